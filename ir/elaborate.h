@@ -1,0 +1,39 @@
+// Pure form + what is known about one node → an SDFG whose parameters are the node's ports (NOTATION.md, "Meaning").
+// Groups, placement, lets, constant `if`s, `each`, lists, broadcasting and defaults of absent ports vanish; each assignment
+// becomes one map + tasklet (a reducing one is preceded by its initialisation), each `for` a loop.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/form.h"
+#include "ir/graph.h"
+
+namespace headrace {
+
+// One formal port of the op as the form sees it. Variadic ports come as several FormPorts with the same `name`
+// (the form sees the list `name`, `each T in name`); SDFG parameters are then name_0, name_1, … in order.
+struct FormPort {
+  Name name;
+  bool present = true;
+  bool variadic = false;
+  DType dtype = DType::kNone;     // of an absent optional port: the type its schema gives it (for `B ?? 0`)
+  std::vector<Expr> shape;        // over the caller's symbols
+  // Value of a small integer (or any) tensor where it is known before the run: a constant, or symbolic elements found by
+  // value inference, row-major. Empty = unknown: then it is read at run time.
+  std::vector<Expr> known;
+  bool has_known = false;
+};
+
+struct FormContext {
+  Name sdfg_name;                     // of the result
+  std::vector<FormPort> inputs, outputs;
+  Attributes attributes;              // set ones and schema defaults
+  std::vector<Name> unset_attributes; // declared without default and not set: `strides ?? 1` sees "nothing"
+  Assumptions assumptions;
+};
+
+// Errors have the form's line and caret. Every required output must be written; an output port that is not `present` is
+// dropped together with the statements only it needs.
+Result<Sdfg> Elaborate(const Form& form, const FormContext& context);
+
+}  // namespace headrace
