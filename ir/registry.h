@@ -10,6 +10,7 @@
 
 #include "ir/form.h"
 #include "ir/graph.h"
+#include "plugins/api/headrace_plugin.h"
 
 namespace headrace {
 
@@ -115,6 +116,8 @@ struct ExternalFunction {
   void* address = nullptr;
   bool thread_safe = true;
   std::vector<std::pair<int, int>> in_place;      // (input, output) pairs that may share memory
+  void* (*create)(const hr_attribute*, int32_t) = nullptr;  // state made once per node, or null
+  void (*destroy)(void*) = nullptr;
   std::string plugin;
 };
 
@@ -178,6 +181,9 @@ struct Backend {
   std::function<Result<std::unique_ptr<Executable>>(const std::string& path, const CompileOptions&, const Registry&)> load;  // .hrx
   std::string plugin;
 };
+
+// The candidate closest to `word` in spelling, "" when none is close: for "did you mean" hints.
+std::string ClosestWord(const std::string& word, const std::vector<std::string>& candidates);
 
 class Registry {
  public:

@@ -1,0 +1,297 @@
+// Library nodes as implementations see them, the choice among implementations, and forms as implementations.
+#include <algorithm>
+
+#include "ir/elaborate.h"
+#include "ir/parser.h"
+#include "ir/registry.h"
+#include "ir/registry_impl.h"
+
+namespace headrace {
+namespace {
+
+const PortView* FindPort(const std::vector<PortView>& ports, std::string_view name, int index) {
+  for (const PortView& p : ports)
+    if (p.name == name && index-- == 0) return p.present ? &p : nullptr;
+  return nullptr;
+}
+
+std::string NodeLabel(const Library& l, int version) {
+  std::string label = l.domain.str() + "." + l.op.str();
+  if (version > 0) label += " (opset " + std::to_string(version) + ")";
+  return label;
+}
+
+// Ports in the signature's order: the node's, with absent optional ones in between.
+std::vector<PortView> PortsOf(const Sdfg& s, const std::vector<Port>& given, const std::vector<PortSignature>* declared,
+                              const Attributes& attributes) {
+  std::vector<PortView> out;
+  auto view = [&](const Port& port) {
+    PortView v;
+    v.name = port.name.str();
+    const Container* c = port.container.empty() ? nullptr : s.Find(port.container);
+    if (!c) {
+      v.present = false;
+      return v;
+    }
+    v.dtype = c->kind == ContainerKind::kSequence ? c->type.dtype : c->dtype;
+    v.type = c->type;
+    if (c->kind != ContainerKind::kSequence) v.type.dtype = c->dtype;
+    v.shape = c->shape;
+    if (c->kind == ContainerKind::kConstant) v.constant = &c->data;
+    if (const Attribute* known = FindAttribute(attributes, "known." + v.name))
+      if (auto* texts = std::get_if<std::vector<std::string>>(&known->value)) {
+        v.has_known = true;
+        for (const std::string& text : *texts) {
+          Result<Expr> e = ParseExpr(text);
+          if (!e.ok()) { v.has_known = false; break; }
+          v.known.push_back(*e);
+        }
+      }
+    return v;
+  };
+  if (!declared) {
+    for (const Port& p : given) out.push_back(view(p));
+    return out;
+  }
+  for (const PortSignature& d : *declared) {
+    size_t before = out.size();
+    for (const Port& p : given)
+      if (p.name.view() == d.name) out.push_back(view(p));
+    if (out.size() == before && !d.variadic) {
+      PortView absent;
+      absent.name = d.name;
+      absent.present = false;
+      out.push_back(absent);
+    }
+  }
+  return out;
+}
+
+// The dtype that the signature gives an absent port: that of a present port with the same type variable, or a fixed one.
+DType SchemaType(const OpSignature& sig, const PortSignature& port, const NodeView& v) {
+  if (auto fixed = ParseDType(port.type)) return *fixed;
+  auto same = [&](const std::vector<PortSignature>& declared, const std::vector<PortView>& ports) {
+    for (const PortSignature& d : declared)
+      if (d.type == port.type)
+        for (const PortView& p : ports)
+          if (p.name == d.name && p.present) return p.dtype;
+    return DType::kNone;
+  };
+  DType t = same(sig.inputs, v.inputs);
+  if (t == DType::kNone) t = same(sig.outputs, v.outputs);
+  if (t == DType::kNone) {
+    auto it = sig.types.find(port.type);
+    if (it != sig.types.end() && it->second.size() == 1)
+      if (auto only = ParseDType(it->second[0])) t = *only;
+  }
+  return t;
+}
+
+FormPort ToFormPort(const PortView& p, const PortSignature* d, const OpSignature* sig, const NodeView& v) {
+  FormPort f;
+  f.name = p.name;
+  f.present = p.present;
+  f.variadic = d && d->variadic;
+  f.dtype = p.present || !d || !sig ? p.dtype : SchemaType(*sig, *d, v);
+  f.shape = p.shape;
+  f.known = p.known;
+  f.has_known = p.has_known;
+  if (p.constant && !p.has_known && p.constant->elements() <= 1024 && p.dtype != DType::kString && !IsComplex(p.dtype)) {
+    f.has_known = true;
+    for (int64_t i = 0; i < p.constant->elements(); ++i)
+      f.known.push_back(IsFloat(p.dtype) ? FloatExpr(p.constant->GetDouble(i))
+                        : p.dtype == DType::kBool ? BoolExpr(p.constant->GetInt(i) != 0)
+                                                  : IntExpr(p.constant->GetInt(i)));
+  }
+  return f;
+}
+
+const PortSignature* Declared(const std::vector<PortSignature>& ports, const std::string& name) {
+  for (const PortSignature& p : ports)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+FormContext ContextOf(const NodeView& v, const std::string& sdfg_name) {
+  FormContext c;
+  c.sdfg_name = sdfg_name;
+  const OpSignature* sig = v.signature;
+  for (const PortView& p : v.inputs)
+    c.inputs.push_back(ToFormPort(p, sig ? Declared(sig->inputs, p.name) : nullptr, sig, v));
+  for (const PortView& p : v.outputs)
+    c.outputs.push_back(ToFormPort(p, sig ? Declared(sig->outputs, p.name) : nullptr, sig, v));
+  for (const auto& a : v.attributes)
+    if (a.first.view().substr(0, 6) != "known.") c.attributes.push_back(a);
+  c.unset_attributes = v.unset_attributes;
+  if (v.sdfg) c.assumptions = v.sdfg->assumptions;
+  return c;
+}
+
+}  // namespace
+
+const PortView* NodeView::Input(std::string_view port, int index) const { return FindPort(inputs, port, index); }
+const PortView* NodeView::Output(std::string_view port, int index) const { return FindPort(outputs, port, index); }
+
+Result<NodeView> ViewOf(const Registry& r, const Program& p, const Sdfg& s, NodeId n) {
+  const Node& node = s.nodes[n];
+  const Library* l = std::get_if<Library>(&node.body);
+  HR_CHECK(l, "ViewOf wants a library node");
+  NodeView v;
+  v.program = &p;
+  v.sdfg = &s;
+  v.node = l;
+  v.name = node.origin.source.str();
+  v.signature = r.FindOp(l->domain.str(), l->op.str(), l->version);
+  v.attributes = l->attributes;
+  if (v.signature) {
+    for (const AttributeSignature& a : v.signature->attributes) {
+      if (FindAttribute(l->attributes, a.name)) continue;
+      if (a.default_value) v.attributes.emplace_back(a.name, *a.default_value);
+      else if (a.required) {
+        Diagnostic d;
+        d.code = "E0310";
+        d.message = "required attribute '" + a.name + "' is missing";
+        d.node = v.name;
+        d.op = NodeLabel(*l, v.signature->since_version);
+        return Status(d);
+      } else v.unset_attributes.push_back(a.name);
+    }
+    std::sort(v.attributes.begin(), v.attributes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    auto unknown = [&](const std::vector<Port>& ports, const std::vector<PortSignature>& declared, const char* kind) -> Status {
+      for (const Port& port : ports)
+        if (!Declared(declared, port.name.str())) {
+          Diagnostic d;
+          d.code = "E0311";
+          d.message = std::string("the op has no ") + kind + " '" + port.name.str() + "'";
+          d.node = v.name;
+          d.op = NodeLabel(*l, v.signature->since_version);
+          std::vector<std::string> names;
+          for (const auto& x : declared) names.push_back(x.name);
+          std::string close = ClosestWord(port.name.str(), names);
+          if (!close.empty()) d.hint = "did you mean '" + close + "'?";
+          return Status(d);
+        }
+      return {};
+    };
+    HR_RETURN_IF_ERROR(unknown(l->inputs, v.signature->inputs, "input"));
+    HR_RETURN_IF_ERROR(unknown(l->outputs, v.signature->outputs, "output"));
+  }
+  v.inputs = PortsOf(s, l->inputs, v.signature ? &v.signature->inputs : nullptr, l->attributes);
+  v.outputs = PortsOf(s, l->outputs, v.signature ? &v.signature->outputs : nullptr, l->attributes);
+  return v;
+}
+
+Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v, const CompileOptions& o) {
+  const Library& l = *v.node;
+  std::string domain = l.domain.str(), op = l.op.str(), full = domain + "." + op;
+  int version = l.version > 0 ? l.version : v.signature ? v.signature->since_version : 1 << 29;
+  // Names the user put first, for this node, this op, or everything.
+  std::vector<std::string> wanted;
+  if (!l.implementation.empty()) wanted.push_back(l.implementation.str());
+  for (const auto& [where, name] : o.implementations)
+    if (where == "*" || where == full || where == op || where == v.name) wanted.push_back(name);
+  std::vector<const ForwardImplementation*> order = r.Implementations(domain, op);
+  std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
+    auto rank = [&](const ForwardImplementation* i) { return std::find(wanted.begin(), wanted.end(), i->name) - wanted.begin(); };
+    return rank(a) < rank(b);
+  });
+  std::string reasons;
+  for (const ForwardImplementation* i : order) {
+    std::string why;
+    if (version < i->since_version || version > i->until_version)
+      why = "serves versions " + std::to_string(i->since_version) + " to " +
+            (i->until_version >= 1 << 29 ? std::string("newest") : std::to_string(i->until_version));
+    else if (i->can_be_applied) why = i->can_be_applied(v);
+    if (why.empty()) return i;
+    reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + why;
+  }
+  Diagnostic d;
+  d.kind = ErrorKind::kUnsupported;
+  d.code = "E0320";
+  d.op = NodeLabel(l, v.signature ? v.signature->since_version : l.version);
+  d.node = v.name;
+  std::string types;
+  for (const PortView& p : v.inputs)
+    if (p.present) types += (types.empty() ? "" : ", ") + p.name + ": " + std::string(DTypeName(p.dtype));
+  if (!v.signature && order.empty()) {
+    d.message = "unknown op " + full;
+    std::vector<std::string> names;
+    for (const OpSignature* s : r.Ops()) names.push_back(s->domain + "." + s->name);
+    std::string close = ClosestWord(full, names);
+    d.hint = close.empty() ? "load the plugin that brings it with --plugin" : "did you mean '" + close + "'?";
+  } else {
+    d.message = "no implementation of " + full + " applies" + (types.empty() ? "" : " for (" + types + ")");
+    d.got = reasons.empty() ? "none is registered" : reasons;
+    d.hint = "`headrace ops " + full + "` lists implementations; a plugin may add one";
+  }
+  return Status(d);
+}
+
+Status Registry::Add(OpDefinition def) {
+  def.plugin = impl_->Owner(def.plugin);
+  for (const auto& other : impl_->definitions)
+    if (other->domain == def.domain && other->name == def.name && other->since_version <= def.until_version &&
+        def.since_version <= other->until_version) {
+      Diagnostic d;
+      d.code = "E0301";
+      d.message = "op " + def.domain + "." + def.name + " is defined twice: by " + other->plugin + " and by " + def.plugin;
+      return Status(d);
+    }
+  if (!def.pure.empty()) {
+    HR_ASSIGN_OR_RETURN(Form parsed, ParseForm(def.pure, def.domain + "." + def.name));
+    auto form = std::make_shared<Form>(std::move(parsed));
+    ForwardImplementation i;
+    i.domain = def.domain, i.op = def.name, i.name = "pure", i.plugin = def.plugin;
+    i.since_version = def.since_version, i.until_version = def.until_version;
+    i.expand = [form](const NodeView& v) -> Result<Program> {
+      HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*form, ContextOf(v, v.node->op.str() + "_pure")));
+      Program p;
+      p.entry = s.name;
+      p.Add(std::move(s));
+      return p;
+    };
+    HR_RETURN_IF_ERROR(Add(std::move(i)));
+  }
+  if (!def.backward.empty()) {
+    HR_ASSIGN_OR_RETURN(Form parsed, ParseForm(def.backward, "backward of " + def.domain + "." + def.name));
+    auto form = std::make_shared<Form>(std::move(parsed));
+    BackwardImplementation b;
+    b.domain = def.domain, b.op = def.name, b.name = "form", b.plugin = def.plugin, b.form = def.backward;
+    b.since_version = def.since_version, b.until_version = def.until_version;
+    b.backward = [form](const NodeView& v, const BackwardContext&, const std::vector<std::string>& given,
+                        const std::vector<std::string>& required) -> Result<BackwardResult> {
+      FormContext c = ContextOf(v, "grad_" + v.node->op.str());
+      std::vector<FormPort> forward_inputs = c.inputs, forward_outputs = c.outputs;
+      c.inputs.insert(c.inputs.end(), forward_outputs.begin(), forward_outputs.end());
+      c.outputs.clear();
+      BackwardResult result;
+      auto gradient = [&](const FormPort& p) {
+        FormPort g = p;
+        g.name = "d" + p.name.str();
+        g.has_known = false, g.known.clear();
+        return g;
+      };
+      for (const FormPort& p : forward_outputs) {
+        FormPort g = gradient(p);
+        g.present = std::find(given.begin(), given.end(), p.name.str()) != given.end();
+        if (g.present) result.given_grad_names[p.name.str()] = g.name.str();
+        c.inputs.push_back(g);
+      }
+      for (const FormPort& p : forward_inputs) {
+        FormPort g = gradient(p);
+        g.present = std::find(required.begin(), required.end(), p.name.str()) != required.end();
+        if (g.present) result.required_grad_names[p.name.str()] = g.name.str();
+        c.outputs.push_back(g);
+      }
+      HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*form, c));
+      result.sdfg.entry = s.name;
+      result.sdfg.Add(std::move(s));
+      return result;
+    };
+    HR_RETURN_IF_ERROR(Add(std::move(b)));
+  }
+  impl_->definitions.push_back(std::make_unique<OpDefinition>(std::move(def)));
+  return {};
+}
+
+}  // namespace headrace

@@ -1,0 +1,226 @@
+#include "ir/registry.h"
+
+#include <algorithm>
+
+#include "ir/registry_impl.h"
+
+namespace headrace {
+
+Executable::~Executable() = default;
+Status Executable::Save(const std::string&) const {
+  return UnsupportedError("this backend makes no artifacts", "compile with --backend cpu");
+}
+std::string Executable::Source() const { return ""; }
+std::vector<std::pair<std::string, double>> Executable::Report() const { return {}; }
+
+std::string ImportedModel::OriginalName(Name n) const {
+  for (const auto& [ours, original] : original_names)
+    if (ours == n) return original;
+  return n.str();
+}
+
+Registry::Registry() : impl_(std::make_unique<Impl>()) {}
+Registry::~Registry() = default;
+
+namespace {
+
+Status Twice(const std::string& what, const std::string& first, const std::string& second) {
+  Diagnostic d;
+  d.code = "E0301";
+  d.message = what + " is registered twice: by " + first + " and by " + second;
+  d.hint = "give one of them another name, or load only one of the two plugins";
+  return Status(d);
+}
+
+Status Reserved(const std::string& domain, const std::string& op) {
+  if (domain != "grad" && domain != "call") return {};
+  Diagnostic d;
+  d.code = "E0302";
+  d.message = "the op name " + domain + "." + op + " is reserved";
+  d.hint = domain == "grad" ? "gradients are registered as backward implementations of the forward op"
+                            : "functions called by programs are registered as external functions";
+  return Status(d);
+}
+
+template <typename T>
+Status AddNamed(Named<T>& table, T&& item, const std::string& kind, const std::string& owner) {
+  item.plugin = owner;
+  auto it = table.find(item.name);
+  if (it != table.end()) return Twice(kind + " '" + item.name + "'", it->second->plugin, owner);
+  std::string name = item.name;
+  table[name] = std::make_unique<T>(std::move(item));
+  return {};
+}
+
+template <typename T>
+std::vector<const T*> All(const Named<T>& table) {
+  std::vector<const T*> out;
+  for (const auto& [name, item] : table) out.push_back(item.get());
+  return out;
+}
+
+template <typename T>
+const T* FindNamed(const Named<T>& table, const std::string& name) {
+  auto it = table.find(name);
+  return it == table.end() ? nullptr : it->second.get();
+}
+
+// Trial order: priority, then registration; "pure" after everything of the same priority.
+template <typename T>
+void InsertInOrder(std::vector<std::unique_ptr<T>>& list, T item) {
+  auto rank = [](const T& i) { return std::make_pair(-i.priority, i.name == "pure" ? 1 : 0); };
+  auto at = std::find_if(list.begin(), list.end(), [&](const auto& other) { return rank(item) < rank(*other); });
+  list.insert(at, std::make_unique<T>(std::move(item)));
+}
+
+bool VersionsMeet(int a_since, int a_until, int b_since, int b_until) { return a_since <= b_until && b_since <= a_until; }
+
+}  // namespace
+
+Status Registry::Add(OpSignature s) {
+  HR_RETURN_IF_ERROR(Reserved(s.domain, s.name));
+  std::string label = s.domain + "." + s.name + ":" + std::to_string(s.since_version);
+  std::string& owner = impl_->op_owner[label];
+  if (!owner.empty()) return Twice("op " + label, owner, impl_->Owner(""));
+  owner = impl_->Owner("");
+  auto key = std::make_tuple(s.domain, s.name, s.since_version);
+  impl_->ops[key] = std::make_unique<OpSignature>(std::move(s));
+  return {};
+}
+
+Status Registry::Add(ForwardImplementation i) {
+  i.plugin = impl_->Owner(i.plugin);
+  auto& list = impl_->forward[{i.domain, i.op}];
+  for (const auto& other : list)
+    if (other->name == i.name && VersionsMeet(i.since_version, i.until_version, other->since_version, other->until_version))
+      return Twice("implementation '" + i.name + "' of " + i.domain + "." + i.op, other->plugin, i.plugin);
+  InsertInOrder(list, std::move(i));
+  return {};
+}
+
+Status Registry::Add(BackwardImplementation i) {
+  i.plugin = impl_->Owner(i.plugin);
+  auto& list = impl_->backward[{i.domain, i.op.empty() ? i.node_kind : i.op}];
+  for (const auto& other : list)
+    if (other->name == i.name && VersionsMeet(i.since_version, i.until_version, other->since_version, other->until_version))
+      return Twice("backward implementation '" + i.name + "' of " + i.domain + "." + i.op, other->plugin, i.plugin);
+  InsertInOrder(list, std::move(i));
+  return {};
+}
+
+Status Registry::Add(ExternalFunction f) {
+  if (f.library_path.empty()) f.library_path = impl_->loading_path;
+  return AddNamed(impl_->functions, std::move(f), "external function", impl_->Owner(""));
+}
+Status Registry::Add(Pass p) { return AddNamed(impl_->passes, std::move(p), "pass", impl_->Owner("")); }
+Status Registry::Add(Pipeline p) { return AddNamed(impl_->pipelines, std::move(p), "pipeline", impl_->Owner("")); }
+Status Registry::Add(Importer i) { return AddNamed(impl_->importers, std::move(i), "importer", impl_->Owner("")); }
+Status Registry::Add(Backend b) { return AddNamed(impl_->backends, std::move(b), "backend", impl_->Owner("")); }
+
+const OpSignature* Registry::FindOp(const std::string& domain, const std::string& name, int version) const {
+  const auto& ops = impl_->ops;
+  auto it = ops.upper_bound(std::make_tuple(domain, name, version > 0 ? version : 1 << 30));
+  if (it == ops.begin()) return nullptr;
+  --it;
+  return std::get<0>(it->first) == domain && std::get<1>(it->first) == name ? it->second.get() : nullptr;
+}
+
+std::vector<const OpSignature*> Registry::Ops() const {
+  std::vector<const OpSignature*> out;
+  for (const auto& [key, op] : impl_->ops) out.push_back(op.get());
+  return out;
+}
+
+std::vector<const ForwardImplementation*> Registry::Implementations(const std::string& domain, const std::string& op) const {
+  std::vector<const ForwardImplementation*> out;
+  auto it = impl_->forward.find({domain, op});
+  if (it == impl_->forward.end()) return out;
+  for (const auto& i : it->second) out.push_back(i.get());
+  return out;
+}
+
+std::vector<const BackwardImplementation*> Registry::BackwardImplementations(const std::string& domain,
+                                                                             const std::string& op) const {
+  std::vector<const BackwardImplementation*> out;
+  auto it = impl_->backward.find({domain, op});
+  if (it == impl_->backward.end()) return out;
+  for (const auto& i : it->second) out.push_back(i.get());
+  return out;
+}
+
+std::vector<const OpDefinition*> Registry::Definitions() const {
+  std::vector<const OpDefinition*> out;
+  for (const auto& d : impl_->definitions) out.push_back(d.get());
+  std::sort(out.begin(), out.end(), [](const OpDefinition* a, const OpDefinition* b) {
+    return std::tie(a->domain, a->name, a->since_version) < std::tie(b->domain, b->name, b->since_version);
+  });
+  return out;
+}
+
+const ExternalFunction* Registry::FindFunction(const std::string& n) const { return FindNamed(impl_->functions, n); }
+const Pass* Registry::FindPass(const std::string& n) const { return FindNamed(impl_->passes, n); }
+const Pipeline* Registry::FindPipeline(const std::string& n) const { return FindNamed(impl_->pipelines, n); }
+const Importer* Registry::FindImporter(const std::string& n) const { return FindNamed(impl_->importers, n); }
+const Backend* Registry::FindBackend(const std::string& n) const { return FindNamed(impl_->backends, n); }
+std::vector<const Pass*> Registry::Passes() const { return All(impl_->passes); }
+std::vector<const Pipeline*> Registry::Pipelines() const { return All(impl_->pipelines); }
+std::vector<const Importer*> Registry::Importers() const { return All(impl_->importers); }
+std::vector<const Backend*> Registry::Backends() const { return All(impl_->backends); }
+
+const Importer* Registry::ImporterForFile(const std::string& path) const {
+  for (const auto& [name, importer] : impl_->importers)
+    for (const std::string& e : importer->extensions)
+      if (path.size() >= e.size() && path.compare(path.size() - e.size(), e.size(), e) == 0) return importer.get();
+  return nullptr;
+}
+
+const std::vector<Registry::LoadedPlugin>& Registry::Plugins() const { return impl_->plugins; }
+
+std::string Registry::DidYouMean(const std::string& word, const std::vector<std::string>& candidates) const {
+  return ClosestWord(word, candidates);
+}
+
+// Edit distance with transpositions, ignoring case; a candidate is close at up to a third of the word's length.
+std::string ClosestWord(const std::string& word, const std::vector<std::string>& candidates) {
+  auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  std::string best;
+  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string& c : candidates) {
+    if (c.size() > 200 || word.size() > 200) continue;
+    std::vector<std::vector<size_t>> d(word.size() + 1, std::vector<size_t>(c.size() + 1));
+    for (size_t i = 0; i <= word.size(); ++i) d[i][0] = i;
+    for (size_t j = 0; j <= c.size(); ++j) d[0][j] = j;
+    for (size_t i = 1; i <= word.size(); ++i)
+      for (size_t j = 1; j <= c.size(); ++j) {
+        bool same = lower(word[i - 1]) == lower(c[j - 1]);
+        d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (same ? 0 : 1)});
+        if (i > 1 && j > 1 && lower(word[i - 1]) == lower(c[j - 2]) && lower(word[i - 2]) == lower(c[j - 1]))
+          d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    if (d[word.size()][c.size()] < best_distance) {
+      best_distance = d[word.size()][c.size()];
+      best = c;
+    }
+  }
+  return best;
+}
+
+void Registry::Impl::RemovePlugin(const std::string& name) {
+  auto owned = [&](const auto& item) { return item->plugin == name; };
+  for (auto it = op_owner.begin(); it != op_owner.end();) {
+    if (it->second != name) { ++it; continue; }
+    const std::string& label = it->first;
+    size_t colon = label.rfind(':'), dot = label.rfind('.', colon);
+    ops.erase(std::make_tuple(label.substr(0, dot), label.substr(dot + 1, colon - dot - 1), std::stoi(label.substr(colon + 1))));
+    it = op_owner.erase(it);
+  }
+  for (auto& [key, list] : forward) list.erase(std::remove_if(list.begin(), list.end(), owned), list.end());
+  for (auto& [key, list] : backward) list.erase(std::remove_if(list.begin(), list.end(), owned), list.end());
+  definitions.erase(std::remove_if(definitions.begin(), definitions.end(), owned), definitions.end());
+  auto drop = [&](auto& table) {
+    for (auto it = table.begin(); it != table.end();) it = owned(it->second) ? table.erase(it) : std::next(it);
+  };
+  drop(functions), drop(passes), drop(pipelines), drop(importers), drop(backends);
+}
+
+}  // namespace headrace
