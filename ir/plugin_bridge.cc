@@ -94,6 +94,7 @@ Result<Attribute> DefaultValue(const char* text, AttributeType type) {
 int32_t AddSignature(void* ctx, const hr_signature* s) {
   OpSignature sig;
   sig.domain = Text(s->domain), sig.name = Text(s->op), sig.doc = Text(s->doc), sig.since_version = Since(s->since_version);
+  sig.shape = Text(s->shape);
   auto ports = [](const hr_signature_port* p, int n, std::vector<PortSignature>& out) {
     for (int i = 0; i < n; ++i) {
       PortSignature port;

@@ -37,6 +37,7 @@ struct OpSignature {
   std::vector<PortSignature> inputs, outputs;
   std::vector<AttributeSignature> attributes;
   std::map<std::string, std::vector<std::string>> types;  // type variable → dtype names, "seq(f32)", "optional(…)"
+  std::string shape;           // ops that no importer infers: a form of `shape OUT[…]` statements, "" = none
 };
 
 // ---- one node as an implementation's condition and expansion see it ----
