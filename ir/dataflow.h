@@ -18,6 +18,12 @@ struct Memlet {
   Expr volume;                  // number of element accesses
 };
 std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, NodeId statement);
+// The container that holds the elements: follows views to their base.
+Name RootOf(const Sdfg& s, Name container);
+// Every array a statement may touch, with `root` in place of views; registers left out. Cheaper than MemletsOf.
+struct Touched { Name root; bool read = false, write = false; };
+std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, NodeId statement);
+std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, BlockId block);
 // Reads and writes of a whole block (loops, branches, nested calls), over-approximated.
 std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, BlockId block);
 
