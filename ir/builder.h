@@ -19,6 +19,7 @@ class SdfgBuilder {
   NodeId Assign(Name target, std::vector<Expr> index, Expr value, WriteOp op = WriteOp::kAssign);
   void OpenMap(std::vector<Range> ranges, Schedule schedule = {});
   void CloseMap();
+  NodeId AddStatement(Body b, Origin o);               // any statement, e.g. a guarded tasklet
   NodeId AddLibrary(Library l);
   NodeId Call(Nested n);
   void NewState(Name label = {});                      // statements go to the current state, opened when needed

@@ -35,7 +35,7 @@ class CowTable {
   uint32_t size_ = 0;
 };
 
-// A hash map split in shards, each copied only when written through a shared copy. Iterate with ForEach (no order).
+// A hash map split in shards, each copied only when written through a shared copy. Order is kept elsewhere (Sdfg::order).
 template <typename Key, typename T, int kShards = 256>
 class CowMap {
  public:
@@ -44,6 +44,13 @@ class CowMap {
     if (!s) return nullptr;
     auto it = std::lower_bound(s->begin(), s->end(), k, [](const auto& e, const Key& key) { return Less(e.first, key); });
     return it != s->end() && it->first == k ? &it->second : nullptr;
+  }
+  // Null when absent; copies the shard when it is shared.
+  T* FindMutable(const Key& k) {
+    if (!Find(k)) return nullptr;
+    auto& s = Own(Shard(k));
+    auto it = std::lower_bound(s.begin(), s.end(), k, [](const auto& e, const Key& key) { return Less(e.first, key); });
+    return &it->second;
   }
   void Set(const Key& k, T value) {
     auto& s = Own(Shard(k));

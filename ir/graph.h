@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -137,6 +138,11 @@ struct Assign { Name symbol; Expr value; };  // let n = expr: defines a size fro
 using Control = std::variant<std::monostate, State, Loop, Conditional, Break, Continue, Assign>;
 struct Block { Control control; Origin origin; };
 
+// The loop that the text writes as `for var in begin:end:step`, and back: empty when `l` is not of that kind.
+// A step that is not a literal is taken to be positive.
+Loop RangeLoop(Name var, Expr begin, Expr end, Expr step = 1);
+std::optional<Range> AsRange(const Loop& l);
+
 // ---- one SDFG ----
 struct Sdfg {
   Name name;
@@ -154,7 +160,8 @@ struct Sdfg {
   Container& Mutable(Name n);                // must exist; copies the shard when shared
   void Add(Container c);                     // appends to `order`; the name must be new
   void Remove(Name n);                       // must have no uses
-  Name FreshName(std::string_view stem) const;  // stem, stem_1, stem_2 …: not yet a container or symbol here
+  // stem, stem_1, stem_2 …: not yet a container, size or loop variable here (map indices are local and not looked at).
+  Name FreshName(std::string_view stem) const;
   NodeId AddNode(Body b, Origin o = {});
   BlockId AddBlock(Control c, Origin o = {});
 };
@@ -171,9 +178,10 @@ struct Program {
 
 // ---- reading helpers ----
 // Direction of a parameter, derived from its uses in `s` (and in the callees' parameters it is bound to).
+// `inout` parameters are kInOut; every other written one is kOut, even when it is read back later.
 enum class Direction { kUnused, kIn, kOut, kInOut };
 Direction DirectionOf(const Program& p, const Sdfg& s, Name parameter);
-std::vector<Name> Inputs(const Program& p, const Sdfg& s);    // in parameter order; inout counts as both
+std::vector<Name> Inputs(const Program& p, const Sdfg& s);    // in parameter order; inout counts as both; unused ones are inputs
 std::vector<Name> Outputs(const Program& p, const Sdfg& s);
 std::vector<Name> FreeSymbols(const Sdfg& s);                 // sizes bound from parameter shapes, then symbol_params
 // Every statement of a block list in order, maps entered (pre-order) when `into_maps`.
