@@ -264,10 +264,10 @@ constexpr size_t kMaxPending = 128;  // accesses of one container compared one b
 
 struct Pending {
   uint32_t at;
-  bool write;
   Subset subset;
   bool opaque;  // seen through a view, or a collapsed history: overlaps everything
 };
+struct History { std::vector<Pending> reads, writes; };
 
 class EdgeBuilder {
  public:
@@ -296,26 +296,33 @@ class EdgeBuilder {
   void Access(uint32_t at, const Memlet& m) {
     Name root = RootOf(s_, m.container);
     bool opaque = root != m.container;
-    std::vector<Pending>& all = pending_[root];
-    if (all.size() > kMaxPending) {
-      for (const Pending& p : all) Connect(p.at, at, root, p.write, m.write);
-      all.clear();
-      all.push_back({at, true, {}, true});
+    History& h = pending_[root];
+    if (!m.write) {
+      for (const Pending& p : h.writes)
+        if (Conflict(p, at, m, opaque)) Connect(p.at, at, root, true, false);
+      h.reads.push_back({at, m.subset, opaque});
       return;
     }
-    bool covering = m.write && m.full && !opaque;
-    std::vector<Pending> kept;
-    if (covering) kept.reserve(all.size());
-    for (Pending& p : all) {
-      bool conflict = (p.write || m.write) && p.at != at &&
-                      (opaque || p.opaque || Overlaps(p.subset, m.subset, s_.assumptions) != Truth::kNo);
-      if (conflict) Connect(p.at, at, root, p.write, m.write);
-      // What a full write covers is ordered before everything that will conflict with it: through this statement.
-      if (covering && p.at != at && (p.opaque ? IsWhole(root, m.subset) : Covers(m.subset, p.subset, s_.assumptions) == Truth::kYes)) continue;
-      if (covering) kept.push_back(std::move(p));
+    if (h.reads.size() + h.writes.size() > kMaxPending) {
+      for (const Pending& p : h.reads) if (p.at != at) Connect(p.at, at, root, false, true);
+      for (const Pending& p : h.writes) if (p.at != at) Connect(p.at, at, root, true, true);
+      h.reads.clear();
+      h.writes.assign(1, {at, {}, true});
+      return;
     }
-    if (covering) all = std::move(kept);
-    all.push_back({at, m.write, m.subset, opaque});
+    for (auto* list : {&h.reads, &h.writes}) {
+      for (const Pending& p : *list)
+        if (Conflict(p, at, m, opaque)) Connect(p.at, at, root, list == &h.writes, true);
+      // What a full write covers is ordered before everything that will conflict with it: through this statement.
+      if (!m.full || opaque) continue;
+      list->erase(std::remove_if(list->begin(), list->end(), [&](const Pending& p) {
+        return p.at != at && (p.opaque ? IsWhole(root, m.subset) : Covers(m.subset, p.subset, s_.assumptions) == Truth::kYes);
+      }), list->end());
+    }
+    h.writes.push_back({at, m.subset, opaque});
+  }
+  bool Conflict(const Pending& p, uint32_t at, const Memlet& m, bool opaque) const {
+    return p.at != at && (opaque || p.opaque || Overlaps(p.subset, m.subset, s_.assumptions) != Truth::kNo);
   }
   bool IsWhole(Name n, const Subset& b) const {
     const Container& c = s_.Get(n);
@@ -350,7 +357,7 @@ class EdgeBuilder {
   const Program& p_;
   const Sdfg& s_;
   const State& state_;
-  std::unordered_map<Name, std::vector<Pending>> pending_;
+  std::unordered_map<Name, History> pending_;
   std::unordered_map<Name, uint32_t> definer_;
   std::vector<Edge> edges_;
 };
@@ -437,11 +444,9 @@ std::vector<AccessNode> AccessNodesOf(const Program& p, const Sdfg& s, const Sta
     for (const Touched& t : touched) {
       if (!t.write) continue;
       auto it = current.find(t.root);
-      int version = it == current.end() ? 0 : out[it->second].version + 1;
-      if (it == current.end() || !out[it->second].writers.empty() || !out[it->second].readers.empty() || version > 0) {
-        current[t.root] = out.size();
-        out.push_back({t.root, version, {i}, {}});
-      }
+      int version = it == current.end() ? 1 : out[it->second].version + 1;
+      current[t.root] = out.size();
+      out.push_back({t.root, version, {i}, {}});
     }
   }
   return out;

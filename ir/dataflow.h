@@ -32,7 +32,7 @@ struct Edge { uint32_t from, to; Name container; Dependence kind; };  // positio
 // Edges of a state from subset overlap; unknown counts as overlap. Transitively redundant edges are left out.
 std::vector<Edge> EdgesOf(const Program& p, const Sdfg& s, const State& state);
 
-// An access node: one version of a container in a state (a new one for each write). For viewers, printers and liveness.
+// An access node: one version of a container in a state (0 = what was there before; a new one for each write). For viewers, printers and liveness.
 struct AccessNode { Name container; int version; std::vector<uint32_t> writers, readers; };
 std::vector<AccessNode> AccessNodesOf(const Program& p, const Sdfg& s, const State& state);
 
