@@ -10,6 +10,7 @@ Executable::~Executable() = default;
 Status Executable::Save(const std::string&) const {
   return UnsupportedError("this backend makes no artifacts", "compile with --backend cpu");
 }
+Result<Program> Executable::Interface() const { return UnsupportedError("this backend's programs do not describe themselves"); }
 std::string Executable::Source() const { return ""; }
 std::vector<std::pair<std::string, double>> Executable::Report() const { return {}; }
 

@@ -172,6 +172,8 @@ class Executable {
   // Arguments by parameter name: inputs (and inouts); sizes are bound from their shapes. Gives the outputs in order.
   virtual Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs,
                                          const std::vector<std::pair<Name, int64_t>>& symbols = {}) = 0;
+  // A program whose entry has this one's parameters and symbols, and no body: how a loaded artifact is called.
+  virtual Result<Program> Interface() const;
   virtual Status Save(const std::string& path) const;  // .hrx artifact; unsupported unless overridden
   virtual std::string Source() const;                  // generated code, "" when there is none
   virtual std::vector<std::pair<std::string, double>> Report() const;  // seconds per phase, bytes planned …
