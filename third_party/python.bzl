@@ -7,7 +7,7 @@ It is $PYTHON_BIN_PATH (bazelw sets it), else python3 on PATH. @local_python//:d
     PLATFORM         wheel platform, for example "linux_x86_64"
     EXT_SUFFIX       of extension modules, for example ".cpython-311-x86_64-linux-gnu.so"
     HAVE_TORCH       whether this Python has torch; if so also
-    TORCH_VERSION, TORCH_LIB (folder), TORCH_CXX11_ABI (0 or 1)
+    TORCH_VERSION and TORCH_LIB, the folder of its libraries
 """
 
 _PROBE = """
@@ -18,7 +18,7 @@ d = {
     "PY_TAG": "cp%d%d" % sys.version_info[:2],
     "PLATFORM": sysconfig.get_platform().replace("-", "_").replace(".", "_"),
     "EXT_SUFFIX": sysconfig.get_config_var("EXT_SUFFIX"),
-    "HAVE_TORCH": False, "TORCH_VERSION": "", "TORCH_LIB": "", "TORCH_CXX11_ABI": 1,
+    "HAVE_TORCH": False, "TORCH_VERSION": "", "TORCH_LIB": "",
 }
 spec = importlib.util.find_spec("torch")
 if spec and spec.origin:
@@ -26,9 +26,8 @@ if spec and spec.origin:
     version = {}
     with open(os.path.join(root, "version.py")) as f:
         exec(f.read(), version)
-    from torch._C import _GLIBCXX_USE_CXX11_ABI as abi
     d.update(torch=root, HAVE_TORCH=True, TORCH_VERSION=str(version["__version__"]),
-             TORCH_LIB=os.path.join(root, "lib"), TORCH_CXX11_ABI=int(abi))
+             TORCH_LIB=os.path.join(root, "lib"))
 print(json.dumps(d))
 """
 
