@@ -84,7 +84,7 @@ static const hr_float_format hr_format_f16        = {10, 15, 0x8000, 0x7bff, 0x7
 static const hr_float_format hr_format_bf16       = {7, 127, 0x8000, 0x7f7f, 0x7f80, 0x7fc0, 1};
 static const hr_float_format hr_format_f8e4m3fn   = {3, 7, 0x80, 0x7e, 0x7f, 0x7f, 1};
 static const hr_float_format hr_format_f8e4m3fnuz = {3, 8, 0x80, 0x7f, 0x80, 0x80, 0};
-static const hr_float_format hr_format_f8e5m2     = {2, 15, 0x80, 0x7b, 0x7c, 0x7e, 1};
+static const hr_float_format hr_format_f8e5m2     = {2, 15, 0x80, 0x7b, 0x7c, 0x7f, 1};
 static const hr_float_format hr_format_f8e5m2fnuz = {2, 16, 0x80, 0x7f, 0x80, 0x80, 0};
 static const hr_float_format hr_format_f4e2m1     = {1, 1, 0x8, 0x7, 0x7, 0x8, 1};
 
@@ -106,27 +106,27 @@ static inline uint16_t hr_f64_to_bf16(double v) { return (uint16_t)hr_encode(&hr
 static inline uint16_t hr_f64_to_bf16_sat(double v) { return (uint16_t)hr_encode(&hr_format_bf16, v, 1); }
 static inline uint16_t hr_f32_to_bf16_sat(float v) { return (uint16_t)hr_encode(&hr_format_bf16, v, 1); }
 
-/* f4e2m1 has neither infinity nor NaN: everything beyond 6 is 6, and so is NaN (sign kept). */
+/* f4e2m1 has neither infinity nor NaN: everything beyond 6 is 6, and so is NaN. */
 static inline float hr_f4e2m1_to_f32(uint8_t b) {
   uint32_t e = b >> 1 & 3, m = b & 1;
   float v = e ? (float)((2 + m) << e) * 0.25f : 0.5f * (float)m;
   return b & 8 ? -v : v;
 }
 static inline uint8_t hr_f64_to_f4e2m1(double v) {
-  return (uint8_t)(v != v ? 7 | (hr_bits_f64(v) >> 63) << 3 : hr_encode(&hr_format_f4e2m1, v, 1));
+  return (uint8_t)(v != v ? 7 : hr_encode(&hr_format_f4e2m1, v, 1));
 }
 static inline uint8_t hr_f64_to_f4e2m1_sat(double v) { return hr_f64_to_f4e2m1(v); }
 static inline uint8_t hr_f32_to_f4e2m1(float v) { return hr_f64_to_f4e2m1(v); }
 static inline uint8_t hr_f32_to_f4e2m1_sat(float v) { return hr_f64_to_f4e2m1(v); }
 
-/* f8e8m0: the powers of two 2^-127 … 2^127 and NaN (255); no zero, no sign. */
+/* f8e8m0: the powers of two 2^-127 … 2^127 and NaN (255); no zero, no sign. To the nearest power, ties up; anything
+ * smaller than the smallest becomes the smallest; negative values are NaN. */
 static inline double hr_f8e8m0_to_f64(uint8_t b) { return b == 255 ? __builtin_nan("") : hr_f64_bits((uint64_t)(b + 896) << 52); }
 static inline float hr_f8e8m0_to_f32(uint8_t b) { return (float)hr_f8e8m0_to_f64(b); }
 static inline uint8_t hr_encode_f8e8m0(double v, int saturate) {
+  if (v != v || v < 0) return 255;
   uint64_t bits = hr_bits_f64(v) & 0x7fffffffffffffffull;
-  if (v != v) return 255;
-  int e = (int)(bits >> 52) - 896;
-  e += (bits & 0xfffffffffffffull) > 0x8000000000000ull || ((bits & 0xfffffffffffffull) == 0x8000000000000ull && (e & 1));
+  int e = (int)((bits + 0x8000000000000ull) >> 52) - 896; /* half a power carries into the exponent */
   if (e < 0) return 0;
   if (e > 254) return saturate ? 254 : 255;
   return (uint8_t)e;
