@@ -1,0 +1,154 @@
+// Token stream and errors of the parser.
+#include <algorithm>
+
+#include "ir/parser_internal.h"
+
+namespace headrace::internal {
+
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates) {
+  if (word.size() > 64) return "";
+  std::string best;
+  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string& c : candidates) {
+    if (c.size() > 64 || c == word) continue;
+    std::vector<size_t> row(c.size() + 1);
+    for (size_t j = 0; j <= c.size(); ++j) row[j] = j;
+    for (size_t i = 1; i <= word.size(); ++i) {
+      size_t diagonal = row[0];
+      row[0] = i;
+      for (size_t j = 1; j <= c.size(); ++j) {
+        size_t replaced = diagonal + (word[i - 1] != c[j - 1]);
+        diagonal = row[j];
+        row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = c;
+    }
+  }
+  return best.empty() ? "" : "did you mean '" + best + "'?";
+}
+
+Status ParserBase::status() const { return ok() ? Status() : Status(error_); }
+
+const Token& ParserBase::Peek(int ahead) {
+  static const Token kEndToken;
+  if (!ok()) return kEndToken;
+  if (next_ > 64) {
+    ahead_.erase(ahead_.begin(), ahead_.begin() + next_);
+    next_ = 0;
+  }
+  while (ahead_.size() - next_ <= static_cast<size_t>(ahead)) {
+    ahead_.push_back(lexer_.Next());
+    if (ahead_.back().kind == Token::kBad) {
+      Fail(ahead_.back(), lexer_.problem());
+      return kEndToken;
+    }
+  }
+  return ahead_[next_ + ahead];
+}
+
+Token ParserBase::Take() {
+  Token t = Peek();
+  if (ok() && t.kind != Token::kEnd) ++next_;
+  return t;
+}
+
+bool ParserBase::Accept(std::string_view punct) {
+  if (!At(punct)) return false;
+  Take();
+  return true;
+}
+
+bool ParserBase::AcceptWord(std::string_view word) {
+  if (!AtWord(word)) return false;
+  Take();
+  return true;
+}
+
+std::string ParserBase::Shown(const Token& t) const {
+  if (t.kind == Token::kEnd) return "the end of the text";
+  std::string s(t.raw.substr(0, 60));
+  if (t.raw.size() > 60) s += "…";
+  return t.kind == Token::kString || t.quoted ? s : "'" + s + "'";
+}
+
+bool ParserBase::Expect(std::string_view punct, const char* where) {
+  if (Accept(punct)) return true;
+  Fail(Peek(), "expected '" + std::string(punct) + "' " + where + ", found " + Shown(Peek()));
+  return false;
+}
+
+bool ParserBase::ExpectWord(std::string_view word, const char* where) {
+  if (AcceptWord(word)) return true;
+  Fail(Peek(), "expected '" + std::string(word) + "' " + where + ", found " + Shown(Peek()));
+  return false;
+}
+
+Name ParserBase::ExpectName(const char* what) {
+  if (Peek().kind == Token::kName) return NameOf(Take());
+  Fail(Peek(), std::string("expected ") + what + ", found " + Shown(Peek()));
+  return {};
+}
+
+int64_t ParserBase::ExpectInt(const char* what) {
+  Token at = Peek();
+  const bool negative = Accept("-");
+  uint64_t magnitude = 0;
+  if (Peek().kind != Token::kInt) {
+    Fail(Peek(), std::string("expected ") + what + ", found " + Shown(Peek()));
+    return 0;
+  }
+  Token t = Take();
+  const uint64_t limit = (uint64_t{1} << 63) - !negative;
+  if (!ParseMagnitude(t.raw, &magnitude) || magnitude > limit) {
+    Fail(at, "the number " + Shown(t) + " does not fit in 64 bits");
+    return 0;
+  }
+  return static_cast<int64_t>(negative ? -magnitude : magnitude);
+}
+
+std::string ParserBase::ExpectString(const char* what) {
+  if (Peek().kind == Token::kString) return Unquote(Take().raw);
+  Fail(Peek(), std::string("expected ") + what + " in double quotes, found " + Shown(Peek()));
+  return "";
+}
+
+bool ParserBase::AtStatementEnd() {
+  const Token& t = Peek();
+  return t.kind == Token::kEnd || t.newline_before || t.Is(";") || t.Is("}");
+}
+
+void ParserBase::ExpectStatementEnd() {
+  if (AtStatementEnd()) return;
+  Fail(Peek(), "expected a new line or ';' after the statement, found " + Shown(Peek()));
+}
+
+void ParserBase::ExpectEnd() {
+  if (!AtEnd()) Fail(Peek(), "unexpected " + Shown(Peek()) + " after the end of the expression");
+}
+
+void ParserBase::Fail(const Token& at, std::string message, std::string hint) {
+  FailAt(at.line, at.column, std::move(message), std::move(hint));
+}
+
+void ParserBase::FailAt(int line, int column, std::string message, std::string hint) {
+  if (!ok()) return;  // the first error explains the others
+  error_.kind = ErrorKind::kInvalid;
+  error_.code = "E0100";
+  error_.message = std::move(message);
+  error_.file = file_;
+  error_.line = line;
+  error_.column = column;
+  error_.source_line = std::string(lexer_.Line(line));
+  error_.hint = std::move(hint);
+}
+
+ParserBase::Nested::Nested(ParserBase& p) : p_(p) {
+  if (++p.depth_ > kMaxNesting) {
+    p.Fail(p.Peek(), "nested more than " + std::to_string(kMaxNesting) + " levels deep");
+  }
+}
+
+}  // namespace headrace::internal
