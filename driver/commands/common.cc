@@ -1,0 +1,107 @@
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "driver/commands/commands.h"
+
+namespace headrace {
+
+void ModelFlags::AddTo(CLI::App& app) {
+  app.add_option("MODEL", model, "ONNX model, IR text (- for standard input), or .hrx artifact")->required();
+  app.add_option("--backend", backend, "cpu, interpreter, or a plugin's")->capture_default_str();
+  app.add_option("--dim", dims, "fix a named size: N=32 (repeatable)");
+  app.add_option("--impl", implementations, "prefer implementations: onednn, Conv=pure, node_name=external (repeatable or comma-separated)")
+      ->delimiter(',');
+  app.add_option("--threads", threads, "threads to use; 0 = all, or $HEADRACE_NUM_THREADS, $OMP_NUM_THREADS");
+}
+
+Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, const std::string& flag) {
+  size_t eq = text.find('=');
+  if (eq == std::string::npos || eq == 0 || eq + 1 == text.size())
+    return UsageError(flag + " wants NAME=VALUE, got '" + text + "'");
+  return std::make_pair(text.substr(0, eq), text.substr(eq + 1));
+}
+
+Result<NamedSizes> ModelFlags::Sizes() const {
+  NamedSizes sizes;
+  for (const std::string& d : dims) {
+    HR_ASSIGN_OR_RETURN(auto pair, SplitPair(d, "--dim"));
+    char* end = nullptr;
+    errno = 0;
+    long long v = strtoll(pair.second.c_str(), &end, 10);
+    if (*end || errno || v < 0) return UsageError("--dim " + d + ": the size must be a non-negative integer");
+    sizes.emplace_back(pair.first, v);
+  }
+  return sizes;
+}
+
+Result<ImportOptions> ModelFlags::Import() const {
+  ImportOptions o;
+  HR_ASSIGN_OR_RETURN(NamedSizes sizes, Sizes());
+  for (const auto& [n, v] : sizes) o.dims.emplace_back(n.str(), v);
+  return o;
+}
+
+Result<CompileRequest> ModelFlags::Compile(const Common& c) const {
+  CompileRequest request;
+  request.backend = backend;
+  request.options.threads = threads;
+  if (threads < 0) return UsageError("--threads must not be negative");
+  for (const std::string& i : implementations) {
+    size_t eq = i.find('=');
+    if (eq == std::string::npos) request.options.implementations.emplace_back("*", i);
+    else request.options.implementations.emplace_back(i.substr(0, eq), i.substr(eq + 1));
+  }
+  if (const char* dump = getenv("HEADRACE_DUMP_DIR")) request.options.dump_dir = dump;
+  if (const char* cache = getenv("HEADRACE_CACHE_DIR")) request.options.cache_dir = cache;
+  request.options.debug = getenv("HEADRACE_VERIFY") != nullptr;
+  request.options.progress = ProgressOf(c.out);
+  request.options.cancelled = Interrupted;
+  return request;
+}
+
+Status OpenRegistry(Registry& r, const Common& c) {
+  Status s = LoadPlugins(r, c.plugins);
+  if (s.ok()) return s;
+  // A plugin asked for by name must load; a broken one lying in a folder only earns a warning.
+  for (const std::string& p : c.plugins)
+    for (const Diagnostic& d : s.diagnostics())
+      if (d.file.find(p.substr(p.rfind('/') + 1)) != std::string::npos) return s;
+  for (const Diagnostic& d : s.diagnostics()) Note(c.out, "warning: " + d.file + ": " + d.message);
+  return {};
+}
+
+Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c) {
+  using Clock = std::chrono::steady_clock;
+  Opened out;
+  HR_ASSIGN_OR_RETURN(CompileRequest request, f.Compile(c));
+  struct stat st;
+  if (f.model.size() > 4 && f.model.compare(f.model.size() - 4, 4, ".hrx") == 0) {
+    if (stat(f.model.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
+      Diagnostic d;
+      d.code = "E0405", d.file = f.model, d.message = "no such artifact: an .hrx is a folder made by `headrace compile`";
+      return Status(d);
+    }
+    const Backend* b = r.FindBackend(f.backend);
+    if (!b || !b->load) return UsageError("backend '" + f.backend + "' loads no artifacts");
+    auto start = Clock::now();
+    HR_ASSIGN_OR_RETURN(out.executable, b->load(f.model, request.options, r));
+    HR_ASSIGN_OR_RETURN(out.model.model.program, out.executable->Interface());
+    out.load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return out;
+  }
+  HR_ASSIGN_OR_RETURN(ImportOptions import, f.Import());
+  auto start = Clock::now();
+  if (request.options.progress) request.options.progress("reading", 0);
+  HR_ASSIGN_OR_RETURN(out.model, LoadModel(r, f.model, import));
+  auto loaded = Clock::now();
+  HR_ASSIGN_OR_RETURN(out.executable, CompileProgram(r, out.model.model.program, request));
+  EndProgress(c.out);
+  out.load_seconds = std::chrono::duration<double>(loaded - start).count();
+  out.compile_seconds = std::chrono::duration<double>(Clock::now() - loaded).count();
+  if (c.out.verbosity > 0)
+    for (const std::string& line : out.model.model.report) Note(c.out, line);
+  return out;
+}
+
+}  // namespace headrace

@@ -1,0 +1,170 @@
+// headrace ops, plugins, doctor: what is loaded and what it can do.
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "driver/commands/commands.h"
+#include "ir/plugin.h"
+
+namespace headrace {
+namespace {
+
+struct OpsFlags { std::string pattern; bool markdown = false, missing = false; };
+
+std::string DTypesOf(const OpSignature& s) {
+  std::set<std::string> all;
+  for (const PortSignature& p : s.inputs) {
+    auto it = s.types.find(p.type);
+    if (it == s.types.end()) continue;
+    all.insert(it->second.begin(), it->second.end());
+    break;  // the first input's types stand for the op
+  }
+  std::string text;
+  for (const std::string& t : all) text += (text.empty() ? "" : " ") + t;
+  return text;
+}
+
+struct OpRow {
+  std::string name, implementations, versions, dtypes, doc, gradient;
+  bool supported = false;
+};
+
+std::vector<OpRow> Rows(const Registry& r) {
+  std::map<std::string, OpRow> rows;
+  for (const OpSignature* s : r.Ops()) {
+    OpRow& row = rows[s->domain + "." + s->name];
+    row.name = s->domain + "." + s->name;
+    row.versions += (row.versions.empty() ? "" : " ") + std::to_string(s->since_version);
+    row.dtypes = DTypesOf(*s);
+    row.doc = s->doc.substr(0, s->doc.find('\n'));
+  }
+  for (auto& [name, row] : rows) {
+    size_t dot = name.rfind('.');
+    std::string domain = name.substr(0, dot), op = name.substr(dot + 1);
+    for (const ForwardImplementation* i : r.Implementations(domain, op)) {
+      std::string range = i->since_version > 1 || i->until_version < 1 << 29
+                              ? "(" + std::to_string(i->since_version) + (i->until_version < 1 << 29 ? "-" + std::to_string(i->until_version) : "+") + ")"
+                              : "";
+      row.implementations += (row.implementations.empty() ? "" : ", ") + i->name + range;
+      row.supported = true;
+    }
+    for (const BackwardImplementation* b : r.BackwardImplementations(domain, op))
+      row.gradient += (row.gradient.empty() ? "" : ", ") + b->name;
+  }
+  for (const OpDefinition* d : r.Definitions()) {
+    auto it = rows.find(d->domain + "." + d->name);
+    if (it != rows.end() && !d->doc.empty()) it->second.doc = d->doc;
+  }
+  std::vector<OpRow> out;
+  for (auto& [name, row] : rows) out.push_back(std::move(row));
+  return out;
+}
+
+int Ops(const OpsFlags& f, const Common& c) {
+  Registry r;
+  Status s = OpenRegistry(r, c);
+  if (!s.ok()) return Fail(c.out, s);
+  nlohmann::json j = nlohmann::json::array();
+  int supported = 0, total = 0;
+  std::vector<OpRow> rows = Rows(r);
+  std::vector<std::string> names;
+  if (f.markdown && !c.out.json) printf("| op | since versions | implementations | backward | dtypes of the first input |\n|---|---|---|---|---|\n");
+  for (const OpRow& row : rows) {
+    names.push_back(row.name.substr(row.name.rfind('.') + 1));
+    bool hit = f.pattern.empty() || row.name == f.pattern || names.back() == f.pattern ||
+               (f.pattern.back() == '*' && names.back().rfind(f.pattern.substr(0, f.pattern.size() - 1), 0) == 0);
+    if (!hit || (f.missing && row.supported)) continue;
+    ++total;
+    supported += row.supported;
+    std::string implementations = row.supported ? row.implementations : "none: a model with this op is refused (exit 3)";
+    if (c.out.json)
+      j.push_back({{"op", row.name}, {"versions", row.versions}, {"implementations", row.implementations}, {"backward", row.gradient},
+                   {"dtypes", row.dtypes}, {"doc", row.doc}, {"supported", row.supported}});
+    else if (f.markdown)
+      printf("| %s | %s | %s | %s | %s |\n", row.name.c_str(), row.versions.c_str(), row.supported ? row.implementations.c_str() : "—",
+             row.gradient.empty() ? "—" : row.gradient.c_str(), row.dtypes.c_str());
+    else if (!f.pattern.empty() && f.pattern.back() != '*')
+      printf("%s\n  %s\n  since versions   %s\n  implementations  %s\n  backward         %s\n  dtypes           %s\n", row.name.c_str(),
+             row.doc.c_str(), row.versions.c_str(), implementations.c_str(), row.gradient.empty() ? "none registered" : row.gradient.c_str(),
+             row.dtypes.c_str());
+    else
+      printf("%-40s %s\n", row.name.c_str(), implementations.c_str());
+  }
+  if (total == 0 && !f.pattern.empty()) {
+    std::string close = ClosestWord(f.pattern.substr(f.pattern.rfind('.') + 1), names);
+    return Fail(c.out, UsageError("no op matches '" + f.pattern + "'", close.empty() ? "`headrace ops` lists all" : "did you mean '" + close + "'?"));
+  }
+  if (c.out.json) printf("%s\n", j.dump(2).c_str());
+  else if (f.pattern.empty() && !f.markdown) printf("%d of %d ops have an implementation\n", supported, total);
+  return kExitOk;
+}
+
+int Plugins(const Common& c) {
+  Registry r;
+  Status s = LoadPlugins(r, c.plugins);
+  nlohmann::json j;
+  for (const auto& p : r.Plugins()) {
+    if (c.out.json) j["plugins"].push_back({{"name", p.name}, {"version", p.version}, {"tier", p.tier}, {"path", p.path}});
+    else printf("%-22s %-8s tier %d  %s\n", p.name.c_str(), p.version.c_str(), p.tier, p.path.c_str());
+  }
+  for (const Diagnostic& d : s.diagnostics()) j["errors"].push_back(ToJson(d));
+  if (c.out.json) {
+    printf("%s\n", j.dump(2).c_str());
+    return ExitCodeFor(s);
+  }
+  return s.ok() ? kExitOk : Fail(c.out, s);
+}
+
+std::string FirstLineOf(const std::string& path, const std::string& prefix) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind(prefix, 0) == 0) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+std::string OnPath(const std::string& program) {
+  const char* path = getenv("PATH");
+  std::stringstream folders(path ? path : "");
+  for (std::string f; std::getline(folders, f, ':');)
+    if (!f.empty() && access((f + "/" + program).c_str(), X_OK) == 0) return f + "/" + program;
+  return "";
+}
+
+int Doctor(const Common& c) {
+  Registry r;
+  Status s = LoadPlugins(r, c.plugins);
+  utsname u;
+  uname(&u);
+  std::string compiler;
+  if (const char* cxx = getenv("CXX")) compiler = OnPath(cxx);
+  for (const char* name : {"g++", "clang++", "c++"})
+    if (compiler.empty()) compiler = OnPath(name);
+  printf("headrace   %s (%s)\n", HEADRACE_VERSION, HEADRACE_TOOLCHAIN);
+  printf("system     %s %s %s, %u threads\n", u.sysname, u.release, u.machine, std::thread::hardware_concurrency());
+  printf("processor  %s\n", FirstLineOf("/proc/cpuinfo", "model name").c_str());
+  printf("compiler   %s\n", compiler.empty() ? "none found: the cpu backend needs one (Debian: apt-get install g++)" : compiler.c_str());
+  std::string names;
+  for (const Backend* b : r.Backends()) names += (names.empty() ? "" : ", ") + b->name;
+  printf("backends   %s\n", names.empty() ? "none" : names.c_str());
+  printf("plugins    %zu loaded from %s\n", r.Plugins().size(), InstalledPluginFolder().c_str());
+  for (const Diagnostic& d : s.diagnostics()) printf("  broken   %s: %s\n", d.file.c_str(), d.message.c_str());
+  return s.ok() && !compiler.empty() ? kExitOk : kExitFailure;
+}
+
+}  // namespace
+
+Runner AddOps(CLI::App& app, Common& c) {
+  auto f = std::make_shared<OpsFlags>();
+  app.add_option("OP", f->pattern, "one op (Conv, onnx.Conv), or a prefix (Reduce*)");
+  app.add_flag("--markdown", f->markdown, "the table of docs/ops.md");
+  app.add_flag("--missing", f->missing, "only ops without an implementation");
+  return [f, &c] { return Ops(*f, c); };
+}
+Runner AddPlugins(CLI::App&, Common& c) { return [&c] { return Plugins(c); }; }
+Runner AddDoctor(CLI::App&, Common& c) { return [&c] { return Doctor(c); }; }
+
+}  // namespace headrace

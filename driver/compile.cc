@@ -1,0 +1,236 @@
+#include "driver/compile.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <sstream>
+
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/verify.h"
+
+namespace headrace {
+namespace {
+
+bool IsFolder(const std::string& path) {
+  struct stat st;
+  return stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+std::string FolderOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+Status FileError(const std::string& code, const std::string& path, const std::string& message, const std::string& hint = "") {
+  Diagnostic d;
+  d.code = code, d.file = path, d.message = message, d.hint = hint;
+  return Status(d);
+}
+
+bool LooksLikeText(const std::string& head) {
+  return std::all_of(head.begin(), head.end(), [](unsigned char c) { return c >= 0x20 || c == '\n' || c == '\t' || c == '\r'; });
+}
+
+}  // namespace
+
+std::string InstalledPluginFolder() {
+  char exe[PATH_MAX];
+  ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+  if (n > 0) {
+    std::string beside = FolderOf(std::string(exe, n)) + "/plugins";
+    if (IsFolder(beside)) return beside;
+  }
+  Dl_info info;  // the wheel: this code is in a library beside the plugins folder
+  if (dladdr(reinterpret_cast<void*>(&InstalledPluginFolder), &info) && info.dli_fname) {
+    char resolved[PATH_MAX];
+    std::string beside = FolderOf(realpath(info.dli_fname, resolved) ? resolved : info.dli_fname) + "/plugins";
+    if (IsFolder(beside)) return beside;
+  }
+  return "";
+}
+
+Status LoadPlugins(Registry& r, const std::vector<std::string>& extra) {
+  std::vector<Diagnostic> all;
+  auto keep = [&](const Status& s) { all.insert(all.end(), s.diagnostics().begin(), s.diagnostics().end()); };
+  std::string installed = InstalledPluginFolder();
+  if (!installed.empty()) keep(r.LoadPluginFolder(installed));
+  if (const char* path = getenv("HEADRACE_PLUGIN_PATH")) {
+    std::stringstream list(path);
+    for (std::string folder; std::getline(list, folder, ':');)
+      if (!folder.empty()) keep(IsFolder(folder) ? r.LoadPluginFolder(folder) : r.LoadPlugin(folder));
+  }
+  for (const std::string& p : extra) keep(IsFolder(p) ? r.LoadPluginFolder(p) : r.LoadPlugin(p));
+  return Status(std::move(all));
+}
+
+Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o) {
+  LoadedModel out;
+  std::string text;
+  if (path == "-") {
+    std::stringstream all;
+    all << std::cin.rdbuf();
+    text = all.str();
+  } else {
+    if (access(path.c_str(), F_OK) != 0) return FileError("E0401", path, "no such file");
+    if (IsFolder(path)) return FileError("E0402", path, "this is a folder, not a model");
+    std::ifstream in(path, std::ios::binary);
+    if (!in) return FileError("E0403", path, "can't read the file");
+    std::string head(512, '\0');
+    in.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(in.gcount());
+    const Importer* importer = r.ImporterForFile(path);
+    if (!importer && !LooksLikeText(head)) importer = r.FindImporter("onnx");
+    if (importer) {
+      Result<ImportedModel> m = importer->import(path, o, r);
+      if (!m.ok()) return WithFile(m.status(), path);
+      out.model = std::move(*m);
+      return out;
+    }
+    if (!LooksLikeText(head)) return FileError("E0404", path, "neither IR text nor a model that a loaded importer reads");
+    in.clear();
+    in.seekg(0);
+    std::stringstream all;
+    all << in.rdbuf();
+    text = all.str();
+  }
+  HR_ASSIGN_OR_RETURN(out.model.program, ParseProgram(text, path == "-" ? "<stdin>" : path));
+  Status valid = Verify(out.model.program);
+  if (!valid.ok()) return WithFile(valid, path);
+  out.model.kind = "IR text";
+  out.from_text = true;
+  if (!o.dims.empty()) {
+    Sdfg& s = out.model.program.MutableEntry();
+    for (const auto& [name, value] : o.dims) {
+      Interval exact{value, value};
+      s.assumptions.bounds.emplace_back(Name(name), exact);
+    }
+  }
+  return out;
+}
+
+Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request) {
+  std::string pipeline = request.pipeline.empty() ? "compile-" + request.backend : request.pipeline;
+  if (!request.options.implementations.empty()) {
+    // The user's choice of implementations is written onto the nodes, so that the text shows it and passes honour it.
+    for (auto& shared : program.sdfgs) {
+      Sdfg& s = program.Mutable(shared->name);
+      for (uint32_t i = 0; i < s.nodes.size(); ++i) {
+        const Library* l = std::get_if<Library>(&s.nodes[NodeId{i}].body);
+        if (!l || !l->implementation.empty()) continue;
+        std::string full = l->domain.str() + "." + l->op.str(), source = s.nodes[NodeId{i}].origin.source.str();
+        for (const auto& [where, name] : request.options.implementations)
+          if (where == "*" || where == full || where == l->op.str() || where == source) {
+            std::get<Library>(s.nodes.Mutable(NodeId{i}).body).implementation = name;
+            break;
+          }
+      }
+    }
+  }
+  PipelineOptions po;
+  po.verify = request.options.debug;
+  if (const char* dump = getenv("HEADRACE_DUMP_DIR")) po.reproducer_dir = std::string(dump) + "/reproducer";
+  else po.reproducer_dir = "/tmp/headrace-reproducer-" + std::to_string(getpid());
+  HR_RETURN_IF_ERROR(RunPipeline(r, pipeline, program, po));
+  return program;
+}
+
+Result<std::unique_ptr<Executable>> CompileProgram(const Registry& r, Program program, const CompileRequest& request) {
+  const Backend* backend = r.FindBackend(request.backend);
+  if (!backend) {
+    std::vector<std::string> names;
+    for (const Backend* b : r.Backends()) names.push_back(b->name);
+    std::string close = ClosestWord(request.backend, names), list;
+    for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
+    return UsageError("unknown backend '" + request.backend + "'",
+                      close.empty() ? "loaded backends: " + (list.empty() ? "none" : list) : "did you mean '" + close + "'?");
+  }
+  if (request.options.progress) request.options.progress("passes", 0);
+  HR_ASSIGN_OR_RETURN(Program lowered, LowerProgram(r, std::move(program), request));
+  if (request.options.progress) request.options.progress("passes", 1);
+  return backend->compile(lowered, request.options, r);
+}
+
+Result<NamedSizes> BindSizes(const Program& p, const NamedValues& values, const NamedSizes& given) {
+  NamedSizes sizes = given;
+  const Sdfg& s = p.Entry();
+  for (const auto& [name, value] : values) {
+    const Container* c = s.Find(name);
+    if (!c || value.kind != Value::kTensor || value.tensor.shape.size() != c->shape.size()) continue;
+    for (size_t i = 0; i < c->shape.size(); ++i) {
+      if (!c->shape[i].Is(ExprKind::kSymbol)) continue;
+      auto it = std::find_if(sizes.begin(), sizes.end(), [&](const auto& x) { return x.first == c->shape[i]->name; });
+      if (it == sizes.end()) sizes.emplace_back(c->shape[i]->name, value.tensor.shape[i]);
+      else if (it->second != value.tensor.shape[i]) {
+        Diagnostic d;
+        d.code = "E0410";
+        d.message = "size " + it->first.str() + " has two values";
+        d.node = name.str();
+        d.got = std::to_string(value.tensor.shape[i]) + " (dimension " + std::to_string(i) + " of '" + name.str() + "')";
+        d.expected = std::to_string(it->second);
+        return Status(d);
+      }
+    }
+  }
+  return sizes;
+}
+
+Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& given, NamedValues& values, std::vector<std::string>* notes) {
+  const Sdfg& s = p.Entry();
+  HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(p, values, given));
+  for (Name input : Inputs(p, s)) {
+    if (std::any_of(values.begin(), values.end(), [&](const auto& v) { return v.first == input; })) continue;
+    const Container& c = s.Get(input);
+    if (c.optional) continue;
+    if (c.kind == ContainerKind::kSequence || c.dtype == DType::kString) {
+      Diagnostic d;
+      d.code = "E0411";
+      d.message = "input '" + input.str() + "' has no random value: it is a " + (c.kind == ContainerKind::kSequence ? "sequence" : "string tensor");
+      d.hint = "give it with --input " + input.str() + "=@file, or --test-data DIR";
+      return Status(d);
+    }
+    std::vector<int64_t> shape;
+    for (const Expr& dim : c.shape) {
+      for (Name symbol : FreeSymbols(dim))
+        if (std::none_of(sizes.begin(), sizes.end(), [&](const auto& x) { return x.first == symbol; })) {
+          auto known = s.assumptions.Find(symbol);
+          int64_t value = known && known->lo && *known->lo > 1 ? *known->lo : 1;
+          sizes.emplace_back(symbol, value);
+          if (notes) notes->push_back("size " + symbol.str() + " = " + std::to_string(value) + " (set it with --dim " + symbol.str() + "=…)");
+        }
+      NameMap map;
+      for (const auto& [n, v] : sizes) map.emplace_back(n, IntExpr(v));
+      std::optional<int64_t> extent = AsInt(Simplify(Substitute(dim, map)));
+      if (!extent || *extent < 0) {
+        Diagnostic d;
+        d.code = "E0412";
+        d.message = "dimension " + ToString(dim) + " of input '" + input.str() + "' is not a size for these --dim values";
+        return Status(d);
+      }
+      shape.push_back(*extent);
+    }
+    HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Create(c.dtype, shape));
+    // One stream per input name, so that adding an input does not change the others.
+    std::seed_seq mix{seed, static_cast<uint64_t>(std::hash<std::string>()(input.str()))};
+    std::mt19937_64 rng(mix);
+    for (int64_t i = 0, n = t.elements() * (IsComplex(c.dtype) ? 2 : 1); i < n; ++i) {
+      double u = static_cast<double>(rng() >> 11) * 0x1p-53;
+      if (c.dtype == DType::kC64) t.as<float>()[i] = static_cast<float>(2 * u - 1);
+      else if (c.dtype == DType::kC128) t.as<double>()[i] = 2 * u - 1;
+      else if (IsFloat(c.dtype)) t.SetDouble(i, 2 * u - 1);
+      else if (c.dtype == DType::kBool) t.SetInt(i, u < 0.5);
+      else t.SetInt(i, static_cast<int64_t>(u * 4) & static_cast<int64_t>(std::min<uint64_t>(HighestInt(c.dtype), 3)));
+    }
+    values.emplace_back(input, Value(std::move(t)));
+  }
+  return {};
+}
+
+}  // namespace headrace

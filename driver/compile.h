@@ -1,0 +1,42 @@
+// A facade over the registries: find plugins, load a program from any file, compile it with any backend, make inputs.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/registry.h"
+
+namespace headrace {
+
+// Folders searched for plugins: the installed one (beside the binary or library), $HEADRACE_PLUGIN_PATH (':'-separated).
+std::string InstalledPluginFolder();
+// Loads all of them, then each of `extra` (--plugin). Errors of every plugin at once; the others stay loaded.
+Status LoadPlugins(Registry& r, const std::vector<std::string>& extra = {});
+
+struct LoadedModel {
+  ImportedModel model;
+  bool from_text = false;
+};
+// IR text (".sdfg", ".hr", ".txt", or "-" for standard input) or any importer's format, by extension or content.
+Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o = {});
+
+// Runs the pipeline "compile-<backend>" (or `pipeline` when given), then the backend.
+struct CompileRequest {
+  std::string backend = "cpu";
+  std::string pipeline;
+  CompileOptions options;
+};
+Result<std::unique_ptr<Executable>> CompileProgram(const Registry& r, Program program, const CompileRequest& request);
+// The lowered program that the backend would get.
+Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request);
+
+using NamedValues = std::vector<std::pair<Name, Value>>;
+using NamedSizes = std::vector<std::pair<Name, int64_t>>;
+// Seeded random values for the inputs not yet in `values`: floats uniform in [-1, 1), integers in [0, 4), bools by coin.
+// Sizes come from values already given, then `sizes`, then 1 (each such default is reported in `notes`).
+Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& sizes, NamedValues& values, std::vector<std::string>* notes);
+// Binds the symbols of the entry's parameter shapes from values; dims given twice must agree.
+Result<NamedSizes> BindSizes(const Program& p, const NamedValues& values, const NamedSizes& given);
+
+}  // namespace headrace
