@@ -1,0 +1,655 @@
+#include "ir/verify.h"
+
+#include <algorithm>
+
+#include "ir/dataflow.h"
+#include "ir/printer.h"
+#include "ir/type_inference.h"
+#include "ir/verify_impl.h"
+
+namespace headrace {
+namespace verify {
+
+Diagnostic& Report::Add(const char* code, std::string message, NodeId id, std::string place, std::string hint) {
+  if (Full()) return dropped_;
+  Diagnostic d;
+  d.code = code;
+  d.message = std::move(message);
+  d.node = std::move(place);
+  if (id.valid()) {
+    const Node& n = s_.nodes[id];
+    if (!n.origin.source.empty()) d.node = n.origin.source.str();
+    PrintOptions o;
+    o.origins = false;
+    std::string text = PrintNode(s_, id, o);
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+    text.erase(0, text.find_first_not_of(" \n"));
+    if (size_t cut = text.find('\n'); cut != std::string::npos) text = text.substr(0, cut) + " …";
+    d.source_line = text;
+  }
+  d.hint = std::move(hint);
+  if (d.node.empty()) d.node = "sdfg " + s_.name.str();
+  out_->push_back(std::move(d));
+  return out_->back();
+}
+
+namespace {
+
+std::string Quoted(Name n) { return "'" + n.str() + "'"; }
+
+class SdfgVerifier {
+ public:
+  SdfgVerifier(const Program* p, const Sdfg& s, std::vector<Diagnostic>* out) : p_(p), s_(s), r_(s, out) {}
+
+  void Run() {
+    Containers();
+    if (r_.Full()) return;
+    Symbols();
+    MayWrite(s_.body, &written_later_);
+    Blocks(s_.body, 0);
+    Unwritten();
+    Registers();
+  }
+
+ private:
+  // ---- declarations ----
+  void Containers() {
+    std::unordered_set<Name> seen;
+    for (size_t i = 0; i < s_.order.size(); ++i) {
+      Name n = s_.order[i];
+      const Container* c = s_.Find(n);
+      if (!c) {
+        r_.Add("E0201", "container " + Quoted(n) + " is listed but not declared", {}, n.str(), "add it to the table or drop it from the order");
+        continue;
+      }
+      if (!seen.insert(n).second) r_.Add("E0202", "name " + Quoted(n) + " is declared twice", {}, n.str(), "rename one of them");
+      Container1(*c);
+    }
+    for (Name n : s_.parameters) {
+      const Container* c = s_.Find(n);
+      if (!c) r_.Add("E0201", "parameter " + Quoted(n) + " is not declared", {}, n.str(), "declare a container of that name");
+      else if (c->kind != ContainerKind::kParameter && c->kind != ContainerKind::kSequence)
+        r_.Add("E0203", "parameter " + Quoted(n) + " is declared as another kind of container", {}, n.str(), "parameters have kind parameter");
+    }
+  }
+  void Container1(const Container& c) {
+    const std::string at = c.name.str();
+    if (c.kind == ContainerKind::kSequence) return;
+    if (c.dtype == DType::kNone || IsUntyped(c.dtype)) r_.Add("E0204", "container " + Quoted(c.name) + " has no element type", {}, at, "write it as name: f32[…]");
+    for (const Expr& d : c.shape)
+      if (!d || !IsIndexExpr(d)) r_.Add("E0205", "a dimension of " + Quoted(c.name) + " is not a size", {}, at, "sizes are made of symbols and integers");
+      else if (auto v = AsInt(d); v && *v < 0) r_.Add("E0205", "a dimension of " + Quoted(c.name) + " is negative: " + std::to_string(*v), {}, at, "sizes are ≥ 0");
+    if (!c.strides.empty() && c.strides.size() != c.shape.size())
+      r_.Add("E0206", Quoted(c.name) + " has " + std::to_string(c.strides.size()) + " strides for " + std::to_string(c.shape.size()) + " dimensions", {}, at, "give one stride per dimension");
+    if (c.kind == ContainerKind::kConstant && c.dtype != DType::kString) {
+      bool fits = c.data.dtype == c.dtype && c.data.shape.size() == c.shape.size();
+      for (size_t i = 0; fits && i < c.shape.size(); ++i) fits = AsInt(c.shape[i]) == c.data.shape[i];
+      if (!fits) r_.Add("E0207", "the data of constant " + Quoted(c.name) + " has another type or shape than its declaration", {}, at, "they must be equal");
+    }
+    if (c.kind == ContainerKind::kView) View(c);
+    if (c.storage == Storage::kRegister) {
+      if (c.kind != ContainerKind::kTransient) r_.Add("E0208", "register container " + Quoted(c.name) + " is not a transient", {}, at, "only transients can be registers");
+      for (const Expr& d : c.shape)
+        if (d && !AsInt(d)) r_.Add("E0209", "register container " + Quoted(c.name) + " has a symbolic size", {}, at, "registers have static sizes; use arena storage");
+    }
+  }
+  void View(const Container& c) {
+    Name n = c.name;
+    for (int hops = 0;; ++hops) {
+      const Container* at = s_.Find(n);
+      if (!at) {
+        r_.Add("E0210", "view " + Quoted(c.name) + " is of " + Quoted(n) + ", which is not declared", {}, c.name.str(), "declare the base");
+        return;
+      }
+      if (at->kind != ContainerKind::kView) {
+        if (at->dtype != c.dtype)
+          r_.Add("E0211", "view " + Quoted(c.name) + " has another element type than its base " + Quoted(n), {}, c.name.str(), "views keep the type; copy with cast instead");
+        if (at->storage == Storage::kRegister) r_.Add("E0212", "view " + Quoted(c.name) + " is of a register", {}, c.name.str(), "registers have no views");
+        break;
+      }
+      if (hops > 1000) {
+        r_.Add("E0213", "views of " + Quoted(c.name) + " form a cycle", {}, c.name.str(), "a view ends at an array");
+        return;
+      }
+      n = at->base;
+    }
+    // Row-major without offset: the base must hold at least as many elements.
+    if (c.offset || !c.strides.empty()) return;
+    Expr have = NumElements(s_.Get(c.base)), want = NumElements(c);
+    auto h = AsInt(have), w = AsInt(want);
+    if (h && w && *w > *h)
+      r_.Add("E0214", "view " + Quoted(c.name) + " has " + ToString(want) + " elements, its base " + Quoted(c.base) + " " + ToString(have), {}, c.name.str(), "a view can't be larger than its base");
+  }
+
+  // ---- symbols ----
+  void Symbols() {
+    for (Name n : FreeSymbols(s_)) Define(n, {}, "a size");
+    for (Name n : s_.symbol_params)
+      if (s_.Find(n)) r_.Add("E0202", "name " + Quoted(n) + " is a symbol and a container", {}, n.str(), "rename one of them");
+    for (Name p : s_.parameters) {
+      const Container* c = s_.Find(p);
+      if (!c) continue;
+      for (const Expr& d : c->shape)
+        for (Name n : FreeSymbols(d))
+          if (!defined_.count(n))
+            r_.Add("E0215", "size " + Quoted(n) + " in the shape of " + Quoted(p) + " has no value", {}, p.str(),
+                   "let it stand alone as a dimension of a parameter, or declare it: symbol " + n.str());
+    }
+  }
+  void Define(Name n, NodeId at, const char* what) {
+    if (s_.Find(n)) r_.Add("E0202", std::string(what) + " " + Quoted(n) + " has the name of a container", at, n.str(), "rename one of them");
+    ++defined_[n];
+  }
+  void Undefine(Name n) {
+    auto it = defined_.find(n);
+    if (it != defined_.end() && --it->second == 0) defined_.erase(it);
+  }
+
+  // ---- what may have been written ----
+  void MayWrite(const std::vector<BlockId>& body, std::unordered_set<Name>* out) {
+    ForEachBlock(s_, body, [&](BlockId b) {
+      if (auto* st = std::get_if<State>(&s_.blocks[b].control))
+        for (NodeId n : st->statements) MayWrite(n, out);
+    });
+  }
+  void MayWrite(NodeId id, std::unordered_set<Name>* out) {
+    const Body& body = s_.nodes[id].body;
+    if (auto* t = std::get_if<Tasklet>(&body)) out->insert(Root(t->target));
+    else if (auto* m = std::get_if<Map>(&body)) for (NodeId n : m->body) MayWrite(n, out);
+    else if (auto* l = std::get_if<Library>(&body)) for (const Port& p : l->outputs) out->insert(Root(p.container));
+    else if (auto* c = std::get_if<Nested>(&body))
+      for (const Argument& a : c->arguments)
+        if (Writes(c->callee, a.port)) out->insert(Root(a.container));
+  }
+  bool Writes(Name callee, Name port) {
+    auto it = outputs_.find(callee);
+    if (it == outputs_.end()) {
+      std::unordered_set<Name> names;
+      const Sdfg* f = p_ ? p_->Find(callee) : nullptr;
+      if (f) for (Name n : Outputs(*p_, *f)) names.insert(n);
+      it = outputs_.emplace(callee, std::move(names)).first;
+    }
+    return it->second.count(port) > 0;
+  }
+  Name Root(Name n) const { return RootOf(s_, n); }
+
+  // ---- control flow ----
+  void Blocks(const std::vector<BlockId>& body, int loops) {
+    for (size_t i = 0; i < body.size() && !r_.Full(); ++i) {
+      const Control& c = s_.blocks[body[i]].control;
+      if (auto* st = std::get_if<State>(&c)) {
+        for (NodeId n : st->statements) {
+          if (r_.Full()) return;
+          Statement(n);
+        }
+      } else if (auto* l = std::get_if<Loop>(&c)) {
+        LoopBlock(*l, loops);
+      } else if (auto* d = std::get_if<Conditional>(&c)) {
+        if (d->branches.empty()) r_.Add("E0216", "a conditional has no branch", {}, "", "remove it");
+        for (size_t k = 0; k < d->branches.size(); ++k) {
+          const Branch& br = d->branches[k];
+          if (br.condition) Condition(br.condition, "the condition of an if");
+          else if (k + 1 < d->branches.size()) r_.Add("E0217", "an else is followed by another branch", {}, "", "else comes last");
+          Blocks(br.body, loops);
+        }
+      } else if (std::holds_alternative<Break>(c) || std::holds_alternative<Continue>(c)) {
+        if (loops == 0) r_.Add("E0218", "break or continue outside of a loop", {}, "", "it belongs in a for or while");
+      } else if (auto* a = std::get_if<Assign>(&c)) {
+        (void)Typed(a->value, {}, "the value of " + Quoted(a->symbol));
+        if (!defined_.count(a->symbol)) Define(a->symbol, {}, "symbol");
+      }
+    }
+  }
+  void LoopBlock(const Loop& l, int loops) {
+    std::unordered_set<Name> inside;
+    MayWrite(l.body, &inside);  // a later iteration may read what an earlier one wrote
+    written_.insert(inside.begin(), inside.end());
+    if (l.init) (void)Typed(l.init, {}, "the start of a loop");
+    if (!l.var.empty()) {
+      if (!l.init || !l.update) r_.Add("E0219", "loop over " + Quoted(l.var) + " has no start or no step", {}, l.var.str(), "for v = start; condition; update");
+      Define(l.var, {}, "loop variable");
+    }
+    if (l.condition) Condition(l.condition, "the condition of a loop");
+    else if (!HasExit(l.body)) r_.Add("E0220", "a loop without a condition has no break", {}, l.var.str(), "add a condition or a break");
+    if (l.update) (void)Typed(l.update, {}, "the step of a loop");
+    Blocks(l.body, loops + 1);
+    if (!l.var.empty()) Undefine(l.var);
+  }
+  bool HasExit(const std::vector<BlockId>& body) const {
+    bool found = false;
+    ForEachBlock(s_, body, [&](BlockId b) { found |= std::holds_alternative<Break>(s_.blocks[b].control); });
+    return found;
+  }
+  void Condition(const Expr& e, const std::string& what) {
+    Result<Expr> t = Typed(e, {}, what);
+    if (t.ok() && (*t)->dtype != DType::kBool && !IsInteger((*t)->dtype))
+      r_.Add("E0221", what + " is not a truth value", {}, "", "compare it with something").got = std::string(DTypeName((*t)->dtype));
+  }
+
+  // ---- expressions ----
+  // Names, ranks, definitions before use; then types.
+  bool Names(const Expr& e, NodeId at, bool index_only = false) {
+    bool ok = true;
+    Visit(e, [&](const Expr& x) {
+      if (x.Is(ExprKind::kSymbol)) {
+        if (defined_.count(x->name)) return true;
+        ok = false;
+        if (s_.Find(x->name)) r_.Add("E0222", Quoted(x->name) + " is a container and is used as a size", at, x->name.str(), "write " + x->name.str() + "[…]");
+        else r_.Add("E0223", "symbol " + Quoted(x->name) + " is not defined here", at, x->name.str(), "sizes come from parameters, let, loops, maps or a node that defines them before");
+      } else if (x.Is(ExprKind::kRead)) {
+        ok &= Read(x, at);
+      } else if (x->kind > ExprKind::kCast) {
+        ok = false;
+        r_.Add("E0224", "notation that only pure forms have stands in a program: " + ToString(x), at, "", "elaborate the form first");
+      }
+      return true;
+    });
+    if (index_only && ok && !IsIndexExpr(e)) {
+      ok = false;
+      r_.Add("E0225", "a range is not made of sizes: " + ToString(e), at, "", "give data-dependent sizes a name: let n = …");
+    }
+    return ok;
+  }
+  bool Read(const Expr& x, NodeId at) {
+    const Container* c = s_.Find(x->name);
+    if (!c) {
+      r_.Add("E0226", "container " + Quoted(x->name) + " is not declared", at, x->name.str(), Closest(x->name));
+      return false;
+    }
+    size_t rank = x->args.size() - (x->has_default ? 1 : 0);
+    return Rank(*c, rank, x->flat, at) && Readable(*c, at, x->has_default);
+  }
+  bool Rank(const Container& c, size_t rank, bool flat, NodeId at) {
+    if (c.kind == ContainerKind::kSequence) {
+      r_.Add("E0227", Quoted(c.name) + " is a sequence and can't be indexed", at, c.name.str(), "only library nodes touch sequences");
+      return false;
+    }
+    size_t want = flat ? 1 : c.shape.size();
+    if (rank == want) return true;
+    Diagnostic& d = r_.Add("E0228", Quoted(c.name) + (flat ? ".flat takes 1 index" : " has " + std::to_string(want) + " dimensions") + ", not " + std::to_string(rank), at, c.name.str(), "give one index per dimension");
+    d.got = std::to_string(rank);
+    d.expected = std::to_string(want);
+    return false;
+  }
+  bool Readable(const Container& c, NodeId at, bool guarded) {
+    Name root = Root(c.name);
+    const Container* b = s_.Find(root);
+    if (!b || b->kind == ContainerKind::kConstant || b->kind == ContainerKind::kState) return true;
+    if (b->kind == ContainerKind::kParameter) {
+      first_use_.emplace(root, 'r');
+      // An output that is read before anything wrote it would read the caller's garbage.
+      if (b->inout || written_.count(root) || !written_later_.count(root) || guarded) return true;
+      if (!complained_.insert(root).second) return true;
+      r_.Add("E0229", "output " + Quoted(root) + " is read before it is written", at, root.str(), "declare it inout, or write it first");
+      return false;
+    }
+    if (written_.count(root)) return true;
+    if (!complained_.insert(root).second) return true;
+    r_.Add("E0230", Quoted(root) + " is read before it is written", at, root.str(), "write it in an earlier statement");
+    return false;
+  }
+  std::string Closest(Name n) const {
+    for (Name c : s_.order) {
+      std::string a = c.str(), b = n.str();
+      std::transform(a.begin(), a.end(), a.begin(), ::tolower);
+      std::transform(b.begin(), b.end(), b.begin(), ::tolower);
+      if (a == b) return "did you mean '" + c.str() + "'?";
+    }
+    return "declare it: transient " + n.str() + ": f32[…]";
+  }
+  Result<Expr> Typed(const Expr& e, NodeId at, const std::string& what) {
+    if (!Names(e, at)) return InvalidError("names");
+    Result<Expr> t = InferTypes(s_, e);
+    if (!t.ok()) TypeError(t.status(), at, what);
+    return t;
+  }
+  void TypeError(const Status& st, NodeId at, const std::string& what) {
+    for (Diagnostic d : st.diagnostics()) {
+      Diagnostic& n = r_.Add(d.code.empty() ? "E0231" : d.code.c_str(), d.message, at, what, d.hint);
+      n.got = d.got;
+      n.expected = d.expected;
+    }
+  }
+
+  // ---- statements ----
+  void Statement(NodeId id) {
+    uses_.clear();
+    maps_.clear();
+    Node1(id);
+    if (!r_.Full() && nest_ok_) CheckNest(s_, uses_, &r_);
+    nest_ok_ = true;
+  }
+
+  void Node1(NodeId id) {
+    if (r_.Full()) return;
+    const Body& body = s_.nodes[id].body;
+    if (auto* t = std::get_if<Tasklet>(&body)) TaskletNode(id, *t);
+    else if (auto* m = std::get_if<Map>(&body)) MapNode(id, *m);
+    else if (auto* l = std::get_if<Library>(&body)) LibraryNode(id, *l);
+    else if (auto* c = std::get_if<Nested>(&body)) CallNode(id, *c);
+  }
+
+  void MapNode(NodeId id, const Map& m) {
+    if (m.ranges.empty()) r_.Add("E0232", "a map has no index", id, "", "give it a range: map i in 0:N");
+    for (const Range& r : m.ranges) {
+      for (const Expr* e : {&r.begin, &r.end, &r.step}) {
+        if (*e) nest_ok_ &= Names(*e, id, true);
+        else if (e != &r.step) nest_ok_ = false;
+      }
+      if (r.step && AsInt(r.step) == 0) {
+        r_.Add("E0233", "the step of index " + Quoted(r.index) + " is 0", id, r.index.str(), "use a step of 1 or more, or a negative one");
+        nest_ok_ = false;
+      }
+      if (defined_.count(r.index)) {
+        r_.Add("E0202", "map index " + Quoted(r.index) + " already has a meaning here", id, r.index.str(), "rename it");
+        nest_ok_ = false;
+      }
+      Define(r.index, id, "map index");
+    }
+    maps_.push_back(id.value);
+    for (NodeId n : m.body) Node1(n);
+    maps_.pop_back();
+    for (const Range& r : m.ranges) Undefine(r.index);
+  }
+
+  void TaskletNode(NodeId id, const Tasklet& t) {
+    const Container* c = s_.Find(t.target);
+    if (!c) {
+      r_.Add("E0226", "container " + Quoted(t.target) + " is not declared", id, t.target.str(), Closest(t.target));
+      nest_ok_ = false;
+      return;
+    }
+    bool ok = Rank(*c, t.index.size(), t.flat, id);
+    for (const Expr& e : t.index) ok &= Names(e, id);
+    ok &= Names(t.value, id);
+    if (t.op != WriteOp::kAssign) ok &= Readable(*c, id, false);
+    Written(*c, id);
+    if (c->storage == Storage::kRegister && maps_.empty())
+      r_.Add("E0234", "register container " + Quoted(c->name) + " is used outside of a map", id, c->name.str(), "registers live in one iteration of a map; use arena storage");
+    if (!ok) {
+      nest_ok_ = false;
+      return;
+    }
+    Result<Expr> typed = TypedValue(s_, t);
+    if (!typed.ok()) {
+      TypeError(typed.status(), id, t.target.str());
+      nest_ok_ = false;
+      return;
+    }
+    for (const Expr& e : t.index) {
+      if (IsIndexExpr(e)) continue;
+      Result<Expr> it = InferTypes(s_, e);
+      if (!it.ok()) TypeError(it.status(), id, t.target.str());
+      else if (!IsInteger((*it)->dtype)) r_.Add("E0235", "an index of " + Quoted(t.target) + " is not an integer", id, t.target.str(), "cast it: i64(…)").got = std::string(DTypeName((*it)->dtype));
+    }
+    if (t.op == WriteOp::kMax || t.op == WriteOp::kMin)
+      if (IsComplex(c->dtype)) r_.Add("E0236", "complex numbers have no order: " + std::string(WriteOpToken(t.op)), id, t.target.str(), "reduce their magnitude");
+    for (const Expr& e : t.index) CollectReads(e, id, false);
+    CollectReads(t.value, id, false);
+    Use u;
+    u.node = id;
+    u.container = t.target;
+    u.index = t.index;
+    u.flat = t.flat;
+    u.guarded = t.guarded;
+    u.write = true;
+    u.op = t.op;
+    AddUse(std::move(u));
+  }
+  void CollectReads(const Expr& e, NodeId id, bool conditional) {
+    if (!e) return;
+    if (e.Is(ExprKind::kRead)) {
+      Use u;
+      u.node = id;
+      u.container = e->name;
+      u.index = {e->args.begin(), e->args.end() - (e->has_default ? 1 : 0)};
+      u.flat = e->flat;
+      u.guarded = e->has_default;
+      u.conditional = conditional;
+      AddUse(std::move(u));
+    }
+    // The untaken branch of a choice is not evaluated, nor what follows a decided && or ||.
+    bool choice = e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr));
+    for (size_t i = 0; i < e->args.size(); ++i) CollectReads(e->args[i], id, conditional || (choice && i > 0));
+  }
+  void AddUse(Use u) {
+    const Container* c = s_.Find(u.container);
+    if (!c) return;
+    if (c->storage == Storage::kRegister) RegisterUse(u);
+    u.root = Root(u.container);
+    u.maps = maps_;
+    uses_.push_back(std::move(u));
+  }
+
+  void Written(const Container& c, NodeId id) {
+    Name root = Root(c.name);
+    const Container* b = s_.Find(root);
+    if (b && b->kind == ContainerKind::kConstant)
+      r_.Add("E0237", "constant " + Quoted(root) + " is written", id, root.str(), "write to a transient");
+    written_.insert(root);
+  }
+
+  void LibraryNode(NodeId id, const Library& l) {
+    for (const Port& p : l.inputs) {
+      if (p.container.empty()) continue;
+      const Container* c = s_.Find(p.container);
+      if (!c) r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(p.container));
+      else if (c->kind == ContainerKind::kSequence) continue;
+      else Readable(*c, id, false);
+    }
+    std::unordered_set<Name> outputs;
+    for (const Port& p : l.outputs) {
+      if (p.container.empty()) continue;
+      const Container* c = s_.Find(p.container);
+      if (!c) {
+        r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(p.container));
+        continue;
+      }
+      if (!outputs.insert(Root(p.container)).second && c->kind != ContainerKind::kView)
+        r_.Add("E0238", "two outputs of a node are " + Quoted(p.container), id, p.container.str(), "give each its own container");
+      Written(*c, id);
+      if (!maps_.empty()) WholeUse(id, p.container, true);
+    }
+    if (!maps_.empty())
+      for (const Port& p : l.inputs)
+        if (!p.container.empty() && s_.Find(p.container)) WholeUse(id, p.container, false);
+    for (Name d : l.defines) {
+      if (!maps_.empty()) r_.Add("E0239", "a node inside a map defines size " + Quoted(d), id, d.str(), "move it out of the map");
+      if (!defined_.count(d)) Define(d, id, "size");
+    }
+  }
+  void WholeUse(NodeId id, Name container, bool write) {
+    Use u;
+    u.node = id;
+    u.container = container;
+    u.whole = true;
+    u.write = write;
+    AddUse(std::move(u));
+  }
+
+  void CallNode(NodeId id, const Nested& n) {
+    if (!p_) return;
+    const Sdfg* f = p_->Find(n.callee);
+    if (!f) {
+      r_.Add("E0240", "sdfg " + Quoted(n.callee) + " is not in the program", id, n.callee.str(), "add it, or correct the name");
+      return;
+    }
+    std::unordered_set<Name> bound, roots_written, roots;
+    NameMap sizes;
+    for (const Argument& a : n.arguments) Bind(id, *f, n, a, &bound, &sizes);
+    for (Name q : f->parameters) {
+      const Container* c = f->Find(q);
+      if (c && !bound.count(q) && !c->optional)
+        r_.Add("E0241", "argument " + Quoted(q) + " of " + Quoted(n.callee) + " is missing", id, n.callee.str(), "bind it: " + q.str() + " = …");
+    }
+    std::unordered_set<Name> given;
+    std::vector<Name> accepted = FreeSymbols(*f);
+    for (const auto& [symbol, value] : n.symbols) {
+      Names(value, id);
+      if (!given.insert(symbol).second) r_.Add("E0242", "symbol " + Quoted(symbol) + " is bound twice", id, symbol.str(), "bind it once");
+      if (std::find(accepted.begin(), accepted.end(), symbol) == accepted.end())
+        r_.Add("E0243", Quoted(n.callee) + " has no symbol " + Quoted(symbol), id, symbol.str(), "see its parameters");
+      sizes.push_back({symbol, value});
+    }
+    for (Name q : f->symbol_params)
+      if (!given.count(q)) r_.Add("E0244", "symbol " + Quoted(q) + " of " + Quoted(n.callee) + " is not bound", id, q.str(), "bind it: " + q.str() + " = …");
+    for (const Argument& a : n.arguments) Shapes(id, *f, a, sizes);
+    // Arguments don't alias: what the callee writes may be bound once only.
+    for (const Argument& a : n.arguments) {
+      if (!a.index.empty() || !Writes(n.callee, a.port)) continue;
+      for (const Argument& b : n.arguments)
+        if (&a != &b && b.index.empty() && a.container == b.container && f->Find(a.port) && !(f->Get(a.port).inout && a.port == b.port)) {
+          r_.Add("E0245", Quoted(a.container) + " is bound to " + Quoted(a.port) + ", which is written, and to " + Quoted(b.port), id, a.container.str(), "copy it first: arguments don't alias");
+          return;
+        }
+    }
+  }
+  void Bind(NodeId id, const Sdfg& f, const Nested& n, const Argument& a, std::unordered_set<Name>* bound, NameMap* sizes) {
+    const Container* formal = f.Find(a.port);
+    if (!formal || std::find(f.parameters.begin(), f.parameters.end(), a.port) == f.parameters.end()) {
+      r_.Add("E0246", Quoted(n.callee) + " has no parameter " + Quoted(a.port), id, n.callee.str(), "its parameters: " + Listed(f.parameters));
+      return;
+    }
+    if (!bound->insert(a.port).second) r_.Add("E0242", "argument " + Quoted(a.port) + " is bound twice", id, n.callee.str(), "bind it once");
+    const Container* c = s_.Find(a.container);
+    if (!c) {
+      if (!a.container.empty()) r_.Add("E0226", "container " + Quoted(a.container) + " is not declared", id, a.container.str(), Closest(a.container));
+      return;
+    }
+    for (const Expr& e : a.index) Names(e, id);
+    bool writes = Writes(n.callee, a.port);
+    if (!writes || formal->inout) Readable(*c, id, false);
+    if (writes) Written(*c, id);
+    if (c->kind == ContainerKind::kSequence || formal->kind == ContainerKind::kSequence) return;
+    if (c->dtype != formal->dtype) {
+      Diagnostic& d = r_.Add("E0247", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another element type", id, n.callee.str(), "cast it into a transient first");
+      d.got = std::string(DTypeName(c->dtype));
+      d.expected = std::string(DTypeName(formal->dtype));
+    }
+    if (a.index.size() > c->shape.size() || c->shape.size() - a.index.size() != formal->shape.size()) {
+      Diagnostic& d = r_.Add("E0248", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another rank", id, n.callee.str(), "fix leading dimensions with an index, or use a view");
+      d.got = std::to_string(static_cast<int>(c->shape.size()) - static_cast<int>(a.index.size()));
+      d.expected = std::to_string(formal->shape.size());
+      nest_ok_ = false;
+      return;
+    }
+    for (size_t i = 0; i < formal->shape.size(); ++i) {
+      const Expr& d = formal->shape[i];
+      if (!d.Is(ExprKind::kSymbol)) continue;
+      bool known = false;
+      for (const auto& s : *sizes) known |= s.first == d->name;
+      if (!known) sizes->push_back({d->name, c->shape[i + a.index.size()]});
+    }
+    if (maps_.empty()) return;
+    Use u;
+    u.node = id;
+    u.container = a.container;
+    u.index = a.index;
+    u.whole = a.index.empty() && !c->shape.empty();
+    u.write = writes;
+    AddUse(std::move(u));
+  }
+  void Shapes(NodeId id, const Sdfg& f, const Argument& a, const NameMap& sizes) {
+    const Container *formal = f.Find(a.port), *c = s_.Find(a.container);
+    if (!formal || !c || c->shape.size() - a.index.size() != formal->shape.size()) return;
+    for (size_t i = 0; i < formal->shape.size(); ++i) {
+      Expr want = Substitute(formal->shape[i], sizes), have = c->shape[i + a.index.size()];
+      if (ProveEq(want, have, s_.assumptions) != Truth::kNo) continue;
+      Diagnostic& d = r_.Add("E0249", "argument " + Quoted(a.port) + " of " + f.name.str() + " has another size in dimension " + std::to_string(i), id, f.name.str(), "the sizes of all arguments must agree");
+      d.got = ToString(have);
+      d.expected = ToString(want);
+    }
+  }
+  static std::string Listed(const std::vector<Name>& names) {
+    std::string out;
+    for (Name n : names) out += (out.empty() ? "" : ", ") + n.str();
+    return out;
+  }
+
+  // ---- the end ----
+  void Unwritten() {
+    for (Name n : s_.parameters) {
+      const Container* c = s_.Find(n);
+      if (c && c->inout && !written_.count(n) && !first_use_.count(n) && !written_later_.count(n))
+        r_.Add("E0250", "inout parameter " + Quoted(n) + " is never written", {}, n.str(), "drop inout, or write it");
+    }
+  }
+  void RegisterUse(const Use& u) {
+    auto [it, fresh] = register_home_.emplace(u.container, maps_);
+    if (fresh) return;
+    std::vector<uint32_t>& home = it->second;
+    size_t common = 0;
+    while (common < home.size() && common < maps_.size() && home[common] == maps_[common]) ++common;
+    home.resize(common);
+  }
+  void Registers() {
+    for (const auto& [n, home] : register_home_)
+      if (home.empty()) r_.Add("E0251", "register container " + Quoted(n) + " is used by more than one map", {}, n.str(), "registers live in one iteration of a map; use arena storage");
+  }
+
+  const Program* p_;
+  const Sdfg& s_;
+  Report r_;
+  std::unordered_map<Name, int> defined_;
+  std::unordered_set<Name> written_, written_later_, complained_;
+  std::unordered_map<Name, char> first_use_;
+  std::unordered_map<Name, std::unordered_set<Name>> outputs_;
+  std::unordered_map<Name, std::vector<uint32_t>> register_home_;
+  std::vector<Use> uses_;
+  std::vector<uint32_t> maps_;
+  bool nest_ok_ = true;
+};
+
+// Calls that lead back to where they started.
+class Recursion {
+ public:
+  Recursion(const Program& p, std::vector<Diagnostic>* out) : p_(p), out_(out) {}
+  void Run() {
+    for (const auto& s : p_.sdfgs) From(*s);
+  }
+
+ private:
+  void From(const Sdfg& s) {
+    if (done_.count(s.name)) return;
+    if (!open_.insert(s.name).second) return;
+    ForEachNode(s, [&](NodeId id) {
+      auto* n = std::get_if<Nested>(&s.nodes[id].body);
+      if (!n) return;
+      if (open_.count(n->callee)) {
+        Report r(s, out_);
+        r.Add("E0252", "sdfg '" + n->callee.str() + "' calls itself", id, n->callee.str(), "recursion is not allowed; use a loop");
+        return;
+      }
+      if (const Sdfg* f = p_.Find(n->callee)) From(*f);
+    });
+    open_.erase(s.name);
+    done_.insert(s.name);
+  }
+  const Program& p_;
+  std::vector<Diagnostic>* out_;
+  std::unordered_set<Name> open_, done_;
+};
+
+}  // namespace
+}  // namespace verify
+
+Status Verify(const Program& p, const Sdfg& s) {
+  std::vector<Diagnostic> out;
+  verify::SdfgVerifier(&p, s, &out).Run();
+  return Status(std::move(out));
+}
+
+Status Verify(const Program& p) {
+  std::vector<Diagnostic> out;
+  std::unordered_set<Name> names;
+  for (const auto& s : p.sdfgs) {
+    verify::Report r(*s, &out);
+    if (!names.insert(s->name).second) r.Add("E0202", "two sdfgs are named '" + s->name.str() + "'", {}, s->name.str(), "rename one of them");
+  }
+  verify::Recursion(p, &out).Run();
+  if (out.empty())
+    for (const auto& s : p.sdfgs) verify::SdfgVerifier(&p, *s, &out).Run();
+  return Status(std::move(out));
+}
+
+}  // namespace headrace

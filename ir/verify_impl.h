@@ -1,0 +1,42 @@
+// Private to the verifier: the reporting that its parts share.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace headrace::verify {
+
+// One use of a container inside a statement, with the maps around it.
+struct Use {
+  NodeId node;              // the tasklet, call or library node
+  Name root;                // after views
+  Name container;
+  std::vector<Expr> index;  // empty with `whole`
+  bool flat = false, guarded = false, whole = false, write = false, conditional = false;
+  WriteOp op = WriteOp::kAssign;
+  std::vector<uint32_t> maps;  // the maps around it, outermost first (node ids): common prefix = common iterations
+};
+
+class Report {
+ public:
+  Report(const Sdfg& s, std::vector<Diagnostic>* out) : s_(s), out_(out) {}
+  bool Full() const { return out_->size() >= 20; }
+  // `id` may be invalid: then `place` names what is wrong.
+  Diagnostic& Add(const char* code, std::string message, NodeId id, std::string place, std::string hint);
+
+ private:
+  const Sdfg& s_;
+  std::vector<Diagnostic>* out_;
+  Diagnostic dropped_;
+};
+
+// Races between the iterations of one outermost map, and accesses outside their container.
+void CheckNest(const Sdfg& s, const std::vector<Use>& uses, Report* report);
+
+// All ranges of the maps in `maps`, outermost first.
+std::vector<Range> RangesOf(const Sdfg& s, const std::vector<uint32_t>& maps);
+
+}  // namespace headrace::verify
