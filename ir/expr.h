@@ -54,13 +54,14 @@ struct ExprNode {
   Op op = Op::kNone;
   DType dtype = DType::kNone;
   bool flat = false, has_default = false, saturate = false;
+  bool canonical = false;    // Simplify returns it as it is; not part of equality
   int64_t ivalue = 0;
   double fvalue = 0;
   Name name;
   std::string text;          // kString
   std::vector<Expr> args;
   int line = 0, column = 0;  // where it was parsed; not part of equality
-  uint64_t hash = 0;         // structural, of all but dtype and place
+  uint64_t hash = 0;         // structural, of all but place and dtype (a cast's dtype counts)
 };
 
 // A shared handle; null by default. Equality is structural.
@@ -100,6 +101,7 @@ Expr WithArgs(const Expr& e, std::vector<Expr> args);       // same node, other 
 // ---- symbolic integers (symbolic.cc): results are in canonical form ----
 // Canonical form: a sum of products with integer coefficients over atoms (symbols, //, %, min, max, other calls), in a
 // fixed order, so that equal polynomials are equal trees. Inputs must be index-typed (no reads).
+// Divisors are taken to be non-zero (x * n // n is x); where int64 would overflow a node stays as it is.
 Expr operator+(const Expr& a, const Expr& b);
 Expr operator-(const Expr& a, const Expr& b);
 Expr operator*(const Expr& a, const Expr& b);
@@ -113,7 +115,8 @@ Expr Simplify(const Expr& e);
 std::optional<int64_t> AsInt(const Expr& e);   // the value if it is an integer literal
 bool IsIndexExpr(const Expr& e);               // symbols, integer literals and integer arithmetic only: no reads, no floats
 
-// What is known about symbols: name → inclusive bounds. Size symbols are ≥ 0 unless said otherwise.
+// What is known about symbols: name → inclusive bounds. Symbols not listed are ≥ 0: they are sizes, so whoever asks about
+// loop variables or map indices lists them. (Simplify has no assumptions and supposes nothing about signs.)
 struct Interval { std::optional<int64_t> lo, hi; };
 struct Assumptions { std::vector<std::pair<Name, Interval>> bounds; std::optional<Interval> Find(Name n) const; };
 Interval BoundsOf(const Expr& e, const Assumptions& a = {});
