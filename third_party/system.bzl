@@ -28,7 +28,11 @@ def _libraries(ctx):
         if not path.exists:
             continue
         names = [f.basename for f in path.readdir()]
-        found = [n[len("lib"):-len(".so")] for n in names if n.startswith(ctx.attr.lib_prefix) and n.endswith(".so")]
+        found = [
+            n[len("lib"):-len(".so")]
+            for n in names
+            if n.startswith(ctx.attr.lib_prefix) and n.endswith(".so")
+        ]
         if found:
             return sorted(found)
     return []

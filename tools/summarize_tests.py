@@ -79,7 +79,8 @@ def summarize(events):
     ran = {label for label, _, _ in results}
     summary.failed += [f"{label}: did not build" for label in sorted(broken - ran)]
     # Filtered tests are built and not run; a test with a summary but no result did not start.
-    summary.failed += [f"{label}: did not run" for label in sorted(tests & summarized - ran - broken)]
+    not_run = tests & summarized - ran - broken
+    summary.failed += [f"{label}: did not run" for label in sorted(not_run)]
     return summary
 
 

@@ -32,7 +32,8 @@ class SummarizeTest(unittest.TestCase):
             <testcase name="Adds" status="run" result="completed" classname="Expr" />
             <testcase name="Folds" status="run" result="completed" classname="Expr">
               <failure message="1 != 2" /></testcase>
-            <testcase name="Gpu" status="run" result="skipped" classname="Expr"><skipped /></testcase>
+            <testcase name="Gpu" status="run" result="skipped" classname="Expr">
+              <skipped /></testcase>
             <testcase name="DISABLED_Old" status="notrun" result="suppressed" classname="Expr" />
             </testsuite></testsuites>"""
         summary = summarize_tests.summarize([self.result("//ir:expr_test", "FAILED", report)])
@@ -71,7 +72,8 @@ class SummarizeTest(unittest.TestCase):
         summary = summarize_tests.summarize([
             {"id": {"targetConfigured": {"label": "//a:t"}}, "configured": {"testSize": "SMALL"}},
             {"id": {"targetCompleted": {"label": "//a:t"}}, "completed": {}},
-            {"id": {"targetCompleted": {"label": "//a:lib"}}, "aborted": {"reason": "ANALYSIS_FAILURE"}},
+            {"id": {"targetCompleted": {"label": "//a:lib"}},
+             "aborted": {"reason": "ANALYSIS_FAILURE"}},
         ])
         self.assertEqual(summary.failed, ["//a:lib: did not build", "//a:t: did not build"])
 
