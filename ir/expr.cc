@@ -80,6 +80,8 @@ std::string_view OpToken(Op op) {
 }
 
 Expr::Expr(ExprNode node) {
+  // One NaN and no more, so that equal trees are equal.
+  if (std::isnan(node.fvalue)) node.fvalue = std::numeric_limits<double>::quiet_NaN();
   node.hash = HashOf(node);
   n_ = std::make_shared<const ExprNode>(std::move(node));
 }
@@ -102,7 +104,7 @@ Expr IntExpr(int64_t v) {
 
 Expr FloatExpr(double v) {
   ExprNode n = Blank(ExprKind::kFloat);
-  n.fvalue = std::isnan(v) ? std::numeric_limits<double>::quiet_NaN() : v;  // one NaN, so that equal trees are equal
+  n.fvalue = v;
   return Expr(std::move(n));
 }
 

@@ -1,11 +1,10 @@
 // Expressions as text: minimal parentheses, and parsing gives back an equal tree. Two things make that hold for numbers:
 // the parser folds a minus directly before a number into the literal, so that a literal -3 prints as `-3` and the
 // negation of the literal 3 as `-(3)`; and floats print with a point, an exponent, or as inf and nan.
-#include <charconv>
 #include <cmath>
 
 #include "ir/expr.h"
-#include "ir/status.h"
+#include "ir/lexer.h"
 
 namespace headrace {
 namespace {
@@ -44,38 +43,6 @@ Level LevelOf(const Expr& e) {
     case ExprKind::kColon: case ExprKind::kPlaced: case ExprKind::kSplice: return kSelectLevel;
     default: return kPostfixLevel;
   }
-}
-
-std::string FloatText(double v) {
-  if (std::isnan(v)) return "nan";
-  if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-  char buffer[64];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;  // the shortest text that reads back the same
-  std::string s(buffer, end);
-  if (s.find_first_of(".e") == std::string::npos) s += ".0";
-  return s;
-}
-
-std::string Quoted(const std::string& text) {
-  static const char kHex[] = "0123456789abcdef";
-  std::string s = "\"";
-  for (unsigned char c : text) {
-    if (c == '"' || c == '\\') {
-      s += '\\';
-      s += static_cast<char>(c);
-    } else if (c == '\n') {
-      s += "\\n";
-    } else if (c == '\t') {
-      s += "\\t";
-    } else if (c < 0x20 || c == 0x7F) {
-      s += "\\x";
-      s += kHex[c >> 4];
-      s += kHex[c & 15];
-    } else {
-      s += static_cast<char>(c);
-    }
-  }
-  return s + "\"";
 }
 
 class Printer {
@@ -137,7 +104,7 @@ class Printer {
   }
 
   void Read(const Expr& e) {
-    out += e->name.view();
+    out += NameText(e->name);
     if (e->flat) out += ".flat";
     List(e->args, e->args.size() - (e->has_default ? 1 : 0), "[", "]");
     if (!e->has_default) return;
@@ -164,7 +131,7 @@ class Printer {
       case ExprKind::kInt: out += std::to_string(e->ivalue); break;
       case ExprKind::kFloat: out += FloatText(e->fvalue); break;
       case ExprKind::kBool: out += e->ivalue ? "true" : "false"; break;
-      case ExprKind::kSymbol: out += e->name.view(); break;
+      case ExprKind::kSymbol: out += NameText(e->name); break;
       case ExprKind::kRead: Read(e); break;
       case ExprKind::kUnary: Unary(e); break;
       case ExprKind::kBinary: Binary(e); break;
@@ -176,13 +143,13 @@ class Printer {
         Put(e->args[2], kSelectLevel);
         break;
       case ExprKind::kCall:
-        out += e->name.view();
+        out += NameText(e->name);
         List(e->args, e->args.size(), "(", ")");
         break;
       case ExprKind::kCast: Cast(e); break;
-      case ExprKind::kString: out += Quoted(e->text); break;
+      case ExprKind::kString: out += StringText(e->text); break;
       case ExprKind::kGroup:
-        out += e->name.view();
+        out += NameText(e->name);
         out += "..";
         break;
       case ExprKind::kEllipsis: out += ".."; break;
