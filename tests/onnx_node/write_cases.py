@@ -1,0 +1,53 @@
+"""Writes every official ONNX node case to one uncompressed tar: CASE/model.onnx, input_I.pb, output_I.pb, tolerance.
+
+The onnx wheel makes the cases in memory, so they are written once per build and read by node_suite on every backend.
+usage: write_cases.py OUT.tar
+"""
+
+import io
+import sys
+import tarfile
+import warnings
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.case.node import collect_testcases
+
+
+def value_bytes(value, value_info):
+    """The serialised TensorProto, SequenceProto or OptionalProto of one input or output."""
+    if isinstance(value, (onnx.TensorProto, onnx.SequenceProto, onnx.OptionalProto)):
+        return value.SerializeToString()
+    kind = value_info.type.WhichOneof("value")
+    if kind == "sequence_type":
+        return numpy_helper.from_list(value, value_info.name).SerializeToString()
+    if kind == "optional_type":
+        return numpy_helper.from_optional(value, value_info.name).SerializeToString()
+    if kind == "map_type":
+        return numpy_helper.from_dict(value, value_info.name).SerializeToString()
+    return numpy_helper.from_array(np.asarray(value), value_info.name).SerializeToString()
+
+
+def members(case):
+    yield "model.onnx", case.model.SerializeToString()
+    yield "tolerance", f"{case.rtol} {case.atol}\n".encode()
+    for inputs, outputs in case.data_sets[:1]:
+        for kind, values, infos in (("input", inputs, case.model.graph.input), ("output", outputs, case.model.graph.output)):
+            for i, (value, info) in enumerate(zip(values, infos)):
+                yield f"{kind}_{i}.pb", value_bytes(value, info)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    np.random.seed(0)
+    with tarfile.open(sys.argv[1], "w", format=tarfile.USTAR_FORMAT) as out:
+        for case in sorted(collect_testcases(), key=lambda c: c.name):
+            for name, data in members(case):
+                info = tarfile.TarInfo(f"{case.name}/{name}")
+                info.size = len(data)
+                out.addfile(info, io.BytesIO(data))
+
+
+if __name__ == "__main__":
+    main()
