@@ -1,0 +1,135 @@
+"""Third-party plugins as third parties make them: built outside the workspace against the SDK, loaded into the shipped binary."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+DRIVER, SDK = (os.path.abspath(p) for p in sys.argv[1:3])
+EXAMPLES = os.path.abspath("plugins/example")
+BAD = os.path.abspath("tests/plugins/bad_plugins.cc")
+COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
+
+SMOOTH_CLIP = """
+sdfg main(X: f32[5], Y: f32[5]) {
+  state {
+    example.SmoothClip{hi = 2.0, lo = -1.0}(X = X) -> (Y = Y)
+  }
+}
+"""
+
+
+class Plugins(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        with tarfile.open(SDK) as sdk:
+            sdk.extractall(cls.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def build(self, source, out, *flags, compiler="g++"):
+        command = [compiler, "-std=c++17", "-shared", "-fPIC", "-I" + self.path("include"), source, "-o", self.path(out), *flags]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.path(out)
+
+    def headrace(self, *args, stdin=None):
+        return subprocess.run([DRIVER, *args], capture_output=True, text=True, input=stdin, cwd=self.folder)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as f:
+            f.write(text)
+        return self.path(name)
+
+    def expect_refused(self, plugin, *texts):
+        done = self.headrace("--plugin", plugin, "plugins")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr)
+        self.assertIn("transforms", done.stdout)  # the good ones stay loaded
+
+    def test_an_op_from_every_compiler_runs_on_both_backends(self):
+        model = self.write("clip.sdfg", SMOOTH_CLIP)
+        for compiler in COMPILERS:
+            plugin = self.build(EXAMPLES + "/smooth_clip.cc", f"clip_{compiler}.so", compiler=compiler)
+            texts = {}
+            for backend, impl in (("interpreter", "pure"), ("cpu", "pure"), ("cpu", "external")):
+                done = self.headrace("--plugin", plugin, "run", model, "--backend", backend, "--impl", impl)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                texts[backend, impl] = done.stdout
+            self.assertEqual(len(set(texts.values())), 1, texts)
+
+    def test_a_pass_from_every_compiler_changes_the_text(self):
+        text = 'sdfg main(X: f32[4], Y: f32[4]) {\n  state {\n    map i in 0:4 { Y[i] = X[i] } from "layer1"\n  }\n}\n'
+        for compiler in COMPILERS:
+            plugin = self.build(EXAMPLES + "/strip_origins.cc", f"strip_{compiler}.so", "-L" + self.path("lib"), "-lheadrace", compiler=compiler)
+            before = self.headrace("opt", "-", "--pipeline", "", stdin=text)
+            after = self.headrace("--plugin", plugin, "opt", "-", "--pipeline", "strip-origins", stdin=text)
+            self.assertEqual(after.returncode, 0, after.stderr)
+            self.assertIn('from "layer1"', before.stdout)
+            self.assertEqual(after.stdout, before.stdout.replace(' from "layer1"', ""))
+
+    def test_newer_minor_version_loads(self):
+        plugin = self.build(BAD, "newer.so", "-DBAD_MINOR=7")
+        done = self.headrace("--plugin", plugin, "plugins")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_wrong_magic(self):
+        self.expect_refused(self.build(BAD, "magic.so", "-DBAD_MAGIC=42"), "wrong magic number")
+
+    def test_other_major_versions(self):
+        for major in (0, 2):
+            plugin = self.build(BAD, f"major{major}.so", f"-DBAD_MAJOR={major}")
+            self.expect_refused(plugin, f"made for plugin interface {major}.0, this headrace has 1.0", "rebuild the plugin")
+
+    def test_missing_exports(self):
+        self.expect_refused(self.build(BAD, "noinfo.so", "-DBAD_NO_INFO"), "does not export headrace_plugin_info")
+        self.expect_refused(self.build(BAD, "noentry.so", "-DBAD_NO_ENTRY"), "does not export headrace_plugin_v1")
+
+    def test_missing_symbol(self):
+        self.expect_refused(self.build(BAD, "undefined.so", "-DBAD_UNDEFINED"), "undefined symbol: no_library_has_this")
+
+    def test_throwing_entry(self):
+        self.expect_refused(self.build(BAD, "throws.so", "-DBAD_THROWS"), "its entry threw an exception: out of coffee")
+
+    def test_failing_entry(self):
+        self.expect_refused(self.build(BAD, "fails.so", "-DBAD_RETURNS=9"), "its entry returned 9")
+
+    def test_double_registration(self):
+        first = self.build(BAD, "first.so", '-DBAD_NAME="first"')
+        second = self.build(BAD, "second.so", '-DBAD_NAME="second"')
+        done = self.headrace("--plugin", first, "--plugin", second, "plugins")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("bad.Twice is defined twice: by first and by second", done.stderr)
+        again = self.build(BAD, "again.so", '-DBAD_NAME="first"')
+        done = self.headrace("--plugin", first, "--plugin", again, "plugins")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a plugin named 'first' is already loaded", done.stderr)
+
+    def test_reserved_domain(self):
+        self.expect_refused(self.build(BAD, "reserved.so", "-DBAD_RESERVED"), "the op name grad.Conv is reserved")
+
+    def test_a_form_that_does_not_parse_shows_the_place(self):
+        self.expect_refused(self.build(BAD, "form.so", "-DBAD_FORM"), "Y = X +", "^")
+
+    def test_another_toolchain(self):
+        self.expect_refused(self.build(BAD, "toolchain.so", '-DBAD_TOOLCHAIN="vax"'), "was built for vax")
+
+    def test_not_a_shared_object(self):
+        self.expect_refused(self.write("text.so", "hello"), "it is not an ELF shared object")
+        self.expect_refused(self.path("absent.so"), "can't open the plugin")
+        whole = open(self.build(BAD, "whole.so"), "rb").read()
+        for keep in (40, 64, 1000, len(whole) // 2):
+            with open(self.path("cut.so"), "wb") as f:
+                f.write(whole[:keep])
+            done = self.headrace("--plugin", self.path("cut.so"), "plugins")
+            self.assertEqual(done.returncode, 1, f"cut to {keep} bytes: {done.stderr}")
+
+
+if __name__ == "__main__":
+    unittest.main()
