@@ -145,7 +145,7 @@ void ParserBase::FailAt(int line, int column, std::string message, std::string h
   error_.hint = std::move(hint);
 }
 
-ParserBase::Nested::Nested(ParserBase& p) : p_(p) {
+ParserBase::Nesting::Nesting(ParserBase& p) : p_(p) {
   if (++p.depth_ > kMaxNesting) {
     p.Fail(p.Peek(), "nested more than " + std::to_string(kMaxNesting) + " levels deep");
   }

@@ -52,7 +52,7 @@ Expr ParserBase::Make(ExprNode node, const Token& at) {
 }
 
 Expr ParserBase::ParseExpression() {
-  Nested nested(*this);
+  Nesting nesting(*this);
   Token at = Peek();
   Expr condition = ParseBinary(1);
   if (!At("?") || !Continues()) return condition;
@@ -85,7 +85,7 @@ Expr ParserBase::ParseBinary(int lowest) {
 
 // unary = ("-"|"!"|"~") unary | postfix [ "??" unary ]
 Expr ParserBase::ParseUnary() {
-  Nested nested(*this);
+  Nesting nesting(*this);
   Token at = Peek();
   Op op = At("-") ? Op::kNeg : At("!") ? Op::kNot : At("~") ? Op::kBitNot : Op::kNone;
   if (op != Op::kNone) {

@@ -22,7 +22,7 @@ class FormParser : public ParserBase {
 
  private:
   FormStmt Statement() {
-    Nested nested(*this);
+    Nesting nesting(*this);
     FormStmt s;
     s.line = Peek().line;
     s.column = Peek().column;

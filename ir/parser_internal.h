@@ -72,11 +72,11 @@ class ParserBase {
   bool AtTarget();
   bool AtWriteOp(int ahead);
 
-  // Nesting guard: `Nested n(*this);` at the start of every recursive rule.
-  class Nested {
+  // Nesting guard: `Nesting nesting(*this);` at the start of every recursive rule.
+  class Nesting {
    public:
-    explicit Nested(ParserBase& p);
-    ~Nested() { --p_.depth_; }
+    explicit Nesting(ParserBase& p);
+    ~Nesting() { --p_.depth_; }
 
    private:
     ParserBase& p_;

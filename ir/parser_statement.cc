@@ -1,0 +1,279 @@
+// IR text: tasklets, maps, calls and library nodes.
+#include <algorithm>
+
+#include "ir/parser_program.h"
+
+namespace headrace::internal {
+
+std::vector<NodeId> ProgramParser::ParseStatements() {
+  std::vector<NodeId> out;
+  while (ok() && !AtEnd() && !At("}")) {
+    if (Accept(";")) continue;
+    NodeId n = ParseStatement();
+    if (ok()) out.push_back(n);
+  }
+  return out;
+}
+
+NodeId ProgramParser::ParseStatement() {
+  Nesting nesting(*this);
+  const Token first = Peek();
+  const bool library = first.kind == Token::kName && Peek(1).Is(".") && !AtTarget();
+  if (library) return ParseLibrary();
+  if (AtTarget()) return ParseTasklet();
+  if (AtWord("map")) return ParseMap();
+  if (AtWord("call") && Peek(1).kind == Token::kName) return ParseNestedCall();
+  std::string hint;
+  if (AtBlock()) {
+    hint = indices_.empty() ? "end the state before control flow" : "inside a map write `condition ? a : b`, or a map";
+  } else if (AtDeclaration()) {
+    hint = "declare containers in the body of the sdfg, outside of states";
+  } else if (first.kind == Token::kName) {
+    hint = DidYouMean(first.raw, {"map", "call", "state", "for", "while", "do", "loop", "if", "break", "continue", "let",
+                                  "transient", "constant", "persistent", "view", "sequence", "assume"});
+  }
+  Fail(first, "expected a statement, found " + Shown(first), hint);
+  return {};
+}
+
+// tasklet = target [ "??" ] op expr
+NodeId ProgramParser::ParseTasklet() {
+  in_statement_ = true;
+  Target target = ParseTarget();
+  const Container* c = ok() ? ExpectContainer(target.at, target.name) : nullptr;
+  if (!c) return {};
+  const size_t rank = target.flat ? 1 : c->shape.size();
+  if (target.index.size() != rank) {
+    Fail(target.at, "'" + target.name.str() + "' has " + std::to_string(rank) + " dimensions, the target has " +
+                        std::to_string(target.index.size()) + " indices");
+    return {};
+  }
+  Tasklet t;
+  t.target = target.name;
+  for (const Expr& e : target.index) t.index.push_back(Resolve(e));
+  t.flat = target.flat;
+  t.guarded = target.guarded;
+  t.op = target.op;
+  t.value = ParseResolved();
+  in_statement_ = false;
+  Origin origin = ParseOrigin();
+  ExpectStatementEnd();
+  if (!ok()) return {};
+  return s_.AddNode(std::move(t), origin);
+}
+
+// map = "map" [ NAME "in" begin ":" end [ ":" step ] {"," …} ] schedule [ origin ] "{" statements "}"
+NodeId ProgramParser::ParseMap() {
+  Take();
+  Map map;
+  const size_t outer = indices_.size();
+  in_statement_ = true;
+  if (Peek().kind == Token::kName && Peek(1).IsWord("in")) {
+    do {
+      Range r;
+      Token at = Peek();
+      r.index = ExpectName("a map's index");
+      ExpectWord("in", "after the map's index");
+      r.begin = ParseResolved();
+      Expect(":", "between the bounds of the map");
+      r.end = ParseResolved();
+      r.step = Accept(":") ? ParseResolved() : Expr(1);
+      if (!ok()) return {};
+      if (AsInt(r.step) == 0) Fail(at, "a map's step is not zero");
+      if (IsIndex(r.index)) Fail(at, "'" + r.index.str() + "' is already the index of a map around this one");
+      indices_.push_back(r.index);  // later ranges may use it; whether they do is the verifier's business
+      map.ranges.push_back(std::move(r));
+    } while (Accept(","));
+  }
+  in_statement_ = false;
+  map.schedule = ParseSchedule();
+  Origin origin = ParseOrigin();
+  if (Expect("{", "to open the map")) map.body = ParseStatements();
+  Expect("}", "to close the map");
+  indices_.resize(outer);
+  if (!ok()) return {};
+  return s_.AddNode(std::move(map), origin);
+}
+
+// schedule = { "@" KIND | "vectorize" "(" NAME ")" | "tile" "(" NAME ":" INT {"," …} ")" | "unroll" "(" INT ")" }
+Schedule ProgramParser::ParseSchedule() {
+  static const std::vector<std::pair<std::string, Schedule::Kind>> kKinds = {
+      {"sequential", Schedule::kSequential}, {"parallel", Schedule::kParallel}, {"gpu_grid", Schedule::kGpuGrid},
+      {"gpu_block", Schedule::kGpuBlock},    {"gpu_warp", Schedule::kGpuWarp}};
+  Schedule s;
+  auto index = [&] {
+    Token at = Peek();
+    Name n = ExpectName("an index of the map");
+    if (ok() && !IsIndex(n)) Fail(at, Shown(at) + " is not an index of this map");
+    return n;
+  };
+  while (ok()) {
+    if (Accept("@")) {
+      Token at = Peek();
+      Name n = ExpectName("a schedule after '@'");
+      auto it = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.first == n.view(); });
+      if (it != kKinds.end()) {
+        s.kind = it->second;
+        continue;
+      }
+      std::vector<std::string> names;
+      for (const auto& k : kKinds) names.push_back(k.first);
+      Fail(at, "unknown schedule " + Shown(at), DidYouMean(at.raw, names));
+    } else if (AtWord("vectorize") && Peek(1).Is("(")) {
+      Take();
+      Take();
+      s.vector_index = index();
+      Expect(")", "after 'vectorize(…'");
+    } else if (AtWord("tile") && Peek(1).Is("(")) {
+      Take();
+      Take();
+      do {
+        Name n = index();
+        Expect(":", "between the index and its tile size");
+        s.tiles.emplace_back(n, ExpectInt("a tile size"));
+      } while (Accept(","));
+      Expect(")", "after 'tile(…'");
+    } else if (AtWord("unroll") && Peek(1).Is("(")) {
+      Take();
+      Take();
+      Token at = Peek();
+      int64_t n = ExpectInt("a number of copies");
+      if (n < 0 || n > 4096) Fail(at, "an unroll factor is between 0 and 4096");
+      s.unroll = static_cast<int>(n);
+      Expect(")", "after 'unroll(…'");
+    } else {
+      break;
+    }
+  }
+  return s;
+}
+
+// call = "call" NAME "(" [ binding {"," binding} ] ")" [ origin ]
+// binding = PARAMETER "=" container [ "[" indices, ":" … "]" ] | SYMBOL ":=" expr
+NodeId ProgramParser::ParseNestedCall() {
+  Take();
+  Nested call;
+  references_.push_back({Peek().kind == Token::kName ? NameOf(Peek()) : Name(), {Peek().line, Peek().column, true}});
+  call.callee = ExpectName("the name of an sdfg");
+  in_statement_ = true;
+  Expect("(", "after the callee");
+  {
+    Newlines within(*this, false);
+    while (ok() && !At(")")) {
+      Name port = ExpectName("a parameter of the callee");
+      if (Accept(":=")) {
+        call.symbols.emplace_back(port, ParseResolved());
+      } else {
+        Expect("=", "or ':=' after the callee's parameter");
+        Token at = Peek();
+        Argument a;
+        a.port = port;
+        a.container = ExpectName("a container");
+        const Container* c = ok() ? ExpectContainer(at, a.container) : nullptr;
+        if (c && Accept("[")) {
+          std::vector<Expr> index = ParseArguments("]");
+          if (ok() && index.size() != c->shape.size()) {
+            Fail(at, "'" + a.container.str() + "' has " + std::to_string(c->shape.size()) + " dimensions, " +
+                         std::to_string(index.size()) + " given");
+          }
+          bool rest = false;
+          for (const Expr& e : index) {
+            if (!ok()) break;
+            const bool all = e.Is(ExprKind::kColon) && e->args.empty();
+            if (rest && !all) {
+              Fail(at, "an argument is narrowed by its leading indices only, as in X[i, :]", "use a view for other parts");
+            }
+            rest |= all;
+            if (!all) a.index.push_back(Resolve(e));
+          }
+        }
+        call.arguments.push_back(std::move(a));
+      }
+      if (!Accept(",")) break;
+    }
+    Expect(")", "after the arguments");
+  }
+  in_statement_ = false;
+  Origin origin = ParseOrigin();
+  ExpectStatementEnd();
+  if (!ok()) return {};
+  return s_.AddNode(std::move(call), origin);
+}
+
+// library = NAME {"." NAME} [ ":" INT ] [ "{" attributes "}" ] "(" ports ")" [ "->" "(" ports ")" ]
+//           { "defines" "(" names ")" | "impl" STRING } [ origin ]
+NodeId ProgramParser::ParseLibrary() {
+  Library l;
+  std::string domain;
+  Name last = NameOf(Take());
+  for (bool first = true; ok() && Accept("."); first = false) {
+    domain += (first ? "" : ".") + last.str();
+    last = ExpectName("an operator's name");
+  }
+  l.domain = Name(domain);
+  l.op = last;
+  if (Accept(":")) {
+    Token at = Peek();
+    int64_t version = ExpectInt("a version");
+    if (version < 0 || version > 1 << 30) Fail(at, "a version is a small positive number");
+    l.version = static_cast<int>(version);
+  }
+  if (Accept("{")) ParseAttributes(l.attributes);
+  l.inputs = ParsePorts("before the inputs");
+  if (Accept("->")) l.outputs = ParsePorts("before the outputs");
+  while (ok()) {
+    if (AtWord("defines") && Peek(1).Is("(")) {
+      Take();
+      Take();
+      do {
+        l.defines.push_back(ExpectName("a symbol"));
+        defined_symbols_.insert(l.defines.back());
+      } while (Accept(","));
+      Expect(")", "after 'defines (…'");
+    } else if (AtWord("impl") && Peek(1).kind == Token::kString) {
+      Take();
+      l.implementation = Name(ExpectString("a name"));
+    } else {
+      break;
+    }
+  }
+  Origin origin = ParseOrigin();
+  ExpectStatementEnd();
+  if (!ok()) return {};
+  return s_.AddNode(std::move(l), origin);
+}
+
+// ports = "(" [ PORT "=" CONTAINER {"," …} ] ")": a variadic port repeats its name, an absent one is left out
+std::vector<Port> ProgramParser::ParsePorts(const char* where) {
+  std::vector<Port> ports;
+  if (!Expect("(", where)) return ports;
+  Newlines within(*this, false);
+  while (ok() && !At(")")) {
+    Port p;
+    p.name = ExpectName("a port's name");
+    Expect("=", "between the port and its container");
+    Token at = Peek();
+    p.container = ExpectName("a container");
+    if (ok() && ExpectContainer(at, p.container)) ports.push_back(p);
+    if (!Accept(",")) break;
+  }
+  Expect(")", "after the ports");
+  return ports;
+}
+
+// attributes = "{" [ NAME "=" value {"," …} ] "}", the brace was taken
+void ProgramParser::ParseAttributes(Attributes& attributes) {
+  Newlines within(*this, false);
+  while (ok() && !At("}")) {
+    Token at = Peek();
+    Name name = ExpectName("an attribute's name");
+    Expect("=", "after the attribute's name");
+    if (ok() && FindAttribute(attributes, name)) Fail(at, "a second attribute '" + name.str() + "'");
+    attributes.emplace_back(name, ParseAttribute());
+    if (!Accept(",")) break;
+  }
+  Expect("}", "after the attributes");
+  std::sort(attributes.begin(), attributes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+}  // namespace headrace::internal
