@@ -7,12 +7,16 @@
 
 namespace headrace {
 
-// The tree with every node's dtype set: no kNone, no kIndex/kReal except inside indices and conditions on sizes.
-// `expected` types a wholly untyped result (the target's dtype); kNone leaves it i64 / f64.
+// The tree with every node's dtype set. Untyped parts that meet a type become literals of it or get an explicit cast, so
+// that nothing is left to adapt: kIndex (computed as i64) remains inside indices, sizes and conditions on them; no kReal.
+// Indices count in i64: integer reads inside them are cast up. A bare name of a scalar container becomes a read of it.
+// `expected` types a wholly untyped result (the target's dtype); kNone leaves it i64 / f64; kIndex asks for an index
+// (the result is kIndex or i64).
 Result<Expr> InferTypes(const Sdfg& s, const Expr& e, DType expected = DType::kNone);
 // A tasklet's value, converted to the target's dtype as assignment does (float ↔ float implicitly; other kinds need cast).
+// The value of a reduction (`+=` …) is converted to ComputeType(target) at most: it is not rounded before it is added.
 Result<Expr> TypedValue(const Sdfg& s, const Tasklet& t);
-// Types of floats that arithmetic is carried out in: f16, bf16 and f8 compute in f32 and round once, when stored.
+// Types of floats that arithmetic is carried out in: f16, bf16, f8 and f4 compute in f32 and round once, when stored.
 DType ComputeType(DType t);
 
 }  // namespace headrace
