@@ -1,0 +1,366 @@
+#include "transforms/expand_library_nodes.h"
+
+#include <unordered_map>
+
+#include "ir/dataflow.h"
+#include "transforms/inline.h"
+
+namespace headrace {
+namespace transforms {
+namespace {
+
+constexpr int kMaxDepth = 64;        // expansions that contain library nodes that contain …
+constexpr size_t kMaxReported = 100;
+
+// An expansion ready for use: its entry, the SDFGs it calls already added to the program under `callees`.
+struct Expansion {
+  std::shared_ptr<const Sdfg> entry;
+  std::vector<std::pair<Name, Name>> callees;
+  std::vector<Name> symbols;  // of `called`
+  Name called;  // the entry's own name in the program, once a node inside a map needed to call it
+};
+
+void AppendValue(const Attribute& a, std::string* key) {
+  auto number = [&](auto v) { *key += std::to_string(v) + ","; };
+  std::visit([&](const auto& v) {
+    using T = std::decay_t<decltype(v)>;
+    if constexpr (std::is_same_v<T, int64_t>) number(v);
+    else if constexpr (std::is_same_v<T, double>) key->append(reinterpret_cast<const char*>(&v), sizeof v);
+    else if constexpr (std::is_same_v<T, std::string>) *key += v;
+    else if constexpr (std::is_same_v<T, std::vector<int64_t>>) for (int64_t x : v) number(x);
+    else if constexpr (std::is_same_v<T, std::vector<double>>) key->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double));
+    else if constexpr (std::is_same_v<T, std::vector<std::string>>) for (const auto& x : v) *key += x + '\1';
+    else if constexpr (std::is_same_v<T, Tensor>) number(reinterpret_cast<uintptr_t>(v.data.get()));
+    else *key += v.str();
+    *key += '\2' + std::to_string(a.value.index());
+  }, a.value);
+}
+
+class Expander {
+ public:
+  Expander(Program& p, const Registry& r, const ExpandOptions& o) : p_(p), r_(r), o_(o) {}
+
+  Result<bool> Run() {
+    for (size_t i = 0; i < p_.sdfgs.size(); ++i) {  // grows: expansions bring SDFGs of their own
+      Name name = p_.sdfgs[i]->name;
+      if (!HasWork(*p_.sdfgs[i])) continue;
+      One(name);
+    }
+    if (!errors_.empty()) return Status(std::move(errors_));
+    return changed_;
+  }
+
+ private:
+  bool Wanted(const Library& l) const {
+    if (l.domain == Name("call")) return false;
+    return o_.only.empty() || o_.only == l.op.view() || o_.only == l.domain.str() + "." + l.op.str();
+  }
+  bool HasWork(const Sdfg& s) const {
+    bool found = false;
+    ForEachNode(s, [&](NodeId id) {
+      auto* l = std::get_if<Library>(&s.nodes[id].body);
+      found |= l && Wanted(*l);
+    });
+    return found;
+  }
+
+  void One(Name name) {
+    Sdfg& s = p_.Mutable(name);
+    NameTable names(s);
+    s_ = &s;
+    names_ = &names;
+    BlockRewriter rewriter(&s);
+    rewriter.Run([&](BlockRewriter& w, NodeId id) { return Statement(w, id, 0); });
+    memo_.clear();  // keys name containers' constants and symbols of this SDFG
+  }
+
+  // True when the statement was replaced.
+  bool Statement(BlockRewriter& w, NodeId id, int depth) {
+    if (std::holds_alternative<Map>(s_->nodes[id].body)) {
+      std::vector<Name> around;
+      InMap(id, &around, depth);
+      return false;
+    }
+    auto* l = std::get_if<Library>(&s_->nodes[id].body);
+    if (!l || !Wanted(*l)) return false;
+    Library node = *l;
+    Origin origin = s_->nodes[id].origin;
+    Expansion* e = ExpansionOf(id, node, depth);
+    if (!e) return false;
+    std::vector<NodeId> copies_after;
+    InlineRequest q = RequestFor(*e, node, origin, &copies_after);
+    Result<std::vector<BlockId>> blocks = InlineBody(s_, names_, q);
+    if (!blocks.ok()) {
+      Fail(WithNode(blocks.status(), origin.source.str(), Label(node)));
+      return false;
+    }
+    changed_ = true;
+    Append(w, *blocks, depth + 1);
+    for (NodeId c : copies_after) w.AppendStatement(c);
+    return true;
+  }
+
+  // What an expansion brought may hold library nodes itself.
+  void Append(BlockRewriter& w, const std::vector<BlockId>& blocks, int depth) {
+    for (BlockId b : blocks) {
+      if (auto* st = std::get_if<State>(&s_->blocks[b].control)) {
+        for (NodeId n : std::vector<NodeId>(st->statements))
+          if (!Statement(w, n, depth)) w.AppendStatement(n);
+        continue;
+      }
+      bool work = false;
+      ForEachBlock(*s_, {b}, [&](BlockId x) {
+        if (auto* st = std::get_if<State>(&s_->blocks[x].control))
+          for (NodeId n : st->statements) work |= !std::holds_alternative<Tasklet>(s_->nodes[n].body);
+      });
+      if (work) {
+        auto visit = [&](BlockRewriter& inner, NodeId n) { return Statement(inner, n, depth); };
+        w.RunOn(b, visit);
+      } else {
+        w.AppendBlocks({b});
+      }
+    }
+  }
+
+  // Library nodes in the body of a map: spliced into it, or called.
+  void InMap(NodeId map_id, std::vector<Name>* around, int depth) {
+    size_t level = around->size();
+    std::vector<NodeId> body = std::get<Map>(s_->nodes[map_id].body).body, out;
+    for (const Range& r : std::get<Map>(s_->nodes[map_id].body).ranges) around->push_back(r.index);
+    bool changed = false;
+    for (NodeId id : body) {
+      if (std::holds_alternative<Map>(s_->nodes[id].body)) InMap(id, around, depth);
+      auto* l = std::get_if<Library>(&s_->nodes[id].body);
+      if (!l || !Wanted(*l)) {
+        out.push_back(id);
+        continue;
+      }
+      Library node = *l;
+      Origin origin = s_->nodes[id].origin;
+      Expansion* e = ExpansionOf(id, node, depth);
+      if (!e) {
+        out.push_back(id);
+        continue;
+      }
+      changed = changed_ = true;
+      InlineRequest q = RequestFor(*e, node, origin, nullptr);
+      q.indices_around = *around;
+      Result<std::vector<BlockId>> blocks = InlineBody(s_, names_, q);
+      if (blocks.ok()) {
+        for (BlockId b : *blocks)
+          for (NodeId n : std::get<State>(s_->blocks[b].control).statements) out.push_back(n);
+      } else {
+        out.push_back(s_->AddNode(CallOf(*e, q), origin));
+      }
+    }
+    around->resize(level);
+    if (changed) std::get<Map>(s_->nodes.Mutable(map_id).body).body = std::move(out);
+  }
+  Nested CallOf(Expansion& e, const InlineRequest& q) {
+    if (e.called.empty()) {
+      Sdfg copy = *e.entry;
+      copy.name = FreshSdfg(copy.name);
+      RenameCallees(&copy, e.callees);
+      DeclareSymbols(&copy);
+      e.called = copy.name;
+      e.symbols = copy.symbol_params;
+      p_.Add(std::move(copy));
+    }
+    Nested n;
+    n.callee = e.called;
+    n.arguments = q.arguments;
+    for (Name sym : e.symbols) n.symbols.push_back({sym, Expr(sym)});
+    return n;
+  }
+  // An expansion speaks of the caller's sizes as they are; a callee gets those it can't bind from shapes by name.
+  static void DeclareSymbols(Sdfg* s) {
+    std::unordered_set<Name> known, local;
+    for (Name n : FreeSymbols(*s)) known.insert(n);
+    ForEachNode(*s, [&](NodeId id) {
+      if (auto* m = std::get_if<Map>(&s->nodes[id].body)) for (const Range& r : m->ranges) local.insert(r.index);
+      if (auto* l = std::get_if<Library>(&s->nodes[id].body)) local.insert(l->defines.begin(), l->defines.end());
+    });
+    ForEachBlock(*s, s->body, [&](BlockId b) {
+      if (auto* l = std::get_if<Loop>(&s->blocks[b].control)) local.insert(l->var);
+      if (auto* a = std::get_if<Assign>(&s->blocks[b].control)) local.insert(a->symbol);
+    });
+    auto declare = [&](const Expr& e) {
+      if (!e) return;
+      for (Name n : FreeSymbols(e))
+        if (!local.count(n) && known.insert(n).second) s->symbol_params.push_back(n);
+    };
+    for (Name n : s->order)
+      for (const Expr& d : s->Get(n).shape) declare(d);
+    ForEachNode(*s, [&](NodeId id) {
+      const Body& b = s->nodes[id].body;
+      if (auto* t = std::get_if<Tasklet>(&b)) {
+        declare(t->value);
+        for (const Expr& e : t->index) declare(e);
+      } else if (auto* m = std::get_if<Map>(&b)) {
+        for (const Range& r : m->ranges) declare(r.begin), declare(r.end);
+      }
+    });
+  }
+
+  InlineRequest RequestFor(const Expansion& e, const Library& node, const Origin& origin, std::vector<NodeId>* copies_after) {
+    InlineRequest q;
+    q.callee = e.entry.get();
+    q.callees = e.callees;
+    q.origin = {origin.source, Name("expand-library-nodes")};
+    std::unordered_map<Name, int> seen;
+    auto bind = [&](const std::vector<Port>& ports, bool output) {
+      std::unordered_map<Name, int> count;
+      for (const Port& p : ports) ++count[p.name];
+      for (const Port& p : ports) {
+        int k = seen[p.name]++;
+        if (p.container.empty()) continue;
+        // A variadic port's parameters are name_0, name_1, …; others have the port's name.
+        Name formal = p.name;
+        if (!e.entry->Find(formal) || count[p.name] > 1) formal = Name(p.name.str() + "_" + std::to_string(k));
+        if (!e.entry->Find(formal)) continue;
+        Name actual = p.container;
+        if (output && copies_after && IsAlsoRead(actual, node)) actual = Detour(actual, q.origin, copies_after);
+        q.arguments.push_back({formal, actual, {}});
+      }
+    };
+    bind(node.inputs, false);
+    seen.clear();
+    bind(node.outputs, true);
+    return q;
+  }
+  bool IsAlsoRead(Name output, const Library& node) const {
+    Name root = RootOf(*s_, output);
+    for (const Port& p : node.inputs)
+      if (!p.container.empty() && RootOf(*s_, p.container) == root) return true;
+    return false;
+  }
+  // An expansion may write its output before it has read its inputs: in-place nodes go through a copy.
+  Name Detour(Name output, const Origin& origin, std::vector<NodeId>* copies_after) {
+    Container c = s_->Get(output);
+    if (c.kind == ContainerKind::kSequence) return output;
+    c.kind = ContainerKind::kTransient;
+    c.name = names_->Fresh(Name(output.str() + "_new"));
+    c.base = Name();
+    c.offset = Expr();
+    c.strides.clear();
+    c.inout = c.optional = false;
+    c.data = Tensor();
+    Name temporary = c.name;
+    std::vector<Expr> shape = c.shape;
+    s_->Add(std::move(c));
+    Tasklet t;
+    Map m;
+    t.target = output;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      Name index = names_->FreshIndex(Name("i" + std::to_string(i)), {});
+      m.ranges.push_back({index, Expr(0), shape[i], Expr(1)});
+      t.index.push_back(Expr(index));
+    }
+    t.value = ReadExpr(temporary, t.index);
+    NodeId id = s_->AddNode(std::move(t), origin);
+    if (!m.ranges.empty()) {
+      m.body = {id};
+      id = s_->AddNode(std::move(m), origin);
+    }
+    copies_after->push_back(id);
+    return temporary;
+  }
+
+  // ---- expansions, one per kind of node ----
+  Expansion* ExpansionOf(NodeId id, const Library& l, int depth) {
+    std::string key = KeyOf(l);
+    auto it = memo_.find(key);
+    if (it != memo_.end()) return &it->second;
+    if (depth > kMaxDepth) {
+      Fail(WithNode(InternalError("expansion of " + Label(l) + " does not end: it contains itself"), s_->nodes[id].origin.source.str(), Label(l)));
+      return nullptr;
+    }
+    Result<NodeView> view = ViewOf(r_, p_, *s_, id);
+    if (!view.ok()) return Fail(view.status());
+    Result<const ForwardImplementation*> impl = SelectImplementation(r_, *view, {});
+    if (!impl.ok()) return Fail(impl.status());
+    Result<Program> body = (*impl)->expand(*view);
+    if (!body.ok()) return Fail(WithNode(body.status(), view->name, Label(l)));
+    Expansion e;
+    for (const auto& s : body->sdfgs)
+      if (s->name != body->entry) e.callees.push_back({s->name, FreshSdfg(s->name)});
+    for (const auto& s : body->sdfgs) {
+      if (s->name == body->entry) {
+        e.entry = s;
+        continue;
+      }
+      Sdfg copy = *s;
+      for (const auto& c : e.callees)
+        if (c.first == s->name) copy.name = c.second;
+      RenameCallees(&copy, e.callees);
+      p_.Add(std::move(copy));
+    }
+    s_ = &p_.Mutable(s_->name);
+    return &memo_.emplace(std::move(key), std::move(e)).first->second;
+  }
+  Name FreshSdfg(Name stem) {
+    Name n = stem;
+    for (int k = 1; p_.Find(n) || reserved_.count(n); ++k) n = Name(stem.str() + "_" + std::to_string(k));
+    reserved_.insert(n);
+    return n;
+  }
+  static void RenameCallees(Sdfg* s, const std::vector<std::pair<Name, Name>>& names) {
+    for (uint32_t i = 0; i < s->nodes.size(); ++i) {
+      auto* n = std::get_if<Nested>(&s->nodes[NodeId{i}].body);
+      if (!n) continue;
+      for (const auto& r : names)
+        if (r.first == n->callee) {
+          std::get<Nested>(s->nodes.Mutable(NodeId{i}).body).callee = r.second;
+          break;
+        }
+    }
+  }
+  std::string KeyOf(const Library& l) const {
+    std::string key = l.domain.str() + "." + l.op.str() + "@" + l.implementation.str() + "#" + std::to_string(l.version);
+    for (const auto& a : l.attributes) {
+      key += ";" + a.first.str() + "=";
+      AppendValue(a.second, &key);
+    }
+    for (const auto* ports : {&l.inputs, &l.outputs}) {
+      key += "|";
+      for (const Port& p : *ports) {
+        key += p.name.str() + ":";
+        const Container* c = p.container.empty() ? nullptr : s_->Find(p.container);
+        if (!c) continue;
+        key += std::to_string(int(c->dtype)) + "/" + std::to_string(int(c->type.dtype)) + "/" + std::to_string(int(c->type.kind)) + "[";
+        for (const Expr& d : c->shape) key += ToString(d) + ",";
+        key += "]";
+        if (c->kind == ContainerKind::kConstant) key += p.container.str();
+      }
+    }
+    return key;
+  }
+  static std::string Label(const Library& l) {
+    std::string label = l.domain.str() + "." + l.op.str();
+    return l.version > 0 ? label + " (opset " + std::to_string(l.version) + ")" : label;
+  }
+  Expansion* Fail(const Status& s) {
+    for (const Diagnostic& d : s.diagnostics())
+      if (errors_.size() < kMaxReported) errors_.push_back(d);
+    return nullptr;
+  }
+
+  Program& p_;
+  const Registry& r_;
+  const ExpandOptions& o_;
+  Sdfg* s_ = nullptr;
+  NameTable* names_ = nullptr;
+  std::unordered_map<std::string, Expansion> memo_;
+  std::unordered_set<Name> reserved_;
+  std::vector<Diagnostic> errors_;
+  bool changed_ = false;
+};
+
+}  // namespace
+}  // namespace transforms
+
+Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o) {
+  return transforms::Expander(p, r, o).Run();
+}
+
+}  // namespace headrace

@@ -1,0 +1,19 @@
+// Replaces library nodes by the expansion of the implementation chosen for them, inlined. Nodes of domain "call" stay.
+//
+//   state { onnx.Relu(X = A) -> (Y = B) }
+//   →
+//   state { map i in 0:N { B[i] = max(A[i], 0) } }
+//
+// Everything that has no implementation is reported at once. Inside a map, where an expansion can't be inlined, it
+// becomes a call.
+#pragma once
+#include <string>
+
+#include "ir/registry.h"
+
+namespace headrace {
+
+struct ExpandOptions { std::string only; };  // "Conv" or "onnx.Conv": just these; "" = all
+Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o = {});
+
+}  // namespace headrace
