@@ -191,24 +191,24 @@ void ProgramParser::AppendFloat(DType dtype, std::string& bytes) {
   double v = number ? ParseFloat(t.raw)
              : t.raw == "inf" ? std::numeric_limits<double>::infinity()
                               : std::numeric_limits<double>::quiet_NaN();
-  if (number && v > HighestFloat(dtype) && dtype != DType::kF32) {
-    Fail(at, "the number " + Shown(t) + " does not fit in " + std::string(DTypeName(dtype)));
-    return;
-  }
+  auto too_large = [&] { Fail(at, "the number " + Shown(t) + " does not fit in " + std::string(DTypeName(dtype))); };
   if (dtype == DType::kF32) {  // rounded once, from the decimal
     float f = static_cast<float>(v);
     if (number) {
       auto result = std::from_chars(t.raw.data(), t.raw.data() + t.raw.size(), f);
       if (result.ec == std::errc::result_out_of_range) {
-        if (v > 1) Fail(at, "the number " + Shown(t) + " does not fit in f32");
+        if (v > 1) too_large();
         f = 0;
       }
     }
     Append(bytes, negative ? -f : f);
   } else if (dtype == DType::kF64) {
+    if (number && std::isinf(v)) too_large();
     Append(bytes, negative ? -v : v);
   } else {
-    AppendBits(dtype, EncodeFloat(dtype, negative ? -v : v), bytes);
+    const uint32_t bits = EncodeFloat(dtype, negative ? -v : v);
+    if (number && !std::isfinite(DecodeFloat(dtype, bits))) too_large();
+    AppendBits(dtype, bits, bytes);
   }
 }
 

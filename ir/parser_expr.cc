@@ -92,7 +92,7 @@ Expr ParserBase::ParseUnary() {
     Take();
     // A minus sign and a number are one literal, so that -9223372036854775808 exists and -1 is a constant.
     if (op == Op::kNeg) {
-      const bool number = Peek().kind == Token::kInt || Peek().kind == Token::kFloat || AtWord("inf") || AtWord("nan");
+      const bool number = Peek().kind == Token::kInt || Peek().kind == Token::kFloat || AtWord("inf");
       const Token& after = Peek(1);
       if (number && !after.Is("??") && !after.Is("[") && !after.Is("(") && !after.Is(".")) return ParseNumber(true);
     }
@@ -214,14 +214,15 @@ Expr ParserBase::ParseCall(const Token& name) {
   Take();
   std::vector<Expr> args = ParseList(")");
   if (!ok()) return {};
-  auto type_named = [](const Expr& e) -> std::optional<DType> {
-    return e.Is(ExprKind::kSymbol) ? ParseDType(e->name.view()) : std::nullopt;
+  auto type_named = [](Name n) -> std::optional<DType> {
+    std::optional<DType> t = ParseDType(n.view());
+    return t && !IsUntyped(*t) && *t != DType::kNone ? t : std::nullopt;  // real(x) is the real part
   };
   const Name fn = NameOf(name);
-  std::optional<DType> to = name.quoted ? std::nullopt : ParseDType(fn.view());
+  std::optional<DType> to = name.quoted ? std::nullopt : type_named(fn);
   const bool saturate = fn == "sat";
-  if (!to && args.size() == 2 && (saturate || fn == "cast")) {
-    to = type_named(args[1]);
+  if (!to && args.size() == 2 && (saturate || fn == "cast") && args[1].Is(ExprKind::kSymbol)) {
+    to = type_named(args[1]->name);
     if (to) args.pop_back();
   }
   ExprNode n = NodeOf(ExprKind::kCall, std::move(args));
