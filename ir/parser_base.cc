@@ -1,33 +1,13 @@
 // Token stream and errors of the parser.
-#include <algorithm>
-
+#include "ir/closest_word.h"
 #include "ir/parser_internal.h"
 
 namespace headrace::internal {
 
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates) {
-  if (word.size() > 64) return "";
-  std::string best;
-  size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
-  for (const std::string& c : candidates) {
-    if (c.size() > 64 || c == word) continue;
-    std::vector<size_t> row(c.size() + 1);
-    for (size_t j = 0; j <= c.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= word.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= c.size(); ++j) {
-        size_t replaced = diagonal + (word[i - 1] != c[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-      }
-    }
-    if (row.back() < best_distance) {
-      best_distance = row.back();
-      best = c;
-    }
-  }
-  return best.empty() ? "" : "did you mean '" + best + "'?";
+  if (word.size() < 2 || word.size() > 64) return "";  // one letter is close to every other
+  std::string close = ClosestWord(std::string(word), candidates);
+  return close.empty() ? "" : "did you mean '" + close + "'?";
 }
 
 Status ParserBase::status() const { return ok() ? Status() : Status(error_); }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/closest_word.h"
 #include "ir/form.h"
 #include "ir/graph.h"
 #include "plugins/api/headrace_plugin.h"
@@ -184,9 +185,6 @@ struct Backend {
   std::function<Result<std::unique_ptr<Executable>>(const std::string& path, const CompileOptions&, const Registry&)> load;  // .hrx
   std::string plugin;
 };
-
-// The candidate closest to `word` in spelling, "" when none is close: for "did you mean" hints.
-std::string ClosestWord(const std::string& word, const std::vector<std::string>& candidates);
 
 class Registry {
  public:
