@@ -1,0 +1,423 @@
+// Programs → plans: containers and symbols numbered, maps split into the part run point by point and the part run in blocks.
+#include <algorithm>
+#include <set>
+
+#include "backends/common/external_call.h"
+#include "backends/interpreter/compile_expr.h"
+#include "ir/type_inference.h"
+
+namespace headrace::interpreter {
+namespace {
+
+struct Compiler {
+  const Program& program;
+  const Registry& registry;
+  ProgramPlan& out;
+  std::unordered_map<Name, const SdfgPlan*> done;
+  std::vector<Diagnostic> unsupported;
+
+  Result<const SdfgPlan*> Compile(Name name);
+};
+
+class SdfgCompiler {
+ public:
+  SdfgCompiler(Compiler& c, const Sdfg& s, SdfgPlan& plan) : c_(c), s_(s), plan_(plan) {}
+  Status Run();
+
+ private:
+  Result<IndexExpr> Index(const Expr& e, const char* what);
+  Result<Scalar> CompileScalar(const Expr& e, DType t);
+  Result<std::vector<BlockPlan>> Blocks(const std::vector<BlockId>& ids);
+  Result<std::vector<Stmt>> Statements(const std::vector<NodeId>& ids);
+  Result<Stmt> Statement(NodeId id);
+  Result<Stmt> MapStmt(const Map& m, Name origin);
+  Result<Stmt> TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, Name origin);
+  Result<Stmt> NestedStmt(const Nested& n);
+  Result<Stmt> CallStmt(const Library& l, Name origin);
+  Status Slots();
+  int Root(int slot) const;
+  void AddSlot(std::vector<int>* slots, int slot) const;
+  bool DependsOn(const Expr& e, Name n) const;
+  bool PlaceDependsOn(int slot, Name n) const;
+
+  Compiler& c_;
+  const Sdfg& s_;
+  SdfgPlan& plan_;
+};
+
+Result<IndexExpr> SdfgCompiler::Index(const Expr& e, const char* what) {
+  if (!e) return IndexExpr{};
+  if (auto i = CompileIndex(plan_, e)) return std::move(*i);
+  return UnsupportedError(std::string(what) + " that is not integer arithmetic on symbols: " + ToString(e), "define a symbol first: let n = …");
+}
+
+Result<Scalar> SdfgCompiler::CompileScalar(const Expr& e, DType t) {
+  Scalar r;
+  if (auto i = CompileIndex(plan_, e)) {
+    r.index = std::move(*i);
+    return r;
+  }
+  HR_ASSIGN_OR_RETURN(Expr typed, InferTypes(s_, e, t));
+  ExprCompiler ec(plan_, {});
+  HR_RETURN_IF_ERROR(ec.CompileValue(typed, t == DType::kBool ? DType::kBool : DType::kI64));
+  r.code = std::make_shared<Code>(ec.Finish());
+  c_.out.registers = std::max(c_.out.registers, r.code->registers);
+  return r;
+}
+
+Status SdfgCompiler::Slots() {
+  for (size_t k = 0; k < s_.order.size(); ++k) {
+    SlotPlan p;
+    p.container = &s_.Get(s_.order[k]);
+    p.sequence = p.container->kind == ContainerKind::kSequence || p.container->type.kind != ValueType::kTensor;
+    plan_.slot_of.emplace(s_.order[k], static_cast<int>(k));
+    plan_.slots.push_back(std::move(p));
+  }
+  for (Name n : FreeSymbols(s_)) SymbolOf(plan_, n);
+  for (SlotPlan& p : plan_.slots) {
+    for (const Expr& d : p.container->shape) {
+      HR_ASSIGN_OR_RETURN(IndexExpr i, Index(d, "a dimension"));
+      p.shape.push_back(std::move(i));
+    }
+    for (const Expr& d : p.container->strides) {
+      HR_ASSIGN_OR_RETURN(IndexExpr i, Index(d, "a stride"));
+      p.strides.push_back(std::move(i));
+    }
+    HR_ASSIGN_OR_RETURN(p.offset, Index(p.container->offset, "an offset"));
+    if (p.container->kind == ContainerKind::kView) {
+      auto it = plan_.slot_of.find(p.container->base);
+      if (it == plan_.slot_of.end()) return InternalError("view of unknown container " + p.container->base.str());
+      p.base = it->second;
+    }
+  }
+  for (size_t k = 0; k < s_.parameters.size(); ++k) plan_.slots[plan_.slot_of.at(s_.parameters[k])].parameter = static_cast<int>(k);
+  return {};
+}
+
+int SdfgCompiler::Root(int slot) const {
+  while (plan_.slots[slot].base >= 0) slot = plan_.slots[slot].base;
+  return slot;
+}
+
+void SdfgCompiler::AddSlot(std::vector<int>* slots, int slot) const {
+  if (std::find(slots->begin(), slots->end(), slot) == slots->end()) slots->push_back(slot);
+}
+
+bool SdfgCompiler::DependsOn(const Expr& e, Name n) const {
+  bool found = false;
+  Visit(e, [&](const Expr& x) {
+    found |= x.Is(ExprKind::kSymbol) && x->name == n;
+    return !found;
+  });
+  return found;
+}
+
+bool SdfgCompiler::PlaceDependsOn(int slot, Name n) const {
+  for (; slot >= 0; slot = plan_.slots[slot].base) {
+    const Container& c = *plan_.slots[slot].container;
+    for (const auto* list : {&c.shape, &c.strides})
+      for (const Expr& e : *list)
+        if (DependsOn(e, n)) return true;
+    if (DependsOn(c.offset, n)) return true;
+  }
+  return false;
+}
+
+Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, Name origin) {
+  // Ranges from `first` on are taken in blocks: none of them, and no container's place, may depend on one of the others.
+  std::vector<int> used;
+  auto collect = [&](const Expr& e) {
+    for (Name n : ReadContainers(e))
+      if (auto it = plan_.slot_of.find(n); it != plan_.slot_of.end()) AddSlot(&used, it->second);
+  };
+  auto target = plan_.slot_of.find(t.target);
+  if (target == plan_.slot_of.end()) return InternalError("no container " + t.target.str());
+  AddSlot(&used, target->second);
+  collect(t.value);
+  for (const Expr& e : t.index) collect(e);
+  size_t first = 0;
+  for (size_t k = 0; k < ranges.size(); ++k) {
+    for (size_t j = k + 1; j < ranges.size(); ++j)
+      for (const Expr& e : {ranges[j].begin, ranges[j].end, ranges[j].step})
+        if (e && DependsOn(e, ranges[k].index)) first = k + 1;
+    for (int slot : used)
+      if (PlaceDependsOn(slot, ranges[k].index)) first = k + 1;
+  }
+  Stmt s;
+  s.origin = origin;
+  std::vector<Name> lanes;
+  auto plan_range = [&](const Range& r) -> Result<RangePlan> {
+    RangePlan p;
+    p.symbol = SymbolOf(plan_, r.index);
+    HR_ASSIGN_OR_RETURN(p.begin, Index(r.begin, "a map's bound"));
+    HR_ASSIGN_OR_RETURN(p.end, Index(r.end, "a map's bound"));
+    HR_ASSIGN_OR_RETURN(p.step, Index(r.step ? r.step : IntExpr(1), "a map's step"));
+    return p;
+  };
+  for (size_t k = first; k < ranges.size(); ++k) {
+    lanes.push_back(ranges[k].index);
+    HR_ASSIGN_OR_RETURN(RangePlan p, plan_range(ranges[k]));
+    s.ranges.push_back(std::move(p));
+  }
+  HR_ASSIGN_OR_RETURN(Expr value, TypedValue(s_, t));
+  Tasklet typed = t;
+  for (Expr& e : typed.index) {
+    HR_ASSIGN_OR_RETURN(e, InferTypes(s_, e));
+  }
+  const Container& c = s_.Get(t.target);
+  s.op = t.op;
+  s.target_type = c.dtype;
+  ExprCompiler ec(plan_, lanes);
+  HR_RETURN_IF_ERROR(ec.CompileValue(value, c.dtype));
+  HR_RETURN_IF_ERROR(ec.CompileTarget(typed, &s.target));
+  s.code = ec.Finish();
+  c_.out.registers = std::max(c_.out.registers, s.code.registers);
+  s.slots = used;
+  // Blocks read before they write. That is the order of points only if no point reads what another one writes.
+  const int root = Root(target->second);
+  auto same_point = [&](const Expr& e) {
+    bool ok = true;
+    Visit(e, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead) && Root(plan_.slot_of.at(x->name)) == root) {
+        std::vector<Expr> index = x->args;
+        if (x->has_default) index.pop_back();
+        ok &= x->name == t.target && index == t.index && x->flat == t.flat && t.op == WriteOp::kAssign;
+      }
+      return ok;
+    });
+    return ok;
+  };
+  s.sequential = !same_point(t.value);
+  for (const Expr& e : t.index) s.sequential |= !same_point(e);
+  for (size_t k = first; k-- > 0;) {
+    Stmt outer;
+    outer.kind = Stmt::kMap;
+    outer.origin = origin;
+    HR_ASSIGN_OR_RETURN(RangePlan p, plan_range(ranges[k]));
+    outer.ranges.push_back(std::move(p));
+    outer.body.push_back(std::move(s));
+    s = std::move(outer);
+  }
+  return s;
+}
+
+Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Name origin) {
+  // A nest of maps around a single tasklet is one iteration space.
+  std::vector<Range> ranges = m.ranges;
+  const std::vector<NodeId>* body = &m.body;
+  for (;;) {
+    const Body* only = nullptr;
+    int live = 0;
+    for (NodeId id : *body) {
+      const Body& b = s_.nodes[id].body;
+      if (std::holds_alternative<std::monostate>(b)) continue;
+      ++live;
+      only = &b;
+    }
+    if (live != 1) break;
+    if (const auto* t = std::get_if<Tasklet>(only)) return TaskletStmt(*t, ranges, origin);
+    const auto* inner = std::get_if<Map>(only);
+    if (inner == nullptr) break;
+    ranges.insert(ranges.end(), inner->ranges.begin(), inner->ranges.end());
+    body = &inner->body;
+  }
+  Stmt s;
+  s.kind = Stmt::kMap;
+  s.origin = origin;
+  for (const Range& r : ranges) {
+    RangePlan p;
+    p.symbol = SymbolOf(plan_, r.index);
+    HR_ASSIGN_OR_RETURN(p.begin, Index(r.begin, "a map's bound"));
+    HR_ASSIGN_OR_RETURN(p.end, Index(r.end, "a map's bound"));
+    HR_ASSIGN_OR_RETURN(p.step, Index(r.step ? r.step : IntExpr(1), "a map's step"));
+    s.ranges.push_back(std::move(p));
+  }
+  HR_ASSIGN_OR_RETURN(s.body, Statements(*body));
+  return s;
+}
+
+Result<Stmt> SdfgCompiler::NestedStmt(const Nested& n) {
+  Stmt s;
+  s.kind = Stmt::kNested;
+  HR_ASSIGN_OR_RETURN(s.callee, c_.Compile(n.callee));
+  for (const Argument& a : n.arguments) {
+    Stmt::Binding b;
+    auto port = s.callee->slot_of.find(a.port);
+    auto slot = plan_.slot_of.find(a.container);
+    if (port == s.callee->slot_of.end()) return InternalError("call of " + n.callee.str() + ": no parameter " + a.port.str());
+    if (a.container.empty()) continue;
+    if (slot == plan_.slot_of.end()) return InternalError("call of " + n.callee.str() + ": no container " + a.container.str());
+    b.port = port->second;
+    b.slot = slot->second;
+    for (const Expr& e : a.index) {
+      HR_ASSIGN_OR_RETURN(IndexExpr i, Index(e, "an argument's index"));
+      b.index.push_back(std::move(i));
+    }
+    s.bindings.push_back(std::move(b));
+  }
+  for (const auto& [name, e] : n.symbols) {
+    auto it = s.callee->symbol_of.find(name);
+    if (it == s.callee->symbol_of.end()) continue;  // the callee never uses it
+    HR_ASSIGN_OR_RETURN(IndexExpr i, Index(e, "a symbol argument"));
+    s.symbols.emplace_back(it->second, std::move(i));
+  }
+  return s;
+}
+
+Result<Stmt> SdfgCompiler::CallStmt(const Library& l, Name origin) {
+  Stmt s;
+  s.kind = Stmt::kCall;
+  s.library = &l;
+  const std::string op = l.domain.str() + "." + l.op.str() + (l.version > 0 ? " (opset " + std::to_string(l.version) + ")" : "");
+  if (l.domain.view() != "call" || (s.function = c_.registry.FindFunction(l.op.str())) == nullptr) {
+    Diagnostic d;
+    d.kind = ErrorKind::kUnsupported;
+    d.node = origin.str();
+    d.op = op;
+    if (l.domain.view() == "call") {
+      d.message = "no external function " + l.op.str() + " is registered";
+      d.hint = "load the plugin that offers it: --plugin FILE.so";
+    } else {
+      d.message = "library node " + op + " was not expanded";
+      d.hint = "run the pass expand-library-nodes first";
+    }
+    c_.unsupported.push_back(std::move(d));
+    return s;
+  }
+  auto slots_of = [&](const std::vector<Port>& ports, std::vector<int>* slots) -> Status {
+    for (const Port& p : ports) {
+      auto it = plan_.slot_of.find(p.container);
+      if (!p.container.empty() && it == plan_.slot_of.end()) return InternalError(op + ": no container " + p.container.str());
+      slots->push_back(p.container.empty() ? -1 : it->second);
+    }
+    return {};
+  };
+  HR_RETURN_IF_ERROR(slots_of(l.inputs, &s.inputs));
+  HR_RETURN_IF_ERROR(slots_of(l.outputs, &s.outputs));
+  for (Name n : l.defines) s.defines.push_back(SymbolOf(plan_, n));
+  if (s.function->create != nullptr) {
+    AttributeTexts attributes(l.attributes);
+    s.state = s.function->create(attributes.data(), attributes.size());
+    c_.out.states.emplace_back(s.function, s.state);
+  }
+  return s;
+}
+
+Result<Stmt> SdfgCompiler::Statement(NodeId id) {
+  const Node& n = s_.nodes[id];
+  const Name origin = n.origin.source;
+  auto located = [&](Result<Stmt> r) -> Result<Stmt> {
+    if (!r.ok()) return WithNode(r.status(), origin.str());
+    r->origin = origin;
+    return r;
+  };
+  if (const auto* t = std::get_if<Tasklet>(&n.body)) return located(TaskletStmt(*t, {}, origin));
+  if (const auto* m = std::get_if<Map>(&n.body)) return located(MapStmt(*m, origin));
+  if (const auto* c = std::get_if<Nested>(&n.body)) return located(NestedStmt(*c));
+  return located(CallStmt(std::get<Library>(n.body), origin));
+}
+
+Result<std::vector<Stmt>> SdfgCompiler::Statements(const std::vector<NodeId>& ids) {
+  std::vector<Stmt> r;
+  for (NodeId id : ids) {
+    if (std::holds_alternative<std::monostate>(s_.nodes[id].body)) continue;
+    HR_ASSIGN_OR_RETURN(Stmt s, Statement(id));
+    r.push_back(std::move(s));
+  }
+  return r;
+}
+
+Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& ids) {
+  std::vector<BlockPlan> out;
+  for (BlockId id : ids) {
+    const Block& block = s_.blocks[id];
+    if (std::holds_alternative<std::monostate>(block.control)) continue;
+    BlockPlan b;
+    b.origin = block.origin.source;
+    if (const auto* st = std::get_if<State>(&block.control)) {
+      HR_ASSIGN_OR_RETURN(b.statements, Statements(st->statements));
+    } else if (const auto* l = std::get_if<Loop>(&block.control)) {
+      b.kind = BlockPlan::kLoop;
+      b.loop.do_while = l->do_while;
+      if (!l->var.empty()) b.loop.var = SymbolOf(plan_, l->var);
+      if (l->init) { HR_ASSIGN_OR_RETURN(b.loop.init, CompileScalar(l->init, DType::kI64)); }
+      if (l->update) { HR_ASSIGN_OR_RETURN(b.loop.update, CompileScalar(l->update, DType::kI64)); }
+      b.loop.has_condition = static_cast<bool>(l->condition);
+      if (l->condition) { HR_ASSIGN_OR_RETURN(b.loop.condition, CompileScalar(l->condition, DType::kBool)); }
+      HR_ASSIGN_OR_RETURN(b.loop.body, Blocks(l->body));
+    } else if (const auto* c = std::get_if<Conditional>(&block.control)) {
+      b.kind = BlockPlan::kConditional;
+      for (const Branch& br : c->branches) {
+        BranchPlan p;
+        p.is_else = !br.condition;
+        if (br.condition) { HR_ASSIGN_OR_RETURN(p.condition, CompileScalar(br.condition, DType::kBool)); }
+        HR_ASSIGN_OR_RETURN(p.body, Blocks(br.body));
+        b.branches.push_back(std::move(p));
+      }
+    } else if (std::holds_alternative<Break>(block.control)) {
+      b.kind = BlockPlan::kBreak;
+    } else if (std::holds_alternative<Continue>(block.control)) {
+      b.kind = BlockPlan::kContinue;
+    } else if (const auto* a = std::get_if<Assign>(&block.control)) {
+      b.kind = BlockPlan::kAssign;
+      b.symbol = SymbolOf(plan_, a->symbol);
+      HR_ASSIGN_OR_RETURN(b.value, CompileScalar(a->value, DType::kI64));
+    }
+    out.push_back(std::move(b));
+  }
+  return out;
+}
+
+Status SdfgCompiler::Run() {
+  HR_RETURN_IF_ERROR(Slots());
+  HR_ASSIGN_OR_RETURN(plan_.body, Blocks(s_.body));
+  plan_.dependents.resize(plan_.symbols.size());
+  for (size_t k = 0; k < plan_.slots.size(); ++k) {
+    std::set<int> symbols;
+    for (int slot = static_cast<int>(k); slot >= 0; slot = plan_.slots[slot].base) {
+      const Container& c = *plan_.slots[slot].container;
+      std::vector<Expr> all = c.shape;
+      all.insert(all.end(), c.strides.begin(), c.strides.end());
+      if (c.offset) all.push_back(c.offset);
+      for (const Expr& e : all)
+        for (Name n : FreeSymbols(e)) symbols.insert(SymbolOf(plan_, n));
+    }
+    for (int n : symbols) plan_.dependents[n].push_back(static_cast<int>(k));
+  }
+  return {};
+}
+
+Result<const SdfgPlan*> Compiler::Compile(Name name) {
+  auto it = done.find(name);
+  if (it != done.end()) {
+    if (it->second == nullptr) return InvalidError("sdfg " + name.str() + " calls itself", "recursion is not supported");
+    return it->second;
+  }
+  const Sdfg* s = program.Find(name);
+  if (s == nullptr) return InvalidError("no sdfg " + name.str() + " in the program");
+  done[name] = nullptr;
+  auto plan = std::make_unique<SdfgPlan>();
+  plan->sdfg = s;
+  HR_RETURN_IF_ERROR(SdfgCompiler(*this, *s, *plan).Run());
+  out.sdfgs.push_back(std::move(plan));
+  return done[name] = out.sdfgs.back().get();
+}
+
+}  // namespace
+
+ProgramPlan::~ProgramPlan() {
+  for (auto& [function, state] : states)
+    if (function->destroy != nullptr && state != nullptr) function->destroy(state);
+}
+
+Result<std::shared_ptr<ProgramPlan>> Compile(const Program& p, const Registry& r) {
+  auto plan = std::make_shared<ProgramPlan>();
+  plan->program = p;
+  Compiler c{plan->program, r, *plan, {}, {}};
+  HR_ASSIGN_OR_RETURN(const SdfgPlan* entry, c.Compile(plan->program.Entry().name));
+  static_cast<void>(entry);
+  if (!c.unsupported.empty()) return Status(std::move(c.unsupported));
+  return plan;
+}
+
+}  // namespace headrace::interpreter
