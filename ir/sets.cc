@@ -138,8 +138,18 @@ bool LinearIn(const Expr& e, const std::vector<Range>& ranges, LinearForm* out) 
 Truth InjectiveByElimination(const std::vector<Range>& ranges, const std::vector<Expr>& index, const Assumptions& as) {
   std::vector<bool> known(ranges.size());
   for (size_t i = 0; i < ranges.size(); ++i) known[i] = IsPoint(ranges[i]);
+  // x // n and x % n together determine x (coordinates of a flat offset).
+  std::vector<Expr> given = index;
+  for (size_t i = 0; i < given.size() && given.size() < 32; ++i) {
+    for (size_t j = 0; j < given.size(); ++j) {
+      const Expr m = given[j];
+      if (!m.Is(ExprKind::kBinary) || m->op != Op::kMod) continue;
+      if (!(FloorDiv(m->args[0], m->args[1]) == given[i])) continue;
+      if (std::find(given.begin(), given.end(), m->args[0]) == given.end()) given.push_back(m->args[0]), i = 0;
+    }
+  }
   std::vector<LinearForm> forms;
-  for (const Expr& e : index) {
+  for (const Expr& e : given) {
     LinearForm f;
     if (LinearIn(e, ranges, &f)) forms.push_back(std::move(f));
   }
@@ -376,16 +386,20 @@ Box ImageBox(const std::vector<Range>& ranges, const std::vector<Expr>& index, c
     // Exact when the sum has unit steps over fresh indices with constant bounds.
     LinearForm f;
     bool exact = LinearIn(e, ranges, &f), unit = false;
+    int64_t stride = 1;
+    int moving = 0;
+    for (size_t k = 0; exact && k < ranges.size(); ++k) moving += !(AsInt(f.coefficients[k]) == 0);
     for (size_t k = 0; exact && k < ranges.size(); ++k) {
       auto c = AsInt(f.coefficients[k]);
       if (c == 0) continue;
-      exact = c && (*c == 1 || *c == -1) && IsUnitStep(ranges[k]) && !MentionsAny(ranges[k].begin, ranges) &&
+      if (c && moving == 1) stride = *c < 0 ? -*c : *c;  // 2*i + 1: every second element
+      exact = c && (*c == 1 || *c == -1 || moving == 1) && IsUnitStep(ranges[k]) && !MentionsAny(ranges[k].begin, ranges) &&
               !MentionsAny(ranges[k].end, ranges) && std::find(seen.begin(), seen.end(), ranges[k].index) == seen.end();
       unit = true;
       seen.push_back(ranges[k].index);
     }
     box.exact &= exact && unit;
-    box.subset.dims.push_back({Name(), h.lo, h.hi + Expr(1), Expr(1)});
+    box.subset.dims.push_back({Name(), h.lo, h.hi + Expr(1), Expr(exact && unit ? stride : 1)});
   }
   return box;
 }

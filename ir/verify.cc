@@ -42,6 +42,8 @@ class SdfgVerifier {
   SdfgVerifier(const Program* p, const Sdfg& s, std::vector<Diagnostic>* out) : p_(p), s_(s), r_(s, out) {}
 
   void Run() {
+    for (Name n : s_.order)
+      if (const Container* c = s_.Find(n)) table_[n] = {c, RootOf(s_, n)};
     Containers();
     if (r_.Full()) return;
     Symbols();
@@ -57,7 +59,7 @@ class SdfgVerifier {
     std::unordered_set<Name> seen;
     for (size_t i = 0; i < s_.order.size(); ++i) {
       Name n = s_.order[i];
-      const Container* c = s_.Find(n);
+      const Container* c = Find(n);
       if (!c) {
         r_.Add("E0201", "container " + Quoted(n) + " is listed but not declared", {}, n.str(), "add it to the table or drop it from the order");
         continue;
@@ -66,7 +68,7 @@ class SdfgVerifier {
       Container1(*c);
     }
     for (Name n : s_.parameters) {
-      const Container* c = s_.Find(n);
+      const Container* c = Find(n);
       if (!c) r_.Add("E0201", "parameter " + Quoted(n) + " is not declared", {}, n.str(), "declare a container of that name");
       else if (c->kind != ContainerKind::kParameter && c->kind != ContainerKind::kSequence)
         r_.Add("E0203", "parameter " + Quoted(n) + " is declared as another kind of container", {}, n.str(), "parameters have kind parameter");
@@ -96,7 +98,7 @@ class SdfgVerifier {
   void View(const Container& c) {
     Name n = c.name;
     for (int hops = 0;; ++hops) {
-      const Container* at = s_.Find(n);
+      const Container* at = Find(n);
       if (!at) {
         r_.Add("E0210", "view " + Quoted(c.name) + " is of " + Quoted(n) + ", which is not declared", {}, c.name.str(), "declare the base");
         return;
@@ -125,9 +127,9 @@ class SdfgVerifier {
   void Symbols() {
     for (Name n : FreeSymbols(s_)) Define(n, {}, "a size");
     for (Name n : s_.symbol_params)
-      if (s_.Find(n)) r_.Add("E0202", "name " + Quoted(n) + " is a symbol and a container", {}, n.str(), "rename one of them");
+      if (Find(n)) r_.Add("E0202", "name " + Quoted(n) + " is a symbol and a container", {}, n.str(), "rename one of them");
     for (Name p : s_.parameters) {
-      const Container* c = s_.Find(p);
+      const Container* c = Find(p);
       if (!c) continue;
       for (const Expr& d : c->shape)
         for (Name n : FreeSymbols(d))
@@ -137,7 +139,7 @@ class SdfgVerifier {
     }
   }
   void Define(Name n, NodeId at, const char* what) {
-    if (s_.Find(n)) r_.Add("E0202", std::string(what) + " " + Quoted(n) + " has the name of a container", at, n.str(), "rename one of them");
+    if (Find(n)) r_.Add("E0202", std::string(what) + " " + Quoted(n) + " has the name of a container", at, n.str(), "rename one of them");
     ++defined_[n];
   }
   void Undefine(Name n) {
@@ -171,7 +173,14 @@ class SdfgVerifier {
     }
     return it->second.count(port) > 0;
   }
-  Name Root(Name n) const { return RootOf(s_, n); }
+  const Container* Find(Name n) const {
+    auto it = table_.find(n);
+    return it == table_.end() ? nullptr : it->second.container;
+  }
+  Name Root(Name n) const {
+    auto it = table_.find(n);
+    return it == table_.end() ? n : it->second.root;
+  }
 
   // ---- control flow ----
   void Blocks(const std::vector<BlockId>& body, int loops) {
@@ -234,7 +243,7 @@ class SdfgVerifier {
       if (x.Is(ExprKind::kSymbol)) {
         if (defined_.count(x->name)) return true;
         ok = false;
-        if (s_.Find(x->name)) r_.Add("E0222", Quoted(x->name) + " is a container and is used as a size", at, x->name.str(), "write " + x->name.str() + "[…]");
+        if (Find(x->name)) r_.Add("E0222", Quoted(x->name) + " is a container and is used as a size", at, x->name.str(), "write " + x->name.str() + "[…]");
         else r_.Add("E0223", "symbol " + Quoted(x->name) + " is not defined here", at, x->name.str(), "sizes come from parameters, let, loops, maps or a node that defines them before");
       } else if (x.Is(ExprKind::kRead)) {
         ok &= Read(x, at);
@@ -251,7 +260,7 @@ class SdfgVerifier {
     return ok;
   }
   bool Read(const Expr& x, NodeId at) {
-    const Container* c = s_.Find(x->name);
+    const Container* c = Find(x->name);
     if (!c) {
       r_.Add("E0226", "container " + Quoted(x->name) + " is not declared", at, x->name.str(), Closest(x->name));
       return false;
@@ -273,7 +282,7 @@ class SdfgVerifier {
   }
   bool Readable(const Container& c, NodeId at, bool guarded) {
     Name root = Root(c.name);
-    const Container* b = s_.Find(root);
+    const Container* b = Find(root);
     if (!b || b->kind == ContainerKind::kConstant || b->kind == ContainerKind::kState) return true;
     if (b->kind == ContainerKind::kParameter) {
       first_use_.emplace(root, 'r');
@@ -353,7 +362,7 @@ class SdfgVerifier {
   }
 
   void TaskletNode(NodeId id, const Tasklet& t) {
-    const Container* c = s_.Find(t.target);
+    const Container* c = Find(t.target);
     if (!c) {
       r_.Add("E0226", "container " + Quoted(t.target) + " is not declared", id, t.target.str(), Closest(t.target));
       nest_ok_ = false;
@@ -413,7 +422,7 @@ class SdfgVerifier {
     for (size_t i = 0; i < e->args.size(); ++i) CollectReads(e->args[i], id, conditional || (choice && i > 0));
   }
   void AddUse(Use u) {
-    const Container* c = s_.Find(u.container);
+    const Container* c = Find(u.container);
     if (!c) return;
     if (c->storage == Storage::kRegister) RegisterUse(u);
     u.root = Root(u.container);
@@ -423,7 +432,7 @@ class SdfgVerifier {
 
   void Written(const Container& c, NodeId id) {
     Name root = Root(c.name);
-    const Container* b = s_.Find(root);
+    const Container* b = Find(root);
     if (b && b->kind == ContainerKind::kConstant)
       r_.Add("E0237", "constant " + Quoted(root) + " is written", id, root.str(), "write to a transient");
     written_.insert(root);
@@ -432,7 +441,7 @@ class SdfgVerifier {
   void LibraryNode(NodeId id, const Library& l) {
     for (const Port& p : l.inputs) {
       if (p.container.empty()) continue;
-      const Container* c = s_.Find(p.container);
+      const Container* c = Find(p.container);
       if (!c) r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(p.container));
       else if (c->kind == ContainerKind::kSequence) continue;
       else Readable(*c, id, false);
@@ -440,7 +449,7 @@ class SdfgVerifier {
     std::unordered_set<Name> outputs;
     for (const Port& p : l.outputs) {
       if (p.container.empty()) continue;
-      const Container* c = s_.Find(p.container);
+      const Container* c = Find(p.container);
       if (!c) {
         r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(p.container));
         continue;
@@ -452,7 +461,7 @@ class SdfgVerifier {
     }
     if (!maps_.empty())
       for (const Port& p : l.inputs)
-        if (!p.container.empty() && s_.Find(p.container)) WholeUse(id, p.container, false);
+        if (!p.container.empty() && Find(p.container)) WholeUse(id, p.container, false);
     for (Name d : l.defines) {
       if (!maps_.empty()) r_.Add("E0239", "a node inside a map defines size " + Quoted(d), id, d.str(), "move it out of the map");
       if (!defined_.count(d)) Define(d, id, "size");
@@ -511,7 +520,7 @@ class SdfgVerifier {
       return;
     }
     if (!bound->insert(a.port).second) r_.Add("E0242", "argument " + Quoted(a.port) + " is bound twice", id, n.callee.str(), "bind it once");
-    const Container* c = s_.Find(a.container);
+    const Container* c = Find(a.container);
     if (!c) {
       if (!a.container.empty()) r_.Add("E0226", "container " + Quoted(a.container) + " is not declared", id, a.container.str(), Closest(a.container));
       return;
@@ -550,7 +559,7 @@ class SdfgVerifier {
     AddUse(std::move(u));
   }
   void Shapes(NodeId id, const Sdfg& f, const Argument& a, const NameMap& sizes) {
-    const Container *formal = f.Find(a.port), *c = s_.Find(a.container);
+    const Container *formal = f.Find(a.port), *c = Find(a.container);
     if (!formal || !c || c->shape.size() - a.index.size() != formal->shape.size()) return;
     for (size_t i = 0; i < formal->shape.size(); ++i) {
       Expr want = Substitute(formal->shape[i], sizes), have = c->shape[i + a.index.size()];
@@ -569,7 +578,7 @@ class SdfgVerifier {
   // ---- the end ----
   void Unwritten() {
     for (Name n : s_.parameters) {
-      const Container* c = s_.Find(n);
+      const Container* c = Find(n);
       if (c && c->inout && !written_.count(n) && !first_use_.count(n) && !written_later_.count(n))
         r_.Add("E0250", "inout parameter " + Quoted(n) + " is never written", {}, n.str(), "drop inout, or write it");
     }
@@ -587,9 +596,11 @@ class SdfgVerifier {
       if (home.empty()) r_.Add("E0251", "register container " + Quoted(n) + " is used by more than one map", {}, n.str(), "registers live in one iteration of a map; use arena storage");
   }
 
+  struct Entry { const Container* container; Name root; };
   const Program* p_;
   const Sdfg& s_;
   Report r_;
+  std::unordered_map<Name, Entry> table_;  // the SDFG's, for quicker look-up
   std::unordered_map<Name, int> defined_;
   std::unordered_set<Name> written_, written_later_, complained_;
   std::unordered_map<Name, char> first_use_;
