@@ -1,0 +1,125 @@
+// Constant folding: a node whose inputs are all constants runs now, on the interpreter.
+#include <algorithm>
+#include <unordered_set>
+
+#include "importers/onnx/lower.h"
+#include "importers/onnx/onnx_types.h"
+
+namespace headrace::onnx_import {
+namespace {
+
+constexpr int64_t kMaxGrownBytes = 64 * 1024;
+
+bool IsRandom(const NodeCall& call) {
+  static const std::unordered_set<std::string> ops = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike",
+                                                      "Multinomial", "Bernoulli"};
+  return ops.count(call.op()) || (call.op() == "Dropout" && call.In(2)) || (call.schema && call.schema->HasFunction() && call.op() == "Bernoulli");
+}
+
+int64_t Bytes(const Tensor& t) {
+  if (t.dtype != DType::kString) return t.bytes();
+  int64_t n = 0;
+  for (const std::string& s : *t.strings) n += static_cast<int64_t>(s.size()) + 16;
+  return n;
+}
+
+}  // namespace
+
+bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope) {
+  if (!fold || call.inputs.empty() || IsRandom(call)) return false;
+  int64_t in_bytes = 0, out_bytes = 0;
+  for (const Val& v : call.inputs) {
+    if (!v) continue;
+    const bool literal = v->constant || (v->known && std::all_of(v->known->begin(), v->known->end(), [](const Expr& e) { return AsInt(e).has_value(); }));
+    if (!literal || v->type.kind != ValueType::kTensor) return false;
+    in_bytes += v->constant ? Bytes(*v->constant) : static_cast<int64_t>(v->known->size()) * 8;
+  }
+  for (const Inferred& o : out) {
+    if (!o.typed) continue;
+    if (o.type.kind != ValueType::kTensor) return false;
+    int64_t bytes = std::max<int64_t>(ByteSize(o.type.dtype), 1);
+    for (const Expr& d : o.shape) {
+      auto n = d ? AsInt(d) : std::nullopt;
+      if (!n) { bytes = 0; break; }  // data-dependent: at most about the input
+      if (__builtin_mul_overflow(bytes, *n, &bytes)) return false;
+    }
+    out_bytes += bytes;
+  }
+  if (out_bytes > kMaxGrownBytes && out_bytes > in_bytes) return false;
+  // What value inference says is exact and needs no run.
+  if (out.size() == 1)
+    if (auto known = InferValue(call, out[0])) {
+      Val v = MakeOutput(call.node->output(0), out[0], scope, nullptr);
+      v->known = std::move(known);
+      return true;
+    }
+  const Backend* interpreter = registry_.FindBackend("interpreter");
+  if (!interpreter || !interpreter->compile) return false;
+  if (registry_.Implementations(IrDomain(call.node->domain()), call.op()).empty()) return false;
+
+  // A program of this node alone.
+  Lowering alone(registry_, source_, nullptr);
+  alone.fold = false;
+  alone.emit.sdfg.name = Name("fold");
+  alone.emit.SetOrigin(emit.origin().source.str());
+  NodeCall copy = call;
+  for (Val& v : copy.inputs)
+    if (v) {
+      v = std::make_shared<ValueInfo>(*v);
+      v->container = Name();
+    }
+  Result<Library> made = alone.MakeLibrary(copy);
+  if (!made.ok()) return false;
+  std::vector<Port> ports;
+  std::vector<int> index;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (call.node->output(static_cast<int>(i)).empty()) continue;
+    Container c;
+    c.name = alone.emit.Unique(call.node->output(static_cast<int>(i)));
+    c.kind = ContainerKind::kParameter;
+    c.dtype = out[i].type.dtype;
+    for (size_t d = 0; d < out[i].shape.size(); ++d) {
+      Expr dim = out[i].shape[d];
+      if (!dim) {
+        Name symbol = alone.emit.Unique("d");
+        made->defines.push_back(symbol);
+        dim = SymbolExpr(symbol);
+      }
+      c.shape.push_back(dim);
+    }
+    ports.push_back({made->outputs[i].name, c.name});
+    alone.emit.sdfg.parameters.push_back(c.name);
+    index.push_back(static_cast<int>(i));
+    alone.emit.Add(std::move(c));
+  }
+  made->outputs = std::move(ports);
+  alone.emit.Statement(std::move(*made));
+  alone.emit.sdfg.body = alone.emit.CloseBody();
+  Program program;
+  program.entry = alone.emit.sdfg.name;
+  program.Add(std::move(alone.emit.sdfg));
+  if (!RunPipeline(registry_, "expand-library-nodes", program).ok()) return false;
+  auto executable = interpreter->compile(program, {}, registry_);
+  if (!executable.ok()) return false;
+  auto values = (*executable)->Run({});
+  if (!values.ok() || values->size() != index.size()) return false;
+  int64_t bytes = 0;
+  for (const Value& v : *values) {
+    if (v.kind != Value::kTensor) return false;
+    bytes += Bytes(v.tensor);
+  }
+  if (bytes > kMaxGrownBytes && bytes > in_bytes) return false;
+  for (size_t i = 0; i < index.size(); ++i) {
+    const Tensor& t = (*values)[i].tensor;
+    Val v = std::make_shared<ValueInfo>();
+    v->name = call.node->output(index[i]);
+    v->type.dtype = t.dtype;
+    for (int64_t d : t.shape) v->shape.push_back(IntExpr(d));
+    if (IsIntegral(t.dtype) && t.elements() <= kMaxKnownElements) v->known = ConstantElements(t);
+    v->constant = t;
+    scope.values[v->name] = v;
+  }
+  return true;
+}
+
+}  // namespace headrace::onnx_import

@@ -1,0 +1,297 @@
+#include "importers/onnx/import.h"
+
+#include <algorithm>
+
+#include "importers/onnx/onnx_types.h"
+#include "importers/onnx/tidy.h"
+#include "ir/parser.h"
+
+namespace headrace::onnx_import {
+namespace {
+
+// Sizes of the graph's inputs as expressions: named dimensions are symbols, `--dim` fixes them.
+class Dimensions {
+ public:
+  Dimensions(Lowering* lowering, const ImportOptions& options) : lowering_(lowering), options_(options) {}
+
+  // Names that stand alone as a dimension of some input; only these are bound by arguments.
+  void Collect(const onnx::ValueInfoProto& input) {
+    if (!input.type().has_tensor_type()) return;
+    for (const auto& d : input.type().tensor_type().shape().dim())
+      if (!d.dim_param().empty()) names_.push_back(d.dim_param());
+  }
+  Status Fix() {
+    for (const auto& [name, size] : options_.dims) {
+      if (std::find(names_.begin(), names_.end(), name) == names_.end()) {
+        std::string close = ClosestWord(name, names_), all;
+        for (const std::string& n : names_)
+          if (all.find("'" + n + "'") == std::string::npos) all += (all.empty() ? "" : ", ") + ("'" + n + "'");
+        return UsageError("no input of the model has a dimension named '" + name + "'",
+                          !close.empty() ? "did you mean '" + close + "'?" : all.empty() ? "its sizes are all fixed" : "it has " + all);
+      }
+      if (size < 0) return UsageError("dimension '" + name + "' can't be negative");
+      known_[name] = IntExpr(size);
+    }
+    for (const std::string& n : names_)
+      if (!known_.count(n) && Identifier(n, "d") == n) known_[n] = SymbolExpr(lowering_->emit.Unique(n));
+    return {};
+  }
+  Expr Of(const onnx::TensorShapeProto::Dimension& d, const std::string& input, int axis) {
+    if (d.has_dim_value()) return IntExpr(d.dim_value());
+    if (d.dim_param().empty()) return SymbolExpr(lowering_->emit.Unique(Identifier(input, "t") + "_d" + std::to_string(axis)));
+    auto it = known_.find(d.dim_param());
+    if (it != known_.end()) return it->second;
+    Expr e = Formula(d.dim_param());
+    if (!e) e = SymbolExpr(lowering_->emit.Unique(d.dim_param(), "d"));
+    known_[d.dim_param()] = e;
+    return e;
+  }
+
+ private:
+  // "2*N + 1" where N is itself a dimension: exporters write such.
+  Expr Formula(const std::string& text) const {
+    if (text.size() > 200 || text.find_first_of("+*/-") == std::string::npos) return {};
+    Result<Expr> parsed = ParseExpr(text);
+    if (!parsed.ok()) return {};
+    NameMap symbols;
+    for (Name s : FreeSymbols(*parsed)) {
+      auto it = known_.find(s.str());
+      if (it == known_.end()) return {};
+      symbols.emplace_back(s, it->second);
+    }
+    if (symbols.empty() || !IsIndexExpr(*parsed)) return {};
+    return Simplify(Substitute(*parsed, symbols));
+  }
+
+  Lowering* lowering_;
+  const ImportOptions& options_;
+  std::vector<std::string> names_;
+  std::map<std::string, Expr> known_;
+};
+
+Diagnostic InputError(const std::string& input, const std::string& what, const std::string& hint = "") {
+  Diagnostic d;
+  d.code = "E0230";
+  d.message = "input '" + input + "': " + what;
+  d.hint = hint;
+  return d;
+}
+
+class ModelImport {
+ public:
+  ModelImport(const onnx::ModelProto& model, TensorSource* source, const ImportOptions& options, const Registry& registry)
+      : model_(model), g_(model.graph()), options_(options), lowering_(registry, source, &functions_), registry_(registry) {
+    for (const auto& f : model.functions()) functions_[FunctionKey(f.domain(), f.name(), f.overload())] = &f;
+    opsets_ = OpsetsOf(model.opset_import());
+    if (!opsets_.count("")) opsets_[""] = 1;
+    scope_.opsets = &opsets_;
+    lowering_.fold = options.simplify;
+  }
+
+  Result<ImportedModel> Run() {
+    std::vector<Diagnostic> wrong = CheckModel(model_, registry_);
+    if (!wrong.empty()) return Status(std::move(wrong));
+    Emitter& emit = lowering_.emit;
+    emit.sdfg.name = Name(Identifier(g_.name(), "model"));
+    HR_RETURN_IF_ERROR(PickOutputs());
+    lowering_.Initializers(g_, scope_);
+    HR_RETURN_IF_ERROR(Inputs());
+    for (const auto* o : outputs_) {
+      Name n = emit.Unique(o->name(), "output");
+      parameters_.push_back(n);
+      lowering_.output_containers.emplace(o->name(), n);
+      Remember(n, o->name());
+    }
+    std::vector<std::string> wanted;
+    for (const auto* o : outputs_) wanted.push_back(o->name());
+    lowering_.Nodes(g_.node(), scope_, wanted);
+    Outputs();
+    if (!lowering_.errors.empty()) return Status(std::move(lowering_.errors));
+    emit.sdfg.body = emit.CloseBody();
+    RemoveUnused(&emit.sdfg);
+    OrderContainers();
+    ImportedModel out;
+    out.program.entry = emit.sdfg.name;
+    out.program.Add(std::move(emit.sdfg));
+    out.kind = "ONNX IR " + std::to_string(model_.ir_version()) + ", opset " + std::to_string(opsets_[""]);
+    out.report = std::move(lowering_.report);
+    out.original_names = std::move(original_);
+    return out;
+  }
+
+ private:
+  void Remember(Name n, const std::string& original) {
+    if (n.view() != original) original_.emplace_back(n, original);
+  }
+
+  Status PickOutputs() {
+    std::vector<std::string> names;
+    for (const auto& o : g_.output()) names.push_back(o.name());
+    for (const std::string& k : options_.keep_outputs)
+      if (std::find(names.begin(), names.end(), k) == names.end()) {
+        std::string close = ClosestWord(k, names);
+        return UsageError("the model has no output '" + k + "'", close.empty() ? "" : "did you mean '" + close + "'?");
+      }
+    for (const auto& o : g_.output())
+      if (options_.keep_outputs.empty() ||
+          std::find(options_.keep_outputs.begin(), options_.keep_outputs.end(), o.name()) != options_.keep_outputs.end())
+        outputs_.push_back(&o);
+    return {};
+  }
+
+  Status Inputs() {
+    Emitter& emit = lowering_.emit;
+    std::vector<const onnx::ValueInfoProto*> inputs;
+    for (const auto& input : g_.input()) {
+      if (scope_.values.count(input.name()))
+        lowering_.report.push_back("input '" + input.name() + "' has a default value in the model and is treated as that constant");
+      else
+        inputs.push_back(&input);
+    }
+    std::vector<Name> names;
+    for (const auto* input : inputs) {
+      names.push_back(emit.Unique(input->name(), "input"));
+      Remember(names.back(), input->name());
+    }
+    Dimensions dims(&lowering_, options_);
+    for (const auto* input : inputs) dims.Collect(*input);
+    HR_RETURN_IF_ERROR(dims.Fix());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto& input = *inputs[i];
+      auto v = std::make_shared<ValueInfo>();
+      v->name = input.name();
+      v->container = names[i];
+      v->proto = input.type();
+      scope_.values[input.name()] = v;
+      emit.SetOrigin("");
+      Result<ValueType> type = FromTypeProto(input.type());
+      if (!type.ok()) {
+        for (Diagnostic d : type.status().diagnostics()) {
+          d.message = "input '" + input.name() + "': " + d.message;
+          lowering_.Report(std::move(d));
+        }
+        v->poison = true;
+        continue;
+      }
+      v->type = *type;
+      if (v->type.kind == ValueType::kTensor) {
+        const auto& tensor = input.type().tensor_type();
+        if (!tensor.has_shape()) {
+          lowering_.Report([&] {
+            Diagnostic d = InputError(input.name(), "it has no shape, so not even its rank is known", "export the model with input shapes; sizes may be names");
+            d.kind = ErrorKind::kUnsupported;
+            return d;
+          }());
+          v->poison = true;
+          continue;
+        }
+        std::vector<int64_t> fixed;
+        for (int d = 0; d < tensor.shape().dim_size(); ++d) {
+          const auto& dim = tensor.shape().dim(d);
+          v->shape.push_back(dims.Of(dim, input.name(), d));
+          if (auto n = AsInt(v->shape.back())) fixed.push_back(*n);
+        }
+        const int bits = v->type.dtype == DType::kString ? 8 : BitWidth(v->type.dtype);
+        Result<int64_t> count = CheckedElements(fixed.data(), static_cast<int>(fixed.size()), bits);
+        if (!count.ok()) {
+          lowering_.Report(InputError(input.name(), count.status().message()));
+          v->poison = true;
+          continue;
+        }
+      }
+      Container c;
+      c.name = names[i];
+      c.kind = v->type.kind == ValueType::kTensor ? ContainerKind::kParameter : ContainerKind::kSequence;
+      c.dtype = v->type.kind == ValueType::kTensor ? v->type.dtype : DType::kNone;
+      c.type = v->type;
+      c.shape = v->shape;
+      emit.Add(std::move(c));
+      emit.sdfg.parameters.push_back(names[i]);
+    }
+    return {};
+  }
+
+  void Outputs() {
+    Emitter& emit = lowering_.emit;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const auto& o = *outputs_[i];
+      Val v = scope_.Find(o.name());
+      if (!v || v->poison) {
+        if (lowering_.errors.empty()) {
+          Diagnostic d;
+          d.code = "E0227";
+          d.message = "output '" + o.name() + "' is made by no node";
+          lowering_.Report(std::move(d));
+        }
+        continue;
+      }
+      if (o.type().has_tensor_type() && v->type.kind == ValueType::kTensor && o.type().tensor_type().elem_type() != 0 &&
+          FromOnnxType(o.type().tensor_type().elem_type()) != v->type.dtype) {
+        Diagnostic d;
+        d.code = "E0231";
+        d.message = "output '" + o.name() + "' is declared with another element type than it has";
+        d.got = OnnxTypeName(o.type().tensor_type().elem_type());
+        d.expected = std::string(DTypeName(v->type.dtype));
+        lowering_.Report(std::move(d));
+        continue;
+      }
+      emit.sdfg.parameters.push_back(parameters_[i]);
+      if (v->container == parameters_[i]) continue;
+      emit.SetOrigin(o.name());
+      if (!emit.sdfg.Find(parameters_[i])) {
+        Container c;
+        c.name = parameters_[i];
+        c.kind = v->type.kind == ValueType::kTensor ? ContainerKind::kParameter : ContainerKind::kSequence;
+        c.dtype = v->type.kind == ValueType::kTensor ? v->type.dtype : DType::kNone;
+        c.type = v->type;
+        c.shape = v->shape;
+        emit.Add(std::move(c));
+      }
+      lowering_.CopyValue(parameters_[i], v);
+    }
+  }
+
+  // Parameters come first among the declarations.
+  void OrderContainers() {
+    Sdfg& s = lowering_.emit.sdfg;
+    std::vector<Name> order = s.parameters;
+    std::unordered_set<std::string> seen;
+    for (Name n : order) seen.insert(n.str());
+    for (Name n : s.order)
+      if (!seen.count(n.str())) order.push_back(n);
+    s.order = std::move(order);
+  }
+
+  const onnx::ModelProto& model_;
+  const onnx::GraphProto& g_;
+  const ImportOptions& options_;
+  Functions functions_;
+  Opsets opsets_;
+  Scope scope_;
+  Lowering lowering_;
+  const Registry& registry_;
+  std::vector<const onnx::ValueInfoProto*> outputs_;
+  std::vector<Name> parameters_;
+  std::vector<std::pair<Name, std::string>> original_;
+};
+
+}  // namespace
+
+Result<ImportedModel> ImportProto(const onnx::ModelProto& model, TensorSource* source, const ImportOptions& options,
+                                  const Registry& registry) {
+  return ModelImport(model, source, options, registry).Run();
+}
+
+Result<ImportedModel> ImportModel(const std::string& path, const ImportOptions& options, const Registry& registry) {
+  HR_ASSIGN_OR_RETURN(std::shared_ptr<LoadedModel> m, LoadModel(path));
+  Result<ImportedModel> out = ImportProto(m->proto, &m->source, options, registry);
+  if (!out.ok()) return WithFile(out.status(), path);
+  return out;
+}
+
+Status CheckFile(const std::string& path, const Registry& registry) {
+  Result<ImportedModel> out = ImportModel(path, {}, registry);
+  return out.ok() ? Status() : out.status();
+}
+
+}  // namespace headrace::onnx_import

@@ -1,0 +1,280 @@
+#include "importers/onnx/lower.h"
+
+#include <algorithm>
+
+#include "importers/onnx/onnx_types.h"
+
+namespace headrace::onnx_import {
+
+std::string FunctionKey(const std::string& domain, const std::string& name, const std::string& overload) {
+  return (domain == "ai.onnx" ? "" : domain) + ":" + name + (overload.empty() ? "" : ":" + overload);
+}
+
+Opsets OpsetsOf(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports) {
+  Opsets out;
+  for (const auto& o : imports)
+    out[o.domain() == "ai.onnx" ? "" : o.domain()] = static_cast<int>(std::clamp<int64_t>(o.version(), 0, 1 << 20));
+  return out;
+}
+
+Val Scope::Find(const std::string& name) const {
+  for (const Scope* s = this; s; s = s->parent) {
+    auto it = s->values.find(name);
+    if (it != s->values.end()) return it->second;
+  }
+  return nullptr;
+}
+
+void Lowering::Report(Diagnostic d) {
+  if (errors.size() < 200) errors.push_back(std::move(d));
+}
+
+void Lowering::Report(const Status& s, const NodeCall& call) {
+  for (Diagnostic d : s.diagnostics()) {
+    if (d.node.empty()) d.node = emit.origin().source.str();
+    if (d.op.empty()) d.op = call.Label();
+    if (d.got.empty()) {
+      std::string types;
+      for (const Val& v : call.inputs)
+        if (v && v->type.kind == ValueType::kTensor) {
+          types += (types.empty() ? "" : ", ") + std::string(DTypeName(v->type.dtype)) + "[";
+          for (size_t i = 0; i < v->shape.size(); ++i) types += (i ? ", " : "") + ToString(v->shape[i]);
+          types += "]";
+        }
+      if (!types.empty()) d.got = "inputs (" + types + ")";
+    }
+    Report(std::move(d));
+  }
+}
+
+void Lowering::Initializers(const onnx::GraphProto& g, Scope& scope) {
+  auto add = [&](const std::string& name, Result<Tensor> t) {
+    auto v = std::make_shared<ValueInfo>();
+    v->name = name;
+    scope.values[name] = v;
+    if (!t.ok()) {
+      for (Diagnostic d : t.status().diagnostics()) Report(std::move(d));
+      v->poison = true;
+      return;
+    }
+    v->type.dtype = t->dtype;
+    for (int64_t d : t->shape) v->shape.push_back(IntExpr(d));
+    if (IsIntegral(t->dtype) && t->elements() <= kMaxKnownElements) v->known = ConstantElements(*t);
+    v->constant = std::move(*t);
+  };
+  for (const auto& t : g.initializer()) add(t.name(), source_->Load(t));
+  for (const auto& t : g.sparse_initializer()) add(t.values().name(), source_->Load(t));
+}
+
+void Lowering::Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope,
+                     const std::vector<std::string>& wanted) {
+  std::vector<int> cycle, order = Order(nodes, &cycle);
+  if (order.empty() && nodes.size() > 0) {
+    Diagnostic d;
+    d.code = "E0222";
+    d.message = "the nodes form a cycle";
+    d.node = nodes[cycle[0]].name().empty() ? nodes[cycle[0]].op_type() : nodes[cycle[0]].name();
+    Report(std::move(d));
+    return;
+  }
+  std::unordered_set<std::string> needed(wanted.begin(), wanted.end());
+  std::vector<bool> live(static_cast<size_t>(nodes.size()));
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    const onnx::NodeProto& n = nodes[*it];
+    bool used = false;
+    for (const auto& o : n.output()) used = used || (!o.empty() && needed.count(o));
+    if (!used) continue;
+    live[static_cast<size_t>(*it)] = true;
+    for (std::string& r : ReadsOf(n)) needed.insert(std::move(r));
+  }
+  for (int i : order)
+    if (live[static_cast<size_t>(i)]) LowerNode(nodes[i], scope);
+}
+
+void Lowering::Poison(const onnx::NodeProto& node, Scope& scope) {
+  for (const auto& o : node.output()) {
+    auto v = std::make_shared<ValueInfo>();
+    v->name = o;
+    v->poison = true;
+    if (!o.empty()) scope.values[o] = v;
+  }
+}
+
+void Lowering::LowerNode(const onnx::NodeProto& node, Scope& scope) {
+  std::string name = node.name();
+  if (name.empty()) name = node.op_type() + (node.output_size() > 0 ? "_" + node.output(0) : "");
+  emit.SetOrigin(scope.prefix + name);
+  NodeCall call;
+  call.node = &node;
+  const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
+  auto opset = scope.opsets->find(domain);
+  call.opset = opset == scope.opsets->end() ? 1 : opset->second;
+  if (--budget_ < 0) {
+    if (budget_ == -1) Report(UnsupportedError("the model expands to more than two million nodes"), call);
+    return Poison(node, scope);
+  }
+  bool poison = false;
+  for (const auto& input : node.input()) {
+    Val v = input.empty() ? nullptr : scope.Find(input);
+    if (!input.empty() && !v) {
+      Diagnostic d;
+      d.code = "E0221";
+      d.message = "input '" + input + "' is defined nowhere";
+      Report(Status(d), call);
+      poison = true;
+    }
+    poison = poison || (v && v->poison);
+    call.inputs.push_back(std::move(v));
+  }
+  while (!call.inputs.empty() && !call.inputs.back()) call.inputs.pop_back();
+  if (poison) return Poison(node, scope);
+  const size_t before = errors.size();
+  LowerOp(call, scope);
+  for (const auto& o : node.output())
+    if (!o.empty() && !scope.values.count(o)) {
+      if (errors.size() == before) Report(InternalError("the node gave no value '" + o + "'"), call);
+      Poison(node, scope);
+      break;
+    }
+}
+
+void Lowering::LowerOp(NodeCall& call, Scope& scope) {
+  const onnx::NodeProto& node = *call.node;
+  const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
+  if (functions_) {
+    auto f = functions_->find(FunctionKey(domain, node.op_type(), node.overload()));
+    if (f != functions_->end()) return Inline(*f->second, call, scope);
+  }
+  call.schema = onnx::OpSchemaRegistry::Schema(node.op_type(), call.opset, domain);
+  if (domain.empty()) {
+    if (node.op_type() == "If") return LowerIf(call, scope);
+    if (node.op_type() == "Loop") return LowerLoop(call, scope);
+    if (node.op_type() == "Scan") return LowerScan(call, scope);
+    if (node.op_type() == "Constant" && Constant(call, scope)) return;
+  }
+  if (!call.schema && !registry_.FindOp(IrDomain(domain), node.op_type(), call.opset)) {
+    Diagnostic d;
+    d.kind = ErrorKind::kUnsupported;
+    d.code = "E0223";
+    d.message = "unknown op " + IrDomain(domain) + "." + node.op_type();
+    d.hint = "load the plugin that brings it with --plugin";
+    return Report(Status(d), call);
+  }
+  if (InlineSchemaFunction(call, scope)) return;
+  Result<std::vector<Inferred>> inferred = InferNode(call);
+  if (!inferred.ok()) return Report(inferred.status(), call);
+  for (size_t i = 0; i < inferred->size(); ++i) {
+    const Inferred& o = (*inferred)[i];
+    if (node.output(static_cast<int>(i)).empty() || (o.typed && (o.has_rank || o.type.kind != ValueType::kTensor))) continue;
+    return Report(UnsupportedError(o.typed ? "the rank of output '" + node.output(static_cast<int>(i)) + "' is known only when the model runs"
+                                           : "the type of output '" + node.output(static_cast<int>(i)) + "' can't be inferred"),
+                  call);
+  }
+  if (Alias(call, *inferred, scope)) return;
+  if (Fold(call, *inferred, scope)) return;
+  Emit(call, *inferred, scope);
+}
+
+// Values that are another value: Identity, Cast to the same type, Dropout outside training.
+bool Lowering::Alias(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope) {
+  const onnx::NodeProto& node = *call.node;
+  if (!node.domain().empty() && node.domain() != "ai.onnx") return false;
+  bool same = call.op() == "Identity";
+  if (call.op() == "Cast") same = out[0].type.dtype == call.In(0)->type.dtype;
+  if (call.op() == "Dropout") {
+    const bool training = call.since() >= 12 ? call.In(2) != nullptr && !(call.KnownInts(2) && (*call.KnownInts(2))[0] == 0)
+                                             : call.since() < 7 && call.Int("is_test", 0) == 0;
+    same = !training && (node.output_size() < 2 || node.output(1).empty());
+  }
+  if (!same || !call.In(0)) return false;
+  scope.values[node.output(0)] = call.inputs[0];
+  return true;
+}
+
+Name Lowering::NewContainer(const std::string& stem, const ValueInfo& v, const std::vector<Expr>& shape) {
+  Container c;
+  c.name = emit.Unique(stem);
+  c.dtype = v.type.dtype;
+  c.shape = shape;
+  if (v.type.kind != ValueType::kTensor) {
+    c.kind = ContainerKind::kSequence;
+    c.type = v.type;
+    c.shape.clear();
+  }
+  Name name = c.name;
+  emit.Add(std::move(c));
+  return name;
+}
+
+Val Lowering::MakeOutput(const std::string& name, const Inferred& inferred, Scope& scope, std::vector<Name>* defines) {
+  auto v = std::make_shared<ValueInfo>();
+  v->name = name;
+  v->type = inferred.type;
+  v->proto = inferred.proto;
+  if (v->type.kind == ValueType::kTensor)
+    for (size_t d = 0; d < inferred.shape.size(); ++d) {
+      Expr dim = inferred.shape[d];
+      if (!dim) {
+        Name symbol = emit.Unique(Identifier(name, "t") + "_d" + std::to_string(d));
+        if (defines) defines->push_back(symbol);
+        dim = SymbolExpr(symbol);
+      }
+      v->shape.push_back(dim);
+    }
+  scope.values[name] = v;
+  return v;
+}
+
+Name Lowering::Materialize(const Val& v) {
+  if (!v->container.empty() && emit.IsOpen(v->body)) return v->container;
+  journal_.push_back(v);
+  const bool literal = v->known && std::all_of(v->known->begin(), v->known->end(), [](const Expr& e) { return AsInt(e).has_value(); });
+  if (!v->constant && literal) {
+    std::vector<int64_t> shape;
+    for (const Expr& d : v->shape) shape.push_back(AsInt(d).value_or(0));
+    Tensor t = *Tensor::Create(v->type.dtype, shape);
+    for (size_t i = 0; i < v->known->size(); ++i) t.SetInt(static_cast<int64_t>(i), *AsInt((*v->known)[i]));
+    v->constant = std::move(t);
+  }
+  if (v->constant) {
+    Container c;
+    c.name = emit.Unique(v->name, "c");
+    c.kind = ContainerKind::kConstant;
+    c.dtype = v->type.dtype;
+    c.shape = v->shape;
+    c.data = *v->constant;
+    v->container = c.name;
+    v->body = 0;
+    emit.Add(std::move(c));
+    return v->container;
+  }
+  HR_CHECK(v->known.has_value(), "value '" + v->name + "' has neither a container nor a known value");
+  v->container = NewContainer(v->name, *v, v->shape);
+  v->body = emit.body();
+  std::vector<int64_t> dims;
+  for (const Expr& d : v->shape) dims.push_back(AsInt(d).value_or(1));
+  for (size_t i = 0; i < v->known->size(); ++i) {
+    Tasklet t;
+    t.target = v->container;
+    for (size_t d = dims.size(), rest = i; d-- > 0; rest /= static_cast<size_t>(dims[d]))
+      t.index.insert(t.index.begin(), IntExpr(static_cast<int64_t>(rest % static_cast<size_t>(dims[d]))));
+    t.value = (*v->known)[i];
+    emit.Statement(std::move(t));
+  }
+  return v->container;
+}
+
+void Lowering::CopyValue(Name target, const Val& v) {
+  Name source = Materialize(v);
+  if (source == target) return;
+  if (v->type.kind == ValueType::kTensor && v->type.dtype != DType::kString) return emit.Copy(target, source, v->shape);
+  Library l;
+  l.domain = "onnx";
+  l.op = "Identity";
+  l.version = v->type.kind == ValueType::kTensor ? 14 : 16;
+  l.inputs = {{"input", source}};
+  l.outputs = {{"output", target}};
+  emit.Statement(std::move(l));
+}
+
+}  // namespace headrace::onnx_import

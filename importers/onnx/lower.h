@@ -1,0 +1,96 @@
+// A model's graph → one SDFG of library nodes. One walk in topological order does inference, folding and emission; errors
+// are collected, so that all blockers are reported at once.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "importers/onnx/emit.h"
+#include "importers/onnx/node_call.h"
+#include "importers/onnx/tensor_data.h"
+#include "ir/registry.h"
+
+namespace headrace::onnx_import {
+
+using Opsets = std::map<std::string, int>;  // domain → version; "ai.onnx" is ""
+using Functions = std::map<std::string, const onnx::FunctionProto*>;
+std::string FunctionKey(const std::string& domain, const std::string& name, const std::string& overload);
+Opsets OpsetsOf(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
+
+// The values a graph or function body sees.
+struct Scope {
+  const Scope* parent = nullptr;
+  const Opsets* opsets = nullptr;
+  std::unordered_map<std::string, Val> values;
+  Val Find(const std::string& name) const;
+  std::string prefix;  // of node names, inside functions
+};
+
+class Lowering {
+ public:
+  Lowering(const Registry& registry, TensorSource* source, const Functions* functions)
+      : registry_(registry), source_(source), functions_(functions) {}
+
+  Emitter emit;
+  std::vector<Diagnostic> errors;
+  std::vector<std::string> report;
+  bool fold = true;
+  std::unordered_map<std::string, Name> output_containers;  // values of the outermost graph that are parameters
+
+  // Nodes whose results `wanted` needs, in dependency order, into `scope`.
+  void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope, const std::vector<std::string>& wanted);
+  void Initializers(const onnx::GraphProto& g, Scope& scope);
+  // Lowers a function body whose inputs are the parameters already added; `outputs` become the rest of the parameters.
+  Result<Program> Finish(const onnx::FunctionProto& f, const NodeCall& call, Scope& scope,
+                         const std::vector<std::pair<Name, const PortView*>>& outputs);
+  // The container holding a value, made where it is first needed.
+  Name Materialize(const Val& v);
+  void CopyValue(Name target, const Val& v);
+  Name NewContainer(const std::string& stem, const ValueInfo& v, const std::vector<Expr>& shape);
+  void Report(Diagnostic d);
+  void Report(const Status& s, const NodeCall& call);
+
+ private:
+  friend class LoopLowering;
+  struct Snapshot;
+  void LowerNode(const onnx::NodeProto& node, Scope& scope);
+  void LowerOp(NodeCall& call, Scope& scope);
+  Val MakeOutput(const std::string& name, const Inferred& inferred, Scope& scope, std::vector<Name>* defines);
+  void Poison(const onnx::NodeProto& node, Scope& scope);
+  bool Alias(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
+  bool Constant(const NodeCall& call, Scope& scope);
+  bool Fold(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
+  Result<Library> MakeLibrary(const NodeCall& call);
+  Result<Attribute> ToAttribute(const onnx::AttributeProto& a);
+  void Emit(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
+  void Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope& scope);
+  bool InlineSchemaFunction(const NodeCall& call, Scope& scope);
+  // control_flow.cc, loops.cc
+  void LowerIf(const NodeCall& call, Scope& scope);
+  void LowerLoop(const NodeCall& call, Scope& scope);
+  void LowerScan(const NodeCall& call, Scope& scope);
+  std::vector<Val> GraphOutputs(const onnx::GraphProto& g, Scope& scope, const NodeCall& call);
+  std::vector<Val> LowerGraph(const onnx::GraphProto& g, Scope& scope, const NodeCall& call);
+  Expr ScalarOf(const Val& v);  // a read of its only element, or its known value
+  Val ScalarValue(const std::string& name, DType t, Expr value);
+
+  const Registry& registry_;
+  TensorSource* source_;
+  const Functions* functions_;
+  std::vector<std::unique_ptr<google::protobuf::Message>> kept_;  // protos made here that calls point into
+  std::vector<Val> journal_;   // values in the order they got containers, for rolling back
+  int depth_ = 0;
+  int64_t budget_ = 2000000;   // nodes lowered in all: functions calling functions grow fast
+};
+
+// Names that a graph's nodes read and neither they nor the graph's inputs and initializers define.
+void OuterNames(const onnx::GraphProto& g, std::unordered_set<std::string>* names);
+// Every name a node reads: its inputs and what its subgraphs capture.
+std::vector<std::string> ReadsOf(const onnx::NodeProto& node);
+// An order in which every node comes after those it reads from; empty with a cycle, whose nodes are then named.
+std::vector<int> Order(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, std::vector<int>* cycle);
+
+}  // namespace headrace::onnx_import

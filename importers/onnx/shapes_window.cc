@@ -1,0 +1,141 @@
+// Symbolic spatial sizes of convolution, pooling and resampling. Where ONNX's function found a number, it stands.
+#include <cmath>
+
+#include "importers/onnx/shapes.h"
+
+namespace headrace::onnx_import {
+namespace {
+
+// Dimensions that ONNX's function left open are taken from `shape`.
+void Fill(std::vector<Inferred>* out, size_t i, const Shape& shape) {
+  if (i >= out->size() || (*out)[i].type.kind != ValueType::kTensor) return;
+  Inferred& o = (*out)[i];
+  if (!o.has_rank || o.shape.size() != shape.size()) o.shape = Shape(shape.size());
+  o.has_rank = true;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (!o.shape[d]) o.shape[d] = shape[d];
+}
+
+struct Window { std::vector<int64_t> strides, dilations, pads; std::string auto_pad; size_t n = 0; };
+
+Result<Window> WindowOf(const NodeCall& c, size_t n) {
+  Window w;
+  w.n = n;
+  w.strides = c.Ints("strides").value_or(std::vector<int64_t>(n, 1));
+  w.dilations = c.Ints("dilations").value_or(std::vector<int64_t>(n, 1));
+  w.pads = c.Ints("pads").value_or(std::vector<int64_t>(2 * n, 0));
+  w.auto_pad = c.Str("auto_pad", "NOTSET");
+  if (w.strides.size() != n || w.dilations.size() != n || w.pads.size() != 2 * n)
+    return ShapeError("strides, dilations and pads must have one entry per spatial dimension (pads two)");
+  for (int64_t s : w.strides) if (s <= 0) return ShapeError("a stride is not positive", std::to_string(s));
+  for (int64_t s : w.dilations) if (s <= 0) return ShapeError("a dilation is not positive", std::to_string(s));
+  return w;
+}
+
+Expr WindowExtent(const Window& w, size_t i, const Expr& in, const Expr& kernel, bool ceil_mode) {
+  const int64_t s = w.strides[i];
+  const Expr eff = (kernel - 1) * Expr(w.dilations[i]) + 1, one = IntExpr(1);
+  if (w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER") return FloorDiv(in + (s - 1), IntExpr(s));
+  const bool padded = w.auto_pad != "VALID";
+  const Expr lo = IntExpr(padded ? w.pads[i] : 0), hi = IntExpr(padded ? w.pads[i + w.n] : 0);
+  const Expr room = in + lo + hi - eff;
+  if (!ceil_mode) return FloorDiv(room, IntExpr(s)) + one;
+  // The last window must start inside the input or the padding before it.
+  return Min(FloorDiv(room + (s - 1), IntExpr(s)), FloorDiv(in + lo - 1, IntExpr(s))) + one;
+}
+
+Status Conv(const NodeCall& c, std::vector<Inferred>* out) {
+  const bool quantized = c.op() == "QLinearConv";
+  const ValueInfo *x = c.In(0), *weights = c.In(quantized ? 3 : 1);
+  if (!weights || x->shape.size() < 2 || weights->shape.size() != x->shape.size()) return {};
+  const size_t n = x->shape.size() - 2;
+  HR_ASSIGN_OR_RETURN(Window w, WindowOf(c, n));
+  Shape kernel(weights->shape.begin() + 2, weights->shape.end());
+  if (auto k = c.Ints("kernel_shape"); k && k->size() == n)
+    for (size_t i = 0; i < n; ++i) kernel[i] = IntExpr((*k)[i]);
+  Shape s = {x->shape[0], weights->shape[0]};
+  for (size_t i = 0; i < n; ++i) s.push_back(WindowExtent(w, i, x->shape[i + 2], kernel[i], false));
+  Fill(out, 0, s);
+  return {};
+}
+
+Status Pool(const NodeCall& c, std::vector<Inferred>* out) {
+  const Shape& x = c.In(0)->shape;
+  auto kernel = c.Ints("kernel_shape");
+  if (!kernel || x.size() != kernel->size() + 2) return {};
+  HR_ASSIGN_OR_RETURN(Window w, WindowOf(c, kernel->size()));
+  Shape s = {x[0], x[1]};
+  for (size_t i = 0; i < kernel->size(); ++i)
+    s.push_back(WindowExtent(w, i, x[i + 2], IntExpr((*kernel)[i]), c.Int("ceil_mode", 0) != 0));
+  Fill(out, 0, s);
+  Fill(out, 1, s);
+  return {};
+}
+
+Status ConvTranspose(const NodeCall& c, std::vector<Inferred>* out) {
+  const ValueInfo *x = c.In(0), *weights = c.In(1);
+  if (!weights || x->shape.size() < 2 || weights->shape.size() != x->shape.size()) return {};
+  const size_t n = x->shape.size() - 2;
+  HR_ASSIGN_OR_RETURN(Window w, WindowOf(c, n));
+  const auto extra = c.Ints("output_padding").value_or(std::vector<int64_t>(n, 0));
+  const auto fixed = c.Ints("output_shape");
+  const auto kernel = c.Ints("kernel_shape");
+  if (extra.size() != n || (kernel && kernel->size() != n)) return ShapeError("output_padding and kernel_shape must have one entry per spatial dimension");
+  Shape s = {x->shape[0], weights->shape[1] * Expr(c.Int("group", 1))};
+  for (size_t i = 0; i < n; ++i) {
+    const Expr k = kernel ? IntExpr((*kernel)[i]) : weights->shape[i + 2];
+    if (fixed && fixed->size() >= n) s.push_back(IntExpr((*fixed)[fixed->size() - n + i]));
+    else if (w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER") s.push_back(x->shape[i + 2] * Expr(w.strides[i]));
+    else s.push_back((x->shape[i + 2] - 1) * Expr(w.strides[i]) + extra[i] + (k - 1) * Expr(w.dilations[i]) + 1 -
+                     Expr(w.auto_pad == "VALID" ? 0 : w.pads[i] + w.pads[i + n]));
+  }
+  Fill(out, 0, s);
+  return {};
+}
+
+// floor(dim * scale) for a scale that is a ratio of small integers, in integers; null otherwise.
+Expr Scaled(const Expr& dim, double scale) {
+  if (auto d = AsInt(dim)) return IntExpr(static_cast<int64_t>(std::floor(static_cast<double>(*d) * scale)));
+  for (int64_t q : {1, 2, 4, 8, 16, 3, 5, 6, 10}) {
+    const double p = std::round(scale * static_cast<double>(q));
+    if (p > 0 && p < 1e6 && static_cast<float>(p / static_cast<double>(q)) == static_cast<float>(scale))
+      return q == 1 ? dim * Expr(static_cast<int64_t>(p)) : FloorDiv(dim * Expr(static_cast<int64_t>(p)), IntExpr(q));
+  }
+  return {};
+}
+
+Status Resize(const NodeCall& c, std::vector<Inferred>* out) {
+  const Shape& x = c.In(0)->shape;
+  const bool upsample = c.op() == "Upsample", v10 = !upsample && c.since() == 10;
+  std::vector<double> scales;
+  if (const auto* a = c.Attr("scales")) scales.assign(a->floats().begin(), a->floats().end());
+  const ValueInfo* given = c.In(upsample || v10 ? 1 : 2);
+  if (given && given->constant)
+    for (int64_t i = 0; i < given->constant->elements(); ++i) scales.push_back(given->constant->GetDouble(i));
+  std::vector<int64_t> axes;
+  if (auto a = c.Ints("axes")) axes = *a;
+  else for (size_t i = 0; i < x.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  const std::string policy = c.Str("keep_aspect_ratio_policy", "stretch");
+  const auto* sizes = upsample || v10 ? nullptr : c.Known(3);
+  Shape s = x;
+  if ((sizes && sizes->size() != axes.size()) || (!sizes && !scales.empty() && scales.size() != axes.size()))
+    return ShapeError("sizes or scales must hold one number per axis");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    HR_ASSIGN_OR_RETURN(int64_t axis, Axis(axes[i], x.size()));
+    s[axis] = sizes && policy == "stretch" ? (*sizes)[i] : !sizes && !scales.empty() ? Scaled(x[axis], scales[i]) : Expr();
+  }
+  Fill(out, 0, s);
+  return {};
+}
+
+}  // namespace
+
+void AddWindowRules(ShapeRules* rules) {
+  for (const char* op : {"Conv", "ConvInteger", "QLinearConv"}) (*rules)[op] = Conv;
+  for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) (*rules)[op] = Pool;
+  (*rules)["ConvTranspose"] = ConvTranspose;
+  (*rules)["Resize"] = Resize;
+  (*rules)["Upsample"] = Resize;
+}
+
+}  // namespace headrace::onnx_import
