@@ -55,7 +55,7 @@ std::optional<Expr> FloorDivPoly(const Poly& a, const Poly& b) {
   if (b.IsConstant()) return DivideConstant(a, b.Constant());
   if (auto q = ExactQuotient(a, b)) return FromPoly(*q);
   Term common{CommonAtoms(a, b), 1};
-  if (!common.atoms.empty()) return FloorDivPoly(WithoutFactor(a, common), WithoutFactor(b, common));
+  if (!common.atoms.empty()) return FloorDiv(FromPoly(WithoutFactor(a, common)), FromPoly(WithoutFactor(b, common)));
   if (b.terms.size() > 1) return std::nullopt;
   Poly quotient, rest;
   if (!DivideByTerm(a, b.terms[0], &quotient, &rest)) return std::nullopt;
@@ -227,7 +227,10 @@ Expr Extremum(bool is_min, const Expr& a, const Expr& b) {
   std::vector<Expr> all;
   Flatten(fn, a, &all);
   Flatten(fn, b, &all);
-  std::sort(all.begin(), all.end(), [](const Expr& x, const Expr& y) { return Compare(x, y) < 0; });
+  std::sort(all.begin(), all.end(), [](const Expr& x, const Expr& y) {
+    const bool constant = x.Is(ExprKind::kInt), other = y.Is(ExprKind::kInt);
+    return constant != other ? other : Compare(x, y) < 0;  // constants last
+  });
   all.erase(std::unique(all.begin(), all.end()), all.end());
   std::vector<bool> dropped(all.size());
   for (size_t i = 0; i < all.size() && all.size() <= 16; ++i) {
