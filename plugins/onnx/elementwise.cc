@@ -1,0 +1,101 @@
+// One value in, one value out, for every element. Kinks and saturation points are named in the samples.
+#include "plugins/onnx/families.h"
+
+namespace onnx_ops {
+namespace {
+
+struct Unary { const char *name, *doc, *pure, *sample; };
+
+const Unary kUnary[] = {
+    {"Abs", "Magnitude of each element.", "Y = abs(X)", "X: f32[2, 3] in [-100, 100]; at 0, -0, -1e-30"},
+    {"Acos", "Inverse cosine.", "output = acos(input)", "input: f32[2, 3] in [-1, 1]; at 0, 0.999"},
+    {"Acosh", "Inverse hyperbolic cosine.", "output = acosh(input)", "input: f32[2, 3] in [1, 100]"},
+    {"Asin", "Inverse sine.", "output = asin(input)", "input: f32[2, 3] in [-1, 1]; at 0, 0.999"},
+    {"Asinh", "Inverse hyperbolic sine.", "output = asinh(input)", "input: f32[2, 3] in [-100, 100]; at 0, 1e-30"},
+    {"Atan", "Inverse tangent.", "output = atan(input)", "input: f32[2, 3] in [-100, 100]; at 0"},
+    {"Atanh", "Inverse hyperbolic tangent.", "output = atanh(input)", "input: f32[2, 3] in [-0.99, 0.99]; at 0, 1e-30"},
+    {"BitwiseNot", "Flips every bit.", "Y = ~X", "X: i32[2, 3] in [-100, 100]; at 0, -1"},
+    {"Ceil", "Rounds up.", "Y = ceil(X)", "X: f32[2, 3] in [-10, 10]; at 0, -0.5, 2"},
+    {"Celu", "Continuously differentiable exponential linear unit.", "Y = max(X, 0) + min(0, alpha * expm1(X / alpha))",
+     "X: f32[2, 3] in [-10, 10]; at 0, -0, -100; attr alpha = 2.0"},
+    {"Cos", "Cosine.", "output = cos(input)", "input: f32[2, 3] in [-10, 10]; at 0"},
+    {"Cosh", "Hyperbolic cosine.", "output = cosh(input)", "input: f32[2, 3] in [-10, 10]; at 0"},
+    {"Elu", "Exponential linear unit.", "Y = X < 0 ? alpha * expm1(X) : X",
+     "X: f32[2, 3] in [-10, 10]; at 0, -0, -100; attr alpha = 0.5"},
+    {"Erf", "Error function.", "output = erf(input)", "input: f32[2, 3] in [-4, 4]; at 0, 1e-30, 10"},
+    {"Exp", "e to the power of each element.", "output = exp(input)", "input: f32[2, 3] in [-10, 10]; at 0, -100, 88"},
+    {"Floor", "Rounds down.", "Y = floor(X)", "X: f32[2, 3] in [-10, 10]; at 0, -0.5, 2"},
+    {"Gelu", "Gaussian error linear unit, exact or by tanh.",
+     "Y = approximate == \"tanh\" ? 0.5 * X * (1 + tanh(sqrt(2 / pi) * (X + 0.044715 * X * X * X)))\n"
+     "                          : 0.5 * X * (1 + erf(X / sqrt(2)))",
+     "X: f32[2, 3] in [-10, 10]; at 0, -100, 100; attr approximate = \"tanh\""},
+    {"HardSigmoid", "Piecewise linear sigmoid.", "Y = clamp(alpha * X + beta, 0, 1)",
+     "X: f32[2, 3] in [-10, 10]; at 0, -2.5, 2.5"},
+    {"HardSwish", "X times a piecewise linear sigmoid of X.", "Y = X * clamp(X / 6 + 0.5, 0, 1)",
+     "X: f32[2, 3] in [-10, 10]; at 0, -3, 3"},
+    {"Identity", "The input itself.", "output = input", "input: f32[2, 3]"},
+    {"IsInf", "Is it infinite, of a sign that counts?",
+     "Y = (detect_positive && X == inf) || (detect_negative && X == -inf)", "X: f32[2, 3]; at inf, -inf, nan, 0"},
+    {"IsNaN", "Is it NaN?", "Y = isnan(X)", "X: f32[2, 3]; at nan, inf, 0"},
+    {"LeakyRelu", "Linear with a smaller slope below zero.", "Y = X < 0 ? alpha * X : X",
+     "X: f32[2, 3] in [-10, 10]; at 0, -0"},
+    {"Log", "Natural logarithm.", "output = log(input)", "input: f32[2, 3] in [0.01, 100]; at 1, 1e-30"},
+    {"Mish", "X times tanh of softplus of X.", "Y = X * tanh(max(X, 0) + log1p(exp(-abs(X))))",
+     "X: f32[2, 3] in [-10, 10]; at 0, -100, 100"},
+    {"Neg", "Negation.", "Y = -X", "X: f32[2, 3] in [-10, 10]; at 0"},
+    {"Not", "Logical negation.", "Y = !X", "X: bool[2, 3]"},
+    {"Reciprocal", "One divided by each element.", "Y = 1 / X", "X: f32[2, 3] in [0.1, 10]; at -0.5"},
+    {"Relu", "The positive part.", "Y = max(X, 0)", "X: f32[2, 3] in [-10, 10]; at 0, -0"},
+    {"Round", "Nearest integer, halves to even.", "Y = rint(X)", "X: f32[2, 3] in [-10, 10]; at 0.5, 1.5, -0.5"},
+    {"Selu", "Scaled exponential linear unit.", "Y = gamma * (X > 0 ? X : alpha * expm1(X))",
+     "X: f32[2, 3] in [-10, 10]; at 0, -0, -100"},
+    {"Shrink", "Moves values towards zero by bias, small ones to zero.",
+     "output = input < -lambd ? input + bias : input > lambd ? input - bias : 0",
+     "input: f32[2, 3] in [-2, 2]; at 0, 0.5, -0.5; attr bias = 0.25"},
+    {"Sigmoid", "Logistic function.", "Y = X < 0 ? exp(X) / (1 + exp(X)) : 1 / (1 + exp(-X))",
+     "X: f32[2, 3] in [-10, 10]; at 0, -100, 100"},
+    {"Sign", "-1, 0 or 1.", "output = sign(input)", "input: f32[2, 3] in [-10, 10]; at 0, -0"},
+    {"Sin", "Sine.", "output = sin(input)", "input: f32[2, 3] in [-10, 10]; at 0"},
+    {"Sinh", "Hyperbolic sine.", "output = sinh(input)", "input: f32[2, 3] in [-10, 10]; at 0, 1e-30"},
+    {"Softplus", "Smooth maximum with zero: log(1 + exp(X)).", "Y = max(X, 0) + log1p(exp(-abs(X)))",
+     "X: f32[2, 3] in [-100, 100]; at 0, -0, 1e-30, 100"},
+    {"Softsign", "X over one plus its magnitude.", "output = input / (1 + abs(input))",
+     "input: f32[2, 3] in [-100, 100]; at 0, 1e30"},
+    {"Sqrt", "Square root.", "Y = sqrt(X)", "X: f32[2, 3] in [0.01, 100]; at 1"},
+    {"Swish", "X times a sigmoid of alpha times X.", "Y = X / (1 + exp(-alpha * X))",
+     "X: f32[2, 3] in [-10, 10]; at 0; attr alpha = 2.0"},
+    {"Tan", "Tangent.", "output = tan(input)", "input: f32[2, 3] in [-1.5, 1.5]; at 0"},
+    {"Tanh", "Hyperbolic tangent.", "output = tanh(input)", "input: f32[2, 3] in [-10, 10]; at 0, 1e-30, 100"},
+    {"ThresholdedRelu", "X where it is above alpha, else zero.", "Y = X > alpha ? X : 0",
+     "X: f32[2, 3] in [-3, 3]; at 0, 1; attr alpha = 1.0"},
+};
+
+}  // namespace
+
+void RegisterElementwise(Registrar& r) {
+  for (const Unary& u : kUnary) r.op(u.name).Doc(u.doc).Pure(u.pure).Sample(u.sample);
+
+  r.op("Cast").Doc("Converts to the output's type; float to integer truncates.")
+      .Pure("output = (saturate ?? 1) && is_fp8(dtype(output)) ? sat(input) : cast(input)")
+      .Sample("input: f32[2, 3] in [-10, 10]; at 0.5, -0.5; attr to = 7");
+  r.op("CastLike").Doc("Converts to the type of another tensor.")
+      .Pure("output = (saturate ?? 1) && is_fp8(dtype(output)) ? sat(input) : cast(input)")
+      .Sample("input: f32[2, 3] in [-10, 10]; target_type: i32[1]");
+  r.op("Clip").Doc("Limits each element to [min, max]; a bound that is absent does not limit.")
+      .Pure("output = min(max(input, min ?? lowest()), max ?? highest())")
+      .Sample("input: f32[2, 3] in [-10, 10]; min: f32[] = -1; max: f32[] = 2");
+  r.op("Where").Doc("One of two values by a condition, all broadcast.")
+      .Pure("output = condition ? X : Y")
+      .Sample("condition: bool[2, 3]; X: f32[2, 3]; Y: f32[3]");
+  r.op("PRelu").Doc("Linear with a learnt slope below zero.").Versions(7)
+      .Pure("Y = X < 0 ? slope * X : X")
+      .Sample("X: f32[2, 3] in [-10, 10]; at 0; slope: f32[3]");
+  r.op("PRelu").Doc("Linear with a learnt slope below zero, one for all or one per channel.").Versions(1, 6)
+      .Pure("if len(slope) == 1 { Y = X < 0 ? slope * X : X } else { Y[n, c, p..] = X[n, c, p..] < 0 ? slope[c] * X[n, c, p..] : X[n, c, p..] }")
+      .Sample("X: f32[2, 3, 4] in [-10, 10]; at 0; slope: f32[3]");
+  r.op("SwiGLU").Doc("Gated linear unit: B times swish of A.")
+      .Pure("Y = B * A / (1 + exp(-alpha * A))")
+      .Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 3]");
+}
+
+}  // namespace onnx_ops

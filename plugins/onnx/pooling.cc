@@ -1,0 +1,62 @@
+// Pools: windows as in convolution.cc, reduced by maximum, mean or norm.
+#include "plugins/onnx/families.h"
+
+namespace onnx_ops {
+
+void RegisterPooling(Registrar& r) {
+  const std::string window = Window("X", "Y", "X");
+  r.op("MaxPool").Doc("Maximum over a sliding window, and on demand where it was.")
+      .Pure(window +
+            "let at = p * st + k * dl - lo\n"
+            "Y[n, c, p..] max= X[n, c, at] ?? lowest() over k.. in 0:K\n"
+            "if has(Indices) {\n"
+            "  let flat = (n * dim(X, 1) + c) * prod(xd) + ((storage_order ?? 0) == 0 ? fold(at, xd) : fold(reverse(at), reverse(xd)))\n"
+            "  Indices[n, c, p..] min= (X[n, c, at] ?? lowest()) == Y[n, c, p..] && all(at >= 0 && at < xd) ? flat : 1e18 over k.. in 0:K\n"
+            "}")
+      .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [3, 3], strides = [2, 2]")
+      .Sample("X: f32[1, 1, 6]; attr kernel_shape = [2], pads = [1, 1]");
+  r.op("AveragePool").Doc("Mean over a sliding window; padding counts only on demand.")
+      .Pure(window +
+            "let hi = auto_pad == \"NOTSET\" ? (pads ?? 0)[N:2*N] : total - lo\n"
+            "let at = p * st + k * dl - lo\n"
+            "S[n, c, p..] += X[n, c, at] ?? 0 over k.. in 0:K, p.. in 0:yd\n"
+            "C[p..] += all((count_include_pad ?? 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
+            "Y[n, c, p..] = S[n, c, p..] / C[p..]")
+      .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [3, 3], pads = [1, 1, 1, 1]");
+  r.op("LpPool").Doc("L-p norm over a sliding window.").Versions(2)
+      .Pure(window +
+            "S[n, c, q..] += pow(abs(X[n, c, q * st + k * dl - lo] ?? 0), p) over k.. in 0:K, q.. in 0:yd\n"
+            "Y[n, c, q..] = pow(S[n, c, q..], 1 / p)")
+      .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [2, 2], p = 3");
+  r.op("GlobalAveragePool").Doc("Mean over all spatial dimensions.")
+      .Pure("Y[n, c, 0@range(2, rank(X))] += X[n, c, p..] / len(p)").Sample("X: f32[2, 3, 4, 4]");
+  r.op("GlobalMaxPool").Doc("Maximum over all spatial dimensions.")
+      .Pure("Y[n, c, 0@range(2, rank(X))] max= X[n, c, p..]").Sample("X: f32[2, 3, 4, 4]");
+  r.op("GlobalLpPool").Doc("L-p norm over all spatial dimensions.")
+      .Pure("Y[n, c, 0@range(2, rank(X))] += pow(abs(X[n, c, q..]), p)\nY = pow(Y, 1.0 / p)").Sample("X: f32[2, 3, 4]; attr p = 2");
+  r.op("MaxUnpool").Doc("Puts values back where a MaxPool found them, zero elsewhere.")
+      .Pure("let N = rank(X) - 2\n"
+            "let U = (dims(X)[2:N+2] - 1) * (strides ?? 1) + kernel_shape - (pads ?? 0)[0:N] - (pads ?? 0)[N:2*N]\n"
+            "output = 0\n"
+            "output[unfold(I[i..], concat(dims(X)[0:2], U))] = X[i..]")
+      .Sample("X: f32[1, 1, 2, 2]; I: i64[1, 1, 2, 2] = [5, 7, 13, 15]; attr kernel_shape = [2, 2], strides = [2, 2]");
+  r.op("RoiAlign").Doc("Samples regions of interest bilinearly into a fixed grid.")
+      .Pure("let P = [output_height, output_width] ; let xd = dims(X)[2:4]\n"
+            "let off = (coordinate_transformation_mode ?? \"output_half_pixel\") == \"half_pixel\" ? 0.5 : 0\n"
+            "let a = [rois[r, 1], rois[r, 0]] * spatial_scale - off ; let b = [rois[r, 3], rois[r, 2]] * spatial_scale - off\n"
+            "let sz = off == 0 ? max(b - a, 1) : b - a\n"
+            "let g = (sampling_ratio ?? 0) > 0 ? f32(0 * sz) + sampling_ratio : ceil(sz / P)\n"
+            "let gmax = (sampling_ratio ?? 0) > 0 ? sampling_ratio : 8\n"
+            "let y = a + (p + (s + 0.5) / g) * (sz / P)\n"
+            "let live = all(s < g) && all(y >= -1 && y <= xd)\n"
+            "let y1 = min(max(y, 0), xd - 1)\n"
+            "let q = floor(y1) + u\n"
+            "let w = live ? prod(max(1 - abs(y1 - q), 0)) : 0\n"
+            "let x = w * (X[batch_indices[r], c, q] ?? 0)\n"
+            "if mode == \"avg\" { Y[r, c, p..] += x / prod(g) over s.. in [0,0]:[gmax,gmax], u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
+            "else { Y[r, c, p..] max= x over s.. in [0,0]:[gmax,gmax], u.. in [0,0]:[2,2], p.. in [0,0]:P }")
+      .Sample("X: f32[1, 1, 6, 6]; rois: f32[1, 4] = [0, 0, 4, 4]; batch_indices: i64[1] = [0]; "
+              "attr output_height = 2, output_width = 2, sampling_ratio = 2");
+}
+
+}  // namespace onnx_ops

@@ -1,0 +1,80 @@
+// Recurrent layers: one `for` over time. Gate inputs gx, gh are computed for all gates at once.
+#include "plugins/onnx/families.h"
+
+namespace onnx_ops {
+namespace {
+
+// Sizes, activations and clipping; `gates` gates, default activations per direction.
+std::string Head(int gates, const std::string& activations, const std::string& states) {
+  return "let lay = layout ?? 0\n"
+         "let T = !lay ? dim(X, 0) : dim(X, 1) ; let N = !lay ? dim(X, 1) : dim(X, 0) ; let H = dim(R, 2) ; let D = dim(W, 0)\n"
+         "let G = " + std::to_string(gates) + "\n"
+         "let f = activations ?? " + activations + "\n"
+         "let cl(v) = has(clip) ? clamp(v, -clip, clip) : v\n" + states;
+}
+
+std::string Initial(const std::string& state) {
+  return state + "[d, b, j] = !lay ? initial_" + state + "[d, b, j] ?? 0 : initial_" + state +
+         "[b, d, j] ?? 0 over d in 0:D, b in 0:N, j in 0:H\n";
+}
+
+const char kStep[] =
+    "each d in 0:D { for s in 0:T {\n"
+    "  let back = direction == \"reverse\" || d == 1\n"
+    "  let len_ = sequence_lens[b] ?? T\n"
+    "  let t = back ? len_ - 1 - s : s\n"
+    "  let live = s < len_\n"
+    "  let at = live ? t : s\n"
+    "  let x = !lay ? X[at, b, i] : X[b, at, i]\n"
+    "  gx[b, j] = (B[d, j] ?? 0) over b in 0:N, j in 0:G*H\n"
+    "  gx[b, j] += W[d, j, i] * x\n"
+    "  gh[b, j] = (B[d, G*H + j] ?? 0) over b in 0:N, j in 0:G*H\n"
+    "  gh[b, j] += R[d, j, i] * h[d, b, i] over i in 0:H\n";
+
+const char kOutput[] =
+    "  if has(Y) { if !lay { Y[at, d, b, j] = live ? new : 0 over b in 0:N, j in 0:H } else { Y[b, at, d, j] = live ? new : 0 over b in 0:N, j in 0:H } }\n"
+    "} }\n";
+
+std::string Final(const std::string& state) {
+  return "if has(Y_" + state + ") { if !lay { Y_" + state + "[d, b, j] = " + state + "[d, b, j] } else { Y_" + state +
+         "[b, d, j] = " + state + "[d, b, j] } }\n";
+}
+
+}  // namespace
+
+void RegisterRecurrent(Registrar& r) {
+  r.op("RNN").Doc("Simple recurrent layer, forward, reverse or both.")
+      .Pure(Head(1, "[\"Tanh\", \"Tanh\"]", Initial("h")) + kStep +
+            "  hn[b, j] = call(f[d], cl(gx[b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
+            "  let new = hn[b, j]\n"
+            "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
+            kOutput + Final("h"))
+      .Sample("X: f32[3, 2, 4]; W: f32[1, 5, 4]; R: f32[1, 5, 5]; attr hidden_size = 5");
+  r.op("GRU").Doc("Gated recurrent unit layer, forward, reverse or both.")
+      .Pure(Head(3, "[\"Sigmoid\", \"Tanh\", \"Sigmoid\", \"Tanh\"]", Initial("h")) + kStep +
+            "  z[b, j] = call(f[2*d], cl(gx[b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
+            "  r[b, j] = call(f[2*d], cl(gx[b, H + j] + gh[b, H + j])) over b in 0:N, j in 0:H\n"
+            "  if linear_before_reset ?? 0 { c[b, j] = r[b, j] * gh[b, 2*H + j] }\n"
+            "  else { c[b, j] = B[d, 5*H + j] ?? 0 over b in 0:N, j in 0:H\n"
+            "         c[b, j] += R[d, 2*H + j, i] * r[b, i] * h[d, b, i] }\n"
+            "  hn[b, j] = (1 - z[b, j]) * call(f[2*d+1], cl(gx[b, 2*H + j] + c[b, j])) + z[b, j] * h[d, b, j] over b in 0:N, j in 0:H\n"
+            "  let new = hn[b, j]\n"
+            "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
+            kOutput + Final("h"))
+      .Sample("X: f32[3, 2, 4]; W: f32[1, 15, 4]; R: f32[1, 15, 5]; attr hidden_size = 5");
+  r.op("LSTM").Doc("Long short-term memory layer, forward, reverse or both, with peepholes.")
+      .Pure(Head(4, "[\"Sigmoid\", \"Tanh\", \"Tanh\", \"Sigmoid\", \"Tanh\", \"Tanh\"]", Initial("c") + Initial("h")) + kStep +
+            "  let u(q) = gx[b, q*H + j] + gh[b, q*H + j] ; let pc(q) = (P[d, q*H + j] ?? 0) * c[d, b, j]\n"
+            "  ig[b, j] = call(f[3*d], cl(u(0) + pc(0))) over b in 0:N, j in 0:H\n"
+            "  let forget = (input_forget ?? 0) ? 1 - ig[b, j] : call(f[3*d], cl(u(2) + pc(2)))\n"
+            "  cn[b, j] = forget * c[d, b, j] + ig[b, j] * call(f[3*d+1], cl(u(3))) over b in 0:N, j in 0:H\n"
+            "  hn[b, j] = call(f[3*d], cl(u(1) + (P[d, H + j] ?? 0) * cn[b, j])) * call(f[3*d+2], cn[b, j]) over b in 0:N, j in 0:H\n"
+            "  let new = hn[b, j]\n"
+            "  c[d, b, j] = live ? cn[b, j] : c[d, b, j] over b in 0:N, j in 0:H\n"
+            "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
+            kOutput + Final("h") + Final("c"))
+      .Sample("X: f32[3, 2, 4]; W: f32[1, 20, 4]; R: f32[1, 20, 5]; attr hidden_size = 5")
+      .Sample("X: f32[3, 2, 4]; W: f32[2, 20, 4]; R: f32[2, 20, 5]; attr hidden_size = 5, direction = \"bidirectional\"");
+}
+
+}  // namespace onnx_ops

@@ -1,0 +1,89 @@
+// Resampling: Resize, Upsample, GridSample, AffineGrid. A tap's weight depends on its distance in source coordinates.
+#include "plugins/onnx/families.h"
+
+namespace onnx_ops {
+namespace {
+
+// `x` is the source coordinate of output point p; a tap at distance u from it weighs w1, 1 - u or a cubic in u.
+const char kResize[] = R"(
+let ax = axes ?? range(rank(X)) ; let xd = dim(X, ax) ; let yd = dim(Y, ax) ; let R = len(ax)
+let policy = keep_aspect_ratio_policy ?? "stretch"
+let by_scale = len(scales ?? []) > 0
+let sc = by_scale ? scales : policy == "stretch" ? f64(yd) / xd : policy == "not_larger" ? least(f64(sizes) / xd) : most(f64(sizes) / xd)
+let L = by_scale ? xd * sc : yd
+let boxed = len(roi ?? []) > 0
+let a0 = boxed ? roi[0:R] : 0 ; let a1 = boxed ? roi[R:2*R] : 1
+let h = p + 0.5
+let c = coordinate_transformation_mode
+let crop = c == "tf_crop_and_resize"
+let x = c == "asymmetric" ? p / sc : c == "align_corners" ? p * ((xd - 1) / max(L - 1, 1)) :
+        c == "pytorch_half_pixel" ? (L > 1 ? h / sc - 0.5 : 0) :
+        c == "half_pixel_symmetric" ? xd / 2 * (1 - yd / L) + h / sc - 0.5 :
+        crop ? (yd > 1 ? a0 * (xd - 1) + p * (a1 - a0) * (xd - 1) / (L - 1) : 0.5 * (a0 + a1) * (xd - 1)) : h / sc - 0.5
+let outside = crop && any(x < 0 || x > xd - 1)
+if mode == "nearest" {
+  let q = nearest_mode == "floor" ? floor(x) : nearest_mode == "ceil" ? ceil(x) :
+          nearest_mode == "round_prefer_floor" ? ceil(x - 0.5) : floor(x + 0.5)
+  Y[o.., p..@ax] = outside ? extrapolation_value : X[o.., clamp(q, 0, xd - 1)@ax] over Y
+} else {
+  let z = (antialias ?? 0) ? min(sc, 1) : sc * 0 + 1
+  let b = floor(x) ; let s = mode == "linear" ? ceil(1 / z) : ceil(2 / z)
+  let at = b + k
+  let u = abs(at - x) * z
+  let w1 = mode == "linear" ? max(1 - u, 0) :
+           u <= 1 ? ((cubic_coeff_a + 2) * u - (cubic_coeff_a + 3)) * u * u + 1 :
+           u < 2 ? ((cubic_coeff_a * u - 5 * cubic_coeff_a) * u + 8 * cubic_coeff_a) * u - 4 * cubic_coeff_a : 0
+  let w = prod((exclude_outside ?? 0) && (at < 0 || at >= xd) ? 0 : w1)
+  V[o.., p..] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 1 - s : s + 1, p.. in 0:yd
+  W[p..] += w over k.. in 1 - s : s + 1, p.. in 0:yd
+  Y[o.., p..@ax] = outside ? extrapolation_value : V[o.., p..] / W[p..]
+})";
+
+// Upsample and Resize-10: coordinates are p / scale.
+const char kUpsample[] = R"(
+let xd = dims(X) ; let x = p / scales
+if mode == "nearest" { Y[p..] = X[clamp(floor(x), 0, xd - 1)] }
+else {
+  let at = floor(x) + k ; let w = prod(max(1 - abs(at - x), 0))
+  Y[p..] += X[clamp(at, 0, xd - 1)] * w over k.. in 0 * xd : 0 * xd + 2, p.. in 0:dims(Y)
+})";
+
+const char kGridSample[] = R"(
+let xd = dims(X)[2:rank(X)]
+let fold2(v, a, b) = b - abs(fmod(abs(v - a), 2 * (b - a)) - (b - a))
+let g = reverse(grid[n, p.., :])
+let x = align_corners ? (g + 1) / 2 * (xd - 1) : ((g + 1) * xd - 1) / 2
+let ref = align_corners ? fold2(x, 0 * xd, xd - 1.0) : clamp(fold2(x, 0 * xd - 0.5, xd - 0.5), 0, xd - 1)
+let m = mode == "bilinear" ? "linear" : mode == "bicubic" ? "cubic" : mode
+let y = padding_mode == "border" && m != "cubic" ? clamp(x, 0, xd - 1) : padding_mode == "reflection" && m != "cubic" ? ref : x
+let q = m == "nearest" ? rint(y) : floor(y) + k
+let u = abs(q - y)
+let w = m == "nearest" ? 1 : m == "linear" ? max(1 - u, 0) :
+        u <= 1 ? (1.25 * u - 2.25) * u * u + 1 : u < 2 ? ((-0.75 * u + 3.75) * u - 6) * u + 3 : 0
+let at = padding_mode == "border" ? clamp(q, 0, xd - 1) :
+         padding_mode == "reflection" ? (align_corners ? reflect(i64(q), xd) : fold2(q + 0.0, 0 * xd - 0.5, xd - 0.5)) : q
+let r = m == "cubic" ? 2 : 1
+Y[n, c, p..] += (X[n, c, at] ?? 0) * prod(w) over k.. in (m == "nearest" ? xd * 0 : xd * 0 + 1 - r) : (m == "nearest" ? xd * 0 + 1 : xd * 0 + r + 1))";
+
+}  // namespace
+
+void RegisterResize(Registrar& r) {
+  r.op("Resize").Doc("Resamples along some axes: nearest, linear or cubic, with a choice of coordinate systems.").Versions(11)
+      .Pure(kResize)
+      .Sample("X: f32[1, 1, 2, 4]; scales: f32[4] = [1, 1, 2, 1.5]; attr mode = \"linear\"")
+      .Sample("X: f32[1, 1, 4, 4]; sizes: i64[4] = [1, 1, 3, 3]; attr mode = \"cubic\"");
+  r.op("Resize").Doc("Resamples by scales: nearest or linear.").Versions(10, 10)
+      .Pure(kUpsample).Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 2, 2]; attr mode = \"linear\"");
+  r.op("Upsample").Doc("Resamples by scales: nearest or linear.").Versions(7)
+      .Pure(kUpsample).Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 2, 2]; attr mode = \"nearest\"");
+  r.op("GridSample").Doc("Samples at coordinates in [-1, 1] given per output point.")
+      .Pure(kGridSample).Sample("X: f32[1, 1, 3, 3]; grid: f32[1, 2, 2, 2] in [-1, 1]");
+  r.op("AffineGrid").Doc("Coordinates in [-1, 1] of a regular grid, transformed by a matrix per sample.")
+      .Pure("let D = len(size) - 2 ; let dims_ = size[2:D+2]\n"
+            "let at = align_corners ? f64(p) * 2 / max(dims_ - 1, 1) - 1 : (2 * f64(p) + 1) / dims_ - 1\n"
+            "H[p.., i] = i == D ? 1 : reverse(at)[i] over p.. in 0:dims_, i in 0:D+1\n"
+            "grid[n, p.., d] += theta[n, d, i] * H[p.., i]")
+      .Sample("theta: f32[1, 2, 3]; size: i64[4] = [1, 1, 2, 3]");
+}
+
+}  // namespace onnx_ops
