@@ -207,14 +207,17 @@ Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Name origin) {
   const std::vector<NodeId>* body = &m.body;
   for (;;) {
     const Body* only = nullptr;
+    Name inner_origin;
     int live = 0;
     for (NodeId id : *body) {
       const Body& b = s_.nodes[id].body;
       if (std::holds_alternative<std::monostate>(b)) continue;
       ++live;
       only = &b;
+      inner_origin = s_.nodes[id].origin.source;
     }
     if (live != 1) break;
+    if (!inner_origin.empty()) origin = inner_origin;
     if (const auto* t = std::get_if<Tasklet>(only)) return TaskletStmt(*t, ranges, origin);
     const auto* inner = std::get_if<Map>(only);
     if (inner == nullptr) break;
@@ -308,7 +311,7 @@ Result<Stmt> SdfgCompiler::Statement(NodeId id) {
   const Name origin = n.origin.source;
   auto located = [&](Result<Stmt> r) -> Result<Stmt> {
     if (!r.ok()) return WithNode(r.status(), origin.str());
-    r->origin = origin;
+    if (r->origin.empty()) r->origin = origin;
     return r;
   };
   if (const auto* t = std::get_if<Tasklet>(&n.body)) return located(TaskletStmt(*t, {}, origin));
