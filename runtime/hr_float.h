@@ -106,14 +106,14 @@ static inline uint16_t hr_f64_to_bf16(double v) { return (uint16_t)hr_encode(&hr
 static inline uint16_t hr_f64_to_bf16_sat(double v) { return (uint16_t)hr_encode(&hr_format_bf16, v, 1); }
 static inline uint16_t hr_f32_to_bf16_sat(float v) { return (uint16_t)hr_encode(&hr_format_bf16, v, 1); }
 
-/* f4e2m1 has neither infinity nor NaN: everything beyond 6 is 6, and so is NaN. */
+/* f4e2m1 has neither infinity nor NaN: everything beyond 6 is 6, NaN is -0. */
 static inline float hr_f4e2m1_to_f32(uint8_t b) {
   uint32_t e = b >> 1 & 3, m = b & 1;
   float v = e ? (float)((2 + m) << e) * 0.25f : 0.5f * (float)m;
   return b & 8 ? -v : v;
 }
 static inline uint8_t hr_f64_to_f4e2m1(double v) {
-  return (uint8_t)(v != v ? 7 : hr_encode(&hr_format_f4e2m1, v, 1));
+  return (uint8_t)(v != v ? 8 : hr_encode(&hr_format_f4e2m1, v, 1));
 }
 static inline uint8_t hr_f64_to_f4e2m1_sat(double v) { return hr_f64_to_f4e2m1(v); }
 static inline uint8_t hr_f32_to_f4e2m1(float v) { return hr_f64_to_f4e2m1(v); }
