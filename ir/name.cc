@@ -12,12 +12,13 @@
 namespace headrace {
 namespace {
 
-// Texts live in chunks that never move, so that view() needs no lock: a thread that holds an id got it after the text
-// was stored.
+// Texts live in chunks that never move, so that view() needs no lock: a thread that holds an id got
+// it after the text was stored.
 class Interner {
  public:
   static Interner& Get() {
-    static Interner* const interner = new Interner();  // never destroyed: names outlive static destructors
+    static Interner* const interner =
+        new Interner();  // never destroyed: names outlive static destructors
     return *interner;
   }
 
@@ -65,6 +66,8 @@ class Interner {
 
 Name::Name(std::string_view text) : id_(text.empty() ? 0 : Interner::Get().Intern(text)) {}
 
-std::string_view Name::view() const { return id_ == 0 ? std::string_view("") : Interner::Get().View(id_); }
+std::string_view Name::view() const {
+  return id_ == 0 ? std::string_view("") : Interner::Get().View(id_);
+}
 
 }  // namespace headrace

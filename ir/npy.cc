@@ -1,5 +1,6 @@
-// .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. A file from outside is not trusted:
-// every length is checked against the file's size before anything is allocated or read.
+// .npy files: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html. A file from
+// outside is not trusted: every length is checked against the file's size before anything is
+// allocated or read.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +17,8 @@ namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr int64_t kMaxHeader = 1 << 20;
-constexpr std::string_view kNote = "# headrace: ";  // numpy reads a comment in the header as what it is
+constexpr std::string_view kNote =
+    "# headrace: ";  // numpy reads a comment in the header as what it is
 
 struct File {
   int fd = -1;
@@ -38,7 +40,9 @@ struct File {
 };
 
 Status Damaged(const std::string& path, const std::string& what) {
-  return WithFile(InvalidError("this is not a valid .npy file: " + what, "write it again with numpy.save"), path);
+  return WithFile(
+      InvalidError("this is not a valid .npy file: " + what, "write it again with numpy.save"),
+      path);
 }
 
 struct Header {
@@ -47,7 +51,8 @@ struct Header {
   std::vector<int64_t> shape;
 };
 
-// The header is a Python literal of one known form: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+// The header is a Python literal of one known form: {'descr': '<f4', 'fortran_order': False,
+// 'shape': (2, 3), }
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -66,15 +71,18 @@ class HeaderParser {
         if (!String(&h->descr)) return Fail("its element type is missing");
       } else if (key == "fortran_order" && !order) {
         order = true;
-        if (Word("True")) h->fortran = true;
-        else if (!Word("False")) return Fail("fortran_order is neither True nor False");
+        if (Word("True"))
+          h->fortran = true;
+        else if (!Word("False"))
+          return Fail("fortran_order is neither True nor False");
       } else if (key == "shape" && !shape) {
         shape = true;
         if (!Shape(&h->shape)) return Fail("its shape is not a tuple of sizes");
       } else {
         return Fail("its header has the unexpected key '" + key + "'");
       }
-      if (!Take(',') && (at_ >= text_.size() || text_[at_] != '}')) return Fail("its header ends too early");
+      if (!Take(',') && (at_ >= text_.size() || text_[at_] != '}'))
+        return Fail("its header ends too early");
     }
     if (!descr || !order || !shape) return Fail("its header lacks descr, fortran_order or shape");
     Skip();
@@ -92,7 +100,8 @@ class HeaderParser {
     return false;
   }
   void Skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n'))
+      ++at_;
   }
   bool Take(char c) {
     Skip();
@@ -123,7 +132,8 @@ class HeaderParser {
       if (at_ >= text_.size() || text_[at_] < '0' || text_[at_] > '9') return false;
       int64_t v = 0;
       for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
-        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, text_[at_] - '0', &v)) return false;
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, text_[at_] - '0', &v))
+          return false;
       }
       if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
       out->push_back(v);
@@ -164,16 +174,24 @@ bool ElementOf(const Header& h, Element* out) {
     out->bytes = kind == 'U' ? n * 4 : n;
     return true;
   }
-  static constexpr struct { char kind; int bytes; DType dtype; } kTypes[] = {
-      {'b', 1, DType::kBool}, {'i', 1, DType::kI8}, {'i', 2, DType::kI16}, {'i', 4, DType::kI32}, {'i', 8, DType::kI64},
-      {'u', 1, DType::kU8}, {'u', 2, DType::kU16}, {'u', 4, DType::kU32}, {'u', 8, DType::kU64}, {'f', 2, DType::kF16},
-      {'f', 4, DType::kF32}, {'f', 8, DType::kF64}, {'c', 8, DType::kC64}, {'c', 16, DType::kC128},
-      {'V', 2, DType::kBF16}};  // how numpy writes ml_dtypes.bfloat16
+  static constexpr struct {
+    char kind;
+    int bytes;
+    DType dtype;
+  } kTypes[] = {{'b', 1, DType::kBool}, {'i', 1, DType::kI8},
+                {'i', 2, DType::kI16},  {'i', 4, DType::kI32},
+                {'i', 8, DType::kI64},  {'u', 1, DType::kU8},
+                {'u', 2, DType::kU16},  {'u', 4, DType::kU32},
+                {'u', 8, DType::kU64},  {'f', 2, DType::kF16},
+                {'f', 4, DType::kF32},  {'f', 8, DType::kF64},
+                {'c', 8, DType::kC64},  {'c', 16, DType::kC128},
+                {'V', 2, DType::kBF16}};  // how numpy writes ml_dtypes.bfloat16
   for (const auto& t : kTypes) {
     if (t.kind != kind || t.bytes != n) continue;
     out->dtype = t.dtype;
     const auto noted = ParseDType(h.note);
-    if (noted && *noted != DType::kString && ByteSize(*noted) == n && (kind == 'u' || kind == 'i')) out->dtype = *noted;
+    if (noted && *noted != DType::kString && ByteSize(*noted) == n && (kind == 'u' || kind == 'i'))
+      out->dtype = *noted;
     return true;
   }
   return false;
@@ -201,7 +219,11 @@ void AppendUtf8(uint32_t c, std::string* out) {
 bool DecodeUtf8(const std::string& s, std::vector<uint32_t>* out) {
   for (size_t i = 0; i < s.size();) {
     const auto c = static_cast<unsigned char>(s[i]);
-    const int extra = c < 0x80 ? 0 : (c & 0xE0) == 0xC0 ? 1 : (c & 0xF0) == 0xE0 ? 2 : (c & 0xF8) == 0xF0 ? 3 : -1;
+    const int extra = c < 0x80             ? 0
+                      : (c & 0xE0) == 0xC0 ? 1
+                      : (c & 0xF0) == 0xE0 ? 2
+                      : (c & 0xF8) == 0xF0 ? 3
+                                           : -1;
     if (extra < 0 || i + extra >= s.size()) return false;
     uint32_t v = extra == 0 ? c : c & (0x3F >> extra);
     for (int k = 1; k <= extra; ++k) {
@@ -216,7 +238,8 @@ bool DecodeUtf8(const std::string& s, std::vector<uint32_t>* out) {
   return true;
 }
 
-Status ReadStrings(const File& file, int64_t at, const Element& e, Tensor* t, const std::string& path) {
+Status ReadStrings(const File& file, int64_t at, const Element& e, Tensor* t,
+                   const std::string& path) {
   std::vector<char> bytes(e.bytes);
   for (std::string& s : *t->strings) {
     if (!file.Read(at, bytes.data(), e.bytes)) return Damaged(path, "it can't be read to its end");
@@ -266,15 +289,20 @@ void Reorder(const std::vector<int64_t>& shape, Move&& move) {
 Result<Tensor> ReadNpy(const std::string& path) {
   File file;
   file.fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
-  if (file.fd < 0) return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)), path);
+  if (file.fd < 0)
+    return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)),
+                    path);
   struct stat st;
-  if (fstat(file.fd, &st) != 0 || !S_ISREG(st.st_mode)) return WithFile(InvalidError("this is not a regular file"), path);
+  if (fstat(file.fd, &st) != 0 || !S_ISREG(st.st_mode))
+    return WithFile(InvalidError("this is not a regular file"), path);
   file.size = st.st_size;
 
   unsigned char start[12];
-  if (file.size < 10 || !file.Read(0, start, 10) || std::memcmp(start, kMagic, 6) != 0) return Damaged(path, "it does not start as one");
+  if (file.size < 10 || !file.Read(0, start, 10) || std::memcmp(start, kMagic, 6) != 0)
+    return Damaged(path, "it does not start as one");
   const int version = start[6];
-  if (version < 1 || version > 3) return Damaged(path, "its version is " + std::to_string(version) + ", known are 1 to 3");
+  if (version < 1 || version > 3)
+    return Damaged(path, "its version is " + std::to_string(version) + ", known are 1 to 3");
   int64_t length = start[8] | start[9] << 8, at = 10;
   if (version > 1) {
     if (!file.Read(10, start + 10, 2)) return Damaged(path, "its header is cut off");
@@ -291,10 +319,12 @@ Result<Tensor> ReadNpy(const std::string& path) {
   if (!parser.Parse(&header)) return Damaged(path, parser.problem);
   Element element;
   if (!ElementOf(header, &element)) {
-    return WithFile(UnsupportedError("elements of numpy type '" + header.descr + "' can't be read",
-                                     header.descr.find('O') != std::string::npos ? "objects are pickled Python: save an array of numbers or strings"
-                                                                                  : "convert the array before saving it"),
-                    path);
+    return WithFile(
+        UnsupportedError("elements of numpy type '" + header.descr + "' can't be read",
+                         header.descr.find('O') != std::string::npos
+                             ? "objects are pickled Python: save an array of numbers or strings"
+                             : "convert the array before saving it"),
+        path);
   }
   // Nothing is allocated that the file does not hold.
   int64_t count = 1, bytes = 0;
@@ -306,9 +336,11 @@ Result<Tensor> ReadNpy(const std::string& path) {
     for (int64_t d : header.shape) fits &= !__builtin_mul_overflow(count, d, &count);
   }
   fits = fits && !__builtin_mul_overflow(count, element.bytes, &bytes) && bytes <= file.size - at;
-  if (element.text != 0 && element.bytes == 0) fits = fits && count <= file.size;  // '<U0': nothing in the file bounds the count
+  if (element.text != 0 && element.bytes == 0)
+    fits = fits && count <= file.size;  // '<U0': nothing in the file bounds the count
   if (!fits) {
-    return Damaged(path, "its header promises more elements than the " + std::to_string(file.size - at) + " bytes that follow hold");
+    return Damaged(path, "its header promises more elements than the " +
+                             std::to_string(file.size - at) + " bytes that follow hold");
   }
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Create(element.dtype, header.shape));
   if (element.text != 0) {
@@ -317,19 +349,24 @@ Result<Tensor> ReadNpy(const std::string& path) {
     if (!file.Read(at, t.data->data(), bytes)) return Damaged(path, "it can't be read to its end");
     if (element.swap) {
       const bool complex = IsComplex(element.dtype);
-      SwapBytes(t.data->data(), complex ? count * 2 : count, complex ? element.bytes / 2 : element.bytes);
+      SwapBytes(t.data->data(), complex ? count * 2 : count,
+                complex ? element.bytes / 2 : element.bytes);
     }
     if (element.dtype == DType::kBool) {
       for (int64_t i = 0; i < count; ++i) t.as<uint8_t>()[i] = t.as<uint8_t>()[i] != 0;
     } else if (IsInteger(element.dtype) && BitWidth(element.dtype) < 8) {
-      for (int64_t i = 0; i < count; ++i) t.SetInt(i, t.GetInt(i));  // a byte may say more than the type holds
+      for (int64_t i = 0; i < count; ++i)
+        t.SetInt(i, t.GetInt(i));  // a byte may say more than the type holds
     }
   }
   if (!header.fortran || header.shape.size() < 2 || count == 0) return t;
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Create(element.dtype, header.shape));
   Reorder(header.shape, [&](int64_t to, int64_t from) {
-    if (element.text != 0) (*out.strings)[to] = std::move((*t.strings)[from]);
-    else std::memcpy(out.data->data() + to * element.bytes, t.data->data() + from * element.bytes, element.bytes);
+    if (element.text != 0)
+      (*out.strings)[to] = std::move((*t.strings)[from]);
+    else
+      std::memcpy(out.data->data() + to * element.bytes, t.data->data() + from * element.bytes,
+                  element.bytes);
   });
   return out;
 }
@@ -378,15 +415,18 @@ bool NumpyKnows(DType t) {
 }
 
 bool WriteAll(std::FILE* f, const std::string& head, const char* data, size_t bytes) {
-  return std::fwrite(head.data(), 1, head.size(), f) == head.size() && std::fwrite(data, 1, bytes, f) == bytes;
+  return std::fwrite(head.data(), 1, head.size(), f) == head.size() &&
+         std::fwrite(data, 1, bytes, f) == bytes;
 }
 
 }  // namespace
 
 Status WriteNpy(const std::string& path, const Tensor& t) {
   std::string descr, packed;
-  if (t.dtype == DType::kString) packed = PackStrings(*t.strings, &descr);
-  else descr = DescrOf(t.dtype);
+  if (t.dtype == DType::kString)
+    packed = PackStrings(*t.strings, &descr);
+  else
+    descr = DescrOf(t.dtype);
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t d : t.shape) header += std::to_string(d) + (t.shape.size() == 1 ? "," : ", ");
   if (t.shape.size() > 1) header.resize(header.size() - 2);
@@ -399,17 +439,22 @@ Status WriteNpy(const std::string& path, const Tensor& t) {
   std::string head(kMagic, 6);
   head += large ? '\2' : '\1';
   head += '\0';
-  for (size_t i = 0; i < (large ? 4u : 2u); ++i) head += static_cast<char>(header.size() >> (8 * i) & 0xFF);
+  for (size_t i = 0; i < (large ? 4u : 2u); ++i)
+    head += static_cast<char>(header.size() >> (8 * i) & 0xFF);
   head += header;
 
-  // Written beside the target and renamed, so that nobody ever sees half a file; but a pipe or device is written to.
+  // Written beside the target and renamed, so that nobody ever sees half a file; but a pipe or
+  // device is written to.
   struct stat st;
   const bool special = stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode);
   const std::string temporary = special ? path : path + ".tmp" + std::to_string(getpid());
   std::FILE* f = std::fopen(temporary.c_str(), "wb");
-  if (f == nullptr) return WithFile(InvalidError(std::string("can't write the file: ") + std::strerror(errno)), path);
-  const bool written = t.dtype == DType::kString ? WriteAll(f, head, packed.data(), packed.size())
-                                                 : WriteAll(f, head, t.data->data(), static_cast<size_t>(t.bytes()));
+  if (f == nullptr)
+    return WithFile(InvalidError(std::string("can't write the file: ") + std::strerror(errno)),
+                    path);
+  const bool written = t.dtype == DType::kString
+                           ? WriteAll(f, head, packed.data(), packed.size())
+                           : WriteAll(f, head, t.data->data(), static_cast<size_t>(t.bytes()));
   const bool closed = std::fclose(f) == 0;
   if (!written || !closed || (!special && std::rename(temporary.c_str(), path.c_str()) != 0)) {
     const std::string why = std::strerror(errno);

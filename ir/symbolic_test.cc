@@ -1,5 +1,5 @@
-// Index arithmetic: canonical forms, bounds and proofs. Random expressions are checked against sympy in
-// tests/ir/symbolic_property_test.py.
+// Index arithmetic: canonical forms, bounds and proofs. Random expressions are checked against
+// sympy in tests/ir/symbolic_property_test.py.
 #include <limits>
 
 #include "gtest/gtest.h"
@@ -84,7 +84,8 @@ TEST(Simplify, ConditionsAndIndexFunctions) {
 }
 
 TEST(Simplify, LeavesFloatsAlone) {
-  for (const char* text : {"X[i] * 0", "X[i] + 0", "X[i] + 1 + 2", "X[i] - X[i]", "0.5 * X[i]"}) EXPECT_EQ(S(text), text);
+  for (const char* text : {"X[i] * 0", "X[i] + 0", "X[i] + 1 + 2", "X[i] - X[i]", "0.5 * X[i]"})
+    EXPECT_EQ(S(text), text);
   EXPECT_EQ(S("X[i + i] + (j - j)"), "X[2 * i] + 0");
 }
 
@@ -98,7 +99,8 @@ TEST(Simplify, IntegersThatWouldOverflowStay) {
 }
 
 TEST(Simplify, IsIdempotent) {
-  for (const char* text : {"(3*n + 5*m - 7) // 4 % 3", "max(min(a + 1, b), c - b // 2) * 3", "(6*n + 3) // 4 + (n - 1) % 4"}) {
+  for (const char* text : {"(3*n + 5*m - 7) // 4 % 3", "max(min(a + 1, b), c - b // 2) * 3",
+                           "(6*n + 3) // 4 + (n - 1) % 4"}) {
     const std::string once = S(text);
     EXPECT_EQ(S(once), once);
   }

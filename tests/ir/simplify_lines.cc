@@ -1,5 +1,6 @@
-// One expression a line on stdin → "simplified TAB lowest TAB highest" a line on stdout, empty ends for unbounded. Two
-// expressions with " <= " between them → "yes", "no" or "unknown". The arguments say what is known: `a=0:9 b=-4:5 n=1:`.
+// One expression a line on stdin → "simplified TAB lowest TAB highest" a line on stdout, empty ends
+// for unbounded. Two expressions with " <= " between them → "yes", "no" or "unknown". The arguments
+// say what is known: `a=0:9 b=-4:5 n=1:`.
 #include <iostream>
 #include <string>
 
@@ -32,7 +33,7 @@ int main(int argc, char** argv) {
       continue;
     }
     const Interval range = BoundsOf(*a, known);
-    std::cout << ToString(Simplify(*a)) << "\t" << (range.lo ? std::to_string(*range.lo) : "") << "\t"
-              << (range.hi ? std::to_string(*range.hi) : "") << "\n";
+    std::cout << ToString(Simplify(*a)) << "\t" << (range.lo ? std::to_string(*range.lo) : "")
+              << "\t" << (range.hi ? std::to_string(*range.hi) : "") << "\n";
   }
 }
