@@ -141,9 +141,17 @@ Val Elaborator::EvalName(const Expr& e, const Env& env, Context c) {
   return Val();
 }
 
+// The default of an absent float port is a real, whatever it looks like: `B[o] ?? 0`.
+Val Elaborator::DefaultOf(const Expr& what, Val v) const {
+  if (!what.Is(ExprKind::kSymbol) && !what.Is(ExprKind::kRead)) return v;
+  auto it = absent_type_.find(what->name);
+  if (it == absent_type_.end() || !IsFloat(it->second) || v.kind != Val::kScalar || !v.e.Is(ExprKind::kInt)) return v;
+  return Val::Scalar(FloatExpr(static_cast<double>(v.e->ivalue)));
+}
+
 Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
   auto fallback = [&]() -> Val {
-    return e->has_default ? Eval(e->args.back(), env, c) : Val();
+    return e->has_default ? DefaultOf(e, Eval(e->args.back(), env, c)) : Val();
   };
   std::vector<Expr> args = e->args;
   if (e->has_default) args.pop_back();
@@ -169,7 +177,9 @@ Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
       if (i < 0 || i >= static_cast<int64_t>(list.size())) Fail(At(e), "'" + e->name.str() + "' has no such tensor");
       return EvalBare(list[i], c);
     }
-    default: Fail(At(e), "'" + e->name.str() + "' is not a tensor, list or attribute", KnownNames());
+    default:
+      if (e->has_default) return fallback();
+      Fail(At(e), "'" + e->name.str() + "' is not a tensor, list or attribute", KnownNames());
   }
   const Container& k = s_.Get(container);
   Val dflt;
@@ -314,8 +324,11 @@ Val Elaborator::Eval(const Expr& e, const Env& env, Context c) {
       return SelectVal(cond, e, env, c);
     }
     case ExprKind::kGuard: {
-      Val v = Eval(e->args[0], env, c);
-      return v.nothing() ? Eval(e->args[1], env, c) : v;
+      const Expr& first = e->args[0];
+      // A name that this version of the op lacks is as good as unset: `left_window_size ?? -1`.
+      const bool unknown = first.Is(ExprKind::kSymbol) && Resolve(first->name, env, nullptr) == Resolved::kIndex;
+      Val v = unknown ? Val() : Eval(first, env, c);
+      return v.nothing() ? DefaultOf(first, Eval(e->args[1], env, c)) : v;
     }
     case ExprKind::kIndex: {
       Val v = Eval(e->args[0], env, {true});

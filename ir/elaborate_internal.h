@@ -147,6 +147,7 @@ class Elaborator {
   Val EvalRead(const Expr& e, const Env& env, Context c);
   Val EvalLet(const std::shared_ptr<const Binding>& b, const std::vector<Val>& args, Place at);
   Val EvalAttribute(const Attribute& a, Name n, Place at);
+  Val DefaultOf(const Expr& what, Val v) const;
   Val Group(Name n);
   Val MapVals(const std::vector<Val>& v, Place at, const std::function<Expr(const std::vector<Expr>&)>& fn);
   Val BinaryVal(Op op, const Val& a, const Val& b, Place at);

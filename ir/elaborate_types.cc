@@ -69,7 +69,7 @@ class Typer {
   Expr Condition(const Expr& lowered) {
     if (lowered->dtype == DType::kBool) return lowered;
     if (IsUntyped(lowered->dtype) || IsInteger(lowered->dtype)) {
-      if (std::optional<bool> t = AsTruth(lowered)) return BoolExpr(*t);
+      if (std::optional<bool> t = AsTruth(lowered)) return WithType(BoolExpr(*t), DType::kBool);
       return Lower(BinaryExpr(Op::kNe, lowered, IntExpr(0)));
     }
     Fail(at_, "a condition of type " + std::string(DTypeName(lowered->dtype)), "compare it with something");
@@ -172,7 +172,11 @@ class Typer {
         if ((e->name == Name("real") || e->name == Name("imag")) && IsComplex(t))
           t = t == DType::kC64 ? DType::kF32 : DType::kF64;
         break;
-      case FnType::kPredicate: args[0] = Adapt(args[0], DType::kNone); t = DType::kBool; break;
+      case FnType::kPredicate:
+        if (IsInteger(t) || t == DType::kBool) return WithType(BoolExpr(false), DType::kBool);  // integers are neither NaN nor infinite
+        args[0] = Adapt(args[0], DType::kNone);
+        t = DType::kBool;
+        break;
       case FnType::kSameUnary:
         if (t == DType::kBool) args[0] = CastExpr(DType::kI64, args[0]), t = DType::kI64;
         if (e->name == Name("abs") && IsComplex(t)) t = t == DType::kC64 ? DType::kF32 : DType::kF64;
@@ -231,7 +235,7 @@ class Typer {
     if (IsFloat(t) || IsComplex(t)) return WithType(FloatExpr(static_cast<double>(v)), IsComplex(t) ? Part(t) : t);
     if (t == DType::kBool) {
       if (v != 0 && v != 1) Fail(at_, "the number " + std::to_string(v) + " meets bools");
-      return BoolExpr(v != 0);
+      return WithType(BoolExpr(v != 0), t);
     }
     if (t == DType::kString) Fail(at_, "the number " + std::to_string(v) + " meets strings");
     if (v < LowestInt(t) || (v > 0 && static_cast<uint64_t>(v) > HighestInt(t)))
@@ -252,7 +256,7 @@ class Typer {
       const double v = finite ? HighestFloat(t) : std::numeric_limits<double>::infinity();
       return WithType(FloatExpr(high ? v : -v), t);
     }
-    if (t == DType::kBool) return BoolExpr(high);
+    if (t == DType::kBool) return WithType(BoolExpr(high), t);
     if (!IsInteger(t)) Fail(at_, "type " + std::string(DTypeName(t)) + " has no lowest or highest value");
     if (high && t == DType::kU64) return WithType(CastExpr(t, IntExpr(-1)), t);
     return WithType(IntExpr(high ? static_cast<int64_t>(HighestInt(t)) : LowestInt(t)), t);
