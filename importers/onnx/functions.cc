@@ -96,7 +96,10 @@ void Lowering::Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope&
 
 // Ops whose schema has a body that only the importer can lower, because it takes a graph.
 bool Lowering::InlineSchemaFunction(const NodeCall& call, Scope& scope) {
-  if (!call.schema || call.op() != "SequenceMap") return false;
+  const auto& attributes = call.node->attribute();
+  if (!call.schema || !call.schema->HasContextDependentFunction() ||
+      std::none_of(attributes.begin(), attributes.end(), [](const auto& a) { return a.has_g(); }))
+    return false;
   std::vector<onnx::TypeProto> types;
   for (const Val& v : call.inputs) types.push_back(v ? ToTypeProto(*v) : onnx::TypeProto());
   onnx::FunctionProto f;
@@ -109,7 +112,8 @@ bool Lowering::InlineSchemaFunction(const NodeCall& call, Scope& scope) {
   }
   // Its own graph attributes were copied into the body and capture the caller's values by name.
   onnx::NodeProto bare = *call.node;
-  bare.clear_attribute();
+  for (int i = bare.attribute_size() - 1; i >= 0; --i)
+    if (bare.attribute(i).has_g()) bare.mutable_attribute()->DeleteSubrange(i, 1);
   NodeCall plain = call;
   plain.node = &bare;
   Scope outer;

@@ -102,6 +102,8 @@ class ModelImport {
       lowering_.output_containers.emplace(o->name(), n);
       Remember(n, o->name());
     }
+    for (const auto& v : g_.value_info()) lowering_.declared[v.name()] = &v.type();
+    for (const auto& v : g_.output()) lowering_.declared[v.name()] = &v.type();
     std::vector<std::string> wanted;
     for (const auto* o : outputs_) wanted.push_back(o->name());
     lowering_.Nodes(g_.node(), scope_, wanted);

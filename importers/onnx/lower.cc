@@ -163,6 +163,7 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
   if (InlineSchemaFunction(call, scope)) return;
   Result<std::vector<Inferred>> inferred = InferNode(call);
   if (!inferred.ok()) return Report(inferred.status(), call);
+  UseDeclared(call, scope, &*inferred);
   for (size_t i = 0; i < inferred->size(); ++i) {
     const Inferred& o = (*inferred)[i];
     if (node.output(static_cast<int>(i)).empty() || (o.typed && (o.has_rank || o.type.kind != ValueType::kTensor))) continue;
@@ -173,6 +174,34 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
   if (Alias(call, *inferred, scope)) return;
   if (Fold(call, *inferred, scope)) return;
   Emit(call, *inferred, scope);
+}
+
+void Lowering::UseDeclared(const NodeCall& call, const Scope& scope, std::vector<Inferred>* out) {
+  if (scope.parent || !scope.prefix.empty()) return;
+  for (size_t i = 0; i < out->size(); ++i) {
+    Inferred& o = (*out)[i];
+    auto it = declared.find(call.node->output(static_cast<int>(i)));
+    if (it == declared.end()) continue;
+    if (!o.typed) {
+      Result<ValueType> type = FromTypeProto(*it->second);
+      if (!type.ok()) continue;
+      o.typed = true;
+      o.type = *type;
+      o.proto = *it->second;
+    }
+    if (o.type.kind != ValueType::kTensor || !it->second->tensor_type().has_shape()) continue;
+    const auto& shape = it->second->tensor_type().shape();
+    if (!o.has_rank) o.shape.assign(static_cast<size_t>(shape.dim_size()), Expr());
+    o.has_rank = true;
+    if (static_cast<int>(o.shape.size()) != shape.dim_size()) continue;
+    for (int d = 0; d < shape.dim_size(); ++d) {
+      Expr& dim = o.shape[static_cast<size_t>(d)];
+      if (dim || !shape.dim(d).has_dim_value() || shape.dim(d).dim_value() < 0) continue;
+      dim = IntExpr(shape.dim(d).dim_value());
+      report.push_back("'" + call.node->output(static_cast<int>(i)) + "': size of dimension " + std::to_string(d) +
+                       " depends on data and is taken from the model's declaration");
+    }
+  }
 }
 
 // Values that are another value: Identity, Cast to the same type, Dropout outside training.

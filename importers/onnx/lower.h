@@ -39,6 +39,8 @@ class Lowering {
   std::vector<std::string> report;
   bool fold = true;
   std::unordered_map<std::string, Name> output_containers;  // values of the outermost graph that are parameters
+  // Types the outermost graph declares: they say ranks and sizes that depend on data and can't be inferred.
+  std::unordered_map<std::string, const onnx::TypeProto*> declared;
 
   // Nodes whose results `wanted` needs, in dependency order, into `scope`.
   void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope, const std::vector<std::string>& wanted);
@@ -60,6 +62,7 @@ class Lowering {
   void LowerOp(NodeCall& call, Scope& scope);
   Val MakeOutput(const std::string& name, const Inferred& inferred, Scope& scope, std::vector<Name>* defines);
   void Poison(const onnx::NodeProto& node, Scope& scope);
+  void UseDeclared(const NodeCall& call, const Scope& scope, std::vector<Inferred>* out);
   bool Alias(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
   bool Constant(const NodeCall& call, Scope& scope);
   bool Fold(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);

@@ -312,6 +312,100 @@ Status OneHot(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
+// Axes that are data still tell the rank by their number.
+Status Reduce(const NodeCall& c, std::vector<Inferred>* out) {
+  const Shape& in = c.In(0)->shape;
+  const bool keep = c.Int("keepdims", 1) != 0;
+  std::optional<std::vector<int64_t>> axes = AxesOf(c, 1);
+  Shape s;
+  if (axes || !c.In(1)) {
+    std::vector<bool> gone(in.size());
+    if (!axes || axes->empty()) gone.assign(in.size(), c.Int("noop_with_empty_axes", 0) == 0);
+    else
+      for (int64_t a : *axes) {
+        HR_ASSIGN_OR_RETURN(int64_t axis, Axis(a, in.size()));
+        gone[axis] = true;
+      }
+    for (size_t i = 0; i < in.size(); ++i)
+      if (!gone[i]) s.push_back(in[i]);
+      else if (keep) s.push_back(IntExpr(1));
+  } else if (auto n = LengthOf(c.In(1)); n && *n == 0) {
+    if (c.Int("noop_with_empty_axes", 0)) s = in;
+    else if (keep) s.assign(in.size(), IntExpr(1));
+  } else if (keep) {
+    s.resize(in.size());
+  } else if (n && *n <= in.size()) {
+    s.resize(in.size() - *n);
+  } else {
+    return {};
+  }
+  SetShape(out, 0, std::move(s));
+  return {};
+}
+
+Status ArgReduce(const NodeCall& c, std::vector<Inferred>* out) {
+  Shape s = c.In(0)->shape;
+  HR_ASSIGN_OR_RETURN(int64_t axis, Axis(c.Int("axis", 0), s.size()));
+  if (c.Int("keepdims", 1)) s[axis] = IntExpr(1);
+  else s.erase(s.begin() + axis);
+  SetShape(out, 0, std::move(s));
+  return {};
+}
+
+Status TopK(const NodeCall& c, std::vector<Inferred>* out) {
+  Shape s = c.In(0)->shape;
+  HR_ASSIGN_OR_RETURN(int64_t axis, Axis(c.Int("axis", -1), s.size()));
+  const auto* k = c.Known(1);
+  s[axis] = c.since() < 10 ? IntExpr(c.Int("k", 1)) : k && k->size() == 1 ? (*k)[0] : Expr();
+  SetShape(out, 0, s);
+  SetShape(out, 1, s);
+  return {};
+}
+
+Status WindowFunction(const NodeCall& c, std::vector<Inferred>* out) {
+  const auto* n = c.Known(0);
+  SetShape(out, 0, {n && n->size() == 1 ? (*n)[0] : Expr()});
+  return {};
+}
+
+Status CenterCropPad(const NodeCall& c, std::vector<Inferred>* out) {
+  Shape s = c.In(0)->shape;
+  auto axes = c.Ints("axes");
+  const auto* sizes = c.Known(1);
+  for (size_t i = 0; i < (axes ? axes->size() : s.size()); ++i) {
+    HR_ASSIGN_OR_RETURN(int64_t axis, Axis(axes ? (*axes)[i] : static_cast<int64_t>(i), s.size()));
+    s[axis] = sizes && i < sizes->size() ? (*sizes)[i] : Expr();
+  }
+  SetShape(out, 0, std::move(s));
+  return {};
+}
+
+Status MaxUnpool(const NodeCall& c, std::vector<Inferred>* out) {
+  if (const auto* k = c.Known(2)) SetShape(out, 0, *k);
+  else if (c.In(2)) SetShape(out, 0, Shape(c.In(0)->shape.size()));
+  return {};
+}
+
+Status AffineGrid(const NodeCall& c, std::vector<Inferred>* out) {
+  auto n = LengthOf(c.In(1));
+  if (!n || (*n != 4 && *n != 5)) return {};
+  const auto* k = c.Known(1);
+  Shape s = {c.In(0)->shape[0]};
+  for (size_t d = 2; d < *n; ++d) s.push_back(k ? (*k)[d] : Expr());
+  s.push_back(IntExpr(static_cast<int64_t>(*n) - 2));
+  SetShape(out, 0, std::move(s));
+  return {};
+}
+
+Status RankTwo(const NodeCall&, std::vector<Inferred>* out) {
+  if (!(*out)[0].has_rank) SetShape(out, 0, Shape(2));
+  return {};
+}
+Status RankFour(const NodeCall&, std::vector<Inferred>* out) {
+  if (!(*out)[0].has_rank) SetShape(out, 0, Shape(4));
+  return {};
+}
+
 }  // namespace
 
 void AddMovementRules(ShapeRules* rules) {
@@ -330,6 +424,17 @@ void AddMovementRules(ShapeRules* rules) {
   (*rules)["SpaceToDepth"] = SpaceDepth;
   (*rules)["DepthToSpace"] = SpaceDepth;
   (*rules)["OneHot"] = OneHot;
+  for (const char* op : {"Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"})
+    (*rules)[std::string("Reduce") + op] = Reduce;
+  (*rules)["ArgMax"] = ArgReduce;
+  (*rules)["ArgMin"] = ArgReduce;
+  (*rules)["TopK"] = TopK;
+  for (const char* op : {"BlackmanWindow", "HannWindow", "HammingWindow"}) (*rules)[op] = WindowFunction;
+  (*rules)["CenterCropPad"] = CenterCropPad;
+  (*rules)["MaxUnpool"] = MaxUnpool;
+  (*rules)["AffineGrid"] = AffineGrid;
+  (*rules)["MelWeightMatrix"] = RankTwo;
+  (*rules)["STFT"] = RankFour;
 }
 
 }  // namespace headrace::onnx_import
