@@ -1,6 +1,13 @@
 #include "transforms/passes.h"
 
+#include <tuple>
+
+#include "transforms/dead_code.h"
+#include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
+#include "transforms/fold_control.h"
+#include "transforms/fuse_states.h"
+#include "transforms/inline_nested.h"
 
 namespace headrace::transforms {
 namespace {
@@ -28,6 +35,16 @@ Status RegisterAll(Registry& r) {
                                 [](Program& p, const PassOptions& o, const Registry& reg) {
                                   return ExpandLibraryNodes(p, reg, {Option(o, "only")});
                                 })));
+  using Plain = Result<bool> (*)(Program&);
+  const std::tuple<const char*, const char*, Plain> plain[] = {
+      {"fuse-states", "merges states that follow each other", FuseStates},
+      {"fold-control", "removes branches, loops and maps that sizes decide", FoldControl},
+      {"eliminate-dead-code", "removes statements whose results nobody reads, and unused containers", EliminateDeadCode},
+      {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
+      {"inline-nested", "inlines calls at state level", [](Program& p) { return InlineNested(p); }},
+  };
+  for (const auto& [name, doc, run] : plain)
+    HR_RETURN_IF_ERROR(r.Add(Make(name, doc, {}, [run = run](Program& p, const PassOptions&, const Registry&) { return run(p); })));
   for (int i = 0; i < kPipelineCount; ++i) {
     Pipeline p;
     p.name = kPipelines[i].name;

@@ -1,0 +1,190 @@
+#include "transforms/eliminate_copies.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/dataflow.h"
+#include "transforms/uses.h"
+
+namespace headrace {
+namespace {
+
+using transforms::Usage;
+using transforms::UseIndex;
+
+// What a statement copies as a whole, if that is all it does.
+struct Copy { Name from, to; bool flat = false; };
+
+std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
+  std::vector<Range> ranges;
+  const Body* b = &s.nodes[id].body;
+  while (auto* m = std::get_if<Map>(b)) {
+    if (m->body.size() != 1) return {};
+    ranges.insert(ranges.end(), m->ranges.begin(), m->ranges.end());
+    b = &s.nodes[m->body[0]].body;
+  }
+  auto* t = std::get_if<Tasklet>(b);
+  if (!t || t->op != WriteOp::kAssign || t->guarded || !t->value.Is(ExprKind::kRead) || t->value->has_default) return {};
+  if (t->flat != t->value->flat) return {};
+  const Container &to = s.Get(t->target), &from = s.Get(t->value->name);
+  if (to.dtype != from.dtype || to.name == from.name || to.storage != from.storage || to.storage != Storage::kArena) return {};
+  const std::vector<Expr>&write = t->index, &read = t->value->args;
+  if (write.size() != ranges.size() || read.size() != ranges.size()) return {};
+  std::vector<Expr> dims = t->flat ? std::vector<Expr>{NumElements(to)} : to.shape;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    if (!write[i].Is(ExprKind::kSymbol) || !(write[i] == read[i])) return {};
+    auto r = std::find_if(ranges.begin(), ranges.end(), [&](const Range& x) { return x.index == write[i]->name; });
+    if (r == ranges.end() || AsInt(r->begin) != 0 || !(r->end == dims[i]) || (r->step && AsInt(r->step) != 1)) return {};
+    for (size_t k = 0; k < i; ++k)
+      if (write[k] == write[i]) return {};
+  }
+  if (t->flat) {
+    if (!(NumElements(to) == NumElements(from))) return {};
+    bool same_shape = to.shape.size() == from.shape.size() && std::equal(to.shape.begin(), to.shape.end(), from.shape.begin());
+    return Copy{from.name, to.name, !same_shape};
+  }
+  if (to.shape.size() != from.shape.size() || !std::equal(to.shape.begin(), to.shape.end(), from.shape.begin())) return {};
+  return Copy{from.name, to.name, false};
+}
+
+// Elements lie one after the other, so that a view of another shape is possible.
+bool Contiguous(const Container& c) { return c.strides.empty(); }
+
+class Eliminator {
+ public:
+  Eliminator(const Program& p, Sdfg* s) : s_(*s), index_(p, *s) {}
+
+  bool Run() {
+    for (uint32_t at = 0; at < index_.positions().size(); ++at) {
+      NodeId id = index_.positions()[at].statement;
+      if (!id.valid()) continue;
+      std::optional<Copy> c = AsCopy(s_, id);
+      if (!c) continue;
+      if (Forward(*c, at) || Backward(*c, at)) {
+        s_.nodes.Mutable(id).body = std::monostate{};
+        changed_ = true;
+      }
+    }
+    if (!changed_) return false;
+    transforms::RenameUses(&s_, renamed_);
+    std::unordered_set<Name> dead;
+    for (const auto& r : renamed_) dead.insert(r.first);
+    transforms::RemoveContainers(&s_, dead);
+    transforms::RemoveEmptied(&s_);
+    OrderViews();
+    return true;
+  }
+
+ private:
+  Name Now(Name n) const {
+    for (auto it = renamed_.find(n); it != renamed_.end(); it = renamed_.find(n)) n = it->second;
+    return n;
+  }
+  // The array that holds the elements of n now, this pass's own views included.
+  Name Root(Name n) const {
+    for (int hops = 0; hops < 1000; ++hops) {
+      n = Now(n);
+      const Container* c = s_.Find(n);
+      if (!c || c->kind != ContainerKind::kView) return n;
+      n = c->base;
+    }
+    return n;
+  }
+  bool IsTransient(Name n) const {
+    const Container* c = s_.Find(n);
+    return c && c->kind == ContainerKind::kTransient && c->storage == Storage::kArena;
+  }
+  // A loop may come back to `at`: fine as long as all uses lie within one round of it.
+  bool WrittenOnlyAt(const Usage& u, uint32_t at) const { return u.writes.size() == 1 && u.writes[0] == at; }
+
+  // Y's readers read X instead: Y is written here only, and X keeps its value until Y's last use.
+  bool Forward(const Copy& c, uint32_t at) {
+    Name x = Root(c.from), y = Now(c.to);
+    if (!IsTransient(y) || x == y) return false;
+    const Usage &from = index_.Of(x), to = index_.Of(y);
+    if (!WrittenOnlyAt(to, at) || to.First() != at || !index_.Inside(to, at)) return false;
+    if (from.WrittenBetween(at, index_.LastRound(to, at))) return false;
+    const Container& source = s_.Get(Now(c.from));
+    if (((c.flat || to.viewed) && !Contiguous(source)) || !Contiguous(s_.Get(y)) || source.optional) return false;
+    Merge(x, y, at);
+    if (c.flat) MakeView(y, Now(c.from));
+    else renamed_[y] = Now(c.from);
+    return true;
+  }
+
+  // X's writers write Y instead: X has no other life than to become Y, and nobody looks at Y before.
+  bool Backward(const Copy& c, uint32_t at) {
+    Name x = Now(c.from), y = Root(c.to);
+    if (!IsTransient(x) || x == y || !(Now(c.to) == y)) return false;
+    const Container& target = s_.Get(y);
+    if (target.kind != ContainerKind::kParameter && target.kind != ContainerKind::kTransient) return false;
+    const Usage from = index_.Of(x), &to = index_.Of(y);
+    if (!WrittenOnlyAt(to, at) || to.First() != at) return false;
+    if (!index_.Inside(from, at)) return false;
+    // Reads of Y that come earlier in the next round of a loop would see X half done.
+    if (index_.positions()[at].region >= 0 && !(target.kind == ContainerKind::kTransient && index_.Inside(to, at))) return false;
+    if (from.WrittenBetween(at, from.Last())) return false;
+    if (target.inout || !Contiguous(target) || !Contiguous(s_.Get(x))) return false;
+    // The sizes of Y must be known where X is first written; those of a parameter are from the start.
+    if (target.kind == ContainerKind::kTransient && target.shape.size() != s_.Get(x).shape.size()) return false;
+    Merge(y, x, at);
+    if (c.flat) MakeView(x, y);
+    else renamed_[x] = y;
+    return true;
+  }
+
+  // The uses of `gone` become uses of `kept`; the copy itself is neither.
+  void Merge(Name kept, Name gone, uint32_t at) {
+    Usage u = index_.Of(gone);
+    Usage& k = index_.Mutable(kept);
+    auto join = [&](std::vector<uint32_t>* into, std::vector<uint32_t> more) {
+      more.erase(std::remove(more.begin(), more.end(), at), more.end());
+      into->erase(std::remove(into->begin(), into->end(), at), into->end());
+      // Long-lived inputs gather many readers: append, and merge only when out of order.
+      size_t middle = into->size();
+      into->insert(into->end(), more.begin(), more.end());
+      if (middle > 0 && middle < into->size() && (*into)[middle - 1] > (*into)[middle]) std::inplace_merge(into->begin(), into->begin() + middle, into->end());
+    };
+    join(&k.reads, std::move(u.reads));
+    join(&k.writes, std::move(u.writes));
+    k.viewed |= u.viewed;
+  }
+
+  void MakeView(Name n, Name base) {
+    Container& c = s_.Mutable(n);
+    c.kind = ContainerKind::kView;
+    c.base = base;
+    c.offset = Expr();
+    c.strides.clear();
+    made_views_ = true;
+  }
+  // A view stands after its base.
+  void OrderViews() {
+    if (!made_views_) return;
+    std::vector<Name> order;
+    std::unordered_set<Name> done;
+    auto put = [&](auto&& self, Name n, int depth) -> void {
+      const Container* c = s_.Find(n);
+      if (!c || done.count(n) || depth > 1000) return;
+      if (c->kind == ContainerKind::kView) self(self, c->base, depth + 1);
+      if (done.insert(n).second) order.push_back(n);
+    };
+    for (Name n : s_.order) put(put, n, 0);
+    s_.order = std::move(order);
+  }
+
+  Sdfg& s_;
+  UseIndex index_;
+  std::unordered_map<Name, Name> renamed_;
+  bool changed_ = false, made_views_ = false;
+};
+
+}  // namespace
+
+Result<bool> EliminateCopies(Program& p) {
+  bool changed = false;
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name)).Run();
+  return changed;
+}
+
+}  // namespace headrace

@@ -1,0 +1,225 @@
+#include "transforms/fold_control.h"
+
+#include <optional>
+
+#include "transforms/uses.h"
+
+namespace headrace {
+namespace {
+
+// The value of a condition on sizes, where it has only one.
+std::optional<bool> Decide(const Expr& e, const Assumptions& as) {
+  if (!e) return true;
+  Expr x = Simplify(e);
+  if (x.Is(ExprKind::kBool) || x.Is(ExprKind::kInt)) return x->ivalue != 0;
+  if (x.Is(ExprKind::kUnary) && x->op == Op::kNot) {
+    auto v = Decide(x->args[0], as);
+    if (v) return !*v;
+    return {};
+  }
+  if (!x.Is(ExprKind::kBinary)) return {};
+  const Expr &a = x->args[0], &b = x->args[1];
+  if (x->op == Op::kAnd || x->op == Op::kOr) {
+    auto p = Decide(a, as), q = Decide(b, as);
+    bool absorbing = x->op == Op::kOr;
+    if (p == absorbing || q == absorbing) return absorbing;
+    if (p && q) return !absorbing;
+    return {};
+  }
+  if (!IsIndexExpr(a) || !IsIndexExpr(b)) return {};
+  auto le = [&](const Expr& p, const Expr& q) { return ProveLe(p, q, as); };
+  switch (x->op) {
+    case Op::kLe: if (le(a, b) == Truth::kYes) return true; if (le(b + Expr(1), a) == Truth::kYes) return false; return {};
+    case Op::kLt: if (le(a + Expr(1), b) == Truth::kYes) return true; if (le(b, a) == Truth::kYes) return false; return {};
+    case Op::kGe: if (le(b, a) == Truth::kYes) return true; if (le(a + Expr(1), b) == Truth::kYes) return false; return {};
+    case Op::kGt: if (le(b + Expr(1), a) == Truth::kYes) return true; if (le(a, b) == Truth::kYes) return false; return {};
+    case Op::kEq: case Op::kNe: {
+      Truth t = ProveEq(a, b, as);
+      if (t == Truth::kUnknown) return {};
+      return (t == Truth::kYes) == (x->op == Op::kEq);
+    }
+    default: return {};
+  }
+}
+
+class Folder {
+ public:
+  explicit Folder(Sdfg* s) : s_(s) {}
+  bool Run() {
+    Maps();
+    ForEachBlock(*s_, s_->body, [&](BlockId b) {
+      if (auto* a = std::get_if<Assign>(&s_->blocks[b].control)) vars_.push_back(a->symbol);
+    });
+    s_->body = List(s_->body, false);
+    if (changed_) transforms::RemoveEmptied(s_);
+    return changed_;
+  }
+
+ private:
+  // Loop variables and computed symbols may be negative, unlike sizes.
+  Assumptions Inner() const {
+    Assumptions a = s_->assumptions;
+    for (const auto& v : vars_) a.bounds.push_back({v, Interval{}});
+    return a;
+  }
+
+  std::vector<BlockId> List(const std::vector<BlockId>& body, bool in_loop) {
+    std::vector<BlockId> out;
+    for (BlockId b : body) {
+      Control c = s_->blocks[b].control;
+      if (auto* l = std::get_if<Loop>(&c)) {
+        if (LoopBlock(b, *l, &out)) continue;
+      } else if (auto* d = std::get_if<Conditional>(&c)) {
+        if (Branches(b, *d, in_loop, &out)) continue;
+      }
+      out.push_back(b);
+      if (std::holds_alternative<Break>(c) || std::holds_alternative<Continue>(c)) {
+        changed_ |= b.value != body.back().value;  // what follows is never reached
+        break;
+      }
+    }
+    return out;
+  }
+
+  bool LoopBlock(BlockId b, Loop& l, std::vector<BlockId>* out) {
+    std::optional<Range> r = AsRange(l);
+    if (r && IsIndexExpr(r->begin) && IsIndexExpr(r->end) && AsInt(r->step)) {
+      Assumptions as = Inner();
+      int64_t step = *AsInt(r->step);
+      Truth none = step > 0 ? ProveLe(r->end, r->begin, as) : ProveLe(r->begin, r->end, as);
+      if (none == Truth::kYes) return changed_ = true;
+      Expr next = r->begin + r->step;
+      Truth once = step > 0 ? ProveLe(r->end, next, as) : ProveLe(next, r->end, as);
+      Truth some = step > 0 ? ProveLe(r->begin + Expr(1), r->end, as) : ProveLe(r->end + Expr(1), r->begin, as);
+      if (once == Truth::kYes && some == Truth::kYes && !HasJump(l.body) && !SizesMention(l.var)) {
+        Put(l.body, l.var, r->begin);
+        std::vector<BlockId> inner = List(l.body, false);
+        out->insert(out->end(), inner.begin(), inner.end());
+        return changed_ = true;
+      }
+    }
+    if (!l.var.empty()) vars_.push_back(l.var);
+    std::vector<BlockId> inner = List(l.body, true);
+    if (!l.var.empty()) vars_.pop_back();
+    if (!(inner == l.body)) std::get<Loop>(s_->blocks.Mutable(b).control).body = std::move(inner);
+    return false;
+  }
+
+  bool Branches(BlockId b, const Conditional& d, bool in_loop, std::vector<BlockId>* out) {
+    std::vector<Branch> kept;
+    bool decided = false;
+    for (const Branch& br : d.branches) {
+      std::optional<bool> v = Decide(br.condition, Inner());
+      if (v == false) {
+        decided = true;
+        continue;
+      }
+      kept.push_back(br);
+      if (v == true) {
+        decided |= br.condition || &br != &d.branches.back();
+        kept.back().condition = Expr();
+        break;
+      }
+    }
+    bool changed_inside = false;
+    for (Branch& br : kept) {
+      std::vector<BlockId> inner = List(br.body, in_loop);
+      changed_inside |= !(inner == br.body);
+      br.body = std::move(inner);
+    }
+    if (kept.empty() || !kept[0].condition) {
+      if (!kept.empty()) out->insert(out->end(), kept[0].body.begin(), kept[0].body.end());
+      return changed_ = true;
+    }
+    if (decided || changed_inside) {
+      changed_ = true;
+      std::get<Conditional>(s_->blocks.Mutable(b).control).branches = std::move(kept);
+    }
+    return false;
+  }
+
+  bool SizesMention(Name var) const {
+    for (Name n : s_->order) {
+      const Container& c = s_->Get(n);
+      std::vector<Expr> all = c.shape;
+      all.insert(all.end(), c.strides.begin(), c.strides.end());
+      if (c.offset) all.push_back(c.offset);
+      for (const Expr& e : all)
+        for (Name f : FreeSymbols(e))
+          if (f == var) return true;
+    }
+    return false;
+  }
+  // break or continue of this loop (not of one inside).
+  bool HasJump(const std::vector<BlockId>& body) const {
+    for (BlockId b : body) {
+      const Control& c = s_->blocks[b].control;
+      if (std::holds_alternative<Break>(c) || std::holds_alternative<Continue>(c)) return true;
+      if (auto* d = std::get_if<Conditional>(&c))
+        for (const Branch& br : d->branches)
+          if (HasJump(br.body)) return true;
+    }
+    return false;
+  }
+
+  // ---- maps ----
+  void Maps() {
+    std::vector<NodeId> all;
+    ForEachNode(*s_, [&](NodeId n) {
+      if (std::holds_alternative<Map>(s_->nodes[n].body)) all.push_back(n);
+    });
+    for (NodeId n : all) {
+      const Map& m = std::get<Map>(s_->nodes[n].body);
+      for (const Range& r : m.ranges) {
+        auto b = AsInt(r.begin), e = AsInt(r.end), step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
+        bool none = step && ((*step > 0 && r.begin == r.end) || (b && e && (*step > 0 ? *e <= *b : *b <= *e)));
+        if (!none) continue;
+        s_->nodes.Mutable(n).body = std::monostate{};
+        changed_ = true;
+        break;
+      }
+    }
+  }
+
+  // Replaces a loop variable by its only value.
+  void Put(const std::vector<BlockId>& body, Name var, const Expr& value) {
+    NameMap map = {{var, value}};
+    auto fix = [&](Expr& e) { if (e) e = Substitute(e, map); };
+    ForEachBlock(*s_, body, [&](BlockId b) {
+      Control& c = s_->blocks.Mutable(b).control;
+      if (auto* l = std::get_if<Loop>(&c)) fix(l->init), fix(l->condition), fix(l->update);
+      if (auto* d = std::get_if<Conditional>(&c)) for (Branch& br : d->branches) fix(br.condition);
+      if (auto* a = std::get_if<Assign>(&c)) fix(a->value);
+      if (auto* st = std::get_if<State>(&c)) for (NodeId n : st->statements) Put(n, map);
+    });
+  }
+  void Put(NodeId id, const NameMap& map) {
+    auto fix = [&](Expr& e) { if (e) e = Substitute(e, map); };
+    Body& b = s_->nodes.Mutable(id).body;
+    if (auto* t = std::get_if<Tasklet>(&b)) {
+      fix(t->value);
+      for (Expr& e : t->index) fix(e);
+    } else if (auto* m = std::get_if<Map>(&b)) {
+      for (Range& r : m->ranges) fix(r.begin), fix(r.end), fix(r.step);
+      std::vector<NodeId> inner = m->body;
+      for (NodeId n : inner) Put(n, map);
+    } else if (auto* n = std::get_if<Nested>(&b)) {
+      for (Argument& a : n->arguments) for (Expr& e : a.index) fix(e);
+      for (auto& v : n->symbols) fix(v.second);
+    }
+  }
+
+  Sdfg* s_;
+  std::vector<Name> vars_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Result<bool> FoldControl(Program& p) {
+  bool changed = false;
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Folder(&p.Mutable(p.sdfgs[i]->name)).Run();
+  return changed;
+}
+
+}  // namespace headrace

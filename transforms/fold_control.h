@@ -1,0 +1,14 @@
+// Removes control flow that sizes decide: branches with constant conditions, loops and maps without iterations, loops and
+// maps with one.
+//
+//   if 2 > 1 { A } else { B }     →      A
+//   for t in 0:1 { Y[t] = 0 }     →      Y[0] = 0
+//   map i in 4:4 { … }            →
+#pragma once
+#include "ir/graph.h"
+
+namespace headrace {
+
+Result<bool> FoldControl(Program& p);
+
+}  // namespace headrace

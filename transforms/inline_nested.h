@@ -1,0 +1,14 @@
+// Inlines calls at state level whose arguments are whole containers. The callee stays in the program while others call it.
+//
+//   state { call scale(x = A, y = B, k = 2) }      sdfg scale(x: f32[n], y: f32[n], k: symbol) { state { map i in 0:n { y[i] = k * x[i] } } }
+//   →
+//   state { map i in 0:N { B[i] = 2 * A[i] } }
+#pragma once
+#include "ir/graph.h"
+
+namespace headrace {
+
+struct InlineOptions { size_t max_nodes = 1 << 30; };  // bodies with more nodes stay calls when called more than once
+Result<bool> InlineNested(Program& p, const InlineOptions& o = {});
+
+}  // namespace headrace

@@ -1,0 +1,168 @@
+// The passes of the simplify pipeline, one by one and together.
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+TEST(FuseStates, MergesNeighbours) {
+  ExpectPass(R"(sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state { Z = Y }
+                for i in 0:4 { state { Z += X }; state { Z += Y } } })", "fuse-states",
+             "sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X; Z = Y }; for i in 0:4 { state { Z += X; Z += Y } } }");
+}
+
+TEST(FoldControl, ConstantBranches) {
+  ExpectPass(R"(sdfg f(X: f32[N], Y: f32) {
+                  if N + 1 > N { state { Y = 1 } } else { state { Y = 2 } }
+                  if 2 > 3 { state { Y += 4 } }
+                })", "fold-control", "sdfg f(X: f32[N], Y: f32) { state { Y = 1 } }");
+  ExpectUnchanged("sdfg f(X: f32[N], Y: f32) { if N > 1 { state { Y = 1 } } else { state { Y = 2 } } }", "fold-control");
+}
+
+TEST(FoldControl, LoopsAndMapsWithoutOrWithOneIteration) {
+  ExpectPass(R"(sdfg f(X: f32[N], Y: f32[4]) {
+                  for t in 0:1 { state { Y[t] = 3 } }
+                  for t in N:N { state { Y[0] += 1 } }
+                  state { map i in 3:3 { Y[i] = 0 }; Y[1] = 2 }
+                })", "fold-control", "sdfg f(X: f32[N], Y: f32[4]) { state { Y[0] = 3 }; state { Y[1] = 2 } }");
+  // A loop variable may be negative: the condition stays.
+  ExpectUnchanged("sdfg f(Y: f32) { state { Y = 0 }; for t in -2:3 { if t >= 0 { state { Y += 1 } } } }", "fold-control");
+}
+
+TEST(EliminateDeadCode, RemovesWhatNobodyReads) {
+  ExpectPass(R"(sdfg f(X: f32[N], Y: f32[N]) {
+                  transient A: f32[N]
+                  transient B: f32[N]
+                  view V: f32[N] of A
+                  state {
+                    map i in 0:N { A[i] = X[i]; Y[i] = X[i] * 2 }
+                    map i in 0:N { B[i] = V[i] }
+                  }
+                })", "eliminate-dead-code", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i] * 2 } } }");
+}
+
+TEST(EliminateDeadCode, KeepsWhatConditionsAndSizesNeed) {
+  ExpectUnchanged(R"(sdfg f(X: f32, Y: f32) {
+                       transient c: bool
+                       state { c = X > 0 }
+                       if c { state { Y = 1 } } else { state { Y = 2 } }
+                     })", "eliminate-dead-code");
+}
+
+TEST(EliminateCopies, ReadersReadTheOriginal) {
+  ExpectPass(R"(sdfg f(X: f32[N], Y: f32[N]) {
+                  transient A: f32[N]
+                  transient B: f32[N]
+                  state {
+                    map i in 0:N { A[i] = X[i] }
+                    map i in 0:N { B[i] = A[i] }
+                    map i in 0:N { Y[i] = max(B[i], 0) }
+                  }
+                })", "eliminate-copies", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(X[i], 0) } } }");
+}
+
+TEST(EliminateCopies, WritersWriteTheOutput) {
+  ExpectPass(R"(sdfg f(X: f32[N], Y: f32[N]) {
+                  transient A: f32[N]
+                  state {
+                    map i in 0:N { A[i] = max(X[i], 0) }
+                    map i in 0:N { Y[i] = A[i] }
+                  }
+                })", "eliminate-copies", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(X[i], 0) } } }");
+}
+
+TEST(EliminateCopies, NotWhenTheOriginalChangesMeanwhile) {
+  ExpectUnchanged(R"(sdfg f(inout X: f32[N], Y: f32[N]) {
+                       transient A: f32[N]
+                       state {
+                         map i in 0:N { A[i] = X[i] }
+                         map i in 0:N { X[i] = 0 }
+                         map i in 0:N { Y[i] = A[i] + 1 }
+                       }
+                     })", "eliminate-copies");
+  // The write comes later in the text and earlier in the next round.
+  ExpectUnchanged(R"(sdfg f(inout X: f32[N], Y: f32[N]) {
+                       transient A: f32[N]
+                       state {
+                         map i in 0:N { A[i] = X[i] }
+                         map i in 0:N { Y[i] = 0 }
+                       }
+                       for t in 0:3 {
+                         state {
+                           map i in 0:N { Y[i] += A[i] }
+                           map i in 0:N { X[i] = t }
+                         }
+                       }
+                     })", "eliminate-copies");
+}
+
+TEST(EliminateCopies, AnInputCopiedToAnOutputStays) {
+  ExpectUnchanged("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i] } } }", "eliminate-copies");
+  // A transposition is no copy, nor is a part, nor a conversion.
+  ExpectUnchanged(R"(sdfg f(X: f32[N, N], Y: f32[N, N], Z: f64[N]) {
+                       transient A: f32[N, N]
+                       transient B: f64[N]
+                       state {
+                         map i in 0:N, j in 0:N { A[i, j] = X[j, i] }
+                         map i in 0:N, j in 0:N { Y[i, j] = A[i, j] + A[j, i] }
+                         map i in 0:N { B[i] = X[0, i] }
+                         map i in 0:N { Z[i] = B[i] + 1 }
+                       }
+                     })", "eliminate-copies");
+}
+
+TEST(EliminateCopies, ReshapesBecomeViews) {
+  ExpectPass(R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
+                  transient A: f32[N * M]
+                  state {
+                    map i in 0:N * M { A.flat[i] = X.flat[i] }
+                    map i in 0:N * M { Y[i] = max(A[i], 0) }
+                  }
+                })", "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
+                  view A: f32[N * M] of X
+                  state { map i in 0:N * M { Y[i] = max(A[i], 0) } }
+                })");
+  ExpectPass(R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
+                  transient A: f32[N, M]
+                  state {
+                    map i in 0:N, j in 0:M { A[i, j] = max(X[i, j], 0) }
+                    map i in 0:N * M { Y.flat[i] = A.flat[i] }
+                  }
+                })", "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
+                  view A: f32[N, M] of Y
+                  state { map i in 0:N, j in 0:M { A[i, j] = max(X[i, j], 0) } }
+                })");
+}
+
+TEST(InlineNested, BodiesComeToTheirCallers) {
+  ExpectPass(R"(
+    sdfg f(A: f32[N, 4], B: f32[N, 4]) {
+      transient T: f32[N, 4]
+      state {
+        call twice(x = A, y = T)
+        call twice(x = T, y = B)
+      }
+    }
+    sdfg twice(x: f32[n, m], y: f32[n, m]) {
+      transient T: f32[n, m]
+      state {
+        map i in 0:n, j in 0:m { T[i, j] = x[i, j] + m }
+        map i in 0:n, j in 0:m { y[i, j] = T[i, j] * 2 }
+      }
+    })", "inline-nested", R"(
+    sdfg f(A: f32[N, 4], B: f32[N, 4]) {
+      transient T: f32[N, 4]
+      transient T_1: f32[N, 4]
+      transient T_2: f32[N, 4]
+      state {
+        map i in 0:N, j in 0:4 { T_1[i, j] = A[i, j] + 4 }
+        map i in 0:N, j in 0:4 { T[i, j] = T_1[i, j] * 2 }
+        map i in 0:N, j in 0:4 { T_2[i, j] = T[i, j] + 4 }
+        map i in 0:N, j in 0:4 { B[i, j] = T_2[i, j] * 2 }
+      }
+    })");
+}
+
+}  // namespace
+}  // namespace headrace::transforms
