@@ -15,6 +15,8 @@ using transforms::UseIndex;
 // What a statement copies as a whole, if that is all it does.
 struct Copy { Name from, to; bool flat = false; };
 
+bool Same(const Expr& a, const Expr& b) { return a == b || ProveEq(a, b) == Truth::kYes; }
+
 std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
   std::vector<Range> ranges;
   const Body* b = &s.nodes[id].body;
@@ -34,16 +36,16 @@ std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (!write[i].Is(ExprKind::kSymbol) || !(write[i] == read[i])) return {};
     auto r = std::find_if(ranges.begin(), ranges.end(), [&](const Range& x) { return x.index == write[i]->name; });
-    if (r == ranges.end() || AsInt(r->begin) != 0 || !(r->end == dims[i]) || (r->step && AsInt(r->step) != 1)) return {};
+    if (r == ranges.end() || AsInt(r->begin) != 0 || !Same(r->end, dims[i]) || (r->step && AsInt(r->step) != 1)) return {};
     for (size_t k = 0; k < i; ++k)
       if (write[k] == write[i]) return {};
   }
   if (t->flat) {
-    if (!(NumElements(to) == NumElements(from))) return {};
-    bool same_shape = to.shape.size() == from.shape.size() && std::equal(to.shape.begin(), to.shape.end(), from.shape.begin());
+    if (!Same(NumElements(to), NumElements(from))) return {};
+    bool same_shape = to.shape.size() == from.shape.size() && std::equal(to.shape.begin(), to.shape.end(), from.shape.begin(), Same);
     return Copy{from.name, to.name, !same_shape};
   }
-  if (to.shape.size() != from.shape.size() || !std::equal(to.shape.begin(), to.shape.end(), from.shape.begin())) return {};
+  if (to.shape.size() != from.shape.size() || !std::equal(to.shape.begin(), to.shape.end(), from.shape.begin(), Same)) return {};
   return Copy{from.name, to.name, false};
 }
 
