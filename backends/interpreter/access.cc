@@ -253,7 +253,8 @@ bool Executor::Offsets(Frame& f, const Access& a, const At& at, const Block& b, 
   const int lane0 = b.run_lane[run], n = b.run_length[run];
   const int64_t* start = b.run_index.data() + static_cast<size_t>(run) * depth;
   const int64_t* mask = a.mask >= 0 ? I(a.mask) : nullptr;
-  std::vector<int64_t> index(at.dims);
+  index_.resize(at.dims);
+  std::vector<int64_t>& index = index_;
   for (int l = 0; l < n; ++l) {
     const int lane = lane0 + l;
     offsets[lane] = 0;
@@ -290,6 +291,25 @@ bool Executor::Offsets(Frame& f, const Access& a, const At& at, const Block& b, 
       valid[lane] = 0;
       offsets[lane] = 0;
     }
+  }
+  return true;
+}
+
+// Affine accesses that leave the container somewhere: is this run of lanes inside, and where does it begin?
+bool Executor::RunInside(const Access& a, const At& at, const Block& b, int run, int64_t* offset) const {
+  const Slot& s = *at.slot;
+  if (!a.affine || (a.flat && !s.contiguous)) return false;
+  const int depth = static_cast<int>(b.run_index.size() / kLanes);
+  const int64_t* start = b.run_index.data() + static_cast<size_t>(run) * depth;
+  *offset = 0;
+  for (int d = 0; d < at.dims; ++d) {
+    const int64_t* c = pool_.data() + at.coef + static_cast<size_t>(d) * depth;
+    int64_t first = pool_[at.base + d];
+    for (int k = 0; k < depth; ++k) first = hr_add(first, hr_mul(c[k], start[k]));
+    const int64_t last = depth == 0 ? first : hr_add(first, hr_mul(c[depth - 1], (b.run_length[run] - 1) * step_last_));
+    const uint64_t extent = static_cast<uint64_t>(a.flat ? s.elements : s.shape[d]);
+    if (static_cast<uint64_t>(first) >= extent || static_cast<uint64_t>(last) >= extent) return false;
+    *offset += first * (a.flat ? 1 : s.strides[d]);
   }
   return true;
 }
@@ -339,8 +359,17 @@ bool Executor::Load(Frame& f, const Access& a, const At& at, const Block& b, uin
     return true;
   }
   int64_t offsets[kLanes], valid[kLanes];
-  for (int r = 0; r < b.runs; ++r)
-    if (!Offsets(f, a, at, b, r, offsets, valid)) return false;
+  for (int r = 0; r < b.runs; ++r) {
+    int64_t offset;
+    if (RunInside(a, at, b, r, &offset)) {
+      const int64_t stride = depth == 0 ? 0 : pool_[at.lin + depth - 1] * step_last_;
+      const int lane = b.run_lane[r], n = b.run_length[r];
+      for (int l = 0; l < n; ++l) offsets[lane + l] = offset + l * stride;
+      for (int l = 0; l < n; ++l) valid[lane + l] = 1;
+    } else if (!Offsets(f, a, at, b, r, offsets, valid)) {
+      return false;
+    }
+  }
   const int64_t* mask = a.mask >= 0 ? I(a.mask) : nullptr;
   if (string) {
     for (int l = 0; l < b.lanes; ++l) S(dst)[l] = valid[l] ? reinterpret_cast<const std::string*>(at.data) + offsets[l] : nullptr;

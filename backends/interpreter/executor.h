@@ -90,6 +90,7 @@ class Executor {
   bool Store(Frame& f, const Access& a, const At& at, const Block& b, WriteOp op, const Code& value);
   // Offsets of the lanes of a run, and which of them are inside; an unguarded lane outside is an error.
   bool Offsets(Frame& f, const Access& a, const At& at, const Block& b, int run, int64_t* offsets, int64_t* valid);
+  bool RunInside(const Access& a, const At& at, const Block& b, int run, int64_t* offset) const;
   bool OutOfRange(Frame& f, const Access& a, const At& at, const std::vector<int64_t>& index);
 
   double* F(int r) { return reinterpret_cast<double*>(registers_.data() + static_cast<size_t>(r) * kLanes); }
@@ -104,6 +105,7 @@ class Executor {
   std::vector<int64_t> pool_;
   std::vector<At> at_;
   Block block_;
+  std::vector<int64_t> index_;
   std::vector<int64_t> begin_, step_, count_, counter_;  // of the running tasklet's block indices
   Name origin_;                       // of the statement being run, for messages
   int64_t step_last_ = 1;             // of the innermost block index
