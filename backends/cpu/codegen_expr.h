@@ -1,0 +1,68 @@
+// Expressions → C++ text. Equal subexpressions are computed once, as locals, where evaluation is unconditional; selects
+// become blends where both sides are safe to compute and branches where one may report an error.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cpu/writer.h"
+#include "ir/expr.h"
+
+namespace headrace::cpu {
+
+// How names are spelled where the code stands.
+class Env {
+ public:
+  virtual ~Env() = default;
+  virtual std::string Symbol(Name n) = 0;
+  virtual std::string Pointer(Name base) = 0;   // typed pointer to the container's first element
+  virtual std::string Element(Name base, const std::string& index) { return Pointer(base) + "[" + index + "]"; }
+  virtual std::string Context() = 0;            // the hr_x*, for reporting errors
+  virtual const Assumptions& Known() = 0;
+  int next_temp = 0;
+};
+
+class ExprCode {
+ public:
+  ExprCode(Env& env, Writer& w) : env_(env), w_(w) {}
+  void Use(const Expr& e);                      // announce every root before the first Value()
+  std::string Value(const Expr& e);             // text of C++ type ValueType(TypeOf(e)); may write locals first
+  std::string Value(const Expr& e, DType t);    // converted
+  std::string Index(const Expr& e) { return Value(e, DType::kIndex); }
+  DType TypeOf(const Expr& e);
+  // Reads of `base` at `linear` are spelled `text` from here on (an accumulator in a register).
+  void Bind(const Expr& e, const std::string& text);
+
+ private:
+  struct Node {
+    Expr e;
+    DType type;
+    std::vector<int> args;
+    int uses = 0, size = 1;
+    bool safe = true;        // no error report inside
+    std::string local;
+  };
+  int Number(const Expr& e);
+  void Count(int id);
+  std::string Text(int id, bool hoist);
+  std::string Arg(int id, DType t, bool hoist);
+  std::string Compute(Node& n, bool hoist);
+  std::string Select(int id, int c, int a, int b, bool hoist);
+  std::string Binary(const Node& n, bool hoist);
+  std::string Call(const Node& n, bool hoist);
+  std::string Read(const Node& n, bool hoist);
+  std::string Bad(const Node& n, bool hoist);
+  bool NonNegative(const Expr& e);
+
+  Env& env_;
+  Writer& w_;
+  std::vector<Node> nodes_;
+  std::unordered_map<const void*, int> by_pointer_;
+  std::unordered_map<std::string, int> by_key_;
+  std::vector<Expr> keep_;  // by_pointer_ needs the trees alive
+};
+
+// Removes one pair of parentheses around all of `s`: for conditions and right-hand sides.
+std::string Bare(const std::string& s);
+
+}  // namespace headrace::cpu

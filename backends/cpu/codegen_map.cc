@@ -1,0 +1,374 @@
+#include "backends/cpu/codegen_map.h"
+
+#include <algorithm>
+
+#include "backends/cpu/ctypes.h"
+
+namespace headrace::cpu {
+
+std::string KernelEnv::Symbol(Name n) {
+  if (auto it = indices_.find(n); it != indices_.end()) return it->second;
+  auto [it, fresh] = symbol_.emplace(n, "n" + std::to_string(symbols.size()));
+  if (fresh) symbols.push_back(n);
+  return it->second;
+}
+
+std::string KernelEnv::Pointer(Name base) {
+  auto [it, fresh] = pointer_.emplace(base, "p" + std::to_string(pointers.size()));
+  if (fresh) pointers.push_back(base);
+  return it->second;
+}
+
+std::string KernelEnv::Element(Name base, const std::string& index) {
+  auto it = registers_.find(base);
+  if (it == registers_.end()) return Pointer(base) + "[" + index + "]";
+  return s_.Get(base).shape.empty() ? it->second : it->second + "[" + index + "]";
+}
+
+std::string KernelEnv::OpenIndex(Name index) { return indices_[index] = "i" + std::to_string(next_index_++); }
+
+void KernelEnv::DeclareRegister(const Container& c, Writer& w) {
+  const std::string name = "r" + std::to_string(registers_.size());
+  registers_[c.name] = name;
+  if (c.shape.empty()) return w.Line(std::string(StorageType(c.dtype)) + " " + name + ";");
+  int64_t count = 1;
+  for (const Expr& d : c.shape) count *= std::max<int64_t>(1, AsInt(d).value_or(1));
+  w.Line(std::string(StorageType(c.dtype)) + " " + name + "[" + std::to_string(count) + "];");
+}
+
+bool IsKernel(const Sdfg& s, NodeId n) {
+  const auto& body = s.nodes[n].body;
+  if (const auto* m = std::get_if<Map>(&body)) return std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return IsKernel(s, c); });
+  return std::holds_alternative<Tasklet>(body) || std::holds_alternative<std::monostate>(body);
+}
+
+namespace {
+
+// Scalar operations that are worth a thread's while.
+constexpr int64_t kChunkWork = 65536;
+
+std::string Product(const std::vector<std::string>& factors) {
+  std::string s;
+  for (const std::string& f : factors) s += (s.empty() ? "" : " * ") + f;
+  return s.empty() ? "1" : s;
+}
+
+// Puts the function together: `part` is the body over [begin, end) of `total` units of `work` operations each.
+class KernelText {
+ public:
+  KernelText(const Sdfg& s, NodeId n, KernelEnv& env, const KernelOptions& o) : s_(s), env_(env), options_(o) {
+    for (const RawAccess& a : AccessesOf(s, n))
+      if (a.write) written_.insert(BaseOf(s, a.container));
+  }
+  std::string Parameters(bool names_only) const {
+    std::string p = names_only ? "x" : "hr_x* x";
+    for (size_t i = 0; i < env_.pointers.size(); ++i) {
+      const Name n = env_.pointers[i];
+      p += names_only ? ", " : std::string(", ") + (written_.count(n) ? "" : "const ") + StorageType(s_.Get(n).dtype) + "* " +
+                                   (options_.restrict_pointers ? "__restrict " : "");
+      p += "p" + std::to_string(i);
+    }
+    for (size_t i = 0; i < env_.symbols.size(); ++i) p += std::string(names_only ? ", " : ", int64_t ") + "n" + std::to_string(i);
+    return p;
+  }
+  Kernel Sequential(const std::string& body) const {
+    Kernel k;
+    k.parameters = Parameters(false);
+    k.text = "void $K(" + k.parameters + ") {\n" + body + "}\n";
+    return Finish(k);
+  }
+  Kernel Parallel(const std::string& body, const std::string& prologue, const std::string& total, const std::string& grain) const {
+    Kernel k;
+    k.parameters = Parameters(false);
+    k.text = "static void $K_part(" + k.parameters + ", int64_t begin, int64_t end) {\n" + body + "}\n" +
+             "void $K(" + k.parameters + ") {\n" + prologue + "  hr_chunks(x, " + total + ", " + grain +
+             ", [&](int64_t begin, int64_t end) { $K_part(" + Parameters(true) + ", begin, end); });\n}\n";
+    return Finish(k);
+  }
+  Kernel Finish(Kernel k) const {
+    k.pointers = env_.pointers;
+    k.symbols = env_.symbols;
+    k.may_fail = env_.may_fail;
+    return k;
+  }
+
+ private:
+  const Sdfg& s_;
+  KernelEnv& env_;
+  const KernelOptions& options_;
+  std::set<Name> written_;
+};
+
+std::string Grain(NestGen& gen, const std::vector<LoopDim>& inner, int64_t cost, int64_t tile, Writer& prologue) {
+  int64_t known = cost * tile;
+  std::vector<std::string> factors;
+  for (const LoopDim& d : inner) {
+    if (auto n = AsInt(d.trip)) known = std::min<int64_t>(int64_t{1} << 40, known * std::max<int64_t>(*n, 1));
+    else if (IsIndexExpr(d.trip)) {
+      bool ok = true;
+      for (Name n : FreeSymbols(d.trip))
+        for (const LoopDim& o : inner) ok &= n != o.index;
+      if (ok) factors.push_back(gen.IndexText(d.trip, prologue));
+    }
+  }
+  if (factors.empty()) return std::to_string(std::max<int64_t>(1, kChunkWork / known));
+  return "hr_grain(" + std::to_string(known) + " * " + Product(factors) + ")";
+}
+
+// Opens the loop over units and names the indices of `dims` (outermost first) within it.
+void DecodeUnits(NestGen& gen, const std::vector<LoopDim>& dims, const std::string& tiles, Writer& w) {
+  const bool single = dims.size() + (tiles.empty() ? 0 : 1) == 1;
+  w.Open("for (int64_t q = begin; q < end; ++q) {");
+  std::string rest = "q";
+  if (!tiles.empty()) {
+    if (!single) {
+      w.Line("const int64_t tile = q % " + tiles + ";");
+      w.Line("int64_t rest = q / " + tiles + ";");
+      rest = "rest";
+    } else {
+      w.Line("const int64_t tile = q;");
+    }
+  } else if (!single) {
+    w.Line("int64_t rest = q;");
+    rest = "rest";
+  }
+  for (size_t i = dims.size(); i-- > 0;) {
+    const LoopDim& d = dims[i];
+    std::string value = rest;
+    std::string trip;
+    if (i > 0) {
+      trip = gen.IndexText(d.trip, w);
+      if (trip.find(' ') != std::string::npos && trip[0] != '(') trip = "(" + trip + ")";
+      value = rest + " % " + trip;
+    }
+    if (!d.simple) value = gen.IndexText(d.begin, w) + " + " + gen.IndexText(d.step, w) + " * (" + value + ")";
+    w.Line("const int64_t " + gen.nest_env().OpenIndex(d.index) + " = " + value + ";");
+    if (i > 0) w.Line("rest /= " + trip + ";");
+  }
+}
+
+std::string UnitCount(NestGen& gen, const std::vector<LoopDim>& dims, Writer& prologue) {
+  std::vector<std::string> factors;
+  for (const LoopDim& d : dims) {
+    const std::string t = gen.IndexText(d.trip, prologue);
+    factors.push_back(AsInt(d.trip) ? t : "hr_most(0, " + t + ")");
+  }
+  return Product(factors);
+}
+
+// Outer dimensions to spread over threads: enough of them for some hundred units.
+std::vector<LoopDim> TakeParallel(std::vector<LoopDim>* dims) {
+  std::vector<LoopDim> out;
+  int64_t units = 1;
+  while (!dims->empty() && dims->front().disjoint && units < 256) {
+    out.push_back(dims->front());
+    units *= AsInt(dims->front().trip).value_or(1);
+    dims->erase(dims->begin());
+  }
+  return out;
+}
+
+// Sums over everything into few elements: partial results per chunk of the first reduced dimension, combined in order.
+Kernel TwoPhase(NestGen& gen, KernelEnv& env, const KernelText& text, const PerfectNest& p, const std::vector<LoopDim>& free,
+                std::vector<LoopDim> reduced, int64_t free_count) {
+  const LoweredStmt& s = p.stmt;
+  const std::string type = ValueType(Computed(s.dtype));
+  Writer prologue(1), w(1);
+  LoopDim outer = reduced.front();
+  std::vector<LoopDim> inner(reduced.begin() + 1, reduced.end());
+  const std::string grain = Grain(gen, inner, gen.Cost(s) * free_count, 1, prologue);
+  const std::string n = gen.IndexText(outer.trip, prologue);
+  w.Open("for (int64_t c = begin; c < end; ++c) {");
+  w.Line(type + "* out = partial + c * " + std::to_string(free_count) + ";");
+  for (const LoopDim& d : free) gen.OpenLoop(d, w);
+  w.Line(type + " acc = " + gen.Identity(s.op, s.dtype) + ";");
+  if (gen.Vectorisable(s) && inner.empty() && (s.op == WriteOp::kAdd || s.op == WriteOp::kMul || IsFloat(s.dtype)))
+    w.Line(std::string("#pragma omp simd reduction(") + (s.op == WriteOp::kAdd ? "+" : s.op == WriteOp::kMul ? "*" : s.op == WriteOp::kMax ? "hr_max" : "hr_min") + ":acc)");
+  const std::string i = env.OpenIndex(outer.index);
+  w.Open("for (int64_t " + i + " = c * grain; " + i + " < hr_least(n, c * grain + grain); ++" + i + ") {");
+  gen.Reduce(s, inner, "acc", gen.Vectorisable(s), w);
+  w.Close();
+  env.CloseIndex(outer.index);
+  w.Line("*out++ = acc;");
+  for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], w);
+  w.Close();
+  Writer c(1);
+  c.Line("int64_t slot = 0;");
+  for (const LoopDim& d : free) gen.OpenLoop(d, c);
+  c.Line(type + " acc = " + gen.Identity(s.op, s.dtype) + ";");
+  c.Line("for (int64_t c = 0; c < chunks; ++c) acc = " + gen.Combine(s.op, s.dtype, "acc", "partial[c * " + std::to_string(free_count) + " + slot]") + ";");
+  ExprCode code(env, c);
+  code.Use(s.linear);
+  const std::string target = env.Element(s.base, Bare(code.Index(s.linear)));
+  c.Line(target + " = " + Bare(StoreCode(s.dtype, gen.Combine(s.op, s.dtype, LoadCode(s.dtype, target), "acc"), Computed(s.dtype))) + ";");
+  c.Line("++slot;");
+  for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], c);
+  Kernel k;
+  k.parameters = text.Parameters(false);
+  k.text = "static void $K_part(" + k.parameters + ", " + type + "* partial, int64_t n, int64_t grain, int64_t begin, int64_t end) {\n" + w.text() +
+           "}\nvoid $K(" + k.parameters + ") {\n" + prologue.text() + "  const int64_t n = " + n + ", grain = " + grain +
+           ", chunks = n > 0 ? (n + grain - 1) / grain : 0;\n  const hr_mark mark = hr_begin(x);\n  " + type + "* partial = (" + type +
+           "*)hr_take(x, chunks * " + std::to_string(free_count) + " * (int64_t)sizeof(" + type + "));\n  if (!partial) return;\n" +
+           "  hr_chunks(x, chunks, 1, [&](int64_t begin, int64_t end) { $K_part(" + text.Parameters(true) + ", partial, n, grain, begin, end); });\n" +
+           c.text() + "  hr_release(x, mark);\n}\n";
+  env.may_fail = true;
+  return text.Finish(k);
+}
+
+Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& text, PerfectNest p) {
+  gen.CollapseDims(&p);
+  Writer w(1), prologue(1);
+  if (p.ordered || p.dims.empty()) {
+    gen.Loops(p, w);
+    return text.Sequential(w.text());
+  }
+  const int v = gen.VectorDim(p);
+  const LoopDim vector = p.dims[v];
+  std::vector<LoopDim> free, reduced;
+  for (int i = 0; i < static_cast<int>(p.dims.size()); ++i)
+    if (i != v) (p.dims[i].disjoint ? free : reduced).push_back(p.dims[i]);
+  const int64_t cost = gen.Cost(p.stmt);
+  if (p.stmt.condition && (!reduced.empty() || !vector.disjoint)) {  // dropped writes of a sum: plain loops
+    PerfectNest inner = p;
+    std::vector<LoopDim> all = p.dims;
+    std::stable_partition(all.begin(), all.end(), [](const LoopDim& d) { return d.disjoint; });
+    const std::vector<LoopDim> outer = TakeParallel(&all);
+    inner.dims = all;
+    const std::string total = UnitCount(gen, outer, prologue), grain = Grain(gen, all, cost, 1, prologue);
+    DecodeUnits(gen, outer, "", w);
+    gen.Loops(inner, w);
+    w.Close();
+    return text.Parallel(w.text(), prologue.text(), total, grain);
+  }
+  if (!vector.disjoint) {  // a reduction along the vector index
+    reduced.push_back(vector);
+    int64_t free_count = 1, reduced_count = 1;
+    bool known = true;
+    for (const LoopDim& d : free) known &= AsInt(d.trip).has_value(), free_count *= std::max<int64_t>(0, AsInt(d.trip).value_or(0));
+    for (const LoopDim& d : reduced) reduced_count = std::min<int64_t>(int64_t{1} << 40, reduced_count * AsInt(d.trip).value_or(1 << 20));
+    if (known && free_count > 0 && free_count < 8 && reduced_count * cost >= 4 * kChunkWork && reduced.front().simple)
+      return TwoPhase(gen, env, text, p, free, reduced, free_count);
+    PerfectNest inner = p;
+    const std::vector<LoopDim> outer = TakeParallel(&free);
+    inner.dims = free;
+    inner.dims.insert(inner.dims.end(), reduced.begin(), reduced.end());
+    if (outer.empty()) {
+      gen.Loops(inner, w);
+      return text.Sequential(w.text());
+    }
+    const std::string total = UnitCount(gen, outer, prologue), grain = Grain(gen, inner.dims, cost, 1, prologue);
+    DecodeUnits(gen, outer, "", w);
+    gen.Loops(inner, w);
+    w.Close();
+    return text.Parallel(w.text(), prologue.text(), total, grain);
+  }
+  // Lanes over a free dimension, cut into tiles.
+  const bool sums = !reduced.empty();
+  if (!vector.simple) {
+    PerfectNest inner = p;
+    std::vector<LoopDim> outer = TakeParallel(&free);
+    inner.dims = free;
+    inner.dims.insert(inner.dims.end(), reduced.begin(), reduced.end());
+    inner.dims.push_back(vector);
+    const std::string total = UnitCount(gen, outer, prologue), grain = Grain(gen, inner.dims, cost, 1, prologue);
+    if (outer.empty()) w.Open("{");
+    else DecodeUnits(gen, outer, "", w);
+    gen.Loops(inner, w);
+    w.Close();
+    return outer.empty() ? text.Sequential(w.text()) : text.Parallel(w.text(), prologue.text(), total, grain);
+  }
+  const int64_t tile = sums ? 256 : 4096;
+  const auto length = AsInt(vector.end);
+  const bool tiled = !length || *length > tile;
+  const std::vector<LoopDim> outer = TakeParallel(&free);
+  const std::string n = gen.IndexText(vector.end, prologue);
+  std::string total = UnitCount(gen, outer, prologue), tiles;
+  if (tiled) {
+    prologue.Line("const int64_t tiles = (hr_most(0, " + n + ") + " + std::to_string(tile - 1) + ") / " + std::to_string(tile) + ";");
+    total = outer.empty() ? "tiles" : total + " * tiles";
+    tiles = "tiles";
+    w.Line("const int64_t tiles = (" + gen.IndexText(vector.end, w) + " + " + std::to_string(tile - 1) + ") / " + std::to_string(tile) + ";");
+  }
+  std::vector<LoopDim> inner = free;
+  inner.insert(inner.end(), reduced.begin(), reduced.end());
+  const std::string grain = Grain(gen, inner, cost, tiled ? tile : std::max<int64_t>(1, length.value_or(1)), prologue);
+  if (outer.empty() && !tiled) w.Open("{");
+  else DecodeUnits(gen, outer, tiles, w);
+  const std::string last = gen.IndexText(vector.end, w);
+  w.Line("const int64_t first = " + std::string(tiled ? "tile * " + std::to_string(tile) : "0") + ";");
+  w.Line("const int64_t count = " + (tiled ? "hr_least(" + std::to_string(tile) + ", " + last + " - first)" : last) + ";");
+  for (const LoopDim& d : free) gen.OpenLoop(d, w);
+  if (sums) {
+    gen.ReduceTile(p.stmt, reduced, vector, "first", "count", tiled ? tile : std::max<int64_t>(1, *length), w);
+  } else {
+    if (gen.Vectorisable(p.stmt)) w.Line("#pragma omp simd");
+    const std::string i = env.OpenIndex(vector.index);
+    w.Open("for (int64_t " + i + " = first; " + i + " < first + count; ++" + i + ") {");
+    gen.Store(p.stmt, w);
+    w.Close();
+    env.CloseIndex(vector.index);
+  }
+  for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], w);
+  w.Close();
+  if (outer.empty() && !tiled) return text.Sequential(w.text());
+  return text.Parallel(w.text(), prologue.text(), total, grain);
+}
+
+}  // namespace
+
+Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const KernelOptions& o) {
+  KernelEnv env(s);
+  KernelText text(s, n, env, o);
+  NestGen gen(s, lowerer, env, n);
+  const auto* m = std::get_if<Map>(&s.nodes[n].body);
+  if (!m) {
+    Writer w(1);
+    gen.DeclareRegisters(n, w);
+    HR_RETURN_IF_ERROR(gen.Statement(n, w));
+    return text.Sequential(w.text());
+  }
+  const NestGen::Flat f = gen.Flatten(n);
+  const size_t depth = lowerer.depth();
+  for (const Range& r : f.ranges) lowerer.Push(r);
+  auto generate = [&]() -> Result<Kernel> {
+    const bool single = f.body.size() == 1 && std::holds_alternative<Tasklet>(s.nodes[f.body[0]].body) && !gen.HasHome(f.owner);
+    if (single) {
+      HR_ASSIGN_OR_RETURN(PerfectNest p, gen.Perfect(f));
+      return PerfectKernel(gen, env, text, p);
+    }
+    Writer w(1), prologue(1);
+    std::vector<LoopDim> dims = gen.Dims(f);
+    bool dependent = m->schedule.kind == Schedule::kSequential;
+    for (const LoopDim& d : dims)
+      for (const LoopDim& outer : dims) dependent |= Mentions(d.begin, outer.index) || Mentions(d.end, outer.index);
+    const std::vector<LoopDim> outer = dependent ? std::vector<LoopDim>() : TakeParallel(&dims);
+    if (outer.empty()) {
+      HR_RETURN_IF_ERROR(gen.Statement(n, w));
+      return text.Sequential(w.text());
+    }
+    int64_t cost = 0;
+    for (NodeId c : f.body) {  // inner maps count with what is known of their sizes
+      std::function<int64_t(NodeId)> work = [&](NodeId b) -> int64_t {
+        const auto* inner = std::get_if<Map>(&s.nodes[b].body);
+        if (!inner) return 8;
+        int64_t sum = 0, times = 1;
+        for (NodeId x : inner->body) sum += work(x);
+        for (const Range& r : inner->ranges) times = std::min<int64_t>(1 << 24, times * std::max<int64_t>(1, AsInt(TripCount(r)).value_or(64)));
+        return std::min<int64_t>(int64_t{1} << 40, sum * times);
+      };
+      cost += work(c);
+    }
+    const std::string total = UnitCount(gen, outer, prologue), grain = Grain(gen, dims, std::max<int64_t>(1, cost), 1, prologue);
+    DecodeUnits(gen, outer, "", w);
+    for (const LoopDim& d : dims) gen.OpenLoop(d, w);
+    HR_RETURN_IF_ERROR(gen.Body(f.body, f.owner, w));
+    for (size_t i = dims.size(); i-- > 0;) gen.CloseLoop(dims[i], w);
+    w.Close();
+    return text.Parallel(w.text(), prologue.text(), total, grain);
+  };
+  auto k = generate();
+  lowerer.Pop(lowerer.depth() - depth);
+  return k;
+}
+
+}  // namespace headrace::cpu

@@ -1,0 +1,304 @@
+#include "backends/cpu/codegen_program.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "backends/cpu/access.h"
+#include "backends/cpu/codegen_sdfg.h"
+#include "backends/cpu/ctypes.h"
+
+namespace headrace::cpu {
+namespace {
+
+constexpr size_t kPartBytes = 32 * 1024;  // source text per file: enough work for a compiler process, not too much
+
+// Callees before callers.
+std::vector<const Sdfg*> Reachable(const Program& p) {
+  std::vector<const Sdfg*> out;
+  std::set<Name> seen;
+  std::function<void(const Sdfg&)> visit = [&](const Sdfg& s) {
+    if (!seen.insert(s.name).second) return;
+    ForEachNode(s, [&](NodeId n) {
+      if (const auto* call = std::get_if<Nested>(&s.nodes[n].body))
+        if (const Sdfg* callee = p.Find(call->callee)) visit(*callee);
+    });
+    out.push_back(&s);
+  };
+  visit(p.Entry());
+  return out;
+}
+
+Status CheckLibraryNodes(const std::vector<const Sdfg*>& sdfgs, const Registry& r) {
+  std::vector<Diagnostic> all;
+  for (const Sdfg* s : sdfgs)
+    ForEachNode(*s, [&](NodeId n) {
+      const auto* l = std::get_if<Library>(&s->nodes[n].body);
+      if (!l) return;
+      Diagnostic d;
+      d.kind = ErrorKind::kUnsupported;
+      d.node = s->nodes[n].origin.source.str();
+      d.op = l->domain.str() + "." + l->op.str();
+      if (l->domain != Name("call")) {
+        d.message = "the cpu backend has no code for this node: it was not expanded";
+        all.push_back(d);
+      } else if (!r.FindFunction(l->op.str())) {
+        d.message = "external function '" + l->op.str() + "' is not registered";
+        d.hint = "load the plugin that provides it";
+        all.push_back(d);
+      }
+    });
+  return Status(all);
+}
+
+// SDFGs that some call gives two overlapping containers, one of them written, and all they call.
+std::set<Name> MayAlias(const Program& p, const std::vector<const Sdfg*>& sdfgs) {
+  std::set<Name> out;
+  for (auto it = sdfgs.rbegin(); it != sdfgs.rend(); ++it) {  // callers first
+    const Sdfg& s = **it;
+    ForEachNode(s, [&](NodeId n) {
+      const auto* call = std::get_if<Nested>(&s.nodes[n].body);
+      const Sdfg* callee = call ? p.Find(call->callee) : nullptr;
+      if (!callee) return;
+      bool overlap = out.count(s.name) > 0;
+      for (size_t i = 0; i < call->arguments.size(); ++i)
+        for (size_t k = 0; k < i; ++k) {
+          if (BaseOf(s, call->arguments[i].container) != BaseOf(s, call->arguments[k].container)) continue;
+          for (size_t w : {i, k}) {
+            const Direction d = DirectionOf(p, *callee, call->arguments[w].port);
+            overlap |= d == Direction::kOut || d == Direction::kInOut;
+          }
+        }
+      if (overlap) out.insert(callee->name);
+    });
+  }
+  return out;
+}
+
+std::string Quoted(const std::string& s) { return "\"" + s + "\""; }
+
+std::string ShapeArray(const std::string& name, const std::vector<int64_t>& shape) {
+  std::string s = "static const int64_t " + name + "[] = {";
+  for (size_t i = 0; i < shape.size(); ++i) s += (i ? ", " : "") + std::to_string(shape[i]);
+  return s + (shape.empty() ? "0};\n" : "};\n");
+}
+
+// The exported info, init, run and free.
+Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, const std::vector<Tensor>& constants) {
+  const Sdfg& s = p.Entry();
+  const std::string fn = names.function.at(s.name);
+  const std::set<Name> inside = DefinedInside(s);
+  FieldNames table;
+  const std::map<Name, std::string> fields = FrameFields(s, &table);
+  Writer w;
+  auto handle = [](const Container& c) { return c.kind == ContainerKind::kSequence || c.dtype == DType::kString; };
+  // ---- info ----
+  std::string parameters, run_in, run_out;
+  int inputs = 0, outputs = 0;
+  Writer run(1);
+  for (Name n : s.parameters) {
+    const Container& c = s.Get(n);
+    const Direction d = DirectionOf(p, s, n);
+    const bool in = d != Direction::kOut, out = d == Direction::kOut || d == Direction::kInOut;
+    const bool sequence = c.kind == ContainerKind::kSequence || c.type.kind != ValueType::kTensor;
+    std::string dims;
+    for (const Expr& e : c.shape) dims += (dims.empty() ? "" : ", ") + Quoted(ToString(e));
+    w.Line("static const char* const shape_" + std::to_string(inputs + outputs) + "_" + Identifier(n.view()) + "[] = {" + (dims.empty() ? "nullptr" : dims) + "};");
+    parameters += "  {" + Quoted(n.str()) + ", " + Quoted(n.str()) + ", " + (sequence ? "HR_SEQUENCE" : "HR_TENSOR") + ", " + (in && out ? "HR_INOUT" : out ? "HR_OUT" : "HR_IN") + ", " +
+                  std::to_string(static_cast<int>(sequence ? c.type.dtype : c.dtype)) + ", " + std::to_string(c.shape.size()) + ", " + (c.optional || d == Direction::kUnused ? "1" : "0") + ", 0, shape_" +
+                  std::to_string(inputs + outputs) + "_" + Identifier(n.view()) + "},\n";
+    const std::string field = "f." + fields.at(n), input = "run->inputs[" + std::to_string(inputs) + "]", output = "run->outputs[" + std::to_string(outputs) + "]";
+    const std::string type = std::string(StorageType(c.dtype)) + "*";
+    if (handle(c)) {
+      run.Line(field + " = (hr_value*)&" + (out ? output : input) + ";");
+      if (in && out) return UnsupportedError("parameter '" + n.str() + "' is a string or sequence that is both read and written");
+    } else if (out) {
+      bool later = false;
+      for (const Expr& e : c.shape)
+        for (Name f : FreeSymbols(e)) later |= inside.count(f) > 0;
+      if (!later) {
+        run.Open("{");
+        Writer scratch;
+        std::string shape;
+        for (const Expr& e : c.shape) {
+          std::string text = ToString(e);
+          struct SymbolEnv : Env {
+            const std::map<Name, std::string>* fields;
+            Assumptions none;
+            std::string Symbol(Name n) override { return "f." + fields->at(n); }
+            std::string Pointer(Name) override { return ""; }
+            std::string Context() override { return "&x"; }
+            const Assumptions& Known() override { return none; }
+          } env;
+          env.fields = &fields;
+          ExprCode code(env, run);
+          code.Use(e);
+          shape += (shape.empty() ? "" : ", ") + Bare(code.Index(e));
+        }
+        run.Line("const int64_t shape[] = {" + (shape.empty() ? "0" : shape) + "};");
+        run.Line(field + " = (" + type + ")hr_output(&x, " + std::to_string(outputs) + ", " + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape);");
+        if (in) {
+          run.Line("if (" + field + " && " + input + ".kind == HR_TENSOR && " + input + ".data != " + field + ")");
+          run.Line("  __builtin_memcpy(" + field + ", " + input + ".data, (size_t)(hr_count(&" + input + ") * hr_width(" + input + ".dtype)));");
+        }
+        run.Close();
+      }
+    } else {
+      run.Line(field + " = " + input + ".kind == HR_TENSOR ? (" + type + ")" + input + ".data : nullptr;");
+    }
+    inputs += in, outputs += out;
+  }
+  std::string symbols;
+  int symbol_count = 0;
+  std::string bind;
+  for (Name n : FreeSymbols(s)) {
+    if (inside.count(n)) continue;
+    const bool by_name = std::find(s.symbol_params.begin(), s.symbol_params.end(), n) != s.symbol_params.end();
+    symbols += "  {" + Quoted(n.str()) + ", " + (by_name ? "1" : "0") + ", 0},\n";
+    bind += "  f." + fields.at(n) + " = run->symbols[" + std::to_string(symbol_count++) + "];\n";
+  }
+  std::string constant_list;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    w.Raw(ShapeArray("constant_shape_" + std::to_string(i), constants[i].shape));
+    const int64_t bytes = constants[i].dtype == DType::kString ? constants[i].elements() * 16 : constants[i].bytes();
+    constant_list += "  {" + Quoted(names.constants[i].second.str()) + ", " + std::to_string(static_cast<int>(constants[i].dtype)) + ", " + std::to_string(constants[i].shape.size()) + ", constant_shape_" +
+                     std::to_string(i) + ", " + std::to_string(bytes) + "},\n";
+  }
+  std::string externals;
+  for (const std::string& e : names.externals) externals += "  " + Quoted(e) + ",\n";
+  auto table_of = [&](const std::string& type, const std::string& name, const std::string& items) {
+    w.Raw("static " + type + " " + name + "[] = {\n" + (items.empty() ? "  {}\n" : items) + "};\n");
+  };
+  table_of("const hr_parameter", "parameters", parameters);
+  table_of("const hr_symbol", "symbols", symbols);
+  table_of("const hr_constant", "constants", constant_list);
+  table_of("const char* const", "externals", externals.empty() ? "  nullptr\n" : externals);
+  w.Raw("extern \"C\" HEADRACE_EXPORT const headrace_program_info_t headrace_program_info = {\n  sizeof(headrace_program_info_t), HEADRACE_PROGRAM_MAGIC, "
+        "HEADRACE_PROGRAM_MAJOR, HEADRACE_PROGRAM_MINOR,\n  " + Quoted(s.name.str()) + ", \"headrace 0.1.0, \" __VERSION__, " + std::to_string(s.parameters.size()) + ", " +
+        std::to_string(symbol_count) + ", " + std::to_string(constants.size()) + ", " + std::to_string(names.externals.size()) + ",\n  parameters, symbols, constants, externals};\n\n");
+  // ---- init, free ----
+  const size_t persistent = names.persistent.size();
+  if (persistent) w.Line("struct persistent_item { int64_t bytes; int32_t initial; };");
+  std::string items;
+  for (const auto& [sdfg, name] : names.persistent) {
+    const Container& c = p.Find(sdfg)->Get(name);
+    const auto n = AsInt(NumElements(c));
+    if (!n) return UnsupportedError("persistent container '" + name.str() + "' has no fixed size");
+    auto it = names.constant_index.find({sdfg, Name(name.str() + "$initial")});
+    items += "  {" + std::to_string(std::max<int64_t>(64, *n * ByteSize(c.dtype))) + ", " + (it == names.constant_index.end() ? "-1" : std::to_string(it->second)) + "},\n";
+  }
+  if (persistent) table_of("const persistent_item", "persistent_items", items);
+  const std::string count = std::to_string(persistent);
+  w.Raw("extern \"C\" HEADRACE_EXPORT void headrace_program_free(void* program) {\n  hr_program* p = (hr_program*)program;\n  if (!p) return;\n  hr_drop(p, p->spare);\n");
+  if (persistent) w.Raw("  for (int i = 0; i < " + count + "; ++i)\n    if (p->persistent[i]) p->runtime->arena_delete(p->persistent[i], persistent_items[i].bytes);\n");
+  w.Raw("  free(p->persistent);\n  free(p->handles);\n  free(p);\n}\n\n");
+  w.Raw("extern \"C\" HEADRACE_EXPORT int32_t headrace_program_init(hr_init* init, void** program) {\n"
+        "  const int n = headrace_program_info.n_constants;\n"
+        "  hr_program* p = (hr_program*)malloc(sizeof(hr_program));\n  if (!p) return HR_OUT_OF_MEMORY;\n  *p = {};\n"
+        "  p->runtime = init->runtime;\n  p->constants = init->constants;\n  p->externals = init->externals;\n"
+        "  p->handles = (hr_value*)malloc((size_t)(n + 1) * sizeof(hr_value));\n"
+        "  p->persistent = (void**)malloc(" + std::to_string(persistent + 1) + " * sizeof(void*));\n"
+        "  if (!p->handles || !p->persistent) {\n    headrace_program_free(p);\n    return HR_OUT_OF_MEMORY;\n  }\n"
+        "  for (int i = 0; i < n; ++i) p->handles[i] = hr_tensor(constants[i].dtype, constants[i].rank, constants[i].shape, (void*)init->constants[i]);\n");
+  if (persistent)
+    w.Raw("  for (int i = 0; i < " + count + "; ++i) p->persistent[i] = nullptr;\n  for (int i = 0; i < " + count + "; ++i) {\n"
+          "    void* m = p->persistent[i] = p->runtime->arena_new(persistent_items[i].bytes);\n    if (!m) {\n      headrace_program_free(p);\n      return HR_OUT_OF_MEMORY;\n    }\n"
+          "    if (persistent_items[i].initial >= 0) __builtin_memcpy(m, init->constants[persistent_items[i].initial], (size_t)constants[persistent_items[i].initial].bytes);\n"
+          "    else __builtin_memset(m, 0, (size_t)persistent_items[i].bytes);\n  }\n");
+  w.Raw("  *program = p;\n  return HR_OK;\n}\n\n");
+  // ---- run ----
+  w.Raw("extern \"C\" HEADRACE_EXPORT int32_t headrace_program_run(void* program, hr_run* run) {\n"
+        "  hr_program* const p = (hr_program*)program;\n"
+        "  hr_x x = {p, run, 0, run->threads, nullptr, __atomic_exchange_n(&p->spare, nullptr, __ATOMIC_ACQ_REL)};\n"
+        "  F_" + fn + " f = {};\n  f.x = &x;\n" + bind + run.text() +
+        "  const int result = x.stop ? x.stop : " + fn + "(&f);\n"
+        "  hr_release(&x, {nullptr, 0});\n"
+        "  hr_drop(p, __atomic_exchange_n(&p->spare, x.spare, __ATOMIC_ACQ_REL));\n  return result;\n}\n");
+  return w.text();
+}
+
+}  // namespace
+
+std::string GeneratedProgram::Text() const {
+  std::string out;
+  for (const SourceFile& f : files)
+    if (f.name != "headrace.h") out += "// ---- " + f.name + " ----\n" + f.text + "\n";
+  return out;
+}
+
+Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
+  const std::vector<const Sdfg*> sdfgs = Reachable(p);
+  HR_RETURN_IF_ERROR(CheckLibraryNodes(sdfgs, r));
+  GeneratedProgram out;
+  ProgramNames names;
+  names.program = &p;
+  names.registry = &r;
+  names.may_alias = MayAlias(p, sdfgs);
+  std::set<std::string> taken;
+  for (const Sdfg* s : sdfgs) {
+    std::string fn = "run_" + Identifier(s->name.view());
+    while (!taken.insert(fn).second) fn += "_";
+    names.function[s->name] = fn;
+    for (Name n : s->order) {
+      const Container& c = s->Get(n);
+      if (c.kind == ContainerKind::kConstant) {
+        names.constant_index[{s->name, n}] = static_cast<int>(names.constants.size());
+        names.constants.push_back({s->name, n});
+        out.constants.push_back(c.data);
+      } else if (c.kind == ContainerKind::kState) {
+        names.persistent_index[{s->name, n}] = static_cast<int>(names.persistent.size());
+        names.persistent.push_back({s->name, n});
+        if (c.data.data) {
+          const Name initial(n.str() + "$initial");
+          names.constant_index[{s->name, initial}] = static_cast<int>(names.constants.size());
+          names.constants.push_back({s->name, initial});
+          out.constants.push_back(c.data);
+        }
+      }
+    }
+  }
+  std::string frames, prototypes;
+  std::vector<std::string> functions;
+  std::vector<Diagnostic> errors;
+  for (const Sdfg* s : sdfgs) {
+    auto code = GenerateSdfg(names, *s);
+    if (!code.ok()) {
+      for (const Diagnostic& d : code.status().diagnostics()) errors.push_back(d);
+      continue;
+    }
+    frames += code->frame;
+    prototypes += code->declarations;
+    functions.insert(functions.end(), code->functions.begin(), code->functions.end());
+  }
+  if (!errors.empty()) return Status(errors);
+  std::string kernels;
+  for (const auto& k : names.kernels) kernels += "void " + k.name + "(" + k.parameters + ");\n";
+  HR_ASSIGN_OR_RETURN(std::string entry, EntryPoints(p, names, out.constants));
+  out.externals = names.externals;
+  out.kernels = static_cast<int>(names.kernels.size());
+  out.files.push_back({"headrace.h", Prelude(), false});
+  out.files.push_back({"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes, false});
+  // Kernels and functions, cut into files by size alone: the cut does not depend on the machine.
+  auto split = [&](const std::string& stem, const std::vector<std::string>& items, bool hot) {
+    std::string text;
+    int number = 0;
+    auto flush = [&] {
+      if (text.empty()) return;
+      out.files.push_back({stem + std::to_string(number++) + ".cc", "#include \"program.h\"\n\n" + text, hot});
+      text.clear();
+    };
+    for (const std::string& item : items) {
+      text += item + "\n";
+      if (text.size() >= kPartBytes) flush();
+    }
+    flush();
+  };
+  std::vector<std::string> kernel_texts;
+  for (const auto& k : names.kernels) kernel_texts.push_back(k.text);
+  split("kernels", kernel_texts, true);
+  functions.push_back(entry);
+  split("program", functions, false);
+  return out;
+}
+
+}  // namespace headrace::cpu

@@ -1,0 +1,28 @@
+// A whole program → source files: kernels, the functions of its SDFGs, and the C entry points of runtime/headrace_runtime.h.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/registry.h"
+#include "ir/status.h"
+
+namespace headrace::cpu {
+
+struct SourceFile {
+  std::string name, text;
+  bool hot = false;   // kernels: optimised hard; the rest: compiled fast
+};
+struct GeneratedProgram {
+  std::vector<SourceFile> files;        // headers first; byte-identical for equal programs
+  std::vector<Tensor> constants;        // in the order of the program's constant table
+  std::vector<std::string> externals;   // names of external functions, in table order
+  int kernels = 0;
+  std::string Text() const;             // all files, for people
+};
+Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r);
+
+// The embedded headers: the runtime's and this backend's prelude, one text.
+const std::string& Prelude();
+
+}  // namespace headrace::cpu

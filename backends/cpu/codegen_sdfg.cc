@@ -1,0 +1,546 @@
+#include "backends/cpu/codegen_sdfg.h"
+
+#include <algorithm>
+#include <cinttypes>
+
+#include "backends/common/external_call.h"
+#include "backends/cpu/ctypes.h"
+#include "ir/printer.h"
+#include "ir/type_inference.h"
+
+namespace headrace::cpu {
+
+std::string FieldNames::Of(Name n, const std::string& kind) {
+  auto [it, fresh] = of_.emplace(std::make_pair(kind, n), "");
+  if (!fresh) return it->second;
+  std::string s = kind + Identifier(n.view());
+  while (!taken_.insert(s).second) s += "_";
+  return it->second = s;
+}
+
+namespace {
+
+constexpr int kPartStatements = 200;
+
+bool IsHandle(const Container& c) { return c.kind == ContainerKind::kSequence || c.dtype == DType::kString; }
+
+std::string Quote(const std::string& s) {
+  std::string out = "\"";
+  for (char c : s) {
+    if (c == '"' || c == '\\') out += '\\', out += c;
+    else if (static_cast<unsigned char>(c) < 32) {
+      char buffer[8];
+      std::snprintf(buffer, sizeof buffer, "\\%03o", c);
+      out += buffer;
+    } else out += c;
+  }
+  return out + "\"";
+}
+
+class SdfgGen : public NestEnv {
+ public:
+  SdfgGen(ProgramNames& names, const Sdfg& s)
+      : names_(names), s_(s), fn_(names.function.at(s.name)), frame_("F_" + fn_), lowerer_(s), plan_(PlanMemory(s)), inside_(DefinedInside(s)) {}
+  Result<SdfgCode> Run();
+
+  // ---- Env ----
+  std::string Symbol(Name n) override {
+    if (auto it = indices_.find(n); it != indices_.end()) return it->second;
+    return "f->" + fields_.Of(n, "");
+  }
+  std::string Pointer(Name base) override;
+  std::string Element(Name base, const std::string& index) override {
+    if (auto it = registers_.find(base); it != registers_.end()) return s_.Get(base).shape.empty() ? it->second : it->second + "[" + index + "]";
+    return Pointer(base) + "[" + index + "]";
+  }
+  std::string Context() override { return "x"; }
+  const Assumptions& Known() override { return s_.assumptions; }
+  std::string OpenIndex(Name index) override { return indices_[index] = "i" + std::to_string(next_index_++); }
+  void CloseIndex(Name index) override { indices_.erase(index); }
+  void DeclareRegister(const Container& c, Writer& w) override {
+    const std::string name = "r" + std::to_string(registers_.size());
+    registers_[c.name] = name;
+    const std::string count = c.shape.empty() ? "" : "[" + std::to_string(std::max<int64_t>(1, AsInt(NumElements(c)).value_or(1))) + "]";
+    w.Line(std::string(StorageType(c.dtype)) + " " + name + count + ";");
+  }
+
+ private:
+  Status Blocks(const std::vector<BlockId>& body, Writer& w);
+  Status Statements(const std::vector<NodeId>& list, Writer& w);
+  Status Statement(NodeId n, Writer& w);
+  Status EmitLoop(const Loop& l, Writer& w);
+  Status EmitConditional(const Conditional& c, Writer& w);
+  Status EmitNested(const Nested& n, Writer& w);
+  Status EmitExternal(NodeId id, const Library& l, Writer& w);
+  Status CallKernel(NodeId n, Writer& w);
+  void AllocateFor(const std::vector<Name>& symbols, const std::set<Name>& done, Writer& w);
+  Result<Expr> Typed(const Expr& e, DType t) {
+    HR_ASSIGN_OR_RETURN(Expr typed, InferTypes(s_, e, t));
+    return lowerer_.Lower(typed);
+  }
+  std::string Text(const Expr& e, DType t, Writer& w) {
+    ExprCode code(*this, w);
+    code.Use(e);
+    return code.Value(e, t);
+  }
+  std::string Shape(const Container& c, Writer& w) {
+    std::string s;
+    for (const Expr& d : c.shape) s += (s.empty() ? "" : ", ") + Text(d, DType::kIndex, w);
+    return s.empty() ? "0" : s;
+  }
+  std::string FrameStruct();
+  std::string MainFunction(const std::string& body);
+  void Prolog(Writer& w) {
+    w.Line("hr_x* const x = f->x;");
+    w.Line("char* const arena = f->arena;");
+    w.Line("(void)x, (void)arena;");
+  }
+
+  ProgramNames& names_;
+  const Sdfg& s_;
+  std::string fn_, frame_;
+  Lowerer lowerer_;
+  MemoryPlan plan_;
+  std::set<Name> inside_, defined_;
+  FieldNames fields_;
+  std::map<Name, std::string> indices_, registers_;
+  int next_index_ = 0, parts_ = 0, statements_ = 0;
+  SdfgCode out_;
+};
+
+std::string SdfgGen::Pointer(Name base) {
+  const Container& c = s_.Get(base);
+  const std::string type = StorageType(c.dtype);
+  const std::pair<Name, Name> key(s_.name, base);
+  if (auto it = names_.constant_index.find(key); it != names_.constant_index.end())
+    return "((" + type + "*)x->program->constants[" + std::to_string(it->second) + "])";
+  if (auto it = names_.persistent_index.find(key); it != names_.persistent_index.end())
+    return "((" + type + "*)x->program->persistent[" + std::to_string(it->second) + "])";
+  if (c.kind == ContainerKind::kParameter) return "f->" + fields_.Of(base, "");
+  if (auto it = plan_.fixed.find(base); it != plan_.fixed.end()) return "((" + type + "*)(arena + " + std::to_string(it->second) + "))";
+  if (auto it = plan_.block.find(base); it != plan_.block.end()) return "((" + type + "*)(arena + f->offset[" + std::to_string(it->second) + "]))";
+  return "((" + type + "*)f->" + fields_.Of(base, "slot_") + ".data)";
+}
+
+Status SdfgGen::CallKernel(NodeId n, Writer& w) {
+  KernelOptions o;
+  o.restrict_pointers = !names_.may_alias.count(s_.name);
+  HR_ASSIGN_OR_RETURN(Kernel k, GenerateKernel(s_, n, lowerer_, o));
+  auto [it, fresh] = names_.kernel_of.emplace(k.text, "k" + std::to_string(names_.kernels.size()));
+  if (fresh) {
+    std::string comment = PrintNode(s_, n);
+    std::string text = "// ";
+    int lines = 0;
+    for (size_t i = 0; i < comment.size() && lines < 12; ++i) {
+      text += comment[i] == '\\' ? '/' : comment[i];
+      if (comment[i] == '\n' && i + 1 < comment.size()) text += "// ", ++lines;
+    }
+    if (text.back() != '\n') text += '\n';
+    for (size_t at = 0; (at = k.text.find("$K", at)) != std::string::npos;) k.text.replace(at, 2, it->second);
+    names_.kernels.push_back({it->second, k.parameters, text + k.text});
+  }
+  std::string call = it->second + "(x";
+  for (Name p : k.pointers) call += ", " + Pointer(p);
+  for (Name p : k.symbols) call += ", " + Symbol(p);
+  w.Line(call + ");");
+  if (k.may_fail) w.Line("if (x->stop) return x->stop;");
+  return {};
+}
+
+Status SdfgGen::Statement(NodeId n, Writer& w) {
+  const auto& node = s_.nodes[n];
+  if (std::holds_alternative<std::monostate>(node.body)) return {};
+  Status status;
+  if (++statements_ % 16 == 0) w.Line("if (hr_stopped(x)) return x->stop;");
+  if (const auto* call = std::get_if<Nested>(&node.body)) {
+    status = EmitNested(*call, w);
+  } else if (const auto* lib = std::get_if<Library>(&node.body)) {
+    status = EmitExternal(n, *lib, w);
+  } else if (IsKernel(s_, n)) {
+    status = CallKernel(n, w);
+  } else {
+    NestGen gen(s_, lowerer_, *this, n);
+    gen.call = [&](NodeId c, Writer& inner) { return Statement(c, inner); };
+    w.Open("{");
+    status = gen.Statement(n, w);
+    w.Close();
+    w.Line("if (x->stop) return x->stop;");
+  }
+  return status.ok() ? status : WithNode(status, node.origin.source.str());
+}
+
+Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
+  if (list.size() <= kPartStatements) {
+    for (NodeId n : list) HR_RETURN_IF_ERROR(Statement(n, w));
+    return {};
+  }
+  for (size_t begin = 0; begin < list.size(); begin += kPartStatements) {
+    const std::string name = fn_ + "_part" + std::to_string(parts_++);
+    Writer part;
+    part.Open("int " + name + "(" + frame_ + "* f) {");
+    Prolog(part);
+    for (size_t i = begin; i < std::min(list.size(), begin + kPartStatements); ++i) HR_RETURN_IF_ERROR(Statement(list[i], part));
+    part.Line("return 0;");
+    part.Close();
+    out_.declarations += "int " + name + "(" + frame_ + "* f);\n";
+    out_.functions.push_back(part.text());
+    w.Line("if (int r = " + name + "(f)) return r;");
+  }
+  return {};
+}
+
+Status SdfgGen::Blocks(const std::vector<BlockId>& body, Writer& w) {
+  for (size_t i = 0; i < body.size(); ++i) {
+    const Control& c = s_.blocks[body[i]].control;
+    if (std::holds_alternative<State>(c)) {
+      std::vector<NodeId> list;  // neighbouring states are one list
+      for (; i < body.size(); ++i) {
+        const auto* st = std::get_if<State>(&s_.blocks[body[i]].control);
+        if (!st) break;
+        list.insert(list.end(), st->statements.begin(), st->statements.end());
+      }
+      --i;
+      HR_RETURN_IF_ERROR(Statements(list, w));
+    } else if (const auto* l = std::get_if<Loop>(&c)) {
+      HR_RETURN_IF_ERROR(EmitLoop(*l, w));
+    } else if (const auto* cond = std::get_if<Conditional>(&c)) {
+      HR_RETURN_IF_ERROR(EmitConditional(*cond, w));
+    } else if (std::holds_alternative<Break>(c)) {
+      w.Line("break;");
+    } else if (std::holds_alternative<Continue>(c)) {
+      w.Line("continue;");
+    } else if (const auto* a = std::get_if<Assign>(&c)) {
+      HR_ASSIGN_OR_RETURN(Expr v, Typed(a->value, DType::kI64));
+      w.Open("{");
+      const std::string text = Text(v, DType::kIndex, w);
+      w.Line("f->" + fields_.Of(a->symbol, "") + " = " + Bare(text) + ";");
+      w.Close();
+      w.Line("if (x->stop) return x->stop;");
+      AllocateFor({a->symbol}, {}, w);
+    }
+  }
+  return {};
+}
+
+Status SdfgGen::EmitLoop(const Loop& l, Writer& w) {
+  const bool ranged = AsRange(l).has_value();
+  Expr init, cond, update;
+  const std::string var = l.var.empty() ? "" : "f->" + fields_.Of(l.var, "");
+  if (l.init) { HR_ASSIGN_OR_RETURN(init, Typed(l.init, DType::kI64)); }
+  if (ranged) lowerer_.Push(*AsRange(l));
+  if (l.condition) { HR_ASSIGN_OR_RETURN(cond, Typed(l.condition, DType::kBool)); }
+  if (l.update) { HR_ASSIGN_OR_RETURN(update, Typed(l.update, DType::kI64)); }
+  auto test = [&](Writer& out) {
+    if (cond) out.Line("if (!" + Text(cond, DType::kBool, out) + ") break;");
+  };
+  w.Open("{");
+  if (init) w.Line(var + " = " + Bare(Text(init, DType::kIndex, w)) + ";");
+  // A `continue` in the body must come past the update and the test: both stand at the top, skipped the first time.
+  w.Open("for (bool first = true;; first = false) {");
+  w.Line("if (hr_stopped(x)) return x->stop;");
+  if (update || l.do_while) {
+    w.Open("if (!first) {");
+    if (update) w.Line(var + " = " + Bare(Text(update, DType::kIndex, w)) + ";");
+    if (l.do_while) test(w);
+    w.Close();
+  } else {
+    w.Line("(void)first;");
+  }
+  if (!l.do_while) test(w);
+  if (!l.var.empty()) AllocateFor({l.var}, {}, w);
+  HR_RETURN_IF_ERROR(Blocks(l.body, w));
+  w.Close();
+  w.Close();
+  if (ranged) lowerer_.Pop();
+  return {};
+}
+
+Status SdfgGen::EmitConditional(const Conditional& c, Writer& w) {
+  int open = 0;
+  for (size_t i = 0; i < c.branches.size(); ++i) {
+    const Branch& b = c.branches[i];
+    if (b.condition) {
+      HR_ASSIGN_OR_RETURN(Expr cond, Typed(b.condition, DType::kBool));
+      w.Open("{");
+      ++open;
+      const std::string text = Bare(Text(cond, DType::kBool, w));
+      w.Line("if (x->stop) return x->stop;");
+      w.Open("if (" + text + ") {");
+      HR_RETURN_IF_ERROR(Blocks(b.body, w));
+      w.Close();
+      if (i + 1 < c.branches.size()) {
+        w.Open("else {");
+        ++open;
+      }
+    } else {
+      HR_RETURN_IF_ERROR(Blocks(b.body, w));
+    }
+  }
+  while (open-- > 0) w.Close();
+  return {};
+}
+
+// Everything whose last unknown size has just been defined.
+void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>& done, Writer& w) {
+  defined_.insert(symbols.begin(), symbols.end());
+  auto ready = [&](const Container& c) {
+    bool uses = false, known = true;
+    for (const Expr& d : c.shape)
+      for (Name n : FreeSymbols(d)) {
+        uses |= std::find(symbols.begin(), symbols.end(), n) != symbols.end();
+        known &= !inside_.count(n) || defined_.count(n);
+      }
+    return uses && known;
+  };
+  for (Name n : plan_.dynamic) {
+    const Container& c = s_.Get(n);
+    if (done.count(n) || !ready(c)) continue;
+    w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Text(NumElements(c), DType::kIndex, w) + ", " + std::to_string(ByteSize(c.dtype)) + ")) return x->stop;");
+  }
+  if (s_.name != names_.program->entry) return;
+  const std::vector<Name> outputs = Outputs(*names_.program, s_);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Container& c = s_.Get(outputs[i]);
+    if (done.count(outputs[i]) || IsHandle(c) || !ready(c)) continue;
+    w.Open("{");
+    w.Line("const int64_t shape[] = {" + Shape(c, w) + "};");
+    w.Line("f->" + fields_.Of(outputs[i], "") + " = (" + StorageType(c.dtype) + "*)hr_output(x, " + std::to_string(i) + ", " + std::to_string(static_cast<int>(c.dtype)) +
+           ", " + std::to_string(c.shape.size()) + ", shape);");
+    w.Line("if (x->stop) return x->stop;");
+    w.Close();
+  }
+}
+
+Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
+  const Sdfg* callee = names_.program->Find(n.callee);
+  HR_CHECK(callee != nullptr, n.callee.str());
+  const std::string fn = names_.function.at(n.callee);
+  FieldNames fields;  // the callee's, in the order its own generator uses: symbols, then parameters
+  std::map<Name, std::string> field = FrameFields(*callee, &fields);
+  w.Open("{");
+  w.Line("F_" + fn + " c = {};");
+  w.Line("c.x = x;");
+  std::map<Name, Expr> bound;
+  for (const auto& [name, e] : n.symbols) bound[name] = e;
+  for (const Argument& a : n.arguments) {
+    const Container* formal = callee->Find(a.port);
+    const Container& actual = s_.Get(a.container);
+    if (!formal) return InvalidError("call of '" + n.callee.str() + "' has no parameter '" + a.port.str() + "'");
+    if (IsHandle(actual)) {
+      w.Line("c." + field.at(a.port) + " = " + "f->" + fields_.Of(a.container, "value_") + ";");
+      continue;
+    }
+    if (!IsContiguous(actual)) return UnsupportedError("the cpu backend passes only contiguous containers to calls ('" + a.container.str() + "')");
+    std::vector<Expr> index;
+    for (const Expr& i : a.index) {
+      HR_ASSIGN_OR_RETURN(Expr t, Typed(i, DType::kIndex));
+      index.push_back(t);
+    }
+    for (size_t d = index.size(); d < actual.shape.size(); ++d) {
+      const size_t k = d - a.index.size();
+      if (k < formal->shape.size() && formal->shape[k].Is(ExprKind::kSymbol)) bound.emplace(formal->shape[k]->name, actual.shape[d]);
+    }
+    const size_t fixed = index.size();
+    std::vector<Expr> strides = RowMajorStrides(actual.shape);
+    Expr offset(0);
+    for (size_t d = 0; d < fixed; ++d) offset = IndexAdd(offset, IndexMul(index[d], strides[d]));
+    HR_ASSIGN_OR_RETURN(Address at, lowerer_.AddressOf(a.container, {offset}, true));
+    const std::string text = Text(at.linear, DType::kIndex, w);
+    std::string pointer = Element(at.base, Bare(text));
+    pointer = s_.Get(at.base).storage == Storage::kRegister || text != "0" ? "&" + pointer : Pointer(at.base);
+    w.Line("c." + field.at(a.port) + " = (" + std::string(StorageType(formal->dtype)) + "*)" + pointer + ";");
+  }
+  for (Name sym : FreeSymbols(*callee)) {
+    auto it = bound.find(sym);
+    if (it == bound.end()) {
+      if (DefinedInside(*callee).count(sym)) return UnsupportedError("the cpu backend does not call '" + n.callee.str() + "', which defines the size '" + sym.str() + "' of its own result");
+      continue;
+    }
+    HR_ASSIGN_OR_RETURN(Expr v, Typed(it->second, DType::kIndex));
+    w.Line("c." + field.at(sym) + " = " + Bare(Text(v, DType::kIndex, w)) + ";");
+  }
+  w.Line("if (int r = " + fn + "(&c)) return r;");
+  w.Close();
+  return {};
+}
+
+Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
+  const std::string node = s_.nodes[id].origin.source.str();
+  if (l.domain != Name("call")) return UnsupportedError("library node " + l.domain.str() + "." + l.op.str() + " was not expanded");
+  auto [it, fresh] = names_.external_index.emplace(l.op.str(), static_cast<int>(names_.externals.size()));
+  if (fresh) names_.externals.push_back(l.op.str());
+  const std::vector<Name> run_outputs = s_.name == names_.program->entry ? Outputs(*names_.program, s_) : std::vector<Name>();
+  w.Open("{");
+  std::set<Name> done;
+  auto value = [&](const Port& p, const std::string& var) -> Status {
+    if (p.container.empty()) {
+      w.Line("hr_value " + var + " = {};");
+      return {};
+    }
+    const Container& c = s_.Get(p.container);
+    if (IsHandle(c)) {
+      w.Line("hr_value " + var + " = *f->" + fields_.Of(p.container, "value_") + ";");
+      return {};
+    }
+    if (!IsContiguous(c)) return UnsupportedError("external functions take contiguous containers only ('" + p.container.str() + "')");
+    HR_ASSIGN_OR_RETURN(Address at, lowerer_.AddressOf(p.container, {Expr(0)}, true));
+    const std::string offset = Text(at.linear, DType::kIndex, w);
+    w.Line("const int64_t " + var + "_shape[] = {" + Shape(c, w) + "};");
+    w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", " + var + "_shape, (void*)(" +
+           Pointer(at.base) + (offset == "0" ? "" : " + " + offset) + "));");
+    return {};
+  };
+  std::string ins, outs, sinks;
+  for (size_t i = 0; i < l.inputs.size(); ++i) {
+    HR_RETURN_IF_ERROR(value(l.inputs[i], "in" + std::to_string(i)));
+    ins += (i ? ", in" : "in") + std::to_string(i);
+  }
+  for (size_t i = 0; i < l.outputs.size(); ++i) {
+    const Name name = l.outputs[i].container;
+    const std::string var = "out" + std::to_string(i);
+    std::string sink = "{}";
+    bool unknown = false;
+    if (!name.empty()) {
+      const Container& c = s_.Get(name);
+      const auto at = std::find(run_outputs.begin(), run_outputs.end(), name);
+      for (const Expr& d : c.shape)
+        for (Name n : FreeSymbols(d)) unknown |= std::find(l.defines.begin(), l.defines.end(), n) != l.defines.end();
+      if (IsHandle(c) || unknown) {
+        if (at != run_outputs.end()) sink = "{nullptr, nullptr, " + std::to_string(at - run_outputs.begin()) + ", {}}";
+        else if (IsHandle(c)) sink = "{nullptr, f->" + fields_.Of(name, "value_") + ", -1, {}}";
+        else if (c.kind == ContainerKind::kTransient) sink = "{&f->" + fields_.Of(name, "slot_") + ", nullptr, -1, {}}";
+        else return UnsupportedError("external function '" + l.op.str() + "' sizes container '" + name.str() + "', which is not its own");
+        w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", nullptr, nullptr);");
+        if (c.kind == ContainerKind::kSequence) w.Line(var + ".kind = HR_SEQUENCE;");
+        done.insert(name);
+      } else {
+        HR_RETURN_IF_ERROR(value(l.outputs[i], var));
+      }
+    } else {
+      w.Line("hr_value " + var + " = {};");
+    }
+    outs += (i ? ", " : "") + var;
+    sinks += (i ? ", " : "") + sink;
+  }
+  w.Line("const hr_value in[] = {" + (ins.empty() ? "{}" : ins) + "};");
+  w.Line("hr_value out[] = {" + (outs.empty() ? "{}" : outs) + "};");
+  w.Line("hr_sink sink[] = {" + (sinks.empty() ? "{}" : sinks) + "};");
+  std::string attributes;
+  int count = 0;
+  for (const auto& [name, a] : l.attributes) {
+    if (std::holds_alternative<Tensor>(a.value) || std::holds_alternative<Name>(a.value))
+      return UnsupportedError("attribute '" + name.str() + "' of external function '" + l.op.str() + "' is a tensor or a graph");
+    const std::string text = AttributeText(a);
+    attributes += (count++ ? ", " : "") + ("{" + Quote(name.str()) + ", " + Quote(text) + ", nullptr}");
+  }
+  w.Line("static const hr_attribute attributes[] = {" + (attributes.empty() ? "{}" : attributes) + "};");
+  w.Line("if (hr_call_external(x, " + std::to_string(it->second) + ", in, " + std::to_string(l.inputs.size()) + ", out, sink, " + std::to_string(l.outputs.size()) +
+         ", attributes, " + std::to_string(count) + ")) return x->stop;");
+  for (size_t i = 0; i < l.outputs.size(); ++i) {
+    if (l.outputs[i].container.empty() || !done.count(l.outputs[i].container)) continue;
+    const Container& c = s_.Get(l.outputs[i].container);
+    if (IsHandle(c) && c.kind == ContainerKind::kSequence) continue;
+    for (size_t d = 0; d < c.shape.size(); ++d)
+      if (c.shape[d].Is(ExprKind::kSymbol) && std::find(l.defines.begin(), l.defines.end(), c.shape[d]->name) != l.defines.end())
+        w.Line("f->" + fields_.Of(c.shape[d]->name, "") + " = out[" + std::to_string(i) + "].shape[" + std::to_string(d) + "];");
+    if (c.kind == ContainerKind::kParameter && !IsHandle(c))
+      w.Line("f->" + fields_.Of(c.name, "") + " = (" + std::string(StorageType(c.dtype)) + "*)out[" + std::to_string(i) + "].data;");
+  }
+  AllocateFor(l.defines, done, w);
+  w.Close();
+  return {};
+}
+
+std::string SdfgGen::FrameStruct() {
+  Writer w;
+  w.Open("struct " + frame_ + " {");
+  w.Line("hr_x* x;");
+  w.Line("char* arena;");
+  for (const auto& [name, field] : FrameFieldList(s_, &fields_)) {
+    const Container* c = s_.Find(name);
+    if (!c || c->kind != ContainerKind::kParameter) w.Line("int64_t " + field + ";");
+    else if (IsHandle(*c)) w.Line("hr_value* " + field + ";");
+    else w.Line(std::string(StorageType(c->dtype)) + "* " + field + ";");
+  }
+  for (Name n : s_.order) {
+    const Container& c = s_.Get(n);
+    if (IsHandle(c) && c.kind != ContainerKind::kParameter) {
+      w.Line("hr_value* " + fields_.Of(n, "value_") + ";");
+      w.Line("hr_box " + fields_.Of(n, "box_") + ";");
+    }
+  }
+  for (Name n : plan_.dynamic) w.Line("hr_slot " + fields_.Of(n, "slot_") + ";");
+  if (!plan_.block_elements.empty()) w.Line("int64_t offset[" + std::to_string(plan_.block_elements.size()) + "];");
+  w.Close("};");
+  return w.text();
+}
+
+std::string SdfgGen::MainFunction(const std::string& body) {
+  Writer w;
+  w.Open("static int " + fn_ + "_body(" + frame_ + "* f) {");
+  Prolog(w);
+  w.Raw(body);
+  w.Line("return 0;");
+  w.Close();
+  w.Open("int " + fn_ + "(" + frame_ + "* f) {");
+  w.Line("hr_x* const x = f->x;");
+  w.Line("const hr_mark mark = hr_begin(x);");
+  w.Line("int64_t bytes = " + std::to_string(plan_.fixed_bytes) + ";");
+  for (size_t b = 0; b < plan_.block_elements.size(); ++b) {
+    w.Line("f->offset[" + std::to_string(b) + "] = bytes;");
+    w.Line("bytes = hr_extend(bytes, " + Text(plan_.block_elements[b], DType::kIndex, w) + ", " + std::to_string(plan_.block_width[b]) + ");");
+  }
+  w.Line("f->arena = (char*)hr_take(x, bytes);");
+  std::string release;
+  for (Name n : s_.order) {
+    const Container& c = s_.Get(n);
+    if (!IsHandle(c) || c.kind == ContainerKind::kParameter) continue;
+    if (c.kind == ContainerKind::kConstant)
+      w.Line("f->" + fields_.Of(n, "value_") + " = (hr_value*)x->program->handles + " + std::to_string(names_.constant_index.at({s_.name, n})) + ";");
+    else w.Line("f->" + fields_.Of(n, "value_") + " = &f->" + fields_.Of(n, "box_") + ".value;");
+  }
+  w.Line("const int result = f->arena ? " + fn_ + "_body(f) : x->stop;");
+  for (Name n : plan_.dynamic) w.Line("hr_free_slot(x, &f->" + fields_.Of(n, "slot_") + ");");
+  for (Name n : s_.order) {
+    const Container& c = s_.Get(n);
+    if (IsHandle(c) && c.kind != ContainerKind::kParameter && c.kind != ContainerKind::kConstant)
+      w.Line("hr_free_box(&f->" + fields_.Of(n, "box_") + ");");
+  }
+  w.Line("hr_release(x, mark);");
+  w.Line("return result;");
+  w.Close();
+  return w.text();
+}
+
+Result<SdfgCode> SdfgGen::Run() {
+  out_.frame = FrameStruct();
+  Writer w(1);
+  HR_RETURN_IF_ERROR(Blocks(s_.body, w));
+  out_.declarations += "int " + fn_ + "(" + frame_ + "* f);\n";
+  out_.functions.push_back(MainFunction(w.text()));
+  return out_;
+}
+
+}  // namespace
+
+std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNames* fields) {
+  std::vector<std::pair<Name, std::string>> out;
+  std::set<Name> seen;
+  auto symbol = [&](Name n) {
+    if (seen.insert(n).second) out.push_back({n, fields->Of(n, "")});
+  };
+  for (Name p : s.parameters) out.push_back({p, fields->Of(p, s.Get(p).kind == ContainerKind::kSequence || s.Get(p).dtype == DType::kString ? "value_" : "")});
+  for (Name n : FreeSymbols(s)) symbol(n);
+  for (Name n : DefinedInside(s)) symbol(n);
+  return out;
+}
+
+std::map<Name, std::string> FrameFields(const Sdfg& s, FieldNames* fields) {
+  std::map<Name, std::string> out;
+  for (const auto& [name, field] : FrameFieldList(s, fields)) out[name] = field;
+  return out;
+}
+
+Result<SdfgCode> GenerateSdfg(ProgramNames& names, const Sdfg& s) { return SdfgGen(names, s).Run(); }
+
+}  // namespace headrace::cpu

@@ -1,0 +1,52 @@
+// One SDFG → a frame struct and functions over it; control flow, calls and memory.
+#pragma once
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/codegen_map.h"
+#include "backends/cpu/memory_plan.h"
+#include "ir/registry.h"
+
+namespace headrace::cpu {
+
+// What functions of the whole program share.
+struct ProgramNames {
+  const Program* program = nullptr;
+  const Registry* registry = nullptr;
+  std::map<Name, std::string> function;        // SDFG → identifier
+  std::vector<std::pair<Name, Name>> constants;  // (SDFG, container), in order of the constant table
+  std::map<std::pair<Name, Name>, int> constant_index;
+  std::vector<std::pair<Name, Name>> persistent;
+  std::map<std::pair<Name, Name>, int> persistent_index;
+  std::vector<std::string> externals;
+  std::map<std::string, int> external_index;
+  // Kernel text → name; new kernels are appended to `kernels`.
+  std::map<std::string, std::string> kernel_of;
+  struct KernelCode { std::string name, parameters, text; };
+  std::vector<KernelCode> kernels;
+  std::set<Name> may_alias;                    // SDFGs that some call gives overlapping arguments
+};
+
+// Identifiers of a frame's fields.
+class FieldNames {
+ public:
+  std::string Of(Name n, const std::string& kind);   // kind tells a symbol from a container of that name
+ private:
+  std::map<std::pair<std::string, Name>, std::string> of_;
+  std::set<std::string> taken_;
+};
+// The frame's parameters and symbols with their fields, in the one order both the callee and its callers use.
+std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNames* fields);
+std::map<Name, std::string> FrameFields(const Sdfg& s, FieldNames* fields);
+
+struct SdfgCode {
+  std::string frame;                  // struct definition
+  std::string declarations;           // prototypes of `functions`
+  std::vector<std::string> functions; // text, each compilable on its own after frames and prototypes
+};
+Result<SdfgCode> GenerateSdfg(ProgramNames& names, const Sdfg& s);
+
+}  // namespace headrace::cpu

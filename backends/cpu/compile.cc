@@ -1,0 +1,102 @@
+// Program → generated source → cache or host compiler → loaded program.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "backends/cpu/cache.h"
+#include "backends/cpu/codegen_program.h"
+#include "backends/cpu/executable.h"
+#include "backends/cpu/host_compiler.h"
+
+namespace headrace::cpu {
+namespace {
+
+double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// A small program is one file: one compiler process.
+std::vector<SourceFile> JoinSmall(const std::vector<SourceFile>& files) {
+  size_t bytes = 0;
+  for (const SourceFile& f : files) bytes += f.name == "headrace.h" ? 0 : f.text.size();
+  if (bytes > 24 * 1024) return files;
+  std::vector<SourceFile> out;
+  SourceFile all{"all.cc", "", true};
+  for (const SourceFile& f : files) {
+    if (f.name.size() > 2 && f.name.substr(f.name.size() - 2) == ".h") out.push_back(f);
+    else all.text += "// ---- " + f.name + " ----\n" + f.text;
+  }
+  out.push_back(all);
+  return out;
+}
+
+std::string CacheKey(const GeneratedProgram& g, const std::vector<SourceFile>& files, const HostCompiler& c, const Registry& r) {
+  std::vector<std::string> parts = {"headrace cpu 1", c.identity, CpuFeatures()};
+  for (bool hot : {false, true})
+    for (const std::string& f : CompileFlags(hot)) parts.push_back(f);
+  for (const SourceFile& f : files) {
+    parts.push_back(f.name);
+    parts.push_back(f.text);
+  }
+  for (const std::string& e : g.externals) {
+    parts.push_back(e);
+    const ExternalFunction* f = r.FindFunction(e);
+    if (f && !f->library_path.empty()) parts.push_back(HashFile(f->library_path).ok() ? *HashFile(f->library_path) : "");
+  }
+  return Hash(parts);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptions& o, const Registry& r) {
+  LoadRequest request;
+  const double start = Now();
+  if (o.progress) o.progress("codegen", 0);
+  HR_ASSIGN_OR_RETURN(GeneratedProgram g, GenerateProgram(p, r));
+  const double generated = Now();
+  if (!o.dump_dir.empty()) {
+    mkdir(o.dump_dir.c_str(), 0755);
+    for (const SourceFile& f : g.files) std::ofstream(o.dump_dir + "/" + f.name, std::ios::binary) << f.text;
+  }
+  HR_ASSIGN_OR_RETURN(HostCompiler compiler, FindHostCompiler());
+  const std::vector<SourceFile> files = JoinSmall(g.files);
+  const std::string key = CacheKey(g, files, compiler, r);
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  Cache cache(o.cache_dir);
+  auto compile = [&](const std::string& folder) {
+    return CompileShared(compiler, files, folder, cores, o.cancelled, [&](double done) {
+      if (o.progress) o.progress("compile", done);
+    });
+  };
+  if (o.progress) o.progress("compile", 0);
+  HR_ASSIGN_OR_RETURN(Cache::Entry entry, cache.Get(key, p.Entry().name.str(), compile, o.cancelled));
+  const double compiled = Now();
+  request.path = entry.path;
+  request.scratch = entry.scratch;
+  request.signature = SignatureOf(p);
+  request.constants = std::move(g.constants);
+  request.registry = &r;
+  request.threads = o.threads;
+  request.cancelled = o.cancelled;
+  request.source = g.Text();
+  request.report = {{"codegen seconds", generated - start}, {"host compiler seconds", compiled - generated}, {"cache hit", entry.hit ? 1.0 : 0.0},
+                    {"kernels", static_cast<double>(g.kernels)}, {"source bytes", static_cast<double>(request.source.size())}};
+  return LoadProgram(std::move(request));
+}
+
+Result<std::unique_ptr<Executable>> LoadArtifact(const std::string& path, const CompileOptions&, const Registry&) {
+  return UnsupportedError("loading artifacts is not there yet: " + path);
+}
+
+Status RegisterCpu(Registry& r) {
+  Backend b;
+  b.name = "cpu";
+  b.doc = "Generates C++ and compiles it with the machine's compiler; parallel, vectorised, cached.";
+  b.compile = Compile;
+  b.load = LoadArtifact;
+  b.plugin = "cpu";
+  return r.Add(std::move(b));
+}
+
+}  // namespace headrace::cpu

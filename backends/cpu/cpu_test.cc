@@ -1,0 +1,162 @@
+// What programs compute, against results worked out by hand.
+#include "backends/cpu/testing.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace headrace::cpu {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Cpu, ElementwiseWithSymbolicSize) {
+  auto out = RunText(R"(
+    sdfg f(X: f32[N, 2], Y: f32[N, 2]) {
+      state { map i in 0:N, j in 0:2 { Y[i, j] = max(X[i, j], 0) * 2 + i } }
+    })", {{"X", F32({3, 2}, {-1, 1, 2, -2, 3, 4})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT((*out)[0].tensor.shape, ElementsAre(3, 2));
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(0, 2, 5, 1, 8, 10));
+}
+
+TEST(Cpu, OneProgramServesAllSizes) {
+  Registry r;
+  auto e = CompileText("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[N - 1 - i] } } }", r);
+  ASSERT_TRUE(e);
+  for (int64_t n : {0, 1, 7, 5000}) {
+    std::vector<double> values;
+    for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<double>(i));
+    auto out = e->Run({{"X", F32({n}, values)}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    std::vector<double> reversed(values.rbegin(), values.rend());
+    EXPECT_EQ(Doubles((*out)[0]), reversed);
+  }
+}
+
+TEST(Cpu, ReductionsAlongRowsColumnsAndEverything) {
+  auto out = RunText(R"(
+    sdfg f(X: f32[2, 3], R: f32[2], C: f32[3], T: f32[], M: f32[2]) {
+      state {
+        map i in 0:2 { R[i] = 0 }
+        map i in 0:2, j in 0:3 { R[i] += X[i, j] }
+        map j in 0:3 { C[j] = 1 }
+        map i in 0:2, j in 0:3 { C[j] *= X[i, j] }
+        T[] = 0
+        map i in 0:2, j in 0:3 { T[] += X[i, j] }
+        map i in 0:2 { M[i] = -inf }
+        map i in 0:2, j in 0:3 { M[i] max= X[i, j] }
+      }
+    })", {{"X", F32({2, 3}, {1, 2, 3, 4, NAN, 6})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0])[0], 6);
+  EXPECT_EQ(Doubles((*out)[1])[0], 4);
+  EXPECT_EQ(Doubles((*out)[1])[2], 18);
+  EXPECT_TRUE(std::isnan(Doubles((*out)[2])[0]));
+  EXPECT_EQ(Doubles((*out)[3])[0], 3);
+  EXPECT_TRUE(std::isnan(Doubles((*out)[3])[1])) << "max keeps NaN";
+}
+
+TEST(Cpu, GuardsReadDefaultsAndDropWrites) {
+  auto out = RunText(R"(
+    sdfg f(X: f32[4], Y: f32[4], Z: f32[4]) {
+      state {
+        map i in 0:4 { Y[i] = (X[i - 1] ?? 10) + (X[i + 1] ?? 20) }
+        map i in 0:4 { Z[i] = 0 }
+        map i in 0:4, k in 0:3 { Z[i + k - 1] ?? += X[i] }
+      }
+    })", {{"X", F32({4}, {1, 2, 3, 4})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(12, 4, 6, 23));
+  EXPECT_THAT(Doubles((*out)[1]), ElementsAre(3, 6, 9, 7));
+}
+
+TEST(Cpu, IndexOutOfRangeNamesContainerIndexAndShape) {
+  const std::string text = R"(
+    sdfg f(X: f32[3], I: i64[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[I[i]] } } })";
+  auto out = RunText(text, {{"X", F32({3}, {1, 2, 3})}, {"I", I64({2}, {2, 7})}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().message(), HasSubstr("X[7], shape [3]"));
+  out = RunText(text, {{"X", F32({3}, {1, 2, 3})}, {"I", I64({2}, {2, 0})}});
+  ASSERT_TRUE(out.ok());
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(3, 1));
+}
+
+TEST(Cpu, LoopsBranchesBreakAndContinue) {
+  auto out = RunText(R"(
+    sdfg f(X: i64[N], S: i64[], K: i64[]) {
+      state { S[] = 0; K[] = 0 }
+      for i = 0; i < N; i = i + 1 {
+        if X[i] < 0 { continue }
+        if X[i] == 100 { break }
+        state { S[] = S[] + X[i] }
+      }
+      while K[] < 5 { state { K[] = K[] + 2 } }
+    })", {{"X", I64({6}, {1, -5, 2, 3, 100, 50})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(6));
+  EXPECT_THAT(Doubles((*out)[1]), ElementsAre(6));
+}
+
+TEST(Cpu, CallsAndViews) {
+  auto out = RunText(R"(
+    sdfg main(X: f32[N, 3], Y: f32[N, 3], Z: f32[3, N]) {
+      view T: f32[3, N] = X[0 : 1, 3]
+      state {
+        map i in 0:N { call twice(A = X[i, :], B = Y[i, :]) }
+        map i in 0:3, j in 0:N { Z[i, j] = X[j, i] }
+      }
+    }
+    sdfg twice(A: f32[M], B: f32[M]) {
+      transient T: f32[M]
+      state {
+        map i in 0:M { T[i] = A[i] + A[M - 1 - i] }
+        map i in 0:M { B[i] = T[i] * 2 }
+      }
+    })", {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(8, 8, 8, 20, 20, 20));
+  EXPECT_THAT(Doubles((*out)[1]), ElementsAre(1, 4, 2, 5, 3, 6));
+}
+
+TEST(Cpu, IntegersWrapAndDivisionByZeroIsZero) {
+  auto out = RunText(R"(
+    sdfg f(A: i8[3], B: i8[3], P: i8[3], Q: i8[3], R: i8[3], S: i8[3]) {
+      state { map i in 0:3 { P[i] = A[i] + B[i]; Q[i] = A[i] / B[i]; R[i] = A[i] // B[i]; S[i] = A[i] % B[i] } }
+    })", {{"A", Make<int>(DType::kI8, {3}, {127, -7, 5})}, {"B", Make<int>(DType::kI8, {3}, {1, 2, 0})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(-128, -5, 5));
+  EXPECT_THAT(Doubles((*out)[1]), ElementsAre(127, -3, 0));
+  EXPECT_THAT(Doubles((*out)[2]), ElementsAre(127, -4, 0));
+  EXPECT_THAT(Doubles((*out)[3]), ElementsAre(0, 1, 0));
+}
+
+TEST(Cpu, HalfPrecisionSumsRoundOnce) {
+  std::vector<double> ones(4096, 1.0);
+  auto out = RunText(R"(
+    sdfg f(X: f16[4096], S: f16[]) { state { S[] = 0; map i in 0:4096 { S[] += X[i] } } })",
+                     {{"X", Make(DType::kF16, {4096}, ones)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(4096)) << "sums in f16 itself would stop at 2048";
+}
+
+TEST(Cpu, WrongArgumentsAreErrors) {
+  const std::string text = "sdfg f(X: f32[N, 3], Y: f32[N, 3]) { state { map i in 0:N, j in 0:3 { Y[i, j] = X[i, j] } } }";
+  EXPECT_FALSE(RunText(text, {}).ok());
+  EXPECT_FALSE(RunText(text, {{"X", F32({2, 4}, std::vector<double>(8))}}).ok());
+}
+
+TEST(Cpu, NodesWithoutCodeAreAllReported) {
+  auto p = ParseProgram(R"(
+    sdfg f(X: f32[3], Y: f32[3]) { transient T: f32[3] state { onnx.Relu(X = X) -> (Y = T); onnx.Selu(X = T) -> (Y = Y) } })");
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  Registry r;
+  auto e = Compile(*p, TestOptions(), r);
+  ASSERT_FALSE(e.ok());
+  EXPECT_EQ(e.status().kind(), ErrorKind::kUnsupported);
+  EXPECT_EQ(e.status().diagnostics().size(), 2u);
+}
+
+}  // namespace
+}  // namespace headrace::cpu

@@ -1,0 +1,249 @@
+#include "backends/cpu/executable.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <thread>
+
+#include "backends/common/external_call.h"
+#include "backends/common/signature.h"
+#include "backends/cpu/cache.h"
+
+namespace headrace::cpu {
+
+Program SignatureOf(const Program& p) {
+  const Sdfg& full = p.Entry();
+  Sdfg s;
+  s.name = full.name;
+  s.symbol_params = full.symbol_params;
+  s.assumptions = full.assumptions;
+  s.parameters = full.parameters;
+  Library ports;
+  ports.domain = "call";
+  ports.op = "signature";
+  for (Name n : full.parameters) {
+    s.Add(full.Get(n));
+    const Direction d = DirectionOf(p, full, n);
+    if (d == Direction::kIn || d == Direction::kInOut) ports.inputs.push_back({n, n});
+    if (d == Direction::kOut || d == Direction::kInOut) ports.outputs.push_back({n, n});
+  }
+  // Sizes that the run defines are not bound by the caller.
+  ForEachNode(full, [&](NodeId n) {
+    if (const auto* l = std::get_if<Library>(&full.nodes[n].body)) ports.defines.insert(ports.defines.end(), l->defines.begin(), l->defines.end());
+  });
+  State state;
+  state.statements.push_back(s.AddNode(ports));
+  ForEachBlock(full, full.body, [&](BlockId b) {
+    if (const auto* a = std::get_if<Assign>(&full.blocks[b].control)) s.body.push_back(s.AddBlock(*a));
+  });
+  s.body.push_back(s.AddBlock(state));
+  Program out;
+  out.entry = s.name;
+  out.Add(std::move(s));
+  return out;
+}
+
+namespace {
+
+// Turns a polled std::function into the flag that programs look at, for as long as it lives.
+class CancelWatch {
+ public:
+  explicit CancelWatch(const std::function<bool()>& cancelled) {
+    if (!cancelled) return;
+    thread_ = std::thread([this, &cancelled] {
+      std::unique_lock<std::mutex> lock(mutex_);
+      while (!done_.wait_for(lock, std::chrono::milliseconds(20), [this] { return over_; }))
+        if (cancelled()) flag_ = 1;
+    });
+  }
+  ~CancelWatch() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      over_ = true;
+    }
+    done_.notify_one();
+    thread_.join();
+  }
+  const volatile int32_t* flag() const { return &flag_; }
+
+ private:
+  volatile int32_t flag_ = 0;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool over_ = false;
+};
+
+struct RunState {
+  std::vector<Value> results;
+  std::vector<hr_value> views;
+  HrValues keep;
+  std::string error;
+  std::mutex mutex;
+};
+
+int32_t Allocate(hr_run* run, int32_t output, int32_t dtype, int32_t rank, const int64_t* shape) {
+  auto* state = static_cast<RunState*>(run->host);
+  if (output < 0 || output >= run->n_outputs) return 1;
+  auto t = Tensor::Create(static_cast<DType>(dtype), std::vector<int64_t>(shape, shape + rank));
+  if (!t.ok()) return 1;
+  state->results[output] = Value(*t);
+  run->outputs[output] = state->keep.View(state->results[output]);
+  return 0;
+}
+
+int32_t SetStrings(hr_run* run, int32_t output, const hr_string* strings, int64_t count) {
+  auto* state = static_cast<RunState*>(run->host);
+  Value& v = state->results[output];
+  if (v.kind != Value::kTensor || v.tensor.elements() != count) return 1;
+  v.tensor.strings = std::make_shared<std::vector<std::string>>();
+  for (int64_t i = 0; i < count; ++i) v.tensor.strings->emplace_back(strings[i].data, static_cast<size_t>(strings[i].size));
+  run->outputs[output] = state->keep.View(v);
+  return 0;
+}
+
+int32_t Append(hr_run* run, int32_t output, const hr_value* item) {
+  auto* state = static_cast<RunState*>(run->host);
+  Value& v = state->results[output];
+  v.kind = Value::kSequence;
+  v.items.push_back(CopyValue(*item));
+  return 0;
+}
+
+void Fail(hr_run* run, const char* message) {
+  auto* state = static_cast<RunState*>(run->host);
+  std::lock_guard<std::mutex> lock(state->mutex);
+  if (state->error.empty()) state->error = message;
+}
+
+class CpuExecutable : public Executable {
+ public:
+  explicit CpuExecutable(LoadRequest r) : r_(std::move(r)) {}
+  ~CpuExecutable() override {
+    if (program_) free_(program_);
+    if (library_) dlclose(library_);
+  }
+  Status Load();
+  Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs, const std::vector<std::pair<Name, int64_t>>& symbols) override;
+  Status Save(const std::string& path) const override { return r_.save ? r_.save(*this, path) : UnsupportedError("this program can't be saved"); }
+  std::string Source() const override { return r_.source; }
+  std::vector<std::pair<std::string, double>> Report() const override { return r_.report; }
+
+ private:
+  LoadRequest r_;
+  void* library_ = nullptr;
+  void* program_ = nullptr;
+  const headrace_program_info_t* info_ = nullptr;
+  headrace_program_run_fn run_ = nullptr;
+  headrace_program_free_fn free_ = nullptr;
+  std::vector<const void*> constants_;
+  HrValues constant_views_;
+  std::vector<hr_external_binding> externals_;
+  bool serial_ = false;     // an external function that is not thread-safe
+  std::mutex serial_mutex_;
+};
+
+Status CpuExecutable::Load() {
+  library_ = dlopen(r_.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library_) {
+    const std::string why = dlerror();
+    return InvalidError("cannot load the compiled program: " + why, "headrace cache clear removes damaged entries");
+  }
+  info_ = static_cast<const headrace_program_info_t*>(dlsym(library_, HEADRACE_PROGRAM_INFO_SYMBOL));
+  const auto init = reinterpret_cast<headrace_program_init_fn>(dlsym(library_, HEADRACE_PROGRAM_INIT_SYMBOL));
+  run_ = reinterpret_cast<headrace_program_run_fn>(dlsym(library_, HEADRACE_PROGRAM_RUN_SYMBOL));
+  free_ = reinterpret_cast<headrace_program_free_fn>(dlsym(library_, HEADRACE_PROGRAM_FREE_SYMBOL));
+  if (!info_ || !init || !run_ || !free_ || info_->magic != HEADRACE_PROGRAM_MAGIC) return InvalidError(r_.path + " is not a Headrace program");
+  if (info_->abi_major != HEADRACE_PROGRAM_MAJOR)
+    return InvalidError(r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " + std::to_string(HEADRACE_PROGRAM_MAJOR), "compile it again");
+  if (info_->n_constants != static_cast<int32_t>(r_.constants.size())) return InvalidError(r_.path + " has other constants than its weights file");
+  for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
+  for (int32_t i = 0; i < info_->n_externals; ++i) {
+    const ExternalFunction* f = r_.registry->FindFunction(info_->externals[i]);
+    if (!f || !f->address) return InvalidError(std::string("external function '") + info_->externals[i] + "' is not registered", "load the plugin that provides it");
+    externals_.push_back({reinterpret_cast<hr_function>(f->address), nullptr});
+    serial_ |= !f->thread_safe;
+  }
+  const Sdfg& s = r_.signature.Entry();
+  for (Name n : s.order) serial_ |= s.Get(n).kind == ContainerKind::kState;
+  hr_init request = {};
+  request.struct_size = sizeof request;
+  request.runtime = hr_runtime();
+  request.constants = constants_.data();
+  request.externals = externals_.data();
+  request.host = nullptr;
+  request.fail = [](hr_init*, const char*) {};
+  if (const int32_t code = init(&request, &program_); code != HR_OK) return InvalidError("the program could not be initialised (out of memory)");
+  return {};
+}
+
+Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, Value>>& inputs, const std::vector<std::pair<Name, int64_t>>& symbols) {
+  const Sdfg& s = r_.signature.Entry();
+  HR_ASSIGN_OR_RETURN(BoundArguments bound, BindArguments(r_.signature, s, inputs, symbols));
+  RunState state;
+  std::vector<hr_value> in;
+  int outputs = 0;
+  for (int32_t i = 0; i < info_->n_parameters; ++i) {
+    const hr_parameter& p = info_->parameters[i];
+    const Value* v = bound.values[i];
+    if (p.direction != HR_OUT) {
+      hr_value absent = {};
+      in.push_back(v ? state.keep.View(*v) : absent);
+    }
+    if (p.direction == HR_IN) continue;
+    ++outputs;
+    state.results.emplace_back();
+    if (p.kind == HR_SEQUENCE) state.results.back().kind = Value::kSequence;
+  }
+  state.views.resize(outputs);
+  for (hr_value& v : state.views) v = {};
+  for (int i = 0; i < outputs; ++i)
+    if (state.results[i].kind == Value::kSequence) state.views[i].kind = HR_SEQUENCE;
+  std::vector<int64_t> values;
+  for (int32_t i = 0; i < info_->n_symbols; ++i) {
+    const auto v = bound.Find(info_->symbols[i].name);
+    if (!v) return InvalidError(std::string("the size '") + info_->symbols[i].name + "' is not determined by the arguments", "give it by name");
+    values.push_back(*v);
+  }
+  std::unique_lock<std::mutex> lock(serial_mutex_, std::defer_lock);
+  if (serial_) lock.lock();
+  const CancelWatch watch(r_.cancelled);
+  hr_run run = {};
+  run.struct_size = sizeof run;
+  run.n_inputs = static_cast<int32_t>(in.size());
+  run.n_outputs = outputs;
+  run.n_symbols = static_cast<int32_t>(values.size());
+  run.threads = r_.threads;
+  run.inputs = in.data();
+  run.outputs = state.views.data();
+  run.symbols = values.data();
+  run.allocate = Allocate;
+  run.set_strings = SetStrings;
+  run.append = Append;
+  run.fail = Fail;
+  run.cancel = r_.cancelled ? watch.flag() : nullptr;
+  run.host = &state;
+  const int32_t code = run_(program_, &run);
+  if (code == HR_OK) return std::move(state.results);
+  Diagnostic d;
+  d.kind = code == HR_CANCELLED ? ErrorKind::kInterrupted : ErrorKind::kInvalid;
+  d.message = code == HR_CANCELLED ? "interrupted" : state.error.empty() ? "the program failed" : state.error;
+  return Status(d);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executable>> LoadProgram(LoadRequest r) {
+  const std::string scratch = r.scratch;
+  auto e = std::make_unique<CpuExecutable>(std::move(r));
+  const Status s = e->Load();
+  RemoveTree(scratch);
+  if (!s.ok()) return s;
+  return std::unique_ptr<Executable>(std::move(e));
+}
+
+}  // namespace headrace::cpu

@@ -1,0 +1,35 @@
+// A loaded program: arguments in, results out.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ir/registry.h"
+#include "runtime/headrace_runtime.h"
+
+namespace headrace::cpu {
+
+// The entry's parameters, directions and sizes without its statements: all that binding arguments needs.
+Program SignatureOf(const Program& p);
+
+struct LoadRequest {
+  std::string path;                     // of program.so
+  std::string scratch;                  // a folder to remove once it is loaded; "" = none
+  Program signature;
+  std::vector<Tensor> constants;
+  const Registry* registry = nullptr;
+  int threads = 0;
+  std::function<bool()> cancelled;
+  std::string source;
+  std::vector<std::pair<std::string, double>> report;
+  std::function<Status(const Executable&, const std::string& path)> save;
+};
+Result<std::unique_ptr<Executable>> LoadProgram(LoadRequest r);
+
+Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptions& o, const Registry& r);
+Result<std::unique_ptr<Executable>> LoadArtifact(const std::string& path, const CompileOptions& o, const Registry& r);
+Status RegisterCpu(Registry& r);
+
+}  // namespace headrace::cpu

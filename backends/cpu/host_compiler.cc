@@ -1,0 +1,141 @@
+#include "backends/cpu/host_compiler.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+
+#include "backends/cpu/process.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+namespace headrace::cpu {
+namespace {
+
+std::string FindInPath(const std::string& program) {
+  if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0 ? program : "";
+  const char* path = std::getenv("PATH");
+  std::stringstream list(path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (folder.empty() || folder[0] != '/') continue;  // never a compiler of the current folder
+    const std::string file = folder + "/" + program;
+    struct stat st;
+    if (stat(file.c_str(), &st) == 0 && S_ISREG(st.st_mode) && access(file.c_str(), X_OK) == 0) return file;
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<HostCompiler> FindHostCompiler() {
+  std::vector<std::vector<std::string>> candidates;
+  if (const char* cxx = std::getenv("CXX"); cxx && *cxx) {
+    std::stringstream words(cxx);
+    std::vector<std::string> command;
+    for (std::string w; words >> w;) command.push_back(w);
+    if (!command.empty()) candidates.push_back(command);
+  }
+  for (const char* name : {"g++", "clang++", "c++"}) candidates.push_back({name});
+  std::string tried;
+  for (std::vector<std::string>& command : candidates) {
+    tried += (tried.empty() ? "" : ", ") + command[0];
+    const std::string path = FindInPath(command[0]);
+    if (path.empty()) continue;
+    command[0] = path;
+    struct stat st = {};
+    stat(path.c_str(), &st);
+    HostCompiler c;
+    c.command = command;
+    Command version{command, "/"};
+    version.argv.push_back("--version");
+    auto result = RunCommands({version}, 1, nullptr);
+    if (!result.ok() || (*result)[0].exit_code != 0) continue;
+    c.version = (*result)[0].output.substr(0, (*result)[0].output.find('\n'));
+    for (const std::string& w : command) c.identity += w + "\n";
+    c.identity += c.version + "\n" + std::to_string(st.st_size) + " " + std::to_string(st.st_mtime);
+    return c;
+  }
+  return UnsupportedError("no C++ compiler was found (tried " + tried + ")", "install g++ or clang++, or set CXX; --backend interpreter needs none");
+}
+
+std::vector<std::string> CompileFlags(bool hot) {
+  std::vector<std::string> flags = {"-std=c++17", hot ? "-O3" : "-O1", "-march=native", "-fPIC", "-ffp-contract=off", "-fno-math-errno",
+                                    "-fno-trapping-math", "-fno-semantic-interposition", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w"};
+  if (hot) flags.push_back("-fopenmp-simd");
+  return flags;
+}
+
+std::string CpuFeatures() {
+#if defined(__x86_64__) || defined(__i386__)
+  std::string s;
+  char buffer[64];
+  for (const auto& [leaf, sub] : std::vector<std::pair<unsigned, unsigned>>{{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0xd, 1}, {0x80000001, 0}, {0x14, 0}, {0x19, 0}}) {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    __get_cpuid_count(leaf, sub, &a, &b, &c, &d);
+    if (leaf == 1) b = 0, c &= ~(1u << 27);  // APIC number and OSXSAVE say nothing about instructions
+    if (leaf == 0xd) b = 0;                  // size of the current save area
+    std::snprintf(buffer, sizeof buffer, "%x.%x:%x,%x,%x,%x ", leaf, sub, a, b, c, d);
+    s += buffer;
+  }
+  return s;
+#else
+  std::ifstream in("/proc/cpuinfo");
+  std::string line, s;
+  while (std::getline(in, line) && !line.empty())
+    if (line.rfind("Features", 0) == 0 || line.rfind("CPU ", 0) == 0) s += line + "\n";
+  return s;
+#endif
+}
+
+Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files, const std::string& directory, int parallel,
+                     const std::function<bool()>& cancelled, const std::function<void(double)>& progress) {
+  std::vector<Command> compile;
+  Command link{c.command, directory};
+  size_t sources = 0;
+  for (const SourceFile& f : files) sources += f.name.find(".cc") != std::string::npos;
+  for (const SourceFile& f : files) {
+    std::ofstream out(directory + "/" + f.name, std::ios::binary);
+    out << f.text;
+    out.close();
+    if (!out) return InvalidError("cannot write " + directory + "/" + f.name, "is the disk full?");
+    if (f.name.size() < 3 || f.name.substr(f.name.size() - 3) != ".cc") continue;
+    const std::vector<std::string> flags = CompileFlags(f.hot);
+    if (sources == 1) {  // compile and link at once
+      link.argv.insert(link.argv.end(), flags.begin(), flags.end());
+      link.argv.push_back(f.name);
+      continue;
+    }
+    Command command{c.command, directory};
+    command.argv.insert(command.argv.end(), flags.begin(), flags.end());
+    const std::string object = f.name.substr(0, f.name.size() - 3) + ".o";
+    for (const std::string& a : {std::string("-c"), f.name, std::string("-o"), object}) command.argv.push_back(a);
+    link.argv.push_back(object);
+    compile.push_back(command);
+  }
+  for (const char* a : {"-shared", "-o", "program.so", "-Wl,--as-needed", "-Wl,--build-id=none", "-lm"}) link.argv.push_back(a);
+  auto report = [&](const Command& command, const ProcessResult& r) {
+    Status s = InternalError("the host compiler failed on generated code: " + command.argv[0] + " (exit " + std::to_string(r.exit_code) + ")\n" +
+                             r.output.substr(0, 4000));
+    return s;
+  };
+  auto count_done = [&](int done) {
+    if (progress) progress(static_cast<double>(done) / static_cast<double>(compile.size() + 1));
+  };
+  if (!compile.empty()) {
+    HR_ASSIGN_OR_RETURN(std::vector<ProcessResult> results, RunCommands(compile, parallel, cancelled, count_done));
+    for (size_t i = 0; i < results.size(); ++i)
+      if (results[i].exit_code != 0) return report(compile[i], results[i]);
+  }
+  HR_ASSIGN_OR_RETURN(std::vector<ProcessResult> linked, RunCommands({link}, 1, cancelled));
+  if (linked[0].exit_code != 0) return report(link, linked[0]);
+  return {};
+}
+
+}  // namespace headrace::cpu

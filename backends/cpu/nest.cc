@@ -1,0 +1,343 @@
+#include "backends/cpu/nest.h"
+
+#include <algorithm>
+
+#include "backends/cpu/ctypes.h"
+
+namespace headrace::cpu {
+
+bool HasReport(const LoweredStmt& s) {
+  bool found = s.report && s.condition;
+  for (const Expr& e : {s.value, s.linear, s.condition})
+    if (e) Visit(e, [&](const Expr& x) { return found |= IsFn(x, kBadFn), !found; });
+  return found;
+}
+
+bool NestGen::HasHome(NodeId owner) const {
+  return std::any_of(homes_.begin(), homes_.end(), [&](const auto& h) { return h.first == owner; });
+}
+
+void NestGen::DeclareRegisters(NodeId owner, Writer& w) {
+  for (const auto& [node, name] : homes_)
+    if (node == owner) env_.DeclareRegister(s_.Get(name), w);
+}
+
+NestGen::Flat NestGen::Flatten(NodeId map) const {
+  const auto* m = &std::get<Map>(s_.nodes[map].body);
+  Flat f{m->ranges, m->body, map};
+  while (f.body.size() == 1 && !HasHome(f.owner)) {
+    m = std::get_if<Map>(&s_.nodes[f.body[0]].body);
+    if (!m) break;
+    f.owner = f.body[0];
+    f.ranges.insert(f.ranges.end(), m->ranges.begin(), m->ranges.end());
+    f.body = m->body;
+  }
+  return f;
+}
+
+std::vector<LoopDim> NestGen::Dims(const Flat& f) const {
+  const std::vector<bool> disjoint = DisjointDims(s_, f.ranges, f.body);
+  std::vector<LoopDim> dims;
+  for (size_t i = 0; i < f.ranges.size(); ++i) {
+    const Range& r = f.ranges[i];
+    LoopDim d;
+    d.index = r.index;
+    d.begin = r.begin, d.end = r.end, d.step = r.step ? r.step : IntExpr(1);
+    d.simple = AsInt(d.begin) == 0 && AsInt(d.step) == 1;
+    d.trip = d.simple ? d.end : TripCount(r);
+    d.disjoint = disjoint[i];
+    dims.push_back(d);
+  }
+  return dims;
+}
+
+Result<PerfectNest> NestGen::Perfect(const Flat& f) {
+  PerfectNest p;
+  p.dims = Dims(f);
+  HR_ASSIGN_OR_RETURN(p.stmt, lowerer_.Lower(std::get<Tasklet>(s_.nodes[f.body[0]].body)));
+  if (p.stmt.op == WriteOp::kAssign)
+    p.ordered = std::any_of(p.dims.begin(), p.dims.end(), [](const LoopDim& d) { return !d.disjoint; });
+  for (const RawAccess& a : AccessesOf(s_, f.body[0]))  // a sum that reads what it writes
+    if (!a.write && p.stmt.op != WriteOp::kAssign && BaseOf(s_, a.container) == p.stmt.base && a.op == WriteOp::kAssign) p.ordered = true;
+  for (const LoopDim& d : p.dims)  // bounds that depend on another index: keep the order
+    for (const LoopDim& o : p.dims)
+      if (Mentions(d.begin, o.index) || Mentions(d.end, o.index)) p.ordered = true;
+  return p;
+}
+
+void NestGen::CollapseDims(PerfectNest* p) const {
+  if (p->ordered) return;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (size_t a = 0; a < p->dims.size() && !changed; ++a)
+      for (size_t b = 0; b < p->dims.size() && !changed; ++b) {
+        LoopDim &x = p->dims[a], &y = p->dims[b];
+        if (a == b || !x.simple || !y.simple || x.disjoint != y.disjoint) continue;
+        auto merged = AsInt(y.end) == 1 ? Collapse(p->stmt, x.index, y.index, IntExpr(1)) : Collapse(p->stmt, x.index, y.index, y.end);
+        if (!merged) continue;
+        p->stmt = *merged;
+        x.end = x.trip = x.end * y.end;
+        p->dims.erase(p->dims.begin() + b);
+        changed = true;
+      }
+  }
+}
+
+int NestGen::VectorDim(const PerfectNest& p) const {
+  if (p.dims.empty()) return -1;
+  if (p.ordered) return static_cast<int>(p.dims.size()) - 1;
+  const std::vector<Expr> offsets = Offsets(p.stmt);
+  int best = -1, best_score = INT32_MIN;
+  for (size_t i = 0; i < p.dims.size(); ++i) {
+    const LoopDim& d = p.dims[i];
+    int score = 0;
+    for (size_t k = 0; k < offsets.size(); ++k) {
+      const auto c = Coefficient(offsets[k], d.index);
+      const auto v = c ? AsInt(*c) : std::nullopt;
+      if (v == 1) score += 6;
+      else if (v == 0) score += k == 0 ? 3 : 4;
+      else score -= 8;
+    }
+    const auto n = AsInt(d.trip);
+    if (n && *n < 16) score -= *n < 4 ? 40 : 16;
+    if (!d.simple) score -= 2;
+    if (score >= best_score) best = static_cast<int>(i), best_score = score;
+  }
+  return best;
+}
+
+int64_t NestGen::Cost(const LoweredStmt& s) const {
+  int64_t cost = 1;
+  int budget = 1000;
+  Visit(s.value, [&](const Expr& e) {
+    if (e.Is(ExprKind::kCall) && e->name.view()[0] != '$') cost += 8;
+    if (e.Is(ExprKind::kRead) || e.Is(ExprKind::kBinary)) cost += 1;
+    return --budget > 0 && !e.Is(ExprKind::kRead);
+  });
+  return std::min<int64_t>(cost, 200);
+}
+
+std::string NestGen::IndexText(const Expr& e, Writer& w) {
+  ExprCode code(env_, w);
+  code.Use(e);
+  return code.Index(e);
+}
+
+void NestGen::OpenLoop(const LoopDim& d, Writer& w, bool simd) {
+  const std::string begin = IndexText(d.begin, w), end = IndexText(d.end, w), step = IndexText(d.step, w);
+  const std::string i = env_.OpenIndex(d.index);
+  if (simd) w.Line("#pragma omp simd");
+  const auto known = AsInt(d.step);
+  if (known && *known < 0) w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; " + i + " -= " + std::to_string(-*known) + ") {");
+  else if (known) w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " + (*known == 1 ? "++" + i : i + " += " + step) + ") {");
+  else w.Open("for (int64_t " + i + " = " + begin + "; " + step + " > 0 ? " + i + " < " + end + " : " + i + " > " + end + "; " + i + " += " + step + ") {");
+}
+
+void NestGen::CloseLoop(const LoopDim& d, Writer& w) {
+  w.Close();
+  env_.CloseIndex(d.index);
+}
+
+std::string NestGen::Combine(WriteOp op, DType t, const std::string& a, const std::string& b) const {
+  t = Computed(t);
+  if (op == WriteOp::kMax) return "hr_max(" + a + ", " + b + ")";
+  if (op == WriteOp::kMin) return "hr_min(" + a + ", " + b + ")";
+  const std::string token = op == WriteOp::kAdd ? " + " : " * ";
+  if (t == DType::kBool) return "(" + a + (op == WriteOp::kAdd ? " | " : " & ") + b + ")";
+  if (IsInteger(t)) {
+    const std::string u = ByteSize(t) == 8 ? "(uint64_t)" : "(uint32_t)";
+    return ConvertCode("(int64_t)(" + u + a + token + u + b + ")", DType::kI64, t == DType::kI64 ? DType::kNone : t);
+  }
+  return a + token + b;
+}
+
+std::string NestGen::Identity(WriteOp op, DType t) const {
+  t = Computed(t);
+  if (op == WriteOp::kAdd) return IntLiteral(0, t);
+  if (op == WriteOp::kMul) return IntLiteral(1, t);
+  const bool max = op == WriteOp::kMax;
+  if (IsFloat(t)) return FloatLiteral(max ? -__builtin_inf() : __builtin_inf(), t);
+  if (t == DType::kBool) return max ? "false" : "true";
+  if (max) return IntLiteral(LowestInt(t), t);
+  return t == DType::kU64 ? "UINT64_MAX" : IntLiteral(static_cast<int64_t>(HighestInt(t)), t);
+}
+
+bool NestGen::Vectorisable(const LoweredStmt& s) const { return !HasReport(s) && !IsComplex(s.dtype); }
+
+void NestGen::Store(const LoweredStmt& s, Writer& w) {
+  if (s.condition) {
+    ExprCode code(env_, w);
+    code.Use(s.condition);
+    w.Open("if (" + Bare(code.Value(s.condition)) + ") {");
+  }
+  const Expr value = s.value;
+  ExprCode code(env_, w);
+  code.Use(value);
+  code.Use(s.linear);
+  const DType t = Computed(s.dtype);
+  std::string v = s.op == WriteOp::kAssign ? code.Value(value) : code.Value(value, t);
+  const std::string target = env_.Element(s.base, Bare(code.Index(s.linear)));
+  if (s.op == WriteOp::kAssign) v = StoreCode(s.dtype, v, code.TypeOf(value));
+  else v = StoreCode(s.dtype, Combine(s.op, t, LoadCode(s.dtype, target), v), t);
+  w.Line(target + " = " + Bare(v) + ";");
+  if (!s.condition) return;
+  w.Close();
+  if (!s.report) return;
+  w.Open("else {");
+  ExprCode bad(env_, w);
+  bad.Use(s.report);
+  w.Line("(void)" + bad.Value(s.report) + ";");
+  w.Close();
+}
+
+void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, const std::string& acc, bool simd, Writer& w) {
+  const DType t = Computed(s.dtype);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const bool vector = simd && i + 1 == dims.size();
+    if (vector) {
+      const bool builtin = s.op == WriteOp::kAdd || s.op == WriteOp::kMul;
+      if (builtin || IsFloat(t))
+        w.Line(std::string("#pragma omp simd reduction(") + (s.op == WriteOp::kAdd ? "+" : s.op == WriteOp::kMul ? "*" : s.op == WriteOp::kMax ? "hr_max" : "hr_min") + ":" + acc + ")");
+    }
+    OpenLoop(dims[i], w);
+  }
+  const Expr value = s.value;
+  ExprCode code(env_, w);
+  code.Use(value);
+  const std::string v = code.Value(value, t);
+  w.Line(acc + " = " + Bare(Combine(s.op, t, acc, v)) + ";");
+  for (size_t i = dims.size(); i-- > 0;) CloseLoop(dims[i], w);
+}
+
+void NestGen::ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims, const LoopDim& v, const std::string& v_begin,
+                         const std::string& count, int64_t capacity, Writer& w) {
+  const DType t = Computed(s.dtype);
+  const std::string type = ValueType(t);
+  w.Line(type + " acc[" + std::to_string(capacity) + "];");
+  w.Line("for (int64_t u = 0; u < " + count + "; ++u) acc[u] = " + Identity(s.op, t) + ";");
+  for (const LoopDim& d : dims) OpenLoop(d, w);
+  if (Vectorisable(s)) w.Line("#pragma omp simd");
+  w.Open("for (int64_t u = 0; u < " + count + "; ++u) {");
+  const std::string i = env_.OpenIndex(v.index);
+  w.Line("const int64_t " + i + " = " + v_begin + " + u;");
+  const Expr value = s.value;
+  {
+    ExprCode code(env_, w);
+    code.Use(value);
+    w.Line("acc[u] = " + Bare(Combine(s.op, t, "acc[u]", code.Value(value, t))) + ";");
+  }
+  w.Close();
+  for (size_t k = dims.size(); k-- > 0;) CloseLoop(dims[k], w);
+  w.Open("for (int64_t u = 0; u < " + count + "; ++u) {");
+  w.Line("const int64_t " + i + " = " + v_begin + " + u;");
+  ExprCode code(env_, w);
+  code.Use(s.linear);
+  const std::string target = env_.Element(s.base, Bare(code.Index(s.linear)));
+  w.Line(target + " = " + Bare(StoreCode(s.dtype, Combine(s.op, t, LoadCode(s.dtype, target), "acc[u]"), t)) + ";");
+  w.Close();
+  env_.CloseIndex(v.index);
+}
+
+void NestGen::Loops(const PerfectNest& p, Writer& w) {
+  const int v = VectorDim(p);
+  const bool simd = Vectorisable(p.stmt) && !p.ordered;
+  std::vector<LoopDim> free, reduced;
+  for (const LoopDim& d : p.dims) (p.ordered || p.stmt.op == WriteOp::kAssign || d.disjoint ? free : reduced).push_back(d);
+  const bool conditional = p.stmt.condition && !reduced.empty();
+  if (p.ordered || reduced.empty() || conditional) {
+    std::vector<LoopDim> order;
+    for (size_t i = 0; i < p.dims.size(); ++i)
+      if (p.ordered || static_cast<int>(i) != v) order.push_back(p.dims[i]);
+    if (!p.ordered && v >= 0) order.push_back(p.dims[v]);
+    for (size_t i = 0; i < order.size(); ++i) OpenLoop(order[i], w, simd && !conditional && i + 1 == order.size() && order[i].disjoint);
+    Store(p.stmt, w);
+    for (size_t i = order.size(); i-- > 0;) CloseLoop(order[i], w);
+    return;
+  }
+  const LoopDim vector = p.dims[v];
+  if (vector.disjoint) {  // lanes over a free dimension: a tile of accumulators
+    free.erase(std::find_if(free.begin(), free.end(), [&](const LoopDim& d) { return d.index == vector.index; }));
+    for (const LoopDim& d : free) OpenLoop(d, w);
+    if (vector.simple) {
+      constexpr int64_t kTile = 256;
+      const std::string n = IndexText(vector.end, w);
+      w.Open("for (int64_t u0 = 0; u0 < " + n + "; u0 += " + std::to_string(kTile) + ") {");
+      w.Line("const int64_t un = hr_least(" + std::to_string(kTile) + ", " + n + " - u0);");
+      ReduceTile(p.stmt, reduced, vector, "u0", "un", kTile, w);
+      w.Close();
+    } else {
+      OpenLoop(vector, w);
+      w.Line(std::string(ValueType(Computed(p.stmt.dtype))) + " acc = " + Identity(p.stmt.op, p.stmt.dtype) + ";");
+      Reduce(p.stmt, reduced, "acc", false, w);
+      PerfectNest store = p;
+      ExprCode code(env_, w);
+      code.Use(p.stmt.linear);
+      const std::string target = env_.Element(p.stmt.base, Bare(code.Index(p.stmt.linear)));
+      w.Line(target + " = " + Bare(StoreCode(p.stmt.dtype, Combine(p.stmt.op, p.stmt.dtype, LoadCode(p.stmt.dtype, target), "acc"), Computed(p.stmt.dtype))) + ";");
+      CloseLoop(vector, w);
+    }
+    for (size_t i = free.size(); i-- > 0;) CloseLoop(free[i], w);
+    return;
+  }
+  std::stable_partition(reduced.begin(), reduced.end(), [&](const LoopDim& d) { return d.index != vector.index; });
+  for (const LoopDim& d : free) OpenLoop(d, w);
+  const bool braces = free.empty();
+  if (braces) w.Open("{");
+  w.Line(std::string(ValueType(Computed(p.stmt.dtype))) + " acc = " + Identity(p.stmt.op, p.stmt.dtype) + ";");
+  Reduce(p.stmt, reduced, "acc", simd, w);
+  ExprCode code(env_, w);
+  code.Use(p.stmt.linear);
+  const std::string target = env_.Element(p.stmt.base, Bare(code.Index(p.stmt.linear)));
+  w.Line(target + " = " + Bare(StoreCode(p.stmt.dtype, Combine(p.stmt.op, p.stmt.dtype, LoadCode(p.stmt.dtype, target), "acc"), Computed(p.stmt.dtype))) + ";");
+  if (braces) w.Close();
+  for (size_t i = free.size(); i-- > 0;) CloseLoop(free[i], w);
+}
+
+Status NestGen::Body(const std::vector<NodeId>& body, NodeId owner, Writer& w) {
+  DeclareRegisters(owner, w);
+  for (NodeId n : body) HR_RETURN_IF_ERROR(Statement(n, w));
+  return {};
+}
+
+Status NestGen::Statement(NodeId n, Writer& w) {
+  const auto& body = s_.nodes[n].body;
+  if (std::holds_alternative<std::monostate>(body)) return {};
+  if (const auto* t = std::get_if<Tasklet>(&body)) {
+    HR_ASSIGN_OR_RETURN(LoweredStmt s, lowerer_.Lower(*t));
+    w.Open("{");
+    Store(s, w);
+    w.Close();
+    return {};
+  }
+  if (!std::holds_alternative<Map>(body)) {
+    HR_CHECK(call != nullptr, "a call inside a kernel");
+    return call(n, w);
+  }
+  const Flat f = Flatten(n);
+  for (const Range& r : f.ranges) lowerer_.Push(r);
+  Status status;
+  if (f.body.size() == 1 && std::holds_alternative<Tasklet>(s_.nodes[f.body[0]].body) && !HasHome(f.owner)) {
+    auto p = Perfect(f);
+    status = p.status();
+    if (p.ok()) {
+      CollapseDims(&*p);
+      Loops(*p, w);
+    }
+  } else {
+    const std::vector<LoopDim> dims = Dims(f);
+    bool simd = dims.back().disjoint;
+    for (NodeId c : f.body) {
+      const auto* t = std::get_if<Tasklet>(&s_.nodes[c].body);
+      if (!t) simd = false;
+      else if (auto l = lowerer_.Lower(*t); !l.ok() || !Vectorisable(*l)) simd = false;
+    }
+    for (size_t i = 0; i < dims.size(); ++i) OpenLoop(dims[i], w, simd && i + 1 == dims.size());
+    status = Body(f.body, f.owner, w);
+    for (size_t i = dims.size(); i-- > 0;) CloseLoop(dims[i], w);
+  }
+  lowerer_.Pop(f.ranges.size());
+  return status;
+}
+
+}  // namespace headrace::cpu

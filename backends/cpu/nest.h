@@ -1,0 +1,83 @@
+// Loop nests: maps and tasklets → C++ loops, in a kernel or in place.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/access.h"
+#include "backends/cpu/affine.h"
+#include "backends/cpu/codegen_expr.h"
+#include "backends/cpu/lower.h"
+
+namespace headrace::cpu {
+
+class NestEnv : public Env {
+ public:
+  virtual std::string OpenIndex(Name index) = 0;     // a C++ name for a map index, until CloseIndex
+  virtual void CloseIndex(Name index) = 0;
+  virtual void DeclareRegister(const Container& c, Writer& w) = 0;
+};
+
+struct LoopDim {
+  Name index;
+  Expr begin, end, step, trip;
+  bool simple = false;     // from 0 by 1: trip == end
+  bool disjoint = false;   // iterations that differ in it write different elements
+};
+
+// One statement under loops that may run in any order.
+struct PerfectNest {
+  std::vector<LoopDim> dims;
+  LoweredStmt stmt;
+  bool ordered = false;    // some dimension must keep its order: no reordering, no vectors
+};
+
+class NestGen {
+ public:
+  NestGen(const Sdfg& s, Lowerer& lowerer, NestEnv& env, NodeId top) : s_(s), lowerer_(lowerer), env_(env), homes_(RegisterHomes(s, top)) {}
+  // What a map may hold beside tasklets and maps; unset: nothing.
+  std::function<Status(NodeId, Writer&)> call;
+
+  Status Statement(NodeId n, Writer& w);
+  Status Body(const std::vector<NodeId>& body, NodeId owner, Writer& w);
+
+  // A map merged with the maps it solely consists of.
+  struct Flat { std::vector<Range> ranges; std::vector<NodeId> body; NodeId owner; };
+  Flat Flatten(NodeId map) const;
+  std::vector<LoopDim> Dims(const Flat& f) const;
+  Result<PerfectNest> Perfect(const Flat& f);     // the body is one tasklet; its ranges are pushed on the lowerer
+  void CollapseDims(PerfectNest* p) const;
+  int VectorDim(const PerfectNest& p) const;      // position in dims, -1 = none
+  int64_t Cost(const LoweredStmt& s) const;       // rough scalar operations per execution
+
+  // ---- pieces that kernels are put together from ----
+  void OpenLoop(const LoopDim& d, Writer& w, bool simd = false);
+  void CloseLoop(const LoopDim& d, Writer& w);
+  void Store(const LoweredStmt& s, Writer& w);                       // target op= value
+  std::string Combine(WriteOp op, DType t, const std::string& a, const std::string& b) const;
+  std::string Identity(WriteOp op, DType t) const;
+  bool Vectorisable(const LoweredStmt& s) const;
+  // for dims { acc op= value }, the last one with vector lanes; acc is a declared local of type Computed(dtype).
+  void Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, const std::string& acc, bool simd, Writer& w);
+  // acc[u] for u in [0, count) over index `v` starting at `v_begin`.
+  void ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims, const LoopDim& v, const std::string& v_begin,
+                  const std::string& count, int64_t capacity, Writer& w);
+  void Loops(const PerfectNest& p, Writer& w);    // all of it, sequential
+  std::string IndexText(const Expr& e, Writer& w);
+  Env& env() { return env_; }
+  NestEnv& nest_env() { return env_; }
+  Lowerer& lowerer() { return lowerer_; }
+  const Sdfg& sdfg() const { return s_; }
+  bool HasHome(NodeId owner) const;
+  void DeclareRegisters(NodeId owner, Writer& w);
+
+ private:
+  const Sdfg& s_;
+  Lowerer& lowerer_;
+  NestEnv& env_;
+  std::vector<std::pair<NodeId, Name>> homes_;
+};
+
+bool HasReport(const LoweredStmt& s);  // may report an error
+
+}  // namespace headrace::cpu

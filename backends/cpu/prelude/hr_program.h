@@ -1,0 +1,291 @@
+/* What generated programs stand on: the run's context, memory, parallel chunks, error reports, external calls. */
+#define HR_COLD __attribute__((cold, noinline, unused))
+#define HR_UNUSED __attribute__((unused))
+
+struct hr_block { hr_block* previous; int64_t size, used; char pad[40]; };
+static_assert(sizeof(hr_block) == 64, "data stays 64-byte aligned");
+struct hr_program {
+  const hr_runtime_api* runtime;
+  const void* const* constants;
+  const hr_external_binding* externals;
+  void** persistent;
+  hr_value* handles;   /* constants as values */
+  hr_block* spare;     /* the last run's arena */
+};
+struct hr_x {          /* one run */
+  hr_program* program;
+  hr_run* run;
+  int32_t stop;        /* non-zero: leave with this code */
+  int32_t threads;
+  hr_block *block, *spare;
+};
+
+static HR_COLD void hr_fail(hr_x* x, int32_t code, const char* message) {
+  int32_t running = 0;
+  if (__atomic_compare_exchange_n(&x->stop, &running, code, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && message) x->run->fail(x->run, message);
+}
+static inline int32_t hr_stopped(hr_x* x) {
+  if (x->run->cancel && *x->run->cancel) hr_fail(x, HR_CANCELLED, nullptr);
+  return x->stop;
+}
+static HR_COLD void hr_bad_index(hr_x* x, const char* container, int rank, const int64_t* index, const int64_t* shape) {
+  char text[600];
+  int n = __builtin_snprintf(text, sizeof text, "index out of range: %s[", container);
+  for (int d = 0; d < rank && n < 400; ++d) n += __builtin_snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)index[d]);
+  n += __builtin_snprintf(text + n, sizeof text - n, "], shape [");
+  for (int d = 0; d < rank && n < 560; ++d) n += __builtin_snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)shape[d]);
+  __builtin_snprintf(text + n, sizeof text - n, "]");
+  hr_fail(x, HR_FAILED, text);
+}
+
+template <int N> struct hr_ints { int64_t at[N]; };
+template <int N> static inline void hr_bad(hr_x* x, const char* container, hr_ints<N> index, hr_ints<N> shape) {
+  hr_bad_index(x, container, N, index.at, shape.at);
+}
+
+/* ---- memory: a stack of blocks, the largest kept for the next run ---- */
+struct hr_mark { hr_block* block; int64_t used; };
+static inline hr_mark hr_begin(hr_x* x) { return {x->block, x->block ? x->block->used : 0}; }
+static HR_UNUSED void* hr_take(hr_x* x, int64_t bytes) {
+  if (bytes < 0 || bytes > (int64_t)1 << 60) {
+    hr_fail(x, HR_OUT_OF_MEMORY, "the program's arena does not fit in the address space");
+    return nullptr;
+  }
+  bytes = (bytes + 63) / 64 * 64;
+  hr_block* b = x->block;
+  if (!b || b->used + bytes > b->size) {
+    int64_t size = bytes < 65536 ? 65536 : bytes;
+    if (x->spare && x->spare->size >= size) {
+      b = x->spare;
+      x->spare = nullptr;
+    } else {
+      b = (hr_block*)x->program->runtime->arena_new(size + (int64_t)sizeof(hr_block));
+      if (!b) {
+        char text[80];
+        __builtin_snprintf(text, sizeof text, "out of memory: the arena needs %lld bytes", (long long)size);
+        hr_fail(x, HR_OUT_OF_MEMORY, text);
+        return nullptr;
+      }
+      b->size = size;
+    }
+    b->used = 0;
+    b->previous = x->block;
+    x->block = b;
+  }
+  void* p = (char*)(b + 1) + b->used;
+  b->used += bytes;
+  return p;
+}
+static HR_UNUSED void hr_drop(hr_program* p, hr_block* b) {
+  if (b) p->runtime->arena_delete(b, b->size + (int64_t)sizeof(hr_block));
+}
+static HR_UNUSED void hr_release(hr_x* x, hr_mark mark) {
+  while (x->block != mark.block) {
+    hr_block* b = x->block;
+    x->block = b->previous;
+    if (!x->spare || x->spare->size < b->size) {
+      hr_drop(x->program, x->spare);
+      x->spare = b;
+    } else {
+      hr_drop(x->program, b);
+    }
+  }
+  if (x->block) x->block->used = mark.used;
+}
+static HR_UNUSED int64_t hr_extend(int64_t bytes, int64_t count, int64_t width) {
+  int64_t size = hr_size_mul(count < 0 ? 0 : count, width);
+  return hr_size_add(bytes, size < 0 ? -1 : hr_size_add(size, 63) & -64);
+}
+/* Containers whose size the run defines. */
+struct hr_slot { void* data; int64_t capacity; };
+static HR_UNUSED int hr_resize(hr_x* x, hr_slot* s, int64_t count, int64_t width) {
+  int64_t bytes = hr_extend(0, count, width);
+  if (bytes >= 0 && bytes < 64) bytes = 64;
+  if (bytes >= 0 && bytes <= s->capacity) return 0;
+  if (s->data) x->program->runtime->arena_delete(s->data, s->capacity);
+  s->data = bytes < 0 ? nullptr : x->program->runtime->arena_new(bytes);
+  s->capacity = s->data ? bytes : 0;
+  if (!s->data) hr_fail(x, HR_OUT_OF_MEMORY, "out of memory for a container sized by the run");
+  return x->stop;
+}
+static HR_UNUSED void hr_free_slot(hr_x* x, hr_slot* s) {
+  if (s->data) x->program->runtime->arena_delete(s->data, s->capacity);
+}
+static HR_UNUSED void* hr_output(hr_x* x, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape) {
+  for (int32_t d = 0; d < rank; ++d)
+    if (shape[d] < 0) return hr_fail(x, HR_FAILED, "an output has a negative size"), nullptr;
+  if (x->run->allocate(x->run, index, dtype, rank, shape)) return hr_fail(x, HR_OUT_OF_MEMORY, "out of memory for an output"), nullptr;
+  return x->run->outputs[index].data;
+}
+
+/* ---- parallel chunks: fixed by the shapes, never by the thread count ---- */
+static inline int64_t hr_grain(int64_t work) { return work >= 65536 ? 1 : work <= 0 ? 65536 : 65536 / work; }
+static inline int64_t hr_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t hr_most(int64_t a, int64_t b) { return a > b ? a : b; }
+static HR_UNUSED int64_t hr_trip(int64_t begin, int64_t end, int64_t step) {
+  if (step > 0) return end > begin ? (end - begin + step - 1) / step : 0;
+  return step < 0 && begin > end ? (begin - end - step - 1) / -step : 0;
+}
+template <typename Body>
+static inline void hr_chunks(hr_x* x, int64_t total, int64_t grain, const Body& body) {
+  if (total <= 0) return;
+  if (total <= grain) return body(0, total);
+  struct Call { hr_x* x; const Body* body; int64_t total, grain; } call = {x, &body, total, grain};
+  x->program->runtime->parallel_for((total + grain - 1) / grain, [](void* p, int64_t chunk) {
+    const Call& c = *(const Call*)p;
+    if (hr_stopped(c.x)) return;
+    const int64_t begin = chunk * c.grain;
+    (*c.body)(begin, hr_least(c.total, begin + c.grain));
+  }, &call, x->threads);
+}
+
+/* ---- strings, sequences and external functions ---- */
+struct hr_box { hr_value value; void* memory; };  /* owns all it refers to, as a list of blocks from malloc */
+extern "C" void* malloc(size_t) noexcept;
+extern "C" void free(void*) noexcept;
+struct hr_piece { hr_piece* next; int64_t pad; };
+static HR_UNUSED void hr_free_box(hr_box* b) {
+  for (hr_piece* p = (hr_piece*)b->memory; p;) {
+    hr_piece* next = p->next;
+    free(p);
+    p = next;
+  }
+  b->memory = nullptr;
+}
+static HR_UNUSED void* hr_piece_new(hr_box* b, int64_t bytes) {
+  hr_piece* p = bytes < 0 ? nullptr : (hr_piece*)malloc(sizeof(hr_piece) + (size_t)bytes);
+  if (!p) return nullptr;
+  p->next = (hr_piece*)b->memory;
+  b->memory = p;
+  return p + 1;
+}
+static HR_UNUSED hr_value hr_tensor(int32_t dtype, int32_t rank, const int64_t* shape, void* data) {
+  hr_value v = {};
+  v.kind = HR_TENSOR, v.dtype = dtype, v.rank = rank, v.shape = shape, v.data = data;
+  return v;
+}
+static HR_UNUSED int64_t hr_count(const hr_value* v) {
+  int64_t n = 1;
+  for (int32_t d = 0; d < v->rank; ++d) n = hr_size_mul(n, v->shape[d]);
+  return n;
+}
+static HR_UNUSED int64_t hr_width(int32_t dtype) {
+  switch (dtype) {
+    case HR_U16: case HR_I16: case HR_F16: case HR_BF16: return 2;
+    case HR_U32: case HR_I32: case HR_F32: return 4;
+    case HR_U64: case HR_I64: case HR_F64: case HR_C64: return 8;
+    case HR_C128: return 16;
+    case HR_STRING: return (int64_t)sizeof(hr_string);
+    default: return 1;
+  }
+}
+static HR_UNUSED int hr_copy_strings(hr_box* b, hr_string* to, const hr_string* from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    char* text = (char*)hr_piece_new(b, from[i].size + 1);
+    if (!text) return 1;
+    __builtin_memcpy(text, from[i].data, (size_t)from[i].size);
+    text[from[i].size] = 0;
+    to[i].data = text, to[i].size = from[i].size;
+  }
+  return 0;
+}
+static HR_UNUSED int hr_copy_value(hr_box* b, hr_value* to, const hr_value* from) {
+  *to = *from;
+  if (from->kind == HR_TENSOR) {
+    const int64_t n = hr_count(from);
+    int64_t* shape = (int64_t*)hr_piece_new(b, from->rank * 8);
+    void* data = hr_piece_new(b, hr_size_mul(n, hr_width(from->dtype)));
+    if (!shape || !data) return 1;
+    __builtin_memcpy(shape, from->shape, (size_t)from->rank * 8);
+    to->shape = shape, to->data = data;
+    if (from->dtype == HR_STRING) return hr_copy_strings(b, (hr_string*)data, (const hr_string*)from->data, n);
+    __builtin_memcpy(data, from->data, (size_t)(n * hr_width(from->dtype)));
+  } else if (from->kind == HR_SEQUENCE) {
+    hr_value* items = (hr_value*)hr_piece_new(b, from->count * (int64_t)sizeof(hr_value));
+    if (!items) return 1;
+    for (int64_t i = 0; i < from->count; ++i)
+      if (hr_copy_value(b, items + i, from->items + i)) return 1;
+    to->items = items;
+  }
+  return 0;
+}
+
+struct hr_sink { hr_slot* slot; hr_value* handle; int32_t run_output; int64_t shape[16]; };
+struct hr_call_host { hr_x* x; hr_sink* sinks; hr_box made[16]; };
+static HR_UNUSED int32_t hr_sink_allocate(hr_call* c, int32_t o, int32_t dtype, int32_t rank, const int64_t* shape) {
+  hr_call_host* h = (hr_call_host*)c->host;
+  hr_sink* s = h->sinks + o;
+  hr_value* v = c->outputs + o;
+  if (o < 0 || o >= c->n_outputs || rank < 0 || rank > 16) return 1;
+  if (s->run_output >= 0 && v->kind != HR_ABSENT && (s->slot == nullptr && s->handle == nullptr)) {
+    if (h->x->run->allocate(h->x->run, s->run_output, dtype, rank, shape)) return 1;
+    *v = h->x->run->outputs[s->run_output];
+    return 0;
+  }
+  int64_t count = 1;
+  for (int32_t d = 0; d < rank; ++d) s->shape[d] = shape[d], count = hr_size_mul(count, shape[d]);
+  if (s->handle) {
+    void* data = hr_piece_new(&h->made[o], hr_size_mul(count, hr_width(dtype)));
+    int64_t* dims = (int64_t*)hr_piece_new(&h->made[o], rank * 8);
+    if (!data || !dims) return 1;
+    __builtin_memcpy(dims, shape, (size_t)rank * 8);
+    *v = hr_tensor(dtype, rank, dims, data);
+    return 0;
+  }
+  if (!s->slot || hr_resize(h->x, s->slot, count, hr_width(dtype))) return 1;
+  *v = hr_tensor(dtype, rank, s->shape, s->slot->data);
+  return 0;
+}
+static HR_UNUSED int32_t hr_sink_strings(hr_call* c, int32_t o, const hr_string* strings, int64_t count) {
+  hr_call_host* h = (hr_call_host*)c->host;
+  hr_sink* s = h->sinks + o;
+  if (s->run_output >= 0 && !s->handle) return h->x->run->set_strings(h->x->run, s->run_output, strings, count);
+  hr_value* v = c->outputs + o;
+  hr_string* to = (hr_string*)hr_piece_new(&h->made[o], count * (int64_t)sizeof(hr_string));
+  if (!to || hr_copy_strings(&h->made[o], to, strings, count)) return 1;
+  v->data = to;
+  return 0;
+}
+static HR_UNUSED int32_t hr_sink_append(hr_call* c, int32_t o, const hr_value* item) {
+  hr_call_host* h = (hr_call_host*)c->host;
+  hr_sink* s = h->sinks + o;
+  if (s->run_output >= 0 && !s->handle) return h->x->run->append(h->x->run, s->run_output, item);
+  hr_value* v = c->outputs + o;
+  v->kind = HR_SEQUENCE;
+  if ((v->count & (v->count - 1)) == 0) {  /* grow at powers of two */
+    hr_value* items = (hr_value*)hr_piece_new(&h->made[o], (v->count ? 2 * v->count : 1) * (int64_t)sizeof(hr_value));
+    if (!items) return 1;
+    if (v->count) __builtin_memcpy(items, v->items, (size_t)v->count * sizeof(hr_value));
+    v->items = items;
+  }
+  return hr_copy_value(&h->made[o], (hr_value*)v->items + v->count++, item);
+}
+static HR_UNUSED void hr_sink_fail(hr_call* c, const char* message) { hr_fail(((hr_call_host*)c->host)->x, HR_FAILED, message); }
+
+/* Calls external function `index`; what it allocates goes to the sinks. */
+static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const hr_value* in, int n_in, hr_value* out, hr_sink* sinks, int n_out,
+                                          const hr_attribute* attributes, int n_attributes) {
+  const hr_external_binding* b = x->program->externals + index;
+  hr_call_host host = {};
+  host.x = x, host.sinks = sinks;
+  if (n_out > 16) return hr_fail(x, HR_FAILED, "an external function has more than 16 outputs"), x->stop;
+  hr_call c = {};
+  c.struct_size = sizeof c;
+  c.n_inputs = n_in, c.n_outputs = n_out, c.n_attributes = n_attributes, c.threads = x->threads;
+  c.inputs = in, c.outputs = out, c.attributes = attributes, c.state = b->state;
+  c.allocate = hr_sink_allocate, c.set_strings = hr_sink_strings, c.append = hr_sink_append, c.fail = hr_sink_fail, c.host = &host;
+  if (b->function(&c) && !x->stop) hr_fail(x, HR_FAILED, "an external function failed without saying why");
+  for (int i = 0; i < n_out; ++i) {
+    if (!sinks[i].handle) {
+      hr_free_box(&host.made[i]);
+      continue;
+    }
+    hr_box* box = (hr_box*)sinks[i].handle;  /* the value is the box's first member */
+    void* old = box->memory;
+    box->value = out[i];
+    box->memory = host.made[i].memory;
+    hr_box gone = {{}, old};
+    hr_free_box(&gone);
+  }
+  return x->stop;
+}
