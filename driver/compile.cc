@@ -116,6 +116,19 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
   return out;
 }
 
+Status CheckAssumed(const ImportedModel& m, const NamedValues& values) {
+  for (const auto& [name, assumed] : m.assumed_inputs)
+    for (const auto& [given, value] : values) {
+      if (given != name || Compare(value, Value(assumed), 0, 0).ok) continue;
+      Diagnostic d;
+      d.code = "E0413";
+      d.message = "the program was compiled for another value of input '" + m.OriginalName(name) + "', which decides shapes";
+      d.hint = "compile it again for this value";
+      return Status(d);
+    }
+  return {};
+}
+
 Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request) {
   std::string pipeline = request.pipeline.empty() ? "compile-" + request.backend : request.pipeline;
   if (!request.options.implementations.empty()) {

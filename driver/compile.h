@@ -21,6 +21,9 @@ struct LoadedModel {
 // IR text (".sdfg", ".hr", ".txt", or "-" for standard input) or any importer's format, by extension or content.
 Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o = {});
 
+// The model was compiled for particular values of some inputs: an error names the first that differs.
+Status CheckAssumed(const ImportedModel& m, const std::vector<std::pair<Name, Value>>& values);
+
 // Runs the pipeline "compile-<backend>" (or `pipeline` when given), then the backend.
 struct CompileRequest {
   std::string backend = "cpu";

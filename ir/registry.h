@@ -138,6 +138,9 @@ struct ImportOptions {
   std::vector<std::pair<std::string, int64_t>> dims;   // --dim N=32: named sizes fixed
   std::vector<std::string> keep_outputs;               // only these outputs (empty = all)
   bool simplify = true;
+  // The value that input `name` (the model's spelling), the `index`-th, will have when the program runs, or null. Asked
+  // for inputs that decide shapes, ranks or axes only; the program is then right for that value alone (assumed_inputs).
+  std::function<const Tensor*(const std::string& name, int index)> input_value;
 };
 struct ImportedModel {
   Program program;
@@ -145,6 +148,8 @@ struct ImportedModel {
   std::vector<std::string> report;                     // notes for -v: what was folded, what was ignored
   // Names in the model of the program's inputs and outputs where they are not identifiers: (parameter, original).
   std::vector<std::pair<Name, std::string>> original_names;
+  // Inputs the program was made for one value of; whoever runs it compares.
+  std::vector<std::pair<Name, Tensor>> assumed_inputs;
   std::string OriginalName(Name n) const;
 };
 struct Importer {

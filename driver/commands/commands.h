@@ -46,6 +46,7 @@ Status OpenRegistry(Registry& r, const Common& c);
 Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, const std::string& flag);
 // Opens MODEL as an executable: a .hrx artifact, or compiled from source; `program` gets the entry's interface.
 struct Opened { std::unique_ptr<Executable> executable; LoadedModel model; double load_seconds = 0, compile_seconds = 0; };
-Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c);
+using InputValue = std::function<const Tensor*(const std::string& name, int index)>;  // ImportOptions::input_value
+Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c, const InputValue& input_value = nullptr);
 
 }  // namespace headrace

@@ -71,7 +71,7 @@ Status OpenRegistry(Registry& r, const Common& c) {
   return {};
 }
 
-Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c) {
+Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c, const InputValue& input_value) {
   using Clock = std::chrono::steady_clock;
   Opened out;
   HR_ASSIGN_OR_RETURN(CompileRequest request, f.Compile(c));
@@ -91,6 +91,7 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
     return out;
   }
   HR_ASSIGN_OR_RETURN(ImportOptions import, f.Import());
+  import.input_value = input_value;
   auto start = Clock::now();
   if (request.options.progress) request.options.progress("reading", 0);
   HR_ASSIGN_OR_RETURN(out.model, LoadModel(r, f.model, import));

@@ -103,11 +103,37 @@ Result<NamedValues> ReadTestData(const Registry& r, const std::string& dir, cons
   return values;
 }
 
+// Values the importer may ask for before the program exists: from --input by the model's names, from test data by position.
+class EarlyValues {
+ public:
+  EarlyValues(const Registry& r, const RunFlags& f) : registry_(r), flags_(f) {}
+  const Tensor* operator()(const std::string& name, int index) {
+    for (const std::string& text : flags_.inputs)
+      if (text.rfind(name + "=@", 0) == 0) return Keep(ReadNpy(text.substr(name.size() + 2)));
+    const Importer* importer = registry_.FindImporter("onnx");
+    std::string file = flags_.test_data + "/input_" + std::to_string(index) + ".pb";
+    if (flags_.test_data.empty() || !importer || access(file.c_str(), F_OK) != 0) return nullptr;
+    Result<Value> v = importer->read_value(file);
+    return v.ok() && v->kind == Value::kTensor ? Keep(v->tensor) : nullptr;  // what is wrong with the file is said when it is read to run
+  }
+
+ private:
+  const Tensor* Keep(Result<Tensor> t) {
+    if (!t.ok()) return nullptr;
+    kept_.push_back(std::make_unique<Tensor>(std::move(*t)));
+    return kept_.back().get();
+  }
+  const Registry& registry_;
+  const RunFlags& flags_;
+  std::vector<std::unique_ptr<Tensor>> kept_;
+};
+
 int Run(const RunFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
-  Result<Opened> opened = OpenModel(r, f.model, c);
+  auto early = std::make_shared<EarlyValues>(r, f);
+  Result<Opened> opened = OpenModel(r, f.model, c, [early](const std::string& name, int index) { return (*early)(name, index); });
   if (!opened.ok()) return Fail(c.out, opened.status());
   const ImportedModel& m = opened->model.model;
   const Sdfg& entry = m.program.Entry();
@@ -121,6 +147,8 @@ int Run(const RunFlags& f, const Common& c) {
   if (f.test_data.empty()) s = FillInputs(m.program, f.seed, *sizes, *values, &notes);
   if (!s.ok()) return Fail(c.out, s);
   for (const std::string& n : notes) Note(c.out, "note: " + n);
+  s = CheckAssumed(m, *values);
+  if (!s.ok()) return Fail(c.out, s);
 
   std::vector<std::pair<Name, std::string>> saves;
   for (const std::string& text : f.outputs) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "importers/onnx/onnx_types.h"
+#include "importers/onnx/specialize.h"
 #include "importers/onnx/tidy.h"
 #include "ir/parser.h"
 
@@ -94,6 +95,7 @@ class ModelImport {
     Emitter& emit = lowering_.emit;
     emit.sdfg.name = Name(Identifier(g_.name(), "model"));
     HR_RETURN_IF_ERROR(PickOutputs());
+    if (options_.input_value) deciding_ = ShapeDeciding(g_);
     lowering_.Initializers(g_, scope_);
     HR_RETURN_IF_ERROR(Inputs());
     for (const auto* o : outputs_) {
@@ -118,6 +120,7 @@ class ModelImport {
     out.kind = "ONNX IR " + std::to_string(model_.ir_version()) + ", opset " + std::to_string(opsets_[""]);
     out.report = std::move(lowering_.report);
     out.original_names = std::move(original_);
+    out.assumed_inputs = std::move(assumed_);
     return out;
   }
 
@@ -209,7 +212,27 @@ class ModelImport {
       c.shape = v->shape;
       emit.Add(std::move(c));
       emit.sdfg.parameters.push_back(names[i]);
+      HR_RETURN_IF_ERROR(Assume(input, static_cast<int>(i), names[i], v.get()));
     }
+    return {};
+  }
+
+  // An input that decides shapes becomes the constant the caller gives for it; its parameter stays, to be compared at run.
+  Status Assume(const onnx::ValueInfoProto& input, int index, Name parameter, ValueInfo* v) {
+    constexpr int64_t kMaxBytes = 4096;
+    if (!options_.input_value || v->type.kind != ValueType::kTensor || !deciding_.count(input.name())) return {};
+    const Tensor* t = options_.input_value(input.name(), index);
+    if (!t || t->dtype != v->type.dtype || t->shape.size() != v->shape.size() || t->bytes() > kMaxBytes) return {};
+    for (size_t d = 0; d < t->shape.size(); ++d) {
+      std::optional<int64_t> extent = AsInt(v->shape[d]);
+      if (extent && *extent != t->shape[d]) return {};  // refused when it is run, with names
+      v->shape[d] = IntExpr(t->shape[d]);
+    }
+    v->container = Name();
+    v->constant = *t;
+    if (IsIntegral(t->dtype) && t->elements() <= kMaxKnownElements) v->known = ConstantElements(*t);
+    assumed_.emplace_back(parameter, *t);
+    lowering_.report.push_back("compiled for the given value of input '" + input.name() + "', which decides shapes");
     return {};
   }
 
@@ -275,6 +298,8 @@ class ModelImport {
   std::vector<const onnx::ValueInfoProto*> outputs_;
   std::vector<Name> parameters_;
   std::vector<std::pair<Name, std::string>> original_;
+  std::unordered_set<std::string> deciding_;
+  std::vector<std::pair<Name, Tensor>> assumed_;
 };
 
 }  // namespace

@@ -80,7 +80,14 @@ Verdict RunCase(const Registry& r, const Case& c, const Flags& f) {
   std::string folder = f.folder + "/" + c.name;
   mkdir(folder.c_str(), 0777);
   for (const auto& [name, data] : c.files) std::ofstream(folder + "/" + name, std::ios::binary) << data;
-  Result<LoadedModel> m = LoadModel(r, folder + "/model.onnx");
+  Result<std::vector<Value>> inputs = ReadValues(r, c, folder, "input"), expected = ReadValues(r, c, folder, "output");
+  if (!inputs.ok()) return FromStatus(inputs.status());
+  if (!expected.ok()) return FromStatus(expected.status());
+  ImportOptions import;
+  import.input_value = [&](const std::string&, int index) -> const Tensor* {
+    return index < static_cast<int>(inputs->size()) && (*inputs)[index].kind == Value::kTensor ? &(*inputs)[index].tensor : nullptr;
+  };
+  Result<LoadedModel> m = LoadModel(r, folder + "/model.onnx", import);
   if (!m.ok()) return FromStatus(m.status());
   const Program& p = m->model.program;
   CompileRequest request;
@@ -89,9 +96,6 @@ Verdict RunCase(const Registry& r, const Case& c, const Flags& f) {
   request.options.cache_dir = f.folder + "/cache";
   Result<std::unique_ptr<Executable>> compiled = CompileProgram(r, p, request);
   if (!compiled.ok()) return FromStatus(compiled.status());
-  Result<std::vector<Value>> inputs = ReadValues(r, c, folder, "input"), expected = ReadValues(r, c, folder, "output");
-  if (!inputs.ok()) return FromStatus(inputs.status());
-  if (!expected.ok()) return FromStatus(expected.status());
   std::vector<Name> names = Inputs(p, p.Entry());
   NamedValues values;
   for (size_t i = 0; i < inputs->size() && i < names.size(); ++i) values.emplace_back(names[i], (*inputs)[i]);
