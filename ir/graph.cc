@@ -81,8 +81,12 @@ void Sdfg::Add(Container c) {
 
 void Sdfg::Remove(Name n) {
   containers.Erase(n);
-  order.erase(std::remove(order.begin(), order.end(), n), order.end());
-  parameters.erase(std::remove(parameters.begin(), parameters.end(), n), parameters.end());
+  auto erase = [n](std::vector<Name>& list) {  // from the back: passes mostly remove what they added
+    auto it = std::find(list.rbegin(), list.rend(), n);
+    if (it != list.rend()) list.erase(std::next(it).base());
+  };
+  erase(order);
+  erase(parameters);
 }
 
 namespace {

@@ -102,6 +102,16 @@ TEST(GraphTest, FreshNamesAreNew) {
   for (const char* taken : {"N", "u", "w", "X"}) EXPECT_EQ(s.FreshName(taken), Name(std::string(taken) + "_1"));
 }
 
+TEST(GraphTest, RemovedContainersAreGone) {
+  Program p = Parse("sdfg f(X: f32[N], Y: f32[N]) { transient a: f32\n transient b: f32\n transient c: f32 }");
+  Program copy = p;
+  for (const char* n : {"b", "X"}) copy.MutableEntry().Remove(n);
+  EXPECT_EQ(Names(copy.Entry().order), "Y a c");
+  EXPECT_EQ(Names(copy.Entry().parameters), "Y");
+  EXPECT_EQ(copy.Entry().Find("b"), nullptr);
+  EXPECT_NE(p.Entry().Find("b"), nullptr);
+}
+
 TEST(GraphTest, WalksEveryNodeInOrder) {
   Program p = Parse(R"(
 sdfg f(X: f32[N]) {
