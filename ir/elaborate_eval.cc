@@ -133,6 +133,7 @@ Val Elaborator::EvalName(const Expr& e, const Env& env, Context c) {
       return Val::Scalar(FloatExpr(std::numeric_limits<double>::quiet_NaN()));
     case Resolved::kGroup: return Group(e->name);
     case Resolved::kIndex: {
+      if (std::optional<DType> type = ParseDType(e->name.view())) return Val::Type(*type);
       const Name index("%" + e->name.str());
       Unbounded(index);
       return Val::Scalar(SymbolExpr(index));

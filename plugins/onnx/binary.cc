@@ -50,8 +50,8 @@ void RegisterBinary(Registrar& r) {
       .Pure("if has(axis) {\n  let rank(u) = axis < 0 ? axis + rank(X) : axis ; let rank(v) = rank(Y)\n"
             "  Z[u.., v.., w..] = pow(X[u.., v.., w..], Y[v..])\n} else { Z = pow(X, Y) }")
       .Sample("X: f32[2, 3] in [0.1, 3]; Y: f32[3] in [-2, 2]");
-  r.op("BitShift").Doc("Shifts the bits of X by Y places.")
-      .Pure("Z = direction == \"LEFT\" ? X << Y : X >> Y")
+  r.op("BitShift").Doc("Shifts the bits of X by Y places; by less than none all are shifted out.")
+      .Pure("Z = direction == \"LEFT\" ? (Y < 0 ? X - X : X << Y) : Y < 0 ? (X < 0 ? ~(X - X) : X - X) : X >> Y")
       .Sample("X: u8[2, 3]; Y: u8[3] in [0, 7]; attr direction = \"LEFT\"");
   r.op("Mod").Doc("Remainder with the divisor's sign, or of fmod with the dividend's.")
       .Pure("C = fmod != 0 ? fmod(A, B) : A % B")

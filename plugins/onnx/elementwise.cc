@@ -75,11 +75,13 @@ const Unary kUnary[] = {
 void RegisterElementwise(Registrar& r) {
   for (const Unary& u : kUnary) r.op(u.name).Doc(u.doc).Pure(u.pure).Sample(u.sample);
 
-  r.op("Cast").Doc("Converts to the output's type; float to integer truncates.")
-      .Pure("output = (saturate ?? 1) && is_fp8(dtype(output)) ? sat(input) : cast(input)")
+  const char* const cast =
+      "let power(v) = log2(f32(v)) ; let mode = round_mode ?? \"up\"  # f8e8m0 holds powers of two only\n"
+      "output = dtype(output) == f8e8m0 && mode != \"nearest\" ? sat(pow(f32(2.0), (mode == \"up\" ? ceil(power(input)) : floor(power(input))))) :\n"
+      "         (saturate ?? 1) && is_fp8(dtype(output)) ? sat(input) : cast(input)";
+  r.op("Cast").Doc("Converts to the output's type; float to integer truncates.").Pure(cast)
       .Sample("input: f32[2, 3] in [-10, 10]; at 0.5, -0.5; attr to = 7");
-  r.op("CastLike").Doc("Converts to the type of another tensor.")
-      .Pure("output = (saturate ?? 1) && is_fp8(dtype(output)) ? sat(input) : cast(input)")
+  r.op("CastLike").Doc("Converts to the type of another tensor.").Pure(cast)
       .Sample("input: f32[2, 3] in [-10, 10]; target_type: i32[1]");
   r.op("Clip").Doc("Limits each element to [min, max]; a bound that is absent does not limit.")
       .Pure("output = min(max(input, min ?? lowest()), max ?? highest())")

@@ -24,7 +24,8 @@ void RegisterQuantization(Registrar& r) {
       .Pure("hi[] max= x[i..] ; lo[] min= x[i..]\n"
             "y_scale[] = (max(hi, 0) - min(lo, 0)) / 255\n"
             "y_zero_point[] = sat(rint(0 - min(lo, 0) / y_scale))\n"
-            "y = sat(rint(x / y_scale) + f32(y_zero_point))")
+            "q = x / y_scale\n"
+            "y = sat(rint(q) + f32(y_zero_point))")
       .Sample("x: f32[2, 3] in [-2, 5]");
 }
 
