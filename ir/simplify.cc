@@ -143,7 +143,8 @@ Expr SimplifyIndexBinary(const Expr& e) {
 std::optional<double> AsUntypedNumber(const Expr& e) {
   const bool untyped = e->dtype == DType::kNone || IsUntyped(e->dtype) || e->dtype == DType::kF64;
   if (e.Is(ExprKind::kFloat) && untyped) return e->fvalue;
-  if (e.Is(ExprKind::kInt) && untyped && std::abs(e->ivalue) <= int64_t{1} << 53)
+  if (e.Is(ExprKind::kInt) && untyped && e->ivalue >= -(int64_t{1} << 53) &&
+      e->ivalue <= int64_t{1} << 53)
     return static_cast<double>(e->ivalue);
   return std::nullopt;
 }
