@@ -290,9 +290,11 @@ void Elaborator::RunFor(const FormStmt& s) {
   b.value = Val::Scalar(SymbolExpr(t));
   Push(std::move(b));
   ++loop_depth_;
+  loops_.push_back({t, {begin, end}});
   open_.emplace_back();
   Statements(s.body);
   --loop_depth_;
+  loops_.pop_back();
   env_ = outer;
   Loop loop;
   loop.var = t;

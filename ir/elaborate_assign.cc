@@ -167,8 +167,11 @@ void Elaborator::EmitAssign(Target* t, Place at) {
     Fail(at, "'=' can't reduce over " + t->ranges[t->target_ranges].first.str().substr(1),
          "use +=, *=, max= or min=, or index the target with it");
   TypeScope scope{&s_, has_f64_};
-  t->value = Refine(s_, t->value, t->ranges, assumptions_);
-  if (t->guarded && !t->flat && InsideBounds(t->index, target.shape, t->ranges, assumptions_)) t->guarded = false;
+  Ranges inside = t->ranges;
+  inside.insert(inside.end(), loops_.begin(), loops_.end());
+  t->value = Simplify(Refine(s_, t->value, inside, assumptions_));
+  for (Expr& e : t->index) e = Simplify(Refine(s_, e, inside, assumptions_));
+  if (t->guarded && !t->flat && InsideBounds(t->index, target.shape, inside, assumptions_)) t->guarded = false;
 
   WriteOp op = t->op;
   if (reducing && !written_.count(t->container)) {

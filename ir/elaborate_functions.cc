@@ -168,6 +168,20 @@ Val Elaborator::EvalListFunction(const std::string& fn, const std::vector<Val>& 
     }
     return Val::List(std::move(items));
   }
+  if (fn == "surely") {  // what can't be decided before the run is not sure
+    if (a.size() != 1 || a[0].kind != Val::kScalar) Fail(at, "surely takes one condition");
+    return Val::Scalar(BoolExpr(AsTruth(a[0].e).value_or(false)));
+  }
+  if (fn == "keep") {  // the elements whose condition holds or can't be decided
+    if (a.size() != 2) Fail(at, "keep takes a list and conditions");
+    std::vector<Expr> items = ItemsOf(a[0]), out;
+    std::vector<Expr> conditions = a[1].kind == Val::kList ? a[1].items : std::vector<Expr>(items.size(), a[1].e);
+    if (items.size() != conditions.size())
+      Fail(at, "keep of " + std::to_string(items.size()) + " elements by " + std::to_string(conditions.size()) + " conditions");
+    for (size_t i = 0; i < items.size(); ++i)
+      if (AsTruth(conditions[i]).value_or(true)) out.push_back(items[i]);
+    return Val::List(std::move(out));
+  }
   // range(n), range(begin, end), range(begin, end, step)
   int64_t v[3] = {0, 0, 1};
   if (a.empty() || a.size() > 3) Fail(at, "range takes one to three integers");
@@ -230,7 +244,7 @@ Val Elaborator::EvalCall(const Expr& e, const Env& env, Context c) {
   }
   if (fn == "lowest" || fn == "highest") return Val::Scalar(CallExpr(e->name, {}));
   const bool list_function =
-      IsOneOf(fn, {"prod", "sum", "all", "any", "least", "most", "reverse", "concat", "fold", "unfold", "range"});
+      IsOneOf(fn, {"prod", "sum", "all", "any", "least", "most", "reverse", "concat", "fold", "unfold", "range", "keep", "surely"});
   std::vector<Val> args;
   bool unsolved = false;
   for (const Expr& a : e->args) {

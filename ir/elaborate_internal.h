@@ -225,6 +225,7 @@ class Elaborator {
   bool has_f64_ = false;
   std::deque<std::vector<BlockId>> open_;       // bodies of the open loops and branches; front: the SDFG's
   int loop_depth_ = 0;
+  Ranges loops_;                                     // of the open loops' variables
   BlockId before_loop_;
 };
 

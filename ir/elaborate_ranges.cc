@@ -47,12 +47,26 @@ Expr Extreme(Expr e, const Ranges& r, const Assumptions& bounds, bool largest) {
 
 }  // namespace
 
+namespace {
+
+// 0 <= e, knowing that some point of the ranges exists: each is at least 1 long.
+bool Natural(const Expr& e, const Ranges& r, const Assumptions& as) {
+  if (ProveLe(IntExpr(0), e, as) == Truth::kYes) return true;
+  for (const auto& [n, range] : r) {
+    if (!IsIndexExpr(range.begin) || !IsIndexExpr(range.end) || AsInt(range.end - range.begin)) continue;
+    if (ProveLe(range.end - range.begin - IntExpr(1), e, as) == Truth::kYes) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool ProvablyAtLeast(const Expr& e, const Expr& lo, const Ranges& r, const Assumptions& as) {
   if (!IsIndexExpr(e) || !IsIndexExpr(lo)) return false;
   Assumptions all = WithRanges(r, as);
   if (ProveLe(lo, e, all) == Truth::kYes) return true;
   Expr least = Extreme(e - lo, r, all, false);
-  return least && ProveLe(IntExpr(0), least, as) == Truth::kYes;
+  return least && Natural(least, r, as);
 }
 
 bool ProvablyAtMost(const Expr& e, const Expr& hi, const Ranges& r, const Assumptions& as) {
@@ -60,7 +74,7 @@ bool ProvablyAtMost(const Expr& e, const Expr& hi, const Ranges& r, const Assump
   Assumptions all = WithRanges(r, as);
   if (ProveLe(e, hi, all) == Truth::kYes) return true;
   Expr most = Extreme(e - hi, r, all, true);
-  return most && ProveLe(most, IntExpr(0), as) == Truth::kYes;
+  return most && Natural(IntExpr(0) - most, r, as);
 }
 
 bool InsideBounds(const std::vector<Expr>& index, const std::vector<Expr>& shape, const Ranges& r, const Assumptions& as) {
@@ -109,7 +123,17 @@ Expr Refine(const Sdfg& s, const Expr& root, const Ranges& r, const Assumptions&
           break;
         default: break;
       }
-      return e;
+      if (e->op >= Op::kEq && e->op <= Op::kGe) return e;
+    }
+    // o // M with o < M is 0, o % M is o; a clamp that ranges decide goes.
+    if (e.Is(ExprKind::kBinary) && (e->op == Op::kFloorDiv || e->op == Op::kMod) && IsIndexExpr(e)) {
+      const Expr &a = e->args[0], &b = e->args[1];
+      if (ProvablyAtLeast(a, IntExpr(0), r, as) && ProvablyAtMost(a, b - IntExpr(1), r, as)) return e->op == Op::kMod ? a : IntExpr(0);
+    }
+    if (e.Is(ExprKind::kCall) && e->args.size() == 2 && (e->name == Name("min") || e->name == Name("max")) && IsIndexExpr(e)) {
+      const bool max = e->name == Name("max");
+      for (int i = 0; i < 2; ++i)
+        if (ProvablyAtLeast(e->args[i], e->args[1 - i], r, as)) return e->args[max ? i : 1 - i];
     }
     if (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr))
       return FoldBinary(e->op, e->args[0], e->args[1], all);

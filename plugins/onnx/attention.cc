@@ -8,11 +8,13 @@ const char kAttention[] = R"(
 let flat = rank(Q) == 3 ; let H = flat ? q_num_heads : dim(Q, 1) ; let G = flat ? kv_num_heads : dim(K, 1)
 let D = flat ? dim(Q, 2) // H : dim(Q, 3) ; let F = flat ? dim(V, 2) // G : dim(V, 3) ; let B = dim(Q, 0)
 let I = flat ? dim(Q, 1) : dim(Q, 2) ; let P = has(past_key) ? dim(past_key, 2) : 0 ; let J = P + (flat ? dim(K, 1) : dim(K, 2))
-let s = sqrt((scale ?? 0) == 0 ? 1 / sqrt(D) : scale) ; let q = flat ? Q[b, i, h*D + d] : Q[b, h, i, d]
-AK[b, g, j, d] = j < P ? past_key[b, g, j, d] ?? 0 : flat ? K[b, j - P, g*D + d] : K[b, g, j - P, d] over b in 0:B, g in 0:G, j in 0:J, d in 0:D
-AV[b, g, j, e] = j < P ? past_value[b, g, j, e] ?? 0 : flat ? V[b, j - P, g*F + e] : V[b, g, j - P, e] over b in 0:B, g in 0:G, j in 0:J, e in 0:F
-present_key = AK ; present_value = AV
-S[b, h, i, j] += q * s * (AK[b, h // (H // G), j, d] * s) over b in 0:B, h in 0:H, i in 0:I, d in 0:D
+let s = (scale ?? 0) == 0 ? 1 / sqrt(D) : scale ; let q = flat ? Q[b, i, h*D + d] : Q[b, h, i, d]
+let cached = has(past_key)
+let key(g) = flat ? K[b, j - P, g*D + d] : K[b, g, j - P, d] ; let val(g) = flat ? V[b, j - P, g*F + e] : V[b, g, j - P, e]
+if cached || has(present_key) { AK[b, g, j, d] = j < P ? past_key[b, g, j, d] ?? 0 : key(g) over b in 0:B, g in 0:G, j in 0:J, d in 0:D ; present_key = AK }
+if cached || has(present_value) { AV[b, g, j, e] = j < P ? past_value[b, g, j, e] ?? 0 : val(g) over b in 0:B, g in 0:G, j in 0:J, e in 0:F ; present_value = AV }
+S[b, h, i, j] += q * (cached ? AK[b, h // (H // G), j, d] : key(h // (H // G))) over b in 0:B, h in 0:H, i in 0:I, j in 0:J, d in 0:D
+S = S * s
 let mode = qk_matmul_output_mode ?? 0
 if mode == 0 { qk_matmul_output = S }
 if (softcap ?? 0) > 0 { S = softcap * tanh(S / softcap) }
@@ -27,8 +29,8 @@ E[b, h, i, j] = exp(S[b, h, i, j] - (M[b, h, i] == -inf ? 0 : M[b, h, i]))
 Z[b, h, i] += E[b, h, i, j]
 E[b, h, i, j] = Z[b, h, i] == 0 ? 0 : E[b, h, i, j] / Z[b, h, i]
 if mode == 3 { qk_matmul_output = E }
-let o = E[b, h, i, j] * AV[b, h // (H // G), j, e]
-if flat { Y[b, i, h*F + e] += o over b in 0:B, h in 0:H, i in 0:I, e in 0:F } else { Y[b, h, i, e] += o })";
+let o = E[b, h, i, j] * (cached ? AV[b, h // (H // G), j, e] : val(h // (H // G)))
+if flat { Y[b, i, h*F + e] += o over b in 0:B, h in 0:H, i in 0:I, j in 0:J, e in 0:F } else { Y[b, h, i, e] += o over b in 0:B, h in 0:H, i in 0:I, j in 0:J, e in 0:F })";
 
 const char kLinearAttention[] = R"(
 let G = kv_num_heads ; let H = q_num_heads ; let D = dim(key, 2) // G ; let F = dim(value, 2) // G ; let B = dim(query, 0)

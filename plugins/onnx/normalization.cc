@@ -4,62 +4,65 @@
 namespace onnx_ops {
 
 void RegisterNormalization(Registrar& r) {
+  const char* const given =
+      "  r[c] = scale[c] / sqrt(VAR[c] + epsilon)\n"
+      "  Y[n, c, p..] = (X[n, c, p..] - MEAN[c]) * r[c] + B[c]\n";
+  auto with = [](std::string text, const std::string& mean, const std::string& var) {
+    text.replace(text.find("VAR"), 3, var);
+    return text.replace(text.find("MEAN"), 4, mean);
+  };
   r.op("BatchNormalization").Doc("Normalises each channel, by given statistics or by the batch's own when training.").Versions(14)
-      .Pure("let x = X[n, c, p..]\n"
-            "if !training_mode {\n"
-            "  Y[n, c, p..] = (x - input_mean[c]) / sqrt(input_var[c] + epsilon) * scale[c] + B[c]\n"
+      .Pure("if !training_mode {\n" + with(given, "input_mean", "input_var") +
             "} else {\n"
-            "  mu[c] += x / (len(n) * len(p))\n"
-            "  var[c] += (x - mu[c]) * (x - mu[c]) / (len(n) * len(p))\n"
-            "  Y[n, c, p..] = (x - mu[c]) / sqrt(var[c] + epsilon) * scale[c] + B[c]\n"
+            "  let x = X[n, c, p..] ; let part = 1 / (len(n) * len(p))\n"
+            "  mu[c] += x * part\n"
+            "  var[c] += (x - mu[c]) * (x - mu[c]) * part\n" + with(given, "mu", "var") +
             "  running_mean[c] = input_mean[c] * momentum + mu[c] * (1 - momentum)\n"
             "  running_var[c] = input_var[c] * momentum + var[c] * (1 - momentum)\n"
             "}")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; input_mean: f32[3]; input_var: f32[3] in [0.5, 2]")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; input_mean: f32[3]; input_var: f32[3] in [0.5, 2]; attr training_mode = 1");
-  r.op("BatchNormalization").Doc("Normalises each channel by given statistics; with more outputs it trains.").Versions(7, 13)
-      .Pure("let x = X[n, c, p..]\n"
-            "if !has(mean) && (spatial ?? 1) {\n"
-            "  Y[n, c, p..] = (x - mean[c]) / sqrt(var[c] + epsilon) * scale[c] + B[c]\n"
-            "}")
+  r.op("BatchNormalization").Doc("Normalises each channel by given statistics.").Versions(7, 13)
+      .Pure("if (spatial ?? 1) {\n" + with(given, "in3", "in4") + "}")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; mean: f32[3]; var: f32[3] in [0.5, 2]");
+  const char* const group =
+      "let D = dim(X, 1) // num_groups ; let x = VALUE ; let part = 1 / (D * len(p))\n"
+      "mu[n, g] += x * part over g in 0:num_groups, c in 0:D\n"
+      "var[n, g] += (x - mu[n, g]) * (x - mu[n, g]) * part over g in 0:num_groups, c in 0:D\n"
+      "r[n, g] = 1 / sqrt(var[n, g] + epsilon)\n";
+  auto of = [&](const std::string& value) { return std::string(group).replace(std::string(group).find("VALUE"), 5, value); };
   r.op("GroupNormalization").Doc("Normalises each group of channels of each sample.").Versions(21)
-      .Pure("let D = dim(X, 1) // num_groups\n"
-            "let x = cast(X[n, g*D + c, p..], stash_type)\n"
-            "mu[n, g] += x / (D * len(p)) over g in 0:num_groups, c in 0:D\n"
-            "var[n, g] += (x - mu[n, g]) * (x - mu[n, g]) / (D * len(p)) over g in 0:num_groups, c in 0:D\n"
-            "Y[n, g*D + c, p..] = cast((x - mu[n, g]) / sqrt(var[n, g] + epsilon)) * scale[g*D + c] + bias[g*D + c] "
-            "over g in 0:num_groups, c in 0:D")
+      .Pure(of("cast(X[n, g*D + c, p..], stash_type)") +
+            "Y[n, g*D + c, p..] = cast((x - mu[n, g]) * r[n, g]) * scale[g*D + c] + bias[g*D + c] over g in 0:num_groups, c in 0:D")
       .Sample("X: f32[2, 4, 5]; scale: f32[4]; bias: f32[4]; attr num_groups = 2");
   r.op("GroupNormalization").Doc("Normalises each group of channels of each sample; scale and bias per group.").Versions(18, 20)
-      .Pure("let D = dim(X, 1) // num_groups\n"
-            "let x = X[n, g*D + c, p..]\n"
-            "mu[n, g] += x / (D * len(p)) over g in 0:num_groups, c in 0:D\n"
-            "var[n, g] += (x - mu[n, g]) * (x - mu[n, g]) / (D * len(p)) over g in 0:num_groups, c in 0:D\n"
-            "Y[n, g*D + c, p..] = (x - mu[n, g]) / sqrt(var[n, g] + epsilon) * scale[g] + bias[g] over g in 0:num_groups, c in 0:D")
+      .Pure(of("X[n, g*D + c, p..]") +
+            "Y[n, g*D + c, p..] = (x - mu[n, g]) * r[n, g] * scale[g] + bias[g] over g in 0:num_groups, c in 0:D")
       .Sample("X: f32[2, 4, 5]; scale: f32[2]; bias: f32[2]; attr num_groups = 2");
   r.op("InstanceNormalization").Doc("Normalises each channel of each sample.")
-      .Pure("let x = input[n, c, p..]\n"
-            "mu[n, c] += x / len(p)\n"
-            "var[n, c] += (x - mu[n, c]) * (x - mu[n, c]) / len(p)\n"
-            "output[n, c, p..] = (x - mu[n, c]) / sqrt(var[n, c] + epsilon) * scale[c] + B[c]")
+      .Pure("let x = input[n, c, p..] ; let part = 1 / len(p)\n"
+            "mu[n, c] += x * part\n"
+            "var[n, c] += (x - mu[n, c]) * (x - mu[n, c]) * part\n"
+            "r[n, c] = scale[c] / sqrt(var[n, c] + epsilon)\n"
+            "output[n, c, p..] = (x - mu[n, c]) * r[n, c] + B[c]")
       .Sample("input: f32[2, 3, 4]; scale: f32[3]; B: f32[3]");
   r.op("LayerNormalization").Doc("Normalises over the dimensions from `axis` on.")
       .Pure("let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
-            "let x = cast(X[o.., k..], stash_type)\n"
-            "mu[o..] += x / len(k)\n"
-            "var[o..] += (x - mu[o..]) * (x - mu[o..]) / len(k)\n"
-            "let r = 1 / sqrt(var[o..] + epsilon)\n"
-            "T[o.., k..] = cast((x - mu[o..]) * r, dtype(X))\n"
+            "let x = cast(X[o.., k..], stash_type) ; let part = 1 / len(k)\n"
+            "mu[o..] += x * part\n"
+            "var[o..] += (x - mu[o..]) * (x - mu[o..]) * part\n"
+            "r[o..] = 1 / sqrt(var[o..] + epsilon)\n"
+            "T[o.., k..] = cast((x - mu[o..]) * r[o..], dtype(X))\n"
             "Y = T * Scale + (B ?? 0)\n"
             "Mean[o.., 0@range(rank(o), rank(X))] = mu[o..]\n"
-            "InvStdDev[o.., 0@range(rank(o), rank(X))] = r")
+            "InvStdDev[o.., 0@range(rank(o), rank(X))] = r[o..]")
       .Sample("X: f32[2, 3, 4]; Scale: f32[4]; B: f32[4]").Sample("X: f32[2, 3, 4]; Scale: f32[3, 4]; attr axis = 1");
   r.op("RMSNormalization").Doc("Divides by the root mean square over the dimensions from `axis` on.")
       .Pure("let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
             "let x = cast(X[o.., k..], stash_type)\n"
-            "ms[o..] += x * x / len(k)\n"
-            "T[o.., k..] = cast(x / sqrt(ms[o..] + epsilon), dtype(X))\n"
+            "ms[o..] += x * x * (1 / len(k))\n"
+            "r[o..] = 1 / sqrt(ms[o..] + epsilon)\n"
+            "T[o.., k..] = cast(x * r[o..], dtype(X))\n"
             "Y = T * scale")
       .Sample("X: f32[2, 3, 4]; scale: f32[4]");
   r.op("LRN").Doc("Local response normalisation across neighbouring channels.")
@@ -74,8 +77,8 @@ void RegisterNormalization(Registrar& r) {
       .Sample("input: f32[2, 3]; at 0, 0, 0; attr axis = 1, p = 2");
   r.op("MeanVarianceNormalization").Doc("Subtracts the mean and divides by the standard deviation over some axes.")
       .Pure("let ax = axes ?? [0, 2, 3]\n"
-            "mu[o..] += X[o.., k..@ax] / len(k)\n"
-            "var[o..] += (X[o.., k..@ax] - mu[o..]) * (X[o.., k..@ax] - mu[o..]) / len(k)\n"
+            "mu[o..] += X[o.., k..@ax] * (1 / len(k))\n"
+            "var[o..] += (X[o.., k..@ax] - mu[o..]) * (X[o.., k..@ax] - mu[o..]) * (1 / len(k))\n"
             "Y[o.., k..@ax] = (X[o.., k..@ax] - mu[o..]) / (sqrt(var[o..]) + 1e-9)")
       .Sample("X: f32[2, 3, 2, 2]");
 }

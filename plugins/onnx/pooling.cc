@@ -20,8 +20,11 @@ void RegisterPooling(Registrar& r) {
             "let hi = auto_pad == \"NOTSET\" ? (pads ?? 0)[N:2*N] : total - lo\n"
             "let at = p * st + k * dl - lo\n"
             "S[n, c, p..] += X[n, c, at] ?? 0 over k.. in 0:K, p.. in 0:yd\n"
-            "C[p..] += all((count_include_pad ?? 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
-            "Y[n, c, p..] = S[n, c, p..] / C[p..]")
+            "let last = (yd - 1) * st + (K - 1) * dl - lo\n"
+            "if surely(all(lo == 0 && last < xd)) { Y[n, c, p..] = S[n, c, p..] / prod(K) } else {\n"
+            "  C[p..] += all((count_include_pad ?? 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
+            "  Y[n, c, p..] = S[n, c, p..] / C[p..]\n"
+            "}")
       .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [3, 3], pads = [1, 1, 1, 1]");
   r.op("LpPool").Doc("L-p norm over a sliding window.").Versions(2)
       .Pure(window +
@@ -29,7 +32,7 @@ void RegisterPooling(Registrar& r) {
             "Y[n, c, q..] = pow(S[n, c, q..], 1 / p)")
       .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [2, 2], p = 3");
   r.op("GlobalAveragePool").Doc("Mean over all spatial dimensions.")
-      .Pure("Y[n, c, 0@range(2, rank(X))] += X[n, c, p..] / len(p)").Sample("X: f32[2, 3, 4, 4]");
+      .Pure("Y[n, c, 0@range(2, rank(X))] += X[n, c, p..] * (1 / len(p))").Sample("X: f32[2, 3, 4, 4]");
   r.op("GlobalMaxPool").Doc("Maximum over all spatial dimensions.")
       .Pure("Y[n, c, 0@range(2, rank(X))] max= X[n, c, p..]").Sample("X: f32[2, 3, 4, 4]");
   r.op("GlobalLpPool").Doc("L-p norm over all spatial dimensions.")

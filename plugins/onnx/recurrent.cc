@@ -64,11 +64,12 @@ void RegisterRecurrent(Registrar& r) {
       .Sample("X: f32[3, 2, 4]; W: f32[1, 15, 4]; R: f32[1, 15, 5]; attr hidden_size = 5");
   r.op("LSTM").Doc("Long short-term memory layer, forward, reverse or both, with peepholes.")
       .Pure(Head(4, "[\"Sigmoid\", \"Tanh\", \"Tanh\", \"Sigmoid\", \"Tanh\", \"Tanh\"]", Initial("c") + Initial("h")) + kStep +
-            "  let u(q) = gx[b, q*H + j] + gh[b, q*H + j] ; let pc(q) = (P[d, q*H + j] ?? 0) * c[d, b, j]\n"
-            "  ig[b, j] = call(f[3*d], cl(u(0) + pc(0))) over b in 0:N, j in 0:H\n"
-            "  let forget = (input_forget ?? 0) ? 1 - ig[b, j] : call(f[3*d], cl(u(2) + pc(2)))\n"
+            "  let u(q) = gx[b, q*H + j] + gh[b, q*H + j]\n"
+            "  let peep(q, v) = has(P) ? u(q) + P[d, q*H + j] * v : u(q)\n"
+            "  ig[b, j] = call(f[3*d], cl(peep(0, c[d, b, j]))) over b in 0:N, j in 0:H\n"
+            "  let forget = (input_forget ?? 0) ? 1 - ig[b, j] : call(f[3*d], cl(peep(2, c[d, b, j])))\n"
             "  cn[b, j] = forget * c[d, b, j] + ig[b, j] * call(f[3*d+1], cl(u(3))) over b in 0:N, j in 0:H\n"
-            "  hn[b, j] = call(f[3*d], cl(u(1) + (P[d, H + j] ?? 0) * cn[b, j])) * call(f[3*d+2], cn[b, j]) over b in 0:N, j in 0:H\n"
+            "  hn[b, j] = call(f[3*d], cl(peep(1, cn[b, j]))) * call(f[3*d+2], cn[b, j]) over b in 0:N, j in 0:H\n"
             "  let new = hn[b, j]\n"
             "  c[d, b, j] = live ? cn[b, j] : c[d, b, j] over b in 0:N, j in 0:H\n"
             "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +

@@ -6,16 +6,17 @@ namespace {
 
 // `x` is the source coordinate of output point p; a tap at distance u from it weighs w1, 1 - u or a cubic in u.
 const char kResize[] = R"(
-let ax = axes ?? range(rank(X)) ; let xd = dim(X, ax) ; let yd = dim(Y, ax) ; let R = len(ax)
-let policy = keep_aspect_ratio_policy ?? "stretch"
-let by_scale = len(scales ?? []) > 0
-let sc = by_scale ? scales : policy == "stretch" ? f64(yd) / xd : policy == "not_larger" ? least(f64(sizes) / xd) : most(f64(sizes) / xd)
+let all_axes = axes ?? range(rank(X)) ; let from = dim(X, all_axes) ; let to = dim(Y, all_axes)
+let policy = keep_aspect_ratio_policy ?? "stretch" ; let by_scale = len(scales ?? []) > 0
+let by = by_scale ? scales : policy == "stretch" ? f64(to) / from : policy == "not_larger" ? least(f64(sizes) / from) : most(f64(sizes) / from)
+let c = coordinate_transformation_mode ; let crop = c == "tf_crop_and_resize"
+let moved = crop || by != 1 || from != to  # the other axes are copied
+let ax = keep(all_axes, moved) ; let R = len(all_axes)
+let xd = keep(from, moved) ; let yd = keep(to, moved) ; let sc = keep(0 * from + by, moved)
 let L = by_scale ? xd * sc : yd
 let boxed = len(roi ?? []) > 0
-let a0 = boxed ? roi[0:R] : 0 ; let a1 = boxed ? roi[R:2*R] : 1
+let a0 = boxed ? keep(roi[0:R], moved) : 0 ; let a1 = boxed ? keep(roi[R:2*R], moved) : 1
 let h = p + 0.5
-let c = coordinate_transformation_mode
-let crop = c == "tf_crop_and_resize"
 let x = c == "asymmetric" ? p / sc : c == "align_corners" ? p * ((xd - 1) / max(L - 1, 1)) :
         c == "pytorch_half_pixel" ? (L > 1 ? h / sc - 0.5 : 0) :
         c == "half_pixel_symmetric" ? xd / 2 * (1 - yd / L) + h / sc - 0.5 :
@@ -41,11 +42,12 @@ if mode == "nearest" {
 
 // Upsample and Resize-10: coordinates are p / scale.
 const char kUpsample[] = R"(
-let xd = dims(X) ; let x = p / scales
-if mode == "nearest" { Y[p..] = X[clamp(floor(x), 0, xd - 1)] }
+let moved = scales != 1 ; let ax = keep(range(rank(X)), moved) ; let xd = dim(X, ax) ; let yd = dim(Y, ax)
+let x = p / keep(scales, moved)
+if mode == "nearest" { Y[o.., p..@ax] = X[o.., clamp(floor(x), 0, xd - 1)@ax] over Y }
 else {
   let at = floor(x) + k ; let w = prod(max(1 - abs(at - x), 0))
-  Y[p..] += X[clamp(at, 0, xd - 1)] * w over k.. in 0 * xd : 0 * xd + 2, p.. in 0:dims(Y)
+  Y[o.., p..@ax] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 0 * xd : 0 * xd + 2, p.. in 0:yd
 })";
 
 const char kGridSample[] = R"(
