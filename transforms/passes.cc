@@ -1,13 +1,16 @@
 #include "transforms/passes.h"
 
+#include <cstdlib>
 #include <tuple>
 
 #include "transforms/dead_code.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
 #include "transforms/fold_control.h"
+#include "transforms/fuse_maps.h"
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
+#include "transforms/scalarize.h"
 
 namespace headrace::transforms {
 namespace {
@@ -41,10 +44,20 @@ Status RegisterAll(Registry& r) {
       {"fold-control", "removes branches, loops and maps that sizes decide", FoldControl},
       {"eliminate-dead-code", "removes statements whose results nobody reads, and unused containers", EliminateDeadCode},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
+      {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
       {"inline-nested", "inlines calls at state level", [](Program& p) { return InlineNested(p); }},
   };
   for (const auto& [name, doc, run] : plain)
     HR_RETURN_IF_ERROR(r.Add(Make(name, doc, {}, [run = run](Program& p, const PassOptions&, const Registry&) { return run(p); })));
+  HR_RETURN_IF_ERROR(r.Add(Make("fuse-maps", "fuses maps that pass values element by element or row by row", {"max"},
+                                [](Program& p, const PassOptions& o, const Registry&) -> Result<bool> {
+                                  transforms::FusionLimits limits;
+                                  if (std::string max = Option(o, "max"); !max.empty()) {
+                                    limits.max_statements = atoi(max.c_str());
+                                    if (limits.max_statements < 1) return UsageError("fuse-maps: max must be at least 1, not '" + max + "'");
+                                  }
+                                  return FuseMaps(p, limits);
+                                })));
   for (int i = 0; i < kPipelineCount; ++i) {
     Pipeline p;
     p.name = kPipelines[i].name;

@@ -1,0 +1,251 @@
+#include "transforms/fuse_maps.h"
+
+#include <algorithm>
+
+#include "ir/dataflow.h"
+
+namespace headrace {
+namespace transforms {
+namespace {
+
+// One list of statements: a state's, or the body of a fused map. A statement joins the latest kernel it depends on; the
+// statements in between don't conflict with it, or they would be the latest.
+class ListFuser {
+ public:
+  ListFuser(const Program& p, Sdfg* s, NameTable* names, const FusionLimits& limits, std::vector<Name> around)
+      : p_(p), s_(s), names_(names), limits_(limits), around_(std::move(around)) {}
+
+  bool Run(std::vector<NodeId>* statements) {
+    for (NodeId id : *statements) {
+      Kernel k = MakeKernel(p_, *s_, id);
+      // What calls do to registers is not tracked: bodies with calls stay as they are.
+      if (!around_.empty() && !k.fusable && !std::holds_alternative<Tasklet>(s_->nodes[id].body)) return false;
+      slots_.push_back({std::move(k), {}, {}, static_cast<int>(slots_.size()), false});
+    }
+    for (size_t i = 0; i < slots_.size(); ++i) Place(i);
+    std::vector<NodeId> out;
+    for (size_t i = 0; i < slots_.size(); ++i)
+      if (slots_[i].into == static_cast<int>(i) && !slots_[i].floating) Put(i, &out);
+    // Initialisations that nothing reads: outputs filled with a constant.
+    for (size_t i = 0; i < slots_.size(); ++i)
+      if (slots_[i].into == static_cast<int>(i) && slots_[i].floating) Put(i, &out);
+    if (changed_ || out != *statements) *statements = std::move(out);
+    return changed_;
+  }
+
+ private:
+  struct Slot {
+    Kernel kernel;
+    std::vector<int> deps;      // slots it must come after
+    std::vector<int> before;    // floating ones that were put right before it
+    int into;                   // itself, or the slot it was merged into
+    bool floating;              // a constant that nobody needed yet
+    int anchor = -1;            // where a formerly floating one stands
+  };
+  struct Last { int writer = -1; std::vector<int> readers; };
+
+  int Find(int i) {
+    while (slots_[i].into != i) i = slots_[i].into = slots_[slots_[i].into].into;
+    return i;
+  }
+  // Where slot i stands in the order: its own place, or right before its anchor.
+  int Place0(int i) {
+    i = Find(i);
+    return slots_[i].anchor >= 0 ? Find(slots_[i].anchor) : i;
+  }
+
+  void Place(int i) {
+    Slot& slot = slots_[i];
+    slot.deps = Dependences(i);
+    Kernel& k = slot.kernel;
+    if (k.constant && slot.deps.empty()) {
+      slot.floating = true;
+      Note(i);
+      return;
+    }
+    int at = i;
+    int candidate = Candidate(i);
+    if (candidate >= 0 && Merge(candidate, i)) at = candidate;
+    Note(i);
+    if (at != i) slots_[i].kernel = Kernel();
+    bool grown = at != i;
+    grown |= TakeFloating(at, slots_[i].deps);
+    // A join of two branches, or a row that took its initialisation, may fit with what came before.
+    for (int again; grown && (again = Candidate(at)) >= 0 && Merge(again, at);) at = again;
+  }
+
+  std::vector<int> Dependences(int i) {
+    std::vector<int> deps;
+    auto add = [&](int d) {
+      if (d < 0) return;
+      d = Find(d);
+      if (d != i && std::find(deps.begin(), deps.end(), d) == deps.end()) deps.push_back(d);
+    };
+    for (const KernelAccess& a : slots_[i].kernel.accesses) {
+      auto it = last_.find(a.root);
+      if (it == last_.end()) continue;
+      add(it->second.writer);
+      if (a.write) for (int r : it->second.readers) add(r);
+    }
+    if (!definers_.empty())
+      for (Name n : SymbolsOf(slots_[i].kernel)) {
+        auto it = definers_.find(n);
+        if (it != definers_.end()) add(it->second);
+      }
+    return deps;
+  }
+  void Note(int i) {
+    for (bool write : {false, true})
+      for (const KernelAccess& a : slots_[i].kernel.accesses) {
+        if (a.write != write) continue;
+        Last& l = last_[a.root];
+        if (write) {
+          l.writer = i;
+          l.readers.clear();
+        } else if (l.readers.empty() || l.readers.back() != i) {
+          l.readers.push_back(i);
+        }
+      }
+    if (auto* lib = std::get_if<Library>(&s_->nodes[slots_[i].kernel.statement].body))
+      for (Name d : lib->defines) definers_[d] = i;
+  }
+  std::vector<Name> SymbolsOf(const Kernel& k) const {
+    std::unordered_set<Name> out;
+    auto add = [&](const Expr& e) {
+      if (e) for (Name n : FreeSymbols(e)) out.insert(n);
+    };
+    for (const Range& r : k.ranges) add(r.begin), add(r.end), add(r.step);
+    for (const KernelAccess& a : k.accesses) {
+      for (const Expr& e : a.index) add(e);
+      for (const Expr& d : s_->Get(a.container).shape) add(d);
+    }
+    return {out.begin(), out.end()};
+  }
+
+  // The latest slot that i must follow; floating ones have no place yet and may come any time before.
+  int Candidate(int i) {
+    int latest = -1;
+    for (int d : slots_[i].deps) {
+      d = Find(d);
+      if (d == i || slots_[d].floating) continue;
+      d = Place0(d);
+      if (d != i) latest = std::max(latest, d);
+    }
+    return latest;
+  }
+
+  bool Merge(int into, int from) {
+    if (!TryMerge(s_, names_, around_, limits_, &slots_[into].kernel, slots_[from].kernel)) return false;
+    Slot &a = slots_[into], &b = slots_[from];
+    b.into = into;
+    a.deps.insert(a.deps.end(), b.deps.begin(), b.deps.end());
+    Tidy(into);
+    for (int f : b.before) slots_[f].anchor = into;
+    a.before.insert(a.before.end(), b.before.begin(), b.before.end());
+    b.before.clear();
+    return changed_ = true;
+  }
+  void Tidy(int i) {
+    std::vector<int>& deps = slots_[i].deps;
+    for (int& d : deps) d = Find(d);
+    std::sort(deps.begin(), deps.end());
+    deps.erase(std::unique(deps.begin(), deps.end()), deps.end());
+    deps.erase(std::remove(deps.begin(), deps.end(), i), deps.end());
+  }
+
+  // Floating slots that `at` needs are merged in front of it, or put right before it.
+  bool TakeFloating(int at, const std::vector<int>& deps_in) {
+    bool grown = false;
+    std::vector<int> deps = deps_in;
+    for (int d : deps) {
+      d = Find(d);
+      if (!slots_[d].floating) continue;
+      slots_[d].floating = false;
+      Kernel merged = slots_[d].kernel;
+      if (TryMerge(s_, names_, around_, limits_, &merged, slots_[at].kernel)) {
+        slots_[at].kernel = std::move(merged);
+        slots_[d].into = at;
+        Tidy(at);
+        grown = changed_ = true;
+      } else {
+        slots_[d].anchor = at;
+        slots_[at].before.push_back(d);
+      }
+    }
+    return grown;
+  }
+
+  void Put(size_t i, std::vector<NodeId>* out) {
+    if (slots_[i].anchor >= 0 && !putting_) return;
+    bool saved = putting_;
+    putting_ = true;
+    for (int b : slots_[i].before) Put(b, out);
+    putting_ = saved;
+    out->push_back(Emit(s_, slots_[i].kernel));
+  }
+
+  const Program& p_;
+  Sdfg* s_;
+  NameTable* names_;
+  const FusionLimits& limits_;
+  std::vector<Name> around_;
+  std::vector<Slot> slots_;
+  std::unordered_map<Name, Last> last_;
+  std::unordered_map<Name, int> definers_;
+  bool changed_ = false, putting_ = false;
+};
+
+class Fuser {
+ public:
+  Fuser(const Program& p, Sdfg* s, const FusionLimits& limits) : p_(p), s_(s), names_(*s), limits_(limits) {}
+  bool Run() {
+    std::vector<BlockId> states;
+    ForEachBlock(*s_, s_->body, [&](BlockId b) {
+      if (std::holds_alternative<State>(s_->blocks[b].control)) states.push_back(b);
+    });
+    for (BlockId b : states) {
+      std::vector<NodeId> list = std::get<State>(s_->blocks[b].control).statements;
+      if (!List(&list, {})) continue;
+      std::get<State>(s_->blocks.Mutable(b).control).statements = std::move(list);
+      changed_ = true;
+    }
+    return changed_;
+  }
+
+ private:
+  bool List(std::vector<NodeId>* list, const std::vector<Name>& around) {
+    bool changed = false;
+    if (list->size() > 1) changed = ListFuser(p_, s_, &names_, limits_, around).Run(list);
+    for (NodeId n : *list) {
+      if (!std::holds_alternative<Map>(s_->nodes[n].body)) continue;
+      const Map& m = std::get<Map>(s_->nodes[n].body);
+      bool has_maps = false;
+      for (NodeId b : m.body) has_maps |= std::holds_alternative<Map>(s_->nodes[b].body);
+      if (!has_maps) continue;
+      std::vector<Name> inside = around;
+      for (const Range& r : m.ranges) inside.push_back(r.index);
+      std::vector<NodeId> body = m.body;
+      if (!List(&body, inside)) continue;
+      std::get<Map>(s_->nodes.Mutable(n).body).body = std::move(body);
+      changed = true;
+    }
+    return changed;
+  }
+
+  const Program& p_;
+  Sdfg* s_;
+  NameTable names_;
+  FusionLimits limits_;
+  bool changed_ = false;
+};
+
+}  // namespace
+}  // namespace transforms
+
+Result<bool> FuseMaps(Program& p, const transforms::FusionLimits& limits) {
+  bool changed = false;
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= transforms::Fuser(p, &p.Mutable(p.sdfgs[i]->name), limits).Run();
+  return changed;
+}
+
+}  // namespace headrace

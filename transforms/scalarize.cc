@@ -1,0 +1,161 @@
+#include "transforms/scalarize.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/dataflow.h"
+#include "transforms/uses.h"
+
+namespace headrace {
+namespace {
+
+// All uses of one candidate, in the order they run within an iteration.
+struct Candidate {
+  std::vector<uint32_t> path;  // maps that hold all uses so far, outermost first
+  std::vector<Expr> index;
+  bool first = true, ok = true;
+  std::vector<uint32_t> first_path;
+};
+
+class Scalarizer {
+ public:
+  Scalarizer(const Program& p, Sdfg* s) : p_(p), s_(*s) {}
+
+  bool Run() {
+    transforms::UseIndex uses(p_, s_);
+    for (Name n : s_.order) {
+      const Container& c = s_.Get(n);
+      if (c.kind != ContainerKind::kTransient || c.storage != Storage::kArena || c.dtype == DType::kString) continue;
+      const transforms::Usage& u = uses.Of(n);
+      if (u.viewed || u.writes.empty() || u.First() != u.Last() || u.reads.empty()) continue;
+      NodeId id = uses.positions()[u.First()].statement;
+      if (id.valid() && std::holds_alternative<Map>(s_.nodes[id].body)) candidates_.emplace(n, Candidate());
+    }
+    if (candidates_.empty()) return false;
+    for (const auto& at : uses.positions())
+      if (at.statement.valid()) Statement(at.statement);
+    std::unordered_set<Name> chosen;
+    for (auto& [n, c] : candidates_)
+      if (c.ok && !c.first && Owned(c)) chosen.insert(n);
+    if (chosen.empty()) return false;
+    for (Name n : chosen) {
+      Container& c = s_.Mutable(n);
+      c.storage = Storage::kRegister;
+      c.shape.clear();
+      c.strides.clear();
+    }
+    Rewrite(chosen);
+    return true;
+  }
+
+ private:
+  void Statement(NodeId id) {
+    const Body& b = s_.nodes[id].body;
+    if (auto* t = std::get_if<Tasklet>(&b)) {
+      Reads(t->value);
+      for (const Expr& e : t->index) Reads(e);
+      Use(t->target, t->index, t->flat, true, t->op == WriteOp::kAssign && !t->guarded);
+    } else if (auto* m = std::get_if<Map>(&b)) {
+      for (const Range& r : m->ranges) Reads(r.begin), Reads(r.end);
+      maps_.push_back(id.value);
+      for (NodeId n : m->body) Statement(n);
+      maps_.pop_back();
+    } else {
+      // A call takes containers, not elements.
+      for (const Touched& t : TouchedBy(p_, s_, id)) Refuse(t.root);
+    }
+  }
+  void Reads(const Expr& e) {
+    Visit(e, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead)) Use(x->name, {x->args.begin(), x->args.end() - (x->has_default ? 1 : 0)}, x->flat, false, false);
+      return true;
+    });
+  }
+  void Refuse(Name n) {
+    auto it = candidates_.find(n);
+    if (it != candidates_.end()) it->second.ok = false;
+  }
+  void Use(Name n, const std::vector<Expr>& index, bool flat, bool write, bool sets) {
+    auto it = candidates_.find(n);
+    if (it == candidates_.end() || !it->second.ok) return;
+    Candidate& c = it->second;
+    if (flat) return void(c.ok = false);
+    if (c.first) {
+      c.ok = write && sets;
+      c.first = false;
+      c.path = c.first_path = maps_;
+      c.index = index;
+      return;
+    }
+    c.ok = index == c.index;
+    size_t common = 0;
+    while (common < c.path.size() && common < maps_.size() && c.path[common] == maps_[common]) ++common;
+    c.path.resize(common);
+  }
+  // Every iteration of the maps around all uses has its own element, and sets it before anything else.
+  bool Owned(const Candidate& c) const {
+    if (c.path.empty() || c.first_path != c.path) return false;
+    std::unordered_set<Name> known;
+    for (uint32_t m : c.path)
+      for (const Range& r : std::get<Map>(s_.nodes[NodeId{m}].body).ranges) {
+        bool bare = std::any_of(c.index.begin(), c.index.end(), [&](const Expr& e) { return e.Is(ExprKind::kSymbol) && e->name == r.index; });
+        if (!bare && !(AsInt(r.begin) == 0 && AsInt(r.end) == 1)) return false;
+        known.insert(r.index);
+      }
+    // Indices of inner maps have another value at every use.
+    for (const Expr& e : c.index) {
+      if (!IsIndexExpr(e)) return false;
+      for (Name n : FreeSymbols(e))
+        if (!known.count(n) && IsMapIndex(n)) return false;
+    }
+    return true;
+  }
+  bool IsMapIndex(Name n) const {
+    if (!indices_built_) {
+      ForEachNode(s_, [&](NodeId id) {
+        if (auto* m = std::get_if<Map>(&s_.nodes[id].body))
+          for (const Range& r : m->ranges) indices_.insert(r.index);
+      });
+      indices_built_ = true;
+    }
+    return indices_.count(n) > 0;
+  }
+
+  void Rewrite(const std::unordered_set<Name>& chosen) {
+    auto fix = [&](Expr& e) {
+      bool stale = false;
+      Visit(e, [&](const Expr& x) { stale |= x.Is(ExprKind::kRead) && chosen.count(x->name); return !stale; });
+      if (!stale) return;
+      e = Transform(e, [&](const Expr& x) {
+        if (!x.Is(ExprKind::kRead) || !chosen.count(x->name)) return x;
+        Expr r = ReadExpr(x->name, {});
+        return x->dtype == DType::kNone ? r : WithType(r, x->dtype);
+      });
+    };
+    ForEachNode(s_, [&](NodeId id) {
+      if (!std::holds_alternative<Tasklet>(s_.nodes[id].body)) return;
+      Tasklet& t = std::get<Tasklet>(s_.nodes.Mutable(id).body);
+      fix(t.value);
+      for (Expr& e : t.index) fix(e);
+      if (chosen.count(t.target)) t.index.clear(), t.guarded = false;
+    });
+  }
+
+  const Program& p_;
+  Sdfg& s_;
+  std::unordered_map<Name, Candidate> candidates_;
+  std::vector<uint32_t> maps_;
+  mutable std::unordered_set<Name> indices_;
+  mutable bool indices_built_ = false;
+};
+
+}  // namespace
+
+Result<bool> Scalarize(Program& p) {
+  bool changed = false;
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Scalarizer(p, &p.Mutable(p.sdfgs[i]->name)).Run();
+  return changed;
+}
+
+}  // namespace headrace
