@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/contraction.h"
 #include "backends/cpu/ctypes.h"
 
 namespace headrace::cpu {
@@ -221,6 +222,11 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   if (p.ordered || p.dims.empty()) {
     gen.Loops(p, w);
     return text.Sequential(w.text());
+  }
+  if (const auto c = MatchContraction(p)) {
+    const ContractionCode code = EmitContraction(gen, *c, prologue);
+    env.may_fail = true;
+    return text.Parallel(code.body, prologue.text(), code.total, code.grain);
   }
   const int v = gen.VectorDim(p);
   const LoopDim vector = p.dims[v];

@@ -189,7 +189,7 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   }
   if (persistent) table_of("const persistent_item", "persistent_items", items);
   const std::string count = std::to_string(persistent);
-  w.Raw("extern \"C\" HEADRACE_EXPORT void headrace_program_free(void* program) {\n  hr_program* p = (hr_program*)program;\n  if (!p) return;\n  hr_drop(p, p->spare);\n");
+  w.Raw("extern \"C\" HEADRACE_EXPORT void headrace_program_free(void* program) {\n  hr_program* p = (hr_program*)program;\n  if (!p) return;\n  hr_drop(p, p->spare);\n  for (hr_block* b : p->scratch) hr_drop(p, b);\n");
   if (persistent) w.Raw("  for (int i = 0; i < " + count + "; ++i)\n    if (p->persistent[i]) p->runtime->arena_delete(p->persistent[i], persistent_items[i].bytes);\n");
   w.Raw("  free(p->persistent);\n  free(p->handles);\n  free(p);\n}\n\n");
   w.Raw("extern \"C\" HEADRACE_EXPORT int32_t headrace_program_init(hr_init* init, void** program) {\n"

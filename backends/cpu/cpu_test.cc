@@ -102,10 +102,10 @@ TEST(Cpu, LoopsBranchesBreakAndContinue) {
 TEST(Cpu, CallsAndViews) {
   auto out = RunText(R"(
     sdfg main(X: f32[N, 3], Y: f32[N, 3], Z: f32[3, N]) {
-      view T: f32[3, N] = X[0 : 1, 3]
+      view T: f32[3, N] of X strides [1, 3]
       state {
         map i in 0:N { call twice(A = X[i, :], B = Y[i, :]) }
-        map i in 0:3, j in 0:N { Z[i, j] = X[j, i] }
+        map i in 0:3, j in 0:N { Z[i, j] = T[i, j] }
       }
     }
     sdfg twice(A: f32[M], B: f32[M]) {
@@ -149,7 +149,9 @@ TEST(Cpu, WrongArgumentsAreErrors) {
 
 TEST(Cpu, NodesWithoutCodeAreAllReported) {
   auto p = ParseProgram(R"(
-    sdfg f(X: f32[3], Y: f32[3]) { transient T: f32[3] state { onnx.Relu(X = X) -> (Y = T); onnx.Selu(X = T) -> (Y = Y) } })");
+    sdfg f(X: f32[3], Y: f32[3]) {
+ transient T: f32[3]
+ state { onnx.Relu(X = X) -> (Y = T); onnx.Selu(X = T) -> (Y = Y) } })");
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   Registry r;
   auto e = Compile(*p, TestOptions(), r);

@@ -4,6 +4,7 @@
 
 struct hr_block { hr_block* previous; int64_t size, used; char pad[40]; };
 static_assert(sizeof(hr_block) == 64, "data stays 64-byte aligned");
+enum { HR_SCRATCH_SLOTS = 64 };
 struct hr_program {
   const hr_runtime_api* runtime;
   const void* const* constants;
@@ -11,6 +12,7 @@ struct hr_program {
   void** persistent;
   hr_value* handles;   /* constants as values */
   hr_block* spare;     /* the last run's arena */
+  hr_block* scratch[HR_SCRATCH_SLOTS];
 };
 struct hr_x {          /* one run */
   hr_program* program;

@@ -1,0 +1,215 @@
+#include "backends/cpu/contraction.h"
+
+#include <algorithm>
+
+#include "backends/cpu/ctypes.h"
+
+namespace headrace::cpu {
+namespace {
+
+int64_t Extent(const LoopDim& d) { return AsInt(d.trip).value_or(1 << 16); }
+
+std::optional<int64_t> Stride(const Expr& e, Name index) {
+  const auto c = Coefficient(e, index);
+  return c ? AsInt(*c) : std::nullopt;
+}
+
+// Reads' offsets in an operand.
+bool HasUnitStride(const Expr& operand, Name index) {
+  bool unit = false;
+  Visit(operand, [&](const Expr& e) {
+    if (e.Is(ExprKind::kRead)) unit |= Stride(e->args[0], index) == 1;
+    return true;
+  });
+  return unit;
+}
+
+}  // namespace
+
+std::optional<Contraction> MatchContraction(const PerfectNest& p) {
+  const LoweredStmt& s = p.stmt;
+  if (p.ordered || s.op != WriteOp::kAdd || s.condition || HasReport(s)) return std::nullopt;
+  if (s.dtype != DType::kF32 && s.dtype != DType::kF64 && s.dtype != DType::kI32) return std::nullopt;
+  if (!s.value.Is(ExprKind::kBinary) || s.value->op != Op::kMul || Computed(s.value->dtype) != s.dtype) return std::nullopt;
+  Contraction c;
+  c.stmt = s;
+  Expr a = s.value->args[0], b = s.value->args[1];
+  std::vector<LoopDim> in_a, in_b;
+  for (const LoopDim& d : p.dims) {
+    if (!d.simple) return std::nullopt;
+    const bool x = Mentions(a, d.index), y = Mentions(b, d.index), t = Mentions(s.linear, d.index);
+    if (t && !d.disjoint) return std::nullopt;
+    if (x && y && t) c.outer.push_back(d);
+    else if (x && t) in_a.push_back(d);
+    else if (y && t) in_b.push_back(d);
+    else if (x && y) c.depth.push_back(d);
+    else return std::nullopt;
+  }
+  if (in_a.empty() || in_b.empty() || c.depth.empty()) return std::nullopt;
+  // Columns are the side that walks the target by one.
+  auto walks = [&](const std::vector<LoopDim>& dims) {
+    return std::any_of(dims.begin(), dims.end(), [&](const LoopDim& d) { return Stride(s.linear, d.index) == 1; });
+  };
+  if (walks(in_a) && !walks(in_b)) {
+    std::swap(a, b);
+    std::swap(in_a, in_b);
+  }
+  c.row_operand = a;
+  c.column_operand = b;
+  auto larger = [](const LoopDim& x, const LoopDim& y) { return Extent(x) < Extent(y); };
+  const auto row = std::max_element(in_a.begin(), in_a.end(), larger);
+  auto column = std::find_if(in_b.begin(), in_b.end(), [&](const LoopDim& d) { return Stride(s.linear, d.index) == 1; });
+  if (column == in_b.end()) column = std::max_element(in_b.begin(), in_b.end(), larger);
+  c.row = *row;
+  c.column = *column;
+  in_a.erase(row);
+  in_b.erase(column);
+  const auto row_stride = Coefficient(s.linear, c.row.index), column_stride = Coefficient(s.linear, c.column.index);
+  if (!row_stride || !column_stride) return std::nullopt;
+  c.row_stride = *row_stride;
+  c.column_stride = *column_stride;
+  if (Extent(c.column) <= 192)
+    for (size_t i = 0; i < in_b.size(); ++i) {
+      const auto outer = Coefficient(s.linear, in_b[i].index);
+      if (!outer || *outer != c.column_stride * c.column.end) continue;
+      c.column_outer = in_b[i];
+      in_b.erase(in_b.begin() + static_cast<long>(i));
+      break;
+    }
+  c.outer.insert(c.outer.end(), in_a.begin(), in_a.end());
+  c.outer.insert(c.outer.end(), in_b.begin(), in_b.end());
+  std::stable_sort(c.depth.begin(), c.depth.end(), [](const LoopDim& x, const LoopDim& y) { return Extent(x) > Extent(y); });
+  int64_t depth = 1, columns = Extent(c.column) * (c.column_outer ? Extent(*c.column_outer) : 1);
+  for (const LoopDim& d : c.depth) depth = std::min<int64_t>(1 << 20, depth * Extent(d));
+  // Too thin for panels to pay.
+  if (Extent(c.row) < 3 || columns < 8 || depth < 8) return std::nullopt;
+  return c;
+}
+
+ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prologue) {
+  NestEnv& env = gen.nest_env();
+  const std::string type = ValueType(c.stmt.dtype);
+  ContractionCode out;
+  Writer w(1);
+  auto units = [&](Writer& to) {  // names used on both sides: rows and columns per unit, units
+    const std::string q = gen.IndexText(c.column.end, to);
+    std::string total;
+    if (c.column_outer) {
+      to.Line("const int64_t column_step = hr_most(1, HR_BLOCK_COLUMNS / hr_most(1, " + q + "));");
+      to.Line("const int64_t column_units = (" + gen.IndexText(c.column_outer->end, to) + " + column_step - 1) / column_step;");
+    } else {
+      to.Line("const int64_t column_step = HR_BLOCK_COLUMNS;");
+      to.Line("const int64_t column_units = (" + q + " + column_step - 1) / column_step;");
+    }
+    to.Line("const int64_t row_units = (" + gen.IndexText(c.row.end, to) + " + HR_GROUP_ROWS - 1) / HR_GROUP_ROWS;");
+    (void)total;
+  };
+  units(prologue);
+  out.total = "column_units * row_units";
+  for (const LoopDim& d : c.outer) out.total += " * hr_most(0, " + gen.IndexText(d.end, prologue) + ")";
+  std::string work = "hr_least(HR_GROUP_ROWS, " + gen.IndexText(c.row.end, prologue) + ") * " +
+                     (c.column_outer ? "column_step * " + gen.IndexText(c.column.end, prologue) : "hr_least(HR_BLOCK_COLUMNS, " + gen.IndexText(c.column.end, prologue) + ")");
+  for (const LoopDim& d : c.depth) work += " * " + gen.IndexText(d.end, prologue);
+  out.grain = "hr_grain((" + work + ") / 16)";
+
+  units(w);
+  w.Open("for (int64_t q = begin; q < end; ++q) {");
+  w.Line("int64_t rest = q;");
+  w.Line("const int64_t column_unit = rest % column_units;");
+  w.Line("rest /= column_units;");
+  w.Line("const int64_t row_first = rest % row_units * HR_GROUP_ROWS;");
+  w.Line("rest /= row_units;");
+  for (size_t i = c.outer.size(); i-- > 0;) {
+    const std::string trip = gen.IndexText(c.outer[i].end, w);
+    w.Line("const int64_t " + env.OpenIndex(c.outer[i].index) + " = rest" + (i ? " % " + trip : "") + ";");
+    if (i) w.Line("rest /= " + trip + ";");
+  }
+  w.Line("const int64_t row_end = hr_least(" + gen.IndexText(c.row.end, w) + ", row_first + HR_GROUP_ROWS);");
+  // First element of the unit in the target.
+  const LoopDim& tile = c.column_outer ? *c.column_outer : c.column;
+  w.Line("const int64_t column_first = column_unit * column_step, column_end = hr_least(" + gen.IndexText(tile.end, w) + ", column_first + column_step);");
+  const std::string width = c.column_outer ? gen.IndexText(c.column.end, w) : "1";
+  w.Line("const int64_t columns = (column_end - column_first) * " + width + ";");
+  Expr first = Substitute(c.stmt.linear, {{c.row.index, IntExpr(0)}, {c.column.index, IntExpr(0)}});
+  if (c.column_outer) first = Substitute(first, {{c.column_outer->index, IntExpr(0)}});
+  const std::string target = env.Pointer(c.stmt.base) + " + " + gen.IndexText(first, w) + " + column_first * " + width + " * " + gen.IndexText(c.column_stride, w);
+  std::string inner = "1";
+  for (size_t i = 1; i < c.depth.size(); ++i) inner += " * " + gen.IndexText(c.depth[i].end, w);
+  w.Line("hr_contract<" + type + ">(x, row_first, row_end, columns, " + gen.IndexText(c.depth[0].end, w) + ", " + inner + ", " + target + ", " +
+         gen.IndexText(c.row_stride, w) + ", " + gen.IndexText(c.column_stride, w) + ",");
+  auto depth_loops = [&](bool open) {
+    if (!open) {
+      for (size_t i = c.depth.size(); i-- > 1;) gen.CloseLoop(c.depth[i], w);
+      w.Close();
+      env.CloseIndex(c.depth[0].index);
+      return;
+    }
+    const std::string k = env.OpenIndex(c.depth[0].index);
+    w.Open("for (int64_t " + k + " = k0; " + k + " < k1; ++" + k + ") {");
+    for (size_t i = 1; i < c.depth.size(); ++i) gen.OpenLoop(c.depth[i], w);
+  };
+  auto operand = [&](const Expr& e) {
+    ExprCode code(env, w);
+    code.Use(e);
+    return Bare(code.Value(e, c.stmt.dtype));
+  };
+  // ---- rows: strips of HR_ROWS ----
+  w.Open("  [&](" + type + "* to, int64_t row, int64_t count, int64_t k0, int64_t k1, int64_t depth) {");
+  w.Open("for (int64_t r = 0; r < count; ++r) {");
+  w.Line("const int64_t " + env.OpenIndex(c.row.index) + " = row + r;");
+  w.Line(type + "* out = to + r / HR_ROWS * HR_ROWS * depth + r % HR_ROWS;");
+  depth_loops(true);
+  w.Line("*out = " + operand(c.row_operand) + ";");
+  w.Line("out += HR_ROWS;");
+  depth_loops(false);
+  w.Close();
+  env.CloseIndex(c.row.index);
+  w.Close("  },");
+  // ---- columns: row by row of depth, or column by column where memory runs along the depth ----
+  const bool along_depth = !HasUnitStride(c.column_operand, c.column.index) &&
+                           std::any_of(c.depth.begin(), c.depth.end(), [&](const LoopDim& d) { return HasUnitStride(c.column_operand, d.index); });
+  w.Open("  [&](" + type + "* to, int64_t ld, int64_t k0, int64_t k1) {");
+  auto columns = [&](bool simd) {
+    std::string position = "0";
+    if (c.column_outer) {
+      const std::string p = env.OpenIndex(c.column_outer->index);
+      w.Open("for (int64_t " + p + " = column_first; " + p + " < column_end; ++" + p + ") {");
+      position = "(" + p + " - column_first) * " + width;
+    }
+    const std::string j = env.OpenIndex(c.column.index);
+    if (simd) w.Line("#pragma omp simd");
+    if (c.column_outer) w.Open("for (int64_t " + j + " = 0; " + j + " < " + width + "; ++" + j + ") {");
+    else w.Open("for (int64_t " + j + " = column_first; " + j + " < column_end; ++" + j + ") {");
+    return c.column_outer ? position + " + " + j : j + " - column_first";
+  };
+  auto close_columns = [&] {
+    w.Close();
+    env.CloseIndex(c.column.index);
+    if (!c.column_outer) return;
+    w.Close();
+    env.CloseIndex(c.column_outer->index);
+  };
+  if (along_depth) {
+    const std::string position = columns(false);
+    w.Line(type + "* out = to + " + position + ";");
+    depth_loops(true);
+    w.Line("*out = " + operand(c.column_operand) + ";");
+    w.Line("out += ld;");
+    depth_loops(false);
+    close_columns();
+  } else {
+    depth_loops(true);
+    const std::string position = columns(true);
+    w.Line("to[" + position + "] = " + operand(c.column_operand) + ";");
+    close_columns();
+    w.Line("to += ld;");
+    depth_loops(false);
+  }
+  w.Close("  });");
+  for (const LoopDim& d : c.outer) env.CloseIndex(d.index);
+  w.Close();
+  out.body = w.text();
+  return out;
+}
+
+}  // namespace headrace::cpu
