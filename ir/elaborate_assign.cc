@@ -70,6 +70,7 @@ bool Elaborator::EvalAssign(const FormStmt& s, Target* t) {
   if (!s.has_index) {
     const int rank = temporary ? ellipsis_rank_ : static_cast<int>(s_.Get(t->container).shape.size());
     slots.emplace();
+    ellipsis_rank_ = std::max(ellipsis_rank_, rank);
     for (int i = rank - 1; i >= 0; --i) slots->push_back({SymbolExpr("%." + std::to_string(i))});
   } else if (temporary) {
     slots = EvalPlace(s.index, env_, -1, s.name.str(), nullptr, at);

@@ -7,7 +7,10 @@ namespace headrace {
 namespace elaborate {
 namespace {
 
-std::string Count(size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+std::string Count(size_t n, const char* what) { 
+  const std::string one = what, many = one == "index" ? "indices" : one == "axis" ? "axes" : one + "s";
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
 
 struct Piece {
   std::vector<Slot> slots;
@@ -142,7 +145,7 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
       for (const Expr& e : Group(open->group).items) open->slots.push_back({e});
     }
   } else if (known != rank) {
-    Fail(at, "'" + what + "' has " + Count(rank, "dimension") + ", but " + Count(known, "index") + " given");
+    Fail(at, "'" + what + "' has " + Count(rank, "dimension") + ", but " + Count(known, "index") + (known == 1 ? " is" : " are") + " given");
   }
   std::vector<Slot> out(rank);
   std::vector<bool> taken(rank, false);
