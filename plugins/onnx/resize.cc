@@ -35,9 +35,14 @@ if mode == "nearest" {
            u <= 1 ? ((cubic_coeff_a + 2) * u - (cubic_coeff_a + 3)) * u * u + 1 :
            u < 2 ? ((cubic_coeff_a * u - 5 * cubic_coeff_a) * u + 8 * cubic_coeff_a) * u - 4 * cubic_coeff_a : 0
   let w = prod((exclude_outside ?? 0) && (at < 0 || at >= xd) ? 0 : w1)
+  # Linear weights sum to one: no normalisation.
+  if mode == "linear" && !(antialias ?? 0) && !(exclude_outside ?? 0) && !crop {
+    Y[o.., p..@ax] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 0*s : 0*s + 2, p.. in 0:yd
+  } else {
   V[o.., p..] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 1 - s : s + 1, p.. in 0:yd
   W[p..] += w over k.. in 1 - s : s + 1, p.. in 0:yd
   Y[o.., p..@ax] = outside ? extrapolation_value : V[o.., p..] / W[p..]
+  }
 })";
 
 // Upsample and Resize-10: coordinates are p / scale.

@@ -6,9 +6,9 @@ namespace onnx_ops {
 void RegisterSoftmax(Registrar& r) {
   r.op("Softmax").Doc("Exponentials along an axis, normalised to sum to one.").Versions(13)
       .Pure("M[o..] max= input[o.., k@axis]\n"
-            "E[o.., k] = exp(input[o.., k@axis] - M[o..])\n"
-            "S[o..] += E[o.., k]\n"
-            "output[o.., k@axis] = E[o.., k] / S[o..]")
+            "E[o.., k@axis] = exp(input[o.., k@axis] - M[o..])\n"
+            "S[o..] += E[o.., k@axis]\n"
+            "output[o.., k@axis] = E[o.., k@axis] / S[o..]")
       .Sample("input: f32[2, 3, 4] in [-100, 100]; attr axis = 1");
   r.op("Softmax").Doc("Softmax over the dimensions from `axis` on, taken as one.").Versions(1, 12)
       .Pure("let rank(o) = axis < 0 ? axis + rank(input) : axis\n"
