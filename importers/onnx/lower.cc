@@ -173,6 +173,7 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
   }
   if (Alias(call, *inferred, scope)) return;
   if (Fold(call, *inferred, scope)) return;
+  DefineSizes(call, &*inferred);
   Emit(call, *inferred, scope);
 }
 
@@ -193,14 +194,6 @@ void Lowering::UseDeclared(const NodeCall& call, const Scope& scope, std::vector
     const auto& shape = it->second->tensor_type().shape();
     if (!o.has_rank) o.shape.assign(static_cast<size_t>(shape.dim_size()), Expr());
     o.has_rank = true;
-    if (static_cast<int>(o.shape.size()) != shape.dim_size()) continue;
-    for (int d = 0; d < shape.dim_size(); ++d) {
-      Expr& dim = o.shape[static_cast<size_t>(d)];
-      if (dim || !shape.dim(d).has_dim_value() || shape.dim(d).dim_value() < 0) continue;
-      dim = IntExpr(shape.dim(d).dim_value());
-      report.push_back("'" + call.node->output(static_cast<int>(i)) + "': size of dimension " + std::to_string(d) +
-                       " depends on data and is taken from the model's declaration");
-    }
   }
 }
 

@@ -39,7 +39,7 @@ class Lowering {
   std::vector<std::string> report;
   bool fold = true;
   std::unordered_map<std::string, Name> output_containers;  // values of the outermost graph that are parameters
-  // Types the outermost graph declares: they say ranks and sizes that depend on data and can't be inferred.
+  // Types the outermost graph declares: they say types and ranks that can't be inferred. Sizes are not taken on trust.
   std::unordered_map<std::string, const onnx::TypeProto*> declared;
 
   // Nodes whose results `wanted` needs, in dependency order, into `scope`.
@@ -57,11 +57,14 @@ class Lowering {
 
  private:
   friend class LoopLowering;
+  friend class RuntimeSizes;
   struct Snapshot;
   void LowerNode(const onnx::NodeProto& node, Scope& scope);
   void LowerOp(NodeCall& call, Scope& scope);
   Val MakeOutput(const std::string& name, const Inferred& inferred, Scope& scope, std::vector<Name>* defines);
   void Poison(const onnx::NodeProto& node, Scope& scope);
+  // Sizes that are values of inputs, as symbols read before the node (runtime_sizes.cc).
+  void DefineSizes(const NodeCall& call, std::vector<Inferred>* out);
   void UseDeclared(const NodeCall& call, const Scope& scope, std::vector<Inferred>* out);
   bool Alias(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
   bool Constant(const NodeCall& call, Scope& scope);

@@ -1,0 +1,219 @@
+// Sizes that are values of integer inputs (Reshape's shape, Slice's ends, TopK's k …), read when the program runs: each
+// becomes a symbol set by `let` before the node, so that the node itself has nothing to define.
+#include <algorithm>
+
+#include "importers/onnx/lower.h"
+#include "importers/onnx/shapes.h"
+
+namespace headrace::onnx_import {
+namespace {
+
+Expr Bin(Op op, Expr a, Expr b) { return BinaryExpr(op, std::move(a), std::move(b)); }
+Expr Eq(const Expr& a, int64_t v) { return Bin(Op::kEq, a, IntExpr(v)); }
+Expr Negative(const Expr& a) { return Bin(Op::kLt, a, IntExpr(0)); }
+Expr Call2(const char* f, const Expr& a, const Expr& b) { return CallExpr(f, {a, b}); }
+// ceil(a / b) of integers of any sign.
+Expr CeilDiv(const Expr& a, const Expr& b) { return UnaryExpr(Op::kNeg, Bin(Op::kFloorDiv, UnaryExpr(Op::kNeg, a), b)); }
+
+}  // namespace
+
+class RuntimeSizes {
+ public:
+  RuntimeSizes(Lowering& lowering, const NodeCall& call, std::vector<Inferred>* out) : l_(lowering), c_(call), out_(*out) {}
+
+  void Run() {
+    const std::string& op = c_.op();
+    if (!c_.node->domain().empty() && c_.node->domain() != "ai.onnx") return;
+    if (op == "Reshape") Reshape();
+    else if (op == "Expand") Expand();
+    else if (op == "Slice") Slice();
+    else if (op == "Range") Range();
+    else if (op == "Pad") Pad();
+    else if (op == "Resize" || op == "Upsample") Resize();
+    else if (op.compare(0, 6, "Reduce") == 0) Reduce();
+    else if (op == "Split") for (size_t i = 0; i < out_.size(); ++i) Fill(i, [&](size_t) { return Element(1, i); });
+    else if (op == "Tile") Fill(0, [&](size_t d) { return Bin(Op::kMul, c_.In(0)->shape[d], Element(1, d)); });
+    else if (op == "ConstantOfShape") Fill(0, [&](size_t d) { return Element(0, d); });
+    else if (op == "MaxUnpool") Fill(0, [&](size_t d) { return Element(2, d); });
+    else if (op == "OneHot") Fill(0, [&](size_t) { return Element(1, 0); });
+    else if (op == "BlackmanWindow" || op == "HannWindow" || op == "HammingWindow") Fill(0, [&](size_t) { return Element(0, 0); });
+    else if (op == "AffineGrid") Fill(0, [&](size_t d) { return d == 0 ? c_.In(0)->shape[0] : Element(1, d + 1); });
+    else if (op == "CenterCropPad") CenterCropPad();
+    else if (op == "TopK" && c_.In(1)) {
+      Fill(0, [&](size_t) { return Element(1, 0); });
+      if (out_.size() > 1 && out_[0].has_rank) out_[1].shape = out_[0].shape;
+    }
+  }
+
+ private:
+  // Element i of an integer input: known, or a read of its container as i64.
+  Expr Element(size_t input, size_t i) {
+    if (input >= c_.inputs.size() || !c_.inputs[input]) return {};
+    const Val& v = c_.inputs[input];
+    if (v->known) return i < v->known->size() ? (*v->known)[i] : Expr();
+    if (v->shape.size() > 1 || (!v->shape.empty() && (!AsInt(v->shape[0]) || static_cast<int64_t>(i) >= *AsInt(v->shape[0])))) return {};
+    Expr e = ReadExpr(l_.Materialize(v), v->shape.empty() ? std::vector<Expr>{} : std::vector<Expr>{IntExpr(static_cast<int64_t>(i))});
+    return v->type.dtype == DType::kI64 ? e : CastExpr(DType::kI64, e);
+  }
+  Expr Let(Expr value) {
+    if (!value) return {};
+    if (IsIndexExpr(value)) return Simplify(value);
+    const std::string& name = c_.node->output_size() > 0 ? c_.node->output(0) : c_.op();
+    Name symbol = l_.emit.Unique(Identifier(name, "t") + "_n");
+    l_.emit.Append(Assign{symbol, std::move(value)});
+    return SymbolExpr(symbol);
+  }
+  template <typename Fn>
+  void Fill(size_t output, Fn&& size) {
+    if (output >= out_.size() || !out_[output].has_rank) return;
+    for (size_t d = 0; d < out_[output].shape.size(); ++d)
+      if (!out_[output].shape[d]) out_[output].shape[d] = Let(size(d));
+  }
+  bool Open(size_t output) const {
+    return output < out_.size() && out_[output].has_rank &&
+           std::any_of(out_[output].shape.begin(), out_[output].shape.end(), [](const Expr& e) { return !e; });
+  }
+
+  void Reshape() {
+    if (!Open(0)) return;
+    const std::vector<Expr>& in = c_.In(0)->shape;
+    const bool zero_copies = c_.Int("allowzero", 0) == 0;
+    std::vector<Expr> given;  // with zeros replaced; one may be -1
+    Expr product = IntExpr(1);
+    for (size_t d = 0; d < out_[0].shape.size(); ++d) {
+      Expr e = Element(1, d);
+      if (!e) return;
+      if (zero_copies && d < in.size()) e = SelectExpr(Eq(e, 0), in[d], e);
+      given.push_back(Let(e));
+      product = Bin(Op::kMul, product, given.back());
+    }
+    // With a -1 among them the product is minus that of the others.
+    Expr rest = Bin(Op::kFloorDiv, Product(in), UnaryExpr(Op::kNeg, product));
+    for (size_t d = 0; d < given.size(); ++d) {
+      Name symbol = l_.emit.Unique(Identifier(c_.node->output(0), "t") + "_d" + std::to_string(d));
+      l_.emit.Append(Assign{symbol, SelectExpr(Eq(given[d], -1), rest, given[d])});
+      out_[0].shape[d] = SymbolExpr(symbol);
+    }
+  }
+
+  void Expand() {
+    if (!Open(0)) return;
+    const std::vector<Expr>& in = c_.In(0)->shape;
+    const size_t rank = out_[0].shape.size(), n = static_cast<size_t>(AsInt(c_.In(1)->shape[0]).value_or(0));
+    Fill(0, [&](size_t d) -> Expr {
+      Expr old = d + in.size() >= rank ? in[d + in.size() - rank] : Expr();
+      Expr given = d + n >= rank ? Element(1, d + n - rank) : Expr();
+      if (!old || !given) return old ? old : given;
+      return SelectExpr(Eq(given, 1), old, given);
+    });
+  }
+
+  void Slice() {
+    if (!Open(0) || c_.since() < 10) return;
+    const std::vector<Expr>& in = c_.In(0)->shape;
+    auto axes = c_.KnownInts(3);
+    if (c_.In(3) && !axes) return;
+    const size_t n = axes ? axes->size() : static_cast<size_t>(c_.In(1) && !c_.In(1)->shape.empty() ? AsInt(c_.In(1)->shape[0]).value_or(0) : 0);
+    for (size_t i = 0; i < n; ++i) {
+      const int64_t axis = axes ? ((*axes)[i] < 0 ? (*axes)[i] + static_cast<int64_t>(in.size()) : (*axes)[i]) : static_cast<int64_t>(i);
+      if (axis < 0 || axis >= static_cast<int64_t>(in.size()) || out_[0].shape[axis]) continue;
+      const Expr& d = in[axis];
+      Expr start = Element(1, i), end = Element(2, i), step = c_.In(4) ? Element(4, i) : IntExpr(1);
+      if (!start || !end || !step) continue;
+      auto wrapped = [&](const Expr& e) { return SelectExpr(Negative(e), Bin(Op::kAdd, e, d), e); };
+      auto clamped = [&](const Expr& e, Expr lo, Expr hi) { return Call2("max", lo, Call2("min", wrapped(e), hi)); };
+      const Expr back = Negative(step), last = Bin(Op::kSub, d, IntExpr(1));
+      Expr b = SelectExpr(back, clamped(start, IntExpr(0), last), clamped(start, IntExpr(0), d));
+      Expr e = SelectExpr(back, clamped(end, IntExpr(-1), last), clamped(end, IntExpr(0), d));
+      out_[0].shape[axis] = Let(Call2("max", IntExpr(0), CeilDiv(Bin(Op::kSub, e, b), step)));
+    }
+  }
+
+  void Range() {
+    if (!Open(0)) return;
+    if (IsFloat(c_.In(0)->type.dtype)) {
+      Expr v[3];
+      for (size_t i = 0; i < 3; ++i) {
+        const Val& x = c_.inputs[i];
+        v[i] = CastExpr(DType::kF64, ReadExpr(l_.Materialize(x), std::vector<Expr>(x->shape.size(), IntExpr(0))));
+      }
+      Expr n = CallExpr("ceil", {Bin(Op::kDiv, Bin(Op::kSub, v[1], v[0]), v[2])});
+      out_[0].shape[0] = Let(Call2("max", IntExpr(0), CastExpr(DType::kI64, n)));
+    } else {
+      Fill(0, [&](size_t) { return Call2("max", IntExpr(0), CeilDiv(Bin(Op::kSub, Element(1, 0), Element(0, 0)), Element(2, 0))); });
+    }
+  }
+
+  void Pad() {
+    if (!Open(0) || (c_.In(3) && !c_.KnownInts(3))) return;
+    const int64_t rank = static_cast<int64_t>(c_.In(0)->shape.size());
+    std::vector<int64_t> axes;
+    if (c_.In(3)) axes = *c_.KnownInts(3);
+    else for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+    std::vector<Expr> shape = c_.In(0)->shape;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+      Expr lo = Element(1, i), hi = Element(1, i + axes.size());
+      if (axis < 0 || axis >= rank || !lo || !hi) return;
+      shape[axis] = Let(Bin(Op::kAdd, shape[axis], Bin(Op::kAdd, lo, hi)));
+    }
+    Fill(0, [&](size_t d) { return shape[d]; });
+  }
+
+  void Resize() {
+    if (!Open(0) || c_.Str("keep_aspect_ratio_policy", "stretch") != "stretch") return;
+    const std::vector<Expr>& in = c_.In(0)->shape;
+    const bool has_sizes = c_.op() == "Resize" && c_.since() > 10 && c_.In(3);
+    const size_t scales = c_.op() == "Upsample" || c_.since() == 10 ? 1 : 2;
+    const auto axes = c_.Ints("axes");
+    Fill(0, [&](size_t d) -> Expr {
+      size_t at = d;
+      if (axes) {
+        for (at = 0; at < axes->size(); ++at)
+          if ((*axes)[at] == static_cast<int64_t>(d) || (*axes)[at] + static_cast<int64_t>(in.size()) == static_cast<int64_t>(d)) break;
+        if (at == axes->size()) return in[d];
+      }
+      if (has_sizes) return Element(3, at);
+      const ValueInfo* s = c_.In(scales);
+      if (!s || s->shape.size() != 1) return {};
+      Expr scale = CastExpr(DType::kF64, ReadExpr(l_.Materialize(c_.inputs[scales]), {IntExpr(static_cast<int64_t>(at))}));
+      return CastExpr(DType::kI64, CallExpr("floor", {Bin(Op::kMul, CastExpr(DType::kF64, in[d]), scale)}));
+    });
+  }
+
+  void CenterCropPad() {
+    auto axes = c_.Ints("axes");
+    const int64_t rank = static_cast<int64_t>(c_.In(0)->shape.size());
+    Fill(0, [&](size_t d) -> Expr {
+      if (!axes) return Element(1, d);
+      for (size_t i = 0; i < axes->size(); ++i)
+        if ((*axes)[i] == static_cast<int64_t>(d) || (*axes)[i] + rank == static_cast<int64_t>(d)) return Element(1, i);
+      return {};
+    });
+  }
+
+  // Axes that are data, with keepdims: a dimension is 1 when an axis names it.
+  void Reduce() {
+    if (!Open(0) || !c_.Int("keepdims", 1) || !c_.In(1) || c_.In(1)->shape.size() != 1 || !AsInt(c_.In(1)->shape[0])) return;
+    const std::vector<Expr>& in = c_.In(0)->shape;
+    const size_t n = static_cast<size_t>(*AsInt(c_.In(1)->shape[0]));
+    Fill(0, [&](size_t d) -> Expr {
+      Expr size = in[d];
+      for (size_t i = 0; i < n; ++i) {
+        Expr a = Element(1, i);
+        if (!a) return {};
+        Expr hit = Bin(Op::kOr, Eq(a, static_cast<int64_t>(d)), Eq(a, static_cast<int64_t>(d) - static_cast<int64_t>(in.size())));
+        size = SelectExpr(hit, IntExpr(1), size);
+      }
+      return size;
+    });
+  }
+
+  Lowering& l_;
+  const NodeCall& c_;
+  std::vector<Inferred>& out_;
+};
+
+void Lowering::DefineSizes(const NodeCall& call, std::vector<Inferred>* out) { RuntimeSizes(*this, call, out).Run(); }
+
+}  // namespace headrace::onnx_import
