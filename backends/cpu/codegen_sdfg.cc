@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <unordered_map>
 
 #include "backends/common/external_call.h"
 #include "backends/cpu/ctypes.h"
+#include "backends/cpu/kernel_key.h"
 #include "ir/printer.h"
 #include "ir/type_inference.h"
 
@@ -104,8 +106,11 @@ class SdfgGen : public NestEnv {
   std::set<Name> inside_, defined_;
   FieldNames fields_;
   std::map<Name, std::string> indices_, registers_;
-  int next_index_ = 0, parts_ = 0, statements_ = 0;
+  int next_index_ = 0, statements_ = 0;
   SdfgCode out_;
+  struct KnownKernel { std::string name; std::vector<int> pointers; std::vector<Name> symbols; bool may_fail; };
+  std::unordered_map<std::string, KnownKernel> known_;
+  std::unordered_map<std::string, std::string> part_of_;  // body → name: equal stretches are one function
 };
 
 std::string SdfgGen::Pointer(Name base) {
@@ -123,6 +128,20 @@ std::string SdfgGen::Pointer(Name base) {
 }
 
 Status SdfgGen::CallKernel(NodeId n, Writer& w) {
+  // Statements equal up to their containers share a kernel without being generated again.
+  const bool keyed = lowerer_.depth() == 0;
+  KernelKey key;
+  if (keyed) key = KeyOf(s_, n);
+  const auto known = keyed ? known_.find(key.text) : known_.end();
+  if (known != known_.end()) {
+    const KnownKernel& k = known->second;
+    std::string call = k.name + "(x";
+    for (int p : k.pointers) call += ", " + Pointer(BaseOf(s_, key.containers[p]));
+    for (Name p : k.symbols) call += ", " + Symbol(p);
+    w.Line(call + ");");
+    if (k.may_fail) w.Line("if (x->stop) return x->stop;");
+    return {};
+  }
   KernelOptions o;
   o.restrict_pointers = !names_.may_alias.count(s_.name);
   HR_ASSIGN_OR_RETURN(Kernel k, GenerateKernel(s_, n, lowerer_, o));
@@ -144,6 +163,18 @@ Status SdfgGen::CallKernel(NodeId n, Writer& w) {
   for (Name p : k.symbols) call += ", " + Symbol(p);
   w.Line(call + ");");
   if (k.may_fail) w.Line("if (x->stop) return x->stop;");
+  if (!keyed) return {};
+  KnownKernel known_kernel{it->second, {}, k.symbols, k.may_fail};
+  for (Name p : k.pointers) {
+    const auto at = std::find_if(key.containers.begin(), key.containers.end(), [&](Name c) { return BaseOf(s_, c) == p; });
+    if (at == key.containers.end()) return {};
+    known_kernel.pointers.push_back(static_cast<int>(at - key.containers.begin()));
+  }
+  // The same container under two names would be two pointers: such statements are generated on their own.
+  std::set<Name> bases;
+  for (Name c : key.containers)
+    if (s_.Get(c).kind != ContainerKind::kView && !bases.insert(c).second) return {};
+  known_.emplace(std::move(key.text), std::move(known_kernel));
   return {};
 }
 
@@ -175,15 +206,21 @@ Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
     return {};
   }
   for (size_t begin = 0; begin < list.size(); begin += kPartStatements) {
-    const std::string name = fn_ + "_part" + std::to_string(parts_++);
     Writer part;
-    part.Open("int " + name + "(" + frame_ + "* f) {");
+    part.Open("(" + frame_ + "* f) {");
     Prolog(part);
+    statements_ = 0;
+    next_temp = 0;
+    next_index_ = 0;
     for (size_t i = begin; i < std::min(list.size(), begin + kPartStatements); ++i) HR_RETURN_IF_ERROR(Statement(list[i], part));
     part.Line("return 0;");
     part.Close();
-    out_.declarations += "int " + name + "(" + frame_ + "* f);\n";
-    out_.functions.push_back(part.text());
+    const auto [it, fresh] = part_of_.emplace(part.text(), fn_ + "_part" + std::to_string(part_of_.size()));
+    const std::string& name = it->second;
+    if (fresh) {
+      out_.declarations += "int " + name + "(" + frame_ + "* f);\n";
+      out_.functions.push_back("int " + name + part.text());
+    }
     w.Line("if (int r = " + name + "(f)) return r;");
   }
   return {};
