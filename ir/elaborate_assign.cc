@@ -25,7 +25,17 @@ void Elaborator::RunAssign(const FormStmt& s) {
       if (t.container.empty()) Fail(at, "'" + s.name.str() + "' is a let; it can't be written");
       break;
     case Resolved::kContainer: t.container = containers_.at(s.name); break;
-    case Resolved::kVariadic: Fail(at, "'" + s.name.str() + "' is a list of tensors", "use: each T in " + s.name.str() + " { … }");
+    case Resolved::kVariadic: {  // outputs[2]: one of its tensors, whole
+      const std::vector<Name>& list = variadic_.at(s.name);
+      use_remembered_ = true;
+      let_cache_.clear();
+      const int64_t i = s.index.size() == 1 ? EvalInt(s.index[0], env_, "the number of a tensor") : -1;
+      if (i < 0 || i >= static_cast<int64_t>(list.size()))
+        Fail(at, "'" + s.name.str() + "' is a list of " + std::to_string(list.size()) + " tensors", "use: each T in " + s.name.str() + " { … }");
+      t.container = list[i];
+      t.whole = true;
+      break;
+    }
     case Resolved::kAttribute:
       // An attribute and a temporary may share a name (`p`); from here on it is the temporary.
       Fail(at, "'" + s.name.str() + "' is an attribute; it can't be written");
@@ -67,7 +77,7 @@ bool Elaborator::EvalAssign(const FormStmt& s, Target* t) {
   solved = solved && !v.unsolved();
   const bool temporary = t->container.empty();
   std::optional<std::vector<Slot>> slots;
-  if (!s.has_index) {
+  if (!s.has_index || t->whole) {
     const int rank = temporary ? ellipsis_rank_ : static_cast<int>(s_.Get(t->container).shape.size());
     slots.emplace();
     ellipsis_rank_ = std::max(ellipsis_rank_, rank);

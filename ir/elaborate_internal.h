@@ -103,6 +103,7 @@ struct Slot {
 struct Target {
   Name name, container;              // of the form; container empty: a new temporary
   bool flat = false, guarded = false;
+  bool whole = false;                // written without indices: `Y`, `outputs[2]`
   WriteOp op = WriteOp::kAssign;
   std::vector<Expr> index;           // evaluated, one per dimension
   Expr value;

@@ -20,4 +20,5 @@ HEADRACE_PLUGIN("onnx_ops", "1.0") {
   onnx_ops::RegisterLosses(r);
   onnx_ops::RegisterSignal(r);
   onnx_ops::RegisterGenerators(r);
+  onnx_ops::RegisterTraining(r);
 }

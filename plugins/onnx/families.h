@@ -26,6 +26,7 @@ void RegisterAttention(Registrar& r);
 void RegisterLosses(Registrar& r);
 void RegisterSignal(Registrar& r);
 void RegisterGenerators(Registrar& r);
+void RegisterTraining(Registrar& r);
 
 // Geometry shared by convolutions and pools: N spatial dimensions xd → yd, stride st, dilation dl, kernel K, padding lo before.
 // `x`, `y`, `w` are the port names.
