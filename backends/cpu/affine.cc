@@ -53,6 +53,46 @@ std::optional<LoweredStmt> Collapse(const LoweredStmt& s, Name a, Name b, const 
   return out;
 }
 
+Expr SimplifyInRange(const Expr& e, const std::vector<IndexExtent>& extents, const Assumptions& as) {
+  if (!e) return e;
+  Assumptions known = as;
+  for (const IndexExtent& x : extents) known.bounds.insert(known.bounds.begin(), {x.index, Interval{0, x.extent - 1}});
+  bool changed = false;
+  const Expr out = Transform(e, [&](const Expr& x) -> Expr {
+    if (!x.Is(ExprKind::kBinary) || (x->op != Op::kFloorDiv && x->op != Op::kMod) || !x->args[1].Is(ExprKind::kInt) || !IsIndexExpr(x)) return x;
+    const Interval b = BoundsOf(x->args[0], known);
+    if (!b.lo || !b.hi || *b.lo < 0 || *b.hi >= x->args[1]->ivalue) return x;
+    changed = true;
+    return x->op == Op::kMod ? x->args[0] : WithType(IntExpr(0), x->dtype);
+  });
+  return changed ? Simplify(out) : e;
+}
+
+LoweredStmt SimplifyInRange(LoweredStmt s, const std::vector<IndexExtent>& extents, const Assumptions& as) {
+  s.linear = SimplifyInRange(s.linear, extents, as);
+  s.condition = SimplifyInRange(s.condition, extents, as);
+  s.value = SimplifyInRange(s.value, extents, as);
+  return s;
+}
+
+LoweredStmt SubstituteIndex(LoweredStmt s, Name index, const Expr& by) {
+  for (Expr* e : {&s.linear, &s.condition, &s.value, &s.report})
+    if (*e) *e = Substitute(*e, {{index, by}});
+  return s;
+}
+
+int64_t SplitDivisor(const LoweredStmt& s, Name index) {
+  int64_t divisor = 0;
+  for (const Expr& e : {s.linear, s.condition, s.value})
+    if (e) Visit(e, [&](const Expr& x) {
+      if (x.Is(ExprKind::kBinary) && (x->op == Op::kFloorDiv || x->op == Op::kMod) && x->args[1].Is(ExprKind::kInt) &&
+          x->args[0].Is(ExprKind::kSymbol) && x->args[0]->name == index)
+        divisor = x->args[1]->ivalue;
+      return true;
+    });
+  return divisor;
+}
+
 std::vector<Expr> Offsets(const LoweredStmt& s) {
   std::vector<Expr> out = {s.linear};
   Visit(s.value, [&](const Expr& e) {

@@ -15,6 +15,14 @@ bool Mentions(const Expr& e, Name index);
 // `a`; nullopt when some access or condition tells them apart.
 std::optional<LoweredStmt> Collapse(const LoweredStmt& s, Name a, Name b, const Expr& extent_b);
 
+// Bounds of the indices used to drop // and % that do nothing: o // 64 for o in 0:64 is 0.
+struct IndexExtent { Name index; int64_t extent; };
+Expr SimplifyInRange(const Expr& e, const std::vector<IndexExtent>& extents, const Assumptions& as);
+LoweredStmt SimplifyInRange(LoweredStmt s, const std::vector<IndexExtent>& extents, const Assumptions& as);
+LoweredStmt SubstituteIndex(LoweredStmt s, Name index, const Expr& by);
+// A divisor c such that `index // c` or `index % c` occurs, 0 if none: the index is better split in two.
+int64_t SplitDivisor(const LoweredStmt& s, Name index);
+
 // Every linear offset in the statement: the target's first, then the reads'.
 std::vector<Expr> Offsets(const LoweredStmt& s);
 

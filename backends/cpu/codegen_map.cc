@@ -283,10 +283,27 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
     w.Close();
     return outer.empty() ? text.Sequential(w.text()) : text.Parallel(w.text(), prologue.text(), total, grain);
   }
-  const int64_t tile = sums ? 256 : 4096;
+  // A transposition: short tiles across, so that lines read along another index are used whole before they are evicted.
+  std::optional<LoopDim> across;
+  if (!sums && p.dims.size() > 1) {
+    const std::vector<Expr> offsets = Offsets(p.stmt);
+    for (size_t k = 0; k < offsets.size() && !across; ++k) {
+      const auto along = Coefficient(offsets[k], vector.index);
+      if (along && (AsInt(*along) == 1 || AsInt(*along) == 0)) continue;
+      for (size_t i = 0; i < free.size(); ++i) {
+        const auto other = Coefficient(offsets[k], free[i].index);
+        if (!other || AsInt(*other) != 1 || AsInt(free[i].trip).value_or(64) < 8) continue;
+        across = free[i];
+        free.erase(free.begin() + static_cast<long>(i));
+        break;
+      }
+    }
+  }
+  const int64_t tile = sums ? 256 : across ? 16 : 4096;
   const auto length = AsInt(vector.end);
   const bool tiled = !length || *length > tile;
   const std::vector<LoopDim> outer = TakeParallel(&free);
+  if (across) free.push_back(*across);
   const std::string n = gen.IndexText(vector.end, prologue);
   std::string total = UnitCount(gen, outer, prologue), tiles;
   if (tiled) {
@@ -307,12 +324,11 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   if (sums) {
     gen.ReduceTile(p.stmt, reduced, vector, "first", "count", tiled ? tile : std::max<int64_t>(1, *length), w);
   } else {
-    if (gen.Vectorisable(p.stmt)) w.Line("#pragma omp simd");
-    const std::string i = env.OpenIndex(vector.index);
-    w.Open("for (int64_t " + i + " = first; " + i + " < first + count; ++" + i + ") {");
-    gen.Store(p.stmt, w);
-    w.Close();
-    env.CloseIndex(vector.index);
+    gen.SplitLoop(vector, "first", "first + count", p.stmt.value, gen.Vectorisable(p.stmt), w, [&](const Expr& value, const std::string&) {
+      LoweredStmt s = p.stmt;
+      s.value = value;
+      gen.Store(s, w);
+    });
   }
   for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], w);
   w.Close();

@@ -169,39 +169,37 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   const bool along_depth = !HasUnitStride(c.column_operand, c.column.index) &&
                            std::any_of(c.depth.begin(), c.depth.end(), [&](const LoopDim& d) { return HasUnitStride(c.column_operand, d.index); });
   w.Open("  [&](" + type + "* to, int64_t ld, int64_t k0, int64_t k1) {");
-  auto columns = [&](bool simd) {
-    std::string position = "0";
-    if (c.column_outer) {
-      const std::string p = env.OpenIndex(c.column_outer->index);
-      w.Open("for (int64_t " + p + " = column_first; " + p + " < column_end; ++" + p + ") {");
-      position = "(" + p + " - column_first) * " + width;
-    }
-    const std::string j = env.OpenIndex(c.column.index);
-    if (simd) w.Line("#pragma omp simd");
-    if (c.column_outer) w.Open("for (int64_t " + j + " = 0; " + j + " < " + width + "; ++" + j + ") {");
-    else w.Open("for (int64_t " + j + " = column_first; " + j + " < column_end; ++" + j + ") {");
-    return c.column_outer ? position + " + " + j : j + " - column_first";
+  const std::string begin = c.column_outer ? "0" : "column_first", end = c.column_outer ? width : "column_end";
+  std::string position;
+  auto open_outer = [&] {
+    position = c.column_outer ? "" : "column_first";
+    if (!c.column_outer) return;
+    const std::string p = env.OpenIndex(c.column_outer->index);
+    w.Open("for (int64_t " + p + " = column_first; " + p + " < column_end; ++" + p + ") {");
+    position = "(" + p + " - column_first) * " + width;
   };
-  auto close_columns = [&] {
-    w.Close();
-    env.CloseIndex(c.column.index);
+  auto close_outer = [&] {
     if (!c.column_outer) return;
     w.Close();
     env.CloseIndex(c.column_outer->index);
   };
+  auto place = [&](const std::string& j) { return c.column_outer ? position + " + " + j : j + " - " + position; };
   if (along_depth) {
-    const std::string position = columns(false);
-    w.Line(type + "* out = to + " + position + ";");
-    depth_loops(true);
-    w.Line("*out = " + operand(c.column_operand) + ";");
-    w.Line("out += ld;");
-    depth_loops(false);
-    close_columns();
+    open_outer();
+    gen.SplitLoop(c.column, begin, end, c.column_operand, false, w, [&](const Expr& value, const std::string& j) {
+      w.Line(type + "* out = to + " + place(j) + ";");
+      depth_loops(true);
+      w.Line("*out = " + operand(value) + ";");
+      w.Line("out += ld;");
+      depth_loops(false);
+    });
+    close_outer();
   } else {
     depth_loops(true);
-    const std::string position = columns(true);
-    w.Line("to[" + position + "] = " + operand(c.column_operand) + ";");
-    close_columns();
+    open_outer();
+    gen.SplitLoop(c.column, begin, end, c.column_operand, true, w,
+                  [&](const Expr& value, const std::string& j) { w.Line("to[" + place(j) + "] = " + operand(value) + ";"); });
+    close_outer();
     w.Line("to += ld;");
     depth_loops(false);
   }

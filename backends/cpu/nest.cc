@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/ctypes.h"
+#include "backends/cpu/guards.h"
 
 namespace headrace::cpu {
 
@@ -59,10 +60,38 @@ Result<PerfectNest> NestGen::Perfect(const Flat& f) {
     p.ordered = std::any_of(p.dims.begin(), p.dims.end(), [](const LoopDim& d) { return !d.disjoint; });
   for (const RawAccess& a : AccessesOf(s_, f.body[0]))  // a sum that reads what it writes
     if (!a.write && p.stmt.op != WriteOp::kAssign && BaseOf(s_, a.container) == p.stmt.base && a.op == WriteOp::kAssign) p.ordered = true;
+  SplitDims(&p);
   for (const LoopDim& d : p.dims)  // bounds that depend on another index: keep the order
     for (const LoopDim& o : p.dims)
       if (Mentions(d.begin, o.index) || Mentions(d.end, o.index)) p.ordered = true;
   return p;
+}
+
+// Drops // and % that the ranges make trivial; o // 16 over o in 0:64 becomes two indices (groups of a convolution).
+void NestGen::SplitDims(PerfectNest* p) const {
+  auto simplify = [&] {
+    std::vector<IndexExtent> extents;
+    for (const LoopDim& d : p->dims)
+      if (const auto n = AsInt(d.end); d.simple && n && *n > 0) extents.push_back({d.index, *n});
+    p->stmt = SimplifyInRange(std::move(p->stmt), extents, s_.assumptions);
+  };
+  simplify();
+  if (p->ordered || p->stmt.op == WriteOp::kAssign) return;
+  for (size_t i = 0; i < p->dims.size(); ++i) {
+    const auto n = AsInt(p->dims[i].end);
+    const int64_t c = p->dims[i].simple && n ? SplitDivisor(p->stmt, p->dims[i].index) : 0;
+    if (c < 2 || *n % c != 0 || *n == c) continue;
+    LoopDim outer = p->dims[i], inner = outer;
+    outer.index = Name(outer.index.str() + "_outer");
+    inner.index = Name(inner.index.str() + "_inner");
+    outer.end = outer.trip = IntExpr(*n / c);
+    inner.end = inner.trip = IntExpr(c);
+    const Expr by = IntExpr(c) * SymbolExpr(outer.index) + SymbolExpr(inner.index);
+    p->stmt = SubstituteIndex(std::move(p->stmt), p->dims[i].index, by);
+    p->dims[i] = outer;
+    p->dims.insert(p->dims.begin() + static_cast<long>(i) + 1, inner);
+    simplify();
+  }
 }
 
 void NestGen::CollapseDims(PerfectNest* p) const {
@@ -132,6 +161,39 @@ void NestGen::OpenLoop(const LoopDim& d, Writer& w, bool simd) {
   if (known && *known < 0) w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; " + i + " -= " + std::to_string(-*known) + ") {");
   else if (known) w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " + (*known == 1 ? "++" + i : i + " += " + step) + ") {");
   else w.Open("for (int64_t " + i + " = " + begin + "; " + step + " > 0 ? " + i + " < " + end + " : " + i + " > " + end + "; " + i + " += " + step + ") {");
+}
+
+void NestGen::SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd, Writer& w,
+                        const std::function<void(const Expr&, const std::string&)>& emit) {
+  const auto split = simd ? SplitGuards(value, d.index) : std::nullopt;
+  std::string first = begin, last = end;
+  if (split) {
+    const std::string n = std::to_string(env_.next_temp++);
+    first = "from" + n, last = "below" + n;
+    w.Line("int64_t " + first + " = " + begin + ", " + last + " = " + end + ";");
+    std::string unless;
+    if (split->when) {
+      ExprCode code(env_, w);
+      code.Use(split->when);
+      w.Line("if (!" + code.Value(split->when) + ") " + first + " = " + end + ";");
+    }
+    for (const Expr& e : split->from) w.Line(first + " = hr_most(" + first + ", " + IndexText(e, w) + ");");
+    w.Line(first + " = hr_least(" + first + ", " + end + ");");
+    for (const Expr& e : split->below) w.Line(last + " = hr_least(" + last + ", " + IndexText(e, w) + ");");
+    w.Line(last + " = hr_most(" + first + ", " + last + ");");
+    const std::string i = env_.OpenIndex(d.index);
+    w.Open("for (int64_t " + i + " = " + first + " > " + begin + " ? " + begin + " : " + last + "; " + i + " < " + end + "; " + i + " = " + i + " + 1 == " +
+           first + " ? " + last + " : " + i + " + 1) {");
+    emit(value, i);
+    w.Close();
+    env_.CloseIndex(d.index);
+  }
+  const std::string i = env_.OpenIndex(d.index);
+  if (simd) w.Line("#pragma omp simd");
+  w.Open("for (int64_t " + i + " = " + first + "; " + i + " < " + last + "; ++" + i + ") {");
+  emit(split ? split->inside : value, i);
+  w.Close();
+  env_.CloseIndex(d.index);
 }
 
 void NestGen::CloseLoop(const LoopDim& d, Writer& w) {
@@ -217,20 +279,15 @@ void NestGen::ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims,
   w.Line(type + " acc[" + std::to_string(capacity) + "];");
   w.Line("for (int64_t u = 0; u < " + count + "; ++u) acc[u] = " + Identity(s.op, t) + ";");
   for (const LoopDim& d : dims) OpenLoop(d, w);
-  if (Vectorisable(s)) w.Line("#pragma omp simd");
-  w.Open("for (int64_t u = 0; u < " + count + "; ++u) {");
-  const std::string i = env_.OpenIndex(v.index);
-  w.Line("const int64_t " + i + " = " + v_begin + " + u;");
-  const Expr value = s.value;
-  {
+  SplitLoop(v, v_begin, v_begin + " + " + count, s.value, Vectorisable(s), w, [&](const Expr& value, const std::string& i) {
     ExprCode code(env_, w);
     code.Use(value);
-    w.Line("acc[u] = " + Bare(Combine(s.op, t, "acc[u]", code.Value(value, t))) + ";");
-  }
-  w.Close();
+    const std::string slot = "acc[" + i + " - " + v_begin + "]";
+    w.Line(slot + " = " + Bare(Combine(s.op, t, slot, code.Value(value, t))) + ";");
+  });
   for (size_t k = dims.size(); k-- > 0;) CloseLoop(dims[k], w);
   w.Open("for (int64_t u = 0; u < " + count + "; ++u) {");
-  w.Line("const int64_t " + i + " = " + v_begin + " + u;");
+  w.Line("const int64_t " + env_.OpenIndex(v.index) + " = " + v_begin + " + u;");
   ExprCode code(env_, w);
   code.Use(s.linear);
   const std::string target = env_.Element(s.base, Bare(code.Index(s.linear)));

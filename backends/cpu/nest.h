@@ -46,6 +46,7 @@ class NestGen {
   Flat Flatten(NodeId map) const;
   std::vector<LoopDim> Dims(const Flat& f) const;
   Result<PerfectNest> Perfect(const Flat& f);     // the body is one tasklet; its ranges are pushed on the lowerer
+  void SplitDims(PerfectNest* p) const;
   void CollapseDims(PerfectNest* p) const;
   int VectorDim(const PerfectNest& p) const;      // position in dims, -1 = none
   int64_t Cost(const LoweredStmt& s) const;       // rough scalar operations per execution
@@ -53,6 +54,10 @@ class NestGen {
   // ---- pieces that kernels are put together from ----
   void OpenLoop(const LoopDim& d, Writer& w, bool simd = false);
   void CloseLoop(const LoopDim& d, Writer& w);
+  // The innermost loop over [begin, end): where guards hold on a range, that range runs without them, vectorised, and the
+  // rest with them. `emit` writes the body for a value.
+  void SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd, Writer& w,
+                 const std::function<void(const Expr& value, const std::string& index)>& emit);
   void Store(const LoweredStmt& s, Writer& w);                       // target op= value
   std::string Combine(WriteOp op, DType t, const std::string& a, const std::string& b) const;
   std::string Identity(WriteOp op, DType t) const;
