@@ -48,6 +48,27 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& e, const Output& ou
   return Fail(out, UsageError(message, hint));
 }
 
+// CLI11 writes an option's description on one line; terminals have 80 columns.
+std::string Wrapped(const std::string& help) {
+  constexpr size_t kWidth = 80, kIndent = 28;
+  std::string out;
+  size_t start = 0;
+  while (start < help.size()) {
+    size_t end = help.find('\n', start);
+    if (end == std::string::npos) end = help.size();
+    std::string line = help.substr(start, end - start);
+    while (line.size() > kWidth) {
+      size_t cut = line.rfind(' ', kWidth);
+      if (cut == std::string::npos || cut <= kIndent) break;
+      out += line.substr(0, cut) + "\n";
+      line = std::string(kIndent, ' ') + line.substr(cut + 1);
+    }
+    out += line + "\n";
+    start = end + 1;
+  }
+  return out;
+}
+
 int Main(int argc, char** argv) {
   // Relative paths mean the caller's folder, under `bazel run` too.
   if (const char* folder = getenv("BUILD_WORKING_DIRECTORY"))
@@ -96,8 +117,11 @@ int Main(int argc, char** argv) {
   };
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& e) {
-    return app.exit(e);
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* asked = &app;
+    while (!asked->get_subcommands().empty()) asked = asked->get_subcommands()[0];
+    fputs(Wrapped(asked->help()).c_str(), stdout);
+    return kExitOk;
   } catch (const CLI::ParseError& e) {
     settle();
     for (int i = 1; i < argc; ++i) c.out.json |= std::string(argv[i]) == "--json";
@@ -113,7 +137,7 @@ int Main(int argc, char** argv) {
       int code = runner();
       return Interrupted() && code != kExitOk ? static_cast<int>(kExitInterrupted) : code;
     }
-  fputs(app.help().c_str(), stdout);
+  fputs(Wrapped(app.help()).c_str(), stdout);
   return kExitOk;
 }
 
