@@ -8,10 +8,8 @@
 namespace headrace::onnx_import {
 
 std::string Identifier(const std::string& text, const std::string& fallback) {
-  static const std::unordered_set<std::string>* const keywords = new std::unordered_set<std::string>{
-      "sdfg", "state", "map", "in", "for", "while", "do", "if", "else", "break", "continue", "let", "call", "transient",
-      "const", "constant", "persistent", "view", "seq", "sequence", "optional", "inout", "assume", "from", "by", "over", "each",
-      "shape", "true", "false", "inf", "nan", "pi", "defines", "entry", "register", "host", "device", "shared", "flat", "at"};
+  static const auto* const keywords = new std::unordered_set<std::string>{
+      "true", "false", "inf", "nan", "pi", "if", "else", "for", "while", "do", "break", "continue"};
   std::string out;
   for (char c : text.substr(0, 120)) {
     const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -56,6 +54,7 @@ void Emitter::OpenBody(std::vector<BlockId> blocks, int id) {
   Open open;
   open.id = id >= 0 ? id : next_body_++;
   open.blocks = std::move(blocks);
+  if (!open.blocks.empty() && std::holds_alternative<State>(sdfg.blocks[open.blocks.back()].control)) open.state = open.blocks.back();
   bodies_.push_back(std::move(open));
 }
 

@@ -70,7 +70,9 @@ TEST(ImporterTest, IdentitiesAndUnusedNodesLeaveNoTrace) {
   })")),
             R"(sdfg g(x: f32[2], y: f32[2]) {
   constant w: f32[2] = [1.0, 2.0]
-  state { onnx.Mul:14(A = x, B = w) -> (C = y) }
+  state {
+    onnx.Mul:14(A = x, B = w) -> (C = y)
+  }
 }
 )");
 }
@@ -103,7 +105,7 @@ TEST(ImporterTest, DimensionsThatAreFormulasUseTheirSymbols) {
   model.mutable_graph()->mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("2*N + 1");
   Result<ImportedModel> m = Import(model);
   ASSERT_TRUE(m.ok()) << m.status().ToString();
-  EXPECT_EQ(ToString(m->program.Entry().Get("y").shape[0]), "3*N + 1");
+  EXPECT_EQ(ToString(m->program.Entry().Get("y").shape[0]), "3 * N + 1");
 }
 
 TEST(ImporterTest, IfBecomesAConditional) {

@@ -352,6 +352,21 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
   return true;
 }
 
+// Lowers the body until no more size turns out to change, each time from the state before.
+void LoopLowering::Rounds(std::vector<Carried>* carried, bool (LoopLowering::*once)(std::vector<Carried>*, bool*)) {
+  for (int round = 0; round < kMaxLowerings; ++round) {
+    Lowering::Snapshot before{l_.emit, l_.errors.size(), l_.report.size(), l_.journal_.size()};
+    bool again = false;
+    if (!(this->*once)(carried, &again)) return l_.Poison(*call_.node, scope_);
+    if (!again) return;
+    for (size_t i = before.journal; i < l_.journal_.size(); ++i) l_.journal_[i]->container = Name();
+    l_.journal_.resize(before.journal);
+    l_.report.resize(before.report);
+    l_.emit = std::move(before.emit);
+  }
+  l_.Report(UnsupportedError("the sizes of carried values don't settle"), call_);
+}
+
 void LoopLowering::RunLoop() {
   const onnx::GraphProto& body = call_.Attr("body")->g();
   const int n = std::max(call_.node->input_size() - 2, 0);
@@ -364,17 +379,7 @@ void LoopLowering::RunLoop() {
     if (!call_.In(static_cast<size_t>(i) + 2)) return l_.Report(Fail("a carried value is absent"), call_);
     carried[static_cast<size_t>(i)].initial = call_.inputs[static_cast<size_t>(i) + 2];
   }
-  for (int round = 0; round < kMaxLowerings; ++round) {
-    Lowering::Snapshot before{l_.emit, l_.errors.size(), l_.report.size(), l_.journal_.size()};
-    bool again = false;
-    if (!LoopOnce(&carried, &again)) return l_.Poison(*call_.node, scope_);
-    if (!again) return;
-    for (size_t i = before.journal; i < l_.journal_.size(); ++i) l_.journal_[i]->container = Name();
-    l_.journal_.resize(before.journal);
-    l_.report.resize(before.report);
-    l_.emit = std::move(before.emit);
-  }
-  l_.Report(UnsupportedError("the sizes of carried values don't settle"), call_);
+  Rounds(&carried, &LoopLowering::LoopOnce);
 }
 
 bool LoopLowering::ScanOnce(std::vector<Carried>* carried, bool* again) {
@@ -476,9 +481,7 @@ void LoopLowering::RunScan() {
     if (!call_.inputs[i] || call_.inputs[i]->type.kind != ValueType::kTensor) return l_.Report(Fail("a scan takes tensors"), call_);
     if (i < carried.size()) carried[i].initial = call_.inputs[i];
   }
-  bool again = false;
-  if (!ScanOnce(&carried, &again)) return l_.Poison(*call_.node, scope_);
-  if (again) l_.Report(Fail("a state variable changes its shape in the body"), call_);
+  Rounds(&carried, &LoopLowering::ScanOnce);
 }
 
 void Lowering::LowerLoop(const NodeCall& call, Scope& scope) { LoopLowering(*this, call, scope).RunLoop(); }

@@ -35,6 +35,7 @@ class LoopLowering {
   Val Slice(const Val& whole, int64_t axis, const Expr& at, const std::string& name);
   void Put(Name target, const Val& element, int64_t axis, const Expr& at);
   bool BoundBeforeLoop(const Expr& e, const std::vector<Name>& before) const;
+  void Rounds(std::vector<Carried>* carried, bool (LoopLowering::*once)(std::vector<Carried>*, bool*));
   bool LoopOnce(std::vector<Carried>* carried, bool* again);
   bool ScanOnce(std::vector<Carried>* carried, bool* again);
   void Gather(const std::string& output, const Gathered& g, const Expr& trips, const Expr& counted, bool may_stop);

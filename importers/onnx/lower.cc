@@ -66,6 +66,31 @@ void Lowering::Initializers(const onnx::GraphProto& g, Scope& scope) {
   for (const auto& t : g.sparse_initializer()) add(t.values().name(), source_->Load(t));
 }
 
+namespace {
+
+// A copy of the node without the optional outputs that nothing reads (Dropout's mask, BatchNormalization's statistics);
+// null when there are none.
+onnx::NodeProto* WithoutUnread(const onnx::NodeProto& node, const std::unordered_set<std::string>& needed, const Opsets& opsets) {
+  if (node.output_size() < 2) return nullptr;
+  const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
+  auto opset = opsets.find(domain);
+  const onnx::OpSchema* schema = opset == opsets.end() ? nullptr : onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, domain);
+  if (!schema) return nullptr;
+  onnx::NodeProto* copy = nullptr;
+  for (int i = 0; i < node.output_size() && i < static_cast<int>(schema->outputs().size()); ++i) {
+    if (node.output(i).empty() || needed.count(node.output(i)) ||
+        schema->outputs()[static_cast<size_t>(i)].GetOption() != onnx::OpSchema::Optional)
+      continue;
+    if (!copy) copy = new onnx::NodeProto(node);
+    copy->mutable_output(i)->clear();
+  }
+  if (copy)
+    while (copy->output_size() > 1 && copy->output(copy->output_size() - 1).empty()) copy->mutable_output()->RemoveLast();
+  return copy;
+}
+
+}  // namespace
+
 void Lowering::Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope,
                      const std::vector<std::string>& wanted) {
   std::vector<int> cycle, order = Order(nodes, &cycle);
@@ -87,8 +112,15 @@ void Lowering::Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& 
     live[static_cast<size_t>(*it)] = true;
     for (std::string& r : ReadsOf(n)) needed.insert(std::move(r));
   }
-  for (int i : order)
-    if (live[static_cast<size_t>(i)]) LowerNode(nodes[i], scope);
+  for (int i : order) {
+    if (!live[static_cast<size_t>(i)]) continue;
+    const onnx::NodeProto* node = &nodes[i];
+    if (onnx::NodeProto* trimmed = WithoutUnread(*node, needed, *scope.opsets)) {
+      kept_.emplace_back(trimmed);
+      node = trimmed;
+    }
+    LowerNode(*node, scope);
+  }
 }
 
 void Lowering::Poison(const onnx::NodeProto& node, Scope& scope) {

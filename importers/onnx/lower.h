@@ -86,7 +86,7 @@ class Lowering {
   const Registry& registry_;
   TensorSource* source_;
   const Functions* functions_;
-  std::vector<std::unique_ptr<google::protobuf::Message>> kept_;  // protos made here that calls point into
+  std::vector<std::unique_ptr<onnx::NodeProto>> kept_;  // nodes made here that calls point into
   std::vector<Val> journal_;   // values in the order they got containers, for rolling back
   int depth_ = 0;
   int64_t budget_ = 2000000;   // nodes lowered in all: functions calling functions grow fast

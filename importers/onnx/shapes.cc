@@ -196,7 +196,8 @@ void AddBroadcastRules(ShapeRules* rules) {
   for (const char* op : {"Add", "Sub", "Mul", "Div", "Mod", "Pow", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater",
                          "GreaterOrEqual", "Where", "Max", "Min", "Mean", "Sum", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"})
     (*rules)[op] = Elementwise;
-  (*rules)["PRelu"] = LikeFirst;
+  for (const char* op : {"PRelu", "GroupNormalization", "MeanVarianceNormalization", "LpNormalization", "LRN", "InstanceNormalization"})
+    (*rules)[op] = LikeFirst;
   for (const char* op : {"MatMul", "MatMulInteger", "QLinearMatMul"}) (*rules)[op] = MatMul;
   (*rules)["Expand"] = Expand;
   (*rules)["Einsum"] = Einsum;
@@ -208,6 +209,7 @@ Status SharpenShapes(const NodeCall& call, std::vector<Inferred>* outputs) {
     AddBroadcastRules(r);
     AddMovementRules(r);
     AddWindowRules(r);
+    AddStateRules(r);
     return r;
   }();
   if (!call.node->domain().empty() && call.node->domain() != "ai.onnx") return {};

@@ -14,6 +14,7 @@ using ShapeRules = std::unordered_map<std::string, ShapeRule>;
 void AddBroadcastRules(ShapeRules* rules);
 void AddMovementRules(ShapeRules* rules);
 void AddWindowRules(ShapeRules* rules);
+void AddStateRules(ShapeRules* rules);
 
 Status ShapeError(const std::string& message, std::string got = "", std::string expected = "");
 std::string ToString(const Shape& s);                 // [N, 3]

@@ -401,8 +401,19 @@ Status RankTwo(const NodeCall&, std::vector<Inferred>* out) {
   if (!(*out)[0].has_rank) SetShape(out, 0, Shape(2));
   return {};
 }
-Status RankFour(const NodeCall&, std::vector<Inferred>* out) {
-  if (!(*out)[0].has_rank) SetShape(out, 0, Shape(4));
+// [batch, frames, bins, 2]
+Status Stft(const NodeCall& c, std::vector<Inferred>* out) {
+  const auto *step = c.Known(1), *length = c.Known(3);
+  const ValueInfo* window = c.In(2);
+  Expr n = length && length->size() == 1 ? (*length)[0] : !c.In(3) && window && window->shape.size() == 1 ? window->shape[0] : Expr();
+  Shape s(4);
+  s[0] = c.In(0)->shape[0];
+  if (n && step && step->size() == 1 && c.In(0)->shape.size() >= 2) {
+    s[1] = FloorDiv(c.In(0)->shape[1] - n, (*step)[0]) + 1;
+    s[2] = c.Int("onesided", 1) ? FloorDiv(n, IntExpr(2)) + 1 : n;
+  }
+  s[3] = IntExpr(2);
+  SetShape(out, 0, std::move(s));
   return {};
 }
 
@@ -434,7 +445,7 @@ void AddMovementRules(ShapeRules* rules) {
   (*rules)["MaxUnpool"] = MaxUnpool;
   (*rules)["AffineGrid"] = AffineGrid;
   (*rules)["MelWeightMatrix"] = RankTwo;
-  (*rules)["STFT"] = RankFour;
+  (*rules)["STFT"] = Stft;
 }
 
 }  // namespace headrace::onnx_import
