@@ -5,12 +5,17 @@ namespace onnx_ops {
 
 void RegisterQuantization(Registrar& r) {
   r.op("QuantizeLinear").Doc("x / y_scale, rounded to even, plus the zero point, saturated.")
-      .Pure("let q(v) = is_int(y) ? rint(v) : v\n"
-            "if rank(y_scale) == 0 { y = sat(q(f32(x) / f32(y_scale)) + f32(y_zero_point ?? 0)) }\n"
-            "else { if (block_size ?? 0) == 0 {\n"
-            "  if len(y_scale) == 1 { y = sat(q(f32(x) / f32(y_scale)) + f32(y_zero_point ?? 0)) }\n"
-            "  else { y[o.., k@(axis ?? 1)] = sat(q(f32(x[o.., k@(axis ?? 1)]) / f32(y_scale[k])) + f32(y_zero_point[k] ?? 0)) } }\n"
-            "else { y[o.., k@axis] = sat(q(f32(x[o.., k@axis]) / f32(y_scale[o.., k // block_size @axis])) + f32(y_zero_point[o.., k // block_size @axis] ?? 0)) } }")
+      .Pure("let q(v) = is_int(y) ? rint(v) : v  # t is rounded to f32 before rint sees it\n"
+            "if rank(y_scale) == 0 || (block_size ?? 0) == 0 && len(y_scale) == 1 {\n"
+            "  t = f32(x) / f32(y_scale)\n"
+            "  y = sat(q(t) + f32(y_zero_point ?? 0))\n"
+            "} else { if (block_size ?? 0) == 0 {\n"
+            "  t[o.., k@(axis ?? 1)] = f32(x[o.., k@(axis ?? 1)]) / f32(y_scale[k])\n"
+            "  y[o.., k@(axis ?? 1)] = sat(q(t[o.., k@(axis ?? 1)]) + f32(y_zero_point[k] ?? 0))\n"
+            "} else {\n"
+            "  t[o.., k@axis] = f32(x[o.., k@axis]) / f32(y_scale[o.., k // block_size @axis])\n"
+            "  y[o.., k@axis] = sat(q(t[o.., k@axis]) + f32(y_zero_point[o.., k // block_size @axis] ?? 0))\n"
+            "} }")
       .Sample("x: f32[2, 3] in [-100, 100]; y_scale: f32[] = 0.5; y_zero_point: u8[] = 128")
       .Sample("x: f32[2, 3]; y_scale: f32[3] in [0.1, 1]; y_zero_point: i8[3]; attr axis = 1");
   r.op("DequantizeLinear").Doc("(x - zero point) times the scale.")
