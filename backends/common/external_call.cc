@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 
 namespace headrace {
 namespace {
@@ -93,8 +94,8 @@ int32_t Append(hr_call* call, int32_t output, const hr_value* item) {
   if (output < 0 || output >= call->n_outputs) return Refuse(c, "it appended to an output that does not exist");
   Value& v = (*c->outputs)[output];
   if (v.kind == Value::kTensor) return Refuse(c, "it appended to output " + std::to_string(output) + ", a tensor");
-  v.kind = Value::kSequence;
-  v.items.push_back(CopyValue(*item));
+  v.kind = Value::kSequence;  // no item: a sequence of none so far
+  if (item != nullptr) v.items.push_back(CopyValue(*item));
   return 0;
 }
 
@@ -192,6 +193,9 @@ Status CallExternal(const ExternalFunction& f, const Attributes& attributes, voi
   call.append = Append;
   call.fail = Fail;
   call.host = &c;
+  static std::mutex serial;  // functions that are not thread-safe may share anything: one at a time of all of them
+  std::unique_lock<std::mutex> lock(serial, std::defer_lock);
+  if (!f.thread_safe) lock.lock();
   const int32_t rc = reinterpret_cast<hr_function>(f.address)(&call);
   if (rc != 0 || !c.error.empty()) {
     return WithNode(InvalidError("external function " + f.name + " failed: " + (c.error.empty() ? "code " + std::to_string(rc) : c.error)), node);
