@@ -10,12 +10,16 @@
 namespace headrace {
 namespace {
 
+constexpr int64_t kMaxRowBytes = 32 << 10;  // a private row lies on the stack of a thread
+
 // All uses of one candidate, in the order they run within an iteration.
 struct Candidate {
-  std::vector<uint32_t> path;  // maps that hold all uses so far, outermost first
-  std::vector<Expr> index;
+  std::vector<uint32_t> path;        // maps that hold all uses so far, outermost first
+  std::vector<uint32_t> first_path;  // those around the first use
+  std::vector<Expr> index;           // of the first use
+  std::vector<bool> same;            // positions where all uses so far agree with it
+  std::vector<bool> keep;            // the answer: positions that remain
   bool first = true, ok = true;
-  std::vector<uint32_t> first_path;
 };
 
 class Scalarizer {
@@ -37,12 +41,12 @@ class Scalarizer {
       if (at.statement.valid()) Statement(at.statement);
     std::unordered_set<Name> chosen;
     for (auto& [n, c] : candidates_)
-      if (c.ok && !c.first && Owned(c)) chosen.insert(n);
+      if (c.ok && !c.first && Owned(s_.Get(n), &c)) chosen.insert(n);
     if (chosen.empty()) return false;
     for (Name n : chosen) {
       Container& c = s_.Mutable(n);
       c.storage = Storage::kRegister;
-      c.shape.clear();
+      c.shape = Kept(n, c.shape);
       c.strides.clear();
     }
     Rewrite(chosen);
@@ -86,30 +90,59 @@ class Scalarizer {
       c.first = false;
       c.path = c.first_path = maps_;
       c.index = index;
+      c.same.assign(index.size(), true);
       return;
     }
-    c.ok = index == c.index;
+    for (size_t t = 0; t < index.size(); ++t)
+      if (!(index[t] == c.index[t])) c.same[t] = false;
     size_t common = 0;
     while (common < c.path.size() && common < maps_.size() && c.path[common] == maps_[common]) ++common;
     c.path.resize(common);
   }
-  // Every iteration of the maps around all uses has its own element, and sets it before anything else.
-  bool Owned(const Candidate& c) const {
-    if (c.path.empty() || c.first_path != c.path) return false;
+  // Every iteration of the maps around all uses has its own element or row, and sets it before anything else.
+  bool Owned(const Container& container, Candidate* c) const {
+    if (c->path.empty()) return false;
     std::unordered_set<Name> known;
-    for (uint32_t m : c.path)
+    for (uint32_t m : c->path)
       for (const Range& r : std::get<Map>(s_.nodes[NodeId{m}].body).ranges) {
-        bool bare = std::any_of(c.index.begin(), c.index.end(), [&](const Expr& e) { return e.Is(ExprKind::kSymbol) && e->name == r.index; });
+        bool bare = false;
+        for (size_t t = 0; t < c->index.size(); ++t) bare |= c->same[t] && c->index[t].Is(ExprKind::kSymbol) && c->index[t]->name == r.index;
         if (!bare && !(AsInt(r.begin) == 0 && AsInt(r.end) == 1)) return false;
         known.insert(r.index);
       }
-    // Indices of inner maps have another value at every use.
-    for (const Expr& e : c.index) {
-      if (!IsIndexExpr(e)) return false;
-      for (Name n : FreeSymbols(e))
-        if (!known.count(n) && IsMapIndex(n)) return false;
+    // Positions that stay the same during an iteration go; the others, moved by indices of inner maps, stay.
+    c->keep.assign(c->index.size(), false);
+    int64_t bytes = ByteSize(container.dtype);
+    for (size_t t = 0; t < c->index.size(); ++t) {
+      bool fixed = c->same[t] && IsIndexExpr(c->index[t]);
+      if (fixed)
+        for (Name n : FreeSymbols(c->index[t])) fixed &= known.count(n) || !IsMapIndex(n);
+      if (fixed) continue;
+      auto dim = AsInt(container.shape[t]);
+      if (!dim || *dim > kMaxRowBytes || (bytes *= std::max<int64_t>(1, *dim)) > kMaxRowBytes || !SetsAll(*c, t, *dim)) return false;
+      c->keep[t] = true;
     }
-    return true;
+    // An inner map without iterations would leave a scalar unset.
+    bool scalar = std::none_of(c->keep.begin(), c->keep.end(), [](bool k) { return k; });
+    return !scalar || c->first_path == c->path;
+  }
+  // The first write runs over the whole of dimension t, with an index of its own.
+  bool SetsAll(const Candidate& c, size_t t, int64_t dim) const {
+    if (!c.index[t].Is(ExprKind::kSymbol)) return false;
+    for (size_t u = 0; u < c.index.size(); ++u)
+      if (u != t && c.index[u] == c.index[t]) return false;
+    for (size_t i = c.path.size(); i < c.first_path.size(); ++i)
+      for (const Range& r : std::get<Map>(s_.nodes[NodeId{c.first_path[i]}].body).ranges)
+        if (r.index == c.index[t]->name) return AsInt(r.begin) == 0 && AsInt(r.end) == dim && (!r.step || AsInt(r.step) == 1);
+    return false;
+  }
+  template <typename T>
+  std::vector<T> Kept(Name n, const std::vector<T>& all) const {
+    std::vector<T> out;
+    const std::vector<bool>& keep = candidates_.at(n).keep;
+    for (size_t t = 0; t < keep.size(); ++t)
+      if (keep[t]) out.push_back(all[t]);
+    return out;
   }
   bool IsMapIndex(Name n) const {
     if (!indices_built_) {
@@ -129,7 +162,9 @@ class Scalarizer {
       if (!stale) return;
       e = Transform(e, [&](const Expr& x) {
         if (!x.Is(ExprKind::kRead) || !chosen.count(x->name)) return x;
-        Expr r = ReadExpr(x->name, {});
+        std::vector<Expr> index = Kept(x->name, x->args);
+        // What was in bounds at the first write is in bounds here, but for the positions that are kept.
+        Expr r = ReadExpr(x->name, index, x->has_default && !index.empty() ? x->args.back() : Expr());
         return x->dtype == DType::kNone ? r : WithType(r, x->dtype);
       });
     };
@@ -138,7 +173,9 @@ class Scalarizer {
       Tasklet& t = std::get<Tasklet>(s_.nodes.Mutable(id).body);
       fix(t.value);
       for (Expr& e : t.index) fix(e);
-      if (chosen.count(t.target)) t.index.clear(), t.guarded = false;
+      if (!chosen.count(t.target)) return;
+      t.index = Kept(t.target, t.index);
+      t.guarded &= !t.index.empty();
     });
   }
 
