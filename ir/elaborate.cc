@@ -65,7 +65,9 @@ void Elaborator::BindPorts() {
 void Elaborator::AddPort(const FormPort& p, Name as, bool output, size_t position) {
   const Name alias((output ? "out" : "in") + std::to_string(position));
   const bool only = output && context_.outputs.size() == 1;
-  if (p.variadic) variadic_[p.name];
+  // ONNX names some variadic ports "outputs..."; forms write outputs.
+  const Name list(p.name.view().substr(0, p.name.view().find("...")));
+  if (p.variadic) variadic_[list];
   if (!p.present) {
     if (p.variadic) return;
     (output ? absent_outputs_ : absent_).insert(p.name);
@@ -74,6 +76,8 @@ void Elaborator::AddPort(const FormPort& p, Name as, bool output, size_t positio
     absent_type_[p.name] = absent_type_[alias] = p.dtype;
     return;
   }
+  if (s_.Find(as))
+    Fail({}, "an input and an output are both named '" + as.str() + "'", "this use of the op has no form", ErrorKind::kUnsupported);
   Container c;
   c.name = as;
   c.kind = ContainerKind::kParameter;
@@ -83,7 +87,7 @@ void Elaborator::AddPort(const FormPort& p, Name as, bool output, size_t positio
   s_.parameters.push_back(as);
   used_names_.insert(as);
   (output ? outputs_ : inputs_).insert(as);
-  if (p.variadic) variadic_[p.name].push_back(as);
+  if (p.variadic) variadic_[list].push_back(as);
   else containers_[p.name] = as;
   containers_.emplace(alias, as);
   if (only) containers_.emplace("OUT", as);
@@ -322,7 +326,8 @@ void Elaborator::Finish() {
   }
   for (Name n : outputs_)
     if (!written_.count(n))
-      Fail({}, "the form never writes the output '" + n.str() + "'", "check the spelling: a name that is not a port is a temporary");
+      Fail({}, "the form never writes the output '" + n.str() + "'", "the form has no case for these attributes, or misspells the port: another name is a temporary",
+           ErrorKind::kUnsupported);
   s_.body = std::move(open_.back());
   RemoveDead();
   BindSymbols();

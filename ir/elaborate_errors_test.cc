@@ -9,8 +9,8 @@ namespace {
 TEST(ElaborateError, NotWritten) {
   EXPECT_EQ(ElaborateText(R"(Z = X)",
                           "X: f32[N] -> Y: f32[N]"),
-            R"(error[E0201]: the form never writes the output 'Y'
-  hint: check the spelling: a name that is not a port is a temporary)");
+            R"(error[E0202]: the form never writes the output 'Y'
+  hint: the form has no case for these attributes, or misspells the port: another name is a temporary)");
 }
 
 TEST(ElaborateError, TooManyIndices) {

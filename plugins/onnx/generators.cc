@@ -24,6 +24,13 @@ void RegisterGenerators(Registrar& r) {
       .Pure("output.flat[i] = mean + scale * normal(i64(seed ?? 0), i)").Sample("input: f32[2, 3]; attr seed = 7.0");
   r.op("Bernoulli").Doc("One with the given probability, else zero.")
       .Pure("output.flat[i] = uniform(i64(seed ?? 0), i) < f32(input.flat[i]) ? 1 : 0").Sample("input: f32[2, 3] in [0, 1]; attr seed = 7.0");
+  r.op("Multinomial").Doc("Class numbers drawn with probabilities given by their logarithms, up to a constant.")
+      .Pure("M[b] max= input[b, k]\n"
+            "E[b, k] = exp(f32(input[b, k]) - f32(M[b]))\n"
+            "C[b, k] += j <= k ? E[b, j] : 0 over b in 0:dim(input, 0), k in 0:dim(input, 1), j in 0:dim(input, 1)\n"
+            "let n = dim(input, 1) ; let u = uniform(i64(seed ?? 0), b * dim(output, 1) + s) * C[b, n - 1]\n"
+            "output[b, s] += k < n - 1 && C[b, k] <= u ? 1 : 0 over b in 0:dim(input, 0), s in 0:dim(output, 1), k in 0:n")
+      .Sample("input: f32[2, 3]; attr sample_size = 4, seed = 7.0");
 }
 
 }  // namespace onnx_ops

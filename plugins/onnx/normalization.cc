@@ -22,8 +22,13 @@ void RegisterNormalization(Registrar& r) {
             "}")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; input_mean: f32[3]; input_var: f32[3] in [0.5, 2]")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; input_mean: f32[3]; input_var: f32[3] in [0.5, 2]; attr training_mode = 1");
-  r.op("BatchNormalization").Doc("Normalises each channel by given statistics.").Versions(7, 13)
-      .Pure("if (spatial ?? 1) {\n" + with(given, "in3", "in4") + "}")
+  // Up to version 13 the outputs have names of inputs: in3 and in4 are the given mean and variance.
+  r.op("BatchNormalization").Doc("Normalises each channel (or, not spatial, each element) by given statistics.").Versions(1, 13)
+      .Pure("if (is_test ?? 1) && (spatial ?? 1) {\n" + with(given, "in3", "in4") +
+            "} else { if is_test ?? 1 {\n"
+            "  r[c, p..] = scale[c, p..] / sqrt(in4[c, p..] + epsilon)\n"
+            "  Y[n, c, p..] = (X[n, c, p..] - in3[c, p..]) * r[c, p..] + B[c, p..]\n"
+            "} }")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; mean: f32[3]; var: f32[3] in [0.5, 2]");
   const char* const group =
       "let D = dim(X, 1) // num_groups ; let x = VALUE ; let part = 1 / (D * len(p))\n"

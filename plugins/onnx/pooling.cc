@@ -26,7 +26,7 @@ void RegisterPooling(Registrar& r) {
             "  Y[n, c, p..] = S[n, c, p..] / C[p..]\n"
             "}")
       .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [3, 3], pads = [1, 1, 1, 1]");
-  r.op("LpPool").Doc("L-p norm over a sliding window.").Versions(2)
+  r.op("LpPool").Doc("L-p norm over a sliding window.")
       .Pure(window +
             "S[n, c, q..] += pow(abs(X[n, c, q * st + k * dl - lo] ?? 0), p) over k.. in 0:K, q.. in 0:yd\n"
             "Y[n, c, q..] = pow(S[n, c, q..], 1 / p)")
@@ -49,17 +49,25 @@ void RegisterPooling(Registrar& r) {
             "let a = [rois[r, 1], rois[r, 0]] * spatial_scale - off ; let b = [rois[r, 3], rois[r, 2]] * spatial_scale - off\n"
             "let sz = off == 0 ? max(b - a, 1) : b - a\n"
             "let g = (sampling_ratio ?? 0) > 0 ? f32(0 * sz) + sampling_ratio : ceil(sz / P)\n"
-            "let gmax = (sampling_ratio ?? 0) > 0 ? sampling_ratio : 8\n"
+            "let gmax = (sampling_ratio ?? 0) > 0 ? 0 * P + sampling_ratio : (xd + P - 1) // P + 1\n"
             "let y = a + (p + (s + 0.5) / g) * (sz / P)\n"
             "let live = all(s < g) && all(y >= -1 && y <= xd)\n"
             "let y1 = min(max(y, 0), xd - 1)\n"
             "let q = floor(y1) + u\n"
             "let w = live ? prod(max(1 - abs(y1 - q), 0)) : 0\n"
-            "let x = w * (X[batch_indices[r], c, q] ?? 0)\n"
-            "if mode == \"avg\" { Y[r, c, p..] += x / prod(g) over s.. in [0,0]:[gmax,gmax], u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
-            "else { Y[r, c, p..] max= x over s.. in [0,0]:[gmax,gmax], u.. in [0,0]:[2,2], p.. in [0,0]:P }")
+            "let x = any(g > gmax) ? nan : w * (X[batch_indices[r], c, q] ?? 0)  # a box larger than the image\n"
+            "if mode == \"avg\" { Y[r, c, p..] += x / prod(g) over s.. in 0 * P : gmax, u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
+            "else { Y[r, c, p..] max= x over s.. in 0 * P : gmax, u.. in [0,0]:[2,2], p.. in [0,0]:P }")
       .Sample("X: f32[1, 1, 6, 6]; rois: f32[1, 4] = [0, 0, 4, 4]; batch_indices: i64[1] = [0]; "
               "attr output_height = 2, output_width = 2, sampling_ratio = 2");
+  r.op("MaxRoiPool").Doc("Maximum over each cell of a grid laid on a region of interest; zero for an empty cell.")
+      .Pure("let P = pooled_shape ; let xd = dims(X)[2:4]\n"
+            "let a = floor([rois[r, 2], rois[r, 1]] * spatial_scale + 0.5) ; let b = floor([rois[r, 4], rois[r, 3]] * spatial_scale + 0.5)\n"
+            "let bin = max(b - a + 1, 1) / P\n"
+            "let start = clamp(floor(p * bin) + a, 0, xd) ; let end = clamp(ceil((p + 1) * bin) + a, 0, xd)\n"
+            "let full = all(end > start)\n"
+            "Y[r, c, p..] max= full ? (all(q >= start && q < end) ? X[i64(rois[r, 0]), c, q] : -inf) : 0 over q.. in 0 * xd : xd, p.. in 0 * P : P")
+      .Sample("X: f32[1, 1, 6, 6]; rois: f32[1, 5] = [0, 0, 0, 4, 4]; attr pooled_shape = [2, 2]");
 }
 
 }  // namespace onnx_ops

@@ -83,6 +83,9 @@ void RegisterResize(Registrar& r) {
       .Pure(kUpsample).Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 2, 2]; attr mode = \"linear\"");
   r.op("Upsample").Doc("Resamples by scales: nearest or linear.").Versions(7)
       .Pure(kUpsample).Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 2, 2]; attr mode = \"nearest\"");
+  r.op("Upsample").Doc("Resamples height and width by scales: nearest or linear.").Versions(1, 6)
+      .Pure("let scales = [1, 1, height_scale, width_scale]" + std::string(kUpsample))
+      .Sample("X: f32[1, 1, 2, 3]; attr height_scale = 2.0, width_scale = 2.0");
   r.op("GridSample").Doc("Samples at coordinates in [-1, 1] given per output point.")
       .Pure(kGridSample).Sample("X: f32[1, 1, 3, 3]; grid: f32[1, 2, 2, 2] in [-1, 1]");
   r.op("AffineGrid").Doc("Coordinates in [-1, 1] of a regular grid, transformed by a matrix per sample.")
