@@ -17,6 +17,25 @@ struct Copy { Name from, to; bool flat = false; };
 
 bool Same(const Expr& a, const Expr& b) { return a == b || ProveEq(a, b) == Truth::kYes; }
 
+// The index runs over all of `dims`: each range once, over a whole dimension; what does not move stands at the 0 of a unit one.
+bool Sweeps(const std::vector<Expr>& index, const std::vector<Expr>& dims, const std::vector<Range>& ranges) {
+  std::vector<Name> seen;
+  for (size_t i = 0; i < index.size(); ++i) {
+    if (AsInt(index[i]) == 0 && AsInt(dims[i]) == 1) continue;
+    if (!index[i].Is(ExprKind::kSymbol) || std::find(seen.begin(), seen.end(), index[i]->name) != seen.end()) return false;
+    auto r = std::find_if(ranges.begin(), ranges.end(), [&](const Range& x) { return x.index == index[i]->name; });
+    if (r == ranges.end() || AsInt(r->begin) != 0 || !Same(r->end, dims[i]) || (r->step && AsInt(r->step) != 1)) return false;
+    seen.push_back(r->index);
+  }
+  return seen.size() == ranges.size();
+}
+std::vector<Name> Moving(const std::vector<Expr>& index) {
+  std::vector<Name> out;
+  for (const Expr& e : index)
+    if (e.Is(ExprKind::kSymbol)) out.push_back(e->name);
+  return out;
+}
+
 std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
   std::vector<Range> ranges;
   const Body* b = &s.nodes[id].body;
@@ -30,23 +49,14 @@ std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
   if (t->flat != t->value->flat) return {};
   const Container &to = s.Get(t->target), &from = s.Get(t->value->name);
   if (to.dtype != from.dtype || to.name == from.name || to.storage != from.storage || to.storage != Storage::kArena) return {};
-  const std::vector<Expr>&write = t->index, &read = t->value->args;
-  if (write.size() != ranges.size() || read.size() != ranges.size()) return {};
-  std::vector<Expr> dims = t->flat ? std::vector<Expr>{NumElements(to)} : to.shape;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    if (!write[i].Is(ExprKind::kSymbol) || !(write[i] == read[i])) return {};
-    auto r = std::find_if(ranges.begin(), ranges.end(), [&](const Range& x) { return x.index == write[i]->name; });
-    if (r == ranges.end() || AsInt(r->begin) != 0 || !Same(r->end, dims[i]) || (r->step && AsInt(r->step) != 1)) return {};
-    for (size_t k = 0; k < i; ++k)
-      if (write[k] == write[i]) return {};
-  }
   if (t->flat) {
-    if (!Same(NumElements(to), NumElements(from))) return {};
-    bool same_shape = to.shape.size() == from.shape.size() && std::equal(to.shape.begin(), to.shape.end(), from.shape.begin(), Same);
-    return Copy{from.name, to.name, !same_shape};
+    if (!Sweeps(t->index, {NumElements(to)}, ranges) || !Sweeps(t->value->args, {NumElements(from)}, ranges)) return {};
+  } else {
+    if (!Sweeps(t->index, to.shape, ranges) || !Sweeps(t->value->args, from.shape, ranges)) return {};
+    if (Moving(t->index) != Moving(t->value->args)) return {};  // a permutation
   }
-  if (to.shape.size() != from.shape.size() || !std::equal(to.shape.begin(), to.shape.end(), from.shape.begin(), Same)) return {};
-  return Copy{from.name, to.name, false};
+  bool same_shape = to.shape.size() == from.shape.size() && std::equal(to.shape.begin(), to.shape.end(), from.shape.begin(), Same);
+  return Copy{from.name, to.name, !same_shape};
 }
 
 // Elements lie one after the other, so that a view of another shape is possible.

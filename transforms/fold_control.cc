@@ -168,17 +168,65 @@ class Folder {
     ForEachNode(*s_, [&](NodeId n) {
       if (std::holds_alternative<Map>(s_->nodes[n].body)) all.push_back(n);
     });
-    for (NodeId n : all) {
-      const Map& m = std::get<Map>(s_->nodes[n].body);
-      for (const Range& r : m.ranges) {
-        auto b = AsInt(r.begin), e = AsInt(r.end), step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
-        bool none = step && ((*step > 0 && r.begin == r.end) || (b && e && (*step > 0 ? *e <= *b : *b <= *e)));
-        if (!none) continue;
+    for (NodeId n : all) MapRanges(n);
+    // Maps inside maps that lost all their indices: their bodies belong to the outer map.
+    for (NodeId n : all)
+      if (std::holds_alternative<Map>(s_->nodes[n].body)) Splice(n);
+  }
+  void MapRanges(NodeId n) {
+    std::vector<Range> ranges = std::get<Map>(s_->nodes[n].body).ranges, kept;
+    NameMap values;
+    for (Range r : ranges) {
+      auto b = AsInt(r.begin), e = AsInt(r.end), step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
+      if (step && ((*step > 0 && r.begin == r.end) || (b && e && (*step > 0 ? *e <= *b : *b <= *e)))) {
         s_->nodes.Mutable(n).body = std::monostate{};
         changed_ = true;
-        break;
+        return;
       }
+      if (b && e && step && (*step > 0 ? *b + *step >= *e : *b + *step <= *e)) values.push_back({r.index, r.begin});
+      else kept.push_back(r);
     }
+    if (values.empty()) return;
+    if (kept.empty()) {
+      if (!IsInner(n)) kept.push_back(ranges[0]), values.erase(values.begin());  // at state level one index stays
+    }
+    if (values.empty()) return;
+    std::vector<NodeId> body = std::get<Map>(s_->nodes[n].body).body;
+    for (NodeId c : body) Put(c, values);
+    Map& m = std::get<Map>(s_->nodes.Mutable(n).body);
+    for (Range& r : kept)
+      for (Expr* x : {&r.begin, &r.end, &r.step})
+        if (*x) *x = Substitute(*x, values);
+    m.ranges = std::move(kept);
+    for (const auto& v : values)
+      if (m.schedule.vector_index == v.first) m.schedule.vector_index = Name();
+    changed_ = true;
+  }
+  bool IsInner(NodeId n) {
+    if (!inner_built_) {
+      ForEachNode(*s_, [&](NodeId id) {
+        if (auto* m = std::get_if<Map>(&s_->nodes[id].body))
+          for (NodeId c : m->body) inner_.insert(c.value);
+      });
+      inner_built_ = true;
+    }
+    return inner_.count(n.value) > 0;
+  }
+  void Splice(NodeId n) {
+    std::vector<NodeId> body = std::get<Map>(s_->nodes[n].body).body, out;
+    bool any = false;
+    for (NodeId c : body) {
+      auto* m = std::get_if<Map>(&s_->nodes[c].body);
+      if (!m || !m->ranges.empty()) {
+        out.push_back(c);
+        continue;
+      }
+      Splice(c);
+      const std::vector<NodeId>& inner = std::get<Map>(s_->nodes[c].body).body;
+      out.insert(out.end(), inner.begin(), inner.end());
+      any = true;
+    }
+    if (any) std::get<Map>(s_->nodes.Mutable(n).body).body = std::move(out);
   }
 
   // Replaces a loop variable by its only value.
@@ -211,6 +259,8 @@ class Folder {
 
   Sdfg* s_;
   std::vector<Name> vars_;
+  std::unordered_set<uint32_t> inner_;  // nodes that stand in a map
+  bool inner_built_ = false;
   bool changed_ = false;
 };
 

@@ -30,6 +30,20 @@ TEST(FoldControl, LoopsAndMapsWithoutOrWithOneIteration) {
   ExpectUnchanged("sdfg f(Y: f32) { state { Y = 0 }; for t in -2:3 { if t >= 0 { state { Y += 1 } } } }", "fold-control");
 }
 
+TEST(FoldControl, IndicesWithOneValue) {
+  ExpectPass(R"(sdfg f(X: f32[N, 1, 4], Y: f32[N, 1], Z: f32[1, 1]) {
+                  state {
+                    map n in 0:N, c in 0:1 { map d in 0:1 { Y[n, c] = X[n, d, c] }; map k in 0:4 { Y[n, c] += X[n, c, k] } }
+                    map a in 0:1, b in 0:1 { Z[a, b] = 0 }
+                  }
+                })", "fold-control", R"(sdfg f(X: f32[N, 1, 4], Y: f32[N, 1], Z: f32[1, 1]) {
+                  state {
+                    map n in 0:N { Y[n, 0] = X[n, 0, 0]; map k in 0:4 { Y[n, 0] += X[n, 0, k] } }
+                    map a in 0:1 { Z[a, 0] = 0 }
+                  }
+                })");
+}
+
 TEST(EliminateDeadCode, RemovesWhatNobodyReads) {
   ExpectPass(R"(sdfg f(X: f32[N], Y: f32[N]) {
                   transient A: f32[N]
@@ -132,6 +146,19 @@ TEST(EliminateCopies, ReshapesBecomeViews) {
                 })", "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
                   view A: f32[N, M] of Y
                   state { map i in 0:N, j in 0:M { A[i, j] = max(X[i, j], 0) } }
+                })");
+}
+
+TEST(EliminateCopies, UnitDimensionsComeAndGoAsViews) {
+  ExpectPass(R"(sdfg f(X: f32[N, M], Y: f32[N, M]) {
+                  transient A: f32[N, 1, M]
+                  state {
+                    map i in 0:N, j in 0:M { A[i, 0, j] = X[i, j] }
+                    map i in 0:N, j in 0:M { Y[i, j] = max(A[i, 0, j], 0) }
+                  }
+                })", "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N, M]) {
+                  view A: f32[N, 1, M] of X
+                  state { map i in 0:N, j in 0:M { Y[i, j] = max(A[i, 0, j], 0) } }
                 })");
 }
 
