@@ -130,7 +130,7 @@ std::string ExprCode::Compute(Node& n, bool hoist) {
       const DType t = Computed(n.type);
       if (e.op == Op::kBitNot) return t == DType::kBool ? "!" + a : ConvertCode("(~" + a + ")", DType::kI64, t);
       if (IsInteger(t) && n.type != DType::kIndex) return "(" + std::string(ValueType(t)) + ")(0 - (" + (ByteSize(t) == 8 ? "uint64_t" : "uint32_t") + ")" + a + ")";
-      return "(-" + a + ")";
+      return a[0] == '-' ? "(-(" + a + "))" : "(-" + a + ")";
     }
     case ExprKind::kBinary: return Binary(n, hoist);
     case ExprKind::kSelect: return Select(Number(n.e), n.args[0], n.args[1], n.args[2], hoist);
@@ -285,11 +285,12 @@ std::string ExprCode::Call(const Node& n, bool hoist) {
     if (name == "pow") return ConvertCode("hr_ipow(" + list(DType::kI64) + ")", DType::kI64, t);
     return ConvertCode(std::string(IsSigned(t) ? "hr_rem_trunc(" : "hr_umod(") + list(t) + ")", DType::kI64, t);
   }
+  if (name == "max" || name == "min" || name == "clamp" || name == "sign") return fn + "<" + ValueType(t) + ">(" + list(t) + ")";
   // Overloads by C++ type; literals must come in exactly that type.
   std::string s;
   for (size_t i = 0; i < n.args.size(); ++i) {
     std::string a = Arg(n.args[i], t, hoist);
-    if (nodes_[n.args[i]].e.Is(ExprKind::kInt) && !IsFloat(t)) a = std::string("(") + ValueType(t) + ")" + a;
+    if (!IsFloat(t) && !IsComplex(t)) a = std::string("(") + ValueType(t) + ")" + a;
     s += (i ? ", " : "") + Bare(a);
   }
   return fn + "(" + s + ")";

@@ -76,6 +76,8 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
   request.scratch = entry.scratch;
   request.signature = SignatureOf(p);
   request.constants = std::move(g.constants);
+  for (const std::string& e : g.externals)
+    if (const ExternalFunction* f = r.FindFunction(e)) request.externals.push_back({e, f->symbol, f->library_path});
   request.registry = &r;
   request.threads = o.threads;
   request.cancelled = o.cancelled;
@@ -85,8 +87,17 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
   return LoadProgram(std::move(request));
 }
 
-Result<std::unique_ptr<Executable>> LoadArtifact(const std::string& path, const CompileOptions&, const Registry&) {
-  return UnsupportedError("loading artifacts is not there yet: " + path);
+Result<std::unique_ptr<Executable>> LoadArtifact(const std::string& path, const CompileOptions& o, const Registry& r) {
+  HR_ASSIGN_OR_RETURN(Artifact a, ReadArtifact(path));
+  LoadRequest request;
+  request.path = a.program;
+  request.signature = std::move(a.signature);
+  request.constants = std::move(a.constants);
+  request.externals = std::move(a.externals);
+  request.registry = &r;
+  request.threads = o.threads;
+  request.cancelled = o.cancelled;
+  return LoadProgram(std::move(request));
 }
 
 Status RegisterCpu(Registry& r) {

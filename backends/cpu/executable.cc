@@ -126,10 +126,13 @@ class CpuExecutable : public Executable {
   ~CpuExecutable() override {
     if (program_) free_(program_);
     if (library_) dlclose(library_);
+    RemoveTree(r_.scratch);
   }
   Status Load();
   Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs, const std::vector<std::pair<Name, int64_t>>& symbols) override;
-  Status Save(const std::string& path) const override { return r_.save ? r_.save(*this, path) : UnsupportedError("this program can't be saved"); }
+  Status Save(const std::string& path) const override {
+    return SaveArtifact({r_.path, r_.signature, r_.constants, r_.externals}, path);
+  }
   std::string Source() const override { return r_.source; }
   std::vector<std::pair<std::string, double>> Report() const override { return r_.report; }
 
@@ -164,6 +167,17 @@ Status CpuExecutable::Load() {
   for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
   for (int32_t i = 0; i < info_->n_externals; ++i) {
     const ExternalFunction* f = r_.registry->FindFunction(info_->externals[i]);
+    if (!f) {  // an artifact brings its own
+      for (const ArtifactExternal& e : r_.externals) {
+        if (e.name != info_->externals[i]) continue;
+        void* lib = dlopen(e.library.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (void* address = lib ? dlsym(lib, e.symbol.c_str()) : nullptr) externals_.push_back({reinterpret_cast<hr_function>(address), nullptr});
+      }
+      if (externals_.size() == static_cast<size_t>(i) + 1) {
+        serial_ = true;  // what is known of it stayed behind
+        continue;
+      }
+    }
     if (!f || !f->address) return InvalidError(std::string("external function '") + info_->externals[i] + "' is not registered", "load the plugin that provides it");
     externals_.push_back({reinterpret_cast<hr_function>(f->address), nullptr});
     serial_ |= !f->thread_safe;
@@ -238,11 +252,8 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
 }  // namespace
 
 Result<std::unique_ptr<Executable>> LoadProgram(LoadRequest r) {
-  const std::string scratch = r.scratch;
   auto e = std::make_unique<CpuExecutable>(std::move(r));
-  const Status s = e->Load();
-  RemoveTree(scratch);
-  if (!s.ok()) return s;
+  HR_RETURN_IF_ERROR(e->Load());
   return std::unique_ptr<Executable>(std::move(e));
 }
 

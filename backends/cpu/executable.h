@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/artifact.h"
 #include "ir/registry.h"
 #include "runtime/headrace_runtime.h"
 
@@ -16,7 +17,7 @@ Program SignatureOf(const Program& p);
 
 struct LoadRequest {
   std::string path;                     // of program.so
-  std::string scratch;                  // a folder to remove once it is loaded; "" = none
+  std::string scratch;                  // a folder to remove in the end; "" = none
   Program signature;
   std::vector<Tensor> constants;
   const Registry* registry = nullptr;
@@ -24,7 +25,7 @@ struct LoadRequest {
   std::function<bool()> cancelled;
   std::string source;
   std::vector<std::pair<std::string, double>> report;
-  std::function<Status(const Executable&, const std::string& path)> save;
+  std::vector<ArtifactExternal> externals;   // where external functions come from that the registry lacks
 };
 Result<std::unique_ptr<Executable>> LoadProgram(LoadRequest r);
 

@@ -1,6 +1,7 @@
 #include "backends/cpu/nest.h"
 
 #include <algorithm>
+#include <set>
 
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/guards.h"
@@ -203,8 +204,8 @@ void NestGen::CloseLoop(const LoopDim& d, Writer& w) {
 
 std::string NestGen::Combine(WriteOp op, DType t, const std::string& a, const std::string& b) const {
   t = Computed(t);
-  if (op == WriteOp::kMax) return "hr_max(" + a + ", " + b + ")";
-  if (op == WriteOp::kMin) return "hr_min(" + a + ", " + b + ")";
+  if (op == WriteOp::kMax) return std::string("hr_max<") + ValueType(t) + ">(" + a + ", " + b + ")";
+  if (op == WriteOp::kMin) return std::string("hr_min<") + ValueType(t) + ">(" + a + ", " + b + ")";
   const std::string token = op == WriteOp::kAdd ? " + " : " * ";
   if (t == DType::kBool) return "(" + a + (op == WriteOp::kAdd ? " | " : " & ") + b + ")";
   if (IsInteger(t)) {
@@ -384,12 +385,31 @@ Status NestGen::Statement(NodeId n, Writer& w) {
   } else {
     const std::vector<LoopDim> dims = Dims(f);
     bool simd = dims.back().disjoint;
+    std::set<std::string> sums;  // private scalars of an outer map that this one accumulates into: reductions of its lanes
     for (NodeId c : f.body) {
       const auto* t = std::get_if<Tasklet>(&s_.nodes[c].body);
-      if (!t) simd = false;
-      else if (auto l = lowerer_.Lower(*t); !l.ok() || !Vectorisable(*l)) simd = false;
+      if (!t) {
+        simd = false;
+        continue;
+      }
+      auto l = lowerer_.Lower(*t);
+      if (!l.ok() || !Vectorisable(*l)) simd = false;
+      const Container* target = s_.Find(t->target);
+      if (t->op == WriteOp::kAssign || !target || target->storage != Storage::kRegister) continue;
+      if (std::any_of(homes_.begin(), homes_.end(), [&](const auto& h) { return h.first == f.owner && h.second == t->target; })) continue;
+      const bool builtin = t->op == WriteOp::kAdd || t->op == WriteOp::kMul;
+      const DType type = target->dtype;
+      if (!target->shape.empty() || !(type == DType::kF32 || type == DType::kF64 || (builtin && IsInteger(type) && ByteSize(type) >= 4))) simd = false;
+      else sums.insert(std::string(t->op == WriteOp::kAdd ? "+" : t->op == WriteOp::kMul ? "*" : t->op == WriteOp::kMax ? "hr_max" : "hr_min") + ":" + env_.Element(t->target, "0"));
     }
-    for (size_t i = 0; i < dims.size(); ++i) OpenLoop(dims[i], w, simd && i + 1 == dims.size());
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (simd && !sums.empty() && i + 1 == dims.size()) {
+        std::string clauses;
+        for (const std::string& r : sums) clauses += " reduction(" + r + ")";
+        w.Line("#pragma omp simd" + clauses);
+      }
+      OpenLoop(dims[i], w, simd && sums.empty() && i + 1 == dims.size());
+    }
     status = Body(f.body, f.owner, w);
     for (size_t i = dims.size(); i-- > 0;) CloseLoop(dims[i], w);
   }
