@@ -36,6 +36,10 @@ class SdfgCompiler {
   Result<Stmt> CallStmt(const Library& l, Name origin);
   Status Slots();
   int Root(int slot) const;
+  void UsesOf(const Scalar& s, std::set<int>* used) const;
+  void UsesOf(const Stmt& s, std::set<int>* used) const;
+  void UsesOf(const std::vector<BlockPlan>& blocks, std::set<int>* used) const;
+  void PlanReleases();
   void AddSlot(std::vector<int>* slots, int slot) const;
   bool DependsOn(const Expr& e, Name n) const;
   bool PlaceDependsOn(int slot, Name n) const;
@@ -90,6 +94,8 @@ Status SdfgCompiler::Slots() {
       p.base = it->second;
     }
   }
+  for (size_t k = 0; k < plan_.slots.size(); ++k)
+    if (plan_.slots[k].base >= 0) plan_.slots[Root(static_cast<int>(k))].views.push_back(static_cast<int>(k));
   for (size_t k = 0; k < s_.parameters.size(); ++k) plan_.slots[plan_.slot_of.at(s_.parameters[k])].parameter = static_cast<int>(k);
   return {};
 }
@@ -167,6 +173,10 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
   const Container& c = s_.Get(t.target);
   s.op = t.op;
   s.target_type = c.dtype;
+  const bool ordered = t.op == WriteOp::kMax || t.op == WriteOp::kMin;
+  if ((c.dtype == DType::kString && t.op != WriteOp::kAssign) || (IsComplex(c.dtype) && ordered)) {
+    return UnsupportedError("operator " + std::string(WriteOpToken(t.op)) + " on " + std::string(DTypeName(c.dtype)));
+  }
   ExprCompiler ec(plan_, lanes);
   HR_RETURN_IF_ERROR(ec.CompileValue(value, c.dtype));
   HR_RETURN_IF_ERROR(ec.CompileTarget(typed, &s.target));
@@ -371,9 +381,68 @@ Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& 
   return out;
 }
 
+// ---- when memory is given back ----
+void SdfgCompiler::UsesOf(const Scalar& s, std::set<int>* used) const {
+  if (s.code == nullptr) return;
+  for (const Access& a : s.code->accesses) used->insert(Root(a.slot));
+}
+
+void SdfgCompiler::UsesOf(const Stmt& s, std::set<int>* used) const {
+  for (int k : s.slots) used->insert(Root(k));
+  for (const Stmt& inner : s.body) UsesOf(inner, used);
+  for (const Stmt::Binding& b : s.bindings) used->insert(Root(b.slot));
+  for (const auto* ports : {&s.inputs, &s.outputs})
+    for (int k : *ports)
+      if (k >= 0) used->insert(Root(k));
+}
+
+void SdfgCompiler::UsesOf(const std::vector<BlockPlan>& blocks, std::set<int>* used) const {
+  for (const BlockPlan& b : blocks) {
+    for (const Stmt& s : b.statements) UsesOf(s, used);
+    for (const Scalar* s : {&b.value, &b.loop.init, &b.loop.condition, &b.loop.update}) UsesOf(*s, used);
+    UsesOf(b.loop.body, used);
+    for (const BranchPlan& branch : b.branches) {
+      UsesOf(branch.condition, used);
+      UsesOf(branch.body, used);
+    }
+  }
+}
+
+// From the end: the first time a transient is met is its last use. Only what runs once can end a life.
+void SdfgCompiler::PlanReleases() {
+  std::set<int> live;
+  auto meet = [&](const std::set<int>& used, std::vector<int>* release) {
+    for (int k : used)
+      if (live.insert(k).second && plan_.slots[k].parameter < 0 && plan_.slots[k].container->kind == ContainerKind::kTransient) release->push_back(k);
+  };
+  for (size_t b = plan_.body.size(); b-- > 0;) {
+    BlockPlan& block = plan_.body[b];
+    if (block.kind == BlockPlan::kState) {
+      for (size_t k = block.statements.size(); k-- > 0;) {
+        std::set<int> used;
+        UsesOf(block.statements[k], &used);
+        meet(used, &block.statements[k].release);
+      }
+      continue;
+    }
+    std::set<int> used;
+    UsesOf(block.value, &used);
+    UsesOf(block.loop.init, &used);
+    UsesOf(block.loop.condition, &used);
+    UsesOf(block.loop.update, &used);
+    UsesOf(block.loop.body, &used);
+    for (const BranchPlan& branch : block.branches) {
+      UsesOf(branch.condition, &used);
+      UsesOf(branch.body, &used);
+    }
+    meet(used, &block.release);
+  }
+}
+
 Status SdfgCompiler::Run() {
   HR_RETURN_IF_ERROR(Slots());
   HR_ASSIGN_OR_RETURN(plan_.body, Blocks(s_.body));
+  PlanReleases();
   plan_.dependents.resize(plan_.symbols.size());
   for (size_t k = 0; k < plan_.slots.size(); ++k) {
     std::set<int> symbols;

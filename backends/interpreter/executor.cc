@@ -207,6 +207,13 @@ bool Executor::Bind(Frame& f, int k) {
   return true;
 }
 
+void Executor::Release(Frame& f, const std::vector<int>& slots) {
+  for (int k : slots) {
+    f.slots[k] = Slot();
+    for (int view : f.plan->slots[k].views) f.slots[view] = Slot();  // they hold the memory too
+  }
+}
+
 bool Executor::Ready(Frame& f, int slot) {
   return f.slots[slot].state != Slot::kUnset || Bind(f, slot);
 }
@@ -475,8 +482,10 @@ Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& block
     Flow flow = Flow::kNext;
     switch (b.kind) {
       case BlockPlan::kState:
-        for (const Stmt& s : b.statements)
+        for (const Stmt& s : b.statements) {
           if (!RunStmt(f, s)) return Flow::kFailed;
+          Release(f, s.release);
+        }
         break;
       case BlockPlan::kLoop: flow = RunLoop(f, b.loop); break;
       case BlockPlan::kConditional:
@@ -494,6 +503,7 @@ Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& block
         break;
     }
     if (flow != Flow::kNext) return flow;
+    Release(f, b.release);
   }
   return Flow::kNext;
 }

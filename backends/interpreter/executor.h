@@ -80,6 +80,7 @@ class Executor {
   bool EvalRange(Frame& f, const RangePlan& r, int64_t* begin, int64_t* step, int64_t* count);
   bool Bind(Frame& f, int slot);
   bool ResolveView(Frame& f, int slot);
+  void Release(Frame& f, const std::vector<int>& slots);
   bool Cancelled();
   bool Fail(Status s);
 

@@ -1,4 +1,6 @@
 // Programs in IR text, run and compared with numbers worked out by hand.
+#include <sys/resource.h>
+
 #include <cmath>
 #include <limits>
 
@@ -169,6 +171,21 @@ TEST(Interpreter, ATransientGrowsWithItsSize) {
   EXPECT_EQ(First(R"(sdfg f(Y: f32) { transient T: f32[n]
     Y = 0
     for t in 1:4 { let n = t; map i in 0:n { T[i] = i }; map i in 0:n { Y += T[i] } } })", {}), Numbers{0 + 1 + 3});
+}
+
+// 64 transients of 16 MiB, two of them alive at a time.
+TEST(Interpreter, MemoryIsGivenBackAfterTheLastUse) {
+  std::string declarations, statements;
+  for (int i = 0; i < 64; ++i) {
+    const std::string t = "t" + std::to_string(i), before = i == 0 ? "X[i]" : "t" + std::to_string(i - 1) + "[i, 0] + 1";
+    declarations += "transient " + t + ": f32[N, 4096]\n";
+    statements += "map i in 0:2 { " + t + "[i, 0] = " + before + " }\n";
+  }
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) {\n" + declarations + statements + "Y = t63[1, 0] }", {{"X", F32({1024}, {0, 5})}}), Numbers{68});
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 200 * 1024);  // KiB
 }
 
 // ---- nested calls ----

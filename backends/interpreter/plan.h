@@ -99,6 +99,7 @@ struct Stmt {
   std::vector<int> inputs, outputs;           // slots; -1 = absent
   std::vector<int> defines;
   void* state = nullptr;
+  std::vector<int> release;                   // at the top level: containers that nothing after this statement uses
 };
 
 struct BlockPlan;
@@ -112,13 +113,15 @@ struct BlockPlan {
   int symbol = -1;
   Scalar value;
   Name origin;
+  std::vector<int> release;                   // as in Stmt, for loops and conditionals
 };
 
 struct SlotPlan {
   const Container* container = nullptr;
   std::vector<IndexExpr> shape, strides;
   IndexExpr offset;
-  int base = -1;                              // views
+  int base = -1;                              // of a view
+  std::vector<int> views;                     // all views of this container and of its views
   bool sequence = false;
   int parameter = -1;
 };
