@@ -243,6 +243,14 @@ CNode::CNode(const NodeView& v) {
     if (auto* t = std::get_if<Tensor>(&a.value)) c.tensor = &values_.emplace_back(ViewOfTensor(*t, &string_data_));
     attributes_.push_back(c);
   }
+  if (!v.node->defines.empty()) {  // sizes that the node determines, as if they were an attribute
+    std::vector<std::string> names;
+    for (Name n : v.node->defines) names.push_back(n.str());
+    hr_attribute c{};
+    c.name = "defines";
+    c.text = Keep(AttributeText(Attribute{std::move(names)}));
+    attributes_.push_back(c);
+  }
   node_.struct_size = sizeof node_;
   node_.domain = Keep(v.node->domain.str()), node_.op = Keep(v.node->op.str()), node_.name = Keep(v.name);
   node_.version = v.node->version ? v.node->version : v.signature ? v.signature->since_version : 0;

@@ -124,6 +124,11 @@ Status Registry::LoadPlugin(const std::string& given) {
   }
   impl_->loading.clear();
   impl_->loading_path.clear();
+  for (const auto& [function, f] : impl_->functions) {
+    if (f->library_path != path || f->address) continue;
+    f->address = dlsym(handle, f->symbol.c_str());
+    if (!f->address && trouble.empty()) trouble = "it does not export '" + f->symbol + "', its external function '" + f->name + "'";
+  }
   if (!trouble.empty()) {
     impl_->RemovePlugin(name);
     // Not dlclosed: an exception object or a callback may still point into it.

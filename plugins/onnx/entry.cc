@@ -1,4 +1,5 @@
 // ONNX operators as documented pure forms: //plugins/onnx:libonnx_ops.so, a tier-1 plugin.
+#include "plugins/onnx/external/expand.h"
 #include "plugins/onnx/families.h"
 
 HEADRACE_PLUGIN("onnx_ops", "1.0") {
@@ -21,4 +22,5 @@ HEADRACE_PLUGIN("onnx_ops", "1.0") {
   onnx_ops::RegisterSignal(r);
   onnx_ops::RegisterGenerators(r);
   onnx_ops::RegisterTraining(r);
+  onnx_ops::external::RegisterAll(r);
 }
