@@ -155,6 +155,7 @@ void Lowering::Emit(const NodeCall& call, const std::vector<Inferred>& out, Scop
       c.kind = v->type.kind == ValueType::kTensor ? ContainerKind::kParameter : ContainerKind::kSequence;
       c.dtype = v->type.dtype;
       c.type = v->type;
+      v->shape = ParameterShape(name, v->shape);
       c.shape = v->shape;
       emit.Add(std::move(c));
       v->container = parameter->second;

@@ -210,6 +210,8 @@ class ModelImport {
       c.dtype = v->type.kind == ValueType::kTensor ? v->type.dtype : DType::kNone;
       c.type = v->type;
       c.shape = v->shape;
+      for (const Expr& d : c.shape)
+        if (d.Is(ExprKind::kSymbol)) lowering_.bound_symbols.insert(d->name);
       emit.Add(std::move(c));
       emit.sdfg.parameters.push_back(names[i]);
       HR_RETURN_IF_ERROR(Assume(input, static_cast<int>(i), names[i], v.get()));
@@ -269,7 +271,7 @@ class ModelImport {
         c.kind = v->type.kind == ValueType::kTensor ? ContainerKind::kParameter : ContainerKind::kSequence;
         c.dtype = v->type.kind == ValueType::kTensor ? v->type.dtype : DType::kNone;
         c.type = v->type;
-        c.shape = v->shape;
+        c.shape = lowering_.ParameterShape(o.name(), v->shape);
         emit.Add(std::move(c));
       }
       lowering_.CopyValue(parameters_[i], v);

@@ -279,6 +279,19 @@ Val Lowering::MakeOutput(const std::string& name, const Inferred& inferred, Scop
   return v;
 }
 
+std::vector<Expr> Lowering::ParameterShape(const std::string& name, const std::vector<Expr>& shape) {
+  std::vector<Expr> out = shape;
+  for (size_t d = 0; d < out.size(); ++d) {
+    const std::vector<Name> symbols = FreeSymbols(out[d]);
+    if (out[d].Is(ExprKind::kSymbol) || std::all_of(symbols.begin(), symbols.end(), [&](Name s) { return bound_symbols.count(s) != 0; }))
+      continue;
+    Name symbol = emit.Unique(Identifier(name, "t") + "_d" + std::to_string(d));
+    emit.Append(Assign{symbol, out[d]});
+    out[d] = SymbolExpr(symbol);
+  }
+  return out;
+}
+
 Name Lowering::Materialize(const Val& v) {
   if (!v->container.empty() && emit.IsOpen(v->body)) return v->container;
   journal_.push_back(v);

@@ -42,6 +42,9 @@ class Lowering {
   // Types the outermost graph declares: they say types and ranks that can't be inferred. Sizes are not taken on trust.
   std::unordered_map<std::string, const onnx::TypeProto*> declared;
 
+  // An output parameter's sizes: symbols that arguments bind, or ones set in the program, which must then stand alone.
+  std::vector<Expr> ParameterShape(const std::string& name, const std::vector<Expr>& shape);
+  std::unordered_set<Name> bound_symbols;
   // Nodes whose results `wanted` needs, in dependency order, into `scope`.
   void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope, const std::vector<std::string>& wanted);
   void Initializers(const onnx::GraphProto& g, Scope& scope);

@@ -116,18 +116,56 @@ Elements Gather(const NodeCall& c, const Shape& out) {
 
 Elements Slice(const NodeCall& c, const Shape& out) {
   const auto* data = c.Known(0);
-  if (!data || out.size() != 1) return std::nullopt;
-  std::optional<std::vector<int64_t>> starts, ends, steps;
-  if (c.since() < 10) starts = c.Ints("starts"), ends = c.Ints("ends");
-  else starts = c.KnownInts(1), ends = c.KnownInts(2), steps = c.KnownInts(4);
-  if (!starts || !ends || starts->size() != 1 || ends->size() != 1 || (c.In(4) && !steps)) return std::nullopt;
-  const int64_t n = static_cast<int64_t>(data->size()), step = steps && !steps->empty() ? (*steps)[0] : 1;
-  if (step == 0) return std::nullopt;
-  int64_t b = (*starts)[0] < 0 ? (*starts)[0] + n : (*starts)[0], e = (*ends)[0] < 0 ? (*ends)[0] + n : (*ends)[0];
-  b = step > 0 ? std::clamp<int64_t>(b, 0, n) : std::clamp<int64_t>(b, 0, n - 1);
-  e = step > 0 ? std::clamp<int64_t>(e, 0, n) : std::clamp<int64_t>(e, -1, n - 1);
+  auto dims = Literal(c.In(0)->shape), result = Literal(out);
+  if (!data || !dims || !result || result->size() != dims->size()) return std::nullopt;
+  std::optional<std::vector<int64_t>> starts, axes, steps;
+  if (c.since() < 10) starts = c.Ints("starts"), axes = c.Ints("axes");
+  else starts = c.KnownInts(1), axes = c.KnownInts(3), steps = c.KnownInts(4);
+  if (!starts || (c.In(3) && !axes) || (c.In(4) && !steps)) return std::nullopt;
+  // Extents are those of the output; only where each dimension starts and its step matter.
+  std::vector<int64_t> first(dims->size(), 0), step(dims->size(), 1);
+  for (size_t i = 0; i < starts->size(); ++i) {
+    int64_t axis = axes && i < axes->size() ? (*axes)[i] : static_cast<int64_t>(i);
+    if (axis < 0) axis += static_cast<int64_t>(dims->size());
+    if (axis < 0 || axis >= static_cast<int64_t>(dims->size())) return std::nullopt;
+    const int64_t n = (*dims)[static_cast<size_t>(axis)], s = steps && i < steps->size() ? (*steps)[i] : 1;
+    if (s == 0) return std::nullopt;
+    const int64_t b = (*starts)[i] < 0 ? (*starts)[i] + n : (*starts)[i];
+    first[static_cast<size_t>(axis)] = std::clamp<int64_t>(b, 0, s > 0 ? n : std::max<int64_t>(n - 1, 0));
+    step[static_cast<size_t>(axis)] = s;
+  }
   Shape r;
-  for (int64_t i = b; step > 0 ? i < e : i > e; i += step) r.push_back((*data)[static_cast<size_t>(i)]);
+  bool ok = true;
+  Each(*result, [&](const std::vector<int64_t>& at) {
+    int64_t flat = 0;
+    for (size_t d = 0; d < dims->size(); ++d) {
+      const int64_t i = first[d] + at[d] * step[d];
+      ok = ok && i >= 0 && i < (*dims)[d];
+      flat = flat * (*dims)[d] + i;
+    }
+    if (ok) r.push_back((*data)[static_cast<size_t>(flat)]);
+  });
+  if (!ok) return std::nullopt;
+  return r;
+}
+
+Elements Transpose(const NodeCall& c, const Shape& out) {
+  const auto* data = c.Known(0);
+  auto dims = Literal(c.In(0)->shape), result = Literal(out);
+  if (!data || !dims || !result || result->size() != dims->size()) return std::nullopt;
+  std::vector<int64_t> perm;
+  if (auto p = c.Ints("perm")) perm = *p;
+  else for (size_t d = dims->size(); d-- > 0;) perm.push_back(static_cast<int64_t>(d));
+  if (perm.size() != dims->size()) return std::nullopt;
+  Shape r;
+  Each(*result, [&](const std::vector<int64_t>& at) {
+    std::vector<int64_t> from(dims->size());
+    for (size_t d = 0; d < perm.size(); ++d)
+      from[static_cast<size_t>(perm[d] < 0 ? perm[d] + static_cast<int64_t>(perm.size()) : perm[d])] = at[d];
+    int64_t flat = 0;
+    for (size_t d = 0; d < dims->size(); ++d) flat = flat * (*dims)[d] + from[d];
+    r.push_back((*data)[static_cast<size_t>(flat)]);
+  });
   return r;
 }
 
@@ -256,7 +294,7 @@ Elements CastTo(const NodeCall& c, const Shape&) {
 std::optional<std::vector<Expr>> InferValue(const NodeCall& call, const Inferred& output) {
   static const std::unordered_map<std::string, ValueRule> rules = {
       {"Shape", ShapeOf}, {"Size", SizeOf}, {"Identity", Same}, {"Reshape", Same}, {"Squeeze", Same}, {"Unsqueeze", Same},
-      {"Flatten", Same}, {"Cast", CastTo}, {"CastLike", CastTo}, {"Concat", Concat}, {"Gather", Gather}, {"Slice", Slice},
+      {"Flatten", Same}, {"Cast", CastTo}, {"CastLike", CastTo}, {"Concat", Concat}, {"Gather", Gather}, {"Slice", Slice}, {"Transpose", Transpose},
       {"Range", Range}, {"ConstantOfShape", ConstantOfShape}, {"ReduceProd", Reduce}, {"ReduceSum", Reduce},
       {"ReduceMax", Reduce}, {"ReduceMin", Reduce}, {"Where", Where}, {"Neg", Neg}, {"Not", Not}, {"Abs", Abs},
       {"Add", Binary<Plus>}, {"Sub", Binary<Minus>}, {"Mul", Binary<Times>}, {"Div", Binary<Divide>}, {"Mod", Binary<Modulo>},
@@ -278,6 +316,8 @@ std::optional<std::vector<Expr>> InferValue(const NodeCall& call, const Inferred
   if (call.op() == "Mod" && call.Int("fmod", 0)) return std::nullopt;
   Elements r = it->second(call, output.shape);
   if (!r || static_cast<int64_t>(r->size()) != Count(*dims)) return std::nullopt;
+  for (const Expr& e : *r)  // what wraps is left to the run
+    if (auto v = AsInt(e); v && t == DType::kI32 && (*v < INT32_MIN || *v > INT32_MAX)) return std::nullopt;
   return r;
 }
 
