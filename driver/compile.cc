@@ -116,6 +116,29 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
   return out;
 }
 
+namespace {
+
+// How deep sequences nest; -1 when an empty one hides it.
+int Depth(const Value& v) {
+  if (v.kind != Value::kSequence) return 0;
+  const int inner = v.items.empty() ? -1 : Depth(v.items[0]);
+  return inner < 0 ? -1 : inner + 1;
+}
+int Depth(const ValueType& t) {
+  return t.kind == ValueType::kTensor || !t.element ? 0 : Depth(*t.element) + (t.kind == ValueType::kSequence);
+}
+
+}  // namespace
+
+void FitValues(const Program& p, NamedValues& values) {
+  for (auto& [name, v] : values) {
+    const Container* c = p.Entry().Find(name);
+    if (!c || c->type.kind != ValueType::kOptional) continue;
+    if (v.kind == Value::kSequence && v.items.size() == 1 && Depth(v) == Depth(c->type) + 1) v = Value(v.items[0]);
+    else if (v.kind == Value::kSequence && v.items.empty() && Depth(c->type) == 0) v = Value();
+  }
+}
+
 Status CheckAssumed(const ImportedModel& m, const NamedValues& values) {
   for (const auto& [name, assumed] : m.assumed_inputs)
     for (const auto& [given, value] : values) {

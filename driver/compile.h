@@ -21,6 +21,9 @@ struct LoadedModel {
 // IR text (".sdfg", ".hr", ".txt", or "-" for standard input) or any importer's format, by extension or content.
 Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o = {});
 
+// Values read from files that don't tell an optional from a sequence of one: what the program declares decides.
+void FitValues(const Program& p, std::vector<std::pair<Name, Value>>& values);
+
 // The model was compiled for particular values of some inputs: an error names the first that differs.
 Status CheckAssumed(const ImportedModel& m, const std::vector<std::pair<Name, Value>>& values);
 

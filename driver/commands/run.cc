@@ -141,6 +141,7 @@ int Run(const RunFlags& f, const Common& c) {
 
   Result<NamedValues> values = f.test_data.empty() ? ReadInputs(m, f) : ReadTestData(r, f.test_data, "input", Inputs(m.program, entry));
   if (!values.ok()) return Fail(c.out, values.status());
+  FitValues(m.program, *values);
   Result<NamedSizes> sizes = f.model.Sizes();
   if (!sizes.ok()) return Fail(c.out, sizes.status());
   std::vector<std::string> notes;
@@ -192,6 +193,7 @@ int Run(const RunFlags& f, const Common& c) {
   if (!f.test_data.empty()) {
     Result<NamedValues> expected = ReadTestData(r, f.test_data, "output", output_names);
     if (!expected.ok()) return Fail(c.out, expected.status());
+    FitValues(m.program, *expected);
     if (expected->empty()) return Fail(c.out, WithFile(InvalidError("no output_0.pb in the test data: nothing to compare with"), f.test_data));
     for (size_t i = 0; i < expected->size(); ++i) {
       Difference d = Compare((*outputs)[i], (*expected)[i].second, f.rtol, f.atol);

@@ -99,6 +99,12 @@ Verdict RunCase(const Registry& r, const Case& c, const Flags& f) {
   std::vector<Name> names = Inputs(p, p.Entry());
   NamedValues values;
   for (size_t i = 0; i < inputs->size() && i < names.size(); ++i) values.emplace_back(names[i], (*inputs)[i]);
+  NamedValues wanted;
+  std::vector<Name> outputs = Outputs(p, p.Entry());
+  for (size_t i = 0; i < expected->size() && i < outputs.size(); ++i) wanted.emplace_back(outputs[i], (*expected)[i]);
+  FitValues(p, values);
+  FitValues(p, wanted);
+  for (size_t i = 0; i < wanted.size(); ++i) (*expected)[i] = wanted[i].second;
   Result<std::vector<Value>> got = (*compiled)->Run(values);
   if (!got.ok()) return FromStatus(got.status());
   Verdict v;
