@@ -78,9 +78,15 @@ struct Tester {
     if (cpu) {
       CompileOptions o;
       o.cache_dir = cache;
-      auto e = registry.FindBackend("cpu")->compile(*program, o, registry);
-      if (!e.ok()) return "cpu: " + e.status().ToString();
-      return compare(e->get(), "cpu");
+      Program prepared = *program;
+      const bool optimised = seed % 2 == 1 && registry.FindPipeline("compile-cpu") != nullptr;  // else as it is
+      if (optimised) {
+        if (Status s = RunPipeline(registry, "compile-cpu", prepared); !s.ok()) return "compile-cpu: " + s.ToString();
+      }
+      auto e = registry.FindBackend("cpu")->compile(prepared, o, registry);
+      const std::string what = optimised ? "cpu after compile-cpu" : "cpu";
+      if (!e.ok()) return what + ": " + e.status().ToString();
+      return compare(e->get(), what);
     }
     for (const std::string& pipeline : pipelines) {
       Program after = *program;
