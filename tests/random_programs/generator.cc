@@ -76,6 +76,7 @@ class Generator {
   void Statement(int depth);
   void Fill(Array* a, const std::string& indent);
   void PartialWrite(Array* a, const std::string& indent);
+  void WriteThroughView(const std::string& indent);
   void Reduce(const std::string& indent);
   void Scatter(const std::string& indent);
   void RegisterBody(const std::string& indent);
@@ -160,8 +161,10 @@ std::string Generator::Index(const std::string& extent, const std::vector<Var>& 
   if (rng_.Chance(20)) return "0";
   std::string i = vars.empty() ? "1" : rng_.Pick(vars).name;
   if (!loop_vars_.empty() && rng_.Chance(30)) i = rng_.Pick(loop_vars_);
-  switch (rng_.Below(4)) {
+  switch (rng_.Below(6)) {
     case 0: return "(" + i + " + " + std::to_string(rng_.Below(3)) + ") % (" + extent + ")";
+    case 2: return "reflect(" + i + " - 2, " + extent + ")";
+    case 3: return "wrap(-1, " + extent + ")";
     case 1:
       for (const Array& a : arrays_) {
         if (a.index && a.defined && a.shape.size() == 1) {
@@ -286,7 +289,10 @@ Piece Generator::Float(DType t, const std::vector<Var>& vars, int depth) {
   r.known = a.known;
   switch (choice) {
     case 13: r.text = "abs(" + a.text + ")"; break;
-    case 14: r.text = "-(" + a.text + ")"; break;
+    case 14:
+      r.text = "-(" + a.text + ")";
+      if (a.known.exact && rng_.Chance(30)) r = {"sign(" + a.text + ")", {1, 0, true}};
+      break;
     case 15:
       if (!a.known.exact) return a;
       r.text = std::string(rng_.Pick(std::vector<std::string>{"floor", "ceil", "rint", "trunc"})) + "(" + a.text + ")";
@@ -318,14 +324,23 @@ std::string Generator::Int(DType t, const std::vector<Var>& vars, int depth) {
     return std::string(DTypeName(t)) + "(" + std::to_string(v) + ")";
   }
   const std::string a = Int(t, vars, depth - 1);
-  if (choice == 3) return rng_.Chance(50) && IsSigned(t) ? "abs(" + a + ")" : "~(" + a + ")";
+  if (choice == 3) {
+    if (rng_.Chance(30)) return "popcount(" + a + ")";
+    if (rng_.Chance(30)) return "sign(" + a + ")";
+    if (const Array* wide = Readable(DType::kI64); wide != nullptr && t != DType::kI64 && rng_.Chance(40)) {
+      return "sat(" + Read(*wide, vars, DType::kI64, depth).text + ", " + std::string(DTypeName(t)) + ")";
+    }
+    return rng_.Chance(50) && IsSigned(t) ? "abs(" + a + ")" : "~(" + a + ")";
+  }
   const std::string b = Int(t, vars, depth - 1);
   switch (choice) {
     case 4: case 5: case 6: return "(" + a + " + " + b + ")";
     case 7: return "(" + a + " - " + b + ")";
     case 8: return "(" + a + " * " + b + ")";
     case 9: return (rng_.Chance(50) ? "max(" : "min(") + a + ", " + b + ")";
-    case 10: return "(" + a + rng_.Pick(std::vector<std::string>{" // ", " % ", " / "}) + b + ")";
+    case 10:
+      if (rng_.Chance(20)) return "fmod(" + a + ", " + b + ")";
+      return "(" + a + rng_.Pick(std::vector<std::string>{" // ", " % ", " / "}) + b + ")";
     case 11: return "(" + a + rng_.Pick(std::vector<std::string>{" & ", " | ", " ^ "}) + b + ")";
     case 12: return "(" + a + (rng_.Chance(50) ? " << " : " >> ") + std::to_string(rng_.Below(4)) + ")";
     default: return "(" + Bool(vars, depth - 1) + " ? " + a + " : " + b + ")";
@@ -425,6 +440,30 @@ void Generator::PartialWrite(Array* a, const std::string& indent) {
   const std::string at = a->name + "[" + index + "]";
   if (update && IsFloat(a->dtype)) a->known = {2 * a->known.hi, a->known.frac, a->known.exact && std::log2(std::max(2 * a->known.hi, 1.0)) + a->known.frac < MantissaBits(a->dtype)};
   Line(indent, head + " { " + at + (update ? rng_.Chance(50) ? " += " + value : " = " + at + " + " + value : " = " + value) + tail);
+}
+
+// A row or the transpose of a matrix is written under another name.
+void Generator::WriteThroughView(const std::string& indent) {
+  std::vector<Array*> fit;
+  for (Array& a : arrays_)
+    if (a.defined && a.writable && !a.is_view && a.shape.size() == 2 && a.shape[0][0] != 'n') fit.push_back(&a);
+  if (fit.empty()) return Fill(NewTransient(DType::kF32, {"N", "M"}), indent);
+  Array* base = rng_.Pick(fit);
+  const std::string v = Fresh("w"), type(DTypeName(base->dtype));
+  std::vector<std::string> shape = {base->shape[1], base->shape[0]};
+  std::string place = " strides [1, " + base->shape[1] + "]";
+  if (rng_.Chance(50)) {
+    shape = {base->shape[1]};
+    place = " offset ((" + base->shape[0] + ") - 1) * (" + base->shape[1] + ")";
+  }
+  declarations_ << "  view " << v << ": " << type << "[" << Join(shape) << "] of " << base->name << place << "\n";
+  const std::vector<Var> vars = Vars(shape);
+  std::vector<std::string> index;
+  for (const Var& x : vars) index.push_back(x.name);
+  base->defined = false;  // not read while it is written elsewhere
+  const std::string value = Value(base, vars, false);
+  base->defined = true;
+  Line(indent, MapHead(vars) + v + "[" + Join(index) + "] = " + value + " }");
 }
 
 void Generator::Reduce(const std::string& indent) {
@@ -547,7 +586,8 @@ void Generator::TriangularSum(const std::string& indent) {
 void Generator::ForLoop(int depth, const std::string& indent) {
   EnterLoop();
   const std::string t = Fresh("t");
-  Line(indent, "for " + t + " in " + rng_.Pick(std::vector<std::string>{"0:3", "2:-1:-1", "0:4:2", "0:min(N, 3)"}) + " {");
+  if (rng_.Chance(20)) Line(indent, "for " + t + " = 1; " + t + " < M; " + t + " = " + t + " * 2 {");
+  else Line(indent, "for " + t + " in " + rng_.Pick(std::vector<std::string>{"0:3", "2:-1:-1", "0:4:2", "0:min(N, 3)"}) + " {");
   loop_vars_.push_back(t);
   const size_t visible = arrays_.size();
   for (int k = 1 + rng_.Below(3); k > 0; --k) Statement(depth + 1);
@@ -672,6 +712,7 @@ void Generator::Statement(int depth) {
     return Fill(made, indent);
   }
   if (choice <= 6) {
+    if (o_.views && rng_.Chance(20)) return WriteThroughView(indent);
     if (Array* a = Writable()) return PartialWrite(a, indent);
     return Fill(NewTransient(DType::kF32, Shape(2)), indent);
   }
