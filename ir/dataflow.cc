@@ -260,7 +260,7 @@ class Toucher {
 
 // ---- edges ----
 
-constexpr size_t kMaxPending = 128;  // accesses of one container compared one by one; beyond that everything conflicts
+constexpr size_t kMaxPending = 64;  // accesses of one container compared one by one; beyond that everything conflicts
 
 struct Pending {
   uint32_t at;
@@ -316,7 +316,8 @@ class EdgeBuilder {
       // What a full write covers is ordered before everything that will conflict with it: through this statement.
       if (!m.full || opaque) continue;
       list->erase(std::remove_if(list->begin(), list->end(), [&](const Pending& p) {
-        return p.at != at && (p.opaque ? IsWhole(root, m.subset) : Covers(m.subset, p.subset, s_.assumptions) == Truth::kYes);
+        if (p.at == at || (!p.opaque && Overlaps(m.subset, p.subset, s_.assumptions) == Truth::kNo)) return false;
+        return p.opaque ? IsWhole(root, m.subset) : Covers(m.subset, p.subset, s_.assumptions) == Truth::kYes;
       }), list->end());
     }
     h.writes.push_back({at, m.subset, opaque});

@@ -38,6 +38,13 @@ bool SameRange(const Range& a, const Range& b) { return a.begin == b.begin && a.
 bool IsUnitStep(const Range& r) { return AsInt(StepOf(r)) == 1; }
 bool IsPoint(const Range& r) { return IsUnitStep(r) && r.end == r.begin + Expr(1); }
 
+// begin and end of a unit-step range of literals.
+std::optional<std::pair<int64_t, int64_t>> Literal(const Range& r) {
+  auto b = AsInt(r.begin), e = AsInt(r.end);
+  if (!b || !e || !IsUnitStep(r)) return {};
+  return std::make_pair(*b, *e);
+}
+
 // ranges[i] for a bare index, else null.
 const Range* BareIndex(const Expr& e, const std::vector<Range>& ranges) {
   if (!e.Is(ExprKind::kSymbol)) return nullptr;
@@ -144,7 +151,11 @@ Truth InjectiveByElimination(const std::vector<Range>& ranges, const std::vector
     for (size_t j = 0; j < given.size(); ++j) {
       const Expr m = given[j];
       if (!m.Is(ExprKind::kBinary) || m->op != Op::kMod) continue;
-      if (!(FloorDiv(m->args[0], m->args[1]) == given[i])) continue;
+      const Expr x = m->args[0], n = m->args[1];
+      bool quotient = FloorDiv(x, n) == given[i];
+      if (!quotient && x.Is(ExprKind::kBinary) && x->op == Op::kFloorDiv)  // x = a // c: then x // n is a // (c*n)
+        quotient = FloorDiv(x->args[0], x->args[1] * n) == given[i];
+      if (!quotient) continue;
       if (std::find(given.begin(), given.end(), m->args[0]) == given.end()) given.push_back(m->args[0]), i = 0;
     }
   }
@@ -262,6 +273,10 @@ Truth Overlaps(const Subset& a, const Subset& b, const Assumptions& as) {
     const Range &x = a.dims[i], &y = b.dims[i];
     if (SameRange(x, y)) continue;
     same = false;
+    if (auto lit = Literal(x), other = Literal(y); lit && other) {  // most often: parts of a static array
+      if (lit->second <= other->first || other->second <= lit->first) return Truth::kNo;
+      if (lit->first < lit->second && other->first < other->second) continue;
+    }
     Hull p = HullOf(x, as), q = HullOf(y, as);
     if (!p.lo || !q.lo) {
       unsure = true;
@@ -289,6 +304,10 @@ Truth Covers(const Subset& outer, const Subset& inner, const Assumptions& as) {
   for (size_t i = 0; i < outer.dims.size() && yes; ++i) {
     const Range &o = outer.dims[i], &n = inner.dims[i];
     if (SameRange(o, n)) continue;
+    if (auto have = Literal(o), want = Literal(n); have && want) {
+      if (have->first <= want->first && want->second <= have->second) continue;
+      if (outer.dims.size() == 1 && want->first < want->second) return Truth::kNo;
+    }
     if (!IsUnitStep(o)) {
       yes = false;
       break;
