@@ -15,6 +15,12 @@ bool HasReport(const LoweredStmt& s) {
   return found;
 }
 
+namespace {
+const char* ReductionName(WriteOp op) {
+  return op == WriteOp::kAdd ? "+" : op == WriteOp::kMul ? "*" : op == WriteOp::kMax ? "hr_max" : "hr_min";
+}
+}  // namespace
+
 bool NestGen::HasHome(NodeId owner) const {
   return std::any_of(homes_.begin(), homes_.end(), [&](const auto& h) { return h.first == owner; });
 }
@@ -154,10 +160,10 @@ std::string NestGen::IndexText(const Expr& e, Writer& w) {
   return code.Index(e);
 }
 
-void NestGen::OpenLoop(const LoopDim& d, Writer& w, bool simd) {
+void NestGen::OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma) {
   const std::string begin = IndexText(d.begin, w), end = IndexText(d.end, w), step = IndexText(d.step, w);
   const std::string i = env_.OpenIndex(d.index);
-  if (simd) w.Line("#pragma omp simd");
+  if (!pragma.empty()) w.Line(pragma);
   const auto known = AsInt(d.step);
   if (known && *known < 0) w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; " + i + " -= " + std::to_string(-*known) + ") {");
   else if (known) w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " + (*known == 1 ? "++" + i : i + " += " + step) + ") {");
@@ -257,18 +263,14 @@ void NestGen::Store(const LoweredStmt& s, Writer& w) {
 void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, const std::string& acc, bool simd, Writer& w) {
   const DType t = Computed(s.dtype);
   for (size_t i = 0; i < dims.size(); ++i) {
-    const bool vector = simd && i + 1 == dims.size();
-    if (vector) {
-      const bool builtin = s.op == WriteOp::kAdd || s.op == WriteOp::kMul;
-      if (builtin || IsFloat(t))
-        w.Line(std::string("#pragma omp simd reduction(") + (s.op == WriteOp::kAdd ? "+" : s.op == WriteOp::kMul ? "*" : s.op == WriteOp::kMax ? "hr_max" : "hr_min") + ":" + acc + ")");
-    }
-    OpenLoop(dims[i], w);
+    std::string pragma;
+    if (simd && i + 1 == dims.size() && (s.op == WriteOp::kAdd || s.op == WriteOp::kMul || IsFloat(t)))
+      pragma = std::string("#pragma omp simd reduction(") + ReductionName(s.op) + ":" + acc + ")";
+    OpenLoop(dims[i], w, pragma);
   }
-  const Expr value = s.value;
   ExprCode code(env_, w);
-  code.Use(value);
-  const std::string v = code.Value(value, t);
+  code.Use(s.value);
+  const std::string v = code.Value(s.value, t);
   w.Line(acc + " = " + Bare(Combine(s.op, t, acc, v)) + ";");
   for (size_t i = dims.size(); i-- > 0;) CloseLoop(dims[i], w);
 }
@@ -308,7 +310,7 @@ void NestGen::Loops(const PerfectNest& p, Writer& w) {
     for (size_t i = 0; i < p.dims.size(); ++i)
       if (p.ordered || static_cast<int>(i) != v) order.push_back(p.dims[i]);
     if (!p.ordered && v >= 0) order.push_back(p.dims[v]);
-    for (size_t i = 0; i < order.size(); ++i) OpenLoop(order[i], w, simd && !conditional && i + 1 == order.size() && order[i].disjoint);
+    for (size_t i = 0; i < order.size(); ++i) OpenLoop(order[i], w, simd && !conditional && i + 1 == order.size() && order[i].disjoint ? "#pragma omp simd" : "");
     Store(p.stmt, w);
     for (size_t i = order.size(); i-- > 0;) CloseLoop(order[i], w);
     return;
@@ -400,15 +402,16 @@ Status NestGen::Statement(NodeId n, Writer& w) {
       const bool builtin = t->op == WriteOp::kAdd || t->op == WriteOp::kMul;
       const DType type = target->dtype;
       if (!target->shape.empty() || !(type == DType::kF32 || type == DType::kF64 || (builtin && IsInteger(type) && ByteSize(type) >= 4))) simd = false;
-      else sums.insert(std::string(t->op == WriteOp::kAdd ? "+" : t->op == WriteOp::kMul ? "*" : t->op == WriteOp::kMax ? "hr_max" : "hr_min") + ":" + env_.Element(t->target, "0"));
+      else sums.insert(std::string(ReductionName(t->op)) + ":" + env_.Element(t->target, "0"));
+      for (NodeId other : f.body)  // a running sum, read as it grows, keeps its order
+        for (const RawAccess& a : AccessesOf(s_, other))
+          if (!a.write && a.op == WriteOp::kAssign && a.container == t->target) simd = false;
     }
     for (size_t i = 0; i < dims.size(); ++i) {
-      if (simd && !sums.empty() && i + 1 == dims.size()) {
-        std::string clauses;
-        for (const std::string& r : sums) clauses += " reduction(" + r + ")";
-        w.Line("#pragma omp simd" + clauses);
-      }
-      OpenLoop(dims[i], w, simd && sums.empty() && i + 1 == dims.size());
+      std::string pragma = simd && i + 1 == dims.size() ? "#pragma omp simd" : "";
+      if (!pragma.empty())
+        for (const std::string& r : sums) pragma += " reduction(" + r + ")";
+      OpenLoop(dims[i], w, pragma);
     }
     status = Body(f.body, f.owner, w);
     for (size_t i = dims.size(); i-- > 0;) CloseLoop(dims[i], w);

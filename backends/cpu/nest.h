@@ -52,7 +52,7 @@ class NestGen {
   int64_t Cost(const LoweredStmt& s) const;       // rough scalar operations per execution
 
   // ---- pieces that kernels are put together from ----
-  void OpenLoop(const LoopDim& d, Writer& w, bool simd = false);
+  void OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma = "");
   void CloseLoop(const LoopDim& d, Writer& w);
   // The innermost loop over [begin, end): where guards hold on a range, that range runs without them, vectorised, and the
   // rest with them. `emit` writes the body for a value.
