@@ -1,5 +1,4 @@
-#include "ir/verify.h"
-
+// The body of one SDFG: names, definitions before uses, types, statements, control flow, calls.
 #include <algorithm>
 
 #include "ir/dataflow.h"
@@ -7,35 +6,9 @@
 #include "ir/type_inference.h"
 #include "ir/verify_impl.h"
 
-namespace headrace {
-namespace verify {
-
-Diagnostic& Report::Add(const char* code, std::string message, NodeId id, std::string place, std::string hint) {
-  if (Full()) return dropped_;
-  Diagnostic d;
-  d.code = code;
-  d.message = std::move(message);
-  d.node = std::move(place);
-  if (id.valid()) {
-    const Node& n = s_.nodes[id];
-    if (!n.origin.source.empty()) d.node = n.origin.source.str();
-    PrintOptions o;
-    o.origins = false;
-    std::string text = PrintNode(s_, id, o);
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-    text.erase(0, text.find_first_not_of(" \n"));
-    if (size_t cut = text.find('\n'); cut != std::string::npos) text = text.substr(0, cut) + " …";
-    d.source_line = text;
-  }
-  d.hint = std::move(hint);
-  if (d.node.empty()) d.node = "sdfg " + s_.name.str();
-  out_->push_back(std::move(d));
-  return out_->back();
-}
+namespace headrace::verify {
 
 namespace {
-
-std::string Quoted(Name n) { return "'" + n.str() + "'"; }
 
 class SdfgVerifier {
  public:
@@ -44,7 +17,7 @@ class SdfgVerifier {
   void Run() {
     for (Name n : s_.order)
       if (const Container* c = s_.Find(n)) table_[n] = {c, RootOf(s_, n)};
-    Containers();
+    CheckDeclarations(s_, &r_);
     if (r_.Full()) return;
     Symbols();
     MayWrite(s_.body, &written_later_);
@@ -54,75 +27,6 @@ class SdfgVerifier {
   }
 
  private:
-  // ---- declarations ----
-  void Containers() {
-    std::unordered_set<Name> seen;
-    for (size_t i = 0; i < s_.order.size(); ++i) {
-      Name n = s_.order[i];
-      const Container* c = Find(n);
-      if (!c) {
-        r_.Add("E0201", "container " + Quoted(n) + " is listed but not declared", {}, n.str(), "add it to the table or drop it from the order");
-        continue;
-      }
-      if (!seen.insert(n).second) r_.Add("E0202", "name " + Quoted(n) + " is declared twice", {}, n.str(), "rename one of them");
-      Container1(*c);
-    }
-    for (Name n : s_.parameters) {
-      const Container* c = Find(n);
-      if (!c) r_.Add("E0201", "parameter " + Quoted(n) + " is not declared", {}, n.str(), "declare a container of that name");
-      else if (c->kind != ContainerKind::kParameter && c->kind != ContainerKind::kSequence)
-        r_.Add("E0203", "parameter " + Quoted(n) + " is declared as another kind of container", {}, n.str(), "parameters have kind parameter");
-    }
-  }
-  void Container1(const Container& c) {
-    const std::string at = c.name.str();
-    if (c.kind == ContainerKind::kSequence) return;
-    if (c.dtype == DType::kNone || IsUntyped(c.dtype)) r_.Add("E0204", "container " + Quoted(c.name) + " has no element type", {}, at, "write it as name: f32[…]");
-    for (const Expr& d : c.shape)
-      if (!d || !IsIndexExpr(d)) r_.Add("E0205", "a dimension of " + Quoted(c.name) + " is not a size", {}, at, "sizes are made of symbols and integers");
-      else if (auto v = AsInt(d); v && *v < 0) r_.Add("E0205", "a dimension of " + Quoted(c.name) + " is negative: " + std::to_string(*v), {}, at, "sizes are ≥ 0");
-    if (!c.strides.empty() && c.strides.size() != c.shape.size())
-      r_.Add("E0206", Quoted(c.name) + " has " + std::to_string(c.strides.size()) + " strides for " + std::to_string(c.shape.size()) + " dimensions", {}, at, "give one stride per dimension");
-    if (c.kind == ContainerKind::kConstant && c.dtype != DType::kString) {
-      bool fits = c.data.dtype == c.dtype && c.data.shape.size() == c.shape.size();
-      for (size_t i = 0; fits && i < c.shape.size(); ++i) fits = AsInt(c.shape[i]) == c.data.shape[i];
-      if (!fits) r_.Add("E0207", "the data of constant " + Quoted(c.name) + " has another type or shape than its declaration", {}, at, "they must be equal");
-    }
-    if (c.kind == ContainerKind::kView) View(c);
-    if (c.storage == Storage::kRegister) {
-      if (c.kind != ContainerKind::kTransient) r_.Add("E0208", "register container " + Quoted(c.name) + " is not a transient", {}, at, "only transients can be registers");
-      for (const Expr& d : c.shape)
-        if (d && !AsInt(d)) r_.Add("E0209", "register container " + Quoted(c.name) + " has a symbolic size", {}, at, "registers have static sizes; use arena storage");
-    }
-  }
-  void View(const Container& c) {
-    Name n = c.name;
-    for (int hops = 0;; ++hops) {
-      const Container* at = Find(n);
-      if (!at) {
-        r_.Add("E0210", "view " + Quoted(c.name) + " is of " + Quoted(n) + ", which is not declared", {}, c.name.str(), "declare the base");
-        return;
-      }
-      if (at->kind != ContainerKind::kView) {
-        if (at->dtype != c.dtype)
-          r_.Add("E0211", "view " + Quoted(c.name) + " has another element type than its base " + Quoted(n), {}, c.name.str(), "views keep the type; copy with cast instead");
-        if (at->storage == Storage::kRegister) r_.Add("E0212", "view " + Quoted(c.name) + " is of a register", {}, c.name.str(), "registers have no views");
-        break;
-      }
-      if (hops > 1000) {
-        r_.Add("E0213", "views of " + Quoted(c.name) + " form a cycle", {}, c.name.str(), "a view ends at an array");
-        return;
-      }
-      n = at->base;
-    }
-    // Row-major without offset: the base must hold at least as many elements.
-    if (c.offset || !c.strides.empty()) return;
-    Expr have = NumElements(s_.Get(c.base)), want = NumElements(c);
-    auto h = AsInt(have), w = AsInt(want);
-    if (h && w && *w > *h)
-      r_.Add("E0214", "view " + Quoted(c.name) + " has " + ToString(want) + " elements, its base " + Quoted(c.base) + " " + ToString(have), {}, c.name.str(), "a view can't be larger than its base");
-  }
-
   // ---- symbols ----
   void Symbols() {
     for (Name n : FreeSymbols(s_)) Define(n, {}, "a size");
@@ -219,15 +123,10 @@ class SdfgVerifier {
       Define(l.var, {}, "loop variable");
     }
     if (l.condition) Condition(l.condition, "the condition of a loop");
-    else if (!HasExit(l.body)) r_.Add("E0220", "a loop without a condition has no break", {}, l.var.str(), "add a condition or a break");
+    else if (!HasExit(s_, l.body)) r_.Add("E0220", "a loop without a condition has no break", {}, l.var.str(), "add a condition or a break");
     if (l.update) (void)Typed(l.update, {}, "the step of a loop");
     Blocks(l.body, loops + 1);
     if (!l.var.empty()) Undefine(l.var);
-  }
-  bool HasExit(const std::vector<BlockId>& body) const {
-    bool found = false;
-    ForEachBlock(s_, body, [&](BlockId b) { found |= std::holds_alternative<Break>(s_.blocks[b].control); });
-    return found;
   }
   void Condition(const Expr& e, const std::string& what) {
     Result<Expr> t = Typed(e, {}, what);
@@ -262,7 +161,7 @@ class SdfgVerifier {
   bool Read(const Expr& x, NodeId at) {
     const Container* c = Find(x->name);
     if (!c) {
-      r_.Add("E0226", "container " + Quoted(x->name) + " is not declared", at, x->name.str(), Closest(x->name));
+      r_.Add("E0226", "container " + Quoted(x->name) + " is not declared", at, x->name.str(), Closest(s_, x->name));
       return false;
     }
     size_t rank = x->args.size() - (x->has_default ? 1 : 0);
@@ -296,15 +195,6 @@ class SdfgVerifier {
     if (!complained_.insert(root).second) return true;
     r_.Add("E0230", Quoted(root) + " is read before it is written", at, root.str(), "write it in an earlier statement");
     return false;
-  }
-  std::string Closest(Name n) const {
-    for (Name c : s_.order) {
-      std::string a = c.str(), b = n.str();
-      std::transform(a.begin(), a.end(), a.begin(), ::tolower);
-      std::transform(b.begin(), b.end(), b.begin(), ::tolower);
-      if (a == b) return "did you mean '" + c.str() + "'?";
-    }
-    return "declare it: transient " + n.str() + ": f32[…]";
   }
   Result<Expr> Typed(const Expr& e, NodeId at, const std::string& what) {
     if (!Names(e, at)) return InvalidError("names");
@@ -364,7 +254,7 @@ class SdfgVerifier {
   void TaskletNode(NodeId id, const Tasklet& t) {
     const Container* c = Find(t.target);
     if (!c) {
-      r_.Add("E0226", "container " + Quoted(t.target) + " is not declared", id, t.target.str(), Closest(t.target));
+      r_.Add("E0226", "container " + Quoted(t.target) + " is not declared", id, t.target.str(), Closest(s_, t.target));
       nest_ok_ = false;
       return;
     }
@@ -442,7 +332,7 @@ class SdfgVerifier {
     for (const Port& p : l.inputs) {
       if (p.container.empty()) continue;
       const Container* c = Find(p.container);
-      if (!c) r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(p.container));
+      if (!c) r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(s_, p.container));
       else if (c->kind == ContainerKind::kSequence) continue;
       else Readable(*c, id, false);
     }
@@ -451,7 +341,7 @@ class SdfgVerifier {
       if (p.container.empty()) continue;
       const Container* c = Find(p.container);
       if (!c) {
-        r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(p.container));
+        r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(s_, p.container));
         continue;
       }
       if (!outputs.insert(Root(p.container)).second && c->kind != ContainerKind::kView)
@@ -522,7 +412,7 @@ class SdfgVerifier {
     if (!bound->insert(a.port).second) r_.Add("E0242", "argument " + Quoted(a.port) + " is bound twice", id, n.callee.str(), "bind it once");
     const Container* c = Find(a.container);
     if (!c) {
-      if (!a.container.empty()) r_.Add("E0226", "container " + Quoted(a.container) + " is not declared", id, a.container.str(), Closest(a.container));
+      if (!a.container.empty()) r_.Add("E0226", "container " + Quoted(a.container) + " is not declared", id, a.container.str(), Closest(s_, a.container));
       return;
     }
     for (const Expr& e : a.index) Names(e, id);
@@ -569,12 +459,6 @@ class SdfgVerifier {
       d.expected = ToString(want);
     }
   }
-  static std::string Listed(const std::vector<Name>& names) {
-    std::string out;
-    for (Name n : names) out += (out.empty() ? "" : ", ") + n.str();
-    return out;
-  }
-
   // ---- the end ----
   void Unwritten() {
     for (Name n : s_.parameters) {
@@ -611,56 +495,8 @@ class SdfgVerifier {
   bool nest_ok_ = true;
 };
 
-// Calls that lead back to where they started.
-class Recursion {
- public:
-  Recursion(const Program& p, std::vector<Diagnostic>* out) : p_(p), out_(out) {}
-  void Run() {
-    for (const auto& s : p_.sdfgs) From(*s);
-  }
-
- private:
-  void From(const Sdfg& s) {
-    if (done_.count(s.name)) return;
-    if (!open_.insert(s.name).second) return;
-    ForEachNode(s, [&](NodeId id) {
-      auto* n = std::get_if<Nested>(&s.nodes[id].body);
-      if (!n) return;
-      if (open_.count(n->callee)) {
-        Report r(s, out_);
-        r.Add("E0252", "sdfg '" + n->callee.str() + "' calls itself", id, n->callee.str(), "recursion is not allowed; use a loop");
-        return;
-      }
-      if (const Sdfg* f = p_.Find(n->callee)) From(*f);
-    });
-    open_.erase(s.name);
-    done_.insert(s.name);
-  }
-  const Program& p_;
-  std::vector<Diagnostic>* out_;
-  std::unordered_set<Name> open_, done_;
-};
-
 }  // namespace
-}  // namespace verify
 
-Status Verify(const Program& p, const Sdfg& s) {
-  std::vector<Diagnostic> out;
-  verify::SdfgVerifier(&p, s, &out).Run();
-  return Status(std::move(out));
-}
+void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out) { SdfgVerifier(&p, s, out).Run(); }
 
-Status Verify(const Program& p) {
-  std::vector<Diagnostic> out;
-  std::unordered_set<Name> names;
-  for (const auto& s : p.sdfgs) {
-    verify::Report r(*s, &out);
-    if (!names.insert(s->name).second) r.Add("E0202", "two sdfgs are named '" + s->name.str() + "'", {}, s->name.str(), "rename one of them");
-  }
-  verify::Recursion(p, &out).Run();
-  if (out.empty())
-    for (const auto& s : p.sdfgs) verify::SdfgVerifier(&p, *s, &out).Run();
-  return Status(std::move(out));
-}
-
-}  // namespace headrace
+}  // namespace headrace::verify

@@ -33,6 +33,14 @@ class Report {
   Diagnostic dropped_;
 };
 
+inline std::string Quoted(Name n) { return "'" + n.str() + "'"; }
+
+std::string Closest(const Sdfg& s, Name n);           // a hint: the container that was meant, or how to declare it
+std::string Listed(const std::vector<Name>& names);   // "a, b, c"
+bool HasExit(const Sdfg& s, const std::vector<BlockId>& body);  // a break somewhere
+void CheckDeclarations(const Sdfg& s, Report* report);
+void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out);
+
 // Races between the iterations of one outermost map, and accesses outside their container.
 void CheckNest(const Sdfg& s, const std::vector<Use>& uses, Report* report);
 
