@@ -47,8 +47,7 @@ class SdfgVerifier {
     ++defined_[n];
   }
   void Undefine(Name n) {
-    auto it = defined_.find(n);
-    if (it != defined_.end() && --it->second == 0) defined_.erase(it);
+    if (auto it = defined_.find(n); it != defined_.end() && --it->second == 0) defined_.erase(it);
   }
 
   // ---- what may have been written ----
@@ -71,8 +70,8 @@ class SdfgVerifier {
     auto it = outputs_.find(callee);
     if (it == outputs_.end()) {
       std::unordered_set<Name> names;
-      const Sdfg* f = p_ ? p_->Find(callee) : nullptr;
-      if (f) for (Name n : Outputs(*p_, *f)) names.insert(n);
+      if (const Sdfg* f = p_ ? p_->Find(callee) : nullptr)
+        for (Name n : Outputs(*p_, *f)) names.insert(n);
       it = outputs_.emplace(callee, std::move(names)).first;
     }
     return it->second.count(port) > 0;

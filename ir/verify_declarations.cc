@@ -48,7 +48,7 @@ std::string Listed(const std::vector<Name>& names) {
 
 bool HasExit(const Sdfg& s, const std::vector<BlockId>& body) {
   bool found = false;
-  ForEachBlock(s, body, [&](BlockId b) { found |= std::holdsalternative<Break>(s.blocks[b].control); });
+  ForEachBlock(s, body, [&](BlockId b) { found |= std::holds_alternative<Break>(s.blocks[b].control); });
   return found;
 }
 
