@@ -185,7 +185,7 @@ TEST(Interpreter, MemoryIsGivenBackAfterTheLastUse) {
   getrusage(RUSAGE_SELF, &before);
   EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) {\n" + declarations + statements + "Y = t63[1, 0] }", {{"X", F32({1024}, {0, 5})}}), Numbers{68});
   getrusage(RUSAGE_SELF, &after);
-  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 200 * 1024);  // KiB
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 600 * 1024);  // KiB; all of them at once take 1 GiB
 }
 
 // ---- nested calls ----
