@@ -1,4 +1,4 @@
-// Det, BitCast, Multinomial.
+// Det, BitCast.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -32,17 +32,6 @@ double Determinant(std::vector<double> a, int64_t n) {
   return det;
 }
 
-// A counter-based generator: a pure function of seed and place (SplitMix64's finaliser).
-double Uniform(uint64_t seed, uint64_t i) {
-  uint64_t z = seed * 0x9e3779b97f4a7c15u + (i + 1) * 0xd1b54a32d192ed03u;
-  for (int round = 0; round < 2; ++round) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-  }
-  return static_cast<double>(z >> 11) * 0x1p-53;
-}
-
 }  // namespace
 
 HR_ONNX_FUNCTION(onnx_det) {
@@ -72,37 +61,9 @@ HR_ONNX_FUNCTION(onnx_bitcast) {
   if (bytes > 0) std::memcpy(y, x.data, static_cast<size_t>(bytes));
 }
 
-// Draws classes from unnormalised log-probabilities.
-HR_ONNX_FUNCTION(onnx_multinomial) {
-  const hr_value& x = call.Tensor("input");
-  Require(x.rank == 2 && IsFloat(x.dtype), "Multinomial needs a matrix of log-probabilities");
-  const int64_t batches = x.shape[0], classes = x.shape[1], samples = call.Int("sample_size", 1);
-  Require(samples >= 0 && (classes > 0 || samples * batches == 0),
-          "Multinomial needs classes to draw from");
-  const int32_t type = call.Int("dtype", 6) == 7 ? HR_I64 : HR_I32;
-  const double seed = call.Float("seed", 0);
-  uint64_t bits;
-  std::memcpy(&bits, &seed, sizeof bits);
-  void* y = call.Make<void>("output", type, {batches, samples});
-  for (int64_t b = 0; b < batches; ++b) {
-    double top = -INFINITY;
-    for (int64_t c = 0; c < classes; ++c) top = std::max(top, ToDouble(x, b * classes + c));
-    std::vector<double> sum(static_cast<size_t>(classes));
-    double total = 0;
-    for (int64_t c = 0; c < classes; ++c)
-      sum[static_cast<size_t>(c)] = total += std::exp(ToDouble(x, b * classes + c) - top);
-    for (int64_t s = 0; s < samples; ++s) {
-      const double u = Uniform(bits, static_cast<uint64_t>(b * samples + s)) * total;
-      const int64_t c = std::upper_bound(sum.begin(), sum.end(), u) - sum.begin();
-      Store(type, y, b * samples + s, static_cast<double>(std::min(c, classes - 1)));
-    }
-  }
-}
-
 void RegisterNumbers(Registrar& r) {
-  for (const char* f : {"det", "bitcast", "multinomial"}) AddFunction(r, f);
+  for (const char* f : {"det", "bitcast"}) AddFunction(r, f);
   Add(r, "Det", "det");
-  Add(r, "Multinomial", "multinomial");
   // The output's type is the program's, whose numbers are not ONNX's.
   r.impl("BitCast", "external", nullptr, [](const Node& n) {
     std::string text = CallText(n, "bitcast");

@@ -127,6 +127,7 @@ HR_ONNX_FUNCTION(onnx_svm_classifier) {
         "coefficients must be classes times features");
     kernel.type = "LINEAR";
   }
+  if (rho.size() == 1 && classes > 2) Fail("an SVM classifier of more than two classes needs a rho for each pair");
   const PostTransform post = PostTransformOf(call.Str("post_transform", "NONE"));
   const bool probabilities = supports > 0 && !a.empty();
   const bool positive =
