@@ -107,7 +107,8 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
   if (!t->container.empty()) {
     const Container& c = s_.Get(t->container);
     for (size_t i = 0; i < t->index.size(); ++i)
-      if (t->index[i].Is(ExprKind::kSymbol)) places.push_back({t->index[i]->name, c.name, c.shape[i], t->guarded, true});
+      if (t->index[i].Is(ExprKind::kSymbol))
+        places.push_back({t->index[i]->name, c.name, t->flat ? NumElements(c) : c.shape[i], t->guarded, true});
   }
   CollectBare(s_, t->value, &places);
   std::map<Name, Expr> extents;
@@ -141,7 +142,7 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
   t->value = pin(t->value);
   for (size_t i = 0; i < t->index.size(); ++i) {
     t->index[i] = pin(t->index[i]);
-    if (t->container.empty() || !t->index[i].Is(ExprKind::kSymbol) || !IsEllipsisIndex(t->index[i]->name)) continue;
+    if (t->container.empty() || t->flat || !t->index[i].Is(ExprKind::kSymbol) || !IsEllipsisIndex(t->index[i]->name)) continue;
     if (AsInt(s_.Get(t->container).shape[i]) == 1) t->index[i] = IntExpr(0);
   }
   for (const auto& [n, e] : extents)
