@@ -28,7 +28,7 @@ TEST(ImporterTest, ShapeArithmeticVanishes) {
     target = Concat<axis = 0>(n1, rest)
     y = Reshape(x, target)
   })")),
-            R"(sdfg g(x: f32[N, 4, S], y: f32[N, 4*S]) {
+            R"(sdfg g(x: f32[N, 4, S], y: f32[N, 4 * S]) {
   transient target: i64[2]
   state {
     target[0] = N

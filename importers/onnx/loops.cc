@@ -487,8 +487,9 @@ void LoopLowering::RunScan() {
 void Lowering::LowerLoop(const NodeCall& call, Scope& scope) { LoopLowering(*this, call, scope).RunLoop(); }
 
 void Lowering::LowerScan(const NodeCall& call, Scope& scope) {
-  if (call.opset < 9) return Report(UnsupportedError("Scan of opset 8, with its batch dimension, is not supported"), call);
-  LoopLowering(*this, call, scope).RunScan();
+  LoopLowering scan(*this, call, scope);
+  if (call.opset < 9) scan.RunBatchedScan();
+  else scan.RunScan();
 }
 
 }  // namespace headrace::onnx_import

@@ -14,6 +14,7 @@ class LoopLowering {
   LoopLowering(Lowering& lowering, const NodeCall& call, Scope& scope) : l_(lowering), call_(call), scope_(scope) {}
   void RunLoop();
   void RunScan();
+  void RunBatchedScan();  // opset 8: one scan per entry of the batch
 
  private:
   struct Carried {

@@ -193,6 +193,10 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
     return Report(Status(d), call);
   }
   if (InlineSchemaFunction(call, scope)) return;
+  // Models give Range lists of one element where it wants scalars.
+  if (domain.empty() && node.op_type() == "Range")
+    for (Val& v : call.inputs)
+      if (v && v->shape.size() == 1 && AsInt(v->shape[0]) == int64_t{1}) v = AsScalar(v);
   Result<std::vector<Inferred>> inferred = InferNode(call);
   if (!inferred.ok()) return Report(inferred.status(), call);
   UseDeclared(call, scope, &*inferred);
@@ -329,6 +333,27 @@ Name Lowering::Materialize(const Val& v) {
     emit.Statement(std::move(t));
   }
   return v->container;
+}
+
+// The only element of a list of one.
+Val Lowering::AsScalar(const Val& v) {
+  auto s = std::make_shared<ValueInfo>();
+  s->name = v->name;
+  s->type = v->type;
+  s->known = v->known;
+  if (v->constant) {
+    s->constant = v->constant;
+    s->constant->shape.clear();
+  } else if (!v->known) {
+    Tasklet t;
+    t.value = ReadExpr(Materialize(v), {IntExpr(0)});
+    s->container = NewContainer(v->name, *s, {});
+    s->body = emit.body();
+    t.target = s->container;
+    journal_.push_back(s);
+    emit.Statement(std::move(t));
+  }
+  return s;
 }
 
 void Lowering::CopyValue(Name target, const Val& v) {

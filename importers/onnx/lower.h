@@ -66,6 +66,7 @@ class Lowering {
   void LowerOp(NodeCall& call, Scope& scope);
   Val MakeOutput(const std::string& name, const Inferred& inferred, Scope& scope, std::vector<Name>* defines);
   void Poison(const onnx::NodeProto& node, Scope& scope);
+  Val AsScalar(const Val& v);
   // Sizes that are values of inputs, as symbols read before the node (runtime_sizes.cc).
   void DefineSizes(const NodeCall& call, std::vector<Inferred>* out);
   void UseDeclared(const NodeCall& call, const Scope& scope, std::vector<Inferred>* out);

@@ -212,9 +212,16 @@ Status SharpenShapes(const NodeCall& call, std::vector<Inferred>* outputs) {
     AddStateRules(r);
     return r;
   }();
-  if (!call.node->domain().empty() && call.node->domain() != "ai.onnx") return {};
-  auto it = rules->find(call.op());
-  if (it == rules->end() || !call.In(0)) return {};
+  static const ShapeRules* const ml_rules = [] {
+    auto* r = new ShapeRules;
+    AddMlRules(r);
+    return r;
+  }();
+  const std::string& domain = call.node->domain();
+  if (!domain.empty() && domain != "ai.onnx" && domain != "ai.onnx.ml") return {};
+  const ShapeRules* table = domain == "ai.onnx.ml" ? ml_rules : rules;
+  auto it = table->find(call.op());
+  if (it == table->end() || !call.In(0)) return {};
   return it->second(call, outputs);
 }
 
