@@ -234,7 +234,7 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   for (int i = 0; i < static_cast<int>(p.dims.size()); ++i)
     if (i != v) (p.dims[i].disjoint ? free : reduced).push_back(p.dims[i]);
   const int64_t cost = gen.Cost(p.stmt);
-  if (p.stmt.condition && (!reduced.empty() || !vector.disjoint)) {  // dropped writes of a sum: plain loops
+  if ((p.stmt.condition || p.Scatters()) && (!reduced.empty() || !vector.disjoint)) {  // dropped or scattered: plain loops
     PerfectNest inner = p;
     std::vector<LoopDim> all = p.dims;
     std::stable_partition(all.begin(), all.end(), [](const LoopDim& d) { return d.disjoint; });

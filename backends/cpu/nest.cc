@@ -59,6 +59,10 @@ std::vector<LoopDim> NestGen::Dims(const Flat& f) const {
   return dims;
 }
 
+bool PerfectNest::Scatters() const {
+  return std::any_of(dims.begin(), dims.end(), [&](const LoopDim& d) { return !d.disjoint && Mentions(stmt.linear, d.index); });
+}
+
 Result<PerfectNest> NestGen::Perfect(const Flat& f) {
   PerfectNest p;
   p.dims = Dims(f);
@@ -304,7 +308,7 @@ void NestGen::Loops(const PerfectNest& p, Writer& w) {
   const bool simd = Vectorisable(p.stmt) && !p.ordered;
   std::vector<LoopDim> free, reduced;
   for (const LoopDim& d : p.dims) (p.ordered || p.stmt.op == WriteOp::kAssign || d.disjoint ? free : reduced).push_back(d);
-  const bool conditional = p.stmt.condition && !reduced.empty();
+  const bool conditional = (p.stmt.condition || p.Scatters()) && !reduced.empty();
   if (p.ordered || reduced.empty() || conditional) {
     std::vector<LoopDim> order;
     for (size_t i = 0; i < p.dims.size(); ++i)

@@ -30,6 +30,9 @@ struct PerfectNest {
   std::vector<LoopDim> dims;
   LoweredStmt stmt;
   bool ordered = false;    // some dimension must keep its order: no reordering, no vectors
+  // A sum that is scattered: iterations of a dimension meet in one element, which yet moves with the dimension
+  // (Y[2*i + k] += …), so no accumulator can stand for it.
+  bool Scatters() const;
 };
 
 class NestGen {
