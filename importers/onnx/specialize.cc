@@ -47,8 +47,13 @@ bool Propagate(const onnx::GraphProto& g, std::unordered_set<std::string>* names
   bool changed = false;
   for (int n = g.node_size() - 1; n >= 0; --n) {
     const auto& node = g.node(n);
-    for (const auto& a : node.attribute())
-      if (a.has_g()) changed |= Propagate(a.g(), names);
+    for (const auto& a : node.attribute()) {
+      if (!a.has_g()) continue;
+      if (node.op_type() == "If")  // what decides by the node's result decides by its branches'
+        for (int i = 0; i < node.output_size() && i < a.g().output_size(); ++i)
+          if (names->count(node.output(i))) changed |= names->insert(a.g().output(i).name()).second;
+      changed |= Propagate(a.g(), names);
+    }
     if (!PassesOn(node.op_type())) continue;
     bool wanted = false;
     for (const auto& o : node.output()) wanted |= names->count(o) != 0;
