@@ -24,6 +24,8 @@ namespace {
 
 constexpr int kPartStatements = 200;
 
+// Sequences keep their kind as parameters.
+bool IsParameter(const Sdfg& s, Name n) { return std::find(s.parameters.begin(), s.parameters.end(), n) != s.parameters.end(); }
 bool IsHandle(const Container& c) { return c.kind == ContainerKind::kSequence || c.dtype == DType::kString; }
 
 std::string Quote(const std::string& s) {
@@ -495,13 +497,13 @@ std::string SdfgGen::FrameStruct() {
   w.Line("char* arena;");
   for (const auto& [name, field] : FrameFieldList(s_, &fields_)) {
     const Container* c = s_.Find(name);
-    if (!c || c->kind != ContainerKind::kParameter) w.Line("int64_t " + field + ";");
+    if (!c || !IsParameter(s_, name)) w.Line("int64_t " + field + ";");
     else if (IsHandle(*c)) w.Line("hr_value* " + field + ";");
     else w.Line(std::string(StorageType(c->dtype)) + "* " + field + ";");
   }
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
-    if (IsHandle(c) && c.kind != ContainerKind::kParameter) {
+    if (IsHandle(c) && !IsParameter(s_, n)) {
       w.Line("hr_value* " + fields_.Of(n, "value_") + ";");
       w.Line("hr_box " + fields_.Of(n, "box_") + ";");
     }
@@ -531,7 +533,7 @@ std::string SdfgGen::MainFunction(const std::string& body) {
   std::string release;
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
-    if (!IsHandle(c) || c.kind == ContainerKind::kParameter) continue;
+    if (!IsHandle(c) || IsParameter(s_, n)) continue;
     if (c.kind == ContainerKind::kConstant)
       w.Line("f->" + fields_.Of(n, "value_") + " = (hr_value*)x->program->handles + " + std::to_string(names_.constant_index.at({s_.name, n})) + ";");
     else w.Line("f->" + fields_.Of(n, "value_") + " = &f->" + fields_.Of(n, "box_") + ".value;");
@@ -540,7 +542,7 @@ std::string SdfgGen::MainFunction(const std::string& body) {
   for (Name n : plan_.dynamic) w.Line("hr_free_slot(x, &f->" + fields_.Of(n, "slot_") + ");");
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
-    if (IsHandle(c) && c.kind != ContainerKind::kParameter && c.kind != ContainerKind::kConstant)
+    if (IsHandle(c) && !IsParameter(s_, n) && c.kind != ContainerKind::kConstant)
       w.Line("hr_free_box(&f->" + fields_.Of(n, "box_") + ");");
   }
   w.Line("hr_release(x, mark);");
