@@ -30,6 +30,10 @@ TEST(FoldControl, LoopsAndMapsWithoutOrWithOneIteration) {
   ExpectUnchanged("sdfg f(Y: f32) { state { Y = 0 }; for t in -2:3 { if t >= 0 { state { Y += 1 } } } }", "fold-control");
 }
 
+TEST(FoldControl, AnOutputWithoutElementsStaysAnOutput) {
+  ExpectUnchanged("sdfg f(X: f32, Y: f32[0]) { state { map i in 0:0 { Y[i] = X } } }", "fold-control");
+}
+
 TEST(FoldControl, IndicesWithOneValue) {
   ExpectPass(R"(sdfg f(X: f32[N, 1, 4], Y: f32[N, 1], Z: f32[1, 1]) {
                   state {
