@@ -24,6 +24,7 @@ struct Slot {
 };
 // Row-major slot over a tensor's memory.
 Slot SlotOf(const Tensor& t);
+void FindContiguous(Slot* s);         // from shape and strides
 int64_t StoredSize(DType t);          // bytes between neighbouring elements in memory
 
 struct Frame {
