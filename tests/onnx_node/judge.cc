@@ -39,7 +39,18 @@ Judgement JudgeRandom(const Value& got, const Value& expected) {
   return {true, ""};
 }
 
-bool IsOracleCase(const std::string&) { return false; }
+bool IsOracleCase(const std::string& name) {
+  static const std::set<std::string> kNames = {
+      // Their expected values were rounded to half precision after every step of another order of steps.
+      "test_attention_3d_causal_bf16", "test_attention_3d_causal_bf16_expanded", "test_attention_4d_attn_mask_causal_bf16",
+      "test_attention_4d_attn_mask_causal_bf16_expanded", "test_attention_4d_causal_bf16", "test_attention_4d_causal_bf16_expanded",
+      "test_attention_4d_causal_fp16_expanded", "test_attention_4d_causal_padded_kv_bf16",
+      "test_attention_4d_causal_padded_kv_bf16_expanded", "test_attention_4d_padded_kv_bf16",
+      "test_attention_4d_padded_kv_bf16_expanded",
+      // An element is 2e-7 away from its true value, zero, at an absolute tolerance of 1e-7.
+      "test_dft_inverse", "test_dft_inverse_opset19"};
+  return kNames.count(name) != 0;
+}
 
 Result<std::vector<Value>> RunInDouble(const Registry& r, const Program& p, const NamedValues& inputs) {
   auto widened = [](DType t) { return IsFloat(t) && t != DType::kF64 ? DType::kF64 : t; };
