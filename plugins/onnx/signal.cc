@@ -10,12 +10,14 @@ void RegisterSignal(Registrar& r) {
             "let a = f64(2 * pi * ((k * t) % n)) / n * (inverse ? 1 : -1)\n"
             "if inverse && onesided {\n"
             "  let m = k == 0 || 2 * k == n ? 1 : 2\n"
-            "  output[o.., t@ax, 0] += m * (input[o.., k@ax, 0] * cos(a) - input[o.., k@ax, 1] * sin(a)) / n over k in 0:n // 2 + 1, t in 0:n\n"
+            "  S[o.., t] += m * (f64(input[o.., k@ax, 0]) * cos(a) - f64(input[o.., k@ax, 1]) * sin(a)) / n over k in 0:n // 2 + 1, t in 0:n\n"
+            "  output[o.., t@ax, 0] = cast(S[o.., t])\n"
             "} else {\n"
-            "  let re = input[o.., t@ax, 0] ?? 0 ; let im = real ? 0 : input[o.., t@ax, 1] ?? 0\n"
+            "  let re = f64(input[o.., t@ax, 0] ?? 0) ; let im = real ? 0 : f64(input[o.., t@ax, 1] ?? 0)\n"
             "  let s = inverse ? n : 1\n"
-            "  output[o.., k@ax, 0] += (re * cos(a) - im * sin(a)) / s over t in 0:n, k in 0:dim(output, ax)\n"
-            "  output[o.., k@ax, 1] += (re * sin(a) + im * cos(a)) / s over t in 0:n, k in 0:dim(output, ax)\n"
+            "  R[o.., k] += (re * cos(a) - im * sin(a)) / s over t in 0:n, k in 0:dim(output, ax)\n"
+            "  I[o.., k] += (re * sin(a) + im * cos(a)) / s over t in 0:n, k in 0:dim(output, ax)\n"
+            "  output[o.., k@ax, 0] = cast(R[o.., k]) ; output[o.., k@ax, 1] = cast(I[o.., k])\n"
             "}")
       .Sample("input: f32[1, 8, 1]");
   r.op("STFT").Doc("Fourier transforms of overlapping frames.")
