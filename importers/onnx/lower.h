@@ -68,7 +68,7 @@ class Lowering {
   void Poison(const onnx::NodeProto& node, Scope& scope);
   Val AsScalar(const Val& v);
   // Sizes that are values of inputs, as symbols read before the node (runtime_sizes.cc).
-  void DefineSizes(const NodeCall& call, std::vector<Inferred>* out);
+  void DefineSizes(NodeCall& call, std::vector<Inferred>* out);
   void UseDeclared(const NodeCall& call, const Scope& scope, std::vector<Inferred>* out);
   bool Alias(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
   bool Constant(const NodeCall& call, Scope& scope);

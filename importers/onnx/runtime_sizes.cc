@@ -19,11 +19,13 @@ Expr CeilDiv(const Expr& a, const Expr& b) { return UnaryExpr(Op::kNeg, Bin(Op::
 
 class RuntimeSizes {
  public:
-  RuntimeSizes(Lowering& lowering, const NodeCall& call, std::vector<Inferred>* out) : l_(lowering), c_(call), out_(*out) {}
+  RuntimeSizes(Lowering& lowering, NodeCall& call, std::vector<Inferred>* out) : l_(lowering), c_(call), out_(*out) {}
 
   void Run() {
     const std::string& op = c_.op();
     if (!c_.node->domain().empty() && c_.node->domain() != "ai.onnx") return;
+    if (op == "AffineGrid") NameElements(1);
+    if (op == "BlackmanWindow" || op == "HannWindow" || op == "HammingWindow") NameElements(0);
     if (op == "Reshape") Reshape();
     else if (op == "Expand") Expand();
     else if (op == "Slice") Slice();
@@ -54,6 +56,21 @@ class RuntimeSizes {
     if (v->shape.size() > 1 || (!v->shape.empty() && (!AsInt(v->shape[0]) || static_cast<int64_t>(i) >= *AsInt(v->shape[0])))) return {};
     Expr e = ReadExpr(l_.Materialize(v), v->shape.empty() ? std::vector<Expr>{} : std::vector<Expr>{IntExpr(static_cast<int64_t>(i))});
     return v->type.dtype == DType::kI64 ? e : CastExpr(DType::kI64, e);
+  }
+  // The node sees an integer input's elements as symbols: its forms then compute with sizes, not with data.
+  void NameElements(size_t input) {
+    if (!c_.In(input) || c_.In(input)->known || c_.In(input)->shape.size() > 1 || !IsInteger(c_.In(input)->type.dtype)) return;
+    const std::vector<Expr>& shape = c_.In(input)->shape;
+    const int64_t n = shape.empty() ? 1 : AsInt(shape[0]).value_or(-1);
+    if (n < 0 || n > 16) return;
+    std::vector<Expr> elements;
+    for (int64_t i = 0; i < n; ++i) {
+      elements.push_back(Let(Element(input, static_cast<size_t>(i))));
+      if (!elements.back()) return;
+    }
+    auto named = std::make_shared<ValueInfo>(*c_.inputs[input]);
+    named->known = std::move(elements);
+    c_.inputs[input] = std::move(named);
   }
   Expr Let(Expr value) {
     if (!value) return {};
@@ -210,10 +227,10 @@ class RuntimeSizes {
   }
 
   Lowering& l_;
-  const NodeCall& c_;
+  NodeCall& c_;
   std::vector<Inferred>& out_;
 };
 
-void Lowering::DefineSizes(const NodeCall& call, std::vector<Inferred>* out) { RuntimeSizes(*this, call, out).Run(); }
+void Lowering::DefineSizes(NodeCall& call, std::vector<Inferred>* out) { RuntimeSizes(*this, call, out).Run(); }
 
 }  // namespace headrace::onnx_import
