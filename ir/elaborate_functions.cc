@@ -205,6 +205,11 @@ Val Elaborator::Activation(const std::string& given, const std::vector<Val>& a, 
       {"hardsigmoid", {0.2, 0.5}}, {"elu", {1, 0}}};
   auto it = kDefaults.find(name);
   if (it == kDefaults.end()) Fail(at, "there is no activation '" + given + "'", "", ErrorKind::kUnsupported);
+  // ONNX's activation_alpha and activation_beta are consumed by position, which a form can't say yet.
+  const bool scaled = it->second != std::pair<double, double>{0, 0};
+  if (scaled && a.size() == 1 && (attributes_.count("activation_alpha") || attributes_.count("activation_beta")))
+    Fail(at, "activation '" + given + "' with activation_alpha or activation_beta is not supported", "only its default scaling is",
+         ErrorKind::kUnsupported);
   const Val alpha = a.size() > 1 && !a[1].nothing() ? a[1] : Val::Scalar(FloatExpr(it->second.first));
   const Val beta = a.size() > 2 && !a[2].nothing() ? a[2] : Val::Scalar(FloatExpr(it->second.second));
   auto call = [](const char* f, std::vector<Expr> args) { return CallExpr(f, std::move(args)); };

@@ -437,7 +437,7 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     const Name name = l.outputs[i].container;
     const std::string var = "out" + std::to_string(i);
-    std::string sink = "{}";
+    std::string sink = "{nullptr, nullptr, -1, {}}";  // its memory is there: nothing to allocate
     bool unknown = false;
     if (!name.empty()) {
       const Container& c = s_.Get(name);
