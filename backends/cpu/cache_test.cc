@@ -111,13 +111,13 @@ TEST_F(Damage, Nothing) { EXPECT_EQ(CompilesAfter([](const std::string&) {}), 0)
 TEST_F(Damage, FlippedByte) {
   EXPECT_EQ(CompilesAfter([](const std::string& e) { std::ofstream(e + "/program.so") << "codf"; }), 1);
 }
-TEST_F(Damage, CutOff) { EXPECT_EQ(CompilesAfter([](const std::string& e) { truncate((e + "/program.so").c_str(), 2); }), 1); }
+TEST_F(Damage, CutOff) { EXPECT_EQ(CompilesAfter([](const std::string& e) { ASSERT_EQ(truncate((e + "/program.so").c_str(), 2), 0); }), 1); }
 TEST_F(Damage, NoManifest) { EXPECT_EQ(CompilesAfter([](const std::string& e) { unlink((e + "/manifest").c_str()); }), 1); }
 TEST_F(Damage, WritableByOthers) { EXPECT_EQ(CompilesAfter([](const std::string& e) { chmod((e + "/program.so").c_str(), 0666); }), 1); }
 TEST_F(Damage, Symlink) {
   EXPECT_EQ(CompilesAfter([](const std::string& e) {
     rename((e + "/program.so").c_str(), (e + "/other").c_str());
-    symlink("other", (e + "/program.so").c_str());
+    ASSERT_EQ(symlink("other", (e + "/program.so").c_str()), 0);
   }), 1);
 }
 TEST_F(Damage, FolderOthersMayWriteIsNotUsed) {

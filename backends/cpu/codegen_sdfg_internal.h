@@ -1,0 +1,89 @@
+// The generator of one SDFG's functions, shared by codegen_sdfg.cc (statements, control flow, memory) and codegen_call.cc
+// (nested SDFGs, external functions).
+#pragma once
+#include <string>
+#include <unordered_map>
+
+#include "backends/cpu/codegen_sdfg.h"
+#include "backends/cpu/ctypes.h"
+#include "ir/type_inference.h"
+
+namespace headrace::cpu {
+
+inline bool IsHandle(const Container& c) { return c.kind == ContainerKind::kSequence || c.dtype == DType::kString; }
+
+class SdfgGen : public NestEnv {
+ public:
+  SdfgGen(ProgramNames& names, const Sdfg& s)
+      : names_(names), s_(s), fn_(names.function.at(s.name)), frame_("F_" + fn_), lowerer_(s), plan_(PlanMemory(s)), inside_(DefinedInside(s)) {}
+  Result<SdfgCode> Run();
+
+  // ---- Env ----
+  std::string Symbol(Name n) override {
+    if (auto it = indices_.find(n); it != indices_.end()) return it->second;
+    return "f->" + fields_.Of(n, "");
+  }
+  std::string Pointer(Name base) override;
+  std::string Element(Name base, const std::string& index) override {
+    if (auto it = registers_.find(base); it != registers_.end()) return s_.Get(base).shape.empty() ? it->second : it->second + "[" + index + "]";
+    return Pointer(base) + "[" + index + "]";
+  }
+  std::string Context() override { return "x"; }
+  const Assumptions& Known() override { return s_.assumptions; }
+  std::string OpenIndex(Name index) override { return indices_[index] = "i" + std::to_string(next_index_++); }
+  void CloseIndex(Name index) override { indices_.erase(index); }
+  void DeclareRegister(const Container& c, Writer& w) override {
+    const std::string name = "r" + std::to_string(registers_.size());
+    registers_[c.name] = name;
+    const std::string count = c.shape.empty() ? "" : "[" + std::to_string(std::max<int64_t>(1, AsInt(NumElements(c)).value_or(1))) + "]";
+    w.Line(std::string(StorageType(c.dtype)) + " " + name + count + ";");
+  }
+
+ private:
+  Status Blocks(const std::vector<BlockId>& body, Writer& w);
+  Status Statements(const std::vector<NodeId>& list, Writer& w);
+  Status Statement(NodeId n, Writer& w);
+  Status EmitLoop(const Loop& l, Writer& w);
+  Status EmitConditional(const Conditional& c, Writer& w);
+  Status EmitNested(const Nested& n, Writer& w);
+  Status EmitExternal(NodeId id, const Library& l, Writer& w);
+  Status CallKernel(NodeId n, Writer& w);
+  void AllocateFor(const std::vector<Name>& symbols, const std::set<Name>& done, Writer& w);
+  Result<Expr> Typed(const Expr& e, DType t) {
+    HR_ASSIGN_OR_RETURN(Expr typed, InferTypes(s_, e, t));
+    return lowerer_.Lower(typed);
+  }
+  std::string Text(const Expr& e, DType t, Writer& w) {
+    ExprCode code(*this, w);
+    code.Use(e);
+    return code.Value(e, t);
+  }
+  std::string Shape(const Container& c, Writer& w) {
+    std::string s;
+    for (const Expr& d : c.shape) s += (s.empty() ? "" : ", ") + Text(d, DType::kIndex, w);
+    return s.empty() ? "0" : s;
+  }
+  std::string FrameStruct();
+  std::string MainFunction(const std::string& body);
+  void Prolog(Writer& w) {
+    w.Line("hr_x* const x = f->x;");
+    w.Line("char* const arena = f->arena;");
+    w.Line("(void)x, (void)arena;");
+  }
+
+  ProgramNames& names_;
+  const Sdfg& s_;
+  std::string fn_, frame_;
+  Lowerer lowerer_;
+  MemoryPlan plan_;
+  std::set<Name> inside_, defined_;
+  FieldNames fields_;
+  std::map<Name, std::string> indices_, registers_;
+  int next_index_ = 0, statements_ = 0;
+  SdfgCode out_;
+  struct KnownKernel { std::string name; std::vector<int> pointers; std::vector<Name> symbols; bool may_fail; };
+  std::unordered_map<std::string, KnownKernel> known_;
+  std::unordered_map<std::string, std::string> part_of_;  // body → name: equal stretches are one function
+};
+
+}  // namespace headrace::cpu
