@@ -9,10 +9,21 @@ import unittest
 import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
 
 from tests.models import light_models
 
 DRIVER = os.path.abspath(sys.argv[1])
+
+
+class BatchNormalization(OpRun):
+    """ONNX's own class for opsets 9 to 13 mixes the batch's statistics in, as training does."""
+
+    op_domain = ""
+
+    def _run(self, x, scale, bias, mean, var, epsilon=None, momentum=None, training_mode=None):
+        per_channel = lambda v: v.reshape(-1, *[1] * (x.ndim - 2))
+        return ((x - per_channel(mean)) / np.sqrt(per_channel(var) + epsilon) * per_channel(scale) + per_channel(bias),)
 
 
 class Light(unittest.TestCase):
@@ -30,7 +41,7 @@ class Light(unittest.TestCase):
                 cwd=folder, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             got = np.load(os.path.join(folder, "out.npy"))
-        (expected,) = ReferenceEvaluator(model).run(None, feeds)
+        (expected,) = ReferenceEvaluator(model, new_ops=[BatchNormalization]).run(None, feeds)
         self.assertEqual(got.shape, expected.shape)
         self.assertGreater(np.ptp(expected), 1e-6, "the reference is constant: the test would see nothing")
         difference = np.max(np.abs(got - expected)) / np.max(np.abs(expected))

@@ -65,7 +65,7 @@ class Plugins(unittest.TestCase):
             self.assertEqual(len(set(texts.values())), 1, texts)
 
     def test_a_pass_from_every_compiler_changes_the_text(self):
-        text = 'sdfg main(X: f32[4], Y: f32[4]) {\n  state {\n    map i in 0:4 { Y[i] = X[i] } from "layer1"\n  }\n}\n'
+        text = 'sdfg main(X: f32[4], Y: f32[4]) {\n  state {\n    map i in 0:4 from "layer1" { Y[i] = X[i] }\n  }\n}\n'
         for compiler in COMPILERS:
             plugin = self.build(EXAMPLES + "/strip_origins.cc", f"strip_{compiler}.so", "-L" + self.path("lib"), "-lheadrace", compiler=compiler)
             before = self.headrace("opt", "-", "--pipeline", "", stdin=text)
