@@ -130,6 +130,7 @@ class CpuExecutable : public Executable {
   }
   Status Load();
   Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs, const std::vector<std::pair<Name, int64_t>>& symbols) override;
+  Result<Program> Interface() const override { return r_.signature; }
   Status Save(const std::string& path) const override {
     return SaveArtifact({r_.path, r_.signature, r_.constants, r_.externals}, path);
   }
