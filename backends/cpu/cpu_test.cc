@@ -160,5 +160,11 @@ TEST(Cpu, NodesWithoutCodeAreAllReported) {
   EXPECT_EQ(e.status().diagnostics().size(), 2u);
 }
 
+TEST(Cpu, PopcountInVectorLoops) {
+  auto out = RunText("sdfg f(X: i64[1], Y: i64[4]) { state { map i in 0:4 { Y[i] = popcount(i64(i) + 13) + X[0] } } }", {{"X", I64({1}, {0})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(3, 3, 4, 1));
+}
+
 }  // namespace
 }  // namespace headrace::cpu

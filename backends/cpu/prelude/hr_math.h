@@ -56,7 +56,17 @@ template <typename T> static inline T hr_clamp(T a, T lo, T hi) { return hr_min(
 template <typename T> static inline bool hr_isnan(T a) { return a != a; }
 static inline bool hr_isinf(float a) { return __builtin_fabsf(a) == __builtin_inff(); }
 static inline bool hr_isinf(double a) { return __builtin_fabs(a) == __builtin_inf(); }
-static inline int64_t hr_popcount(uint64_t a) { return __builtin_popcountll(a); }
+/* By halves, without the multiplication that compilers recognise: g++ 12 folds vectors of popcounts of constants wrongly
+ * (AVX512_VPOPCNTDQ: some lanes keep their argument). */
+static inline int64_t hr_popcount(uint64_t a) {
+  a = a - (a >> 1 & 0x5555555555555555u);
+  a = (a & 0x3333333333333333u) + (a >> 2 & 0x3333333333333333u);
+  a = (a + (a >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  a += a >> 8;
+  a += a >> 16;
+  a += a >> 32;
+  return (int64_t)(a & 127);
+}
 static inline float hr_mod(float a, float b) {
   const float r = hr_libm_fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
