@@ -1,6 +1,6 @@
-"""Counts the test cases of a `bazel test`: summarize_tests.py EVENTS EXIT_CODE
+"""Counts the test cases of a `bazel test`: summarize_tests.py EVENTS EXIT_CODE [COMMAND EXIT_CODE]...
 
-EVENTS is what --build_event_json_file wrote. Prints the failed cases and, as the last line,
+EVENTS is what --build_event_json_file wrote; each COMMAND that ran beside it is one case more. Prints the failed cases and, as the last line,
 "N passed, N failed"; exits non-zero when something failed. Cases come from the JUnit reports;
 a test without a usable report counts as one case, and so does a target that did not build.
 """
@@ -101,6 +101,11 @@ def main(argv):
         summary = Summary(failed=[f"no build events: {error}"])
     if exit_code and not summary.failed:
         summary.failed.append(f"bazel: exit code {exit_code}")
+    for command, code in zip(argv[3::2], argv[4::2], strict=True):
+        if int(code):
+            summary.failed.append(f"{command}: exit code {code}")
+        else:
+            summary.passed += 1
     for name in summary.failed:
         print("FAILED", name)
     if summary.skipped:

@@ -78,17 +78,19 @@ class SummarizeTest(unittest.TestCase):
         self.assertEqual(summary.failed, ["//a:lib: did not build", "//a:t: did not build"])
 
     def test_last_line_and_exit_code(self):
-        def run(text, exit_code):
+        def run(text, *arguments):
             path = os.path.join(self.folder, "events")
             with open(path, "w") as f:
                 f.write(text)
             done = subprocess.run(
-                [sys.executable, summarize_tests.__file__, path, exit_code],
+                [sys.executable, summarize_tests.__file__, path, *arguments],
                 stdout=subprocess.PIPE, text=True)
             return done.returncode, done.stdout.splitlines()[-1]
 
         self.assertEqual(run('{"id": {}}\n{"torn', "0"), (0, "0 passed, 0 failed"))
         self.assertEqual(run("", "37"), (1, "0 passed, 1 failed"))
+        self.assertEqual(run("", "0", "./bazelw run //a", "0"), (0, "1 passed, 0 failed"))
+        self.assertEqual(run("", "0", "./bazelw run //a", "1"), (1, "0 passed, 1 failed"))
 
 
 class RunUnittestTest(unittest.TestCase):
