@@ -217,7 +217,7 @@ Kernel TwoPhase(NestGen& gen, KernelEnv& env, const KernelText& text, const Perf
 }
 
 Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& text, PerfectNest p) {
-  gen.CollapseDims(&p);
+  if (!p.stmt.initial) gen.CollapseDims(&p);
   Writer w(1), prologue(1);
   if (p.ordered || p.dims.empty()) {
     gen.Loops(p, w);
@@ -336,6 +336,31 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   return text.Parallel(w.text(), prologue.text(), total, grain);
 }
 
+// `Y[o] = a` and a map that accumulates into Y[o], under common ranges: one sum that starts at `a`, when its lanes lie along
+// the common ranges (windows of a pooling). Nothing when the loops are better as they stand. Pushes what it needs.
+std::optional<PerfectNest> InitialisedSum(const Sdfg& s, NestGen& gen, Lowerer& lowerer, const NestGen::Flat& f) {
+  if (f.body.size() != 2 || gen.HasHome(f.owner)) return std::nullopt;
+  const auto* init = std::get_if<Tasklet>(&s.nodes[f.body[0]].body);
+  if (!init || init->op != WriteOp::kAssign || !std::holds_alternative<Map>(s.nodes[f.body[1]].body)) return std::nullopt;
+  NestGen::Flat inner = gen.Flatten(f.body[1]);
+  const auto* sum = inner.body.size() == 1 && !gen.HasHome(inner.owner) ? std::get_if<Tasklet>(&s.nodes[inner.body[0]].body) : nullptr;
+  if (!sum || sum->op == WriteOp::kAssign || sum->target != init->target || sum->index != init->index || sum->flat != init->flat) return std::nullopt;
+  for (const RawAccess& a : AccessesOf(s, f.body[0]))
+    if (!a.write && BaseOf(s, a.container) == BaseOf(s, sum->target)) return std::nullopt;
+  for (const Range& r : inner.ranges) lowerer.Push(r);
+  inner.ranges.insert(inner.ranges.begin(), f.ranges.begin(), f.ranges.end());
+  auto p = gen.Perfect(inner);
+  const auto start = lowerer.Lower(*init);
+  if (!p.ok() || !start.ok() || p->ordered || p->stmt.condition || start->condition || HasReport(p->stmt) || HasReport(*start)) return std::nullopt;
+  if (p->dims.size() != inner.ranges.size() || MatchContraction(*p)) return std::nullopt;
+  const int v = gen.VectorDim(*p);
+  if (v < 0 || !p->dims[v].disjoint || !p->dims[v].simple) return std::nullopt;
+  for (size_t i = 0; i < p->dims.size(); ++i)
+    if (p->dims[i].disjoint != (i < f.ranges.size())) return std::nullopt;
+  p->stmt.initial = start->value;
+  return *p;
+}
+
 }  // namespace
 
 Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const KernelOptions& o) {
@@ -358,6 +383,9 @@ Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const K
       HR_ASSIGN_OR_RETURN(PerfectNest p, gen.Perfect(f));
       return PerfectKernel(gen, env, text, p);
     }
+    if (m->schedule.kind != Schedule::kSequential)
+      if (const auto p = InitialisedSum(s, gen, lowerer, f)) return PerfectKernel(gen, env, text, *p);
+    lowerer.Pop(lowerer.depth() - depth - f.ranges.size());
     Writer w(1), prologue(1);
     std::vector<LoopDim> dims = gen.Dims(f);
     bool dependent = m->schedule.kind == Schedule::kSequential;

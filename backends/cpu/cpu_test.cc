@@ -132,6 +132,28 @@ TEST(Cpu, IntegersWrapAndDivisionByZeroIsZero) {
   EXPECT_THAT(Doubles((*out)[3]), ElementsAre(0, 1, 0));
 }
 
+TEST(Cpu, WindowsThatStartFromAValue) {
+  auto out = RunText(R"(
+    sdfg f(X: f32[2, 40], Y: f32[2, 20]) {
+      state {
+        map c in 0:2, p in 0:20 {
+          Y[c, p] = c * 100 - 5
+          map k in 0:3 { Y[c, p] max= X[c, 2 * p + k - 1] ?? -inf }
+        }
+      }
+    })", {{"X", F32({2, 40}, [] {
+                      std::vector<double> v;
+                      for (int i = 0; i < 80; ++i) v.push_back(i - 10);
+                      return v;
+                    }())}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  const std::vector<double> y = Doubles((*out)[0]);
+  EXPECT_EQ(y[0], -5);          // max(-5, -10, -9)
+  EXPECT_EQ(y[3], -3);
+  EXPECT_EQ(y[19], 29);
+  EXPECT_EQ(y[20], 95);         // everything else in the row is smaller
+}
+
 TEST(Cpu, HalfPrecisionSumsRoundOnce) {
   std::vector<double> ones(4096, 1.0);
   auto out = RunText(R"(

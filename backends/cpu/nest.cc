@@ -297,8 +297,10 @@ void NestGen::ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims,
   w.Line("const int64_t " + env_.OpenIndex(v.index) + " = " + v_begin + " + u;");
   ExprCode code(env_, w);
   code.Use(s.linear);
+  if (s.initial) code.Use(s.initial);
   const std::string target = env_.Element(s.base, Bare(code.Index(s.linear)));
-  w.Line(target + " = " + Bare(StoreCode(s.dtype, Combine(s.op, t, LoadCode(s.dtype, target), "acc[u]"), t)) + ";");
+  const std::string start = s.initial ? code.Value(s.initial, t) : LoadCode(s.dtype, target);
+  w.Line(target + " = " + Bare(StoreCode(s.dtype, Combine(s.op, t, start, "acc[u]"), t)) + ";");
   w.Close();
   env_.CloseIndex(v.index);
 }
