@@ -34,4 +34,7 @@ bool Differentiable(const Registry& r, const Program& p, const Sdfg& s, NodeId n
 // the node's ports.
 Result<Program> ExpandGradient(const Registry& r, const NodeView& v);
 
+// Adds that expansion to the registry, with a cache: a model repeats its layers.
+Status RegisterLibraryGradients(Registry& r);
+
 }  // namespace headrace::autodiff

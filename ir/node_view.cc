@@ -1,5 +1,6 @@
 // Library nodes as implementations see them, the choice among implementations, and forms as implementations.
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/elaborate.h"
 #include "ir/parser.h"
@@ -112,6 +113,23 @@ const PortSignature* Declared(const std::vector<PortSignature>& ports, const std
   return nullptr;
 }
 
+// Ports and attributes that other versions of the op have.
+std::vector<Name> Elsewhere(const Registry& r, const OpSignature& sig) {
+  auto each = [](const OpSignature& s, auto&& fn) {
+    for (const auto* ports : {&s.inputs, &s.outputs})
+      for (const PortSignature& p : *ports) fn(p.name);
+    for (const AttributeSignature& a : s.attributes) fn(a.name);
+  };
+  std::unordered_set<std::string> here;
+  each(sig, [&](const std::string& name) { here.insert(name); });
+  std::vector<Name> out;
+  for (const OpSignature* other : r.Versions(sig.domain, sig.name))
+    each(*other, [&](const std::string& name) {
+      if (here.insert(name).second) out.push_back(name);
+    });
+  return out;
+}
+
 FormContext ContextOf(const NodeView& v, const std::string& sdfg_name) {
   FormContext c;
   c.sdfg_name = sdfg_name;
@@ -123,8 +141,34 @@ FormContext ContextOf(const NodeView& v, const std::string& sdfg_name) {
   for (const auto& a : v.attributes)
     if (a.first.view().substr(0, 6) != "known.") c.attributes.push_back(a);
   c.unset_attributes = v.unset_attributes;
+  c.declared = sig != nullptr;
+  if (sig && v.registry) c.elsewhere = Elsewhere(*v.registry, *sig);
   if (v.sdfg) c.assumptions = v.sdfg->assumptions;
   return c;
+}
+
+void BecomesTransient(Sdfg* s, Name parameter) {
+  s->Mutable(parameter).kind = ContainerKind::kTransient;
+  s->parameters.erase(std::find(s->parameters.begin(), s->parameters.end(), parameter));
+}
+void BecomesZero(Sdfg* s, Name parameter) {
+  BecomesTransient(s, parameter);
+  Tasklet t;
+  Map m;
+  t.target = parameter;
+  t.value = FloatExpr(0);
+  const std::vector<Expr> shape = s->Get(parameter).shape;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const Name index = s->FreshName("i" + std::to_string(i));
+    m.ranges.push_back({index, Expr(0), shape[i], Expr(1)});
+    t.index.push_back(Expr(index));
+  }
+  NodeId id = s->AddNode(std::move(t));
+  if (!m.ranges.empty()) {
+    m.body = {id};
+    id = s->AddNode(std::move(m));
+  }
+  s->body.insert(s->body.begin(), s->AddBlock(State{Name(), {id}}));
 }
 
 }  // namespace
@@ -137,6 +181,7 @@ Result<NodeView> ViewOf(const Registry& r, const Program& p, const Sdfg& s, Node
   const Library* l = std::get_if<Library>(&node.body);
   HR_CHECK(l, "ViewOf wants a library node");
   NodeView v;
+  v.registry = &r;
   v.program = &p;
   v.sdfg = &s;
   v.node = l;
@@ -265,25 +310,28 @@ Status Registry::Add(OpDefinition def) {
       c.inputs.insert(c.inputs.end(), forward_outputs.begin(), forward_outputs.end());
       c.outputs.clear();
       BackwardResult result;
-      auto gradient = [&](const FormPort& p) {
-        FormPort g = p;
-        g.name = "d" + p.name.str();
-        g.has_known = false, g.known.clear();
-        return g;
+      // Gradients of variadic ports are lists with a place for every tensor; what nobody gives or wants stays inside.
+      std::vector<Name> not_given, not_required;
+      auto gradients = [&](const std::vector<FormPort>& ports, const std::vector<std::string>& named,
+                           std::map<std::string, std::string>* names, std::vector<FormPort>* out, std::vector<Name>* inside) {
+        std::map<Name, int> count;
+        for (const FormPort& p : ports) {
+          const std::string k = p.variadic ? "_" + std::to_string(count[p.name]++) : "";
+          const bool wanted = std::find(named.begin(), named.end(), p.name.str() + k) != named.end();
+          FormPort g = p;
+          g.name = "d" + p.name.str();
+          g.has_known = false, g.known.clear();
+          g.present = wanted || (p.variadic && p.present);
+          if (wanted) (*names)[p.name.str() + k] = g.name.str() + k;
+          else if (g.present) inside->push_back(Name(g.name.str() + k));
+          out->push_back(std::move(g));
+        }
       };
-      for (const FormPort& p : forward_outputs) {
-        FormPort g = gradient(p);
-        g.present = std::find(given.begin(), given.end(), p.name.str()) != given.end();
-        if (g.present) result.given_grad_names[p.name.str()] = g.name.str();
-        c.inputs.push_back(g);
-      }
-      for (const FormPort& p : forward_inputs) {
-        FormPort g = gradient(p);
-        g.present = std::find(required.begin(), required.end(), p.name.str()) != required.end();
-        if (g.present) result.required_grad_names[p.name.str()] = g.name.str();
-        c.outputs.push_back(g);
-      }
+      gradients(forward_outputs, given, &result.given_grad_names, &c.inputs, &not_given);
+      gradients(forward_inputs, required, &result.required_grad_names, &c.outputs, &not_required);
       HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*form, c));
+      for (Name n : not_given) BecomesZero(&s, n);
+      for (Name n : not_required) BecomesTransient(&s, n);
       result.sdfg.entry = s.name;
       result.sdfg.Add(std::move(s));
       return result;

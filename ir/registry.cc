@@ -126,6 +126,15 @@ const OpSignature* Registry::FindOp(const std::string& domain, const std::string
   return std::get<0>(it->first) == domain && std::get<1>(it->first) == name ? it->second.get() : nullptr;
 }
 
+std::vector<const OpSignature*> Registry::Versions(const std::string& domain, const std::string& name) const {
+  std::vector<const OpSignature*> out;
+  for (auto it = impl_->ops.lower_bound(std::make_tuple(domain, name, 0)); it != impl_->ops.end(); ++it) {
+    if (std::get<0>(it->first) != domain || std::get<1>(it->first) != name) break;
+    out.push_back(it->second.get());
+  }
+  return out;
+}
+
 std::vector<const OpSignature*> Registry::Ops() const {
   std::vector<const OpSignature*> out;
   for (const auto& [key, op] : impl_->ops) out.push_back(op.get());
@@ -134,9 +143,14 @@ std::vector<const OpSignature*> Registry::Ops() const {
 
 std::vector<const ForwardImplementation*> Registry::Implementations(const std::string& domain, const std::string& op) const {
   std::vector<const ForwardImplementation*> out;
-  auto it = impl_->forward.find({domain, op});
-  if (it == impl_->forward.end()) return out;
-  for (const auto& i : it->second) out.push_back(i.get());
+  auto add = [&](const std::string& d, const std::string& o) {
+    auto it = impl_->forward.find({d, o});
+    if (it == impl_->forward.end()) return;
+    for (const auto& i : it->second) out.push_back(i.get());
+  };
+  add(domain, op);
+  // Those for every op of a domain come last: "*" of "grad" serves grad.Conv and grad.grad.Conv.
+  if (op != "*") add(domain.substr(0, domain.find('.')), "*");
   return out;
 }
 
