@@ -228,6 +228,7 @@ Expr FoldCall(Name fn, const std::vector<Expr>& args, const Assumptions& as) {
     }
     if (f == "floor" || f == "ceil" || f == "rint" || f == "trunc") return args[0];
   }
+  if (f == "hold" && (index || literal) && args.size() == 1) return args[0];
   // floor(p / 2.0) of an index is p // 2.
   if ((f == "floor" || f == "ceil") && args.size() == 1 && args[0].Is(ExprKind::kBinary) && args[0]->op == Op::kDiv) {
     const Expr &a = args[0]->args[0], b = AsIndexLiteral(args[0]->args[1]);

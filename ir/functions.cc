@@ -33,6 +33,7 @@ const std::vector<FunctionInfo>& ScalarFunctions() {
       {"ceil", 1, 1, FnType::kSameUnary, "smallest integer not below x"},
       {"rint", 1, 1, FnType::kSameUnary, "nearest integer, halves to even"},
       {"trunc", 1, 1, FnType::kSameUnary, "x without its fraction"},
+      {"hold", 1, 1, FnType::kSameUnary, "x itself, with derivative 0"},
       {"popcount", 1, 1, FnType::kSameUnary, "number of set bits of an integer"},
       {"conj", 1, 1, FnType::kSameUnary, "complex conjugate"},
       {"real", 1, 1, FnType::kFloatUnary, "real part of a complex number"},

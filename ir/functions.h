@@ -23,6 +23,7 @@ struct FunctionInfo { std::string_view name; int min_arity, max_arity; FnType ty
 // Scalar functions that survive into lowered IR:
 //   exp expm1 log log1p log2 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf
 //   abs sign floor ceil rint trunc  min max clamp(x, lo, hi)  pow atan2 fmod(x, y)  isnan isinf
+//   hold(x) = x, with derivative 0
 //   wrap(i, n) = i < 0 ? i + n : i   reflect(i, n)   popcount   uniform(seed, n)   real imag conj complex(re, im)
 // min and max propagate NaN; rint rounds half to even; sign(NaN) = NaN; pow of integers is exact where representable.
 // List and port functions (prod sum all any least most reverse concat fold unfold range rank dim dims stride len has dtype

@@ -322,7 +322,7 @@ class Typer {
           need(IsComplex(t), "complex numbers", "");
         else if (f->name == "abs" && IsComplex(t))
           t = PartType(t);
-        else
+        else if (f->name != "hold" || !IsComplex(t))
           need(IsInteger(t) || IsFloat(t), "numbers",
                t == DType::kBool ? CastHint(DType::kNone) : "");
         if (IsInteger(t) &&

@@ -72,6 +72,7 @@ Result<ExprCompiler::Val> ExprCompiler::ComplexCall(const Expr& e, const std::st
     ++i.a;
     return emit(Opc::kCopy, 1);
   }
+  if (fn == "hold") return args[0];
   if (fn == "conj" || fn == "complex") {
     const Val v = emit(Opc::kCopy, 2);
     Instr im{};
@@ -126,6 +127,7 @@ Result<ExprCompiler::Val> ExprCompiler::Call(const Expr& e) {
     const Val i = ToClass(args[0], RegClass::kInt), n = ToClass(args[1], RegClass::kInt);
     return Normalise(Op2(fn == "wrap" ? Opc::kWrapIndex : Opc::kReflect, i, n, IsInteger(t) ? t : DType::kIndex), t);
   }
+  if (fn == "hold") return args[0];
   if (fn == "real") return Cast(args[0], t, false);
   const RegClass c = ClassOf(t);
   const bool u64 = t == DType::kU64;

@@ -45,6 +45,7 @@ static inline uint8_t hr_abs(uint8_t a) { return a; }
 static inline uint16_t hr_abs(uint16_t a) { return a; }
 static inline uint32_t hr_abs(uint32_t a) { return a; }
 static inline uint64_t hr_abs(uint64_t a) { return a; }
+template <typename T> static inline T hr_hold(T a) { return a; }
 template <typename T> static inline T hr_sign(T a) { return a > (T)0 ? (T)1 : a < (T)0 ? (T)-1 : a; }
 template <typename T> static inline T hr_max(T a, T b) { return (a > b) | (a != a) ? a : b; }
 template <typename T> static inline T hr_min(T a, T b) { return (a < b) | (a != a) ? a : b; }
