@@ -1,0 +1,223 @@
+#include "autodiff/backward.h"
+
+#include <algorithm>
+
+#include "autodiff/normalize.h"
+#include "autodiff/plan.h"
+#include "autodiff/reverse.h"
+
+namespace headrace::autodiff {
+namespace {
+
+Status CheckNames(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs) {
+  const Sdfg& s = p.Entry();
+  std::vector<Diagnostic> errors;
+  auto fail = [&](const std::string& message, const std::string& hint, Name n, ErrorKind kind = ErrorKind::kUsage) {
+    Diagnostic d;
+    d.kind = kind;
+    d.code = "E0810";
+    d.message = message;
+    d.hint = hint;
+    d.node = n.str();
+    errors.push_back(d);
+  };
+  auto known = [&](Name n, const char* what) -> const Container* {
+    const Container* c = s.Find(n);
+    if (c && c->kind == ContainerKind::kParameter) return c;
+    std::vector<std::string> names;
+    for (Name q : s.parameters) names.push_back(q.str());
+    std::string close = ClosestWord(n.str(), names), all;
+    for (const std::string& q : names) all += (all.empty() ? "" : ", ") + q;
+    fail("the program has no parameter '" + n.str() + "' to be the " + what + " of a derivative",
+         close.empty() ? "parameters: " + all : "did you mean '" + close + "'?", n);
+    return nullptr;
+  };
+  auto differentiable = [&](const Container* c, const char* what) {
+    if (!c) return;
+    if (c->kind == ContainerKind::kSequence || c->type.kind != ValueType::kTensor)
+      fail(std::string(what) + " '" + c->name.str() + "' is a sequence or optional, which have no gradient", "differentiate with respect to tensors", c->name,
+           ErrorKind::kUnsupported);
+    else if (!IsFloat(c->dtype) && !IsComplex(c->dtype))
+      fail(std::string(what) + " '" + c->name.str() + "' is " + std::string(DTypeName(c->dtype)) + ", which has no derivative", "choose a float", c->name);
+  };
+  std::vector<Name> written = Outputs(p, s), read = Inputs(p, s);
+  for (Name n : outputs) {
+    const Container* c = known(n, "output");
+    differentiable(c, "output");
+    if (c && std::find(written.begin(), written.end(), n) == written.end()) fail("'" + n.str() + "' is not an output: nothing writes it", "name an output", n);
+  }
+  for (Name n : inputs) {
+    const Container* c = known(n, "input");
+    differentiable(c, "input");
+    if (c && std::find(read.begin(), read.end(), n) == read.end()) fail("'" + n.str() + "' is not an input", "name an input", n);
+  }
+  if (outputs.empty()) fail("no output to differentiate", "name at least one", {});
+  return Status(std::move(errors));
+}
+
+// Only what gradients need stays: outputs nobody asked for are no longer parameters.
+void DropOutputs(Program* p, const std::vector<Name>& keep) {
+  Sdfg& s = p->MutableEntry();
+  std::vector<Name> written = Outputs(*p, s), parameters;
+  for (Name n : s.parameters) {
+    bool output = std::find(written.begin(), written.end(), n) != written.end();
+    if (!output || std::find(keep.begin(), keep.end(), n) != keep.end() || s.Get(n).inout) parameters.push_back(n);
+    else s.Mutable(n).kind = ContainerKind::kTransient;
+  }
+  s.parameters = parameters;
+  std::stable_partition(s.order.begin(), s.order.end(), [&](Name n) { return s.Get(n).kind == ContainerKind::kParameter; });
+}
+
+std::vector<Name> RootsTouched(const Program& p, const Sdfg& s, const std::vector<BlockId>& blocks, bool writes) {
+  std::vector<Name> out;
+  std::unordered_set<Name> seen;
+  for (BlockId b : blocks)
+    for (const Touched& t : TouchedBy(p, s, b))
+      if ((writes ? t.write : (t.read || t.write)) && seen.insert(t.root).second) out.push_back(t.root);
+  return out;
+}
+
+void DefinedSymbols(const Sdfg& s, const std::vector<BlockId>& body, std::vector<Name>* out) {
+  ForEachBlock(s, body, [&](BlockId b) {
+    const Control& c = s.blocks[b].control;
+    auto add = [&](Name n) {
+      if (std::find(out->begin(), out->end(), n) == out->end()) out->push_back(n);
+    };
+    if (auto* a = std::get_if<Assign>(&c)) add(a->symbol);
+    if (auto* st = std::get_if<State>(&c))
+      for (NodeId n : st->statements)
+        if (auto* l = std::get_if<Library>(&s.nodes[n].body))
+          for (Name d : l->defines) add(d);
+  });
+}
+
+// The combined program cut in two: what the backward part needs from the forward one becomes an output of it.
+void Separate(const Combined& c, BackwardPrograms* out) {
+  const Sdfg& s = c.program.Entry();
+  std::vector<BlockId> forward(s.body.begin(), s.body.begin() + c.forward_blocks), backward(s.body.begin() + c.forward_blocks, s.body.end());
+  std::vector<Name> made = RootsTouched(c.program, s, forward, true), used = RootsTouched(c.program, s, backward, false),
+                    changed = RootsTouched(c.program, s, backward, true), symbols;
+  DefinedSymbols(s, forward, &symbols);
+  auto in = [](const std::vector<Name>& list, Name n) { return std::find(list.begin(), list.end(), n) != list.end(); };
+  out->forward = c.program;
+  out->program = c.program;
+  Sdfg &f = out->forward.MutableEntry(), &b = out->program.MutableEntry();
+  f.body = forward;
+  b.body = {};
+  b.name = s.name.str() + "_backward";
+  out->program.entry = b.name;
+  FreshNames names(s);
+  BlockList start(&b);
+  auto is_gradient = [&](Name n) {
+    for (const auto* list : {&out->input_gradients, &out->output_gradients})
+      for (const auto& g : *list)
+        if (g.second == n) return true;
+    return false;
+  };
+  // Gradients belong to the backward program, the rest of the parameters to the forward one.
+  f.parameters.clear(), b.parameters.clear();
+  for (Name n : s.parameters)
+    if (!is_gradient(n)) f.parameters.push_back(n);
+  for (Name n : s.parameters) {
+    if (is_gradient(n)) continue;
+    if (in(used, n)) b.parameters.push_back(n);
+    else b.Mutable(n).kind = ContainerKind::kTransient;
+    if (in(made, n) && in(used, n)) out->kept.push_back(n);
+  }
+  for (Name n : made) {
+    const Container& container = s.Get(n);
+    if (!in(used, n) || container.kind == ContainerKind::kParameter) continue;
+    Container kept = container;
+    kept.kind = ContainerKind::kParameter;
+    kept.storage = Storage::kArena;
+    if (in(changed, n)) {  // the backward program works on a copy
+      kept.name = names("kept_" + n.str());
+      f.Add(kept), b.Add(kept);
+      BlockList copy(&f);
+      copy.Statement(CopyWhole(&f, &names, kept.name, n));
+      for (BlockId x : copy.Take()) f.body.push_back(x);
+      start.Statement(CopyWhole(&b, &names, n, kept.name));
+    } else {
+      f.Mutable(n) = kept, b.Mutable(n) = kept;
+    }
+    f.parameters.push_back(kept.name), b.parameters.push_back(kept.name);
+    out->kept.push_back(kept.name);
+  }
+  for (Name n : symbols) {
+    Container c1;
+    c1.name = names("kept_" + n.str());
+    c1.kind = ContainerKind::kParameter;
+    c1.dtype = DType::kI64;
+    f.Add(c1), b.Add(c1);
+    BlockList store(&f);
+    store.Statement(AddTasklet(&f, c1.name, {}, SymbolExpr(n)));
+    for (BlockId x : store.Take()) f.body.push_back(x);
+    f.parameters.push_back(c1.name), b.parameters.push_back(c1.name);
+    out->kept.push_back(c1.name);
+    start.Let(n, ReadExpr(c1.name, {}));
+  }
+  for (Name n : s.parameters)
+    if (is_gradient(n)) b.parameters.push_back(n), f.Mutable(n).kind = ContainerKind::kTransient;
+  for (BlockId x : backward) start.Block(x);
+  b.body = start.Take();
+  for (Sdfg* g : {&f, &b}) {
+    std::vector<Name> order = g->parameters;
+    for (Name n : g->order)
+      if (g->Get(n).kind != ContainerKind::kParameter) order.push_back(n);
+    g->order = order;
+  }
+  for (Name n : FreeSymbols(s)) {
+    auto bound = FreeSymbols(b);
+    if (std::find(bound.begin(), bound.end(), n) == bound.end()) b.symbol_params.push_back(n);
+  }
+}
+
+Status CleanUp(Program* p, const Registry& r) {
+  const bool there = r.FindPass("eliminate-dead-code") != nullptr;
+  return there ? RunPipeline(r, "eliminate-dead-code", *p) : Status();
+}
+
+}  // namespace
+
+Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
+                                  const Options& o, const Registry& r) {
+  HR_RETURN_IF_ERROR(CheckNames(p, outputs, inputs));
+  BackwardPrograms out;
+  Program work = p;
+  HR_RETURN_IF_ERROR(Normalize(work, r, o.fuse));
+  HR_ASSIGN_OR_RETURN(Combined c, Reversal(&work, r, o).Run(outputs, inputs, &out));
+  if (!o.keep_outputs && !o.separate) {
+    std::vector<Name> keep;
+    for (const auto& g : out.input_gradients) keep.push_back(g.second);
+    DropOutputs(&c.program, keep);
+  }
+  HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, &out.report));
+  if (o.separate) {
+    Separate(c, &out);
+    HR_RETURN_IF_ERROR(CleanUp(&out.forward, r));
+  } else {
+    out.program = std::move(c.program);
+  }
+  HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
+  return out;
+}
+
+Result<std::vector<std::pair<Name, Name>>> AddBackwardPass(Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
+                                                           const Registry& r, const Options& o) {
+  if (o.separate) return UsageError("AddBackwardPass makes one program", "use Backward() for two");
+  HR_ASSIGN_OR_RETURN(BackwardPrograms b, Backward(p, outputs, inputs, o, r));
+  p = std::move(b.program);
+  return b.input_gradients;
+}
+
+Result<BackwardPrograms> MakeBackwardFunction(const Program& p, const std::vector<Name>& inputs, const Registry& r, Options o) {
+  o.separate = o.all_given = true;
+  std::vector<Name> outputs;
+  for (Name n : Outputs(p, p.Entry())) {
+    const Container& c = p.Entry().Get(n);
+    if (c.kind == ContainerKind::kParameter && (IsFloat(c.dtype) || IsComplex(c.dtype))) outputs.push_back(n);
+  }
+  return Backward(p, outputs, inputs, o, r);
+}
+
+}  // namespace headrace::autodiff
