@@ -1,0 +1,84 @@
+#include "autodiff/plan.h"
+
+#include <algorithm>
+
+#include "autodiff/plan_model.h"
+#include "autodiff/plan_rewrite.h"
+
+namespace headrace::autodiff {
+namespace {
+
+std::string Bytes(int64_t n) {
+  static const char* const kUnits[] = {"bytes", "KiB", "MiB", "GiB"};
+  double v = static_cast<double>(n);
+  int u = 0;
+  for (; v >= 1024 && u < 3; ++u) v /= 1024;
+  char text[64];
+  snprintf(text, sizeof text, u == 0 ? "%.0f %s" : "%.2f %s", v, kUnits[u]);
+  return u == 0 ? text : std::string(text) + " (" + std::to_string(n) + " bytes)";
+}
+
+Status TooSmall(int64_t limit, int64_t minimum) {
+  Diagnostic d;
+  d.kind = ErrorKind::kUnsupported;
+  d.message = "the memory limit of " + Bytes(limit) + " is below the minimum of " + Bytes(minimum);
+  d.hint = "tape and workspace need that much with everything recomputed that helps; raise the limit to at least " + std::to_string(minimum);
+  return Status(std::move(d));
+}
+
+std::string Reason(const PlanModel& m, const PlannedValue& v, Fate fate, bool copied, const Options& o) {
+  if (fate != Fate::kKeep && copied) {
+    if (o.keep == Keep::kRecomputeAll) return "recomputed: everything is";
+    return v.cheap ? "recomputed: elementwise from values that are there" : "recomputed: to stay within the memory limit";
+  }
+  for (int a : v.members) if (m.arrays[a].tape) return "kept: values that are overwritten";
+  if (!v.recomputable) return "kept: what it is computed from does not last";
+  return "kept: read by the backward part";
+}
+
+void FillReport(const PlanModel& m, const Choice& choice, const Schedule& s, const Timeline& t, const Options& o, Report* report) {
+  for (size_t v = 0; v < m.values.size(); ++v) {
+    const PlannedValue& value = m.values[v];
+    const bool copied = !s.generations[v].empty();
+    if (value.uses.empty() && !copied) continue;
+    for (int a : value.members) {
+      if (!m.arrays[a].arena) continue;
+      bool read = false;
+      for (int u : value.uses) read |= std::count(m.units[u].reads.begin(), m.units[u].reads.end(), a) > 0;
+      if (!read && !copied) continue;
+      report->items.push_back({m.arrays[a].name, Reason(m, value, choice[v], copied, o), m.arrays[a].bytes, copied});
+    }
+  }
+  report->predicted_peak = m.guessed.empty() ? t.peak : 0;
+  const Timeline kept = Evaluate(m, Choice(m.values.size(), Fate::kKeep));
+  report->recompute_work = m.forward_work > 0 ? std::max(0.0, t.extra_work - kept.extra_work) / m.forward_work : 0;
+}
+
+}  // namespace
+
+Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* report) {
+  SinkFills(c);
+  const PlanModel m = BuildPlanModel(*c, o, r);
+  if (o.memory_limit && !m.guessed.empty())
+    return UsageError("a memory limit needs the value of size " + m.guessed[0].str(), "give it, e.g. " + m.guessed[0].str() + " = 32");
+  Solution solution;
+  if (o.keep == Keep::kSolve && o.memory_limit) {
+    solution = SolvePlan(m, *o.memory_limit);
+    report->minimum_peak = solution.minimum;
+    if (!solution.feasible) return TooSmall(*o.memory_limit, solution.minimum);
+  } else {
+    solution.choice = o.keep == Keep::kStoreAll       ? Choice(m.values.size(), Fate::kKeep)
+                      : o.keep == Keep::kRecomputeAll ? RecomputeAllChoice(m)
+                                                      : DefaultChoice(m);
+    solution.timeline = Evaluate(m, solution.choice);
+    solution.solver = "none needed";
+    if (o.memory_limit && solution.timeline.peak > *o.memory_limit) return TooSmall(*o.memory_limit, solution.timeline.peak);
+  }
+  const Schedule schedule = MakeSchedule(m, solution.choice);
+  report->solver = solution.solver;
+  FillReport(m, solution.choice, schedule, solution.timeline, o, report);
+  ApplySchedule(m, schedule, solution.timeline, c);
+  return {};
+}
+
+}  // namespace headrace::autodiff

@@ -1,0 +1,268 @@
+#include "autodiff/plan_rewrite.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "ir/dataflow.h"
+
+namespace headrace::autodiff {
+namespace {
+
+using Renames = std::map<Name, Name>;
+
+// Names of containers in statements and blocks: collecting, copying, renaming.
+class Names {
+ public:
+  explicit Names(Sdfg* s) : s_(*s) {}
+
+  void Collect(NodeId n, std::set<Name>* out) const {
+    const Body& body = s_.nodes[n].body;
+    if (const auto* t = std::get_if<Tasklet>(&body)) {
+      out->insert(t->target);
+      Collect(t->value, out);
+      for (const Expr& e : t->index) Collect(e, out);
+    } else if (const auto* m = std::get_if<Map>(&body)) {
+      for (const Range& r : m->ranges) Collect(r.begin, out), Collect(r.end, out), Collect(r.step, out);
+      for (NodeId c : m->body) Collect(c, out);
+    } else if (const auto* call = std::get_if<Nested>(&body)) {
+      for (const Argument& a : call->arguments) {
+        out->insert(a.container);
+        for (const Expr& e : a.index) Collect(e, out);
+      }
+      for (const auto& [name, e] : call->symbols) Collect(e, out);
+    } else if (const auto* l = std::get_if<Library>(&body)) {
+      for (const auto* ports : {&l->inputs, &l->outputs})
+        for (const Port& p : *ports)
+          if (!p.container.empty()) out->insert(p.container);
+    }
+  }
+  void Collect(BlockId b, std::set<Name>* out) const {
+    ForEachBlock(s_, {b}, [&](BlockId id) {
+      const Control& c = s_.blocks[id].control;
+      if (const auto* st = std::get_if<State>(&c)) for (NodeId n : st->statements) Collect(n, out);
+      if (const auto* l = std::get_if<Loop>(&c)) for (const Expr& e : {l->init, l->condition, l->update}) Collect(e, out);
+      if (const auto* d = std::get_if<Conditional>(&c)) for (const Branch& br : d->branches) Collect(br.condition, out);
+      if (const auto* a = std::get_if<Assign>(&c)) Collect(a->value, out);
+    });
+  }
+
+  NodeId Copy(NodeId n) {
+    Node node = s_.nodes[n];
+    node.origin.pass = "plan-memory";
+    if (auto* m = std::get_if<Map>(&node.body))
+      for (NodeId& c : m->body) c = Copy(c);
+    return s_.AddNode(std::move(node.body), node.origin);
+  }
+
+  void Rename(NodeId n, const Renames& names) {
+    if (const auto* m = std::get_if<Map>(&s_.nodes[n].body))
+      for (NodeId c : std::vector<NodeId>(m->body)) Rename(c, names);
+    Body& body = s_.nodes.Mutable(n).body;
+    auto to = [&](Name& x) {
+      auto it = names.find(x);
+      if (it != names.end()) x = it->second;
+    };
+    auto fix = [&](Expr& e) { Fix(&e, names); };
+    if (auto* t = std::get_if<Tasklet>(&body)) {
+      to(t->target);
+      fix(t->value);
+      for (Expr& e : t->index) fix(e);
+    } else if (auto* m = std::get_if<Map>(&body)) {
+      for (Range& r : m->ranges) fix(r.begin), fix(r.end), fix(r.step);
+    } else if (auto* call = std::get_if<Nested>(&body)) {
+      for (Argument& a : call->arguments) {
+        to(a.container);
+        for (Expr& e : a.index) fix(e);
+      }
+      for (auto& [name, e] : call->symbols) fix(e);
+    } else if (auto* l = std::get_if<Library>(&body)) {
+      for (auto* ports : {&l->inputs, &l->outputs})
+        for (Port& p : *ports) to(p.container);
+    }
+  }
+  void Rename(BlockId b, const Renames& names) {
+    std::vector<BlockId> all;
+    ForEachBlock(s_, {b}, [&](BlockId id) { all.push_back(id); });
+    for (BlockId id : all) {
+      Control& c = s_.blocks.Mutable(id).control;
+      if (auto* l = std::get_if<Loop>(&c)) Fix(&l->init, names), Fix(&l->condition, names), Fix(&l->update, names);
+      if (auto* d = std::get_if<Conditional>(&c)) for (Branch& br : d->branches) Fix(&br.condition, names);
+      if (auto* a = std::get_if<Assign>(&c)) Fix(&a->value, names);
+      if (const auto* st = std::get_if<State>(&s_.blocks[id].control))
+        for (NodeId n : std::vector<NodeId>(st->statements)) Rename(n, names);
+    }
+  }
+
+ private:
+  void Collect(const Expr& e, std::set<Name>* out) const {
+    if (e) for (Name n : ReadContainers(e)) out->insert(n);
+  }
+  void Fix(Expr* e, const Renames& names) const {
+    if (!*e) return;
+    std::vector<std::pair<Name, Name>> list;
+    for (Name n : ReadContainers(*e))
+      if (auto it = names.find(n); it != names.end()) list.push_back({n, it->second});
+    if (!list.empty()) *e = RenameContainers(*e, list);
+  }
+  Sdfg& s_;
+};
+
+// One thing at top level: a statement with the state it stood in, or a block.
+struct Item { NodeId node; BlockId block; };
+
+void SetBackward(Combined* c, const std::vector<Item>& items) {
+  Sdfg& s = c->program.MutableEntry();
+  std::vector<BlockId> body(s.body.begin(), s.body.begin() + std::min(c->forward_blocks, s.body.size()));
+  std::set<uint32_t> used;
+  std::vector<NodeId> run;
+  BlockId state;
+  auto flush = [&] {
+    if (run.empty()) return;
+    if (!state.valid() || !used.insert(state.value).second) state = s.AddBlock(State{});
+    std::get<State>(s.blocks.Mutable(state).control).statements = std::move(run);
+    body.push_back(state);
+    run.clear();
+    state = {};
+  };
+  for (const Item& i : items) {
+    if (i.node.valid()) {
+      if (!state.valid()) state = i.block;
+      run.push_back(i.node);
+    } else {
+      flush();
+      body.push_back(i.block);
+    }
+  }
+  flush();
+  s.body = std::move(body);
+}
+
+std::vector<Item> BackwardItems(const Combined& c) {
+  const Sdfg& s = c.program.Entry();
+  std::vector<Item> items;
+  for (size_t b = c.forward_blocks; b < s.body.size(); ++b) {
+    const BlockId id = s.body[b];
+    if (const auto* st = std::get_if<State>(&s.blocks[id].control)) {
+      for (NodeId n : st->statements) items.push_back({n, id});
+    } else {
+      items.push_back({{}, id});
+    }
+  }
+  return items;
+}
+
+bool OnlyAssigns(const Sdfg& s, NodeId n) {
+  const Body& body = s.nodes[n].body;
+  if (const auto* t = std::get_if<Tasklet>(&body)) return t->op == WriteOp::kAssign;
+  const auto* m = std::get_if<Map>(&body);
+  return m && std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return OnlyAssigns(s, c); });
+}
+
+class Rewriter {
+ public:
+  Rewriter(const PlanModel& m, const Schedule& schedule, Combined* c)
+      : m_(m), schedule_(schedule), s_(c->program.MutableEntry()), names_(&s_) {
+    for (size_t a = 0; a < m.arrays.size(); ++a) array_[m.arrays[a].name] = static_cast<int>(a);
+  }
+
+  void Run(const Timeline& t, Combined* c) {
+    std::vector<Item> items;
+    for (size_t i = 0; i < schedule_.steps.size(); ++i) {
+      const Step& step = schedule_.steps[i];
+      if (step.at < m_.forward || (step.value >= 0 && t.dead[i])) continue;
+      const Unit& unit = m_.units[step.unit];
+      std::set<Name> used;
+      if (unit.node.valid()) names_.Collect(unit.node, &used);
+      else names_.Collect(unit.block, &used);
+      Renames renames;
+      for (Name n : used)
+        if (const Name to = Resolve(n, step); to != n) renames[n] = to;
+      if (step.value < 0) {
+        if (!renames.empty() && unit.node.valid()) names_.Rename(unit.node, renames);
+        if (!renames.empty() && !unit.node.valid()) names_.Rename(unit.block, renames);
+        items.push_back({unit.node, unit.block});
+        continue;
+      }
+      for (Name n : used)
+        if (const Container* r = s_.Find(n); r && r->storage == Storage::kRegister) renames[n] = Fresh(*r);
+      const NodeId again = names_.Copy(unit.node);
+      names_.Rename(again, renames);
+      items.push_back({again, m_.units[step.at].node.valid() ? m_.units[step.at].block : BlockId{}});
+    }
+    SetBackward(c, items);
+  }
+
+ private:
+  Name Fresh(Container c) {
+    c.name = s_.FreshName(c.name.str() + "_again");
+    if (c.kind == ContainerKind::kParameter) c.kind = ContainerKind::kTransient;  // an output made on the way
+    c.inout = c.optional = false;
+    const Name n = c.name;
+    s_.Add(std::move(c));
+    return n;
+  }
+  Name Resolve(Name n, const Step& step) {
+    auto it = array_.find(RootOf(s_, n));
+    if (it == array_.end()) return n;
+    const PlannedArray& a = m_.arrays[it->second];
+    if (a.value < 0) return n;
+    int g = step.generation;
+    if (a.value != step.value) g = a.arena ? schedule_.Copy(a.value, step.at) : -1;
+    return g < 0 ? n : CopyOf(n, a.value, g);
+  }
+  // The copy of a container, or the same view of the copy of its base.
+  Name CopyOf(Name n, int value, int generation) {
+    auto it = copies_.find({n, generation});
+    if (it != copies_.end()) return it->second;
+    Container c = s_.Get(n);
+    if (c.kind == ContainerKind::kView) c.base = CopyOf(c.base, value, generation);
+    return copies_[{n, generation}] = Fresh(std::move(c));
+  }
+
+  const PlanModel& m_;
+  const Schedule& schedule_;
+  Sdfg& s_;
+  Names names_;
+  std::unordered_map<Name, int> array_;
+  std::map<std::pair<Name, int>, Name> copies_;
+};
+
+}  // namespace
+
+void SinkFills(Combined* c) {
+  const Program& p = c->program;
+  const Sdfg& s = p.Entry();
+  const std::vector<Item> items = BackwardItems(*c);
+  std::vector<std::vector<Touched>> touched;
+  for (const Item& i : items) touched.push_back(i.node.valid() ? TouchedBy(p, s, i.node) : TouchedBy(p, s, i.block));
+  std::vector<std::vector<size_t>> before(items.size());
+  std::vector<bool> moved(items.size(), false);
+  std::unordered_map<Name, size_t> next;  // the next item that touches it
+  for (size_t i = items.size(); i-- > 0;) {
+    const bool fill = items[i].node.valid() && OnlyAssigns(s, items[i].node) &&
+                      touched[i].size() == 1 && touched[i][0].write && !touched[i][0].read &&
+                      s.Get(touched[i][0].root).kind == ContainerKind::kTransient;
+    if (fill)
+      if (auto it = next.find(touched[i][0].root); it != next.end() && it->second > i + 1) {
+        before[it->second].push_back(i);
+        moved[i] = true;
+      }
+    for (const Touched& t : touched[i]) next[t.root] = i;
+  }
+  std::vector<Item> out;
+  auto put = [&](auto&& self, size_t i) -> void {
+    for (size_t k = before[i].size(); k-- > 0;) self(self, before[i][k]);
+    Item item = items[i];
+    if (item.node.valid() && moved[i]) item.block = {};
+    out.push_back(item);
+  };
+  for (size_t i = 0; i < items.size(); ++i)
+    if (!moved[i]) put(put, i);
+  SetBackward(c, out);
+}
+
+void ApplySchedule(const PlanModel& m, const Schedule& s, const Timeline& t, Combined* c) { Rewriter(m, s, c).Run(t, c); }
+
+}  // namespace headrace::autodiff

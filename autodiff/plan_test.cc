@@ -1,0 +1,217 @@
+// Store or recompute, on combined programs as text: the first `forward` blocks are the forward part.
+#include "autodiff/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+#include <random>
+
+#include "autodiff/plan_model.h"
+#include "autodiff/plan_programs_for_tests.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/verify.h"
+
+namespace headrace::autodiff {
+namespace {
+
+Combined Load(const std::string& text, size_t forward = 1) {
+  Result<Program> p = ParseProgram(text);
+  HR_CHECK(p.ok(), p.status().ToString());
+  HR_CHECK(Verify(*p).ok(), Verify(*p).ToString());
+  return {std::move(*p), forward, {}};
+}
+
+std::string Plain(const Program& p) {
+  PrintOptions o;
+  o.origins = false;
+  return Print(p, o);
+}
+
+// Plans and compares the text; verifies what comes out.
+Report ExpectPlan(const std::string& before, const Options& o, const std::string& after) {
+  Combined c = Load(before);
+  Report report;
+  const Registry r;
+  Status s = PlanMemory(&c, o, r, &report);
+  EXPECT_TRUE(s.ok()) << s.ToString();
+  EXPECT_TRUE(Verify(c.program).ok()) << Verify(c.program).ToString() << Plain(c.program);
+  EXPECT_EQ(Plain(c.program), Plain(Load(after).program));
+  return report;
+}
+
+const char* const kMish = R"(sdfg f(X: f32[64], W: f32[64], dY: f32, dX: f32[64], dW: f32[64]) {
+    transient A: f32[64]
+    transient B: f32[64]
+    transient Y: f32
+    transient dB: f32[64]
+    transient dA: f32[64]
+    state {
+      map i in 0:64 { A[i] = X[i] * 3 }
+      map i in 0:64 { B[i] = A[i] * tanh(log1p(exp(A[i]))) }
+      Y = 0
+      map i in 0:64 { Y += B[i] * W[i] }
+    }
+    state {
+      map i in 0:64 { dB[i] = 0 }
+      map i in 0:64 { dW[i] = dY * B[i] }
+      map i in 0:64 { dB[i] += dY * W[i] }
+      map i in 0:64 { dA[i] = dB[i] * A[i] }
+      map i in 0:64 { dX[i] = dA[i] * 3 }
+    }
+  })";
+
+TEST(PlanMemory, ElementwiseValuesAreComputedAgainAndFillsSink) {
+  const Report report = ExpectPlan(kMish, {}, R"(sdfg f(X: f32[64], W: f32[64], dY: f32, dX: f32[64], dW: f32[64]) {
+    transient A: f32[64]
+    transient B: f32[64]
+    transient Y: f32
+    transient dB: f32[64]
+    transient dA: f32[64]
+    transient A_again: f32[64]
+    transient B_again: f32[64]
+    state {
+      map i in 0:64 { A[i] = X[i] * 3 }
+      map i in 0:64 { B[i] = A[i] * tanh(log1p(exp(A[i]))) }
+      Y = 0
+      map i in 0:64 { Y += B[i] * W[i] }
+    }
+    state {
+      map i in 0:64 { A_again[i] = X[i] * 3 }
+      map i in 0:64 { B_again[i] = A_again[i] * tanh(log1p(exp(A_again[i]))) }
+      map i in 0:64 { dW[i] = dY * B_again[i] }
+      map i in 0:64 { dB[i] = 0 }
+      map i in 0:64 { dB[i] += dY * W[i] }
+      map i in 0:64 { dA[i] = dB[i] * A_again[i] }
+      map i in 0:64 { dX[i] = dA[i] * 3 }
+    }
+  })");
+  ASSERT_EQ(report.items.size(), 2u);
+  EXPECT_TRUE(report.items[0].recomputed && report.items[1].recomputed);
+  EXPECT_EQ(report.predicted_peak, 3 * 256);
+  EXPECT_EQ(report.solver, "none needed");
+}
+
+TEST(PlanMemory, StoreAllKeepsEverything) {
+  Combined c = Load(kMish);
+  Options o;
+  o.keep = Keep::kStoreAll;
+  Report report;
+  ASSERT_TRUE(PlanMemory(&c, o, Registry(), &report).ok());
+  EXPECT_EQ(Plain(c.program).find("again"), std::string::npos);
+  EXPECT_FALSE(report.items[0].recomputed || report.items[1].recomputed);
+}
+
+// Views follow, registers of copies are their own, the arrays of one statement are computed together, also an output.
+TEST(PlanMemory, CopiesTakeTheirViewsAndRegisters) {
+  Options o;
+  o.keep = Keep::kRecomputeAll;
+  ExpectPlan(R"(sdfg f(X: f32[4, 4], S: f32[4, 4], dX: f32[16]) {
+    transient A: f32[4, 4]
+    transient r: f32 @register
+    view V: f32[16] of A
+    state {
+      map i in 0:4, j in 0:4 { r = exp(X[i, j]); A[i, j] = r + 1; S[i, j] = r }
+    }
+    state { map i in 0:16 { dX[i] = V[i] } }
+  })", o, R"(sdfg f(X: f32[4, 4], S: f32[4, 4], dX: f32[16]) {
+    transient A: f32[4, 4]
+    transient r: f32 @register
+    view V: f32[16] of A
+    transient A_again: f32[4, 4]
+    transient S_again: f32[4, 4]
+    transient r_again: f32 @register
+    view V_again: f32[16] of A_again
+    state {
+      map i in 0:4, j in 0:4 { r = exp(X[i, j]); A[i, j] = r + 1; S[i, j] = r }
+    }
+    state {
+      map i in 0:4, j in 0:4 { r_again = exp(X[i, j]); A_again[i, j] = r_again + 1; S_again[i, j] = r_again }
+      map i in 0:16 { dX[i] = V_again[i] }
+    }
+  })");
+}
+
+// What its inputs held is gone, or it is a tape: kept whatever is asked.
+TEST(PlanMemory, ValuesWhoseInputsAreOverwrittenAreKept) {
+  Combined c = Load(R"(sdfg f(X: f32[8], dX: f32[8]) {
+    transient A: f32[8]
+    transient B: f32[8]
+    transient tape: f32[8]
+    state {
+      map i in 0:8 { A[i] = X[i] * 2 }
+      map i in 0:8 { B[i] = exp(A[i]) }
+      map i in 0:8 { tape[i] = A[i] }
+      map i in 0:8 { A[i] = 1 }
+    }
+    state { map i in 0:8 { dX[i] = B[i] * A[i] + tape[i] } }
+  })");
+  c.tapes = {"tape"};
+  Options o;
+  o.keep = Keep::kRecomputeAll;
+  Report report;
+  ASSERT_TRUE(PlanMemory(&c, o, Registry(), &report).ok());
+  ASSERT_EQ(report.items.size(), 3u);
+  EXPECT_TRUE(report.items[2].recomputed);  // A by both its statements
+  EXPECT_FALSE(report.items[0].recomputed || report.items[1].recomputed);
+  EXPECT_EQ(report.items[0].why, "kept: what it is computed from does not last");
+  EXPECT_EQ(report.items[1].why, "kept: values that are overwritten");
+}
+
+TEST(PlanMemory, ALimitNeedsSizes) {
+  Combined c = Load(R"(sdfg f(X: f32[N], dX: f32[N]) {
+    transient A: f32[N]
+    state { map i in 0:N { A[i] = exp(X[i]) } }
+    state { map i in 0:N { dX[i] = A[i] } }
+  })");
+  Options o;
+  o.memory_limit = 100;
+  Report report;
+  EXPECT_EQ(PlanMemory(&c, o, Registry(), &report).message(), "a memory limit needs the value of size N");
+  o.sizes = {{"N", 1000}};
+  EXPECT_EQ(PlanMemory(&c, o, Registry(), &report).message(),
+            "the memory limit of 100 bytes is below the minimum of 3.94 KiB (4032 bytes)");
+  o.memory_limit = 4032;
+  EXPECT_TRUE(PlanMemory(&c, o, Registry(), &report).ok());
+  EXPECT_EQ(report.predicted_peak, 4032);
+}
+
+// The solver's plan does as little extra work as the best of all plans, and its minimum is theirs.
+TEST(PlanMemory, SmallProblemsAreSolvedExactly) {
+  std::mt19937 random(7);
+  int needed = 0;
+  for (int trial = 0; trial < 24; ++trial) {
+    const Combined c = Load(testing::RandomPlanProgram(random, 4 + trial % 6));
+    const PlanModel m = BuildPlanModel(c, {}, Registry());
+    std::vector<int> free;
+    for (size_t v = 0; v < m.values.size(); ++v)
+      if (m.values[v].recomputable) free.push_back(static_cast<int>(v));
+    std::vector<std::pair<int64_t, double>> plans;  // peak, work
+    for (int bits = 0; bits < 1 << free.size(); ++bits) {
+      Choice choice(m.values.size(), Fate::kKeep);
+      for (size_t k = 0; k < free.size(); ++k)
+        if (bits >> k & 1) choice[free[k]] = Fate::kOnce;
+      const Timeline t = Evaluate(m, choice);
+      plans.push_back({t.peak, t.extra_work});
+    }
+    const int64_t least = std::min_element(plans.begin(), plans.end())->first, most = plans[0].first;
+    EXPECT_FALSE(SolvePlan(m, least - 1).feasible) << trial;
+    EXPECT_EQ(SolvePlan(m, least - 1).minimum, least) << trial;
+    for (int k = 0; k < 3; ++k) {
+      const int64_t limit = least + (most - least) * k / 3;
+      double best = 1e300;
+      for (const auto& [peak, work] : plans)
+        if (peak <= limit) best = std::min(best, work);
+      const Solution s = SolvePlan(m, limit);
+      ASSERT_TRUE(s.feasible) << trial;
+      EXPECT_LE(s.timeline.peak, limit);
+      EXPECT_NEAR(s.timeline.extra_work, best, 1e-9 + 1e-4 * m.forward_work) << trial << " at " << limit << ": " << s.solver;
+      needed += least < most;
+    }
+  }
+  EXPECT_GT(needed, 30);  // the limit was a limit
+}
+
+}  // namespace
+}  // namespace headrace::autodiff
