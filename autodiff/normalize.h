@@ -24,5 +24,7 @@ Status Normalize(Program& p, const Registry& r, bool fuse);
 // The parts, each useful alone (and each a pass: "structure-exits", "localize-maps").
 Result<bool> StructureExits(Program& p);
 Result<bool> LocalizeMaps(Program& p);
+// The passes "structure-exits", "localize-maps" and "normalize{fuse=false}".
+Status RegisterNormalization(Registry& r);
 
 }  // namespace headrace::autodiff

@@ -1,11 +1,15 @@
 // Registers what this room brings.
 #include "autodiff/library_rules.h"
+#include "autodiff/normalize.h"
 #include "ir/plugin.h"
 
 namespace headrace {
 namespace {
 
-Status RegisterAutodiff(Registry& r) { return autodiff::RegisterLibraryGradients(r); }
+Status RegisterAutodiff(Registry& r) {
+  HR_RETURN_IF_ERROR(autodiff::RegisterLibraryGradients(r));
+  return autodiff::RegisterNormalization(r);
+}
 
 }  // namespace
 }  // namespace headrace

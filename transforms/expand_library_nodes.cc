@@ -1,5 +1,6 @@
 #include "transforms/expand_library_nodes.h"
 
+#include <functional>
 #include <unordered_map>
 
 #include "ir/dataflow.h"
@@ -34,6 +35,48 @@ void AppendValue(const Attribute& a, std::string* key) {
     else *key += v.str();
     *key += '\2' + std::to_string(a.value.index());
   }, a.value);
+}
+
+// Tasklets in maps that write every element at the indices of the maps, from elements at some of these indices, in their order.
+bool IsElementwise(const Program& p) {
+  const Sdfg& s = p.Entry();
+  bool ok = p.sdfgs.size() == 1 && s.body.size() <= 1;
+  std::vector<Name> indices;
+  std::function<void(NodeId)> check = [&](NodeId id) {
+    const Body& b = s.nodes[id].body;
+    if (auto* m = std::get_if<Map>(&b)) {
+      for (const Range& r : m->ranges) indices.push_back(r.index);
+      for (NodeId n : m->body) check(n);
+      indices.resize(indices.size() - m->ranges.size());
+      return;
+    }
+    auto* t = std::get_if<Tasklet>(&b);
+    if (!t || t->op != WriteOp::kAssign || t->flat || t->guarded || t->index.size() != indices.size()) return void(ok = false);
+    // Bare indices from left to right; a 0 stands still.
+    auto aligned = [&](const std::vector<Expr>& index, size_t end, bool all) {
+      size_t next = 0;
+      for (size_t k = 0; k < end; ++k) {
+        if (AsInt(index[k]) == 0 && !all) continue;
+        size_t at = next;
+        while (at < indices.size() && !(index[k].Is(ExprKind::kSymbol) && index[k]->name == indices[at])) ++at;
+        if (at == indices.size() || (all && at != next)) return false;
+        next = at + 1;
+      }
+      return true;
+    };
+    ok &= aligned(t->index, t->index.size(), true);
+    Visit(t->value, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead)) ok &= !x->flat && !x->has_default && aligned(x->args, x->args.size(), false);
+      return ok;
+    });
+  };
+  for (BlockId b : s.body) {
+    auto* st = std::get_if<State>(&s.blocks[b].control);
+    if (!st) return false;
+    for (NodeId n : st->statements)
+      if (ok) check(n);
+  }
+  return ok;
 }
 
 class Expander {
@@ -78,11 +121,12 @@ class Expander {
   bool Statement(BlockRewriter& w, NodeId id, int depth) {
     if (std::holds_alternative<Map>(s_->nodes[id].body)) {
       std::vector<Name> around;
-      InMap(id, &around, depth);
+      if (o_.where != ExpandOptions::kElementwise) InMap(id, &around, depth);
       return false;
     }
     auto* l = std::get_if<Library>(&s_->nodes[id].body);
     if (!l || !Wanted(*l)) return false;
+    if (o_.where == ExpandOptions::kMaps) return false;
     Library node = *l;
     Origin origin = s_->nodes[id].origin;
     Expansion* e = ExpansionOf(id, node, depth);
@@ -277,9 +321,16 @@ class Expander {
     }
     Result<NodeView> view = ViewOf(r_, p_, *s_, id);
     if (!view.ok()) return Fail(view.status());
-    Result<const ForwardImplementation*> impl = SelectImplementation(r_, *view, {});
-    if (!impl.ok()) return Fail(impl.status());
+    if (o_.where == ExpandOptions::kElementwise) {
+      if (!l.implementation.empty() && l.implementation != Name("pure")) return nullptr;
+      if (!r_.BackwardImplementations(l.domain.str(), l.op.str()).empty()) return nullptr;
+    }
+    CompileOptions choice;
+    if (o_.where == ExpandOptions::kElementwise) choice.implementations = {{"*", "pure"}};
+    Result<const ForwardImplementation*> impl = SelectImplementation(r_, *view, choice);
+    if (!impl.ok()) return o_.where == ExpandOptions::kElementwise ? nullptr : Fail(impl.status());
     Result<Program> body = (*impl)->expand(*view);
+    if (o_.where == ExpandOptions::kElementwise && (!body.ok() || !IsElementwise(*body))) return nullptr;
     if (!body.ok()) return Fail(WithNode(body.status(), view->name, Label(l)));
     Expansion e;
     for (const auto& s : body->sdfgs)

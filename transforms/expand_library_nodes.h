@@ -13,7 +13,12 @@
 
 namespace headrace {
 
-struct ExpandOptions { std::string only; };  // "Conv" or "onnx.Conv": just these; "" = all
+struct ExpandOptions {
+  std::string only;             // "Conv" or "onnx.Conv": just these; "" = all
+  // kMaps: nodes inside maps. kElementwise: nodes outside maps whose pure form computes each element of its results from the
+  // same element of its arguments, and that have no backward rule of their own: what pays to fuse before it is differentiated.
+  enum Where { kAll, kMaps, kElementwise } where = kAll;
+};
 Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o = {});
 
 }  // namespace headrace

@@ -44,27 +44,110 @@ class NestedInliner {
     Sdfg& s = p_.Mutable(name);
     NameTable names(s);
     BlockRewriter(&s).Run([&](BlockRewriter& w, NodeId id) {
+      if (o_.everywhere && std::holds_alternative<Map>(s.nodes[id].body)) InMap(&s, &names, id, {});
       auto* n = std::get_if<Nested>(&s.nodes[id].body);
       if (!n) return false;
       const Sdfg* callee = p_.Find(n->callee);
       if (!callee || !Suitable(*n, *callee)) return false;
-      InlineRequest q;
-      q.callee = callee;
-      q.arguments = n->arguments;
-      q.symbols = n->symbols;
-      q.origin = s.nodes[id].origin;
+      InlineRequest q = Request(*n, *callee, s.nodes[id].origin);
+      std::vector<BlockId> lets;  // sizes from data are evaluated once, at the call
+      for (auto& sym : q.symbols) {
+        if (IsIndexExpr(sym.second)) continue;
+        Name value = names.Fresh(sym.first);
+        lets.push_back(s.AddBlock(Assign{value, sym.second}, q.origin));
+        sym.second = Expr(value);
+      }
       Result<std::vector<BlockId>> blocks = transforms::InlineBody(&s, &names, q);
+      std::vector<NodeId> before, after;
+      if (!blocks.ok() && o_.everywhere && Detour(&s, &names, *callee, &q, &before, &after)) blocks = transforms::InlineBody(&s, &names, q);
       if (!blocks.ok()) return false;
+      w.AppendBlocks(lets);
+      for (NodeId c : before) w.AppendStatement(c);
       w.AppendBlocks(*blocks);
+      for (NodeId c : after) w.AppendStatement(c);
       return changed_ = true;
     });
   }
+  static InlineRequest Request(const Nested& n, const Sdfg& callee, const Origin& origin) {
+    InlineRequest q;
+    q.callee = &callee;
+    q.arguments = n.arguments;
+    q.symbols = n.symbols;
+    q.origin = origin;
+    return q;
+  }
+  void InMap(Sdfg* s, NameTable* names, NodeId map_id, std::vector<Name> around) {
+    const Map m = std::get<Map>(s->nodes[map_id].body);
+    for (const Range& r : m.ranges) around.push_back(r.index);
+    std::vector<NodeId> body;
+    for (NodeId id : m.body) {
+      if (std::holds_alternative<Map>(s->nodes[id].body)) InMap(s, names, id, around);
+      auto* n = std::get_if<Nested>(&s->nodes[id].body);
+      const Sdfg* callee = n ? p_.Find(n->callee) : nullptr;
+      bool inlined = false;
+      if (callee && Suitable(*n, *callee)) {
+        bool sizes = true;
+        for (const auto& sym : n->symbols) sizes &= IsIndexExpr(sym.second);
+        InlineRequest q = Request(*n, *callee, s->nodes[id].origin);
+        q.indices_around = around;
+        if (sizes) {
+          Result<std::vector<BlockId>> blocks = transforms::InlineBody(s, names, q);
+          inlined = blocks.ok();
+          if (inlined)
+            for (BlockId b : *blocks)
+              for (NodeId c : std::get<State>(s->blocks[b].control).statements) body.push_back(c);
+        }
+      }
+      changed_ |= inlined;
+      if (!inlined) body.push_back(id);
+    }
+    if (body != m.body) std::get<Map>(s->nodes.Mutable(map_id).body).body = std::move(body);
+  }
+  // What can't be addressed in place, a part of an array as a whole one, is copied in and out.
+  bool Detour(Sdfg* s, NameTable* names, const Sdfg& callee, InlineRequest* q, std::vector<NodeId>* before, std::vector<NodeId>* after) {
+    bool any = false;
+    for (Argument& a : q->arguments) {
+      const Container* whole = a.index.empty() ? nullptr : s->Find(a.container);
+      if (!whole) continue;
+      any = true;
+      Container part;
+      part.name = names->Fresh(Name(a.container.str() + "_part"));
+      part.dtype = whole->dtype;
+      part.shape.assign(whole->shape.begin() + static_cast<std::ptrdiff_t>(a.index.size()), whole->shape.end());
+      std::vector<Expr> in_part, in_whole = a.index;
+      Map m;
+      for (const Expr& d : part.shape) {
+        Name i = names->FreshIndex(Name("i" + std::to_string(m.ranges.size())), {});
+        m.ranges.push_back({i, Expr(0), d, Expr(1)});
+        in_part.push_back(Expr(i));
+        in_whole.push_back(Expr(i));
+      }
+      auto copy = [&](Name to, const std::vector<Expr>& at, Name from, const std::vector<Expr>& index) {
+        Tasklet t;
+        t.target = to, t.index = at, t.value = ReadExpr(from, index);
+        NodeId id = s->AddNode(std::move(t), q->origin);
+        if (m.ranges.empty()) return id;
+        Map around = m;
+        around.body = {id};
+        return s->AddNode(std::move(around), q->origin);
+      };
+      const Direction d = DirectionOf(p_, callee, a.port);
+      before->push_back(copy(part.name, in_part, a.container, in_whole));  // outputs too: a part of it may stay as it is
+      if (d == Direction::kOut || d == Direction::kInOut) after->push_back(copy(a.container, in_whole, part.name, in_part));
+      a.container = part.name;
+      a.index.clear();
+      s->Add(std::move(part));
+    }
+    return any;
+  }
   bool Suitable(const Nested& n, const Sdfg& callee) const {
     if (calls_.at(n.callee) > 1 && callee.nodes.size() > o_.max_nodes) return false;
-    for (const Argument& a : n.arguments)
-      if (!a.index.empty()) return false;
-    for (const auto& sym : n.symbols)
-      if (!IsIndexExpr(sym.second)) return false;  // data-dependent: evaluated once, at the call
+    if (!o_.everywhere) {
+      for (const Argument& a : n.arguments)
+        if (!a.index.empty()) return false;
+      for (const auto& sym : n.symbols)
+        if (!IsIndexExpr(sym.second)) return false;  // data-dependent: evaluated once, at the call
+    }
     // A persistent container belongs to the callee, whoever calls it.
     for (Name c : callee.order)
       if (callee.Get(c).kind == ContainerKind::kState) return false;

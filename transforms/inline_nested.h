@@ -8,7 +8,11 @@
 
 namespace headrace {
 
-struct InlineOptions { size_t max_nodes = 1 << 30; };  // bodies with more nodes stay calls when called more than once
+struct InlineOptions {
+  size_t max_nodes = 1 << 30;  // bodies with more nodes stay calls when called more than once
+  // Also calls in maps whose callee is tasklets and maps; and, at state level, narrowed arguments and symbols from data.
+  bool everywhere = false;
+};
 Result<bool> InlineNested(Program& p, const InlineOptions& o = {});
 
 }  // namespace headrace
