@@ -267,6 +267,7 @@ class UseFinder {
           auto it = inner.find(a.port);
           Use use = it == inner.end() ? Use{} : it->second;
           if (parameter && parameter->inout) use = {true, true};
+          if (parameter && parameter->output) use.write = true;
           Use& outer = uses[base_of(a.container)];
           outer.read |= use.read && !(use.write && parameter && !parameter->inout);
           outer.write |= use.write;
@@ -282,6 +283,7 @@ class UseFinder {
 
 Direction DirectionFrom(const Sdfg& s, const Uses& uses, Name parameter) {
   if (s.Get(parameter).inout) return Direction::kInOut;
+  if (s.Get(parameter).output) return Direction::kOut;
   auto it = uses.find(parameter);
   if (it == uses.end()) return Direction::kUnused;
   if (it->second.write) return Direction::kOut;  // reading back what was written does not make it an input

@@ -52,6 +52,7 @@ struct Container {
   std::vector<Expr> strides;  // in elements; empty = row-major contiguous
   Storage storage = Storage::kArena;
   bool inout = false;         // parameters: both read and written, may alias nothing else
+  bool output = false;        // parameters: `out` says that it is an output even though no statement writes it (any more)
   bool optional = false;      // parameters that the caller may leave out (read with `??` or has())
   Name base;                  // views
   Expr offset;                // views, in elements
@@ -178,7 +179,7 @@ struct Program {
 
 // ---- reading helpers ----
 // Direction of a parameter, derived from its uses in `s` (and in the callees' parameters it is bound to).
-// `inout` parameters are kInOut; every other written one is kOut, even when it is read back later.
+// `inout` parameters are kInOut; every other one that is written or `out` is kOut, even when it is read back later.
 enum class Direction { kUnused, kIn, kOut, kInOut };
 Direction DirectionOf(const Program& p, const Sdfg& s, Name parameter);
 std::vector<Name> Inputs(const Program& p, const Sdfg& s);    // in parameter order; inout counts as both; unused ones are inputs

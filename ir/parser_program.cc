@@ -59,7 +59,7 @@ void ProgramParser::ParseSdfg() {
   program_.entry = entry;
 }
 
-// parameter = { "inout" | "optional" } NAME ":" ( "symbol" | type [ layout ] ) [ origin ]
+// parameter = { "inout" | "out" | "optional" } NAME ":" ( "symbol" | type [ layout ] ) [ origin ]
 void ProgramParser::ParseParameters() {
   Newlines within(*this, false);
   if (!Expect("(", "before the parameters")) return;
@@ -69,12 +69,14 @@ void ProgramParser::ParseParameters() {
     c.kind = ContainerKind::kParameter;
     while (Peek(1).kind == Token::kName) {  // a qualifier: the name itself is followed by ":"
       if (AcceptWord("inout")) c.inout = true;
+      else if (AcceptWord("out")) c.output = true;
       else if (AcceptWord("optional")) c.optional = true;
       else break;
     }
     Token at = Peek();
     c.name = ExpectName("a parameter's name");
     Expect(":", "between the parameter and its type");
+    if (c.inout && c.output) Fail(at, "a parameter is 'inout' or 'out', not both");
     if (AcceptWord("symbol")) {
       s_.symbol_params.push_back(c.name);
       if (!defined_symbols_.insert(c.name).second || s_.Find(c.name)) Fail(at, "a second parameter '" + c.name.str() + "'");

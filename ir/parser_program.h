@@ -45,6 +45,7 @@ class ProgramParser : public ParserBase {
   std::vector<NodeId> ParseStatements();  // up to "}"
   NodeId ParseStatement();
   NodeId ParseTasklet();
+  NodeId MapAround(Tasklet t, const std::vector<Name>& indices, const Token& at);
   NodeId ParseMap();
   Schedule ParseSchedule();
   NodeId ParseNestedCall();

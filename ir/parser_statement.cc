@@ -36,8 +36,69 @@ NodeId ProgramParser::ParseStatement() {
   return {};
 }
 
+namespace {
+
+// Extents of the dimensions where `index` stands bare; guarded accesses count only when there is no other.
+void BareExtents(const Sdfg& s, Name container, const std::vector<Expr>& args, size_t rank, bool flat, bool guarded, Name index,
+                 std::vector<Expr>* sure, std::vector<Expr>* maybe) {
+  const Container& c = s.Get(container);
+  for (size_t d = 0; d < rank; ++d)
+    if (args[d].Is(ExprKind::kSymbol) && args[d]->name == index) (guarded ? maybe : sure)->push_back(flat ? NumElements(c) : c.shape[d]);
+}
+
+}  // namespace
+
+// Outside of maps, names that nothing defines are indices: `C[i, j] += A[i, k] * B[k, j]` is a map over i, j and k. The
+// target's come first, then the reduced ones; each runs over the dimensions where it stands bare.
+NodeId ProgramParser::MapAround(Tasklet t, const std::vector<Name>& indices, const Token& at) {
+  Map map;
+  const std::vector<Name> left = [&] {
+    std::vector<Name> names;
+    for (const Expr& e : t.index)
+      for (Name n : FreeSymbols(e)) names.push_back(n);
+    return names;
+  }();
+  for (Name index : indices) {
+    std::vector<Expr> sure, maybe;
+    BareExtents(s_, t.target, t.index, t.index.size(), t.flat, t.guarded, index, &sure, &maybe);
+    auto visit = [&](const Expr& e) {
+      Visit(e, [&](const Expr& x) {
+        if (x.Is(ExprKind::kRead)) BareExtents(s_, x->name, x->args, x->args.size() - x->has_default, x->flat, x->has_default, index, &sure, &maybe);
+        return true;
+      });
+    };
+    visit(t.value);
+    for (const Expr& e : t.index) visit(e);
+    const std::vector<Expr>& extents = sure.empty() ? maybe : sure;
+    if (extents.empty()) continue;  // then it is no index but a mistake, and CheckSymbols says so
+    for (const Expr& e : extents) {
+      if (ProveEq(e, extents[0], s_.assumptions) == Truth::kYes) continue;
+      Fail(at, "index '" + index.str() + "' runs over " + ToString(extents[0]) + " and over " + ToString(e),
+           "write the map: map " + NameText(index) + " in 0:" + ToString(extents[0]) + " { … }");
+      return {};
+    }
+    if (t.op == WriteOp::kAssign && std::find(left.begin(), left.end(), index) == left.end()) {
+      Fail(at, "'=' with the index '" + index.str() + "' on the right only", "reduce it with +=, *=, max= or min=");
+      return {};
+    }
+    map.ranges.push_back({index, IntExpr(0), extents[0], IntExpr(1)});
+    auto gone = [&](const auto& use) { return use.first == index; };
+    symbol_uses_.erase(std::remove_if(symbol_uses_.begin(), symbol_uses_.end(), gone), symbol_uses_.end());
+    used_symbols_.erase(index);
+  }
+  Origin origin = ParseOrigin();
+  ExpectStatementEnd();
+  if (!ok()) return {};
+  const NodeId tasklet = s_.AddNode(std::move(t), origin);
+  if (map.ranges.empty()) return tasklet;
+  map.body = {tasklet};
+  return s_.AddNode(std::move(map));
+}
+
 // tasklet = target [ "??" ] op expr
 NodeId ProgramParser::ParseTasklet() {
+  const Token at = Peek();
+  const size_t known = symbol_uses_.size();
   in_statement_ = true;
   Target target = ParseTarget();
   const Container* c = ok() ? ExpectContainer(target.at, target.name) : nullptr;
@@ -56,10 +117,13 @@ NodeId ProgramParser::ParseTasklet() {
   t.op = target.op;
   t.value = ParseResolved();
   in_statement_ = false;
-  Origin origin = ParseOrigin();
-  ExpectStatementEnd();
   if (!ok()) return {};
-  return s_.AddNode(std::move(t), origin);
+  std::vector<Name> indices;  // in text order, the target's first
+  if (indices_.empty()) {
+    for (size_t i = known; i < symbol_uses_.size(); ++i)
+      if (!defined_symbols_.count(symbol_uses_[i].first)) indices.push_back(symbol_uses_[i].first);
+  }
+  return MapAround(std::move(t), indices, at);
 }
 
 // map = "map" [ NAME "in" begin ":" end [ ":" step ] {"," …} ] schedule [ origin ] "{" statements "}"

@@ -133,6 +133,33 @@ TEST(ParserTest, BareNamesOfScalarsAreReads) {
   EXPECT_EQ(FreeSymbols(t.value), (std::vector<Name>{"i", "n"}));
 }
 
+TEST(ParserTest, AStatementOutsideOfMapsMakesItsMap) {
+  const std::string head = "sdfg f(A: f32[N, K], B: f32[K, M], C: f32[N, M], I: i64[N], s: f32) {\n";
+  auto body = [&](const std::string& statement) {
+    Result<Program> p = ParseProgram(head + "let n = N + 1\n" + statement + "\n}");
+    if (!p.ok()) return p.status().diagnostics()[0].message;
+    const std::string text = Print(*p);
+    EXPECT_EQ(text, Print(*ParseProgram(text)));
+    const size_t begin = text.find("    ");
+    return text.substr(begin + 4, text.find('\n', begin) - begin - 4);
+  };
+  EXPECT_EQ(body("C[i, j] += A[i, k] * B[k, j]"), "map i in 0:N, j in 0:M, k in 0:K { C[i, j] += A[i, k] * B[k, j] }");
+  EXPECT_EQ(body("C[i, j] = 0 from \"x\""), "map i in 0:N, j in 0:M { C[i, j] = 0 from \"x\" }");
+  EXPECT_EQ(body("C.flat[p] = s"), "map p in 0:M * N { C.flat[p] = s }");
+  EXPECT_EQ(body("s max= A[i, k]"), "map i in 0:N, k in 0:K { s max= A[i, k] }");
+  // Data-dependent and shifted indices; guarded reads fix a range only where nothing else does.
+  EXPECT_EQ(body("C[I[i], j] += A[i, j] ?? 0"), "map i in 0:N, j in 0:M { C[I[i], j] += A[i, j] ?? 0 }");
+  EXPECT_EQ(body("s += A[0, k - 1] ?? A[0, k]"), "map k in 0:K { s += A[0, k - 1] ?? A[0, k] }");
+  // Names that are defined are no indices.
+  EXPECT_EQ(body("s = n"), "s = n");
+  EXPECT_EQ(body("C[n, j] = N"), "map j in 0:M { C[n, j] = N }");
+  // What can't be right.
+  EXPECT_EQ(body("C[i, j] = A[i, k]"), "'=' with the index 'k' on the right only");
+  EXPECT_EQ(body("C[i, j] += A[j, i]"), "index 'i' runs over N and over K");
+  EXPECT_EQ(body("C[i, j] += kk"), "nothing defines 'kk'");
+  EXPECT_EQ(body("C[i + 1, j] = 0"), "nothing defines 'i'");
+}
+
 TEST(ParserTest, TheEntryIsTheFirstUnlessSaid) {
   EXPECT_EQ(ParseProgram("sdfg a() {} sdfg b() {}")->entry, Name("a"));
   EXPECT_EQ(ParseProgram("sdfg a() {} entry sdfg b() {}")->entry, Name("b"));
@@ -174,7 +201,7 @@ TEST(ParserTest, MessagesSayWhatIsWrongAndWhatToDo) {
       {"map i in 0:N { Y[i] = X[i] }", "'X' has 2 dimensions, 1 index is given", ""},
       {"map i in 0:N { Y[i] = X }", "'X' has 2 dimensions: an index is missing", "write X[i, j] inside a map"},
       {"map i in 0:N { Y[i, 0] = 1 }", "'Y' has 1 dimensions, the target has 2 indices", ""},
-      {"Y[i] += X[i, 0]", "nothing defines 'i'", "an index needs its map: map i in 0:N { … }"},
+      {"Y[i + 1] = X[0, 0]", "nothing defines 'i'", "an index needs its map: map i in 0:N { … }"},
       {"map i in 0:NN { Y[i] = 1 }", "nothing defines 'NN'", "did you mean 'N'?"},
       {"map i in 0:N { Y[i] = epx(a) }", "unknown function 'epx'", "did you mean 'exp'?"},
       {"a = pow(a)", "'pow' takes 2 arguments, 1 given", nullptr},

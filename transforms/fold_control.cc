@@ -180,8 +180,6 @@ class Folder {
     for (Range r : ranges) {
       auto b = AsInt(r.begin), e = AsInt(r.end), step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
       if (step && ((*step > 0 && r.begin == r.end) || (b && e && (*step > 0 ? *e <= *b : *b <= *e)))) {
-        // A map over nothing may be all that says that a parameter is an output: then it stays.
-        if (WritesAlone(n)) return;
         s_->nodes.Mutable(n).body = std::monostate{};
         changed_ = true;
         return;
@@ -204,23 +202,6 @@ class Folder {
     for (const auto& v : values)
       if (m.schedule.vector_index == v.first) m.schedule.vector_index = Name();
     changed_ = true;
-  }
-  // Does the map hold the only tasklet that writes some parameter?
-  bool WritesAlone(NodeId n) const {
-    if (const auto* t = std::get_if<Tasklet>(&s_->nodes[n].body)) {
-      if (s_->Get(t->target).kind != ContainerKind::kParameter) return false;
-      bool others = false;
-      ForEachNode(*s_, [&](NodeId o) {
-        const Body& body = s_->nodes[o].body;
-        const auto* w = std::get_if<Tasklet>(&body);
-        others |= w && !(o == n) && w->target == t->target;
-        if (const auto* l = std::get_if<Library>(&body))
-          others |= std::any_of(l->outputs.begin(), l->outputs.end(), [&](const Port& p) { return p.container == t->target; });
-      });
-      return !others;
-    }
-    const auto* m = std::get_if<Map>(&s_->nodes[n].body);
-    return m && std::any_of(m->body.begin(), m->body.end(), [&](NodeId c) { return WritesAlone(c); });
   }
   bool IsInner(NodeId n) {
     if (!inner_built_) {
@@ -284,11 +265,24 @@ class Folder {
   bool changed_ = false;
 };
 
+// What was removed may have been all that said that a parameter is an output.
+void KeepOutputs(const Program& p, const std::vector<Name>& outputs, Sdfg* s) {
+  const std::vector<Name> left = Outputs(p, *s);
+  for (Name n : outputs)
+    if (std::find(left.begin(), left.end(), n) == left.end()) s->Mutable(n).output = true;
+}
+
 }  // namespace
 
 Result<bool> FoldControl(Program& p) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Folder(&p.Mutable(p.sdfgs[i]->name)).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) {
+    Sdfg& s = p.Mutable(p.sdfgs[i]->name);
+    const std::vector<Name> outputs = Outputs(p, s);
+    if (!Folder(&s).Run()) continue;
+    changed = true;
+    KeepOutputs(p, outputs, &s);
+  }
   return changed;
 }
 

@@ -1,5 +1,5 @@
 // Removes control flow that sizes decide: branches with constant conditions, loops and maps without iterations, loops and
-// maps with one.
+// maps with one. A parameter that loses its last writer is marked `out`: it stays an output.
 //
 //   if 2 > 1 { A } else { B }     →      A
 //   for t in 0:1 { Y[t] = 0 }     →      Y[0] = 0

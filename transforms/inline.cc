@@ -96,6 +96,9 @@ class Copier {
     const Container* actual = to_.Find(a.container);
     if (!formal || !actual) return;
     bound_[a.port] = a;
+    // An output that the callee never writes: nothing else will say so of the caller's.
+    if (Name root = RootOf(to_, a.container); formal->output && to_.Get(root).kind == ContainerKind::kParameter && !to_.Get(root).inout)
+      to_.Mutable(root).output = true;
     for (size_t i = 0; i < formal->shape.size(); ++i) {
       const Expr& d = formal->shape[i];
       if (d.Is(ExprKind::kSymbol) && i + a.index.size() < actual->shape.size()) symbols_.emplace(d->name, actual->shape[i + a.index.size()]);

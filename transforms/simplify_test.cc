@@ -31,7 +31,23 @@ TEST(FoldControl, LoopsAndMapsWithoutOrWithOneIteration) {
 }
 
 TEST(FoldControl, AnOutputWithoutElementsStaysAnOutput) {
-  ExpectUnchanged("sdfg f(X: f32, Y: f32[0]) { state { map i in 0:0 { Y[i] = X } } }", "fold-control");
+  ExpectPass("sdfg f(X: f32, Y: f32[0]) { state { map i in 0:0 { Y[i] = X } } }", "fold-control",
+             "sdfg f(X: f32, out Y: f32[0]) { state {} }");
+}
+
+TEST(FoldControl, AnOutputThatIsNeverWrittenStaysAnOutput) {
+  ExpectPass("sdfg f(X: f32, Y: f32, Z: f32) { if 2 > 3 { Y = X }; Z = X }", "fold-control",
+             "sdfg f(X: f32, out Y: f32, Z: f32) { state { Z = X } }");
+  ExpectPass("sdfg f(X: f32, Y: f32[4]) { for t in 4:4 { Y[t] = X } }", "fold-control", "sdfg f(X: f32, out Y: f32[4]) {}");
+  // The caller's argument is an output because the callee's is.
+  ExpectPass(R"(sdfg f(X: f32, Y: f32) { call g(x = X, y = Y) }
+                sdfg g(x: f32, y: f32) { if 2 > 3 { y = x } })", "fold-control",
+             R"(sdfg f(X: f32, Y: f32) { call g(x = X, y = Y) }
+                sdfg g(x: f32, out y: f32) {})");
+  // Inlined and folded, likewise.
+  ExpectPass(R"(sdfg f(X: f32, Y: f32) { call g(x = X, y = Y) }
+                sdfg g(x: f32, y: f32) { if 2 > 3 { y = x } })", "fold-control; inline-nested",
+             "sdfg f(X: f32, out Y: f32) {}");
 }
 
 TEST(FoldControl, IndicesWithOneValue) {
