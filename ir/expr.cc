@@ -35,13 +35,34 @@ uint64_t HashOf(const ExprNode& n) {
   return h;
 }
 
-bool Equal(const ExprNode& a, const ExprNode& b) {
+bool SameNode(const ExprNode& a, const ExprNode& b) {  // all but the arguments
   return a.hash == b.hash && a.kind == b.kind && a.op == b.op && a.flat == b.flat &&
          a.has_default == b.has_default && a.saturate == b.saturate &&
          (a.kind != ExprKind::kCast || a.dtype == b.dtype) && a.ivalue == b.ivalue &&
          (a.kind != ExprKind::kFloat || Bits(a.fvalue) == Bits(b.fvalue)) && a.name == b.name &&
-         a.text == b.text && a.args == b.args;
+         a.text == b.text && a.args.size() == b.args.size();
 }
+
+// Trees share subtrees, and two that were built apart have exponentially many paths: after a few
+// nodes, pairs that were found equal are remembered.
+class Equality {
+ public:
+  bool Holds(const Expr& a, const Expr& b) {
+    if (a.id() == b.id()) return true;
+    if (!a || !b || !SameNode(*a, *b)) return false;
+    const bool remember = ++visits_ > 64 && !a->args.empty();
+    if (remember && equal_.count({a.id(), b.id()})) return true;
+    for (size_t i = 0; i < a->args.size(); ++i) {
+      if (!Holds(a->args[i], b->args[i])) return false;  // and then everything is unequal
+    }
+    if (remember) equal_.insert({a.id(), b.id()});
+    return true;
+  }
+
+ private:
+  int visits_ = 0;
+  std::set<std::pair<const void*, const void*>> equal_;
+};
 
 ExprNode Blank(ExprKind kind) {
   ExprNode n{};
@@ -113,8 +134,7 @@ Expr::Expr(int64_t v) : Expr(IntExpr(v)) {}
 Expr::Expr(Name symbol) : Expr(SymbolExpr(symbol)) {}
 
 bool operator==(const Expr& a, const Expr& b) {
-  if (a.n_ == b.n_) return true;
-  return a.n_ && b.n_ && Equal(*a.n_, *b.n_);
+  return a.n_ == b.n_ || (a.n_ && b.n_ && a.n_->hash == b.n_->hash && Equality().Holds(a, b));
 }
 
 // ---- constructors ----

@@ -59,10 +59,18 @@ Sort SortOf(const ExprNode& n, const std::vector<Sort>& args) {
   return all(0, Sort::kIndex) && IsIndexNode(n) ? Sort::kIndex : Sort::kOther;
 }
 
-Sort SortOf(const Expr& e) {
+Sort SortOf(const Expr& e, std::unordered_map<const void*, Sort>* known) {
+  if (e->canonical && IsIndexDType(e->dtype)) return Sort::kIndex;
+  if (e->args.empty()) return SortOf(*e, {});
+  if (auto it = known->find(e.id()); it != known->end()) return it->second;
   std::vector<Sort> args;
-  for (const Expr& a : e->args) args.push_back(a ? SortOf(a) : Sort::kOther);
-  return SortOf(*e, args);
+  for (const Expr& a : e->args) args.push_back(a ? SortOf(a, known) : Sort::kOther);
+  return known->emplace(e.id(), SortOf(*e, args)).first->second;
+}
+
+Sort SortOf(const Expr& e) {
+  std::unordered_map<const void*, Sort> known;
+  return SortOf(e, &known);
 }
 
 std::optional<bool> Decide(Op op, const Interval& d) {  // of a - b

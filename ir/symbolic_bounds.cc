@@ -1,6 +1,7 @@
 // Interval arithmetic over the canonical form, and proofs of order built on it.
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 #include "ir/symbolic_poly.h"
 
@@ -82,9 +83,17 @@ End DivideEnd(const End& a, const End& b) {  // floor(a / b), b ≥ 1
   return {0, a.value % b.value != 0 && a.value < 0 ? q - 1 : q};
 }
 
-Range RangeOf(const Expr& e, const Assumptions* as);
+// One question. Expressions share subtrees, and a chain of `x // 2 + x % 3` has exponentially many paths: after a few
+// nodes, ranges are remembered.
+struct Question {
+  const Assumptions* as = nullptr;
+  int visits = 0;
+  std::unordered_map<const void*, Range> known;  // of nodes of the asker's tree
+};
 
-Range RangeOf(const Poly& p, const Assumptions* as) {
+Range RangeOf(const Expr& e, Question& as);
+
+Range RangeOf(const Poly& p, Question& as) {
   Range sum = Point(0);
   for (const Term& t : p.terms) {
     Range product = Point(t.coefficient);
@@ -150,7 +159,7 @@ Range SymbolRange(Name n, const Assumptions* as) {
   return r;
 }
 
-Range CallRange(const Expr& e, const Assumptions* as) {
+Range CallRange(const Expr& e, Question& as) {
   const std::string_view fn = e->name.view();
   std::vector<Range> a;
   for (const Expr& x : e->args) a.push_back(RangeOf(x, as));
@@ -185,14 +194,14 @@ Range CallRange(const Expr& e, const Assumptions* as) {
   return {};
 }
 
-Range RangeOf(const Expr& e, const Assumptions* as) {
+Range Compute(const Expr& e, Question& as) {
   switch (e->kind) {
     case ExprKind::kInt:
       return Point(e->ivalue);
     case ExprKind::kBool:
       return Point(e->ivalue != 0);
     case ExprKind::kSymbol:
-      return SymbolRange(e->name, as);
+      return SymbolRange(e->name, as.as);
     case ExprKind::kSelect:
       return Union(RangeOf(e->args[1], as), RangeOf(e->args[2], as));
     case ExprKind::kCall:
@@ -214,6 +223,22 @@ Range RangeOf(const Expr& e, const Assumptions* as) {
     default:
       return {};
   }
+}
+
+Range RangeOf(const Expr& e, Question& as) {
+  if (e->args.empty() || ++as.visits < 64) return Compute(e, as);
+  auto it = as.known.find(e.id());
+  if (it != as.known.end()) return it->second;
+  const Range r = Compute(e, as);
+  as.known.emplace(e.id(), r);
+  return r;
+}
+
+template <typename T>
+Range RangeOf(const T& e, const Assumptions* as) {
+  Question question;
+  question.as = as;
+  return RangeOf(e, question);
 }
 
 Interval ToInterval(const Range& r) {

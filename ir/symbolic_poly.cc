@@ -118,7 +118,7 @@ void JoinDivMod(Poly* p) {
 }  // namespace
 
 int Compare(const Expr& a, const Expr& b) {
-  if (a.id() == b.id()) return 0;
+  if (a.id() == b.id() || (a->hash == b->hash && a == b)) return 0;
   if (a->kind != b->kind) {
     // Symbols before everything else: `N + N // 2`.
     if (a.Is(ExprKind::kSymbol) != b.Is(ExprKind::kSymbol)) return a.Is(ExprKind::kSymbol) ? -1 : 1;

@@ -146,5 +146,30 @@ TEST(Prove, Order) {
   EXPECT_EQ(ProveEq(Parse("N"), Parse("M"), as), Truth::kUnknown);
 }
 
+// Sizes of a long chain of strided layers: each is in the next one twice, so there are 2^50 paths through the last.
+TEST(Simplify, SharedSubtreesCostNothing) {
+  const auto chain = [](Expr x, int length) {
+    for (int i = 0; i < length; ++i) x = FloorDiv(x + 1, 2) + Mod(x, 3);
+    return x;
+  };
+  const Expr x = chain(Expr(Name("N")), 50), y = chain(Expr(Name("N")), 50);
+  EXPECT_EQ(x, y);
+  EXPECT_EQ(Simplify(x), y);
+  EXPECT_TRUE(IsIndexExpr(x));
+  EXPECT_EQ(ProveEq(x, y), Truth::kYes);
+  EXPECT_NE(x, chain(Expr(Name("M")), 50));
+  EXPECT_EQ(BoundsOf(x).lo, 0);
+  EXPECT_EQ(ProveLe(x, y + 1), Truth::kYes);
+  EXPECT_EQ(Substitute(x, {{"N", Expr(Name("M"))}}), chain(Expr(Name("M")), 50));
+  EXPECT_EQ(FreeSymbols(x), std::vector<Name>{"N"});
+  EXPECT_EQ(AsInt(Substitute(x, {{"N", Expr(5)}})), AsInt(chain(Expr(5), 50)));
+  // Not yet simplified.
+  Expr raw(Name("N"));
+  for (int i = 0; i < 50; ++i)
+    raw = BinaryExpr(Op::kAdd, BinaryExpr(Op::kFloorDiv, BinaryExpr(Op::kAdd, raw, 1), 2), BinaryExpr(Op::kMod, raw, 3));
+  EXPECT_TRUE(IsIndexExpr(raw));
+  EXPECT_EQ(Simplify(raw), x);
+}
+
 }  // namespace
 }  // namespace headrace
