@@ -32,6 +32,17 @@ SdfgBuilder::SdfgBuilder(Name name) {
   open_.push_back(std::make_shared<Frame>());
 }
 
+Name SdfgBuilder::Fresh(Name stem) {
+  if (stem.empty()) stem = "t";
+  auto taken = [this](Name n) { return s_.Find(n) != nullptr || symbols_.count(n) > 0; };
+  if (!taken(stem)) return stem;
+  Name n;
+  int64_t& k = numbered_[stem];
+  do n = Name(stem.str() + "_" + std::to_string(++k));
+  while (taken(n));
+  return n;
+}
+
 Name SdfgBuilder::Parameter(Name n, DType t, std::vector<Expr> shape, bool inout) {
   Container c;
   c.name = n;
@@ -40,6 +51,9 @@ Name SdfgBuilder::Parameter(Name n, DType t, std::vector<Expr> shape, bool inout
   c.shape = std::move(shape);
   c.inout = inout;
   c.origin = origin_;
+  for (const Expr& d : c.shape) {
+    for (Name symbol : FreeSymbols(d)) symbols_.insert(symbol);
+  }
   // Parameters come first in `order`, however late they are declared.
   s_.Add(std::move(c));
   s_.order.pop_back();
@@ -50,7 +64,7 @@ Name SdfgBuilder::Parameter(Name n, DType t, std::vector<Expr> shape, bool inout
 
 Name SdfgBuilder::Transient(Name stem, DType t, std::vector<Expr> shape, Storage storage) {
   Container c;
-  c.name = s_.FreshName(stem.view());
+  c.name = Fresh(stem);
   c.dtype = t;
   c.shape = std::move(shape);
   c.storage = storage;
@@ -62,7 +76,7 @@ Name SdfgBuilder::Transient(Name stem, DType t, std::vector<Expr> shape, Storage
 
 Name SdfgBuilder::Constant(Name stem, Tensor data) {
   Container c;
-  c.name = s_.FreshName(stem.view());
+  c.name = Fresh(stem);
   c.kind = ContainerKind::kConstant;
   c.dtype = data.dtype;
   for (int64_t d : data.shape) c.shape.push_back(Expr(d));
@@ -75,7 +89,7 @@ Name SdfgBuilder::Constant(Name stem, Tensor data) {
 
 Name SdfgBuilder::View(Name stem, Name base, std::vector<Expr> shape, Expr offset, std::vector<Expr> strides) {
   Container c;
-  c.name = s_.FreshName(stem.view());
+  c.name = Fresh(stem);
   c.kind = ContainerKind::kView;
   c.dtype = s_.Get(base).dtype;
   c.base = base;
@@ -101,6 +115,7 @@ NodeId SdfgBuilder::Assign(Name target, std::vector<Expr> index, Expr value, Wri
 
 NodeId SdfgBuilder::AddStatement(Body b, Origin o) {
   Frame& f = *open_.back();
+  if (auto* library = std::get_if<Library>(&b)) symbols_.insert(library->defines.begin(), library->defines.end());
   if (f.kind != Frame::kMap && !f.state.valid()) NewState();
   NodeId id = s_.AddNode(std::move(b), o);
   if (f.kind == Frame::kMap) f.statements.push_back(id);
@@ -146,6 +161,7 @@ void SdfgBuilder::OpenLoop(Loop l) {
   auto f = std::make_shared<Frame>();
   f->kind = Frame::kLoop;
   f->origin = origin_;
+  if (!l.var.empty()) symbols_.insert(l.var);
   f->loop = std::move(l);
   open_.push_back(std::move(f));
 }
@@ -184,6 +200,7 @@ void SdfgBuilder::Close() {
 }
 
 void SdfgBuilder::Define(Name symbol, Expr value) {
+  symbols_.insert(symbol);
   open_.back()->AddBlock(s_, headrace::Assign{symbol, std::move(value)}, origin_);
 }
 void SdfgBuilder::AddBreak() { open_.back()->AddBlock(s_, Break{}, origin_); }

@@ -1,6 +1,8 @@
 // Building SDFGs from C++, for importers, passes and tests. Text is often shorter: see ParseProgram.
 #pragma once
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/graph.h"
@@ -36,7 +38,10 @@ class SdfgBuilder {
 
  private:
   struct Frame;
+  Name Fresh(Name stem);                               // Sdfg::FreshName without looking through the blocks
   Sdfg s_;
+  std::unordered_set<Name> symbols_;                   // sizes and loop variables so far
+  std::unordered_map<Name, int64_t> numbered_;         // stem → how many names it has given
   Origin origin_;
   std::vector<std::shared_ptr<Frame>> open_;
 };

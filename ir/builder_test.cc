@@ -36,6 +36,22 @@ TEST(BuilderTest, BuildsWhatTheTextSays) {
 )");
 }
 
+TEST(BuilderTest, NamesAreNewAndQuickToFind) {
+  SdfgBuilder b("f");
+  b.Parameter("X", DType::kF32, {N});
+  b.OpenFor("t", Expr(0), N);
+  b.Close();
+  b.Define("n", Expr(3));
+  EXPECT_EQ(b.Transient("T", DType::kF32, {N}), Name("T"));
+  for (const char* taken : {"N", "X", "t", "n", "T"}) EXPECT_EQ(b.Transient(taken, DType::kF32, {}), Name(std::string(taken) + "_1"));
+  // Every name asked for in a graph of many states: quadratic time would be minutes.
+  for (int k = 0; k < 100000; ++k) {
+    b.NewState();
+    b.Transient("v", DType::kF32, {N});
+  }
+  EXPECT_EQ(b.Transient("v", DType::kF32, {N}), Name("v_100000"));
+}
+
 TEST(BuilderTest, ControlFlowClosesLikeBrackets) {
   SdfgBuilder b("f");
   b.Parameter("a", DType::kF32, {});
