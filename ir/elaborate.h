@@ -29,6 +29,10 @@ struct FormContext {
   std::vector<FormPort> inputs, outputs;
   Attributes attributes;              // set ones and schema defaults
   std::vector<Name> unset_attributes; // declared without default and not set: `strides ?? 1` sees "nothing"
+  // The ports and attributes above and `elsewhere` (those that other versions of the op have, here as good as unset) are
+  // all there are: another name before `??` is a mistake. Without a signature nobody knows.
+  bool declared = false;
+  std::vector<Name> elsewhere;
   Assumptions assumptions;
 };
 

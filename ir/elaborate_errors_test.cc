@@ -1,5 +1,6 @@
 // What a form can get wrong, and what it is told.
 #include "ir/elaborate_testing.h"
+#include "ir/parser.h"
 
 #include <gtest/gtest.h>
 
@@ -107,6 +108,27 @@ TEST(ElaborateError, AxesMustBeKnown) {
   --> <text>:1:26
  1 | Y[o.., 0@axes] += X[o.., k..@axes]
    |                          ^)");
+}
+
+TEST(ElaborateError, NamesBeforeADefaultAreDeclared) {
+  auto run = [](const char* form) {
+    FormContext c = *ParseFormContext("X: f32[2], B: f32 absent -> Y: f32[2]", "alpha = 1.0, beta unset");
+    c.declared = true;
+    c.elsewhere = {"gamma"};  // an attribute of a later version
+    Result<Sdfg> s = Elaborate(*ParseForm(form), c);
+    return s.ok() ? std::string("ok") : s.status().ToString();
+  };
+  EXPECT_EQ(run("Y = X * (alpha ?? 2) + (B ?? 0) + (beta ?? 0) + (gamma ?? 0)"), "ok");
+  EXPECT_EQ(run("Y = X + (bta ?? 0)"), R"(error[E0201]: 'bta' is no port or attribute of this op
+  --> <text>:1:10
+ 1 | Y = X + (bta ?? 0)
+   |          ^
+  hint: did you mean 'beta'?)");
+  EXPECT_EQ(run("Y[i] = X[i] + (Bias[i] ?? 0)"), R"(error[E0201]: 'Bias' is no port or attribute of this op
+  --> <text>:1:16
+ 1 | Y[i] = X[i] + (Bias[i] ?? 0)
+   |                ^
+  hint: what stands before ?? must be declared)");
 }
 
 TEST(ElaborateError, UnknownTensor) {

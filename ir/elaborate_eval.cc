@@ -1,7 +1,9 @@
 // Evaluation of a form's expressions: names, lets, lists and choices vanish; what depends on data or indices remains.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "ir/closest_word.h"
 #include "ir/elaborate_internal.h"
 
 namespace headrace {
@@ -43,6 +45,19 @@ std::string Elaborator::KnownNames() const {
   for (const auto& [n, c] : containers_) out += (out.empty() ? "" : ", ") + n.str();
   for (const auto& [n, v] : variadic_) out += (out.empty() ? "" : ", ") + n.str();
   return "known here: " + out;
+}
+
+// A name before `??` that is nothing here: fine when it may be there elsewhere, else a typo.
+void Elaborator::MustBeDeclared(const Expr& name) const {
+  const std::vector<Name>& elsewhere = context_.elsewhere;
+  if (!context_.declared || std::find(elsewhere.begin(), elsewhere.end(), name->name) != elsewhere.end()) return;
+  std::vector<std::string> names;
+  for (const auto& [n, c] : containers_) names.push_back(n.str());
+  for (const auto& [n, v] : attributes_) names.push_back(n.str());
+  for (Name n : absent_) names.push_back(n.str());
+  const std::string close = ClosestWord(name->name.str(), names);
+  Fail(At(name), "'" + name->name.str() + "' is no port or attribute of this op",
+       close.empty() ? "what stands before ?? must be declared" : "did you mean '" + close + "'?");
 }
 
 Val Elaborator::EvalAttribute(const Attribute& a, Name n, Place at) {
@@ -179,7 +194,10 @@ Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
       return EvalBare(list[i], c);
     }
     default:
-      if (e->has_default) return fallback();
+      if (e->has_default) {
+        MustBeDeclared(e);
+        return fallback();
+      }
       Fail(At(e), "'" + e->name.str() + "' is not a tensor, list or attribute", KnownNames());
   }
   const Container& k = s_.Get(container);
@@ -326,8 +344,9 @@ Val Elaborator::Eval(const Expr& e, const Env& env, Context c) {
     }
     case ExprKind::kGuard: {
       const Expr& first = e->args[0];
-      // A name that this version of the op lacks is as good as unset: `left_window_size ?? -1`.
+      // Without a signature, an unknown name is as good as unset.
       const bool unknown = first.Is(ExprKind::kSymbol) && Resolve(first->name, env, nullptr) == Resolved::kIndex;
+      if (unknown) MustBeDeclared(first);
       Val v = unknown ? Val() : Eval(first, env, c);
       return v.nothing() ? DefaultOf(first, Eval(e->args[1], env, c)) : v;
     }

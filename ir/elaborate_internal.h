@@ -159,6 +159,7 @@ class Elaborator {
   Resolved Resolve(Name n, const Env& env, std::shared_ptr<const Binding>* binding) const;
   const Binding* Find(Name n, const Env& env) const;
   std::string KnownNames() const;
+  void MustBeDeclared(const Expr& name) const;
 
   // elaborate_place.cc
   // Evaluated indices of container access; nullopt while a group's length is unsolved. rank < 0: a new temporary.

@@ -52,7 +52,9 @@ struct PortView {
   std::vector<Expr> known;            // elements when value inference knows them (row-major)
   bool has_known = false;
 };
+class Registry;
 struct NodeView {
+  const Registry* registry = nullptr;
   const Program* program = nullptr;
   const Sdfg* sdfg = nullptr;
   const Library* node = nullptr;
@@ -208,6 +210,7 @@ class Registry {
 
   // The signature that a node of `version` means: the newest with since_version ≤ version (0 = newest). Null when unknown.
   const OpSignature* FindOp(const std::string& domain, const std::string& name, int version = 0) const;
+  std::vector<const OpSignature*> Versions(const std::string& domain, const std::string& name) const;  // of one op, oldest first
   std::vector<const OpSignature*> Ops() const;                    // sorted by domain, name, version
   std::vector<const ForwardImplementation*> Implementations(const std::string& domain, const std::string& op) const;  // in trial order
   std::vector<const BackwardImplementation*> BackwardImplementations(const std::string& domain, const std::string& op) const;

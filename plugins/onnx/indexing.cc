@@ -28,12 +28,13 @@ void RegisterIndexing(Registrar& r) {
             "let at = indices[b.., u.., :]\n"
             "output[b.., u.., s..] = data[b.., wrap(at, dims(data)[(batch_dims ?? 0) : (batch_dims ?? 0) + dim(indices, -1)]), s..]")
       .Sample("data: f32[2, 2]; indices: i64[2, 2] = [0, 0, 1, 1]");
-  const std::string elements = "let at = wrap(indices[o.., k@axis], dim(data, axis))\noutput = data\n" +
-                               Scatter("o.., at@axis", "updates[o.., k@axis] over updates");
+  const std::string copy = "let at = wrap(indices[o.., k@axis], dim(data, axis))\noutput = data\n";
+  const std::string elements = copy + Scatter("o.., at@axis", "updates[o.., k@axis] over updates");
   r.op("ScatterElements").Doc("Writes single elements along an axis, by a tensor of indices.").Pure(elements)
       .Sample("data: f32[3, 3]; indices: i64[2, 3] = [1, 0, 2, 0, 2, 1]; updates: f32[2, 3]; attr axis = 0")
       .Sample("data: f32[5]; indices: i64[3] = [1, 1, 3]; updates: f32[3]; attr axis = 0, reduction = \"add\"");
-  r.op("Scatter").Doc("Writes single elements along an axis (the old name of ScatterElements).").Pure(elements)
+  r.op("Scatter").Doc("Writes single elements along an axis (the old name of ScatterElements).")
+      .Pure(copy + "output[o.., at@axis] = updates[o.., k@axis] over updates")
       .Sample("data: f32[3, 3]; indices: i64[2, 3] = [1, 0, 2, 0, 2, 1]; updates: f32[2, 3]; attr axis = 0");
   r.op("ScatterND").Doc("Writes slices at rows of coordinates.")
       .Pure("let at = wrap(indices[u.., :], dims(data)[0 : dim(indices, -1)])\noutput = data\n" +
