@@ -315,6 +315,7 @@ Result<Combined> Reversal::Run(const std::vector<Name>& outputs, const std::vect
   });
   Needed needed;
   HR_RETURN_IF_ERROR(Analyse(s_.body, &needed));
+  HR_RETURN_IF_ERROR(CheckSizes());
   std::vector<Frame> frames;
   HR_ASSIGN_OR_RETURN(Sides sides, Visit(s_.body, &frames));
   BlockList before(&s_), after(&s_), start(&s_);
@@ -330,6 +331,33 @@ Result<Combined> Reversal::Run(const std::vector<Name>& outputs, const std::vect
   c.program = *p_;
   c.tapes = tapes_;
   return c;
+}
+
+// A container whose size changes while the program runs loses its value each time: nothing could be put back.
+Status Reversal::CheckSizes() {
+  std::unordered_set<Name> in_loops;
+  std::function<void(const std::vector<BlockId>&, bool)> walk = [&](const std::vector<BlockId>& body, bool looped) {
+    for (BlockId b : body) {
+      const Control& c = s_.blocks[b].control;
+      if (auto* a = std::get_if<Assign>(&c); a && (looped || let_count_[a->symbol] > 1)) in_loops.insert(a->symbol);
+      if (auto* l = std::get_if<Loop>(&c)) walk(l->body, true);
+      if (auto* d = std::get_if<Conditional>(&c))
+        for (const Branch& br : d->branches) walk(br.body, looped);
+    }
+  };
+  walk(s_.body, false);
+  std::vector<Diagnostic> errors;
+  for (Name n : s_.order) {
+    if (!(*active_)(n)) continue;
+    for (const Expr& d : s_.Get(n).shape)
+      for (Name symbol : FreeSymbols(d))
+        if (in_loops.count(symbol)) {
+          Status s = UnsupportedError("the size '" + symbol.str() + "' of '" + n.str() + "' changes while the program runs, so its gradient has no fixed size",
+                                      "give the container its largest size");
+          errors.push_back(s.diagnostics()[0]);
+        }
+  }
+  return Status(std::move(errors));
 }
 
 // A new parameter of the type and shape of another container.

@@ -87,6 +87,7 @@ class Reversal {
                   std::map<Name, Name>* lets);
   bool WrittenIn(const std::vector<BlockId>& body, const Expr& e) const;
   bool Varies(const Expr& e) const;            // holds a symbol that a `let` inside the current top-level block defines
+  Status CheckSizes();
   Name Parameter(Name like, std::string_view stem);
   Status Interface(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out, BlockList* before,
                    BlockList* after, BlockList* start);
@@ -110,6 +111,7 @@ class Reversal {
   std::unordered_map<Name, int> let_count_;                // how many blocks define a symbol
   BlockId top_;                                            // the top-level block being visited
   std::unordered_map<uint32_t, Name> trip_bounds_;         // loop → symbol with its largest trip count (of `top_`)
+  std::vector<std::pair<Name, Expr>> sizes_;               // symbols to define before `top_`
   std::unordered_set<Name> inner_lets_;                    // symbols defined inside `top_`
 };
 

@@ -205,7 +205,16 @@ Result<Expr> Reversal::Extent(const std::vector<Frame>& frames, size_t k) {
     bool exact;
     int64_t step = *AsInt(f.range->step);
     HR_ASSIGN_OR_RETURN(Expr span, Largest(step > 0 ? f.range->end - f.range->begin : f.range->begin - f.range->end, frames, k, &exact));
-    if (span) return TripCount({f.range->index, Expr(0), span, Expr(step > 0 ? step : -step)});
+    if (span) {
+      Expr count = TripCount({f.range->index, Expr(0), span, Expr(step > 0 ? step : -step)});
+      bool redefined = false;
+      for (Name n : FreeSymbols(count)) redefined |= let_count_[n] > 1;
+      if (!redefined) return count;
+      // The size of a tape must not change when the backward sweep gives a symbol an earlier value back.
+      Name n = names_("trips");
+      sizes_.push_back({n, count});
+      return SymbolExpr(n);
+    }
   }
   Name& bound = trip_bounds_[f.block.value];
   if (bound.empty()) bound = names_("trips");
@@ -266,6 +275,8 @@ Status Reversal::EmitPush(const Push& push, const std::vector<Frame>& frames, Bl
 
 // Loops whose largest trip count no formula gives: the whole block runs once on copies, only to count.
 void Reversal::CountTrips(BlockId top, BlockList* prologue) {
+  for (const auto& size : sizes_) prologue->Let(size.first, size.second);
+  sizes_.clear();
   if (trip_bounds_.empty()) return;
   // Copies of everything the block writes, and of views of it.
   std::vector<Name> written;
