@@ -319,7 +319,7 @@ Result<Combined> Reversal::Run(const std::vector<Name>& outputs, const std::vect
   std::vector<Frame> frames;
   HR_ASSIGN_OR_RETURN(Sides sides, Visit(s_.body, &frames));
   BlockList before(&s_), after(&s_), start(&s_);
-  HR_RETURN_IF_ERROR(Interface(outputs, inputs, out, &before, &after, &start));
+  HR_RETURN_IF_ERROR(Interface(outputs, inputs, out, &before, &after, &start, sides.backward));
   before.Blocks(sides.forward);
   before.Blocks(after.Take());
   std::vector<BlockId> body = before.Take();
@@ -376,7 +376,7 @@ Name Reversal::Parameter(Name like, std::string_view stem) {
 
 // Parameters of the combined program: gradients in and out; outputs that the sweep would overwrite get copies.
 Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out,
-                           BlockList* before, BlockList* after, BlockList* start) {
+                           BlockList* before, BlockList* after, BlockList* start, const std::vector<BlockId>& backward) {
   // Parameters that are put back while the sweep runs live in a transient of their own.
   std::unordered_set<Name> restored;
   for (const auto& p : pushes_)
@@ -416,22 +416,20 @@ Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<N
 
   // Every adjoint starts at zero; outputs at the gradient given.
   for (Name n : outputs) GradientOfContainer(n);
-  for (Name g : zeroed_) start->Statement(FillWith(&s_, &names_, g, FloatExpr(0)));
-  for (Name n : outputs) {
-    Name g = gradients_[n];
-    Name given;
+  std::unordered_map<Name, NodeId> zeros;
+  for (Name g : zeroed_) {
+    Name given, output;
+    for (Name n : outputs)
+      if (gradients_[n] == g) output = n;
     for (const auto& x : out->output_gradients)
-      if (x.first == n) given = x.second;
-    if (!given.empty()) {
-      start->Statement(CopyWhole(&s_, &names_, g, given, WriteOp::kAdd));
-    } else {
-      std::vector<Expr> index;
-      std::vector<Range> ranges = IndexRanges(&names_, s_.Get(g).shape, &index);
-      std::vector<NodeId> ones;
-      AddMap(&s_, ranges, {AddTasklet(&s_, g, index, FloatExpr(1), WriteOp::kAdd)}, &ones);
-      start->Statements(ones);
-    }
+      if (!output.empty() && x.first == output) given = x.second;
+    if (!given.empty()) start->Statement(CopyWhole(&s_, &names_, g, given));
+    else if (!output.empty()) start->Statement(FillWith(&s_, &names_, g, FloatExpr(1)));
+    else zeros[g] = FillWith(&s_, &names_, g, FloatExpr(0));
   }
+  Settle(backward, zeros);
+  for (Name g : zeroed_)
+    if (auto z = zeros.find(g); z != zeros.end() && !cleared_.count(z->second.value)) start->Statement(z->second);
   // Gradients of inputs are parameters themselves.
   for (Name n : inputs) {
     Name g = gradients_[n];

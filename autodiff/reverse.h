@@ -87,10 +87,11 @@ class Reversal {
                   std::map<Name, Name>* lets);
   bool WrittenIn(const std::vector<BlockId>& body, const Expr& e) const;
   bool Varies(const Expr& e) const;            // holds a symbol that a `let` inside the current top-level block defines
+  void Settle(const std::vector<BlockId>& backward, std::unordered_map<Name, NodeId> zeros);
   Status CheckSizes();
   Name Parameter(Name like, std::string_view stem);
   Status Interface(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out, BlockList* before,
-                   BlockList* after, BlockList* start);
+                   BlockList* after, BlockList* start, const std::vector<BlockId>& backward);
 
   Program* p_;
   Sdfg& s_;
@@ -107,6 +108,8 @@ class Reversal {
   std::unordered_map<Name, int> first_use_;                // root → position of its first statement
   std::unordered_set<Name> keep_zero_;                     // roots whose adjoint must be right at the very start: inputs
   std::vector<Name> tapes_;
+  std::unordered_map<uint32_t, Name> partial_;             // `total += part` of a gradient node → part
+  std::unordered_set<uint32_t> cleared_;                   // clearing statements that are not needed
   int depth_ = 0;                                          // of regions being visited
   std::unordered_map<Name, int> let_count_;                // how many blocks define a symbol
   BlockId top_;                                            // the top-level block being visited

@@ -130,6 +130,7 @@ Status Reversal::ReverseLibrary(NodeId n, Adjoint* out) {
     Name from = part.name;
     s_.Add(std::move(part));
     add.push_back(CopyWhole(&s_, &names_, total, from, WriteOp::kAdd));
+    partial_[add.back().value] = from;
   }
   out->statements.push_back(s_.AddNode(std::move(g)));
   clear();
