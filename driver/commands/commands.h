@@ -1,6 +1,7 @@
 // Each verb of the command: declares its flags on a subcommand; `run` gives the exit code.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ Runner AddRun(CLI::App& app, Common& c);
 Runner AddCompile(CLI::App& app, Common& c);
 Runner AddCheck(CLI::App& app, Common& c);
 Runner AddOpt(CLI::App& app, Common& c);
+Runner AddGrad(CLI::App& app, Common& c);
 Runner AddBench(CLI::App& app, Common& c);
 Runner AddOps(CLI::App& app, Common& c);
 Runner AddPlugins(CLI::App& app, Common& c);
@@ -48,5 +50,26 @@ Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, c
 struct Opened { std::unique_ptr<Executable> executable; LoadedModel model; double load_seconds = 0, compile_seconds = 0; };
 using InputValue = std::function<const Tensor*(const std::string& name, int index)>;  // ImportOptions::input_value
 Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c, const InputValue& input_value = nullptr);
+
+// ---- values by the model's names (inputs.cc) ----
+Status NoSuchName(const std::string& what, const std::string& name, const std::vector<std::string>& names);
+// A user's spelling (the model's original name, or ours) → our parameter.
+Result<Name> ResolveName(const ImportedModel& m, const std::vector<Name>& among, const std::string& what, const std::string& given);
+// --input NAME=@FILE.npy …
+Result<NamedValues> ReadInputs(const ImportedModel& m, const std::vector<std::string>& flags);
+// Values the importer may ask for before the program exists: from --input by the model's names, from test data by position.
+class EarlyValues {
+ public:
+  EarlyValues(const Registry& r, std::vector<std::string> inputs, std::string test_data = "")
+      : registry_(r), inputs_(std::move(inputs)), test_data_(std::move(test_data)) {}
+  const Tensor* operator()(const std::string& name, int index);
+
+ private:
+  const Tensor* Keep(Result<Tensor> t);
+  const Registry& registry_;
+  std::vector<std::string> inputs_;
+  std::string test_data_;
+  std::vector<std::unique_ptr<Tensor>> kept_;
+};
 
 }  // namespace headrace

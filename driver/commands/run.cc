@@ -44,37 +44,6 @@ std::string Summary(const Value& v) {
   return s + (n > shown ? " …" : "");
 }
 
-Status NoSuchName(const std::string& what, const std::string& name, const std::vector<std::string>& names) {
-  std::string close = ClosestWord(name, names), all;
-  for (const std::string& n : names) all += (all.empty() ? "" : ", ") + n;
-  return UsageError("the model has no " + what + " '" + name + "'", close.empty() ? what + "s: " + all : "did you mean '" + close + "'?");
-}
-
-// A user's spelling (the model's original name, or ours) → our parameter.
-Result<Name> Resolve(const ImportedModel& m, const std::vector<Name>& among, const std::string& what, const std::string& given) {
-  std::vector<std::string> names;
-  for (Name n : among) {
-    names.push_back(m.OriginalName(n));
-    if (names.back() == given || n.view() == given) return n;
-  }
-  return NoSuchName(what, given, names);
-}
-
-Result<NamedValues> ReadInputs(const ImportedModel& m, const RunFlags& f) {
-  NamedValues values;
-  for (const std::string& text : f.inputs) {
-    HR_ASSIGN_OR_RETURN(auto pair, SplitPair(text, "--input"));
-    if (pair.second[0] != '@') return UsageError("--input " + text + ": the value is a file, NAME=@FILE.npy");
-    HR_ASSIGN_OR_RETURN(Name input, Resolve(m, Inputs(m.program, m.program.Entry()), "input", pair.first));
-    for (const auto& v : values)
-      if (v.first == input) return UsageError("input '" + pair.first + "' is given twice");
-    Result<Tensor> t = ReadNpy(pair.second.substr(1));
-    if (!t.ok()) return WithFile(t.status(), pair.second.substr(1));
-    values.emplace_back(input, Value(std::move(*t)));
-  }
-  return values;
-}
-
 std::vector<std::string> NumberedFiles(const std::string& dir, const std::string& stem) {
   std::vector<std::string> files;
   for (int i = 0;; ++i) {
@@ -103,43 +72,18 @@ Result<NamedValues> ReadTestData(const Registry& r, const std::string& dir, cons
   return values;
 }
 
-// Values the importer may ask for before the program exists: from --input by the model's names, from test data by position.
-class EarlyValues {
- public:
-  EarlyValues(const Registry& r, const RunFlags& f) : registry_(r), flags_(f) {}
-  const Tensor* operator()(const std::string& name, int index) {
-    for (const std::string& text : flags_.inputs)
-      if (text.rfind(name + "=@", 0) == 0) return Keep(ReadNpy(text.substr(name.size() + 2)));
-    const Importer* importer = registry_.FindImporter("onnx");
-    std::string file = flags_.test_data + "/input_" + std::to_string(index) + ".pb";
-    if (flags_.test_data.empty() || !importer || access(file.c_str(), F_OK) != 0) return nullptr;
-    Result<Value> v = importer->read_value(file);
-    return v.ok() && v->kind == Value::kTensor ? Keep(v->tensor) : nullptr;  // what is wrong with the file is said when it is read to run
-  }
-
- private:
-  const Tensor* Keep(Result<Tensor> t) {
-    if (!t.ok()) return nullptr;
-    kept_.push_back(std::make_unique<Tensor>(std::move(*t)));
-    return kept_.back().get();
-  }
-  const Registry& registry_;
-  const RunFlags& flags_;
-  std::vector<std::unique_ptr<Tensor>> kept_;
-};
-
 int Run(const RunFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
-  auto early = std::make_shared<EarlyValues>(r, f);
+  auto early = std::make_shared<EarlyValues>(r, f.inputs, f.test_data);
   Result<Opened> opened = OpenModel(r, f.model, c, [early](const std::string& name, int index) { return (*early)(name, index); });
   if (!opened.ok()) return Fail(c.out, opened.status());
   const ImportedModel& m = opened->model.model;
   const Sdfg& entry = m.program.Entry();
   std::vector<Name> output_names = Outputs(m.program, entry);
 
-  Result<NamedValues> values = f.test_data.empty() ? ReadInputs(m, f) : ReadTestData(r, f.test_data, "input", Inputs(m.program, entry));
+  Result<NamedValues> values = f.test_data.empty() ? ReadInputs(m, f.inputs) : ReadTestData(r, f.test_data, "input", Inputs(m.program, entry));
   if (!values.ok()) return Fail(c.out, values.status());
   FitValues(m.program, *values);
   Result<NamedSizes> sizes = f.model.Sizes();
@@ -156,7 +100,7 @@ int Run(const RunFlags& f, const Common& c) {
     Result<std::pair<std::string, std::string>> pair = SplitPair(text, "--output");
     if (!pair.ok()) return Fail(c.out, pair.status());
     if (pair->second[0] != '@') return Fail(c.out, UsageError("--output " + text + ": the target is a file, NAME=@FILE.npy"));
-    Result<Name> n = Resolve(m, output_names, "output", pair->first);
+    Result<Name> n = ResolveName(m, output_names, "output", pair->first);
     if (!n.ok()) return Fail(c.out, n.status());
     saves.emplace_back(*n, pair->second.substr(1));
   }

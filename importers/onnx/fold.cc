@@ -31,7 +31,7 @@ bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scop
   for (const Val& v : call.inputs) {
     if (!v) continue;
     const bool literal = v->constant || (v->known && std::all_of(v->known->begin(), v->known->end(), [](const Expr& e) { return AsInt(e).has_value(); }));
-    if (!literal || v->type.kind != ValueType::kTensor) return false;
+    if (!literal || v->parameter || v->type.kind != ValueType::kTensor) return false;
     in_bytes += v->constant ? Bytes(*v->constant) : static_cast<int64_t>(v->known->size()) * 8;
   }
   for (const Inferred& o : out) {

@@ -86,7 +86,7 @@ class ModelImport {
     opsets_ = OpsetsOf(model.opset_import());
     if (!opsets_.count("")) opsets_[""] = 1;
     scope_.opsets = &opsets_;
-    lowering_.fold = options.simplify;
+    lowering_.keep_parameters = !options.simplify;
   }
 
   Result<ImportedModel> Run() {

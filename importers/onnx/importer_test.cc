@@ -77,6 +77,20 @@ TEST(ImporterTest, IdentitiesAndUnusedNodesLeaveNoTrace) {
 )");
 }
 
+TEST(ImporterTest, FloatInitializersCanKeepTheirIdentity) {
+  const onnx::ModelProto m = Model(R"(g (float[N, 2] x) => (float[N, 3] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> {
+    wt = Transpose (w)
+    y = MatMul (x, wt)
+  })");
+  ImportOptions keep;
+  keep.simplify = false;
+  Result<ImportedModel> kept = Import(m, keep);
+  ASSERT_TRUE(kept.ok()) << kept.status().ToString();
+  const std::string text = Print(kept->program);
+  EXPECT_NE(text.find("from \"w\""), std::string::npos) << text;
+  EXPECT_NE(text.find("onnx.Transpose"), std::string::npos) << text;
+}
+
 TEST(ImporterTest, NamesAreMadeIdentifiersAndRemembered) {
   onnx::ModelProto model = Model("g (float[2] x) => (float[2] y) { y = Exp(x) }");
   model.mutable_graph()->mutable_input(0)->set_name("input/0:in");

@@ -60,6 +60,7 @@ void Lowering::Initializers(const onnx::GraphProto& g, Scope& scope) {
     v->type.dtype = t->dtype;
     for (int64_t d : t->shape) v->shape.push_back(IntExpr(d));
     if (IsIntegral(t->dtype) && t->elements() <= kMaxKnownElements) v->known = ConstantElements(*t);
+    v->parameter = keep_parameters && (IsFloat(t->dtype) || IsComplex(t->dtype));
     v->constant = std::move(*t);
   };
   for (const auto& t : g.initializer()) add(t.name(), source_->Load(t));
@@ -314,6 +315,7 @@ Name Lowering::Materialize(const Val& v) {
     c.dtype = v->type.dtype;
     c.shape = v->shape;
     c.data = *v->constant;
+    if (v->parameter) c.origin.source = Name(v->name);
     v->container = c.name;
     v->body = 0;
     emit.Add(std::move(c));

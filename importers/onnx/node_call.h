@@ -18,6 +18,7 @@ struct ValueInfo {
   std::vector<Expr> shape;                 // of a tensor: always known, its dimensions expressions over symbols
   std::optional<std::vector<Expr>> known;  // elements of a small integer or bool tensor (bools as 0 and 1), row-major
   std::optional<Tensor> constant;
+  bool parameter = false;                  // a float initializer that keeps its identity: never folded into something else
   onnx::TypeProto proto;                   // the whole type, of sequences and optionals
   bool poison = false;                     // an error was reported where it is made: its users stay silent
   Name container;

@@ -12,7 +12,7 @@
 namespace headrace::autodiff::testing {
 namespace {
 
-std::string g_backends = "interpreter";
+std::vector<std::string> g_arguments;
 
 std::string Cache() {
   const char* tmp = std::getenv("TEST_TMPDIR");
@@ -126,9 +126,16 @@ const Registry& Plugins() {
   return *r;
 }
 
+std::string Flag(const std::string& name, const std::string& otherwise) {
+  const std::string start = "--" + name + "=";
+  for (const std::string& a : g_arguments)
+    if (a.rfind(start, 0) == 0) return a.substr(start.size());
+  return otherwise;
+}
+
 std::vector<std::string> BackendsOfThisTest() {
   std::vector<std::string> out;
-  std::stringstream list(g_backends);
+  std::stringstream list(Flag("backend", "interpreter"));
   for (std::string b; std::getline(list, b, ',');) out.push_back(b);
   return out;
 }
@@ -323,14 +330,12 @@ Result<Value> HessianTimes(Case c, const Value& v, const std::string& backend) {
   return *product;
 }
 
-// `--backend=cpu` and the like, before gtest's own flags.
-void SetBackends(const std::string& list) { g_backends = list; }
+void SetArguments(std::vector<std::string> arguments) { g_arguments = std::move(arguments); }
 
 }  // namespace headrace::autodiff::testing
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  for (int i = 1; i < argc; ++i)
-    if (std::string(argv[i]).rfind("--backend=", 0) == 0) headrace::autodiff::testing::SetBackends(argv[i] + 10);
+  headrace::autodiff::testing::SetArguments({argv + 1, argv + argc});
   return RUN_ALL_TESTS();
 }

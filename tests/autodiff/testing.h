@@ -13,7 +13,8 @@
 namespace headrace::autodiff::testing {
 
 const Registry& Plugins();
-std::vector<std::string> BackendsOfThisTest();   // --backend=A,B of the command line; the interpreter unless said
+std::string Flag(const std::string& name, const std::string& otherwise);   // --name=value of the command line
+std::vector<std::string> BackendsOfThisTest();   // --backend=A,B; the interpreter unless said
 
 Value Numbers(std::vector<int64_t> shape, const std::vector<double>& values);             // f64
 Value Integers(std::vector<int64_t> shape, const std::vector<int64_t>& values);           // i64

@@ -17,7 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 DRIVER = os.path.abspath(sys.argv[1])
-VERBS = ["run", "compile", "check", "opt", "bench", "ops", "plugins", "cache", "doctor"]
+VERBS = ["run", "compile", "check", "opt", "grad", "bench", "ops", "plugins", "cache", "doctor"]
 
 RELU = """sdfg main(X: f32[N], Y: f32[N]) {
   state {

@@ -1,0 +1,332 @@
+// headrace grad: differentiate a model, run forward and backward once, write one .npy per gradient.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+#include "driver/commands/commands.h"
+#include "driver/commands/parameters.h"
+
+namespace headrace {
+namespace {
+
+struct GradFlags {
+  ModelFlags model;
+  std::vector<std::string> outputs, wrt, inputs, output_gradients;
+  std::string memory_limit, out;
+  uint64_t seed = 0;
+};
+
+// "2GiB", "300 MB", "1e6": bytes.
+Result<int64_t> ParseBytes(const std::string& text) {
+  static const std::pair<const char*, double> kUnits[] = {{"", 1},           {"B", 1},          {"KB", 1e3},        {"MB", 1e6},        {"GB", 1e9},
+                                                          {"KIB", 0x1p10},   {"MIB", 0x1p20},   {"GIB", 0x1p30},    {"TIB", 0x1p40},    {"TB", 1e12}};
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  std::string unit;
+  for (; *end; ++end)
+    if (*end != ' ') unit += static_cast<char>(toupper(static_cast<unsigned char>(*end)));
+  for (const auto& [name, factor] : kUnits)
+    if (unit == name && !text.empty() && std::isfinite(number) && number >= 0 && number * factor < 0x1p62) return static_cast<int64_t>(number * factor);
+  return UsageError("--memory-limit " + text + " is not a size", "for example 2GiB, 300MB or a number of bytes");
+}
+
+// The names of a comma-separated list, where a name itself may hold a comma.
+std::vector<std::string> SplitList(const std::vector<std::string>& texts, const std::vector<std::string>& known) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts) {
+    size_t start = 0;
+    while (start <= text.size()) {
+      std::string best;
+      for (const std::string& name : known) {
+        const size_t end = start + name.size();
+        if (name.size() > best.size() && text.compare(start, name.size(), name) == 0 && (end == text.size() || text[end] == ',')) best = name;
+      }
+      if (best.empty()) best = text.substr(start, text.find(',', start) == std::string::npos ? std::string::npos : text.find(',', start) - start);
+      if (std::find(out.begin(), out.end(), best) == out.end()) out.push_back(best);
+      start += best.size() + 1;
+    }
+  }
+  return out;
+}
+
+std::string Join(const std::vector<Name>& names) {
+  std::string out;
+  for (Name n : names) out += (out.empty() ? "" : ", ") + n.str();
+  return out;
+}
+
+// Distinct names that any file system takes.
+class FileNames {
+ public:
+  std::string For(const std::string& value) {
+    std::string stem;
+    for (char c : value) stem += isalnum(static_cast<unsigned char>(c)) || strchr("_-.", c) ? c : '_';
+    if (stem.empty() || stem[0] == '.') stem = "_" + stem;
+    stem.resize(std::min<size_t>(stem.size(), 180));
+    for (int k = 1;; ++k) {
+      std::string name = stem + (k > 1 ? "_" + std::to_string(k) : ""), folded;
+      for (char c : name) folded += static_cast<char>(tolower(static_cast<unsigned char>(c)));
+      if (std::find(taken_.begin(), taken_.end(), folded) != taken_.end()) continue;
+      taken_.push_back(folded);
+      return name + ".npy";
+    }
+  }
+
+ private:
+  std::vector<std::string> taken_;
+};
+
+Status MakeFolder(const std::string& path) {
+  for (size_t i = 1; i <= path.size(); ++i)
+    if (i == path.size() || path[i] == '/') mkdir(path.substr(0, i).c_str(), 0777);
+  struct stat st;
+  if (stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return WithFile(InvalidError("can't make the folder"), path);
+  return {};
+}
+
+// What the pass `backward` says it did.
+class ReportFile {
+ public:
+  ReportFile() {
+    const char* tmp = getenv("TMPDIR");
+    path_ = std::string(tmp && *tmp ? tmp : "/tmp") + "/headrace-gradXXXXXX";
+    const int fd = mkstemp(path_.data());
+    if (fd >= 0) close(fd);
+  }
+  ~ReportFile() { unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+  nlohmann::json Read() const {
+    std::ifstream in(path_);
+    return nlohmann::json::parse(in, nullptr, false);
+  }
+
+ private:
+  std::string path_;
+};
+
+void PrintReport(const Common& c, const nlohmann::json& report) {
+  if (c.out.verbosity < 1) return;
+  int64_t kept = 0;
+  for (const auto& item : report["kept"])
+    if (!item["recomputed"].get<bool>()) kept += item["bytes"].get<int64_t>();
+  Note(c.out, "kept for the backward pass: " + HumanBytes(static_cast<double>(kept)) + ", predicted peak " +
+                  HumanBytes(report["predicted_peak"].get<double>()) + ", smallest possible " + HumanBytes(report["minimum_peak"].get<double>()) +
+                  "; solver: " + report["solver"].get<std::string>());
+  for (const auto& item : report["kept"])
+    Note(c.out, "  " + item["container"].get<std::string>() + ": " + (item["recomputed"].get<bool>() ? "recomputed, " : "") +
+                    HumanBytes(item["bytes"].get<double>()) + ", " + item["why"].get<std::string>());
+}
+
+struct Plan {
+  std::vector<Name> outputs, wrt, given;
+  std::vector<std::string> wrt_names;   // as the user knows them
+  NamedValues values;
+};
+
+// Names to containers; constants that are differentiated become inputs of `m`.
+Result<Plan> MakePlan(const Registry& r, const GradFlags& f, bool from_text, ImportedModel& m) {
+  Plan plan;
+  const std::vector<Name> all_outputs = Outputs(m.program, m.program.Entry());
+  std::vector<std::string> names;
+  for (Name n : all_outputs) names.push_back(m.OriginalName(n));
+  for (const std::string& name : SplitList(f.outputs, names)) {
+    HR_ASSIGN_OR_RETURN(Name n, ResolveName(m, all_outputs, "output", name));
+    plan.outputs.push_back(n);
+  }
+
+  std::vector<Parameter> candidates = Differentiable(m, from_text);
+  names.clear();
+  for (const Parameter& q : candidates) names.push_back(q.original);
+  std::vector<Parameter> chosen;
+  if (f.wrt.size() == 1 && f.wrt[0] == "all") {
+    for (const Parameter& q : candidates)
+      if (!q.constant || GradientCanFlow(r, m.program, q.container)) chosen.push_back(q);
+  } else {
+    for (const std::string& name : SplitList(f.wrt, names)) {
+      auto found = std::find_if(candidates.begin(), candidates.end(), [&](const Parameter& q) { return q.original == name || q.container.view() == name; });
+      if (found != candidates.end()) {
+        chosen.push_back(*found);
+        continue;
+      }
+      for (Name n : Inputs(m.program, m.program.Entry()))   // there, but not a float
+        if (m.OriginalName(n) == name) return UsageError("input '" + name + "' is " + std::string(DTypeName(m.program.Entry().Get(n).dtype)) + ": it has no gradient");
+      return NoSuchName("float input or parameter", name, names);
+    }
+  }
+  if (chosen.empty()) return UsageError("the model has no float input or parameter: nothing to differentiate with respect to");
+  for (const Parameter& q : chosen) {
+    plan.wrt.push_back(q.container);
+    plan.wrt_names.push_back(q.original);
+    if (!q.constant) continue;
+    HR_ASSIGN_OR_RETURN(Tensor data, MakeInput(r, m.program, q));
+    plan.values.emplace_back(q.container, Value(std::move(data)));
+  }
+
+  HR_ASSIGN_OR_RETURN(NamedValues given, ReadInputs(m, f.inputs));
+  for (auto& [n, v] : given) {
+    auto known = std::find_if(plan.values.begin(), plan.values.end(), [&, name = n](const auto& x) { return x.first == name; });
+    if (known == plan.values.end()) plan.values.emplace_back(n, std::move(v));
+    else known->second = std::move(v);   // a parameter may be given another value
+  }
+  return plan;
+}
+
+// Values of output gradients by the output they belong to.
+Result<NamedValues> ReadOutputGradients(const ImportedModel& m, const GradFlags& f, const std::vector<Name>& outputs) {
+  NamedValues out;
+  for (const std::string& text : f.output_gradients) {
+    HR_ASSIGN_OR_RETURN(auto pair, SplitPair(text, "--output-grad"));
+    if (pair.second[0] != '@') return UsageError("--output-grad " + text + ": the value is a file, NAME=@FILE.npy");
+    HR_ASSIGN_OR_RETURN(Name n, ResolveName(m, outputs, "chosen output", pair.first));
+    for (const auto& v : out)
+      if (v.first == n) return UsageError("the gradient of output '" + pair.first + "' is given twice");
+    Result<Tensor> t = ReadNpy(pair.second.substr(1));
+    if (!t.ok()) return WithFile(t.status(), pair.second.substr(1));
+    out.emplace_back(n, Value(std::move(*t)));
+  }
+  return out;
+}
+
+Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
+  using Clock = std::chrono::steady_clock;
+  auto seconds = [](Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); };
+  nlohmann::json j;
+  j["model"] = f.model.model, j["backend"] = f.model.backend;
+  Registry r;
+  HR_RETURN_IF_ERROR(OpenRegistry(r, c));
+  const Pass* backward = r.FindPass("backward");
+  if (!backward) return UsageError("no plugin brings the pass 'backward'", "`headrace plugins` lists what is loaded");
+  if (f.model.model.size() > 4 && f.model.model.compare(f.model.model.size() - 4, 4, ".hrx") == 0)
+    return UsageError("an artifact can't be differentiated: it holds compiled code", "give the model it was compiled from");
+  HR_ASSIGN_OR_RETURN(CompileRequest request, f.model.Compile(c));
+  HR_ASSIGN_OR_RETURN(NamedSizes dims, f.model.Sizes());
+  HR_ASSIGN_OR_RETURN(ImportOptions import, f.model.Import());
+  import.simplify = false;   // initializers stay themselves
+  auto early = std::make_shared<EarlyValues>(r, f.inputs);
+  import.input_value = [early](const std::string& name, int index) { return (*early)(name, index); };
+  std::string limit;
+  if (!f.memory_limit.empty()) {
+    HR_ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(f.memory_limit));
+    limit = std::to_string(bytes);
+  }
+
+  auto start = Clock::now();
+  if (request.options.progress) request.options.progress("reading", 0);
+  HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r, f.model.model, import));
+  ImportedModel& m = loaded.model;
+  if (c.out.verbosity > 0)
+    for (const std::string& line : m.report) Note(c.out, line);
+  j["load_seconds"] = seconds(start);
+  HR_ASSIGN_OR_RETURN(Plan plan, MakePlan(r, f, loaded.from_text, m));
+  HR_ASSIGN_OR_RETURN(NamedValues given, ReadOutputGradients(m, f, plan.outputs));
+  for (const auto& g : given) plan.given.push_back(g.first);
+  FitValues(m.program, plan.values);
+  std::vector<std::string> notes;
+  HR_RETURN_IF_ERROR(FillInputs(m.program, f.seed, dims, plan.values, &notes));
+  for (const std::string& n : notes) Note(c.out, "note: " + n);
+  HR_RETURN_IF_ERROR(CheckAssumed(m, plan.values));
+  HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(m.program, plan.values, dims));
+  if (Interrupted()) return InterruptedError();
+
+  start = Clock::now();
+  if (request.options.progress) request.options.progress("gradient", 0);
+  ReportFile report_file;
+  std::string known_sizes;
+  for (const auto& [n, v] : sizes) known_sizes += (known_sizes.empty() ? "" : ", ") + n.str() + "=" + std::to_string(v);
+  PassOptions options = {{"outputs", Join(plan.outputs)}, {"inputs", Join(plan.wrt)}, {"given", Join(plan.given)},
+                         {"keep-outputs", "false"}, {"sizes", known_sizes}, {"report", report_file.path()}};
+  if (!limit.empty()) options.emplace_back("memory-limit", limit);
+  Program program = m.program;
+  Result<bool> changed = backward->run(program, options, r);
+  if (!changed.ok()) return WithFile(changed.status(), f.model.model);
+  nlohmann::json report = report_file.Read();
+  HR_CHECK(report.is_object(), "the report of the pass 'backward' is not JSON");
+  j["transform_seconds"] = seconds(start);
+  PrintReport(c, report);
+  if (Interrupted()) return InterruptedError();
+
+  start = Clock::now();
+  const Program interface = program;
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, CompileProgram(r, std::move(program), request));
+  EndProgress(c.out);
+  j["compile_seconds"] = seconds(start);
+
+  NamedValues arguments;
+  for (Name n : Inputs(interface, interface.Entry())) {
+    for (auto& [name, v] : plan.values)
+      if (name == n) arguments.emplace_back(n, v);
+    for (const auto& pair : report["output_gradients"])
+      for (auto& [output, v] : given)
+        if (Name(pair[0].get<std::string>()) == output && Name(pair[1].get<std::string>()) == n) arguments.emplace_back(n, v);
+  }
+  const auto& symbol_params = interface.Entry().symbol_params;
+  NamedSizes symbols;
+  for (const auto& [n, v] : sizes)
+    if (std::find(symbol_params.begin(), symbol_params.end(), n) != symbol_params.end()) symbols.emplace_back(n, v);
+  start = Clock::now();
+  Result<std::vector<Value>> results = executable->Run(arguments, symbols);
+  if (!results.ok()) return WithFile(results.status(), f.model.model);
+  j["run_seconds"] = seconds(start);
+
+  HR_RETURN_IF_ERROR(MakeFolder(f.out));
+  const std::vector<Name> gives = Outputs(interface, interface.Entry());
+  FileNames files;
+  nlohmann::ordered_json index;
+  for (size_t i = 0; i < plan.wrt.size(); ++i) {
+    Name gradient;
+    for (const auto& pair : report["input_gradients"])
+      if (Name(pair[0].get<std::string>()) == plan.wrt[i]) gradient = Name(pair[1].get<std::string>());
+    const size_t at = static_cast<size_t>(std::find(gives.begin(), gives.end(), gradient) - gives.begin());
+    HR_CHECK(at < results->size(), "no output holds the gradient of '" + plan.wrt_names[i] + "'");
+    const Tensor& t = (*results)[at].tensor;
+    const std::string file = files.For(plan.wrt_names[i]), path = f.out + "/" + file;
+    Status saved = WriteNpy(path, t);
+    if (!saved.ok()) return WithFile(saved, path);
+    index[plan.wrt_names[i]] = file;
+    j["gradients"].push_back({{"name", plan.wrt_names[i]}, {"dtype", DTypeName(t.dtype)}, {"shape", t.shape}, {"file", path}});
+  }
+  std::ofstream out(f.out + "/index.json");
+  out << index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  out.close();
+  if (!out) return WithFile(InvalidError("can't write the file"), f.out + "/index.json");
+  for (const char* key : {"kept", "predicted_peak", "minimum_peak", "recompute_work", "solver"}) j[key] = report[key];
+  return j;
+}
+
+int Run(const GradFlags& f, const Common& c) {
+  Result<nlohmann::json> j = Grad(f, c);
+  if (!j.ok()) return Fail(c.out, j.status());
+  if (c.out.json) {
+    printf("%s\n", j->dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else if (c.out.verbosity >= 0) {
+    for (const auto& g : (*j)["gradients"]) {
+      std::string shape;
+      for (const auto& d : g["shape"]) shape += (shape.empty() ? "" : ", ") + d.dump();
+      printf("%s: %s[%s] in %s\n", g["name"].get<std::string>().c_str(), g["dtype"].get<std::string>().c_str(), shape.c_str(),
+             g["file"].get<std::string>().c_str());
+    }
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Runner AddGrad(CLI::App& app, Common& c) {
+  auto f = std::make_shared<GradFlags>();
+  f->model.AddTo(app);
+  app.add_option("--output", f->outputs, "what to differentiate: names; the sum of all their elements counts")->required();
+  app.add_option("--wrt", f->wrt, "all, or names of float inputs and parameters: A,B")->required();
+  app.add_option("--out", f->out, "folder for one .npy per gradient and index.json")->required();
+  app.add_option("--input", f->inputs, "NAME=@FILE.npy (repeatable); others are random, seeded");
+  app.add_option("--output-grad", f->output_gradients, "NAME=@FILE.npy: gradient of an output, instead of ones (repeatable)");
+  app.add_option("--memory-limit", f->memory_limit, "for what is kept and temporaries: 2GiB; recomputes to stay below");
+  app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
+  return [f, &c] { return Run(*f, c); };
+}
+
+}  // namespace headrace
