@@ -59,19 +59,20 @@ std::string FormCovers(const std::string& text, const Forward& f) {
   return "";
 }
 
-// The first registered rule that applies, or null and the reasons of the others.
-const BackwardImplementation* SelectRule(const Registry& r, const Forward& f, std::string* reasons) {
+// Registered rules that apply, in order; `reasons` says why the others don't.
+std::vector<const BackwardImplementation*> ApplicableRules(const Registry& r, const Forward& f, std::string* reasons) {
   const Library& l = f.node();
   const int version = l.version > 0 ? l.version : f.view.signature ? f.view.signature->since_version : 1 << 29;
+  std::vector<const BackwardImplementation*> out;
   for (const BackwardImplementation* b : r.BackwardImplementations(l.domain.str(), l.op.str())) {
     std::string why;
     if (version < b->since_version || version > b->until_version) why = "serves other versions";
     else if (b->backward_can_be_applied) why = b->backward_can_be_applied(f.view);
     if (why.empty() && !b->form.empty()) why = FormCovers(b->form, f);
-    if (why.empty()) return b;
-    *reasons += (reasons->empty() ? "" : "; ") + b->name + ": " + why;
+    if (why.empty()) out.push_back(b);
+    else *reasons += (reasons->empty() ? "" : "; ") + b->name + ": " + why;
   }
-  return nullptr;
+  return out;
 }
 
 Status NoGradient(const Forward& f, const std::string& what, const std::string& got) {
@@ -142,7 +143,7 @@ bool HasCalls(const Program& p) {
 }
 
 // The forward as maps and loops: its pure form, or whatever expansion consists of statements.
-Result<Program> ForwardBody(const Registry& r, const Forward& f) {
+Result<Program> ForwardBody(const Registry& r, const Forward& f, const std::string& rules) {
   const Library& l = f.node();
   const int version = l.version > 0 ? l.version : f.view.signature ? f.view.signature->since_version : 1 << 29;
   std::vector<const ForwardImplementation*> order = r.Implementations(l.domain.str(), l.op.str());
@@ -160,11 +161,12 @@ Result<Program> ForwardBody(const Registry& r, const Forward& f) {
     }
     reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + why;
   }
-  return NoGradient(f, "it has no backward rule and no pure form to derive one from", reasons.empty() ? "no implementation" : reasons);
+  return NoGradient(f, rules.empty() ? "it has no backward rule and no pure form to derive one from" : "no backward rule applies and there is no pure form to derive one from",
+                    rules + (rules.empty() || reasons.empty() ? "" : "; ") + reasons);
 }
 
-Result<Program> Derived(const Registry& r, const Forward& f) {
-  HR_ASSIGN_OR_RETURN(Program body, ForwardBody(r, f));
+Result<Program> Derived(const Registry& r, const Forward& f, const std::string& rules) {
+  HR_ASSIGN_OR_RETURN(Program body, ForwardBody(r, f, rules));
   DeclareSymbols(&body.MutableEntry());
   Options o;
   o.all_given = true;
@@ -172,10 +174,10 @@ Result<Program> Derived(const Registry& r, const Forward& f) {
   std::vector<Name> outputs, inputs;
   for (const std::string& s : f.given) outputs.push_back(Name(s));
   for (const std::string& s : f.required) inputs.push_back(Name(s));
-  Result<BackwardPrograms> b = UnsupportedError("deriving from a pure form waits for the engine (backward.h)");
+  Result<BackwardPrograms> b = Backward(body, outputs, inputs, o, r);
   if (!b.ok()) {
     Status s = b.status();
-    return NoGradient(f, "its pure form can't be differentiated", s.message());
+    return NoGradient(f, "its pure form can't be differentiated", s.message() + (rules.empty() ? "" : "; backward rules: " + rules));
   }
   std::vector<std::pair<Name, Name>> names;
   for (const auto& [port, gradient] : b->input_gradients) names.push_back({gradient, GradientName(port.str())});
@@ -215,12 +217,32 @@ Result<Program> FromRule(const BackwardImplementation& rule, const Forward& f) {
 
 namespace {
 
-Result<Program> Expand(const Registry& r, const Forward& f) {
+struct Expansion {
+  Program program;
+  std::string rule;
+};
+
+// The first rule that applies and has a case for these attributes, else the derivative of the pure form.
+Result<Expansion> Expand(const Registry& r, const Forward& f) {
   std::string reasons;
-  const BackwardImplementation* rule = SelectRule(r, f, &reasons);
-  HR_ASSIGN_OR_RETURN(Program p, rule ? FromRule(*rule, f) : Derived(r, f));
-  HR_RETURN_IF_ERROR(KeepPorts(&p, f));
-  return p;
+  Expansion e;
+  for (const BackwardImplementation* rule : ApplicableRules(r, f, &reasons)) {
+    Result<Program> p = FromRule(*rule, f);
+    // A form that writes nothing here has no case for these attributes.
+    if (!p.ok() && !rule->form.empty() && p.status().kind() == ErrorKind::kUnsupported) {
+      reasons += (reasons.empty() ? "" : "; ") + rule->name + ": " + p.status().message();
+      continue;
+    }
+    if (!p.ok()) return p.status();
+    e.program = std::move(*p);
+    e.rule = rule->name;
+    HR_RETURN_IF_ERROR(KeepPorts(&e.program, f));
+    return e;
+  }
+  HR_ASSIGN_OR_RETURN(e.program, Derived(r, f, reasons));
+  e.rule = "derived";
+  HR_RETURN_IF_ERROR(KeepPorts(&e.program, f));
+  return e;
 }
 
 // Everything an expansion depends on; "" when that can't be said: a rule in code may look at the values of large constants.
@@ -246,39 +268,64 @@ std::string KeyOf(const Registry& r, const Forward& f) {
   return key + "|" + Join(f.given) + "|" + Join(f.required);
 }
 
-// A model repeats its layers: expansions by what they depend on.
-struct Cache {
-  std::mutex mutex;
-  std::unordered_map<std::string, Program> programs;
+}  // namespace
+
+// A model repeats its layers: expansions by what they depend on. Lives in the registry, in the closure of the implementation.
+class GradientCache {
+ public:
+  Result<Expansion> Get(const Registry& r, const NodeView& v) {
+    HR_ASSIGN_OR_RETURN(std::unique_ptr<Forward> f, ForwardOf(r, v));
+    const std::string key = KeyOf(r, *f);
+    if (!key.empty()) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      auto it = expansions_.find(key);
+      if (it != expansions_.end()) return it->second;
+    }
+    HR_ASSIGN_OR_RETURN(Expansion e, Expand(r, *f));
+    if (!key.empty()) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      expansions_.emplace(key, e);
+    }
+    return e;
+  }
+  Result<Program> operator()(const NodeView& v) {
+    HR_ASSIGN_OR_RETURN(Expansion e, Get(*registry, v));
+    return std::move(e.program);
+  }
+  const Registry* registry = nullptr;
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, Expansion> expansions_;
 };
 
-Result<Program> ExpandCached(const Registry& r, const NodeView& v, Cache* cache) {
+namespace {
+
+struct ExpandThroughCache {
+  std::shared_ptr<GradientCache> cache;
+  Result<Program> operator()(const NodeView& v) const { return (*cache)(v); }
+};
+
+Result<Expansion> ExpandWith(const Registry& r, const NodeView& v) {
+  for (const ForwardImplementation* i : r.Implementations("grad", "*"))
+    if (const auto* through = i->expand.target<ExpandThroughCache>()) return through->cache->Get(r, v);
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Forward> f, ForwardOf(r, v));
-  const std::string key = KeyOf(r, *f);
-  if (!key.empty()) {
-    std::lock_guard<std::mutex> lock(cache->mutex);
-    auto it = cache->programs.find(key);
-    if (it != cache->programs.end()) return it->second;
-  }
-  HR_ASSIGN_OR_RETURN(Program p, Expand(r, *f));
-  if (!key.empty()) {
-    std::lock_guard<std::mutex> lock(cache->mutex);
-    cache->programs.emplace(key, p);
-  }
-  return p;
+  return Expand(r, *f);
 }
 
 }  // namespace
 
 Result<Program> ExpandGradient(const Registry& r, const NodeView& v) {
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<Forward> f, ForwardOf(r, v));
-  return Expand(r, *f);
+  HR_ASSIGN_OR_RETURN(Expansion e, ExpandWith(r, v));
+  return std::move(e.program);
 }
 
 Status RegisterLibraryGradients(Registry& r) {
   ForwardImplementation i;
   i.domain = "grad", i.op = "*", i.name = "pure";
-  i.expand = [&r, cache = std::make_shared<Cache>()](const NodeView& v) { return ExpandCached(r, v, cache.get()); };
+  auto cache = std::make_shared<GradientCache>();
+  cache->registry = &r;
+  i.expand = ExpandThroughCache{cache};
   return r.Add(std::move(i));
 }
 
@@ -288,12 +335,9 @@ Result<LibraryGradient> GradientOf(const Registry& r, const Program& p, const Sd
   // First with every value wired, to see which ones the rule reads.
   HR_ASSIGN_OR_RETURN(std::unique_ptr<GradientNode> all, MakeGradientNode(r, s, forward, given, required, nullptr));
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Forward> f, ForwardOf(r, all->view));
-  const ForwardImplementation* pure = nullptr;
-  for (const ForwardImplementation* i : r.Implementations(all->node.domain.str(), "*"))
-    if (i->name == "pure") pure = i;
-  HR_ASSIGN_OR_RETURN(Program expansion, pure ? pure->expand(all->view) : ExpandGradient(r, all->view));
+  HR_ASSIGN_OR_RETURN(Expansion expansion, ExpandWith(r, all->view));
   std::unordered_set<std::string> kept;
-  for (Name q : expansion.Entry().parameters) kept.insert(q.str());
+  for (Name q : expansion.program.Entry().parameters) kept.insert(q.str());
   HR_ASSIGN_OR_RETURN(std::unique_ptr<GradientNode> node, MakeGradientNode(r, s, forward, given, required, &kept));
   LibraryGradient g;
   g.node = std::move(node->node);
@@ -304,9 +348,7 @@ Result<LibraryGradient> GradientOf(const Registry& r, const Program& p, const Sd
     if (kept.count(port.name)) g.inputs_read.push_back(port.name);
   for (const FlatPort& port : f->outputs)
     if (kept.count(port.name)) g.outputs_read.push_back(port.name);
-  std::string reasons;
-  const BackwardImplementation* rule = SelectRule(r, *f, &reasons);
-  g.rule = rule ? rule->name : "derived";
+  g.rule = expansion.rule;
   return g;
 }
 
@@ -317,18 +359,6 @@ bool Differentiable(const Registry& r, const Program& p, const Sdfg& s, NodeId n
     if (port.name != input_port && port.port != input_port) continue;
     const Container* c = port.container.empty() ? nullptr : s.Find(port.container);
     if (!c || !(IsFloat(c->dtype) || IsComplex(c->dtype))) return false;
-    if (!v->signature) return true;
-    for (const PortSignature& declared : v->signature->inputs)
-      if (declared.name == port.port && !declared.differentiable) {
-        // A rule knows better than the schema (Clip's bounds have a gradient).
-        for (const BackwardImplementation* b : r.BackwardImplementations(v->node->domain.str(), v->node->op.str())) {
-          Result<Form> form = ParseForm(b->form);
-          Mentioned m;
-          if (form.ok()) Collect(form->statements, &m);
-          if (m.written.count("d" + port.port)) return true;
-        }
-        return false;
-      }
     return true;
   }
   return false;

@@ -27,7 +27,8 @@ struct LibraryGradient {
 Result<LibraryGradient> GradientOf(const Registry& r, const Program& p, const Sdfg& s, NodeId n, const std::vector<std::string>& given,
                                    const std::vector<std::string>& required);
 
-// Can a gradient flow from this input port: its type is a float and the op's signature or rule doesn't say otherwise.
+// Can a gradient flow from this input port: is its type a float? (ONNX's schemas call ports non-differentiable that are not, such
+// as Clip's bounds and an LSTM's initial state; where a derivative is zero, the rule says so.)
 bool Differentiable(const Registry& r, const Program& p, const Sdfg& s, NodeId n, const std::string& input_port);
 
 // The expansion of a grad.* node (ForwardImplementation {domain "grad", op "*", name "pure"}): a program whose parameters are
