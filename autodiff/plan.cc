@@ -78,6 +78,8 @@ Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* repo
   report->solver = solution.solver;
   FillReport(m, solution.choice, schedule, solution.timeline, o, report);
   ApplySchedule(m, schedule, solution.timeline, c);
+  const bool copies = std::any_of(schedule.steps.begin(), schedule.steps.end(), [](const Step& step) { return step.value >= 0; });
+  if (copies || o.memory_limit) SetApart(c);
   return {};
 }
 

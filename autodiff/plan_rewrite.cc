@@ -265,4 +265,10 @@ void SinkFills(Combined* c) {
 
 void ApplySchedule(const PlanModel& m, const Schedule& s, const Timeline& t, Combined* c) { Rewriter(m, s, c).Run(t, c); }
 
+void SetApart(Combined* c) {
+  Sdfg& s = c->program.MutableEntry();
+  if (c->forward_blocks >= s.body.size()) return;
+  if (auto* st = std::get_if<State>(&s.blocks.Mutable(s.body[c->forward_blocks]).control)) st->label = Name("backward");
+}
+
 }  // namespace headrace::autodiff

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 #include <random>
 
@@ -77,7 +78,7 @@ TEST(PlanMemory, ElementwiseValuesAreComputedAgainAndFillsSink) {
       Y = 0
       map i in 0:64 { Y += B[i] * W[i] }
     }
-    state {
+    state backward {
       map i in 0:64 { A_again[i] = X[i] * 3 }
       map i in 0:64 { B_again[i] = A_again[i] * tanh(log1p(exp(A_again[i]))) }
       map i in 0:64 { dW[i] = dY * B_again[i] }
@@ -126,7 +127,7 @@ TEST(PlanMemory, CopiesTakeTheirViewsAndRegisters) {
     state {
       map i in 0:4, j in 0:4 { r = exp(X[i, j]); A[i, j] = r + 1; S[i, j] = r }
     }
-    state {
+    state backward {
       map i in 0:4, j in 0:4 { r_again = exp(X[i, j]); A_again[i, j] = r_again + 1; S_again[i, j] = r_again }
       map i in 0:16 { dX[i] = V_again[i] }
     }
@@ -211,6 +212,30 @@ TEST(PlanMemory, SmallProblemsAreSolvedExactly) {
     }
   }
   EXPECT_GT(needed, 30);  // the limit was a limit
+}
+
+double Seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// Twelve layers fit in half and in a quarter of what keeping everything takes: layer by layer, from a few kept values.
+TEST(PlanMemory, AStackOfLayersFitsInAQuarter) {
+  const Combined c = Load(testing::TransformerPlanProgram(12, 128, 64));
+  const double start = Seconds();
+  const PlanModel m = BuildPlanModel(c, {}, Registry());
+  const int64_t all = Evaluate(m, Choice(m.values.size(), Fate::kKeep)).peak;
+  EXPECT_LT(Seconds() - start, 0.5);
+  double work = 0;
+  for (const double part : {0.5, 0.25}) {
+    const auto limit = static_cast<int64_t>(part * static_cast<double>(all));
+    const double before = Seconds();
+    const Solution s = SolvePlan(m, limit);
+    std::printf("%.0f %% of %lld bytes: %s; peak %lld, work %.3f, minimum %lld; %.2f s\n", part * 100, static_cast<long long>(all), s.solver.c_str(),
+                static_cast<long long>(s.timeline.peak), s.timeline.extra_work / m.forward_work, static_cast<long long>(s.minimum), Seconds() - before);
+    ASSERT_TRUE(s.feasible);
+    EXPECT_LE(s.timeline.peak, limit);
+    EXPECT_LT(s.timeline.extra_work, m.forward_work);  // no layer is computed three times
+    EXPECT_GE(s.timeline.extra_work, work);            // less memory is more work
+    work = s.timeline.extra_work;
+  }
 }
 
 }  // namespace

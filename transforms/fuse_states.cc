@@ -13,7 +13,8 @@ bool FuseList(Sdfg* s, std::vector<BlockId>* body) {
         changed = true;
         continue;
       }
-      if (!out.empty() && std::holds_alternative<State>(s->blocks[out.back()].control)) {
+      // A labelled state begins something that stays apart, such as a backward part that computes values again.
+      if (st->label.empty() && !out.empty() && std::holds_alternative<State>(s->blocks[out.back()].control)) {
         std::vector<NodeId> more = st->statements;
         auto& into = std::get<State>(s->blocks.Mutable(out.back()).control).statements;
         into.insert(into.end(), more.begin(), more.end());

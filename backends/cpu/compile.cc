@@ -10,6 +10,7 @@
 #include "backends/cpu/codegen_program.h"
 #include "backends/cpu/executable.h"
 #include "backends/cpu/host_compiler.h"
+#include "backends/cpu/memory_plan.h"
 
 namespace headrace::cpu {
 namespace {
@@ -84,6 +85,8 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
   request.source = g.Text();
   request.report = {{"codegen seconds", generated - start}, {"host compiler seconds", compiled - generated}, {"cache hit", entry.hit ? 1.0 : 0.0},
                     {"kernels", static_cast<double>(g.kernels)}, {"source bytes", static_cast<double>(request.source.size())}};
+  if (const MemoryPlan plan = PlanMemory(p.Entry()); plan.block.empty() && plan.dynamic.empty())  // every size known
+    request.report.push_back({"arena bytes", static_cast<double>(plan.fixed_bytes)});
   return LoadProgram(std::move(request));
 }
 
