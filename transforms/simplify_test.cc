@@ -12,6 +12,11 @@ TEST(FuseStates, MergesNeighbours) {
              "sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X; Z = Y }; for i in 0:4 { state { Z += X; Z += Y } } }");
 }
 
+TEST(FuseStates, ALabelledStateBeginsAnew) {
+  ExpectPass("sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state backward { Z = Y }; state { Z += X } }", "fuse-states",
+             "sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state backward { Z = Y; Z += X } }");
+}
+
 TEST(FoldControl, ConstantBranches) {
   ExpectPass(R"(sdfg f(X: f32[N], Y: f32) {
                   if N + 1 > N { state { Y = 1 } } else { state { Y = 2 } }
@@ -39,6 +44,8 @@ TEST(FoldControl, AnOutputThatIsNeverWrittenStaysAnOutput) {
   ExpectPass("sdfg f(X: f32, Y: f32, Z: f32) { if 2 > 3 { Y = X }; Z = X }", "fold-control",
              "sdfg f(X: f32, out Y: f32, Z: f32) { state { Z = X } }");
   ExpectPass("sdfg f(X: f32, Y: f32[4]) { for t in 4:4 { Y[t] = X } }", "fold-control", "sdfg f(X: f32, out Y: f32[4]) {}");
+  ExpectPass("sdfg f(X: f32, inout P: f32, Z: f32) { if 2 > 3 { P += X }; Z = P }", "fold-control",
+             "sdfg f(X: f32, inout out P: f32, Z: f32) { state { Z = P } }");
   // The caller's argument is an output because the callee's is.
   ExpectPass(R"(sdfg f(X: f32, Y: f32) { call g(x = X, y = Y) }
                 sdfg g(x: f32, y: f32) { if 2 > 3 { y = x } })", "fold-control",
