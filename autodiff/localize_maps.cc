@@ -117,7 +117,7 @@ class Localizer {
     // A call or library node is alone in its nest.
     if (acc.leaves.size() > 1)
       for (size_t i = 0; i < acc.leaves.size(); ++i)
-        if (acc.leaves[i].opaque) return i == 0 ? Between(t, acc, 0, 1) : Between(t, acc, i - 1, i);
+        if (acc.leaves[i].opaque) return i == 0 ? Between(acc, 0, 1) : Between(acc, i - 1, i);
     struct Writer { size_t leaf; WriteOp op; };
     std::unordered_map<Name, std::vector<Writer>> writers;
     for (const TreeAccess& a : acc.all) {
@@ -125,20 +125,20 @@ class Localizer {
       std::vector<Writer>& w = writers[a.root];
       if (!a.write) {
         for (const Writer& x : w)
-          if (x.leaf < a.leaf) return Between(t, acc, w.back().leaf < a.leaf ? w.back().leaf : x.leaf, a.leaf);
+          if (x.leaf < a.leaf) return Between(acc, w.back().leaf < a.leaf ? w.back().leaf : x.leaf, a.leaf);
         continue;
       }
       for (const Writer& x : w) {
         if (x.leaf == a.leaf) continue;
         const bool plain = a.op == WriteOp::kAssign || a.op == WriteOp::kAdd, other = x.op == WriteOp::kAssign || x.op == WriteOp::kAdd;
-        if (!plain || !other) return Between(t, acc, x.leaf, a.leaf);
+        if (!plain || !other) return Between(acc, x.leaf, a.leaf);
       }
       w.push_back({a.leaf, a.op});
     }
     return std::nullopt;
   }
   // A position after leaf a and not after leaf b, in the innermost body that holds both, that the fewest registers cross.
-  TreePath Between(const MapTree& t, const TreeAccesses& acc, size_t a, size_t b) const {
+  TreePath Between(const TreeAccesses& acc, size_t a, size_t b) const {
     const TreePath &pa = acc.leaves[a].path, &pb = acc.leaves[b].path;
     size_t common = 0;
     while (pa[common] == pb[common]) ++common;
@@ -152,7 +152,6 @@ class Localizer {
       best = cut;
       best_count = count;
     }
-    (void)t;
     return best;
   }
   std::set<Name> Crossing(const TreeAccesses& acc, const TreePath& cut) const {
@@ -168,17 +167,124 @@ class Localizer {
 
   // ---- registers that become arrays ----
   Status ExpandShared(MapTree* a, MapTree* b, const std::vector<Range>& loops) {
+    // Anew, as long as some can be computed again: what one of them read may be such a one next.
+    for (bool again = true; again;) {
+      again = false;
+      for (Name n : Shared(*a, *b)) again |= Recompute(n, a, b);
+    }
+    for (Name n : Shared(*a, *b)) {
+      bool written = false;
+      for (const TreeAccess& x : AccessesOf(c_.p, s_, *b).all) written |= x.write && x.container == n;
+      HR_RETURN_IF_ERROR(written || !s_.Get(n).shape.empty() ? Expand(n, {a, b}, loops) : Store(n, a, b, loops));
+    }
+    return {};
+  }
+  std::set<Name> Shared(const MapTree& a, const MapTree& b) const {
     std::set<Name> in_a, both;
-    for (const TreeAccess& x : AccessesOf(c_.p, s_, *a).all)
+    for (const TreeAccess& x : AccessesOf(c_.p, s_, a).all)
       if (s_.Get(x.container).storage == Storage::kRegister) in_a.insert(x.container);
-    for (const TreeAccess& x : AccessesOf(c_.p, s_, *b).all)
+    for (const TreeAccess& x : AccessesOf(c_.p, s_, b).all)
       if (in_a.count(x.container)) both.insert(x.container);
-    for (Name n : both) HR_RETURN_IF_ERROR(Expand(n, {a, b}, loops));
+    return both;
+  }
+
+  // A register set by one cheap statement from what `a` leaves alone: `b` sets its own.
+  bool Recompute(Name reg, MapTree* a, MapTree* b) {
+    const TreeAccesses acc = AccessesOf(c_.p, s_, *a);
+    const TreeAccess* set = nullptr;
+    std::set<Name> written;
+    int uses = 0, writes = 0;
+    for (const TreeAccess& x : acc.all) {
+      if (x.write) written.insert(x.root);
+      if (x.container != reg) continue;
+      ++uses;
+      if (x.write) set = &x, ++writes;
+    }
+    if (writes != 1 || set->op != WriteOp::kAssign || set->whole || !set->index.empty()) return false;
+    const TreePath path = acc.leaves[set->leaf].path;
+    const MapTree leaf = At(*a, path);
+    int work = 0;
+    bool fits = true;
+    Visit(leaf.tasklet()->value, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead)) fits &= !written.count(RootOf(s_, x->name)) && s_.Get(x->name).storage != Storage::kRegister;
+      work += x.Is(ExprKind::kCall) ? 8 : x.Is(ExprKind::kBinary);
+      return fits;
+    });
+    if (!fits || (uses > 1 && work > 8)) return false;
+    // Its body must go on in `b`: where it stands there, everything that uses it follows.
+    MapTree* into = b;
+    const MapTree* from = a;
+    for (size_t i = 0; i + 1 < path.size(); ++i) {
+      if (path[i] + 1 != from->body.size() || into->body.empty() || !into->body[0].IsMap()) return false;
+      from = &from->body[path[i]];
+      into = &into->body[0];
+      if (!(from->IsMap() && SameIndices(*from, *into))) return false;
+    }
+    const Name own = c_.Register(reg.view(), s_.Get(reg).dtype);
+    ReplaceRegister(b, reg, own);
+    MapTree copy = leaf;
+    copy.tasklet()->target = own;
+    into->body.insert(into->body.begin(), std::move(copy));
+    if (uses == 1) {
+      MapTree& list = At(*a, TreePath(path.begin(), path.end() - 1));
+      list.body.erase(list.body.begin() + static_cast<std::ptrdiff_t>(path.back()));
+    }
+    return true;
+  }
+  static bool SameIndices(const MapTree& a, const MapTree& b) {
+    const auto &x = a.map().ranges, &y = b.map().ranges;
+    if (x.size() != y.size()) return false;
+    for (size_t i = 0; i < x.size(); ++i)
+      if (x[i].index != y[i].index) return false;
+    return true;
+  }
+  static void ReplaceRegister(MapTree* t, Name reg, Name by) {
+    TransformTree(t, [&](const Expr& e) { return RenameContainers(e, {{reg, by}}); });
+    std::function<void(MapTree*)> walk = [&](MapTree* x) {
+      for (MapTree& c : x->body) walk(&c);
+      if (Tasklet* k = x->tasklet(); k && k->target == reg) k->target = by;
+    };
+    walk(t);
+  }
+
+  // `b` only reads the register: `a` keeps it, and leaves its last value in an array.
+  Status Store(Name reg, MapTree* a, MapTree* b, const std::vector<Range>& loops) {
+    Name array;
+    std::vector<Expr> index;
+    size_t depth = 0;
+    HR_RETURN_IF_ERROR(Array(reg, {a, b}, loops, &array, &index, &depth));
+    if (array.empty()) return {};
+    HR_RETURN_IF_ERROR(Replace(b, reg, array, index));
+    MapTree* list = a;
+    size_t ranges = list->map().ranges.size();
+    while (ranges < depth && !list->body.empty() && list->body.back().IsMap()) {
+      list = &list->body.back();
+      ranges += list->map().ranges.size();
+    }
+    if (ranges != depth) return Replace(a, reg, array, index);
+    Tasklet t;
+    t.target = array;
+    t.index = index;
+    t.value = ReadExpr(reg, {});
+    MapTree put;
+    put.node = std::move(t);
+    put.origin = a->origin;
+    list->body.push_back(std::move(put));
     return {};
   }
 
   // One element for every iteration of the maps around all uses.
   Status Expand(Name reg, const std::vector<MapTree*>& trees, const std::vector<Range>& loops) {
+    Name array;
+    std::vector<Expr> index;
+    size_t depth;
+    HR_RETURN_IF_ERROR(Array(reg, trees, loops, &array, &index, &depth));
+    if (array.empty()) return {};
+    for (MapTree* t : trees) HR_RETURN_IF_ERROR(Replace(t, reg, array, index));
+    return {};
+  }
+  // depth: how many ranges the array stands for.
+  Status Array(Name reg, const std::vector<MapTree*>& trees, const std::vector<Range>& loops, Name* out, std::vector<Expr>* index, size_t* depth) {
     std::optional<std::vector<Range>> around;
     for (MapTree* t : trees) {
       const TreeAccesses acc = AccessesOf(c_.p, s_, *t);
@@ -195,21 +301,20 @@ class Localizer {
     Container array = s_.Get(reg);
     array.name = names_(reg.view());
     array.storage = Storage::kArena;
-    std::vector<Expr> extents, index;
+    std::vector<Expr> extents;
     std::vector<Range> nest = loops;
     nest.insert(nest.end(), around->begin(), around->end());
-    for (const Range& r : *around) HR_RETURN_IF_ERROR(Dimension(r, nest, loops, reg, &extents, &index));
+    for (const Range& r : *around) HR_RETURN_IF_ERROR(Dimension(r, nest, reg, &extents, index));
     extents.insert(extents.end(), array.shape.begin(), array.shape.end());
     array.shape = std::move(extents);
-    const Name name = array.name;
-    expanded_.insert(name);
+    *out = array.name;
+    *depth = around->size();
+    expanded_.insert(array.name);
     s_.Add(std::move(array));
-    for (MapTree* t : trees) HR_RETURN_IF_ERROR(Replace(t, reg, name, index));
     return {};
   }
   // Position of an iteration of `r` in an array of its own, and how many positions there are.
-  Status Dimension(const Range& r, const std::vector<Range>& nest, const std::vector<Range>& loops, Name reg, std::vector<Expr>* extents,
-                   std::vector<Expr>* index) {
+  Status Dimension(const Range& r, const std::vector<Range>& nest, Name reg, std::vector<Expr>* extents, std::vector<Expr>* index) {
     const Expr step = r.step ? r.step : Expr(1);
     std::vector<Name> moving;
     for (const Range& x : nest) moving.push_back(x.index);
@@ -237,7 +342,6 @@ class Localizer {
                               "give the map bounds that sizes decide");
     extents->push_back(Max(Expr(0), d.end - d.begin));
     index->push_back(Expr(r.index) - d.begin);
-    (void)loops;
     return {};
   }
   Expr Extent(const Range& r) const {
