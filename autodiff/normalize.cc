@@ -105,6 +105,8 @@ Status CheckCalls(const Sdfg& s) {
 
 Status Normalize(Program& p, const Registry& r, bool fuse) {
   HR_RETURN_IF_ERROR(RunPass(r, "inline-nested", "{everywhere=true}", p));
+  // Second order: what a gradient node computes is differentiated as ordinary maps.
+  HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{only=grad.*}", p));
   if (fuse) {
     HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{where=elementwise}", p));
     HR_RETURN_IF_ERROR(RunPass(r, "fuse-maps", "", p));
@@ -112,9 +114,11 @@ Status Normalize(Program& p, const Registry& r, bool fuse) {
   }
   for (int round = 0; round < kMaxRounds; ++round) {
     HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{where=maps}", p));
-    HR_RETURN_IF_ERROR(RunPass(r, "inline-nested", "{everywhere=true}", p));
-    HR_RETURN_IF_ERROR(StructureExits(p).status());
-    HR_RETURN_IF_ERROR(LocalizeMaps(p).status());
+    for (int k = 0; k < 2; ++k) {  // the second time for calls that are alone in their map by now
+      HR_RETURN_IF_ERROR(RunPass(r, "inline-nested", "{everywhere=true}", p));
+      HR_RETURN_IF_ERROR(StructureExits(p).status());
+      HR_RETURN_IF_ERROR(LocalizeMaps(p).status());
+    }
     if (!CallsToLoops(&p.MutableEntry()).Run()) break;
   }
   HR_RETURN_IF_ERROR(CheckCalls(p.Entry()));

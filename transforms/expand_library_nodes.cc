@@ -96,7 +96,7 @@ class Expander {
  private:
   bool Wanted(const Library& l) const {
     if (l.domain == Name("call")) return false;
-    return o_.only.empty() || o_.only == l.op.view() || o_.only == l.domain.str() + "." + l.op.str();
+    return o_.only.empty() || o_.only == l.op.view() || o_.only == l.domain.str() + "." + l.op.str() || o_.only == l.domain.str() + ".*";
   }
   bool HasWork(const Sdfg& s) const {
     bool found = false;
@@ -411,6 +411,20 @@ class Expander {
 }  // namespace transforms
 
 Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o) {
+  // Gradients that a program asks for by a node are computed from the program as it stands.
+  bool asks = false;
+  for (const auto& s : p.sdfgs)
+    ForEachNode(*s, [&](NodeId n) {
+      auto* l = std::get_if<Library>(&s->nodes[n].body);
+      asks |= l && l->domain == Name("autodiff") && l->op == Name("Backward");
+    });
+  if (asks) {
+    const Pass* pass = r.FindPass("expand-gradients");
+    if (!pass) return UnsupportedError("the program asks for gradients (autodiff.Backward)", "load libautodiff.so");
+    HR_RETURN_IF_ERROR(pass->run(p, {}, r).status());
+    HR_RETURN_IF_ERROR(transforms::Expander(p, r, o).Run().status());
+    return true;
+  }
   return transforms::Expander(p, r, o).Run();
 }
 
