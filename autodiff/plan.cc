@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autodiff/plan_checkpoint.h"
 #include "autodiff/plan_model.h"
 #include "autodiff/plan_rewrite.h"
 
@@ -54,18 +55,58 @@ void FillReport(const PlanModel& m, const Choice& choice, const Schedule& s, con
   report->recompute_work = m.forward_work > 0 ? std::max(0.0, t.extra_work - kept.extra_work) / m.forward_work : 0;
 }
 
+constexpr size_t kMostLoops = 3;  // beyond, the loops with the largest tapes
+
+// Loops in segments are tried in every combination, each with the best plan for the rest.
+Result<Solution> Solve(const Options& o, const Registry& r, Combined* c, PlanModel* m, Report* report) {
+  const int64_t limit = *o.memory_limit;
+  Solution best = SolvePlan(*m, limit);
+  report->minimum_peak = best.minimum;
+  std::vector<TapedLoop> loops;
+  if (!best.feasible || best.solver != "none needed") loops = FindTapedLoops(*c, o);
+  std::stable_sort(loops.begin(), loops.end(), [](const TapedLoop& a, const TapedLoop& b) { return a.tape_bytes * a.trips > b.tape_bytes * b.trips; });
+  if (loops.size() > kMostLoops) loops.resize(kMostLoops);
+  const Combined plain = *c;
+  auto work_of = [&](const PlanModel& model, BlockId block) {
+    for (const Unit& u : model.units)
+      if (!u.node.valid() && u.block == block) return u.work;
+    return 0.0;
+  };
+  const PlanModel plain_model = *m;
+  for (int which = 1; which < 1 << loops.size(); ++which) {
+    Combined cut = plain;
+    double again = 0;
+    for (size_t k = 0; k < loops.size(); ++k) {
+      if (!(which >> k & 1)) continue;
+      CheckpointLoop(&cut, loops[k], BestSegment(loops[k]));
+      again += work_of(plain_model, loops[k].forward);
+    }
+    PlanModel model = BuildPlanModel(cut, o, r);
+    Solution s = SolvePlan(model, limit);
+    report->minimum_peak = std::min(report->minimum_peak, s.minimum);
+    s.timeline.extra_work += again;
+    if (!s.feasible || (best.feasible && best.timeline.extra_work <= s.timeline.extra_work)) continue;
+    s.solver += "; loops in segments: " + std::to_string(__builtin_popcount(static_cast<unsigned>(which)));
+    best = std::move(s);
+    *c = std::move(cut);
+    *m = std::move(model);
+  }
+  if (!best.feasible) return TooSmall(limit, report->minimum_peak);
+  return best;
+}
+
 }  // namespace
 
 Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* report) {
   SinkFills(c);
-  const PlanModel m = BuildPlanModel(*c, o, r);
+  if (o.keep == Keep::kRecomputeAll)
+    for (const TapedLoop& l : FindTapedLoops(*c, o)) CheckpointLoop(c, l, std::max<int64_t>(2, BestSegment(l)));
+  PlanModel m = BuildPlanModel(*c, o, r);
   if (o.memory_limit && !m.guessed.empty())
     return UsageError("a memory limit needs the value of size " + m.guessed[0].str(), "give it, e.g. " + m.guessed[0].str() + " = 32");
   Solution solution;
   if (o.keep == Keep::kSolve && o.memory_limit) {
-    solution = SolvePlan(m, *o.memory_limit);
-    report->minimum_peak = solution.minimum;
-    if (!solution.feasible) return TooSmall(*o.memory_limit, solution.minimum);
+    HR_ASSIGN_OR_RETURN(solution, Solve(o, r, c, &m, report));
   } else {
     solution.choice = o.keep == Keep::kStoreAll       ? Choice(m.values.size(), Fate::kKeep)
                       : o.keep == Keep::kRecomputeAll ? RecomputeAllChoice(m)

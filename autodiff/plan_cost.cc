@@ -125,6 +125,13 @@ Cost CostModel::Of(const Program& p, const Sdfg& s, NodeId statement) {
   return c;
 }
 
+Cost CostModel::Of(const Program& p, const Sdfg& s, BlockId block) {
+  Cost c;
+  Add(p, s, std::vector<BlockId>{block}, 1, &c);
+  c.elementwise = false;
+  return c;
+}
+
 void CostModel::Add(const Program& p, const Sdfg& s, NodeId n, double times, Cost* c) {
   const Body& body = s.nodes[n].body;
   if (const auto* t = std::get_if<Tasklet>(&body)) {

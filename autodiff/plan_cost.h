@@ -37,6 +37,7 @@ class CostModel {
  public:
   CostModel(const Registry& r, Sizes* sizes) : r_(r), sizes_(*sizes) {}
   Cost Of(const Program& p, const Sdfg& s, NodeId statement);
+  Cost Of(const Program& p, const Sdfg& s, BlockId block);
 
  private:
   void Add(const Program& p, const Sdfg& s, NodeId n, double times, Cost* c);

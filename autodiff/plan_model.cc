@@ -63,15 +63,11 @@ class Builder {
       if (t.read) u.reads.push_back(a);
       if (t.write) u.writes.push_back(a);
     }
-    if (node.valid()) {
-      const Cost cost = costs_.Of(p_, s_, node);
-      u.work = cost.work;
-      u.workspace = cost.workspace;
-      u.elementwise = cost.elementwise;
-      u.stays = HasEffects(node);
-    } else {
-      u.stays = true;
-    }
+    const Cost cost = node.valid() ? costs_.Of(p_, s_, node) : costs_.Of(p_, s_, block);
+    u.work = cost.work;
+    u.workspace = cost.workspace;
+    u.elementwise = cost.elementwise;
+    u.stays = !node.valid() || HasEffects(node);
     m_.units.push_back(std::move(u));
   }
   // Defines a size, or calls something whose doings are unknown.
