@@ -1,4 +1,5 @@
 // Registers what this room brings.
+#include "autodiff/backward_node.h"
 #include "autodiff/library_rules.h"
 #include "autodiff/normalize.h"
 #include "ir/plugin.h"
@@ -8,6 +9,7 @@ namespace {
 
 Status RegisterAutodiff(Registry& r) {
   HR_RETURN_IF_ERROR(autodiff::RegisterLibraryGradients(r));
+  HR_RETURN_IF_ERROR(autodiff::RegisterBackwardNode(r));
   return autodiff::RegisterNormalization(r);
 }
 
