@@ -76,7 +76,6 @@ void ProgramParser::ParseParameters() {
     Token at = Peek();
     c.name = ExpectName("a parameter's name");
     Expect(":", "between the parameter and its type");
-    if (c.inout && c.output) Fail(at, "a parameter is 'inout' or 'out', not both");
     if (AcceptWord("symbol")) {
       s_.symbol_params.push_back(c.name);
       if (!defined_symbols_.insert(c.name).second || s_.Find(c.name)) Fail(at, "a second parameter '" + c.name.str() + "'");

@@ -117,7 +117,7 @@ class Printer {
     std::vector<std::string> parameters;
     for (Name n : s_.parameters) {
       const Container& c = s_.Get(n);
-      std::string text = c.inout ? "inout " : c.output ? "out " : "";
+      std::string text = std::string(c.inout ? "inout " : "") + (c.output ? "out " : "");
       if (c.optional) text += "optional ";
       parameters.push_back(text + NameText(n) + ": " + TypeText(c) + LayoutText(c));
     }

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "ir/closest_word.h"
 #include "ir/functions.h"
 
 namespace headrace {
@@ -441,18 +442,10 @@ class Typer {
   }
 
   static std::string Suggestion(std::string_view name) {
-    // One letter wrong, missing or too many.
-    for (const FunctionInfo& f : ScalarFunctions()) {
-      const std::string_view a = f.name, b = name;
-      size_t head = 0, tail = 0;
-      while (head < std::min(a.size(), b.size()) && a[head] == b[head]) ++head;
-      while (tail < std::min(a.size(), b.size()) - head &&
-             a[a.size() - 1 - tail] == b[b.size() - 1 - tail])
-        ++tail;
-      if (std::max(a.size(), b.size()) - head - tail <= 1)
-        return "did you mean '" + std::string(f.name) + "'?";
-    }
-    return "functions are listed in docs/notation.md";
+    std::vector<std::string> names;
+    for (const FunctionInfo& f : ScalarFunctions()) names.emplace_back(f.name);
+    const std::string close = ClosestWord(std::string(name), names);
+    return close.empty() ? "functions are listed in docs/notation.md" : "did you mean '" + close + "'?";
   }
 
   const Sdfg& s_;

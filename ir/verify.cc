@@ -421,8 +421,7 @@ class SdfgVerifier {
     if (c->kind == ContainerKind::kSequence || formal->kind == ContainerKind::kSequence) return;
     if (c->dtype != formal->dtype) {
       Diagnostic& d = r_.Add("E0247", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another element type", id, n.callee.str(), "cast it into a transient first");
-      d.got = std::string(DTypeName(c->dtype));
-      d.expected = std::string(DTypeName(formal->dtype));
+      d.got = DTypeName(c->dtype), d.expected = DTypeName(formal->dtype);
     }
     if (a.index.size() > c->shape.size() || c->shape.size() - a.index.size() != formal->shape.size()) {
       Diagnostic& d = r_.Add("E0248", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another rank", id, n.callee.str(), "fix leading dimensions with an index, or use a view");
@@ -462,7 +461,7 @@ class SdfgVerifier {
   void Unwritten() {
     for (Name n : s_.parameters) {
       const Container* c = Find(n);
-      if (c && c->inout && !written_.count(n) && !first_use_.count(n) && !written_later_.count(n))
+      if (c && c->inout && !c->output && !written_.count(n) && !first_use_.count(n) && !written_later_.count(n))
         r_.Add("E0250", "inout parameter " + Quoted(n) + " is never written", {}, n.str(), "drop inout, or write it");
     }
   }

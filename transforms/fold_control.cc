@@ -267,7 +267,9 @@ class Folder {
 
 // What was removed may have been all that said that a parameter is an output.
 void KeepOutputs(const Program& p, const std::vector<Name>& outputs, Sdfg* s) {
-  const std::vector<Name> left = Outputs(p, *s);
+  Sdfg plain = *s;  // `inout` alone makes an output; the question is which are written
+  for (Name n : plain.parameters) plain.Mutable(n).inout = false;
+  const std::vector<Name> left = Outputs(p, plain);
   for (Name n : outputs)
     if (std::find(left.begin(), left.end(), n) == left.end()) s->Mutable(n).output = true;
 }
