@@ -1,6 +1,7 @@
 // Functions that exist in forms only: about ports, on lists, casts, activations by name. They fold away.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "ir/elaborate_internal.h"
 
@@ -205,11 +206,6 @@ Val Elaborator::Activation(const std::string& given, const std::vector<Val>& a, 
       {"hardsigmoid", {0.2, 0.5}}, {"elu", {1, 0}}};
   auto it = kDefaults.find(name);
   if (it == kDefaults.end()) Fail(at, "there is no activation '" + given + "'", "", ErrorKind::kUnsupported);
-  // ONNX's activation_alpha and activation_beta are consumed by position, which a form can't say yet.
-  const bool scaled = it->second != std::pair<double, double>{0, 0};
-  if (scaled && a.size() == 1 && (attributes_.count("activation_alpha") || attributes_.count("activation_beta")))
-    Fail(at, "activation '" + given + "' with activation_alpha or activation_beta is not supported", "only its default scaling is",
-         ErrorKind::kUnsupported);
   const Val alpha = a.size() > 1 && !a[1].nothing() ? a[1] : Val::Scalar(FloatExpr(it->second.first));
   const Val beta = a.size() > 2 && !a[2].nothing() ? a[2] : Val::Scalar(FloatExpr(it->second.second));
   auto call = [](const char* f, std::vector<Expr> args) { return CallExpr(f, std::move(args)); };
@@ -277,6 +273,28 @@ Val Elaborator::EvalCall(const Expr& e, const Env& env, Context c) {
     });
   }
   if (fn == "call") {
+    // call(activations, k, x): the k-th of a list. activation_alpha and activation_beta are consumed in the list's order,
+    // each by those activations only that have such a parameter.
+    if (args.size() == 3 && args[0].kind == Val::kStrings) {
+      auto k = args[1].kind == Val::kScalar ? AsInt(args[1].e) : std::nullopt;
+      const std::vector<std::string>& names = args[0].texts;
+      if (!k || *k < 0 || *k >= static_cast<int64_t>(names.size())) Fail(At(e), "there are fewer activations than the layer has functions");
+      auto scale = [&](const char* attribute, const std::set<std::string>& users) {
+        auto it = attributes_.find(Name(attribute));
+        if (it == attributes_.end() || it->second.kind != Val::kList) return Val();
+        size_t at = 0;
+        auto uses = [&](std::string name) {
+          for (char& ch : name) ch = static_cast<char>(std::tolower(ch));
+          return users.count(name) != 0;
+        };
+        for (int64_t i = 0; i < *k; ++i) at += uses(names[static_cast<size_t>(i)]);
+        return uses(names[static_cast<size_t>(*k)]) && at < it->second.items.size() ? Val::Scalar(it->second.items[at]) : Val();
+      };
+      return Activation(names[static_cast<size_t>(*k)],
+                        {args[2], scale("activation_alpha", {"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"}),
+                         scale("activation_beta", {"affine", "scaledtanh", "hardsigmoid"})},
+                        At(e));
+    }
     if (args.size() < 2 || args[0].kind != Val::kString) Fail(At(e), "call takes an activation's name and a value");
     return Activation(args[0].text, {args.begin() + 1, args.end()}, At(e));
   }

@@ -109,6 +109,7 @@ Status Resize(const NodeCall& c, std::vector<Inferred>* out) {
   const bool upsample = c.op() == "Upsample", v10 = !upsample && c.since() == 10;
   std::vector<double> scales;
   if (const auto* a = c.Attr("scales")) scales.assign(a->floats().begin(), a->floats().end());
+  if (const auto *h = c.Attr("height_scale"), *w = c.Attr("width_scale"); h && w && x.size() == 4) scales = {1, 1, h->f(), w->f()};  // Upsample-1
   const ValueInfo* given = c.In(upsample || v10 ? 1 : 2);
   if (given && given->constant)
     for (int64_t i = 0; i < given->constant->elements(); ++i) scales.push_back(given->constant->GetDouble(i));

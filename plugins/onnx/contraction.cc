@@ -7,14 +7,23 @@ void RegisterContraction(Registrar& r) {
   r.op("MatMul").Doc("Matrix product of the last two dimensions, the others broadcast; 1-D operands are vectors.")
       .Pure("let rank(m) = rank(A) > 1 ; let rank(n) = rank(B) > 1\n"
             "Y[.., m.., n..] += A[.., m.., k] * B[.., k, n..]")
+      .Backward("let rank(m) = rank(A) > 1 ; let rank(n) = rank(B) > 1\n"
+                "dA[.., m.., k] += dY[.., m.., n..] * B[.., k, n..]\n"
+                "dB[.., k, n..] += A[.., m.., k] * dY[.., m.., n..]")
       .Sample("A: f32[2, 3, 4]; B: f32[4, 5]").Sample("A: f32[4]; B: f32[2, 4, 3]");
   r.op("Gemm").Doc("alpha A B + beta C, either operand transposed on demand.")
       .Pure("let a = transA ? A[k, m] : A[m, k]\n"
             "let b = transB ? B[n, k] : B[k, n]\n"
             "T[m, n] += a * b\n"
             "Y = alpha * T + beta * (C ?? 0)")
+      .Backward("let a = transA ? A[k, m] : A[m, k]\n"
+                "let b = transB ? B[n, k] : B[k, n]\n"
+                "if transA { dA[k, m] += alpha * dY[m, n] * b } else { dA[m, k] += alpha * dY[m, n] * b }\n"
+                "if transB { dB[n, k] += alpha * dY[m, n] * a } else { dB[k, n] += alpha * dY[m, n] * a }\n"
+                "dC += beta * dY")
       .Sample("A: f32[2, 3]; B: f32[3, 4]; C: f32[4]; attr alpha = 0.5, beta = 2.0")
-      .Sample("A: f32[3, 2]; B: f32[4, 3]; attr transA = 1, transB = 1");
+      .Sample("A: f32[3, 2]; B: f32[4, 3]; attr transA = 1, transB = 1")
+      .Sample("A: f32[2, 3]; B: f32[4, 3]; C: f32[2, 1]; attr transB = 1, beta = 0.5");
   r.op("MatMulInteger").Doc("Matrix product of small integers less their zero points, in 32 bits.")
       .Pure("let rank(m) = rank(A) > 1 ; let rank(n) = rank(B) > 1\n"
             "if has(a_zero_point) && rank(a_zero_point) == 1 && len(a_zero_point) > 1 { P[.., i, k] = i32(A[.., i, k]) - i32(a_zero_point[i]) }\n"

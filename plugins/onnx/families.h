@@ -28,6 +28,15 @@ void RegisterSignal(Registrar& r);
 void RegisterGenerators(Registrar& r);
 void RegisterTraining(Registrar& r);
 
+// Each of the samples in `text`, which are separated by " | ".
+inline void Samples(Registrar::Op& op, const std::string& text) {
+  for (size_t at = 0; at != std::string::npos;) {
+    size_t bar = text.find(" | ", at);
+    op.Sample(text.substr(at, bar == std::string::npos ? bar : bar - at));
+    at = bar == std::string::npos ? bar : bar + 3;
+  }
+}
+
 // Geometry shared by convolutions and pools: N spatial dimensions xd → yd, stride st, dilation dl, kernel K, padding lo before.
 // `x`, `y`, `w` are the port names.
 std::string Window(const std::string& x, const std::string& y, const std::string& w);

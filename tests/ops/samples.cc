@@ -142,13 +142,17 @@ Status ParseAttribute(OpSample& s, const std::string& item) {
   return {};
 }
 
-// The newest signature that the definition serves and that is not withdrawn.
+// The newest signature that the definition serves; one that is not withdrawn, if there is one.
 const OpSignature* Newest(const Registry& r, const OpDefinition& d) {
   const OpSignature* best = nullptr;
+  auto rank = [](const OpSignature* s) { return std::make_pair(!s->deprecated, s->since_version); };
   for (const OpSignature* s : r.Ops())
-    if (s->domain == d.domain && s->name == d.name && s->since_version <= d.until_version && !s->deprecated &&
-        (!best || s->since_version > best->since_version))
+    if (s->domain == d.domain && s->name == d.name && s->since_version >= d.since_version && s->since_version <= d.until_version &&
+        (!best || rank(s) > rank(best)))
       best = s;
+  if (best) return best;
+  for (const OpSignature* s : r.Ops())  // a block that begins between two versions
+    if (s->domain == d.domain && s->name == d.name && s->since_version <= d.until_version && (!best || rank(s) > rank(best))) best = s;
   return best;
 }
 
@@ -165,6 +169,7 @@ std::string OnnxType(DType t) {
 }
 
 std::string OnnxShape(const std::vector<int64_t>& shape) {
+  if (shape.empty()) return "";  // "float[]" would be any rank
   std::string s = "[";
   for (size_t i = 0; i < shape.size(); ++i) s += (i ? ", " : "") + std::to_string(shape[i]);
   return s + "]";
@@ -238,9 +243,12 @@ Result<OpSample> ParseSample(const Registry& r, const OpDefinition& d, int numbe
   for (const SampleInput& in : s.inputs)
     if (position(in.port) < 0) return Bad(s, "the op has no input '" + in.port + "'");
   std::stable_sort(s.inputs.begin(), s.inputs.end(), [&](const auto& a, const auto& b) { return position(a.port) < position(b.port); });
-  const bool all = s.outputs.empty();
-  for (const PortSignature& p : s.signature->outputs)
-    if (all && !p.optional) s.outputs.push_back(p.name);
+  if (s.outputs.empty()) {
+    for (const PortSignature& p : s.signature->outputs)
+      if (!p.optional) s.outputs.push_back(p.name);
+    if (s.outputs.empty())
+      for (const PortSignature& p : s.signature->outputs) s.outputs.push_back(p.name);
+  }
   return s;
 }
 

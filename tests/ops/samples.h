@@ -26,7 +26,7 @@ struct OpSample {
   std::vector<SampleInput> inputs;         // in the signature's order; inputs not named are absent
   Attributes attributes;                   // typed as the signature says
   std::vector<std::string> attribute_texts;  // the same in ONNX's text syntax: "alpha: float = 0.5"
-  std::vector<std::string> outputs;        // those the node has: "out …", or every output that is not optional
+  std::vector<std::string> outputs;        // those the node has: "out …", or those that are not optional, or all
   std::string Label() const;               // "onnx.Elu (opset 22), sample 1"
   int number = 0;
 };
