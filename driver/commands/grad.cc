@@ -255,6 +255,8 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, CompileProgram(r, std::move(program), request));
   EndProgress(c.out);
   j["compile_seconds"] = seconds(start);
+  for (const auto& [what, value] : executable->Report())
+    if (what == "arena bytes") j["arena_bytes"] = value;   // unknown where sizes are symbolic
 
   NamedValues arguments;
   for (Name n : Inputs(interface, interface.Entry())) {
@@ -295,6 +297,13 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   out.close();
   if (!out) return WithFile(InvalidError("can't write the file"), f.out + "/index.json");
   for (const char* key : {"kept", "predicted_peak", "minimum_peak", "recompute_work", "solver"}) j[key] = report[key];
+  if (!limit.empty() && c.out.verbosity >= 0) {
+    char work[32];
+    snprintf(work, sizeof work, "%.1f %%", 100 * report["recompute_work"].get<double>());
+    Note(c.out, "memory: limit " + HumanBytes(std::stod(limit)) + ", predicted " + HumanBytes(report["predicted_peak"].get<double>()) +
+                    (j.contains("arena_bytes") ? ", planned " + HumanBytes(j["arena_bytes"].get<double>()) : "") + "; computed again: " + work +
+                    " of the forward pass");
+  }
   return j;
 }
 
