@@ -50,7 +50,7 @@ TEST(OpGradients, AgreeWithDifferencesOrAreErrorsByName) {
     else if (!op.zero.empty()) ++zero;
   }
   std::printf("%d ops: %d checked, %d zero by definition, %d errors by name\n", static_cast<int>(ops.size()), checked, zero, refused);
-  if (g_every == 1) EXPECT_GE(checked, 125);
+  EXPECT_GE(checked, g_every == 1 ? 125 : 5);
 }
 
 // | `Relu` | `X: f64[3]; at -1, 0, 1` | X: 0, 0, 1 |
