@@ -5,10 +5,14 @@
 #include "ir/plugin.h"
 
 namespace headrace {
+namespace autodiff {
+Status RegisterBackwardPass(Registry& r);  // backward_pass.cc
+}
 namespace {
 
 Status RegisterAutodiff(Registry& r) {
   HR_RETURN_IF_ERROR(autodiff::RegisterLibraryGradients(r));
+  HR_RETURN_IF_ERROR(autodiff::RegisterBackwardPass(r));
   HR_RETURN_IF_ERROR(autodiff::RegisterBackwardNode(r));
   return autodiff::RegisterNormalization(r);
 }
