@@ -1,6 +1,7 @@
 #include "transforms/inline.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/dataflow.h"
 
@@ -63,7 +64,7 @@ class Copier {
   Copier(Sdfg* caller, NameTable* names, const InlineRequest& q) : to_(*caller), from_(*q.callee), names_(*names), q_(q), around_(q.indices_around) {}
 
   Result<std::vector<BlockId>> Run() {
-    bool in_map = !q_.indices_around.empty();
+    bool in_map = !q_.indices_around.empty() && !q_.spread;
     if (in_map) HR_RETURN_IF_ERROR(CheckInsideMap());
     for (const auto& s : q_.symbols) symbols_[s.first] = s.second;
     for (const Argument& a : q_.arguments) Bind(a);
@@ -81,8 +82,8 @@ class Copier {
 
  private:
   Status CheckInsideMap() {
-    if (from_.body.size() != 1 || !std::holds_alternative<State>(from_.blocks[from_.body[0]].control))
-      return UnsupportedError("it has control flow");
+    for (BlockId b : from_.body)
+      if (!std::holds_alternative<State>(from_.blocks[b].control)) return UnsupportedError("it has control flow");
     Status st;
     ForEachNode(from_, [&](NodeId id) {
       const Body& b = from_.nodes[id].body;
@@ -147,14 +148,39 @@ class Copier {
       if (it != bound_.end() && !it->second.index.empty()) return UnsupportedError("a view of a part of an array");
       copy.base = Rename(c.base);
     }
-    if (in_map && copy.kind == ContainerKind::kTransient) {
+    Argument bound{c.name, copy.name, {}};
+    if ((in_map || q_.spread) && copy.kind == ContainerKind::kTransient && copy.storage != Storage::kRegister) {
       auto n = AsInt(NumElements(copy));
-      if (!n || *n > kMaxRegisterElements) return UnsupportedError("it needs an array per iteration");
-      copy.storage = Storage::kRegister;
+      if (in_map && n && *n <= kMaxRegisterElements) copy.storage = Storage::kRegister;
+      else HR_RETURN_IF_ERROR(PerIteration(&copy, &bound.index));
     }
+    if (q_.spread && (copy.kind == ContainerKind::kSequence || copy.kind == ContainerKind::kState))
+      return UnsupportedError("it has a container that can't be one per iteration");
     if (copy.origin.source.empty()) copy.origin = q_.origin;
-    bound_[c.name] = {c.name, copy.name, {}};
+    bound_[c.name] = bound;
     to_.Add(std::move(copy));
+    return {};
+  }
+
+  // An element for every iteration of the maps around: leading dimensions, and the indices to put there.
+  Status PerIteration(Container* c, std::vector<Expr>* index) {
+    if (q_.ranges_around.empty() || !c->strides.empty()) return UnsupportedError("it needs an array per iteration");
+    std::vector<Expr> shape;
+    for (const Range& r : q_.ranges_around) {
+      auto step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
+      for (const Expr* e : {&r.begin, &r.end})
+        for (Name n : FreeSymbols(*e))
+          if (std::find(q_.indices_around.begin(), q_.indices_around.end(), n) != q_.indices_around.end()) step.reset();
+      if (!step) return UnsupportedError("it needs an array per iteration of a map whose bounds are not sizes");
+      Expr span = *step > 0 ? r.end - r.begin : r.begin - r.end;
+      const int64_t stride = *step > 0 ? *step : -*step;
+      if (stride != 1) span = FloorDiv(span + Expr(stride - 1), Expr(stride));
+      shape.push_back(ProveLe(Expr(0), span, to_.assumptions) == Truth::kYes ? span : Max(Expr(0), span));
+      Expr at = Expr(r.index) - r.begin;
+      index->push_back(*step == 1 ? at : FloorDiv(at, Expr(*step)));
+    }
+    shape.insert(shape.end(), c->shape.begin(), c->shape.end());
+    c->shape = std::move(shape);
     return {};
   }
 

@@ -31,10 +31,14 @@ struct InlineRequest {
   std::vector<std::pair<Name, Name>> callees;       // renamed SDFGs that the body calls
   Origin origin;                                    // given to nodes that have none
   std::vector<Name> indices_around;                 // of the maps that the call is in; empty at state level
+  // The ranges of these maps, if arrays of the callee may become arrays with an element for every iteration.
+  std::vector<Range> ranges_around;
+  // The blocks are for state level, each statement for all iterations at once: the caller puts the maps around them.
+  bool spread = false;
 };
 
 // The copied blocks, in order, not yet linked anywhere. At state level everything can be inlined whose arguments have no
-// index; inside a map only one state of tasklets and maps, whose transients become registers. The error says why not.
+// index; inside a map only states of tasklets and maps, whose transients become registers. The error says why not.
 Result<std::vector<BlockId>> InlineBody(Sdfg* caller, NameTable* names, const InlineRequest& request);
 
 // Rebuilds a block list: `fn` handles one statement by returning false (keep it) or true (it appended what replaces it).

@@ -1,5 +1,6 @@
 #include "transforms/inline_nested.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "ir/dataflow.h"
@@ -44,7 +45,13 @@ class NestedInliner {
     Sdfg& s = p_.Mutable(name);
     NameTable names(s);
     BlockRewriter(&s).Run([&](BlockRewriter& w, NodeId id) {
-      if (o_.everywhere && std::holds_alternative<Map>(s.nodes[id].body)) InMap(&s, &names, id, {});
+      if (o_.everywhere && std::holds_alternative<Map>(s.nodes[id].body)) {
+        InMap(&s, &names, id, {});
+        if (std::vector<BlockId> spread = Spread(&s, &names, id); !spread.empty()) {
+          w.AppendBlocks(spread);
+          return changed_ = true;
+        }
+      }
       auto* n = std::get_if<Nested>(&s.nodes[id].body);
       if (!n) return false;
       const Sdfg* callee = p_.Find(n->callee);
@@ -76,9 +83,9 @@ class NestedInliner {
     q.origin = origin;
     return q;
   }
-  void InMap(Sdfg* s, NameTable* names, NodeId map_id, std::vector<Name> around) {
+  void InMap(Sdfg* s, NameTable* names, NodeId map_id, std::vector<Range> around) {
     const Map m = std::get<Map>(s->nodes[map_id].body);
-    for (const Range& r : m.ranges) around.push_back(r.index);
+    around.insert(around.end(), m.ranges.begin(), m.ranges.end());
     std::vector<NodeId> body;
     for (NodeId id : m.body) {
       if (std::holds_alternative<Map>(s->nodes[id].body)) InMap(s, names, id, around);
@@ -89,7 +96,7 @@ class NestedInliner {
         bool sizes = true;
         for (const auto& sym : n->symbols) sizes &= IsIndexExpr(sym.second);
         InlineRequest q = Request(*n, *callee, s->nodes[id].origin);
-        q.indices_around = around;
+        SetAround(around, &q);
         if (sizes) {
           Result<std::vector<BlockId>> blocks = transforms::InlineBody(s, names, q);
           inlined = blocks.ok();
@@ -102,6 +109,58 @@ class NestedInliner {
       if (!inlined) body.push_back(id);
     }
     if (body != m.body) std::get<Map>(s->nodes.Mutable(map_id).body).body = std::move(body);
+  }
+  static void SetAround(const std::vector<Range>& around, InlineRequest* q) {
+    q->ranges_around = around;
+    for (const Range& r : around) q->indices_around.push_back(r.index);
+  }
+  // A map that is one call, of a callee whose loops and branches don't depend on the iteration: they run once, and their
+  // statements for all iterations.
+  //   map i in 0:N { call f(x = X[i, :]) }   →   for t in 0:T { map i in 0:N { … } }
+  std::vector<BlockId> Spread(Sdfg* s, NameTable* names, NodeId id) {
+    std::vector<Range> around;
+    while (auto* m = std::get_if<Map>(&s->nodes[id].body)) {
+      if (m->body.size() != 1) return {};
+      around.insert(around.end(), m->ranges.begin(), m->ranges.end());
+      id = m->body[0];
+    }
+    auto* n = std::get_if<Nested>(&s->nodes[id].body);
+    const Sdfg* callee = n ? p_.Find(n->callee) : nullptr;
+    if (!callee || !Suitable(*n, *callee)) return {};
+    for (const auto& sym : n->symbols)
+      if (!IsIndexExpr(sym.second)) return {};
+    InlineRequest q = Request(*n, *callee, s->nodes[id].origin);
+    SetAround(around, &q);
+    q.spread = true;
+    Result<std::vector<BlockId>> blocks = transforms::InlineBody(s, names, q);
+    if (!blocks.ok()) return {};
+    bool uniform = true;
+    auto check = [&](const Expr& e) {
+      Visit(e, [&](const Expr& x) {
+        if (x.Is(ExprKind::kRead)) uniform = false;
+        if (x.Is(ExprKind::kSymbol)) uniform &= std::find(q.indices_around.begin(), q.indices_around.end(), x->name) == q.indices_around.end();
+        return uniform;
+      });
+    };
+    std::vector<BlockId> states;
+    ForEachBlock(*s, *blocks, [&](BlockId b) {
+      const Control& c = s->blocks[b].control;
+      if (std::holds_alternative<State>(c)) states.push_back(b);
+      if (auto* l = std::get_if<Loop>(&c)) check(l->init), check(l->condition), check(l->update);
+      if (auto* a = std::get_if<Assign>(&c)) check(a->value);
+      if (auto* d = std::get_if<Conditional>(&c))
+        for (const Branch& br : d->branches) check(br.condition);
+    });
+    if (!uniform) return {};
+    for (BlockId b : states) {
+      std::vector<NodeId>& statements = std::get<State>(s->blocks.Mutable(b).control).statements;
+      if (statements.empty()) continue;
+      Map m;
+      m.ranges = around;
+      m.body = statements;
+      statements = {s->AddNode(std::move(m), q.origin)};
+    }
+    return *blocks;
   }
   // What can't be addressed in place, a part of an array as a whole one, is copied in and out.
   bool Detour(Sdfg* s, NameTable* names, const Sdfg& callee, InlineRequest* q, std::vector<NodeId>* before, std::vector<NodeId>* after) {
