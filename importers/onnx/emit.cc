@@ -29,7 +29,7 @@ Name Emitter::Unique(const std::string& text, const std::string& fallback) {
 }
 
 void Emitter::Add(Container c) {
-  c.origin = origin_;
+  if (c.origin.source.empty()) c.origin = origin_;  // parameters say whose they are
   sdfg.Add(std::move(c));
 }
 
