@@ -12,6 +12,7 @@
 #include <random>
 #include <sstream>
 
+#include "driver/program_json.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
@@ -101,7 +102,8 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
     all << in.rdbuf();
     text = all.str();
   }
-  HR_ASSIGN_OR_RETURN(out.model.program, ParseProgram(text, path == "-" ? "<stdin>" : path));
+  const std::string file = path == "-" ? "<stdin>" : path;
+  HR_ASSIGN_OR_RETURN(out.model.program, LooksLikeJson(text) ? ProgramFromJson(text, file) : ParseProgram(text, file));
   Status valid = Verify(out.model.program);
   if (!valid.ok()) return WithFile(valid, path);
   out.model.kind = "IR text";

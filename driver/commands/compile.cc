@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "driver/commands/commands.h"
+#include "driver/program_json.h"
 #include "ir/printer.h"
 
 namespace headrace {
@@ -26,8 +27,8 @@ int Compile(const CompileFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
-  if (f.emit.empty() && f.out.empty()) return Fail(c.out, UsageError("nothing to make", "give -o OUT.hrx, or --emit ir|cpp"));
-  if (f.emit == "ir" || f.emit == "lowered") {
+  if (f.emit.empty() && f.out.empty()) return Fail(c.out, UsageError("nothing to make", "give -o OUT.hrx, or --emit ir|json|lowered|cpp"));
+  if (f.emit == "ir" || f.emit == "json" || f.emit == "lowered") {
     Result<ImportOptions> import = f.model.Import();
     if (!import.ok()) return Fail(c.out, import.status());
     Result<LoadedModel> m = LoadModel(r, f.model.model, *import);
@@ -40,7 +41,7 @@ int Compile(const CompileFlags& f, const Common& c) {
       if (!lowered.ok()) return Fail(c.out, lowered.status());
       p = *lowered;
     }
-    return WriteText(c, f.out, Print(p));
+    return WriteText(c, f.out, f.emit == "json" ? ProgramToJson(p) : Print(p));
   }
   Result<Opened> opened = OpenModel(r, f.model, c);
   if (!opened.ok()) return Fail(c.out, opened.status());
@@ -57,8 +58,8 @@ Runner AddCompile(CLI::App& app, Common& c) {
   auto f = std::make_shared<CompileFlags>();
   f->model.AddTo(app);
   app.add_option("-o,--out", f->out, "OUT.hrx, or the file for --emit (default: standard output)");
-  app.add_option("--emit", f->emit, "ir: the imported program; lowered: what the backend gets; cpp: generated code")
-      ->check(CLI::IsMember({"ir", "lowered", "cpp"}));
+  app.add_option("--emit", f->emit, "ir, json: the imported program; lowered: what the backend gets; cpp: generated code")
+      ->check(CLI::IsMember({"ir", "json", "lowered", "cpp"}));
   return [f, &c] { return Compile(*f, c); };
 }
 

@@ -1,16 +1,17 @@
-// headrace opt: IR text in, passes, IR text out.
+// headrace opt: IR text (or its JSON) in, passes, IR text (or JSON) out.
 #include <unistd.h>
 
 #include <fstream>
 #include <iostream>
 
 #include "driver/commands/commands.h"
+#include "driver/program_json.h"
 #include "ir/printer.h"
 
 namespace headrace {
 namespace {
 
-struct OptFlags { std::string file, pipeline, out; bool list = false, no_verify = false; std::vector<std::string> dims; };
+struct OptFlags { std::string file, pipeline, out, emit; bool list = false, no_verify = false; std::vector<std::string> dims; };
 
 int Opt(const OptFlags& f, const Common& c) {
   Registry r;
@@ -41,7 +42,7 @@ int Opt(const OptFlags& f, const Common& c) {
   if (!s.ok()) return Fail(c.out, s);
   if (c.out.verbosity > 0)
     for (const std::string& line : log) Note(c.out, line);
-  std::string text = Print(m->model.program);
+  std::string text = f.emit == "json" ? ProgramToJson(m->model.program) : Print(m->model.program);
   if (f.out.empty() || f.out == "-") {
     std::cout << text;
     return kExitOk;
@@ -60,6 +61,7 @@ Runner AddOpt(CLI::App& app, Common& c) {
   app.add_option("--pipeline", f->pipeline, "\"name{option=value, …}; name; …\": passes and pipelines");
   app.add_option("--dim", f->dims, "fix a named size: N=32 (repeatable)");
   app.add_option("-o,--out", f->out, "output file (default: standard output)");
+  app.add_option("--emit", f->emit, "ir: text (the default); json")->check(CLI::IsMember({"ir", "json"}));
   app.add_flag("--no-verify", f->no_verify, "skip the verifier between passes");
   app.add_flag("--list", f->list, "list passes and pipelines");
   return [f, &c] { return Opt(*f, c); };

@@ -191,6 +191,15 @@ class DriverTest(unittest.TestCase):
         self.assertIn("did you mean 'simplify'?", self.run_headrace("opt", "-", "--pipeline", "simplfy", code=2, stdin=RELU).stderr)
         self.assertIn("expand-library-nodes", self.run_headrace("opt", "--list").stdout)
 
+    def test_programs_go_through_json(self):
+        text = self.run_headrace("opt", "-", stdin=RELU).stdout
+        as_json = self.run_headrace("opt", "-", "--emit", "json", stdin=RELU).stdout
+        self.assertEqual(json.loads(as_json)["entry"], "main")
+        self.assertEqual(self.run_headrace("opt", "-", stdin=as_json).stdout, text)
+        self.write("relu.json", as_json)
+        self.assertIn("Y: f32[3]", self.run_headrace("run", "relu.json", "--dim", "N=3").stdout)
+        self.assertIn("error[E0406]", self.run_headrace("run", "-", stdin="{", code=1).stderr)
+
     def test_emit(self):
         self.write("relu.sdfg", RELU)
         self.assertIn("map i in 0:N", self.run_headrace("compile", "relu.sdfg", "--emit", "ir").stdout)

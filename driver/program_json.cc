@@ -1,0 +1,349 @@
+#include "driver/program_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ir/dataflow.h"
+#include "ir/lexer.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+
+namespace headrace {
+namespace {
+
+using Json = nlohmann::ordered_json;  // keys stay in the order they are written here
+
+std::string Trimmed(std::string s) {
+  s.erase(0, std::min(s.find_first_not_of(" \n"), s.size()));
+  s.erase(s.find_last_not_of(" \n") + 1);
+  return s;
+}
+
+// ---- program → JSON ----
+
+class Exporter {
+ public:
+  Exporter(const Program& p, const Sdfg& s) : p_(p), s_(s) {}
+
+  Json Run() {
+    Json j;
+    j["name"] = s_.name.str();
+    j["parameters"] = Json::array();
+    j["symbols"] = Json::array();
+    j["assumptions"] = Json::array();
+    j["containers"] = Json::array();
+    for (Name n : s_.parameters) j["parameters"].push_back(OneContainer(s_.Get(n), true));
+    for (Name n : s_.symbol_params) j["symbols"].push_back(n.str());
+    for (const auto& [name, interval] : s_.assumptions.bounds) {
+      Json a = {{"symbol", name.str()}};
+      if (interval.lo) a["low"] = *interval.lo;
+      if (interval.hi) a["high"] = *interval.hi;
+      if (a.size() > 1) j["assumptions"].push_back(a);
+    }
+    for (Name n : s_.order)
+      if (std::find(s_.parameters.begin(), s_.parameters.end(), n) == s_.parameters.end())
+        j["containers"].push_back(OneContainer(s_.Get(n), false));
+    j["body"] = Blocks(s_.body);
+    return j;
+  }
+
+ private:
+  static Json Texts(const std::vector<Expr>& list) {
+    Json j = Json::array();
+    for (const Expr& e : list) j.push_back(ToString(e));
+    return j;
+  }
+  static void PutOrigin(const Origin& o, Json* j) {
+    if (!o.source.empty()) (*j)["from"] = o.source.str();
+    if (!o.pass.empty()) (*j)["by"] = o.pass.str();
+  }
+
+  // The declaration as IR text: that of an sdfg with this container alone.
+  static std::string Declaration(const Container& c, bool parameter) {
+    Sdfg alone;
+    alone.name = "x";
+    alone.Add(c);
+    if (parameter) alone.parameters.push_back(c.name);
+    const std::string text = Print(alone);
+    const size_t begin = parameter ? text.find('(') + 1 : text.find('\n');
+    const size_t end = parameter ? text.rfind(") {") : text.rfind('}');
+    return Trimmed(text.substr(begin, end - begin));
+  }
+  Json OneContainer(const Container& c, bool parameter) const {
+    static const char* const kKinds[] = {"parameter", "transient", "constant", "persistent", "view", "sequence"};
+    static const char* const kDirections[] = {"unused", "in", "out", "inout"};
+    Json j;
+    j["name"] = c.name.str();
+    j["kind"] = kKinds[static_cast<int>(c.kind)];
+    j["type"] = std::string(DTypeName(c.kind == ContainerKind::kSequence ? c.type.dtype : c.dtype));
+    j["shape"] = Texts(c.shape);
+    if (parameter) j["direction"] = kDirections[static_cast<int>(DirectionOf(p_, s_, c.name))];
+    if (c.kind == ContainerKind::kView) j["base"] = c.base.str();
+    PutOrigin(c.origin, &j);
+    j["text"] = Declaration(c, parameter);
+    return j;
+  }
+
+  Json Blocks(const std::vector<BlockId>& body) const {
+    Json list = Json::array();
+    for (BlockId id : body) {
+      const Block& b = s_.blocks[id];
+      Json j;
+      if (auto* state = std::get_if<State>(&b.control)) {
+        j["kind"] = "state";
+        if (!state->label.empty()) j["label"] = state->label.str();
+        j["statements"] = Statements(state->statements, true);
+        j["edges"] = Json::array();
+        static const char* const kDependences[] = {"read after write", "write after read", "write after write"};
+        for (const Edge& e : EdgesOf(p_, s_, *state))
+          j["edges"].push_back({{"from", e.from}, {"to", e.to}, {"container", e.container.str()}, {"kind", kDependences[static_cast<int>(e.kind)]}});
+      } else if (auto* loop = std::get_if<Loop>(&b.control)) {
+        j["kind"] = "loop";
+        if (!loop->var.empty()) j["variable"] = loop->var.str(), j["init"] = ToString(loop->init), j["update"] = ToString(loop->update);
+        if (loop->condition) j["condition"] = ToString(loop->condition);
+        j["do_while"] = loop->do_while;
+        j["body"] = Blocks(loop->body);
+      } else if (auto* conditional = std::get_if<Conditional>(&b.control)) {
+        j["kind"] = "if";
+        j["branches"] = Json::array();
+        for (const Branch& br : conditional->branches) {
+          Json one;
+          if (br.condition) one["condition"] = ToString(br.condition);
+          one["body"] = Blocks(br.body);
+          j["branches"].push_back(std::move(one));
+        }
+      } else if (auto* assign = std::get_if<Assign>(&b.control)) {
+        j = {{"kind", "let"}, {"symbol", assign->symbol.str()}, {"value", ToString(assign->value)}};
+      } else if (std::holds_alternative<Break>(b.control)) {
+        j["kind"] = "break";
+      } else if (std::holds_alternative<Continue>(b.control)) {
+        j["kind"] = "continue";
+      } else {
+        continue;
+      }
+      PutOrigin(b.origin, &j);
+      list.push_back(std::move(j));
+    }
+    return list;
+  }
+
+  Json Statements(const std::vector<NodeId>& statements, bool of_state) const {
+    Json list = Json::array();
+    for (NodeId id : statements) {
+      const Node& node = s_.nodes[id];
+      Json j;
+      if (auto* t = std::get_if<Tasklet>(&node.body)) {
+        j = {{"kind", "tasklet"}, {"target", t->target.str()}, {"index", Texts(t->index)}, {"operator", std::string(WriteOpToken(t->op))}, {"value", ToString(t->value)}};
+      } else if (auto* m = std::get_if<Map>(&node.body)) {
+        j["kind"] = "map";
+        j["ranges"] = Json::array();
+        for (const Range& r : m->ranges)
+          j["ranges"].push_back({{"index", r.index.str()}, {"begin", ToString(r.begin)}, {"end", ToString(r.end)}, {"step", r.step ? ToString(r.step) : "1"}});
+        if (std::string text = ScheduleText(m->schedule); !text.empty()) j["schedule"] = text;
+        j["body"] = Statements(m->body, false);
+      } else if (auto* c = std::get_if<Nested>(&node.body)) {
+        j = {{"kind", "call"}, {"callee", c->callee.str()}, {"arguments", Json::array()}};
+        for (const Argument& a : c->arguments)
+          j["arguments"].push_back({{"parameter", a.port.str()}, {"container", a.container.str()}, {"index", Texts(a.index)}});
+      } else if (auto* l = std::get_if<Library>(&node.body)) {
+        j = {{"kind", "library"}, {"domain", l->domain.str()}, {"op", l->op.str()}, {"version", l->version}, {"inputs", Ports(l->inputs)}, {"outputs", Ports(l->outputs)}};
+      } else {
+        continue;
+      }
+      if (of_state) j["memlets"] = Memlets(id);
+      PutOrigin(node.origin, &j);
+      if (j["kind"] != "map") j["text"] = Trimmed(PrintNode(s_, id));
+      list.push_back(std::move(j));
+    }
+    return list;
+  }
+  static Json Ports(const std::vector<Port>& ports) {
+    Json list = Json::array();
+    for (const Port& p : ports) list.push_back({{"port", p.name.str()}, {"container", p.container.str()}});
+    return list;
+  }
+  Json Memlets(NodeId id) const {
+    Json list = Json::array();
+    for (const Memlet& m : MemletsOf(p_, s_, id)) {
+      Json j = {{"container", m.container.str()}, {"write", m.write}, {"subset", Json::array()}};
+      for (const Range& r : m.subset.dims) j["subset"].push_back(ToString(r.begin) + ":" + ToString(r.end));
+      if (m.write && m.op != WriteOp::kAssign) j["wcr"] = std::string(WriteOpToken(m.op));
+      if (m.dynamic) j["dynamic"] = true;
+      list.push_back(std::move(j));
+    }
+    return list;
+  }
+  static std::string ScheduleText(const Schedule& s) {
+    static const char* const kKinds[] = {"", "@sequential ", "@parallel ", "@gpu_grid ", "@gpu_block ", "@gpu_warp "};
+    std::string text = kKinds[s.kind];
+    if (!s.vector_index.empty()) text += "vectorize(" + NameText(s.vector_index) + ") ";
+    for (size_t i = 0; i < s.tiles.size(); ++i)
+      text += (i ? ", " : "tile(") + NameText(s.tiles[i].first) + ": " + std::to_string(s.tiles[i].second) + (i + 1 == s.tiles.size() ? ") " : "");
+    if (s.unroll != 0) text += "unroll(" + std::to_string(s.unroll) + ")";
+    return Trimmed(text);
+  }
+
+  const Program& p_;
+  const Sdfg& s_;
+};
+
+// ---- JSON → IR text, which the parser reads ----
+
+class Loader {
+ public:
+  explicit Loader(std::string file) : file_(std::move(file)) {}
+
+  Result<std::string> Run(const Json& j) {
+    if (!j.is_object() || Text(j, "format", false) != "headrace-program") Fail("this is no program: \"format\" is not \"headrace-program\"");
+    else if (!j.contains("version") || j["version"] != 1) Fail("\"version\" is not 1");
+    if (!status_.ok()) return status_;
+    const std::string entry = Text(j, "entry");
+    bool found = false;
+    for (const Json& s : List(j, "sdfgs")) {
+      found |= Text(s, "name") == entry;
+      if (Text(s, "name") == entry) out_ += "entry ";
+      OneSdfg(s);
+    }
+    if (!found) Fail("no sdfg has the name of the entry, '" + entry + "'");
+    if (!status_.ok()) return status_;
+    return std::move(out_);
+  }
+
+ private:
+  void Fail(const std::string& message) {
+    if (!status_.ok()) return;
+    Diagnostic d;
+    d.code = "E0406";
+    d.file = file_;
+    d.message = message;
+    d.hint = "driver/program_json.h describes the format";
+    status_ = Status(std::move(d));
+  }
+  std::string Text(const Json& j, const char* key, bool required = true) {
+    if (j.is_object() && j.contains(key) && j[key].is_string()) return j[key].get<std::string>();
+    if (required) Fail(std::string("an object lacks the text \"") + key + "\"");
+    return "";
+  }
+  const Json& List(const Json& j, const char* key) {
+    static const Json* const kNone = new Json(Json::array());
+    if (j.is_object() && j.contains(key) && j[key].is_array()) return j[key];
+    Fail(std::string("an object lacks the list \"") + key + "\"");
+    return *kNone;
+  }
+  void Line(const std::string& text) { out_ += text + "\n"; }
+  std::string OriginText(const Json& j) {
+    const std::string from = Text(j, "from", false), by = Text(j, "by", false);
+    return (from.empty() ? "" : " from " + StringText(from)) + (by.empty() ? "" : " by " + StringText(by));
+  }
+
+  void OneSdfg(const Json& s) {
+    std::string head;
+    for (const Json& p : List(s, "parameters")) head += (head.empty() ? "" : ", ") + Text(p, "text");
+    for (const Json& n : List(s, "symbols"))
+      head += (head.empty() ? "" : ", ") + NameText(Name(n.is_string() ? n.get<std::string>() : "")) + ": symbol";
+    Line("sdfg " + NameText(Name(Text(s, "name"))) + "(" + head + ") {");
+    for (const Json& a : List(s, "assumptions")) {
+      std::string text = NameText(Name(Text(a, "symbol")));
+      if (a.contains("low")) text = a["low"].dump() + " <= " + text;
+      if (a.contains("high")) text += " <= " + a["high"].dump();
+      Line("assume " + text);
+    }
+    for (const Json& c : List(s, "containers")) Line(Text(c, "text"));
+    Blocks(List(s, "body"));
+    Line("}");
+  }
+
+  void Blocks(const Json& list) {
+    if (++depth_ > kMaxDepth) Fail("blocks nest too deeply");
+    for (const Json& b : list) {
+      if (!status_.ok()) break;
+      const std::string kind = Text(b, "kind"), origin = OriginText(b);
+      if (kind == "state") {
+        const std::string label = Text(b, "label", false);
+        Line("state " + (label.empty() ? "" : NameText(Name(label))) + origin + " {");
+        Statements(List(b, "statements"));
+        Line("}");
+      } else if (kind == "loop") {
+        OneLoop(b, origin);
+      } else if (kind == "if") {
+        bool first = true;
+        for (const Json& branch : List(b, "branches")) {
+          const std::string condition = Text(branch, "condition", false);
+          const std::string head = condition.empty() ? "" : "if " + condition;
+          Line(first ? head + origin + " {" : "} else " + head + " {");
+          Blocks(List(branch, "body"));
+          first = false;
+        }
+        if (first) Fail("an \"if\" without branches");
+        Line("}");
+      } else if (kind == "let") {
+        Line("let " + NameText(Name(Text(b, "symbol"))) + " = " + Text(b, "value") + origin);
+      } else if (kind == "break" || kind == "continue") {
+        Line(kind + origin);
+      } else {
+        Fail("unknown kind of block '" + kind + "'");
+      }
+    }
+    --depth_;
+  }
+  void OneLoop(const Json& b, const std::string& origin) {
+    const std::string variable = Text(b, "variable", false), condition = Text(b, "condition", false);
+    const bool do_while = b.contains("do_while") && b["do_while"] == true;
+    if (!variable.empty()) {
+      const std::string v = NameText(Name(variable));
+      Line((do_while ? "do for " : "for ") + v + " = " + Text(b, "init") + "; " + condition + "; " + v + " = " + Text(b, "update") + origin + " {");
+    } else {
+      Line((condition.empty() ? "loop" : do_while ? "do" : "while " + condition) + origin + " {");
+    }
+    Blocks(List(b, "body"));
+    Line(variable.empty() && do_while && !condition.empty() ? "} while " + condition : "}");
+  }
+
+  void Statements(const Json& list) {
+    if (++depth_ > kMaxDepth) Fail("maps nest too deeply");
+    for (const Json& s : list) {
+      if (!status_.ok()) break;
+      if (Text(s, "kind") != "map") {
+        Line(Text(s, "text"));
+        continue;
+      }
+      std::string head;
+      for (const Json& r : List(s, "ranges"))
+        head += (head.empty() ? " " : ", ") + NameText(Name(Text(r, "index"))) + " in (" + Text(r, "begin") + "):(" + Text(r, "end") + "):(" + Text(r, "step") + ")";
+      Line("map" + head + " " + Text(s, "schedule", false) + OriginText(s) + " {");
+      Statements(List(s, "body"));
+      Line("}");
+    }
+    --depth_;
+  }
+
+  static constexpr int kMaxDepth = 256;
+  std::string file_, out_;
+  Status status_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::string ProgramToJson(const Program& p) {
+  Json j = {{"format", "headrace-program"}, {"version", 1}, {"entry", p.entry.str()}, {"sdfgs", Json::array()}};
+  for (const auto& s : p.sdfgs) j["sdfgs"].push_back(Exporter(p, *s).Run());
+  return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<Program> ProgramFromJson(std::string_view json, const std::string& file) {
+  const Json j = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (j.is_discarded()) {
+    Diagnostic d;
+    d.code = "E0406", d.file = file, d.message = "this is not valid JSON";
+    return Status(std::move(d));
+  }
+  HR_ASSIGN_OR_RETURN(std::string text, Loader(file).Run(j));
+  return ParseProgram(text, file);
+}
+
+bool LooksLikeJson(std::string_view text) {
+  const size_t at = text.find_first_not_of(" \t\r\n");
+  return at != std::string_view::npos && text[at] == '{';
+}
+
+}  // namespace headrace
