@@ -142,7 +142,10 @@ void Lowering::Emit(const NodeCall& call, const std::vector<Inferred>& out, Scop
   }
   Result<Library> made = MakeLibrary(call);
   if (!made.ok()) return Report(made.status(), call);
-  Library l = std::move(*made);
+  EmitWithOutputs(std::move(*made), call, out, scope);
+}
+
+void Lowering::EmitWithOutputs(Library l, const NodeCall& call, const std::vector<Inferred>& out, Scope& scope) {
   std::vector<Port> outputs;
   for (size_t i = 0; i < out.size(); ++i) {
     const std::string& name = call.node->output(static_cast<int>(i));

@@ -48,6 +48,7 @@ void Lowering::Report(const Status& s, const NodeCall& call) {
 }
 
 void Lowering::Initializers(const onnx::GraphProto& g, Scope& scope) {
+  for (const auto& node : g.node()) keep_parameters |= IsGradient(node);
   auto add = [&](const std::string& name, Result<Tensor> t) {
     auto v = std::make_shared<ValueInfo>();
     v->name = name;
@@ -97,7 +98,7 @@ void Lowering::Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& 
   std::vector<int> cycle, order = Order(nodes, &cycle);
   if (order.empty() && nodes.size() > 0) {
     Diagnostic d;
-    d.code = "E0222";
+    d.code = "E0522";
     d.message = "the nodes form a cycle";
     d.node = nodes[cycle[0]].name().empty() ? nodes[cycle[0]].op_type() : nodes[cycle[0]].name();
     Report(std::move(d));
@@ -151,7 +152,7 @@ void Lowering::LowerNode(const onnx::NodeProto& node, Scope& scope) {
     Val v = input.empty() ? nullptr : scope.Find(input);
     if (!input.empty() && !v) {
       Diagnostic d;
-      d.code = "E0221";
+      d.code = "E0521";
       d.message = "input '" + input + "' is defined nowhere";
       Report(Status(d), call);
       poison = true;
@@ -185,10 +186,11 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
     if (node.op_type() == "Scan") return LowerScan(call, scope);
     if (node.op_type() == "Constant" && Constant(call, scope)) return;
   }
+  if (IsGradient(node)) return LowerGradient(call, scope);
   if (!call.schema && !registry_.FindOp(IrDomain(domain), node.op_type(), call.opset)) {
     Diagnostic d;
     d.kind = ErrorKind::kUnsupported;
-    d.code = "E0223";
+    d.code = "E0523";
     d.message = "unknown op " + IrDomain(domain) + "." + node.op_type();
     d.hint = "load the plugin that brings it with --plugin";
     return Report(Status(d), call);

@@ -77,6 +77,8 @@ class Lowering {
   Result<Library> MakeLibrary(const NodeCall& call);
   Result<Attribute> ToAttribute(const onnx::AttributeProto& a);
   void Emit(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
+  void EmitWithOutputs(Library l, const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);  // ports of outputs get containers
+  void LowerGradient(const NodeCall& call, Scope& scope);  // gradient.cc
   void Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope& scope);
   bool InlineSchemaFunction(const NodeCall& call, Scope& scope);
   // control_flow.cc, loops.cc
@@ -100,6 +102,7 @@ class Lowering {
 // Names that a graph's nodes read and neither they nor the graph's inputs and initializers define.
 void OuterNames(const onnx::GraphProto& g, std::unordered_set<std::string>* names);
 // Every name a node reads: its inputs and what its subgraphs capture.
+bool IsGradient(const onnx::NodeProto& node);
 std::vector<std::string> ReadsOf(const onnx::NodeProto& node);
 // An order in which every node comes after those it reads from; empty with a cycle, whose nodes are then named.
 std::vector<int> Order(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, std::vector<int>* cycle);

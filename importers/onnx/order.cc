@@ -37,6 +37,11 @@ std::vector<std::string> ReadsOf(const onnx::NodeProto& node) {
   std::unordered_set<std::string> captured;
   EachSubgraph(node, [&](const onnx::GraphProto& g) { OuterNames(g, &captured); });
   out.insert(out.end(), captured.begin(), captured.end());
+  if (IsGradient(node))  // differentiates values that it names
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.name() == "y") out.push_back(attribute.s());
+      else if (attribute.name() == "xs" || attribute.name() == "zs") out.insert(out.end(), attribute.strings().begin(), attribute.strings().end());
+    }
   out.erase(std::remove(out.begin(), out.end(), std::string()), out.end());
   return out;
 }

@@ -65,7 +65,9 @@ void RegisterBinary(Registrar& r) {
       .Sample("X: u8[2, 3]; Y: u8[3] in [0, 7]; attr direction = \"LEFT\"")
       .Sample("X: u32[2, 3]; Y: u32[3] in [0, 40]; attr direction = \"RIGHT\"");
   r.op("Mod").Doc("Remainder with the divisor's sign, or of fmod with the dividend's.")
-      .Pure("C = fmod != 0 ? fmod(A, B) : A % B")
+      .Pure("let m = A[..] % B[..]  # a zero has the divisor's sign; hold keeps the derivative\n"
+            "C = fmod != 0 ? fmod(A, B) : is_float(A) ? (m == 0 ? (B < 0 ? -0.0 : 0.0) - (hold(m) - m) : m) : A % B")
+      .Sample("A: f32[2, 3] in [-10, 10]; B: f32[3] in [1, 5]").Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 1] in [-5, -1]")
       .Sample("A: i32[2, 3] in [-10, 10]; B: i32[3] in [1, 5]").Sample("A: f32[2, 3] in [-10, 10]; B: f32[3] in [1, 5]; attr fmod = 1")
       .Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 3] in [-5, -1]; attr fmod = 1")
       .Sample("A: f32[2, 1] in [-10, 10]; B: f32[3] in [1, 5]; attr fmod = 1");

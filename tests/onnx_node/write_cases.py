@@ -1,7 +1,8 @@
-"""Writes every official ONNX node case to one uncompressed tar: CASE/model.onnx, input_I.pb, output_I.pb, tolerance.
+"""Writes every official ONNX node case to one uncompressed tar: CASE/model.onnx, input_I.pb, output_I.pb, tolerance;
+with "simple", the official models of a few nodes (Gradient among them).
 
 The onnx wheel makes the cases in memory, so they are written once per build and read by node_suite on every backend.
-usage: write_cases.py OUT.tar
+usage: write_cases.py OUT.tar [simple]
 """
 
 import io
@@ -12,7 +13,8 @@ import warnings
 import numpy as np
 import onnx
 from onnx import numpy_helper
-from onnx.backend.test.case.node import collect_testcases
+from onnx.backend.test.case import model as simple_cases
+from onnx.backend.test.case import node as node_cases
 
 
 def value_bytes(value, value_info):
@@ -41,8 +43,10 @@ def members(case):
 def main():
     warnings.simplefilter("ignore")
     np.random.seed(0)
+    kind = simple_cases if "simple" in sys.argv[2:] else node_cases
+    cases = [c for c in kind.collect_testcases() if c.model is not None]
     with tarfile.open(sys.argv[1], "w", format=tarfile.USTAR_FORMAT) as out:
-        for case in sorted(collect_testcases(), key=lambda c: c.name):
+        for case in sorted(cases, key=lambda c: c.name):
             for name, data in members(case):
                 info = tarfile.TarInfo(f"{case.name}/{name}")
                 info.size = len(data)
