@@ -198,9 +198,11 @@ Result<std::unique_ptr<Forward>> ForwardOf(const Registry& r, const NodeView& gr
   // The forward's port `flat` as a container: from the value, the gradient or like.PORT.
   auto port = [&](const std::string& flat, const std::string& name, bool output, bool* found) -> Status {
     *found = false;
-    const Container* value = find(g.inputs, Name(flat));
+    // Before version 14 BatchNormalization gives its outputs names of inputs: a value of that name is the input's.
+    const bool also_input = output && std::any_of(l.inputs.begin(), l.inputs.end(), [&](const Port& p) { return p.container == Name(flat); });
+    const Container* value = also_input ? nullptr : find(g.inputs, Name(flat));
     const Container* grad = find(output ? g.inputs : g.outputs, GradientName(flat));
-    const Attribute* like = FindAttribute(g.attributes, Name("like." + flat));
+    const Attribute* like = also_input ? nullptr : FindAttribute(g.attributes, Name("like." + flat));
     Container c;
     if (value) c = AsParameter(*value, Name(flat));
     else if (grad) c = AsParameter(*grad, Name(flat));
@@ -221,7 +223,7 @@ Result<std::unique_ptr<Forward>> ForwardOf(const Registry& r, const NodeView& gr
     return {};
   };
   const OpSignature* sig = r.FindOp(l.domain.str(), l.op.str(), l.version);
-  for (bool output : {false, true}) {
+  for (bool output : {false, true}) {  // inputs first
     bool found = false;
     if (!sig) {
       for (const std::string& name : ListedPorts(g, output)) HR_RETURN_IF_ERROR(port(name, name, output, &found));
