@@ -6,7 +6,11 @@
 namespace headrace::autodiff {
 namespace {
 
-bool CarriesDerivative(DType t) { return IsFloat(t) || IsComplex(t); }
+// Sequences and optionals of floats do: that nothing differentiates through them is then an error, not a zero.
+bool CarriesDerivative(const Container& c) {
+  const DType t = c.dtype == DType::kNone ? c.type.dtype : c.dtype;
+  return IsFloat(t) || IsComplex(t);
+}
 
 // Reads of an expression that a derivative can flow through: not in indices or conditions.
 void DifferentiableReads(const Expr& e, std::vector<Name>* out) {
@@ -27,7 +31,7 @@ Activity::Activity(const Program& p, const Sdfg& s, const Registry& r, const std
   std::vector<std::pair<Name, Name>> edges;  // from, to
   auto add = [&](Name from, Name to) {
     const Container *f = s.Find(RootOf(s, from)), *t = s.Find(RootOf(s, to));
-    if (f && t && f->kind != ContainerKind::kConstant && CarriesDerivative(f->dtype) && CarriesDerivative(t->dtype))
+    if (f && t && f->kind != ContainerKind::kConstant && CarriesDerivative(*f) && CarriesDerivative(*t))
       edges.push_back({f->name, t->name});
   };
   ForEachNode(s, [&](NodeId id) {

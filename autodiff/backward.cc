@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autodiff/gather_adjoints.h"
 #include "autodiff/normalize.h"
 #include "autodiff/plan.h"
 #include "autodiff/reverse.h"
@@ -124,25 +125,6 @@ void Separate(const Combined& c, BackwardPrograms* out) {
     else b.Mutable(n).kind = ContainerKind::kTransient;
     if (in(made, n) && in(used, n)) out->kept.push_back(n);
   }
-  for (Name n : made) {
-    const Container& container = s.Get(n);
-    if (!in(used, n) || container.kind == ContainerKind::kParameter) continue;
-    Container kept = container;
-    kept.kind = ContainerKind::kParameter;
-    kept.storage = Storage::kArena;
-    if (in(changed, n)) {  // the backward program works on a copy
-      kept.name = names("kept_" + n.str());
-      f.Add(kept), b.Add(kept);
-      BlockList copy(&f);
-      copy.Statement(CopyWhole(&f, &names, kept.name, n));
-      for (BlockId x : copy.Take()) f.body.push_back(x);
-      start.Statement(CopyWhole(&b, &names, n, kept.name));
-    } else {
-      f.Mutable(n) = kept, b.Mutable(n) = kept;
-    }
-    f.parameters.push_back(kept.name), b.parameters.push_back(kept.name);
-    out->kept.push_back(kept.name);
-  }
   for (Name n : symbols) {
     Container c1;
     c1.name = names("kept_" + n.str());
@@ -155,6 +137,38 @@ void Separate(const Combined& c, BackwardPrograms* out) {
     f.parameters.push_back(c1.name), b.parameters.push_back(c1.name);
     out->kept.push_back(c1.name);
     start.Let(n, ReadExpr(c1.name, {}));
+  }
+  for (Name n : made) {
+    const Container& container = s.Get(n);
+    if (!in(used, n) || container.kind == ContainerKind::kParameter) continue;
+    Container kept = container;
+    kept.kind = ContainerKind::kParameter;
+    kept.storage = Storage::kArena;
+    // Sizes that the program itself defines stand alone in what it gives, and are set before.
+    bool own_size = false;
+    for (Expr& dim : kept.shape) {
+      const std::vector<Name> free = FreeSymbols(dim);
+      if (std::none_of(free.begin(), free.end(), [&](Name x) { return in(symbols, x); })) continue;
+      own_size = true;
+      const Name alone = names("size_of_" + n.str());
+      BlockList let(&f);
+      let.Let(alone, dim);
+      for (BlockId x : let.Take()) f.body.push_back(x);
+      dim = SymbolExpr(alone);
+    }
+    if (own_size || in(changed, n)) {  // the backward program works on a copy
+      kept.name = names("kept_" + n.str());
+      if (own_size) kept.strides.clear();
+      f.Add(kept), b.Add(kept);
+      BlockList copy(&f);
+      copy.Statement(CopyWhole(&f, &names, kept.name, n));
+      for (BlockId x : copy.Take()) f.body.push_back(x);
+      start.Statement(CopyWhole(&b, &names, n, kept.name));
+    } else {
+      f.Mutable(n) = kept, b.Mutable(n) = kept;
+    }
+    f.parameters.push_back(kept.name), b.parameters.push_back(kept.name);
+    out->kept.push_back(kept.name);
   }
   for (Name n : s.parameters)
     if (is_gradient(n)) b.parameters.push_back(n), f.Mutable(n).kind = ContainerKind::kTransient;
@@ -190,6 +204,10 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
     std::vector<Name> keep;
     for (const auto& g : out.input_gradients) keep.push_back(g.second);
     DropOutputs(&c.program, keep);
+  }
+  {
+    const Program before = c.program;
+    GatherAdjoints(before, &c.program.MutableEntry(), c.forward_blocks);
   }
   HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, &out.report));
   if (o.separate) {

@@ -358,8 +358,9 @@ bool Differentiable(const Registry& r, const Program& p, const Sdfg& s, NodeId n
   for (const FlatPort& port : FlatPorts(v->node->inputs, v->signature ? &v->signature->inputs : nullptr)) {
     if (port.name != input_port && port.port != input_port) continue;
     const Container* c = port.container.empty() ? nullptr : s.Find(port.container);
-    if (!c || !(IsFloat(c->dtype) || IsComplex(c->dtype))) return false;
-    return true;
+    if (!c) return false;
+    const DType t = c->kind == ContainerKind::kSequence ? c->type.dtype : c->dtype;  // of a sequence: so that an error says so
+    return IsFloat(t) || IsComplex(t);
   }
   return false;
 }

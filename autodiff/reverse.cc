@@ -97,6 +97,11 @@ Result<Reversal::Sides> Reversal::VisitLoop(BlockId id, std::vector<Frame>* fram
   BlockList before(&s_), relet(&s_);
   std::optional<Range> range = RangeOf(l);
   if (range && (WrittenIn(l.body, l.condition) || WrittenIn(l.body, l.update))) range = std::nullopt;
+  if (range && ProveLe(*AsInt(range->step) > 0 ? range->end - range->begin : range->begin - range->end, Expr(0), s_.assumptions) == Truth::kYes) {
+    Sides never;   // a tape for it would have no slots
+    never.forward = {id};
+    return never;
+  }
   Name trips, step_of;
   std::vector<Expr> slot = Slot(*frames);
   if (range) {

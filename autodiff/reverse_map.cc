@@ -59,6 +59,7 @@ class MapReverser {
       return std::vector<Tasklet>{t};
     });
     if (!PlainWrites(own)) return std::vector<NodeId>();
+    CountTouches(own);
     HR_RETURN_IF_ERROR(Helpers(own));
     std::vector<NodeId> out;
     HR_RETURN_IF_ERROR(Statement(own, &out, /*in_map=*/false));
@@ -100,6 +101,15 @@ class MapReverser {
     };
     walk(n);
     return any;
+  }
+
+  // In how many tasklets each array stands: one that is overwritten where another tasklet made it must be cleared between.
+  void CountTouches(NodeId root) {
+    ForEachTasklet(s_, root, [&](NodeId, const Tasklet& t) {
+      std::unordered_set<Name> here = {RootOf(s_, t.target)};
+      for (Name n : ReadContainers(t.value)) here.insert(RootOf(s_, n));
+      for (Name n : here) ++touches_[n];
+    });
   }
 
   bool Active(Name n) const { return IsRegister(s_, n) ? active_registers_.count(n) > 0 : c_.active(n); }
@@ -367,7 +377,8 @@ class MapReverser {
     const bool is_register = IsRegister(s_, t.target);
     Name g = GradientOf(t.target);
     Expr given = ReadExpr(g, t.index, t.guarded ? FloatExpr(0) : Expr(), t.flat);
-    const bool clears = t.op == WriteOp::kAssign && !is_register && c_.zero(RootOf(s_, t.target));
+    const Name root = RootOf(s_, t.target);
+    const bool clears = t.op == WriteOp::kAssign && !is_register && (touches_[root] > 1 || c_.zero(root));
     std::vector<NodeId> own;
     // The gradient in a scalar of its own: it is used several times, and the element it comes from may change meanwhile.
     Name held = Scalar(in_map, "given", target.dtype);
@@ -485,7 +496,7 @@ class MapReverser {
   std::unordered_map<Name, Name> gradients_;
   std::unordered_map<Name, Helper> helpers_;
   std::unordered_map<Name, WriteOp> ops_of_;
-  std::unordered_map<Name, int> total_;
+  std::unordered_map<Name, int> total_, touches_;
   std::vector<NodeId> before_, after_;
 };
 

@@ -101,6 +101,16 @@ Status Reversal::ReverseLibrary(NodeId n, Adjoint* out) {
     if ((*active_)(p.container) && Differentiable(r_, *p_, s_, n, p.name)) required.push_back(p.name);
   }
   if (given.empty()) return {};
+  for (const auto* ports : {&given, &required})
+    for (const std::string& port : *ports) {
+      const Container& c = s_.Get(container[port]);
+      if (c.kind != ContainerKind::kSequence) continue;
+      const bool optional = c.type.kind == ValueType::kOptional;
+      return WithNode(UnsupportedError((optional ? "optional '" : "sequence '") + c.name.str() + "' holds values that the output depends on, and no gradient flows through " +
+                                           (optional ? "optionals" : "sequences"),
+                                       "use tensors, or choose inputs that do not go through it"),
+                      s_.nodes[n].origin.source.str(), l.domain.str() + "." + l.op.str());
+    }
   auto clear = [&] {
     for (const std::string& g : given)
       if (NeedsZero(RootOf(s_, container[g]), n)) out->statements.push_back(FillWith(&s_, &names_, GradientOfContainer(container[g]), FloatExpr(0)));

@@ -287,14 +287,21 @@ void Reversal::CountTrips(BlockId top, BlockList* prologue) {
       for (NodeId n : st->statements)
         if (auto it = order_.find(n.value); it != order_.end()) start = std::min(start, it->second);
   });
+  std::unordered_set<Name> registers;
+  ForEachBlock(s_, {top}, [&](BlockId b) {
+    if (auto* st = std::get_if<State>(&s_.blocks[b].control))
+      for (NodeId n : st->statements)
+        ForEachTasklet(s_, n, [&](NodeId, const Tasklet& t) {
+          if (s_.Get(t.target).storage == Storage::kRegister) registers.insert(t.target);
+        });
+  });
   for (const Touched& t : TouchedBy(*p_, s_, top))
     if (t.write) written.push_back(t.root);
   const std::vector<Name> order = s_.order;
   for (Name n : order) {
     Name root = RootOf(s_, n);
-    if (std::find(written.begin(), written.end(), root) == written.end()) continue;
     Container c = s_.Get(n);
-    if (c.storage == Storage::kRegister) continue;
+    if (c.storage == Storage::kRegister ? !registers.count(n) : std::find(written.begin(), written.end(), root) == written.end()) continue;
     c.name = names_("count_" + n.str());
     renames.push_back({n, c.name});
   }
@@ -310,7 +317,7 @@ void Reversal::CountTrips(BlockId top, BlockList* prologue) {
     else c.kind = ContainerKind::kTransient, c.inout = false;
     s_.Add(std::move(c));
     const Container& original = s_.Get(r.first);
-    if (original.kind == ContainerKind::kView) continue;
+    if (original.kind == ContainerKind::kView || original.storage == Storage::kRegister) continue;
     auto first = first_use_.find(r.first);
     bool has_value = original.inout || original.kind == ContainerKind::kState || (first != first_use_.end() && first->second < start);
     if (has_value) prologue->Statement(CopyWhole(&s_, &names_, r.second, r.first));

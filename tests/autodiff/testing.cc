@@ -60,11 +60,11 @@ Result<NamedValues> RunTwice(const Program& p, const NamedValues& values, const 
     }
     inputs.emplace_back(n, copy);
   }
+  // A backward program may take no array that tells a size.
+  const std::vector<Name> free = FreeSymbols(p.Entry());
   NamedSizes given;
-  for (const auto& [n, v] : symbols) {
-    const auto& params = p.Entry().symbol_params;
-    if (std::find(params.begin(), params.end(), n) != params.end()) given.emplace_back(n, v);
-  }
+  for (const auto& [n, v] : symbols)
+    if (std::find(free.begin(), free.end(), n) != free.end()) given.emplace_back(n, v);
   HR_ASSIGN_OR_RETURN(std::vector<Value> first, e->Run(inputs, given));
   HR_ASSIGN_OR_RETURN(std::vector<Value> second, e->Run(inputs, given));
   std::vector<Name> names = Outputs(p, p.Entry());
@@ -80,8 +80,10 @@ Result<NamedValues> RunTwice(const Program& p, const NamedValues& values, const 
 // Runs forward and backward, or the combined program.
 Result<NamedValues> RunPrograms(const BackwardPrograms& b, const Case& c, const std::string& backend) {
   NamedValues values = c.values;
+  HR_ASSIGN_OR_RETURN(Program original, Parsed(c.text));
+  HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(original, values, c.symbols));
   if (c.options.separate) {
-    HR_ASSIGN_OR_RETURN(NamedValues kept, RunTwice(b.forward, values, c.symbols, backend));
+    HR_ASSIGN_OR_RETURN(NamedValues kept, RunTwice(b.forward, values, sizes, backend));
     for (auto& [n, v] : kept) {
       auto known = std::find_if(values.begin(), values.end(), [&](const auto& x) { return x.first == n; });
       if (known == values.end()) values.emplace_back(n, v);
@@ -95,7 +97,7 @@ Result<NamedValues> RunPrograms(const BackwardPrograms& b, const Case& c, const 
         values.emplace_back(gradient, ones);
       }
   }
-  return RunTwice(b.program, values, c.symbols, backend);
+  return RunTwice(b.program, values, sizes, backend);
 }
 
 std::string KeepName(Keep k) { return k == Keep::kSolve ? "solver's plan" : k == Keep::kStoreAll ? "store all" : "recompute all"; }
