@@ -93,6 +93,8 @@ class Expansion {
       const State& st = std::get<State>(s.blocks[s.body[b]].control);
       for (size_t k = 0; k < st.statements.size(); ++k) Add(TouchedBy(*p_, s, st.statements[k]), k < site_.statement ? &before : &after);
     }
+    used_before_ = before.read;
+    used_before_.insert(before.written.begin(), before.written.end());
     for (Name x : inputs_) after.read.insert(RootOf(s, x));
     for (Name y : outputs_) after.read.insert(RootOf(s, y));
     program_ = *p_;
@@ -122,7 +124,7 @@ class Expansion {
       if (used_after && c.kind == ContainerKind::kTransient) parameter(n);
     }
     for (Name y : outputs_)
-      if (f.Get(y).kind != ContainerKind::kParameter)
+      if (f.Get(y).kind != ContainerKind::kParameter || !before.written.count(y))
         return Refuse(s, site_.node, "output '" + y.str() + "' is not computed before the node", "place the node after its outputs");
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Name x = inputs_[i];
@@ -201,6 +203,12 @@ class Expansion {
       const NodeId zero = FillWith(&entry, &fresh, n, FloatExpr(0));
       entry.body.insert(entry.body.begin(), entry.AddBlock(State{Name(), {zero}}));
     }
+    const std::vector<Name> parameters = entry.parameters;
+    entry.parameters.clear();
+    for (Name q : parameters) {
+      if (DirectionOf(b.program, entry, q) != Direction::kUnused) entry.parameters.push_back(q);
+      else entry.Mutable(q).kind = ContainerKind::kTransient;
+    }
     // SDFGs that the gradient program brings; those of the program itself are shared.
     std::vector<std::pair<Name, Name>> renamed;
     entry.name = FreshSdfg(name_.str() + "_gradients");
@@ -253,10 +261,11 @@ class Expansion {
     return {};
   }
 
-  // The container for the i-th gradient: its own, or one that is added to it when an earlier node wrote it.
+  // The container for the i-th gradient: its own, or a new one that is copied or, when an earlier node wrote it, added.
   Name Gradient(Sdfg* s, FreshNames* fresh, size_t i, std::vector<NodeId>* after) {
-    const Name target = gradients_[i];
-    if (accumulated_->insert(target).second) return target;
+    const Name target = gradients_[i], root = RootOf(*s, target);
+    const bool first = accumulated_->insert(target).second;
+    if (first && !used_before_.count(root)) return target;
     Container c = s->Get(target);
     c.name = (*fresh)(target.str() + "_more");
     c.kind = ContainerKind::kTransient;
@@ -265,7 +274,7 @@ class Expansion {
     c.strides.clear();
     const Name more = c.name;
     s->Add(std::move(c));
-    after->push_back(CopyWhole(s, fresh, target, more, WriteOp::kAdd));
+    after->push_back(CopyWhole(s, fresh, target, more, first ? WriteOp::kAssign : WriteOp::kAdd));
     return more;
   }
 
@@ -276,6 +285,7 @@ class Expansion {
   std::unordered_set<Name>* accumulated_;
   Library node_;
   std::vector<Name> outputs_, inputs_, given_, gradients_;
+  std::unordered_set<Name> used_before_;
   std::vector<Name> independent_, shifts_;   // inputs of the program that is differentiated
   Program program_;
 };
