@@ -9,6 +9,14 @@ namespace headrace::autodiff {
 namespace {
 
 constexpr int kMostKeys = 40;
+constexpr int64_t kMostNodes = 20000;
+constexpr int64_t kMostEntries = 500000000;  // of the matrix, looked at: nodes or iterations times its size
+
+// Stops HiGHS by iterations, so that the same problem ends the same way on every machine.
+void StopAfter(int when, const char*, const HighsCallbackDataOut* out, HighsCallbackDataIn* in, void* budget) {
+  const int64_t done = when == kHighsCallbackMipInterrupt ? out->mip_total_lp_iterations : out->simplex_iteration_count;
+  if (in && done > *static_cast<const int64_t*>(budget)) in->user_interrupt = 1;
+}
 
 }  // namespace
 
@@ -252,7 +260,11 @@ PlanProblem::Answer PlanProblem::Solve(int64_t limit, const Choice* start) {
   Highs_setIntOptionValue(highs, "random_seed", 1);
   // Nodes, not seconds: the same plan on every machine.
   const int64_t size = static_cast<int64_t>(index.size()) + 1;
-  Highs_setIntOptionValue(highs, "mip_max_nodes", static_cast<HighsInt>(std::clamp<int64_t>(4000000 / size, 20, 20000)));
+  Highs_setIntOptionValue(highs, "mip_max_nodes", static_cast<HighsInt>(std::clamp<int64_t>(kMostEntries / 125 / size, 20, kMostNodes)));
+  int64_t iterations = std::clamp<int64_t>(kMostEntries / size, 1000, 1000000);
+  Highs_setCallback(highs, StopAfter, &iterations);
+  Highs_startCallback(highs, kHighsCallbackMipInterrupt);
+  Highs_startCallback(highs, kHighsCallbackSimplexInterrupt);
   Highs_setDoubleOptionValue(highs, "mip_rel_gap", size < 5000 ? 1e-9 : 1e-3);
   if (size >= 5000) Highs_setDoubleOptionValue(highs, "mip_heuristic_effort", 0.01);
   HighsInt status = Highs_passMip(highs, columns, rows, static_cast<HighsInt>(index.size()), kHighsMatrixFormatRowwise,

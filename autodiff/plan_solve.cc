@@ -125,23 +125,22 @@ class Solver {
     }
     const bool small = n <= kExactVariables;
     if (!best_.feasible) {
-      // Can it be done at all?
-      for (int round = 0; round < (small ? 200 : 4) && !best_.feasible; ++round) {
+      // Can it be done at all? Of large problems the smallest plan found so far has to do.
+      for (int round = 0; round < (small ? 200 : 0) && !best_.feasible; ++round) {
         const auto least = problem.Solve(-1, &smallest_);
         if (!least.found || (least.optimal && least.bytes >= static_cast<double>(minimum_) * (1 - 1e-6))) break;
         Try(least.choice);
         problem.Forbid(least.choice);
-        if (!small) Lower(least.choice, limit_);
       }
       if (!best_.feasible) {
-        best_.solver = "HiGHS: no plan within the limit";
+        best_.solver = "no plan within the limit";
         return;
       }
       Improve();
     }
     int64_t aim = limit_, nodes = 0;
     bool proven = false, answered = false;
-    for (int round = 0; round < (small ? 2000 : 6); ++round) {
+    for (int round = 0; round < (small ? 2000 : 3); ++round) {
       const auto a = problem.Solve(aim, &best_.choice);
       nodes += a.nodes;
       answered |= a.found || a.infeasible;

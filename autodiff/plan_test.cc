@@ -236,6 +236,12 @@ TEST(PlanMemory, AStackOfLayersFitsInAQuarter) {
     EXPECT_GE(s.timeline.extra_work, work);            // less memory is more work
     work = s.timeline.extra_work;
   }
+  const Solution none = SolvePlan(m, 1000);
+  EXPECT_FALSE(none.feasible);
+  const Solution least = SolvePlan(m, none.minimum);
+  EXPECT_TRUE(least.feasible) << none.minimum;
+  std::printf("minimum %lld: %s; work %.3f; %.2f s in all\n", static_cast<long long>(none.minimum), least.solver.c_str(),
+              least.timeline.extra_work / m.forward_work, Seconds() - start);
 }
 
 }  // namespace
