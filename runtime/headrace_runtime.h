@@ -74,6 +74,10 @@ typedef struct headrace_program_info_t {
   const char* const* externals; /* names of the external functions it calls */
 } headrace_program_info_t;
 
+/* What the states of external functions are made of, one item per name in `externals`; the symbol is there only if some
+ * function has a state. `state` of a binding is what its function's create() made of these attributes. */
+typedef struct hr_external_attributes { const hr_attribute* at; int32_t count; } hr_external_attributes;
+
 /* ---- init ---- */
 typedef struct hr_external_binding { hr_function function; void* state; } hr_external_binding;
 typedef struct hr_init {
@@ -110,6 +114,7 @@ typedef void (*headrace_program_free_fn)(void* program);
 #define HEADRACE_PROGRAM_INIT_SYMBOL "headrace_program_init"
 #define HEADRACE_PROGRAM_RUN_SYMBOL "headrace_program_run"
 #define HEADRACE_PROGRAM_FREE_SYMBOL "headrace_program_free"
+#define HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL "headrace_program_external_attributes" /* hr_external_attributes[], optional */
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,12 @@ void MarkForked() {
   g_callers.store(0, std::memory_order_relaxed);
 }
 
+constexpr int64_t kStretches = 64;
+struct alignas(64) Stretch {
+  std::atomic<int64_t> next{0};
+  int64_t end = 0;
+};
+
 int Configured() {
   for (const char* name : {"HEADRACE_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char* text = std::getenv(name);
@@ -61,11 +67,21 @@ void ParallelFor(int64_t chunks, hr_chunk_fn fn, void* ctx, int32_t threads) {
   if (n <= 1) {
     Serial(chunks, fn, ctx);
   } else {
-    std::atomic<int64_t> next{0};
+    // Every thread has a stretch of its own, the same in every region, so that it meets again what is in its cache; who is
+    // done early takes from the others' stretches.
+    const int64_t stretches = n < kStretches ? n : kStretches;
+    Stretch stretch[kStretches];
+    for (int64_t i = 0; i < stretches; ++i) {
+      stretch[i].next.store(chunks * i / stretches, std::memory_order_relaxed);
+      stretch[i].end = chunks * (i + 1) / stretches;
+    }
 #pragma omp parallel num_threads(static_cast<int>(n))
     {
       ++t_nesting;
-      for (int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < chunks;) fn(ctx, c);
+      for (int64_t i = 0, own = omp_get_thread_num(); i < stretches; ++i) {
+        Stretch& s = stretch[(own + i) % stretches];
+        for (int64_t c; (c = s.next.fetch_add(1, std::memory_order_relaxed)) < s.end;) fn(ctx, c);
+      }
       --t_nesting;
     }
   }

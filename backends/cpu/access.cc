@@ -61,12 +61,12 @@ std::vector<RawAccess> AccessesOf(const Sdfg& s, NodeId n) {
   return out;
 }
 
-std::vector<bool> DisjointDims(const Sdfg& s, const std::vector<Range>& ranges, const std::vector<NodeId>& body) {
+std::vector<bool> DisjointDims(const Sdfg& s, const std::vector<Range>& ranges, const std::vector<NodeId>& body, const std::set<Name>& shared) {
   std::vector<RawAccess> all;
   for (NodeId n : body) Collect(s, n, &all);
   std::map<Name, std::vector<const RawAccess*>> written;
   for (const RawAccess& a : all)
-    if (a.write && s.Get(BaseOf(s, a.container)).storage != Storage::kRegister) written[BaseOf(s, a.container)];
+    if (const Name base = BaseOf(s, a.container); a.write && (s.Get(base).storage != Storage::kRegister || shared.count(base))) written[base];
   for (const RawAccess& a : all)
     if (auto it = written.find(BaseOf(s, a.container)); it != written.end()) it->second.push_back(&a);
   std::vector<bool> disjoint(ranges.size(), true);

@@ -30,6 +30,55 @@ std::string Quote(const std::string& s) {
 
 }  // namespace
 
+Result<std::string> SdfgGen::StagedArguments::Add(Name container, const std::vector<Expr>& index, bool in, bool out, Writer& w) {
+  const Container& c = g_.s_.Get(container);
+  if (items_.empty()) w.Line("const hr_mark staged = hr_begin(x);");
+  Item item;
+  item.type = StorageType(c.dtype);
+  item.copy = "copy" + std::to_string(g_.next_temp++);
+  std::vector<Expr> all = index, rest;
+  for (size_t d = index.size(); d < c.shape.size(); ++d) {
+    item.indices.push_back(Name("$" + std::to_string(d)));
+    item.extents.push_back(c.shape[d]);
+    all.push_back(SymbolExpr(item.indices.back()));
+    g_.lowerer_.Push({item.indices.back(), IntExpr(0), c.shape[d], IntExpr(1)});
+  }
+  auto at = g_.lowerer_.AddressOf(container, all, false);
+  g_.lowerer_.Pop(item.indices.size());
+  HR_RETURN_IF_ERROR(at.status());
+  item.at = *at;
+  Expr count(1);
+  for (const Expr& e : item.extents) count = IndexMul(count, e);
+  w.Line(item.type + "* const " + item.copy + " = (" + item.type + "*)hr_take(x, hr_extend(0, " + g_.Text(count, DType::kIndex, w) + ", " + std::to_string(ByteSize(c.dtype)) + "));");
+  w.Line("if (!" + item.copy + ") return x->stop;");
+  item.out = out;
+  if (in) Copy(item, false, w);
+  items_.push_back(item);
+  return item.copy;
+}
+
+void SdfgGen::StagedArguments::Copy(const Item& item, bool back, Writer& w) {
+  w.Open("{");
+  w.Line("int64_t n = 0;");
+  for (size_t d = 0; d < item.indices.size(); ++d) {
+    const std::string end = g_.Text(item.extents[d], DType::kIndex, w), i = g_.OpenIndex(item.indices[d]);
+    w.Open("for (int64_t " + i + " = 0; " + i + " < " + end + "; ++" + i + ") {");
+  }
+  const std::string element = g_.Element(item.at.base, Bare(g_.Text(item.at.linear, DType::kIndex, w)));
+  w.Line(back ? element + " = " + item.copy + "[n++];" : item.copy + "[n++] = " + element + ";");
+  for (size_t d = item.indices.size(); d-- > 0;) {
+    w.Close();
+    g_.CloseIndex(item.indices[d]);
+  }
+  w.Close();
+}
+
+void SdfgGen::StagedArguments::CopyBack(Writer& w) {
+  for (const Item& item : items_)
+    if (item.out) Copy(item, true, w);
+  if (!items_.empty()) w.Line("hr_release(x, staged);");
+}
+
 Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
   const Sdfg* callee = names_.program->Find(n.callee);
   HR_CHECK(callee != nullptr, n.callee.str());
@@ -37,6 +86,7 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
   FieldNames fields;  // the callee's, in the order its own generator uses: symbols, then parameters
   std::map<Name, std::string> field = FrameFields(*callee, &fields);
   w.Open("{");
+  StagedArguments staged(*this);
   w.Line("F_" + fn + " c = {};");
   w.Line("c.x = x;");
   std::map<Name, Expr> bound;
@@ -49,11 +99,18 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
       w.Line("c." + field.at(a.port) + " = " + "f->" + fields_.Of(a.container, "value_") + ";");
       continue;
     }
-    if (!IsContiguous(actual)) return UnsupportedError("the cpu backend passes only contiguous containers to calls ('" + a.container.str() + "')");
     std::vector<Expr> index;
     for (const Expr& i : a.index) {
       HR_ASSIGN_OR_RETURN(Expr t, Typed(i, DType::kIndex));
       index.push_back(t);
+    }
+    if (!IsContiguous(actual)) {
+      const Direction d = DirectionOf(*names_.program, *callee, a.port);
+      HR_ASSIGN_OR_RETURN(const std::string copy, staged.Add(a.container, index, d != Direction::kOut, d == Direction::kOut || d == Direction::kInOut, w));
+      w.Line("c." + field.at(a.port) + " = (" + std::string(StorageType(formal->dtype)) + "*)" + copy + ";");
+      for (size_t i = index.size(); i < actual.shape.size(); ++i)
+        if (const size_t k = i - index.size(); k < formal->shape.size() && formal->shape[k].Is(ExprKind::kSymbol)) bound.emplace(formal->shape[k]->name, actual.shape[i]);
+      continue;
     }
     for (size_t d = index.size(); d < actual.shape.size(); ++d) {
       const size_t k = d - a.index.size();
@@ -79,6 +136,7 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
     w.Line("c." + field.at(sym) + " = " + Bare(Text(v, DType::kIndex, w)) + ";");
   }
   w.Line("if (int r = " + fn + "(&c)) return r;");
+  staged.CopyBack(w);
   w.Close();
   return {};
 }
@@ -86,12 +144,30 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
 Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   const std::string node = s_.nodes[id].origin.source.str();
   if (l.domain != Name("call")) return UnsupportedError("library node " + l.domain.str() + "." + l.op.str() + " was not expanded");
-  auto [it, fresh] = names_.external_index.emplace(l.op.str(), static_cast<int>(names_.externals.size()));
-  if (fresh) names_.externals.push_back(l.op.str());
+  std::string attributes;
+  int count = 0;
+  for (const auto& [name, a] : l.attributes) {
+    if (std::holds_alternative<Tensor>(a.value) || std::holds_alternative<Name>(a.value))
+      return UnsupportedError("attribute '" + name.str() + "' of external function '" + l.op.str() + "' is a tensor or a graph");
+    const std::string text = AttributeText(a);
+    attributes += (count++ ? ", " : "") + ("{" + Quote(name.str()) + ", " + Quote(text) + ", nullptr}");
+  }
+  // One binding for all calls of a function, one per node where each node has a state.
+  const ExternalFunction* function = names_.registry->FindFunction(l.op.str());
+  const bool stateful = function && function->create;
+  int binding = static_cast<int>(names_.externals.size());
+  if (const auto it = names_.external_index.find(l.op.str()); !stateful && it != names_.external_index.end()) {
+    binding = it->second;
+  } else {
+    if (!stateful) names_.external_index[l.op.str()] = binding;
+    names_.externals.push_back(l.op.str());
+    names_.external_attributes.push_back(stateful ? attributes : "");
+  }
   const std::vector<Name> run_outputs = s_.name == names_.program->entry ? Outputs(*names_.program, s_) : std::vector<Name>();
   w.Open("{");
   std::set<Name> done;
-  auto value = [&](const Port& p, const std::string& var) -> Status {
+  StagedArguments staged(*this);
+  auto value = [&](const Port& p, const std::string& var, bool output) -> Status {
     if (p.container.empty()) {
       w.Line("hr_value " + var + " = {};");
       return {};
@@ -101,17 +177,21 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
       w.Line("hr_value " + var + " = *f->" + fields_.Of(p.container, "value_") + ";");
       return {};
     }
-    if (!IsContiguous(c)) return UnsupportedError("external functions take contiguous containers only ('" + p.container.str() + "')");
+    w.Line("const int64_t " + var + "_shape[] = {" + Shape(c, w) + "};");
+    if (!IsContiguous(c)) {
+      HR_ASSIGN_OR_RETURN(const std::string copy, staged.Add(p.container, {}, !output, output, w));
+      w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", " + var + "_shape, " + copy + ");");
+      return {};
+    }
     HR_ASSIGN_OR_RETURN(Address at, lowerer_.AddressOf(p.container, {Expr(0)}, true));
     const std::string offset = Text(at.linear, DType::kIndex, w);
-    w.Line("const int64_t " + var + "_shape[] = {" + Shape(c, w) + "};");
     w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", " + var + "_shape, (void*)(" +
            Pointer(at.base) + (offset == "0" ? "" : " + " + offset) + "));");
     return {};
   };
   std::string ins, outs, sinks;
   for (size_t i = 0; i < l.inputs.size(); ++i) {
-    HR_RETURN_IF_ERROR(value(l.inputs[i], "in" + std::to_string(i)));
+    HR_RETURN_IF_ERROR(value(l.inputs[i], "in" + std::to_string(i), false));
     ins += (i ? ", in" : "in") + std::to_string(i);
   }
   for (size_t i = 0; i < l.outputs.size(); ++i) {
@@ -133,7 +213,7 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
         if (c.kind == ContainerKind::kSequence) w.Line(var + ".kind = HR_SEQUENCE;");
         done.insert(name);
       } else {
-        HR_RETURN_IF_ERROR(value(l.outputs[i], var));
+        HR_RETURN_IF_ERROR(value(l.outputs[i], var, true));
       }
     } else {
       w.Line("hr_value " + var + " = {};");
@@ -144,17 +224,10 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   w.Line("const hr_value in[] = {" + (ins.empty() ? "{}" : ins) + "};");
   w.Line("hr_value out[] = {" + (outs.empty() ? "{}" : outs) + "};");
   w.Line("hr_sink sink[] = {" + (sinks.empty() ? "{}" : sinks) + "};");
-  std::string attributes;
-  int count = 0;
-  for (const auto& [name, a] : l.attributes) {
-    if (std::holds_alternative<Tensor>(a.value) || std::holds_alternative<Name>(a.value))
-      return UnsupportedError("attribute '" + name.str() + "' of external function '" + l.op.str() + "' is a tensor or a graph");
-    const std::string text = AttributeText(a);
-    attributes += (count++ ? ", " : "") + ("{" + Quote(name.str()) + ", " + Quote(text) + ", nullptr}");
-  }
   w.Line("static const hr_attribute attributes[] = {" + (attributes.empty() ? "{}" : attributes) + "};");
-  w.Line("if (hr_call_external(x, " + std::to_string(it->second) + ", in, " + std::to_string(l.inputs.size()) + ", out, sink, " + std::to_string(l.outputs.size()) +
+  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", in, " + std::to_string(l.inputs.size()) + ", out, sink, " + std::to_string(l.outputs.size()) +
          ", attributes, " + std::to_string(count) + ")) return x->stop;");
+  staged.CopyBack(w);
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     if (l.outputs[i].container.empty() || !done.count(l.outputs[i].container)) continue;
     const Container& c = s_.Get(l.outputs[i].container);

@@ -106,7 +106,7 @@ std::string ExprCode::Text(int id, bool hoist) {
   std::string s = Compute(copy, hoist);
   const ExprKind k = copy.e->kind;
   const bool trivial = k == ExprKind::kInt || k == ExprKind::kFloat || k == ExprKind::kBool || k == ExprKind::kSymbol ||
-                       IsFn(copy.e, kBadFn) || IsFn(copy.e, kPresentFn);
+                       IsFn(copy.e, kBadFn) || IsFn(copy.e, kPresentFn) || IsFn(copy.e, kLocalFn);
   if (hoist && !trivial && nodes_[id].local.empty() && (copy.uses > 1 || s.size() > 110)) {
     const std::string name = "t" + std::to_string(env_.next_temp++);
     w_.Line(std::string("const ") + ValueType(copy.type) + " " + name + " = " + Bare(s) + ";");
@@ -257,6 +257,7 @@ std::string ExprCode::Call(const Node& n, bool hoist) {
   const std::string_view name = n.e->name.view();
   if (name == kGuardFn) return Select(Number(n.e), n.args[0], n.args[1], n.args[2], hoist);
   if (name == kBadFn) return Bad(n, false);
+  if (name == kLocalFn) return n.e->text;
   if (name == kPresentFn) return "(" + env_.Pointer(Name(n.e->text)) + " != nullptr)";
   auto list = [&](DType t) {
     std::string s;

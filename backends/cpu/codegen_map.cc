@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/codegen_map_internal.h"
 #include "backends/cpu/contraction.h"
-#include "backends/cpu/ctypes.h"
 
 namespace headrace::cpu {
 
@@ -43,63 +43,6 @@ bool IsKernel(const Sdfg& s, NodeId n) {
   return std::holds_alternative<Tasklet>(body) || std::holds_alternative<std::monostate>(body);
 }
 
-namespace {
-
-// Scalar operations that are worth a thread's while.
-constexpr int64_t kChunkWork = 65536;
-
-std::string Product(const std::vector<std::string>& factors) {
-  std::string s;
-  for (const std::string& f : factors) s += (s.empty() ? "" : " * ") + f;
-  return s.empty() ? "1" : s;
-}
-
-// Puts the function together: `part` is the body over [begin, end) of `total` units of `work` operations each.
-class KernelText {
- public:
-  KernelText(const Sdfg& s, NodeId n, KernelEnv& env, const KernelOptions& o) : s_(s), env_(env), options_(o) {
-    for (const RawAccess& a : AccessesOf(s, n))
-      if (a.write) written_.insert(BaseOf(s, a.container));
-  }
-  std::string Parameters(bool names_only) const {
-    std::string p = names_only ? "x" : "hr_x* x";
-    for (size_t i = 0; i < env_.pointers.size(); ++i) {
-      const Name n = env_.pointers[i];
-      p += names_only ? ", " : std::string(", ") + (written_.count(n) ? "" : "const ") + StorageType(s_.Get(n).dtype) + "* " +
-                                   (options_.restrict_pointers ? "__restrict " : "");
-      p += "p" + std::to_string(i);
-    }
-    for (size_t i = 0; i < env_.symbols.size(); ++i) p += std::string(names_only ? ", " : ", int64_t ") + "n" + std::to_string(i);
-    return p;
-  }
-  Kernel Sequential(const std::string& body) const {
-    Kernel k;
-    k.parameters = Parameters(false);
-    k.text = "void $K(" + k.parameters + ") {\n" + body + "}\n";
-    return Finish(k);
-  }
-  Kernel Parallel(const std::string& body, const std::string& prologue, const std::string& total, const std::string& grain) const {
-    Kernel k;
-    k.parameters = Parameters(false);
-    k.text = "static void $K_part(" + k.parameters + ", int64_t begin, int64_t end) {\n" + body + "}\n" +
-             "void $K(" + k.parameters + ") {\n" + prologue + "  hr_chunks(x, " + total + ", " + grain +
-             ", [&](int64_t begin, int64_t end) { $K_part(" + Parameters(true) + ", begin, end); });\n}\n";
-    return Finish(k);
-  }
-  Kernel Finish(Kernel k) const {
-    k.pointers = env_.pointers;
-    k.symbols = env_.symbols;
-    k.may_fail = env_.may_fail;
-    return k;
-  }
-
- private:
-  const Sdfg& s_;
-  KernelEnv& env_;
-  const KernelOptions& options_;
-  std::set<Name> written_;
-};
-
 std::string Grain(NestGen& gen, const std::vector<LoopDim>& inner, int64_t cost, int64_t tile, Writer& prologue) {
   int64_t known = cost * tile;
   std::vector<std::string> factors;
@@ -116,7 +59,6 @@ std::string Grain(NestGen& gen, const std::vector<LoopDim>& inner, int64_t cost,
   return "hr_grain(" + std::to_string(known) + " * " + Product(factors) + ")";
 }
 
-// Opens the loop over units and names the indices of `dims` (outermost first) within it.
 void DecodeUnits(NestGen& gen, const std::vector<LoopDim>& dims, const std::string& tiles, Writer& w) {
   const bool single = dims.size() + (tiles.empty() ? 0 : 1) == 1;
   w.Open("for (int64_t q = begin; q < end; ++q) {");
@@ -157,7 +99,6 @@ std::string UnitCount(NestGen& gen, const std::vector<LoopDim>& dims, Writer& pr
   return Product(factors);
 }
 
-// Outer dimensions to spread over threads: enough of them for some hundred units.
 std::vector<LoopDim> TakeParallel(std::vector<LoopDim>* dims) {
   std::vector<LoopDim> out;
   int64_t units = 1;
@@ -169,52 +110,7 @@ std::vector<LoopDim> TakeParallel(std::vector<LoopDim>* dims) {
   return out;
 }
 
-// Sums over everything into few elements: partial results per chunk of the first reduced dimension, combined in order.
-Kernel TwoPhase(NestGen& gen, KernelEnv& env, const KernelText& text, const PerfectNest& p, const std::vector<LoopDim>& free,
-                std::vector<LoopDim> reduced, int64_t free_count) {
-  const LoweredStmt& s = p.stmt;
-  const std::string type = ValueType(Computed(s.dtype));
-  Writer prologue(1), w(1);
-  LoopDim outer = reduced.front();
-  std::vector<LoopDim> inner(reduced.begin() + 1, reduced.end());
-  const std::string grain = Grain(gen, inner, gen.Cost(s) * free_count, 1, prologue);
-  const std::string n = gen.IndexText(outer.trip, prologue);
-  w.Open("for (int64_t c = begin; c < end; ++c) {");
-  w.Line(type + "* out = partial + c * " + std::to_string(free_count) + ";");
-  for (const LoopDim& d : free) gen.OpenLoop(d, w);
-  w.Line(type + " acc = " + gen.Identity(s.op, s.dtype) + ";");
-  if (gen.Vectorisable(s) && inner.empty() && (s.op == WriteOp::kAdd || s.op == WriteOp::kMul || IsFloat(s.dtype)))
-    w.Line(std::string("#pragma omp simd reduction(") + (s.op == WriteOp::kAdd ? "+" : s.op == WriteOp::kMul ? "*" : s.op == WriteOp::kMax ? "hr_max" : "hr_min") + ":acc)");
-  const std::string i = env.OpenIndex(outer.index);
-  w.Open("for (int64_t " + i + " = c * grain; " + i + " < hr_least(n, c * grain + grain); ++" + i + ") {");
-  gen.Reduce(s, inner, "acc", gen.Vectorisable(s), w);
-  w.Close();
-  env.CloseIndex(outer.index);
-  w.Line("*out++ = acc;");
-  for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], w);
-  w.Close();
-  Writer c(1);
-  c.Line("int64_t slot = 0;");
-  for (const LoopDim& d : free) gen.OpenLoop(d, c);
-  c.Line(type + " acc = " + gen.Identity(s.op, s.dtype) + ";");
-  c.Line("for (int64_t c = 0; c < chunks; ++c) acc = " + gen.Combine(s.op, s.dtype, "acc", "partial[c * " + std::to_string(free_count) + " + slot]") + ";");
-  ExprCode code(env, c);
-  code.Use(s.linear);
-  const std::string target = env.Element(s.base, Bare(code.Index(s.linear)));
-  c.Line(target + " = " + Bare(StoreCode(s.dtype, gen.Combine(s.op, s.dtype, LoadCode(s.dtype, target), "acc"), Computed(s.dtype))) + ";");
-  c.Line("++slot;");
-  for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], c);
-  Kernel k;
-  k.parameters = text.Parameters(false);
-  k.text = "static void $K_part(" + k.parameters + ", " + type + "* partial, int64_t n, int64_t grain, int64_t begin, int64_t end) {\n" + w.text() +
-           "}\nvoid $K(" + k.parameters + ") {\n" + prologue.text() + "  const int64_t n = " + n + ", grain = " + grain +
-           ", chunks = n > 0 ? (n + grain - 1) / grain : 0;\n  const hr_mark mark = hr_begin(x);\n  " + type + "* partial = (" + type +
-           "*)hr_take(x, chunks * " + std::to_string(free_count) + " * (int64_t)sizeof(" + type + "));\n  if (!partial) return;\n" +
-           "  hr_chunks(x, chunks, 1, [&](int64_t begin, int64_t end) { $K_part(" + text.Parameters(true) + ", partial, n, grain, begin, end); });\n" +
-           c.text() + "  hr_release(x, mark);\n}\n";
-  env.may_fail = true;
-  return text.Finish(k);
-}
+namespace {
 
 Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& text, PerfectNest p) {
   if (!p.stmt.initial) gen.CollapseDims(&p);
@@ -234,6 +130,8 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   for (int i = 0; i < static_cast<int>(p.dims.size()); ++i)
     if (i != v) (p.dims[i].disjoint ? free : reduced).push_back(p.dims[i]);
   const int64_t cost = gen.Cost(p.stmt);
+  if ((p.stmt.condition || p.Scatters()) && vector.disjoint && vector.simple && !reduced.empty())
+    return Scatter(gen, text, p, vector, free, reduced);
   if ((p.stmt.condition || p.Scatters()) && (!reduced.empty() || !vector.disjoint)) {  // dropped or scattered: plain loops
     PerfectNest inner = p;
     std::vector<LoopDim> all = p.dims;
@@ -299,6 +197,14 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
       }
     }
   }
+  if (sums && reduced.front().simple && AsInt(vector.end)) {  // few elements, long sums
+    int64_t count = *AsInt(vector.end), terms = 1;
+    bool known = true;
+    for (const LoopDim& d : free) known &= AsInt(d.trip).has_value(), count = std::min<int64_t>(1 << 20, count * std::max<int64_t>(0, AsInt(d.trip).value_or(0)));
+    for (const LoopDim& d : reduced) terms = std::min<int64_t>(int64_t{1} << 40, terms * AsInt(d.trip).value_or(1 << 16));
+    if (known && count > 0 && count < 2048 && terms * cost * count >= 8 * kChunkWork && terms >= 4 * count)
+      return TwoPhaseLanes(gen, env, text, p, vector, free, reduced, count);
+  }
   const int64_t tile = sums ? 256 : across ? 16 : 4096;
   const auto length = AsInt(vector.end);
   const bool tiled = !length || *length > tile;
@@ -324,11 +230,13 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   if (sums) {
     gen.ReduceTile(p.stmt, reduced, vector, "first", "count", tiled ? tile : std::max<int64_t>(1, *length), w);
   } else {
-    gen.SplitLoop(vector, "first", "first + count", p.stmt.value, gen.Vectorisable(p.stmt), w, [&](const Expr& value, const std::string&) {
-      LoweredStmt s = p.stmt;
+    LoweredStmt s = p.stmt;
+    const int checks = gen.OpenChecks(&s, vector, AsInt(vector.trip).value_or(0) > 0 ? "" : "count > 0", w);
+    gen.SplitLoop(vector, "first", "first + count", s.value, gen.Vectorisable(s), w, [&](const Expr& value, const std::string&) {
       s.value = value;
       gen.Store(s, w);
     });
+    for (int c = 0; c < checks; ++c) w.Close();
   }
   for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], w);
   w.Close();
@@ -367,6 +275,7 @@ Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const K
   KernelEnv env(s);
   KernelText text(s, n, env, o);
   NestGen gen(s, lowerer, env, n);
+  gen.pointers_may_alias = !o.restrict_pointers;
   const auto* m = std::get_if<Map>(&s.nodes[n].body);
   if (!m) {
     Writer w(1);

@@ -176,6 +176,18 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   w.Raw("extern \"C\" HEADRACE_EXPORT const headrace_program_info_t headrace_program_info = {\n  sizeof(headrace_program_info_t), HEADRACE_PROGRAM_MAGIC, "
         "HEADRACE_PROGRAM_MAJOR, HEADRACE_PROGRAM_MINOR,\n  " + Quoted(s.name.str()) + ", \"headrace 0.1.0, \" __VERSION__, " + std::to_string(s.parameters.size()) + ", " +
         std::to_string(symbol_count) + ", " + std::to_string(constants.size()) + ", " + std::to_string(names.externals.size()) + ",\n  parameters, symbols, constants, externals};\n\n");
+  // Attributes that external functions make a state of, for whoever loads the program.
+  std::string states;
+  bool stateful = false;
+  for (size_t i = 0; i < names.external_attributes.size(); ++i) {
+    const std::string& a = names.external_attributes[i];
+    if (!a.empty()) w.Raw("static const hr_attribute external_attributes_" + std::to_string(i) + "[] = {" + a + "};\n");
+    states += a.empty() ? "  {nullptr, 0},\n"
+                        : "  {external_attributes_" + std::to_string(i) + ", (int32_t)(sizeof(external_attributes_" + std::to_string(i) + ") / sizeof(hr_attribute))},\n";
+    stateful |= !a.empty();
+  }
+  if (stateful)
+    w.Raw("extern \"C\" HEADRACE_EXPORT const hr_external_attributes headrace_program_external_attributes[] = {\n" + states + "};\n");
   // ---- init, free ----
   const size_t persistent = names.persistent.size();
   if (persistent) w.Line("struct persistent_item { int64_t bytes; int32_t initial; };");

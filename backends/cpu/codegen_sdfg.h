@@ -22,6 +22,7 @@ struct ProgramNames {
   std::vector<std::pair<Name, Name>> persistent;
   std::map<std::pair<Name, Name>, int> persistent_index;
   std::vector<std::string> externals;
+  std::vector<std::string> external_attributes;  // of each: C text of its attributes where it makes a state of them, else ""
   std::map<std::string, int> external_index;
   // Kernel text → name; new kernels are appended to `kernels`.
   std::map<std::string, std::string> kernel_of;

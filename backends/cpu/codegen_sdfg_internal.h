@@ -47,6 +47,20 @@ class SdfgGen : public NestEnv {
   Status EmitConditional(const Conditional& c, Writer& w);
   Status EmitNested(const Nested& n, Writer& w);
   Status EmitExternal(NodeId id, const Library& l, Writer& w);
+  // Strided containers as arguments: calls get contiguous copies, made before and written back after.
+  class StagedArguments {
+   public:
+    explicit StagedArguments(SdfgGen& g) : g_(g) {}
+    // The name of a copy of `container` narrowed by leading indices.
+    Result<std::string> Add(Name container, const std::vector<Expr>& index, bool in, bool out, Writer& w);
+    void CopyBack(Writer& w);
+
+   private:
+    struct Item { std::string type, copy; std::vector<Name> indices; std::vector<Expr> extents; Address at; bool out = false; };
+    void Copy(const Item& item, bool back, Writer& w);
+    SdfgGen& g_;
+    std::vector<Item> items_;
+  };
   Status CallKernel(NodeId n, Writer& w);
   void AllocateFor(const std::vector<Name>& symbols, const std::set<Name>& done, Writer& w);
   Result<Expr> Typed(const Expr& e, DType t) {

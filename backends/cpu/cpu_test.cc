@@ -154,6 +154,56 @@ TEST(Cpu, WindowsThatStartFromAValue) {
   EXPECT_EQ(y[20], 95);         // everything else in the row is smaller
 }
 
+// Sums into a variable of an outer iteration are reductions of the inner loop, whatever its length.
+TEST(Cpu, SumsAndExtremaOfRowsInRegisters) {
+  for (int64_t n : {1, 31, 64, 100, 257, 1000}) {
+    std::vector<double> values;
+    for (int64_t i = 0; i < 2 * n; ++i) values.push_back(static_cast<double>(i % 17) - 3);
+    for (const std::string& size : {std::string("N"), std::to_string(n)}) {
+      auto out = RunText("sdfg f(X: f32[2, " + size + "], Y: f32[2], Z: f32[2]) {\n  transient s: f32[] @register\n  transient m: f32[] @register\n  state { map i in 0:2 {\n"
+                         "    s[] = 1\n    map j in 0:" + size + " { s[] += X[i, j] * X[i, j] }\n    m[] = -inf\n    map j in 0:" + size + " { m[] max= X[i, j] + i }\n"
+                         "    Y[i] = s[]\n    Z[i] = m[] } } }", {{"X", F32({2, n}, values)}});
+      ASSERT_TRUE(out.ok()) << out.status().ToString();
+      for (int64_t i = 0; i < 2; ++i) {
+        double sum = 1, most = -INFINITY;
+        for (int64_t j = 0; j < n; ++j) {
+          const double v = values[static_cast<size_t>(i * n + j)];
+          sum += v * v;
+          most = std::max(most, v + static_cast<double>(i));
+        }
+        EXPECT_EQ(Doubles((*out)[0])[static_cast<size_t>(i)], sum) << n << " as " << size;
+        EXPECT_EQ(Doubles((*out)[1])[static_cast<size_t>(i)], most) << n << " as " << size;
+      }
+    }
+  }
+}
+
+// Reads that a loop does not change come before it, but never when it does not run: T[0] is not there then.
+TEST(Cpu, NothingIsReadAheadOfALoopThatDoesNotRun) {
+  Registry r;
+  auto e = CompileText(R"(
+    sdfg f(X: f32[N], T: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(min(X[i], T[0]), exp(T[N - 1])) / T[0] } } })", r);
+  ASSERT_TRUE(e);
+  auto none = e->Run({{"X", F32({0}, {})}, {"T", F32({0}, {})}});
+  ASSERT_TRUE(none.ok()) << none.status().ToString();
+  auto some = e->Run({{"X", F32({3}, {1, 5, 9})}, {"T", F32({3}, {4, 0, 0})}});
+  ASSERT_TRUE(some.ok()) << some.status().ToString();
+  EXPECT_THAT(Doubles((*some)[0]), ElementsAre(0.25, 1, 1));
+}
+
+TEST(Cpu, BranchesThatCallOneFunctionShareTheCall) {
+  Registry r;
+  auto e = CompileText("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i] < 0 ? exp(X[i]) / (1 + exp(X[i])) : 1 / (1 + exp(-X[i])) } } }", r);
+  ASSERT_TRUE(e);
+  const std::string source = e->Source(), loop = source.substr(source.find("k0_part"));
+  EXPECT_EQ(loop.find("hr_exp("), loop.rfind("hr_exp(")) << loop;
+  auto out = e->Run({{"X", F32({5}, {-200, -1, 0, 1, 200})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_NEAR(Doubles((*out)[0])[1], 1 / (1 + std::exp(1)), 1e-7);
+  EXPECT_EQ(Doubles((*out)[0])[2], 0.5);
+  EXPECT_EQ(Doubles((*out)[0])[4], 1);
+}
+
 TEST(Cpu, HalfPrecisionSumsRoundOnce) {
   std::vector<double> ones(4096, 1.0);
   auto out = RunText(R"(

@@ -11,6 +11,7 @@
 #include "backends/common/external_call.h"
 #include "backends/common/signature.h"
 #include "backends/cpu/cache.h"
+#include "backends/cpu/output_pool.h"
 
 namespace headrace::cpu {
 
@@ -79,6 +80,8 @@ class CancelWatch {
 };
 
 struct RunState {
+  OutputPool* pool = nullptr;
+  int64_t taken = 0;  // bytes
   std::vector<Value> results;
   std::vector<hr_value> views;
   HrValues keep;
@@ -89,9 +92,23 @@ struct RunState {
 int32_t Allocate(hr_run* run, int32_t output, int32_t dtype, int32_t rank, const int64_t* shape) {
   auto* state = static_cast<RunState*>(run->host);
   if (output < 0 || output >= run->n_outputs) return 1;
-  auto t = Tensor::Create(static_cast<DType>(dtype), std::vector<int64_t>(shape, shape + rank));
-  if (!t.ok()) return 1;
-  state->results[output] = Value(*t);
+  const DType type = static_cast<DType>(dtype);
+  int64_t bytes = ByteSize(type);
+  for (int32_t d = 0; d < rank; ++d) bytes = hr_size_mul(bytes, shape[d]);
+  if (bytes < 0) return 1;
+  Tensor t;
+  if (type == DType::kString) {
+    auto made = Tensor::Create(type, std::vector<int64_t>(shape, shape + rank));
+    if (!made.ok()) return 1;
+    t = std::move(*made);
+  } else {
+    t.dtype = type;
+    t.shape.assign(shape, shape + rank);
+    t.data = state->pool->Take(bytes);
+    if (!t.data) return 1;
+    state->taken += bytes;
+  }
+  state->results[output] = Value(std::move(t));
   run->outputs[output] = state->keep.View(state->results[output]);
   return 0;
 }
@@ -125,6 +142,7 @@ class CpuExecutable : public Executable {
   explicit CpuExecutable(LoadRequest r) : r_(std::move(r)) {}
   ~CpuExecutable() override {
     if (program_) free_(program_);
+    for (const auto& [destroy, state] : states_) destroy(state);
     if (library_) dlclose(library_);
     RemoveTree(r_.scratch);
   }
@@ -132,6 +150,8 @@ class CpuExecutable : public Executable {
   Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs, const std::vector<std::pair<Name, int64_t>>& symbols) override;
   Result<Program> Interface() const override { return r_.signature; }
   Status Save(const std::string& path) const override {
+    if (!stateful_.empty())
+      return UnsupportedError("an artifact can't carry external function '" + stateful_ + "', whose state is made by its plugin", "save the model, and run it where the plugin is");
     return SaveArtifact({r_.path, r_.signature, r_.constants, r_.externals}, path);
   }
   std::string Source() const override { return r_.source; }
@@ -147,6 +167,9 @@ class CpuExecutable : public Executable {
   std::vector<const void*> constants_;
   HrValues constant_views_;
   std::vector<hr_external_binding> externals_;
+  std::vector<std::pair<void (*)(void*), void*>> states_;  // of external functions
+  std::string stateful_;                                   // one that has a state
+  OutputPool pool_;
   bool serial_ = false;     // an external function that is not thread-safe
   std::mutex serial_mutex_;
 };
@@ -166,6 +189,7 @@ Status CpuExecutable::Load() {
     return InvalidError(r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " + std::to_string(HEADRACE_PROGRAM_MAJOR), "compile it again");
   if (info_->n_constants != static_cast<int32_t>(r_.constants.size())) return InvalidError(r_.path + " has other constants than its weights file");
   for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
+  const auto* attributes = static_cast<const hr_external_attributes*>(dlsym(library_, HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL));
   for (int32_t i = 0; i < info_->n_externals; ++i) {
     const ExternalFunction* f = r_.registry->FindFunction(info_->externals[i]);
     if (!f) {  // an artifact brings its own
@@ -180,7 +204,14 @@ Status CpuExecutable::Load() {
       }
     }
     if (!f || !f->address) return InvalidError(std::string("external function '") + info_->externals[i] + "' is not registered", "load the plugin that provides it");
-    externals_.push_back({reinterpret_cast<hr_function>(f->address), nullptr});
+    void* state = nullptr;
+    if (f->create) {
+      const hr_external_attributes none = {nullptr, 0}, given = attributes ? attributes[i] : none;
+      state = f->create(given.at, given.count);
+      if (state && f->destroy) states_.push_back({f->destroy, state});
+      stateful_ = info_->externals[i];
+    }
+    externals_.push_back({reinterpret_cast<hr_function>(f->address), state});
     serial_ |= !f->thread_safe;
   }
   const Sdfg& s = r_.signature.Entry();
@@ -200,6 +231,7 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   const Sdfg& s = r_.signature.Entry();
   HR_ASSIGN_OR_RETURN(BoundArguments bound, BindArguments(r_.signature, s, inputs, symbols));
   RunState state;
+  state.pool = &pool_;
   std::vector<hr_value> in;
   int outputs = 0;
   for (int32_t i = 0; i < info_->n_parameters; ++i) {
@@ -243,6 +275,7 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   run.cancel = r_.cancelled ? watch.flag() : nullptr;
   run.host = &state;
   const int32_t code = run_(program_, &run);
+  pool_.EndRun(state.taken);
   if (code == HR_OK) return std::move(state.results);
   Diagnostic d;
   d.kind = code == HR_CANCELLED ? ErrorKind::kInterrupted : ErrorKind::kInvalid;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/hoist.h"
 #include "ir/sets.h"
 #include "ir/type_inference.h"
 
@@ -189,6 +190,7 @@ Result<LoweredStmt> Lowerer::Lower(const Tasklet& t) {
       ComputeType(typed->dtype) != typed->dtype)
     typed = typed->args[0];
   HR_ASSIGN_OR_RETURN(out.value, Lower(typed));
+  out.value = MergeBranches(out.value);
   std::vector<Expr> index;
   for (const Expr& i : t.index) {
     HR_ASSIGN_OR_RETURN(Expr ti, InferTypes(s_, i, DType::kIndex));

@@ -13,10 +13,12 @@ namespace headrace::cpu {
 //   $bad(index…, shape…)               reports an index out of range of container `text`; gives 0
 //   $present()                         whether optional parameter `text` was given
 //   $trip(begin, end, step)            number of iterations
+//   $local()                           C++ text: a variable of the generated code
 inline constexpr const char* kGuardFn = "$guard";
 inline constexpr const char* kBadFn = "$bad";
 inline constexpr const char* kPresentFn = "$present";
 inline constexpr const char* kTripFn = "$trip";
+inline constexpr const char* kLocalFn = "$local";
 bool IsFn(const Expr& e, const char* name);
 
 struct LoweredStmt {

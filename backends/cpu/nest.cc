@@ -5,6 +5,7 @@
 
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/guards.h"
+#include "backends/cpu/hoist.h"
 
 namespace headrace::cpu {
 
@@ -43,8 +44,30 @@ NestGen::Flat NestGen::Flatten(NodeId map) const {
   return f;
 }
 
-std::vector<LoopDim> NestGen::Dims(const Flat& f) const {
-  const std::vector<bool> disjoint = DisjointDims(s_, f.ranges, f.body);
+std::set<Name> NestGen::OuterRegisters(const Flat& f) const {
+  std::set<uint32_t> inside = {f.owner.value};
+  std::function<void(NodeId)> visit = [&](NodeId n) {
+    inside.insert(n.value);
+    if (const auto* m = std::get_if<Map>(&s_.nodes[n].body))
+      for (NodeId c : m->body) visit(c);
+  };
+  for (NodeId n : f.body) visit(n);
+  std::set<Name> out;
+  for (const auto& [node, name] : homes_)
+    if (!inside.count(node.value)) out.insert(name);
+  return out;
+}
+
+std::vector<LoopDim> NestGen::Dims(const Flat& f, bool sums_apart) const {
+  std::set<Name> shared = OuterRegisters(f);
+  if (sums_apart) {
+    std::set<Name> sums, others;
+    for (NodeId n : f.body)
+      for (const RawAccess& a : AccessesOf(s_, n)) (a.op == WriteOp::kAssign ? others : sums).insert(BaseOf(s_, a.container));
+    for (Name n : sums)
+      if (!others.count(n)) shared.erase(n);
+  }
+  const std::vector<bool> disjoint = DisjointDims(s_, f.ranges, f.body, shared);
   std::vector<LoopDim> dims;
   for (size_t i = 0; i < f.ranges.size(); ++i) {
     const Range& r = f.ranges[i];
@@ -176,7 +199,8 @@ void NestGen::OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma) {
 
 void NestGen::SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd, Writer& w,
                         const std::function<void(const Expr&, const std::string&)>& emit) {
-  const auto split = simd ? SplitGuards(value, d.index) : std::nullopt;
+  const Expr inner = simd ? Hoist(value, d, {}, w, begin + " < " + end) : value;
+  const auto split = simd ? SplitGuards(inner, d.index) : std::nullopt;
   std::string first = begin, last = end;
   if (split) {
     const std::string n = std::to_string(env_.next_temp++);
@@ -195,45 +219,69 @@ void NestGen::SplitLoop(const LoopDim& d, const std::string& begin, const std::s
     const std::string i = env_.OpenIndex(d.index);
     w.Open("for (int64_t " + i + " = " + first + " > " + begin + " ? " + begin + " : " + last + "; " + i + " < " + end + "; " + i + " = " + i + " + 1 == " +
            first + " ? " + last + " : " + i + " + 1) {");
-    emit(value, i);
+    emit(inner, i);
     w.Close();
     env_.CloseIndex(d.index);
   }
   const std::string i = env_.OpenIndex(d.index);
   if (simd) w.Line("#pragma omp simd");
   w.Open("for (int64_t " + i + " = " + first + "; " + i + " < " + last + "; ++" + i + ") {");
-  emit(split ? split->inside : value, i);
+  emit(split ? split->inside : inner, i);
   w.Close();
   env_.CloseIndex(d.index);
+}
+
+Expr NestGen::Hoist(const Expr& value, const LoopDim& d, const std::set<Name>& written, Writer& w, const std::string& nonempty) {
+  if (pointers_may_alias) return value;
+  std::string runs = nonempty;
+  if (AsInt(d.trip).value_or(0) > 0) runs.clear();
+  else if (runs.empty()) runs = IndexText(d.trip, w) + " > 0";
+  return HoistInvariants(value, d.index, written, runs, [&](Name n) { return s_.Get(n).storage == Storage::kRegister; }, env_, w);
+}
+
+int NestGen::OpenChecks(LoweredStmt* s, const LoopDim& d, const std::string& nonempty, Writer& w) {
+  int opened = 0;
+  auto check = [&](const Expr& condition, const Expr& message) {
+    const Expr report = Substitute(message, {{d.index, IntExpr(0)}});  // it may name this index too: then its first value
+    ExprCode code(env_, w);
+    code.Use(condition);
+    const std::string test = code.Value(condition, DType::kBool);
+    w.Open("if (" + (nonempty.empty() ? "" : nonempty + " && ") + "!" + test + ") {");
+    ExprCode bad(env_, w);
+    bad.Use(report);
+    w.Line("(void)" + bad.Value(report) + ";");
+    w.Close();
+    w.Open("else {");
+    ++opened;
+  };
+  if (pointers_may_alias) return 0;
+  for (int i = 0; i < 8; ++i) {
+    Expr guard = FindInvariantCheck(s->value, d.index);
+    if (!guard) guard = FindInvariantCheck(s->linear, d.index);
+    if (!guard) break;
+    check(guard->args[0], guard->args[2]);
+    for (Expr* e : {&s->value, &s->linear, &s->condition, &s->report}) *e = Replace(*e, guard, guard->args[1]);
+  }
+  // The target's own check, unless some read of the value would have been reported first.
+  if (s->condition && s->report && !Mentions(s->condition, d.index)) {
+    LoweredStmt rest = *s;
+    rest.condition = rest.report = {};
+    if (!HasReport(rest)) {
+      const Expr condition = s->condition;
+      bool reads_bad = false;
+      Visit(condition, [&](const Expr& x) { return reads_bad |= IsFn(x, kBadFn), !reads_bad; });
+      if (!reads_bad) {
+        check(condition, s->report);
+        s->condition = s->report = {};
+      }
+    }
+  }
+  return opened;
 }
 
 void NestGen::CloseLoop(const LoopDim& d, Writer& w) {
   w.Close();
   env_.CloseIndex(d.index);
-}
-
-std::string NestGen::Combine(WriteOp op, DType t, const std::string& a, const std::string& b) const {
-  t = Computed(t);
-  if (op == WriteOp::kMax) return std::string("hr_max<") + ValueType(t) + ">(" + a + ", " + b + ")";
-  if (op == WriteOp::kMin) return std::string("hr_min<") + ValueType(t) + ">(" + a + ", " + b + ")";
-  const std::string token = op == WriteOp::kAdd ? " + " : " * ";
-  if (t == DType::kBool) return "(" + a + (op == WriteOp::kAdd ? " | " : " & ") + b + ")";
-  if (IsInteger(t)) {
-    const std::string u = ByteSize(t) == 8 ? "(uint64_t)" : "(uint32_t)";
-    return ConvertCode("(int64_t)(" + u + a + token + u + b + ")", DType::kI64, t == DType::kI64 ? DType::kNone : t);
-  }
-  return a + token + b;
-}
-
-std::string NestGen::Identity(WriteOp op, DType t) const {
-  t = Computed(t);
-  if (op == WriteOp::kAdd) return IntLiteral(0, t);
-  if (op == WriteOp::kMul) return IntLiteral(1, t);
-  const bool max = op == WriteOp::kMax;
-  if (IsFloat(t)) return FloatLiteral(max ? -__builtin_inf() : __builtin_inf(), t);
-  if (t == DType::kBool) return max ? "false" : "true";
-  if (max) return IntLiteral(LowestInt(t), t);
-  return t == DType::kU64 ? "UINT64_MAX" : IntLiteral(static_cast<int64_t>(HighestInt(t)), t);
 }
 
 bool NestGen::Vectorisable(const LoweredStmt& s) const { return !HasReport(s) && !IsComplex(s.dtype); }
@@ -264,47 +312,6 @@ void NestGen::Store(const LoweredStmt& s, Writer& w) {
   w.Close();
 }
 
-void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, const std::string& acc, bool simd, Writer& w) {
-  const DType t = Computed(s.dtype);
-  for (size_t i = 0; i < dims.size(); ++i) {
-    std::string pragma;
-    if (simd && i + 1 == dims.size() && (s.op == WriteOp::kAdd || s.op == WriteOp::kMul || IsFloat(t)))
-      pragma = std::string("#pragma omp simd reduction(") + ReductionName(s.op) + ":" + acc + ")";
-    OpenLoop(dims[i], w, pragma);
-  }
-  ExprCode code(env_, w);
-  code.Use(s.value);
-  const std::string v = code.Value(s.value, t);
-  w.Line(acc + " = " + Bare(Combine(s.op, t, acc, v)) + ";");
-  for (size_t i = dims.size(); i-- > 0;) CloseLoop(dims[i], w);
-}
-
-void NestGen::ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims, const LoopDim& v, const std::string& v_begin,
-                         const std::string& count, int64_t capacity, Writer& w) {
-  const DType t = Computed(s.dtype);
-  const std::string type = ValueType(t);
-  w.Line(type + " acc[" + std::to_string(capacity) + "];");
-  w.Line("for (int64_t u = 0; u < " + count + "; ++u) acc[u] = " + Identity(s.op, t) + ";");
-  for (const LoopDim& d : dims) OpenLoop(d, w);
-  SplitLoop(v, v_begin, v_begin + " + " + count, s.value, Vectorisable(s), w, [&](const Expr& value, const std::string& i) {
-    ExprCode code(env_, w);
-    code.Use(value);
-    const std::string slot = "acc[" + i + " - " + v_begin + "]";
-    w.Line(slot + " = " + Bare(Combine(s.op, t, slot, code.Value(value, t))) + ";");
-  });
-  for (size_t k = dims.size(); k-- > 0;) CloseLoop(dims[k], w);
-  w.Open("for (int64_t u = 0; u < " + count + "; ++u) {");
-  w.Line("const int64_t " + env_.OpenIndex(v.index) + " = " + v_begin + " + u;");
-  ExprCode code(env_, w);
-  code.Use(s.linear);
-  if (s.initial) code.Use(s.initial);
-  const std::string target = env_.Element(s.base, Bare(code.Index(s.linear)));
-  const std::string start = s.initial ? code.Value(s.initial, t) : LoadCode(s.dtype, target);
-  w.Line(target + " = " + Bare(StoreCode(s.dtype, Combine(s.op, t, start, "acc[u]"), t)) + ";");
-  w.Close();
-  env_.CloseIndex(v.index);
-}
-
 void NestGen::Loops(const PerfectNest& p, Writer& w) {
   const int v = VectorDim(p);
   const bool simd = Vectorisable(p.stmt) && !p.ordered;
@@ -316,8 +323,13 @@ void NestGen::Loops(const PerfectNest& p, Writer& w) {
     for (size_t i = 0; i < p.dims.size(); ++i)
       if (p.ordered || static_cast<int>(i) != v) order.push_back(p.dims[i]);
     if (!p.ordered && v >= 0) order.push_back(p.dims[v]);
-    for (size_t i = 0; i < order.size(); ++i) OpenLoop(order[i], w, simd && !conditional && i + 1 == order.size() && order[i].disjoint ? "#pragma omp simd" : "");
-    Store(p.stmt, w);
+    LoweredStmt stmt = p.stmt;
+    for (size_t i = 0; i < order.size(); ++i) {
+      const bool lanes = simd && !conditional && i + 1 == order.size() && order[i].disjoint;
+      if (lanes) stmt.value = Hoist(stmt.value, order[i], {stmt.base}, w);
+      OpenLoop(order[i], w, lanes ? "#pragma omp simd" : "");
+    }
+    Store(stmt, w);
     for (size_t i = order.size(); i-- > 0;) CloseLoop(order[i], w);
     return;
   }
@@ -370,7 +382,8 @@ Status NestGen::Statement(NodeId n, Writer& w) {
   const auto& body = s_.nodes[n].body;
   if (std::holds_alternative<std::monostate>(body)) return {};
   if (const auto* t = std::get_if<Tasklet>(&body)) {
-    HR_ASSIGN_OR_RETURN(LoweredStmt s, lowerer_.Lower(*t));
+    const auto ready = prepared_.find(n.value);
+    HR_ASSIGN_OR_RETURN(LoweredStmt s, ready != prepared_.end() ? Result<LoweredStmt>(ready->second) : lowerer_.Lower(*t));
     w.Open("{");
     Store(s, w);
     w.Close();
@@ -391,7 +404,7 @@ Status NestGen::Statement(NodeId n, Writer& w) {
       Loops(*p, w);
     }
   } else {
-    const std::vector<LoopDim> dims = Dims(f);
+    const std::vector<LoopDim> dims = Dims(f, /*sums_apart=*/true);
     bool simd = dims.back().disjoint;
     std::set<std::string> sums;  // private scalars of an outer map that this one accumulates into: reductions of its lanes
     for (NodeId c : f.body) {
@@ -415,11 +428,22 @@ Status NestGen::Statement(NodeId n, Writer& w) {
     }
     for (size_t i = 0; i < dims.size(); ++i) {
       std::string pragma = simd && i + 1 == dims.size() ? "#pragma omp simd" : "";
-      if (!pragma.empty())
+      if (!pragma.empty()) {
         for (const std::string& r : sums) pragma += " reduction(" + r + ")";
+        std::set<Name> written;
+        for (const RawAccess& a : AccessesOf(s_, n))
+          if (a.write) written.insert(BaseOf(s_, a.container));
+        for (NodeId c : f.body) {
+          auto l = lowerer_.Lower(std::get<Tasklet>(s_.nodes[c].body));
+          if (!l.ok()) continue;
+          l->value = Hoist(l->value, dims[i], written, w);
+          prepared_.insert_or_assign(c.value, std::move(*l));
+        }
+      }
       OpenLoop(dims[i], w, pragma);
     }
     status = Body(f.body, f.owner, w);
+    for (NodeId c : f.body) prepared_.erase(c.value);
     for (size_t i = dims.size(); i-- > 0;) CloseLoop(dims[i], w);
   }
   lowerer_.Pop(f.ranges.size());

@@ -1,6 +1,8 @@
 // Loop nests: maps and tasklets → C++ loops, in a kernel or in place.
 #pragma once
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,7 +49,8 @@ class NestGen {
   // A map merged with the maps it solely consists of.
   struct Flat { std::vector<Range> ranges; std::vector<NodeId> body; NodeId owner; };
   Flat Flatten(NodeId map) const;
-  std::vector<LoopDim> Dims(const Flat& f) const;
+  // `sums_apart`: registers of outer maps that the body only accumulates into don't tie iterations together.
+  std::vector<LoopDim> Dims(const Flat& f, bool sums_apart = false) const;
   Result<PerfectNest> Perfect(const Flat& f);     // the body is one tasklet; its ranges are pushed on the lowerer
   void SplitDims(PerfectNest* p) const;
   void CollapseDims(PerfectNest* p) const;
@@ -57,15 +60,21 @@ class NestGen {
   // ---- pieces that kernels are put together from ----
   void OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma = "");
   void CloseLoop(const LoopDim& d, Writer& w);
+  // Checks of indices that no iteration over `d` changes are made here, once, and leave `s`; what follows stands in as many
+  // braces as it says. (A row of an embedding: one check for the row, not one per element.)
+  int OpenChecks(LoweredStmt* s, const LoopDim& d, const std::string& nonempty, Writer& w);
   // The innermost loop over [begin, end): where guards hold on a range, that range runs without them, vectorised, and the
   // rest with them. `emit` writes the body for a value.
   void SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd, Writer& w,
                  const std::function<void(const Expr& value, const std::string& index)>& emit);
+  // `value` with what no iteration over `d` changes computed here, before its loop; `written`: what the loop writes.
+  Expr Hoist(const Expr& value, const LoopDim& d, const std::set<Name>& written, Writer& w, const std::string& nonempty = "");
   void Store(const LoweredStmt& s, Writer& w);                       // target op= value
   std::string Combine(WriteOp op, DType t, const std::string& a, const std::string& b) const;
   std::string Identity(WriteOp op, DType t) const;
   bool Vectorisable(const LoweredStmt& s) const;
-  // for dims { acc op= value }, the last one with vector lanes; acc is a declared local of type Computed(dtype).
+  // for dims { acc op= value }; acc is a declared local of type Computed(dtype). With `simd` the last dimension runs over an
+  // array of partial results, combined by halves: the same order, and so the same bits, whatever the machine's vectors.
   void Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, const std::string& acc, bool simd, Writer& w);
   // acc[u] for u in [0, count) over index `v` starting at `v_begin`.
   void ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims, const LoopDim& v, const std::string& v_begin,
@@ -77,13 +86,16 @@ class NestGen {
   Lowerer& lowerer() { return lowerer_; }
   const Sdfg& sdfg() const { return s_; }
   bool HasHome(NodeId owner) const;
+  bool pointers_may_alias = false;  // nothing is read ahead of its time then
   void DeclareRegisters(NodeId owner, Writer& w);
 
  private:
   const Sdfg& s_;
   Lowerer& lowerer_;
   NestEnv& env_;
+  std::set<Name> OuterRegisters(const Flat& f) const;
   std::vector<std::pair<NodeId, Name>> homes_;
+  std::map<uint32_t, LoweredStmt> prepared_;  // by node: statements whose values had parts hoisted
 };
 
 bool HasReport(const LoweredStmt& s);  // may report an error

@@ -23,9 +23,11 @@ HR_LIBM1(acosh) HR_LIBM1(atanh) HR_LIBM1(erf) HR_LIBM2(pow) HR_LIBM2(atan2) HR_L
 #define HR_BOTH2(name)                                                                   \
   static inline float hr_##name(float a, float b) { return hr_libm_##name(a, b); }      \
   static inline double hr_##name(double a, double b) { return hr_libm_##name##_d(a, b); }
-HR_BOTH1(log2) HR_BOTH1(sin) HR_BOTH1(cos) HR_BOTH1(tan) HR_BOTH1(asin) HR_BOTH1(acos) HR_BOTH1(atan) HR_BOTH1(sinh)
-HR_BOTH1(cosh) HR_BOTH1(asinh) HR_BOTH1(acosh) HR_BOTH1(atanh) HR_BOTH2(pow) HR_BOTH2(atan2) HR_BOTH2(fmod)
+HR_BOTH1(tan) HR_BOTH1(asin) HR_BOTH1(acos) HR_BOTH1(atan) HR_BOTH1(sinh)
+HR_BOTH1(cosh) HR_BOTH1(asinh) HR_BOTH1(acosh) HR_BOTH1(atanh) HR_BOTH2(atan2) HR_BOTH2(fmod)
 HR_DOUBLE1(exp) HR_DOUBLE1(expm1) HR_DOUBLE1(log) HR_DOUBLE1(log1p) HR_DOUBLE1(tanh) HR_DOUBLE1(erf)
+HR_DOUBLE1(log2) HR_DOUBLE1(sin) HR_DOUBLE1(cos)
+static inline double hr_pow(double a, double b) { return hr_libm_pow_d(a, b); }
 
 static inline float hr_sqrt(float a) { return __builtin_sqrtf(a); }
 static inline double hr_sqrt(double a) { return __builtin_sqrt(a); }
@@ -47,8 +49,8 @@ static inline uint32_t hr_abs(uint32_t a) { return a; }
 static inline uint64_t hr_abs(uint64_t a) { return a; }
 template <typename T> static inline T hr_hold(T a) { return a; }
 template <typename T> static inline T hr_sign(T a) { return a > (T)0 ? (T)1 : a < (T)0 ? (T)-1 : a; }
-template <typename T> static inline T hr_max(T a, T b) { return (a > b) | (a != a) ? a : b; }
-template <typename T> static inline T hr_min(T a, T b) { return (a < b) | (a != a) ? a : b; }
+template <typename T> static inline T hr_max(T a, T b) { const T m = a > b ? a : b; return a != a ? a : m; }
+template <typename T> static inline T hr_min(T a, T b) { const T m = a < b ? a : b; return a != a ? a : m; }
 template <typename T> static inline T hr_clamp(T a, T lo, T hi) { return hr_min(hr_max(a, lo), hi); }
 #pragma omp declare reduction(hr_max : float : omp_out = hr_max(omp_out, omp_in)) initializer(omp_priv = -__builtin_inff())
 #pragma omp declare reduction(hr_max : double : omp_out = hr_max(omp_out, omp_in)) initializer(omp_priv = -__builtin_inf())
@@ -134,7 +136,7 @@ static inline float hr_expm1(float a) {
   p = hr_fma(p, a, 4.16666667e-2f);
   p = hr_fma(p, a, 1.66666667e-1f);
   p = hr_fma(p, a, 0.5f);
-  const float s = hr_fma(p * a, a, a);
+  const float s = __builtin_copysignf(hr_fma(p * a, a, a), a);
   return __builtin_fabsf(a) < 0.5f ? s : d;
 }
 static inline float hr_tanh(float a) {
@@ -144,29 +146,118 @@ static inline float hr_tanh(float a) {
   p = hr_fma(p, z, -5.37397155531e-2f);
   p = hr_fma(p, z, 1.33314422036e-1f);
   p = hr_fma(p, z, -3.33332819422e-1f);
-  const float near = hr_fma(p * z, a, a);
+  const float near = __builtin_copysignf(hr_fma(p * z, a, a), a);
   const float e = hr_exp(x + x);
   const float far = __builtin_copysignf(1.0f - 2.0f / (e + 1.0f), a);
   return x < 0.625f ? near : a != a ? a : far;
 }
-static inline float hr_erf(float a) {  /* after N. Juffa's erff */
-  const float t = __builtin_fabsf(a), s = a * a;
-  float r = hr_fma(-1.72853470e-5f, t, 3.83197126e-4f);
-  const float u = hr_fma(-3.88396438e-3f, t, 2.42546219e-2f);
-  r = hr_fma(r, s, u);
-  r = hr_fma(r, t, -1.06777877e-1f);
-  r = hr_fma(r, t, -6.34846687e-1f);
-  r = hr_fma(r, t, -1.28717512e-1f);
-  r = hr_fma(r, t, -t);
-  const float far = __builtin_copysignf(1.0f - hr_exp(r), a);
-  float q = -5.96761703e-4f;
-  q = hr_fma(q, s, 4.99119423e-3f);
-  q = hr_fma(q, s, -2.67681349e-2f);
-  q = hr_fma(q, s, 1.12819925e-1f);
-  q = hr_fma(q, s, -3.76125336e-1f);
-  q = hr_fma(q, s, 1.28379166e-1f);
-  const float near = hr_fma(q, a, a);
-  return t > 0.927734375f ? (t > 4.0f ? __builtin_copysignf(1.0f, a) : far) : a != a ? a : near;
+/* erf: 1 - exp(log(erfc(|a|))), the logarithm a polynomial, the exponential by way of expm1 so that nothing cancels near 0. */
+static inline float hr_erf(float a) {
+  const float x = __builtin_fabsf(a), t = x > 4.0f ? 4.0f : x;
+  float g = -9.255875070720426e-06f;
+  g = hr_fma(g, t, 1.1763761172665747e-04f);
+  g = hr_fma(g, t, -6.328230836116049e-04f);
+  g = hr_fma(g, t, 1.6670007012856841e-03f);
+  g = hr_fma(g, t, -1.603672780837867e-04f);
+  g = hr_fma(g, t, -1.915308096447579e-02f);
+  g = hr_fma(g, t, 1.0277783571206825e-01f);
+  g = hr_fma(g, t, 6.366193812745929e-01f);
+  g = hr_fma(g, t, 1.283791716374119e-01f);
+  g = hr_fma(g, t, t); /* -log(erfc(t)) */
+  const float n = __builtin_rintf(g * -1.44269504f), f = hr_fma(n, -0.693147182f, -g);
+  float q = 1.3933650354165438e-03f;
+  q = hr_fma(q, f, 8.363180121710235e-03f);
+  q = hr_fma(q, f, 4.1666464914579496e-02f);
+  q = hr_fma(q, f, 1.666657697579496e-01f);
+  q = hr_fma(q, f, 5.000000013468379e-01f);
+  q = hr_fma(q * f, f, f);
+  const float s = hr_f32_bits((uint32_t)((int32_t)(n == n ? n : 0.0f) + 127) << 23);
+  return __builtin_copysignf(hr_fma(-s, q, 1.0f - s), a);
+}
+
+/* sin and cos: the argument modulo pi/2 in double, for every float: 2/pi times a power of two, modulo 4, is kept as a sum of
+ * 29 + 29 + 53 bits for each of four ranges, so that products with 24 bits are exact. */
+struct hr_turn { float r; int32_t quadrant; };
+static inline hr_turn hr_quarter(float a) {
+  const float x = __builtin_fabsf(a);
+  const bool b1 = x >= 0x1p32f, b2 = x >= 0x1p64f, b3 = x >= 0x1p96f;
+  const double y = (double)a * (b3 ? 0x1p-73 : b2 ? 0x1p-41 : b1 ? 0x1p-9 : 1.0);
+  const double t1 = y * (b3 ? 0x1.3abe8f8p-2 : b2 ? 0x1.1054a7cp-1 : b1 ? 0x1.f306dc8p+0 : 0x1.45f306ep-1);
+  const double t2 = y * (b3 ? 0x1.4d37702p-29 : b2 ? 0x1.84eafa3p-28 : b1 ? 0x1.c882a53p-28 : -0x1.b1bbeadp-32);
+  const double t3 = y * (b3 ? 0x1.6d8a5664f10e4p-57 : b2 ? 0x1.d4d377036d8a5p-57 : b1 ? 0x1.f09d5f47d4d37p-57 : -0x1.80f62a0b82b2dp-62);
+  const double n1 = __builtin_rint(t1), n2 = __builtin_rint(t2);
+  const double f = (t1 - n1) + (t2 - n2) + t3, n3 = __builtin_rint(f);
+  const double n = (n1 - 4 * __builtin_rint(n1 * 0.25)) + (n2 - 4 * __builtin_rint(n2 * 0.25)) + n3;
+  return {(float)((f - n3) * 1.5707963267948966), (int32_t)(n == n ? n : 0)};
+}
+static inline float hr_sine(float r) {
+  const float z = r * r;
+  float p = hr_fma(-1.9515295891e-4f, z, 8.3321608736e-3f);
+  p = hr_fma(p, z, -1.6666654611e-1f);
+  return hr_fma(p * z, r, r);
+}
+static inline float hr_cosine(float r) {
+  const float z = r * r;
+  float p = hr_fma(2.443315711809948e-5f, z, -1.388731625493765e-3f);
+  p = hr_fma(p, z, 4.166664568298827e-2f);
+  return hr_fma(p * z, z, hr_fma(-0.5f, z, 1.0f));
+}
+static inline float hr_sin(float a) {
+  const hr_turn t = hr_quarter(a);
+  const float v = t.quadrant & 1 ? hr_cosine(t.r) : hr_sine(t.r);
+  return a == 0 ? a : t.quadrant & 2 ? -v : v;
+}
+static inline float hr_cos(float a) {
+  const hr_turn t = hr_quarter(a);
+  const float v = t.quadrant & 1 ? hr_sine(t.r) : hr_cosine(t.r);
+  return (t.quadrant + 1) & 2 ? -v : v;
+}
+
+/* pow and log2 of floats through double: log2 as exponent + atanh series of (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)). */
+static inline double hr_log2_wide(double a) {  /* a > 0, not subnormal; else something */
+  const uint64_t bits = hr_bits_f64(a);
+  const int32_t e = ((int32_t)(bits >> 32) - 0x3fe6a09e) >> 20;
+  const double m = hr_f64_bits(bits - ((uint64_t)(int64_t)e << 52));
+  const double s = (m - 1.0) / (m + 1.0), z = s * s;
+  double p = 0.08312293589217051;
+  p = p * z + 0.09070005136287457;
+  p = p * z + 0.11111433241391104;
+  p = p * z + 0.1428571204983371;
+  p = p * z + 0.20000000005664184;
+  p = p * z + 0.3333333333333101;
+  return (double)e + 2.8853900817779268 * (s + s * z * p);
+}
+static inline double hr_exp2_wide(double a) {  /* |a| < 1000 */
+  const double n = __builtin_rint(a), f = a - n;
+  double p = 1.3255224878668817e-06;
+  p = p * f + 1.5310079402249296e-05;
+  p = p * f + 0.00015403455852453838;
+  p = p * f + 0.0013333450568000645;
+  p = p * f + 0.009618129159402558;
+  p = p * f + 0.05550410941205933;
+  p = p * f + 0.2402265069581299;
+  p = p * f + 0.6931471805459335;
+  p = p * f + 1.0;
+  return p * hr_f64_bits((uint64_t)(int64_t)((int32_t)n + 1023) << 52);
+}
+static inline float hr_log2(float a) {
+  const float r = (float)hr_log2_wide((double)a);
+  const float v = a > 0 ? r : a == 0 ? -__builtin_inff() : __builtin_nanf("");
+  return a != a || a == __builtin_inff() ? a : v;
+}
+static inline float hr_pow(float a, float b) {
+  const float x = __builtin_fabsf(a), half = b * 0.5f;
+  const bool whole = __builtin_rintf(b) == b, odd = whole & (__builtin_rintf(half) != half);
+  const double l = hr_log2_wide((double)(x == 0 || x == __builtin_inff() ? 1.0f : x)) + (x == 0 ? -__builtin_inf() : x == __builtin_inff() ? __builtin_inf() : 0.0);
+  double t = (double)b * l;
+  t = t > 200 ? 200 : t;
+  t = t < -200 ? -200 : t;
+  float r = (float)hr_exp2_wide(t == t ? t : 0);
+  r = t == t ? r : __builtin_nanf("");
+  r = x != x ? x : r;
+  r = (a < 0) & (x < __builtin_inff()) & !whole ? __builtin_nanf("") : r;
+  r = odd ? __builtin_copysignf(r, a) : r;  /* -0 and -inf too */
+  return (a == 1) | (b == 0) | ((x == 1) & (__builtin_fabsf(b) == __builtin_inff())) ? 1.0f : r;
 }
 
 /* ---- complex numbers ---- */

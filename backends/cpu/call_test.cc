@@ -1,0 +1,173 @@
+// Calls of sdfgs and of external functions, containers whose size the run decides, arguments that are updated.
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "backends/cpu/testing.h"
+
+namespace headrace::cpu {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Calls, StridedViewsAreCopiedThereAndBack) {
+  auto out = RunText(R"(
+    sdfg main(X: f32[4, 3], Y: f32[3, 4], Z: f32[4, 3]) {
+      view column: f32[4] of X offset 1 strides [3]
+      view turned: f32[3, 4] of X strides [1, 3]
+      view second: f32[4] of Z offset 1 strides [3]
+      state {
+        call twice(A = turned, B = Y)
+        map i in 0:4, j in 0:3 { Z[i, j] = -1 }
+        call add(A = column, B = second)
+        map i in 0:3 { call add(A = turned[i, :], B = Y[i, :]) }
+      }
+    }
+    sdfg twice(A: f32[N, M], B: f32[N, M]) { state { map i in 0:N, j in 0:M { B[i, j] = 2 * A[i, j] } } }
+    sdfg add(A: f32[N], inout B: f32[N]) { state { map i in 0:N { B[i] = B[i] + A[i] } } }
+  )", {{"X", F32({4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(0, 9, 18, 27, 3, 12, 21, 30, 6, 15, 24, 33));
+  EXPECT_THAT(Doubles((*out)[1]), ElementsAre(-1, 0, -1, -1, 3, -1, -1, 6, -1, -1, 9, -1));
+}
+
+// A container that grows with every round of a loop.
+TEST(Calls, SizesSetInLoopsReallocate) {
+  auto out = RunText(R"(
+    sdfg f(X: i64[N], S: i64[N], last: i64[m]) {
+      transient T: i64[n, 2]
+      for i in 0:N {
+        let n = X[i]
+        map k in 0:n, c in 0:2 { T[k, c] = k + c + i }
+        S[i] = 0
+        map k in 0:n, c in 0:2 { S[i] += T[k, c] }
+      }
+      let m = X[N - 1]
+      map k in 0:m { last[k] = k }
+    })", {{"X", I64({5}, {1, 1000, 3, 200000, 2})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  std::vector<double> want;
+  const std::vector<int64_t> sizes = {1, 1000, 3, 200000, 2};
+  for (int64_t i = 0; i < 5; ++i) {
+    const int64_t n = sizes[static_cast<size_t>(i)];
+    want.push_back(static_cast<double>(n * (n - 1) + n * (2 * i + 1)));
+  }
+  EXPECT_EQ(Doubles((*out)[0]), want);
+  EXPECT_THAT(Doubles((*out)[1]), ElementsAre(0, 1));
+}
+
+// ---- an external function with a state: counts its calls, starting from its attribute ----
+int alive = 0;
+void* CounterCreate(const hr_attribute* attributes, int32_t n) {
+  ++alive;
+  auto* state = new int64_t(0);
+  for (int32_t i = 0; i < n; ++i)
+    if (std::strcmp(attributes[i].name, "start") == 0) *state = std::atoll(attributes[i].text);
+  return state;
+}
+void CounterDestroy(void* state) {
+  --alive;
+  delete static_cast<int64_t*>(state);
+}
+int32_t Counter(hr_call* c) {
+  auto* state = static_cast<int64_t*>(c->state);
+  static_cast<int64_t*>(c->outputs[0].data)[0] = (*state)++;
+  return 0;
+}
+int32_t Absences(hr_call* c) {  // which arguments are not there
+  int64_t mask = 0;
+  for (int32_t i = 0; i < c->n_inputs; ++i) mask |= c->inputs[i].kind == HR_ABSENT ? 1 << i : 0;
+  for (int32_t i = 1; i < c->n_outputs; ++i) mask |= c->outputs[i].kind == HR_ABSENT ? 16 << i : 0;
+  static_cast<int64_t*>(c->outputs[0].data)[0] = mask;
+  return 0;
+}
+
+ExternalFunction Function(const char* name, int32_t (*f)(hr_call*)) {
+  ExternalFunction e;
+  e.name = e.symbol = name;
+  e.address = reinterpret_cast<void*>(f);
+  e.thread_safe = false;
+  return e;
+}
+
+TEST(Externals, EveryNodeHasAStateMadeOfItsAttributes) {
+  Registry r;
+  ExternalFunction counter = Function("counter", Counter);
+  counter.create = CounterCreate;
+  counter.destroy = CounterDestroy;
+  ASSERT_TRUE(r.Add(counter).ok());
+  auto e = CompileText(R"(
+    sdfg f(A: i64[], B: i64[], C: i64[]) {
+      state {
+        call.counter{start = 10}() -> (Y = A)
+        call.counter{start = 20}() -> (Y = B)
+        call.counter() -> (Y = C)
+      }
+    })", r);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(alive, 3);
+  for (double round : {0.0, 1.0}) {
+    auto out = e->Run({});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    EXPECT_EQ(Doubles((*out)[0])[0], 10 + round);
+    EXPECT_EQ(Doubles((*out)[1])[0], 20 + round);
+    EXPECT_EQ(Doubles((*out)[2])[0], round);
+  }
+  EXPECT_THAT(e->Save(::testing::TempDir() + "/counter.hrx").ToString(), HasSubstr("state is made by its plugin"));
+  e.reset();
+  EXPECT_EQ(alive, 0);
+}
+
+TEST(Externals, AbsentPortsAreSeenAsSuch) {
+  Registry r;
+  ASSERT_TRUE(r.Add(Function("absences", Absences)).ok());
+  auto p = ParseProgram(R"(
+    sdfg f(X: i64[1], A: i64[]) {
+      transient T: i64[]
+      state { call.absences(P = X, R = X) -> (Y = A, Z = T) }
+    })");
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  Sdfg& s = p->MutableEntry();
+  auto& node = std::get<Library>(s.nodes.Mutable(NodeId{0}).body);
+  node.inputs.insert(node.inputs.begin() + 1, Port{"Q", Name()});   // what importers make of an optional port left out
+  node.outputs.push_back(Port{"W", Name()});
+  auto e = Compile(*p, TestOptions(), r);
+  ASSERT_TRUE(e.ok()) << e.status().ToString();
+  auto out = (*e)->Run({{"X", I64({1}, {5})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0])[0], 1 << 1 | 16 << 2);
+}
+
+// What a training step does to its parameters.
+TEST(InOut, ArgumentsAreUpdated) {
+  Registry r;
+  auto e = CompileText(R"(
+    sdfg step(G: f32[N], inout W: f32[N], inout M: f32[N]) {
+      state {
+        map i in 0:N { M[i] = 0.5 * M[i] + G[i] }
+        map i in 0:N { W[i] = W[i] - 0.25 * M[i] }
+      }
+    })", r);
+  ASSERT_TRUE(e);
+  std::vector<Value> state = {F32({2}, {1, 2}), F32({2}, {0, 4})};
+  for (int round = 0; round < 2; ++round) {
+    auto out = e->Run({{"G", F32({2}, {4, 0})}, {"W", state[0]}, {"M", state[1]}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    state = *out;
+  }
+  EXPECT_THAT(Doubles(state[0]), ElementsAre(-1.5, 1.25));
+  EXPECT_THAT(Doubles(state[1]), ElementsAre(6, 1));
+}
+
+TEST(Persistent, SizesMustBeFixed) {
+  auto p = ParseProgram("sdfg f(X: f32[N], Y: f32[N]) {\n persistent S: f32[N]\n state { map i in 0:N { S[i] = S[i] + X[i]; Y[i] = S[i] } } }");
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  Registry r;
+  auto e = Compile(*p, TestOptions(), r);
+  ASSERT_FALSE(e.ok());
+  EXPECT_THAT(e.status().ToString(), HasSubstr("persistent container 'S' has no fixed size"));
+}
+
+}  // namespace
+}  // namespace headrace::cpu

@@ -1,0 +1,104 @@
+// Accuracy of the functions that generated code computes itself: floats from end to end, against libm in double.
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "backends/cpu/testing.h"
+
+namespace headrace::cpu {
+namespace {
+
+// How far `got` is from `want`, in units of the last place of the float nearest to it; infinite where one is NaN, infinite
+// or of another sign and the other is not.
+double Ulps(float got, double want) {
+  const float nearest = static_cast<float>(want);
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : INFINITY;
+  if (nearest == got) return std::signbit(nearest) == std::signbit(got) ? 0 : INFINITY;
+  if (std::isinf(nearest) || std::isinf(got)) return INFINITY;
+  int exponent;
+  std::frexp(want, &exponent);
+  return std::fabs(got - want) / std::ldexp(1.0, std::max(exponent - 24, -149));
+}
+
+Tensor Floats(const std::vector<float>& values) {
+  Tensor t = *Tensor::Create(DType::kF32, {static_cast<int64_t>(values.size())});
+  std::memcpy(t.data->data(), values.data(), values.size() * sizeof(float));
+  return t;
+}
+
+const std::vector<float>& Special() {
+  static const std::vector<float> v = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 0.5f, -0.5f, 2, -2, 3, -3, 1.5f, 1e-40f, -1e-40f, 3e38f, -3e38f, 88.8f, -104, 16777217.0f, -16777215.0f};
+  return v;
+}
+
+// Every 4093rd float, of all signs and exponents.
+std::vector<float> Samples() {
+  std::vector<float> v = Special();
+  for (uint64_t bits = 0; bits <= 0xffffffffu; bits += 4093) {
+    const uint32_t b = static_cast<uint32_t>(bits);
+    float f;
+    std::memcpy(&f, &b, sizeof f);
+    v.push_back(f);
+  }
+  return v;
+}
+
+struct Function { const char* name; double (*exact)(double); double ulps; };
+
+class Unary : public ::testing::TestWithParam<Function> {};
+
+TEST_P(Unary, IsWithinUlpsOfTheExactValue) {
+  const Function& f = GetParam();
+  const std::vector<float> x = Samples();
+  auto out = RunText(std::string("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = ") + f.name + "(X[i]) } } }", {{"X", Floats(x)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  const float* y = (*out)[0].tensor.as<float>();
+  double worst = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < x.size(); ++i)
+    if (const double u = Ulps(y[i], f.exact(x[i])); u > worst) worst = u, at = i;
+  EXPECT_LE(worst, f.ulps) << f.name << "(" << x[at] << ") = " << f.exact(x[at]) << ", not " << y[at];
+}
+
+INSTANTIATE_TEST_SUITE_P(Math, Unary,
+                         ::testing::Values(Function{"exp", std::exp, 1.5}, Function{"expm1", std::expm1, 2}, Function{"log", std::log, 1.5},
+                                           Function{"log1p", std::log1p, 3}, Function{"log2", std::log2, 1}, Function{"sin", std::sin, 2},
+                                           Function{"cos", std::cos, 2}, Function{"tanh", std::tanh, 2}, Function{"erf", std::erf, 2},
+                                           Function{"sqrt", std::sqrt, 0.5}, Function{"tan", std::tan, 2}, Function{"atan", std::atan, 2}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Math, PowIsRoundedOnceAndKnowsEverySpecialCase) {
+  std::vector<float> x, y;
+  for (float a : Special())
+    for (float b : Special()) x.push_back(a), y.push_back(b);
+  uint64_t state = 1;
+  auto random = [&] { return static_cast<uint32_t>((state = state * 6364136223846793005ull + 1442695040888963407ull) >> 32); };
+  for (int i = 0; i < 200000; ++i) {
+    const float base = static_cast<float>(random() >> 8) / 4194304.0f, power = static_cast<float>(static_cast<int>(random() >> 8) - 8388608) / 419430.0f;
+    x.push_back(base), y.push_back(power);
+    x.push_back(-base), y.push_back(std::rint(power));
+  }
+  auto out = RunText("sdfg f(X: f32[N], P: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = pow(X[i], P[i]) } } }", {{"X", Floats(x)}, {"P", Floats(y)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  const float* z = (*out)[0].tensor.as<float>();
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_LE(Ulps(z[i], std::pow(static_cast<double>(x[i]), static_cast<double>(y[i]))), 1) << "pow(" << x[i] << ", " << y[i] << ") is not " << z[i];
+}
+
+// The same bits whether a value stands in a full vector, in what is left over, or alone.
+TEST(Math, BitsDoNotDependOnThePlace) {
+  const std::string text = R"(sdfg f(X: f32[N], Y: f32[N]) { state {
+      map i in 0:N { Y[i] = exp(X[i]) + sin(X[i] * 100) + tanh(X[i]) * log(abs(X[i])) + erf(X[i]) + pow(abs(X[i]), 1.7) } } })";
+  std::vector<float> x;
+  for (int i = 0; i < 77; ++i) x.push_back(static_cast<float>(i) * 0.37f - 14);
+  auto all = RunText(text, {{"X", Floats(x)}});
+  ASSERT_TRUE(all.ok()) << all.status().ToString();
+  for (size_t i = 0; i < x.size(); i += 7) {
+    auto one = RunText(text, {{"X", Floats({x[i]})}});
+    ASSERT_TRUE(one.ok());
+    EXPECT_EQ(std::memcmp((*all)[0].tensor.as<float>() + i, (*one)[0].tensor.as<float>(), sizeof(float)), 0) << x[i];
+  }
+}
+
+}  // namespace
+}  // namespace headrace::cpu
