@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "autodiff/emit.h"
+#include "autodiff/gather_adjoints.h"
 
 namespace headrace::autodiff {
 namespace {
@@ -136,6 +137,11 @@ Status RegisterNormalization(Registry& r) {
   local.doc = "divides maps until none reads an array that it wrote; registers are set once";
   local.run = [](Program& p, const PassOptions&, const Registry&) { return LocalizeMaps(p); };
   HR_RETURN_IF_ERROR(r.Add(std::move(local)));
+  Pass gather;
+  gather.name = "gather-adjoints";
+  gather.doc = "maps that add to one array at several distances become one that sums what each adds to an element";
+  gather.run = [](Program& p, const PassOptions&, const Registry&) { return GatherAdjoints(p); };
+  HR_RETURN_IF_ERROR(r.Add(std::move(gather)));
   Pass all;
   all.name = "normalize";
   all.doc = "the shape that programs are differentiated in: no calls, no exits, local maps";
