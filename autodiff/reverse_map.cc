@@ -52,14 +52,16 @@ struct Helper {
 
 class MapReverser {
  public:
-  MapReverser(const MapContext& c) : c_(c), s_(*c.s), names_(*c.names) {}
+  // `touches`: in how many tasklets of the whole statement each array stands; one that is overwritten where another tasklet
+  // made it must be cleared between.
+  MapReverser(const MapContext& c, std::unordered_map<Name, int> touches)
+      : c_(c), s_(*c.s), names_(*c.names), touches_(std::move(touches)) {}
 
   Result<std::vector<NodeId>> Run(NodeId statement) {
     NodeId own = CloneStatement(&s_, statement, OwnRegisters(&s_, &names_, statement), [&](NodeId, Tasklet t) {
       return std::vector<Tasklet>{t};
     });
     if (!PlainWrites(own)) return std::vector<NodeId>();
-    CountTouches(own);
     HR_RETURN_IF_ERROR(Helpers(own));
     std::vector<NodeId> out;
     HR_RETURN_IF_ERROR(Statement(own, &out, /*in_map=*/false));
@@ -101,15 +103,6 @@ class MapReverser {
     };
     walk(n);
     return any;
-  }
-
-  // In how many tasklets each array stands: one that is overwritten where another tasklet made it must be cleared between.
-  void CountTouches(NodeId root) {
-    ForEachTasklet(s_, root, [&](NodeId, const Tasklet& t) {
-      std::unordered_set<Name> here = {RootOf(s_, t.target)};
-      for (Name n : ReadContainers(t.value)) here.insert(RootOf(s_, n));
-      for (Name n : here) ++touches_[n];
-    });
   }
 
   bool Active(Name n) const { return IsRegister(s_, n) ? active_registers_.count(n) > 0 : c_.active(n); }
@@ -519,10 +512,49 @@ void DropUnreadRegisters(Sdfg* s, NodeId* n) {
   }
 }
 
+std::unordered_map<Name, int> CountTouches(const Sdfg& s, NodeId root) {
+  std::unordered_map<Name, int> touches;
+  ForEachTasklet(s, root, [&](NodeId, const Tasklet& t) {
+    std::unordered_set<Name> here = {RootOf(s, t.target)};
+    for (Name n : ReadContainers(t.value)) here.insert(RootOf(s, n));
+    for (Name n : here) ++touches[n];
+  });
+  return touches;
+}
+
+// Tasklets in the order they stand, cut before each one that overwrites an array which an earlier one of its group writes:
+// the adjoint of the first must find the gradient that the second has cleared. Registers belong to every group.
+std::unordered_map<uint32_t, int> GroupsOf(const Sdfg& s, NodeId statement, int* count) {
+  std::unordered_map<uint32_t, int> group;
+  std::unordered_set<Name> written;
+  *count = 1;
+  ForEachTasklet(s, statement, [&](NodeId id, const Tasklet& t) {
+    if (IsRegister(s, t.target)) return;
+    const Name root = RootOf(s, t.target);
+    if (t.op == WriteOp::kAssign && written.count(root)) ++*count, written.clear();
+    written.insert(root);
+    group[id.value] = *count - 1;
+  });
+  return group;
+}
+
 }  // namespace
 
 Result<std::vector<NodeId>> ReverseMap(const MapContext& c, NodeId statement) {
-  HR_ASSIGN_OR_RETURN(std::vector<NodeId> all, MapReverser(c).Run(statement));
+  const std::unordered_map<Name, int> touches = CountTouches(*c.s, statement);
+  int groups;
+  const std::unordered_map<uint32_t, int> group = GroupsOf(*c.s, statement, &groups);
+  std::vector<NodeId> all;
+  for (int g = groups; g-- > 0;) {
+    NodeId part = statement;
+    if (groups > 1)
+      part = CloneStatement(c.s, statement, {}, [&](NodeId id, Tasklet t) {
+        auto it = group.find(id.value);
+        return it == group.end() || it->second == g ? std::vector<Tasklet>{t} : std::vector<Tasklet>();
+      });
+    HR_ASSIGN_OR_RETURN(std::vector<NodeId> adjoint, MapReverser(c, touches).Run(part));
+    all.insert(all.end(), adjoint.begin(), adjoint.end());
+  }
   std::vector<NodeId> out;
   for (NodeId n : all) {
     if (std::holds_alternative<Map>(c.s->nodes[n].body)) DropUnreadRegisters(c.s, &n);

@@ -313,6 +313,33 @@ TEST(Maps, AccumulatingIntoWhatIsThere) {
   });
 }
 
+// Fusion puts both into one map, where the first is a gradient that must have been cleared.
+TEST(Maps, OverwrittenBeforeItWasRead) {
+  Case c = With(R"(sdfg f(A: f64[N, M], Y: f64) {
+    transient U: f64[N, M]
+    transient t: f64[N]
+    map i in 0:N, j in 0:M { U[i, j] = A[i, j] * A[i, j] }
+    map i in 0:N { t[i] = 0 }
+    map i in 0:N, j in 0:M { t[i] += A[i, j] }
+    map i in 0:N, j in 0:M { U[i, j] = sin(A[i, j] + t[i]) }
+    map i in 1:N - 1, j in 0:M - 1 { U[i, j] = 0.3 * A[i - 1, j] * A[i, j + 1] }
+    map i in 1:N - 1, j in 0:M - 1 { U[i, j] = 0.4 * A[i - 1, j] * A[i, j + 1] + A[i, j] }
+    Y = 0
+    map i in 0:N, j in 0:M { Y += U[i, j] * U[i, j] }
+  })", {{"A", Uniform({4, 3}, -1, 1)}});
+  ExpectGradients(c, [](auto& m) {
+    using T = NumberOf<decltype(m)>;
+    auto& A = m["A"];
+    T s = 0;
+    for (int i = 0; i < 4; ++i) {
+      T t = A[i * 3] + A[i * 3 + 1] + A[i * 3 + 2];
+      for (int j = 0; j < 3; ++j)
+        s += Square(i > 0 && i < 3 && j < 2 ? 0.4 * A[i * 3 - 3 + j] * A[i * 3 + j + 1] + A[i * 3 + j] : sin(A[i * 3 + j] + t));
+    }
+    return s;
+  });
+}
+
 // Ties of an accumulated extremum share equally.
 TEST(Maps, TiesOfAMaximumShare) {
   Case c = With("sdfg f(A: f64[N], Y: f64) {\n Y = -inf\n map i in 0:N { Y max= A[i] }\n}", {{"A", Numbers({5}, {1, 3, 3, 0, 3})}});
