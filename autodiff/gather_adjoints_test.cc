@@ -1,0 +1,101 @@
+#include "autodiff/gather_adjoints.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/verify.h"
+
+namespace headrace::autodiff {
+namespace {
+
+void Expect(std::string_view before, std::string_view after) {
+  Result<Program> p = ParseProgram(before), expected = ParseProgram(after);
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  ASSERT_TRUE(expected.ok()) << expected.status().ToString();
+  Result<bool> changed = GatherAdjoints(*p);
+  ASSERT_TRUE(changed.ok()) << changed.status().ToString();
+  EXPECT_EQ(*changed, before != after);
+  Status valid = Verify(*p);
+  EXPECT_TRUE(valid.ok()) << valid.ToString();
+  PrintOptions o;
+  o.origins = false;
+  // Registers that lost their uses stay declared: dead code elimination is another pass.
+  EXPECT_EQ(Print(*p, o), Print(*expected, o));
+}
+
+TEST(GatherAdjoints, TapsBecomeASumAndEdges) {
+  Expect(R"(
+sdfg f(G: f64[N], c: f64, inout D: f64[N]) {
+  assume N >= 4
+  transient t: f64 @register
+  map i in 1:N - 1 { t = G[i]; D[i - 1] += t * c }
+  map i in 1:N - 1 { D[i + 1] += G[i] }
+})", R"(
+sdfg f(G: f64[N], c: f64, inout D: f64[N]) {
+  assume N >= 4
+  transient t: f64 @register
+  map i_1 in 2:N - 2 { D[i_1] += G[i_1 + 1] * c + G[i_1 - 1] }
+  map i_1 in 0:2 { D[i_1] += G[i_1 + 1] * c }
+  map i_1 in N - 2:N { D[i_1] += G[i_1 - 1] }
+})");
+}
+
+// Where an edge belongs to some of the taps only, each asks whether it is one of them.
+TEST(GatherAdjoints, EdgesOfThreeTaps) {
+  Expect(R"(
+sdfg f(G: f64[N], inout D: f64[N]) {
+  assume N >= 4
+  map i in 1:N - 1 { D[i - 1] += G[i] }
+  map i in 1:N - 1 { D[i] += 2.0 * G[i] }
+  map i in 1:N - 1 { D[i + 1] += G[i] }
+})", R"(
+sdfg f(G: f64[N], inout D: f64[N]) {
+  assume N >= 4
+  map i_1 in 2:N - 2 { D[i_1] += G[i_1 + 1] + 2.0 * G[i_1] + G[i_1 - 1] }
+  map i_1 in 0:2 { D[i_1] += G[i_1 + 1] + (i_1 >= 1 ? 2.0 * G[i_1] : 0.0) }
+  map i_1 in N - 2:N { D[i_1] += (i_1 < N - 1 ? 2.0 * G[i_1] : 0.0) + G[i_1 - 1] }
+})");
+}
+
+// Rows of a loop are groups of their own; what was cleared just before is assigned.
+TEST(GatherAdjoints, RowsOfALoopAndClearedElements) {
+  Expect(R"(
+sdfg f(G: f64[N], inout D: f64[N, N]) {
+  assume N >= 4
+  for t in 1:N {
+    map j in 0:N { D[t, j] = 0.0 }
+    map j in 1:N { D[t, j - 1] += G[j] }
+    map j in 1:N { D[t - 1, j] += G[j] }
+    map j in 1:N { D[t, j] += G[j] }
+  }
+})", R"(
+sdfg f(G: f64[N], inout D: f64[N, N]) {
+  assume N >= 4
+  for t in 1:N {
+    map j_1 in 0:1 { D[t, j_1] = 0.0 }
+    map j_1 in N - 1:N { D[t, j_1] = 0.0 }
+    map j_1 in 1:N - 1 { D[t, j_1] = G[j_1 + 1] + G[j_1] }
+    map j_1 in 0:1 { D[t, j_1] += G[j_1 + 1] }
+    map j_1 in N - 1:N { D[t, j_1] += G[j_1] }
+    map j in 1:N { D[t - 1, j] += G[j] }
+  }
+})");
+}
+
+TEST(GatherAdjoints, WhatReadsTheSumsOrHitsElementsTwiceStays) {
+  const char* text = R"(
+sdfg f(G: f64[N], I: i64[N], inout D: f64[N], inout E: f64[N]) {
+  assume N >= 4
+  map i in 1:N { D[i - 1] += G[i] }
+  map i in 1:N { E[i] += D[i] }
+  map i in 1:N { D[i] += E[i] }
+  map i in 0:N { D[I[i]] += G[i] }
+  map i in 0:N { D[0] += G[i] }
+  map i in 0:N - 1 { D[i + 1] += G[i] }
+})";
+  Expect(text, text);
+}
+
+}  // namespace
+}  // namespace headrace::autodiff
