@@ -144,13 +144,61 @@ class FreeList {
   int64_t top_ = 0;
 };
 
+struct Item { Name name; Life life; int64_t bytes; };
+
+// No plan takes less.
+int64_t MostAlive(const std::vector<Item>& items) {
+  std::map<int64_t, int64_t> change;
+  for (const Item& i : items) change[i.life.begin] += i.bytes, change[i.life.end + 1] -= i.bytes;
+  int64_t alive = 0, most = 0;
+  for (const auto& [at, bytes] : change) most = std::max(most, alive += bytes);
+  return most;
+}
+
+// By first use, with everything that died before given back. Gives the bytes in all.
+int64_t InOrder(const std::vector<Item>& items, std::map<Name, int64_t>* places) {
+  FreeList free_list;
+  std::multimap<int64_t, std::pair<int64_t, int64_t>> alive;  // end → (offset, bytes)
+  for (const Item& i : items) {
+    while (!alive.empty() && alive.begin()->first < i.life.begin) {
+      free_list.Give(alive.begin()->second.first, alive.begin()->second.second);
+      alive.erase(alive.begin());
+    }
+    const int64_t at = free_list.Take(i.bytes);
+    (*places)[i.name] = at;
+    alive.insert({i.life.end, {at, i.bytes}});
+  }
+  return free_list.top();
+}
+
+// Largest first, each at the lowest place that is free all its life: leaves fewer holes.
+constexpr size_t kMostItems = 6000;
+int64_t LargestFirst(std::vector<Item> items, std::map<Name, int64_t>* places) {
+  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.bytes > b.bytes; });
+  struct Placed { int64_t at, bytes; Life life; };
+  std::vector<Placed> placed;  // by place
+  int64_t top = 0;
+  for (const Item& i : items) {
+    int64_t at = 0;
+    for (const Placed& p : placed) {
+      if (p.life.begin > i.life.end || i.life.begin > p.life.end) continue;
+      if (p.at - at >= i.bytes) break;
+      at = std::max(at, p.at + p.bytes);
+    }
+    const Placed here{at, i.bytes, i.life};
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), here, [](const Placed& a, const Placed& b) { return a.at < b.at; }), here);
+    (*places)[i.name] = at;
+    top = std::max(top, at + i.bytes);
+  }
+  return top;
+}
+
 }  // namespace
 
 MemoryPlan PlanMemory(const Sdfg& s) {
   MemoryPlan plan;
   const std::set<Name> inside = DefinedInside(s);
   const Lifetimes lifetimes(s);
-  struct Item { Name name; Life life; int64_t bytes; };
   std::vector<Item> items;
   std::vector<std::pair<Name, Life>> symbolic;
   for (Name n : lifetimes.order) {
@@ -167,20 +215,13 @@ MemoryPlan PlanMemory(const Sdfg& s) {
     if (dynamic) plan.dynamic.push_back(n);
     else symbolic.push_back({n, life});
   }
-  // By first use, with everything that died before given back.
   std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.life.begin < b.life.begin; });
-  FreeList free_list;
-  std::multimap<int64_t, std::pair<int64_t, int64_t>> alive;  // end → (offset, bytes)
-  for (const Item& i : items) {
-    while (!alive.empty() && alive.begin()->first < i.life.begin) {
-      free_list.Give(alive.begin()->second.first, alive.begin()->second.second);
-      alive.erase(alive.begin());
-    }
-    const int64_t at = free_list.Take(i.bytes);
-    plan.fixed[i.name] = at;
-    alive.insert({i.life.end, {at, i.bytes}});
+  plan.fixed_bytes = InOrder(items, &plan.fixed);
+  if (plan.fixed_bytes > MostAlive(items) && items.size() <= kMostItems) {
+    std::map<Name, int64_t> other;
+    const int64_t bytes = LargestFirst(items, &other);
+    if (bytes < plan.fixed_bytes) plan.fixed = std::move(other), plan.fixed_bytes = bytes;
   }
-  plan.fixed_bytes = free_list.top();
   // Symbolic sizes share a block when the sizes are equal and the lifetimes apart.
   std::vector<int64_t> busy_until;
   for (const auto& [name, life] : symbolic) {
