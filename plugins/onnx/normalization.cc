@@ -4,6 +4,8 @@
 namespace onnx_ops {
 
 void RegisterNormalization(Registrar& r) {
+  // "The type of stage one" widens f16 to f32 and never narrows f64: the specification's 1 means f32 at least.
+  const char* const stash = "let stash(v) = stash_type == 1 ? wide(v) : cast(v, stash_type)\n";
   const char* const given =
       "  r[c] = scale[c] / sqrt(VAR[c] + epsilon)\n"
       "  Y[n, c, p..] = (X[n, c, p..] - MEAN[c]) * r[c] + B[c]\n";
@@ -42,16 +44,27 @@ void RegisterNormalization(Registrar& r) {
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; input_mean: f32[3]; input_var: f32[3] in [0.5, 2]; attr training_mode = 1; out Y, running_mean, running_var")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; input_mean: f32[3]; input_var: f32[3] in [0.5, 2]; attr training_mode = 1, momentum = 0.5, epsilon = 0.01; out Y, running_mean, running_var")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; input_mean: f32[3]; input_var: f32[3] in [0.5, 2]; attr epsilon = 0.1");
-  // Up to version 13 the outputs have names of inputs: in3 and in4 are the given mean and variance.
-  r.op("BatchNormalization").Doc("Normalises each channel (or, not spatial, each element) by given statistics.").Versions(1, 13)
-      .Pure("if (is_test ?? 1) && (spatial ?? 1) {\n" + with(given, "in3", "in4") +
-            "} else { if is_test ?? 1 {\n"
+  // Up to version 13 the outputs have names of inputs: in3 and in4 are the given mean and variance. Versions 7 to 13 train
+  // when more than Y is asked for, those before when is_test is not set.
+  r.op("BatchNormalization").Doc("Normalises each channel (or, not spatial, each element) by given statistics, or by the batch's own.").Versions(1, 13)
+      .Pure("let train = has(mean) || !(is_test ?? 1)\n"
+            "if train && (spatial ?? 1) {\n"
+            "  let x = X[n, c, p..] ; let part = 1 / (len(n) * len(p))\n"
+            "  bm[c] += x * part\n"
+            "  bv[c] += (x - bm[c]) * (x - bm[c]) * part\n" + with(given, "bm", "bv") +
+            "  mean[c] = in3[c] * momentum + bm[c] * (1 - momentum)\n"
+            "  var[c] = in4[c] * momentum + bv[c] * (1 - momentum)\n"
+            "  saved_mean[c] = bm[c] ; saved_var[c] = bv[c]\n"
+            "}\n"
+            "if !train && (spatial ?? 1) {\n" + with(given, "in3", "in4") +
+            "} else { if !train {\n"
             "  r[c, p..] = scale[c, p..] / sqrt(in4[c, p..] + epsilon)\n"
             "  Y[n, c, p..] = (X[n, c, p..] - in3[c, p..]) * r[c, p..] + B[c, p..]\n"
             "} }")
       .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; mean: f32[3]; var: f32[3] in [0.5, 2]")
       .Sample("X: f32[2, 3]; scale: f32[3]; B: f32[3]; mean: f32[3]; var: f32[3] in [0.5, 2]; attr epsilon = 0.1")
-      .Sample("X: f32[1, 3, 2, 2]; scale: f32[3]; B: f32[3]; mean: f32[3]; var: f32[3] in [0.5, 2]; attr momentum = 0.5");
+      .Sample("X: f32[1, 3, 2, 2]; scale: f32[3]; B: f32[3]; mean: f32[3]; var: f32[3] in [0.5, 2]; attr momentum = 0.5")
+      .Sample("X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; mean: f32[3]; var: f32[3] in [0.5, 2]; attr momentum = 0.5; out Y, mean, var, saved_mean, saved_var");
   const char* const group =
       "let D = dim(X, 1) // num_groups ; let x = VALUE ; let part = 1 / (D * len(p))\n"
       "mu[n, g] += x * part over g in 0:num_groups, c in 0:D\n"
@@ -67,9 +80,9 @@ void RegisterNormalization(Registrar& r) {
            "dbias[" + channel + "] += d over g in 0:num_groups, c in 0:D";
   };
   r.op("GroupNormalization").Doc("Normalises each group of channels of each sample.").Versions(21)
-      .Pure(of("cast(X[n, g*D + c, p..], stash_type)") +
+      .Pure(stash + of("stash(X[n, g*D + c, p..])") +
             "Y[n, g*D + c, p..] = cast((x - mu[n, g]) * r[n, g]) * scale[g*D + c] + bias[g*D + c] over g in 0:num_groups, c in 0:D")
-      .Backward(group_gradient("cast(X[n, g*D + c, p..], stash_type)", "g*D + c", "cast(dY[n, g*D + c, p..], stash_type)", "cast(scale[g*D + c], stash_type)"))
+      .Backward(stash + group_gradient("stash(X[n, g*D + c, p..])", "g*D + c", "stash(dY[n, g*D + c, p..])", "stash(scale[g*D + c])"))
       .Sample("X: f32[2, 4, 5]; scale: f32[4]; bias: f32[4]; attr num_groups = 2")
       .Sample("X: f32[2, 4, 5]; scale: f32[4]; bias: f32[4]; attr num_groups = 4, epsilon = 0.1")
       .Sample("X: f32[2, 4, 2, 3]; scale: f32[4]; bias: f32[4]; attr num_groups = 1");
@@ -99,8 +112,8 @@ void RegisterNormalization(Registrar& r) {
       .Sample("input: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; attr epsilon = 0.1")
       .Sample("input: f32[1, 2, 3, 3]; scale: f32[2]; B: f32[2]; attr epsilon = 0.001");
   r.op("LayerNormalization").Doc("Normalises over the dimensions from `axis` on.")
-      .Pure("let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
-            "let x = cast(X[o.., k..], stash_type) ; let part = 1 / len(k)\n"
+      .Pure(std::string(stash) + "let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
+            "let x = stash(X[o.., k..]) ; let part = 1 / len(k)\n"
             "mu[o..] += x * part\n"
             "var[o..] += (x - mu[o..]) * (x - mu[o..]) * part\n"
             "r[o..] = 1 / sqrt(var[o..] + epsilon)\n"
@@ -108,37 +121,37 @@ void RegisterNormalization(Registrar& r) {
             "Y = T * Scale + (B ?? 0)\n"
             "Mean[o.., 0@range(rank(o), rank(X))] = mu[o..]\n"
             "InvStdDev[o.., 0@range(rank(o), rank(X))] = r[o..]")
-      .Backward("let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
-                "let x = cast(X[o.., k..], stash_type) ; let part = 1 / len(k)\n"
+      .Backward(std::string(stash) + "let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
+                "let x = stash(X[o.., k..]) ; let part = 1 / len(k)\n"
                 "mu[o..] += x * part\n"
                 "var[o..] += (x - mu[o..]) * (x - mu[o..]) * part\n"
                 "r[o..] = 1 / sqrt(var[o..] + epsilon)\n"
                 "T[o.., k..] = (x - mu[o..]) * r[o..]\n"
-                "E = cast(dY, stash_type) * cast(Scale, stash_type)\n"
+                "E = stash(dY) * stash(Scale)\n"
                 "s[o..] += E[o.., k..] * part\n"
                 "t[o..] += E[o.., k..] * T[o.., k..] * part\n"
                 "dX[o.., k..] = cast((E[o.., k..] - s[o..] - T[o.., k..] * t[o..]) * r[o..])\n"
-                "dScale += cast(dY, stash_type) * T\n"
-                "dB += cast(dY, stash_type)")
+                "dScale += stash(dY) * T\n"
+                "dB += stash(dY)")
       .Sample("X: f32[2, 3, 4]; Scale: f32[4]; B: f32[4]").Sample("X: f32[2, 3, 4]; Scale: f32[3, 4]; attr axis = 1")
       .Sample("X: f32[2, 3, 4]; Scale: f32[2, 3, 4]; attr axis = 0, epsilon = 0.1")
       .Sample("X: f32[2, 3, 4]; Scale: f32[4]; B: f32[4]; attr axis = -1; out Y, Mean, InvStdDev");
   r.op("RMSNormalization").Doc("Divides by the root mean square over the dimensions from `axis` on.")
-      .Pure("let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
-            "let x = cast(X[o.., k..], stash_type)\n"
+      .Pure(std::string(stash) + "let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
+            "let x = stash(X[o.., k..])\n"
             "ms[o..] += x * x * (1 / len(k))\n"
             "r[o..] = 1 / sqrt(ms[o..] + epsilon)\n"
             "T[o.., k..] = cast(x * r[o..], dtype(X))\n"
             "Y = T * scale")
-      .Backward("let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
-                "let x = cast(X[o.., k..], stash_type) ; let part = 1 / len(k)\n"
+      .Backward(std::string(stash) + "let rank(o) = axis < 0 ? axis + rank(X) : axis\n"
+                "let x = stash(X[o.., k..]) ; let part = 1 / len(k)\n"
                 "ms[o..] += x * x * part\n"
                 "r[o..] = 1 / sqrt(ms[o..] + epsilon)\n"
                 "T[o.., k..] = x * r[o..]\n"
-                "E = cast(dY, stash_type) * cast(scale, stash_type)\n"
+                "E = stash(dY) * stash(scale)\n"
                 "t[o..] += E[o.., k..] * T[o.., k..] * part\n"
                 "dX[o.., k..] = cast((E[o.., k..] - T[o.., k..] * t[o..]) * r[o..])\n"
-                "dscale += cast(dY, stash_type) * T")
+                "dscale += stash(dY) * T")
       .Sample("X: f32[2, 3, 4]; scale: f32[4]")
       .Sample("X: f32[2, 3, 4]; scale: f32[3, 4]; attr axis = 1")
       .Sample("X: f32[2, 3, 4]; scale: f32[4]; attr epsilon = 0.1");
