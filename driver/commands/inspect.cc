@@ -2,8 +2,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -25,6 +27,27 @@ std::string DTypesOf(const OpSignature& s) {
   }
   std::string text;
   for (const std::string& t : all) text += (text.empty() ? "" : " ") + t;
+  return text;
+}
+
+bool AnyFloat(const OpSignature& s, const std::vector<PortSignature>& ports) {
+  const auto is_float = [](const std::string& t) { const std::optional<DType> d = ParseDType(t); return t == "float" || t == "any" || (d && (IsFloat(*d) || IsComplex(*d))); };
+  for (const PortSignature& p : ports) {
+    auto it = s.types.find(p.type);
+    if (it == s.types.end() ? is_float(p.type) : std::any_of(it->second.begin(), it->second.end(), is_float)) return true;
+  }
+  return false;
+}
+
+// Where an op's gradient comes from. That it is right: docs/gradients.md (//docs:gradients).
+std::string GradientOf(const Registry& r, const OpSignature& newest, const std::string& domain, const std::string& op) {
+  if (!AnyFloat(newest, newest.inputs)) return "no float input";
+  if (!AnyFloat(newest, newest.outputs)) return "zero: no float output";
+  std::string text;
+  for (const BackwardImplementation* b : r.BackwardImplementations(domain, op))
+    if (text.find(b->name) == std::string::npos) text += (text.empty() ? "" : ", ") + b->name;
+  for (const ForwardImplementation* i : r.Implementations(domain, op))
+    if (i->name == "pure" && text.find("derived") == std::string::npos) text += std::string(text.empty() ? "" : ", ") + "derived";
   return text;
 }
 
@@ -52,8 +75,7 @@ std::vector<OpRow> Rows(const Registry& r) {
       row.implementations += (row.implementations.empty() ? "" : ", ") + i->name + range;
       row.supported = true;
     }
-    for (const BackwardImplementation* b : r.BackwardImplementations(domain, op))
-      row.gradient += (row.gradient.empty() ? "" : ", ") + b->name;
+    row.gradient = GradientOf(r, *r.FindOp(domain, op), domain, op);
   }
   for (const OpDefinition* d : r.Definitions()) {
     auto it = rows.find(d->domain + "." + d->name);
@@ -86,10 +108,10 @@ int Ops(const OpsFlags& f, const Common& c) {
                    {"dtypes", row.dtypes}, {"doc", row.doc}, {"supported", row.supported}});
     else if (f.markdown)
       printf("| %s | %s | %s | %s | %s |\n", row.name.c_str(), row.versions.c_str(), row.supported ? row.implementations.c_str() : "—",
-             row.gradient.empty() ? "—" : row.gradient.c_str(), row.dtypes.c_str());
+             row.gradient.empty() ? "error by name" : row.gradient.c_str(), row.dtypes.c_str());
     else if (!f.pattern.empty() && f.pattern.back() != '*')
       printf("%s\n  %s\n  since versions   %s\n  implementations  %s\n  backward         %s\n  dtypes           %s\n", row.name.c_str(),
-             row.doc.c_str(), row.versions.c_str(), implementations.c_str(), row.gradient.empty() ? "none registered" : row.gradient.c_str(),
+             row.doc.c_str(), row.versions.c_str(), implementations.c_str(), row.gradient.empty() ? "none: asking for it is an error" : row.gradient.c_str(),
              row.dtypes.c_str());
     else
       printf("%-40s %s\n", row.name.c_str(), implementations.c_str());
