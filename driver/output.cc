@@ -64,8 +64,9 @@ nlohmann::json ToJson(const Diagnostic& d) {
   return j;
 }
 
-int Fail(const Output& o, const Status& s) {
+int Fail(const Output& o, const Status& given) {
   EndProgress(o);
+  const Status s = given.kind() == ErrorKind::kInterrupted ? InterruptedError() : given;  // wherever it was noticed
   if (o.json) {
     nlohmann::json j;
     for (const Diagnostic& d : s.diagnostics()) j["errors"].push_back(ToJson(d));

@@ -434,7 +434,7 @@ Result<Sdfg> Elaborate(const Form& form, const FormContext& context) {
       }
       if (begin != std::string::npos) d.source_line = form.text.substr(begin, form.text.find('\n', begin) - begin);
     }
-    if (d.code.empty()) d.code = d.kind == ErrorKind::kUnsupported ? "E0202" : "E0201";
+    if (d.code.empty()) d.code = d.kind == ErrorKind::kUnsupported ? "E0702" : "E0701";
     return Status(std::move(d));
   }
 }

@@ -100,6 +100,10 @@ void ProgramParser::AddContainer(Container c, const Token& at) {
     Fail(at, "there is already a container '" + c.name.str() + "' in this sdfg");
     return;
   }
+  if (defined_symbols_.count(c.name)) {
+    Fail(at, "a size and a container are both named '" + c.name.str() + "'", "rename one of them");
+    return;
+  }
   s_.Add(std::move(c));
 }
 

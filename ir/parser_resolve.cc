@@ -25,6 +25,11 @@ const Container* ProgramParser::ExpectContainer(const Token& at, Name n) {
 
 Expr ProgramParser::ParseSize() {
   const Token at = Peek();
+  const bool bare = at.kind == Token::kName && (Peek(1).Is(",") || Peek(1).Is("]"));
+  if (const Container* c = bare ? s_.Find(NameOf(at)) : nullptr; c && !c->shape.empty()) {
+    Fail(at, "a size and a container are both named '" + c->name.str() + "'", "rename one of them");
+    return {};
+  }
   Expr e = ParseResolved();
   if (!ok()) return {};
   std::vector<Name> reads = ReadContainers(e);

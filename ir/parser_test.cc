@@ -301,6 +301,15 @@ TEST_F(FileConstantTest, StaysInTheFolder) {
   EXPECT_FALSE(Parse("file(\"weights.bin\")").ok()) << "a file with two names may be someone else's";
 }
 
+TEST(ParserTest, ASizeAndAContainerHaveTwoNames) {
+  for (const char* text : {"sdfg f(N: f32[N], Y: f32[N]) {}", "sdfg f(X: f32[Y], Y: f32[4]) {}", "sdfg f(N: f32[4], Y: f32[N]) {}",
+                           "sdfg f(X: f32[N]) { transient N: f32 }"}) {
+    const Diagnostic d = ErrorOf(text);
+    EXPECT_NE(d.message.find("a size and a container are both named '"), std::string::npos) << text << ": " << d.message;
+    EXPECT_EQ(d.hint, "rename one of them");
+  }
+}
+
 TEST(ParserTest, ATextWithoutAFileReadsNone) {
   Result<Program> p = ParseProgram("sdfg f() { constant W: f32[2] = file(\"weights.bin\") }");
   ASSERT_FALSE(p.ok());

@@ -203,7 +203,7 @@ class SdfgVerifier {
   }
   void TypeError(const Status& st, NodeId at, const std::string& what) {
     for (Diagnostic d : st.diagnostics()) {
-      Diagnostic& n = r_.Add(d.code.empty() ? "E0231" : d.code.c_str(), d.message, at, what, d.hint);
+      Diagnostic& n = r_.Add(d.code.c_str(), d.message, at, what, d.hint);
       n.got = d.got;
       n.expected = d.expected;
     }

@@ -18,12 +18,12 @@ class Checker {
   std::vector<Diagnostic> Run() {
     Versions();
     if (!model_.has_graph() || (model_.graph().node_size() == 0 && model_.graph().output_size() == 0)) {
-      Add("E0201", "not an ONNX model: it has no graph");
+      Add("E0501", "not an ONNX model: it has no graph");
       return std::move(found_);
     }
     opsets_ = OpsetsOf(model_.opset_import());
     if (!opsets_.count("") && model_.ir_version() < 3) opsets_[""] = 1;
-    if (model_.graph().output_size() == 0) Add("E0227", "the graph has no outputs");
+    if (model_.graph().output_size() == 0) Add("E0527", "the graph has no outputs");
     Graph(model_.graph(), {});
     FunctionCycles();
     for (const auto& f : model_.functions()) {
@@ -64,19 +64,19 @@ class Checker {
 
   void Versions() {
     if (model_.ir_version() > kNewestIr) {
-      Diagnostic* d = Add("E0204", "the model's IR version is newer than this importer", ErrorKind::kUnsupported);
+      Diagnostic* d = Add("E0504", "the model's IR version is newer than this importer", ErrorKind::kUnsupported);
       d->got = std::to_string(model_.ir_version());
       d->expected = "at most " + std::to_string(kNewestIr);
     } else if (model_.ir_version() < 1) {
-      Add("E0204", "the model gives no IR version");
+      Add("E0504", "the model gives no IR version");
     }
-    if (model_.opset_import_size() == 0 && model_.ir_version() >= 3) Add("E0205", "the model imports no operator set");
+    if (model_.opset_import_size() == 0 && model_.ir_version() >= 3) Add("E0505", "the model imports no operator set");
     for (const auto& o : model_.opset_import()) {
       const auto& known = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
       auto range = known.find(o.domain() == "ai.onnx" ? "" : o.domain());
       if (range == known.end()) continue;  // a custom domain: its nodes are looked up one by one
       if (o.version() < range->second.first || o.version() > range->second.second) {
-        Diagnostic* d = Add("E0205", "opset " + std::to_string(o.version()) + " of domain " + IrDomain(o.domain()) + " is not known",
+        Diagnostic* d = Add("E0505", "opset " + std::to_string(o.version()) + " of domain " + IrDomain(o.domain()) + " is not known",
                             o.version() > range->second.second ? ErrorKind::kUnsupported : ErrorKind::kInvalid);
         d->expected = std::to_string(range->second.first) + " to " + std::to_string(range->second.second);
       }
@@ -86,13 +86,13 @@ class Checker {
   void Graph(const onnx::GraphProto& g, const Names& outer) {
     Names own;
     auto define = [&](const std::string& name, const char* what) {
-      if (name.empty()) Add("E0220", std::string("a graph ") + what + " has no name");
-      else if (!own.insert(name).second && std::string(what) == "input") Add("E0220", "the graph has two inputs named '" + name + "'");
+      if (name.empty()) Add("E0520", std::string("a graph ") + what + " has no name");
+      else if (!own.insert(name).second && std::string(what) == "input") Add("E0520", "the graph has two inputs named '" + name + "'");
     };
     for (const auto& v : g.input()) define(v.name(), "input");
     Names initializers;
     for (const auto& t : g.initializer()) {
-      if (!initializers.insert(t.name()).second) Add("E0220", "two initializers are named '" + t.name() + "'");
+      if (!initializers.insert(t.name()).second) Add("E0520", "two initializers are named '" + t.name() + "'");
       own.insert(t.name());
     }
     for (const auto& t : g.sparse_initializer()) own.insert(t.values().name());
@@ -100,7 +100,7 @@ class Checker {
     for (const auto& n : g.node()) for (const auto& o : n.output()) own.insert(o);
     for (const auto& v : g.output())
       if (!own.count(v.name()) && !outer.count(v.name()))
-        Add("E0227", "output '" + v.name() + "' is made by no node");
+        Add("E0527", "output '" + v.name() + "' is made by no node");
   }
 
   void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const Names& defined, const Names& outer) {
@@ -108,12 +108,12 @@ class Checker {
     for (const auto& n : nodes)
       for (const auto& o : n.output()) {
         if (o.empty()) continue;
-        if (!made.insert(o).second || defined.count(o)) AtNode(n, "E0220", "the value '" + o + "' is defined twice");
+        if (!made.insert(o).second || defined.count(o)) AtNode(n, "E0520", "the value '" + o + "' is defined twice");
       }
     for (const auto& n : nodes) {
       for (const auto& i : n.input())
         if (!i.empty() && !made.count(i) && !defined.count(i) && !outer.count(i)) {
-          Diagnostic* d = AtNode(n, "E0221", "input '" + i + "' is defined nowhere");
+          Diagnostic* d = AtNode(n, "E0521", "input '" + i + "' is defined nowhere");
           std::vector<std::string> names(made.begin(), made.end());
           names.insert(names.end(), defined.begin(), defined.end());
           if (names.size() < 2000) {
@@ -141,25 +141,25 @@ class Checker {
         const auto& n = nodes[cycle[i]];
         names += (i ? ", " : "") + std::string("'") + (n.name().empty() ? n.op_type() : n.name()) + "'";
       }
-      AtNode(nodes[cycle[0]], "E0222", "the nodes form a cycle: " + names + (cycle.size() > 5 ? " …" : ""));
+      AtNode(nodes[cycle[0]], "E0522", "the nodes form a cycle: " + names + (cycle.size() > 5 ? " …" : ""));
     }
   }
 
   void Node(const onnx::NodeProto& n) {
     const std::string domain = n.domain() == "ai.onnx" ? "" : n.domain();
-    if (n.op_type().empty()) { AtNode(n, "E0223", "a node has no op"); return; }
+    if (n.op_type().empty()) { AtNode(n, "E0523", "a node has no op"); return; }
     if (functions_.count(FunctionKey(domain, n.op_type(), n.overload()))) return;
     auto opset = opsets_.find(domain);
     if (opset == opsets_.end()) {
       if (registry_.FindOp(IrDomain(domain), n.op_type())) return;
-      AtNode(n, "E0205", "the model imports no operator set for domain '" + (domain.empty() ? "ai.onnx" : domain) + "'");
+      AtNode(n, "E0505", "the model imports no operator set for domain '" + (domain.empty() ? "ai.onnx" : domain) + "'");
       return;
     }
     const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(n.op_type(), opset->second, domain);
     if (!schema) {
       if (registry_.FindOp(IrDomain(domain), n.op_type(), opset->second)) return;
       const onnx::OpSchema* newer = onnx::OpSchemaRegistry::Schema(n.op_type(), domain);
-      Diagnostic* d = AtNode(n, "E0223", newer ? "the op does not exist in this opset" : "unknown op " + IrDomain(domain) + "." + n.op_type(),
+      Diagnostic* d = AtNode(n, "E0523", newer ? "the op does not exist in this opset" : "unknown op " + IrDomain(domain) + "." + n.op_type(),
                              newer ? ErrorKind::kInvalid : ErrorKind::kUnsupported);
       std::vector<std::string> names;
       for (const OpSignature* s : registry_.Ops()) if (s->domain == IrDomain(domain)) names.push_back(s->name);
@@ -170,20 +170,20 @@ class Checker {
     // One that came back (GroupNormalization of 18 was withdrawn for that of 21) means what its text says.
     const onnx::OpSchema* newest = onnx::OpSchemaRegistry::Schema(n.op_type(), domain);
     if (schema->Deprecated() && (!newest || newest->Deprecated())) {
-      AtNode(n, "E0223", "the op was removed in opset " + std::to_string(schema->since_version()));
+      AtNode(n, "E0523", "the op was removed in opset " + std::to_string(schema->since_version()));
       return;
     }
     Count(n, "input", n.input_size(), schema->min_input(), schema->max_input());
     Count(n, "output", n.output_size(), schema->min_output(), schema->max_output());
     for (int i = 0; i < n.input_size() && i < static_cast<int>(schema->inputs().size()); ++i)
       if (n.input(i).empty() && schema->inputs()[static_cast<size_t>(i)].GetOption() == onnx::OpSchema::Single)
-        AtNode(n, "E0226", "input '" + schema->inputs()[static_cast<size_t>(i)].GetName() + "' is required");
+        AtNode(n, "E0526", "input '" + schema->inputs()[static_cast<size_t>(i)].GetName() + "' is required");
     Attributes(n, *schema);
   }
 
   void Count(const onnx::NodeProto& n, const char* what, int got, int least, int most) {
     if (got >= least && got <= most) return;
-    Diagnostic* d = AtNode(n, "E0226", std::string("wrong number of ") + what + "s");
+    Diagnostic* d = AtNode(n, "E0526", std::string("wrong number of ") + what + "s");
     d->got = std::to_string(got);
     d->expected = least == most ? std::to_string(least) : most > 1000000 ? "at least " + std::to_string(least)
                                                                           : std::to_string(least) + " to " + std::to_string(most);
@@ -192,10 +192,10 @@ class Checker {
   void Attributes(const onnx::NodeProto& n, const onnx::OpSchema& schema) {
     Names seen;
     for (const auto& a : n.attribute()) {
-      if (!seen.insert(a.name()).second) AtNode(n, "E0224", "attribute '" + a.name() + "' is given twice");
+      if (!seen.insert(a.name()).second) AtNode(n, "E0524", "attribute '" + a.name() + "' is given twice");
       auto it = schema.attributes().find(a.name());
       if (it == schema.attributes().end()) {
-        Diagnostic* d = AtNode(n, "E0224", "the op has no attribute '" + a.name() + "'");
+        Diagnostic* d = AtNode(n, "E0524", "the op has no attribute '" + a.name() + "'");
         std::vector<std::string> names;
         for (const auto& [name, unused] : schema.attributes()) names.push_back(name);
         std::sort(names.begin(), names.end());
@@ -204,23 +204,23 @@ class Checker {
         continue;
       }
       if (!a.ref_attr_name().empty()) {
-        if (function_.empty()) AtNode(n, "E0224", "attribute '" + a.name() + "' refers to a function's attribute outside a function");
+        if (function_.empty()) AtNode(n, "E0524", "attribute '" + a.name() + "' refers to a function's attribute outside a function");
         continue;
       }
       auto type = TypeOfAttribute(a);
       // An empty list has no filled field to tell its type by.
       if (type != it->second.type && !(type == onnx::AttributeProto::UNDEFINED)) {
-        Diagnostic* d = AtNode(n, "E0225", "attribute '" + a.name() + "' has the wrong type");
+        Diagnostic* d = AtNode(n, "E0525", "attribute '" + a.name() + "' has the wrong type");
         d->got = AttributeTypeText(type);
         d->expected = AttributeTypeText(it->second.type);
       } else if (type == onnx::AttributeProto::GRAPH && !a.has_g()) {
-        AtNode(n, "E0225", "attribute '" + a.name() + "' holds no graph");
+        AtNode(n, "E0525", "attribute '" + a.name() + "' holds no graph");
       } else if (type == onnx::AttributeProto::TENSOR && !a.has_t()) {
-        AtNode(n, "E0225", "attribute '" + a.name() + "' holds no tensor");
+        AtNode(n, "E0525", "attribute '" + a.name() + "' holds no tensor");
       }
     }
     for (const auto& [name, a] : schema.attributes())
-      if (a.required && !seen.count(name)) AtNode(n, "E0224", "required attribute '" + name + "' is missing");
+      if (a.required && !seen.count(name)) AtNode(n, "E0524", "required attribute '" + name + "' is missing");
   }
 
   // Functions must not call themselves, directly or through others.
@@ -232,7 +232,7 @@ class Checker {
     int& mine = (*state)[f];
     if (mine == 2) return;
     if (mine == 1 || depth > 1000) {
-      Add("E0228", mine == 1 ? "function '" + f->name() + "' calls itself" : "functions are nested too deeply");
+      Add("E0528", mine == 1 ? "function '" + f->name() + "' calls itself" : "functions are nested too deeply");
       return;
     }
     mine = 1;

@@ -27,7 +27,7 @@ std::vector<Val> Lowering::GraphOutputs(const onnx::GraphProto& g, Scope& scope,
     Val v = scope.Find(o.name());
     if (!v) {
       Diagnostic d;
-      d.code = "E0227";
+      d.code = "E0527";
       d.message = "output '" + o.name() + "' of the subgraph is made by no node";
       Report(Status(d), call);
     }
@@ -50,7 +50,7 @@ namespace {
 
 Status BranchError(const std::string& message, std::string got = "") {
   Diagnostic d;
-  d.code = "E0242";
+  d.code = "E0542";
   d.message = message;
   d.got = std::move(got);
   return Status(d);
@@ -115,7 +115,7 @@ void Lowering::LowerIf(const NodeCall& call, Scope& scope) {
     if (a->shape.size() != b->shape.size()) {
       Diagnostic d;
       d.kind = ErrorKind::kUnsupported;
-      d.code = "E0242";
+      d.code = "E0542";
       d.message = "the branches give output '" + name + "' different ranks";
       d.got = std::to_string(a->shape.size()) + " and " + std::to_string(b->shape.size());
       return Report(Status(d), call);

@@ -41,7 +41,7 @@ Result<MappedFile> Map(int fd, int64_t size) {
 
 Status Refused(const std::string& location, const std::string& why) {
   Diagnostic d;
-  d.code = "E0210";
+  d.code = "E0510";
   d.message = "external data '" + location + "' is refused: " + why;
   d.hint = "external data must be a regular file inside the model's folder, named by a relative path";
   return Status(d);

@@ -41,13 +41,13 @@ void Lowering::Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope&
   if (depth_ >= kMaxCallDepth) {
     Diagnostic d;
     d.kind = ErrorKind::kUnsupported;
-    d.code = "E0228";
+    d.code = "E0528";
     d.message = "function calls are nested deeper than " + std::to_string(kMaxCallDepth) + " levels";
     return Report(Status(d), call);
   }
   if (static_cast<int>(call.inputs.size()) > f.input_size() || call.node->output_size() > f.output_size()) {
     Diagnostic d;
-    d.code = "E0226";
+    d.code = "E0526";
     d.message = "the call of function '" + f.name() + "' has more arguments than the function";
     return Report(Status(d), call);
   }
@@ -85,7 +85,7 @@ void Lowering::Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope&
     } else {
       if (errors.empty()) {
         Diagnostic d;
-        d.code = "E0227";
+        d.code = "E0527";
         d.message = "output '" + f.output(i) + "' of function '" + f.name() + "' is made by none of its nodes";
         Report(Status(d), call);
       }

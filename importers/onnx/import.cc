@@ -72,7 +72,7 @@ class Dimensions {
 
 Diagnostic InputError(const std::string& input, const std::string& what, const std::string& hint = "") {
   Diagnostic d;
-  d.code = "E0230";
+  d.code = "E0530";
   d.message = "input '" + input + "': " + what;
   d.hint = hint;
   return d;
@@ -246,7 +246,7 @@ class ModelImport {
       if (!v || v->poison) {
         if (lowering_.errors.empty()) {
           Diagnostic d;
-          d.code = "E0227";
+          d.code = "E0527";
           d.message = "output '" + o.name() + "' is made by no node";
           lowering_.Report(std::move(d));
         }
@@ -255,7 +255,7 @@ class ModelImport {
       if (o.type().has_tensor_type() && v->type.kind == ValueType::kTensor && o.type().tensor_type().elem_type() != 0 &&
           FromOnnxType(o.type().tensor_type().elem_type()) != v->type.dtype) {
         Diagnostic d;
-        d.code = "E0231";
+        d.code = "E0531";
         d.message = "output '" + o.name() + "' is declared with another element type than it has";
         d.got = OnnxTypeName(o.type().tensor_type().elem_type());
         d.expected = std::string(DTypeName(v->type.dtype));

@@ -197,7 +197,7 @@ Result<std::vector<Inferred>> InferNode(const NodeCall& call) {
       call.schema->CheckInputOutputType(context);
     } catch (const std::exception& e) {
       Diagnostic d;
-      d.code = "E0240";
+      d.code = "E0540";
       d.message = Cleaned(e.what());
       failed = Status(d);
     }
@@ -224,7 +224,7 @@ Result<std::vector<Inferred>> InferNode(const NodeCall& call) {
     for (const Expr& d : o.shape)
       if (d && AsInt(d) && *AsInt(d) < 0) {
         Diagnostic bad;
-        bad.code = "E0241";
+        bad.code = "E0541";
         bad.message = "an output dimension would be negative (" + std::to_string(*AsInt(d)) + ")";
         return Status(bad);
       }

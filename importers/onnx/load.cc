@@ -20,7 +20,7 @@ bool EndsWith(const std::string& s, const std::string& end) {
 
 Status NotAModel(const std::string& why) {
   Diagnostic d;
-  d.code = "E0201";
+  d.code = "E0501";
   d.message = "not an ONNX model: " + why;
   return Status(d);
 }

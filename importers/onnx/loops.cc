@@ -13,7 +13,7 @@ struct Lowering::Snapshot {
 
 Status LoopLowering::Fail(const std::string& message, std::string got) {
   Diagnostic d;
-  d.code = "E0243";
+  d.code = "E0543";
   d.message = message;
   d.got = std::move(got);
   return Status(d);

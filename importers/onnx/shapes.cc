@@ -8,7 +8,7 @@ namespace headrace::onnx_import {
 
 Status ShapeError(const std::string& message, std::string got, std::string expected) {
   Diagnostic d;
-  d.code = "E0241";
+  d.code = "E0541";
   d.message = message;
   d.got = std::move(got);
   d.expected = std::move(expected);

@@ -12,7 +12,7 @@ using TP = onnx::TensorProto;
 
 Status BadTensor(const std::string& name, const std::string& what, std::string got = "", std::string expected = "") {
   Diagnostic d;
-  d.code = "E0211";
+  d.code = "E0511";
   d.message = "tensor '" + name + "': " + what;
   d.got = std::move(got);
   d.expected = std::move(expected);

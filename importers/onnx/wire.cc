@@ -37,7 +37,7 @@ class Scanner {
   Status Copy(Message kind, size_t begin, size_t end, int depth, std::string* out) {
     if (kind == Message::kGraph && ++depth > kMaxGraphDepth) {
       Diagnostic d;
-      d.code = "E0203";
+      d.code = "E0503";
       d.message = "subgraphs are nested deeper than " + std::to_string(kMaxGraphDepth) + " levels";
       d.hint = "If, Loop and Scan bodies may hold further ones, but only to this depth";
       return Status(d);
@@ -102,7 +102,7 @@ class Scanner {
   }
   Status Damaged(size_t offset) const {
     Diagnostic d;
-    d.code = "E0202";
+    d.code = "E0502";
     d.message = "not a whole ONNX model: the data is damaged or cut off at byte " + std::to_string(offset) + " of " +
                 std::to_string(bytes_.size());
     d.hint = "fetch or export the file again";

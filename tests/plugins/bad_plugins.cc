@@ -40,6 +40,15 @@ HEADRACE_EXPORT int32_t headrace_plugin_v1(const hr_host* host) {
 #ifdef BAD_RETURNS
   return BAD_RETURNS;
 #endif
+#ifdef BAD_EXPAND
+  hr_implementation fails{};
+  fails.struct_size = sizeof fails, fails.domain = "bad", fails.op = "Twice", fails.name = "fails", fails.until_version = 1 << 30;
+  fails.expand = [](void*, const hr_node*, const hr_writer*, const hr_writer* error) {
+    error->put(error->ctx, "out of coffee");
+    return 1;
+  };
+  if (host->add_implementation(host->ctx, &fails) != 0) return 1;
+#endif
   hr_op op{};
   op.struct_size = sizeof op;
   op.domain = "bad", op.op = "Twice", op.doc = "Registered by two plugins.";

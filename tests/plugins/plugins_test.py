@@ -64,6 +64,29 @@ class Plugins(unittest.TestCase):
                 texts[backend, impl] = done.stdout
             self.assertEqual(len(set(texts.values())), 1, texts)
 
+    def test_a_backward_rule_is_used_by_grad(self):
+        plugin = self.build(EXAMPLES + "/smooth_clip.cc", "clip_grad.so")
+        # The gradient node that the rule is the meaning of, written by hand; far from the kinks it is 1, far outside 0.
+        text = """
+sdfg main(X: f32[4], D: f32[4]) {
+  constant given: f32[4] = [-100, 0.5, 1, 100]
+  constant ones: f32[4] = fill(1)
+  state {
+    grad.SmoothClip{domain = "example", hi = 60.0, lo = -60.0}(X = given, grad_Y = ones) -> (grad_X = D)
+  }
+}
+"""
+        for backend in ("interpreter", "cpu"):
+            done = self.headrace("--plugin", plugin, "run", self.write("grad.sdfg", text), "--backend", backend)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"D: f32\[4\] = \S+e-18 1 1 0")
+        done = self.headrace("--plugin", plugin, "grad", self.write("clip.sdfg", SMOOTH_CLIP), "--output", "Y", "--wrt", "X",
+                             "--backend", "interpreter", "--out", self.path("gradients"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(os.path.join(self.path("gradients"), "X.npy")))
+        done = self.headrace("--plugin", plugin, "ops", "SmoothClip")
+        self.assertRegex(done.stdout, "backward *form")
+
     def test_a_pass_from_every_compiler_changes_the_text(self):
         text = 'sdfg main(X: f32[4], Y: f32[4]) {\n  state {\n    map i in 0:4 from "layer1" { Y[i] = X[i] }\n  }\n}\n'
         for compiler in COMPILERS:
@@ -80,22 +103,22 @@ class Plugins(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_wrong_magic(self):
-        self.expect_refused(self.build(BAD, "magic.so", "-DBAD_MAGIC=42"), "wrong magic number")
+        self.expect_refused(self.build(BAD, "magic.so", "-DBAD_MAGIC=42"), "error[E0334]", "wrong magic number")
 
     def test_other_major_versions(self):
         for major in (0, 2):
             plugin = self.build(BAD, f"major{major}.so", f"-DBAD_MAJOR={major}")
-            self.expect_refused(plugin, f"made for plugin interface {major}.0, this headrace has 1.0", "rebuild the plugin")
+            self.expect_refused(plugin, f"made for plugin interface {major}.0, this headrace has 1.0", "error[E0335]", "rebuild the plugin")
 
     def test_missing_exports(self):
-        self.expect_refused(self.build(BAD, "noinfo.so", "-DBAD_NO_INFO"), "does not export headrace_plugin_info")
+        self.expect_refused(self.build(BAD, "noinfo.so", "-DBAD_NO_INFO"), "error[E0333]", "does not export headrace_plugin_info")
         self.expect_refused(self.build(BAD, "noentry.so", "-DBAD_NO_ENTRY"), "does not export headrace_plugin_v1")
 
     def test_missing_symbol(self):
-        self.expect_refused(self.build(BAD, "undefined.so", "-DBAD_UNDEFINED"), "undefined symbol: no_library_has_this")
+        self.expect_refused(self.build(BAD, "undefined.so", "-DBAD_UNDEFINED"), "error[E0332]", "undefined symbol: no_library_has_this")
 
     def test_throwing_entry(self):
-        self.expect_refused(self.build(BAD, "throws.so", "-DBAD_THROWS"), "its entry threw an exception: out of coffee")
+        self.expect_refused(self.build(BAD, "throws.so", "-DBAD_THROWS"), "error[E0338]", "its entry threw an exception: out of coffee")
 
     def test_failing_entry(self):
         self.expect_refused(self.build(BAD, "fails.so", "-DBAD_RETURNS=9"), "its entry returned 9")
@@ -105,24 +128,30 @@ class Plugins(unittest.TestCase):
         second = self.build(BAD, "second.so", '-DBAD_NAME="second"')
         done = self.headrace("--plugin", first, "--plugin", second, "plugins")
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("bad.Twice is defined twice: by first and by second", done.stderr)
+        self.assertIn("error[E0301]: op bad.Twice is defined twice: by first and by second", done.stderr)
         again = self.build(BAD, "again.so", '-DBAD_NAME="first"')
         done = self.headrace("--plugin", first, "--plugin", again, "plugins")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("a plugin named 'first' is already loaded", done.stderr)
+        self.assertIn("error[E0337]: a plugin named 'first' is already loaded", done.stderr)
 
     def test_reserved_domain(self):
-        self.expect_refused(self.build(BAD, "reserved.so", "-DBAD_RESERVED"), "the op name grad.Conv is reserved")
+        self.expect_refused(self.build(BAD, "reserved.so", "-DBAD_RESERVED"), "error[E0302]: the op name grad.Conv is reserved")
 
     def test_a_form_that_does_not_parse_shows_the_place(self):
         self.expect_refused(self.build(BAD, "form.so", "-DBAD_FORM"), "Y = X +", "^")
 
+    def test_an_implementation_that_fails_says_why(self):
+        plugin = self.build(BAD, "expand.so", "-DBAD_EXPAND")
+        done = self.headrace("--plugin", plugin, "run", "-", "--impl", "fails", stdin="sdfg f(X: f32[4], Y: f32[4]) { bad.Twice(X = X) -> (Y = Y) }")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("error[E0340]: implementation 'fails' failed: out of coffee", done.stderr)
+
     def test_another_toolchain(self):
-        self.expect_refused(self.build(BAD, "toolchain.so", '-DBAD_TOOLCHAIN="vax"'), "was built for vax")
+        self.expect_refused(self.build(BAD, "toolchain.so", '-DBAD_TOOLCHAIN="vax"'), "error[E0336]", "was built for vax")
 
     def test_not_a_shared_object(self):
-        self.expect_refused(self.write("text.so", "hello"), "it is not an ELF shared object")
-        self.expect_refused(self.path("absent.so"), "can't open the plugin")
+        self.expect_refused(self.write("text.so", "hello"), "error[E0331]", "it is not an ELF shared object")
+        self.expect_refused(self.path("absent.so"), "error[E0330]: can't open the plugin")
         whole = open(self.build(BAD, "whole.so"), "rb").read()
         for keep in (40, 64, 1000, len(whole) // 2):
             with open(self.path("cut.so"), "wb") as f:

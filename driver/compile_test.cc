@@ -1,0 +1,42 @@
+#include "driver/compile.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/parser.h"
+
+namespace headrace {
+namespace {
+
+// A model whose shapes were decided by an input's value must not run with another value.
+TEST(CheckAssumed, AnotherValueIsAnError) {
+  const auto value = [](int64_t v) {
+    Tensor t = *Tensor::Create(DType::kI64, {1});
+    t.SetInt(0, v);
+    return t;
+  };
+  ImportedModel m;
+  m.assumed_inputs.emplace_back("axes", value(1));
+  EXPECT_TRUE(CheckAssumed(m, {{"axes", Value(value(1))}}).ok());
+  EXPECT_TRUE(CheckAssumed(m, {{"other", Value(value(2))}}).ok());
+  const Status s = CheckAssumed(m, {{"axes", Value(value(2))}});
+  ASSERT_FALSE(s.ok());
+  EXPECT_EQ(s.diagnostics()[0].code, "E0413");
+}
+
+TEST(FillInputs, IsSeededAndKeepsWhatIsGiven) {
+  const Program p = *ParseProgram("sdfg f(X: f32[N], B: bool[N], I: i8[2], Y: f32[N]) { Y[i] = X[i] }");
+  const auto fill = [&](uint64_t seed) {
+    NamedValues values;
+    std::vector<std::string> notes;
+    EXPECT_TRUE(FillInputs(p, seed, {{"N", 5}}, values, &notes).ok());
+    EXPECT_EQ(values.size(), 3u);
+    return values;
+  };
+  const NamedValues a = fill(1), b = fill(1), c = fill(2);
+  EXPECT_TRUE(Compare(a[0].second, b[0].second, 0, 0).ok);
+  EXPECT_FALSE(Compare(a[0].second, c[0].second, 0, 0).ok);
+  for (int64_t i = 0; i < 5; ++i) EXPECT_LT(std::abs(a[0].second.tensor.GetDouble(i)), 1);
+}
+
+}  // namespace
+}  // namespace headrace
