@@ -143,14 +143,15 @@ class Finder {
       if (before) {
         l->starts.push_back(t.root);
         l->start_bytes += sizes_.BytesOf(c);
-      } else if (!MadeAnew(std::get<Loop>(s_.blocks[l->forward].control).body, t.root)) {
+      } else if (!MadeAnew(std::get<Loop>(s_.blocks[l->forward].control).body, t.root, *l)) {
         return false;
       }
     }
     return true;
   }
-  // The first statement of an iteration that touches `root` writes all of it.
-  bool MadeAnew(const std::vector<BlockId>& body, Name root) const {
+  // The first statement of an iteration that touches `root` writes all of it. What tapes take from the iteration before does
+  // not count: only the adjoint of that one wants it back, and when its segment has run again it is there.
+  bool MadeAnew(const std::vector<BlockId>& body, Name root, const TapedLoop& l) const {
     for (BlockId b : body) {
       const auto* st = std::get_if<State>(&s_.blocks[b].control);
       if (!st) {
@@ -158,8 +159,13 @@ class Finder {
           if (t.root == root) return false;
         continue;
       }
-      for (NodeId n : st->statements)
-        for (const Touched& t : TouchedBy(p_, s_, n)) {
+      for (NodeId n : st->statements) {
+        const std::vector<Touched> touched = TouchedBy(p_, s_, n);
+        if (std::all_of(touched.begin(), touched.end(), [&](const Touched& t) {
+              return !t.write || std::find(l.tapes.begin(), l.tapes.end(), t.root) != l.tapes.end();
+            }))
+          continue;
+        for (const Touched& t : touched) {
           if (t.root != root) continue;
           if (t.read) return false;
           for (const Memlet& m : MemletsOf(p_, s_, n))
@@ -168,6 +174,7 @@ class Finder {
               return true;
           return false;
         }
+      }
     }
     return false;
   }
