@@ -6,6 +6,7 @@
 #include "autodiff/normalize.h"
 #include "autodiff/plan.h"
 #include "autodiff/reverse.h"
+#include "autodiff/widen_sums.h"
 
 namespace headrace::autodiff {
 namespace {
@@ -209,6 +210,7 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
     const Program before = c.program;
     GatherAdjoints(before, &c.program.MutableEntry(), c.forward_blocks);
   }
+  WidenSums(&c.program, c.forward_blocks);
   HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, &out.report));
   if (o.separate) {
     Separate(c, &out);
