@@ -3,46 +3,11 @@
 
 #include "autodiff/derivative.h"
 #include "autodiff/reverse.h"
+#include "autodiff/reverse_pieces.h"
 #include "ir/type_inference.h"
 
 namespace headrace::autodiff {
 namespace {
-
-bool IsRegister(const Sdfg& s, Name n) {
-  const Container* c = s.Find(n);
-  return c && c->storage == Storage::kRegister;
-}
-
-void CountRegisters(const Sdfg& s, NodeId n, std::unordered_map<Name, int>* count) {
-  ForEachTasklet(s, n, [&](NodeId, const Tasklet& t) {
-    auto reads = [&](const Expr& e) {
-      Visit(e, [&](const Expr& x) {
-        if (x.Is(ExprKind::kRead) && IsRegister(s, x->name)) ++(*count)[x->name];
-        return true;
-      });
-    };
-    if (IsRegister(s, t.target)) ++(*count)[t.target];
-    reads(t.value);
-    for (const Expr& e : t.index) reads(e);
-  });
-}
-
-// Copies of the registers of a statement, so that the copy of the statement has its own.
-Renames OwnRegisters(Sdfg* s, FreshNames* names, NodeId n) {
-  std::unordered_map<Name, int> count;
-  CountRegisters(*s, n, &count);
-  std::vector<Name> registers;
-  for (const auto& c : count) registers.push_back(c.first);
-  std::sort(registers.begin(), registers.end());
-  Renames renames;
-  for (Name r : registers) {
-    Container c = s->Get(r);
-    c.name = (*names)(r.view());
-    renames.push_back({r, c.name});
-    s->Add(std::move(c));
-  }
-  return renames;
-}
 
 // The elements that an accumulation by `*=`, `max=` or `min=` combined, summed up again: what the adjoint of each needs.
 struct Helper {
@@ -71,7 +36,7 @@ class MapReverser {
         all.push_back(n);
         continue;
       }
-      for (NodeId piece : Split(n)) all.push_back(piece);
+      for (NodeId piece : SplitWrites(&s_, &names_, n)) all.push_back(piece);
     }
     all.insert(all.end(), after_.begin(), after_.end());
     return all;
@@ -159,7 +124,7 @@ class MapReverser {
   }
 
   Status ArrayHelper(NodeId root, NodeId leaf, const Tasklet& t) {
-    const Container& array = s_.Get(t.target);
+    const Container array = s_.Get(t.target);  // a copy: what follows adds containers
     Helper h;
     auto transient = [&](const char* stem) {
       Container c;
@@ -366,7 +331,7 @@ class MapReverser {
   Status Leaf(const Tasklet& t, std::vector<NodeId>* out, bool in_map) {
     if (!Active(t.target)) return {};
     HR_ASSIGN_OR_RETURN(Expr value, TypedValue(s_, t));
-    const Container& target = s_.Get(t.target);
+    const Container target = s_.Get(t.target);  // a copy: what follows adds containers
     const bool is_register = IsRegister(s_, t.target);
     Name g = GradientOf(t.target);
     Expr given = ReadExpr(g, t.index, t.guarded ? FloatExpr(0) : Expr(), t.flat);
@@ -430,58 +395,6 @@ class MapReverser {
     return n;
   }
 
-  // ---- races: different elements of one array, written by different iterations ----
-  struct Write { NodeId leaf; Tasklet t; };
-  // One map per element pattern, the clearing of the adjoint last.
-  std::vector<NodeId> Split(NodeId map) {
-    std::vector<Write> writes;
-    ForEachTasklet(s_, map, [&](NodeId id, const Tasklet& t) {
-      if (!IsRegister(s_, t.target)) writes.push_back({id, t});
-    });
-    std::unordered_map<uint32_t, int> group;  // leaf → piece; −1 = the last one
-    std::unordered_map<Name, std::vector<std::pair<std::vector<Expr>, int>>> patterns;
-    std::unordered_set<Name> cleared;
-    for (const Write& w : writes)
-      if (w.t.op == WriteOp::kAssign) cleared.insert(RootOf(s_, w.t.target));
-    int pieces = 0;
-    bool split = false;
-    std::unordered_map<Name, std::vector<Expr>> first;
-    for (const Write& w : writes) {
-      Name root = RootOf(s_, w.t.target);
-      if (cleared.count(root)) {
-        group[w.leaf.value] = -1;
-        continue;
-      }
-      std::vector<Expr> key = w.t.index;
-      key.push_back(Expr(w.t.target));
-      auto& seen = patterns[root];
-      auto it = std::find_if(seen.begin(), seen.end(), [&](const auto& x) { return x.first == key; });
-      int piece;
-      if (it != seen.end()) {
-        piece = it->second;
-      } else {
-        piece = static_cast<int>(seen.size());  // patterns of different arrays share pieces
-        seen.push_back({key, piece});
-        split |= piece > 0;
-      }
-      pieces = std::max(pieces, piece + 1);
-      group[w.leaf.value] = piece;
-    }
-    if (!split) return {map};
-    bool last_needed = false;
-    for (const auto& g : group) last_needed |= g.second == -1;
-    std::vector<NodeId> out;
-    for (int k = 0; k < pieces + (last_needed ? 1 : 0); ++k) {
-      int want = k < pieces ? k : -1;
-      NodeId n = CloneStatement(&s_, map, OwnRegisters(&s_, &names_, map), [&](NodeId id, Tasklet t) {
-        auto it = group.find(id.value);
-        return it == group.end() || it->second == want ? std::vector<Tasklet>{t} : std::vector<Tasklet>();
-      });
-      if (n.valid()) out.push_back(n);
-    }
-    return out;
-  }
-
   const MapContext& c_;
   Sdfg& s_;
   FreshNames& names_;
@@ -492,51 +405,6 @@ class MapReverser {
   std::unordered_map<Name, int> total_, touches_;
   std::vector<NodeId> before_, after_;
 };
-
-// Registers that nothing reads, and the statements that fill them, innermost first.
-void DropUnreadRegisters(Sdfg* s, NodeId* n) {
-  for (bool changed = true; changed && n->valid();) {
-    changed = false;
-    std::unordered_set<Name> read;
-    ForEachTasklet(*s, *n, [&](NodeId, const Tasklet& t) {
-      for (Name r : ReadContainers(t.value)) read.insert(r);
-      for (const Expr& e : t.index)
-        for (Name r : ReadContainers(e)) read.insert(r);
-    });
-    NodeId kept = CloneStatement(s, *n, {}, [&](NodeId, Tasklet t) {
-      if (!IsRegister(*s, t.target) || read.count(t.target)) return std::vector<Tasklet>{t};
-      changed = true;
-      return std::vector<Tasklet>();
-    });
-    if (changed) *n = kept;
-  }
-}
-
-std::unordered_map<Name, int> CountTouches(const Sdfg& s, NodeId root) {
-  std::unordered_map<Name, int> touches;
-  ForEachTasklet(s, root, [&](NodeId, const Tasklet& t) {
-    std::unordered_set<Name> here = {RootOf(s, t.target)};
-    for (Name n : ReadContainers(t.value)) here.insert(RootOf(s, n));
-    for (Name n : here) ++touches[n];
-  });
-  return touches;
-}
-
-// Tasklets in the order they stand, cut before each one that overwrites an array which an earlier one of its group writes:
-// the adjoint of the first must find the gradient that the second has cleared. Registers belong to every group.
-std::unordered_map<uint32_t, int> GroupsOf(const Sdfg& s, NodeId statement, int* count) {
-  std::unordered_map<uint32_t, int> group;
-  std::unordered_set<Name> written;
-  *count = 1;
-  ForEachTasklet(s, statement, [&](NodeId id, const Tasklet& t) {
-    if (IsRegister(s, t.target)) return;
-    const Name root = RootOf(s, t.target);
-    if (t.op == WriteOp::kAssign && written.count(root)) ++*count, written.clear();
-    written.insert(root);
-    group[id.value] = *count - 1;
-  });
-  return group;
-}
 
 }  // namespace
 

@@ -141,7 +141,7 @@ class GradTest(unittest.TestCase):
         free = self.gradients()["X"]
         self.grad(file, *run, "--memory-limit", "1GiB")
         np.testing.assert_array_equal(self.gradients()["X"], free)
-        self.assertRegex(self.grad(file, *run, "--memory-limit", "100", code=1).stderr, r"\d")
+        self.assertRegex(self.grad(file, *run, "--memory-limit", "100", code=3).stderr, r"minimum of .* \(\d+ bytes\)")
         self.assertIn("2GiB", self.grad(file, *run, "--memory-limit", "lots", code=2).stderr)
 
     def test_mistakes(self):

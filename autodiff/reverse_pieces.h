@@ -1,0 +1,28 @@
+// Taking the statements of maps apart, for their reversal: registers, groups, races.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "autodiff/emit.h"
+
+namespace headrace::autodiff {
+
+bool IsRegister(const Sdfg& s, Name n);
+// How often each register stands in `n`.
+void CountRegisters(const Sdfg& s, NodeId n, std::unordered_map<Name, int>* count);
+// Copies of the registers of a statement, so that the copy of the statement has its own.
+Renames OwnRegisters(Sdfg* s, FreshNames* names, NodeId n);
+// Registers that nothing reads go, and the statements that fill them; `n` becomes the rest (invalid: nothing).
+void DropUnreadRegisters(Sdfg* s, NodeId* n);
+
+// In how many tasklets of a statement each array stands.
+std::unordered_map<Name, int> CountTouches(const Sdfg& s, NodeId root);
+// Tasklets in the order they stand, cut before each one that overwrites an array which an earlier one of its group writes:
+// the adjoint of the first must find the gradient that the second has cleared. Registers belong to every group.
+std::unordered_map<uint32_t, int> GroupsOf(const Sdfg& s, NodeId statement, int* count);
+
+// Different elements of one array, written by different iterations: one map per element pattern, so that none has a race;
+// the clearing of the adjoint comes last.
+std::vector<NodeId> SplitWrites(Sdfg* s, FreshNames* names, NodeId map);
+
+}  // namespace headrace::autodiff
