@@ -160,6 +160,44 @@ TEST(PlanMemory, ValuesWhoseInputsAreOverwrittenAreKept) {
   EXPECT_EQ(report.items[1].why, "kept: values that are overwritten");
 }
 
+// Ten slots of tape become starts of four segments and three slots.
+TEST(PlanMemory, LoopsRunInSegments) {
+  Combined c = Load(R"(sdfg f(X: f64, dX: f64) {
+    transient x: f64
+    transient tape: f64[10]
+    transient g: f64
+    state { x = X }
+    for t in 0:10 { tape[t] = x; x = sin(x) }
+    state { g = 1 }
+    for t in 9:-1:-1 { x = tape[t]; g = g * cos(x) }
+    state { dX = g }
+  })", 2);
+  c.tapes = {"tape"};
+  Options o;
+  o.keep = Keep::kRecomputeAll;
+  Report report;
+  ASSERT_TRUE(PlanMemory(&c, o, Registry(), &report).ok());
+  ASSERT_TRUE(Verify(c.program).ok()) << Verify(c.program).ToString();
+  EXPECT_EQ(Plain(c.program), Plain(Load(R"(sdfg f(X: f64, dX: f64) {
+    transient x: f64
+    transient tape: f64[3]
+    transient g: f64
+    transient start_x: f64[4]
+    state { x = X }
+    for t_segment in 0:4 {
+      start_x[t_segment] = x
+      for t in 3 * t_segment:min(3 * t_segment + 3, 10) { x = sin(x) }
+    }
+    state { g = 1 }
+    for t_segment in 3:-1:-1 {
+      x = start_x[t_segment]
+      for t in 3 * t_segment:min(3 * t_segment + 3, 10) { tape[t - 3 * t_segment] = x; x = sin(x) }
+      for t in min(3 * t_segment + 3, 10) - 1:3 * t_segment - 1:-1 { x = tape[t - 3 * t_segment]; g = g * cos(x) }
+    }
+    state { dX = g }
+  })").program));
+}
+
 TEST(PlanMemory, ALimitNeedsSizes) {
   Combined c = Load(R"(sdfg f(X: f32[N], dX: f32[N]) {
     transient A: f32[N]
