@@ -34,7 +34,8 @@ Name Elaborator::FreshName(const std::string& stem) {
 
 Name Elaborator::FreshIndex(const std::string& stem, std::set<Name>* taken) const {
   std::string name = stem;
-  for (int i = 1; used_names_.count(name) || taken->count(name) || FindFunction(name); ++i) name = stem + "_" + std::to_string(i);
+  for (int i = 1; used_names_.count(name) || taken->count(name) || FindFunction(name); ++i)
+    name = stem + "_" + std::to_string(i);
   taken->insert(name);
   return name;
 }
@@ -56,7 +57,9 @@ void Elaborator::BindPorts() {
     std::map<Name, int> count;
     for (size_t i = 0; i < ports->size(); ++i) {
       const FormPort& p = (*ports)[i];
-      const Name as = p.variadic ? Name(p.name.str() + "_" + std::to_string(count[p.name]++)) : p.name;
+      Name as = p.variadic ? Name(p.name.str() + "_" + std::to_string(count[p.name]++)) : p.name;
+      // BatchNormalization up to version 13 names outputs like inputs: there the name is the output's, in3 and the like the input's.
+      if (output && p.present && !p.variadic && s_.Find(as)) as = Name("out_" + as.str());
       AddPort(p, as, output, i);
     }
   }
@@ -77,7 +80,8 @@ void Elaborator::AddPort(const FormPort& p, Name as, bool output, size_t positio
     return;
   }
   if (s_.Find(as))
-    Fail({}, "an input and an output are both named '" + as.str() + "'", "this use of the op has no form", ErrorKind::kUnsupported);
+    Fail({}, "an input and an output are both named '" + as.str() + "'", "this use of the op has no form",
+         ErrorKind::kUnsupported);
   Container c;
   c.name = as;
   c.kind = ContainerKind::kParameter;
@@ -189,9 +193,7 @@ void Elaborator::Statement(const FormStmt& s) {
     case FormStmt::kEach: return RunEach(s);
     case FormStmt::kFor: return RunFor(s);
     case FormStmt::kShape: return;  // the caller has the outputs' shapes
-    case FormStmt::kAssign:
-      try {
-        return RunAssign(s);
+    case FormStmt::kAssign: try { return RunAssign(s);
       } catch (FormError& e) {
         if (!e.diagnostic.line) e.diagnostic.line = s.line, e.diagnostic.column = s.column;
         throw;
@@ -207,7 +209,8 @@ void Elaborator::RunIf(const FormStmt& s) {
   if (c.kind != Val::kScalar) Fail(At(s.value), "a condition must be one number or bool");
   for (Name n : FreeSymbols(c.e))
     if (IsReserved(n))
-      Fail(At(s.value), "the condition depends on the index '" + n.str().substr(1) + "'", "write c ? a : b inside a statement");
+      Fail(At(s.value), "the condition depends on the index '" + n.str().substr(1) + "'",
+           "write c ? a : b inside a statement");
   TypeScope scope{&s_, has_f64_};
   Conditional branches;
   const Env outer = env_;
@@ -312,12 +315,15 @@ void Elaborator::RunFor(const FormStmt& s) {
 
 BlockId Elaborator::CurrentState() {
   std::vector<BlockId>& body = open_.back();
-  if (body.empty() || !std::holds_alternative<State>(s_.blocks[body.back()].control)) body.push_back(s_.AddBlock(State{}));
+  if (body.empty() || !std::holds_alternative<State>(s_.blocks[body.back()].control))
+    body.push_back(s_.AddBlock(State{}));
   return body.back();
 }
 
 void Elaborator::Emit(NodeId n) { std::get<State>(s_.blocks.Mutable(CurrentState()).control).statements.push_back(n); }
-void Elaborator::EmitBefore(NodeId n) { std::get<State>(s_.blocks.Mutable(before_loop_).control).statements.push_back(n); }
+void Elaborator::EmitBefore(NodeId n) {
+  std::get<State>(s_.blocks.Mutable(before_loop_).control).statements.push_back(n);
+}
 
 void Elaborator::Finish() {
   for (const auto& [port, sum] : shadow_) {
@@ -326,7 +332,8 @@ void Elaborator::Finish() {
   }
   for (Name n : outputs_)
     if (!written_.count(n))
-      Fail({}, "the form never writes the output '" + n.str() + "'", "the form has no case for these attributes, or misspells the port: another name is a temporary",
+      Fail({}, "the form never writes the output '" + n.str() + "'",
+           "the form has no case for these attributes, or misspells the port: another name is a temporary",
            ErrorKind::kUnsupported);
   s_.body = std::move(open_.back());
   RemoveDead();
@@ -398,10 +405,12 @@ void Elaborator::RemoveDead() {
     const ContainerKind k = s_.Get(n).kind;
     if ((k == ContainerKind::kTransient || k == ContainerKind::kConstant) && !used.count(n)) s_.Remove(n);
   }
-  s_.body.erase(std::remove_if(s_.body.begin(), s_.body.end(), [&](BlockId id) {
-    const auto* state = std::get_if<State>(&s_.blocks[id].control);
-    return state && state->statements.empty();
-  }), s_.body.end());
+  s_.body.erase(std::remove_if(s_.body.begin(), s_.body.end(),
+                               [&](BlockId id) {
+                                 const auto* state = std::get_if<State>(&s_.blocks[id].control);
+                                 return state && state->statements.empty();
+                               }),
+                s_.body.end());
 }
 
 // Symbols that no parameter has as a bare dimension are passed by name.

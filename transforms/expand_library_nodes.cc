@@ -10,7 +10,7 @@ namespace headrace {
 namespace transforms {
 namespace {
 
-constexpr int kMaxDepth = 64;        // expansions that contain library nodes that contain …
+constexpr int kMaxDepth = 64;  // expansions that contain library nodes that contain …
 constexpr size_t kMaxReported = 100;
 
 // An expansion ready for use: its entry, the SDFGs it calls already added to the program under `callees`.
@@ -18,23 +18,28 @@ struct Expansion {
   std::shared_ptr<const Sdfg> entry;
   std::vector<std::pair<Name, Name>> callees;
   std::vector<Name> symbols;  // of `called`
-  Name called;  // the entry's own name in the program, once a node inside a map needed to call it
+  Name called;                // the entry's own name in the program, once a node inside a map needed to call it
 };
 
 void AppendValue(const Attribute& a, std::string* key) {
   auto number = [&](auto v) { *key += std::to_string(v) + ","; };
-  std::visit([&](const auto& v) {
-    using T = std::decay_t<decltype(v)>;
-    if constexpr (std::is_same_v<T, int64_t>) number(v);
-    else if constexpr (std::is_same_v<T, double>) key->append(reinterpret_cast<const char*>(&v), sizeof v);
-    else if constexpr (std::is_same_v<T, std::string>) *key += v;
-    else if constexpr (std::is_same_v<T, std::vector<int64_t>>) for (int64_t x : v) number(x);
-    else if constexpr (std::is_same_v<T, std::vector<double>>) key->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double));
-    else if constexpr (std::is_same_v<T, std::vector<std::string>>) for (const auto& x : v) *key += x + '\1';
-    else if constexpr (std::is_same_v<T, Tensor>) number(reinterpret_cast<uintptr_t>(v.data.get()));
-    else *key += v.str();
-    *key += '\2' + std::to_string(a.value.index());
-  }, a.value);
+  std::visit(
+      [&](const auto& v) {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, int64_t>) number(v);
+        else if constexpr (std::is_same_v<T, double>) key->append(reinterpret_cast<const char*>(&v), sizeof v);
+        else if constexpr (std::is_same_v<T, std::string>) *key += v;
+        else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+          for (int64_t x : v) number(x);
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          key->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double));
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          for (const auto& x : v) *key += x + '\1';
+        else if constexpr (std::is_same_v<T, Tensor>) number(reinterpret_cast<uintptr_t>(v.data.get()));
+        else *key += v.str();
+        *key += '\2' + std::to_string(a.value.index());
+      },
+      a.value);
 }
 
 // Tasklets in maps that write every element at the indices of the maps, from elements at some of these indices, in their order.
@@ -51,7 +56,8 @@ bool IsElementwise(const Program& p) {
       return;
     }
     auto* t = std::get_if<Tasklet>(&b);
-    if (!t || t->op != WriteOp::kAssign || t->flat || t->guarded || t->index.size() != indices.size()) return void(ok = false);
+    if (!t || t->op != WriteOp::kAssign || t->flat || t->guarded || t->index.size() != indices.size())
+      return void(ok = false);
     // Bare indices from left to right; a 0 stands still.
     auto aligned = [&](const std::vector<Expr>& index, size_t end, bool all) {
       size_t next = 0;
@@ -96,7 +102,8 @@ class Expander {
  private:
   bool Wanted(const Library& l) const {
     if (l.domain == Name("call")) return false;
-    return o_.only.empty() || o_.only == l.op.view() || o_.only == l.domain.str() + "." + l.op.str() || o_.only == l.domain.str() + ".*";
+    return o_.only.empty() || o_.only == l.op.view() || o_.only == l.domain.str() + "." + l.op.str() ||
+           o_.only == l.domain.str() + ".*";
   }
   bool HasWork(const Sdfg& s) const {
     bool found = false;
@@ -221,7 +228,8 @@ class Expander {
     std::unordered_set<Name> known, local;
     for (Name n : FreeSymbols(*s)) known.insert(n);
     ForEachNode(*s, [&](NodeId id) {
-      if (auto* m = std::get_if<Map>(&s->nodes[id].body)) for (const Range& r : m->ranges) local.insert(r.index);
+      if (auto* m = std::get_if<Map>(&s->nodes[id].body))
+        for (const Range& r : m->ranges) local.insert(r.index);
       if (auto* l = std::get_if<Library>(&s->nodes[id].body)) local.insert(l->defines.begin(), l->defines.end());
     });
     ForEachBlock(*s, s->body, [&](BlockId b) {
@@ -246,7 +254,8 @@ class Expander {
     });
   }
 
-  InlineRequest RequestFor(const Expansion& e, const Library& node, const Origin& origin, std::vector<NodeId>* copies_after) {
+  InlineRequest RequestFor(const Expansion& e, const Library& node, const Origin& origin,
+                           std::vector<NodeId>* copies_after) {
     InlineRequest q;
     q.callee = e.entry.get();
     q.callees = e.callees;
@@ -261,6 +270,12 @@ class Expander {
         // A variadic port's parameters are name_0, name_1, …; others have the port's name.
         Name formal = p.name;
         if (!e.entry->Find(formal) || count[p.name] > 1) formal = Name(p.name.str() + "_" + std::to_string(k));
+        // An output named like an input (BatchNormalization up to version 13) is out_PORT.
+        const Name twin("out_" + p.name.str());
+        if (output &&
+            std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Port& i) { return i.name == p.name; }) &&
+            e.entry->Find(twin))
+          formal = twin;
         if (!e.entry->Find(formal)) continue;
         Name actual = p.container;
         if (output && copies_after && IsAlsoRead(actual, node)) actual = Detour(actual, q.origin, copies_after);
@@ -316,7 +331,8 @@ class Expander {
     auto it = memo_.find(key);
     if (it != memo_.end()) return &it->second;
     if (depth > kMaxDepth) {
-      Fail(WithNode(InternalError("expansion of " + Label(l) + " does not end: it contains itself"), s_->nodes[id].origin.source.str(), Label(l)));
+      Fail(WithNode(InternalError("expansion of " + Label(l) + " does not end: it contains itself"),
+                    s_->nodes[id].origin.source.str(), Label(l)));
       return nullptr;
     }
     Result<NodeView> view = ViewOf(r_, p_, *s_, id);
@@ -367,7 +383,8 @@ class Expander {
     }
   }
   std::string KeyOf(const Library& l) const {
-    std::string key = l.domain.str() + "." + l.op.str() + "@" + l.implementation.str() + "#" + std::to_string(l.version);
+    std::string key =
+        l.domain.str() + "." + l.op.str() + "@" + l.implementation.str() + "#" + std::to_string(l.version);
     for (const auto& a : l.attributes) {
       key += ";" + a.first.str() + "=";
       AppendValue(a.second, &key);
@@ -378,7 +395,8 @@ class Expander {
         key += p.name.str() + ":";
         const Container* c = p.container.empty() ? nullptr : s_->Find(p.container);
         if (!c) continue;
-        key += std::to_string(int(c->dtype)) + "/" + std::to_string(int(c->type.dtype)) + "/" + std::to_string(int(c->type.kind)) + "[";
+        key += std::to_string(int(c->dtype)) + "/" + std::to_string(int(c->type.dtype)) + "/" +
+               std::to_string(int(c->type.kind)) + "[";
         for (const Expr& d : c->shape) key += ToString(d) + ",";
         key += "]";
         if (c->kind == ContainerKind::kConstant) key += p.container.str();

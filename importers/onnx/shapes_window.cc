@@ -16,7 +16,11 @@ void Fill(std::vector<Inferred>* out, size_t i, const Shape& shape) {
     if (!o.shape[d]) o.shape[d] = shape[d];
 }
 
-struct Window { std::vector<int64_t> strides, dilations, pads; std::string auto_pad; size_t n = 0; };
+struct Window {
+  std::vector<int64_t> strides, dilations, pads;
+  std::string auto_pad;
+  size_t n = 0;
+};
 
 Result<Window> WindowOf(const NodeCall& c, size_t n) {
   Window w;
@@ -25,10 +29,14 @@ Result<Window> WindowOf(const NodeCall& c, size_t n) {
   w.dilations = c.Ints("dilations").value_or(std::vector<int64_t>(n, 1));
   w.pads = c.Ints("pads").value_or(std::vector<int64_t>(2 * n, 0));
   w.auto_pad = c.Str("auto_pad", "NOTSET");
+  if (w.auto_pad != "NOTSET" && w.auto_pad != "VALID" && w.auto_pad != "SAME_UPPER" && w.auto_pad != "SAME_LOWER")
+    return ShapeError("there is no such auto_pad", w.auto_pad, "NOTSET, VALID, SAME_UPPER or SAME_LOWER");
   if (w.strides.size() != n || w.dilations.size() != n || w.pads.size() != 2 * n)
     return ShapeError("strides, dilations and pads must have one entry per spatial dimension (pads two)");
-  for (int64_t s : w.strides) if (s <= 0) return ShapeError("a stride is not positive", std::to_string(s));
-  for (int64_t s : w.dilations) if (s <= 0) return ShapeError("a dilation is not positive", std::to_string(s));
+  for (int64_t s : w.strides)
+    if (s <= 0) return ShapeError("a stride is not positive", std::to_string(s));
+  for (int64_t s : w.dilations)
+    if (s <= 0) return ShapeError("a dilation is not positive", std::to_string(s));
   return w;
 }
 
@@ -51,8 +59,21 @@ Status Conv(const NodeCall& c, std::vector<Inferred>* out) {
   const size_t n = x->shape.size() - 2;
   HR_ASSIGN_OR_RETURN(Window w, WindowOf(c, n));
   Shape kernel(weights->shape.begin() + 2, weights->shape.end());
-  if (auto k = c.Ints("kernel_shape"); k && k->size() == n)
-    for (size_t i = 0; i < n; ++i) kernel[i] = IntExpr((*k)[i]);
+  if (auto k = c.Ints("kernel_shape"))
+    for (size_t i = 0; i < n; ++i) {
+      auto size = AsInt(kernel[i]);
+      if (k->size() != n || (size && *size != (*k)[i]))
+        return ShapeError("kernel_shape is not the weights' size", "", ToString(kernel));
+      kernel[i] = IntExpr((*k)[i]);
+    }
+  const int64_t group = c.Int("group", 1);
+  if (group < 1) return ShapeError("group must be positive", std::to_string(group));
+  auto channels = AsInt(x->shape[1]), of_group = AsInt(weights->shape[1]), made = AsInt(weights->shape[0]);
+  if (channels && of_group && *channels != *of_group * group)
+    return ShapeError("the weights are for another number of channels", std::to_string(*of_group * group),
+                      std::to_string(*channels));
+  if (made && *made % group != 0)
+    return ShapeError("group does not divide the number of output channels", std::to_string(group));
   Shape s = {x->shape[0], weights->shape[0]};
   for (size_t i = 0; i < n; ++i) s.push_back(WindowExtent(w, i, x->shape[i + 2], kernel[i], false));
   Fill(out, 0, s);
@@ -80,14 +101,17 @@ Status ConvTranspose(const NodeCall& c, std::vector<Inferred>* out) {
   const auto extra = c.Ints("output_padding").value_or(std::vector<int64_t>(n, 0));
   const auto fixed = c.Ints("output_shape");
   const auto kernel = c.Ints("kernel_shape");
-  if (extra.size() != n || (kernel && kernel->size() != n)) return ShapeError("output_padding and kernel_shape must have one entry per spatial dimension");
+  if (extra.size() != n || (kernel && kernel->size() != n))
+    return ShapeError("output_padding and kernel_shape must have one entry per spatial dimension");
   Shape s = {x->shape[0], weights->shape[1] * Expr(c.Int("group", 1))};
   for (size_t i = 0; i < n; ++i) {
     const Expr k = kernel ? IntExpr((*kernel)[i]) : weights->shape[i + 2];
     if (fixed && fixed->size() >= n) s.push_back(IntExpr((*fixed)[fixed->size() - n + i]));
-    else if (w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER") s.push_back(x->shape[i + 2] * Expr(w.strides[i]));
-    else s.push_back((x->shape[i + 2] - 1) * Expr(w.strides[i]) + extra[i] + (k - 1) * Expr(w.dilations[i]) + 1 -
-                     Expr(w.auto_pad == "VALID" ? 0 : w.pads[i] + w.pads[i + n]));
+    else if (w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER")
+      s.push_back(x->shape[i + 2] * Expr(w.strides[i]));
+    else
+      s.push_back((x->shape[i + 2] - 1) * Expr(w.strides[i]) + extra[i] + (k - 1) * Expr(w.dilations[i]) + 1 -
+                  Expr(w.auto_pad == "VALID" ? 0 : w.pads[i] + w.pads[i + n]));
   }
   Fill(out, 0, s);
   return {};
@@ -109,13 +133,18 @@ Status Resize(const NodeCall& c, std::vector<Inferred>* out) {
   const bool upsample = c.op() == "Upsample", v10 = !upsample && c.since() == 10;
   std::vector<double> scales;
   if (const auto* a = c.Attr("scales")) scales.assign(a->floats().begin(), a->floats().end());
-  if (const auto *h = c.Attr("height_scale"), *w = c.Attr("width_scale"); h && w && x.size() == 4) scales = {1, 1, h->f(), w->f()};  // Upsample-1
+  if (const auto* h = c.Attr("height_scale"), *w = c.Attr("width_scale"); h && w && x.size() == 4)
+    scales = {1, 1, h->f(), w->f()};  // Upsample-1
   const ValueInfo* given = c.In(upsample || v10 ? 1 : 2);
   if (given && given->constant)
     for (int64_t i = 0; i < given->constant->elements(); ++i) scales.push_back(given->constant->GetDouble(i));
+  for (double scale : scales)
+    if (!(scale > 0 && std::isfinite(scale)))
+      return ShapeError("a scale must be positive and finite", std::to_string(scale));
   std::vector<int64_t> axes;
   if (auto a = c.Ints("axes")) axes = *a;
-  else for (size_t i = 0; i < x.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  else
+    for (size_t i = 0; i < x.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   const std::string policy = c.Str("keep_aspect_ratio_policy", "stretch");
   const auto* sizes = upsample || v10 ? nullptr : c.Known(3);
   Shape s = x;
@@ -123,9 +152,20 @@ Status Resize(const NodeCall& c, std::vector<Inferred>* out) {
     return ShapeError("sizes or scales must hold one number per axis");
   for (size_t i = 0; i < axes.size(); ++i) {
     HR_ASSIGN_OR_RETURN(int64_t axis, Axis(axes[i], x.size()));
-    s[axis] = sizes && policy == "stretch" ? (*sizes)[i] : !sizes && !scales.empty() ? Scaled(x[axis], scales[i]) : Expr();
+    s[axis] = sizes && policy == "stretch" ? (*sizes)[i]
+              : !sizes && !scales.empty()  ? Scaled(x[axis], scales[i])
+                                           : Expr();
   }
   Fill(out, 0, s);
+  return {};
+}
+
+// Before version 14 ONNX's function says nothing of the statistics.
+Status BatchNormalization(const NodeCall& c, std::vector<Inferred>* out) {
+  for (size_t i = 1; i < out->size() && c.In(1); ++i) {
+    (*out)[i].type = c.In(i < 3 ? i + 2 : 1)->type;
+    Fill(out, i, c.In(1)->shape);
+  }
   return {};
 }
 
@@ -134,6 +174,7 @@ Status Resize(const NodeCall& c, std::vector<Inferred>* out) {
 void AddWindowRules(ShapeRules* rules) {
   for (const char* op : {"Conv", "ConvInteger", "QLinearConv"}) (*rules)[op] = Conv;
   for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) (*rules)[op] = Pool;
+  (*rules)["BatchNormalization"] = BatchNormalization;
   (*rules)["ConvTranspose"] = ConvTranspose;
   (*rules)["Resize"] = Resize;
   (*rules)["Upsample"] = Resize;
