@@ -54,11 +54,13 @@ class Checker {
     found_.push_back(std::move(d));
     return &found_.back();
   }
-  Diagnostic* AtNode(const onnx::NodeProto& n, const char* code, const std::string& message, ErrorKind kind = ErrorKind::kInvalid) {
+  Diagnostic* AtNode(const onnx::NodeProto& n, const char* code, const std::string& message,
+                     ErrorKind kind = ErrorKind::kInvalid) {
     Diagnostic* d = Add(code, message, kind);
     d->node = !n.name().empty() ? n.name() : n.output_size() > 0 ? n.output(0) : "";
     auto it = opsets_.find(n.domain() == "ai.onnx" ? "" : n.domain());
-    d->op = IrDomain(n.domain()) + "." + n.op_type() + (it == opsets_.end() ? "" : " (opset " + std::to_string(it->second) + ")");
+    d->op = IrDomain(n.domain()) + "." + n.op_type() +
+            (it == opsets_.end() ? "" : " (opset " + std::to_string(it->second) + ")");
     return d;
   }
 
@@ -71,13 +73,17 @@ class Checker {
       Add("E0504", "the model gives no IR version");
     }
     if (model_.opset_import_size() == 0 && model_.ir_version() >= 3) Add("E0505", "the model imports no operator set");
+    Names domains;
     for (const auto& o : model_.opset_import()) {
+      if (!domains.insert(o.domain() == "ai.onnx" ? "" : o.domain()).second)
+        Add("E0505", "the operator set of domain '" + IrDomain(o.domain()) + "' is imported twice");
       const auto& known = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
       auto range = known.find(o.domain() == "ai.onnx" ? "" : o.domain());
       if (range == known.end()) continue;  // a custom domain: its nodes are looked up one by one
       if (o.version() < range->second.first || o.version() > range->second.second) {
-        Diagnostic* d = Add("E0505", "opset " + std::to_string(o.version()) + " of domain " + IrDomain(o.domain()) + " is not known",
-                            o.version() > range->second.second ? ErrorKind::kUnsupported : ErrorKind::kInvalid);
+        Diagnostic* d = Add(
+            "E0505", "opset " + std::to_string(o.version()) + " of domain " + IrDomain(o.domain()) + " is not known",
+            o.version() > range->second.second ? ErrorKind::kUnsupported : ErrorKind::kInvalid);
         d->expected = std::to_string(range->second.first) + " to " + std::to_string(range->second.second);
       }
     }
@@ -87,7 +93,8 @@ class Checker {
     Names own;
     auto define = [&](const std::string& name, const char* what) {
       if (name.empty()) Add("E0520", std::string("a graph ") + what + " has no name");
-      else if (!own.insert(name).second && std::string(what) == "input") Add("E0520", "the graph has two inputs named '" + name + "'");
+      else if (!own.insert(name).second && std::string(what) == "input")
+        Add("E0520", "the graph has two inputs named '" + name + "'");
     };
     for (const auto& v : g.input()) define(v.name(), "input");
     Names initializers;
@@ -97,13 +104,14 @@ class Checker {
     }
     for (const auto& t : g.sparse_initializer()) own.insert(t.values().name());
     Nodes(g.node(), own, outer);
-    for (const auto& n : g.node()) for (const auto& o : n.output()) own.insert(o);
+    for (const auto& n : g.node())
+      for (const auto& o : n.output()) own.insert(o);
     for (const auto& v : g.output())
-      if (!own.count(v.name()) && !outer.count(v.name()))
-        Add("E0527", "output '" + v.name() + "' is made by no node");
+      if (!own.count(v.name()) && !outer.count(v.name())) Add("E0527", "output '" + v.name() + "' is made by no node");
   }
 
-  void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const Names& defined, const Names& outer) {
+  void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const Names& defined,
+             const Names& outer) {
     Names made;
     for (const auto& n : nodes)
       for (const auto& o : n.output()) {
@@ -147,24 +155,33 @@ class Checker {
 
   void Node(const onnx::NodeProto& n) {
     const std::string domain = n.domain() == "ai.onnx" ? "" : n.domain();
-    if (n.op_type().empty()) { AtNode(n, "E0523", "a node has no op"); return; }
+    if (n.op_type().empty()) {
+      AtNode(n, "E0523", "a node has no op");
+      return;
+    }
     if (functions_.count(FunctionKey(domain, n.op_type(), n.overload()))) return;
     auto opset = opsets_.find(domain);
     if (opset == opsets_.end()) {
       if (registry_.FindOp(IrDomain(domain), n.op_type())) return;
-      AtNode(n, "E0505", "the model imports no operator set for domain '" + (domain.empty() ? "ai.onnx" : domain) + "'");
+      AtNode(n, "E0505",
+             "the model imports no operator set for domain '" + (domain.empty() ? "ai.onnx" : domain) + "'");
       return;
     }
     const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(n.op_type(), opset->second, domain);
     if (!schema) {
       if (registry_.FindOp(IrDomain(domain), n.op_type(), opset->second)) return;
       const onnx::OpSchema* newer = onnx::OpSchemaRegistry::Schema(n.op_type(), domain);
-      Diagnostic* d = AtNode(n, "E0523", newer ? "the op does not exist in this opset" : "unknown op " + IrDomain(domain) + "." + n.op_type(),
-                             newer ? ErrorKind::kInvalid : ErrorKind::kUnsupported);
+      Diagnostic* d =
+          AtNode(n, "E0523",
+                 newer ? "the op does not exist in this opset" : "unknown op " + IrDomain(domain) + "." + n.op_type(),
+                 newer ? ErrorKind::kInvalid : ErrorKind::kUnsupported);
       std::vector<std::string> names;
-      for (const OpSignature* s : registry_.Ops()) if (s->domain == IrDomain(domain)) names.push_back(s->name);
+      for (const OpSignature* s : registry_.Ops())
+        if (s->domain == IrDomain(domain)) names.push_back(s->name);
       std::string close = newer ? "" : ClosestWord(n.op_type(), names);
-      d->hint = newer ? "" : !close.empty() ? "did you mean '" + close + "'?" : "load the plugin that brings it with --plugin";
+      d->hint = newer            ? ""
+                : !close.empty() ? "did you mean '" + close + "'?"
+                                 : "load the plugin that brings it with --plugin";
       return;
     }
     // One that came back (GroupNormalization of 18 was withdrawn for that of 21) means what its text says.
@@ -185,8 +202,9 @@ class Checker {
     if (got >= least && got <= most) return;
     Diagnostic* d = AtNode(n, "E0526", std::string("wrong number of ") + what + "s");
     d->got = std::to_string(got);
-    d->expected = least == most ? std::to_string(least) : most > 1000000 ? "at least " + std::to_string(least)
-                                                                          : std::to_string(least) + " to " + std::to_string(most);
+    d->expected = least == most    ? std::to_string(least)
+                  : most > 1000000 ? "at least " + std::to_string(least)
+                                   : std::to_string(least) + " to " + std::to_string(most);
   }
 
   void Attributes(const onnx::NodeProto& n, const onnx::OpSchema& schema) {
@@ -204,7 +222,8 @@ class Checker {
         continue;
       }
       if (!a.ref_attr_name().empty()) {
-        if (function_.empty()) AtNode(n, "E0524", "attribute '" + a.name() + "' refers to a function's attribute outside a function");
+        if (function_.empty())
+          AtNode(n, "E0524", "attribute '" + a.name() + "' refers to a function's attribute outside a function");
         continue;
       }
       auto type = TypeOfAttribute(a);
@@ -226,7 +245,33 @@ class Checker {
   // Functions must not call themselves, directly or through others.
   void FunctionCycles() {
     std::unordered_map<const onnx::FunctionProto*, int> state;
-    for (const auto& f : model_.functions()) Visit(&f, &state, 0);
+    for (const auto& f : model_.functions()) {
+      if (functions_.at(FunctionKey(f.domain(), f.name(), f.overload())) != &f)
+        Add("E0528", "two functions are named '" + f.name() + "'");
+      Visit(&f, &state, 0);
+    }
+    if (!found_.empty()) return;
+    // Functions that call functions twice grow fast: told before anything is expanded.
+    std::unordered_map<const onnx::FunctionProto*, double> sizes;
+    if (Expanded(model_.graph().node(), &sizes) > 2e6)
+      Add("E0528", "the model's functions expand to more than two million nodes", ErrorKind::kUnsupported);
+  }
+  double Expanded(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                  std::unordered_map<const onnx::FunctionProto*, double>* sizes) {
+    double n = 0;
+    for (const auto& node : nodes) {
+      auto it = functions_.find(FunctionKey(node.domain(), node.op_type(), node.overload()));
+      if (it != functions_.end()) {
+        auto known = sizes->find(it->second);
+        n += known != sizes->end() ? known->second : (*sizes)[it->second] = Expanded(it->second->node(), sizes);
+      }
+      for (const auto& a : node.attribute()) {
+        if (a.has_g()) n += Expanded(a.g().node(), sizes);
+        for (const auto& g : a.graphs()) n += Expanded(g.node(), sizes);
+      }
+      ++n;
+    }
+    return n;
   }
   void Visit(const onnx::FunctionProto* f, std::unordered_map<const onnx::FunctionProto*, int>* state, int depth) {
     int& mine = (*state)[f];
@@ -239,7 +284,8 @@ class Checker {
     Calls(f->node(), state, depth + 1);
     (*state)[f] = 2;
   }
-  void Calls(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, std::unordered_map<const onnx::FunctionProto*, int>* state, int depth) {
+  void Calls(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+             std::unordered_map<const onnx::FunctionProto*, int>* state, int depth) {
     for (const auto& n : nodes) {
       auto it = functions_.find(FunctionKey(n.domain(), n.op_type(), n.overload()));
       if (it != functions_.end()) Visit(it->second, state, depth);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "importers/onnx/onnx_types.h"
+#include "importers/onnx/shapes.h"
 #include "importers/onnx/specialize.h"
 #include "importers/onnx/tidy.h"
 #include "ir/parser.h"
@@ -28,7 +29,9 @@ class Dimensions {
         for (const std::string& n : names_)
           if (all.find("'" + n + "'") == std::string::npos) all += (all.empty() ? "" : ", ") + ("'" + n + "'");
         return UsageError("no input of the model has a dimension named '" + name + "'",
-                          !close.empty() ? "did you mean '" + close + "'?" : all.empty() ? "its sizes are all fixed" : "it has " + all);
+                          !close.empty() ? "did you mean '" + close + "'?"
+                          : all.empty()  ? "its sizes are all fixed"
+                                         : "it has " + all);
       }
       if (size < 0) return UsageError("dimension '" + name + "' can't be negative");
       known_[name] = IntExpr(size);
@@ -39,7 +42,8 @@ class Dimensions {
   }
   Expr Of(const onnx::TensorShapeProto::Dimension& d, const std::string& input, int axis) {
     if (d.has_dim_value()) return IntExpr(d.dim_value());
-    if (d.dim_param().empty()) return SymbolExpr(lowering_->emit.Unique(Identifier(input, "t") + "_d" + std::to_string(axis)));
+    if (d.dim_param().empty())
+      return SymbolExpr(lowering_->emit.Unique(Identifier(input, "t") + "_d" + std::to_string(axis)));
     auto it = known_.find(d.dim_param());
     if (it != known_.end()) return it->second;
     Expr e = Formula(d.dim_param());
@@ -80,8 +84,13 @@ Diagnostic InputError(const std::string& input, const std::string& what, const s
 
 class ModelImport {
  public:
-  ModelImport(const onnx::ModelProto& model, TensorSource* source, const ImportOptions& options, const Registry& registry)
-      : model_(model), g_(model.graph()), options_(options), lowering_(registry, source, &functions_), registry_(registry) {
+  ModelImport(const onnx::ModelProto& model, TensorSource* source, const ImportOptions& options,
+              const Registry& registry)
+      : model_(model),
+        g_(model.graph()),
+        options_(options),
+        lowering_(registry, source, &functions_),
+        registry_(registry) {
     for (const auto& f : model.functions()) functions_[FunctionKey(f.domain(), f.name(), f.overload())] = &f;
     opsets_ = OpsetsOf(model.opset_import());
     if (!opsets_.count("")) opsets_[""] = 1;
@@ -138,8 +147,8 @@ class ModelImport {
         return UsageError("the model has no output '" + k + "'", close.empty() ? "" : "did you mean '" + close + "'?");
       }
     for (const auto& o : g_.output())
-      if (options_.keep_outputs.empty() ||
-          std::find(options_.keep_outputs.begin(), options_.keep_outputs.end(), o.name()) != options_.keep_outputs.end())
+      if (options_.keep_outputs.empty() || std::find(options_.keep_outputs.begin(), options_.keep_outputs.end(),
+                                                     o.name()) != options_.keep_outputs.end())
         outputs_.push_back(&o);
     return {};
   }
@@ -149,9 +158,9 @@ class ModelImport {
     std::vector<const onnx::ValueInfoProto*> inputs;
     for (const auto& input : g_.input()) {
       if (scope_.values.count(input.name()))
-        lowering_.report.push_back("input '" + input.name() + "' has a default value in the model and is treated as that constant");
-      else
-        inputs.push_back(&input);
+        lowering_.report.push_back("input '" + input.name() +
+                                   "' has a default value in the model and is treated as that constant");
+      else inputs.push_back(&input);
     }
     std::vector<Name> names;
     for (const auto* input : inputs) {
@@ -183,7 +192,8 @@ class ModelImport {
         const auto& tensor = input.type().tensor_type();
         if (!tensor.has_shape()) {
           lowering_.Report([&] {
-            Diagnostic d = InputError(input.name(), "it has no shape, so not even its rank is known", "export the model with input shapes; sizes may be names");
+            Diagnostic d = InputError(input.name(), "it has no shape, so not even its rank is known",
+                                      "export the model with input shapes; sizes may be names");
             d.kind = ErrorKind::kUnsupported;
             return d;
           }());
@@ -238,6 +248,19 @@ class ModelImport {
     return {};
   }
 
+  // Sizes that a caller fixed may differ from those the model was exported with.
+  bool DeclaredShapeFits(const onnx::ValueInfoProto& o, const ValueInfo& v) const {
+    if (!o.type().has_tensor_type() || !o.type().tensor_type().has_shape() || v.type.kind != ValueType::kTensor)
+      return true;
+    const auto& declared = o.type().tensor_type().shape();
+    if (declared.dim_size() != static_cast<int>(v.shape.size())) return false;
+    for (int d = 0; options_.dims.empty() && d < declared.dim_size(); ++d)
+      if (auto size = AsInt(v.shape[static_cast<size_t>(d)]);
+          size && declared.dim(d).has_dim_value() && declared.dim(d).dim_value() != *size)
+        return false;
+    return true;
+  }
+
   void Outputs() {
     Emitter& emit = lowering_.emit;
     for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -259,6 +282,14 @@ class ModelImport {
         d.message = "output '" + o.name() + "' is declared with another element type than it has";
         d.got = OnnxTypeName(o.type().tensor_type().elem_type());
         d.expected = std::string(DTypeName(v->type.dtype));
+        lowering_.Report(std::move(d));
+        continue;
+      }
+      if (!DeclaredShapeFits(o, *v)) {
+        Diagnostic d;
+        d.code = "E0531";
+        d.message = "output '" + o.name() + "' is declared with another shape than it has";
+        d.expected = ToString(v->shape);
         lowering_.Report(std::move(d));
         continue;
       }

@@ -31,7 +31,8 @@ Status Reshape(const NodeCall& c, std::vector<Inferred>* out) {
   for (size_t i = 0; i < target.size(); ++i) {
     auto v = AsInt(target[i]);
     if (v && *v == 0 && !allow_zero) {
-      if (i >= in.size()) return ShapeError("a zero in the target shape copies a dimension that is not there", ToString(target), "");
+      if (i >= in.size())
+        return ShapeError("a zero in the target shape copies a dimension that is not there", ToString(target), "");
       target[i] = in[i];
     } else if (v && *v == -1) {
       if (infer >= 0) return ShapeError("the target shape holds more than one -1", ToString(target));
@@ -63,7 +64,8 @@ Status Flatten(const NodeCall& c, std::vector<Inferred>* out) {
   const Shape& in = c.In(0)->shape;
   int64_t axis = c.Int("axis", 1), rank = static_cast<int64_t>(in.size());
   if (axis < -rank || axis > rank)
-    return ShapeError("the axis is out of range", std::to_string(axis), "within [-" + std::to_string(rank) + ", " + std::to_string(rank) + "]");
+    return ShapeError("the axis is out of range", std::to_string(axis),
+                      "within [-" + std::to_string(rank) + ", " + std::to_string(rank) + "]");
   if (axis < 0) axis += rank;
   SetShape(out, 0, {Product(in, 0, static_cast<size_t>(axis)), Product(in, static_cast<size_t>(axis))});
   return {};
@@ -77,7 +79,8 @@ Status Squeeze(const NodeCall& c, std::vector<Inferred>* out) {
     for (int64_t a : *axes) {
       HR_ASSIGN_OR_RETURN(int64_t axis, Axis(a, in.size()));
       auto d = AsInt(in[axis]);
-      if (d && *d != 1) return ShapeError("dimension " + std::to_string(axis) + " can't be squeezed", std::to_string(*d), "1");
+      if (d && *d != 1)
+        return ShapeError("dimension " + std::to_string(axis) + " can't be squeezed", std::to_string(*d), "1");
       gone[axis] = true;
     }
     for (size_t i = 0; i < in.size(); ++i)
@@ -119,12 +122,17 @@ Status Concat(const NodeCall& c, std::vector<Inferred>* out) {
   HR_ASSIGN_OR_RETURN(int64_t axis, Axis(c.Int("axis", c.since() < 4 ? 1 : 0), s.size()));
   for (size_t i = 1; i < c.inputs.size(); ++i) {
     const Shape& t = c.In(i)->shape;
-    if (t.size() != s.size()) return ShapeError("the inputs' ranks differ", std::to_string(t.size()), std::to_string(s.size()));
+    if (t.size() != s.size())
+      return ShapeError("the inputs' ranks differ", std::to_string(t.size()), std::to_string(s.size()));
     for (size_t d = 0; d < s.size(); ++d) {
-      if (static_cast<int64_t>(d) == axis) { s[d] = s[d] + t[d]; continue; }
+      if (static_cast<int64_t>(d) == axis) {
+        s[d] = s[d] + t[d];
+        continue;
+      }
       auto a = AsInt(s[d]), b = AsInt(t[d]);
       if (a && b && *a != *b)
-        return ShapeError("dimension " + std::to_string(d) + " differs between the inputs", std::to_string(*b), std::to_string(*a));
+        return ShapeError("dimension " + std::to_string(d) + " differs between the inputs", std::to_string(*b),
+                          std::to_string(*a));
       if (!a && b) s[d] = t[d];
     }
   }
@@ -182,7 +190,8 @@ Status Slice(const NodeCall& c, std::vector<Inferred>* out) {
     starts = c.Known(1) ? *c.Known(1) : Shape(*n);
     ends = c.Known(2) ? *c.Known(2) : Shape(*n);
   }
-  if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) || (steps && steps->size() != starts.size()))
+  if (starts.size() != ends.size() || (axes && axes->size() != starts.size()) ||
+      (steps && steps->size() != starts.size()))
     return ShapeError("starts, ends, axes and steps differ in length");
   for (size_t i = 0; i < starts.size(); ++i) {
     HR_ASSIGN_OR_RETURN(int64_t axis, Axis(axes ? (*axes)[i] : static_cast<int64_t>(i), in.size()));
@@ -206,7 +215,8 @@ Status Split(const NodeCall& c, std::vector<Inferred>* out) {
   } else if (!c.In(1)) {
     // Equal parts; from opset 18 on the last may be smaller.
     const int64_t n = c.Int("num_outputs", static_cast<int64_t>(out->size()));
-    if (n != static_cast<int64_t>(out->size())) return ShapeError("num_outputs is not the number of outputs", std::to_string(n), std::to_string(out->size()));
+    if (n != static_cast<int64_t>(out->size()))
+      return ShapeError("num_outputs is not the number of outputs", std::to_string(n), std::to_string(out->size()));
     Expr part = FloorDiv(in[axis] + (c.since() >= 18 ? n - 1 : 0), IntExpr(n)), left = in[axis];
     for (size_t i = 0; i < out->size(); ++i) {
       sizes[i] = i + 1 < out->size() ? part : left;
@@ -214,11 +224,15 @@ Status Split(const NodeCall& c, std::vector<Inferred>* out) {
     }
   }
   if (sizes.size() != out->size())
-    return ShapeError("the sizes are not as many as the outputs", std::to_string(sizes.size()), std::to_string(out->size()));
+    return ShapeError("the sizes are not as many as the outputs", std::to_string(sizes.size()),
+                      std::to_string(out->size()));
   Expr sum = IntExpr(0);
-  for (const Expr& e : sizes) if (e && sum) sum = sum + e; else sum = {};
+  for (const Expr& e : sizes)
+    if (e && sum) sum = sum + e;
+    else sum = {};
   if (sum && AsInt(sum) && AsInt(in[axis]) && *AsInt(sum) != *AsInt(in[axis]))
-    return ShapeError("the parts don't add up to the dimension", std::to_string(*AsInt(sum)), std::to_string(*AsInt(in[axis])));
+    return ShapeError("the parts don't add up to the dimension", std::to_string(*AsInt(sum)),
+                      std::to_string(*AsInt(in[axis])));
   for (size_t i = 0; i < out->size(); ++i) {
     Shape s = in;
     s[axis] = sizes[i];
@@ -240,18 +254,27 @@ Status Tile(const NodeCall& c, std::vector<Inferred>* out) {
 Status Pad(const NodeCall& c, std::vector<Inferred>* out) {
   const Shape& in = c.In(0)->shape;
   Shape pads;
-  if (auto a = c.Ints(c.since() < 2 ? "paddings" : "pads")) for (int64_t v : *a) pads.push_back(IntExpr(v));
+  if (auto a = c.Ints(c.since() < 2 ? "paddings" : "pads"))
+    for (int64_t v : *a) pads.push_back(IntExpr(v));
   else if (const auto* k = c.Known(1)) pads = *k;
-  else { SetShape(out, 0, Shape(in.size())); return {}; }
+  else {
+    SetShape(out, 0, Shape(in.size()));
+    return {};
+  }
   std::vector<int64_t> axes;
   if (c.In(3)) {
     auto known = c.KnownInts(3);
-    if (!known) { SetShape(out, 0, Shape(in.size())); return {}; }
+    if (!known) {
+      SetShape(out, 0, Shape(in.size()));
+      return {};
+    }
     axes = *known;
   } else {
     for (size_t i = 0; i < in.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   }
-  if (pads.size() != 2 * axes.size()) return ShapeError("pads must hold two numbers per axis", std::to_string(pads.size()), std::to_string(2 * axes.size()));
+  if (pads.size() != 2 * axes.size())
+    return ShapeError("pads must hold two numbers per axis", std::to_string(pads.size()),
+                      std::to_string(2 * axes.size()));
   Shape s = in;
   for (size_t i = 0; i < axes.size(); ++i) {
     HR_ASSIGN_OR_RETURN(int64_t axis, Axis(axes[i], in.size()));
@@ -265,7 +288,8 @@ Status Range(const NodeCall& c, std::vector<Inferred>* out) {
   const auto *start = c.Known(0), *limit = c.Known(1), *delta = c.Known(2);
   if (!start || !limit || !delta) return {};
   auto step = AsInt((*delta)[0]);
-  if (!step || *step == 0) return {};
+  if (!step) return {};
+  if (*step == 0) return ShapeError("the step of a range can't be zero");
   Expr n = *step > 0 ? (*limit)[0] - (*start)[0] : (*start)[0] - (*limit)[0];
   const int64_t s = *step > 0 ? *step : -*step;
   if (s > 1) n = FloorDiv(n + (s - 1), IntExpr(s));
@@ -405,7 +429,9 @@ Status RankTwo(const NodeCall&, std::vector<Inferred>* out) {
 Status Stft(const NodeCall& c, std::vector<Inferred>* out) {
   const auto *step = c.Known(1), *length = c.Known(3);
   const ValueInfo* window = c.In(2);
-  Expr n = length && length->size() == 1 ? (*length)[0] : !c.In(3) && window && window->shape.size() == 1 ? window->shape[0] : Expr();
+  Expr n = length && length->size() == 1                     ? (*length)[0]
+           : !c.In(3) && window && window->shape.size() == 1 ? window->shape[0]
+                                                             : Expr();
   Shape s(4);
   s[0] = c.In(0)->shape[0];
   if (n && step && step->size() == 1 && c.In(0)->shape.size() >= 2) {

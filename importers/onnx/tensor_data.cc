@@ -32,13 +32,18 @@ void Append(const Field& values, std::string* out) {
 Result<std::string> TypedBytes(const TP& t, DType type) {
   std::string out;
   switch (type) {
-    case DType::kF32: case DType::kC64: Append<float>(t.float_data(), &out); break;
-    case DType::kF64: case DType::kC128: Append<double>(t.double_data(), &out); break;
+    case DType::kF32:
+    case DType::kC64: Append<float>(t.float_data(), &out); break;
+    case DType::kF64:
+    case DType::kC128: Append<double>(t.double_data(), &out); break;
     case DType::kI64: Append<int64_t>(t.int64_data(), &out); break;
     case DType::kU64: Append<uint64_t>(t.uint64_data(), &out); break;
     case DType::kU32: Append<uint32_t>(t.uint64_data(), &out); break;
     case DType::kI32: Append<int32_t>(t.int32_data(), &out); break;
-    case DType::kI16: case DType::kU16: case DType::kF16: case DType::kBF16: Append<uint16_t>(t.int32_data(), &out); break;
+    case DType::kI16:
+    case DType::kU16:
+    case DType::kF16:
+    case DType::kBF16: Append<uint16_t>(t.int32_data(), &out); break;
     default: Append<uint8_t>(t.int32_data(), &out); break;
   }
   return out;
@@ -67,7 +72,8 @@ Result<int64_t> CheckedElements(const int64_t* dims, int rank, int bits) {
   int64_t nonzero = 1;
   bool zero = false;
   for (int i = 0; i < rank; ++i) {
-    if (dims[i] < 0) return InvalidError("dimension " + std::to_string(i) + " is negative (" + std::to_string(dims[i]) + ")");
+    if (dims[i] < 0)
+      return InvalidError("dimension " + std::to_string(i) + " is negative (" + std::to_string(dims[i]) + ")");
     if (dims[i] == 0) zero = true;
     else if (__builtin_mul_overflow(nonzero, dims[i], &nonzero) || nonzero > (INT64_MAX / 4) / std::max(bits, 8))
       return InvalidError("the dimensions describe more elements than any memory can hold");
@@ -88,7 +94,8 @@ Result<TensorSource::Bytes> TensorSource::Locate(const TP& t, int64_t needed) {
       int64_t v = 0;
       bool digits = !text.empty() && text.size() <= 18;
       for (char c : text) digits = digits && c >= '0' && c <= '9';
-      if (!digits) return BadTensor(t.name(), "external data has a bad " + entry.key(), "'" + text + "'", "a number of bytes");
+      if (!digits)
+        return BadTensor(t.name(), "external data has a bad " + entry.key(), "'" + text + "'", "a number of bytes");
       v = std::stoll(text);
       (entry.key() == "offset" ? offset : length) = v;
     }
@@ -131,8 +138,8 @@ Result<Tensor> TensorSource::Load(const TP& t) {
 
   if (type == DType::kString) {
     if (t.string_data_size() != n)
-      return BadTensor(t.name(), "its data does not fit its dimensions", std::to_string(t.string_data_size()) + " strings",
-                       std::to_string(n));
+      return BadTensor(t.name(), "its data does not fit its dimensions",
+                       std::to_string(t.string_data_size()) + " strings", std::to_string(n));
     Tensor out;
     out.dtype = type;
     out.shape = std::move(shape);
@@ -143,6 +150,9 @@ Result<Tensor> TensorSource::Load(const TP& t) {
   Bytes bytes;
   std::string typed;
   const bool raw = t.data_location() == TP::EXTERNAL || t.has_raw_data() || TakenRange(t);
+  const int fields = raw + (t.float_data_size() > 0) + (t.int32_data_size() > 0) + (t.int64_data_size() > 0) +
+                     (t.double_data_size() > 0) + (t.uint64_data_size() > 0) + (t.string_data_size() > 0);
+  if (fields > 1) return BadTensor(t.name(), "its data is given twice, in two fields");
   if (raw) {
     HR_ASSIGN_OR_RETURN(bytes, Locate(t, needed));
   } else {
@@ -151,11 +161,13 @@ Result<Tensor> TensorSource::Load(const TP& t) {
     bytes.size = static_cast<int64_t>(typed.size());
   }
   if (bytes.size != needed)
-    return BadTensor(t.name(), "its data does not fit its dimensions", std::to_string(bytes.size) + " bytes",
-                     std::to_string(needed) + " bytes for " + std::to_string(n) + " elements of " + std::string(DTypeName(type)));
+    return BadTensor(
+        t.name(), "its data does not fit its dimensions", std::to_string(bytes.size) + " bytes",
+        std::to_string(needed) + " bytes for " + std::to_string(n) + " elements of " + std::string(DTypeName(type)));
 
   const int64_t unit = IsComplex(type) ? ByteSize(type) / 2 : ByteSize(type);
-  const bool aligned = reinterpret_cast<uintptr_t>(bytes.data) % static_cast<uintptr_t>(std::max<int64_t>(unit, 1)) == 0;
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(bytes.data) % static_cast<uintptr_t>(std::max<int64_t>(unit, 1)) == 0;
   const bool as_is = bits >= 8 && (type != DType::kBool || AllBool(bytes.data, n));
   Tensor out;
   out.dtype = type;
@@ -166,7 +178,8 @@ Result<Tensor> TensorSource::Load(const TP& t) {
   }
   out.data = Buffer::Allocate(n * ByteSize(type));
   if (bits < 8) Unpack(bytes.data, bits, IsSigned(type), n, out.data->data());
-  else if (type == DType::kBool) for (int64_t i = 0; i < n; ++i) out.data->data()[i] = bytes.data[i] != 0;
+  else if (type == DType::kBool)
+    for (int64_t i = 0; i < n; ++i) out.data->data()[i] = bytes.data[i] != 0;
   else if (n > 0) std::memcpy(out.data->data(), bytes.data, static_cast<size_t>(bytes.size));
   return out;
 }
@@ -175,8 +188,10 @@ Result<Tensor> TensorSource::Load(const onnx::SparseTensorProto& t) {
   const std::string& name = t.values().name();
   HR_ASSIGN_OR_RETURN(Tensor values, Load(t.values()));
   HR_ASSIGN_OR_RETURN(Tensor indices, Load(t.indices()));
-  if (indices.dtype != DType::kI64) return BadTensor(name, "sparse indices must be i64", std::string(DTypeName(indices.dtype)));
-  if (values.shape.size() != 1 || values.dtype == DType::kString) return BadTensor(name, "sparse values must be a list of numbers");
+  if (indices.dtype != DType::kI64)
+    return BadTensor(name, "sparse indices must be i64", std::string(DTypeName(indices.dtype)));
+  if (values.shape.size() != 1 || values.dtype == DType::kString)
+    return BadTensor(name, "sparse values must be a list of numbers");
   std::vector<int64_t> shape(t.dims().begin(), t.dims().end());
   const int rank = t.dims_size();
   Result<int64_t> count = CheckedElements(shape.data(), rank, BitWidth(values.dtype));
@@ -191,7 +206,7 @@ Result<Tensor> TensorSource::Load(const onnx::SparseTensorProto& t) {
   dense_budget_ -= *count * unit;
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Create(values.dtype, shape));
   if (*count > 0) std::memset(out.data->data(), 0, static_cast<size_t>(*count * unit));
-  for (int64_t i = 0; i < nnz; ++i) {
+  for (int64_t i = 0, before = -1; i < nnz; ++i) {
     int64_t at = 0;
     if (linear) {
       at = indices.as<int64_t>()[i];
@@ -203,6 +218,8 @@ Result<Tensor> TensorSource::Load(const onnx::SparseTensorProto& t) {
       }
     }
     if (at < 0 || at >= *count) return BadTensor(name, "a sparse index lies outside the dimensions");
+    if (at <= before) return BadTensor(name, "sparse indices must be in ascending order, each once");
+    before = at;
     std::memcpy(out.data->data() + at * unit, values.data->data() + i * unit, static_cast<size_t>(unit));
   }
   return out;

@@ -1,0 +1,98 @@
+"""Damaged models through the command: exit 1 or 3, a clear error, under two seconds of processor time and 500 MB, and nothing
+opened outside the model's folder. usage: damaged_test.py DRIVER BYTES_BETWEEN_TRUNCATIONS"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import onnx
+
+from tests.damaged import cases
+
+DRIVER, STEP = os.path.abspath(sys.argv[1]), int(sys.argv[2])
+SECONDS, BYTES = 2, 500 * 2**20
+
+
+class Damaged(unittest.TestCase):
+    def setUp(self):
+        outer = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(outer.cleanup)
+        self.folder = os.path.join(outer.name, "model")
+        os.makedirs(os.path.join(outer.name, "elsewhere"))
+        os.makedirs(self.folder)
+        for path in ("secret.bin", "elsewhere/secret.bin", "model/data.bin"):
+            with open(os.path.join(outer.name, path), "wb") as f:
+                f.write(b"\x00\x00\x80\x3f" * 2)
+        os.symlink("../secret.bin", os.path.join(self.folder, "link.bin"))
+        os.symlink("../elsewhere", os.path.join(self.folder, "folder"))
+        os.link(os.path.join(outer.name, "secret.bin"), os.path.join(self.folder, "hard.bin"))
+        os.mkfifo(os.path.join(self.folder, "pipe"))
+
+    def run_on(self, content, verb="check"):
+        path = os.path.join(self.folder, "m.onnx")
+        with open(path, "wb") as f:
+            f.write(content.SerializeToString() if isinstance(content, onnx.ModelProto) else content)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+        # Memory is measured by a process of its own: RUSAGE_CHILDREN keeps the largest of all.
+        watch = ("import os, resource, subprocess, sys; rc = subprocess.call(sys.argv[2:]); "
+                 "open(sys.argv[1], 'w').write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)); sys.exit(rc if rc >= 0 else 128 - rc)")
+        peak = os.path.join(self.folder, "..", "peak")
+        done = subprocess.run([sys.executable, "-S", "-c", watch, peak, DRIVER, verb, path], cwd=self.folder, capture_output=True, timeout=120, preexec_fn=limit,
+                              env=dict(os.environ, HEADRACE_CACHE_DIR=os.path.join(self.folder, "..", "cache")))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        with open(peak) as f:
+            bytes_used = int(f.read()) * 1024
+        return done, done.stderr.decode(errors="replace"), seconds, bytes_used
+
+    def check_error(self, content, says="", may_run=False):
+        for verb in ("check", "run"):
+            done, text, seconds, used = self.run_on(content, verb)
+            if may_run and done.returncode == 0:
+                continue
+            if verb == "check" and done.returncode == 0:
+                continue  # nothing wrong before the run
+            self.assertIn(done.returncode, (1, 3), f"{verb}: {text[-2000:]}")
+            self.assertIn("error", text)
+            self.assertNotIn("internal", text.lower())
+            self.assertNotIn("std::", text)
+            self.assertIn(says, text)
+            self.assertLess(seconds, SECONDS, text[-500:])
+            self.assertLess(used, BYTES, text[-500:])
+
+
+def add(name, function):
+    setattr(Damaged, "test_" + "".join(c if c.isalnum() else "_" for c in name), function)
+
+
+for _name, _content, _says in cases.cases():
+    add(_name, lambda self, c=_content, s=_says: self.check_error(c, s))
+for _name, _content, _says in cases.either():
+    add(_name, lambda self, c=_content: self.check_error(c, may_run=True))
+
+
+def truncations(self, content):
+    whole = content if isinstance(content, bytes) else content.SerializeToString()
+    self.assertLessEqual(len(whole), 64 * 1024)
+    done, text, _, _ = self.run_on(whole)
+    self.assertEqual(done.returncode, 0, text)
+    for n in range(0, len(whole), STEP):
+        self.check_error(whole[:n], may_run=True)  # what is left may be a model
+
+
+for _name, _content in cases.whole():
+    add("truncated " + _name, lambda self, c=_content: truncations(self, c))
+
+
+def folder(self):
+    os.mkdir(os.path.join(self.folder, "d.onnx"))
+    done = subprocess.run([DRIVER, "check", "d.onnx"], cwd=self.folder, capture_output=True, text=True)
+    self.assertEqual(done.returncode, 1, done.stderr)
+    self.assertIn("d.onnx", done.stderr)
+
+
+add("folder", folder)
