@@ -31,8 +31,26 @@ def value_bytes(value, value_info):
     return numpy_helper.from_array(np.asarray(value), value_info.name).SerializeToString()
 
 
+def symbolic(model):
+    """The model with every size of its inputs a symbol of its own, and no sizes of its outputs."""
+    m = onnx.ModelProto()
+    m.CopyFrom(model)
+    constants = {t.name for t in m.graph.initializer}
+    for i, value in enumerate(m.graph.input):
+        if value.type.WhichOneof("value") == "tensor_type" and value.name not in constants:
+            for d, dim in enumerate(value.type.tensor_type.shape.dim):
+                dim.dim_param = f"size_{i}_{d}"
+    for value in m.graph.output:
+        if value.type.WhichOneof("value") == "tensor_type":
+            for d in value.type.tensor_type.shape.dim:
+                d.ClearField("value")
+    m.graph.ClearField("value_info")
+    return m
+
+
 def members(case):
     yield "model.onnx", case.model.SerializeToString()
+    yield "symbolic.onnx", symbolic(case.model).SerializeToString()
     yield "tolerance", f"{case.rtol} {case.atol}\n".encode()
     for inputs, outputs in case.data_sets[:1]:
         for kind, values, infos in (("input", inputs, case.model.graph.input), ("output", outputs, case.model.graph.output)):
