@@ -30,7 +30,8 @@ std::optional<Contraction> MatchContraction(const PerfectNest& p) {
   const LoweredStmt& s = p.stmt;
   if (p.ordered || s.op != WriteOp::kAdd || s.condition || HasReport(s)) return std::nullopt;
   if (s.dtype != DType::kF32 && s.dtype != DType::kF64 && s.dtype != DType::kI32) return std::nullopt;
-  if (!s.value.Is(ExprKind::kBinary) || s.value->op != Op::kMul || Computed(s.value->dtype) != s.dtype) return std::nullopt;
+  if (!s.value.Is(ExprKind::kBinary) || s.value->op != Op::kMul || Computed(s.value->dtype) != s.dtype)
+    return std::nullopt;
   Contraction c;
   c.stmt = s;
   Expr a = s.value->args[0], b = s.value->args[1];
@@ -58,7 +59,8 @@ std::optional<Contraction> MatchContraction(const PerfectNest& p) {
   c.column_operand = b;
   auto larger = [](const LoopDim& x, const LoopDim& y) { return Extent(x) < Extent(y); };
   const auto row = std::max_element(in_a.begin(), in_a.end(), larger);
-  auto column = std::find_if(in_b.begin(), in_b.end(), [&](const LoopDim& d) { return Stride(s.linear, d.index) == 1; });
+  auto column =
+      std::find_if(in_b.begin(), in_b.end(), [&](const LoopDim& d) { return Stride(s.linear, d.index) == 1; });
   if (column == in_b.end()) column = std::max_element(in_b.begin(), in_b.end(), larger);
   c.row = *row;
   c.column = *column;
@@ -68,18 +70,25 @@ std::optional<Contraction> MatchContraction(const PerfectNest& p) {
   if (!row_stride || !column_stride) return std::nullopt;
   c.row_stride = *row_stride;
   c.column_stride = *column_stride;
-  if (Extent(c.column) <= 192)
-    for (size_t i = 0; i < in_b.size(); ++i) {
-      const auto outer = Coefficient(s.linear, in_b[i].index);
-      if (!outer || *outer != c.column_stride * c.column.end) continue;
-      c.column_outer = in_b[i];
-      in_b.erase(in_b.begin() + static_cast<long>(i));
-      break;
-    }
+  Expr width = c.column.end;  // of what walks the target as one
+  for (int64_t known = Extent(c.column); known <= 192;) {
+    const auto next = std::find_if(in_b.begin(), in_b.end(), [&](const LoopDim& d) {
+      const auto stride = Coefficient(s.linear, d.index);
+      return stride && *stride == c.column_stride * width;
+    });
+    if (next == in_b.end()) break;
+    if (c.column_outer) c.column_middle.push_back(*c.column_outer);
+    c.column_outer = *next;
+    width = width * next->end;
+    known *= Extent(*next);
+    in_b.erase(next);
+  }
   c.outer.insert(c.outer.end(), in_a.begin(), in_a.end());
   c.outer.insert(c.outer.end(), in_b.begin(), in_b.end());
-  std::stable_sort(c.depth.begin(), c.depth.end(), [](const LoopDim& x, const LoopDim& y) { return Extent(x) > Extent(y); });
+  std::stable_sort(c.depth.begin(), c.depth.end(),
+                   [](const LoopDim& x, const LoopDim& y) { return Extent(x) > Extent(y); });
   int64_t depth = 1, columns = Extent(c.column) * (c.column_outer ? Extent(*c.column_outer) : 1);
+  for (const LoopDim& d : c.column_middle) columns *= Extent(d);
   for (const LoopDim& d : c.depth) depth = std::min<int64_t>(1 << 20, depth * Extent(d));
   // Too thin for panels to pay.
   if (Extent(c.row) < 3 || columns < 8 || depth < 8) return std::nullopt;
@@ -91,12 +100,15 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   const std::string type = ValueType(c.stmt.dtype);
   ContractionCode out;
   Writer w(1);
+  Expr inner_width = c.column.end;  // columns per step of the outermost column index
+  for (const LoopDim& d : c.column_middle) inner_width = inner_width * d.end;
   auto units = [&](Writer& to) {  // names used on both sides: rows and columns per unit, units
-    const std::string q = gen.IndexText(c.column.end, to);
+    const std::string q = gen.IndexText(inner_width, to);
     std::string total;
     if (c.column_outer) {
       to.Line("const int64_t column_step = hr_most(1, HR_BLOCK_COLUMNS / hr_most(1, " + q + "));");
-      to.Line("const int64_t column_units = (" + gen.IndexText(c.column_outer->end, to) + " + column_step - 1) / column_step;");
+      to.Line("const int64_t column_units = (" + gen.IndexText(c.column_outer->end, to) +
+              " + column_step - 1) / column_step;");
     } else {
       to.Line("const int64_t column_step = HR_BLOCK_COLUMNS;");
       to.Line("const int64_t column_units = (" + q + " + column_step - 1) / column_step;");
@@ -108,7 +120,8 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   out.total = "column_units * row_units";
   for (const LoopDim& d : c.outer) out.total += " * hr_most(0, " + gen.IndexText(d.end, prologue) + ")";
   std::string work = "hr_least(HR_GROUP_ROWS, " + gen.IndexText(c.row.end, prologue) + ") * " +
-                     (c.column_outer ? "column_step * " + gen.IndexText(c.column.end, prologue) : "hr_least(HR_BLOCK_COLUMNS, " + gen.IndexText(c.column.end, prologue) + ")");
+                     (c.column_outer ? "column_step * (" + gen.IndexText(inner_width, prologue) + ")"
+                                     : "hr_least(HR_BLOCK_COLUMNS, " + gen.IndexText(c.column.end, prologue) + ")");
   for (const LoopDim& d : c.depth) work += " * " + gen.IndexText(d.end, prologue);
   out.grain = "hr_grain((" + work + ") / 16)";
 
@@ -127,16 +140,20 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   w.Line("const int64_t row_end = hr_least(" + gen.IndexText(c.row.end, w) + ", row_first + HR_GROUP_ROWS);");
   // First element of the unit in the target.
   const LoopDim& tile = c.column_outer ? *c.column_outer : c.column;
-  w.Line("const int64_t column_first = column_unit * column_step, column_end = hr_least(" + gen.IndexText(tile.end, w) + ", column_first + column_step);");
-  const std::string width = c.column_outer ? gen.IndexText(c.column.end, w) : "1";
+  w.Line("const int64_t column_first = column_unit * column_step, column_end = hr_least(" + gen.IndexText(tile.end, w) +
+         ", column_first + column_step);");
+  const std::string width = c.column_outer ? gen.IndexText(inner_width, w) : "1";
   w.Line("const int64_t columns = (column_end - column_first) * " + width + ";");
   Expr first = Substitute(c.stmt.linear, {{c.row.index, IntExpr(0)}, {c.column.index, IntExpr(0)}});
   if (c.column_outer) first = Substitute(first, {{c.column_outer->index, IntExpr(0)}});
-  const std::string target = env.Pointer(c.stmt.base) + " + " + gen.IndexText(first, w) + " + column_first * " + width + " * " + gen.IndexText(c.column_stride, w);
+  for (const LoopDim& d : c.column_middle) first = Substitute(first, {{d.index, IntExpr(0)}});
+  const std::string target = env.Pointer(c.stmt.base) + " + " + gen.IndexText(first, w) + " + column_first * " + width +
+                             " * " + gen.IndexText(c.column_stride, w);
   std::string inner = "1";
   for (size_t i = 1; i < c.depth.size(); ++i) inner += " * " + gen.IndexText(c.depth[i].end, w);
-  w.Line("hr_contract<" + type + ">(x, row_first, row_end, columns, " + gen.IndexText(c.depth[0].end, w) + ", " + inner + ", " + target + ", " +
-         gen.IndexText(c.row_stride, w) + ", " + gen.IndexText(c.column_stride, w) + ",");
+  w.Line("hr_contract<" + type + ">(x, row_first, row_end, columns, " + gen.IndexText(c.depth[0].end, w) + ", " +
+         inner + ", " + target + ", " + gen.IndexText(c.row_stride, w) + ", " + gen.IndexText(c.column_stride, w) +
+         ",");
   auto depth_loops = [&](bool open) {
     if (!open) {
       for (size_t i = c.depth.size(); i-- > 1;) gen.CloseLoop(c.depth[i], w);
@@ -166,10 +183,13 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   env.CloseIndex(c.row.index);
   w.Close("  },");
   // ---- columns: row by row of depth, or column by column where memory runs along the depth ----
-  const bool along_depth = !HasUnitStride(c.column_operand, c.column.index) &&
-                           std::any_of(c.depth.begin(), c.depth.end(), [&](const LoopDim& d) { return HasUnitStride(c.column_operand, d.index); });
+  // (or where the columns are few at a time: the taps of a convolution's weight gradient).
+  const bool along_depth = (!HasUnitStride(c.column_operand, c.column.index) || Extent(c.column) < 8) &&
+                           std::any_of(c.depth.begin(), c.depth.end(),
+                                       [&](const LoopDim& d) { return HasUnitStride(c.column_operand, d.index); });
   w.Open("  [&](" + type + "* to, int64_t ld, int64_t k0, int64_t k1) {");
-  const std::string begin = c.column_outer ? "0" : "column_first", end = c.column_outer ? width : "column_end";
+  const std::string begin = c.column_outer ? "0" : "column_first",
+                    end = c.column_outer ? gen.IndexText(c.column.end, w) : "column_end";
   std::string position;
   auto open_outer = [&] {
     position = c.column_outer ? "" : "column_first";
@@ -177,9 +197,18 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
     const std::string p = env.OpenIndex(c.column_outer->index);
     w.Open("for (int64_t " + p + " = column_first; " + p + " < column_end; ++" + p + ") {");
     position = "(" + p + " - column_first) * " + width;
+    for (size_t i = c.column_middle.size(); i-- > 0;) {  // outermost first
+      const LoopDim& d = c.column_middle[i];
+      Expr stride = c.column.end;
+      for (size_t k = 0; k < i; ++k) stride = stride * c.column_middle[k].end;
+      const std::string end_of = gen.IndexText(d.end, w), j = env.OpenIndex(d.index);
+      w.Open("for (int64_t " + j + " = 0; " + j + " < " + end_of + "; ++" + j + ") {");
+      position += " + " + j + " * " + gen.IndexText(stride, w);
+    }
   };
   auto close_outer = [&] {
     if (!c.column_outer) return;
+    for (const LoopDim& d : c.column_middle) gen.CloseLoop(d, w);
     w.Close();
     env.CloseIndex(c.column_outer->index);
   };
@@ -197,8 +226,9 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   } else {
     depth_loops(true);
     open_outer();
-    gen.SplitLoop(c.column, begin, end, c.column_operand, true, w,
-                  [&](const Expr& value, const std::string& j) { w.Line("to[" + place(j) + "] = " + operand(value) + ";"); });
+    gen.SplitLoop(c.column, begin, end, c.column_operand, true, w, [&](const Expr& value, const std::string& j) {
+      w.Line("to[" + place(j) + "] = " + operand(value) + ";");
+    });
     close_outer();
     w.Line("to += ld;");
     depth_loops(false);

@@ -13,7 +13,8 @@ struct Contraction {
   Expr row_operand, column_operand;     // value = row_operand * column_operand
   std::vector<LoopDim> outer;           // everything else that the target is indexed by: one unit of work each
   LoopDim row;                          // in row_operand and the target
-  std::optional<LoopDim> column_outer;  // contiguous with `column` in the target: columns are the two together
+  std::optional<LoopDim> column_outer;  // contiguous with `column` in the target: columns are the two together,
+  std::vector<LoopDim> column_middle;   // with these, from the inside out, between them
   LoopDim column;                       // in column_operand and the target; unit stride there if any is
   std::vector<LoopDim> depth;           // in both operands; the first is blocked
   Expr row_stride, column_stride;       // in the target
@@ -21,7 +22,9 @@ struct Contraction {
 std::optional<Contraction> MatchContraction(const PerfectNest& p);
 
 // The body over units [begin, end), and how many there are; `prologue` computes what `total` and `grain` mention.
-struct ContractionCode { std::string body, total, grain; };
+struct ContractionCode {
+  std::string body, total, grain;
+};
 ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prologue);
 
 }  // namespace headrace::cpu
