@@ -1,6 +1,7 @@
 #include "ir/registry.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ir/registry_impl.h"
 
@@ -10,7 +11,22 @@ Executable::~Executable() = default;
 Status Executable::Save(const std::string&) const {
   return UnsupportedError("this backend makes no artifacts", "compile with --backend cpu");
 }
-Result<Program> Executable::Interface() const { return UnsupportedError("this backend's programs do not describe themselves"); }
+Result<Program> Executable::Interface() const {
+  return UnsupportedError("this backend's programs do not describe themselves");
+}
+Result<std::vector<Value>> Executable::RunInPlace(const std::vector<std::pair<Name, Value>>& inputs,
+                                                  const std::vector<std::pair<Name, int64_t>>& symbols) {
+  HR_ASSIGN_OR_RETURN(std::vector<Value> results, Run(inputs, symbols));
+  HR_ASSIGN_OR_RETURN(Program interface, Interface());
+  const std::vector<Name> outputs = Outputs(interface, interface.Entry());
+  for (size_t i = 0; i < outputs.size() && i < results.size(); ++i)
+    for (const auto& [name, v] : inputs) {
+      if (name != outputs[i] || v.kind != Value::kTensor || !v.tensor.data) continue;
+      std::memcpy(v.tensor.data->data(), results[i].tensor.data->data(), static_cast<size_t>(v.tensor.bytes()));
+      results[i] = v;
+    }
+  return results;
+}
 std::string Executable::Source() const { return ""; }
 std::vector<std::pair<std::string, double>> Executable::Report() const { return {}; }
 
@@ -74,7 +90,9 @@ void InsertInOrder(std::vector<std::unique_ptr<T>>& list, T item) {
   list.insert(at, std::make_unique<T>(std::move(item)));
 }
 
-bool VersionsMeet(int a_since, int a_until, int b_since, int b_until) { return a_since <= b_until && b_since <= a_until; }
+bool VersionsMeet(int a_since, int a_until, int b_since, int b_until) {
+  return a_since <= b_until && b_since <= a_until;
+}
 
 }  // namespace
 
@@ -93,7 +111,8 @@ Status Registry::Add(ForwardImplementation i) {
   i.plugin = impl_->Owner(i.plugin);
   auto& list = impl_->forward[{i.domain, i.op}];
   for (const auto& other : list)
-    if (other->name == i.name && VersionsMeet(i.since_version, i.until_version, other->since_version, other->until_version))
+    if (other->name == i.name &&
+        VersionsMeet(i.since_version, i.until_version, other->since_version, other->until_version))
       return Twice("implementation '" + i.name + "' of " + i.domain + "." + i.op, other->plugin, i.plugin);
   InsertInOrder(list, std::move(i));
   return {};
@@ -103,7 +122,8 @@ Status Registry::Add(BackwardImplementation i) {
   i.plugin = impl_->Owner(i.plugin);
   auto& list = impl_->backward[{i.domain, i.op.empty() ? i.node_kind : i.op}];
   for (const auto& other : list)
-    if (other->name == i.name && VersionsMeet(i.since_version, i.until_version, other->since_version, other->until_version))
+    if (other->name == i.name &&
+        VersionsMeet(i.since_version, i.until_version, other->since_version, other->until_version))
       return Twice("backward implementation '" + i.name + "' of " + i.domain + "." + i.op, other->plugin, i.plugin);
   InsertInOrder(list, std::move(i));
   return {};
@@ -141,7 +161,8 @@ std::vector<const OpSignature*> Registry::Ops() const {
   return out;
 }
 
-std::vector<const ForwardImplementation*> Registry::Implementations(const std::string& domain, const std::string& op) const {
+std::vector<const ForwardImplementation*> Registry::Implementations(const std::string& domain,
+                                                                    const std::string& op) const {
   std::vector<const ForwardImplementation*> out;
   auto add = [&](const std::string& d, const std::string& o) {
     auto it = impl_->forward.find({d, o});
@@ -198,10 +219,14 @@ std::string Registry::DidYouMean(const std::string& word, const std::vector<std:
 void Registry::Impl::RemovePlugin(const std::string& name) {
   auto owned = [&](const auto& item) { return item->plugin == name; };
   for (auto it = op_owner.begin(); it != op_owner.end();) {
-    if (it->second != name) { ++it; continue; }
+    if (it->second != name) {
+      ++it;
+      continue;
+    }
     const std::string& label = it->first;
     size_t colon = label.rfind(':'), dot = label.rfind('.', colon);
-    ops.erase(std::make_tuple(label.substr(0, dot), label.substr(dot + 1, colon - dot - 1), std::stoi(label.substr(colon + 1))));
+    ops.erase(std::make_tuple(label.substr(0, dot), label.substr(dot + 1, colon - dot - 1),
+                              std::stoi(label.substr(colon + 1))));
     it = op_owner.erase(it);
   }
   for (auto& [key, list] : forward) list.erase(std::remove_if(list.begin(), list.end(), owned), list.end());

@@ -26,7 +26,8 @@ TEST(Calls, StridedViewsAreCopiedThereAndBack) {
     }
     sdfg twice(A: f32[N, M], B: f32[N, M]) { state { map i in 0:N, j in 0:M { B[i, j] = 2 * A[i, j] } } }
     sdfg add(A: f32[N], inout B: f32[N]) { state { map i in 0:N { B[i] = B[i] + A[i] } } }
-  )", {{"X", F32({4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}});
+  )",
+                     {{"X", F32({4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(0, 9, 18, 27, 3, 12, 21, 30, 6, 15, 24, 33));
   EXPECT_THAT(Doubles((*out)[1]), ElementsAre(-1, 0, -1, -1, 3, -1, -1, 6, -1, -1, 9, -1));
@@ -45,7 +46,8 @@ TEST(Calls, SizesSetInLoopsReallocate) {
       }
       let m = X[N - 1]
       map k in 0:m { last[k] = k }
-    })", {{"X", I64({5}, {1, 1000, 3, 200000, 2})}});
+    })",
+                     {{"X", I64({5}, {1, 1000, 3, 200000, 2})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   std::vector<double> want;
   const std::vector<int64_t> sizes = {1, 1000, 3, 200000, 2};
@@ -104,7 +106,8 @@ TEST(Externals, EveryNodeHasAStateMadeOfItsAttributes) {
         call.counter{start = 20}() -> (Y = B)
         call.counter() -> (Y = C)
       }
-    })", r);
+    })",
+                       r);
   ASSERT_TRUE(e);
   EXPECT_EQ(alive, 3);
   for (double round : {0.0, 1.0}) {
@@ -130,7 +133,7 @@ TEST(Externals, AbsentPortsAreSeenAsSuch) {
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   Sdfg& s = p->MutableEntry();
   auto& node = std::get<Library>(s.nodes.Mutable(NodeId{0}).body);
-  node.inputs.insert(node.inputs.begin() + 1, Port{"Q", Name()});   // what importers make of an optional port left out
+  node.inputs.insert(node.inputs.begin() + 1, Port{"Q", Name()});  // what importers make of an optional port left out
   node.outputs.push_back(Port{"W", Name()});
   auto e = Compile(*p, TestOptions(), r);
   ASSERT_TRUE(e.ok()) << e.status().ToString();
@@ -148,7 +151,8 @@ TEST(InOut, ArgumentsAreUpdated) {
         map i in 0:N { M[i] = 0.5 * M[i] + G[i] }
         map i in 0:N { W[i] = W[i] - 0.25 * M[i] }
       }
-    })", r);
+    })",
+                       r);
   ASSERT_TRUE(e);
   std::vector<Value> state = {F32({2}, {1, 2}), F32({2}, {0, 4})};
   for (int round = 0; round < 2; ++round) {
@@ -160,8 +164,26 @@ TEST(InOut, ArgumentsAreUpdated) {
   EXPECT_THAT(Doubles(state[1]), ElementsAre(6, 1));
 }
 
+TEST(InOut, InPlaceTheMemoryOfTheArgumentChanges) {
+  Registry r;
+  auto e = CompileText("sdfg step(G: f32[N], inout W: f32[N], L: f32) { W[0] = W[1] - G[0]; L = W[0] }", r);
+  ASSERT_TRUE(e);
+  const Value w = F32({2}, {1, 2}), g = F32({2}, {4, 0});
+  for (float expected : {-2.0f, -2.0f}) {
+    auto out = e->RunInPlace({{"G", g}, {"W", w}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    EXPECT_EQ((*out)[0].tensor.data, w.tensor.data);
+    EXPECT_THAT(Doubles(w), ElementsAre(expected, 2));
+    EXPECT_THAT(Doubles((*out)[1]), ElementsAre(expected));
+  }
+  auto other = e->Run({{"G", g}, {"W", w}});  // otherwise arguments are left alone
+  ASSERT_TRUE(other.ok());
+  EXPECT_NE((*other)[0].tensor.data, w.tensor.data);
+}
+
 TEST(Persistent, SizesMustBeFixed) {
-  auto p = ParseProgram("sdfg f(X: f32[N], Y: f32[N]) {\n persistent S: f32[N]\n state { map i in 0:N { S[i] = S[i] + X[i]; Y[i] = S[i] } } }");
+  auto p = ParseProgram(
+      "sdfg f(X: f32[N], Y: f32[N]) {\n persistent S: f32[N]\n state { map i in 0:N { S[i] = S[i] + X[i]; Y[i] = S[i] } } }");
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   Registry r;
   auto e = Compile(*p, TestOptions(), r);

@@ -33,7 +33,8 @@ Program SignatureOf(const Program& p) {
   }
   // Sizes that the run defines are not bound by the caller.
   ForEachNode(full, [&](NodeId n) {
-    if (const auto* l = std::get_if<Library>(&full.nodes[n].body)) ports.defines.insert(ports.defines.end(), l->defines.begin(), l->defines.end());
+    if (const auto* l = std::get_if<Library>(&full.nodes[n].body))
+      ports.defines.insert(ports.defines.end(), l->defines.begin(), l->defines.end());
   });
   State state;
   state.statements.push_back(s.AddNode(ports));
@@ -84,6 +85,7 @@ struct RunState {
   int64_t taken = 0;  // bytes
   std::vector<Value> results;
   std::vector<hr_value> views;
+  std::vector<const Value*> in_place;  // by output: the argument whose memory it shares, or null
   HrValues keep;
   std::string error;
   std::mutex mutex;
@@ -93,6 +95,12 @@ int32_t Allocate(hr_run* run, int32_t output, int32_t dtype, int32_t rank, const
   auto* state = static_cast<RunState*>(run->host);
   if (output < 0 || output >= run->n_outputs) return 1;
   const DType type = static_cast<DType>(dtype);
+  if (const Value* shared = state->in_place[static_cast<size_t>(output)]; shared && type != DType::kString) {
+    if (shared->tensor.dtype != type || shared->tensor.shape != std::vector<int64_t>(shape, shape + rank)) return 1;
+    state->results[output] = *shared;
+    run->outputs[output] = state->keep.View(*shared);
+    return 0;
+  }
   int64_t bytes = ByteSize(type);
   for (int32_t d = 0; d < rank; ++d) bytes = hr_size_mul(bytes, shape[d]);
   if (bytes < 0) return 1;
@@ -118,7 +126,8 @@ int32_t SetStrings(hr_run* run, int32_t output, const hr_string* strings, int64_
   Value& v = state->results[output];
   if (v.kind != Value::kTensor || v.tensor.elements() != count) return 1;
   v.tensor.strings = std::make_shared<std::vector<std::string>>();
-  for (int64_t i = 0; i < count; ++i) v.tensor.strings->emplace_back(strings[i].data, static_cast<size_t>(strings[i].size));
+  for (int64_t i = 0; i < count; ++i)
+    v.tensor.strings->emplace_back(strings[i].data, static_cast<size_t>(strings[i].size));
   run->outputs[output] = state->keep.View(v);
   return 0;
 }
@@ -147,17 +156,29 @@ class CpuExecutable : public Executable {
     RemoveTree(r_.scratch);
   }
   Status Load();
-  Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs, const std::vector<std::pair<Name, int64_t>>& symbols) override;
+  Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs,
+                                 const std::vector<std::pair<Name, int64_t>>& symbols) override {
+    return Run(inputs, symbols, false);
+  }
+  Result<std::vector<Value>> RunInPlace(const std::vector<std::pair<Name, Value>>& inputs,
+                                        const std::vector<std::pair<Name, int64_t>>& symbols) override {
+    return Run(inputs, symbols, true);
+  }
   Result<Program> Interface() const override { return r_.signature; }
   Status Save(const std::string& path) const override {
     if (!stateful_.empty())
-      return UnsupportedError("an artifact can't carry external function '" + stateful_ + "', whose state is made by its plugin", "save the model, and run it where the plugin is");
+      return UnsupportedError(
+          "an artifact can't carry external function '" + stateful_ + "', whose state is made by its plugin",
+          "save the model, and run it where the plugin is");
     return SaveArtifact({r_.path, r_.signature, r_.constants, r_.externals}, path);
   }
   std::string Source() const override { return r_.source; }
   std::vector<std::pair<std::string, double>> Report() const override { return r_.report; }
 
  private:
+  Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs,
+                                 const std::vector<std::pair<Name, int64_t>>& symbols, bool in_place);
+
   LoadRequest r_;
   void* library_ = nullptr;
   void* program_ = nullptr;
@@ -170,7 +191,7 @@ class CpuExecutable : public Executable {
   std::vector<std::pair<void (*)(void*), void*>> states_;  // of external functions
   std::string stateful_;                                   // one that has a state
   OutputPool pool_;
-  bool serial_ = false;     // an external function that is not thread-safe
+  bool serial_ = false;  // an external function that is not thread-safe
   std::mutex serial_mutex_;
 };
 
@@ -184,26 +205,34 @@ Status CpuExecutable::Load() {
   const auto init = reinterpret_cast<headrace_program_init_fn>(dlsym(library_, HEADRACE_PROGRAM_INIT_SYMBOL));
   run_ = reinterpret_cast<headrace_program_run_fn>(dlsym(library_, HEADRACE_PROGRAM_RUN_SYMBOL));
   free_ = reinterpret_cast<headrace_program_free_fn>(dlsym(library_, HEADRACE_PROGRAM_FREE_SYMBOL));
-  if (!info_ || !init || !run_ || !free_ || info_->magic != HEADRACE_PROGRAM_MAGIC) return InvalidError(r_.path + " is not a Headrace program");
+  if (!info_ || !init || !run_ || !free_ || info_->magic != HEADRACE_PROGRAM_MAGIC)
+    return InvalidError(r_.path + " is not a Headrace program");
   if (info_->abi_major != HEADRACE_PROGRAM_MAJOR)
-    return InvalidError(r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " + std::to_string(HEADRACE_PROGRAM_MAJOR), "compile it again");
-  if (info_->n_constants != static_cast<int32_t>(r_.constants.size())) return InvalidError(r_.path + " has other constants than its weights file");
+    return InvalidError(r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " +
+                            std::to_string(HEADRACE_PROGRAM_MAJOR),
+                        "compile it again");
+  if (info_->n_constants != static_cast<int32_t>(r_.constants.size()))
+    return InvalidError(r_.path + " has other constants than its weights file");
   for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
-  const auto* attributes = static_cast<const hr_external_attributes*>(dlsym(library_, HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL));
+  const auto* attributes =
+      static_cast<const hr_external_attributes*>(dlsym(library_, HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL));
   for (int32_t i = 0; i < info_->n_externals; ++i) {
     const ExternalFunction* f = r_.registry->FindFunction(info_->externals[i]);
     if (!f) {  // an artifact brings its own
       for (const ArtifactExternal& e : r_.externals) {
         if (e.name != info_->externals[i]) continue;
         void* lib = dlopen(e.library.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (void* address = lib ? dlsym(lib, e.symbol.c_str()) : nullptr) externals_.push_back({reinterpret_cast<hr_function>(address), nullptr});
+        if (void* address = lib ? dlsym(lib, e.symbol.c_str()) : nullptr)
+          externals_.push_back({reinterpret_cast<hr_function>(address), nullptr});
       }
       if (externals_.size() == static_cast<size_t>(i) + 1) {
         serial_ = true;  // what is known of it stayed behind
         continue;
       }
     }
-    if (!f || !f->address) return InvalidError(std::string("external function '") + info_->externals[i] + "' is not registered", "load the plugin that provides it");
+    if (!f || !f->address)
+      return InvalidError(std::string("external function '") + info_->externals[i] + "' is not registered",
+                          "load the plugin that provides it");
     void* state = nullptr;
     if (f->create) {
       const hr_external_attributes none = {nullptr, 0}, given = attributes ? attributes[i] : none;
@@ -223,11 +252,13 @@ Status CpuExecutable::Load() {
   request.externals = externals_.data();
   request.host = nullptr;
   request.fail = [](hr_init*, const char*) {};
-  if (const int32_t code = init(&request, &program_); code != HR_OK) return InvalidError("the program could not be initialised (out of memory)");
+  if (const int32_t code = init(&request, &program_); code != HR_OK)
+    return InvalidError("the program could not be initialised (out of memory)");
   return {};
 }
 
-Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, Value>>& inputs, const std::vector<std::pair<Name, int64_t>>& symbols) {
+Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, Value>>& inputs,
+                                              const std::vector<std::pair<Name, int64_t>>& symbols, bool in_place) {
   const Sdfg& s = r_.signature.Entry();
   HR_ASSIGN_OR_RETURN(BoundArguments bound, BindArguments(r_.signature, s, inputs, symbols));
   RunState state;
@@ -244,6 +275,7 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
     if (p.direction == HR_IN) continue;
     ++outputs;
     state.results.emplace_back();
+    state.in_place.push_back(in_place && p.direction == HR_INOUT && v && v->kind == Value::kTensor ? v : nullptr);
     if (p.kind == HR_SEQUENCE) state.results.back().kind = Value::kSequence;
   }
   state.views.resize(outputs);
@@ -253,7 +285,9 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   std::vector<int64_t> values;
   for (int32_t i = 0; i < info_->n_symbols; ++i) {
     const auto v = bound.Find(info_->symbols[i].name);
-    if (!v) return InvalidError(std::string("the size '") + info_->symbols[i].name + "' is not determined by the arguments", "give it by name");
+    if (!v)
+      return InvalidError(std::string("the size '") + info_->symbols[i].name + "' is not determined by the arguments",
+                          "give it by name");
     values.push_back(*v);
   }
   std::unique_lock<std::mutex> lock(serial_mutex_, std::defer_lock);

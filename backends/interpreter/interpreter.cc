@@ -27,6 +27,7 @@ class InterpreterExecutable : public Executable {
     for (Name n : Outputs(plan_->program, plan_->program.Entry())) outputs_.push_back(n);
   }
 
+  Result<Program> Interface() const override { return plan_->program; }
   Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs,
                                  const std::vector<std::pair<Name, int64_t>>& symbols) override {
     const SdfgPlan& entry = plan_->entry();
