@@ -26,7 +26,8 @@ void DifferentiableReads(const Expr& e, std::vector<Name>* out) {
 
 }  // namespace
 
-Activity::Activity(const Program& p, const Sdfg& s, const Registry& r, const std::vector<Name>& outputs, const std::vector<Name>& inputs)
+Activity::Activity(const Program& p, const Sdfg& s, const Registry& r, const std::vector<Name>& outputs,
+                   const std::vector<Name>& inputs)
     : s_(s) {
   std::vector<std::pair<Name, Name>> edges;  // from, to
   auto add = [&](Name from, Name to) {

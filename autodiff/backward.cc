@@ -37,21 +37,25 @@ Status CheckNames(const Program& p, const std::vector<Name>& outputs, const std:
   auto differentiable = [&](const Container* c, const char* what) {
     if (!c) return;
     if (c->kind == ContainerKind::kSequence || c->type.kind != ValueType::kTensor)
-      fail(std::string(what) + " '" + c->name.str() + "' is a sequence or optional, which have no gradient", "differentiate with respect to tensors", c->name,
-           ErrorKind::kUnsupported);
+      fail(std::string(what) + " '" + c->name.str() + "' is a sequence or optional, which have no gradient",
+           "differentiate with respect to tensors", c->name, ErrorKind::kUnsupported);
     else if (!IsFloat(c->dtype) && !IsComplex(c->dtype))
-      fail(std::string(what) + " '" + c->name.str() + "' is " + std::string(DTypeName(c->dtype)) + ", which has no derivative", "choose a float", c->name);
+      fail(std::string(what) + " '" + c->name.str() + "' is " + std::string(DTypeName(c->dtype)) +
+               ", which has no derivative",
+           "choose a float", c->name);
   };
   std::vector<Name> written = Outputs(p, s), read = Inputs(p, s);
   for (Name n : outputs) {
     const Container* c = known(n, "output");
     differentiable(c, "output");
-    if (c && std::find(written.begin(), written.end(), n) == written.end()) fail("'" + n.str() + "' is not an output: nothing writes it", "name an output", n);
+    if (c && std::find(written.begin(), written.end(), n) == written.end())
+      fail("'" + n.str() + "' is not an output: nothing writes it", "name an output", n);
   }
   for (Name n : inputs) {
     const Container* c = known(n, "input");
     differentiable(c, "input");
-    if (c && std::find(read.begin(), read.end(), n) == read.end()) fail("'" + n.str() + "' is not an input", "name an input", n);
+    if (c && std::find(read.begin(), read.end(), n) == read.end())
+      fail("'" + n.str() + "' is not an input", "name an input", n);
   }
   if (outputs.empty()) fail("no output to differentiate", "name at least one", {});
   return Status(std::move(errors));
@@ -67,7 +71,8 @@ void DropOutputs(Program* p, const std::vector<Name>& keep) {
     else s.Mutable(n).kind = ContainerKind::kTransient;
   }
   s.parameters = parameters;
-  std::stable_partition(s.order.begin(), s.order.end(), [&](Name n) { return s.Get(n).kind == ContainerKind::kParameter; });
+  std::stable_partition(s.order.begin(), s.order.end(),
+                        [&](Name n) { return s.Get(n).kind == ContainerKind::kParameter; });
 }
 
 std::vector<Name> RootsTouched(const Program& p, const Sdfg& s, const std::vector<BlockId>& blocks, bool writes) {
@@ -96,8 +101,10 @@ void DefinedSymbols(const Sdfg& s, const std::vector<BlockId>& body, std::vector
 // The combined program cut in two: what the backward part needs from the forward one becomes an output of it.
 void Separate(const Combined& c, BackwardPrograms* out) {
   const Sdfg& s = c.program.Entry();
-  std::vector<BlockId> forward(s.body.begin(), s.body.begin() + c.forward_blocks), backward(s.body.begin() + c.forward_blocks, s.body.end());
-  std::vector<Name> made = RootsTouched(c.program, s, forward, true), used = RootsTouched(c.program, s, backward, false),
+  std::vector<BlockId> forward(s.body.begin(), s.body.begin() + c.forward_blocks),
+      backward(s.body.begin() + c.forward_blocks, s.body.end());
+  std::vector<Name> made = RootsTouched(c.program, s, forward, true),
+                    used = RootsTouched(c.program, s, backward, false),
                     changed = RootsTouched(c.program, s, backward, true), symbols;
   DefinedSymbols(s, forward, &symbols);
   auto in = [](const std::vector<Name>& list, Name n) { return std::find(list.begin(), list.end(), n) != list.end(); };
@@ -222,15 +229,17 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
   return out;
 }
 
-Result<std::vector<std::pair<Name, Name>>> AddBackwardPass(Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
-                                                           const Registry& r, const Options& o) {
+Result<std::vector<std::pair<Name, Name>>> AddBackwardPass(Program& p, const std::vector<Name>& outputs,
+                                                           const std::vector<Name>& inputs, const Registry& r,
+                                                           const Options& o) {
   if (o.separate) return UsageError("AddBackwardPass makes one program", "use Backward() for two");
   HR_ASSIGN_OR_RETURN(BackwardPrograms b, Backward(p, outputs, inputs, o, r));
   p = std::move(b.program);
   return b.input_gradients;
 }
 
-Result<BackwardPrograms> MakeBackwardFunction(const Program& p, const std::vector<Name>& inputs, const Registry& r, Options o) {
+Result<BackwardPrograms> MakeBackwardFunction(const Program& p, const std::vector<Name>& inputs, const Registry& r,
+                                              Options o) {
   o.separate = o.all_given = true;
   std::vector<Name> outputs;
   for (Name n : Outputs(p, p.Entry())) {

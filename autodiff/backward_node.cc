@@ -42,14 +42,19 @@ Result<std::optional<Site>> FindNode(const Sdfg& s) {
     if (!IsBackwardNode(s, n)) return;
     bool top = false;
     for (BlockId b : s.body)
-      if (auto* st = std::get_if<State>(&s.blocks[b].control)) top |= std::find(st->statements.begin(), st->statements.end(), n) != st->statements.end();
+      if (auto* st = std::get_if<State>(&s.blocks[b].control))
+        top |= std::find(st->statements.begin(), st->statements.end(), n) != st->statements.end();
     if (!top) inside = n;
   });
-  if (inside.valid()) return Refuse(s, inside, "autodiff.Backward stands inside a loop, a branch or a map", "move it to the top level of its sdfg");
+  if (inside.valid())
+    return Refuse(s, inside, "autodiff.Backward stands inside a loop, a branch or a map",
+                  "move it to the top level of its sdfg");
   return site;
 }
 
-struct Roots { std::unordered_set<Name> read, written; };
+struct Roots {
+  std::unordered_set<Name> read, written;
+};
 void Add(const std::vector<Touched>& touched, Roots* r) {
   for (const Touched& t : touched) {
     if (t.read) r->read.insert(t.root);
@@ -70,11 +75,14 @@ class Expansion {
       if (port.name == Name("outputs")) outputs_.push_back(port.container);
       else if (port.name == Name("inputs")) inputs_.push_back(port.container);
       else if (port.name == Name("output_gradients")) given_.push_back(port.container);
-      else return Refuse(s, site_.node, "it has no input '" + port.name.str() + "'", "inputs: outputs, output_gradients, inputs");
+      else
+        return Refuse(s, site_.node, "it has no input '" + port.name.str() + "'",
+                      "inputs: outputs, output_gradients, inputs");
     }
     for (const Port& port : node_.outputs) gradients_.push_back(port.container);
     if (outputs_.empty() || inputs_.empty() || gradients_.size() != inputs_.size())
-      return Refuse(s, site_.node, "it wants at least one output, and one gradient for each input", "(outputs = L, inputs = X) -> (gradients = DX)");
+      return Refuse(s, site_.node, "it wants at least one output, and one gradient for each input",
+                    "(outputs = L, inputs = X) -> (gradients = DX)");
     if (!given_.empty() && given_.size() != outputs_.size())
       return Refuse(s, site_.node, "output_gradients must be given for all outputs or for none", "");
     HR_RETURN_IF_ERROR(Cut(s));
@@ -91,7 +99,8 @@ class Expansion {
         continue;
       }
       const State& st = std::get<State>(s.blocks[s.body[b]].control);
-      for (size_t k = 0; k < st.statements.size(); ++k) Add(TouchedBy(*p_, s, st.statements[k]), k < site_.statement ? &before : &after);
+      for (size_t k = 0; k < st.statements.size(); ++k)
+        Add(TouchedBy(*p_, s, st.statements[k]), k < site_.statement ? &before : &after);
     }
     used_before_ = before.read;
     used_before_.insert(before.written.begin(), before.written.end());
@@ -115,21 +124,27 @@ class Expansion {
     const std::vector<Name> order = f.order;
     for (Name n : order) {
       const Container c = f.Get(n);
-      const bool used_before = before.read.count(n) || before.written.count(n), used_after = after.read.count(n) || after.written.count(n);
+      const bool used_before = before.read.count(n) || before.written.count(n),
+                 used_after = after.read.count(n) || after.written.count(n);
       if (!used_before) continue;
       if (c.kind == ContainerKind::kState)
-        return Refuse(s, site_.node, "persistent '" + n.str() + "' is used before the node", "differentiate a part of the program without state");
-      if (used_after && c.kind == ContainerKind::kSequence && std::find(f.parameters.begin(), f.parameters.end(), n) == f.parameters.end())
-        return Refuse(s, site_.node, "sequence '" + n.str() + "' is used before and after the node", "gradients do not pass through sequences");
+        return Refuse(s, site_.node, "persistent '" + n.str() + "' is used before the node",
+                      "differentiate a part of the program without state");
+      if (used_after && c.kind == ContainerKind::kSequence &&
+          std::find(f.parameters.begin(), f.parameters.end(), n) == f.parameters.end())
+        return Refuse(s, site_.node, "sequence '" + n.str() + "' is used before and after the node",
+                      "gradients do not pass through sequences");
       if (used_after && c.kind == ContainerKind::kTransient) parameter(n);
     }
     for (Name y : outputs_)
       if (f.Get(y).kind != ContainerKind::kParameter || !before.written.count(y))
-        return Refuse(s, site_.node, "output '" + y.str() + "' is not computed before the node", "place the node after its outputs");
+        return Refuse(s, site_.node, "output '" + y.str() + "' is not computed before the node",
+                      "place the node after its outputs");
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Name x = inputs_[i];
       if (f.Get(x).kind == ContainerKind::kView)
-        return Refuse(s, site_.node, "input '" + x.str() + "' is a view", "differentiate with respect to " + RootOf(s, x).str());
+        return Refuse(s, site_.node, "input '" + x.str() + "' is a view",
+                      "differentiate with respect to " + RootOf(s, x).str());
       if (before.written.count(x)) {
         HR_RETURN_IF_ERROR(Shift(&f, x));
       } else {
@@ -213,7 +228,8 @@ class Expansion {
     std::vector<std::pair<Name, Name>> renamed;
     entry.name = FreshSdfg(name_.str() + "_gradients");
     for (const auto& other : b.program.sdfgs)
-      if (other->name != b.program.entry && p_->Find(other->name) != other.get()) renamed.push_back({other->name, FreshSdfg(other->name.str())});
+      if (other->name != b.program.entry && p_->Find(other->name) != other.get())
+        renamed.push_back({other->name, FreshSdfg(other->name.str())});
     auto callees = [&](Sdfg* x) {
       for (uint32_t i = 0; i < x->nodes.size(); ++i)
         if (auto* call = std::get_if<Nested>(&x->nodes[NodeId{i}].body))
@@ -286,7 +302,7 @@ class Expansion {
   Library node_;
   std::vector<Name> outputs_, inputs_, given_, gradients_;
   std::unordered_set<Name> used_before_;
-  std::vector<Name> independent_, shifts_;   // inputs of the program that is differentiated
+  std::vector<Name> independent_, shifts_;  // inputs of the program that is differentiated
   Program program_;
 };
 
@@ -310,7 +326,8 @@ Result<bool> ExpandBackwardNodes(Program& p, const Registry& r) {
 Status RegisterBackwardNode(Registry& r) {
   OpSignature s;
   s.domain = "autodiff", s.name = "Backward";
-  s.doc = "Gradients of what stands before the node: of `outputs` (or of their sum with `output_gradients`) by `inputs`.";
+  s.doc =
+      "Gradients of what stands before the node: of `outputs` (or of their sum with `output_gradients`) by `inputs`.";
   auto port = [](const char* name, int min) {
     PortSignature p;
     p.name = name, p.type = "T", p.variadic = true, p.homogeneous = false, p.min_count = min, p.optional = min == 0;

@@ -14,6 +14,6 @@
 namespace headrace::autodiff {
 
 Result<bool> ExpandBackwardNodes(Program& p, const Registry& r);
-Status RegisterBackwardNode(Registry& r);   // signature and pass
+Status RegisterBackwardNode(Registry& r);  // signature and pass
 
 }  // namespace headrace::autodiff

@@ -20,7 +20,8 @@ std::vector<Name> NamesIn(std::string text) {
 std::vector<Name> FloatsAmong(const Sdfg& s, const std::vector<Name>& names) {
   std::vector<Name> out;
   for (Name n : names)
-    if (const Container& c = s.Get(n); c.type.kind == ValueType::kTensor && (IsFloat(c.dtype) || IsComplex(c.dtype))) out.push_back(n);
+    if (const Container& c = s.Get(n); c.type.kind == ValueType::kTensor && (IsFloat(c.dtype) || IsComplex(c.dtype)))
+      out.push_back(n);
   return out;
 }
 
@@ -45,7 +46,11 @@ Result<int64_t> ParseCount(const std::string& option, const std::string& value) 
   return static_cast<int64_t>(v);
 }
 
-struct Request { std::vector<Name> outputs, inputs; Options options; std::string report; };
+struct Request {
+  std::vector<Name> outputs, inputs;
+  Options options;
+  std::string report;
+};
 
 Result<Request> ParseOptions(const Program& p, const PassOptions& given) {
   Request q;
@@ -101,7 +106,8 @@ std::string Json(const std::string& text) {
 
 std::string Json(const std::vector<std::pair<Name, Name>>& pairs) {
   std::string out = "[";
-  for (const auto& [value, gradient] : pairs) out += (out.size() > 1 ? ", [" : "[") + Json(value.str()) + ", " + Json(gradient.str()) + "]";
+  for (const auto& [value, gradient] : pairs)
+    out += (out.size() > 1 ? ", [" : "[") + Json(value.str()) + ", " + Json(gradient.str()) + "]";
   return out + "]";
 }
 
@@ -109,7 +115,8 @@ Status WriteReport(const BackwardPrograms& b, const std::string& path) {
   std::ofstream out(path);
   out << "{\"input_gradients\": " << Json(b.input_gradients) << ", \"output_gradients\": " << Json(b.output_gradients)
       << ", \"predicted_peak\": " << b.report.predicted_peak << ", \"minimum_peak\": " << b.report.minimum_peak
-      << ", \"recompute_work\": " << b.report.recompute_work << ", \"solver\": " << Json(b.report.solver) << ", \"kept\": [";
+      << ", \"recompute_work\": " << b.report.recompute_work << ", \"solver\": " << Json(b.report.solver)
+      << ", \"kept\": [";
   for (size_t i = 0; i < b.report.items.size(); ++i) {
     const Report::Item& item = b.report.items[i];
     out << (i ? ", " : "") << "{\"container\": " << Json(item.container.str()) << ", \"why\": " << Json(item.why)
@@ -125,8 +132,9 @@ Status WriteReport(const BackwardPrograms& b, const std::string& path) {
 Status RegisterBackwardPass(Registry& r) {
   Pass pass;
   pass.name = "backward";
-  pass.doc = "Reverse mode: the program also computes grad_X, the gradient of the sum of `outputs`, for every X of `inputs`; "
-             "`given` outputs take their gradient as a parameter.";
+  pass.doc =
+      "Reverse mode: the program also computes grad_X, the gradient of the sum of `outputs`, for every X of `inputs`; "
+      "`given` outputs take their gradient as a parameter.";
   pass.options = {"outputs", "inputs", "given", "keep-outputs", "fuse", "keep", "memory-limit", "sizes", "report"};
   pass.run = [](Program& p, const PassOptions& given, const Registry& registry) -> Result<bool> {
     HR_ASSIGN_OR_RETURN(Request q, ParseOptions(p, given));

@@ -97,7 +97,8 @@ class Differentiator {
         return;
       case ExprKind::kCast: {
         if (!e->saturate) return Give(a[0], g, at);
-        const Ref limit = Number(HighestFloat(e->dtype), a[0]), inside = Less(dag_.Call("abs", {a[0]}, dag_.type(a[0])), limit, Op::kLe);
+        const Ref limit = Number(HighestFloat(e->dtype), a[0]),
+                  inside = Less(dag_.Call("abs", {a[0]}, dag_.type(a[0])), limit, Op::kLe);
         return Give(a[0], dag_.Select(inside, g, Number(0, g)), at);
       }
       case ExprKind::kUnary:
@@ -114,12 +115,13 @@ class Differentiator {
           return;
         }
         break;
-      default:
-        break;
+      default: break;
     }
-    const std::string what = e.Is(ExprKind::kCall) ? "the function '" + e->name.str() + "'" : "'" + std::string(OpToken(e->op)) + "'";
-    status_ = UnsupportedError(what + (IsComplex(e->dtype) ? " of complex numbers" : "") + " has no derivative, in " + ToString(e),
-                               "write hold(…) around it if its derivative shall be 0");
+    const std::string what =
+        e.Is(ExprKind::kCall) ? "the function '" + e->name.str() + "'" : "'" + std::string(OpToken(e->op)) + "'";
+    status_ = UnsupportedError(
+        what + (IsComplex(e->dtype) ? " of complex numbers" : "") + " has no derivative, in " + ToString(e),
+        "write hold(…) around it if its derivative shall be 0");
   }
 
   bool Arithmetic(Ref r, Op op, const std::vector<Ref>& a, Ref g, int at) {
@@ -145,8 +147,7 @@ class Differentiator {
         Give(x, g, at);
         if (depends_[y]) Give(y, dag_.Neg(dag_.Mul(g, dag_.Call("floor", {dag_.Div(x, y)}, dag_.type(r)))), at);
         return true;
-      default:
-        return false;
+      default: return false;
     }
   }
 
@@ -156,7 +157,9 @@ class Differentiator {
     const auto call = [&](const char* f, Ref a) { return dag_.Call(f, {a}, t); };
     const auto number = [&](double v) { return dag_.Literal(v, t); };
     const auto square = [&](Ref a) { return dag_.Mul(a, a); };
-    const auto one_minus_square = [&] { return dag_.Mul(dag_.Sub(number(1), x), dag_.Add(number(1), x)); };  // no cancellation near 1
+    const auto one_minus_square = [&] {
+      return dag_.Mul(dag_.Sub(number(1), x), dag_.Add(number(1), x));
+    };  // no cancellation near 1
     if (IsComplex(t) && (fn == "abs" || fn == "real" || fn == "imag" || fn == "conj")) return ComplexPart(fn, r, x, g);
     if (fn == "exp") return dag_.Mul(g, r);
     if (fn == "expm1") return dag_.Mul(g, dag_.Add(r, number(1)));
@@ -190,7 +193,8 @@ class Differentiator {
     if (fn == "conj") return dag_.Call("conj", {g}, c);
     if (fn == "real") return complex(g, dag_.Literal(0, part));
     if (fn == "imag") return complex(dag_.Literal(0, part), dag_.Neg(g));
-    const Ref zero = dag_.Binary(Op::kEq, r, dag_.Literal(0, part)), scale = dag_.Select(zero, dag_.Literal(0, part), dag_.Div(g, r));
+    const Ref zero = dag_.Binary(Op::kEq, r, dag_.Literal(0, part)),
+              scale = dag_.Select(zero, dag_.Literal(0, part), dag_.Div(g, r));
     return dag_.Mul(dag_.Cast(c, scale), dag_.Call("conj", {z}, c));
   }
 
@@ -209,7 +213,8 @@ class Differentiator {
     }
     if (fn == "clamp") {  // 1 at the bounds; where they cross, the value is the upper one
       const Ref lo = y, hi = a[2];
-      if (depends_[x]) Give(x, dag_.Select(dag_.Binary(Op::kAnd, Less(lo, x, Op::kLe), Less(x, hi, Op::kLe)), g, zero), at);
+      if (depends_[x])
+        Give(x, dag_.Select(dag_.Binary(Op::kAnd, Less(lo, x, Op::kLe), Less(x, hi, Op::kLe)), g, zero), at);
       if (depends_[lo]) Give(lo, dag_.Select(dag_.Binary(Op::kAnd, Less(x, lo), Less(lo, hi)), g, zero), at);
       if (depends_[hi]) Give(hi, dag_.Select(dag_.Binary(Op::kOr, Less(hi, x), Less(hi, lo)), g, zero), at);
       return true;
@@ -263,7 +268,8 @@ class Differentiator {
     const DType t = dag_.type(x);
     const auto abs = [&](Ref v) { return dag_.Call("abs", {v}, t); };
     const Ref wide = Less(abs(y), abs(x)), big = dag_.Select(wide, x, y), small = dag_.Select(wide, y, x);
-    const Ref q = dag_.Div(small, big), one = Number(1, q), scale = dag_.Div(g, dag_.Mul(big, dag_.Add(one, dag_.Mul(q, q))));
+    const Ref q = dag_.Div(small, big), one = Number(1, q),
+              scale = dag_.Div(g, dag_.Mul(big, dag_.Add(one, dag_.Mul(q, q))));
     const Ref origin = dag_.Binary(Op::kEq, big, Number(0, big)), turned = dag_.Mul(scale, q);
     if (depends_[y]) Give(y, dag_.Select(origin, Number(0, g), dag_.Select(wide, scale, turned)), at);
     if (depends_[x]) Give(x, dag_.Select(origin, Number(0, g), dag_.Neg(dag_.Select(wide, turned, scale))), at);
@@ -283,7 +289,8 @@ class Differentiator {
 
 }  // namespace
 
-Result<Derivative> Differentiate(const Sdfg& s, const Expr& value, const Expr& seed, const std::function<bool(Name container)>& active,
+Result<Derivative> Differentiate(const Sdfg& s, const Expr& value, const Expr& seed,
+                                 const std::function<bool(Name container)>& active,
                                  const std::function<Name(std::string_view)>& fresh) {
   return Differentiator(s, active).Run(value, seed, fresh);
 }

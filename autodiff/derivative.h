@@ -13,11 +13,15 @@
 namespace headrace::autodiff {
 
 // A subexpression that several contributions share, to be computed first, in order.
-struct Shared { Name name; DType dtype; Expr value; };
+struct Shared {
+  Name name;
+  DType dtype;
+  Expr value;
+};
 
 struct Contribution {
-  Expr read;             // the kRead as it stands in the value: container, index, flat, default
-  Expr value;            // its share of the gradient, typed like the container that is read
+  Expr read;   // the kRead as it stands in the value: container, index, flat, default
+  Expr value;  // its share of the gradient, typed like the container that is read
   // The read stands in a branch of `c ? a : b` or has a default: its index may be outside the container when the branch is
   // not taken, so the accumulation must be a guarded one (`??`). `value` is exactly 0 there, also where a factor is inf or NaN.
   bool guarded = false;
@@ -34,6 +38,7 @@ struct Derivative {
 // Complex: JAX's convention (the cotangent is multiplied by f', not by its conjugate).
 // A function without a rule is an error that names it.
 Result<Derivative> Differentiate(const Sdfg& s, const Expr& value, const Expr& seed,
-                                 const std::function<bool(Name container)>& active, const std::function<Name(std::string_view)>& fresh);
+                                 const std::function<bool(Name container)>& active,
+                                 const std::function<Name(std::string_view)>& fresh);
 
 }  // namespace headrace::autodiff

@@ -17,7 +17,8 @@ std::string Text(const Expr& e) {  // scalars by their bare names
 
 // `out[i] = value` with the gradient `g` of out[i]: the shared values, then what each read receives; `??` when guarded.
 std::string Show(const std::string& value, const std::string& out = "f64") {
-  Result<Program> p = ParseProgram("sdfg f(X: f64[N], Y: f64[N], s: f64, g: " + out + ", H: f16[N], F: f32[N], Z: c128[N], I: i64[N], out: " + out +
+  Result<Program> p = ParseProgram("sdfg f(X: f64[N], Y: f64[N], s: f64, g: " + out +
+                                   ", H: f16[N], F: f32[N], Z: c128[N], I: i64[N], out: " + out +
                                    "[N]) { map i in 0:N { out[i] = " + value + " } }");
   if (!p.ok()) return p.status().ToString();
   const Sdfg& s = p->Entry();
@@ -28,8 +29,9 @@ std::string Show(const std::string& value, const std::string& out = "f64") {
   Result<Expr> typed = TypedValue(s, *t);
   if (!typed.ok()) return typed.status().ToString();
   int n = 0;
-  Result<Derivative> d = Differentiate(s, *typed, WithType(ReadExpr("g", {}), s.Get("out").dtype), [](Name c) { return c != Name("g"); },
-                                       [&](std::string_view stem) { return Name(std::string(stem) + std::to_string(n++)); });
+  Result<Derivative> d = Differentiate(
+      s, *typed, WithType(ReadExpr("g", {}), s.Get("out").dtype), [](Name c) { return c != Name("g"); },
+      [&](std::string_view stem) { return Name(std::string(stem) + std::to_string(n++)); });
   if (!d.ok()) return d.status().message();
   std::string text;
   for (const Shared& x : d->shared) {
@@ -59,7 +61,8 @@ TEST(Derivative, StaysShort) {
 TEST(Derivative, OfChoicesStaysInItsBranch) {
   // Both arms read the same element: one choice.
   EXPECT_EQ(Show("X[i] <= 0 ? 0 : X[i]"), "X[i] += X[i] <= 0.0 ? 0.0 : g\n");
-  EXPECT_EQ(Show("X[i] > 0 ? X[i] * Y[i] : Y[i]"), "Y[i] += X[i] > 0.0 ? g * X[i] : g\nX[i] += X[i] > 0.0 ? g * Y[i] : 0.0\n");
+  EXPECT_EQ(Show("X[i] > 0 ? X[i] * Y[i] : Y[i]"),
+            "Y[i] += X[i] > 0.0 ? g * X[i] : g\nX[i] += X[i] > 0.0 ? g * Y[i] : 0.0\n");
   // Read only where the index is inside: so is the accumulation, and nothing is hoisted out of the branch.
   EXPECT_EQ(Show("i > 0 ? exp(X[i - 1]) : 0"), "X[i - 1] ??+= i > 0 ? g * exp(X[i - 1]) : 0.0\n");
   EXPECT_EQ(Show("i > 0 ? exp(X[i - 1]) * Y[i] * Y[i] : 0"),
@@ -81,14 +84,15 @@ TEST(Derivative, OfFloatsOfOtherWidths) {
 }
 
 TEST(Derivative, OfComplexNumbers) {
-  EXPECT_EQ(Show("real(Z[i]) * X[i] + imag(Z[i])"), "X[i] += g * real(Z[i])\nZ[i] += complex(0.0, -g) + complex(g * X[i], 0.0)\n");
+  EXPECT_EQ(Show("real(Z[i]) * X[i] + imag(Z[i])"),
+            "X[i] += g * real(Z[i])\nZ[i] += complex(0.0, -g) + complex(g * X[i], 0.0)\n");
   EXPECT_EQ(Show("abs(Z[i])"), "t0 = abs(Z[i])\nZ[i] += c128(t0 == 0.0 ? 0.0 : g / t0) * conj(Z[i])\n");
   EXPECT_EQ(Show("complex(X[i], Y[i])", "c128"), "Y[i] += -imag(g)\nX[i] += real(g)\n");
 }
 
 TEST(Derivative, ThatIsZeroByDefinition) {
-  for (const char* v : {"floor(X[i])", "ceil(X[i])", "rint(X[i])", "trunc(X[i])", "sign(X[i])", "hold(X[i])", "f64(I[i])", "f64(i32(X[i]))",
-                        "X[i] > 0 ? 1 : 2", "X[i] // 2", "f64(isnan(X[i]))"})
+  for (const char* v : {"floor(X[i])", "ceil(X[i])", "rint(X[i])", "trunc(X[i])", "sign(X[i])", "hold(X[i])",
+                        "f64(I[i])", "f64(i32(X[i]))", "X[i] > 0 ? 1 : 2", "X[i] // 2", "f64(isnan(X[i]))"})
     EXPECT_EQ(Show(v), "") << v;
   EXPECT_EQ(Show("X[I[i]]"), "X[I[i]] += g\n");  // nothing for I
 }
@@ -103,11 +107,13 @@ TEST(Derivative, OfASharedGraphIsLinear) {
     Result<Program> p = ParseProgram("sdfg f(X: f64, g: f64, out: f64) { out = X }");
     const Sdfg& s = p->Entry();
     Expr e = ReadExpr("X", {});
-    for (int k = 0; k < depth; ++k) e = CallExpr("sin", {BinaryExpr(Op::kMul, e, BinaryExpr(Op::kAdd, e, CallExpr("exp", {e})))});
+    for (int k = 0; k < depth; ++k)
+      e = CallExpr("sin", {BinaryExpr(Op::kMul, e, BinaryExpr(Op::kAdd, e, CallExpr("exp", {e})))});
     Result<Expr> typed = InferTypes(s, e);
     int n = 0;
-    Result<Derivative> d = Differentiate(s, *typed, WithType(ReadExpr("g", {}), DType::kF64), [](Name c) { return c == Name("X"); },
-                                         [&](std::string_view) { return Name("t" + std::to_string(n++)); });
+    Result<Derivative> d = Differentiate(
+        s, *typed, WithType(ReadExpr("g", {}), DType::kF64), [](Name c) { return c == Name("X"); },
+        [&](std::string_view) { return Name("t" + std::to_string(n++)); });
     size_t size = 0;
     for (const Shared& x : d->shared) size += ToString(x.value).size();
     EXPECT_EQ(d->contributions.size(), 1u);

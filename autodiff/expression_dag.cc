@@ -38,9 +38,11 @@ Ref ExpressionDag::Make(ExprNode n, std::vector<Ref> args) {
     // Operands are equal nodes, so what is left to compare is the node itself.
     const ExprNode &x = *o.e, &y = *e;
     bool same = x.kind == y.kind && x.op == y.op && x.ivalue == y.ivalue && x.name == y.name && x.flat == y.flat &&
-                x.has_default == y.has_default && x.saturate == y.saturate && x.text == y.text && x.args.size() == y.args.size();
+                x.has_default == y.has_default && x.saturate == y.saturate && x.text == y.text &&
+                x.args.size() == y.args.size();
     same = same && std::memcmp(&x.fvalue, &y.fvalue, sizeof(double)) == 0;  // -0 is not 0
-    for (size_t i = 0; same && read && i + y.has_default < y.args.size(); ++i) same = x.args[i] == y.args[i] && x.args[i]->dtype == y.args[i]->dtype;
+    for (size_t i = 0; same && read && i + y.has_default < y.args.size(); ++i)
+      same = x.args[i] == y.args[i] && x.args[i]->dtype == y.args[i]->dtype;
     if (same) return r;
   }
   Node node;
@@ -52,8 +54,14 @@ Ref ExpressionDag::Make(ExprNode n, std::vector<Ref> args) {
     node.height = std::max(node.height, nodes_[a].height + 1);
   }
   switch (e->kind) {
-    case ExprKind::kInt: case ExprKind::kFloat: case ExprKind::kBool: case ExprKind::kSymbol: break;
-    case ExprKind::kRead: index = false; cheap = !e->has_default; break;
+    case ExprKind::kInt:
+    case ExprKind::kFloat:
+    case ExprKind::kBool:
+    case ExprKind::kSymbol: break;
+    case ExprKind::kRead:
+      index = false;
+      cheap = !e->has_default;
+      break;
     case ExprKind::kUnary: cheap = cheap && (index || node.height <= 2); break;
     case ExprKind::kBinary: cheap = cheap && (index || (IsComparison(e->op) && node.height <= 3)); break;
     case ExprKind::kCast: cheap = cheap && node.height <= 2; break;
@@ -141,16 +149,20 @@ std::optional<double> ExpressionDag::Number(Ref r) const {
   const Expr& e = nodes_[r].e;
   if (e.Is(ExprKind::kFloat)) return e->fvalue;
   if (e.Is(ExprKind::kInt)) return static_cast<double>(e->ivalue);
-  if (e.Is(ExprKind::kCast) && (IsFloat(e->dtype) || IsComplex(e->dtype)) && e->args[0]->args.empty() && !e->args[0].Is(ExprKind::kRead))
+  if (e.Is(ExprKind::kCast) && (IsFloat(e->dtype) || IsComplex(e->dtype)) && e->args[0]->args.empty() &&
+      !e->args[0].Is(ExprKind::kRead))
     return Number(args(r)[0]);
   return std::nullopt;
 }
 Ref ExpressionDag::Binary(Op op, Ref a, Ref b) {
-  return Make([&] {
-    ExprNode n = Blank(ExprKind::kBinary, IsComparison(op) || op == Op::kAnd || op == Op::kOr ? DType::kBool : type(a));
-    n.op = op;
-    return n;
-  }(), {a, b});
+  return Make(
+      [&] {
+        ExprNode n =
+            Blank(ExprKind::kBinary, IsComparison(op) || op == Op::kAnd || op == Op::kOr ? DType::kBool : type(a));
+        n.op = op;
+        return n;
+      }(),
+      {a, b});
 }
 Ref ExpressionDag::Not(Ref a) {
   if (expr(a).Is(ExprKind::kUnary) && expr(a)->op == Op::kNot) return args(a)[0];
@@ -247,10 +259,8 @@ int Contexts::Merge(int a, int b) {
   if (x == a || x == b) return x;
   std::vector<int> any;
   for (int m : {a, b}) {
-    if (all_[m].parent == x && !all_[m].any.empty())
-      any.insert(any.end(), all_[m].any.begin(), all_[m].any.end());
-    else
-      any.push_back(m);
+    if (all_[m].parent == x && !all_[m].any.empty()) any.insert(any.end(), all_[m].any.begin(), all_[m].any.end());
+    else any.push_back(m);
   }
   std::sort(any.begin(), any.end());
   any.erase(std::unique(any.begin(), any.end()), any.end());
@@ -289,10 +299,8 @@ Ref Contexts::Restrict(Ref value, int context, int base) {
   for (int k = context; k != base; k = all_[k].parent) {
     const Context c = all_[k];
     const Ref zero = dag_.Literal(0, dag_.type(value));
-    if (c.any.empty())
-      value = c.taken ? dag_.Select(c.condition, value, zero) : dag_.Select(c.condition, zero, value);
-    else
-      value = dag_.Select(Holds(k, c.parent), value, zero);
+    if (c.any.empty()) value = c.taken ? dag_.Select(c.condition, value, zero) : dag_.Select(c.condition, zero, value);
+    else value = dag_.Select(Holds(k, c.parent), value, zero);
   }
   return value;
 }
@@ -300,7 +308,10 @@ Ref Contexts::Restrict(Ref value, int context, int base) {
 Ref Contexts::Sum(int base, const std::vector<Item>& items) {
   Ref sum = -1;
   const bool any = !all_[base].any.empty();
-  struct Group { int step; std::vector<Item> taken, other; };
+  struct Group {
+    int step;
+    std::vector<Item> taken, other;
+  };
   std::vector<Group> groups;
   for (const Item& i : items) {
     if (i.context == base) {
@@ -312,7 +323,8 @@ Ref Contexts::Sum(int base, const std::vector<Item>& items) {
     const Context& c = all_[step];
     Group* g = nullptr;
     for (Group& x : groups)
-      if (x.step == step || (c.any.empty() && all_[x.step].any.empty() && all_[x.step].condition == c.condition)) g = &x;
+      if (x.step == step || (c.any.empty() && all_[x.step].any.empty() && all_[x.step].condition == c.condition))
+        g = &x;
     if (g == nullptr) {
       groups.push_back({step, {}, {}});
       g = &groups.back();
@@ -358,8 +370,8 @@ namespace {
 
 class Linearizer {
  public:
-  Linearizer(ExpressionDag& dag, const std::function<bool(Ref)>& safe_read, const std::function<Name(std::string_view)>& fresh,
-             std::vector<Shared>* out)
+  Linearizer(ExpressionDag& dag, const std::function<bool(Ref)>& safe_read,
+             const std::function<Name(std::string_view)>& fresh, std::vector<Shared>* out)
       : dag_(dag), contexts_(dag), safe_read_(safe_read), fresh_(fresh), out_(*out) {}
 
   std::vector<Expr> Run(const std::vector<Ref>& roots) {
@@ -387,7 +399,8 @@ class Linearizer {
     }
     if (conditional) {  // they will be computed under their conditions, which are used once more there
       for (Ref r = 0; r < n; ++r)
-        if (at_[r] >= 0 && dag_.expr(r).Is(ExprKind::kSelect) && !dag_.cheap(dag_.args(r)[0])) share_[dag_.args(r)[0]] = true;
+        if (at_[r] >= 0 && dag_.expr(r).Is(ExprKind::kSelect) && !dag_.cheap(dag_.args(r)[0]))
+          share_[dag_.args(r)[0]] = true;
     }
     std::vector<Expr> values;
     for (Ref r : roots) values.push_back(Emit(r));
@@ -442,7 +455,8 @@ class Linearizer {
 
 }  // namespace
 
-std::vector<Expr> Linearize(ExpressionDag& dag, const std::vector<Ref>& roots, const std::function<bool(Ref read)>& safe,
+std::vector<Expr> Linearize(ExpressionDag& dag, const std::vector<Ref>& roots,
+                            const std::function<bool(Ref read)>& safe,
                             const std::function<Name(std::string_view)>& fresh, std::vector<Shared>* shared) {
   return Linearizer(dag, safe, fresh, shared).Run(roots);
 }

@@ -24,7 +24,7 @@ class ExpressionDag {
   Ref Make(ExprNode n, std::vector<Ref> args);
 
   int size() const { return static_cast<int>(nodes_.size()); }
-  const Expr& expr(Ref r) const { return nodes_[r].e; }  // the whole tree below r
+  const Expr& expr(Ref r) const { return nodes_[r].e; }                 // the whole tree below r
   const std::vector<Ref>& args(Ref r) const { return nodes_[r].args; }  // operands; of a read only the default
   DType type(Ref r) const { return nodes_[r].e->dtype; }
   bool cheap(Ref r) const { return nodes_[r].cheap; }
@@ -40,14 +40,19 @@ class ExpressionDag {
   Ref Neg(Ref a);
   Ref Mul(Ref a, Ref b);
   Ref Div(Ref a, Ref b);
-  Ref Binary(Op op, Ref a, Ref b);            // comparisons and logic too
+  Ref Binary(Op op, Ref a, Ref b);  // comparisons and logic too
   Ref Not(Ref a);
   Ref Select(Ref c, Ref a, Ref b);
   Ref Call(const char* fn, std::vector<Ref> args, DType t);
   Ref Cast(DType t, Ref a);
 
  private:
-  struct Node { Expr e; std::vector<Ref> args; bool cheap = false, index_only = false; int height = 0; };
+  struct Node {
+    Expr e;
+    std::vector<Ref> args;
+    bool cheap = false, index_only = false;
+    int height = 0;
+  };
   Ref InternNode(const Expr& e);
   const Sdfg& s_;
   std::vector<Node> nodes_;
@@ -61,17 +66,25 @@ class Contexts {
  public:
   explicit Contexts(ExpressionDag& dag) : dag_(dag) { all_.push_back({}); }
   int Arm(int parent, Ref condition, bool taken);
-  int Merge(int a, int b);   // where either holds
-  Ref Holds(int context, int base = 0);            // the condition, evaluated in `base`
+  int Merge(int a, int b);                             // where either holds
+  Ref Holds(int context, int base = 0);                // the condition, evaluated in `base`
   Ref Restrict(Ref value, int context, int base = 0);  // `context ? value : 0`, lazily, evaluated in `base`
-  struct Item { int context; Ref value; };
+  struct Item {
+    int context;
+    Ref value;
+  };
   Ref Sum(int base, const std::vector<Item>& items);  // each counts where its context holds
 
   // Contexts of all nodes from `roots` (each evaluated always); -1 for nodes that are not reached.
   std::vector<int> Analyze(const std::vector<Ref>& roots);
 
  private:
-  struct Context { int parent = -1, depth = 0; Ref condition = -1; bool taken = false; std::vector<int> any; };
+  struct Context {
+    int parent = -1, depth = 0;
+    Ref condition = -1;
+    bool taken = false;
+    std::vector<int> any;
+  };
   int StepBelow(int ancestor, int context) const;  // the context on the way whose parent is `ancestor`
   int Intern(Context c);
   ExpressionDag& dag_;
@@ -81,7 +94,8 @@ class Contexts {
 
 // Values as expressions again: nodes used more than once become shared ones, computed first. Reads that are not known to be
 // inside of their containers (`safe` says so) stay behind the conditions they were written under.
-std::vector<Expr> Linearize(ExpressionDag& dag, const std::vector<Ref>& roots, const std::function<bool(Ref read)>& safe,
+std::vector<Expr> Linearize(ExpressionDag& dag, const std::vector<Ref>& roots,
+                            const std::function<bool(Ref read)>& safe,
                             const std::function<Name(std::string_view)>& fresh, std::vector<Shared>* shared);
 
 }  // namespace headrace::autodiff

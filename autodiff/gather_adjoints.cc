@@ -11,17 +11,17 @@
 namespace headrace::autodiff {
 namespace {
 
-constexpr int kMaxNodes = 400;      // of a value whose registers have been put in
+constexpr int kMaxNodes = 400;  // of a value whose registers have been put in
 
 // A map that writes element (indices + distance) of an array, in the coordinates of the array.
 struct Tap {
   NodeId node;
   Name target;
   WriteOp op = WriteOp::kAssign;
-  std::vector<Expr> fixed;          // per dimension: its index where no map moves it, else null
-  std::vector<Range> box;           // per dimension that moves: where it writes; `index` is the map's
+  std::vector<Expr> fixed;  // per dimension: its index where no map moves it, else null
+  std::vector<Range> box;   // per dimension that moves: where it writes; `index` is the map's
   std::vector<Expr> distance;
-  Expr value;                       // in terms of the maps' indices
+  Expr value;  // in terms of the maps' indices
 };
 
 int Size(const Expr& e) {
@@ -41,7 +41,8 @@ class Gatherer {
   }
 
   bool Run(size_t first) {
-    std::vector<BlockId> body(s_.body.begin() + static_cast<std::ptrdiff_t>(std::min(first, s_.body.size())), s_.body.end());
+    std::vector<BlockId> body(s_.body.begin() + static_cast<std::ptrdiff_t>(std::min(first, s_.body.size())),
+                              s_.body.end());
     for (BlockId b : body) Block(b);
     return changed_;
   }
@@ -159,7 +160,9 @@ class Gatherer {
       if (!s || s->guarded || s->flat) return std::nullopt;
       const Container& c = s_.Get(s->target);
       if (k + 1 < m->body.size()) {
-        if (c.storage != Storage::kRegister || !c.shape.empty() || s->op != WriteOp::kAssign || registers.count(s->target)) return std::nullopt;
+        if (c.storage != Storage::kRegister || !c.shape.empty() || s->op != WriteOp::kAssign ||
+            registers.count(s->target))
+          return std::nullopt;
         Result<Expr> typed = InferTypes(s_, s->value, c.dtype);
         if (!typed.ok() || (*typed)->dtype != c.dtype || ComputeType(c.dtype) != c.dtype) return std::nullopt;
         Expr value = inlined(s->value);
@@ -221,7 +224,8 @@ class Gatherer {
     for (size_t d = 0; d < rank; ++d) {
       std::vector<Expr> begins, ends;
       for (const Tap* t : group) begins.push_back(t->box[d].begin), ends.push_back(t->box[d].end);
-      auto l = Extreme(begins, false), h = Extreme(ends, true), first = Extreme(begins, true), last = Extreme(ends, false);
+      auto l = Extreme(begins, false), h = Extreme(ends, true), first = Extreme(begins, true),
+           last = Extreme(ends, false);
       if (!l || !h || !first || !last) return false;
       const Name i = names_(group[0]->box[d].index.view());
       inner.push_back({i, *l, *h, Expr(1)});
@@ -231,11 +235,13 @@ class Gatherer {
     out->push_back(Sum(group, inner, assign ? WriteOp::kAssign : WriteOp::kAdd));
     for (size_t d = 0; d < rank; ++d)
       for (bool low : {true, false})
-        if (std::optional<std::vector<Range>> edge = Edge(inner, hull, d, low)) out->push_back(Sum(group, *edge, WriteOp::kAdd));
+        if (std::optional<std::vector<Range>> edge = Edge(inner, hull, d, low))
+          out->push_back(Sum(group, *edge, WriteOp::kAdd));
     return true;
   }
   // What of `hull` lies below or above `inner` in dimension d: dimensions before d are those of `inner`.
-  std::optional<std::vector<Range>> Edge(const std::vector<Range>& inner, const std::vector<Range>& hull, size_t d, bool low) const {
+  std::optional<std::vector<Range>> Edge(const std::vector<Range>& inner, const std::vector<Range>& hull, size_t d,
+                                         bool low) const {
     std::vector<Range> r = hull;
     for (size_t k = 0; k < d; ++k) r[k] = inner[k];
     if (low) r[d].end = Least(inner[d].begin, hull[d].end);
@@ -288,7 +294,9 @@ class Gatherer {
       for (const Touched& t : TouchedBy(p_, s_, (*out)[k])) touches |= t.root == root;
       if (!touches) continue;
       std::optional<Tap> z = TapOf((*out)[k]);
-      if (!z || z->op != WriteOp::kAssign || !SameShape(*z, like) || !(z->value.Is(ExprKind::kFloat) || z->value.Is(ExprKind::kInt))) return false;
+      if (!z || z->op != WriteOp::kAssign || !SameShape(*z, like) ||
+          !(z->value.Is(ExprKind::kFloat) || z->value.Is(ExprKind::kInt)))
+        return false;
       if (z->value.Is(ExprKind::kFloat) ? z->value->fvalue != 0 : z->value->ivalue != 0) return false;
       for (size_t d = 0; d < inner.size(); ++d)
         if (!Le(z->box[d].begin, inner[d].begin) || !Le(inner[d].end, z->box[d].end)) return false;
@@ -297,7 +305,8 @@ class Gatherer {
       for (size_t d = 0; d < inner.size(); ++d) hull[d].begin = z->box[d].begin, hull[d].end = z->box[d].end;
       for (size_t d = 0; d < inner.size(); ++d)
         for (bool low : {true, false})
-          if (std::optional<std::vector<Range>> edge = Edge(inner, hull, d, low)) edges.push_back(Write(*z, *edge, z->value, WriteOp::kAssign));
+          if (std::optional<std::vector<Range>> edge = Edge(inner, hull, d, low))
+            edges.push_back(Write(*z, *edge, z->value, WriteOp::kAssign));
       out->erase(out->begin() + static_cast<std::ptrdiff_t>(k));
       out->insert(out->begin() + static_cast<std::ptrdiff_t>(k), edges.begin(), edges.end());
       return true;

@@ -31,7 +31,8 @@ sdfg f(G: f64[N], c: f64, inout D: f64[N]) {
   transient t: f64 @register
   map i in 1:N - 1 { t = G[i]; D[i - 1] += t * c }
   map i in 1:N - 1 { D[i + 1] += G[i] }
-})", R"(
+})",
+         R"(
 sdfg f(G: f64[N], c: f64, inout D: f64[N]) {
   assume N >= 4
   transient t: f64 @register
@@ -49,7 +50,8 @@ sdfg f(G: f64[N], inout D: f64[N]) {
   map i in 1:N - 1 { D[i - 1] += G[i] }
   map i in 1:N - 1 { D[i] += 2.0 * G[i] }
   map i in 1:N - 1 { D[i + 1] += G[i] }
-})", R"(
+})",
+         R"(
 sdfg f(G: f64[N], inout D: f64[N]) {
   assume N >= 4
   map i_1 in 2:N - 2 { D[i_1] += G[i_1 + 1] + 2.0 * G[i_1] + G[i_1 - 1] }
@@ -69,7 +71,8 @@ sdfg f(G: f64[N], inout D: f64[N, N]) {
     map j in 1:N { D[t - 1, j] += G[j] }
     map j in 1:N { D[t, j] += G[j] }
   }
-})", R"(
+})",
+         R"(
 sdfg f(G: f64[N], inout D: f64[N, N]) {
   assume N >= 4
   for t in 1:N {

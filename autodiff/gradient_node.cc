@@ -11,7 +11,9 @@ namespace {
 
 bool StartsWith(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
 // Attributes that say which forward node is meant.
-bool IsStructural(std::string_view n) { return n == "domain" || n == "ports" || StartsWith(n, "like.") || StartsWith(n, "of."); }
+bool IsStructural(std::string_view n) {
+  return n == "domain" || n == "ports" || StartsWith(n, "like.") || StartsWith(n, "of.");
+}
 bool IsGradientDomain(std::string_view d) { return d == "grad" || StartsWith(d, "grad."); }
 
 void SortAttributes(Attributes* a) {
@@ -44,7 +46,9 @@ Result<Container> FromLike(const Attribute& a, const std::string& port) {
   Container c;
   auto* text = std::get_if<std::vector<std::string>>(&a.value);
   auto dtype = text && !text->empty() ? ParseDType((*text)[0]) : std::nullopt;
-  if (!dtype) return InvalidError("attribute like." + port + " must be a type followed by sizes, such as [\"f32\", \"N\", \"3\"]");
+  if (!dtype)
+    return InvalidError("attribute like." + port +
+                        " must be a type followed by sizes, such as [\"f32\", \"N\", \"3\"]");
   c.dtype = *dtype;
   for (size_t i = 1; i < text->size(); ++i) {
     HR_ASSIGN_OR_RETURN(Expr d, ParseExpr((*text)[i]));
@@ -57,8 +61,9 @@ Result<Container> FromLike(const Attribute& a, const std::string& port) {
 Container AsParameter(const Container& from, Name name) {
   Container c;
   c.name = name;
-  c.kind = from.kind == ContainerKind::kConstant ? ContainerKind::kConstant
-           : from.kind == ContainerKind::kSequence ? ContainerKind::kSequence : ContainerKind::kParameter;
+  c.kind = from.kind == ContainerKind::kConstant   ? ContainerKind::kConstant
+           : from.kind == ContainerKind::kSequence ? ContainerKind::kSequence
+                                                   : ContainerKind::kParameter;
   c.dtype = from.dtype;
   c.shape = from.shape;
   c.type = from.type;
@@ -105,7 +110,8 @@ std::vector<FlatPort> FlatPorts(const std::vector<Port>& ports, const std::vecto
 }
 
 Result<std::unique_ptr<GradientNode>> MakeGradientNode(const Registry& r, const Sdfg& s, const NodeView& forward,
-                                                       const std::vector<std::string>& given, const std::vector<std::string>& required,
+                                                       const std::vector<std::string>& given,
+                                                       const std::vector<std::string>& required,
                                                        const std::unordered_set<std::string>* read) {
   const Library& l = *forward.node;
   auto g = std::make_unique<GradientNode>();
@@ -129,17 +135,21 @@ Result<std::unique_ptr<GradientNode>> MakeGradientNode(const Registry& r, const 
     for (const FlatPort& p : outputs) names.push_back(p.name);
     n.attributes.emplace_back(Name("ports"), Attribute{std::move(names)});
   }
-  auto has = [](const std::vector<std::string>& list, const std::string& x) { return std::find(list.begin(), list.end(), x) != list.end(); };
+  auto has = [](const std::vector<std::string>& list, const std::string& x) {
+    return std::find(list.begin(), list.end(), x) != list.end();
+  };
   std::unordered_set<std::string> wired;
   auto value = [&](const FlatPort& p, bool gradient) -> Status {
     const Container& c = s.Get(p.container);
     if (gradient && c.kind == ContainerKind::kSequence)
-      return UnsupportedError("gradients do not pass through sequences and optionals (port " + p.name + " of " + l.op.str() + ")",
-                              "differentiate with respect to tensors");
+      return UnsupportedError(
+          "gradients do not pass through sequences and optionals (port " + p.name + " of " + l.op.str() + ")",
+          "differentiate with respect to tensors");
     const bool small = c.kind == ContainerKind::kConstant && c.data.elements() <= kSmallConstant;
     if (!read || read->count(p.name) || small) {
       if (!wired.insert(p.name).second)
-        return UnsupportedError("an input and an output of " + l.op.str() + " are both named '" + p.name + "'", "use a newer version of the op");
+        return UnsupportedError("an input and an output of " + l.op.str() + " are both named '" + p.name + "'",
+                                "use a newer version of the op");
       AddOnce(&scratch, AsParameter(c, p.container));
       n.inputs.push_back({Name(p.name), p.container});
     } else if (!gradient && c.kind != ContainerKind::kSequence) {
@@ -150,10 +160,12 @@ Result<std::unique_ptr<GradientNode>> MakeGradientNode(const Registry& r, const 
   for (const FlatPort& p : inputs) HR_RETURN_IF_ERROR(value(p, has(required, p.name)));
   for (const FlatPort& p : outputs) HR_RETURN_IF_ERROR(value(p, has(given, p.name)));
   FreshNames fresh(scratch);
-  auto gradient = [&](const std::vector<FlatPort>& ports, const std::vector<std::string>& wanted, std::vector<Port>* list) -> Status {
+  auto gradient = [&](const std::vector<FlatPort>& ports, const std::vector<std::string>& wanted,
+                      std::vector<Port>* list) -> Status {
     for (const std::string& w : wanted) {
       auto it = std::find_if(ports.begin(), ports.end(), [&](const FlatPort& p) { return p.name == w; });
-      if (it == ports.end()) return InternalError("the gradient of '" + w + "' is asked of " + l.op.str() + ", which has no such port here");
+      if (it == ports.end())
+        return InternalError("the gradient of '" + w + "' is asked of " + l.op.str() + ", which has no such port here");
       Container c = AsParameter(s.Get(it->container), fresh("grad_" + w));
       c.kind = ContainerKind::kParameter;
       c.data = Tensor();
@@ -199,7 +211,8 @@ Result<std::unique_ptr<Forward>> ForwardOf(const Registry& r, const NodeView& gr
   auto port = [&](const std::string& flat, const std::string& name, bool output, bool* found) -> Status {
     *found = false;
     // Before version 14 BatchNormalization gives its outputs names of inputs: a value of that name is the input's.
-    const bool also_input = output && std::any_of(l.inputs.begin(), l.inputs.end(), [&](const Port& p) { return p.container == Name(flat); });
+    const bool also_input = output && std::any_of(l.inputs.begin(), l.inputs.end(),
+                                                  [&](const Port& p) { return p.container == Name(flat); });
     const Container* value = also_input ? nullptr : find(g.inputs, Name(flat));
     const Container* grad = find(output ? g.inputs : g.outputs, GradientName(flat));
     const Attribute* like = also_input ? nullptr : FindAttribute(g.attributes, Name("like." + flat));
@@ -241,8 +254,10 @@ Result<std::unique_ptr<Forward>> ForwardOf(const Registry& r, const NodeView& gr
   for (const auto* ports : {&g.inputs, &g.outputs})
     for (const Port& p : *ports)
       if (!p.container.empty() && !used.count(p.name))
-        return InvalidError("port '" + p.name.str() + "' of grad." + g.op.str() + " belongs to no port of " + l.domain.str() + "." + l.op.str(),
-                            "gradients are named grad_PORT; ports of ops that declare none are listed by ports = [\"X\", \"->\", \"Y\"]");
+        return InvalidError(
+            "port '" + p.name.str() + "' of grad." + g.op.str() + " belongs to no port of " + l.domain.str() + "." +
+                l.op.str(),
+            "gradients are named grad_PORT; ports of ops that declare none are listed by ports = [\"X\", \"->\", \"Y\"]");
   f->id = s.AddNode(std::move(l), Origin{Name(gradient.name), Name()});
   s.body = {s.AddBlock(State{Name(), {f->id}})};
   f->program.entry = s.name;
@@ -256,19 +271,21 @@ std::string PrintKey(const Attributes& attributes) {
   auto bytes = [&](const void* data, size_t n) { key.append(static_cast<const char*>(data), n); };
   for (const auto& [name, a] : attributes) {
     key += name.str() + "=" + std::to_string(a.value.index()) + ":";
-    std::visit([&](const auto& v) {
-      using T = std::decay_t<decltype(v)>;
-      if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) bytes(&v, sizeof v);
-      else if constexpr (std::is_same_v<T, std::string>) key += v;
-      else if constexpr (std::is_same_v<T, std::vector<std::string>>) for (const std::string& x : v) key += x + '\1';
-      else if constexpr (std::is_same_v<T, Tensor>) {
-        key += std::string(DTypeName(v.dtype));
-        for (int64_t d : v.shape) key += "," + std::to_string(d);
-        if (v.data) bytes(v.data->data(), v.bytes());
-      }
-      else if constexpr (std::is_same_v<T, Name>) key += v.str();
-      else bytes(v.data(), v.size() * sizeof v[0]);
-    }, a.value);
+    std::visit(
+        [&](const auto& v) {
+          using T = std::decay_t<decltype(v)>;
+          if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) bytes(&v, sizeof v);
+          else if constexpr (std::is_same_v<T, std::string>) key += v;
+          else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+            for (const std::string& x : v) key += x + '\1';
+          else if constexpr (std::is_same_v<T, Tensor>) {
+            key += std::string(DTypeName(v.dtype));
+            for (int64_t d : v.shape) key += "," + std::to_string(d);
+            if (v.data) bytes(v.data->data(), v.bytes());
+          } else if constexpr (std::is_same_v<T, Name>) key += v.str();
+          else bytes(v.data(), v.size() * sizeof v[0]);
+        },
+        a.value);
     key += '\2';
   }
   return key;
@@ -283,7 +300,8 @@ void RenameContainers(Sdfg* s, const std::vector<std::pair<Name, Name>>& names) 
   FreshNames fresh(*s);
   Renames away;
   for (const auto& c : changes)
-    if (s->Find(c.second) && std::none_of(changes.begin(), changes.end(), [&](const auto& x) { return x.first == c.second; }))
+    if (s->Find(c.second) &&
+        std::none_of(changes.begin(), changes.end(), [&](const auto& x) { return x.first == c.second; }))
       away.push_back({c.second, fresh(c.second.str())});
   auto apply = [&](const Renames& list) {
     auto renamed = [&](Name n) {
@@ -315,7 +333,8 @@ Status KeepPorts(Program* p, const Forward& f) {
   const std::vector<Name> parameters = s.parameters;
   for (Name n : parameters) {
     const Direction d = DirectionOf(*p, s, n);
-    const bool asked = IsGradientName(n.view()) && std::find(f.required.begin(), f.required.end(), n.str().substr(5)) != f.required.end();
+    const bool asked = IsGradientName(n.view()) &&
+                       std::find(f.required.begin(), f.required.end(), n.str().substr(5)) != f.required.end();
     if (asked && d != Direction::kOut && d != Direction::kInOut)
       return InternalError("the gradient of " + f.node().op.str() + " never writes " + n.str());
     if (d != Direction::kUnused) {

@@ -20,13 +20,13 @@ namespace headrace::autodiff {
 constexpr int64_t kSmallConstant = 1024;  // elements of a constant that forms see as known (ir/node_view.cc)
 
 struct FlatPort {
-  std::string name;   // inputs_0; the port's own name unless variadic
-  std::string port;   // inputs
+  std::string name;  // inputs_0; the port's own name unless variadic
+  std::string port;  // inputs
   Name container;
 };
 std::vector<FlatPort> FlatPorts(const std::vector<Port>& ports, const std::vector<PortSignature>* declared);
 
-Name GradientName(const std::string& port);      // grad_X
+Name GradientName(const std::string& port);  // grad_X
 bool IsGradientName(std::string_view n);
 
 // The forward node that a gradient node stands for, in an SDFG of its own.
@@ -34,8 +34,9 @@ struct Forward {
   Program program;
   NodeId id;
   NodeView view;
-  std::vector<FlatPort> inputs, outputs;         // present ones
-  std::vector<std::string> given, required;      // flat output ports whose gradient comes in; input ports whose gradient goes out
+  std::vector<FlatPort> inputs, outputs;  // present ones
+  std::vector<std::string> given,
+      required;  // flat output ports whose gradient comes in; input ports whose gradient goes out
   const Library& node() const { return *view.node; }
 };
 Result<std::unique_ptr<Forward>> ForwardOf(const Registry& r, const NodeView& gradient);
@@ -48,7 +49,8 @@ struct GradientNode {
   NodeView view;
 };
 Result<std::unique_ptr<GradientNode>> MakeGradientNode(const Registry& r, const Sdfg& s, const NodeView& forward,
-                                                       const std::vector<std::string>& given, const std::vector<std::string>& required,
+                                                       const std::vector<std::string>& given,
+                                                       const std::vector<std::string>& required,
                                                        const std::unordered_set<std::string>* read);
 
 // Attributes as text, to tell nodes apart.

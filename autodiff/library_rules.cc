@@ -12,7 +12,9 @@
 namespace headrace::autodiff {
 namespace {
 
-bool Contains(const std::vector<std::string>& list, const std::string& s) { return std::find(list.begin(), list.end(), s) != list.end(); }
+bool Contains(const std::vector<std::string>& list, const std::string& s) {
+  return std::find(list.begin(), list.end(), s) != list.end();
+}
 
 std::string Join(const std::vector<std::string>& list) {
   std::string out;
@@ -21,7 +23,9 @@ std::string Join(const std::vector<std::string>& list) {
 }
 
 // Names that a form mentions: d-names among them say which gradients the rule takes and gives.
-struct Mentioned { std::unordered_set<std::string> read, written; };
+struct Mentioned {
+  std::unordered_set<std::string> read, written;
+};
 void Collect(const std::vector<FormStmt>& body, Mentioned* out) {
   auto read = [&](const Expr& e) {
     Visit(e, [&](const Expr& x) {
@@ -47,7 +51,8 @@ std::string FormCovers(const std::string& text, const Forward& f) {
   if (!form.ok()) return form.status().message();
   Mentioned m;
   Collect(form->statements, &m);
-  auto missing = [](const std::vector<FlatPort>& ports, const std::vector<std::string>& wanted, const std::unordered_set<std::string>& names) {
+  auto missing = [](const std::vector<FlatPort>& ports, const std::vector<std::string>& wanted,
+                    const std::unordered_set<std::string>& names) {
     for (const FlatPort& p : ports)
       if (Contains(wanted, p.name) && !names.count("d" + p.port.substr(0, p.port.find("...")))) return p.name;
     return std::string();
@@ -81,12 +86,13 @@ Status NoGradient(const Forward& f, const std::string& what, const std::string& 
   Diagnostic d;
   d.kind = ErrorKind::kUnsupported;
   d.code = "E0801";
-  d.message = "no gradient of " + full + (f.required.empty() ? "" : " with respect to " + Join(f.required)) + ": " + what;
+  d.message =
+      "no gradient of " + full + (f.required.empty() ? "" : " with respect to " + Join(f.required)) + ": " + what;
   d.op = full + (l.version > 0 ? " (opset " + std::to_string(l.version) + ")" : "");
   d.node = f.view.name;
   d.got = got;
-  d.hint = "register a backward rule: r.op(\"" + l.op.str() + "\")….Backward(\"d" + (f.required.empty() ? "X" : f.required[0]) +
-           " = …\") or r.backward(…), see docs/backward_rules.md";
+  d.hint = "register a backward rule: r.op(\"" + l.op.str() + "\")….Backward(\"d" +
+           (f.required.empty() ? "X" : f.required[0]) + " = …\") or r.backward(…), see docs/backward_rules.md";
   return Status(d);
 }
 
@@ -95,7 +101,8 @@ void DeclareSymbols(Sdfg* s) {
   std::unordered_set<Name> known, local;
   for (Name n : FreeSymbols(*s)) known.insert(n);
   ForEachNode(*s, [&](NodeId id) {
-    if (auto* m = std::get_if<Map>(&s->nodes[id].body)) for (const Range& r : m->ranges) local.insert(r.index);
+    if (auto* m = std::get_if<Map>(&s->nodes[id].body))
+      for (const Range& r : m->ranges) local.insert(r.index);
     if (auto* l = std::get_if<Library>(&s->nodes[id].body)) local.insert(l->defines.begin(), l->defines.end());
   });
   ForEachBlock(*s, s->body, [&](BlockId b) {
@@ -128,7 +135,8 @@ void DeclareSymbols(Sdfg* s) {
     const Control& c = s->blocks[b].control;
     if (auto* l = std::get_if<Loop>(&c)) declare(l->init), declare(l->condition), declare(l->update);
     else if (auto* a = std::get_if<Assign>(&c)) declare(a->value);
-    else if (auto* i = std::get_if<Conditional>(&c)) for (const Branch& x : i->branches) declare(x.condition);
+    else if (auto* i = std::get_if<Conditional>(&c))
+      for (const Branch& x : i->branches) declare(x.condition);
   });
 }
 
@@ -161,7 +169,9 @@ Result<Program> ForwardBody(const Registry& r, const Forward& f, const std::stri
     }
     reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + why;
   }
-  return NoGradient(f, rules.empty() ? "it has no backward rule and no pure form to derive one from" : "no backward rule applies and there is no pure form to derive one from",
+  return NoGradient(f,
+                    rules.empty() ? "it has no backward rule and no pure form to derive one from"
+                                  : "no backward rule applies and there is no pure form to derive one from",
                     rules + (rules.empty() || reasons.empty() ? "" : "; ") + reasons);
 }
 
@@ -177,7 +187,8 @@ Result<Program> Derived(const Registry& r, const Forward& f, const std::string& 
   Result<BackwardPrograms> b = Backward(body, outputs, inputs, o, r);
   if (!b.ok()) {
     Status s = b.status();
-    return NoGradient(f, "its pure form can't be differentiated", s.message() + (rules.empty() ? "" : "; backward rules: " + rules));
+    return NoGradient(f, "its pure form can't be differentiated",
+                      s.message() + (rules.empty() ? "" : "; backward rules: " + rules));
   }
   std::vector<std::pair<Name, Name>> names;
   for (const auto& [port, gradient] : b->input_gradients) names.push_back({gradient, GradientName(port.str())});
@@ -193,17 +204,20 @@ Result<Program> FromRule(const BackwardImplementation& rule, const Forward& f) {
   context.forward_sdfg = f.view.sdfg;
   context.backward_program = &backward;
   Result<BackwardResult> result = rule.backward(f.view, context, f.given, f.required);
-  if (!result.ok()) return WithNode(result.status(), f.view.name, "backward rule '" + rule.name + "' of " + f.node().op.str());
+  if (!result.ok())
+    return WithNode(result.status(), f.view.name, "backward rule '" + rule.name + "' of " + f.node().op.str());
   Sdfg& entry = result->sdfg.MutableEntry();
   std::vector<std::pair<Name, Name>> names;
-  auto take = [&](const std::vector<std::string>& ports, const std::map<std::string, std::string>& given, const char* what) -> Status {
+  auto take = [&](const std::vector<std::string>& ports, const std::map<std::string, std::string>& given,
+                  const char* what) -> Status {
     for (const std::string& port : ports) {
       auto it = given.find(port);
       if (it != given.end() && entry.Find(Name(it->second))) {
         names.push_back({Name(it->second), GradientName(port)});
         continue;
       }
-      return NoGradient(f, "backward rule '" + rule.name + "' has no parameter for the gradient of " + what + " " + port, "");
+      return NoGradient(
+          f, "backward rule '" + rule.name + "' has no parameter for the gradient of " + what + " " + port, "");
     }
     return {};
   };
@@ -250,7 +264,8 @@ std::string KeyOf(const Registry& r, const Forward& f) {
   const Library& l = f.node();
   std::string key = PrintKey(l.attributes) + l.domain.str() + "." + l.op.str() + ":" + std::to_string(l.version);
   bool code = false;
-  for (const BackwardImplementation* b : r.BackwardImplementations(l.domain.str(), l.op.str())) code |= b->form.empty(), key += "+";
+  for (const BackwardImplementation* b : r.BackwardImplementations(l.domain.str(), l.op.str()))
+    code |= b->form.empty(), key += "+";
   for (const auto* ports : {&f.inputs, &f.outputs}) {
     key += "|";
     for (const FlatPort& p : *ports) {
@@ -264,7 +279,8 @@ std::string KeyOf(const Registry& r, const Forward& f) {
     }
   }
   for (const auto& [name, range] : f.view.sdfg->assumptions.bounds)
-    key += "&" + name.str() + (range.lo ? ">=" + std::to_string(*range.lo) : "") + (range.hi ? "<=" + std::to_string(*range.hi) : "");
+    key += "&" + name.str() + (range.lo ? ">=" + std::to_string(*range.lo) : "") +
+           (range.hi ? "<=" + std::to_string(*range.hi) : "");
   return key + "|" + Join(f.given) + "|" + Join(f.required);
 }
 
@@ -329,8 +345,8 @@ Status RegisterLibraryGradients(Registry& r) {
   return r.Add(std::move(i));
 }
 
-Result<LibraryGradient> GradientOf(const Registry& r, const Program& p, const Sdfg& s, NodeId n, const std::vector<std::string>& given,
-                                   const std::vector<std::string>& required) {
+Result<LibraryGradient> GradientOf(const Registry& r, const Program& p, const Sdfg& s, NodeId n,
+                                   const std::vector<std::string>& given, const std::vector<std::string>& required) {
   HR_ASSIGN_OR_RETURN(NodeView forward, ViewOf(r, p, s, n));
   // First with every value wired, to see which ones the rule reads.
   HR_ASSIGN_OR_RETURN(std::unique_ptr<GradientNode> all, MakeGradientNode(r, s, forward, given, required, nullptr));
@@ -359,7 +375,8 @@ bool Differentiable(const Registry& r, const Program& p, const Sdfg& s, NodeId n
     if (port.name != input_port && port.port != input_port) continue;
     const Container* c = port.container.empty() ? nullptr : s.Find(port.container);
     if (!c) return false;
-    const DType t = c->kind == ContainerKind::kSequence ? c->type.dtype : c->dtype;  // of a sequence: so that an error says so
+    const DType t =
+        c->kind == ContainerKind::kSequence ? c->type.dtype : c->dtype;  // of a sequence: so that an error says so
     return IsFloat(t) || IsComplex(t);
   }
   return false;

@@ -18,14 +18,14 @@ struct LibraryGradient {
   // The gradient node with every port named but containers of gradients left empty: values read are wired to the forward's
   // containers. Gradient outputs ("grad_X") are *assigned* in full, not accumulated.
   Library node;
-  std::vector<std::string> inputs_read, outputs_read;   // forward ports whose values the rule reads
-  std::string rule;                                     // "form", a plugin's name, or "derived" (for the report and `headrace ops`)
+  std::vector<std::string> inputs_read, outputs_read;  // forward ports whose values the rule reads
+  std::string rule;  // "form", a plugin's name, or "derived" (for the report and `headrace ops`)
 };
 
 // `given`: output ports (variadic ones as name_0, name_1 …) with a gradient; `required`: input ports whose gradient is wanted.
 // An error names op, node, the port and what to register.
-Result<LibraryGradient> GradientOf(const Registry& r, const Program& p, const Sdfg& s, NodeId n, const std::vector<std::string>& given,
-                                   const std::vector<std::string>& required);
+Result<LibraryGradient> GradientOf(const Registry& r, const Program& p, const Sdfg& s, NodeId n,
+                                   const std::vector<std::string>& given, const std::vector<std::string>& required);
 
 // Can a gradient flow from this input port: is its type a float? (ONNX's schemas call ports non-differentiable that are not, such
 // as Clip's bounds and an LSTM's initial state; where a derivative is zero, the rule says so.)

@@ -51,7 +51,9 @@ Program Parse(const char* text) {
 }
 NodeId Only(const Sdfg& s) {
   NodeId found;
-  ForEachNode(s, [&](NodeId n) { if (std::holds_alternative<Library>(s.nodes[n].body)) found = n; });
+  ForEachNode(s, [&](NodeId n) {
+    if (std::holds_alternative<Library>(s.nodes[n].body)) found = n;
+  });
   return found;
 }
 // The node with fresh containers for gradients, in a program of its own.
@@ -71,52 +73,62 @@ std::string Text(const Sdfg& s, LibraryGradient g) {
 TEST(LibraryGradients, WiresTheValuesThatTheRuleReads) {
   Registry r;
   RegisterOps(&r);
-  Program p = Parse("sdfg f(X: f32[N, 3], S: f32[3], Y: f32[N, 3]) {\n  state {\n    test.Scale{power = 2}(X = X, S = S) -> (Y = Y)\n  }\n}\n");
+  Program p = Parse(
+      "sdfg f(X: f32[N, 3], S: f32[3], Y: f32[N, 3]) {\n  state {\n    test.Scale{power = 2}(X = X, S = S) -> (Y = Y)\n  }\n}\n");
   Result<LibraryGradient> g = GradientOf(r, p, p.Entry(), Only(p.Entry()), {"Y"}, {"X"});
   ASSERT_TRUE(g.ok()) << g.status().ToString();
   EXPECT_EQ(g->rule, "form");
   EXPECT_EQ(g->inputs_read, std::vector<std::string>{"S"});
-  EXPECT_EQ(Text(p.Entry(), *g), "grad.Scale{domain = \"test\", power = 2}(S = S, grad_Y = c_grad_Y) -> (grad_X = c_grad_X)");
+  EXPECT_EQ(Text(p.Entry(), *g),
+            "grad.Scale{domain = \"test\", power = 2}(S = S, grad_Y = c_grad_Y) -> (grad_X = c_grad_X)");
   g = GradientOf(r, p, p.Entry(), Only(p.Entry()), {"Y"}, {"X", "S"});
   ASSERT_TRUE(g.ok()) << g.status().ToString();
-  EXPECT_EQ(Text(p.Entry(), *g),
-            "grad.Scale{domain = \"test\", power = 2}(X = X, S = S, grad_Y = c_grad_Y) -> (grad_X = c_grad_X, grad_S = c_grad_S)");
+  EXPECT_EQ(
+      Text(p.Entry(), *g),
+      "grad.Scale{domain = \"test\", power = 2}(X = X, S = S, grad_Y = c_grad_Y) -> (grad_X = c_grad_X, grad_S = c_grad_S)");
 }
 
 TEST(LibraryGradients, SizesOfPortsThatAreNotReadTravelAsAttributes) {
   Registry r;
   RegisterOps(&r);
-  Program p = Parse("sdfg f(A: f32[2], B: f32[N], C: f32[3], Y: f32[N + 5]) {\n  state {\n"
-                    "    test.Join(inputs = A, inputs = B, inputs = C) -> (Y = Y)\n  }\n}\n");
+  Program p = Parse(
+      "sdfg f(A: f32[2], B: f32[N], C: f32[3], Y: f32[N + 5]) {\n  state {\n"
+      "    test.Join(inputs = A, inputs = B, inputs = C) -> (Y = Y)\n  }\n}\n");
   Result<LibraryGradient> g = GradientOf(r, p, p.Entry(), Only(p.Entry()), {"Y"}, {"inputs_1"});
   ASSERT_TRUE(g.ok()) << g.status().ToString();
-  EXPECT_EQ(Text(p.Entry(), *g), "grad.Join{domain = \"test\", `like.inputs_0` = [\"f32\", \"2\"], `like.inputs_2` = [\"f32\", \"3\"]}"
-                                 "(grad_Y = c_grad_Y) -> (grad_inputs_1 = c_grad_inputs_1)");
+  EXPECT_EQ(Text(p.Entry(), *g),
+            "grad.Join{domain = \"test\", `like.inputs_0` = [\"f32\", \"2\"], `like.inputs_2` = [\"f32\", \"3\"]}"
+            "(grad_Y = c_grad_Y) -> (grad_inputs_1 = c_grad_inputs_1)");
 }
 
 TEST(LibraryGradients, ExpandAsTextThatAnyoneCanWrite) {
   Registry r;
   RegisterOps(&r);
-  Program p = Parse("sdfg f(S: f32[3], G: f32[N, 3], D: f32[N, 3]) {\n  state {\n"
-                    "    grad.Scale{domain = \"test\"}(S = S, grad_Y = G) -> (grad_X = D)\n  }\n}\n");
+  Program p = Parse(
+      "sdfg f(S: f32[3], G: f32[N, 3], D: f32[N, 3]) {\n  state {\n"
+      "    grad.Scale{domain = \"test\"}(S = S, grad_Y = G) -> (grad_X = D)\n  }\n}\n");
   Result<NodeView> v = ViewOf(r, p, p.Entry(), Only(p.Entry()));
   ASSERT_TRUE(v.ok()) << v.status().ToString();
   Result<const ForwardImplementation*> i = SelectImplementation(r, *v, {});
   ASSERT_TRUE(i.ok()) << i.status().ToString();
   Result<Program> e = (*i)->expand(*v);
   ASSERT_TRUE(e.ok()) << e.status().ToString();
-  EXPECT_EQ(Print(*e), "sdfg grad_Scale(S: f32[3], grad_Y: f32[N, 3], grad_X: f32[N, 3]) {\n  state {\n"
-                       "    map i0 in 0:N, i1 in 0:3 { grad_X[i0, i1] = grad_Y[i0, i1] * S[i1] }\n  }\n}\n");
+  EXPECT_EQ(Print(*e),
+            "sdfg grad_Scale(S: f32[3], grad_Y: f32[N, 3], grad_X: f32[N, 3]) {\n  state {\n"
+            "    map i0 in 0:N, i1 in 0:3 { grad_X[i0, i1] = grad_Y[i0, i1] * S[i1] }\n  }\n}\n");
 }
 
 TEST(LibraryGradients, ErrorsNameOpPortAndWhatToRegister) {
   Registry r;
   RegisterOps(&r);
-  Program p = Parse("sdfg f(X: f32[3], Y: f32[3]) {\n  state {\n    test.Other(X = X) -> (Y = Y) from \"layer1\"\n  }\n}\n");
+  Program p =
+      Parse("sdfg f(X: f32[3], Y: f32[3]) {\n  state {\n    test.Other(X = X) -> (Y = Y) from \"layer1\"\n  }\n}\n");
   Result<LibraryGradient> g = GradientOf(r, p, p.Entry(), Only(p.Entry()), {"Y"}, {"X"});
   ASSERT_FALSE(g.ok());
   const std::string text = g.status().ToString();
-  EXPECT_NE(text.find("no gradient of test.Other with respect to X: it has no backward rule and no pure form"), std::string::npos) << text;
+  EXPECT_NE(text.find("no gradient of test.Other with respect to X: it has no backward rule and no pure form"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("layer1"), std::string::npos) << text;
   EXPECT_NE(text.find("register a backward rule"), std::string::npos) << text;
 }

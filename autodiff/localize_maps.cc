@@ -60,7 +60,9 @@ class Localizer {
       if (rest) {
         todo.push_back(std::move(*rest));
         todo.push_back(std::move(t));
-        if (++pieces > kMaxPieces) return WithNode(UnsupportedError("the map can't be divided into simpler ones"), s_.nodes[n].origin.source.str());
+        if (++pieces > kMaxPieces)
+          return WithNode(UnsupportedError("the map can't be divided into simpler ones"),
+                          s_.nodes[n].origin.source.str());
         continue;
       }
       if (!t.body.empty()) out->push_back(touched ? StoreTree(&s_, t) : n);
@@ -91,7 +93,11 @@ class Localizer {
 
   // Register arrays that are not set by one statement and then accumulated in one way, before they are read.
   void RegisterArrays(const MapTree& t, std::set<Name>* stubborn) const {
-    struct State { int sets = 0; bool read = false, accumulated = false; WriteOp op = WriteOp::kAssign; };
+    struct State {
+      int sets = 0;
+      bool read = false, accumulated = false;
+      WriteOp op = WriteOp::kAssign;
+    };
     std::unordered_map<Name, State> seen;
     for (const TreeAccess& a : AccessesOf(c_.p, s_, t).all) {
       const Container& c = s_.Get(a.container);
@@ -118,7 +124,10 @@ class Localizer {
     if (acc.leaves.size() > 1)
       for (size_t i = 0; i < acc.leaves.size(); ++i)
         if (acc.leaves[i].opaque) return i == 0 ? Between(acc, 0, 1) : Between(acc, i - 1, i);
-    struct Writer { size_t leaf; WriteOp op; };
+    struct Writer {
+      size_t leaf;
+      WriteOp op;
+    };
     std::unordered_map<Name, std::vector<Writer>> writers;
     for (const TreeAccess& a : acc.all) {
       if (s_.Get(a.container).storage == Storage::kRegister) continue;
@@ -130,7 +139,8 @@ class Localizer {
       }
       for (const Writer& x : w) {
         if (x.leaf == a.leaf) continue;
-        const bool plain = a.op == WriteOp::kAssign || a.op == WriteOp::kAdd, other = x.op == WriteOp::kAssign || x.op == WriteOp::kAdd;
+        const bool plain = a.op == WriteOp::kAssign || a.op == WriteOp::kAdd,
+                   other = x.op == WriteOp::kAssign || x.op == WriteOp::kAdd;
         if (!plain || !other) return Between(acc, x.leaf, a.leaf);
       }
       w.push_back({a.leaf, a.op});
@@ -206,7 +216,8 @@ class Localizer {
     int work = 0;
     bool fits = true;
     Visit(leaf.tasklet()->value, [&](const Expr& x) {
-      if (x.Is(ExprKind::kRead)) fits &= !written.count(RootOf(s_, x->name)) && s_.Get(x->name).storage != Storage::kRegister;
+      if (x.Is(ExprKind::kRead))
+        fits &= !written.count(RootOf(s_, x->name)) && s_.Get(x->name).storage != Storage::kRegister;
       work += x.Is(ExprKind::kCall) ? 8 : x.Is(ExprKind::kBinary);
       return fits;
     });
@@ -284,7 +295,8 @@ class Localizer {
     return {};
   }
   // depth: how many ranges the array stands for.
-  Status Array(Name reg, const std::vector<MapTree*>& trees, const std::vector<Range>& loops, Name* out, std::vector<Expr>* index, size_t* depth) {
+  Status Array(Name reg, const std::vector<MapTree*>& trees, const std::vector<Range>& loops, Name* out,
+               std::vector<Expr>* index, size_t* depth) {
     std::optional<std::vector<Range>> around;
     for (MapTree* t : trees) {
       const TreeAccesses acc = AccessesOf(c_.p, s_, *t);
@@ -314,7 +326,8 @@ class Localizer {
     return {};
   }
   // Position of an iteration of `r` in an array of its own, and how many positions there are.
-  Status Dimension(const Range& r, const std::vector<Range>& nest, Name reg, std::vector<Expr>* extents, std::vector<Expr>* index) {
+  Status Dimension(const Range& r, const std::vector<Range>& nest, Name reg, std::vector<Expr>* extents,
+                   std::vector<Expr>* index) {
     const Expr step = r.step ? r.step : Expr(1);
     std::vector<Name> moving;
     for (const Range& x : nest) moving.push_back(x.index);
@@ -338,8 +351,9 @@ class Localizer {
     Box box = ImageBox(nest, {Expr(r.index)}, {}, s_.assumptions);
     const Range& d = box.subset.dims[0];
     if (AsInt(d.end) == 0 || !fixed(d.begin) || !fixed(d.end))
-      return UnsupportedError("register '" + reg.str() + "' would need an array whose size over index '" + r.index.str() + "' is not known",
-                              "give the map bounds that sizes decide");
+      return UnsupportedError(
+          "register '" + reg.str() + "' would need an array whose size over index '" + r.index.str() + "' is not known",
+          "give the map bounds that sizes decide");
     extents->push_back(Max(Expr(0), d.end - d.begin));
     index->push_back(Expr(r.index) - d.begin);
     return {};
@@ -376,9 +390,10 @@ class Localizer {
         for (auto* ports : {&l->inputs, &l->outputs})
           for (const Port& q : *ports)
             if (q.container == reg)
-              status = WithNode(UnsupportedError("a library node inside a map has the register '" + reg.str() + "' as an argument",
-                                                 "give it whole containers, or an implementation that can be inlined"),
-                                x->origin.source.str(), l->domain.str() + "." + l->op.str());
+              status = WithNode(
+                  UnsupportedError("a library node inside a map has the register '" + reg.str() + "' as an argument",
+                                   "give it whole containers, or an implementation that can be inlined"),
+                  x->origin.source.str(), l->domain.str() + "." + l->op.str());
       }
     };
     walk(t);
@@ -388,7 +403,7 @@ class Localizer {
   Sdfg& s_;
   FreshNames names_;
   LocalContext c_;
-  std::set<Name> expanded_;     // arrays that were registers
+  std::set<Name> expanded_;  // arrays that were registers
   bool changed_ = false;
 };
 

@@ -11,7 +11,7 @@ namespace {
 // What a register holds at a point of the program.
 struct Version {
   Name name;
-  const void* list;             // the body that set it
+  const void* list;               // the body that set it
   WriteOp op = WriteOp::kAssign;  // accumulated by, since
   bool read = false;
 };
@@ -125,7 +125,7 @@ class Renamer {
       if (!Plain(n, k->value)) return void(stubborn_.insert(n));
       Expr value = Renamed(k->value, env);
       Expr old = ReadExpr(v->name, {});
-      k->value = k->op == WriteOp::kAdd ? BinaryExpr(Op::kAdd, old, value)
+      k->value = k->op == WriteOp::kAdd   ? BinaryExpr(Op::kAdd, old, value)
                  : k->op == WriteOp::kMul ? BinaryExpr(Op::kMul, old, value)
                                           : CallExpr(k->op == WriteOp::kMax ? "max" : "min", {old, value});
       k->op = WriteOp::kAssign;
@@ -226,7 +226,9 @@ class Renamer {
   bool dry_ = false, changed_ = false;
 };
 
-bool SameElement(const TreeAccess& a, const TreeAccess& b) { return a.container == b.container && a.flat == b.flat && a.index == b.index && !a.whole && !b.whole; }
+bool SameElement(const TreeAccess& a, const TreeAccess& b) {
+  return a.container == b.container && a.flat == b.flat && a.index == b.index && !a.whole && !b.whole;
+}
 
 }  // namespace
 
@@ -276,7 +278,9 @@ bool SplicePoints(MapTree* t) {
   return changed;
 }
 
-bool RenameRegisters(LocalContext* c, MapTree* root, std::set<Name>* stubborn) { return Renamer(c, stubborn).Run(root); }
+bool RenameRegisters(LocalContext* c, MapTree* root, std::set<Name>* stubborn) {
+  return Renamer(c, stubborn).Run(root);
+}
 
 bool ReadBeforeWrite(LocalContext* c, MapTree* t) {
   bool changed = false;
@@ -291,7 +295,8 @@ bool ReadBeforeWrite(LocalContext* c, MapTree* t) {
       auto look = [&](const Expr& e, bool in_index) {
         Visit(e, [&](const Expr& x) {
           if (!x.Is(ExprKind::kRead) || RootOf(c->s, x->name) != root) return true;
-          elsewhere |= in_index || k->op != WriteOp::kAssign || x->name != k->target || x->flat != k->flat || IndexOf(x) != k->index;
+          elsewhere |= in_index || k->op != WriteOp::kAssign || x->name != k->target || x->flat != k->flat ||
+                       IndexOf(x) != k->index;
           return true;
         });
       };
@@ -344,7 +349,8 @@ bool PromoteElements(LocalContext* c, MapTree* root, const std::set<Name>& keep)
       if (!worth || !fits) continue;
       tried.insert(r);
       for (const Expr& e : w.index)
-        for (Name n : ReadContainers(e)) fits &= !written.count(RootOf(c->s, n)) && c->s.Get(n).storage != Storage::kRegister;
+        for (Name n : ReadContainers(e))
+          fits &= !written.count(RootOf(c->s, n)) && c->s.Get(n).storage != Storage::kRegister;
       // The body that holds all uses from the first write on.
       TreePath home = acc.leaves[w.leaf].path;
       home.pop_back();

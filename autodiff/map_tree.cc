@@ -27,7 +27,9 @@ const MapTree& At(const MapTree& root, const TreePath& path) {
   for (size_t k : path) t = &t->body[k];
   return *t;
 }
-MapTree& At(MapTree& root, const TreePath& path) { return const_cast<MapTree&>(At(const_cast<const MapTree&>(root), path)); }
+MapTree& At(MapTree& root, const TreePath& path) {
+  return const_cast<MapTree&>(At(const_cast<const MapTree&>(root), path));
+}
 
 std::vector<Range> RangesAround(const MapTree& root, const TreePath& path) {
   std::vector<Range> out;
@@ -122,7 +124,9 @@ std::pair<MapTree, MapTree> SplitTree(const MapTree& root, const TreePath& at) {
   }
   std::function<void(MapTree*)> prune = [&](MapTree* t) {
     for (MapTree& c : t->body) prune(&c);
-    t->body.erase(std::remove_if(t->body.begin(), t->body.end(), [](const MapTree& c) { return c.IsMap() && c.body.empty(); }), t->body.end());
+    t->body.erase(
+        std::remove_if(t->body.begin(), t->body.end(), [](const MapTree& c) { return c.IsMap() && c.body.empty(); }),
+        t->body.end());
   };
   prune(&a);
   prune(&b);

@@ -11,9 +11,9 @@
 namespace headrace::autodiff {
 
 struct MapTree {
-  Body node;                    // a Map's own body is left empty: `body` has it
+  Body node;  // a Map's own body is left empty: `body` has it
   Origin origin;
-  std::vector<MapTree> body;    // of a map
+  std::vector<MapTree> body;  // of a map
 
   bool IsMap() const { return std::holds_alternative<Map>(node); }
   Map& map() { return std::get<Map>(node); }
@@ -37,12 +37,15 @@ struct TreeAccess {
   Name container, root;
   std::vector<Expr> index;
   bool write = false, flat = false;
-  bool guarded = false;         // `??`
-  bool whole = false;           // by a call or library node
+  bool guarded = false;  // `??`
+  bool whole = false;    // by a call or library node
   WriteOp op = WriteOp::kAssign;
-  size_t leaf = 0;              // position among the leaves
+  size_t leaf = 0;  // position among the leaves
 };
-struct TreeLeaf { TreePath path; bool opaque; };  // opaque: a call or library node
+struct TreeLeaf {
+  TreePath path;
+  bool opaque;
+};  // opaque: a call or library node
 struct TreeAccesses {
   std::vector<TreeLeaf> leaves;
   std::vector<TreeAccess> all;

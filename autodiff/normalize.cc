@@ -9,11 +9,12 @@
 namespace headrace::autodiff {
 namespace {
 
-constexpr int kMaxRounds = 64;   // calls inside callees inside …
+constexpr int kMaxRounds = 64;  // calls inside callees inside …
 
 Status RunPass(const Registry& r, const std::string& name, const std::string& options, Program& p) {
   if (r.FindPass(name) == nullptr)
-    return UnsupportedError("differentiation needs the pass '" + name + "', which no loaded plugin brings", "load libtransforms.so");
+    return UnsupportedError("differentiation needs the pass '" + name + "', which no loaded plugin brings",
+                            "load libtransforms.so");
   return RunPipeline(r, name + options, p);
 }
 
@@ -42,7 +43,8 @@ class CallsToLoops {
     for (BlockId b : body) {
       Control c = s_.blocks[b].control;
       if (auto* st = std::get_if<State>(&c)) {
-        const bool any = std::any_of(st->statements.begin(), st->statements.end(), [&](NodeId n) { return CallIn(n, nullptr).has_value(); });
+        const bool any = std::any_of(st->statements.begin(), st->statements.end(),
+                                     [&](NodeId n) { return CallIn(n, nullptr).has_value(); });
         if (!any) {
           out.Block(b);
           continue;
@@ -59,7 +61,8 @@ class CallsToLoops {
       } else if (auto* d = std::get_if<Conditional>(&c)) {
         for (size_t k = 0; k < d->branches.size(); ++k) {
           std::vector<BlockId> inner = Blocks(d->branches[k].body);
-          if (!(inner == d->branches[k].body)) std::get<Conditional>(s_.blocks.Mutable(b).control).branches[k].body = std::move(inner);
+          if (!(inner == d->branches[k].body))
+            std::get<Conditional>(s_.blocks.Mutable(b).control).branches[k].body = std::move(inner);
         }
         out.Block(b);
       } else {
@@ -95,7 +98,8 @@ Status CheckCalls(const Sdfg& s) {
   ForEachNode(s, [&](NodeId id) {
     const auto* n = std::get_if<Nested>(&s.nodes[id].body);
     if (n && status.ok())
-      status = WithNode(UnsupportedError("the call of '" + n->callee.str() + "' can't be made part of its caller to be differentiated",
+      status = WithNode(UnsupportedError("the call of '" + n->callee.str() +
+                                             "' can't be made part of its caller to be differentiated",
                                          "callees with persistent containers have no derivative"),
                         s.nodes[id].origin.source.str());
   });

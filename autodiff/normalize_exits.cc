@@ -10,7 +10,10 @@ namespace {
 
 // How a list of blocks may be left other than at its end.
 enum class Exit { kNever, kMaybe, kAlways };
-struct Lowered { std::vector<BlockId> blocks; Exit exit = Exit::kNever; };
+struct Lowered {
+  std::vector<BlockId> blocks;
+  Exit exit = Exit::kNever;
+};
 
 class Structurer {
  public:
@@ -267,7 +270,9 @@ class Structurer {
     }
     out->push_back(s_.AddBlock(std::move(c), origin));
   }
-  static Expr Negated(const Expr& e) { return e.Is(ExprKind::kUnary) && e->op == Op::kNot ? e->args[0] : UnaryExpr(Op::kNot, e); }
+  static Expr Negated(const Expr& e) {
+    return e.Is(ExprKind::kUnary) && e->op == Op::kNot ? e->args[0] : UnaryExpr(Op::kNot, e);
+  }
 
   // ---- expressions ----
   // Reads scalars only.
@@ -334,7 +339,9 @@ class Structurer {
     DType t = TypeOf(e, DType::kI64);
     return t == DType::kI64 || t == DType::kIndex ? e : CastExpr(DType::kI64, e);
   }
-  Expr Truth(const Expr& e) const { return TypeOf(e, DType::kNone) == DType::kBool ? e : BinaryExpr(Op::kNe, e, Expr(0)); }
+  Expr Truth(const Expr& e) const {
+    return TypeOf(e, DType::kNone) == DType::kBool ? e : BinaryExpr(Op::kNe, e, Expr(0));
+  }
 
   Sdfg& s_;
   FreshNames fresh_;

@@ -49,7 +49,8 @@ sdfg f(X: f64[N], s: f64, c: i64) {
     if c > i { continue }
     s += X[i]
   }
-})", R"(
+})",
+         R"(
 sdfg f(X: f64[N], s: f64, c: i64) {
   s = 0
   for i in 0:N {
@@ -67,7 +68,8 @@ sdfg f(X: f64[N], s: f64) {
     if s > 1 { s = s * 2; break } else { s = s * 3 }
     s = s + 1
   }
-})", R"(
+})",
+         R"(
 sdfg f(X: f64[N], s: f64) {
   transient left: i64
   s = 0
@@ -89,7 +91,8 @@ sdfg f(s: f64) {
     if s > 3 { if s > 5 { break }; s = s + 2 } else if s > 2 { s = s - 1 }
     s = s * 2
   }
-})", R"(
+})",
+         R"(
 sdfg f(s: f64) {
   transient left: i64
   transient done: i64
@@ -109,7 +112,8 @@ TEST(StructureExits, ALoopThatTestsAfterItsBodyTestsBefore) {
 sdfg f(s: f64) {
   s = 8
   do { s = s / 2 } while s > 1
-})", R"(
+})",
+         R"(
 sdfg f(s: f64) {
   transient first: i64
   s = 8
@@ -126,7 +130,8 @@ TEST(StructureExits, ConditionsReadScalars) {
 sdfg f(X: f64[N], s: f64) {
   s = 0
   if X[0] > 1 { s = 1 } else if X[1] > 1 { s = 2 } else { s = 3 }
-})", R"(
+})",
+         R"(
 sdfg f(X: f64[N], s: f64) {
   transient taken: bool
   transient taken_1: bool
@@ -147,7 +152,8 @@ sdfg f(P: i64[N], X: f64[M], Y: f64[N]) {
     Y[i] = 0
     for k in P[i]:P[i + 1] { Y[i] += X[k] }
   }
-})", R"(
+})",
+         R"(
 sdfg f(P: i64[N], X: f64[M], Y: f64[N]) {
   for i in 0:N - 1 {
     Y[i] = 0
@@ -162,7 +168,8 @@ sdfg f(n: i64, s: f64) {
   s = 0
   m = n
   for i in 0:m { s += 1; m = m - 1 }
-})", R"(
+})",
+         R"(
 sdfg f(n: i64, s: f64) {
   transient m: i64
   transient go: bool
@@ -181,7 +188,8 @@ TEST(StructureExits, TheNextValueFromData) {
 sdfg f(next: i64[N], X: f64[N], s: f64) {
   s = 0
   for v = 0; v >= 0; v = next[v] { s += X[v] }
-})", R"(
+})",
+         R"(
 sdfg f(next: i64[N], X: f64[N], s: f64) {
   transient next_1: i64
   s = 0
@@ -208,7 +216,8 @@ TEST(LocalizeMaps, AnElementThatIsReadAgainLivesInARegister) {
   Expect(LocalizeMaps, R"(
 sdfg f(X: f64[N], Y: f64[N], Z: f64[N]) {
   map i in 0:N { Y[i] = exp(X[i]); Z[i] = Y[i] * Y[i] }
-})", R"(
+})",
+         R"(
 sdfg f(X: f64[N], Y: f64[N], Z: f64[N]) {
   transient Y_1: f64 @register
   map i in 0:N { Y_1 = exp(X[i]); Z[i] = Y_1 * Y_1; Y[i] = Y_1 }
@@ -227,7 +236,8 @@ sdfg f(X: f64[N], Y: f64[N]) {
     map j in 0:i { r += X[j] }
     Y[i] = r + 1
   }
-})", R"(
+})",
+         R"(
 sdfg f(X: f64[N], Y: f64[N]) {
   transient r: f64 @register
   transient r_1: f64 @register
@@ -260,7 +270,8 @@ sdfg f(X: f64[N, K], Z: f64[N, K]) {
     map k in 0:K { T[i, k] = exp(X[i, k] - m); s += T[i, k] }
     map k in 0:K { Z[i, k] = T[i, k] / s + m }
   }
-})", R"(
+})",
+         R"(
 sdfg f(X: f64[N, K], Z: f64[N, K]) {
   transient m: f64 @register
   transient s: f64 @register
@@ -285,7 +296,8 @@ TEST(LocalizeMaps, ReadingElsewhereComesBeforeWriting) {
   Expect(LocalizeMaps, R"(
 sdfg f(inout A: f64[N]) {
   map i in 0:N // 2 { A[2 * i] = A[2 * i + 1] + A[2 * i] }
-})", R"(
+})",
+         R"(
 sdfg f(inout A: f64[N]) {
   transient value: f64 @register
   map i in 0:N // 2 { value = A[2 * i + 1] + A[2 * i]; A[2 * i] = value }
@@ -305,7 +317,8 @@ sdfg f(X: f64[N], inout Y: f64[N, N, K]) {
       map k in 0:K { Y[i, j, k] += T[i, j, K - 1 - k] * r }
     }
   }
-})", R"(
+})",
+         R"(
 sdfg f(X: f64[N], inout Y: f64[N, N, K]) {
   transient r: f64 @register
   transient T: f64[N, N, K]
@@ -337,7 +350,8 @@ entry sdfg f(X: f64[N, K], Y: f64[N]) {
 sdfg g(x: f64[K], a: f64, b: f64) {
   b = a
   for k in 0:K { b = b * x[k] }
-})", R"(
+})",
+         R"(
 entry sdfg f(X: f64[N, K], Y: f64[N]) {
   transient a: f64 @register
   transient b: f64 @register
@@ -369,7 +383,8 @@ sdfg f(n: i64, X: f64[N], Y: f64[N]) {
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   Result<bool> done = LocalizeMaps(*p);
   ASSERT_FALSE(done.ok());
-  EXPECT_NE(done.status().ToString().find("register 'r' would need an array whose size over index 'i' is not known"), std::string::npos)
+  EXPECT_NE(done.status().ToString().find("register 'r' would need an array whose size over index 'i' is not known"),
+            std::string::npos)
       << done.status().ToString();
 }
 

@@ -23,21 +23,25 @@ Status TooSmall(int64_t limit, int64_t minimum) {
   Diagnostic d;
   d.kind = ErrorKind::kUnsupported;
   d.message = "the memory limit of " + Bytes(limit) + " is below the minimum of " + Bytes(minimum);
-  d.hint = "tape and workspace need that much with everything recomputed that helps; raise the limit to at least " + std::to_string(minimum);
+  d.hint = "tape and workspace need that much with everything recomputed that helps; raise the limit to at least " +
+           std::to_string(minimum);
   return Status(std::move(d));
 }
 
 std::string Reason(const PlanModel& m, const PlannedValue& v, Fate fate, bool copied, const Options& o) {
   if (fate != Fate::kKeep && copied) {
     if (o.keep == Keep::kRecomputeAll) return "recomputed: everything is";
-    return v.cheap ? "recomputed: elementwise from values that are there" : "recomputed: to stay within the memory limit";
+    return v.cheap ? "recomputed: elementwise from values that are there"
+                   : "recomputed: to stay within the memory limit";
   }
-  for (int a : v.members) if (m.arrays[a].tape) return "kept: values that are overwritten";
+  for (int a : v.members)
+    if (m.arrays[a].tape) return "kept: values that are overwritten";
   if (!v.recomputable) return "kept: what it is computed from does not last";
   return "kept: read by the backward part";
 }
 
-void FillReport(const PlanModel& m, const Choice& choice, const Schedule& s, const Timeline& t, const Options& o, Report* report) {
+void FillReport(const PlanModel& m, const Choice& choice, const Schedule& s, const Timeline& t, const Options& o,
+                Report* report) {
   for (size_t v = 0; v < m.values.size(); ++v) {
     const PlannedValue& value = m.values[v];
     const bool copied = !s.generations[v].empty();
@@ -64,7 +68,9 @@ Result<Solution> Solve(const Options& o, const Registry& r, Combined* c, PlanMod
   report->minimum_peak = best.minimum;
   std::vector<TapedLoop> loops;
   if (!best.feasible || best.solver != "none needed") loops = FindTapedLoops(*c, o);
-  std::stable_sort(loops.begin(), loops.end(), [](const TapedLoop& a, const TapedLoop& b) { return a.tape_bytes * a.trips > b.tape_bytes * b.trips; });
+  std::stable_sort(loops.begin(), loops.end(), [](const TapedLoop& a, const TapedLoop& b) {
+    return a.tape_bytes * a.trips > b.tape_bytes * b.trips;
+  });
   if (loops.size() > kMostLoops) loops.resize(kMostLoops);
   const Combined plain = *c;
   auto work_of = [&](const PlanModel& model, BlockId block) {
@@ -103,7 +109,8 @@ Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* repo
     for (const TapedLoop& l : FindTapedLoops(*c, o)) CheckpointLoop(c, l, std::max<int64_t>(2, BestSegment(l)));
   PlanModel m = BuildPlanModel(*c, o, r);
   if (o.memory_limit && !m.guessed.empty())
-    return UsageError("a memory limit needs the value of size " + m.guessed[0].str(), "give it, e.g. " + m.guessed[0].str() + " = 32");
+    return UsageError("a memory limit needs the value of size " + m.guessed[0].str(),
+                      "give it, e.g. " + m.guessed[0].str() + " = 32");
   Solution solution;
   if (o.keep == Keep::kSolve && o.memory_limit) {
     HR_ASSIGN_OR_RETURN(solution, Solve(o, r, c, &m, report));
@@ -113,13 +120,15 @@ Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* repo
                                                       : DefaultChoice(m);
     solution.timeline = Evaluate(m, solution.choice);
     solution.solver = "none needed";
-    if (o.memory_limit && solution.timeline.peak > *o.memory_limit) return TooSmall(*o.memory_limit, solution.timeline.peak);
+    if (o.memory_limit && solution.timeline.peak > *o.memory_limit)
+      return TooSmall(*o.memory_limit, solution.timeline.peak);
   }
   const Schedule schedule = MakeSchedule(m, solution.choice);
   report->solver = solution.solver;
   FillReport(m, solution.choice, schedule, solution.timeline, o, report);
   ApplySchedule(m, schedule, solution.timeline, c);
-  const bool copies = std::any_of(schedule.steps.begin(), schedule.steps.end(), [](const Step& step) { return step.value >= 0; });
+  const bool copies =
+      std::any_of(schedule.steps.begin(), schedule.steps.end(), [](const Step& step) { return step.value >= 0; });
   if (copies || o.memory_limit) SetApart(c);
   return {};
 }

@@ -8,8 +8,8 @@ namespace headrace::autodiff {
 // A combined program as the reversal leaves it: the entry's body is forward blocks, then backward blocks.
 struct Combined {
   Program program;
-  size_t forward_blocks = 0;                 // number of top-level blocks of the entry that belong to the forward part
-  std::vector<Name> tapes;                   // containers that hold overwritten values (recomputed only through checkpoints)
+  size_t forward_blocks = 0;  // number of top-level blocks of the entry that belong to the forward part
+  std::vector<Name> tapes;    // containers that hold overwritten values (recomputed only through checkpoints)
 };
 
 // Rewrites `c` in place: cheap elementwise values are recomputed by default; under `memory_limit` one 0/1 problem (HiGHS)

@@ -15,8 +15,11 @@ namespace {
 // The loop over the same iterations from the last to the first.
 Loop Reversed(const Range& r) {
   const int64_t step = *AsInt(r.step);
-  const Expr trips = Max(Expr(0), step > 0 ? FloorDiv(r.end - r.begin + Expr(step - 1), Expr(step)) : FloorDiv(r.begin - r.end + Expr(-step - 1), Expr(-step)));
-  const Expr last = step == 1 ? r.end - Expr(1) : step == -1 ? r.end + Expr(1) : r.begin + (trips - Expr(1)) * Expr(step);
+  const Expr trips = Max(Expr(0), step > 0 ? FloorDiv(r.end - r.begin + Expr(step - 1), Expr(step))
+                                           : FloorDiv(r.begin - r.end + Expr(-step - 1), Expr(-step)));
+  const Expr last = step == 1    ? r.end - Expr(1)
+                    : step == -1 ? r.end + Expr(1)
+                                 : r.begin + (trips - Expr(1)) * Expr(step);
   return RangeLoop(r.index, last, r.begin - Expr(step), Expr(-step));
 }
 
@@ -48,12 +51,16 @@ class Finder {
     const auto* backward = std::get_if<Loop>(&s_.blocks[s_.body[b]].control);
     if (!forward || !backward || forward->var != backward->var || forward->do_while) return false;
     const auto range = AsRange(*forward);
-    if (!range || !AsInt(range->step) || *AsInt(range->step) == 0 || !IsIndexExpr(range->begin) || !IsIndexExpr(range->end)) return false;
+    if (!range || !AsInt(range->step) || *AsInt(range->step) == 0 || !IsIndexExpr(range->begin) ||
+        !IsIndexExpr(range->end))
+      return false;
     l->range = *range;
     l->forward = s_.body[f];
     l->backward = s_.body[b];
     const Loop expected = Reversed(*range);
-    if (expected.init != backward->init || expected.condition != backward->condition || expected.update != backward->update) return false;
+    if (expected.init != backward->init || expected.condition != backward->condition ||
+        expected.update != backward->update)
+      return false;
     l->iteration = IterationOf(*range);
     return Tapes(f, b, l) && Again(f, b, l);
   }
@@ -66,7 +73,8 @@ class Finder {
         for (const Touched& t : touched_[k])
           if (t.root == tape) (k == f || k == b ? here : elsewhere) = true;
       if (!here) continue;
-      if (elsewhere || !InSlots(s_.body[f], tape, l->iteration) || !InSlots(s_.body[b], tape, l->iteration)) return false;
+      if (elsewhere || !InSlots(s_.body[f], tape, l->iteration) || !InSlots(s_.body[b], tape, l->iteration))
+        return false;
       l->tapes.push_back(tape);
     }
     for (Name n : s_.order)
@@ -75,7 +83,8 @@ class Finder {
           if (RootOf(s_, n) == tape) return false;
     if (l->tapes.empty()) return false;
     const Range& r = l->range;
-    const double span = static_cast<double>(sizes_.Of(r.end) - sizes_.Of(r.begin)) / static_cast<double>(*AsInt(r.step));
+    const double span =
+        static_cast<double>(sizes_.Of(r.end) - sizes_.Of(r.begin)) / static_cast<double>(*AsInt(r.step));
     l->trips = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(span)));
     for (Name tape : l->tapes) {
       Container one = s_.Get(tape);
@@ -108,9 +117,12 @@ class Finder {
     };
     ForEachBlock(s_, {block}, [&](BlockId b) {
       const Control& c = s_.blocks[b].control;
-      if (const auto* st = std::get_if<State>(&c)) for (NodeId n : st->statements) statement(statement, n);
-      if (const auto* l = std::get_if<Loop>(&c)) for (const Expr& e : {l->init, l->condition, l->update}) read(e);
-      if (const auto* d = std::get_if<Conditional>(&c)) for (const Branch& br : d->branches) read(br.condition);
+      if (const auto* st = std::get_if<State>(&c))
+        for (NodeId n : st->statements) statement(statement, n);
+      if (const auto* l = std::get_if<Loop>(&c))
+        for (const Expr& e : {l->init, l->condition, l->update}) read(e);
+      if (const auto* d = std::get_if<Conditional>(&c))
+        for (const Branch& br : d->branches) read(br.condition);
       if (const auto* a = std::get_if<Assign>(&c)) read(a->value);
     });
     return ok;
@@ -123,7 +135,8 @@ class Finder {
     ForEachBlock(s_, {l->forward}, [&](BlockId id) {
       if (const auto* st = std::get_if<State>(&s_.blocks[id].control))
         for (NodeId n : st->statements)
-          if (const auto* lib = std::get_if<Library>(&s_.nodes[n].body)) ok &= lib->defines.empty() && lib->domain != Name("call");
+          if (const auto* lib = std::get_if<Library>(&s_.nodes[n].body))
+            ok &= lib->defines.empty() && lib->domain != Name("call");
     });
     if (!ok) return false;
     for (const Touched& t : touched_[f]) {
@@ -135,7 +148,8 @@ class Finder {
             if (later.root == t.root && later.write) return false;
         continue;
       }
-      if (c.kind == ContainerKind::kSequence || c.kind == ContainerKind::kState || c.dtype == DType::kString) return false;
+      if (c.kind == ContainerKind::kSequence || c.kind == ContainerKind::kState || c.dtype == DType::kString)
+        return false;
       if (c.kind == ContainerKind::kParameter) l->outputs.push_back(t.root);
       bool before = c.inout;
       for (size_t k = 0; k < f; ++k)
@@ -192,7 +206,8 @@ class Rewriter {
       : c_(*c), s_(c->program.MutableEntry()), names_(&s_), l_(l), step_(*AsInt(l.range.step)), segment_(segment) {}
 
   void Run() {
-    const Loop forward = std::get<Loop>(s_.blocks[l_.forward].control), backward = std::get<Loop>(s_.blocks[l_.backward].control);
+    const Loop forward = std::get<Loop>(s_.blocks[l_.forward].control),
+               backward = std::get<Loop>(s_.blocks[l_.backward].control);
     const Origin origin = s_.blocks[l_.forward].origin;
     const Name seg = s_.FreshName(l_.range.index.str() + "_segment");
     seg_ = SymbolExpr(seg);
@@ -200,7 +215,8 @@ class Rewriter {
     const int64_t stride = segment_ * std::abs(step_);
     const Expr segments = FloorDiv(span + Expr(stride - 1), Expr(stride));
     const Expr begin = l_.range.begin + seg_ * Expr(segment_ * step_), next = begin + Expr(segment_ * step_);
-    const Range inner{l_.range.index, begin, step_ > 0 ? Min(l_.range.end, next) : Max(l_.range.end, next), l_.range.step};
+    const Range inner{l_.range.index, begin, step_ > 0 ? Min(l_.range.end, next) : Max(l_.range.end, next),
+                      l_.range.step};
 
     // Forward: starts, then the iterations without tapes.
     std::vector<NodeId> keep, restore;
@@ -346,8 +362,10 @@ class Rewriter {
     ForEachBlock(s_, {top}, [&](BlockId b) { all.push_back(b); });
     for (BlockId b : all) {
       Control& c = s_.blocks.Mutable(b).control;
-      if (auto* l = std::get_if<Loop>(&c)) l->init = Moved(l->init), l->condition = Moved(l->condition), l->update = Moved(l->update);
-      if (auto* d = std::get_if<Conditional>(&c)) for (Branch& br : d->branches) br.condition = Moved(br.condition);
+      if (auto* l = std::get_if<Loop>(&c))
+        l->init = Moved(l->init), l->condition = Moved(l->condition), l->update = Moved(l->update);
+      if (auto* d = std::get_if<Conditional>(&c))
+        for (Branch& br : d->branches) br.condition = Moved(br.condition);
       if (auto* a = std::get_if<Assign>(&c)) a->value = Moved(a->value);
       if (const auto* st = std::get_if<State>(&s_.blocks[b].control))
         for (NodeId n : std::vector<NodeId>(st->statements)) MoveSlots(n);
@@ -367,7 +385,8 @@ class Rewriter {
 std::vector<TapedLoop> FindTapedLoops(const Combined& c, const Options& o) { return Finder(c, o).Run(); }
 
 int64_t BestSegment(const TapedLoop& l) {
-  const double per_tape = std::max<double>(1, static_cast<double>(l.tape_bytes)), per_start = std::max<double>(1, static_cast<double>(l.start_bytes));
+  const double per_tape = std::max<double>(1, static_cast<double>(l.tape_bytes)),
+               per_start = std::max<double>(1, static_cast<double>(l.start_bytes));
   const auto best = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(l.trips) * per_start / per_tape)));
   return std::clamp<int64_t>(best, 1, std::max<int64_t>(1, l.trips));
 }

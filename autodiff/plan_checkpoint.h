@@ -15,15 +15,15 @@
 namespace headrace::autodiff {
 
 struct TapedLoop {
-  BlockId forward, backward;     // blocks of the entry's body
+  BlockId forward, backward;  // blocks of the entry's body
   Range range;
-  Expr iteration;                // first index of every access of the tapes
+  Expr iteration;  // first index of every access of the tapes
   std::vector<Name> tapes;
-  std::vector<Name> starts;      // what a segment must find as it was
-  std::vector<Name> outputs;     // parameters that are written: running again must not change them
-  int64_t trips = 0;             // for the sizes given
-  int64_t tape_bytes = 0;        // per iteration
-  int64_t start_bytes = 0;       // per segment
+  std::vector<Name> starts;   // what a segment must find as it was
+  std::vector<Name> outputs;  // parameters that are written: running again must not change them
+  int64_t trips = 0;          // for the sizes given
+  int64_t tape_bytes = 0;     // per iteration
+  int64_t start_bytes = 0;    // per segment
 };
 
 // Loops of which it is certain that running a segment again does the same as the first time.

@@ -14,12 +14,14 @@ constexpr int kMaxDepth = 4;              // expansions of expansions
 
 double WorkOf(const Expr& e) {
   double work = 0;
-  std::unordered_set<const void*> seen;   // shared subtrees are computed once
+  std::unordered_set<const void*> seen;  // shared subtrees are computed once
   Visit(e, [&](const Expr& x) {
     if (!seen.insert(x.id()).second) return false;
-    if (x.Is(ExprKind::kBinary)) work += x->op == Op::kDiv || x->op == Op::kFloorDiv || x->op == Op::kMod ? kDivision : 1;
+    if (x.Is(ExprKind::kBinary))
+      work += x->op == Op::kDiv || x->op == Op::kFloorDiv || x->op == Op::kMod ? kDivision : 1;
     else if (x.Is(ExprKind::kCall)) work += x->args.size() > 1 || x->name == Name("abs") ? 2 : kTranscendental;
-    else if (x.Is(ExprKind::kUnary) || x.Is(ExprKind::kSelect) || x.Is(ExprKind::kCast) || x.Is(ExprKind::kRead)) work += 1;
+    else if (x.Is(ExprKind::kUnary) || x.Is(ExprKind::kSelect) || x.Is(ExprKind::kCast) || x.Is(ExprKind::kRead))
+      work += 1;
     return true;
   });
   return std::max(work, 1.0);
@@ -27,16 +29,20 @@ double WorkOf(const Expr& e) {
 
 void AppendValue(const Attribute& a, std::string* key) {
   auto number = [&](auto v) { *key += std::to_string(v) + ","; };
-  std::visit([&](const auto& v) {
-    using T = std::decay_t<decltype(v)>;
-    if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) number(v);
-    else if constexpr (std::is_same_v<T, std::string>) *key += v;
-    else if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<double>>) for (auto x : v) number(x);
-    else if constexpr (std::is_same_v<T, std::vector<std::string>>) for (const auto& x : v) *key += x + '\1';
-    else if constexpr (std::is_same_v<T, Tensor>) number(reinterpret_cast<uintptr_t>(v.data.get()));
-    else *key += v.str();
-    *key += '\2';
-  }, a.value);
+  std::visit(
+      [&](const auto& v) {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>) number(v);
+        else if constexpr (std::is_same_v<T, std::string>) *key += v;
+        else if constexpr (std::is_same_v<T, std::vector<int64_t>> || std::is_same_v<T, std::vector<double>>)
+          for (auto x : v) number(x);
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          for (const auto& x : v) *key += x + '\1';
+        else if constexpr (std::is_same_v<T, Tensor>) number(reinterpret_cast<uintptr_t>(v.data.get()));
+        else *key += v.str();
+        *key += '\2';
+      },
+      a.value);
 }
 
 // Most bytes of transients alive at once in the entry, each living from its first to its last use.
@@ -54,7 +60,8 @@ int64_t PeakOfTransients(const Program& p, Sizes* sizes) {
   for (BlockId b : s.body) {
     const auto* st = std::get_if<State>(&s.blocks[b].control);
     if (!st) use(TouchedBy(p, s, b));
-    else for (NodeId n : st->statements) use(TouchedBy(p, s, n));
+    else
+      for (NodeId n : st->statements) use(TouchedBy(p, s, n));
   }
   std::vector<int64_t> change(now + 1, 0);
   for (const auto& [name, span] : life) {
@@ -104,7 +111,8 @@ int64_t Sizes::Of(const Expr& e) {
         case Op::kAdd: return a + b;
         case Op::kSub: return a - b;
         case Op::kMul: return a * b;
-        case Op::kDiv: case Op::kFloorDiv: return b == 0 ? 0 : (a - ((a % b + b) % b)) / b;
+        case Op::kDiv:
+        case Op::kFloorDiv: return b == 0 ? 0 : (a - ((a % b + b) % b)) / b;
         case Op::kMod: return b == 0 ? 0 : (a % b + b) % b;
         default: return 1;
       }

@@ -16,9 +16,9 @@ class Sizes {
  public:
   Sizes(const Sdfg& s, const std::vector<std::pair<Name, int64_t>>& given);
   int64_t Of(const Expr& e);
-  int64_t BytesOf(const Container& c);               // as the arena lays it out: a multiple of 64
+  int64_t BytesOf(const Container& c);  // as the arena lays it out: a multiple of 64
   void Set(Name n, int64_t value) { values_[n] = value, guesses_.erase(n); }
-  std::set<Name>& guessed() { return guessed_; }     // that values so far depended on; clear it to ask again
+  std::set<Name>& guessed() { return guessed_; }  // that values so far depended on; clear it to ask again
 
  private:
   std::unordered_map<Name, int64_t> values_;
@@ -28,9 +28,9 @@ class Sizes {
 };
 
 struct Cost {
-  double work = 0;             // scalar operations; a transcendental function counts 16
-  int64_t workspace = 0;       // bytes of transients that its expansion brings
-  bool elementwise = true;     // every element of the result costs a bounded number of operations
+  double work = 0;          // scalar operations; a transcendental function counts 16
+  int64_t workspace = 0;    // bytes of transients that its expansion brings
+  bool elementwise = true;  // every element of the result costs a bounded number of operations
 };
 
 class CostModel {
@@ -46,7 +46,7 @@ class CostModel {
   const Registry& r_;
   Sizes& sizes_;
   int depth_ = 0;
-  std::unordered_map<std::string, Cost> known_;      // by op, attributes and shapes
+  std::unordered_map<std::string, Cost> known_;  // by op, attributes and shapes
 };
 
 }  // namespace headrace::autodiff

@@ -103,7 +103,10 @@ class Builder {
       if (!unit.node.valid()) continue;
       for (size_t i = 1; i < unit.writes.size(); ++i) parent[find(unit.writes[i])] = find(unit.writes[0]);
     }
-    struct Group { std::vector<int> members; int last = -1; };
+    struct Group {
+      std::vector<int> members;
+      int last = -1;
+    };
     std::unordered_map<int, Group> groups;
     std::vector<int> roots;
     for (int a = 0; a < n; ++a) {

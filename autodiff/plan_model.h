@@ -13,40 +13,40 @@ namespace headrace::autodiff {
 struct PlannedArray {
   Name name;
   int64_t bytes = 0;
-  bool arena = false;           // a transient; others cost nothing
+  bool arena = false;  // a transient; others cost nothing
   bool tape = false;
-  int value = -1;               // arena arrays written by the forward part belong to one
+  int value = -1;  // arena arrays written by the forward part belong to one
 };
 
 // A statement at top level, or a loop, a conditional, an assignment there.
 struct Unit {
   BlockId block;
-  NodeId node;                  // invalid: the whole block
+  NodeId node;                     // invalid: the whole block
   std::vector<int> reads, writes;  // arrays
   double work = 0;
   int64_t workspace = 0;
   bool elementwise = false;
-  bool stays = false;           // has an effect besides its arrays
+  bool stays = false;  // has an effect besides its arrays
 };
 
 // Arrays that are computed together: what the statements that write one of them write.
 struct PlannedValue {
-  std::vector<int> members;     // arrays
-  std::vector<int> producers;   // units, ascending
-  std::vector<int> inputs;      // values that the producers read
-  std::vector<int> uses;        // units of the backward part that read a member, ascending
+  std::vector<int> members;    // arrays
+  std::vector<int> producers;  // units, ascending
+  std::vector<int> inputs;     // values that the producers read
+  std::vector<int> uses;       // units of the backward part that read a member, ascending
   bool recomputable = false;
-  bool cheap = false;           // elementwise from what is there anyway
+  bool cheap = false;  // elementwise from what is there anyway
   double work = 0;
-  int64_t bytes = 0;            // of the members in the arena
+  int64_t bytes = 0;  // of the members in the arena
 };
 
 struct PlanModel {
   std::vector<PlannedArray> arrays;
   std::vector<Unit> units;
-  int forward = 0;              // units [0, forward) are the forward part
+  int forward = 0;                   // units [0, forward) are the forward part
   std::vector<PlannedValue> values;  // a value comes after those it reads
-  std::vector<Name> guessed;    // sizes that nobody gave
+  std::vector<Name> guessed;         // sizes that nobody gave
   double forward_work = 0;
 };
 
@@ -58,10 +58,12 @@ enum class Fate : uint8_t { kKeep, kOnce, kEach };
 using Choice = std::vector<Fate>;
 
 // One copy of a recomputed value: made right before unit `start`, last used by something at unit `last`.
-struct Generation { int start, last; };
+struct Generation {
+  int start, last;
+};
 struct Step {
   int unit;
-  int at;                       // the unit that it runs at or right before
+  int at;                          // the unit that it runs at or right before
   int value = -1, generation = 0;  // ≥ 0: `unit` runs again for this copy
 };
 struct Schedule {
@@ -73,9 +75,9 @@ Schedule MakeSchedule(const PlanModel& m, const Choice& c);
 
 struct Timeline {
   int64_t peak = 0;
-  double extra_work = 0;        // what is computed again, less what the forward part needn't compute any more
-  std::vector<int64_t> live;    // bytes by step
-  std::vector<bool> dead;       // by step: nobody needs what it computes
+  double extra_work = 0;      // what is computed again, less what the forward part needn't compute any more
+  std::vector<int64_t> live;  // bytes by step
+  std::vector<bool> dead;     // by step: nobody needs what it computes
 };
 // `without`: values (by index) whose originals and copies are not counted.
 Timeline Evaluate(const PlanModel& m, const Schedule& s, const std::vector<bool>* without = nullptr);
@@ -89,7 +91,7 @@ struct Solution {
   Choice choice;
   Timeline timeline;
   bool feasible = false;
-  int64_t minimum = 0;          // the smallest peak found
+  int64_t minimum = 0;  // the smallest peak found
   std::string solver;
 };
 // The least extra work with a peak of at most `limit`.

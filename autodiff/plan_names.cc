@@ -26,9 +26,12 @@ void ContainerNames::Collect(NodeId n, std::set<Name>* out) const {
 void ContainerNames::Collect(BlockId b, std::set<Name>* out) const {
   ForEachBlock(s_, {b}, [&](BlockId id) {
     const Control& c = s_.blocks[id].control;
-    if (const auto* st = std::get_if<State>(&c)) for (NodeId n : st->statements) Collect(n, out);
-    if (const auto* l = std::get_if<Loop>(&c)) for (const Expr& e : {l->init, l->condition, l->update}) Collect(e, out);
-    if (const auto* d = std::get_if<Conditional>(&c)) for (const Branch& br : d->branches) Collect(br.condition, out);
+    if (const auto* st = std::get_if<State>(&c))
+      for (NodeId n : st->statements) Collect(n, out);
+    if (const auto* l = std::get_if<Loop>(&c))
+      for (const Expr& e : {l->init, l->condition, l->update}) Collect(e, out);
+    if (const auto* d = std::get_if<Conditional>(&c))
+      for (const Branch& br : d->branches) Collect(br.condition, out);
     if (const auto* a = std::get_if<Assign>(&c)) Collect(a->value, out);
   });
 }
@@ -43,10 +46,14 @@ NodeId ContainerNames::Copy(NodeId n) {
 
 BlockId ContainerNames::Copy(BlockId b) {
   Block block = s_.blocks[b];
-  auto all = [&](std::vector<BlockId>* body) { for (BlockId& x : *body) x = Copy(x); };
-  if (auto* st = std::get_if<State>(&block.control)) for (NodeId& n : st->statements) n = Copy(n);
+  auto all = [&](std::vector<BlockId>* body) {
+    for (BlockId& x : *body) x = Copy(x);
+  };
+  if (auto* st = std::get_if<State>(&block.control))
+    for (NodeId& n : st->statements) n = Copy(n);
   if (auto* l = std::get_if<Loop>(&block.control)) all(&l->body);
-  if (auto* d = std::get_if<Conditional>(&block.control)) for (Branch& br : d->branches) all(&br.body);
+  if (auto* d = std::get_if<Conditional>(&block.control))
+    for (Branch& br : d->branches) all(&br.body);
   return s_.AddBlock(std::move(block.control), block.origin);
 }
 
@@ -82,7 +89,8 @@ void ContainerNames::Rename(BlockId b, const Renames& names) {
   for (BlockId id : all) {
     Control& c = s_.blocks.Mutable(id).control;
     if (auto* l = std::get_if<Loop>(&c)) Fix(&l->init, names), Fix(&l->condition, names), Fix(&l->update, names);
-    if (auto* d = std::get_if<Conditional>(&c)) for (Branch& br : d->branches) Fix(&br.condition, names);
+    if (auto* d = std::get_if<Conditional>(&c))
+      for (Branch& br : d->branches) Fix(&br.condition, names);
     if (auto* a = std::get_if<Assign>(&c)) Fix(&a->value, names);
     if (const auto* st = std::get_if<State>(&s_.blocks[id].control))
       for (NodeId n : std::vector<NodeId>(st->statements)) Rename(n, names);
@@ -90,7 +98,8 @@ void ContainerNames::Rename(BlockId b, const Renames& names) {
 }
 
 void ContainerNames::Collect(const Expr& e, std::set<Name>* out) const {
-  if (e) for (Name n : ReadContainers(e)) out->insert(n);
+  if (e)
+    for (Name n : ReadContainers(e)) out->insert(n);
 }
 void ContainerNames::Fix(Expr* e, const Renames& names) const {
   if (!*e) return;

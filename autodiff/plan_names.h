@@ -14,7 +14,7 @@ class ContainerNames {
   explicit ContainerNames(Sdfg* s) : s_(*s) {}
   void Collect(NodeId n, std::set<Name>* out) const;
   void Collect(BlockId b, std::set<Name>* out) const;
-  NodeId Copy(NodeId n);        // and all it owns; names stay
+  NodeId Copy(NodeId n);  // and all it owns; names stay
   BlockId Copy(BlockId b);
   void Rename(NodeId n, const Renames& names);
   void Rename(BlockId b, const Renames& names);

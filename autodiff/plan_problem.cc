@@ -49,8 +49,7 @@ void PlanProblem::Relate() {
     if (value.cheap)
       for (const Generation& g : schedule.generations[v])
         for (int i : inputs[v]) items_[i].uses.push_back(g.start);
-    else
-      item.uses.insert(item.uses.end(), value.uses.begin(), value.uses.end());
+    else item.uses.insert(item.uses.end(), value.uses.begin(), value.uses.end());
     item.born = value.producers.empty() ? 0 : value.producers.front();
     item.last_forward = value.producers.empty() ? -1 : value.producers.back();
   }
@@ -152,9 +151,10 @@ PlanProblem::Term PlanProblem::Alive(int v, int i) {
   if (alive_[v].empty()) alive_[v].assign(keys_.size() + 1, -1);
   if (alive_[v][i] < 0) {
     const int w = alive_[v][i] = Add(0, false);
-    rows_.push_back({0, 2, {{w, 1}, {wanted.var, -1}, {item.x, 1}}});            // kept and wanted
+    rows_.push_back({0, 2, {{w, 1}, {wanted.var, -1}, {item.x, 1}}});  // kept and wanted
     const Term begun = Begun(v, i);
-    if (begun.var >= 0 && item.readers.size() > 1) rows_.push_back({-1, 2, {{w, 1}, {wanted.var, -1}, {begun.var, -1}}});
+    if (begun.var >= 0 && item.readers.size() > 1)
+      rows_.push_back({-1, 2, {{w, 1}, {wanted.var, -1}, {begun.var, -1}}});
   }
   return {alive_[v][i], 0};
 }
@@ -165,7 +165,8 @@ void PlanProblem::MemoryRows(int64_t limit) {
   double& unit = unit_;
   unit = limit > 0 ? static_cast<double>(limit) : 1;
   if (limit < 0) {
-    for (const Item& item : items_) if (item.relevant) unit += static_cast<double>(m_.values[&item - items_.data()].bytes);
+    for (const Item& item : items_)
+      if (item.relevant) unit += static_cast<double>(m_.values[&item - items_.data()].bytes);
     vars_[least].cost = 1000;
   }
   for (int t = 0; t < static_cast<int>(m_.units.size()); ++t) {
@@ -260,7 +261,8 @@ PlanProblem::Answer PlanProblem::Solve(int64_t limit, const Choice* start) {
   Highs_setIntOptionValue(highs, "random_seed", 1);
   // Nodes, not seconds: the same plan on every machine.
   const int64_t size = static_cast<int64_t>(index.size()) + 1;
-  Highs_setIntOptionValue(highs, "mip_max_nodes", static_cast<HighsInt>(std::clamp<int64_t>(kMostEntries / 125 / size, 20, kMostNodes)));
+  Highs_setIntOptionValue(highs, "mip_max_nodes",
+                          static_cast<HighsInt>(std::clamp<int64_t>(kMostEntries / 125 / size, 20, kMostNodes)));
   int64_t iterations = std::clamp<int64_t>(kMostEntries / size, 1000, 1000000);
   Highs_setCallback(highs, StopAfter, &iterations);
   Highs_startCallback(highs, kHighsCallbackMipInterrupt);
@@ -268,8 +270,8 @@ PlanProblem::Answer PlanProblem::Solve(int64_t limit, const Choice* start) {
   Highs_setDoubleOptionValue(highs, "mip_rel_gap", size < 5000 ? 1e-9 : 1e-3);
   if (size >= 5000) Highs_setDoubleOptionValue(highs, "mip_heuristic_effort", 0.01);
   HighsInt status = Highs_passMip(highs, columns, rows, static_cast<HighsInt>(index.size()), kHighsMatrixFormatRowwise,
-                                  kHighsObjSenseMinimize, 0, cost.data(), low.data(), high.data(), row_low.data(), row_high.data(),
-                                  begin.data(), index.data(), values.data(), integral.data());
+                                  kHighsObjSenseMinimize, 0, cost.data(), low.data(), high.data(), row_low.data(),
+                                  row_high.data(), begin.data(), index.data(), values.data(), integral.data());
   if (status != kHighsStatusError && start) {
     std::vector<HighsInt> which;
     std::vector<double> value;

@@ -21,7 +21,7 @@ class PlanProblem {
   struct Answer {
     bool found = false, optimal = false, infeasible = false;
     Choice choice;
-    double work = 0, bytes = 0;   // what no better answer gets below, when optimal
+    double work = 0, bytes = 0;  // what no better answer gets below, when optimal
     int64_t nodes = 0;
   };
   // Least work with at most `limit` bytes alive; limit < 0: the least bytes. `start` may be null.
@@ -31,39 +31,48 @@ class PlanProblem {
 
  private:
   double CostOf(int v) const;
-  struct Var { double cost; bool integral; };
-  struct Row { double lower, upper; std::vector<std::pair<int, double>> terms; };
+  struct Var {
+    double cost;
+    bool integral;
+  };
+  struct Row {
+    double lower, upper;
+    std::vector<std::pair<int, double>> terms;
+  };
   // A variable or a constant.
-  struct Term { int var = -1; double constant = 0; };
+  struct Term {
+    int var = -1;
+    double constant = 0;
+  };
   struct Item {
     bool relevant = false;
-    std::vector<int> uses;        // backward units, those of cheap values that read it included
-    std::vector<int> readers;     // deciding values whose copies read it
+    std::vector<int> uses;     // backward units, those of cheap values that read it included
+    std::vector<int> readers;  // deciding values whose copies read it
     int x = -1;
     int born = 0, last_forward = -1;
-    int first = -1, last = -1;    // of uses
-    int earliest = 0, latest = 0; // intervals in which a copy may begin
+    int first = -1, last = -1;     // of uses
+    int earliest = 0, latest = 0;  // intervals in which a copy may begin
     double work = 0;
   };
   void Relate();
   void Intervals();
   int Interval(int unit) const;
   int Add(double cost, bool integral);
-  Term Begun(int v, int i);       // s
-  Term Wanted(int v, int i);      // q
-  Term Alive(int v, int i);       // of values that the backward part itself never reads
+  Term Begun(int v, int i);   // s
+  Term Wanted(int v, int i);  // q
+  Term Alive(int v, int i);   // of values that the backward part itself never reads
   void MemoryRows(int64_t limit);
 
   const PlanModel& m_;
   std::vector<Item> items_;
   std::vector<int> deciding_;
   std::vector<int> keys_;
-  std::vector<int64_t> base_;     // bytes of everything else by unit
+  std::vector<int64_t> base_;  // bytes of everything else by unit
   std::vector<Var> vars_;
   std::vector<Row> rows_;
   std::vector<std::vector<int>> begun_, wanted_, alive_;
   std::vector<Choice> forbidden_;
-  double unit_ = 1;               // bytes per unit of the memory rows
+  double unit_ = 1;  // bytes per unit of the memory rows
 };
 
 }  // namespace headrace::autodiff

@@ -22,7 +22,8 @@ inline std::string RandomPlanProgram(std::mt19937& random, int n) {
     std::string value = "X[j % 8] * 0.3";
     for (int i : inputs[v]) value += " + V" + std::to_string(i) + "[j % " + std::to_string(size[i]) + "] * 0.2";
     forward += "map i in 0:" + std::to_string(size[v]) + " { " + name + "[i] = i }\n";
-    forward += "map i in 0:" + std::to_string(size[v]) + ", j in 0:" + std::to_string(2 + pick(8)) + " { " + name + "[i] += " + value + " }\n";
+    forward += "map i in 0:" + std::to_string(size[v]) + ", j in 0:" + std::to_string(2 + pick(8)) + " { " + name +
+               "[i] += " + value + " }\n";
   }
   for (int v = n; v-- > 0;) {
     std::string value = v + 1 < n ? "G" + std::to_string(v + 1) + "[i % " + std::to_string(size[v + 1]) + "]" : "1.0";
@@ -32,7 +33,8 @@ inline std::string RandomPlanProgram(std::mt19937& random, int n) {
     declared += "transient G" + std::to_string(v) + ": f64[" + std::to_string(size[v]) + "]\n";
     backward += "map i in 0:" + std::to_string(size[v]) + " { G" + std::to_string(v) + "[i] = " + value + " }\n";
   }
-  return "sdfg f(X: f64[8], dX: f64) {\n" + declared + "state {\n" + forward + "}\nstate {\n" + backward + "dX = G0[0] + G0[1]\n}\n}\n";
+  return "sdfg f(X: f64[8], dX: f64) {\n" + declared + "state {\n" + forward + "}\nstate {\n" + backward +
+         "dX = G0[0] + G0[1]\n}\n}\n";
 }
 
 // A stack of attention layers over `n` tokens of width `d`, and what its reversal leaves: per layer three projections, scores,
@@ -43,19 +45,23 @@ inline std::string TransformerPlanProgram(int layers, int n, int d) {
   auto array = [&](const std::string& name, const std::string& rows, const std::string& columns) {
     declared += "transient " + name + ": f32[" + rows + ", " + columns + "]\n";
   };
-  auto product = [&](std::string* out, const std::string& y, const std::string& rows, const std::string& columns, const std::string& depth,
-                     const std::string& value) {
+  auto product = [&](std::string* out, const std::string& y, const std::string& rows, const std::string& columns,
+                     const std::string& depth, const std::string& value) {
     *out += "map i in 0:" + rows + ", j in 0:" + columns + " { " + y + "[i, j] = 0 }\n";
-    *out += "map i in 0:" + rows + ", j in 0:" + columns + ", k in 0:" + depth + " { " + y + "[i, j] += " + value + " }\n";
+    *out +=
+        "map i in 0:" + rows + ", j in 0:" + columns + ", k in 0:" + depth + " { " + y + "[i, j] += " + value + " }\n";
   };
-  auto map = [&](std::string* out, const std::string& y, const std::string& rows, const std::string& columns, const std::string& value) {
+  auto map = [&](std::string* out, const std::string& y, const std::string& rows, const std::string& columns,
+                 const std::string& value) {
     *out += "map i in 0:" + rows + ", j in 0:" + columns + " { " + y + "[i, j] = " + value + " }\n";
   };
-  auto add_weights = [&](const std::string& w, const std::string& rows, const std::string& columns, const std::string& value) {
-    backward += "map i in 0:" + rows + ", j in 0:" + columns + ", k in 0:" + N + " { " + w + "[i, j] += " + value + " }\n";
+  auto add_weights = [&](const std::string& w, const std::string& rows, const std::string& columns,
+                         const std::string& value) {
+    backward +=
+        "map i in 0:" + rows + ", j in 0:" + columns + ", k in 0:" + N + " { " + w + "[i, j] += " + value + " }\n";
   };
-  backward = "map i in 0:" + D + ", j in 0:" + D + " { dWa[i, j] = 0 }\nmap i in 0:" + D + ", j in 0:" + F + " { dWf[i, j] = 0 }\n" +
-             "map i in 0:" + F + ", j in 0:" + D + " { dWg[i, j] = 0 }\n";
+  backward = "map i in 0:" + D + ", j in 0:" + D + " { dWa[i, j] = 0 }\nmap i in 0:" + D + ", j in 0:" + F +
+             " { dWf[i, j] = 0 }\n" + "map i in 0:" + F + ", j in 0:" + D + " { dWg[i, j] = 0 }\n";
   for (int l = 0; l < layers; ++l) {
     const std::string s = std::to_string(l), in = l == 0 ? "X" : "h" + s;
     for (const char* a : {"Q", "K", "V", "C", "O", "R", "M"}) array(a + s, N, D);
@@ -101,9 +107,10 @@ inline std::string TransformerPlanProgram(int layers, int n, int d) {
     backward += "map i in 0:" + N + ", j in 0:" + D + " { dh" + s + "[i, j] += dR" + s + "[i, j] }\n";
   }
   backward += "map i in 0:" + N + ", j in 0:" + D + " { dX[i, j] = dh0[i, j] }\n";
-  return "sdfg f(X: f32[" + N + ", " + D + "], Wa: f32[" + D + ", " + D + "], Wf: f32[" + D + ", " + F + "], Wg: f32[" + F + ", " + D +
-         "], Y: f32, dX: f32[" + N + ", " + D + "], dWa: f32[" + D + ", " + D + "], dWf: f32[" + D + ", " + F + "], dWg: f32[" + F + ", " +
-         D + "]) {\n" + declared + "state {\n" + forward + "}\nstate {\n" + backward + "}\n}\n";
+  return "sdfg f(X: f32[" + N + ", " + D + "], Wa: f32[" + D + ", " + D + "], Wf: f32[" + D + ", " + F + "], Wg: f32[" +
+         F + ", " + D + "], Y: f32, dX: f32[" + N + ", " + D + "], dWa: f32[" + D + ", " + D + "], dWf: f32[" + D +
+         ", " + F + "], dWg: f32[" + F + ", " + D + "]) {\n" + declared + "state {\n" + forward + "}\nstate {\n" +
+         backward + "}\n}\n";
 }
 
 }  // namespace headrace::autodiff::testing

@@ -12,7 +12,10 @@ namespace headrace::autodiff {
 namespace {
 
 // One thing at top level: a statement with the state it stood in, or a block.
-struct Item { NodeId node; BlockId block; };
+struct Item {
+  NodeId node;
+  BlockId block;
+};
 
 void SetBackward(Combined* c, const std::vector<Item>& items) {
   Sdfg& s = c->program.MutableEntry();
@@ -143,8 +146,8 @@ void SinkFills(Combined* c) {
   std::vector<bool> moved(items.size(), false);
   std::unordered_map<Name, size_t> next;  // the next item that touches it
   for (size_t i = items.size(); i-- > 0;) {
-    const bool fill = items[i].node.valid() && OnlyAssigns(s, items[i].node) &&
-                      touched[i].size() == 1 && touched[i][0].write && !touched[i][0].read &&
+    const bool fill = items[i].node.valid() && OnlyAssigns(s, items[i].node) && touched[i].size() == 1 &&
+                      touched[i][0].write && !touched[i][0].read &&
                       s.Get(touched[i][0].root).kind == ContainerKind::kTransient;
     if (fill)
       if (auto it = next.find(touched[i][0].root); it != next.end() && it->second > i + 1) {
@@ -165,7 +168,9 @@ void SinkFills(Combined* c) {
   SetBackward(c, out);
 }
 
-void ApplySchedule(const PlanModel& m, const Schedule& s, const Timeline& t, Combined* c) { Rewriter(m, s, c).Run(t, c); }
+void ApplySchedule(const PlanModel& m, const Schedule& s, const Timeline& t, Combined* c) {
+  Rewriter(m, s, c).Run(t, c);
+}
 
 void SetApart(Combined* c) {
   Sdfg& s = c->program.MutableEntry();

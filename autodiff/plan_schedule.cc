@@ -11,7 +11,8 @@ constexpr int kNeighbours = 3;
 // Numbers originals and copies: array a is a; member k of copy g of value v comes after all arrays.
 class Instances {
  public:
-  Instances(const PlanModel& m, const Schedule& s) : m_(m), s_(s), position_(m.arrays.size(), 0), first_(m.values.size(), 0) {
+  Instances(const PlanModel& m, const Schedule& s)
+      : m_(m), s_(s), position_(m.arrays.size(), 0), first_(m.values.size(), 0) {
     count_ = static_cast<int>(m.arrays.size());
     for (size_t v = 0; v < m.values.size(); ++v) {
       for (size_t k = 0; k < m.values[v].members.size(); ++k) position_[m.values[v].members[k]] = static_cast<int>(k);
@@ -129,7 +130,8 @@ Timeline Evaluate(const PlanModel& m, const Schedule& s, const std::vector<bool>
   for (size_t v = 0; v < m.values.size(); ++v) {
     if (without && (*without)[v]) continue;
     for (size_t g = 0; g < s.generations[v].size(); ++g)
-      for (int a : m.values[v].members) count(instances.Copy(a, static_cast<int>(v), static_cast<int>(g)), m.arrays[a].bytes);
+      for (int a : m.values[v].members)
+        count(instances.Copy(a, static_cast<int>(v), static_cast<int>(g)), m.arrays[a].bytes);
   }
   t.live.resize(steps);
   int64_t live = 0;

@@ -7,8 +7,8 @@
 namespace headrace::autodiff {
 namespace {
 
-constexpr int kMostVariables = 1500;   // beyond, only the starting plans are improved
-constexpr int kExactVariables = 24;    // up to here solutions that don't fit are forbidden one by one
+constexpr int kMostVariables = 1500;  // beyond, only the starting plans are improved
+constexpr int kExactVariables = 24;   // up to here solutions that don't fit are forbidden one by one
 constexpr int kMostFlips = 400;
 
 class Solver {
@@ -53,7 +53,8 @@ class Solver {
   Choice Checkpoints(int parts) const {
     std::vector<int64_t> crossing(m_.forward + 1, 0), made(m_.forward + 1, 0);
     std::vector<std::pair<int, int>> span(m_.values.size());
-    for (size_t v = 0; v < m_.values.size(); ++v) span[v] = {m_.values[v].producers.back(), m_.values[v].producers.back()};
+    for (size_t v = 0; v < m_.values.size(); ++v)
+      span[v] = {m_.values[v].producers.back(), m_.values[v].producers.back()};
     for (int u = 0; u < m_.forward; ++u)
       for (int a : m_.units[u].reads)
         if (const int v = m_.arrays[a].value; v >= 0) span[v].second = std::max(span[v].second, u);
@@ -107,7 +108,8 @@ class Solver {
     for (size_t v = 0; v < m_.values.size(); ++v)
       if (best_.choice[v] != Fate::kKeep && m_.values[v].bytes > 0) order.push_back(static_cast<int>(v));
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return m_.values[a].work * static_cast<double>(m_.values[b].bytes) > m_.values[b].work * static_cast<double>(m_.values[a].bytes);
+      return m_.values[a].work * static_cast<double>(m_.values[b].bytes) >
+             m_.values[b].work * static_cast<double>(m_.values[a].bytes);
     });
     for (int v : order) {
       Choice c = best_.choice;
@@ -120,7 +122,8 @@ class Solver {
     PlanProblem problem(m_);
     const int n = problem.variables();
     if (n == 0 || n > kMostVariables) {
-      best_.solver = n == 0 ? "nothing to decide" : "too large for HiGHS (" + std::to_string(n) + " values): checkpoints, improved";
+      best_.solver = n == 0 ? "nothing to decide"
+                            : "too large for HiGHS (" + std::to_string(n) + " values): checkpoints, improved";
       return;
     }
     const bool small = n <= kExactVariables;
@@ -161,8 +164,12 @@ class Solver {
       else aim -= std::max(t.peak - limit_, limit_ / 200);
       if (aim <= 0) break;
     }
-    best_.solver = std::string("HiGHS: ") + (proven ? "optimal" : answered ? "node limit" : "no answer, checkpoints improved") + ", " +
-                   std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") + ", " + std::to_string(n) + " values";
+    best_.solver = std::string("HiGHS: ") +
+                   (proven     ? "optimal"
+                    : answered ? "node limit"
+                               : "no answer, checkpoints improved") +
+                   ", " + std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") + ", " + std::to_string(n) +
+                   " values";
   }
 
   const PlanModel& m_;

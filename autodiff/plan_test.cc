@@ -116,7 +116,8 @@ TEST(PlanMemory, CopiesTakeTheirViewsAndRegisters) {
       map i in 0:4, j in 0:4 { r = exp(X[i, j]); A[i, j] = r + 1; S[i, j] = r }
     }
     state { map i in 0:16 { dX[i] = V[i] } }
-  })", o, R"(sdfg f(X: f32[4, 4], S: f32[4, 4], dX: f32[16]) {
+  })",
+             o, R"(sdfg f(X: f32[4, 4], S: f32[4, 4], dX: f32[16]) {
     transient A: f32[4, 4]
     transient r: f32 @register
     view V: f32[16] of A
@@ -171,7 +172,8 @@ TEST(PlanMemory, LoopsRunInSegments) {
     state { g = 1 }
     for t in 9:-1:-1 { x = tape[t]; g = g * cos(x) }
     state { dX = g }
-  })", 2);
+  })",
+                    2);
   c.tapes = {"tape"};
   Options o;
   o.keep = Keep::kRecomputeAll;
@@ -195,7 +197,8 @@ TEST(PlanMemory, LoopsRunInSegments) {
       for t in min(3 * t_segment + 3, 10) - 1:3 * t_segment - 1:-1 { x = tape[t - 3 * t_segment]; g = g * cos(x) }
     }
     state { dX = g }
-  })").program));
+  })")
+                                        .program));
 }
 
 TEST(PlanMemory, ALimitNeedsSizes) {
@@ -245,7 +248,8 @@ TEST(PlanMemory, SmallProblemsAreSolvedExactly) {
       const Solution s = SolvePlan(m, limit);
       ASSERT_TRUE(s.feasible) << trial;
       EXPECT_LE(s.timeline.peak, limit);
-      EXPECT_NEAR(s.timeline.extra_work, best, 1e-9 + 1e-4 * m.forward_work) << trial << " at " << limit << ": " << s.solver;
+      EXPECT_NEAR(s.timeline.extra_work, best, 1e-9 + 1e-4 * m.forward_work)
+          << trial << " at " << limit << ": " << s.solver;
       needed += least < most;
     }
   }
@@ -266,8 +270,9 @@ TEST(PlanMemory, AStackOfLayersFitsInAQuarter) {
     const auto limit = static_cast<int64_t>(part * static_cast<double>(all));
     const double before = Seconds();
     const Solution s = SolvePlan(m, limit);
-    std::printf("%.0f %% of %lld bytes: %s; peak %lld, work %.3f, minimum %lld; %.2f s\n", part * 100, static_cast<long long>(all), s.solver.c_str(),
-                static_cast<long long>(s.timeline.peak), s.timeline.extra_work / m.forward_work, static_cast<long long>(s.minimum), Seconds() - before);
+    std::printf("%.0f %% of %lld bytes: %s; peak %lld, work %.3f, minimum %lld; %.2f s\n", part * 100,
+                static_cast<long long>(all), s.solver.c_str(), static_cast<long long>(s.timeline.peak),
+                s.timeline.extra_work / m.forward_work, static_cast<long long>(s.minimum), Seconds() - before);
     ASSERT_TRUE(s.feasible);
     EXPECT_LE(s.timeline.peak, limit);
     EXPECT_LT(s.timeline.extra_work, m.forward_work);  // no layer is computed three times
@@ -278,8 +283,8 @@ TEST(PlanMemory, AStackOfLayersFitsInAQuarter) {
   EXPECT_FALSE(none.feasible);
   const Solution least = SolvePlan(m, none.minimum);
   EXPECT_TRUE(least.feasible) << none.minimum;
-  std::printf("minimum %lld: %s; work %.3f; %.2f s in all\n", static_cast<long long>(none.minimum), least.solver.c_str(),
-              least.timeline.extra_work / m.forward_work, Seconds() - start);
+  std::printf("minimum %lld: %s; work %.3f; %.2f s in all\n", static_cast<long long>(none.minimum),
+              least.solver.c_str(), least.timeline.extra_work / m.forward_work, Seconds() - start);
 }
 
 }  // namespace

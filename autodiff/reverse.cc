@@ -12,13 +12,15 @@ bool ReadsContainers(const Expr& e) { return e && !ReadContainers(e).empty(); }
 // `for v = a; v <= b; …` and `v >= b` as a range; what AsRange knows besides.
 std::optional<Range> RangeOf(const Loop& l) {
   if (auto r = AsRange(l)) return AsInt(r->step) ? r : std::nullopt;
-  if (l.var.empty() || l.do_while || !l.condition.Is(ExprKind::kBinary) || l.condition->args[0] != SymbolExpr(l.var)) return std::nullopt;
+  if (l.var.empty() || l.do_while || !l.condition.Is(ExprKind::kBinary) || l.condition->args[0] != SymbolExpr(l.var))
+    return std::nullopt;
   Loop strict = l;
   Op op = l.condition->op;
   if (op != Op::kLe && op != Op::kGe) return std::nullopt;
   const Expr& bound = l.condition->args[1];
   if (ReadsContainers(bound)) return std::nullopt;
-  strict.condition = BinaryExpr(op == Op::kLe ? Op::kLt : Op::kGt, l.condition->args[0], bound + Expr(op == Op::kLe ? 1 : -1));
+  strict.condition =
+      BinaryExpr(op == Op::kLe ? Op::kLt : Op::kGt, l.condition->args[0], bound + Expr(op == Op::kLe ? 1 : -1));
   auto r = AsRange(strict);
   return r && AsInt(r->step) ? r : std::nullopt;
 }
@@ -53,8 +55,10 @@ Status Reversal::VisitState(const State& st, const std::vector<Frame>& frames, B
           if (u.root == push.root && !adjoint->before.empty())
             for (const Use& v : adjoint->before)
               if (v.root == push.root)
-                return WithNode(UnsupportedError("the gradient of a node needs '" + push.root.str() + "' as it was before and after the node overwrote it",
-                                                 "let it write to another container"), s_.nodes[n].origin.source.str());
+                return WithNode(UnsupportedError("the gradient of a node needs '" + push.root.str() +
+                                                     "' as it was before and after the node overwrote it",
+                                                 "let it write to another container"),
+                                s_.nodes[n].origin.source.str());
         HR_RETURN_IF_ERROR(EmitPush(push, frames, forward, &restore));
       }
     }
@@ -72,8 +76,8 @@ Status Reversal::VisitState(const State& st, const std::vector<Frame>& frames, B
 }
 
 // A size from data: in the backward sweep it has the value it had, so blocks after it see theirs again.
-Status Reversal::VisitLet(BlockId b, const std::vector<Frame>& frames, BlockList* forward, std::vector<std::vector<BlockId>>* backward,
-                          std::map<Name, Name>* lets) {
+Status Reversal::VisitLet(BlockId b, const std::vector<Frame>& frames, BlockList* forward,
+                          std::vector<std::vector<BlockId>>* backward, std::map<Name, Name>* lets) {
   const Assign a = std::get<Assign>(s_.blocks[b].control);
   forward->Block(b);
   bool repeated = !frames.empty() || lets->count(a.symbol) || let_count_[a.symbol] > 1;
@@ -81,7 +85,8 @@ Status Reversal::VisitLet(BlockId b, const std::vector<Frame>& frames, BlockList
   HR_ASSIGN_OR_RETURN(Name tape, Tape("tape_" + a.symbol.str(), DType::kI64, {}, frames));
   forward->Statement(AddTasklet(&s_, tape, Slot(frames), SymbolExpr(a.symbol)));
   BlockList again(&s_);
-  if (auto previous = lets->find(a.symbol); previous != lets->end()) again.Let(a.symbol, ReadExpr(previous->second, Slot(frames)));
+  if (auto previous = lets->find(a.symbol); previous != lets->end())
+    again.Let(a.symbol, ReadExpr(previous->second, Slot(frames)));
   backward->push_back(again.Take());
   (*lets)[a.symbol] = tape;
   return {};
@@ -97,8 +102,9 @@ Result<Reversal::Sides> Reversal::VisitLoop(BlockId id, std::vector<Frame>* fram
   BlockList before(&s_), relet(&s_);
   std::optional<Range> range = RangeOf(l);
   if (range && (WrittenIn(l.body, l.condition) || WrittenIn(l.body, l.update))) range = std::nullopt;
-  if (range && ProveLe(*AsInt(range->step) > 0 ? range->end - range->begin : range->begin - range->end, Expr(0), s_.assumptions) == Truth::kYes) {
-    Sides never;   // a tape for it would have no slots
+  if (range && ProveLe(*AsInt(range->step) > 0 ? range->end - range->begin : range->begin - range->end, Expr(0),
+                       s_.assumptions) == Truth::kYes) {
+    Sides never;  // a tape for it would have no slots
     never.forward = {id};
     return never;
   }
@@ -152,9 +158,7 @@ Result<Reversal::Sides> Reversal::VisitLoop(BlockId id, std::vector<Frame>* fram
   }
   std::vector<Expr> inner_slot = Slot(*frames);
   frames->pop_back();
-  if (!range) {
-    HR_ASSIGN_OR_RETURN(trips, Tape("trip_count", DType::kI64, {}, *frames));
-  }
+  if (!range) { HR_ASSIGN_OR_RETURN(trips, Tape("trip_count", DType::kI64, {}, *frames)); }
 
   BlockList forward(&s_), backward(&s_);
   forward.Blocks(before.Take());
@@ -164,8 +168,9 @@ Result<Reversal::Sides> Reversal::VisitLoop(BlockId id, std::vector<Frame>* fram
     again.body = inner->forward;
     forward.Block(s_.AddBlock(again, origin));
     const int64_t step = *AsInt(range->step);
-    Expr last = step == 1 ? range->end - Expr(1) : step == -1 ? range->end + Expr(1)
-                                                             : range->begin + (TripCount(*range) - Expr(1)) * Expr(step);
+    Expr last = step == 1    ? range->end - Expr(1)
+                : step == -1 ? range->end + Expr(1)
+                             : range->begin + (TripCount(*range) - Expr(1)) * Expr(step);
     Loop reversed = RangeLoop(l.var, last, range->begin - Expr(step), Expr(-step));
     reversed.body = inner->backward;
     backward.Block(s_.AddBlock(reversed, origin));
@@ -264,7 +269,8 @@ Result<Reversal::Sides> Reversal::Visit(const std::vector<BlockId>& body, std::v
       trip_bounds_.clear();
       inner_lets_.clear();
       ForEachBlock(s_, {b}, [&](BlockId x) {
-        if (auto* a = std::get_if<Assign>(&s_.blocks[x].control); a && x.value != b.value) inner_lets_.insert(a->symbol);
+        if (auto* a = std::get_if<Assign>(&s_.blocks[x].control); a && x.value != b.value)
+          inner_lets_.insert(a->symbol);
       });
     }
     const Control c = s_.blocks[b].control;
@@ -306,10 +312,12 @@ Result<Reversal::Sides> Reversal::Visit(const std::vector<BlockId>& body, std::v
   return out;
 }
 
-Result<Combined> Reversal::Run(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out) {
+Result<Combined> Reversal::Run(const std::vector<Name>& outputs, const std::vector<Name>& inputs,
+                               BackwardPrograms* out) {
   active_.emplace(*p_, s_, r_, outputs, inputs);
   for (Name n : outputs) {  // first, so that they get the plain names
-    const bool given = o_.all_given || std::find(o_.given_gradients.begin(), o_.given_gradients.end(), n) != o_.given_gradients.end();
+    const bool given =
+        o_.all_given || std::find(o_.given_gradients.begin(), o_.given_gradients.end(), n) != o_.given_gradients.end();
     if (given) out->output_gradients.push_back({n, Parameter(n, "grad_" + n.str())});
   }
   for (Name n : inputs) GradientOfContainer(n);
@@ -357,7 +365,8 @@ Status Reversal::CheckSizes() {
     for (const Expr& d : s_.Get(n).shape)
       for (Name symbol : FreeSymbols(d))
         if (in_loops.count(symbol)) {
-          Status s = UnsupportedError("the size '" + symbol.str() + "' of '" + n.str() + "' changes while the program runs, so its gradient has no fixed size",
+          Status s = UnsupportedError("the size '" + symbol.str() + "' of '" + n.str() +
+                                          "' changes while the program runs, so its gradient has no fixed size",
                                       "give the container its largest size");
           errors.push_back(s.diagnostics()[0]);
         }
@@ -381,7 +390,8 @@ Name Reversal::Parameter(Name like, std::string_view stem) {
 
 // Parameters of the combined program: gradients in and out; outputs that the sweep would overwrite get copies.
 Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out,
-                           BlockList* before, BlockList* after, BlockList* start, const std::vector<BlockId>& backward) {
+                           BlockList* before, BlockList* after, BlockList* start,
+                           const std::vector<BlockId>& backward) {
   // Parameters that are put back while the sweep runs live in a transient of their own.
   std::unordered_set<Name> restored;
   for (const auto& p : pushes_)
@@ -406,7 +416,8 @@ Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<N
     for (const auto* list : {&in_copies, &out_copies})
       for (BlockId b : *list)
         for (NodeId n : std::get<State>(s_.blocks[b].control).statements)
-          for (NodeId leaf : std::get_if<Map>(&s_.nodes[n].body) ? std::get<Map>(s_.nodes[n].body).body : std::vector<NodeId>{n})
+          for (NodeId leaf :
+               std::get_if<Map>(&s_.nodes[n].body) ? std::get<Map>(s_.nodes[n].body).body : std::vector<NodeId>{n})
             kept.push_back({leaf, s_.nodes[leaf]});
     RenameEverywhere(&s_, renames);
     for (auto& k : kept) s_.nodes.Mutable(k.first) = k.second;

@@ -19,21 +19,25 @@
 namespace headrace::autodiff {
 
 // Values that an adjoint reads: a box of a root container over loop variables and sizes.
-struct Use { Name root; Subset subset; };
+struct Use {
+  Name root;
+  Subset subset;
+};
 
 // The adjoint of one statement: what stands in its place in the backward sweep.
 struct Adjoint {
   std::vector<NodeId> statements;
-  std::vector<Use> before;      // primal values as they were when the statement started
-  std::vector<Use> after;       // … as it left them (outputs of library nodes)
+  std::vector<Use> before;  // primal values as they were when the statement started
+  std::vector<Use> after;   // … as it left them (outputs of library nodes)
   bool empty() const { return statements.empty(); }
 };
 
 // Which containers carry derivatives: roots and registers that depend on an input and reach an output through floats.
 class Activity {
  public:
-  Activity(const Program& p, const Sdfg& s, const Registry& r, const std::vector<Name>& outputs, const std::vector<Name>& inputs);
-  bool operator()(Name container) const;   // views and all
+  Activity(const Program& p, const Sdfg& s, const Registry& r, const std::vector<Name>& outputs,
+           const std::vector<Name>& inputs);
+  bool operator()(Name container) const;  // views and all
 
  private:
   const Sdfg& s_;
@@ -42,10 +46,10 @@ class Activity {
 
 // A loop around a statement, as tapes see it.
 struct Frame {
-  Loop loop;                    // as in the forward part
-  std::optional<Range> range;   // bounds of symbols, literal step
-  Expr iteration;               // 0-based; means the same in both sweeps
-  BlockId block;                // the original
+  Loop loop;                   // as in the forward part
+  std::optional<Range> range;  // bounds of symbols, literal step
+  Expr iteration;              // 0-based; means the same in both sweeps
+  BlockId block;               // the original
 };
 
 class Reversal {
@@ -55,8 +59,13 @@ class Reversal {
   Result<Combined> Run(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out);
 
  private:
-  struct Sides { std::vector<BlockId> forward, backward; };
-  struct Push { Name root; Subset box; };
+  struct Sides {
+    std::vector<BlockId> forward, backward;
+  };
+  struct Push {
+    Name root;
+    Subset box;
+  };
   using Needed = std::vector<Use>;
 
   // ---- adjoints (reverse_statement.cc, reverse_map.cc, reverse_library.cc) ----
@@ -80,18 +89,19 @@ class Reversal {
 
   // ---- regions (reverse.cc) ----
   Result<Sides> Visit(const std::vector<BlockId>& body, std::vector<Frame>* frames);
-  Status VisitState(const State& st, const std::vector<Frame>& frames, BlockList* forward, std::vector<std::vector<BlockId>>* backward);
+  Status VisitState(const State& st, const std::vector<Frame>& frames, BlockList* forward,
+                    std::vector<std::vector<BlockId>>* backward);
   Result<Sides> VisitLoop(BlockId b, std::vector<Frame>* frames);
   Result<Sides> VisitConditional(BlockId b, std::vector<Frame>* frames);
-  Status VisitLet(BlockId b, const std::vector<Frame>& frames, BlockList* forward, std::vector<std::vector<BlockId>>* backward,
-                  std::map<Name, Name>* lets);
+  Status VisitLet(BlockId b, const std::vector<Frame>& frames, BlockList* forward,
+                  std::vector<std::vector<BlockId>>* backward, std::map<Name, Name>* lets);
   bool WrittenIn(const std::vector<BlockId>& body, const Expr& e) const;
-  bool Varies(const Expr& e) const;            // holds a symbol that a `let` inside the current top-level block defines
+  bool Varies(const Expr& e) const;  // holds a symbol that a `let` inside the current top-level block defines
   void Settle(const std::vector<BlockId>& backward, std::unordered_map<Name, NodeId> zeros);
   Status CheckSizes();
   Name Parameter(Name like, std::string_view stem);
-  Status Interface(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out, BlockList* before,
-                   BlockList* after, BlockList* start, const std::vector<BlockId>& backward);
+  Status Interface(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out,
+                   BlockList* before, BlockList* after, BlockList* start, const std::vector<BlockId>& backward);
 
   Program* p_;
   Sdfg& s_;
@@ -99,23 +109,23 @@ class Reversal {
   const Options& o_;
   FreshNames names_;
   std::optional<Activity> active_;
-  std::unordered_map<Name, Name> gradients_;               // container → its adjoint
-  std::vector<Name> zeroed_;                               // adjoints of roots, in order of creation: cleared at the start
-  std::unordered_map<uint32_t, Adjoint> adjoints_;         // by statement
+  std::unordered_map<Name, Name> gradients_;        // container → its adjoint
+  std::vector<Name> zeroed_;                        // adjoints of roots, in order of creation: cleared at the start
+  std::unordered_map<uint32_t, Adjoint> adjoints_;  // by statement
   std::unordered_map<uint32_t, std::vector<Push>> pushes_;
-  std::unordered_map<uint32_t, int> order_;                // statement → position
+  std::unordered_map<uint32_t, int> order_;  // statement → position
   std::unordered_map<uint32_t, bool> in_loop_;
-  std::unordered_map<Name, int> first_use_;                // root → position of its first statement
-  std::unordered_set<Name> keep_zero_;                     // roots whose adjoint must be right at the very start: inputs
+  std::unordered_map<Name, int> first_use_;  // root → position of its first statement
+  std::unordered_set<Name> keep_zero_;       // roots whose adjoint must be right at the very start: inputs
   std::vector<Name> tapes_;
-  std::unordered_map<uint32_t, Name> partial_;             // `total += part` of a gradient node → part
-  std::unordered_set<uint32_t> cleared_;                   // clearing statements that are not needed
-  int depth_ = 0;                                          // of regions being visited
-  std::unordered_map<Name, int> let_count_;                // how many blocks define a symbol
-  BlockId top_;                                            // the top-level block being visited
-  std::unordered_map<uint32_t, Name> trip_bounds_;         // loop → symbol with its largest trip count (of `top_`)
-  std::vector<std::pair<Name, Expr>> sizes_;               // symbols to define before `top_`
-  std::unordered_set<Name> inner_lets_;                    // symbols defined inside `top_`
+  std::unordered_map<uint32_t, Name> partial_;      // `total += part` of a gradient node → part
+  std::unordered_set<uint32_t> cleared_;            // clearing statements that are not needed
+  int depth_ = 0;                                   // of regions being visited
+  std::unordered_map<Name, int> let_count_;         // how many blocks define a symbol
+  BlockId top_;                                     // the top-level block being visited
+  std::unordered_map<uint32_t, Name> trip_bounds_;  // loop → symbol with its largest trip count (of `top_`)
+  std::vector<std::pair<Name, Expr>> sizes_;        // symbols to define before `top_`
+  std::unordered_set<Name> inner_lets_;             // symbols defined inside `top_`
 };
 
 // The adjoint statements of a tasklet or map. `zero(root)`: must the adjoint of an overwritten element be cleared.

@@ -11,8 +11,8 @@ namespace {
 
 // The elements that an accumulation by `*=`, `max=` or `min=` combined, summed up again: what the adjoint of each needs.
 struct Helper {
-  Name value;   // max, min: the result. *: the product of the factors that are not 0
-  Name count;   // max, min: how many were equal to it. *: how many were 0
+  Name value;  // max, min: the result. *: the product of the factors that are not 0
+  Name count;  // max, min: how many were equal to it. *: how many were 0
 };
 
 class MapReverser {
@@ -23,9 +23,8 @@ class MapReverser {
       : c_(c), s_(*c.s), names_(*c.names), touches_(std::move(touches)) {}
 
   Result<std::vector<NodeId>> Run(NodeId statement) {
-    NodeId own = CloneStatement(&s_, statement, OwnRegisters(&s_, &names_, statement), [&](NodeId, Tasklet t) {
-      return std::vector<Tasklet>{t};
-    });
+    NodeId own = CloneStatement(&s_, statement, OwnRegisters(&s_, &names_, statement),
+                                [&](NodeId, Tasklet t) { return std::vector<Tasklet>{t}; });
     if (!PlainWrites(own)) return std::vector<NodeId>();
     HR_RETURN_IF_ERROR(Helpers(own));
     std::vector<NodeId> out;
@@ -164,11 +163,18 @@ class MapReverser {
     };
     auto with = [](Tasklet x, WriteOp op, Expr value) { return x.op = op, x.value = std::move(value), x; };
     if (product) {
-      over_array({AddTasklet(&s_, h.value, index, init.valid() ? Expr(FloatExpr(1)) : SelectExpr(zero_test(old), FloatExpr(1), old)),
-                  AddTasklet(&s_, h.count, index, init.valid() ? Expr(FloatExpr(0)) : SelectExpr(zero_test(old), FloatExpr(1), FloatExpr(0)))},
-                 &before_);
-      clone(h.value, [&](const Tasklet& x, bool) { return with(x, WriteOp::kMul, SelectExpr(zero_test(x.value), FloatExpr(1), x.value)); });
-      clone(h.count, [&](const Tasklet& x, bool) { return with(x, WriteOp::kAdd, SelectExpr(zero_test(x.value), FloatExpr(1), FloatExpr(0))); });
+      over_array(
+          {AddTasklet(&s_, h.value, index,
+                      init.valid() ? Expr(FloatExpr(1)) : SelectExpr(zero_test(old), FloatExpr(1), old)),
+           AddTasklet(&s_, h.count, index,
+                      init.valid() ? Expr(FloatExpr(0)) : SelectExpr(zero_test(old), FloatExpr(1), FloatExpr(0)))},
+          &before_);
+      clone(h.value, [&](const Tasklet& x, bool) {
+        return with(x, WriteOp::kMul, SelectExpr(zero_test(x.value), FloatExpr(1), x.value));
+      });
+      clone(h.count, [&](const Tasklet& x, bool) {
+        return with(x, WriteOp::kAdd, SelectExpr(zero_test(x.value), FloatExpr(1), FloatExpr(0)));
+      });
     } else {
       if (!init.valid()) over_array({AddTasklet(&s_, h.value, index, old)}, &before_);
       clone(h.value, [&](const Tasklet& x, bool) { return std::optional<Tasklet>(x); });
@@ -187,36 +193,41 @@ class MapReverser {
   }
 
   // For a register: counted again right before the reversal of statement `c`, which holds the accumulation.
-  Status RegisterHelper(const std::vector<NodeId>& body, NodeId c, NodeId leaf, const Tasklet& t, std::vector<NodeId>* out) {
+  Status RegisterHelper(const std::vector<NodeId>& body, NodeId c, NodeId leaf, const Tasklet& t,
+                        std::vector<NodeId>* out) {
     const bool product = t.op == WriteOp::kMul;
     const DType type = s_.Get(t.target).dtype;
     if (!s_.Get(t.target).shape.empty())
-      return UnsupportedError("the gradient of an array of registers accumulated by " + std::string(WriteOpToken(t.op)) + " is not known",
-                              "keep '" + t.target.str() + "' in an ordinary transient");
+      return UnsupportedError(
+          "the gradient of an array of registers accumulated by " + std::string(WriteOpToken(t.op)) + " is not known",
+          "keep '" + t.target.str() + "' in an ordinary transient");
     Helper h;
     h.count = Register(product ? "zeros" : "ties", type);
     h.value = product ? Register("factors", type) : t.target;
     Expr init;
     for (NodeId n : body)
-      if (auto* x = std::get_if<Tasklet>(&s_.nodes[n].body); x && x->target == t.target && x->op == WriteOp::kAssign) init = x->value;
+      if (auto* x = std::get_if<Tasklet>(&s_.nodes[n].body); x && x->target == t.target && x->op == WriteOp::kAssign)
+        init = x->value;
     if (!init)
       return UnsupportedError("register '" + t.target.str() + "' is accumulated by " + std::string(WriteOpToken(t.op)) +
-                                  " without being assigned first in the same map", "assign it before");
+                                  " without being assigned first in the same map",
+                              "assign it before");
     auto one_if = [&](const Expr& cond) { return SelectExpr(cond, FloatExpr(1), FloatExpr(0)); };
     auto zero_test = [&](const Expr& e) { return BinaryExpr(Op::kEq, e, FloatExpr(0)); };
     bool init_active = false;
     for (Name r : ReadContainers(init)) init_active |= Active(r);
     auto clone = [&](Name to, WriteOp op, const std::function<Expr(const Expr&)>& f) {
-      NodeId n = CloneStatement(&s_, c, std::holds_alternative<Map>(s_.nodes[c].body) ? InnerRegisters(c) : Renames(), [&](NodeId id, Tasklet x) {
-        std::vector<Tasklet> v;
-        if (id == leaf) {
-          x.value = f(x.value), x.target = to, x.op = op;
-          v.push_back(x);
-        } else if (IsRegister(s_, x.target)) {
-          v.push_back(x);
-        }
-        return v;
-      });
+      NodeId n = CloneStatement(&s_, c, std::holds_alternative<Map>(s_.nodes[c].body) ? InnerRegisters(c) : Renames(),
+                                [&](NodeId id, Tasklet x) {
+                                  std::vector<Tasklet> v;
+                                  if (id == leaf) {
+                                    x.value = f(x.value), x.target = to, x.op = op;
+                                    v.push_back(x);
+                                  } else if (IsRegister(s_, x.target)) {
+                                    v.push_back(x);
+                                  }
+                                  return v;
+                                });
       out->push_back(n);
     };
     if (product) {
@@ -255,8 +266,9 @@ class MapReverser {
     Expr value = ReadExpr(h.value, at), count = ReadExpr(h.count, at);
     if (op == WriteOp::kMul) {
       auto is = [](const Expr& a, double v) { return BinaryExpr(Op::kEq, a, FloatExpr(v)); };
-      return SelectExpr(is(count, 0), BinaryExpr(Op::kMul, g, BinaryExpr(Op::kDiv, value, e)),
-                        SelectExpr(BinaryExpr(Op::kAnd, is(count, 1), is(e, 0)), BinaryExpr(Op::kMul, g, value), FloatExpr(0)));
+      return SelectExpr(
+          is(count, 0), BinaryExpr(Op::kMul, g, BinaryExpr(Op::kDiv, value, e)),
+          SelectExpr(BinaryExpr(Op::kAnd, is(count, 1), is(e, 0)), BinaryExpr(Op::kMul, g, value), FloatExpr(0)));
     }
     return SelectExpr(BinaryExpr(Op::kEq, e, value), BinaryExpr(Op::kDiv, g, count), FloatExpr(0));
   }
@@ -284,7 +296,8 @@ class MapReverser {
     for (const auto& [name, uses] : inside) {
       bool in_one_map = false;
       for (size_t k = 0; k < m.body.size(); ++k)
-        in_one_map |= std::holds_alternative<Map>(s_.nodes[m.body[k]].body) && per_child[k].count(name) && per_child[k][name] == uses;
+        in_one_map |= std::holds_alternative<Map>(s_.nodes[m.body[k]].body) && per_child[k].count(name) &&
+                      per_child[k][name] == uses;
       if (total_[name] == uses && !in_one_map) home.push_back(name);
     }
     std::sort(home.begin(), home.end());
@@ -305,7 +318,8 @@ class MapReverser {
       NodeId c = m.body[k];
       std::vector<std::pair<NodeId, Tasklet>> reduced;
       ForEachTasklet(s_, c, [&](NodeId leaf, const Tasklet& t) {
-        if (is_home(t.target) && Active(t.target) && t.op != WriteOp::kAssign && t.op != WriteOp::kAdd) reduced.push_back({leaf, t});
+        if (is_home(t.target) && Active(t.target) && t.op != WriteOp::kAssign && t.op != WriteOp::kAdd)
+          reduced.push_back({leaf, t});
       });
       for (auto& [leaf, t] : reduced) HR_RETURN_IF_ERROR(RegisterHelper(m.body, c, leaf, t, &body));
       HR_RETURN_IF_ERROR(Statement(c, &body, true));
@@ -317,7 +331,8 @@ class MapReverser {
     // A body that only recomputes contributes nothing.
     bool writes = false;
     for (size_t k = prologue; k < body.size(); ++k)
-      ForEachTasklet(s_, body[k], [&](NodeId, const Tasklet& t) { writes |= !IsRegister(s_, t.target) || !is_home(t.target); });
+      ForEachTasklet(s_, body[k],
+                     [&](NodeId, const Tasklet& t) { writes |= !IsRegister(s_, t.target) || !is_home(t.target); });
     if (writes) AddMap(&s_, m.ranges, body, out);
     return {};
   }
@@ -348,20 +363,22 @@ class MapReverser {
     }
     Expr seed = ReadExpr(held, {});
     auto helper = helpers_.find(t.target);
-    bool combined = helper != helpers_.end() && (t.op == WriteOp::kMul || t.op == WriteOp::kMax || t.op == WriteOp::kMin ||
-                                                 t.op == WriteOp::kAssign);
+    bool combined = helper != helpers_.end() && (t.op == WriteOp::kMul || t.op == WriteOp::kMax ||
+                                                 t.op == WriteOp::kMin || t.op == WriteOp::kAssign);
     if (t.op != WriteOp::kAssign && t.op != WriteOp::kAdd && !combined)
       return InternalError("no helper for an accumulation by " + std::string(WriteOpToken(t.op)));
     if (combined) {
       WriteOp op = ops_of_.count(t.target) ? ops_of_[t.target] : t.op;
       if (t.op != WriteOp::kAssign) ops_of_[t.target] = op = t.op;
       Name share = Scalar(in_map, "share", target.dtype);
-      own.push_back(AddTasklet(&s_, share, {}, Share(op, helper->second, is_register ? std::vector<Expr>() : t.index, t.value, seed)));
+      own.push_back(AddTasklet(&s_, share, {},
+                               Share(op, helper->second, is_register ? std::vector<Expr>() : t.index, t.value, seed)));
       seed = ReadExpr(share, {});
     }
     HR_ASSIGN_OR_RETURN(seed, InferTypes(s_, seed, target.dtype));
     auto fresh = [&](std::string_view stem) { return names_(stem); };
-    HR_ASSIGN_OR_RETURN(Derivative d, Differentiate(s_, value, seed, [&](Name n) { return Active(n); }, fresh));
+    HR_ASSIGN_OR_RETURN(Derivative d, Differentiate(
+                                          s_, value, seed, [&](Name n) { return Active(n); }, fresh));
     for (Shared& x : d.shared) {
       Container c;
       c.name = x.name;

@@ -83,7 +83,10 @@ std::unordered_map<uint32_t, int> GroupsOf(const Sdfg& s, NodeId statement, int*
 }
 
 std::vector<NodeId> SplitWrites(Sdfg* s, FreshNames* names, NodeId map) {
-  struct Write { NodeId leaf; Tasklet t; };
+  struct Write {
+    NodeId leaf;
+    Tasklet t;
+  };
   std::vector<Write> writes;
   ForEachTasklet(*s, map, [&](NodeId id, const Tasklet& t) {
     if (!IsRegister(*s, t.target)) writes.push_back({id, t});

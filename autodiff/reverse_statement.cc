@@ -60,17 +60,21 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
   for (Name w : WrittenBy(s_, n)) writes_active |= (*active_)(w);
   if (std::holds_alternative<Nested>(node.body)) {
     for (const Argument& arg : std::get<Nested>(node.body).arguments) writes_active |= (*active_)(arg.container);
-    if (writes_active) return UnsupportedError("a call that could not be inlined has no gradient", "inline '" + std::get<Nested>(node.body).callee.str() + "'");
+    if (writes_active)
+      return UnsupportedError("a call that could not be inlined has no gradient",
+                              "inline '" + std::get<Nested>(node.body).callee.str() + "'");
   }
   if (writes_active) {
     if (std::holds_alternative<Library>(node.body)) {
       HR_RETURN_IF_ERROR(ReverseLibrary(n, &a));
     } else {
-      MapContext c{&s_, &names_, [this](Name x) { return (*active_)(x); }, [this](Name x) { return GradientOfContainer(x); },
+      MapContext c{&s_, &names_, [this](Name x) { return (*active_)(x); },
+                   [this](Name x) { return GradientOfContainer(x); },
                    [this, n](Name root) { return NeedsZero(root, n); }};
       HR_ASSIGN_OR_RETURN(a.statements, ReverseMap(c, n));
     }
-    for (uint32_t k = first; k < s_.nodes.size(); ++k) s_.nodes.Mutable(NodeId{k}).origin = Origin{origin.source, "backward"};
+    for (uint32_t k = first; k < s_.nodes.size(); ++k)
+      s_.nodes.Mutable(NodeId{k}).origin = Origin{origin.source, "backward"};
     std::vector<Use> before;
     FindUses(a, n, &before);
     // Values that this statement leaves, as its outputs, are read as it left them.
@@ -106,14 +110,16 @@ Status Reversal::ReverseLibrary(NodeId n, Adjoint* out) {
       const Container& c = s_.Get(container[port]);
       if (c.kind != ContainerKind::kSequence) continue;
       const bool optional = c.type.kind == ValueType::kOptional;
-      return WithNode(UnsupportedError((optional ? "optional '" : "sequence '") + c.name.str() + "' holds values that the output depends on, and no gradient flows through " +
+      return WithNode(UnsupportedError((optional ? "optional '" : "sequence '") + c.name.str() +
+                                           "' holds values that the output depends on, and no gradient flows through " +
                                            (optional ? "optionals" : "sequences"),
                                        "use tensors, or choose inputs that do not go through it"),
                       s_.nodes[n].origin.source.str(), l.domain.str() + "." + l.op.str());
     }
   auto clear = [&] {
     for (const std::string& g : given)
-      if (NeedsZero(RootOf(s_, container[g]), n)) out->statements.push_back(FillWith(&s_, &names_, GradientOfContainer(container[g]), FloatExpr(0)));
+      if (NeedsZero(RootOf(s_, container[g]), n))
+        out->statements.push_back(FillWith(&s_, &names_, GradientOfContainer(container[g]), FloatExpr(0)));
   };
   if (required.empty()) {
     clear();

@@ -32,7 +32,8 @@ void AddUse(const Sdfg& s, std::vector<Use>* uses, Use u) {
     ++same;
   }
   if (same >= kMaxUses) {
-    uses->erase(std::remove_if(uses->begin(), uses->end(), [&](const Use& x) { return x.root == u.root; }), uses->end());
+    uses->erase(std::remove_if(uses->begin(), uses->end(), [&](const Use& x) { return x.root == u.root; }),
+                uses->end());
     u.subset = FullSubset(s.Get(u.root).shape);
   }
   uses->push_back(std::move(u));
@@ -133,9 +134,11 @@ Status Reversal::AnalyseStatement(NodeId n, Needed* needed) {
     else same->box = BoxUnion(same->box, box);
   }
   for (const Push& p : pushes)  // what the tape holds is safe from now on
-    needed->erase(std::remove_if(needed->begin(), needed->end(), [&](const Use& u) {
-      return u.root == p.root && Covers(p.box, u.subset, s_.assumptions) == Truth::kYes;
-    }), needed->end());
+    needed->erase(std::remove_if(needed->begin(), needed->end(),
+                                 [&](const Use& u) {
+                                   return u.root == p.root && Covers(p.box, u.subset, s_.assumptions) == Truth::kYes;
+                                 }),
+                  needed->end());
   if (pushes.empty()) pushes_.erase(n.value);
   else pushes_[n.value] = std::move(pushes);
   for (const Use& u : a->after) AddUse(s_, needed, u);
@@ -204,7 +207,8 @@ Result<Expr> Reversal::Extent(const std::vector<Frame>& frames, size_t k) {
   if (f.range) {
     bool exact;
     int64_t step = *AsInt(f.range->step);
-    HR_ASSIGN_OR_RETURN(Expr span, Largest(step > 0 ? f.range->end - f.range->begin : f.range->begin - f.range->end, frames, k, &exact));
+    HR_ASSIGN_OR_RETURN(Expr span, Largest(step > 0 ? f.range->end - f.range->begin : f.range->begin - f.range->end,
+                                           frames, k, &exact));
     if (span) {
       Expr count = TripCount({f.range->index, Expr(0), span, Expr(step > 0 ? step : -step)});
       bool redefined = false;
@@ -221,7 +225,8 @@ Result<Expr> Reversal::Extent(const std::vector<Frame>& frames, size_t k) {
   return SymbolExpr(bound);
 }
 
-Result<Name> Reversal::Tape(std::string_view stem, DType t, const std::vector<Expr>& inner, const std::vector<Frame>& frames) {
+Result<Name> Reversal::Tape(std::string_view stem, DType t, const std::vector<Expr>& inner,
+                            const std::vector<Frame>& frames) {
   Container c;
   for (size_t k = 0; k < frames.size(); ++k) {
     HR_ASSIGN_OR_RETURN(Expr e, Extent(frames, k));
@@ -301,7 +306,9 @@ void Reversal::CountTrips(BlockId top, BlockList* prologue) {
   for (Name n : order) {
     Name root = RootOf(s_, n);
     Container c = s_.Get(n);
-    if (c.storage == Storage::kRegister ? !registers.count(n) : std::find(written.begin(), written.end(), root) == written.end()) continue;
+    if (c.storage == Storage::kRegister ? !registers.count(n)
+                                        : std::find(written.begin(), written.end(), root) == written.end())
+      continue;
     c.name = names_("count_" + n.str());
     renames.push_back({n, c.name});
   }
@@ -319,7 +326,8 @@ void Reversal::CountTrips(BlockId top, BlockList* prologue) {
     const Container& original = s_.Get(r.first);
     if (original.kind == ContainerKind::kView || original.storage == Storage::kRegister) continue;
     auto first = first_use_.find(r.first);
-    bool has_value = original.inout || original.kind == ContainerKind::kState || (first != first_use_.end() && first->second < start);
+    bool has_value = original.inout || original.kind == ContainerKind::kState ||
+                     (first != first_use_.end() && first->second < start);
     if (has_value) prologue->Statement(CopyWhole(&s_, &names_, r.second, r.first));
   }
   std::unordered_map<uint32_t, Name> largest;

@@ -16,7 +16,8 @@ void WidenSums(Program* p, size_t first) {
   std::unordered_set<Name> summed, refused;
   auto tasklet = [&](const Tasklet& t, bool forward) {
     if (forward) refused.insert(t.target);
-    else if (t.op == WriteOp::kAdd && entry.Find(t.target) && IsHalf(entry.Get(t.target).dtype)) summed.insert(t.target);
+    else if (t.op == WriteOp::kAdd && entry.Find(t.target) && IsHalf(entry.Get(t.target).dtype))
+      summed.insert(t.target);
     auto reads = [&](const Expr& e) {
       if (forward && e)
         for (Name n : ReadContainers(e)) refused.insert(n);
@@ -32,7 +33,8 @@ void WidenSums(Program* p, size_t first) {
         open.pop_back();
         if (auto* t = std::get_if<Tasklet>(&body)) tasklet(*t, b < first);
         else if (auto* m = std::get_if<Map>(&body)) open.insert(open.end(), m->body.begin(), m->body.end());
-        else if (auto* call = std::get_if<Nested>(&body)) for (const Argument& a : call->arguments) refused.insert(a.container);
+        else if (auto* call = std::get_if<Nested>(&body))
+          for (const Argument& a : call->arguments) refused.insert(a.container);
         else if (auto* l = std::get_if<Library>(&body))
           for (const auto* ports : {&l->inputs, &l->outputs})
             for (const Port& port : *ports) refused.insert(port.container);
@@ -49,14 +51,15 @@ void WidenSums(Program* p, size_t first) {
   std::vector<Name> chosen;
   for (Name n : entry.order) {
     const Container& c = entry.Get(n);
-    const bool owned = (c.kind == ContainerKind::kTransient && c.storage == Storage::kArena) || (c.kind == ContainerKind::kParameter && !c.inout);
+    const bool owned = (c.kind == ContainerKind::kTransient && c.storage == Storage::kArena) ||
+                       (c.kind == ContainerKind::kParameter && !c.inout);
     if (summed.count(n) && !refused.count(n) && owned) chosen.push_back(n);
   }
   if (chosen.empty()) return;
   Sdfg& s = p->MutableEntry();
   FreshNames names(s);
   Renames shadows;
-  std::vector<std::pair<Name, DType>> read_as;   // wide container → what its reads were
+  std::vector<std::pair<Name, DType>> read_as;  // wide container → what its reads were
   for (Name n : chosen) {
     Container c = s.Get(n);
     const DType half = c.dtype;

@@ -18,7 +18,8 @@ const Registry& Plugins() {
   static const Registry* const registry = [] {
     auto* r = new Registry;
     const bool runfiles = getenv("HEADRACE_PLUGIN_PATH") == nullptr && InstalledPluginFolder().empty();
-    const Status s = LoadPlugins(*r, runfiles ? std::vector<std::string>{"driver/plugins"} : std::vector<std::string>());
+    const Status s =
+        LoadPlugins(*r, runfiles ? std::vector<std::string>{"driver/plugins"} : std::vector<std::string>());
     if (!s.ok()) fprintf(stderr, "%s\n", s.ToString().c_str());
     return r;
   }();
@@ -34,11 +35,13 @@ std::string NetworkText(int64_t blocks) {
     for (const char* t : {"A", "C"}) declarations += "  transient " + (t + n) + ": f32[N, 16, 14, 14]\n";
     if (to != "Y") declarations += "  transient " + to + ": f32[N, 16, 14, 14]\n";
     statements += "    onnx.Conv{pads = [1, 1, 1, 1]}(X = " + from + ", W = W" + n + ") -> (Y = A" + n + ")\n" +
-                  "    onnx.BatchNormalization(X = A" + n + ", scale = S" + n + ", B = B" + n + ", input_mean = B" + n + ", input_var = S" + n + ") -> (Y = C" + n + ")\n" +
-                  "    onnx.Relu(X = C" + n + ") -> (Y = " + to + ")\n";
+                  "    onnx.BatchNormalization(X = A" + n + ", scale = S" + n + ", B = B" + n + ", input_mean = B" + n +
+                  ", input_var = S" + n + ") -> (Y = C" + n + ")\n" + "    onnx.Relu(X = C" + n + ") -> (Y = " + to +
+                  ")\n";
     from = to;
   }
-  return "sdfg network(X: f32[N, 16, 14, 14]" + parameters + ", Y: f32[N, 16, 14, 14]) {\n" + declarations + "  state {\n" + statements + "  }\n}\n";
+  return "sdfg network(X: f32[N, 16, 14, 14]" + parameters + ", Y: f32[N, 16, 14, 14]) {\n" + declarations +
+         "  state {\n" + statements + "  }\n}\n";
 }
 
 Program Network(benchmark::State& state) {
@@ -63,7 +66,8 @@ BENCHMARK(Lower)->Arg(10)->Arg(50)->Unit(benchmark::kMillisecond);
 void GenerateAndLoad(benchmark::State& state) {
   auto lowered = LowerProgram(Plugins(), Network(state), {});
   const Backend* cpu = Plugins().FindBackend("cpu");
-  if (!lowered.ok() || !cpu) return state.SkipWithError(lowered.ok() ? "no cpu backend" : lowered.status().ToString().c_str());
+  if (!lowered.ok() || !cpu)
+    return state.SkipWithError(lowered.ok() ? "no cpu backend" : lowered.status().ToString().c_str());
   double codegen = 0;
   for (auto _ : state) {
     auto e = cpu->compile(*lowered, {}, Plugins());
@@ -92,7 +96,9 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string a = argv[i];
     if (a.rfind("--model=", 0) == 0)
-      benchmark::RegisterBenchmark(("Import/" + a.substr(8)).c_str(), [path = a.substr(8)](benchmark::State& s) { headrace::Import(s, path); })->Unit(benchmark::kMillisecond);
+      benchmark::RegisterBenchmark(("Import/" + a.substr(8)).c_str(), [path = a.substr(8)](benchmark::State& s) {
+        headrace::Import(s, path);
+      })->Unit(benchmark::kMillisecond);
   }
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -22,8 +22,7 @@ std::string ChainText(int64_t length) {
     if (to != "Y") declarations += "  transient " + to + ": f32[N]\n";
     statements += "    map i in 0:N { " + to + "[i] = max(" + from + "[i], 0) }\n";
   }
-  return "sdfg chain(X: f32[N], Y: f32[N]) {\n" + declarations + "  state {\n" + statements +
-         "  }\n}\n";
+  return "sdfg chain(X: f32[N], Y: f32[N]) {\n" + declarations + "  state {\n" + statements + "  }\n}\n";
 }
 
 Program Chain(benchmark::State& state, int64_t length) {

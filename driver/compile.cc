@@ -30,14 +30,16 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-Status FileError(const std::string& code, const std::string& path, const std::string& message, const std::string& hint = "") {
+Status FileError(const std::string& code, const std::string& path, const std::string& message,
+                 const std::string& hint = "") {
   Diagnostic d;
   d.code = code, d.file = path, d.message = message, d.hint = hint;
   return Status(d);
 }
 
 bool LooksLikeText(const std::string& head) {
-  return std::all_of(head.begin(), head.end(), [](unsigned char c) { return c >= 0x20 || c == '\n' || c == '\t' || c == '\r'; });
+  return std::all_of(head.begin(), head.end(),
+                     [](unsigned char c) { return c >= 0x20 || c == '\n' || c == '\t' || c == '\r'; });
 }
 
 }  // namespace
@@ -95,7 +97,8 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
       out.model = std::move(*m);
       return out;
     }
-    if (!LooksLikeText(head)) return FileError("E0404", path, "neither IR text nor a model that a loaded importer reads");
+    if (!LooksLikeText(head))
+      return FileError("E0404", path, "neither IR text nor a model that a loaded importer reads");
     in.clear();
     in.seekg(0);
     std::stringstream all;
@@ -147,7 +150,8 @@ Status CheckAssumed(const ImportedModel& m, const NamedValues& values) {
       if (given != name || Compare(value, Value(assumed), 0, 0).ok) continue;
       Diagnostic d;
       d.code = "E0413";
-      d.message = "the program was compiled for another value of input '" + m.OriginalName(name) + "', which decides shapes";
+      d.message =
+          "the program was compiled for another value of input '" + m.OriginalName(name) + "', which decides shapes";
       d.hint = "compile it again for this value";
       return Status(d);
     }
@@ -187,8 +191,9 @@ Result<std::unique_ptr<Executable>> CompileProgram(const Registry& r, Program pr
     for (const Backend* b : r.Backends()) names.push_back(b->name);
     std::string close = ClosestWord(request.backend, names), list;
     for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
-    return UsageError("unknown backend '" + request.backend + "'",
-                      close.empty() ? "loaded backends: " + (list.empty() ? "none" : list) : "did you mean '" + close + "'?");
+    return UsageError(
+        "unknown backend '" + request.backend + "'",
+        close.empty() ? "loaded backends: " + (list.empty() ? "none" : list) : "did you mean '" + close + "'?");
   }
   if (request.options.progress) request.options.progress("passes", 0);
   HR_ASSIGN_OR_RETURN(Program lowered, LowerProgram(r, std::move(program), request));
@@ -211,7 +216,8 @@ Result<NamedSizes> BindSizes(const Program& p, const NamedValues& values, const 
         d.code = "E0410";
         d.message = "size " + it->first.str() + " has two values";
         d.node = name.str();
-        d.got = std::to_string(value.tensor.shape[i]) + " (dimension " + std::to_string(i) + " of '" + name.str() + "')";
+        d.got =
+            std::to_string(value.tensor.shape[i]) + " (dimension " + std::to_string(i) + " of '" + name.str() + "')";
         d.expected = std::to_string(it->second);
         return Status(d);
       }
@@ -220,7 +226,8 @@ Result<NamedSizes> BindSizes(const Program& p, const NamedValues& values, const 
   return sizes;
 }
 
-Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& given, NamedValues& values, std::vector<std::string>* notes) {
+Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& given, NamedValues& values,
+                  std::vector<std::string>* notes) {
   const Sdfg& s = p.Entry();
   HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(p, values, given));
   for (Name input : Inputs(p, s)) {
@@ -230,7 +237,8 @@ Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& given, Name
     if (c.kind == ContainerKind::kSequence || c.dtype == DType::kString) {
       Diagnostic d;
       d.code = "E0411";
-      d.message = "input '" + input.str() + "' has no random value: it is a " + (c.kind == ContainerKind::kSequence ? "sequence" : "string tensor");
+      d.message = "input '" + input.str() + "' has no random value: it is a " +
+                  (c.kind == ContainerKind::kSequence ? "sequence" : "string tensor");
       d.hint = "give it with --input " + input.str() + "=@file, or --test-data DIR";
       return Status(d);
     }
@@ -241,7 +249,9 @@ Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& given, Name
           auto known = s.assumptions.Find(symbol);
           int64_t value = known && known->lo && *known->lo > 1 ? *known->lo : 1;
           sizes.emplace_back(symbol, value);
-          if (notes) notes->push_back("size " + symbol.str() + " = " + std::to_string(value) + " (set it with --dim " + symbol.str() + "=…)");
+          if (notes)
+            notes->push_back("size " + symbol.str() + " = " + std::to_string(value) + " (set it with --dim " +
+                             symbol.str() + "=…)");
         }
       NameMap map;
       for (const auto& [n, v] : sizes) map.emplace_back(n, IntExpr(v));
@@ -249,7 +259,8 @@ Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& given, Name
       if (!extent || *extent < 0) {
         Diagnostic d;
         d.code = "E0412";
-        d.message = "dimension " + ToString(dim) + " of input '" + input.str() + "' is not a size for these --dim values";
+        d.message =
+            "dimension " + ToString(dim) + " of input '" + input.str() + "' is not a size for these --dim values";
         return Status(d);
       }
       shape.push_back(*extent);

@@ -41,7 +41,8 @@ using NamedValues = std::vector<std::pair<Name, Value>>;
 using NamedSizes = std::vector<std::pair<Name, int64_t>>;
 // Seeded random values for the inputs not yet in `values`: floats uniform in [-1, 1), integers in [0, 4), bools by coin.
 // Sizes come from values already given, then `sizes`, then 1 (each such default is reported in `notes`).
-Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& sizes, NamedValues& values, std::vector<std::string>* notes);
+Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& sizes, NamedValues& values,
+                  std::vector<std::string>* notes);
 // Binds the symbols of the entry's parameter shapes from values; dims given twice must agree.
 Result<NamedSizes> BindSizes(const Program& p, const NamedValues& values, const NamedSizes& given);
 

@@ -89,7 +89,10 @@ int Main(int argc, char** argv) {
   app.add_option("--color", c.color, "auto, always, never")->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_option("--progress", c.progress, "auto, plain, none")->check(CLI::IsMember({"auto", "plain", "none"}));
 
-  struct Verb { const char *name, *doc; Runner (*add)(CLI::App&, Common&); };
+  struct Verb {
+    const char *name, *doc;
+    Runner (*add)(CLI::App&, Common&);
+  };
   const Verb verbs[] = {
       {"run", "Run a model once", AddRun},
       {"compile", "Make an artifact, or print IR or generated code", AddCompile},
@@ -130,7 +133,8 @@ int Main(int argc, char** argv) {
   }
   settle();
   if (version) {
-    printf("headrace %s\nplugin interface %d.%d\n%s\n", HEADRACE_VERSION, HEADRACE_ABI_MAJOR, HEADRACE_ABI_MINOR, HEADRACE_TOOLCHAIN);
+    printf("headrace %s\nplugin interface %d.%d\n%s\n", HEADRACE_VERSION, HEADRACE_ABI_MAJOR, HEADRACE_ABI_MINOR,
+           HEADRACE_TOOLCHAIN);
     return kExitOk;
   }
   for (auto& [sub, runner] : runners)

@@ -57,7 +57,9 @@ nlohmann::json ToJson(const Diagnostic& d) {
   static const char* kKinds[] = {"invalid", "usage", "unsupported", "mismatch", "interrupted", "internal"};
   nlohmann::json j;
   j["kind"] = kKinds[static_cast<int>(d.kind)];
-  auto put = [&](const char* key, const std::string& v) { if (!v.empty()) j[key] = v; };
+  auto put = [&](const char* key, const std::string& v) {
+    if (!v.empty()) j[key] = v;
+  };
   put("code", d.code), put("message", d.message), put("file", d.file), put("node", d.node), put("op", d.op);
   put("got", d.got), put("expected", d.expected), put("hint", d.hint);
   if (d.line) j["line"] = d.line, j["column"] = d.column;

@@ -10,18 +10,25 @@
 
 namespace headrace {
 
-enum ExitCode { kExitOk = 0, kExitFailure = 1, kExitUsage = 2, kExitUnsupported = 3, kExitMismatch = 4, kExitInterrupted = 130 };
+enum ExitCode {
+  kExitOk = 0,
+  kExitFailure = 1,
+  kExitUsage = 2,
+  kExitUnsupported = 3,
+  kExitMismatch = 4,
+  kExitInterrupted = 130
+};
 ExitCode ExitCodeFor(const Status& s);
 
 struct Output {
   bool json = false;
-  int verbosity = 0;       // -1 quiet, 0, 1, 2
-  bool color = false;      // of stderr; honours NO_COLOR and --color
-  bool progress = false;   // stderr is a terminal (or --progress=plain)
+  int verbosity = 0;      // -1 quiet, 0, 1, 2
+  bool color = false;     // of stderr; honours NO_COLOR and --color
+  bool progress = false;  // stderr is a terminal (or --progress=plain)
 };
 // Prints the error (or its JSON form) and gives the exit code.
 int Fail(const Output& o, const Status& s);
-void Note(const Output& o, const std::string& text);                 // stderr, unless quiet
+void Note(const Output& o, const std::string& text);  // stderr, unless quiet
 std::function<void(const std::string&, double)> ProgressOf(const Output& o);
 void EndProgress(const Output& o);
 nlohmann::json ToJson(const Diagnostic& d);

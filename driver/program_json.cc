@@ -95,10 +95,14 @@ class Exporter {
         j["edges"] = Json::array();
         static const char* const kDependences[] = {"read after write", "write after read", "write after write"};
         for (const Edge& e : EdgesOf(p_, s_, *state))
-          j["edges"].push_back({{"from", e.from}, {"to", e.to}, {"container", e.container.str()}, {"kind", kDependences[static_cast<int>(e.kind)]}});
+          j["edges"].push_back({{"from", e.from},
+                                {"to", e.to},
+                                {"container", e.container.str()},
+                                {"kind", kDependences[static_cast<int>(e.kind)]}});
       } else if (auto* loop = std::get_if<Loop>(&b.control)) {
         j["kind"] = "loop";
-        if (!loop->var.empty()) j["variable"] = loop->var.str(), j["init"] = ToString(loop->init), j["update"] = ToString(loop->update);
+        if (!loop->var.empty())
+          j["variable"] = loop->var.str(), j["init"] = ToString(loop->init), j["update"] = ToString(loop->update);
         if (loop->condition) j["condition"] = ToString(loop->condition);
         j["do_while"] = loop->do_while;
         j["body"] = Blocks(loop->body);
@@ -132,20 +136,29 @@ class Exporter {
       const Node& node = s_.nodes[id];
       Json j;
       if (auto* t = std::get_if<Tasklet>(&node.body)) {
-        j = {{"kind", "tasklet"}, {"target", t->target.str()}, {"index", Texts(t->index)}, {"operator", std::string(WriteOpToken(t->op))}, {"value", ToString(t->value)}};
+        j = {{"kind", "tasklet"},
+             {"target", t->target.str()},
+             {"index", Texts(t->index)},
+             {"operator", std::string(WriteOpToken(t->op))},
+             {"value", ToString(t->value)}};
       } else if (auto* m = std::get_if<Map>(&node.body)) {
         j["kind"] = "map";
         j["ranges"] = Json::array();
         for (const Range& r : m->ranges)
-          j["ranges"].push_back({{"index", r.index.str()}, {"begin", ToString(r.begin)}, {"end", ToString(r.end)}, {"step", r.step ? ToString(r.step) : "1"}});
+          j["ranges"].push_back({{"index", r.index.str()},
+                                 {"begin", ToString(r.begin)},
+                                 {"end", ToString(r.end)},
+                                 {"step", r.step ? ToString(r.step) : "1"}});
         if (std::string text = ScheduleText(m->schedule); !text.empty()) j["schedule"] = text;
         j["body"] = Statements(m->body, false);
       } else if (auto* c = std::get_if<Nested>(&node.body)) {
         j = {{"kind", "call"}, {"callee", c->callee.str()}, {"arguments", Json::array()}};
         for (const Argument& a : c->arguments)
-          j["arguments"].push_back({{"parameter", a.port.str()}, {"container", a.container.str()}, {"index", Texts(a.index)}});
+          j["arguments"].push_back(
+              {{"parameter", a.port.str()}, {"container", a.container.str()}, {"index", Texts(a.index)}});
       } else if (auto* l = std::get_if<Library>(&node.body)) {
-        j = {{"kind", "library"}, {"domain", l->domain.str()}, {"op", l->op.str()}, {"version", l->version}, {"inputs", Ports(l->inputs)}, {"outputs", Ports(l->outputs)}};
+        j = {{"kind", "library"},     {"domain", l->domain.str()},  {"op", l->op.str()},
+             {"version", l->version}, {"inputs", Ports(l->inputs)}, {"outputs", Ports(l->outputs)}};
       } else {
         continue;
       }
@@ -177,7 +190,8 @@ class Exporter {
     std::string text = kKinds[s.kind];
     if (!s.vector_index.empty()) text += "vectorize(" + NameText(s.vector_index) + ") ";
     for (size_t i = 0; i < s.tiles.size(); ++i)
-      text += (i ? ", " : "tile(") + NameText(s.tiles[i].first) + ": " + std::to_string(s.tiles[i].second) + (i + 1 == s.tiles.size() ? ") " : "");
+      text += (i ? ", " : "tile(") + NameText(s.tiles[i].first) + ": " + std::to_string(s.tiles[i].second) +
+              (i + 1 == s.tiles.size() ? ") " : "");
     if (s.unroll != 0) text += "unroll(" + std::to_string(s.unroll) + ")";
     return Trimmed(text);
   }
@@ -193,7 +207,8 @@ class Loader {
   explicit Loader(std::string file) : file_(std::move(file)) {}
 
   Result<std::string> Run(const Json& j) {
-    if (!j.is_object() || Text(j, "format", false) != "headrace-program") Fail("this is no program: \"format\" is not \"headrace-program\"");
+    if (!j.is_object() || Text(j, "format", false) != "headrace-program")
+      Fail("this is no program: \"format\" is not \"headrace-program\"");
     else if (!j.contains("version") || j["version"] != 1) Fail("\"version\" is not 1");
     if (!status_.ok()) return status_;
     const std::string entry = Text(j, "entry");
@@ -290,7 +305,8 @@ class Loader {
     const bool do_while = b.contains("do_while") && b["do_while"] == true;
     if (!variable.empty()) {
       const std::string v = NameText(Name(variable));
-      Line((do_while ? "do for " : "for ") + v + " = " + Text(b, "init") + "; " + condition + "; " + v + " = " + Text(b, "update") + origin + " {");
+      Line((do_while ? "do for " : "for ") + v + " = " + Text(b, "init") + "; " + condition + "; " + v + " = " +
+           Text(b, "update") + origin + " {");
     } else {
       Line((condition.empty() ? "loop" : do_while ? "do" : "while " + condition) + origin + " {");
     }
@@ -308,7 +324,8 @@ class Loader {
       }
       std::string head;
       for (const Json& r : List(s, "ranges"))
-        head += (head.empty() ? " " : ", ") + NameText(Name(Text(r, "index"))) + " in (" + Text(r, "begin") + "):(" + Text(r, "end") + "):(" + Text(r, "step") + ")";
+        head += (head.empty() ? " " : ", ") + NameText(Name(Text(r, "index"))) + " in (" + Text(r, "begin") + "):(" +
+                Text(r, "end") + "):(" + Text(r, "step") + ")";
       Line("map" + head + " " + Text(s, "schedule", false) + OriginText(s) + " {");
       Statements(List(s, "body"));
       Line("}");

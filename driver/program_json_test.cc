@@ -84,7 +84,8 @@ TEST(ProgramJson, SaysWhatMoves) {
   EXPECT_EQ(first["memlets"][0]["container"], "X");
   EXPECT_EQ(first["memlets"][0]["subset"], nlohmann::json::parse(R"(["0:N", "1:2"])"));
   EXPECT_EQ(state["statements"][1]["memlets"].back()["wcr"], "+=");
-  EXPECT_EQ(state["edges"], nlohmann::json::parse(R"([{"from": 0, "to": 1, "container": "T", "kind": "read after write"}])"));
+  EXPECT_EQ(state["edges"],
+            nlohmann::json::parse(R"([{"from": 0, "to": 1, "container": "T", "kind": "read after write"}])"));
 }
 
 TEST(ProgramJson, WhatIsNoProgramIsAnError) {
@@ -95,8 +96,11 @@ TEST(ProgramJson, WhatIsNoProgramIsAnError) {
   EXPECT_NE(error("{").find("error[E0406]: this is not valid JSON"), std::string::npos);
   EXPECT_NE(error("[]").find("\"format\" is not"), std::string::npos);
   EXPECT_NE(error(R"({"format": "headrace-program", "version": 2})").find("\"version\" is not 1"), std::string::npos);
-  EXPECT_NE(error(R"({"format": "headrace-program", "version": 1, "entry": "f"})").find("lacks the list \"sdfgs\""), std::string::npos);
-  EXPECT_NE(error(R"({"format": "headrace-program", "version": 1, "entry": "f", "sdfgs": []})").find("name of the entry"), std::string::npos);
+  EXPECT_NE(error(R"({"format": "headrace-program", "version": 1, "entry": "f"})").find("lacks the list \"sdfgs\""),
+            std::string::npos);
+  EXPECT_NE(
+      error(R"({"format": "headrace-program", "version": 1, "entry": "f", "sdfgs": []})").find("name of the entry"),
+      std::string::npos);
   // Whatever is missing or of another type, there is a message and no crash.
   const auto whole = nlohmann::json::parse(ProgramToJson(Parsed(kText)));
   int damaged = 0;

@@ -15,8 +15,8 @@ struct SdfgBuilder::Frame {
   // blocks, and the state that takes the next statement
   std::vector<BlockId> blocks;
   BlockId state;
-  Loop loop;                      // kLoop
-  std::vector<Branch> branches;   // kConditional: finished ones; the open one's condition is `condition`
+  Loop loop;                     // kLoop
+  std::vector<Branch> branches;  // kConditional: finished ones; the open one's condition is `condition`
   Expr condition;
 
   BlockId AddBlock(Sdfg& s, Control c, const Origin& o) {

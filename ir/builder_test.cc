@@ -43,7 +43,8 @@ TEST(BuilderTest, NamesAreNewAndQuickToFind) {
   b.Close();
   b.Define("n", Expr(3));
   EXPECT_EQ(b.Transient("T", DType::kF32, {N}), Name("T"));
-  for (const char* taken : {"N", "X", "t", "n", "T"}) EXPECT_EQ(b.Transient(taken, DType::kF32, {}), Name(std::string(taken) + "_1"));
+  for (const char* taken : {"N", "X", "t", "n", "T"})
+    EXPECT_EQ(b.Transient(taken, DType::kF32, {}), Name(std::string(taken) + "_1"));
   // Every name asked for in a graph of many states: quadratic time would be minutes.
   for (int k = 0; k < 100000; ++k) {
     b.NewState();

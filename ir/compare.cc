@@ -45,8 +45,8 @@ class Comparer {
     }
     if (got.kind == Value::kTensor) return Tensors(got.tensor, expected.tensor, at);
     if (got.items.size() != expected.items.size()) {
-      return Fail(at + "got a sequence of " + std::to_string(got.items.size()) +
-                  " values, expected " + std::to_string(expected.items.size()));
+      return Fail(at + "got a sequence of " + std::to_string(got.items.size()) + " values, expected " +
+                  std::to_string(expected.items.size()));
     }
     for (size_t i = 0; i < got.items.size(); ++i)
       Values(got.items[i], expected.items[i], at + "item " + std::to_string(i) + ": ");
@@ -66,24 +66,20 @@ class Comparer {
   }
 
   template <typename T>
-  void Mismatch(const Tensor& shape_of, int64_t i, const T& got, const T& expected,
-                const std::string& at) {
+  void Mismatch(const Tensor& shape_of, int64_t i, const T& got, const T& expected, const std::string& at) {
     if (!result.ok) return;  // only the first is named; Position is not free
     Fail(at + Position(shape_of.shape, i) + ": got " + Text(got) + ", expected " + Text(expected));
   }
 
   void Tensors(const Tensor& a, const Tensor& b, const std::string& at) {
     if (a.dtype != b.dtype)
-      return Fail(at + "got type " + std::string(DTypeName(a.dtype)) + ", expected " +
-                  std::string(DTypeName(b.dtype)));
-    if (a.shape != b.shape)
-      return Fail(at + "got shape " + ShapeText(a.shape) + ", expected " + ShapeText(b.shape));
+      return Fail(at + "got type " + std::string(DTypeName(a.dtype)) + ", expected " + std::string(DTypeName(b.dtype)));
+    if (a.shape != b.shape) return Fail(at + "got shape " + ShapeText(a.shape) + ", expected " + ShapeText(b.shape));
     const int64_t n = a.elements();
     if (a.dtype == DType::kString) {
       for (int64_t i = 0; i < n && result.ok; ++i) {
         if ((*a.strings)[i] != (*b.strings)[i]) {
-          Fail(at + Position(a.shape, i) + ": got \"" + (*a.strings)[i] + "\", expected \"" +
-               (*b.strings)[i] + "\"");
+          Fail(at + Position(a.shape, i) + ": got \"" + (*a.strings)[i] + "\", expected \"" + (*b.strings)[i] + "\"");
         }
       }
     } else if (IsFloat(a.dtype)) {
@@ -107,19 +103,13 @@ class Comparer {
       Mismatch(t, i, a, b, at);
   }
 
-  void Complexes(const Tensor& t, int64_t i, std::complex<double> a, std::complex<double> b,
-                 const std::string& at) {
-    const auto nan = [](std::complex<double> v) {
-      return std::isnan(v.real()) || std::isnan(v.imag());
-    };
-    const auto finite = [](std::complex<double> v) {
-      return std::isfinite(v.real()) && std::isfinite(v.imag());
-    };
+  void Complexes(const Tensor& t, int64_t i, std::complex<double> a, std::complex<double> b, const std::string& at) {
+    const auto nan = [](std::complex<double> v) { return std::isnan(v.real()) || std::isnan(v.imag()); };
+    const auto finite = [](std::complex<double> v) { return std::isfinite(v.real()) && std::isfinite(v.imag()); };
     if ((nan(a) && nan(b)) || a == b) return;
     const double difference = std::abs(a - b);
     Record(difference, std::abs(b));
-    if (!finite(a) || !finite(b) || difference > atol_ + rtol_ * std::abs(b))
-      Mismatch(t, i, a, b, at);
+    if (!finite(a) || !finite(b) || difference > atol_ + rtol_ * std::abs(b)) Mismatch(t, i, a, b, at);
   }
 
   void Integers(const Tensor& t, int64_t i, int64_t a, int64_t b, const std::string& at) {
@@ -129,9 +119,7 @@ class Comparer {
     const double y = u64 ? static_cast<double>(static_cast<uint64_t>(b)) : static_cast<double>(b);
     Record(std::fabs(x - y), y);
     if (!result.ok) return;
-    const auto text = [&](int64_t v) {
-      return u64 ? std::to_string(static_cast<uint64_t>(v)) : std::to_string(v);
-    };
+    const auto text = [&](int64_t v) { return u64 ? std::to_string(static_cast<uint64_t>(v)) : std::to_string(v); };
     Fail(at + Position(t.shape, i) + ": got " + text(a) + ", expected " + text(b));
   }
 

@@ -42,7 +42,8 @@ class CowMap {
   const T* Find(const Key& k) const {
     const auto& s = shards_[Shard(k)];
     if (!s) return nullptr;
-    auto it = std::lower_bound(s->begin(), s->end(), k, [](const auto& e, const Key& key) { return Less(e.first, key); });
+    auto it =
+        std::lower_bound(s->begin(), s->end(), k, [](const auto& e, const Key& key) { return Less(e.first, key); });
     return it != s->end() && it->first == k ? &it->second : nullptr;
   }
   // Null when absent; copies the shard when it is shared.

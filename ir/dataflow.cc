@@ -138,7 +138,9 @@ class Collector {
   static bool Same(const Subset& a, const Subset& b) {
     if (a.dims.size() != b.dims.size()) return false;
     for (size_t i = 0; i < a.dims.size(); ++i)
-      if (!(a.dims[i].begin == b.dims[i].begin) || !(a.dims[i].end == b.dims[i].end) || !(a.dims[i].step == b.dims[i].step)) return false;
+      if (!(a.dims[i].begin == b.dims[i].begin) || !(a.dims[i].end == b.dims[i].end) ||
+          !(a.dims[i].step == b.dims[i].step))
+        return false;
     return true;
   }
   void Add(Memlet m) {
@@ -146,7 +148,9 @@ class Collector {
     size_t from = out_.size() > 64 ? out_.size() - 64 : 0;
     for (size_t i = from; i < out_.size(); ++i) {
       Memlet& o = out_[i];
-      if (o.container != m.container || o.write != m.write || o.op != m.op || o.dynamic != m.dynamic || !Same(o.subset, m.subset)) continue;
+      if (o.container != m.container || o.write != m.write || o.op != m.op || o.dynamic != m.dynamic ||
+          !Same(o.subset, m.subset))
+        continue;
       o.full |= m.full;
       o.volume = o.volume + m.volume;
       return;
@@ -223,7 +227,8 @@ class Toucher {
       const Sdfg* callee = p_.Find(n->callee);
       for (const Argument& a : n->arguments) {
         Direction d = callee ? DirectionOf(p_, *callee, a.port) : Direction::kInOut;
-        Touch(a.container, d == Direction::kIn || d == Direction::kInOut, d == Direction::kOut || d == Direction::kInOut);
+        Touch(a.container, d == Direction::kIn || d == Direction::kInOut,
+              d == Direction::kOut || d == Direction::kInOut);
       }
     } else if (auto* l = std::get_if<Library>(&body)) {
       for (const Port& p : l->inputs) Touch(p.container, true, false);
@@ -267,7 +272,9 @@ struct Pending {
   Subset subset;
   bool opaque;  // seen through a view, or a collapsed history: overlaps everything
 };
-struct History { std::vector<Pending> reads, writes; };
+struct History {
+  std::vector<Pending> reads, writes;
+};
 
 class EdgeBuilder {
  public:
@@ -304,8 +311,10 @@ class EdgeBuilder {
       return;
     }
     if (h.reads.size() + h.writes.size() > kMaxPending) {
-      for (const Pending& p : h.reads) if (p.at != at) Connect(p.at, at, root, false, true);
-      for (const Pending& p : h.writes) if (p.at != at) Connect(p.at, at, root, true, true);
+      for (const Pending& p : h.reads)
+        if (p.at != at) Connect(p.at, at, root, false, true);
+      for (const Pending& p : h.writes)
+        if (p.at != at) Connect(p.at, at, root, true, true);
       h.reads.clear();
       h.writes.assign(1, {at, {}, true});
       return;
@@ -315,10 +324,15 @@ class EdgeBuilder {
         if (Conflict(p, at, m, opaque)) Connect(p.at, at, root, list == &h.writes, true);
       // What a full write covers is ordered before everything that will conflict with it: through this statement.
       if (!m.full || opaque) continue;
-      list->erase(std::remove_if(list->begin(), list->end(), [&](const Pending& p) {
-        if (p.at == at || (!p.opaque && Overlaps(m.subset, p.subset, s_.assumptions) == Truth::kNo)) return false;
-        return p.opaque ? IsWhole(root, m.subset) : Covers(m.subset, p.subset, s_.assumptions) == Truth::kYes;
-      }), list->end());
+      list->erase(
+          std::remove_if(list->begin(), list->end(),
+                         [&](const Pending& p) {
+                           if (p.at == at || (!p.opaque && Overlaps(m.subset, p.subset, s_.assumptions) == Truth::kNo))
+                             return false;
+                           return p.opaque ? IsWhole(root, m.subset)
+                                           : Covers(m.subset, p.subset, s_.assumptions) == Truth::kYes;
+                         }),
+          list->end());
     }
     h.writes.push_back({at, m.subset, opaque});
   }
@@ -330,7 +344,8 @@ class EdgeBuilder {
     return Covers(b, FullSubset(c.shape), s_.assumptions) == Truth::kYes;
   }
   void Connect(uint32_t from, uint32_t to, Name container, bool from_writes, bool to_writes) {
-    Dependence kind = from_writes ? (to_writes ? Dependence::kWriteAfterWrite : Dependence::kReadAfterWrite) : Dependence::kWriteAfterRead;
+    Dependence kind = from_writes ? (to_writes ? Dependence::kWriteAfterWrite : Dependence::kReadAfterWrite)
+                                  : Dependence::kWriteAfterRead;
     // A read-after-write says more than the write-after-write of the same pair; reads are visited first.
     for (size_t k = edges_.size(); k-- > 0 && edges_[k].to == to;)
       if (edges_[k].from == from && edges_[k].container == container) return;
@@ -401,7 +416,10 @@ std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, BlockId block) {
         Range& r = m.subset.dims[i];
         bool moves = false;
         for (const Expr& e : {r.begin, r.end, r.step})
-          Visit(e, [&](const Expr& x) { moves |= x.Is(ExprKind::kSymbol) && x->name == loop_var; return !moves; });
+          Visit(e, [&](const Expr& x) {
+            moves |= x.Is(ExprKind::kSymbol) && x->name == loop_var;
+            return !moves;
+          });
         if (moves) r = {Name(), Expr(0), s.Get(m.container).shape[i], Expr(1)};
       }
       out.push_back(std::move(m));
@@ -428,7 +446,9 @@ std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, BlockId block) {
   return out;
 }
 
-std::vector<Edge> EdgesOf(const Program& p, const Sdfg& s, const State& state) { return EdgeBuilder(p, s, state).Build(); }
+std::vector<Edge> EdgesOf(const Program& p, const Sdfg& s, const State& state) {
+  return EdgeBuilder(p, s, state).Build();
+}
 
 std::vector<AccessNode> AccessNodesOf(const Program& p, const Sdfg& s, const State& state) {
   std::vector<AccessNode> out;

@@ -20,15 +20,18 @@ Fixture Load(const std::string& text) {
 std::string MemletsAt(const Fixture& f, size_t i) {
   std::string out;
   for (const Memlet& m : MemletsOf(f.p, f.s(), f.state().statements[i]))
-    out += std::string(m.write ? "write " : "read ") + m.container.str() + ToString(m.subset) + (m.full ? " full" : "") + (m.dynamic ? " dynamic" : "") +
-           " x " + ToString(m.volume) + "\n";
+    out += std::string(m.write ? "write " : "read ") + m.container.str() + ToString(m.subset) +
+           (m.full ? " full" : "") + (m.dynamic ? " dynamic" : "") + " x " + ToString(m.volume) + "\n";
   return out;
 }
 std::string EdgesAt(const Fixture& f) {
   std::string out;
   for (const Edge& e : EdgesOf(f.p, f.s(), f.state()))
     out += std::to_string(e.from) + "->" + std::to_string(e.to) + " " + e.container.str() +
-           (e.kind == Dependence::kReadAfterWrite ? " raw" : e.kind == Dependence::kWriteAfterRead ? " war" : " waw") + "\n";
+           (e.kind == Dependence::kReadAfterWrite   ? " raw"
+            : e.kind == Dependence::kWriteAfterRead ? " war"
+                                                    : " waw") +
+           "\n";
   return out;
 }
 
@@ -40,7 +43,8 @@ TEST(Dataflow, MemletsArePropagatedOutOfMaps) {
     }
   })");
   EXPECT_EQ(MemletsAt(f, 0), "read X[0:N, 0:M] x M * N\nwrite Y[0:N] full x M * N\n");
-  EXPECT_EQ(MemletsAt(f, 1), "read Y[0:N] dynamic x N\nread I[0:N] x N\nread Y[1:N] dynamic x N\nwrite Z[0:N] full x N\n");
+  EXPECT_EQ(MemletsAt(f, 1),
+            "read Y[0:N] dynamic x N\nread I[0:N] x N\nread Y[1:N] dynamic x N\nwrite Z[0:N] full x N\n");
 }
 
 TEST(Dataflow, EdgesFollowOverlap) {
@@ -56,7 +60,8 @@ TEST(Dataflow, EdgesFollowOverlap) {
 }
 
 TEST(Dataflow, AFullWriteStandsForWhatItCovers) {
-  Fixture f = Load("sdfg f(Y: f32[N], Z: f32[N]) { state { map i in 0:N { Y[i] = 0 }; map i in 0:N { Y[i] = 1 }; map i in 0:N { Z[i] = Y[i] } } }");
+  Fixture f = Load(
+      "sdfg f(Y: f32[N], Z: f32[N]) { state { map i in 0:N { Y[i] = 0 }; map i in 0:N { Y[i] = 1 }; map i in 0:N { Z[i] = Y[i] } } }");
   EXPECT_EQ(EdgesAt(f), "0->1 Y waw\n1->2 Y raw\n");
 }
 
@@ -86,7 +91,8 @@ TEST(Dataflow, EveryWriteMakesAVersion) {
   Fixture f = Load("sdfg f(inout X: f32, Y: f32) { state { Y = X; X = 1; Y = X; X = 2 } }");
   std::string out;
   for (const AccessNode& a : AccessNodesOf(f.p, f.s(), f.state()))
-    out += a.container.str() + std::to_string(a.version) + " w" + std::to_string(a.writers.size()) + " r" + std::to_string(a.readers.size()) + "; ";
+    out += a.container.str() + std::to_string(a.version) + " w" + std::to_string(a.writers.size()) + " r" +
+           std::to_string(a.readers.size()) + "; ";
   EXPECT_EQ(out, "X0 w0 r1; Y1 w1 r0; X1 w1 r1; Y2 w1 r0; X2 w1 r0; ");
 }
 

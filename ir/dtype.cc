@@ -19,21 +19,16 @@ struct Info {
 };
 // In the order of DType.
 constexpr Info kInfo[] = {
-    {"none", Class::kOther, 0, 0},       {"bool", Class::kOther, 1, 8},
-    {"u2", Class::kUnsigned, 1, 2},      {"i2", Class::kSigned, 1, 2},
-    {"u4", Class::kUnsigned, 1, 4},      {"i4", Class::kSigned, 1, 4},
-    {"u8", Class::kUnsigned, 1, 8},      {"i8", Class::kSigned, 1, 8},
-    {"u16", Class::kUnsigned, 2, 16},    {"i16", Class::kSigned, 2, 16},
-    {"u32", Class::kUnsigned, 4, 32},    {"i32", Class::kSigned, 4, 32},
-    {"u64", Class::kUnsigned, 8, 64},    {"i64", Class::kSigned, 8, 64},
-    {"f4e2m1", Class::kFloat, 1, 4},     {"f8e4m3fn", Class::kFloat, 1, 8},
-    {"f8e4m3fnuz", Class::kFloat, 1, 8}, {"f8e5m2", Class::kFloat, 1, 8},
-    {"f8e5m2fnuz", Class::kFloat, 1, 8}, {"f8e8m0", Class::kFloat, 1, 8},
-    {"f16", Class::kFloat, 2, 16},       {"bf16", Class::kFloat, 2, 16},
-    {"f32", Class::kFloat, 4, 32},       {"f64", Class::kFloat, 8, 64},
-    {"c64", Class::kComplex, 8, 64},     {"c128", Class::kComplex, 16, 128},
-    {"string", Class::kOther, 0, 0},     {"index", Class::kSigned, 8, 64},
-    {"real", Class::kFloat, 8, 64},
+    {"none", Class::kOther, 0, 0},       {"bool", Class::kOther, 1, 8},       {"u2", Class::kUnsigned, 1, 2},
+    {"i2", Class::kSigned, 1, 2},        {"u4", Class::kUnsigned, 1, 4},      {"i4", Class::kSigned, 1, 4},
+    {"u8", Class::kUnsigned, 1, 8},      {"i8", Class::kSigned, 1, 8},        {"u16", Class::kUnsigned, 2, 16},
+    {"i16", Class::kSigned, 2, 16},      {"u32", Class::kUnsigned, 4, 32},    {"i32", Class::kSigned, 4, 32},
+    {"u64", Class::kUnsigned, 8, 64},    {"i64", Class::kSigned, 8, 64},      {"f4e2m1", Class::kFloat, 1, 4},
+    {"f8e4m3fn", Class::kFloat, 1, 8},   {"f8e4m3fnuz", Class::kFloat, 1, 8}, {"f8e5m2", Class::kFloat, 1, 8},
+    {"f8e5m2fnuz", Class::kFloat, 1, 8}, {"f8e8m0", Class::kFloat, 1, 8},     {"f16", Class::kFloat, 2, 16},
+    {"bf16", Class::kFloat, 2, 16},      {"f32", Class::kFloat, 4, 32},       {"f64", Class::kFloat, 8, 64},
+    {"c64", Class::kComplex, 8, 64},     {"c128", Class::kComplex, 16, 128},  {"string", Class::kOther, 0, 0},
+    {"index", Class::kSigned, 8, 64},    {"real", Class::kFloat, 8, 64},
 };
 constexpr int kCount = sizeof(kInfo) / sizeof(kInfo[0]);
 static_assert(kCount == static_cast<int>(DType::kReal) + 1, "one row per DType");
@@ -53,22 +48,14 @@ struct Format {
 };
 Format FormatOf(DType t) {
   switch (t) {
-    case DType::kF4E2M1:
-      return {2, 1, 1, 0x7, 0, 0, false};
-    case DType::kF8E4M3FN:
-      return {4, 3, 7, 0x7E, 0, 0x7F, false};
-    case DType::kF8E4M3FNUZ:
-      return {4, 3, 8, 0x7F, 0, 0x80, true};
-    case DType::kF8E5M2:
-      return {5, 2, 15, 0x7B, 0x7C, 0x7F, false};
-    case DType::kF8E5M2FNUZ:
-      return {5, 2, 16, 0x7F, 0, 0x80, true};
-    case DType::kF16:
-      return {5, 10, 15, 0x7BFF, 0x7C00, 0x7E00, false};
-    case DType::kBF16:
-      return {8, 7, 127, 0x7F7F, 0x7F80, 0x7FC0, false};
-    default:
-      break;
+    case DType::kF4E2M1: return {2, 1, 1, 0x7, 0, 0, false};
+    case DType::kF8E4M3FN: return {4, 3, 7, 0x7E, 0, 0x7F, false};
+    case DType::kF8E4M3FNUZ: return {4, 3, 8, 0x7F, 0, 0x80, true};
+    case DType::kF8E5M2: return {5, 2, 15, 0x7B, 0x7C, 0x7F, false};
+    case DType::kF8E5M2FNUZ: return {5, 2, 16, 0x7F, 0, 0x80, true};
+    case DType::kF16: return {5, 10, 15, 0x7BFF, 0x7C00, 0x7E00, false};
+    case DType::kBF16: return {8, 7, 127, 0x7F7F, 0x7F80, 0x7FC0, false};
+    default: break;
   }
   HR_CHECK(false, "no small float format");
 }
@@ -110,16 +97,12 @@ bool IsFp8(DType t) { return t >= DType::kF8E4M3FN && t <= DType::kF8E8M0; }
 double HighestFloat(DType t) {
   switch (t) {
     case DType::kF32:
-    case DType::kC64:
-      return std::numeric_limits<float>::max();
+    case DType::kC64: return std::numeric_limits<float>::max();
     case DType::kF64:
     case DType::kC128:
-    case DType::kReal:
-      return std::numeric_limits<double>::max();
-    case DType::kF8E8M0:
-      return std::ldexp(1.0, 127);
-    default:
-      return DecodeFloat(t, FormatOf(t).max_finite);
+    case DType::kReal: return std::numeric_limits<double>::max();
+    case DType::kF8E8M0: return std::ldexp(1.0, 127);
+    default: return DecodeFloat(t, FormatOf(t).max_finite);
   }
 }
 
@@ -148,9 +131,8 @@ uint32_t EncodeFloat(DType t, double value, bool saturate) {
   const double a = std::fabs(value);
   if (a == 0) return f.unsigned_zero ? 0 : sign;
   int e;
-  std::frexp(a, &e);  // a = m * 2^e, m in [0.5, 1)
-  const int exponent =
-      std::max(e - 1, 1 - f.bias);  // of the unit's place; subnormals share the smallest
+  std::frexp(a, &e);                                 // a = m * 2^e, m in [0.5, 1)
+  const int exponent = std::max(e - 1, 1 - f.bias);  // of the unit's place; subnormals share the smallest
   // In units of the last place: at most mantissa_bits + 1 bits before the point. nearbyint would
   // follow the caller's rounding mode, so round half to even by hand; both steps are exact in a
   // double.
@@ -169,8 +151,7 @@ uint32_t EncodeFloat(DType t, double value, bool saturate) {
 
 double DecodeFloat(DType t, uint32_t bits) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  if (t == DType::kF8E8M0)
-    return (bits & 0xFF) == 0xFF ? nan : std::ldexp(1.0, static_cast<int>(bits & 0xFF) - 127);
+  if (t == DType::kF8E8M0) return (bits & 0xFF) == 0xFF ? nan : std::ldexp(1.0, static_cast<int>(bits & 0xFF) - 127);
   const Format f = FormatOf(t);
   const int magnitude_bits = f.exponent_bits + f.mantissa_bits;
   bits &= (2u << magnitude_bits) - 1;
@@ -179,16 +160,14 @@ double DecodeFloat(DType t, uint32_t bits) {
   if (f.unsigned_zero && bits == f.nan) return nan;
   if (!f.unsigned_zero && f.infinity != 0 && magnitude >= f.infinity) {
     if (magnitude != f.infinity) return nan;
-    return negative ? -std::numeric_limits<double>::infinity()
-                    : std::numeric_limits<double>::infinity();
+    return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
   if (magnitude > f.max_finite) return nan;
   const int exponent = static_cast<int>(magnitude >> f.mantissa_bits);
   const uint32_t mantissa = magnitude & ((1u << f.mantissa_bits) - 1);
-  const double v = exponent == 0
-                       ? std::ldexp(static_cast<double>(mantissa), 1 - f.bias - f.mantissa_bits)
-                       : std::ldexp(static_cast<double>(mantissa + (1u << f.mantissa_bits)),
-                                    exponent - f.bias - f.mantissa_bits);
+  const double v = exponent == 0 ? std::ldexp(static_cast<double>(mantissa), 1 - f.bias - f.mantissa_bits)
+                                 : std::ldexp(static_cast<double>(mantissa + (1u << f.mantissa_bits)),
+                                              exponent - f.bias - f.mantissa_bits);
   return negative ? -v : v;
 }
 

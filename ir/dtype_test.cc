@@ -8,9 +8,8 @@
 namespace headrace {
 namespace {
 
-constexpr DType kSmallFloats[] = {DType::kF4E2M1, DType::kF8E4M3FN,   DType::kF8E4M3FNUZ,
-                                  DType::kF8E5M2, DType::kF8E5M2FNUZ, DType::kF8E8M0,
-                                  DType::kF16,    DType::kBF16};
+constexpr DType kSmallFloats[] = {DType::kF4E2M1,     DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2,
+                                  DType::kF8E5M2FNUZ, DType::kF8E8M0,   DType::kF16,        DType::kBF16};
 const double kInf = std::numeric_limits<double>::infinity();
 const double kNan = std::numeric_limits<double>::quiet_NaN();
 
@@ -45,10 +44,8 @@ TEST(SmallFloat, EveryBitPatternDecodesAndEncodesBack) {
   for (DType t : kSmallFloats) {
     for (uint32_t bits = 0; bits < 1u << BitWidth(t); ++bits) {
       const double v = DecodeFloat(t, bits);
-      if (std::isnan(v))
-        EXPECT_TRUE(std::isnan(DecodeFloat(t, EncodeFloat(t, v)))) << DTypeName(t) << " " << bits;
-      else
-        EXPECT_EQ(EncodeFloat(t, v), bits) << DTypeName(t) << " " << v;
+      if (std::isnan(v)) EXPECT_TRUE(std::isnan(DecodeFloat(t, EncodeFloat(t, v)))) << DTypeName(t) << " " << bits;
+      else EXPECT_EQ(EncodeFloat(t, v), bits) << DTypeName(t) << " " << v;
     }
   }
 }
@@ -61,11 +58,9 @@ TEST(SmallFloat, RoundsHalfToEven) {
     const uint32_t last = EncodeFloat(t, HighestFloat(t));
     for (uint32_t bits = 0; bits < last; ++bits) {
       const double a = DecodeFloat(t, bits), b = DecodeFloat(t, bits + 1), middle = (a + b) / 2;
-      ASSERT_EQ(EncodeFloat(t, middle), bits % 2 == 0 ? bits : bits + 1)
-          << DTypeName(t) << " " << bits;
+      ASSERT_EQ(EncodeFloat(t, middle), bits % 2 == 0 ? bits : bits + 1) << DTypeName(t) << " " << bits;
       ASSERT_EQ(EncodeFloat(t, std::nextafter(middle, -kInf)), bits) << DTypeName(t) << " " << bits;
-      ASSERT_EQ(EncodeFloat(t, std::nextafter(middle, kInf)), bits + 1)
-          << DTypeName(t) << " " << bits;
+      ASSERT_EQ(EncodeFloat(t, std::nextafter(middle, kInf)), bits + 1) << DTypeName(t) << " " << bits;
     }
   }
 }
@@ -78,7 +73,7 @@ TEST(SmallFloat, OverflowFollowsTheFormat) {
   EXPECT_EQ(EncodeFloat(DType::kBF16, 3.4e38), 0x7F80u);
   EXPECT_EQ(EncodeFloat(DType::kF8E5M2, kInf), 0x7Cu);
   EXPECT_EQ(EncodeFloat(DType::kF8E4M3FN, 464),
-            0x7Eu);  // the middle of 448 and 480 goes to the even 448
+            0x7Eu);                                      // the middle of 448 and 480 goes to the even 448
   EXPECT_EQ(EncodeFloat(DType::kF8E4M3FN, 465), 0x7Fu);  // there is no infinity
   EXPECT_EQ(EncodeFloat(DType::kF8E4M3FN, kInf, true), 0x7Eu);
   EXPECT_EQ(EncodeFloat(DType::kF8E4M3FNUZ, -1e3), 0x80u);
@@ -93,8 +88,7 @@ TEST(SmallFloat, NanStaysNanWhereThereIsOne) {
   for (DType t : kSmallFloats) {
     if (t == DType::kF4E2M1) continue;
     EXPECT_TRUE(std::isnan(DecodeFloat(t, EncodeFloat(t, kNan)))) << DTypeName(t);
-    EXPECT_TRUE(std::isnan(DecodeFloat(t, EncodeFloat(t, kNan, /*saturate=*/true))))
-        << DTypeName(t);
+    EXPECT_TRUE(std::isnan(DecodeFloat(t, EncodeFloat(t, kNan, /*saturate=*/true)))) << DTypeName(t);
   }
 }
 

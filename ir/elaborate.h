@@ -16,8 +16,8 @@ struct FormPort {
   Name name;
   bool present = true;
   bool variadic = false;
-  DType dtype = DType::kNone;     // of an absent optional port: the type its schema gives it (for `B ?? 0`)
-  std::vector<Expr> shape;        // over the caller's symbols
+  DType dtype = DType::kNone;  // of an absent optional port: the type its schema gives it (for `B ?? 0`)
+  std::vector<Expr> shape;     // over the caller's symbols
   // Value of a small integer (or any) tensor where it is known before the run: a constant, or symbolic elements found by
   // value inference, row-major. Empty = unknown: then it is read at run time.
   std::vector<Expr> known;
@@ -25,10 +25,10 @@ struct FormPort {
 };
 
 struct FormContext {
-  Name sdfg_name;                     // of the result
+  Name sdfg_name;  // of the result
   std::vector<FormPort> inputs, outputs;
-  Attributes attributes;              // set ones and schema defaults
-  std::vector<Name> unset_attributes; // declared without default and not set: `strides ?? 1` sees "nothing"
+  Attributes attributes;               // set ones and schema defaults
+  std::vector<Name> unset_attributes;  // declared without default and not set: `strides ?? 1` sees "nothing"
   // The ports and attributes above and `elsewhere` (those that other versions of the op have, here as good as unset) are
   // all there are: another name before `??` is a mistake. Without a signature nobody knows.
   bool declared = false;

@@ -31,7 +31,8 @@ void Elaborator::RunAssign(const FormStmt& s) {
       let_cache_.clear();
       const int64_t i = s.index.size() == 1 ? EvalInt(s.index[0], env_, "the number of a tensor") : -1;
       if (i < 0 || i >= static_cast<int64_t>(list.size()))
-        Fail(at, "'" + s.name.str() + "' is a list of " + std::to_string(list.size()) + " tensors", "use: each T in " + s.name.str() + " { … }");
+        Fail(at, "'" + s.name.str() + "' is a list of " + std::to_string(list.size()) + " tensors",
+             "use: each T in " + s.name.str() + " { … }");
       t.container = list[i];
       t.whole = true;
       break;
@@ -43,7 +44,8 @@ void Elaborator::RunAssign(const FormStmt& s) {
   }
   if (!t.container.empty()) {
     if (inputs_.count(t.container)) Fail(at, "'" + s.name.str() + "' is an input; it can't be written");
-    if (s_.Get(t.container).kind == ContainerKind::kConstant) Fail(at, "'" + s.name.str() + "' is a constant; it can't be written");
+    if (s_.Get(t.container).kind == ContainerKind::kConstant)
+      Fail(at, "'" + s.name.str() + "' is a constant; it can't be written");
   }
   target_type_ = DType::kNone;
   if (!t.container.empty()) {
@@ -59,7 +61,8 @@ void Elaborator::RunAssign(const FormStmt& s) {
     progress_ = false;
     solved = EvalAssign(s, &t);
     if (solved || progress_) continue;
-    if (use_remembered_) Fail(at, "the number of dimensions of a group is not determined here", "give it: let rank(p) = …");
+    if (use_remembered_)
+      Fail(at, "the number of dimensions of a group is not determined here", "give it: let rank(p) = …");
     use_remembered_ = true;
     let_cache_.clear();
   }
@@ -93,7 +96,8 @@ bool Elaborator::EvalAssign(const FormStmt& s, Target* t) {
   if (v.nothing()) Fail(at, "there is nothing to assign: an absent port or unset attribute", "give a default with ??");
   if (v.kind == Val::kList && v.items.size() == 1) v = Val::Scalar(v.items[0]);
   if (v.kind == Val::kList)
-    Fail(at, "the value is a list of " + std::to_string(v.items.size()) + " numbers", "index it with one of the target's indices");
+    Fail(at, "the value is a list of " + std::to_string(v.items.size()) + " numbers",
+         "index it with one of the target's indices");
   if (v.kind != Val::kScalar) Fail(at, "the value must be a number");
   t->value = v.e;
   t->index.clear();
@@ -115,7 +119,8 @@ void Elaborator::DeclareTemporary(Target* t, Place at) {
     }
     const Interval2* r = e.Is(ExprKind::kSymbol) ? FindRange(t->ranges, e->name) : nullptr;
     if (!r || AsInt(r->begin) != 0)
-      Fail(at, "'" + t->name.str() + "' is a new temporary: its sizes are the ranges of bare indices, found " + ToString(e),
+      Fail(at,
+           "'" + t->name.str() + "' is a new temporary: its sizes are the ranges of bare indices, found " + ToString(e),
            "if an output was meant, check its name; " + KnownNames());
     c.shape.push_back(r->end);
   }
@@ -154,8 +159,8 @@ void Elaborator::EmitInitialisation(Name container, WriteOp op) {
   t.target = container;
   t.value = Identity(op, c.dtype);
   std::set<Name> taken;
-  std::vector<Range> ranges =
-      FullRanges(c, [&](size_t i) { return FreshIndex("i" + std::to_string(i), &taken); }, &t.index);
+  std::vector<Range> ranges = FullRanges(
+      c, [&](size_t i) { return FreshIndex("i" + std::to_string(i), &taken); }, &t.index);
   NodeId n = Wrap(std::move(ranges), std::move(t));
   if (loop_depth_ > 0) EmitBefore(n);
   else Emit(n);
@@ -165,8 +170,8 @@ void Elaborator::EmitCopy(Name to, Name from) {
   Tasklet t;
   t.target = to;
   std::set<Name> taken;
-  std::vector<Range> ranges =
-      FullRanges(s_.Get(to), [&](size_t i) { return FreshIndex("i" + std::to_string(i), &taken); }, &t.index);
+  std::vector<Range> ranges = FullRanges(
+      s_.Get(to), [&](size_t i) { return FreshIndex("i" + std::to_string(i), &taken); }, &t.index);
   t.value = ReadExpr(from, t.index);
   Emit(Wrap(std::move(ranges), std::move(t)));
 }

@@ -8,15 +8,13 @@ namespace headrace {
 namespace {
 
 TEST(ElaborateError, NotWritten) {
-  EXPECT_EQ(ElaborateText(R"(Z = X)",
-                          "X: f32[N] -> Y: f32[N]"),
+  EXPECT_EQ(ElaborateText(R"(Z = X)", "X: f32[N] -> Y: f32[N]"),
             R"(error[E0702]: the form never writes the output 'Y'
   hint: the form has no case for these attributes, or misspells the port: another name is a temporary)");
 }
 
 TEST(ElaborateError, TooManyIndices) {
-  EXPECT_EQ(ElaborateText(R"(Y = X[i, j, k])",
-                          "X: f32[N, 3] -> Y: f32[N]"),
+  EXPECT_EQ(ElaborateText(R"(Y = X[i, j, k])", "X: f32[N, 3] -> Y: f32[N]"),
             R"(error[E0701]: 'X' has 2 dimensions, but 3 indices are given
   --> <text>:1:5
  1 | Y = X[i, j, k]
@@ -24,8 +22,7 @@ TEST(ElaborateError, TooManyIndices) {
 }
 
 TEST(ElaborateError, PlainAssignmentCantReduce) {
-  EXPECT_EQ(ElaborateText(R"(Y[i] = X[i, j])",
-                          "X: f32[N, 3] -> Y: f32[N]"),
+  EXPECT_EQ(ElaborateText(R"(Y[i] = X[i, j])", "X: f32[N, 3] -> Y: f32[N]"),
             R"(error[E0701]: '=' can't reduce over j
   --> <text>:1:1
  1 | Y[i] = X[i, j]
@@ -34,8 +31,7 @@ TEST(ElaborateError, PlainAssignmentCantReduce) {
 }
 
 TEST(ElaborateError, RangesMustAgree) {
-  EXPECT_EQ(ElaborateText(R"(Y[i] += A[i, k] * B[k])",
-                          "A: f32[N, 3], B: f32[4] -> Y: f32[N]"),
+  EXPECT_EQ(ElaborateText(R"(Y[i] += A[i, k] * B[k])", "A: f32[N, 3], B: f32[4] -> Y: f32[N]"),
             R"(error[E0701]: the range of 'k' is 3 in 'A' and 4 in 'B'
   --> <text>:1:1
  1 | Y[i] += A[i, k] * B[k]
@@ -44,8 +40,7 @@ TEST(ElaborateError, RangesMustAgree) {
 }
 
 TEST(ElaborateError, NothingFixesARange) {
-  EXPECT_EQ(ElaborateText(R"(Y[i] += A[i + k])",
-                          "A: f32[8] -> Y: f32[4]"),
+  EXPECT_EQ(ElaborateText(R"(Y[i] += A[i + k])", "A: f32[8] -> Y: f32[4]"),
             R"(error[E0701]: nothing fixes the range of 'k'
   --> <text>:1:1
  1 | Y[i] += A[i + k]
@@ -54,8 +49,7 @@ TEST(ElaborateError, NothingFixesARange) {
 }
 
 TEST(ElaborateError, ShapesDontBroadcast) {
-  EXPECT_EQ(ElaborateText(R"(Y = A + B)",
-                          "A: f32[2, 3], B: f32[4] -> Y: f32[2, 3]"),
+  EXPECT_EQ(ElaborateText(R"(Y = A + B)", "A: f32[2, 3], B: f32[4] -> Y: f32[2, 3]"),
             R"(error[E0701]: shapes don't broadcast: 'B' has 4 where 3 is needed ('..', dimension 1 from the right)
   --> <text>:1:1
  1 | Y = A + B
@@ -63,8 +57,7 @@ TEST(ElaborateError, ShapesDontBroadcast) {
 }
 
 TEST(ElaborateError, TypesDontMix) {
-  EXPECT_EQ(ElaborateText(R"(Y = A + B)",
-                          "A: f32[2], B: i32[2] -> Y: f32[2]"),
+  EXPECT_EQ(ElaborateText(R"(Y = A + B)", "A: f32[2], B: i32[2] -> Y: f32[2]"),
             R"(error[E0701]: values of type f32 and i32 meet in +
   --> <text>:1:1
  1 | Y = A + B
@@ -73,8 +66,7 @@ TEST(ElaborateError, TypesDontMix) {
 }
 
 TEST(ElaborateError, AssignmentToAnotherKind) {
-  EXPECT_EQ(ElaborateText(R"(Y = rint(X))",
-                          "X: f32[2] -> Y: u8[2]"),
+  EXPECT_EQ(ElaborateText(R"(Y = rint(X))", "X: f32[2] -> Y: u8[2]"),
             R"(error[E0701]: a value of type f32 is assigned to one of type u8
   --> <text>:1:1
  1 | Y = rint(X)
@@ -83,8 +75,7 @@ TEST(ElaborateError, AssignmentToAnotherKind) {
 }
 
 TEST(ElaborateError, NothingThere) {
-  EXPECT_EQ(ElaborateText(R"(Y = X + bias)",
-                          "X: f32[2], bias: f32 absent -> Y: f32[2]"),
+  EXPECT_EQ(ElaborateText(R"(Y = X + bias)", "X: f32[2], bias: f32 absent -> Y: f32[2]"),
             R"(error[E0701]: there is nothing here: an absent port or unset attribute
   --> <text>:1:5
  1 | Y = X + bias
@@ -93,8 +84,7 @@ TEST(ElaborateError, NothingThere) {
 }
 
 TEST(ElaborateError, AxisOutOfRange) {
-  EXPECT_EQ(ElaborateText(R"(M[o..] max= X[o.., k@axis])",
-                          "X: f32[2, 3] -> M: f32[2]", R"(axis = 2)"),
+  EXPECT_EQ(ElaborateText(R"(M[o..] max= X[o.., k@axis])", "X: f32[2, 3] -> M: f32[2]", R"(axis = 2)"),
             R"(error[E0701]: axis 2 is out of range: 'X' has 2 dimensions
   --> <text>:1:20
  1 | M[o..] max= X[o.., k@axis]
@@ -102,8 +92,7 @@ TEST(ElaborateError, AxisOutOfRange) {
 }
 
 TEST(ElaborateError, AxesMustBeKnown) {
-  EXPECT_EQ(ElaborateText(R"(Y[o.., 0@axes] += X[o.., k..@axes])",
-                          "X: f32[2, 3], axes: i64[1] -> Y: f32[2, 1]"),
+  EXPECT_EQ(ElaborateText(R"(Y[o.., 0@axes] += X[o.., k..@axes])", "X: f32[2, 3], axes: i64[1] -> Y: f32[2, 1]"),
             R"(error[E0702]: the axes after '@' must be known before the run: axes[0]
   --> <text>:1:26
  1 | Y[o.., 0@axes] += X[o.., k..@axes]
@@ -132,8 +121,7 @@ TEST(ElaborateError, NamesBeforeADefaultAreDeclared) {
 }
 
 TEST(ElaborateError, UnknownTensor) {
-  EXPECT_EQ(ElaborateText(R"(Y[i] = Q[i])",
-                          "X: f32[2] -> Y: f32[2]"),
+  EXPECT_EQ(ElaborateText(R"(Y[i] = Q[i])", "X: f32[2] -> Y: f32[2]"),
             R"(error[E0701]: 'Q' is not a tensor, list or attribute
   --> <text>:1:8
  1 | Y[i] = Q[i]
@@ -142,8 +130,7 @@ TEST(ElaborateError, UnknownTensor) {
 }
 
 TEST(ElaborateError, UnknownFunction) {
-  EXPECT_EQ(ElaborateText(R"(Y = sine(X))",
-                          "X: f32[2] -> Y: f32[2]"),
+  EXPECT_EQ(ElaborateText(R"(Y = sine(X))", "X: f32[2] -> Y: f32[2]"),
             R"(error[E0701]: there is no function 'sine'
   --> <text>:1:5
  1 | Y = sine(X)
@@ -151,8 +138,7 @@ TEST(ElaborateError, UnknownFunction) {
 }
 
 TEST(ElaborateError, LengthNotDetermined) {
-  EXPECT_EQ(ElaborateText(R"(Y[i] += X[p.., q..])",
-                          "X: f32[2, 3] -> Y: f32[2]"),
+  EXPECT_EQ(ElaborateText(R"(Y[i] += X[p.., q..])", "X: f32[2, 3] -> Y: f32[2]"),
             R"(error[E0701]: the number of dimensions of a group is not determined here
   --> <text>:1:1
  1 | Y[i] += X[p.., q..]

@@ -32,7 +32,7 @@ Elaborator::Resolved Elaborator::Resolve(Name n, const Env& env, std::shared_ptr
 Name Elaborator::ContainerOf(Name n, const Env& env) const {
   if (const Binding* b = Find(n, env)) {
     if (b->kind == Binding::kContainer) return b->container;
-    if (b->kind == Binding::kLet && b->parameters.empty() && b->body.Is(ExprKind::kSymbol)) 
+    if (b->kind == Binding::kLet && b->parameters.empty() && b->body.Is(ExprKind::kSymbol))
       return ContainerOf(b->body->name, b->scope ? b->scope : b->next);
     return {};
   }
@@ -111,7 +111,7 @@ Val Elaborator::EvalBare(Name container, Context c) {
 Val Elaborator::EvalLet(const std::shared_ptr<const Binding>& b, const std::vector<Val>& args, Place at) {
   if (b->parameters.size() != args.size())
     Fail(at, "'" + b->name.str() + "' takes " + std::to_string(b->parameters.size()) + " arguments, got " +
-             std::to_string(args.size()));
+                 std::to_string(args.size()));
   if (b->parameters.empty()) {
     auto it = let_cache_.find(b.get());
     if (it != let_cache_.end()) return it->second;
@@ -139,7 +139,8 @@ Val Elaborator::EvalName(const Expr& e, const Env& env, Context c) {
       if (b->kind == Binding::kContainer) return EvalBare(b->container, c);
       return EvalLet(b, {}, At(e));
     case Resolved::kContainer: return EvalBare(containers_.at(e->name), c);
-    case Resolved::kVariadic: Fail(At(e), "'" + e->name.str() + "' is a list of tensors", "use: each T in " + e->name.str() + " { … }");
+    case Resolved::kVariadic:
+      Fail(At(e), "'" + e->name.str() + "' is a list of tensors", "use: each T in " + e->name.str() + " { … }");
     case Resolved::kAttribute: return attributes_.at(e->name);
     case Resolved::kAbsent: return Val();
     case Resolved::kConstant:
@@ -166,9 +167,7 @@ Val Elaborator::DefaultOf(const Expr& what, Val v) const {
 }
 
 Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
-  auto fallback = [&]() -> Val {
-    return e->has_default ? DefaultOf(e, Eval(e->args.back(), env, c)) : Val();
-  };
+  auto fallback = [&]() -> Val { return e->has_default ? DefaultOf(e, Eval(e->args.back(), env, c)) : Val(); };
   std::vector<Expr> args = e->args;
   if (e->has_default) args.pop_back();
   Name container;
@@ -245,8 +244,10 @@ Val Elaborator::MapVals(const std::vector<Val>& v, Place at, const std::function
 Val Elaborator::BinaryVal(Op op, const Val& a, const Val& b, Place at) {
   if (a.unsolved() || b.unsolved()) return Val::Unsolved();
   if (op == Op::kEq || op == Op::kNe) {
-    if (a.kind == Val::kString && b.kind == Val::kString) return Val::Scalar(BoolExpr((a.text == b.text) == (op == Op::kEq)));
-    if (a.kind == Val::kType && b.kind == Val::kType) return Val::Scalar(BoolExpr((a.type == b.type) == (op == Op::kEq)));
+    if (a.kind == Val::kString && b.kind == Val::kString)
+      return Val::Scalar(BoolExpr((a.text == b.text) == (op == Op::kEq)));
+    if (a.kind == Val::kType && b.kind == Val::kType)
+      return Val::Scalar(BoolExpr((a.type == b.type) == (op == Op::kEq)));
     // An unset string attribute equals no string.
     if ((a.nothing() && b.kind == Val::kString) || (b.nothing() && a.kind == Val::kString))
       return Val::Scalar(BoolExpr(op == Op::kNe));
@@ -276,7 +277,8 @@ Val Elaborator::IndexVal(const Val& v, const std::vector<Expr>& args, const Env&
     const int64_t n = static_cast<int64_t>(v.items.size());
     Val b = Eval(args[0]->args[0], env, {true}), e = Eval(args[0]->args[1], env, {true});
     if (b.unsolved() || e.unsolved()) return Val::Unsolved();
-    const int64_t begin = EvalInt(args[0]->args[0], env, "a slice's begin"), end = EvalInt(args[0]->args[1], env, "a slice's end");
+    const int64_t begin = EvalInt(args[0]->args[0], env, "a slice's begin"),
+                  end = EvalInt(args[0]->args[1], env, "a slice's end");
     if (begin < 0 || end > n || begin > end)
       Fail(at, "slice " + std::to_string(begin) + ":" + std::to_string(end) + " of a list of " + std::to_string(n));
     return Val::List(std::vector<Expr>(v.items.begin() + begin, v.items.begin() + end));
@@ -299,7 +301,8 @@ Val Elaborator::IndexVal(const Val& v, const std::vector<Expr>& args, const Env&
   }
   if (n == 0) return Val::Scalar(IntExpr(0));
   Expr out = v.items.back();
-  for (int64_t j = n - 2; j >= 0; --j) out = FoldSelect(FoldBinary(Op::kEq, i.e, IntExpr(j), assumptions_), v.items[j], out);
+  for (int64_t j = n - 2; j >= 0; --j)
+    out = FoldSelect(FoldBinary(Op::kEq, i.e, IntExpr(j), assumptions_), v.items[j], out);
   return Val::Scalar(out);
 }
 
@@ -307,14 +310,18 @@ int64_t Elaborator::EvalInt(const Expr& e, const Env& env, const char* what) {
   Val v = Eval(e, env, {true});
   std::optional<int64_t> i = v.kind == Val::kScalar ? AsInt(AsIndexLiteral(v.e)) : std::nullopt;
   if (!i)
-    Fail(At(e), std::string(what) + " must be an integer known before the run: " + ToString(e) +
-                (v.kind == Val::kScalar ? " = " + ToString(v.e) : ""), "", ErrorKind::kUnsupported);
+    Fail(At(e),
+         std::string(what) + " must be an integer known before the run: " + ToString(e) +
+             (v.kind == Val::kScalar ? " = " + ToString(v.e) : ""),
+         "", ErrorKind::kUnsupported);
   return *i;
 }
 
 Val Elaborator::Eval(const Expr& e, const Env& env, Context c) {
   switch (e->kind) {
-    case ExprKind::kInt: case ExprKind::kFloat: case ExprKind::kBool: return Val::Scalar(e);
+    case ExprKind::kInt:
+    case ExprKind::kFloat:
+    case ExprKind::kBool: return Val::Scalar(e);
     case ExprKind::kString: return Val::String(e->text);
     case ExprKind::kSymbol: return EvalName(e, env, c);
     case ExprKind::kGroup: {
@@ -324,7 +331,8 @@ Val Elaborator::Eval(const Expr& e, const Env& env, Context c) {
     case ExprKind::kSplice: return Eval(e->args[0], env, {true});
     case ExprKind::kRead: return EvalRead(e, env, c);
     case ExprKind::kUnary:
-      return MapVals({Eval(e->args[0], env, c)}, At(e), [&](const std::vector<Expr>& x) { return FoldUnary(e->op, x[0]); });
+      return MapVals({Eval(e->args[0], env, c)}, At(e),
+                     [&](const std::vector<Expr>& x) { return FoldUnary(e->op, x[0]); });
     case ExprKind::kBinary: {
       Val a = Eval(e->args[0], env, c);
       if ((e->op == Op::kAnd || e->op == Op::kOr) && a.kind == Val::kScalar) {
@@ -371,7 +379,9 @@ Val Elaborator::Eval(const Expr& e, const Env& env, Context c) {
       if (!strings.texts.empty() && items.empty()) return strings;
       return Val::List(std::move(items));
     }
-    case ExprKind::kPlaced: case ExprKind::kColon: case ExprKind::kEllipsis: break;
+    case ExprKind::kPlaced:
+    case ExprKind::kColon:
+    case ExprKind::kEllipsis: break;
   }
   Fail(At(e), "'" + ToString(e) + "' can stand between brackets only");
 }

@@ -58,7 +58,12 @@ int64_t FloorDivide(int64_t a, int64_t b) {
 
 Expr FoldInts(Op op, int64_t a, int64_t b) {
   switch (op) {
-    case Op::kAdd: case Op::kSub: case Op::kMul: case Op::kFloorDiv: case Op::kMod: case Op::kDiv:
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kFloorDiv:
+    case Op::kMod:
+    case Op::kDiv:
       if (Overflows(op, a, b)) return op == Op::kDiv && b == 0 ? FloatExpr(static_cast<double>(a) / 0.0) : Expr();
       break;
     default: break;

@@ -64,10 +64,10 @@ Val Elaborator::EvalPortFunction(const std::string& fn, const Expr& e, const Env
   if (fn == "has") {
     std::shared_ptr<const Binding> b;
     switch (Resolve(n, env, &b)) {
-      case Resolved::kEnv:
-        return Val::Scalar(BoolExpr(b->kind != Binding::kLet || !EvalLet(b, {}, At(e)).nothing()));
+      case Resolved::kEnv: return Val::Scalar(BoolExpr(b->kind != Binding::kLet || !EvalLet(b, {}, At(e)).nothing()));
       case Resolved::kContainer: return Val::Scalar(BoolExpr(!absent_outputs_.count(n)));
-      case Resolved::kAttribute: case Resolved::kVariadic: return Val::Scalar(BoolExpr(true));
+      case Resolved::kAttribute:
+      case Resolved::kVariadic: return Val::Scalar(BoolExpr(true));
       default: return Val::Scalar(BoolExpr(false));
     }
   }
@@ -88,7 +88,10 @@ Val Elaborator::EvalPortFunction(const std::string& fn, const Expr& e, const Env
       t = TypeArgument(Eval(first, env, {true}), At(e));
     }
     if (fn == "dtype") return Val::Type(t);
-    return Val::Scalar(BoolExpr(fn == "is_int" ? IsInteger(t) : fn == "is_bool" ? t == DType::kBool : fn == "is_fp8" ? IsFp8(t) : IsFloat(t)));
+    return Val::Scalar(BoolExpr(fn == "is_int"    ? IsInteger(t)
+                                : fn == "is_bool" ? t == DType::kBool
+                                : fn == "is_fp8"  ? IsFp8(t)
+                                                  : IsFloat(t)));
   }
   if (c.empty()) {
     if (fn == "rank" || fn == "dims") {
@@ -112,11 +115,13 @@ Val Elaborator::EvalPortFunction(const std::string& fn, const Expr& e, const Env
     if (!k) {  // by a variable axis: a choice among the dimensions
       if (list.empty()) return IntExpr(1);
       Expr out = list.back();
-      for (int64_t j = rank - 2; j >= 0; --j) out = FoldSelect(FoldBinary(Op::kEq, x[0], IntExpr(j), assumptions_), list[j], out);
+      for (int64_t j = rank - 2; j >= 0; --j)
+        out = FoldSelect(FoldBinary(Op::kEq, x[0], IntExpr(j), assumptions_), list[j], out);
       return out;
     }
     if (*k < -rank || *k >= rank)
-      Fail(At(e), "axis " + std::to_string(*k) + " is out of range: '" + n.str() + "' has " + std::to_string(rank) + " dimensions");
+      Fail(At(e), "axis " + std::to_string(*k) + " is out of range: '" + n.str() + "' has " + std::to_string(rank) +
+                      " dimensions");
     return list[*k < 0 ? *k + rank : *k];
   });
 }
@@ -133,7 +138,9 @@ Val Elaborator::EvalListFunction(const std::string& fn, const std::vector<Val>& 
     return Val::Scalar(out);
   };
   auto op = [&](Op o) { return [this, o](const Expr& x, const Expr& y) { return FoldBinary(o, x, y, assumptions_); }; };
-  auto call = [&](const char* f) { return [this, f](const Expr& x, const Expr& y) { return FoldCall(f, {x, y}, assumptions_); }; };
+  auto call = [&](const char* f) {
+    return [this, f](const Expr& x, const Expr& y) { return FoldCall(f, {x, y}, assumptions_); };
+  };
   if (fn == "prod") return fold(op(Op::kMul), IntExpr(1));
   if (fn == "sum") return fold(op(Op::kAdd), IntExpr(0));
   if (fn == "all") return fold(op(Op::kAnd), BoolExpr(true));
@@ -154,7 +161,8 @@ Val Elaborator::EvalListFunction(const std::string& fn, const std::vector<Val>& 
   if (fn == "fold") {  // coordinates → flat offset, row-major
     std::vector<Expr> at_list = ItemsOf(a.at(0)), dims = ItemsOf(a.at(1));
     if (at_list.size() != dims.size())
-      Fail(at, "fold of " + std::to_string(at_list.size()) + " coordinates in " + std::to_string(dims.size()) + " dimensions");
+      Fail(at, "fold of " + std::to_string(at_list.size()) + " coordinates in " + std::to_string(dims.size()) +
+                   " dimensions");
     Expr out = IntExpr(0);
     for (size_t i = 0; i < dims.size(); ++i)
       out = FoldBinary(Op::kAdd, FoldBinary(Op::kMul, out, dims[i], assumptions_), at_list[i], assumptions_);
@@ -178,7 +186,8 @@ Val Elaborator::EvalListFunction(const std::string& fn, const std::vector<Val>& 
     std::vector<Expr> items = ItemsOf(a[0]), out;
     std::vector<Expr> conditions = a[1].kind == Val::kList ? a[1].items : std::vector<Expr>(items.size(), a[1].e);
     if (items.size() != conditions.size())
-      Fail(at, "keep of " + std::to_string(items.size()) + " elements by " + std::to_string(conditions.size()) + " conditions");
+      Fail(at, "keep of " + std::to_string(items.size()) + " elements by " + std::to_string(conditions.size()) +
+                   " conditions");
     for (size_t i = 0; i < items.size(); ++i)
       if (AsTruth(conditions[i]).value_or(true)) out.push_back(items[i]);
     return Val::List(std::move(out));
@@ -201,9 +210,12 @@ Val Elaborator::Activation(const std::string& given, const std::vector<Val>& a, 
   std::string name = given;
   for (char& c : name) c = static_cast<char>(std::tolower(c));
   static const std::map<std::string, std::pair<double, double>> kDefaults = {
-      {"relu", {0, 0}}, {"tanh", {0, 0}}, {"sigmoid", {0, 0}}, {"softsign", {0, 0}}, {"softplus", {0, 0}},
-      {"affine", {1, 0}}, {"leakyrelu", {0.01, 0}}, {"thresholdedrelu", {1, 0}}, {"scaledtanh", {1, 1}},
-      {"hardsigmoid", {0.2, 0.5}}, {"elu", {1, 0}}};
+      {"relu", {0, 0}},         {"tanh", {0, 0}},
+      {"sigmoid", {0, 0}},      {"softsign", {0, 0}},
+      {"softplus", {0, 0}},     {"affine", {1, 0}},
+      {"leakyrelu", {0.01, 0}}, {"thresholdedrelu", {1, 0}},
+      {"scaledtanh", {1, 1}},   {"hardsigmoid", {0.2, 0.5}},
+      {"elu", {1, 0}}};
   auto it = kDefaults.find(name);
   if (it == kDefaults.end()) Fail(at, "there is no activation '" + given + "'", "", ErrorKind::kUnsupported);
   const Val alpha = a.size() > 1 && !a[1].nothing() ? a[1] : Val::Scalar(FloatExpr(it->second.first));
@@ -244,8 +256,8 @@ Val Elaborator::EvalCall(const Expr& e, const Env& env, Context c) {
     return LengthOf(e->args[0], env, At(e));
   }
   if (fn == "lowest" || fn == "highest") return Val::Scalar(CallExpr(e->name, {}));
-  const bool list_function =
-      IsOneOf(fn, {"prod", "sum", "all", "any", "least", "most", "reverse", "concat", "fold", "unfold", "range", "keep", "surely"});
+  const bool list_function = IsOneOf(fn, {"prod", "sum", "all", "any", "least", "most", "reverse", "concat", "fold",
+                                          "unfold", "range", "keep", "surely"});
   std::vector<Val> args;
   bool unsolved = false;
   for (const Expr& a : e->args) {
@@ -256,7 +268,8 @@ Val Elaborator::EvalCall(const Expr& e, const Env& env, Context c) {
   if (list_function) return EvalListFunction(fn, args, At(e));
   if (fn == "cast" || fn == "sat") {
     if (args.empty() || args.size() > 2) Fail(At(e), "'" + fn + "' takes a value and perhaps a type");
-    if (args.size() == 2 && !args[1].nothing()) return CastVal(args[0], TypeArgument(args[1], At(e)), fn == "sat", At(e));
+    if (args.size() == 2 && !args[1].nothing())
+      return CastVal(args[0], TypeArgument(args[1], At(e)), fn == "sat", At(e));
     if (target_type_ == DType::kNone)
       Fail(At(e), "'" + fn + "' without a type needs a target of known type", "write " + fn + "(x, f32)");
     // A conversion to the target's type is what assignment does to an untyped value.
@@ -278,7 +291,8 @@ Val Elaborator::EvalCall(const Expr& e, const Env& env, Context c) {
     if (args.size() == 3 && args[0].kind == Val::kStrings) {
       auto k = args[1].kind == Val::kScalar ? AsInt(args[1].e) : std::nullopt;
       const std::vector<std::string>& names = args[0].texts;
-      if (!k || *k < 0 || *k >= static_cast<int64_t>(names.size())) Fail(At(e), "there are fewer activations than the layer has functions");
+      if (!k || *k < 0 || *k >= static_cast<int64_t>(names.size()))
+        Fail(At(e), "there are fewer activations than the layer has functions");
       auto scale = [&](const char* attribute, const std::set<std::string>& users) {
         auto it = attributes_.find(Name(attribute));
         if (it == attributes_.end() || it->second.kind != Val::kList) return Val();
@@ -288,12 +302,15 @@ Val Elaborator::EvalCall(const Expr& e, const Env& env, Context c) {
           return users.count(name) != 0;
         };
         for (int64_t i = 0; i < *k; ++i) at += uses(names[static_cast<size_t>(i)]);
-        return uses(names[static_cast<size_t>(*k)]) && at < it->second.items.size() ? Val::Scalar(it->second.items[at]) : Val();
+        return uses(names[static_cast<size_t>(*k)]) && at < it->second.items.size() ? Val::Scalar(it->second.items[at])
+                                                                                    : Val();
       };
-      return Activation(names[static_cast<size_t>(*k)],
-                        {args[2], scale("activation_alpha", {"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"}),
-                         scale("activation_beta", {"affine", "scaledtanh", "hardsigmoid"})},
-                        At(e));
+      return Activation(
+          names[static_cast<size_t>(*k)],
+          {args[2],
+           scale("activation_alpha", {"affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu"}),
+           scale("activation_beta", {"affine", "scaledtanh", "hardsigmoid"})},
+          At(e));
     }
     if (args.size() < 2 || args[0].kind != Val::kString) Fail(At(e), "call takes an activation's name and a value");
     return Activation(args[0].text, {args.begin() + 1, args.end()}, At(e));

@@ -21,24 +21,52 @@ namespace headrace {
 namespace elaborate {
 
 // Errors travel as exceptions inside the elaborator only; Elaborate() turns them into a Status.
-struct FormError { Diagnostic diagnostic; };
-struct Place { int line = 0, column = 0; };
+struct FormError {
+  Diagnostic diagnostic;
+};
+struct Place {
+  int line = 0, column = 0;
+};
 [[noreturn]] void Fail(Place at, std::string message, std::string hint = "", ErrorKind kind = ErrorKind::kInvalid);
 inline Place At(const Expr& e) { return e ? Place{e->line, e->column} : Place{}; }
 
 // What an expression of a form evaluates to before the run.
 struct Val {
   enum Kind { kNothing, kUnsolved, kScalar, kList, kString, kStrings, kType } kind = kNothing;
-  Expr e;                           // kScalar
-  std::vector<Expr> items;          // kList
-  std::string text;                 // kString
-  std::vector<std::string> texts;   // kStrings
-  DType type = DType::kNone;        // kType
-  static Val Scalar(Expr e) { Val v; v.kind = kScalar; v.e = std::move(e); return v; }
-  static Val List(std::vector<Expr> l) { Val v; v.kind = kList; v.items = std::move(l); return v; }
-  static Val Unsolved() { Val v; v.kind = kUnsolved; return v; }
-  static Val String(std::string s) { Val v; v.kind = kString; v.text = std::move(s); return v; }
-  static Val Type(DType t) { Val v; v.kind = kType; v.type = t; return v; }
+  Expr e;                          // kScalar
+  std::vector<Expr> items;         // kList
+  std::string text;                // kString
+  std::vector<std::string> texts;  // kStrings
+  DType type = DType::kNone;       // kType
+  static Val Scalar(Expr e) {
+    Val v;
+    v.kind = kScalar;
+    v.e = std::move(e);
+    return v;
+  }
+  static Val List(std::vector<Expr> l) {
+    Val v;
+    v.kind = kList;
+    v.items = std::move(l);
+    return v;
+  }
+  static Val Unsolved() {
+    Val v;
+    v.kind = kUnsolved;
+    return v;
+  }
+  static Val String(std::string s) {
+    Val v;
+    v.kind = kString;
+    v.text = std::move(s);
+    return v;
+  }
+  static Val Type(DType t) {
+    Val v;
+    v.kind = kType;
+    v.type = t;
+    return v;
+  }
   bool nothing() const { return kind == kNothing; }
   bool unsolved() const { return kind == kUnsolved; }
 };
@@ -50,23 +78,23 @@ struct Binding {
   Name name;
   enum Kind { kLet, kValue, kContainer } kind = kLet;
   std::vector<Name> parameters;
-  Expr body;     // kLet
-  Val value;     // kValue
+  Expr body;  // kLet
+  Val value;  // kValue
   Name container;
   Env next;
-  Env scope;     // what the body of a let sees; null: next
+  Env scope;  // what the body of a let sees; null: next
 };
 
 // ---- elaborate_fold.cc: scalar arithmetic that folds whatever is known ----
-std::optional<double> AsNumber(const Expr& e);        // literals, bool as 0/1
-std::optional<bool> AsTruth(const Expr& e);           // literals
-Expr AsIndexLiteral(const Expr& e);                   // 2.0 → 2; others unchanged
+std::optional<double> AsNumber(const Expr& e);  // literals, bool as 0/1
+std::optional<bool> AsTruth(const Expr& e);     // literals
+Expr AsIndexLiteral(const Expr& e);             // 2.0 → 2; others unchanged
 Expr FoldUnary(Op op, const Expr& a);
 Expr FoldBinary(Op op, const Expr& a, const Expr& b, const Assumptions& as);
 Expr FoldSelect(const Expr& c, const Expr& a, const Expr& b);
 Expr FoldCall(Name fn, const std::vector<Expr>& args, const Assumptions& as);
 Expr FoldCast(DType t, const Expr& a, bool saturate);
-bool IsReserved(Name n);                              // starts with '%'
+bool IsReserved(Name n);  // starts with '%'
 bool IsEllipsisIndex(Name n);
 
 // ---- elaborate_types.cc ----
@@ -83,7 +111,9 @@ Expr Identity(WriteOp op, DType t);
 std::optional<DType> TypeFromOnnx(int64_t number);
 
 // ---- elaborate_ranges.cc ----
-struct Interval2 { Expr begin, end; };
+struct Interval2 {
+  Expr begin, end;
+};
 using Ranges = std::vector<std::pair<Name, Interval2>>;  // in map order
 const Interval2* FindRange(const Ranges& r, Name n);
 // Is lo <= e (or e <= hi) for every point of the ranges? Endpoints are substituted where e is monotone in an index.
@@ -91,26 +121,27 @@ bool ProvablyAtLeast(const Expr& e, const Expr& lo, const Ranges& r, const Assum
 bool ProvablyAtMost(const Expr& e, const Expr& hi, const Ranges& r, const Assumptions& as);
 // Drops guards that can't fire and conditions that ranges decide.
 Expr Refine(const Sdfg& s, const Expr& e, const Ranges& r, const Assumptions& as);
-bool InsideBounds(const std::vector<Expr>& index, const std::vector<Expr>& shape, const Ranges& r, const Assumptions& as);
+bool InsideBounds(const std::vector<Expr>& index, const std::vector<Expr>& shape, const Ranges& r,
+                  const Assumptions& as);
 
 // One element of an evaluated index list.
 struct Slot {
-  Expr e;                  // null: a slice (`:` or a:b)
+  Expr e;  // null: a slice (`:` or a:b)
   int64_t begin = 0, end = 0;
 };
 
 // An assignment on its way to a map.
 struct Target {
-  Name name, container;              // of the form; container empty: a new temporary
+  Name name, container;  // of the form; container empty: a new temporary
   bool flat = false, guarded = false;
-  bool whole = false;                // written without indices: `Y`, `outputs[2]`
+  bool whole = false;  // written without indices: `Y`, `outputs[2]`
   WriteOp op = WriteOp::kAssign;
-  std::vector<Expr> index;           // evaluated, one per dimension
+  std::vector<Expr> index;  // evaluated, one per dimension
   Expr value;
-  Ranges over;                       // explicit, `i in a:b` and the extents of `X[i, j]`
-  std::vector<Name> over_tensors;    // `over X`: where X is accessed in this statement decides
-  Ranges ranges;                     // solved: the target's indices first, then the reduced ones
-  size_t target_ranges = 0;          // how many of them are the target's
+  Ranges over;                     // explicit, `i in a:b` and the extents of `X[i, j]`
+  std::vector<Name> over_tensors;  // `over X`: where X is accessed in this statement decides
+  Ranges ranges;                   // solved: the target's indices first, then the reduced ones
+  size_t target_ranges = 0;        // how many of them are the target's
 };
 
 class Elaborator {
@@ -119,7 +150,9 @@ class Elaborator {
   Sdfg Run();
 
  private:
-  struct Context { bool list = false; };  // inside let, index, over, if: 1-D inputs are lists
+  struct Context {
+    bool list = false;
+  };  // inside let, index, over, if: 1-D inputs are lists
   enum class Resolved { kEnv, kContainer, kVariadic, kAbsent, kAttribute, kConstant, kGroup, kIndex };
 
   // elaborate.cc
@@ -163,8 +196,8 @@ class Elaborator {
 
   // elaborate_place.cc
   // Evaluated indices of container access; nullopt while a group's length is unsolved. rank < 0: a new temporary.
-  std::optional<std::vector<Slot>> EvalPlace(const std::vector<Expr>& args, const Env& env, int rank, const std::string& what,
-                                             const std::vector<Expr>* shape, Place at);
+  std::optional<std::vector<Slot>> EvalPlace(const std::vector<Expr>& args, const Env& env, int rank,
+                                             const std::string& what, const std::vector<Expr>* shape, Place at);
   std::optional<int> GroupLength(Name n) const;
   void SolveGroup(Name n, int length, Place at);
   Val ReadSlots(Name container, const std::vector<Slot>& slots, const Val& dflt, bool flat, Context c);
@@ -205,29 +238,29 @@ class Elaborator {
   Sdfg s_;
   Env env_;
 
-  std::map<Name, Name> containers_;                  // form name → container (ports, aliases, temporaries)
-  std::map<Name, std::vector<Name>> variadic_;       // form name → containers
-  std::set<Name> absent_;                            // ports and attributes with nothing there
+  std::map<Name, Name> containers_;             // form name → container (ports, aliases, temporaries)
+  std::map<Name, std::vector<Name>> variadic_;  // form name → containers
+  std::set<Name> absent_;                       // ports and attributes with nothing there
   std::map<Name, DType> absent_type_;
   std::set<Name> outputs_, absent_outputs_, written_;
-  std::map<Name, Name> shadow_;                      // half-precision output → its f32 accumulator
-  std::map<Name, std::vector<Expr>> known_;          // container → elements
+  std::map<Name, Name> shadow_;              // half-precision output → its f32 accumulator
+  std::map<Name, std::vector<Expr>> known_;  // container → elements
   std::set<Name> has_known_, inputs_;
   std::map<Name, Val> attributes_;
   std::set<Name> groups_;
-  std::map<Name, int> fixed_length_;                 // let rank(g)
-  std::map<Name, int> length_, remembered_length_;   // of this statement; of earlier ones
+  std::map<Name, int> fixed_length_;                // let rank(g)
+  std::map<Name, int> length_, remembered_length_;  // of this statement; of earlier ones
   std::map<Name, Interval2> remembered_range_;
   std::unordered_map<const Binding*, Val> let_cache_;
   std::set<Name> used_names_;
-  std::set<Name> unbounded_;                         // reserved indices, whose bounds are not known yet
+  std::set<Name> unbounded_;  // reserved indices, whose bounds are not known yet
   bool progress_ = false, use_remembered_ = false;
-  int ellipsis_rank_ = 0;                            // longest `..` seen in this statement
+  int ellipsis_rank_ = 0;  // longest `..` seen in this statement
   DType target_type_ = DType::kNone;
   bool has_f64_ = false;
-  std::deque<std::vector<BlockId>> open_;       // bodies of the open loops and branches; front: the SDFG's
+  std::deque<std::vector<BlockId>> open_;  // bodies of the open loops and branches; front: the SDFG's
   int loop_depth_ = 0;
-  Ranges loops_;                                     // of the open loops' variables
+  Ranges loops_;  // of the open loops' variables
   BlockId before_loop_;
 };
 

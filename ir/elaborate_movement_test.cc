@@ -37,11 +37,13 @@ each T in inputs {
 
 // Starts are folded; what the ranges decide goes.
 TEST(Elaborate, Slice) {
-  EXPECT_EQ(ElaborateText(R"(let ax = axes ?? range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?? 1
+  EXPECT_EQ(
+      ElaborateText(
+          R"(let ax = axes ?? range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?? 1
 let b = clamp(starts < 0 ? starts + d : starts, 0, s < 0 ? d - 1 : d)
 output[o.., k..@ax] = data[o.., b + k * s @ax] over output)",
-                          "data: f32[N, T, 8], starts: i64[2] = [1, -1], axes: i64[2] = [1, 2], steps: i64[2] = [1, -2] -> output: f32[N, T - 1, 4]"),
-            R"(sdfg f(data: f32[N, T, 8], starts: i64[2], axes: i64[2], steps: i64[2], output: f32[N, T - 1, 4]) {
+          "data: f32[N, T, 8], starts: i64[2] = [1, -1], axes: i64[2] = [1, 2], steps: i64[2] = [1, -2] -> output: f32[N, T - 1, 4]"),
+      R"(sdfg f(data: f32[N, T, 8], starts: i64[2], axes: i64[2], steps: i64[2], output: f32[N, T - 1, 4]) {
   state {
     map o in 0:N, k0 in 0:T - 1, k1 in 0:4 { output[o, k0, k1] = data[o, k0 + 1, 7 - 2 * k1] }
   }
@@ -88,9 +90,9 @@ output[at, s..] += updates[u.., s..])",
 
 // A 1-D integer input whose value is not known is read element by element.
 TEST(Elaborate, ListsReadAtRunTime) {
-  EXPECT_EQ(ElaborateText(R"(output[i..] = input[i + starts])",
-                          "input: f32[8, 8], starts: i64[2] -> output: f32[2, 2]"),
-            R"(sdfg f(input: f32[8, 8], starts: i64[2], output: f32[2, 2]) {
+  EXPECT_EQ(
+      ElaborateText(R"(output[i..] = input[i + starts])", "input: f32[8, 8], starts: i64[2] -> output: f32[2, 2]"),
+      R"(sdfg f(input: f32[8, 8], starts: i64[2], output: f32[2, 2]) {
   state {
     map i0 in 0:2, i1 in 0:2 { output[i0, i1] = input[i0 + starts[0], i1 + starts[1]] }
   }
@@ -108,7 +110,8 @@ for t in 0:dim(X, 0) {
   h[b, j] = call(f, g[b, j])
   Y[t, b, j] = h[b, j]
 })",
-                          "X: f32[T, N, 4], W: f32[5, 4], R: f32[5, 5], initial_h: f32 absent -> Y: f32[T, N, 5]", R"(f = "Tanh")"),
+                          "X: f32[T, N, 4], W: f32[5, 4], R: f32[5, 5], initial_h: f32 absent -> Y: f32[T, N, 5]",
+                          R"(f = "Tanh")"),
             R"(sdfg f(X: f32[T, N, 4], W: f32[5, 4], R: f32[5, 5], Y: f32[T, N, 5]) {
   transient h: f32[N, 5]
   transient g: f32[N, 5]
@@ -150,8 +153,7 @@ for t in 0:n {
 }
 
 TEST(Elaborate, FirstReductionInALoopIsInitialisedBeforeIt) {
-  EXPECT_EQ(ElaborateText(R"(for t in 0:T { Y[t, i] += X[t, i, j] })",
-                          "X: f32[3, 4, 5] -> Y: f32[3, 4]", R"(T = 3)"),
+  EXPECT_EQ(ElaborateText(R"(for t in 0:T { Y[t, i] += X[t, i, j] })", "X: f32[3, 4, 5] -> Y: f32[3, 4]", R"(T = 3)"),
             R"(sdfg f(X: f32[3, 4, 5], Y: f32[3, 4]) {
   state {
     map i0 in 0:3, i1 in 0:4 { Y[i0, i1] = 0.0 }

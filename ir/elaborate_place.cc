@@ -7,15 +7,15 @@ namespace headrace {
 namespace elaborate {
 namespace {
 
-std::string Count(size_t n, const char* what) { 
+std::string Count(size_t n, const char* what) {
   const std::string one = what, many = one == "index" ? "indices" : one == "axis" ? "axes" : one + "s";
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
 struct Piece {
   std::vector<Slot> slots;
-  int count = -1;              // dimensions it takes; -1: not known yet
-  Name group;                  // of unknown length
+  int count = -1;                                         // dimensions it takes; -1: not known yet
+  Name group;                                             // of unknown length
   bool ellipsis = false, placed = false, spread = false;  // spread: one value for all the placed dimensions
   std::vector<int64_t> axes;
 };
@@ -38,7 +38,8 @@ void Elaborator::SolveGroup(Name n, int length, Place at) {
     length_[n] = length;
     progress_ = true;
   } else if (*old != length) {
-    Fail(at, "'" + n.str() + "..' has " + Count(*old, "dimension") + " elsewhere and " + Count(length, "dimension") + " here");
+    Fail(at, "'" + n.str() + "..' has " + Count(*old, "dimension") + " elsewhere and " + Count(length, "dimension") +
+                 " here");
   }
 }
 
@@ -55,7 +56,8 @@ Val Elaborator::Group(Name n) {
 }
 
 std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& args, const Env& env, int rank,
-                                                       const std::string& what, const std::vector<Expr>* shape, Place at) {
+                                                       const std::string& what, const std::vector<Expr>* shape,
+                                                       Place at) {
   std::vector<Piece> pieces;
   int known = 0, unknown = 0;
   Piece* open = nullptr;
@@ -68,14 +70,16 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
       p.placed = true;
       Val axes = Eval(arg->args[1], env, {true});
       if (axes.unsolved()) return std::nullopt;
-      if (axes.nothing()) Fail(At(arg), "the axes after '@' are not set here: " + ToString(arg->args[1]), "give a default: axes ?? …");
+      if (axes.nothing())
+        Fail(At(arg), "the axes after '@' are not set here: " + ToString(arg->args[1]), "give a default: axes ?? …");
       if (axes.kind == Val::kScalar) axes = Val::List({axes.e});
       for (const Expr& a : axes.items) {
         std::optional<int64_t> v = AsInt(AsIndexLiteral(a));
         if (!v)
           Fail(At(arg), "the axes after '@' must be known before the run: " + ToString(a), "", ErrorKind::kUnsupported);
         if (rank >= 0 && (*v < -rank || *v >= rank))
-          Fail(At(arg), "axis " + std::to_string(*v) + " is out of range: '" + what + "' has " + Count(rank, "dimension"));
+          Fail(At(arg),
+               "axis " + std::to_string(*v) + " is out of range: '" + what + "' has " + Count(rank, "dimension"));
         p.axes.push_back(*v < 0 && rank >= 0 ? *v + rank : *v);
       }
       p.count = static_cast<int>(p.axes.size());
@@ -97,7 +101,7 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
         for (const Expr& e : v.items) p.slots.push_back({e});
         if (p.placed && p.count != static_cast<int>(v.items.size()))
           Fail(At(arg), "'" + value->name.str() + "..' has " + Count(v.items.size(), "dimension") + ", but " +
-                        Count(p.count, "axis") + " are given after '@'");
+                            Count(p.count, "axis") + " are given after '@'");
         p.count = static_cast<int>(v.items.size());
       }
     } else {
@@ -113,7 +117,8 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
           Fail(At(arg), "a list of " + std::to_string(v.items.size()) + " is placed at " + Count(p.count, "axis"));
         p.count = static_cast<int>(v.items.size());
       } else if (v.nothing()) {
-        Fail(At(arg).line ? At(arg) : at, "there is nothing here to index with: " + ToString(value), "give a default with ??");
+        Fail(At(arg).line ? At(arg) : at, "there is nothing here to index with: " + ToString(value),
+             "give a default with ??");
       } else {
         Fail(At(arg).line ? At(arg) : at, "an index must be a number, found " + ToString(value));
       }
@@ -138,14 +143,16 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
   if (unknown == 1) {
     const int rest = rank - known;
     if (rest < 0)
-      Fail(at, "'" + what + "' has " + Count(rank, "dimension") + ", but " + std::to_string(known) + " or more indices are given");
+      Fail(at, "'" + what + "' has " + Count(rank, "dimension") + ", but " + std::to_string(known) +
+                   " or more indices are given");
     open->count = rest;
     if (!open->ellipsis) {
       SolveGroup(open->group, rest, at);
       for (const Expr& e : Group(open->group).items) open->slots.push_back({e});
     }
   } else if (known != rank) {
-    Fail(at, "'" + what + "' has " + Count(rank, "dimension") + ", but " + Count(known, "index") + (known == 1 ? " is" : " are") + " given");
+    Fail(at, "'" + what + "' has " + Count(rank, "dimension") + ", but " + Count(known, "index") +
+                 (known == 1 ? " is" : " are") + " given");
   }
   std::vector<Slot> out(rank);
   std::vector<bool> taken(rank, false);
@@ -176,7 +183,9 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
     std::optional<int64_t> extent = shape ? AsInt((*shape)[i]) : std::nullopt;
     if (out[i].end < 0) {
       if (!extent)
-        Fail(at, "':' needs a dimension of known size, '" + what + "' has " + (shape ? ToString((*shape)[i]) : "an open one"),
+        Fail(at,
+             "':' needs a dimension of known size, '" + what + "' has " +
+                 (shape ? ToString((*shape)[i]) : "an open one"),
              "", ErrorKind::kUnsupported);
       out[i].end = *extent;
     } else if (extent) {

@@ -77,12 +77,14 @@ bool ProvablyAtMost(const Expr& e, const Expr& hi, const Ranges& r, const Assump
   return most && Natural(IntExpr(0) - most, r, as);
 }
 
-bool InsideBounds(const std::vector<Expr>& index, const std::vector<Expr>& shape, const Ranges& r, const Assumptions& as) {
+bool InsideBounds(const std::vector<Expr>& index, const std::vector<Expr>& shape, const Ranges& r,
+                  const Assumptions& as) {
   for (size_t i = 0; i < index.size(); ++i) {
     if (const Interval2* range = index[i].Is(ExprKind::kSymbol) ? FindRange(r, index[i]->name) : nullptr) {
       if (AsInt(range->begin) == 0 && range->end == shape[i]) continue;
     }
-    if (!ProvablyAtLeast(index[i], IntExpr(0), r, as) || !ProvablyAtMost(index[i], shape[i] - IntExpr(1), r, as)) return false;
+    if (!ProvablyAtLeast(index[i], IntExpr(0), r, as) || !ProvablyAtMost(index[i], shape[i] - IntExpr(1), r, as))
+      return false;
   }
   return true;
 }
@@ -118,8 +120,10 @@ Expr Refine(const Sdfg& s, const Expr& root, const Ranges& r, const Assumptions&
           if (ProvablyAtLeast(a, b, r, as)) return BoolExpr(true);
           if (ProvablyAtMost(a, b - one, r, as)) return BoolExpr(false);
           break;
-        case Op::kEq: case Op::kNe:
-          if (Truth t = ProveEq(a, b, all); t != Truth::kUnknown) return BoolExpr((t == Truth::kYes) == (e->op == Op::kEq));
+        case Op::kEq:
+        case Op::kNe:
+          if (Truth t = ProveEq(a, b, all); t != Truth::kUnknown)
+            return BoolExpr((t == Truth::kYes) == (e->op == Op::kEq));
           break;
         default: break;
       }
@@ -128,9 +132,11 @@ Expr Refine(const Sdfg& s, const Expr& root, const Ranges& r, const Assumptions&
     // o // M with o < M is 0, o % M is o; a clamp that ranges decide goes.
     if (e.Is(ExprKind::kBinary) && (e->op == Op::kFloorDiv || e->op == Op::kMod) && IsIndexExpr(e)) {
       const Expr &a = e->args[0], &b = e->args[1];
-      if (ProvablyAtLeast(a, IntExpr(0), r, as) && ProvablyAtMost(a, b - IntExpr(1), r, as)) return e->op == Op::kMod ? a : IntExpr(0);
+      if (ProvablyAtLeast(a, IntExpr(0), r, as) && ProvablyAtMost(a, b - IntExpr(1), r, as))
+        return e->op == Op::kMod ? a : IntExpr(0);
     }
-    if (e.Is(ExprKind::kCall) && e->args.size() == 2 && (e->name == Name("min") || e->name == Name("max")) && IsIndexExpr(e)) {
+    if (e.Is(ExprKind::kCall) && e->args.size() == 2 && (e->name == Name("min") || e->name == Name("max")) &&
+        IsIndexExpr(e)) {
       const bool max = e->name == Name("max");
       for (int i = 0; i < 2; ++i)
         if (ProvablyAtLeast(e->args[i], e->args[1 - i], r, as)) return e->args[max ? i : 1 - i];

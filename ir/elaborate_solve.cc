@@ -31,7 +31,8 @@ void CollectBare(const Sdfg& s, const Expr& root, std::vector<Bare>* out) {
 
 std::string Shown(Name n) {
   std::string s = n.str().substr(1);
-  return s[0] == '.' ? "'..', dimension " + std::to_string(std::stoi(s.substr(1)) + 1) + " from the right" : "'" + s + "'";
+  return s[0] == '.' ? "'..', dimension " + std::to_string(std::stoi(s.substr(1)) + 1) + " from the right"
+                     : "'" + s + "'";
 }
 
 // Reserved symbols in order of appearance.
@@ -65,9 +66,11 @@ bool Elaborator::EvalOver(const FormStmt& s, Target* t) {
         continue;
       }
       for (const Val* v : {&b, &e})
-        if (v->kind != Val::kScalar && v->kind != Val::kList) Fail(At(r.begin), "the bounds of a range must be numbers");
+        if (v->kind != Val::kScalar && v->kind != Val::kList)
+          Fail(At(r.begin), "the bounds of a range must be numbers");
       if (!r.group) {
-        if (b.kind == Val::kList || e.kind == Val::kList) Fail(At(r.begin), "the bounds are lists", "write " + r.index.str() + ".. in …");
+        if (b.kind == Val::kList || e.kind == Val::kList)
+          Fail(At(r.begin), "the bounds are lists", "write " + r.index.str() + ".. in …");
         add("%" + r.index.str(), b.e, e.e);
         continue;
       }
@@ -83,13 +86,16 @@ bool Elaborator::EvalOver(const FormStmt& s, Target* t) {
       continue;
     }
     const Name c = ContainerOf(r.access->name, env_);
-    if (c.empty()) Fail(At(r.access), "'over' names a tensor of this form or an index, found '" + r.access->name.str() + "'", KnownNames());
+    if (c.empty())
+      Fail(At(r.access), "'over' names a tensor of this form or an index, found '" + r.access->name.str() + "'",
+           KnownNames());
     if (r.access.Is(ExprKind::kSymbol)) {
       t->over_tensors.push_back(c);
       continue;
     }
     const std::vector<Expr>& shape = s_.Get(c).shape;
-    auto slots = EvalPlace(r.access->args, env_, static_cast<int>(shape.size()), r.access->name.str(), &shape, At(r.access));
+    auto slots =
+        EvalPlace(r.access->args, env_, static_cast<int>(shape.size()), r.access->name.str(), &shape, At(r.access));
     if (!slots) {
       solved = false;
       continue;
@@ -122,8 +128,8 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
       if (!fixed) e = p.extent;
     }
     if (AsInt(p.extent) != 1 && !p.guarded && ProveEq(e, p.extent, assumptions_) == Truth::kNo)
-      Fail(at, "shapes don't broadcast: '" + p.container.str() + "' has " + ToString(p.extent) + " where " + ToString(e) +
-               " is needed (" + Shown(p.index) + ")");
+      Fail(at, "shapes don't broadcast: '" + p.container.str() + "' has " + ToString(p.extent) + " where " +
+                   ToString(e) + " is needed (" + Shown(p.index) + ")");
   }
   auto pin = [&](const Expr& root) {
     return Transform(root, [&](const Expr& e) -> Expr {
@@ -142,7 +148,8 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
   t->value = pin(t->value);
   for (size_t i = 0; i < t->index.size(); ++i) {
     t->index[i] = pin(t->index[i]);
-    if (t->container.empty() || t->flat || !t->index[i].Is(ExprKind::kSymbol) || !IsEllipsisIndex(t->index[i]->name)) continue;
+    if (t->container.empty() || t->flat || !t->index[i].Is(ExprKind::kSymbol) || !IsEllipsisIndex(t->index[i]->name))
+      continue;
     if (AsInt(s_.Get(t->container).shape[i]) == 1) t->index[i] = IntExpr(0);
   }
   for (const auto& [n, e] : extents)
@@ -190,14 +197,17 @@ void Elaborator::SolveRanges(Target* t, Place at) {
           continue;
         }
         if (!guarded && ProveEq(best->extent, p.extent, assumptions_) == Truth::kNo)
-          Fail(at, "the range of " + Shown(n) + " is " + ToString(best->extent) + " in '" + best->container.str() + "' and " +
-                   ToString(p.extent) + " in '" + p.container.str() + "'", "say which one counts: over " + p.container.str());
+          Fail(at,
+               "the range of " + Shown(n) + " is " + ToString(best->extent) + " in '" + best->container.str() +
+                   "' and " + ToString(p.extent) + " in '" + p.container.str() + "'",
+               "say which one counts: over " + p.container.str());
         if (!AsInt(best->extent) && AsInt(p.extent)) best = &p;
       }
       if (best) return {IntExpr(0), best->extent};
     }
     if (auto it = remembered_range_.find(n); it != remembered_range_.end()) return it->second;
-    Fail(at, "nothing fixes the range of " + Shown(n), "use it bare in a read, or add: over " + n.str().substr(1) + " in 0:…");
+    Fail(at, "nothing fixes the range of " + Shown(n),
+         "use it bare in a read, or add: over " + n.str().substr(1) + " in 0:…");
   };
   t->ranges.clear();
   NameMap known;

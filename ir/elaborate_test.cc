@@ -8,8 +8,7 @@ namespace {
 
 // A bare tensor is every element of it; sizes may be symbols.
 TEST(Elaborate, Softplus) {
-  EXPECT_EQ(ElaborateText(R"(Y = max(X, 0) + log1p(exp(-abs(X))))",
-                          "X: f32[N, 3] -> Y: f32[N, 3]"),
+  EXPECT_EQ(ElaborateText(R"(Y = max(X, 0) + log1p(exp(-abs(X))))", "X: f32[N, 3] -> Y: f32[N, 3]"),
             R"(sdfg f(X: f32[N, 3], Y: f32[N, 3]) {
   state {
     map i0 in 0:N, i1 in 0:3 { Y[i0, i1] = max(X[i0, i1], 0.0) + log1p(exp(-abs(X[i0, i1]))) }
@@ -20,8 +19,7 @@ TEST(Elaborate, Softplus) {
 
 // Right-aligned, extents of 1 repeat.
 TEST(Elaborate, Broadcasting) {
-  EXPECT_EQ(ElaborateText(R"(C = A + B)",
-                          "A: f32[N, 1, 3], B: f32[4, 1] -> C: f32[N, 4, 3]"),
+  EXPECT_EQ(ElaborateText(R"(C = A + B)", "A: f32[N, 1, 3], B: f32[4, 1] -> C: f32[N, 4, 3]"),
             R"(sdfg f(A: f32[N, 1, 3], B: f32[4, 1], C: f32[N, 4, 3]) {
   state {
     map i0 in 0:N, i1 in 0:4, i2 in 0:3 { C[i0, i1, i2] = A[i0, 0, i2] + B[i1, 0] }
@@ -42,8 +40,8 @@ TEST(Elaborate, AbsentBoundsVanish) {
 }
 
 TEST(Elaborate, AttributesDecideBranches) {
-  EXPECT_EQ(ElaborateText(R"(Y = approximate == "tanh" ? tanh(X) : erf(X / sqrt(2)))",
-                          "X: f32[4] -> Y: f32[4]", R"(approximate = "none")"),
+  EXPECT_EQ(ElaborateText(R"(Y = approximate == "tanh" ? tanh(X) : erf(X / sqrt(2)))", "X: f32[4] -> Y: f32[4]",
+                          R"(approximate = "none")"),
             R"(sdfg f(X: f32[4], Y: f32[4]) {
   state {
     map i0 in 0:4 { Y[i0] = erf(X[i0] / 1.4142135623730951) }
@@ -108,7 +106,8 @@ TEST(Elaborate, ReduceSumOfNothingIsACopy) {
   EXPECT_EQ(ElaborateText(R"(let ax = len(axes ?? []) > 0 ? axes : (noop_with_empty_axes ?? 0) ? [] : range(rank(data))
 let kept = keepdims ? ax : []
 reduced[o.., 0@kept] += data[o.., k..@ax])",
-                          "data: f32[N, 3], axes: i64 absent -> reduced: f32[N, 3]", R"(keepdims = 1, noop_with_empty_axes = 1)"),
+                          "data: f32[N, 3], axes: i64 absent -> reduced: f32[N, 3]",
+                          R"(keepdims = 1, noop_with_empty_axes = 1)"),
             R"(sdfg f(data: f32[N, 3], reduced: f32[N, 3]) {
   state {
     map o0 in 0:N, o1 in 0:3 { reduced[o0, o1] = data[o0, o1] }
@@ -183,12 +182,14 @@ Y[o.., k..] = cast(x - mu[o..], dtype(X)) * Scale[k..])",
 
 // A guarded read that can leave the input keeps its guard.
 TEST(Elaborate, Conv) {
-  EXPECT_EQ(ElaborateText(R"(let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let st = strides ?? 1 ; let lo = (pads ?? 0)[0:N]
+  EXPECT_EQ(
+      ElaborateText(R"(let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let st = strides ?? 1 ; let lo = (pads ?? 0)[0:N]
 let D = dim(W, 1) ; let M = dim(W, 0) // group
 Y[n, o, p..] = B[o] ?? 0
 Y[n, o, p..] += (X[n, o // M * D + c, p * st + k - lo] ?? 0) * W[o, c, k..])",
-                          "X: f32[N, 4, H, 8], W: f32[6, 4, 3, 1], B: f32[6] -> Y: f32[N, 6, H, 8]", R"(strides unset, pads = [1, 0, 1, 0], group = 1)"),
-            R"(sdfg f(X: f32[N, 4, H, 8], W: f32[6, 4, 3, 1], B: f32[6], Y: f32[N, 6, H, 8]) {
+                    "X: f32[N, 4, H, 8], W: f32[6, 4, 3, 1], B: f32[6] -> Y: f32[N, 6, H, 8]",
+                    R"(strides unset, pads = [1, 0, 1, 0], group = 1)"),
+      R"(sdfg f(X: f32[N, 4, H, 8], W: f32[6, 4, 3, 1], B: f32[6], Y: f32[N, 6, H, 8]) {
   state {
     map n in 0:N, o in 0:6, p0 in 0:H, p1 in 0:8 { Y[n, o, p0, p1] = B[o] }
     map n in 0:N, o in 0:6, p0 in 0:H, p1 in 0:8, c in 0:4, k0 in 0:3, k1 in 0:1 {
@@ -201,12 +202,14 @@ Y[n, o, p..] += (X[n, o // M * D + c, p * st + k - lo] ?? 0) * W[o, c, k..])",
 
 // Ranges prove that every tap is inside; B is absent.
 TEST(Elaborate, ConvWithoutPaddingHasNoGuards) {
-  EXPECT_EQ(ElaborateText(R"(let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let st = strides ?? 1 ; let lo = (pads ?? 0)[0:N]
+  EXPECT_EQ(
+      ElaborateText(R"(let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let st = strides ?? 1 ; let lo = (pads ?? 0)[0:N]
 let D = dim(W, 1) ; let M = dim(W, 0) // group
 Y[n, o, p..] = B[o] ?? 0
 Y[n, o, p..] += (X[n, o // M * D + c, p * st + k - lo] ?? 0) * W[o, c, k..])",
-                          "X: f32[N, 4, 8], W: f32[6, 2, 3], B: f32 absent -> Y: f32[N, 6, 3]", R"(strides = [2], pads unset, group = 2)"),
-            R"(sdfg f(X: f32[N, 4, 8], W: f32[6, 2, 3], Y: f32[N, 6, 3]) {
+                    "X: f32[N, 4, 8], W: f32[6, 2, 3], B: f32 absent -> Y: f32[N, 6, 3]",
+                    R"(strides = [2], pads unset, group = 2)"),
+      R"(sdfg f(X: f32[N, 4, 8], W: f32[6, 2, 3], Y: f32[N, 6, 3]) {
   state {
     map n in 0:N, o in 0:6, p in 0:3 { Y[n, o, p] = 0.0 }
     map n in 0:N, o in 0:6, p in 0:3, c in 0:2, k in 0:3 {
@@ -220,7 +223,8 @@ Y[n, o, p..] += (X[n, o // M * D + c, p * st + k - lo] ?? 0) * W[o, c, k..])",
 TEST(Elaborate, MaxPool) {
   EXPECT_EQ(ElaborateText(R"(let xd = dims(X)[2:rank(X)] ; let at = p * strides + k - pads[0:2]
 Y[n, c, p..] max= X[n, c, at] ?? lowest() over k.. in 0:kernel_shape)",
-                          "X: f32[N, 4, H, W] -> Y: f32[N, 4, H // 2, W // 2]", R"(strides = [2, 2], kernel_shape = [2, 2], pads = [0, 0, 0, 0])"),
+                          "X: f32[N, 4, H, W] -> Y: f32[N, 4, H // 2, W // 2]",
+                          R"(strides = [2, 2], kernel_shape = [2, 2], pads = [0, 0, 0, 0])"),
             R"(sdfg f(X: f32[N, 4, H, W], Y: f32[N, 4, H // 2, W // 2]) {
   state {
     map i0 in 0:N, i1 in 0:4, i2 in 0:H // 2, i3 in 0:W // 2 { Y[i0, i1, i2, i3] = -inf }

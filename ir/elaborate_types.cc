@@ -62,8 +62,10 @@ class Typer {
     if (IsFloat(e->dtype) && (IsFloat(target) || IsComplex(target))) return e;  // implicit at assignment
     if (target == DType::kBool && e->dtype == kIndexT) return e;
     if (e->dtype == kIndexT && target == DType::kI64) return e;
-    Fail(at_, "a value of type " + std::string(DTypeName(e->dtype)) + " is assigned to one of type " +
-              std::string(DTypeName(target)), "convert it: cast(…) or sat(…)");
+    Fail(at_,
+         "a value of type " + std::string(DTypeName(e->dtype)) + " is assigned to one of type " +
+             std::string(DTypeName(target)),
+         "convert it: cast(…) or sat(…)");
   }
 
   Expr Condition(const Expr& lowered) {
@@ -121,7 +123,7 @@ class Typer {
       if (d->dtype != c.dtype && !(d->dtype == kIndexT && c.dtype == DType::kI64)) {
         if (!IsFloat(d->dtype) || !IsFloat(c.dtype))
           Fail(at_, "the value after '?\?' has type " + std::string(DTypeName(d->dtype)) + ", '" + e->name.str() +
-                    "' has " + std::string(DTypeName(c.dtype)));
+                        "' has " + std::string(DTypeName(c.dtype)));
         d = CastExpr(c.dtype, d);
       }
       args.push_back(d);
@@ -138,9 +140,14 @@ class Typer {
   Expr Binary(const Expr& e) {
     Expr a = Lower(e->args[0]), b = Lower(e->args[1]);
     switch (e->op) {
-      case Op::kAnd: case Op::kOr:
-        return WithType(BinaryExpr(e->op, Condition(a), Condition(b)), DType::kBool);
-      case Op::kEq: case Op::kNe: case Op::kLt: case Op::kLe: case Op::kGt: case Op::kGe: {
+      case Op::kAnd:
+      case Op::kOr: return WithType(BinaryExpr(e->op, Condition(a), Condition(b)), DType::kBool);
+      case Op::kEq:
+      case Op::kNe:
+      case Op::kLt:
+      case Op::kLe:
+      case Op::kGt:
+      case Op::kGe: {
         DType t = Meet(&a, &b, OpToken(e->op));
         if (t == kRealT) a = Adapt(a, DType::kF64), b = Adapt(b, DType::kF64);
         return WithType(BinaryExpr(e->op, a, b), DType::kBool);
@@ -173,7 +180,8 @@ class Typer {
           t = t == DType::kC64 ? DType::kF32 : DType::kF64;
         break;
       case FnType::kPredicate:
-        if (IsInteger(t) || t == DType::kBool) return WithType(BoolExpr(false), DType::kBool);  // integers are neither NaN nor infinite
+        if (IsInteger(t) || t == DType::kBool)
+          return WithType(BoolExpr(false), DType::kBool);  // integers are neither NaN nor infinite
         args[0] = Adapt(args[0], DType::kNone);
         t = DType::kBool;
         break;
@@ -218,7 +226,8 @@ class Typer {
     if (IsUntyped(x) && IsUntyped(y)) return kRealT;
     if (IsUntyped(x)) return *a = Adapt(*a, y), Met(*a, y);
     if (IsUntyped(y)) return *b = Adapt(*b, x), Met(*b, x);
-    if (IsComplex(x) && (IsFloat(y) || IsComplex(y))) return x == DType::kC64 && y == DType::kC128 ? (*a = CastExpr(y, *a), y) : (*b = CastExpr(x, *b), x);
+    if (IsComplex(x) && (IsFloat(y) || IsComplex(y)))
+      return x == DType::kC64 && y == DType::kC128 ? (*a = CastExpr(y, *a), y) : (*b = CastExpr(x, *b), x);
     if (IsComplex(y) && IsFloat(x)) return *a = CastExpr(y, *a), y;
     if (IsFloat(x) && IsFloat(y)) {
       const DType t = x == DType::kF64 || y == DType::kF64 ? DType::kF64 : DType::kF32;
@@ -226,8 +235,10 @@ class Typer {
       if (y != t) *b = CastExpr(t, *b);
       return t;
     }
-    Fail(at_, "values of type " + std::string(DTypeName(x)) + " and " + std::string(DTypeName(y)) + " meet in " +
-              std::string(what), "convert one of them: f32(…), i64(…), cast(…)");
+    Fail(at_,
+         "values of type " + std::string(DTypeName(x)) + " and " + std::string(DTypeName(y)) + " meet in " +
+             std::string(what),
+         "convert one of them: f32(…), i64(…), cast(…)");
   }
   DType Met(const Expr& e, DType t) { return e->dtype == kIndexT ? DType::kI64 : t; }
 
@@ -300,24 +311,27 @@ DType TemporaryType(const TypeScope& scope, const Expr& e, WriteOp op, Place at)
   if (t == kRealT) return scope.has_f64 ? DType::kF64 : DType::kF32;
   // Sums and computed values of half types are kept in f32; copies and extrema stay as they are.
   const bool copy = l.Is(ExprKind::kRead) || l.Is(ExprKind::kCast) || l.Is(ExprKind::kSelect);
-  if (IsHalf(t) && (op == WriteOp::kAdd || op == WriteOp::kMul || (op == WriteOp::kAssign && !copy))) return DType::kF32;
+  if (IsHalf(t) && (op == WriteOp::kAdd || op == WriteOp::kMul || (op == WriteOp::kAssign && !copy)))
+    return DType::kF32;
   return t;
 }
 
 Expr Identity(WriteOp op, DType t) {
   static const Sdfg* const kEmpty = new Sdfg();
   TypeScope scope{kEmpty};
-  Expr e = op == WriteOp::kAdd ? IntExpr(0) : op == WriteOp::kMul ? IntExpr(1)
-           : CallExpr(op == WriteOp::kMax ? "lowest" : "highest", {});
+  Expr e = op == WriteOp::kAdd   ? IntExpr(0)
+           : op == WriteOp::kMul ? IntExpr(1)
+                                 : CallExpr(op == WriteOp::kMax ? "lowest" : "highest", {});
   return TypeValue(scope, e, t, {});
 }
 
 std::optional<DType> TypeFromOnnx(int64_t n) {
-  static const DType kTypes[] = {
-      DType::kNone, DType::kF32, DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kI32, DType::kI64,
-      DType::kString, DType::kBool, DType::kF16, DType::kF64, DType::kU32, DType::kU64, DType::kC64, DType::kC128,
-      DType::kBF16, DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ, DType::kU4, DType::kI4,
-      DType::kF4E2M1, DType::kF8E8M0, DType::kU2, DType::kI2};
+  static const DType kTypes[] = {DType::kNone,       DType::kF32,  DType::kU8,       DType::kI8,         DType::kU16,
+                                 DType::kI16,        DType::kI32,  DType::kI64,      DType::kString,     DType::kBool,
+                                 DType::kF16,        DType::kF64,  DType::kU32,      DType::kU64,        DType::kC64,
+                                 DType::kC128,       DType::kBF16, DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2,
+                                 DType::kF8E5M2FNUZ, DType::kU4,   DType::kI4,       DType::kF4E2M1,     DType::kF8E8M0,
+                                 DType::kU2,         DType::kI2};
   if (n <= 0 || n >= static_cast<int64_t>(sizeof(kTypes) / sizeof(kTypes[0]))) return std::nullopt;
   return kTypes[n];
 }

@@ -65,7 +65,10 @@ TEST(ErrorCodes, OfTheVerifier) {
       {"E0203", "", [](Sdfg& s) { s.Mutable("Y").kind = ContainerKind::kTransient; }},
       {"E0204", "", [](Sdfg& s) { s.Mutable("T").dtype = DType::kNone; }},
       {"E0205", "", [](Sdfg& s) { s.Mutable("T").shape = {Expr(-1)}; }},
-      {"E0206", "", [](Sdfg& s) { s.Mutable("T").strides = {Expr(4), Expr(1)}; }},
+      {"E0206", "",
+       [](Sdfg& s) {
+         s.Mutable("T").strides = {Expr(4), Expr(1)};
+       }},
       {"E0207", "", [](Sdfg& s) { s.Mutable("K").shape = {Expr(3)}; }},
       {"E0208", "", [](Sdfg& s) { s.Mutable("w").storage = Storage::kRegister; }},
       {"E0209", "transient r: f32[N] @register\n", {}},
@@ -76,9 +79,13 @@ TEST(ErrorCodes, OfTheVerifier) {
       {"E0214", "view D: f32[5] of T\n", {}},
       {"E0215", "", [](Sdfg& s) { s.Mutable("w").shape = {Expr(Name("Q")) + 1}; }},
       {"E0216", "", [](Sdfg& s) { s.body.push_back(s.AddBlock(Conditional{})); }},
-      {"E0217", "", [](Sdfg& s) { s.body.push_back(s.AddBlock(Conditional{{Branch{}, Branch{}}})); }},
+      {"E0217", "",
+       [](Sdfg& s) {
+         s.body.push_back(s.AddBlock(Conditional{{Branch{}, Branch{}}}));
+       }},
       {"E0218", "break", {}},
-      {"E0219", "", [](Sdfg& s) {
+      {"E0219", "",
+       [](Sdfg& s) {
          Loop l = RangeLoop("t", 0, 4);
          l.init = {};
          s.body.push_back(s.AddBlock(std::move(l)));
@@ -102,7 +109,8 @@ TEST(ErrorCodes, OfTheVerifier) {
       {"E0237", "K[0] = 1", {}},
       {"E0238", "test.op(A = X) -> (B = w, C = w)", {}},
       {"E0239", "map i in 0:N { test.op(A = X) -> (B = w) defines (q) }", {}},
-      {"E0240", "", [](Sdfg& s) {
+      {"E0240", "",
+       [](Sdfg& s) {
          Nested n;
          n.callee = "ghost";
          s.body.push_back(s.AddBlock(State{Name(), {s.AddNode(std::move(n))}}));
@@ -130,7 +138,8 @@ TEST(ErrorCodes, OfTheVerifier) {
 }
 
 TEST(ErrorCodes, OfTypeInference) {
-  const Result<Program> p = ParseProgram(R"(sdfg f(X: f32[N], I: i32[N], C: c64[N], W: string[N]) { sequence S: seq(f32) })");
+  const Result<Program> p =
+      ParseProgram(R"(sdfg f(X: f32[N], I: i32[N], C: c64[N], W: string[N]) { sequence S: seq(f32) })");
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   const Sdfg& s = p->Entry();
   const auto code = [&](const Expr& e) {
@@ -169,7 +178,9 @@ TEST(ErrorCodes, OfPluginFoldersAndPasses) {
   // A pass that says that it failed, and one that leaves a wrong program: our fault either way.
   Pass fails, breaks;
   fails.name = "fails", breaks.name = "breaks";
-  fails.run = [](Program&, const PassOptions&, const Registry&) -> Result<bool> { return InternalError("out of coffee"); };
+  fails.run = [](Program&, const PassOptions&, const Registry&) -> Result<bool> {
+    return InternalError("out of coffee");
+  };
   breaks.run = [](Program& p, const PassOptions&, const Registry&) -> Result<bool> {
     p.MutableEntry().order.push_back("ghost");
     return true;

@@ -36,11 +36,10 @@ uint64_t HashOf(const ExprNode& n) {
 }
 
 bool SameNode(const ExprNode& a, const ExprNode& b) {  // all but the arguments
-  return a.hash == b.hash && a.kind == b.kind && a.op == b.op && a.flat == b.flat &&
-         a.has_default == b.has_default && a.saturate == b.saturate &&
-         (a.kind != ExprKind::kCast || a.dtype == b.dtype) && a.ivalue == b.ivalue &&
-         (a.kind != ExprKind::kFloat || Bits(a.fvalue) == Bits(b.fvalue)) && a.name == b.name &&
-         a.text == b.text && a.args.size() == b.args.size();
+  return a.hash == b.hash && a.kind == b.kind && a.op == b.op && a.flat == b.flat && a.has_default == b.has_default &&
+         a.saturate == b.saturate && (a.kind != ExprKind::kCast || a.dtype == b.dtype) && a.ivalue == b.ivalue &&
+         (a.kind != ExprKind::kFloat || Bits(a.fvalue) == Bits(b.fvalue)) && a.name == b.name && a.text == b.text &&
+         a.args.size() == b.args.size();
 }
 
 // Trees share subtrees, and two that were built apart have exponentially many paths: after a few
@@ -74,52 +73,29 @@ ExprNode Blank(ExprKind kind) {
 
 std::string_view OpToken(Op op) {
   switch (op) {
-    case Op::kNone:
-      return "";
-    case Op::kNeg:
-      return "-";
-    case Op::kNot:
-      return "!";
-    case Op::kBitNot:
-      return "~";
-    case Op::kAdd:
-      return "+";
-    case Op::kSub:
-      return "-";
-    case Op::kMul:
-      return "*";
-    case Op::kDiv:
-      return "/";
-    case Op::kFloorDiv:
-      return "//";
-    case Op::kMod:
-      return "%";
-    case Op::kShl:
-      return "<<";
-    case Op::kShr:
-      return ">>";
-    case Op::kBitAnd:
-      return "&";
-    case Op::kBitOr:
-      return "|";
-    case Op::kBitXor:
-      return "^";
-    case Op::kEq:
-      return "==";
-    case Op::kNe:
-      return "!=";
-    case Op::kLt:
-      return "<";
-    case Op::kLe:
-      return "<=";
-    case Op::kGt:
-      return ">";
-    case Op::kGe:
-      return ">=";
-    case Op::kAnd:
-      return "&&";
-    case Op::kOr:
-      return "||";
+    case Op::kNone: return "";
+    case Op::kNeg: return "-";
+    case Op::kNot: return "!";
+    case Op::kBitNot: return "~";
+    case Op::kAdd: return "+";
+    case Op::kSub: return "-";
+    case Op::kMul: return "*";
+    case Op::kDiv: return "/";
+    case Op::kFloorDiv: return "//";
+    case Op::kMod: return "%";
+    case Op::kShl: return "<<";
+    case Op::kShr: return ">>";
+    case Op::kBitAnd: return "&";
+    case Op::kBitOr: return "|";
+    case Op::kBitXor: return "^";
+    case Op::kEq: return "==";
+    case Op::kNe: return "!=";
+    case Op::kLt: return "<";
+    case Op::kLe: return "<=";
+    case Op::kGt: return ">";
+    case Op::kGe: return ">=";
+    case Op::kAnd: return "&&";
+    case Op::kOr: return "||";
   }
   return "?";
 }

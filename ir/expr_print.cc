@@ -31,63 +31,43 @@ enum Level {
 
 Level LevelOf(Op op) {
   switch (op) {
-    case Op::kOr:
-      return kOrLevel;
-    case Op::kAnd:
-      return kAndLevel;
-    case Op::kBitOr:
-      return kBitOrLevel;
-    case Op::kBitXor:
-      return kBitXorLevel;
-    case Op::kBitAnd:
-      return kBitAndLevel;
+    case Op::kOr: return kOrLevel;
+    case Op::kAnd: return kAndLevel;
+    case Op::kBitOr: return kBitOrLevel;
+    case Op::kBitXor: return kBitXorLevel;
+    case Op::kBitAnd: return kBitAndLevel;
     case Op::kEq:
-    case Op::kNe:
-      return kEqLevel;
+    case Op::kNe: return kEqLevel;
     case Op::kLt:
     case Op::kLe:
     case Op::kGt:
-    case Op::kGe:
-      return kOrderLevel;
+    case Op::kGe: return kOrderLevel;
     case Op::kShl:
-    case Op::kShr:
-      return kShiftLevel;
+    case Op::kShr: return kShiftLevel;
     case Op::kAdd:
-    case Op::kSub:
-      return kAddLevel;
+    case Op::kSub: return kAddLevel;
     case Op::kMul:
     case Op::kDiv:
     case Op::kFloorDiv:
-    case Op::kMod:
-      return kMulLevel;
-    default:
-      return kUnaryLevel;
+    case Op::kMod: return kMulLevel;
+    default: return kUnaryLevel;
   }
 }
 
 Level LevelOf(const Expr& e) {
   switch (e->kind) {
-    case ExprKind::kSelect:
-      return kSelectLevel;
-    case ExprKind::kBinary:
-      return LevelOf(e->op);
-    case ExprKind::kUnary:
-      return kUnaryLevel;
-    case ExprKind::kGuard:
-      return kGuardLevel;
-    case ExprKind::kInt:
-      return e->ivalue < 0 ? kUnaryLevel : kPostfixLevel;
-    case ExprKind::kFloat:
-      return std::signbit(e->fvalue) && !std::isnan(e->fvalue) ? kUnaryLevel : kPostfixLevel;
-    case ExprKind::kRead:
-      return e->has_default ? kGuardLevel : kPostfixLevel;
+    case ExprKind::kSelect: return kSelectLevel;
+    case ExprKind::kBinary: return LevelOf(e->op);
+    case ExprKind::kUnary: return kUnaryLevel;
+    case ExprKind::kGuard: return kGuardLevel;
+    case ExprKind::kInt: return e->ivalue < 0 ? kUnaryLevel : kPostfixLevel;
+    case ExprKind::kFloat: return std::signbit(e->fvalue) && !std::isnan(e->fvalue) ? kUnaryLevel : kPostfixLevel;
+    case ExprKind::kRead: return e->has_default ? kGuardLevel : kPostfixLevel;
     // These stand in index lists only; anywhere else they are put in parentheses.
     case ExprKind::kColon:
     case ExprKind::kPlaced:
-    case ExprKind::kSplice:
-      return kSelectLevel;
-    default:
-      return kPostfixLevel;
+    case ExprKind::kSplice: return kSelectLevel;
+    default: return kPostfixLevel;
   }
 }
 
@@ -118,10 +98,8 @@ class Printer {
 
   // Index lists allow what stands nowhere else: `:`, `a:b`, `x@axis`, `(list)..`.
   void Argument(const Expr& e) {
-    if (e && LevelOf(e) == kSelectLevel)
-      Bare(e);
-    else
-      Put(e, kSelectLevel);
+    if (e && LevelOf(e) == kSelectLevel) Bare(e);
+    else Put(e, kSelectLevel);
   }
 
   void Binary(const Expr& e) {
@@ -176,27 +154,13 @@ class Printer {
 
   void Bare(const Expr& e) {
     switch (e->kind) {
-      case ExprKind::kInt:
-        out += std::to_string(e->ivalue);
-        break;
-      case ExprKind::kFloat:
-        out += FloatText(e->fvalue);
-        break;
-      case ExprKind::kBool:
-        out += e->ivalue ? "true" : "false";
-        break;
-      case ExprKind::kSymbol:
-        out += NameText(e->name);
-        break;
-      case ExprKind::kRead:
-        Read(e);
-        break;
-      case ExprKind::kUnary:
-        Unary(e);
-        break;
-      case ExprKind::kBinary:
-        Binary(e);
-        break;
+      case ExprKind::kInt: out += std::to_string(e->ivalue); break;
+      case ExprKind::kFloat: out += FloatText(e->fvalue); break;
+      case ExprKind::kBool: out += e->ivalue ? "true" : "false"; break;
+      case ExprKind::kSymbol: out += NameText(e->name); break;
+      case ExprKind::kRead: Read(e); break;
+      case ExprKind::kUnary: Unary(e); break;
+      case ExprKind::kBinary: Binary(e); break;
       case ExprKind::kSelect:
         Put(e->args[0], kOrLevel);
         out += " ? ";
@@ -208,19 +172,13 @@ class Printer {
         out += NameText(e->name);
         List(e->args, e->args.size(), "(", ")");
         break;
-      case ExprKind::kCast:
-        Cast(e);
-        break;
-      case ExprKind::kString:
-        out += StringText(e->text);
-        break;
+      case ExprKind::kCast: Cast(e); break;
+      case ExprKind::kString: out += StringText(e->text); break;
       case ExprKind::kGroup:
         out += NameText(e->name);
         out += "..";
         break;
-      case ExprKind::kEllipsis:
-        out += "..";
-        break;
+      case ExprKind::kEllipsis: out += ".."; break;
       case ExprKind::kColon:
         if (e->args.size() == 2) {
           if (e->args[0]) Put(e->args[0], kOrLevel);
@@ -240,9 +198,7 @@ class Printer {
         Put(e->args[0], kSelectLevel);
         out += ")..";
         break;
-      case ExprKind::kList:
-        List(e->args, e->args.size(), "[", "]");
-        break;
+      case ExprKind::kList: List(e->args, e->args.size(), "[", "]"); break;
       case ExprKind::kIndex: {
         // `X[i]` of a name would be a read.
         const bool name = e->args[0].Is(ExprKind::kSymbol);

@@ -119,27 +119,17 @@ class RandomTree {
   Expr Make(int depth) {
     const int pick = Pick(depth <= 0 ? 4 : 11);
     switch (pick) {
-      case 0:
-        return IntExpr(Pick(2) ? Pick(20) - 10 : std::numeric_limits<int64_t>::min() + Pick(3));
-      case 1:
-        return FloatExpr(std::ldexp(Pick(2000) - 1000, Pick(200) - 100));
-      case 2:
-        return SymbolExpr(Pick(2) ? "a" : "b");
-      case 3:
-        return BoolExpr(Pick(2));
-      case 4:
-        return ReadExpr("X", {Make(depth - 1)}, Pick(2) ? Make(depth - 1) : Expr(), Pick(2));
-      case 5:
-        return UnaryExpr(static_cast<Op>(static_cast<int>(Op::kNeg) + Pick(3)), Make(depth - 1));
-      case 6:
-        return SelectExpr(Make(depth - 1), Make(depth - 1), Make(depth - 1));
-      case 7:
-        return CallExpr("max", {Make(depth - 1), Make(depth - 1)});
-      case 8:
-        return CastExpr(DType::kF32, Make(depth - 1), Pick(2));
+      case 0: return IntExpr(Pick(2) ? Pick(20) - 10 : std::numeric_limits<int64_t>::min() + Pick(3));
+      case 1: return FloatExpr(std::ldexp(Pick(2000) - 1000, Pick(200) - 100));
+      case 2: return SymbolExpr(Pick(2) ? "a" : "b");
+      case 3: return BoolExpr(Pick(2));
+      case 4: return ReadExpr("X", {Make(depth - 1)}, Pick(2) ? Make(depth - 1) : Expr(), Pick(2));
+      case 5: return UnaryExpr(static_cast<Op>(static_cast<int>(Op::kNeg) + Pick(3)), Make(depth - 1));
+      case 6: return SelectExpr(Make(depth - 1), Make(depth - 1), Make(depth - 1));
+      case 7: return CallExpr("max", {Make(depth - 1), Make(depth - 1)});
+      case 8: return CastExpr(DType::kF32, Make(depth - 1), Pick(2));
       default:
-        return BinaryExpr(static_cast<Op>(static_cast<int>(Op::kAdd) + Pick(18)), Make(depth - 1),
-                          Make(depth - 1));
+        return BinaryExpr(static_cast<Op>(static_cast<int>(Op::kAdd) + Pick(18)), Make(depth - 1), Make(depth - 1));
     }
   }
 
@@ -160,10 +150,8 @@ TEST(Print, RandomTreesParseBack) {
 
 TEST(Traversal, SubstituteRenameAndList) {
   const Expr e = Parse("X[i + 1] * 2.0 + Y[i, N - 1]");
-  EXPECT_EQ(ToString(Substitute(e, {{"i", Parse("j - 1")}, {"N", IntExpr(4)}})),
-            "X[j] * 2.0 + Y[j - 1, 3]");
-  EXPECT_EQ(ToString(RenameContainers(e, {{"X", "Y"}, {"Y", "X"}})),
-            "Y[i + 1] * 2.0 + X[i, N - 1]");
+  EXPECT_EQ(ToString(Substitute(e, {{"i", Parse("j - 1")}, {"N", IntExpr(4)}})), "X[j] * 2.0 + Y[j - 1, 3]");
+  EXPECT_EQ(ToString(RenameContainers(e, {{"X", "Y"}, {"Y", "X"}})), "Y[i + 1] * 2.0 + X[i, N - 1]");
   EXPECT_EQ(FreeSymbols(e), (std::vector<Name>{"N", "i"}));
   EXPECT_EQ(ReadContainers(e), (std::vector<Name>{"X", "Y"}));
   EXPECT_EQ(Substitute(e, {{"k", 3}}).id(), e.id());

@@ -42,18 +42,15 @@ const std::vector<FunctionInfo>& ScalarFunctions() {
       {"min", 2, 2, FnType::kSameNary, "smaller value; NaN if either is"},
       {"max", 2, 2, FnType::kSameNary, "larger value; NaN if either is"},
       {"clamp", 3, 3, FnType::kSameNary, "clamp(x, lo, hi) = min(max(x, lo), hi)"},
-      {"pow", 2, 2, FnType::kFloatBinary,
-       "x to the power of y; exact on integers where representable"},
+      {"pow", 2, 2, FnType::kFloatBinary, "x to the power of y; exact on integers where representable"},
       {"atan2", 2, 2, FnType::kFloatBinary, "angle of the point (y, x): atan2(y, x)"},
       {"fmod", 2, 2, FnType::kFloatBinary, "remainder with the sign of x"},
       {"isnan", 1, 1, FnType::kPredicate, "is it NaN?"},
       {"isinf", 1, 1, FnType::kPredicate, "is it +inf or -inf?"},
       {"wrap", 2, 2, FnType::kIndexFn, "wrap(i, n) = i < 0 ? i + n : i"},
       {"reflect", 2, 2, FnType::kIndexFn, "i mirrored at 0 and n - 1, any number of times"},
-      {"uniform", 2, 2, FnType::kRandom,
-       "uniform(seed, n): f32 in [0, 1), a pure function of both"},
-      {"normal", 2, 2, FnType::kRandom,
-       "normal(seed, n): standard normal f32, a pure function of both"},
+      {"uniform", 2, 2, FnType::kRandom, "uniform(seed, n): f32 in [0, 1), a pure function of both"},
+      {"normal", 2, 2, FnType::kRandom, "normal(seed, n): standard normal f32, a pure function of both"},
   };
   return *kTable;
 }

@@ -18,7 +18,12 @@ enum class FnType : uint8_t {
   kBitcast,      // bits: reinterpretation
   kRandom,       // uniform(seed, n): f32 in [0, 1), normal(seed, n): a pure function of both
 };
-struct FunctionInfo { std::string_view name; int min_arity, max_arity; FnType type; std::string_view doc; };
+struct FunctionInfo {
+  std::string_view name;
+  int min_arity, max_arity;
+  FnType type;
+  std::string_view doc;
+};
 
 // Scalar functions that survive into lowered IR:
 //   exp expm1 log log1p log2 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf

@@ -73,7 +73,8 @@ Container& Sdfg::Mutable(Name n) {
 }
 
 void Sdfg::Add(Container c) {
-  HR_CHECK(containers.Find(c.name) == nullptr, "container '" + c.name.str() + "' is already in sdfg '" + name.str() + "'");
+  HR_CHECK(containers.Find(c.name) == nullptr,
+           "container '" + c.name.str() + "' is already in sdfg '" + name.str() + "'");
   order.push_back(c.name);
   Name key = c.name;
   containers.Set(key, std::move(c));

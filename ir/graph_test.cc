@@ -142,7 +142,8 @@ TEST(GraphTest, RangesOfLoops) {
   EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, n), t + Expr(3), false, {}}), "0:n:3") << "canonical sums too";
   EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, n), BinaryExpr(Op::kMul, t, Expr(2)), false, {}}), "none");
   EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, BinaryExpr(Op::kAdd, t, n)), t + Expr(1), false, {}}), "none");
-  EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, n), t + Expr(1), true, {}}), "none") << "do-while runs once at least";
+  EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, n), t + Expr(1), true, {}}), "none")
+      << "do-while runs once at least";
 }
 
 TEST(GraphTest, SizesAndStrides) {

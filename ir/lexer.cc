@@ -14,8 +14,8 @@ bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= '
 int HexValue(char c) { return IsDigit(c) ? c - '0' : (c | 32) - 'a' + 10; }
 
 // Longest first where one is the beginning of another.
-constexpr std::string_view kTwoCharacters[] = {"..", "->", ":=", "??", "==", "!=", "<=", ">=",
-                                               "<<", ">>", "&&", "||", "+=", "*=", "//"};
+constexpr std::string_view kTwoCharacters[] = {
+    "..", "->", ":=", "??", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "+=", "*=", "//"};
 constexpr std::string_view kOneCharacter = "+-*/%&|^~!<>=?:;,.()[]{}@";
 
 std::string Escaped(std::string_view s, char quote) {
@@ -108,7 +108,8 @@ Token Lexer::Next() {
     t.raw = text_.substr(at_++, 1);
     return t;
   }
-  if (text_.substr(at_, 3) == "\xe2\x80\xa6") return Bad(t, 3, "'…' stands for values that were left out when this was printed");
+  if (text_.substr(at_, 3) == "\xe2\x80\xa6")
+    return Bad(t, 3, "'…' stands for values that were left out when this was printed");
   size_t length = 1;  // one whole UTF-8 character
   if (static_cast<unsigned char>(c) >= 0xc0) {
     while (at_ + length < text_.size() && (text_[at_ + length] & 0xc0) == 0x80 && length < 4) ++length;
@@ -125,7 +126,8 @@ Token Lexer::Quoted(Token t, char quote) {
       const char e = end + 1 < text_.size() ? text_[end + 1] : 0;
       const bool hex = e == 'x' && end + 3 < text_.size() && IsHexDigit(text_[end + 2]) && IsHexDigit(text_[end + 3]);
       if (!hex && e != quote && e != '\\' && e != 'n' && e != 't') {
-        return Bad(t, end + 1 - at_, "unknown escape: write \\\\, \\n, \\t, \\xHH or the quote itself after a backslash");
+        return Bad(t, end + 1 - at_,
+                   "unknown escape: write \\\\, \\n, \\t, \\xHH or the quote itself after a backslash");
       }
       end += hex ? 4 : 2;
     } else {
@@ -133,8 +135,9 @@ Token Lexer::Quoted(Token t, char quote) {
     }
   }
   if (end >= text_.size() || text_[end] != quote) {
-    return Bad(t, end - at_, quote == '"' ? "this string has no closing quote on its line"
-                                          : "this quoted name has no closing backtick on its line");
+    return Bad(t, end - at_,
+               quote == '"' ? "this string has no closing quote on its line"
+                            : "this quoted name has no closing backtick on its line");
   }
   t.kind = quote == '"' ? Token::kString : Token::kName;
   t.quoted = quote == '`';
@@ -172,8 +175,9 @@ Token Lexer::Number(Token t) {
   }
   if (end < text_.size() && IsLetter(text_[end])) {
     while (end < text_.size() && (IsLetter(text_[end]) || IsDigit(text_[end]))) ++end;
-    return Bad(t, end - at_, "'" + std::string(text_.substr(at_, std::min<size_t>(end - at_, 40))) +
-                                 "' is neither a number nor a name");
+    return Bad(
+        t, end - at_,
+        "'" + std::string(text_.substr(at_, std::min<size_t>(end - at_, 40))) + "' is neither a number nor a name");
   }
   t.raw = text_.substr(at_, end - at_);
   at_ = end;

@@ -24,7 +24,7 @@ struct Token {
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
-  Token Next();                      // kEnd forever at the end; kBad with `problem()` set for what is no token
+  Token Next();  // kEnd forever at the end; kBad with `problem()` set for what is no token
   const std::string& problem() const { return problem_; }
   std::string_view Line(int number) const;  // source line for carets
 
@@ -46,10 +46,10 @@ bool ParseMagnitude(std::string_view raw, uint64_t* value);
 double ParseFloat(std::string_view raw);  // also out of range: ±inf, 0
 
 // ---- value → text that lexes back ----
-bool IsIdentifier(std::string_view s);    // a letter or _, then letters, digits, _
-std::string NameText(Name n);             // itself, or in backticks: no identifier, or one of inf nan true false
+bool IsIdentifier(std::string_view s);       // a letter or _, then letters, digits, _
+std::string NameText(Name n);                // itself, or in backticks: no identifier, or one of inf nan true false
 std::string StringText(std::string_view s);  // "…" with escapes
-std::string FloatText(double v);          // shortest that reads back the same; always with a point, exponent, inf or nan
-std::string FloatText(float v);           // shortest for 32 bits
+std::string FloatText(double v);  // shortest that reads back the same; always with a point, exponent, inf or nan
+std::string FloatText(float v);   // shortest for 32 bits
 
 }  // namespace headrace

@@ -17,8 +17,7 @@ namespace {
 class Interner {
  public:
   static Interner& Get() {
-    static Interner* const interner =
-        new Interner();  // never destroyed: names outlive static destructors
+    static Interner* const interner = new Interner();  // never destroyed: names outlive static destructors
     return *interner;
   }
 
@@ -48,9 +47,7 @@ class Interner {
     return id;
   }
 
-  std::string_view View(uint32_t id) const {
-    return chunks_[id / kChunk].load(std::memory_order_acquire)[id % kChunk];
-  }
+  std::string_view View(uint32_t id) const { return chunks_[id / kChunk].load(std::memory_order_acquire)[id % kChunk]; }
 
  private:
   static constexpr uint32_t kChunk = 1 << 13, kChunks = 1 << 13;
@@ -66,8 +63,6 @@ class Interner {
 
 Name::Name(std::string_view text) : id_(text.empty() ? 0 : Interner::Get().Intern(text)) {}
 
-std::string_view Name::view() const {
-  return id_ == 0 ? std::string_view("") : Interner::Get().View(id_);
-}
+std::string_view Name::view() const { return id_ == 0 ? std::string_view("") : Interner::Get().View(id_); }
 
 }  // namespace headrace

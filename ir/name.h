@@ -9,11 +9,11 @@ namespace headrace {
 
 class Name {
  public:
-  Name() = default;                       // the empty name
-  Name(std::string_view text);            // NOLINT: implicit on purpose; thread-safe
-  Name(const char* text) : Name(std::string_view(text)) {}       // NOLINT
+  Name() = default;                                                // the empty name
+  Name(std::string_view text);                                     // NOLINT: implicit on purpose; thread-safe
+  Name(const char* text) : Name(std::string_view(text)) {}         // NOLINT
   Name(const std::string& text) : Name(std::string_view(text)) {}  // NOLINT
-  std::string_view view() const;          // valid for the life of the process
+  std::string_view view() const;                                   // valid for the life of the process
   std::string str() const { return std::string(view()); }
   bool empty() const { return id_ == 0; }
   uint32_t id() const { return id_; }
@@ -21,7 +21,9 @@ class Name {
   friend bool operator!=(Name a, Name b) { return a.id_ != b.id_; }
   friend bool operator<(Name a, Name b) { return a.view() < b.view(); }  // text order: printing stays deterministic
   template <typename H>
-  friend H AbslHashValue(H h, Name n) { return H::combine(std::move(h), n.id_); }
+  friend H AbslHashValue(H h, Name n) {
+    return H::combine(std::move(h), n.id_);
+  }
 
  private:
   uint32_t id_ = 0;

@@ -44,7 +44,10 @@ std::vector<PortView> PortsOf(const Sdfg& s, const std::vector<Port>& given, con
         v.has_known = true;
         for (const std::string& text : *texts) {
           Result<Expr> e = ParseExpr(text);
-          if (!e.ok()) { v.has_known = false; break; }
+          if (!e.ok()) {
+            v.has_known = false;
+            break;
+          }
           v.known.push_back(*e);
         }
       }
@@ -97,10 +100,11 @@ FormPort ToFormPort(const PortView& p, const PortSignature* d, const OpSignature
   f.shape = p.shape;
   f.known = p.known;
   f.has_known = p.has_known;
-  if (p.constant && !p.has_known && p.constant->elements() <= 1024 && p.dtype != DType::kString && !IsComplex(p.dtype)) {
+  if (p.constant && !p.has_known && p.constant->elements() <= 1024 && p.dtype != DType::kString &&
+      !IsComplex(p.dtype)) {
     f.has_known = true;
     for (int64_t i = 0; i < p.constant->elements(); ++i)
-      f.known.push_back(IsFloat(p.dtype) ? FloatExpr(p.constant->GetDouble(i))
+      f.known.push_back(IsFloat(p.dtype)          ? FloatExpr(p.constant->GetDouble(i))
                         : p.dtype == DType::kBool ? BoolExpr(p.constant->GetInt(i) != 0)
                                                   : IntExpr(p.constant->GetInt(i)));
   }
@@ -202,7 +206,8 @@ Result<NodeView> ViewOf(const Registry& r, const Program& p, const Sdfg& s, Node
       } else v.unset_attributes.push_back(a.name);
     }
     std::sort(v.attributes.begin(), v.attributes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    auto unknown = [&](const std::vector<Port>& ports, const std::vector<PortSignature>& declared, const char* kind) -> Status {
+    auto unknown = [&](const std::vector<Port>& ports, const std::vector<PortSignature>& declared,
+                       const char* kind) -> Status {
       for (const Port& port : ports)
         if (!Declared(declared, port.name.str())) {
           Diagnostic d;
@@ -226,7 +231,8 @@ Result<NodeView> ViewOf(const Registry& r, const Program& p, const Sdfg& s, Node
   return v;
 }
 
-Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v, const CompileOptions& o) {
+Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v,
+                                                          const CompileOptions& o) {
   const Library& l = *v.node;
   std::string domain = l.domain.str(), op = l.op.str(), full = domain + "." + op;
   int version = l.version > 0 ? l.version : v.signature ? v.signature->since_version : 1 << 29;
@@ -237,7 +243,9 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
     if (where == "*" || where == full || where == op || where == v.name) wanted.push_back(name);
   std::vector<const ForwardImplementation*> order = r.Implementations(domain, op);
   std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
-    auto rank = [&](const ForwardImplementation* i) { return std::find(wanted.begin(), wanted.end(), i->name) - wanted.begin(); };
+    auto rank = [&](const ForwardImplementation* i) {
+      return std::find(wanted.begin(), wanted.end(), i->name) - wanted.begin();
+    };
     return rank(a) < rank(b);
   });
   std::string reasons;
@@ -279,7 +287,8 @@ Status Registry::Add(OpDefinition def) {
         def.since_version <= other->until_version) {
       Diagnostic d;
       d.code = "E0301";
-      d.message = "op " + def.domain + "." + def.name + " is defined twice: by " + other->plugin + " and by " + def.plugin;
+      d.message =
+          "op " + def.domain + "." + def.name + " is defined twice: by " + other->plugin + " and by " + def.plugin;
       return Status(d);
     }
   if (!def.pure.empty()) {
@@ -313,7 +322,8 @@ Status Registry::Add(OpDefinition def) {
       // Gradients of variadic ports are lists with a place for every tensor; what nobody gives or wants stays inside.
       std::vector<Name> not_given, not_required;
       auto gradients = [&](const std::vector<FormPort>& ports, const std::vector<std::string>& named,
-                           std::map<std::string, std::string>* names, std::vector<FormPort>* out, std::vector<Name>* inside) {
+                           std::map<std::string, std::string>* names, std::vector<FormPort>* out,
+                           std::vector<Name>* inside) {
         std::map<Name, int> count;
         for (const FormPort& p : ports) {
           const std::string k = p.variadic ? "_" + std::to_string(count[p.name]++) : "";

@@ -17,8 +17,7 @@ namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr int64_t kMaxHeader = 1 << 20;
-constexpr std::string_view kNote =
-    "# headrace: ";  // numpy reads a comment in the header as what it is
+constexpr std::string_view kNote = "# headrace: ";  // numpy reads a comment in the header as what it is
 
 struct File {
   int fd = -1;
@@ -40,9 +39,7 @@ struct File {
 };
 
 Status Damaged(const std::string& path, const std::string& what) {
-  return WithFile(
-      InvalidError("this is not a valid .npy file: " + what, "write it again with numpy.save"),
-      path);
+  return WithFile(InvalidError("this is not a valid .npy file: " + what, "write it again with numpy.save"), path);
 }
 
 struct Header {
@@ -71,18 +68,15 @@ class HeaderParser {
         if (!String(&h->descr)) return Fail("its element type is missing");
       } else if (key == "fortran_order" && !order) {
         order = true;
-        if (Word("True"))
-          h->fortran = true;
-        else if (!Word("False"))
-          return Fail("fortran_order is neither True nor False");
+        if (Word("True")) h->fortran = true;
+        else if (!Word("False")) return Fail("fortran_order is neither True nor False");
       } else if (key == "shape" && !shape) {
         shape = true;
         if (!Shape(&h->shape)) return Fail("its shape is not a tuple of sizes");
       } else {
         return Fail("its header has the unexpected key '" + key + "'");
       }
-      if (!Take(',') && (at_ >= text_.size() || text_[at_] != '}'))
-        return Fail("its header ends too early");
+      if (!Take(',') && (at_ >= text_.size() || text_[at_] != '}')) return Fail("its header ends too early");
     }
     if (!descr || !order || !shape) return Fail("its header lacks descr, fortran_order or shape");
     Skip();
@@ -100,8 +94,7 @@ class HeaderParser {
     return false;
   }
   void Skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n'))
-      ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
   }
   bool Take(char c) {
     Skip();
@@ -132,8 +125,7 @@ class HeaderParser {
       if (at_ >= text_.size() || text_[at_] < '0' || text_[at_] > '9') return false;
       int64_t v = 0;
       for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
-        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, text_[at_] - '0', &v))
-          return false;
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, text_[at_] - '0', &v)) return false;
       }
       if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // written by Python 2
       out->push_back(v);
@@ -178,20 +170,16 @@ bool ElementOf(const Header& h, Element* out) {
     char kind;
     int bytes;
     DType dtype;
-  } kTypes[] = {{'b', 1, DType::kBool}, {'i', 1, DType::kI8},
-                {'i', 2, DType::kI16},  {'i', 4, DType::kI32},
-                {'i', 8, DType::kI64},  {'u', 1, DType::kU8},
-                {'u', 2, DType::kU16},  {'u', 4, DType::kU32},
-                {'u', 8, DType::kU64},  {'f', 2, DType::kF16},
-                {'f', 4, DType::kF32},  {'f', 8, DType::kF64},
-                {'c', 8, DType::kC64},  {'c', 16, DType::kC128},
-                {'V', 2, DType::kBF16}};  // how numpy writes ml_dtypes.bfloat16
+  } kTypes[] = {
+      {'b', 1, DType::kBool}, {'i', 1, DType::kI8},    {'i', 2, DType::kI16}, {'i', 4, DType::kI32},
+      {'i', 8, DType::kI64},  {'u', 1, DType::kU8},    {'u', 2, DType::kU16}, {'u', 4, DType::kU32},
+      {'u', 8, DType::kU64},  {'f', 2, DType::kF16},   {'f', 4, DType::kF32}, {'f', 8, DType::kF64},
+      {'c', 8, DType::kC64},  {'c', 16, DType::kC128}, {'V', 2, DType::kBF16}};  // how numpy writes ml_dtypes.bfloat16
   for (const auto& t : kTypes) {
     if (t.kind != kind || t.bytes != n) continue;
     out->dtype = t.dtype;
     const auto noted = ParseDType(h.note);
-    if (noted && *noted != DType::kString && ByteSize(*noted) == n && (kind == 'u' || kind == 'i'))
-      out->dtype = *noted;
+    if (noted && *noted != DType::kString && ByteSize(*noted) == n && (kind == 'u' || kind == 'i')) out->dtype = *noted;
     return true;
   }
   return false;
@@ -219,11 +207,7 @@ void AppendUtf8(uint32_t c, std::string* out) {
 bool DecodeUtf8(const std::string& s, std::vector<uint32_t>* out) {
   for (size_t i = 0; i < s.size();) {
     const auto c = static_cast<unsigned char>(s[i]);
-    const int extra = c < 0x80             ? 0
-                      : (c & 0xE0) == 0xC0 ? 1
-                      : (c & 0xF0) == 0xE0 ? 2
-                      : (c & 0xF8) == 0xF0 ? 3
-                                           : -1;
+    const int extra = c < 0x80 ? 0 : (c & 0xE0) == 0xC0 ? 1 : (c & 0xF0) == 0xE0 ? 2 : (c & 0xF8) == 0xF0 ? 3 : -1;
     if (extra < 0 || i + extra >= s.size()) return false;
     uint32_t v = extra == 0 ? c : c & (0x3F >> extra);
     for (int k = 1; k <= extra; ++k) {
@@ -238,8 +222,7 @@ bool DecodeUtf8(const std::string& s, std::vector<uint32_t>* out) {
   return true;
 }
 
-Status ReadStrings(const File& file, int64_t at, const Element& e, Tensor* t,
-                   const std::string& path) {
+Status ReadStrings(const File& file, int64_t at, const Element& e, Tensor* t, const std::string& path) {
   std::vector<char> bytes(e.bytes);
   for (std::string& s : *t->strings) {
     if (!file.Read(at, bytes.data(), e.bytes)) return Damaged(path, "it can't be read to its end");
@@ -289,9 +272,7 @@ void Reorder(const std::vector<int64_t>& shape, Move&& move) {
 Result<Tensor> ReadNpy(const std::string& path) {
   File file;
   file.fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
-  if (file.fd < 0)
-    return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)),
-                    path);
+  if (file.fd < 0) return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)), path);
   struct stat st;
   if (fstat(file.fd, &st) != 0 || !S_ISREG(st.st_mode))
     return WithFile(InvalidError("this is not a regular file"), path);
@@ -319,12 +300,11 @@ Result<Tensor> ReadNpy(const std::string& path) {
   if (!parser.Parse(&header)) return Damaged(path, parser.problem);
   Element element;
   if (!ElementOf(header, &element)) {
-    return WithFile(
-        UnsupportedError("elements of numpy type '" + header.descr + "' can't be read",
-                         header.descr.find('O') != std::string::npos
-                             ? "objects are pickled Python: save an array of numbers or strings"
-                             : "convert the array before saving it"),
-        path);
+    return WithFile(UnsupportedError("elements of numpy type '" + header.descr + "' can't be read",
+                                     header.descr.find('O') != std::string::npos
+                                         ? "objects are pickled Python: save an array of numbers or strings"
+                                         : "convert the array before saving it"),
+                    path);
   }
   // Nothing is allocated that the file does not hold.
   int64_t count = 1, bytes = 0;
@@ -339,8 +319,8 @@ Result<Tensor> ReadNpy(const std::string& path) {
   if (element.text != 0 && element.bytes == 0)
     fits = fits && count <= file.size;  // '<U0': nothing in the file bounds the count
   if (!fits) {
-    return Damaged(path, "its header promises more elements than the " +
-                             std::to_string(file.size - at) + " bytes that follow hold");
+    return Damaged(path, "its header promises more elements than the " + std::to_string(file.size - at) +
+                             " bytes that follow hold");
   }
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Create(element.dtype, header.shape));
   if (element.text != 0) {
@@ -349,24 +329,19 @@ Result<Tensor> ReadNpy(const std::string& path) {
     if (!file.Read(at, t.data->data(), bytes)) return Damaged(path, "it can't be read to its end");
     if (element.swap) {
       const bool complex = IsComplex(element.dtype);
-      SwapBytes(t.data->data(), complex ? count * 2 : count,
-                complex ? element.bytes / 2 : element.bytes);
+      SwapBytes(t.data->data(), complex ? count * 2 : count, complex ? element.bytes / 2 : element.bytes);
     }
     if (element.dtype == DType::kBool) {
       for (int64_t i = 0; i < count; ++i) t.as<uint8_t>()[i] = t.as<uint8_t>()[i] != 0;
     } else if (IsInteger(element.dtype) && BitWidth(element.dtype) < 8) {
-      for (int64_t i = 0; i < count; ++i)
-        t.SetInt(i, t.GetInt(i));  // a byte may say more than the type holds
+      for (int64_t i = 0; i < count; ++i) t.SetInt(i, t.GetInt(i));  // a byte may say more than the type holds
     }
   }
   if (!header.fortran || header.shape.size() < 2 || count == 0) return t;
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Create(element.dtype, header.shape));
   Reorder(header.shape, [&](int64_t to, int64_t from) {
-    if (element.text != 0)
-      (*out.strings)[to] = std::move((*t.strings)[from]);
-    else
-      std::memcpy(out.data->data() + to * element.bytes, t.data->data() + from * element.bytes,
-                  element.bytes);
+    if (element.text != 0) (*out.strings)[to] = std::move((*t.strings)[from]);
+    else std::memcpy(out.data->data() + to * element.bytes, t.data->data() + from * element.bytes, element.bytes);
   });
   return out;
 }
@@ -415,18 +390,15 @@ bool NumpyKnows(DType t) {
 }
 
 bool WriteAll(std::FILE* f, const std::string& head, const char* data, size_t bytes) {
-  return std::fwrite(head.data(), 1, head.size(), f) == head.size() &&
-         std::fwrite(data, 1, bytes, f) == bytes;
+  return std::fwrite(head.data(), 1, head.size(), f) == head.size() && std::fwrite(data, 1, bytes, f) == bytes;
 }
 
 }  // namespace
 
 Status WriteNpy(const std::string& path, const Tensor& t) {
   std::string descr, packed;
-  if (t.dtype == DType::kString)
-    packed = PackStrings(*t.strings, &descr);
-  else
-    descr = DescrOf(t.dtype);
+  if (t.dtype == DType::kString) packed = PackStrings(*t.strings, &descr);
+  else descr = DescrOf(t.dtype);
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t d : t.shape) header += std::to_string(d) + (t.shape.size() == 1 ? "," : ", ");
   if (t.shape.size() > 1) header.resize(header.size() - 2);
@@ -439,8 +411,7 @@ Status WriteNpy(const std::string& path, const Tensor& t) {
   std::string head(kMagic, 6);
   head += large ? '\2' : '\1';
   head += '\0';
-  for (size_t i = 0; i < (large ? 4u : 2u); ++i)
-    head += static_cast<char>(header.size() >> (8 * i) & 0xFF);
+  for (size_t i = 0; i < (large ? 4u : 2u); ++i) head += static_cast<char>(header.size() >> (8 * i) & 0xFF);
   head += header;
 
   // Written beside the target and renamed, so that nobody ever sees half a file; but a pipe or
@@ -449,12 +420,9 @@ Status WriteNpy(const std::string& path, const Tensor& t) {
   const bool special = stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode);
   const std::string temporary = special ? path : path + ".tmp" + std::to_string(getpid());
   std::FILE* f = std::fopen(temporary.c_str(), "wb");
-  if (f == nullptr)
-    return WithFile(InvalidError(std::string("can't write the file: ") + std::strerror(errno)),
-                    path);
-  const bool written = t.dtype == DType::kString
-                           ? WriteAll(f, head, packed.data(), packed.size())
-                           : WriteAll(f, head, t.data->data(), static_cast<size_t>(t.bytes()));
+  if (f == nullptr) return WithFile(InvalidError(std::string("can't write the file: ") + std::strerror(errno)), path);
+  const bool written = t.dtype == DType::kString ? WriteAll(f, head, packed.data(), packed.size())
+                                                 : WriteAll(f, head, t.data->data(), static_cast<size_t>(t.bytes()));
   const bool closed = std::fclose(f) == 0;
   if (!written || !closed || (!special && std::rename(temporary.c_str(), path.c_str()) != 0)) {
     const std::string why = std::strerror(errno);

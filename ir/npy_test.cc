@@ -68,10 +68,8 @@ TEST(Npy, EveryTypeComesBack) {
   for (int i = static_cast<int>(DType::kBool); i < static_cast<int>(DType::kString); ++i) {
     const auto type = static_cast<DType>(i);
     Tensor t = *Tensor::Create(type, {2, 3});
-    if (IsComplex(type))
-      std::memset(t.data->data(), 0, t.bytes());
-    else
-      t = Counting(type, {2, 3});
+    if (IsComplex(type)) std::memset(t.data->data(), 0, t.bytes());
+    else t = Counting(type, {2, 3});
     const std::string path = Path("types");
     ASSERT_TRUE(WriteNpy(path, t).ok()) << DTypeName(type);
     Result<Tensor> back = ReadNpy(path);
@@ -94,9 +92,8 @@ TEST(Npy, Strings) {
 }
 
 TEST(Npy, ReadsOtherOrders) {
-  Result<Tensor> t =
-      ReadNpy(WriteBytes(File("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }",
-                              std::string("\0\1\0\2\0\3\0\4\0\5\0\6", 12))));
+  Result<Tensor> t = ReadNpy(WriteBytes(
+      File("{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3), }", std::string("\0\1\0\2\0\3\0\4\0\5\0\6", 12))));
   ASSERT_TRUE(t.ok()) << t.status().ToString();
   EXPECT_EQ(t->shape, (std::vector<int64_t>{2, 3}));
   const std::vector<int64_t> expected = {1, 3, 5, 2, 4, 6};
@@ -104,16 +101,13 @@ TEST(Npy, ReadsOtherOrders) {
 }
 
 TEST(Npy, SaysWhatIsWrong) {
-  EXPECT_EQ(ErrorOf("PK\3\4 not this kind"),
-            "this is not a valid .npy file: it does not start as one");
+  EXPECT_EQ(ErrorOf("PK\3\4 not this kind"), "this is not a valid .npy file: it does not start as one");
   EXPECT_EQ(ErrorOf(File("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", "1234")),
             "this is not a valid .npy file: its header promises more elements than the 4 bytes "
             "that follow hold");
-  EXPECT_EQ(
-      ErrorOf(File("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }",
-                   "")),
-      "this is not a valid .npy file: its header promises more elements than the 0 bytes that "
-      "follow hold");
+  EXPECT_EQ(ErrorOf(File("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", "")),
+            "this is not a valid .npy file: its header promises more elements than the 0 bytes that "
+            "follow hold");
   EXPECT_EQ(ErrorOf(File("{'descr': '|O', 'fortran_order': False, 'shape': (4,), }", "")),
             "elements of numpy type '|O' can't be read");
   EXPECT_EQ(ErrorOf(File("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }", "")),
@@ -123,8 +117,7 @@ TEST(Npy, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf(File("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }", "")),
             "this is not a valid .npy file: its header promises more elements than the 0 bytes "
             "that follow hold");
-  EXPECT_EQ(ReadNpy("/nowhere/x.npy").status().message(),
-            "can't open the file: No such file or directory");
+  EXPECT_EQ(ReadNpy("/nowhere/x.npy").status().message(), "can't open the file: No such file or directory");
   EXPECT_EQ(ReadNpy(::testing::TempDir()).status().message(), "this is not a regular file");
 }
 
@@ -133,8 +126,7 @@ TEST(Npy, SurvivesDamage) {
   const std::string path = Path("damage");
   ASSERT_TRUE(WriteNpy(path, Counting(DType::kF32, {3, 4})).ok());
   const std::string good = ReadBytes(path);
-  for (size_t n = 0; n < good.size(); ++n)
-    EXPECT_FALSE(ReadNpy(WriteBytes(good.substr(0, n))).ok()) << n;
+  for (size_t n = 0; n < good.size(); ++n) EXPECT_FALSE(ReadNpy(WriteBytes(good.substr(0, n))).ok()) << n;
   for (size_t at = 0; at < 128; ++at) {
     for (int bit : {0, 3, 6}) {
       std::string bent = good;

@@ -158,8 +158,8 @@ void ProgramParser::AppendInt(DType dtype, std::string& bytes) {
   const Token digits = Take();
   const uint64_t limit = negative ? -static_cast<uint64_t>(LowestInt(dtype)) : HighestInt(dtype);
   if (!ParseMagnitude(digits.raw, &magnitude) || magnitude > limit) {
-    Fail(at, "the number " + std::string(negative ? "-" : "") + std::string(digits.raw.substr(0, 40)) + " does not fit in " +
-                 std::string(DTypeName(dtype)));
+    Fail(at, "the number " + std::string(negative ? "-" : "") + std::string(digits.raw.substr(0, 40)) +
+                 " does not fit in " + std::string(DTypeName(dtype)));
     return;
   }
   AppendBits(dtype, negative ? -magnitude : magnitude, bytes);
@@ -188,7 +188,7 @@ void ProgramParser::AppendFloat(DType dtype, std::string& bytes) {
     Fail(t, "expected a number, found " + Shown(t));
     return;
   }
-  double v = number ? ParseFloat(t.raw)
+  double v = number           ? ParseFloat(t.raw)
              : t.raw == "inf" ? std::numeric_limits<double>::infinity()
                               : std::numeric_limits<double>::quiet_NaN();
   auto too_large = [&] { Fail(at, "the number " + Shown(t) + " does not fit in " + std::string(DTypeName(dtype))); };
@@ -252,7 +252,8 @@ Attribute ProgramParser::ParseAttribute() {
     return v;
   };
   enum { kUnknown, kInts, kFloats, kStrings } kind = kUnknown;
-  if (Peek(1).Is("[")) kind = AtWord("ints") ? kInts : AtWord("floats") ? kFloats : AtWord("strings") ? kStrings : kUnknown;
+  if (Peek(1).Is("["))
+    kind = AtWord("ints") ? kInts : AtWord("floats") ? kFloats : AtWord("strings") ? kStrings : kUnknown;
   if (kind != kUnknown) Take();
   if (!Accept("[")) {
     if (Peek().kind == Token::kString) a.value = ExpectString("a string");

@@ -15,10 +15,10 @@ struct BinaryOp {
   int precedence;  // as in C, larger binds tighter
 };
 constexpr BinaryOp kBinaryOps[] = {
-    {"||", Op::kOr, 1},      {"&&", Op::kAnd, 2},   {"|", Op::kBitOr, 3}, {"^", Op::kBitXor, 4}, {"&", Op::kBitAnd, 5},
-    {"==", Op::kEq, 6},      {"!=", Op::kNe, 6},    {"<", Op::kLt, 7},    {"<=", Op::kLe, 7},    {">", Op::kGt, 7},
-    {">=", Op::kGe, 7},      {"<<", Op::kShl, 8},   {">>", Op::kShr, 8},  {"+", Op::kAdd, 9},    {"-", Op::kSub, 9},
-    {"*", Op::kMul, 10},     {"/", Op::kDiv, 10},   {"//", Op::kFloorDiv, 10}, {"%", Op::kMod, 10},
+    {"||", Op::kOr, 1},  {"&&", Op::kAnd, 2}, {"|", Op::kBitOr, 3},      {"^", Op::kBitXor, 4}, {"&", Op::kBitAnd, 5},
+    {"==", Op::kEq, 6},  {"!=", Op::kNe, 6},  {"<", Op::kLt, 7},         {"<=", Op::kLe, 7},    {">", Op::kGt, 7},
+    {">=", Op::kGe, 7},  {"<<", Op::kShl, 8}, {">>", Op::kShr, 8},       {"+", Op::kAdd, 9},    {"-", Op::kSub, 9},
+    {"*", Op::kMul, 10}, {"/", Op::kDiv, 10}, {"//", Op::kFloorDiv, 10}, {"%", Op::kMod, 10},
 };
 
 const BinaryOp* FindBinaryOp(const Token& t) {
@@ -120,8 +120,8 @@ Expr ParserBase::ParseUnary() {
 Expr ParserBase::ParsePostfix() {
   Token at = Peek();
   Expr e;
-  const bool word = at.kind == Token::kName && !at.IsWord("inf") && !at.IsWord("nan") && !at.IsWord("true") &&
-                    !at.IsWord("false");
+  const bool word =
+      at.kind == Token::kName && !at.IsWord("inf") && !at.IsWord("nan") && !at.IsWord("true") && !at.IsWord("false");
   if (word) {
     Take();
     if (At("(") && Continues()) {
@@ -339,9 +339,9 @@ ParserBase::Target ParserBase::ParseTarget() {
   }
   Token op = Take();
   if (op.kind == Token::kName) Take();
-  target.op = op.Is("=")    ? WriteOp::kAssign
-              : op.Is("+=") ? WriteOp::kAdd
-              : op.Is("*=") ? WriteOp::kMul
+  target.op = op.Is("=")        ? WriteOp::kAssign
+              : op.Is("+=")     ? WriteOp::kAdd
+              : op.Is("*=")     ? WriteOp::kMul
               : op.raw == "max" ? WriteOp::kMax
                                 : WriteOp::kMin;
   return target;

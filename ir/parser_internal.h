@@ -40,7 +40,7 @@ class ParserBase {
   bool Expect(std::string_view punct, const char* where);
   bool ExpectWord(std::string_view word, const char* where);
   Name ExpectName(const char* what);
-  int64_t ExpectInt(const char* what);   // with an optional minus
+  int64_t ExpectInt(const char* what);  // with an optional minus
   std::string ExpectString(const char* what);
   bool AtEnd() { return Peek().kind == Token::kEnd; }
   // Is this the end of a statement: newline, ";", "}" or the end of the text?

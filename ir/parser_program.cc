@@ -78,7 +78,8 @@ void ProgramParser::ParseParameters() {
     Expect(":", "between the parameter and its type");
     if (AcceptWord("symbol")) {
       s_.symbol_params.push_back(c.name);
-      if (!defined_symbols_.insert(c.name).second || s_.Find(c.name)) Fail(at, "a second parameter '" + c.name.str() + "'");
+      if (!defined_symbols_.insert(c.name).second || s_.Find(c.name))
+        Fail(at, "a second parameter '" + c.name.str() + "'");
       continue;
     }
     ParseType(c);
@@ -119,9 +120,10 @@ void ProgramParser::ParseType(Container& c) {
   if (!ok()) return;
   std::optional<DType> dtype = ParseDType(type.view());
   if (!dtype || IsUntyped(*dtype) || *dtype == DType::kNone) {
-    Fail(at, "unknown element type " + Shown(at),
-         DidYouMean(at.raw, {"bool", "u2", "i2", "u4", "i4", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f16",
-                             "bf16", "f32", "f64", "c64", "c128", "string", "symbol", "seq", "opt"}));
+    Fail(
+        at, "unknown element type " + Shown(at),
+        DidYouMean(at.raw, {"bool", "u2",  "i2",   "u4",  "i4",  "u8",  "i8",   "u16",    "i16",    "u32", "i32", "u64",
+                            "i64",  "f16", "bf16", "f32", "f64", "c64", "c128", "string", "symbol", "seq", "opt"}));
     return;
   }
   c.dtype = *dtype;
@@ -206,7 +208,8 @@ bool ProgramParser::AtDeclaration() {
   if (Peek().kind != Token::kName || Peek().quoted) return false;
   if (AtWord("assume")) return !AtTarget() && !Peek(1).Is(".");
   const auto& words = DeclarationWords();
-  return std::find(words.begin(), words.end(), Peek().raw) != words.end() && Peek(1).kind == Token::kName && Peek(2).Is(":");
+  return std::find(words.begin(), words.end(), Peek().raw) != words.end() && Peek(1).kind == Token::kName &&
+         Peek(2).Is(":");
 }
 
 // declaration = "transient" NAME ":" type layout | "constant" NAME ":" type "=" data | "persistent" …
@@ -296,7 +299,8 @@ void ProgramParser::ParseAssumption() {
     }
     if (!ok()) return;
     for (auto& [known, bounds] : s_.assumptions.bounds) {
-      if (known == name) Fail(at, "a second assumption about '" + name.str() + "'", "join them: lowest <= name <= highest");
+      if (known == name)
+        Fail(at, "a second assumption about '" + name.str() + "'", "join them: lowest <= name <= highest");
     }
     s_.assumptions.bounds.emplace_back(name, interval);
   } while (Accept(","));

@@ -24,10 +24,10 @@ class ProgramParser : public ParserBase {
   bool AtDeclaration();
   void ParseDeclaration();
   void ParseAssumption();
-  void ParseType(Container& c);        // f32[N, 4], or seq(f32)
+  void ParseType(Container& c);  // f32[N, 4], or seq(f32)
   ValueType ParseValueType();
-  void ParseLayout(Container& c);      // strides […], @storage
-  Origin ParseOrigin();                // [from "x"] [by "pass"]
+  void ParseLayout(Container& c);  // strides […], @storage
+  Origin ParseOrigin();            // [from "x"] [by "pass"]
   void AddContainer(Container c, const Token& at);
 
   // ---- parser_block.cc ----
@@ -65,13 +65,13 @@ class ProgramParser : public ParserBase {
   // ---- parser_resolve.cc: names → reads and symbols, notation-only forms → errors ----
   Expr ParseResolved() { return Resolve(ParseExpression()); }
   std::vector<Expr> ParseResolvedList(std::string_view close);
-  Expr ParseSize();                    // symbols only, no reads
+  Expr ParseSize();  // symbols only, no reads
   Expr Resolve(const Expr& e);
-  Expr ResolveNode(const Expr& e);     // its arguments are resolved already
+  Expr ResolveNode(const Expr& e);  // its arguments are resolved already
   Expr ResolveName(const Expr& e);
   const Container* ExpectContainer(const Token& at, Name n);
-  void CheckSymbols();                 // at the end of an sdfg: every symbol used is defined somewhere
-  void CheckReferences();              // at the end of the text: callees and graphs exist
+  void CheckSymbols();     // at the end of an sdfg: every symbol used is defined somewhere
+  void CheckReferences();  // at the end of the text: callees and graphs exist
   std::vector<std::string> KnownNames() const;
   bool IsIndex(Name n) const;
 
@@ -80,12 +80,12 @@ class ProgramParser : public ParserBase {
     bool statement = false;  // used in a statement, not in a size
   };
   Program program_;
-  Sdfg s_;                                         // the one being read
-  std::vector<Name> indices_;                      // of the open maps
+  Sdfg s_;                     // the one being read
+  std::vector<Name> indices_;  // of the open maps
   bool in_statement_ = false;
   std::vector<std::pair<Name, Place>> symbol_uses_;  // in text order, first use of each
   std::unordered_set<Name> used_symbols_, defined_symbols_;
-  std::vector<Token> view_bases_;                  // checked at the end: a view may stand before its base
+  std::vector<Token> view_bases_;                   // checked at the end: a view may stand before its base
   std::vector<std::pair<Name, Place>> references_;  // callees and graphs
 };
 

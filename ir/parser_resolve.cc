@@ -58,7 +58,8 @@ Expr ProgramParser::ResolveName(const Expr& e) {
     } else if (!c->shape.empty()) {
       std::string index;
       for (size_t i = 0; i < c->shape.size(); ++i) index += (i ? ", " : "") + std::string(1, "ijklmnpq"[i % 8]);
-      FailAt(e->line, e->column, "'" + n.str() + "' has " + std::to_string(c->shape.size()) + " dimensions: an index is missing",
+      FailAt(e->line, e->column,
+             "'" + n.str() + "' has " + std::to_string(c->shape.size()) + " dimensions: an index is missing",
              "write " + n.str() + "[" + index + "] inside a map");
     }
     ExprNode read = *e;
@@ -75,17 +76,18 @@ Expr ProgramParser::ResolveNode(const Expr& e) {
     return Expr();
   };
   switch (e->kind) {
-    case ExprKind::kSymbol:
-      return ResolveName(e);
+    case ExprKind::kSymbol: return ResolveName(e);
     case ExprKind::kRead: {
       const Container* c = s_.Find(e->name);
       if (!c) return fail("there is no container '" + e->name.str() + "'", DidYouMean(e->name.view(), KnownNames()));
-      if (c->kind == ContainerKind::kSequence) return fail("'" + e->name.str() + "' is a sequence", "only library nodes use sequences");
+      if (c->kind == ContainerKind::kSequence)
+        return fail("'" + e->name.str() + "' is a sequence", "only library nodes use sequences");
       const size_t rank = e->flat ? 1 : c->shape.size();
       const size_t given = e->args.size() - e->has_default;
       if (given != rank) {
-        return fail("'" + e->name.str() + "' has " + std::to_string(rank) + (rank == 1 ? " dimension, " : " dimensions, ") +
-                    std::to_string(given) + (given == 1 ? " index is given" : " indices are given"));
+        return fail("'" + e->name.str() + "' has " + std::to_string(rank) +
+                    (rank == 1 ? " dimension, " : " dimensions, ") + std::to_string(given) +
+                    (given == 1 ? " index is given" : " indices are given"));
       }
       return e;
     }
@@ -103,14 +105,16 @@ Expr ProgramParser::ResolveNode(const Expr& e) {
         std::vector<std::string> names;
         for (const FunctionInfo& info : ScalarFunctions()) names.push_back(std::string(info.name));
         if (e->name == "cast" || e->name == "sat") {
-          return fail("'" + e->name.str() + "(x)' needs its type here", e->name == "sat" ? "write sat(x, i8)" : "write f32(x)");
+          return fail("'" + e->name.str() + "(x)' needs its type here",
+                      e->name == "sat" ? "write sat(x, i8)" : "write f32(x)");
         }
         return fail("unknown function '" + e->name.str() + "'", DidYouMean(e->name.view(), names));
       }
       const int given = static_cast<int>(e->args.size());
       if (given < f->min_arity || given > f->max_arity) {
         std::string takes = std::to_string(f->min_arity);
-        if (f->max_arity > f->min_arity) takes += f->max_arity > 100 ? " or more" : " to " + std::to_string(f->max_arity);
+        if (f->max_arity > f->min_arity)
+          takes += f->max_arity > 100 ? " or more" : " to " + std::to_string(f->max_arity);
         return fail("'" + e->name.str() + "' takes " + takes + " arguments, " + std::to_string(given) + " given",
                     std::string(f->doc));
       }
@@ -124,10 +128,8 @@ Expr ProgramParser::ResolveNode(const Expr& e) {
     case ExprKind::kList:
     case ExprKind::kIndex:
       return fail("'" + ToString(e) + "' belongs to pure forms", "in IR text every dimension has its own index");
-    case ExprKind::kString:
-      return fail("a string is no value here");
-    default:
-      return e;
+    case ExprKind::kString: return fail("a string is no value here");
+    default: return e;
   }
 }
 
@@ -150,7 +152,8 @@ void ProgramParser::CheckReferences() {
     if (program_.Find(name)) continue;
     std::vector<std::string> names;
     for (const auto& s : program_.sdfgs) names.push_back(s->name.str());
-    FailAt(place.line, place.column, "there is no sdfg '" + name.str() + "' in this text", DidYouMean(name.view(), names));
+    FailAt(place.line, place.column, "there is no sdfg '" + name.str() + "' in this text",
+           DidYouMean(name.view(), names));
     return;
   }
   if (!program_.Find(program_.entry)) Fail(Peek(), "there is no sdfg '" + program_.entry.str() + "'");

@@ -29,8 +29,8 @@ NodeId ProgramParser::ParseStatement() {
   } else if (AtDeclaration()) {
     hint = "declare containers in the body of the sdfg, outside of states";
   } else if (first.kind == Token::kName) {
-    hint = DidYouMean(first.raw, {"map", "call", "state", "for", "while", "do", "loop", "if", "break", "continue", "let",
-                                  "transient", "constant", "persistent", "view", "sequence", "assume"});
+    hint = DidYouMean(first.raw, {"map", "call", "state", "for", "while", "do", "loop", "if", "break", "continue",
+                                  "let", "transient", "constant", "persistent", "view", "sequence", "assume"});
   }
   Fail(first, "expected a statement, found " + Shown(first), hint);
   return {};
@@ -39,11 +39,12 @@ NodeId ProgramParser::ParseStatement() {
 namespace {
 
 // Extents of the dimensions where `index` stands bare; guarded accesses count only when there is no other.
-void BareExtents(const Sdfg& s, Name container, const std::vector<Expr>& args, size_t rank, bool flat, bool guarded, Name index,
-                 std::vector<Expr>* sure, std::vector<Expr>* maybe) {
+void BareExtents(const Sdfg& s, Name container, const std::vector<Expr>& args, size_t rank, bool flat, bool guarded,
+                 Name index, std::vector<Expr>* sure, std::vector<Expr>* maybe) {
   const Container& c = s.Get(container);
   for (size_t d = 0; d < rank; ++d)
-    if (args[d].Is(ExprKind::kSymbol) && args[d]->name == index) (guarded ? maybe : sure)->push_back(flat ? NumElements(c) : c.shape[d]);
+    if (args[d].Is(ExprKind::kSymbol) && args[d]->name == index)
+      (guarded ? maybe : sure)->push_back(flat ? NumElements(c) : c.shape[d]);
 }
 
 }  // namespace
@@ -63,7 +64,9 @@ NodeId ProgramParser::MapAround(Tasklet t, const std::vector<Name>& indices, con
     BareExtents(s_, t.target, t.index, t.index.size(), t.flat, t.guarded, index, &sure, &maybe);
     auto visit = [&](const Expr& e) {
       Visit(e, [&](const Expr& x) {
-        if (x.Is(ExprKind::kRead)) BareExtents(s_, x->name, x->args, x->args.size() - x->has_default, x->flat, x->has_default, index, &sure, &maybe);
+        if (x.Is(ExprKind::kRead))
+          BareExtents(s_, x->name, x->args, x->args.size() - x->has_default, x->flat, x->has_default, index, &sure,
+                      &maybe);
         return true;
       });
     };
@@ -161,9 +164,11 @@ NodeId ProgramParser::ParseMap() {
 
 // schedule = { "@" KIND | "vectorize" "(" NAME ")" | "tile" "(" NAME ":" INT {"," …} ")" | "unroll" "(" INT ")" }
 Schedule ProgramParser::ParseSchedule() {
-  static const std::vector<std::pair<std::string, Schedule::Kind>> kKinds = {
-      {"sequential", Schedule::kSequential}, {"parallel", Schedule::kParallel}, {"gpu_grid", Schedule::kGpuGrid},
-      {"gpu_block", Schedule::kGpuBlock},    {"gpu_warp", Schedule::kGpuWarp}};
+  static const std::vector<std::pair<std::string, Schedule::Kind>> kKinds = {{"sequential", Schedule::kSequential},
+                                                                             {"parallel", Schedule::kParallel},
+                                                                             {"gpu_grid", Schedule::kGpuGrid},
+                                                                             {"gpu_block", Schedule::kGpuBlock},
+                                                                             {"gpu_warp", Schedule::kGpuWarp}};
   Schedule s;
   auto index = [&] {
     Token at = Peek();
@@ -245,7 +250,8 @@ NodeId ProgramParser::ParseNestedCall() {
             if (!ok()) break;
             const bool all = e.Is(ExprKind::kColon) && e->args.empty();
             if (rest && !all) {
-              Fail(at, "an argument is narrowed by its leading indices only, as in X[i, :]", "use a view for other parts");
+              Fail(at, "an argument is narrowed by its leading indices only, as in X[i, :]",
+                   "use a view for other parts");
             }
             rest |= all;
             if (!all) a.index.push_back(Resolve(e));

@@ -28,7 +28,9 @@ Diagnostic ErrorOf(const std::string& text) {
   EXPECT_FALSE(p.ok()) << text;
   return p.ok() ? Diagnostic() : p.status().diagnostics()[0];
 }
-Diagnostic BodyError(const std::string& body) { return ErrorOf("sdfg f(X: f32[N, M], Y: f32[N], a: f32) {\n" + body + "\n}"); }
+Diagnostic BodyError(const std::string& body) {
+  return ErrorOf("sdfg f(X: f32[N, M], Y: f32[N], a: f32) {\n" + body + "\n}");
+}
 Diagnostic FormError(const std::string& text) {
   Result<Form> f = ParseForm(text);
   EXPECT_FALSE(f.ok()) << text;
@@ -39,7 +41,8 @@ Diagnostic FormError(const std::string& text) {
 
 TEST(ParserTest, PrecedenceIsThatOfC) {
   EXPECT_EQ(Parsed("a + b * c - d"), Parsed("(a + (b * c)) - d"));
-  EXPECT_EQ(Parsed("a || b && c | d ^ e & f == g < h << i + j"), Parsed("a || (b && (c | (d ^ (e & (f == (g < (h << (i + j))))))))"));
+  EXPECT_EQ(Parsed("a || b && c | d ^ e & f == g < h << i + j"),
+            Parsed("a || (b && (c | (d ^ (e & (f == (g < (h << (i + j))))))))"));
   EXPECT_EQ(Parsed("a / b // c % d"), Parsed("((a / b) // c) % d"));
   EXPECT_EQ(Parsed("c ? a : d ? b : e"), Parsed("c ? a : (d ? b : e)"));
   EXPECT_EQ(Parsed("-a * !b"), Parsed("(-a) * (!b)"));
@@ -91,7 +94,8 @@ TEST(ParserTest, ANewLineEndsAStatementOutsideOfBrackets) {
 }
 
 TEST(ParserTest, FormStatementsFillTheTree) {
-  Result<Form> f = ParseForm("let rank(o) = axis\nlet g(x, y) = x\nY.flat[i] ?? max= X[i] over p.. in 0:3, Z[i]\neach d in 0:D { Y = d }");
+  Result<Form> f = ParseForm(
+      "let rank(o) = axis\nlet g(x, y) = x\nY.flat[i] ?? max= X[i] over p.. in 0:3, Z[i]\neach d in 0:D { Y = d }");
   ASSERT_TRUE(f.ok()) << f.status().ToString();
   EXPECT_EQ(f->statements[0].kind, FormStmt::kLetRank);
   EXPECT_EQ(f->statements[0].name, Name("o"));
@@ -206,7 +210,8 @@ TEST(ParserTest, MessagesSayWhatIsWrongAndWhatToDo) {
       {"map i in 0:N { Y[i] = epx(a) }", "unknown function 'epx'", "did you mean 'exp'?"},
       {"a = pow(a)", "'pow' takes 2 arguments, 1 given", nullptr},
       {"a = cast(a)", "'cast(x)' needs its type here", "write f32(x)"},
-      {"map i in 0:N { Y[i] = X[.., i] }", "'..' belongs to pure forms", "in IR text every dimension has its own index"},
+      {"map i in 0:N { Y[i] = X[.., i] }", "'..' belongs to pure forms",
+       "in IR text every dimension has its own index"},
       {"a -= 1", "expected a statement, found 'a'", ""},
       {"Y[0] -= 1", "expected one of = += *= max= min= after the target, found '-'", "write += with the value negated"},
       {"map i in 0:N { map i in 0:M { Y[i] = 1 } }", "'i' is already the index of a map around this one", ""},
@@ -225,7 +230,8 @@ TEST(ParserTest, MessagesSayWhatIsWrongAndWhatToDo) {
       {"constant K: f16 = 1e6", "the number '1e6' does not fit in f16", ""},
       {"constant K: i8[3] = [1, 2]", "the constant has 3 elements by its sizes, 2 are given", ""},
       {"constant K: f32[1000000, 1000000] = fill(0)", "this constant is too large to fill", ""},
-      {"constant K: f32 = file(\"w.bin\")", "the constant's file \"w.bin\" can't be opened: No such file or directory", ""},
+      {"constant K: f32 = file(\"w.bin\")", "the constant's file \"w.bin\" can't be opened: No such file or directory",
+       ""},
       {"view V: f32 of Q", "there is no container 'Q'", ""},
       {"call g(x = X)", "there is no sdfg 'g' in this text", ""},
       {"onnx.Relu(X = X) -> (Y = Z)", "there is no container 'Z'", ""},
@@ -241,9 +247,7 @@ TEST(ParserTest, MessagesSayWhatIsWrongAndWhatToDo) {
   for (const Case& c : cases) {
     Diagnostic d = BodyError(c.body);
     EXPECT_EQ(d.message, c.message) << c.body;
-    if (c.hint) {
-      EXPECT_EQ(d.hint, c.hint) << c.body;
-    }
+    if (c.hint) { EXPECT_EQ(d.hint, c.hint) << c.body; }
     EXPECT_GE(d.line, 2) << c.body;
   }
 }
@@ -292,9 +296,10 @@ TEST_F(FileConstantTest, ReadsFromTheOffset) {
 }
 
 TEST_F(FileConstantTest, StaysInTheFolder) {
-  for (const char* bad : {"file(\"/etc/passwd\")", "file(\"../weights.bin\")", "file(\"sub/../weights.bin\")", "file(\"link.bin\")",
-                          "file(\"etc/passwd\")", "file(\"weights.bin\", 12)", "file(\"weights.bin\", -4)", "file(\"sub\")",
-                          "file(\"\")", "file(\"sub//w.bin\")", "file(\"none.bin\")"}) {
+  for (const char* bad :
+       {"file(\"/etc/passwd\")", "file(\"../weights.bin\")", "file(\"sub/../weights.bin\")", "file(\"link.bin\")",
+        "file(\"etc/passwd\")", "file(\"weights.bin\", 12)", "file(\"weights.bin\", -4)", "file(\"sub\")", "file(\"\")",
+        "file(\"sub//w.bin\")", "file(\"none.bin\")"}) {
     EXPECT_FALSE(Parse(bad).ok()) << bad;
   }
   ASSERT_EQ(link((folder_ + "/weights.bin").c_str(), (folder_ + "/second.bin").c_str()), 0);
@@ -302,10 +307,11 @@ TEST_F(FileConstantTest, StaysInTheFolder) {
 }
 
 TEST(ParserTest, ASizeAndAContainerHaveTwoNames) {
-  for (const char* text : {"sdfg f(N: f32[N], Y: f32[N]) {}", "sdfg f(X: f32[Y], Y: f32[4]) {}", "sdfg f(N: f32[4], Y: f32[N]) {}",
-                           "sdfg f(X: f32[N]) { transient N: f32 }"}) {
+  for (const char* text : {"sdfg f(N: f32[N], Y: f32[N]) {}", "sdfg f(X: f32[Y], Y: f32[4]) {}",
+                           "sdfg f(N: f32[4], Y: f32[N]) {}", "sdfg f(X: f32[N]) { transient N: f32 }"}) {
     const Diagnostic d = ErrorOf(text);
-    EXPECT_NE(d.message.find("a size and a container are both named '"), std::string::npos) << text << ": " << d.message;
+    EXPECT_NE(d.message.find("a size and a container are both named '"), std::string::npos)
+        << text << ": " << d.message;
     EXPECT_EQ(d.hint, "rename one of them");
   }
 }
@@ -338,12 +344,39 @@ TEST(ParserTest, DeepNestingIsAnError) {
 TEST(ParserTest, MutatedTextsNeverBreakIt) {
   std::mt19937 random(7);
   auto below = [&](size_t n) { return n == 0 ? 0 : random() % n; };
-  const std::string pieces[] = {"(", ")", "[", "]", "{", "}", "??", "..", "@", ":", "in ", "map ", "state ", "`", "\"", "\n", "0", "-",
-                                "1e9999", "99999999999999999999", "let ", "if ", "else ", ".flat", "max=", "\xff", "\xe2\x80\xa6", "f32"};
+  const std::string pieces[] = {"(",
+                                ")",
+                                "[",
+                                "]",
+                                "{",
+                                "}",
+                                "??",
+                                "..",
+                                "@",
+                                ":",
+                                "in ",
+                                "map ",
+                                "state ",
+                                "`",
+                                "\"",
+                                "\n",
+                                "0",
+                                "-",
+                                "1e9999",
+                                "99999999999999999999",
+                                "let ",
+                                "if ",
+                                "else ",
+                                ".flat",
+                                "max=",
+                                "\xff",
+                                "\xe2\x80\xa6",
+                                "f32"};
   int parsed = 0;
   for (int round = 0; round < 6000; ++round) {
     const bool form = round % 2;
-    std::string text = form ? testing::kForms[below(std::size(testing::kForms))] : testing::kPrograms[below(std::size(testing::kPrograms))];
+    std::string text = form ? testing::kForms[below(std::size(testing::kForms))]
+                            : testing::kPrograms[below(std::size(testing::kPrograms))];
     for (size_t n = 1 + below(4); n > 0; --n) {
       const size_t at = below(text.size()), length = below(8);
       switch (below(4)) {

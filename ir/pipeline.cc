@@ -15,7 +15,10 @@
 namespace headrace {
 namespace {
 
-struct Step { std::string name; PassOptions options; };
+struct Step {
+  std::string name;
+  PassOptions options;
+};
 
 Status SyntaxError(const std::string& text, size_t at, const std::string& message) {
   Diagnostic d;
@@ -34,17 +37,23 @@ Result<std::vector<Step>> ParsePipeline(const std::string& text) {
   size_t i = 0;
   auto skip = [&] {
     while (i < text.size() && (isspace(static_cast<unsigned char>(text[i])) || text[i] == ';')) ++i;
-    if (i < text.size() && text[i] == '#') while (i < text.size() && text[i] != '\n') ++i;
+    if (i < text.size() && text[i] == '#')
+      while (i < text.size() && text[i] != '\n') ++i;
   };
   auto word = [&] {
     size_t b = i;
     while (i < text.size() && (isalnum(static_cast<unsigned char>(text[i])) || strchr("-_.", text[i]))) ++i;
     return text.substr(b, i - b);
   };
-  auto blanks = [&] { while (i < text.size() && isspace(static_cast<unsigned char>(text[i]))) ++i; };
+  auto blanks = [&] {
+    while (i < text.size() && isspace(static_cast<unsigned char>(text[i]))) ++i;
+  };
   for (;;) {
     size_t before;
-    do { before = i; skip(); } while (i != before);
+    do {
+      before = i;
+      skip();
+    } while (i != before);
     if (i >= text.size()) return steps;
     Step step;
     step.name = word();
@@ -53,7 +62,10 @@ Result<std::vector<Step>> ParsePipeline(const std::string& text) {
       ++i;
       for (;;) {
         blanks();
-        if (i < text.size() && text[i] == '}') { ++i; break; }
+        if (i < text.size() && text[i] == '}') {
+          ++i;
+          break;
+        }
         std::string key = word();
         blanks();
         if (key.empty() || i >= text.size() || text[i] != '=') return SyntaxError(text, i, "expected option=value");
@@ -85,13 +97,15 @@ Result<std::vector<Step>> ParsePipeline(const std::string& text) {
 }
 
 // Leaves what is needed to see the failure again: the IR before the pass, the pass, the version.
-std::string LeaveReproducer(const PipelineOptions& o, const std::string& step, const std::string& before, const std::string& error) {
+std::string LeaveReproducer(const PipelineOptions& o, const std::string& step, const std::string& before,
+                            const std::string& error) {
   std::string dir = o.reproducer_dir.empty() ? "headrace-reproducer" : o.reproducer_dir;
   mkdir(dir.c_str(), 0777);
   std::ofstream(dir + "/before.sdfg") << before;
   std::ofstream(dir + "/error.txt") << error;
   std::ofstream out(dir + "/replay.sh");
-  out << "#!/bin/sh\n# headrace " HEADRACE_VERSION "\nexec headrace opt \"$(dirname \"$0\")/before.sdfg\" --pipeline '" << step << "'\n";
+  out << "#!/bin/sh\n# headrace " HEADRACE_VERSION "\nexec headrace opt \"$(dirname \"$0\")/before.sdfg\" --pipeline '"
+      << step << "'\n";
   out.flush();
   return out ? dir : "";
 }
@@ -116,12 +130,14 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
     for (const Pass* x : r.Passes()) names.push_back(x->name);
     for (const Pipeline* x : r.Pipelines()) names.push_back(x->name);
     std::string close = ClosestWord(step.name, names);
-    return UsageError("unknown pass '" + step.name + "'", close.empty() ? "`headrace opt --list` names them" : "did you mean '" + close + "'?");
+    return UsageError("unknown pass '" + step.name + "'",
+                      close.empty() ? "`headrace opt --list` names them" : "did you mean '" + close + "'?");
   }
   for (const auto& [key, value] : step.options)
     if (std::find(pass->options.begin(), pass->options.end(), key) == pass->options.end()) {
       std::string close = ClosestWord(key, pass->options);
-      return UsageError("pass '" + step.name + "' has no option '" + key + "'", close.empty() ? "" : "did you mean '" + close + "'?");
+      return UsageError("pass '" + step.name + "' has no option '" + key + "'",
+                        close.empty() ? "" : "did you mean '" + close + "'?");
     }
   Program before = p;  // a copy is cheap; it becomes the reproducer if the pass fails us
   Result<bool> changed = pass->run(p, step.options, r);

@@ -18,13 +18,11 @@
 // Everything that decides whether two objects may exchange C++ types.
 #define HEADRACE_TOOLCHAIN "headrace-" HEADRACE_VERSION "/" HEADRACE_STDLIB "/c++" HEADRACE_STR(__cplusplus)
 
-#define HEADRACE_TIER2_PLUGIN(plugin_name, register_fn)                                                        \
-  extern "C" const hr_plugin_info headrace_plugin_info = {                                                     \
-      sizeof(hr_plugin_info), HEADRACE_PLUGIN_MAGIC, HEADRACE_ABI_MAJOR, HEADRACE_ABI_MINOR,                   \
-      plugin_name, HEADRACE_VERSION, HEADRACE_TOOLCHAIN};                                                      \
-  extern "C" int32_t headrace_plugin_v1(const hr_host* host) {                                                 \
-    return ::headrace::RunTier2Entry(host, register_fn);                                                       \
-  }
+#define HEADRACE_TIER2_PLUGIN(plugin_name, register_fn)                                                   \
+  extern "C" const hr_plugin_info headrace_plugin_info = {                                                \
+      sizeof(hr_plugin_info), HEADRACE_PLUGIN_MAGIC, HEADRACE_ABI_MAJOR, HEADRACE_ABI_MINOR, plugin_name, \
+      HEADRACE_VERSION,       HEADRACE_TOOLCHAIN};                                                        \
+  extern "C" int32_t headrace_plugin_v1(const hr_host* host) { return ::headrace::RunTier2Entry(host, register_fn); }
 
 namespace headrace {
 int32_t RunTier2Entry(const hr_host* host, Status (*register_fn)(Registry&));

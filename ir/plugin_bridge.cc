@@ -11,7 +11,8 @@ namespace headrace {
 namespace {
 
 // A field that the caller's struct may be too short (older) to have.
-#define HR_HAS(s, field) ((s)->struct_size >= offsetof(std::remove_reference_t<decltype(*(s))>, field) + sizeof((s)->field))
+#define HR_HAS(s, field) \
+  ((s)->struct_size >= offsetof(std::remove_reference_t<decltype(*(s))>, field) + sizeof((s)->field))
 
 std::string Text(const char* s) { return s ? s : ""; }
 int Until(int32_t v) { return v > 0 ? v : 1 << 30; }
@@ -36,7 +37,8 @@ hr_value ViewOfTensor(const Tensor& t, std::deque<std::vector<hr_string>>* strin
 void Append(void* ctx, const char* text) { static_cast<std::string*>(ctx)->append(text ? text : ""); }
 
 Result<Program> ParseExpansion(const std::string& text, const NodeView& v, const std::string& implementation) {
-  Result<Program> p = ParseProgram(text, "expansion '" + implementation + "' of " + v.node->domain.str() + "." + v.node->op.str());
+  Result<Program> p =
+      ParseProgram(text, "expansion '" + implementation + "' of " + v.node->domain.str() + "." + v.node->op.str());
   if (!p.ok()) return WithNode(p.status(), v.name);
   return p;
 }
@@ -93,12 +95,14 @@ Result<Attribute> DefaultValue(const char* text, AttributeType type) {
 
 int32_t AddSignature(void* ctx, const hr_signature* s) {
   OpSignature sig;
-  sig.domain = Text(s->domain), sig.name = Text(s->op), sig.doc = Text(s->doc), sig.since_version = Since(s->since_version);
+  sig.domain = Text(s->domain), sig.name = Text(s->op), sig.doc = Text(s->doc),
+  sig.since_version = Since(s->since_version);
   sig.shape = Text(s->shape);
   auto ports = [](const hr_signature_port* p, int n, std::vector<PortSignature>& out) {
     for (int i = 0; i < n; ++i) {
       PortSignature port;
-      port.name = Text(p[i].name), port.type = Text(p[i].type), port.optional = p[i].optional, port.variadic = p[i].variadic;
+      port.name = Text(p[i].name), port.type = Text(p[i].type), port.optional = p[i].optional,
+      port.variadic = p[i].variadic;
       out.push_back(port);
     }
   };
@@ -106,8 +110,8 @@ int32_t AddSignature(void* ctx, const hr_signature* s) {
   ports(s->outputs, s->n_outputs, sig.outputs);
   for (int i = 0; i < s->n_attributes; ++i) {
     static const std::pair<const char*, AttributeType> kTypes[] = {
-        {"int", AttributeType::kInt},   {"float", AttributeType::kFloat},   {"string", AttributeType::kString},
-        {"ints", AttributeType::kInts}, {"floats", AttributeType::kFloats}, {"strings", AttributeType::kStrings},
+        {"int", AttributeType::kInt},      {"float", AttributeType::kFloat},   {"string", AttributeType::kString},
+        {"ints", AttributeType::kInts},    {"floats", AttributeType::kFloats}, {"strings", AttributeType::kStrings},
         {"tensor", AttributeType::kTensor}};
     AttributeSignature a;
     a.name = Text(s->attributes[i].name), a.required = s->attributes[i].required, a.type = AttributeType::kOther;
@@ -128,7 +132,8 @@ int32_t AddSignature(void* ctx, const hr_signature* s) {
 
 int32_t AddOp(void* ctx, const hr_op* o) {
   OpDefinition d;
-  d.domain = Text(o->domain), d.name = Text(o->op), d.doc = Text(o->doc), d.pure = Text(o->pure), d.backward = Text(o->backward);
+  d.domain = Text(o->domain), d.name = Text(o->op), d.doc = Text(o->doc), d.pure = Text(o->pure),
+  d.backward = Text(o->backward);
   d.since_version = Since(o->since_version), d.until_version = Until(o->until_version);
   for (int i = 0; i < o->n_samples; ++i) d.samples.push_back(Text(o->samples[i]));
   return Give(ctx, static_cast<BridgeContext*>(ctx)->registry->Add(std::move(d)));
@@ -139,7 +144,8 @@ int32_t AddImplementation(void* ctx, const hr_implementation* i) {
   f.domain = Text(i->domain), f.op = Text(i->op), f.name = Text(i->name), f.priority = i->priority;
   f.since_version = Since(i->since_version), f.until_version = Until(i->until_version);
   f.can_be_applied = Condition(i->condition, i->user);
-  if (!i->expand) return Give(ctx, InvalidError("implementation '" + f.name + "' of " + f.op + " has no expand function"));
+  if (!i->expand)
+    return Give(ctx, InvalidError("implementation '" + f.name + "' of " + f.op + " has no expand function"));
   f.expand = [fn = i->expand, user = i->user, name = f.name](const NodeView& v) -> Result<Program> {
     CNode n(v);
     std::string text, error;
@@ -155,7 +161,8 @@ int32_t AddBackward(void* ctx, const hr_backward* b) {
   r.domain = Text(b->domain), r.op = Text(b->op), r.name = Text(b->name), r.priority = b->priority;
   r.since_version = Since(b->since_version), r.until_version = Until(b->until_version);
   r.backward_can_be_applied = Condition(b->condition, b->user);
-  if (!b->backward) return Give(ctx, InvalidError("backward implementation '" + r.name + "' of " + r.op + " has no function"));
+  if (!b->backward)
+    return Give(ctx, InvalidError("backward implementation '" + r.name + "' of " + r.op + " has no function"));
   r.backward = [fn = b->backward, user = b->user, name = r.name](
                    const NodeView& v, const BackwardContext&, const std::vector<std::string>& given,
                    const std::vector<std::string>& required) -> Result<BackwardResult> {
@@ -166,7 +173,8 @@ int32_t AddBackward(void* ctx, const hr_backward* b) {
     for (const std::string& s : required) q.push_back(s.c_str()), result.required_grad_names[s] = "d" + s;
     std::string text, error;
     hr_writer out{&text, Append}, err{&error, Append};
-    if (fn(user, n.get(), g.data(), static_cast<int32_t>(g.size()), q.data(), static_cast<int32_t>(q.size()), &out, &err) != 0)
+    if (fn(user, n.get(), g.data(), static_cast<int32_t>(g.size()), q.data(), static_cast<int32_t>(q.size()), &out,
+           &err) != 0)
       return ExpansionError(v, name, error);
     HR_ASSIGN_OR_RETURN(result.sdfg, ParseExpansion(text, v, name));
     return result;

@@ -19,7 +19,8 @@
 namespace headrace {
 namespace {
 
-Status PluginError(const std::string& code, const std::string& path, const std::string& message, const std::string& hint = "") {
+Status PluginError(const std::string& code, const std::string& path, const std::string& message,
+                   const std::string& hint = "") {
   Diagnostic d;
   d.code = code;
   d.file = path;
@@ -48,7 +49,8 @@ Status LooksLikeSharedObject(const std::string& path) {
     uint64_t size = st.st_size;
     for (int i = 0; i < h.e_phnum && bad.empty(); ++i) {
       Elf64_Phdr p;
-      if (h.e_phentsize != sizeof p || pread(fd, &p, sizeof p, h.e_phoff + i * sizeof p) != static_cast<ssize_t>(sizeof p) ||
+      if (h.e_phentsize != sizeof p ||
+          pread(fd, &p, sizeof p, h.e_phoff + i * sizeof p) != static_cast<ssize_t>(sizeof p) ||
           (p.p_type == PT_LOAD && (p.p_filesz > size || p.p_offset > size - p.p_filesz)))
         bad = "the file is truncated";
     }
@@ -88,22 +90,25 @@ Status Registry::LoadPlugin(const std::string& given) {
   auto* info = static_cast<const hr_plugin_info*>(dlsym(handle, "headrace_plugin_info"));
   auto* entry = reinterpret_cast<int32_t (*)(const hr_host*)>(dlsym(handle, "headrace_plugin_v1"));
   if (!info || !entry)
-    return fail(PluginError("E0333", path, std::string("not a headrace plugin: it does not export ") +
-                                               (info ? "headrace_plugin_v1" : "headrace_plugin_info"),
+    return fail(PluginError("E0333", path,
+                            std::string("not a headrace plugin: it does not export ") +
+                                (info ? "headrace_plugin_v1" : "headrace_plugin_info"),
                             "see docs/plugins.md"));
   if (info->magic != HEADRACE_PLUGIN_MAGIC)
     return fail(PluginError("E0334", path, "not a headrace plugin: headrace_plugin_info has the wrong magic number"));
   constexpr size_t kFirstInfoSize = offsetof(hr_plugin_info, toolchain) + sizeof(void*);
   if (info->abi_major != HEADRACE_ABI_MAJOR || info->struct_size < kFirstInfoSize)
     return fail(PluginError("E0335", path,
-                            "the plugin was made for plugin interface " + VersionText(info->abi_major, info->abi_minor) +
-                                ", this headrace has " + VersionText(HEADRACE_ABI_MAJOR, HEADRACE_ABI_MINOR),
+                            "the plugin was made for plugin interface " +
+                                VersionText(info->abi_major, info->abi_minor) + ", this headrace has " +
+                                VersionText(HEADRACE_ABI_MAJOR, HEADRACE_ABI_MINOR),
                             "rebuild the plugin against this version's headrace_plugin.h"));
   std::string name = info->name ? info->name : path;
   bool tier2 = info->toolchain != nullptr;
   if (tier2 && std::string(info->toolchain) != HEADRACE_TOOLCHAIN)
-    return fail(PluginError("E0336", path, std::string("the plugin uses headrace's C++ interface but was built for ") +
-                                               info->toolchain + "; this is " HEADRACE_TOOLCHAIN,
+    return fail(PluginError("E0336", path,
+                            std::string("the plugin uses headrace's C++ interface but was built for ") +
+                                info->toolchain + "; this is " HEADRACE_TOOLCHAIN,
                             "rebuild it with the same headrace and compiler settings, or use the C interface"));
   for (const LoadedPlugin& p : impl_->plugins)
     if (p.name == name)
@@ -119,15 +124,14 @@ Status Registry::LoadPlugin(const std::string& given) {
     if (rc != 0) trouble = context.last_error.empty() ? "its entry returned " + std::to_string(rc) : context.last_error;
   } catch (const std::exception& e) {
     trouble = std::string("its entry threw an exception: ") + e.what();
-  } catch (...) {
-    trouble = "its entry threw an exception";
-  }
+  } catch (...) { trouble = "its entry threw an exception"; }
   impl_->loading.clear();
   impl_->loading_path.clear();
   for (const auto& [function, f] : impl_->functions) {
     if (f->library_path != path || f->address) continue;
     f->address = dlsym(handle, f->symbol.c_str());
-    if (!f->address && trouble.empty()) trouble = "it does not export '" + f->symbol + "', its external function '" + f->name + "'";
+    if (!f->address && trouble.empty())
+      trouble = "it does not export '" + f->symbol + "', its external function '" + f->name + "'";
   }
   if (!trouble.empty()) {
     impl_->RemovePlugin(name);

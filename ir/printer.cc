@@ -190,7 +190,8 @@ class Printer {
     if (range && same.condition == l.condition && same.update == l.update) {
       head += " in " + RangeText(*range);
     } else {
-      head += " = " + Text(l.init) + ";" + (l.condition ? " " + Text(l.condition) : "") + "; " + var + " = " + Text(l.update);
+      head += " = " + Text(l.init) + ";" + (l.condition ? " " + Text(l.condition) : "") + "; " + var + " = " +
+              Text(l.update);
     }
     Open(head + origin);
     Blocks(l.body);
@@ -246,7 +247,8 @@ class Printer {
     std::string line;
     if (body.size() == 1) {
       const Node& only = s_.nodes[body[0]];
-      if (auto* t = std::get_if<Tasklet>(&only.body)) line = head + " { " + TaskletText(*t) + OriginText(only.origin) + " }";
+      if (auto* t = std::get_if<Tasklet>(&only.body))
+        line = head + " { " + TaskletText(*t) + OriginText(only.origin) + " }";
     }
     if (!line.empty() && line.size() + 2 * depth_ <= kColumns) {
       Line(line);
@@ -263,7 +265,8 @@ class Printer {
     std::string text = kKinds[s.kind];
     if (!s.vector_index.empty()) text += " vectorize(" + NameText(s.vector_index) + ")";
     if (!s.tiles.empty()) {
-      text += " tile(" + Joined(s.tiles, [](const auto& t) { return NameText(t.first) + ": " + std::to_string(t.second); }) + ")";
+      text += " tile(" +
+              Joined(s.tiles, [](const auto& t) { return NameText(t.first) + ": " + std::to_string(t.second); }) + ")";
     }
     if (s.unroll != 0) text += " unroll(" + std::to_string(s.unroll) + ")";
     return text;
@@ -303,7 +306,9 @@ class Printer {
     text += NameText(l.op);
     if (l.version != 0) text += ":" + std::to_string(l.version);
     if (!l.attributes.empty()) {
-      text += "{" + Joined(l.attributes, [](const auto& a) { return NameText(a.first) + " = " + AttributeText(a.second); }) + "}";
+      text += "{" +
+              Joined(l.attributes, [](const auto& a) { return NameText(a.first) + " = " + AttributeText(a.second); }) +
+              "}";
     }
     text += PortsText(l.inputs);
     if (!l.outputs.empty()) text += " -> " + PortsText(l.outputs);
@@ -317,14 +322,16 @@ class Printer {
       case 0: return std::to_string(std::get<int64_t>(a.value));
       case 1: return internal::DoubleText(std::get<double>(a.value));
       case 2: return StringText(std::get<std::string>(a.value));
-      case 3: return "[" + Joined(std::get<std::vector<int64_t>>(a.value), [](int64_t v) { return std::to_string(v); }) + "]";
+      case 3:
+        return "[" + Joined(std::get<std::vector<int64_t>>(a.value), [](int64_t v) { return std::to_string(v); }) + "]";
       case 4: {
         const auto& list = std::get<std::vector<double>>(a.value);
         return (list.empty() ? "floats [" : "[") + Joined(list, internal::DoubleText) + "]";
       }
       case 5: {
         const auto& list = std::get<std::vector<std::string>>(a.value);
-        return (list.empty() ? "strings [" : "[") + Joined(list, [](const std::string& s) { return StringText(s); }) + "]";
+        return (list.empty() ? "strings [" : "[") + Joined(list, [](const std::string& s) { return StringText(s); }) +
+               "]";
       }
       case 6: {
         const Tensor& t = std::get<Tensor>(a.value);

@@ -44,7 +44,8 @@ std::string ElementText(const Tensor& t, int64_t i) {
     case DType::kF32: return FloatBits(Load<float>(t, i));
     case DType::kF64: return DoubleText(Load<double>(t, i));
     case DType::kC64: return "(" + FloatBits(Load<float>(t, 2 * i)) + ", " + FloatBits(Load<float>(t, 2 * i + 1)) + ")";
-    case DType::kC128: return "(" + DoubleText(Load<double>(t, 2 * i)) + ", " + DoubleText(Load<double>(t, 2 * i + 1)) + ")";
+    case DType::kC128:
+      return "(" + DoubleText(Load<double>(t, 2 * i)) + ", " + DoubleText(Load<double>(t, 2 * i + 1)) + ")";
     case DType::kU64: return std::to_string(Load<uint64_t>(t, i));
     default: break;
   }

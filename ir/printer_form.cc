@@ -31,9 +31,7 @@ void PrintStatement(const FormStmt& s, int depth, std::string& out) {
       }
       out += " = " + ToString(s.value);
       break;
-    case FormStmt::kLetRank:
-      out += "let rank(" + NameText(s.name) + ") = " + ToString(s.value);
-      break;
+    case FormStmt::kLetRank: out += "let rank(" + NameText(s.name) + ") = " + ToString(s.value); break;
     case FormStmt::kIf:
       out += "if " + ToString(s.value);
       PrintBlock(s.body, depth, out);
@@ -46,16 +44,15 @@ void PrintStatement(const FormStmt& s, int depth, std::string& out) {
       }
       break;
     case FormStmt::kEach:
-      out += "each " + NameText(s.name) + " in " + (s.end ? ToString(s.begin) + ":" + ToString(s.end) : ToString(s.value));
+      out +=
+          "each " + NameText(s.name) + " in " + (s.end ? ToString(s.begin) + ":" + ToString(s.end) : ToString(s.value));
       PrintBlock(s.body, depth, out);
       break;
     case FormStmt::kFor:
       out += "for " + NameText(s.name) + " in " + ToString(s.begin) + ":" + ToString(s.end);
       PrintBlock(s.body, depth, out);
       break;
-    case FormStmt::kShape:
-      out += "shape " + NameText(s.name) + "[" + Joined(s.index) + "]";
-      break;
+    case FormStmt::kShape: out += "shape " + NameText(s.name) + "[" + Joined(s.index) + "]"; break;
     case FormStmt::kAssign: {
       out += NameText(s.name);
       if (s.flat) out += ".flat";

@@ -43,7 +43,8 @@ TEST(PrinterTest, FormsPrintTheSameAgain) {
 }
 
 TEST(PrinterTest, StatementsOutsideOfStatesGetOne) {
-  EXPECT_EQ(Reprint("sdfg f(x: f32, y: f32) { y = x\n y += 1; let n = y > 0 ? 1 : 2\n y = n }"), R"(sdfg f(x: f32, y: f32) {
+  EXPECT_EQ(Reprint("sdfg f(x: f32, y: f32) { y = x\n y += 1; let n = y > 0 ? 1 : 2\n y = n }"),
+            R"(sdfg f(x: f32, y: f32) {
   state {
     y = x
     y += 1
@@ -62,7 +63,8 @@ TEST(PrinterTest, CountedLoopsAreRanges) {
   b.OpenFor("t", Expr(1), Expr(Name("N")), Expr(2));
   b.Assign("Y", {Expr(Name("t"))}, Expr(0));
   b.Close();
-  Loop doubling{"v", Expr(1), BinaryExpr(Op::kLt, Expr(Name("v")), Expr(Name("N"))), Expr(Name("v")) * Expr(2), false, {}};
+  Loop doubling{"v",   Expr(1), BinaryExpr(Op::kLt, Expr(Name("v")), Expr(Name("N"))), Expr(Name("v")) * Expr(2),
+                false, {}};
   b.OpenLoop(doubling);
   b.Assign("Y", {Expr(Name("v"))}, Expr(1));
   b.Close();
@@ -143,8 +145,8 @@ TEST(PrinterTest, AnIndexHidesAScalarOfTheSameName) {
 // ---- constants ----
 
 TEST(PrinterTest, EveryFloatKeepsItsBits) {
-  for (DType t : {DType::kF4E2M1, DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ, DType::kF8E8M0,
-                  DType::kF16, DType::kBF16}) {
+  for (DType t : {DType::kF4E2M1, DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2, DType::kF8E5M2FNUZ,
+                  DType::kF8E8M0, DType::kF16, DType::kBF16}) {
     const int64_t n = t == DType::kF4E2M1 ? 16 : ByteSize(t) == 1 ? 256 : 65536;
     Result<Tensor> data = Tensor::Create(t, {n});
     ASSERT_TRUE(data.ok());
@@ -195,7 +197,9 @@ class RandomExpr {
       case 1: return FloatExpr(std::ldexp(static_cast<double>(static_cast<int64_t>(random_())), Below(200) - 150));
       case 2: return FloatExpr(Below(2) ? -INFINITY : Below(2) ? NAN : -0.0);
       case 3: return BoolExpr(Below(2));
-      case 4: case 5: case 6: return SymbolExpr(Word());
+      case 4:
+      case 5:
+      case 6: return SymbolExpr(Word());
       case 7: return UnaryExpr(static_cast<Op>(static_cast<int>(Op::kNeg) + Below(3)), Make(depth - 1));
       case 8: return SelectExpr(Make(depth - 1), Make(depth - 1), Make(depth - 1));
       case 9: return CallExpr(Below(2) ? "max" : "f", Several(depth, false));
@@ -220,7 +224,8 @@ class RandomExpr {
         return Expr(std::move(n));
       }
       default:
-        return BinaryExpr(static_cast<Op>(static_cast<int>(Op::kAdd) + Below(static_cast<int>(Op::kOr) - static_cast<int>(Op::kAdd) + 1)),
+        return BinaryExpr(static_cast<Op>(static_cast<int>(Op::kAdd) +
+                                          Below(static_cast<int>(Op::kOr) - static_cast<int>(Op::kAdd) + 1)),
                           Make(depth - 1), Make(depth - 1));
     }
   }

@@ -14,7 +14,7 @@ using Named = std::map<std::string, std::unique_ptr<T>>;
 
 struct Registry::Impl {
   std::map<std::tuple<std::string, std::string, int>, std::unique_ptr<OpSignature>> ops;  // domain, name, since-version
-  std::map<std::string, std::string> op_owner;                                            // "domain.name:version" → plugin
+  std::map<std::string, std::string> op_owner;  // "domain.name:version" → plugin
   std::map<std::pair<std::string, std::string>, std::vector<std::unique_ptr<ForwardImplementation>>> forward;
   std::map<std::pair<std::string, std::string>, std::vector<std::unique_ptr<BackwardImplementation>>> backward;
   std::vector<std::unique_ptr<OpDefinition>> definitions;
@@ -24,12 +24,14 @@ struct Registry::Impl {
   Named<Importer> importers;
   Named<Backend> backends;
   std::vector<LoadedPlugin> plugins;
-  std::string loading;        // name of the plugin whose entry runs; given to what it registers
+  std::string loading;  // name of the plugin whose entry runs; given to what it registers
   std::string loading_path;
-  std::string last_error;     // of the C interface
+  std::string last_error;  // of the C interface
   int sequence = 0;
 
-  std::string Owner(const std::string& given) const { return !given.empty() ? given : loading.empty() ? "built in" : loading; }
+  std::string Owner(const std::string& given) const {
+    return !given.empty() ? given : loading.empty() ? "built in" : loading;
+  }
   void RemovePlugin(const std::string& name);  // takes back everything a failed entry registered
 };
 

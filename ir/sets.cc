@@ -10,7 +10,9 @@ namespace {
 Expr StepOf(const Range& r) { return r.step ? r.step : Expr(1); }
 
 // Last value a range takes at most, and first at least; inclusive. Null for steps of unknown sign.
-struct Hull { Expr lo, hi; };
+struct Hull {
+  Expr lo, hi;
+};
 Hull HullOf(const Range& r, const Assumptions& as) {
   Expr step = StepOf(r);
   if (auto s = AsInt(step)) {
@@ -34,7 +36,9 @@ bool MentionsAny(const Expr& e, const std::vector<Range>& ranges) {
   return found;
 }
 
-bool SameRange(const Range& a, const Range& b) { return a.begin == b.begin && a.end == b.end && StepOf(a) == StepOf(b); }
+bool SameRange(const Range& a, const Range& b) {
+  return a.begin == b.begin && a.end == b.end && StepOf(a) == StepOf(b);
+}
 bool IsUnitStep(const Range& r) { return AsInt(StepOf(r)) == 1; }
 bool IsPoint(const Range& r) { return IsUnitStep(r) && r.end == r.begin + Expr(1); }
 
@@ -111,7 +115,10 @@ struct Sweep {
 };
 
 // e = Σ coefficient·index + rest, coefficients free of the indices.
-struct LinearForm { std::vector<Expr> coefficients; Expr rest; };
+struct LinearForm {
+  std::vector<Expr> coefficients;
+  Expr rest;
+};
 bool LinearIn(const Expr& e, const std::vector<Range>& ranges, LinearForm* out) {
   bool plain = true;  // only sums, differences, products and negations may hide a linear form
   Visit(e, [&](const Expr& x) {
@@ -128,7 +135,10 @@ bool LinearIn(const Expr& e, const std::vector<Range>& ranges, LinearForm* out) 
   out->coefficients.clear();
   for (const Range& r : ranges) {
     bool used = false;
-    Visit(e, [&](const Expr& x) { used |= x.Is(ExprKind::kSymbol) && x->name == r.index; return !used; });
+    Visit(e, [&](const Expr& x) {
+      used |= x.Is(ExprKind::kSymbol) && x->name == r.index;
+      return !used;
+    });
     if (!used) {
       out->coefficients.push_back(Expr(0));
       continue;
@@ -282,10 +292,12 @@ Truth Overlaps(const Subset& a, const Subset& b, const Assumptions& as) {
       unsure = true;
       continue;
     }
-    if (ProveLe(p.hi + Expr(1), q.lo, as) == Truth::kYes || ProveLe(q.hi + Expr(1), p.lo, as) == Truth::kYes) return Truth::kNo;
+    if (ProveLe(p.hi + Expr(1), q.lo, as) == Truth::kYes || ProveLe(q.hi + Expr(1), p.lo, as) == Truth::kYes)
+      return Truth::kNo;
     // Hulls may overlap and strided points still miss each other: isl decides.
-    if (!(IsUnitStep(x) && IsUnitStep(y) && ProveLe(p.lo, q.hi, as) == Truth::kYes && ProveLe(q.lo, p.hi, as) == Truth::kYes &&
-          ProveLe(p.lo, p.hi, as) == Truth::kYes && ProveLe(q.lo, q.hi, as) == Truth::kYes))
+    if (!(IsUnitStep(x) && IsUnitStep(y) && ProveLe(p.lo, q.hi, as) == Truth::kYes &&
+          ProveLe(q.lo, p.hi, as) == Truth::kYes && ProveLe(p.lo, p.hi, as) == Truth::kYes &&
+          ProveLe(q.lo, q.hi, as) == Truth::kYes))
       unsure = true;
   }
   if (same) {  // equal boxes overlap unless they are empty
@@ -332,7 +344,11 @@ Truth IsInjective(const std::vector<Range>& ranges, const std::vector<Expr>& ind
   // An index that no position mentions repeats every element, as soon as its range has two points.
   for (const Range& r : ranges) {
     bool used = false;
-    for (const Expr& e : index) Visit(e, [&](const Expr& x) { used |= x.Is(ExprKind::kSymbol) && x->name == r.index; return !used; });
+    for (const Expr& e : index)
+      Visit(e, [&](const Expr& x) {
+        used |= x.Is(ExprKind::kSymbol) && x->name == r.index;
+        return !used;
+      });
     if (used || IsPoint(r)) continue;
     Hull h = HullOf(r, as);
     if (h.lo && ProveLe(h.lo + Expr(1), h.hi, as) == Truth::kYes) return Truth::kNo;
@@ -361,7 +377,8 @@ Truth WithinBounds(const std::vector<Range>& ranges, const std::vector<Expr>& in
     }
     if (!inside) inside = WithNonEmptyRanges(ranges, as);
     Hull h = Sweep{ranges, *inside}.Of(index[i]);
-    yes = h.lo && ProveLe(Expr(0), h.lo, *inside) == Truth::kYes && ProveLe(h.hi + Expr(1), shape[i], *inside) == Truth::kYes;
+    yes = h.lo && ProveLe(Expr(0), h.lo, *inside) == Truth::kYes &&
+          ProveLe(h.hi + Expr(1), shape[i], *inside) == Truth::kYes;
   }
   if (yes) return Truth::kYes;
   for (const Expr& e : index)
@@ -412,8 +429,9 @@ Box ImageBox(const std::vector<Range>& ranges, const std::vector<Expr>& index, c
       auto c = AsInt(f.coefficients[k]);
       if (c == 0) continue;
       if (c && moving == 1) stride = *c < 0 ? -*c : *c;  // 2*i + 1: every second element
-      exact = c && (*c == 1 || *c == -1 || moving == 1) && IsUnitStep(ranges[k]) && !MentionsAny(ranges[k].begin, ranges) &&
-              !MentionsAny(ranges[k].end, ranges) && std::find(seen.begin(), seen.end(), ranges[k].index) == seen.end();
+      exact = c && (*c == 1 || *c == -1 || moving == 1) && IsUnitStep(ranges[k]) &&
+              !MentionsAny(ranges[k].begin, ranges) && !MentionsAny(ranges[k].end, ranges) &&
+              std::find(seen.begin(), seen.end(), ranges[k].index) == seen.end();
       unit = true;
       seen.push_back(ranges[k].index);
     }

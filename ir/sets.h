@@ -8,7 +8,9 @@
 
 namespace headrace {
 
-struct Subset { std::vector<Range> dims; };  // one begin:end:step per dimension; Range::index unused
+struct Subset {
+  std::vector<Range> dims;
+};  // one begin:end:step per dimension; Range::index unused
 Subset FullSubset(const std::vector<Expr>& shape);
 std::string ToString(const Subset& s);
 
@@ -20,7 +22,10 @@ Truth IsInjective(const std::vector<Range>& ranges, const std::vector<Expr>& ind
 Truth WithinBounds(const std::vector<Range>& ranges, const std::vector<Expr>& index, const std::vector<Expr>& shape,
                    const Assumptions& as = {});
 // The box that `index` sweeps over the ranges (exact = every element of the box is hit).
-struct Box { Subset subset; bool exact = false; };
+struct Box {
+  Subset subset;
+  bool exact = false;
+};
 Box ImageBox(const std::vector<Range>& ranges, const std::vector<Expr>& index, const std::vector<Expr>& shape,
              const Assumptions& as = {});
 

@@ -54,12 +54,17 @@ class Problem {
   void Finish() {
     space_ = isl_space_set_alloc(ctx_, parameters_.size(), indices_.size());
     for (size_t i = 0; i < parameters_.size(); ++i)
-      space_ = isl_space_set_dim_id(space_, isl_dim_param, i, isl_id_alloc(ctx_, ("p" + std::to_string(i)).c_str(), nullptr));
+      space_ = isl_space_set_dim_id(space_, isl_dim_param, i,
+                                    isl_id_alloc(ctx_, ("p" + std::to_string(i)).c_str(), nullptr));
     context_ = isl_set_universe(isl_space_copy(space_));
     for (size_t i = 0; i < parameters_.size(); ++i) {
       Interval b = BoundsOf(parameters_[i], as_);
-      if (b.lo) context_ = isl_set_lower_bound_si(context_, isl_dim_param, i, static_cast<int>(std::clamp<int64_t>(*b.lo, -(1 << 30), 1 << 30)));
-      if (b.hi && *b.hi < (1 << 30)) context_ = isl_set_upper_bound_si(context_, isl_dim_param, i, static_cast<int>(std::max<int64_t>(*b.hi, -(1 << 30))));
+      if (b.lo)
+        context_ = isl_set_lower_bound_si(context_, isl_dim_param, i,
+                                          static_cast<int>(std::clamp<int64_t>(*b.lo, -(1 << 30), 1 << 30)));
+      if (b.hi && *b.hi < (1 << 30))
+        context_ =
+            isl_set_upper_bound_si(context_, isl_dim_param, i, static_cast<int>(std::max<int64_t>(*b.hi, -(1 << 30))));
     }
   }
   ~Problem() {
@@ -104,7 +109,8 @@ class Problem {
   // Points of dimension `name` in begin:end:step.
   isl_set* InRange(Name name, const Range& r, int64_t step) const {
     Expr x(name);
-    isl_set* s = step > 0 ? isl_set_intersect(Le(r.begin, x), Lt(x, r.end)) : isl_set_intersect(Le(x, r.begin), Lt(r.end, x));
+    isl_set* s =
+        step > 0 ? isl_set_intersect(Le(r.begin, x), Lt(x, r.end)) : isl_set_intersect(Le(x, r.begin), Lt(r.end, x));
     if (step == 1 || step == -1) return s;
     isl_pw_aff* d = isl_pw_aff_sub(Build(x), Build(r.begin));
     d = isl_pw_aff_mod_val(d, isl_val_int_from_si(ctx_, step > 0 ? step : -step));
@@ -112,7 +118,8 @@ class Problem {
   }
   isl_set* Context() const { return isl_set_copy(context_); }
   isl_pw_aff* Constant(int64_t v) const {
-    return isl_pw_aff_from_aff(isl_aff_val_on_domain(isl_local_space_from_space(isl_space_copy(space_)), isl_val_int_from_si(ctx_, v)));
+    return isl_pw_aff_from_aff(
+        isl_aff_val_on_domain(isl_local_space_from_space(isl_space_copy(space_)), isl_val_int_from_si(ctx_, v)));
   }
 
  private:
@@ -121,9 +128,11 @@ class Problem {
     if (e.Is(ExprKind::kCall)) return (e->name == Name("min") || e->name == Name("max")) && !e->args.empty();
     if (!e.Is(ExprKind::kBinary)) return false;
     switch (e->op) {
-      case Op::kAdd: case Op::kSub: return true;
+      case Op::kAdd:
+      case Op::kSub: return true;
       case Op::kMul: return AsInt(e->args[0]) || AsInt(e->args[1]);
-      case Op::kFloorDiv: case Op::kMod: return AsInt(e->args[1]).value_or(0) > 0;
+      case Op::kFloorDiv:
+      case Op::kMod: return AsInt(e->args[1]).value_or(0) > 0;
       default: return false;
     }
   }
@@ -183,11 +192,14 @@ std::vector<Name> DimNames(size_t n) {
   return names;
 }
 
-bool CollectRange(Problem& p, const Range& r) { return StepOf(r).value_or(0) != 0 && p.Collect(r.begin) && p.Collect(r.end); }
+bool CollectRange(Problem& p, const Range& r) {
+  return StepOf(r).value_or(0) != 0 && p.Collect(r.begin) && p.Collect(r.end);
+}
 
 isl_set* BoxOf(const Problem& p, const Subset& s, const std::vector<Name>& names) {
   isl_set* out = p.Context();
-  for (size_t i = 0; i < s.dims.size(); ++i) out = isl_set_intersect(out, p.InRange(names[i], s.dims[i], *StepOf(s.dims[i])));
+  for (size_t i = 0; i < s.dims.size(); ++i)
+    out = isl_set_intersect(out, p.InRange(names[i], s.dims[i], *StepOf(s.dims[i])));
   return out;
 }
 isl_set* DomainOf(const Problem& p, const std::vector<Range>& ranges) {

@@ -17,7 +17,9 @@ std::vector<Expr> Exprs(std::initializer_list<const char*> texts) {
   for (const char* t : texts) out.push_back(E(t));
   return out;
 }
-Range R(const char* index, const char* begin, const char* end, const char* step = "1") { return {Name(index), E(begin), E(end), E(step)}; }
+Range R(const char* index, const char* begin, const char* end, const char* step = "1") {
+  return {Name(index), E(begin), E(end), E(step)};
+}
 Subset Box3(std::initializer_list<std::array<const char*, 3>> dims) {
   Subset s;
   for (const auto& d : dims) s.dims.push_back({Name(), E(d[0]), E(d[1]), E(d[2])});
@@ -29,11 +31,11 @@ const Truth kYes = Truth::kYes, kNo = Truth::kNo, kUnknown = Truth::kUnknown;
 TEST(Sets, Overlap) {
   EXPECT_EQ(Overlaps(Box1("0", "N"), Box1("N", "2*N")), kNo);
   EXPECT_EQ(Overlaps(Box1("0", "4"), Box1("3", "5")), kYes);
-  EXPECT_EQ(Overlaps(Box1("0", "N"), Box1("3", "5")), kUnknown);       // N may be small
-  EXPECT_EQ(Overlaps(Box1("0", "N"), Box1("0", "N")), kUnknown);       // N may be 0
+  EXPECT_EQ(Overlaps(Box1("0", "N"), Box1("3", "5")), kUnknown);  // N may be small
+  EXPECT_EQ(Overlaps(Box1("0", "N"), Box1("0", "N")), kUnknown);  // N may be 0
   EXPECT_EQ(Overlaps(Box1("0", "N + 1"), Box1("0", "N + 1")), kYes);
   EXPECT_EQ(Overlaps(Box1("0", "2*N", "2"), Box1("1", "2*N", "2")), kNo);  // even and odd: isl
-  EXPECT_EQ(Overlaps(Box1("0", "N*M"), Box1("N*M", "N*M + K")), kNo);  // products are sizes like any other
+  EXPECT_EQ(Overlaps(Box1("0", "N*M"), Box1("N*M", "N*M + K")), kNo);      // products are sizes like any other
   EXPECT_EQ(Overlaps(Box3({{"0", "4", "1"}, {"0", "N", "1"}}), Box3({{"4", "8", "1"}, {"0", "N", "1"}})), kNo);
   EXPECT_EQ(Overlaps(Box1("0", "2"), Box3({{"0", "2", "1"}, {"0", "2", "1"}})), kUnknown);
 }
@@ -50,7 +52,7 @@ TEST(Sets, Injectivity) {
   std::vector<Range> ij = {R("i", "0", "N"), R("j", "0", "M")};
   EXPECT_EQ(IsInjective(ij, Exprs({"i", "j"})), kYes);
   EXPECT_EQ(IsInjective(ij, Exprs({"j", "i + j"})), kYes);
-  EXPECT_EQ(IsInjective(ij, Exprs({"i*M + j"})), kYes);                // mixed radix with a symbolic base
+  EXPECT_EQ(IsInjective(ij, Exprs({"i*M + j"})), kYes);  // mixed radix with a symbolic base
   EXPECT_EQ(IsInjective(ij, Exprs({"i*(M + 3) + j"})), kYes);
   EXPECT_EQ(IsInjective(ij, Exprs({"i + j"})), kUnknown);
   EXPECT_NE(IsInjective(ij, Exprs({"i*M + 2*j"})), kYes);
@@ -84,7 +86,8 @@ TEST(Sets, Bounds) {
 }
 
 TEST(Sets, Images) {
-  auto image = [](std::vector<Range> ranges, std::initializer_list<const char*> index, std::initializer_list<const char*> shape) {
+  auto image = [](std::vector<Range> ranges, std::initializer_list<const char*> index,
+                  std::initializer_list<const char*> shape) {
     Box b = ImageBox(ranges, Exprs(index), Exprs(shape));
     return ToString(b.subset) + (b.exact ? " exactly" : "");
   };

@@ -20,22 +20,17 @@ bool IsIndexNode(const ExprNode& n) {
   if (!IsIndexDType(n.dtype)) return false;
   switch (n.kind) {
     case ExprKind::kInt:
-    case ExprKind::kSymbol:
-      return true;
-    case ExprKind::kUnary:
-      return n.op == Op::kNeg || n.op == Op::kBitNot;
-    case ExprKind::kBinary:
-      return n.op != Op::kDiv && n.op <= Op::kBitXor;
+    case ExprKind::kSymbol: return true;
+    case ExprKind::kUnary: return n.op == Op::kNeg || n.op == Op::kBitNot;
+    case ExprKind::kBinary: return n.op != Op::kDiv && n.op <= Op::kBitXor;
     case ExprKind::kCall: {
-      static const Name kMinName = "min", kMaxName = "max", kClamp = "clamp", kWrap = "wrap",
-                        kReflect = "reflect", kAbs = "abs";
+      static const Name kMinName = "min", kMaxName = "max", kClamp = "clamp", kWrap = "wrap", kReflect = "reflect",
+                        kAbs = "abs";
       const size_t arity = n.args.size();
       return (n.name == kAbs && arity == 1) || (n.name == kClamp && arity == 3) ||
-             (arity == 2 &&
-              (n.name == kMinName || n.name == kMaxName || n.name == kWrap || n.name == kReflect));
+             (arity == 2 && (n.name == kMinName || n.name == kMaxName || n.name == kWrap || n.name == kReflect));
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -46,15 +41,11 @@ Sort SortOf(const ExprNode& n, const std::vector<Sort>& args) {
     return std::all_of(args.begin() + from, args.end(), [s](Sort x) { return x == s; });
   };
   if (n.kind == ExprKind::kBool) return Sort::kCondition;
-  if (n.kind == ExprKind::kBinary && IsComparison(n.op) && all(0, Sort::kIndex))
+  if (n.kind == ExprKind::kBinary && IsComparison(n.op) && all(0, Sort::kIndex)) return Sort::kCondition;
+  if (n.kind == ExprKind::kBinary && (n.op == Op::kAnd || n.op == Op::kOr) && all(0, Sort::kCondition))
     return Sort::kCondition;
-  if (n.kind == ExprKind::kBinary && (n.op == Op::kAnd || n.op == Op::kOr) &&
-      all(0, Sort::kCondition))
-    return Sort::kCondition;
-  if (n.kind == ExprKind::kUnary && n.op == Op::kNot && all(0, Sort::kCondition))
-    return Sort::kCondition;
-  if (n.kind == ExprKind::kSelect && IsIndexDType(n.dtype) && args[0] == Sort::kCondition &&
-      all(1, Sort::kIndex))
+  if (n.kind == ExprKind::kUnary && n.op == Op::kNot && all(0, Sort::kCondition)) return Sort::kCondition;
+  if (n.kind == ExprKind::kSelect && IsIndexDType(n.dtype) && args[0] == Sort::kCondition && all(1, Sort::kIndex))
     return Sort::kIndex;
   return all(0, Sort::kIndex) && IsIndexNode(n) ? Sort::kIndex : Sort::kOther;
 }
@@ -78,20 +69,13 @@ std::optional<bool> Decide(Op op, const Interval& d) {  // of a - b
   const auto hi = [&](int64_t v) { return d.hi && *d.hi <= v; };
   const bool zero = lo(0) && hi(0), never = lo(1) || hi(-1);
   switch (op) {
-    case Op::kEq:
-      return zero ? std::optional<bool>(true) : never ? std::optional<bool>(false) : std::nullopt;
-    case Op::kNe:
-      return zero ? std::optional<bool>(false) : never ? std::optional<bool>(true) : std::nullopt;
-    case Op::kLt:
-      return hi(-1) ? std::optional<bool>(true) : lo(0) ? std::optional<bool>(false) : std::nullopt;
-    case Op::kLe:
-      return hi(0) ? std::optional<bool>(true) : lo(1) ? std::optional<bool>(false) : std::nullopt;
-    case Op::kGt:
-      return lo(1) ? std::optional<bool>(true) : hi(0) ? std::optional<bool>(false) : std::nullopt;
-    case Op::kGe:
-      return lo(0) ? std::optional<bool>(true) : hi(-1) ? std::optional<bool>(false) : std::nullopt;
-    default:
-      return std::nullopt;
+    case Op::kEq: return zero ? std::optional<bool>(true) : never ? std::optional<bool>(false) : std::nullopt;
+    case Op::kNe: return zero ? std::optional<bool>(false) : never ? std::optional<bool>(true) : std::nullopt;
+    case Op::kLt: return hi(-1) ? std::optional<bool>(true) : lo(0) ? std::optional<bool>(false) : std::nullopt;
+    case Op::kLe: return hi(0) ? std::optional<bool>(true) : lo(1) ? std::optional<bool>(false) : std::nullopt;
+    case Op::kGt: return lo(1) ? std::optional<bool>(true) : hi(0) ? std::optional<bool>(false) : std::nullopt;
+    case Op::kGe: return lo(0) ? std::optional<bool>(true) : hi(-1) ? std::optional<bool>(false) : std::nullopt;
+    default: return std::nullopt;
   }
 }
 
@@ -124,18 +108,12 @@ Expr SimplifyIndexCall(const Expr& e) {
 Expr SimplifyIndexBinary(const Expr& e) {
   const Expr &a = e->args[0], &b = e->args[1];
   switch (e->op) {
-    case Op::kAdd:
-      return a + b;
-    case Op::kSub:
-      return a - b;
-    case Op::kMul:
-      return a * b;
-    case Op::kFloorDiv:
-      return FloorDiv(a, b);
-    case Op::kMod:
-      return Mod(a, b);
-    default:
-      break;
+    case Op::kAdd: return a + b;
+    case Op::kSub: return a - b;
+    case Op::kMul: return a * b;
+    case Op::kFloorDiv: return FloorDiv(a, b);
+    case Op::kMod: return Mod(a, b);
+    default: break;
   }
   const auto x = AsInt(a), y = AsInt(b);
   if ((e->op == Op::kShl || e->op == Op::kShr) && y && *y >= 0 && *y < 62) {
@@ -151,8 +129,7 @@ Expr SimplifyIndexBinary(const Expr& e) {
 std::optional<double> AsUntypedNumber(const Expr& e) {
   const bool untyped = e->dtype == DType::kNone || IsUntyped(e->dtype) || e->dtype == DType::kF64;
   if (e.Is(ExprKind::kFloat) && untyped) return e->fvalue;
-  if (e.Is(ExprKind::kInt) && untyped && e->ivalue >= -(int64_t{1} << 53) &&
-      e->ivalue <= int64_t{1} << 53)
+  if (e.Is(ExprKind::kInt) && untyped && e->ivalue >= -(int64_t{1} << 53) && e->ivalue <= int64_t{1} << 53)
     return static_cast<double>(e->ivalue);
   return std::nullopt;
 }
@@ -169,15 +146,9 @@ Expr FoldReals(const Expr& e) {
   const bool ints = e->args[0].Is(ExprKind::kInt) && e->args[1].Is(ExprKind::kInt);
   double v;
   switch (e->op) {
-    case Op::kAdd:
-      v = *x + *y;
-      break;
-    case Op::kSub:
-      v = *x - *y;
-      break;
-    case Op::kMul:
-      v = *x * *y;
-      break;
+    case Op::kAdd: v = *x + *y; break;
+    case Op::kSub: v = *x - *y; break;
+    case Op::kMul: v = *x * *y; break;
     case Op::kDiv:
       if (*y == 0) return e;
       if (ints && e->args[0]->ivalue % e->args[1]->ivalue == 0) {
@@ -186,29 +157,20 @@ Expr FoldReals(const Expr& e) {
       }
       v = *x / *y;
       break;
-    case Op::kEq:
-      return BoolExpr(*x == *y);
-    case Op::kNe:
-      return BoolExpr(*x != *y);
-    case Op::kLt:
-      return BoolExpr(*x < *y);
-    case Op::kLe:
-      return BoolExpr(*x <= *y);
-    case Op::kGt:
-      return BoolExpr(*x > *y);
-    case Op::kGe:
-      return BoolExpr(*x >= *y);
-    default:
-      return e;
+    case Op::kEq: return BoolExpr(*x == *y);
+    case Op::kNe: return BoolExpr(*x != *y);
+    case Op::kLt: return BoolExpr(*x < *y);
+    case Op::kLe: return BoolExpr(*x <= *y);
+    case Op::kGt: return BoolExpr(*x > *y);
+    case Op::kGe: return BoolExpr(*x >= *y);
+    default: return e;
   }
   return WithType(FloatExpr(v), e->dtype);
 }
 
 // An exact division of sizes that comes out even is a size: `2*N / 2`.
 Expr ExactDivision(const Expr& e, const std::vector<Sort>& sorts) {
-  if (!e.Is(ExprKind::kBinary) || e->op != Op::kDiv || sorts[0] != Sort::kIndex ||
-      sorts[1] != Sort::kIndex)
-    return e;
+  if (!e.Is(ExprKind::kBinary) || e->op != Op::kDiv || sorts[0] != Sort::kIndex || sorts[1] != Sort::kIndex) return e;
   if (e->dtype != DType::kNone && !IsUntyped(e->dtype)) return e;
   const auto a = ToPoly(e->args[0]), b = ToPoly(e->args[1]);
   if (!a || !b) return e;
@@ -303,18 +265,10 @@ class Simplifier {
         out = x->op == Op::kNeg ? IntExpr(0) - x->args[0] : v ? IntExpr(~*v) : Atom(x);
         break;
       }
-      case ExprKind::kBinary:
-        out = SimplifyIndexBinary(x);
-        break;
-      case ExprKind::kCall:
-        out = SimplifyIndexCall(x);
-        break;
-      case ExprKind::kSelect:
-        out = FoldLogic(x, sorts);
-        break;
-      default:
-        out = x;
-        break;
+      case ExprKind::kBinary: out = SimplifyIndexBinary(x); break;
+      case ExprKind::kCall: out = SimplifyIndexCall(x); break;
+      case ExprKind::kSelect: out = FoldLogic(x, sorts); break;
+      default: out = x; break;
     }
     if (t != DType::kNone) out = WithType(out, t);
     return {out->canonical ? out : Atom(out), Sort::kIndex};

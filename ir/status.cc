@@ -11,8 +11,7 @@ std::string CaretPrefix(const std::string& line, int column) {
   std::string out;
   int c = 1;
   for (size_t i = 0; i < line.size() && c < column; ++i) {
-    if ((static_cast<unsigned char>(line[i]) & 0xC0) == 0x80)
-      continue;  // UTF-8 continuation: no column of its own
+    if ((static_cast<unsigned char>(line[i]) & 0xC0) == 0x80) continue;  // UTF-8 continuation: no column of its own
     out += line[i] == '\t' ? '\t' : ' ';
     ++c;
   }
@@ -52,14 +51,10 @@ std::string Render(const Diagnostic& d) {
     const std::string number = d.line > 0 ? std::to_string(d.line) : "";
     out += " " + number + " | " + d.source_line + "\n";
     if (d.column > 0)
-      out += " " + std::string(number.size(), ' ') + " | " + CaretPrefix(d.source_line, d.column) +
-             "^\n";
+      out += " " + std::string(number.size(), ' ') + " | " + CaretPrefix(d.source_line, d.column) + "^\n";
   }
-  const std::pair<const char*, const std::string*> fields[] = {{"node", &d.node},
-                                                               {"op", &d.op},
-                                                               {"got", &d.got},
-                                                               {"expected", &d.expected},
-                                                               {"hint", &d.hint}};
+  const std::pair<const char*, const std::string*> fields[] = {
+      {"node", &d.node}, {"op", &d.op}, {"got", &d.got}, {"expected", &d.expected}, {"hint", &d.hint}};
   for (const auto& [label, text] : fields) {
     if (!text->empty()) out += std::string("  ") + label + ": " + *text + "\n";
   }
@@ -98,9 +93,7 @@ Status UnsupportedError(std::string message, std::string hint) {
 Status UsageError(std::string message, std::string hint) {
   return Make(ErrorKind::kUsage, std::move(message), std::move(hint));
 }
-Status InternalError(std::string message) {
-  return Make(ErrorKind::kInternal, std::move(message), "");
-}
+Status InternalError(std::string message) { return Make(ErrorKind::kInternal, std::move(message), ""); }
 
 Status WithFile(Status s, const std::string& file) {
   return Edited(s, [&](Diagnostic& d) {
@@ -116,8 +109,7 @@ Status WithNode(Status s, const std::string& node, const std::string& op) {
 }
 
 void CheckFailed(const char* file, int line, const char* condition, const std::string& message) {
-  std::fprintf(stderr, "internal error: %s\n  check failed: %s\n  --> %s:%d\n", message.c_str(),
-               condition, file, line);
+  std::fprintf(stderr, "internal error: %s\n  check failed: %s\n  --> %s:%d\n", message.c_str(), condition, file, line);
   std::fflush(stderr);
   std::abort();
 }

@@ -16,13 +16,13 @@ enum class ErrorKind { kInvalid, kUsage, kUnsupported, kMismatch, kInterrupted, 
 // One thing that is wrong, where, and what to do about it. Empty fields are not printed.
 struct Diagnostic {
   ErrorKind kind = ErrorKind::kInvalid;
-  std::string code;      // stable short name, "E0104" style; docs/errors.md is generated from these
-  std::string message;   // one sentence: what is wrong
-  std::string file;      // file the user gave
+  std::string code;          // stable short name, "E0104" style; docs/errors.md is generated from these
+  std::string message;       // one sentence: what is wrong
+  std::string file;          // file the user gave
   int line = 0, column = 0;  // 1-based; 0 = no text position
   std::string source_line;   // the line of text, for the caret
-  std::string node;      // name of the node or container
-  std::string op;        // "onnx.Conv (opset 11)"
+  std::string node;          // name of the node or container
+  std::string op;            // "onnx.Conv (opset 11)"
   std::string got, expected, hint;
 };
 
@@ -37,9 +37,9 @@ class [[nodiscard]] Status {
       : all_(all.empty() ? nullptr : std::make_shared<std::vector<Diagnostic>>(std::move(all))) {}
   bool ok() const { return all_ == nullptr; }
   const std::vector<Diagnostic>& diagnostics() const;  // empty when OK
-  ErrorKind kind() const;       // of the first diagnostic; must not be OK
-  std::string message() const;  // the first diagnostic's message, "" when OK
-  std::string ToString() const; // every diagnostic rendered; "OK" when OK
+  ErrorKind kind() const;                              // of the first diagnostic; must not be OK
+  std::string message() const;                         // the first diagnostic's message, "" when OK
+  std::string ToString() const;                        // every diagnostic rendered; "OK" when OK
 
  private:
   std::shared_ptr<std::vector<Diagnostic>> all_;
@@ -56,8 +56,8 @@ Status WithNode(Status s, const std::string& node, const std::string& op = "");
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : v_(std::move(value)) {}          // NOLINT: implicit on purpose
-  Result(Status status) : v_(std::move(status)) {}   // NOLINT
+  Result(T value) : v_(std::move(value)) {}         // NOLINT: implicit on purpose
+  Result(Status status) : v_(std::move(status)) {}  // NOLINT
   bool ok() const { return v_.index() == 0; }
   Status status() const { return ok() ? Status() : std::get<1>(v_); }
   T& value() & { return std::get<0>(v_); }
@@ -79,15 +79,14 @@ class [[nodiscard]] Result {
 
 #define HR_CONCAT_INNER(a, b) a##b
 #define HR_CONCAT(a, b) HR_CONCAT_INNER(a, b)
-#define HR_RETURN_IF_ERROR(expr)                                   \
-  do {                                                             \
-    ::headrace::Status hr_status = (expr);                         \
-    if (!hr_status.ok()) return hr_status;                         \
+#define HR_RETURN_IF_ERROR(expr)           \
+  do {                                     \
+    ::headrace::Status hr_status = (expr); \
+    if (!hr_status.ok()) return hr_status; \
   } while (0)
 #define HR_ASSIGN_OR_RETURN(lhs, expr) HR_ASSIGN_IMPL(HR_CONCAT(hr_result_, __LINE__), lhs, expr)
 #define HR_ASSIGN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                   \
   if (!tmp.ok()) return tmp.status();  \
   lhs = std::move(tmp).value()
-#define HR_CHECK(cond, message) \
-  ((cond) ? (void)0 : ::headrace::CheckFailed(__FILE__, __LINE__, #cond, (message)))
+#define HR_CHECK(cond, message) ((cond) ? (void)0 : ::headrace::CheckFailed(__FILE__, __LINE__, #cond, (message)))

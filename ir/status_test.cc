@@ -61,8 +61,7 @@ TEST(Status, ResultsPassErrorsOn) {
 }
 
 TEST(StatusDeathTest, ChecksNameThePlace) {
-  EXPECT_DEATH(HR_CHECK(1 + 1 == 3, "counting"),
-               "internal error: counting\n.*1 \\+ 1 == 3\n.*status_test.cc");
+  EXPECT_DEATH(HR_CHECK(1 + 1 == 3, "counting"), "internal error: counting\n.*1 \\+ 1 == 3\n.*status_test.cc");
 }
 
 }  // namespace

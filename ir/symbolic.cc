@@ -24,8 +24,7 @@ std::vector<Expr> CommonAtoms(const Poly& a, const Poly& b) {
   for (const Poly* p : {&a, &b}) {
     for (const Term& t : p->terms) {
       std::vector<Expr> kept;
-      std::set_intersection(common.begin(), common.end(), t.atoms.begin(), t.atoms.end(),
-                            std::back_inserter(kept),
+      std::set_intersection(common.begin(), common.end(), t.atoms.begin(), t.atoms.end(), std::back_inserter(kept),
                             [](const Expr& x, const Expr& y) { return Compare(x, y) < 0; });
       common = std::move(kept);
     }
@@ -47,8 +46,7 @@ std::optional<Expr> FloorDivPoly(const Poly& a, const Poly& b) {
   if (b.IsConstant()) return DivideConstant(a, b.Constant());
   if (auto q = ExactQuotient(a, b)) return FromPoly(*q);
   Term common{CommonAtoms(a, b), 1};
-  if (!common.atoms.empty())
-    return FloorDiv(FromPoly(WithoutFactor(a, common)), FromPoly(WithoutFactor(b, common)));
+  if (!common.atoms.empty()) return FloorDiv(FromPoly(WithoutFactor(a, common)), FromPoly(WithoutFactor(b, common)));
   if (b.terms.size() > 1) return std::nullopt;
   Poly quotient, rest;
   if (!DivideByTerm(a, b.terms[0], &quotient, &rest)) return std::nullopt;
@@ -106,8 +104,7 @@ std::optional<Expr> DivideConstant(const Poly& a, int64_t k) {
       auto x = ToPoly(inner->args[0]);
       int64_t product, shift;
       if (m && *m > 0 && x && !__builtin_mul_overflow(*m, k, &product) &&
-          !__builtin_mul_overflow(*m, rest.Constant(), &shift) &&
-          AddScaled(ConstantPoly(shift), 1, &*x)) {
+          !__builtin_mul_overflow(*m, rest.Constant(), &shift) && AddScaled(ConstantPoly(shift), 1, &*x)) {
         return FromPoly(quotient) + FloorDiv(FromPoly(*x), IntExpr(product));
       }
     }
@@ -174,8 +171,7 @@ std::optional<Expr> ModConstant(const Poly& a, int64_t k) {
   if (range.lo && range.hi) {
     const int64_t lo = FloorDivInt(*range.lo, k), hi = FloorDivInt(*range.hi, k);
     int64_t shift;
-    if (lo == hi && !__builtin_mul_overflow(-lo, k, &shift) &&
-        AddScaled(ConstantPoly(shift), 1, &rest))
+    if (lo == hi && !__builtin_mul_overflow(-lo, k, &shift) && AddScaled(ConstantPoly(shift), 1, &rest))
       return FromPoly(rest);
   }
   return std::nullopt;
@@ -190,8 +186,7 @@ std::optional<Expr> ModPoly(const Poly& a, const Poly& b) {
   if (!common.atoms.empty()) {
     Poly factor;
     factor.terms.push_back(common);
-    return FromPoly(factor) *
-           Mod(FromPoly(WithoutFactor(a, common)), FromPoly(WithoutFactor(b, common)));
+    return FromPoly(factor) * Mod(FromPoly(WithoutFactor(a, common)), FromPoly(WithoutFactor(b, common)));
   }
   if (b.terms.size() > 1) return std::nullopt;
   Poly quotient, rest;

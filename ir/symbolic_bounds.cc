@@ -51,9 +51,7 @@ Range Hull(std::initializer_list<End> ends) {
   return {AsLow(r.lo), AsHigh(r.hi)};
 }
 
-Range Union(const Range& a, const Range& b) {
-  return {Less(a.lo, b.lo) ? a.lo : b.lo, Less(a.hi, b.hi) ? b.hi : a.hi};
-}
+Range Union(const Range& a, const Range& b) { return {Less(a.lo, b.lo) ? a.lo : b.lo, Less(a.hi, b.hi) ? b.hi : a.hi}; }
 
 Range Product(const Range& a, const Range& b) {
   return Hull({Times(a.lo, b.lo), Times(a.lo, b.hi), Times(a.hi, b.lo), Times(a.hi, b.hi)});
@@ -70,9 +68,7 @@ Range Plus(const Range& a, const Range& b) {
 Range Point(int64_t v) { return {{0, v}, {0, v}}; }
 
 Range Negate(const Range& a) {
-  const auto minus = [](const End& e) {
-    return e.infinite ? End{-e.infinite, 0} : Finite(-e.value);
-  };
+  const auto minus = [](const End& e) { return e.infinite ? End{-e.infinite, 0} : Finite(-e.value); };
   return {AsLow(minus(a.hi)), AsHigh(minus(a.lo))};
 }
 
@@ -122,8 +118,8 @@ Range FloorDivRange(const Range& a, const Range& b) {
   if (SignOf(divisor.lo) == 0) divisor.lo = {0, 1};
   if (SignOf(divisor.hi) == 0) divisor.hi = {0, 1};
   // An infinite dividend over an unbounded divisor may be anything between its sign's ends.
-  Range r = Hull({DivideEnd(a.lo, divisor.lo), DivideEnd(a.lo, divisor.hi),
-                  DivideEnd(a.hi, divisor.lo), DivideEnd(a.hi, divisor.hi)});
+  Range r = Hull({DivideEnd(a.lo, divisor.lo), DivideEnd(a.lo, divisor.hi), DivideEnd(a.hi, divisor.lo),
+                  DivideEnd(a.hi, divisor.hi)});
   return SignOf(b.lo) == 0 ? Union(r, Point(0)) : r;  // division by zero gives 0
 }
 
@@ -196,32 +192,23 @@ Range CallRange(const Expr& e, Question& as) {
 
 Range Compute(const Expr& e, Question& as) {
   switch (e->kind) {
-    case ExprKind::kInt:
-      return Point(e->ivalue);
-    case ExprKind::kBool:
-      return Point(e->ivalue != 0);
-    case ExprKind::kSymbol:
-      return SymbolRange(e->name, as.as);
-    case ExprKind::kSelect:
-      return Union(RangeOf(e->args[1], as), RangeOf(e->args[2], as));
-    case ExprKind::kCall:
-      return CallRange(e, as);
-    case ExprKind::kUnary:
-      return e->op == Op::kNeg ? Negate(RangeOf(e->args[0], as)) : Range{};
+    case ExprKind::kInt: return Point(e->ivalue);
+    case ExprKind::kBool: return Point(e->ivalue != 0);
+    case ExprKind::kSymbol: return SymbolRange(e->name, as.as);
+    case ExprKind::kSelect: return Union(RangeOf(e->args[1], as), RangeOf(e->args[2], as));
+    case ExprKind::kCall: return CallRange(e, as);
+    case ExprKind::kUnary: return e->op == Op::kNeg ? Negate(RangeOf(e->args[0], as)) : Range{};
     case ExprKind::kBinary: {
-      if (e->op == Op::kFloorDiv)
-        return FloorDivRange(RangeOf(e->args[0], as), RangeOf(e->args[1], as));
+      if (e->op == Op::kFloorDiv) return FloorDivRange(RangeOf(e->args[0], as), RangeOf(e->args[1], as));
       if (e->op == Op::kMod) return ModRange(RangeOf(e->args[0], as), RangeOf(e->args[1], as));
       if (e->op == Op::kAdd || e->op == Op::kSub || e->op == Op::kMul) {
         const auto p = ToPoly(e);
-        if (p &&
-            !(p->terms.size() == 1 && p->terms[0].atoms.size() == 1 && p->terms[0].atoms[0] == e))
+        if (p && !(p->terms.size() == 1 && p->terms[0].atoms.size() == 1 && p->terms[0].atoms[0] == e))
           return RangeOf(*p, as);
       }
       return {};
     }
-    default:
-      return {};
+    default: return {};
   }
 }
 
@@ -255,8 +242,7 @@ std::vector<Poly> Below(const Expr& atom, int64_t c, const Assumptions& as) {
   const auto add = [&](const Expr& e, int64_t scale, int64_t constant) {
     Poly p;
     const auto q = ToPoly(e);
-    if (q && AddScaled(*q, scale, &p) && AddScaled(ConstantPoly(constant), 1, &p))
-      out.push_back(std::move(p));
+    if (q && AddScaled(*q, scale, &p) && AddScaled(ConstantPoly(constant), 1, &p)) out.push_back(std::move(p));
   };
   if (atom.Is(ExprKind::kBinary) && (atom->op == Op::kFloorDiv || atom->op == Op::kMod)) {
     const Expr &x = atom->args[0], &k = atom->args[1];
@@ -272,10 +258,8 @@ std::vector<Poly> Below(const Expr& atom, int64_t c, const Assumptions& as) {
     if (const auto n = AsInt(k); n && *n > 0 && c % *n == 0) {
       const int64_t m = c / *n;
       int64_t slack;
-      if (m > 0 && !__builtin_mul_overflow(m, 1 - *n, &slack))
-        add(x, m, slack);
-      else if (m < 0)
-        add(x, m, 0);
+      if (m > 0 && !__builtin_mul_overflow(m, 1 - *n, &slack)) add(x, m, slack);
+      else if (m < 0) add(x, m, 0);
     } else if (c < 0 && SignOf(RangeOf(x, &as).lo) >= 0 && SignOf(RangeOf(k, &as).lo) > 0) {
       add(x, c, 0);  // x // k ≤ x
     }
@@ -301,8 +285,7 @@ std::optional<Poly> Shifted(const Poly& p, const Assumptions& as, Assumptions* s
       Poly factor = AtomPoly(a);
       if (a.Is(ExprKind::kSymbol)) {
         const auto known = as.Find(a->name);
-        if (known && known->lo && *known->lo != 0 &&
-            !AddScaled(ConstantPoly(*known->lo), 1, &factor))
+        if (known && known->lo && *known->lo != 0 && !AddScaled(ConstantPoly(*known->lo), 1, &factor))
           return std::nullopt;
       }
       const auto next = Multiply(product, factor);
@@ -323,8 +306,7 @@ bool NotNegative(const Poly& p, const Assumptions& as, int depth) {
   if (SignOf(RangeOf(p, &as).lo) >= 0) return true;
   // The shift is for terms over symbols alone: an atom like N // 2 is not rewritten.
   const bool plain = std::all_of(p.terms.begin(), p.terms.end(), [](const Term& t) {
-    return std::all_of(t.atoms.begin(), t.atoms.end(),
-                       [](const Expr& a) { return a.Is(ExprKind::kSymbol); });
+    return std::all_of(t.atoms.begin(), t.atoms.end(), [](const Expr& a) { return a.Is(ExprKind::kSymbol); });
   });
   if (plain) {
     Assumptions shifted;
@@ -381,9 +363,7 @@ std::optional<Interval> Assumptions::Find(Name n) const {
   return std::nullopt;
 }
 
-Interval BoundsOf(const Expr& e, const Assumptions& a) {
-  return symbolic::BoundsWith(Simplify(e), &a);
-}
+Interval BoundsOf(const Expr& e, const Assumptions& a) { return symbolic::BoundsWith(Simplify(e), &a); }
 
 Truth ProveLe(const Expr& a0, const Expr& b0, const Assumptions& as) {
   if (!IsIndexExpr(a0) || !IsIndexExpr(b0)) return Truth::kUnknown;

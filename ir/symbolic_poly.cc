@@ -10,8 +10,7 @@ namespace headrace::symbolic {
 namespace {
 
 int CompareAtoms(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  if (a.size() != b.size())
-    return a.size() > b.size() ? -1 : 1;  // high degree first, the constant last
+  if (a.size() != b.size()) return a.size() > b.size() ? -1 : 1;  // high degree first, the constant last
   for (size_t i = 0; i < a.size(); ++i) {
     if (int c = Compare(a[i], b[i])) return c;
   }
@@ -20,9 +19,8 @@ int CompareAtoms(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 
 bool AddTerm(const std::vector<Expr>& atoms, int64_t coefficient, Poly* p) {
   if (coefficient == 0) return true;
-  auto it = std::lower_bound(
-      p->terms.begin(), p->terms.end(), atoms,
-      [](const Term& t, const std::vector<Expr>& a) { return CompareAtoms(t.atoms, a) < 0; });
+  auto it = std::lower_bound(p->terms.begin(), p->terms.end(), atoms,
+                             [](const Term& t, const std::vector<Expr>& a) { return CompareAtoms(t.atoms, a) < 0; });
   if (it == p->terms.end() || CompareAtoms(it->atoms, atoms) != 0) {
     p->terms.insert(it, {atoms, coefficient});
     return true;
@@ -37,10 +35,8 @@ bool Without(const std::vector<Expr>& a, const std::vector<Expr>& b, std::vector
   rest->clear();
   size_t j = 0;
   for (const Expr& x : a) {
-    if (j < b.size() && x == b[j])
-      ++j;
-    else
-      rest->push_back(x);
+    if (j < b.size() && x == b[j]) ++j;
+    else rest->push_back(x);
   }
   return j == b.size();
 }
@@ -72,12 +68,9 @@ Expr Product(const Term& t, bool sign) {
   if (t.atoms.empty()) return IntExpr(c);
   Expr out;
   size_t i = 0;
-  if (c == 1)
-    out = t.atoms[i++];
-  else if (c == -1)
-    out = Node(ExprKind::kUnary, Op::kNeg, {t.atoms[i++]});
-  else
-    out = IntExpr(c);
+  if (c == 1) out = t.atoms[i++];
+  else if (c == -1) out = Node(ExprKind::kUnary, Op::kNeg, {t.atoms[i++]});
+  else out = IntExpr(c);
   for (; i < t.atoms.size(); ++i) out = Node(ExprKind::kBinary, Op::kMul, {out, t.atoms[i]});
   return out;
 }
@@ -156,8 +149,7 @@ Poly AtomPoly(const Expr& atom) {
 bool AddScaled(const Poly& p, int64_t factor, Poly* sum) {
   for (const Term& t : p.terms) {
     int64_t c;
-    if (__builtin_mul_overflow(t.coefficient, factor, &c) || !AddTerm(t.atoms, c, sum))
-      return false;
+    if (__builtin_mul_overflow(t.coefficient, factor, &c) || !AddTerm(t.atoms, c, sum)) return false;
   }
   return true;
 }
@@ -200,10 +192,8 @@ std::optional<Poly> ToPoly(const Expr& e) {
 bool DivideByTerm(const Poly& a, const Term& b, Poly* quotient, Poly* rest) {
   std::vector<Expr> atoms;
   for (const Term& t : a.terms) {
-    const bool exact = Without(t.atoms, b.atoms, &atoms) && b.coefficient != -1 &&
-                       t.coefficient % b.coefficient == 0;
-    if (exact ? !AddTerm(atoms, t.coefficient / b.coefficient, quotient)
-              : !AddTerm(t.atoms, t.coefficient, rest)) {
+    const bool exact = Without(t.atoms, b.atoms, &atoms) && b.coefficient != -1 && t.coefficient % b.coefficient == 0;
+    if (exact ? !AddTerm(atoms, t.coefficient / b.coefficient, quotient) : !AddTerm(t.atoms, t.coefficient, rest)) {
       return false;
     }
   }
@@ -218,14 +208,12 @@ std::optional<Poly> ExactQuotient(const Poly& a, const Poly& b) {
   for (int step = 0; step < 32 && !rest.terms.empty(); ++step) {
     const Term lead = rest.terms[0];
     const Term& d = b.terms[0];
-    if (!Without(lead.atoms, d.atoms, &atoms) || d.coefficient == -1 ||
-        lead.coefficient % d.coefficient != 0)
+    if (!Without(lead.atoms, d.atoms, &atoms) || d.coefficient == -1 || lead.coefficient % d.coefficient != 0)
       return std::nullopt;
     Poly q;
     q.terms.push_back({atoms, lead.coefficient / d.coefficient});
     const auto product = Multiply(q, b);
-    if (!product || !AddScaled(*product, -1, &rest) || !AddScaled(q, 1, &quotient))
-      return std::nullopt;
+    if (!product || !AddScaled(*product, -1, &rest) || !AddScaled(q, 1, &quotient)) return std::nullopt;
   }
   if (!rest.terms.empty()) return std::nullopt;
   return quotient;

@@ -18,14 +18,11 @@ struct Term {
 struct Poly {
   std::vector<Term> terms;
   bool IsConstant() const { return terms.empty() || (terms.size() == 1 && terms[0].atoms.empty()); }
-  int64_t Constant() const {
-    return terms.empty() || !terms.back().atoms.empty() ? 0 : terms.back().coefficient;
-  }
+  int64_t Constant() const { return terms.empty() || !terms.back().atoms.empty() ? 0 : terms.back().coefficient; }
 };
 
-int Compare(
-    const Expr& a,
-    const Expr& b);  // a total order on trees by text, so that it is the same in every process
+int Compare(const Expr& a,
+            const Expr& b);  // a total order on trees by text, so that it is the same in every process
 
 Expr Atom(const Expr& e);  // the same tree, marked canonical
 

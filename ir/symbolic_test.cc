@@ -99,8 +99,8 @@ TEST(Simplify, IntegersThatWouldOverflowStay) {
 }
 
 TEST(Simplify, IsIdempotent) {
-  for (const char* text : {"(3*n + 5*m - 7) // 4 % 3", "max(min(a + 1, b), c - b // 2) * 3",
-                           "(6*n + 3) // 4 + (n - 1) % 4"}) {
+  for (const char* text :
+       {"(3*n + 5*m - 7) // 4 % 3", "max(min(a + 1, b), c - b // 2) * 3", "(6*n + 3) // 4 + (n - 1) % 4"}) {
     const std::string once = S(text);
     EXPECT_EQ(S(once), once);
   }
@@ -166,7 +166,8 @@ TEST(Simplify, SharedSubtreesCostNothing) {
   // Not yet simplified.
   Expr raw(Name("N"));
   for (int i = 0; i < 50; ++i)
-    raw = BinaryExpr(Op::kAdd, BinaryExpr(Op::kFloorDiv, BinaryExpr(Op::kAdd, raw, 1), 2), BinaryExpr(Op::kMod, raw, 3));
+    raw =
+        BinaryExpr(Op::kAdd, BinaryExpr(Op::kFloorDiv, BinaryExpr(Op::kAdd, raw, 1), 2), BinaryExpr(Op::kMod, raw, 3));
   EXPECT_TRUE(IsIndexExpr(raw));
   EXPECT_EQ(Simplify(raw), x);
 }

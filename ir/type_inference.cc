@@ -19,8 +19,7 @@ std::string Shown(DType t) {
                        : std::string(DTypeName(t));
 }
 std::string CastHint(DType to) {
-  return "cast it: " + std::string(IsUntyped(to) || to == DType::kNone ? "f32" : DTypeName(to)) +
-         "(…)";
+  return "cast it: " + std::string(IsUntyped(to) || to == DType::kNone ? "f32" : DTypeName(to)) + "(…)";
 }
 bool IsLiteral(const Expr& e) { return e.Is(ExprKind::kInt) || e.Is(ExprKind::kFloat); }
 bool IsNumeric(DType t) { return IsInteger(t) || IsFloat(t) || IsComplex(t); }
@@ -28,8 +27,7 @@ DType PartType(DType complex) { return complex == DType::kC64 ? DType::kF32 : DT
 bool IsComparison(Op op) { return op >= Op::kEq && op <= Op::kGe; }
 
 Expr At(const Expr& made, const Expr& from) {
-  if (made.id() == from.id() || (made->line == from->line && made->column == from->column))
-    return made;
+  if (made.id() == from.id() || (made->line == from->line && made->column == from->column)) return made;
   ExprNode n = *made;
   n.line = from->line;
   n.column = from->column;
@@ -53,8 +51,7 @@ class Typer {
     auto it = memo_.find(key);
     if (it != memo_.end()) return it->second;
     Expr out = status_.ok() ? Node(e, index) : e;
-    if (status_.ok() && index && IsInteger(out->dtype) && out->dtype != kIndexT &&
-        out->dtype != DType::kI64) {
+    if (status_.ok() && index && IsInteger(out->dtype) && out->dtype != kIndexT && out->dtype != DType::kI64) {
       out = Cast(DType::kI64, out);
     }
     keep_.push_back(e);
@@ -81,16 +78,15 @@ class Typer {
     if (e->dtype == kIndexT) return Cast(t, e);
     if (IsInteger(t)) {
       Fail(e, "E0603", "a real number meets integers of type " + std::string(DTypeName(t)),
-           "cast one of them: f32(…), " + std::string(DTypeName(t)) +
-               "(…), or divide sizes with //");
+           "cast one of them: f32(…), " + std::string(DTypeName(t)) + "(…), or divide sizes with //");
       return e;
     }
     const Expr real = Real(e);
     return t == DType::kF64 ? real : Cast(t, real);
   }
 
-  void Fail(const Expr& at, const char* code, std::string message, std::string hint,
-            std::string got = "", std::string expected = "") {
+  void Fail(const Expr& at, const char* code, std::string message, std::string hint, std::string got = "",
+            std::string expected = "") {
     if (!status_.ok()) return;
     Diagnostic d;
     d.code = code;
@@ -106,31 +102,19 @@ class Typer {
  private:
   Expr Node(const Expr& e, bool index) {
     switch (e->kind) {
-      case ExprKind::kInt:
-        return WithType(e, kIndexT);
-      case ExprKind::kFloat:
-        return WithType(e, kRealT);
-      case ExprKind::kBool:
-        return WithType(e, DType::kBool);
-      case ExprKind::kString:
-        return WithType(e, DType::kString);
-      case ExprKind::kSymbol:
-        return Symbol(e);
-      case ExprKind::kRead:
-        return Read(e);
-      case ExprKind::kUnary:
-        return Unary(e, index);
-      case ExprKind::kBinary:
-        return Binary(e, index);
-      case ExprKind::kSelect:
-        return Select(e, index);
-      case ExprKind::kCall:
-        return Call(e, index);
-      case ExprKind::kCast:
-        return CastTo(e);
+      case ExprKind::kInt: return WithType(e, kIndexT);
+      case ExprKind::kFloat: return WithType(e, kRealT);
+      case ExprKind::kBool: return WithType(e, DType::kBool);
+      case ExprKind::kString: return WithType(e, DType::kString);
+      case ExprKind::kSymbol: return Symbol(e);
+      case ExprKind::kRead: return Read(e);
+      case ExprKind::kUnary: return Unary(e, index);
+      case ExprKind::kBinary: return Binary(e, index);
+      case ExprKind::kSelect: return Select(e, index);
+      case ExprKind::kCall: return Call(e, index);
+      case ExprKind::kCast: return CastTo(e);
       default:
-        Fail(e, "E0604", "'" + ToString(e) + "' belongs to pure forms and has no value here",
-             "write every index out");
+        Fail(e, "E0604", "'" + ToString(e) + "' belongs to pure forms and has no value here", "write every index out");
         return e;
     }
   }
@@ -140,8 +124,8 @@ class Typer {
     if (c == nullptr) return WithType(e, kIndexT);
     if (!c->shape.empty()) {
       Fail(e, "E0605",
-           "'" + e->name.str() + "' is a tensor and needs an index for each of its " +
-               std::to_string(c->shape.size()) + " dimensions",
+           "'" + e->name.str() + "' is a tensor and needs an index for each of its " + std::to_string(c->shape.size()) +
+               " dimensions",
            "write " + e->name.str() + "[…]");
       return e;
     }
@@ -151,8 +135,7 @@ class Typer {
   Expr Read(const Expr& e) {
     const Container* c = s_.Find(e->name);
     if (c == nullptr) {
-      Fail(e, "E0606", "there is no container '" + e->name.str() + "'",
-           "declare it, or give it as a parameter");
+      Fail(e, "E0606", "there is no container '" + e->name.str() + "'", "declare it, or give it as a parameter");
       return e;
     }
     if (c->dtype == DType::kNone || c->kind == ContainerKind::kSequence) {
@@ -169,8 +152,8 @@ class Typer {
         if (IsFloat(d->dtype) && IsFloat(c->dtype)) {
           d = Cast(c->dtype, d);
         } else {
-          Fail(d, "E0608", "the value after '?\?' must have the type of '" + e->name.str() + "'",
-               CastHint(c->dtype), Shown(d->dtype), Shown(c->dtype));
+          Fail(d, "E0608", "the value after '?\?' must have the type of '" + e->name.str() + "'", CastHint(c->dtype),
+               Shown(d->dtype), Shown(c->dtype));
         }
       }
       args.push_back(d);
@@ -180,22 +163,19 @@ class Typer {
 
   Expr Index(const Expr& e) {
     const Expr i = Type(e, true);
-    if (!IsInteger(i->dtype))
-      Fail(i, "E0609", "an index must be an integer", "cast it: i64(…)", Shown(i->dtype));
+    if (!IsInteger(i->dtype)) Fail(i, "E0609", "an index must be an integer", "cast it: i64(…)", Shown(i->dtype));
     return i;
   }
 
   Expr Condition(const Expr& e, const char* what) {
     const Expr c = Type(e, false);
     if (c->dtype != DType::kBool)
-      Fail(c, "E0610", std::string(what) + " must be a bool", "compare it: x != 0", Shown(c->dtype),
-           "bool");
+      Fail(c, "E0610", std::string(what) + " must be a bool", "compare it: x != 0", Shown(c->dtype), "bool");
     return c;
   }
 
   Expr Unary(const Expr& e, bool index) {
-    if (e->op == Op::kNot)
-      return WithType(WithArgs(e, {Condition(e->args[0], "what '!' negates")}), DType::kBool);
+    if (e->op == Op::kNot) return WithType(WithArgs(e, {Condition(e->args[0], "what '!' negates")}), DType::kBool);
     const Expr a = Type(e->args[0], index);
     const DType t = a->dtype;
     const bool fits = e->op == Op::kBitNot ? IsInteger(t) || t == DType::kBool : IsNumeric(t);
@@ -215,8 +195,7 @@ class Typer {
     Expr a = Type(e->args[0], index), b = Type(e->args[1], index);
     if (IsComparison(op)) return Comparison(e, a, b);
     DType t = Meet(e, &a, &b);
-    const bool bitwise = op >= Op::kBitAnd && op <= Op::kBitXor,
-               shift = op == Op::kShl || op == Op::kShr;
+    const bool bitwise = op >= Op::kBitAnd && op <= Op::kBitXor, shift = op == Op::kShl || op == Op::kShr;
     bool fits = IsNumeric(t);
     if (bitwise) fits = IsInteger(t) || t == DType::kBool;
     if (shift) fits = IsInteger(t);
@@ -232,8 +211,7 @@ class Typer {
     // Integers against a size are compared in i64: the size might not fit in their type.
     for (Expr* x : {&a, &b}) {
       const Expr& other = x == &a ? b : a;
-      if (other->dtype == kIndexT && !IsLiteral(other) && IsInteger((*x)->dtype) &&
-          BitWidth((*x)->dtype) < 64)
+      if (other->dtype == kIndexT && !IsLiteral(other) && IsInteger((*x)->dtype) && BitWidth((*x)->dtype) < 64)
         *x = Cast(DType::kI64, *x);
     }
     DType t = Meet(e, &a, &b);
@@ -243,8 +221,8 @@ class Typer {
     }
     const bool ordered = e->op != Op::kEq && e->op != Op::kNe;
     if (ordered && (IsComplex(t) || t == DType::kString || t == DType::kBool)) {
-      Fail(e, "E0611", "values of type " + Shown(t) + " have no order",
-           t == DType::kBool ? "cast them: i32(…)" : "", Shown(t));
+      Fail(e, "E0611", "values of type " + Shown(t) + " have no order", t == DType::kBool ? "cast them: i32(…)" : "",
+           Shown(t));
     }
     return WithType(WithArgs(e, {a, b}), DType::kBool);
   }
@@ -265,19 +243,16 @@ class Typer {
     const Expr a = Type(e->args[0], false);
     const DType from = a->dtype;
     if (from == DType::kString || t == DType::kString) {
-      if (from != t)
-        Fail(e, "E0613", "strings are not converted by a cast", "use a Cast node", Shown(from),
-             Shown(t));
+      if (from != t) Fail(e, "E0613", "strings are not converted by a cast", "use a Cast node", Shown(from), Shown(t));
     } else if (IsComplex(from) && !IsComplex(t)) {
-      Fail(e, "E0613", "a complex number has no single value of type " + Shown(t),
-           "take real(…), imag(…) or abs(…)", Shown(from), Shown(t));
+      Fail(e, "E0613", "a complex number has no single value of type " + Shown(t), "take real(…), imag(…) or abs(…)",
+           Shown(from), Shown(t));
     }
     if (!status_.ok()) return e;
     // Numbers are converted here and now; one that does not fit, and `sat`, at run time by the
     // rules of the conversion.
-    const bool literal =
-        IsLiteral(a) && IsUntyped(from) && !e->saturate &&
-        (IsFloat(t) || IsComplex(t) || (a.Is(ExprKind::kInt) && Fits(a->ivalue, t)));
+    const bool literal = IsLiteral(a) && IsUntyped(from) && !e->saturate &&
+                         (IsFloat(t) || IsComplex(t) || (a.Is(ExprKind::kInt) && Fits(a->ivalue, t)));
     if (literal) return Literal(a, t);
     return WithType(WithArgs(e, {Adapt(a, DType::kNone)}), t);
   }
@@ -291,14 +266,12 @@ class Typer {
     }
     const int n = static_cast<int>(e->args.size());
     if (n < f->min_arity || n > f->max_arity) {
-      Fail(e, "E0615",
-           fn + " takes " + std::to_string(f->min_arity) +
-               (f->min_arity == 1 ? " argument" : " arguments"),
+      Fail(e, "E0615", fn + " takes " + std::to_string(f->min_arity) + (f->min_arity == 1 ? " argument" : " arguments"),
            std::string(f->doc), std::to_string(n));
       return e;
     }
-    const bool counts = index && (f->type == FnType::kSameNary || f->type == FnType::kIndexFn ||
-                                  e->name == Name("abs"));
+    const bool counts =
+        index && (f->type == FnType::kSameNary || f->type == FnType::kIndexFn || e->name == Name("abs"));
     std::vector<Expr> args;
     for (const Expr& a : e->args) args.push_back(Type(a, counts));
     if (!status_.ok()) return e;
@@ -317,17 +290,12 @@ class Typer {
         need(IsFloat(t) || IsComplex(t), "floats", "convert first: f32(…)");
         break;
       case FnType::kSameUnary:
-        if (f->name == "popcount")
-          need(IsInteger(t), "integers", "");
-        else if (f->name == "conj")
-          need(IsComplex(t), "complex numbers", "");
-        else if (f->name == "abs" && IsComplex(t))
-          t = PartType(t);
+        if (f->name == "popcount") need(IsInteger(t), "integers", "");
+        else if (f->name == "conj") need(IsComplex(t), "complex numbers", "");
+        else if (f->name == "abs" && IsComplex(t)) t = PartType(t);
         else if (f->name != "hold" || !IsComplex(t))
-          need(IsInteger(t) || IsFloat(t), "numbers",
-               t == DType::kBool ? CastHint(DType::kNone) : "");
-        if (IsInteger(t) &&
-            (f->name == "floor" || f->name == "ceil" || f->name == "rint" || f->name == "trunc"))
+          need(IsInteger(t) || IsFloat(t), "numbers", t == DType::kBool ? CastHint(DType::kNone) : "");
+        if (IsInteger(t) && (f->name == "floor" || f->name == "ceil" || f->name == "rint" || f->name == "trunc"))
           return args[0];
         break;
       case FnType::kSameNary:
@@ -348,9 +316,8 @@ class Typer {
           need(t == DType::kF32 || t == DType::kF64, "two f32 or two f64", "convert first: f32(…)");
           t = t == DType::kF32 ? DType::kC64 : DType::kC128;
         } else {
-          need(IsFloat(t) || (IsInteger(t) && f->name != "atan2") ||
-                   (IsComplex(t) && f->name == "pow"),
-               "floats", "convert first: f32(…)");
+          need(IsFloat(t) || (IsInteger(t) && f->name != "atan2") || (IsComplex(t) && f->name == "pow"), "floats",
+               "convert first: f32(…)");
         }
         break;
       case FnType::kPredicate:
@@ -371,8 +338,7 @@ class Typer {
         }
         t = DType::kF32;
         break;
-      case FnType::kBitcast:
-        break;
+      case FnType::kBitcast: break;
     }
     return WithType(WithArgs(e, std::move(args)), t);
   }
@@ -387,10 +353,9 @@ class Typer {
     const std::string where = e.Is(ExprKind::kSelect) ? "the two branches of '? :'"
                               : e.Is(ExprKind::kCall) ? "'" + e->name.str() + "'"
                                                       : "'" + std::string(OpToken(e->op)) + "'";
-    const DType to =
-        (IsFloat(x) || IsComplex(x)) && (!IsFloat(y) || BitWidth(x) > BitWidth(y)) ? x : y;
-    Fail(e, "E0617", "values of two types meet in " + where,
-         "cast one of them: " + std::string(DTypeName(to)) + "(…)", Shown(x) + " and " + Shown(y));
+    const DType to = (IsFloat(x) || IsComplex(x)) && (!IsFloat(y) || BitWidth(x) > BitWidth(y)) ? x : y;
+    Fail(e, "E0617", "values of two types meet in " + where, "cast one of them: " + std::string(DTypeName(to)) + "(…)",
+         Shown(x) + " and " + Shown(y));
     return x;
   }
 
@@ -405,9 +370,7 @@ class Typer {
     const double v = e.Is(ExprKind::kInt) ? static_cast<double>(e->ivalue) : e->fvalue;
     if (IsComplex(t)) return Cast(t, Literal(e, PartType(t)));
     if (IsFloat(t))
-      return At(
-          WithType(FloatExpr(t == DType::kF64 ? v : static_cast<double>(static_cast<float>(v))), t),
-          e);
+      return At(WithType(FloatExpr(t == DType::kF64 ? v : static_cast<double>(static_cast<float>(v))), t), e);
     if (t == DType::kString) {
       Fail(e, "E0602", "the number " + ToString(e) + " meets strings", "");
       return e;
@@ -415,16 +378,14 @@ class Typer {
     int64_t i = e->ivalue;
     if (e.Is(ExprKind::kFloat)) {
       if (v != std::floor(v) || std::fabs(v) >= 9.2e18) {  // not inf and nan either
-        Fail(e, "E0603",
-             "the number " + ToString(e) + " meets integers of type " + std::string(DTypeName(t)),
+        Fail(e, "E0603", "the number " + ToString(e) + " meets integers of type " + std::string(DTypeName(t)),
              "cast the integers: f32(…)");
         return e;
       }
       i = static_cast<int64_t>(v);
     }
     if (!Fits(i, t)) {
-      Fail(e, "E0618",
-           "the number " + ToString(e) + " does not fit in " + std::string(DTypeName(t)),
+      Fail(e, "E0618", "the number " + ToString(e) + " does not fit in " + std::string(DTypeName(t)),
            "cast it if wrapping is meant: " + std::string(DTypeName(t)) + "(" + ToString(e) + ")");
       return e;
     }
@@ -463,8 +424,7 @@ Result<Expr> InferTypes(const Sdfg& s, const Expr& e, DType expected) {
   if (!typer.status().ok()) return typer.status();
   if (index) {
     if (IsInteger(out->dtype)) return out;
-    typer.Fail(out, "E0609", "an index or size must be an integer", "cast it: i64(…)",
-               Shown(out->dtype));
+    typer.Fail(out, "E0609", "an index or size must be an integer", "cast it: i64(…)", Shown(out->dtype));
     return typer.status();
   }
   out = typer.Adapt(out, expected == kRealT ? DType::kNone : expected);
@@ -484,13 +444,11 @@ Result<Expr> TypedValue(const Sdfg& s, const Tasklet& t) {
   }
   if ((IsFloat(e->dtype) || IsComplex(e->dtype)) && IsComplex(want)) return Cast(want, e);
   Typer typer(s);
-  typer.Fail(e, "E0619", "the value assigned to '" + t.target.str() + "' has another type",
-             CastHint(want), Shown(e->dtype), Shown(want));
+  typer.Fail(e, "E0619", "the value assigned to '" + t.target.str() + "' has another type", CastHint(want),
+             Shown(e->dtype), Shown(want));
   return typer.status();
 }
 
-DType ComputeType(DType t) {
-  return IsFloat(t) && t != DType::kF64 && t != kRealT ? DType::kF32 : t;
-}
+DType ComputeType(DType t) { return IsFloat(t) && t != DType::kF64 && t != kRealT ? DType::kF32 : t; }
 
 }  // namespace headrace

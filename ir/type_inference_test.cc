@@ -42,8 +42,7 @@ std::string Typed(const std::string& text, DType expected = DType::kNone) {
   // Typing what is typed changes nothing.
   Result<Expr> again = InferTypes(Containers(), *t, expected);
   EXPECT_TRUE(again.ok() && *again == *t)
-      << text << " → " << ToString(*t) << " → "
-      << (again.ok() ? ToString(*again) : again.status().ToString());
+      << text << " → " << ToString(*t) << " → " << (again.ok() ? ToString(*again) : again.status().ToString());
   return std::string(DTypeName((*t)->dtype)) + ": " + ToString(*t);
 }
 
@@ -112,8 +111,7 @@ TEST(Types, ErrorsHavePlaceAndHint) {
   EXPECT_EQ(Typed("exo(X[i])"), "E0614 1:1 there is no function 'exo'");
   EXPECT_EQ(Typed("min(X[i])"), "E0615 1:1 'min' takes 2 arguments");
   EXPECT_EQ(Typed("Q[i]"), "E0606 1:1 there is no container 'Q'");
-  EXPECT_EQ(Typed("X + 1"),
-            "E0605 1:1 'X' is a tensor and needs an index for each of its 1 dimensions");
+  EXPECT_EQ(Typed("X + 1"), "E0605 1:1 'X' is a tensor and needs an index for each of its 1 dimensions");
   EXPECT_EQ(Typed("I[i] * (1 / N)"), "E0603 1:9 a real number meets integers of type i32");
   Result<Expr> t = InferTypes(Containers(), *ParseExpr("exo(X[i]) "));
   EXPECT_EQ(t.status().diagnostics()[0].hint, "did you mean 'exp'?");

@@ -34,8 +34,7 @@ int64_t ToInt(double v) {
 
 uint64_t ToUnsigned(double v) {
   if (!(v > 0)) return 0;
-  return v >= 18446744073709551616.0 ? std::numeric_limits<uint64_t>::max()
-                                     : static_cast<uint64_t>(v);
+  return v >= 18446744073709551616.0 ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(v);
 }
 
 }  // namespace
@@ -51,8 +50,7 @@ std::shared_ptr<Buffer> Buffer::Allocate(int64_t bytes) {
   return b;
 }
 
-std::shared_ptr<Buffer> Buffer::Wrap(void* data, int64_t bytes, std::shared_ptr<void> keep,
-                                     bool writable) {
+std::shared_ptr<Buffer> Buffer::Wrap(void* data, int64_t bytes, std::shared_ptr<void> keep, bool writable) {
   (void)writable;  // a promise of the caller's: a read-only mapping faults by itself
   auto b = std::make_shared<Buffer>();
   b->data_ = static_cast<char*>(data);
@@ -68,19 +66,17 @@ Result<Tensor> Tensor::Create(DType t, std::vector<int64_t> shape) {
   bool overflow = false, empty = false;
   for (int64_t d : shape) {
     if (d < 0)
-      return InvalidError("a tensor can't have the shape " + ShapeText(shape),
-                          "every extent must be 0 or more");
+      return InvalidError("a tensor can't have the shape " + ShapeText(shape), "every extent must be 0 or more");
     empty |= d == 0;
     overflow |= __builtin_mul_overflow(count, d, &count);
   }
   if (empty) count = 0, overflow = false;
-  const int64_t size =
-      t == DType::kString ? static_cast<int64_t>(sizeof(std::string)) : ByteSize(t);
+  const int64_t size = t == DType::kString ? static_cast<int64_t>(sizeof(std::string)) : ByteSize(t);
   int64_t bytes = 0;
   if (size == 0) return InternalError("a tensor can't have the type " + std::string(DTypeName(t)));
   if (overflow || __builtin_mul_overflow(count, size, &bytes) || bytes > PhysicalMemory()) {
-    return InvalidError("a tensor of type " + std::string(DTypeName(t)) + " and shape " +
-                            ShapeText(shape) + " does not fit in this machine's memory",
+    return InvalidError("a tensor of type " + std::string(DTypeName(t)) + " and shape " + ShapeText(shape) +
+                            " does not fit in this machine's memory",
                         "check the sizes");
   }
   Tensor out;
@@ -91,8 +87,7 @@ Result<Tensor> Tensor::Create(DType t, std::vector<int64_t> shape) {
     return out;
   }
   out.data = Buffer::Allocate(bytes);
-  if (out.data == nullptr)
-    return InvalidError("out of memory for a tensor of " + std::to_string(bytes) + " bytes");
+  if (out.data == nullptr) return InvalidError("out of memory for a tensor of " + std::to_string(bytes) + " bytes");
   return out;
 }
 
@@ -104,116 +99,68 @@ int64_t Tensor::elements() const {
 
 double Tensor::GetDouble(int64_t i) const {
   switch (dtype) {
-    case DType::kF32:
-      return as<float>()[i];
+    case DType::kF32: return as<float>()[i];
     case DType::kF64:
-    case DType::kReal:
-      return as<double>()[i];
+    case DType::kReal: return as<double>()[i];
     case DType::kF16:
-    case DType::kBF16:
-      return DecodeFloat(dtype, as<uint16_t>()[i]);
-    case DType::kU64:
-      return static_cast<double>(as<uint64_t>()[i]);
-    default:
-      return IsFloat(dtype) ? DecodeFloat(dtype, as<uint8_t>()[i]) : static_cast<double>(GetInt(i));
+    case DType::kBF16: return DecodeFloat(dtype, as<uint16_t>()[i]);
+    case DType::kU64: return static_cast<double>(as<uint64_t>()[i]);
+    default: return IsFloat(dtype) ? DecodeFloat(dtype, as<uint8_t>()[i]) : static_cast<double>(GetInt(i));
   }
 }
 
 int64_t Tensor::GetInt(int64_t i) const {
   switch (dtype) {
-    case DType::kBool:
-      return as<uint8_t>()[i] != 0;
+    case DType::kBool: return as<uint8_t>()[i] != 0;
     case DType::kU2:
     case DType::kU4:
-    case DType::kU8:
-      return as<uint8_t>()[i];
+    case DType::kU8: return as<uint8_t>()[i];
     case DType::kI2:
     case DType::kI4:
-    case DType::kI8:
-      return as<int8_t>()[i];
-    case DType::kU16:
-      return as<uint16_t>()[i];
-    case DType::kI16:
-      return as<int16_t>()[i];
-    case DType::kU32:
-      return as<uint32_t>()[i];
-    case DType::kI32:
-      return as<int32_t>()[i];
+    case DType::kI8: return as<int8_t>()[i];
+    case DType::kU16: return as<uint16_t>()[i];
+    case DType::kI16: return as<int16_t>()[i];
+    case DType::kU32: return as<uint32_t>()[i];
+    case DType::kI32: return as<int32_t>()[i];
     case DType::kU64:
     case DType::kI64:
-    case DType::kIndex:
-      return as<int64_t>()[i];
-    default:
-      HR_CHECK(IsFloat(dtype), "GetInt of " + std::string(DTypeName(dtype)));
-      return ToInt(GetDouble(i));
+    case DType::kIndex: return as<int64_t>()[i];
+    default: HR_CHECK(IsFloat(dtype), "GetInt of " + std::string(DTypeName(dtype))); return ToInt(GetDouble(i));
   }
 }
 
 void Tensor::SetDouble(int64_t i, double v) {
   switch (dtype) {
-    case DType::kF32:
-      as<float>()[i] = static_cast<float>(v);
-      return;
+    case DType::kF32: as<float>()[i] = static_cast<float>(v); return;
     case DType::kF64:
-    case DType::kReal:
-      as<double>()[i] = v;
-      return;
+    case DType::kReal: as<double>()[i] = v; return;
     case DType::kF16:
-    case DType::kBF16:
-      as<uint16_t>()[i] = static_cast<uint16_t>(EncodeFloat(dtype, v));
-      return;
-    case DType::kBool:
-      as<uint8_t>()[i] = v != 0;
-      return;
-    case DType::kU64:
-      as<uint64_t>()[i] = v < 0 ? static_cast<uint64_t>(ToInt(v)) : ToUnsigned(v);
-      return;
-    default:
-      break;
+    case DType::kBF16: as<uint16_t>()[i] = static_cast<uint16_t>(EncodeFloat(dtype, v)); return;
+    case DType::kBool: as<uint8_t>()[i] = v != 0; return;
+    case DType::kU64: as<uint64_t>()[i] = v < 0 ? static_cast<uint64_t>(ToInt(v)) : ToUnsigned(v); return;
+    default: break;
   }
-  if (IsFloat(dtype))
-    as<uint8_t>()[i] = static_cast<uint8_t>(EncodeFloat(dtype, v));
-  else
-    SetInt(i, ToInt(v));
+  if (IsFloat(dtype)) as<uint8_t>()[i] = static_cast<uint8_t>(EncodeFloat(dtype, v));
+  else SetInt(i, ToInt(v));
 }
 
 void Tensor::SetInt(int64_t i, int64_t v) {
   switch (dtype) {
-    case DType::kBool:
-      as<uint8_t>()[i] = v != 0;
-      return;
-    case DType::kU2:
-      as<uint8_t>()[i] = v & 3;
-      return;
-    case DType::kU4:
-      as<uint8_t>()[i] = v & 15;
-      return;
-    case DType::kI2:
-      as<int8_t>()[i] = static_cast<int8_t>(((v & 3) ^ 2) - 2);
-      return;
-    case DType::kI4:
-      as<int8_t>()[i] = static_cast<int8_t>(((v & 15) ^ 8) - 8);
-      return;
+    case DType::kBool: as<uint8_t>()[i] = v != 0; return;
+    case DType::kU2: as<uint8_t>()[i] = v & 3; return;
+    case DType::kU4: as<uint8_t>()[i] = v & 15; return;
+    case DType::kI2: as<int8_t>()[i] = static_cast<int8_t>(((v & 3) ^ 2) - 2); return;
+    case DType::kI4: as<int8_t>()[i] = static_cast<int8_t>(((v & 15) ^ 8) - 8); return;
     case DType::kU8:
-    case DType::kI8:
-      as<uint8_t>()[i] = static_cast<uint8_t>(v);
-      return;
+    case DType::kI8: as<uint8_t>()[i] = static_cast<uint8_t>(v); return;
     case DType::kU16:
-    case DType::kI16:
-      as<uint16_t>()[i] = static_cast<uint16_t>(v);
-      return;
+    case DType::kI16: as<uint16_t>()[i] = static_cast<uint16_t>(v); return;
     case DType::kU32:
-    case DType::kI32:
-      as<uint32_t>()[i] = static_cast<uint32_t>(v);
-      return;
+    case DType::kI32: as<uint32_t>()[i] = static_cast<uint32_t>(v); return;
     case DType::kU64:
     case DType::kI64:
-    case DType::kIndex:
-      as<int64_t>()[i] = v;
-      return;
-    default:
-      SetDouble(i, static_cast<double>(v));
-      return;
+    case DType::kIndex: as<int64_t>()[i] = v; return;
+    default: SetDouble(i, static_cast<double>(v)); return;
   }
 }
 

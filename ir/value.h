@@ -36,7 +36,10 @@ struct Tensor {
   static Result<Tensor> Create(DType t, std::vector<int64_t> shape);  // error when the size overflows or can't be had
   int64_t elements() const;
   int64_t bytes() const { return elements() * ByteSize(dtype); }
-  template <typename T> T* as() const { return reinterpret_cast<T*>(data->data()); }
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data->data());
+  }
   // Element i in flat order as double / int64, whatever the dtype (not strings, not complex).
   double GetDouble(int64_t i) const;
   int64_t GetInt(int64_t i) const;
@@ -46,8 +49,8 @@ struct Tensor {
 // What ONNX calls a type: tensor, sequence of…, optional of….
 struct ValueType {
   enum Kind { kTensor, kSequence, kOptional } kind = kTensor;
-  DType dtype = DType::kNone;             // element type of the (innermost) tensor
-  std::shared_ptr<ValueType> element;     // of a sequence or optional
+  DType dtype = DType::kNone;          // element type of the (innermost) tensor
+  std::shared_ptr<ValueType> element;  // of a sequence or optional
 };
 
 // Absent (an optional without a value), a tensor, or a sequence of values.
@@ -61,7 +64,11 @@ struct Value {
 
 // Largest absolute and relative difference, and whether |a-b| <= atol + rtol*|b| everywhere (numpy.testing's rule; NaN
 // equals NaN, infinities by sign; integers, bools and strings exactly). `where` names the first differing element.
-struct Difference { bool ok = true; double max_abs = 0, max_rel = 0; std::string where; };
+struct Difference {
+  bool ok = true;
+  double max_abs = 0, max_rel = 0;
+  std::string where;
+};
 Difference Compare(const Value& got, const Value& expected, double rtol, double atol);
 
 // .npy files (versions 1–3, C order or Fortran order on reading; bf16/f8 as uint16/uint8 with a note in the header on writing).

@@ -31,7 +31,8 @@ class SdfgVerifier {
   void Symbols() {
     for (Name n : FreeSymbols(s_)) Define(n, {}, "a size");
     for (Name n : s_.symbol_params)
-      if (Find(n)) r_.Add("E0202", "name " + Quoted(n) + " is a symbol and a container", {}, n.str(), "rename one of them");
+      if (Find(n))
+        r_.Add("E0202", "name " + Quoted(n) + " is a symbol and a container", {}, n.str(), "rename one of them");
     for (Name p : s_.parameters) {
       const Container* c = Find(p);
       if (!c) continue;
@@ -43,7 +44,9 @@ class SdfgVerifier {
     }
   }
   void Define(Name n, NodeId at, const char* what) {
-    if (Find(n)) r_.Add("E0202", std::string(what) + " " + Quoted(n) + " has the name of a container", at, n.str(), "rename one of them");
+    if (Find(n))
+      r_.Add("E0202", std::string(what) + " " + Quoted(n) + " has the name of a container", at, n.str(),
+             "rename one of them");
     ++defined_[n];
   }
   void Undefine(Name n) {
@@ -60,8 +63,10 @@ class SdfgVerifier {
   void MayWrite(NodeId id, std::unordered_set<Name>* out) {
     const Body& body = s_.nodes[id].body;
     if (auto* t = std::get_if<Tasklet>(&body)) out->insert(Root(t->target));
-    else if (auto* m = std::get_if<Map>(&body)) for (NodeId n : m->body) MayWrite(n, out);
-    else if (auto* l = std::get_if<Library>(&body)) for (const Port& p : l->outputs) out->insert(Root(p.container));
+    else if (auto* m = std::get_if<Map>(&body))
+      for (NodeId n : m->body) MayWrite(n, out);
+    else if (auto* l = std::get_if<Library>(&body))
+      for (const Port& p : l->outputs) out->insert(Root(p.container));
     else if (auto* c = std::get_if<Nested>(&body))
       for (const Argument& a : c->arguments)
         if (Writes(c->callee, a.port)) out->insert(Root(a.container));
@@ -101,7 +106,8 @@ class SdfgVerifier {
         for (size_t k = 0; k < d->branches.size(); ++k) {
           const Branch& br = d->branches[k];
           if (br.condition) Condition(br.condition, "the condition of an if");
-          else if (k + 1 < d->branches.size()) r_.Add("E0217", "an else is followed by another branch", {}, "", "else comes last");
+          else if (k + 1 < d->branches.size())
+            r_.Add("E0217", "an else is followed by another branch", {}, "", "else comes last");
           Blocks(br.body, loops);
         }
       } else if (std::holds_alternative<Break>(c) || std::holds_alternative<Continue>(c)) {
@@ -118,11 +124,14 @@ class SdfgVerifier {
     written_.insert(inside.begin(), inside.end());
     if (l.init) (void)Typed(l.init, {}, "the start of a loop");
     if (!l.var.empty()) {
-      if (!l.init || !l.update) r_.Add("E0219", "loop over " + Quoted(l.var) + " has no start or no step", {}, l.var.str(), "for v = start; condition; update");
+      if (!l.init || !l.update)
+        r_.Add("E0219", "loop over " + Quoted(l.var) + " has no start or no step", {}, l.var.str(),
+               "for v = start; condition; update");
       Define(l.var, {}, "loop variable");
     }
     if (l.condition) Condition(l.condition, "the condition of a loop");
-    else if (!HasExit(s_, l.body)) r_.Add("E0220", "a loop without a condition has no break", {}, l.var.str(), "add a condition or a break");
+    else if (!HasExit(s_, l.body))
+      r_.Add("E0220", "a loop without a condition has no break", {}, l.var.str(), "add a condition or a break");
     if (l.update) (void)Typed(l.update, {}, "the step of a loop");
     Blocks(l.body, loops + 1);
     if (!l.var.empty()) Undefine(l.var);
@@ -130,7 +139,8 @@ class SdfgVerifier {
   void Condition(const Expr& e, const std::string& what) {
     Result<Expr> t = Typed(e, {}, what);
     if (t.ok() && (*t)->dtype != DType::kBool && !IsInteger((*t)->dtype))
-      r_.Add("E0221", what + " is not a truth value", {}, "", "compare it with something").got = std::string(DTypeName((*t)->dtype));
+      r_.Add("E0221", what + " is not a truth value", {}, "", "compare it with something").got =
+          std::string(DTypeName((*t)->dtype));
   }
 
   // ---- expressions ----
@@ -141,19 +151,25 @@ class SdfgVerifier {
       if (x.Is(ExprKind::kSymbol)) {
         if (defined_.count(x->name)) return true;
         ok = false;
-        if (Find(x->name)) r_.Add("E0222", Quoted(x->name) + " is a container and is used as a size", at, x->name.str(), "write " + x->name.str() + "[…]");
-        else r_.Add("E0223", "symbol " + Quoted(x->name) + " is not defined here", at, x->name.str(), "sizes come from parameters, let, loops, maps or a node that defines them before");
+        if (Find(x->name))
+          r_.Add("E0222", Quoted(x->name) + " is a container and is used as a size", at, x->name.str(),
+                 "write " + x->name.str() + "[…]");
+        else
+          r_.Add("E0223", "symbol " + Quoted(x->name) + " is not defined here", at, x->name.str(),
+                 "sizes come from parameters, let, loops, maps or a node that defines them before");
       } else if (x.Is(ExprKind::kRead)) {
         ok &= Read(x, at);
       } else if (x->kind > ExprKind::kCast) {
         ok = false;
-        r_.Add("E0224", "notation that only pure forms have stands in a program: " + ToString(x), at, "", "elaborate the form first");
+        r_.Add("E0224", "notation that only pure forms have stands in a program: " + ToString(x), at, "",
+               "elaborate the form first");
       }
       return true;
     });
     if (index_only && ok && !IsIndexExpr(e)) {
       ok = false;
-      r_.Add("E0225", "a range is not made of sizes: " + ToString(e), at, "", "give data-dependent sizes a name: let n = …");
+      r_.Add("E0225", "a range is not made of sizes: " + ToString(e), at, "",
+             "give data-dependent sizes a name: let n = …");
     }
     return ok;
   }
@@ -168,12 +184,17 @@ class SdfgVerifier {
   }
   bool Rank(const Container& c, size_t rank, bool flat, NodeId at) {
     if (c.kind == ContainerKind::kSequence) {
-      r_.Add("E0227", Quoted(c.name) + " is a sequence and can't be indexed", at, c.name.str(), "only library nodes touch sequences");
+      r_.Add("E0227", Quoted(c.name) + " is a sequence and can't be indexed", at, c.name.str(),
+             "only library nodes touch sequences");
       return false;
     }
     size_t want = flat ? 1 : c.shape.size();
     if (rank == want) return true;
-    Diagnostic& d = r_.Add("E0228", Quoted(c.name) + (flat ? ".flat takes 1 index" : " has " + std::to_string(want) + " dimensions") + ", not " + std::to_string(rank), at, c.name.str(), "give one index per dimension");
+    Diagnostic& d =
+        r_.Add("E0228",
+               Quoted(c.name) + (flat ? ".flat takes 1 index" : " has " + std::to_string(want) + " dimensions") +
+                   ", not " + std::to_string(rank),
+               at, c.name.str(), "give one index per dimension");
     d.got = std::to_string(rank);
     d.expected = std::to_string(want);
     return false;
@@ -187,7 +208,8 @@ class SdfgVerifier {
       // An output that is read before anything wrote it would read the caller's garbage.
       if (b->inout || written_.count(root) || !written_later_.count(root) || guarded) return true;
       if (!complained_.insert(root).second) return true;
-      r_.Add("E0229", "output " + Quoted(root) + " is read before it is written", at, root.str(), "declare it inout, or write it first");
+      r_.Add("E0229", "output " + Quoted(root) + " is read before it is written", at, root.str(),
+             "declare it inout, or write it first");
       return false;
     }
     if (written_.count(root)) return true;
@@ -235,7 +257,8 @@ class SdfgVerifier {
         else if (e != &r.step) nest_ok_ = false;
       }
       if (r.step && AsInt(r.step) == 0) {
-        r_.Add("E0233", "the step of index " + Quoted(r.index) + " is 0", id, r.index.str(), "use a step of 1 or more, or a negative one");
+        r_.Add("E0233", "the step of index " + Quoted(r.index) + " is 0", id, r.index.str(),
+               "use a step of 1 or more, or a negative one");
         nest_ok_ = false;
       }
       if (defined_.count(r.index)) {
@@ -263,7 +286,8 @@ class SdfgVerifier {
     if (t.op != WriteOp::kAssign) ok &= Readable(*c, id, false);
     Written(*c, id);
     if (c->storage == Storage::kRegister && maps_.empty())
-      r_.Add("E0234", "register container " + Quoted(c->name) + " is used outside of a map", id, c->name.str(), "registers live in one iteration of a map; use arena storage");
+      r_.Add("E0234", "register container " + Quoted(c->name) + " is used outside of a map", id, c->name.str(),
+             "registers live in one iteration of a map; use arena storage");
     if (!ok) {
       nest_ok_ = false;
       return;
@@ -278,10 +302,14 @@ class SdfgVerifier {
       if (IsIndexExpr(e)) continue;
       Result<Expr> it = InferTypes(s_, e);
       if (!it.ok()) TypeError(it.status(), id, t.target.str());
-      else if (!IsInteger((*it)->dtype)) r_.Add("E0235", "an index of " + Quoted(t.target) + " is not an integer", id, t.target.str(), "cast it: i64(…)").got = std::string(DTypeName((*it)->dtype));
+      else if (!IsInteger((*it)->dtype))
+        r_.Add("E0235", "an index of " + Quoted(t.target) + " is not an integer", id, t.target.str(), "cast it: i64(…)")
+            .got = std::string(DTypeName((*it)->dtype));
     }
     if (t.op == WriteOp::kMax || t.op == WriteOp::kMin)
-      if (IsComplex(c->dtype)) r_.Add("E0236", "complex numbers have no order: " + std::string(WriteOpToken(t.op)), id, t.target.str(), "reduce their magnitude");
+      if (IsComplex(c->dtype))
+        r_.Add("E0236", "complex numbers have no order: " + std::string(WriteOpToken(t.op)), id, t.target.str(),
+               "reduce their magnitude");
     for (const Expr& e : t.index) CollectReads(e, id, false);
     CollectReads(t.value, id, false);
     Use u;
@@ -331,7 +359,9 @@ class SdfgVerifier {
     for (const Port& p : l.inputs) {
       if (p.container.empty()) continue;
       const Container* c = Find(p.container);
-      if (!c) r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(s_, p.container));
+      if (!c)
+        r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(),
+               Closest(s_, p.container));
       else if (c->kind == ContainerKind::kSequence) continue;
       else Readable(*c, id, false);
     }
@@ -340,11 +370,13 @@ class SdfgVerifier {
       if (p.container.empty()) continue;
       const Container* c = Find(p.container);
       if (!c) {
-        r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(), Closest(s_, p.container));
+        r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(),
+               Closest(s_, p.container));
         continue;
       }
       if (!outputs.insert(Root(p.container)).second && c->kind != ContainerKind::kView)
-        r_.Add("E0238", "two outputs of a node are " + Quoted(p.container), id, p.container.str(), "give each its own container");
+        r_.Add("E0238", "two outputs of a node are " + Quoted(p.container), id, p.container.str(),
+               "give each its own container");
       Written(*c, id);
       if (!maps_.empty()) WholeUse(id, p.container, true);
     }
@@ -352,7 +384,8 @@ class SdfgVerifier {
       for (const Port& p : l.inputs)
         if (!p.container.empty() && Find(p.container)) WholeUse(id, p.container, false);
     for (Name d : l.defines) {
-      if (!maps_.empty()) r_.Add("E0239", "a node inside a map defines size " + Quoted(d), id, d.str(), "move it out of the map");
+      if (!maps_.empty())
+        r_.Add("E0239", "a node inside a map defines size " + Quoted(d), id, d.str(), "move it out of the map");
       if (!defined_.count(d)) Define(d, id, "size");
     }
   }
@@ -369,7 +402,8 @@ class SdfgVerifier {
     if (!p_) return;
     const Sdfg* f = p_->Find(n.callee);
     if (!f) {
-      r_.Add("E0240", "sdfg " + Quoted(n.callee) + " is not in the program", id, n.callee.str(), "add it, or correct the name");
+      r_.Add("E0240", "sdfg " + Quoted(n.callee) + " is not in the program", id, n.callee.str(),
+             "add it, or correct the name");
       return;
     }
     std::unordered_set<Name> bound, roots_written, roots;
@@ -378,40 +412,53 @@ class SdfgVerifier {
     for (Name q : f->parameters) {
       const Container* c = f->Find(q);
       if (c && !bound.count(q) && !c->optional)
-        r_.Add("E0241", "argument " + Quoted(q) + " of " + Quoted(n.callee) + " is missing", id, n.callee.str(), "bind it: " + q.str() + " = …");
+        r_.Add("E0241", "argument " + Quoted(q) + " of " + Quoted(n.callee) + " is missing", id, n.callee.str(),
+               "bind it: " + q.str() + " = …");
     }
     std::unordered_set<Name> given;
     std::vector<Name> accepted = FreeSymbols(*f);
     for (const auto& [symbol, value] : n.symbols) {
       Names(value, id);
-      if (!given.insert(symbol).second) r_.Add("E0242", "symbol " + Quoted(symbol) + " is bound twice", id, symbol.str(), "bind it once");
+      if (!given.insert(symbol).second)
+        r_.Add("E0242", "symbol " + Quoted(symbol) + " is bound twice", id, symbol.str(), "bind it once");
       if (std::find(accepted.begin(), accepted.end(), symbol) == accepted.end())
         r_.Add("E0243", Quoted(n.callee) + " has no symbol " + Quoted(symbol), id, symbol.str(), "see its parameters");
       sizes.push_back({symbol, value});
     }
     for (Name q : f->symbol_params)
-      if (!given.count(q)) r_.Add("E0244", "symbol " + Quoted(q) + " of " + Quoted(n.callee) + " is not bound", id, q.str(), "bind it: " + q.str() + " = …");
+      if (!given.count(q))
+        r_.Add("E0244", "symbol " + Quoted(q) + " of " + Quoted(n.callee) + " is not bound", id, q.str(),
+               "bind it: " + q.str() + " = …");
     for (const Argument& a : n.arguments) Shapes(id, *f, a, sizes);
     // Arguments don't alias: what the callee writes may be bound once only.
     for (const Argument& a : n.arguments) {
       if (!a.index.empty() || !Writes(n.callee, a.port)) continue;
       for (const Argument& b : n.arguments)
-        if (&a != &b && b.index.empty() && a.container == b.container && f->Find(a.port) && !(f->Get(a.port).inout && a.port == b.port)) {
-          r_.Add("E0245", Quoted(a.container) + " is bound to " + Quoted(a.port) + ", which is written, and to " + Quoted(b.port), id, a.container.str(), "copy it first: arguments don't alias");
+        if (&a != &b && b.index.empty() && a.container == b.container && f->Find(a.port) &&
+            !(f->Get(a.port).inout && a.port == b.port)) {
+          r_.Add(
+              "E0245",
+              Quoted(a.container) + " is bound to " + Quoted(a.port) + ", which is written, and to " + Quoted(b.port),
+              id, a.container.str(), "copy it first: arguments don't alias");
           return;
         }
     }
   }
-  void Bind(NodeId id, const Sdfg& f, const Nested& n, const Argument& a, std::unordered_set<Name>* bound, NameMap* sizes) {
+  void Bind(NodeId id, const Sdfg& f, const Nested& n, const Argument& a, std::unordered_set<Name>* bound,
+            NameMap* sizes) {
     const Container* formal = f.Find(a.port);
     if (!formal || std::find(f.parameters.begin(), f.parameters.end(), a.port) == f.parameters.end()) {
-      r_.Add("E0246", Quoted(n.callee) + " has no parameter " + Quoted(a.port), id, n.callee.str(), "its parameters: " + Listed(f.parameters));
+      r_.Add("E0246", Quoted(n.callee) + " has no parameter " + Quoted(a.port), id, n.callee.str(),
+             "its parameters: " + Listed(f.parameters));
       return;
     }
-    if (!bound->insert(a.port).second) r_.Add("E0242", "argument " + Quoted(a.port) + " is bound twice", id, n.callee.str(), "bind it once");
+    if (!bound->insert(a.port).second)
+      r_.Add("E0242", "argument " + Quoted(a.port) + " is bound twice", id, n.callee.str(), "bind it once");
     const Container* c = Find(a.container);
     if (!c) {
-      if (!a.container.empty()) r_.Add("E0226", "container " + Quoted(a.container) + " is not declared", id, a.container.str(), Closest(s_, a.container));
+      if (!a.container.empty())
+        r_.Add("E0226", "container " + Quoted(a.container) + " is not declared", id, a.container.str(),
+               Closest(s_, a.container));
       return;
     }
     for (const Expr& e : a.index) Names(e, id);
@@ -420,11 +467,14 @@ class SdfgVerifier {
     if (writes) Written(*c, id);
     if (c->kind == ContainerKind::kSequence || formal->kind == ContainerKind::kSequence) return;
     if (c->dtype != formal->dtype) {
-      Diagnostic& d = r_.Add("E0247", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another element type", id, n.callee.str(), "cast it into a transient first");
+      Diagnostic& d =
+          r_.Add("E0247", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another element type", id,
+                 n.callee.str(), "cast it into a transient first");
       d.got = DTypeName(c->dtype), d.expected = DTypeName(formal->dtype);
     }
     if (a.index.size() > c->shape.size() || c->shape.size() - a.index.size() != formal->shape.size()) {
-      Diagnostic& d = r_.Add("E0248", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another rank", id, n.callee.str(), "fix leading dimensions with an index, or use a view");
+      Diagnostic& d = r_.Add("E0248", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another rank",
+                             id, n.callee.str(), "fix leading dimensions with an index, or use a view");
       d.got = std::to_string(static_cast<int>(c->shape.size()) - static_cast<int>(a.index.size()));
       d.expected = std::to_string(formal->shape.size());
       nest_ok_ = false;
@@ -452,7 +502,10 @@ class SdfgVerifier {
     for (size_t i = 0; i < formal->shape.size(); ++i) {
       Expr want = Substitute(formal->shape[i], sizes), have = c->shape[i + a.index.size()];
       if (ProveEq(want, have, s_.assumptions) != Truth::kNo) continue;
-      Diagnostic& d = r_.Add("E0249", "argument " + Quoted(a.port) + " of " + f.name.str() + " has another size in dimension " + std::to_string(i), id, f.name.str(), "the sizes of all arguments must agree");
+      Diagnostic& d = r_.Add(
+          "E0249",
+          "argument " + Quoted(a.port) + " of " + f.name.str() + " has another size in dimension " + std::to_string(i),
+          id, f.name.str(), "the sizes of all arguments must agree");
       d.got = ToString(have);
       d.expected = ToString(want);
     }
@@ -475,10 +528,15 @@ class SdfgVerifier {
   }
   void Registers() {
     for (const auto& [n, home] : register_home_)
-      if (home.empty()) r_.Add("E0251", "register container " + Quoted(n) + " is used by more than one map", {}, n.str(), "registers live in one iteration of a map; use arena storage");
+      if (home.empty())
+        r_.Add("E0251", "register container " + Quoted(n) + " is used by more than one map", {}, n.str(),
+               "registers live in one iteration of a map; use arena storage");
   }
 
-  struct Entry { const Container* container; Name root; };
+  struct Entry {
+    const Container* container;
+    Name root;
+  };
   const Program* p_;
   const Sdfg& s_;
   Report r_;

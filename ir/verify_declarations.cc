@@ -63,17 +63,22 @@ class Declarations {
       Name n = s_.order[i];
       const Container* c = s_.Find(n);
       if (!c) {
-        r_->Add("E0201", "container " + Quoted(n) + " is listed but not declared", {}, n.str(), "add it to the table or drop it from the order");
+        r_->Add("E0201", "container " + Quoted(n) + " is listed but not declared", {}, n.str(),
+                "add it to the table or drop it from the order");
         continue;
       }
-      if (!seen.insert(n).second) r_->Add("E0202", "name " + Quoted(n) + " is declared twice", {}, n.str(), "rename one of them");
+      if (!seen.insert(n).second)
+        r_->Add("E0202", "name " + Quoted(n) + " is declared twice", {}, n.str(), "rename one of them");
       Container1(*c);
     }
     for (Name n : s_.parameters) {
       const Container* c = s_.Find(n);
-      if (!c) r_->Add("E0201", "parameter " + Quoted(n) + " is not declared", {}, n.str(), "declare a container of that name");
+      if (!c)
+        r_->Add("E0201", "parameter " + Quoted(n) + " is not declared", {}, n.str(),
+                "declare a container of that name");
       else if (c->kind != ContainerKind::kParameter && c->kind != ContainerKind::kSequence)
-        r_->Add("E0203", "parameter " + Quoted(n) + " is declared as another kind of container", {}, n.str(), "parameters have kind parameter");
+        r_->Add("E0203", "parameter " + Quoted(n) + " is declared as another kind of container", {}, n.str(),
+                "parameters have kind parameter");
     }
   }
 
@@ -81,22 +86,36 @@ class Declarations {
   void Container1(const Container& c) {
     const std::string at = c.name.str();
     if (c.kind == ContainerKind::kSequence) return;
-    if (c.dtype == DType::kNone || IsUntyped(c.dtype)) r_->Add("E0204", "container " + Quoted(c.name) + " has no element type", {}, at, "write it as name: f32[…]");
+    if (c.dtype == DType::kNone || IsUntyped(c.dtype))
+      r_->Add("E0204", "container " + Quoted(c.name) + " has no element type", {}, at, "write it as name: f32[…]");
     for (const Expr& d : c.shape)
-      if (!d || !IsIndexExpr(d)) r_->Add("E0205", "a dimension of " + Quoted(c.name) + " is not a size", {}, at, "sizes are made of symbols and integers");
-      else if (auto v = AsInt(d); v && *v < 0) r_->Add("E0205", "a dimension of " + Quoted(c.name) + " is negative: " + std::to_string(*v), {}, at, "sizes are ≥ 0");
+      if (!d || !IsIndexExpr(d))
+        r_->Add("E0205", "a dimension of " + Quoted(c.name) + " is not a size", {}, at,
+                "sizes are made of symbols and integers");
+      else if (auto v = AsInt(d); v && *v < 0)
+        r_->Add("E0205", "a dimension of " + Quoted(c.name) + " is negative: " + std::to_string(*v), {}, at,
+                "sizes are ≥ 0");
     if (!c.strides.empty() && c.strides.size() != c.shape.size())
-      r_->Add("E0206", Quoted(c.name) + " has " + std::to_string(c.strides.size()) + " strides for " + std::to_string(c.shape.size()) + " dimensions", {}, at, "give one stride per dimension");
+      r_->Add("E0206",
+              Quoted(c.name) + " has " + std::to_string(c.strides.size()) + " strides for " +
+                  std::to_string(c.shape.size()) + " dimensions",
+              {}, at, "give one stride per dimension");
     if (c.kind == ContainerKind::kConstant && c.dtype != DType::kString) {
       bool fits = c.data.dtype == c.dtype && c.data.shape.size() == c.shape.size();
       for (size_t i = 0; fits && i < c.shape.size(); ++i) fits = AsInt(c.shape[i]) == c.data.shape[i];
-      if (!fits) r_->Add("E0207", "the data of constant " + Quoted(c.name) + " has another type or shape than its declaration", {}, at, "they must be equal");
+      if (!fits)
+        r_->Add("E0207", "the data of constant " + Quoted(c.name) + " has another type or shape than its declaration",
+                {}, at, "they must be equal");
     }
     if (c.kind == ContainerKind::kView) View(c);
     if (c.storage == Storage::kRegister) {
-      if (c.kind != ContainerKind::kTransient) r_->Add("E0208", "register container " + Quoted(c.name) + " is not a transient", {}, at, "only transients can be registers");
+      if (c.kind != ContainerKind::kTransient)
+        r_->Add("E0208", "register container " + Quoted(c.name) + " is not a transient", {}, at,
+                "only transients can be registers");
       for (const Expr& d : c.shape)
-        if (d && !AsInt(d)) r_->Add("E0209", "register container " + Quoted(c.name) + " has a symbolic size", {}, at, "registers have static sizes; use arena storage");
+        if (d && !AsInt(d))
+          r_->Add("E0209", "register container " + Quoted(c.name) + " has a symbolic size", {}, at,
+                  "registers have static sizes; use arena storage");
     }
   }
   void View(const Container& c) {
@@ -104,13 +123,16 @@ class Declarations {
     for (int hops = 0;; ++hops) {
       const Container* at = s_.Find(n);
       if (!at) {
-        r_->Add("E0210", "view " + Quoted(c.name) + " is of " + Quoted(n) + ", which is not declared", {}, c.name.str(), "declare the base");
+        r_->Add("E0210", "view " + Quoted(c.name) + " is of " + Quoted(n) + ", which is not declared", {}, c.name.str(),
+                "declare the base");
         return;
       }
       if (at->kind != ContainerKind::kView) {
         if (at->dtype != c.dtype)
-          r_->Add("E0211", "view " + Quoted(c.name) + " has another element type than its base " + Quoted(n), {}, c.name.str(), "views keep the type; copy with cast instead");
-        if (at->storage == Storage::kRegister) r_->Add("E0212", "view " + Quoted(c.name) + " is of a register", {}, c.name.str(), "registers have no views");
+          r_->Add("E0211", "view " + Quoted(c.name) + " has another element type than its base " + Quoted(n), {},
+                  c.name.str(), "views keep the type; copy with cast instead");
+        if (at->storage == Storage::kRegister)
+          r_->Add("E0212", "view " + Quoted(c.name) + " is of a register", {}, c.name.str(), "registers have no views");
         break;
       }
       if (hops > 1000) {
@@ -124,7 +146,10 @@ class Declarations {
     Expr have = NumElements(s_.Get(c.base)), want = NumElements(c);
     auto h = AsInt(have), w = AsInt(want);
     if (h && w && *w > *h)
-      r_->Add("E0214", "view " + Quoted(c.name) + " has " + ToString(want) + " elements, its base " + Quoted(c.base) + " " + ToString(have), {}, c.name.str(), "a view can't be larger than its base");
+      r_->Add("E0214",
+              "view " + Quoted(c.name) + " has " + ToString(want) + " elements, its base " + Quoted(c.base) + " " +
+                  ToString(have),
+              {}, c.name.str(), "a view can't be larger than its base");
   }
 
   const Sdfg& s_;

@@ -11,8 +11,8 @@ namespace headrace::verify {
 
 // One use of a container inside a statement, with the maps around it.
 struct Use {
-  NodeId node;              // the tasklet, call or library node
-  Name root;                // after views
+  NodeId node;  // the tasklet, call or library node
+  Name root;    // after views
   Name container;
   std::vector<Expr> index;  // empty with `whole`
   bool flat = false, guarded = false, whole = false, write = false, conditional = false;
@@ -35,8 +35,8 @@ class Report {
 
 inline std::string Quoted(Name n) { return "'" + n.str() + "'"; }
 
-std::string Closest(const Sdfg& s, Name n);           // a hint: the container that was meant, or how to declare it
-std::string Listed(const std::vector<Name>& names);   // "a, b, c"
+std::string Closest(const Sdfg& s, Name n);          // a hint: the container that was meant, or how to declare it
+std::string Listed(const std::vector<Name>& names);  // "a, b, c"
 bool HasExit(const Sdfg& s, const std::vector<BlockId>& body);  // a break somewhere
 void CheckDeclarations(const Sdfg& s, Report* report);
 void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out);

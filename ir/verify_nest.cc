@@ -42,8 +42,8 @@ std::vector<Range> Renamed(const std::vector<Range>& ranges, NameMap* names, con
 
 // May two different iterations of the first `common` maps reach one element? Each position's values are compared as boxes
 // over everything but the shared index it is about.
-Truth MeetAcross(const Sdfg& s, const std::vector<Range>& shared, const std::vector<Range>& inner_a, const std::vector<Range>& inner_b,
-                 const Use& a, const Use& b) {
+Truth MeetAcross(const Sdfg& s, const std::vector<Range>& shared, const std::vector<Range>& inner_a,
+                 const std::vector<Range>& inner_b, const Use& a, const Use& b) {
   // A position that is the same shared index in both keeps the iterations of that index apart.
   std::vector<Range> open;
   for (const Range& r : shared)
@@ -66,7 +66,8 @@ Truth MeetAcross(const Sdfg& s, const std::vector<Range>& shared, const std::vec
 }
 
 // The positions that both uses have in common determine the shared iteration; those that inner indices move don't count.
-bool Separates(const std::vector<Range>& shared, const std::vector<Range>& inner, const Use& a, const Use& b, const Assumptions& as) {
+bool Separates(const std::vector<Range>& shared, const std::vector<Range>& inner, const Use& a, const Use& b,
+               const Assumptions& as) {
   std::vector<Expr> same;
   for (size_t i = 0; i < a.index.size() && i < b.index.size(); ++i) {
     if (!(a.index[i] == b.index[i]) || !IsIndexExpr(a.index[i])) continue;
@@ -119,8 +120,11 @@ class Nest {
     for (size_t i = 0; i < u.index.size(); ++i) {
       if (WithinBounds(ranges, {u.index[i]}, {shape[i]}, s_.assumptions) != Truth::kNo) continue;
       std::string place = "'" + u.container.str() + "'" + (u.flat ? ".flat" : " dimension " + std::to_string(i));
-      Diagnostic& d = r_->Add("E0260", std::string(u.write ? "a write" : "a read") + " of " + place + " is outside its bounds", u.node, u.container.str(),
-                              u.write ? "correct the index, or write with `?? =` to drop what is outside" : "correct the index, or give the value outside: X[…] ?? 0");
+      Diagnostic& d =
+          r_->Add("E0260", std::string(u.write ? "a write" : "a read") + " of " + place + " is outside its bounds",
+                  u.node, u.container.str(),
+                  u.write ? "correct the index, or write with `?? =` to drop what is outside"
+                          : "correct the index, or give the value outside: X[…] ?? 0");
       Box b = ImageBox(ranges, {u.index[i]}, {shape[i]}, s_.assumptions);
       d.got = ToString(u.index[i]) + " in " + ToString(b.subset);
       d.expected = "0:" + ToString(shape[i]);
@@ -142,10 +146,12 @@ class Nest {
         for (Name n : FreeSymbols(e)) used |= n == r.index;
       if (!used) missing += (missing.empty() ? "'" : ", '") + r.index.str() + "'";
     }
-    std::string why = !missing.empty() ? "iterations over " + missing + " all write the same element of '" + w.container.str() + "'"
-                                       : "two iterations may write one element of '" + w.container.str() + "'";
+    std::string why = !missing.empty()
+                          ? "iterations over " + missing + " all write the same element of '" + w.container.str() + "'"
+                          : "two iterations may write one element of '" + w.container.str() + "'";
     r_->Add("E0261", why, w.node, w.container.str(),
-            missing.empty() ? "make the index different for every iteration, or use a loop" : "reduce with +=, *=, max= or min=, or leave the index out of the map");
+            missing.empty() ? "make the index different for every iteration, or use a loop"
+                            : "reduce with +=, *=, max= or min=, or leave the index out of the map");
     return false;
   }
 
@@ -169,7 +175,9 @@ class Nest {
         if (Separates(shared, inner_w, w, u, s_.assumptions)) continue;
         if (MeetAcross(s_, shared, inner_w, inner_u, w, u) == Truth::kNo) continue;
       }
-      r_->Add("E0262", std::string(u.write ? "another write" : "a read") + " of '" + u.container.str() + "' may meet an element that another iteration of the map writes",
+      r_->Add("E0262",
+              std::string(u.write ? "another write" : "a read") + " of '" + u.container.str() +
+                  "' may meet an element that another iteration of the map writes",
               u.node, u.container.str(), "iterations of a map have no order: use a loop, or a second container");
       return;
     }

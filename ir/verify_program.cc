@@ -24,7 +24,8 @@ class Recursion {
       if (!n) return;
       if (open_.count(n->callee)) {
         Report r(s, out_);
-        r.Add("E0252", "sdfg '" + n->callee.str() + "' calls itself", id, n->callee.str(), "recursion is not allowed; use a loop");
+        r.Add("E0252", "sdfg '" + n->callee.str() + "' calls itself", id, n->callee.str(),
+              "recursion is not allowed; use a loop");
         return;
       }
       if (const Sdfg* f = p_.Find(n->callee)) From(*f);
@@ -51,7 +52,8 @@ Status Verify(const Program& p) {
   std::unordered_set<Name> names;
   for (const auto& s : p.sdfgs) {
     verify::Report r(*s, &out);
-    if (!names.insert(s->name).second) r.Add("E0202", "two sdfgs are named '" + s->name.str() + "'", {}, s->name.str(), "rename one of them");
+    if (!names.insert(s->name).second)
+      r.Add("E0202", "two sdfgs are named '" + s->name.str() + "'", {}, s->name.str(), "rename one of them");
   }
   verify::Recursion(p, &out).Run();
   if (out.empty())

@@ -28,7 +28,8 @@ int64_t PhysicalMemory() {
 void* ArenaNew(int64_t bytes) {
   // More than the machine has can't be filled, even where the system would promise it.
   if (bytes < 0 || bytes > PhysicalMemory()) return nullptr;
-  if (!Mapped(bytes)) return std::aligned_alloc(kAlign, static_cast<size_t>((bytes < 1 ? 1 : bytes) + kAlign - 1) / kAlign * kAlign);
+  if (!Mapped(bytes))
+    return std::aligned_alloc(kAlign, static_cast<size_t>((bytes < 1 ? 1 : bytes) + kAlign - 1) / kAlign * kAlign);
   void* p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return nullptr;
   madvise(p, static_cast<size_t>(bytes), MADV_HUGEPAGE);  // a wish: page faults cost more than the arithmetic otherwise

@@ -18,19 +18,21 @@ static inline int64_t hr_floor_div(int64_t a, int64_t b) {
   int64_t q = a / b;
   return q - (a % b != 0 && (a < 0) != (b < 0));
 }
-static inline int64_t hr_floor_mod(int64_t a, int64_t b) {  /* sign of the divisor */
+static inline int64_t hr_floor_mod(int64_t a, int64_t b) { /* sign of the divisor */
   if (b == 0 || b == -1) return 0;
   int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
-static inline int64_t hr_rem_trunc(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }  /* fmod on integers */
+static inline int64_t hr_rem_trunc(int64_t a, int64_t b) {
+  return b == 0 || b == -1 ? 0 : a % b;
+} /* fmod on integers */
 static inline uint64_t hr_udiv(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
 static inline uint64_t hr_umod(uint64_t a, uint64_t b) { return b == 0 ? 0 : a % b; }
 /* Shifts by the width or more give what infinitely wide registers would; negative counts give 0. */
 static inline int64_t hr_shl(int64_t a, int64_t n) { return n < 0 || n > 63 ? 0 : (int64_t)((uint64_t)a << n); }
 static inline int64_t hr_shr(int64_t a, int64_t n) { return n < 0 ? 0 : a >> (n > 63 ? 63 : n); }
 static inline uint64_t hr_ushr(uint64_t a, int64_t n) { return n < 0 || n > 63 ? 0 : a >> n; }
-static inline int64_t hr_ipow(int64_t base, int64_t e) {  /* wraps; a negative exponent truncates 1 / base^|e| */
+static inline int64_t hr_ipow(int64_t base, int64_t e) { /* wraps; a negative exponent truncates 1 / base^|e| */
   if (e < 0) return base == 1 ? 1 : base == -1 ? (e & 1 ? -1 : 1) : 0;
   uint64_t r = 1, b = (uint64_t)base;
   for (; e; e >>= 1, b *= b)
@@ -38,7 +40,7 @@ static inline int64_t hr_ipow(int64_t base, int64_t e) {  /* wraps; a negative e
   return (int64_t)r;
 }
 static inline int64_t hr_wrap(int64_t i, int64_t n) { return i < 0 ? i + n : i; }
-static inline int64_t hr_reflect(int64_t i, int64_t n) {  /* … 2 1 | 0 1 2 … n-1 | n-2 … */
+static inline int64_t hr_reflect(int64_t i, int64_t n) { /* … 2 1 | 0 1 2 … n-1 | n-2 … */
   if (n <= 1) return 0;
   int64_t period = 2 * (n - 1), m = hr_floor_mod(i, period);
   return m < n ? m : period - m;
@@ -64,9 +66,11 @@ static inline uint64_t hr_f64_to_u64(double v) {
 static inline int64_t hr_clamp_i64(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
 /* ---- random numbers: a pure function of (seed, n), so masks can be recomputed ---- */
-static inline uint64_t hr_mix64(uint64_t x) {  /* splitmix64's finaliser (Steele, Lea, Flood 2014) */
-  x ^= x >> 30; x *= 0xbf58476d1ce4e5b9ull;
-  x ^= x >> 27; x *= 0x94d049bb133111ebull;
+static inline uint64_t hr_mix64(uint64_t x) { /* splitmix64's finaliser (Steele, Lea, Flood 2014) */
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9ull;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebull;
   return x ^ x >> 31;
 }
 static inline uint64_t hr_random(int64_t seed, int64_t n) {

@@ -75,7 +75,7 @@ void ParallelFor(int64_t chunks, hr_chunk_fn fn, void* ctx, int32_t threads) {
       stretch[i].next.store(chunks * i / stretches, std::memory_order_relaxed);
       stretch[i].end = chunks * (i + 1) / stretches;
     }
-#pragma omp parallel num_threads(static_cast<int>(n))
+#pragma omp parallel num_threads(static_cast <int>(n))
     {
       ++t_nesting;
       for (int64_t i = 0, own = omp_get_thread_num(); i < stretches; ++i) {

@@ -40,32 +40,50 @@ TEST(ParallelFor, UsesSeveralThreads) {
     std::atomic<int> inside{0};
     std::atomic<bool> met{false};
   } c;
-  hr_runtime()->parallel_for(2, [](void* p, int64_t) {
-    Ctx* c = static_cast<Ctx*>(p);
-    ++c->inside;
-    for (int spin = 0; spin < 5000 && c->inside < 2; ++spin) usleep(1000);
-    if (c->inside == 2) c->met = true;
-  }, &c, 2);
+  hr_runtime()->parallel_for(
+      2,
+      [](void* p, int64_t) {
+        Ctx* c = static_cast<Ctx*>(p);
+        ++c->inside;
+        for (int spin = 0; spin < 5000 && c->inside < 2; ++spin) usleep(1000);
+        if (c->inside == 2) c->met = true;
+      },
+      &c, 2);
   EXPECT_TRUE(c.met);
 }
 
 TEST(ParallelFor, NestedCallsRunSerially) {
-  struct Ctx { std::atomic<int64_t> total{0}; std::atomic<bool> same_thread{true}; } c;
-  hr_runtime()->parallel_for(8, [](void* p, int64_t) {
-    struct Inner { Ctx* c; std::thread::id id; } inner{static_cast<Ctx*>(p), std::this_thread::get_id()};
-    hr_runtime()->parallel_for(10, [](void* q, int64_t) {
-      Inner* i = static_cast<Inner*>(q);
-      if (i->id != std::this_thread::get_id()) i->c->same_thread = false;
-      ++i->c->total;
-    }, &inner, 4);
-  }, &c, 4);
+  struct Ctx {
+    std::atomic<int64_t> total{0};
+    std::atomic<bool> same_thread{true};
+  } c;
+  hr_runtime()->parallel_for(
+      8,
+      [](void* p, int64_t) {
+        struct Inner {
+          Ctx* c;
+          std::thread::id id;
+        } inner{static_cast<Ctx*>(p), std::this_thread::get_id()};
+        hr_runtime()->parallel_for(
+            10,
+            [](void* q, int64_t) {
+              Inner* i = static_cast<Inner*>(q);
+              if (i->id != std::this_thread::get_id()) i->c->same_thread = false;
+              ++i->c->total;
+            },
+            &inner, 4);
+      },
+      &c, 4);
   EXPECT_EQ(c.total, 80);
   EXPECT_TRUE(c.same_thread);
 }
 
 TEST(ParallelFor, ManyCallingThreads) {
   std::vector<std::thread> callers;
-  for (int t = 0; t < 8; ++t) callers.emplace_back([] { for (int i = 0; i < 20; ++i) ExpectEachOnce(64, i % 3); });
+  for (int t = 0; t < 8; ++t)
+    callers.emplace_back([] {
+      for (int i = 0; i < 20; ++i) ExpectEachOnce(64, i % 3);
+    });
   for (auto& t : callers) t.join();
 }
 
@@ -122,7 +140,8 @@ void ExpectNearest(const hr_float_format& f, double v) {
 }
 
 TEST(Floats, EncodeRoundsToNearestEven) {
-  for (const hr_float_format* f : {&hr_format_f8e4m3fn, &hr_format_f8e4m3fnuz, &hr_format_f8e5m2, &hr_format_f8e5m2fnuz, &hr_format_f4e2m1}) {
+  for (const hr_float_format* f :
+       {&hr_format_f8e4m3fn, &hr_format_f8e4m3fnuz, &hr_format_f8e5m2, &hr_format_f8e5m2fnuz, &hr_format_f4e2m1}) {
     for (uint32_t c = 0; c <= f->max_finite; ++c) {
       const double v = hr_decode(f, c), next = c < f->max_finite ? hr_decode(f, c + 1) : v;
       for (double x : {v, (v + next) / 2, std::nextafter((v + next) / 2, 0.0), std::nextafter((v + next) / 2, 1e30)}) {
@@ -146,9 +165,7 @@ TEST(Floats, HalfAndBfloatAgreeWithTheGeneralCode) {
       const float up = std::nextafterf(hr_f16_to_f32(h), 1e30f);
       ASSERT_EQ(hr_f32_to_f16(up), hr_f64_to_f16(up)) << b;
     }
-    if (!std::isnan(hr_bf16_to_f32(h))) {
-      ASSERT_EQ(hr_f32_to_bf16(hr_bf16_to_f32(h)), h);
-    }
+    if (!std::isnan(hr_bf16_to_f32(h))) { ASSERT_EQ(hr_f32_to_bf16(hr_bf16_to_f32(h)), h); }
   }
   for (uint64_t i = 0; i < 2000000; ++i) {
     const float f = hr_f32_bits(static_cast<uint32_t>(hr_random(1, static_cast<int64_t>(i))));

@@ -56,8 +56,8 @@ TEST(Libraries, HighsSolvesAnIntegerProblem) {
   const HighsInt start[] = {0}, index[] = {0, 1}, integral[] = {1, 1};
   void* highs = Highs_create();
   Highs_setBoolOptionValue(highs, "output_flag", 0);
-  ASSERT_EQ(Highs_passMip(highs, 2, 1, 2, kHighsMatrixFormatRowwise, kHighsObjSenseMaximize, 0,
-                          values, low, high, row_low, row_high, start, index, weights, integral),
+  ASSERT_EQ(Highs_passMip(highs, 2, 1, 2, kHighsMatrixFormatRowwise, kHighsObjSenseMaximize, 0, values, low, high,
+                          row_low, row_high, start, index, weights, integral),
             kHighsStatusOk);
   EXPECT_EQ(Highs_run(highs), kHighsStatusOk);
   EXPECT_EQ(Highs_getModelStatus(highs), kHighsModelStatusOptimal);

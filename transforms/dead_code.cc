@@ -87,9 +87,11 @@ class Eliminator {
     ForEachBlock(s_, body, [&](BlockId b) {
       const auto& c = s_.blocks[b].control;
       if (auto* l = std::get_if<Loop>(&c)) Condition(l->init), Condition(l->condition), Condition(l->update);
-      if (auto* d = std::get_if<Conditional>(&c)) for (const Branch& br : d->branches) Condition(br.condition);
+      if (auto* d = std::get_if<Conditional>(&c))
+        for (const Branch& br : d->branches) Condition(br.condition);
       if (auto* a = std::get_if<Assign>(&c)) Condition(a->value);
-      if (auto* st = std::get_if<State>(&c)) for (NodeId n : st->statements) Statement(n, {});
+      if (auto* st = std::get_if<State>(&c))
+        for (NodeId n : st->statements) Statement(n, {});
     });
   }
   void Statement(NodeId id, std::vector<Name> outer_reads) {
@@ -185,7 +187,8 @@ class Eliminator {
     ForEachBlock(s_, s_.body, [&](BlockId b) {
       const auto& c = s_.blocks[b].control;
       if (auto* l = std::get_if<Loop>(&c)) reads(l->init), reads(l->condition), reads(l->update);
-      if (auto* d = std::get_if<Conditional>(&c)) for (const Branch& br : d->branches) reads(br.condition);
+      if (auto* d = std::get_if<Conditional>(&c))
+        for (const Branch& br : d->branches) reads(br.condition);
       if (auto* a = std::get_if<Assign>(&c)) reads(a->value);
     });
     ForEachNode(s_, [&](NodeId id) {

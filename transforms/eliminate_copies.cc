@@ -13,7 +13,10 @@ using transforms::Usage;
 using transforms::UseIndex;
 
 // What a statement copies as a whole, if that is all it does.
-struct Copy { Name from, to; bool flat = false; };
+struct Copy {
+  Name from, to;
+  bool flat = false;
+};
 
 bool Same(const Expr& a, const Expr& b) { return a == b || ProveEq(a, b) == Truth::kYes; }
 
@@ -22,9 +25,11 @@ bool Sweeps(const std::vector<Expr>& index, const std::vector<Expr>& dims, const
   std::vector<Name> seen;
   for (size_t i = 0; i < index.size(); ++i) {
     if (AsInt(index[i]) == 0 && AsInt(dims[i]) == 1) continue;
-    if (!index[i].Is(ExprKind::kSymbol) || std::find(seen.begin(), seen.end(), index[i]->name) != seen.end()) return false;
+    if (!index[i].Is(ExprKind::kSymbol) || std::find(seen.begin(), seen.end(), index[i]->name) != seen.end())
+      return false;
     auto r = std::find_if(ranges.begin(), ranges.end(), [&](const Range& x) { return x.index == index[i]->name; });
-    if (r == ranges.end() || AsInt(r->begin) != 0 || !Same(r->end, dims[i]) || (r->step && AsInt(r->step) != 1)) return false;
+    if (r == ranges.end() || AsInt(r->begin) != 0 || !Same(r->end, dims[i]) || (r->step && AsInt(r->step) != 1))
+      return false;
     seen.push_back(r->index);
   }
   return seen.size() == ranges.size();
@@ -45,17 +50,20 @@ std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
     b = &s.nodes[m->body[0]].body;
   }
   auto* t = std::get_if<Tasklet>(b);
-  if (!t || t->op != WriteOp::kAssign || t->guarded || !t->value.Is(ExprKind::kRead) || t->value->has_default) return {};
+  if (!t || t->op != WriteOp::kAssign || t->guarded || !t->value.Is(ExprKind::kRead) || t->value->has_default)
+    return {};
   if (t->flat != t->value->flat) return {};
   const Container &to = s.Get(t->target), &from = s.Get(t->value->name);
-  if (to.dtype != from.dtype || to.name == from.name || to.storage != from.storage || to.storage != Storage::kArena) return {};
+  if (to.dtype != from.dtype || to.name == from.name || to.storage != from.storage || to.storage != Storage::kArena)
+    return {};
   if (t->flat) {
     if (!Sweeps(t->index, {NumElements(to)}, ranges) || !Sweeps(t->value->args, {NumElements(from)}, ranges)) return {};
   } else {
     if (!Sweeps(t->index, to.shape, ranges) || !Sweeps(t->value->args, from.shape, ranges)) return {};
     if (Moving(t->index) != Moving(t->value->args)) return {};  // a permutation
   }
-  bool same_shape = to.shape.size() == from.shape.size() && std::equal(to.shape.begin(), to.shape.end(), from.shape.begin(), Same);
+  bool same_shape =
+      to.shape.size() == from.shape.size() && std::equal(to.shape.begin(), to.shape.end(), from.shape.begin(), Same);
   return Copy{from.name, to.name, !same_shape};
 }
 
@@ -134,7 +142,8 @@ class Eliminator {
     if (!WrittenOnlyAt(to, at) || to.First() != at) return false;
     if (!index_.Inside(from, at)) return false;
     // Reads of Y that come earlier in the next round of a loop would see X half done.
-    if (index_.positions()[at].region >= 0 && !(target.kind == ContainerKind::kTransient && index_.Inside(to, at))) return false;
+    if (index_.positions()[at].region >= 0 && !(target.kind == ContainerKind::kTransient && index_.Inside(to, at)))
+      return false;
     if (from.WrittenBetween(at, from.Last())) return false;
     if (target.inout || !Contiguous(target) || !Contiguous(s_.Get(x))) return false;
     // The sizes of Y must be known where X is first written; those of a parameter are from the start.
@@ -155,7 +164,8 @@ class Eliminator {
       // Long-lived inputs gather many readers: append, and merge only when out of order.
       size_t middle = into->size();
       into->insert(into->end(), more.begin(), more.end());
-      if (middle > 0 && middle < into->size() && (*into)[middle - 1] > (*into)[middle]) std::inplace_merge(into->begin(), into->begin() + middle, into->end());
+      if (middle > 0 && middle < into->size() && (*into)[middle - 1] > (*into)[middle])
+        std::inplace_merge(into->begin(), into->begin() + middle, into->end());
     };
     join(&k.reads, std::move(u.reads));
     join(&k.writes, std::move(u.writes));

@@ -14,7 +14,7 @@
 namespace headrace {
 
 struct ExpandOptions {
-  std::string only;             // "Conv", "onnx.Conv" or "grad.*": just these; "" = all
+  std::string only;  // "Conv", "onnx.Conv" or "grad.*": just these; "" = all
   // kMaps: nodes inside maps. kElementwise: nodes outside maps whose pure form computes each element of its results from the
   // same element of its arguments, and that have no backward rule of their own: what pays to fuse before it is differentiated.
   enum Where { kAll, kMaps, kElementwise } where = kAll;

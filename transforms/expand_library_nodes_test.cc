@@ -36,7 +36,8 @@ const Registry& Ops() {
         state { map i in 0:n { Y[i] = X[i] } }
         for t in 1:n { state { Y[t] = Y[t] + Y[t - 1] } }
       })");
-    AddOp(reg, "Sum", "sdfg sum(in_0: f32[n], in_1: f32[n], Y: f32[n]) { state { map i in 0:n { Y[i] = in_0[i] + in_1[i] } } }");
+    AddOp(reg, "Sum",
+          "sdfg sum(in_0: f32[n], in_1: f32[n], Y: f32[n]) { state { map i in 0:n { Y[i] = in_0[i] + in_1[i] } } }");
     AddOp(reg, "Norm", R"(
       sdfg norm(x: f32, y: f32) {
         transient s: f32
@@ -56,14 +57,16 @@ TEST(ExpandLibraryNodes, OneStateIsSplicedIntoTheState) {
         map i in 0:M { T[i] = A[i] + 1 }
         test.Relu(X = T) -> (Y = B)
       }
-    })", "expand-library-nodes", R"(
+    })",
+             "expand-library-nodes", R"(
     sdfg f(A: f32[M], B: f32[M]) {
       transient T: f32[M]
       state {
         map i in 0:M { T[i] = A[i] + 1 }
         map i in 0:M { B[i] = max(T[i], 0) }
       }
-    })", Ops());
+    })",
+             Ops());
 }
 
 TEST(ExpandLibraryNodes, ControlFlowSplitsTheState) {
@@ -73,30 +76,35 @@ TEST(ExpandLibraryNodes, ControlFlowSplitsTheState) {
         test.Scan(X = A) -> (Y = B)
         map i in 0:M { C[i] = B[i] }
       }
-    })", "expand-library-nodes", R"(
+    })",
+             "expand-library-nodes", R"(
     sdfg f(A: f32[M], B: f32[M], C: f32[M]) {
       state { map i in 0:M { B[i] = A[i] } }
       for t in 1:M { state { B[t] = B[t] + B[t - 1] } }
       state { map i in 0:M { C[i] = B[i] } }
-    })", Ops());
+    })",
+             Ops());
 }
 
 TEST(ExpandLibraryNodes, ExpansionsAreExpandedAndTheirNamesMadeFresh) {
   ExpectPass(R"(
     sdfg f(i: f32[T], B: f32[T]) {
       state { test.Twice(X = i) -> (Y = B) }
-    })", "expand-library-nodes", R"(
+    })",
+             "expand-library-nodes", R"(
     sdfg f(i: f32[T], B: f32[T]) {
       transient T_1: f32[T]
       state {
         map i_1 in 0:T { T_1[i_1] = max(i[i_1], 0) }
         map i_1 in 0:T { B[i_1] = max(T_1[i_1], 0) }
       }
-    })", Ops());
+    })",
+             Ops());
 }
 
 TEST(ExpandLibraryNodes, VariadicPortsAreNumbered) {
-  ExpectPass("sdfg f(A: f32[4], B: f32[4], C: f32[4]) { state { test.Sum(in = A, in = B) -> (Y = C) } }", "expand-library-nodes",
+  ExpectPass("sdfg f(A: f32[4], B: f32[4], C: f32[4]) { state { test.Sum(in = A, in = B) -> (Y = C) } }",
+             "expand-library-nodes",
              "sdfg f(A: f32[4], B: f32[4], C: f32[4]) { state { map i in 0:4 { C[i] = A[i] + B[i] } } }", Ops());
 }
 
@@ -107,7 +115,8 @@ TEST(ExpandLibraryNodes, ANodeInPlaceGoesThroughACopy) {
       state { map i in 0:4 { A_new[i] = A[i] } }
       for t in 1:4 { state { A_new[t] = A_new[t] + A_new[t - 1] } }
       state { map i0 in 0:4 { A[i0] = A_new[i0] } }
-    })", Ops());
+    })",
+             Ops());
 }
 
 TEST(ExpandLibraryNodes, InsideAMapTransientsBecomeRegisters) {
@@ -122,7 +131,8 @@ TEST(ExpandLibraryNodes, InsideAMapTransientsBecomeRegisters) {
           B[m] = b
         }
       }
-    })", "expand-library-nodes", R"(
+    })",
+             "expand-library-nodes", R"(
     sdfg f(A: f32[M], B: f32[M]) {
       transient a: f32 @register
       transient b: f32 @register
@@ -135,25 +145,30 @@ TEST(ExpandLibraryNodes, InsideAMapTransientsBecomeRegisters) {
           B[m] = b
         }
       }
-    })", Ops());
+    })",
+             Ops());
 }
 
 TEST(ExpandLibraryNodes, OnlyExpandsTheOpAskedFor) {
-  ExpectPass("sdfg f(A: f32[M], B: f32[M], C: f32[M]) { state { test.Relu(X = A) -> (Y = B); test.Scan(X = B) -> (Y = C) } }",
-             "expand-library-nodes{only=test.Relu}", R"(
+  ExpectPass(
+      "sdfg f(A: f32[M], B: f32[M], C: f32[M]) { state { test.Relu(X = A) -> (Y = B); test.Scan(X = B) -> (Y = C) } }",
+      "expand-library-nodes{only=test.Relu}", R"(
     sdfg f(A: f32[M], B: f32[M], C: f32[M]) {
       state { map i in 0:M { B[i] = max(A[i], 0) }; test.Scan(X = B) -> (Y = C) }
-    })", Ops());
+    })",
+      Ops());
 }
 
 TEST(ExpandLibraryNodes, EverythingUnsupportedIsReportedAtOnce) {
-  const char* text = "sdfg f(A: f32[M], B: f32[M], C: f32[M]) { state { test.Never(X = A) -> (Y = B); test.Relv(X = B) -> (Y = C) } }";
+  const char* text =
+      "sdfg f(A: f32[M], B: f32[M], C: f32[M]) { state { test.Never(X = A) -> (Y = B); test.Relv(X = B) -> (Y = C) } }";
   ExpectPassError(text, "expand-library-nodes", "text: only on Sundays", Ops());
   ExpectPassError(text, "expand-library-nodes", "unknown op test.Relv", Ops());
 }
 
 TEST(ExpandLibraryNodes, ExternalCallsStay) {
-  ExpectUnchanged("sdfg f(A: f32[M], B: f32[M]) { state { call.sort(X = A) -> (Y = B) } }", "expand-library-nodes", Ops());
+  ExpectUnchanged("sdfg f(A: f32[M], B: f32[M]) { state { call.sort(X = A) -> (Y = B) } }", "expand-library-nodes",
+                  Ops());
 }
 
 }  // namespace

@@ -30,11 +30,24 @@ std::optional<bool> Decide(const Expr& e, const Assumptions& as) {
   if (!IsIndexExpr(a) || !IsIndexExpr(b)) return {};
   auto le = [&](const Expr& p, const Expr& q) { return ProveLe(p, q, as); };
   switch (x->op) {
-    case Op::kLe: if (le(a, b) == Truth::kYes) return true; if (le(b + Expr(1), a) == Truth::kYes) return false; return {};
-    case Op::kLt: if (le(a + Expr(1), b) == Truth::kYes) return true; if (le(b, a) == Truth::kYes) return false; return {};
-    case Op::kGe: if (le(b, a) == Truth::kYes) return true; if (le(a + Expr(1), b) == Truth::kYes) return false; return {};
-    case Op::kGt: if (le(b + Expr(1), a) == Truth::kYes) return true; if (le(a, b) == Truth::kYes) return false; return {};
-    case Op::kEq: case Op::kNe: {
+    case Op::kLe:
+      if (le(a, b) == Truth::kYes) return true;
+      if (le(b + Expr(1), a) == Truth::kYes) return false;
+      return {};
+    case Op::kLt:
+      if (le(a + Expr(1), b) == Truth::kYes) return true;
+      if (le(b, a) == Truth::kYes) return false;
+      return {};
+    case Op::kGe:
+      if (le(b, a) == Truth::kYes) return true;
+      if (le(a + Expr(1), b) == Truth::kYes) return false;
+      return {};
+    case Op::kGt:
+      if (le(b + Expr(1), a) == Truth::kYes) return true;
+      if (le(a, b) == Truth::kYes) return false;
+      return {};
+    case Op::kEq:
+    case Op::kNe: {
       Truth t = ProveEq(a, b, as);
       if (t == Truth::kUnknown) return {};
       return (t == Truth::kYes) == (x->op == Op::kEq);
@@ -233,17 +246,23 @@ class Folder {
   // Replaces a loop variable by its only value.
   void Put(const std::vector<BlockId>& body, Name var, const Expr& value) {
     NameMap map = {{var, value}};
-    auto fix = [&](Expr& e) { if (e) e = Substitute(e, map); };
+    auto fix = [&](Expr& e) {
+      if (e) e = Substitute(e, map);
+    };
     ForEachBlock(*s_, body, [&](BlockId b) {
       Control& c = s_->blocks.Mutable(b).control;
       if (auto* l = std::get_if<Loop>(&c)) fix(l->init), fix(l->condition), fix(l->update);
-      if (auto* d = std::get_if<Conditional>(&c)) for (Branch& br : d->branches) fix(br.condition);
+      if (auto* d = std::get_if<Conditional>(&c))
+        for (Branch& br : d->branches) fix(br.condition);
       if (auto* a = std::get_if<Assign>(&c)) fix(a->value);
-      if (auto* st = std::get_if<State>(&c)) for (NodeId n : st->statements) Put(n, map);
+      if (auto* st = std::get_if<State>(&c))
+        for (NodeId n : st->statements) Put(n, map);
     });
   }
   void Put(NodeId id, const NameMap& map) {
-    auto fix = [&](Expr& e) { if (e) e = Substitute(e, map); };
+    auto fix = [&](Expr& e) {
+      if (e) e = Substitute(e, map);
+    };
     Body& b = s_->nodes.Mutable(id).body;
     if (auto* t = std::get_if<Tasklet>(&b)) {
       fix(t->value);
@@ -253,7 +272,8 @@ class Folder {
       std::vector<NodeId> inner = m->body;
       for (NodeId n : inner) Put(n, map);
     } else if (auto* n = std::get_if<Nested>(&b)) {
-      for (Argument& a : n->arguments) for (Expr& e : a.index) fix(e);
+      for (Argument& a : n->arguments)
+        for (Expr& e : a.index) fix(e);
       for (auto& v : n->symbols) fix(v.second);
     }
   }

@@ -36,13 +36,16 @@ class ListFuser {
  private:
   struct Slot {
     Kernel kernel;
-    std::vector<int> deps;      // slots it must come after
-    std::vector<int> before;    // floating ones that were put right before it
-    int into;                   // itself, or the slot it was merged into
-    bool floating;              // a constant that nobody needed yet
-    int anchor = -1;            // where a formerly floating one stands
+    std::vector<int> deps;    // slots it must come after
+    std::vector<int> before;  // floating ones that were put right before it
+    int into;                 // itself, or the slot it was merged into
+    bool floating;            // a constant that nobody needed yet
+    int anchor = -1;          // where a formerly floating one stands
   };
-  struct Last { int writer = -1; std::vector<int> readers; };
+  struct Last {
+    int writer = -1;
+    std::vector<int> readers;
+  };
 
   int Find(int i) {
     while (slots_[i].into != i) i = slots_[i].into = slots_[slots_[i].into].into;
@@ -85,7 +88,8 @@ class ListFuser {
       auto it = last_.find(a.root);
       if (it == last_.end()) continue;
       add(it->second.writer);
-      if (a.write) for (int r : it->second.readers) add(r);
+      if (a.write)
+        for (int r : it->second.readers) add(r);
     }
     if (!definers_.empty())
       for (Name n : SymbolsOf(slots_[i].kernel)) {
@@ -112,7 +116,8 @@ class ListFuser {
   std::vector<Name> SymbolsOf(const Kernel& k) const {
     std::unordered_set<Name> out;
     auto add = [&](const Expr& e) {
-      if (e) for (Name n : FreeSymbols(e)) out.insert(n);
+      if (e)
+        for (Name n : FreeSymbols(e)) out.insert(n);
     };
     for (const Range& r : k.ranges) add(r.begin), add(r.end), add(r.step);
     for (const KernelAccess& a : k.accesses) {
@@ -244,7 +249,8 @@ class Fuser {
 
 Result<bool> FuseMaps(Program& p, const transforms::FusionLimits& limits) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= transforms::Fuser(p, &p.Mutable(p.sdfgs[i]->name), limits).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i)
+    changed |= transforms::Fuser(p, &p.Mutable(p.sdfgs[i]->name), limits).Run();
   return changed;
 }
 

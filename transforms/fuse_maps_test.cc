@@ -22,7 +22,8 @@ TEST(FuseMaps, ElementwiseChainsBecomeOneMap) {
                     map p in 0:N, q in 0:M { B[p, q] = max(A[p, q], 0) }
                     map i in 0:N, j in 0:M { Y[i, j] = B[i, j] * A[i, j] }
                   }
-                })", "fuse", R"(sdfg f(X: f32[N, M], Y: f32[N, M]) {
+                })",
+             "fuse", R"(sdfg f(X: f32[N, M], Y: f32[N, M]) {
                   transient A: f32 @register
                   transient B: f32 @register
                   state {
@@ -42,7 +43,8 @@ TEST(FuseMaps, PermutedIndicesMatchByWhatTheyAddress) {
                     map i in 0:N, j in 0:M { A[i, j] = X[i, j] + 1 }
                     map j in 0:M, i in 0:N { Y[j, i] = A[i, j] }
                   }
-                })", "fuse", R"(sdfg f(X: f32[N, M], Y: f32[M, N]) {
+                })",
+             "fuse", R"(sdfg f(X: f32[N, M], Y: f32[M, N]) {
                   transient A: f32 @register
                   state { map i in 0:N, j in 0:M { A = X[i, j] + 1; Y[j, i] = A } }
                 })");
@@ -63,7 +65,8 @@ TEST(FuseMaps, OtherElementsKeepThemApart) {
                          map i in 0:N, j in 0:N { A[i, j] = X[i, j] + 1 }
                          map i in 0:N, j in 0:N { Y[i, j] = A[i, j] + A[j, i] }
                        }
-                     })", "fuse-maps");
+                     })",
+                  "fuse-maps");
 }
 
 TEST(FuseMaps, AStatementInBetweenThatConflictsKeepsThemApart) {
@@ -74,7 +77,8 @@ TEST(FuseMaps, AStatementInBetweenThatConflictsKeepsThemApart) {
                          call.shuffle(A = A) -> (B = X)
                          map i in 0:N { Y[i] = A[i] + X[i] }
                        }
-                     })", "fuse-maps");
+                     })",
+                  "fuse-maps");
   // One that doesn't conflict is stepped over.
   ExpectPass(R"(sdfg f(X: f32[N], Z: f32[N], W: f32[N], Y: f32[N]) {
                   transient A: f32[N]
@@ -83,7 +87,8 @@ TEST(FuseMaps, AStatementInBetweenThatConflictsKeepsThemApart) {
                     call.shuffle(A = Z) -> (B = W)
                     map i in 0:N { Y[i] = A[i] * 2 }
                   }
-                })", "fuse", R"(sdfg f(X: f32[N], Z: f32[N], W: f32[N], Y: f32[N]) {
+                })",
+             "fuse", R"(sdfg f(X: f32[N], Z: f32[N], W: f32[N], Y: f32[N]) {
                   transient A: f32 @register
                   state {
                     map i in 0:N { A = X[i] + 1; Y[i] = A * 2 }
@@ -105,7 +110,8 @@ TEST(FuseMaps, SoftmaxBecomesOneMapOverRows) {
                     map o in 0:N, k in 0:M { S[o] += E[o, k] }
                     map o in 0:N, k in 0:M { Y[o, k] = E[o, k] / S[o] }
                   }
-                })", "fuse", R"(sdfg softmax(X: f32[N, M], Y: f32[N, M]) {
+                })",
+             "fuse", R"(sdfg softmax(X: f32[N, M], Y: f32[N, M]) {
                   transient T: f32 @register
                   transient E: f32[N, M]
                   transient S: f32 @register
@@ -136,7 +142,8 @@ TEST(FuseMaps, LayerNormalizationBecomesOneMapOverRows) {
                     map n in 0:N, s in 0:S { r[n, s] = 1 / sqrt(var[n, s] + 1e-05) }
                     map n in 0:N, s in 0:S, d in 0:64 { Y[n, s, d] = (D[n, s, d] - mu[n, s]) * r[n, s] * G[d] }
                   }
-                })", "fuse");
+                })",
+                                "fuse");
   EXPECT_EQ(got, R"(sdfg norm(X: f32[N, S, 64], G: f32[64], Y: f32[N, S, 64]) {
   transient D: f32[64] @register
   transient mu: f32 @register
@@ -167,7 +174,8 @@ TEST(FuseMaps, ContractionsStayWhole) {
                          map m in 0:M, n in 0:N, k in 0:K { C[m, n] += A[m, k] * B[k, n] }
                          map m in 0:M, n in 0:N { Y[m, n] = max(C[m, n], 0) }
                        }
-                     })", "fuse-maps");
+                     })",
+                  "fuse-maps");
 }
 
 TEST(FuseMaps, ColumnReductionsKeepTheirOrder) {
@@ -178,7 +186,8 @@ TEST(FuseMaps, ColumnReductionsKeepTheirOrder) {
                          map j in 0:M, i in 0:N { S[j] += X[i, j] }
                          map j in 0:M { Y[j] = S[j] / N }
                        }
-                     })", "fuse-maps");
+                     })",
+                  "fuse-maps");
 }
 
 TEST(FuseMaps, BodiesHaveALimit) {
@@ -188,7 +197,8 @@ TEST(FuseMaps, BodiesHaveALimit) {
                     map i in 0:N { B[i] = A[i] }
                     map i in 0:N { C[i] = B[i] }
                   }
-                })", "fuse-maps{max=2}", R"(sdfg f(X: f32[N], A: f32[N], B: f32[N], C: f32[N]) {
+                })",
+             "fuse-maps{max=2}", R"(sdfg f(X: f32[N], A: f32[N], B: f32[N], C: f32[N]) {
                   state {
                     map i in 0:N { A[i] = X[i]; B[i] = A[i] }
                     map i in 0:N { C[i] = B[i] }
@@ -205,7 +215,8 @@ TEST(FuseMaps, BranchesThatMeetAgain) {
                     map i in 0:N { B[i] = exp(Z[i]) }
                     map i in 0:N { Y[i] = A[i] + B[i] }
                   }
-                })", "fuse", R"(sdfg f(X: f32[N], Z: f32[N], Y: f32[N]) {
+                })",
+             "fuse", R"(sdfg f(X: f32[N], Z: f32[N], Y: f32[N]) {
                   transient A: f32 @register
                   transient B: f32 @register
                   state { map i in 0:N { A = exp(X[i]); B = exp(Z[i]); Y[i] = A + B } }
@@ -221,7 +232,8 @@ TEST(Scalarize, ShortRowsBecomePrivate) {
                       map k in 0:8 { Y[i, k] = A[i, k] + (A[i, k - 1] ?? 0) }
                     }
                   }
-                })", "scalarize", R"(sdfg f(X: f32[N, 8], Y: f32[N, 8]) {
+                })",
+             "scalarize", R"(sdfg f(X: f32[N, 8], Y: f32[N, 8]) {
                   transient A: f32[8] @register
                   state {
                     map i in 0:N {
@@ -251,7 +263,8 @@ TEST(Scalarize, ShortRowsBecomePrivate) {
                            map k in 0:M { Y[i, k] = A[i, k] + (A[i, k - 1] ?? 0) }
                          }
                        }
-                     })", "scalarize");
+                     })",
+                  "scalarize");
 }
 
 TEST(Scalarize, OnlyWhatLivesInOneIteration) {
@@ -261,7 +274,8 @@ TEST(Scalarize, OnlyWhatLivesInOneIteration) {
                          map i in 0:N { A[i] = X[i]; Y[i] = A[i] }
                          map i in 0:N { Z[i] = A[i] }
                        }
-                     })", "scalarize");
+                     })",
+                  "scalarize");
 }
 
 TEST(FuseMaps, AHundredThousandRelusInSeconds) {
@@ -280,7 +294,8 @@ TEST(FuseMaps, AHundredThousandRelusInSeconds) {
   ASSERT_TRUE(RunPipeline(TestRegistry(), "simplify; fuse", p).ok());
   double seconds = static_cast<double>(clock() - start) / CLOCKS_PER_SEC;
   int maps = 0;
-  ForEachNode(p.Entry(), [&](NodeId) { ++maps; }, false);
+  ForEachNode(
+      p.Entry(), [&](NodeId) { ++maps; }, false);
   EXPECT_LT(maps, 100000 / 40);
   EXPECT_TRUE(Verify(p).ok());
   EXPECT_LT(seconds, 20) << "something became quadratic";

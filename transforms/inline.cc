@@ -61,7 +61,8 @@ constexpr int64_t kMaxRegisterElements = 256;
 
 class Copier {
  public:
-  Copier(Sdfg* caller, NameTable* names, const InlineRequest& q) : to_(*caller), from_(*q.callee), names_(*names), q_(q), around_(q.indices_around) {}
+  Copier(Sdfg* caller, NameTable* names, const InlineRequest& q)
+      : to_(*caller), from_(*q.callee), names_(*names), q_(q), around_(q.indices_around) {}
 
   Result<std::vector<BlockId>> Run() {
     bool in_map = !q_.indices_around.empty() && !q_.spread;
@@ -87,7 +88,8 @@ class Copier {
     Status st;
     ForEachNode(from_, [&](NodeId id) {
       const Body& b = from_.nodes[id].body;
-      if (std::holds_alternative<Library>(b) || std::holds_alternative<Nested>(b)) st = UnsupportedError("it has calls or library nodes");
+      if (std::holds_alternative<Library>(b) || std::holds_alternative<Nested>(b))
+        st = UnsupportedError("it has calls or library nodes");
     });
     return st;
   }
@@ -98,11 +100,13 @@ class Copier {
     if (!formal || !actual) return;
     bound_[a.port] = a;
     // An output that the callee never writes: nothing else will say so of the caller's.
-    if (Name root = RootOf(to_, a.container); formal->output && to_.Get(root).kind == ContainerKind::kParameter && !to_.Get(root).inout)
+    if (Name root = RootOf(to_, a.container);
+        formal->output && to_.Get(root).kind == ContainerKind::kParameter && !to_.Get(root).inout)
       to_.Mutable(root).output = true;
     for (size_t i = 0; i < formal->shape.size(); ++i) {
       const Expr& d = formal->shape[i];
-      if (d.Is(ExprKind::kSymbol) && i + a.index.size() < actual->shape.size()) symbols_.emplace(d->name, actual->shape[i + a.index.size()]);
+      if (d.Is(ExprKind::kSymbol) && i + a.index.size() < actual->shape.size())
+        symbols_.emplace(d->name, actual->shape[i + a.index.size()]);
     }
   }
 

@@ -26,11 +26,11 @@ class NameTable {
 
 struct InlineRequest {
   const Sdfg* callee = nullptr;
-  std::vector<Argument> arguments;                  // a port that is missing reads as absent
-  NameMap symbols;                                  // callee symbol → caller expression; bare dims of parameters are added
-  std::vector<std::pair<Name, Name>> callees;       // renamed SDFGs that the body calls
-  Origin origin;                                    // given to nodes that have none
-  std::vector<Name> indices_around;                 // of the maps that the call is in; empty at state level
+  std::vector<Argument> arguments;             // a port that is missing reads as absent
+  NameMap symbols;                             // callee symbol → caller expression; bare dims of parameters are added
+  std::vector<std::pair<Name, Name>> callees;  // renamed SDFGs that the body calls
+  Origin origin;                               // given to nodes that have none
+  std::vector<Name> indices_around;            // of the maps that the call is in; empty at state level
   // The ranges of these maps, if arrays of the callee may become arrays with an element for every iteration.
   std::vector<Range> ranges_around;
   // The blocks are for state level, each statement for all iterations at once: the caller puts the maps around them.
@@ -48,12 +48,19 @@ class BlockRewriter {
   void AppendStatement(NodeId n) { open_.push_back(n); }
   void AppendBlocks(const std::vector<BlockId>& blocks);  // states among them melt into the open one
   // Calls fn(rewriter, node) for every statement at state level, in loops and branches too.
-  template <typename Fn> void Run(Fn&& fn) { s_->body = List(s_->body, fn); }
+  template <typename Fn>
+  void Run(Fn&& fn) {
+    s_->body = List(s_->body, fn);
+  }
   // The same for one more loop or conditional, appended here.
-  template <typename Fn> void RunOn(BlockId b, Fn&& fn) { AppendBlocks(List({b}, fn)); }
+  template <typename Fn>
+  void RunOn(BlockId b, Fn&& fn) {
+    AppendBlocks(List({b}, fn));
+  }
 
  private:
-  template <typename Fn> std::vector<BlockId> List(const std::vector<BlockId>& body, Fn& fn);
+  template <typename Fn>
+  std::vector<BlockId> List(const std::vector<BlockId>& body, Fn& fn);
   void Flush(Name label = {}, Origin origin = {});
   void Begin() { stack_.push_back({std::move(out_), std::move(open_)}), out_.clear(), open_.clear(); }
   std::vector<BlockId> End();

@@ -66,7 +66,8 @@ class NestedInliner {
       }
       Result<std::vector<BlockId>> blocks = transforms::InlineBody(&s, &names, q);
       std::vector<NodeId> before, after;
-      if (!blocks.ok() && o_.everywhere && Detour(&s, &names, *callee, &q, &before, &after)) blocks = transforms::InlineBody(&s, &names, q);
+      if (!blocks.ok() && o_.everywhere && Detour(&s, &names, *callee, &q, &before, &after))
+        blocks = transforms::InlineBody(&s, &names, q);
       if (!blocks.ok()) return false;
       w.AppendBlocks(lets);
       for (NodeId c : before) w.AppendStatement(c);
@@ -138,7 +139,8 @@ class NestedInliner {
     auto check = [&](const Expr& e) {
       Visit(e, [&](const Expr& x) {
         if (x.Is(ExprKind::kRead)) uniform = false;
-        if (x.Is(ExprKind::kSymbol)) uniform &= std::find(q.indices_around.begin(), q.indices_around.end(), x->name) == q.indices_around.end();
+        if (x.Is(ExprKind::kSymbol))
+          uniform &= std::find(q.indices_around.begin(), q.indices_around.end(), x->name) == q.indices_around.end();
         return uniform;
       });
     };
@@ -163,7 +165,8 @@ class NestedInliner {
     return *blocks;
   }
   // What can't be addressed in place, a part of an array as a whole one, is copied in and out.
-  bool Detour(Sdfg* s, NameTable* names, const Sdfg& callee, InlineRequest* q, std::vector<NodeId>* before, std::vector<NodeId>* after) {
+  bool Detour(Sdfg* s, NameTable* names, const Sdfg& callee, InlineRequest* q, std::vector<NodeId>* before,
+              std::vector<NodeId>* after) {
     bool any = false;
     for (Argument& a : q->arguments) {
       const Container* whole = a.index.empty() ? nullptr : s->Find(a.container);
@@ -191,8 +194,10 @@ class NestedInliner {
         return s->AddNode(std::move(around), q->origin);
       };
       const Direction d = DirectionOf(p_, callee, a.port);
-      before->push_back(copy(part.name, in_part, a.container, in_whole));  // outputs too: a part of it may stay as it is
-      if (d == Direction::kOut || d == Direction::kInOut) after->push_back(copy(a.container, in_whole, part.name, in_part));
+      before->push_back(
+          copy(part.name, in_part, a.container, in_whole));  // outputs too: a part of it may stay as it is
+      if (d == Direction::kOut || d == Direction::kInOut)
+        after->push_back(copy(a.container, in_whole, part.name, in_part));
       a.container = part.name;
       a.index.clear();
       s->Add(std::move(part));

@@ -19,7 +19,8 @@ TEST(InlineEverywhere, BodiesOfMapsAndTasklets) {
       m = x[0]
       map k in 0:n { h[k] = x[k] - m }
       map k in 0:n { y[k] = h[k] * h[n - 1 - k] }
-    })", kEverywhere, R"(
+    })",
+             kEverywhere, R"(
     sdfg f(X: f64[N, K], Y: f64[N, K]) {
       transient m: f64 @register
       transient h: f64[N, K]
@@ -45,7 +46,8 @@ TEST(InlineEverywhere, UniformControlFlowAroundMaps) {
         if t == 5 { break }
       }
       z = c
-    })", kEverywhere, R"(
+    })",
+             kEverywhere, R"(
     sdfg f(X: f64[N, K], z: f64[N]) {
       transient c: f64[N]
       map i in 0:N { c[i] = 1 }
@@ -65,7 +67,8 @@ TEST(InlineEverywhere, ControlFlowThatDiffersStaysACall) {
     sdfg g(x: f64[n], p: i64, z: f64) {
       z = 0
       for t in 0:p { z += x[t] }
-    })", kEverywhere);
+    })",
+                  kEverywhere);
 }
 
 TEST(InlineEverywhere, PartsOfArraysAndSizesFromData) {
@@ -76,7 +79,8 @@ TEST(InlineEverywhere, PartsOfArraysAndSizesFromData) {
     sdfg g(x: f64[k], y: f64, m: symbol) {
       y = 0
       for t in 0:m { y += x[t] }
-    })", kEverywhere, R"(
+    })",
+             kEverywhere, R"(
     sdfg f(X: f64[N, K], n: i64, Y: f64[N]) {
       for i in 0:N {
         let m = n

@@ -8,8 +8,8 @@
 namespace headrace::transforms {
 namespace {
 
-constexpr size_t kMaxArrays = 48;            // per kernel
-constexpr int64_t kFewRows = 16;             // splitting keeps only the shared indices parallel: few rows must be short ones
+constexpr size_t kMaxArrays = 48;  // per kernel
+constexpr int64_t kFewRows = 16;   // splitting keeps only the shared indices parallel: few rows must be short ones
 constexpr int64_t kShortRow = 4096;
 
 bool IsBare(const Expr& e, Name n) { return e.Is(ExprKind::kSymbol) && e->name == n; }
@@ -133,7 +133,9 @@ void RenameIndices(Sdfg* s, NodeId id, const NameMap& map) {
       if (from == n) return to->name;
     return n;
   };
-  auto fix = [&](Expr& e) { if (e) e = Substitute(e, map); };
+  auto fix = [&](Expr& e) {
+    if (e) e = Substitute(e, map);
+  };
   if (std::holds_alternative<Tasklet>(s->nodes[id].body)) {
     Tasklet& t = std::get<Tasklet>(s->nodes.Mutable(id).body);
     fix(t.value);
@@ -168,7 +170,9 @@ class Matching {
     }
     for (size_t i = 0; i < a.ranges.size() && !pairs_.empty(); ++i) {
       int j = Candidate(a.ranges[i].index);
-      if (j >= 0 && SameExtent(a.ranges[i], b.ranges[j], as) && std::find(map_.begin(), map_.end(), j) == map_.end() && Agreed(i, j)) map_[i] = j;
+      if (j >= 0 && SameExtent(a.ranges[i], b.ranges[j], as) && std::find(map_.begin(), map_.end(), j) == map_.end() &&
+          Agreed(i, j))
+        map_[i] = j;
     }
     // Indices with a single value agree whatever is done with them.
     for (size_t i = 0; i < a.ranges.size(); ++i)
@@ -197,7 +201,8 @@ class Matching {
         const KernelAccess& x = a_.accesses[k];
         if (!x.write && !y.write) continue;
         if (x.write && y.write && x.op == y.op && x.op != WriteOp::kAssign) continue;
-        if (x.container != y.container || x.flat != y.flat || x.whole || y.whole || x.index.size() != y.index.size()) return false;
+        if (x.container != y.container || x.flat != y.flat || x.whole || y.whole || x.index.size() != y.index.size())
+          return false;
         pairs_.push_back({&x, &y});
         if (pairs_.size() > 4096) return false;
       }
@@ -323,7 +328,8 @@ Kernel MakeKernel(const Program& p, const Sdfg& s, NodeId statement) {
   return k;
 }
 
-bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a, const Kernel& b_in) {
+bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a,
+              const Kernel& b_in) {
   if (!a->fusable || !b_in.fusable || a->contraction || b_in.contraction) return false;
   if (a->leaves + b_in.leaves > limits.max_statements) return false;
   size_t shared = 0;
@@ -350,7 +356,8 @@ bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const 
   std::vector<bool> matched(b.ranges.size());
   for (size_t i = 0; i < shared; ++i) {
     matched[match[i]] = true;
-    if (b.ranges[match[i]].index != a->ranges[i].index) rename.push_back({b.ranges[match[i]].index, Expr(a->ranges[i].index)});
+    if (b.ranges[match[i]].index != a->ranges[i].index)
+      rename.push_back({b.ranges[match[i]].index, Expr(a->ranges[i].index)});
   }
   // The remaining indices of b must not be called like a shared one.
   std::vector<Name> others = b.inner;

@@ -16,34 +16,37 @@ struct KernelAccess {
 };
 
 struct Kernel {
-  NodeId statement;            // what it was made from
+  NodeId statement;  // what it was made from
   Origin origin;
-  std::vector<Range> ranges;   // of the outermost map
+  std::vector<Range> ranges;  // of the outermost map
   std::vector<NodeId> body;
   std::vector<KernelAccess> accesses;
-  std::vector<Name> inner;     // indices of maps inside the body
+  std::vector<Name> inner;  // indices of maps inside the body
   Schedule schedule;
-  int leaves = 0;              // tasklets
-  bool fusable = false;        // a map of tasklets and maps
-  bool reduces = false;        // accumulates over some of its indices
-  bool contraction = false;    // a reduction that uses elements many times (matrix product, convolution): left whole
-  bool constant = false;       // writes values that depend on no array: may run any time before its first reader
-  bool split = false;          // its body has been divided among inner maps
+  int leaves = 0;            // tasklets
+  bool fusable = false;      // a map of tasklets and maps
+  bool reduces = false;      // accumulates over some of its indices
+  bool contraction = false;  // a reduction that uses elements many times (matrix product, convolution): left whole
+  bool constant = false;     // writes values that depend on no array: may run any time before its first reader
+  bool split = false;        // its body has been divided among inner maps
   bool changed = false;
   std::vector<uint32_t> of(Name root) const;  // accesses of a container
-  void Index();                // (re)builds the look-up behind of()
+  void Index();                               // (re)builds the look-up behind of()
 
  private:
   std::unordered_map<Name, std::vector<uint32_t>> by_root_;
   size_t indexed_ = 0;
 };
 
-struct FusionLimits { int max_statements = 64; };
+struct FusionLimits {
+  int max_statements = 64;
+};
 
 Kernel MakeKernel(const Program& p, const Sdfg& s, NodeId statement);
 // Makes `a` do what `a` then `b` did, iteration by iteration of the indices they share, when that means the same and pays.
 // `around`: indices of the maps both stand in.
-bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a, const Kernel& b);
+bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a,
+              const Kernel& b);
 // The statement for a kernel that changed.
 NodeId Emit(Sdfg* s, const Kernel& k);
 

@@ -6,7 +6,10 @@ namespace headrace::transforms {
 
 Status RegisterAll(Registry& r);
 
-struct PipelineText { const char* name; const char* text; };
+struct PipelineText {
+  const char* name;
+  const char* text;
+};
 extern const PipelineText kPipelines[];  // generated from pipelines/*.txt
 extern const int kPipelineCount;
 

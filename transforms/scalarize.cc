@@ -72,7 +72,8 @@ class Scalarizer {
   }
   void Reads(const Expr& e) {
     Visit(e, [&](const Expr& x) {
-      if (x.Is(ExprKind::kRead)) Use(x->name, {x->args.begin(), x->args.end() - (x->has_default ? 1 : 0)}, x->flat, false, false);
+      if (x.Is(ExprKind::kRead))
+        Use(x->name, {x->args.begin(), x->args.end() - (x->has_default ? 1 : 0)}, x->flat, false, false);
       return true;
     });
   }
@@ -106,7 +107,8 @@ class Scalarizer {
     for (uint32_t m : c->path)
       for (const Range& r : std::get<Map>(s_.nodes[NodeId{m}].body).ranges) {
         bool bare = false;
-        for (size_t t = 0; t < c->index.size(); ++t) bare |= c->same[t] && c->index[t].Is(ExprKind::kSymbol) && c->index[t]->name == r.index;
+        for (size_t t = 0; t < c->index.size(); ++t)
+          bare |= c->same[t] && c->index[t].Is(ExprKind::kSymbol) && c->index[t]->name == r.index;
         if (!bare && !(AsInt(r.begin) == 0 && AsInt(r.end) == 1)) return false;
         known.insert(r.index);
       }
@@ -119,7 +121,8 @@ class Scalarizer {
         for (Name n : FreeSymbols(c->index[t])) fixed &= known.count(n) || !IsMapIndex(n);
       if (fixed) continue;
       auto dim = AsInt(container.shape[t]);
-      if (!dim || *dim > kMaxRowBytes || (bytes *= std::max<int64_t>(1, *dim)) > kMaxRowBytes || !SetsAll(*c, t, *dim)) return false;
+      if (!dim || *dim > kMaxRowBytes || (bytes *= std::max<int64_t>(1, *dim)) > kMaxRowBytes || !SetsAll(*c, t, *dim))
+        return false;
       c->keep[t] = true;
     }
     // An inner map without iterations would leave a scalar unset.
@@ -133,7 +136,8 @@ class Scalarizer {
       if (u != t && c.index[u] == c.index[t]) return false;
     for (size_t i = c.path.size(); i < c.first_path.size(); ++i)
       for (const Range& r : std::get<Map>(s_.nodes[NodeId{c.first_path[i]}].body).ranges)
-        if (r.index == c.index[t]->name) return AsInt(r.begin) == 0 && AsInt(r.end) == dim && (!r.step || AsInt(r.step) == 1);
+        if (r.index == c.index[t]->name)
+          return AsInt(r.begin) == 0 && AsInt(r.end) == dim && (!r.step || AsInt(r.step) == 1);
     return false;
   }
   template <typename T>
@@ -158,7 +162,10 @@ class Scalarizer {
   void Rewrite(const std::unordered_set<Name>& chosen) {
     auto fix = [&](Expr& e) {
       bool stale = false;
-      Visit(e, [&](const Expr& x) { stale |= x.Is(ExprKind::kRead) && chosen.count(x->name); return !stale; });
+      Visit(e, [&](const Expr& x) {
+        stale |= x.Is(ExprKind::kRead) && chosen.count(x->name);
+        return !stale;
+      });
       if (!stale) return;
       e = Transform(e, [&](const Expr& x) {
         if (!x.Is(ExprKind::kRead) || !chosen.count(x->name)) return x;

@@ -8,21 +8,24 @@ namespace {
 
 TEST(FuseStates, MergesNeighbours) {
   ExpectPass(R"(sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state { Z = Y }
-                for i in 0:4 { state { Z += X }; state { Z += Y } } })", "fuse-states",
+                for i in 0:4 { state { Z += X }; state { Z += Y } } })",
+             "fuse-states",
              "sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X; Z = Y }; for i in 0:4 { state { Z += X; Z += Y } } }");
 }
 
 TEST(FuseStates, ALabelledStateBeginsAnew) {
-  ExpectPass("sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state backward { Z = Y }; state { Z += X } }", "fuse-states",
-             "sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state backward { Z = Y; Z += X } }");
+  ExpectPass("sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state backward { Z = Y }; state { Z += X } }",
+             "fuse-states", "sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state backward { Z = Y; Z += X } }");
 }
 
 TEST(FoldControl, ConstantBranches) {
   ExpectPass(R"(sdfg f(X: f32[N], Y: f32) {
                   if N + 1 > N { state { Y = 1 } } else { state { Y = 2 } }
                   if 2 > 3 { state { Y += 4 } }
-                })", "fold-control", "sdfg f(X: f32[N], Y: f32) { state { Y = 1 } }");
-  ExpectUnchanged("sdfg f(X: f32[N], Y: f32) { if N > 1 { state { Y = 1 } } else { state { Y = 2 } } }", "fold-control");
+                })",
+             "fold-control", "sdfg f(X: f32[N], Y: f32) { state { Y = 1 } }");
+  ExpectUnchanged("sdfg f(X: f32[N], Y: f32) { if N > 1 { state { Y = 1 } } else { state { Y = 2 } } }",
+                  "fold-control");
 }
 
 TEST(FoldControl, LoopsAndMapsWithoutOrWithOneIteration) {
@@ -30,9 +33,11 @@ TEST(FoldControl, LoopsAndMapsWithoutOrWithOneIteration) {
                   for t in 0:1 { state { Y[t] = 3 } }
                   for t in N:N { state { Y[0] += 1 } }
                   state { map i in 3:3 { Y[i] = 0 }; Y[1] = 2 }
-                })", "fold-control", "sdfg f(X: f32[N], Y: f32[4]) { state { Y[0] = 3 }; state { Y[1] = 2 } }");
+                })",
+             "fold-control", "sdfg f(X: f32[N], Y: f32[4]) { state { Y[0] = 3 }; state { Y[1] = 2 } }");
   // A loop variable may be negative: the condition stays.
-  ExpectUnchanged("sdfg f(Y: f32) { state { Y = 0 }; for t in -2:3 { if t >= 0 { state { Y += 1 } } } }", "fold-control");
+  ExpectUnchanged("sdfg f(Y: f32) { state { Y = 0 }; for t in -2:3 { if t >= 0 { state { Y += 1 } } } }",
+                  "fold-control");
 }
 
 TEST(FoldControl, AnOutputWithoutElementsStaysAnOutput) {
@@ -43,18 +48,20 @@ TEST(FoldControl, AnOutputWithoutElementsStaysAnOutput) {
 TEST(FoldControl, AnOutputThatIsNeverWrittenStaysAnOutput) {
   ExpectPass("sdfg f(X: f32, Y: f32, Z: f32) { if 2 > 3 { Y = X }; Z = X }", "fold-control",
              "sdfg f(X: f32, out Y: f32, Z: f32) { state { Z = X } }");
-  ExpectPass("sdfg f(X: f32, Y: f32[4]) { for t in 4:4 { Y[t] = X } }", "fold-control", "sdfg f(X: f32, out Y: f32[4]) {}");
+  ExpectPass("sdfg f(X: f32, Y: f32[4]) { for t in 4:4 { Y[t] = X } }", "fold-control",
+             "sdfg f(X: f32, out Y: f32[4]) {}");
   ExpectPass("sdfg f(X: f32, inout P: f32, Z: f32) { if 2 > 3 { P += X }; Z = P }", "fold-control",
              "sdfg f(X: f32, inout out P: f32, Z: f32) { state { Z = P } }");
   // The caller's argument is an output because the callee's is.
   ExpectPass(R"(sdfg f(X: f32, Y: f32) { call g(x = X, y = Y) }
-                sdfg g(x: f32, y: f32) { if 2 > 3 { y = x } })", "fold-control",
+                sdfg g(x: f32, y: f32) { if 2 > 3 { y = x } })",
+             "fold-control",
              R"(sdfg f(X: f32, Y: f32) { call g(x = X, y = Y) }
                 sdfg g(x: f32, out y: f32) {})");
   // Inlined and folded, likewise.
   ExpectPass(R"(sdfg f(X: f32, Y: f32) { call g(x = X, y = Y) }
-                sdfg g(x: f32, y: f32) { if 2 > 3 { y = x } })", "fold-control; inline-nested",
-             "sdfg f(X: f32, out Y: f32) {}");
+                sdfg g(x: f32, y: f32) { if 2 > 3 { y = x } })",
+             "fold-control; inline-nested", "sdfg f(X: f32, out Y: f32) {}");
 }
 
 TEST(FoldControl, IndicesWithOneValue) {
@@ -63,7 +70,8 @@ TEST(FoldControl, IndicesWithOneValue) {
                     map n in 0:N, c in 0:1 { map d in 0:1 { Y[n, c] = X[n, d, c] }; map k in 0:4 { Y[n, c] += X[n, c, k] } }
                     map a in 0:1, b in 0:1 { Z[a, b] = 0 }
                   }
-                })", "fold-control", R"(sdfg f(X: f32[N, 1, 4], Y: f32[N, 1], Z: f32[1, 1]) {
+                })",
+             "fold-control", R"(sdfg f(X: f32[N, 1, 4], Y: f32[N, 1], Z: f32[1, 1]) {
                   state {
                     map n in 0:N { Y[n, 0] = X[n, 0, 0]; map k in 0:4 { Y[n, 0] += X[n, 0, k] } }
                     map a in 0:1 { Z[a, 0] = 0 }
@@ -80,7 +88,8 @@ TEST(EliminateDeadCode, RemovesWhatNobodyReads) {
                     map i in 0:N { A[i] = X[i]; Y[i] = X[i] * 2 }
                     map i in 0:N { B[i] = V[i] }
                   }
-                })", "eliminate-dead-code", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i] * 2 } } }");
+                })",
+             "eliminate-dead-code", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i] * 2 } } }");
 }
 
 TEST(EliminateDeadCode, KeepsWhatConditionsAndSizesNeed) {
@@ -88,7 +97,8 @@ TEST(EliminateDeadCode, KeepsWhatConditionsAndSizesNeed) {
                        transient c: bool
                        state { c = X > 0 }
                        if c { state { Y = 1 } } else { state { Y = 2 } }
-                     })", "eliminate-dead-code");
+                     })",
+                  "eliminate-dead-code");
 }
 
 TEST(EliminateCopies, ReadersReadTheOriginal) {
@@ -100,7 +110,8 @@ TEST(EliminateCopies, ReadersReadTheOriginal) {
                     map i in 0:N { B[i] = A[i] }
                     map i in 0:N { Y[i] = max(B[i], 0) }
                   }
-                })", "eliminate-copies", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(X[i], 0) } } }");
+                })",
+             "eliminate-copies", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(X[i], 0) } } }");
 }
 
 TEST(EliminateCopies, WritersWriteTheOutput) {
@@ -110,7 +121,8 @@ TEST(EliminateCopies, WritersWriteTheOutput) {
                     map i in 0:N { A[i] = max(X[i], 0) }
                     map i in 0:N { Y[i] = A[i] }
                   }
-                })", "eliminate-copies", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(X[i], 0) } } }");
+                })",
+             "eliminate-copies", "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(X[i], 0) } } }");
 }
 
 TEST(EliminateCopies, NotWhenTheOriginalChangesMeanwhile) {
@@ -121,7 +133,8 @@ TEST(EliminateCopies, NotWhenTheOriginalChangesMeanwhile) {
                          map i in 0:N { X[i] = 0 }
                          map i in 0:N { Y[i] = A[i] + 1 }
                        }
-                     })", "eliminate-copies");
+                     })",
+                  "eliminate-copies");
   // The write comes later in the text and earlier in the next round.
   ExpectUnchanged(R"(sdfg f(inout X: f32[N], Y: f32[N]) {
                        transient A: f32[N]
@@ -135,7 +148,8 @@ TEST(EliminateCopies, NotWhenTheOriginalChangesMeanwhile) {
                            map i in 0:N { X[i] = t }
                          }
                        }
-                     })", "eliminate-copies");
+                     })",
+                  "eliminate-copies");
 }
 
 TEST(EliminateCopies, AnInputCopiedToAnOutputStays) {
@@ -150,7 +164,8 @@ TEST(EliminateCopies, AnInputCopiedToAnOutputStays) {
                          map i in 0:N { B[i] = X[0, i] }
                          map i in 0:N { Z[i] = B[i] + 1 }
                        }
-                     })", "eliminate-copies");
+                     })",
+                  "eliminate-copies");
 }
 
 TEST(EliminateCopies, ReshapesBecomeViews) {
@@ -160,7 +175,8 @@ TEST(EliminateCopies, ReshapesBecomeViews) {
                     map i in 0:N * M { A.flat[i] = X.flat[i] }
                     map i in 0:N * M { Y[i] = max(A[i], 0) }
                   }
-                })", "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
+                })",
+             "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
                   view A: f32[N * M] of X
                   state { map i in 0:N * M { Y[i] = max(A[i], 0) } }
                 })");
@@ -170,7 +186,8 @@ TEST(EliminateCopies, ReshapesBecomeViews) {
                     map i in 0:N, j in 0:M { A[i, j] = max(X[i, j], 0) }
                     map i in 0:N * M { Y.flat[i] = A.flat[i] }
                   }
-                })", "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
+                })",
+             "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N * M]) {
                   view A: f32[N, M] of Y
                   state { map i in 0:N, j in 0:M { A[i, j] = max(X[i, j], 0) } }
                 })");
@@ -183,7 +200,8 @@ TEST(EliminateCopies, UnitDimensionsComeAndGoAsViews) {
                     map i in 0:N, j in 0:M { A[i, 0, j] = X[i, j] }
                     map i in 0:N, j in 0:M { Y[i, j] = max(A[i, 0, j], 0) }
                   }
-                })", "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N, M]) {
+                })",
+             "eliminate-copies", R"(sdfg f(X: f32[N, M], Y: f32[N, M]) {
                   view A: f32[N, 1, M] of X
                   state { map i in 0:N, j in 0:M { Y[i, j] = max(A[i, 0, j], 0) } }
                 })");
@@ -204,7 +222,8 @@ TEST(InlineNested, BodiesComeToTheirCallers) {
         map i in 0:n, j in 0:m { T[i, j] = x[i, j] + m }
         map i in 0:n, j in 0:m { y[i, j] = T[i, j] * 2 }
       }
-    })", "inline-nested", R"(
+    })",
+             "inline-nested", R"(
     sdfg f(A: f32[N, 4], B: f32[N, 4]) {
       transient T: f32[N, 4]
       transient T_1: f32[N, 4]

@@ -73,7 +73,9 @@ void ExpectPass(std::string_view before, const std::string& pipeline, std::strin
   EXPECT_EQ(got, Print(expected, Plain()));
 }
 
-void ExpectUnchanged(std::string_view before, const std::string& pipeline, const Registry& r) { ExpectPass(before, pipeline, before, r); }
+void ExpectUnchanged(std::string_view before, const std::string& pipeline, const Registry& r) {
+  ExpectPass(before, pipeline, before, r);
+}
 
 void ExpectPassError(std::string_view before, const std::string& pipeline, std::string_view text, const Registry& r) {
   Program p;

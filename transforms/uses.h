@@ -13,19 +13,27 @@ struct Usage {
   std::vector<uint32_t> reads, writes;  // positions, ascending
   bool viewed = false;                  // some use goes through a view
   uint32_t First() const;
-  uint32_t Last() const;                // First() > Last() when unused
+  uint32_t Last() const;                                      // First() > Last() when unused
   bool WrittenBetween(uint32_t after, uint32_t until) const;  // a write in (after, until]
 };
 
 // A loop body or a branch: what is inside runs any number of times, or not at all.
-struct Region { uint32_t begin, end; int parent; bool loop; };  // positions [begin, end)
+struct Region {
+  uint32_t begin, end;
+  int parent;
+  bool loop;
+};  // positions [begin, end)
 
 class UseIndex {
  public:
   UseIndex(const Program& p, const Sdfg& s);
   const Usage& Of(Name root) const;
   Usage& Mutable(Name root) { return usage_[root]; }
-  struct Position { NodeId statement; BlockId block; int region; };  // statement invalid: a control expression
+  struct Position {
+    NodeId statement;
+    BlockId block;
+    int region;
+  };  // statement invalid: a control expression
   const std::vector<Position>& positions() const { return positions_; }
   const std::vector<Region>& regions() const { return regions_; }
   // All uses lie in the region of `at` (the whole SDFG counts as one).

@@ -60,15 +60,16 @@ int32_t Refuse(Call* c, std::string message) {
 
 int32_t Allocate(hr_call* call, int32_t output, int32_t dtype, int32_t rank, const int64_t* shape) {
   Call* c = static_cast<Call*>(call->host);
-  if (output < 0 || output >= call->n_outputs) return Refuse(c, "it allocated output " + std::to_string(output) + ", which does not exist");
+  if (output < 0 || output >= call->n_outputs)
+    return Refuse(c, "it allocated output " + std::to_string(output) + ", which does not exist");
   if (dtype <= 0 || dtype > HR_STRING || rank < 0) return Refuse(c, "it allocated an output of an unknown type");
   Value& v = (*c->outputs)[output];
   const std::vector<int64_t> dims(shape, shape + rank);
   const DType t = static_cast<DType>(dtype);
   if (c->fixed[output]) {
     if (v.tensor.dtype == t && v.tensor.shape == dims) return 0;
-    return Refuse(c, "output " + std::to_string(output) + " got type " + std::string(DTypeName(t)) + " and shape " + ShapeText(shape, rank) +
-                         ", expected " + std::string(DTypeName(v.tensor.dtype)) + " and " +
+    return Refuse(c, "output " + std::to_string(output) + " got type " + std::string(DTypeName(t)) + " and shape " +
+                         ShapeText(shape, rank) + ", expected " + std::string(DTypeName(v.tensor.dtype)) + " and " +
                          ShapeText(v.tensor.shape.data(), static_cast<int64_t>(v.tensor.shape.size())));
   }
   Result<Tensor> made = Tensor::Create(t, dims);
@@ -83,9 +84,11 @@ int32_t SetStrings(hr_call* call, int32_t output, const hr_string* strings, int6
   if (output < 0 || output >= call->n_outputs) return Refuse(c, "it set strings of an output that does not exist");
   Value& v = (*c->outputs)[output];
   if (v.kind != Value::kTensor || v.tensor.dtype != DType::kString || v.tensor.elements() != count) {
-    return Refuse(c, "it set " + std::to_string(count) + " strings of output " + std::to_string(output) + ", which has another size or type");
+    return Refuse(c, "it set " + std::to_string(count) + " strings of output " + std::to_string(output) +
+                         ", which has another size or type");
   }
-  for (int64_t i = 0; i < count; ++i) (*v.tensor.strings)[i].assign(strings[i].data, static_cast<size_t>(strings[i].size));
+  for (int64_t i = 0; i < count; ++i)
+    (*v.tensor.strings)[i].assign(strings[i].data, static_cast<size_t>(strings[i].size));
   return 0;
 }
 
@@ -99,7 +102,9 @@ int32_t Append(hr_call* call, int32_t output, const hr_value* item) {
   return 0;
 }
 
-void Fail(hr_call* call, const char* message) { Refuse(static_cast<Call*>(call->host), message == nullptr ? "no reason given" : message); }
+void Fail(hr_call* call, const char* message) {
+  Refuse(static_cast<Call*>(call->host), message == nullptr ? "no reason given" : message);
+}
 
 }  // namespace
 
@@ -167,7 +172,8 @@ AttributeTexts::AttributeTexts(const Attributes& attributes) {
 
 Status CallExternal(const ExternalFunction& f, const Attributes& attributes, void* state, int threads,
                     const std::vector<Value>& inputs, std::vector<Value>* outputs, const std::string& node) {
-  if (f.address == nullptr) return WithNode(UnsupportedError("external function " + f.name + " has no code here"), node);
+  if (f.address == nullptr)
+    return WithNode(UnsupportedError("external function " + f.name + " has no code here"), node);
   Call c;
   c.function = &f;
   c.outputs = outputs;
@@ -198,7 +204,9 @@ Status CallExternal(const ExternalFunction& f, const Attributes& attributes, voi
   if (!f.thread_safe) lock.lock();
   const int32_t rc = reinterpret_cast<hr_function>(f.address)(&call);
   if (rc != 0 || !c.error.empty()) {
-    return WithNode(InvalidError("external function " + f.name + " failed: " + (c.error.empty() ? "code " + std::to_string(rc) : c.error)), node);
+    return WithNode(InvalidError("external function " + f.name +
+                                 " failed: " + (c.error.empty() ? "code " + std::to_string(rc) : c.error)),
+                    node);
   }
   return {};
 }

@@ -35,7 +35,10 @@ Diagnostic Wrong(std::string message, std::string got, std::string expected, std
 }
 
 // Where a symbol got its value, for messages about a second one that disagrees.
-struct Origin_ { int64_t value; std::string from; };
+struct Origin_ {
+  int64_t value;
+  std::string from;
+};
 
 }  // namespace
 
@@ -46,7 +49,8 @@ std::optional<int64_t> BoundArguments::Find(Name symbol) const {
 }
 
 std::string Declaration(const Container& c) {
-  if (c.kind == ContainerKind::kSequence || c.type.kind != ValueType::kTensor) return c.name.str() + ": " + TypeText(c.type);
+  if (c.kind == ContainerKind::kSequence || c.type.kind != ValueType::kTensor)
+    return c.name.str() + ": " + TypeText(c.type);
   return c.name.str() + ": " + std::string(DTypeName(c.dtype)) + (c.shape.empty() ? "" : ShapeText(c.shape));
 }
 
@@ -93,7 +97,8 @@ std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional
   }
 }
 
-Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s, const std::vector<std::pair<Name, Value>>& arguments,
+Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
+                                     const std::vector<std::pair<Name, Value>>& arguments,
                                      const std::vector<std::pair<Name, int64_t>>& symbols) {
   std::vector<Diagnostic> wrong;
   BoundArguments r;
@@ -111,8 +116,9 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s, const std:
     if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) {
       const std::string close = ClosestWord(name.str(), names);
       wrong.push_back(Wrong("no input named " + name.str(), "", "",
-                            close.empty() ? names.empty() ? "the program takes no inputs" : "the inputs are " + list(names)
-                                          : "did you mean " + close + "?"));
+                            close.empty()
+                                ? names.empty() ? "the program takes no inputs" : "the inputs are " + list(names)
+                                : "did you mean " + close + "?"));
       continue;
     }
     const size_t k = std::find(s.parameters.begin(), s.parameters.end(), name) - s.parameters.begin();
@@ -127,7 +133,9 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s, const std:
     if (std::find(symbol_names.begin(), symbol_names.end(), name.str()) == symbol_names.end()) {
       const std::string close = ClosestWord(name.str(), symbol_names);
       wrong.push_back(Wrong("no size named " + name.str(), "", "",
-                            !close.empty() ? "did you mean " + close + "?" : symbol_names.empty() ? "the program has no sizes" : "the sizes are " + list(symbol_names)));
+                            !close.empty()         ? "did you mean " + close + "?"
+                            : symbol_names.empty() ? "the program has no sizes"
+                                                   : "the sizes are " + list(symbol_names)));
       continue;
     }
     bound[name] = {value, "given by name"};
@@ -137,15 +145,18 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s, const std:
   auto checked = [&](size_t k) -> const Tensor* {
     const Container& c = s.Get(s.parameters[k]);
     const Value* v = r.values[k];
-    return v != nullptr && v->kind == Value::kTensor && c.type.kind == ValueType::kTensor && v->tensor.dtype == c.dtype &&
-                   v->tensor.shape.size() == c.shape.size() ? &v->tensor : nullptr;
+    return v != nullptr && v->kind == Value::kTensor && c.type.kind == ValueType::kTensor &&
+                   v->tensor.dtype == c.dtype && v->tensor.shape.size() == c.shape.size()
+               ? &v->tensor
+               : nullptr;
   };
   for (size_t k = 0; k < s.parameters.size(); ++k) {
     const Container& c = s.Get(s.parameters[k]);
     const Value* v = r.values[k];
     const std::string what = "input " + c.name.str();
     if (v == nullptr) {
-      if (std::find(inputs.begin(), inputs.end(), c.name) != inputs.end() && !c.optional && c.type.kind != ValueType::kOptional) {
+      if (std::find(inputs.begin(), inputs.end(), c.name) != inputs.end() && !c.optional &&
+          c.type.kind != ValueType::kOptional) {
         wrong.push_back(Wrong("missing " + what, "", Declaration(c)));
       }
       continue;
@@ -156,15 +167,18 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s, const std:
         continue;
       }
       if (v->kind != Value::kTensor) {
-        wrong.push_back(Wrong(what + " must be a tensor", v->kind == Value::kSequence ? "a sequence" : "nothing", Declaration(c)));
+        wrong.push_back(
+            Wrong(what + " must be a tensor", v->kind == Value::kSequence ? "a sequence" : "nothing", Declaration(c)));
       } else if (v->tensor.dtype != c.dtype) {
-        wrong.push_back(Wrong(what + " has the wrong type", std::string(DTypeName(v->tensor.dtype)), std::string(DTypeName(c.dtype)),
-                              "convert it first: types are never changed silently"));
+        wrong.push_back(Wrong(what + " has the wrong type", std::string(DTypeName(v->tensor.dtype)),
+                              std::string(DTypeName(c.dtype)), "convert it first: types are never changed silently"));
       } else if (v->tensor.shape.size() != c.shape.size()) {
-        wrong.push_back(Wrong(what + " has the wrong number of dimensions", ShapeText(v->tensor.shape), ShapeText(c.shape)));
+        wrong.push_back(
+            Wrong(what + " has the wrong number of dimensions", ShapeText(v->tensor.shape), ShapeText(c.shape)));
       }
     } else if (c.type.kind == ValueType::kSequence && v->kind != Value::kSequence) {
-      wrong.push_back(Wrong(what + " must be a sequence", v->kind == Value::kTensor ? "a tensor" : "nothing", Declaration(c)));
+      wrong.push_back(
+          Wrong(what + " must be a sequence", v->kind == Value::kTensor ? "a tensor" : "nothing", Declaration(c)));
     }
   }
   for (size_t k = 0; k < s.parameters.size(); ++k) {
@@ -176,8 +190,8 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s, const std:
       const std::string from = "input " + c.name.str() + ", dimension " + std::to_string(d);
       auto [it, fresh] = bound.emplace(c.shape[d]->name, Origin_{t->shape[d], from});
       if (!fresh && it->second.value != t->shape[d]) {
-        wrong.push_back(Wrong("sizes disagree: " + c.shape[d]->name.str() + " is " + std::to_string(it->second.value) + " (" + it->second.from +
-                                  ") and " + std::to_string(t->shape[d]) + " (" + from + ")",
+        wrong.push_back(Wrong("sizes disagree: " + c.shape[d]->name.str() + " is " + std::to_string(it->second.value) +
+                                  " (" + it->second.from + ") and " + std::to_string(t->shape[d]) + " (" + from + ")",
                               ShapeText(t->shape), Declaration(c)));
       }
     }
@@ -194,25 +208,28 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s, const std:
       if (c.shape[d].Is(ExprKind::kSymbol)) continue;
       const auto want = EvalSize(c.shape[d], lookup);
       if (!want) {
-        wrong.push_back(Wrong("input " + c.name.str() + ": dimension " + std::to_string(d) + " is " + ToString(c.shape[d]) +
-                                  ", which the arguments don't determine", ShapeText(t->shape), Declaration(c),
-                              "give the size by name"));
+        wrong.push_back(Wrong("input " + c.name.str() + ": dimension " + std::to_string(d) + " is " +
+                                  ToString(c.shape[d]) + ", which the arguments don't determine",
+                              ShapeText(t->shape), Declaration(c), "give the size by name"));
       } else if (*want != t->shape[d]) {
         const std::string text = ToString(c.shape[d]);
         const std::string value = std::to_string(*want);
-        wrong.push_back(Wrong("input " + c.name.str() + ": dimension " + std::to_string(d) + " is " + std::to_string(t->shape[d]) + ", not " +
+        wrong.push_back(Wrong("input " + c.name.str() + ": dimension " + std::to_string(d) + " is " +
+                                  std::to_string(t->shape[d]) + ", not " +
                                   (text == value ? value : text + " = " + value),
                               ShapeText(t->shape), ShapeText(c.shape)));
       }
     }
   }
   for (Name n : s.symbol_params) {
-    if (!bound.count(n)) wrong.push_back(Wrong("missing size " + n.str(), "", "", "give it by name: --dim " + n.str() + "=…"));
+    if (!bound.count(n))
+      wrong.push_back(Wrong("missing size " + n.str(), "", "", "give it by name: --dim " + n.str() + "=…"));
   }
   for (const auto& [n, interval] : s.assumptions.bounds) {
     const auto v = lookup(n);
     if (v && ((interval.lo && *v < *interval.lo) || (interval.hi && *v > *interval.hi))) {
-      wrong.push_back(Wrong("size " + n.str() + " = " + std::to_string(*v) + " is outside what the program assumes", std::to_string(*v),
+      wrong.push_back(Wrong("size " + n.str() + " = " + std::to_string(*v) + " is outside what the program assumes",
+                            std::to_string(*v),
                             (interval.lo ? std::to_string(*interval.lo) + " <= " : "") + n.str() +
                                 (interval.hi ? " <= " + std::to_string(*interval.hi) : "")));
     }

@@ -11,8 +11,8 @@
 namespace headrace {
 
 struct BoundArguments {
-  std::vector<const Value*> values;                    // by parameter; null: an output, or an optional input left out
-  std::vector<std::pair<Name, int64_t>> symbols;       // every size that the arguments determine
+  std::vector<const Value*> values;               // by parameter; null: an output, or an optional input left out
+  std::vector<std::pair<Name, int64_t>> symbols;  // every size that the arguments determine
   std::optional<int64_t> Find(Name symbol) const;
 };
 
@@ -20,7 +20,8 @@ struct BoundArguments {
 std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional<int64_t>(Name)>& symbol);
 
 // Errors name the argument, the dimension, what it got and expected, and the closest name for a misspelt one; all of them at once.
-Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s, const std::vector<std::pair<Name, Value>>& arguments,
+Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
+                                     const std::vector<std::pair<Name, Value>>& arguments,
                                      const std::vector<std::pair<Name, int64_t>>& symbols);
 
 // "X: f32[N, 3]", as the text form declares it.

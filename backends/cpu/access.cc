@@ -61,12 +61,15 @@ std::vector<RawAccess> AccessesOf(const Sdfg& s, NodeId n) {
   return out;
 }
 
-std::vector<bool> DisjointDims(const Sdfg& s, const std::vector<Range>& ranges, const std::vector<NodeId>& body, const std::set<Name>& shared) {
+std::vector<bool> DisjointDims(const Sdfg& s, const std::vector<Range>& ranges, const std::vector<NodeId>& body,
+                               const std::set<Name>& shared) {
   std::vector<RawAccess> all;
   for (NodeId n : body) Collect(s, n, &all);
   std::map<Name, std::vector<const RawAccess*>> written;
   for (const RawAccess& a : all)
-    if (const Name base = BaseOf(s, a.container); a.write && (s.Get(base).storage != Storage::kRegister || shared.count(base))) written[base];
+    if (const Name base = BaseOf(s, a.container);
+        a.write && (s.Get(base).storage != Storage::kRegister || shared.count(base)))
+      written[base];
   for (const RawAccess& a : all)
     if (auto it = written.find(BaseOf(s, a.container)); it != written.end()) it->second.push_back(&a);
   std::vector<bool> disjoint(ranges.size(), true);
@@ -85,7 +88,8 @@ std::vector<bool> DisjointDims(const Sdfg& s, const std::vector<Range>& ranges, 
         if (!Mentions(e, ranges[r].index) || Reads(e)) continue;
         bool alone = e.Is(ExprKind::kSymbol);
         if (!alone && IsIndexExpr(e)) {  // c * i + rest, where rest has no other index of this map
-          const Expr at0 = Substitute(e, {{ranges[r].index, IntExpr(0)}}), at1 = Substitute(e, {{ranges[r].index, IntExpr(1)}});
+          const Expr at0 = Substitute(e, {{ranges[r].index, IntExpr(0)}}),
+                     at1 = Substitute(e, {{ranges[r].index, IntExpr(1)}});
           const auto slope = AsInt(at1 - at0);
           alone = slope && *slope != 0 && Simplify(e) == at0 + IntExpr(*slope) * SymbolExpr(ranges[r].index);
           for (const Range& other : ranges)
@@ -93,7 +97,8 @@ std::vector<bool> DisjointDims(const Sdfg& s, const std::vector<Range>& ranges, 
         }
         if (!alone) continue;
         owned = std::all_of(accesses.begin(), accesses.end(), [&](const RawAccess* a) {
-          return a->container == first.container && a->flat == first.flat && a->index.size() == first.index.size() && a->index[d] == e;
+          return a->container == first.container && a->flat == first.flat && a->index.size() == first.index.size() &&
+                 a->index[d] == e;
         });
         // Free symbols that are inner map indices would make `rest` vary: reject them.
         if (owned && !e.Is(ExprKind::kSymbol)) {

@@ -20,7 +20,8 @@ Name BaseOf(const Sdfg& s, Name container);  // through views
 
 // For each range: do iterations that differ in it touch disjoint elements of everything that is written? (`nodes` is the
 // body below the ranges.) Register containers are private and don't count, except those in `shared`, which live outside.
-std::vector<bool> DisjointDims(const Sdfg& s, const std::vector<Range>& ranges, const std::vector<NodeId>& body, const std::set<Name>& shared = {});
+std::vector<bool> DisjointDims(const Sdfg& s, const std::vector<Range>& ranges, const std::vector<NodeId>& body,
+                               const std::set<Name>& shared = {});
 
 // Register containers by the innermost map that holds all their uses (or the statement itself).
 std::vector<std::pair<NodeId, Name>> RegisterHomes(const Sdfg& s, NodeId top);

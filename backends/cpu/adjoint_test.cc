@@ -32,7 +32,10 @@ std::vector<Value> RunBoth(const std::string& text, const Arguments& inputs) {
       if (!out.ok()) return {};
       if (results.empty()) results = *out;
       for (size_t i = 0; i < results.size(); ++i)
-        EXPECT_EQ(std::memcmp(results[i].tensor.data->data(), (*out)[i].tensor.data->data(), static_cast<size_t>(results[i].tensor.bytes())), 0) << "output " << i;
+        EXPECT_EQ(std::memcmp(results[i].tensor.data->data(), (*out)[i].tensor.data->data(),
+                              static_cast<size_t>(results[i].tensor.bytes())),
+                  0)
+            << "output " << i;
     }
   }
   return results;
@@ -64,16 +67,19 @@ TEST(Adjoint, BroadcastsBecomeSums) {
         map h in 0:40 { E[h] = 0 }
         map n in 0:700, c in 0:12, h in 0:40 { E[h] += dY[n, c, h] }
       }
-    })", {{"dY", F64({n, c, h}, dy)}});
+    })",
+                     {{"dY", F64({n, c, h}, dy)}});
   ASSERT_EQ(out.size(), 5u);
   std::vector<double> a(c * h), b(c, 1), m(n * h), d(1), e(h);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < c; ++j)
       for (int64_t k = 0; k < h; ++k) {
         const double v = dy[static_cast<size_t>((i * c + j) * h + k)];
-        a[static_cast<size_t>(j * h + k)] += v, b[static_cast<size_t>(j)] += 2 * v, m[static_cast<size_t>(i * h + k)] += v, d[0] += v, e[static_cast<size_t>(k)] += v;
+        a[static_cast<size_t>(j * h + k)] += v, b[static_cast<size_t>(j)] += 2 * v,
+            m[static_cast<size_t>(i * h + k)] += v, d[0] += v, e[static_cast<size_t>(k)] += v;
       }
-  ExpectNear(out[0], a), ExpectNear(out[1], b, 1e-11), ExpectNear(out[2], m), ExpectNear(out[3], d, 1e-11), ExpectNear(out[4], e);
+  ExpectNear(out[0], a), ExpectNear(out[1], b, 1e-11), ExpectNear(out[2], m), ExpectNear(out[3], d, 1e-11),
+      ExpectNear(out[4], e);
 }
 
 // A gather's backward: rows and single elements added where the indices say, many to one.
@@ -92,7 +98,8 @@ TEST(Adjoint, GathersBecomeScatteredSums) {
         map j in 0:300, r in 0:17 { dT[j, r] = 0 }
         map i in 0:3000, j in 0:300 { dT[j, I[i]] += dY[i, j] }
       }
-    })", {{"dY", F64({n, d}, dy)}, {"dZ", F64({n}, dz)}, {"I", I64({n}, index)}});
+    })",
+                     {{"dY", F64({n, d}, dy)}, {"dZ", F64({n}, dz)}, {"I", I64({n}, index)}});
   ASSERT_EQ(out.size(), 3u);
   std::vector<double> dx(v * d), dw(v), dt(d * v);
   for (int64_t i = 0; i < n; ++i) {
@@ -114,7 +121,8 @@ TEST(Adjoint, AnIndexOutOfRangeIsReportedOnceForItsRow) {
         map i in 0:4, j in 0:100 { dX[i, j] = 0 }
         map i in 0:3, j in 0:100 { dX[I[i], j] += Y[i, j] }
       }
-    })", r);
+    })",
+                       r);
   ASSERT_TRUE(e);
   auto out = e->Run({{"X", F32({4, 100}, Numbers(400))}, {"I", I64({3}, {3, 0, 3})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
@@ -137,12 +145,14 @@ TEST(Adjoint, StencilsMeetInTheirNeighbours) {
         map i in 0:10001 { dV[i] = 0 }
         map i in 0:5000, k in 0:3 { dV[2 * i + k] += dY[i] }
       }
-    })", {{"dY", F64({n}, dy)}});
+    })",
+                     {{"dY", F64({n}, dy)}});
   ASSERT_EQ(out.size(), 2u);
   std::vector<double> dx(n), dv(2 * n + 1);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t k = 0; k < 3; ++k) {
-      if (i + k - 1 >= 0 && i + k - 1 < n) dx[static_cast<size_t>(i + k - 1)] += static_cast<double>(k + 1) * dy[static_cast<size_t>(i)];
+      if (i + k - 1 >= 0 && i + k - 1 < n)
+        dx[static_cast<size_t>(i + k - 1)] += static_cast<double>(k + 1) * dy[static_cast<size_t>(i)];
       dv[static_cast<size_t>(2 * i + k)] += dy[static_cast<size_t>(i)];
     }
   ExpectNear(out[0], dx), ExpectNear(out[1], dv);
@@ -167,7 +177,8 @@ TEST(Adjoint, LoopsRunBackwardsOverTheirTape) {
         map i in 0:50 { dH[i] = dH[i] * (cos(tape[t, i]) * tape[t, i] + sin(tape[t, i])) }
       }
       map i in 0:50 { dX[i] = dH[i] }
-    })", {{"X", F64({n}, x)}, {"S", F64({steps}, {0, 1, 2, 3, 4, 5})}});
+    })",
+                     {{"X", F64({n}, x)}, {"S", F64({steps}, {0, 1, 2, 3, 4, 5})}});
   ASSERT_EQ(out.size(), 2u);
   std::vector<double> y, dx;
   for (double v : x) {
@@ -195,10 +206,13 @@ TEST(Adjoint, ConvolutionsAreContractions) {
         map n in 0:3, c in 0:5, p in 0:9, q in 0:9 { dS[n, c, p, q] = 0 }
         map n in 0:3, o in 0:7, p in 0:9, q in 0:9, c in 0:5, k in 0:3, l in 0:3 { dS[n, c, p + k - 1, q + l - 1] ?? += dY[n, o, p, q] * W[o, c, k, l] }
       }
-    })", {{"X", F64({n, c, h, h}, x)}, {"W", F64({o, c, 3, 3}, w)}, {"dY", F64({n, o, h, h}, dy)}});
+    })",
+                     {{"X", F64({n, c, h, h}, x)}, {"W", F64({o, c, 3, 3}, w)}, {"dY", F64({n, o, h, h}, dy)}});
   ASSERT_EQ(out.size(), 3u);
   std::vector<double> dx(x.size()), dw(w.size());
-  auto at = [&](int64_t a, int64_t b, int64_t count, int64_t p, int64_t q) { return static_cast<size_t>(((a * count + b) * h + p) * h + q); };
+  auto at = [&](int64_t a, int64_t b, int64_t count, int64_t p, int64_t q) {
+    return static_cast<size_t>(((a * count + b) * h + p) * h + q);
+  };
   for (int64_t i = 0; i < n; ++i)
     for (int64_t f = 0; f < o; ++f)
       for (int64_t p = 0; p < h; ++p)

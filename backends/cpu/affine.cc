@@ -59,7 +59,9 @@ Expr SimplifyInRange(const Expr& e, const std::vector<IndexExtent>& extents, con
   for (const IndexExtent& x : extents) known.bounds.insert(known.bounds.begin(), {x.index, Interval{0, x.extent - 1}});
   bool changed = false;
   const Expr out = Transform(e, [&](const Expr& x) -> Expr {
-    if (!x.Is(ExprKind::kBinary) || (x->op != Op::kFloorDiv && x->op != Op::kMod) || !x->args[1].Is(ExprKind::kInt) || !IsIndexExpr(x)) return x;
+    if (!x.Is(ExprKind::kBinary) || (x->op != Op::kFloorDiv && x->op != Op::kMod) || !x->args[1].Is(ExprKind::kInt) ||
+        !IsIndexExpr(x))
+      return x;
     const Interval b = BoundsOf(x->args[0], known);
     if (!b.lo || !b.hi || *b.lo < 0 || *b.hi >= x->args[1]->ivalue) return x;
     changed = true;
@@ -84,12 +86,13 @@ LoweredStmt SubstituteIndex(LoweredStmt s, Name index, const Expr& by) {
 int64_t SplitDivisor(const LoweredStmt& s, Name index) {
   int64_t divisor = 0;
   for (const Expr& e : {s.linear, s.condition, s.value})
-    if (e) Visit(e, [&](const Expr& x) {
-      if (x.Is(ExprKind::kBinary) && (x->op == Op::kFloorDiv || x->op == Op::kMod) && x->args[1].Is(ExprKind::kInt) &&
-          x->args[0].Is(ExprKind::kSymbol) && x->args[0]->name == index)
-        divisor = x->args[1]->ivalue;
-      return true;
-    });
+    if (e)
+      Visit(e, [&](const Expr& x) {
+        if (x.Is(ExprKind::kBinary) && (x->op == Op::kFloorDiv || x->op == Op::kMod) && x->args[1].Is(ExprKind::kInt) &&
+            x->args[0].Is(ExprKind::kSymbol) && x->args[0]->name == index)
+          divisor = x->args[1]->ivalue;
+        return true;
+      });
   return divisor;
 }
 

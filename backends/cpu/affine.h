@@ -16,7 +16,10 @@ bool Mentions(const Expr& e, Name index);
 std::optional<LoweredStmt> Collapse(const LoweredStmt& s, Name a, Name b, const Expr& extent_b);
 
 // Bounds of the indices used to drop // and % that do nothing: o // 64 for o in 0:64 is 0.
-struct IndexExtent { Name index; int64_t extent; };
+struct IndexExtent {
+  Name index;
+  int64_t extent;
+};
 Expr SimplifyInRange(const Expr& e, const std::vector<IndexExtent>& extents, const Assumptions& as);
 LoweredStmt SimplifyInRange(LoweredStmt s, const std::vector<IndexExtent>& extents, const Assumptions& as);
 LoweredStmt SubstituteIndex(LoweredStmt s, Name index, const Expr& by);

@@ -30,12 +30,14 @@ std::vector<std::string> InstructionSets() {
   std::vector<std::string> out;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-#define HR_HAS(name) if (__builtin_cpu_supports(name)) out.push_back(name);
-  HR_HAS("sse4.2") HR_HAS("avx") HR_HAS("avx2") HR_HAS("fma") HR_HAS("bmi") HR_HAS("bmi2") HR_HAS("avx512f") HR_HAS("avx512bw")
-  HR_HAS("avx512dq") HR_HAS("avx512vl") HR_HAS("avx512vnni") HR_HAS("avx512vbmi") HR_HAS("avx512bf16")
+#define HR_HAS(name) \
+  if (__builtin_cpu_supports(name)) out.push_back(name);
+  HR_HAS("sse4.2")
+  HR_HAS("avx") HR_HAS("avx2") HR_HAS("fma") HR_HAS("bmi") HR_HAS("bmi2") HR_HAS("avx512f") HR_HAS("avx512bw")
+      HR_HAS("avx512dq") HR_HAS("avx512vl") HR_HAS("avx512vnni") HR_HAS("avx512vbmi") HR_HAS("avx512bf16")
 #undef HR_HAS
 #endif
-  return out;
+          return out;
 }
 
 std::string Machine() {
@@ -76,7 +78,10 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
   RemoveTree(scratch);
   if (mkdir(scratch.c_str(), 0755) != 0) return InvalidError("cannot make " + scratch + ": " + std::strerror(errno));
   auto write = [&]() -> Status {
-    json manifest = {{"format", kFormat}, {"machine", Machine()}, {"instructions", InstructionSets()}, {"abi", HEADRACE_PROGRAM_MAJOR}};
+    json manifest = {{"format", kFormat},
+                     {"machine", Machine()},
+                     {"instructions", InstructionSets()},
+                     {"abi", HEADRACE_PROGRAM_MAJOR}};
     HR_RETURN_IF_ERROR(CopyFile(a.program, scratch + "/program.so"));
     HR_ASSIGN_OR_RETURN(manifest["program"], HashFile(scratch + "/program.so"));
     std::ofstream weights(scratch + "/weights.bin", std::ios::binary);
@@ -102,13 +107,16 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
     manifest["externals"] = json::array();
     std::set<std::string> copied;
     for (const ArtifactExternal& e : a.externals) {
-      if (e.library.empty()) return UnsupportedError("external function '" + e.name + "' is part of the host program: the artifact can't carry it");
+      if (e.library.empty())
+        return UnsupportedError("external function '" + e.name +
+                                "' is part of the host program: the artifact can't carry it");
       const std::string file = BaseName(e.library);
       if (copied.insert(file).second) HR_RETURN_IF_ERROR(CopyFile(e.library, scratch + "/" + file));
       manifest["externals"].push_back({{"name", e.name}, {"symbol", e.symbol}, {"library", file}});
     }
     Dl_info runtime;
-    if (dladdr(reinterpret_cast<void*>(&hr_runtime), &runtime) && runtime.dli_fname && BaseName(runtime.dli_fname).find(".so") != std::string::npos)
+    if (dladdr(reinterpret_cast<void*>(&hr_runtime), &runtime) && runtime.dli_fname &&
+        BaseName(runtime.dli_fname).find(".so") != std::string::npos)
       HR_RETURN_IF_ERROR(CopyFile(runtime.dli_fname, scratch + "/libheadrace_runtime.so"));
     std::ofstream(scratch + "/signature.txt") << Print(a.signature);
     std::ofstream out(scratch + "/manifest.json");
@@ -143,19 +151,27 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
 Result<Artifact> ReadArtifact(const std::string& folder) {
   HR_ASSIGN_OR_RETURN(std::string text, ReadText(folder + "/manifest.json"));
   const json m = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  auto damaged = [&](const std::string& what) { return InvalidError(folder + " is damaged: " + what, "compile it again"); };
-  if (!m.is_object() || !m.contains("format") || !m["format"].is_number_integer()) return damaged("manifest.json is not a manifest");
-  if (m["format"] != kFormat) return InvalidError(folder + " has format " + m["format"].dump() + ", this version reads " + std::to_string(kFormat));
-  if (m.value("machine", "") != Machine()) return UnsupportedError(folder + " was compiled for " + m.value("machine", "?") + ", this is " + Machine());
+  auto damaged = [&](const std::string& what) {
+    return InvalidError(folder + " is damaged: " + what, "compile it again");
+  };
+  if (!m.is_object() || !m.contains("format") || !m["format"].is_number_integer())
+    return damaged("manifest.json is not a manifest");
+  if (m["format"] != kFormat)
+    return InvalidError(folder + " has format " + m["format"].dump() + ", this version reads " +
+                        std::to_string(kFormat));
+  if (m.value("machine", "") != Machine())
+    return UnsupportedError(folder + " was compiled for " + m.value("machine", "?") + ", this is " + Machine());
   const std::vector<std::string> here = InstructionSets();
   Artifact a;
   try {  // the JSON library reports wrong types by exceptions: none leaves this function
     for (const std::string& i : m.at("instructions").get<std::vector<std::string>>())
-      if (std::find(here.begin(), here.end(), i) == here.end()) return UnsupportedError(folder + " uses " + i + ", which this processor lacks", "compile it on this machine");
+      if (std::find(here.begin(), here.end(), i) == here.end())
+        return UnsupportedError(folder + " uses " + i + ", which this processor lacks", "compile it on this machine");
     a.program = folder + "/program.so";
     const auto hash = HashFile(a.program);
     if (!hash.ok()) return damaged("program.so is missing");
-    if (*hash != m.at("program").get<std::string>()) return damaged("program.so has another hash than the manifest says");
+    if (*hash != m.at("program").get<std::string>())
+      return damaged("program.so has another hash than the manifest says");
     const int64_t bytes = m.at("weights_bytes").get<int64_t>();
     const int fd = open((folder + "/weights.bin").c_str(), O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -166,17 +182,21 @@ Result<Artifact> ReadArtifact(const std::string& folder) {
     void* map = bytes ? mmap(nullptr, static_cast<size_t>(bytes), PROT_READ, MAP_PRIVATE, fd, 0) : nullptr;
     close(fd);
     if (map == MAP_FAILED) return InvalidError("cannot map " + folder + "/weights.bin: " + std::strerror(errno));
-    std::shared_ptr<void> keep(map, [bytes](void* p) { if (p) munmap(p, static_cast<size_t>(bytes)); });
+    std::shared_ptr<void> keep(map, [bytes](void* p) {
+      if (p) munmap(p, static_cast<size_t>(bytes));
+    });
     for (const json& c : m.at("constants")) {
       Tensor t;
       const auto type = ParseDType(c.at("dtype").get<std::string>());
       if (!type) return damaged("unknown element type");
       t.dtype = *type;
       t.shape = c.at("shape").get<std::vector<int64_t>>();
-      for (int64_t d : t.shape) if (d < 0) return damaged("a negative size");
+      for (int64_t d : t.shape)
+        if (d < 0) return damaged("a negative size");
       if (c.contains("strings")) {
         t.strings = std::make_shared<std::vector<std::string>>(c.at("strings").get<std::vector<std::string>>());
-        if (static_cast<int64_t>(t.strings->size()) != t.elements()) return damaged("a constant has another size than its shape");
+        if (static_cast<int64_t>(t.strings->size()) != t.elements())
+          return damaged("a constant has another size than its shape");
       } else {
         const int64_t at = c.at("offset").get<int64_t>();
         if (at < 0 || at > bytes || t.bytes() > bytes - at) return damaged("a constant lies outside weights.bin");
@@ -189,9 +209,7 @@ Result<Artifact> ReadArtifact(const std::string& folder) {
       if (file.empty() || file.find('/') != std::string::npos) return damaged("a library outside the folder");
       a.externals.push_back({e.at("name").get<std::string>(), e.at("symbol").get<std::string>(), folder + "/" + file});
     }
-  } catch (const std::exception& e) {
-    return damaged(e.what());
-  }
+  } catch (const std::exception& e) { return damaged(e.what()); }
   HR_ASSIGN_OR_RETURN(std::string signature, ReadText(folder + "/signature.txt"));
   HR_ASSIGN_OR_RETURN(a.signature, ParseProgram(signature, folder + "/signature.txt"));
   return a;

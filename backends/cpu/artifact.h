@@ -9,9 +9,11 @@
 
 namespace headrace::cpu {
 
-struct ArtifactExternal { std::string name, symbol, library; };  // library: a file of the folder when loaded, a path when saved
+struct ArtifactExternal {
+  std::string name, symbol, library;
+};  // library: a file of the folder when loaded, a path when saved
 struct Artifact {
-  std::string program;                 // path of program.so
+  std::string program;  // path of program.so
   Program signature;
   std::vector<Tensor> constants;
   std::vector<ArtifactExternal> externals;

@@ -38,7 +38,8 @@ std::vector<std::string> Names(const std::string& folder) {
 
 bool OursAlone(const std::string& path, mode_t type) {
   struct stat st;
-  return lstat(path.c_str(), &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() && (st.st_mode & 022) == 0;
+  return lstat(path.c_str(), &st) == 0 && (st.st_mode & S_IFMT) == type && st.st_uid == geteuid() &&
+         (st.st_mode & 022) == 0;
 }
 
 std::string Scratch(const std::string& folder) {
@@ -67,7 +68,9 @@ void Sync(const std::string& path) {
 
 class FileLock {
  public:
-  ~FileLock() { if (fd_ >= 0) close(fd_); }
+  ~FileLock() {
+    if (fd_ >= 0) close(fd_);
+  }
   // Waits for the lock, looking at `cancelled` all the while.
   bool Take(const std::string& path, const std::function<bool()>& cancelled) {
     fd_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -137,8 +140,10 @@ Status Cache::Prepare() {
     mkdir(directory_.substr(0, at).c_str(), 0700);
   }
   if (!OursAlone(directory_, S_IFDIR))
-    return InvalidError("the cache folder " + directory_ + " is not a folder that only this user can write", "code from it would run as you: chmod 700 it or set HEADRACE_CACHE_DIR");
-  if (access(directory_.c_str(), W_OK | X_OK) != 0) return InvalidError("the cache folder " + directory_ + " is read-only");
+    return InvalidError("the cache folder " + directory_ + " is not a folder that only this user can write",
+                        "code from it would run as you: chmod 700 it or set HEADRACE_CACHE_DIR");
+  if (access(directory_.c_str(), W_OK | X_OK) != 0)
+    return InvalidError("the cache folder " + directory_ + " is read-only");
   return {};
 }
 
@@ -153,12 +158,14 @@ bool Cache::Valid(const std::string& folder) const {
   return actual.ok() && *actual == hash;
 }
 
-Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& description, const std::function<Status(const std::string&)>& compile,
+Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& description,
+                                const std::function<Status(const std::string&)>& compile,
                                 const std::function<bool()>& cancelled) {
   Entry e;
   auto without_cache = [&]() -> Result<Entry> {
     e.scratch = TemporaryFolder();
-    if (e.scratch.empty()) return InvalidError("no folder can be written to compile in", "set TMPDIR or HEADRACE_CACHE_DIR");
+    if (e.scratch.empty())
+      return InvalidError("no folder can be written to compile in", "set TMPDIR or HEADRACE_CACHE_DIR");
     const Status s = compile(e.scratch);
     if (!s.ok()) {
       RemoveTree(e.scratch);
@@ -200,7 +207,8 @@ Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& descr
     if (n != "program.so") RemoveTree(scratch + "/" + n);
   const auto hash = HashFile(scratch + "/program.so");
   const bool written = hash.ok() && chmod((scratch + "/program.so").c_str(), 0600) == 0 &&
-                       WriteFile(scratch + "/manifest", "blake2b " + *hash + "\n" + description + "\n") && chmod((scratch + "/manifest").c_str(), 0600) == 0;
+                       WriteFile(scratch + "/manifest", "blake2b " + *hash + "\n" + description + "\n") &&
+                       chmod((scratch + "/manifest").c_str(), 0600) == 0;
   if (written) Sync(scratch + "/program.so");
   if (!written || rename(scratch.c_str(), folder.c_str()) != 0) {
     RemoveTree(scratch);
@@ -254,7 +262,9 @@ void Cache::Trim(int64_t max_bytes) {
   // Folders of processes that were killed while compiling.
   for (const std::string& n : Names(directory_)) {
     struct stat st;
-    if (n.rfind("tmp.", 0) == 0 && lstat((directory_ + "/" + n).c_str(), &st) == 0 && st.st_mtime + 3600 < time(nullptr)) RemoveTree(directory_ + "/" + n);
+    if (n.rfind("tmp.", 0) == 0 && lstat((directory_ + "/" + n).c_str(), &st) == 0 &&
+        st.st_mtime + 3600 < time(nullptr))
+      RemoveTree(directory_ + "/" + n);
   }
 }
 

@@ -23,18 +23,25 @@ class Cache {
   // is called at most once over all processes. `hit` tells whether it was there. Damaged entries are removed and made anew.
   // Where no cache can be kept (no home, read-only, full) the program is compiled into a private folder and `scratch` names
   // it: the caller removes it after loading.
-  struct Entry { std::string path, scratch; bool hit = false; };
-  Result<Entry> Get(const std::string& key, const std::string& description, const std::function<Status(const std::string& folder)>& compile,
+  struct Entry {
+    std::string path, scratch;
+    bool hit = false;
+  };
+  Result<Entry> Get(const std::string& key, const std::string& description,
+                    const std::function<Status(const std::string& folder)>& compile,
                     const std::function<bool()>& cancelled);
 
-  struct Info { std::string key, description; int64_t bytes = 0, used = 0; };  // used: seconds since the epoch
-  std::vector<Info> List() const;   // newest first
-  int Clear();                      // number of entries removed
-  void Trim(int64_t max_bytes);     // least recently used first
+  struct Info {
+    std::string key, description;
+    int64_t bytes = 0, used = 0;
+  };                               // used: seconds since the epoch
+  std::vector<Info> List() const;  // newest first
+  int Clear();                     // number of entries removed
+  void Trim(int64_t max_bytes);    // least recently used first
   const std::string& directory() const { return directory_; }
 
  private:
-  Status Prepare();                 // the folder exists, is ours and nobody else's to write
+  Status Prepare();  // the folder exists, is ours and nobody else's to write
   bool Valid(const std::string& folder) const;
   std::string directory_;
 };

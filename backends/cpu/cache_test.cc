@@ -57,12 +57,15 @@ TEST(Cache, SixteenProcessesCompileOnce) {
     const pid_t pid = fork();
     if (pid == 0) {
       Cache cache(folder);
-      auto e = cache.Get(key, "test", [&](const std::string& scratch) -> Status {
-        std::ofstream(log, std::ios::app) << "compiled\n";
-        usleep(100000);
-        std::ofstream(scratch + "/program.so") << "code";
-        return {};
-      }, nullptr);
+      auto e = cache.Get(
+          key, "test",
+          [&](const std::string& scratch) -> Status {
+            std::ofstream(log, std::ios::app) << "compiled\n";
+            usleep(100000);
+            std::ofstream(scratch + "/program.so") << "code";
+            return {};
+          },
+          nullptr);
       std::string text;
       if (e.ok()) std::getline(std::ifstream(e->path), text);
       _exit(text == "code" ? 0 : 1);
@@ -107,18 +110,27 @@ class Damage : public ::testing::Test {
   }
 };
 
-TEST_F(Damage, Nothing) { EXPECT_EQ(CompilesAfter([](const std::string&) {}), 0); }
+TEST_F(Damage, Nothing) {
+  EXPECT_EQ(CompilesAfter([](const std::string&) {}), 0);
+}
 TEST_F(Damage, FlippedByte) {
   EXPECT_EQ(CompilesAfter([](const std::string& e) { std::ofstream(e + "/program.so") << "codf"; }), 1);
 }
-TEST_F(Damage, CutOff) { EXPECT_EQ(CompilesAfter([](const std::string& e) { ASSERT_EQ(truncate((e + "/program.so").c_str(), 2), 0); }), 1); }
-TEST_F(Damage, NoManifest) { EXPECT_EQ(CompilesAfter([](const std::string& e) { unlink((e + "/manifest").c_str()); }), 1); }
-TEST_F(Damage, WritableByOthers) { EXPECT_EQ(CompilesAfter([](const std::string& e) { chmod((e + "/program.so").c_str(), 0666); }), 1); }
+TEST_F(Damage, CutOff) {
+  EXPECT_EQ(CompilesAfter([](const std::string& e) { ASSERT_EQ(truncate((e + "/program.so").c_str(), 2), 0); }), 1);
+}
+TEST_F(Damage, NoManifest) {
+  EXPECT_EQ(CompilesAfter([](const std::string& e) { unlink((e + "/manifest").c_str()); }), 1);
+}
+TEST_F(Damage, WritableByOthers) {
+  EXPECT_EQ(CompilesAfter([](const std::string& e) { chmod((e + "/program.so").c_str(), 0666); }), 1);
+}
 TEST_F(Damage, Symlink) {
   EXPECT_EQ(CompilesAfter([](const std::string& e) {
-    rename((e + "/program.so").c_str(), (e + "/other").c_str());
-    ASSERT_EQ(symlink("other", (e + "/program.so").c_str()), 0);
-  }), 1);
+              rename((e + "/program.so").c_str(), (e + "/other").c_str());
+              ASSERT_EQ(symlink("other", (e + "/program.so").c_str()), 0);
+            }),
+            1);
 }
 TEST_F(Damage, FolderOthersMayWriteIsNotUsed) {
   EXPECT_EQ(CompilesAfter([](const std::string& e) { chmod(e.substr(0, e.rfind('/')).c_str(), 0777); }), 1);
@@ -127,7 +139,8 @@ TEST_F(Damage, FolderOthersMayWriteIsNotUsed) {
 TEST(Cache, FailedCompilationLeavesNothing) {
   const std::string folder = FreshFolder("failed");
   Cache cache(folder);
-  auto e = cache.Get(std::string(64, 'c'), "test", [](const std::string&) { return InvalidError("no"); }, nullptr);
+  auto e = cache.Get(
+      std::string(64, 'c'), "test", [](const std::string&) { return InvalidError("no"); }, nullptr);
   EXPECT_FALSE(e.ok());
   EXPECT_TRUE(cache.List().empty());
 }
@@ -137,7 +150,14 @@ TEST(Cache, LeastRecentlyUsedGoesFirst) {
   Cache cache(folder);
   for (char c : {'1', '2', '3'}) {
     const std::string key(64, c);
-    ASSERT_TRUE(cache.Get(key, "test", [](const std::string& s) -> Status { return std::ofstream(s + "/program.so") << std::string(1000, 'x'), Status(); }, nullptr).ok());
+    ASSERT_TRUE(cache
+                    .Get(
+                        key, "test",
+                        [](const std::string& s) -> Status {
+                          return std::ofstream(s + "/program.so") << std::string(1000, 'x'), Status();
+                        },
+                        nullptr)
+                    .ok());
     const struct timespec times[2] = {{c, 0}, {c, 0}};
     utimensat(AT_FDCWD, (folder + "/" + key).c_str(), times, 0);
   }

@@ -30,7 +30,8 @@ std::string Quote(const std::string& s) {
 
 }  // namespace
 
-Result<std::string> SdfgGen::StagedArguments::Add(Name container, const std::vector<Expr>& index, bool in, bool out, Writer& w) {
+Result<std::string> SdfgGen::StagedArguments::Add(Name container, const std::vector<Expr>& index, bool in, bool out,
+                                                  Writer& w) {
   const Container& c = g_.s_.Get(container);
   if (items_.empty()) w.Line("const hr_mark staged = hr_begin(x);");
   Item item;
@@ -49,7 +50,8 @@ Result<std::string> SdfgGen::StagedArguments::Add(Name container, const std::vec
   item.at = *at;
   Expr count(1);
   for (const Expr& e : item.extents) count = IndexMul(count, e);
-  w.Line(item.type + "* const " + item.copy + " = (" + item.type + "*)hr_take(x, hr_extend(0, " + g_.Text(count, DType::kIndex, w) + ", " + std::to_string(ByteSize(c.dtype)) + "));");
+  w.Line(item.type + "* const " + item.copy + " = (" + item.type + "*)hr_take(x, hr_extend(0, " +
+         g_.Text(count, DType::kIndex, w) + ", " + std::to_string(ByteSize(c.dtype)) + "));");
   w.Line("if (!" + item.copy + ") return x->stop;");
   item.out = out;
   if (in) Copy(item, false, w);
@@ -106,15 +108,18 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
     }
     if (!IsContiguous(actual)) {
       const Direction d = DirectionOf(*names_.program, *callee, a.port);
-      HR_ASSIGN_OR_RETURN(const std::string copy, staged.Add(a.container, index, d != Direction::kOut, d == Direction::kOut || d == Direction::kInOut, w));
+      HR_ASSIGN_OR_RETURN(const std::string copy, staged.Add(a.container, index, d != Direction::kOut,
+                                                             d == Direction::kOut || d == Direction::kInOut, w));
       w.Line("c." + field.at(a.port) + " = (" + std::string(StorageType(formal->dtype)) + "*)" + copy + ";");
       for (size_t i = index.size(); i < actual.shape.size(); ++i)
-        if (const size_t k = i - index.size(); k < formal->shape.size() && formal->shape[k].Is(ExprKind::kSymbol)) bound.emplace(formal->shape[k]->name, actual.shape[i]);
+        if (const size_t k = i - index.size(); k < formal->shape.size() && formal->shape[k].Is(ExprKind::kSymbol))
+          bound.emplace(formal->shape[k]->name, actual.shape[i]);
       continue;
     }
     for (size_t d = index.size(); d < actual.shape.size(); ++d) {
       const size_t k = d - a.index.size();
-      if (k < formal->shape.size() && formal->shape[k].Is(ExprKind::kSymbol)) bound.emplace(formal->shape[k]->name, actual.shape[d]);
+      if (k < formal->shape.size() && formal->shape[k].Is(ExprKind::kSymbol))
+        bound.emplace(formal->shape[k]->name, actual.shape[d]);
     }
     const size_t fixed = index.size();
     std::vector<Expr> strides = RowMajorStrides(actual.shape);
@@ -129,7 +134,9 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
   for (Name sym : FreeSymbols(*callee)) {
     auto it = bound.find(sym);
     if (it == bound.end()) {
-      if (DefinedInside(*callee).count(sym)) return UnsupportedError("the cpu backend does not call '" + n.callee.str() + "', which defines the size '" + sym.str() + "' of its own result");
+      if (DefinedInside(*callee).count(sym))
+        return UnsupportedError("the cpu backend does not call '" + n.callee.str() + "', which defines the size '" +
+                                sym.str() + "' of its own result");
       continue;
     }
     HR_ASSIGN_OR_RETURN(Expr v, Typed(it->second, DType::kIndex));
@@ -143,12 +150,14 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
 
 Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   const std::string node = s_.nodes[id].origin.source.str();
-  if (l.domain != Name("call")) return UnsupportedError("library node " + l.domain.str() + "." + l.op.str() + " was not expanded");
+  if (l.domain != Name("call"))
+    return UnsupportedError("library node " + l.domain.str() + "." + l.op.str() + " was not expanded");
   std::string attributes;
   int count = 0;
   for (const auto& [name, a] : l.attributes) {
     if (std::holds_alternative<Tensor>(a.value) || std::holds_alternative<Name>(a.value))
-      return UnsupportedError("attribute '" + name.str() + "' of external function '" + l.op.str() + "' is a tensor or a graph");
+      return UnsupportedError("attribute '" + name.str() + "' of external function '" + l.op.str() +
+                              "' is a tensor or a graph");
     const std::string text = AttributeText(a);
     attributes += (count++ ? ", " : "") + ("{" + Quote(name.str()) + ", " + Quote(text) + ", nullptr}");
   }
@@ -163,7 +172,8 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
     names_.externals.push_back(l.op.str());
     names_.external_attributes.push_back(stateful ? attributes : "");
   }
-  const std::vector<Name> run_outputs = s_.name == names_.program->entry ? Outputs(*names_.program, s_) : std::vector<Name>();
+  const std::vector<Name> run_outputs =
+      s_.name == names_.program->entry ? Outputs(*names_.program, s_) : std::vector<Name>();
   w.Open("{");
   std::set<Name> done;
   StagedArguments staged(*this);
@@ -180,13 +190,15 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
     w.Line("const int64_t " + var + "_shape[] = {" + Shape(c, w) + "};");
     if (!IsContiguous(c)) {
       HR_ASSIGN_OR_RETURN(const std::string copy, staged.Add(p.container, {}, !output, output, w));
-      w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", " + var + "_shape, " + copy + ");");
+      w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " +
+             std::to_string(c.shape.size()) + ", " + var + "_shape, " + copy + ");");
       return {};
     }
     HR_ASSIGN_OR_RETURN(Address at, lowerer_.AddressOf(p.container, {Expr(0)}, true));
     const std::string offset = Text(at.linear, DType::kIndex, w);
-    w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", " + var + "_shape, (void*)(" +
-           Pointer(at.base) + (offset == "0" ? "" : " + " + offset) + "));");
+    w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " +
+           std::to_string(c.shape.size()) + ", " + var + "_shape, (void*)(" + Pointer(at.base) +
+           (offset == "0" ? "" : " + " + offset) + "));");
     return {};
   };
   std::string ins, outs, sinks;
@@ -208,8 +220,11 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
         if (at != run_outputs.end()) sink = "{nullptr, nullptr, " + std::to_string(at - run_outputs.begin()) + ", {}}";
         else if (IsHandle(c)) sink = "{nullptr, f->" + fields_.Of(name, "value_") + ", -1, {}}";
         else if (c.kind == ContainerKind::kTransient) sink = "{&f->" + fields_.Of(name, "slot_") + ", nullptr, -1, {}}";
-        else return UnsupportedError("external function '" + l.op.str() + "' sizes container '" + name.str() + "', which is not its own");
-        w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", nullptr, nullptr);");
+        else
+          return UnsupportedError("external function '" + l.op.str() + "' sizes container '" + name.str() +
+                                  "', which is not its own");
+        w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " +
+               std::to_string(c.shape.size()) + ", nullptr, nullptr);");
         if (c.kind == ContainerKind::kSequence) w.Line(var + ".kind = HR_SEQUENCE;");
         done.insert(name);
       } else {
@@ -225,18 +240,22 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   w.Line("hr_value out[] = {" + (outs.empty() ? "{}" : outs) + "};");
   w.Line("hr_sink sink[] = {" + (sinks.empty() ? "{}" : sinks) + "};");
   w.Line("static const hr_attribute attributes[] = {" + (attributes.empty() ? "{}" : attributes) + "};");
-  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", in, " + std::to_string(l.inputs.size()) + ", out, sink, " + std::to_string(l.outputs.size()) +
-         ", attributes, " + std::to_string(count) + ")) return x->stop;");
+  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", in, " + std::to_string(l.inputs.size()) +
+         ", out, sink, " + std::to_string(l.outputs.size()) + ", attributes, " + std::to_string(count) +
+         ")) return x->stop;");
   staged.CopyBack(w);
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     if (l.outputs[i].container.empty() || !done.count(l.outputs[i].container)) continue;
     const Container& c = s_.Get(l.outputs[i].container);
     if (IsHandle(c) && c.kind == ContainerKind::kSequence) continue;
     for (size_t d = 0; d < c.shape.size(); ++d)
-      if (c.shape[d].Is(ExprKind::kSymbol) && std::find(l.defines.begin(), l.defines.end(), c.shape[d]->name) != l.defines.end())
-        w.Line("f->" + fields_.Of(c.shape[d]->name, "") + " = out[" + std::to_string(i) + "].shape[" + std::to_string(d) + "];");
+      if (c.shape[d].Is(ExprKind::kSymbol) &&
+          std::find(l.defines.begin(), l.defines.end(), c.shape[d]->name) != l.defines.end())
+        w.Line("f->" + fields_.Of(c.shape[d]->name, "") + " = out[" + std::to_string(i) + "].shape[" +
+               std::to_string(d) + "];");
     if (c.kind == ContainerKind::kParameter && !IsHandle(c))
-      w.Line("f->" + fields_.Of(c.name, "") + " = (" + std::string(StorageType(c.dtype)) + "*)out[" + std::to_string(i) + "].data;");
+      w.Line("f->" + fields_.Of(c.name, "") + " = (" + std::string(StorageType(c.dtype)) + "*)out[" +
+             std::to_string(i) + "].data;");
   }
   AllocateFor(l.defines, done, w);
   w.Close();

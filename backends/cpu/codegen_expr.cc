@@ -121,7 +121,8 @@ std::string ExprCode::Compute(Node& n, bool hoist) {
   switch (e.kind) {
     case ExprKind::kInt: return IntLiteral(e.ivalue, n.type);
     case ExprKind::kFloat: return FloatLiteral(e.fvalue, n.type);
-    case ExprKind::kBool: return IsComplex(n.type) || n.type != DType::kBool ? IntLiteral(e.ivalue, n.type) : e.ivalue ? "true" : "false";
+    case ExprKind::kBool:
+      return IsComplex(n.type) || n.type != DType::kBool ? IntLiteral(e.ivalue, n.type) : e.ivalue ? "true" : "false";
     case ExprKind::kSymbol: return ConvertCode(env_.Symbol(e.name), DType::kIndex, Computed(n.type));
     case ExprKind::kRead: return Read(n, hoist);
     case ExprKind::kUnary: {
@@ -129,7 +130,9 @@ std::string ExprCode::Compute(Node& n, bool hoist) {
       const std::string a = Arg(n.args[0], n.type, hoist);
       const DType t = Computed(n.type);
       if (e.op == Op::kBitNot) return t == DType::kBool ? "!" + a : ConvertCode("(~" + a + ")", DType::kI64, t);
-      if (IsInteger(t) && n.type != DType::kIndex) return "(" + std::string(ValueType(t)) + ")(0 - (" + (ByteSize(t) == 8 ? "uint64_t" : "uint32_t") + ")" + a + ")";
+      if (IsInteger(t) && n.type != DType::kIndex)
+        return "(" + std::string(ValueType(t)) + ")(0 - (" + (ByteSize(t) == 8 ? "uint64_t" : "uint32_t") + ")" + a +
+               ")";
       return a[0] == '-' ? "(-(" + a + "))" : "(-" + a + ")";
     }
     case ExprKind::kBinary: return Binary(n, hoist);
@@ -198,9 +201,11 @@ std::string ExprCode::Binary(const Node& n, bool hoist) {
   }
   if (IsComparison(op)) {
     const Node &x = nodes_[n.args[0]], &y = nodes_[n.args[1]];
-    DType t = IsUntyped(x.type) && !IsUntyped(y.type) && !(x.type == DType::kReal && !IsFloat(y.type)) ? Computed(y.type)
-              : IsUntyped(y.type) && !IsUntyped(x.type) && !(y.type == DType::kReal && !IsFloat(x.type)) ? Computed(x.type)
-              : Meet(x.type, y.type);
+    DType t = IsUntyped(x.type) && !IsUntyped(y.type) && !(x.type == DType::kReal && !IsFloat(y.type))
+                  ? Computed(y.type)
+              : IsUntyped(y.type) && !IsUntyped(x.type) && !(y.type == DType::kReal && !IsFloat(x.type))
+                  ? Computed(x.type)
+                  : Meet(x.type, y.type);
     const std::string a = Arg(n.args[0], t, hoist), b = Arg(n.args[1], t, hoist);
     return "(" + a + token + b + ")";
   }
@@ -213,7 +218,9 @@ std::string ExprCode::Binary(const Node& n, bool hoist) {
   const std::string a = Arg(n.args[0], n.type, hoist), b = Arg(n.args[1], n.type, hoist);
   if (op == Op::kBitAnd || op == Op::kBitOr || op == Op::kBitXor) {
     const std::string s = "(" + a + token + b + ")";
-    return t == DType::kBool ? "(bool)" + s : IsInteger(t) && ByteSize(t) < 4 ? std::string("(") + ValueType(t) + ")" + s : s;
+    return t == DType::kBool                 ? "(bool)" + s
+           : IsInteger(t) && ByteSize(t) < 4 ? std::string("(") + ValueType(t) + ")" + s
+                                             : s;
   }
   if (t == DType::kBool) return ConvertCode("((int)" + a + token + "(int)" + b + ")", DType::kI32, t);
   if (IsComplex(t)) return "(" + a + token + b + ")";
@@ -225,12 +232,17 @@ std::string ExprCode::Binary(const Node& n, bool hoist) {
   const bool is_index = n.type == DType::kIndex;
   if (op == Op::kDiv || op == Op::kFloorDiv || op == Op::kMod) {
     const Expr& divisor = n.e->args[1];
-    const bool positive = divisor.Is(ExprKind::kInt) ? divisor->ivalue > 0
-                                                     : IsIndexExpr(divisor) && BoundsOf(divisor, env_.Known()).lo.value_or(0) > 0;
+    const bool positive = divisor.Is(ExprKind::kInt)
+                              ? divisor->ivalue > 0
+                              : IsIndexExpr(divisor) && BoundsOf(divisor, env_.Known()).lo.value_or(0) > 0;
     if (positive && (op == Op::kDiv || !IsSigned(t) || (is_index && NonNegative(n.e->args[0])))) {
-      return std::string(is_index || ByteSize(t) >= 4 ? "(" : std::string("(") + ValueType(t) + ")(") + a + (op == Op::kMod ? " % " : " / ") + b + ")";
+      return std::string(is_index || ByteSize(t) >= 4 ? "(" : std::string("(") + ValueType(t) + ")(") + a +
+             (op == Op::kMod ? " % " : " / ") + b + ")";
     }
-    const char* fn = IsSigned(t) ? (op == Op::kDiv ? "hr_div_trunc" : op == Op::kMod ? "hr_floor_mod" : "hr_floor_div") : (op == Op::kMod ? "hr_umod" : "hr_udiv");
+    const char* fn = IsSigned(t) ? (op == Op::kDiv   ? "hr_div_trunc"
+                                    : op == Op::kMod ? "hr_floor_mod"
+                                                     : "hr_floor_div")
+                                 : (op == Op::kMod ? "hr_umod" : "hr_udiv");
     const std::string call = std::string(fn) + "(" + a + ", " + b + ")";
     return ByteSize(t) == 8 ? call : ConvertCode(call, DType::kI64, n.type);
   }
@@ -248,9 +260,11 @@ std::string ExprCode::Bad(const Node& n, bool hoist) {
     index += (d ? ", " : "") + Arg(n.args[d], DType::kIndex, hoist);
     shape += (d ? ", " : "") + Arg(n.args[rank + d], DType::kIndex, hoist);
   }
-  const std::string zero = IsComplex(n.type) ? std::string(ValueType(n.type)) + "{0, 0}" : std::string("(") + ValueType(n.type) + ")0";
+  const std::string zero =
+      IsComplex(n.type) ? std::string(ValueType(n.type)) + "{0, 0}" : std::string("(") + ValueType(n.type) + ")0";
   const std::string ints = "hr_ints<" + std::to_string(std::max<size_t>(1, rank)) + ">{";
-  return "(hr_bad(" + env_.Context() + ", \"" + n.e->text + "\", " + ints + index + "}, " + ints + shape + "}), " + zero + ")";
+  return "(hr_bad(" + env_.Context() + ", \"" + n.e->text + "\", " + ints + index + "}, " + ints + shape + "}), " +
+         zero + ")";
 }
 
 std::string ExprCode::Call(const Node& n, bool hoist) {
@@ -277,7 +291,9 @@ std::string ExprCode::Call(const Node& n, bool hoist) {
   }
   if (name == "real" || name == "imag") return fn + "(" + list(Computed(nodes_[n.args[0]].type)) + ")";
   if (name == "abs" && IsComplex(nodes_[n.args[0]].type)) return fn + "(" + list(nodes_[n.args[0]].type) + ")";
-  if (name == "complex") return "hr_" + std::string(t == DType::kC64 ? "c64{" : "c128{") + list(t == DType::kC64 ? DType::kF32 : DType::kF64) + "}";
+  if (name == "complex")
+    return "hr_" + std::string(t == DType::kC64 ? "c64{" : "c128{") +
+           list(t == DType::kC64 ? DType::kF32 : DType::kF64) + "}";
   if (name == "popcount") {
     const std::string bits = "uint" + std::to_string(8 * ByteSize(t)) + "_t";
     return ConvertCode(fn + "((" + bits + ")(" + list(t) + "))", DType::kI64, t);
@@ -286,7 +302,8 @@ std::string ExprCode::Call(const Node& n, bool hoist) {
     if (name == "pow") return ConvertCode("hr_ipow(" + list(DType::kI64) + ")", DType::kI64, t);
     return ConvertCode(std::string(IsSigned(t) ? "hr_rem_trunc(" : "hr_umod(") + list(t) + ")", DType::kI64, t);
   }
-  if (name == "max" || name == "min" || name == "clamp" || name == "sign") return fn + "<" + ValueType(t) + ">(" + list(t) + ")";
+  if (name == "max" || name == "min" || name == "clamp" || name == "sign")
+    return fn + "<" + ValueType(t) + ">(" + list(t) + ")";
   // Overloads by C++ type; literals must come in exactly that type.
   std::string s;
   for (size_t i = 0; i < n.args.size(); ++i) {

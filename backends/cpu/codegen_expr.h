@@ -15,9 +15,9 @@ class Env {
  public:
   virtual ~Env() = default;
   virtual std::string Symbol(Name n) = 0;
-  virtual std::string Pointer(Name base) = 0;   // typed pointer to the container's first element
+  virtual std::string Pointer(Name base) = 0;  // typed pointer to the container's first element
   virtual std::string Element(Name base, const std::string& index) { return Pointer(base) + "[" + index + "]"; }
-  virtual std::string Context() = 0;            // the hr_x*, for reporting errors
+  virtual std::string Context() = 0;  // the hr_x*, for reporting errors
   virtual const Assumptions& Known() = 0;
   int next_temp = 0;
 };
@@ -25,9 +25,9 @@ class Env {
 class ExprCode {
  public:
   ExprCode(Env& env, Writer& w) : env_(env), w_(w) {}
-  void Use(const Expr& e);                      // announce every root before the first Value()
-  std::string Value(const Expr& e);             // text of C++ type ValueType(TypeOf(e)); may write locals first
-  std::string Value(const Expr& e, DType t);    // converted
+  void Use(const Expr& e);                    // announce every root before the first Value()
+  std::string Value(const Expr& e);           // text of C++ type ValueType(TypeOf(e)); may write locals first
+  std::string Value(const Expr& e, DType t);  // converted
   std::string Index(const Expr& e) { return Value(e, DType::kIndex); }
   DType TypeOf(const Expr& e);
   // Reads of `base` at `linear` are spelled `text` from here on (an accumulator in a register).
@@ -39,7 +39,7 @@ class ExprCode {
     DType type;
     std::vector<int> args;
     int uses = 0, size = 1;
-    bool safe = true;        // no error report inside
+    bool safe = true;  // no error report inside
     std::string local;
   };
   int Number(const Expr& e);

@@ -39,7 +39,8 @@ void KernelEnv::DeclareRegister(const Container& c, Writer& w) {
 
 bool IsKernel(const Sdfg& s, NodeId n) {
   const auto& body = s.nodes[n].body;
-  if (const auto* m = std::get_if<Map>(&body)) return std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return IsKernel(s, c); });
+  if (const auto* m = std::get_if<Map>(&body))
+    return std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return IsKernel(s, c); });
   return std::holds_alternative<Tasklet>(body) || std::holds_alternative<std::monostate>(body);
 }
 
@@ -132,7 +133,8 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   const int64_t cost = gen.Cost(p.stmt);
   if ((p.stmt.condition || p.Scatters()) && vector.disjoint && vector.simple && !reduced.empty())
     return Scatter(gen, text, p, vector, free, reduced);
-  if ((p.stmt.condition || p.Scatters()) && (!reduced.empty() || !vector.disjoint)) {  // dropped or scattered: plain loops
+  if ((p.stmt.condition || p.Scatters()) &&
+      (!reduced.empty() || !vector.disjoint)) {  // dropped or scattered: plain loops
     PerfectNest inner = p;
     std::vector<LoopDim> all = p.dims;
     std::stable_partition(all.begin(), all.end(), [](const LoopDim& d) { return d.disjoint; });
@@ -148,8 +150,10 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
     reduced.push_back(vector);
     int64_t free_count = 1, reduced_count = 1;
     bool known = true;
-    for (const LoopDim& d : free) known &= AsInt(d.trip).has_value(), free_count *= std::max<int64_t>(0, AsInt(d.trip).value_or(0));
-    for (const LoopDim& d : reduced) reduced_count = std::min<int64_t>(int64_t{1} << 40, reduced_count * AsInt(d.trip).value_or(1 << 20));
+    for (const LoopDim& d : free)
+      known &= AsInt(d.trip).has_value(), free_count *= std::max<int64_t>(0, AsInt(d.trip).value_or(0));
+    for (const LoopDim& d : reduced)
+      reduced_count = std::min<int64_t>(int64_t{1} << 40, reduced_count * AsInt(d.trip).value_or(1 << 20));
     if (known && free_count > 0 && free_count < 8 && reduced_count * cost >= 4 * kChunkWork && reduced.front().simple)
       return TwoPhase(gen, env, text, p, free, reduced, free_count);
     PerfectNest inner = p;
@@ -200,8 +204,11 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   if (sums && reduced.front().simple && AsInt(vector.end)) {  // few elements, long sums
     int64_t count = *AsInt(vector.end), terms = 1;
     bool known = true;
-    for (const LoopDim& d : free) known &= AsInt(d.trip).has_value(), count = std::min<int64_t>(1 << 20, count * std::max<int64_t>(0, AsInt(d.trip).value_or(0)));
-    for (const LoopDim& d : reduced) terms = std::min<int64_t>(int64_t{1} << 40, terms * AsInt(d.trip).value_or(1 << 16));
+    for (const LoopDim& d : free)
+      known &= AsInt(d.trip).has_value(),
+          count = std::min<int64_t>(1 << 20, count * std::max<int64_t>(0, AsInt(d.trip).value_or(0)));
+    for (const LoopDim& d : reduced)
+      terms = std::min<int64_t>(int64_t{1} << 40, terms * AsInt(d.trip).value_or(1 << 16));
     if (known && count > 0 && count < 2048 && terms * cost * count >= 8 * kChunkWork && terms >= 4 * count)
       return TwoPhaseLanes(gen, env, text, p, vector, free, reduced, count);
   }
@@ -213,10 +220,12 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   const std::string n = gen.IndexText(vector.end, prologue);
   std::string total = UnitCount(gen, outer, prologue), tiles;
   if (tiled) {
-    prologue.Line("const int64_t tiles = (hr_most(0, " + n + ") + " + std::to_string(tile - 1) + ") / " + std::to_string(tile) + ";");
+    prologue.Line("const int64_t tiles = (hr_most(0, " + n + ") + " + std::to_string(tile - 1) + ") / " +
+                  std::to_string(tile) + ";");
     total = outer.empty() ? "tiles" : total + " * tiles";
     tiles = "tiles";
-    w.Line("const int64_t tiles = (" + gen.IndexText(vector.end, w) + " + " + std::to_string(tile - 1) + ") / " + std::to_string(tile) + ";");
+    w.Line("const int64_t tiles = (" + gen.IndexText(vector.end, w) + " + " + std::to_string(tile - 1) + ") / " +
+           std::to_string(tile) + ";");
   }
   std::vector<LoopDim> inner = free;
   inner.insert(inner.end(), reduced.begin(), reduced.end());
@@ -225,17 +234,19 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   else DecodeUnits(gen, outer, tiles, w);
   const std::string last = gen.IndexText(vector.end, w);
   w.Line("const int64_t first = " + std::string(tiled ? "tile * " + std::to_string(tile) : "0") + ";");
-  w.Line("const int64_t count = " + (tiled ? "hr_least(" + std::to_string(tile) + ", " + last + " - first)" : last) + ";");
+  w.Line("const int64_t count = " + (tiled ? "hr_least(" + std::to_string(tile) + ", " + last + " - first)" : last) +
+         ";");
   for (const LoopDim& d : free) gen.OpenLoop(d, w);
   if (sums) {
     gen.ReduceTile(p.stmt, reduced, vector, "first", "count", tiled ? tile : std::max<int64_t>(1, *length), w);
   } else {
     LoweredStmt s = p.stmt;
     const int checks = gen.OpenChecks(&s, vector, AsInt(vector.trip).value_or(0) > 0 ? "" : "count > 0", w);
-    gen.SplitLoop(vector, "first", "first + count", s.value, gen.Vectorisable(s), w, [&](const Expr& value, const std::string&) {
-      s.value = value;
-      gen.Store(s, w);
-    });
+    gen.SplitLoop(vector, "first", "first + count", s.value, gen.Vectorisable(s), w,
+                  [&](const Expr& value, const std::string&) {
+                    s.value = value;
+                    gen.Store(s, w);
+                  });
     for (int c = 0; c < checks; ++c) w.Close();
   }
   for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], w);
@@ -249,17 +260,24 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
 std::optional<PerfectNest> InitialisedSum(const Sdfg& s, NestGen& gen, Lowerer& lowerer, const NestGen::Flat& f) {
   if (f.body.size() != 2 || gen.HasHome(f.owner)) return std::nullopt;
   const auto* init = std::get_if<Tasklet>(&s.nodes[f.body[0]].body);
-  if (!init || init->op != WriteOp::kAssign || !std::holds_alternative<Map>(s.nodes[f.body[1]].body)) return std::nullopt;
+  if (!init || init->op != WriteOp::kAssign || !std::holds_alternative<Map>(s.nodes[f.body[1]].body))
+    return std::nullopt;
   NestGen::Flat inner = gen.Flatten(f.body[1]);
-  const auto* sum = inner.body.size() == 1 && !gen.HasHome(inner.owner) ? std::get_if<Tasklet>(&s.nodes[inner.body[0]].body) : nullptr;
-  if (!sum || sum->op == WriteOp::kAssign || sum->target != init->target || sum->index != init->index || sum->flat != init->flat) return std::nullopt;
+  const auto* sum = inner.body.size() == 1 && !gen.HasHome(inner.owner)
+                        ? std::get_if<Tasklet>(&s.nodes[inner.body[0]].body)
+                        : nullptr;
+  if (!sum || sum->op == WriteOp::kAssign || sum->target != init->target || sum->index != init->index ||
+      sum->flat != init->flat)
+    return std::nullopt;
   for (const RawAccess& a : AccessesOf(s, f.body[0]))
     if (!a.write && BaseOf(s, a.container) == BaseOf(s, sum->target)) return std::nullopt;
   for (const Range& r : inner.ranges) lowerer.Push(r);
   inner.ranges.insert(inner.ranges.begin(), f.ranges.begin(), f.ranges.end());
   auto p = gen.Perfect(inner);
   const auto start = lowerer.Lower(*init);
-  if (!p.ok() || !start.ok() || p->ordered || p->stmt.condition || start->condition || HasReport(p->stmt) || HasReport(*start)) return std::nullopt;
+  if (!p.ok() || !start.ok() || p->ordered || p->stmt.condition || start->condition || HasReport(p->stmt) ||
+      HasReport(*start))
+    return std::nullopt;
   if (p->dims.size() != inner.ranges.size() || MatchContraction(*p)) return std::nullopt;
   const int v = gen.VectorDim(*p);
   if (v < 0 || !p->dims[v].disjoint || !p->dims[v].simple) return std::nullopt;
@@ -287,7 +305,8 @@ Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const K
   const size_t depth = lowerer.depth();
   for (const Range& r : f.ranges) lowerer.Push(r);
   auto generate = [&]() -> Result<Kernel> {
-    const bool single = f.body.size() == 1 && std::holds_alternative<Tasklet>(s.nodes[f.body[0]].body) && !gen.HasHome(f.owner);
+    const bool single =
+        f.body.size() == 1 && std::holds_alternative<Tasklet>(s.nodes[f.body[0]].body) && !gen.HasHome(f.owner);
     if (single) {
       HR_ASSIGN_OR_RETURN(PerfectNest p, gen.Perfect(f));
       return PerfectKernel(gen, env, text, p);
@@ -312,12 +331,14 @@ Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const K
         if (!inner) return 8;
         int64_t sum = 0, times = 1;
         for (NodeId x : inner->body) sum += work(x);
-        for (const Range& r : inner->ranges) times = std::min<int64_t>(1 << 24, times * std::max<int64_t>(1, AsInt(TripCount(r)).value_or(64)));
+        for (const Range& r : inner->ranges)
+          times = std::min<int64_t>(1 << 24, times * std::max<int64_t>(1, AsInt(TripCount(r)).value_or(64)));
         return std::min<int64_t>(int64_t{1} << 40, sum * times);
       };
       cost += work(c);
     }
-    const std::string total = UnitCount(gen, outer, prologue), grain = Grain(gen, dims, std::max<int64_t>(1, cost), 1, prologue);
+    const std::string total = UnitCount(gen, outer, prologue),
+                      grain = Grain(gen, dims, std::max<int64_t>(1, cost), 1, prologue);
     DecodeUnits(gen, outer, "", w);
     for (const LoopDim& d : dims) gen.OpenLoop(d, w);
     HR_RETURN_IF_ERROR(gen.Body(f.body, f.owner, w));

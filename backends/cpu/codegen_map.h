@@ -13,11 +13,11 @@ namespace headrace::cpu {
 
 // A kernel with its names made canonical: kernels equal up to names have equal text.
 struct Kernel {
-  std::string text;               // "$K" stands for the kernel's name
-  std::string parameters;         // "hr_x* x, const float* p0, …"
-  std::vector<Name> pointers;     // arguments: containers, then symbols
+  std::string text;            // "$K" stands for the kernel's name
+  std::string parameters;      // "hr_x* x, const float* p0, …"
+  std::vector<Name> pointers;  // arguments: containers, then symbols
   std::vector<Name> symbols;
-  bool may_fail = false;          // can report an error
+  bool may_fail = false;  // can report an error
 };
 
 // True when the statement can be a kernel: no calls inside.
@@ -36,7 +36,10 @@ class KernelEnv : public NestEnv {
   std::string Symbol(Name n) override;
   std::string Pointer(Name base) override;
   std::string Element(Name base, const std::string& index) override;
-  std::string Context() override { may_fail = true; return "x"; }
+  std::string Context() override {
+    may_fail = true;
+    return "x";
+  }
   const Assumptions& Known() override { return s_.assumptions; }
   std::string OpenIndex(Name index) override;
   void CloseIndex(Name index) override { indices_.erase(index); }

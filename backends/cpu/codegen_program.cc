@@ -103,15 +103,23 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
     const bool sequence = c.kind == ContainerKind::kSequence || c.type.kind != ValueType::kTensor;
     std::string dims;
     for (const Expr& e : c.shape) dims += (dims.empty() ? "" : ", ") + Quoted(ToString(e));
-    w.Line("static const char* const shape_" + std::to_string(inputs + outputs) + "_" + Identifier(n.view()) + "[] = {" + (dims.empty() ? "nullptr" : dims) + "};");
-    parameters += "  {" + Quoted(n.str()) + ", " + Quoted(n.str()) + ", " + (sequence ? "HR_SEQUENCE" : "HR_TENSOR") + ", " + (in && out ? "HR_INOUT" : out ? "HR_OUT" : "HR_IN") + ", " +
-                  std::to_string(static_cast<int>(sequence ? c.type.dtype : c.dtype)) + ", " + std::to_string(c.shape.size()) + ", " + (c.optional || d == Direction::kUnused ? "1" : "0") + ", 0, shape_" +
-                  std::to_string(inputs + outputs) + "_" + Identifier(n.view()) + "},\n";
-    const std::string field = "f." + fields.at(n), input = "run->inputs[" + std::to_string(inputs) + "]", output = "run->outputs[" + std::to_string(outputs) + "]";
+    w.Line("static const char* const shape_" + std::to_string(inputs + outputs) + "_" + Identifier(n.view()) +
+           "[] = {" + (dims.empty() ? "nullptr" : dims) + "};");
+    parameters += "  {" + Quoted(n.str()) + ", " + Quoted(n.str()) + ", " + (sequence ? "HR_SEQUENCE" : "HR_TENSOR") +
+                  ", " +
+                  (in && out ? "HR_INOUT"
+                   : out     ? "HR_OUT"
+                             : "HR_IN") +
+                  ", " + std::to_string(static_cast<int>(sequence ? c.type.dtype : c.dtype)) + ", " +
+                  std::to_string(c.shape.size()) + ", " + (c.optional || d == Direction::kUnused ? "1" : "0") +
+                  ", 0, shape_" + std::to_string(inputs + outputs) + "_" + Identifier(n.view()) + "},\n";
+    const std::string field = "f." + fields.at(n), input = "run->inputs[" + std::to_string(inputs) + "]",
+                      output = "run->outputs[" + std::to_string(outputs) + "]";
     const std::string type = std::string(StorageType(c.dtype)) + "*";
     if (handle(c)) {
       run.Line(field + " = (hr_value*)&" + (out ? output : input) + ";");
-      if (in && out) return UnsupportedError("parameter '" + n.str() + "' is a string or sequence that is both read and written");
+      if (in && out)
+        return UnsupportedError("parameter '" + n.str() + "' is a string or sequence that is both read and written");
     } else if (out) {
       bool later = false;
       for (const Expr& e : c.shape)
@@ -136,10 +144,12 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
           shape += (shape.empty() ? "" : ", ") + Bare(code.Index(e));
         }
         run.Line("const int64_t shape[] = {" + (shape.empty() ? "0" : shape) + "};");
-        run.Line(field + " = (" + type + ")hr_output(&x, " + std::to_string(outputs) + ", " + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape);");
+        run.Line(field + " = (" + type + ")hr_output(&x, " + std::to_string(outputs) + ", " +
+                 std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape);");
         if (in) {
           run.Line("if (" + field + " && " + input + ".kind == HR_TENSOR && " + input + ".data != " + field + ")");
-          run.Line("  __builtin_memcpy(" + field + ", " + input + ".data, (size_t)(hr_count(&" + input + ") * hr_width(" + input + ".dtype)));");
+          run.Line("  __builtin_memcpy(" + field + ", " + input + ".data, (size_t)(hr_count(&" + input +
+                   ") * hr_width(" + input + ".dtype)));");
         }
         run.Close();
       }
@@ -161,8 +171,10 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   for (size_t i = 0; i < constants.size(); ++i) {
     w.Raw(ShapeArray("constant_shape_" + std::to_string(i), constants[i].shape));
     const int64_t bytes = constants[i].dtype == DType::kString ? constants[i].elements() * 16 : constants[i].bytes();
-    constant_list += "  {" + Quoted(names.constants[i].second.str()) + ", " + std::to_string(static_cast<int>(constants[i].dtype)) + ", " + std::to_string(constants[i].shape.size()) + ", constant_shape_" +
-                     std::to_string(i) + ", " + std::to_string(bytes) + "},\n";
+    constant_list += "  {" + Quoted(names.constants[i].second.str()) + ", " +
+                     std::to_string(static_cast<int>(constants[i].dtype)) + ", " +
+                     std::to_string(constants[i].shape.size()) + ", constant_shape_" + std::to_string(i) + ", " +
+                     std::to_string(bytes) + "},\n";
   }
   std::string externals;
   for (const std::string& e : names.externals) externals += "  " + Quoted(e) + ",\n";
@@ -173,9 +185,12 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   table_of("const hr_symbol", "symbols", symbols);
   table_of("const hr_constant", "constants", constant_list);
   table_of("const char* const", "externals", externals.empty() ? "  nullptr\n" : externals);
-  w.Raw("extern \"C\" HEADRACE_EXPORT const headrace_program_info_t headrace_program_info = {\n  sizeof(headrace_program_info_t), HEADRACE_PROGRAM_MAGIC, "
-        "HEADRACE_PROGRAM_MAJOR, HEADRACE_PROGRAM_MINOR,\n  " + Quoted(s.name.str()) + ", \"headrace 0.1.0, \" __VERSION__, " + std::to_string(s.parameters.size()) + ", " +
-        std::to_string(symbol_count) + ", " + std::to_string(constants.size()) + ", " + std::to_string(names.externals.size()) + ",\n  parameters, symbols, constants, externals};\n\n");
+  w.Raw(
+      "extern \"C\" HEADRACE_EXPORT const headrace_program_info_t headrace_program_info = {\n  sizeof(headrace_program_info_t), HEADRACE_PROGRAM_MAGIC, "
+      "HEADRACE_PROGRAM_MAJOR, HEADRACE_PROGRAM_MINOR,\n  " +
+      Quoted(s.name.str()) + ", \"headrace 0.1.0, \" __VERSION__, " + std::to_string(s.parameters.size()) + ", " +
+      std::to_string(symbol_count) + ", " + std::to_string(constants.size()) + ", " +
+      std::to_string(names.externals.size()) + ",\n  parameters, symbols, constants, externals};\n\n");
   // Attributes that external functions make a state of, for whoever loads the program.
   std::string states;
   bool stateful = false;
@@ -183,11 +198,13 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
     const std::string& a = names.external_attributes[i];
     if (!a.empty()) w.Raw("static const hr_attribute external_attributes_" + std::to_string(i) + "[] = {" + a + "};\n");
     states += a.empty() ? "  {nullptr, 0},\n"
-                        : "  {external_attributes_" + std::to_string(i) + ", (int32_t)(sizeof(external_attributes_" + std::to_string(i) + ") / sizeof(hr_attribute))},\n";
+                        : "  {external_attributes_" + std::to_string(i) + ", (int32_t)(sizeof(external_attributes_" +
+                              std::to_string(i) + ") / sizeof(hr_attribute))},\n";
     stateful |= !a.empty();
   }
   if (stateful)
-    w.Raw("extern \"C\" HEADRACE_EXPORT const hr_external_attributes headrace_program_external_attributes[] = {\n" + states + "};\n");
+    w.Raw("extern \"C\" HEADRACE_EXPORT const hr_external_attributes headrace_program_external_attributes[] = {\n" +
+          states + "};\n");
   // ---- init, free ----
   const size_t persistent = names.persistent.size();
   if (persistent) w.Line("struct persistent_item { int64_t bytes; int32_t initial; };");
@@ -197,35 +214,46 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
     const auto n = AsInt(NumElements(c));
     if (!n) return UnsupportedError("persistent container '" + name.str() + "' has no fixed size");
     auto it = names.constant_index.find({sdfg, Name(name.str() + "$initial")});
-    items += "  {" + std::to_string(std::max<int64_t>(64, *n * ByteSize(c.dtype))) + ", " + (it == names.constant_index.end() ? "-1" : std::to_string(it->second)) + "},\n";
+    items += "  {" + std::to_string(std::max<int64_t>(64, *n * ByteSize(c.dtype))) + ", " +
+             (it == names.constant_index.end() ? "-1" : std::to_string(it->second)) + "},\n";
   }
   if (persistent) table_of("const persistent_item", "persistent_items", items);
   const std::string count = std::to_string(persistent);
-  w.Raw("extern \"C\" HEADRACE_EXPORT void headrace_program_free(void* program) {\n  hr_program* p = (hr_program*)program;\n  if (!p) return;\n  hr_drop(p, p->spare);\n  for (hr_block* b : p->scratch) hr_drop(p, b);\n");
-  if (persistent) w.Raw("  for (int i = 0; i < " + count + "; ++i)\n    if (p->persistent[i]) p->runtime->arena_delete(p->persistent[i], persistent_items[i].bytes);\n");
-  w.Raw("  free(p->persistent);\n  free(p->handles);\n  free(p);\n}\n\n");
-  w.Raw("extern \"C\" HEADRACE_EXPORT int32_t headrace_program_init(hr_init* init, void** program) {\n"
-        "  const int n = headrace_program_info.n_constants;\n"
-        "  hr_program* p = (hr_program*)malloc(sizeof(hr_program));\n  if (!p) return HR_OUT_OF_MEMORY;\n  *p = {};\n"
-        "  p->runtime = init->runtime;\n  p->constants = init->constants;\n  p->externals = init->externals;\n"
-        "  p->handles = (hr_value*)malloc((size_t)(n + 1) * sizeof(hr_value));\n"
-        "  p->persistent = (void**)malloc(" + std::to_string(persistent + 1) + " * sizeof(void*));\n"
-        "  if (!p->handles || !p->persistent) {\n    headrace_program_free(p);\n    return HR_OUT_OF_MEMORY;\n  }\n"
-        "  for (int i = 0; i < n; ++i) p->handles[i] = hr_tensor(constants[i].dtype, constants[i].rank, constants[i].shape, (void*)init->constants[i]);\n");
+  w.Raw(
+      "extern \"C\" HEADRACE_EXPORT void headrace_program_free(void* program) {\n  hr_program* p = (hr_program*)program;\n  if (!p) return;\n  hr_drop(p, p->spare);\n  for (hr_block* b : p->scratch) hr_drop(p, b);\n");
   if (persistent)
-    w.Raw("  for (int i = 0; i < " + count + "; ++i) p->persistent[i] = nullptr;\n  for (int i = 0; i < " + count + "; ++i) {\n"
-          "    void* m = p->persistent[i] = p->runtime->arena_new(persistent_items[i].bytes);\n    if (!m) {\n      headrace_program_free(p);\n      return HR_OUT_OF_MEMORY;\n    }\n"
-          "    if (persistent_items[i].initial >= 0) __builtin_memcpy(m, init->constants[persistent_items[i].initial], (size_t)constants[persistent_items[i].initial].bytes);\n"
-          "    else __builtin_memset(m, 0, (size_t)persistent_items[i].bytes);\n  }\n");
+    w.Raw("  for (int i = 0; i < " + count +
+          "; ++i)\n    if (p->persistent[i]) p->runtime->arena_delete(p->persistent[i], persistent_items[i].bytes);\n");
+  w.Raw("  free(p->persistent);\n  free(p->handles);\n  free(p);\n}\n\n");
+  w.Raw(
+      "extern \"C\" HEADRACE_EXPORT int32_t headrace_program_init(hr_init* init, void** program) {\n"
+      "  const int n = headrace_program_info.n_constants;\n"
+      "  hr_program* p = (hr_program*)malloc(sizeof(hr_program));\n  if (!p) return HR_OUT_OF_MEMORY;\n  *p = {};\n"
+      "  p->runtime = init->runtime;\n  p->constants = init->constants;\n  p->externals = init->externals;\n"
+      "  p->handles = (hr_value*)malloc((size_t)(n + 1) * sizeof(hr_value));\n"
+      "  p->persistent = (void**)malloc(" +
+      std::to_string(persistent + 1) +
+      " * sizeof(void*));\n"
+      "  if (!p->handles || !p->persistent) {\n    headrace_program_free(p);\n    return HR_OUT_OF_MEMORY;\n  }\n"
+      "  for (int i = 0; i < n; ++i) p->handles[i] = hr_tensor(constants[i].dtype, constants[i].rank, constants[i].shape, (void*)init->constants[i]);\n");
+  if (persistent)
+    w.Raw(
+        "  for (int i = 0; i < " + count + "; ++i) p->persistent[i] = nullptr;\n  for (int i = 0; i < " + count +
+        "; ++i) {\n"
+        "    void* m = p->persistent[i] = p->runtime->arena_new(persistent_items[i].bytes);\n    if (!m) {\n      headrace_program_free(p);\n      return HR_OUT_OF_MEMORY;\n    }\n"
+        "    if (persistent_items[i].initial >= 0) __builtin_memcpy(m, init->constants[persistent_items[i].initial], (size_t)constants[persistent_items[i].initial].bytes);\n"
+        "    else __builtin_memset(m, 0, (size_t)persistent_items[i].bytes);\n  }\n");
   w.Raw("  *program = p;\n  return HR_OK;\n}\n\n");
   // ---- run ----
-  w.Raw("extern \"C\" HEADRACE_EXPORT int32_t headrace_program_run(void* program, hr_run* run) {\n"
-        "  hr_program* const p = (hr_program*)program;\n"
-        "  hr_x x = {p, run, 0, run->threads, nullptr, __atomic_exchange_n(&p->spare, nullptr, __ATOMIC_ACQ_REL)};\n"
-        "  F_" + fn + " f = {};\n  f.x = &x;\n" + bind + run.text() +
-        "  const int result = x.stop ? x.stop : " + fn + "(&f);\n"
-        "  hr_release(&x, {nullptr, 0});\n"
-        "  hr_drop(p, __atomic_exchange_n(&p->spare, x.spare, __ATOMIC_ACQ_REL));\n  return result;\n}\n");
+  w.Raw(
+      "extern \"C\" HEADRACE_EXPORT int32_t headrace_program_run(void* program, hr_run* run) {\n"
+      "  hr_program* const p = (hr_program*)program;\n"
+      "  hr_x x = {p, run, 0, run->threads, nullptr, __atomic_exchange_n(&p->spare, nullptr, __ATOMIC_ACQ_REL)};\n"
+      "  F_" +
+      fn + " f = {};\n  f.x = &x;\n" + bind + run.text() + "  const int result = x.stop ? x.stop : " + fn +
+      "(&f);\n"
+      "  hr_release(&x, {nullptr, 0});\n"
+      "  hr_drop(p, __atomic_exchange_n(&p->spare, x.spare, __ATOMIC_ACQ_REL));\n  return result;\n}\n");
   return w.text();
 }
 
@@ -289,7 +317,8 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   out.externals = names.externals;
   out.kernels = static_cast<int>(names.kernels.size());
   out.files.push_back({"headrace.h", Prelude(), false});
-  out.files.push_back({"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes, false});
+  out.files.push_back(
+      {"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes, false});
   // Kernels and functions, cut into files by size alone: the cut does not depend on the machine.
   auto split = [&](const std::string& stem, const std::vector<std::string>& items, bool hot) {
     std::string text;

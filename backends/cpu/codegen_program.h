@@ -11,14 +11,14 @@ namespace headrace::cpu {
 
 struct SourceFile {
   std::string name, text;
-  bool hot = false;   // kernels: optimised hard; the rest: compiled fast
+  bool hot = false;  // kernels: optimised hard; the rest: compiled fast
 };
 struct GeneratedProgram {
-  std::vector<SourceFile> files;        // headers first; byte-identical for equal programs
-  std::vector<Tensor> constants;        // in the order of the program's constant table
-  std::vector<std::string> externals;   // names of external functions, in table order
+  std::vector<SourceFile> files;       // headers first; byte-identical for equal programs
+  std::vector<Tensor> constants;       // in the order of the program's constant table
+  std::vector<std::string> externals;  // names of external functions, in table order
   int kernels = 0;
-  std::string Text() const;             // all files, for people
+  std::string Text() const;  // all files, for people
 };
 Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r);
 

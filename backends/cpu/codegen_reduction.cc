@@ -2,8 +2,8 @@
 
 namespace headrace::cpu {
 
-Kernel TwoPhase(NestGen& gen, KernelEnv& env, const KernelText& text, const PerfectNest& p, const std::vector<LoopDim>& free,
-                std::vector<LoopDim> reduced, int64_t free_count) {
+Kernel TwoPhase(NestGen& gen, KernelEnv& env, const KernelText& text, const PerfectNest& p,
+                const std::vector<LoopDim>& free, std::vector<LoopDim> reduced, int64_t free_count) {
   const LoweredStmt& s = p.stmt;
   const std::string type = ValueType(Computed(s.dtype));
   Writer prologue(1), w(1);
@@ -29,22 +29,27 @@ Kernel TwoPhase(NestGen& gen, KernelEnv& env, const KernelText& text, const Perf
   c.Line("int64_t slot = 0;");
   for (const LoopDim& d : free) gen.OpenLoop(d, c);
   c.Line(type + " acc = " + gen.Identity(s.op, s.dtype) + ";");
-  c.Line("for (int64_t c = 0; c < chunks; ++c) acc = " + gen.Combine(s.op, s.dtype, "acc", "partial[c * " + std::to_string(free_count) + " + slot]") + ";");
+  c.Line("for (int64_t c = 0; c < chunks; ++c) acc = " +
+         gen.Combine(s.op, s.dtype, "acc", "partial[c * " + std::to_string(free_count) + " + slot]") + ";");
   ExprCode code(env, c);
   code.Use(s.linear);
   const std::string target = env.Element(s.base, Bare(code.Index(s.linear)));
-  c.Line(target + " = " + Bare(StoreCode(s.dtype, gen.Combine(s.op, s.dtype, LoadCode(s.dtype, target), "acc"), Computed(s.dtype))) + ";");
+  c.Line(target + " = " +
+         Bare(StoreCode(s.dtype, gen.Combine(s.op, s.dtype, LoadCode(s.dtype, target), "acc"), Computed(s.dtype))) +
+         ";");
   c.Line("++slot;");
   for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], c);
   return text.WithPartials(w.text(), prologue.text(), c.text(), type, n, grain, std::to_string(free_count));
 }
 
-Kernel TwoPhaseLanes(NestGen& gen, KernelEnv& env, const KernelText& text, const PerfectNest& p, const LoopDim& vector, const std::vector<LoopDim>& free,
-                     std::vector<LoopDim> reduced, int64_t count) {
+Kernel TwoPhaseLanes(NestGen& gen, KernelEnv& env, const KernelText& text, const PerfectNest& p, const LoopDim& vector,
+                     const std::vector<LoopDim>& free, std::vector<LoopDim> reduced, int64_t count) {
   const LoweredStmt& s = p.stmt;
-  const std::string type = ValueType(Computed(s.dtype)), lanes = std::to_string(*AsInt(vector.end)), all = std::to_string(count);
+  const std::string type = ValueType(Computed(s.dtype)), lanes = std::to_string(*AsInt(vector.end)),
+                    all = std::to_string(count);
   Writer prologue(1), w(1), c(1);
-  const std::string grain = Grain(gen, std::vector<LoopDim>(reduced.begin() + 1, reduced.end()), gen.Cost(s) * count, 1, prologue);
+  const std::string grain =
+      Grain(gen, std::vector<LoopDim>(reduced.begin() + 1, reduced.end()), gen.Cost(s) * count, 1, prologue);
   const std::string n = gen.IndexText(reduced.front().trip, prologue);
   w.Open("for (int64_t c = begin; c < end; ++c) {");
   w.Line(type + "* acc = partial + c * " + all + ";");
@@ -67,7 +72,8 @@ Kernel TwoPhaseLanes(NestGen& gen, KernelEnv& env, const KernelText& text, const
   for (const LoopDim& d : free) gen.OpenLoop(d, c);
   gen.OpenLoop(vector, c);
   c.Line(type + " acc = " + gen.Identity(s.op, s.dtype) + ";");
-  c.Line("for (int64_t c = 0; c < chunks; ++c) acc = " + gen.Combine(s.op, s.dtype, "acc", "from[c * " + all + "]") + ";");
+  c.Line("for (int64_t c = 0; c < chunks; ++c) acc = " + gen.Combine(s.op, s.dtype, "acc", "from[c * " + all + "]") +
+         ";");
   ExprCode code(env, c);
   code.Use(s.linear);
   if (s.initial) code.Use(s.initial);
@@ -80,19 +86,24 @@ Kernel TwoPhaseLanes(NestGen& gen, KernelEnv& env, const KernelText& text, const
   return text.WithPartials(w.text(), prologue.text(), c.text(), type, n, grain, all);
 }
 
-Kernel Scatter(NestGen& gen, const KernelText& text, const PerfectNest& p, const LoopDim& vector, std::vector<LoopDim> free, const std::vector<LoopDim>& reduced) {
+Kernel Scatter(NestGen& gen, const KernelText& text, const PerfectNest& p, const LoopDim& vector,
+               std::vector<LoopDim> free, const std::vector<LoopDim>& reduced) {
   constexpr int64_t kTile = 256;
   Writer prologue(1), w(1);
   const std::vector<LoopDim> outer = TakeParallel(&free);
   const std::string n = gen.IndexText(vector.end, prologue);
-  prologue.Line("const int64_t tiles = (hr_most(0, " + n + ") + " + std::to_string(kTile - 1) + ") / " + std::to_string(kTile) + ";");
+  prologue.Line("const int64_t tiles = (hr_most(0, " + n + ") + " + std::to_string(kTile - 1) + ") / " +
+                std::to_string(kTile) + ";");
   const std::string units = UnitCount(gen, outer, prologue), total = outer.empty() ? "tiles" : units + " * tiles";
   std::vector<LoopDim> inner = free;
   inner.insert(inner.end(), reduced.begin(), reduced.end());
-  const std::string grain = Grain(gen, inner, gen.Cost(p.stmt), std::min<int64_t>(kTile, AsInt(vector.trip).value_or(kTile)), prologue);
-  w.Line("const int64_t tiles = (" + gen.IndexText(vector.end, w) + " + " + std::to_string(kTile - 1) + ") / " + std::to_string(kTile) + ";");
+  const std::string grain =
+      Grain(gen, inner, gen.Cost(p.stmt), std::min<int64_t>(kTile, AsInt(vector.trip).value_or(kTile)), prologue);
+  w.Line("const int64_t tiles = (" + gen.IndexText(vector.end, w) + " + " + std::to_string(kTile - 1) + ") / " +
+         std::to_string(kTile) + ";");
   DecodeUnits(gen, outer, "tiles", w);
-  w.Line("const int64_t first = tile * " + std::to_string(kTile) + ", last = hr_least(first + " + std::to_string(kTile) + ", " + gen.IndexText(vector.end, w) + ");");
+  w.Line("const int64_t first = tile * " + std::to_string(kTile) + ", last = hr_least(first + " +
+         std::to_string(kTile) + ", " + gen.IndexText(vector.end, w) + ");");
   for (const LoopDim& d : inner) gen.OpenLoop(d, w);
   LoweredStmt s = p.stmt;
   const int checks = gen.OpenChecks(&s, vector, "", w);

@@ -25,7 +25,9 @@ namespace {
 constexpr int kPartStatements = 200;
 
 // Sequences keep their kind as parameters.
-bool IsParameter(const Sdfg& s, Name n) { return std::find(s.parameters.begin(), s.parameters.end(), n) != s.parameters.end(); }
+bool IsParameter(const Sdfg& s, Name n) {
+  return std::find(s.parameters.begin(), s.parameters.end(), n) != s.parameters.end();
+}
 
 }  // namespace
 
@@ -38,8 +40,10 @@ std::string SdfgGen::Pointer(Name base) {
   if (auto it = names_.persistent_index.find(key); it != names_.persistent_index.end())
     return "((" + type + "*)x->program->persistent[" + std::to_string(it->second) + "])";
   if (c.kind == ContainerKind::kParameter) return "f->" + fields_.Of(base, "");
-  if (auto it = plan_.fixed.find(base); it != plan_.fixed.end()) return "((" + type + "*)(arena + " + std::to_string(it->second) + "))";
-  if (auto it = plan_.block.find(base); it != plan_.block.end()) return "((" + type + "*)(arena + f->offset[" + std::to_string(it->second) + "]))";
+  if (auto it = plan_.fixed.find(base); it != plan_.fixed.end())
+    return "((" + type + "*)(arena + " + std::to_string(it->second) + "))";
+  if (auto it = plan_.block.find(base); it != plan_.block.end())
+    return "((" + type + "*)(arena + f->offset[" + std::to_string(it->second) + "]))";
   return "((" + type + "*)f->" + fields_.Of(base, "slot_") + ".data)";
 }
 
@@ -82,7 +86,8 @@ Status SdfgGen::CallKernel(NodeId n, Writer& w) {
   if (!keyed) return {};
   KnownKernel known_kernel{it->second, {}, k.symbols, k.may_fail};
   for (Name p : k.pointers) {
-    const auto at = std::find_if(key.containers.begin(), key.containers.end(), [&](Name c) { return BaseOf(s_, c) == p; });
+    const auto at =
+        std::find_if(key.containers.begin(), key.containers.end(), [&](Name c) { return BaseOf(s_, c) == p; });
     if (at == key.containers.end()) return {};
     known_kernel.pointers.push_back(static_cast<int>(at - key.containers.begin()));
   }
@@ -128,7 +133,8 @@ Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
     statements_ = 0;
     next_temp = 0;
     next_index_ = 0;
-    for (size_t i = begin; i < std::min(list.size(), begin + kPartStatements); ++i) HR_RETURN_IF_ERROR(Statement(list[i], part));
+    for (size_t i = begin; i < std::min(list.size(), begin + kPartStatements); ++i)
+      HR_RETURN_IF_ERROR(Statement(list[i], part));
     part.Line("return 0;");
     part.Close();
     const auto [it, fresh] = part_of_.emplace(part.text(), fn_ + "_part" + std::to_string(part_of_.size()));
@@ -248,7 +254,8 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
   for (Name n : plan_.dynamic) {
     const Container& c = s_.Get(n);
     if (done.count(n) || !ready(c)) continue;
-    w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Text(NumElements(c), DType::kIndex, w) + ", " + std::to_string(ByteSize(c.dtype)) + ")) return x->stop;");
+    w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Text(NumElements(c), DType::kIndex, w) + ", " +
+           std::to_string(ByteSize(c.dtype)) + ")) return x->stop;");
   }
   if (s_.name != names_.program->entry) return;
   const std::vector<Name> outputs = Outputs(*names_.program, s_);
@@ -257,8 +264,8 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
     if (done.count(outputs[i]) || IsHandle(c) || !ready(c)) continue;
     w.Open("{");
     w.Line("const int64_t shape[] = {" + Shape(c, w) + "};");
-    w.Line("f->" + fields_.Of(outputs[i], "") + " = (" + StorageType(c.dtype) + "*)hr_output(x, " + std::to_string(i) + ", " + std::to_string(static_cast<int>(c.dtype)) +
-           ", " + std::to_string(c.shape.size()) + ", shape);");
+    w.Line("f->" + fields_.Of(outputs[i], "") + " = (" + StorageType(c.dtype) + "*)hr_output(x, " + std::to_string(i) +
+           ", " + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape);");
     w.Line("if (x->stop) return x->stop;");
     w.Close();
   }
@@ -301,7 +308,8 @@ std::string SdfgGen::MainFunction(const std::string& body) {
   w.Line("int64_t bytes = " + std::to_string(plan_.fixed_bytes) + ";");
   for (size_t b = 0; b < plan_.block_elements.size(); ++b) {
     w.Line("f->offset[" + std::to_string(b) + "] = bytes;");
-    w.Line("bytes = hr_extend(bytes, " + Text(plan_.block_elements[b], DType::kIndex, w) + ", " + std::to_string(plan_.block_width[b]) + ");");
+    w.Line("bytes = hr_extend(bytes, " + Text(plan_.block_elements[b], DType::kIndex, w) + ", " +
+           std::to_string(plan_.block_width[b]) + ");");
   }
   w.Line("f->arena = (char*)hr_take(x, bytes);");
   std::string release;
@@ -309,7 +317,8 @@ std::string SdfgGen::MainFunction(const std::string& body) {
     const Container& c = s_.Get(n);
     if (!IsHandle(c) || IsParameter(s_, n)) continue;
     if (c.kind == ContainerKind::kConstant)
-      w.Line("f->" + fields_.Of(n, "value_") + " = (hr_value*)x->program->handles + " + std::to_string(names_.constant_index.at({s_.name, n})) + ";");
+      w.Line("f->" + fields_.Of(n, "value_") + " = (hr_value*)x->program->handles + " +
+             std::to_string(names_.constant_index.at({s_.name, n})) + ";");
     else w.Line("f->" + fields_.Of(n, "value_") + " = &f->" + fields_.Of(n, "box_") + ".value;");
   }
   w.Line("const int result = f->arena ? " + fn_ + "_body(f) : x->stop;");
@@ -340,7 +349,10 @@ std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNam
   auto symbol = [&](Name n) {
     if (seen.insert(n).second) out.push_back({n, fields->Of(n, "")});
   };
-  for (Name p : s.parameters) out.push_back({p, fields->Of(p, s.Get(p).kind == ContainerKind::kSequence || s.Get(p).dtype == DType::kString ? "value_" : "")});
+  for (Name p : s.parameters)
+    out.push_back(
+        {p,
+         fields->Of(p, s.Get(p).kind == ContainerKind::kSequence || s.Get(p).dtype == DType::kString ? "value_" : "")});
   for (Name n : FreeSymbols(s)) symbol(n);
   for (Name n : DefinedInside(s)) symbol(n);
   return out;

@@ -16,25 +16,28 @@ namespace headrace::cpu {
 struct ProgramNames {
   const Program* program = nullptr;
   const Registry* registry = nullptr;
-  std::map<Name, std::string> function;        // SDFG → identifier
+  std::map<Name, std::string> function;          // SDFG → identifier
   std::vector<std::pair<Name, Name>> constants;  // (SDFG, container), in order of the constant table
   std::map<std::pair<Name, Name>, int> constant_index;
   std::vector<std::pair<Name, Name>> persistent;
   std::map<std::pair<Name, Name>, int> persistent_index;
   std::vector<std::string> externals;
-  std::vector<std::string> external_attributes;  // of each: C text of its attributes where it makes a state of them, else ""
+  std::vector<std::string>
+      external_attributes;  // of each: C text of its attributes where it makes a state of them, else ""
   std::map<std::string, int> external_index;
   // Kernel text → name; new kernels are appended to `kernels`.
   std::map<std::string, std::string> kernel_of;
-  struct KernelCode { std::string name, parameters, text; };
+  struct KernelCode {
+    std::string name, parameters, text;
+  };
   std::vector<KernelCode> kernels;
-  std::set<Name> may_alias;                    // SDFGs that some call gives overlapping arguments
+  std::set<Name> may_alias;  // SDFGs that some call gives overlapping arguments
 };
 
 // Identifiers of a frame's fields.
 class FieldNames {
  public:
-  std::string Of(Name n, const std::string& kind);   // kind tells a symbol from a container of that name
+  std::string Of(Name n, const std::string& kind);  // kind tells a symbol from a container of that name
  private:
   std::map<std::pair<std::string, Name>, std::string> of_;
   std::set<std::string> taken_;
@@ -44,9 +47,9 @@ std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNam
 std::map<Name, std::string> FrameFields(const Sdfg& s, FieldNames* fields);
 
 struct SdfgCode {
-  std::string frame;                  // struct definition
-  std::string declarations;           // prototypes of `functions`
-  std::vector<std::string> functions; // text, each compilable on its own after frames and prototypes
+  std::string frame;                   // struct definition
+  std::string declarations;            // prototypes of `functions`
+  std::vector<std::string> functions;  // text, each compilable on its own after frames and prototypes
 };
 Result<SdfgCode> GenerateSdfg(ProgramNames& names, const Sdfg& s);
 

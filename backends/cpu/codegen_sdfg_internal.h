@@ -15,7 +15,13 @@ inline bool IsHandle(const Container& c) { return c.kind == ContainerKind::kSequ
 class SdfgGen : public NestEnv {
  public:
   SdfgGen(ProgramNames& names, const Sdfg& s)
-      : names_(names), s_(s), fn_(names.function.at(s.name)), frame_("F_" + fn_), lowerer_(s), plan_(PlanMemory(s)), inside_(DefinedInside(s)) {}
+      : names_(names),
+        s_(s),
+        fn_(names.function.at(s.name)),
+        frame_("F_" + fn_),
+        lowerer_(s),
+        plan_(PlanMemory(s)),
+        inside_(DefinedInside(s)) {}
   Result<SdfgCode> Run();
 
   // ---- Env ----
@@ -25,7 +31,8 @@ class SdfgGen : public NestEnv {
   }
   std::string Pointer(Name base) override;
   std::string Element(Name base, const std::string& index) override {
-    if (auto it = registers_.find(base); it != registers_.end()) return s_.Get(base).shape.empty() ? it->second : it->second + "[" + index + "]";
+    if (auto it = registers_.find(base); it != registers_.end())
+      return s_.Get(base).shape.empty() ? it->second : it->second + "[" + index + "]";
     return Pointer(base) + "[" + index + "]";
   }
   std::string Context() override { return "x"; }
@@ -35,7 +42,8 @@ class SdfgGen : public NestEnv {
   void DeclareRegister(const Container& c, Writer& w) override {
     const std::string name = "r" + std::to_string(registers_.size());
     registers_[c.name] = name;
-    const std::string count = c.shape.empty() ? "" : "[" + std::to_string(std::max<int64_t>(1, AsInt(NumElements(c)).value_or(1))) + "]";
+    const std::string count =
+        c.shape.empty() ? "" : "[" + std::to_string(std::max<int64_t>(1, AsInt(NumElements(c)).value_or(1))) + "]";
     w.Line(std::string(StorageType(c.dtype)) + " " + name + count + ";");
   }
 
@@ -56,7 +64,13 @@ class SdfgGen : public NestEnv {
     void CopyBack(Writer& w);
 
    private:
-    struct Item { std::string type, copy; std::vector<Name> indices; std::vector<Expr> extents; Address at; bool out = false; };
+    struct Item {
+      std::string type, copy;
+      std::vector<Name> indices;
+      std::vector<Expr> extents;
+      Address at;
+      bool out = false;
+    };
     void Copy(const Item& item, bool back, Writer& w);
     SdfgGen& g_;
     std::vector<Item> items_;
@@ -95,7 +109,12 @@ class SdfgGen : public NestEnv {
   std::map<Name, std::string> indices_, registers_;
   int next_index_ = 0, statements_ = 0;
   SdfgCode out_;
-  struct KnownKernel { std::string name; std::vector<int> pointers; std::vector<Name> symbols; bool may_fail; };
+  struct KnownKernel {
+    std::string name;
+    std::vector<int> pointers;
+    std::vector<Name> symbols;
+    bool may_fail;
+  };
   std::unordered_map<std::string, KnownKernel> known_;
   std::unordered_map<std::string, std::string> part_of_;  // body → name: equal stretches are one function
 };

@@ -32,7 +32,8 @@ std::vector<SourceFile> JoinSmall(const std::vector<SourceFile>& files) {
   return out;
 }
 
-std::string CacheKey(const GeneratedProgram& g, const std::vector<SourceFile>& files, const HostCompiler& c, const Registry& r) {
+std::string CacheKey(const GeneratedProgram& g, const std::vector<SourceFile>& files, const HostCompiler& c,
+                     const Registry& r) {
   std::vector<std::string> parts = {"headrace cpu 1", c.identity, CpuFeatures()};
   for (bool hot : {false, true})
     for (const std::string& f : CompileFlags(hot)) parts.push_back(f);
@@ -43,7 +44,8 @@ std::string CacheKey(const GeneratedProgram& g, const std::vector<SourceFile>& f
   for (const std::string& e : g.externals) {
     parts.push_back(e);
     const ExternalFunction* f = r.FindFunction(e);
-    if (f && !f->library_path.empty()) parts.push_back(HashFile(f->library_path).ok() ? *HashFile(f->library_path) : "");
+    if (f && !f->library_path.empty())
+      parts.push_back(HashFile(f->library_path).ok() ? *HashFile(f->library_path) : "");
   }
   return Hash(parts);
 }
@@ -83,8 +85,11 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
   request.threads = o.threads;
   request.cancelled = o.cancelled;
   request.source = g.Text();
-  request.report = {{"codegen seconds", generated - start}, {"host compiler seconds", compiled - generated}, {"cache hit", entry.hit ? 1.0 : 0.0},
-                    {"kernels", static_cast<double>(g.kernels)}, {"source bytes", static_cast<double>(request.source.size())}};
+  request.report = {{"codegen seconds", generated - start},
+                    {"host compiler seconds", compiled - generated},
+                    {"cache hit", entry.hit ? 1.0 : 0.0},
+                    {"kernels", static_cast<double>(g.kernels)},
+                    {"source bytes", static_cast<double>(request.source.size())}};
   if (const MemoryPlan plan = PlanMemory(p.Entry()); plan.block.empty() && plan.dynamic.empty())  // every size known
     request.report.push_back({"arena bytes", static_cast<double>(plan.fixed_bytes)});
   return LoadProgram(std::move(request));

@@ -15,7 +15,8 @@ TEST(Cpu, ElementwiseWithSymbolicSize) {
   auto out = RunText(R"(
     sdfg f(X: f32[N, 2], Y: f32[N, 2]) {
       state { map i in 0:N, j in 0:2 { Y[i, j] = max(X[i, j], 0) * 2 + i } }
-    })", {{"X", F32({3, 2}, {-1, 1, 2, -2, 3, 4})}});
+    })",
+                     {{"X", F32({3, 2}, {-1, 1, 2, -2, 3, 4})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_THAT((*out)[0].tensor.shape, ElementsAre(3, 2));
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(0, 2, 5, 1, 8, 10));
@@ -48,7 +49,8 @@ TEST(Cpu, ReductionsAlongRowsColumnsAndEverything) {
         map i in 0:2 { M[i] = -inf }
         map i in 0:2, j in 0:3 { M[i] max= X[i, j] }
       }
-    })", {{"X", F32({2, 3}, {1, 2, 3, 4, NAN, 6})}});
+    })",
+                     {{"X", F32({2, 3}, {1, 2, 3, 4, NAN, 6})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_EQ(Doubles((*out)[0])[0], 6);
   EXPECT_EQ(Doubles((*out)[1])[0], 4);
@@ -66,7 +68,8 @@ TEST(Cpu, GuardsReadDefaultsAndDropWrites) {
         map i in 0:4 { Z[i] = 0 }
         map i in 0:4, k in 0:3 { Z[i + k - 1] ?? += X[i] }
       }
-    })", {{"X", F32({4}, {1, 2, 3, 4})}});
+    })",
+                     {{"X", F32({4}, {1, 2, 3, 4})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(12, 4, 6, 23));
   EXPECT_THAT(Doubles((*out)[1]), ElementsAre(3, 6, 9, 7));
@@ -93,7 +96,8 @@ TEST(Cpu, LoopsBranchesBreakAndContinue) {
         state { S[] = S[] + X[i] }
       }
       while K[] < 5 { state { K[] = K[] + 2 } }
-    })", {{"X", I64({6}, {1, -5, 2, 3, 100, 50})}});
+    })",
+                     {{"X", I64({6}, {1, -5, 2, 3, 100, 50})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(6));
   EXPECT_THAT(Doubles((*out)[1]), ElementsAre(6));
@@ -114,7 +118,8 @@ TEST(Cpu, CallsAndViews) {
         map i in 0:M { T[i] = A[i] + A[M - 1 - i] }
         map i in 0:M { B[i] = T[i] * 2 }
       }
-    })", {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}});
+    })",
+                     {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(8, 8, 8, 20, 20, 20));
   EXPECT_THAT(Doubles((*out)[1]), ElementsAre(1, 4, 2, 5, 3, 6));
@@ -124,7 +129,8 @@ TEST(Cpu, IntegersWrapAndDivisionByZeroIsZero) {
   auto out = RunText(R"(
     sdfg f(A: i8[3], B: i8[3], P: i8[3], Q: i8[3], R: i8[3], S: i8[3]) {
       state { map i in 0:3 { P[i] = A[i] + B[i]; Q[i] = A[i] / B[i]; R[i] = A[i] // B[i]; S[i] = A[i] % B[i] } }
-    })", {{"A", Make<int>(DType::kI8, {3}, {127, -7, 5})}, {"B", Make<int>(DType::kI8, {3}, {1, 2, 0})}});
+    })",
+                     {{"A", Make<int>(DType::kI8, {3}, {127, -7, 5})}, {"B", Make<int>(DType::kI8, {3}, {1, 2, 0})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(-128, -5, 5));
   EXPECT_THAT(Doubles((*out)[1]), ElementsAre(127, -3, 0));
@@ -141,17 +147,18 @@ TEST(Cpu, WindowsThatStartFromAValue) {
           map k in 0:3 { Y[c, p] max= X[c, 2 * p + k - 1] ?? -inf }
         }
       }
-    })", {{"X", F32({2, 40}, [] {
-                      std::vector<double> v;
-                      for (int i = 0; i < 80; ++i) v.push_back(i - 10);
-                      return v;
-                    }())}});
+    })",
+                     {{"X", F32({2, 40}, [] {
+                         std::vector<double> v;
+                         for (int i = 0; i < 80; ++i) v.push_back(i - 10);
+                         return v;
+                       }())}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   const std::vector<double> y = Doubles((*out)[0]);
-  EXPECT_EQ(y[0], -5);          // max(-5, -10, -9)
+  EXPECT_EQ(y[0], -5);  // max(-5, -10, -9)
   EXPECT_EQ(y[3], -3);
   EXPECT_EQ(y[19], 29);
-  EXPECT_EQ(y[20], 95);         // everything else in the row is smaller
+  EXPECT_EQ(y[20], 95);  // everything else in the row is smaller
 }
 
 // Sums into a variable of an outer iteration are reductions of the inner loop, whatever its length.
@@ -160,9 +167,14 @@ TEST(Cpu, SumsAndExtremaOfRowsInRegisters) {
     std::vector<double> values;
     for (int64_t i = 0; i < 2 * n; ++i) values.push_back(static_cast<double>(i % 17) - 3);
     for (const std::string& size : {std::string("N"), std::to_string(n)}) {
-      auto out = RunText("sdfg f(X: f32[2, " + size + "], Y: f32[2], Z: f32[2]) {\n  transient s: f32[] @register\n  transient m: f32[] @register\n  state { map i in 0:2 {\n"
-                         "    s[] = 1\n    map j in 0:" + size + " { s[] += X[i, j] * X[i, j] }\n    m[] = -inf\n    map j in 0:" + size + " { m[] max= X[i, j] + i }\n"
-                         "    Y[i] = s[]\n    Z[i] = m[] } } }", {{"X", F32({2, n}, values)}});
+      auto out = RunText(
+          "sdfg f(X: f32[2, " + size +
+              "], Y: f32[2], Z: f32[2]) {\n  transient s: f32[] @register\n  transient m: f32[] @register\n  state { map i in 0:2 {\n"
+              "    s[] = 1\n    map j in 0:" +
+              size + " { s[] += X[i, j] * X[i, j] }\n    m[] = -inf\n    map j in 0:" + size +
+              " { m[] max= X[i, j] + i }\n"
+              "    Y[i] = s[]\n    Z[i] = m[] } } }",
+          {{"X", F32({2, n}, values)}});
       ASSERT_TRUE(out.ok()) << out.status().ToString();
       for (int64_t i = 0; i < 2; ++i) {
         double sum = 1, most = -INFINITY;
@@ -182,7 +194,8 @@ TEST(Cpu, SumsAndExtremaOfRowsInRegisters) {
 TEST(Cpu, NothingIsReadAheadOfALoopThatDoesNotRun) {
   Registry r;
   auto e = CompileText(R"(
-    sdfg f(X: f32[N], T: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(min(X[i], T[0]), exp(T[N - 1])) / T[0] } } })", r);
+    sdfg f(X: f32[N], T: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = max(min(X[i], T[0]), exp(T[N - 1])) / T[0] } } })",
+                       r);
   ASSERT_TRUE(e);
   auto none = e->Run({{"X", F32({0}, {})}, {"T", F32({0}, {})}});
   ASSERT_TRUE(none.ok()) << none.status().ToString();
@@ -193,7 +206,9 @@ TEST(Cpu, NothingIsReadAheadOfALoopThatDoesNotRun) {
 
 TEST(Cpu, BranchesThatCallOneFunctionShareTheCall) {
   Registry r;
-  auto e = CompileText("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i] < 0 ? exp(X[i]) / (1 + exp(X[i])) : 1 / (1 + exp(-X[i])) } } }", r);
+  auto e = CompileText(
+      "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i] < 0 ? exp(X[i]) / (1 + exp(X[i])) : 1 / (1 + exp(-X[i])) } } }",
+      r);
   ASSERT_TRUE(e);
   const std::string source = e->Source(), loop = source.substr(source.find("k0_part"));
   EXPECT_EQ(loop.find("hr_exp("), loop.rfind("hr_exp(")) << loop;
@@ -214,7 +229,8 @@ TEST(Cpu, HalfPrecisionSumsRoundOnce) {
 }
 
 TEST(Cpu, WrongArgumentsAreErrors) {
-  const std::string text = "sdfg f(X: f32[N, 3], Y: f32[N, 3]) { state { map i in 0:N, j in 0:3 { Y[i, j] = X[i, j] } } }";
+  const std::string text =
+      "sdfg f(X: f32[N, 3], Y: f32[N, 3]) { state { map i in 0:N, j in 0:3 { Y[i, j] = X[i, j] } } }";
   EXPECT_FALSE(RunText(text, {}).ok());
   EXPECT_FALSE(RunText(text, {{"X", F32({2, 4}, std::vector<double>(8))}}).ok());
 }
@@ -233,7 +249,8 @@ TEST(Cpu, NodesWithoutCodeAreAllReported) {
 }
 
 TEST(Cpu, PopcountInVectorLoops) {
-  auto out = RunText("sdfg f(X: i64[1], Y: i64[4]) { state { map i in 0:4 { Y[i] = popcount(i64(i) + 13) + X[0] } } }", {{"X", I64({1}, {0})}});
+  auto out = RunText("sdfg f(X: i64[1], Y: i64[4]) { state { map i in 0:4 { Y[i] = popcount(i64(i) + 13) + X[0] } } }",
+                     {{"X", I64({1}, {0})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(3, 3, 4, 1));
 }

@@ -9,31 +9,52 @@ namespace headrace::cpu {
 
 const char* StorageType(DType t) {
   switch (t) {
-    case DType::kBool: case DType::kU2: case DType::kU4: case DType::kU8:
-    case DType::kF4E2M1: case DType::kF8E4M3FN: case DType::kF8E4M3FNUZ: case DType::kF8E5M2:
-    case DType::kF8E5M2FNUZ: case DType::kF8E8M0: return "uint8_t";
-    case DType::kI2: case DType::kI4: case DType::kI8: return "int8_t";
-    case DType::kU16: case DType::kF16: case DType::kBF16: return "uint16_t";
+    case DType::kBool:
+    case DType::kU2:
+    case DType::kU4:
+    case DType::kU8:
+    case DType::kF4E2M1:
+    case DType::kF8E4M3FN:
+    case DType::kF8E4M3FNUZ:
+    case DType::kF8E5M2:
+    case DType::kF8E5M2FNUZ:
+    case DType::kF8E8M0: return "uint8_t";
+    case DType::kI2:
+    case DType::kI4:
+    case DType::kI8: return "int8_t";
+    case DType::kU16:
+    case DType::kF16:
+    case DType::kBF16: return "uint16_t";
     case DType::kI16: return "int16_t";
     case DType::kU32: return "uint32_t";
     case DType::kI32: return "int32_t";
     case DType::kU64: return "uint64_t";
     case DType::kF32: return "float";
-    case DType::kF64: case DType::kReal: return "double";
+    case DType::kF64:
+    case DType::kReal: return "double";
     case DType::kC64: return "hr_c64";
     case DType::kC128: return "hr_c128";
     case DType::kString: return "hr_string";
-    case DType::kI64: case DType::kIndex: case DType::kNone: return "int64_t";
+    case DType::kI64:
+    case DType::kIndex:
+    case DType::kNone: return "int64_t";
   }
   return "int64_t";
 }
 
 DType Computed(DType t) {
   switch (t) {
-    case DType::kF4E2M1: case DType::kF8E4M3FN: case DType::kF8E4M3FNUZ: case DType::kF8E5M2:
-    case DType::kF8E5M2FNUZ: case DType::kF8E8M0: case DType::kF16: case DType::kBF16: return DType::kF32;
+    case DType::kF4E2M1:
+    case DType::kF8E4M3FN:
+    case DType::kF8E4M3FNUZ:
+    case DType::kF8E5M2:
+    case DType::kF8E5M2FNUZ:
+    case DType::kF8E8M0:
+    case DType::kF16:
+    case DType::kBF16: return DType::kF32;
     case DType::kReal: return DType::kF64;
-    case DType::kNone: case DType::kIndex: return DType::kI64;
+    case DType::kNone:
+    case DType::kIndex: return DType::kI64;
     default: return t;
   }
 }
@@ -43,14 +64,17 @@ const char* ValueType(DType t) { return t == DType::kBool ? "bool" : StorageType
 std::string IntLiteral(int64_t v, DType t) {
   if (IsFloat(t)) return FloatLiteral(static_cast<double>(v), t);
   if (t == DType::kBool) return v ? "true" : "false";
-  if (IsComplex(t)) return std::string(StorageType(t)) + "{" + FloatLiteral(static_cast<double>(v), t == DType::kC64 ? DType::kF32 : DType::kF64) + ", 0}";
+  if (IsComplex(t))
+    return std::string(StorageType(t)) + "{" +
+           FloatLiteral(static_cast<double>(v), t == DType::kC64 ? DType::kF32 : DType::kF64) + ", 0}";
   if (t == DType::kU64) return std::to_string(static_cast<uint64_t>(v)) + "u";
   if (v == INT64_MIN) return "INT64_MIN";
   return std::to_string(v);
 }
 
 std::string FloatLiteral(double v, DType t) {
-  if (IsComplex(t)) return std::string(StorageType(t)) + "{" + FloatLiteral(v, t == DType::kC64 ? DType::kF32 : DType::kF64) + ", 0}";
+  if (IsComplex(t))
+    return std::string(StorageType(t)) + "{" + FloatLiteral(v, t == DType::kC64 ? DType::kF32 : DType::kF64) + ", 0}";
   if (!IsFloat(t)) return IntLiteral(static_cast<int64_t>(v), t);
   const bool single = Computed(t) == DType::kF32;
   const char* suffix = single ? "f" : "";
@@ -80,9 +104,7 @@ namespace {
 bool IsSubByte(DType t) { return t == DType::kU2 || t == DType::kI2 || t == DType::kU4 || t == DType::kI4; }
 
 // Keeps the low bits of a value of a sub-byte type.
-std::string Narrow(DType t, const std::string& v) {
-  return "hr_wrap_" + std::string(DTypeName(t)) + "(" + v + ")";
-}
+std::string Narrow(DType t, const std::string& v) { return "hr_wrap_" + std::string(DTypeName(t)) + "(" + v + ")"; }
 
 std::string ToInt(const std::string& v, DType from, DType to, bool saturate) {
   const std::string cast = std::string("(") + StorageType(to) + ")";
@@ -90,7 +112,8 @@ std::string ToInt(const std::string& v, DType from, DType to, bool saturate) {
     if (to == DType::kU64) return saturate ? "hr_sat_u64(" + v + ")" : "hr_f64_to_u64(" + v + ")";
     std::string wide = "hr_f64_to_i64(" + v + ")";
     if (saturate && to != DType::kI64)
-      wide = "hr_clamp_i64(" + wide + ", " + std::to_string(LowestInt(to)) + ", " + std::to_string(static_cast<int64_t>(HighestInt(to))) + ")";
+      wide = "hr_clamp_i64(" + wide + ", " + std::to_string(LowestInt(to)) + ", " +
+             std::to_string(static_cast<int64_t>(HighestInt(to))) + ")";
     if (to == DType::kI64 || to == DType::kIndex) return wide;
     return IsSubByte(to) ? Narrow(to, wide) : cast + wide;
   }
@@ -98,8 +121,11 @@ std::string ToInt(const std::string& v, DType from, DType to, bool saturate) {
   if (saturate && from != DType::kBool) {
     if (to == DType::kU64) return IsSigned(from) ? "(uint64_t)hr_clamp_i64(" + v + ", 0, INT64_MAX)" : cast + v;
     int64_t high = HighestInt(to) > static_cast<uint64_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(HighestInt(to));
-    if (from == DType::kU64) w = "(" + v + " > " + std::to_string(high) + "u ? (int64_t)" + std::to_string(high) + " : (int64_t)" + v + ")";
-    else w = "hr_clamp_i64(" + v + ", " + (to == DType::kI64 ? "INT64_MIN" : std::to_string(LowestInt(to))) + ", " + std::to_string(high) + ")";
+    if (from == DType::kU64)
+      w = "(" + v + " > " + std::to_string(high) + "u ? (int64_t)" + std::to_string(high) + " : (int64_t)" + v + ")";
+    else
+      w = "hr_clamp_i64(" + v + ", " + (to == DType::kI64 ? "INT64_MIN" : std::to_string(LowestInt(to))) + ", " +
+          std::to_string(high) + ")";
   }
   return IsSubByte(to) ? Narrow(to, w) : cast + "(" + w + ")";
 }
@@ -115,7 +141,8 @@ std::string ConvertCode(const std::string& value, DType from, DType to, bool sat
     const std::string name(DTypeName(to));
     std::string v = value;
     if (!IsFloat(from)) v = "(double)(" + v + ")", from = DType::kF64;
-    const std::string encode = "hr_" + std::string(DTypeName(from)) + "_to_" + name + (saturate ? "_sat" : "") + "(" + v + ")";
+    const std::string encode =
+        "hr_" + std::string(DTypeName(from)) + "_to_" + name + (saturate ? "_sat" : "") + "(" + v + ")";
     return "hr_" + name + "_to_f32(" + encode + ")";
   }
   if (to == DType::kBool) return IsComplex(from) ? "hr_truth(" + value + ")" : "(" + value + " != 0)";
@@ -123,7 +150,8 @@ std::string ConvertCode(const std::string& value, DType from, DType to, bool sat
     if (IsComplex(from)) return std::string("hr_to_") + std::string(DTypeName(to)) + "(" + value + ")";
     return std::string(StorageType(to)) + "{(" + (to == DType::kC64 ? "float" : "double") + ")(" + value + "), 0}";
   }
-  if (IsComplex(from)) return ConvertCode("(" + value + ").re", from == DType::kC64 ? DType::kF32 : DType::kF64, to, saturate);
+  if (IsComplex(from))
+    return ConvertCode("(" + value + ").re", from == DType::kC64 ? DType::kF32 : DType::kF64, to, saturate);
   if (IsInteger(to)) return ToInt(value, from, to, saturate);
   return std::string("(") + ValueType(to) + ")(" + value + ")";
 }
@@ -151,12 +179,13 @@ std::string StoreCode(DType t, const std::string& value, DType value_type) {
 
 std::string Identifier(std::string_view name) {
   static const std::set<std::string, std::less<>> kReserved = {
-      "alignas", "and", "asm", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default",
-      "delete", "do", "double", "else", "enum", "explicit", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
-      "int", "long", "mutable", "namespace", "new", "not", "operator", "or", "private", "public", "register", "return",
-      "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef",
-      "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor", "linux", "unix",
-      "f", "x", "arena", "a", "chunk"};
+      "alignas",   "and",      "asm",     "auto",     "bool",   "break",    "case",   "catch",    "char",     "class",
+      "const",     "continue", "default", "delete",   "do",     "double",   "else",   "enum",     "explicit", "extern",
+      "false",     "float",    "for",     "friend",   "goto",   "if",       "inline", "int",      "long",     "mutable",
+      "namespace", "new",      "not",     "operator", "or",     "private",  "public", "register", "return",   "short",
+      "signed",    "sizeof",   "static",  "struct",   "switch", "template", "this",   "throw",    "true",     "try",
+      "typedef",   "typename", "union",   "unsigned", "using",  "virtual",  "void",   "volatile", "while",    "xor",
+      "linux",     "unix",     "f",       "x",        "arena",  "a",        "chunk"};
   std::string s;
   for (char c : name) s += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (s.empty() || std::isdigit(static_cast<unsigned char>(s[0]))) s = "v" + s;

@@ -12,8 +12,8 @@ const char* ValueType(DType t);    // f16 → "float", bool → "bool", kReal �
 DType Computed(DType t);
 std::string IntLiteral(int64_t v, DType t);
 std::string FloatLiteral(double v, DType t);
-std::string LoadCode(DType t, const std::string& lvalue);                            // memory → value
-std::string StoreCode(DType t, const std::string& value, DType value_type);          // value → memory's type
+std::string LoadCode(DType t, const std::string& lvalue);                    // memory → value
+std::string StoreCode(DType t, const std::string& value, DType value_type);  // value → memory's type
 std::string ConvertCode(const std::string& value, DType from, DType to, bool saturate = false);  // value → value
 std::string Identifier(std::string_view name);  // a C++ identifier near `name`, never a keyword
 

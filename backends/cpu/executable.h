@@ -16,8 +16,8 @@ namespace headrace::cpu {
 Program SignatureOf(const Program& p);
 
 struct LoadRequest {
-  std::string path;                     // of program.so
-  std::string scratch;                  // a folder to remove in the end; "" = none
+  std::string path;     // of program.so
+  std::string scratch;  // a folder to remove in the end; "" = none
   Program signature;
   std::vector<Tensor> constants;
   const Registry* registry = nullptr;
@@ -25,7 +25,7 @@ struct LoadRequest {
   std::function<bool()> cancelled;
   std::string source;
   std::vector<std::pair<std::string, double>> report;
-  std::vector<ArtifactExternal> externals;   // where external functions come from that the registry lacks
+  std::vector<ArtifactExternal> externals;  // where external functions come from that the registry lacks
 };
 Result<std::unique_ptr<Executable>> LoadProgram(LoadRequest r);
 

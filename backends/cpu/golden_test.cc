@@ -60,7 +60,8 @@ TEST(Determinism, TenProcessesWriteTheSameSource) {
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   ASSERT_GT(length, 0);
   for (const char* name : {"conv", "gather", "softmax"}) {
-    const std::string command = std::string(self, static_cast<size_t>(length)) + " --generate=backends/cpu/goldens/" + name + ".hr";
+    const std::string command =
+        std::string(self, static_cast<size_t>(length)) + " --generate=backends/cpu/goldens/" + name + ".hr";
     std::set<std::string> sources;
     for (int i = 0; i < 10; ++i) {
       FILE* pipe = popen(command.c_str(), "r");
@@ -102,7 +103,9 @@ TEST(Determinism, SameBitsForAnyNumberOfThreads) {
   }
   for (size_t k = 1; k < results.size(); ++k)
     for (size_t i = 0; i < results[0].size(); ++i)
-      EXPECT_EQ(std::memcmp(results[0][i].tensor.data->data(), results[k][i].tensor.data->data(), static_cast<size_t>(results[0][i].tensor.bytes())), 0);
+      EXPECT_EQ(std::memcmp(results[0][i].tensor.data->data(), results[k][i].tensor.data->data(),
+                            static_cast<size_t>(results[0][i].tensor.bytes())),
+                0);
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ namespace {
 
 // Adds one comparison of a guard's conjunction; false when it is not linear in the index.
 bool AddTerm(const Expr& term, Name index, GuardSplit* out) {
-  if (term.Is(ExprKind::kBinary) && term->op == Op::kAnd) return AddTerm(term->args[0], index, out) && AddTerm(term->args[1], index, out);
+  if (term.Is(ExprKind::kBinary) && term->op == Op::kAnd)
+    return AddTerm(term->args[0], index, out) && AddTerm(term->args[1], index, out);
   if (!Mentions(term, index)) {
     out->when = out->when ? WithType(BinaryExpr(Op::kAnd, out->when, term), DType::kBool) : term;
     return true;

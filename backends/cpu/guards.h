@@ -8,10 +8,10 @@
 namespace headrace::cpu {
 
 struct GuardSplit {
-  Expr inside;               // the value without those guards
-  std::vector<Expr> from;    // it holds for index >= every one of these …
-  std::vector<Expr> below;   // … and < every one of these …
-  Expr when;                 // … if this holds, which does not mention the index (null: always)
+  Expr inside;              // the value without those guards
+  std::vector<Expr> from;   // it holds for index >= every one of these …
+  std::vector<Expr> below;  // … and < every one of these …
+  Expr when;                // … if this holds, which does not mention the index (null: always)
 };
 // Nothing when no guard of the value depends on `index`, or one does in another way than linearly.
 std::optional<GuardSplit> SplitGuards(const Expr& value, Name index);

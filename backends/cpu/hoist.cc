@@ -17,12 +17,16 @@ bool Contains(const Expr& e, const std::function<bool(const Expr&)>& what) {
   return found;
 }
 
-bool Concrete(DType t) { return t != DType::kNone && (IsFloat(t) || IsInteger(t) || t == DType::kBool) && t != DType::kReal && t != DType::kIndex; }
+bool Concrete(DType t) {
+  return t != DType::kNone && (IsFloat(t) || IsInteger(t) || t == DType::kBool) && t != DType::kReal &&
+         t != DType::kIndex;
+}
 
 // Functions that take longer than a blend.
 bool Expensive(const Expr& e) {
-  static constexpr std::array<std::string_view, 19> kNames = {"exp", "expm1", "log", "log1p", "log2", "sin", "cos", "tan", "asin", "acos",
-                                                              "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "pow"};
+  static constexpr std::array<std::string_view, 19> kNames = {
+      "exp",  "expm1", "log",  "log1p", "log2",  "sin",   "cos",   "tan", "asin", "acos",
+      "atan", "sinh",  "cosh", "tanh",  "asinh", "acosh", "atanh", "erf", "pow"};
   return e.Is(ExprKind::kCall) && std::find(kNames.begin(), kNames.end(), e->name.view()) != kNames.end();
 }
 
@@ -45,7 +49,8 @@ Expr SwapIn(const Expr& e, const Expr& what, const Expr& by) {
 // c ? a : b, with the select as far down as divisions on both sides allow.
 Expr Select(const Expr& c, const Expr& a, const Expr& b, DType t) {
   if (a == b) return a;
-  const bool quotients = a.Is(ExprKind::kBinary) && b.Is(ExprKind::kBinary) && a->op == Op::kDiv && b->op == Op::kDiv && Floats(a) && a->dtype == b->dtype;
+  const bool quotients = a.Is(ExprKind::kBinary) && b.Is(ExprKind::kBinary) && a->op == Op::kDiv && b->op == Op::kDiv &&
+                         Floats(a) && a->dtype == b->dtype;
   if (quotients && (a->args[0] == b->args[0] || a->args[1] == b->args[1]))
     return WithArgs(a, {Select(c, a->args[0], b->args[0], a->dtype), Select(c, a->args[1], b->args[1], a->dtype)});
   return WithType(SelectExpr(c, a, b), t);
@@ -87,12 +92,14 @@ Expr FindInvariantCheck(const Expr& value, Name index) {
   auto bad = [](const Expr& x) { return IsFn(x, kBadFn); };
   if (IsFn(value, kGuardFn)) {
     if (Expr inner = FindInvariantCheck(value->args[0], index)) return inner;
-    if (IsFn(value->args[2], kBadFn) && !Mentions(value->args[0], index) && !Contains(value->args[0], bad)) return value;
+    if (IsFn(value->args[2], kBadFn) && !Mentions(value->args[0], index) && !Contains(value->args[0], bad))
+      return value;
     return {};
   }
   if (value.Is(ExprKind::kCall) && value->name.view()[0] == '$') return {};
   // What may not be evaluated is not checked.
-  const bool first_only = value.Is(ExprKind::kSelect) || (value.Is(ExprKind::kBinary) && (value->op == Op::kAnd || value->op == Op::kOr));
+  const bool first_only =
+      value.Is(ExprKind::kSelect) || (value.Is(ExprKind::kBinary) && (value->op == Op::kAnd || value->op == Op::kOr));
   for (size_t i = 0; i < (first_only ? 1 : value->args.size()); ++i)
     if (Expr found = FindInvariantCheck(value->args[i], index)) return found;
   return {};
@@ -111,12 +118,14 @@ Expr HoistInvariants(const Expr& value, Name index, const std::set<Name>& writte
                      const std::function<bool(Name)>& is_register, Env& env, Writer& w) {
   auto invariant = [&](const Expr& e) {
     return !Contains(e, [&](const Expr& x) {
-      return (x.Is(ExprKind::kSymbol) && x->name == index) || (x.Is(ExprKind::kRead) && written.count(x->name)) || IsFn(x, kBadFn);
+      return (x.Is(ExprKind::kSymbol) && x->name == index) || (x.Is(ExprKind::kRead) && written.count(x->name)) ||
+             IsFn(x, kBadFn);
     });
   };
   auto costs = [&](const Expr& e) {
     return Contains(e, [&](const Expr& x) {
-      return (x.Is(ExprKind::kRead) && !is_register(x->name)) || Expensive(x) || (x.Is(ExprKind::kCall) && x->name.view().substr(0, 4) == "sqrt") ||
+      return (x.Is(ExprKind::kRead) && !is_register(x->name)) || Expensive(x) ||
+             (x.Is(ExprKind::kCall) && x->name.view().substr(0, 4) == "sqrt") ||
              (x.Is(ExprKind::kBinary) && x->op == Op::kDiv && IsFloat(x->dtype));
     });
   };

@@ -62,12 +62,15 @@ Result<HostCompiler> FindHostCompiler() {
     c.identity += c.version + "\n" + std::to_string(st.st_size) + " " + std::to_string(st.st_mtime);
     return c;
   }
-  return UnsupportedError("no C++ compiler was found (tried " + tried + ")", "install g++ or clang++, or set CXX; --backend interpreter needs none");
+  return UnsupportedError("no C++ compiler was found (tried " + tried + ")",
+                          "install g++ or clang++, or set CXX; --backend interpreter needs none");
 }
 
 std::vector<std::string> CompileFlags(bool hot) {
-  std::vector<std::string> flags = {"-std=c++17", hot ? "-O3" : "-O1", "-march=native", "-fPIC", "-ffp-contract=off", "-fno-math-errno",
-                                    "-fno-trapping-math", "-fno-semantic-interposition", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w"};
+  std::vector<std::string> flags = {
+      "-std=c++17",          hot ? "-O3" : "-O1", "-march=native",      "-fPIC",
+      "-ffp-contract=off",   "-fno-math-errno",   "-fno-trapping-math", "-fno-semantic-interposition",
+      "-fvisibility=hidden", "-fno-exceptions",   "-fno-rtti",          "-w"};
   if (hot) flags.push_back("-fopenmp-simd");
   return flags;
 }
@@ -76,7 +79,8 @@ std::string CpuFeatures() {
 #if defined(__x86_64__) || defined(__i386__)
   std::string s;
   char buffer[64];
-  for (const auto& [leaf, sub] : std::vector<std::pair<unsigned, unsigned>>{{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0xd, 1}, {0x80000001, 0}, {0x14, 0}, {0x19, 0}}) {
+  for (const auto& [leaf, sub] : std::vector<std::pair<unsigned, unsigned>>{
+           {0, 0}, {1, 0}, {7, 0}, {7, 1}, {0xd, 1}, {0x80000001, 0}, {0x14, 0}, {0x19, 0}}) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     __get_cpuid_count(leaf, sub, &a, &b, &c, &d);
     if (leaf == 1) b = 0, c &= ~(1u << 27);  // APIC number and OSXSAVE say nothing about instructions
@@ -94,8 +98,9 @@ std::string CpuFeatures() {
 #endif
 }
 
-Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files, const std::string& directory, int parallel,
-                     const std::function<bool()>& cancelled, const std::function<void(double)>& progress) {
+Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files, const std::string& directory,
+                     int parallel, const std::function<bool()>& cancelled,
+                     const std::function<void(double)>& progress) {
   std::vector<Command> compile;
   Command link{c.command, directory};
   size_t sources = 0;
@@ -119,10 +124,11 @@ Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files
     link.argv.push_back(object);
     compile.push_back(command);
   }
-  for (const char* a : {"-shared", "-o", "program.so", "-Wl,--as-needed", "-Wl,--build-id=none", "-lm"}) link.argv.push_back(a);
+  for (const char* a : {"-shared", "-o", "program.so", "-Wl,--as-needed", "-Wl,--build-id=none", "-lm"})
+    link.argv.push_back(a);
   auto report = [&](const Command& command, const ProcessResult& r) {
-    Status s = InternalError("the host compiler failed on generated code: " + command.argv[0] + " (exit " + std::to_string(r.exit_code) + ")\n" +
-                             r.output.substr(0, 4000));
+    Status s = InternalError("the host compiler failed on generated code: " + command.argv[0] + " (exit " +
+                             std::to_string(r.exit_code) + ")\n" + r.output.substr(0, 4000));
     return s;
   };
   auto count_done = [&](int done) {

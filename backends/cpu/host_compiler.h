@@ -18,10 +18,10 @@ struct HostCompiler {
 Result<HostCompiler> FindHostCompiler();
 
 std::vector<std::string> CompileFlags(bool hot);
-std::string CpuFeatures();   // what -march=native depends on
+std::string CpuFeatures();  // what -march=native depends on
 
 // Compiles and links the files, written to `directory`, into directory/program.so.
-Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files, const std::string& directory, int parallel,
-                     const std::function<bool()>& cancelled, const std::function<void(double)>& progress);
+Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files, const std::string& directory,
+                     int parallel, const std::function<bool()>& cancelled, const std::function<void(double)>& progress);
 
 }  // namespace headrace::cpu

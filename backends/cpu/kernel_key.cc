@@ -47,7 +47,8 @@ class KeyWriter {
     out_.containers.push_back(n);
     const headrace::Container& c = s_.Get(n);
     const bool view = c.kind == ContainerKind::kView;
-    Put(static_cast<int64_t>(c.dtype) | static_cast<int64_t>(c.storage) << 8 | c.optional << 16 | view << 17 | static_cast<int64_t>(c.kind == ContainerKind::kSequence) << 18);
+    Put(static_cast<int64_t>(c.dtype) | static_cast<int64_t>(c.storage) << 8 | c.optional << 16 | view << 17 |
+        static_cast<int64_t>(c.kind == ContainerKind::kSequence) << 18);
     Put(static_cast<int64_t>(c.shape.size() * 64 + c.strides.size()));
     if (c.optional || c.storage == Storage::kRegister) Put(static_cast<int64_t>(n.id()));
     const std::vector<Name> saved = std::move(indices_);  // sizes know no map indices
@@ -60,10 +61,11 @@ class KeyWriter {
   }
   void Write(const Expr& e) {
     if (!e) return Put('0');
-    Put(static_cast<int64_t>(e->kind) | static_cast<int64_t>(e->op) << 8 | static_cast<int64_t>(e->dtype) << 16 | e->flat << 24 |
-        e->has_default << 25 | e->saturate << 26 | static_cast<int64_t>(e->args.size()) << 32);
+    Put(static_cast<int64_t>(e->kind) | static_cast<int64_t>(e->op) << 8 | static_cast<int64_t>(e->dtype) << 16 |
+        e->flat << 24 | e->has_default << 25 | e->saturate << 26 | static_cast<int64_t>(e->args.size()) << 32);
     switch (e->kind) {
-      case ExprKind::kInt: case ExprKind::kBool: Put(e->ivalue); break;
+      case ExprKind::kInt:
+      case ExprKind::kBool: Put(e->ivalue); break;
       case ExprKind::kFloat: {
         int64_t bits;
         static_assert(sizeof bits == sizeof e->fvalue);

@@ -8,8 +8,8 @@
 namespace headrace::cpu {
 
 struct KernelKey {
-  std::string text;               // structure, types, shapes; containers and map indices by number
-  std::vector<Name> containers;   // by number
+  std::string text;              // structure, types, shapes; containers and map indices by number
+  std::vector<Name> containers;  // by number
 };
 KernelKey KeyOf(const Sdfg& s, NodeId n);
 

@@ -50,7 +50,8 @@ Expr IndexMul(const Expr& a, const Expr& b) {
 Expr TripCount(const Range& r) {
   const Expr step = r.step ? r.step : IntExpr(1);
   const auto value = AsInt(step);
-  if (!value || *value == 0 || !IsIndexExpr(r.begin) || !IsIndexExpr(r.end)) return MakeCall(kTripFn, {r.begin, r.end, step}, DType::kIndex);
+  if (!value || *value == 0 || !IsIndexExpr(r.begin) || !IsIndexExpr(r.end))
+    return MakeCall(kTripFn, {r.begin, r.end, step}, DType::kIndex);
   if (*value > 0) return FloorDiv(r.end - r.begin + IntExpr(*value - 1), step);
   return FloorDiv(r.begin - r.end + IntExpr(-*value - 1), IntExpr(-*value));
 }
@@ -104,12 +105,14 @@ Result<Address> Lowerer::Resolve(Name container, std::vector<Expr> index, bool f
   const Container* c = s_.Find(container);
   HR_CHECK(c != nullptr, container.str());
   if (c->kind == ContainerKind::kSequence || c->dtype == DType::kString)
-    return UnsupportedError("the cpu backend does not compute on strings or sequences (container '" + container.str() + "')");
+    return UnsupportedError("the cpu backend does not compute on strings or sequences (container '" + container.str() +
+                            "')");
   Address out;
   if (check) {
     if (flat) out.condition = BoundsCondition(index[0], NumElements(*c));
     else
-      for (size_t d = 0; d < index.size(); ++d) out.condition = And(out.condition, BoundsCondition(index[d], c->shape[d]));
+      for (size_t d = 0; d < index.size(); ++d)
+        out.condition = And(out.condition, BoundsCondition(index[d], c->shape[d]));
   }
   if (check && c->optional) out.condition = And(MakeCall(kPresentFn, {}, DType::kBool, container.str()), out.condition);
   Expr linear = IntExpr(0);
@@ -153,7 +156,9 @@ Result<Address> Lowerer::AddressOf(Name container, const std::vector<Expr>& inde
 
 Result<Expr> Lowerer::Lower(const Expr& typed) {
   Status failed;
-  auto fail = [&](Status st) { if (failed.ok()) failed = std::move(st); };
+  auto fail = [&](Status st) {
+    if (failed.ok()) failed = std::move(st);
+  };
   Expr out = Transform(typed, [&](const Expr& e) -> Expr {
     if (!e.Is(ExprKind::kRead) || !failed.ok()) return e;
     std::vector<Expr> index = e->args;
@@ -186,8 +191,8 @@ Result<LoweredStmt> Lowerer::Lower(const Tasklet& t) {
   out.op = t.op;
   HR_ASSIGN_OR_RETURN(Expr typed, TypedValue(s_, t));
   // Sums into small floats are kept wide: the conversion that assignment implies comes at the end, not per term.
-  if (t.op != WriteOp::kAssign && typed.Is(ExprKind::kCast) && !t.value.Is(ExprKind::kCast) && IsFloat(typed->dtype) && IsFloat(typed->args[0]->dtype) &&
-      ComputeType(typed->dtype) != typed->dtype)
+  if (t.op != WriteOp::kAssign && typed.Is(ExprKind::kCast) && !t.value.Is(ExprKind::kCast) && IsFloat(typed->dtype) &&
+      IsFloat(typed->args[0]->dtype) && ComputeType(typed->dtype) != typed->dtype)
     typed = typed->args[0];
   HR_ASSIGN_OR_RETURN(out.value, Lower(typed));
   out.value = MergeBranches(out.value);

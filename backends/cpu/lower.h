@@ -22,20 +22,24 @@ inline constexpr const char* kLocalFn = "$local";
 bool IsFn(const Expr& e, const char* name);
 
 struct LoweredStmt {
-  Name target;        // as written
+  Name target;              // as written
   std::vector<Expr> index;  // lowered, as written
-  Name base;          // never a view
+  Name base;                // never a view
   DType dtype = DType::kNone;
-  Expr linear;        // offset into base, in elements
-  Expr condition;     // null: always in bounds
-  Expr report;        // $bad to evaluate when the condition fails; null: the write is dropped
+  Expr linear;     // offset into base, in elements
+  Expr condition;  // null: always in bounds
+  Expr report;     // $bad to evaluate when the condition fails; null: the write is dropped
   WriteOp op = WriteOp::kAssign;
-  Expr value;         // typed and lowered
-  Expr initial;       // of a sum that starts here instead of at what the target holds; null: accumulates
+  Expr value;    // typed and lowered
+  Expr initial;  // of a sum that starts here instead of at what the target holds; null: accumulates
 };
 
 // An access to a base container: what C code does with it.
-struct Address { Name base; Expr linear; Expr condition; };
+struct Address {
+  Name base;
+  Expr linear;
+  Expr condition;
+};
 
 class Lowerer {
  public:
@@ -62,7 +66,7 @@ class Lowerer {
 
 Expr IndexAdd(const Expr& a, const Expr& b);  // symbolic where possible, else a plain node
 Expr IndexMul(const Expr& a, const Expr& b);
-Expr TripCount(const Range& r);               // ≥ 0 unless the range is empty (then maybe negative)
+Expr TripCount(const Range& r);  // ≥ 0 unless the range is empty (then maybe negative)
 bool IsContiguous(const Container& c);
 
 }  // namespace headrace::cpu

@@ -27,7 +27,9 @@ Tensor Floats(const std::vector<float>& values) {
 }
 
 const std::vector<float>& Special() {
-  static const std::vector<float> v = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 0.5f, -0.5f, 2, -2, 3, -3, 1.5f, 1e-40f, -1e-40f, 3e38f, -3e38f, 88.8f, -104, 16777217.0f, -16777215.0f};
+  static const std::vector<float> v = {0.0f,  -0.0f,  INFINITY, -INFINITY, NAN,         1,           -1,     0.5f,
+                                       -0.5f, 2,      -2,       3,         -3,          1.5f,        1e-40f, -1e-40f,
+                                       3e38f, -3e38f, 88.8f,    -104,      16777217.0f, -16777215.0f};
   return v;
 }
 
@@ -43,14 +45,20 @@ std::vector<float> Samples() {
   return v;
 }
 
-struct Function { const char* name; double (*exact)(double); double ulps; };
+struct Function {
+  const char* name;
+  double (*exact)(double);
+  double ulps;
+};
 
 class Unary : public ::testing::TestWithParam<Function> {};
 
 TEST_P(Unary, IsWithinUlpsOfTheExactValue) {
   const Function& f = GetParam();
   const std::vector<float> x = Samples();
-  auto out = RunText(std::string("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = ") + f.name + "(X[i]) } } }", {{"X", Floats(x)}});
+  auto out =
+      RunText(std::string("sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = ") + f.name + "(X[i]) } } }",
+              {{"X", Floats(x)}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   const float* y = (*out)[0].tensor.as<float>();
   double worst = 0;
@@ -61,10 +69,12 @@ TEST_P(Unary, IsWithinUlpsOfTheExactValue) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Math, Unary,
-                         ::testing::Values(Function{"exp", std::exp, 1.5}, Function{"expm1", std::expm1, 2}, Function{"log", std::log, 1.5},
-                                           Function{"log1p", std::log1p, 3}, Function{"log2", std::log2, 1}, Function{"sin", std::sin, 2},
-                                           Function{"cos", std::cos, 2}, Function{"tanh", std::tanh, 2}, Function{"erf", std::erf, 2},
-                                           Function{"sqrt", std::sqrt, 0.5}, Function{"tan", std::tan, 2}, Function{"atan", std::atan, 2}),
+                         ::testing::Values(Function{"exp", std::exp, 1.5}, Function{"expm1", std::expm1, 2},
+                                           Function{"log", std::log, 1.5}, Function{"log1p", std::log1p, 3},
+                                           Function{"log2", std::log2, 1}, Function{"sin", std::sin, 2},
+                                           Function{"cos", std::cos, 2}, Function{"tanh", std::tanh, 2},
+                                           Function{"erf", std::erf, 2}, Function{"sqrt", std::sqrt, 0.5},
+                                           Function{"tan", std::tan, 2}, Function{"atan", std::atan, 2}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Math, PowIsRoundedOnceAndKnowsEverySpecialCase) {
@@ -72,17 +82,22 @@ TEST(Math, PowIsRoundedOnceAndKnowsEverySpecialCase) {
   for (float a : Special())
     for (float b : Special()) x.push_back(a), y.push_back(b);
   uint64_t state = 1;
-  auto random = [&] { return static_cast<uint32_t>((state = state * 6364136223846793005ull + 1442695040888963407ull) >> 32); };
+  auto random = [&] {
+    return static_cast<uint32_t>((state = state * 6364136223846793005ull + 1442695040888963407ull) >> 32);
+  };
   for (int i = 0; i < 200000; ++i) {
-    const float base = static_cast<float>(random() >> 8) / 4194304.0f, power = static_cast<float>(static_cast<int>(random() >> 8) - 8388608) / 419430.0f;
+    const float base = static_cast<float>(random() >> 8) / 4194304.0f,
+                power = static_cast<float>(static_cast<int>(random() >> 8) - 8388608) / 419430.0f;
     x.push_back(base), y.push_back(power);
     x.push_back(-base), y.push_back(std::rint(power));
   }
-  auto out = RunText("sdfg f(X: f32[N], P: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = pow(X[i], P[i]) } } }", {{"X", Floats(x)}, {"P", Floats(y)}});
+  auto out = RunText("sdfg f(X: f32[N], P: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = pow(X[i], P[i]) } } }",
+                     {{"X", Floats(x)}, {"P", Floats(y)}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   const float* z = (*out)[0].tensor.as<float>();
   for (size_t i = 0; i < x.size(); ++i)
-    ASSERT_LE(Ulps(z[i], std::pow(static_cast<double>(x[i]), static_cast<double>(y[i]))), 1) << "pow(" << x[i] << ", " << y[i] << ") is not " << z[i];
+    ASSERT_LE(Ulps(z[i], std::pow(static_cast<double>(x[i]), static_cast<double>(y[i]))), 1)
+        << "pow(" << x[i] << ", " << y[i] << ") is not " << z[i];
 }
 
 // The same bits whether a value stands in a full vector, in what is left over, or alone.

@@ -23,7 +23,9 @@ std::set<Name> DefinedInside(const Sdfg& s) {
 
 namespace {
 
-struct Life { int64_t begin = -1, end = -1; };
+struct Life {
+  int64_t begin = -1, end = -1;
+};
 
 // First and last position of every transient, in text order; a loop counts as one position for what it uses.
 class Lifetimes {
@@ -58,8 +60,10 @@ class Lifetimes {
       for (const Argument& a : call->arguments) Use(a.container);
       for (const auto& [name, e] : call->symbols) UseExpr(e);
     } else if (const auto* l = std::get_if<Library>(&body)) {
-      for (const Port& p : l->inputs) if (!p.container.empty()) Use(p.container);
-      for (const Port& p : l->outputs) if (!p.container.empty()) Use(p.container);
+      for (const Port& p : l->inputs)
+        if (!p.container.empty()) Use(p.container);
+      for (const Port& p : l->outputs)
+        if (!p.container.empty()) Use(p.container);
     }
   }
   void Blocks(const std::vector<BlockId>& body) {
@@ -101,7 +105,8 @@ class FreeList {
     auto it = by_size_.lower_bound({bytes, 0});
     if (it == by_size_.end()) {
       int64_t at = top_;
-      if (!by_offset_.empty() && by_offset_.rbegin()->first + by_offset_.rbegin()->second == top_) {  // grow the last hole
+      if (!by_offset_.empty() &&
+          by_offset_.rbegin()->first + by_offset_.rbegin()->second == top_) {  // grow the last hole
         at = by_offset_.rbegin()->first;
         Erase(at);
       }
@@ -144,7 +149,11 @@ class FreeList {
   int64_t top_ = 0;
 };
 
-struct Item { Name name; Life life; int64_t bytes; };
+struct Item {
+  Name name;
+  Life life;
+  int64_t bytes;
+};
 
 // No plan takes less.
 int64_t MostAlive(const std::vector<Item>& items) {
@@ -175,7 +184,10 @@ int64_t InOrder(const std::vector<Item>& items, std::map<Name, int64_t>* places)
 constexpr size_t kMostItems = 6000;
 int64_t LargestFirst(std::vector<Item> items, std::map<Name, int64_t>* places) {
   std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.bytes > b.bytes; });
-  struct Placed { int64_t at, bytes; Life life; };
+  struct Placed {
+    int64_t at, bytes;
+    Life life;
+  };
   std::vector<Placed> placed;  // by place
   int64_t top = 0;
   for (const Item& i : items) {
@@ -186,7 +198,9 @@ int64_t LargestFirst(std::vector<Item> items, std::map<Name, int64_t>* places) {
       at = std::max(at, p.at + p.bytes);
     }
     const Placed here{at, i.bytes, i.life};
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), here, [](const Placed& a, const Placed& b) { return a.at < b.at; }), here);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), here,
+                                   [](const Placed& a, const Placed& b) { return a.at < b.at; }),
+                  here);
     (*places)[i.name] = at;
     top = std::max(top, at + i.bytes);
   }
@@ -215,7 +229,8 @@ MemoryPlan PlanMemory(const Sdfg& s) {
     if (dynamic) plan.dynamic.push_back(n);
     else symbolic.push_back({n, life});
   }
-  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.life.begin < b.life.begin; });
+  std::stable_sort(items.begin(), items.end(),
+                   [](const Item& a, const Item& b) { return a.life.begin < b.life.begin; });
   plan.fixed_bytes = InOrder(items, &plan.fixed);
   if (plan.fixed_bytes > MostAlive(items) && items.size() <= kMostItems) {
     std::map<Name, int64_t> other;
@@ -228,7 +243,9 @@ MemoryPlan PlanMemory(const Sdfg& s) {
     const Container& c = s.Get(name);
     const Expr count = NumElements(c);
     size_t b = 0;
-    while (b < busy_until.size() && !(busy_until[b] < life.begin && plan.block_width[b] == ByteSize(c.dtype) && plan.block_elements[b] == count)) ++b;
+    while (b < busy_until.size() &&
+           !(busy_until[b] < life.begin && plan.block_width[b] == ByteSize(c.dtype) && plan.block_elements[b] == count))
+      ++b;
     if (b == busy_until.size()) {
       busy_until.push_back(0);
       plan.block_elements.push_back(count);

@@ -63,7 +63,8 @@ std::vector<LoopDim> NestGen::Dims(const Flat& f, bool sums_apart) const {
   if (sums_apart) {
     std::set<Name> sums, others;
     for (NodeId n : f.body)
-      for (const RawAccess& a : AccessesOf(s_, n)) (a.op == WriteOp::kAssign ? others : sums).insert(BaseOf(s_, a.container));
+      for (const RawAccess& a : AccessesOf(s_, n))
+        (a.op == WriteOp::kAssign ? others : sums).insert(BaseOf(s_, a.container));
     for (Name n : sums)
       if (!others.count(n)) shared.erase(n);
   }
@@ -83,7 +84,8 @@ std::vector<LoopDim> NestGen::Dims(const Flat& f, bool sums_apart) const {
 }
 
 bool PerfectNest::Scatters() const {
-  return std::any_of(dims.begin(), dims.end(), [&](const LoopDim& d) { return !d.disjoint && Mentions(stmt.linear, d.index); });
+  return std::any_of(dims.begin(), dims.end(),
+                     [&](const LoopDim& d) { return !d.disjoint && Mentions(stmt.linear, d.index); });
 }
 
 Result<PerfectNest> NestGen::Perfect(const Flat& f) {
@@ -93,7 +95,8 @@ Result<PerfectNest> NestGen::Perfect(const Flat& f) {
   if (p.stmt.op == WriteOp::kAssign)
     p.ordered = std::any_of(p.dims.begin(), p.dims.end(), [](const LoopDim& d) { return !d.disjoint; });
   for (const RawAccess& a : AccessesOf(s_, f.body[0]))  // a sum that reads what it writes
-    if (!a.write && p.stmt.op != WriteOp::kAssign && BaseOf(s_, a.container) == p.stmt.base && a.op == WriteOp::kAssign) p.ordered = true;
+    if (!a.write && p.stmt.op != WriteOp::kAssign && BaseOf(s_, a.container) == p.stmt.base && a.op == WriteOp::kAssign)
+      p.ordered = true;
   SplitDims(&p);
   for (const LoopDim& d : p.dims)  // bounds that depend on another index: keep the order
     for (const LoopDim& o : p.dims)
@@ -137,7 +140,8 @@ void NestGen::CollapseDims(PerfectNest* p) const {
       for (size_t b = 0; b < p->dims.size() && !changed; ++b) {
         LoopDim &x = p->dims[a], &y = p->dims[b];
         if (a == b || !x.simple || !y.simple || x.disjoint != y.disjoint) continue;
-        auto merged = AsInt(y.end) == 1 ? Collapse(p->stmt, x.index, y.index, IntExpr(1)) : Collapse(p->stmt, x.index, y.index, y.end);
+        auto merged = AsInt(y.end) == 1 ? Collapse(p->stmt, x.index, y.index, IntExpr(1))
+                                        : Collapse(p->stmt, x.index, y.index, y.end);
         if (!merged) continue;
         p->stmt = *merged;
         x.end = x.trip = x.end * y.end;
@@ -192,13 +196,19 @@ void NestGen::OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma) {
   const std::string i = env_.OpenIndex(d.index);
   if (!pragma.empty()) w.Line(pragma);
   const auto known = AsInt(d.step);
-  if (known && *known < 0) w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; " + i + " -= " + std::to_string(-*known) + ") {");
-  else if (known) w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " + (*known == 1 ? "++" + i : i + " += " + step) + ") {");
-  else w.Open("for (int64_t " + i + " = " + begin + "; " + step + " > 0 ? " + i + " < " + end + " : " + i + " > " + end + "; " + i + " += " + step + ") {");
+  if (known && *known < 0)
+    w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; " + i + " -= " + std::to_string(-*known) +
+           ") {");
+  else if (known)
+    w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " +
+           (*known == 1 ? "++" + i : i + " += " + step) + ") {");
+  else
+    w.Open("for (int64_t " + i + " = " + begin + "; " + step + " > 0 ? " + i + " < " + end + " : " + i + " > " + end +
+           "; " + i + " += " + step + ") {");
 }
 
-void NestGen::SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd, Writer& w,
-                        const std::function<void(const Expr&, const std::string&)>& emit) {
+void NestGen::SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value,
+                        bool simd, Writer& w, const std::function<void(const Expr&, const std::string&)>& emit) {
   const Expr inner = simd ? Hoist(value, d, {}, w, begin + " < " + end) : value;
   const auto split = simd ? SplitGuards(inner, d.index) : std::nullopt;
   std::string first = begin, last = end;
@@ -217,8 +227,8 @@ void NestGen::SplitLoop(const LoopDim& d, const std::string& begin, const std::s
     for (const Expr& e : split->below) w.Line(last + " = hr_least(" + last + ", " + IndexText(e, w) + ");");
     w.Line(last + " = hr_most(" + first + ", " + last + ");");
     const std::string i = env_.OpenIndex(d.index);
-    w.Open("for (int64_t " + i + " = " + first + " > " + begin + " ? " + begin + " : " + last + "; " + i + " < " + end + "; " + i + " = " + i + " + 1 == " +
-           first + " ? " + last + " : " + i + " + 1) {");
+    w.Open("for (int64_t " + i + " = " + first + " > " + begin + " ? " + begin + " : " + last + "; " + i + " < " + end +
+           "; " + i + " = " + i + " + 1 == " + first + " ? " + last + " : " + i + " + 1) {");
     emit(inner, i);
     w.Close();
     env_.CloseIndex(d.index);
@@ -231,18 +241,21 @@ void NestGen::SplitLoop(const LoopDim& d, const std::string& begin, const std::s
   env_.CloseIndex(d.index);
 }
 
-Expr NestGen::Hoist(const Expr& value, const LoopDim& d, const std::set<Name>& written, Writer& w, const std::string& nonempty) {
+Expr NestGen::Hoist(const Expr& value, const LoopDim& d, const std::set<Name>& written, Writer& w,
+                    const std::string& nonempty) {
   if (pointers_may_alias) return value;
   std::string runs = nonempty;
   if (AsInt(d.trip).value_or(0) > 0) runs.clear();
   else if (runs.empty()) runs = IndexText(d.trip, w) + " > 0";
-  return HoistInvariants(value, d.index, written, runs, [&](Name n) { return s_.Get(n).storage == Storage::kRegister; }, env_, w);
+  return HoistInvariants(
+      value, d.index, written, runs, [&](Name n) { return s_.Get(n).storage == Storage::kRegister; }, env_, w);
 }
 
 int NestGen::OpenChecks(LoweredStmt* s, const LoopDim& d, const std::string& nonempty, Writer& w) {
   int opened = 0;
   auto check = [&](const Expr& condition, const Expr& message) {
-    const Expr report = Substitute(message, {{d.index, IntExpr(0)}});  // it may name this index too: then its first value
+    const Expr report =
+        Substitute(message, {{d.index, IntExpr(0)}});  // it may name this index too: then its first value
     ExprCode code(env_, w);
     code.Use(condition);
     const std::string test = code.Value(condition, DType::kBool);
@@ -316,7 +329,8 @@ void NestGen::Loops(const PerfectNest& p, Writer& w) {
   const int v = VectorDim(p);
   const bool simd = Vectorisable(p.stmt) && !p.ordered;
   std::vector<LoopDim> free, reduced;
-  for (const LoopDim& d : p.dims) (p.ordered || p.stmt.op == WriteOp::kAssign || d.disjoint ? free : reduced).push_back(d);
+  for (const LoopDim& d : p.dims)
+    (p.ordered || p.stmt.op == WriteOp::kAssign || d.disjoint ? free : reduced).push_back(d);
   const bool conditional = (p.stmt.condition || p.Scatters()) && !reduced.empty();
   if (p.ordered || reduced.empty() || conditional) {
     std::vector<LoopDim> order;
@@ -352,7 +366,10 @@ void NestGen::Loops(const PerfectNest& p, Writer& w) {
       ExprCode code(env_, w);
       code.Use(p.stmt.linear);
       const std::string target = env_.Element(p.stmt.base, Bare(code.Index(p.stmt.linear)));
-      w.Line(target + " = " + Bare(StoreCode(p.stmt.dtype, Combine(p.stmt.op, p.stmt.dtype, LoadCode(p.stmt.dtype, target), "acc"), Computed(p.stmt.dtype))) + ";");
+      w.Line(target + " = " +
+             Bare(StoreCode(p.stmt.dtype, Combine(p.stmt.op, p.stmt.dtype, LoadCode(p.stmt.dtype, target), "acc"),
+                            Computed(p.stmt.dtype))) +
+             ";");
       CloseLoop(vector, w);
     }
     for (size_t i = free.size(); i-- > 0;) CloseLoop(free[i], w);
@@ -367,7 +384,10 @@ void NestGen::Loops(const PerfectNest& p, Writer& w) {
   ExprCode code(env_, w);
   code.Use(p.stmt.linear);
   const std::string target = env_.Element(p.stmt.base, Bare(code.Index(p.stmt.linear)));
-  w.Line(target + " = " + Bare(StoreCode(p.stmt.dtype, Combine(p.stmt.op, p.stmt.dtype, LoadCode(p.stmt.dtype, target), "acc"), Computed(p.stmt.dtype))) + ";");
+  w.Line(target + " = " +
+         Bare(StoreCode(p.stmt.dtype, Combine(p.stmt.op, p.stmt.dtype, LoadCode(p.stmt.dtype, target), "acc"),
+                        Computed(p.stmt.dtype))) +
+         ";");
   if (braces) w.Close();
   for (size_t i = free.size(); i-- > 0;) CloseLoop(free[i], w);
 }
@@ -383,7 +403,8 @@ Status NestGen::Statement(NodeId n, Writer& w) {
   if (std::holds_alternative<std::monostate>(body)) return {};
   if (const auto* t = std::get_if<Tasklet>(&body)) {
     const auto ready = prepared_.find(n.value);
-    HR_ASSIGN_OR_RETURN(LoweredStmt s, ready != prepared_.end() ? Result<LoweredStmt>(ready->second) : lowerer_.Lower(*t));
+    HR_ASSIGN_OR_RETURN(LoweredStmt s,
+                        ready != prepared_.end() ? Result<LoweredStmt>(ready->second) : lowerer_.Lower(*t));
     w.Open("{");
     Store(s, w);
     w.Close();
@@ -406,7 +427,8 @@ Status NestGen::Statement(NodeId n, Writer& w) {
   } else {
     const std::vector<LoopDim> dims = Dims(f, /*sums_apart=*/true);
     bool simd = dims.back().disjoint;
-    std::set<std::string> sums;  // private scalars of an outer map that this one accumulates into: reductions of its lanes
+    std::set<std::string>
+        sums;  // private scalars of an outer map that this one accumulates into: reductions of its lanes
     for (NodeId c : f.body) {
       const auto* t = std::get_if<Tasklet>(&s_.nodes[c].body);
       if (!t) {
@@ -417,10 +439,14 @@ Status NestGen::Statement(NodeId n, Writer& w) {
       if (!l.ok() || !Vectorisable(*l)) simd = false;
       const Container* target = s_.Find(t->target);
       if (t->op == WriteOp::kAssign || !target || target->storage != Storage::kRegister) continue;
-      if (std::any_of(homes_.begin(), homes_.end(), [&](const auto& h) { return h.first == f.owner && h.second == t->target; })) continue;
+      if (std::any_of(homes_.begin(), homes_.end(),
+                      [&](const auto& h) { return h.first == f.owner && h.second == t->target; }))
+        continue;
       const bool builtin = t->op == WriteOp::kAdd || t->op == WriteOp::kMul;
       const DType type = target->dtype;
-      if (!target->shape.empty() || !(type == DType::kF32 || type == DType::kF64 || (builtin && IsInteger(type) && ByteSize(type) >= 4))) simd = false;
+      if (!target->shape.empty() ||
+          !(type == DType::kF32 || type == DType::kF64 || (builtin && IsInteger(type) && ByteSize(type) >= 4)))
+        simd = false;
       else sums.insert(std::string(ReductionName(t->op)) + ":" + env_.Element(t->target, "0"));
       for (NodeId other : f.body)  // a running sum, read as it grows, keeps its order
         for (const RawAccess& a : AccessesOf(s_, other))

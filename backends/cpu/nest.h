@@ -15,7 +15,7 @@ namespace headrace::cpu {
 
 class NestEnv : public Env {
  public:
-  virtual std::string OpenIndex(Name index) = 0;     // a C++ name for a map index, until CloseIndex
+  virtual std::string OpenIndex(Name index) = 0;  // a C++ name for a map index, until CloseIndex
   virtual void CloseIndex(Name index) = 0;
   virtual void DeclareRegister(const Container& c, Writer& w) = 0;
 };
@@ -23,15 +23,15 @@ class NestEnv : public Env {
 struct LoopDim {
   Name index;
   Expr begin, end, step, trip;
-  bool simple = false;     // from 0 by 1: trip == end
-  bool disjoint = false;   // iterations that differ in it write different elements
+  bool simple = false;    // from 0 by 1: trip == end
+  bool disjoint = false;  // iterations that differ in it write different elements
 };
 
 // One statement under loops that may run in any order.
 struct PerfectNest {
   std::vector<LoopDim> dims;
   LoweredStmt stmt;
-  bool ordered = false;    // some dimension must keep its order: no reordering, no vectors
+  bool ordered = false;  // some dimension must keep its order: no reordering, no vectors
   // A sum that is scattered: iterations of a dimension meet in one element, which yet moves with the dimension
   // (Y[2*i + k] += …), so no accumulator can stand for it.
   bool Scatters() const;
@@ -39,7 +39,8 @@ struct PerfectNest {
 
 class NestGen {
  public:
-  NestGen(const Sdfg& s, Lowerer& lowerer, NestEnv& env, NodeId top) : s_(s), lowerer_(lowerer), env_(env), homes_(RegisterHomes(s, top)) {}
+  NestGen(const Sdfg& s, Lowerer& lowerer, NestEnv& env, NodeId top)
+      : s_(s), lowerer_(lowerer), env_(env), homes_(RegisterHomes(s, top)) {}
   // What a map may hold beside tasklets and maps; unset: nothing.
   std::function<Status(NodeId, Writer&)> call;
 
@@ -47,15 +48,19 @@ class NestGen {
   Status Body(const std::vector<NodeId>& body, NodeId owner, Writer& w);
 
   // A map merged with the maps it solely consists of.
-  struct Flat { std::vector<Range> ranges; std::vector<NodeId> body; NodeId owner; };
+  struct Flat {
+    std::vector<Range> ranges;
+    std::vector<NodeId> body;
+    NodeId owner;
+  };
   Flat Flatten(NodeId map) const;
   // `sums_apart`: registers of outer maps that the body only accumulates into don't tie iterations together.
   std::vector<LoopDim> Dims(const Flat& f, bool sums_apart = false) const;
-  Result<PerfectNest> Perfect(const Flat& f);     // the body is one tasklet; its ranges are pushed on the lowerer
+  Result<PerfectNest> Perfect(const Flat& f);  // the body is one tasklet; its ranges are pushed on the lowerer
   void SplitDims(PerfectNest* p) const;
   void CollapseDims(PerfectNest* p) const;
-  int VectorDim(const PerfectNest& p) const;      // position in dims, -1 = none
-  int64_t Cost(const LoweredStmt& s) const;       // rough scalar operations per execution
+  int VectorDim(const PerfectNest& p) const;  // position in dims, -1 = none
+  int64_t Cost(const LoweredStmt& s) const;   // rough scalar operations per execution
 
   // ---- pieces that kernels are put together from ----
   void OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma = "");
@@ -65,11 +70,12 @@ class NestGen {
   int OpenChecks(LoweredStmt* s, const LoopDim& d, const std::string& nonempty, Writer& w);
   // The innermost loop over [begin, end): where guards hold on a range, that range runs without them, vectorised, and the
   // rest with them. `emit` writes the body for a value.
-  void SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd, Writer& w,
-                 const std::function<void(const Expr& value, const std::string& index)>& emit);
+  void SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd,
+                 Writer& w, const std::function<void(const Expr& value, const std::string& index)>& emit);
   // `value` with what no iteration over `d` changes computed here, before its loop; `written`: what the loop writes.
-  Expr Hoist(const Expr& value, const LoopDim& d, const std::set<Name>& written, Writer& w, const std::string& nonempty = "");
-  void Store(const LoweredStmt& s, Writer& w);                       // target op= value
+  Expr Hoist(const Expr& value, const LoopDim& d, const std::set<Name>& written, Writer& w,
+             const std::string& nonempty = "");
+  void Store(const LoweredStmt& s, Writer& w);  // target op= value
   std::string Combine(WriteOp op, DType t, const std::string& a, const std::string& b) const;
   std::string Identity(WriteOp op, DType t) const;
   bool Vectorisable(const LoweredStmt& s) const;
@@ -79,7 +85,7 @@ class NestGen {
   // acc[u] for u in [0, count) over index `v` starting at `v_begin`.
   void ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims, const LoopDim& v, const std::string& v_begin,
                   const std::string& count, int64_t capacity, Writer& w);
-  void Loops(const PerfectNest& p, Writer& w);    // all of it, sequential
+  void Loops(const PerfectNest& p, Writer& w);  // all of it, sequential
   std::string IndexText(const Expr& e, Writer& w);
   Env& env() { return env_; }
   NestEnv& nest_env() { return env_; }

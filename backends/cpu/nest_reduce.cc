@@ -28,7 +28,8 @@ std::string NestGen::Identity(WriteOp op, DType t) const {
   return t == DType::kU64 ? "UINT64_MAX" : IntLiteral(static_cast<int64_t>(HighestInt(t)), t);
 }
 
-void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, const std::string& acc, bool simd, Writer& w) {
+void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, const std::string& acc, bool simd,
+                     Writer& w) {
   const DType t = Computed(s.dtype);
   const LoopDim* last = dims.empty() ? nullptr : &dims.back();
   const int64_t trip = last ? AsInt(last->trip).value_or(INT64_MAX) : 0;
@@ -41,8 +42,10 @@ void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, con
   }
   for (const LoopDim& d : dims) {
     if (&d == last && partial) break;
-    OpenLoop(d, w, simd && &d == last && IsFloat(t) && (s.op == WriteOp::kAdd || s.op == WriteOp::kMul)
-                       ? std::string("#pragma omp simd reduction(") + (s.op == WriteOp::kAdd ? "+:" : "*:") + acc + ")" : "");
+    OpenLoop(d, w,
+             simd && &d == last && IsFloat(t) && (s.op == WriteOp::kAdd || s.op == WriteOp::kMul)
+                 ? std::string("#pragma omp simd reduction(") + (s.op == WriteOp::kAdd ? "+:" : "*:") + acc + ")"
+                 : "");
   }
   auto step = [&](const Expr& value, const std::string& slot) {
     ExprCode code(env_, w);
@@ -74,24 +77,26 @@ void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, con
   for (size_t i = dims.size() - (partial ? 1 : 0); i-- > 0;) CloseLoop(dims[i], w);
   if (!partial) return;
   w.Open("for (int64_t half = " + count + " / 2; half > 0; half /= 2) {");
-  w.Line("for (int64_t u = 0; u < half; ++u) " + lanes + "[u] = " + Bare(Combine(s.op, t, lanes + "[u]", lanes + "[u + half]")) + ";");
+  w.Line("for (int64_t u = 0; u < half; ++u) " + lanes +
+         "[u] = " + Bare(Combine(s.op, t, lanes + "[u]", lanes + "[u + half]")) + ";");
   w.Close();
   w.Line(acc + " = " + Bare(Combine(s.op, t, acc, lanes + "[0]")) + ";");
 }
 
-void NestGen::ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims, const LoopDim& v, const std::string& v_begin,
-                         const std::string& count, int64_t capacity, Writer& w) {
+void NestGen::ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims, const LoopDim& v,
+                         const std::string& v_begin, const std::string& count, int64_t capacity, Writer& w) {
   const DType t = Computed(s.dtype);
   const std::string type = ValueType(t);
   w.Line(type + " acc[" + std::to_string(capacity) + "];");
   w.Line("for (int64_t u = 0; u < " + count + "; ++u) acc[u] = " + Identity(s.op, t) + ";");
   for (const LoopDim& d : dims) OpenLoop(d, w);
-  SplitLoop(v, v_begin, v_begin + " + " + count, s.value, Vectorisable(s), w, [&](const Expr& value, const std::string& i) {
-    ExprCode code(env_, w);
-    code.Use(value);
-    const std::string slot = "acc[" + i + " - " + v_begin + "]";
-    w.Line(slot + " = " + Bare(Combine(s.op, t, slot, code.Value(value, t))) + ";");
-  });
+  SplitLoop(v, v_begin, v_begin + " + " + count, s.value, Vectorisable(s), w,
+            [&](const Expr& value, const std::string& i) {
+              ExprCode code(env_, w);
+              code.Use(value);
+              const std::string slot = "acc[" + i + " - " + v_begin + "]";
+              w.Line(slot + " = " + Bare(Combine(s.op, t, slot, code.Value(value, t))) + ";");
+            });
   for (size_t k = dims.size(); k-- > 0;) CloseLoop(dims[k], w);
   w.Open("for (int64_t u = 0; u < " + count + "; ++u) {");
   w.Line("const int64_t " + env_.OpenIndex(v.index) + " = " + v_begin + " + u;");

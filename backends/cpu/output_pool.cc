@@ -32,7 +32,8 @@ std::shared_ptr<Buffer> OutputPool::Take(int64_t bytes) {
   }
   if (!memory) memory = hr_runtime()->arena_new(size);
   if (!memory) return nullptr;
-  return Buffer::Wrap(memory, bytes, std::shared_ptr<void>(memory, [state = state_, size](void* p) { Give(*state, p, size); }));
+  return Buffer::Wrap(memory, bytes,
+                      std::shared_ptr<void>(memory, [state = state_, size](void* p) { Give(*state, p, size); }));
 }
 
 void OutputPool::Give(State& s, void* memory, int64_t bytes) {

@@ -65,7 +65,8 @@ int Reap(const Child& c) {
 
 }  // namespace
 
-Result<std::vector<ProcessResult>> RunCommands(const std::vector<Command>& commands, int parallel, const std::function<bool()>& cancelled,
+Result<std::vector<ProcessResult>> RunCommands(const std::vector<Command>& commands, int parallel,
+                                               const std::function<bool()>& cancelled,
                                                const std::function<void(int)>& progress) {
   std::vector<ProcessResult> results(commands.size());
   std::vector<Child> running;

@@ -22,8 +22,12 @@ Tensor Make(DType t, std::vector<int64_t> shape, const std::vector<T>& values) {
   }
   return out;
 }
-inline Tensor F32(std::vector<int64_t> shape, const std::vector<double>& values) { return Make(DType::kF32, std::move(shape), values); }
-inline Tensor I64(std::vector<int64_t> shape, const std::vector<int64_t>& values) { return Make(DType::kI64, std::move(shape), values); }
+inline Tensor F32(std::vector<int64_t> shape, const std::vector<double>& values) {
+  return Make(DType::kF32, std::move(shape), values);
+}
+inline Tensor I64(std::vector<int64_t> shape, const std::vector<int64_t>& values) {
+  return Make(DType::kI64, std::move(shape), values);
+}
 
 inline std::vector<double> Doubles(const Value& v) {
   std::vector<double> out;
@@ -38,7 +42,8 @@ inline CompileOptions TestOptions() {
   o.cache_dir = ::testing::TempDir() + "/headrace-cache";
   return o;
 }
-inline std::unique_ptr<Executable> CompileText(const std::string& text, const Registry& r, CompileOptions o = TestOptions()) {
+inline std::unique_ptr<Executable> CompileText(const std::string& text, const Registry& r,
+                                               CompileOptions o = TestOptions()) {
   auto p = ParseProgram(text);
   EXPECT_TRUE(p.ok()) << p.status().ToString();
   if (!p.ok()) return nullptr;
@@ -49,7 +54,8 @@ inline std::unique_ptr<Executable> CompileText(const std::string& text, const Re
   return e.ok() ? std::move(*e) : nullptr;
 }
 using Arguments = std::vector<std::pair<Name, Value>>;
-inline Result<std::vector<Value>> RunText(const std::string& text, const Arguments& inputs, const std::vector<std::pair<Name, int64_t>>& symbols = {}) {
+inline Result<std::vector<Value>> RunText(const std::string& text, const Arguments& inputs,
+                                          const std::vector<std::pair<Name, int64_t>>& symbols = {}) {
   Registry r;
   auto e = CompileText(text, r);
   if (!e) return InvalidError("not compiled");

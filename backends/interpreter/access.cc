@@ -23,7 +23,8 @@ double Decode8(uint8_t b) {
 }
 
 // How one dtype is kept in memory: Stored, and its conversion to and from the register's type.
-template <typename S, typename R> struct Plain {
+template <typename S, typename R>
+struct Plain {
   using Stored = S;
   static R Get(S v) { return static_cast<R>(v); }
   static S Put(R v) { return static_cast<S>(v); }
@@ -43,7 +44,8 @@ struct BFloat {
   static double Get(uint16_t v) { return hr_bf16_to_f32(v); }
   static uint16_t Put(double v) { return hr_f64_to_bf16(v); }
 };
-template <DType t> struct Small {
+template <DType t>
+struct Small {
   using Stored = uint8_t;
   static double Get(uint8_t v) { return Decode8<t>(v); }
   static uint8_t Put(double v) { return static_cast<uint8_t>(EncodeFloat(t, v)); }
@@ -54,8 +56,12 @@ template <typename Fn>
 void WithStorage(DType t, Fn&& fn) {
   switch (t) {
     case DType::kBool: return fn(Bool());
-    case DType::kU2: case DType::kU4: case DType::kU8: return fn(Plain<uint8_t, int64_t>());
-    case DType::kI2: case DType::kI4: case DType::kI8: return fn(Plain<int8_t, int64_t>());
+    case DType::kU2:
+    case DType::kU4:
+    case DType::kU8: return fn(Plain<uint8_t, int64_t>());
+    case DType::kI2:
+    case DType::kI4:
+    case DType::kI8: return fn(Plain<int8_t, int64_t>());
     case DType::kU16: return fn(Plain<uint16_t, int64_t>());
     case DType::kI16: return fn(Plain<int16_t, int64_t>());
     case DType::kU32: return fn(Plain<uint32_t, int64_t>());
@@ -118,7 +124,8 @@ int64_t WrapSubByte(DType t, int64_t v) {
 }
 
 // Writes n lanes; a stride of 0 accumulates in the register and rounds once.
-void StoreStrided(DType t, char* data, int64_t offset, int64_t stride, int n, WriteOp op, const double* f, const int64_t* i) {
+void StoreStrided(DType t, char* data, int64_t offset, int64_t stride, int n, WriteOp op, const double* f,
+                  const int64_t* i) {
   WithStorage(t, [&](auto s) {
     using S = decltype(s);
     auto* p = reinterpret_cast<typename S::Stored*>(data) + offset;
@@ -137,13 +144,17 @@ void StoreStrided(DType t, char* data, int64_t offset, int64_t stride, int n, Wr
           return;
         }
       }
-      if (stride == 1) for (int l = 0; l < n; ++l) p[l] = S::Put(v[l]);
-      else for (int l = 0; l < n; ++l) p[l * stride] = S::Put(v[l]);
+      if (stride == 1)
+        for (int l = 0; l < n; ++l) p[l] = S::Put(v[l]);
+      else
+        for (int l = 0; l < n; ++l) p[l * stride] = S::Put(v[l]);
     } else if (stride == 0) {
       R acc = S::Get(*p);
       if constexpr (std::is_same_v<R, double>) {
-        if (op == WriteOp::kAdd) for (int l = 0; l < n; ++l) acc += v[l];
-        else for (int l = 0; l < n; ++l) acc = Combine(op, acc, v[l]);
+        if (op == WriteOp::kAdd)
+          for (int l = 0; l < n; ++l) acc += v[l];
+        else
+          for (int l = 0; l < n; ++l) acc = Combine(op, acc, v[l]);
         *p = S::Put(acc);
       } else {
         for (int l = 0; l < n; ++l) acc = combine(acc, v[l]);
@@ -207,13 +218,14 @@ bool Executor::Prepare(Frame& f, const Access& a, At* at) {
   at->inside = false;
   if (s.state == Slot::kAbsent) {
     if (a.guarded) return true;
-    return Fail(InvalidError("parameter " + f.plan->slots[a.slot].container->name.str() + " is absent and read without ??"));
+    return Fail(
+        InvalidError("parameter " + f.plan->slots[a.slot].container->name.str() + " is absent and read without ??"));
   }
   const int rank = static_cast<int>(s.shape.size());
   at->dims = static_cast<int>(a.affine ? a.base.size() : a.index.size());
   if (at->dims != (a.flat ? 1 : rank)) {
-    return Fail(InternalError("access of " + f.plan->slots[a.slot].container->name.str() + " with " + std::to_string(at->dims) +
-                              " indices, rank " + std::to_string(rank)));
+    return Fail(InternalError("access of " + f.plan->slots[a.slot].container->name.str() + " with " +
+                              std::to_string(at->dims) + " indices, rank " + std::to_string(rank)));
   }
   if (!a.affine) return true;
   const int depth = static_cast<int>(begin_.size());
@@ -247,7 +259,8 @@ bool Executor::Prepare(Frame& f, const Access& a, At* at) {
   return true;
 }
 
-bool Executor::Offsets(Frame& f, const Access& a, const At& at, const Block& b, int run, int64_t* offsets, int64_t* valid) {
+bool Executor::Offsets(Frame& f, const Access& a, const At& at, const Block& b, int run, int64_t* offsets,
+                       int64_t* valid) {
   const Slot& s = *at.slot;
   const int depth = static_cast<int>(b.run_index.size() / kLanes);
   const int lane0 = b.run_lane[run], n = b.run_length[run];
@@ -324,7 +337,8 @@ bool Executor::Load(Frame& f, const Access& a, const At& at, const Block& b, uin
     return true;
   }
   if (at.inside) {
-    if (a.guarded) for (int l = 0; l < b.lanes; ++l) I(a.valid)[l] = 1;
+    if (a.guarded)
+      for (int l = 0; l < b.lanes; ++l) I(a.valid)[l] = 1;
     const int64_t stride = depth == 0 ? 0 : pool_[at.lin + depth - 1] * step_last_;
     auto each_run = [&](auto&& fn) {
       for (int r = 0; r < b.runs; ++r) {
@@ -335,7 +349,8 @@ bool Executor::Load(Frame& f, const Access& a, const At& at, const Block& b, uin
     };
     if (string) {
       each_run([&](int64_t offset, int lane, int n) {
-        for (int l = 0; l < n; ++l) S(dst)[lane + l] = reinterpret_cast<const std::string*>(at.data) + offset + l * stride;
+        for (int l = 0; l < n; ++l)
+          S(dst)[lane + l] = reinterpret_cast<const std::string*>(at.data) + offset + l * stride;
       });
     } else if (complex) {
       each_run([&](int64_t offset, int lane, int n) {
@@ -350,9 +365,13 @@ bool Executor::Load(Frame& f, const Access& a, const At& at, const Block& b, uin
         each_run([&](int64_t offset, int lane, int n) {
           const auto* p = reinterpret_cast<const typename St::Stored*>(at.data) + offset;
           R* o = out + lane;
-          if (stride == 1) for (int l = 0; l < n; ++l) o[l] = St::Get(p[l]);
-          else if (stride == 0) { const R v = St::Get(*p); for (int l = 0; l < n; ++l) o[l] = v; }
-          else for (int l = 0; l < n; ++l) o[l] = St::Get(p[l * stride]);
+          if (stride == 1)
+            for (int l = 0; l < n; ++l) o[l] = St::Get(p[l]);
+          else if (stride == 0) {
+            const R v = St::Get(*p);
+            for (int l = 0; l < n; ++l) o[l] = v;
+          } else
+            for (int l = 0; l < n; ++l) o[l] = St::Get(p[l * stride]);
         });
       });
     }
@@ -372,7 +391,8 @@ bool Executor::Load(Frame& f, const Access& a, const At& at, const Block& b, uin
   }
   const int64_t* mask = a.mask >= 0 ? I(a.mask) : nullptr;
   if (string) {
-    for (int l = 0; l < b.lanes; ++l) S(dst)[l] = valid[l] ? reinterpret_cast<const std::string*>(at.data) + offsets[l] : nullptr;
+    for (int l = 0; l < b.lanes; ++l)
+      S(dst)[l] = valid[l] ? reinterpret_cast<const std::string*>(at.data) + offsets[l] : nullptr;
   } else if (complex) {
     for (int l = 0; l < b.lanes; ++l) {
       F(dst)[l] = F(dst + 1)[l] = 0;
@@ -389,7 +409,8 @@ bool Executor::Load(Frame& f, const Access& a, const At& at, const Block& b, uin
       for (int l = 0; l < b.lanes; ++l) out[l] = valid[l] ? St::Get(p[offsets[l]]) : R{0};
     });
   }
-  if (a.guarded) for (int l = 0; l < b.lanes; ++l) I(a.valid)[l] = valid[l] | (mask != nullptr && !mask[l]);
+  if (a.guarded)
+    for (int l = 0; l < b.lanes; ++l) I(a.valid)[l] = valid[l] | (mask != nullptr && !mask[l]);
   return true;
 }
 

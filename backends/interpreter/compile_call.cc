@@ -22,23 +22,24 @@ Complex PowC(const Complex& x, const Complex& y) { return std::pow(x, y); }
 
 const std::unordered_map<std::string, F1>& FloatFunctions() {
   static const auto* const kTable = new std::unordered_map<std::string, F1>{
-      {"exp", std::exp}, {"expm1", std::expm1}, {"log", std::log}, {"log1p", std::log1p}, {"log2", std::log2},
-      {"sqrt", std::sqrt}, {"rsqrt", Rsqrt}, {"sin", std::sin}, {"cos", std::cos}, {"tan", std::tan},
-      {"asin", std::asin}, {"acos", std::acos}, {"atan", std::atan}, {"sinh", std::sinh}, {"cosh", std::cosh},
-      {"tanh", std::tanh}, {"asinh", std::asinh}, {"acosh", std::acosh}, {"atanh", std::atanh}, {"erf", std::erf},
-      {"floor", std::floor}, {"ceil", std::ceil}, {"rint", std::nearbyint}, {"trunc", std::trunc}};
+      {"exp", std::exp},     {"expm1", std::expm1}, {"log", std::log},        {"log1p", std::log1p},
+      {"log2", std::log2},   {"sqrt", std::sqrt},   {"rsqrt", Rsqrt},         {"sin", std::sin},
+      {"cos", std::cos},     {"tan", std::tan},     {"asin", std::asin},      {"acos", std::acos},
+      {"atan", std::atan},   {"sinh", std::sinh},   {"cosh", std::cosh},      {"tanh", std::tanh},
+      {"asinh", std::asinh}, {"acosh", std::acosh}, {"atanh", std::atanh},    {"erf", std::erf},
+      {"floor", std::floor}, {"ceil", std::ceil},   {"rint", std::nearbyint}, {"trunc", std::trunc}};
   return *kTable;
 }
 const std::unordered_map<std::string, F2>& FloatFunctions2() {
-  static const auto* const kTable = new std::unordered_map<std::string, F2>{
-      {"pow", std::pow}, {"atan2", std::atan2}, {"fmod", std::fmod}};
+  static const auto* const kTable =
+      new std::unordered_map<std::string, F2>{{"pow", std::pow}, {"atan2", std::atan2}, {"fmod", std::fmod}};
   return *kTable;
 }
 const std::unordered_map<std::string, C1>& ComplexFunctions() {
   static const auto* const kTable = new std::unordered_map<std::string, C1>{
-      {"exp", std::exp}, {"expm1", Expm1C}, {"log", std::log}, {"log1p", Log1pC}, {"log2", Log2C}, {"sqrt", std::sqrt},
-      {"rsqrt", RsqrtC}, {"sin", std::sin}, {"cos", std::cos}, {"tan", std::tan}, {"sinh", std::sinh}, {"cosh", std::cosh},
-      {"tanh", std::tanh}};
+      {"exp", std::exp},   {"expm1", Expm1C},   {"log", std::log},  {"log1p", Log1pC}, {"log2", Log2C},
+      {"sqrt", std::sqrt}, {"rsqrt", RsqrtC},   {"sin", std::sin},  {"cos", std::cos}, {"tan", std::tan},
+      {"sinh", std::sinh}, {"cosh", std::cosh}, {"tanh", std::tanh}};
   return *kTable;
 }
 
@@ -86,7 +87,8 @@ Result<ExprCompiler::Val> ExprCompiler::ComplexCall(const Expr& e, const std::st
     const Opc op = fn == "isnan" ? Opc::kIsNan : Opc::kIsInf;
     const uint16_t re = Emit(op, args[0].r), im = Emit(op, static_cast<uint16_t>(args[0].r + 1));
     Free(args[0]);
-    return Op2(Opc::kOrB, {RegClass::kInt, DType::kBool, re, true}, {RegClass::kInt, DType::kBool, im, true}, DType::kBool);
+    return Op2(Opc::kOrB, {RegClass::kInt, DType::kBool, re, true}, {RegClass::kInt, DType::kBool, im, true},
+               DType::kBool);
   }
   if (fn == "pow") {
     i.fn = reinterpret_cast<const void*>(PowC);

@@ -36,7 +36,8 @@ DType Sized(DType t) { return t == DType::kNone ? DType::kIndex : t; }
 
 }  // namespace
 
-ExprCompiler::ExprCompiler(SdfgPlan& plan, std::vector<Name> lane_indices) : plan_(plan), lanes_(std::move(lane_indices)) {
+ExprCompiler::ExprCompiler(SdfgPlan& plan, std::vector<Name> lane_indices)
+    : plan_(plan), lanes_(std::move(lane_indices)) {
   next_ = static_cast<int>(lanes_.size());
 }
 
@@ -112,7 +113,8 @@ ExprCompiler::Val ExprCompiler::ToClass(const Val& v, RegClass c) {
     code_.instrs.push_back(i);
     return {c, DType::kC128, dst, true};
   }
-  if (c == RegClass::kFloat && v.cls == RegClass::kInt) return Op1(v.t == DType::kU64 ? Opc::kUToF : Opc::kIToF, v, DType::kF64);
+  if (c == RegClass::kFloat && v.cls == RegClass::kInt)
+    return Op1(v.t == DType::kU64 ? Opc::kUToF : Opc::kIToF, v, DType::kF64);
   if (c == RegClass::kInt && v.cls == RegClass::kFloat) return Op1(Opc::kFToI, v, DType::kI64);
   if (v.cls == RegClass::kComplex) {  // the real part, as numpy's cast
     const Val re = {RegClass::kFloat, DType::kF64, Emit(Opc::kCopy, v.r), true};
@@ -161,7 +163,8 @@ Result<ExprCompiler::Val> ExprCompiler::Value(const Expr& e) {
     case ExprKind::kInt:
     case ExprKind::kBool:
       if (ClassOf(t) == RegClass::kFloat) return ConstF(RoundLiteral(static_cast<double>(e->ivalue), t), t);
-      if (ClassOf(t) == RegClass::kComplex) return ToClass(ConstF(static_cast<double>(e->ivalue), DType::kF64), RegClass::kComplex);
+      if (ClassOf(t) == RegClass::kComplex)
+        return ToClass(ConstF(static_cast<double>(e->ivalue), DType::kF64), RegClass::kComplex);
       return Normalise(ConstI(e->ivalue, t), t);
     case ExprKind::kFloat: {
       if (ClassOf(t) == RegClass::kComplex) return ToClass(ConstF(e->fvalue, DType::kF64), RegClass::kComplex);
@@ -195,8 +198,14 @@ Result<ExprCompiler::Val> ExprCompiler::Value(const Expr& e) {
     }
     case ExprKind::kBinary:
       switch (e->op) {
-        case Op::kAnd: case Op::kOr: return Logic(e);
-        case Op::kEq: case Op::kNe: case Op::kLt: case Op::kLe: case Op::kGt: case Op::kGe: return Compare(e);
+        case Op::kAnd:
+        case Op::kOr: return Logic(e);
+        case Op::kEq:
+        case Op::kNe:
+        case Op::kLt:
+        case Op::kLe:
+        case Op::kGt:
+        case Op::kGe: return Compare(e);
         default: return Binary(e);
       }
     case ExprKind::kSelect: return Select(e);
@@ -205,8 +214,7 @@ Result<ExprCompiler::Val> ExprCompiler::Value(const Expr& e) {
       HR_ASSIGN_OR_RETURN(Val a, Value(e->args[0]));
       return Cast(a, t, e->saturate);
     }
-    default:
-      return InternalError("expression not lowered: " + ToString(e));
+    default: return InternalError("expression not lowered: " + ToString(e));
   }
 }
 
@@ -222,8 +230,12 @@ Result<ExprCompiler::Val> ExprCompiler::Binary(const Expr& e) {
   const bool u64 = t == DType::kU64;
   if (c == RegClass::kComplex) {
     Instr i{};
-    i.op = e->op == Op::kAdd ? Opc::kAddC : e->op == Op::kSub ? Opc::kSubC : e->op == Op::kMul ? Opc::kMulC : Opc::kDivC;
-    if (i.op == Opc::kDivC && e->op != Op::kDiv) return UnsupportedError("operator " + std::string(OpToken(e->op)) + " on complex numbers");
+    i.op = e->op == Op::kAdd   ? Opc::kAddC
+           : e->op == Op::kSub ? Opc::kSubC
+           : e->op == Op::kMul ? Opc::kMulC
+                               : Opc::kDivC;
+    if (i.op == Opc::kDivC && e->op != Op::kDiv)
+      return UnsupportedError("operator " + std::string(OpToken(e->op)) + " on complex numbers");
     i.a = a.r;
     i.b = b.r;
     Free(a);
@@ -258,7 +270,8 @@ Result<ExprCompiler::Val> ExprCompiler::Binary(const Expr& e) {
       default: break;
     }
   }
-  return UnsupportedError("operator " + std::string(OpToken(e->op)) + " on " + std::string(DTypeName(t)) + " in " + ToString(e));
+  return UnsupportedError("operator " + std::string(OpToken(e->op)) + " on " + std::string(DTypeName(t)) + " in " +
+                          ToString(e));
 }
 
 Result<ExprCompiler::Val> ExprCompiler::Compare(const Expr& e) {
@@ -270,8 +283,9 @@ Result<ExprCompiler::Val> ExprCompiler::Compare(const Expr& e) {
     const Val r = Op2(Opc::kEqS, a, b, DType::kBool);
     return eq ? r : Op1(Opc::kNotB, r, DType::kBool);
   }
-  const RegClass c = std::max(a.cls, b.cls) == RegClass::kComplex ? RegClass::kComplex
-                     : a.cls == RegClass::kFloat || b.cls == RegClass::kFloat ? RegClass::kFloat : RegClass::kInt;
+  const RegClass c = std::max(a.cls, b.cls) == RegClass::kComplex             ? RegClass::kComplex
+                     : a.cls == RegClass::kFloat || b.cls == RegClass::kFloat ? RegClass::kFloat
+                                                                              : RegClass::kInt;
   const bool u64 = a.t == DType::kU64 || b.t == DType::kU64;
   a = ToClass(a, c);
   b = ToClass(b, c);
@@ -359,11 +373,13 @@ Result<ExprCompiler::Val> ExprCompiler::Select(const Expr& e) {
 // ---- accesses ----
 Status ExprCompiler::CompileAccess(Name container, const std::vector<Expr>& index, bool flat, Access* a) {
   auto it = plan_.slot_of.find(container);
-  if (it == plan_.slot_of.end()) return InternalError("no container " + container.str() + " in sdfg " + plan_.sdfg->name.str());
+  if (it == plan_.slot_of.end())
+    return InternalError("no container " + container.str() + " in sdfg " + plan_.sdfg->name.str());
   a->slot = it->second;
   a->flat = flat;
   if (plan_.slots[a->slot].sequence) {
-    return UnsupportedError("element access of " + container.str() + ", a sequence or optional", "only library nodes touch sequences");
+    return UnsupportedError("element access of " + container.str() + ", a sequence or optional",
+                            "only library nodes touch sequences");
   }
   a->affine = true;
   a->base.resize(index.size());
@@ -401,7 +417,8 @@ Result<ExprCompiler::Val> ExprCompiler::Read(const Expr& e) {
   if (a.guarded) a.valid = Alloc();
   const uint16_t valid = a.valid;
   for (uint16_t r : a.index) {  // index registers die here unless they are leaves or block indices
-    const bool leaf = r < lanes_.size() || std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& l) { return l.second == r; });
+    const bool leaf =
+        r < lanes_.size() || std::any_of(leaves_.begin(), leaves_.end(), [&](const auto& l) { return l.second == r; });
     if (!leaf) free1_.push_back(r);
   }
   load.imm = static_cast<int64_t>(code_.accesses.size());
@@ -446,9 +463,7 @@ Result<ExprCompiler::Val> ExprCompiler::Read(const Expr& e) {
 // ---- statements ----
 Status ExprCompiler::CompileValue(const Expr& e, DType t) {
   HR_ASSIGN_OR_RETURN(Val v, Value(e));
-  if (ClassOf(t) != v.cls) {
-    HR_ASSIGN_OR_RETURN(v, Cast(v, t, false));
-  }
+  if (ClassOf(t) != v.cls) { HR_ASSIGN_OR_RETURN(v, Cast(v, t, false)); }
   code_.result = v.r;
   code_.cls = v.cls;
   code_.dtype = t;

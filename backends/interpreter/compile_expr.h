@@ -26,7 +26,12 @@ class ExprCompiler {
   Code Finish();
 
  private:
-  struct Val { RegClass cls = RegClass::kInt; DType t = DType::kIndex; uint16_t r = 0; bool temp = false; };
+  struct Val {
+    RegClass cls = RegClass::kInt;
+    DType t = DType::kIndex;
+    uint16_t r = 0;
+    bool temp = false;
+  };
   uint16_t Alloc(int width = 1);
   void Free(const Val& v);
   uint16_t Emit(Opc op, uint16_t a, uint16_t b = 0, uint16_t c = 0, int64_t imm = 0);
@@ -36,7 +41,7 @@ class ExprCompiler {
   Val ConstF(double v, DType t);
   Val Leaf(Opc op, int64_t bits, DType t);
   Val ToClass(const Val& v, RegClass c);
-  Val Normalise(const Val& v, DType t);            // integers back to their width
+  Val Normalise(const Val& v, DType t);  // integers back to their width
   Result<Val> Cast(Val v, DType t, bool saturate);
   Result<Val> Value(const Expr& e);
   Result<Val> Binary(const Expr& e);

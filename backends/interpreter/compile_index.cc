@@ -37,7 +37,8 @@ bool Append(SdfgPlan& plan, const Expr& e, const std::vector<Name>& lanes, Index
       return true;
     case ExprKind::kBinary: {
       if (e->op == Op::kDiv && e->dtype != DType::kI64) return false;  // exact on sizes: a real
-      const bool wide = e->dtype == DType::kNone || e->dtype == DType::kIndex || e->dtype == DType::kI64 || e->dtype == DType::kBool;
+      const bool wide =
+          e->dtype == DType::kNone || e->dtype == DType::kIndex || e->dtype == DType::kI64 || e->dtype == DType::kBool;
       if (!wide || !all()) return false;
       out->push_back({IndexKind::kBinary, e->op});
       return true;
@@ -60,8 +61,7 @@ bool Append(SdfgPlan& plan, const Expr& e, const std::vector<Name>& lanes, Index
       out->push_back({k});
       return true;
     }
-    default:
-      return false;
+    default: return false;
   }
 }
 
@@ -115,7 +115,8 @@ bool ExprCompiler::Affine(const Expr& e, IndexExpr* base, std::vector<IndexExpr>
   if (e->kind == ExprKind::kUnary && e->op == Op::kNeg) {
     if (!Affine(e->args[0], base, coef)) return false;
     *base = Combine(Op::kSub, {}, *base);
-    for (auto& c : *coef) if (!IsConst(c, 0)) c = Combine(Op::kSub, {}, c);
+    for (auto& c : *coef)
+      if (!IsConst(c, 0)) c = Combine(Op::kSub, {}, c);
     return true;
   }
   if (e->kind != ExprKind::kBinary || (e->op != Op::kAdd && e->op != Op::kSub && e->op != Op::kMul)) return false;

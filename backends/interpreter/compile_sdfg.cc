@@ -52,7 +52,8 @@ class SdfgCompiler {
 Result<IndexExpr> SdfgCompiler::Index(const Expr& e, const char* what) {
   if (!e) return IndexExpr{};
   if (auto i = CompileIndex(plan_, e)) return std::move(*i);
-  return UnsupportedError(std::string(what) + " that is not integer arithmetic on symbols: " + ToString(e), "define a symbol first: let n = …");
+  return UnsupportedError(std::string(what) + " that is not integer arithmetic on symbols: " + ToString(e),
+                          "define a symbol first: let n = …");
 }
 
 Result<Scalar> SdfgCompiler::CompileScalar(const Expr& e, DType t) {
@@ -96,7 +97,8 @@ Status SdfgCompiler::Slots() {
   }
   for (size_t k = 0; k < plan_.slots.size(); ++k)
     if (plan_.slots[k].base >= 0) plan_.slots[Root(static_cast<int>(k))].views.push_back(static_cast<int>(k));
-  for (size_t k = 0; k < s_.parameters.size(); ++k) plan_.slots[plan_.slot_of.at(s_.parameters[k])].parameter = static_cast<int>(k);
+  for (size_t k = 0; k < s_.parameters.size(); ++k)
+    plan_.slots[plan_.slot_of.at(s_.parameters[k])].parameter = static_cast<int>(k);
   return {};
 }
 
@@ -167,9 +169,7 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
   }
   HR_ASSIGN_OR_RETURN(Expr value, TypedValue(s_, t));
   Tasklet typed = t;
-  for (Expr& e : typed.index) {
-    HR_ASSIGN_OR_RETURN(e, InferTypes(s_, e));
-  }
+  for (Expr& e : typed.index) { HR_ASSIGN_OR_RETURN(e, InferTypes(s_, e)); }
   const Container& c = s_.Get(t.target);
   s.op = t.op;
   s.target_type = c.dtype;
@@ -257,9 +257,11 @@ Result<Stmt> SdfgCompiler::NestedStmt(const Nested& n) {
     Stmt::Binding b;
     auto port = s.callee->slot_of.find(a.port);
     auto slot = plan_.slot_of.find(a.container);
-    if (port == s.callee->slot_of.end()) return InternalError("call of " + n.callee.str() + ": no parameter " + a.port.str());
+    if (port == s.callee->slot_of.end())
+      return InternalError("call of " + n.callee.str() + ": no parameter " + a.port.str());
     if (a.container.empty()) continue;
-    if (slot == plan_.slot_of.end()) return InternalError("call of " + n.callee.str() + ": no container " + a.container.str());
+    if (slot == plan_.slot_of.end())
+      return InternalError("call of " + n.callee.str() + ": no container " + a.container.str());
     b.port = port->second;
     b.slot = slot->second;
     for (const Expr& e : a.index) {
@@ -281,7 +283,8 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, Name origin) {
   Stmt s;
   s.kind = Stmt::kCall;
   s.library = &l;
-  const std::string op = l.domain.str() + "." + l.op.str() + (l.version > 0 ? " (opset " + std::to_string(l.version) + ")" : "");
+  const std::string op =
+      l.domain.str() + "." + l.op.str() + (l.version > 0 ? " (opset " + std::to_string(l.version) + ")" : "");
   if (l.domain.view() != "call" || (s.function = c_.registry.FindFunction(l.op.str())) == nullptr) {
     Diagnostic d;
     d.kind = ErrorKind::kUnsupported;
@@ -300,7 +303,8 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, Name origin) {
   auto slots_of = [&](const std::vector<Port>& ports, std::vector<int>* slots) -> Status {
     for (const Port& p : ports) {
       auto it = plan_.slot_of.find(p.container);
-      if (!p.container.empty() && it == plan_.slot_of.end()) return InternalError(op + ": no container " + p.container.str());
+      if (!p.container.empty() && it == plan_.slot_of.end())
+        return InternalError(op + ": no container " + p.container.str());
       slots->push_back(p.container.empty() ? -1 : it->second);
     }
     return {};
@@ -413,7 +417,9 @@ void SdfgCompiler::PlanReleases() {
   std::set<int> live;
   auto meet = [&](const std::set<int>& used, std::vector<int>* release) {
     for (int k : used)
-      if (live.insert(k).second && plan_.slots[k].parameter < 0 && plan_.slots[k].container->kind == ContainerKind::kTransient) release->push_back(k);
+      if (live.insert(k).second && plan_.slots[k].parameter < 0 &&
+          plan_.slots[k].container->kind == ContainerKind::kTransient)
+        release->push_back(k);
   };
   for (size_t b = plan_.body.size(); b-- > 0;) {
     BlockPlan& block = plan_.body[b];
@@ -462,7 +468,8 @@ Status SdfgCompiler::Run() {
 Result<const SdfgPlan*> Compiler::Compile(Name name) {
   auto it = done.find(name);
   if (it != done.end()) {
-    if (it->second == nullptr) return InvalidError("sdfg " + name.str() + " calls itself", "recursion is not supported");
+    if (it->second == nullptr)
+      return InvalidError("sdfg " + name.str() + " calls itself", "recursion is not supported");
     return it->second;
   }
   const Sdfg* s = program.Find(name);

@@ -36,7 +36,9 @@ Slot SlotOf(const Tensor& t) {
   s.dtype = t.dtype;
   s.shape = t.shape;
   s.elements = t.elements();
-  s.data = t.dtype == DType::kString ? reinterpret_cast<char*>(t.strings ? t.strings->data() : nullptr) : t.data ? t.data->data() : nullptr;
+  s.data = t.dtype == DType::kString ? reinterpret_cast<char*>(t.strings ? t.strings->data() : nullptr)
+           : t.data                  ? t.data->data()
+                                     : nullptr;
   s.owner = t;
   SetRowMajor(&s);
   return s;
@@ -46,7 +48,8 @@ bool Executor::SetSymbol(Frame& f, int symbol, int64_t value) {
   if (f.known[symbol] && f.symbols[symbol] == value) return true;
   f.symbols[symbol] = value;
   f.known[symbol] = 1;
-  for (int k : f.plan->dependents[symbol]) {  // what lies elsewhere or has another size now is found again at its next use
+  for (int k :
+       f.plan->dependents[symbol]) {  // what lies elsewhere or has another size now is found again at its next use
     Slot& s = f.slots[k];
     const SlotPlan& p = f.plan->slots[k];
     if (s.state != Slot::kReady || p.parameter >= 0) continue;
@@ -83,7 +86,8 @@ bool Executor::ResolveView(Frame& f, int k) {
   int64_t count = 1;
   for (int64_t d : s.shape) {
     if (d < 0) return Fail(InvalidError("view " + name + " would have the shape " + ShapeText(s.shape)));
-    if (__builtin_mul_overflow(count, d, &count)) return Fail(InvalidError("view " + name + " of shape " + ShapeText(s.shape) + " is too large"));
+    if (__builtin_mul_overflow(count, d, &count))
+      return Fail(InvalidError("view " + name + " of shape " + ShapeText(s.shape) + " is too large"));
   }
   s.elements = count;
   SetRowMajor(&s);
@@ -101,13 +105,15 @@ bool Executor::ResolveView(Frame& f, int k) {
   for (size_t d = 0; d < base.shape.size(); ++d) last += static_cast<__int128>(base.strides[d]) * (base.shape[d] - 1);
   if (count > 0 && (low < 0 || base.elements == 0 || high > last)) {
     return Fail(InvalidError("view " + name + " reaches outside its base " + p.container->base.str() + ": elements " +
-                             std::to_string(static_cast<int64_t>(low)) + " to " + std::to_string(static_cast<int64_t>(high)) + " of " +
+                             std::to_string(static_cast<int64_t>(low)) + " to " +
+                             std::to_string(static_cast<int64_t>(high)) + " of " +
                              std::to_string(static_cast<int64_t>(last + 1))));
   }
   s.dtype = base.dtype;
   if (p.container->dtype != base.dtype) {
     if (StoredSize(p.container->dtype) != StoredSize(base.dtype)) {
-      return Fail(UnsupportedError("view " + name + " has elements of another size than its base " + p.container->base.str()));
+      return Fail(
+          UnsupportedError("view " + name + " has elements of another size than its base " + p.container->base.str()));
     }
     s.dtype = p.container->dtype;
   }
@@ -192,8 +198,6 @@ void Executor::Release(Frame& f, const std::vector<int>& slots) {
   }
 }
 
-bool Executor::Ready(Frame& f, int slot) {
-  return f.slots[slot].state != Slot::kUnset || Bind(f, slot);
-}
+bool Executor::Ready(Frame& f, int slot) { return f.slots[slot].state != Slot::kUnset || Bind(f, slot); }
 
 }  // namespace headrace::interpreter

@@ -13,23 +13,27 @@ using testing::RunText;
 
 const char* const kCopy = "sdfg f(X: f32[N, 3], Y: f32[N, 3]) { map i in 0:N, j in 0:3 { Y[i, j] = X[i, j] } }";
 
-Diagnostic Wrong(const std::string& text, const Arguments& a, const std::vector<std::pair<Name, int64_t>>& symbols = {}) {
+Diagnostic Wrong(const std::string& text, const Arguments& a,
+                 const std::vector<std::pair<Name, int64_t>>& symbols = {}) {
   auto r = RunText(text, a, symbols);
   EXPECT_FALSE(r.ok()) << text;
   return r.ok() ? Diagnostic() : r.status().diagnostics()[0];
 }
 
 TEST(InterpreterErrors, IndexOutOfRangeNamesContainerIndexAndShape) {
-  const Diagnostic d = Wrong("sdfg f(X: f32[N, 2], I: i64[M], Y: f32[M]) { map i in 0:M { Y[i] = X[I[i], 1] from \"gather1\" } }",
-                             {{"X", F32({3, 2}, {0, 0, 0, 0, 0, 0})}, {"I", I64({2}, {0, 3})}});
+  const Diagnostic d =
+      Wrong("sdfg f(X: f32[N, 2], I: i64[M], Y: f32[M]) { map i in 0:M { Y[i] = X[I[i], 1] from \"gather1\" } }",
+            {{"X", F32({3, 2}, {0, 0, 0, 0, 0, 0})}, {"I", I64({2}, {0, 3})}});
   EXPECT_EQ(d.message, "index out of range: X[3, 1] is outside its shape [3, 2]");
   EXPECT_EQ(d.node, "gather1");
   EXPECT_EQ(ErrorOf("sdfg f(X: f32[N], I: i64[M], Y: f32[3]) { map i in 0:M { Y[I[i]] = X[0] } }",
-                    {{"X", F32({1}, {0})}, {"I", I64({1}, {-1})}}), "index out of range: Y[-1] is outside its shape [3]");
+                    {{"X", F32({1}, {0})}, {"I", I64({1}, {-1})}}),
+            "index out of range: Y[-1] is outside its shape [3]");
   EXPECT_EQ(ErrorOf("sdfg f(X: f32[N], Y: f32[4]) { map i in 0:4 { Y[i] = X[i] } }", {{"X", F32({3}, {0, 0, 0})}}),
             "index out of range: X[3] is outside its shape [3]");
-  EXPECT_EQ(ErrorOf("sdfg f(X: f32[N], k: i64, Y: f32) { Y = X.flat[k] }", {{"X", F32({3}, {0, 0, 0})}, {"k", I64({}, {3})}}),
-            "index out of range: X.flat[3] is outside 3 elements");
+  EXPECT_EQ(
+      ErrorOf("sdfg f(X: f32[N], k: i64, Y: f32) { Y = X.flat[k] }", {{"X", F32({3}, {0, 0, 0})}, {"k", I64({}, {3})}}),
+      "index out of range: X.flat[3] is outside 3 elements");
   EXPECT_EQ(ErrorOf("sdfg f(X: f32[N], Y: f32) { Y = X[9223372036854775807 * N] }", {{"X", F32({3}, {0, 0, 0})}}),
             "index out of range: X[9223372036854775805] is outside its shape [3]");
 }
@@ -51,7 +55,8 @@ TEST(InterpreterErrors, Arguments) {
   EXPECT_EQ(d.expected, "[N, 3]");
   d = Wrong(kCopy, {{"X", F32({1, 2}, {1, 2})}});
   EXPECT_EQ(d.message, "input X: dimension 1 is 2, not 3");
-  const char* two = "sdfg f(A: f32[N], B: f32[N], C: f32[2*N + 1], Y: f32[N]) { map i in 0:N { Y[i] = A[i] + B[i] + C[2 * i] } }";
+  const char* two =
+      "sdfg f(A: f32[N], B: f32[N], C: f32[2*N + 1], Y: f32[N]) { map i in 0:N { Y[i] = A[i] + B[i] + C[2 * i] } }";
   d = Wrong(two, {{"A", F32({2}, {1, 2})}, {"B", F32({3}, {1, 2, 3})}, {"C", F32({5}, {1, 2, 3, 4, 5})}});
   EXPECT_EQ(d.message, "sizes disagree: N is 2 (input A, dimension 0) and 3 (input B, dimension 0)");
   d = Wrong(two, {{"A", F32({2}, {1, 2})}, {"B", F32({2}, {1, 2})}, {"C", F32({4}, {1, 2, 3, 4})}});
@@ -73,17 +78,19 @@ TEST(InterpreterErrors, SizesByName) {
 TEST(InterpreterErrors, SizesThatDoNotFit) {
   const char* text = "sdfg f(Y: f32, K: symbol) { transient T: f32[K, K]; T[0, 0] = 1; Y = T[0, 0] }";
   for (int64_t k : {int64_t{1} << 20, int64_t{1} << 40, INT64_MAX}) {
-    EXPECT_EQ(ErrorOf(text, {}, {{"K", k}}), "a tensor of type f32 and shape [" + std::to_string(k) + ", " + std::to_string(k) +
-                                                 "] does not fit in this machine's memory");
+    EXPECT_EQ(ErrorOf(text, {}, {{"K", k}}), "a tensor of type f32 and shape [" + std::to_string(k) + ", " +
+                                                 std::to_string(k) + "] does not fit in this machine's memory");
   }
   EXPECT_EQ(ErrorOf(text, {}, {{"K", -1}}), "a tensor can't have the shape [-1, -1]");
-  EXPECT_EQ(ErrorOf("sdfg f(X: f32[N], Y: f32, K: symbol) { view V: f32[2] of X offset K; Y = V[0] }", {{"X", F32({3}, {1, 2, 3})}}, {{"K", 2}}),
+  EXPECT_EQ(ErrorOf("sdfg f(X: f32[N], Y: f32, K: symbol) { view V: f32[2] of X offset K; Y = V[0] }",
+                    {{"X", F32({3}, {1, 2, 3})}}, {{"K", 2}}),
             "view V reaches outside its base X: elements 2 to 3 of 3");
 }
 
 TEST(InterpreterErrors, UnexpandedLibraryNodesAreAllNamed) {
-  auto r = RunText("sdfg f(X: f32[N], Y: f32[N]) { transient T: f32[N]; onnx.Relu:14(X = X) -> (Y = T) from \"relu1\"; call.nothere(X = T) -> (Y = Y) }",
-                   {{"X", F32({1}, {1})}});
+  auto r = RunText(
+      "sdfg f(X: f32[N], Y: f32[N]) { transient T: f32[N]; onnx.Relu:14(X = X) -> (Y = T) from \"relu1\"; call.nothere(X = T) -> (Y = Y) }",
+      {{"X", F32({1}, {1})}});
   ASSERT_FALSE(r.ok());
   ASSERT_EQ(r.status().diagnostics().size(), 2u);
   EXPECT_EQ(r.status().kind(), ErrorKind::kUnsupported);
@@ -103,7 +110,8 @@ TEST(InterpreterErrors, AnInterruptStopsALoop) {
 
 TEST(InterpreterErrors, CallsWithWrongShapes) {
   EXPECT_EQ(ErrorOf(R"(entry sdfg f(X: f32[4], Y: f32[3]) { call g(x = X, y = Y) }
-                       sdfg g(x: f32[M], y: f32[M]) { map i in 0:M { y[i] = x[i] } })", {{"X", F32({4}, {1, 2, 3, 4})}}),
+                       sdfg g(x: f32[M], y: f32[M]) { map i in 0:M { y[i] = x[i] } })",
+                    {{"X", F32({4}, {1, 2, 3, 4})}}),
             "call of g: argument Y has shape [3], but dimension 0 of y is 4");
 }
 

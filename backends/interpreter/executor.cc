@@ -15,7 +15,6 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
   return s + "]";
 }
 
-
 }  // namespace
 
 Executor::Executor(const ProgramPlan& program, PersistentState* state, std::function<bool()> cancelled)
@@ -84,9 +83,10 @@ bool Executor::RunNested(Frame& f, const Stmt& s) {
     set(symbol, v);
   }
   for (const SlotPlan& p : callee.slots) {  // optional parameters that the call leaves out
-    if (p.parameter >= 0) inner.slots[&p - callee.slots.data()].state = p.container->optional ? Slot::kAbsent : Slot::kUnset;
+    if (p.parameter >= 0)
+      inner.slots[&p - callee.slots.data()].state = p.container->optional ? Slot::kAbsent : Slot::kUnset;
   }
-  std::vector<const Stmt::Binding*> made;   // containers whose size the callee finds
+  std::vector<const Stmt::Binding*> made;  // containers whose size the callee finds
   for (const Stmt::Binding& b : s.bindings) {
     Slot& in = inner.slots[b.port];
     const SlotPlan& outer = f.plan->slots[b.slot];
@@ -103,13 +103,15 @@ bool Executor::RunNested(Frame& f, const Stmt& s) {
     if (!Ready(f, b.slot)) return false;
     in = f.slots[b.slot];
     if (in.state != Slot::kReady || outer.sequence) continue;
-    if (b.index.size() > in.shape.size()) return Fail(InternalError("argument " + outer.container->name.str() + " has too many indices"));
+    if (b.index.size() > in.shape.size())
+      return Fail(InternalError("argument " + outer.container->name.str() + " has too many indices"));
     for (size_t d = 0; d < b.index.size(); ++d) {
       int64_t v;
       if (!EvalIndex(f, b.index[d], &v)) return false;
       if (v < 0 || v >= in.shape[d]) {
-        return Fail(InvalidError("argument " + outer.container->name.str() + " of the call of " + callee.sdfg->name.str() + ": index " +
-                                 std::to_string(v) + " is outside dimension " + std::to_string(d) + " of its shape " + ShapeText(in.shape)));
+        return Fail(InvalidError("argument " + outer.container->name.str() + " of the call of " +
+                                 callee.sdfg->name.str() + ": index " + std::to_string(v) + " is outside dimension " +
+                                 std::to_string(d) + " of its shape " + ShapeText(in.shape)));
       }
       in.data += v * in.strides[d] * StoredSize(in.dtype);
     }
@@ -122,8 +124,9 @@ bool Executor::RunNested(Frame& f, const Stmt& s) {
     }
     const std::vector<Expr>& declared = callee.slots[b.port].container->shape;
     if (declared.size() != in.shape.size()) {
-      return Fail(InternalError("argument " + outer.container->name.str() + " has rank " + std::to_string(in.shape.size()) + ", parameter " +
-                                callee.slots[b.port].container->name.str() + " rank " + std::to_string(declared.size())));
+      return Fail(InternalError(
+          "argument " + outer.container->name.str() + " has rank " + std::to_string(in.shape.size()) + ", parameter " +
+          callee.slots[b.port].container->name.str() + " rank " + std::to_string(declared.size())));
     }
     for (size_t d = 0; d < declared.size(); ++d) {
       if (!declared[d].Is(ExprKind::kSymbol)) continue;
@@ -139,8 +142,9 @@ bool Executor::RunNested(Frame& f, const Stmt& s) {
       int64_t v;
       if (!EvalIndex(inner, p.shape[d], &v)) return false;
       if (v != in.shape[d]) {
-        return Fail(InvalidError("call of " + callee.sdfg->name.str() + ": argument " + f.plan->slots[b.slot].container->name.str() + " has shape " +
-                                 ShapeText(in.shape) + ", but dimension " + std::to_string(d) + " of " + p.container->name.str() + " is " +
+        return Fail(InvalidError("call of " + callee.sdfg->name.str() + ": argument " +
+                                 f.plan->slots[b.slot].container->name.str() + " has shape " + ShapeText(in.shape) +
+                                 ", but dimension " + std::to_string(d) + " of " + p.container->name.str() + " is " +
                                  std::to_string(v)));
       }
     }
@@ -154,7 +158,8 @@ bool Executor::RunNested(Frame& f, const Stmt& s) {
     for (size_t d = 0; d < got.shape.size(); ++d) {
       const Expr& e = outer.container->shape[d];
       if (e.Is(ExprKind::kSymbol) && !f.known[f.plan->symbol_of.at(e->name)] &&
-          !SetSymbol(f, f.plan->symbol_of.at(e->name), got.shape[d])) return false;
+          !SetSymbol(f, f.plan->symbol_of.at(e->name), got.shape[d]))
+        return false;
     }
   }
   --depth_;
@@ -208,7 +213,8 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
       for (const IndexExpr& e : f.plan->slots[k].shape)
         for (const IndexOp& o : e)
           unknown |= o.kind == IndexKind::kSymbol &&
-                     (!f.known[o.value] || std::find(s.defines.begin(), s.defines.end(), static_cast<int>(o.value)) != s.defines.end());
+                     (!f.known[o.value] ||
+                      std::find(s.defines.begin(), s.defines.end(), static_cast<int>(o.value)) != s.defines.end());
     }
     unsized.push_back(unknown);
     Value v;
@@ -241,11 +247,13 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
       continue;
     }
     if (outputs[i].kind != Value::kTensor) {
-      return Fail(WithNode(InvalidError("external function " + s.function->name + " made no tensor for " + name), s.origin.str()));
+      return Fail(WithNode(InvalidError("external function " + s.function->name + " made no tensor for " + name),
+                           s.origin.str()));
     }
     if (t.dtype != p.container->dtype || t.shape.size() != p.shape.size()) {
-      return Fail(WithNode(InvalidError("external function " + s.function->name + " gave " + name + " type " + std::string(DTypeName(t.dtype)) +
-                                        " and shape " + ShapeText(t.shape)), s.origin.str()));
+      return Fail(WithNode(InvalidError("external function " + s.function->name + " gave " + name + " type " +
+                                        std::string(DTypeName(t.dtype)) + " and shape " + ShapeText(t.shape)),
+                           s.origin.str()));
     }
     for (size_t d = 0; d < t.shape.size(); ++d) {
       const Expr& e = p.container->shape[d];
@@ -258,8 +266,10 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
       int64_t v;
       if (!EvalIndex(f, p.shape[d], &v)) return false;
       if (v != t.shape[d]) {
-        return Fail(WithNode(InvalidError("external function " + s.function->name + " gave " + name + " shape " + ShapeText(t.shape) +
-                                          ", but its dimension " + std::to_string(d) + " is " + std::to_string(v)), s.origin.str()));
+        return Fail(WithNode(
+            InvalidError("external function " + s.function->name + " gave " + name + " shape " + ShapeText(t.shape) +
+                         ", but its dimension " + std::to_string(d) + " is " + std::to_string(v)),
+            s.origin.str()));
       }
     }
     slot = SlotOf(t);

@@ -18,17 +18,18 @@ struct Slot {
   DType dtype = DType::kNone;
   std::vector<int64_t> shape, strides;
   int64_t elements = 0;
-  char* data = nullptr;               // strings: std::string*
+  char* data = nullptr;  // strings: std::string*
   Tensor owner;
-  std::shared_ptr<Value> sequence;    // sequences and optionals
+  std::shared_ptr<Value> sequence;  // sequences and optionals
 };
 // Row-major slot over a tensor's memory.
 Slot SlotOf(const Tensor& t);
-void FindContiguous(Slot* s);         // from shape and strides
-int64_t StoredSize(DType t);          // bytes between neighbouring elements in memory
+void FindContiguous(Slot* s);  // from shape and strides
+int64_t StoredSize(DType t);   // bytes between neighbouring elements in memory
 
 struct Frame {
-  explicit Frame(const SdfgPlan& p) : plan(&p), slots(p.slots.size()), symbols(p.symbols.size()), known(p.symbols.size()) {}
+  explicit Frame(const SdfgPlan& p)
+      : plan(&p), slots(p.slots.size()), symbols(p.symbols.size()), known(p.symbols.size()) {}
   const SdfgPlan* plan;
   std::vector<Slot> slots;
   std::vector<int64_t> symbols;
@@ -45,7 +46,7 @@ class Executor {
  public:
   Executor(const ProgramPlan& program, PersistentState* state, std::function<bool()> cancelled);
   Status Run(Frame& f) { return RunBlocks(f, f.plan->body) == Flow::kFailed ? status_ : Status(); }
-  bool Ready(Frame& f, int slot);     // allocated or resolved; false = failed
+  bool Ready(Frame& f, int slot);  // allocated or resolved; false = failed
   Status status() const { return status_; }
   bool SetSymbol(Frame& f, int symbol, int64_t value);
 
@@ -54,18 +55,18 @@ class Executor {
   // Where one access stands while its statement runs.
   struct At {
     const Slot* slot = nullptr;
-    char* data = nullptr;             // the slot's, or the wide copy that a reduction accumulates in
+    char* data = nullptr;  // the slot's, or the wide copy that a reduction accumulates in
     DType dtype = DType::kNone;
     size_t base = 0, coef = 0, lin = 0;  // into pool_: [dim], [dim][block index], [block index]
     int dims = 0;
-    bool inside = false;              // affine and within bounds at every point
+    bool inside = false;  // affine and within bounds at every point
     int64_t lin_base = 0;
   };
-  struct Block {                      // up to kLanes points of the innermost map
+  struct Block {  // up to kLanes points of the innermost map
     int lanes = 0;
-    int runs = 0;                     // maximal stretches in which only the last index moves
+    int runs = 0;  // maximal stretches in which only the last index moves
     int run_lane[kLanes], run_length[kLanes];
-    std::vector<int64_t> run_index;   // [run][block index]
+    std::vector<int64_t> run_index;  // [run][block index]
   };
 
   Flow RunBlocks(Frame& f, const std::vector<BlockPlan>& blocks);
@@ -97,7 +98,9 @@ class Executor {
 
   double* F(int r) { return reinterpret_cast<double*>(registers_.data() + static_cast<size_t>(r) * kLanes); }
   int64_t* I(int r) { return registers_.data() + static_cast<size_t>(r) * kLanes; }
-  const std::string** S(int r) { return reinterpret_cast<const std::string**>(registers_.data() + static_cast<size_t>(r) * kLanes); }
+  const std::string** S(int r) {
+    return reinterpret_cast<const std::string**>(registers_.data() + static_cast<size_t>(r) * kLanes);
+  }
 
   const ProgramPlan& program_;
   PersistentState* state_;
@@ -109,8 +112,8 @@ class Executor {
   Block block_;
   std::vector<int64_t> index_;
   std::vector<int64_t> begin_, step_, count_, counter_;  // of the running tasklet's block indices
-  Name origin_;                       // of the statement being run, for messages
-  int64_t step_last_ = 1;             // of the innermost block index
+  Name origin_;                                          // of the statement being run, for messages
+  int64_t step_last_ = 1;                                // of the innermost block index
   int depth_ = 0;
   uint32_t ticks_ = 0;
 };

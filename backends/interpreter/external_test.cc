@@ -22,7 +22,8 @@ int64_t Elements(const hr_value& v) {
 int32_t Scale(hr_call* c) {
   const double by = std::stod(c->attributes[0].text);
   for (int64_t i = 0; i < Elements(c->inputs[0]); ++i) {
-    static_cast<float*>(c->outputs[0].data)[i] = static_cast<float>(by * static_cast<const float*>(c->inputs[0].data)[i]);
+    static_cast<float*>(c->outputs[0].data)[i] =
+        static_cast<float>(by * static_cast<const float*>(c->inputs[0].data)[i]);
   }
   return 0;
 }
@@ -67,8 +68,9 @@ int32_t Refuse(hr_call* c) {
 const Registry& TestRegistry() {
   static const Registry* const kRegistry = [] {
     auto* r = new Registry();
-    const std::pair<const char*, hr_function> all[] = {{"scale", Scale}, {"nonzero", NonZero}, {"shout", Shout}, {"append", Append},
-                                                       {"length", Length}, {"present", Present}, {"refuse", Refuse}};
+    const std::pair<const char*, hr_function> all[] = {{"scale", Scale},   {"nonzero", NonZero}, {"shout", Shout},
+                                                       {"append", Append}, {"length", Length},   {"present", Present},
+                                                       {"refuse", Refuse}};
     for (const auto& [name, fn] : all) {
       ExternalFunction f;
       f.name = f.symbol = name;
@@ -80,7 +82,9 @@ const Registry& TestRegistry() {
   return *kRegistry;
 }
 
-Result<std::vector<Value>> RunHere(const std::string& text, const testing::Arguments& a) { return testing::RunText(text, a, {}, &TestRegistry()); }
+Result<std::vector<Value>> RunHere(const std::string& text, const testing::Arguments& a) {
+  return testing::RunText(text, a, {}, &TestRegistry());
+}
 Numbers First(const std::string& text, const testing::Arguments& a) {
   auto r = RunHere(text, a);
   EXPECT_TRUE(r.ok()) << r.status().ToString();
@@ -88,26 +92,37 @@ Numbers First(const std::string& text, const testing::Arguments& a) {
 }
 
 TEST(External, FillsOutputsOfKnownSize) {
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[N]) { call.scale{by = 2.5}(X = X) -> (Y = Y) }", {{"X", F32({2}, {1, 2})}}), (Numbers{2.5, 5}));
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[N]) { call.scale{by = 2.5}(X = X) -> (Y = Y) }", {{"X", F32({2}, {1, 2})}}),
+            (Numbers{2.5, 5}));
   // Strided arguments are packed for the call and unpacked after it.
-  EXPECT_EQ(First(R"(sdfg f(X: f32[2, 2], Y: f32[2, 2]) { view T: f32[2, 2] of X strides [1, 2]; view U: f32[2, 2] of Y strides [1, 2]
-                       call.scale{by = 10}(X = T) -> (Y = U) })", {{"X", F32({2, 2}, {1, 2, 3, 4})}}), (Numbers{10, 20, 30, 40}));
+  EXPECT_EQ(
+      First(
+          R"(sdfg f(X: f32[2, 2], Y: f32[2, 2]) { view T: f32[2, 2] of X strides [1, 2]; view U: f32[2, 2] of Y strides [1, 2]
+                       call.scale{by = 10}(X = T) -> (Y = U) })",
+          {{"X", F32({2, 2}, {1, 2, 3, 4})}}),
+      (Numbers{10, 20, 30, 40}));
 }
 
 TEST(External, DefinesSizes) {
   EXPECT_EQ(First(R"(sdfg f(X: f32[N], Y: i64[K]) { transient T: i64[K]
                        call.nonzero(X = X) -> (Y = T) defines(K)
-                       map i in 0:K { Y[i] = 10 * T[K - 1 - i] } })", {{"X", F32({4}, {0, 1, 0, 3})}}), (Numbers{30, 10}));
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: i64[K]) { call.nonzero(X = X) -> (Y = Y) defines(K) }", {{"X", F32({4}, {0, 1, 0, 3})}}), (Numbers{1, 3}));
+                       map i in 0:K { Y[i] = 10 * T[K - 1 - i] } })",
+                  {{"X", F32({4}, {0, 1, 0, 3})}}),
+            (Numbers{30, 10}));
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: i64[K]) { call.nonzero(X = X) -> (Y = Y) defines(K) }",
+                  {{"X", F32({4}, {0, 1, 0, 3})}}),
+            (Numbers{1, 3}));
   // Made by a callee, inside a loop, with another size each time.
   EXPECT_EQ(First(R"(entry sdfg f(X: f32[2, 3], Y: i64) { transient T: i64[K]; view row: f32[3] of X offset 3 * t
                        Y = 0
                        for t in 0:2 { call.nonzero(X = row) -> (Y = T) defines(K); map i in 0:K { Y += 1 + T[i] } } })",
-                  {{"X", F32({2, 3}, {0, 0, 1, 1, 1, 0})}}), (Numbers{6}));
+                  {{"X", F32({2, 3}, {0, 0, 1, 1, 1, 0})}}),
+            (Numbers{6}));
 }
 
 TEST(External, Strings) {
-  auto r = RunHere("sdfg f(X: string[N], Y: string[N]) { call.shout(X = X) -> (Y = Y) }", {{"X", Strings({2}, {"a", ""})}});
+  auto r =
+      RunHere("sdfg f(X: string[N], Y: string[N]) { call.shout(X = X) -> (Y = Y) }", {{"X", Strings({2}, {"a", ""})}});
   ASSERT_TRUE(r.ok()) << r.status().ToString();
   EXPECT_EQ(*(*r)[0].tensor.strings, (std::vector<std::string>{"a!", "!"}));
 }
@@ -116,13 +131,18 @@ TEST(External, SequencesAndAbsentInputs) {
   EXPECT_EQ(First(R"(sdfg f(X: f32[N], n: i64) { sequence S: seq(f32); sequence T: seq(f32)
                        call.append(S = S, X = X) -> (S = T)
                        call.append(S = T, X = X) -> (S = S)
-                       call.length(S = S) -> (n = n) })", {{"X", F32({1}, {1})}}), Numbers{2});
-  auto r = RunHere("sdfg f(S: seq(f32), X: f32[N], T: seq(f32)) { call.append(S = S, X = X) -> (S = T) }", {{"S", [] {
-    Value v;
-    v.kind = Value::kSequence;
-    v.items.push_back(F32({1}, {7}));
-    return v;
-  }()}, {"X", F32({2}, {1, 2})}});
+                       call.length(S = S) -> (n = n) })",
+                  {{"X", F32({1}, {1})}}),
+            Numbers{2});
+  auto r = RunHere("sdfg f(S: seq(f32), X: f32[N], T: seq(f32)) { call.append(S = S, X = X) -> (S = T) }",
+                   {{"S",
+                     [] {
+                       Value v;
+                       v.kind = Value::kSequence;
+                       v.items.push_back(F32({1}, {7}));
+                       return v;
+                     }()},
+                    {"X", F32({2}, {1, 2})}});
   ASSERT_TRUE(r.ok()) << r.status().ToString();
   ASSERT_EQ((*r)[0].items.size(), 2u);
   EXPECT_EQ(NumbersOf((*r)[0].items[0]), Numbers{7});
@@ -131,13 +151,15 @@ TEST(External, SequencesAndAbsentInputs) {
 }
 
 TEST(External, FailuresAreErrors) {
-  auto r = RunHere("sdfg f(X: f32[N], Y: f32[N]) { call.refuse(X = X) -> (Y = Y) from \"day\" }", {{"X", F32({1}, {1})}});
+  auto r =
+      RunHere("sdfg f(X: f32[N], Y: f32[N]) { call.refuse(X = X) -> (Y = Y) from \"day\" }", {{"X", F32({1}, {1})}});
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.status().message(), "external function refuse failed: it is Saturday");
   EXPECT_EQ(r.status().diagnostics()[0].node, "day");
   r = RunHere("sdfg f(X: f32[N], Y: i64[3]) { call.nonzero(X = X) -> (Y = Y) }", {{"X", F32({1}, {1})}});
   ASSERT_FALSE(r.ok());
-  EXPECT_EQ(r.status().message(), "external function nonzero failed: output 0 got type i64 and shape [1], expected i64 and [3]");
+  EXPECT_EQ(r.status().message(),
+            "external function nonzero failed: output 0 got type i64 and shape [1], expected i64 and [3]");
 }
 
 TEST(External, AttributesAsText) {

@@ -31,89 +31,126 @@ TEST(Interpreter, MatMulAndRelu) {
         map i in 0:N, j in 0:3, k in 0:2 { H[i, j] += X[i, k] * W[k, j] }
         map i in 0:N, j in 0:3 { Y[i, j] = max(H[i, j], 0) }
       }
-    })", {{"X", F32({2, 2}, {1, 2, 3, -4})}, {"W", F32({2, 3}, {1, 0, 2, 0, 1, -1})}}),
+    })",
+                  {{"X", F32({2, 2}, {1, 2, 3, -4})}, {"W", F32({2, 3}, {1, 0, 2, 0, 1, -1})}}),
             (Numbers{1, 2, 0, 3, 0, 10}));
 }
 
 // ---- maps ----
 TEST(Interpreter, MapsWithStepsAndNegativeSteps) {
-  EXPECT_EQ(First("sdfg f(Y: f32[6]) { map i in 0:6 { Y[i] = 0 }; map i in 1:6:2 { Y[i] = i }; map i in 4:-1:-2 { Y[i] += 10 * i } }", {}),
-            (Numbers{0, 1, 20, 3, 40, 5}));
+  EXPECT_EQ(
+      First(
+          "sdfg f(Y: f32[6]) { map i in 0:6 { Y[i] = 0 }; map i in 1:6:2 { Y[i] = i }; map i in 4:-1:-2 { Y[i] += 10 * i } }",
+          {}),
+      (Numbers{0, 1, 20, 3, 40, 5}));
 }
 
 TEST(Interpreter, NestedMapsWithDependentRanges) {
   EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = 0; map j in 0:i + 1 { Y[i] += X[j] } } }",
-                  {{"X", F32({4}, {1, 2, 3, 4})}}), (Numbers{1, 3, 6, 10}));
+                  {{"X", F32({4}, {1, 2, 3, 4})}}),
+            (Numbers{1, 3, 6, 10}));
   EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = 0 }; map i in 0:N, j in i:N { Y[j] += X[i] } }",
-                  {{"X", F32({4}, {1, 2, 3, 4})}}), (Numbers{1, 3, 6, 10}));
+                  {{"X", F32({4}, {1, 2, 3, 4})}}),
+            (Numbers{1, 3, 6, 10}));
 }
 
 TEST(Interpreter, MapsLongerThanABlock) {
   Numbers x(1000), square(1000);
   for (int i = 0; i < 1000; ++i) x[i] = i, square[i] = i * i;
   EXPECT_EQ(First("sdfg f(X: f32[A, B], Y: f32[A, B]) { map i in 0:A, j in 0:B { Y[i, j] = X[i, j] * X[i, j] } }",
-                  {{"X", F32({8, 125}, x)}}), square);
-  EXPECT_EQ(First("sdfg f(X: f32[A, B], Y: f32) { Y = 0; map j in 0:B, i in 0:A { Y += X[i, j] } }", {{"X", F32({8, 125}, x)}}), Numbers{499500});
+                  {{"X", F32({8, 125}, x)}}),
+            square);
+  EXPECT_EQ(First("sdfg f(X: f32[A, B], Y: f32) { Y = 0; map j in 0:B, i in 0:A { Y += X[i, j] } }",
+                  {{"X", F32({8, 125}, x)}}),
+            Numbers{499500});
 }
 
 TEST(Interpreter, EmptyMapsDoNothing) {
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) { Y = 3; map i in 0:N { Y += X[i] } }", {{"X", F32({0}, {})}}), Numbers{3});
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) { Y = 3; map i in 0:N { Y += X[i] } }", {{"X", F32({0}, {})}}),
+            Numbers{3});
 }
 
 // ---- accesses ----
 TEST(Interpreter, GuardedReadsAndWrites) {
   EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = (X[i - 1] ?? -1) + (X[i + 1] ?? 100) } }",
-                  {{"X", F32({3}, {1, 2, 3})}}), (Numbers{1, 4, 102}));
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = 0 }; map i in 0:N { Y[i + 1] ?? = X[i]; Y[i - 2] ?? += 10 } }",
-                  {{"X", F32({3}, {1, 2, 3})}}), (Numbers{10, 1, 2}));
+                  {{"X", F32({3}, {1, 2, 3})}}),
+            (Numbers{1, 4, 102}));
+  EXPECT_EQ(
+      First(
+          "sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = 0 }; map i in 0:N { Y[i + 1] ?? = X[i]; Y[i - 2] ?? += 10 } }",
+          {{"X", F32({3}, {1, 2, 3})}}),
+      (Numbers{10, 1, 2}));
   // No negative wrap-around, and a default may itself be a guarded read.
   EXPECT_EQ(First("sdfg f(X: f32[N], Z: f32[M], Y: f32[5]) { map i in 0:5 { Y[i] = X[i - 3] ?? Z[i] ?? 7 } }",
-                  {{"X", F32({1}, {1})}, {"Z", F32({2}, {20, 21})}}), (Numbers{20, 21, 7, 1, 7}));
+                  {{"X", F32({1}, {1})}, {"Z", F32({2}, {20, 21})}}),
+            (Numbers{20, 21, 7, 1, 7}));
 }
 
 TEST(Interpreter, GatherAndScatter) {
   EXPECT_EQ(First("sdfg f(X: f32[N], I: i64[M], Y: f32[M]) { map i in 0:M { Y[i] = X[wrap(I[i], N)] } }",
-                  {{"X", F32({3}, {10, 20, 30})}, {"I", I64({4}, {2, -1, 0, 1})}}), (Numbers{30, 30, 10, 20}));
-  EXPECT_EQ(First("sdfg f(X: f32[M], I: i64[M], Y: f32[3]) { map i in 0:3 { Y[i] = 0 }; map i in 0:M { Y[I[i]] += X[i] } }",
-                  {{"X", F32({4}, {1, 2, 3, 4})}, {"I", I64({4}, {2, 0, 2, 2})}}), (Numbers{2, 0, 8}));
-  EXPECT_EQ(First("sdfg f(X: f32[N, 2], I: i32[M], Y: f32[M, 2]) { map i in 0:M, j in 0:2 { Y[i, j] = X[I[i], j] ?? -1 } }",
-                  {{"X", F32({2, 2}, {1, 2, 3, 4})}, {"I", Make(DType::kI32, {2}, {1, 5})}}), (Numbers{3, 4, -1, -1}));
+                  {{"X", F32({3}, {10, 20, 30})}, {"I", I64({4}, {2, -1, 0, 1})}}),
+            (Numbers{30, 30, 10, 20}));
+  EXPECT_EQ(
+      First("sdfg f(X: f32[M], I: i64[M], Y: f32[3]) { map i in 0:3 { Y[i] = 0 }; map i in 0:M { Y[I[i]] += X[i] } }",
+            {{"X", F32({4}, {1, 2, 3, 4})}, {"I", I64({4}, {2, 0, 2, 2})}}),
+      (Numbers{2, 0, 8}));
+  EXPECT_EQ(
+      First("sdfg f(X: f32[N, 2], I: i32[M], Y: f32[M, 2]) { map i in 0:M, j in 0:2 { Y[i, j] = X[I[i], j] ?? -1 } }",
+            {{"X", F32({2, 2}, {1, 2, 3, 4})}, {"I", Make(DType::kI32, {2}, {1, 5})}}),
+      (Numbers{3, 4, -1, -1}));
 }
 
 TEST(Interpreter, FlatAccess) {
-  EXPECT_EQ(First("sdfg f(X: f32[2, 3], Y: f32[3, 2]) { map i in 0:6 { Y.flat[i] = X.flat[5 - i] } }", {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}}),
+  EXPECT_EQ(First("sdfg f(X: f32[2, 3], Y: f32[3, 2]) { map i in 0:6 { Y.flat[i] = X.flat[5 - i] } }",
+                  {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}}),
             (Numbers{6, 5, 4, 3, 2, 1}));
 }
 
 TEST(Interpreter, OnlyTheTakenBranchReads) {
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[4]) { map i in 0:4 { Y[i] = i < N ? X[i] : -1 } }", {{"X", F32({2}, {5, 6})}}), (Numbers{5, 6, -1, -1}));
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[4]) { map i in 0:4 { Y[i] = i < N && X[i] > 5 ? 1 : 0 } }", {{"X", F32({2}, {5, 6})}}), (Numbers{0, 1, 0, 0}));
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[4]) { map i in 0:4 { Y[i] = i >= N || X[i] > 5 ? 1 : 0 } }", {{"X", F32({2}, {5, 6})}}), (Numbers{0, 1, 1, 1}));
+  EXPECT_EQ(
+      First("sdfg f(X: f32[N], Y: f32[4]) { map i in 0:4 { Y[i] = i < N ? X[i] : -1 } }", {{"X", F32({2}, {5, 6})}}),
+      (Numbers{5, 6, -1, -1}));
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[4]) { map i in 0:4 { Y[i] = i < N && X[i] > 5 ? 1 : 0 } }",
+                  {{"X", F32({2}, {5, 6})}}),
+            (Numbers{0, 1, 0, 0}));
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[4]) { map i in 0:4 { Y[i] = i >= N || X[i] > 5 ? 1 : 0 } }",
+                  {{"X", F32({2}, {5, 6})}}),
+            (Numbers{0, 1, 1, 1}));
 }
 
 TEST(Interpreter, AMapThatReadsItsTargetElsewhereRunsPointByPoint) {
-  EXPECT_EQ(First("sdfg f(Y: f32[5]) { Y[0] = 1; map i in 1:5 @sequential { Y[i] = 2 * Y[i - 1] } }", {}), (Numbers{1, 2, 4, 8, 16}));
+  EXPECT_EQ(First("sdfg f(Y: f32[5]) { Y[0] = 1; map i in 1:5 @sequential { Y[i] = 2 * Y[i - 1] } }", {}),
+            (Numbers{1, 2, 4, 8, 16}));
 }
 
 // ---- views, strides, constants, persistent state ----
 TEST(Interpreter, Views) {
   const Arguments x = {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}};
   EXPECT_EQ(First(R"(sdfg f(X: f32[2, 3], Y: f32[3, 2]) { view T: f32[3, 2] of X strides [1, 3]
-                     map i in 0:3, j in 0:2 { Y[i, j] = T[i, j] } })", x), (Numbers{1, 4, 2, 5, 3, 6}));
+                     map i in 0:3, j in 0:2 { Y[i, j] = T[i, j] } })",
+                  x),
+            (Numbers{1, 4, 2, 5, 3, 6}));
   EXPECT_EQ(First(R"(sdfg f(X: f32[2, 3], Y: f32[3]) { view V: f32[2] of R offset 1; view R: f32[3] of X offset 3
-                     map i in 0:3 { Y[i] = 0 }; map i in 0:2 { Y[i] = V[i] } })", x), (Numbers{5, 6, 0}));
+                     map i in 0:3 { Y[i] = 0 }; map i in 0:2 { Y[i] = V[i] } })",
+                  x),
+            (Numbers{5, 6, 0}));
   // A view of an output is written; one whose place depends on a loop's variable moves with it.
   EXPECT_EQ(First(R"(sdfg f(X: f32[2, 3], Y: f32[2, 3]) { view row: f32[3] of Y offset 3 * t
-                     for t in 0:2 { map j in 0:3 { row[j] = X[1 - t, j] } } })", x), (Numbers{4, 5, 6, 1, 2, 3}));
+                     for t in 0:2 { map j in 0:3 { row[j] = X[1 - t, j] } } })",
+                  x),
+            (Numbers{4, 5, 6, 1, 2, 3}));
   // Flat numbers of a strided view count in its own order.
   EXPECT_EQ(First(R"(sdfg f(X: f32[2, 3], Y: f32[6]) { view T: f32[3, 2] of X strides [1, 3]
-                     map i in 0:6 { Y[i] = T.flat[i] } })", x), (Numbers{1, 4, 2, 5, 3, 6}));
+                     map i in 0:6 { Y[i] = T.flat[i] } })",
+                  x),
+            (Numbers{1, 4, 2, 5, 3, 6}));
 }
 
 TEST(Interpreter, PaddedTransients) {
   EXPECT_EQ(First(R"(sdfg f(X: f32[2, 3], Y: f32[2, 3]) { transient P: f32[2, 3] strides [8, 1]
                      map i in 0:2, j in 0:3 { P[i, j] = X[i, j] + 1 }
-                     map i in 0:2, j in 0:3 { Y[i, j] = P[i, j] } })", {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}}),
+                     map i in 0:2, j in 0:3 { Y[i, j] = P[i, j] } })",
+                  {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}}),
             (Numbers{2, 3, 4, 5, 6, 7}));
 }
 
@@ -137,19 +174,25 @@ TEST(Interpreter, InoutArgumentsAreNotChangedInPlace) {
 
 // ---- control flow ----
 TEST(Interpreter, Loops) {
-  EXPECT_EQ(First("sdfg f(Y: f32[3]) { map i in 0:3 { Y[i] = 0 }; for t in 0:3 { Y[t] = t + 1; if t == 1 { break } } }", {}), (Numbers{1, 2, 0}));
+  EXPECT_EQ(
+      First("sdfg f(Y: f32[3]) { map i in 0:3 { Y[i] = 0 }; for t in 0:3 { Y[t] = t + 1; if t == 1 { break } } }", {}),
+      (Numbers{1, 2, 0}));
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 0; for t in 5:0:-2 { Y = 10 * Y + t } }", {}), Numbers{531});
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 1; while Y < 100 { Y *= 3 } }", {}), Numbers{243});
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 1; do { Y *= 3 } while Y < 1 }", {}), Numbers{3});
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 0; for t in 0:10 { if t % 2 == 0 { continue }; Y += t } }", {}), Numbers{25});
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 0; loop { Y += 1; if Y > 4 { break } } }", {}), Numbers{5});
-  EXPECT_EQ(First("sdfg f(Y: f32, n: i64) { Y = 0; for v = 1; v < n; v = v * 2 { Y += v } }", {{"n", I64({}, {20})}}), Numbers{31});
+  EXPECT_EQ(First("sdfg f(Y: f32, n: i64) { Y = 0; for v = 1; v < n; v = v * 2 { Y += v } }", {{"n", I64({}, {20})}}),
+            Numbers{31});
   // A break leaves one loop only.
-  EXPECT_EQ(First("sdfg f(Y: f32) { Y = 0; for a in 0:3 { for b in 0:5 { if b == 2 { break }; Y += 1 }; Y += 10 } }", {}), Numbers{36});
+  EXPECT_EQ(
+      First("sdfg f(Y: f32) { Y = 0; for a in 0:3 { for b in 0:5 { if b == 2 { break }; Y += 1 }; Y += 10 } }", {}),
+      Numbers{36});
 }
 
 TEST(Interpreter, ConditionalsOnDataAndSizes) {
-  const std::string text = "sdfg f(x: f32[N], Y: f32) { if N > 2 { Y = 1 } else if x[0] > 0.5 { Y = 2 } else { Y = 3 } }";
+  const std::string text =
+      "sdfg f(x: f32[N], Y: f32) { if N > 2 { Y = 1 } else if x[0] > 0.5 { Y = 2 } else { Y = 3 } }";
   EXPECT_EQ(First(text, {{"x", F32({3}, {0, 0, 0})}}), Numbers{1});
   EXPECT_EQ(First(text, {{"x", F32({1}, {1})}}), Numbers{2});
   EXPECT_EQ(First(text, {{"x", F32({1}, {0})}}), Numbers{3});
@@ -162,7 +205,8 @@ TEST(Interpreter, SizesDefinedFromData) {
     map i in 0:n { T[i] = X[i] * 2 }
     let M = n
     map i in 0:n { Y[i] = T[n - 1 - i] }
-  })", {{"X", F32({4}, {1, 2, 3, 4})}, {"k", I64({}, {2})}});
+  })",
+                   {{"X", F32({4}, {1, 2, 3, 4})}, {"k", I64({}, {2})}});
   ASSERT_TRUE(r.ok()) << r.status().ToString();
   EXPECT_EQ(NumbersOf((*r)[0]), (Numbers{6, 4, 2}));
 }
@@ -170,20 +214,25 @@ TEST(Interpreter, SizesDefinedFromData) {
 TEST(Interpreter, ATransientGrowsWithItsSize) {
   EXPECT_EQ(First(R"(sdfg f(Y: f32) { transient T: f32[n]
     Y = 0
-    for t in 1:4 { let n = t; map i in 0:n { T[i] = i }; map i in 0:n { Y += T[i] } } })", {}), Numbers{0 + 1 + 3});
+    for t in 1:4 { let n = t; map i in 0:n { T[i] = i }; map i in 0:n { Y += T[i] } } })",
+                  {}),
+            Numbers{0 + 1 + 3});
 }
 
 // 64 transients of 16 MiB, two of them alive at a time.
 TEST(Interpreter, MemoryIsGivenBackAfterTheLastUse) {
   std::string declarations, statements;
   for (int i = 0; i < 64; ++i) {
-    const std::string t = "t" + std::to_string(i), before = i == 0 ? "X[i]" : "t" + std::to_string(i - 1) + "[i, 0] + 1";
+    const std::string t = "t" + std::to_string(i),
+                      before = i == 0 ? "X[i]" : "t" + std::to_string(i - 1) + "[i, 0] + 1";
     declarations += "transient " + t + ": f32[N, 4096]\n";
     statements += "map i in 0:2 { " + t + "[i, 0] = " + before + " }\n";
   }
   rusage before{}, after{};
   getrusage(RUSAGE_SELF, &before);
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) {\n" + declarations + statements + "Y = t63[1, 0] }", {{"X", F32({1024}, {0, 5})}}), Numbers{68});
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) {\n" + declarations + statements + "Y = t63[1, 0] }",
+                  {{"X", F32({1024}, {0, 5})}}),
+            Numbers{68});
   getrusage(RUSAGE_SELF, &after);
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 600 * 1024);  // KiB; all of them at once take 1 GiB
 }
@@ -192,17 +241,22 @@ TEST(Interpreter, MemoryIsGivenBackAfterTheLastUse) {
 TEST(Interpreter, Calls) {
   EXPECT_EQ(First(R"(sdfg row(x: f32[M], y: f32) { y = 0; map i in 0:M { y += x[i] } }
                      entry sdfg rows(X: f32[N, M], Y: f32[N]) { map i in 0:N { call row(x = X[i, :], y = Y[i]) } })",
-                  {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}}), (Numbers{6, 15}));
-  EXPECT_EQ(First(R"(entry sdfg f(X: f32[4], Y: f32[4]) { view A: f32[2] of X offset 1; view B: f32[2] of Y offset 2; view A2: f32[2] of Y
+                  {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}}),
+            (Numbers{6, 15}));
+  EXPECT_EQ(
+      First(
+          R"(entry sdfg f(X: f32[4], Y: f32[4]) { view A: f32[2] of X offset 1; view B: f32[2] of Y offset 2; view A2: f32[2] of Y
                        map i in 0:4 { Y[i] = 0 }
                        call add(x = A, y = B, k := 3)
                        call add(x = B, y = A2, k := 1) }
                      sdfg add(x: f32[M], y: f32[M], k: symbol) { map i in 0:M { y[i] = x[i] + k } })",
-                  {{"X", F32({4}, {1, 2, 3, 4})}}), (Numbers{6, 7, 5, 6}));
+          {{"X", F32({4}, {1, 2, 3, 4})}}),
+      (Numbers{6, 7, 5, 6}));
 }
 
 TEST(Interpreter, OptionalParameters) {
-  const std::string text = "sdfg f(X: f32[N], optional B: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] + (B[i] ?? 10) } }";
+  const std::string text =
+      "sdfg f(X: f32[N], optional B: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] + (B[i] ?? 10) } }";
   EXPECT_EQ(First(text, {{"X", F32({2}, {1, 2})}}), (Numbers{11, 12}));
   EXPECT_EQ(First(text, {{"X", F32({2}, {1, 2})}, {"B", F32({2}, {5, 5})}}), (Numbers{6, 7}));
 }
@@ -210,18 +264,19 @@ TEST(Interpreter, OptionalParameters) {
 // ---- types ----
 TEST(Interpreter, IntegersWrapAtTheirWidth) {
   auto run = [](const char* type, const char* e, double x) {
-    return First(std::string("sdfg f(X: ") + type + ", Y: " + type + ") { Y = " + e + " }", {{"X", Make(*ParseDType(type), {}, {x})}})[0];
+    return First(std::string("sdfg f(X: ") + type + ", Y: " + type + ") { Y = " + e + " }",
+                 {{"X", Make(*ParseDType(type), {}, {x})}})[0];
   };
   EXPECT_EQ(run("i8", "X + 100", 100), -56);
   EXPECT_EQ(run("u8", "X + 100", 200), 44);
   EXPECT_EQ(run("i8", "-X", -128), -128);
-  EXPECT_EQ(run("i8", "X * X // 2", 100), 8);       // 10000 wraps to 16 first
+  EXPECT_EQ(run("i8", "X * X // 2", 100), 8);  // 10000 wraps to 16 first
   EXPECT_EQ(run("i32", "X * X", 65536), 0);
-  EXPECT_EQ(run("i32", "X / 2", -7), -3);           // truncates
-  EXPECT_EQ(run("i32", "X // 2", -7), -4);          // floors
-  EXPECT_EQ(run("i32", "X % 3", -7), 2);            // sign of the divisor
+  EXPECT_EQ(run("i32", "X / 2", -7), -3);   // truncates
+  EXPECT_EQ(run("i32", "X // 2", -7), -4);  // floors
+  EXPECT_EQ(run("i32", "X % 3", -7), 2);    // sign of the divisor
   EXPECT_EQ(run("i32", "fmod(X, 3)", -7), -1);
-  EXPECT_EQ(run("i32", "X / (X - X)", 5), 0);       // division by zero is 0
+  EXPECT_EQ(run("i32", "X / (X - X)", 5), 0);  // division by zero is 0
   EXPECT_EQ(run("i32", "X % (X - X)", 5), 0);
   EXPECT_EQ(run("u8", "X << 4", 255), 240);
   EXPECT_EQ(run("i8", "X >> 1", -3), -2);
@@ -243,7 +298,8 @@ TEST(Interpreter, SixtyFourBitIntegersAreExact) {
 
 TEST(Interpreter, SmallFloatsRoundOnceWhenStored) {
   // 1 + 2^-12 + 2^-12 in f16: each addition alone would round back to 1.
-  EXPECT_EQ(First("sdfg f(X: f16, Y: f16) { Y = X + 0.0003 + 0.0003 }", {{"X", Make(DType::kF16, {}, {1})}}), Numbers{1.0009765625});
+  EXPECT_EQ(First("sdfg f(X: f16, Y: f16) { Y = X + 0.0003 + 0.0003 }", {{"X", Make(DType::kF16, {}, {1})}}),
+            Numbers{1.0009765625});
   EXPECT_EQ(First("sdfg f(X: f32, Y: bf16) { Y = X }", {{"X", F32({}, {1.01})}}), Numbers{1.0078125});
   EXPECT_EQ(First("sdfg f(X: f32, Y: f8e4m3fn) { Y = sat(X, f8e4m3fn) }", {{"X", F32({}, {1e6})}}), Numbers{448});
   EXPECT_TRUE(std::isnan(First("sdfg f(X: f32, Y: f8e4m3fn) { Y = X }", {{"X", F32({}, {1e6})}})[0]));
@@ -253,8 +309,10 @@ TEST(Interpreter, ReductionsOfFloatsAccumulateWide) {
   // 2^24 + 1 + 1 + …: a float accumulator would stay at 2^24.
   Numbers x(101, 1);
   x[0] = 16777216;
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) { Y = 0; map i in 0:N { Y += X[i] } }", {{"X", F32({101}, x)}}), Numbers{16777316});
-  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[2]) { map j in 0:2 { Y[j] = 0 }; map i in 0:N, j in 0:2 { Y[j] += X[i] } }", {{"X", F32({101}, x)}}),
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) { Y = 0; map i in 0:N { Y += X[i] } }", {{"X", F32({101}, x)}}),
+            Numbers{16777316});
+  EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32[2]) { map j in 0:2 { Y[j] = 0 }; map i in 0:N, j in 0:2 { Y[j] += X[i] } }",
+                  {{"X", F32({101}, x)}}),
             (Numbers{16777316, 16777316}));
 }
 
@@ -263,15 +321,26 @@ TEST(Interpreter, WriteOperators) {
   EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) { Y = 1; map i in 0:N { Y *= X[i] } }", x), Numbers{-24});
   EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) { Y = -inf; map i in 0:N { Y max= X[i] } }", x), Numbers{4});
   EXPECT_EQ(First("sdfg f(X: f32[N], Y: f32) { Y = inf; map i in 0:N { Y min= X[i] } }", x), Numbers{-1});
-  EXPECT_EQ(First("sdfg f(X: i8[N], Y: i8) { Y = 100; map i in 0:N { Y += X[i] } }", {{"X", Make(DType::kI8, {2}, {100, 100})}}), Numbers{44});
-  EXPECT_TRUE(std::isnan(First("sdfg f(X: f32[N], Y: f32) { Y = -inf; map i in 0:N { Y max= X[i] } }", {{"X", F32({3}, {1, NAN, 2})}})[0]));
+  EXPECT_EQ(First("sdfg f(X: i8[N], Y: i8) { Y = 100; map i in 0:N { Y += X[i] } }",
+                  {{"X", Make(DType::kI8, {2}, {100, 100})}}),
+            Numbers{44});
+  EXPECT_TRUE(std::isnan(First("sdfg f(X: f32[N], Y: f32) { Y = -inf; map i in 0:N { Y max= X[i] } }",
+                               {{"X", F32({3}, {1, NAN, 2})}})[0]));
 }
 
 TEST(Interpreter, CastsAndBools) {
-  EXPECT_EQ(First("sdfg f(X: f32[4], Y: i8[4]) { map i in 0:4 { Y[i] = sat(X[i], i8) } }", {{"X", F32({4}, {300, -300, 1.9, NAN})}}), (Numbers{127, -128, 1, 0}));
-  EXPECT_EQ(First("sdfg f(X: f32[3], Y: i32[3]) { map i in 0:3 { Y[i] = i32(X[i]) } }", {{"X", F32({3}, {1.9, -1.9, 2.5})}}), (Numbers{1, -1, 2}));
-  EXPECT_EQ(First("sdfg f(X: f32[3], Y: bool[3]) { map i in 0:3 { Y[i] = X[i] > 0 && !isnan(X[i]) } }", {{"X", F32({3}, {1, -1, NAN})}}), (Numbers{1, 0, 0}));
-  EXPECT_EQ(First("sdfg f(X: i32[3], Y: f32[3]) { map i in 0:3 { Y[i] = f32(X[i]) / 2 } }", {{"X", Make(DType::kI32, {3}, {1, 2, 3})}}), (Numbers{0.5, 1, 1.5}));
+  EXPECT_EQ(First("sdfg f(X: f32[4], Y: i8[4]) { map i in 0:4 { Y[i] = sat(X[i], i8) } }",
+                  {{"X", F32({4}, {300, -300, 1.9, NAN})}}),
+            (Numbers{127, -128, 1, 0}));
+  EXPECT_EQ(
+      First("sdfg f(X: f32[3], Y: i32[3]) { map i in 0:3 { Y[i] = i32(X[i]) } }", {{"X", F32({3}, {1.9, -1.9, 2.5})}}),
+      (Numbers{1, -1, 2}));
+  EXPECT_EQ(First("sdfg f(X: f32[3], Y: bool[3]) { map i in 0:3 { Y[i] = X[i] > 0 && !isnan(X[i]) } }",
+                  {{"X", F32({3}, {1, -1, NAN})}}),
+            (Numbers{1, 0, 0}));
+  EXPECT_EQ(First("sdfg f(X: i32[3], Y: f32[3]) { map i in 0:3 { Y[i] = f32(X[i]) / 2 } }",
+                  {{"X", Make(DType::kI32, {3}, {1, 2, 3})}}),
+            (Numbers{0.5, 1, 1.5}));
 }
 
 TEST(Interpreter, Functions) {
@@ -295,11 +364,14 @@ TEST(Interpreter, Functions) {
 }
 
 TEST(Interpreter, IndexArithmetic) {
-  EXPECT_EQ(First("sdfg f(X: f32[4], Y: f32[8]) { map i in 0:8 { Y[i] = X[reflect(i - 2, 4)] } }", {{"X", F32({4}, {0, 1, 2, 3})}}),
+  EXPECT_EQ(First("sdfg f(X: f32[4], Y: f32[8]) { map i in 0:8 { Y[i] = X[reflect(i - 2, 4)] } }",
+                  {{"X", F32({4}, {0, 1, 2, 3})}}),
             (Numbers{2, 1, 0, 1, 2, 3, 2, 1}));
-  EXPECT_EQ(First("sdfg f(X: f32[4], Y: f32[8]) { map i in 0:8 { Y[i] = X[(i - 2) % 4] + i // 4 } }", {{"X", F32({4}, {0, 1, 2, 3})}}),
+  EXPECT_EQ(First("sdfg f(X: f32[4], Y: f32[8]) { map i in 0:8 { Y[i] = X[(i - 2) % 4] + i // 4 } }",
+                  {{"X", F32({4}, {0, 1, 2, 3})}}),
             (Numbers{2, 3, 0, 1, 3, 4, 1, 2}));
-  EXPECT_EQ(First("sdfg f(Y: f32[2], N: symbol) { map i in 0:2 { Y[i] = 1 / N + i } }", {}, {{"N", 4}}), (Numbers{0.25, 1.25}));
+  EXPECT_EQ(First("sdfg f(Y: f32[2], N: symbol) { map i in 0:2 { Y[i] = 1 / N + i } }", {}, {{"N", 4}}),
+            (Numbers{0.25, 1.25}));
 }
 
 TEST(Interpreter, Complex) {
@@ -312,7 +384,8 @@ TEST(Interpreter, Complex) {
     map i in 0:2 { S += X[i] }
     map i in 0:2 { A[i] = abs(X[i]) }
     R = real(conj(X[0]) / X[1]) + imag(X[1])
-  })", {{"X", Value(x)}});
+  })",
+                   {{"X", Value(x)}});
   ASSERT_TRUE(r.ok()) << r.status().ToString();
   EXPECT_EQ((*r)[0].tensor.as<float>()[0], 5);
   EXPECT_EQ((*r)[0].tensor.as<float>()[1], 5);
@@ -328,12 +401,17 @@ TEST(Interpreter, StringsAreCopied) {
   ASSERT_TRUE(r.ok()) << r.status().ToString();
   EXPECT_EQ(*(*r)[0].tensor.strings, (std::vector<std::string>{"bc", "a", "bc"}));
   EXPECT_EQ(First("sdfg f(X: string[N], Z: string[N], Y: bool[N]) { map i in 0:N { Y[i] = X[i] == Z[i] } }",
-                  {{"X", Strings({2}, {"a", "b"})}, {"Z", Strings({2}, {"a", "c"})}}), (Numbers{1, 0}));
+                  {{"X", Strings({2}, {"a", "b"})}, {"Z", Strings({2}, {"a", "c"})}}),
+            (Numbers{1, 0}));
 }
 
 TEST(Interpreter, RandomNumbersAreAFunctionOfSeedAndNumber) {
   const Numbers a = First("sdfg f(Y: f32[10000]) { map i in 0:10000 { Y[i] = uniform(7, i) } }", {});
-  EXPECT_EQ(a, First("sdfg f(Y: f32[10000]) { map i in 0:100, j in 0:100 { Y[99 - i + 100 * j] = uniform(7, 99 - i + 100 * j) } }", {}));
+  EXPECT_EQ(
+      a,
+      First(
+          "sdfg f(Y: f32[10000]) { map i in 0:100, j in 0:100 { Y[99 - i + 100 * j] = uniform(7, 99 - i + 100 * j) } }",
+          {}));
   double sum = 0;
   for (double v : a) {
     ASSERT_TRUE(v >= 0 && v < 1);

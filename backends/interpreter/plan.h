@@ -16,32 +16,115 @@ inline constexpr int kLanes = 128;
 
 // ---- integer expressions over symbols: shapes, ranges, coefficients ----
 enum class IndexKind : uint8_t { kConst, kSymbol, kUnary, kBinary, kMin, kMax, kWrap, kReflect, kAbs, kSelect };
-struct IndexOp { IndexKind kind; Op op = Op::kNone; int64_t value = 0; };  // value: the constant or the symbol's number
+struct IndexOp {
+  IndexKind kind;
+  Op op = Op::kNone;
+  int64_t value = 0;
+};  // value: the constant or the symbol's number
 // A stack program; evaluated once per execution of a statement, never per element. No ops: zero.
 using IndexExpr = std::vector<IndexOp>;
 
 // ---- vector code ----
 enum class Opc : uint8_t {
-  kConstF, kConstI, kSymbolI, kSymbolF,                       // leaves
-  kNegF, kAbsF, kSignF, kFn1, kFn2, kAddF, kSubF, kMulF, kDivF, kFloorDivF, kModF, kMinF, kMaxF,
-  kEqF, kNeF, kLtF, kLeF, kIsNan, kIsInf,
-  kNegI, kAbsI, kAbsU, kSignI, kSignU, kNotI, kAddI, kSubI, kMulI, kDivI, kDivU, kFloorDivI, kModI, kModU, kRemI,
-  kMinI, kMaxI, kMinU, kMaxU, kShl, kShr, kShrU, kAndI, kOrI, kXorI, kPowI, kPopcount, kWrapIndex, kReflect,
-  kEqI, kNeI, kLtI, kLeI, kLtU, kLeU,
-  kSignExtend, kZeroExtend, kClampI, kClampU,                 // back to the type's width; imm = bits, or table of limits
-  kNotB, kAndB, kAndNotB, kOrB,
-  kSelect,                                                    // dst = a ? b : c, 8 bytes a lane
-  kIToF, kUToF, kFToI, kFToU, kFToB, kIToB, kRoundF,          // kRoundF: imm = dtype, b = saturate
-  kUniform, kNormal,
-  kNegC, kAddC, kSubC, kMulC, kDivC, kFnC, kFnC2, kAbsC, kEqC, kNeC,  // complex: registers r (real) and r + 1
-  kCopy, kEqS,                                                // kEqS: strings
-  kLoad,                                                      // dst = accesses[imm]
-  kGuardDone,                                                 // jump to imm when every lane of a was valid (skips a default)
+  kConstF,
+  kConstI,
+  kSymbolI,
+  kSymbolF,  // leaves
+  kNegF,
+  kAbsF,
+  kSignF,
+  kFn1,
+  kFn2,
+  kAddF,
+  kSubF,
+  kMulF,
+  kDivF,
+  kFloorDivF,
+  kModF,
+  kMinF,
+  kMaxF,
+  kEqF,
+  kNeF,
+  kLtF,
+  kLeF,
+  kIsNan,
+  kIsInf,
+  kNegI,
+  kAbsI,
+  kAbsU,
+  kSignI,
+  kSignU,
+  kNotI,
+  kAddI,
+  kSubI,
+  kMulI,
+  kDivI,
+  kDivU,
+  kFloorDivI,
+  kModI,
+  kModU,
+  kRemI,
+  kMinI,
+  kMaxI,
+  kMinU,
+  kMaxU,
+  kShl,
+  kShr,
+  kShrU,
+  kAndI,
+  kOrI,
+  kXorI,
+  kPowI,
+  kPopcount,
+  kWrapIndex,
+  kReflect,
+  kEqI,
+  kNeI,
+  kLtI,
+  kLeI,
+  kLtU,
+  kLeU,
+  kSignExtend,
+  kZeroExtend,
+  kClampI,
+  kClampU,  // back to the type's width; imm = bits, or table of limits
+  kNotB,
+  kAndB,
+  kAndNotB,
+  kOrB,
+  kSelect,  // dst = a ? b : c, 8 bytes a lane
+  kIToF,
+  kUToF,
+  kFToI,
+  kFToU,
+  kFToB,
+  kIToB,
+  kRoundF,  // kRoundF: imm = dtype, b = saturate
+  kUniform,
+  kNormal,
+  kNegC,
+  kAddC,
+  kSubC,
+  kMulC,
+  kDivC,
+  kFnC,
+  kFnC2,
+  kAbsC,
+  kEqC,
+  kNeC,  // complex: registers r (real) and r + 1
+  kCopy,
+  kEqS,        // kEqS: strings
+  kLoad,       // dst = accesses[imm]
+  kGuardDone,  // jump to imm when every lane of a was valid (skips a default)
 };
 struct Instr {
   Opc op;
   uint16_t dst = 0, a = 0, b = 0, c = 0;
-  union { int64_t imm; double f; const void* fn; };
+  union {
+    int64_t imm;
+    double f;
+    const void* fn;
+  };
 };
 
 enum class RegClass : uint8_t { kFloat, kInt, kComplex, kString };  // bools are ints 0 and 1
@@ -52,14 +135,14 @@ struct Access {
   int slot = -1;
   bool flat = false, guarded = false, affine = false;
   std::vector<IndexExpr> base;
-  std::vector<std::vector<IndexExpr>> coef;   // [dim][block index]
-  std::vector<uint16_t> index;                // registers, when not affine
-  int mask = -1;                              // register: lanes that are on; -1 = all
-  uint16_t valid = 0;                         // guarded: register that receives which lanes were inside
+  std::vector<std::vector<IndexExpr>> coef;  // [dim][block index]
+  std::vector<uint16_t> index;               // registers, when not affine
+  int mask = -1;                             // register: lanes that are on; -1 = all
+  uint16_t valid = 0;                        // guarded: register that receives which lanes were inside
 };
 
 struct Code {
-  std::vector<Instr> prologue, instrs;        // prologue: once per execution of the statement
+  std::vector<Instr> prologue, instrs;  // prologue: once per execution of the statement
   std::vector<Access> accesses;
   int registers = 0;
   uint16_t result = 0;
@@ -67,44 +150,59 @@ struct Code {
   DType dtype = DType::kNone;
 };
 
-struct Scalar {                               // a condition, a bound, a loop's init: an index program or code on one lane
+struct Scalar {  // a condition, a bound, a loop's init: an index program or code on one lane
   IndexExpr index;
-  std::shared_ptr<Code> code;                 // when it reads data
+  std::shared_ptr<Code> code;  // when it reads data
 };
 
-struct RangePlan { int symbol; IndexExpr begin, end, step; };
+struct RangePlan {
+  int symbol;
+  IndexExpr begin, end, step;
+};
 
 // ---- statements ----
 struct Stmt {
   enum Kind { kTasklet, kMap, kNested, kCall } kind = kTasklet;
   Name origin;
-  std::vector<RangePlan> ranges;              // kTasklet: the block indices, register k holds index k; kMap
+  std::vector<RangePlan> ranges;  // kTasklet: the block indices, register k holds index k; kMap
   // kTasklet
   Code code;
   Access target;
   WriteOp op = WriteOp::kAssign;
   DType target_type = DType::kNone;
-  bool sequential = false;                    // reads what it writes elsewhere: one lane at a time
-  std::vector<int> slots;                     // every slot touched, to be ready before a block runs
+  bool sequential = false;  // reads what it writes elsewhere: one lane at a time
+  std::vector<int> slots;   // every slot touched, to be ready before a block runs
   // kMap
   std::vector<Stmt> body;
   // kNested
   const struct SdfgPlan* callee = nullptr;
-  struct Binding { int port, slot; std::vector<IndexExpr> index; };
+  struct Binding {
+    int port, slot;
+    std::vector<IndexExpr> index;
+  };
   std::vector<Binding> bindings;
   std::vector<std::pair<int, IndexExpr>> symbols;  // callee symbol ← expression here
   // kCall
   const Library* library = nullptr;
   const ExternalFunction* function = nullptr;
-  std::vector<int> inputs, outputs;           // slots; -1 = absent
+  std::vector<int> inputs, outputs;  // slots; -1 = absent
   std::vector<int> defines;
   void* state = nullptr;
-  std::vector<int> release;                   // at the top level: containers that nothing after this statement uses
+  std::vector<int> release;  // at the top level: containers that nothing after this statement uses
 };
 
 struct BlockPlan;
-struct LoopPlan { int var = -1; Scalar init, condition, update; bool has_condition = false, do_while = false; std::vector<BlockPlan> body; };
-struct BranchPlan { bool is_else = false; Scalar condition; std::vector<BlockPlan> body; };
+struct LoopPlan {
+  int var = -1;
+  Scalar init, condition, update;
+  bool has_condition = false, do_while = false;
+  std::vector<BlockPlan> body;
+};
+struct BranchPlan {
+  bool is_else = false;
+  Scalar condition;
+  std::vector<BlockPlan> body;
+};
 struct BlockPlan {
   enum Kind { kState, kLoop, kConditional, kBreak, kContinue, kAssign } kind = kState;
   std::vector<Stmt> statements;
@@ -113,15 +211,15 @@ struct BlockPlan {
   int symbol = -1;
   Scalar value;
   Name origin;
-  std::vector<int> release;                   // as in Stmt, for loops and conditionals
+  std::vector<int> release;  // as in Stmt, for loops and conditionals
 };
 
 struct SlotPlan {
   const Container* container = nullptr;
   std::vector<IndexExpr> shape, strides;
   IndexExpr offset;
-  int base = -1;                              // of a view
-  std::vector<int> views;                     // all views of this container and of its views
+  int base = -1;           // of a view
+  std::vector<int> views;  // all views of this container and of its views
   bool sequence = false;
   int parameter = -1;
 };
@@ -131,14 +229,14 @@ struct SdfgPlan {
   std::vector<SlotPlan> slots;
   std::vector<Name> symbols;
   std::unordered_map<Name, int> slot_of, symbol_of;
-  std::vector<std::vector<int>> dependents;   // by symbol: slots whose shape or place depends on it
+  std::vector<std::vector<int>> dependents;  // by symbol: slots whose shape or place depends on it
   std::vector<BlockPlan> body;
 };
 
 struct ProgramPlan {
-  Program program;                            // keeps containers and constants alive
+  Program program;                               // keeps containers and constants alive
   std::vector<std::unique_ptr<SdfgPlan>> sdfgs;  // callees before callers; the entry is last
-  int registers = 0;                          // most that any code needs
+  int registers = 0;                             // most that any code needs
   std::vector<std::pair<const ExternalFunction*, void*>> states;
   const SdfgPlan& entry() const { return *sdfgs.back(); }
   ~ProgramPlan();

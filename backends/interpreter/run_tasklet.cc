@@ -25,7 +25,9 @@ bool Executor::EvalIndex(Frame& f, const IndexExpr& e, int64_t* value) {
       case IndexKind::kConst: stack[++top] = o.value; break;
       case IndexKind::kSymbol:
         if (!f.known[o.value]) {
-          return Fail(WithNode(InvalidError("size symbol " + f.plan->symbols[o.value].str() + " is used before it has a value"), origin_.str()));
+          return Fail(
+              WithNode(InvalidError("size symbol " + f.plan->symbols[o.value].str() + " is used before it has a value"),
+                       origin_.str()));
         }
         stack[++top] = f.symbols[o.value];
         break;
@@ -35,11 +37,26 @@ bool Executor::EvalIndex(Frame& f, const IndexExpr& e, int64_t* value) {
         break;
       }
       case IndexKind::kAbs: stack[top] = hr_abs(stack[top]); break;
-      case IndexKind::kMin: --top; stack[top] = std::min(stack[top], stack[top + 1]); break;
-      case IndexKind::kMax: --top; stack[top] = std::max(stack[top], stack[top + 1]); break;
-      case IndexKind::kWrap: --top; stack[top] = hr_wrap(stack[top], stack[top + 1]); break;
-      case IndexKind::kReflect: --top; stack[top] = hr_reflect(stack[top], stack[top + 1]); break;
-      case IndexKind::kSelect: top -= 2; stack[top] = stack[top] ? stack[top + 1] : stack[top + 2]; break;
+      case IndexKind::kMin:
+        --top;
+        stack[top] = std::min(stack[top], stack[top + 1]);
+        break;
+      case IndexKind::kMax:
+        --top;
+        stack[top] = std::max(stack[top], stack[top + 1]);
+        break;
+      case IndexKind::kWrap:
+        --top;
+        stack[top] = hr_wrap(stack[top], stack[top + 1]);
+        break;
+      case IndexKind::kReflect:
+        --top;
+        stack[top] = hr_reflect(stack[top], stack[top + 1]);
+        break;
+      case IndexKind::kSelect:
+        top -= 2;
+        stack[top] = stack[top] ? stack[top + 1] : stack[top + 2];
+        break;
       case IndexKind::kBinary: {
         --top;
         int64_t& a = stack[top];
@@ -108,7 +125,9 @@ bool Executor::RunTasklet(Frame& f, const Stmt& s) {
 namespace {
 // A float reduction over many points of few elements accumulates in double and rounds once at the end.
 bool WantsWideTarget(const Stmt& s, const Slot& target, int64_t total) {
-  if (s.op == WriteOp::kAssign || s.sequential || !target.contiguous || target.elements >= total || target.elements == 0) return false;
+  if (s.op == WriteOp::kAssign || s.sequential || !target.contiguous || target.elements >= total ||
+      target.elements == 0)
+    return false;
   return (IsFloat(target.dtype) && target.dtype != DType::kF64) || target.dtype == DType::kC64;
 }
 }  // namespace
@@ -164,7 +183,8 @@ bool Executor::RunPoints(Frame& f, const Stmt& s, int64_t total) {
         b.run_index[b.runs * depth + k] = v;
         int64_t* r = I(static_cast<int>(k)) + lane;
         if (k + 1 < depth) std::fill(r, r + n, v);
-        else for (int l = 0; l < n; ++l) r[l] = v + l * step_[k];
+        else
+          for (int l = 0; l < n; ++l) r[l] = v + l * step_[k];
       }
       ++b.runs;
       lane += n;

@@ -34,8 +34,8 @@ inline Numbers NumbersOf(const Value& v) {
 }
 
 inline Result<std::vector<Value>> RunText(const std::string& text, const Arguments& arguments,
-                                          const std::vector<std::pair<Name, int64_t>>& symbols = {}, const Registry* registry = nullptr,
-                                          const CompileOptions& options = {}) {
+                                          const std::vector<std::pair<Name, int64_t>>& symbols = {},
+                                          const Registry* registry = nullptr, const CompileOptions& options = {}) {
   static const Registry* const kEmpty = new Registry();
   HR_ASSIGN_OR_RETURN(Program p, ParseProgram(text));
   HR_ASSIGN_OR_RETURN(auto e, interpreter::CompileProgram(p, options, registry ? *registry : *kEmpty));
@@ -43,13 +43,15 @@ inline Result<std::vector<Value>> RunText(const std::string& text, const Argumen
 }
 
 // The first output, as numbers.
-inline Numbers First(const std::string& text, const Arguments& arguments, const std::vector<std::pair<Name, int64_t>>& symbols = {}) {
+inline Numbers First(const std::string& text, const Arguments& arguments,
+                     const std::vector<std::pair<Name, int64_t>>& symbols = {}) {
   auto r = RunText(text, arguments, symbols);
   EXPECT_TRUE(r.ok()) << r.status().ToString() << text;
   return r.ok() && !r->empty() ? NumbersOf((*r)[0]) : Numbers{};
 }
 
-inline std::string ErrorOf(const std::string& text, const Arguments& arguments, const std::vector<std::pair<Name, int64_t>>& symbols = {}) {
+inline std::string ErrorOf(const std::string& text, const Arguments& arguments,
+                           const std::vector<std::pair<Name, int64_t>>& symbols = {}) {
   auto r = RunText(text, arguments, symbols);
   return r.ok() ? "no error" : r.status().message();
 }

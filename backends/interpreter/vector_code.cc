@@ -43,7 +43,8 @@ bool Executor::Prologue(Frame& f, const Code& c, int lanes) {
         break;
       }
       default: {
-        if (!f.known[i.imm]) return Fail(InvalidError("size symbol " + f.plan->symbols[i.imm].str() + " is used before it has a value"));
+        if (!f.known[i.imm])
+          return Fail(InvalidError("size symbol " + f.plan->symbols[i.imm].str() + " is used before it has a value"));
         for (int l = 0; l < lanes; ++l) I(i.dst)[l] = f.symbols[i.imm];
       }
     }
@@ -52,31 +53,57 @@ bool Executor::Prologue(Frame& f, const Code& c, int lanes) {
 }
 
 // Lane loops: `d` may be `a` or `b` themselves (same lane), never partly overlapping.
-#define HR_LOOP(expr) \
+#define HR_LOOP(expr)                                    \
   _Pragma("GCC ivdep") for (int l = 0; l < n; ++l) expr; \
   break
-#define HR_F1(op, e) case Opc::op: { double* d = F(i.dst); const double* a = F(i.a); HR_LOOP(d[l] = (e)); }
-#define HR_F2(op, e) case Opc::op: { double* d = F(i.dst); const double *a = F(i.a), *b = F(i.b); HR_LOOP(d[l] = (e)); }
-#define HR_FB(op, e) case Opc::op: { int64_t* d = I(i.dst); const double *a = F(i.a), *b = F(i.b); static_cast<void>(b); HR_LOOP(d[l] = (e)); }
-#define HR_I1(op, e) case Opc::op: { int64_t* d = I(i.dst); const int64_t* a = I(i.a); HR_LOOP(d[l] = (e)); }
-#define HR_I2(op, e) case Opc::op: { int64_t* d = I(i.dst); const int64_t *a = I(i.a), *b = I(i.b); HR_LOOP(d[l] = (e)); }
-#define HR_U2(op, e)                                                                             \
-  case Opc::op: {                                                                                \
-    uint64_t* d = reinterpret_cast<uint64_t*>(I(i.dst));                                         \
-    const uint64_t *a = reinterpret_cast<uint64_t*>(I(i.a)), *b = reinterpret_cast<uint64_t*>(I(i.b)); \
-    HR_LOOP(d[l] = (e));                                                                         \
+#define HR_F1(op, e)          \
+  case Opc::op: {             \
+    double* d = F(i.dst);     \
+    const double* a = F(i.a); \
+    HR_LOOP(d[l] = (e));      \
   }
-#define HR_C(op, e)                                                                              \
-  case Opc::op: {                                                                                \
-    double *dr = F(i.dst), *di = F(i.dst + 1);                                                   \
-    const double *ar = F(i.a), *ai = F(i.a + 1), *br = F(i.b), *bi = F(i.b + 1);                 \
-    for (int l = 0; l < n; ++l) {                                                                \
-      const Complex a(ar[l], ai[l]), b(br[l], bi[l]), r = (e);                                   \
-      static_cast<void>(b);                                                                      \
-      dr[l] = r.real();                                                                          \
-      di[l] = r.imag();                                                                          \
-    }                                                                                            \
-    break;                                                                                       \
+#define HR_F2(op, e)                       \
+  case Opc::op: {                          \
+    double* d = F(i.dst);                  \
+    const double *a = F(i.a), *b = F(i.b); \
+    HR_LOOP(d[l] = (e));                   \
+  }
+#define HR_FB(op, e)                       \
+  case Opc::op: {                          \
+    int64_t* d = I(i.dst);                 \
+    const double *a = F(i.a), *b = F(i.b); \
+    static_cast<void>(b);                  \
+    HR_LOOP(d[l] = (e));                   \
+  }
+#define HR_I1(op, e)           \
+  case Opc::op: {              \
+    int64_t* d = I(i.dst);     \
+    const int64_t* a = I(i.a); \
+    HR_LOOP(d[l] = (e));       \
+  }
+#define HR_I2(op, e)                        \
+  case Opc::op: {                           \
+    int64_t* d = I(i.dst);                  \
+    const int64_t *a = I(i.a), *b = I(i.b); \
+    HR_LOOP(d[l] = (e));                    \
+  }
+#define HR_U2(op, e)                                                                                   \
+  case Opc::op: {                                                                                      \
+    uint64_t* d = reinterpret_cast<uint64_t*>(I(i.dst));                                               \
+    const uint64_t *a = reinterpret_cast<uint64_t*>(I(i.a)), *b = reinterpret_cast<uint64_t*>(I(i.b)); \
+    HR_LOOP(d[l] = (e));                                                                               \
+  }
+#define HR_C(op, e)                                                              \
+  case Opc::op: {                                                                \
+    double *dr = F(i.dst), *di = F(i.dst + 1);                                   \
+    const double *ar = F(i.a), *ai = F(i.a + 1), *br = F(i.b), *bi = F(i.b + 1); \
+    for (int l = 0; l < n; ++l) {                                                \
+      const Complex a(ar[l], ai[l]), b(br[l], bi[l]), r = (e);                   \
+      static_cast<void>(b);                                                      \
+      dr[l] = r.real();                                                          \
+      di[l] = r.imag();                                                          \
+    }                                                                            \
+    break;                                                                       \
   }
 
 bool Executor::Execute(Frame& f, const Code& c, const Block& block) {
@@ -101,54 +128,54 @@ bool Executor::Execute(Frame& f, const Code& c, const Block& block) {
         for (int l = 0; l < n; ++l) d[l] = fn(a[l], b[l]);
         break;
       }
-      HR_F2(kAddF, a[l] + b[l])
-      HR_F2(kSubF, a[l] - b[l])
-      HR_F2(kMulF, a[l] * b[l])
-      HR_F2(kDivF, a[l] / b[l])
-      HR_F2(kFloorDivF, std::floor(a[l] / b[l]))
-      HR_F2(kModF, hr_floor_mod_f64(a[l], b[l]))
-      HR_F2(kMinF, a[l] != a[l] || a[l] < b[l] ? a[l] : b[l])
-      HR_F2(kMaxF, a[l] != a[l] || a[l] > b[l] ? a[l] : b[l])
-      HR_FB(kEqF, a[l] == b[l])
-      HR_FB(kNeF, a[l] != b[l])
-      HR_FB(kLtF, a[l] < b[l])
-      HR_FB(kLeF, a[l] <= b[l])
-      HR_FB(kIsNan, a[l] != a[l])
-      HR_FB(kIsInf, std::isinf(a[l]))
-      HR_I1(kNegI, hr_neg(a[l]))
-      HR_I1(kAbsI, hr_abs(a[l]))
-      HR_I1(kSignI, (a[l] > 0) - (a[l] < 0))
-      HR_I1(kSignU, a[l] != 0)
-      HR_I1(kNotI, ~a[l])
-      HR_I2(kAddI, hr_add(a[l], b[l]))
-      HR_I2(kSubI, hr_sub(a[l], b[l]))
-      HR_I2(kMulI, hr_mul(a[l], b[l]))
-      HR_I2(kDivI, hr_div_trunc(a[l], b[l]))
-      HR_I2(kFloorDivI, hr_floor_div(a[l], b[l]))
-      HR_I2(kModI, hr_floor_mod(a[l], b[l]))
-      HR_I2(kRemI, hr_rem_trunc(a[l], b[l]))
-      HR_U2(kDivU, hr_udiv(a[l], b[l]))
-      HR_U2(kModU, hr_umod(a[l], b[l]))
-      HR_I2(kMinI, a[l] < b[l] ? a[l] : b[l])
-      HR_I2(kMaxI, a[l] > b[l] ? a[l] : b[l])
-      HR_U2(kMinU, a[l] < b[l] ? a[l] : b[l])
-      HR_U2(kMaxU, a[l] > b[l] ? a[l] : b[l])
-      HR_I2(kShl, hr_shl(a[l], b[l]))
-      HR_I2(kShr, hr_shr(a[l], b[l]))
-      HR_I2(kShrU, static_cast<int64_t>(hr_ushr(static_cast<uint64_t>(a[l]), b[l])))
-      HR_I2(kAndI, a[l] & b[l])
-      HR_I2(kOrI, a[l] | b[l])
-      HR_I2(kXorI, a[l] ^ b[l])
-      HR_I2(kPowI, hr_ipow(a[l], b[l]))
-      HR_I1(kPopcount, __builtin_popcountll(static_cast<uint64_t>(a[l]) & (~uint64_t{0} >> (64 - i.imm))))
-      HR_I2(kWrapIndex, hr_wrap(a[l], b[l]))
-      HR_I2(kReflect, hr_reflect(a[l], b[l]))
-      HR_I2(kEqI, a[l] == b[l])
-      HR_I2(kNeI, a[l] != b[l])
-      HR_I2(kLtI, a[l] < b[l])
-      HR_I2(kLeI, a[l] <= b[l])
-      HR_U2(kLtU, a[l] < b[l])
-      HR_U2(kLeU, a[l] <= b[l])
+        HR_F2(kAddF, a[l] + b[l])
+        HR_F2(kSubF, a[l] - b[l])
+        HR_F2(kMulF, a[l] * b[l])
+        HR_F2(kDivF, a[l] / b[l])
+        HR_F2(kFloorDivF, std::floor(a[l] / b[l]))
+        HR_F2(kModF, hr_floor_mod_f64(a[l], b[l]))
+        HR_F2(kMinF, a[l] != a[l] || a[l] < b[l] ? a[l] : b[l])
+        HR_F2(kMaxF, a[l] != a[l] || a[l] > b[l] ? a[l] : b[l])
+        HR_FB(kEqF, a[l] == b[l])
+        HR_FB(kNeF, a[l] != b[l])
+        HR_FB(kLtF, a[l] < b[l])
+        HR_FB(kLeF, a[l] <= b[l])
+        HR_FB(kIsNan, a[l] != a[l])
+        HR_FB(kIsInf, std::isinf(a[l]))
+        HR_I1(kNegI, hr_neg(a[l]))
+        HR_I1(kAbsI, hr_abs(a[l]))
+        HR_I1(kSignI, (a[l] > 0) - (a[l] < 0))
+        HR_I1(kSignU, a[l] != 0)
+        HR_I1(kNotI, ~a[l])
+        HR_I2(kAddI, hr_add(a[l], b[l]))
+        HR_I2(kSubI, hr_sub(a[l], b[l]))
+        HR_I2(kMulI, hr_mul(a[l], b[l]))
+        HR_I2(kDivI, hr_div_trunc(a[l], b[l]))
+        HR_I2(kFloorDivI, hr_floor_div(a[l], b[l]))
+        HR_I2(kModI, hr_floor_mod(a[l], b[l]))
+        HR_I2(kRemI, hr_rem_trunc(a[l], b[l]))
+        HR_U2(kDivU, hr_udiv(a[l], b[l]))
+        HR_U2(kModU, hr_umod(a[l], b[l]))
+        HR_I2(kMinI, a[l] < b[l] ? a[l] : b[l])
+        HR_I2(kMaxI, a[l] > b[l] ? a[l] : b[l])
+        HR_U2(kMinU, a[l] < b[l] ? a[l] : b[l])
+        HR_U2(kMaxU, a[l] > b[l] ? a[l] : b[l])
+        HR_I2(kShl, hr_shl(a[l], b[l]))
+        HR_I2(kShr, hr_shr(a[l], b[l]))
+        HR_I2(kShrU, static_cast<int64_t>(hr_ushr(static_cast<uint64_t>(a[l]), b[l])))
+        HR_I2(kAndI, a[l] & b[l])
+        HR_I2(kOrI, a[l] | b[l])
+        HR_I2(kXorI, a[l] ^ b[l])
+        HR_I2(kPowI, hr_ipow(a[l], b[l]))
+        HR_I1(kPopcount, __builtin_popcountll(static_cast<uint64_t>(a[l]) & (~uint64_t{0} >> (64 - i.imm))))
+        HR_I2(kWrapIndex, hr_wrap(a[l], b[l]))
+        HR_I2(kReflect, hr_reflect(a[l], b[l]))
+        HR_I2(kEqI, a[l] == b[l])
+        HR_I2(kNeI, a[l] != b[l])
+        HR_I2(kLtI, a[l] < b[l])
+        HR_I2(kLeI, a[l] <= b[l])
+        HR_U2(kLtU, a[l] < b[l])
+        HR_U2(kLeU, a[l] <= b[l])
       case Opc::kSignExtend: {
         int64_t* d = I(i.dst);
         const int64_t* a = I(i.a);
@@ -174,10 +201,10 @@ bool Executor::Execute(Frame& f, const Code& c, const Block& block) {
         const int64_t* a = I(i.a);
         HR_LOOP(d[l] = static_cast<uint64_t>(a[l]) > hi ? static_cast<int64_t>(hi) : a[l]);
       }
-      HR_I1(kNotB, !a[l])
-      HR_I2(kAndB, a[l] & b[l])
-      HR_I2(kAndNotB, a[l] & (b[l] ^ 1))
-      HR_I2(kOrB, a[l] | b[l])
+        HR_I1(kNotB, !a[l])
+        HR_I2(kAndB, a[l] & b[l])
+        HR_I2(kAndNotB, a[l] & (b[l] ^ 1))
+        HR_I2(kOrB, a[l] | b[l])
       case Opc::kSelect: {
         int64_t* d = I(i.dst);
         const int64_t *a = I(i.a), *b = I(i.b), *e = I(i.c);
@@ -193,10 +220,10 @@ bool Executor::Execute(Frame& f, const Code& c, const Block& block) {
         const int64_t* a = I(i.a);
         HR_LOOP(d[l] = static_cast<double>(static_cast<uint64_t>(a[l])));
       }
-      HR_FB(kFToI, hr_f64_to_i64(a[l]))
-      HR_FB(kFToU, static_cast<int64_t>(hr_f64_to_u64(a[l])))
-      HR_FB(kFToB, a[l] != 0)
-      HR_I1(kIToB, a[l] != 0)
+        HR_FB(kFToI, hr_f64_to_i64(a[l]))
+        HR_FB(kFToU, static_cast<int64_t>(hr_f64_to_u64(a[l])))
+        HR_FB(kFToB, a[l] != 0)
+        HR_I1(kIToB, a[l] != 0)
       case Opc::kRoundF: {
         double* d = F(i.dst);
         const double* a = F(i.a);
@@ -214,17 +241,17 @@ bool Executor::Execute(Frame& f, const Code& c, const Block& block) {
         const int64_t *a = I(i.a), *b = I(i.b);
         HR_LOOP(d[l] = hr_normal(a[l], b[l]));
       }
-      HR_C(kNegC, -a)
-      HR_C(kAddC, a + b)
-      HR_C(kSubC, a - b)
-      HR_C(kMulC, a * b)
-      HR_C(kDivC, a / b)
-      HR_C(kFnC, reinterpret_cast<Complex (*)(const Complex&)>(const_cast<void*>(i.fn))(a))
-      HR_C(kFnC2, reinterpret_cast<Complex (*)(const Complex&, const Complex&)>(const_cast<void*>(i.fn))(a, b))
-      HR_F1(kAbsC, std::hypot(a[l], a[l + kLanes]))
-      HR_FB(kEqC, a[l] == b[l] && a[l + kLanes] == b[l + kLanes])
-      HR_FB(kNeC, a[l] != b[l] || a[l + kLanes] != b[l + kLanes])
-      HR_I1(kCopy, a[l])
+        HR_C(kNegC, -a)
+        HR_C(kAddC, a + b)
+        HR_C(kSubC, a - b)
+        HR_C(kMulC, a * b)
+        HR_C(kDivC, a / b)
+        HR_C(kFnC, reinterpret_cast<Complex (*)(const Complex&)>(const_cast<void*>(i.fn))(a))
+        HR_C(kFnC2, reinterpret_cast<Complex (*)(const Complex&, const Complex&)>(const_cast<void*>(i.fn))(a, b))
+        HR_F1(kAbsC, std::hypot(a[l], a[l + kLanes]))
+        HR_FB(kEqC, a[l] == b[l] && a[l + kLanes] == b[l + kLanes])
+        HR_FB(kNeC, a[l] != b[l] || a[l + kLanes] != b[l + kLanes])
+        HR_I1(kCopy, a[l])
       case Opc::kEqS: {
         int64_t* d = I(i.dst);
         const std::string **a = S(i.a), **b = S(i.b);
@@ -242,8 +269,10 @@ bool Executor::Execute(Frame& f, const Code& c, const Block& block) {
         break;
       }
       case Opc::kAbsU:
-      case Opc::kConstF: case Opc::kConstI: case Opc::kSymbolI: case Opc::kSymbolF:
-        break;
+      case Opc::kConstF:
+      case Opc::kConstI:
+      case Opc::kSymbolI:
+      case Opc::kSymbolF: break;
     }
   }
   return true;

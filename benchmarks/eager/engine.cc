@@ -62,7 +62,8 @@ BENCH_API void* bench_compile(const char* text, const char* backend, int threads
 BENCH_API void bench_free(void* handle) { delete static_cast<Compiled*>(handle); }
 
 // Copies the data. `dtype` by name.
-BENCH_API int bench_input(void* handle, const char* name, const char* dtype, int rank, const int64_t* shape, const void* data) {
+BENCH_API int bench_input(void* handle, const char* name, const char* dtype, int rank, const int64_t* shape,
+                          const void* data) {
   const auto type = ParseDType(dtype);
   if (!type) return Fail(InvalidError(std::string("no such type: ") + dtype));
   Result<Tensor> t = Tensor::Create(*type, std::vector<int64_t>(shape, shape + rank));

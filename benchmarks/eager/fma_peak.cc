@@ -18,18 +18,17 @@ struct Chain {
   typedef float V __attribute__((vector_size(kBytes)));
 };
 
-#define FMA_CHAINS(name, features, bytes)                                   \
-  __attribute__((target(features), optimize("-ffp-contract=fast"), noinline)) double name(int64_t rounds) { \
-    typedef Chain<bytes>::V V;                                              \
-    V s[kSums], m, a;                                                       \
-    for (int l = 0; l < bytes / 4; ++l) m[l] = 0.999f, a[l] = 1e-3f;        \
-    for (int i = 0; i < kSums; ++i) s[i] = a * static_cast<float>(i);       \
-    for (int64_t r = 0; r < rounds; ++r)                                    \
-      _Pragma("GCC unroll 16") for (int i = 0; i < kSums; ++i) s[i] = s[i] * m + a; \
-    float sum = 0;                                                          \
-    for (int i = 0; i < kSums; ++i)                                         \
-      for (int l = 0; l < bytes / 4; ++l) sum += s[i][l];                   \
-    return static_cast<double>(sum);                                        \
+#define FMA_CHAINS(name, features, bytes)                                                                              \
+  __attribute__((target(features), optimize("-ffp-contract=fast"), noinline)) double name(int64_t rounds) {            \
+    typedef Chain<bytes>::V V;                                                                                         \
+    V s[kSums], m, a;                                                                                                  \
+    for (int l = 0; l < bytes / 4; ++l) m[l] = 0.999f, a[l] = 1e-3f;                                                   \
+    for (int i = 0; i < kSums; ++i) s[i] = a * static_cast<float>(i);                                                  \
+    for (int64_t r = 0; r < rounds; ++r) _Pragma("GCC unroll 16") for (int i = 0; i < kSums; ++i) s[i] = s[i] * m + a; \
+    float sum = 0;                                                                                                     \
+    for (int i = 0; i < kSums; ++i)                                                                                    \
+      for (int l = 0; l < bytes / 4; ++l) sum += s[i][l];                                                              \
+    return static_cast<double>(sum);                                                                                   \
   }
 #if defined(__x86_64__)
 FMA_CHAINS(Chains512, "avx512f,fma", 64)

@@ -9,7 +9,12 @@
 namespace headrace {
 namespace {
 
-struct BenchFlags { ModelFlags model; double seconds = 2; int runs = 0; uint64_t seed = 0; };
+struct BenchFlags {
+  ModelFlags model;
+  double seconds = 2;
+  int runs = 0;
+  uint64_t seed = 0;
+};
 
 double PeakBytes() {
   rusage u;
@@ -51,7 +56,8 @@ int Bench(const BenchFlags& f, const Common& c) {
   std::vector<double> times;
   auto until = Clock::now() + std::chrono::duration<double>(f.seconds);
   auto progress = ProgressOf(c.out);
-  while (!Interrupted() && (f.runs ? static_cast<int>(times.size()) < f.runs : times.size() < 3 || Clock::now() < until)) {
+  while (!Interrupted() &&
+         (f.runs ? static_cast<int>(times.size()) < f.runs : times.size() < 3 || Clock::now() < until)) {
     Result<double> t = once();
     if (!t.ok()) return Fail(c.out, t.status());
     times.push_back(*t);
@@ -65,20 +71,25 @@ int Bench(const BenchFlags& f, const Common& c) {
   auto quantile = [&](double q) { return times[std::min(times.size() - 1, static_cast<size_t>(q * times.size()))]; };
   nlohmann::json j;
   j["model"] = f.model.model, j["backend"] = f.model.backend, j["runs"] = times.size();
-  j["median_seconds"] = quantile(0.5), j["p90_seconds"] = quantile(0.9), j["p99_seconds"] = quantile(0.99), j["min_seconds"] = times[0];
-  j["first_run_seconds"] = *first, j["load_seconds"] = opened->load_seconds, j["compile_seconds"] = opened->compile_seconds;
+  j["median_seconds"] = quantile(0.5), j["p90_seconds"] = quantile(0.9), j["p99_seconds"] = quantile(0.99),
+  j["min_seconds"] = times[0];
+  j["first_run_seconds"] = *first, j["load_seconds"] = opened->load_seconds,
+  j["compile_seconds"] = opened->compile_seconds;
   j["peak_memory_bytes"] = PeakBytes();
   for (const auto& [phase, value] : opened->executable->Report()) j["report"][phase] = value;
   if (c.out.json) {
     printf("%s\n", j.dump(2).c_str());
     return kExitOk;
   }
-  printf("median      %s   (min %s, p90 %s, p99 %s; %zu runs)\n", HumanSeconds(quantile(0.5)).c_str(), HumanSeconds(times[0]).c_str(),
-         HumanSeconds(quantile(0.9)).c_str(), HumanSeconds(quantile(0.99)).c_str(), times.size());
+  printf("median      %s   (min %s, p90 %s, p99 %s; %zu runs)\n", HumanSeconds(quantile(0.5)).c_str(),
+         HumanSeconds(times[0]).c_str(), HumanSeconds(quantile(0.9)).c_str(), HumanSeconds(quantile(0.99)).c_str(),
+         times.size());
   printf("first run   %s\n", HumanSeconds(*first).c_str());
-  printf("compile     %s   (reading and checking %s)\n", HumanSeconds(opened->compile_seconds).c_str(), HumanSeconds(opened->load_seconds).c_str());
+  printf("compile     %s   (reading and checking %s)\n", HumanSeconds(opened->compile_seconds).c_str(),
+         HumanSeconds(opened->load_seconds).c_str());
   for (const auto& [phase, value] : opened->executable->Report())
-    printf("  %-12s%s\n", phase.c_str(), phase.find("bytes") != std::string::npos ? HumanBytes(value).c_str() : HumanSeconds(value).c_str());
+    printf("  %-12s%s\n", phase.c_str(),
+           phase.find("bytes") != std::string::npos ? HumanBytes(value).c_str() : HumanSeconds(value).c_str());
   printf("peak memory %s\n", HumanBytes(PeakBytes()).c_str());
   return kExitOk;
 }

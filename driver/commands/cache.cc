@@ -34,7 +34,11 @@ void Walk(const std::string& path, const std::function<void(const std::string&, 
   fn(path, st);
 }
 
-struct Entry { std::string name; double bytes = 0; time_t used = 0; };
+struct Entry {
+  std::string name;
+  double bytes = 0;
+  time_t used = 0;
+};
 
 std::vector<Entry> Entries(const std::string& folder) {
   std::vector<Entry> out;
@@ -53,7 +57,8 @@ std::vector<Entry> Entries(const std::string& folder) {
     out.push_back(entry);
   }
   closedir(d);
-  std::sort(out.begin(), out.end(), [](const Entry& a, const Entry& b) { return a.used != b.used ? a.used > b.used : a.name < b.name; });
+  std::sort(out.begin(), out.end(),
+            [](const Entry& a, const Entry& b) { return a.used != b.used ? a.used > b.used : a.name < b.name; });
   return out;
 }
 
@@ -85,10 +90,13 @@ int Clear(const Common& c) {
     // Renamed first: a process that is looking the entry up sees all of it or none.
     std::string doomed = folder + "/.clear-" + std::to_string(getpid()) + "-" + e.name;
     if (rename((folder + "/" + e.name).c_str(), doomed.c_str()) != 0) continue;
-    Walk(doomed, [](const std::string& path, const struct stat& s) { S_ISDIR(s.st_mode) ? rmdir(path.c_str()) : unlink(path.c_str()); });
+    Walk(doomed, [](const std::string& path, const struct stat& s) {
+      S_ISDIR(s.st_mode) ? rmdir(path.c_str()) : unlink(path.c_str());
+    });
     freed += e.bytes, ++entries;
   }
-  if (c.out.json) printf("%s\n", nlohmann::json({{"entries", entries}, {"bytes", freed}, {"folder", folder}}).dump(2).c_str());
+  if (c.out.json)
+    printf("%s\n", nlohmann::json({{"entries", entries}, {"bytes", freed}, {"folder", folder}}).dump(2).c_str());
   else Note(c.out, "removed " + std::to_string(entries) + " entries, " + HumanBytes(freed));
   return kExitOk;
 }

@@ -30,8 +30,10 @@ int Check(const ModelFlags& f, const Common& c) {
   nlohmann::json j;
   j["ok"] = true, j["model"] = f.model, j["kind"] = m->model.kind, j["nodes"] = nodes;
   std::string text = f.model + ": ok (" + m->model.kind + ", " + std::to_string(nodes) + " nodes)\n";
-  for (Name n : Inputs(m->model.program, entry)) j["inputs"].push_back(signature(n)), text += "  input  " + signature(n) + "\n";
-  for (Name n : Outputs(m->model.program, entry)) j["outputs"].push_back(signature(n)), text += "  output " + signature(n) + "\n";
+  for (Name n : Inputs(m->model.program, entry))
+    j["inputs"].push_back(signature(n)), text += "  input  " + signature(n) + "\n";
+  for (Name n : Outputs(m->model.program, entry))
+    j["outputs"].push_back(signature(n)), text += "  output " + signature(n) + "\n";
   if (c.out.verbosity > 0)
     for (const std::string& line : m->model.report) text += "  " + line + "\n";
   if (c.out.json) printf("%s\n", j.dump(2).c_str());

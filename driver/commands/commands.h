@@ -47,14 +47,20 @@ Status OpenRegistry(Registry& r, const Common& c);
 // "name=value" → pair; usage error naming `flag` otherwise.
 Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, const std::string& flag);
 // Opens MODEL as an executable: a .hrx artifact, or compiled from source; `program` gets the entry's interface.
-struct Opened { std::unique_ptr<Executable> executable; LoadedModel model; double load_seconds = 0, compile_seconds = 0; };
+struct Opened {
+  std::unique_ptr<Executable> executable;
+  LoadedModel model;
+  double load_seconds = 0, compile_seconds = 0;
+};
 using InputValue = std::function<const Tensor*(const std::string& name, int index)>;  // ImportOptions::input_value
-Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c, const InputValue& input_value = nullptr);
+Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c,
+                         const InputValue& input_value = nullptr);
 
 // ---- values by the model's names (inputs.cc) ----
 Status NoSuchName(const std::string& what, const std::string& name, const std::vector<std::string>& names);
 // A user's spelling (the model's original name, or ours) → our parameter.
-Result<Name> ResolveName(const ImportedModel& m, const std::vector<Name>& among, const std::string& what, const std::string& given);
+Result<Name> ResolveName(const ImportedModel& m, const std::vector<Name>& among, const std::string& what,
+                         const std::string& given);
 // --input NAME=@FILE.npy …
 Result<NamedValues> ReadInputs(const ImportedModel& m, const std::vector<std::string>& flags);
 // Values the importer may ask for before the program exists: from --input by the model's names, from test data by position.

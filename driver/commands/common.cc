@@ -10,7 +10,8 @@ void ModelFlags::AddTo(CLI::App& app) {
   app.add_option("MODEL", model, "ONNX model, IR text (- for standard input), or .hrx artifact")->required();
   app.add_option("--backend", backend, "cpu, interpreter, or a plugin's")->capture_default_str();
   app.add_option("--dim", dims, "fix a named size: N=32 (repeatable)");
-  app.add_option("--impl", implementations, "prefer implementations: onednn, Conv=pure, node_name=external (repeatable or comma-separated)")
+  app.add_option("--impl", implementations,
+                 "prefer implementations: onednn, Conv=pure, node_name=external (repeatable or comma-separated)")
       ->delimiter(',');
   app.add_option("--threads", threads, "threads to use; 0 = all, or $HEADRACE_NUM_THREADS, $OMP_NUM_THREADS");
 }
@@ -79,7 +80,8 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
   if (f.model.size() > 4 && f.model.compare(f.model.size() - 4, 4, ".hrx") == 0) {
     if (stat(f.model.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
       Diagnostic d;
-      d.code = "E0405", d.file = f.model, d.message = "no such artifact: an .hrx is a folder made by `headrace compile`";
+      d.code = "E0405", d.file = f.model,
+      d.message = "no such artifact: an .hrx is a folder made by `headrace compile`";
       return Status(d);
     }
     const Backend* b = r.FindBackend(f.backend);

@@ -9,7 +9,10 @@
 namespace headrace {
 namespace {
 
-struct CompileFlags { ModelFlags model; std::string out, emit; };
+struct CompileFlags {
+  ModelFlags model;
+  std::string out, emit;
+};
 
 int WriteText(const Common& c, const std::string& path, const std::string& text) {
   if (path.empty() || path == "-") {
@@ -27,7 +30,8 @@ int Compile(const CompileFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
-  if (f.emit.empty() && f.out.empty()) return Fail(c.out, UsageError("nothing to make", "give -o OUT.hrx, or --emit ir|json|lowered|cpp"));
+  if (f.emit.empty() && f.out.empty())
+    return Fail(c.out, UsageError("nothing to make", "give -o OUT.hrx, or --emit ir|json|lowered|cpp"));
   if (f.emit == "ir" || f.emit == "json" || f.emit == "lowered") {
     Result<ImportOptions> import = f.model.Import();
     if (!import.ok()) return Fail(c.out, import.status());
@@ -58,7 +62,8 @@ Runner AddCompile(CLI::App& app, Common& c) {
   auto f = std::make_shared<CompileFlags>();
   f->model.AddTo(app);
   app.add_option("-o,--out", f->out, "OUT.hrx, or the file for --emit (default: standard output)");
-  app.add_option("--emit", f->emit, "ir, json: the imported program; lowered: what the backend gets; cpp: generated code")
+  app.add_option("--emit", f->emit,
+                 "ir, json: the imported program; lowered: what the backend gets; cpp: generated code")
       ->check(CLI::IsMember({"ir", "json", "lowered", "cpp"}));
   return [f, &c] { return Compile(*f, c); };
 }

@@ -23,15 +23,17 @@ struct GradFlags {
 
 // "2GiB", "300 MB", "1e6": bytes.
 Result<int64_t> ParseBytes(const std::string& text) {
-  static const std::pair<const char*, double> kUnits[] = {{"", 1},           {"B", 1},          {"KB", 1e3},        {"MB", 1e6},        {"GB", 1e9},
-                                                          {"KIB", 0x1p10},   {"MIB", 0x1p20},   {"GIB", 0x1p30},    {"TIB", 0x1p40},    {"TB", 1e12}};
+  static const std::pair<const char*, double> kUnits[] = {
+      {"", 1},         {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+      {"KIB", 0x1p10}, {"MIB", 0x1p20}, {"GIB", 0x1p30}, {"TIB", 0x1p40}, {"TB", 1e12}};
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   std::string unit;
   for (; *end; ++end)
     if (*end != ' ') unit += static_cast<char>(toupper(static_cast<unsigned char>(*end)));
   for (const auto& [name, factor] : kUnits)
-    if (unit == name && !text.empty() && std::isfinite(number) && number >= 0 && number * factor < 0x1p62) return static_cast<int64_t>(number * factor);
+    if (unit == name && !text.empty() && std::isfinite(number) && number >= 0 && number * factor < 0x1p62)
+      return static_cast<int64_t>(number * factor);
   return UsageError("--memory-limit " + text + " is not a size", "for example 2GiB, 300MB or a number of bytes");
 }
 
@@ -44,9 +46,13 @@ std::vector<std::string> SplitList(const std::vector<std::string>& texts, const 
       std::string best;
       for (const std::string& name : known) {
         const size_t end = start + name.size();
-        if (name.size() > best.size() && text.compare(start, name.size(), name) == 0 && (end == text.size() || text[end] == ',')) best = name;
+        if (name.size() > best.size() && text.compare(start, name.size(), name) == 0 &&
+            (end == text.size() || text[end] == ','))
+          best = name;
       }
-      if (best.empty()) best = text.substr(start, text.find(',', start) == std::string::npos ? std::string::npos : text.find(',', start) - start);
+      if (best.empty())
+        best = text.substr(
+            start, text.find(',', start) == std::string::npos ? std::string::npos : text.find(',', start) - start);
       if (std::find(out.begin(), out.end(), best) == out.end()) out.push_back(best);
       start += best.size() + 1;
     }
@@ -85,7 +91,8 @@ Status MakeFolder(const std::string& path) {
   for (size_t i = 1; i <= path.size(); ++i)
     if (i == path.size() || path[i] == '/') mkdir(path.substr(0, i).c_str(), 0777);
   struct stat st;
-  if (stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return WithFile(InvalidError("can't make the folder"), path);
+  if (stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
+    return WithFile(InvalidError("can't make the folder"), path);
   return {};
 }
 
@@ -115,16 +122,18 @@ void PrintReport(const Common& c, const nlohmann::json& report) {
   for (const auto& item : report["kept"])
     if (!item["recomputed"].get<bool>()) kept += item["bytes"].get<int64_t>();
   Note(c.out, "kept for the backward pass: " + HumanBytes(static_cast<double>(kept)) + ", predicted peak " +
-                  HumanBytes(report["predicted_peak"].get<double>()) + ", smallest possible " + HumanBytes(report["minimum_peak"].get<double>()) +
+                  HumanBytes(report["predicted_peak"].get<double>()) + ", smallest possible " +
+                  HumanBytes(report["minimum_peak"].get<double>()) +
                   "; solver: " + report["solver"].get<std::string>());
   for (const auto& item : report["kept"])
-    Note(c.out, "  " + item["container"].get<std::string>() + ": " + (item["recomputed"].get<bool>() ? "recomputed, " : "") +
-                    HumanBytes(item["bytes"].get<double>()) + ", " + item["why"].get<std::string>());
+    Note(c.out, "  " + item["container"].get<std::string>() + ": " +
+                    (item["recomputed"].get<bool>() ? "recomputed, " : "") + HumanBytes(item["bytes"].get<double>()) +
+                    ", " + item["why"].get<std::string>());
 }
 
 struct Plan {
   std::vector<Name> outputs, wrt, given;
-  std::vector<std::string> wrt_names;   // as the user knows them
+  std::vector<std::string> wrt_names;  // as the user knows them
   NamedValues values;
 };
 
@@ -148,17 +157,21 @@ Result<Plan> MakePlan(const Registry& r, const GradFlags& f, bool from_text, Imp
       if (!q.constant || GradientCanFlow(r, m.program, q.container)) chosen.push_back(q);
   } else {
     for (const std::string& name : SplitList(f.wrt, names)) {
-      auto found = std::find_if(candidates.begin(), candidates.end(), [&](const Parameter& q) { return q.original == name || q.container.view() == name; });
+      auto found = std::find_if(candidates.begin(), candidates.end(),
+                                [&](const Parameter& q) { return q.original == name || q.container.view() == name; });
       if (found != candidates.end()) {
         chosen.push_back(*found);
         continue;
       }
-      for (Name n : Inputs(m.program, m.program.Entry()))   // there, but not a float
-        if (m.OriginalName(n) == name) return UsageError("input '" + name + "' is " + std::string(DTypeName(m.program.Entry().Get(n).dtype)) + ": it has no gradient");
+      for (Name n : Inputs(m.program, m.program.Entry()))  // there, but not a float
+        if (m.OriginalName(n) == name)
+          return UsageError("input '" + name + "' is " + std::string(DTypeName(m.program.Entry().Get(n).dtype)) +
+                            ": it has no gradient");
       return NoSuchName("float input or parameter", name, names);
     }
   }
-  if (chosen.empty()) return UsageError("the model has no float input or parameter: nothing to differentiate with respect to");
+  if (chosen.empty())
+    return UsageError("the model has no float input or parameter: nothing to differentiate with respect to");
   for (const Parameter& q : chosen) {
     plan.wrt.push_back(q.container);
     plan.wrt_names.push_back(q.original);
@@ -169,9 +182,10 @@ Result<Plan> MakePlan(const Registry& r, const GradFlags& f, bool from_text, Imp
 
   HR_ASSIGN_OR_RETURN(NamedValues given, ReadInputs(m, f.inputs));
   for (auto& [n, v] : given) {
-    auto known = std::find_if(plan.values.begin(), plan.values.end(), [&, name = n](const auto& x) { return x.first == name; });
+    auto known =
+        std::find_if(plan.values.begin(), plan.values.end(), [&, name = n](const auto& x) { return x.first == name; });
     if (known == plan.values.end()) plan.values.emplace_back(n, std::move(v));
-    else known->second = std::move(v);   // a parameter may be given another value
+    else known->second = std::move(v);  // a parameter may be given another value
   }
   return plan;
 }
@@ -202,109 +216,114 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   const Pass* backward = r.FindPass("backward");
   if (!backward) return UsageError("no plugin brings the pass 'backward'", "`headrace plugins` lists what is loaded");
   if (f.model.model.size() > 4 && f.model.model.compare(f.model.model.size() - 4, 4, ".hrx") == 0)
-    return UsageError("an artifact can't be differentiated: it holds compiled code", "give the model it was compiled from");
+    return UsageError("an artifact can't be differentiated: it holds compiled code",
+                      "give the model it was compiled from");
   HR_ASSIGN_OR_RETURN(CompileRequest request, f.model.Compile(c));
   HR_ASSIGN_OR_RETURN(NamedSizes dims, f.model.Sizes());
   HR_ASSIGN_OR_RETURN(ImportOptions import, f.model.Import());
-  import.simplify = false;   // initializers stay themselves
+  import.simplify = false;  // initializers stay themselves
   auto early = std::make_shared<EarlyValues>(r, f.inputs);
-  import.input_value = [early](const std::string& name, int index) { return (*early)(name, index); };
-  std::string limit;
-  if (!f.memory_limit.empty()) {
-    HR_ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(f.memory_limit));
-    limit = std::to_string(bytes);
-  }
+  import.input_value = [early](const std::string& name, int index) { return (*early)(name, index);
+};
+std::string limit;
+if (!f.memory_limit.empty()) {
+  HR_ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(f.memory_limit));
+  limit = std::to_string(bytes);
+}
 
-  auto start = Clock::now();
-  if (request.options.progress) request.options.progress("reading", 0);
-  HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r, f.model.model, import));
-  ImportedModel& m = loaded.model;
-  if (c.out.verbosity > 0)
-    for (const std::string& line : m.report) Note(c.out, line);
-  j["load_seconds"] = seconds(start);
-  HR_ASSIGN_OR_RETURN(Plan plan, MakePlan(r, f, loaded.from_text, m));
-  HR_ASSIGN_OR_RETURN(NamedValues given, ReadOutputGradients(m, f, plan.outputs));
-  for (const auto& g : given) plan.given.push_back(g.first);
-  FitValues(m.program, plan.values);
-  std::vector<std::string> notes;
-  HR_RETURN_IF_ERROR(FillInputs(m.program, f.seed, dims, plan.values, &notes));
-  for (const std::string& n : notes) Note(c.out, "note: " + n);
-  HR_RETURN_IF_ERROR(CheckAssumed(m, plan.values));
-  HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(m.program, plan.values, dims));
-  if (Interrupted()) return InterruptedError();
+auto start = Clock::now();
+if (request.options.progress) request.options.progress("reading", 0);
+HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r, f.model.model, import));
+ImportedModel& m = loaded.model;
+if (c.out.verbosity > 0)
+  for (const std::string& line : m.report) Note(c.out, line);
+j["load_seconds"] = seconds(start);
+HR_ASSIGN_OR_RETURN(Plan plan, MakePlan(r, f, loaded.from_text, m));
+HR_ASSIGN_OR_RETURN(NamedValues given, ReadOutputGradients(m, f, plan.outputs));
+for (const auto& g : given) plan.given.push_back(g.first);
+FitValues(m.program, plan.values);
+std::vector<std::string> notes;
+HR_RETURN_IF_ERROR(FillInputs(m.program, f.seed, dims, plan.values, &notes));
+for (const std::string& n : notes) Note(c.out, "note: " + n);
+HR_RETURN_IF_ERROR(CheckAssumed(m, plan.values));
+HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(m.program, plan.values, dims));
+if (Interrupted()) return InterruptedError();
 
-  start = Clock::now();
-  if (request.options.progress) request.options.progress("gradient", 0);
-  ReportFile report_file;
-  std::string known_sizes;
-  for (const auto& [n, v] : sizes) known_sizes += (known_sizes.empty() ? "" : ", ") + n.str() + "=" + std::to_string(v);
-  PassOptions options = {{"outputs", Join(plan.outputs)}, {"inputs", Join(plan.wrt)}, {"given", Join(plan.given)},
-                         {"keep-outputs", "false"}, {"sizes", known_sizes}, {"report", report_file.path()}};
-  if (!limit.empty()) options.emplace_back("memory-limit", limit);
-  Program program = m.program;
-  Result<bool> changed = backward->run(program, options, r);
-  if (!changed.ok()) return WithFile(changed.status(), f.model.model);
-  nlohmann::json report = report_file.Read();
-  HR_CHECK(report.is_object(), "the report of the pass 'backward' is not JSON");
-  j["transform_seconds"] = seconds(start);
-  PrintReport(c, report);
-  if (Interrupted()) return InterruptedError();
+start = Clock::now();
+if (request.options.progress) request.options.progress("gradient", 0);
+ReportFile report_file;
+std::string known_sizes;
+for (const auto& [n, v] : sizes) known_sizes += (known_sizes.empty() ? "" : ", ") + n.str() + "=" + std::to_string(v);
+PassOptions options = {{"outputs", Join(plan.outputs)}, {"inputs", Join(plan.wrt)}, {"given", Join(plan.given)},
+                       {"keep-outputs", "false"},       {"sizes", known_sizes},     {"report", report_file.path()}};
+if (!limit.empty()) options.emplace_back("memory-limit", limit);
+Program program = m.program;
+Result<bool> changed = backward->run(program, options, r);
+if (!changed.ok()) return WithFile(changed.status(), f.model.model);
+nlohmann::json report = report_file.Read();
+HR_CHECK(report.is_object(), "the report of the pass 'backward' is not JSON");
+j["transform_seconds"] = seconds(start);
+PrintReport(c, report);
+if (Interrupted()) return InterruptedError();
 
-  start = Clock::now();
-  const Program interface = program;
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, CompileProgram(r, std::move(program), request));
-  EndProgress(c.out);
-  j["compile_seconds"] = seconds(start);
-  for (const auto& [what, value] : executable->Report())
-    if (what == "arena bytes") j["arena_bytes"] = value;   // unknown where sizes are symbolic
+start = Clock::now();
+const Program interface = program;
+HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, CompileProgram(r, std::move(program), request));
+EndProgress(c.out);
+j["compile_seconds"] = seconds(start);
+for (const auto& [what, value] : executable->Report())
+  if (what == "arena bytes") j["arena_bytes"] = value;  // unknown where sizes are symbolic
 
-  NamedValues arguments;
-  for (Name n : Inputs(interface, interface.Entry())) {
-    for (auto& [name, v] : plan.values)
-      if (name == n) arguments.emplace_back(n, v);
-    for (const auto& pair : report["output_gradients"])
-      for (auto& [output, v] : given)
-        if (Name(pair[0].get<std::string>()) == output && Name(pair[1].get<std::string>()) == n) arguments.emplace_back(n, v);
-  }
-  const auto& symbol_params = interface.Entry().symbol_params;
-  NamedSizes symbols;
-  for (const auto& [n, v] : sizes)
-    if (std::find(symbol_params.begin(), symbol_params.end(), n) != symbol_params.end()) symbols.emplace_back(n, v);
-  start = Clock::now();
-  Result<std::vector<Value>> results = executable->Run(arguments, symbols);
-  if (!results.ok()) return WithFile(results.status(), f.model.model);
-  j["run_seconds"] = seconds(start);
+NamedValues arguments;
+for (Name n : Inputs(interface, interface.Entry())) {
+  for (auto& [name, v] : plan.values)
+    if (name == n) arguments.emplace_back(n, v);
+  for (const auto& pair : report["output_gradients"])
+    for (auto& [output, v] : given)
+      if (Name(pair[0].get<std::string>()) == output && Name(pair[1].get<std::string>()) == n)
+        arguments.emplace_back(n, v);
+}
+const auto& symbol_params = interface.Entry().symbol_params;
+NamedSizes symbols;
+for (const auto& [n, v] : sizes)
+  if (std::find(symbol_params.begin(), symbol_params.end(), n) != symbol_params.end()) symbols.emplace_back(n, v);
+start = Clock::now();
+Result<std::vector<Value>> results = executable->Run(arguments, symbols);
+if (!results.ok()) return WithFile(results.status(), f.model.model);
+j["run_seconds"] = seconds(start);
 
-  HR_RETURN_IF_ERROR(MakeFolder(f.out));
-  const std::vector<Name> gives = Outputs(interface, interface.Entry());
-  FileNames files;
-  nlohmann::ordered_json index;
-  for (size_t i = 0; i < plan.wrt.size(); ++i) {
-    Name gradient;
-    for (const auto& pair : report["input_gradients"])
-      if (Name(pair[0].get<std::string>()) == plan.wrt[i]) gradient = Name(pair[1].get<std::string>());
-    const size_t at = static_cast<size_t>(std::find(gives.begin(), gives.end(), gradient) - gives.begin());
-    HR_CHECK(at < results->size(), "no output holds the gradient of '" + plan.wrt_names[i] + "'");
-    const Tensor& t = (*results)[at].tensor;
-    const std::string file = files.For(plan.wrt_names[i]), path = f.out + "/" + file;
-    Status saved = WriteNpy(path, t);
-    if (!saved.ok()) return WithFile(saved, path);
-    index[plan.wrt_names[i]] = file;
-    j["gradients"].push_back({{"name", plan.wrt_names[i]}, {"dtype", DTypeName(t.dtype)}, {"shape", t.shape}, {"file", path}});
-  }
-  std::ofstream out(f.out + "/index.json");
-  out << index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  out.close();
-  if (!out) return WithFile(InvalidError("can't write the file"), f.out + "/index.json");
-  for (const char* key : {"kept", "predicted_peak", "minimum_peak", "recompute_work", "solver"}) j[key] = report[key];
-  if (!limit.empty() && c.out.verbosity >= 0) {
-    char work[32];
-    snprintf(work, sizeof work, "%.1f %%", 100 * report["recompute_work"].get<double>());
-    Note(c.out, "memory: limit " + HumanBytes(std::stod(limit)) + ", predicted " + HumanBytes(report["predicted_peak"].get<double>()) +
-                    (j.contains("arena_bytes") ? ", planned " + HumanBytes(j["arena_bytes"].get<double>()) : "") + "; computed again: " + work +
-                    " of the forward pass");
-  }
-  return j;
+HR_RETURN_IF_ERROR(MakeFolder(f.out));
+const std::vector<Name> gives = Outputs(interface, interface.Entry());
+FileNames files;
+nlohmann::ordered_json index;
+for (size_t i = 0; i < plan.wrt.size(); ++i) {
+  Name gradient;
+  for (const auto& pair : report["input_gradients"])
+    if (Name(pair[0].get<std::string>()) == plan.wrt[i]) gradient = Name(pair[1].get<std::string>());
+  const size_t at = static_cast<size_t>(std::find(gives.begin(), gives.end(), gradient) - gives.begin());
+  HR_CHECK(at < results->size(), "no output holds the gradient of '" + plan.wrt_names[i] + "'");
+  const Tensor& t = (*results)[at].tensor;
+  const std::string file = files.For(plan.wrt_names[i]), path = f.out + "/" + file;
+  Status saved = WriteNpy(path, t);
+  if (!saved.ok()) return WithFile(saved, path);
+  index[plan.wrt_names[i]] = file;
+  j["gradients"].push_back(
+      {{"name", plan.wrt_names[i]}, {"dtype", DTypeName(t.dtype)}, {"shape", t.shape}, {"file", path}});
+}
+std::ofstream out(f.out + "/index.json");
+out << index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+out.close();
+if (!out) return WithFile(InvalidError("can't write the file"), f.out + "/index.json");
+for (const char* key : {"kept", "predicted_peak", "minimum_peak", "recompute_work", "solver"}) j[key] = report[key];
+if (!limit.empty() && c.out.verbosity >= 0) {
+  char work[32];
+  snprintf(work, sizeof work, "%.1f %%", 100 * report["recompute_work"].get<double>());
+  Note(c.out, "memory: limit " + HumanBytes(std::stod(limit)) + ", predicted " +
+                  HumanBytes(report["predicted_peak"].get<double>()) +
+                  (j.contains("arena_bytes") ? ", planned " + HumanBytes(j["arena_bytes"].get<double>()) : "") +
+                  "; computed again: " + work + " of the forward pass");
+}
+return j;
 }
 
 int Run(const GradFlags& f, const Common& c) {
@@ -316,8 +335,8 @@ int Run(const GradFlags& f, const Common& c) {
     for (const auto& g : (*j)["gradients"]) {
       std::string shape;
       for (const auto& d : g["shape"]) shape += (shape.empty() ? "" : ", ") + d.dump();
-      printf("%s: %s[%s] in %s\n", g["name"].get<std::string>().c_str(), g["dtype"].get<std::string>().c_str(), shape.c_str(),
-             g["file"].get<std::string>().c_str());
+      printf("%s: %s[%s] in %s\n", g["name"].get<std::string>().c_str(), g["dtype"].get<std::string>().c_str(),
+             shape.c_str(), g["file"].get<std::string>().c_str());
     }
   }
   return kExitOk;
@@ -328,11 +347,13 @@ int Run(const GradFlags& f, const Common& c) {
 Runner AddGrad(CLI::App& app, Common& c) {
   auto f = std::make_shared<GradFlags>();
   f->model.AddTo(app);
-  app.add_option("--output", f->outputs, "what to differentiate: names; the sum of all their elements counts")->required();
+  app.add_option("--output", f->outputs, "what to differentiate: names; the sum of all their elements counts")
+      ->required();
   app.add_option("--wrt", f->wrt, "all, or names of float inputs and parameters: A,B")->required();
   app.add_option("--out", f->out, "folder for one .npy per gradient and index.json")->required();
   app.add_option("--input", f->inputs, "NAME=@FILE.npy (repeatable); others are random, seeded");
-  app.add_option("--output-grad", f->output_gradients, "NAME=@FILE.npy: gradient of an output, instead of ones (repeatable)");
+  app.add_option("--output-grad", f->output_gradients,
+                 "NAME=@FILE.npy: gradient of an output, instead of ones (repeatable)");
   app.add_option("--memory-limit", f->memory_limit, "for what is kept and temporaries: 2GiB; recomputes to stay below");
   app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
   return [f, &c] { return Run(*f, c); };

@@ -8,10 +8,12 @@ namespace headrace {
 Status NoSuchName(const std::string& what, const std::string& name, const std::vector<std::string>& names) {
   std::string close = ClosestWord(name, names), all;
   for (const std::string& n : names) all += (all.empty() ? "" : ", ") + n;
-  return UsageError("the model has no " + what + " '" + name + "'", close.empty() ? what + "s: " + all : "did you mean '" + close + "'?");
+  return UsageError("the model has no " + what + " '" + name + "'",
+                    close.empty() ? what + "s: " + all : "did you mean '" + close + "'?");
 }
 
-Result<Name> ResolveName(const ImportedModel& m, const std::vector<Name>& among, const std::string& what, const std::string& given) {
+Result<Name> ResolveName(const ImportedModel& m, const std::vector<Name>& among, const std::string& what,
+                         const std::string& given) {
   std::vector<std::string> names;
   for (Name n : among) {
     names.push_back(m.OriginalName(n));
@@ -42,7 +44,8 @@ const Tensor* EarlyValues::operator()(const std::string& name, int index) {
   std::string file = test_data_ + "/input_" + std::to_string(index) + ".pb";
   if (test_data_.empty() || !importer || access(file.c_str(), F_OK) != 0) return nullptr;
   Result<Value> v = importer->read_value(file);
-  return v.ok() && v->kind == Value::kTensor ? Keep(v->tensor) : nullptr;  // what is wrong with the file is said when it is read to run
+  return v.ok() && v->kind == Value::kTensor ? Keep(v->tensor)
+                                             : nullptr;  // what is wrong with the file is said when it is read to run
 }
 
 const Tensor* EarlyValues::Keep(Result<Tensor> t) {

@@ -15,7 +15,10 @@
 namespace headrace {
 namespace {
 
-struct OpsFlags { std::string pattern; bool markdown = false, missing = false; };
+struct OpsFlags {
+  std::string pattern;
+  bool markdown = false, missing = false;
+};
 
 std::string DTypesOf(const OpSignature& s) {
   std::set<std::string> all;
@@ -31,10 +34,14 @@ std::string DTypesOf(const OpSignature& s) {
 }
 
 bool AnyFloat(const OpSignature& s, const std::vector<PortSignature>& ports) {
-  const auto is_float = [](const std::string& t) { const std::optional<DType> d = ParseDType(t); return t == "float" || t == "any" || (d && (IsFloat(*d) || IsComplex(*d))); };
+  const auto is_float = [](const std::string& t) {
+    const std::optional<DType> d = ParseDType(t);
+    return t == "float" || t == "any" || (d && (IsFloat(*d) || IsComplex(*d)));
+  };
   for (const PortSignature& p : ports) {
     auto it = s.types.find(p.type);
-    if (it == s.types.end() ? is_float(p.type) : std::any_of(it->second.begin(), it->second.end(), is_float)) return true;
+    if (it == s.types.end() ? is_float(p.type) : std::any_of(it->second.begin(), it->second.end(), is_float))
+      return true;
   }
   return false;
 }
@@ -47,7 +54,8 @@ std::string GradientOf(const Registry& r, const OpSignature& newest, const std::
   for (const BackwardImplementation* b : r.BackwardImplementations(domain, op))
     if (text.find(b->name) == std::string::npos) text += (text.empty() ? "" : ", ") + b->name;
   for (const ForwardImplementation* i : r.Implementations(domain, op))
-    if (i->name == "pure" && text.find("derived") == std::string::npos) text += std::string(text.empty() ? "" : ", ") + "derived";
+    if (i->name == "pure" && text.find("derived") == std::string::npos)
+      text += std::string(text.empty() ? "" : ", ") + "derived";
   return text;
 }
 
@@ -70,7 +78,8 @@ std::vector<OpRow> Rows(const Registry& r) {
     std::string domain = name.substr(0, dot), op = name.substr(dot + 1);
     for (const ForwardImplementation* i : r.Implementations(domain, op)) {
       std::string range = i->since_version > 1 || i->until_version < 1 << 29
-                              ? "(" + std::to_string(i->since_version) + (i->until_version < 1 << 29 ? "-" + std::to_string(i->until_version) : "+") + ")"
+                              ? "(" + std::to_string(i->since_version) +
+                                    (i->until_version < 1 << 29 ? "-" + std::to_string(i->until_version) : "+") + ")"
                               : "";
       row.implementations += (row.implementations.empty() ? "" : ", ") + i->name + range;
       row.supported = true;
@@ -94,7 +103,8 @@ int Ops(const OpsFlags& f, const Common& c) {
   int supported = 0, total = 0;
   std::vector<OpRow> rows = Rows(r);
   std::vector<std::string> names;
-  if (f.markdown && !c.out.json) printf("| op | since versions | implementations | backward | dtypes of the first input |\n|---|---|---|---|---|\n");
+  if (f.markdown && !c.out.json)
+    printf("| op | since versions | implementations | backward | dtypes of the first input |\n|---|---|---|---|---|\n");
   for (const OpRow& row : rows) {
     names.push_back(row.name.substr(row.name.rfind('.') + 1));
     bool hit = f.pattern.empty() || row.name == f.pattern || names.back() == f.pattern ||
@@ -102,23 +112,30 @@ int Ops(const OpsFlags& f, const Common& c) {
     if (!hit || (f.missing && row.supported)) continue;
     ++total;
     supported += row.supported;
-    std::string implementations = row.supported ? row.implementations : "none: a model with this op is refused (exit 3)";
+    std::string implementations =
+        row.supported ? row.implementations : "none: a model with this op is refused (exit 3)";
     if (c.out.json)
-      j.push_back({{"op", row.name}, {"versions", row.versions}, {"implementations", row.implementations}, {"backward", row.gradient},
-                   {"dtypes", row.dtypes}, {"doc", row.doc}, {"supported", row.supported}});
+      j.push_back({{"op", row.name},
+                   {"versions", row.versions},
+                   {"implementations", row.implementations},
+                   {"backward", row.gradient},
+                   {"dtypes", row.dtypes},
+                   {"doc", row.doc},
+                   {"supported", row.supported}});
     else if (f.markdown)
-      printf("| %s | %s | %s | %s | %s |\n", row.name.c_str(), row.versions.c_str(), row.supported ? row.implementations.c_str() : "—",
+      printf("| %s | %s | %s | %s | %s |\n", row.name.c_str(), row.versions.c_str(),
+             row.supported ? row.implementations.c_str() : "—",
              row.gradient.empty() ? "error by name" : row.gradient.c_str(), row.dtypes.c_str());
     else if (!f.pattern.empty() && f.pattern.back() != '*')
-      printf("%s\n  %s\n  since versions   %s\n  implementations  %s\n  backward         %s\n  dtypes           %s\n", row.name.c_str(),
-             row.doc.c_str(), row.versions.c_str(), implementations.c_str(), row.gradient.empty() ? "none: asking for it is an error" : row.gradient.c_str(),
-             row.dtypes.c_str());
-    else
-      printf("%-40s %s\n", row.name.c_str(), implementations.c_str());
+      printf("%s\n  %s\n  since versions   %s\n  implementations  %s\n  backward         %s\n  dtypes           %s\n",
+             row.name.c_str(), row.doc.c_str(), row.versions.c_str(), implementations.c_str(),
+             row.gradient.empty() ? "none: asking for it is an error" : row.gradient.c_str(), row.dtypes.c_str());
+    else printf("%-40s %s\n", row.name.c_str(), implementations.c_str());
   }
   if (total == 0 && !f.pattern.empty()) {
     std::string close = ClosestWord(f.pattern.substr(f.pattern.rfind('.') + 1), names);
-    return Fail(c.out, UsageError("no op matches '" + f.pattern + "'", close.empty() ? "`headrace ops` lists all" : "did you mean '" + close + "'?"));
+    return Fail(c.out, UsageError("no op matches '" + f.pattern + "'",
+                                  close.empty() ? "`headrace ops` lists all" : "did you mean '" + close + "'?"));
   }
   if (c.out.json) printf("%s\n", j.dump(2).c_str());
   else if (f.pattern.empty() && !f.markdown) printf("%d of %d ops have an implementation\n", supported, total);
@@ -130,7 +147,8 @@ int Plugins(const Common& c) {
   Status s = LoadPlugins(r, c.plugins);
   nlohmann::json j;
   for (const auto& p : r.Plugins()) {
-    if (c.out.json) j["plugins"].push_back({{"name", p.name}, {"version", p.version}, {"tier", p.tier}, {"path", p.path}});
+    if (c.out.json)
+      j["plugins"].push_back({{"name", p.name}, {"version", p.version}, {"tier", p.tier}, {"path", p.path}});
     else printf("%-22s %-8s tier %d  %s\n", p.name.c_str(), p.version.c_str(), p.tier, p.path.c_str());
   }
   for (const Diagnostic& d : s.diagnostics()) j["errors"].push_back(ToJson(d));
@@ -168,7 +186,8 @@ int Doctor(const Common& c) {
   printf("headrace   %s (%s)\n", HEADRACE_VERSION, HEADRACE_TOOLCHAIN);
   printf("system     %s %s %s, %u threads\n", u.sysname, u.release, u.machine, std::thread::hardware_concurrency());
   printf("processor  %s\n", FirstLineOf("/proc/cpuinfo", "model name").c_str());
-  printf("compiler   %s\n", compiler.empty() ? "none found: the cpu backend needs one (Debian: apt-get install g++)" : compiler.c_str());
+  printf("compiler   %s\n",
+         compiler.empty() ? "none found: the cpu backend needs one (Debian: apt-get install g++)" : compiler.c_str());
   std::string names;
   for (const Backend* b : r.Backends()) names += (names.empty() ? "" : ", ") + b->name;
   printf("backends   %s\n", names.empty() ? "none" : names.c_str());
@@ -186,7 +205,11 @@ Runner AddOps(CLI::App& app, Common& c) {
   app.add_flag("--missing", f->missing, "only ops without an implementation");
   return [f, &c] { return Ops(*f, c); };
 }
-Runner AddPlugins(CLI::App&, Common& c) { return [&c] { return Plugins(c); }; }
-Runner AddDoctor(CLI::App&, Common& c) { return [&c] { return Doctor(c); }; }
+Runner AddPlugins(CLI::App&, Common& c) {
+  return [&c] { return Plugins(c); };
+}
+Runner AddDoctor(CLI::App&, Common& c) {
+  return [&c] { return Doctor(c); };
+}
 
 }  // namespace headrace

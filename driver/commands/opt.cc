@@ -11,7 +11,11 @@
 namespace headrace {
 namespace {
 
-struct OptFlags { std::string file, pipeline, out, emit; bool list = false, no_verify = false; std::vector<std::string> dims; };
+struct OptFlags {
+  std::string file, pipeline, out, emit;
+  bool list = false, no_verify = false;
+  std::vector<std::string> dims;
+};
 
 int Opt(const OptFlags& f, const Common& c) {
   Registry r;
@@ -26,7 +30,9 @@ int Opt(const OptFlags& f, const Common& c) {
     for (const Pipeline* p : r.Pipelines()) printf("%s (pipeline)\n    %s\n", p->name.c_str(), p->text.c_str());
     return kExitOk;
   }
-  if (f.file.empty()) return Fail(c.out, UsageError("opt wants a FILE", "headrace opt FILE --pipeline \"simplify; fuse-maps\", or opt --list"));
+  if (f.file.empty())
+    return Fail(c.out,
+                UsageError("opt wants a FILE", "headrace opt FILE --pipeline \"simplify; fuse-maps\", or opt --list"));
   ModelFlags import;
   import.dims = f.dims;
   Result<ImportOptions> options = import.Import();

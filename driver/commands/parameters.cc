@@ -19,11 +19,14 @@ bool MayCarryGradient(const Registry& r, const Library& l, Name port) {
 bool Reads(const Sdfg& s, const Expr& e, Name n);
 
 // Uses of `constant` in ports where no gradient flows, and whether there are others.
-struct Uses { std::vector<std::pair<NodeId, size_t>> fixed; bool others = false; };
+struct Uses {
+  std::vector<std::pair<NodeId, size_t>> fixed;
+  bool others = false;
+};
 
 Uses UsesOf(const Registry& r, const Sdfg& s, Name constant) {
   Uses out;
-  bool elsewhere = false;   // views, tasklets, calls
+  bool elsewhere = false;  // views, tasklets, calls
   ForEachNode(s, [&](NodeId n) {
     if (auto* l = std::get_if<Library>(&s.nodes[n].body)) {
       for (size_t i = 0; i < l->inputs.size(); ++i) {
@@ -56,7 +59,8 @@ std::vector<Parameter> Differentiable(const ImportedModel& m, bool from_text) {
   std::vector<Parameter> out;
   const Sdfg& s = m.program.Entry();
   for (Name n : Inputs(m.program, s))
-    if (const Container& c = s.Get(n); c.kind == ContainerKind::kParameter && IsSmooth(c.dtype)) out.push_back({n, m.OriginalName(n), false});
+    if (const Container& c = s.Get(n); c.kind == ContainerKind::kParameter && IsSmooth(c.dtype))
+      out.push_back({n, m.OriginalName(n), false});
   for (Name n : s.order) {
     const Container& c = s.Get(n);
     if (c.kind != ContainerKind::kConstant || !IsSmooth(c.dtype)) continue;
@@ -66,7 +70,9 @@ std::vector<Parameter> Differentiable(const ImportedModel& m, bool from_text) {
   return out;
 }
 
-bool GradientCanFlow(const Registry& r, const Program& p, Name constant) { return UsesOf(r, p.Entry(), constant).others; }
+bool GradientCanFlow(const Registry& r, const Program& p, Name constant) {
+  return UsesOf(r, p.Entry(), constant).others;
+}
 
 Result<Tensor> MakeInput(const Registry& r, Program& p, const Parameter& q) {
   const Uses uses = UsesOf(r, p.Entry(), q.container);
@@ -74,7 +80,8 @@ Result<Tensor> MakeInput(const Registry& r, Program& p, const Parameter& q) {
     std::string where;
     if (!uses.fixed.empty()) {
       const auto& l = std::get<Library>(p.Entry().nodes[uses.fixed[0].first].body);
-      where = "; it goes into " + l.domain.str() + "." + l.op.str() + " as '" + l.inputs[uses.fixed[0].second].name.str() + "'";
+      where = "; it goes into " + l.domain.str() + "." + l.op.str() + " as '" +
+              l.inputs[uses.fixed[0].second].name.str() + "'";
     }
     return UsageError("no gradient can flow to parameter '" + q.original + "'" + where);
   }
@@ -94,7 +101,8 @@ Result<Tensor> MakeInput(const Registry& r, Program& p, const Parameter& q) {
   c.kind = ContainerKind::kParameter;
   c.data = Tensor();
   s.parameters.push_back(q.container);
-  std::stable_partition(s.order.begin(), s.order.end(), [&](Name n) { return s.Get(n).kind == ContainerKind::kParameter; });
+  std::stable_partition(s.order.begin(), s.order.end(),
+                        [&](Name n) { return s.Get(n).kind == ContainerKind::kParameter; });
   return data;
 }
 

@@ -7,7 +7,11 @@
 
 namespace headrace {
 
-struct Parameter { Name container; std::string original; bool constant = false; };
+struct Parameter {
+  Name container;
+  std::string original;
+  bool constant = false;
+};
 
 // Float inputs and constants of the entry, inputs first. Of imported models only initializers count as constants.
 std::vector<Parameter> Differentiable(const ImportedModel& m, bool from_text);

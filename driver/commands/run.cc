@@ -26,10 +26,13 @@ std::string ShapeText(const Tensor& t) {
 
 std::string ElementText(const Tensor& t, int64_t i) {
   if (t.dtype == DType::kString) return '"' + (*t.strings)[i] + '"';
-  if (t.dtype == DType::kC64) return std::to_string(t.as<float>()[2 * i]) + "+" + std::to_string(t.as<float>()[2 * i + 1]) + "i";
-  if (t.dtype == DType::kC128) return std::to_string(t.as<double>()[2 * i]) + "+" + std::to_string(t.as<double>()[2 * i + 1]) + "i";
+  if (t.dtype == DType::kC64)
+    return std::to_string(t.as<float>()[2 * i]) + "+" + std::to_string(t.as<float>()[2 * i + 1]) + "i";
+  if (t.dtype == DType::kC128)
+    return std::to_string(t.as<double>()[2 * i]) + "+" + std::to_string(t.as<double>()[2 * i + 1]) + "i";
   if (t.dtype == DType::kBool) return t.GetInt(i) ? "true" : "false";
-  if (!IsFloat(t.dtype)) return t.dtype == DType::kU64 ? std::to_string(static_cast<uint64_t>(t.GetInt(i))) : std::to_string(t.GetInt(i));
+  if (!IsFloat(t.dtype))
+    return t.dtype == DType::kU64 ? std::to_string(static_cast<uint64_t>(t.GetInt(i))) : std::to_string(t.GetInt(i));
   char text[40];
   snprintf(text, sizeof text, "%.6g", t.GetDouble(i));
   return text;
@@ -53,14 +56,16 @@ std::vector<std::string> NumberedFiles(const std::string& dir, const std::string
   }
 }
 
-Result<NamedValues> ReadTestData(const Registry& r, const std::string& dir, const std::string& stem, const std::vector<Name>& names) {
+Result<NamedValues> ReadTestData(const Registry& r, const std::string& dir, const std::string& stem,
+                                 const std::vector<Name>& names) {
   const Importer* importer = r.FindImporter("onnx");
   if (!importer || !importer->read_value) return UsageError("--test-data needs the onnx importer");
   std::vector<std::string> files = NumberedFiles(dir, stem);
   if (files.size() > names.size()) {
     Diagnostic d;
     d.code = "E0420", d.file = dir;
-    d.message = "the folder has " + std::to_string(files.size()) + " " + stem + " files, the model has " + std::to_string(names.size()) + " " + stem + "s";
+    d.message = "the folder has " + std::to_string(files.size()) + " " + stem + " files, the model has " +
+                std::to_string(names.size()) + " " + stem + "s";
     return Status(d);
   }
   NamedValues values;
@@ -77,13 +82,15 @@ int Run(const RunFlags& f, const Common& c) {
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
   auto early = std::make_shared<EarlyValues>(r, f.inputs, f.test_data);
-  Result<Opened> opened = OpenModel(r, f.model, c, [early](const std::string& name, int index) { return (*early)(name, index); });
+  Result<Opened> opened =
+      OpenModel(r, f.model, c, [early](const std::string& name, int index) { return (*early)(name, index); });
   if (!opened.ok()) return Fail(c.out, opened.status());
   const ImportedModel& m = opened->model.model;
   const Sdfg& entry = m.program.Entry();
   std::vector<Name> output_names = Outputs(m.program, entry);
 
-  Result<NamedValues> values = f.test_data.empty() ? ReadInputs(m, f.inputs) : ReadTestData(r, f.test_data, "input", Inputs(m.program, entry));
+  Result<NamedValues> values =
+      f.test_data.empty() ? ReadInputs(m, f.inputs) : ReadTestData(r, f.test_data, "input", Inputs(m.program, entry));
   if (!values.ok()) return Fail(c.out, values.status());
   FitValues(m.program, *values);
   Result<NamedSizes> sizes = f.model.Sizes();
@@ -99,7 +106,8 @@ int Run(const RunFlags& f, const Common& c) {
   for (const std::string& text : f.outputs) {
     Result<std::pair<std::string, std::string>> pair = SplitPair(text, "--output");
     if (!pair.ok()) return Fail(c.out, pair.status());
-    if (pair->second[0] != '@') return Fail(c.out, UsageError("--output " + text + ": the target is a file, NAME=@FILE.npy"));
+    if (pair->second[0] != '@')
+      return Fail(c.out, UsageError("--output " + text + ": the target is a file, NAME=@FILE.npy"));
     Result<Name> n = ResolveName(m, output_names, "output", pair->first);
     if (!n.ok()) return Fail(c.out, n.status());
     saves.emplace_back(*n, pair->second.substr(1));
@@ -107,7 +115,8 @@ int Run(const RunFlags& f, const Common& c) {
 
   NamedSizes symbols;
   for (const auto& [n, v] : *sizes)
-    if (std::find(entry.symbol_params.begin(), entry.symbol_params.end(), n) != entry.symbol_params.end()) symbols.emplace_back(n, v);
+    if (std::find(entry.symbol_params.begin(), entry.symbol_params.end(), n) != entry.symbol_params.end())
+      symbols.emplace_back(n, v);
   auto start = std::chrono::steady_clock::now();
   Result<std::vector<Value>> outputs = opened->executable->Run(*values, symbols);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -122,10 +131,12 @@ int Run(const RunFlags& f, const Common& c) {
     nlohmann::json o;
     o["name"] = name;
     if (v.kind == Value::kTensor) o["dtype"] = DTypeName(v.tensor.dtype), o["shape"] = v.tensor.shape;
-    if (!c.out.json && c.out.verbosity >= 0 && f.test_data.empty()) printf("%s: %s\n", name.c_str(), Summary(v).c_str());
+    if (!c.out.json && c.out.verbosity >= 0 && f.test_data.empty())
+      printf("%s: %s\n", name.c_str(), Summary(v).c_str());
     for (const auto& [n, path] : saves)
       if (n == output_names[i]) {
-        if (v.kind != Value::kTensor) return Fail(c.out, InvalidError("output '" + name + "' is not a tensor: it can't be saved as .npy"));
+        if (v.kind != Value::kTensor)
+          return Fail(c.out, InvalidError("output '" + name + "' is not a tensor: it can't be saved as .npy"));
         Status saved = WriteNpy(path, v.tensor);
         if (!saved.ok()) return Fail(c.out, WithFile(saved, path));
         o["file"] = path;
@@ -138,15 +149,17 @@ int Run(const RunFlags& f, const Common& c) {
     Result<NamedValues> expected = ReadTestData(r, f.test_data, "output", output_names);
     if (!expected.ok()) return Fail(c.out, expected.status());
     FitValues(m.program, *expected);
-    if (expected->empty()) return Fail(c.out, WithFile(InvalidError("no output_0.pb in the test data: nothing to compare with"), f.test_data));
+    if (expected->empty())
+      return Fail(c.out,
+                  WithFile(InvalidError("no output_0.pb in the test data: nothing to compare with"), f.test_data));
     for (size_t i = 0; i < expected->size(); ++i) {
       Difference d = Compare((*outputs)[i], (*expected)[i].second, f.rtol, f.atol);
       std::string name = m.OriginalName(output_names[i]);
       j["outputs"][i]["ok"] = d.ok, j["outputs"][i]["max_abs"] = d.max_abs, j["outputs"][i]["max_rel"] = d.max_rel;
       if (!d.ok) code = kExitMismatch;
       if (!c.out.json && (c.out.verbosity >= 0 || !d.ok))
-        printf("%s: %s, max |difference| %.3g, relative %.3g%s\n", name.c_str(), d.ok ? "ok" : "MISMATCH", d.max_abs, d.max_rel,
-               d.where.empty() ? "" : ("; first at " + d.where).c_str());
+        printf("%s: %s, max |difference| %.3g, relative %.3g%s\n", name.c_str(), d.ok ? "ok" : "MISMATCH", d.max_abs,
+               d.max_rel, d.where.empty() ? "" : ("; first at " + d.where).c_str());
     }
   }
   if (c.out.json) printf("%s\n", j.dump(2).c_str());

@@ -74,7 +74,8 @@ void Lowering::LowerIf(const NodeCall& call, Scope& scope) {
   for (const auto* g : graphs)
     if (g->output_size() != node.output_size())
       return Report(BranchError("a branch has " + std::to_string(g->output_size()) + " outputs, the node " +
-                                std::to_string(node.output_size())), call);
+                                std::to_string(node.output_size())),
+                    call);
   if (auto known = call.KnownInts(0); known && known->size() == 1) {
     Scope inner;
     inner.parent = &scope;
@@ -82,7 +83,8 @@ void Lowering::LowerIf(const NodeCall& call, Scope& scope) {
     inner.prefix = scope.prefix;
     std::vector<Val> values = LowerGraph(*graphs[(*known)[0] ? 0 : 1], inner, call);
     for (int i = 0; i < node.output_size(); ++i)
-      if (values[static_cast<size_t>(i)] && !node.output(i).empty()) scope.values[node.output(i)] = values[static_cast<size_t>(i)];
+      if (values[static_cast<size_t>(i)] && !node.output(i).empty())
+        scope.values[node.output(i)] = values[static_cast<size_t>(i)];
     return;
   }
   const Expr test = ScalarOf(condition);
@@ -104,14 +106,18 @@ void Lowering::LowerIf(const NodeCall& call, Scope& scope) {
   if (!ok) return Poison(node, scope);
 
   // Outputs: dimensions that the branches agree on stay; the others become sizes that each branch sets.
-  struct Output { Val value; std::vector<Name> symbols; };
+  struct Output {
+    Val value;
+    std::vector<Name> symbols;
+  };
   std::vector<Output> outputs;
   for (int i = 0; i < node.output_size(); ++i) {
     const Val &a = values[0][static_cast<size_t>(i)], &b = values[1][static_cast<size_t>(i)];
     const std::string& name = node.output(i);
     if (!SameType(a->type, b->type))
       return Report(BranchError("the branches give output '" + name + "' different types",
-                                TypeText(ToTypeProto(*a)) + " and " + TypeText(ToTypeProto(*b))), call);
+                                TypeText(ToTypeProto(*a)) + " and " + TypeText(ToTypeProto(*b))),
+                    call);
     if (a->shape.size() != b->shape.size()) {
       Diagnostic d;
       d.kind = ErrorKind::kUnsupported;

@@ -10,20 +10,28 @@
 namespace headrace::onnx_import {
 namespace {
 
-struct Case { const char* name; std::string graph; const char* error; };
+struct Case {
+  const char* name;
+  std::string graph;
+  const char* error;
+};
 
 TEST(DamagedTest, MessagesSayWhatIsWrong) {
   const Case cases[] = {
       {"undefined input", "g (float[2] x) => (float[2] y) { y = Add(x, absent) }", "input 'absent' is defined nowhere"},
-      {"duplicate name", "g (float[2] x) => (float[2] y) { y = Exp(x)\n y = Neg(x) }", "the value 'y' is defined twice"},
+      {"duplicate name", "g (float[2] x) => (float[2] y) { y = Exp(x)\n y = Neg(x) }",
+       "the value 'y' is defined twice"},
       {"cycle", "g (float[2] x) => (float[2] y) { y = Add(x, z)\n z = Exp(y) }", "the nodes form a cycle"},
       {"no producer", "g (float[2] x) => (float[2] y) { z = Exp(x) }", "output 'y' is made by no node"},
       {"unknown op", "g (float[2] x) => (float[2] y) { y = Reluu(x) }", "unknown op onnx.Reluu"},
       {"unknown op hint", "g (float[2] x) => (float[2] y) { y = Reluu(x) }", "did you mean 'Relu'?"},
-      {"unknown domain", "g (float[2] x) => (float[2] y) { y = foo.Bar(x) }", "imports no operator set for domain 'foo'"},
+      {"unknown domain", "g (float[2] x) => (float[2] y) { y = foo.Bar(x) }",
+       "imports no operator set for domain 'foo'"},
       {"too few inputs", "g (float[2] x) => (float[2] y) { y = Add(x) }", "wrong number of inputs"},
-      {"unknown attribute", "g (float[2] x) => (float[2] y) { y = LeakyRelu<alpah = 0.1>(x) }", "the op has no attribute 'alpah'"},
-      {"attribute type", "g (float[2] x) => (float[2] y) { y = LeakyRelu<alpha = 1>(x) }", "attribute 'alpha' has the wrong type"},
+      {"unknown attribute", "g (float[2] x) => (float[2] y) { y = LeakyRelu<alpah = 0.1>(x) }",
+       "the op has no attribute 'alpah'"},
+      {"attribute type", "g (float[2] x) => (float[2] y) { y = LeakyRelu<alpha = 1>(x) }",
+       "attribute 'alpha' has the wrong type"},
       {"attribute missing", "g (float[2] x) => (float[2] y) { y = Concat(x) }", "required attribute 'axis' is missing"},
       {"axis", "g (float[2] x) => (float[2] y) { y = Softmax<axis = 3>(x) }", "axis"},
       {"concat axis", "g (float[2] x) => (float[2] y) { y = Concat<axis = 5>(x, x) }", "axis"},
@@ -31,7 +39,8 @@ TEST(DamagedTest, MessagesSayWhatIsWrong) {
       {"type", "g (float[2] x, double[2] z) => (float[2] y) { y = Add(x, z) }", "inconsistent type"},
       {"output type", "g (float[2] x) => (int64[2] y) { y = Exp(x) }", "declared with another element type"},
       {"negative size", "g (float[-3] x) => (float[2] y) { y = Exp(x) }", "is negative"},
-      {"huge size", "g (float[4294967296, 4294967296] x) => (float[2] y) { y = Exp(x) }", "more elements than any memory can hold"},
+      {"huge size", "g (float[4294967296, 4294967296] x) => (float[2] y) { y = Exp(x) }",
+       "more elements than any memory can hold"},
       {"reshape", "g (float[2, 3] x) => (float[2] y) <int64[1] s = {7}> { y = Reshape(x, s) }", ""},
   };
   for (const Case& c : cases) {
@@ -43,13 +52,15 @@ TEST(DamagedTest, MessagesSayWhatIsWrong) {
 }
 
 TEST(DamagedTest, EveryBlockerIsReportedAtOnce) {
-  Result<ImportedModel> m = Import(Model("g (float[2] x) => (float[2] y) { a = Foo(x)\n b = Bar(a)\n y = Add(b, absent) }"));
+  Result<ImportedModel> m =
+      Import(Model("g (float[2] x) => (float[2] y) { a = Foo(x)\n b = Bar(a)\n y = Add(b, absent) }"));
   ASSERT_FALSE(m.ok());
   EXPECT_EQ(m.status().diagnostics().size(), 3u) << m.status().ToString();
 }
 
 TEST(DamagedTest, RankKnownOnlyAtRunTimeIsUnsupported) {
-  Result<ImportedModel> m = Import(Model("g (float[2] x, int64[N] s) => (float y) { t = Reshape(x, s)\n y = ReduceSum(t) }"));
+  Result<ImportedModel> m =
+      Import(Model("g (float[2] x, int64[N] s) => (float y) { t = Reshape(x, s)\n y = ReduceSum(t) }"));
   ASSERT_FALSE(m.ok());
   EXPECT_EQ(m.status().kind(), ErrorKind::kUnsupported);
   EXPECT_NE(m.status().ToString().find("the rank of output 't' is known only when the model runs"), std::string::npos);
@@ -79,7 +90,8 @@ TEST(DamagedTest, TensorsMustFitTheirData) {
   onnx::ModelProto model = Model("g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add(x, w) }");
   auto* w = model.mutable_graph()->mutable_initializer(0);
   w->set_dims(0, int64_t{1} << 40);
-  EXPECT_NE(Import(model).status().ToString().find("tensor 'w': its data does not fit its dimensions"), std::string::npos);
+  EXPECT_NE(Import(model).status().ToString().find("tensor 'w': its data does not fit its dimensions"),
+            std::string::npos);
   w->set_dims(0, INT64_MAX);
   w->add_dims(INT64_MAX);
   EXPECT_NE(Import(model).status().ToString().find("more elements than any memory can hold"), std::string::npos);
@@ -122,7 +134,8 @@ onnx::ModelProto NestedIf(int depth) {
 
 TEST(DamagedTest, NestedSubgraphs) {
   Folder folder;
-  Result<ImportedModel> m = ImportModel(folder.Write("deep.onnx", NestedIf(24).SerializeAsString()), {}, TestRegistry());
+  Result<ImportedModel> m =
+      ImportModel(folder.Write("deep.onnx", NestedIf(24).SerializeAsString()), {}, TestRegistry());
   ASSERT_TRUE(m.ok()) << m.status().ToString();
   m = ImportModel(folder.Write("deeper.onnx", NestedIf(500).SerializeAsString()), {}, TestRegistry());
   ASSERT_FALSE(m.ok());
@@ -130,7 +143,8 @@ TEST(DamagedTest, NestedSubgraphs) {
 }
 
 std::string Sample() {
-  onnx::ModelProto model = Model(R"(g (float[N, 3, 8, 8] x, bool c) => (float[N, K] y) <float[3] scale = {1, 2, 3}, int64[2] s = {0, -1}> {
+  onnx::ModelProto model =
+      Model(R"(g (float[N, 3, 8, 8] x, bool c) => (float[N, K] y) <float[3] scale = {1, 2, 3}, int64[2] s = {0, -1}> {
     a = BatchNormalization(x, scale, scale, scale, scale)
     b = If(c) <then_branch = t () => (float[N] p) { p = Exp(a) }, else_branch = e () => (float[N] q) { q = Neg(a) }>
     d = Loop(, c, b) <body = l (int64 i, bool cc, float[N] v) => (bool c2, float[N] w) { c2 = Not(cc)
@@ -179,7 +193,8 @@ TEST(DamagedTest, MutatedBytes) {
 
 TEST(DamagedTest, NotAModelAtAll) {
   Folder folder;
-  EXPECT_NE(ImportModel(folder.Write("a.onnx", ""), {}, TestRegistry()).status().message().find("the file is empty"), std::string::npos);
+  EXPECT_NE(ImportModel(folder.Write("a.onnx", ""), {}, TestRegistry()).status().message().find("the file is empty"),
+            std::string::npos);
   EXPECT_FALSE(ImportModel(folder.Write("b.onnx", "hello, world"), {}, TestRegistry()).ok());
   EXPECT_FALSE(ImportModel(folder / "absent.onnx", {}, TestRegistry()).ok());
   EXPECT_FALSE(ImportModel(folder / "", {}, TestRegistry()).ok());

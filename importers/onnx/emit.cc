@@ -54,7 +54,8 @@ void Emitter::OpenBody(std::vector<BlockId> blocks, int id) {
   Open open;
   open.id = id >= 0 ? id : next_body_++;
   open.blocks = std::move(blocks);
-  if (!open.blocks.empty() && std::holds_alternative<State>(sdfg.blocks[open.blocks.back()].control)) open.state = open.blocks.back();
+  if (!open.blocks.empty() && std::holds_alternative<State>(sdfg.blocks[open.blocks.back()].control))
+    open.state = open.blocks.back();
   bodies_.push_back(std::move(open));
 }
 
@@ -68,7 +69,8 @@ bool Emitter::IsOpen(int body) const {
   return std::any_of(bodies_.begin(), bodies_.end(), [&](const Open& o) { return o.id == body; });
 }
 
-void Emitter::Elementwise(Name target, const std::vector<Expr>& shape, const std::function<Expr(const std::vector<Expr>&)>& value,
+void Emitter::Elementwise(Name target, const std::vector<Expr>& shape,
+                          const std::function<Expr(const std::vector<Expr>&)>& value,
                           const std::function<std::vector<Expr>(const std::vector<Expr>&)>& place) {
   Map map;
   std::vector<Expr> at;

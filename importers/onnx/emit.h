@@ -22,19 +22,24 @@ class Emitter {
   void SetOrigin(const std::string& node) { origin_.source = Name(node); }
   const Origin& origin() const { return origin_; }
   void Add(Container c);
-  NodeId Statement(Body body);          // appended to the open state
-  void Append(Control control);         // a block; the next statement opens a new state
+  NodeId Statement(Body body);                                   // appended to the open state
+  void Append(Control control);                                  // a block; the next statement opens a new state
   void OpenBody(std::vector<BlockId> blocks = {}, int id = -1);  // an id: goes on with a body that was closed
   std::vector<BlockId> CloseBody();
   int body() const { return bodies_.back().id; }  // of the innermost open body
   bool IsOpen(int body) const;
   // target[i…] = value read at `index` of i…; one map, or a bare assignment for scalars.
   void Copy(Name target, Name source, const std::vector<Expr>& shape);
-  void Elementwise(Name target, const std::vector<Expr>& shape, const std::function<Expr(const std::vector<Expr>&)>& value,
+  void Elementwise(Name target, const std::vector<Expr>& shape,
+                   const std::function<Expr(const std::vector<Expr>&)>& value,
                    const std::function<std::vector<Expr>(const std::vector<Expr>&)>& place = {});
 
  private:
-  struct Open { int id = 0; std::vector<BlockId> blocks; BlockId state; };
+  struct Open {
+    int id = 0;
+    std::vector<BlockId> blocks;
+    BlockId state;
+  };
   std::vector<Open> bodies_ = {Open{}};
   int next_body_ = 1;
   std::unordered_set<std::string> taken_;

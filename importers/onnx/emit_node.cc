@@ -28,7 +28,8 @@ Result<Attribute> Lowering::ToAttribute(const onnx::AttributeProto& a) {
       return out;
     }
     default:
-      return UnsupportedError("attribute '" + a.name() + "' is " + AttributeTypeText(TypeOfAttribute(a)) + ", which is not supported");
+      return UnsupportedError("attribute '" + a.name() + "' is " + AttributeTypeText(TypeOfAttribute(a)) +
+                              ", which is not supported");
   }
 }
 
@@ -48,12 +49,15 @@ bool Lowering::Constant(const NodeCall& call, Scope& scope) {
     case AP::INT: fill(DType::kI64, {}, 1, [&](Tensor& x, int64_t) { x.SetInt(0, a.i()); }); break;
     case AP::FLOAT: fill(DType::kF32, {}, 1, [&](Tensor& x, int64_t) { x.SetDouble(0, a.f()); }); break;
     case AP::INTS:
-      fill(DType::kI64, {a.ints_size()}, a.ints_size(), [&](Tensor& x, int64_t i) { x.SetInt(i, a.ints(static_cast<int>(i))); });
+      fill(DType::kI64, {a.ints_size()}, a.ints_size(),
+           [&](Tensor& x, int64_t i) { x.SetInt(i, a.ints(static_cast<int>(i))); });
       break;
     case AP::FLOATS:
-      fill(DType::kF32, {a.floats_size()}, a.floats_size(), [&](Tensor& x, int64_t i) { x.SetDouble(i, a.floats(static_cast<int>(i))); });
+      fill(DType::kF32, {a.floats_size()}, a.floats_size(),
+           [&](Tensor& x, int64_t i) { x.SetDouble(i, a.floats(static_cast<int>(i))); });
       break;
-    case AP::STRING: case AP::STRINGS: {
+    case AP::STRING:
+    case AP::STRINGS: {
       Tensor x;
       x.dtype = DType::kString;
       x.strings = std::make_shared<std::vector<std::string>>(a.strings().begin(), a.strings().end());
@@ -81,7 +85,10 @@ bool Lowering::Constant(const NodeCall& call, Scope& scope) {
 namespace {
 
 // Port name of argument i: the last declared one takes the rest when it is variadic.
-struct Declared { std::string name; bool variadic = false; };
+struct Declared {
+  std::string name;
+  bool variadic = false;
+};
 Result<Declared> PortAt(const NodeCall& call, const OpSignature* plugin_op, size_t i, bool input) {
   if (call.schema) {
     const auto& ports = input ? call.schema->inputs() : call.schema->outputs();
@@ -151,7 +158,8 @@ void Lowering::EmitWithOutputs(Library l, const NodeCall& call, const std::vecto
     const std::string& name = call.node->output(static_cast<int>(i));
     if (name.empty()) continue;
     Val v = MakeOutput(name, out[i], scope, &l.defines);
-    auto parameter = scope.parent == nullptr && scope.prefix.empty() ? output_containers.find(name) : output_containers.end();
+    auto parameter =
+        scope.parent == nullptr && scope.prefix.empty() ? output_containers.find(name) : output_containers.end();
     if (parameter != output_containers.end() && !emit.sdfg.Find(parameter->second)) {
       Container c;
       c.name = parameter->second;

@@ -16,14 +16,21 @@ struct Fd {
   int fd = -1;
   explicit Fd(int f) : fd(f) {}
   Fd(Fd&& o) noexcept : fd(o.fd) { o.fd = -1; }
-  Fd& operator=(Fd&& o) noexcept { std::swap(fd, o.fd); return *this; }
-  ~Fd() { if (fd >= 0) close(fd); }
+  Fd& operator=(Fd&& o) noexcept {
+    std::swap(fd, o.fd);
+    return *this;
+  }
+  ~Fd() {
+    if (fd >= 0) close(fd);
+  }
 };
 
 struct Mapping {
   void* data = nullptr;
   size_t size = 0;
-  ~Mapping() { if (data) munmap(data, size); }
+  ~Mapping() {
+    if (data) munmap(data, size);
+  }
 };
 
 Result<MappedFile> Map(int fd, int64_t size) {
@@ -76,7 +83,8 @@ Result<MappedFile> ExternalFiles::Open(const std::string& location) {
   }
   if (parts.empty() || location.back() == '/') return Refused(location, "the path names a folder");
   Fd folder(open(folder_.empty() ? "." : folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.fd < 0) return Refused(location, std::string("the model's folder can't be opened: ") + std::strerror(errno));
+  if (folder.fd < 0)
+    return Refused(location, std::string("the model's folder can't be opened: ") + std::strerror(errno));
   struct stat st;
   for (size_t i = 0; i < parts.size(); ++i) {
     const bool last = i + 1 == parts.size();
@@ -95,7 +103,8 @@ Result<MappedFile> ExternalFiles::Open(const std::string& location) {
   if (fstat(folder.fd, &st) != 0) return Refused(location, std::strerror(errno));
   if (!S_ISREG(st.st_mode)) return Refused(location, "it is not a regular file");
   if (st.st_nlink != 1)
-    return Refused(location, "the file has " + std::to_string(st.st_nlink) + " links, and a hard link may lead outside the folder");
+    return Refused(location, "the file has " + std::to_string(st.st_nlink) +
+                                 " links, and a hard link may lead outside the folder");
   Result<MappedFile> m = Map(folder.fd, st.st_size);
   if (!m.ok()) return m.status();
   open_[location] = *m;

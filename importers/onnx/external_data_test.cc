@@ -7,7 +7,8 @@
 namespace headrace::onnx_import {
 namespace {
 
-void Point(onnx::TensorProto* t, const std::string& location, const std::string& offset = "", const std::string& length = "") {
+void Point(onnx::TensorProto* t, const std::string& location, const std::string& offset = "",
+           const std::string& length = "") {
   t->clear_float_data();
   t->clear_raw_data();
   t->clear_int64_data();
@@ -50,7 +51,13 @@ onnx::ModelProto ModelWith(const std::string& place, onnx::TensorProto** tensor)
       then_branch = t () => (float[2] a) { w = Constant<value = float[2] {1, 2}>()
                                            a = Add(x, w) },
       else_branch = e () => (float[2] b) { b = Neg(x) }> })");
-    *tensor = m.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_node(0)->mutable_attribute(0)->mutable_t();
+    *tensor = m.mutable_graph()
+                  ->mutable_node(0)
+                  ->mutable_attribute(0)
+                  ->mutable_g()
+                  ->mutable_node(0)
+                  ->mutable_attribute(0)
+                  ->mutable_t();
   } else if (place == "function") {
     m = ParseModel(R"(<ir_version: 10, opset_import: ["" : 21, "my" : 1]>
       g (float[2] x) => (float[2] y) { y = my.f(x) }
@@ -89,7 +96,9 @@ TEST(ExternalDataTest, IsRefusedOutsideTheFolderInEveryPlace) {
   ASSERT_EQ(link((folder / "hard1.bin").c_str(), (folder / "hard2.bin").c_str()), 0);
   ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
   mkdir((folder / "directory").c_str(), 0755);
-  struct { const char *location, *offset, *length, *error; } cases[] = {
+  struct {
+    const char *location, *offset, *length, *error;
+  } cases[] = {
       {"../w.bin", "", "", "leaves the model's folder"},
       {"directory/../../w.bin", "", "", "leaves the model's folder"},
       {"/dev/zero", "", "", "the path is absolute"},

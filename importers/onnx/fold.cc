@@ -11,9 +11,10 @@ namespace {
 constexpr int64_t kMaxGrownBytes = 64 * 1024;
 
 bool IsRandom(const NodeCall& call) {
-  static const std::unordered_set<std::string> ops = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike",
-                                                      "Multinomial", "Bernoulli"};
-  return ops.count(call.op()) || (call.op() == "Dropout" && call.In(2)) || (call.schema && call.schema->HasFunction() && call.op() == "Bernoulli");
+  static const std::unordered_set<std::string> ops = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
+                                                      "RandomUniformLike", "Multinomial",   "Bernoulli"};
+  return ops.count(call.op()) || (call.op() == "Dropout" && call.In(2)) ||
+         (call.schema && call.schema->HasFunction() && call.op() == "Bernoulli");
 }
 
 int64_t Bytes(const Tensor& t) {
@@ -30,7 +31,8 @@ bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scop
   int64_t in_bytes = 0, out_bytes = 0;
   for (const Val& v : call.inputs) {
     if (!v) continue;
-    const bool literal = v->constant || (v->known && std::all_of(v->known->begin(), v->known->end(), [](const Expr& e) { return AsInt(e).has_value(); }));
+    const bool literal = v->constant || (v->known && std::all_of(v->known->begin(), v->known->end(),
+                                                                 [](const Expr& e) { return AsInt(e).has_value(); }));
     if (!literal || v->parameter || v->type.kind != ValueType::kTensor) return false;
     in_bytes += v->constant ? Bytes(*v->constant) : static_cast<int64_t>(v->known->size()) * 8;
   }
@@ -40,7 +42,10 @@ bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scop
     int64_t bytes = std::max<int64_t>(ByteSize(o.type.dtype), 1);
     for (const Expr& d : o.shape) {
       auto n = d ? AsInt(d) : std::nullopt;
-      if (!n) { bytes = 0; break; }  // data-dependent: at most about the input
+      if (!n) {
+        bytes = 0;
+        break;
+      }  // data-dependent: at most about the input
       if (__builtin_mul_overflow(bytes, *n, &bytes)) return false;
     }
     out_bytes += bytes;

@@ -68,7 +68,8 @@ void Lowering::Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope&
   // An absent argument reads as an absent input wherever the body passes it on.
   for (auto& n : *body)
     for (auto& input : *n.mutable_input())
-      if (!input.empty() && !inner.values.count(input) && std::find(f.input().begin(), f.input().end(), input) != f.input().end())
+      if (!input.empty() && !inner.values.count(input) &&
+          std::find(f.input().begin(), f.input().end(), input) != f.input().end())
         input.clear();
   std::vector<std::string> wanted;
   for (int i = 0; i < call.node->output_size(); ++i)

@@ -6,7 +6,8 @@
 namespace headrace::onnx_import {
 
 bool IsGradient(const onnx::NodeProto& node) {
-  return node.op_type() == "Gradient" && (node.domain() == "ai.onnx.preview.training" || node.domain() == "ai.onnx.training");
+  return node.op_type() == "Gradient" &&
+         (node.domain() == "ai.onnx.preview.training" || node.domain() == "ai.onnx.training");
 }
 
 void Lowering::LowerGradient(const NodeCall& call, Scope& scope) {
@@ -22,14 +23,19 @@ void Lowering::LowerGradient(const NodeCall& call, Scope& scope) {
   named.insert(named.end(), zs.begin(), zs.end());
   for (int i = 0; i < node.input_size(); ++i)
     if (i >= static_cast<int>(named.size()) || named[static_cast<size_t>(i)] != node.input(i))
-      return Report(UnsupportedError("Gradient at other values than the graph's own: input " + std::to_string(i) + " is '" + node.input(i) + "'",
-                                     "give the tensors named in xs and zs as inputs, in that order"), call);
-  if (node.output_size() > static_cast<int>(xs.size())) return Report(InvalidError("Gradient has more outputs than names in xs"), call);
+      return Report(UnsupportedError("Gradient at other values than the graph's own: input " + std::to_string(i) +
+                                         " is '" + node.input(i) + "'",
+                                     "give the tensors named in xs and zs as inputs, in that order"),
+                    call);
+  if (node.output_size() > static_cast<int>(xs.size()))
+    return Report(InvalidError("Gradient has more outputs than names in xs"), call);
   // What does not depend on the xs is constant anyway; a zs that does would cut the graph.
   for (const std::string& z : zs)
     if (Val v = scope.Find(z); v && !v->constant && v->container != Name() && emit.sdfg.Find(v->container) &&
                                emit.sdfg.Get(v->container).kind != ContainerKind::kParameter)
-      return Report(UnsupportedError("Gradient holds '" + z + "' constant, which the graph computes", "hold graph inputs constant"), call);
+      return Report(UnsupportedError("Gradient holds '" + z + "' constant, which the graph computes",
+                                     "hold graph inputs constant"),
+                    call);
   Library l;
   l.domain = "autodiff";
   l.op = "Backward";

@@ -5,7 +5,8 @@ namespace headrace::onnx_import {
 namespace {
 
 TEST(ImporterTest, NodeBecomesLibraryNodeWithTheSchemasPortNames) {
-  EXPECT_EQ(ImportText(Model("g (float[N, 3] a, float[3] b) => (float[N, 3] y) { t = Add(a, b)\n y = LeakyRelu<alpha = 0.5>(t) }")),
+  EXPECT_EQ(ImportText(Model(
+                "g (float[N, 3] a, float[3] b) => (float[N, 3] y) { t = Add(a, b)\n y = LeakyRelu<alpha = 0.5>(t) }")),
             R"(sdfg g(a: f32[N, 3], b: f32[3], y: f32[N, 3]) {
   transient t: f32[N, 3]
   state {
@@ -49,7 +50,8 @@ TEST(ImporterTest, SizesAreDividedExactly) {
 }
 
 TEST(ImporterTest, SizesGivenAsDataAreReadBeforeTheNode) {
-  std::string text = ImportText(Model("g (float[4, N] x, int64[1] k) => (float[4, K] v, int64[4, K] i) { v, i = TopK(x, k) }"));
+  std::string text =
+      ImportText(Model("g (float[4, N] x, int64[1] k) => (float[4, K] v, int64[4, K] i) { v, i = TopK(x, k) }"));
   EXPECT_NE(text.find("let v_n = k[0]"), std::string::npos) << text;
   EXPECT_NE(text.find("-> (Values = v, Indices = i)"), std::string::npos) << text;
   EXPECT_EQ(text.find("defines"), std::string::npos) << text;
@@ -116,7 +118,13 @@ TEST(ImporterTest, NamedDimensionsCanBeFixed) {
 
 TEST(ImporterTest, DimensionsThatAreFormulasUseTheirSymbols) {
   onnx::ModelProto model = Model("g (float[N] a, float[M] b) => (float[K] y) { y = Concat<axis = 0>(a, b) }");
-  model.mutable_graph()->mutable_input(1)->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param("2*N + 1");
+  model.mutable_graph()
+      ->mutable_input(1)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_param("2*N + 1");
   Result<ImportedModel> m = Import(model);
   ASSERT_TRUE(m.ok()) << m.status().ToString();
   EXPECT_EQ(ToString(m->program.Entry().Get("y").shape[0]), "3 * N + 1");
@@ -219,7 +227,9 @@ TEST(ImporterTest, FunctionsAreLoweredInPlaceWithTheirAttributes) {
 }
 
 TEST(ImporterTest, OldOpsetsMeanTheirOwnVersions) {
-  std::string text = ImportText(Model("g (float[2, 3] x) => (float[3] y) { y = Squeeze<axes = [0]>(t)\n t = Slice<starts = [1], ends = [2], axes = [0]>(x) }", 9));
+  std::string text = ImportText(Model(
+      "g (float[2, 3] x) => (float[3] y) { y = Squeeze<axes = [0]>(t)\n t = Slice<starts = [1], ends = [2], axes = [0]>(x) }",
+      9));
   EXPECT_NE(text.find("onnx.Slice:1{axes = [0], ends = [2], starts = [1]}"), std::string::npos) << text;
   EXPECT_NE(text.find("onnx.Squeeze:1"), std::string::npos) << text;
 }

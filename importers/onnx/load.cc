@@ -36,9 +36,7 @@ Result<std::shared_ptr<LoadedModel>> LoadModel(const std::string& path) {
       onnx::OnnxParser parser(file.view());
       auto status = parser.Parse(model->proto);
       if (!status.IsOK()) return WithFile(NotAModel(status.ErrorMessage()), path);
-    } catch (const std::exception& e) {
-      return WithFile(NotAModel(e.what()), path);
-    }
+    } catch (const std::exception& e) { return WithFile(NotAModel(e.what()), path); }
     return model;
   }
   Result<std::string> small = WithoutRawData(file.view());

@@ -72,7 +72,8 @@ bool LoopLowering::Leave(std::vector<Carried>* carried, const std::vector<Val>& 
     const Val& v = next[i];
     if (!SameKind(c.initial, v)) {
       l_.Report(Fail("carried value " + std::to_string(i) + " changes its type in the body",
-                     TypeText(ToTypeProto(*c.initial)) + ", then " + TypeText(ToTypeProto(*v))), call_);
+                     TypeText(ToTypeProto(*c.initial)) + ", then " + TypeText(ToTypeProto(*v))),
+                call_);
       return true;
     }
     if (v->shape.size() != c.initial->shape.size()) {
@@ -155,7 +156,8 @@ Val LoopLowering::Slice(const Val& whole, int64_t axis, const Expr& at, const st
 }
 
 // The gathered result as output `output`: the container itself, its first `counted` entries, or a joined sequence.
-void LoopLowering::Gather(const std::string& output, const Gathered& g, const Expr& trips, const Expr& counted, bool may_stop) {
+void LoopLowering::Gather(const std::string& output, const Gathered& g, const Expr& trips, const Expr& counted,
+                          bool may_stop) {
   if (output.empty()) return;
   auto v = std::make_shared<ValueInfo>();
   v->name = output;
@@ -235,8 +237,10 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
   inner.parent = &scope_;
   inner.opsets = scope_.opsets;
   inner.prefix = scope_.prefix;
-  if (body.input_size() > 0) inner.values[body.input(0).name()] = l_.ScalarValue(body.input(0).name(), DType::kI64, SymbolExpr(var));
-  if (body.input_size() > 1) inner.values[body.input(1).name()] = l_.ScalarValue(body.input(1).name(), DType::kBool, IntExpr(1));
+  if (body.input_size() > 0)
+    inner.values[body.input(0).name()] = l_.ScalarValue(body.input(0).name(), DType::kI64, SymbolExpr(var));
+  if (body.input_size() > 1)
+    inner.values[body.input(1).name()] = l_.ScalarValue(body.input(1).name(), DType::kBool, IntExpr(1));
   for (int i = 0; i < n; ++i) inner.values[body.input(i + 2).name()] = (*carried)[static_cast<size_t>(i)].value;
   std::vector<Val> out = l_.LowerGraph(body, inner, call_);
   if (std::any_of(out.begin(), out.end(), [](const Val& v) { return !v; }) || l_.errors.size() > errors) return false;
@@ -244,7 +248,9 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
     l_.Report(Fail("the body's first output, the condition, must be a bool"), call_);
     return false;
   }
-  auto constant_true = [](const Val& v) { return v->known && v->known->size() == 1 && AsInt((*v->known)[0]) == int64_t{1}; };
+  auto constant_true = [](const Val& v) {
+    return v->known && v->known->size() == 1 && AsInt((*v->known)[0]) == int64_t{1};
+  };
   const bool stops_at_start = start && !constant_true(start), stops_inside = !constant_true(out[0]);
   const bool may_stop = stops_at_start || stops_inside;
   if (!trips && !may_stop) {
@@ -255,7 +261,8 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
   std::vector<Gathered> gathered;
   std::vector<Name> made;
   for (size_t k = 0; k < emit.sdfg.blocks.size(); ++k)
-    if (const auto* a = std::get_if<Assign>(&emit.sdfg.blocks[BlockId{static_cast<uint32_t>(k)}].control)) made.push_back(a->symbol);
+    if (const auto* a = std::get_if<Assign>(&emit.sdfg.blocks[BlockId{static_cast<uint32_t>(k)}].control))
+      made.push_back(a->symbol);
   for (size_t k = 0; k < emit.sdfg.nodes.size(); ++k)
     if (const auto* lib = std::get_if<Library>(&emit.sdfg.nodes[NodeId{static_cast<uint32_t>(k)}].body))
       made.insert(made.end(), lib->defines.begin(), lib->defines.end());
@@ -275,7 +282,8 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
     ValueInfo whole;
     whole.type = out[i]->type;
     std::vector<Expr> shape = out[i]->shape;
-    const std::string stem = call_.node->output(static_cast<int>(i) - 1).empty() ? "scan" : call_.node->output(static_cast<int>(i) - 1);
+    const std::string stem =
+        call_.node->output(static_cast<int>(i) - 1).empty() ? "scan" : call_.node->output(static_cast<int>(i) - 1);
     if (g.sequence) {
       whole.type.kind = ValueType::kSequence;
       whole.type.element = std::make_shared<ValueType>(out[i]->type);
@@ -294,7 +302,8 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
     }
     gathered.push_back(std::move(g));
   }
-  const bool counts = may_stop && std::any_of(gathered.begin(), gathered.end(), [](const Gathered& g) { return !g.sequence; });
+  const bool counts =
+      may_stop && std::any_of(gathered.begin(), gathered.end(), [](const Gathered& g) { return !g.sequence; });
   if (counts) {
     ValueInfo c;
     c.type.dtype = DType::kI64;
@@ -345,10 +354,12 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
   emit.Append(std::move(loop));
   for (int i = 0; i < n; ++i)
     if (i < call_.node->output_size() && !call_.node->output(i).empty())
-      scope_.values[call_.node->output(i)] = After((*carried)[static_cast<size_t>(i)].value, next[static_cast<size_t>(i)]);
+      scope_.values[call_.node->output(i)] =
+          After((*carried)[static_cast<size_t>(i)].value, next[static_cast<size_t>(i)]);
   for (size_t i = 0; i < gathered.size(); ++i)
     if (n + static_cast<int>(i) < call_.node->output_size())
-      Gather(call_.node->output(n + static_cast<int>(i)), gathered[i], trips, counts ? ReadExpr(count, {}) : Expr(), may_stop);
+      Gather(call_.node->output(n + static_cast<int>(i)), gathered[i], trips, counts ? ReadExpr(count, {}) : Expr(),
+             may_stop);
   return true;
 }
 
@@ -371,9 +382,12 @@ void LoopLowering::RunLoop() {
   const onnx::GraphProto& body = call_.Attr("body")->g();
   const int n = std::max(call_.node->input_size() - 2, 0);
   if (body.input_size() != n + 2 || body.output_size() < n + 1)
-    return l_.Report(Fail("the body has " + std::to_string(body.input_size()) + " inputs and " + std::to_string(body.output_size()) +
-                          " outputs, the loop carries " + std::to_string(n) + " values"), call_);
-  if (call_.node->output_size() > body.output_size() - 1) return l_.Report(Fail("the loop has more outputs than its body"), call_);
+    return l_.Report(
+        Fail("the body has " + std::to_string(body.input_size()) + " inputs and " + std::to_string(body.output_size()) +
+             " outputs, the loop carries " + std::to_string(n) + " values"),
+        call_);
+  if (call_.node->output_size() > body.output_size() - 1)
+    return l_.Report(Fail("the loop has more outputs than its body"), call_);
   std::vector<Carried> carried(static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) {
     if (!call_.In(static_cast<size_t>(i) + 2)) return l_.Report(Fail("a carried value is absent"), call_);
@@ -442,7 +456,8 @@ bool LoopLowering::ScanOnce(std::vector<Carried>* carried, bool* again) {
     }
     std::vector<Expr> shape = g.element->shape;
     shape.insert(shape.begin() + g.axis, trips);
-    const std::string& name = static_cast<int>(n + i) < call_.node->output_size() ? call_.node->output(static_cast<int>(n + i)) : "";
+    const std::string& name =
+        static_cast<int>(n + i) < call_.node->output_size() ? call_.node->output(static_cast<int>(n + i)) : "";
     g.container = l_.NewContainer(name.empty() ? "scan" : name, *g.element, shape);
     Put(g.container, g.element, g.axis, out_reverse[i] ? last : at);
     gathered.push_back(std::move(g));
@@ -474,11 +489,13 @@ void LoopLowering::RunScan() {
   const onnx::GraphProto& body = call_.Attr("body")->g();
   const int64_t m = call_.Int("num_scan_inputs", 0);
   const int64_t n = static_cast<int64_t>(call_.inputs.size()) - m;
-  if (m < 1 || n < 0 || body.input_size() != n + m || body.output_size() < n || call_.node->output_size() > body.output_size())
+  if (m < 1 || n < 0 || body.input_size() != n + m || body.output_size() < n ||
+      call_.node->output_size() > body.output_size())
     return l_.Report(Fail("the body's inputs and outputs don't match the scan's"), call_);
   std::vector<Carried> carried(static_cast<size_t>(n));
   for (size_t i = 0; i < call_.inputs.size(); ++i) {
-    if (!call_.inputs[i] || call_.inputs[i]->type.kind != ValueType::kTensor) return l_.Report(Fail("a scan takes tensors"), call_);
+    if (!call_.inputs[i] || call_.inputs[i]->type.kind != ValueType::kTensor)
+      return l_.Report(Fail("a scan takes tensors"), call_);
     if (i < carried.size()) carried[i].initial = call_.inputs[i];
   }
   Rounds(&carried, &LoopLowering::ScanOnce);

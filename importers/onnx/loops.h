@@ -23,16 +23,17 @@ class LoopLowering {
     std::vector<Name> symbols;  // of dimensions that change; "" where a dimension stays
     std::vector<bool> varies;
   };
-  struct Gathered {             // a scan output
-    Name container;             // [trips, element…], or a sequence when the number or the size is not known before
-    Val element;                // of the last lowering of the body
+  struct Gathered {  // a scan output
+    Name container;  // [trips, element…], or a sequence when the number or the size is not known before
+    Val element;     // of the last lowering of the body
     int64_t axis = 0;
     bool reverse = false;
     bool sequence = false;
   };
   Status Fail(const std::string& message, std::string got = "");
-  bool Enter(std::vector<Carried>* carried);                                   // containers, initial values
-  bool Leave(std::vector<Carried>* carried, const std::vector<Val>& next);     // false: a size changes; Carried::varies says which
+  bool Enter(std::vector<Carried>* carried);  // containers, initial values
+  bool Leave(std::vector<Carried>* carried,
+             const std::vector<Val>& next);  // false: a size changes; Carried::varies says which
   Val Slice(const Val& whole, int64_t axis, const Expr& at, const std::string& name);
   void Put(Name target, const Val& element, int64_t axis, const Expr& at);
   bool BoundBeforeLoop(const Expr& e, const std::vector<Name>& before) const;

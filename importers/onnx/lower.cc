@@ -72,11 +72,13 @@ namespace {
 
 // A copy of the node without the optional outputs that nothing reads (Dropout's mask, BatchNormalization's statistics);
 // null when there are none.
-onnx::NodeProto* WithoutUnread(const onnx::NodeProto& node, const std::unordered_set<std::string>& needed, const Opsets& opsets) {
+onnx::NodeProto* WithoutUnread(const onnx::NodeProto& node, const std::unordered_set<std::string>& needed,
+                               const Opsets& opsets) {
   if (node.output_size() < 2) return nullptr;
   const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
   auto opset = opsets.find(domain);
-  const onnx::OpSchema* schema = opset == opsets.end() ? nullptr : onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, domain);
+  const onnx::OpSchema* schema =
+      opset == opsets.end() ? nullptr : onnx::OpSchemaRegistry::Schema(node.op_type(), opset->second, domain);
   if (!schema) return nullptr;
   onnx::NodeProto* copy = nullptr;
   for (int i = 0; i < node.output_size() && i < static_cast<int>(schema->outputs().size()); ++i) {
@@ -87,7 +89,8 @@ onnx::NodeProto* WithoutUnread(const onnx::NodeProto& node, const std::unordered
     copy->mutable_output(i)->clear();
   }
   if (copy)
-    while (copy->output_size() > 1 && copy->output(copy->output_size() - 1).empty()) copy->mutable_output()->RemoveLast();
+    while (copy->output_size() > 1 && copy->output(copy->output_size() - 1).empty())
+      copy->mutable_output()->RemoveLast();
   return copy;
 }
 
@@ -205,10 +208,13 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
   UseDeclared(call, scope, &*inferred);
   for (size_t i = 0; i < inferred->size(); ++i) {
     const Inferred& o = (*inferred)[i];
-    if (node.output(static_cast<int>(i)).empty() || (o.typed && (o.has_rank || o.type.kind != ValueType::kTensor))) continue;
-    return Report(UnsupportedError(o.typed ? "the rank of output '" + node.output(static_cast<int>(i)) + "' is known only when the model runs"
-                                           : "the type of output '" + node.output(static_cast<int>(i)) + "' can't be inferred"),
-                  call);
+    if (node.output(static_cast<int>(i)).empty() || (o.typed && (o.has_rank || o.type.kind != ValueType::kTensor)))
+      continue;
+    return Report(
+        UnsupportedError(o.typed ? "the rank of output '" + node.output(static_cast<int>(i)) +
+                                       "' is known only when the model runs"
+                                 : "the type of output '" + node.output(static_cast<int>(i)) + "' can't be inferred"),
+        call);
   }
   if (Alias(call, *inferred, scope)) return;
   if (Fold(call, *inferred, scope)) return;
@@ -243,8 +249,9 @@ bool Lowering::Alias(const NodeCall& call, const std::vector<Inferred>& out, Sco
   bool same = call.op() == "Identity";
   if (call.op() == "Cast") same = out[0].type.dtype == call.In(0)->type.dtype;
   if (call.op() == "Dropout") {
-    const bool training = call.since() >= 12 ? call.In(2) != nullptr && !(call.KnownInts(2) && (*call.KnownInts(2))[0] == 0)
-                                             : call.since() < 7 && call.Int("is_test", 0) == 0;
+    const bool training = call.since() >= 12
+                              ? call.In(2) != nullptr && !(call.KnownInts(2) && (*call.KnownInts(2))[0] == 0)
+                              : call.since() < 7 && call.Int("is_test", 0) == 0;
     same = !training && (node.output_size() < 2 || node.output(1).empty());
   }
   if (!same || !call.In(0)) return false;
@@ -290,7 +297,8 @@ std::vector<Expr> Lowering::ParameterShape(const std::string& name, const std::v
   std::vector<Expr> out = shape;
   for (size_t d = 0; d < out.size(); ++d) {
     const std::vector<Name> symbols = FreeSymbols(out[d]);
-    if (out[d].Is(ExprKind::kSymbol) || std::all_of(symbols.begin(), symbols.end(), [&](Name s) { return bound_symbols.count(s) != 0; }))
+    if (out[d].Is(ExprKind::kSymbol) ||
+        std::all_of(symbols.begin(), symbols.end(), [&](Name s) { return bound_symbols.count(s) != 0; }))
       continue;
     Name symbol = emit.Unique(Identifier(name, "t") + "_d" + std::to_string(d));
     emit.Append(Assign{symbol, out[d]});
@@ -302,7 +310,8 @@ std::vector<Expr> Lowering::ParameterShape(const std::string& name, const std::v
 Name Lowering::Materialize(const Val& v) {
   if (!v->container.empty() && emit.IsOpen(v->body)) return v->container;
   journal_.push_back(v);
-  const bool literal = v->known && std::all_of(v->known->begin(), v->known->end(), [](const Expr& e) { return AsInt(e).has_value(); });
+  const bool literal =
+      v->known && std::all_of(v->known->begin(), v->known->end(), [](const Expr& e) { return AsInt(e).has_value(); });
   if (!v->constant && literal) {
     std::vector<int64_t> shape;
     for (const Expr& d : v->shape) shape.push_back(AsInt(d).value_or(0));

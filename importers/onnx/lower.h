@@ -47,7 +47,8 @@ class Lowering {
   std::vector<Expr> ParameterShape(const std::string& name, const std::vector<Expr>& shape);
   std::unordered_set<Name> bound_symbols;
   // Nodes whose results `wanted` needs, in dependency order, into `scope`.
-  void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope, const std::vector<std::string>& wanted);
+  void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope,
+             const std::vector<std::string>& wanted);
   void Initializers(const onnx::GraphProto& g, Scope& scope);
   // Lowers a function body whose inputs are the parameters already added; `outputs` become the rest of the parameters.
   Result<Program> Finish(const onnx::FunctionProto& f, const NodeCall& call, Scope& scope,
@@ -77,7 +78,8 @@ class Lowering {
   Result<Library> MakeLibrary(const NodeCall& call);
   Result<Attribute> ToAttribute(const onnx::AttributeProto& a);
   void Emit(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
-  void EmitWithOutputs(Library l, const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);  // ports of outputs get containers
+  void EmitWithOutputs(Library l, const NodeCall& call, const std::vector<Inferred>& out,
+                       Scope& scope);                      // ports of outputs get containers
   void LowerGradient(const NodeCall& call, Scope& scope);  // gradient.cc
   void Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope& scope);
   bool InlineSchemaFunction(const NodeCall& call, Scope& scope);
@@ -94,9 +96,9 @@ class Lowering {
   TensorSource* source_;
   const Functions* functions_;
   std::vector<std::unique_ptr<onnx::NodeProto>> kept_;  // nodes made here that calls point into
-  std::vector<Val> journal_;   // values in the order they got containers, for rolling back
+  std::vector<Val> journal_;                            // values in the order they got containers, for rolling back
   int depth_ = 0;
-  int64_t budget_ = 2000000;   // nodes lowered in all: functions calling functions grow fast
+  int64_t budget_ = 2000000;  // nodes lowered in all: functions calling functions grow fast
 };
 
 // Names that a graph's nodes read and neither they nor the graph's inputs and initializers define.

@@ -13,16 +13,16 @@ namespace headrace::onnx_import {
 
 // One value of the model. Its container is made when a statement first needs it.
 struct ValueInfo {
-  std::string name;                        // in the model
+  std::string name;  // in the model
   ValueType type;
   std::vector<Expr> shape;                 // of a tensor: always known, its dimensions expressions over symbols
   std::optional<std::vector<Expr>> known;  // elements of a small integer or bool tensor (bools as 0 and 1), row-major
   std::optional<Tensor> constant;
-  bool parameter = false;                  // a float initializer that keeps its identity: never folded into something else
-  onnx::TypeProto proto;                   // the whole type, of sequences and optionals
-  bool poison = false;                     // an error was reported where it is made: its users stay silent
+  bool parameter = false;  // a float initializer that keeps its identity: never folded into something else
+  onnx::TypeProto proto;   // the whole type, of sequences and optionals
+  bool poison = false;     // an error was reported where it is made: its users stay silent
   Name container;
-  int body = 0;                            // where the container was written (Emitter::IsOpen)
+  int body = 0;  // where the container was written (Emitter::IsOpen)
 };
 using Val = std::shared_ptr<ValueInfo>;
 
@@ -41,7 +41,7 @@ struct NodeCall {
   int64_t Int(const std::string& name, int64_t otherwise) const;
   std::string Str(const std::string& name, const std::string& otherwise) const;
   std::optional<std::vector<int64_t>> Ints(const std::string& name) const;
-  std::string Label() const;               // "onnx.Conv (opset 11)"
+  std::string Label() const;  // "onnx.Conv (opset 11)"
   // Integers given as input i: elements, or nothing when absent or unknown.
   const std::vector<Expr>* Known(size_t i) const;
   std::optional<std::vector<int64_t>> KnownInts(size_t i) const;  // all of them literal

@@ -4,15 +4,37 @@ namespace headrace::onnx_import {
 namespace {
 
 using TP = onnx::TensorProto;
-struct Pair { int32_t onnx; DType ours; };
+struct Pair {
+  int32_t onnx;
+  DType ours;
+};
 constexpr Pair kTypes[] = {
-    {TP::FLOAT, DType::kF32}, {TP::UINT8, DType::kU8}, {TP::INT8, DType::kI8}, {TP::UINT16, DType::kU16},
-    {TP::INT16, DType::kI16}, {TP::INT32, DType::kI32}, {TP::INT64, DType::kI64}, {TP::STRING, DType::kString},
-    {TP::BOOL, DType::kBool}, {TP::FLOAT16, DType::kF16}, {TP::DOUBLE, DType::kF64}, {TP::UINT32, DType::kU32},
-    {TP::UINT64, DType::kU64}, {TP::COMPLEX64, DType::kC64}, {TP::COMPLEX128, DType::kC128}, {TP::BFLOAT16, DType::kBF16},
-    {TP::FLOAT8E4M3FN, DType::kF8E4M3FN}, {TP::FLOAT8E4M3FNUZ, DType::kF8E4M3FNUZ}, {TP::FLOAT8E5M2, DType::kF8E5M2},
-    {TP::FLOAT8E5M2FNUZ, DType::kF8E5M2FNUZ}, {TP::UINT4, DType::kU4}, {TP::INT4, DType::kI4},
-    {TP::FLOAT4E2M1, DType::kF4E2M1}, {TP::FLOAT8E8M0, DType::kF8E8M0}, {TP::UINT2, DType::kU2}, {TP::INT2, DType::kI2},
+    {TP::FLOAT, DType::kF32},
+    {TP::UINT8, DType::kU8},
+    {TP::INT8, DType::kI8},
+    {TP::UINT16, DType::kU16},
+    {TP::INT16, DType::kI16},
+    {TP::INT32, DType::kI32},
+    {TP::INT64, DType::kI64},
+    {TP::STRING, DType::kString},
+    {TP::BOOL, DType::kBool},
+    {TP::FLOAT16, DType::kF16},
+    {TP::DOUBLE, DType::kF64},
+    {TP::UINT32, DType::kU32},
+    {TP::UINT64, DType::kU64},
+    {TP::COMPLEX64, DType::kC64},
+    {TP::COMPLEX128, DType::kC128},
+    {TP::BFLOAT16, DType::kBF16},
+    {TP::FLOAT8E4M3FN, DType::kF8E4M3FN},
+    {TP::FLOAT8E4M3FNUZ, DType::kF8E4M3FNUZ},
+    {TP::FLOAT8E5M2, DType::kF8E5M2},
+    {TP::FLOAT8E5M2FNUZ, DType::kF8E5M2FNUZ},
+    {TP::UINT4, DType::kU4},
+    {TP::INT4, DType::kI4},
+    {TP::FLOAT4E2M1, DType::kF4E2M1},
+    {TP::FLOAT8E8M0, DType::kF8E8M0},
+    {TP::UINT2, DType::kU2},
+    {TP::INT2, DType::kI2},
 };
 
 }  // namespace
@@ -45,7 +67,8 @@ Result<ValueType> FromTypeProto(const onnx::TypeProto& t) {
   const bool sequence = t.has_sequence_type();
   if (sequence || t.has_optional_type()) {
     v.kind = sequence ? ValueType::kSequence : ValueType::kOptional;
-    HR_ASSIGN_OR_RETURN(ValueType e, FromTypeProto(sequence ? t.sequence_type().elem_type() : t.optional_type().elem_type()));
+    HR_ASSIGN_OR_RETURN(ValueType e,
+                        FromTypeProto(sequence ? t.sequence_type().elem_type() : t.optional_type().elem_type()));
     v.dtype = e.dtype;
     v.element = std::make_shared<ValueType>(std::move(e));
     return v;

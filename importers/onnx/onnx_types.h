@@ -8,7 +8,7 @@
 
 namespace headrace::onnx_import {
 
-DType FromOnnxType(int32_t elem_type);        // kNone for UNDEFINED and numbers we don't know
+DType FromOnnxType(int32_t elem_type);  // kNone for UNDEFINED and numbers we don't know
 int32_t ToOnnxType(DType t);
 std::string OnnxTypeName(int32_t elem_type);  // "float16", for messages
 

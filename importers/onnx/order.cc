@@ -40,7 +40,8 @@ std::vector<std::string> ReadsOf(const onnx::NodeProto& node) {
   if (IsGradient(node))  // differentiates values that it names
     for (const auto& attribute : node.attribute()) {
       if (attribute.name() == "y") out.push_back(attribute.s());
-      else if (attribute.name() == "xs" || attribute.name() == "zs") out.insert(out.end(), attribute.strings().begin(), attribute.strings().end());
+      else if (attribute.name() == "xs" || attribute.name() == "zs")
+        out.insert(out.end(), attribute.strings().begin(), attribute.strings().end());
     }
   out.erase(std::remove(out.begin(), out.end(), std::string()), out.end());
   return out;

@@ -63,9 +63,10 @@ Result<Value> ReadValueFile(const std::string& path) {
   }
   onnx::SequenceProto sequence;
   if (sequence.ParseFromArray(file.bytes->data(), size) && sequence.unknown_fields().empty()) {
-    const int items = sequence.tensor_values_size() + sequence.sparse_tensor_values_size() + sequence.sequence_values_size() +
-                      sequence.map_values_size() + sequence.optional_values_size();
-    if (items == 0 && sequence.elem_type() == onnx::SequenceProto::UNDEFINED) return Value();  // an optional without a value
+    const int items = sequence.tensor_values_size() + sequence.sparse_tensor_values_size() +
+                      sequence.sequence_values_size() + sequence.map_values_size() + sequence.optional_values_size();
+    if (items == 0 && sequence.elem_type() == onnx::SequenceProto::UNDEFINED)
+      return Value();  // an optional without a value
     Result<Value> v = FromSequence(sequence, source, 0);
     if (v.ok()) return v;
     if (v.status().kind() == ErrorKind::kUnsupported) return WithFile(v.status(), path);

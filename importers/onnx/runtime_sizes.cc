@@ -13,7 +13,9 @@ Expr Eq(const Expr& a, int64_t v) { return Bin(Op::kEq, a, IntExpr(v)); }
 Expr Negative(const Expr& a) { return Bin(Op::kLt, a, IntExpr(0)); }
 Expr Call2(const char* f, const Expr& a, const Expr& b) { return CallExpr(f, {a, b}); }
 // ceil(a / b) of integers of any sign.
-Expr CeilDiv(const Expr& a, const Expr& b) { return UnaryExpr(Op::kNeg, Bin(Op::kFloorDiv, UnaryExpr(Op::kNeg, a), b)); }
+Expr CeilDiv(const Expr& a, const Expr& b) {
+  return UnaryExpr(Op::kNeg, Bin(Op::kFloorDiv, UnaryExpr(Op::kNeg, a), b));
+}
 
 }  // namespace
 
@@ -33,12 +35,14 @@ class RuntimeSizes {
     else if (op == "Pad") Pad();
     else if (op == "Resize" || op == "Upsample") Resize();
     else if (op.compare(0, 6, "Reduce") == 0) Reduce();
-    else if (op == "Split") for (size_t i = 0; i < out_.size(); ++i) Fill(i, [&](size_t) { return Element(1, i); });
+    else if (op == "Split")
+      for (size_t i = 0; i < out_.size(); ++i) Fill(i, [&](size_t) { return Element(1, i); });
     else if (op == "Tile") Fill(0, [&](size_t d) { return Bin(Op::kMul, c_.In(0)->shape[d], Element(1, d)); });
     else if (op == "ConstantOfShape") Fill(0, [&](size_t d) { return Element(0, d); });
     else if (op == "MaxUnpool") Fill(0, [&](size_t d) { return Element(2, d); });
     else if (op == "OneHot") Fill(0, [&](size_t) { return Element(1, 0); });
-    else if (op == "BlackmanWindow" || op == "HannWindow" || op == "HammingWindow") Fill(0, [&](size_t) { return Element(0, 0); });
+    else if (op == "BlackmanWindow" || op == "HannWindow" || op == "HammingWindow")
+      Fill(0, [&](size_t) { return Element(0, 0); });
     else if (op == "AffineGrid") Fill(0, [&](size_t d) { return d == 0 ? c_.In(0)->shape[0] : Element(1, d + 1); });
     else if (op == "CenterCropPad") CenterCropPad();
     else if (op == "TopK" && c_.In(1)) {
@@ -53,13 +57,17 @@ class RuntimeSizes {
     if (input >= c_.inputs.size() || !c_.inputs[input]) return {};
     const Val& v = c_.inputs[input];
     if (v->known) return i < v->known->size() ? (*v->known)[i] : Expr();
-    if (v->shape.size() > 1 || (!v->shape.empty() && (!AsInt(v->shape[0]) || static_cast<int64_t>(i) >= *AsInt(v->shape[0])))) return {};
-    Expr e = ReadExpr(l_.Materialize(v), v->shape.empty() ? std::vector<Expr>{} : std::vector<Expr>{IntExpr(static_cast<int64_t>(i))});
+    if (v->shape.size() > 1 ||
+        (!v->shape.empty() && (!AsInt(v->shape[0]) || static_cast<int64_t>(i) >= *AsInt(v->shape[0]))))
+      return {};
+    Expr e = ReadExpr(l_.Materialize(v),
+                      v->shape.empty() ? std::vector<Expr>{} : std::vector<Expr>{IntExpr(static_cast<int64_t>(i))});
     return v->type.dtype == DType::kI64 ? e : CastExpr(DType::kI64, e);
   }
   // The node sees an integer input's elements as symbols: its forms then compute with sizes, not with data.
   void NameElements(size_t input) {
-    if (!c_.In(input) || c_.In(input)->known || c_.In(input)->shape.size() > 1 || !IsInteger(c_.In(input)->type.dtype)) return;
+    if (!c_.In(input) || c_.In(input)->known || c_.In(input)->shape.size() > 1 || !IsInteger(c_.In(input)->type.dtype))
+      return;
     const std::vector<Expr>& shape = c_.In(input)->shape;
     const int64_t n = shape.empty() ? 1 : AsInt(shape[0]).value_or(-1);
     if (n < 0 || n > 16) return;
@@ -130,9 +138,12 @@ class RuntimeSizes {
     const std::vector<Expr>& in = c_.In(0)->shape;
     auto axes = c_.KnownInts(3);
     if (c_.In(3) && !axes) return;
-    const size_t n = axes ? axes->size() : static_cast<size_t>(c_.In(1) && !c_.In(1)->shape.empty() ? AsInt(c_.In(1)->shape[0]).value_or(0) : 0);
+    const size_t n =
+        axes ? axes->size()
+             : static_cast<size_t>(c_.In(1) && !c_.In(1)->shape.empty() ? AsInt(c_.In(1)->shape[0]).value_or(0) : 0);
     for (size_t i = 0; i < n; ++i) {
-      const int64_t axis = axes ? ((*axes)[i] < 0 ? (*axes)[i] + static_cast<int64_t>(in.size()) : (*axes)[i]) : static_cast<int64_t>(i);
+      const int64_t axis =
+          axes ? ((*axes)[i] < 0 ? (*axes)[i] + static_cast<int64_t>(in.size()) : (*axes)[i]) : static_cast<int64_t>(i);
       if (axis < 0 || axis >= static_cast<int64_t>(in.size()) || out_[0].shape[axis]) continue;
       const Expr& d = in[axis];
       Expr start = Element(1, i), end = Element(2, i), step = c_.In(4) ? Element(4, i) : IntExpr(1);
@@ -157,7 +168,9 @@ class RuntimeSizes {
       Expr n = CallExpr("ceil", {Bin(Op::kDiv, Bin(Op::kSub, v[1], v[0]), v[2])});
       out_[0].shape[0] = Let(Call2("max", IntExpr(0), CastExpr(DType::kI64, n)));
     } else {
-      Fill(0, [&](size_t) { return Call2("max", IntExpr(0), CeilDiv(Bin(Op::kSub, Element(1, 0), Element(0, 0)), Element(2, 0))); });
+      Fill(0, [&](size_t) {
+        return Call2("max", IntExpr(0), CeilDiv(Bin(Op::kSub, Element(1, 0), Element(0, 0)), Element(2, 0)));
+      });
     }
   }
 
@@ -166,7 +179,8 @@ class RuntimeSizes {
     const int64_t rank = static_cast<int64_t>(c_.In(0)->shape.size());
     std::vector<int64_t> axes;
     if (c_.In(3)) axes = *c_.KnownInts(3);
-    else for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+    else
+      for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
     std::vector<Expr> shape = c_.In(0)->shape;
     for (size_t i = 0; i < axes.size(); ++i) {
       const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
@@ -187,13 +201,16 @@ class RuntimeSizes {
       size_t at = d;
       if (axes) {
         for (at = 0; at < axes->size(); ++at)
-          if ((*axes)[at] == static_cast<int64_t>(d) || (*axes)[at] + static_cast<int64_t>(in.size()) == static_cast<int64_t>(d)) break;
+          if ((*axes)[at] == static_cast<int64_t>(d) ||
+              (*axes)[at] + static_cast<int64_t>(in.size()) == static_cast<int64_t>(d))
+            break;
         if (at == axes->size()) return in[d];
       }
       if (has_sizes) return Element(3, at);
       const ValueInfo* s = c_.In(scales);
       if (!s || s->shape.size() != 1) return {};
-      Expr scale = CastExpr(DType::kF64, ReadExpr(l_.Materialize(c_.inputs[scales]), {IntExpr(static_cast<int64_t>(at))}));
+      Expr scale =
+          CastExpr(DType::kF64, ReadExpr(l_.Materialize(c_.inputs[scales]), {IntExpr(static_cast<int64_t>(at))}));
       return CastExpr(DType::kI64, CallExpr("floor", {Bin(Op::kMul, CastExpr(DType::kF64, in[d]), scale)}));
     });
   }
@@ -211,7 +228,8 @@ class RuntimeSizes {
 
   // Axes that are data, with keepdims: a dimension is 1 when an axis names it.
   void Reduce() {
-    if (!Open(0) || !c_.Int("keepdims", 1) || !c_.In(1) || c_.In(1)->shape.size() != 1 || !AsInt(c_.In(1)->shape[0])) return;
+    if (!Open(0) || !c_.Int("keepdims", 1) || !c_.In(1) || c_.In(1)->shape.size() != 1 || !AsInt(c_.In(1)->shape[0]))
+      return;
     const std::vector<Expr>& in = c_.In(0)->shape;
     const size_t n = static_cast<size_t>(*AsInt(c_.In(1)->shape[0]));
     Fill(0, [&](size_t d) -> Expr {
@@ -219,7 +237,8 @@ class RuntimeSizes {
       for (size_t i = 0; i < n; ++i) {
         Expr a = Element(1, i);
         if (!a) return {};
-        Expr hit = Bin(Op::kOr, Eq(a, static_cast<int64_t>(d)), Eq(a, static_cast<int64_t>(d) - static_cast<int64_t>(in.size())));
+        Expr hit = Bin(Op::kOr, Eq(a, static_cast<int64_t>(d)),
+                       Eq(a, static_cast<int64_t>(d) - static_cast<int64_t>(in.size())));
         size = SelectExpr(hit, IntExpr(1), size);
       }
       return size;

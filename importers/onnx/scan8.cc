@@ -9,7 +9,8 @@ void LoopLowering::RunBatchedScan() {
   Expr batch;
   for (size_t i = 1; i < call_.inputs.size(); ++i) {
     const Val& v = call_.inputs[i];
-    if (!v || v->type.kind != ValueType::kTensor || v->shape.empty()) return l_.Report(Fail("a scan of opset 8 takes tensors with a batch dimension"), call_);
+    if (!v || v->type.kind != ValueType::kTensor || v->shape.empty())
+      return l_.Report(Fail("a scan of opset 8 takes tensors with a batch dimension"), call_);
     if (!batch || AsInt(v->shape[0])) batch = v->shape[0];
     l_.Materialize(v);
   }

@@ -14,9 +14,7 @@ std::string OurType(const std::string& text) {
   try {
     const onnx::TypeProto& t = onnx::Utils::DataTypeUtils::ToTypeProto(onnx::Utils::DataTypeUtils::ToType(text));
     return TypeText(t);
-  } catch (const std::exception&) {
-    return text;
-  }
+  } catch (const std::exception&) { return text; }
 }
 
 std::string FirstSentence(const char* doc) {
@@ -119,7 +117,8 @@ Result<Program> ExpandFunction(const onnx::OpSchema& schema, int opset, const No
     return p.name;
   };
   for (const PortView& p : v.outputs)
-    for (const Expr& d : p.shape) for (Name s : FreeSymbols(d)) emit.Unique(s.str());
+    for (const Expr& d : p.shape)
+      for (Name s : FreeSymbols(d)) emit.Unique(s.str());
   for (const PortView& p : v.inputs) {
     if (!p.present) {
       call.inputs.push_back(nullptr);
@@ -132,7 +131,8 @@ Result<Program> ExpandFunction(const onnx::OpSchema& schema, int opset, const No
     value->type = p.type;
     value->type.dtype = p.dtype;
     value->shape = p.shape;
-    if (p.type.kind != ValueType::kTensor) return UnsupportedError("function bodies over sequences are expanded at import only");
+    if (p.type.kind != ValueType::kTensor)
+      return UnsupportedError("function bodies over sequences are expanded at import only");
     if (p.has_known) value->known = p.known;
     if (p.constant && p.constant->elements() <= kMaxKnownElements) {
       value->constant = *p.constant;
@@ -181,21 +181,24 @@ Result<Program> ExpandFunction(const onnx::OpSchema& schema, int opset, const No
   onnx::FunctionProto f;
   try {
     onnx::NodeProto trimmed = node;
-    while (trimmed.input_size() > 0 && trimmed.input(trimmed.input_size() - 1).empty()) trimmed.mutable_input()->RemoveLast();
+    while (trimmed.input_size() > 0 && trimmed.input(trimmed.input_size() - 1).empty())
+      trimmed.mutable_input()->RemoveLast();
     if (schema.HasFunction()) {
       const onnx::FunctionProto* body = schema.GetFunction(opset);
       if (!body) return UnsupportedError("the schema's function body does not serve this opset");
       f = *body;
       for (const auto& [name, a] : schema.attributes())
         if (a.default_value.type() != onnx::AttributeProto::UNDEFINED &&
-            std::none_of(f.attribute_proto().begin(), f.attribute_proto().end(), [&](const auto& d) { return d.name() == name; })) {
+            std::none_of(f.attribute_proto().begin(), f.attribute_proto().end(),
+                         [&](const auto& d) { return d.name() == name; })) {
           auto* def = f.add_attribute_proto();
           *def = a.default_value;
           def->set_name(name);
         }
     } else {
       onnx::FunctionBodyBuildContextImpl context(trimmed, types);
-      if (!schema.BuildContextDependentFunction(context, f, opset)) return UnsupportedError("the schema has no function body for these types");
+      if (!schema.BuildContextDependentFunction(context, f, opset))
+        return UnsupportedError("the schema has no function body for these types");
     }
   } catch (const std::exception& e) {
     return UnsupportedError(std::string("the schema's function body can't be built: ") + e.what());
@@ -240,16 +243,20 @@ Result<Program> Lowering::Finish(const onnx::FunctionProto& f, const NodeCall& c
 Status RegisterSchemas(Registry& registry) {
   std::vector<onnx::OpSchema> all = onnx::OpSchemaRegistry::get_all_schemas_with_history();
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return std::make_tuple(a.domain(), a.Name(), a.SinceVersion()) < std::make_tuple(b.domain(), b.Name(), b.SinceVersion());
+    return std::make_tuple(a.domain(), a.Name(), a.SinceVersion()) <
+           std::make_tuple(b.domain(), b.Name(), b.SinceVersion());
   });
   for (size_t i = 0; i < all.size(); ++i) {
     HR_RETURN_IF_ERROR(registry.Add(ToSignature(all[i])));
     if (!all[i].HasFunction() && !all[i].HasContextDependentFunction()) continue;
-    const bool last = i + 1 == all.size() || all[i + 1].Name() != all[i].Name() || all[i + 1].domain() != all[i].domain();
+    const bool last =
+        i + 1 == all.size() || all[i + 1].Name() != all[i].Name() || all[i + 1].domain() != all[i].domain();
     // The schema of the process's registry lives as long as the process; `all` holds copies.
-    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(all[i].Name(), all[i].SinceVersion(), all[i].domain());
+    const onnx::OpSchema* schema =
+        onnx::OpSchemaRegistry::Schema(all[i].Name(), all[i].SinceVersion(), all[i].domain());
     if (!schema) continue;
-    std::vector<int> bodies = schema->HasFunction() ? schema->function_opset_versions() : schema->context_dependent_function_opset_versions();
+    std::vector<int> bodies =
+        schema->HasFunction() ? schema->function_opset_versions() : schema->context_dependent_function_opset_versions();
     ForwardImplementation f;
     f.domain = IrDomain(schema->domain());
     f.op = schema->Name();

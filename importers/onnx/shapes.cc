@@ -162,7 +162,8 @@ Status Expand(const NodeCall& c, std::vector<Inferred>* out) {
 
 Status Einsum(const NodeCall& c, std::vector<Inferred>* out) {
   std::string eq = c.Str("equation", ""), text;
-  for (char ch : eq) if (ch != ' ') text += ch;
+  for (char ch : eq)
+    if (ch != ' ') text += ch;
   if (text.find('.') != std::string::npos) return {};  // ONNX's function does ellipses
   size_t arrow = text.find("->");
   std::string left = text.substr(0, arrow), right = arrow == std::string::npos ? "" : text.substr(arrow + 2);
@@ -170,7 +171,10 @@ Status Einsum(const NodeCall& c, std::vector<Inferred>* out) {
   std::unordered_map<char, int> count;
   size_t input = 0, dim = 0;
   for (char ch : left) {
-    if (ch == ',') { ++input, dim = 0; continue; }
+    if (ch == ',') {
+      ++input, dim = 0;
+      continue;
+    }
     const ValueInfo* v = c.In(input);
     if (!v || dim >= v->shape.size()) return {};
     auto it = size.emplace(ch, v->shape[dim]).first;
@@ -193,10 +197,13 @@ Status Einsum(const NodeCall& c, std::vector<Inferred>* out) {
 }  // namespace
 
 void AddBroadcastRules(ShapeRules* rules) {
-  for (const char* op : {"Add", "Sub", "Mul", "Div", "Mod", "Pow", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater",
-                         "GreaterOrEqual", "Where", "Max", "Min", "Mean", "Sum", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"})
+  for (const char* op : {"Add",        "Sub",     "Mul",   "Div",  "Mod",         "Pow",        "And",
+                         "Or",         "Xor",     "Equal", "Less", "LessOrEqual", "Greater",    "GreaterOrEqual",
+                         "Where",      "Max",     "Min",   "Mean", "Sum",         "BitwiseAnd", "BitwiseOr",
+                         "BitwiseXor", "BitShift"})
     (*rules)[op] = Elementwise;
-  for (const char* op : {"PRelu", "GroupNormalization", "MeanVarianceNormalization", "LpNormalization", "LRN", "InstanceNormalization"})
+  for (const char* op :
+       {"PRelu", "GroupNormalization", "MeanVarianceNormalization", "LpNormalization", "LRN", "InstanceNormalization"})
     (*rules)[op] = LikeFirst;
   for (const char* op : {"MatMul", "MatMulInteger", "QLinearMatMul"}) (*rules)[op] = MatMul;
   (*rules)["Expand"] = Expand;

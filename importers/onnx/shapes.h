@@ -15,10 +15,10 @@ void AddBroadcastRules(ShapeRules* rules);
 void AddMovementRules(ShapeRules* rules);
 void AddWindowRules(ShapeRules* rules);
 void AddStateRules(ShapeRules* rules);
-void AddMlRules(ShapeRules* rules);   // of the domain ai.onnx.ml
+void AddMlRules(ShapeRules* rules);  // of the domain ai.onnx.ml
 
 Status ShapeError(const std::string& message, std::string got = "", std::string expected = "");
-std::string ToString(const Shape& s);                 // [N, 3]
+std::string ToString(const Shape& s);  // [N, 3]
 // Sizes that numpy broadcasting gives; two different symbols become max(a, b), which is right whenever the program is.
 Result<Expr> BroadcastDim(const Expr& a, const Expr& b);
 Result<Shape> Broadcast(const std::vector<const Shape*>& shapes);

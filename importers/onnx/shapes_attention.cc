@@ -10,7 +10,8 @@ Status Attention(const NodeCall& c, std::vector<Inferred>* out) {
   const bool flat = q->shape.size() == 3;
   if (!flat && q->shape.size() != 4) return {};
   const int64_t q_heads = c.Int("q_num_heads", 0), kv_heads = c.Int("kv_num_heads", 0);
-  if (flat && (q_heads <= 0 || kv_heads <= 0)) return ShapeError("three-dimensional inputs need q_num_heads and kv_num_heads");
+  if (flat && (q_heads <= 0 || kv_heads <= 0))
+    return ShapeError("three-dimensional inputs need q_num_heads and kv_num_heads");
   const Expr heads = flat ? IntExpr(q_heads) : q->shape[1], groups = flat ? IntExpr(kv_heads) : k->shape[1];
   const Expr length = q->shape[flat ? 1 : 2];
   const Expr head_size = flat ? ExactDiv({q->shape[2]}, {heads}) : q->shape[3];

@@ -25,14 +25,16 @@ Status Like(const NodeCall& c, std::vector<Inferred>* out) {
 
 Status Regressor(const NodeCall& c, std::vector<Inferred>* out) {
   SetType(out, 0, DType::kF32);
-  const int64_t targets = c.op() == "SVMRegressor" ? 1 : c.Int(c.op() == "LinearRegressor" ? "targets" : "n_targets", 1);
+  const int64_t targets =
+      c.op() == "SVMRegressor" ? 1 : c.Int(c.op() == "LinearRegressor" ? "targets" : "n_targets", 1);
   SetShape(out, 0, {Rows(c), IntExpr(targets)});
   return {};
 }
 
 // Labels, one per row, and scores: one per class, or for SVMs as many as there are pairs of classes.
 Status Classifier(const NodeCall& c, std::vector<Inferred>* out) {
-  const int64_t classes = std::max({Length(c, "classlabels_ints"), Length(c, "classlabels_int64s"), Length(c, "classlabels_strings")});
+  const int64_t classes =
+      std::max({Length(c, "classlabels_ints"), Length(c, "classlabels_int64s"), Length(c, "classlabels_strings")});
   SetType(out, 0, Length(c, "classlabels_strings") > 0 ? DType::kString : DType::kI64);
   SetShape(out, 0, {Rows(c)});
   SetType(out, 1, DType::kF32);
@@ -58,7 +60,8 @@ Status Features(const NodeCall& c, std::vector<Inferred>* out) {
 }  // namespace
 
 void AddMlRules(ShapeRules* rules) {
-  for (const char* op : {"Scaler", "Normalizer", "Imputer", "Binarizer", "LabelEncoder", "CategoryMapper"}) (*rules)[op] = Like;
+  for (const char* op : {"Scaler", "Normalizer", "Imputer", "Binarizer", "LabelEncoder", "CategoryMapper"})
+    (*rules)[op] = Like;
   for (const char* op : {"LinearClassifier", "TreeEnsembleClassifier", "SVMClassifier"}) (*rules)[op] = Classifier;
   for (const char* op : {"LinearRegressor", "TreeEnsembleRegressor", "SVMRegressor"}) (*rules)[op] = Regressor;
   (*rules)["OneHotEncoder"] = OneHot;

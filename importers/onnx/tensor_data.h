@@ -13,7 +13,8 @@ namespace headrace::onnx_import {
 class TensorSource {
  public:
   // `model`: the mapped file that raw_data was taken out of (wire.h); `folder`: where external data may lie.
-  TensorSource(std::shared_ptr<Buffer> model, std::string folder) : model_(std::move(model)), files_(std::move(folder)) {}
+  TensorSource(std::shared_ptr<Buffer> model, std::string folder)
+      : model_(std::move(model)), files_(std::move(folder)) {}
   // Without a model file: external data is refused.
   TensorSource() : files_(""), external_(false) {}
 
@@ -21,7 +22,11 @@ class TensorSource {
   Result<Tensor> Load(const onnx::SparseTensorProto& t);  // as a dense tensor
 
  private:
-  struct Bytes { const char* data = nullptr; int64_t size = 0; std::shared_ptr<void> keep; };  // keep null: copy
+  struct Bytes {
+    const char* data = nullptr;
+    int64_t size = 0;
+    std::shared_ptr<void> keep;
+  };  // keep null: copy
   Result<Bytes> Locate(const onnx::TensorProto& t, int64_t needed);
 
   std::shared_ptr<Buffer> model_;

@@ -29,7 +29,10 @@ TEST(TensorDataTest, PackedElementsAreUnpackedLowBitsFirst) {
 
 TEST(TensorDataTest, TypedAndRawDataAgree) {
   const float one = 1.5f;
-  struct { int type; std::string raw; } cases[] = {
+  struct {
+    int type;
+    std::string raw;
+  } cases[] = {
       {onnx::TensorProto::FLOAT, std::string(reinterpret_cast<const char*>(&one), 4)},
       {onnx::TensorProto::FLOAT16, std::string("\x00\x3e", 2)},
       {onnx::TensorProto::BFLOAT16, std::string("\xc0\x3f", 2)},
@@ -44,7 +47,9 @@ TEST(TensorDataTest, TypedAndRawDataAgree) {
     typed.set_data_type(c.type);
     raw.set_raw_data(c.raw);
     if (c.type == onnx::TensorProto::FLOAT) typed.add_float_data(1.5f);
-    else typed.add_int32_data(static_cast<uint8_t>(c.raw[0]) | (c.raw.size() > 1 ? static_cast<uint8_t>(c.raw[1]) << 8 : 0));
+    else
+      typed.add_int32_data(static_cast<uint8_t>(c.raw[0]) |
+                           (c.raw.size() > 1 ? static_cast<uint8_t>(c.raw[1]) << 8 : 0));
     Result<Tensor> a = source.Load(raw), b = source.Load(typed);
     ASSERT_TRUE(a.ok() && b.ok());
     EXPECT_EQ(a->GetDouble(0), 1.5);

@@ -63,12 +63,15 @@ class Marker {
       for (const Port& p : l->outputs) any = any || (!p.container.empty() && Written(p.container));
       for (Name d : l->defines) any = any || symbols_.count(d);
       if (!any) return false;
-      for (const Port& p : l->outputs) if (!p.container.empty()) Need(p.container);
-      for (const Port& p : l->inputs) if (!p.container.empty()) Need(p.container);
+      for (const Port& p : l->outputs)
+        if (!p.container.empty()) Need(p.container);
+      for (const Port& p : l->inputs)
+        if (!p.container.empty()) Need(p.container);
       for (const auto& [name, a] : l->attributes) {
         if (name.view().substr(0, 6) != "known.") continue;
         // Expressions in attributes use symbols as well: keep those of the input's own statements alive by name.
-        if (auto* texts = std::get_if<std::vector<std::string>>(&a.value)) for (const std::string& t : *texts) Words(t);
+        if (auto* texts = std::get_if<std::vector<std::string>>(&a.value))
+          for (const std::string& t : *texts) Words(t);
       }
     } else if (const auto* n = std::get_if<Nested>(&node.body)) {
       for (const Argument& a : n->arguments) {
@@ -106,33 +109,40 @@ class Marker {
       Control& c = s_->blocks.Mutable(b).control;
       if (auto* s = std::get_if<State>(&c)) {
         auto& list = s->statements;
-        list.erase(std::remove_if(list.begin(), list.end(), [&](NodeId n) {
-                     if (Live(n)) return false;
-                     s_->nodes.Mutable(n).body = std::monostate();
-                     return true;
-                   }), list.end());
+        list.erase(std::remove_if(list.begin(), list.end(),
+                                  [&](NodeId n) {
+                                    if (Live(n)) return false;
+                                    s_->nodes.Mutable(n).body = std::monostate();
+                                    return true;
+                                  }),
+                   list.end());
       }
     }
     Prune(&s_->body);
     for (BlockId b : blocks_) {
       Control& c = s_->blocks.Mutable(b).control;
       if (auto* l = std::get_if<Loop>(&c)) Prune(&l->body);
-      if (auto* k = std::get_if<Conditional>(&c)) for (Branch& br : k->branches) Prune(&br.body);
+      if (auto* k = std::get_if<Conditional>(&c))
+        for (Branch& br : k->branches) Prune(&br.body);
     }
     std::vector<Name> gone;
-    for (Name n : s_->order) if (!needed_.count(n)) gone.push_back(n);
+    for (Name n : s_->order)
+      if (!needed_.count(n)) gone.push_back(n);
     if (gone.empty()) return;
     for (Name n : gone) s_->containers.Erase(n);
-    s_->order.erase(std::remove_if(s_->order.begin(), s_->order.end(), [&](Name n) { return !needed_.count(n); }), s_->order.end());
+    s_->order.erase(std::remove_if(s_->order.begin(), s_->order.end(), [&](Name n) { return !needed_.count(n); }),
+                    s_->order.end());
   }
   // States that became empty and sizes nothing uses.
   void Prune(std::vector<BlockId>* blocks) {
-    blocks->erase(std::remove_if(blocks->begin(), blocks->end(), [&](BlockId b) {
-                    const Control& c = s_->blocks[b].control;
-                    if (const auto* s = std::get_if<State>(&c)) return s->statements.empty();
-                    if (const auto* a = std::get_if<Assign>(&c)) return symbols_.count(a->symbol) == 0;
-                    return false;
-                  }), blocks->end());
+    blocks->erase(std::remove_if(blocks->begin(), blocks->end(),
+                                 [&](BlockId b) {
+                                   const Control& c = s_->blocks[b].control;
+                                   if (const auto* s = std::get_if<State>(&c)) return s->statements.empty();
+                                   if (const auto* a = std::get_if<Assign>(&c)) return symbols_.count(a->symbol) == 0;
+                                   return false;
+                                 }),
+                  blocks->end());
   }
 
   Sdfg* s_;

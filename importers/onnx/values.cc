@@ -155,7 +155,8 @@ Elements Transpose(const NodeCall& c, const Shape& out) {
   if (!data || !dims || !result || result->size() != dims->size()) return std::nullopt;
   std::vector<int64_t> perm;
   if (auto p = c.Ints("perm")) perm = *p;
-  else for (size_t d = dims->size(); d-- > 0;) perm.push_back(static_cast<int64_t>(d));
+  else
+    for (size_t d = dims->size(); d-- > 0;) perm.push_back(static_cast<int64_t>(d));
   if (perm.size() != dims->size()) return std::nullopt;
   Shape r;
   Each(*result, [&](const std::vector<int64_t>& at) {
@@ -203,7 +204,9 @@ Elements Reduce(const NodeCall& c, const Shape& out) {
 }
 
 Elements Where(const NodeCall& c, const Shape& out) {
-  return Nary(c, out, [](const std::vector<Expr>& a) { return AsInt(a[0]) ? (*AsInt(a[0]) ? a[1] : a[2]) : a[1] == a[2] ? a[1] : Expr(); });
+  return Nary(c, out, [](const std::vector<Expr>& a) {
+    return AsInt(a[0]) ? (*AsInt(a[0]) ? a[1] : a[2]) : a[1] == a[2] ? a[1] : Expr();
+  });
 }
 
 // Division as ONNX means it on integers truncates; on sizes, which are not negative, it floors.
@@ -273,7 +276,9 @@ Elements Abs(const NodeCall& c, const Shape& out) {
 // Between integers of 32 and 64 bits; anything to bool when literal. Sizes are assumed to fit 32 bits, as the model assumes.
 Elements CastTo(const NodeCall& c, const Shape&) {
   if (!c.Known(0)) return std::nullopt;
-  DType to = c.op() == "Cast" ? FromOnnxType(static_cast<int32_t>(c.Int("to", 0))) : c.In(1) ? c.In(1)->type.dtype : DType::kNone;
+  DType to = c.op() == "Cast" ? FromOnnxType(static_cast<int32_t>(c.Int("to", 0)))
+             : c.In(1)        ? c.In(1)->type.dtype
+                              : DType::kNone;
   Shape r;
   for (const Expr& e : *c.Known(0)) {
     auto v = AsInt(e);
@@ -292,15 +297,43 @@ Elements CastTo(const NodeCall& c, const Shape&) {
 }  // namespace
 
 std::optional<std::vector<Expr>> InferValue(const NodeCall& call, const Inferred& output) {
-  static const std::unordered_map<std::string, ValueRule> rules = {
-      {"Shape", ShapeOf}, {"Size", SizeOf}, {"Identity", Same}, {"Reshape", Same}, {"Squeeze", Same}, {"Unsqueeze", Same},
-      {"Flatten", Same}, {"Cast", CastTo}, {"CastLike", CastTo}, {"Concat", Concat}, {"Gather", Gather}, {"Slice", Slice}, {"Transpose", Transpose},
-      {"Range", Range}, {"ConstantOfShape", ConstantOfShape}, {"ReduceProd", Reduce}, {"ReduceSum", Reduce},
-      {"ReduceMax", Reduce}, {"ReduceMin", Reduce}, {"Where", Where}, {"Neg", Neg}, {"Not", Not}, {"Abs", Abs},
-      {"Add", Binary<Plus>}, {"Sub", Binary<Minus>}, {"Mul", Binary<Times>}, {"Div", Binary<Divide>}, {"Mod", Binary<Modulo>},
-      {"Max", Binary<Larger>}, {"Min", Binary<Smaller>}, {"Equal", Binary<Equal>}, {"Less", Binary<Less>},
-      {"Greater", Binary<Greater>}, {"LessOrEqual", Binary<LessEq>}, {"GreaterOrEqual", Binary<GreaterEq>},
-      {"And", Binary<And>}, {"Or", Binary<Or>}};
+  static const std::unordered_map<std::string, ValueRule> rules = {{"Shape", ShapeOf},
+                                                                   {"Size", SizeOf},
+                                                                   {"Identity", Same},
+                                                                   {"Reshape", Same},
+                                                                   {"Squeeze", Same},
+                                                                   {"Unsqueeze", Same},
+                                                                   {"Flatten", Same},
+                                                                   {"Cast", CastTo},
+                                                                   {"CastLike", CastTo},
+                                                                   {"Concat", Concat},
+                                                                   {"Gather", Gather},
+                                                                   {"Slice", Slice},
+                                                                   {"Transpose", Transpose},
+                                                                   {"Range", Range},
+                                                                   {"ConstantOfShape", ConstantOfShape},
+                                                                   {"ReduceProd", Reduce},
+                                                                   {"ReduceSum", Reduce},
+                                                                   {"ReduceMax", Reduce},
+                                                                   {"ReduceMin", Reduce},
+                                                                   {"Where", Where},
+                                                                   {"Neg", Neg},
+                                                                   {"Not", Not},
+                                                                   {"Abs", Abs},
+                                                                   {"Add", Binary<Plus>},
+                                                                   {"Sub", Binary<Minus>},
+                                                                   {"Mul", Binary<Times>},
+                                                                   {"Div", Binary<Divide>},
+                                                                   {"Mod", Binary<Modulo>},
+                                                                   {"Max", Binary<Larger>},
+                                                                   {"Min", Binary<Smaller>},
+                                                                   {"Equal", Binary<Equal>},
+                                                                   {"Less", Binary<Less>},
+                                                                   {"Greater", Binary<Greater>},
+                                                                   {"LessOrEqual", Binary<LessEq>},
+                                                                   {"GreaterOrEqual", Binary<GreaterEq>},
+                                                                   {"And", Binary<And>},
+                                                                   {"Or", Binary<Or>}};
   if (!call.node->domain().empty() && call.node->domain() != "ai.onnx") return std::nullopt;
   auto it = rules.find(call.op());
   if (it == rules.end() || !output.has_rank || output.type.kind != ValueType::kTensor) return std::nullopt;
@@ -308,8 +341,9 @@ std::optional<std::vector<Expr>> InferValue(const NodeCall& call, const Inferred
   const DType t = output.type.dtype;
   if (t != DType::kI64 && t != DType::kI32 && t != DType::kBool) return std::nullopt;
   for (const Val& v : call.inputs)
-    if (v && call.op() != "Shape" && call.op() != "Size" && call.op() != "Cast" && call.op() != "CastLike" && v->type.kind == ValueType::kTensor &&
-        v->type.dtype != DType::kI64 && v->type.dtype != DType::kI32 && v->type.dtype != DType::kBool)
+    if (v && call.op() != "Shape" && call.op() != "Size" && call.op() != "Cast" && call.op() != "CastLike" &&
+        v->type.kind == ValueType::kTensor && v->type.dtype != DType::kI64 && v->type.dtype != DType::kI32 &&
+        v->type.dtype != DType::kBool)
       return std::nullopt;
   auto dims = Literal(output.shape);
   if (!dims || Count(*dims) > kMaxKnownElements || !call.In(0)) return std::nullopt;

@@ -12,11 +12,17 @@ enum class Message : uint8_t { kNone, kModel, kTraining, kFunction, kGraph, kNod
 Message Child(Message parent, uint32_t field) {
   switch (parent) {
     case Message::kModel:
-      return field == 7 ? Message::kGraph : field == 20 ? Message::kTraining : field == 25 ? Message::kFunction : Message::kNone;
+      return field == 7    ? Message::kGraph
+             : field == 20 ? Message::kTraining
+             : field == 25 ? Message::kFunction
+                           : Message::kNone;
     case Message::kTraining: return field == 1 || field == 2 ? Message::kGraph : Message::kNone;
     case Message::kFunction: return field == 7 ? Message::kNode : field == 11 ? Message::kAttribute : Message::kNone;
     case Message::kGraph:
-      return field == 1 ? Message::kNode : field == 5 ? Message::kTensor : field == 15 ? Message::kSparse : Message::kNone;
+      return field == 1    ? Message::kNode
+             : field == 5  ? Message::kTensor
+             : field == 15 ? Message::kSparse
+                           : Message::kNone;
     case Message::kNode: return field == 5 ? Message::kAttribute : Message::kNone;
     case Message::kAttribute:
       if (field == 5 || field == 10) return Message::kTensor;

@@ -17,7 +17,9 @@ constexpr int64_t kInlineRawBytes = 1024;  // smaller raw_data stays where it is
 // doc_strings that tensors came with are dropped, so a file cannot forge one. Malformed bytes are an error with the offset.
 Result<std::string> WithoutRawData(std::string_view model);
 
-struct RawRange { int64_t offset = 0, length = 0; };
+struct RawRange {
+  int64_t offset = 0, length = 0;
+};
 // Where raw_data was taken out of this tensor, if it was.
 std::optional<RawRange> TakenRange(const onnx::TensorProto& t);
 

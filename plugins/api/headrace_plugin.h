@@ -20,37 +20,63 @@ extern "C" {
 
 /* ---- values ---- */
 typedef enum hr_dtype { /* the numbers of headrace::DType */
-  HR_BOOL = 1, HR_U2, HR_I2, HR_U4, HR_I4, HR_U8, HR_I8, HR_U16, HR_I16, HR_U32, HR_I32, HR_U64, HR_I64,
-  HR_F4E2M1, HR_F8E4M3FN, HR_F8E4M3FNUZ, HR_F8E5M2, HR_F8E5M2FNUZ, HR_F8E8M0,
-  HR_F16, HR_BF16, HR_F32, HR_F64, HR_C64, HR_C128, HR_STRING
+                        HR_BOOL = 1,
+                        HR_U2,
+                        HR_I2,
+                        HR_U4,
+                        HR_I4,
+                        HR_U8,
+                        HR_I8,
+                        HR_U16,
+                        HR_I16,
+                        HR_U32,
+                        HR_I32,
+                        HR_U64,
+                        HR_I64,
+                        HR_F4E2M1,
+                        HR_F8E4M3FN,
+                        HR_F8E4M3FNUZ,
+                        HR_F8E5M2,
+                        HR_F8E5M2FNUZ,
+                        HR_F8E8M0,
+                        HR_F16,
+                        HR_BF16,
+                        HR_F32,
+                        HR_F64,
+                        HR_C64,
+                        HR_C128,
+                        HR_STRING
 } hr_dtype;
 
 typedef enum hr_value_kind { HR_ABSENT = 0, HR_TENSOR = 1, HR_SEQUENCE = 2 } hr_value_kind;
 
 /* A tensor: dense row-major; strings: `data` is an array of hr_string. A sequence: `items`. */
-typedef struct hr_string { const char* data; int64_t size; } hr_string;
+typedef struct hr_string {
+  const char* data;
+  int64_t size;
+} hr_string;
 typedef struct hr_value {
-  int32_t kind;    /* hr_value_kind */
-  int32_t dtype;   /* hr_dtype */
+  int32_t kind;  /* hr_value_kind */
+  int32_t dtype; /* hr_dtype */
   int32_t rank;
-  int32_t flags;   /* reserved, 0 */
+  int32_t flags; /* reserved, 0 */
   const int64_t* shape;
   void* data;
-  int64_t count;                 /* of items */
-  const struct hr_value* items;  /* of a sequence */
+  int64_t count;                /* of items */
+  const struct hr_value* items; /* of a sequence */
 } hr_value;
 
 /* ---- nodes as conditions and expansions see them ---- */
 typedef struct hr_attribute {
   const char* name;
-  const char* text;              /* notation: 3, 0.5, "same", [1, 2], [0.5, 1] */
-  const hr_value* tensor;        /* for tensor attributes, else NULL */
+  const char* text;       /* notation: 3, 0.5, "same", [1, 2], [0.5, 1] */
+  const hr_value* tensor; /* for tensor attributes, else NULL */
 } hr_attribute;
 typedef struct hr_port {
   const char* name;
-  int32_t present, dtype, rank;  /* rank -1 = not a tensor */
-  const char* const* shape;      /* one expression per dimension: "N", "3", "N//2" */
-  const hr_value* constant;      /* its value when constant, else NULL */
+  int32_t present, dtype, rank; /* rank -1 = not a tensor */
+  const char* const* shape;     /* one expression per dimension: "N", "3", "N//2" */
+  const hr_value* constant;     /* its value when constant, else NULL */
 } hr_port;
 typedef struct hr_node {
   size_t struct_size;
@@ -62,20 +88,29 @@ typedef struct hr_node {
 } hr_node;
 
 /* Text results go back through the host's string: put(text) any number of times. */
-typedef struct hr_writer { void* ctx; void (*put)(void* ctx, const char* text); } hr_writer;
+typedef struct hr_writer {
+  void* ctx;
+  void (*put)(void* ctx, const char* text);
+} hr_writer;
 
-typedef struct hr_signature_port { const char *name, *type; int32_t optional, variadic; } hr_signature_port;
-typedef struct hr_signature_attribute { const char *name, *type, *default_text; int32_t required; } hr_signature_attribute;
-typedef struct hr_signature {      /* for ops that no importer declares */
+typedef struct hr_signature_port {
+  const char *name, *type;
+  int32_t optional, variadic;
+} hr_signature_port;
+typedef struct hr_signature_attribute {
+  const char *name, *type, *default_text;
+  int32_t required;
+} hr_signature_attribute;
+typedef struct hr_signature { /* for ops that no importer declares */
   size_t struct_size;
   const char *domain, *op, *doc;
   int32_t since_version, n_inputs, n_outputs, n_attributes;
   const hr_signature_port *inputs, *outputs;
   const hr_signature_attribute* attributes;
-  const char* shape;               /* NULL, or a form of `shape OUT[…]` statements giving the outputs' sizes */
+  const char* shape; /* NULL, or a form of `shape OUT[…]` statements giving the outputs' sizes */
 } hr_signature;
 
-typedef struct hr_op {             /* the block of an op: docs/plugins.md */
+typedef struct hr_op { /* the block of an op: docs/plugins.md */
   size_t struct_size;
   const char *domain, *op, *doc, *pure, *backward;
   int32_t since_version, until_version, n_samples;
@@ -100,31 +135,31 @@ typedef struct hr_backward {
   void* user;
   const char* (*condition)(void* user, const hr_node* node);
   /* given: forward outputs whose gradients arrive (as d<port>); required: forward inputs whose gradients are wanted. */
-  int32_t (*backward)(void* user, const hr_node* node, const char* const* given, int32_t n_given, const char* const* required,
-                      int32_t n_required, const hr_writer* out, const hr_writer* error);
+  int32_t (*backward)(void* user, const hr_node* node, const char* const* given, int32_t n_given,
+                      const char* const* required, int32_t n_required, const hr_writer* out, const hr_writer* error);
 } hr_backward;
 
 /* ---- external functions: called by compiled programs ---- */
 typedef struct hr_call {
   size_t struct_size;
   int32_t n_inputs, n_outputs, n_attributes, threads;
-  const hr_value* inputs;        /* an absent optional input has kind HR_ABSENT */
-  hr_value* outputs;             /* tensors whose size the program knows are already allocated; others have data NULL */
+  const hr_value* inputs; /* an absent optional input has kind HR_ABSENT */
+  hr_value* outputs;      /* tensors whose size the program knows are already allocated; others have data NULL */
   const hr_attribute* attributes;
-  void* state;                   /* from create(), or NULL */
+  void* state; /* from create(), or NULL */
   /* Gives output i a buffer of this type and shape; 0 on success. */
   int32_t (*allocate)(struct hr_call* call, int32_t output, int32_t dtype, int32_t rank, const int64_t* shape);
   int32_t (*set_strings)(struct hr_call* call, int32_t output, const hr_string* strings, int64_t count);
-  int32_t (*append)(struct hr_call* call, int32_t output, const hr_value* item);  /* to a sequence; copies */
+  int32_t (*append)(struct hr_call* call, int32_t output, const hr_value* item); /* to a sequence; copies */
   void (*fail)(struct hr_call* call, const char* message);
   void* host;
 } hr_call;
-typedef int32_t (*hr_function)(hr_call* call);   /* 0 = ok; else call->fail was called */
+typedef int32_t (*hr_function)(hr_call* call); /* 0 = ok; else call->fail was called */
 
 typedef struct hr_external {
   size_t struct_size;
-  const char *name;              /* nodes of domain "call" name it */
-  const char *symbol;            /* exported by this plugin's shared object, of type hr_function */
+  const char* name;   /* nodes of domain "call" name it */
+  const char* symbol; /* exported by this plugin's shared object, of type hr_function */
   int32_t thread_safe, n_in_place;
   const int32_t (*in_place)[2];
   void* (*create)(const hr_attribute* attributes, int32_t n);
@@ -151,7 +186,7 @@ typedef struct hr_plugin_info {
   size_t struct_size;
   uint32_t magic, abi_major, abi_minor;
   const char *name, *version;
-  const char* toolchain;         /* NULL for tier 1; HEADRACE_TOOLCHAIN for tier 2 */
+  const char* toolchain; /* NULL for tier 1; HEADRACE_TOOLCHAIN for tier 2 */
 } hr_plugin_info;
 
 /* Every plugin exports both. headrace_plugin_info is read and checked before headrace_plugin_v1 is called; the entry

@@ -26,22 +26,30 @@ extern "C" HEADRACE_EXPORT int32_t example_smooth_clip(hr_call* call) {
 HEADRACE_PLUGIN("example_smooth_clip", "1.0") {
   r.op("example.SmoothClip")
       .Doc("Clamp to [lo, hi] with rounded corners.")
-      .Input("X", "float").Output("Y", "float").Attribute("lo", "float", "0").Attribute("hi", "float", "1").Shape("shape Y[dims(X)]")
-      .Pure("let softplus(v) = max(v, 0) + log1p(exp(-abs(v)))\n"
-            "Y = lo + softplus(X - lo) - softplus(X - hi)")
-      .Backward("let sigmoid(v) = v < 0 ? exp(v) / (1 + exp(v)) : 1 / (1 + exp(-v))\n"
-                "dX = dY * (sigmoid(X - lo) - sigmoid(X - hi))")
+      .Input("X", "float")
+      .Output("Y", "float")
+      .Attribute("lo", "float", "0")
+      .Attribute("hi", "float", "1")
+      .Shape("shape Y[dims(X)]")
+      .Pure(
+          "let softplus(v) = max(v, 0) + log1p(exp(-abs(v)))\n"
+          "Y = lo + softplus(X - lo) - softplus(X - hi)")
+      .Backward(
+          "let sigmoid(v) = v < 0 ? exp(v) / (1 + exp(v)) : 1 / (1 + exp(-v))\n"
+          "dX = dY * (sigmoid(X - lo) - sigmoid(X - hi))")
       .Sample("X: f32[2, 3] in [-100, 100]; at 0, -0, 1, 1e-30, 100")
       .Sample("X: f64[4] in [-3, 3]; attr lo = -1, hi = 2");
   r.external("example_smooth_clip", "example_smooth_clip");
   headrace_plugin::Registrar::Versions after_pure;
   after_pure.priority = -1;  // only when asked for: --impl SmoothClip=external
-  r.impl("example.SmoothClip", "external",
-         [](const headrace_plugin::Node& n) { return n.input("X")->dtype == HR_F32 ? "" : "X must be f32"; },
-         [](const headrace_plugin::Node& n) {
-           std::string type = "f32[" + n.Shape(n.input("X")) + "]";
-           return "sdfg smooth_clip(X: " + type + ", Y: " + type + ") {\n  state {\n    call.example_smooth_clip{hi = " +
-                  n.attribute("hi") + ", lo = " + n.attribute("lo") + "}(X = X) -> (Y = Y)\n  }\n}\n";
-         },
-         after_pure);
+  r.impl(
+      "example.SmoothClip", "external",
+      [](const headrace_plugin::Node& n) { return n.input("X")->dtype == HR_F32 ? "" : "X must be f32"; },
+      [](const headrace_plugin::Node& n) {
+        std::string type = "f32[" + n.Shape(n.input("X")) + "]";
+        return "sdfg smooth_clip(X: " + type + ", Y: " + type +
+               ") {\n  state {\n    call.example_smooth_clip{hi = " + n.attribute("hi") +
+               ", lo = " + n.attribute("lo") + "}(X = X) -> (Y = Y)\n  }\n}\n";
+      },
+      after_pure);
 }

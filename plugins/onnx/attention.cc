@@ -126,22 +126,36 @@ if has(position_ids) {
 }  // namespace
 
 void RegisterAttention(Registrar& r) {
-  r.op("Attention").Doc("Scaled dot-product attention with heads, masks, caches, windows and soft capping.").Pure(std::string(kAttentionHead) + kAttention)
+  r.op("Attention")
+      .Doc("Scaled dot-product attention with heads, masks, caches, windows and soft capping.")
+      .Pure(std::string(kAttentionHead) + kAttention)
       .Backward(std::string(kAttentionHead) + kAttentionGradient)
       .Sample("Q: f32[1, 2, 3, 4]; K: f32[1, 2, 5, 4]; V: f32[1, 2, 5, 4]")
-      .Sample("Q: f32[1, 3, 8]; K: f32[1, 5, 8]; V: f32[1, 5, 8]; attr q_num_heads = 2, kv_num_heads = 2, is_causal = 1")
-      .Sample("Q: f32[2, 4, 3, 4]; K: f32[2, 2, 2, 4]; V: f32[2, 2, 2, 5]; attn_mask: f32[3, 4]; past_key: f32[2, 2, 2, 4]; past_value: f32[2, 2, 2, 5]; attr softcap = 2.0, scale = 0.3; out Y, present_key, present_value, qk_matmul_output")
-      .Sample("Q: f32[1, 2, 4, 4]; K: f32[1, 2, 4, 4]; V: f32[1, 2, 4, 4]; attn_mask: bool[4, 4] = [true, false, true, true, true, true, false, true, false, false, true, true, true, true, true, true]; attr is_causal = 1");
-  r.op("LinearAttention").Doc("Attention without softmax, as a recurrence over a state of outer products.").Pure(kLinearAttention)
-      .Sample("query: f32[1, 3, 4]; key: f32[1, 3, 4]; value: f32[1, 3, 4]; decay: f32[1, 3, 2] in [-1, 0]; beta: f32[1, 3, 2] in [0, 1]; attr q_num_heads = 2, kv_num_heads = 2")
-      .Sample("query: f32[1, 3, 4]; key: f32[1, 3, 4]; value: f32[1, 3, 4]; decay: f32[1, 3, 2] in [-1, 0]; attr q_num_heads = 2, kv_num_heads = 2, update_rule = \"gated\"")
-      .Sample("query: f32[1, 3, 4]; key: f32[1, 3, 4]; value: f32[1, 3, 4]; beta: f32[1, 3, 2] in [0, 1]; attr q_num_heads = 2, kv_num_heads = 2, update_rule = \"delta\"")
-      .Sample("query: f32[1, 3, 4]; key: f32[1, 3, 4]; value: f32[1, 3, 4]; attr q_num_heads = 2, kv_num_heads = 2, update_rule = \"linear\", scale = 0.5");
-  r.op("RotaryEmbedding").Doc("Rotates pairs of channels by angles that depend on the position.").Pure(std::string(kRotaryHead) + kRotary)
+      .Sample(
+          "Q: f32[1, 3, 8]; K: f32[1, 5, 8]; V: f32[1, 5, 8]; attr q_num_heads = 2, kv_num_heads = 2, is_causal = 1")
+      .Sample(
+          "Q: f32[2, 4, 3, 4]; K: f32[2, 2, 2, 4]; V: f32[2, 2, 2, 5]; attn_mask: f32[3, 4]; past_key: f32[2, 2, 2, 4]; past_value: f32[2, 2, 2, 5]; attr softcap = 2.0, scale = 0.3; out Y, present_key, present_value, qk_matmul_output")
+      .Sample(
+          "Q: f32[1, 2, 4, 4]; K: f32[1, 2, 4, 4]; V: f32[1, 2, 4, 4]; attn_mask: bool[4, 4] = [true, false, true, true, true, true, false, true, false, false, true, true, true, true, true, true]; attr is_causal = 1");
+  r.op("LinearAttention")
+      .Doc("Attention without softmax, as a recurrence over a state of outer products.")
+      .Pure(kLinearAttention)
+      .Sample(
+          "query: f32[1, 3, 4]; key: f32[1, 3, 4]; value: f32[1, 3, 4]; decay: f32[1, 3, 2] in [-1, 0]; beta: f32[1, 3, 2] in [0, 1]; attr q_num_heads = 2, kv_num_heads = 2")
+      .Sample(
+          "query: f32[1, 3, 4]; key: f32[1, 3, 4]; value: f32[1, 3, 4]; decay: f32[1, 3, 2] in [-1, 0]; attr q_num_heads = 2, kv_num_heads = 2, update_rule = \"gated\"")
+      .Sample(
+          "query: f32[1, 3, 4]; key: f32[1, 3, 4]; value: f32[1, 3, 4]; beta: f32[1, 3, 2] in [0, 1]; attr q_num_heads = 2, kv_num_heads = 2, update_rule = \"delta\"")
+      .Sample(
+          "query: f32[1, 3, 4]; key: f32[1, 3, 4]; value: f32[1, 3, 4]; attr q_num_heads = 2, kv_num_heads = 2, update_rule = \"linear\", scale = 0.5");
+  r.op("RotaryEmbedding")
+      .Doc("Rotates pairs of channels by angles that depend on the position.")
+      .Pure(std::string(kRotaryHead) + kRotary)
       .Backward(std::string(kRotaryHead) + kRotaryGradient)
       .Sample("X: f32[1, 2, 3, 4]; cos_cache: f32[5, 2]; sin_cache: f32[5, 2]; position_ids: i64[1, 3] = [0, 1, 2]")
       .Sample("X: f32[2, 3, 8]; cos_cache: f32[2, 3, 2]; sin_cache: f32[2, 3, 2]; attr num_heads = 2, interleaved = 1")
-      .Sample("X: f32[1, 2, 3, 6]; cos_cache: f32[5, 2]; sin_cache: f32[5, 2]; position_ids: i64[1, 3] = [4, 0, 2]; attr rotary_embedding_dim = 4");
+      .Sample(
+          "X: f32[1, 2, 3, 6]; cos_cache: f32[5, 2]; sin_cache: f32[5, 2]; position_ids: i64[1, 3] = [4, 0, 2]; attr rotary_embedding_dim = 4");
 }
 
 }  // namespace onnx_ops

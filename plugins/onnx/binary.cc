@@ -49,34 +49,59 @@ void RegisterBinary(Registrar& r) {
   for (const Binary& b : kBinary) {
     r.op(b.name).Doc(b.doc).Versions(b.legacy ? 7 : 1).Pure(std::string(b.out) + " = " + b.expression).Sample(b.sample);
     if (b.legacy)
-      r.op(b.name).Doc(std::string(b.doc) + " B is broadcast from `axis`.").Versions(1, 6).Pure(Legacy(b.out, b.expression))
-          .Sample(std::string(b.sample) + "; attr broadcast = 1").Sample(LegacySample(b.sample, "[2, 3, 2]", "[3]", 1)).Sample(LegacySample(b.sample, "[2, 3]", "[2]", 0));
+      r.op(b.name)
+          .Doc(std::string(b.doc) + " B is broadcast from `axis`.")
+          .Versions(1, 6)
+          .Pure(Legacy(b.out, b.expression))
+          .Sample(std::string(b.sample) + "; attr broadcast = 1")
+          .Sample(LegacySample(b.sample, "[2, 3, 2]", "[3]", 1))
+          .Sample(LegacySample(b.sample, "[2, 3]", "[2]", 0));
   }
-  r.op("Pow").Doc("X to the power of Y; the result has the type of X.").Versions(7)
-      .Pure("Z = cast(pow(X, Y))").Sample("X: f32[2, 3] in [0.1, 3]; Y: f32[3] in [-2, 2]; at 2");
-  r.op("Pow").Doc("X to the power of Y, broadcast from `axis`.").Versions(1, 6)
-      .Pure("if has(axis) {\n  let rank(u) = axis < 0 ? axis + rank(X) : axis ; let rank(v) = rank(Y)\n"
-            "  Z[u.., v.., w..] = pow(X[u.., v.., w..], Y[v..])\n} else { Z = pow(X, Y) }")
+  r.op("Pow")
+      .Doc("X to the power of Y; the result has the type of X.")
+      .Versions(7)
+      .Pure("Z = cast(pow(X, Y))")
+      .Sample("X: f32[2, 3] in [0.1, 3]; Y: f32[3] in [-2, 2]; at 2");
+  r.op("Pow")
+      .Doc("X to the power of Y, broadcast from `axis`.")
+      .Versions(1, 6)
+      .Pure(
+          "if has(axis) {\n  let rank(u) = axis < 0 ? axis + rank(X) : axis ; let rank(v) = rank(Y)\n"
+          "  Z[u.., v.., w..] = pow(X[u.., v.., w..], Y[v..])\n} else { Z = pow(X, Y) }")
       .Sample("X: f32[2, 3] in [0.1, 3]; Y: f32[3] in [-2, 2]; attr broadcast = 1")
       .Sample("X: f32[2, 3] in [0.1, 3]; Y: f32[2] in [-2, 2]; attr axis = 0, broadcast = 1")
       .Sample("X: f32[2, 3, 2] in [0.1, 3]; Y: f32[3] in [-2, 2]; attr axis = 1, broadcast = 1");
-  r.op("BitShift").Doc("Shifts the bits of X by Y places; by less than none all are shifted out.")
+  r.op("BitShift")
+      .Doc("Shifts the bits of X by Y places; by less than none all are shifted out.")
       .Pure("Z = direction == \"LEFT\" ? (Y < 0 ? X - X : X << Y) : Y < 0 ? (X < 0 ? ~(X - X) : X - X) : X >> Y")
       .Sample("X: u8[2, 3]; Y: u8[3] in [0, 7]; attr direction = \"LEFT\"")
       .Sample("X: u32[2, 3]; Y: u32[3] in [0, 40]; attr direction = \"RIGHT\"");
-  r.op("Mod").Doc("Remainder with the divisor's sign, or of fmod with the dividend's.")
-      .Pure("let m = A[..] % B[..]  # a zero has the divisor's sign; hold keeps the derivative\n"
-            "C = fmod != 0 ? fmod(A, B) : is_float(A) ? (m == 0 ? (B < 0 ? -0.0 : 0.0) - (hold(m) - m) : m) : A % B")
-      .Sample("A: f32[2, 3] in [-10, 10]; B: f32[3] in [1, 5]").Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 1] in [-5, -1]")
-      .Sample("A: i32[2, 3] in [-10, 10]; B: i32[3] in [1, 5]").Sample("A: f32[2, 3] in [-10, 10]; B: f32[3] in [1, 5]; attr fmod = 1")
+  r.op("Mod")
+      .Doc("Remainder with the divisor's sign, or of fmod with the dividend's.")
+      .Pure(
+          "let m = A[..] % B[..]  # a zero has the divisor's sign; hold keeps the derivative\n"
+          "C = fmod != 0 ? fmod(A, B) : is_float(A) ? (m == 0 ? (B < 0 ? -0.0 : 0.0) - (hold(m) - m) : m) : A % B")
+      .Sample("A: f32[2, 3] in [-10, 10]; B: f32[3] in [1, 5]")
+      .Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 1] in [-5, -1]")
+      .Sample("A: i32[2, 3] in [-10, 10]; B: i32[3] in [1, 5]")
+      .Sample("A: f32[2, 3] in [-10, 10]; B: f32[3] in [1, 5]; attr fmod = 1")
       .Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 3] in [-5, -1]; attr fmod = 1")
       .Sample("A: f32[2, 1] in [-10, 10]; B: f32[3] in [1, 5]; attr fmod = 1");
-  r.op("Max").Doc("Elementwise maximum of all inputs; NaN wins.").Pure("let m = in0[..]\neach T in data_0 { let m = max(m, T[..]) }\nOUT = m")
+  r.op("Max")
+      .Doc("Elementwise maximum of all inputs; NaN wins.")
+      .Pure("let m = in0[..]\neach T in data_0 { let m = max(m, T[..]) }\nOUT = m")
       .Sample("data_0: f32[2, 3]; data_0: f32[3]");
-  r.op("Min").Doc("Elementwise minimum of all inputs; NaN wins.").Pure("let m = in0[..]\neach T in data_0 { let m = min(m, T[..]) }\nOUT = m")
+  r.op("Min")
+      .Doc("Elementwise minimum of all inputs; NaN wins.")
+      .Pure("let m = in0[..]\neach T in data_0 { let m = min(m, T[..]) }\nOUT = m")
       .Sample("data_0: f32[2, 3]; data_0: f32[3]");
-  r.op("Sum").Doc("Elementwise sum of all inputs.").Pure("each T in data_0 { sum += T }").Sample("data_0: f32[2, 3]; data_0: f32[3]");
-  r.op("Mean").Doc("Elementwise mean of all inputs.").Pure("each T in data_0 { mean += T }\nmean = mean / len(data_0)")
+  r.op("Sum")
+      .Doc("Elementwise sum of all inputs.")
+      .Pure("each T in data_0 { sum += T }")
+      .Sample("data_0: f32[2, 3]; data_0: f32[3]");
+  r.op("Mean")
+      .Doc("Elementwise mean of all inputs.")
+      .Pure("each T in data_0 { mean += T }\nmean = mean / len(data_0)")
       .Sample("data_0: f32[2, 3]; data_0: f32[3]");
 }
 

@@ -11,7 +11,9 @@ namespace {
 
 using headrace_plugin::Node;
 
-struct Term { std::vector<std::string> labels; };  // an ellipsis is split in "_0", "_1" … from the right
+struct Term {
+  std::vector<std::string> labels;
+};  // an ellipsis is split in "_0", "_1" … from the right
 
 std::vector<std::string> Terms(const std::string& left) {
   std::vector<std::string> terms(1);
@@ -52,7 +54,8 @@ std::string IndexName(const std::string& label) {
 
 std::string Expand(const Node& node) {
   std::string equation = node.attribute("equation");
-  equation.erase(std::remove_if(equation.begin(), equation.end(), [](char c) { return c == '"' || c == ' '; }), equation.end());
+  equation.erase(std::remove_if(equation.begin(), equation.end(), [](char c) { return c == '"' || c == ' '; }),
+                 equation.end());
   const size_t arrow = equation.find("->");
   const std::vector<std::string> left = Terms(equation.substr(0, arrow));
   const hr_node* n = node.raw();
@@ -85,9 +88,10 @@ std::string Expand(const Node& node) {
     for (const auto& [label, times] : count)
       if (label[0] != '_' && times == 1) out.labels.push_back(label);
   }
-  static const char* const kTypes[] = {"", "bool", "u2", "i2", "u4", "i4", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64",
-                                       "f4e2m1", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f16", "bf16", "f32",
-                                       "f64", "c64", "c128", "string"};
+  static const char* const kTypes[] = {"",       "bool",     "u2",         "i2",     "u4",         "i4",     "u8",
+                                       "i8",     "u16",      "i16",        "u32",    "i32",        "u64",    "i64",
+                                       "f4e2m1", "f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz", "f8e8m0", "f16",
+                                       "bf16",   "f32",      "f64",        "c64",    "c128",       "string"};
   const hr_port* result = node.output("Output");
   const std::string type = kTypes[result->dtype];
   std::string header, product, body;

@@ -4,7 +4,9 @@
 namespace onnx_ops {
 namespace {
 
-struct Unary { const char *name, *doc, *pure, *samples; };  // samples: with " | " between them
+struct Unary {
+  const char *name, *doc, *pure, *samples;
+};  // samples: with " | " between them
 
 const Unary kUnary[] = {
     {"Abs", "Magnitude of each element.", "Y = abs(X)", "X: f32[2, 3] in [-100, 100]; at 0, -0, -1e-30"},
@@ -43,7 +45,8 @@ const Unary kUnary[] = {
      "X: f32[2, 3] in [-10, 10]; at 0, -3, 3"},
     {"Identity", "The input itself.", "output = input", "input: f32[2, 3]"},
     {"IsInf", "Is it infinite, of a sign that counts?",
-     "Y = (detect_positive && X == inf) || (detect_negative && X == -inf)", "X: f32[2, 3]; at inf, -inf, nan, 0"
+     "Y = (detect_positive && X == inf) || (detect_negative && X == -inf)",
+     "X: f32[2, 3]; at inf, -inf, nan, 0"
      " | X: f32[2, 3]; at inf, -inf, nan, 0; attr detect_positive = 0"
      " | X: f32[2, 3]; at inf, -inf, nan, 0; attr detect_negative = 0"},
     {"IsNaN", "Is it NaN?", "Y = isnan(X)", "X: f32[2, 3]; at nan, inf, 0"},
@@ -78,7 +81,8 @@ const Unary kUnary[] = {
     {"Softsign", "X over one plus its magnitude.", "output = input / (1 + abs(input))",
      "input: f32[2, 3] in [-100, 100]; at 0, 1e30"},
     {"Sqrt", "Square root.", "Y = sqrt(X)", "X: f32[2, 3] in [0.01, 100]; at 1"},
-    {"Swish", "X times a sigmoid of alpha times X.", "let u = alpha * X[..]\nY = u < 0 ? X * (exp(u) / (1 + exp(u))) : X / (1 + exp(-u))",
+    {"Swish", "X times a sigmoid of alpha times X.",
+     "let u = alpha * X[..]\nY = u < 0 ? X * (exp(u) / (1 + exp(u))) : X / (1 + exp(-u))",
      "X: f32[2, 3] in [-10, 10]; at 0; attr alpha = 2.0"
      " | X: f32[2, 3] in [-10, 10]; at 0"
      " | X: f32[2, 3]; attr alpha = 0.5"},
@@ -99,33 +103,46 @@ void RegisterElementwise(Registrar& r) {
       "let power(v) = log2(f32(v)) ; let mode = round_mode ?? \"up\"  # f8e8m0 holds powers of two only\n"
       "output = dtype(output) == f8e8m0 && mode != \"nearest\" ? sat(pow(f32(2.0), (mode == \"up\" ? ceil(power(input)) : floor(power(input))))) :\n"
       "         (saturate ?? 1) && is_fp8(dtype(output)) ? sat(input) : cast(input)";
-  r.op("Cast").Doc("Converts to the output's type; float to integer truncates.").Pure(cast)
+  r.op("Cast")
+      .Doc("Converts to the output's type; float to integer truncates.")
+      .Pure(cast)
       .Sample("input: f32[2, 3] in [-10, 10]; at 0.5, -0.5; attr to = 7")
       .Sample("input: f64[2, 3] in [-10, 10]; attr to = 1")
       .Sample("input: f32[2, 3] in [-10, 10]; attr to = 11")
       .Sample("input: i32[2, 3] in [-100, 100]; attr to = 1")
       .Sample("input: f32[2, 3] in [-500, 500]; attr to = 17, saturate = 0")
       .Sample("input: f32[2, 3] in [-10, 10]; attr to = 10");
-  r.op("CastLike").Doc("Converts to the type of another tensor.").Pure(cast)
+  r.op("CastLike")
+      .Doc("Converts to the type of another tensor.")
+      .Pure(cast)
       .Sample("input: f32[2, 3] in [-10, 10]; target_type: i32[1]")
       .Sample("input: f32[2, 3] in [-10, 10]; target_type: f64[1]")
       .Sample("input: f64[2, 3] in [-10, 10]; target_type: f32[1]");
-  r.op("Clip").Doc("Limits each element to [min, max]; a bound that is absent does not limit.")
-      .Pure("let lo = min ?? lowest() ; let hi = max ?? highest() ; let x = input[..]\nlet v = x < lo ? lo : x\noutput = v > hi ? hi : v")
+  r.op("Clip")
+      .Doc("Limits each element to [min, max]; a bound that is absent does not limit.")
+      .Pure(
+          "let lo = min ?? lowest() ; let hi = max ?? highest() ; let x = input[..]\nlet v = x < lo ? lo : x\noutput = v > hi ? hi : v")
       .Sample("input: f32[2, 3] in [-10, 10]; min: f32[] = -1; max: f32[] = 2")
       .Sample("input: f32[2, 3] in [-10, 10]; at 1, 2; min: f32[] in [1, 1]; max: f32[] in [2, 2]")
       .Sample("input: f32[2, 3] in [-10, 10]")
       .Sample("input: i32[2, 3] in [-9, 9]; max: i32[] = 4");
-  r.op("Where").Doc("One of two values by a condition, all broadcast.")
+  r.op("Where")
+      .Doc("One of two values by a condition, all broadcast.")
       .Pure("output = condition ? X : Y")
       .Sample("condition: bool[2, 3]; X: f32[2, 3]; Y: f32[3]");
-  r.op("PRelu").Doc("Linear with a learnt slope below zero.").Versions(7)
+  r.op("PRelu")
+      .Doc("Linear with a learnt slope below zero.")
+      .Versions(7)
       .Pure("Y = X > 0 ? X : slope * X")
       .Sample("X: f32[2, 3] in [-10, 10]; at 0; slope: f32[3]");
-  r.op("PRelu").Doc("Linear with a learnt slope below zero, one for all or one per channel.").Versions(1, 6)
-      .Pure("if len(slope) == 1 { Y = X > 0 ? X : slope * X } else { Y[n, c, p..] = X[n, c, p..] > 0 ? X[n, c, p..] : slope[c] * X[n, c, p..] }")
+  r.op("PRelu")
+      .Doc("Linear with a learnt slope below zero, one for all or one per channel.")
+      .Versions(1, 6)
+      .Pure(
+          "if len(slope) == 1 { Y = X > 0 ? X : slope * X } else { Y[n, c, p..] = X[n, c, p..] > 0 ? X[n, c, p..] : slope[c] * X[n, c, p..] }")
       .Sample("X: f32[2, 3, 4] in [-10, 10]; at 0; slope: f32[3]");
-  r.op("SwiGLU").Doc("Gated linear unit: B times swish of A.")
+  r.op("SwiGLU")
+      .Doc("Gated linear unit: B times swish of A.")
       .Pure("let u = alpha * A[..]\nY = u < 0 ? B * (A * (exp(u) / (1 + exp(u)))) : B * (A / (1 + exp(-u)))")
       .Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 3]")
       .Sample("A: f32[2, 3] in [-10, 10]; at 0; B: f32[2, 3]; attr alpha = 2.0")

@@ -8,9 +8,14 @@ namespace {
 std::string Head(int gates, const std::string& activations, const std::string& states) {
   return "let lay = layout ?? 0\n"
          "let T = !lay ? dim(X, 0) : dim(X, 1) ; let N = !lay ? dim(X, 1) : dim(X, 0) ; let H = dim(R, 2) ; let D = dim(W, 0)\n"
-         "let G = " + std::to_string(gates) + "\n"
-         "let f = activations ?? " + activations + "\n"
-         "let cl(v) = has(clip) ? clamp(v, -clip, clip) : v\n" + states;
+         "let G = " +
+         std::to_string(gates) +
+         "\n"
+         "let f = activations ?? " +
+         activations +
+         "\n"
+         "let cl(v) = has(clip) ? clamp(v, -clip, clip) : v\n" +
+         states;
 }
 
 std::string Initial(const std::string& state) {
@@ -43,34 +48,46 @@ std::string Final(const std::string& state) {
 }  // namespace
 
 void RegisterRecurrent(Registrar& r) {
-  r.op("RNN").Doc("Simple recurrent layer, forward, reverse or both.")
+  r.op("RNN")
+      .Doc("Simple recurrent layer, forward, reverse or both.")
       .Pure(Head(1, "[\"Tanh\", \"Tanh\"]", Initial("h")) + kStep +
             "  hn[b, j] = call(f, d, cl(gx[b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
             "  let new = hn[b, j]\n"
             "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
             kOutput + Final("h"))
       .Sample("X: f32[3, 2, 4]; W: f32[1, 5, 4]; R: f32[1, 5, 5]; attr hidden_size = 5")
-      .Sample("X: f32[3, 2, 4]; W: f32[2, 5, 4]; R: f32[2, 5, 5]; B: f32[2, 10]; initial_h: f32[2, 2, 5]; attr hidden_size = 5, direction = \"bidirectional\", activations = [\"Relu\", \"Tanh\"]")
-      .Sample("X: f32[3, 2, 4]; W: f32[1, 5, 4]; R: f32[1, 5, 5]; sequence_lens: i32[2] = [2, 3]; attr hidden_size = 5, direction = \"reverse\", clip = 1.5")
-      .Sample("X: f32[3, 2, 4]; W: f32[2, 5, 4]; R: f32[2, 5, 5]; attr hidden_size = 5, direction = \"bidirectional\", activations = [\"LeakyRelu\", \"ScaledTanh\"], activation_alpha = [0.3, 1.7], activation_beta = [0.6]")
-      .Sample("X: f32[2, 3, 4]; W: f32[1, 5, 4]; R: f32[1, 5, 5]; attr hidden_size = 5, layout = 1, activations = [\"Affine\"], activation_alpha = [0.5], activation_beta = [0.1]");
-  r.op("GRU").Doc("Gated recurrent unit layer, forward, reverse or both.")
-      .Pure(Head(3, "[\"Sigmoid\", \"Tanh\", \"Sigmoid\", \"Tanh\"]", Initial("h")) + kStep +
-            "  z[b, j] = call(f, 2*d, cl(gx[b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
-            "  r[b, j] = call(f, 2*d, cl(gx[b, H + j] + gh[b, H + j])) over b in 0:N, j in 0:H\n"
-            "  if linear_before_reset ?? 0 { c[b, j] = r[b, j] * gh[b, 2*H + j] }\n"
-            "  else { c[b, j] = B[d, 5*H + j] ?? 0 over b in 0:N, j in 0:H\n"
-            "         c[b, j] += R[d, 2*H + j, i] * r[b, i] * h[d, b, i] }\n"
-            "  hn[b, j] = (1 - z[b, j]) * call(f, 2*d+1, cl(gx[b, 2*H + j] + c[b, j])) + z[b, j] * h[d, b, j] over b in 0:N, j in 0:H\n"
-            "  let new = hn[b, j]\n"
-            "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
-            kOutput + Final("h"))
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[2, 5, 4]; R: f32[2, 5, 5]; B: f32[2, 10]; initial_h: f32[2, 2, 5]; attr hidden_size = 5, direction = \"bidirectional\", activations = [\"Relu\", \"Tanh\"]")
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[1, 5, 4]; R: f32[1, 5, 5]; sequence_lens: i32[2] = [2, 3]; attr hidden_size = 5, direction = \"reverse\", clip = 1.5")
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[2, 5, 4]; R: f32[2, 5, 5]; attr hidden_size = 5, direction = \"bidirectional\", activations = [\"LeakyRelu\", \"ScaledTanh\"], activation_alpha = [0.3, 1.7], activation_beta = [0.6]")
+      .Sample(
+          "X: f32[2, 3, 4]; W: f32[1, 5, 4]; R: f32[1, 5, 5]; attr hidden_size = 5, layout = 1, activations = [\"Affine\"], activation_alpha = [0.5], activation_beta = [0.1]");
+  r.op("GRU")
+      .Doc("Gated recurrent unit layer, forward, reverse or both.")
+      .Pure(
+          Head(3, "[\"Sigmoid\", \"Tanh\", \"Sigmoid\", \"Tanh\"]", Initial("h")) + kStep +
+          "  z[b, j] = call(f, 2*d, cl(gx[b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
+          "  r[b, j] = call(f, 2*d, cl(gx[b, H + j] + gh[b, H + j])) over b in 0:N, j in 0:H\n"
+          "  if linear_before_reset ?? 0 { c[b, j] = r[b, j] * gh[b, 2*H + j] }\n"
+          "  else { c[b, j] = B[d, 5*H + j] ?? 0 over b in 0:N, j in 0:H\n"
+          "         c[b, j] += R[d, 2*H + j, i] * r[b, i] * h[d, b, i] }\n"
+          "  hn[b, j] = (1 - z[b, j]) * call(f, 2*d+1, cl(gx[b, 2*H + j] + c[b, j])) + z[b, j] * h[d, b, j] over b in 0:N, j in 0:H\n"
+          "  let new = hn[b, j]\n"
+          "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
+          kOutput + Final("h"))
       .Sample("X: f32[3, 2, 4]; W: f32[1, 15, 4]; R: f32[1, 15, 5]; attr hidden_size = 5")
-      .Sample("X: f32[3, 2, 4]; W: f32[2, 15, 4]; R: f32[2, 15, 5]; B: f32[2, 30]; initial_h: f32[2, 2, 5]; attr hidden_size = 5, direction = \"bidirectional\", linear_before_reset = 1")
-      .Sample("X: f32[3, 2, 4]; W: f32[1, 15, 4]; R: f32[1, 15, 5]; sequence_lens: i32[2] = [3, 1]; attr hidden_size = 5, direction = \"reverse\", clip = 1.5")
-      .Sample("X: f32[3, 2, 4]; W: f32[1, 15, 4]; R: f32[1, 15, 5]; attr hidden_size = 5, activations = [\"HardSigmoid\", \"Softsign\"], activation_alpha = [0.3], activation_beta = [0.4]");
-  r.op("LSTM").Doc("Long short-term memory layer, forward, reverse or both, with peepholes.")
-      .Pure(Head(4, "[\"Sigmoid\", \"Tanh\", \"Tanh\", \"Sigmoid\", \"Tanh\", \"Tanh\"]", Initial("c") + Initial("h")) + kStep +
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[2, 15, 4]; R: f32[2, 15, 5]; B: f32[2, 30]; initial_h: f32[2, 2, 5]; attr hidden_size = 5, direction = \"bidirectional\", linear_before_reset = 1")
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[1, 15, 4]; R: f32[1, 15, 5]; sequence_lens: i32[2] = [3, 1]; attr hidden_size = 5, direction = \"reverse\", clip = 1.5")
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[1, 15, 4]; R: f32[1, 15, 5]; attr hidden_size = 5, activations = [\"HardSigmoid\", \"Softsign\"], activation_alpha = [0.3], activation_beta = [0.4]");
+  r.op("LSTM")
+      .Doc("Long short-term memory layer, forward, reverse or both, with peepholes.")
+      .Pure(Head(4, "[\"Sigmoid\", \"Tanh\", \"Tanh\", \"Sigmoid\", \"Tanh\", \"Tanh\"]", Initial("c") + Initial("h")) +
+            kStep +
             "  let u(q) = gx[b, q*H + j] + gh[b, q*H + j]\n"
             "  let peep(q, v) = has(P) ? u(q) + P[d, q*H + j] * v : u(q)\n"
             "  ig[b, j] = call(f, 3*d, cl(peep(0, c[d, b, j]))) over b in 0:N, j in 0:H\n"
@@ -82,10 +99,13 @@ void RegisterRecurrent(Registrar& r) {
             "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
             kOutput + Final("h") + Final("c"))
       .Sample("X: f32[3, 2, 4]; W: f32[1, 20, 4]; R: f32[1, 20, 5]; attr hidden_size = 5")
-      .Sample("X: f32[3, 2, 4]; W: f32[2, 20, 4]; R: f32[2, 20, 5]; attr hidden_size = 5, direction = \"bidirectional\"")
-      .Sample("X: f32[3, 2, 4]; W: f32[1, 20, 4]; R: f32[1, 20, 5]; B: f32[1, 40]; sequence_lens: i32[2] = [3, 1]; initial_h: f32[1, 2, 5]; initial_c: f32[1, 2, 5]; P: f32[1, 15]; attr hidden_size = 5, clip = 2.0")
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[2, 20, 4]; R: f32[2, 20, 5]; attr hidden_size = 5, direction = \"bidirectional\"")
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[1, 20, 4]; R: f32[1, 20, 5]; B: f32[1, 40]; sequence_lens: i32[2] = [3, 1]; initial_h: f32[1, 2, 5]; initial_c: f32[1, 2, 5]; P: f32[1, 15]; attr hidden_size = 5, clip = 2.0")
       .Sample("X: f32[2, 3, 4]; W: f32[1, 20, 4]; R: f32[1, 20, 5]; attr hidden_size = 5, layout = 1, input_forget = 1")
-      .Sample("X: f32[3, 2, 4]; W: f32[1, 20, 4]; R: f32[1, 20, 5]; attr hidden_size = 5, activations = [\"HardSigmoid\", \"Elu\", \"ThresholdedRelu\"], activation_alpha = [0.3, 0.7, 0.2], activation_beta = [0.4]");
+      .Sample(
+          "X: f32[3, 2, 4]; W: f32[1, 20, 4]; R: f32[1, 20, 5]; attr hidden_size = 5, activations = [\"HardSigmoid\", \"Elu\", \"ThresholdedRelu\"], activation_alpha = [0.3, 0.7, 0.2], activation_beta = [0.4]");
 }
 
 }  // namespace onnx_ops

@@ -8,7 +8,9 @@ const char kAxes[] =
     "let ax = len(axes ?? []) > 0 ? axes : (noop_with_empty_axes ?? 0) ? [] : range(rank(data))\n"
     "let kept = keepdims ? ax : []\n";
 
-struct Reduction { const char *name, *doc, *body, *gradient; };  // gradient: "" = the derivative of the form
+struct Reduction {
+  const char *name, *doc, *body, *gradient;
+};  // gradient: "" = the derivative of the form
 
 // Extrema share the gradient among equals, as torch.amax does.
 const char kShared[] =
@@ -25,23 +27,18 @@ const Reduction kReductions[] = {
     {"ReduceL2", "Square root of the sum of squares.",
      "S[o..] += data[o.., k..@ax] * data[o.., k..@ax]\nreduced[o.., 0@kept] = sqrt(S[o..])",
      "ddata[o.., k..@ax] = y == 0 ? 0 : g * (data[o.., k..@ax] / y)"},
-    {"ReduceLogSum", "Logarithm of the sum.", "S[o..] += data[o.., k..@ax]\nreduced[o.., 0@kept] = log(S[o..])",
-     ""},
+    {"ReduceLogSum", "Logarithm of the sum.", "S[o..] += data[o.., k..@ax]\nreduced[o.., 0@kept] = log(S[o..])", ""},
     {"ReduceLogSumExp", "Logarithm of the sum of exponentials, without overflow.",
      "M[o..] max= data[o.., k..@ax]\nlet m = M[o..] == -inf || M[o..] == inf ? 0 : M[o..]\n"
      "S[o..] += exp(data[o.., k..@ax] - m)\nreduced[o.., 0@kept] = m + log(S[o..])",
      "ddata[o.., k..@ax] = g * exp(data[o.., k..@ax] - (y == -inf ? 0 : y))"},
-    {"ReduceMax", "Maximum.", "reduced[o.., 0@kept] max= data[o.., k..@ax]",
-     kShared},
+    {"ReduceMax", "Maximum.", "reduced[o.., 0@kept] max= data[o.., k..@ax]", kShared},
     {"ReduceMean", "Arithmetic mean.",
      "reduced[o.., 0@kept] += data[o.., k..@ax]\nreduced[o.., 0@kept] = reduced[o.., 0@kept] / len(k)",
      "ddata[o.., k..@ax] = g / len(k)"},
-    {"ReduceMin", "Minimum.", "reduced[o.., 0@kept] min= data[o.., k..@ax]",
-     kShared},
-    {"ReduceProd", "Product.", "reduced[o.., 0@kept] *= data[o.., k..@ax]",
-     kOthers},
-    {"ReduceSum", "Sum.", "reduced[o.., 0@kept] += data[o.., k..@ax]",
-     "ddata[o.., k..@ax] = g"},
+    {"ReduceMin", "Minimum.", "reduced[o.., 0@kept] min= data[o.., k..@ax]", kShared},
+    {"ReduceProd", "Product.", "reduced[o.., 0@kept] *= data[o.., k..@ax]", kOthers},
+    {"ReduceSum", "Sum.", "reduced[o.., 0@kept] += data[o.., k..@ax]", "ddata[o.., k..@ax] = g"},
     {"ReduceSumSquare", "Sum of squares.", "let x = data[o.., k..@ax]\nreduced[o.., 0@kept] += x * x",
      "ddata[o.., k..@ax] = 2 * data[o.., k..@ax] * g"},
 };
@@ -58,14 +55,26 @@ std::string Arg(const char* op) {
 
 void RegisterReductions(Registrar& r) {
   for (const Reduction& x : kReductions)
-    r.op(x.name).Doc(x.doc).Pure(kAxes + std::string(x.body))
-        .Backward(*x.gradient ? kAxes + std::string("let g = dreduced[o.., 0@kept] ; let y = reduced[o.., 0@kept]\n") + x.gradient : "").Sample("data: f32[2, 3, 4] in [0.5, 2]; axes: i64[1] = [1]")
+    r.op(x.name)
+        .Doc(x.doc)
+        .Pure(kAxes + std::string(x.body))
+        .Backward(*x.gradient ? kAxes + std::string("let g = dreduced[o.., 0@kept] ; let y = reduced[o.., 0@kept]\n") +
+                                    x.gradient
+                              : "")
+        .Sample("data: f32[2, 3, 4] in [0.5, 2]; axes: i64[1] = [1]")
         .Sample("data: f32[2, 3, 4] in [0.5, 2]; axes: i64[2] = [0, -1]; attr keepdims = 0")
-        .Sample("data: f32[2, 3] in [0.5, 2]").Sample("data: f32[2, 3] in [0.5, 2]; attr noop_with_empty_axes = 1");
-  r.op("ArgMax").Doc("Index of the largest element along an axis.").Pure(Arg("max="))
-      .Sample("data: f32[2, 3, 4]; attr axis = 1").Sample("data: f32[2, 3]; at 1, 1, 1; attr axis = 1, select_last_index = 1");
-  r.op("ArgMin").Doc("Index of the smallest element along an axis.").Pure(Arg("min="))
-      .Sample("data: f32[2, 3, 4]; attr axis = 1").Sample("data: f32[2, 3]; at 1, 1, 1; attr axis = 1, select_last_index = 1");
+        .Sample("data: f32[2, 3] in [0.5, 2]")
+        .Sample("data: f32[2, 3] in [0.5, 2]; attr noop_with_empty_axes = 1");
+  r.op("ArgMax")
+      .Doc("Index of the largest element along an axis.")
+      .Pure(Arg("max="))
+      .Sample("data: f32[2, 3, 4]; attr axis = 1")
+      .Sample("data: f32[2, 3]; at 1, 1, 1; attr axis = 1, select_last_index = 1");
+  r.op("ArgMin")
+      .Doc("Index of the smallest element along an axis.")
+      .Pure(Arg("min="))
+      .Sample("data: f32[2, 3, 4]; attr axis = 1")
+      .Sample("data: f32[2, 3]; at 1, 1, 1; attr axis = 1, select_last_index = 1");
 }
 
 }  // namespace onnx_ops

@@ -77,42 +77,66 @@ Y[n, c, p..] += (X[n, c, at] ?? 0) * prod(w) over k.. in (m == "nearest" ? xd * 
 }  // namespace
 
 void RegisterResize(Registrar& r) {
-  r.op("Resize").Doc("Resamples along some axes: nearest, linear or cubic, with a choice of coordinate systems.").Versions(11)
+  r.op("Resize")
+      .Doc("Resamples along some axes: nearest, linear or cubic, with a choice of coordinate systems.")
+      .Versions(11)
       .Pure(kResize)
       .Sample("X: f32[1, 1, 2, 4]; scales: f32[4] = [1, 1, 2, 1.5]; attr mode = \"linear\"")
       .Sample("X: f32[1, 1, 4, 4]; sizes: i64[4] = [1, 1, 3, 3]; attr mode = \"cubic\"")
-      .Sample("X: f32[1, 1, 4, 4]; sizes: i64[2] = [6, 7]; attr mode = \"nearest\", axes = [2, 3], coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\"")
-      .Sample("X: f32[1, 1, 4, 4]; sizes: i64[2] = [6, 9]; attr mode = \"linear\", axes = [2, 3], keep_aspect_ratio_policy = \"not_larger\"")
-      .Sample("X: f32[1, 1, 4, 4]; sizes: i64[2] = [6, 9]; attr mode = \"nearest\", axes = [3, 2], keep_aspect_ratio_policy = \"not_smaller\"")
+      .Sample(
+          "X: f32[1, 1, 4, 4]; sizes: i64[2] = [6, 7]; attr mode = \"nearest\", axes = [2, 3], coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\"")
+      .Sample(
+          "X: f32[1, 1, 4, 4]; sizes: i64[2] = [6, 9]; attr mode = \"linear\", axes = [2, 3], keep_aspect_ratio_policy = \"not_larger\"")
+      .Sample(
+          "X: f32[1, 1, 4, 4]; sizes: i64[2] = [6, 9]; attr mode = \"nearest\", axes = [3, 2], keep_aspect_ratio_policy = \"not_smaller\"")
       .Sample("X: f32[1, 1, 4, 4]; scales: f32[4] = [1, 1, 0.5, 0.6]; attr mode = \"linear\", antialias = 1")
-      .Sample("X: f32[1, 1, 4, 4]; scales: f32[4] = [1, 1, 0.8, 2]; attr mode = \"cubic\", exclude_outside = 1, cubic_coeff_a = -0.5, coordinate_transformation_mode = \"align_corners\"")
-      .Sample("X: f32[1, 1, 4, 4]; roi: f32[8] = [0, 0, 0.4, 0.6, 1, 1, 1, 1.2]; sizes: i64[4] = [1, 1, 3, 3]; attr mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = 10.0")
-      .Sample("X: f32[1, 1, 4, 4]; sizes: i64[4] = [1, 1, 1, 8]; attr mode = \"linear\", coordinate_transformation_mode = \"pytorch_half_pixel\"")
-      .Sample("X: f32[1, 1, 4, 4]; scales: f32[4] = [1, 1, 2.3, 2.7]; attr mode = \"linear\", coordinate_transformation_mode = \"half_pixel_symmetric\"");
-  r.op("Resize").Doc("Resamples by scales: nearest or linear.").Versions(10, 10)
-      .Pure(kUpsample).Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 2, 2]; attr mode = \"linear\"")
+      .Sample(
+          "X: f32[1, 1, 4, 4]; scales: f32[4] = [1, 1, 0.8, 2]; attr mode = \"cubic\", exclude_outside = 1, cubic_coeff_a = -0.5, coordinate_transformation_mode = \"align_corners\"")
+      .Sample(
+          "X: f32[1, 1, 4, 4]; roi: f32[8] = [0, 0, 0.4, 0.6, 1, 1, 1, 1.2]; sizes: i64[4] = [1, 1, 3, 3]; attr mode = \"linear\", coordinate_transformation_mode = \"tf_crop_and_resize\", extrapolation_value = 10.0")
+      .Sample(
+          "X: f32[1, 1, 4, 4]; sizes: i64[4] = [1, 1, 1, 8]; attr mode = \"linear\", coordinate_transformation_mode = \"pytorch_half_pixel\"")
+      .Sample(
+          "X: f32[1, 1, 4, 4]; scales: f32[4] = [1, 1, 2.3, 2.7]; attr mode = \"linear\", coordinate_transformation_mode = \"half_pixel_symmetric\"");
+  r.op("Resize")
+      .Doc("Resamples by scales: nearest or linear.")
+      .Versions(10, 10)
+      .Pure(kUpsample)
+      .Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 2, 2]; attr mode = \"linear\"")
       .Sample("X: f32[1, 1, 4, 4]; scales: f32[4] = [1, 1, 0.6, 1.5]; attr mode = \"nearest\"")
       .Sample("X: f32[1, 1, 4, 4]; scales: f32[4] = [1, 1, 0.6, 1.5]; attr mode = \"linear\"");
-  r.op("Upsample").Doc("Resamples by scales: nearest or linear.").Versions(7)
-      .Pure(kUpsample).Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 2, 2]; attr mode = \"nearest\"")
+  r.op("Upsample")
+      .Doc("Resamples by scales: nearest or linear.")
+      .Versions(7)
+      .Pure(kUpsample)
+      .Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 2, 2]; attr mode = \"nearest\"")
       .Sample("X: f32[1, 1, 2, 3]; scales: f32[4] = [1, 1, 1.5, 2]; attr mode = \"linear\"")
       .Sample("X: f32[2, 3]; scales: f32[2] = [2, 1]; attr mode = \"linear\"");
-  r.op("Upsample").Doc("Resamples height and width by scales: nearest or linear.").Versions(1, 6)
+  r.op("Upsample")
+      .Doc("Resamples height and width by scales: nearest or linear.")
+      .Versions(1, 6)
       .Pure("let scales = [1, 1, height_scale, width_scale]" + std::string(kUpsample))
       .Sample("X: f32[1, 1, 2, 3]; attr height_scale = 2.0, width_scale = 2.0")
       .Sample("X: f32[1, 1, 2, 3]; attr height_scale = 1.5, width_scale = 2.0, mode = \"bilinear\"")
       .Sample("X: f32[1, 2, 3, 3]; attr height_scale = 1.0, width_scale = 3.0, mode = \"nearest\"");
-  r.op("GridSample").Doc("Samples at coordinates in [-1, 1] given per output point.")
-      .Pure(kGridSample).Sample("X: f32[1, 1, 3, 3]; grid: f32[1, 2, 2, 2] in [-1, 1]")
-      .Sample("X: f32[1, 2, 3, 4]; grid: f32[1, 2, 2, 2] in [-1.2, 1.2]; attr mode = \"nearest\", padding_mode = \"border\"")
-      .Sample("X: f32[1, 2, 3, 4]; grid: f32[1, 2, 2, 2] in [-1.2, 1.2]; attr mode = \"cubic\", padding_mode = \"reflection\", align_corners = 1")
-      .Sample("X: f32[1, 2, 3, 4]; grid: f32[1, 2, 2, 2] in [-1.2, 1.2]; attr mode = \"linear\", padding_mode = \"reflection\"")
+  r.op("GridSample")
+      .Doc("Samples at coordinates in [-1, 1] given per output point.")
+      .Pure(kGridSample)
+      .Sample("X: f32[1, 1, 3, 3]; grid: f32[1, 2, 2, 2] in [-1, 1]")
+      .Sample(
+          "X: f32[1, 2, 3, 4]; grid: f32[1, 2, 2, 2] in [-1.2, 1.2]; attr mode = \"nearest\", padding_mode = \"border\"")
+      .Sample(
+          "X: f32[1, 2, 3, 4]; grid: f32[1, 2, 2, 2] in [-1.2, 1.2]; attr mode = \"cubic\", padding_mode = \"reflection\", align_corners = 1")
+      .Sample(
+          "X: f32[1, 2, 3, 4]; grid: f32[1, 2, 2, 2] in [-1.2, 1.2]; attr mode = \"linear\", padding_mode = \"reflection\"")
       .Sample("X: f32[1, 1, 2, 3, 3]; grid: f32[1, 1, 2, 2, 3] in [-1, 1]; attr align_corners = 1");
-  r.op("AffineGrid").Doc("Coordinates in [-1, 1] of a regular grid, transformed by a matrix per sample.")
-      .Pure("let D = len(size) - 2 ; let dims_ = size[2:D+2]\n"
-            "let at = align_corners ? f64(p) * 2 / max(dims_ - 1, 1) - 1 : (2 * f64(p) + 1) / dims_ - 1\n"
-            "H[p.., i] = i == D ? 1 : reverse(at)[i] over p.. in 0:dims_, i in 0:D+1\n"
-            "grid[n, p.., d] += theta[n, d, i] * H[p.., i]")
+  r.op("AffineGrid")
+      .Doc("Coordinates in [-1, 1] of a regular grid, transformed by a matrix per sample.")
+      .Pure(
+          "let D = len(size) - 2 ; let dims_ = size[2:D+2]\n"
+          "let at = align_corners ? f64(p) * 2 / max(dims_ - 1, 1) - 1 : (2 * f64(p) + 1) / dims_ - 1\n"
+          "H[p.., i] = i == D ? 1 : reverse(at)[i] over p.. in 0:dims_, i in 0:D+1\n"
+          "grid[n, p.., d] += theta[n, d, i] * H[p.., i]")
       .Sample("theta: f32[2, 2, 3]; size: i64[4] = [2, 1, 2, 3]")
       .Sample("theta: f32[2, 3, 4]; size: i64[5] = [2, 1, 2, 3, 2]; attr align_corners = 1")
       .Sample("theta: f32[2, 2, 3]; size: i64[4] = [2, 1, 3, 2]; attr align_corners = 1");

@@ -17,7 +17,8 @@ TEST(Access, ScatterByAccumulation) {
     map i in 0:5 { Y[i] = 1 }
     map i in 0:M { Y[idx[i]] += A[i] * A[i] }
     map i in 0:5 { Y[i] = sin(Y[i]) }
-  })", {{"A", Uniform({7}, -1, 1)}, {"idx", Integers({7}, {4, 0, 0, 3, 1, 4, 4})}});
+  })",
+                {{"A", Uniform({7}, -1, 1)}, {"idx", Integers({7}, {4, 0, 0, 3, 1, 4, 4})}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T y[5] = {1, 1, 1, 1, 1}, s = 0;
@@ -27,11 +28,12 @@ TEST(Access, ScatterByAccumulation) {
   });
 }
 
-TEST(Access, ScatterOverwrites) {   // in a loop, so the last one wins
+TEST(Access, ScatterOverwrites) {  // in a loop, so the last one wins
   Case c = With(R"(sdfg f(A: f64[M], idx: i64[M], Y: f64[5]) {
     map i in 0:5 { Y[i] = A[i] * A[0] }
     for i in 0:M { Y[idx[i]] = A[i] * A[i] + 0.1 * Y[(idx[i] + 1) % 5] }
-  })", {{"A", Uniform({7}, -1, 1)}, {"idx", Integers({7}, {4, 0, 0, 3, 1, 4, 4})}});
+  })",
+                {{"A", Uniform({7}, -1, 1)}, {"idx", Integers({7}, {4, 0, 0, 3, 1, 4, 4})}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T y[5], s = 0;
@@ -49,7 +51,8 @@ TEST(Access, ScatterByAPermutationInAMap) {
   Case c = With(R"(sdfg f(A: f64[5], p: i64[5], Y: f64[5]) {
     map i in 0:5 { Y[i] = A[i] * A[i] }
     map i in 0:5 { Y[p[i]] = sin(A[i]) * A[p[i]] }
-  })", {{"A", Uniform({5}, -1, 1)}, {"p", Integers({5}, {3, 0, 4, 1, 2})}});
+  })",
+                {{"A", Uniform({5}, -1, 1)}, {"p", Integers({5}, {3, 0, 4, 1, 2})}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (int i = 0; i < 5; ++i) s += sin(m["A"][i]) * m["A"][m.Int("p")[i]];
@@ -59,9 +62,11 @@ TEST(Access, ScatterByAPermutationInAMap) {
 
 TEST(Access, ScatterOfProductsAndMaxima) {
   for (const char* op : {"*=", "max="}) {
-    Case c = With(std::string("sdfg f(A: f64[M], idx: i64[M], Y: f64[3]) {\n map i in 0:3 { Y[i] = 0.5 }\n map i in 0:M { Y[idx[i]] ") + op +
-                      " A[i] }\n}",
-                  {{"A", Uniform({7}, 0.2, 1.2)}, {"idx", Integers({7}, {2, 0, 0, 1, 1, 2, 2})}});
+    Case c = With(
+        std::string(
+            "sdfg f(A: f64[M], idx: i64[M], Y: f64[3]) {\n map i in 0:3 { Y[i] = 0.5 }\n map i in 0:M { Y[idx[i]] ") +
+            op + " A[i] }\n}",
+        {{"A", Uniform({7}, 0.2, 1.2)}, {"idx", Integers({7}, {2, 0, 0, 1, 1, 2, 2})}});
     const bool product = op[0] == '*';
     ExpectGradients(c, [product](auto& m) {
       NumberOf<decltype(m)> y[3] = {0.5, 0.5, 0.5};
@@ -77,7 +82,8 @@ TEST(Access, ScatterOfProductsAndMaxima) {
 TEST(Access, GatherThroughTwoTablesAndPositions) {
   Case c = With(R"(sdfg f(A: f64[N, 3], i1: i64[M], i2: i64[K], Y: f64[M, K]) {
     map a in 0:M, b in 0:K { Y[a, b] = A[i1[a], i2[b] % 3] * A.flat[i2[i1[a] % K]] }
-  })", {{"A", Uniform({4, 3}, -1, 1)}, {"i1", Integers({3}, {3, 0, 3})}, {"i2", Integers({4}, {5, 1, 7, 2})}});
+  })",
+                {{"A", Uniform({4, 3}, -1, 1)}, {"i1", Integers({3}, {3, 0, 3})}, {"i2", Integers({4}, {5, 1, 7, 2})}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (int a = 0; a < 3; ++a)
@@ -91,7 +97,9 @@ TEST(Access, GatherThroughTwoTablesAndPositions) {
 
 // y = A x for a sparse A in compressed rows: loop bounds are data.
 TEST(Access, SparseMatrixInCompressedRows) {
-  const NamedValues values = {{"val", Uniform({6}, -1, 1)}, {"x", Uniform({5}, -1, 1, 2)}, {"ptr", Integers({5}, {0, 2, 2, 3, 6})},
+  const NamedValues values = {{"val", Uniform({6}, -1, 1)},
+                              {"x", Uniform({5}, -1, 1, 2)},
+                              {"ptr", Integers({5}, {0, 2, 2, 3, 6})},
                               {"col", Integers({6}, {0, 3, 4, 1, 3, 4})}};
   auto reference = [](auto& m) {
     using T = NumberOf<decltype(m)>;
@@ -109,7 +117,9 @@ TEST(Access, SparseMatrixInCompressedRows) {
       for k = ptr[i]; k < ptr[i + 1]; k = k + 1 { y[i] = y[i] + val[k] * x[col[k]] }
       y[i] = y[i] * y[i]
     }
-  })", values), reference);
+  })",
+                       values),
+                  reference);
   ExpectGradients(With(R"(sdfg spmv(val: f64[Z], col: i64[Z], ptr: i64[P], x: f64[N], y: f64[P - 1]) {
     for i in 0:P - 1 {
       let lo = ptr[i]
@@ -118,14 +128,17 @@ TEST(Access, SparseMatrixInCompressedRows) {
       map k in lo:hi { y[i] += val[k] * x[col[k]] }
       y[i] = y[i] * y[i]
     }
-  })", values), reference);
+  })",
+                       values),
+                  reference);
 }
 
 TEST(Access, WritesOutsideAreDropped) {
   Case c = With(R"(sdfg f(A: f64[N], Y: f64[N]) {
     map i in 0:N { Y[i] = 0 }
     map i in 0:N, k in 0:3 { Y[2 * i + k - 2] ?? += A[i] * A[i] * f64(k + 1) }
-  })", {{"A", Uniform({5}, -1, 1)}});
+  })",
+                {{"A", Uniform({5}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (int i = 0; i < 5; ++i)
@@ -138,7 +151,8 @@ TEST(Access, WritesOutsideAreDropped) {
 TEST(Access, GatherWithADefault) {
   Case c = With(R"(sdfg f(A: f64[N], idx: i64[M], Y: f64[M]) {
     map i in 0:M { Y[i] = (A[idx[i]] ?? 2) * (A[idx[i] + 1] ?? A[0]) }
-  })", {{"A", Uniform({4}, -1, 1)}, {"idx", Integers({6}, {-1, 3, 9, 0, 2, -7})}});
+  })",
+                {{"A", Uniform({4}, -1, 1)}, {"idx", Integers({6}, {-1, 3, 9, 0, 2, -7})}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T s = 0;
@@ -163,7 +177,8 @@ TEST(Access, IndicesThatAreOverwritten) {
       at = table[at]
       table[at] = (table[at] + t) % N
     }
-  })", {{"A", Uniform({5}, 0.2, 1)}});
+  })",
+                {{"A", Uniform({5}, 0.2, 1)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     int table[5], at = 0;
@@ -196,7 +211,8 @@ TEST(Access, BubbleSort) {
     }
     s = 0
     map i in 0:N { s += B[i] * w[i] }
-  })", {{"A", Uniform({6}, -1, 1)}, {"w", Uniform({6}, -1, 1, 2)}});
+  })",
+                {{"A", Uniform({6}, -1, 1)}, {"w", Uniform({6}, -1, 1, 2)}});
   ExpectGradients(c, [](auto& m) {
     auto b = m["A"];
     for (int i = 0; i < 6; ++i)
@@ -212,7 +228,8 @@ TEST(Access, BubbleSort) {
 TEST(Access, IndexFromAFloat) {
   Case c = With(R"(sdfg f(A: f64[N], T: f64[8], Y: f64[N]) {
     map i in 0:N { Y[i] = T[i64(floor(A[i]))] * (1 - (A[i] - floor(A[i]))) + T[i64(floor(A[i])) + 1] * (A[i] - floor(A[i])) }
-  })", {{"A", Uniform({6}, 0.1, 6.9)}, {"T", Uniform({8}, -1, 1, 2)}});
+  })",
+                {{"A", Uniform({6}, 0.1, 6.9)}, {"T", Uniform({8}, -1, 1, 2)}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (auto& a : m["A"]) {

@@ -19,7 +19,8 @@ TEST(Anchors, StridedLoopRunsBackOverItsOwnIterations) {
     Case c = OfA(R"(sdfg f(A: f64[N], B: f64[N]) {
       map i in 0:N { B[i] = 0 }
       for i in 0:N:3 { B[i] = sin(A[i]) }
-    })", Uniform({n}, -1, 1));
+    })",
+                 Uniform({n}, -1, 1));
     ExpectGradients(c, [](auto& m) {
       NumberOf<decltype(m)> s = 0;
       for (size_t i = 0; i < m["A"].size(); i += 3) s += sin(m["A"][i]);
@@ -34,7 +35,8 @@ TEST(Anchors, BranchInsideALoop) {
     for i in 0:N {
       if A[i] > 0.2 { B[i] = sin(A[i]) } else { B[i] = cos(A[i]) }
     }
-  })", Uniform({9}, -1, 1));
+  })",
+               Uniform({9}, -1, 1));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (auto& a : m["A"]) s += a > 0.2 ? sin(a) : cos(a);
@@ -44,11 +46,12 @@ TEST(Anchors, BranchInsideALoop) {
 
 // 3. Accumulating by a product or a maximum is not a sum.
 TEST(Anchors, ProductAccumulatedInAMap) {
-  for (double first : {0.7, 0.0}) {   // one factor may be zero: its derivative is the product of the others
+  for (double first : {0.7, 0.0}) {  // one factor may be zero: its derivative is the product of the others
     Case c = OfA(R"(sdfg f(A: f64[N], P: f64) {
       P = 1
       map i in 0:N { P *= sin(A[i]) + 0.5 * A[i] }
-    })", Numbers({5}, {first, -0.4, 0.9, 1.1, 0.3}));
+    })",
+                 Numbers({5}, {first, -0.4, 0.9, 1.1, 0.3}));
     ExpectGradients(c, [](auto& m) {
       NumberOf<decltype(m)> p = 1;
       for (auto& a : m["A"]) p *= sin(a) + 0.5 * a;
@@ -66,8 +69,10 @@ TEST(Anchors, MaximumAndMinimumAccumulatedInMaps) {
   for (const char* op : {"max", "min"}) {
     Case c = OfA(std::string(R"(sdfg f(A: f64[N, M], R: f64[N]) {
       map i in 0:N { R[i] = A[i, 0] }
-      map i in 0:N, j in 0:M { R[i] )") + op + R"(= A[i, j] * A[i, j] - A[i, j] }
-    })", Uniform({4, 5}, -1, 2));
+      map i in 0:N, j in 0:M { R[i] )") +
+                     op + R"(= A[i, j] * A[i, j] - A[i, j] }
+    })",
+                 Uniform({4, 5}, -1, 2));
     const bool max = op[1] == 'a';
     ExpectGradients(c, [max](auto& m) {
       using T = NumberOf<decltype(m)>;
@@ -94,7 +99,8 @@ TEST(Anchors, SquareOfAnIntermediate) {
     map i in 0:N { C[i] = B[i] * B[i] }
     S = 0
     map i in 0:N { S += C[i] }
-  })", Uniform({8}, -2, 2));
+  })",
+               Uniform({8}, -2, 2));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (auto& a : m["A"]) s += sin(a) * sin(a);
@@ -108,7 +114,8 @@ TEST(Anchors, NeighboursMultiplied) {
     map i in 0:N { B[i] = A[i] * A[i] }
     S = 0
     map i in 0:N - 1 { S += B[i + 1] * B[i] }
-  })", Uniform({8}, -2, 2));
+  })",
+               Uniform({8}, -2, 2));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (size_t i = 0; i + 1 < m["A"].size(); ++i) s += Square(m["A"][i]) * Square(m["A"][i + 1]);
@@ -121,7 +128,8 @@ TEST(Anchors, ScalarAccumulatedInALoop) {
   Case c = OfA(R"(sdfg f(A: f64[N], S: f64[1]) {
     S[0] = 0
     for i in 0:N { S[0] = S[0] + sin(A[i]) }
-  })", Uniform({8}, -2, 2));
+  })",
+               Uniform({8}, -2, 2));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (auto& a : m["A"]) s += sin(a);
@@ -135,7 +143,8 @@ TEST(Anchors, ScalarAccumulatedInBranches) {
     for i in 0:N {
       if A[i] > 0 { S[0] = S[0] + sin(A[i]) } else { S[0] = S[0] * A[i] }
     }
-  })", Uniform({8}, -2, 2));
+  })",
+               Uniform({8}, -2, 2));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 1;
     for (auto& a : m["A"]) s = a > 0 ? s + sin(a) : s * a;
@@ -147,7 +156,8 @@ TEST(Anchors, ScalarAccumulatedInBranches) {
 TEST(Anchors, Gather) {
   Case c = OfA(R"(sdfg f(A: f64[N], idx: i64[M], B: f64[M]) {
     map i in 0:M { B[i] = sin(A[idx[i]]) }
-  })", Uniform({5}, -2, 2));
+  })",
+               Uniform({5}, -2, 2));
   c.values.emplace_back("idx", Integers({7}, {4, 0, 0, 3, 1, 4, 4}));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
@@ -175,7 +185,8 @@ TEST(Anchors, ElementwiseChainAndReshape) {
     map i in 0:N, j in 0:6 { C[i, j] = tanh(B[i, j]) * B[i, j] }
     S = 0
     map i in 0:2 * N, j in 0:3 { S += D[i, j] * D[i, 0] }
-  })", Uniform({2, 6}, -1, 1));
+  })",
+               Uniform({2, 6}, -1, 1));
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     std::vector<T> d;
@@ -191,7 +202,8 @@ TEST(Anchors, TriangularLoop) {
   Case c = OfA(R"(sdfg f(A: f64[N, N], B: f64[N, N]) {
     map i in 0:N, j in 0:N { B[i, j] = 0 }
     for i in 0:N { for j in i:N { B[i, j] = sin(A[i, j]) * A[j, i] } }
-  })", Uniform({5, 5}, -1, 1));
+  })",
+               Uniform({5, 5}, -1, 1));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (int i = 0; i < 5; ++i)
@@ -204,7 +216,8 @@ TEST(Anchors, ScanInPlace) {
   Case c = OfA(R"(sdfg f(A: f64[N], B: f64[N]) {
     map i in 0:N { B[i] = A[i] }
     for i in 1:N { B[i] *= B[i - 1] }
-  })", Uniform({7}, 0.5, 1.5));
+  })",
+               Uniform({7}, 0.5, 1.5));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0, p = 1;
     for (auto& a : m["A"]) s += p *= a;
@@ -216,7 +229,8 @@ TEST(Anchors, ArrayOverwrittenByItsSine) {
   Case c = OfA(R"(sdfg f(A: f64[N], B: f64[N]) {
     map i in 0:N { B[i] = A[i] }
     for t in 0:3 { map i in 0:N { B[i] = sin(B[i]) } }
-  })", Uniform({7}, -2, 2));
+  })",
+               Uniform({7}, -2, 2));
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (auto& a : m["A"]) s += sin(sin(sin(a)));
@@ -228,7 +242,8 @@ TEST(Anchors, StateLevelBranch) {
   for (double x : {0.5, -0.5}) {
     Case c = OfA(R"(sdfg f(A: f64[N], x: f64, B: f64[N]) {
       if x > 0 { map i in 0:N { B[i] = sin(A[i]) * x } } else { map i in 0:N { B[i] = A[i] * A[i] - x } }
-    })", Uniform({5}, -2, 2));
+    })",
+                 Uniform({5}, -2, 2));
     c.values.emplace_back("x", Scalar(x));
     ExpectGradients(c, [](auto& m) {
       NumberOf<decltype(m)> s = 0, y = m["x"][0];
@@ -264,10 +279,10 @@ TEST(Npbench, Jacobi1d) {
 }
 
 std::string Heat(const std::string& to, const std::string& from) {
-  return "map i in 1:N - 1, j in 1:N - 1, k in 1:N - 1 {\n" + to + "[i, j, k] = 0.125 * (" + from + "[i + 1, j, k] - 2 * " + from +
-         "[i, j, k] + " + from + "[i - 1, j, k]) + 0.125 * (" + from + "[i, j + 1, k] - 2 * " + from + "[i, j, k] + " + from +
-         "[i, j - 1, k]) + 0.125 * (" + from + "[i, j, k + 1] - 2 * " + from + "[i, j, k] + " + from + "[i, j, k - 1]) + " + from +
-         "[i, j, k]\n}\n";
+  return "map i in 1:N - 1, j in 1:N - 1, k in 1:N - 1 {\n" + to + "[i, j, k] = 0.125 * (" + from +
+         "[i + 1, j, k] - 2 * " + from + "[i, j, k] + " + from + "[i - 1, j, k]) + 0.125 * (" + from +
+         "[i, j + 1, k] - 2 * " + from + "[i, j, k] + " + from + "[i, j - 1, k]) + 0.125 * (" + from +
+         "[i, j, k + 1] - 2 * " + from + "[i, j, k] + " + from + "[i, j, k - 1]) + " + from + "[i, j, k]\n}\n";
 }
 
 template <typename T>
@@ -284,8 +299,8 @@ void HeatStep(std::vector<T>& to, const std::vector<T>& from, int n) {
 
 TEST(Npbench, Heat3d) {
   Case c;
-  c.text = "sdfg heat_3d(inout A: f64[N, N, N], inout B: f64[N, N, N], TSTEPS: symbol) {\n for t in 1:TSTEPS {\n" + Heat("B", "A") +
-           Heat("A", "B") + "}\n}";
+  c.text = "sdfg heat_3d(inout A: f64[N, N, N], inout B: f64[N, N, N], TSTEPS: symbol) {\n for t in 1:TSTEPS {\n" +
+           Heat("B", "A") + Heat("A", "B") + "}\n}";
   c.outputs = {"A"};
   c.values = {{"A", Uniform({5, 5, 5}, 0, 1)}, {"B", Uniform({5, 5, 5}, 0, 1, 2)}};
   c.symbols = {{"TSTEPS", 4}};
@@ -312,7 +327,10 @@ TEST(Npbench, Fdtd2d) {
       }
     })";
     c.outputs = {"hz"};
-    c.values = {{"ex", Uniform({5, 6}, 0, 1)}, {"ey", Uniform({5, 6}, 0, 1, 2)}, {"hz", Uniform({5, 6}, 0, 1, 3)}, {"fict", Uniform({steps}, 0, 1, 4)}};
+    c.values = {{"ex", Uniform({5, 6}, 0, 1)},
+                {"ey", Uniform({5, 6}, 0, 1, 2)},
+                {"hz", Uniform({5, 6}, 0, 1, 3)},
+                {"fict", Uniform({steps}, 0, 1, 4)}};
     ExpectGradients(c, [steps](auto& m) {
       auto &ex = m["ex"], &ey = m["ey"], &hz = m["hz"];
       for (int64_t t = 0; t < steps; ++t) {
@@ -335,7 +353,8 @@ TEST(Npbench, Seidel2d) {
     for t in 0:TSTEPS - 1 { for i in 1:N - 1 { for j in 1:N - 1 {
       A[i, j] = (A[i - 1, j - 1] + A[i - 1, j] + A[i - 1, j + 1] + A[i, j - 1] + A[i, j] + A[i, j + 1] + A[i + 1, j - 1] + A[i + 1, j] + A[i + 1, j + 1]) / 9
     } } }
-  })", Uniform({5, 5}, 0, 1));
+  })",
+               Uniform({5, 5}, 0, 1));
   c.symbols = {{"TSTEPS", 4}};
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;

@@ -11,7 +11,8 @@ using C = std::complex<double>;
 
 Value Complexes(const std::vector<C>& values) {
   Tensor t = *Tensor::Create(DType::kC128, {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i) t.as<double>()[2 * i] = values[i].real(), t.as<double>()[2 * i + 1] = values[i].imag();
+  for (size_t i = 0; i < values.size(); ++i)
+    t.as<double>()[2 * i] = values[i].real(), t.as<double>()[2 * i + 1] = values[i].imag();
   return t;
 }
 
@@ -62,7 +63,7 @@ TEST(Complex, FromRealParts) {
   })";
   c.outputs = {"L"};
   c.values = {{"X", Uniform({4}, -1, 1)}, {"Y", Uniform({4}, -1, 1, 2)}};
-  ExpectGradients(c, [](auto& m) {   // z z̄ z = (x² + y²)(x + iy)
+  ExpectGradients(c, [](auto& m) {  // z z̄ z = (x² + y²)(x + iy)
     NumberOf<decltype(m)> s = 0;
     for (int i = 0; i < 4; ++i) {
       auto x = m["X"][i], y = m["Y"][i];

@@ -27,7 +27,10 @@ const Registry& Empty() {
   return *r;
 }
 
-struct Outcome { Numbers value; std::vector<Numbers> gradients; };  // complex numbers: real and imaginary parts in turn
+struct Outcome {
+  Numbers value;
+  std::vector<Numbers> gradients;
+};  // complex numbers: real and imaginary parts in turn
 
 // `out = expression` at every point, and the gradients of Re(Σ g·out): the value and what Differentiate says, as one program.
 Outcome Evaluate(const std::string& expression, const Variables& vars, const std::string& type, const Numbers& g) {
@@ -35,7 +38,8 @@ Outcome Evaluate(const std::string& expression, const Variables& vars, const std
   std::string parameters;
   for (const auto& v : vars) parameters += v.first + ": " + type + "[N], ";
   const std::string out_type = g.size() == static_cast<size_t>(n) ? type == "c128" ? "f64" : type : "c128";
-  Result<Program> parsed = ParseProgram("sdfg f(" + parameters + "g: " + out_type + "[N], out: " + out_type + "[N]) { map i in 0:N { out[i] = " + expression + " } }");
+  Result<Program> parsed = ParseProgram("sdfg f(" + parameters + "g: " + out_type + "[N], out: " + out_type +
+                                        "[N]) { map i in 0:N { out[i] = " + expression + " } }");
   if (!parsed.ok()) return ADD_FAILURE() << parsed.status().ToString(), Outcome{};
   Program p = *parsed;
   Sdfg& s = p.MutableEntry();
@@ -45,13 +49,15 @@ Outcome Evaluate(const std::string& expression, const Variables& vars, const std
   if (!value.ok()) return ADD_FAILURE() << value.status().ToString(), Outcome{};
   const Expr seed = WithType(ReadExpr("g", {WithType(SymbolExpr("i"), DType::kIndex)}), s.Get("out").dtype);
   int fresh = 0;
-  Result<Derivative> d = Differentiate(s, *value, seed, [](Name c) { return c != Name("g"); },
-                                       [&](std::string_view stem) { return Name(std::string(stem) + "_" + std::to_string(fresh++)); });
+  Result<Derivative> d = Differentiate(
+      s, *value, seed, [](Name c) { return c != Name("g"); },
+      [&](std::string_view stem) { return Name(std::string(stem) + "_" + std::to_string(fresh++)); });
   if (!d.ok()) return ADD_FAILURE() << d.status().ToString(), Outcome{};
   std::string text = "sdfg f(" + parameters + "g: " + out_type + "[N], out: " + out_type + "[N]";
   for (const auto& v : vars) text += ", d" + v.first + ": " + type + "[N]";
   text += ") {\n";
-  for (const Shared& x : d->shared) text += "  transient " + x.name.str() + ": " + std::string(DTypeName(x.dtype)) + " @register\n";
+  for (const Shared& x : d->shared)
+    text += "  transient " + x.name.str() + ": " + std::string(DTypeName(x.dtype)) + " @register\n";
   for (const auto& v : vars) text += "  map i in 0:N { d" + v.first + "[i] = 0 }\n";
   const auto shown = [](const Expr& e) {
     std::string t = ToString(e);
@@ -61,7 +67,8 @@ Outcome Evaluate(const std::string& expression, const Variables& vars, const std
   text += "  map i in 0:N {\n    out[i] = " + expression + "\n";
   for (const Shared& x : d->shared) text += "    " + x.name.str() + " = " + shown(x.value) + "\n";
   for (const Contribution& c : d->contributions) {
-    const Expr bare = c.read->has_default ? ReadExpr(c.read->name, {c.read->args.begin(), c.read->args.end() - 1}) : c.read;
+    const Expr bare =
+        c.read->has_default ? ReadExpr(c.read->name, {c.read->args.begin(), c.read->args.end() - 1}) : c.read;
     text += "    d" + ToString(bare) + (c.guarded ? " ?\?" : "") + " += " + shown(c.value) + "\n";
   }
   text += "  }\n}\n";
@@ -87,7 +94,8 @@ Outcome Evaluate(const std::string& expression, const Variables& vars, const std
   std::map<std::string, Numbers> by_name;
   for (size_t k = 0; k < names.size(); ++k) {
     Tensor t = (*r)[k].tensor;
-    for (int64_t i = 0; i < n * (IsComplex(t.dtype) ? 2 : 1); ++i) by_name[names[k].str()].push_back(IsComplex(t.dtype) ? t.as<double>()[i] : t.GetDouble(i));
+    for (int64_t i = 0; i < n * (IsComplex(t.dtype) ? 2 : 1); ++i)
+      by_name[names[k].str()].push_back(IsComplex(t.dtype) ? t.as<double>()[i] : t.GetDouble(i));
   }
   outcome.value = by_name["out"];
   for (const auto& v : vars) outcome.gradients.push_back(by_name["d" + v.first]);
@@ -98,7 +106,8 @@ Outcome Evaluate(const std::string& expression, const Variables& vars, const std
 void ExpectDifferences(const std::string& expression, const Variables& vars, const std::string& type = "f64") {
   SCOPED_TRACE(expression + " of " + type);
   const size_t width = type == "c128" ? 2 : 1;
-  const bool real_out = width == 1 || expression.find("abs(") == 0 || expression.find("real(") == 0 || expression.find("imag(") == 0;
+  const bool real_out =
+      width == 1 || expression.find("abs(") == 0 || expression.find("real(") == 0 || expression.find("imag(") == 0;
   const size_t points = vars[0].second.size() / width;
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> any(0.5, 1.5);
@@ -122,8 +131,10 @@ void ExpectDifferences(const std::string& expression, const Variables& vars, con
       for (size_t i = 0; i < points; ++i) {
         const size_t k = width * i + part;
         const double difference = (total(a, i) - total(b, i)) / (up[v].second[k] - down[v].second[k]);
-        const double derivative = (part == 1 ? -1 : 1) * at.gradients[v][k];  // Re(d · (dx + i dy)) = Re d · dx - Im d · dy
-        EXPECT_NEAR(derivative, difference, 1e-5 + 1e-6 * std::abs(difference)) << "by " << vars[v].first << " at point " << i << ", value " << at.value[i];
+        const double derivative =
+            (part == 1 ? -1 : 1) * at.gradients[v][k];  // Re(d · (dx + i dy)) = Re d · dx - Im d · dy
+        EXPECT_NEAR(derivative, difference, 1e-5 + 1e-6 * std::abs(difference))
+            << "by " << vars[v].first << " at point " << i << ", value " << at.value[i];
       }
     }
   }
@@ -141,18 +152,22 @@ Numbers Points(double lo, double hi, uint64_t seed = 1, int n = 24) {
 const std::vector<std::pair<std::string, Variables>>& Expressions() {
   static const auto* const kAll = [] {
     auto* all = new std::vector<std::pair<std::string, Variables>>;
-    const auto one = [&](const std::string& fn, double lo, double hi) { all->push_back({fn + "(x[i])", {{"x", Points(lo, hi)}}}); };
+    const auto one = [&](const std::string& fn, double lo, double hi) {
+      all->push_back({fn + "(x[i])", {{"x", Points(lo, hi)}}});
+    };
     const auto two = [&](const std::string& e, double lo, double hi, double lo2, double hi2) {
       all->push_back({e, {{"x", Points(lo, hi)}, {"y", Points(lo2, hi2, 2)}}});
     };
-    for (const char* fn : {"exp", "expm1", "sin", "cos", "sinh", "cosh", "tanh", "atan", "asinh", "erf", "abs", "sign", "floor", "ceil", "rint", "trunc", "hold"})
+    for (const char* fn : {"exp", "expm1", "sin", "cos", "sinh", "cosh", "tanh", "atan", "asinh", "erf", "abs", "sign",
+                           "floor", "ceil", "rint", "trunc", "hold"})
       if (std::string(fn) != "hold") one(fn, -3, 3);
     for (const char* fn : {"log", "log2", "sqrt", "rsqrt"}) one(fn, 0.2, 5);
     one("log1p", -0.8, 4);
     one("tan", -1.3, 1.3);
     for (const char* fn : {"asin", "acos", "atanh"}) one(fn, -0.95, 0.95);
     one("acosh", 1.1, 5);
-    for (const char* e : {"x[i] + y[i]", "x[i] - y[i]", "x[i] * y[i]", "min(x[i], y[i])", "max(x[i], y[i])", "x[i] < y[i] ? x[i] * y[i] : sin(x[i]) - y[i]"})
+    for (const char* e : {"x[i] + y[i]", "x[i] - y[i]", "x[i] * y[i]", "min(x[i], y[i])", "max(x[i], y[i])",
+                          "x[i] < y[i] ? x[i] * y[i] : sin(x[i]) - y[i]"})
       two(e, -3, 3, -3, 3);
     for (const char* e : {"x[i] / y[i]", "x[i] % y[i]", "fmod(x[i], y[i])", "atan2(x[i], y[i])", "x[i] // y[i]"}) {
       two(e, -3, 3, 0.4, 2);
@@ -160,19 +175,26 @@ const std::vector<std::pair<std::string, Variables>>& Expressions() {
     }
     two("atan2(y[i], x[i])", -3, 3, 0.4, 2);
     two("pow(x[i], y[i])", 0.2, 3, -2, 2);
-    for (const char* e : {"pow(x[i], 2)", "pow(x[i], 3)", "pow(x[i], -1)", "pow(x[i], 5)", "pow(2, x[i])", "1 / x[i]", "x[i] * x[i] * x[i]"}) all->push_back({e, {{"x", Points(0.3, 3)}}});
-    all->push_back({"clamp(x[i], y[i], z[i])", {{"x", Points(-3, 3)}, {"y", Points(-1, 0, 2)}, {"z", Points(-0.5, 1, 3)}}});
+    for (const char* e : {"pow(x[i], 2)", "pow(x[i], 3)", "pow(x[i], -1)", "pow(x[i], 5)", "pow(2, x[i])", "1 / x[i]",
+                          "x[i] * x[i] * x[i]"})
+      all->push_back({e, {{"x", Points(0.3, 3)}}});
+    all->push_back(
+        {"clamp(x[i], y[i], z[i])", {{"x", Points(-3, 3)}, {"y", Points(-1, 0, 2)}, {"z", Points(-0.5, 1, 3)}}});
     // Shared subexpressions, choices within choices, neighbours that may be outside, values for what is outside.
     two("i > 0 ? exp(x[i - 1]) * y[i] * y[i] : x[i] * x[i]", -1, 1, -1, 1);
     two("(x[i - 1] ?? y[i] * x[i]) * (x[i + 1] ?? 2)", -1, 1, -1, 1);
-    two("i % 3 == 0 ? (i % 2 == 0 ? sin(x[i] * y[i]) : x[i] * exp(x[i] * y[i])) : cos(x[i] * y[i]) + (i > 5 ? x[i - 5] * exp(x[i] * y[i]) : 0)", -1, 1, -1, 1);
-    two("tanh(log1p(exp(x[i]))) * x[i] + (x[i] >= 0 ? 1 / (1 + exp(-x[i])) : exp(x[i]) / (1 + exp(x[i]))) * y[i]", -4, 4, -1, 1);
+    two("i % 3 == 0 ? (i % 2 == 0 ? sin(x[i] * y[i]) : x[i] * exp(x[i] * y[i])) : cos(x[i] * y[i]) + (i > 5 ? x[i - 5] * exp(x[i] * y[i]) : 0)",
+        -1, 1, -1, 1);
+    two("tanh(log1p(exp(x[i]))) * x[i] + (x[i] >= 0 ? 1 / (1 + exp(-x[i])) : exp(x[i]) / (1 + exp(x[i]))) * y[i]", -4,
+        4, -1, 1);
     return all;
   }();
   return *kAll;
 }
 
-bool Neighbours(const std::string& e) { return e.find("i - ") != std::string::npos || e.find("i + ") != std::string::npos; }
+bool Neighbours(const std::string& e) {
+  return e.find("i - ") != std::string::npos || e.find("i + ") != std::string::npos;
+}
 
 TEST(DerivativeValues, AreLimitsOfDifferences) {
   for (const auto& [expression, vars] : Expressions())
@@ -203,9 +225,11 @@ TEST(DerivativeValues, ReachNeighboursOnlyWhereTheyAreRead) {
 
 TEST(DerivativeValues, OfComplexFunctions) {
   Numbers z = Points(0.3, 1.2, 4, 16), w = Points(-1.2, -0.3, 5, 16);
-  for (const char* fn : {"exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "conj", "abs", "real", "imag"})
+  for (const char* fn : {"exp", "expm1", "log", "log1p", "log2", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh",
+                         "tanh", "conj", "abs", "real", "imag"})
     for (const Numbers& points : {z, w}) ExpectDifferences(std::string(fn) + "(x[i])", {{"x", points}}, "c128");
-  for (const char* e : {"x[i] * y[i]", "x[i] / y[i]", "x[i] - y[i] * x[i]", "pow(x[i], y[i])", "pow(x[i], 2)", "complex(real(x[i]), abs(y[i]))", "-conj(x[i]) * y[i]"})
+  for (const char* e : {"x[i] * y[i]", "x[i] / y[i]", "x[i] - y[i] * x[i]", "pow(x[i], y[i])", "pow(x[i], 2)",
+                        "complex(real(x[i]), abs(y[i]))", "-conj(x[i]) * y[i]"})
     ExpectDifferences(e, {{"x", z}, {"y", w}}, "c128");
 }
 
@@ -214,7 +238,8 @@ TEST(DerivativeValues, CoverEveryFunction) {
   std::string all = "real( imag( conj( complex( hold(";
   for (const auto& e : Expressions()) all += e.first + " ";
   for (const FunctionInfo& f : ScalarFunctions()) {
-    if (f.type == FnType::kPredicate || f.type == FnType::kIndexFn || f.type == FnType::kRandom || f.name == "popcount") continue;
+    if (f.type == FnType::kPredicate || f.type == FnType::kIndexFn || f.type == FnType::kRandom || f.name == "popcount")
+      continue;
     EXPECT_NE(all.find(std::string(f.name) + "("), std::string::npos) << f.name;
   }
 }
@@ -230,9 +255,15 @@ TEST(DerivativeValues, OfHoldIsZero) {
 TEST(DerivativeValues, OfArmsNotTakenAreExactlyZero) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   const Numbers x = {0, -1, 1000, nan, inf};
-  EXPECT_EQ(Evaluate("y[i] > 0 ? sqrt(x[i]) * log(x[i]) * exp(x[i]) : 2 * x[i]", {{"x", x}, {"y", Numbers(5, 0.0)}}, "f64", Numbers(5, 1.0)).gradients[0], Numbers(5, 2.0));
+  EXPECT_EQ(Evaluate("y[i] > 0 ? sqrt(x[i]) * log(x[i]) * exp(x[i]) : 2 * x[i]", {{"x", x}, {"y", Numbers(5, 0.0)}},
+                     "f64", Numbers(5, 1.0))
+                .gradients[0],
+            Numbers(5, 2.0));
   // Used in two arms, neither taken.
-  EXPECT_EQ(Evaluate("(y[i] > 0 ? exp(x[i]) : 0) + (y[i] > 1 ? exp(x[i]) * x[i] : 0)", {{"x", x}, {"y", Numbers(5, 0.0)}}, "f64", Numbers(5, 1.0)).gradients[0], Numbers(5, 0.0));
+  EXPECT_EQ(Evaluate("(y[i] > 0 ? exp(x[i]) : 0) + (y[i] > 1 ? exp(x[i]) * x[i] : 0)",
+                     {{"x", x}, {"y", Numbers(5, 0.0)}}, "f64", Numbers(5, 1.0))
+                .gradients[0],
+            Numbers(5, 0.0));
 }
 
 // f16 and bf16 are computed in f32: no intermediate is rounded to 11 bits.
@@ -271,7 +302,8 @@ TEST(DerivativeValues, AtKinksAreThoseOfTheTable) {
     std::set<std::string> names;
     for (size_t i = 0; i < cells[0].size(); ++i) {  // x, y and z standing alone are elements
       const char c = cells[0][i];
-      const bool alone = (i == 0 || !std::isalpha(static_cast<unsigned char>(cells[0][i - 1]))) && (i + 1 == cells[0].size() || !std::isalnum(static_cast<unsigned char>(cells[0][i + 1])));
+      const bool alone = (i == 0 || !std::isalpha(static_cast<unsigned char>(cells[0][i - 1]))) &&
+                         (i + 1 == cells[0].size() || !std::isalnum(static_cast<unsigned char>(cells[0][i + 1])));
       expression += c;
       if (alone && c >= 'x' && c <= 'z') expression += "[i]", names.insert(std::string(1, c));
     }

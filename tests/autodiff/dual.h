@@ -37,18 +37,51 @@ struct Dual {
 };
 
 inline double Primal(double x) { return x; }
-template <typename T> double Primal(const Dual<T>& x) { return Primal(x.v); }
+template <typename T>
+double Primal(const Dual<T>& x) {
+  return Primal(x.v);
+}
 
 using std::cos, std::exp, std::log, std::sin, std::sqrt, std::tanh;
-template <typename T> Dual<T> exp(const Dual<T>& x) { const T e = exp(x.v); return {e, x.d * e}; }
-template <typename T> Dual<T> log(const Dual<T>& x) { return {log(x.v), x.d / x.v}; }
-template <typename T> Dual<T> sin(const Dual<T>& x) { return {sin(x.v), x.d * cos(x.v)}; }
-template <typename T> Dual<T> cos(const Dual<T>& x) { return {cos(x.v), -(x.d * sin(x.v))}; }
-template <typename T> Dual<T> sqrt(const Dual<T>& x) { const T r = sqrt(x.v); return {r, x.d / (r + r)}; }
-template <typename T> Dual<T> tanh(const Dual<T>& x) { const T t = tanh(x.v); return {t, x.d * (T(1) - t * t)}; }
-template <typename T> T Larger(const T& a, const T& b) { return a < b ? b : a; }
-template <typename T> T Smaller(const T& a, const T& b) { return b < a ? b : a; }
-template <typename T> T Square(const T& a) { return a * a; }
+template <typename T>
+Dual<T> exp(const Dual<T>& x) {
+  const T e = exp(x.v);
+  return {e, x.d * e};
+}
+template <typename T>
+Dual<T> log(const Dual<T>& x) {
+  return {log(x.v), x.d / x.v};
+}
+template <typename T>
+Dual<T> sin(const Dual<T>& x) {
+  return {sin(x.v), x.d * cos(x.v)};
+}
+template <typename T>
+Dual<T> cos(const Dual<T>& x) {
+  return {cos(x.v), -(x.d * sin(x.v))};
+}
+template <typename T>
+Dual<T> sqrt(const Dual<T>& x) {
+  const T r = sqrt(x.v);
+  return {r, x.d / (r + r)};
+}
+template <typename T>
+Dual<T> tanh(const Dual<T>& x) {
+  const T t = tanh(x.v);
+  return {t, x.d * (T(1) - t * t)};
+}
+template <typename T>
+T Larger(const T& a, const T& b) {
+  return a < b ? b : a;
+}
+template <typename T>
+T Smaller(const T& a, const T& b) {
+  return b < a ? b : a;
+}
+template <typename T>
+T Square(const T& a) {
+  return a * a;
+}
 
 // The arrays of a program in C++, row-major.
 template <typename T>
@@ -60,6 +93,7 @@ struct Memory {
   std::vector<int64_t>& Int(const std::string& name) { return integers.at(name); }
   std::vector<T> New(int64_t n) const { return std::vector<T>(static_cast<size_t>(n), T(0.0)); }
 };
-template <typename M> using NumberOf = typename std::decay_t<M>::Number;
+template <typename M>
+using NumberOf = typename std::decay_t<M>::Number;
 
 }  // namespace headrace::autodiff::testing

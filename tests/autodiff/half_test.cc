@@ -14,8 +14,10 @@ Value Ones(std::vector<int64_t> shape, DType t) {
 
 // Adding ones in f16 one by one ends at 2048, in bf16 at 256.
 void ExpectLongSum(const std::string& type, DType t, bool by_library) {
-  const std::string statement = by_library ? "onnx.Add(A = X, B = B) -> (C = Y)" : "map n in 0:N, i in 0:2 { Y[n, i] = X[n, i] + B[i] }";
-  Result<Program> p = ParseProgram("sdfg f(X: " + type + "[N, 2], B: " + type + "[2], Y: " + type + "[N, 2]) {\n  state {\n    " + statement + "\n  }\n}\n");
+  const std::string statement =
+      by_library ? "onnx.Add(A = X, B = B) -> (C = Y)" : "map n in 0:N, i in 0:2 { Y[n, i] = X[n, i] + B[i] }";
+  Result<Program> p = ParseProgram("sdfg f(X: " + type + "[N, 2], B: " + type + "[2], Y: " + type +
+                                   "[N, 2]) {\n  state {\n    " + statement + "\n  }\n}\n");
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   Options o;
   o.keep_outputs = false;
@@ -28,7 +30,8 @@ void ExpectLongSum(const std::string& type, DType t, bool by_library) {
     ASSERT_TRUE(e.ok()) << e.status().ToString();
     NamedValues values;
     NamedSizes sizes;
-    for (Name n : Inputs(b->program, b->program.Entry())) values.emplace_back(n, Ones(n == Name("B") ? std::vector<int64_t>{2} : std::vector<int64_t>{4096, 2}, t));
+    for (Name n : Inputs(b->program, b->program.Entry()))
+      values.emplace_back(n, Ones(n == Name("B") ? std::vector<int64_t>{2} : std::vector<int64_t>{4096, 2}, t));
     if (values.empty()) sizes = {{"N", 4096}};
     Result<std::vector<Value>> got = (*e)->Run(values, sizes);
     ASSERT_TRUE(got.ok()) << got.status().ToString();

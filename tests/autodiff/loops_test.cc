@@ -18,9 +18,10 @@ void ExpectLoop(const std::string& head, const Run& indices, NamedSizes symbols 
   SCOPED_TRACE(head);
   std::string symbol_params;
   for (const auto& s : symbols) symbol_params += ", " + s.first.str() + ": symbol";
-  Case c = With("sdfg f(A: f64[N], Y: f64[N], P: f64" + symbol_params + ") {\n map i in 0:N { Y[i] = A[i] }\n P = 1\n " + head +
-                    " {\n Y[i] = sin(Y[i]) * A[i]\n P = P * Y[i] + A[0]\n }\n}",
-                {{"A", Uniform({9}, 0.2, 1)}}, symbols);
+  Case c =
+      With("sdfg f(A: f64[N], Y: f64[N], P: f64" + symbol_params + ") {\n map i in 0:N { Y[i] = A[i] }\n P = 1\n " +
+               head + " {\n Y[i] = sin(Y[i]) * A[i]\n P = P * Y[i] + A[0]\n }\n}",
+           {{"A", Uniform({9}, 0.2, 1)}}, symbols);
   ExpectGradients(c, [&](auto& m) {
     using T = NumberOf<decltype(m)>;
     auto y = m["A"];
@@ -33,28 +34,82 @@ void ExpectLoop(const std::string& head, const Run& indices, NamedSizes symbols 
 
 TEST(Loops, AnyStartBoundComparisonAndStep) {
   using I = std::vector<int>;
-  ExpectLoop("for i in 0:N", [](int n) { I v; for (int i = 0; i < n; ++i) v.push_back(i); return v; });
-  ExpectLoop("for i in 1:N:4", [](int n) { I v; for (int i = 1; i < n; i += 4) v.push_back(i); return v; });
-  ExpectLoop("for i in 2:N - 1:3", [](int n) { I v; for (int i = 2; i < n - 1; i += 3) v.push_back(i); return v; });
-  ExpectLoop("for i in N - 1:-1:-1", [](int n) { I v; for (int i = n - 1; i > -1; --i) v.push_back(i); return v; });
-  ExpectLoop("for i in N - 2:0:-3", [](int n) { I v; for (int i = n - 2; i > 0; i -= 3) v.push_back(i); return v; });
+  ExpectLoop("for i in 0:N", [](int n) {
+    I v;
+    for (int i = 0; i < n; ++i) v.push_back(i);
+    return v;
+  });
+  ExpectLoop("for i in 1:N:4", [](int n) {
+    I v;
+    for (int i = 1; i < n; i += 4) v.push_back(i);
+    return v;
+  });
+  ExpectLoop("for i in 2:N - 1:3", [](int n) {
+    I v;
+    for (int i = 2; i < n - 1; i += 3) v.push_back(i);
+    return v;
+  });
+  ExpectLoop("for i in N - 1:-1:-1", [](int n) {
+    I v;
+    for (int i = n - 1; i > -1; --i) v.push_back(i);
+    return v;
+  });
+  ExpectLoop("for i in N - 2:0:-3", [](int n) {
+    I v;
+    for (int i = n - 2; i > 0; i -= 3) v.push_back(i);
+    return v;
+  });
   ExpectLoop("for i in 5:5", [](int) { return I{}; });
   ExpectLoop("for i in 6:2", [](int) { return I{}; });
-  ExpectLoop("for i = 0; i <= N - 1; i = i + 2", [](int n) { I v; for (int i = 0; i <= n - 1; i += 2) v.push_back(i); return v; });
-  ExpectLoop("for i = N - 1; i >= 0; i = i - 2", [](int n) { I v; for (int i = n - 1; i >= 0; i -= 2) v.push_back(i); return v; });
+  ExpectLoop("for i = 0; i <= N - 1; i = i + 2", [](int n) {
+    I v;
+    for (int i = 0; i <= n - 1; i += 2) v.push_back(i);
+    return v;
+  });
+  ExpectLoop("for i = N - 1; i >= 0; i = i - 2", [](int n) {
+    I v;
+    for (int i = n - 1; i >= 0; i -= 2) v.push_back(i);
+    return v;
+  });
   ExpectLoop("for i = 0; i != 6; i = i + 2", [](int) { return I{0, 2, 4}; });
-  ExpectLoop("for i = 1; i < N; i = i * 2", [](int n) { I v; for (int i = 1; i < n; i *= 2) v.push_back(i); return v; });
-  ExpectLoop("for i = N - 1; i > 0; i = i // 2", [](int n) { I v; for (int i = n - 1; i > 0; i /= 2) v.push_back(i); return v; });
+  ExpectLoop("for i = 1; i < N; i = i * 2", [](int n) {
+    I v;
+    for (int i = 1; i < n; i *= 2) v.push_back(i);
+    return v;
+  });
+  ExpectLoop("for i = N - 1; i > 0; i = i // 2", [](int n) {
+    I v;
+    for (int i = n - 1; i > 0; i /= 2) v.push_back(i);
+    return v;
+  });
 }
 
 TEST(Loops, SymbolicBoundsAndSteps) {
   using I = std::vector<int>;
   for (int64_t k : {1, 2, 3, 20})
-    ExpectLoop("for i in 0:N:k", [k](int n) { I v; for (int i = 0; i < n; i += static_cast<int>(k)) v.push_back(i); return v; }, {{"k", k}});
-  for (int64_t k : {1, 2, 3})
-    ExpectLoop("for i = N - 1; i >= 0; i = i - k", [k](int n) { I v; for (int i = n - 1; i >= 0; i -= static_cast<int>(k)) v.push_back(i); return v; },
+    ExpectLoop("for i in 0:N:k",
+               [k](int n) {
+                 I v;
+                 for (int i = 0; i < n; i += static_cast<int>(k)) v.push_back(i);
+                 return v;
+               },
                {{"k", k}});
-  for (int64_t lo : {0, 3, 9}) ExpectLoop("for i in lo:N", [lo](int n) { I v; for (int i = static_cast<int>(lo); i < n; ++i) v.push_back(i); return v; }, {{"lo", lo}});
+  for (int64_t k : {1, 2, 3})
+    ExpectLoop("for i = N - 1; i >= 0; i = i - k",
+               [k](int n) {
+                 I v;
+                 for (int i = n - 1; i >= 0; i -= static_cast<int>(k)) v.push_back(i);
+                 return v;
+               },
+               {{"k", k}});
+  for (int64_t lo : {0, 3, 9})
+    ExpectLoop("for i in lo:N",
+               [lo](int n) {
+                 I v;
+                 for (int i = static_cast<int>(lo); i < n; ++i) v.push_back(i);
+                 return v;
+               },
+               {{"lo", lo}});
 }
 
 TEST(Loops, NestedWithBoundsOfTheOuterIndex) {
@@ -65,7 +120,8 @@ TEST(Loops, NestedWithBoundsOfTheOuterIndex) {
         for k in j:i + 1:2 { Y[j] = Y[j] * A[i, k] + Y[i] }
       }
     }
-  })", {{"A", Uniform({4, 4}, -1, 1)}});
+  })",
+                {{"A", Uniform({4, 4}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> y[4] = {1, 1, 1, 1};
     for (int i = 0; i < 4; ++i)
@@ -80,7 +136,8 @@ TEST(Loops, WhileWithATripCountOfData) {
     Case c = With(R"(sdfg f(x: f64, a: f64, y: f64) {
       y = x
       while y > 1 { y = y * a + sin(y) * 0.1 }
-    })", {{"x", Scalar(x)}, {"a", Scalar(0.7)}});
+    })",
+                  {{"x", Scalar(x)}, {"a", Scalar(0.7)}});
     ExpectGradients(c, [](auto& m) {
       auto y = m["x"][0], a = m["a"][0];
       while (y > 1) y = y * a + sin(y) * 0.1;
@@ -114,7 +171,8 @@ TEST(Loops, WhileInsideFor) {
         n += 1
       }
     }
-  })", {{"A", Uniform({5}, 0.1, 0.9)}});
+  })",
+                {{"A", Uniform({5}, 0.1, 0.9)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T s = 0, sum = 0;
@@ -148,7 +206,8 @@ TEST(Loops, BreakContinueAndEndlessLoops) {
       if s > 4 || n > 5 { break }
       s = s + total
     }
-  })", {{"A", Numbers({8}, {0.5, -0.3, 0.7, 0.2, -0.9, 0.4, 0.9, 0.3})}});
+  })",
+                {{"A", Numbers({8}, {0.5, -0.3, 0.7, 0.2, -0.9, 0.4, 0.9, 0.3})}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T total = 0, sum = 0, s = 1;
@@ -184,7 +243,8 @@ TEST(Loops, BreakOutOfNestedLoops) {
       if s < -0.9 { continue }
       s = s + sin(s)
     }
-  })", {{"A", Uniform({6, 5}, -1, 1)}});
+  })",
+                {{"A", Uniform({6, 5}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     auto& A = m["A"];
@@ -221,7 +281,8 @@ TEST(Loops, BranchesAtDepth) {
         }
       }
     }
-  })", {{"A", Uniform({7}, -1, 1)}});
+  })",
+                {{"A", Uniform({7}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     std::vector<T> y = m.New(7);
@@ -233,7 +294,8 @@ TEST(Loops, BranchesAtDepth) {
           y[i] = y[i] * y[i];
           if (t == 1) s = s + y[i];
           else if (s > 0.4) s = s * y[i], y[i] = 0.1;
-          else for (int k = 0; k < i; ++k) y[k] = y[k] * 1.5;
+          else
+            for (int k = 0; k < i; ++k) y[k] = y[k] * 1.5;
         } else if (y[i] > 0) {
           y[i] = y[i] * 2;
         } else {
@@ -254,7 +316,8 @@ TEST(Loops, ConditionThatIsOverwritten) {
       if y < 1 { y = y + A[i] * A[i] } else { y = y * A[i] }
     }
     if y > 0.2 { y = y * y }
-  })", {{"A", Uniform({7}, 0.3, 0.9)}});
+  })",
+                {{"A", Uniform({7}, 0.3, 0.9)}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> y = 0.5;
     for (auto& a : m["A"]) y = y < 1 ? y + a * a : y * a;
@@ -271,7 +334,8 @@ TEST(Loops, TimeStepsWithTwoBuffers) {
       map i in 1:N - 1 { u[(t + 1) % 2, i] = u[t % 2, i] + 0.1 * sin(u[t % 2, i - 1]) * u[t % 2, i + 1] }
     }
     map i in 0:N { Y[i] = u[T % 2, i] }
-  })", {{"A", Uniform({6}, -1, 1)}}, {{"T", 5}});
+  })",
+                {{"A", Uniform({6}, -1, 1)}}, {{"T", 5}});
   ExpectGradients(c, [](auto& m) {
     auto u = m["A"], v = u;
     for (int t = 0; t < 5; ++t) {
@@ -290,7 +354,8 @@ TEST(Loops, SizesFromData) {
     Y = 1
     for i in 0:n { Y = Y * A[i] }
     map i in n:N { Y += A[i] * A[i] }
-  })", {{"A", Uniform({6}, 0.5, 1.5)}, {"limit", Count(4)}});
+  })",
+                {{"A", Uniform({6}, 0.5, 1.5)}, {"limit", Count(4)}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> y = 1;
     for (int i = 0; i < 4; ++i) y *= m["A"][i];
@@ -300,8 +365,9 @@ TEST(Loops, SizesFromData) {
 }
 
 TEST(Loops, NothingRuns) {
-  Case c = With("sdfg f(A: f64[N], Y: f64[N]) {\n map i in 0:N { Y[i] = A[i] }\n for t in 0:N - 3 { map i in 0:N { Y[i] = Y[i] * A[t] } }\n}",
-                {{"A", Uniform({2}, -1, 1)}});
+  Case c = With(
+      "sdfg f(A: f64[N], Y: f64[N]) {\n map i in 0:N { Y[i] = A[i] }\n for t in 0:N - 3 { map i in 0:N { Y[i] = Y[i] * A[t] } }\n}",
+      {{"A", Uniform({2}, -1, 1)}});
   ExpectGradients(c, {{"A", Numbers({2}, {1, 1})}});
 }
 
@@ -320,7 +386,8 @@ TEST(Loops, GramSchmidt) {
         map i in 0:M { A[i, j] = A[i, j] - Q[i, k] * R[k, j] }
       }
     }
-  })", {{"A", Uniform({4, 3}, -1, 1)}});
+  })",
+                {{"A", Uniform({4, 3}, -1, 1)}});
   c.outputs = {"Q", "R"};
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
@@ -352,7 +419,8 @@ TEST(Loops, CholeskyInPlace) {
       for k in 0:i { A[i, i] = A[i, i] - A[i, k] * A[i, k] }
       A[i, i] = sqrt(A[i, i])
     }
-  })", {{"A", Numbers({3, 3}, {4, 1, 0.5, 1, 3, 0.7, 0.5, 0.7, 2})}});
+  })",
+                {{"A", Numbers({3, 3}, {4, 1, 0.5, 1, 3, 0.7, 0.5, 0.7, 2})}});
   ExpectGradients(c, [](auto& m) {
     auto& A = m["A"];
     for (int i = 0; i < 3; ++i) {

@@ -17,7 +17,8 @@ TEST(Maps, SeveralInputsAndOutputs) {
     map i in 0:N { Y[i] = A[i] * B[i] + A[i] }
     Z = 0
     map i in 0:N { Z += Y[i] / (1 + B[i] * B[i]) }
-  })", {{"A", Uniform({5}, -1, 1)}, {"B", Uniform({5}, -1, 1, 2)}});
+  })",
+                {{"A", Uniform({5}, -1, 1)}, {"B", Uniform({5}, -1, 1, 2)}});
   auto program = [](auto& m, bool y_too) {
     using T = NumberOf<decltype(m)>;
     T s = 0;
@@ -39,8 +40,9 @@ TEST(Maps, SeveralInputsAndOutputs) {
 }
 
 TEST(Maps, AnInputThatReachesNoOutputHasZeros) {
-  Case c = With("sdfg f(A: f64[N], B: f64[N], Y: f64[N], Z: f64[N]) {\n map i in 0:N { Y[i] = A[i] * A[i] }\n map i in 0:N { Z[i] = B[i] }\n}",
-                {{"A", Uniform({3}, -1, 1)}, {"B", Uniform({3}, -1, 1)}});
+  Case c = With(
+      "sdfg f(A: f64[N], B: f64[N], Y: f64[N], Z: f64[N]) {\n map i in 0:N { Y[i] = A[i] * A[i] }\n map i in 0:N { Z[i] = B[i] }\n}",
+      {{"A", Uniform({3}, -1, 1)}, {"B", Uniform({3}, -1, 1)}});
   c.outputs = {"Y"};
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
@@ -56,7 +58,8 @@ TEST(Maps, NestedStridedAndTriangular) {
     map i in 0:N:k {
       map j in i:M:2 { Y[i, j] = sin(A[i, j]) * A[N - 1 - i, j] }
     }
-  })", {{"A", Uniform({5, 8}, -1, 1)}}, {{"k", 2}});
+  })",
+                {{"A", Uniform({5, 8}, -1, 1)}}, {{"k", 2}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (int i = 0; i < 5; i += 2)
@@ -75,7 +78,8 @@ TEST(Maps, RegistersInsideMaps) {
       s = sqrt(r + 1)
       Y[i] = s * s * s + r
     }
-  })", {{"A", Uniform({4, 3}, -1, 1)}});
+  })",
+                {{"A", Uniform({4, 3}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T sum = 0;
@@ -100,7 +104,8 @@ TEST(Maps, SoftmaxWrittenOut) {
     map i in 0:N, j in 0:M { Y[i, j] = exp(A[i, j] - top[i]) / sum[i] }
     L = 0
     map i in 0:N, j in 0:M { L += Y[i, j] * g[i, j] }
-  })", {{"A", Uniform({3, 4}, -2, 2)}, {"g", Uniform({3, 4}, -1, 1, 2)}});
+  })",
+                {{"A", Uniform({3, 4}, -2, 2)}, {"g", Uniform({3, 4}, -1, 1, 2)}});
   c.outputs = {"L"};
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
@@ -119,7 +124,8 @@ TEST(Maps, MatrixProductAsAMap) {
     map i in 0:N, j in 0:M { Y[i, j] = 0 }
     map i in 0:N, j in 0:M, k in 0:K { Y[i, j] += A[i, k] * B[k, j] }
     map i in 0:N, j in 0:M { Y[i, j] = tanh(Y[i, j]) }
-  })", {{"A", Uniform({3, 4}, -1, 1)}, {"B", Uniform({4, 2}, -1, 1, 2)}});
+  })",
+                {{"A", Uniform({3, 4}, -1, 1)}, {"B", Uniform({4, 2}, -1, 1, 2)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T s = 0;
@@ -138,7 +144,8 @@ TEST(Maps, PiecewiseTasklets) {
     map i in 0:N {
       Y[i] = (A[i] > 0 ? (B[i] > 0 ? A[i] * B[i] : sin(A[i])) : exp(B[i])) + max(A[i], B[i]) * min(A[i], 0.25) + abs(B[i]) + clamp(A[i], -0.5, 0.5)
     }
-  })", {{"A", Uniform({12}, -1, 1)}, {"B", Uniform({12}, -1, 1, 2)}});
+  })",
+                {{"A", Uniform({12}, -1, 1)}, {"B", Uniform({12}, -1, 1, 2)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T s = 0;
@@ -161,7 +168,8 @@ TEST(Maps, UntakenBranchesAreExactlyZero) {
 TEST(Maps, IntegerInputsAndIndicesInValues) {
   Case c = With(R"(sdfg f(A: f64[N], n: i64[N], Y: f64[N]) {
     map i in 0:N { Y[i] = A[i] * f64(n[i]) + (n[i] % 2 == 0 ? A[i] * A[i] : f64(i) * A[i]) }
-  })", {{"A", Uniform({5}, -1, 1)}, {"n", Integers({5}, {3, 4, -2, 0, 7})}});
+  })",
+                {{"A", Uniform({5}, -1, 1)}, {"n", Integers({5}, {3, 4, -2, 0, 7})}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (int i = 0; i < 5; ++i) {
@@ -182,7 +190,8 @@ TEST(Maps, ViewsOfViews) {
     for i in 0:3 { for j in 0:2 { corner[i, j] = sin(corner[i, j]) * rows[j, 0] } }
     map i in 0:3, j in 0:2 { corner[i, j] = exp(corner[i, j]) }
     map i in 0:4, j in 0:6 { Y[i, j] = B[i, j] * B[3 - i, j] }
-  })", {{"A", Uniform({4, 6}, -1, 1)}});
+  })",
+                {{"A", Uniform({4, 6}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     std::vector<T> b;
@@ -205,7 +214,8 @@ TEST(Maps, TransposedViewOfAnInputAndOfAnOutput) {
     view Yt: f64[N, 3] of Y strides [1, N]
     map i in 0:3, j in 0:N { Y[i, j] = At[i, j] * At[2 - i, j] }
     map i in 0:N { Yt[i, 0] = exp(Yt[i, 1]) }
-  })", {{"A", Uniform({4, 3}, -1, 1)}});
+  })",
+                {{"A", Uniform({4, 3}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T s = 0;
@@ -233,7 +243,8 @@ TEST(Maps, NestedSdfgsAlsoInsideMaps) {
   sdfg square(x: f64[P, Q], y: f64[P, Q]) {
     map i in 0:P { call row(x = x[i, :], y = y[i, :]) }
     map i in 0:P, j in 0:Q { y[i, j] = y[i, j] * x[i, j] }
-  })", {{"A", Uniform({3, 4}, -1, 1)}});
+  })",
+                {{"A", Uniform({3, 4}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T s = 0;
@@ -253,7 +264,8 @@ TEST(Maps, StencilsInTwoDimensions) {
     map i in 1:N - 1, j in 1:M - 1 {
       Y[i, j] = A[i - 1, j] * A[i + 1, j] - sin(A[i, j - 1]) * A[i, j] + 0.5 * A[i, j + 1]
     }
-  })", {{"A", Uniform({5, 6}, -1, 1)}});
+  })",
+                {{"A", Uniform({5, 6}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     auto& A = m["A"];
@@ -271,7 +283,8 @@ TEST(Maps, ReadsWithADefaultOutside) {
   Case c = With(R"(sdfg f(A: f64[N], W: f64[3], Y: f64[N]) {
     map i in 0:N { Y[i] = 0 }
     map i in 0:N, k in 0:3 { Y[i] += (A[2 * i + k - 3] ?? 0.5) * W[k] }
-  })", {{"A", Uniform({6}, -1, 1)}, {"W", Uniform({3}, -1, 1, 2)}});
+  })",
+                {{"A", Uniform({6}, -1, 1)}, {"W", Uniform({3}, -1, 1, 2)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T s = 0;
@@ -288,7 +301,8 @@ TEST(Maps, ProductsPerRowWithZeros) {
   Case c = With(R"(sdfg f(A: f64[N, M], Y: f64[N]) {
     map i in 0:N { Y[i] = 2 }
     map i in 0:N, j in 0:M { Y[i] *= A[i, j] }
-  })", {{"A", Numbers({3, 3}, {0, 2, 3, 0, 0, 4, 5, 6, 7})}});
+  })",
+                {{"A", Numbers({3, 3}, {0, 2, 3, 0, 0, 4, 5, 6, 7})}});
   ExpectGradients(c, {{"A", Numbers({3, 3}, {12, 0, 0, 0, 0, 0, 84, 70, 60})}});
 }
 
@@ -298,7 +312,8 @@ TEST(Maps, AccumulatingIntoWhatIsThere) {
     map i in 0:N, j in 0:M { Y[i] max= B[i, j] }
     map i in 0:N, j in 0:M { Y[i] *= B[i, j] + A[i] }
     map i in 0:N, j in 0:M { Y[i] += B[i, j] * A[i] }
-  })", {{"A", Uniform({4}, -1, 1)}, {"B", Uniform({4, 3}, -1, 1, 2)}});
+  })",
+                {{"A", Uniform({4}, -1, 1)}, {"B", Uniform({4, 3}, -1, 1, 2)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     T s = 0;
@@ -326,7 +341,8 @@ TEST(Maps, OverwrittenBeforeItWasRead) {
     map i in 1:N - 1, j in 0:M - 1 { U[i, j] = 0.4 * A[i - 1, j] * A[i, j + 1] + A[i, j] }
     Y = 0
     map i in 0:N, j in 0:M { Y += U[i, j] * U[i, j] }
-  })", {{"A", Uniform({4, 3}, -1, 1)}});
+  })",
+                {{"A", Uniform({4, 3}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     auto& A = m["A"];
@@ -334,7 +350,8 @@ TEST(Maps, OverwrittenBeforeItWasRead) {
     for (int i = 0; i < 4; ++i) {
       T t = A[i * 3] + A[i * 3 + 1] + A[i * 3 + 2];
       for (int j = 0; j < 3; ++j)
-        s += Square(i > 0 && i < 3 && j < 2 ? 0.4 * A[i * 3 - 3 + j] * A[i * 3 + j + 1] + A[i * 3 + j] : sin(A[i * 3 + j] + t));
+        s += Square(i > 0 && i < 3 && j < 2 ? 0.4 * A[i * 3 - 3 + j] * A[i * 3 + j + 1] + A[i * 3 + j]
+                                            : sin(A[i * 3 + j] + t));
     }
     return s;
   });
@@ -342,7 +359,8 @@ TEST(Maps, OverwrittenBeforeItWasRead) {
 
 // Ties of an accumulated extremum share equally.
 TEST(Maps, TiesOfAMaximumShare) {
-  Case c = With("sdfg f(A: f64[N], Y: f64) {\n Y = -inf\n map i in 0:N { Y max= A[i] }\n}", {{"A", Numbers({5}, {1, 3, 3, 0, 3})}});
+  Case c = With("sdfg f(A: f64[N], Y: f64) {\n Y = -inf\n map i in 0:N { Y max= A[i] }\n}",
+                {{"A", Numbers({5}, {1, 3, 3, 0, 3})}});
   const double third = 1.0 / 3;
   ExpectGradients(c, {{"A", Numbers({5}, {0, third, third, 0, third})}});
 }
@@ -357,7 +375,8 @@ TEST(Maps, InPlaceAndPartialOverwrites) {
     B[0] = Y[1]
     B[1] = B[0] * B[0]
     map i in 0:N { Y[i] = Y[i] + B[i] * B[N - 1 - i] }
-  })", {{"A", Uniform({6}, -1, 1)}});
+  })",
+                {{"A", Uniform({6}, -1, 1)}});
   ExpectGradients(c, [](auto& m) {
     using T = NumberOf<decltype(m)>;
     auto& A = m["A"];
@@ -377,7 +396,8 @@ TEST(Maps, ReversedRangesAndEmptyOnes) {
     map i in 0:N { Y[i] = 0 }
     map i in N - 1:-1:-2 { Y[i] = A[i] * A[0] }
     map i in 3:k { Y[i] = 1e9 * A[i] }
-  })", {{"A", Uniform({5}, -1, 1)}}, {{"k", 2}});
+  })",
+                {{"A", Uniform({5}, -1, 1)}}, {{"k", 2}});
   ExpectGradients(c, [](auto& m) {
     NumberOf<decltype(m)> s = 0;
     for (int i = 4; i > -1; i -= 2) s += m["A"][i] * m["A"][0];

@@ -22,7 +22,8 @@ std::string Layers(int layers, int n, int d) {
   };
   for (int l = 0; l < layers; ++l) {
     const std::string s = std::to_string(l), in = l == 0 ? "X" : "h" + s, out = "h" + std::to_string(l + 1);
-    for (const std::string a : {"Q", "K", "V"}) op("onnx.MatMul(A = " + in + ", B = W" + a + ") -> (Y = " + a + s + ")", a + s, N, D);
+    for (const std::string a : {"Q", "K", "V"})
+      op("onnx.MatMul(A = " + in + ", B = W" + a + ") -> (Y = " + a + s + ")", a + s, N, D);
     op("onnx.Transpose{perm = [1, 0]}(data = K" + s + ") -> (transposed = T" + s + ")", "T" + s, D, N);
     op("onnx.MatMul(A = Q" + s + ", B = T" + s + ") -> (Y = S" + s + ")", "S" + s, N, N);
     op("onnx.Softmax{axis = -1}(input = S" + s + ") -> (output = P" + s + ")", "P" + s, N, N);
@@ -37,12 +38,16 @@ std::string Layers(int layers, int n, int d) {
     op("onnx.LayerNormalization{axis = -1}(X = r" + s + ", Scale = g) -> (Y = " + out + ")", out, N, D);
   }
   const std::string last = "h" + std::to_string(layers) + "[i, j]";
-  return "sdfg stack(X: f64[" + N + ", " + D + "], WQ: f64[" + D + ", " + D + "], WK: f64[" + D + ", " + D + "], WV: f64[" + D + ", " + D +
-         "], WF: f64[" + D + ", " + F + "], WG: f64[" + F + ", " + D + "], g: f64[" + D + "], Y: f64) {\n" + declared + "state {\n" + body +
-         "Y = 0\nmap i in 0:" + N + ", j in 0:" + D + " { Y += " + last + " * " + last + " * " + last + " }\n}\n}\n";
+  return "sdfg stack(X: f64[" + N + ", " + D + "], WQ: f64[" + D + ", " + D + "], WK: f64[" + D + ", " + D +
+         "], WV: f64[" + D + ", " + D + "], WF: f64[" + D + ", " + F + "], WG: f64[" + F + ", " + D + "], g: f64[" + D +
+         "], Y: f64) {\n" + declared + "state {\n" + body + "Y = 0\nmap i in 0:" + N + ", j in 0:" + D +
+         " { Y += " + last + " * " + last + " * " + last + " }\n}\n}\n";
 }
 
-struct Ran { std::vector<Value> gradients; double seconds = 0, arena = -1; };
+struct Ran {
+  std::vector<Value> gradients;
+  double seconds = 0, arena = -1;
+};
 
 Ran RunOnce(const Program& p, const NamedValues& values, const std::string& backend) {
   CompileRequest request;
@@ -87,17 +92,16 @@ void ExpectWithinLimits(const std::string& text, const std::vector<double>& part
       EXPECT_TRUE(Verify(b->program).ok()) << Verify(b->program).ToString();
       EXPECT_LE(b->report.predicted_peak, *o.memory_limit);
       const Ran got = RunOnce(b->program, values, backend);
-      if (got.arena >= 0) {
-        EXPECT_LE(got.arena, 1.05 * static_cast<double>(b->report.predicted_peak));
-      }
+      if (got.arena >= 0) { EXPECT_LE(got.arena, 1.05 * static_cast<double>(b->report.predicted_peak)); }
       for (size_t i = 0; i < got.gradients.size(); ++i) {
         const Difference d = Compare(got.gradients[i], expected.gradients[i], 1e-12, 1e-12);
         EXPECT_TRUE(d.ok) << "output " << i << " at " << part << ": " << d.max_abs << " at " << d.where;
       }
-      std::printf("%s: %.0f %% of %lld bytes: predicted %lld, planned %.0f, minimum %lld; computed again %.1f %%, %.2f times as long; %s\n", backend.c_str(),
-                  100 * part, static_cast<long long>(most), static_cast<long long>(b->report.predicted_peak), got.arena,
-                  static_cast<long long>(b->report.minimum_peak), 100 * b->report.recompute_work, got.seconds / std::max(1e-9, expected.seconds),
-                  b->report.solver.c_str());
+      std::printf(
+          "%s: %.0f %% of %lld bytes: predicted %lld, planned %.0f, minimum %lld; computed again %.1f %%, %.2f times as long; %s\n",
+          backend.c_str(), 100 * part, static_cast<long long>(most), static_cast<long long>(b->report.predicted_peak),
+          got.arena, static_cast<long long>(b->report.minimum_peak), 100 * b->report.recompute_work,
+          got.seconds / std::max(1e-9, expected.seconds), b->report.solver.c_str());
     }
   }
   Options none;
@@ -114,7 +118,8 @@ void ExpectWithinLimits(const std::string& text, const std::vector<double>& part
 
 TEST(Memory, AStackOfLayers) {
   const bool cpu = BackendsOfThisTest()[0] == "cpu";  // 12 layers, at night
-  ExpectWithinLimits(cpu ? Layers(12, 96, 64) : Layers(4, 12, 8), cpu ? std::vector<double>{0.5, 0.25} : std::vector<double>{0.7, 0.5});
+  ExpectWithinLimits(cpu ? Layers(12, 96, 64) : Layers(4, 12, 8),
+                     cpu ? std::vector<double>{0.5, 0.25} : std::vector<double>{0.7, 0.5});
 }
 
 // Each step overwrites the state: the tape holds every one, segments only where they start.
@@ -129,7 +134,8 @@ TEST(Memory, ALoopInSegments) {
     }
     Y = 0
     map i in 0:32 { Y += h[i] * h[i] }
-  })", {0.5, 0.3});
+  })",
+                     {0.5, 0.3});
 }
 
 // Elementwise chains keep their input only.

@@ -23,7 +23,8 @@ void Expect(const std::string& text, const NamedValues& values, const std::vecto
     for (size_t k = 0; k < expected.size(); ++k) {
       const Tensor& t = (*got)[k].tensor;
       ASSERT_EQ(t.elements(), static_cast<int64_t>(expected[k].size()));
-      for (size_t i = 0; i < expected[k].size(); ++i) EXPECT_NEAR(t.GetDouble(i), expected[k][i], 1e-12) << "output " << k << ", element " << i;
+      for (size_t i = 0; i < expected[k].size(); ++i)
+        EXPECT_NEAR(t.GetDouble(i), expected[k][i], 1e-12) << "output " << k << ", element " << i;
     }
   }
 }
@@ -31,7 +32,8 @@ void Expect(const std::string& text, const NamedValues& values, const std::vecto
 void ExpectError(const std::string& text, const std::vector<std::string>& parts) {
   Result<std::vector<Value>> got = RunText(text, {{"X", Numbers({2}, {1, 2})}}, "interpreter");
   ASSERT_FALSE(got.ok());
-  for (const std::string& part : parts) EXPECT_NE(got.status().ToString().find(part), std::string::npos) << got.status().ToString();
+  for (const std::string& part : parts)
+    EXPECT_NE(got.status().ToString().find(part), std::string::npos) << got.status().ToString();
 }
 
 TEST(Node, DifferentiatesWhatStandsBeforeIt) {
@@ -41,7 +43,8 @@ TEST(Node, DifferentiatesWhatStandsBeforeIt) {
     map i in 0:N { L += X[i] * X[i] * X[i] }
     autodiff.Backward(outputs = L, inputs = X) -> (gradients = DX)
     map i in 0:N { Z[i] = X[i] - 0.5 * DX[i] + L }
-  })", {{"X", Numbers({2}, {1, 2})}}, {{3, 12}, {1 - 1.5 + 9, 2 - 6 + 9}});
+  })",
+         {{"X", Numbers({2}, {1, 2})}}, {{3, 12}, {1 - 1.5 + 9, 2 - 6 + 9}});
 }
 
 TEST(Node, TwoAccumulate) {
@@ -54,7 +57,8 @@ TEST(Node, TwoAccumulate) {
     M = 0
     map i in 0:N { M += L * X[i] }
     autodiff.Backward(outputs = M, inputs = X) -> (gradients = DX)
-  })", {{"X", Numbers({2}, {1, 2})}}, {{2 + 5 + 2 * 3, 4 + 5 + 4 * 3}});   // 2x, then L + 2x·Σx
+  })",
+         {{"X", Numbers({2}, {1, 2})}}, {{2 + 5 + 2 * 3, 4 + 5 + 4 * 3}});  // 2x, then L + 2x·Σx
 }
 
 TEST(Node, InputsMayBeComputed) {
@@ -65,14 +69,16 @@ TEST(Node, InputsMayBeComputed) {
     L = 0
     map i in 0:N { L += T[i] * T[i] * X[i] }
     autodiff.Backward(outputs = L, inputs = X, inputs = T) -> (gradients = DX, gradients = DT)
-  })", {{"X", Numbers({2}, {1, 2})}}, {{27, 108}, {6, 24}});               // 27x², 2·3x·x
+  })",
+         {{"X", Numbers({2}, {1, 2})}}, {{27, 108}, {6, 24}});  // 27x², 2·3x·x
 }
 
 TEST(Node, TakesGradientsOfOutputs) {
   Expect(R"(sdfg f(X: f64[N], G: f64[N], DX: f64[N], Y: f64[N]) {
     map i in 0:N { Y[i] = X[i] * X[i] }
     autodiff.Backward(outputs = Y, output_gradients = G, inputs = X) -> (gradients = DX)
-  })", {{"X", Numbers({2}, {1, 2})}, {"G", Numbers({2}, {10, 100})}}, {{20, 400}, {1, 4}});
+  })",
+         {{"X", Numbers({2}, {1, 2})}, {"G", Numbers({2}, {10, 100})}}, {{20, 400}, {1, 4}});
 }
 
 TEST(Node, GradientsOfGradients) {
@@ -86,7 +92,8 @@ TEST(Node, GradientsOfGradients) {
     P = 0
     map i in 0:N { P += DX[i] * V[i] }
     autodiff.Backward(outputs = P, inputs = X) -> (gradients = HV)
-  })", {{"X", Numbers({2}, {1, 2})}, {"V", Numbers({2}, {1, 10})}}, {{6, 120}});
+  })",
+         {{"X", Numbers({2}, {1, 2})}, {"V", Numbers({2}, {1, 10})}}, {{6, 120}});
 }
 
 TEST(Node, SaysWhatItCannot) {
@@ -96,11 +103,13 @@ TEST(Node, SaysWhatItCannot) {
       L = X[0]
       autodiff.Backward(outputs = L, inputs = X) -> (gradients = DX)
     }
-  })", {"inside a loop", "move it to the top level"});
+  })",
+              {"inside a loop", "move it to the top level"});
   ExpectError(R"(sdfg f(X: f64[N], DX: f64[N], L: f64) {
     autodiff.Backward(outputs = L, inputs = X) -> (gradients = DX)
     L = X[0]
-  })", {"output 'L'", "before"});
+  })",
+              {"output 'L'", "before"});
 }
 
 }  // namespace

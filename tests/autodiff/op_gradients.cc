@@ -16,7 +16,9 @@ namespace {
 
 constexpr double kEps = 1e-6, kAbsolute = 1e-5, kRelative = 1e-3;
 
-bool IsFloatTensor(const Sdfg& s, Name n) { return s.Get(n).kind != ContainerKind::kSequence && IsFloat(s.Get(n).dtype); }
+bool IsFloatTensor(const Sdfg& s, Name n) {
+  return s.Get(n).kind != ContainerKind::kSequence && IsFloat(s.Get(n).dtype);
+}
 
 Tensor Copy(const Tensor& t) {
   Tensor c = *Tensor::Create(t.dtype, t.shape);
@@ -35,7 +37,7 @@ double Weight(uint64_t at) {
 struct Subject {
   Program program;
   NamedValues values;
-  std::vector<Name> inputs, outputs;   // floats
+  std::vector<Name> inputs, outputs;  // floats
 };
 
 Result<Subject> SubjectOf(const Registry& r, const OpSample& s, const std::string& folder) {
@@ -51,10 +53,13 @@ Result<Subject> SubjectOf(const Registry& r, const OpSample& s, const std::strin
     const auto* l = std::get_if<Library>(&entry.nodes[NodeId{i}].body);
     if (!l || l->op.view() != s.definition->name) continue;
     Library wide = *l;
-    auto at = std::find_if(wide.attributes.begin(), wide.attributes.end(), [](const auto& a) { return a.first == Name("stash_type"); });
+    auto at = std::find_if(wide.attributes.begin(), wide.attributes.end(),
+                           [](const auto& a) { return a.first == Name("stash_type"); });
     if (at != wide.attributes.end()) at->second.value = int64_t{11};
-    else wide.attributes.insert(std::lower_bound(wide.attributes.begin(), wide.attributes.end(), Name("stash_type"), [](const auto& a, Name n) { return a.first < n; }),
-                                {Name("stash_type"), Attribute{int64_t{11}}});
+    else
+      wide.attributes.insert(std::lower_bound(wide.attributes.begin(), wide.attributes.end(), Name("stash_type"),
+                                              [](const auto& a, Name n) { return a.first < n; }),
+                             {Name("stash_type"), Attribute{int64_t{11}}});
     entry.nodes.Mutable(NodeId{i}).body = std::move(wide);
   }
   const Sdfg& e = t.program.Entry();
@@ -102,7 +107,8 @@ class Function {
     std::vector<Tensor> out;
     const std::vector<Name> names = Outputs(t_->program, t_->program.Entry());
     for (size_t k = 0; k < names.size(); ++k)
-      if (std::find(t_->outputs.begin(), t_->outputs.end(), names[k]) != t_->outputs.end()) out.push_back(all[k].tensor);
+      if (std::find(t_->outputs.begin(), t_->outputs.end(), names[k]) != t_->outputs.end())
+        out.push_back(all[k].tensor);
     return out;
   }
 
@@ -122,8 +128,9 @@ double WeightedDifference(const std::vector<Tensor>& a, const std::vector<Tensor
   return sum;
 }
 
-Result<NamedValues> GradientsOf(const Registry& r, const Subject& t, const std::vector<Name>& inputs, const std::vector<Tensor>& outputs, bool ones,
-                                const std::string& backend, const std::string& folder) {
+Result<NamedValues> GradientsOf(const Registry& r, const Subject& t, const std::vector<Name>& inputs,
+                                const std::vector<Tensor>& outputs, bool ones, const std::string& backend,
+                                const std::string& folder) {
   Options o;
   o.all_given = true;
   o.keep_outputs = false;
@@ -133,7 +140,8 @@ Result<NamedValues> GradientsOf(const Registry& r, const Subject& t, const std::
   for (const auto& [output, gradient] : b.output_gradients) {
     const size_t k = static_cast<size_t>(std::find(t.outputs.begin(), t.outputs.end(), output) - t.outputs.begin());
     Tensor g = *Tensor::Create(DType::kF64, outputs[k].shape);
-    for (int64_t i = 0; i < g.elements(); ++i) g.SetDouble(i, ones ? 1 : Weight(k * 1000003 + static_cast<uint64_t>(i)));
+    for (int64_t i = 0; i < g.elements(); ++i)
+      g.SetDouble(i, ones ? 1 : Weight(k * 1000003 + static_cast<uint64_t>(i)));
     values.emplace_back(gradient, Value(g));
   }
   HR_ASSIGN_OR_RETURN(std::vector<Value> all, e->Run(Select(b.program, values)));
@@ -176,16 +184,17 @@ InputVerdict Compare(const Function& f, const Subject& t, Name input, const Tens
   if (gradient.elements() != x.elements()) return v.detail = "the gradient has another shape", v;
   Result<std::vector<Tensor>> middle = f.At(input, 0, x.elements() > 0 ? x.GetDouble(0) : 0);
   if (!middle.ok()) return v.detail = middle.status().ToString(), v;
-  bool all_zero = true, undefined = false;   // some output is NaN at the sample's values: so may be what flows back from it
+  bool all_zero = true,
+       undefined = false;  // some output is NaN at the sample's values: so may be what flows back from it
   for (const Tensor& y : *middle)
     for (int64_t i = 0; i < y.elements(); ++i) undefined = undefined || std::isnan(y.GetDouble(i));
   for (int64_t i = 0; i < x.elements(); ++i) {
     const double at = x.GetDouble(i), h = kEps * std::max(1.0, std::abs(at)), got = gradient.GetDouble(i);
     Result<std::vector<Tensor>> up = f.At(input, i, at + h), down = f.At(input, i, at - h);
-    if (!up.ok() || !down.ok()) continue;   // outside of what the op takes
+    if (!up.ok() || !down.ok()) continue;  // outside of what the op takes
     const double right = WeightedDifference(*up, *middle) / h, left = WeightedDifference(*middle, *down) / h;
     const double both = WeightedDifference(*up, *down) / (2 * h);
-    if (!std::isfinite(right) || !std::isfinite(left)) continue;   // the edge of the domain
+    if (!std::isfinite(right) || !std::isfinite(left)) continue;         // the edge of the domain
     if (std::max(std::abs(right), std::abs(left)) > 0.01 / h) continue;  // a jump: no derivative
     if (undefined && std::isnan(got)) {
       ++v.kinks;
@@ -202,13 +211,14 @@ InputVerdict Compare(const Function& f, const Subject& t, Name input, const Tens
     }
     if (ok) continue;
     // An op that rounds to f32 inside hides slopes in steps: longer ones, extrapolated.
-    if (const auto slope = LongSlope(f, input, i, at); slope && std::abs(got - *slope) <= kAbsolute + kRelative * std::abs(*slope)) {
+    if (const auto slope = LongSlope(f, input, i, at);
+        slope && std::abs(got - *slope) <= kAbsolute + kRelative * std::abs(*slope)) {
       all_zero = all_zero && got == 0;
       continue;
     }
     char text[200];
-    std::snprintf(text, sizeof text, "element %lld at %.9g: gradient %.9g, differences %.9g (left %.9g, right %.9g)", static_cast<long long>(i), at, got,
-                  both, left, right);
+    std::snprintf(text, sizeof text, "element %lld at %.9g: gradient %.9g, differences %.9g (left %.9g, right %.9g)",
+                  static_cast<long long>(i), at, got, both, left, right);
     v.detail = text;
     return v;
   }
@@ -222,7 +232,8 @@ InputVerdict Compare(const Function& f, const Subject& t, Name input, const Tens
 
 }  // namespace
 
-std::vector<InputVerdict> CheckGradients(const Registry& r, const OpSample& s, const std::string& backend, const std::string& folder) {
+std::vector<InputVerdict> CheckGradients(const Registry& r, const OpSample& s, const std::string& backend,
+                                         const std::string& folder) {
   std::vector<InputVerdict> out;
   Result<Subject> t = SubjectOf(r, s, folder);
   if (!t.ok()) return {{"", Verdict::kWrong, "the sample does not load: " + t.status().ToString(), "", 0, 0}};
@@ -233,7 +244,8 @@ std::vector<InputVerdict> CheckGradients(const Registry& r, const OpSample& s, c
   }
   Result<std::unique_ptr<Function>> f = Function::Of(r, *t, folder);
   Result<std::vector<Tensor>> outputs = f.ok() ? (*f)->At(Name(), 0, 0) : Result<std::vector<Tensor>>(f.status());
-  if (!outputs.ok()) return {{"", Verdict::kWrong, "the sample does not run in f64: " + outputs.status().ToString(), "", 0, 0}};
+  if (!outputs.ok())
+    return {{"", Verdict::kWrong, "the sample does not run in f64: " + outputs.status().ToString(), "", 0, 0}};
 
   const Sdfg& entry = t->program.Entry();
   std::string rule;
@@ -256,25 +268,24 @@ std::vector<InputVerdict> CheckGradients(const Registry& r, const OpSample& s, c
     Result<NamedValues> one = all.ok() ? *all : GradientsOf(r, *t, {n}, *outputs, false, backend, folder);
     const Value* g = one.ok() ? Find(*one, n) : nullptr;
     InputVerdict v;
-    if (g)
-      v = Compare(**f, *t, n, g->tensor);
-    else
-      v = {n.str(), Verdict::kRefused, one.ok() ? "no gradient" : one.status().ToString(), "", 0, 0};
+    if (g) v = Compare(**f, *t, n, g->tensor);
+    else v = {n.str(), Verdict::kRefused, one.ok() ? "no gradient" : one.status().ToString(), "", 0, 0};
     v.rule = rule;
     out.push_back(std::move(v));
   }
   return out;
 }
 
-Result<NamedValues> SampleGradients(const Registry& r, const OpSample& s, const std::string& backend, const std::string& folder) {
+Result<NamedValues> SampleGradients(const Registry& r, const OpSample& s, const std::string& backend,
+                                    const std::string& folder) {
   HR_ASSIGN_OR_RETURN(Subject t, SubjectOf(r, s, folder));
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Function> f, Function::Of(r, t, folder));
   HR_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, f->At(Name(), 0, 0));
   return GradientsOf(r, t, t.inputs, outputs, true, backend, folder);
 }
 
-std::vector<OpVerdict> CheckOps(const Registry& r, const std::string& filter, const std::string& backend, const std::string& folder, bool verbose,
-                                int every) {
+std::vector<OpVerdict> CheckOps(const Registry& r, const std::string& filter, const std::string& backend,
+                                const std::string& folder, bool verbose, int every) {
   std::map<std::string, OpVerdict> ops;
   int number = 0;
   for (const OpSample& s : Samples(r, filter)) {
@@ -285,14 +296,18 @@ std::vector<OpVerdict> CheckOps(const Registry& r, const std::string& filter, co
     ++op.samples;
     for (const InputVerdict& v : CheckGradients(r, s, backend, folder)) {
       if (v.verdict == Verdict::kKink) continue;
-      auto& list = v.verdict == Verdict::kChecked ? op.checked : v.verdict == Verdict::kZero ? op.zero : v.verdict == Verdict::kRefused ? op.refused : op.wrong;
+      auto& list = v.verdict == Verdict::kChecked   ? op.checked
+                   : v.verdict == Verdict::kZero    ? op.zero
+                   : v.verdict == Verdict::kRefused ? op.refused
+                                                    : op.wrong;
       if (std::find(list.begin(), list.end(), v.input) == list.end()) list.push_back(v.input);
       if (!v.rule.empty()) op.rule = v.rule;
       if (!v.detail.empty() && v.verdict != Verdict::kZero) op.error = v.detail;
       if (verbose) {
         static const char* const kNames[] = {"checked", "zero", "kink", "refused", "WRONG"};
-        std::printf("%-8s %-9s %s %s: %d compared, %d kinks%s%s\n", kNames[static_cast<int>(v.verdict)], v.rule.c_str(), s.Label().c_str(), v.input.c_str(),
-                    v.compared, v.kinks, v.detail.empty() ? "" : ": ", v.detail.c_str());
+        std::printf("%-8s %-9s %s %s: %d compared, %d kinks%s%s\n", kNames[static_cast<int>(v.verdict)], v.rule.c_str(),
+                    s.Label().c_str(), v.input.c_str(), v.compared, v.kinks, v.detail.empty() ? "" : ": ",
+                    v.detail.c_str());
         std::fflush(stdout);
       }
     }

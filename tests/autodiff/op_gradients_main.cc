@@ -31,19 +31,32 @@ int main(int argc, char** argv) {
   char folder[] = "/tmp/op_gradients_XXXXXX";
   if (!mkdtemp(folder)) return 2;
   headrace::Registry r;
-  if (headrace::Status s = headrace::LoadPlugins(r); !s.ok()) return std::fprintf(stderr, "%s\n", s.ToString().c_str()), 2;
+  if (headrace::Status s = headrace::LoadPlugins(r); !s.ok())
+    return std::fprintf(stderr, "%s\n", s.ToString().c_str()), 2;
   const std::vector<OpVerdict> ops = headrace::autodiff::CheckOps(r, filter, backend, folder, !markdown);
   int checked = 0, zero = 0, refused = 0, wrong = 0, none = 0;
-  if (markdown) std::printf("| operator | gradient | by | inputs checked | zero | refused |\n|---|---|---|---|---|---|\n");
+  if (markdown)
+    std::printf("| operator | gradient | by | inputs checked | zero | refused |\n|---|---|---|---|---|---|\n");
   for (const OpVerdict& o : ops) {
-    const char* status = !o.wrong.empty() ? "WRONG" : !o.checked.empty() ? "checked" : !o.refused.empty() ? "error by name" : !o.zero.empty() ? "zero by definition" : "no float input";
-    ++(!o.wrong.empty() ? wrong : !o.checked.empty() ? checked : !o.refused.empty() ? refused : !o.zero.empty() ? zero : none);
+    const char* status = !o.wrong.empty()     ? "WRONG"
+                         : !o.checked.empty() ? "checked"
+                         : !o.refused.empty() ? "error by name"
+                         : !o.zero.empty()    ? "zero by definition"
+                                              : "no float input";
+    ++(!o.wrong.empty()     ? wrong
+       : !o.checked.empty() ? checked
+       : !o.refused.empty() ? refused
+       : !o.zero.empty()    ? zero
+                            : none);
     if (markdown)
-      std::printf("| %s | %s | %s | %s | %s | %s |\n", o.name.c_str(), status, o.rule.c_str(), Join(o.checked).c_str(), Join(o.zero).c_str(), Join(o.refused).c_str());
+      std::printf("| %s | %s | %s | %s | %s | %s |\n", o.name.c_str(), status, o.rule.c_str(), Join(o.checked).c_str(),
+                  Join(o.zero).c_str(), Join(o.refused).c_str());
     else if (!o.wrong.empty() || !o.refused.empty())
-      std::printf("%s: %s: wrong [%s] refused [%s] %s\n", o.name.c_str(), status, Join(o.wrong).c_str(), Join(o.refused).c_str(), o.error.c_str());
+      std::printf("%s: %s: wrong [%s] refused [%s] %s\n", o.name.c_str(), status, Join(o.wrong).c_str(),
+                  Join(o.refused).c_str(), o.error.c_str());
   }
-  std::printf("%s%d operators: %d checked, %d zero by definition, %d errors by name, %d without float inputs, %d wrong\n", markdown ? "\n" : "",
-              static_cast<int>(ops.size()), checked, zero, refused, none, wrong);
+  std::printf(
+      "%s%d operators: %d checked, %d zero by definition, %d errors by name, %d without float inputs, %d wrong\n",
+      markdown ? "\n" : "", static_cast<int>(ops.size()), checked, zero, refused, none, wrong);
   return wrong > 0;
 }

@@ -17,7 +17,7 @@ namespace headrace::autodiff {
 namespace {
 
 std::string g_backend = "interpreter";
-int g_every = 1;   // one of how many samples
+int g_every = 1;  // one of how many samples
 
 const Registry& Ops() {
   static const Registry* const r = [] {
@@ -49,7 +49,8 @@ TEST(OpGradients, AgreeWithDifferencesOrAreErrorsByName) {
     else if (!op.refused.empty()) ++refused;
     else if (!op.zero.empty()) ++zero;
   }
-  std::printf("%d ops: %d checked, %d zero by definition, %d errors by name\n", static_cast<int>(ops.size()), checked, zero, refused);
+  std::printf("%d ops: %d checked, %d zero by definition, %d errors by name\n", static_cast<int>(ops.size()), checked,
+              zero, refused);
   EXPECT_GE(checked, g_every == 1 ? 125 : 5);
 }
 
@@ -80,7 +81,8 @@ TEST(OpGradients, AtKinksAreThoseOfTheTable) {
     ASSERT_GE(cells.size(), 3u);
     const OpDefinition* newest = nullptr;
     for (const OpDefinition* d : Ops().Definitions())
-      if (d->domain == "onnx" && d->name == cells[0] && (!newest || d->until_version > newest->until_version)) newest = d;
+      if (d->domain == "onnx" && d->name == cells[0] && (!newest || d->until_version > newest->until_version))
+        newest = d;
     ASSERT_TRUE(newest != nullptr) << "no such op";
     OpDefinition d = *newest;
     d.samples = {cells[1]};
@@ -92,7 +94,7 @@ TEST(OpGradients, AtKinksAreThoseOfTheTable) {
       continue;
     }
     std::stringstream ports(cells[2]);
-    for (std::string port; std::getline(ports, port, ';');) {   // X: 0, 0, 1; slope: 2
+    for (std::string port; std::getline(ports, port, ';');) {  // X: 0, 0, 1; slope: 2
       port = port.substr(port.find_first_not_of(' '));
       const Tensor* g = nullptr;
       for (const auto& [name, v] : *gradients)
@@ -105,7 +107,9 @@ TEST(OpGradients, AtKinksAreThoseOfTheTable) {
         const double want = std::strtod(item.c_str(), nullptr), got = g->GetDouble(i);
         if (std::isnan(want)) EXPECT_TRUE(std::isnan(got)) << port << " element " << i << ": " << got;
         else if (std::isinf(want)) EXPECT_EQ(got, want) << port << " element " << i;
-        else EXPECT_NEAR(got, want, 1e-7 * std::max(1.0, std::abs(want))) << port << " element " << i;  // attributes are f32
+        else
+          EXPECT_NEAR(got, want, 1e-7 * std::max(1.0, std::abs(want)))
+              << port << " element " << i;  // attributes are f32
       }
     }
   }

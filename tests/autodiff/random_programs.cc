@@ -6,7 +6,10 @@
 namespace headrace::autodiff::testing {
 namespace {
 
-struct Index { std::string name; bool column = false; };   // runs within 0:M for columns, 0:N otherwise
+struct Index {
+  std::string name;
+  bool column = false;
+};  // runs within 0:M for columns, 0:N otherwise
 
 class Generator {
  public:
@@ -14,20 +17,25 @@ class Generator {
 
   std::string Run(int statements) {
     for (int k = 0; k < statements; ++k) Statement({}, "  ", 0);
-    std::string text = "sdfg random(A: f64[N], B: f64[N, M], C: f64[N], idx: i64[N], Y: f64[N], L: f64) {\n  assume 4 <= N, 3 <= M\n";
+    std::string text =
+        "sdfg random(A: f64[N], B: f64[N, M], C: f64[N], idx: i64[N], Y: f64[N], L: f64) {\n  assume 4 <= N, 3 <= M\n";
     for (const char* t : {"T0", "T1", "T2"}) text += std::string("  transient ") + t + ": f64[N]\n";
     for (const char* u : {"U0", "U1"}) text += std::string("  transient ") + u + ": f64[N, M]\n";
     text += "  transient s0: f64\n  transient s1: f64\n";
-    text += "  view row: f64[M] of U0 offset M\n  view flip: f64[M, N] of U1 strides [1, M]\n  view corner: f64[2, 2] of U0 offset 1 strides [M, 2]\n";
+    text +=
+        "  view row: f64[M] of U0 offset M\n  view flip: f64[M, N] of U1 strides [1, M]\n  view corner: f64[2, 2] of U0 offset 1 strides [M, 2]\n";
     text += declarations_.str();
-    text += "  map i in 0:N { T0[i] = A[i] * C[i] }\n  map i in 0:N { T1[i] = sin(A[i]) }\n  map i in 0:N { T2[i] = 0.5 * C[i] }\n"
-            "  map i in 0:N, j in 0:M { U0[i, j] = B[i, j] }\n  map i in 0:N, j in 0:M { U1[i, j] = B[i, j] * A[i] }\n"
-            "  s0 = A[0]\n  s1 = 0.5\n";
+    text +=
+        "  map i in 0:N { T0[i] = A[i] * C[i] }\n  map i in 0:N { T1[i] = sin(A[i]) }\n  map i in 0:N { T2[i] = 0.5 * C[i] }\n"
+        "  map i in 0:N, j in 0:M { U0[i, j] = B[i, j] }\n  map i in 0:N, j in 0:M { U1[i, j] = B[i, j] * A[i] }\n"
+        "  s0 = A[0]\n  s1 = 0.5\n";
     text += body_.str();
-    text += "  map i in 0:N { Y[i] = T0[i] + 0.5 * T1[i] - 0.3 * T2[i] + A[i] * s0 }\n  L = s1\n"
-            "  map i in 0:N, j in 0:M { L += U0[i, j] * U0[i, j] + 0.7 * U1[i, j] }\n}\n";
-    text += "sdfg mix(x: f64[K], y: f64[K]) {\n  transient m: f64\n  m = 0\n  map i in 0:K { m += 0.2 * x[i] * x[i] }\n"
-            "  map i in 0:K { y[i] = tanh(x[i] + m) }\n}\n";
+    text +=
+        "  map i in 0:N { Y[i] = T0[i] + 0.5 * T1[i] - 0.3 * T2[i] + A[i] * s0 }\n  L = s1\n"
+        "  map i in 0:N, j in 0:M { L += U0[i, j] * U0[i, j] + 0.7 * U1[i, j] }\n}\n";
+    text +=
+        "sdfg mix(x: f64[K], y: f64[K]) {\n  transient m: f64\n  m = 0\n  map i in 0:K { m += 0.2 * x[i] * x[i] }\n"
+        "  map i in 0:K { y[i] = tanh(x[i] + m) }\n}\n";
     return text;
   }
 
@@ -42,7 +50,9 @@ class Generator {
   }
   int Below(int n) { return static_cast<int>(Next() % static_cast<uint64_t>(n)); }
   bool Chance(int percent) { return Below(100) < percent; }
-  std::string Pick(const std::vector<std::string>& v) { return v[static_cast<size_t>(Below(static_cast<int>(v.size())))]; }
+  std::string Pick(const std::vector<std::string>& v) {
+    return v[static_cast<size_t>(Below(static_cast<int>(v.size())))];
+  }
   std::string Fresh(const char* stem) { return stem + std::to_string(++names_); }
   std::string Literal() { return Pick({"0.3", "0.7", "-0.4", "0.15", "1.1", "-0.9"}); }
   std::string Vector() { return Pick({"T0", "T1", "T2"}); }
@@ -93,13 +103,23 @@ class Generator {
       case 1: return "tanh(" + x() + ")";
       case 2: return "exp(-(" + x() + ") * (" + x() + ") * 0.1 - 0.2)";
       case 3: return "sqrt(1 + " + Square(x()) + ") - 1";
-      case 4: { const std::string d = Square(x()); return "(" + x() + ") / (1 + " + d + ")"; }
+      case 4: {
+        const std::string d = Square(x());
+        return "(" + x() + ") / (1 + " + d + ")";
+      }
       case 5: return "cos(" + x() + " + " + Literal() + ")";
-      case 6: { const std::string c = Condition(in); const std::string a = x(); return "(" + c + " ? " + a + " : " + x() + ")"; }
+      case 6: {
+        const std::string c = Condition(in);
+        const std::string a = x();
+        return "(" + c + " ? " + a + " : " + x() + ")";
+      }
       case 7: return "log(2 + " + Square(x()) + ")";
       case 8: return "(" + x() + ") * (" + x() + ")";
       case 9: return "0.6 * (" + x() + ") - 0.3 * (" + x() + ")";
-      default: { const std::string a = x(); return a + " + " + Literal() + " * (" + x() + ")"; }
+      default: {
+        const std::string a = x();
+        return a + " + " + Literal() + " * (" + x() + ")";
+      }
     }
   }
   static std::string Square(const std::string& a) { return "(" + a + ") * (" + a + ")"; }
@@ -112,7 +132,8 @@ class Generator {
       case 0: return "C[" + At(in, false) + "] > 0";
       case 1: return "idx[" + At(in, false) + "] < 2";
       case 2: return "C[" + At(in, false) + "] < 0 && idx[" + At(in, false) + "] != 1";
-      default: return in.empty() ? "N > 4" : in[static_cast<size_t>(Below(static_cast<int>(in.size())))].name + " % 2 == 0";
+      default:
+        return in.empty() ? "N > 4" : in[static_cast<size_t>(Below(static_cast<int>(in.size())))].name + " % 2 == 0";
     }
   }
 
@@ -126,7 +147,7 @@ class Generator {
     inner.push_back({i, false});
     if (matrix) inner.push_back({j, true});
     std::string rows = Pick({"0:N", "0:N", "1:N", "0:N:2", "1:N - 1", "N - 1:-1:-1"});
-    if (!matrix && Chance(20)) {   // a register between two statements
+    if (!matrix && Chance(20)) {  // a register between two statements
       const std::string r = Fresh("r");
       declarations_ << "  transient " << r << ": f64 @register\n";
       Line(indent, "map " + i + " in " + rows + " {");
@@ -134,31 +155,34 @@ class Generator {
       Line(indent, "  " + own + " = " + r + " * " + r + " - 0.5 * " + r + " + 0.3 * " + Bounded(inner, target, own));
       return Line(indent, "}");
     }
-    Line(indent, "map " + i + " in " + rows + (matrix ? ", " + j + " in " + Pick({"0:M", "1:M", "0:M:2"}) : "") + " { " + own + " = " +
-                     Bounded(inner, target, own) + " }");
+    Line(indent, "map " + i + " in " + rows + (matrix ? ", " + j + " in " + Pick({"0:M", "1:M", "0:M:2"}) : "") +
+                     " { " + own + " = " + Bounded(inner, target, own) + " }");
   }
 
   void Stencil(const Indices&, const std::string& indent) {
     const std::string i = Fresh("i"), j = Fresh("j"), to = Matrix(), from = to == "U0" ? "U1" : "U0";
     if (Chance(50)) {
-      Line(indent, "map " + i + " in 1:N - 1, " + j + " in 1:M - 1 { " + to + "[" + i + ", " + j + "] = 0.3 * " + from + "[" + i + " - 1, " + j +
-                       "] * " + from + "[" + i + ", " + j + " + 1] + 0.4 * sin(" + from + "[" + i + " + 1, " + j + " - 1]) + 0.2 * " + from + "[" +
-                       i + ", " + j + "] }");
+      Line(indent, "map " + i + " in 1:N - 1, " + j + " in 1:M - 1 { " + to + "[" + i + ", " + j + "] = 0.3 * " + from +
+                       "[" + i + " - 1, " + j + "] * " + from + "[" + i + ", " + j + " + 1] + 0.4 * sin(" + from + "[" +
+                       i + " + 1, " + j + " - 1]) + 0.2 * " + from + "[" + i + ", " + j + "] }");
     } else {
       const std::string a = Vector();
       std::string b = Vector();
       while (b == a) b = Vector();
-      Line(indent, "map " + i + " in 1:N - 1 { " + a + "[" + i + "] = 0.4 * " + b + "[" + i + " - 1] * " + b + "[" + i + " + 1] + 0.5 * " + b + "[" + i + "] }");
+      Line(indent, "map " + i + " in 1:N - 1 { " + a + "[" + i + "] = 0.4 * " + b + "[" + i + " - 1] * " + b + "[" + i +
+                       " + 1] + 0.5 * " + b + "[" + i + "] }");
     }
   }
 
   void Scan(const Indices& in, const std::string& indent) {
-    const std::string i = Fresh("i"), t = Vector(), head = Pick({"1:N", "1:N:2", "N - 1:0:-1", "2:N - 1", "N - 1:1:-2"});
+    const std::string i = Fresh("i"), t = Vector(),
+                      head = Pick({"1:N", "1:N:2", "N - 1:0:-1", "2:N - 1", "N - 1:1:-2"});
     Indices inner = in;
     inner.push_back({i, false});
     Line(indent, "for " + i + " in " + head + " {");
     const std::string value = t + "[" + i + " - 1]";
-    Line(indent, "  " + t + "[" + i + "] = " + Pick({"sin(", "0.8 * tanh("}) + value + " + " + Value(inner, "", "", 2) + ")");
+    Line(indent,
+         "  " + t + "[" + i + "] = " + Pick({"sin(", "0.8 * tanh("}) + value + " + " + Value(inner, "", "", 2) + ")");
     Line(indent, "}");
   }
 
@@ -177,13 +201,14 @@ class Generator {
         Line(indent, s + " = 1");
         Line(indent, "map " + i + " in 0:N { " + s + " *= 1 + 0.2 * " + Bounded(inner, s) + " }");
         return;
-      case 2:   // elements of C are apart from each other
+      case 2:  // elements of C are apart from each other
         Line(indent, s + " = " + Pick({"-0.1", "C[1]"}));
         Line(indent, "map " + i + " in 0:N { " + s + Pick({" max= ", " min= "}) + "0.4 * C[" + i + "] }");
         return;
       default: {
         const std::string t = Vector();
-        Line(indent, "map " + i + " in 0:N, " + j + " in 0:M { " + t + "[" + i + "] += 0.1 * " + Bounded(inner, t) + " }");
+        Line(indent,
+             "map " + i + " in 0:N, " + j + " in 0:M { " + t + "[" + i + "] += 0.1 * " + Bounded(inner, t) + " }");
       }
     }
   }
@@ -192,8 +217,10 @@ class Generator {
     const std::string i = Fresh("i"), t = Vector();
     Indices inner = in;
     inner.push_back({i, false});
-    if (Chance(50)) return Line(indent, "map " + i + " in 0:N { " + t + "[idx[" + i + "]] += 0.2 * " + Bounded(inner, t) + " }");
-    Line(indent, "for " + i + " in " + Pick({"0:N", "0:N:2", "N - 1:-1:-1"}) + " { " + t + "[idx[" + i + "]] = " + Bounded(inner, "") + " }");
+    if (Chance(50))
+      return Line(indent, "map " + i + " in 0:N { " + t + "[idx[" + i + "]] += 0.2 * " + Bounded(inner, t) + " }");
+    Line(indent, "for " + i + " in " + Pick({"0:N", "0:N:2", "N - 1:-1:-1"}) + " { " + t + "[idx[" + i +
+                     "]] = " + Bounded(inner, "") + " }");
   }
 
   void Element(const Indices& in, const std::string& indent) {
@@ -213,7 +240,10 @@ class Generator {
     if (kind < 3) {
       const std::string t = Fresh("t");
       inner.push_back({t, false});
-      Line(indent, "for " + t + (kind == 2 ? " = 0; " + t + " <= 3; " + t + " = " + t + " + " + Pick({"1", "2"}) : " in " + Pick({"0:3", "0:N:2", "3:-1:-1", "1:N - 1"})) + " {");
+      Line(indent, "for " + t +
+                       (kind == 2 ? " = 0; " + t + " <= 3; " + t + " = " + t + " + " + Pick({"1", "2"})
+                                  : " in " + Pick({"0:3", "0:N:2", "3:-1:-1", "1:N - 1"})) +
+                       " {");
       if (kind == 1) Line(indent, "  if " + Condition(inner) + " { " + Pick({"continue", "break"}) + " }");
     } else {
       declarations_ << "  transient " << n << ": i64\n";
@@ -272,14 +302,17 @@ Case RandomCase(uint64_t seed, int statements) {
   Case c;
   c.text = Generator(seed).Run(statements);
   const int64_t n = 4 + static_cast<int64_t>(seed % 3), m = 3 + static_cast<int64_t>(seed % 2);
-  std::vector<double> apart;   // at least 0.15 from zero and from each other
+  std::vector<double> apart;  // at least 0.15 from zero and from each other
   std::vector<int64_t> idx;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t k = (i * 5 + static_cast<int64_t>(seed)) % 7;
     apart.push_back((k % 2 ? -1 : 1) * (0.2 + 0.17 * static_cast<double>(k)));
     idx.push_back((i * i + static_cast<int64_t>(seed / 3)) % n);
   }
-  c.values = {{"A", Uniform({n}, -1, 1, seed)}, {"B", Uniform({n, m}, -1, 1, seed + 1)}, {"C", Numbers({n}, apart)}, {"idx", Integers({n}, idx)}};
+  c.values = {{"A", Uniform({n}, -1, 1, seed)},
+              {"B", Uniform({n, m}, -1, 1, seed + 1)},
+              {"C", Numbers({n}, apart)},
+              {"idx", Integers({n}, idx)}};
   return c;
 }
 

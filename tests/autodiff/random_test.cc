@@ -16,7 +16,8 @@ double Largest(const Tensor& t) {
 std::string Disagreement(const NamedValues& got, const NamedValues& want, double tolerance) {
   for (size_t k = 0; k < want.size(); ++k) {
     Difference d = Compare(got[k].second, want[k].second, 0, tolerance * Largest(want[k].second.tensor));
-    if (!d.ok) return "gradient of " + want[k].first.str() + " is off by " + std::to_string(d.max_abs) + ", first at " + d.where;
+    if (!d.ok)
+      return "gradient of " + want[k].first.str() + " is off by " + std::to_string(d.max_abs) + ", first at " + d.where;
   }
   return "";
 }
@@ -29,12 +30,15 @@ std::string Check(Case c) {
     for (Keep keep : {Keep::kSolve, Keep::kStoreAll, Keep::kRecomputeAll}) {
       c.options.keep = keep;
       Result<NamedValues> got = Gradients(c, backend);
-      const std::string what = backend + (keep == Keep::kSolve ? ", solver: " : keep == Keep::kStoreAll ? ", store all: " : ", recompute all: ");
+      const std::string what = backend + (keep == Keep::kSolve      ? ", solver: "
+                                          : keep == Keep::kStoreAll ? ", store all: "
+                                                                    : ", recompute all: ");
       if (!got.ok()) return what + got.status().ToString();
       if (first.empty()) first = *got;
       if (std::string s = Disagreement(*got, differences, 2e-7); !s.empty()) return what + s;
-      if (std::string s = Disagreement(*got, first, 1e-12); !s.empty()) return what + "differs from the solver's plan: " + s;
-      if (backend != "interpreter") break;   // seconds of compiling each
+      if (std::string s = Disagreement(*got, first, 1e-12); !s.empty())
+        return what + "differs from the solver's plan: " + s;
+      if (backend != "interpreter") break;  // seconds of compiling each
     }
   }
   return "";

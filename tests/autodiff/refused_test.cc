@@ -11,12 +11,13 @@ Case Of(const std::string& text, std::vector<Name> outputs, std::vector<Name> in
   return c;
 }
 
-const char kSimple[] = "sdfg f(A: f64[N], n: i64[N], Y: f64[N], K: i64[N]) {\n map i in 0:N { Y[i] = A[i] * f64(n[i]) }\n map i in 0:N { K[i] = n[i] }\n}";
+const char kSimple[] =
+    "sdfg f(A: f64[N], n: i64[N], Y: f64[N], K: i64[N]) {\n map i in 0:N { Y[i] = A[i] * f64(n[i]) }\n map i in 0:N { K[i] = n[i] }\n}";
 
 TEST(Refused, NamesThatAreNotThere) {
   ExpectRefused(Of(kSimple, {"Z"}, {"A"}), {"'Z'"});
   ExpectRefused(Of(kSimple, {"Y"}, {"AA"}), {"'AA'"});
-  ExpectRefused(Of(kSimple, {"A"}, {"A"}), {"'A'"});   // an input is no output
+  ExpectRefused(Of(kSimple, {"A"}, {"A"}), {"'A'"});  // an input is no output
   ExpectRefused(Of(kSimple, {"Y"}, {"Y"}), {"'Y'"});
 }
 
@@ -31,14 +32,16 @@ TEST(Refused, Sequences) {
     constant at: i64 = 0
     onnx.SequenceConstruct(inputs = A) -> (output_sequence = S)
     onnx.SequenceAt(input_sequence = S, position = at) -> (tensor = Y)
-  })", {"Y"}, {"A"});
+  })",
+              {"Y"}, {"A"});
   ExpectRefused(c, {"Sequence", "'S'"});
 }
 
 TEST(Refused, FunctionsWithoutARule) {
   Case c = Of(R"(sdfg f(A: f64[N], Y: f64[N]) {
     call.unheard_of(x = A) -> (y = Y)
-  })", {"Y"}, {"A"});
+  })",
+              {"Y"}, {"A"});
   ExpectRefused(c, {"unheard_of"});
 }
 

@@ -28,9 +28,11 @@ Result<Program> Parsed(const std::string& text) {
 // What comes out is a program like any other.
 Status CheckProgram(const Program& p, const std::string& what) {
   const std::string text = Print(p);
-  if (Status s = Verify(p); !s.ok()) return InternalError("the " + what + " program does not verify: " + s.ToString() + "\n" + text);
+  if (Status s = Verify(p); !s.ok())
+    return InternalError("the " + what + " program does not verify: " + s.ToString() + "\n" + text);
   Result<Program> again = ParseProgram(text);
-  if (!again.ok()) return InternalError("the " + what + " program does not parse: " + again.status().ToString() + "\n" + text);
+  if (!again.ok())
+    return InternalError("the " + what + " program does not parse: " + again.status().ToString() + "\n" + text);
   if (Print(*again) != text) return InternalError("the " + what + " program does not round-trip:\n" + text);
   return {};
 }
@@ -42,7 +44,8 @@ const Value* FindValue(const NamedValues& values, Name n) {
 }
 
 // Runs `p` on those of `values` that it takes; all outputs by name. Twice: the second call must not see the first.
-Result<NamedValues> RunTwice(const Program& p, const NamedValues& values, const NamedSizes& symbols, const std::string& backend) {
+Result<NamedValues> RunTwice(const Program& p, const NamedValues& values, const NamedSizes& symbols,
+                             const std::string& backend) {
   CompileRequest request;
   request.backend = backend;
   request.options.cache_dir = Cache();
@@ -53,7 +56,7 @@ Result<NamedValues> RunTwice(const Program& p, const NamedValues& values, const 
   for (Name n : Inputs(p, p.Entry())) {
     const Value* v = FindValue(values, n);
     if (!v) return InvalidError("the test gives no value for input '" + n.str() + "' of\n" + Print(p));
-    Value copy = *v;   // `inout` may be written
+    Value copy = *v;  // `inout` may be written
     if (v->kind == Value::kTensor) {
       HR_ASSIGN_OR_RETURN(copy.tensor, Tensor::Create(v->tensor.dtype, v->tensor.shape));
       std::copy_n(v->tensor.data->data(), v->tensor.bytes(), copy.tensor.data->data());
@@ -71,7 +74,8 @@ Result<NamedValues> RunTwice(const Program& p, const NamedValues& values, const 
   NamedValues out;
   for (size_t i = 0; i < names.size(); ++i) {
     if (Difference d = Compare(second[i], first[i], 0, 0); !d.ok)
-      return InternalError("the second call gives another '" + names[i].str() + "': off by " + std::to_string(d.max_abs) + " at " + d.where);
+      return InternalError("the second call gives another '" + names[i].str() + "': off by " +
+                           std::to_string(d.max_abs) + " at " + d.where);
     out.emplace_back(names[i], first[i]);
   }
   return out;
@@ -89,7 +93,7 @@ Result<NamedValues> RunPrograms(const BackwardPrograms& b, const Case& c, const 
       if (known == values.end()) values.emplace_back(n, v);
       else known->second = v;
     }
-    for (const auto& [output, gradient] : b.output_gradients)   // implicit ones are ones
+    for (const auto& [output, gradient] : b.output_gradients)  // implicit ones are ones
       if (!FindValue(values, gradient)) {
         Value ones = *FindValue(kept, output);
         HR_ASSIGN_OR_RETURN(ones.tensor, Tensor::Create(ones.tensor.dtype, ones.tensor.shape));
@@ -100,7 +104,9 @@ Result<NamedValues> RunPrograms(const BackwardPrograms& b, const Case& c, const 
   return RunTwice(b.program, values, sizes, backend);
 }
 
-std::string KeepName(Keep k) { return k == Keep::kSolve ? "solver's plan" : k == Keep::kStoreAll ? "store all" : "recompute all"; }
+std::string KeepName(Keep k) {
+  return k == Keep::kSolve ? "solver's plan" : k == Keep::kStoreAll ? "store all" : "recompute all";
+}
 
 void ExpectNear(const NamedValues& got, const NamedValues& expected, double tolerance, const std::string& what) {
   for (const auto& [name, want] : expected) {
@@ -111,8 +117,8 @@ void ExpectNear(const NamedValues& got, const NamedValues& expected, double tole
       for (int64_t i = 0; i < want.tensor.elements(); ++i)
         if (double x = std::abs(want.tensor.GetDouble(i)); std::isfinite(x)) largest = std::max(largest, x);
     Difference d = Compare(*v, want, 0, tolerance * largest);
-    EXPECT_TRUE(d.ok) << what << ": gradient of " << name.view() << " is off by " << d.max_abs << " (largest value " << largest
-                      << "), first at " << d.where;
+    EXPECT_TRUE(d.ok) << what << ": gradient of " << name.view() << " is off by " << d.max_abs << " (largest value "
+                      << largest << "), first at " << d.where;
   }
 }
 
@@ -213,7 +219,8 @@ void ExpectGradients(const Case& c, const NamedValues& expected) {
     for (Keep keep : {Keep::kSolve, Keep::kStoreAll, Keep::kRecomputeAll})
       for (bool separate : {false, true}) {
         if (separate && keep != Keep::kSolve) continue;
-        if (backend != "interpreter" && (keep != Keep::kSolve || separate)) continue;  // the same programs, seconds each to compile
+        if (backend != "interpreter" && (keep != Keep::kSolve || separate))
+          continue;  // the same programs, seconds each to compile
         Case one = c;
         one.options.keep = keep;
         one.options.separate = separate;
@@ -238,7 +245,8 @@ class Loss {
     Result<Program> p = Parsed(case_.text);
     CompileRequest request;
     request.backend = "interpreter";
-    Result<std::unique_ptr<Executable>> e = p.ok() ? CompileProgram(Plugins(), *p, request) : Result<std::unique_ptr<Executable>>(p.status());
+    Result<std::unique_ptr<Executable>> e =
+        p.ok() ? CompileProgram(Plugins(), *p, request) : Result<std::unique_ptr<Executable>>(p.status());
     if (!e.ok()) {
       ADD_FAILURE() << e.status().ToString();
       return;
@@ -292,7 +300,8 @@ NamedValues Differences(Case c) {
     for (int64_t i = 0; i < t.elements(); ++i) {
       const double h = 2e-3 * std::max(1.0, std::abs(t.GetDouble(i)));
       double d[3];
-      for (int k = 0; k < 3; ++k) d[k] = (loss(input, i, h / (1 << k)) - loss(input, i, -h / (1 << k))) / (2 * h / (1 << k));
+      for (int k = 0; k < 3; ++k)
+        d[k] = (loss(input, i, h / (1 << k)) - loss(input, i, -h / (1 << k))) / (2 * h / (1 << k));
       const double a = (4 * d[1] - d[0]) / 3, b = (4 * d[2] - d[1]) / 3;
       gradient.push_back((16 * b - a) / 15);
     }
@@ -310,7 +319,8 @@ void ExpectRefused(Case c, const std::vector<std::string>& parts) {
   Result<BackwardPrograms> b = Differentiated(c);
   ASSERT_FALSE(b.ok()) << "differentiated without complaint:\n" << Print(b->program);
   const std::string text = b.status().ToString();
-  for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
+  for (const std::string& part : parts)
+    EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in:\n" << text;
 }
 
 Result<Value> HessianTimes(Case c, const Value& v, const std::string& backend) {

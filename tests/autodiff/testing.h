@@ -13,21 +13,21 @@
 namespace headrace::autodiff::testing {
 
 const Registry& Plugins();
-std::string Flag(const std::string& name, const std::string& otherwise);   // --name=value of the command line
-std::vector<std::string> BackendsOfThisTest();   // --backend=A,B; the interpreter unless said
+std::string Flag(const std::string& name, const std::string& otherwise);  // --name=value of the command line
+std::vector<std::string> BackendsOfThisTest();                            // --backend=A,B; the interpreter unless said
 
-Value Numbers(std::vector<int64_t> shape, const std::vector<double>& values);             // f64
-Value Integers(std::vector<int64_t> shape, const std::vector<int64_t>& values);           // i64
-Value Uniform(std::vector<int64_t> shape, double lo, double hi, uint64_t seed = 1);       // f64, the same on every machine
+Value Numbers(std::vector<int64_t> shape, const std::vector<double>& values);        // f64
+Value Integers(std::vector<int64_t> shape, const std::vector<int64_t>& values);      // i64
+Value Uniform(std::vector<int64_t> shape, double lo, double hi, uint64_t seed = 1);  // f64, the same on every machine
 Value Scalar(double v);
 Value Count(int64_t v);
 
 struct Case {
   std::string text;
-  std::vector<Name> outputs, inputs;      // empty: every float output, every float input
-  NamedValues values;                     // also of given output gradients (`grad_Y`)
+  std::vector<Name> outputs, inputs;  // empty: every float output, every float input
+  NamedValues values;                 // also of given output gradients (`grad_Y`)
   NamedSizes symbols;
-  double tolerance = 1e-10;               // relative to the largest element of that gradient, at least 1
+  double tolerance = 1e-10;  // relative to the largest element of that gradient, at least 1
   Options options;
 };
 
@@ -90,7 +90,8 @@ template <typename F>
 void ExpectGradients(const Case& c, const F& program) {
   auto m = internal::Load<double>(c.values);
   const double total = program(m);
-  ASSERT_NEAR(Total(c), total, 1e-11 * std::max(1.0, std::abs(total))) << "the test's two ways of writing the program differ";
+  ASSERT_NEAR(Total(c), total, 1e-11 * std::max(1.0, std::abs(total)))
+      << "the test's two ways of writing the program differ";
   ExpectGradients(c, DualGradients(c, program));
 }
 

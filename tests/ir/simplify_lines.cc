@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
       continue;
     }
     const Interval range = BoundsOf(*a, known);
-    std::cout << ToString(Simplify(*a)) << "\t" << (range.lo ? std::to_string(*range.lo) : "")
-              << "\t" << (range.hi ? std::to_string(*range.hi) : "") << "\n";
+    std::cout << ToString(Simplify(*a)) << "\t" << (range.lo ? std::to_string(*range.lo) : "") << "\t"
+              << (range.hi ? std::to_string(*range.hi) : "") << "\n";
   }
 }

@@ -7,7 +7,10 @@
 
 namespace headrace {
 
-struct Judgement { bool ok = false; std::string text; };
+struct Judgement {
+  bool ok = false;
+  std::string text;
+};
 
 Judgement JudgeClose(const Value& got, const Value& expected, double rtol, double atol);
 

@@ -32,7 +32,8 @@ std::string Folder() {
   return f;
 }
 
-Result<std::vector<Value>> RunSample(const Program& p, const NamedValues& values, const std::string& backend, const std::string& implementation) {
+Result<std::vector<Value>> RunSample(const Program& p, const NamedValues& values, const std::string& backend,
+                                     const std::string& implementation) {
   CompileRequest request;
   request.backend = backend;
   request.options.threads = 2;
@@ -52,7 +53,8 @@ const Library* NodeOf(const Program& p, const OpSample& s, NodeId* id) {
 }
 
 bool IsRandom(const OpSignature& s) {
-  return std::any_of(s.attributes.begin(), s.attributes.end(), [](const AttributeSignature& a) { return a.name == "seed"; });
+  return std::any_of(s.attributes.begin(), s.attributes.end(),
+                     [](const AttributeSignature& a) { return a.name == "seed"; });
 }
 
 double Tolerance(DType t) {
@@ -65,7 +67,8 @@ double Tolerance(DType t) {
 }
 
 // "" or the first difference. The largest value of a result decides how near is near: a sum may cancel.
-std::string Near(const std::vector<Value>& got, const std::vector<Value>& expected, double factor, bool single = false) {
+std::string Near(const std::vector<Value>& got, const std::vector<Value>& expected, double factor,
+                 bool single = false) {
   if (got.size() != expected.size()) return "another number of outputs";
   for (size_t k = 0; k < got.size(); ++k) {
     const std::string what = "output " + std::to_string(k) + ": ";
@@ -76,7 +79,8 @@ std::string Near(const std::vector<Value>& got, const std::vector<Value>& expect
     if (IsFloat(e.dtype))
       for (int64_t i = 0; i < e.elements(); ++i)
         if (double v = std::abs(e.GetDouble(i)); std::isfinite(v)) largest = std::max(largest, v);
-    double t = factor * std::max({Tolerance(got[k].tensor.dtype), Tolerance(e.dtype), single && IsFloat(e.dtype) ? Tolerance(DType::kF32) : 0});
+    double t = factor * std::max({Tolerance(got[k].tensor.dtype), Tolerance(e.dtype),
+                                  single && IsFloat(e.dtype) ? Tolerance(DType::kF32) : 0});
     Value a = got[k];
     if (got[k].tensor.dtype != e.dtype && IsFloat(e.dtype)) {
       a.tensor = *Tensor::Create(e.dtype, got[k].tensor.shape);
@@ -121,7 +125,7 @@ TEST_P(Samples, EveryWayOfComputingItAgrees) {
   for (const ForwardImplementation* i : Ops().Implementations(s.definition->domain, s.definition->name)) {
     if (version < i->since_version || version > i->until_version || !seen.insert(i->name).second) continue;
     if (i->can_be_applied && !i->can_be_applied(*view).empty()) continue;
-    if (IsRandom(*s.signature)) continue;  // each has a generator of its own
+    if (IsRandom(*s.signature)) continue;     // each has a generator of its own
     const bool body = i->name == "function";  // ONNX's own, often in f32 throughout
     for (const char* backend : {"interpreter", "cpu"}) {
       const char* every = std::getenv("HEADRACE_EVERY_IMPLEMENTATION_ON_CPU");
@@ -136,7 +140,8 @@ TEST_P(Samples, EveryWayOfComputingItAgrees) {
         other = RunSample(*wide, *wide_values, backend, i->name);
         ASSERT_TRUE(other.ok()) << i->name << " in f64 on " << backend << ": " << other.status().ToString();
       }
-      EXPECT_EQ(Near(*other, *pure, 2, body), "") << "implementation " << i->name << " on " << backend << " against pure";
+      EXPECT_EQ(Near(*other, *pure, 2, body), "")
+          << "implementation " << i->name << " on " << backend << " against pure";
     }
   }
 
@@ -163,7 +168,8 @@ TEST(OpBlocks, SamplesAreWellFormed) {
 }
 
 TEST(OpBlocks, EachHasASample) {
-  for (const OpDefinition* d : Ops().Definitions()) EXPECT_FALSE(d->samples.empty()) << d->domain << "." << d->name << " since " << d->since_version;
+  for (const OpDefinition* d : Ops().Definitions())
+    EXPECT_FALSE(d->samples.empty()) << d->domain << "." << d->name << " since " << d->since_version;
 }
 
 // Attributes change a gradient's shape: an op that has both is tried with three settings.

@@ -32,7 +32,9 @@ std::vector<std::string> Split(const std::string& text, char separator) {
   return parts;
 }
 
-std::string Unbracketed(const std::string& t) { return t.size() >= 2 && t[0] == '[' && t.back() == ']' ? t.substr(1, t.size() - 2) : t; }
+std::string Unbracketed(const std::string& t) {
+  return t.size() >= 2 && t[0] == '[' && t.back() == ']' ? t.substr(1, t.size() - 2) : t;
+}
 
 std::string Unquoted(const std::string& t) {
   std::string out;
@@ -57,7 +59,8 @@ Status ParseInput(OpSample& s, const std::string& item, std::mt19937_64& random)
   size_t colon = item.find(':');
   in.port = Split(item.substr(0, colon), ' ').empty() ? "" : Split(item.substr(0, colon), ' ')[0];
   std::string rest = item.substr(colon + 1), given, range;
-  if (size_t at = rest.find('='); at != std::string::npos) given = rest.substr(at + 1), rest = rest.substr(0, at), in.given = true;
+  if (size_t at = rest.find('='); at != std::string::npos)
+    given = rest.substr(at + 1), rest = rest.substr(0, at), in.given = true;
   if (size_t at = rest.find(" in "); at != std::string::npos) range = rest.substr(at + 4), rest = rest.substr(0, at);
   std::vector<std::string> type = Split(rest, '\0');
   size_t open = type.empty() ? std::string::npos : type[0].find('[');
@@ -76,15 +79,18 @@ Status ParseInput(OpSample& s, const std::string& item, std::mt19937_64& random)
   std::vector<std::string> bounds = Split(range, '\0');
   if (!bounds.empty()) {
     std::vector<std::string> two = Split(Unbracketed(bounds[0]), ',');
-    if (two.size() != 2 || !Number(two[0], &in.lo) || !Number(two[1], &in.hi)) return Bad(s, "'" + range + "' should be [lo, hi]");
+    if (two.size() != 2 || !Number(two[0], &in.lo) || !Number(two[1], &in.hi))
+      return Bad(s, "'" + range + "' should be [lo, hi]");
   }
   std::vector<std::string> values = in.given ? Split(given, '\0') : std::vector<std::string>();
   if (!values.empty()) values = Split(Unbracketed(values[0]), ',');
   if (in.given && static_cast<int64_t>(values.size()) != n)
-    return Bad(s, "'" + in.port + "' has " + std::to_string(values.size()) + " values for " + std::to_string(n) + " elements");
+    return Bad(
+        s, "'" + in.port + "' has " + std::to_string(values.size()) + " values for " + std::to_string(n) + " elements");
   for (int64_t i = 0; i < n; ++i) {
     if (in.dtype == DType::kString) {
-      (*in.value.strings)[static_cast<size_t>(i)] = in.given ? Unquoted(values[static_cast<size_t>(i)]) : std::string(1, static_cast<char>('a' + random() % 4));
+      (*in.value.strings)[static_cast<size_t>(i)] =
+          in.given ? Unquoted(values[static_cast<size_t>(i)]) : std::string(1, static_cast<char>('a' + random() % 4));
       continue;
     }
     if (IsComplex(in.dtype)) {
@@ -97,7 +103,8 @@ Status ParseInput(OpSample& s, const std::string& item, std::mt19937_64& random)
     }
     double x;
     if (in.given) {
-      if (!Number(values[static_cast<size_t>(i)], &x)) return Bad(s, "'" + values[static_cast<size_t>(i)] + "' is not a number");
+      if (!Number(values[static_cast<size_t>(i)], &x))
+        return Bad(s, "'" + values[static_cast<size_t>(i)] + "' is not a number");
     } else if (real) {
       x = in.lo + (in.hi - in.lo) * (static_cast<double>(random() >> 11) / (1ull << 53));
     } else {
@@ -147,23 +154,44 @@ const OpSignature* Newest(const Registry& r, const OpDefinition& d) {
   const OpSignature* best = nullptr;
   auto rank = [](const OpSignature* s) { return std::make_pair(!s->deprecated, s->since_version); };
   for (const OpSignature* s : r.Ops())
-    if (s->domain == d.domain && s->name == d.name && s->since_version >= d.since_version && s->since_version <= d.until_version &&
-        (!best || rank(s) > rank(best)))
+    if (s->domain == d.domain && s->name == d.name && s->since_version >= d.since_version &&
+        s->since_version <= d.until_version && (!best || rank(s) > rank(best)))
       best = s;
   if (best) return best;
   for (const OpSignature* s : r.Ops())  // a block that begins between two versions
-    if (s->domain == d.domain && s->name == d.name && s->since_version <= d.until_version && (!best || rank(s) > rank(best))) best = s;
+    if (s->domain == d.domain && s->name == d.name && s->since_version <= d.until_version &&
+        (!best || rank(s) > rank(best)))
+      best = s;
   return best;
 }
 
 std::string OnnxType(DType t) {
-  static const std::map<DType, const char*> kNames = {
-      {DType::kBool, "bool"}, {DType::kU2, "uint2"}, {DType::kI2, "int2"}, {DType::kU4, "uint4"}, {DType::kI4, "int4"},
-      {DType::kU8, "uint8"}, {DType::kI8, "int8"}, {DType::kU16, "uint16"}, {DType::kI16, "int16"}, {DType::kU32, "uint32"},
-      {DType::kI32, "int32"}, {DType::kU64, "uint64"}, {DType::kI64, "int64"}, {DType::kF4E2M1, "float4e2m1"},
-      {DType::kF8E4M3FN, "float8e4m3fn"}, {DType::kF8E4M3FNUZ, "float8e4m3fnuz"}, {DType::kF8E5M2, "float8e5m2"},
-      {DType::kF8E5M2FNUZ, "float8e5m2fnuz"}, {DType::kF8E8M0, "float8e8m0"}, {DType::kF16, "float16"}, {DType::kBF16, "bfloat16"},
-      {DType::kF32, "float"}, {DType::kF64, "double"}, {DType::kC64, "complex64"}, {DType::kC128, "complex128"}, {DType::kString, "string"}};
+  static const std::map<DType, const char*> kNames = {{DType::kBool, "bool"},
+                                                      {DType::kU2, "uint2"},
+                                                      {DType::kI2, "int2"},
+                                                      {DType::kU4, "uint4"},
+                                                      {DType::kI4, "int4"},
+                                                      {DType::kU8, "uint8"},
+                                                      {DType::kI8, "int8"},
+                                                      {DType::kU16, "uint16"},
+                                                      {DType::kI16, "int16"},
+                                                      {DType::kU32, "uint32"},
+                                                      {DType::kI32, "int32"},
+                                                      {DType::kU64, "uint64"},
+                                                      {DType::kI64, "int64"},
+                                                      {DType::kF4E2M1, "float4e2m1"},
+                                                      {DType::kF8E4M3FN, "float8e4m3fn"},
+                                                      {DType::kF8E4M3FNUZ, "float8e4m3fnuz"},
+                                                      {DType::kF8E5M2, "float8e5m2"},
+                                                      {DType::kF8E5M2FNUZ, "float8e5m2fnuz"},
+                                                      {DType::kF8E8M0, "float8e8m0"},
+                                                      {DType::kF16, "float16"},
+                                                      {DType::kBF16, "bfloat16"},
+                                                      {DType::kF32, "float"},
+                                                      {DType::kF64, "double"},
+                                                      {DType::kC64, "complex64"},
+                                                      {DType::kC128, "complex128"},
+                                                      {DType::kString, "string"}};
   auto it = kNames.find(t);
   return it == kNames.end() ? "float" : it->second;
 }
@@ -200,8 +228,8 @@ std::vector<std::string> ValueNames(const OpSample& s) {
 }  // namespace
 
 std::string OpSample::Label() const {
-  return definition->domain + "." + definition->name + " (opset " + std::to_string(signature ? signature->since_version : 0) + "), sample " +
-         std::to_string(number);
+  return definition->domain + "." + definition->name + " (opset " +
+         std::to_string(signature ? signature->since_version : 0) + "), sample " + std::to_string(number);
 }
 
 Result<OpSample> ParseSample(const Registry& r, const OpDefinition& d, int number, uint64_t seed) {
@@ -242,7 +270,8 @@ Result<OpSample> ParseSample(const Registry& r, const OpDefinition& d, int numbe
   };
   for (const SampleInput& in : s.inputs)
     if (position(in.port) < 0) return Bad(s, "the op has no input '" + in.port + "'");
-  std::stable_sort(s.inputs.begin(), s.inputs.end(), [&](const auto& a, const auto& b) { return position(a.port) < position(b.port); });
+  std::stable_sort(s.inputs.begin(), s.inputs.end(),
+                   [&](const auto& a, const auto& b) { return position(a.port) < position(b.port); });
   if (s.outputs.empty()) {
     for (const PortSignature& p : s.signature->outputs)
       if (!p.optional) s.outputs.push_back(p.name);
@@ -252,7 +281,8 @@ Result<OpSample> ParseSample(const Registry& r, const OpDefinition& d, int numbe
   return s;
 }
 
-std::vector<OpSample> Samples(const Registry& r, const std::string& filter, std::vector<Status>* errors, uint64_t seed) {
+std::vector<OpSample> Samples(const Registry& r, const std::string& filter, std::vector<Status>* errors,
+                              uint64_t seed) {
   std::vector<OpSample> all;
   for (const OpDefinition* d : r.Definitions()) {
     if (d->name.find(filter) == std::string::npos) continue;
@@ -314,10 +344,11 @@ Result<Program> SampleProgram(const Registry& r, const OpSample& s, const std::s
     if (!n.empty()) outputs += (outputs.empty() ? "" : ", ") + n;
   }
   std::ostringstream model;
-  model << "<ir_version: 10, opset_import: [\"" << domain << "\" : " << version << (domain.empty() ? "" : ", \"\" : 21") << "]>\n"
-        << "sample (" << inputs << ") => (" << outputs << ")" << (constants.empty() ? "" : " <" + constants + ">") << " {\n  " << results
-        << " = " << (domain.empty() ? "" : domain + ".") << s.definition->name << (attributes.empty() ? "" : " <" + attributes + ">") << " ("
-        << arguments << ")\n}\n";
+  model << "<ir_version: 10, opset_import: [\"" << domain << "\" : " << version << (domain.empty() ? "" : ", \"\" : 21")
+        << "]>\n"
+        << "sample (" << inputs << ") => (" << outputs << ")" << (constants.empty() ? "" : " <" + constants + ">")
+        << " {\n  " << results << " = " << (domain.empty() ? "" : domain + ".") << s.definition->name
+        << (attributes.empty() ? "" : " <" + attributes + ">") << " (" << arguments << ")\n}\n";
   const std::string path = folder + "/sample.onnxtxt";
   std::ofstream(path) << model.str();
   ImportOptions options;

@@ -10,12 +10,12 @@
 namespace headrace {
 
 struct SampleInput {
-  std::string port;       // variadic ports repeat
+  std::string port;  // variadic ports repeat
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
-  bool given = false;     // "= …": a constant of the program; otherwise an input, drawn from [lo, hi]
+  bool given = false;  // "= …": a constant of the program; otherwise an input, drawn from [lo, hi]
   double lo = -3, hi = 3;
-  int special = 0;        // how many first elements are the named points ("at …": kinks, saturation)
+  int special = 0;  // how many first elements are the named points ("at …": kinks, saturation)
   Tensor value;
 };
 
@@ -23,11 +23,11 @@ struct OpSample {
   const OpDefinition* definition = nullptr;
   const OpSignature* signature = nullptr;  // the newest that the definition serves
   std::string text;
-  std::vector<SampleInput> inputs;         // in the signature's order; inputs not named are absent
-  Attributes attributes;                   // typed as the signature says
+  std::vector<SampleInput> inputs;           // in the signature's order; inputs not named are absent
+  Attributes attributes;                     // typed as the signature says
   std::vector<std::string> attribute_texts;  // the same in ONNX's text syntax: "alpha: float = 0.5"
-  std::vector<std::string> outputs;        // those the node has: "out …", or those that are not optional, or all
-  std::string Label() const;               // "onnx.Elu (opset 22), sample 1"
+  std::vector<std::string> outputs;          // those the node has: "out …", or those that are not optional, or all
+  std::string Label() const;                 // "onnx.Elu (opset 22), sample 1"
   int number = 0;
 };
 
@@ -35,7 +35,8 @@ struct OpSample {
 Result<OpSample> ParseSample(const Registry& r, const OpDefinition& d, int number, uint64_t seed = 0);
 
 // Every sample of every registered op whose name contains `filter`, in the registry's order; and what is wrong with the rest.
-std::vector<OpSample> Samples(const Registry& r, const std::string& filter = "", std::vector<Status>* errors = nullptr, uint64_t seed = 0);
+std::vector<OpSample> Samples(const Registry& r, const std::string& filter = "", std::vector<Status>* errors = nullptr,
+                              uint64_t seed = 0);
 
 // A program of one library node: the sample's drawn inputs are its inputs (named as the ports; variadic ones NAME_0, NAME_1 …),
 // given ones its constants, and the ports of `outputs` its outputs. The ONNX importer infers the outputs' types and sizes;

@@ -22,7 +22,8 @@
 extern "C" {
 #ifndef BAD_NO_INFO
 HEADRACE_EXPORT extern const hr_plugin_info headrace_plugin_info;
-const hr_plugin_info headrace_plugin_info = {sizeof(hr_plugin_info), BAD_MAGIC, BAD_MAJOR, BAD_MINOR, BAD_NAME, "1", BAD_TOOLCHAIN};
+const hr_plugin_info headrace_plugin_info = {sizeof(hr_plugin_info), BAD_MAGIC, BAD_MAJOR, BAD_MINOR, BAD_NAME, "1",
+                                             BAD_TOOLCHAIN};
 #endif
 
 #ifdef BAD_UNDEFINED
@@ -42,7 +43,8 @@ HEADRACE_EXPORT int32_t headrace_plugin_v1(const hr_host* host) {
 #endif
 #ifdef BAD_EXPAND
   hr_implementation fails{};
-  fails.struct_size = sizeof fails, fails.domain = "bad", fails.op = "Twice", fails.name = "fails", fails.until_version = 1 << 30;
+  fails.struct_size = sizeof fails, fails.domain = "bad", fails.op = "Twice", fails.name = "fails",
+  fails.until_version = 1 << 30;
   fails.expand = [](void*, const hr_node*, const hr_writer*, const hr_writer* error) {
     error->put(error->ctx, "out of coffee");
     return 1;

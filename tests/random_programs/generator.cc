@@ -39,7 +39,8 @@ void Generator::Fill(Array* a, const std::string& indent) {
   std::vector<std::string> index;
   for (const Var& v : vars) index.push_back(v.name);
   const std::string value = Value(a, vars, true);
-  Line(indent, vars.empty() ? a->name + " = " + value : MapHead(vars) + a->name + "[" + Join(index) + "] = " + value + " }");
+  Line(indent,
+       vars.empty() ? a->name + " = " + value : MapHead(vars) + a->name + "[" + Join(index) + "] = " + value + " }");
   a->defined = true;
 }
 
@@ -69,8 +70,11 @@ void Generator::PartialWrite(Array* a, const std::string& indent) {
   a->defined = true;
   const bool update = rng_.Chance(30) && a->dtype != DType::kBool && nested_ == 0;
   const std::string at = a->name + "[" + index + "]";
-  if (update && IsFloat(a->dtype)) a->known = {2 * a->known.hi, a->known.frac, a->known.exact && std::log2(std::max(2 * a->known.hi, 1.0)) + a->known.frac < MantissaBits(a->dtype)};
-  Line(indent, head + " { " + at + (update ? rng_.Chance(50) ? " += " + value : " = " + at + " + " + value : " = " + value) + tail);
+  if (update && IsFloat(a->dtype))
+    a->known = {2 * a->known.hi, a->known.frac,
+                a->known.exact && std::log2(std::max(2 * a->known.hi, 1.0)) + a->known.frac < MantissaBits(a->dtype)};
+  Line(indent, head + " { " + at +
+                   (update ? rng_.Chance(50) ? " += " + value : " = " + at + " + " + value : " = " + value) + tail);
 }
 
 // A row or the transpose of a matrix is written under another name.
@@ -98,7 +102,8 @@ void Generator::WriteThroughView(const std::string& indent) {
 }
 
 void Generator::Reduce(const std::string& indent) {
-  const DType t = rng_.Pick(std::vector<DType>{DType::kF32, DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kI8});
+  const DType t =
+      rng_.Pick(std::vector<DType>{DType::kF32, DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kI8});
   const int index_rank = rng_.Below(3);
   std::vector<std::string> shape, inner;
   for (int i = 0; i < index_rank; ++i) shape.push_back(Size());
@@ -136,12 +141,14 @@ void Generator::Reduce(const std::string& indent) {
     Line(indent, MapHead(all) + at + " " + op + " " + p.text + " }");
   } else {  // initialised inside of the outer map
     std::string outer = kept.empty() ? "" : MapHead(kept);
-    Line(indent, outer + at + " = " + start + "; " + MapHead(reduced) + at + " " + op + " " + p.text + " }" + (kept.empty() ? "" : " }"));
+    Line(indent, outer + at + " = " + start + "; " + MapHead(reduced) + at + " " + op + " " + p.text + " }" +
+                     (kept.empty() ? "" : " }"));
   }
   a->known = result;
   a->defined = true;
   if (nested_ > 0 && IsFloat(t)) {
-    Line(indent, kept.empty() ? at + " = clamp(" + at + ", -8, 8)" : MapHead(kept) + at + " = clamp(" + at + ", -8, 8) }");
+    Line(indent,
+         kept.empty() ? at + " = clamp(" + at + ", -8, 8)" : MapHead(kept) + at + " = clamp(" + at + ", -8, 8) }");
     a->known.hi = 8;
   }
 }
@@ -165,13 +172,17 @@ void Generator::Scatter(const std::string& indent) {
   }
   Array* a = NewTransient(t, {size});
   Fill(a, indent);
-  if (rng_.Chance(50)) Line(indent, MapHead(vars) + a->name + "[i64(" + idx + "[" + i + "]) % (" + size + ")] += " + p.text + " }");
-  else Line(indent, MapHead(vars) + a->name + "[i64(" + idx + "[" + i + "]) - 1] ?? " + rng_.Pick(std::vector<std::string>{"+=", "max="}) + " " + p.text + " }");
+  if (rng_.Chance(50))
+    Line(indent, MapHead(vars) + a->name + "[i64(" + idx + "[" + i + "]) % (" + size + ")] += " + p.text + " }");
+  else
+    Line(indent, MapHead(vars) + a->name + "[i64(" + idx + "[" + i + "]) - 1] ?? " +
+                     rng_.Pick(std::vector<std::string>{"+=", "max="}) + " " + p.text + " }");
   if (IsFloat(t)) {
     a->known = {a->known.hi + 2000, a->known.frac, a->known.exact && p.known.exact && a->known.frac < 8};
     if (nested_ > 0) {
       const std::vector<Var> again = Vars({size});
-      Line(indent, MapHead(again) + a->name + "[" + again[0].name + "] = clamp(" + a->name + "[" + again[0].name + "], -8, 8) }");
+      Line(indent, MapHead(again) + a->name + "[" + again[0].name + "] = clamp(" + a->name + "[" + again[0].name +
+                       "], -8, 8) }");
       a->known.hi = 8;
     }
   }
@@ -205,7 +216,8 @@ void Generator::TriangularSum(const std::string& indent) {
   p.text = p.known.exact ? "clamp(floor(" + p.text + "), -4, 4)" : "tanh(" + p.text + ")";
   Array* a = NewTransient(DType::kF32, {size});
   const std::string i = vars[0].name, j = vars[1].name, at = a->name + "[" + i + "]";
-  Line(indent, "map " + i + " in 0:" + size + " { " + at + " = 0; map " + j + " in 0:" + i + " + 1 { " + at + " += " + p.text + " } }");
+  Line(indent, "map " + i + " in 0:" + size + " { " + at + " = 0; map " + j + " in 0:" + i + " + 1 { " + at +
+                   " += " + p.text + " } }");
   a->known = {1000, 0, p.known.exact};
   a->defined = true;
   if (nested_ > 0) {
@@ -218,14 +230,18 @@ void Generator::ForLoop(int depth, const std::string& indent) {
   EnterLoop();
   const std::string t = Fresh("t");
   if (rng_.Chance(20)) Line(indent, "for " + t + " = 1; " + t + " < M; " + t + " = " + t + " * 2 {");
-  else Line(indent, "for " + t + " in " + rng_.Pick(std::vector<std::string>{"0:3", "2:-1:-1", "0:4:2", "0:min(N, 3)"}) + " {");
+  else
+    Line(indent,
+         "for " + t + " in " + rng_.Pick(std::vector<std::string>{"0:3", "2:-1:-1", "0:4:2", "0:min(N, 3)"}) + " {");
   loop_vars_.push_back(t);
   const size_t visible = arrays_.size();
   for (int k = 1 + rng_.Below(3); k > 0; --k) Statement(depth + 1);
-  if (rng_.Chance(15)) Line(Indent(depth + 1), "if " + t + " == 1 { " + (rng_.Chance(50) ? "break" : "continue") + " }");
+  if (rng_.Chance(15))
+    Line(Indent(depth + 1), "if " + t + " == 1 { " + (rng_.Chance(50) ? "break" : "continue") + " }");
   loop_vars_.pop_back();
   Line(indent, "}");
-  for (size_t k = visible; k < arrays_.size(); ++k) arrays_[k].defined = arrays_[k].writable = false;  // the loop may not run
+  for (size_t k = visible; k < arrays_.size(); ++k)
+    arrays_[k].defined = arrays_[k].writable = false;  // the loop may not run
   --nested_;
 }
 
@@ -266,7 +282,8 @@ void Generator::Branch(int depth, const std::string& indent) {
 void Generator::CallSdfg(const std::string& indent) {
   std::vector<const Array*> fit;
   for (const Array& a : arrays_)
-    if (a.defined && a.dtype == DType::kF32 && a.known.exact && !a.shape.empty() && a.shape.size() <= 2) fit.push_back(&a);
+    if (a.defined && a.dtype == DType::kF32 && a.known.exact && !a.shape.empty() && a.shape.size() <= 2)
+      fit.push_back(&a);
   if (fit.empty()) return;
   const Array x = *rng_.Pick(fit);
   const std::string name = Fresh("callee");
@@ -277,22 +294,24 @@ void Generator::CallSdfg(const std::string& indent) {
   const std::vector<Var> vars = Vars(dims);
   std::vector<std::string> index;
   for (const Var& v : vars) index.push_back(v.name);
-  sdfgs_ << "sdfg " << name << "(x: f32[" << Join(dims) << "], y: f32[" << Join(dims) << "], k: symbol) {\n  transient h: f32[" << Join(dims) << "]\n  "
-         << MapHead(vars) << "h[" << Join(index) << "] = clamp(floor(x[" << Join(index) << "]), -8, 8) + k }\n  " << MapHead(vars) << "y["
-         << Join(index) << "] = h[" << Join(index) << "] * (x[" << index[0] << " - 1" << (index.size() > 1 ? ", " + index[1] : "") << "] ?? 1) }\n}\n";
+  sdfgs_ << "sdfg " << name << "(x: f32[" << Join(dims) << "], y: f32[" << Join(dims)
+         << "], k: symbol) {\n  transient h: f32[" << Join(dims) << "]\n  " << MapHead(vars) << "h[" << Join(index)
+         << "] = clamp(floor(x[" << Join(index) << "]), -8, 8) + k }\n  " << MapHead(vars) << "y[" << Join(index)
+         << "] = h[" << Join(index) << "] * (x[" << index[0] << " - 1" << (index.size() > 1 ? ", " + index[1] : "")
+         << "] ?? 1) }\n}\n";
   Array* y = NewTransient(DType::kF32, x.shape);
   const std::string k = std::to_string(rng_.Below(5));
   if (rows) {
     const std::string i = Fresh("i");
-    Line(indent, "map " + i + " in 0:" + x.shape[0] + " { call " + name + "(x = " + x.name + "[" + i + ", :], y = " + y->name + "[" + i + ", :], k := " + k + ") }");
+    Line(indent, "map " + i + " in 0:" + x.shape[0] + " { call " + name + "(x = " + x.name + "[" + i +
+                     ", :], y = " + y->name + "[" + i + ", :], k := " + k + ") }");
   } else {
     Line(indent, "call " + name + "(x = " + x.name + ", y = " + y->name + ", k := " + k + ")");
   }
-  y->known = {12 * std::max(x.known.hi, 1.0), x.known.frac, std::log2(12 * std::max(x.known.hi, 1.0)) + x.known.frac < 22};
+  y->known = {12 * std::max(x.known.hi, 1.0), x.known.frac,
+              std::log2(12 * std::max(x.known.hi, 1.0)) + x.known.frac < 22};
   y->defined = true;
-  if (nested_ > 0) {
-    y->writable = false;
-  }
+  if (nested_ > 0) { y->writable = false; }
 }
 
 // The same elements under another shape, or every second one of them.
@@ -312,7 +331,8 @@ void Generator::View() {
   const std::string type = std::string(DTypeName(v.dtype));
   if (rng_.Chance(50)) {
     v.shape = {base.shape[1], base.shape[0]};
-    declarations_ << "  view " << v.name << ": " << type << "[" << Join(v.shape) << "] of " << base.name << " strides [1, " << base.shape[1] << "]\n";
+    declarations_ << "  view " << v.name << ": " << type << "[" << Join(v.shape) << "] of " << base.name
+                  << " strides [1, " << base.shape[1] << "]\n";
   } else {
     v.shape = {base.shape[1]};
     declarations_ << "  view " << v.name << ": " << type << "[" << Join(v.shape) << "] of " << base.name << "\n";
@@ -383,7 +403,8 @@ RandomProgram Generator::Run() {
   // Every container that is still whole goes out, so nothing computed is dead.
   std::string signature;
   for (const RandomProgram::Input& i : p.inputs) {
-    signature += (signature.empty() ? "" : ", ") + i.name + ": " + std::string(DTypeName(i.dtype)) + (i.shape.empty() ? "" : "[" + Join(i.shape) + "]");
+    signature += (signature.empty() ? "" : ", ") + i.name + ": " + std::string(DTypeName(i.dtype)) +
+                 (i.shape.empty() ? "" : "[" + Join(i.shape) + "]");
   }
   std::vector<Array> results;
   for (const Array& a : arrays_) {
@@ -395,7 +416,8 @@ RandomProgram Generator::Run() {
   for (size_t k = results.size() - keep; k < results.size(); ++k) {
     const Array& a = results[k];
     const std::string out = "Y" + std::to_string(k);
-    signature += ", " + out + ": " + std::string(DTypeName(a.dtype)) + (a.shape.empty() ? "" : "[" + Join(a.shape) + "]");
+    signature +=
+        ", " + out + ": " + std::string(DTypeName(a.dtype)) + (a.shape.empty() ? "" : "[" + Join(a.shape) + "]");
     const std::vector<Var> vars = Vars(a.shape);
     std::vector<std::string> index;
     for (const Var& v : vars) index.push_back(v.name);
@@ -403,7 +425,8 @@ RandomProgram Generator::Run() {
     Line("  ", vars.empty() ? out + " = " + a.name : MapHead(vars) + out + at + " = " + a.name + at + " }");
     p.outputs.push_back({out, !IsFloat(a.dtype) || a.known.exact});
   }
-  p.text = "entry sdfg program(" + signature + ") {\n  assume 1 <= N <= 130\n  assume 1 <= M <= 130\n" + declarations_.str() + body_.str() + "}\n" + sdfgs_.str();
+  p.text = "entry sdfg program(" + signature + ") {\n  assume 1 <= N <= 130\n  assume 1 <= M <= 130\n" +
+           declarations_.str() + body_.str() + "}\n" + sdfgs_.str();
   return p;
 }
 
@@ -422,7 +445,9 @@ std::vector<std::pair<std::string, Tensor>> MakeInputs(const RandomProgram& p, u
       if (i.below > 0) t.SetInt(k, rng.Below(static_cast<int>(i.below)));
       else if (i.dtype == DType::kBool) t.SetInt(k, rng.Below(2));
       else if (IsFloat(i.dtype)) t.SetDouble(k, (rng.Below(33) - 16) / 4.0);
-      else t.SetInt(k, rng.Chance(10) ? static_cast<int64_t>(rng.Next()) : rng.Below(i.dtype == DType::kU8 ? 256 : 101) - (IsSigned(i.dtype) ? 50 : 0));
+      else
+        t.SetInt(k, rng.Chance(10) ? static_cast<int64_t>(rng.Next())
+                                   : rng.Below(i.dtype == DType::kU8 ? 256 : 101) - (IsSigned(i.dtype) ? 50 : 0));
     }
     r.emplace_back(i.name, std::move(t));
   }

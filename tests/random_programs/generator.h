@@ -14,15 +14,23 @@
 namespace headrace::testing {
 
 struct GeneratorOptions {
-  int statements = 12;      // at the top level; the first k of them are the same for every larger number (for shrinking)
+  int statements = 12;  // at the top level; the first k of them are the same for every larger number (for shrinking)
   bool loops = true, calls = true, scatter = true, views = true, small_floats = true, sizes_from_data = true;
 };
 
-struct RandomOutput { std::string name; bool exact; };
+struct RandomOutput {
+  std::string name;
+  bool exact;
+};
 struct RandomProgram {
   std::string text;
-  std::vector<RandomOutput> outputs;                    // in parameter order
-  struct Input { std::string name; DType dtype; std::vector<std::string> shape; int64_t below; };  // below > 0: indices in [0, below)
+  std::vector<RandomOutput> outputs;  // in parameter order
+  struct Input {
+    std::string name;
+    DType dtype;
+    std::vector<std::string> shape;
+    int64_t below;
+  };  // below > 0: indices in [0, below)
   std::vector<Input> inputs;
 };
 RandomProgram Generate(uint64_t seed, const GeneratorOptions& o);

@@ -3,7 +3,9 @@
 
 namespace headrace::testing {
 
-std::string Generator::Size() { return rng_.Pick(std::vector<std::string>{"N", "N", "M", "M", "3", "4", "N + 1", "2 * M", "1"}); }
+std::string Generator::Size() {
+  return rng_.Pick(std::vector<std::string>{"N", "N", "M", "M", "3", "4", "N + 1", "2 * M", "1"});
+}
 
 std::vector<std::string> Generator::Shape(int max_rank) {
   std::vector<std::string> s;
@@ -12,7 +14,8 @@ std::vector<std::string> Generator::Shape(int max_rank) {
 }
 
 DType Generator::AnyType() {
-  std::vector<DType> types = {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kI8, DType::kU8, DType::kBool};
+  std::vector<DType> types = {DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kI32,
+                              DType::kI64, DType::kI8,  DType::kU8,  DType::kBool};
   if (o_.small_floats) types.insert(types.end(), {DType::kF16, DType::kBF16});
   return rng_.Pick(types);
 }
@@ -23,7 +26,8 @@ Array* Generator::NewTransient(DType t, std::vector<std::string> shape) {
   a.dtype = t;
   a.shape = std::move(shape);
   a.writable = true;
-  declarations_ << "  transient " << a.name << ": " << DTypeName(t) << (a.shape.empty() ? "" : "[" + Join(a.shape) + "]") << "\n";
+  declarations_ << "  transient " << a.name << ": " << DTypeName(t)
+                << (a.shape.empty() ? "" : "[" + Join(a.shape) + "]") << "\n";
   arrays_.push_back(a);
   return &arrays_.back();
 }
@@ -64,7 +68,9 @@ std::string Generator::Index(const std::string& extent, const std::vector<Var>& 
         }
       }
       return "min(" + i + ", " + extent + " - 1)";
-    default: *inside = false; return rng_.Pick(std::vector<std::string>{i + " - 1", i + " + 1", "2 * " + i, i + " - 2"});
+    default:
+      *inside = false;
+      return rng_.Pick(std::vector<std::string>{i + " - 1", i + " + 1", "2 * " + i, i + " - 2"});
   }
 }
 
@@ -153,7 +159,9 @@ Piece Generator::Float(DType t, const std::vector<Var>& vars, int depth) {
     r.known.exact = a.known.exact && b.known.exact;
     r.known.frac = std::max(a.known.frac, b.known.frac);
     switch (choice) {
-      case 3: case 4: case 5:
+      case 3:
+      case 4:
+      case 5:
         r.text = "(" + a.text + " + " + b.text + ")";
         r.known.hi = a.known.hi + b.known.hi;
         break;
@@ -161,7 +169,9 @@ Piece Generator::Float(DType t, const std::vector<Var>& vars, int depth) {
         r.text = "(" + a.text + " - " + b.text + ")";
         r.known.hi = a.known.hi + b.known.hi;
         break;
-      case 7: case 8: case 9:
+      case 7:
+      case 8:
+      case 9:
         r.text = "(" + a.text + " * " + b.text + ")";
         r.known.hi = a.known.hi * b.known.hi;
         r.known.frac = a.known.frac + b.known.frac;
@@ -207,7 +217,8 @@ std::string Generator::Int(DType t, const std::vector<Var>& vars, int depth) {
     if (t != DType::kBool && t != DType::kI8 && t != DType::kU8 && rng_.Chance(40)) {
       if (!vars.empty() && rng_.Chance(50)) return std::string(DTypeName(t)) + "(" + rng_.Pick(vars).name + ")";
       const DType from = rng_.Pick(std::vector<DType>{DType::kI8, DType::kU8, DType::kI32, DType::kI64});
-      if (const Array* a = Readable(from); a != nullptr && from != t) return std::string(DTypeName(t)) + "(" + Read(*a, vars, from, depth).text + ")";
+      if (const Array* a = Readable(from); a != nullptr && from != t)
+        return std::string(DTypeName(t)) + "(" + Read(*a, vars, from, depth).text + ")";
     }
     if (const Array* a = Readable(DType::kF32); a != nullptr && a->known.exact && rng_.Chance(30)) {
       return std::string(DTypeName(t)) + "(clamp(" + Read(*a, vars, DType::kF32, depth).text + ", 0, 8))";
@@ -226,7 +237,9 @@ std::string Generator::Int(DType t, const std::vector<Var>& vars, int depth) {
   }
   const std::string b = Int(t, vars, depth - 1);
   switch (choice) {
-    case 4: case 5: case 6: return "(" + a + " + " + b + ")";
+    case 4:
+    case 5:
+    case 6: return "(" + a + " + " + b + ")";
     case 7: return "(" + a + " - " + b + ")";
     case 8: return "(" + a + " * " + b + ")";
     case 9: return (rng_.Chance(50) ? "max(" : "min(") + a + ", " + b + ")";
@@ -250,7 +263,8 @@ std::string Generator::Bool(const std::vector<Var>& vars, int depth) {
     case 2: {
       const DType t = rng_.Pick(std::vector<DType>{DType::kI32, DType::kI64, DType::kI8});
       if (Readable(t) == nullptr) return "M < 5";
-      return "(" + Read(*Readable(t), vars, t, 0).text + rng_.Pick(std::vector<std::string>{" < ", " >= ", " == ", " != "}) + std::to_string(rng_.Below(5)) + ")";
+      return "(" + Read(*Readable(t), vars, t, 0).text +
+             rng_.Pick(std::vector<std::string>{" < ", " >= ", " == ", " != "}) + std::to_string(rng_.Below(5)) + ")";
     }
     case 3: {
       const Piece a = Float(DType::kF32, vars, depth - 1), b = Float(DType::kF32, vars, depth - 1);

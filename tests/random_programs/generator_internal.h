@@ -21,14 +21,21 @@ class Rng {
   }
   int Below(int n) { return static_cast<int>(Next() % static_cast<uint64_t>(n)); }
   bool Chance(int percent) { return Below(100) < percent; }
-  template <typename T> const T& Pick(const std::vector<T>& v) { return v[static_cast<size_t>(Below(static_cast<int>(v.size())))]; }
+  template <typename T>
+  const T& Pick(const std::vector<T>& v) {
+    return v[static_cast<size_t>(Below(static_cast<int>(v.size())))];
+  }
 
  private:
   uint64_t s_;
 };
 
 // What is known about a number: |x| <= hi, a multiple of 2^-frac, and free of rounding.
-struct Known { double hi = 0; int frac = 0; bool exact = true; };
+struct Known {
+  double hi = 0;
+  int frac = 0;
+  bool exact = true;
+};
 
 struct Array {
   std::string name;
@@ -38,8 +45,13 @@ struct Array {
   bool writable = false, defined = false, index = false, is_view = false;
   std::string base;
 };
-struct Var { std::string name, extent; };          // a map's index and the size it runs over from 0
-struct Piece { std::string text; Known known; };
+struct Var {
+  std::string name, extent;
+};  // a map's index and the size it runs over from 0
+struct Piece {
+  std::string text;
+  Known known;
+};
 
 inline int MantissaBits(DType t) {
   switch (t) {
@@ -74,7 +86,8 @@ class Generator {
   const Array* Readable(DType t);
   Array* Writable();
   // ---- statements ----
-  std::string Value(Array* a, const std::vector<Var>& vars, bool whole);  // for an element of `a`; `whole`: all are overwritten
+  std::string Value(Array* a, const std::vector<Var>& vars,
+                    bool whole);  // for an element of `a`; `whole`: all are overwritten
   void EnterLoop();
   void Statement(int depth);
   void Fill(Array* a, const std::string& indent);
@@ -111,7 +124,7 @@ class Generator {
   std::ostringstream body_, declarations_, sdfgs_;
   std::vector<std::string> loop_vars_;
   int names_ = 0;
-  int nested_ = 0;       // inside loops: values recur, so nothing may grow
+  int nested_ = 0;  // inside loops: values recur, so nothing may grow
 };
 
 }  // namespace headrace::testing

@@ -16,7 +16,9 @@
 namespace headrace::testing {
 namespace {
 
-struct Sizes { int64_t n, m; };
+struct Sizes {
+  int64_t n, m;
+};
 const Sizes kSizes[] = {{1, 1}, {3, 5}, {17, 4}, {130, 2}};
 
 std::string RunAll(const RandomProgram& p, Executable* e, Sizes z, uint64_t seed, std::vector<Value>* out) {
@@ -43,7 +45,9 @@ std::string Disagreement(const RandomProgram& p, const std::vector<Value>& got, 
     const double unit = t == DType::kBF16 ? 2e-2 : t == DType::kF16 ? 4e-3 : 2e-4;
     const double tolerance = p.outputs[k].exact ? 0 : unit * Largest(want[k].tensor);
     const Difference d = Compare(got[k], want[k], 0, tolerance);
-    if (!d.ok) return p.outputs[k].name + (p.outputs[k].exact ? " (exact)" : "") + ": largest difference " + std::to_string(d.max_abs) + ", first at " + d.where;
+    if (!d.ok)
+      return p.outputs[k].name + (p.outputs[k].exact ? " (exact)" : "") + ": largest difference " +
+             std::to_string(d.max_abs) + ", first at " + d.where;
   }
   return "";
 }
@@ -71,7 +75,8 @@ struct Tester {
         std::vector<Value> got;
         std::string s = RunAll(p, e, kSizes[k], seed, &got);
         if (s.empty()) s = Disagreement(p, got, want[k]);
-        if (!s.empty()) return what + ", N = " + std::to_string(kSizes[k].n) + ", M = " + std::to_string(kSizes[k].m) + ": " + s;
+        if (!s.empty())
+          return what + ", N = " + std::to_string(kSizes[k].n) + ", M = " + std::to_string(kSizes[k].m) + ": " + s;
       }
       return "";
     };
@@ -157,8 +162,8 @@ int Main(int argc, char** argv) {
       error = smaller;
       break;
     }
-    std::printf("FAILED seed %llu, %d statements: %s\nprogram:\n%s\n", static_cast<unsigned long long>(seed), o.statements, error.c_str(),
-                Generate(seed, o).text.c_str());
+    std::printf("FAILED seed %llu, %d statements: %s\nprogram:\n%s\n", static_cast<unsigned long long>(seed),
+                o.statements, error.c_str(), Generate(seed, o).text.c_str());
     std::fflush(stdout);
     if (failures >= 5) break;
   }

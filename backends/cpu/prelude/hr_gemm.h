@@ -12,7 +12,10 @@
 #define HR_ROWS 4
 #endif
 enum { HR_BLOCK_ROWS = 192, HR_BLOCK_COLUMNS = 384, HR_BLOCK_DEPTH = 256, HR_GROUP_ROWS = 768 };
-template <typename T> struct hr_vector_of { typedef T type __attribute__((vector_size(HR_VECTOR_BYTES), aligned(sizeof(T)), may_alias)); };
+template <typename T>
+struct hr_vector_of {
+  typedef T type __attribute__((vector_size(HR_VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+};
 
 #if defined(__clang__)
 #define HR_CONTRACT
@@ -25,8 +28,9 @@ template <typename T> struct hr_vector_of { typedef T type __attribute__((vector
 #endif
 /* c[r][v] (+)= over depth; a: [depth][HR_ROWS], b: rows of `ldb` elements. `rows` and `columns` may fall short of the full tile. */
 template <typename T>
-HR_CONTRACT static __attribute__((noinline)) void hr_micro(int64_t depth, const T* __restrict a, const T* __restrict b, int64_t ldb, T* __restrict c,
-                                                           int64_t row_stride, int64_t column_stride, int64_t rows, int64_t columns) {
+HR_CONTRACT static __attribute__((noinline)) void hr_micro(int64_t depth, const T* __restrict a, const T* __restrict b,
+                                                           int64_t ldb, T* __restrict c, int64_t row_stride,
+                                                           int64_t column_stride, int64_t rows, int64_t columns) {
   HR_CONTRACT_BODY
   typedef typename hr_vector_of<T>::type V;
   constexpr int W = HR_VECTOR_BYTES / (int)sizeof(T);
@@ -76,7 +80,8 @@ static HR_UNUSED void hr_scratch_give(hr_x* x, void* p) {
   hr_block* b = (hr_block*)p - 1;
   for (int i = 0; i < HR_SCRATCH_SLOTS && b; ++i) {
     hr_block* empty = nullptr;
-    if (__atomic_compare_exchange_n(&x->program->scratch[i], &empty, b, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) b = nullptr;
+    if (__atomic_compare_exchange_n(&x->program->scratch[i], &empty, b, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      b = nullptr;
   }
   hr_drop(x->program, b);
 }
@@ -85,16 +90,17 @@ static HR_UNUSED void hr_scratch_give(hr_x* x, void* p) {
  * pack_a(to, row, count, k0, k1, depth): strip s, depth d, row r at to[(s * depth + d) * HR_ROWS + r];
  * pack_b(to, ld, k0, k1): depth d, column j at to[d * ld + j]. c is element (0, first column). */
 template <typename T, typename PackA, typename PackB>
-static inline void hr_contract(hr_x* x, int64_t row_begin, int64_t row_end, int64_t columns, int64_t k_trip, int64_t k_inner, T* c, int64_t row_stride,
-                               int64_t column_stride, const PackA& pack_a, const PackB& pack_b) {
+static inline void hr_contract(hr_x* x, int64_t row_begin, int64_t row_end, int64_t columns, int64_t k_trip,
+                               int64_t k_inner, T* c, int64_t row_stride, int64_t column_stride, const PackA& pack_a,
+                               const PackB& pack_b) {
   constexpr int64_t tile = 2 * (HR_VECTOR_BYTES / (int64_t)sizeof(T));
   if (k_trip <= 0 || k_inner <= 0 || columns <= 0 || row_begin >= row_end) return;
   int64_t step = hr_most(1, HR_BLOCK_DEPTH / k_inner);
   const int64_t blocks = (k_trip + step - 1) / step;
-  step = (k_trip + blocks - 1) / blocks;  /* even blocks */
+  step = (k_trip + blocks - 1) / blocks; /* even blocks */
   const int64_t depth_max = step * k_inner;
   int64_t ld = (columns + tile - 1) / tile * tile;
-  if (ld * (int64_t)sizeof(T) % 1024 == 0) ld += 64 / (int64_t)sizeof(T);  /* rows in different cache sets */
+  if (ld * (int64_t)sizeof(T) % 1024 == 0) ld += 64 / (int64_t)sizeof(T); /* rows in different cache sets */
   const int64_t a_bytes = ((int64_t)HR_BLOCK_ROWS + HR_ROWS) * depth_max * (int64_t)sizeof(T);
   char* scratch = (char*)hr_scratch_take(x, (a_bytes + 63) / 64 * 64 + (ld * depth_max + 64) * (int64_t)sizeof(T));
   if (!scratch) return;
@@ -105,12 +111,13 @@ static inline void hr_contract(hr_x* x, int64_t row_begin, int64_t row_end, int6
     pack_b(b, ld, k0, k1);
     for (int64_t r0 = row_begin; r0 < row_end; r0 += HR_BLOCK_ROWS) {
       const int64_t rows = hr_least(HR_BLOCK_ROWS, row_end - r0);
-      if (rows % HR_ROWS) __builtin_memset(a + rows / HR_ROWS * HR_ROWS * depth, 0, (size_t)(HR_ROWS * depth) * sizeof(T));
+      if (rows % HR_ROWS)
+        __builtin_memset(a + rows / HR_ROWS * HR_ROWS * depth, 0, (size_t)(HR_ROWS * depth) * sizeof(T));
       pack_a(a, r0, rows, k0, k1, depth);
       for (int64_t j = 0; j < columns; j += tile)
         for (int64_t r = 0; r < rows; r += HR_ROWS)
-          hr_micro<T>(depth, a + r * depth, b + j, ld, c + (r0 + r) * row_stride + j * column_stride, row_stride, column_stride,
-                      hr_least(HR_ROWS, rows - r), hr_least(tile, columns - j));
+          hr_micro<T>(depth, a + r * depth, b + j, ld, c + (r0 + r) * row_stride + j * column_stride, row_stride,
+                      column_stride, hr_least(HR_ROWS, rows - r), hr_least(tile, columns - j));
     }
   }
   hr_scratch_give(x, scratch);

@@ -7,38 +7,46 @@ static inline float hr_fma(float a, float b, float c) { return a * b + c; }
 #endif
 
 /* Library functions under other names, so that no identity between them is assumed by the optimiser. */
-#define HR_LIBM1(name)                                                     \
-  extern "C" float hr_libm_##name(float) noexcept __asm__(#name "f");      \
+#define HR_LIBM1(name)                                                \
+  extern "C" float hr_libm_##name(float) noexcept __asm__(#name "f"); \
   extern "C" double hr_libm_##name##_d(double) noexcept __asm__(#name);
-#define HR_LIBM2(name)                                                             \
-  extern "C" float hr_libm_##name(float, float) noexcept __asm__(#name "f");      \
+#define HR_LIBM2(name)                                                       \
+  extern "C" float hr_libm_##name(float, float) noexcept __asm__(#name "f"); \
   extern "C" double hr_libm_##name##_d(double, double) noexcept __asm__(#name);
-HR_LIBM1(exp) HR_LIBM1(expm1) HR_LIBM1(log) HR_LIBM1(log1p) HR_LIBM1(log2) HR_LIBM1(sin) HR_LIBM1(cos) HR_LIBM1(tan)
-HR_LIBM1(asin) HR_LIBM1(acos) HR_LIBM1(atan) HR_LIBM1(sinh) HR_LIBM1(cosh) HR_LIBM1(tanh) HR_LIBM1(asinh)
-HR_LIBM1(acosh) HR_LIBM1(atanh) HR_LIBM1(erf) HR_LIBM2(pow) HR_LIBM2(atan2) HR_LIBM2(fmod)
-#define HR_BOTH1(name)                                                       \
-  static inline float hr_##name(float a) { return hr_libm_##name(a); }      \
+HR_LIBM1(exp)
+HR_LIBM1(expm1) HR_LIBM1(log) HR_LIBM1(log1p) HR_LIBM1(log2) HR_LIBM1(sin) HR_LIBM1(cos) HR_LIBM1(tan) HR_LIBM1(asin)
+    HR_LIBM1(acos) HR_LIBM1(atan) HR_LIBM1(sinh) HR_LIBM1(cosh) HR_LIBM1(tanh) HR_LIBM1(asinh) HR_LIBM1(acosh)
+        HR_LIBM1(atanh) HR_LIBM1(erf) HR_LIBM2(pow) HR_LIBM2(atan2) HR_LIBM2(fmod)
+#define HR_BOTH1(name)                                                 \
+  static inline float hr_##name(float a) { return hr_libm_##name(a); } \
   static inline double hr_##name(double a) { return hr_libm_##name##_d(a); }
-#define HR_DOUBLE1(name) static inline double hr_##name(double a) { return hr_libm_##name##_d(a); }
-#define HR_BOTH2(name)                                                                   \
-  static inline float hr_##name(float a, float b) { return hr_libm_##name(a, b); }      \
+#define HR_DOUBLE1(name) \
+  static inline double hr_##name(double a) { return hr_libm_##name##_d(a); }
+#define HR_BOTH2(name)                                                             \
+  static inline float hr_##name(float a, float b) { return hr_libm_##name(a, b); } \
   static inline double hr_##name(double a, double b) { return hr_libm_##name##_d(a, b); }
-HR_BOTH1(tan) HR_BOTH1(asin) HR_BOTH1(acos) HR_BOTH1(atan) HR_BOTH1(sinh)
-HR_BOTH1(cosh) HR_BOTH1(asinh) HR_BOTH1(acosh) HR_BOTH1(atanh) HR_BOTH2(atan2) HR_BOTH2(fmod)
-HR_DOUBLE1(exp) HR_DOUBLE1(expm1) HR_DOUBLE1(log) HR_DOUBLE1(log1p) HR_DOUBLE1(tanh) HR_DOUBLE1(erf)
-HR_DOUBLE1(log2) HR_DOUBLE1(sin) HR_DOUBLE1(cos)
-static inline double hr_pow(double a, double b) { return hr_libm_pow_d(a, b); }
+            HR_BOTH1(tan) HR_BOTH1(asin) HR_BOTH1(acos) HR_BOTH1(atan) HR_BOTH1(sinh) HR_BOTH1(cosh) HR_BOTH1(asinh)
+                HR_BOTH1(acosh) HR_BOTH1(atanh) HR_BOTH2(atan2) HR_BOTH2(fmod) HR_DOUBLE1(exp) HR_DOUBLE1(expm1)
+                    HR_DOUBLE1(log) HR_DOUBLE1(log1p) HR_DOUBLE1(tanh) HR_DOUBLE1(erf) HR_DOUBLE1(log2) HR_DOUBLE1(sin)
+                        HR_DOUBLE1(cos) static inline double hr_pow(double a, double b) {
+  return hr_libm_pow_d(a, b);
+}
 
 static inline float hr_sqrt(float a) { return __builtin_sqrtf(a); }
 static inline double hr_sqrt(double a) { return __builtin_sqrt(a); }
 static inline float hr_rsqrt(float a) { return 1.0f / __builtin_sqrtf(a); }
 static inline double hr_rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
-#define HR_ROUND(name, builtin)                                                     \
-  static inline float hr_##name(float a) { return __builtin_##builtin##f(a); }      \
-  static inline double hr_##name(double a) { return __builtin_##builtin(a); }       \
-  template <typename T> static inline T hr_##name(T a) { return a; }
-HR_ROUND(floor, floor) HR_ROUND(ceil, ceil) HR_ROUND(trunc, trunc) HR_ROUND(rint, rint)
-static inline float hr_abs(float a) { return __builtin_fabsf(a); }
+#define HR_ROUND(name, builtin)                                                \
+  static inline float hr_##name(float a) { return __builtin_##builtin##f(a); } \
+  static inline double hr_##name(double a) { return __builtin_##builtin(a); }  \
+  template <typename T>                                                        \
+  static inline T hr_##name(T a) {                                             \
+    return a;                                                                  \
+  }
+HR_ROUND(floor, floor)
+HR_ROUND(ceil, ceil) HR_ROUND(trunc, trunc) HR_ROUND(rint, rint) static inline float hr_abs(float a) {
+  return __builtin_fabsf(a);
+}
 static inline double hr_abs(double a) { return __builtin_fabs(a); }
 static inline int32_t hr_abs(int32_t a) { return a < 0 ? (int32_t)(0 - (uint32_t)a) : a; }
 static inline int16_t hr_abs(int16_t a) { return (int16_t)(a < 0 ? -a : a); }
@@ -47,16 +55,38 @@ static inline uint8_t hr_abs(uint8_t a) { return a; }
 static inline uint16_t hr_abs(uint16_t a) { return a; }
 static inline uint32_t hr_abs(uint32_t a) { return a; }
 static inline uint64_t hr_abs(uint64_t a) { return a; }
-template <typename T> static inline T hr_hold(T a) { return a; }
-template <typename T> static inline T hr_sign(T a) { return a > (T)0 ? (T)1 : a < (T)0 ? (T)-1 : a; }
-template <typename T> static inline T hr_max(T a, T b) { const T m = a > b ? a : b; return a != a ? a : m; }
-template <typename T> static inline T hr_min(T a, T b) { const T m = a < b ? a : b; return a != a ? a : m; }
-template <typename T> static inline T hr_clamp(T a, T lo, T hi) { return hr_min(hr_max(a, lo), hi); }
-#pragma omp declare reduction(hr_max : float : omp_out = hr_max(omp_out, omp_in)) initializer(omp_priv = -__builtin_inff())
-#pragma omp declare reduction(hr_max : double : omp_out = hr_max(omp_out, omp_in)) initializer(omp_priv = -__builtin_inf())
-#pragma omp declare reduction(hr_min : float : omp_out = hr_min(omp_out, omp_in)) initializer(omp_priv = __builtin_inff())
-#pragma omp declare reduction(hr_min : double : omp_out = hr_min(omp_out, omp_in)) initializer(omp_priv = __builtin_inf())
-template <typename T> static inline bool hr_isnan(T a) { return a != a; }
+template <typename T>
+static inline T hr_hold(T a) {
+  return a;
+}
+template <typename T>
+static inline T hr_sign(T a) {
+  return a > (T)0 ? (T)1 : a < (T)0 ? (T)-1 : a;
+}
+template <typename T>
+static inline T hr_max(T a, T b) {
+  const T m = a > b ? a : b;
+  return a != a ? a : m;
+}
+template <typename T>
+static inline T hr_min(T a, T b) {
+  const T m = a < b ? a : b;
+  return a != a ? a : m;
+}
+template <typename T>
+static inline T hr_clamp(T a, T lo, T hi) {
+  return hr_min(hr_max(a, lo), hi);
+}
+#pragma omp declare reduction(hr_max:float \
+                              : omp_out = hr_max(omp_out, omp_in)) initializer(omp_priv = -__builtin_inff())
+#pragma omp declare reduction(hr_max:double \
+                              : omp_out = hr_max(omp_out, omp_in)) initializer(omp_priv = -__builtin_inf())
+#pragma omp declare reduction(hr_min:float : omp_out = hr_min(omp_out, omp_in)) initializer(omp_priv = __builtin_inff())
+#pragma omp declare reduction(hr_min:double : omp_out = hr_min(omp_out, omp_in)) initializer(omp_priv = __builtin_inf())
+template <typename T>
+static inline bool hr_isnan(T a) {
+  return a != a;
+}
 static inline bool hr_isinf(float a) { return __builtin_fabsf(a) == __builtin_inff(); }
 static inline bool hr_isinf(double a) { return __builtin_fabs(a) == __builtin_inf(); }
 /* By halves, without the multiplication that compilers recognise: g++ 12 folds vectors of popcounts of constants wrongly
@@ -121,14 +151,14 @@ static inline float hr_log(float a) {
   r = a == 0 ? -__builtin_inff() : r;
   return a != a ? a : r;
 }
-static inline float hr_log1p(float a) {  /* Kahan: the error of 1 + a divides out */
+static inline float hr_log1p(float a) { /* Kahan: the error of 1 + a divides out */
   const float u = 1.0f + a, d = u - 1.0f;
   const float r = hr_log(u) * (a / d);
   return d == 0 ? a : a == __builtin_inff() || a == -1.0f ? hr_log(u) : r;
 }
 static inline float hr_expm1(float a) {
   const float u = hr_exp(a), d = u - 1.0f;
-  float p = 2.75573192e-6f;  /* Taylor near 0 */
+  float p = 2.75573192e-6f; /* Taylor near 0 */
   p = hr_fma(p, a, 2.48015873e-5f);
   p = hr_fma(p, a, 1.98412698e-4f);
   p = hr_fma(p, a, 1.38888889e-3f);
@@ -177,14 +207,20 @@ static inline float hr_erf(float a) {
 
 /* sin and cos: the argument modulo pi/2 in double, for every float: 2/pi times a power of two, modulo 4, is kept as a sum of
  * 29 + 29 + 53 bits for each of four ranges, so that products with 24 bits are exact. */
-struct hr_turn { float r; int32_t quadrant; };
+struct hr_turn {
+  float r;
+  int32_t quadrant;
+};
 static inline hr_turn hr_quarter(float a) {
   const float x = __builtin_fabsf(a);
   const bool b1 = x >= 0x1p32f, b2 = x >= 0x1p64f, b3 = x >= 0x1p96f;
   const double y = (double)a * (b3 ? 0x1p-73 : b2 ? 0x1p-41 : b1 ? 0x1p-9 : 1.0);
   const double t1 = y * (b3 ? 0x1.3abe8f8p-2 : b2 ? 0x1.1054a7cp-1 : b1 ? 0x1.f306dc8p+0 : 0x1.45f306ep-1);
   const double t2 = y * (b3 ? 0x1.4d37702p-29 : b2 ? 0x1.84eafa3p-28 : b1 ? 0x1.c882a53p-28 : -0x1.b1bbeadp-32);
-  const double t3 = y * (b3 ? 0x1.6d8a5664f10e4p-57 : b2 ? 0x1.d4d377036d8a5p-57 : b1 ? 0x1.f09d5f47d4d37p-57 : -0x1.80f62a0b82b2dp-62);
+  const double t3 = y * (b3   ? 0x1.6d8a5664f10e4p-57
+                         : b2 ? 0x1.d4d377036d8a5p-57
+                         : b1 ? 0x1.f09d5f47d4d37p-57
+                              : -0x1.80f62a0b82b2dp-62);
   const double n1 = __builtin_rint(t1), n2 = __builtin_rint(t2);
   const double f = (t1 - n1) + (t2 - n2) + t3, n3 = __builtin_rint(f);
   const double n = (n1 - 4 * __builtin_rint(n1 * 0.25)) + (n2 - 4 * __builtin_rint(n2 * 0.25)) + n3;
@@ -214,7 +250,7 @@ static inline float hr_cos(float a) {
 }
 
 /* pow and log2 of floats through double: log2 as exponent + atanh series of (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)). */
-static inline double hr_log2_wide(double a) {  /* a > 0, not subnormal; else something */
+static inline double hr_log2_wide(double a) { /* a > 0, not subnormal; else something */
   const uint64_t bits = hr_bits_f64(a);
   const int32_t e = ((int32_t)(bits >> 32) - 0x3fe6a09e) >> 20;
   const double m = hr_f64_bits(bits - ((uint64_t)(int64_t)e << 52));
@@ -227,7 +263,7 @@ static inline double hr_log2_wide(double a) {  /* a > 0, not subnormal; else som
   p = p * z + 0.3333333333333101;
   return (double)e + 2.8853900817779268 * (s + s * z * p);
 }
-static inline double hr_exp2_wide(double a) {  /* |a| < 1000 */
+static inline double hr_exp2_wide(double a) { /* |a| < 1000 */
   const double n = __builtin_rint(a), f = a - n;
   double p = 1.3255224878668817e-06;
   p = p * f + 1.5310079402249296e-05;
@@ -248,7 +284,10 @@ static inline float hr_log2(float a) {
 static inline float hr_pow(float a, float b) {
   const float x = __builtin_fabsf(a), half = b * 0.5f;
   const bool whole = __builtin_rintf(b) == b, odd = whole & (__builtin_rintf(half) != half);
-  const double l = hr_log2_wide((double)(x == 0 || x == __builtin_inff() ? 1.0f : x)) + (x == 0 ? -__builtin_inf() : x == __builtin_inff() ? __builtin_inf() : 0.0);
+  const double l =
+      hr_log2_wide((double)(x == 0 || x == __builtin_inff() ? 1.0f : x)) + (x == 0                  ? -__builtin_inf()
+                                                                            : x == __builtin_inff() ? __builtin_inf()
+                                                                                                    : 0.0);
   double t = (double)b * l;
   t = t > 200 ? 200 : t;
   t = t < -200 ? -200 : t;
@@ -256,50 +295,52 @@ static inline float hr_pow(float a, float b) {
   r = t == t ? r : __builtin_nanf("");
   r = x != x ? x : r;
   r = (a < 0) & (x < __builtin_inff()) & !whole ? __builtin_nanf("") : r;
-  r = odd ? __builtin_copysignf(r, a) : r;  /* -0 and -inf too */
+  r = odd ? __builtin_copysignf(r, a) : r; /* -0 and -inf too */
   return (a == 1) | (b == 0) | ((x == 1) & (__builtin_fabsf(b) == __builtin_inff())) ? 1.0f : r;
 }
 
 /* ---- complex numbers ---- */
-#define HR_COMPLEX(C, R)                                                                                              \
-  struct C { R re, im; };                                                                                             \
-  static inline C operator+(C a, C b) { return {a.re + b.re, a.im + b.im}; }                                          \
-  static inline C operator-(C a, C b) { return {a.re - b.re, a.im - b.im}; }                                          \
-  static inline C operator-(C a) { return {-a.re, -a.im}; }                                                           \
-  static inline C operator*(C a, C b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }              \
-  static inline C operator/(C a, C b) {                                                                               \
-    if (hr_abs(b.re) >= hr_abs(b.im)) {                                                                               \
-      const R r = b.im / b.re, d = b.re + b.im * r;                                                                   \
-      return {(a.re + a.im * r) / d, (a.im - a.re * r) / d};                                                          \
-    }                                                                                                                 \
-    const R r = b.re / b.im, d = b.im + b.re * r;                                                                     \
-    return {(a.re * r + a.im) / d, (a.im * r - a.re) / d};                                                            \
-  }                                                                                                                   \
-  static inline bool operator==(C a, C b) { return a.re == b.re && a.im == b.im; }                                    \
-  static inline bool operator!=(C a, C b) { return !(a == b); }                                                       \
-  static inline bool hr_truth(C a) { return a.re != 0 || a.im != 0; }                                                 \
-  static inline R hr_real(C a) { return a.re; }                                                                       \
-  static inline R hr_imag(C a) { return a.im; }                                                                       \
-  static inline C hr_conj(C a) { return {a.re, -a.im}; }                                                              \
-  static inline R hr_abs(C a) {                                                                                       \
-    const R x = hr_max(hr_abs(a.re), hr_abs(a.im)), y = hr_min(hr_abs(a.re), hr_abs(a.im));                           \
-    if (x == 0 || hr_isinf(x)) return x;                                                                              \
-    const R q = y / x;                                                                                                \
-    return x * hr_sqrt(1 + q * q);                                                                                    \
-  }                                                                                                                   \
-  static inline C hr_exp(C a) {                                                                                       \
-    const R e = hr_exp(a.re);                                                                                         \
-    return {e * hr_cos(a.im), e * hr_sin(a.im)};                                                                      \
-  }                                                                                                                   \
-  static inline C hr_log(C a) { return {hr_log(hr_abs(a)), hr_atan2(a.im, a.re)}; }                                   \
-  static inline C hr_sqrt(C a) {                                                                                      \
-    const R m = hr_abs(a);                                                                                            \
-    if (m == 0) return {0, a.im};                                                                                     \
-    const R t = hr_sqrt((hr_abs(a.re) + m) / 2);                                                                      \
-    return a.re >= 0 ? C{t, a.im / (2 * t)} : C{hr_abs(a.im) / (2 * t), a.im < 0 ? -t : t};                           \
-  }                                                                                                                   \
-  static inline C hr_pow(C a, C b) { return hr_truth(a) ? hr_exp(b * hr_log(a)) : hr_truth(b) ? C{0, 0} : C{1, 0}; }   \
-  static inline C hr_sin(C a) { return {hr_sin(a.re) * hr_cosh(a.im), hr_cos(a.re) * hr_sinh(a.im)}; }                \
+#define HR_COMPLEX(C, R)                                                                                             \
+  struct C {                                                                                                         \
+    R re, im;                                                                                                        \
+  };                                                                                                                 \
+  static inline C operator+(C a, C b) { return {a.re + b.re, a.im + b.im}; }                                         \
+  static inline C operator-(C a, C b) { return {a.re - b.re, a.im - b.im}; }                                         \
+  static inline C operator-(C a) { return {-a.re, -a.im}; }                                                          \
+  static inline C operator*(C a, C b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }             \
+  static inline C operator/(C a, C b) {                                                                              \
+    if (hr_abs(b.re) >= hr_abs(b.im)) {                                                                              \
+      const R r = b.im / b.re, d = b.re + b.im * r;                                                                  \
+      return {(a.re + a.im * r) / d, (a.im - a.re * r) / d};                                                         \
+    }                                                                                                                \
+    const R r = b.re / b.im, d = b.im + b.re * r;                                                                    \
+    return {(a.re * r + a.im) / d, (a.im * r - a.re) / d};                                                           \
+  }                                                                                                                  \
+  static inline bool operator==(C a, C b) { return a.re == b.re && a.im == b.im; }                                   \
+  static inline bool operator!=(C a, C b) { return !(a == b); }                                                      \
+  static inline bool hr_truth(C a) { return a.re != 0 || a.im != 0; }                                                \
+  static inline R hr_real(C a) { return a.re; }                                                                      \
+  static inline R hr_imag(C a) { return a.im; }                                                                      \
+  static inline C hr_conj(C a) { return {a.re, -a.im}; }                                                             \
+  static inline R hr_abs(C a) {                                                                                      \
+    const R x = hr_max(hr_abs(a.re), hr_abs(a.im)), y = hr_min(hr_abs(a.re), hr_abs(a.im));                          \
+    if (x == 0 || hr_isinf(x)) return x;                                                                             \
+    const R q = y / x;                                                                                               \
+    return x * hr_sqrt(1 + q * q);                                                                                   \
+  }                                                                                                                  \
+  static inline C hr_exp(C a) {                                                                                      \
+    const R e = hr_exp(a.re);                                                                                        \
+    return {e * hr_cos(a.im), e * hr_sin(a.im)};                                                                     \
+  }                                                                                                                  \
+  static inline C hr_log(C a) { return {hr_log(hr_abs(a)), hr_atan2(a.im, a.re)}; }                                  \
+  static inline C hr_sqrt(C a) {                                                                                     \
+    const R m = hr_abs(a);                                                                                           \
+    if (m == 0) return {0, a.im};                                                                                    \
+    const R t = hr_sqrt((hr_abs(a.re) + m) / 2);                                                                     \
+    return a.re >= 0 ? C{t, a.im / (2 * t)} : C{hr_abs(a.im) / (2 * t), a.im < 0 ? -t : t};                          \
+  }                                                                                                                  \
+  static inline C hr_pow(C a, C b) { return hr_truth(a) ? hr_exp(b * hr_log(a)) : hr_truth(b) ? C{0, 0} : C{1, 0}; } \
+  static inline C hr_sin(C a) { return {hr_sin(a.re) * hr_cosh(a.im), hr_cos(a.re) * hr_sinh(a.im)}; }               \
   static inline C hr_cos(C a) { return {hr_cos(a.re) * hr_cosh(a.im), -hr_sin(a.re) * hr_sinh(a.im)}; }
 HR_COMPLEX(hr_c64, float)
 HR_COMPLEX(hr_c128, double)

@@ -2,7 +2,11 @@
 #define HR_COLD __attribute__((cold, noinline, unused))
 #define HR_UNUSED __attribute__((unused))
 
-struct hr_block { hr_block* previous; int64_t size, used; char pad[40]; };
+struct hr_block {
+  hr_block* previous;
+  int64_t size, used;
+  char pad[40];
+};
 static_assert(sizeof(hr_block) == 64, "data stays 64-byte aligned");
 enum { HR_SCRATCH_SLOTS = 64 };
 struct hr_program {
@@ -10,21 +14,22 @@ struct hr_program {
   const void* const* constants;
   const hr_external_binding* externals;
   void** persistent;
-  hr_value* handles;   /* constants as values */
-  hr_block* spare;     /* the last run's arena */
+  hr_value* handles; /* constants as values */
+  hr_block* spare;   /* the last run's arena */
   hr_block* scratch[HR_SCRATCH_SLOTS];
 };
-struct hr_x {          /* one run */
+struct hr_x { /* one run */
   hr_program* program;
   hr_run* run;
-  int32_t stop;        /* non-zero: leave with this code */
+  int32_t stop; /* non-zero: leave with this code */
   int32_t threads;
   hr_block *block, *spare;
 };
 
 static HR_COLD void hr_fail(hr_x* x, int32_t code, const char* message) {
   int32_t running = 0;
-  if (__atomic_compare_exchange_n(&x->stop, &running, code, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && message) x->run->fail(x->run, message);
+  if (__atomic_compare_exchange_n(&x->stop, &running, code, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && message)
+    x->run->fail(x->run, message);
 }
 static inline int32_t hr_stopped(hr_x* x) {
   if (x->run->cancel && *x->run->cancel) hr_fail(x, HR_CANCELLED, nullptr);
@@ -33,20 +38,29 @@ static inline int32_t hr_stopped(hr_x* x) {
 static HR_COLD void hr_bad_index(hr_x* x, const char* container, int rank, const int64_t* index, const int64_t* shape) {
   char text[600];
   int n = __builtin_snprintf(text, sizeof text, "index out of range: %s[", container);
-  for (int d = 0; d < rank && n < 400; ++d) n += __builtin_snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)index[d]);
+  for (int d = 0; d < rank && n < 400; ++d)
+    n += __builtin_snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)index[d]);
   n += __builtin_snprintf(text + n, sizeof text - n, "], shape [");
-  for (int d = 0; d < rank && n < 560; ++d) n += __builtin_snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)shape[d]);
+  for (int d = 0; d < rank && n < 560; ++d)
+    n += __builtin_snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)shape[d]);
   __builtin_snprintf(text + n, sizeof text - n, "]");
   hr_fail(x, HR_FAILED, text);
 }
 
-template <int N> struct hr_ints { int64_t at[N]; };
-template <int N> static inline void hr_bad(hr_x* x, const char* container, hr_ints<N> index, hr_ints<N> shape) {
+template <int N>
+struct hr_ints {
+  int64_t at[N];
+};
+template <int N>
+static inline void hr_bad(hr_x* x, const char* container, hr_ints<N> index, hr_ints<N> shape) {
   hr_bad_index(x, container, N, index.at, shape.at);
 }
 
 /* ---- memory: a stack of blocks, the largest kept for the next run ---- */
-struct hr_mark { hr_block* block; int64_t used; };
+struct hr_mark {
+  hr_block* block;
+  int64_t used;
+};
 static inline hr_mark hr_begin(hr_x* x) { return {x->block, x->block ? x->block->used : 0}; }
 static HR_UNUSED void* hr_take(hr_x* x, int64_t bytes) {
   if (bytes < 0 || bytes > (int64_t)1 << 60) {
@@ -99,7 +113,10 @@ static HR_UNUSED int64_t hr_extend(int64_t bytes, int64_t count, int64_t width) 
   return hr_size_add(bytes, size < 0 ? -1 : hr_size_add(size, 63) & -64);
 }
 /* Containers whose size the run defines. */
-struct hr_slot { void* data; int64_t capacity; };
+struct hr_slot {
+  void* data;
+  int64_t capacity;
+};
 static HR_UNUSED int hr_resize(hr_x* x, hr_slot* s, int64_t count, int64_t width) {
   int64_t bytes = hr_extend(0, count, width);
   if (bytes >= 0 && bytes < 64) bytes = 64;
@@ -116,7 +133,8 @@ static HR_UNUSED void hr_free_slot(hr_x* x, hr_slot* s) {
 static HR_UNUSED void* hr_output(hr_x* x, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape) {
   for (int32_t d = 0; d < rank; ++d)
     if (shape[d] < 0) return hr_fail(x, HR_FAILED, "an output has a negative size"), nullptr;
-  if (x->run->allocate(x->run, index, dtype, rank, shape)) return hr_fail(x, HR_OUT_OF_MEMORY, "out of memory for an output"), nullptr;
+  if (x->run->allocate(x->run, index, dtype, rank, shape))
+    return hr_fail(x, HR_OUT_OF_MEMORY, "out of memory for an output"), nullptr;
   return x->run->outputs[index].data;
 }
 
@@ -132,20 +150,32 @@ template <typename Body>
 static inline void hr_chunks(hr_x* x, int64_t total, int64_t grain, const Body& body) {
   if (total <= 0) return;
   if (total <= grain) return body(0, total);
-  struct Call { hr_x* x; const Body* body; int64_t total, grain; } call = {x, &body, total, grain};
-  x->program->runtime->parallel_for((total + grain - 1) / grain, [](void* p, int64_t chunk) {
-    const Call& c = *(const Call*)p;
-    if (hr_stopped(c.x)) return;
-    const int64_t begin = chunk * c.grain;
-    (*c.body)(begin, hr_least(c.total, begin + c.grain));
-  }, &call, x->threads);
+  struct Call {
+    hr_x* x;
+    const Body* body;
+    int64_t total, grain;
+  } call = {x, &body, total, grain};
+  x->program->runtime->parallel_for((total + grain - 1) / grain,
+                                    [](void* p, int64_t chunk) {
+                                      const Call& c = *(const Call*)p;
+                                      if (hr_stopped(c.x)) return;
+                                      const int64_t begin = chunk * c.grain;
+                                      (*c.body)(begin, hr_least(c.total, begin + c.grain));
+                                    },
+                                    &call, x->threads);
 }
 
 /* ---- strings, sequences and external functions ---- */
-struct hr_box { hr_value value; void* memory; };  /* owns all it refers to, as a list of blocks from malloc */
+struct hr_box {
+  hr_value value;
+  void* memory;
+}; /* owns all it refers to, as a list of blocks from malloc */
 extern "C" void* malloc(size_t) noexcept;
 extern "C" void free(void*) noexcept;
-struct hr_piece { hr_piece* next; int64_t pad; };
+struct hr_piece {
+  hr_piece* next;
+  int64_t pad;
+};
 static HR_UNUSED void hr_free_box(hr_box* b) {
   for (hr_piece* p = (hr_piece*)b->memory; p;) {
     hr_piece* next = p->next;
@@ -173,9 +203,17 @@ static HR_UNUSED int64_t hr_count(const hr_value* v) {
 }
 static HR_UNUSED int64_t hr_width(int32_t dtype) {
   switch (dtype) {
-    case HR_U16: case HR_I16: case HR_F16: case HR_BF16: return 2;
-    case HR_U32: case HR_I32: case HR_F32: return 4;
-    case HR_U64: case HR_I64: case HR_F64: case HR_C64: return 8;
+    case HR_U16:
+    case HR_I16:
+    case HR_F16:
+    case HR_BF16: return 2;
+    case HR_U32:
+    case HR_I32:
+    case HR_F32: return 4;
+    case HR_U64:
+    case HR_I64:
+    case HR_F64:
+    case HR_C64: return 8;
     case HR_C128: return 16;
     case HR_STRING: return (int64_t)sizeof(hr_string);
     default: return 1;
@@ -212,8 +250,17 @@ static HR_UNUSED int hr_copy_value(hr_box* b, hr_value* to, const hr_value* from
   return 0;
 }
 
-struct hr_sink { hr_slot* slot; hr_value* handle; int32_t run_output; int64_t shape[16]; };
-struct hr_call_host { hr_x* x; hr_sink* sinks; hr_box made[16]; };
+struct hr_sink {
+  hr_slot* slot;
+  hr_value* handle;
+  int32_t run_output;
+  int64_t shape[16];
+};
+struct hr_call_host {
+  hr_x* x;
+  hr_sink* sinks;
+  hr_box made[16];
+};
 static HR_UNUSED int32_t hr_sink_allocate(hr_call* c, int32_t o, int32_t dtype, int32_t rank, const int64_t* shape) {
   hr_call_host* h = (hr_call_host*)c->host;
   hr_sink* s = h->sinks + o;
@@ -254,7 +301,7 @@ static HR_UNUSED int32_t hr_sink_append(hr_call* c, int32_t o, const hr_value* i
   if (s->run_output >= 0 && !s->handle) return h->x->run->append(h->x->run, s->run_output, item);
   hr_value* v = c->outputs + o;
   v->kind = HR_SEQUENCE;
-  if ((v->count & (v->count - 1)) == 0) {  /* grow at powers of two */
+  if ((v->count & (v->count - 1)) == 0) { /* grow at powers of two */
     hr_value* items = (hr_value*)hr_piece_new(&h->made[o], (v->count ? 2 * v->count : 1) * (int64_t)sizeof(hr_value));
     if (!items) return 1;
     if (v->count) __builtin_memcpy(items, v->items, (size_t)v->count * sizeof(hr_value));
@@ -262,11 +309,13 @@ static HR_UNUSED int32_t hr_sink_append(hr_call* c, int32_t o, const hr_value* i
   }
   return hr_copy_value(&h->made[o], (hr_value*)v->items + v->count++, item);
 }
-static HR_UNUSED void hr_sink_fail(hr_call* c, const char* message) { hr_fail(((hr_call_host*)c->host)->x, HR_FAILED, message); }
+static HR_UNUSED void hr_sink_fail(hr_call* c, const char* message) {
+  hr_fail(((hr_call_host*)c->host)->x, HR_FAILED, message);
+}
 
 /* Calls external function `index`; what it allocates goes to the sinks. */
-static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const hr_value* in, int n_in, hr_value* out, hr_sink* sinks, int n_out,
-                                          const hr_attribute* attributes, int n_attributes) {
+static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const hr_value* in, int n_in, hr_value* out,
+                                          hr_sink* sinks, int n_out, const hr_attribute* attributes, int n_attributes) {
   const hr_external_binding* b = x->program->externals + index;
   hr_call_host host = {};
   host.x = x, host.sinks = sinks;
@@ -275,14 +324,15 @@ static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const hr_value* in
   c.struct_size = sizeof c;
   c.n_inputs = n_in, c.n_outputs = n_out, c.n_attributes = n_attributes, c.threads = x->threads;
   c.inputs = in, c.outputs = out, c.attributes = attributes, c.state = b->state;
-  c.allocate = hr_sink_allocate, c.set_strings = hr_sink_strings, c.append = hr_sink_append, c.fail = hr_sink_fail, c.host = &host;
+  c.allocate = hr_sink_allocate, c.set_strings = hr_sink_strings, c.append = hr_sink_append, c.fail = hr_sink_fail,
+  c.host = &host;
   if (b->function(&c) && !x->stop) hr_fail(x, HR_FAILED, "an external function failed without saying why");
   for (int i = 0; i < n_out; ++i) {
     if (!sinks[i].handle) {
       hr_free_box(&host.made[i]);
       continue;
     }
-    hr_box* box = (hr_box*)sinks[i].handle;  /* the value is the box's first member */
+    hr_box* box = (hr_box*)sinks[i].handle; /* the value is the box's first member */
     void* old = box->memory;
     box->value = out[i];
     box->memory = host.made[i].memory;

@@ -76,15 +76,13 @@ class Reader {
 Call::Call(hr_call* raw) : raw_(raw) {
   inputs_ = StrList("inputs");
   outputs_ = StrList("outputs");
-  Require(static_cast<int>(inputs_.size()) == raw->n_inputs &&
-              static_cast<int>(outputs_.size()) == raw->n_outputs,
+  Require(static_cast<int>(inputs_.size()) == raw->n_inputs && static_cast<int>(outputs_.size()) == raw->n_outputs,
           "the attributes 'inputs' and 'outputs' must name every port");
 }
 
 const hr_value* Call::Find(const std::string& port, int index) const {
   for (size_t i = 0; i < inputs_.size(); ++i)
-    if (inputs_[i] == port && index-- == 0)
-      return raw_->inputs[i].kind == HR_ABSENT ? nullptr : &raw_->inputs[i];
+    if (inputs_[i] == port && index-- == 0) return raw_->inputs[i].kind == HR_ABSENT ? nullptr : &raw_->inputs[i];
   return nullptr;
 }
 
@@ -109,8 +107,7 @@ const hr_value& Call::Sequence(const std::string& port) const {
 int64_t Call::Scalar(const std::string& port, int64_t otherwise) const {
   const hr_value* v = Find(port);
   if (!v) return otherwise;
-  if (v->kind != HR_TENSOR || Count(ShapeOf(*v)) != 1)
-    Fail("input " + port + " must have one element");
+  if (v->kind != HR_TENSOR || Count(ShapeOf(*v)) != 1) Fail("input " + port + " must have one element");
   return ToInt(*v, 0);
 }
 
@@ -128,11 +125,10 @@ int Call::Output(const std::string& port) const {
 
 void* Call::Make(int output, int32_t dtype, const Shape& shape) {
   hr_value& v = raw_->outputs[output];
-  if (v.kind == HR_TENSOR &&
-      (v.data != nullptr || v.shape != nullptr)) {  // the program knew the size
+  if (v.kind == HR_TENSOR && (v.data != nullptr || v.shape != nullptr)) {  // the program knew the size
     if (v.dtype != dtype || ShapeOf(v) != shape) {
-      Fail("output " + outputs_[output] + " is " + TypeName(dtype) + Text(shape) +
-           ", the program expects " + TypeName(v.dtype) + Text(ShapeOf(v)));
+      Fail("output " + outputs_[output] + " is " + TypeName(dtype) + Text(shape) + ", the program expects " +
+           TypeName(v.dtype) + Text(ShapeOf(v)));
     }
     return v.data;
   }
@@ -151,8 +147,7 @@ void Call::MakeStrings(int output, const Shape& shape, const std::vector<std::st
 }
 
 void Call::Append(int output, const hr_value& item) {
-  if (raw_->append(raw_, output, &item) != 0)
-    Fail("output " + outputs_[output] + " takes no more items");
+  if (raw_->append(raw_, output, &item) != 0) Fail("output " + outputs_[output] + " takes no more items");
 }
 
 const hr_attribute* Call::Attribute(const std::string& name) const {
@@ -197,13 +192,9 @@ int32_t Guard(hr_call* raw, void (*body)(Call&)) {
     Call call(raw);
     body(call);
     return 0;
-  } catch (const std::bad_alloc&) {
-    raw->fail(raw, "out of memory");
-  } catch (const std::exception& e) {
+  } catch (const std::bad_alloc&) { raw->fail(raw, "out of memory"); } catch (const std::exception& e) {
     raw->fail(raw, e.what());
-  } catch (...) {
-    raw->fail(raw, "unknown exception");
-  }
+  } catch (...) { raw->fail(raw, "unknown exception"); }
   return 1;
 }
 

@@ -82,11 +82,9 @@ class Call {
 };
 
 int32_t Guard(hr_call* call, void (*body)(Call&));
-#define HR_ONNX_FUNCTION(symbol)                               \
-  static void symbol##_body(::onnx_ops::external::Call& call); \
-  extern "C" HEADRACE_EXPORT int32_t symbol(hr_call* raw) {    \
-    return ::onnx_ops::external::Guard(raw, symbol##_body);    \
-  }                                                            \
+#define HR_ONNX_FUNCTION(symbol)                                                                                      \
+  static void symbol##_body(::onnx_ops::external::Call& call);                                                        \
+  extern "C" HEADRACE_EXPORT int32_t symbol(hr_call* raw) { return ::onnx_ops::external::Guard(raw, symbol##_body); } \
   static void symbol##_body(::onnx_ops::external::Call& call)
 
 }  // namespace onnx_ops::external

@@ -38,8 +38,7 @@ void Apply(PostTransform t, std::vector<double>* row) {
   const double top = *std::max_element(row->begin(), row->end());
   double sum = 0;
   for (double& v : *row) {
-    const bool zero =
-        t == PostTransform::kSoftmaxZero && std::fabs(v) <= 1e-7;  // zeros stay (about) zero
+    const bool zero = t == PostTransform::kSoftmaxZero && std::fabs(v) <= 1e-7;  // zeros stay (about) zero
     v = zero ? v * std::exp(-top) : std::exp(v - top);
     sum += v;
   }
@@ -49,8 +48,7 @@ void Apply(PostTransform t, std::vector<double>* row) {
 void Labels::Write(Call& call, const std::string& port, const std::vector<int64_t>& classes) const {
   const Shape shape = {static_cast<int64_t>(classes.size())};
   for (int64_t c : classes)
-    Require(c >= 0 && (size() == 0 || c < static_cast<int64_t>(size())),
-            "there are fewer class labels than classes");
+    Require(c >= 0 && (size() == 0 || c < static_cast<int64_t>(size())), "there are fewer class labels than classes");
   if (call.Output(port) < 0) return;
   if (!strings.empty()) {
     std::vector<std::string> out;
@@ -58,12 +56,10 @@ void Labels::Write(Call& call, const std::string& port, const std::vector<int64_
     return call.MakeStrings(call.Output(port), shape, out);
   }
   int64_t* y = call.Make<int64_t>(port, HR_I64, shape);
-  for (size_t i = 0; i < classes.size(); ++i)
-    y[i] = ints.empty() ? classes[i] : ints[static_cast<size_t>(classes[i])];
+  for (size_t i = 0; i < classes.size(); ++i) y[i] = ints.empty() ? classes[i] : ints[static_cast<size_t>(classes[i])];
 }
 
-Rows::Rows(const hr_value& v)
-    : n(v.rank == 2 ? v.shape[0] : 1), width(v.rank > 0 ? v.shape[v.rank - 1] : 0), x(v) {
+Rows::Rows(const hr_value& v) : n(v.rank == 2 ? v.shape[0] : 1), width(v.rank > 0 ? v.shape[v.rank - 1] : 0), x(v) {
   Require(v.rank == 1 || v.rank == 2, "the input must be a matrix or a vector");
 }
 

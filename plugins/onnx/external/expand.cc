@@ -20,9 +20,7 @@ std::vector<Parameter> Named(const hr_port* ports, int n) {
       all += same;
       before += same && k < i;
     }
-    out.push_back(
-        {all > 1 ? ports[i].name + ("_" + std::to_string(before)) : std::string(ports[i].name),
-         &ports[i]});
+    out.push_back({all > 1 ? ports[i].name + ("_" + std::to_string(before)) : std::string(ports[i].name), &ports[i]});
   }
   return out;
 }
@@ -31,10 +29,8 @@ std::string Quoted(const std::string& s) {
   std::string out = "\"";
   for (char c : s) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
+    if (c == '\n') out += "\\n";
+    else out += c;
   }
   return out + "\"";
 }
@@ -52,21 +48,16 @@ std::string Constant(const std::string& name, const hr_value& v) {
   const int64_t n = Count(ShapeOf(v));
   for (int64_t i = 0; i < n; ++i) {
     s += i ? ", " : "";
-    if (v.dtype == HR_STRING)
-      s += Quoted(String(v, i));
-    else if (IsFloat(v.dtype))
-      s += Number(ToDouble(v, i));
-    else if (v.dtype == HR_U64)
-      s += std::to_string(static_cast<uint64_t>(ToInt(v, i)));
-    else
-      s += std::to_string(ToInt(v, i));
+    if (v.dtype == HR_STRING) s += Quoted(String(v, i));
+    else if (IsFloat(v.dtype)) s += Number(ToDouble(v, i));
+    else if (v.dtype == HR_U64) s += std::to_string(static_cast<uint64_t>(ToInt(v, i)));
+    else s += std::to_string(ToInt(v, i));
   }
   return s + "]\n";
 }
 
 // The names in a dimension: `bound` when it is nothing but a name.
-void Symbols(const std::string& dimension, std::set<std::string>* bound,
-             std::set<std::string>* used) {
+void Symbols(const std::string& dimension, std::set<std::string>* bound, std::set<std::string>* used) {
   auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (size_t i = 0; i < dimension.size();) {
     size_t end = i + 1;
@@ -77,10 +68,8 @@ void Symbols(const std::string& dimension, std::set<std::string>* bound,
       while (end < dimension.size() && part(dimension[end])) ++end;
     }
     const std::string word = dimension.substr(i, end - i);
-    const bool name =
-        word[0] == '`' || (part(word[0]) && !std::isdigit(static_cast<unsigned char>(word[0])));
-    if (name && !(end < dimension.size() && dimension[end] == '('))
-      (word == dimension ? bound : used)->insert(word);
+    const bool name = word[0] == '`' || (part(word[0]) && !std::isdigit(static_cast<unsigned char>(word[0])));
+    if (name && !(end < dimension.size() && dimension[end] == '(')) (word == dimension ? bound : used)->insert(word);
     i = end;
   }
 }
@@ -94,9 +83,7 @@ std::string Names(const std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<Parameter> InputsOf(const Node& n) { return Named(n.raw()->inputs, n.raw()->n_inputs); }
-std::vector<Parameter> OutputsOf(const Node& n) {
-  return Named(n.raw()->outputs, n.raw()->n_outputs);
-}
+std::vector<Parameter> OutputsOf(const Node& n) { return Named(n.raw()->outputs, n.raw()->n_outputs); }
 
 std::string TypeText(const hr_port& p) {
   if (p.rank < 0) return "seq(f32)";
@@ -149,20 +136,16 @@ std::string CallText(const Node& n, const std::string& function) {
     }
   }
   std::string s = Header(n, function) + constants + "  state {\n    call.onnx_" + function +
-                  "{inputs = " + Names(in_names) + ", outputs = " + Names(out_names) +
-                  ", op = " + Quoted(raw->op) + ", version = " + std::to_string(raw->version) +
-                  attributes + "}(" + ins + ") -> (" + outs + ")" + Defines(n) + "\n  }\n}\n";
+                  "{inputs = " + Names(in_names) + ", outputs = " + Names(out_names) + ", op = " + Quoted(raw->op) +
+                  ", version = " + std::to_string(raw->version) + attributes + "}(" + ins + ") -> (" + outs + ")" +
+                  Defines(n) + "\n  }\n}\n";
   return s;
 }
 
-void AddFunction(Registrar& r, const std::string& function) {
-  r.external("onnx_" + function, "onnx_" + function);
-}
+void AddFunction(Registrar& r, const std::string& function) { r.external("onnx_" + function, "onnx_" + function); }
 
-void Add(Registrar& r, const std::string& op, const std::string& function,
-         headrace_plugin::Condition when) {
-  r.impl(op, "external", std::move(when),
-         [function](const Node& n) { return CallText(n, function); });
+void Add(Registrar& r, const std::string& op, const std::string& function, headrace_plugin::Condition when) {
+  r.impl(op, "external", std::move(when), [function](const Node& n) { return CallText(n, function); });
 }
 
 void RegisterAll(Registrar& r) {

@@ -25,8 +25,7 @@ std::string CallText(const Node& n, const std::string& function);
 
 // Registers `function` (exported as onnx_<function>) and the implementation "external" of `op`,
 // before the pure form.
-void Add(Registrar& r, const std::string& op, const std::string& function,
-         headrace_plugin::Condition when = nullptr);
+void Add(Registrar& r, const std::string& op, const std::string& function, headrace_plugin::Condition when = nullptr);
 void AddFunction(Registrar& r, const std::string& function);
 
 void RegisterSelection(Registrar& r);

@@ -38,14 +38,10 @@ struct Value {
   std::vector<hr_string> views;
   hr_value View() {
     views.clear();
-    for (const std::string& s : strings)
-      views.push_back({s.data(), static_cast<int64_t>(s.size())});
+    for (const std::string& s : strings) views.push_back({s.data(), static_cast<int64_t>(s.size())});
     static char none;
-    void* data = dtype == HR_STRING ? static_cast<void*>(views.data())
-                 : bytes.empty()    ? &none
-                                    : bytes.data();
-    return {HR_TENSOR, dtype,  static_cast<int32_t>(shape.size()), 0, shape.data(), data,
-            0,         nullptr};
+    void* data = dtype == HR_STRING ? static_cast<void*>(views.data()) : bytes.empty() ? &none : bytes.data();
+    return {HR_TENSOR, dtype, static_cast<int32_t>(shape.size()), 0, shape.data(), data, 0, nullptr};
   }
   template <typename T>
   std::vector<T> As() const {
@@ -58,16 +54,11 @@ template <typename T>
 Value Tensor(int32_t dtype, Shape shape, std::vector<T> data) {
   Value v;
   v.dtype = dtype, v.shape = std::move(shape);
-  v.bytes.assign(reinterpret_cast<char*>(data.data()),
-                 reinterpret_cast<char*>(data.data() + data.size()));
+  v.bytes.assign(reinterpret_cast<char*>(data.data()), reinterpret_cast<char*>(data.data() + data.size()));
   return v;
 }
-Value F32(Shape shape, std::vector<float> data) {
-  return Tensor(HR_F32, std::move(shape), std::move(data));
-}
-Value I64(Shape shape, std::vector<int64_t> data) {
-  return Tensor(HR_I64, std::move(shape), std::move(data));
-}
+Value F32(Shape shape, std::vector<float> data) { return Tensor(HR_F32, std::move(shape), std::move(data)); }
+Value I64(Shape shape, std::vector<int64_t> data) { return Tensor(HR_I64, std::move(shape), std::move(data)); }
 Value Strings(Shape shape, std::vector<std::string> data) {
   Value v;
   v.dtype = HR_STRING, v.shape = std::move(shape), v.strings = std::move(data);
@@ -108,16 +99,14 @@ class Caller {
     for (const auto& [n, t] : attributes_) attributes.push_back({n.c_str(), t.c_str(), nullptr});
     std::vector<hr_value> in, out(outs.size());
     for (Value& v : ins_) {
-      if (v.dtype != 0)
-        in.push_back(v.View());
+      if (v.dtype != 0) in.push_back(v.View());
       else
-        in.push_back({HR_SEQUENCE, 0, 0, 0, nullptr, nullptr,
-                      static_cast<int64_t>(sequence_.size()), sequence_.data()});
+        in.push_back(
+            {HR_SEQUENCE, 0, 0, 0, nullptr, nullptr, static_cast<int64_t>(sequence_.size()), sequence_.data()});
     }
     hr_call call{};
     call.struct_size = sizeof call;
-    call.n_inputs = static_cast<int32_t>(in.size()),
-    call.n_outputs = static_cast<int32_t>(out.size());
+    call.n_inputs = static_cast<int32_t>(in.size()), call.n_outputs = static_cast<int32_t>(out.size());
     call.n_attributes = static_cast<int32_t>(attributes.size());
     call.inputs = in.data(), call.outputs = out.data(), call.attributes = attributes.data();
     call.host = this;
@@ -125,10 +114,8 @@ class Caller {
       Value& v = static_cast<Caller*>(c->host)->outs[static_cast<size_t>(o)];
       v.dtype = dtype, v.shape.assign(shape, shape + rank);
       const int64_t n = onnx_ops::external::Count(v.shape);
-      if (dtype == HR_STRING)
-        v.strings.resize(static_cast<size_t>(n));
-      else
-        v.bytes.resize(static_cast<size_t>(n * onnx_ops::external::Size(dtype)));
+      if (dtype == HR_STRING) v.strings.resize(static_cast<size_t>(n));
+      else v.bytes.resize(static_cast<size_t>(n * onnx_ops::external::Size(dtype)));
       c->outputs[o] = v.View();
       return 0;
     };
@@ -136,14 +123,11 @@ class Caller {
       Value& v = static_cast<Caller*>(c->host)->outs[static_cast<size_t>(o)];
       if (static_cast<int64_t>(v.strings.size()) != count) return 1;
       for (int64_t i = 0; i < count; ++i)
-        v.strings[static_cast<size_t>(i)].assign(strings[i].data,
-                                                 static_cast<size_t>(strings[i].size));
+        v.strings[static_cast<size_t>(i)].assign(strings[i].data, static_cast<size_t>(strings[i].size));
       return 0;
     };
     call.append = [](hr_call*, int32_t, const hr_value*) { return 1; };
-    call.fail = [](hr_call* c, const char* message) {
-      static_cast<Caller*>(c->host)->error_ = message;
-    };
+    call.fail = [](hr_call* c, const char* message) { static_cast<Caller*>(c->host)->error_ = message; };
     const int32_t rc = f(&call);
     EXPECT_EQ(rc != 0, !error_.empty());
     return error_;
@@ -163,10 +147,7 @@ class Caller {
 
 TEST(TopK, NaNIsLargestAndTiesKeepTheirOrder) {
   Caller c;
-  c.In("X", F32({5}, {1, NAN, 3, 3, -INFINITY}))
-      .In("K", I64({1}, {4}))
-      .Out("Values")
-      .Out("Indices");
+  c.In("X", F32({5}, {1, NAN, 3, 3, -INFINITY})).In("K", I64({1}, {4})).Out("Values").Out("Indices");
   ASSERT_EQ(c.Run(onnx_topk), "");
   EXPECT_EQ(c.outs[1].As<int64_t>(), (std::vector<int64_t>{1, 2, 3, 0}));
   EXPECT_TRUE(std::isnan(c.outs[0].As<float>()[0]));
@@ -189,11 +170,7 @@ TEST(TopK, RefusesMoreThanThereIs) {
   EXPECT_EQ(none.Run(onnx_topk), "");
   EXPECT_EQ(none.outs[0].shape, (Shape{2, 0}));
   Caller axis;
-  axis.In("X", F32({2}, {1, 2}))
-      .In("K", I64({1}, {1}))
-      .Out("Values")
-      .Out("Indices")
-      .Set("axis", "1");
+  axis.In("X", F32({2}, {1, 2})).In("K", I64({1}, {1})).Out("Values").Out("Indices").Set("axis", "1");
   EXPECT_EQ(axis.Run(onnx_topk), "axis 1 is out of range for rank 1");
 }
 
@@ -211,15 +188,11 @@ TEST(NonZero, CountsNaNAndNotNegativeZero) {
 
 TEST(Compress, StringsAndTooLongConditions) {
   Caller c;
-  c.In("input", Strings({3}, {"a", "b", "c"}))
-      .In("condition", Tensor<uint8_t>(HR_BOOL, {2}, {1, 1}))
-      .Out("output");
+  c.In("input", Strings({3}, {"a", "b", "c"})).In("condition", Tensor<uint8_t>(HR_BOOL, {2}, {1, 1})).Out("output");
   ASSERT_EQ(c.Run(onnx_compress), "");
   EXPECT_EQ(c.outs[0].strings, (std::vector<std::string>{"a", "b"}));
   Caller bad;
-  bad.In("input", F32({1}, {1}))
-      .In("condition", Tensor<uint8_t>(HR_BOOL, {2}, {1, 1}))
-      .Out("output");
+  bad.In("input", F32({1}, {1})).In("condition", Tensor<uint8_t>(HR_BOOL, {2}, {1, 1})).Out("output");
   EXPECT_EQ(bad.Run(onnx_compress), "condition is longer than the input");
 }
 
@@ -297,15 +270,12 @@ TEST(Strings, RegularExpressionsTakeLinearTime) {
   EXPECT_EQ(c.outs[0].As<uint8_t>(), (std::vector<uint8_t>{0}));
   Caller bad;
   bad.In("X", Strings({1}, {"a"})).Out("Y").Set("pattern", "\"(\"");
-  EXPECT_NE(bad.Run(onnx_regex_full_match).find("the pattern is no RE2 regular expression"),
-            std::string::npos);
+  EXPECT_NE(bad.Run(onnx_regex_full_match).find("the pattern is no RE2 regular expression"), std::string::npos);
 }
 
 TEST(Sequences, PositionsAreChecked) {
   Caller c;
-  c.InSequence("input_sequence", {F32({1}, {1}), F32({2}, {2, 3})})
-      .In("position", I64({}, {-1}))
-      .Out("tensor");
+  c.InSequence("input_sequence", {F32({1}, {1}), F32({2}, {2, 3})}).In("position", I64({}, {-1})).Out("tensor");
   ASSERT_EQ(c.Run(onnx_sequence_at), "");
   EXPECT_EQ(c.outs[0].As<float>(), (std::vector<float>{2, 3}));
   Caller bad;
@@ -315,11 +285,8 @@ TEST(Sequences, PositionsAreChecked) {
 
 TEST(Sequences, JoinedTensorsMustFit) {
   Caller c;
-  c.InSequence("input_sequence", {F32({1, 2}, {1, 2}), F32({1, 3}, {1, 2, 3})})
-      .Out("concat_result")
-      .Set("axis", "0");
-  EXPECT_EQ(c.Run(onnx_concat_from_sequence),
-            "the sequence's tensors have shapes [1, 2] and [1, 3]");
+  c.InSequence("input_sequence", {F32({1, 2}, {1, 2}), F32({1, 3}, {1, 2, 3})}).Out("concat_result").Set("axis", "0");
+  EXPECT_EQ(c.Run(onnx_concat_from_sequence), "the sequence's tensors have shapes [1, 2] and [1, 3]");
 }
 
 Caller OldTree(const std::string& yes) {
@@ -345,8 +312,7 @@ TEST(Trees, DamagedOnesAreErrors) {
   ASSERT_EQ(good.Run(onnx_tree_regressor), "");
   EXPECT_EQ(good.outs[0].As<float>(), (std::vector<float>{2.5}));
   EXPECT_EQ(OldTree("[0, 0]").Run(onnx_tree_regressor), "a tree has a cycle");
-  EXPECT_EQ(OldTree("[7, 0]").Run(onnx_tree_regressor),
-            "a tree refers to a node that is not there");
+  EXPECT_EQ(OldTree("[7, 0]").Run(onnx_tree_regressor), "a tree refers to a node that is not there");
   EXPECT_EQ(OldTree("[1]").Run(onnx_tree_regressor), "the attributes of nodes differ in length");
   Caller damaged;
   damaged.In("X", F32({1, 1}, {0})).Out("Y").Set("tree_roots", "[3]");

@@ -38,8 +38,7 @@ HR_ONNX_FUNCTION(onnx_imputer) {
     for (int64_t i = 0; i < rows.n * rows.width; ++i) {
       const double v = ToDouble(x, i);
       const bool replace = v == gone || (v != v && gone != gone);
-      Store(x.dtype, y, i,
-            replace ? values[values.size() == 1 ? 0 : static_cast<size_t>(i % rows.width)] : v);
+      Store(x.dtype, y, i, replace ? values[values.size() == 1 ? 0 : static_cast<size_t>(i % rows.width)] : v);
     }
     return;
   }
@@ -51,13 +50,9 @@ HR_ONNX_FUNCTION(onnx_imputer) {
   void* y = call.Make<void>("Y", x.dtype, shape);
   for (int64_t i = 0; i < rows.n * rows.width; ++i) {
     const int64_t v = ToInt(x, i),
-                  to = v == gone
-                           ? values[values.size() == 1 ? 0 : static_cast<size_t>(i % rows.width)]
-                           : v;
-    if (x.dtype == HR_I64)
-      static_cast<int64_t*>(y)[i] = to;
-    else
-      static_cast<int32_t*>(y)[i] = static_cast<int32_t>(to);
+                  to = v == gone ? values[values.size() == 1 ? 0 : static_cast<size_t>(i % rows.width)] : v;
+    if (x.dtype == HR_I64) static_cast<int64_t*>(y)[i] = to;
+    else static_cast<int32_t*>(y)[i] = static_cast<int32_t>(to);
   }
 }
 
@@ -65,8 +60,7 @@ HR_ONNX_FUNCTION(onnx_imputer) {
 HR_ONNX_FUNCTION(onnx_feature_vectorizer) {
   const std::vector<int64_t> widths = call.IntList("inputdimensions");
   const int n = call.Inputs("X");
-  Require(static_cast<int>(widths.size()) == n && n > 0,
-          "inputdimensions must have one number for each input");
+  Require(static_cast<int>(widths.size()) == n && n > 0, "inputdimensions must have one number for each input");
   int64_t width = 0, height = -1;
   for (int k = 0; k < n; ++k) {
     const hr_value& x = call.Tensor("X", k);

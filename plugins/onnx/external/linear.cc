@@ -23,8 +23,7 @@ std::vector<double> Scores(const Rows& rows, int64_t r, const std::vector<double
 HR_ONNX_FUNCTION(onnx_linear_regressor) {
   const Rows rows(call.Tensor("X"));
   const int64_t targets = call.Int("targets", 1);
-  const std::vector<double> coefficients = call.FloatList("coefficients"),
-                            intercepts = call.FloatList("intercepts");
+  const std::vector<double> coefficients = call.FloatList("coefficients"), intercepts = call.FloatList("intercepts");
   Require(targets > 0 && static_cast<int64_t>(coefficients.size()) == targets * rows.width,
           "coefficients must be targets times features");
   Require(intercepts.empty() || static_cast<int64_t>(intercepts.size()) == targets,
@@ -40,11 +39,9 @@ HR_ONNX_FUNCTION(onnx_linear_regressor) {
 
 HR_ONNX_FUNCTION(onnx_linear_classifier) {
   const Rows rows(call.Tensor("X"));
-  const std::vector<double> coefficients = call.FloatList("coefficients"),
-                            intercepts = call.FloatList("intercepts");
+  const std::vector<double> coefficients = call.FloatList("coefficients"), intercepts = call.FloatList("intercepts");
   const int64_t size = static_cast<int64_t>(coefficients.size());
-  Require(rows.width > 0 && size > 0 && size % rows.width == 0,
-          "coefficients must be classes times features");
+  Require(rows.width > 0 && size > 0 && size % rows.width == 0, "coefficients must be classes times features");
   const int64_t targets = size / rows.width;
   Require(intercepts.empty() || static_cast<int64_t>(intercepts.size()) == targets,
           "intercepts must have one value for each class");
@@ -55,9 +52,7 @@ HR_ONNX_FUNCTION(onnx_linear_classifier) {
   const bool alone = targets == 1 && !two;
   Require(labels.size() == 0 || alone || labels.size() >= static_cast<size_t>(two ? 2 : targets),
           "there are fewer class labels than scores");
-  if (alone)
-    Fail("a classifier with one score and " + std::to_string(labels.size()) +
-         " labels is not defined");
+  if (alone) Fail("a classifier with one score and " + std::to_string(labels.size()) + " labels is not defined");
   const int64_t width = two ? 2 : targets;
   std::vector<int64_t> classes;
   std::vector<float> scores;
@@ -69,8 +64,7 @@ HR_ONNX_FUNCTION(onnx_linear_classifier) {
     for (double v : s) scores.push_back(static_cast<float>(v));
   }
   labels.Write(call, "Y", classes);
-  if (float* z = call.Make<float>("Z", HR_F32, {rows.n, width}))
-    std::copy(scores.begin(), scores.end(), z);
+  if (float* z = call.Make<float>("Z", HR_F32, {rows.n, width})) std::copy(scores.begin(), scores.end(), z);
 }
 
 void RegisterLinear(Registrar& r) {

@@ -21,18 +21,15 @@ HR_ONNX_FUNCTION(onnx_ngrams) {
   const int64_t rows = shape.size() == 2 ? shape[0] : 1, length = shape.back();
   const int64_t least = call.Int("min_gram_length", 1), most = call.Int("max_gram_length", 1),
                 skips = call.Int("max_skip_count", 0);
-  Require(least >= 1 && least <= most && skips >= 0,
-          "TfIdfVectorizer's gram lengths and skip count are damaged");
+  Require(least >= 1 && least <= most && skips >= 0, "TfIdfVectorizer's gram lengths and skip count are damaged");
   std::vector<std::string> pool = call.StrList("pool_strings");
   if (x.dtype != HR_STRING) {
     Require(pool.empty(), "a pool of strings does not fit input of integers");
     for (int64_t v : call.IntList("pool_int64s")) pool.push_back(std::to_string(v));
   } else {
-    Require(call.IntList("pool_int64s").empty(),
-            "a pool of integers does not fit input of strings");
+    Require(call.IntList("pool_int64s").empty(), "a pool of integers does not fit input of strings");
   }
-  const std::vector<int64_t> starts = call.IntList("ngram_counts"),
-                             columns = call.IntList("ngram_indexes");
+  const std::vector<int64_t> starts = call.IntList("ngram_counts"), columns = call.IntList("ngram_indexes");
   const std::vector<double> weights = call.FloatList("weights");
   const std::string mode = call.Str("mode", "TF");
   Require(mode == "TF" || mode == "IDF" || mode == "TFIDF", "mode must be TF, IDF or TFIDF");
@@ -47,19 +44,16 @@ HR_ONNX_FUNCTION(onnx_ngrams) {
   for (size_t k = 0; k < starts.size(); ++k) {
     const int64_t n = static_cast<int64_t>(k) + 1, begin = starts[k];
     const int64_t end = k + 1 < starts.size() ? starts[k + 1] : static_cast<int64_t>(pool.size());
-    Require(begin >= 0 && begin <= end && end <= static_cast<int64_t>(pool.size()) &&
-                (end - begin) % n == 0,
+    Require(begin >= 0 && begin <= end && end <= static_cast<int64_t>(pool.size()) && (end - begin) % n == 0,
             "ngram_counts does not fit the pool");
     for (int64_t at = begin; at < end; at += n, ++number) {
       std::string key;
       for (int64_t i = 0; i < n; ++i)
-        key += std::to_string(pool[static_cast<size_t>(at + i)].size()) + ":" +
-               pool[static_cast<size_t>(at + i)];
+        key += std::to_string(pool[static_cast<size_t>(at + i)].size()) + ":" + pool[static_cast<size_t>(at + i)];
       if (n >= least && n <= most) grams.emplace(std::move(key), number);
     }
   }
-  Require(number == columns.size(),
-          "ngram_indexes must have one index for each n-gram of the pool");
+  Require(number == columns.size(), "ngram_indexes must have one index for each n-gram of the pool");
   Require(weights.empty() || weights.size() == columns.size(),
           "weights must have one weight for each n-gram of the pool");
   Shape out = shape;
@@ -76,8 +70,7 @@ HR_ONNX_FUNCTION(onnx_ngrams) {
     }
     float* row = y + r * width;
     for (int64_t n = least; n <= std::min<int64_t>(most, static_cast<int64_t>(starts.size())); ++n)
-      for (int64_t step = 1;
-           step <= (n == 1 ? 1 : std::min(skips + 1, std::max<int64_t>(length, 1))); ++step)
+      for (int64_t step = 1; step <= (n == 1 ? 1 : std::min(skips + 1, std::max<int64_t>(length, 1))); ++step)
         for (int64_t i = 0; i + (n - 1) * step < length; ++i) {
           std::string key;
           for (int64_t k = 0; k < n; ++k) key += keys[static_cast<size_t>(i + k * step)];

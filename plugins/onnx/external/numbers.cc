@@ -90,16 +90,14 @@ HR_ONNX_FUNCTION(onnx_det_gradient) {
     std::vector<double> a(static_cast<size_t>(size));
     for (int64_t i = 0; i < size; ++i) a[static_cast<size_t>(i)] = ToDouble(x, m * size + i);
     a = Cofactors(a, n);
-    for (int64_t i = 0; i < size; ++i)
-      Store(x.dtype, dx, m * size + i, ToDouble(dy, m) * a[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < size; ++i) Store(x.dtype, dx, m * size + i, ToDouble(dy, m) * a[static_cast<size_t>(i)]);
   }
 }
 
 HR_ONNX_FUNCTION(onnx_det) {
   const hr_value& x = call.Tensor("X");
   Shape shape = ShapeOf(x);
-  Require(shape.size() >= 2 && shape.back() == shape[shape.size() - 2],
-          "Det needs square matrices");
+  Require(shape.size() >= 2 && shape.back() == shape[shape.size() - 2], "Det needs square matrices");
   const int64_t n = shape.back();
   shape.resize(shape.size() - 2);
   const int64_t matrices = Count(shape);
@@ -125,8 +123,11 @@ HR_ONNX_FUNCTION(onnx_bitcast) {
 void RegisterNumbers(Registrar& r) {
   for (const char* f : {"det", "det_gradient", "bitcast"}) AddFunction(r, f);
   Add(r, "Det", "det");
-  r.op("Det").Doc("Determinant of square matrices.")
-      .Sample("X: f32[3, 3]").Sample("X: f32[2, 2, 2]").Sample("X: f32[2, 2]; at 1, 2, 2, 4");
+  r.op("Det")
+      .Doc("Determinant of square matrices.")
+      .Sample("X: f32[3, 3]")
+      .Sample("X: f32[2, 2, 2]")
+      .Sample("X: f32[2, 2]; at 1, 2, 2, 4");
   r.backward("Det", "cofactors", nullptr,
              [](const Node& n, const std::vector<std::string>&, const std::vector<std::string>&) {
                std::string text = Header(n, "det_gradient");  // sdfg det_gradient(X: …, Y: …, sizes) {

@@ -32,8 +32,7 @@ void TopLines(const Split3& s, int64_t k, bool largest, bool sorted, Load load,
   auto less = [](T a, T b) { return a < b || (b != b && a == a); };
   for (int64_t o = 0; o < s.outer; ++o)
     for (int64_t i = 0; i < s.inner; ++i) {
-      for (int64_t j = 0; j < s.n; ++j)
-        line[static_cast<size_t>(j)] = load((o * s.n + j) * s.inner + i);
+      for (int64_t j = 0; j < s.n; ++j) line[static_cast<size_t>(j)] = load((o * s.n + j) * s.inner + i);
       std::iota(order.begin(), order.end(), 0);
       auto before = [&](int64_t a, int64_t b) {
         const T x = line[static_cast<size_t>(a)], y = line[static_cast<size_t>(b)];
@@ -85,8 +84,7 @@ HR_ONNX_FUNCTION(onnx_compress) {
     std::vector<std::string> strings;
     for (int64_t o = 0; o < s.outer; ++o)
       for (int64_t k : chosen)
-        for (int64_t i = 0; i < s.inner; ++i)
-          strings.push_back(String(x, (o * s.n + k) * s.inner + i));
+        for (int64_t i = 0; i < s.inner; ++i) strings.push_back(String(x, (o * s.n + k) * s.inner + i));
     return call.MakeStrings(out, shape, strings);
   }
   const int64_t bytes = s.inner * Size(x.dtype);
@@ -108,19 +106,16 @@ HR_ONNX_FUNCTION(onnx_topk) {
   const int64_t k = call.Find("K") ? call.Scalar("K", 0) : call.Int("k", -1);
   const Split3 s = SplitAt(shape, axis);
   if (k < 0 || k > s.n)
-    Fail("K is " + std::to_string(k) + ", but axis " + std::to_string(axis) + " has " +
-         std::to_string(s.n) + " elements");
+    Fail("K is " + std::to_string(k) + ", but axis " + std::to_string(axis) + " has " + std::to_string(s.n) +
+         " elements");
   shape[static_cast<size_t>(axis)] = k;
   const int values_port = call.Output("Values"), indices_port = call.Output("Indices");
-  char* values =
-      values_port < 0 ? nullptr : static_cast<char*>(call.Make(values_port, x.dtype, shape));
-  int64_t* indices =
-      indices_port < 0 ? nullptr : static_cast<int64_t*>(call.Make(indices_port, HR_I64, shape));
+  char* values = values_port < 0 ? nullptr : static_cast<char*>(call.Make(values_port, x.dtype, shape));
+  int64_t* indices = indices_port < 0 ? nullptr : static_cast<int64_t*>(call.Make(indices_port, HR_I64, shape));
   const int64_t size = Size(x.dtype);
   auto put = [&](int64_t to, int64_t from, int64_t index) {
     if (values)
-      std::memcpy(values + to * size, static_cast<const char*>(x.data) + from * size,
-                  static_cast<size_t>(size));
+      std::memcpy(values + to * size, static_cast<const char*>(x.data) + from * size, static_cast<size_t>(size));
     if (indices) indices[to] = index;
   };
   const bool largest = call.Int("largest", 1) != 0, sorted = call.Int("sorted", 1) != 0;

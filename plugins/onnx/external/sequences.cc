@@ -37,18 +37,15 @@ struct Slice {
   std::vector<std::string> strings;
   std::vector<hr_string> views;
   hr_value value{};
-  Slice(const hr_value& x, int64_t axis, int64_t begin, int64_t end, bool keep)
-      : shape(ShapeOf(x)) {
+  Slice(const hr_value& x, int64_t axis, int64_t begin, int64_t end, bool keep) : shape(ShapeOf(x)) {
     const Split3 s = SplitAt(shape, axis);
     shape[static_cast<size_t>(axis)] = end - begin;
     value = x;
     const int64_t size = Size(x.dtype), run = (end - begin) * s.inner;
     if (x.dtype == HR_STRING) {
       for (int64_t o = 0; o < s.outer; ++o)
-        for (int64_t i = 0; i < run; ++i)
-          strings.push_back(String(x, (o * s.n + begin) * s.inner + i));
-      for (const std::string& t : strings)
-        views.push_back({t.data(), static_cast<int64_t>(t.size())});
+        for (int64_t i = 0; i < run; ++i) strings.push_back(String(x, (o * s.n + begin) * s.inner + i));
+      for (const std::string& t : strings) views.push_back({t.data(), static_cast<int64_t>(t.size())});
       value.data = views.data();
     } else {
       bytes.resize(static_cast<size_t>(s.outer * run * size));
@@ -120,13 +117,11 @@ HR_ONNX_FUNCTION(onnx_split_to_sequence) {
       sum += l;
     }
     if (sum != n)
-      Fail("the pieces have " + std::to_string(sum) + " elements together, the axis has " +
-           std::to_string(n));
+      Fail("the pieces have " + std::to_string(sum) + " elements together, the axis has " + std::to_string(n));
   } else {
     const int64_t length = split ? ToInt(*split, 0) : 1;
     Require(length > 0, "pieces must have at least one element");
-    for (int64_t at = 0; at < n; at += std::min(length, n - at))
-      lengths.push_back(std::min(length, n - at));
+    for (int64_t at = 0; at < n; at += std::min(length, n - at)) lengths.push_back(std::min(length, n - at));
   }
   const bool keep = split != nullptr || call.Int("keepdims", 1) != 0;
   const int out = call.Output("output_sequence");
@@ -155,8 +150,7 @@ HR_ONNX_FUNCTION(onnx_concat_from_sequence) {
             "the sequence's tensors differ in type or rank");
     for (int32_t d = 0; d < t.rank; ++d)
       if ((fresh || d != axis) && t.shape[d] != first.shape[d])
-        Fail("the sequence's tensors have shapes " + Text(ShapeOf(first)) + " and " +
-             Text(ShapeOf(t)));
+        Fail("the sequence's tensors have shapes " + Text(ShapeOf(first)) + " and " + Text(ShapeOf(t)));
     lengths.push_back(fresh ? 1 : t.shape[axis]);
     shape[static_cast<size_t>(axis)] += lengths.back();
   }
@@ -164,16 +158,14 @@ HR_ONNX_FUNCTION(onnx_concat_from_sequence) {
   const int out = call.Output("concat_result");
   const int64_t size = Size(first.dtype);
   std::vector<std::string> strings;
-  char* to =
-      first.dtype == HR_STRING ? nullptr : static_cast<char*>(call.Make(out, first.dtype, shape));
+  char* to = first.dtype == HR_STRING ? nullptr : static_cast<char*>(call.Make(out, first.dtype, shape));
   for (int64_t o = 0; o < all.outer; ++o)
     for (int64_t i = 0; i < s.count; ++i) {
       const int64_t run = lengths[static_cast<size_t>(i)] * all.inner;
       if (first.dtype == HR_STRING) {
         for (int64_t k = 0; k < run; ++k) strings.push_back(String(s.items[i], o * run + k));
       } else if (run > 0) {
-        std::memcpy(to, static_cast<const char*>(s.items[i].data) + o * run * size,
-                    static_cast<size_t>(run * size));
+        std::memcpy(to, static_cast<const char*>(s.items[i].data) + o * run * size, static_cast<size_t>(run * size));
         to += run * size;
       }
     }
@@ -189,13 +181,10 @@ HR_ONNX_FUNCTION(onnx_optional_get) {
   const hr_value* v = call.Find("input");
   if (!v) Fail("the optional has no element");
   const bool tensor = call.Int("tensor", 0) != 0;
-  Put(call, call.Output("output"),
-      tensor && v->kind == HR_SEQUENCE && v->count == 1 ? v->items[0] : *v);
+  Put(call, call.Output("output"), tensor && v->kind == HR_SEQUENCE && v->count == 1 ? v->items[0] : *v);
 }
 
-HR_ONNX_FUNCTION(onnx_optional_has) {
-  *call.Make<uint8_t>("output", HR_BOOL, {}) = call.Find("input") != nullptr;
-}
+HR_ONNX_FUNCTION(onnx_optional_has) { *call.Make<uint8_t>("output", HR_BOOL, {}) = call.Find("input") != nullptr; }
 
 void Call::AppendNothing(int output) {
   hr_value& v = raw_->outputs[output];
@@ -204,9 +193,9 @@ void Call::AppendNothing(int output) {
 }
 
 void RegisterSequences(Registrar& r) {
-  for (const char* f : {"sequence_construct", "sequence_empty", "sequence_at", "sequence_insert",
-                        "sequence_erase", "sequence_length", "split_to_sequence",
-                        "concat_from_sequence", "same", "optional_get", "optional_has"})
+  for (const char* f :
+       {"sequence_construct", "sequence_empty", "sequence_at", "sequence_insert", "sequence_erase", "sequence_length",
+        "split_to_sequence", "concat_from_sequence", "same", "optional_get", "optional_has"})
     AddFunction(r, f);
   Add(r, "SequenceConstruct", "sequence_construct");
   Add(r, "SequenceEmpty", "sequence_empty");
@@ -224,9 +213,8 @@ void RegisterSequences(Registrar& r) {
   Add(r, "Optional", "same");
   r.impl("OptionalGetElement", "external", nullptr, [](const Node& n) {
     std::string text = CallText(n, "optional_get");
-    return text.insert(
-        text.find("{inputs = ") + 1,
-        std::string("tensor = ") + (n.output("output")->rank < 0 ? "0" : "1") + ", ");
+    return text.insert(text.find("{inputs = ") + 1,
+                       std::string("tensor = ") + (n.output("output")->rank < 0 ? "0" : "1") + ", ");
   });
   Add(r, "OptionalHasElement", "optional_has");
 }

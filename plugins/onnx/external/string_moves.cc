@@ -16,8 +16,7 @@ std::string Elements(const hr_port& p) {
 
 std::string Expand(const Node& n) {
   const hr_node* raw = n.raw();
-  std::string containers, fill, strings, names, inner_in, inner_out, fetch, start = "1", attributes,
-                                                                            positions;
+  std::string containers, fill, strings, names, inner_in, inner_out, fetch, start = "1", attributes, positions;
   int index = 0;
   for (const Parameter& p : InputsOf(n)) {
     std::string actual = p.name;
@@ -32,13 +31,11 @@ std::string Expand(const Node& n) {
         ranges += (d ? ", " : "") + i + " in 0:" + p.port->shape[d];
         target += (d ? ", " : "") + i;
         std::string stride = i;
-        for (int e = d + 1; e < p.port->rank; ++e)
-          stride += " * (" + std::string(p.port->shape[e]) + ")";
+        for (int e = d + 1; e < p.port->rank; ++e) stride += " * (" + std::string(p.port->shape[e]) + ")";
         at += " + " + stride;
       }
-      fill += p.port->rank
-                  ? "    map " + ranges + " { " + actual + "[" + target + "] = " + at + " }\n"
-                  : "    " + actual + " = " + at + "\n";
+      fill += p.port->rank ? "    map " + ranges + " { " + actual + "[" + target + "] = " + at + " }\n"
+                           : "    " + actual + " = " + at + "\n";
       start += " + " + Elements(*p.port);
       strings += ", strings = " + p.name;
       names += ", \"strings\"";
@@ -54,30 +51,26 @@ std::string Expand(const Node& n) {
     containers += "  transient " + moved + ": i64[" + Node::Shape(p.port) + "]\n";
     inner_out += (inner_out.empty() ? "" : ", ") + std::string(p.port->name) + " = " + moved;
     fetch += "    call.onnx_string_pick{inputs = [\"positions\"" + names +
-             "], outputs = [\"result\"]}(positions = " + moved + strings +
-             ") -> (result = " + p.name + ")\n";
+             "], outputs = [\"result\"]}(positions = " + moved + strings + ") -> (result = " + p.name + ")\n";
   }
   for (int i = 0; i < raw->n_attributes; ++i) {
     const hr_attribute& a = raw->attributes[i];
     const std::string name = a.name;
     if (name == "defines" || a.tensor || !a.text || !*a.text) continue;
-    attributes += (attributes.empty() ? "" : ", ") + ("`" + name + "` = ") +
-                  (std::string(a.text) == "[]" ? "ints[]" : a.text);
+    attributes +=
+        (attributes.empty() ? "" : ", ") + ("`" + name + "` = ") + (std::string(a.text) == "[]" ? "ints[]" : a.text);
   }
-  return Header(n, "string_moves") + containers + "  state {\n" + fill + "    " + raw->domain +
-         "." + raw->op + ":" + std::to_string(raw->version) +
-         (attributes.empty() ? "" : "{" + attributes + "}") + "(" + inner_in + ") -> (" +
+  return Header(n, "string_moves") + containers + "  state {\n" + fill + "    " + raw->domain + "." + raw->op + ":" +
+         std::to_string(raw->version) + (attributes.empty() ? "" : "{" + attributes + "}") + "(" + inner_in + ") -> (" +
          inner_out + ")" + Defines(n) + "\n" + fetch + "  }\n}\n";
 }
 
 std::string OnStrings(const Node& n) {
   bool in = false, out = false;
   for (int i = 0; i < n.raw()->n_inputs; ++i)
-    in |= n.raw()->inputs[i].present && n.raw()->inputs[i].dtype == HR_STRING &&
-          n.raw()->inputs[i].rank >= 0;
+    in |= n.raw()->inputs[i].present && n.raw()->inputs[i].dtype == HR_STRING && n.raw()->inputs[i].rank >= 0;
   for (int i = 0; i < n.raw()->n_outputs; ++i)
-    out |= n.raw()->outputs[i].present && n.raw()->outputs[i].dtype == HR_STRING &&
-           n.raw()->outputs[i].rank >= 0;
+    out |= n.raw()->outputs[i].present && n.raw()->outputs[i].dtype == HR_STRING && n.raw()->outputs[i].rank >= 0;
   return in && out ? "" : "serves strings only";
 }
 
@@ -89,8 +82,7 @@ HR_ONNX_FUNCTION(onnx_string_pick) {
   const int sources = call.Inputs("strings");
   std::vector<int64_t> ends;
   int64_t end = 0;
-  for (int s = 0; s < sources; ++s)
-    ends.push_back(end += Count(ShapeOf(call.Tensor("strings", s))));
+  for (int s = 0; s < sources; ++s) ends.push_back(end += Count(ShapeOf(call.Tensor("strings", s))));
   const int64_t n = Count(ShapeOf(at));
   std::vector<std::string> out(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) {
@@ -99,8 +91,7 @@ HR_ONNX_FUNCTION(onnx_string_pick) {
     Require(k >= 0 && k < end, "a position is outside the strings");
     int s = 0;
     while (k >= ends[static_cast<size_t>(s)]) ++s;
-    out[static_cast<size_t>(i)] =
-        String(call.Tensor("strings", s), k - (s ? ends[static_cast<size_t>(s) - 1] : 0));
+    out[static_cast<size_t>(i)] = String(call.Tensor("strings", s), k - (s ? ends[static_cast<size_t>(s) - 1] : 0));
   }
   call.MakeStrings(call.Output("result"), ShapeOf(at), out);
 }

@@ -59,9 +59,8 @@ std::vector<std::string> Pieces(const std::string& s, const std::string& delimit
     at = end;
   }
   for (;;) {
-    const size_t end = most >= 0 && static_cast<int64_t>(out.size()) == most
-                           ? std::string::npos
-                           : s.find(delimiter, at);
+    const size_t end =
+        most >= 0 && static_cast<int64_t>(out.size()) == most ? std::string::npos : s.find(delimiter, at);
     out.push_back(s.substr(at, end == std::string::npos ? end : end - at));
     if (end == std::string::npos) return out;
     at = end + delimiter.size();
@@ -98,10 +97,8 @@ std::string ChangeCase(const std::string& s, bool upper) {
       code = static_cast<uint32_t>(upper ? towupper_l(static_cast<wint_t>(code), unicode)
                                          : towlower_l(static_cast<wint_t>(code), unicode));
     }
-    if (code < 0x80)
-      out += static_cast<char>(code);
-    else if (code < 0x800)
-      out += {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
+    if (code < 0x80) out += static_cast<char>(code);
+    else if (code < 0x800) out += {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 63))};
     else if (code < 0x10000)
       out += {static_cast<char>(0xe0 | code >> 12), static_cast<char>(0x80 | (code >> 6 & 63)),
               static_cast<char>(0x80 | (code & 63))};
@@ -123,12 +120,9 @@ std::string NumberText(const hr_value& v, int64_t i) {
   if (std::isinf(d)) return d < 0 ? "-INF" : "INF";
   char buffer[64];
   const double a = std::fabs(d);
-  const auto format =
-      a == 0 || (a >= 1e-4 && a < 1e16) ? std::chars_format::fixed : std::chars_format::scientific;
-  char* end =
-      v.dtype == HR_F64
-          ? std::to_chars(buffer, buffer + sizeof buffer, d, format).ptr
-          : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(d), format).ptr;
+  const auto format = a == 0 || (a >= 1e-4 && a < 1e16) ? std::chars_format::fixed : std::chars_format::scientific;
+  char* end = v.dtype == HR_F64 ? std::to_chars(buffer, buffer + sizeof buffer, d, format).ptr
+                                : std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(d), format).ptr;
   std::string s(buffer, end);
   if (format == std::chars_format::fixed && s.find('.') == std::string::npos) s += ".0";
   return s;
@@ -143,8 +137,7 @@ double Number(std::string s, bool* integral, int64_t* whole) {
   *whole = std::strtoll(text, &rest, 10);
   *integral = !s.empty() && rest == text + s.size() && errno == 0;
   const double d = std::strtod(text, &rest);
-  if (s.empty() || rest != text + s.size())
-    Fail("the string \"" + s.substr(0, 80) + "\" is no number");
+  if (s.empty() || rest != text + s.size()) Fail("the string \"" + s.substr(0, 80) + "\" is no number");
   return d;
 }
 
@@ -156,8 +149,7 @@ HR_ONNX_FUNCTION(onnx_string_concat) {
   std::vector<std::string> out(static_cast<size_t>(Count(w.out)));
   for (size_t i = 0; i < out.size(); ++i) {
     const int64_t at = static_cast<int64_t>(i);
-    out[i] =
-        String(x, Broadcast::Place(w.out, w.a, at)) + String(y, Broadcast::Place(w.out, w.b, at));
+    out[i] = String(x, Broadcast::Place(w.out, w.a, at)) + String(y, Broadcast::Place(w.out, w.b, at));
   }
   call.MakeStrings(call.Output("Z"), w.out, out);
 }
@@ -167,8 +159,7 @@ HR_ONNX_FUNCTION(onnx_string_equal) {
   const Broadcast w(ShapeOf(x), ShapeOf(y));
   uint8_t* out = call.Make<uint8_t>("C", HR_BOOL, w.out);
   for (int64_t i = 0; i < Count(w.out); ++i)
-    out[i] =
-        String(x, Broadcast::Place(w.out, w.a, i)) == String(y, Broadcast::Place(w.out, w.b, i));
+    out[i] = String(x, Broadcast::Place(w.out, w.a, i)) == String(y, Broadcast::Place(w.out, w.b, i));
 }
 
 HR_ONNX_FUNCTION(onnx_string_split) {
@@ -199,8 +190,7 @@ HR_ONNX_FUNCTION(onnx_string_split) {
 HR_ONNX_FUNCTION(onnx_string_normalizer) {
   const hr_value& x = call.Tensor("X");
   Shape shape = ShapeOf(x);
-  Require(shape.size() == 1 || (shape.size() == 2 && shape[0] == 1),
-          "StringNormalizer needs the shape [C] or [1, C]");
+  Require(shape.size() == 1 || (shape.size() == 2 && shape[0] == 1), "StringNormalizer needs the shape [C] or [1, C]");
   const std::string action = call.Str("case_change_action", "NONE");
   Require(action == "NONE" || action == "LOWER" || action == "UPPER",
           "case_change_action must be NONE, LOWER or UPPER");
@@ -211,8 +201,7 @@ HR_ONNX_FUNCTION(onnx_string_normalizer) {
   std::vector<std::string> out;
   for (int64_t i = 0; i < Count(shape); ++i) {
     const std::string s = String(x, i);
-    if (!stops.count(key(s)))
-      out.push_back(action == "NONE" ? s : ChangeCase(s, action == "UPPER"));
+    if (!stops.count(key(s))) out.push_back(action == "NONE" ? s : ChangeCase(s, action == "UPPER"));
   }
   if (out.empty()) out.emplace_back();
   shape.back() = static_cast<int64_t>(out.size());
@@ -238,8 +227,7 @@ HR_ONNX_FUNCTION(onnx_string_cast) {
   const int64_t n = Count(shape);
   if (type == HR_STRING) {
     std::vector<std::string> out;
-    for (int64_t i = 0; i < n; ++i)
-      out.push_back(x.dtype == HR_STRING ? String(x, i) : NumberText(x, i));
+    for (int64_t i = 0; i < n; ++i) out.push_back(x.dtype == HR_STRING ? String(x, i) : NumberText(x, i));
     return call.MakeStrings(call.Output("output"), shape, out);
   }
   void* y = call.Make<void>("output", type, shape);
@@ -247,20 +235,16 @@ HR_ONNX_FUNCTION(onnx_string_cast) {
     bool integral;
     int64_t whole;
     const double d = Number(String(x, i), &integral, &whole);
-    if (type == HR_I64 && integral)
-      static_cast<int64_t*>(y)[i] = whole;
-    else if (IsFloat(type))
-      Store(type, y, i, d);
-    else if (std::fabs(d) < 0x1p63)
-      Store(type, y, i, d);
-    else
-      Fail("a string's number does not fit in " + std::string(TypeName(type)));
+    if (type == HR_I64 && integral) static_cast<int64_t*>(y)[i] = whole;
+    else if (IsFloat(type)) Store(type, y, i, d);
+    else if (std::fabs(d) < 0x1p63) Store(type, y, i, d);
+    else Fail("a string's number does not fit in " + std::string(TypeName(type)));
   }
 }
 
 void RegisterStrings(Registrar& r) {
-  for (const char* f : {"string_concat", "string_equal", "string_split", "string_normalizer",
-                        "regex_full_match", "string_cast"})
+  for (const char* f :
+       {"string_concat", "string_equal", "string_split", "string_normalizer", "regex_full_match", "string_cast"})
     AddFunction(r, f);
   Add(r, "StringConcat", "string_concat");
   Add(r, "StringSplit", "string_split");
@@ -272,9 +256,8 @@ void RegisterStrings(Registrar& r) {
     r.impl(
         op, "external",
         [](const Node& n) {
-          return n.input("input")->dtype == HR_STRING || n.output("output")->dtype == HR_STRING
-                     ? ""
-                     : "serves strings only";
+          return n.input("input")->dtype == HR_STRING || n.output("output")->dtype == HR_STRING ? ""
+                                                                                                : "serves strings only";
         },
         [](const Node& n) {
           std::string text = CallText(n, "string_cast");

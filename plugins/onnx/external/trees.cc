@@ -32,26 +32,13 @@ struct Forest {
       const double x = rows.At(r, n.feature);
       bool yes = false;
       switch (n.mode) {
-        case kLeq:
-          yes = x <= n.value;
-          break;
-        case kLt:
-          yes = x < n.value;
-          break;
-        case kGte:
-          yes = x >= n.value;
-          break;
-        case kGt:
-          yes = x > n.value;
-          break;
-        case kEq:
-          yes = x == n.value;
-          break;
-        case kNeq:
-          yes = x != n.value;
-          break;
-        default:
-          yes = n.members.count(x) != 0;
+        case kLeq: yes = x <= n.value; break;
+        case kLt: yes = x < n.value; break;
+        case kGte: yes = x >= n.value; break;
+        case kGt: yes = x > n.value; break;
+        case kEq: yes = x == n.value; break;
+        case kNeq: yes = x != n.value; break;
+        default: yes = n.members.count(x) != 0;
       }
       if (x != x) yes = n.missing_is_yes;
       at = yes ? n.yes : n.no;
@@ -72,8 +59,7 @@ struct Forest {
 };
 
 enum class Aggregate { kAverage, kSum, kMin, kMax };
-std::vector<double> Combine(const Forest& f, const Rows& rows, int64_t r, int64_t targets,
-                            Aggregate how) {
+std::vector<double> Combine(const Forest& f, const Rows& rows, int64_t r, int64_t targets, Aggregate how) {
   std::vector<double> out(static_cast<size_t>(targets));
   std::vector<bool> seen(out.size());
   for (int64_t root : f.roots)
@@ -81,12 +67,9 @@ std::vector<double> Combine(const Forest& f, const Rows& rows, int64_t r, int64_
       double& o = out[static_cast<size_t>(target)];
       const bool first = !seen[static_cast<size_t>(target)];
       seen[static_cast<size_t>(target)] = true;
-      if (how == Aggregate::kMin)
-        o = first ? weight : std::fmin(o, weight);
-      else if (how == Aggregate::kMax)
-        o = first ? weight : std::fmax(o, weight);
-      else
-        o += weight;
+      if (how == Aggregate::kMin) o = first ? weight : std::fmin(o, weight);
+      else if (how == Aggregate::kMax) o = first ? weight : std::fmax(o, weight);
+      else o += weight;
     }
   if (how == Aggregate::kAverage)
     for (double& o : out) o /= static_cast<double>(std::max<size_t>(f.roots.size(), 1));
@@ -108,13 +91,12 @@ std::vector<double> Numbers(const Call& call, const std::string& name) {
 Forest OldForest(const Call& call, const std::string& prefix) {
   const auto trees = call.IntList("nodes_treeids"), ids = call.IntList("nodes_nodeids"),
              features = call.IntList("nodes_featureids"), yes = call.IntList("nodes_truenodeids"),
-             no = call.IntList("nodes_falsenodeids"),
-             missing = call.IntList("nodes_missing_value_tracks_true");
+             no = call.IntList("nodes_falsenodeids"), missing = call.IntList("nodes_missing_value_tracks_true");
   const auto values = Numbers(call, "nodes_values");
   const auto modes = call.StrList("nodes_modes");
   const size_t n = modes.size();
-  Require(trees.size() == n && ids.size() == n && features.size() == n && yes.size() == n &&
-              no.size() == n && values.size() == n && (missing.empty() || missing.size() == n),
+  Require(trees.size() == n && ids.size() == n && features.size() == n && yes.size() == n && no.size() == n &&
+              values.size() == n && (missing.empty() || missing.size() == n),
           "the attributes of nodes differ in length");
   std::map<std::pair<int64_t, int64_t>, int64_t> place;
   std::map<int64_t, int64_t> roots;  // a tree's first node
@@ -129,8 +111,7 @@ Forest OldForest(const Call& call, const std::string& prefix) {
   };
   Forest f;
   f.nodes.resize(n);
-  static const char* const kModes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
-                                       "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+  static const char* const kModes[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"};
   for (size_t i = 0; i < n; ++i) {
     TreeNode& node = f.nodes[i];
     if (modes[i] == "LEAF") continue;
@@ -143,16 +124,14 @@ Forest OldForest(const Call& call, const std::string& prefix) {
     node.missing_is_yes = !missing.empty() && missing[i] != 0;
   }
   for (const auto& [tree, root] : roots) f.roots.push_back(root);
-  const auto leaf_trees = call.IntList(prefix + "treeids"),
-             leaf_ids = call.IntList(prefix + "nodeids"),
+  const auto leaf_trees = call.IntList(prefix + "treeids"), leaf_ids = call.IntList(prefix + "nodeids"),
              leaf_targets = call.IntList(prefix + "ids");
   const auto weights = Numbers(call, prefix + "weights");
-  Require(leaf_trees.size() == weights.size() && leaf_ids.size() == weights.size() &&
-              leaf_targets.size() == weights.size(),
-          "the attributes of leaves differ in length");
+  Require(
+      leaf_trees.size() == weights.size() && leaf_ids.size() == weights.size() && leaf_targets.size() == weights.size(),
+      "the attributes of leaves differ in length");
   for (size_t i = 0; i < weights.size(); ++i)
-    f.nodes[static_cast<size_t>(find(leaf_trees[i], leaf_ids[i]))].weights.emplace_back(
-        leaf_targets[i], weights[i]);
+    f.nodes[static_cast<size_t>(find(leaf_trees[i], leaf_ids[i]))].weights.emplace_back(leaf_targets[i], weights[i]);
   return f;
 }
 
@@ -163,15 +142,13 @@ HR_ONNX_FUNCTION(onnx_tree_ensemble) {
   const Rows rows(x);
   const auto features = call.IntList("nodes_featureids"), yes = call.IntList("nodes_truenodeids"),
              no = call.IntList("nodes_falsenodeids"), yes_leaf = call.IntList("nodes_trueleafs"),
-             no_leaf = call.IntList("nodes_falseleafs"),
-             leaf_targets = call.IntList("leaf_targetids"), roots = call.IntList("tree_roots"),
-             missing = call.IntList("nodes_missing_value_tracks_true");
+             no_leaf = call.IntList("nodes_falseleafs"), leaf_targets = call.IntList("leaf_targetids"),
+             roots = call.IntList("tree_roots"), missing = call.IntList("nodes_missing_value_tracks_true");
   const auto splits = TensorOr(call, "nodes_splits"), modes = TensorOr(call, "nodes_modes"),
-             weights = TensorOr(call, "leaf_weights"),
-             members = TensorOr(call, "membership_values");
+             weights = TensorOr(call, "leaf_weights"), members = TensorOr(call, "membership_values");
   const size_t n = modes.size(), leaves = weights.size();
-  Require(features.size() == n && yes.size() == n && no.size() == n && yes_leaf.size() == n &&
-              no_leaf.size() == n && splits.size() == n && (missing.empty() || missing.size() == n),
+  Require(features.size() == n && yes.size() == n && no.size() == n && yes_leaf.size() == n && no_leaf.size() == n &&
+              splits.size() == n && (missing.empty() || missing.size() == n),
           "the attributes of nodes differ in length");
   Require(leaf_targets.size() == leaves, "the attributes of leaves differ in length");
   Forest f;
@@ -179,8 +156,7 @@ HR_ONNX_FUNCTION(onnx_tree_ensemble) {
   size_t member = 0;
   int64_t targets = 0;
   auto child = [&](int64_t id, bool leaf) {
-    Require(id >= 0 && id < static_cast<int64_t>(leaf ? leaves : n),
-            "a tree refers to a node that is not there");
+    Require(id >= 0 && id < static_cast<int64_t>(leaf ? leaves : n), "a tree refers to a node that is not there");
     return leaf ? static_cast<int64_t>(n) + id : id;
   };
   for (size_t i = 0; i < n; ++i) {
@@ -203,14 +179,12 @@ HR_ONNX_FUNCTION(onnx_tree_ensemble) {
   targets = call.Int("n_targets", targets);
   f.Check(rows.width, targets);
   const int64_t how = call.Int("aggregate_function", 1), post = call.Int("post_transform", 0);
-  Require(how >= 0 && how <= 3 && post >= 0 && post <= 4,
-          "aggregate_function or post_transform is unknown");
+  Require(how >= 0 && how <= 3 && post >= 0 && post <= 4, "aggregate_function or post_transform is unknown");
   void* y = call.Make<void>("Y", x.dtype, {rows.n, targets});
   for (int64_t r = 0; r < rows.n; ++r) {
     std::vector<double> row = Combine(f, rows, r, targets, static_cast<Aggregate>(how));
     Apply(static_cast<PostTransform>(post), &row);
-    for (int64_t t = 0; t < targets; ++t)
-      Store(x.dtype, y, r * targets + t, row[static_cast<size_t>(t)]);
+    for (int64_t t = 0; t < targets; ++t) Store(x.dtype, y, r * targets + t, row[static_cast<size_t>(t)]);
   }
 }
 
@@ -248,11 +222,10 @@ HR_ONNX_FUNCTION(onnx_tree_classifier) {
   const PostTransform post = PostTransformOf(name);
   const std::vector<double> base = Numbers(call, "base_values");
   const auto ids = call.IntList("class_ids");
-  const bool binary = classes == 2 && std::set<int64_t>(ids.begin(), ids.end()).size() ==
-                                          1;  // one score: of the second class
-  Require(
-      base.empty() || static_cast<int64_t>(base.size()) == classes || (binary && base.size() == 1),
-      "base_values must have one value for each class");
+  const bool binary =
+      classes == 2 && std::set<int64_t>(ids.begin(), ids.end()).size() == 1;  // one score: of the second class
+  Require(base.empty() || static_cast<int64_t>(base.size()) == classes || (binary && base.size() == 1),
+          "base_values must have one value for each class");
   std::vector<int64_t> chosen;
   std::vector<float> scores;
   for (int64_t r = 0; r < rows.n; ++r) {
@@ -270,8 +243,7 @@ HR_ONNX_FUNCTION(onnx_tree_classifier) {
     for (double v : row) scores.push_back(static_cast<float>(v));
   }
   labels.Write(call, "Y", chosen);
-  if (float* z = call.Make<float>("Z", HR_F32, {rows.n, classes}))
-    std::copy(scores.begin(), scores.end(), z);
+  if (float* z = call.Make<float>("Z", HR_F32, {rows.n, classes})) std::copy(scores.begin(), scores.end(), z);
 }
 
 void RegisterTrees(Registrar& r) {

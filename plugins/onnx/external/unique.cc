@@ -61,8 +61,7 @@ HR_ONNX_FUNCTION(onnx_unique) {
   const Slices compare = ComparisonOf(x, s);
   std::vector<int64_t> order(static_cast<size_t>(s.n));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t i, int64_t j) { return compare(i, j) < 0; });
+  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return compare(i, j) < 0; });
   // Groups of equal slices in sorted order; each group's first member is its first occurrence.
   std::vector<int64_t> first, counts, group(order.size());
   for (size_t k = 0; k < order.size(); ++k) {
@@ -76,12 +75,10 @@ HR_ONNX_FUNCTION(onnx_unique) {
   std::vector<int64_t> rank(first.size());  // output places in terms of groups
   std::iota(rank.begin(), rank.end(), 0);
   if (call.Int("sorted", 1) == 0)
-    std::sort(rank.begin(), rank.end(), [&](int64_t a, int64_t b) {
-      return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)];
-    });
+    std::sort(rank.begin(), rank.end(),
+              [&](int64_t a, int64_t b) { return first[static_cast<size_t>(a)] < first[static_cast<size_t>(b)]; });
   std::vector<int64_t> place(rank.size());
-  for (size_t k = 0; k < rank.size(); ++k)
-    place[static_cast<size_t>(rank[k])] = static_cast<int64_t>(k);
+  for (size_t k = 0; k < rank.size(); ++k) place[static_cast<size_t>(rank[k])] = static_cast<int64_t>(k);
   const int64_t found = static_cast<int64_t>(rank.size());
   shape[static_cast<size_t>(axis)] = found;
   auto source = [&](int64_t o, int64_t k) {
@@ -99,8 +96,7 @@ HR_ONNX_FUNCTION(onnx_unique) {
     for (int64_t o = 0; o < s.outer; ++o)
       for (int64_t k = 0; k < found; ++k, y += s.inner * size)
         if (s.inner > 0)
-          std::memcpy(y, static_cast<const char*>(x.data) + source(o, k) * size,
-                      static_cast<size_t>(s.inner * size));
+          std::memcpy(y, static_cast<const char*>(x.data) + source(o, k) * size, static_cast<size_t>(s.inner * size));
   }
   int64_t* indices = call.Make<int64_t>("indices", HR_I64, {found});
   int64_t* inverse = call.Make<int64_t>("inverse_indices", HR_I64, {s.n});
@@ -111,8 +107,7 @@ HR_ONNX_FUNCTION(onnx_unique) {
     if (times) times[k] = counts[g];
   }
   if (inverse)
-    for (int64_t i = 0; i < s.n; ++i)
-      inverse[i] = place[static_cast<size_t>(group[static_cast<size_t>(i)])];
+    for (int64_t i = 0; i < s.n; ++i) inverse[i] = place[static_cast<size_t>(group[static_cast<size_t>(i)])];
 }
 
 void RegisterUnique(Registrar& r) {

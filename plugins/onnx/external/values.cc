@@ -33,8 +33,7 @@ double Small(uint32_t bits, int e, int m, int bias) {
   const double sign = bits >> (e + m) & 1 ? -1 : 1;
   const int exponent = static_cast<int>(bits >> m & ((1u << e) - 1));
   const double fraction = std::ldexp(static_cast<double>(bits & ((1u << m) - 1)), -m);
-  return sign * (exponent == 0 ? std::ldexp(fraction, 1 - bias)
-                               : std::ldexp(1 + fraction, exponent - bias));
+  return sign * (exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias));
 }
 
 double FromBits(int32_t dtype, uint32_t b) {
@@ -48,21 +47,15 @@ double FromBits(int32_t dtype, uint32_t b) {
       std::memcpy(&f, &wide, sizeof f);
       return f;
     }
-    case HR_F4E2M1:
-      return Small(b, 2, 1, 1);
-    case HR_F8E4M3FN:
-      return (b & 0x7f) == 0x7f ? NAN : Small(b, 4, 3, 7);
-    case HR_F8E4M3FNUZ:
-      return b == 0x80 ? NAN : Small(b, 4, 3, 8);
+    case HR_F4E2M1: return Small(b, 2, 1, 1);
+    case HR_F8E4M3FN: return (b & 0x7f) == 0x7f ? NAN : Small(b, 4, 3, 7);
+    case HR_F8E4M3FNUZ: return b == 0x80 ? NAN : Small(b, 4, 3, 8);
     case HR_F8E5M2:
       if ((b & 0x7c) == 0x7c) return b & 3 ? NAN : b & 0x80 ? -INFINITY : INFINITY;
       return Small(b, 5, 2, 15);
-    case HR_F8E5M2FNUZ:
-      return b == 0x80 ? NAN : Small(b, 5, 2, 16);
-    case HR_F8E8M0:
-      return b == 0xff ? NAN : std::ldexp(1.0, static_cast<int>(b) - 127);
-    default:
-      Fail(std::string("elements of type ") + TypeName(dtype) + " are not supported here");
+    case HR_F8E5M2FNUZ: return b == 0x80 ? NAN : Small(b, 5, 2, 16);
+    case HR_F8E8M0: return b == 0xff ? NAN : std::ldexp(1.0, static_cast<int>(b) - 127);
+    default: Fail(std::string("elements of type ") + TypeName(dtype) + " are not supported here");
   }
 }
 
@@ -79,8 +72,7 @@ uint16_t ToHalf(double v) {
   if (rounded == 0) return sign;
   std::frexp(rounded, &e);
   if (e < -13) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::ldexp(rounded, 24)));
-  return static_cast<uint16_t>(
-      sign | (((e + 14) << 10) + (static_cast<int>(std::ldexp(rounded, 11 - e)) - 1024)));
+  return static_cast<uint16_t>(sign | (((e + 14) << 10) + (static_cast<int>(std::ldexp(rounded, 11 - e)) - 1024)));
 }
 
 uint16_t ToBrain(double v) {
@@ -108,8 +100,7 @@ int64_t Count(const Shape& shape) {
     empty |= d == 0;
   }
   for (int64_t d : shape)
-    if (!empty && __builtin_mul_overflow(n, d, &n))
-      Fail("a tensor of shape " + Text(shape) + " is too large");
+    if (!empty && __builtin_mul_overflow(n, d, &n)) Fail("a tensor of shape " + Text(shape) + " is too large");
   return empty ? 0 : n;
 }
 
@@ -125,13 +116,11 @@ int64_t Size(int32_t dtype) {
   if (dtype <= 0 || dtype > HR_STRING) Fail("an unknown element type");
   return kTypes[dtype].size;
 }
-const char* TypeName(int32_t dtype) {
-  return dtype <= 0 || dtype > HR_STRING ? "?" : kTypes[dtype].name;
-}
+const char* TypeName(int32_t dtype) { return dtype <= 0 || dtype > HR_STRING ? "?" : kTypes[dtype].name; }
 bool IsFloat(int32_t dtype) { return dtype >= HR_F4E2M1 && dtype <= HR_F64; }
 bool IsUnsigned(int32_t dtype) {
-  return dtype == HR_BOOL || dtype == HR_U2 || dtype == HR_U4 || dtype == HR_U8 ||
-         dtype == HR_U16 || dtype == HR_U32 || dtype == HR_U64;
+  return dtype == HR_BOOL || dtype == HR_U2 || dtype == HR_U4 || dtype == HR_U8 || dtype == HR_U16 || dtype == HR_U32 ||
+         dtype == HR_U64;
 }
 
 int64_t WrapAxis(int64_t axis, int64_t rank) {
@@ -151,28 +140,19 @@ Split3 SplitAt(const Shape& s, int64_t axis) {
 
 int64_t ToInt(const hr_value& v, int64_t i) {
   switch (v.dtype) {
-    case HR_BOOL:
-      return At<uint8_t>(v, i) != 0;
+    case HR_BOOL: return At<uint8_t>(v, i) != 0;
     case HR_U2:
     case HR_U4:
-    case HR_U8:
-      return At<uint8_t>(v, i);
+    case HR_U8: return At<uint8_t>(v, i);
     case HR_I2:
     case HR_I4:
-    case HR_I8:
-      return At<int8_t>(v, i);
-    case HR_U16:
-      return At<uint16_t>(v, i);
-    case HR_I16:
-      return At<int16_t>(v, i);
-    case HR_U32:
-      return At<uint32_t>(v, i);
-    case HR_I32:
-      return At<int32_t>(v, i);
-    case HR_U64:
-      return static_cast<int64_t>(At<uint64_t>(v, i));
-    case HR_I64:
-      return At<int64_t>(v, i);
+    case HR_I8: return At<int8_t>(v, i);
+    case HR_U16: return At<uint16_t>(v, i);
+    case HR_I16: return At<int16_t>(v, i);
+    case HR_U32: return At<uint32_t>(v, i);
+    case HR_I32: return At<int32_t>(v, i);
+    case HR_U64: return static_cast<int64_t>(At<uint64_t>(v, i));
+    case HR_I64: return At<int64_t>(v, i);
     default: {
       const double d = ToDouble(v, i);
       return d >= 9223372036854775808.0   ? INT64_MAX
@@ -185,28 +165,21 @@ int64_t ToInt(const hr_value& v, int64_t i) {
 
 double ToDouble(const hr_value& v, int64_t i) {
   switch (v.dtype) {
-    case HR_F64:
-      return At<double>(v, i);
-    case HR_F32:
-      return At<float>(v, i);
+    case HR_F64: return At<double>(v, i);
+    case HR_F32: return At<float>(v, i);
     case HR_F16:
-    case HR_BF16:
-      return FromBits(v.dtype, At<uint16_t>(v, i));
+    case HR_BF16: return FromBits(v.dtype, At<uint16_t>(v, i));
     case HR_F4E2M1:
     case HR_F8E4M3FN:
     case HR_F8E4M3FNUZ:
     case HR_F8E5M2:
     case HR_F8E5M2FNUZ:
-    case HR_F8E8M0:
-      return FromBits(v.dtype, At<uint8_t>(v, i));
-    case HR_U64:
-      return static_cast<double>(At<uint64_t>(v, i));
+    case HR_F8E8M0: return FromBits(v.dtype, At<uint8_t>(v, i));
+    case HR_U64: return static_cast<double>(At<uint64_t>(v, i));
     case HR_C64:
     case HR_C128:
-    case HR_STRING:
-      Fail(std::string("elements of type ") + TypeName(v.dtype) + " are no numbers here");
-    default:
-      return static_cast<double>(ToInt(v, i));
+    case HR_STRING: Fail(std::string("elements of type ") + TypeName(v.dtype) + " are no numbers here");
+    default: return static_cast<double>(ToInt(v, i));
   }
 }
 
@@ -230,34 +203,20 @@ std::string String(const hr_value& v, int64_t i) {
 
 void Store(int32_t dtype, void* data, int64_t i, double value) {
   switch (dtype) {
-    case HR_F64:
-      return Put(data, i, value);
-    case HR_F32:
-      return Put(data, i, static_cast<float>(value));
-    case HR_F16:
-      return Put(data, i, ToHalf(value));
-    case HR_BF16:
-      return Put(data, i, ToBrain(value));
-    case HR_BOOL:
-      return Put(data, i, static_cast<uint8_t>(value != 0));
-    case HR_U8:
-      return Put(data, i, static_cast<uint8_t>(static_cast<int64_t>(value)));
-    case HR_I8:
-      return Put(data, i, static_cast<int8_t>(static_cast<int64_t>(value)));
-    case HR_U16:
-      return Put(data, i, static_cast<uint16_t>(static_cast<int64_t>(value)));
-    case HR_I16:
-      return Put(data, i, static_cast<int16_t>(static_cast<int64_t>(value)));
-    case HR_U32:
-      return Put(data, i, static_cast<uint32_t>(static_cast<int64_t>(value)));
-    case HR_I32:
-      return Put(data, i, static_cast<int32_t>(static_cast<int64_t>(value)));
-    case HR_I64:
-      return Put(data, i, static_cast<int64_t>(value));
-    case HR_U64:
-      return Put(data, i, static_cast<uint64_t>(value));
-    default:
-      Fail(std::string("elements of type ") + TypeName(dtype) + " can't be written here");
+    case HR_F64: return Put(data, i, value);
+    case HR_F32: return Put(data, i, static_cast<float>(value));
+    case HR_F16: return Put(data, i, ToHalf(value));
+    case HR_BF16: return Put(data, i, ToBrain(value));
+    case HR_BOOL: return Put(data, i, static_cast<uint8_t>(value != 0));
+    case HR_U8: return Put(data, i, static_cast<uint8_t>(static_cast<int64_t>(value)));
+    case HR_I8: return Put(data, i, static_cast<int8_t>(static_cast<int64_t>(value)));
+    case HR_U16: return Put(data, i, static_cast<uint16_t>(static_cast<int64_t>(value)));
+    case HR_I16: return Put(data, i, static_cast<int16_t>(static_cast<int64_t>(value)));
+    case HR_U32: return Put(data, i, static_cast<uint32_t>(static_cast<int64_t>(value)));
+    case HR_I32: return Put(data, i, static_cast<int32_t>(static_cast<int64_t>(value)));
+    case HR_I64: return Put(data, i, static_cast<int64_t>(value));
+    case HR_U64: return Put(data, i, static_cast<uint64_t>(value));
+    default: Fail(std::string("elements of type ") + TypeName(dtype) + " can't be written here");
   }
 }
 

@@ -13,8 +13,7 @@ struct Kernel {
   explicit Kernel(const Call& call) : type(call.Str("kernel_type", "LINEAR")) {
     const std::vector<double> p = call.FloatList("kernel_params");
     if (p.size() >= 3) gamma = p[0], coef0 = p[1], degree = p[2];
-    Require(type == "LINEAR" || type == "POLY" || type == "RBF" || type == "SIGMOID",
-            "kernel_type is unknown");
+    Require(type == "LINEAR" || type == "POLY" || type == "RBF" || type == "SIGMOID", "kernel_type is unknown");
   }
   double operator()(const Rows& rows, int64_t r, const double* v) const {
     double s = 0;
@@ -66,8 +65,7 @@ std::vector<double> Couple(size_t k, const std::vector<std::vector<double>>& pai
 HR_ONNX_FUNCTION(onnx_svm_regressor) {
   const Rows rows(call.Tensor("X"));
   Kernel kernel(call);
-  const std::vector<double> coefficients = call.FloatList("coefficients"),
-                            vectors = call.FloatList("support_vectors"),
+  const std::vector<double> coefficients = call.FloatList("coefficients"), vectors = call.FloatList("support_vectors"),
                             rho = call.FloatList("rho");
   const int64_t supports = call.Int("n_supports", 0);
   Require(!rho.empty(), "rho is missing");
@@ -96,10 +94,8 @@ HR_ONNX_FUNCTION(onnx_svm_classifier) {
   const Rows rows(call.Tensor("X"));
   Kernel kernel(call);
   const Labels labels(call, "classlabels_ints");
-  const std::vector<double> coefficients = call.FloatList("coefficients"),
-                            vectors = call.FloatList("support_vectors"),
-                            rho = call.FloatList("rho"), a = call.FloatList("prob_a"),
-                            b = call.FloatList("prob_b");
+  const std::vector<double> coefficients = call.FloatList("coefficients"), vectors = call.FloatList("support_vectors"),
+                            rho = call.FloatList("rho"), a = call.FloatList("prob_a"), b = call.FloatList("prob_b");
   const std::vector<int64_t> per_class = call.IntList("vectors_per_class");
   const size_t classes = labels.size();
   Require(classes >= 2, "an SVM classifier needs at least two class labels");
@@ -112,38 +108,31 @@ HR_ONNX_FUNCTION(onnx_svm_classifier) {
   }
   const size_t pairs = classes * (classes - 1) / 2;
   if (supports > 0) {
-    Require(per_class.size() == classes &&
-                static_cast<int64_t>(vectors.size()) == supports * rows.width &&
-                static_cast<int64_t>(coefficients.size()) ==
-                    supports * static_cast<int64_t>(classes - 1) &&
+    Require(per_class.size() == classes && static_cast<int64_t>(vectors.size()) == supports * rows.width &&
+                static_cast<int64_t>(coefficients.size()) == supports * static_cast<int64_t>(classes - 1) &&
                 rho.size() >= pairs,
             "the support vectors do not fit the input and the classes");
     Require(a.size() == b.size() && (a.empty() || a.size() >= pairs),
             "prob_a and prob_b must have one value for each pair of classes");
   } else {
-    Require(
-        static_cast<int64_t>(coefficients.size()) == static_cast<int64_t>(classes) * rows.width &&
-            !rho.empty(),
-        "coefficients must be classes times features");
+    Require(static_cast<int64_t>(coefficients.size()) == static_cast<int64_t>(classes) * rows.width && !rho.empty(),
+            "coefficients must be classes times features");
     kernel.type = "LINEAR";
   }
   if (rho.size() == 1 && classes > 2) Fail("an SVM classifier of more than two classes needs a rho for each pair");
   const PostTransform post = PostTransformOf(call.Str("post_transform", "NONE"));
   const bool probabilities = supports > 0 && !a.empty();
-  const bool positive =
-      std::all_of(coefficients.begin(), coefficients.end(), [](double c) { return c >= 0; });
+  const bool positive = std::all_of(coefficients.begin(), coefficients.end(), [](double c) { return c >= 0; });
   std::vector<int64_t> chosen;
   std::vector<std::vector<double>> scores;
   for (int64_t r = 0; r < rows.n; ++r) {
     std::vector<double> row, votes(classes);
     if (supports == 0) {
       for (size_t c = 0; c < classes; ++c)
-        row.push_back(rho[0] +
-                      kernel(rows, r, coefficients.data() + static_cast<int64_t>(c) * rows.width));
+        row.push_back(rho[0] + kernel(rows, r, coefficients.data() + static_cast<int64_t>(c) * rows.width));
     } else {
       std::vector<double> k;
-      for (int64_t v = 0; v < supports; ++v)
-        k.push_back(kernel(rows, r, vectors.data() + v * rows.width));
+      for (int64_t v = 0; v < supports; ++v) k.push_back(kernel(rows, r, vectors.data() + v * rows.width));
       for (size_t i = 0; i < classes; ++i)
         for (size_t j = i + 1; j < classes; ++j) {
           double s = rho[row.size()];
@@ -151,8 +140,7 @@ HR_ONNX_FUNCTION(onnx_svm_classifier) {
             s += coefficients[static_cast<size_t>(static_cast<int64_t>(j - 1) * supports + v)] *
                  k[static_cast<size_t>(v)];
           for (int64_t v = start[j]; v < start[j] + per_class[j]; ++v)
-            s += coefficients[static_cast<size_t>(static_cast<int64_t>(i) * supports + v)] *
-                 k[static_cast<size_t>(v)];
+            s += coefficients[static_cast<size_t>(static_cast<int64_t>(i) * supports + v)] * k[static_cast<size_t>(v)];
           row.push_back(s);
           votes[s > 0 ? i : j] += 1;
         }
@@ -171,14 +159,12 @@ HR_ONNX_FUNCTION(onnx_svm_classifier) {
     size_t best = static_cast<size_t>(std::max_element(by.begin(), by.end()) - by.begin());
     if (rho.size() == 1 && classes == 2 && !probabilities && positive && by[best] >= 0.5) best = 1;
     chosen.push_back(static_cast<int64_t>(best));
-    if (row.size() == 1)
-      row = post == PostTransform::kProbit ? row : std::vector<double>{-row[0], row[0]};
+    if (row.size() == 1) row = post == PostTransform::kProbit ? row : std::vector<double>{-row[0], row[0]};
     Apply(post, &row);
     scores.push_back(std::move(row));
   }
   labels.Write(call, "Y", chosen);
-  const int64_t width =
-      scores.empty() ? static_cast<int64_t>(classes) : static_cast<int64_t>(scores[0].size());
+  const int64_t width = scores.empty() ? static_cast<int64_t>(classes) : static_cast<int64_t>(scores[0].size());
   if (float* z = call.Make<float>("Z", HR_F32, {rows.n, width}))
     for (const auto& row : scores)
       for (double v : row) *z++ = static_cast<float>(v);
