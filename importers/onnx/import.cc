@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "importers/onnx/inference.h"
 #include "importers/onnx/onnx_types.h"
 #include "importers/onnx/shapes.h"
 #include "importers/onnx/specialize.h"
@@ -339,7 +340,12 @@ class ModelImport {
 
 Result<ImportedModel> ImportProto(const onnx::ModelProto& model, TensorSource* source, const ImportOptions& options,
                                   const Registry& registry) {
-  return ModelImport(model, source, options, registry).Run();
+  if (!options.inference) return ModelImport(model, source, options, registry).Run();
+  onnx::ModelProto changed = model;
+  std::vector<std::string> report = MakeInference(&changed);
+  Result<ImportedModel> out = ModelImport(changed, source, options, registry).Run();
+  if (out.ok()) out->report.insert(out->report.begin(), report.begin(), report.end());
+  return out;
 }
 
 Result<ImportedModel> ImportModel(const std::string& path, const ImportOptions& options, const Registry& registry) {

@@ -70,11 +70,11 @@ void Lowering::Initializers(const onnx::GraphProto& g, Scope& scope) {
 
 namespace {
 
-// A copy of the node without the optional outputs that nothing reads (Dropout's mask, BatchNormalization's statistics);
-// null when there are none.
+// A copy of the node without the optional outputs that nothing reads (Dropout's mask); null when there are none. Those of
+// BatchNormalization stay: they say that it trains.
 onnx::NodeProto* WithoutUnread(const onnx::NodeProto& node, const std::unordered_set<std::string>& needed,
                                const Opsets& opsets) {
-  if (node.output_size() < 2) return nullptr;
+  if (node.output_size() < 2 || node.op_type() == "BatchNormalization") return nullptr;
   const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
   auto opset = opsets.find(domain);
   const onnx::OpSchema* schema =

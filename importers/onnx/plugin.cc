@@ -1,5 +1,6 @@
 // The importer "onnx" as a tier-2 plugin.
 #include "importers/onnx/import.h"
+#include "importers/onnx/save.h"
 #include "ir/plugin.h"
 
 namespace headrace::onnx_import {
@@ -22,6 +23,13 @@ Status Register(Registry& registry) {
       return CheckFile(path, r);
     } catch (const std::exception& e) {
       return WithFile(InvalidError(std::string("the model can't be read: ") + e.what()), path);
+    }
+  };
+  i.save = [](const std::string& from, const std::string& to, const SaveOptions& options) -> Status {
+    try {
+      return SaveModel(from, to, options);
+    } catch (const std::exception& e) {
+      return WithFile(InvalidError(std::string("the model can't be saved: ") + e.what()), to);
     }
   };
   i.read_value = [](const std::string& path) -> Result<Value> {
