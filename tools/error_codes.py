@@ -67,7 +67,7 @@ def words(text):
 
 def message_after(text):
     """The message of the code that ends where `text` begins."""
-    told = re.match(r"(?:\.\w+\(\))?\s*[,;]?[^\"]{0,200}?\bmessage = ", text, re.S)
+    told = re.match(r"(?:\.\w+\(\))?\s*[,;]?[^\"]{0,200}?\bmessage =\s", text, re.S)
     if told:
         return words(expression(text[told.end():]))
     at = re.match(r"\s*(?::[^,]*)?,\s*", text)
@@ -79,7 +79,7 @@ def message_after(text):
         if len(rest) == len(part) or rest[len(part)] != ",":
             break
         text, at = rest[len(part):], re.match(r",\s*", rest[len(part):])
-    later = re.search(r"\bmessage = ", text[:600])
+    later = re.search(r"\bmessage =\s", text[:600])
     return words(expression(text[later.end():])) if later else ""
 
 

@@ -30,6 +30,8 @@ class ReadingTest(unittest.TestCase):
     def test_or_in_the_same_diagnostic(self):
         self.assertEqual(self.messages('d.code = "E0420", d.file = dir;\n d.message = "the folder has " + std::to_string(n) + " files";'),
                          {"E0420": ["the folder has … files"]})
+        self.assertEqual(self.messages('d.code = "E0801";\n d.message =\n      "no gradient of " + full + ": " + what;'),
+                         {"E0801": ["no gradient of …: …"]})
 
 
 class CodesTest(unittest.TestCase):
