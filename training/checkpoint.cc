@@ -128,13 +128,17 @@ Status CheckpointFolder::Save(int64_t step, const Snapshot& s) {
   with_step.metadata["step"] = std::to_string(step);
   HR_RETURN_IF_ERROR(WriteSafetensors(FileOf(step), with_step));
   damaged_.erase(step);
+  RemoveBefore(step);
+  return {};
+}
+
+void CheckpointFolder::RemoveBefore(int64_t step) {
   // Newer ones are there only if they are damaged: Latest() would have taken them.
   std::vector<int64_t> complete = Steps();
   complete.erase(
       std::remove_if(complete.begin(), complete.end(), [&](int64_t i) { return i > step || damaged_.count(i) > 0; }),
       complete.end());
   for (size_t i = 0; i + static_cast<size_t>(keep_) < complete.size(); ++i) unlink(FileOf(complete[i]).c_str());
-  return {};
 }
 
 Result<Snapshot> CheckpointFolder::Latest(std::vector<std::string>* notes) {
@@ -150,6 +154,7 @@ Result<Snapshot> CheckpointFolder::Latest(std::vector<std::string>* notes) {
                 ", by its contents of step " + s->metadata["step"];
     }
     if (problem.empty()) {
+      RemoveBefore(*step);  // a run may have been killed before it could
       for (const std::string& p : passed) notes->push_back(p + "; " + NameOf(*step) + " is used instead");
       return s;
     }

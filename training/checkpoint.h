@@ -33,6 +33,7 @@ class CheckpointFolder {
 
  private:
   std::string FileOf(int64_t step) const;
+  void RemoveBefore(int64_t step);  // all but the newest `keep` up to `step`
   std::string path_;
   int keep_;
   int lock_ = -1;

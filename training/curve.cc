@@ -153,7 +153,7 @@ Status CurveFiles::Draw() {
       if (!std::isnan(v[4])) accuracy.emplace_back(static_cast<int64_t>(v[1]), v[4]);
     }
   }
-  return WriteWholeFile(folder_ + "/losses.svg", {CurveSvg(losses, validation, accuracy)});
+  return WriteWholeFile(folder_ + "/losses.svg", {CurveSvg(losses, validation, accuracy)}, false);
 }
 
 }  // namespace headrace::training

@@ -61,7 +61,7 @@ Status SyncFolder(const std::string& folder) {
   return failed ? WriteError(folder, failed) : Status();
 }
 
-Status WriteWholeFile(const std::string& path, const std::vector<std::string_view>& parts) {
+Status WriteWholeFile(const std::string& path, const std::vector<std::string_view>& parts, bool durable) {
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   // One may lie there from a dead process of the same number.
   int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -70,7 +70,7 @@ Status WriteWholeFile(const std::string& path, const std::vector<std::string_vie
   if (fd < 0) return WriteError(path, errno);
   bool good = true;
   for (size_t i = 0; i < parts.size() && good; ++i) good = WriteAll(fd, parts[i]);
-  good = good && fsync(fd) == 0;
+  good = good && (!durable || fsync(fd) == 0);
   int failed = good ? 0 : errno;
   if (close(fd) != 0 && good) failed = errno;
   if (failed == 0 && rename(temporary.c_str(), path.c_str()) != 0) failed = errno;
@@ -78,7 +78,7 @@ Status WriteWholeFile(const std::string& path, const std::vector<std::string_vie
     unlink(temporary.c_str());
     return WriteError(path, failed);
   }
-  return SyncFolder(FolderOf(path));
+  return durable ? SyncFolder(FolderOf(path)) : Status();
 }
 
 }  // namespace headrace::training

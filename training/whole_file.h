@@ -9,8 +9,8 @@
 
 namespace headrace::training {
 
-// The temporary name is `path` + ".tmp" + the process's number.
-Status WriteWholeFile(const std::string& path, const std::vector<std::string_view>& parts);
+// The temporary name is `path` + ".tmp" + the process's number. What can be made again need not be on disk (`durable`).
+Status WriteWholeFile(const std::string& path, const std::vector<std::string_view>& parts, bool durable = true);
 Status SyncFolder(const std::string& folder);
 
 // All of `text`, however often a signal or the kernel cuts it short; false with errno otherwise.
