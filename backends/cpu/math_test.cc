@@ -68,14 +68,16 @@ TEST_P(Unary, IsWithinUlpsOfTheExactValue) {
   EXPECT_LE(worst, f.ulps) << f.name << "(" << x[at] << ") = " << f.exact(x[at]) << ", not " << y[at];
 }
 
-INSTANTIATE_TEST_SUITE_P(Math, Unary,
-                         ::testing::Values(Function{"exp", std::exp, 1.5}, Function{"expm1", std::expm1, 2},
-                                           Function{"log", std::log, 1.5}, Function{"log1p", std::log1p, 3},
-                                           Function{"log2", std::log2, 1}, Function{"sin", std::sin, 2},
-                                           Function{"cos", std::cos, 2}, Function{"tanh", std::tanh, 2},
-                                           Function{"erf", std::erf, 2}, Function{"sqrt", std::sqrt, 0.5},
-                                           Function{"tan", std::tan, 2}, Function{"atan", std::atan, 2}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Math, Unary,
+    ::testing::Values(Function{"exp", std::exp, 1.5}, Function{"expm1", std::expm1, 2}, Function{"log", std::log, 1.5},
+                      Function{"log1p", std::log1p, 3}, Function{"log2", std::log2, 1}, Function{"sin", std::sin, 2},
+                      Function{"cos", std::cos, 2}, Function{"tanh", std::tanh, 2}, Function{"erf", std::erf, 2},
+                      Function{"sqrt", std::sqrt, 0.5}, Function{"tan", std::tan, 2.5}, Function{"asin", std::asin, 2},
+                      Function{"acos", std::acos, 2}, Function{"atan", std::atan, 2}, Function{"sinh", std::sinh, 2},
+                      Function{"cosh", std::cosh, 2}, Function{"asinh", std::asinh, 2.5},
+                      Function{"acosh", std::acosh, 3}, Function{"atanh", std::atanh, 2}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Math, PowIsRoundedOnceAndKnowsEverySpecialCase) {
   std::vector<float> x, y;

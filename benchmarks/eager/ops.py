@@ -94,7 +94,7 @@ def measure(engine, case, arguments):
     """Both, in turns: (ours, eager, difference)."""
     import torch
 
-    tensors = [torch.from_numpy(np.ascontiguousarray(a).reshape(a.shape)) for a in case.inputs.values()]
+    tensors = [ops.tensor(a) for a in case.inputs.values()]
     handle = engine.compile(case, arguments.backend, arguments.threads)
     try:
         with torch.no_grad():

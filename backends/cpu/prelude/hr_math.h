@@ -7,32 +7,26 @@ static inline float hr_fma(float a, float b, float c) { return a * b + c; }
 #endif
 
 /* Library functions under other names, so that no identity between them is assumed by the optimiser. */
-#define HR_LIBM1(name)                                                \
-  extern "C" float hr_libm_##name(float) noexcept __asm__(#name "f"); \
-  extern "C" double hr_libm_##name##_d(double) noexcept __asm__(#name);
-#define HR_LIBM2(name)                                                       \
-  extern "C" float hr_libm_##name(float, float) noexcept __asm__(#name "f"); \
-  extern "C" double hr_libm_##name##_d(double, double) noexcept __asm__(#name);
-HR_LIBM1(exp)
-HR_LIBM1(expm1) HR_LIBM1(log) HR_LIBM1(log1p) HR_LIBM1(log2) HR_LIBM1(sin) HR_LIBM1(cos) HR_LIBM1(tan) HR_LIBM1(asin)
-    HR_LIBM1(acos) HR_LIBM1(atan) HR_LIBM1(sinh) HR_LIBM1(cosh) HR_LIBM1(tanh) HR_LIBM1(asinh) HR_LIBM1(acosh)
-        HR_LIBM1(atanh) HR_LIBM1(erf) HR_LIBM2(pow) HR_LIBM2(atan2) HR_LIBM2(fmod)
-#define HR_BOTH1(name)                                                 \
-  static inline float hr_##name(float a) { return hr_libm_##name(a); } \
-  static inline double hr_##name(double a) { return hr_libm_##name##_d(a); }
-#define HR_DOUBLE1(name) \
-  static inline double hr_##name(double a) { return hr_libm_##name##_d(a); }
-#define HR_BOTH2(name)                                                             \
-  static inline float hr_##name(float a, float b) { return hr_libm_##name(a, b); } \
-  static inline double hr_##name(double a, double b) { return hr_libm_##name##_d(a, b); }
-            HR_BOTH1(tan) HR_BOTH1(asin) HR_BOTH1(acos) HR_BOTH1(atan) HR_BOTH1(sinh) HR_BOTH1(cosh) HR_BOTH1(asinh)
-                HR_BOTH1(acosh) HR_BOTH1(atanh) HR_BOTH2(atan2) HR_BOTH2(fmod) HR_DOUBLE1(exp) HR_DOUBLE1(expm1)
-                    HR_DOUBLE1(log) HR_DOUBLE1(log1p) HR_DOUBLE1(tanh) HR_DOUBLE1(erf) HR_DOUBLE1(log2) HR_DOUBLE1(sin)
-                        HR_DOUBLE1(cos) static inline double hr_pow(double a, double b) {
-  return hr_libm_pow_d(a, b);
-}
+#define HR_DOUBLE1(name)                                            \
+  extern "C" double hr_libm_##name(double) noexcept __asm__(#name); \
+  static inline double hr_##name(double a) { return hr_libm_##name(a); }
+#define HR_DOUBLE2(name)                                                    \
+  extern "C" double hr_libm_##name(double, double) noexcept __asm__(#name); \
+  static inline double hr_##name(double a, double b) { return hr_libm_##name(a, b); }
+#define HR_FLOAT2(name)                                                         \
+  extern "C" float hr_libm_##name##f(float, float) noexcept __asm__(#name "f"); \
+  static inline float hr_##name(float a, float b) { return hr_libm_##name##f(a, b); }
+/* clang-format off */
+HR_DOUBLE1(exp) HR_DOUBLE1(expm1) HR_DOUBLE1(log) HR_DOUBLE1(log1p) HR_DOUBLE1(log2) HR_DOUBLE1(sin)
+HR_DOUBLE1(cos) HR_DOUBLE1(tan) HR_DOUBLE1(asin) HR_DOUBLE1(acos) HR_DOUBLE1(atan) HR_DOUBLE1(sinh)
+HR_DOUBLE1(cosh) HR_DOUBLE1(tanh) HR_DOUBLE1(asinh) HR_DOUBLE1(acosh) HR_DOUBLE1(atanh) HR_DOUBLE1(erf)
+HR_DOUBLE2(pow) HR_DOUBLE2(atan2) HR_DOUBLE2(fmod)
+HR_FLOAT2(atan2) HR_FLOAT2(fmod)
+    /* clang-format on */
 
-static inline float hr_sqrt(float a) { return __builtin_sqrtf(a); }
+    static inline float hr_sqrt(float a) {
+  return __builtin_sqrtf(a);
+}
 static inline double hr_sqrt(double a) { return __builtin_sqrt(a); }
 static inline float hr_rsqrt(float a) { return 1.0f / __builtin_sqrtf(a); }
 static inline double hr_rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
@@ -43,8 +37,10 @@ static inline double hr_rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
   static inline T hr_##name(T a) {                                             \
     return a;                                                                  \
   }
-HR_ROUND(floor, floor)
-HR_ROUND(ceil, ceil) HR_ROUND(trunc, trunc) HR_ROUND(rint, rint) static inline float hr_abs(float a) {
+/* clang-format off */
+HR_ROUND(floor, floor) HR_ROUND(ceil, ceil) HR_ROUND(trunc, trunc) HR_ROUND(rint, rint)
+    /* clang-format on */
+    static inline float hr_abs(float a) {
   return __builtin_fabsf(a);
 }
 static inline double hr_abs(double a) { return __builtin_fabs(a); }
@@ -101,7 +97,7 @@ static inline int64_t hr_popcount(uint64_t a) {
   return (int64_t)(a & 127);
 }
 static inline float hr_mod(float a, float b) {
-  const float r = hr_libm_fmod(a, b);
+  const float r = hr_libm_fmodf(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 static inline double hr_mod(double a, double b) { return hr_floor_mod_f64(a, b); }
@@ -205,50 +201,6 @@ static inline float hr_erf(float a) {
   return __builtin_copysignf(hr_fma(-s, q, 1.0f - s), a);
 }
 
-/* sin and cos: the argument modulo pi/2 in double, for every float: 2/pi times a power of two, modulo 4, is kept as a sum of
- * 29 + 29 + 53 bits for each of four ranges, so that products with 24 bits are exact. */
-struct hr_turn {
-  float r;
-  int32_t quadrant;
-};
-static inline hr_turn hr_quarter(float a) {
-  const float x = __builtin_fabsf(a);
-  const bool b1 = x >= 0x1p32f, b2 = x >= 0x1p64f, b3 = x >= 0x1p96f;
-  const double y = (double)a * (b3 ? 0x1p-73 : b2 ? 0x1p-41 : b1 ? 0x1p-9 : 1.0);
-  const double t1 = y * (b3 ? 0x1.3abe8f8p-2 : b2 ? 0x1.1054a7cp-1 : b1 ? 0x1.f306dc8p+0 : 0x1.45f306ep-1);
-  const double t2 = y * (b3 ? 0x1.4d37702p-29 : b2 ? 0x1.84eafa3p-28 : b1 ? 0x1.c882a53p-28 : -0x1.b1bbeadp-32);
-  const double t3 = y * (b3   ? 0x1.6d8a5664f10e4p-57
-                         : b2 ? 0x1.d4d377036d8a5p-57
-                         : b1 ? 0x1.f09d5f47d4d37p-57
-                              : -0x1.80f62a0b82b2dp-62);
-  const double n1 = __builtin_rint(t1), n2 = __builtin_rint(t2);
-  const double f = (t1 - n1) + (t2 - n2) + t3, n3 = __builtin_rint(f);
-  const double n = (n1 - 4 * __builtin_rint(n1 * 0.25)) + (n2 - 4 * __builtin_rint(n2 * 0.25)) + n3;
-  return {(float)((f - n3) * 1.5707963267948966), (int32_t)(n == n ? n : 0)};
-}
-static inline float hr_sine(float r) {
-  const float z = r * r;
-  float p = hr_fma(-1.9515295891e-4f, z, 8.3321608736e-3f);
-  p = hr_fma(p, z, -1.6666654611e-1f);
-  return hr_fma(p * z, r, r);
-}
-static inline float hr_cosine(float r) {
-  const float z = r * r;
-  float p = hr_fma(2.443315711809948e-5f, z, -1.388731625493765e-3f);
-  p = hr_fma(p, z, 4.166664568298827e-2f);
-  return hr_fma(p * z, z, hr_fma(-0.5f, z, 1.0f));
-}
-static inline float hr_sin(float a) {
-  const hr_turn t = hr_quarter(a);
-  const float v = t.quadrant & 1 ? hr_cosine(t.r) : hr_sine(t.r);
-  return a == 0 ? a : t.quadrant & 2 ? -v : v;
-}
-static inline float hr_cos(float a) {
-  const hr_turn t = hr_quarter(a);
-  const float v = t.quadrant & 1 ? hr_sine(t.r) : hr_cosine(t.r);
-  return (t.quadrant + 1) & 2 ? -v : v;
-}
-
 /* pow and log2 of floats through double: log2 as exponent + atanh series of (m - 1) / (m + 1), m in [sqrt(1/2), sqrt(2)). */
 static inline double hr_log2_wide(double a) { /* a > 0, not subnormal; else something */
   const uint64_t bits = hr_bits_f64(a);
@@ -298,51 +250,3 @@ static inline float hr_pow(float a, float b) {
   r = odd ? __builtin_copysignf(r, a) : r; /* -0 and -inf too */
   return (a == 1) | (b == 0) | ((x == 1) & (__builtin_fabsf(b) == __builtin_inff())) ? 1.0f : r;
 }
-
-/* ---- complex numbers ---- */
-#define HR_COMPLEX(C, R)                                                                                             \
-  struct C {                                                                                                         \
-    R re, im;                                                                                                        \
-  };                                                                                                                 \
-  static inline C operator+(C a, C b) { return {a.re + b.re, a.im + b.im}; }                                         \
-  static inline C operator-(C a, C b) { return {a.re - b.re, a.im - b.im}; }                                         \
-  static inline C operator-(C a) { return {-a.re, -a.im}; }                                                          \
-  static inline C operator*(C a, C b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }             \
-  static inline C operator/(C a, C b) {                                                                              \
-    if (hr_abs(b.re) >= hr_abs(b.im)) {                                                                              \
-      const R r = b.im / b.re, d = b.re + b.im * r;                                                                  \
-      return {(a.re + a.im * r) / d, (a.im - a.re * r) / d};                                                         \
-    }                                                                                                                \
-    const R r = b.re / b.im, d = b.im + b.re * r;                                                                    \
-    return {(a.re * r + a.im) / d, (a.im * r - a.re) / d};                                                           \
-  }                                                                                                                  \
-  static inline bool operator==(C a, C b) { return a.re == b.re && a.im == b.im; }                                   \
-  static inline bool operator!=(C a, C b) { return !(a == b); }                                                      \
-  static inline bool hr_truth(C a) { return a.re != 0 || a.im != 0; }                                                \
-  static inline R hr_real(C a) { return a.re; }                                                                      \
-  static inline R hr_imag(C a) { return a.im; }                                                                      \
-  static inline C hr_conj(C a) { return {a.re, -a.im}; }                                                             \
-  static inline R hr_abs(C a) {                                                                                      \
-    const R x = hr_max(hr_abs(a.re), hr_abs(a.im)), y = hr_min(hr_abs(a.re), hr_abs(a.im));                          \
-    if (x == 0 || hr_isinf(x)) return x;                                                                             \
-    const R q = y / x;                                                                                               \
-    return x * hr_sqrt(1 + q * q);                                                                                   \
-  }                                                                                                                  \
-  static inline C hr_exp(C a) {                                                                                      \
-    const R e = hr_exp(a.re);                                                                                        \
-    return {e * hr_cos(a.im), e * hr_sin(a.im)};                                                                     \
-  }                                                                                                                  \
-  static inline C hr_log(C a) { return {hr_log(hr_abs(a)), hr_atan2(a.im, a.re)}; }                                  \
-  static inline C hr_sqrt(C a) {                                                                                     \
-    const R m = hr_abs(a);                                                                                           \
-    if (m == 0) return {0, a.im};                                                                                    \
-    const R t = hr_sqrt((hr_abs(a.re) + m) / 2);                                                                     \
-    return a.re >= 0 ? C{t, a.im / (2 * t)} : C{hr_abs(a.im) / (2 * t), a.im < 0 ? -t : t};                          \
-  }                                                                                                                  \
-  static inline C hr_pow(C a, C b) { return hr_truth(a) ? hr_exp(b * hr_log(a)) : hr_truth(b) ? C{0, 0} : C{1, 0}; } \
-  static inline C hr_sin(C a) { return {hr_sin(a.re) * hr_cosh(a.im), hr_cos(a.re) * hr_sinh(a.im)}; }               \
-  static inline C hr_cos(C a) { return {hr_cos(a.re) * hr_cosh(a.im), -hr_sin(a.re) * hr_sinh(a.im)}; }
-HR_COMPLEX(hr_c64, float)
-HR_COMPLEX(hr_c128, double)
-static inline hr_c64 hr_to_c64(hr_c128 a) { return {(float)a.re, (float)a.im}; }
-static inline hr_c128 hr_to_c128(hr_c64 a) { return {a.re, a.im}; }
