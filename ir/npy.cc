@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "ir/value.h"
+#include "ir/npy.h"
 
 namespace headrace {
 namespace {
@@ -19,13 +19,20 @@ constexpr char kMagic[] = "\x93NUMPY";
 constexpr int64_t kMaxHeader = 1 << 20;
 constexpr std::string_view kNote = "# headrace: ";  // numpy reads a comment in the header as what it is
 
+// What an array is read from: a file, or bytes that are in memory.
 struct File {
   int fd = -1;
   int64_t size = 0;
+  std::shared_ptr<Buffer> memory;
   ~File() {
     if (fd >= 0) close(fd);
   }
   bool Read(int64_t at, void* to, int64_t bytes) const {
+    if (memory) {
+      if (bytes > size - at) return false;
+      if (bytes > 0) std::memcpy(to, memory->data() + at, static_cast<size_t>(bytes));
+      return true;
+    }
     while (bytes > 0) {
       const ssize_t n = pread(fd, to, static_cast<size_t>(std::min<int64_t>(bytes, 1 << 30)), at);
       if (n < 0 && errno == EINTR) continue;
@@ -267,17 +274,7 @@ void Reorder(const std::vector<int64_t>& shape, Move&& move) {
   }
 }
 
-}  // namespace
-
-Result<Tensor> ReadNpy(const std::string& path) {
-  File file;
-  file.fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
-  if (file.fd < 0) return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)), path);
-  struct stat st;
-  if (fstat(file.fd, &st) != 0 || !S_ISREG(st.st_mode))
-    return WithFile(InvalidError("this is not a regular file"), path);
-  file.size = st.st_size;
-
+Result<Tensor> Read(const File& file, const std::string& path) {
   unsigned char start[12];
   if (file.size < 10 || !file.Read(0, start, 10) || std::memcmp(start, kMagic, 6) != 0)
     return Damaged(path, "it does not start as one");
@@ -322,11 +319,18 @@ Result<Tensor> ReadNpy(const std::string& path) {
     return Damaged(path, "its header promises more elements than the " + std::to_string(file.size - at) +
                              " bytes that follow hold");
   }
-  HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Create(element.dtype, header.shape));
+  Tensor t;
+  if (file.memory && element.text == 0 && at % 16 == 0) {  // nothing is copied
+    t.dtype = element.dtype, t.shape = header.shape;
+    t.data = Buffer::Wrap(file.memory->data() + at, bytes, file.memory);
+  } else {
+    HR_ASSIGN_OR_RETURN(t, Tensor::Create(element.dtype, header.shape));
+  }
   if (element.text != 0) {
     HR_RETURN_IF_ERROR(ReadStrings(file, at, element, &t, path));
   } else {
-    if (!file.Read(at, t.data->data(), bytes)) return Damaged(path, "it can't be read to its end");
+    const bool there = file.memory && t.data->data() == file.memory->data() + at;
+    if (!there && !file.Read(at, t.data->data(), bytes)) return Damaged(path, "it can't be read to its end");
     if (element.swap) {
       const bool complex = IsComplex(element.dtype);
       SwapBytes(t.data->data(), complex ? count * 2 : count, complex ? element.bytes / 2 : element.bytes);
@@ -344,6 +348,26 @@ Result<Tensor> ReadNpy(const std::string& path) {
     else std::memcpy(out.data->data() + to * element.bytes, t.data->data() + from * element.bytes, element.bytes);
   });
   return out;
+}
+
+}  // namespace
+
+Result<Tensor> ReadNpy(const std::string& path) {
+  File file;
+  file.fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
+  if (file.fd < 0) return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)), path);
+  struct stat st;
+  if (fstat(file.fd, &st) != 0 || !S_ISREG(st.st_mode))
+    return WithFile(InvalidError("this is not a regular file"), path);
+  file.size = st.st_size;
+  return Read(file, path);
+}
+
+Result<Tensor> ParseNpy(std::shared_ptr<Buffer> bytes, const std::string& name) {
+  File file;
+  file.size = bytes->size();
+  file.memory = std::move(bytes);
+  return Read(file, name);
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "ir/npy.h"
 #include "ir/value.h"
 
 namespace headrace {
@@ -33,9 +34,18 @@ std::string File(std::string header, const std::string& data) {
   out += static_cast<char>(header.size() >> 8);
   return out + header + data;
 }
+std::shared_ptr<Buffer> Bytes(const std::string& bytes) {
+  std::shared_ptr<Buffer> out = Buffer::Allocate(static_cast<int64_t>(bytes.size()));
+  std::copy(bytes.begin(), bytes.end(), out->data());
+  return out;
+}
 std::string ErrorOf(const std::string& bytes) {
   Result<Tensor> t = ReadNpy(WriteBytes(bytes));
-  return t.ok() ? "read" : t.status().message();
+  const std::string said = t.ok() ? "read" : t.status().message();
+  Result<Tensor> in_memory = ParseNpy(Bytes(bytes), "memory");
+  EXPECT_EQ(in_memory.ok() ? "read" : in_memory.status().message(), said);
+  EXPECT_TRUE(!in_memory.ok() || !t.ok() || Compare(*in_memory, *t, 0, 0).ok);
+  return said;
 }
 
 Tensor Counting(DType t, std::vector<int64_t> shape) {
@@ -126,15 +136,29 @@ TEST(Npy, SurvivesDamage) {
   const std::string path = Path("damage");
   ASSERT_TRUE(WriteNpy(path, Counting(DType::kF32, {3, 4})).ok());
   const std::string good = ReadBytes(path);
-  for (size_t n = 0; n < good.size(); ++n) EXPECT_FALSE(ReadNpy(WriteBytes(good.substr(0, n))).ok()) << n;
+  for (size_t n = 0; n < good.size(); ++n) EXPECT_NE(ErrorOf(good.substr(0, n)), "read") << n;
   for (size_t at = 0; at < 128; ++at) {
     for (int bit : {0, 3, 6}) {
       std::string bent = good;
       bent[at] = static_cast<char>(bent[at] ^ 1 << bit);
       Result<Tensor> t = ReadNpy(WriteBytes(bent));
       EXPECT_TRUE(!t.ok() || t->bytes() <= 48) << at;
+      ErrorOf(bent);
     }
   }
+}
+
+TEST(Npy, InMemorySharesTheBytes) {
+  const std::string path = Path("shared");
+  ASSERT_TRUE(WriteNpy(path, Counting(DType::kF32, {3, 4})).ok());
+  std::shared_ptr<Buffer> bytes = Bytes(ReadBytes(path));
+  Result<Tensor> t = ParseNpy(bytes, "x.npy");
+  ASSERT_TRUE(t.ok());
+  EXPECT_EQ(t->data->data(), bytes->data() + 128);
+  const char* at = t->data->data();
+  bytes.reset();
+  EXPECT_EQ(t->as<float>()[1], 1);
+  EXPECT_EQ(t->data->data(), at);
 }
 
 TEST(Compare, FloatsFollowNumpy) {

@@ -11,6 +11,8 @@
 #include "interfaces/highs_c_api.h"
 #include "isl/ctx.h"
 #include "isl/set.h"
+#include "minizip/unzip.h"
+#include "minizip/zip.h"
 #include "nlohmann/json.hpp"
 #include "onnx/checker.h"
 #include "onnx/defs/parser.h"
@@ -47,6 +49,22 @@ TEST(Libraries, SodiumHasBlake2b) {
   unsigned char hash[crypto_generichash_BYTES];
   EXPECT_EQ(crypto_generichash(hash, sizeof hash, nullptr, 0, nullptr, 0), 0);
   EXPECT_EQ(hash[0], 0x0e);  // BLAKE2b-256 of nothing is 0e57…
+}
+
+TEST(Libraries, MinizipReadsWhatItWrites) {
+  const std::string path = testing::TempDir() + "/a.zip";
+  zipFile made = zipOpen64(path.c_str(), APPEND_STATUS_CREATE);
+  zip_fileinfo info = {};
+  ASSERT_EQ(zipOpenNewFileInZip(made, "a", &info, nullptr, 0, nullptr, 0, nullptr, Z_DEFLATED, 6), ZIP_OK);
+  ASSERT_EQ(zipWriteInFileInZip(made, "text", 4), ZIP_OK);
+  ASSERT_EQ(zipClose(made, nullptr), ZIP_OK);
+  unzFile zip = unzOpen64(path.c_str());
+  ASSERT_EQ(unzLocateFile(zip, "a", 1), UNZ_OK);
+  ASSERT_EQ(unzOpenCurrentFile(zip), UNZ_OK);
+  char text[8];
+  EXPECT_EQ(std::string(text, unzReadCurrentFile(zip, text, sizeof text)), "text");
+  EXPECT_EQ(unzCloseCurrentFile(zip), UNZ_OK);
+  unzClose(zip);
 }
 
 TEST(Libraries, HighsSolvesAnIntegerProblem) {
