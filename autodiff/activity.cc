@@ -49,8 +49,12 @@ Activity::Activity(const Program& p, const Sdfg& s, const Registry& r, const std
           if (!out.container.empty()) add(in.container, out.container);
       }
     } else if (auto* c = std::get_if<Nested>(&b)) {
-      for (const Argument& from : c->arguments)
-        for (const Argument& to : c->arguments) add(from.container, to.container);
+      const Sdfg& callee = *p.Find(c->callee);
+      for (const Argument& to : c->arguments) {
+        const Direction d = DirectionOf(p, callee, to.port);
+        if (d != Direction::kOut && d != Direction::kInOut) continue;
+        for (const Argument& from : c->arguments) add(from.container, to.container);
+      }
     }
   });
   auto closure = [&](const std::vector<Name>& start, bool forward) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "autodiff/emit.h"
+#include "autodiff/fix_sizes.h"
 #include "autodiff/gather_adjoints.h"
 
 namespace headrace::autodiff {
@@ -127,6 +128,7 @@ Status Normalize(Program& p, const Registry& r, bool fuse) {
     if (!CallsToLoops(&p.MutableEntry()).Run()) break;
   }
   HR_RETURN_IF_ERROR(CheckCalls(p.Entry()));
+  HR_RETURN_IF_ERROR(FixSizes(p).status());
   return RunPass(r, "eliminate-dead-code", "", p);
 }
 

@@ -13,7 +13,9 @@
 //     statements that stand before its first write. What does not fit is renamed, kept in registers, or the map is
 //     distributed into several (legal because iterations are independent), registers becoming arrays.
 //  5. An array is accumulated in a map by one statement only, with one WriteOp, unless every one is `+=`.
-//  6. Control conditions and loop bounds read scalars and symbols; a condition is evaluated in one place only.
+//  6. Every symbol is defined in one place, and no container changes its size (fix_sizes.h). Calls are left only where they
+//     find sizes.
+//  7. Control conditions and loop bounds read scalars and symbols; a condition is evaluated in one place only.
 #pragma once
 #include "ir/registry.h"
 

@@ -353,6 +353,9 @@ Status Reversal::CheckSizes() {
     for (BlockId b : body) {
       const Control& c = s_.blocks[b].control;
       if (auto* a = std::get_if<Assign>(&c); a && (looped || let_count_[a->symbol] > 1)) in_loops.insert(a->symbol);
+      if (auto* st = std::get_if<State>(&c); st && looped)
+        for (NodeId n : st->statements)
+          if (auto* l = std::get_if<Library>(&s_.nodes[n].body)) in_loops.insert(l->defines.begin(), l->defines.end());
       if (auto* l = std::get_if<Loop>(&c)) walk(l->body, true);
       if (auto* d = std::get_if<Conditional>(&c))
         for (const Branch& br : d->branches) walk(br.body, looped);
@@ -361,15 +364,18 @@ Status Reversal::CheckSizes() {
   walk(s_.body, false);
   std::vector<Diagnostic> errors;
   for (Name n : s_.order) {
-    if (!(*active_)(n)) continue;
-    for (const Expr& d : s_.Get(n).shape)
-      for (Name symbol : FreeSymbols(d))
-        if (in_loops.count(symbol)) {
-          Status s = UnsupportedError("the size '" + symbol.str() + "' of '" + n.str() +
-                                          "' changes while the program runs, so its gradient has no fixed size",
-                                      "give the container its largest size");
-          errors.push_back(s.diagnostics()[0]);
-        }
+    const Container& c = s_.Get(n);
+    if (c.kind == ContainerKind::kView || !(*active_)(n)) continue;
+    bool changes = false;
+    for (const Expr& d : c.shape)
+      for (Name symbol : FreeSymbols(d)) changes |= in_loops.count(symbol) > 0;
+    if (!changes) continue;
+    const std::string name = c.origin.source.empty() ? n.str() : c.origin.source.str();
+    errors.push_back(
+        UnsupportedError(
+            "the size of '" + name + "' is found again in every iteration of a loop, so its gradient has no fixed size",
+            "choose among all elements, or find the size outside of the loop")
+            .diagnostics()[0]);
   }
   return Status(std::move(errors));
 }

@@ -59,7 +59,12 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
   bool writes_active = false;
   for (Name w : WrittenBy(s_, n)) writes_active |= (*active_)(w);
   if (std::holds_alternative<Nested>(node.body)) {
-    for (const Argument& arg : std::get<Nested>(node.body).arguments) writes_active |= (*active_)(arg.container);
+    const Nested& call = std::get<Nested>(node.body);
+    const Sdfg& callee = *p_->Find(call.callee);
+    for (const Argument& arg : call.arguments) {
+      const Direction d = DirectionOf(*p_, callee, arg.port);
+      writes_active |= (d == Direction::kOut || d == Direction::kInOut) && (*active_)(arg.container);
+    }
     if (writes_active)
       return UnsupportedError("a call that could not be inlined has no gradient",
                               "inline '" + std::get<Nested>(node.body).callee.str() + "'");
