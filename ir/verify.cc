@@ -406,43 +406,18 @@ class SdfgVerifier {
              "add it, or correct the name");
       return;
     }
-    std::unordered_set<Name> bound, roots_written, roots;
+    std::unordered_set<Name> bound;
     NameMap sizes;
     for (const Argument& a : n.arguments) Bind(id, *f, n, a, &bound, &sizes);
-    for (Name q : f->parameters) {
-      const Container* c = f->Find(q);
-      if (c && !bound.count(q) && !c->optional)
-        r_.Add("E0241", "argument " + Quoted(q) + " of " + Quoted(n.callee) + " is missing", id, n.callee.str(),
-               "bind it: " + q.str() + " = …");
-    }
-    std::unordered_set<Name> given;
-    std::vector<Name> accepted = FreeSymbols(*f);
     for (const auto& [symbol, value] : n.symbols) {
       Names(value, id);
-      if (!given.insert(symbol).second)
-        r_.Add("E0242", "symbol " + Quoted(symbol) + " is bound twice", id, symbol.str(), "bind it once");
-      if (std::find(accepted.begin(), accepted.end(), symbol) == accepted.end())
-        r_.Add("E0243", Quoted(n.callee) + " has no symbol " + Quoted(symbol), id, symbol.str(), "see its parameters");
       sizes.push_back({symbol, value});
     }
-    for (Name q : f->symbol_params)
-      if (!given.count(q))
-        r_.Add("E0244", "symbol " + Quoted(q) + " of " + Quoted(n.callee) + " is not bound", id, q.str(),
-               "bind it: " + q.str() + " = …");
-    for (const Argument& a : n.arguments) Shapes(id, *f, a, sizes);
-    // Arguments don't alias: what the callee writes may be bound once only.
-    for (const Argument& a : n.arguments) {
-      if (!a.index.empty() || !Writes(n.callee, a.port)) continue;
-      for (const Argument& b : n.arguments)
-        if (&a != &b && b.index.empty() && a.container == b.container && f->Find(a.port) &&
-            !(f->Get(a.port).inout && a.port == b.port)) {
-          r_.Add(
-              "E0245",
-              Quoted(a.container) + " is bound to " + Quoted(a.port) + ", which is written, and to " + Quoted(b.port),
-              id, a.container.str(), "copy it first: arguments don't alias");
-          return;
-        }
-    }
+    CheckAllBound(n, *f, id, &r_);
+    for (const Argument& a : n.arguments)
+      if (const Container* c = Find(a.container)) CheckArgumentSizes(s_, *c, *f, a, sizes, id, &r_);
+    CheckAliases(
+        n, *f, [&](Name port) { return Writes(n.callee, port); }, id, &r_);
   }
   void Bind(NodeId id, const Sdfg& f, const Nested& n, const Argument& a, std::unordered_set<Name>* bound,
             NameMap* sizes) {
@@ -466,17 +441,7 @@ class SdfgVerifier {
     if (!writes || formal->inout) Readable(*c, id, false);
     if (writes) Written(*c, id);
     if (c->kind == ContainerKind::kSequence || formal->kind == ContainerKind::kSequence) return;
-    if (c->dtype != formal->dtype) {
-      Diagnostic& d =
-          r_.Add("E0247", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another element type", id,
-                 n.callee.str(), "cast it into a transient first");
-      d.got = DTypeName(c->dtype), d.expected = DTypeName(formal->dtype);
-    }
-    if (a.index.size() > c->shape.size() || c->shape.size() - a.index.size() != formal->shape.size()) {
-      Diagnostic& d = r_.Add("E0248", "argument " + Quoted(a.port) + " of " + Quoted(n.callee) + " has another rank",
-                             id, n.callee.str(), "fix leading dimensions with an index, or use a view");
-      d.got = std::to_string(static_cast<int>(c->shape.size()) - static_cast<int>(a.index.size()));
-      d.expected = std::to_string(formal->shape.size());
+    if (!CheckArgumentType(*c, *formal, n, a, id, &r_)) {
       nest_ok_ = false;
       return;
     }
@@ -495,20 +460,6 @@ class SdfgVerifier {
     u.whole = a.index.empty() && !c->shape.empty();
     u.write = writes;
     AddUse(std::move(u));
-  }
-  void Shapes(NodeId id, const Sdfg& f, const Argument& a, const NameMap& sizes) {
-    const Container *formal = f.Find(a.port), *c = Find(a.container);
-    if (!formal || !c || c->shape.size() - a.index.size() != formal->shape.size()) return;
-    for (size_t i = 0; i < formal->shape.size(); ++i) {
-      Expr want = Substitute(formal->shape[i], sizes), have = c->shape[i + a.index.size()];
-      if (ProveEq(want, have, s_.assumptions) != Truth::kNo) continue;
-      Diagnostic& d = r_.Add(
-          "E0249",
-          "argument " + Quoted(a.port) + " of " + f.name.str() + " has another size in dimension " + std::to_string(i),
-          id, f.name.str(), "the sizes of all arguments must agree");
-      d.got = ToString(have);
-      d.expected = ToString(want);
-    }
   }
   // ---- the end ----
   void Unwritten() {

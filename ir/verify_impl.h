@@ -1,5 +1,6 @@
 // Private to the verifier: the reporting that its parts share.
 #pragma once
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -40,6 +41,18 @@ std::string Listed(const std::vector<Name>& names);  // "a, b, c"
 bool HasExit(const Sdfg& s, const std::vector<BlockId>& body);  // a break somewhere
 void CheckDeclarations(const Sdfg& s, Report* report);
 void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out);
+
+// ---- calls ----
+// Every parameter and symbol of the callee is bound, each once.
+void CheckAllBound(const Nested& n, const Sdfg& f, NodeId id, Report* report);
+// Element type and rank of what is bound; false when the ranks differ.
+bool CheckArgumentType(const Container& c, const Container& formal, const Nested& n, const Argument& a, NodeId id,
+                       Report* report);
+// `sizes`: what the callee's symbols are bound to.
+void CheckArgumentSizes(const Sdfg& caller, const Container& c, const Sdfg& f, const Argument& a, const NameMap& sizes,
+                        NodeId id, Report* report);
+// Arguments don't alias: what the callee writes may be bound once only.
+void CheckAliases(const Nested& n, const Sdfg& f, const std::function<bool(Name)>& writes, NodeId id, Report* report);
 
 // Races between the iterations of one outermost map, and accesses outside their container.
 void CheckNest(const Sdfg& s, const std::vector<Use>& uses, Report* report);
