@@ -26,6 +26,7 @@ Runner AddCompile(CLI::App& app, Common& c);
 Runner AddCheck(CLI::App& app, Common& c);
 Runner AddOpt(CLI::App& app, Common& c);
 Runner AddGrad(CLI::App& app, Common& c);
+Runner AddTrain(CLI::App& app, Common& c);
 Runner AddBench(CLI::App& app, Common& c);
 Runner AddOps(CLI::App& app, Common& c);
 Runner AddPlugins(CLI::App& app, Common& c);
@@ -46,6 +47,8 @@ struct ModelFlags {
 Status OpenRegistry(Registry& r, const Common& c);
 // "name=value" → pair; usage error naming `flag` otherwise.
 Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, const std::string& flag);
+// "2GiB", "300 MB", "1e6": bytes; usage error naming `flag` otherwise.
+Result<int64_t> ParseBytes(const std::string& text, const std::string& flag);
 // Opens MODEL as an executable: a .hrx artifact, or compiled from source; `program` gets the entry's interface.
 struct Opened {
   std::unique_ptr<Executable> executable;

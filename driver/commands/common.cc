@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cmath>
 
 #include "driver/commands/commands.h"
 
@@ -21,6 +22,21 @@ Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, c
   if (eq == std::string::npos || eq == 0 || eq + 1 == text.size())
     return UsageError(flag + " wants NAME=VALUE, got '" + text + "'");
   return std::make_pair(text.substr(0, eq), text.substr(eq + 1));
+}
+
+Result<int64_t> ParseBytes(const std::string& text, const std::string& flag) {
+  static const std::pair<const char*, double> kUnits[] = {
+      {"", 1},         {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+      {"KIB", 0x1p10}, {"MIB", 0x1p20}, {"GIB", 0x1p30}, {"TIB", 0x1p40}, {"TB", 1e12}};
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  std::string unit;
+  for (; *end; ++end)
+    if (*end != ' ') unit += static_cast<char>(toupper(static_cast<unsigned char>(*end)));
+  for (const auto& [name, factor] : kUnits)
+    if (unit == name && !text.empty() && std::isfinite(number) && number >= 0 && number * factor < 0x1p62)
+      return static_cast<int64_t>(number * factor);
+  return UsageError(flag + " " + text + " is not a size", "for example 2GiB, 300MB or a number of bytes");
 }
 
 Result<NamedSizes> ModelFlags::Sizes() const {

@@ -9,7 +9,8 @@
 #include <fstream>
 
 #include "driver/commands/commands.h"
-#include "driver/commands/parameters.h"
+#include "driver/gradient.h"
+#include "driver/parameters.h"
 
 namespace headrace {
 namespace {
@@ -20,22 +21,6 @@ struct GradFlags {
   std::string memory_limit, out;
   uint64_t seed = 0;
 };
-
-// "2GiB", "300 MB", "1e6": bytes.
-Result<int64_t> ParseBytes(const std::string& text) {
-  static const std::pair<const char*, double> kUnits[] = {
-      {"", 1},         {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
-      {"KIB", 0x1p10}, {"MIB", 0x1p20}, {"GIB", 0x1p30}, {"TIB", 0x1p40}, {"TB", 1e12}};
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  std::string unit;
-  for (; *end; ++end)
-    if (*end != ' ') unit += static_cast<char>(toupper(static_cast<unsigned char>(*end)));
-  for (const auto& [name, factor] : kUnits)
-    if (unit == name && !text.empty() && std::isfinite(number) && number >= 0 && number * factor < 0x1p62)
-      return static_cast<int64_t>(number * factor);
-  return UsageError("--memory-limit " + text + " is not a size", "for example 2GiB, 300MB or a number of bytes");
-}
 
 // The names of a comma-separated list, where a name itself may hold a comma.
 std::vector<std::string> SplitList(const std::vector<std::string>& texts, const std::vector<std::string>& known) {
@@ -57,12 +42,6 @@ std::vector<std::string> SplitList(const std::vector<std::string>& texts, const 
       start += best.size() + 1;
     }
   }
-  return out;
-}
-
-std::string Join(const std::vector<Name>& names) {
-  std::string out;
-  for (Name n : names) out += (out.empty() ? "" : ", ") + n.str();
   return out;
 }
 
@@ -95,26 +74,6 @@ Status MakeFolder(const std::string& path) {
     return WithFile(InvalidError("can't make the folder"), path);
   return {};
 }
-
-// What the pass `backward` says it did.
-class ReportFile {
- public:
-  ReportFile() {
-    const char* tmp = getenv("TMPDIR");
-    path_ = std::string(tmp && *tmp ? tmp : "/tmp") + "/headrace-gradXXXXXX";
-    const int fd = mkstemp(path_.data());
-    if (fd >= 0) close(fd);
-  }
-  ~ReportFile() { unlink(path_.c_str()); }
-  const std::string& path() const { return path_; }
-  nlohmann::json Read() const {
-    std::ifstream in(path_);
-    return nlohmann::json::parse(in, nullptr, false);
-  }
-
- private:
-  std::string path_;
-};
 
 void PrintReport(const Common& c, const nlohmann::json& report) {
   if (c.out.verbosity < 1) return;
@@ -213,117 +172,104 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   j["model"] = f.model.model, j["backend"] = f.model.backend;
   Registry r;
   HR_RETURN_IF_ERROR(OpenRegistry(r, c));
-  const Pass* backward = r.FindPass("backward");
-  if (!backward) return UsageError("no plugin brings the pass 'backward'", "`headrace plugins` lists what is loaded");
   if (f.model.model.size() > 4 && f.model.model.compare(f.model.model.size() - 4, 4, ".hrx") == 0)
     return UsageError("an artifact can't be differentiated: it holds compiled code",
                       "give the model it was compiled from");
   HR_ASSIGN_OR_RETURN(CompileRequest request, f.model.Compile(c));
   HR_ASSIGN_OR_RETURN(NamedSizes dims, f.model.Sizes());
-  HR_ASSIGN_OR_RETURN(ImportOptions import, f.model.Import());
-  import.simplify = false;  // initializers stay themselves
+  HR_ASSIGN_OR_RETURN(ImportOptions reading, f.model.Import());
+  reading.simplify = false;  // initializers stay themselves
   auto early = std::make_shared<EarlyValues>(r, f.inputs);
-  import.input_value = [early](const std::string& name, int index) { return (*early)(name, index);
-};
-std::string limit;
-if (!f.memory_limit.empty()) {
-  HR_ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(f.memory_limit));
-  limit = std::to_string(bytes);
-}
+  reading.input_value = [early](const std::string& name, int index) { return (*early)(name, index); };
+  std::optional<int64_t> memory_limit;
+  if (!f.memory_limit.empty()) { HR_ASSIGN_OR_RETURN(memory_limit, ParseBytes(f.memory_limit, "--memory-limit")); }
 
-auto start = Clock::now();
-if (request.options.progress) request.options.progress("reading", 0);
-HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r, f.model.model, import));
-ImportedModel& m = loaded.model;
-if (c.out.verbosity > 0)
-  for (const std::string& line : m.report) Note(c.out, line);
-j["load_seconds"] = seconds(start);
-HR_ASSIGN_OR_RETURN(Plan plan, MakePlan(r, f, loaded.from_text, m));
-HR_ASSIGN_OR_RETURN(NamedValues given, ReadOutputGradients(m, f, plan.outputs));
-for (const auto& g : given) plan.given.push_back(g.first);
-FitValues(m.program, plan.values);
-std::vector<std::string> notes;
-HR_RETURN_IF_ERROR(FillInputs(m.program, f.seed, dims, plan.values, &notes));
-for (const std::string& n : notes) Note(c.out, "note: " + n);
-HR_RETURN_IF_ERROR(CheckAssumed(m, plan.values));
-HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(m.program, plan.values, dims));
-if (Interrupted()) return InterruptedError();
+  auto start = Clock::now();
+  if (request.options.progress) request.options.progress("reading", 0);
+  HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r, f.model.model, reading));
+  ImportedModel& m = loaded.model;
+  if (c.out.verbosity > 0)
+    for (const std::string& line : m.report) Note(c.out, line);
+  j["load_seconds"] = seconds(start);
+  HR_ASSIGN_OR_RETURN(Plan plan, MakePlan(r, f, loaded.from_text, m));
+  HR_ASSIGN_OR_RETURN(NamedValues given, ReadOutputGradients(m, f, plan.outputs));
+  for (const auto& g : given) plan.given.push_back(g.first);
+  FitValues(m.program, plan.values);
+  std::vector<std::string> notes;
+  HR_RETURN_IF_ERROR(FillInputs(m.program, f.seed, dims, plan.values, &notes));
+  for (const std::string& n : notes) Note(c.out, "note: " + n);
+  HR_RETURN_IF_ERROR(CheckAssumed(m, plan.values));
+  HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(m.program, plan.values, dims));
+  if (Interrupted()) return InterruptedError();
 
-start = Clock::now();
-if (request.options.progress) request.options.progress("gradient", 0);
-ReportFile report_file;
-std::string known_sizes;
-for (const auto& [n, v] : sizes) known_sizes += (known_sizes.empty() ? "" : ", ") + n.str() + "=" + std::to_string(v);
-PassOptions options = {{"outputs", Join(plan.outputs)}, {"inputs", Join(plan.wrt)}, {"given", Join(plan.given)},
-                       {"keep-outputs", "false"},       {"sizes", known_sizes},     {"report", report_file.path()}};
-if (!limit.empty()) options.emplace_back("memory-limit", limit);
-Program program = m.program;
-Result<bool> changed = backward->run(program, options, r);
-if (!changed.ok()) return WithFile(changed.status(), f.model.model);
-nlohmann::json report = report_file.Read();
-HR_CHECK(report.is_object(), "the report of the pass 'backward' is not JSON");
-j["transform_seconds"] = seconds(start);
-PrintReport(c, report);
-if (Interrupted()) return InterruptedError();
+  start = Clock::now();
+  if (request.options.progress) request.options.progress("gradient", 0);
+  GradientRequest wanted{plan.outputs, plan.wrt, plan.given, /*keep_outputs=*/false, sizes, memory_limit};
+  Result<GradientProgram> gradient = Differentiate(m.program, wanted, r);
+  if (!gradient.ok()) return WithFile(gradient.status(), f.model.model);
+  Program program = std::move(gradient->program);
+  const nlohmann::json& report = gradient->report;
+  j["transform_seconds"] = seconds(start);
+  PrintReport(c, report);
+  if (Interrupted()) return InterruptedError();
 
-start = Clock::now();
-const Program interface = program;
-HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, CompileProgram(r, std::move(program), request));
-EndProgress(c.out);
-j["compile_seconds"] = seconds(start);
-for (const auto& [what, value] : executable->Report())
-  if (what == "arena bytes") j["arena_bytes"] = value;  // unknown where sizes are symbolic
+  start = Clock::now();
+  const Program interface = program;
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, CompileProgram(r, std::move(program), request));
+  EndProgress(c.out);
+  j["compile_seconds"] = seconds(start);
+  for (const auto& [what, value] : executable->Report())
+    if (what == "arena bytes") j["arena_bytes"] = value;  // unknown where sizes are symbolic
 
-NamedValues arguments;
-for (Name n : Inputs(interface, interface.Entry())) {
-  for (auto& [name, v] : plan.values)
-    if (name == n) arguments.emplace_back(n, v);
-  for (const auto& pair : report["output_gradients"])
-    for (auto& [output, v] : given)
-      if (Name(pair[0].get<std::string>()) == output && Name(pair[1].get<std::string>()) == n)
-        arguments.emplace_back(n, v);
-}
-const auto& symbol_params = interface.Entry().symbol_params;
-NamedSizes symbols;
-for (const auto& [n, v] : sizes)
-  if (std::find(symbol_params.begin(), symbol_params.end(), n) != symbol_params.end()) symbols.emplace_back(n, v);
-start = Clock::now();
-Result<std::vector<Value>> results = executable->Run(arguments, symbols);
-if (!results.ok()) return WithFile(results.status(), f.model.model);
-j["run_seconds"] = seconds(start);
+  NamedValues arguments;
+  for (Name n : Inputs(interface, interface.Entry())) {
+    for (auto& [name, v] : plan.values)
+      if (name == n) arguments.emplace_back(n, v);
+    for (const auto& pair : gradient->output_gradients)
+      for (auto& [output, v] : given)
+        if (pair.first == output && pair.second == n) arguments.emplace_back(n, v);
+  }
+  const auto& symbol_params = interface.Entry().symbol_params;
+  NamedSizes symbols;
+  for (const auto& [n, v] : sizes)
+    if (std::find(symbol_params.begin(), symbol_params.end(), n) != symbol_params.end()) symbols.emplace_back(n, v);
+  start = Clock::now();
+  Result<std::vector<Value>> results = executable->Run(arguments, symbols);
+  if (!results.ok()) return WithFile(results.status(), f.model.model);
+  j["run_seconds"] = seconds(start);
 
-HR_RETURN_IF_ERROR(MakeFolder(f.out));
-const std::vector<Name> gives = Outputs(interface, interface.Entry());
-FileNames files;
-nlohmann::ordered_json index;
-for (size_t i = 0; i < plan.wrt.size(); ++i) {
-  Name gradient;
-  for (const auto& pair : report["input_gradients"])
-    if (Name(pair[0].get<std::string>()) == plan.wrt[i]) gradient = Name(pair[1].get<std::string>());
-  const size_t at = static_cast<size_t>(std::find(gives.begin(), gives.end(), gradient) - gives.begin());
-  HR_CHECK(at < results->size(), "no output holds the gradient of '" + plan.wrt_names[i] + "'");
-  const Tensor& t = (*results)[at].tensor;
-  const std::string file = files.For(plan.wrt_names[i]), path = f.out + "/" + file;
-  Status saved = WriteNpy(path, t);
-  if (!saved.ok()) return WithFile(saved, path);
-  index[plan.wrt_names[i]] = file;
-  j["gradients"].push_back(
-      {{"name", plan.wrt_names[i]}, {"dtype", DTypeName(t.dtype)}, {"shape", t.shape}, {"file", path}});
-}
-std::ofstream out(f.out + "/index.json");
-out << index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-out.close();
-if (!out) return WithFile(InvalidError("can't write the file"), f.out + "/index.json");
-for (const char* key : {"kept", "predicted_peak", "minimum_peak", "recompute_work", "solver"}) j[key] = report[key];
-if (!limit.empty() && c.out.verbosity >= 0) {
-  char work[32];
-  snprintf(work, sizeof work, "%.1f %%", 100 * report["recompute_work"].get<double>());
-  Note(c.out, "memory: limit " + HumanBytes(std::stod(limit)) + ", predicted " +
-                  HumanBytes(report["predicted_peak"].get<double>()) +
-                  (j.contains("arena_bytes") ? ", planned " + HumanBytes(j["arena_bytes"].get<double>()) : "") +
-                  "; computed again: " + work + " of the forward pass");
-}
-return j;
+  HR_RETURN_IF_ERROR(MakeFolder(f.out));
+  const std::vector<Name> gives = Outputs(interface, interface.Entry());
+  FileNames files;
+  nlohmann::ordered_json index;
+  for (size_t i = 0; i < plan.wrt.size(); ++i) {
+    Name result;
+    for (const auto& pair : gradient->input_gradients)
+      if (pair.first == plan.wrt[i]) result = pair.second;
+    const size_t at = static_cast<size_t>(std::find(gives.begin(), gives.end(), result) - gives.begin());
+    HR_CHECK(at < results->size(), "no output holds the gradient of '" + plan.wrt_names[i] + "'");
+    const Tensor& t = (*results)[at].tensor;
+    const std::string file = files.For(plan.wrt_names[i]), path = f.out + "/" + file;
+    Status saved = WriteNpy(path, t);
+    if (!saved.ok()) return WithFile(saved, path);
+    index[plan.wrt_names[i]] = file;
+    j["gradients"].push_back(
+        {{"name", plan.wrt_names[i]}, {"dtype", DTypeName(t.dtype)}, {"shape", t.shape}, {"file", path}});
+  }
+  std::ofstream out(f.out + "/index.json");
+  out << index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  out.close();
+  if (!out) return WithFile(InvalidError("can't write the file"), f.out + "/index.json");
+  for (const char* key : {"kept", "predicted_peak", "minimum_peak", "recompute_work", "solver"}) j[key] = report[key];
+  if (memory_limit && c.out.verbosity >= 0) {
+    char work[32];
+    snprintf(work, sizeof work, "%.1f %%", 100 * report["recompute_work"].get<double>());
+    Note(c.out, "memory: limit " + HumanBytes(static_cast<double>(*memory_limit)) + ", predicted " +
+                    HumanBytes(report["predicted_peak"].get<double>()) +
+                    (j.contains("arena_bytes") ? ", planned " + HumanBytes(j["arena_bytes"].get<double>()) : "") +
+                    "; computed again: " + work + " of the forward pass");
+  }
+  return j;
 }
 
 int Run(const GradFlags& f, const Common& c) {

@@ -84,8 +84,11 @@ class Registrar {
     Op& Sample(std::string t) { samples_.push_back(std::move(t)); return *this; }
     Op& Versions(int since, int until = 0) { since_ = since, until_ = until; return *this; }
     // For ops that no importer declares: ports by name and type (a dtype, or "float", "integer", "any" for a family), attributes, output shapes.
-    Op& Input(std::string n, std::string type, bool optional = false) { inputs_.push_back({std::move(n), std::move(type), optional}); return *this; }
-    Op& Output(std::string n, std::string type) { outputs_.push_back({std::move(n), std::move(type), false}); return *this; }
+    Op& Input(std::string n, std::string type, bool optional = false, bool variadic = false) {
+      inputs_.push_back({std::move(n), std::move(type), optional, variadic});
+      return *this;
+    }
+    Op& Output(std::string n, std::string type) { outputs_.push_back({std::move(n), std::move(type), false, false}); return *this; }
     Op& Attribute(std::string n, std::string type, std::string default_text = "") {
       attributes_.push_back({std::move(n), std::move(type), std::move(default_text)});
       return *this;
@@ -94,7 +97,7 @@ class Registrar {
 
    private:
     friend class Registrar;
-    struct PortText { std::string name, type; bool optional; };
+    struct PortText { std::string name, type; bool optional, variadic; };
     struct AttributeText { std::string name, type, default_text; };
     Registrar* r_;
     OpName name_;
@@ -178,7 +181,7 @@ class Registrar {
     if (!o.inputs_.empty() || !o.outputs_.empty() || !o.attributes_.empty()) {
       std::vector<hr_signature_port> in, out;
       std::vector<hr_signature_attribute> attributes;
-      for (const auto& p : o.inputs_) in.push_back({p.name.c_str(), p.type.c_str(), p.optional, 0});
+      for (const auto& p : o.inputs_) in.push_back({p.name.c_str(), p.type.c_str(), p.optional, p.variadic});
       for (const auto& p : o.outputs_) out.push_back({p.name.c_str(), p.type.c_str(), p.optional, 0});
       for (const auto& a : o.attributes_)
         attributes.push_back({a.name.c_str(), a.type.c_str(), a.default_text.empty() ? nullptr : a.default_text.c_str(), 0});

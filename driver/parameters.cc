@@ -1,4 +1,4 @@
-#include "driver/commands/parameters.h"
+#include "driver/parameters.h"
 
 #include <algorithm>
 
