@@ -29,7 +29,8 @@ Name Emitter::Unique(const std::string& text, const std::string& fallback) {
 }
 
 void Emitter::Add(Container c) {
-  if (c.origin.source.empty()) c.origin = origin_;  // parameters say whose they are
+  // Initializers have their own name; that of a node on a constant would make one of it.
+  if (c.origin.source.empty() && c.kind != ContainerKind::kConstant) c.origin = origin_;
   sdfg.Add(std::move(c));
 }
 

@@ -158,7 +158,10 @@ TEST_P(Samples, EveryWayOfComputingItAgrees) {
 
 INSTANTIATE_TEST_SUITE_P(Ops, Samples, ::testing::Range(0, static_cast<int>(All().size())), [](const auto& info) {
   const OpSample& s = All()[static_cast<size_t>(info.param)];
-  return s.definition->name + "_" + std::to_string(s.signature->since_version) + "_" + std::to_string(s.number);
+  std::string domain = s.definition->domain == "onnx" ? "" : s.definition->domain + "_";
+  std::replace(domain.begin(), domain.end(), '.', '_');
+  return domain + s.definition->name + "_" + std::to_string(s.signature->since_version) + "_" +
+         std::to_string(s.number);
 });
 
 TEST(OpBlocks, SamplesAreWellFormed) {
