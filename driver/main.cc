@@ -99,6 +99,7 @@ int Main(int argc, char** argv) {
       {"check", "Say whether a model can be compiled, and everything that stops it", AddCheck},
       {"opt", "Apply passes: IR text in, IR text out", AddOpt},
       {"grad", "Gradients of a model's output, as .npy files", AddGrad},
+      {"train", "Train a model: data in, trained model out", AddTrain},
       {"bench", "Time a model", AddBench},
       {"ops", "List ops and their implementations", AddOps},
       {"plugins", "List loaded plugins", AddPlugins},

@@ -98,6 +98,12 @@ std::function<void(const std::string&, double)> ProgressOf(const Output& o) {
   };
 }
 
+void ProgressLine(const std::string& text) {
+  fprintf(stderr, "\r\033[K%s", text.c_str());
+  fflush(stderr);
+  g_progress_open = true;
+}
+
 void EndProgress(const Output&) {
   if (!g_progress_open) return;
   fprintf(stderr, "\r\033[K");

@@ -30,6 +30,7 @@ struct Output {
 int Fail(const Output& o, const Status& s);
 void Note(const Output& o, const std::string& text);  // stderr, unless quiet
 std::function<void(const std::string&, double)> ProgressOf(const Output& o);
+void ProgressLine(const std::string& text);  // on a terminal: in place of the line that stands there
 void EndProgress(const Output& o);
 nlohmann::json ToJson(const Diagnostic& d);
 

@@ -39,7 +39,7 @@ Status NoArray(const NamedTensors& data, const std::string& file, const std::str
   const std::string close = ClosestWord(name, names);
   return Wrong("E0921", file,
                target ? std::string("there is no array 'target' for the loss to compare with")
-                      : "there is no array for the model's input '" + name + "'",
+                      : "there is no array '" + name + "' for the model's input of this name",
                close.empty() ? "it holds " + all : "did you mean '" + close + "'? Arrays go by the model's names");
 }
 

@@ -51,7 +51,7 @@ TEST(FitData, WhereTheBatchStands) {
 
 TEST(FitData, SaysWhatIsWrong) {
   EXPECT_EQ(Fit("image: f32[N, 3]", {{"images", Floats({9, 3})}}),
-            "error[E0921]: there is no array for the model's input 'image'\n  --> d.npz\n"
+            "error[E0921]: there is no array 'image' for the model's input of this name\n  --> d.npz\n"
             "  hint: did you mean 'images'? Arrays go by the model's names");
   EXPECT_EQ(Fit("x: f32[N, 3]", {{"x", Floats({9, 4})}}),
             "error[E0922]: array 'x' has the shape [9, 4], the model takes [samples, 3]\n  --> d.npz");
