@@ -1,7 +1,10 @@
 // Calls of sdfgs and of external functions, containers whose size the run decides, arguments that are updated.
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "backends/cpu/testing.h"
 
@@ -179,6 +182,55 @@ TEST(InOut, InPlaceTheMemoryOfTheArgumentChanges) {
   auto other = e->Run({{"G", g}, {"W", w}});  // otherwise arguments are left alone
   ASSERT_TRUE(other.ok());
   EXPECT_NE((*other)[0].tensor.data, w.tensor.data);
+}
+
+TEST(Arguments, AreBoundAgainWhenTheyChange) {
+  Registry r;
+  auto e = CompileText("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] + N } }", r);
+  ASSERT_TRUE(e);
+  auto run = [&](const Value& x) {
+    auto out = e->Run({{"X", x}});
+    return out.ok() ? Doubles((*out)[0]) : std::vector<double>();
+  };
+  const Value two = F32({2}, {1, 2}), three = F32({3}, {1, 2, 3}), matrix = F32({2, 1}, {1, 2});
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_THAT(run(two), ElementsAre(3, 4));
+    EXPECT_THAT(run(two), ElementsAre(3, 4));
+    EXPECT_THAT(run(three), ElementsAre(4, 5, 6));
+    EXPECT_THAT(run(matrix), ElementsAre());
+    EXPECT_FALSE(e->Run({{"Z", two}}).ok());
+    EXPECT_FALSE(e->Run({{"X", two}}, {{"N", 3}}).ok());
+    EXPECT_FALSE(e->Run({}).ok());
+  }
+}
+
+// Each run is cancelled for itself; the thread that looks sleeps and wakes in between.
+TEST(Cancel, StopsTheRunItIsFor) {
+  Registry r;
+  std::atomic<bool> stop{false};
+  CompileOptions o = TestOptions();
+  o.cancelled = [&stop] { return stop.load(); };
+  auto p = ParseProgram(
+      "sdfg f(X: f32[N], Y: f32[4]) {\n  map i in 0:4 { Y[i] = X[0] }\n"
+      "  for t in 0:N { for u in 0:N { for v in 0:N { map i in 0:4 { Y[i] = Y[i] * 0.5 + 1 } } } }\n}");
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  auto e = Compile(*p, o, r);
+  ASSERT_TRUE(e.ok()) << e.status().ToString();
+  auto run = [&](int64_t n) {
+    Tensor x = *Tensor::Create(DType::kF32, {n});
+    *x.as<float>() = 1;
+    return (*e)->Run({{"X", x}}).status();
+  };
+  for (int round = 0; round < 2; ++round) {
+    stop = false;
+    EXPECT_TRUE(run(10).ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(round == 0 ? 1200 : 0));
+    EXPECT_TRUE(run(10).ok());
+    stop = true;
+    Status cancelled = run(100000);
+    ASSERT_FALSE(cancelled.ok());
+    EXPECT_EQ(cancelled.kind(), ErrorKind::kInterrupted);
+  }
 }
 
 TEST(Persistent, SizesMustBeFixed) {

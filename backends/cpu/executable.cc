@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "backends/common/external_call.h"
-#include "backends/common/signature.h"
+#include "backends/cpu/binding.h"
 #include "backends/cpu/cache.h"
 #include "backends/cpu/output_pool.h"
 
@@ -50,34 +50,63 @@ Program SignatureOf(const Program& p) {
 
 namespace {
 
-// Turns a polled std::function into the flag that programs look at, for as long as it lives.
+// Turns a polled std::function into the flag that programs look at: one thread, made by the first run, which polls while
+// runs last and sleeps when none has come for a while. (A thread for each run costs more than a small run.)
 class CancelWatch {
  public:
-  explicit CancelWatch(const std::function<bool()>& cancelled) {
-    if (!cancelled) return;
-    thread_ = std::thread([this, &cancelled] {
-      std::unique_lock<std::mutex> lock(mutex_);
-      while (!done_.wait_for(lock, std::chrono::milliseconds(20), [this] { return over_; }))
-        if (cancelled()) flag_ = 1;
-    });
-  }
+  explicit CancelWatch(std::function<bool()> cancelled) : cancelled_(std::move(cancelled)) {}
   ~CancelWatch() {
-    if (!thread_.joinable()) return;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       over_ = true;
     }
-    done_.notify_one();
-    thread_.join();
+    wake_.notify_one();
+    if (thread_.joinable()) thread_.join();
   }
-  const volatile int32_t* flag() const { return &flag_; }
+  CancelWatch(const CancelWatch&) = delete;
+  CancelWatch& operator=(const CancelWatch&) = delete;
+
+  // Around each run. Null when nothing can cancel it.
+  const volatile int32_t* Enter() {
+    if (!cancelled_) return nullptr;
+    if (running_.fetch_add(1) == 0) flag_ = 0;
+    if (asleep_) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!thread_.joinable()) thread_ = std::thread([this] { Poll(); });
+      asleep_ = false;
+      wake_.notify_one();
+    }
+    return &flag_;
+  }
+  void Leave() {
+    if (cancelled_) running_.fetch_sub(1);
+  }
 
  private:
+  void Poll() {
+    constexpr int kPatience = 50;  // polls without a run
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (int idle = 0; !wake_.wait_for(lock, std::chrono::milliseconds(20), [this] { return over_; });) {
+      if (running_ > 0) {
+        idle = 0;
+        if (cancelled_()) flag_ = 1;
+      } else if (++idle == kPatience) {
+        idle = 0;
+        asleep_ = true;
+        if (running_ > 0) asleep_ = false;  // it has just begun, and may not have seen the line above
+        else wake_.wait(lock, [this] { return over_ || !asleep_; });
+      }
+    }
+  }
+
+  const std::function<bool()> cancelled_;
   volatile int32_t flag_ = 0;
-  std::thread thread_;
-  std::mutex mutex_;
-  std::condition_variable done_;
+  std::atomic<int> running_{0};
+  std::atomic<bool> asleep_{true};
   bool over_ = false;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::thread thread_;
 };
 
 struct RunState {
@@ -148,7 +177,7 @@ void Fail(hr_run* run, const char* message) {
 
 class CpuExecutable : public Executable {
  public:
-  explicit CpuExecutable(LoadRequest r) : r_(std::move(r)) {}
+  explicit CpuExecutable(LoadRequest r) : r_(std::move(r)), watch_(r_.cancelled) {}
   ~CpuExecutable() override {
     if (program_) free_(program_);
     for (const auto& [destroy, state] : states_) destroy(state);
@@ -180,6 +209,8 @@ class CpuExecutable : public Executable {
                                  const std::vector<std::pair<Name, int64_t>>& symbols, bool in_place);
 
   LoadRequest r_;
+  CancelWatch watch_;
+  std::unique_ptr<Binder> binder_;
   void* library_ = nullptr;
   void* program_ = nullptr;
   const headrace_program_info_t* info_ = nullptr;
@@ -211,6 +242,9 @@ Status CpuExecutable::Load() {
     return InvalidError(r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " +
                             std::to_string(HEADRACE_PROGRAM_MAJOR),
                         "compile it again");
+  std::vector<std::string> sizes;
+  for (int32_t i = 0; i < info_->n_symbols; ++i) sizes.push_back(info_->symbols[i].name);
+  binder_ = std::make_unique<Binder>(&r_.signature, std::move(sizes));
   if (info_->n_constants != static_cast<int32_t>(r_.constants.size()))
     return InvalidError(r_.path + " has other constants than its weights file");
   for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
@@ -259,15 +293,17 @@ Status CpuExecutable::Load() {
 
 Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, Value>>& inputs,
                                               const std::vector<std::pair<Name, int64_t>>& symbols, bool in_place) {
-  const Sdfg& s = r_.signature.Entry();
-  HR_ASSIGN_OR_RETURN(BoundArguments bound, BindArguments(r_.signature, s, inputs, symbols));
+  HR_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> bound, binder_->Bind(inputs, symbols));
   RunState state;
   state.pool = &pool_;
   std::vector<hr_value> in;
   int outputs = 0;
+  in.reserve(static_cast<size_t>(info_->n_parameters));
+  state.results.reserve(static_cast<size_t>(info_->n_parameters));
   for (int32_t i = 0; i < info_->n_parameters; ++i) {
     const hr_parameter& p = info_->parameters[i];
-    const Value* v = bound.values[i];
+    const int at = bound->argument[i];
+    const Value* v = at < 0 ? nullptr : &inputs[at].second;
     if (p.direction != HR_OUT) {
       hr_value absent = {};
       in.push_back(v ? state.keep.View(*v) : absent);
@@ -282,33 +318,25 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   for (hr_value& v : state.views) v = {};
   for (int i = 0; i < outputs; ++i)
     if (state.results[i].kind == Value::kSequence) state.views[i].kind = HR_SEQUENCE;
-  std::vector<int64_t> values;
-  for (int32_t i = 0; i < info_->n_symbols; ++i) {
-    const auto v = bound.Find(info_->symbols[i].name);
-    if (!v)
-      return InvalidError(std::string("the size '") + info_->symbols[i].name + "' is not determined by the arguments",
-                          "give it by name");
-    values.push_back(*v);
-  }
   std::unique_lock<std::mutex> lock(serial_mutex_, std::defer_lock);
   if (serial_) lock.lock();
-  const CancelWatch watch(r_.cancelled);
   hr_run run = {};
   run.struct_size = sizeof run;
   run.n_inputs = static_cast<int32_t>(in.size());
   run.n_outputs = outputs;
-  run.n_symbols = static_cast<int32_t>(values.size());
+  run.n_symbols = static_cast<int32_t>(bound->symbols.size());
   run.threads = r_.threads;
   run.inputs = in.data();
   run.outputs = state.views.data();
-  run.symbols = values.data();
+  run.symbols = bound->symbols.data();
   run.allocate = Allocate;
   run.set_strings = SetStrings;
   run.append = Append;
   run.fail = Fail;
-  run.cancel = r_.cancelled ? watch.flag() : nullptr;
+  run.cancel = watch_.Enter();
   run.host = &state;
   const int32_t code = run_(program_, &run);
+  watch_.Leave();
   pool_.EndRun(state.taken);
   if (code == HR_OK) return std::move(state.results);
   Diagnostic d;
