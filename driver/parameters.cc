@@ -64,8 +64,8 @@ std::vector<Parameter> Differentiable(const ImportedModel& m, bool from_text) {
   for (Name n : s.order) {
     const Container& c = s.Get(n);
     if (c.kind != ContainerKind::kConstant || !IsSmooth(c.dtype)) continue;
-    if (from_text) out.push_back({n, n.str(), true});
-    else if (!c.origin.source.empty()) out.push_back({n, c.origin.source.str(), true});
+    if (!c.origin.source.empty()) out.push_back({n, c.origin.source.str(), true});
+    else if (from_text) out.push_back({n, n.str(), true});
   }
   return out;
 }

@@ -34,6 +34,12 @@ Result<std::string> FileChecksum(const std::string& path) {
   return std::string(text);
 }
 
+std::string List(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& n : names) text += (text.empty() ? "" : " ") + n;
+  return text.empty() ? "none" : text;
+}
+
 std::string Describe(const Column& c) {
   std::string text = c.name + ": " + std::string(DTypeName(c.data.dtype)) + "[";
   for (size_t i = 0; i < c.data.shape.size(); ++i) text += (i ? ", " : "") + std::to_string(c.data.shape[i]);
@@ -68,6 +74,8 @@ Result<std::vector<Setting>> SettingsOf(const TrainOptions& o, const std::vector
   s.push_back({"epsilon", "--eps", Exact(o.step.epsilon)});
   s.push_back({"weight_decay", "--weight-decay", Exact(o.step.weight_decay)});
   s.push_back({"clip_norm", "--clip-norm", o.step.clip_norm ? Exact(*o.step.clip_norm) : "none"});
+  s.push_back({"only", "--only", List(o.step.trained)});
+  s.push_back({"freeze", "--freeze", List(o.step.frozen)});
   s.push_back({"schedule", "--schedule", o.schedule.kind});
   if (o.schedule.kind == "step") {
     s.push_back({"step_epochs", "--step-epochs", std::to_string(o.schedule.epochs)});

@@ -44,7 +44,7 @@ Result<StepProgram> BuildStep(const ImportedModel& m, const StepSpec& spec, cons
   StepProgram out;
   out.inputs = DataInputs(m);
   Program p = m.program;
-  HR_ASSIGN_OR_RETURN(BatchNorms norms, TrackStatistics(&p));
+  HR_ASSIGN_OR_RETURN(BatchNorms norms, TrackStatistics(m, &p));
   HR_ASSIGN_OR_RETURN(Loss loss, AddLoss(m, &p, spec.loss, norms.statistics));
   HR_ASSIGN_OR_RETURN(Trained trained, ChooseParameters(m, &p, loss.loss, norms.fixed, spec, r));
   HR_RETURN_IF_ERROR(SeedRandomness(&p, r, &out.seed, &out.step).status());
@@ -102,16 +102,16 @@ Result<EvaluationProgram> BuildEvaluation(const ImportedModel& m, const StepSpec
   HR_ASSIGN_OR_RETURN(Loss loss, AddLoss(m, &p, spec.loss, {}));
   out.target = loss.target;
   out.loss = loss.loss;
-  HR_ASSIGN_OR_RETURN(BatchNorms norms, TrackStatistics(&p));
+  HR_ASSIGN_OR_RETURN(BatchNorms norms, TrackStatistics(m, &p));
   HR_ASSIGN_OR_RETURN(Trained trained, ChooseParameters(m, &p, loss.loss, norms.fixed, spec, r));
   HR_RETURN_IF_ERROR(SeedRandomness(&p, r, &out.seed, nullptr).status());
   out.variables = trained.variables;
   Sdfg& s = p.MutableEntry();
   for (Name n : norms.fixed) {
-    if (s.Get(n).kind != ContainerKind::kConstant || s.Get(n).origin.source.empty()) continue;
     Variable v;
     v.name = n;
-    v.original = s.Get(n).origin.source.str();
+    v.original = InitializerName(m, s.Get(n));
+    if (v.original.empty()) continue;
     v.kind = Variable::kStatistic;
     v.initial = MakeParameter(&s, n);
     out.variables.push_back(std::move(v));

@@ -42,7 +42,7 @@ std::vector<NodeId> Straight(const Sdfg& s) {
 
 class Tracker {
  public:
-  explicit Tracker(Program* p) : p_(p) {}
+  Tracker(const ImportedModel& m, Program* p) : m_(m), p_(p) {}
 
   Result<BatchNorms> Run() {
     for (const auto& s : p_->sdfgs) HR_RETURN_IF_ERROR(Check(*s));
@@ -110,9 +110,8 @@ class Tracker {
       SortContainers(&s);
     }
     auto known = of_.find(given);
-    if (known == of_.end() && s.Get(given).kind == ContainerKind::kConstant && !s.Get(given).origin.source.empty()) {
+    if (const std::string original = InitializerName(m_, s.Get(given)); known == of_.end() && !original.empty()) {
       known = of_.emplace(given, out_.statistics.size()).first;
-      const std::string original = s.Get(given).origin.source.str();
       out_.statistics.push_back({given, updated, original, node, MakeParameter(&s, given)});
     } else if (known != of_.end()) {
       for (Port& p : l.inputs)
@@ -125,6 +124,7 @@ class Tracker {
     s.nodes.Mutable(n).body = std::move(l);
   }
 
+  const ImportedModel& m_;
   Program* p_;
   BatchNorms out_;
   std::vector<std::string> inference_;
@@ -133,6 +133,6 @@ class Tracker {
 
 }  // namespace
 
-Result<BatchNorms> TrackStatistics(Program* p) { return Tracker(p).Run(); }
+Result<BatchNorms> TrackStatistics(const ImportedModel& m, Program* p) { return Tracker(m, p).Run(); }
 
 }  // namespace headrace::training

@@ -81,6 +81,14 @@ std::string Quoted(const std::vector<std::string>& names) {
   return shown < names.size() ? out + " and " + std::to_string(names.size() - shown) + " more" : out;
 }
 
+// Text tells no initializers from other constants.
+bool IsText(const ImportedModel& m) { return m.kind.empty() || m.kind == "IR text"; }
+
+std::string InitializerName(const ImportedModel& m, const Container& c) {
+  if (c.kind != ContainerKind::kConstant) return "";
+  return c.origin.source.empty() && IsText(m) ? c.name.str() : c.origin.source.str();
+}
+
 Status StepError(const std::string& code, ErrorKind kind, const std::string& message, const std::string& hint,
                  const std::string& node) {
   Diagnostic d;

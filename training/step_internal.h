@@ -24,6 +24,9 @@ std::string Quoted(const std::vector<std::string>& names);  // 'a', 'b' and 3 mo
 Status StepError(const std::string& code, ErrorKind kind, const std::string& message, const std::string& hint = "",
                  const std::string& node = "");
 
+// The model is IR text: all its float constants are initializers.
+bool IsText(const ImportedModel& m);
+
 // ---- batch normalisation (step_batch_norm.cc) ----
 struct Statistic {
   Name container;  // the constant, from now on a parameter
@@ -36,7 +39,9 @@ struct BatchNorms {
   std::vector<Name> fixed;            // statistics of nodes in inference mode: constants that are not trained
   std::vector<std::string> notes;
 };
-Result<BatchNorms> TrackStatistics(Program* p);
+// The model's name of a constant that training may change; "" if it is no initializer.
+std::string InitializerName(const ImportedModel& m, const Container& c);
+Result<BatchNorms> TrackStatistics(const ImportedModel& m, Program* p);
 
 // ---- random numbers (step_random.cc) ----
 // Masks and draws become functions of the parameters `seed` and `step` (null: of the seed alone), which are added when a

@@ -60,7 +60,7 @@ Result<Trained> ChooseParameters(const ImportedModel& m, Program* p, Name loss, 
   const std::unordered_set<Name> reaching = Reaching(*p, loss);
   ImportedModel now = m;
   now.program = *p;
-  std::vector<Parameter> candidates = Differentiable(now, /*from_text=*/false);
+  std::vector<Parameter> candidates = Differentiable(now, IsText(m));
   std::vector<std::string> names, scalars, unused;
   for (const Parameter& q : candidates)
     if (q.constant) names.push_back(q.original);

@@ -307,6 +307,15 @@ TEST(Step, WhatIsTrained) {
   EXPECT_EQ(only->variables[0].original, "val_3");
 }
 
+// In IR text every float constant is an initializer.
+TEST(Step, ConstantsOfText) {
+  Running run = Running::Make(
+      "sdfg f(x: f32[2], loss: f32) { constant W: f32[2] = [3, 4]\n loss = 0\n map i in 0:2 { loss += x[i] * W[i] } }",
+      Spec("loss"));
+  ASSERT_EQ(run.step.variables.size(), 1u);
+  EXPECT_EQ(run.step.variables[0].original, "W");
+}
+
 // A loss of one element is as good as a scalar.
 TEST(Step, LossOfOneElement) {
   const char* const text = R"(
@@ -371,6 +380,31 @@ TEST(StepErrors, ConstructsThatCantBeTrained) {
   std::string looped = BatchNorm(true);
   looped.replace(looped.find("  state"), 7, "  for t in 0:2");
   EXPECT_EQ(Code(looped, Spec("mse")), "E0902");
+  EXPECT_EQ(Code(R"(
+sdfg f(x: f64[2, 64], loss: f64) {
+  constant W: f64[64] = fill(1) from "W"
+  transient h: f64[2, 64]
+  transient d: f64[2, 64]
+  state {
+    onnx.Mul(A = x, B = W) -> (C = h)
+    map i in 0:2 { call drop(a = h[i, :], b = d[i, :]) }
+    loss = 0
+    map i in 0:2, j in 0:64 { loss += d[i, j] }
+  }
+}
+sdfg drop(a: f64[64], b: f64[64]) {
+  constant ratio: f32 = 0.5
+  constant yes: bool = true
+  transient c: f64[64]
+  map i in 0:64 { b[i] = a[i] }
+  for t in 0:3 {
+    onnx.Dropout:13(data = b, ratio = ratio, training_mode = yes) -> (output = c) from "drop"
+    map i in 0:64 { b[i] = c[i] }
+  }
+}
+)",
+                 Spec("loss")),
+            "E0916");
   std::string endless = kDropout;
   endless.replace(endless.find("  state {"), 9, "  loss = 0\n  while loss < 1 {");
   EXPECT_EQ(Code(endless, Spec("loss")), "E0917");

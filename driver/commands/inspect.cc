@@ -30,6 +30,9 @@ std::string DTypesOf(const OpSignature& s) {
   }
   std::string text;
   for (const std::string& t : all) text += (text.empty() ? "" : " ") + t;
+  // Ops of plugins name a type or a family of types.
+  if (all.empty() && !s.inputs.empty())
+    text = s.inputs[0].type == "float" ? "floats" : s.inputs[0].type == "integer" ? "integers" : s.inputs[0].type;
   return text;
 }
 

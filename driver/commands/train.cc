@@ -229,6 +229,14 @@ Runner AddTrain(CLI::App& app, Common& c) {
       ->capture_default_str()
       ->group(how);
   app.add_option("--seed", o.seed, "of order and dropout")->capture_default_str()->group(how);
+  app.add_option("--only", o.step.trained, "train these initializers only: NAME,…; * and ? match")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group(what);
+  app.add_option("--freeze", o.step.frozen, "leave these initializers as they are: NAME,…")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group(what);
   app.add_flag("--no-shuffle", f->no_shuffle, "the samples in their order, in every epoch")->group(how);
   app.add_option("--memory-limit", f->memory_limit, "for what is kept and temporaries: 2GiB; recomputes to stay below")
       ->group(how);
