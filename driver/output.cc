@@ -116,6 +116,7 @@ void InstallInterruptHandler() {
   sa.sa_handler = OnInterrupt;
   sigaction(SIGINT, &sa, nullptr);
   sigaction(SIGTERM, &sa, nullptr);
+  signal(SIGXFSZ, SIG_IGN);  // a limit on a file's size is an error of writing, as a full disk is
 }
 bool Interrupted() { return g_interrupted != 0; }
 Status InterruptedError() {

@@ -28,7 +28,7 @@ double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
 
 Status Stopped() {
   Diagnostic d;
-  d.kind = ErrorKind::kInterrupted, d.code = "E0932", d.message = "training was interrupted";
+  d.kind = ErrorKind::kInterrupted, d.message = "training was interrupted";
   return Status(d);
 }
 
@@ -119,6 +119,7 @@ class Trainer {
   int64_t saved_ = -1;
   int64_t trained_ = 0;  // samples, since the start or resumption
   double seconds_ = 0;   // of steps
+  Clock::time_point drawn_;
 };
 
 // ---- model and data ----
@@ -383,6 +384,7 @@ Status Trainer::Step(int64_t step) {
   HR_RETURN_IF_ERROR(curves_.AddStep(step, epoch + 1, rate_, b.loss));
   if (!std::isfinite(b.loss)) {
     HR_RETURN_IF_ERROR(curves_.Flush());
+    HR_RETURN_IF_ERROR(curves_.Draw());
     return Diverged(std::isnan(b.loss) ? "the loss is not a number" : "the loss is infinite");
   }
   if (events_.step) events_.step({step, total_, epoch + 1, o_.epochs, trained_, b.loss, rate_});
@@ -438,13 +440,17 @@ Status Trainer::Loop() {
       if (!finished.ok() && finished.kind() == ErrorKind::kInterrupted) return Interrupt(true);
       HR_RETURN_IF_ERROR(finished);
       if (o_.every == 0 || step_ % o_.every == 0 || step_ == total_) HR_RETURN_IF_ERROR(Save());
-      HR_RETURN_IF_ERROR(curves_.Draw());
+      // Drawing reads the whole curve: not after each of many short epochs.
+      if (Since(drawn_) > 1) {
+        HR_RETURN_IF_ERROR(curves_.Draw());
+        drawn_ = Clock::now();
+      }
       ended = false;
     } else {
       HR_RETURN_IF_ERROR(Save());
     }
   }
-  return {};
+  return curves_.Draw();
 }
 
 Status Trainer::WriteModel() {
