@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <unordered_set>
 
 #include "ir/type_inference.h"
 
@@ -414,11 +415,14 @@ class Linearizer {
     auto it = done_.find(r);
     if (it != done_.end()) return it->second;
     Expr e = Build(r);
+    if (guarded_.count(r)) return e;  // a part of the condition that it is computed under: there it stands itself
     if (IsShared(r)) {
       const DType t = dag_.type(r);
       if (at_[r] != 0 && !safe_[r]) {
         const Ref zero = dag_.Literal(0, t), holds = contexts_.Holds(at_[r]);
+        guarded_.insert(r);
         e = WithType(SelectExpr(Emit(holds), e, Emit(zero)), t);
+        guarded_.erase(r);
       }
       const Name name = fresh_("t");
       out_.push_back({name, t, e});
@@ -451,6 +455,7 @@ class Linearizer {
   std::vector<int> at_;
   std::vector<bool> share_, safe_;
   std::unordered_map<Ref, Expr> done_;
+  std::unordered_set<Ref> guarded_;  // whose condition is being built
 };
 
 }  // namespace

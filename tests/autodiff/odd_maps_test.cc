@@ -430,5 +430,22 @@ TEST(OddMaps, ArrayRegister) {
   ExpectGradientsNearDifferences(c);
 }
 
+TEST(OddMaps, ChoicesInChoices) {
+  Case c;
+  c.text = R"(sdfg f(A: f64[N], C: f64[N], idx: i64[N], U: f64[N, 3], Y: f64[N]) {
+  transient T: f64[N]
+  map i in 0:N { T[i] = A[i] * A[i] }
+  map i in 0:N { Y[i] = T[i] }
+  map i in 1:N - 1 {
+    Y[i] = 0.9 * sin(C[i] > 0 ? sqrt(1 + U[i, 2] * U[i, 2]) - 1 : (C[N - 1 - i] < 0 && idx[i] != 1 ? A[(i + 3) % N] : T[i]))
+  }
+})";
+  c.values = {{"A", Uniform({5}, -1, 1)},
+              {"C", Numbers({5}, {0.2, -0.3, 0.5, -0.7, 0.9})},
+              {"idx", Integers({5}, {0, 1, 3, 1, 2})},
+              {"U", Uniform({5, 3}, -1, 1, 2)}};
+  ExpectGradientsNearDifferences(c);
+}
+
 }  // namespace
 }  // namespace headrace::autodiff::testing

@@ -103,6 +103,11 @@ class EfficientNetB0(nn.Module):
         return self.fc(self.features(x))
 
 
+def as_f32(x):
+    """Exporters write numbers of f64 models as f32: this one is the same in both."""
+    return torch.tensor(x, dtype=torch.float32).item()
+
+
 class FCN8s(nn.Module):
     def __init__(self, base=64, fc=4096, classes=21):
         super().__init__()
@@ -124,8 +129,8 @@ class FCN8s(nn.Module):
     def forward(self, x):
         p3 = self.to3(x)
         p4 = self.to4(p3)
-        y = self.up2(self.head(self.to5(p4))) + self.score4(p4 * 0.01)
-        y = self.up4(y) + self.score3(p3 * 0.0001)
+        y = self.up2(self.head(self.to5(p4))) + self.score4(p4 * as_f32(0.01))
+        y = self.up4(y) + self.score3(p3 * as_f32(0.0001))
         return self.up8(y)
 
 
