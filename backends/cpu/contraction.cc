@@ -104,24 +104,24 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   for (const LoopDim& d : c.column_middle) inner_width = inner_width * d.end;
   auto units = [&](Writer& to) {  // names used on both sides: rows and columns per unit, units
     const std::string q = gen.IndexText(inner_width, to);
-    std::string total;
+    to.Line("const int64_t row_units = (" + gen.IndexText(c.row.end, to) + " + HR_GROUP_ROWS - 1) / HR_GROUP_ROWS;");
     if (c.column_outer) {
       to.Line("const int64_t column_step = hr_most(1, HR_BLOCK_COLUMNS / hr_most(1, " + q + "));");
       to.Line("const int64_t column_units = (" + gen.IndexText(c.column_outer->end, to) +
               " + column_step - 1) / column_step;");
     } else {
-      to.Line("const int64_t column_step = HR_BLOCK_COLUMNS;");
+      std::string others = "row_units";
+      for (const LoopDim& d : c.outer) others += " * hr_most(0, " + gen.IndexText(d.end, to) + ")";
+      to.Line("const int64_t column_step = hr_column_step(" + q + ", " + others + ");");
       to.Line("const int64_t column_units = (" + q + " + column_step - 1) / column_step;");
     }
-    to.Line("const int64_t row_units = (" + gen.IndexText(c.row.end, to) + " + HR_GROUP_ROWS - 1) / HR_GROUP_ROWS;");
-    (void)total;
   };
   units(prologue);
   out.total = "column_units * row_units";
   for (const LoopDim& d : c.outer) out.total += " * hr_most(0, " + gen.IndexText(d.end, prologue) + ")";
   std::string work = "hr_least(HR_GROUP_ROWS, " + gen.IndexText(c.row.end, prologue) + ") * " +
                      (c.column_outer ? "column_step * (" + gen.IndexText(inner_width, prologue) + ")"
-                                     : "hr_least(HR_BLOCK_COLUMNS, " + gen.IndexText(c.column.end, prologue) + ")");
+                                     : "hr_least(column_step, " + gen.IndexText(c.column.end, prologue) + ")");
   for (const LoopDim& d : c.depth) work += " * " + gen.IndexText(d.end, prologue);
   out.grain = "hr_grain((" + work + ") / 16)";
 
@@ -170,17 +170,91 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
     code.Use(e);
     return Bare(code.Value(e, c.stmt.dtype));
   };
+  // The last depth index by squares: its loop steps by them, `deep` of them at `at`.
+  const LoopDim& last = c.depth.back();
+  auto open_squares = [&] {
+    const bool only = c.depth.size() == 1;
+    if (!only) {
+      const std::string k = env.OpenIndex(c.depth[0].index);
+      w.Open("for (int64_t " + k + " = k0; " + k + " < k1; ++" + k + ") {");
+      for (size_t i = 1; i + 1 < c.depth.size(); ++i) gen.OpenLoop(c.depth[i], w);
+    }
+    w.Line("const int64_t below = " + (only ? "k1" : gen.IndexText(last.end, w)) + ";");
+    w.Open("for (int64_t at = " + std::string(only ? "k0" : "0") + "; at < below; at += square.N) {");
+    w.Line("const int64_t deep = hr_least(square.N, below - at);");
+  };
+  auto close_squares = [&] {
+    w.Close();
+    if (c.depth.size() == 1) return;
+    for (size_t i = c.depth.size() - 1; i-- > 1;) gen.CloseLoop(c.depth[i], w);
+    w.Close();
+    env.CloseIndex(c.depth[0].index);
+  };
+  auto fill_square = [&](const LoopDim& across, const std::string& from, const std::string& count, const Expr& value) {
+    w.Open("for (int64_t u = 0; u < " + count + "; ++u) {");
+    w.Line("const int64_t " + env.OpenIndex(across.index) + " = " + from + " + u;");
+    auto row = [&](const std::string& below) {
+      w.Line("#pragma omp simd");
+      w.Open("for (int64_t v = 0; v < " + below + "; ++v) {");
+      w.Line("const int64_t " + env.OpenIndex(last.index) + " = at + v;");
+      w.Line("square.at[u][v] = " + operand(value) + ";");
+      w.Close();
+      env.CloseIndex(last.index);
+    };
+    w.Open("if (deep == square.N) {");
+    row("square.N");
+    w.Close();
+    w.Open("else {");
+    row("deep");
+    w.Close();
+    w.Close();
+    env.CloseIndex(across.index);
+    w.Line("hr_transpose(&square);");
+  };
   // ---- rows: strips of HR_ROWS ----
   w.Open("  [&](" + type + "* to, int64_t row, int64_t count, int64_t k0, int64_t k1, int64_t depth) {");
-  w.Open("for (int64_t r = 0; r < count; ++r) {");
-  w.Line("const int64_t " + env.OpenIndex(c.row.index) + " = row + r;");
-  w.Line(type + "* out = to + r / HR_ROWS * HR_ROWS * depth + r % HR_ROWS;");
-  depth_loops(true);
-  w.Line("*out = " + operand(c.row_operand) + ";");
-  w.Line("out += HR_ROWS;");
-  depth_loops(false);
-  w.Close();
-  env.CloseIndex(c.row.index);
+  if (HasUnitStride(c.row_operand, c.row.index)) {  // strip by strip as memory lies
+    w.Open("for (int64_t s = 0; s < count; s += HR_ROWS) {");
+    w.Line(type + "* out = to + s * depth;");
+    auto strip = [&](const std::string& height) {
+      depth_loops(true);
+      w.Open("for (int64_t r = 0; r < " + height + "; ++r) {");
+      w.Line("const int64_t " + env.OpenIndex(c.row.index) + " = row + s + r;");
+      w.Line("out[r] = " + operand(c.row_operand) + ";");
+      w.Close();
+      env.CloseIndex(c.row.index);
+      w.Line("out += HR_ROWS;");
+      depth_loops(false);
+    };
+    w.Open("if (count - s >= HR_ROWS) {");
+    strip("HR_ROWS");
+    w.Close();
+    w.Open("else {");
+    strip("count - s");
+    w.Close();
+    w.Close();
+  } else if (HasUnitStride(c.row_operand, last.index) && Extent(last) >= 8) {
+    w.Open("for (int64_t s = 0; s < count; s += HR_ROWS) {");
+    w.Line(type + "* out = to + s * depth;");
+    w.Line("hr_square<" + type + "> square;");
+    w.Line("const int64_t height = hr_least(HR_ROWS, count - s);");
+    open_squares();
+    fill_square(c.row, "row + s", "height", c.row_operand);
+    w.Line("for (int64_t k = 0; k < deep; ++k, out += HR_ROWS) __builtin_memcpy(out, square.at[k], HR_ROWS * sizeof(" +
+           type + "));");
+    close_squares();
+    w.Close();
+  } else {
+    w.Open("for (int64_t r = 0; r < count; ++r) {");
+    w.Line("const int64_t " + env.OpenIndex(c.row.index) + " = row + r;");
+    w.Line(type + "* out = to + r / HR_ROWS * HR_ROWS * depth + r % HR_ROWS;");
+    depth_loops(true);
+    w.Line("*out = " + operand(c.row_operand) + ";");
+    w.Line("out += HR_ROWS;");
+    depth_loops(false);
+    w.Close();
+    env.CloseIndex(c.row.index);
+  }
   w.Close("  },");
   // ---- columns: row by row of depth, or column by column where memory runs along the depth ----
   // (or where the columns are few at a time: the taps of a convolution's weight gradient).
@@ -213,7 +287,18 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
     env.CloseIndex(c.column_outer->index);
   };
   auto place = [&](const std::string& j) { return c.column_outer ? position + " + " + j : j + " - " + position; };
-  if (along_depth) {
+  if (along_depth && !c.column_outer) {  // some columns at a time: lines are read and written whole
+    w.Open("for (int64_t j0 = column_first; j0 < column_end; j0 += 16) {");
+    w.Line("const int64_t j1 = hr_least(column_end, j0 + 16);");
+    w.Line(type + "* out = to + j0 - column_first;");
+    depth_loops(true);
+    gen.SplitLoop(c.column, "j0", "j1", c.column_operand, true, w, [&](const Expr& value, const std::string& j) {
+      w.Line("out[" + j + " - j0] = " + operand(value) + ";");
+    });
+    w.Line("out += ld;");
+    depth_loops(false);
+    w.Close();
+  } else if (along_depth) {
     open_outer();
     gen.SplitLoop(c.column, begin, end, c.column_operand, false, w, [&](const Expr& value, const std::string& j) {
       w.Line(type + "* out = to + " + place(j) + ";");

@@ -24,10 +24,17 @@ void RegisterPooling(Registrar& r) {
           "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd, k.. in 0:K\n"
           "} else {\n"
           "  A[n, c, p..] min= (x == Y[n, c, p..] || isnan(x)) && all(at >= 0 && at < xd) ? fold(k, K) : prod(K) over k.. in 0:K\n"
-          "  dX[n, c, q..] += all(back % st == 0) && (A[n, c, back // st] ?? -1) == fold(k, K) ? dY[n, c, back // st] ?? 0 : 0 "
+          "  if all(K <= st) && all(dl == 1) {\n"  // windows that don't meet
+          "    let w = (q + lo) // st ; let inside = (q + lo) % st\n"
+          "    dX[n, c, q..] = all(inside < K) && (A[n, c, w] ?? -1) == fold(inside, K) ? dY[n, c, w] ?? 0 : 0 "
+          "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd\n"
+          "  } else {\n"
+          "    dX[n, c, q..] += all(back % st == 0) && (A[n, c, back // st] ?? -1) == fold(k, K) ? dY[n, c, back // st] ?? 0 : 0 "
           "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd, k.. in 0:K\n"
+          "  }\n"
           "}")
       .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [3, 3], strides = [2, 2]")
+      .Sample("X: f32[1, 2, 7, 5]; attr kernel_shape = [2, 2], strides = [2, 3], pads = [1, 0, 0, 1]")
       .Sample("X: f32[1, 1, 6]; attr kernel_shape = [2], pads = [1, 1]")
       .Sample("X: f32[1, 2, 5, 4]; attr kernel_shape = [2, 3], auto_pad = \"SAME_LOWER\"")
       .Sample("X: f32[1, 1, 6, 6]; attr kernel_shape = [2, 2], dilations = [2, 2], ceil_mode = 1, strides = [3, 3]")
@@ -74,7 +81,9 @@ void RegisterPooling(Registrar& r) {
       .Doc("Mean over all spatial dimensions.")
       .Pure("Y[n, c, 0@range(2, rank(X))] += X[n, c, p..] * (1 / len(p))")
       .Backward("dX[n, c, p..] = dY[n, c, 0@range(2, rank(X))] * (1 / len(p))")
-      .Sample("X: f32[2, 3, 4, 4]");
+      .Sample("X: f32[2, 3, 4, 4]")
+      .Sample("X: f32[1, 2, 5]")
+      .Sample("X: f32[1, 2, 2, 3, 2]");
   r.op("GlobalMaxPool")
       .Doc("Maximum over all spatial dimensions.")
       .Pure("Y[n, c, 0@range(2, rank(X))] max= X[n, c, p..]")
@@ -82,7 +91,9 @@ void RegisterPooling(Registrar& r) {
           "let x = X[n, c, p..] ; let at = fold(p, dims(X)[2:rank(X)])\n"  // the first maximum, as AdaptiveMaxPool(1)
           "A[n, c] min= x == Y[n, c, 0@range(2, rank(X))] || isnan(x) ? at : len(p)\n"
           "dX[n, c, p..] = at == A[n, c] ? dY[n, c, 0@range(2, rank(X))] : 0")
-      .Sample("X: f32[2, 3, 4, 4]");
+      .Sample("X: f32[2, 3, 4, 4]")
+      .Sample("X: f32[1, 2, 5]")
+      .Sample("X: f32[1, 2, 2, 3, 2]");
   r.op("GlobalLpPool")
       .Doc("L-p norm over all spatial dimensions.")
       .Pure("Y[n, c, 0@range(2, rank(X))] += pow(abs(X[n, c, q..]), p)\nY = pow(Y, 1.0 / p)")

@@ -12,6 +12,12 @@
 #define HR_ROWS 4
 #endif
 enum { HR_BLOCK_ROWS = 192, HR_BLOCK_COLUMNS = 384, HR_BLOCK_DEPTH = 256, HR_GROUP_ROWS = 768 };
+/* Columns per unit: even ones, and enough units for some threads where the matrix is small. `others`: units besides. */
+static HR_UNUSED int64_t hr_column_step(int64_t columns, int64_t others) {
+  int64_t units = (columns + HR_BLOCK_COLUMNS - 1) / HR_BLOCK_COLUMNS;
+  while (units * others < 4 && columns >= 128 * (units + 1)) ++units;
+  return units > 0 ? ((columns + units - 1) / units + 31) / 32 * 32 : HR_BLOCK_COLUMNS;
+}
 template <typename T>
 struct hr_vector_of {
   typedef T type __attribute__((vector_size(HR_VECTOR_BYTES), aligned(sizeof(T)), may_alias));
@@ -61,6 +67,54 @@ HR_CONTRACT static __attribute__((noinline)) void hr_micro(int64_t depth, const 
   }
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t j = 0; j < columns; ++j) c[r * row_stride + j * column_stride] += tile[r][j];
+}
+
+/* What memory holds the other way round goes into a panel by squares: rows are read as they lie, turned in registers. */
+template <typename T>
+struct hr_square {
+  enum { N = 64 / (int)sizeof(T) };
+  T at[N][N];
+};
+template <typename T>
+static inline void hr_transpose(hr_square<T>* s) {
+  constexpr int N = hr_square<T>::N;
+#if defined(__clang__)
+  for (int i = 0; i < N; ++i)
+    for (int j = 0; j < i; ++j) {
+      const T t = s->at[i][j];
+      s->at[i][j] = s->at[j][i];
+      s->at[j][i] = t;
+    }
+#else
+  typedef T V __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
+  typedef decltype(V() == V()) I;
+  I low, high;
+  for (int i = 0; i < N; ++i) low[i] = i / 2 + i % 2 * N, high[i] = N / 2 + i / 2 + i % 2 * N;
+  V r[N], t[N];
+  HR_UNROLL
+  for (int i = 0; i < N; ++i) r[i] = *(const V*)s->at[i];
+  HR_UNROLL
+  for (int step = 1; step < N; step *= 2) { /* riffling halves log2(N) times */
+    HR_UNROLL
+    for (int i = 0; i < N / 2; ++i) {
+      t[2 * i] = __builtin_shuffle(r[i], r[i + N / 2], low);
+      t[2 * i + 1] = __builtin_shuffle(r[i], r[i + N / 2], high);
+    }
+    HR_UNROLL
+    for (int i = 0; i < N; ++i) r[i] = t[i];
+  }
+  HR_UNROLL
+  for (int i = 0; i < N; ++i) *(V*)s->at[i] = r[i];
+#endif
+}
+/* Rows of a turned square into a panel whose rows are `ld` apart. */
+template <typename T>
+static inline void hr_put_square(const hr_square<T>* s, T* to, int64_t ld, int64_t rows, int64_t columns) {
+  if (columns == hr_square<T>::N)
+    for (int64_t k = 0; k < rows; ++k) __builtin_memcpy(to + k * ld, s->at[k], sizeof s->at[k]);
+  else
+    for (int64_t k = 0; k < rows; ++k)
+      for (int64_t j = 0; j < columns; ++j) to[k * ld + j] = s->at[k][j];
 }
 
 /* Buffers of the threads that run contractions: kept by the program, never zeroed. */
