@@ -319,6 +319,8 @@ Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const K
     bool dependent = m->schedule.kind == Schedule::kSequential;
     for (const LoopDim& d : dims)
       for (const LoopDim& outer : dims) dependent |= Mentions(d.begin, outer.index) || Mentions(d.end, outer.index);
+    // Sums over the outer dimensions (a bias's gradient over the samples) leave the others to run at once.
+    if (!dependent) std::stable_partition(dims.begin(), dims.end(), [](const LoopDim& d) { return d.disjoint; });
     const std::vector<LoopDim> outer = dependent ? std::vector<LoopDim>() : TakeParallel(&dims);
     if (outer.empty()) {
       HR_RETURN_IF_ERROR(gen.Statement(n, w));

@@ -228,6 +228,57 @@ TEST(Cpu, HalfPrecisionSumsRoundOnce) {
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(4096)) << "sums in f16 itself would stop at 2048";
 }
 
+// Columns are shared out evenly, in units that end anywhere; B's memory may run along the depth.
+TEST(Cpu, ProductsOfEverySize) {
+  for (const auto& [rows, columns, depth] :
+       {std::tuple<int64_t, int64_t, int64_t>{64, 512, 40}, {5, 130, 300}, {3, 784, 17}, {800, 33, 9}}) {
+    const std::string m = std::to_string(rows), n = std::to_string(columns), k = std::to_string(depth);
+    std::vector<double> a(static_cast<size_t>(rows * depth)), b(static_cast<size_t>(columns * depth));
+    for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i * 7 % 11) - 5;
+    for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i * 5 % 13) - 6;
+    auto out = RunText("sdfg f(A: f32[" + m + ", " + k + "], B: f32[" + n + ", " + k + "], C: f32[" + m + ", " + n +
+                           "]) { state { map i in 0:" + m + ", j in 0:" + n + " { C[i, j] = 0 } map i in 0:" + m +
+                           ", j in 0:" + n + ", k in 0:" + k + " { C[i, j] += A[i, k] * B[j, k] } } }",
+                       {{"A", F32({rows, depth}, a)}, {"B", F32({columns, depth}, b)}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    const std::vector<double> c = Doubles((*out)[0]);
+    int wrong = 0;
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        double sum = 0;
+        for (int64_t x = 0; x < depth; ++x)
+          sum += a[static_cast<size_t>(i * depth + x)] * b[static_cast<size_t>(j * depth + x)];
+        wrong += c[static_cast<size_t>(i * columns + j)] != sum;
+      }
+    EXPECT_EQ(wrong, 0) << m << " x " << n << " x " << k;
+  }
+}
+
+// A bias's gradient, fused into the map that makes what it sums: the channels are shared out, not the samples.
+TEST(Cpu, SumsOverTheOuterIndexLeaveTheInnerToThreads) {
+  Registry r;
+  auto e = CompileText(R"(
+    sdfg f(X: f32[64, 24, 8], Y: f32[64, 24, 8], S: f32[24]) {
+      state {
+        map c in 0:24 { S[c] = 0 }
+        map n in 0:64, c in 0:24 {
+          map k in 0:8 { Y[n, c, k] = 2 * X[n, c, k]; S[c] += Y[n, c, k] }
+        }
+      }
+    })",
+                       r);
+  ASSERT_TRUE(e);
+  const std::string source = e->Source(), kernel = source.substr(source.find("k1("));
+  EXPECT_NE(kernel.find("hr_chunks(x, 24"), std::string::npos) << source;
+  std::vector<double> x(64 * 24 * 8);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i % 17);
+  auto out = e->Run({{"X", F32({64, 24, 8}, x)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  std::vector<double> sums(24);
+  for (size_t i = 0; i < x.size(); ++i) sums[i / 8 % 24] += 2 * x[i];
+  EXPECT_EQ(Doubles((*out)[1]), sums);
+}
+
 TEST(Cpu, WrongArgumentsAreErrors) {
   const std::string text =
       "sdfg f(X: f32[N, 3], Y: f32[N, 3]) { state { map i in 0:N, j in 0:3 { Y[i, j] = X[i, j] } } }";
