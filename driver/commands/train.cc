@@ -189,8 +189,10 @@ Runner AddTrain(CLI::App& app, Common& c) {
       ->required()
       ->group(what);
   app.add_option("--validate", o.validation, "V.npz: loss and accuracy after each epoch")->group(what);
-  app.add_option("--loss", o.step.loss,
-                 "cross_entropy (of the first output; targets are class numbers), mse, or the name of a scalar output")
+  app.add_option(
+         "--loss", o.step.loss,
+         "cross_entropy (targets are class numbers) or mse, of the model's only float output or KIND:OUTPUT; or the "
+         "name of a scalar output")
       ->required()
       ->group(what);
   app.add_option("--out", o.out, "the trained model: MODEL with new initializers")->group(what);
