@@ -1,11 +1,12 @@
 // Dropout and its like draw numbers by uniform(seed, place), where the seed is an attribute: the same mask in every run. In
 // training it is another one in every step, and the same one again when the step is repeated:
 //
-//   mask[i] = uniform(7, i) >= p    →    random_0 = hash of (7, seed, step); mask[i] = uniform(random_0, i) >= p
+//   mask[i] = uniform(7, i) >= p    →    random_0 = hash of (7 or number of the node, seed, step)
+//                                        mask[i] = uniform(random_0, i) >= p
 //
 // The gradient pass sees functions of inputs like any other, so its masks are those of the forward pass.
 #include <algorithm>
-#include <map>
+#include <optional>
 #include <set>
 
 #include "training/step_internal.h"
@@ -40,7 +41,7 @@ Expr Hash(const Expr& key, const Expr& n) {
 
 struct Marked {
   std::string node;
-  int64_t own = 0;  // the seed that the model gives
+  std::optional<int64_t> own;  // the seed that the model gives; others draw by their place in it
 };
 
 class Seeding {
@@ -130,9 +131,9 @@ class Seeding {
       s.Add(std::move(c));
       Tasklet t;
       t.target = keys_.back();
-      const Expr node = BinaryExpr(Op::kAdd, ReadExpr(*seed_, {}), IntExpr(static_cast<int64_t>(k)));
-      t.value = Hash(node, step_ ? ReadExpr(*step_, {}) : IntExpr(0));
-      if (marked_[k].own != 0) t.value = Hash(IntExpr(marked_[k].own), t.value);
+      const Expr seed = ReadExpr(*seed_, {}), now = step_ ? ReadExpr(*step_, {}) : IntExpr(0);
+      t.value = marked_[k].own ? Hash(IntExpr(*marked_[k].own), Hash(seed, now))
+                               : Hash(BinaryExpr(Op::kAdd, seed, IntExpr(static_cast<int64_t>(k))), now);
       const NodeId id = s.AddNode(std::move(t), {Name(marked_[k].node), Name()});
       first.push_back(s.AddBlock(State{{}, {id}}));
     }

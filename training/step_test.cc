@@ -232,6 +232,21 @@ TEST(Step, MasksAreFunctionsOfSeedAndStep) {
   }
 }
 
+// Nodes to which the model gives one seed draw the same, in every step something else.
+TEST(Step, SeedsOfTheModel) {
+  std::string text = kDropout;
+  for (size_t at = 0; (at = text.find("Dropout:13(", at)) != std::string::npos; ++at)
+    text.insert(at + 10, "{seed = 5}");
+  Running run = Running::Make(text, Spec("loss"));
+  const double first = run(1, {Values(DType::kF64, {64}, {1})});
+  EXPECT_GT(first, 4 * 18);  // a half, not a quarter of 64, times 4
+  EXPECT_LT(first, 4 * 46);
+  for (int64_t i = 0; i < 64; ++i) run.variables["W"].SetDouble(i, std::exp2(-double(i)));
+  const double second = run(2, {Values(DType::kF64, {64}, {1})});
+  for (int64_t i = 0; i < 64; ++i) run.variables["W"].SetDouble(i, std::exp2(-double(i)));
+  EXPECT_NE(run(3, {Values(DType::kF64, {64}, {1})}), second);
+}
+
 // Each round of a loop draws for itself.
 TEST(Step, MasksInLoops) {
   const char* const text = R"(
@@ -330,6 +345,16 @@ sdfg f(x: f32[2], y: f32[1, 1]) {
   Running run = Running::Make(text, Spec("y"));
   EXPECT_EQ(run(1, {Values(DType::kF32, {2}, {1, 2})}), 11);
   EXPECT_FLOAT_EQ(static_cast<float>(run.Of("W")[1]), 4 - 0.2f);
+}
+
+TEST(Step, MemoryLimit) {
+  StepSpec spec = Spec("loss");
+  spec.memory_limit = 1;
+  const auto step = BuildStep(Model(kDropout), spec, Plugins());
+  ASSERT_FALSE(step.ok());
+  EXPECT_NE(step.status().message().find("below the minimum of"), std::string::npos) << step.status().ToString();
+  spec.memory_limit = 1 << 20;
+  EXPECT_TRUE(BuildStep(Model(kDropout), spec, Plugins()).ok());
 }
 
 // ---- errors ----
