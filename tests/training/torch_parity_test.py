@@ -31,12 +31,13 @@ class Cnn(nn.Sequential):
 
 
 def make(name):
-    """Module, input of so many samples, loss, rates of plain descent and of Adam, parameters that decide nothing."""
+    """Module, input of so many samples, loss, rates of plain descent and of Adam."""
     if name == "mlp":
         module = nn.Sequential(nn.Linear(12, 24), nn.ReLU(), nn.Linear(24, 16), nn.Tanh(), nn.Linear(16, 5))
         return module, lambda n: torch.randn(n, 12), "cross_entropy", 0.05, 1e-3
     if name == "cnn":
-        return Cnn(), lambda n: torch.randn(n, 1, 8, 8), "cross_entropy", 0.05, 1e-3
+        # Faster, and some maximum of a pool changes its place: PyTorch in f32 then leaves PyTorch in f64 by 1e-3.
+        return Cnn(), lambda n: torch.randn(n, 1, 8, 8), "cross_entropy", 0.01, 1e-3
     if name == "bert_layer":
         module, inputs, _ = torch_models.make("bert_layer", True)
         return module, lambda n: inputs(n)[0], "mse", 0.05, 1e-4
@@ -63,7 +64,7 @@ class TorchParity(unittest.TestCase):
             x = inputs(BATCH * BATCHES).to(dtype)
             y = module(x)
         if loss == "cross_entropy":
-            target = torch.randint(0, y.shape[1], (len(x),))
+            target = torch.randint(0, y.shape[1], (len(x), *y.shape[2:]))
         else:
             target = torch.randn_like(y)
         for p in module.modules():  # the statistics that `y` moved
