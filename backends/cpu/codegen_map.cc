@@ -4,6 +4,7 @@
 
 #include "backends/cpu/codegen_map_internal.h"
 #include "backends/cpu/contraction.h"
+#include "backends/cpu/guards.h"
 
 namespace headrace::cpu {
 
@@ -113,9 +114,84 @@ std::vector<LoopDim> TakeParallel(std::vector<LoopDim>* dims) {
 
 namespace {
 
+// Some indices carry values from one iteration to the next: they keep their order, innermost but for lanes over an index
+// that walks memory; the others run at once.
+std::optional<Kernel> Recurrence(NestGen& gen, const KernelText& text, const PerfectNest& p) {
+  constexpr int64_t kTile = 256;
+  if (p.stmt.op != WriteOp::kAssign) return std::nullopt;
+  std::vector<LoopDim> free, kept;
+  std::optional<LoopDim> lanes;
+  for (const LoopDim& d : p.dims) {
+    for (const LoopDim& o : p.dims)
+      if (Mentions(d.begin, o.index) || Mentions(d.end, o.index)) return std::nullopt;
+    const auto along = Coefficient(p.stmt.linear, d.index);
+    if (!d.disjoint) kept.push_back(d);
+    else if (along && AsInt(*along) == 1 && d.simple && AsInt(d.end).value_or(kTile) >= 8) lanes = d;
+    else free.push_back(d);
+  }
+  if (kept.empty() || kept.size() == p.dims.size()) return std::nullopt;
+  Writer w(1), prologue(1);
+  const std::vector<LoopDim> outer = TakeParallel(&free);
+  std::string total = UnitCount(gen, outer, prologue), tiles;
+  const bool tiled = lanes && AsInt(lanes->end).value_or(kTile + 1) > kTile;
+  if (tiled) {
+    const std::string count =
+        "(" + gen.IndexText(lanes->end, prologue) + " + " + std::to_string(kTile - 1) + ") / " + std::to_string(kTile);
+    prologue.Line("const int64_t tiles = hr_most(0, " + count + ");");
+    w.Line("const int64_t tiles = " + count + ";");
+    total = outer.empty() ? "tiles" : total + " * tiles";
+    tiles = "tiles";
+  }
+  std::vector<LoopDim> inner = free;
+  inner.insert(inner.end(), kept.begin(), kept.end());
+  const int64_t width = !lanes ? 1 : tiled ? kTile : std::max<int64_t>(1, AsInt(lanes->end).value_or(kTile));
+  const std::string grain = Grain(gen, inner, gen.Cost(p.stmt), width, prologue);
+  if (outer.empty() && !tiled) w.Open("{");
+  else DecodeUnits(gen, outer, tiles, w);
+  if (lanes) {
+    const std::string n = gen.IndexText(lanes->end, w);
+    w.Line("const int64_t first = " + std::string(tiled ? "tile * " + std::to_string(kTile) : "0") +
+           ", last = " + (tiled ? "hr_least(" + n + ", first + " + std::to_string(kTile) + ")" : n) + ";");
+  }
+  // Guards that hold from some step on (`Y[t - 1] ?? 0`) leave the loop, so that what is carried stays in a register.
+  auto split = lanes || !kept.back().simple ? std::nullopt : SplitGuards(p.stmt.value, kept.back().index, true);
+  if (split && (split->when || !split->below.empty())) split.reset();
+  if (split) inner.pop_back();
+  for (const LoopDim& d : inner) gen.OpenLoop(d, w);
+  LoweredStmt s = p.stmt;
+  auto store = [&](const Expr& value) {
+    s.value = value;
+    gen.Store(s, w);
+  };
+  if (lanes) {
+    gen.SplitLoop(*lanes, "first", "last", s.value, gen.Vectorisable(s), w,
+                  [&](const Expr& value, const std::string&) { store(value); });
+  } else if (split) {
+    LoopDim before = kept.back(), after = before;
+    const std::string end = gen.IndexText(before.end, w);
+    w.Line("int64_t from = 0;");
+    for (const Expr& e : split->from) w.Line("from = hr_most(from, " + gen.IndexText(e, w) + ");");
+    before.end = LocalExpr("hr_least(from, " + end + ")", DType::kIndex);
+    after.begin = LocalExpr("from", DType::kIndex);
+    for (const auto& [dim, value] : {std::pair(before, p.stmt.value), std::pair(after, split->inside)}) {
+      gen.OpenLoop(dim, w);
+      store(value);
+      gen.CloseLoop(dim, w);
+    }
+  } else {
+    store(s.value);
+  }
+  for (size_t k = inner.size(); k-- > 0;) gen.CloseLoop(inner[k], w);
+  w.Close();
+  if (outer.empty() && !tiled) return text.Sequential(w.text());
+  return text.Parallel(w.text(), prologue.text(), total, grain);
+}
+
 Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& text, PerfectNest p) {
   if (!p.stmt.initial) gen.CollapseDims(&p);
   Writer w(1), prologue(1);
+  if (p.ordered)
+    if (auto kernel = Recurrence(gen, text, p)) return *kernel;
   if (p.ordered || p.dims.empty()) {
     gen.Loops(p, w);
     return text.Sequential(w.text());
@@ -242,11 +318,13 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
   } else {
     LoweredStmt s = p.stmt;
     const int checks = gen.OpenChecks(&s, vector, AsInt(vector.trip).value_or(0) > 0 ? "" : "count > 0", w);
-    gen.SplitLoop(vector, "first", "first + count", s.value, gen.Vectorisable(s), w,
-                  [&](const Expr& value, const std::string&) {
-                    s.value = value;
-                    gen.Store(s, w);
-                  });
+    gen.SplitLoop(
+        vector, "first", "first + count", s.value, gen.Vectorisable(s), w,
+        [&](const Expr& value, const std::string&) {
+          s.value = value;
+          gen.Store(s, w);
+        },
+        /*always=*/true);
     for (int c = 0; c < checks; ++c) w.Close();
   }
   for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], w);

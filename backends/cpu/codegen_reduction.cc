@@ -48,9 +48,11 @@ Kernel TwoPhaseLanes(NestGen& gen, KernelEnv& env, const KernelText& text, const
   const std::string type = ValueType(Computed(s.dtype)), lanes = std::to_string(*AsInt(vector.end)),
                     all = std::to_string(count);
   Writer prologue(1), w(1), c(1);
-  const std::string grain =
-      Grain(gen, std::vector<LoopDim>(reduced.begin() + 1, reduced.end()), gen.Cost(s) * count, 1, prologue);
   const std::string n = gen.IndexText(reduced.front().trip, prologue);
+  // At most 64 chunks: their results are combined by one thread.
+  const std::string grain =
+      "hr_most((n + 63) / 64, " +
+      Grain(gen, std::vector<LoopDim>(reduced.begin() + 1, reduced.end()), gen.Cost(s) * count, 1, prologue) + ")";
   w.Open("for (int64_t c = begin; c < end; ++c) {");
   w.Line(type + "* acc = partial + c * " + all + ";");
   for (const LoopDim& d : free) gen.OpenLoop(d, w);
@@ -68,12 +70,15 @@ Kernel TwoPhaseLanes(NestGen& gen, KernelEnv& env, const KernelText& text, const
   w.Line("acc += " + lanes + ";");
   for (size_t k = free.size(); k-- > 0;) gen.CloseLoop(free[k], w);
   w.Close();
+  c.Open("for (int64_t c = 1; c < chunks; ++c) {");  // row by row: memory is walked, not jumped through
+  c.Line("#pragma omp simd");
+  c.Line("for (int64_t u = 0; u < " + all +
+         "; ++u) partial[u] = " + Bare(gen.Combine(s.op, s.dtype, "partial[u]", "partial[c * " + all + " + u]")) + ";");
+  c.Close();
   c.Line("const " + type + "* from = partial;");
   for (const LoopDim& d : free) gen.OpenLoop(d, c);
   gen.OpenLoop(vector, c);
-  c.Line(type + " acc = " + gen.Identity(s.op, s.dtype) + ";");
-  c.Line("for (int64_t c = 0; c < chunks; ++c) acc = " + gen.Combine(s.op, s.dtype, "acc", "from[c * " + all + "]") +
-         ";");
+  c.Line("const " + type + " acc = chunks > 0 ? *from : " + gen.Identity(s.op, s.dtype) + ";");
   ExprCode code(env, c);
   code.Use(s.linear);
   if (s.initial) code.Use(s.initial);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "backends/common/external_call.h"
+#include "backends/cpu/affine.h"
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/kernel_key.h"
 #include "ir/printer.h"
@@ -47,27 +48,13 @@ std::string SdfgGen::Pointer(Name base) {
   return "((" + type + "*)f->" + fields_.Of(base, "slot_") + ".data)";
 }
 
-Status SdfgGen::CallKernel(NodeId n, Writer& w) {
-  // Statements equal up to their containers share a kernel without being generated again.
-  const bool keyed = lowerer_.depth() == 0;
-  KernelKey key;
-  if (keyed) key = KeyOf(s_, n);
-  const auto known = keyed ? known_.find(key.text) : known_.end();
-  if (known != known_.end()) {
-    const KnownKernel& k = known->second;
-    std::string call = k.name + "(x";
-    for (int p : k.pointers) call += ", " + Pointer(BaseOf(s_, key.containers[p]));
-    for (Name p : k.symbols) call += ", " + Symbol(p);
-    w.Line(call + ");");
-    if (k.may_fail) w.Line("if (x->stop) return x->stop;");
-    return {};
-  }
+Result<std::string> SdfgGen::EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w) {
   KernelOptions o;
   o.restrict_pointers = !names_.may_alias.count(s_.name);
-  HR_ASSIGN_OR_RETURN(Kernel k, GenerateKernel(s_, n, lowerer_, o));
+  HR_ASSIGN_OR_RETURN(Kernel k, GenerateKernel(s, n, lowerer, o));
   auto [it, fresh] = names_.kernel_of.emplace(k.text, "k" + std::to_string(names_.kernels.size()));
   if (fresh) {
-    std::string comment = PrintNode(s_, n);
+    std::string comment = PrintNode(s, n);
     std::string text = "// ";
     int lines = 0;
     for (size_t i = 0; i < comment.size() && lines < 12; ++i) {
@@ -83,8 +70,29 @@ Status SdfgGen::CallKernel(NodeId n, Writer& w) {
   for (Name p : k.symbols) call += ", " + Symbol(p);
   w.Line(call + ");");
   if (k.may_fail) w.Line("if (x->stop) return x->stop;");
+  *out = std::move(k);
+  return it->second;
+}
+
+Status SdfgGen::CallKernel(NodeId n, Writer& w) {
+  // Statements equal up to their containers share a kernel without being generated again.
+  const bool keyed = lowerer_.depth() == 0;
+  KernelKey key;
+  if (keyed) key = KeyOf(s_, n);
+  const auto known = keyed ? known_.find(key.text) : known_.end();
+  if (known != known_.end()) {
+    const KnownKernel& k = known->second;
+    std::string call = k.name + "(x";
+    for (int p : k.pointers) call += ", " + Pointer(BaseOf(s_, key.containers[p]));
+    for (Name p : k.symbols) call += ", " + Symbol(p);
+    w.Line(call + ");");
+    if (k.may_fail) w.Line("if (x->stop) return x->stop;");
+    return {};
+  }
+  Kernel k;
+  HR_ASSIGN_OR_RETURN(const std::string name, EmitKernel(s_, n, lowerer_, &k, w));
   if (!keyed) return {};
-  KnownKernel known_kernel{it->second, {}, k.symbols, k.may_fail};
+  KnownKernel known_kernel{name, {}, k.symbols, k.may_fail};
   for (Name p : k.pointers) {
     const auto at =
         std::find_if(key.containers.begin(), key.containers.end(), [&](Name c) { return BaseOf(s_, c) == p; });
@@ -181,7 +189,56 @@ Status SdfgGen::Blocks(const std::vector<BlockId>& body, Writer& w) {
   return {};
 }
 
+// for t { map o { Y[…, o, …] = f(Y[…, o, …], t) } }: what one o writes no other o reads, so the loop may stand inside the map,
+// whose iterations then run at once, each over its own memory. Gives the map with the loop as its last index.
+std::optional<Map> SdfgGen::LoopInsideMap(const Loop& l) const {
+  const auto range = AsRange(l);
+  if (!range || !IsIndexExpr(range->begin) || !IsIndexExpr(range->end) || !AsInt(range->step) || l.body.size() != 1)
+    return std::nullopt;
+  if (const int64_t step = *AsInt(range->step); step != 1 && step != -1) return std::nullopt;
+  const auto* state = std::get_if<State>(&s_.blocks[l.body[0]].control);
+  if (!state || state->statements.size() != 1) return std::nullopt;
+  const NodeId n = state->statements[0];
+  const auto* m = std::get_if<Map>(&s_.nodes[n].body);
+  const auto* t = m && m->body.size() == 1 ? std::get_if<Tasklet>(&s_.nodes[m->body[0]].body) : nullptr;
+  if (!t || t->op != WriteOp::kAssign || t->flat || s_.Get(t->target).kind == ContainerKind::kView) return std::nullopt;
+  auto owns = [&](const RawAccess& a, Name index) {
+    for (size_t d = 0; d < a.index.size(); ++d)
+      if (a.index[d].Is(ExprKind::kSymbol) && a.index[d]->name == index && t->index[d] == a.index[d]) return true;
+    return false;
+  };
+  for (const RawAccess& a : AccessesOf(s_, n)) {
+    if (BaseOf(s_, a.container) != t->target) continue;
+    if (a.container != t->target || a.flat || a.index.size() != t->index.size()) return std::nullopt;
+    for (const Range& r : m->ranges)
+      if (!owns(a, r.index)) return std::nullopt;
+  }
+  for (const Range& r : m->ranges)
+    for (const Expr& e : {r.begin, r.end, r.step})
+      if (e && (!IsIndexExpr(e) || Mentions(e, l.var))) return std::nullopt;
+  for (Name c : s_.order)
+    for (const Expr& d : s_.Get(c).shape)
+      if (Mentions(d, l.var)) return std::nullopt;
+  Map out = *m;
+  out.ranges.push_back(*range);
+  return out;
+}
+
 Status SdfgGen::EmitLoop(const Loop& l, Writer& w) {
+  if (std::optional<Map> map = LoopInsideMap(l)) {
+    Sdfg copy = s_;
+    const NodeId n =
+        copy.AddNode(std::move(*map), s_.nodes[std::get<State>(s_.blocks[l.body[0]].control).statements[0]].origin);
+    Lowerer lowerer(copy);
+    for (const Range& r : lowerer_.ranges()) lowerer.Push(r);
+    Kernel k;
+    HR_RETURN_IF_ERROR(EmitKernel(copy, n, lowerer, &k, w).status());
+    const Range range = *AsRange(l);  // where the loop leaves its index
+    const std::string begin = Text(range.begin, DType::kIndex, w), end = Text(range.end, DType::kIndex, w);
+    w.Line("f->" + fields_.Of(l.var, "") + (AsInt(range.step) == 1 ? " = hr_most(" : " = hr_least(") + Bare(begin) +
+           ", " + Bare(end) + ");");
+    return {};
+  }
   const bool ranged = AsRange(l).has_value();
   Expr init, cond, update;
   const std::string var = l.var.empty() ? "" : "f->" + fields_.Of(l.var, "");

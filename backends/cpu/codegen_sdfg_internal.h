@@ -76,6 +76,9 @@ class SdfgGen : public NestEnv {
     std::vector<Item> items_;
   };
   Status CallKernel(NodeId n, Writer& w);
+  // Generates the kernel of a statement unless there is an equal one, and calls it; its name.
+  Result<std::string> EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w);
+  std::optional<Map> LoopInsideMap(const Loop& l) const;
   void AllocateFor(const std::vector<Name>& symbols, const std::set<Name>& done, Writer& w);
   Result<Expr> Typed(const Expr& e, DType t) {
     HR_ASSIGN_OR_RETURN(Expr typed, InferTypes(s_, e, t));

@@ -1,5 +1,7 @@
 #include "backends/cpu/guards.h"
 
+#include <utility>
+
 #include "backends/cpu/affine.h"
 
 namespace headrace::cpu {
@@ -28,14 +30,32 @@ bool AddTerm(const Expr& term, Name index, GuardSplit* out) {
   return true;
 }
 
+// reflect(i, n), max(i, lo), min(i, hi): i where it is within the border, and what says so.
+std::optional<std::pair<Expr, std::vector<Expr>>> Unbordered(const Expr& e, Name index) {
+  const bool mirrored = IsFn(e, "reflect"), least = IsFn(e, "max"), most = IsFn(e, "min");
+  if (!(mirrored || least || most) || e->args.size() != 2 || !IsIndexExpr(e)) return std::nullopt;
+  const size_t at = mirrored || Mentions(e->args[0], index) ? 0 : 1;
+  const Expr &i = e->args[at], &border = e->args[1 - at];
+  if (!Mentions(i, index) || Mentions(border, index)) return std::nullopt;
+  std::vector<Expr> terms;
+  if (mirrored || least) terms.push_back(BinaryExpr(Op::kGe, i, mirrored ? IntExpr(0) : border));
+  if (mirrored || most) terms.push_back(BinaryExpr(Op::kLt, i, mirrored ? border : border + IntExpr(1)));
+  return std::make_pair(i, terms);
+}
+
 }  // namespace
 
-std::optional<GuardSplit> SplitGuards(const Expr& value, Name index) {
+std::optional<GuardSplit> SplitGuards(const Expr& value, Name index, bool always) {
   GuardSplit out;
-  // Reads that walk by one are as fast under a mask.
-  bool any = false, ok = true, strided = false;
+  bool any = false, ok = true, strided = always;
   out.inside = Transform(value, [&](const Expr& e) -> Expr {
-    if (!ok || !IsFn(e, kGuardFn) || !Mentions(e->args[0], index)) return e;
+    if (!ok) return e;
+    if (const auto inside = Unbordered(e, index)) {
+      any = strided = true;
+      for (const Expr& term : inside->second) ok = ok && AddTerm(term, index, &out);
+      return inside->first;
+    }
+    if (!IsFn(e, kGuardFn) || !Mentions(e->args[0], index)) return e;
     any = true;
     Visit(e->args[1], [&](const Expr& r) {
       if (!r.Is(ExprKind::kRead)) return true;

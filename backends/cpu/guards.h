@@ -13,7 +13,8 @@ struct GuardSplit {
   std::vector<Expr> below;  // … and < every one of these …
   Expr when;                // … if this holds, which does not mention the index (null: always)
 };
-// Nothing when no guard of the value depends on `index`, or one does in another way than linearly.
-std::optional<GuardSplit> SplitGuards(const Expr& value, Name index);
+// Nothing when no guard of the value depends on `index`, or one does in another way than linearly. Addresses that are
+// mirrored or clamped at borders count as guarded. Without `always`, also nothing where a mask is as fast: reads by one.
+std::optional<GuardSplit> SplitGuards(const Expr& value, Name index, bool always = false);
 
 }  // namespace headrace::cpu

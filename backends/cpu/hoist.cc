@@ -159,8 +159,15 @@ Expr HoistInvariants(const Expr& value, Name index, const std::set<Name>& writte
   return visit(value);
 }
 
-Expr MergeBranches(const Expr& value) {
-  return Transform(value, [](const Expr& e) { return e.Is(ExprKind::kSelect) ? MergeSelect(e) : e; });
+Expr CheaperCalls(const Expr& value) {
+  return Transform(value, [](const Expr& e) {
+    if (e.Is(ExprKind::kSelect)) return MergeSelect(e);
+    if (!IsFn(e, "pow") || !Floats(e)) return e;
+    Expr power = e->args[1];
+    while (power.Is(ExprKind::kCast) && Floats(power)) power = power->args[0];
+    const bool square = (power.Is(ExprKind::kFloat) && power->fvalue == 2) || AsInt(power) == 2;
+    return square ? WithType(BinaryExpr(Op::kMul, e->args[0], e->args[0]), e->dtype) : e;
+  });
 }
 
 }  // namespace headrace::cpu

@@ -25,7 +25,7 @@ Expr FindInvariantCheck(const Expr& value, Name index);
 Expr Replace(const Expr& e, const Expr& what, const Expr& by);
 
 // c ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x))   →   (c ? m : 1) / (1 + m) with m = exp(c ? x : -x): the same values for
-// half the work, as both sides of a select in a vector loop are computed.
-Expr MergeBranches(const Expr& value);
+// half the work, as both sides of a select in a vector loop are computed. pow(x, 2)   →   x * x.
+Expr CheaperCalls(const Expr& value);
 
 }  // namespace headrace::cpu

@@ -195,7 +195,7 @@ Result<LoweredStmt> Lowerer::Lower(const Tasklet& t) {
       IsFloat(typed->args[0]->dtype) && ComputeType(typed->dtype) != typed->dtype)
     typed = typed->args[0];
   HR_ASSIGN_OR_RETURN(out.value, Lower(typed));
-  out.value = MergeBranches(out.value);
+  out.value = CheaperCalls(out.value);
   std::vector<Expr> index;
   for (const Expr& i : t.index) {
     HR_ASSIGN_OR_RETURN(Expr ti, InferTypes(s_, i, DType::kIndex));

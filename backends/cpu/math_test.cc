@@ -102,6 +102,27 @@ TEST(Math, PowIsRoundedOnceAndKnowsEverySpecialCase) {
         << "pow(" << x[i] << ", " << y[i] << ") is not " << z[i];
 }
 
+TEST(Math, FmodIsExact) {
+  uint64_t state = 1;
+  auto random = [&] {
+    const uint32_t bits =
+        static_cast<uint32_t>((state = state * 6364136223846793005ull + 1442695040888963407ull) >> 32);
+    float f;
+    std::memcpy(&f, &bits, sizeof f);
+    return f;
+  };
+  std::vector<float> x, y;
+  for (float a : Special())
+    for (float b : Special()) x.push_back(a), y.push_back(b);
+  for (int i = 0; i < 200000; ++i) x.push_back(random()), y.push_back(random());
+  auto out = RunText("sdfg f(X: f32[N], B: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = fmod(X[i], B[i]) } } }",
+                     {{"X", Floats(x)}, {"B", Floats(y)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  const float* z = (*out)[0].tensor.as<float>();
+  for (size_t i = 0; i < x.size(); ++i)
+    ASSERT_EQ(Ulps(z[i], std::fmod(x[i], y[i])), 0) << "fmod(" << x[i] << ", " << y[i] << ") is not " << z[i];
+}
+
 // The same bits whether a value stands in a full vector, in what is left over, or alone.
 TEST(Math, BitsDoNotDependOnThePlace) {
   const std::string text = R"(sdfg f(X: f32[N], Y: f32[N]) { state {

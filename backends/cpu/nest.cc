@@ -4,8 +4,6 @@
 #include <set>
 
 #include "backends/cpu/ctypes.h"
-#include "backends/cpu/guards.h"
-#include "backends/cpu/hoist.h"
 
 namespace headrace::cpu {
 
@@ -189,112 +187,6 @@ std::string NestGen::IndexText(const Expr& e, Writer& w) {
   ExprCode code(env_, w);
   code.Use(e);
   return code.Index(e);
-}
-
-void NestGen::OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma) {
-  const std::string begin = IndexText(d.begin, w), end = IndexText(d.end, w), step = IndexText(d.step, w);
-  const std::string i = env_.OpenIndex(d.index);
-  if (!pragma.empty()) w.Line(pragma);
-  const auto known = AsInt(d.step);
-  if (known && *known < 0)
-    w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; " + i + " -= " + std::to_string(-*known) +
-           ") {");
-  else if (known)
-    w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " +
-           (*known == 1 ? "++" + i : i + " += " + step) + ") {");
-  else
-    w.Open("for (int64_t " + i + " = " + begin + "; " + step + " > 0 ? " + i + " < " + end + " : " + i + " > " + end +
-           "; " + i + " += " + step + ") {");
-}
-
-void NestGen::SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value,
-                        bool simd, Writer& w, const std::function<void(const Expr&, const std::string&)>& emit) {
-  const Expr inner = simd ? Hoist(value, d, {}, w, begin + " < " + end) : value;
-  const auto split = simd ? SplitGuards(inner, d.index) : std::nullopt;
-  std::string first = begin, last = end;
-  if (split) {
-    const std::string n = std::to_string(env_.next_temp++);
-    first = "from" + n, last = "below" + n;
-    w.Line("int64_t " + first + " = " + begin + ", " + last + " = " + end + ";");
-    std::string unless;
-    if (split->when) {
-      ExprCode code(env_, w);
-      code.Use(split->when);
-      w.Line("if (!" + code.Value(split->when) + ") " + first + " = " + end + ";");
-    }
-    for (const Expr& e : split->from) w.Line(first + " = hr_most(" + first + ", " + IndexText(e, w) + ");");
-    w.Line(first + " = hr_least(" + first + ", " + end + ");");
-    for (const Expr& e : split->below) w.Line(last + " = hr_least(" + last + ", " + IndexText(e, w) + ");");
-    w.Line(last + " = hr_most(" + first + ", " + last + ");");
-    const std::string i = env_.OpenIndex(d.index);
-    w.Open("for (int64_t " + i + " = " + first + " > " + begin + " ? " + begin + " : " + last + "; " + i + " < " + end +
-           "; " + i + " = " + i + " + 1 == " + first + " ? " + last + " : " + i + " + 1) {");
-    emit(inner, i);
-    w.Close();
-    env_.CloseIndex(d.index);
-  }
-  const std::string i = env_.OpenIndex(d.index);
-  if (simd) w.Line("#pragma omp simd");
-  w.Open("for (int64_t " + i + " = " + first + "; " + i + " < " + last + "; ++" + i + ") {");
-  emit(split ? split->inside : inner, i);
-  w.Close();
-  env_.CloseIndex(d.index);
-}
-
-Expr NestGen::Hoist(const Expr& value, const LoopDim& d, const std::set<Name>& written, Writer& w,
-                    const std::string& nonempty) {
-  if (pointers_may_alias) return value;
-  std::string runs = nonempty;
-  if (AsInt(d.trip).value_or(0) > 0) runs.clear();
-  else if (runs.empty()) runs = IndexText(d.trip, w) + " > 0";
-  return HoistInvariants(
-      value, d.index, written, runs, [&](Name n) { return s_.Get(n).storage == Storage::kRegister; }, env_, w);
-}
-
-int NestGen::OpenChecks(LoweredStmt* s, const LoopDim& d, const std::string& nonempty, Writer& w) {
-  int opened = 0;
-  auto check = [&](const Expr& condition, const Expr& message) {
-    const Expr report =
-        Substitute(message, {{d.index, IntExpr(0)}});  // it may name this index too: then its first value
-    ExprCode code(env_, w);
-    code.Use(condition);
-    const std::string test = code.Value(condition, DType::kBool);
-    w.Open("if (" + (nonempty.empty() ? "" : nonempty + " && ") + "!" + test + ") {");
-    ExprCode bad(env_, w);
-    bad.Use(report);
-    w.Line("(void)" + bad.Value(report) + ";");
-    w.Close();
-    w.Open("else {");
-    ++opened;
-  };
-  if (pointers_may_alias) return 0;
-  for (int i = 0; i < 8; ++i) {
-    Expr guard = FindInvariantCheck(s->value, d.index);
-    if (!guard) guard = FindInvariantCheck(s->linear, d.index);
-    if (!guard) break;
-    check(guard->args[0], guard->args[2]);
-    for (Expr* e : {&s->value, &s->linear, &s->condition, &s->report}) *e = Replace(*e, guard, guard->args[1]);
-  }
-  // The target's own check, unless some read of the value would have been reported first.
-  if (s->condition && s->report && !Mentions(s->condition, d.index)) {
-    LoweredStmt rest = *s;
-    rest.condition = rest.report = {};
-    if (!HasReport(rest)) {
-      const Expr condition = s->condition;
-      bool reads_bad = false;
-      Visit(condition, [&](const Expr& x) { return reads_bad |= IsFn(x, kBadFn), !reads_bad; });
-      if (!reads_bad) {
-        check(condition, s->report);
-        s->condition = s->report = {};
-      }
-    }
-  }
-  return opened;
-}
-
-void NestGen::CloseLoop(const LoopDim& d, Writer& w) {
-  w.Close();
-  env_.CloseIndex(d.index);
 }
 
 bool NestGen::Vectorisable(const LoweredStmt& s) const { return !HasReport(s) && !IsComplex(s.dtype); }

@@ -69,9 +69,10 @@ class NestGen {
   // braces as it says. (A row of an embedding: one check for the row, not one per element.)
   int OpenChecks(LoweredStmt* s, const LoopDim& d, const std::string& nonempty, Writer& w);
   // The innermost loop over [begin, end): where guards hold on a range, that range runs without them, vectorised, and the
-  // rest with them. `emit` writes the body for a value.
+  // rest with them; with `always` even where a mask would do. `emit` writes the body for a value.
+  using EmitBody = std::function<void(const Expr& value, const std::string& index)>;
   void SplitLoop(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd,
-                 Writer& w, const std::function<void(const Expr& value, const std::string& index)>& emit);
+                 Writer& w, const EmitBody& emit, bool always = false);
   // `value` with what no iteration over `d` changes computed here, before its loop; `written`: what the loop writes.
   Expr Hoist(const Expr& value, const LoopDim& d, const std::set<Name>& written, Writer& w,
              const std::string& nonempty = "");
@@ -96,6 +97,8 @@ class NestGen {
   void DeclareRegisters(NodeId owner, Writer& w);
 
  private:
+  void SplitRange(const LoopDim& d, const std::string& begin, const std::string& end, const Expr& value, bool simd,
+                  Writer& w, const EmitBody& emit, bool always);
   const Sdfg& s_;
   Lowerer& lowerer_;
   NestEnv& env_;

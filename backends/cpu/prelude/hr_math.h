@@ -21,7 +21,7 @@ HR_DOUBLE1(exp) HR_DOUBLE1(expm1) HR_DOUBLE1(log) HR_DOUBLE1(log1p) HR_DOUBLE1(l
 HR_DOUBLE1(cos) HR_DOUBLE1(tan) HR_DOUBLE1(asin) HR_DOUBLE1(acos) HR_DOUBLE1(atan) HR_DOUBLE1(sinh)
 HR_DOUBLE1(cosh) HR_DOUBLE1(tanh) HR_DOUBLE1(asinh) HR_DOUBLE1(acosh) HR_DOUBLE1(atanh) HR_DOUBLE1(erf)
 HR_DOUBLE2(pow) HR_DOUBLE2(atan2) HR_DOUBLE2(fmod)
-HR_FLOAT2(atan2) HR_FLOAT2(fmod)
+HR_FLOAT2(atan2)
     /* clang-format on */
 
     static inline float hr_sqrt(float a) {
@@ -96,8 +96,26 @@ static inline int64_t hr_popcount(uint64_t a) {
   a += a >> 32;
   return (int64_t)(a & 127);
 }
+/* fmod: multiples of b that are powers of 2^50 apart are taken off, the largest first; every remainder fits 25 bits, so each
+ * step is exact in double. */
+static inline float hr_fmod(float a, float b) {
+  const double x = __builtin_fabs((double)a), y = __builtin_fabs((double)b), over = 1.0 / y;
+  double r = x;
+#define HR_FMOD_STEP(up, down) r = __builtin_fma(-__builtin_rint(r * (over * down)), y * up, r);
+  HR_FMOD_STEP(0x1p250, 0x1p-250)
+  HR_FMOD_STEP(0x1p200, 0x1p-200)
+  HR_FMOD_STEP(0x1p150, 0x1p-150)
+  HR_FMOD_STEP(0x1p100, 0x1p-100)
+  HR_FMOD_STEP(0x1p50, 0x1p-50)
+  HR_FMOD_STEP(1.0, 1.0)
+#undef HR_FMOD_STEP
+  r = r < 0 ? r + y : r;
+  r = r >= y ? r - y : r;
+  r = x < y ? x : r; /* b infinite */
+  return __builtin_copysignf((float)r, a);
+}
 static inline float hr_mod(float a, float b) {
-  const float r = hr_libm_fmodf(a, b);
+  const float r = hr_fmod(a, b);
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 static inline double hr_mod(double a, double b) { return hr_floor_mod_f64(a, b); }
@@ -233,20 +251,25 @@ static inline float hr_log2(float a) {
   const float v = a > 0 ? r : a == 0 ? -__builtin_inff() : __builtin_nanf("");
   return a != a || a == __builtin_inff() ? a : v;
 }
+/* What only the exponent decides is kept in floats and masks: a loop with one exponent has no conditions of it left, which
+ * would keep it from being vectorised. */
 static inline float hr_pow(float a, float b) {
-  const float x = __builtin_fabsf(a), half = b * 0.5f;
-  const bool whole = __builtin_rintf(b) == b, odd = whole & (__builtin_rintf(half) != half);
-  const double l =
-      hr_log2_wide((double)(x == 0 || x == __builtin_inff() ? 1.0f : x)) + (x == 0                  ? -__builtin_inf()
-                                                                            : x == __builtin_inff() ? __builtin_inf()
-                                                                                                    : 0.0);
+  const float x = __builtin_fabsf(a), half = b * 0.5f, whole_b = __builtin_rintf(b);
+  const uint32_t odd_sign = whole_b == b ? (__builtin_rintf(half) != half ? 0x80000000u : 0) : 0;
+  const float below_zero = whole_b == b ? 1.0f : __builtin_nanf("");
+  const float one = __builtin_fabsf(b) == __builtin_inff() ? 1.0f : -1.0f; /* |a| that gives 1 */
+  const uint32_t power = b == 0 ? 0 : ~0u;
+  const double l = hr_log2_wide((double)(x == 0 ? 1.0f : x == __builtin_inff() ? 1.0f : x)) +
+                   (x == 0 ? -__builtin_inf() : x == __builtin_inff() ? __builtin_inf() : 0.0);
   double t = (double)b * l;
   t = t > 200 ? 200 : t;
   t = t < -200 ? -200 : t;
   float r = (float)hr_exp2_wide(t == t ? t : 0);
   r = t == t ? r : __builtin_nanf("");
   r = x != x ? x : r;
-  r = (a < 0) & (x < __builtin_inff()) & !whole ? __builtin_nanf("") : r;
-  r = odd ? __builtin_copysignf(r, a) : r; /* -0 and -inf too */
-  return (a == 1) | (b == 0) | ((x == 1) & (__builtin_fabsf(b) == __builtin_inff())) ? 1.0f : r;
+  const float n = r * below_zero;
+  r = a < 0 ? (x < __builtin_inff() ? n : r) : r;
+  r = hr_f32_bits(hr_bits_f32(r) | (hr_bits_f32(a) & odd_sign)); /* -0 and -inf too */
+  r = x == one ? 1.0f : a == 1.0f ? 1.0f : r;
+  return hr_f32_bits((hr_bits_f32(r) & power) | (0x3f800000u & ~power));
 }

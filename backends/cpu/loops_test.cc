@@ -1,0 +1,171 @@
+// Loops that are turned round, split or packed, against the same sums written out in double.
+#include <array>
+#include <cmath>
+
+#include "backends/cpu/testing.h"
+
+namespace headrace::cpu {
+namespace {
+
+std::vector<double> Values(int64_t n, int64_t seed) {
+  std::vector<double> v;
+  for (int64_t i = 0; i < n; ++i) v.push_back(static_cast<double>((i * 7919 + seed) % 1009) / 500 - 1);
+  return v;
+}
+
+void ExpectClose(const Value& got, const std::vector<double>& want, double tolerance = 1e-5) {
+  const std::vector<double> v = Doubles(got);
+  ASSERT_EQ(v.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i)
+    ASSERT_NEAR(v[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "element " << i;
+}
+
+// A running sum along the last dimension stands inside the map over the others; along another, lanes stay innermost.
+TEST(Loops, RunningSumsAlongAnyDimension) {
+  const int64_t a = 5, b = 70, c = 300;
+  const std::vector<double> x = Values(a * b * c, 1);
+  auto at = [&](int64_t i, int64_t j, int64_t k) { return static_cast<size_t>((i * b + j) * c + k); };
+  for (int axis = 0; axis < 3; ++axis) {
+    for (const bool reverse : {false, true}) {
+      const std::string t[] = {axis == 0 ? "t" : "i", axis == 1 ? "t" : "j", axis == 2 ? "t" : "k"};
+      std::string before[] = {t[0], t[1], t[2]};
+      before[axis] = reverse ? "t + 1" : "t - 1";
+      const int64_t n = axis == 0 ? a : axis == 1 ? b : c;
+      const std::string loop =
+          reverse ? "for t in " + std::to_string(n - 1) + ":-1:-1" : "for t in 0:" + std::to_string(n);
+      std::string ranges;
+      for (int d = 0; d < 3; ++d)
+        if (d != axis)
+          ranges += (ranges.empty() ? "" : ", ") + t[d] + " in 0:" + std::to_string(d == 0 ? a : d == 1 ? b : c);
+      const std::string text =
+          "sdfg f(X: f32[5, 70, 300], Y: f32[5, 70, 300]) {\n state { map i in 0:5, j in 0:70, k in 0:300 { Y[i, j, k] = 0 } }\n" +
+          loop + " { state { map " + ranges + " { Y[" + t[0] + ", " + t[1] + ", " + t[2] + "] = (Y[" + before[0] +
+          ", " + before[1] + ", " + before[2] + "] ?? 0) + X[" + t[0] + ", " + t[1] + ", " + t[2] + "] } } }\n}";
+      std::vector<double> want = x;
+      for (int64_t i = 0; i < a; ++i)
+        for (int64_t j = 0; j < b; ++j)
+          for (int64_t k = 0; k < c; ++k) {
+            const int64_t u = reverse ? a - 1 - i : i, v = reverse ? b - 1 - j : j, w = reverse ? c - 1 - k : k;
+            const int64_t s = reverse ? 1 : -1;
+            const int64_t p = axis == 0 ? u + s : u, q = axis == 1 ? v + s : v, r = axis == 2 ? w + s : w;
+            if (p >= 0 && p < a && q >= 0 && q < b && r >= 0 && r < c) want[at(u, v, w)] += want[at(p, q, r)];
+          }
+      auto out = RunText(text, {{"X", F32({a, b, c}, x)}});
+      ASSERT_TRUE(out.ok()) << out.status().ToString() << text;
+      ExpectClose((*out)[0], want);
+    }
+  }
+}
+
+// The loop's index is used after it, and the loop may not run at all.
+TEST(Loops, IndexAfterARunningSum) {
+  const std::string text = R"(sdfg f(X: f32[N, 4], Y: f32[N, 4], K: i64[]) {
+      state { map i in 0:N, k in 0:4 { Y[i, k] = 0 } }
+      for t in 1:N { state { map k in 0:4 { Y[t, k] = Y[t - 1, k] + X[t, k] } } }
+      state { K[] = N }
+    })";
+  for (int64_t n : {1, 6}) {
+    auto out = RunText(text, {{"X", F32({n, 4}, std::vector<double>(static_cast<size_t>(n * 4), 1))}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    EXPECT_EQ(Doubles((*out)[0]).back(), static_cast<double>(n - 1));
+  }
+}
+
+// What another iteration wrote is not carried over: such a loop stays as it is.
+TEST(Loops, ShiftingLoopKeepsItsOrder) {
+  auto out = RunText(R"(sdfg f(X: f32[8], Y: f32[8]) {
+      state { map i in 0:8 { Y[i] = X[i] } }
+      for t in 0:3 { state { map i in 0:7 { Y[i + 1] = X[i] + t } } }
+    })",
+                     {{"X", F32({8}, {0, 1, 2, 3, 4, 5, 6, 7})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{0, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+// Operands lie either way round; sizes that fill no tile, block or square.
+TEST(Loops, ProductsOfTransposedMatrices) {
+  for (const auto& [m, k, n] : {std::array<int64_t, 3>{37, 53, 29}, {3, 300, 700}, {130, 17, 9}, {64, 64, 64}}) {
+    const std::vector<double> a = Values(m * k, 1), b = Values(k * n, 2);
+    std::vector<double> want(static_cast<size_t>(m * n));
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        for (int64_t l = 0; l < k; ++l)
+          want[static_cast<size_t>(i * n + j)] += a[static_cast<size_t>(i * k + l)] * b[static_cast<size_t>(l * n + j)];
+    for (const char* type : {"f32", "f64"})
+      for (const bool ta : {false, true})
+        for (const bool tb : {false, true}) {
+          std::vector<double> ra = a, rb = b;
+          if (ta)
+            for (int64_t i = 0; i < m * k; ++i) ra[static_cast<size_t>(i % k * m + i / k)] = a[static_cast<size_t>(i)];
+          if (tb)
+            for (int64_t i = 0; i < k * n; ++i) rb[static_cast<size_t>(i % n * k + i / n)] = b[static_cast<size_t>(i)];
+          const std::string t = type;
+          const std::string text =
+              "sdfg f(A: " + t + (ta ? "[K, M]" : "[M, K]") + ", B: " + t + (tb ? "[N, K]" : "[K, N]") + ", C: " + t +
+              "[M, N]) { state { map i in 0:M, j in 0:N { C[i, j] = 0 }\n map i in 0:M, j in 0:N, l in 0:K { C[i, j] += A[" +
+              (ta ? "l, i" : "i, l") + "] * B[" + (tb ? "j, l" : "l, j") + "] } } }";
+          const DType d = t == "f32" ? DType::kF32 : DType::kF64;
+          const std::vector<int64_t> sa = ta ? std::vector<int64_t>{k, m} : std::vector<int64_t>{m, k},
+                                     sb = tb ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n};
+          auto out = RunText(text, {{"A", Make(d, sa, ra)}, {"B", Make(d, sb, rb)}});
+          ASSERT_TRUE(out.ok()) << out.status().ToString();
+          ExpectClose((*out)[0], want, t == "f32" ? 1e-4 : 1e-12);
+        }
+  }
+}
+
+// Rows of nothing but border, borders on both sides, mirrored addresses.
+TEST(Loops, PaddedAndMirroredRows) {
+  const int64_t h = 9, w = 40;
+  const std::vector<double> x = Values(h * w, 3);
+  auto out = RunText(R"(sdfg f(X: f32[9, 40], Y: f32[13, 44], Z: f32[13, 44]) { state {
+      map i in 0:13, j in 0:44 { Y[i, j] = X[i - 2, j - 2] ?? 7 }
+      map i in 0:13, j in 0:44 { Z[i, j] = X[reflect(i - 2, 9), reflect(j - 2, 40)] } } })",
+                     {{"X", F32({h, w}, x)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  auto mirror = [](int64_t i, int64_t n) { return i < 0 ? -i : i >= n ? 2 * n - 2 - i : i; };
+  std::vector<double> padded, mirrored;
+  for (int64_t i = -2; i < h + 2; ++i)
+    for (int64_t j = -2; j < w + 2; ++j) {
+      padded.push_back(i < 0 || i >= h || j < 0 || j >= w ? 7 : x[static_cast<size_t>(i * w + j)]);
+      mirrored.push_back(x[static_cast<size_t>(mirror(i, h) * w + mirror(j, w))]);
+    }
+  ExpectClose((*out)[0], padded);
+  ExpectClose((*out)[1], mirrored);
+}
+
+// Few long sums side by side: chunks of them, put together row by row.
+TEST(Loops, SumsOverTheFirstDimensions) {
+  const int64_t n = 6000, lanes = 96;
+  const std::vector<double> x = Values(n * lanes, 4);
+  auto out = RunText(R"(sdfg f(X: f32[6000, 96], M: f32[96], S: f32[96]) { state {
+      map o in 0:96 { M[o] = -inf } map o in 0:96, k in 0:6000 { M[o] max= X[k, o] }
+      map o in 0:96 { S[o] = 0 } map o in 0:96, k in 0:6000 { S[o] += exp(X[k, o] - M[o]) } } })",
+                     {{"X", F32({n, lanes}, x)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  std::vector<double> most(lanes, -INFINITY), sum(lanes);
+  for (size_t i = 0; i < x.size(); ++i) most[i % lanes] = std::fmax(most[i % lanes], x[i]);
+  for (size_t i = 0; i < x.size(); ++i) sum[i % lanes] += std::exp(x[i] - most[i % lanes]);
+  ExpectClose((*out)[0], most);
+  ExpectClose((*out)[1], sum, 1e-4);
+}
+
+// One exponent for a whole loop, known when the program runs.
+TEST(Loops, PowersWithOneExponent) {
+  const std::vector<double> x = {-3, -1, -0.0, 0, 0.5, 1, 2, 7};
+  for (double e : {2.0, 3.0, 0.5, 0.0, -1.0}) {
+    auto out = RunText("sdfg f(X: f32[8], E: f32[], Y: f32[8]) { state { map i in 0:8 { Y[i] = pow(X[i], E[]) } } }",
+                       {{"X", F32({8}, x)}, {"E", F32({}, {e})}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    const std::vector<double> y = Doubles((*out)[0]);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double want = std::pow(x[i], e);
+      if (std::isnan(want)) EXPECT_TRUE(std::isnan(y[i])) << x[i] << "^" << e;
+      else if (std::isinf(want)) EXPECT_EQ(y[i], want) << x[i] << "^" << e;
+      else EXPECT_NEAR(y[i], want, 1e-6 * (1 + std::fabs(want))) << x[i] << "^" << e;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace::cpu
