@@ -82,9 +82,9 @@ void Lowering::LowerIf(const NodeCall& call, Scope& scope) {
     inner.opsets = scope.opsets;
     inner.prefix = scope.prefix;
     std::vector<Val> values = LowerGraph(*graphs[(*known)[0] ? 0 : 1], inner, call);
+    if (std::find(values.begin(), values.end(), nullptr) != values.end()) return Poison(node, scope);
     for (int i = 0; i < node.output_size(); ++i)
-      if (values[static_cast<size_t>(i)] && !node.output(i).empty())
-        scope.values[node.output(i)] = values[static_cast<size_t>(i)];
+      if (!node.output(i).empty()) scope.values[node.output(i)] = values[static_cast<size_t>(i)];
     return;
   }
   const Expr test = ScalarOf(condition);

@@ -54,6 +54,11 @@ Status Refused(const std::string& location, const std::string& why) {
   return Status(d);
 }
 
+Status LinkedElsewhere(const std::string& location, const struct stat& st) {
+  return Refused(location,
+                 "the file has " + std::to_string(st.st_nlink) + " links, and a hard link may lead outside the folder");
+}
+
 }  // namespace
 
 Result<MappedFile> MapFile(const std::string& path) {
@@ -95,6 +100,7 @@ Result<MappedFile> ExternalFiles::Open(const std::string& location) {
     if (!last && !S_ISDIR(st.st_mode)) return Refused(location, "'" + parts[i] + "' is not a folder");
     if (last && S_ISDIR(st.st_mode)) return Refused(location, "the path names a folder");
     if (last && !S_ISREG(st.st_mode)) return Refused(location, "it is not a regular file");
+    if (last && st.st_nlink != 1) return LinkedElsewhere(location, st);
     const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (last ? O_NONBLOCK : O_DIRECTORY);
     Fd next(openat(folder.fd, parts[i].c_str(), flags));
     if (next.fd < 0) return Refused(location, std::string("'") + parts[i] + "': " + std::strerror(errno));
@@ -102,9 +108,7 @@ Result<MappedFile> ExternalFiles::Open(const std::string& location) {
   }
   if (fstat(folder.fd, &st) != 0) return Refused(location, std::strerror(errno));
   if (!S_ISREG(st.st_mode)) return Refused(location, "it is not a regular file");
-  if (st.st_nlink != 1)
-    return Refused(location, "the file has " + std::to_string(st.st_nlink) +
-                                 " links, and a hard link may lead outside the folder");
+  if (st.st_nlink != 1) return LinkedElsewhere(location, st);
   Result<MappedFile> m = Map(folder.fd, st.st_size);
   if (!m.ok()) return m.status();
   open_[location] = *m;

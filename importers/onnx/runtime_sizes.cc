@@ -8,13 +8,14 @@
 namespace headrace::onnx_import {
 namespace {
 
-Expr Bin(Op op, Expr a, Expr b) { return BinaryExpr(op, std::move(a), std::move(b)); }
+// Null where an operand is: an element that is not there.
+Expr Bin(Op op, Expr a, Expr b) { return a && b ? BinaryExpr(op, std::move(a), std::move(b)) : Expr(); }
 Expr Eq(const Expr& a, int64_t v) { return Bin(Op::kEq, a, IntExpr(v)); }
 Expr Negative(const Expr& a) { return Bin(Op::kLt, a, IntExpr(0)); }
-Expr Call2(const char* f, const Expr& a, const Expr& b) { return CallExpr(f, {a, b}); }
+Expr Call2(const char* f, const Expr& a, const Expr& b) { return a && b ? CallExpr(f, {a, b}) : Expr(); }
 // ceil(a / b) of integers of any sign.
 Expr CeilDiv(const Expr& a, const Expr& b) {
-  return UnaryExpr(Op::kNeg, Bin(Op::kFloorDiv, UnaryExpr(Op::kNeg, a), b));
+  return a && b ? UnaryExpr(Op::kNeg, Bin(Op::kFloorDiv, UnaryExpr(Op::kNeg, a), b)) : Expr();
 }
 
 }  // namespace
@@ -141,7 +142,7 @@ class RuntimeSizes {
     const size_t n =
         axes ? axes->size()
              : static_cast<size_t>(c_.In(1) && !c_.In(1)->shape.empty() ? AsInt(c_.In(1)->shape[0]).value_or(0) : 0);
-    for (size_t i = 0; i < n; ++i) {
+    for (size_t i = 0; i < std::min(n, in.size()); ++i) {
       const int64_t axis =
           axes ? ((*axes)[i] < 0 ? (*axes)[i] + static_cast<int64_t>(in.size()) : (*axes)[i]) : static_cast<int64_t>(i);
       if (axis < 0 || axis >= static_cast<int64_t>(in.size()) || out_[0].shape[axis]) continue;
@@ -232,6 +233,7 @@ class RuntimeSizes {
       return;
     const std::vector<Expr>& in = c_.In(0)->shape;
     const size_t n = static_cast<size_t>(*AsInt(c_.In(1)->shape[0]));
+    if (n > in.size()) return;
     Fill(0, [&](size_t d) -> Expr {
       Expr size = in[d];
       for (size_t i = 0; i < n; ++i) {

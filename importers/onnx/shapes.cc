@@ -129,6 +129,14 @@ Status LikeFirst(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
+Status Clip(const NodeCall& c, std::vector<Inferred>* out) {
+  for (size_t i = 1; i < c.inputs.size(); ++i)
+    if (const ValueInfo* v = c.In(i))
+      for (const Expr& d : v->shape)
+        if (AsInt(d) && *AsInt(d) != 1) return ShapeError("a bound of Clip must be one number", ToString(v->shape));
+  return LikeFirst(c, out);
+}
+
 Status MatMul(const NodeCall& c, std::vector<Inferred>* out) {
   // MatMulInteger(A, B), QLinearMatMul(a, a_scale, a_zero_point, b, …)
   const ValueInfo *a = c.In(0), *b = c.In(c.op() == "QLinearMatMul" ? 3 : 1);
@@ -206,6 +214,7 @@ void AddBroadcastRules(ShapeRules* rules) {
        {"PRelu", "GroupNormalization", "MeanVarianceNormalization", "LpNormalization", "LRN", "InstanceNormalization"})
     (*rules)[op] = LikeFirst;
   for (const char* op : {"MatMul", "MatMulInteger", "QLinearMatMul"}) (*rules)[op] = MatMul;
+  (*rules)["Clip"] = Clip;
   (*rules)["Expand"] = Expand;
   (*rules)["Einsum"] = Einsum;
 }

@@ -182,6 +182,8 @@ def cases():
     yield "reshape -2", model([node("Reshape", "x", "s")], outputs=[info("y", None)], initializers=[constant("s", [-2])]), ""
     yield "reshape 0 beyond", model([node("Reshape", "x", "s")], outputs=[info("y", None)], initializers=[constant("s", [2, 0])]), ""
     yield "tile -1", model([node("Tile", "x", "s")], outputs=[info("y", None)], initializers=[constant("s", [-1])]), ""
+    yield "tile by a table", model([node("Tile", "x", "s")], inputs=["x", info("s", [2, 100], I64)], outputs=[info("y", None)]), ""
+    yield "clip by a list", model([node("Clip", "x", "", "s")], inputs=["x", info("s", [2**31 - 1])]), "must be one number"
     yield "pad below nothing", model([node("Pad", "x", "s")], outputs=[info("y", None)], initializers=[constant("s", [-2, -3])]), ""
     yield "one-hot depth", model([node("OneHot", "i", "d", "v")], inputs=[info("i", [2], I64)], outputs=[info("y", None)],
                                  initializers=[constant("d", -4), constant("v", [0, 1], np.float32)]), ""
@@ -240,6 +242,10 @@ def cases():
     # ---- subgraphs and functions ----
     yield "nested too deep", nested_if(500), "nested deeper"
     yield "if without a branch", model([node("If", "c", then_branch=graph([node("Exp", "x", outputs=["t"])], [], ["t"]))], inputs=["x", info("c", [], BOOL)]), "else_branch"
+    yield "a bad branch of a known condition", model([node("If", "k", then_branch=graph([node("Reluu", "x", outputs=["t"])], [], ["t"]), else_branch=graph([node("Exp", "x", outputs=["e"])], [], ["e"]))],
+                                                     initializers=[constant("k", True, bool)]), "Reluu"
+    yield "a bad value for a known branch", model([node("Add", "x", "bad", outputs=["b"]), node("If", "k", then_branch=graph([node("Exp", "b", outputs=["t"])], [], ["t"]), else_branch=graph([node("Exp", "x", outputs=["e"])], [], ["e"]))],
+                                                  inputs=["x", info("bad", [2], 27)], initializers=[constant("k", True, bool)]), "bad"
     yield "branches of unequal types", model([node("If", "c", then_branch=graph([node("Exp", "x", outputs=["t"])], [], ["t"]),
                                                    else_branch=graph([node("Cast", "x", outputs=["e"], to=7)], [], [info("e", [2], I64)]))], inputs=["x", info("c", [], BOOL)]), ""
     yield "branches of unequal counts", model([node("If", "c", then_branch=graph([node("Exp", "x", outputs=["t"])], [], ["t"]),

@@ -1,0 +1,261 @@
+"""Small models that use ONNX's corners, as text: (name, model, inputs), and what is expected where the reference evaluator
+can't say: it knows no Scan backwards, no empty scan outputs, no negative pads, no overloads, no functions that call functions."""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper, parser
+
+
+def text(opset, body, functions="", ir=10, domains=()):
+    imports = ", ".join([f'"" : {opset}'] + [f'"{d}" : {v}' for d, v in domains])
+    return parser.parse_model(f"<ir_version: {ir}, opset_import: [{imports}]> {body} {functions}")
+
+
+def f32(*shape):
+    return np.random.default_rng(sum(shape) + len(shape)).uniform(-2, 2, shape).astype(np.float32)
+
+
+def i64(*values):
+    return np.array(values, np.int64)
+
+
+def edited(m, edit):
+    edit(m)
+    return m
+
+
+def cases():
+    yield from control_flow()
+    yield from sizes_as_data()
+    yield from corners_of_types()
+    yield from corners_of_graphs()
+    yield from sequences()
+    yield from classical()
+    yield from old_opsets()
+
+
+def control_flow():
+    branches = text(21, """g (bool c, float[N, 3] x) => (float[M, K] y) <int64[1] one = {1}> {
+        t = If (c) <then_branch = a () => (float[P, Q] u) { u = Transpose<perm = [1, 0]>(x) },
+                    else_branch = b () => (float[R, S] v) { v = Concat<axis = 0>(x, x, x) }>
+        y = Neg(t)
+    }""")
+    yield "branches of different shapes, true", branches, [np.array(True), f32(4, 3)]
+    yield "branches of different shapes, false", branches, [np.array(False), f32(4, 3)]
+    yield "a branch inside a branch", text(21, """g (bool c, bool d, float[N] x) => (float[M] y) {
+        y = If (c) <then_branch = a () => (float[A] u) {
+                u = If (d) <then_branch = p () => (float[B] p0) { p0 = Concat<axis = 0>(x, x) },
+                            else_branch = q () => (float[C] q0) { q0 = Exp(x) }> },
+            else_branch = b () => (float[D] v) { v = Identity(x) }>
+    }"""), [np.array(True), np.array(True), f32(3)]
+    body = """<body = l (int64 i, bool go, float[2] v) => (bool more, float[2] w, float[2] seen) {
+        w = Add(v, step)
+        seen = Mul(w, w)
+        total = ReduceSum<keepdims = 0>(w)
+        more = Less(total, limit)
+    }>"""
+    yield "while loop with a scan output of unknown length", text(21, f"""g (float[2] x, float limit, float[2] step) => (float[2] last, float[K, 2] all) {{
+        cond = Constant<value = bool {{1}}>()
+        none = Constant<value_string = "unused">()
+        last, all = Loop (, cond, x) {body}
+    }}"""), [f32(2), np.float32(9.5), np.array([1, 1.5], np.float32)]
+    yield "loop of no iterations", text(21, f"""g (float[2] x, float limit, float[2] step, int64 n) => (float[2] last, float[K, 2] all) {{
+        last, all = Loop (n, , x) {body}
+    }}"""), [f32(2), np.float32(100), f32(2), np.int64(0)], [f32(2), f32(0, 2)]
+    yield "loop that grows its value", text(21, """g (float[N] x, int64 n) => (float[M] y) {
+        y = Loop (n, , x) <body = l (int64 i, bool go, float[P] v) => (bool more, float[Q] w) {
+            more = Identity(go)
+            w = Concat<axis = 0>(v, x)
+        }>
+    }"""), [f32(3), np.int64(4)], [np.tile(f32(3), 5)]
+    yield "loop whose scan output changes its size", text(21, """g (int64 n) => (float[K] y) {
+        s = SequenceEmpty<dtype = 1>()
+        q = Loop (n, , s) <body = l (int64 i, bool go, seq(float[P]) v) => (bool more, seq(float[P]) w) {
+            more = Identity(go)
+            one = Constant<value_ints = [1]>()
+            size = Reshape(i, one)
+            row = ConstantOfShape(size)
+            w = SequenceInsert(v, row)
+        }>
+        y = ConcatFromSequence<axis = 0>(q)
+    }"""), [np.int64(4)], [np.zeros(6, np.float32)]
+    yield "loop that counts with the outer value", text(21, """g (float[3] x, int64 n) => (float[3] y, int64 count) <int64 zero = {0}> {
+        yes = Constant<value = bool {1}>()
+        y, count = Loop (n, yes, x, zero) <body = l (int64 i, bool go, float[3] v, int64 k) => (bool more, float[3] w, int64 k2) {
+            f = Cast<to = 1>(i)
+            w = Sub(v, f)
+            k2 = Add(k, i)
+            three = Constant<value_int = 3>()
+            more = Less(i, three)
+        }>
+    }"""), [f32(3), np.int64(10)]
+    a, x = f32(2), f32(5, 2)
+    sums = a + np.cumsum(x[::-1], axis=0)
+    yield "scan backwards", text(21, """g (float[2] a, float[T, 2] x) => (float[2] z, float[T, 2] y) {
+        z, y = Scan<num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1],
+            body = s (float[2] c, float[2] e) => (float[2] d, float[2] o) { d = Add(c, e)
+                                                                       o = Mul(d, e) }>(a, x)
+    }"""), [a, x], [sums[-1], (sums * x[::-1])[::-1]]
+    a, x = f32(3), f32(3, 4)
+    largest = np.maximum.accumulate(np.concatenate([a[:, None], x], 1), 1)[:, 1:]
+    yield "scan along the second axis", text(21, """g (float[3] a, float[3, T] x) => (float[3] z, float[3, T] y) {
+        z, y = Scan<num_scan_inputs = 1, scan_input_axes = [1], scan_output_axes = [1],
+            body = s (float[3] c, float[3] e) => (float[3] d, float[3] o) { d = Max(c, e)
+                                                                       o = Identity(d) }>(a, x)
+    }"""), [a, x], [largest[:, -1], largest]
+
+
+def sizes_as_data():
+    yield "reshape to a given shape", text(21, "g (float[N] x, int64[3] s) => (float[A, B, C] y) { y = Reshape(x, s) }"), [f32(24), i64(2, -1, 3)]
+    yield "reshape with zeros", text(21, "g (float[N, M] x, int64[2] s) => (float[A, B] y) { y = Reshape(x, s) }"), [f32(4, 6), i64(0, 6)]
+    yield "slice by inputs", text(21, "g (float[N, M] x, int64[2] a, int64[2] b, int64[2] c) => (float[P, Q] y) { axes = Constant<value_ints = [0, 1]>() y = Slice(x, a, b, axes, c) }"
+                                  ), [f32(7, 5), i64(-1, 0), i64(-100, 100), i64(-2, 3)]
+    yield "slice along given axes", text(21, "g (float[N, M] x, int64[1] a, int64[1] b, int64[1] axes) => (float[P, Q] y) { y = Slice(x, a, b, axes) }"), [f32(7, 5), i64(1), i64(4), i64(-1)]
+    yield "range of floats", text(21, "g (float a, float b, float c) => (float[N] y) { y = Range(a, b, c) }"), [np.float32(1), np.float32(-4), np.float32(-0.75)]
+    yield "range of integers times its length", text(21, """g (int64 n) => (int64[N] y) {
+        zero = Constant<value_int = 0>() one = Constant<value_int = 1>() r = Range(zero, n, one) s = Size(r) y = Mul(r, s) }"""), [np.int64(5)]
+    yield "tile by input", text(21, "g (float[N, M] x, int64[2] r) => (float[P, Q] y) { y = Tile(x, r) }"), [f32(2, 3), i64(3, 2)]
+    yield "tile by zero", text(21, "g (float[N, M] x, int64[2] r) => (float[P, Q] y) { y = Tile(x, r) }"), [f32(2, 3), i64(0, 2)]
+    yield "expand by input", text(21, "g (float[N, 1] x, int64[3] s) => (float[P, Q, R] y) { y = Expand(x, s) }"), [f32(3, 1), i64(2, 1, 4)]
+    yield "expand keeps what is larger", text(21, "g (float[N, M] x, int64[2] s) => (float[P, Q] y) { y = Expand(x, s) }"), [f32(3, 2), i64(1, 1)]
+    for mode in ("constant", "reflect", "edge", "wrap"):
+        yield f"pad by input, {mode}", text(21, f'g (float[N, M] x, int64[4] p) => (float[P, Q] y) {{ y = Pad<mode = "{mode}">(x, p) }}'), [f32(4, 5), i64(1, 2, 3, 0)]
+    yield "pad cuts", text(21, "g (float[N, M] x, int64[4] p, float v) => (float[P, Q] y) { y = Pad(x, p, v) }"), [f32(4, 5), i64(-1, 2, 0, -2), np.float32(7)], [np.pad(f32(4, 5)[1:, :3], ((0, 0), (2, 0)), constant_values=7)]
+    yield "shapes from NonZero", text(21, """g (float[N, M] x) => (int64[2, K] where, float[K] picked, float s) {
+        where = NonZero(x)
+        t = Transpose<perm = [1, 0]>(where)
+        picked = GatherND(x, t)
+        s = ReduceSum<keepdims = 0>(picked)
+    }"""), [np.where(f32(4, 3) > 0, f32(4, 3), 0).astype(np.float32)]
+    yield "NonZero of nothing", text(21, "g (float[N] x) => (int64[1, K] y) { y = NonZero(x) }"), [np.zeros(5, np.float32)]
+    yield "compress, then a softmax", text(21, "g (float[N, M] x, bool[N] c) => (float[K, M] y) { t = Compress<axis = 0>(x, c) y = Softmax(t) }"), [f32(4, 3), np.array([1, 0, 1, 1], bool)]
+    yield "unique, then a count of them", text(21, "g (int64[N] x) => (int64[K] y, int64[K] n, float[K] f) { y, i, j, n = Unique(x) f = Cast<to = 1>(n) }"), [i64(3, 1, 3, 3, 2, 1)]
+    yield "the k of TopK is an input", text(21, "g (float[N, M] x, int64[1] k) => (float[N, K] v, int64[N, K] i) { v, i = TopK(x, k) }"), [f32(3, 6), i64(4)]
+    yield "split by given sizes", text(21, "g (float[N] x, int64[3] s) => (float[A] a, float[B] b, float[C] c) { a, b, c = Split<axis = 0>(x, s) }"), [f32(9), i64(2, 0, 7)]
+    yield "one-hot of a given depth", text(21, "g (int64[N] x, int64 d, float[2] v) => (float[N, D] y) { y = OneHot(x, d, v) }"), [i64(0, -1, 9, 2), np.int64(4), np.array([-1, 5], np.float32)]
+    yield "constant of a given shape", text(21, "g (int64[2] s) => (int32[A, B] y) { y = ConstantOfShape<value = int32[1] {7}>(s) }"), [i64(2, 3)]
+    yield "resize by given sizes", text(21, "g (float[1, 1, H, W] x, int64[4] s) => (float[1, 1, A, B] y) { y = Resize<mode = \"linear\">(x, , , s) }"), [f32(1, 1, 3, 4), i64(1, 1, 5, 6)]
+    yield "resize by given scales", text(21, "g (float[1, 1, H, W] x, float[4] s) => (float[1, 1, A, B] y) { y = Resize<mode = \"nearest\">(x, , s) }"), [f32(1, 1, 3, 4), np.array([1, 1, 2.5, 0.5], np.float32)]
+    yield "squeeze and unsqueeze by shapes", text(21, """g (float[N, M] x) => (float[M, N] y) {
+        s = Shape(x) r = Constant<value_ints = [1, 0]>() t = Gather(s, r) z = Reshape(x, t) a = Constant<value_ints = [0]>()
+        u = Unsqueeze(z, a) y = Squeeze(u, a) }"""), [f32(3, 4)]
+    for name, a, b in (("rows", (3, 1), (1, 4)), ("one", (1, 1), (3, 4)), ("equal", (3, 4), (3, 4)), ("to the left", (3, 4), (1, 1))):
+        yield f"broadcasting of symbols, {name}", text(21, "g (float[A, B] x, float[C, D] z) => (float[P, Q] y, bool[P, Q] q) { t = Add(x, z) y = Mul(t, x) q = Less(x, z) }"), [f32(*a), f32(*b)]
+    yield "broadcasting of batches", text(21, "g (float[A, B, 2, 3] x, float[C, 3, K] z) => (float[P, Q, 2, K] y) { y = MatMul(x, z) }"), [f32(4, 1, 2, 3), f32(5, 3, 2)]
+    yield "a bias of one row", text(21, "g (float[A, 3] x, float[3, B] w, float[C, D] b) => (float[A, B] y) { y = Gemm(x, w, b) }"), [f32(4, 3), f32(3, 2), f32(1, 2)]
+    yield "where with symbols", text(21, "g (bool[A] c, float[B, C] x, float z) => (float[P, Q] y) { y = Where(c, x, z) }"), [np.array([1, 0, 1], bool), f32(2, 1), np.float32(3)]
+    yield "a size that is a product", text(21, """g (float[N, M] x) => (float[K] y, int64 n) { one = Constant<value_ints = [-1]>() y = Reshape(x, one) n = Size(y) }"""), [f32(3, 5)]
+    yield "centre crop by arithmetic on shapes", text(21, """g (float[N, M] x) => (float[P, M] y) {
+        s = Shape<start = 0, end = 1>(x) two = Constant<value_ints = [2]>() four = Constant<value_ints = [4]>()
+        b = Div(s, four) h = Div(s, two) e = Add(b, h) ax = Constant<value_ints = [0]>() y = Slice(x, b, e, ax) }"""), [f32(9, 2)]
+
+
+def corners_of_types():
+    yield "rank 0 everywhere", text(21, "g (float x, float z) => (float y, int64[0] s) { t = Add(x, z) y = Softplus(t) s = Shape(y) }"), [np.float32(1.5), np.float32(-4)]
+    for name, shape in (("rows", (0, 3)), ("columns", (3, 0))):
+        yield f"no {name}", text(21, "g (float[N, M] x) => (float[N, M] y, float[N] s, float p) { y = Exp(x) ax = Constant<value_ints = [1]>() s = ReduceSum<keepdims = 0>(x, ax) p = ReduceSum<keepdims = 0>(x) }"), [f32(*shape)]
+    yield "no batch through a layer", text(21, "g (float[N, 4] x, float[4, 3] w, float[3] b) => (float[N, 3] y) { t = Gemm(x, w, b) u = Relu(t) y = Softmax(u) }"), [f32(0, 4), f32(4, 3), f32(3)]
+    yield "no inner dimension", text(21, "g (float[N, K] x, float[K, M] w) => (float[N, M] y) { y = MatMul(x, w) }"), [f32(2, 0), f32(0, 3)]
+    yield "concat with nothing", text(21, "g (float[N, 2] x, float[M, 2] z) => (float[P, 2] y) { y = Concat<axis = 0>(x, z, x) }"), [f32(0, 2), f32(3, 2)]
+    for t in ("INT4", "UINT4", "INT2", "UINT2"):
+        k = getattr(TensorProto, t)
+        yield f"quantized to {t}", text(25, f"g (float[N, M] x) => (float[N, M] y) <float s = {{0.5}}> {{ q = QuantizeLinear<output_dtype = {k}>(x, s) y = DequantizeLinear(q, s) }}", ir=13), [f32(3, 5)]
+    for t in ("FLOAT8E4M3FN", "FLOAT8E5M2", "FLOAT8E4M3FNUZ", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "BFLOAT16", "FLOAT16"):
+        k = getattr(TensorProto, t)
+        yield f"cast to {t} and back", text(25, f"g (float[N] x) => (float[N] y) {{ h = Cast<to = {k}>(x) y = Cast<to = 1>(h) }}", ir=13), [np.array([0, -0.0, 0.3, 1, -1.75, 5, 300, 1e-3, 65000], np.float32)]
+    yield "constants of four bits", edited(text(25, "g (float[5] x) => (float[5] y) { d = DequantizeLinear(w, s) y = Mul(x, d) }", ir=13), lambda m: m.graph.initializer.extend([
+        helper.make_tensor("w", TensorProto.INT4, [5], [-8, 7, 0, -1, 3]), helper.make_tensor("s", TensorProto.FLOAT, [], [0.25])])), [f32(5)]
+    yield "integers wrap", text(21, "g (uint8[N] x, uint8[N] z) => (uint8[N] y, int8[N] w) { y = Add(x, z) w = Cast<to = 3>(y) }"), [np.array([200, 3, 255], np.uint8), np.array([100, 4, 255], np.uint8)]
+    yield "division of negative integers", text(21, "g (int32[N] x, int32[N] z) => (int32[N] y, int32[N] m, int32[N] f) { y = Div(x, z) m = Mod(x, z) f = Mod<fmod = 1>(x, z) }"), [np.array([7, -7, 7, -7], np.int32), np.array([2, 2, -2, -2], np.int32)]
+    yield "64-bit integers beyond 2^53", text(21, "g (int64[N] x) => (int64[N] y, uint64[N] u) { y = Mul(x, x) u = Cast<to = 13>(x) }"), [i64(2**31 + 1, -(2**40) - 3, 2**53 + 1)]
+    yield "float64 throughout", text(21, "g (double[N, 3] x, double[3, 2] w) => (double[N, 2] y) { t = MatMul(x, w) y = Tanh(t) }"), [f32(2, 3).astype(np.float64) / 3, f32(3, 2).astype(np.float64) / 7]
+    yield "strings", text(21, """g (string[N] s, string[M] t) => (string[N] y, string[P, K] parts, int64[P] n, bool[N] q) {
+        y = StringConcat(s, t) parts, n = StringSplit<delimiter = "-">(y) q = RegexFullMatch<pattern = "a.*">(y) }"""), [np.array(["a-b", "", "cä-d-e"], object), np.array(["-x"], object)]
+    yield "strings to numbers", text(21, "g (string[N] s) => (float[N] y, int64[N] i) { y = Cast<to = 1>(s) f = Cast<to = 1>(s) i = Cast<to = 7>(f) }"), [np.array(["1.5", "-3e2", "7"], object)]
+    yield "strings compared", text(21, "g (string[N] s, string[N] t) => (bool[N] y, string[N] u) { y = Equal(s, t) u = Where(y, s, t) }"), [np.array(["a", "b"], object), np.array(["a", "c"], object)]
+    yield "strings normalised", text(21, 'g (string[N] s) => (string[M] y) { y = StringNormalizer<case_change_action = "UPPER", is_case_sensitive = 0, stopwords = ["mon"]>(s) }'), [np.array(["Mon", "tue", "wed"], object)]
+    yield "strings gathered", text(21, "g (string[N] s, int64[K] i) => (string[K] y) { y = Gather(s, i) }"), [np.array(["p", "q", "r"], object), i64(2, 0, -1)]
+    yield "NaN and infinities", text(21, "g (float[N] x) => (bool[N] a, bool[N] b, float[N] c, float[N] d, float m) { a = IsNaN(x) b = IsInf(x) c = Relu(x) d = Clip(x) m = ReduceMax<keepdims = 0>(c) }"), [np.array([1, np.inf, -np.inf, -2], np.float32)]
+
+
+def corners_of_graphs():
+    scale = "<domain: \"my\", opset_import: [\"\" : 21, \"my\" : 1]>"
+    functions = f"""
+        {scale} twice<by>(a) => (b) {{ k = Constant<value_float : float = @by>() t = Mul(a, k) b = my.shift<by : float = @by>(t) }}
+        {scale} shift<by>(a) => (b) {{ k = Constant<value_float : float = @by>() b = Add(a, k) }}"""
+    yield "functions passing attributes on", text(21, "g (float[N] x) => (float[N] y) { t = my.twice<by = 3.0>(x) y = my.twice<by = -0.5>(t) }", functions, domains=[("my", 1)]), [f32(4)], [(f32(4) * 3 + 3) * -0.5 - 0.5]
+    yield "function with a default and an absent input", edited(text(21, "g (float[N] x) => (float[N] y, float[N] z) { y = my.leaky(x) z = my.leaky<slope = 0.5>(x) }",
+        f"{scale} leaky(a) => (b) {{ b = LeakyRelu<alpha : float = @slope>(a) }}", domains=[("my", 1)]), lambda m: m.functions[0].attribute_proto.append(helper.make_attribute("slope", 0.25))), [f32(5)], [np.where(f32(5) < 0, f32(5) * np.float32(k), f32(5)) for k in (0.25, 0.5)]
+
+    def overloads(m):
+        f = onnx.FunctionProto()
+        f.CopyFrom(m.functions[0])
+        f.overload = "minus"
+        f.node[0].op_type = "Sub"
+        m.functions.append(f)
+        m.graph.node[1].overload = "minus"
+    yield "overloads of a function", edited(text(21, "g (float[N] x, float[N] z) => (float[N] y) { t = my.f(x, z) y = my.f(t, x) }", f"{scale} f(a, b) => (c) {{ c = Add(a, b) }}", domains=[("my", 1)]), overloads), [f32(3), f32(3) + 1], [(f32(3) + (f32(3) + 1)) - f32(3)]
+    yield "function with a branch inside", text(21, "g (bool c, float[N] x) => (float[N] y) { y = my.f(c, x) }", f"""{scale} f(c, a) => (b) {{
+        b = If (c) <then_branch = p () => (u) {{ u = Exp(a) }}, else_branch = q () => (v) {{ v = Neg(a) }}> }}""", domains=[("my", 1)]), [np.array(False), f32(3)]
+    yield "function of another opset", text(21, "g (float[N, 3] x) => (float[N, 3] y) { y = my.f(x) }",
+        '<domain: "my", opset_import: ["" : 11]> f(a) => (b) { b = Softmax<axis = 1>(a) }', domains=[("my", 1)]), [f32(2, 3)]
+    yield "an input that is an output", text(21, "g (float[N] x) => (float[N] x) { unused = Exp(x) }"), [f32(3)]
+    yield "an initializer that is an output", text(21, "g (float[N] x) => (float[N] y, float[2] w) <float[2] w = {1, 2}> { y = Exp(x) }"), [f32(3)]
+    yield "one value as two outputs' source", text(21, "g (float[N] x) => (float[N] a, float[N] b) { t = Exp(x) a = Identity(t) b = Identity(t) }"), [f32(3)]
+    yield "initializers listed as inputs", edited(text(8, "g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }", ir=3), lambda m: m.graph.initializer.append(numpy_helper.from_array(f32(2), "w"))), [f32(2)]
+    yield "nodes out of names", edited(text(21, "g (float[N] x) => (float[N] y) { t = Exp(x) y = Neg(t) }"), lambda m: [n.ClearField("name") for n in m.graph.node]), [f32(3)]
+    yield "names that are words of the notation", text(21, "g (float[N] map) => (float[N] state) { for = Exp(map) in = Neg(for) if = Add(in, map) state = Mul(if, for) }"), [f32(3)]
+
+    def odd_names(m):
+        for n in m.graph.node:
+            n.input[:] = [s.replace("t", "a b/ç.1::") for s in n.input]
+            n.output[:] = [s.replace("t", "a b/ç.1::") for s in n.output]
+    yield "names of any characters", edited(text(21, "g (float[N] x) => (float[N] y) { t = Exp(x) y = Neg(t) }"), odd_names), [f32(3)]
+    yield "dimensions of any name", edited(text(21, "g (float[N] x) => (float[N] y) { y = Exp(x) }"), lambda m: [setattr(v.type.tensor_type.shape.dim[0], "dim_param", "batch size/2!") for v in (m.graph.input[0], m.graph.output[0])]), [f32(3)]
+    yield "optional inputs left out", text(21, "g (float[N, M] x, float hi) => (float[N, M] y) { y = Clip(x, , hi) }"), [f32(2, 3), np.float32(0.5)]
+    yield "optional outputs left out", text(21, "g (float[2, 2, 3] x, float[1, 8, 3] w, float[1, 8, 2] r) => (float[1, 2, 2] h) { a, h = LSTM<hidden_size = 2>(x, w, r) }"), [f32(2, 2, 3), f32(1, 8, 3), f32(1, 8, 2)]
+    yield "a dropout that does nothing", text(21, "g (float[N] x) => (float[N] y, bool[N] m) { y, m = Dropout(x) }"), [f32(4)]
+    yield "dead nodes with unknown ops in none", text(21, "g (float[N] x) => (float[N] y) { unused = NonZero(x) y = Exp(x) }"), [f32(3)]
+    yield "no inputs at all", text(21, "g () => (float[3] y) { a = Constant<value_floats = [1.0, 2.0, 3.0]>() y = Exp(a) }"), []
+    sparse = helper.make_sparse_tensor(helper.make_tensor("v", TensorProto.FLOAT, [2], [3, 4]), helper.make_tensor("i", TensorProto.INT64, [2], [1, 5]), [2, 3])
+    yield "a sparse constant", edited(text(21, "g (float[2, 3] x) => (float[2, 3] y) { c = Constant<value_float = 1.0>() y = Mul(x, c) }"), lambda m: m.graph.node[0].CopyFrom(helper.make_node("Constant", [], ["c"], sparse_value=sparse))), [f32(2, 3)], [f32(2, 3) * np.array([[0, 3, 0], [0, 0, 4]], np.float32)]
+
+
+def sequences():
+    yield "sequence by hand", text(21, """g (float[N] x, float[M] z, int64 at) => (float[K] y, int64 n, float[P] one) {
+        s = SequenceConstruct(x, z, x) t = SequenceErase(s, at) n = SequenceLength(t) one = SequenceAt(t, at) y = ConcatFromSequence<axis = 0>(t) }"""), [f32(2), f32(3), np.int64(-2)]
+    yield "split to a sequence and back", text(21, "g (float[N, 3] x, int64 k) => (float[N, 3] y) { s = SplitToSequence<axis = 0>(x, k) y = ConcatFromSequence<axis = 0>(s) }"), [f32(7, 3), np.int64(3)]
+    yield "a function over a sequence", text(21, """g (float[N, 3] x) => (float[M, 3] y) { s = SplitToSequence<axis = 0, keepdims = 1>(x)
+        t = SequenceMap<body = b (float[1, 3] e) => (float[1, 3] f) { f = Exp(e) }>(s) y = ConcatFromSequence<axis = 0>(t) }"""), [f32(4, 3)]
+    yield "an optional that is there", text(21, "g (float[N] x) => (float[N] y, bool b) { o = Optional(x) y = OptionalGetElement(o) b = OptionalHasElement(o) }"), [f32(3)], [f32(3), np.array(True)]
+    yield "a sequence as the output", text(21, "g (float[N] x) => (seq(float[M]) y) { t = Neg(x) y = SequenceConstruct(x, t) }"), [f32(3)]
+
+
+def classical():
+    ml = [("ai.onnx.ml", 3)]
+    yield "scaler and linear classifier", text(21, """g (float[N, 3] x) => (int64[N] label, float[N, 3] scores) {
+        s = ai.onnx.ml.Scaler<offset = [0.5, 0.0, -0.5], scale = [2.0, 1.0, 0.5]>(x)
+        label, scores = ai.onnx.ml.LinearClassifier<classlabels_ints = [10, 20, 30], coefficients = [1.0, 0.0, 0.5, -1.0, 0.25, 0.0, 0.5, 0.5, -2.0], intercepts = [0.1, 0.2, 0.3], post_transform = "SOFTMAX">(s)
+    }""", domains=ml), [f32(4, 3)]
+    yield "tree ensemble", text(21, """g (float[N, 2] x) => (float[N, 1] y) {
+        y = ai.onnx.ml.TreeEnsembleRegressor<n_targets = 1, nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [1, 0, 0], nodes_values = [0.25, 0.0, 0.0],
+            nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0], target_treeids = [0, 0], target_nodeids = [1, 2], target_ids = [0, 0], target_weights = [-1.5, 4.0]>(x)
+    }""", domains=ml), [f32(5, 2)]
+    yield "label encoder from strings", text(21, """g (string[N] s) => (int64[N] y) { y = ai.onnx.ml.LabelEncoder<keys_strings = ["a", "b"], values_int64s = [7, 8], default_int64 = -5>(s) }""", domains=ml), [np.array(["b", "zz", "a"], object)]
+    yield "one-hot encoder and normalizer", text(21, """g (int64[N] s, float[N, 3] x) => (float[N, 3] y, float[N, 3] z) { y = ai.onnx.ml.OneHotEncoder<cats_int64s = [1, 2, 4], zeros = 1>(s) z = ai.onnx.ml.Normalizer<norm = "L2">(x) }""", domains=ml), [i64(4, 9), f32(2, 3)]
+    yield "binarizer, imputer", text(21, """g (float[N, 2] x) => (float[N, 2] y, float[N, 2] z) { y = ai.onnx.ml.Binarizer<threshold = 0.1>(x) z = ai.onnx.ml.Imputer<imputed_value_floats = [9.0, 8.0], replaced_value_float = 0.0>(x) }""", domains=ml), [np.array([[0, 1], [2, 0]], np.float32)]
+
+
+def old_opsets():
+    x = np.exp(np.repeat(np.repeat(f32(1, 2, 2, 3), 2, 2), 3, 3))
+    yield "opset 7: upsample, dropout, softmax of two axes", text(7, """g (float[1, 2, H, W] x) => (float[1, 2, A, B] y) { t = Upsample<mode = "nearest", scales = [1.0, 1.0, 2.0, 3.0]>(x) d, m = Dropout(t) y = Softmax<axis = 2>(d) }""", ir=3), [f32(1, 2, 2, 3)], [x / x.sum((2, 3), keepdims=True)]
+    yield "opset 7: slices and squeezes by attributes", text(7, "g (float[N, 4] x) => (float[N] y) { t = Slice<axes = [1], starts = [1], ends = [2]>(x) y = Squeeze<axes = [1]>(t) }", ir=3), [f32(3, 4)]
+    yield "opset 8: sum, max and mean of many", text(8, "g (float[N, 3] x, float[3] z, float[1] w) => (float[N, 3] a, float[N, 3] b, float[N, 3] c) { a = Sum(x, z, w) b = Max(x, z) c = Mean(x, z, w, x) }", ir=3), [f32(2, 3), f32(3), f32(1)]
+    yield "opset 9: scan, constant of shape", text(9, "g (float[N, 4] x) => (float[N, 4] y) { s = Shape(x) c = ConstantOfShape<value = float[1] {2.5}>(s) y = Mul(x, c) }", ir=4), [f32(3, 4)]
+    yield "opset 10: slice with negative steps, resize", text(10, """g (float[1, 1, H, W] x) => (float[1, 1, A, B] y) <float[4] k = {1, 1, 2, 2}, int64[1] a = {-1}, int64[1] b = {-9999}, int64[1] ax = {3}, int64[1] st = {-1}> {
+        t = Slice(x, a, b, ax, st) y = Resize<mode = "nearest">(t, k) }""", ir=5), [f32(1, 1, 2, 3)], [np.repeat(np.repeat(f32(1, 1, 2, 3)[..., ::-1], 2, 2), 2, 3)]
+    yield "opset 11: clip, pad, gather of negative indices", text(11, """g (float[N, 3] x) => (float[N, 5] y) <float lo = {-1}, float hi = {1}, int64[4] p = {0, 1, 0, 1}, int64[3] i = {-1, 0, -2}> {
+        c = Clip(x, lo, hi) g0 = Gather<axis = 1>(c, i) y = Pad(g0, p) }""", ir=6), [f32(2, 3)]
+    yield "opset 12: argmax of the last, einsum", text(12, 'g (float[B, I, J] x, float[B, J, K] z) => (float[B, I, K] y, int64[B, I] m) { y = Einsum<equation = "bij,bjk->bik">(x, z) m = ArgMax<axis = -1, keepdims = 0, select_last_index = 1>(y) }', ir=7), [f32(2, 3, 4), f32(2, 4, 2)]
+    yield "opset 13: split and squeeze by inputs", text(13, "g (float[N, 6] x) => (float[N, 2] a, float[N, 4] b) <int64[2] s = {2, 4}> { a, b = Split<axis = 1>(x, s) }", ir=7), [f32(2, 6)]
+    yield "opset 28: the newest of plain ops", text(28, "g (float[N, 8] x, float[8] w) => (float[N, 8] y) { t = RMSNormalization(x, w) u = Gelu(t) y = Swish(u) }", ir=13), [f32(3, 8), f32(8)]
