@@ -95,7 +95,8 @@ Val Elaborator::EvalBare(Name container, Context c) {
   if (c.list && rank == 1 && inputs_.count(container)) {
     if (has_known_.count(container)) return Val::List(known_[container]);
     std::optional<int64_t> n = AsInt(k.shape[0]);
-    if (n) {
+    constexpr int64_t kMaxListed = 1 << 16;  // longer ones are data, not lists of sizes
+    if (n && *n <= kMaxListed) {
       std::vector<Expr> items;
       for (int64_t i = 0; i < *n; ++i) items.push_back(ReadExpr(container, {IntExpr(i)}));
       return Val::List(std::move(items));

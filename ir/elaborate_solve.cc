@@ -107,7 +107,21 @@ bool Elaborator::EvalOver(const FormStmt& s, Target* t) {
   return solved;
 }
 
-// `..` broadcasts as numpy does: an extent of 1 repeats; sizes that may differ only at run time are taken to be equal.
+namespace {
+
+bool Same(const Expr& a, const Expr& b, const Assumptions& as) { return a == b || ProveEq(a, b, as) == Truth::kYes; }
+
+// The index into a dimension of `have` elements where the range counts `want`: an extent of 1 repeats.
+Expr Broadcast(const Expr& index, const Expr& have, const Expr& want, const Assumptions& as) {
+  if (AsInt(have) == 1) return IntExpr(0);
+  if (AsInt(have) || !want || Same(have, want, as)) return index;
+  return index * Min(have - 1, IntExpr(1));  // whether it is 1 shows when the program runs
+}
+
+}  // namespace
+
+// `..` broadcasts as numpy does: an extent of 1 repeats. The range is the largest extent, so that one which is neither 1 nor
+// that is read or written out of range, which is an error.
 void Elaborator::SolveEllipsis(Target* t, Place at) {
   std::vector<Bare> places;
   if (!t->container.empty()) {
@@ -131,6 +145,9 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
       Fail(at, "shapes don't broadcast: '" + p.container.str() + "' has " + ToString(p.extent) + " where " +
                    ToString(e) + " is needed (" + Shown(p.index) + ")");
   }
+  for (const Bare& p : places)
+    if (IsEllipsisIndex(p.index) && !p.guarded && !AsInt(p.extent) && !Same(p.extent, extents[p.index], assumptions_))
+      extents[p.index] = Max(extents[p.index], p.extent);
   auto pin = [&](const Expr& root) {
     return Transform(root, [&](const Expr& e) -> Expr {
       if (!e.Is(ExprKind::kRead) || e->flat) return e;
@@ -138,9 +155,10 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
       std::vector<Expr> args = e->args;
       bool changed = false;
       for (size_t i = 0; i < c.shape.size(); ++i) {
-        if (!args[i].Is(ExprKind::kSymbol) || !IsEllipsisIndex(args[i]->name) || AsInt(c.shape[i]) != 1) continue;
-        args[i] = IntExpr(0);
-        changed = true;
+        if (!args[i].Is(ExprKind::kSymbol) || !IsEllipsisIndex(args[i]->name)) continue;
+        const Expr at = Broadcast(args[i], c.shape[i], extents[args[i]->name], assumptions_);
+        changed = changed || !(at == args[i]);
+        args[i] = at;
       }
       return changed ? WithArgs(e, std::move(args)) : e;
     });
@@ -188,22 +206,29 @@ void Elaborator::SolveRanges(Target* t, Place at) {
     for (Name tensor : t->over_tensors)
       for (const Bare& p : places)
         if (p.container == tensor && p.index == n) return {IntExpr(0), p.extent};
-    const Bare* best = nullptr;
     for (const bool guarded : {false, true}) {
+      const Bare* best = nullptr;
+      Expr
+          all;  // sizes that may differ only when the program runs: the longest, so that the others are read out of range
       for (const Bare& p : places) {
         if (p.index != n || p.guarded != guarded) continue;
         if (!best) {
-          best = &p;
+          best = &p, all = p.extent;
           continue;
         }
-        if (!guarded && ProveEq(best->extent, p.extent, assumptions_) == Truth::kNo)
+        if (guarded) continue;
+        if (ProveEq(best->extent, p.extent, assumptions_) == Truth::kNo)
           Fail(at,
                "the range of " + Shown(n) + " is " + ToString(best->extent) + " in '" + best->container.str() +
                    "' and " + ToString(p.extent) + " in '" + p.container.str() + "'",
                "say which one counts: over " + p.container.str());
-        if (!AsInt(best->extent) && AsInt(p.extent)) best = &p;
+        if (best->target) {
+          if (!AsInt(all) && AsInt(p.extent)) all = p.extent;
+        } else if (!Same(all, p.extent, assumptions_)) {
+          all = Max(all, p.extent);
+        }
       }
-      if (best) return {IntExpr(0), best->extent};
+      if (best) return {IntExpr(0), all};
     }
     if (auto it = remembered_range_.find(n); it != remembered_range_.end()) return it->second;
     Fail(at, "nothing fixes the range of " + Shown(n),

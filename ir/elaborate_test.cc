@@ -28,6 +28,24 @@ TEST(Elaborate, Broadcasting) {
 )");
 }
 
+// Which of them is 1 shows when the program runs; sizes that fit no other are read out of range there.
+TEST(Elaborate, SizesThatMayBeOneBroadcast) {
+  EXPECT_EQ(ElaborateText(R"(C = A + B)", "A: f32[N], B: f32[M, N] -> C: f32[M, N]"),
+            R"(sdfg f(A: f32[N], B: f32[M, N], C: f32[M, N]) {
+  state {
+    map i0 in 0:M, i1 in 0:N { C[i0, i1] = A[i1] + B[i0, i1] }
+  }
+}
+)");
+  EXPECT_EQ(ElaborateText(R"(C = A + B)", "A: f32[N], B: f32[M] -> C: f32[max(N, M)]"),
+            R"(sdfg f(A: f32[N], B: f32[M], C: f32[max(M, N)]) {
+  state {
+    map i0 in 0:max(M, N) { C[i0] = A[i0 * min(N - 1, 1)] + B[i0 * min(M - 1, 1)] }
+  }
+}
+)");
+}
+
 TEST(Elaborate, AbsentBoundsVanish) {
   EXPECT_EQ(ElaborateText(R"(output = min(max(input, min ?? lowest()), max ?? highest()))",
                           "input: i8[4], min: i8 absent, max: i8[] -> output: i8[4]"),

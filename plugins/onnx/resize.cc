@@ -27,7 +27,7 @@ if mode == "nearest" {
           nearest_mode == "round_prefer_floor" ? ceil(x - 0.5) : floor(x + 0.5)
   Y[o.., p..@ax] = outside ? extrapolation_value : X[o.., clamp(q, 0, xd - 1)@ax] over Y
 } else {
-  let z = (antialias ?? 0) ? min(sc, 1) : sc * 0 + 1
+  let z = (antialias ?? 0) ? min(sc, 1) : 0 * xd + 1.0
   let b = floor(x) ; let s = mode == "linear" ? ceil(1 / z) : ceil(2 / z)
   let at = b + k
   let u = abs(at - x) * z
