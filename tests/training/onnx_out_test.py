@@ -66,7 +66,7 @@ class OnnxOutTest(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def headrace(self, *words):
-        p = subprocess.run([HEADRACE, *words], cwd=self.folder, capture_output=True, text=True, env=dict(os.environ, HEADRACE_CACHE_DIR=self.at("cache")))
+        p = subprocess.run([HEADRACE, *words], cwd=self.folder, capture_output=True, text=True, env=dict(os.environ, HEADRACE_CACHE_DIR=self.at("cache"), HEADRACE_NUM_THREADS="1"))
         self.assertEqual(p.returncode, 0, f"{words}\n{p.stdout}{p.stderr}")
         return p.stdout + p.stderr
 
