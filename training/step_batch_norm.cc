@@ -97,6 +97,13 @@ class Tracker {
     const Name given = PortOf(l.inputs, in);
     const Container* c = s.Find(given);
     if (!c) return;
+    const std::string original = InitializerName(m_, *c);
+    auto known = of_.find(given);
+    if (original.empty() && known == of_.end()) {
+      out_.notes.push_back("running statistics of '" + node + "' are not kept: '" + given.str() +
+                           "' is no initializer");
+      return;
+    }
     Name updated = PortOf(l.outputs, out);
     if (updated.empty()) {
       updated = AddParameter(&s, given.str() + "_new", c->dtype, c->shape);
@@ -109,17 +116,14 @@ class Tracker {
       s.parameters.push_back(updated);
       SortContainers(&s);
     }
-    auto known = of_.find(given);
-    if (const std::string original = InitializerName(m_, s.Get(given)); known == of_.end() && !original.empty()) {
+    if (known == of_.end()) {
       known = of_.emplace(given, out_.statistics.size()).first;
       out_.statistics.push_back({given, updated, original, node, MakeParameter(&s, given)});
-    } else if (known != of_.end()) {
+    } else {
       for (Port& p : l.inputs)
         if (p.name == Name(in)) p.container = out_.statistics[known->second].updated;
+      MakeTransient(&s, out_.statistics[known->second].updated);  // on the way to the last
       out_.statistics[known->second].updated = updated;
-    } else {
-      out_.notes.push_back("running statistics of '" + node + "' are not kept: '" + given.str() +
-                           "' is no initializer");
     }
     s.nodes.Mutable(n).body = std::move(l);
   }

@@ -173,6 +173,44 @@ TEST(Step, RunningStatistics) {
   }
 }
 
+// Exporters make the new statistics outputs of the model: they are no scores.
+TEST(Step, RunningStatisticsAsOutputs) {
+  std::string text = BatchNorm(true);
+  text.replace(text.find("y: f64[4, 2]"), 12, "y: f64[4, 2], m2: f64[2], v2: f64[2]");
+  text.replace(text.find("(Y = y)"), 7, "(Y = y, running_mean = m2, running_var = v2)");
+  Running run = Running::Make(text, Spec("mse"));
+  ASSERT_EQ(run.step.variables.size(), 4u);
+  EXPECT_EQ(Outputs(run.step.program, run.step.program.Entry()).size(), 5u);  // the variables and the loss
+  run(1, {Values(DType::kF64, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), Values(DType::kF64, {4, 2}, {0})});
+  EXPECT_NEAR(run.Of("bn.running_mean")[0], 0.75 * 0.5 + 0.25 * 4, 1e-13);
+}
+
+// Two nodes with the same statistics change them one after the other.
+TEST(Step, SharedStatistics) {
+  std::string text = BatchNorm(true);
+  const std::string node = text.substr(text.find("onnx."), text.find("-> (Y = y)") - text.find("onnx."));
+  std::string again = node;
+  again.replace(again.find("X = x"), 5, "X = h");
+  text.replace(text.find(node), node.size(), node + "-> (Y = h)\n    " + again);
+  text.insert(text.find("  state"), "  transient h: f64[4, 2]\n");
+  Running run = Running::Make(text, Spec("mse"));
+  ASSERT_EQ(run.step.variables.size(), 4u) << text;
+  run(1, {Values(DType::kF64, {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), Values(DType::kF64, {4, 2}, {0})});
+  // The first sees mean 4, the second what the first gives: mean b = 0.
+  EXPECT_NEAR(run.Of("bn.running_mean")[0], 0.75 * (0.75 * 0.5 + 0.25 * 4) + 0.25 * 0, 1e-13);
+}
+
+TEST(Step, StatisticsThatAreInputsAreNotKept) {
+  std::string text = BatchNorm(true);
+  text.erase(text.find("  constant mean"), text.find("  constant var") - text.find("  constant mean"));
+  text.replace(text.find("x: f64[4, 2]"), 12, "x: f64[4, 2], mean: f64[2]");
+  const auto step = BuildStep(Model(text), Spec("mse"), Plugins());
+  ASSERT_TRUE(step.ok()) << step.status().ToString();
+  EXPECT_EQ(step->variables.size(), 3u);
+  ASSERT_EQ(step->notes.size(), 1u);
+  EXPECT_NE(step->notes[0].find("of 'bn' are not kept: 'mean'"), std::string::npos) << step->notes[0];
+}
+
 TEST(Step, FixedStatisticsAreSaid) {
   Running run = Running::Make(BatchNorm(false), Spec("mse"));
   ASSERT_EQ(run.step.variables.size(), 2u);
@@ -183,99 +221,6 @@ TEST(Step, FixedStatisticsAreSaid) {
   ASSERT_TRUE(e.ok()) << e.status().ToString();
   EXPECT_EQ(e->variables.size(), 4u);
   EXPECT_TRUE(e->hits.empty());
-}
-
-const char* const kDropout = R"(
-sdfg drop(x: f64[64], loss: f64) {
-  constant W: f64[64] = fill(1) from "W"
-  constant ratio: f32 = 0.5
-  constant yes: bool = true
-  transient h: f64[64]
-  transient d: f64[64]
-  transient e: f64[64]
-  state {
-    onnx.Mul(A = x, B = W) -> (C = h)
-    onnx.Dropout:13(data = h, ratio = ratio, training_mode = yes) -> (output = d) from "drop1"
-    onnx.Dropout:13(data = d, ratio = ratio, training_mode = yes) -> (output = e) from "drop2"
-    loss = 0
-    map i in 0:64 { loss += e[i] }
-  }
-}
-)";
-
-// Which weights a step changed tells its mask: gradient and loss must agree on it.
-TEST(Step, MasksAreFunctionsOfSeedAndStep) {
-  for (const char* backend : {"interpreter", "cpu"}) {
-    Running run = Running::Make(kDropout, Spec("loss"), backend);
-    ASSERT_FALSE(run.step.seed.empty());
-    ASSERT_FALSE(run.step.step.empty());
-    const Tensor x = Values(DType::kF64, {64}, {1});
-    const auto mask = [&](int64_t number, int64_t seed) {
-      for (int64_t i = 0; i < 64; ++i) run.variables["W"].SetDouble(i, 1);
-      const double loss = run(number, {x}, 0.25, seed);
-      std::vector<double> out;
-      double kept = 0;
-      for (double w : run.Of("W")) {
-        EXPECT_TRUE(w == 1 || w == 0) << w;  // 1 - 0.25 * 4
-        out.push_back(w);
-        kept += w == 0 ? 4 : 0;
-      }
-      EXPECT_EQ(loss, kept) << backend;
-      EXPECT_GT(kept, 4 * 4);  // a quarter of 64 on average: the two nodes draw for themselves
-      EXPECT_LT(kept, 4 * 29);
-      return out;
-    };
-    const auto first = mask(1, 7);
-    EXPECT_EQ(mask(1, 7), first);
-    EXPECT_NE(mask(2, 7), first);
-    EXPECT_NE(mask(1, 8), first);
-  }
-}
-
-// Nodes to which the model gives one seed draw the same, in every step something else.
-TEST(Step, SeedsOfTheModel) {
-  std::string text = kDropout;
-  for (size_t at = 0; (at = text.find("Dropout:13(", at)) != std::string::npos; ++at)
-    text.insert(at + 10, "{seed = 5}");
-  Running run = Running::Make(text, Spec("loss"));
-  const double first = run(1, {Values(DType::kF64, {64}, {1})});
-  EXPECT_GT(first, 4 * 18);  // a half, not a quarter of 64, times 4
-  EXPECT_LT(first, 4 * 46);
-  for (int64_t i = 0; i < 64; ++i) run.variables["W"].SetDouble(i, std::exp2(-double(i)));
-  const double second = run(2, {Values(DType::kF64, {64}, {1})});
-  for (int64_t i = 0; i < 64; ++i) run.variables["W"].SetDouble(i, std::exp2(-double(i)));
-  EXPECT_NE(run(3, {Values(DType::kF64, {64}, {1})}), second);
-}
-
-// Each round of a loop draws for itself.
-TEST(Step, MasksInLoops) {
-  const char* const text = R"(
-sdfg drop(x: f64[64], loss: f64) {
-  constant W: f64[64] = fill(1) from "W"
-  constant ratio: f32 = 0.5
-  constant yes: bool = true
-  transient h: f64[64]
-  transient d: f64[64]
-  onnx.Mul(A = x, B = W) -> (C = h)
-  loss = 0
-  for t in 0:3 {
-    onnx.Dropout:13(data = h, ratio = ratio, training_mode = yes) -> (output = d) from "drop"
-    map i in 0:64 { loss += d[i] }
-  }
-}
-)";
-  Running run = Running::Make(text, Spec("loss"));
-  const double loss = run(1, {Values(DType::kF64, {64}, {1})}, 1);
-  double taken = 0;
-  int values[4] = {};
-  for (double w : run.Of("W")) {
-    taken += 1 - w;
-    const int k = static_cast<int>(std::lround((1 - w) / 2));
-    ASSERT_TRUE(k >= 0 && k < 4) << w;
-    ++values[k];
-  }
-  EXPECT_EQ(taken, loss);
-  EXPECT_GT(values[1] + values[2], 0);  // one mask for all rounds would give 0 and 3 only
 }
 
 const char* const kSeveral = R"(
@@ -347,16 +292,6 @@ sdfg f(x: f32[2], y: f32[1, 1]) {
   EXPECT_FLOAT_EQ(static_cast<float>(run.Of("W")[1]), 4 - 0.2f);
 }
 
-TEST(Step, MemoryLimit) {
-  StepSpec spec = Spec("loss");
-  spec.memory_limit = 1;
-  const auto step = BuildStep(Model(kDropout), spec, Plugins());
-  ASSERT_FALSE(step.ok());
-  EXPECT_NE(step.status().message().find("below the minimum of"), std::string::npos) << step.status().ToString();
-  spec.memory_limit = 1 << 20;
-  EXPECT_TRUE(BuildStep(Model(kDropout), spec, Plugins()).ok());
-}
-
 // ---- errors ----
 
 std::string Code(const std::string& text, const StepSpec& spec) {
@@ -405,34 +340,6 @@ TEST(StepErrors, ConstructsThatCantBeTrained) {
   std::string looped = BatchNorm(true);
   looped.replace(looped.find("  state"), 7, "  for t in 0:2");
   EXPECT_EQ(Code(looped, Spec("mse")), "E0902");
-  EXPECT_EQ(Code(R"(
-sdfg f(x: f64[2, 64], loss: f64) {
-  constant W: f64[64] = fill(1) from "W"
-  transient h: f64[2, 64]
-  transient d: f64[2, 64]
-  state {
-    onnx.Mul(A = x, B = W) -> (C = h)
-    map i in 0:2 { call drop(a = h[i, :], b = d[i, :]) }
-    loss = 0
-    map i in 0:2, j in 0:64 { loss += d[i, j] }
-  }
-}
-sdfg drop(a: f64[64], b: f64[64]) {
-  constant ratio: f32 = 0.5
-  constant yes: bool = true
-  transient c: f64[64]
-  map i in 0:64 { b[i] = a[i] }
-  for t in 0:3 {
-    onnx.Dropout:13(data = b, ratio = ratio, training_mode = yes) -> (output = c) from "drop"
-    map i in 0:64 { b[i] = c[i] }
-  }
-}
-)",
-                 Spec("loss")),
-            "E0916");
-  std::string endless = kDropout;
-  endless.replace(endless.find("  state {"), 9, "  loss = 0\n  while loss < 1 {");
-  EXPECT_EQ(Code(endless, Spec("loss")), "E0917");
 }
 
 }  // namespace
