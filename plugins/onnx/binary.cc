@@ -90,19 +90,27 @@ void RegisterBinary(Registrar& r) {
   r.op("Max")
       .Doc("Elementwise maximum of all inputs; NaN wins.")
       .Pure("let m = in0[..]\neach T in data_0 { let m = max(m, T[..]) }\nOUT = m")
-      .Sample("data_0: f32[2, 3]; data_0: f32[3]");
+      .Sample("data_0: f32[2, 3]; data_0: f32[3]")
+      .Sample("data_0: f32[2, 3]; data_0: f32[2, 1]; data_0: f32[]")
+      .Sample("data_0: f32[4]");
   r.op("Min")
       .Doc("Elementwise minimum of all inputs; NaN wins.")
       .Pure("let m = in0[..]\neach T in data_0 { let m = min(m, T[..]) }\nOUT = m")
-      .Sample("data_0: f32[2, 3]; data_0: f32[3]");
+      .Sample("data_0: f32[2, 3]; data_0: f32[3]")
+      .Sample("data_0: f32[2, 3]; data_0: f32[2, 1]; data_0: f32[]")
+      .Sample("data_0: f32[4]");
   r.op("Sum")
       .Doc("Elementwise sum of all inputs.")
       .Pure("each T in data_0 { sum += T }")
-      .Sample("data_0: f32[2, 3]; data_0: f32[3]");
+      .Sample("data_0: f32[2, 3]; data_0: f32[3]")
+      .Sample("data_0: f32[2, 3]; data_0: f32[2, 1]; data_0: f32[]")
+      .Sample("data_0: f32[4]");
   r.op("Mean")
       .Doc("Elementwise mean of all inputs.")
       .Pure("each T in data_0 { mean += T }\nmean = mean / len(data_0)")
-      .Sample("data_0: f32[2, 3]; data_0: f32[3]");
+      .Sample("data_0: f32[2, 3]; data_0: f32[3]")
+      .Sample("data_0: f32[2, 3]; data_0: f32[2, 1]; data_0: f32[]")
+      .Sample("data_0: f32[4]");
 }
 
 }  // namespace onnx_ops

@@ -14,7 +14,9 @@ void RegisterContraction(Registrar& r) {
           "dA[.., m.., k] += dY[.., m.., n..] * B[.., k, n..]\n"
           "dB[.., k, n..] += A[.., m.., k] * dY[.., m.., n..]")
       .Sample("A: f32[2, 3, 4]; B: f32[4, 5]")
-      .Sample("A: f32[4]; B: f32[2, 4, 3]");
+      .Sample("A: f32[4]; B: f32[2, 4, 3]")
+      .Sample("A: f32[3, 4]; B: f32[4]")
+      .Sample("A: f32[2, 1, 3, 2]; B: f32[4, 2, 2]");
   r.op("Gemm")
       .Doc("alpha A B + beta C, either operand transposed on demand.")
       .Pure(

@@ -108,7 +108,9 @@ void RegisterConvolution(Registrar& r) {
           "Z[b, c, t] += E[b, c, t + k] * weight[c, 0, k]\n"
           "output = activation == \"silu\" || activation == \"swish\" ? f32(Z) / (1 + exp(-f32(Z))) : Z\n"
           "present_state[b, c, s] = E[b, c, T + s]")
-      .Sample("input: f32[1, 2, 5]; weight: f32[2, 1, 3]; bias: f32[2]");
+      .Sample("input: f32[1, 2, 5]; weight: f32[2, 1, 3]; bias: f32[2]")
+      .Sample("input: f32[2, 2, 4]; weight: f32[2, 1, 3]; past_state: f32[2, 2, 2]; out output, present_state")
+      .Sample("input: f32[1, 2, 5]; weight: f32[2, 1, 2]; bias: f32[2]; attr activation = \"silu\"");
   r.op("Col2Im")
       .Doc("Sums blocks back into an image.")
       .Pure(

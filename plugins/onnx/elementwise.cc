@@ -94,10 +94,21 @@ const Unary kUnary[] = {
      " | X: f32[2, 3]; attr alpha = 0.25"},
 };
 
+// One sample stands for ops without attributes: their kinks, and the same on a scalar and on three dimensions.
+void SamplesOf(Registrar::Op& op, const Unary& u) {
+  Samples(op, u.samples);
+  const std::string text = u.samples, shape = "[2, 3]";
+  const size_t at = text.find(shape);
+  if (text.find(" | ") != std::string::npos || at == std::string::npos) return;
+  const std::string before = text.substr(0, at), after = text.substr(at + shape.size());
+  op.Sample(before + "[]" + after.substr(0, after.find(';')));
+  op.Sample(before + "[2, 1, 3]" + after.substr(0, after.find(';')));
+}
+
 }  // namespace
 
 void RegisterElementwise(Registrar& r) {
-  for (const Unary& u : kUnary) Samples(r.op(u.name).Doc(u.doc).Pure(u.pure), u.samples);
+  for (const Unary& u : kUnary) SamplesOf(r.op(u.name).Doc(u.doc).Pure(u.pure), u);
 
   const char* const cast =
       "let power(v) = log2(f32(v)) ; let mode = round_mode ?? \"up\"  # f8e8m0 holds powers of two only\n"
@@ -129,12 +140,16 @@ void RegisterElementwise(Registrar& r) {
   r.op("Where")
       .Doc("One of two values by a condition, all broadcast.")
       .Pure("output = condition ? X : Y")
-      .Sample("condition: bool[2, 3]; X: f32[2, 3]; Y: f32[3]");
+      .Sample("condition: bool[2, 3]; X: f32[2, 3]; Y: f32[3]")
+      .Sample("condition: bool[3, 1]; X: f32[1, 2]; Y: f32[]")
+      .Sample("condition: bool[4]; X: f32[]; Y: f32[2, 4]");
   r.op("PRelu")
       .Doc("Linear with a learnt slope below zero.")
       .Versions(7)
       .Pure("Y = X > 0 ? X : slope * X")
-      .Sample("X: f32[2, 3] in [-10, 10]; at 0; slope: f32[3]");
+      .Sample("X: f32[2, 3] in [-10, 10]; at 0; slope: f32[3]")
+      .Sample("X: f32[2, 3, 2] in [-10, 10]; at 0; slope: f32[3, 1]")
+      .Sample("X: f32[4] in [-10, 10]; slope: f32[1]");
   r.op("PRelu")
       .Doc("Linear with a learnt slope below zero, one for all or one per channel.")
       .Versions(1, 6)

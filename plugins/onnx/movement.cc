@@ -24,12 +24,16 @@ void RegisterMovement(Registrar& r) {
       .Doc(same)
       .Pure("squeezed.flat[i] = data.flat[i]")
       .Backward("ddata.flat[i] = dsqueezed.flat[i]")
-      .Sample("data: f32[2, 1, 4]; axes: i64[1] = [1]");
+      .Sample("data: f32[2, 1, 4]; axes: i64[1] = [1]")
+      .Sample("data: f32[1, 3, 1]")
+      .Sample("data: f32[2, 1, 1, 2]; axes: i64[2] = [-2, 1]");
   r.op("Unsqueeze")
       .Doc(same)
       .Pure("expanded.flat[i] = data.flat[i]")
       .Backward("ddata.flat[i] = dexpanded.flat[i]")
-      .Sample("data: f32[2, 4]; axes: i64[1] = [1]");
+      .Sample("data: f32[2, 4]; axes: i64[1] = [1]")
+      .Sample("data: f32[3]; axes: i64[2] = [0, -1]")
+      .Sample("data: f32[]; axes: i64[1] = [0]");
   r.op("Transpose")
       .Doc("Permutes the dimensions; without perm reverses them.")
       .Pure("let q = perm ?? range(rank(data) - 1, -1, -1)\ntransposed[i..] = data[i..@q]")
@@ -42,14 +46,16 @@ void RegisterMovement(Registrar& r) {
       .Pure("output = input")
       .Backward("dinput += doutput")
       .Sample("input: f32[3, 1]; shape: i64[3] = [2, 1, 4]")
-      .Sample("input: f32[2, 1]; shape: i64[1] = [3]");
+      .Sample("input: f32[2, 1]; shape: i64[1] = [3]")
+      .Sample("input: f32[]; shape: i64[2] = [2, 3]");
   r.op("Tile")
       .Doc("Repeats the tensor along each dimension.")
       .Pure("output[i..] = input[i % dims(input)]")
       .Backward(
           "dinput[i..] += doutput[t * dims(input) + i] over i.. in 0:dims(input), t.. in 0:dims(output) // dims(input)")
       .Sample("input: f32[2, 3]; repeats: i64[2] = [2, 1]")
-      .Sample("input: f32[1, 2, 2]; repeats: i64[3] = [3, 1, 2]");
+      .Sample("input: f32[1, 2, 2]; repeats: i64[3] = [3, 1, 2]")
+      .Sample("input: f32[3]; repeats: i64[1] = [4]");
   r.op("Concat")
       .Doc("Joins tensors along an axis.")
       .Pure(
@@ -96,6 +102,7 @@ void RegisterMovement(Registrar& r) {
           "let b = clamp(starts < 0 ? starts + d : starts, 0, s < 0 ? d - 1 : d)\n"
           "ddata = 0\n"
           "ddata[o.., b + k * s @ax] = doutput[o.., k..@ax] over doutput")
+      .Sample("data: f32[5]; starts: i64[1] = [-3]; ends: i64[1] = [100]")
       .Sample(
           "data: f32[4, 6]; starts: i64[2] = [1, -1]; ends: i64[2] = [3, -7]; axes: i64[2] = [0, 1]; steps: i64[2] = [1, -2]")
       .Sample("data: f32[4, 6]; starts: i64[1] = [-3]; ends: i64[1] = [9223372036854775807]; axes: i64[1] = [-1]");

@@ -7,10 +7,10 @@ void RegisterQuantization(Registrar& r) {
   r.op("QuantizeLinear")
       .Doc("x / y_scale, rounded to even, plus the zero point, saturated.")
       .Pure(
-          "let q(v) = is_int(y) ? rint(v) : v  # t is rounded to f32 before rint sees it\n"
+          "let q(v) = is_int(y) ? rint(v) : v  # u and t are rounded to f32 before rint sees them\n"
           "if rank(y_scale) == 0 || (block_size ?? 0) == 0 && len(y_scale) == 1 {\n"
-          "  t = f32(x) / f32(y_scale)\n"
-          "  y = sat(q(t) + f32(y_zero_point ?? 0))\n"
+          "  u = f32(x) / f32(y_scale)\n"
+          "  y = sat(q(u) + f32(y_zero_point ?? 0))\n"
           "} else { if (block_size ?? 0) == 0 {\n"
           "  t[o.., k@(axis ?? 1)] = f32(x[o.., k@(axis ?? 1)]) / f32(y_scale[k])\n"
           "  y[o.., k@(axis ?? 1)] = sat(q(t[o.., k@(axis ?? 1)]) + f32(y_zero_point[k] ?? 0))\n"
@@ -44,7 +44,9 @@ void RegisterQuantization(Registrar& r) {
           "y_zero_point[] = sat(rint(0 - min(lo, 0) / y_scale))\n"
           "q = x / y_scale\n"
           "y = sat(rint(q) + f32(y_zero_point))")
-      .Sample("x: f32[2, 3] in [-2, 5]");
+      .Sample("x: f32[2, 3] in [-2, 5]")
+      .Sample("x: f32[5] in [1, 3]")
+      .Sample("x: f32[2, 2] in [-4, -1]");
 }
 
 }  // namespace onnx_ops

@@ -45,6 +45,7 @@ TEST(OpGradients, AgreeWithDifferencesOrAreErrorsByName) {
       const std::string bare = op.name.substr(op.name.rfind('.') + 1);
       EXPECT_NE(op.error.find(bare), std::string::npos) << op.name << ": " << op.error;
     }
+    if (!op.checked.empty() && g_every == 1) { EXPECT_GE(op.samples, 3) << op.name << ": samples"; }
     if (!op.checked.empty()) ++checked;
     else if (!op.refused.empty()) ++refused;
     else if (!op.zero.empty()) ++zero;
