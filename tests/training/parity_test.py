@@ -117,3 +117,17 @@ class ParityTest(unittest.TestCase):
 
     def test_adamw_in_f32(self):
         self.check("adamw", 0.1, 0.3, np.float32)
+
+    def test_only_what_is_asked_for_is_trained(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            x, target = data(np.float32)
+            np.savez(os.path.join(folder, "data.npz"), x=x, target=target)
+            model(start(np.float32), os.path.join(folder, "model.onnx"))
+            done = subprocess.run(
+                [DRIVER, "train", "model.onnx", "--data", "data.npz", "--loss", "cross_entropy", "--lr", "0.1", "--epochs", "1",
+                 "--batch", "11", "--only", "W*,b?", "--freeze", "W2", "--checkpoint", "run", "--out", "trained.onnx"],
+                cwd=folder, capture_output=True, text=True, env=dict(os.environ, HEADRACE_CACHE_DIR=os.path.join(folder, "cache")))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            trained = {t.name: numpy_helper.to_array(t) for t in onnx.load(os.path.join(folder, "trained.onnx")).graph.initializer}
+        changed = {n for n, w in start(np.float32).items() if not np.array_equal(trained[n], w)}
+        self.assertEqual(changed, {"W1", "b1", "b2"})
