@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What docs/training.md shows: train_digits.sh PYTHON HEADRACE [FOLDER]
+# What docs/training.md shows: train_digits.sh PYTHON HEADRACE DIGITS.PY [FOLDER]
 set -euo pipefail
 python="$1"
 headrace="$(readlink -f "$2")"
-script="$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/digits.py")"
-folder="${3:-$(mktemp -d --suffix=-digits)}"
+script="$(readlink -f "$3")"
+folder="${4:-$(mktemp -d --suffix=-digits)}"
 cd "${BUILD_WORKING_DIRECTORY:-.}"
 mkdir -p "$folder"
 cd "$folder"
