@@ -84,14 +84,15 @@ std::vector<Name> RootsTouched(const Program& p, const Sdfg& s, const std::vecto
   return out;
 }
 
+// Symbols that both parts see: those of inner `let`s are on tapes.
 void DefinedSymbols(const Sdfg& s, const std::vector<BlockId>& body, std::vector<Name>* out) {
+  auto add = [&](Name n) {
+    if (std::find(out->begin(), out->end(), n) == out->end()) out->push_back(n);
+  };
+  for (BlockId b : body)
+    if (auto* a = std::get_if<Assign>(&s.blocks[b].control)) add(a->symbol);
   ForEachBlock(s, body, [&](BlockId b) {
-    const Control& c = s.blocks[b].control;
-    auto add = [&](Name n) {
-      if (std::find(out->begin(), out->end(), n) == out->end()) out->push_back(n);
-    };
-    if (auto* a = std::get_if<Assign>(&c)) add(a->symbol);
-    if (auto* st = std::get_if<State>(&c))
+    if (auto* st = std::get_if<State>(&s.blocks[b].control))
       for (NodeId n : st->statements)
         if (auto* l = std::get_if<Library>(&s.nodes[n].body))
           for (Name d : l->defines) add(d);

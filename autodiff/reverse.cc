@@ -80,7 +80,9 @@ Status Reversal::VisitLet(BlockId b, const std::vector<Frame>& frames, BlockList
                           std::vector<std::vector<BlockId>>* backward, std::map<Name, Name>* lets) {
   const Assign a = std::get<Assign>(s_.blocks[b].control);
   forward->Block(b);
-  bool repeated = !frames.empty() || lets->count(a.symbol) || let_count_[a.symbol] > 1;
+  // In a branch it has no value where another one was taken.
+  const bool nested = !frames.empty() || depth_ > 1;
+  const bool repeated = nested || lets->count(a.symbol) || let_count_[a.symbol] > 1;
   if (!repeated) return {};
   HR_ASSIGN_OR_RETURN(Name tape, Tape("tape_" + a.symbol.str(), DType::kI64, {}, frames));
   forward->Statement(AddTasklet(&s_, tape, Slot(frames), SymbolExpr(a.symbol)));
@@ -116,7 +118,7 @@ Result<Reversal::Sides> Reversal::VisitLoop(BlockId id, std::vector<Frame>* fram
       if (!ReadsContainers(*e)) continue;
       Name n = names_("bound");
       before.Let(n, *e);
-      if (!frames->empty()) {
+      if (!frames->empty() || depth_ > 1) {
         inner_lets_.insert(n);
         HR_ASSIGN_OR_RETURN(Name tape, Tape("tape_" + n.str(), DType::kI64, {}, *frames));
         before.Statement(AddTasklet(&s_, tape, slot, SymbolExpr(n)));

@@ -274,6 +274,30 @@ TEST(Sizes, ANodeThatFindsASize) {
   ExpectGradientsNearDifferences(c);
 }
 
+// Two programs: what a branch or a loop that does not run would define has no value to hand over.
+TEST(Sizes, DefinedWhereNothingRuns) {
+  Case c;
+  c.text = R"(sdfg f(A: f64[N], c: i64[K], Y: f64) {
+  transient T: f64[N]
+  map i in 0:N { T[i] = A[i] * A[i] }
+  if c[0] > 9 {
+    let n = c[1]
+    map i in 0:n { T[i] = T[i] * T[i] }
+    for i in 1:c[0] { T[i] = T[i] * T[i - 1] }
+  } else if c[0] > 1 {
+    for i in 1:c[1] { T[i] = T[i] * T[i - 1] }
+  }
+  for t in 0:c[2] {
+    let m = c[t]
+    map i in 0:m { T[i] = sin(T[i]) }
+  }
+  Y = 0
+  map i in 0:N { Y += T[i] * T[i] }
+})";
+  c.values = {{"A", Uniform({6}, 0.2, 1)}, {"c", Integers({3}, {2, 5, 0})}};
+  ExpectGradientsNearDifferences(c);
+}
+
 TEST(Sizes, ANodeThatFindsASizeInALoopIsRefused) {
   Case c;
   c.text = R"(sdfg f(A: f64[6], Y: f64) {
