@@ -1,6 +1,7 @@
 """Third-party plugins as third parties make them: built outside the workspace against the SDK, loaded into the shipped binary."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import unittest
 
 DRIVER, SDK = (os.path.abspath(p) for p in sys.argv[1:3])
 EXAMPLES = os.path.abspath("plugins/example")
+DOCUMENT = os.path.abspath("docs/backward_rules.md")
 BAD = os.path.abspath("tests/plugins/bad_plugins.cc")
 COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
 
@@ -86,6 +88,29 @@ sdfg main(X: f32[4], D: f32[4]) {
         self.assertTrue(os.path.exists(os.path.join(self.path("gradients"), "X.npy")))
         done = self.headrace("--plugin", plugin, "ops", "SmoothClip")
         self.assertRegex(done.stdout, "backward *form")
+
+    def test_a_rule_for_another_plugins_op_as_the_document_writes_it(self):
+        with open(DOCUMENT) as f:
+            block = re.search(r'```cpp\n(r\.backward\("Relu".*?)```', f.read(), re.S).group(1)
+        # Three times as much, so that one sees whose rule it is.
+        source = '#include "headrace_plugin.hpp"\nusing headrace_plugin::Node;\nHEADRACE_PLUGIN("relu_rule", "1.0") {\n'
+        plugin = self.build(self.write("relu_rule.cc", source + block.replace("? dY[i]", "? 3 * dY[i]") + "}\n"), "relu_rule.so")
+        for shape, x, factor in (("4", "[-1, 2, 3, 4]", 3), ("2, 2", "[[-1, 2], [3, 4]]", 1)):  # not a vector: not its case
+            text = f"""
+sdfg main(D: f32[{shape}]) {{
+  constant X: f32[{shape}] = {x}
+  constant Y: f32[{shape}] = {x.replace("-1", "0")}
+  constant g: f32[{shape}] = fill(1)
+  state {{
+    grad.Relu{{domain = "onnx"}}(X = X, Y = Y, grad_Y = g) -> (grad_X = D)
+  }}
+}}
+"""
+            done = self.headrace("--plugin", plugin, "run", self.write("relu.sdfg", text), "--backend", "interpreter")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, rf"0 {factor} {factor} {factor}")
+        done = self.headrace("--plugin", plugin, "ops", "Relu")
+        self.assertRegex(done.stdout, "backward *relu_by_output, derived")
 
     def test_a_pass_from_every_compiler_changes_the_text(self):
         text = 'sdfg main(X: f32[4], Y: f32[4]) {\n  state {\n    map i in 0:4 from "layer1" { Y[i] = X[i] }\n  }\n}\n'
