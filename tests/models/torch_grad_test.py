@@ -1,7 +1,7 @@
 """Gradients of all parameters and float inputs of the PyTorch models against torch.autograd: torch_grad_test.py DRIVER SIZE NAME...
 
-The loss is the sum of the outputs times a fixed random tensor. f32: within 1e-4 of the largest value of that gradient,
-taken over the model for gradients that cancel to almost nothing; f64 (small models): 1e-9.
+The loss is the sum of the outputs times a fixed random tensor. f32: within 1e-4 of the largest value of that gradient, of a
+hundredth of the model's largest for gradients that cancel to almost nothing; f64 (small models): 1e-9, of a thousandth.
 """
 
 import json
@@ -42,6 +42,11 @@ class TorchGrad(unittest.TestCase):
         module, inputs, names = torch_models.make(name, SMALL)
         floats = lambda values: tuple(v.to(dtype) if v.is_floating_point() else v for v in values)
         module = module.to(dtype)
+        torch.manual_seed(7)
+        with torch.no_grad():  # exporters make one of equal parameters, such as the ones of two normalisations
+            for p in module.parameters():
+                if p.dim() == 1:
+                    p.add_(0.1 * torch.randn_like(p))
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
             torch.manual_seed(1)
             export(module, lambda batch: floats(inputs(batch)), names, os.path.join(folder, "m.onnx"), exporter)
@@ -66,13 +71,13 @@ class TorchGrad(unittest.TestCase):
                 index = json.load(f)
             got = {n: np.load(os.path.join(folder, "out", file)) for n, file in index.items()}
             self.assertEqual(sorted(set(expected) - set(got)), [], "parameters without a gradient")
-            tolerance = 1e-9 if dtype == torch.float64 else 1e-4
+            tolerance, least = (1e-9, 1e-3) if dtype == torch.float64 else (1e-4, 1e-2)
             overall = max(g.abs().max().item() for g in expected.values())
             for n, g in expected.items():
                 g = g.numpy()
                 self.assertEqual(got[n].shape, g.shape, n)
                 self.assertEqual(got[n].dtype, g.dtype, n)
-                allowed = tolerance * max(np.max(np.abs(g)), 1e-3 * overall)
+                allowed = tolerance * max(np.max(np.abs(g)), least * overall)
                 self.assertLessEqual(np.max(np.abs(got[n] - g)), allowed, f"{name} ({exporter}): gradient of {n}")
 
 

@@ -191,13 +191,13 @@ class LlamaLayer(nn.Module):
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * w
 
     def rotate(self, x, cos, sin):
-        a, b = x.chunk(2, -1)
+        a, b = x[..., : self.hd // 2], x[..., self.hd // 2 :]  # chunk is a sequence in dynamo's graphs, without a gradient
         return x * cos + torch.cat((-b, a), -1) * sin
 
     def forward(self, x):
         b, s, d = x.shape
         split = lambda t, h: t.view(b, s, h, self.hd).transpose(1, 2)
-        f = 1.0 / 10000 ** (torch.arange(0, self.hd, 2) / self.hd)
+        f = 1.0 / 10000 ** (torch.arange(0, self.hd, 2, dtype=x.dtype) / self.hd)
         angle = torch.arange(s)[:, None] * f[None]
         angle = torch.cat((angle, angle), -1)
         y = self.norm(x, self.w1)
