@@ -119,6 +119,7 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
         BaseName(runtime.dli_fname).find(".so") != std::string::npos)
       HR_RETURN_IF_ERROR(CopyFile(runtime.dli_fname, scratch + "/libheadrace_runtime.so"));
     std::ofstream(scratch + "/signature.txt") << Print(a.signature);
+    HR_ASSIGN_OR_RETURN(manifest["signature"], HashFile(scratch + "/signature.txt"));
     std::ofstream out(scratch + "/manifest.json");
     out << manifest.dump(1) << "\n";
     out.close();
@@ -172,6 +173,9 @@ Result<Artifact> ReadArtifact(const std::string& folder) {
     if (!hash.ok()) return damaged("program.so is missing");
     if (*hash != m.at("program").get<std::string>())
       return damaged("program.so has another hash than the manifest says");
+    const auto signature_hash = HashFile(folder + "/signature.txt");
+    if (!signature_hash.ok() || *signature_hash != m.at("signature").get<std::string>())
+      return damaged("signature.txt has another hash than the manifest says");
     const int64_t bytes = m.at("weights_bytes").get<int64_t>();
     const int fd = open((folder + "/weights.bin").c_str(), O_RDONLY | O_CLOEXEC);
     struct stat st;
