@@ -59,6 +59,12 @@ Expr SimplifyInRange(const Expr& e, const std::vector<IndexExtent>& extents, con
   for (const IndexExtent& x : extents) known.bounds.insert(known.bounds.begin(), {x.index, Interval{0, x.extent - 1}});
   bool changed = false;
   const Expr out = Transform(e, [&](const Expr& x) -> Expr {
+    if (IsFn(x, "reflect") && IsIndexExpr(x) && AsInt(x->args[1])) {
+      const Interval b = BoundsOf(x->args[0], known);
+      if (!b.lo || !b.hi || *b.lo < 0 || *b.hi >= *AsInt(x->args[1])) return x;
+      changed = true;
+      return x->args[0];
+    }
     if (!x.Is(ExprKind::kBinary) || (x->op != Op::kFloorDiv && x->op != Op::kMod) || !x->args[1].Is(ExprKind::kInt) ||
         !IsIndexExpr(x))
       return x;

@@ -187,6 +187,34 @@ std::optional<Kernel> Recurrence(NestGen& gen, const KernelText& text, const Per
   return text.Parallel(w.text(), prologue.text(), total, grain);
 }
 
+// Several statements per iteration, the last index in lanes cut into tiles: whatever keeps its order stands outside them.
+Result<Kernel> Together(NestGen& gen, const KernelText& text, const NestGen::Flat& f, std::vector<LoopDim> dims) {
+  constexpr int64_t kTile = 256;
+  LoopDim lanes = dims.back();
+  dims.pop_back();
+  std::stable_partition(dims.begin(), dims.end(), [](const LoopDim& d) { return d.disjoint; });
+  Writer w(1), prologue(1);
+  const std::vector<LoopDim> outer = TakeParallel(&dims);
+  const std::string tiles = " + " + std::to_string(kTile - 1) + ") / " + std::to_string(kTile);
+  prologue.Line("const int64_t tiles = (hr_most(0, " + gen.IndexText(lanes.end, prologue) + ")" + tiles + ";");
+  w.Line("const int64_t tiles = (" + gen.IndexText(lanes.end, w) + tiles + ";");
+  const std::string total = outer.empty() ? "tiles" : UnitCount(gen, outer, prologue) + " * tiles",
+                    grain = Grain(gen, dims, 8 * static_cast<int64_t>(f.body.size()),
+                                  std::min<int64_t>(kTile, AsInt(lanes.end).value_or(kTile)), prologue);
+  DecodeUnits(gen, outer, "tiles", w);
+  w.Line("const int64_t first = tile * " + std::to_string(kTile) + ", last = hr_least(" + gen.IndexText(lanes.end, w) +
+         ", first + " + std::to_string(kTile) + ");");
+  lanes.begin = LocalExpr("first", DType::kIndex);
+  lanes.end = LocalExpr("last", DType::kIndex);
+  for (const LoopDim& d : dims) gen.OpenLoop(d, w);
+  gen.OpenLoop(lanes, w, "#pragma omp simd");
+  HR_RETURN_IF_ERROR(gen.Body(f.body, f.owner, w));
+  gen.CloseLoop(lanes, w);
+  for (size_t i = dims.size(); i-- > 0;) gen.CloseLoop(dims[i], w);
+  w.Close();
+  return text.Parallel(w.text(), prologue.text(), total, grain);
+}
+
 Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& text, PerfectNest p) {
   if (!p.stmt.initial) gen.CollapseDims(&p);
   Writer w(1), prologue(1);
@@ -397,6 +425,7 @@ Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const K
     bool dependent = m->schedule.kind == Schedule::kSequential;
     for (const LoopDim& d : dims)
       for (const LoopDim& outer : dims) dependent |= Mentions(d.begin, outer.index) || Mentions(d.end, outer.index);
+    if (!dependent && gen.TakesLanes(f.body, dims.back())) return Together(gen, text, f, dims);
     // Sums over the outer dimensions (a bias's gradient over the samples) leave the others to run at once.
     if (!dependent) std::stable_partition(dims.begin(), dims.end(), [](const LoopDim& d) { return d.disjoint; });
     const std::vector<LoopDim> outer = dependent ? std::vector<LoopDim>() : TakeParallel(&dims);

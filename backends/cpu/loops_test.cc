@@ -150,6 +150,22 @@ TEST(Loops, SumsOverTheFirstDimensions) {
   ExpectClose((*out)[1], sum, 1e-4);
 }
 
+// Two statements per iteration over [k, o]: k keeps its order, o lies in lanes.
+TEST(Loops, StatementsThatSumAlongTheFirstDimension) {
+  const int64_t n = 33, lanes = 700;
+  const std::vector<double> x = Values(n * lanes, 5);
+  auto out = RunText(R"(sdfg f(X: f32[33, 700], E: f32[33, 700], S: f32[700]) { state {
+      map o in 0:700 { S[o] = 0 }
+      map k in 0:33, o in 0:700 { E[k, o] = X[k, o] * 2
+        S[o] += E[k, o] } } })",
+                     {{"X", F32({n, lanes}, x)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  std::vector<double> twice, sum(lanes);
+  for (size_t i = 0; i < x.size(); ++i) twice.push_back(2 * x[i]), sum[i % lanes] += 2 * x[i];
+  ExpectClose((*out)[0], twice);
+  ExpectClose((*out)[1], sum);
+}
+
 // One exponent for a whole loop, known when the program runs.
 TEST(Loops, PowersWithOneExponent) {
   const std::vector<double> x = {-3, -1, -0.0, 0, 0.5, 1, 2, 7};

@@ -172,6 +172,21 @@ int NestGen::VectorDim(const PerfectNest& p) const {
   return best;
 }
 
+bool NestGen::TakesLanes(const std::vector<NodeId>& body, const LoopDim& d) const {
+  if (!d.disjoint || !d.simple || AsInt(d.end).value_or(1 << 20) < 16) return false;
+  for (NodeId n : body) {
+    const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
+    const auto l = t ? lowerer_.Lower(*t) : Result<LoweredStmt>(InternalError("no tasklet"));
+    if (!l.ok() || l->condition || !Vectorisable(*l)) return false;
+    if (s_.Get(l->base).storage == Storage::kRegister) continue;
+    for (const Expr& offset : Offsets(*l)) {
+      const auto along = Coefficient(offset, d.index);
+      if (!along || !(AsInt(*along) == 0 || AsInt(*along) == 1)) return false;
+    }
+  }
+  return true;
+}
+
 int64_t NestGen::Cost(const LoweredStmt& s) const {
   int64_t cost = 1;
   int budget = 1000;

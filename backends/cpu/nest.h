@@ -60,7 +60,9 @@ class NestGen {
   void SplitDims(PerfectNest* p) const;
   void CollapseDims(PerfectNest* p) const;
   int VectorDim(const PerfectNest& p) const;  // position in dims, -1 = none
-  int64_t Cost(const LoweredStmt& s) const;   // rough scalar operations per execution
+  // Plain statements that walk memory by `d`, in any order: they may run in its lanes.
+  bool TakesLanes(const std::vector<NodeId>& body, const LoopDim& d) const;
+  int64_t Cost(const LoweredStmt& s) const;  // rough scalar operations per execution
 
   // ---- pieces that kernels are put together from ----
   void OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma = "");
