@@ -54,7 +54,8 @@ class Solver {
     std::vector<int64_t> crossing(m_.forward + 1, 0), made(m_.forward + 1, 0);
     std::vector<std::pair<int, int>> span(m_.values.size());
     for (size_t v = 0; v < m_.values.size(); ++v)
-      span[v] = {m_.values[v].producers.back(), m_.values[v].producers.back()};
+      for (int u : m_.values[v].producers)  // ascending; the backward part may write it once more
+        if (u < m_.forward) span[v] = {u, u};
     for (int u = 0; u < m_.forward; ++u)
       for (int a : m_.units[u].reads)
         if (const int v = m_.arrays[a].value; v >= 0) span[v].second = std::max(span[v].second, u);

@@ -104,6 +104,25 @@ TEST(PlanMemory, StoreAllKeepsEverything) {
   EXPECT_FALSE(report.items[0].recomputed || report.items[1].recomputed);
 }
 
+// An array that the backward part writes again belongs to the forward part until its last write there.
+TEST(PlanMemory, ArraysWrittenAgainBackwards) {
+  const Combined c = Load(R"(sdfg f(X: f32[64], dX: f32[64]) {
+    transient A: f32[64]
+    transient B: f32[64]
+    state { map i in 0:64 { A[i] = exp(X[i]) } }
+    state { map i in 0:64 { B[i] = sin(A[i]) } }
+    state { map i in 0:64 { dX[i] = A[i] * B[i] } }
+    state { map i in 0:64 { A[i] = X[i] } }
+    state { map i in 0:64 { dX[i] += A[i] } }
+  })",
+                          2);
+  const PlanModel m = BuildPlanModel(c, {}, Registry());
+  const PlannedValue& a = m.values.back();
+  ASSERT_FALSE(a.recomputable);
+  ASSERT_GE(a.producers.back(), m.forward);
+  EXPECT_FALSE(SolvePlan(m, 100).feasible);
+}
+
 // Views follow, registers of copies are their own, the arrays of one statement are computed together, also an output.
 TEST(PlanMemory, CopiesTakeTheirViewsAndRegisters) {
   Options o;
