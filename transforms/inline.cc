@@ -176,12 +176,12 @@ class Copier {
         for (Name n : FreeSymbols(*e))
           if (std::find(q_.indices_around.begin(), q_.indices_around.end(), n) != q_.indices_around.end()) step.reset();
       if (!step) return UnsupportedError("it needs an array per iteration of a map whose bounds are not sizes");
-      Expr span = *step > 0 ? r.end - r.begin : r.begin - r.end;
-      const int64_t stride = *step > 0 ? *step : -*step;
+      const int64_t by = *step, stride = by > 0 ? by : -by;
+      Expr span = by > 0 ? r.end - r.begin : r.begin - r.end;
       if (stride != 1) span = FloorDiv(span + Expr(stride - 1), Expr(stride));
       shape.push_back(ProveLe(Expr(0), span, to_.assumptions) == Truth::kYes ? span : Max(Expr(0), span));
       Expr at = Expr(r.index) - r.begin;
-      index->push_back(*step == 1 ? at : FloorDiv(at, Expr(*step)));
+      index->push_back(by == 1 ? at : FloorDiv(at, Expr(by)));
     }
     shape.insert(shape.end(), c->shape.begin(), c->shape.end());
     c->shape = std::move(shape);

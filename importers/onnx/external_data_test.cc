@@ -90,8 +90,8 @@ TEST(ExternalDataTest, IsRefusedOutsideTheFolderInEveryPlace) {
   const std::string bytes(8, '\0');
   folder.Write("w.bin", bytes);
   elsewhere.Write("w.bin", bytes);
-  symlink((elsewhere / "w.bin").c_str(), (folder / "symlink.bin").c_str());
-  symlink((elsewhere / "").c_str(), (folder / "linked").c_str());
+  ASSERT_EQ(symlink((elsewhere / "w.bin").c_str(), (folder / "symlink.bin").c_str()), 0);
+  ASSERT_EQ(symlink((elsewhere / "").c_str(), (folder / "linked").c_str()), 0);
   folder.Write("hard1.bin", bytes);
   ASSERT_EQ(link((folder / "hard1.bin").c_str(), (folder / "hard2.bin").c_str()), 0);
   ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
