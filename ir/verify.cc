@@ -12,7 +12,8 @@ namespace {
 
 class SdfgVerifier {
  public:
-  SdfgVerifier(const Program* p, const Sdfg& s, std::vector<Diagnostic>* out) : p_(p), s_(s), r_(s, out) {}
+  SdfgVerifier(const Program* p, const Sdfg& s, std::vector<Diagnostic>* out)
+      : p_(p), s_(s), r_(s, out), writers_(p, s) {}
 
   void Run() {
     for (Name n : s_.order)
@@ -20,7 +21,7 @@ class SdfgVerifier {
     CheckDeclarations(s_, &r_);
     if (r_.Full()) return;
     Symbols();
-    MayWrite(s_.body, &written_later_);
+    writers_.Roots(s_.body, &written_later_);
     Blocks(s_.body, 0);
     Unwritten();
     Registers();
@@ -53,34 +54,6 @@ class SdfgVerifier {
     if (auto it = defined_.find(n); it != defined_.end() && --it->second == 0) defined_.erase(it);
   }
 
-  // ---- what may have been written ----
-  void MayWrite(const std::vector<BlockId>& body, std::unordered_set<Name>* out) {
-    ForEachBlock(s_, body, [&](BlockId b) {
-      if (auto* st = std::get_if<State>(&s_.blocks[b].control))
-        for (NodeId n : st->statements) MayWrite(n, out);
-    });
-  }
-  void MayWrite(NodeId id, std::unordered_set<Name>* out) {
-    const Body& body = s_.nodes[id].body;
-    if (auto* t = std::get_if<Tasklet>(&body)) out->insert(Root(t->target));
-    else if (auto* m = std::get_if<Map>(&body))
-      for (NodeId n : m->body) MayWrite(n, out);
-    else if (auto* l = std::get_if<Library>(&body))
-      for (const Port& p : l->outputs) out->insert(Root(p.container));
-    else if (auto* c = std::get_if<Nested>(&body))
-      for (const Argument& a : c->arguments)
-        if (Writes(c->callee, a.port)) out->insert(Root(a.container));
-  }
-  bool Writes(Name callee, Name port) {
-    auto it = outputs_.find(callee);
-    if (it == outputs_.end()) {
-      std::unordered_set<Name> names;
-      if (const Sdfg* f = p_ ? p_->Find(callee) : nullptr)
-        for (Name n : Outputs(*p_, *f)) names.insert(n);
-      it = outputs_.emplace(callee, std::move(names)).first;
-    }
-    return it->second.count(port) > 0;
-  }
   const Container* Find(Name n) const {
     auto it = table_.find(n);
     return it == table_.end() ? nullptr : it->second.container;
@@ -120,7 +93,7 @@ class SdfgVerifier {
   }
   void LoopBlock(const Loop& l, int loops) {
     std::unordered_set<Name> inside;
-    MayWrite(l.body, &inside);  // a later iteration may read what an earlier one wrote
+    writers_.Roots(l.body, &inside);  // a later iteration may read what an earlier one wrote
     written_.insert(inside.begin(), inside.end());
     if (l.init) (void)Typed(l.init, {}, "the start of a loop");
     if (!l.var.empty()) {
@@ -417,7 +390,7 @@ class SdfgVerifier {
     for (const Argument& a : n.arguments)
       if (const Container* c = Find(a.container)) CheckArgumentSizes(s_, *c, *f, a, sizes, id, &r_);
     CheckAliases(
-        n, *f, [&](Name port) { return Writes(n.callee, port); }, id, &r_);
+        n, *f, [&](Name port) { return writers_.Writes(n.callee, port); }, id, &r_);
   }
   void Bind(NodeId id, const Sdfg& f, const Nested& n, const Argument& a, std::unordered_set<Name>* bound,
             NameMap* sizes) {
@@ -437,7 +410,7 @@ class SdfgVerifier {
       return;
     }
     for (const Expr& e : a.index) Names(e, id);
-    bool writes = Writes(n.callee, a.port);
+    bool writes = writers_.Writes(n.callee, a.port);
     if (!writes || formal->inout) Readable(*c, id, false);
     if (writes) Written(*c, id);
     if (c->kind == ContainerKind::kSequence || formal->kind == ContainerKind::kSequence) return;
@@ -495,7 +468,7 @@ class SdfgVerifier {
   std::unordered_map<Name, int> defined_;
   std::unordered_set<Name> written_, written_later_, complained_;
   std::unordered_map<Name, char> first_use_;
-  std::unordered_map<Name, std::unordered_set<Name>> outputs_;
+  Writers writers_;
   std::unordered_map<Name, std::vector<uint32_t>> register_home_;
   std::vector<Use> uses_;
   std::vector<uint32_t> maps_;

@@ -1,10 +1,41 @@
 // Calls: what is bound to a callee's parameters fits them.
 #include <algorithm>
 
+#include "ir/dataflow.h"
 #include "ir/printer.h"
 #include "ir/verify_impl.h"
 
 namespace headrace::verify {
+
+void Writers::Roots(const std::vector<BlockId>& body, std::unordered_set<Name>* out) {
+  ForEachBlock(s_, body, [&](BlockId b) {
+    if (auto* st = std::get_if<State>(&s_.blocks[b].control))
+      for (NodeId n : st->statements) Roots(n, out);
+  });
+}
+
+void Writers::Roots(NodeId id, std::unordered_set<Name>* out) {
+  const Body& body = s_.nodes[id].body;
+  if (auto* t = std::get_if<Tasklet>(&body)) out->insert(RootOf(s_, t->target));
+  else if (auto* m = std::get_if<Map>(&body))
+    for (NodeId n : m->body) Roots(n, out);
+  else if (auto* l = std::get_if<Library>(&body))
+    for (const Port& p : l->outputs) out->insert(RootOf(s_, p.container));
+  else if (auto* c = std::get_if<Nested>(&body))
+    for (const Argument& a : c->arguments)
+      if (Writes(c->callee, a.port)) out->insert(RootOf(s_, a.container));
+}
+
+bool Writers::Writes(Name callee, Name port) {
+  auto it = outputs_.find(callee);
+  if (it == outputs_.end()) {
+    std::unordered_set<Name> names;
+    if (const Sdfg* f = p_ ? p_->Find(callee) : nullptr)
+      for (Name n : Outputs(*p_, *f)) names.insert(n);
+    it = outputs_.emplace(callee, std::move(names)).first;
+  }
+  return it->second.count(port) > 0;
+}
 
 void CheckAllBound(const Nested& n, const Sdfg& f, NodeId id, Report* report) {
   auto is_bound = [&](Name q) {

@@ -43,6 +43,21 @@ void CheckDeclarations(const Sdfg& s, Report* report);
 void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out);
 
 // ---- calls ----
+// Who writes what, through maps and calls.
+class Writers {
+ public:
+  Writers(const Program* p, const Sdfg& s) : p_(p), s_(s) {}
+  void Roots(const std::vector<BlockId>& body, std::unordered_set<Name>* out);  // adds what the body may write
+  bool Writes(Name callee, Name port);
+
+ private:
+  void Roots(NodeId id, std::unordered_set<Name>* out);
+
+  const Program* p_;
+  const Sdfg& s_;
+  std::unordered_map<Name, std::unordered_set<Name>> outputs_;  // by callee
+};
+
 // Every parameter and symbol of the callee is bound, each once.
 void CheckAllBound(const Nested& n, const Sdfg& f, NodeId id, Report* report);
 // Element type and rank of what is bound; false when the ranks differ.

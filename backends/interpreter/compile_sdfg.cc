@@ -36,10 +36,6 @@ class SdfgCompiler {
   Result<Stmt> CallStmt(const Library& l, Name origin);
   Status Slots();
   int Root(int slot) const;
-  void UsesOf(const Scalar& s, std::set<int>* used) const;
-  void UsesOf(const Stmt& s, std::set<int>* used) const;
-  void UsesOf(const std::vector<BlockPlan>& blocks, std::set<int>* used) const;
-  void PlanReleases();
   void AddSlot(std::vector<int>* slots, int slot) const;
   bool DependsOn(const Expr& e, Name n) const;
   bool PlaceDependsOn(int slot, Name n) const;
@@ -385,70 +381,10 @@ Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& 
   return out;
 }
 
-// ---- when memory is given back ----
-void SdfgCompiler::UsesOf(const Scalar& s, std::set<int>* used) const {
-  if (s.code == nullptr) return;
-  for (const Access& a : s.code->accesses) used->insert(Root(a.slot));
-}
-
-void SdfgCompiler::UsesOf(const Stmt& s, std::set<int>* used) const {
-  for (int k : s.slots) used->insert(Root(k));
-  for (const Stmt& inner : s.body) UsesOf(inner, used);
-  for (const Stmt::Binding& b : s.bindings) used->insert(Root(b.slot));
-  for (const auto* ports : {&s.inputs, &s.outputs})
-    for (int k : *ports)
-      if (k >= 0) used->insert(Root(k));
-}
-
-void SdfgCompiler::UsesOf(const std::vector<BlockPlan>& blocks, std::set<int>* used) const {
-  for (const BlockPlan& b : blocks) {
-    for (const Stmt& s : b.statements) UsesOf(s, used);
-    for (const Scalar* s : {&b.value, &b.loop.init, &b.loop.condition, &b.loop.update}) UsesOf(*s, used);
-    UsesOf(b.loop.body, used);
-    for (const BranchPlan& branch : b.branches) {
-      UsesOf(branch.condition, used);
-      UsesOf(branch.body, used);
-    }
-  }
-}
-
-// From the end: the first time a transient is met is its last use. Only what runs once can end a life.
-void SdfgCompiler::PlanReleases() {
-  std::set<int> live;
-  auto meet = [&](const std::set<int>& used, std::vector<int>* release) {
-    for (int k : used)
-      if (live.insert(k).second && plan_.slots[k].parameter < 0 &&
-          plan_.slots[k].container->kind == ContainerKind::kTransient)
-        release->push_back(k);
-  };
-  for (size_t b = plan_.body.size(); b-- > 0;) {
-    BlockPlan& block = plan_.body[b];
-    if (block.kind == BlockPlan::kState) {
-      for (size_t k = block.statements.size(); k-- > 0;) {
-        std::set<int> used;
-        UsesOf(block.statements[k], &used);
-        meet(used, &block.statements[k].release);
-      }
-      continue;
-    }
-    std::set<int> used;
-    UsesOf(block.value, &used);
-    UsesOf(block.loop.init, &used);
-    UsesOf(block.loop.condition, &used);
-    UsesOf(block.loop.update, &used);
-    UsesOf(block.loop.body, &used);
-    for (const BranchPlan& branch : block.branches) {
-      UsesOf(branch.condition, &used);
-      UsesOf(branch.body, &used);
-    }
-    meet(used, &block.release);
-  }
-}
-
 Status SdfgCompiler::Run() {
   HR_RETURN_IF_ERROR(Slots());
   HR_ASSIGN_OR_RETURN(plan_.body, Blocks(s_.body));
-  PlanReleases();
+  PlanReleases(&plan_);
   plan_.dependents.resize(plan_.symbols.size());
   for (size_t k = 0; k < plan_.slots.size(); ++k) {
     std::set<int> symbols;

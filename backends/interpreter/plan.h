@@ -242,6 +242,9 @@ struct ProgramPlan {
   ~ProgramPlan();
 };
 
+// Notes, after every statement, the transients whose last use it is.
+void PlanReleases(SdfgPlan* plan);
+
 // Unsupported when library nodes are left that nothing here can run; all of them are named.
 Result<std::shared_ptr<ProgramPlan>> Compile(const Program& p, const Registry& r);
 
