@@ -15,6 +15,8 @@ namespace headrace::internal {
 class ProgramParser : public ParserBase {
  public:
   using ParserBase::ParserBase;
+  // Symbols that the text may use without defining them: the sizes of what it will be put into.
+  void SymbolsAround(std::unordered_set<Name> names) { around_ = std::move(names); }
   Program Parse();
 
  private:
@@ -84,7 +86,7 @@ class ProgramParser : public ParserBase {
   std::vector<Name> indices_;  // of the open maps
   bool in_statement_ = false;
   std::vector<std::pair<Name, Place>> symbol_uses_;  // in text order, first use of each
-  std::unordered_set<Name> used_symbols_, defined_symbols_;
+  std::unordered_set<Name> used_symbols_, defined_symbols_, around_;
   std::vector<Token> view_bases_;                   // checked at the end: a view may stand before its base
   std::vector<std::pair<Name, Place>> references_;  // callees and graphs
 };

@@ -136,7 +136,7 @@ Expr ProgramParser::ResolveNode(const Expr& e) {
 void ProgramParser::CheckSymbols() {
   for (const auto& [name, place] : symbol_uses_) {
     if (!ok()) return;
-    if (defined_symbols_.count(name)) continue;
+    if (defined_symbols_.count(name) || around_.count(name)) continue;
     std::string hint = DidYouMean(name.view(), KnownNames());
     if (hint.empty()) {
       hint = place.statement ? "an index needs its map: map " + name.str() + " in 0:N { … }"

@@ -6,6 +6,7 @@
 
 #include "ir/expr.h"
 #include "ir/parser.h"
+#include "ir/parser_program.h"
 
 namespace headrace {
 namespace {
@@ -37,9 +38,17 @@ hr_value ViewOfTensor(const Tensor& t, std::deque<std::vector<hr_string>>* strin
 void Append(void* ctx, const char* text) { static_cast<std::string*>(ctx)->append(text ? text : ""); }
 
 Result<Program> ParseExpansion(const std::string& text, const NodeView& v, const std::string& implementation) {
-  Result<Program> p =
-      ParseProgram(text, "expansion '" + implementation + "' of " + v.node->domain.str() + "." + v.node->op.str());
-  if (!p.ok()) return WithNode(p.status(), v.name);
+  internal::ProgramParser parser(
+      text, "expansion '" + implementation + "' of " + v.node->domain.str() + "." + v.node->op.str());
+  std::unordered_set<Name> sizes;
+  for (const auto* ports : {&v.inputs, &v.outputs})
+    for (const PortView& port : *ports)
+      for (const Expr& size : port.shape)
+        if (size)
+          for (Name n : FreeSymbols(size)) sizes.insert(n);
+  parser.SymbolsAround(std::move(sizes));
+  Program p = parser.Parse();
+  if (!parser.ok()) return WithNode(parser.status(), v.name);
   return p;
 }
 

@@ -85,9 +85,13 @@ Status Pool(const NodeCall& c, std::vector<Inferred>* out) {
   auto kernel = c.Ints("kernel_shape");
   if (!kernel || x.size() != kernel->size() + 2) return {};
   HR_ASSIGN_OR_RETURN(Window w, WindowOf(c, kernel->size()));
+  const bool ceil_mode = c.Int("ceil_mode", 0) != 0;
   Shape s = {x[0], x[1]};
   for (size_t i = 0; i < kernel->size(); ++i)
-    s.push_back(WindowExtent(w, i, x[i + 2], IntExpr((*kernel)[i]), c.Int("ceil_mode", 0) != 0));
+    s.push_back(WindowExtent(w, i, x[i + 2], IntExpr((*kernel)[i]), ceil_mode));
+  // Before opset 22 ONNX's function counts windows that lie in the padding behind; no runtime computes them.
+  if (ceil_mode)
+    for (Inferred& o : *out) o.shape.clear();
   Fill(out, 0, s);
   Fill(out, 1, s);
   return {};

@@ -120,6 +120,9 @@ def sizes_as_data():
     yield "expand keeps what is larger", text(21, "g (float[N, M] x, int64[2] s) => (float[P, Q] y) { y = Expand(x, s) }"), [f32(3, 2), i64(1, 1)]
     for mode in ("constant", "reflect", "edge", "wrap"):
         yield f"pad by input, {mode}", text(21, f'g (float[N, M] x, int64[4] p) => (float[P, Q] y) {{ y = Pad<mode = "{mode}">(x, p) }}'), [f32(4, 5), i64(1, 2, 3, 0)]
+    yield "einsum of a half", text(13, """g (float[N, M] x) => (float[N, P] y, float z) <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}> {
+        s = Shape(x) m = Slice(s, one, two) h = Div(m, two) left = Slice(x, zero, h, one)
+        y = Einsum<equation = "ij,kj->ik">(left, left) z = Einsum<equation = "ij,ij->">(left, left) }"""), [f32(3, 8)]
     yield "pad cuts", text(21, "g (float[N, M] x, int64[4] p, float v) => (float[P, Q] y) { y = Pad(x, p, v) }"), [f32(4, 5), i64(-1, 2, 0, -2), np.float32(7)], [np.pad(f32(4, 5)[1:, :3], ((0, 0), (2, 0)), constant_values=7)]
     yield "shapes from NonZero", text(21, """g (float[N, M] x) => (int64[2, K] where, float[K] picked, float s) {
         where = NonZero(x)
@@ -246,6 +249,16 @@ def classical():
     yield "binarizer, imputer", text(21, """g (float[N, 2] x) => (float[N, 2] y, float[N, 2] z) { y = ai.onnx.ml.Binarizer<threshold = 0.1>(x) z = ai.onnx.ml.Imputer<imputed_value_floats = [9.0, 8.0], replaced_value_float = 0.0>(x) }""", domains=ml), [np.array([[0, 1], [2, 0]], np.float32)]
 
 
+def _pooled():
+    x, z = f32(1, 2, 1, 3), f32(1, 1, 2, 2)
+    # One row of windows; the first column of them starts in the padding, the second holds the last two values.
+    y = np.stack([x[..., 0] / 4, (x[..., 1] + x[..., 2]) / 4], -1)
+    return [y, z.max(axis=2, keepdims=True)[..., :1]]
+
+
+POOLED = _pooled()
+
+
 def old_opsets():
     x = np.exp(np.repeat(np.repeat(f32(1, 2, 2, 3), 2, 2), 3, 3))
     yield "opset 7: upsample, dropout, softmax of two axes", text(7, """g (float[1, 2, H, W] x) => (float[1, 2, A, B] y) { t = Upsample<mode = "nearest", scales = [1.0, 1.0, 2.0, 3.0]>(x) d, m = Dropout(t) y = Softmax<axis = 2>(d) }""", ir=3), [f32(1, 2, 2, 3)], [x / x.sum((2, 3), keepdims=True)]
@@ -257,5 +270,9 @@ def old_opsets():
     yield "opset 11: clip, pad, gather of negative indices", text(11, """g (float[N, 3] x) => (float[N, 5] y) <float lo = {-1}, float hi = {1}, int64[4] p = {0, 1, 0, 1}, int64[3] i = {-1, 0, -2}> {
         c = Clip(x, lo, hi) g0 = Gather<axis = 1>(c, i) y = Pad(g0, p) }""", ir=6), [f32(2, 3)]
     yield "opset 12: argmax of the last, einsum", text(12, 'g (float[B, I, J] x, float[B, J, K] z) => (float[B, I, K] y, int64[B, I] m) { y = Einsum<equation = "bij,bjk->bik">(x, z) m = ArgMax<axis = -1, keepdims = 0, select_last_index = 1>(y) }', ir=7), [f32(2, 3, 4), f32(2, 4, 2)]
+    for opset in (12, 19, 22):  # the last window must not lie in the padding behind
+        yield f"opset {opset}: pools that round up", text(opset, """g (float[1, 2, 1, 3] x, float[1, 1, H, W] z) => (float[1, 2, A, B] y, float[1, 1, C, D] m) {
+            y = AveragePool<ceil_mode = 1, kernel_shape = [2, 2], pads = [1, 1, 1, 0], strides = [2, 2], count_include_pad = 1>(x)
+            m = MaxPool<ceil_mode = 1, kernel_shape = [3, 1], pads = [0, 0, 1, 0], strides = [2, 2]>(z) }""", ir=7), [f32(1, 2, 1, 3), f32(1, 1, 2, 2)], POOLED
     yield "opset 13: split and squeeze by inputs", text(13, "g (float[N, 6] x) => (float[N, 2] a, float[N, 4] b) <int64[2] s = {2, 4}> { a, b = Split<axis = 1>(x, s) }", ir=7), [f32(2, 6)]
     yield "opset 28: the newest of plain ops", text(28, "g (float[N, 8] x, float[8] w) => (float[N, 8] y) { t = RMSNormalization(x, w) u = Gelu(t) y = Swish(u) }", ir=13), [f32(3, 8), f32(8)]
