@@ -61,7 +61,7 @@ Result<Trained> ChooseParameters(const ImportedModel& m, Program* p, Name loss, 
   ImportedModel now = m;
   now.program = *p;
   std::vector<Parameter> candidates = Differentiable(now, IsText(m));
-  std::vector<std::string> names, scalars, unused;
+  std::vector<std::string> names, scalars, unused, buffers, folded;
   for (const Parameter& q : candidates)
     if (q.constant) names.push_back(q.original);
   HR_RETURN_IF_ERROR(CheckPatterns(spec, names));
@@ -74,6 +74,10 @@ Result<Trained> ChooseParameters(const ImportedModel& m, Program* p, Name loss, 
     if (!GradientCanFlow(r, *p, q.container)) continue;
     if (!reaching.count(q.container)) {
       unused.push_back(q.original);
+      continue;
+    }
+    if (!asked && (c.origin.pass == Name("buffer") || c.origin.pass == Name("exporter"))) {
+      (c.origin.pass == Name("buffer") ? buffers : folded).push_back(q.original);
       continue;
     }
     if (c.shape.empty() && !asked) {  // exporters keep numbers of the graph so: a scale, an epsilon
@@ -95,6 +99,8 @@ Result<Trained> ChooseParameters(const ImportedModel& m, Program* p, Name loss, 
     return StepError("E0913", ErrorKind::kUsage, "there is nothing to train: no float initializer reaches the loss",
                      names.empty() ? "the model has no float initializers" : "float initializers: " + Quoted(names));
   if (!scalars.empty()) out.notes.push_back("not trained, as they are single numbers: " + Quoted(scalars));
+  if (!buffers.empty()) out.notes.push_back("not trained, as the model says that they are buffers: " + Quoted(buffers));
+  if (!folded.empty()) out.notes.push_back("not trained, as the exporter made them from constants: " + Quoted(folded));
   if (!unused.empty()) out.notes.push_back("not trained, as the loss does not depend on them: " + Quoted(unused));
   return out;
 }

@@ -267,6 +267,27 @@ TEST(Step, WhatIsTrained) {
   EXPECT_EQ(only->variables[0].original, "val_3");
 }
 
+// What the importer found to be no parameters.
+TEST(Step, BuffersAndFoldedConstantsAreNotTrained) {
+  const char* const text = R"(
+    sdfg f(x: f32[2], loss: f32) {
+      constant W: f32[2] = [3, 4] from "W"
+      constant P: f32[2] = [1, 1] from "P" by "buffer"
+      constant C: f32[2] = [1, 2] from "val_70" by "exporter"
+      loss = 0
+      map i in 0:2 { loss += x[i] * W[i] * P[i] * C[i] }
+    })";
+  const auto step = BuildStep(Model(text), Spec("loss"), Plugins());
+  ASSERT_TRUE(step.ok()) << step.status().ToString();
+  ASSERT_EQ(step->variables.size(), 1u);
+  EXPECT_EQ(step->variables[0].original, "W");
+  EXPECT_EQ(step->notes, (std::vector<std::string>{"not trained, as the model says that they are buffers: 'P'",
+                                                   "not trained, as the exporter made them from constants: 'val_70'"}));
+  StepSpec all = Spec("loss");
+  all.trained = {"*"};
+  EXPECT_EQ(BuildStep(Model(text), all, Plugins())->variables.size(), 3u);
+}
+
 // In IR text every float constant is an initializer.
 TEST(Step, ConstantsOfText) {
   Running run = Running::Make(

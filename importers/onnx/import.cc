@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "importers/onnx/inference.h"
+#include "importers/onnx/marks.h"
 #include "importers/onnx/onnx_types.h"
 #include "importers/onnx/shapes.h"
 #include "importers/onnx/specialize.h"
@@ -124,6 +125,7 @@ class ModelImport {
     emit.sdfg.body = emit.CloseBody();
     RemoveUnused(&emit.sdfg);
     OrderContainers();
+    if (lowering_.keep_parameters) MarkParameters();
     ImportedModel out;
     out.program.entry = emit.sdfg.name;
     out.program.Add(std::move(emit.sdfg));
@@ -135,6 +137,15 @@ class ModelImport {
   }
 
  private:
+  // Initializers that are no parameters: from "val_70" by "exporter".
+  void MarkParameters() {
+    Sdfg& s = lowering_.emit.sdfg;
+    const auto made_by = MadeBy(g_);
+    for (Name n : s.order) {
+      const auto it = made_by.find(s.Get(n).origin.source.str());
+      if (it != made_by.end() && s.Get(n).kind == ContainerKind::kConstant) s.Mutable(n).origin.pass = Name(it->second);
+    }
+  }
   void Remember(Name n, const std::string& original) {
     if (n.view() != original) original_.emplace_back(n, original);
   }

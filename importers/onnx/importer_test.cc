@@ -93,6 +93,36 @@ TEST(ImporterTest, FloatInitializersCanKeepTheirIdentity) {
   EXPECT_NE(text.find("onnx.Transpose"), std::string::npos) << text;
 }
 
+// As PyTorch's exporter (dynamo) marks values: parameters and buffers of the module, and what it folded from what.
+TEST(ImporterTest, InitializersThatAreNoParametersSaySo) {
+  onnx::ModelProto m = Model(R"(g (float[1] x) => (float[1] y)
+      <float[1] w = {1}, float[1] table = {2}, float[1] val_7 = {3}, float[1] val_8 = {4}> {
+    a = Mul (x, w)
+    b = Mul (a, table)
+    c = Mul (b, val_7)
+    y = Mul (c, val_8)
+  })");
+  auto mark = [&](const char* name, const char* key, const char* value) {
+    auto* v = m.mutable_graph()->add_value_info();
+    v->set_name(name);
+    v->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+    auto* p = v->add_metadata_props();
+    p->set_key(key), p->set_value(value);
+  };
+  mark("table", "pkg.torch.export.graph_signature.InputSpec.kind", "BUFFER");
+  mark("w", "pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER");
+  mark("val_7", "pkg.onnxscript.optimizer.folded_from", "['layer.weight']");
+  mark("val_8", "pkg.onnxscript.optimizer.folded_from", "['val_1', 'arange']");
+  ImportOptions keep;
+  keep.simplify = false;
+  Result<ImportedModel> kept = Import(m, keep);
+  ASSERT_TRUE(kept.ok()) << kept.status().ToString();
+  const std::string text = Print(kept->program);
+  for (const char* origin :
+       {"from \"w\"\n", "from \"table\" by \"buffer\"\n", "from \"val_7\"\n", "from \"val_8\" by \"exporter\"\n"})
+    EXPECT_NE(text.find(origin), std::string::npos) << origin << text;
+}
+
 TEST(ImporterTest, NamesAreMadeIdentifiersAndRemembered) {
   onnx::ModelProto model = Model("g (float[2] x) => (float[2] y) { y = Exp(x) }");
   model.mutable_graph()->mutable_input(0)->set_name("input/0:in");
