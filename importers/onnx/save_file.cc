@@ -1,6 +1,8 @@
 #include "importers/onnx/save_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +11,32 @@
 #include <cstring>
 
 namespace headrace::onnx_import {
+namespace {
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// Temporary files for `path` of processes that were killed: nobody holds their locks.
+void RemoveLeftovers(const std::string& path) {
+  const std::string prefix = path.substr(path.rfind('/') + 1) + ".tmp";
+  DIR* folder = opendir(FolderOf(path).c_str());
+  if (!folder) return;
+  while (const dirent* e = readdir(folder)) {
+    const std::string name = e->d_name;
+    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0 ||
+        name.find_first_not_of("0123456789", prefix.size()) != std::string::npos)
+      continue;
+    const int fd = openat(dirfd(folder), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) continue;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlinkat(dirfd(folder), name.c_str(), 0);
+    close(fd);
+  }
+  closedir(folder);
+}
+
+}  // namespace
 
 FileWriter::~FileWriter() {
   if (fd_ >= 0) close(fd_);
@@ -25,11 +53,12 @@ Status FileWriter::Failed(int error) const {
 }
 
 Status FileWriter::Open() {
-  std::string name = path_ + ".tmp" + std::to_string(getpid());
-  unlink(name.c_str());  // of a process that was killed and had the same number
+  RemoveLeftovers(path_);
+  const std::string name = path_ + ".tmp" + std::to_string(getpid());
   fd_ = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ < 0) return Failed(errno);
-  temporary_ = std::move(name);
+  (void)flock(fd_, LOCK_EX | LOCK_NB);  // held as long as we live
+  temporary_ = name;
   return {};
 }
 
@@ -55,9 +84,7 @@ Status FileWriter::Rename() {
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return Failed(errno);
   temporary_.clear();
   // The new name itself lasts once the folder is synced; file systems that can't do that need not.
-  const size_t slash = path_.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-  const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = open(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd >= 0) {
     (void)fsync(fd);
     close(fd);

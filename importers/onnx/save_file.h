@@ -15,7 +15,7 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
   ~FileWriter();  // what was not renamed is removed
 
-  Status Open();
+  Status Open();  // what killed processes left under such a name is removed
   Status Write(std::string_view bytes);
   Status Pad(int64_t alignment);  // zeros up to a multiple
   Status Sync();

@@ -287,6 +287,20 @@ TEST(SaveTest, WhatCannotBeWrittenLeavesNothingBehind) {
   EXPECT_EQ(FilesIn(folder / "full"), (Words{"out.onnx.data"}));
 }
 
+TEST(SaveTest, LeftoversOfKilledProcessesAreRemoved) {
+  Folder folder;
+  FileWriter alive(folder / "out.onnx");
+  ASSERT_TRUE(alive.Open().ok());
+  for (const char* name : {"out.onnx.tmp1", "out.onnx.tmp2x", "other.onnx.tmp1"}) folder.Write(name, "half");
+  ASSERT_EQ(rename((folder / "out.onnx.tmp" + std::to_string(getpid())).c_str(), (folder / "out.onnx.tmp77").c_str()),
+            0);
+  FileWriter next(folder / "out.onnx");
+  ASSERT_TRUE(next.Open().ok());
+  const Words left = FilesIn(folder / "");
+  EXPECT_EQ(left,
+            (Words{"other.onnx.tmp1", "out.onnx.tmp" + std::to_string(getpid()), "out.onnx.tmp2x", "out.onnx.tmp77"}));
+}
+
 TEST(SaveTest, AFullDiskIsSaid) {
   FileWriter full("/dev/full");
   EXPECT_NE(full.Failed(ENOSPC).ToString().find("free some space"), std::string::npos);

@@ -35,6 +35,7 @@ class KillTest(unittest.TestCase):
         self.assertEqual(sorted(left), sorted(self.whole))
         for name, content in self.whole.items():
             self.assertTrue(left[name] == content, f"{run}: {name or 'the trained model'} differs")
+        self.assertEqual([n for n in os.listdir(self.runs.folder) if n.startswith(run + ".onnx.")], [])
 
     # ---- moments ----
 
