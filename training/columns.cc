@@ -24,6 +24,23 @@ std::string Wanted(const std::vector<Expr>& shape, int batch_dim) {
     if (static_cast<int>(i) != batch_dim) s += ", " + ToString(shape[i]);
   return s + "]";
 }
+// How the array could be made to fit.
+std::string ShapeHint(const Tensor& t, const Container& c, int batch_dim) {
+  int64_t have = 1, want = 1;
+  std::string sizes;
+  for (size_t d = 1; d < t.shape.size(); ++d) have *= t.shape[d];
+  for (size_t d = 0; d < c.shape.size(); ++d) {
+    if (static_cast<int>(d) == batch_dim) continue;
+    const auto size = AsInt(c.shape[d]);
+    if (!size) return "";
+    want *= *size, sizes += ", " + std::to_string(*size);
+  }
+  if (t.shape.size() != c.shape.size() && have == want)
+    return "save it with .reshape(-1" + (sizes.empty() ? "" : sizes) + ")";
+  if (IsInteger(c.dtype) && t.shape.size() == c.shape.size() + 1)
+    return "class numbers are wanted: .argmax(1)";
+  return "";
+}
 std::string TypeText(DType t) { return std::string(DTypeName(t)); }
 
 const Tensor* Find(const NamedTensors& data, const std::string& name) {
@@ -237,7 +254,8 @@ Result<Column> MakeColumn(const NamedTensors& data, const std::string& file, con
   if (!batch_dim || !takes(*batch_dim))
     return Wrong("E0922", file,
                  "array '" + name + "' has the shape " + ShapeText(t->shape) + ", the model takes " +
-                     Wanted(c.shape, batch_dim.value_or(0)));
+                     Wanted(c.shape, batch_dim.value_or(0)),
+                 ShapeHint(*t, c, batch_dim.value_or(0)));
   out.batch_dim = *batch_dim;
   HR_ASSIGN_OR_RETURN(out.data, Convert(*t, c.dtype, name, file, notes));
   if (const auto bad = notes ? FirstNonFinite(out.data) : std::nullopt)
