@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -16,9 +17,9 @@
 
 #include "training/batch.h"
 #include "training/checkpoint.h"
-#include "training/columns.h"
 #include "training/curve.h"
 #include "training/settings.h"
+#include "training/setup.h"
 
 namespace headrace::training {
 namespace {
@@ -41,15 +42,25 @@ Status CheckOptions(const TrainOptions& o) {
   return CheckSchedule(o.schedule);
 }
 
+bool SameFile(const struct stat& a, const std::string& path) {
+  struct stat b;
+  return stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 // That the trained model can be written shows before hours of training do.
-Status ProbeOut(const std::string& out, const std::string& model) {
-  struct stat a, b;
-  const bool there = stat(out.c_str(), &a) == 0;
-  if (there && S_ISDIR(a.st_mode)) return WithFile(UsageError("--out is a folder: it must be a file's name"), out);
-  if (there && stat(model.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-    return WithFile(UsageError("--out is the model itself", "give the trained model a name of its own"), out);
-  std::string probe = out + ".XXXXXX";
-  const int fd = mkstemp(probe.data());
+Status ProbeOut(const TrainOptions& o) {
+  const std::string& out = o.out;
+  if (struct stat there; stat(out.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return WithFile(UsageError("--out is a folder: it must be a file's name"), out);
+    if (!S_ISREG(there.st_mode)) return WithFile(UsageError("--out is not a regular file"), out);
+    if (SameFile(there, o.model))
+      return WithFile(UsageError("--out is the model itself", "give the trained model a name of its own"), out);
+    if (SameFile(there, o.data) || SameFile(there, o.validation))
+      return WithFile(UsageError("--out is the data itself", "give the trained model a name of its own"), out);
+  }
+  const std::string probe = out + ".tmp" + std::to_string(getpid());  // as the model's own temporary file
+  unlink(probe.c_str());
+  const int fd = open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) {
     Diagnostic d;
     d.code = "E0933", d.file = out;
@@ -68,17 +79,15 @@ class Trainer {
   Result<TrainResult> Run();
 
  private:
-  Status ReadData();
   Status Fresh();
   Status Resume(const Snapshot& s);
   Status CompileAll();
-  Result<ImportedModel> Import(int64_t batch, bool inference) const;
-  Result<std::vector<Column>> Columns(const NamedTensors& data, const std::string& file, const Program& p,
-                                      const std::vector<Name>& inputs, Name target, int64_t batch, bool notes);
   Status AddStep(std::vector<Batch>* to, StepProgram p, int64_t size);
   Status AddEvaluation(int64_t size);
   Status Loop();
   Status Step(int64_t step);
+  Status Remember();
+  Status CutOff();
   Status FinishEpoch();
   Status Validate(EpochResult* e);
   Status Save();
@@ -98,18 +107,16 @@ class Trainer {
   CurveFiles curves_;
   TrainResult result_;
 
-  bool from_text_ = false;
-  std::vector<std::string> input_names_;  // of the model
-  Layout layout_;
-  NamedTensors data_, validation_data_;
-  StepProgram first_;  // for full batches, until it is compiled
-  std::vector<Column> columns_, validation_;
+  Setup in_;
   std::vector<Setting> settings_;
   State state_;
   std::vector<Batch> steps_, evaluations_;
   bool training_ = false;
+  // A step that is cut off leaves parameters of two steps.
+  std::atomic<bool> may_cut_{false};  // what they were before it is known
+  std::vector<Tensor> before_;        // of long steps, by variable; otherwise a checkpoint has them
+  double step_seconds_ = 0;           // of the last step
 
-  int64_t samples_ = 0, batch_ = 0, per_epoch_ = 0, total_ = 0;
   std::vector<int64_t> order_, in_order_;
   int64_t order_epoch_ = -1;
   // Where the run stands; in checkpoints.
@@ -122,146 +129,44 @@ class Trainer {
   Clock::time_point drawn_;
 };
 
-// ---- model and data ----
-
-Result<ImportedModel> Trainer::Import(int64_t batch, bool inference) const {
-  ImportOptions import;
-  import.simplify = false;  // initializers stay themselves
-  import.inference = inference;
-  import.dims = o_.dims;
-  if (batch == 0) {
-    HR_ASSIGN_OR_RETURN(LoadedModel m, LoadModel(r_, o_.model, import));
-    return std::move(m.model);
-  }
-  for (Name n : layout_.batch) import.dims.emplace_back(n.str(), batch);
-  for (const auto& [n, v] : layout_.sizes) import.dims.emplace_back(n.str(), v);
-  Result<LoadedModel> m = LoadModel(r_, o_.model, import);
-  if (m.ok()) return std::move(m->model);
-  if (m.status().kind() != ErrorKind::kUsage) return m.status();
-  import.dims = o_.dims;  // a size that has no name stays a symbol
-  HR_ASSIGN_OR_RETURN(LoadedModel symbolic, LoadModel(r_, o_.model, import));
-  return std::move(symbolic.model);
-}
-
-Result<std::vector<Column>> Trainer::Columns(const NamedTensors& data, const std::string& file, const Program& p,
-                                             const std::vector<Name>& inputs, Name target, int64_t batch, bool notes) {
-  std::vector<std::string> said;
-  std::vector<Column> out;
-  const Sdfg& s = p.Entry();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    HR_ASSIGN_OR_RETURN(Column c, MakeColumn(data, file, input_names_[i], s.Get(inputs[i]), layout_.batch_dims[i],
-                                             batch, 0, notes ? &said : nullptr));
-    out.push_back(std::move(c));
-  }
-  if (!target.empty()) {
-    HR_ASSIGN_OR_RETURN(Column c, MakeColumn(data, file, "target", s.Get(target), std::nullopt, batch,
-                                             layout_.batch_dims[0], notes ? &said : nullptr));
-    out.push_back(std::move(c));
-  }
-  HR_RETURN_IF_ERROR(CheckCounts(out, file));
-  for (const auto& [name, t] : data)
-    if (notes && std::none_of(out.begin(), out.end(), [&, n = name](const Column& c) { return c.name == n; }))
-      said.push_back("array '" + name + "' is not used: the model has no such input");
-  for (const std::string& line : said) Note("note: " + file + ": " + line);
-  return out;
-}
-
-Status Trainer::ReadData() {
-  ImportOptions import;
-  import.simplify = false, import.dims = o_.dims;
-  HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r_, o_.model, import));
-  const ImportedModel& m = loaded.model;
-  from_text_ = loaded.from_text;
-  if (from_text_ && !o_.out.empty())
-    return UnsupportedError("IR text has no place for trained parameters: --out can't be written",
-                            "train the ONNX model, or leave --out away and take the checkpoints");
-  for (Name n : Inputs(m.program, m.program.Entry())) input_names_.push_back(m.OriginalName(n));
-  HR_ASSIGN_OR_RETURN(data_, ReadNpz(o_.data));
-  if (!o_.validation.empty()) { HR_ASSIGN_OR_RETURN(validation_data_, ReadNpz(o_.validation)); }
-  HR_ASSIGN_OR_RETURN(layout_, FitData(m, data_, o_.data));
-
-  samples_ = layout_.samples;
-  batch_ = std::min(o_.batch, samples_);
-  if (layout_.fixed) {
-    const std::string fixed = std::to_string(*layout_.fixed);
-    if (o_.batch != *layout_.fixed)
-      return UsageError("the model takes batches of " + fixed + " samples only",
-                        "--batch " + fixed + ", or export the model with a symbolic batch dimension");
-    if (samples_ % *layout_.fixed != 0)
-      return WithFile(UsageError("the model takes batches of " + fixed + " samples only, and " +
-                                     std::to_string(samples_) + " samples are no multiple of that",
-                                 "leave out " + std::to_string(samples_ % *layout_.fixed) +
-                                     " samples, or export the model with a symbolic batch dimension"),
-                      o_.data);
-  }
-  if (batch_ < o_.batch) Note("note: there are only " + std::to_string(samples_) + " samples: each epoch is one step");
-  per_epoch_ = (samples_ + batch_ - 1) / batch_;
-  if (o_.epochs > INT64_MAX / per_epoch_) return UsageError("--epochs is too large");
-  total_ = per_epoch_ * o_.epochs;
-
-  HR_ASSIGN_OR_RETURN(ImportedModel sized, Import(batch_, false));
-  HR_ASSIGN_OR_RETURN(first_, BuildStep(sized, o_.step, r_));
-  for (const std::string& note : first_.notes) Note("note: " + note);
-  HR_CHECK(first_.inputs.size() == input_names_.size(), "a step takes all of the model's inputs");
-  HR_ASSIGN_OR_RETURN(columns_, Columns(data_, o_.data, first_.program, first_.inputs, first_.target, batch_, true));
-  if (first_.classes > 0) HR_RETURN_IF_ERROR(CheckLabels(columns_.back(), first_.classes, o_.data));
-  if (!o_.validation.empty()) {
-    HR_ASSIGN_OR_RETURN(validation_, Columns(validation_data_, o_.validation, first_.program, first_.inputs,
-                                             first_.target, batch_, true));
-    if (first_.classes > 0) HR_RETURN_IF_ERROR(CheckLabels(validation_.back(), first_.classes, o_.validation));
-    const int64_t count = validation_[0].data.shape[0];
-    if (layout_.fixed && count % *layout_.fixed != 0)
-      return WithFile(UsageError("the model takes batches of " + std::to_string(*layout_.fixed) +
-                                     " samples only, and " + std::to_string(count) + " samples are no multiple of that",
-                                 "leave some out, or export the model with a symbolic batch dimension"),
-                      o_.validation);
-    in_order_.resize(static_cast<size_t>(count));
-    std::iota(in_order_.begin(), in_order_.end(), int64_t{0});
-  }
-  data_.clear(), validation_data_.clear();
-  for (const Variable& v : first_.variables)
-    if (v.kind == Variable::kParameter) result_.parameters += v.initial.elements();
-  return {};
-}
-
 // ---- programs ----
 
 Status Trainer::AddStep(std::vector<Batch>* to, StepProgram p, int64_t size) {
   CompileRequest request = o_.compile;
-  // A step that is cut off would leave parameters of two steps: it runs to its end.
-  request.options.cancelled = [this] { return !training_ && Interrupted(); };
+  request.options.cancelled = [this] { return (!training_ || may_cut_) && Interrupted(); };
   Batch::Ports ports{p.variables, p.rate, p.step, p.seed, p.loss, Name()};
-  HR_ASSIGN_OR_RETURN(Batch b, Batch::Compile(r_, std::move(p.program), request, ports, state_, columns_, size));
+  HR_ASSIGN_OR_RETURN(Batch b, Batch::Compile(r_, std::move(p.program), request, ports, state_, in_.columns, size));
   to->push_back(std::move(b));
   return {};
 }
 
 Status Trainer::AddEvaluation(int64_t size) {
-  HR_ASSIGN_OR_RETURN(ImportedModel m, Import(size, true));
+  HR_ASSIGN_OR_RETURN(ImportedModel m, ImportSized(o_, r_, in_.layout, size, true));
   HR_ASSIGN_OR_RETURN(EvaluationProgram p, BuildEvaluation(m, o_.step, r_));
-  for (size_t i = 0; i < validation_.size(); ++i)
-    validation_[i].parameter = i < p.inputs.size() ? p.inputs[i] : p.target;
+  for (size_t i = 0; i < in_.validation.size(); ++i)
+    in_.validation[i].parameter = i < p.inputs.size() ? p.inputs[i] : p.target;
   Batch::Ports ports{p.variables, Name(), Name(), p.seed, p.loss, p.hits};
   CompileRequest request = o_.compile;
   request.options.cancelled = events_.interrupted;
-  HR_ASSIGN_OR_RETURN(Batch b, Batch::Compile(r_, std::move(p.program), request, ports, state_, validation_, size));
+  HR_ASSIGN_OR_RETURN(Batch b, Batch::Compile(r_, std::move(p.program), request, ports, state_, in_.validation, size));
   evaluations_.push_back(std::move(b));
   return {};
 }
 
 Status Trainer::CompileAll() {
   const auto start = Clock::now();
-  HR_RETURN_IF_ERROR(AddStep(&steps_, std::move(first_), batch_));
-  first_ = {};
-  if (const int64_t rest = samples_ % batch_; rest != 0 && !layout_.fixed) {
+  HR_RETURN_IF_ERROR(AddStep(&steps_, std::move(in_.first), in_.batch));
+  in_.first = {};
+  if (const int64_t rest = in_.samples % in_.batch; rest != 0 && !in_.layout.fixed) {
     if (Interrupted()) return Stopped();
-    HR_ASSIGN_OR_RETURN(ImportedModel m, Import(rest, false));
+    HR_ASSIGN_OR_RETURN(ImportedModel m, ImportSized(o_, r_, in_.layout, rest, false));
     HR_ASSIGN_OR_RETURN(StepProgram p, BuildStep(m, o_.step, r_));
-    for (size_t i = 0; i < columns_.size(); ++i) columns_[i].parameter = i < p.inputs.size() ? p.inputs[i] : p.target;
+    for (size_t i = 0; i < in_.columns.size(); ++i)
+      in_.columns[i].parameter = i < p.inputs.size() ? p.inputs[i] : p.target;
     HR_RETURN_IF_ERROR(AddStep(&steps_, std::move(p), rest));
   }
   const auto count = static_cast<int64_t>(in_order_.size());
-  for (const int64_t size : {std::min(count, batch_), count % batch_}) {
+  for (const int64_t size : {std::min(count, in_.batch), count % in_.batch}) {
     if (size == 0 || (!evaluations_.empty() && evaluations_[0].size == size)) continue;
     if (Interrupted()) return Stopped();
     HR_RETURN_IF_ERROR(AddEvaluation(size));
@@ -298,11 +203,11 @@ Status Trainer::Resume(const Snapshot& s) {
     d.message = "the checkpoint of step " + std::to_string(step_) + " is not of this model: " + why;
     return Status(d);
   };
-  if (step_ < 1 || epochs_ < 0 || epochs_ > step_ / per_epoch_ || step_ / per_epoch_ - epochs_ > 1)
+  if (step_ < 1 || epochs_ < 0 || epochs_ > step_ / in_.per_epoch || step_ / in_.per_epoch - epochs_ > 1)
     return foreign("it says that " + std::to_string(epochs_) + " epochs are done");
-  if (step_ > total_)
+  if (step_ > in_.total)
     return UsageError("step " + std::to_string(step_) + " is done, --epochs " + std::to_string(o_.epochs) +
-                      " ends at step " + std::to_string(total_));
+                      " ends at step " + std::to_string(in_.total));
   for (const Variable& v : state_.variables) {
     const auto it =
         std::find_if(s.tensors.begin(), s.tensors.end(), [&](const auto& t) { return t.first == v.original; });
@@ -313,14 +218,14 @@ Status Trainer::Resume(const Snapshot& s) {
   }
   result_.resumed_at = saved_ = step_;
   std::vector<std::string> notes;
-  if (step_ == (epochs_ + 1) * per_epoch_) {  // interrupted while it validated: the epoch's line may be there or not
+  if (step_ == (epochs_ + 1) * in_.per_epoch) {  // interrupted while it validated: the epoch's line may be there or not
     HR_RETURN_IF_ERROR(curves_.Open(step_ - 1, &notes));
     HR_RETURN_IF_ERROR(curves_.AddStep(step_, epochs_ + 1, rate_, result_.loss));
   } else {
     HR_RETURN_IF_ERROR(curves_.Open(step_, &notes));
   }
   for (const std::string& n : notes) Note("note: " + n);
-  Note("resuming after step " + std::to_string(step_) + " of " + std::to_string(total_));
+  Note("resuming after step " + std::to_string(step_) + " of " + std::to_string(in_.total));
   return {};
 }
 
@@ -329,15 +234,15 @@ Status Trainer::Diverged(const std::string& what) const {
   snprintf(rate, sizeof rate, "%g", rate_);
   Diagnostic d;
   d.code = "E0935";
-  d.message = what + " at step " + std::to_string(step_) + " (epoch " + std::to_string((step_ - 1) / per_epoch_ + 1) +
-              "), learning rate " + rate;
+  d.message = what + " at step " + std::to_string(step_) + " (epoch " +
+              std::to_string((step_ - 1) / in_.per_epoch + 1) + "), learning rate " + rate;
   d.hint = "a smaller --lr, --warmup STEPS or --clip-norm 1 often helps";
   if (saved_ > 0) d.hint += "; the checkpoint of step " + std::to_string(saved_) + " is from before";
   return Status(d);
 }
 
 Status Trainer::Save() {
-  if (saved_ == step_ && epochs_ * per_epoch_ != step_) return {};
+  if (saved_ == step_ && epochs_ * in_.per_epoch != step_) return {};
   Snapshot s;
   for (const Variable& v : state_.variables) {
     if (FirstNonFinite(v.initial)) return Diverged("parameters are no longer finite ('" + v.original + "')");
@@ -359,7 +264,7 @@ Status Trainer::Interrupt(bool save) {
   if (save && step_ > 0) HR_RETURN_IF_ERROR(Save());
   const Status drawn = curves_.Draw();
   if (saved_ > 0)
-    Note("stopped after step " + std::to_string(step_) + " of " + std::to_string(total_) + "; " + o_.checkpoints +
+    Note("stopped after step " + std::to_string(step_) + " of " + std::to_string(in_.total) + "; " + o_.checkpoints +
          " holds the checkpoint: the same command with --resume goes on");
   return drawn.ok() ? Stopped() : drawn;
 }
@@ -367,18 +272,22 @@ Status Trainer::Interrupt(bool save) {
 // ---- the loop ----
 
 Status Trainer::Step(int64_t step) {
-  const int64_t epoch = (step - 1) / per_epoch_, begin = (step - 1) % per_epoch_ * batch_;
+  const int64_t epoch = (step - 1) / in_.per_epoch, begin = (step - 1) % in_.per_epoch * in_.batch;
   if (order_epoch_ != epoch) {
-    if (o_.shuffle) order_ = SampleOrder(o_.seed, epoch, samples_);
-    else if (order_.empty()) order_.resize(static_cast<size_t>(samples_)), std::iota(order_.begin(), order_.end(), 0);
+    if (o_.shuffle) order_ = SampleOrder(o_.seed, epoch, in_.samples);
+    else if (order_.empty())
+      order_.resize(static_cast<size_t>(in_.samples)), std::iota(order_.begin(), order_.end(), 0);
     order_epoch_ = epoch;
   }
-  Batch& b = samples_ - begin < batch_ ? steps_.back() : steps_.front();
-  rate_ = RateAt(o_.schedule, o_.rate, step, total_, per_epoch_);
-  *state_.rate.as<double>() = rate_;
+  Batch& b = in_.samples - begin < in_.batch ? steps_.back() : steps_.front();
+  const double rate = RateAt(o_.schedule, o_.rate, step, in_.total, in_.per_epoch);
+  *state_.rate.as<double>() = rate;
   *state_.step.as<int64_t>() = step;
+  HR_RETURN_IF_ERROR(Remember());
+  const auto start = Clock::now();
   HR_RETURN_IF_ERROR(b.Run(order_, begin, true));
-  step_ = step, trained_ += b.size;
+  step_seconds_ = Since(start);
+  step_ = step, rate_ = rate, trained_ += b.size;
   result_.loss = b.loss;
   epoch_loss_ += b.loss * static_cast<double>(b.size);
   HR_RETURN_IF_ERROR(curves_.AddStep(step, epoch + 1, rate_, b.loss));
@@ -387,17 +296,42 @@ Status Trainer::Step(int64_t step) {
     HR_RETURN_IF_ERROR(curves_.Draw());
     return Diverged(std::isnan(b.loss) ? "the loss is not a number" : "the loss is infinite");
   }
-  if (events_.step) events_.step({step, total_, epoch + 1, o_.epochs, trained_, b.loss, rate_});
+  if (events_.step) events_.step({step, in_.total, epoch + 1, o_.epochs, trained_, b.loss, rate_});
   return {};
 }
 
+// Who interrupts a step of minutes does not wait for its end, and loses nothing: before it, parameters are copied.
+Status Trainer::Remember() {
+  constexpr double kLong = 0.25;  // seconds
+  const bool copy = step_seconds_ > kLong && step_ != saved_;
+  if (copy && before_.empty()) {
+    for (const Variable& v : state_.variables) {
+      HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Create(v.initial.dtype, v.initial.shape));
+      before_.push_back(std::move(t));
+    }
+  }
+  for (size_t i = 0; copy && i < before_.size(); ++i)
+    std::memcpy(before_[i].data->data(), state_.variables[i].initial.data->data(),
+                static_cast<size_t>(before_[i].bytes()));
+  may_cut_ = copy || step_ == 0 || step_ == saved_;
+  return {};
+}
+
+Status Trainer::CutOff() {
+  if (step_ == 0 || step_ == saved_) return Interrupt(false);
+  for (size_t i = 0; i < before_.size(); ++i)
+    std::memcpy(state_.variables[i].initial.data->data(), before_[i].data->data(),
+                static_cast<size_t>(before_[i].bytes()));
+  return Interrupt(true);
+}
+
 Status Trainer::Validate(EpochResult* e) {
-  if (validation_.empty()) return {};
+  if (in_.validation.empty()) return {};
   const auto count = static_cast<int64_t>(in_order_.size());
-  const Column& answers = validation_.back();
+  const Column& answers = in_.validation.back();
   double loss = 0;
   int64_t hits = 0;
-  for (int64_t begin = 0; begin < count; begin += batch_) {
+  for (int64_t begin = 0; begin < count; begin += in_.batch) {
     if (Interrupted()) return Stopped();
     Batch& b = count - begin < evaluations_.front().size ? evaluations_.back() : evaluations_.front();
     HR_RETURN_IF_ERROR(b.Run(in_order_, begin, false));
@@ -413,7 +347,7 @@ Status Trainer::Validate(EpochResult* e) {
 Status Trainer::FinishEpoch() {
   EpochResult e;
   e.epoch = epochs_ + 1, e.step = step_;
-  e.loss = epoch_loss_ / static_cast<double>(samples_);
+  e.loss = epoch_loss_ / static_cast<double>(in_.samples);
   HR_RETURN_IF_ERROR(Validate(&e));
   HR_RETURN_IF_ERROR(curves_.AddEpoch(e.epoch, e.step, e.loss, e.validation_loss ? &*e.validation_loss : nullptr,
                                       e.validation_accuracy ? &*e.validation_accuracy : nullptr));
@@ -425,13 +359,14 @@ Status Trainer::FinishEpoch() {
 }
 
 Status Trainer::Loop() {
-  bool ended = step_ > 0 && step_ == (epochs_ + 1) * per_epoch_;  // a resumed run may have an epoch to finish
-  while (ended || step_ < total_) {
+  bool ended = step_ > 0 && step_ == (epochs_ + 1) * in_.per_epoch;  // a resumed run may have an epoch to finish
+  while (ended || step_ < in_.total) {
     const auto start = Clock::now();
-    while (!ended && step_ < total_) {
+    while (!ended && step_ < in_.total) {
       if (Interrupted()) return Interrupt(true);
-      HR_RETURN_IF_ERROR(Step(step_ + 1));
-      ended = step_ % per_epoch_ == 0;
+      const Status done = Step(step_ + 1);
+      if (!done.ok()) return done.kind() == ErrorKind::kInterrupted ? CutOff() : done;
+      ended = step_ % in_.per_epoch == 0;
       if (!ended && o_.every > 0 && step_ % o_.every == 0) break;
     }
     seconds_ += Since(start);
@@ -439,7 +374,7 @@ Status Trainer::Loop() {
       const Status finished = FinishEpoch();
       if (!finished.ok() && finished.kind() == ErrorKind::kInterrupted) return Interrupt(true);
       HR_RETURN_IF_ERROR(finished);
-      if (o_.every == 0 || step_ % o_.every == 0 || step_ == total_) HR_RETURN_IF_ERROR(Save());
+      if (o_.every == 0 || step_ % o_.every == 0 || step_ == in_.total) HR_RETURN_IF_ERROR(Save());
       // Drawing reads the whole curve: not after each of many short epochs.
       if (Since(drawn_) > 1) {
         HR_RETURN_IF_ERROR(curves_.Draw());
@@ -468,11 +403,20 @@ Status Trainer::WriteModel() {
 
 Result<TrainResult> Trainer::Run() {
   HR_RETURN_IF_ERROR(CheckOptions(o_));
-  if (!o_.out.empty()) HR_RETURN_IF_ERROR(ProbeOut(o_.out, o_.model));
-  HR_RETURN_IF_ERROR(ReadData());
+  // The folder of checkpoints, which is made only when all else is right, may be its place too.
+  const bool within = o_.out.compare(0, o_.checkpoints.size() + 1, o_.checkpoints + "/") == 0;
+  if (!o_.out.empty() && !within) HR_RETURN_IF_ERROR(ProbeOut(o_));
+  HR_ASSIGN_OR_RETURN(in_, ReadSetup(o_, r_, events_.note));
+  if (!in_.validation.empty()) {
+    in_order_.resize(static_cast<size_t>(in_.validation[0].data.shape[0]));
+    std::iota(in_order_.begin(), in_order_.end(), int64_t{0});
+  }
+  for (const Variable& v : in_.first.variables)
+    if (v.kind == Variable::kParameter) result_.parameters += v.initial.elements();
   HR_RETURN_IF_ERROR(folder_.Prepare());
-  HR_ASSIGN_OR_RETURN(settings_, SettingsOf(o_, columns_));
-  HR_ASSIGN_OR_RETURN(state_, State::Make(first_.variables, o_.seed));
+  if (!o_.out.empty() && within) HR_RETURN_IF_ERROR(ProbeOut(o_));
+  HR_ASSIGN_OR_RETURN(settings_, SettingsOf(o_, in_.columns));
+  HR_ASSIGN_OR_RETURN(state_, State::Make(in_.first.variables, o_.seed));
   if (o_.resume && !folder_.Steps().empty()) {
     std::vector<std::string> notes;
     HR_ASSIGN_OR_RETURN(Snapshot s, folder_.Latest(&notes));

@@ -3,6 +3,7 @@ is. usage: faults_test.py DRIVER"""
 
 import fcntl
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -157,12 +158,8 @@ class FaultsTest(unittest.TestCase):
 
     # ---- interrupts ----
 
-    def test_an_interrupted_run_stops_at_once_and_goes_on(self):
-        long = ["--epochs", "400", "--every", "200"]
-        self.runs.train("uninterrupted", *long)
-        process = self.runs.start("interrupted", *long)
-        while process.poll() is None and not os.path.exists(self.runs.path("interrupted/step-000000200.safetensors")):
-            time.sleep(0.001)
+    def interrupt(self, process):
+        """What it still says, and the seconds until its end: its own, as other processes may hold it up."""
         process.send_signal(signal.SIGINT)
         with open(f"/proc/{process.pid}/stat") as f:
             ticks = sum(int(n) for n in f.read().rsplit(")", 1)[1].split()[11:13])
@@ -170,12 +167,36 @@ class FaultsTest(unittest.TestCase):
         status, used = os.wait4(process.pid, 0)[1:]
         process.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(process.returncode, 130, output)
-        # Its own time: other processes may hold it up.
-        self.assertLess(used.ru_utime + used.ru_stime - ticks / os.sysconf("SC_CLK_TCK"), 1)
         self.assertIn("interrupted", output)
         self.assertIn("--resume goes on", output)
+        return used.ru_utime + used.ru_stime - ticks / os.sysconf("SC_CLK_TCK"), output
+
+    def test_an_interrupted_run_stops_at_once_and_goes_on(self):
+        long = ["--epochs", "400", "--every", "200"]
+        self.runs.train("uninterrupted", *long)
+        process = self.runs.start("interrupted", *long)
+        while process.poll() is None and not os.path.exists(self.runs.path("interrupted/step-000000200.safetensors")):
+            time.sleep(0.001)
+        seconds, output = self.interrupt(process)
+        self.assertLess(seconds, 1, output)
         self.runs.train("interrupted", "--resume", *long)
         self.assertTrue(self.runs.left("interrupted") == self.runs.left("uninterrupted"))
+
+    def test_a_long_step_is_cut_off_and_nothing_is_lost(self):
+        runs = Runs(DRIVER, tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), features=256, hidden=4096, count=96,
+                    options={"--backend": "interpreter", "--epochs": "1"})
+        runs.train("whole")
+        process = runs.start("cut", "--progress", "plain")
+        while process.poll() is None and " % " not in process.stdout.readline():
+            pass
+        seconds, output = self.interrupt(process)
+        self.assertLess(seconds, 1, output)
+        done, = re.findall(r"stopped after step (\d) of 6", output)
+        self.assertEqual(runs.checkpoints("cut"), [f"step-00000000{done}.safetensors"])
+        runs.train("cut", "--resume")
+        left = runs.left("cut")
+        for name, content in runs.left("whole").items():
+            self.assertTrue(left[name] == content, f"{name or 'the trained model'} differs")
 
     def test_interrupted_before_the_first_step(self):
         process = self.runs.start("early")

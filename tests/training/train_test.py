@@ -261,6 +261,10 @@ class TrainTest(unittest.TestCase):
     def test_files(self):
         self.use(linear(), **line())
         self.fails("--out is the model itself", out="m.onnx")
+        self.fails("--out is the data itself", out="d.npz")
+        self.fails("--out is not a regular file", out="/dev/full")
+        self.assertFalse(os.path.exists(self.path("run")))
+        self.train(run="own", out="own/trained.onnx")  # the folder is made first
         self.fails("E0933", code=1, out="no/where.onnx")
         self.fails("can't open the file: No such file", code=1, data="e.npz")
         with open(self.path("text.npz"), "w") as f:
@@ -279,7 +283,7 @@ class TrainTest(unittest.TestCase):
         self.fails("E0921", "there is no array 'target'", code=1, data=self.save("b.npz", x=data["x"]))
         self.fails("E0922", "array 'x' has the shape [10, 2], the model takes [samples, 3]", code=1,
                    data=self.save("b.npz", x=data["x"][:, :2], target=data["target"]))
-        self.fails("E0922", "array 'target' has the shape [10], the model takes [samples, 1]", code=1,
+        self.fails("E0922", "array 'target' has the shape [10], the model takes [samples, 1]", ".reshape(-1, 1)", code=1,
                    data=self.save("b.npz", x=data["x"], target=data["target"][:, 0]))
         self.fails("E0922", "array 'target' has 9 samples, 'x' has 10", code=1,
                    data=self.save("b.npz", x=data["x"], target=data["target"][:9]))
@@ -296,6 +300,10 @@ class TrainTest(unittest.TestCase):
                    data=self.save("b.npz", **data))
         self.fails("array 'target' is f64, the model takes i64", "astype('int64')", code=1, loss="cross_entropy",
                    data=self.save("b.npz", x=data["x"], target=data["target"].astype(float)))
+
+        one_hot = np.eye(3, dtype=np.float32)[samples(10, 5, 3)["target"]]
+        self.fails("array 'target' has the shape [10, 3], the model takes [samples]", ".argmax(1)", code=1, loss="cross_entropy",
+                   data=self.save("b.npz", x=data["x"], target=one_hot))
 
     def test_resuming_with_other_options(self):
         self.use(linear(), **line())
