@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -284,11 +287,41 @@ Result<NamedValues> SampleGradients(const Registry& r, const OpSample& s, const 
   return GradientsOf(r, t, t.inputs, outputs, true, backend, folder);
 }
 
-std::vector<OpVerdict> CheckOps(const Registry& r, const std::string& filter, const std::string& backend,
+Result<std::vector<OpSample>> SamplesOfFile(const Registry& r, const std::string& path) {
+  std::ifstream file(path);
+  if (!file.good()) return UsageError("no file '" + path + "'");
+  std::vector<OpSample> out;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    const size_t bar = line.find(" | ");
+    if (line.empty() || line[0] == '#') continue;
+    const size_t dash = line.find('-');
+    std::string name = line.substr(0, std::min(bar, dash));
+    const int version = dash < bar ? std::atoi(line.c_str() + dash + 1) : std::numeric_limits<int>::max();
+    const OpDefinition* newest = nullptr;
+    for (const OpDefinition* d : r.Definitions())
+      if (d->domain == "onnx" && d->name == name && d->since_version <= version &&
+          (!newest || d->until_version > newest->until_version))
+        newest = d;
+    if (!newest || bar == std::string::npos)
+      return UsageError(path + ":" + std::to_string(number) + ": not 'OP | SAMPLE' of an operator: " + line);
+    auto d = std::make_unique<OpDefinition>(*newest);
+    d->samples = {line.substr(bar + 3)};
+    d->until_version = std::min(d->until_version, version);
+    HR_ASSIGN_OR_RETURN(OpSample s, ParseSample(r, *d, 0, static_cast<uint64_t>(number)));
+    s.number = number;
+    s.definition = newest;
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+std::vector<OpVerdict> CheckOps(const Registry& r, const std::vector<OpSample>& samples, const std::string& backend,
                                 const std::string& folder, bool verbose, int every) {
   std::map<std::string, OpVerdict> ops;
   int number = 0;
-  for (const OpSample& s : Samples(r, filter)) {
+  for (const OpSample& s : samples) {
     if (number++ % every != 0) continue;
     const std::string name = s.definition->domain + "." + s.definition->name;
     OpVerdict& op = ops[name];

@@ -33,6 +33,9 @@ std::vector<InputVerdict> CheckGradients(const Registry& r, const OpSample& s, c
 Result<std::vector<std::pair<Name, Value>>> SampleGradients(const Registry& r, const OpSample& s,
                                                             const std::string& backend, const std::string& folder);
 
+// The samples of a file, one a line: "OP | SAMPLE", of the newest version, or "OP-VERSION | SAMPLE"; `#` starts a comment.
+Result<std::vector<OpSample>> SamplesOfFile(const Registry& r, const std::string& path);
+
 // All samples of one op name, summed up.
 struct OpVerdict {
   std::string name;  // "onnx.Relu"
@@ -41,7 +44,7 @@ struct OpVerdict {
   std::string rule, error;
 };
 // One of every `every` samples.
-std::vector<OpVerdict> CheckOps(const Registry& r, const std::string& filter, const std::string& backend,
+std::vector<OpVerdict> CheckOps(const Registry& r, const std::vector<OpSample>& samples, const std::string& backend,
                                 const std::string& folder, bool verbose, int every = 1);
 
 }  // namespace headrace::autodiff

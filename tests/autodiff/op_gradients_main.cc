@@ -1,5 +1,5 @@
-// op_gradients [--filter F] [--backend B] [--markdown]: every op's gradient against differences, one line per sample and
-// input; with --markdown the table of docs.
+// op_gradients [--filter F | --file SAMPLES] [--backend B] [--markdown]: every op's gradient against differences, one line per
+// sample and input; with --markdown the table of docs.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -21,10 +21,11 @@ std::string Join(const std::vector<std::string>& list) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string filter, backend = "interpreter";
+  std::string filter, file, backend = "interpreter";
   bool markdown = false;
   for (int i = 1; i < argc; ++i) {
     if (!std::strcmp(argv[i], "--filter") && i + 1 < argc) filter = argv[++i];
+    else if (!std::strcmp(argv[i], "--file") && i + 1 < argc) file = argv[++i];
     else if (!std::strcmp(argv[i], "--backend") && i + 1 < argc) backend = argv[++i];
     else markdown = markdown || !std::strcmp(argv[i], "--markdown");
   }
@@ -33,7 +34,10 @@ int main(int argc, char** argv) {
   headrace::Registry r;
   if (headrace::Status s = headrace::LoadPlugins(r); !s.ok())
     return std::fprintf(stderr, "%s\n", s.ToString().c_str()), 2;
-  const std::vector<OpVerdict> ops = headrace::autodiff::CheckOps(r, filter, backend, folder, !markdown);
+  headrace::Result<std::vector<headrace::OpSample>> samples =
+      file.empty() ? headrace::Samples(r, filter) : headrace::autodiff::SamplesOfFile(r, file);
+  if (!samples.ok()) return std::fprintf(stderr, "%s\n", samples.status().ToString().c_str()), 2;
+  const std::vector<OpVerdict> ops = headrace::autodiff::CheckOps(r, *samples, backend, folder, !markdown);
   int checked = 0, zero = 0, refused = 0, wrong = 0, none = 0;
   if (markdown)
     std::printf("| operator | gradient | by | inputs checked | zero | refused |\n|---|---|---|---|---|---|\n");

@@ -37,7 +37,7 @@ std::string Folder() {
 }
 
 TEST(OpGradients, AgreeWithDifferencesOrAreErrorsByName) {
-  const std::vector<OpVerdict> ops = CheckOps(Ops(), "", g_backend, Folder(), /*verbose=*/false, g_every);
+  const std::vector<OpVerdict> ops = CheckOps(Ops(), Samples(Ops()), g_backend, Folder(), /*verbose=*/false, g_every);
   int checked = 0, zero = 0, refused = 0;
   for (const OpVerdict& op : ops) {
     for (const std::string& what : op.wrong) ADD_FAILURE() << op.name << ": " << what << ": " << op.error;
@@ -53,6 +53,17 @@ TEST(OpGradients, AgreeWithDifferencesOrAreErrorsByName) {
   std::printf("%d ops: %d checked, %d zero by definition, %d errors by name\n", static_cast<int>(ops.size()), checked,
               zero, refused);
   EXPECT_GE(checked, g_every == 1 ? 125 : 5);
+}
+
+// Attributes that the samples beside the ops leave out.
+TEST(OpGradients, OfMoreAttributesAgreeWithDifferences) {
+  Result<std::vector<OpSample>> samples = SamplesOfFile(Ops(), "tests/autodiff/op_attributes.txt");
+  ASSERT_TRUE(samples.ok()) << samples.status().ToString();
+  EXPECT_GE(samples->size(), 150u);
+  for (const OpVerdict& op : CheckOps(Ops(), *samples, g_backend, Folder(), /*verbose=*/true, g_every)) {
+    EXPECT_TRUE(op.wrong.empty()) << op.name << ": " << op.error;
+    EXPECT_TRUE(op.refused.empty()) << op.name << ": " << op.error;
+  }
 }
 
 // | `Relu` | `X: f64[3]; at -1, 0, 1` | X: 0, 0, 1 |

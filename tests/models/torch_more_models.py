@@ -1,0 +1,571 @@
+"""More architectures, small, each with constructs that those of torch_models.py lack; same interface (small is ignored)."""
+
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Vgg(nn.Module):
+    def __init__(self):
+        super().__init__()
+        layers, cin = [], 3
+        for c in (4, "M", 8, 8, "M"):
+            layers += [nn.MaxPool2d(2)] if c == "M" else [nn.Conv2d(cin, c, 3, padding=1), nn.ReLU(inplace=True)]
+            cin = cin if c == "M" else c
+        self.features = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2))
+        self.head = nn.Sequential(nn.Linear(32, 16), nn.ReLU(True), nn.Dropout(), nn.Linear(16, 5))
+
+    def forward(self, x):
+        return self.head(torch.flatten(self.features(x), 1))
+
+
+class DenseNet(nn.Module):
+    def __init__(self, growth=4):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 3, 2, 1, bias=False)
+        self.layers, c = nn.ModuleList(), 6
+        for _ in range(3):
+            self.layers.append(nn.Sequential(nn.BatchNorm2d(c), nn.ReLU(), nn.Conv2d(c, 8, 1, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, growth, 3, padding=1, bias=False)))
+            c += growth
+        self.transition = nn.Sequential(nn.BatchNorm2d(c), nn.ReLU(), nn.Conv2d(c, 8, 1, bias=False), nn.AvgPool2d(2, 2))
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for layer in self.layers:
+            x = torch.cat((x, layer(x)), 1)
+        return self.fc(F.adaptive_avg_pool2d(self.transition(x), 1).flatten(1))
+
+
+class UNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        conv = lambda i, o: nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.InstanceNorm2d(o, affine=True), nn.LeakyReLU(0.1))
+        self.d1, self.d2, self.mid = conv(2, 4), conv(4, 6), conv(6, 8)
+        self.up2, self.u2 = nn.ConvTranspose2d(8, 6, 2, 2), conv(12, 6)
+        self.u1, self.out = conv(10, 4), nn.Conv2d(4, 1, 1)
+
+    def forward(self, x):
+        a = self.d1(x)
+        b = self.d2(F.max_pool2d(a, 2))
+        m = self.mid(F.max_pool2d(b, 2))
+        y = self.u2(torch.cat((self.up2(m), b), 1))
+        y = self.u1(torch.cat((F.interpolate(y, scale_factor=2.0, mode="bilinear", align_corners=True), a), 1))
+        return torch.sigmoid(self.out(y))
+
+
+class Inception(nn.Module):
+    def __init__(self):
+        super().__init__()
+        bn = lambda i, o, k, p: nn.Sequential(nn.Conv2d(i, o, k, padding=p, bias=False), nn.BatchNorm2d(o), nn.ReLU())
+        self.b1, self.b2 = bn(3, 4, 1, 0), nn.Sequential(bn(3, 4, 1, 0), bn(4, 4, (1, 7), (0, 3)), bn(4, 4, (7, 1), (3, 0)))
+        self.b3, self.b4 = bn(3, 3, 1, 0), bn(3, 3, 1, 0)
+        self.last = nn.AvgPool2d(3, 2, 1, ceil_mode=True, count_include_pad=True)
+        self.fc = nn.Linear(14, 3)
+
+    def forward(self, x):
+        a = F.avg_pool2d(x, 3, 1, 1, count_include_pad=False)
+        m = F.max_pool2d(x, 3, 1, 1)
+        y = torch.cat((self.b1(x), self.b2(x), self.b3(a), self.b4(m)), 1)
+        y = F.lp_pool2d(torch.relu(self.last(y)) + 0.5, 2, 2, ceil_mode=False)
+        return self.fc(y.mean((2, 3)))
+
+
+class Gru(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru, self.fc = nn.GRU(4, 5, 2, bidirectional=True), nn.Linear(10, 3)
+
+    def forward(self, x, h):
+        y, last = self.gru(x.transpose(0, 1), h.transpose(0, 1))
+        return self.fc(y.transpose(0, 1)) + last.sum()
+
+
+class BiLstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(11, 4, padding_idx=0)
+        self.lstm, self.rnn = nn.LSTM(4, 5, 1, bidirectional=True, batch_first=True), nn.RNN(10, 3, nonlinearity="relu", batch_first=True)
+
+    def forward(self, tokens):
+        y, (h, c) = self.lstm(self.embed(tokens))
+        z, _ = self.rnn(y)
+        return torch.cat((z[:, -1], h[0], c[1]), -1)
+
+
+class Vit(nn.Module):
+    def __init__(self, dim=12, heads=3):
+        super().__init__()
+        self.patch = nn.Conv2d(3, dim, 4, 4)
+        self.cls, self.pos = nn.Parameter(torch.randn(1, 1, dim)), nn.Parameter(torch.randn(1, 17, dim))
+        self.n1, self.n2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
+        self.mlp = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(approximate="tanh"), nn.Linear(2 * dim, dim))
+        self.fc = nn.Linear(dim, 4)
+
+    def forward(self, x):
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        x = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), 1) + self.pos
+        y = self.n1(x)
+        x = x + self.attention(y, y, y, need_weights=False)[0]
+        return self.fc((x + self.mlp(self.n2(x)))[:, 0])
+
+
+class Gpt(nn.Module):
+    def __init__(self, vocab=13, dim=16, heads=2, layers=2):
+        super().__init__()
+        self.heads, self.hd = heads, dim // heads
+        self.embed = nn.Embedding(vocab, dim)
+        self.qkv = nn.ModuleList(nn.Linear(dim, 3 * dim) for _ in range(layers))
+        self.o = nn.ModuleList(nn.Linear(dim, dim, bias=False) for _ in range(layers))
+        self.gate = nn.ModuleList(nn.Linear(dim, 4 * dim) for _ in range(layers))
+        self.down = nn.ModuleList(nn.Linear(2 * dim, dim) for _ in range(layers))
+        self.norm = nn.ModuleList(nn.RMSNorm(dim) for _ in range(2 * layers + 1))
+
+    def rope(self, x):  # pairs next to each other
+        s = x.shape[2]
+        f = 10000 ** (-torch.arange(0, self.hd, 2, dtype=x.dtype) / self.hd)
+        angle = torch.arange(s, dtype=x.dtype)[:, None] * f
+        a, b = x[..., ::2], x[..., 1::2]
+        return torch.stack((a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()), -1).flatten(-2)
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        b, s, d = x.shape
+        for i, (qkv, o, gate, down) in enumerate(zip(self.qkv, self.o, self.gate, self.down)):
+            q, k, v = (t.view(b, s, self.heads, self.hd).transpose(1, 2) for t in qkv(self.norm[2 * i](x)).chunk(3, -1))
+            y = F.scaled_dot_product_attention(self.rope(q), self.rope(k), v, is_causal=True)
+            x = x + o(y.transpose(1, 2).reshape(b, s, d))
+            u, w = gate(self.norm[2 * i + 1](x)).split(2 * d, -1)
+            x = x + down(F.silu(u) * w)
+        return self.norm[-1](x) @ self.embed.weight.T
+
+
+class Whisper(nn.Module):
+    def __init__(self, dim=8):
+        super().__init__()
+        self.c1, self.c2 = nn.Conv1d(5, dim, 3, padding=1), nn.Conv1d(dim, dim, 3, stride=2, padding=1)
+        f = torch.exp(-torch.arange(dim // 2) * math.log(10000) / (dim // 2 - 1))
+        angle = torch.arange(8)[:, None] * f
+        self.register_buffer("pos", torch.cat((angle.sin(), angle.cos()), 1))
+        self.layer = nn.TransformerEncoderLayer(dim, 2, 16, 0.0, "gelu", batch_first=True, norm_first=True)
+        self.norm = nn.LayerNorm(dim)
+
+    def forward(self, mel):
+        x = F.gelu(self.c2(F.gelu(self.c1(mel)))).permute(0, 2, 1)
+        return self.norm(self.layer(x + self.pos))
+
+
+class T5(nn.Module):
+    def __init__(self, dim=8, heads=2, buckets=8):
+        super().__init__()
+        self.heads, self.buckets = heads, buckets
+        self.q, self.k, self.v, self.o = (nn.Linear(dim, dim, bias=False) for _ in range(4))
+        self.bias, self.scale = nn.Embedding(buckets, heads), nn.Parameter(torch.rand(dim) + 0.5)
+
+    def bucket(self, relative):
+        half, exact = self.buckets // 2, self.buckets // 4
+        side = (relative > 0).long() * half
+        n = relative.abs()
+        far = exact + (torch.log(n.float().clamp(min=1) / exact) / math.log(16 / exact) * (half - exact)).long()
+        return side + torch.where(n < exact, n, far.clamp(max=half - 1))
+
+    def forward(self, x, mask):
+        b, s, d = x.shape
+        y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.scale
+        q, k, v = (f(y).view(b, s, self.heads, -1).transpose(1, 2) for f in (self.q, self.k, self.v))
+        at = torch.arange(s)
+        bias = self.bias(self.bucket(at[None] - at[:, None])).permute(2, 0, 1)[None]
+        score = q @ k.transpose(-1, -2) + bias + mask[:, None, None] * -10
+        return x + self.o((score.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+
+class Flow(nn.Module):
+    def __init__(self, dim=4):
+        super().__init__()
+        self.s, self.t = (nn.Sequential(nn.Linear(dim // 2, 8), nn.Tanh(), nn.Linear(8, dim // 2)) for _ in range(2))
+        self.w, self.log_scale, self.shift = nn.Parameter(torch.eye(dim) + 0.1 * torch.randn(dim, dim)), nn.Parameter(0.1 * torch.randn(dim)), nn.Parameter(torch.randn(dim))
+
+    def forward(self, x):
+        x = (x + self.shift) * torch.exp(self.log_scale)
+        x = x @ self.w
+        a, b = x[:, :2], x[:, 2:]
+        s = torch.tanh(self.s(a))
+        z = torch.cat((a, b * s.exp() + self.t(a)), 1)
+        logdet = s.sum(1) + self.log_scale.sum() + torch.log(torch.abs(torch.det(self.w)))
+        return -0.5 * (z ** 2).sum(1) - 0.5 * z.shape[1] * math.log(2 * math.pi) + logdet
+
+
+class Detection(nn.Module):
+    def __init__(self, c=4, anchors=2, classes=3):
+        super().__init__()
+        self.c3, self.c4 = nn.Conv2d(3, c, 3, 2, 1), nn.Conv2d(c, c, 3, 2, 1)
+        self.lateral = nn.Conv2d(c, c, 1)
+        self.cls, self.box = nn.Conv2d(c, anchors * classes, 3, padding=1), nn.Conv2d(c, anchors * 4, 3, padding=1)
+        self.classes = classes
+
+    def forward(self, x):
+        p3 = torch.relu(self.c3(x))
+        p4 = torch.relu(self.c4(p3))
+        p3 = self.lateral(p3) + F.interpolate(p4, scale_factor=2.0, mode="nearest")
+        scores, boxes = [], []
+        for p in (p3, p4):
+            scores.append(self.cls(p).permute(0, 2, 3, 1).reshape(x.shape[0], -1, self.classes))
+            boxes.append(self.box(p).permute(0, 2, 3, 1).reshape(x.shape[0], -1, 4))
+        score, box = torch.cat(scores, 1).sigmoid(), torch.cat(boxes, 1)
+        best, label = score.max(-1)
+        top, at = best.topk(5, -1)
+        box = box.gather(1, at[..., None].expand(-1, -1, 4))
+        centre, size = box[..., :2], box[..., 2:].clamp(max=2.0).exp()
+        return torch.cat((centre - size / 2, centre + size / 2, top[..., None]), -1)
+
+
+class SuperResolution(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1, self.c2, self.c3 = nn.Conv2d(1, 8, 5, padding=2, padding_mode="reflect"), nn.Conv2d(8, 8, 3, padding=1, groups=2), nn.Conv2d(8, 4, 3, padding=1)
+        self.gn, self.inn, self.prelu = nn.GroupNorm(2, 8), nn.InstanceNorm2d(8), nn.PReLU(8)
+
+    def forward(self, x):
+        y = self.prelu(self.gn(self.c1(x)))
+        y = F.pixel_shuffle(self.c3(F.hardswish(self.inn(self.c2(y)))), 2)
+        y = y + F.interpolate(x, scale_factor=2.0, mode="bicubic", align_corners=False)
+        return F.pixel_unshuffle(y, 2)
+
+
+class SpatialTransformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.loc = nn.Sequential(nn.Conv2d(1, 3, 3), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(3, 6))
+        self.conv = nn.Conv2d(1, 2, 3)
+
+    def forward(self, x):
+        theta = self.loc(x).view(-1, 2, 3) * 0.2 + torch.tensor([[1.0, 0, 0], [0, 1, 0]], dtype=x.dtype)
+        grid = F.affine_grid(theta, [x.shape[0], 1, 7, 6], align_corners=False)
+        y = F.grid_sample(x, grid, mode="bilinear", padding_mode="border", align_corners=False)
+        z = F.grid_sample(x, grid, mode="bicubic", padding_mode="zeros", align_corners=True)
+        return self.conv(y) + self.conv(z)
+
+
+class Resampling(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c = nn.Conv2d(2, 3, 3, padding=1)
+
+    def forward(self, x):
+        y = self.c(x)
+        a = F.interpolate(y, size=(11, 7), mode="bilinear", align_corners=False)
+        b = F.interpolate(y, size=(11, 7), mode="bicubic", align_corners=True)
+        c = F.interpolate(y, size=(11, 7), mode="nearest")
+        d = F.interpolate(F.interpolate(y, size=(3, 4), mode="bilinear", align_corners=False, antialias=True), size=(11, 7), mode="bilinear", align_corners=False)
+        return a * b + c * d
+
+
+class Einsums(nn.Module):
+    def __init__(self, dim=6, heads=2):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(3, dim, heads, 3))
+        self.o, self.core = nn.Parameter(torch.randn(heads, 3, dim)), nn.Parameter(torch.randn(dim, dim, 4))
+
+    def forward(self, x):
+        q, k, v = (torch.einsum("bsd,dhe->bhse", x, self.w[i]) for i in range(3))
+        p = torch.einsum("bhie,bhje->bhij", q, k).softmax(-1)
+        y = torch.einsum("bhij,bhje,hed->bid", p, v, self.o)
+        z = torch.einsum("bid,bie,def->bif", y, x, self.core)
+        return torch.cat((z, torch.einsum("bii->bi", torch.einsum("bid,bjd->bij", y, x))[..., None]), -1)
+
+
+class GraphNet(nn.Module):
+    def __init__(self, dim=5):
+        super().__init__()
+        self.message, self.update, self.score = nn.Linear(2 * dim, dim), nn.Linear(2 * dim, dim), nn.Linear(dim, 1)
+
+    def forward(self, x, source, target):  # nodes of a batch are one graph
+        x = x.flatten(0, 1)
+        source, target = source.flatten(), target.flatten()
+        m = F.elu(self.message(torch.cat((x[source], x[target]), -1)))
+        total = torch.zeros_like(x).scatter_add(0, target[:, None].expand(-1, x.shape[1]), m)
+        most = torch.zeros_like(x).scatter_reduce(0, target[:, None].expand(-1, x.shape[1]), m, "amax", include_self=False)
+        y = self.update(torch.cat((total + most, x), -1))
+        z = y.index_put((source[:2],), m[:2])
+        return torch.logsumexp(self.score(z), 0) + torch.cumsum(y, 0)
+
+
+class Losses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 5)
+        self.register_buffer("weight", torch.tensor([0.5, 1.0, 2.0, 0.3, 0.7]))
+
+    def forward(self, x, target):
+        y = self.fc(x)
+        flat = y.flatten(0, 1)
+        t = target.flatten()
+        a = F.cross_entropy(flat, t, weight=self.weight, ignore_index=1)
+        b = F.nll_loss(F.log_softmax(y, -1).transpose(1, 2), target, reduction="sum", ignore_index=2)
+        c = F.cross_entropy(y.transpose(1, 2), target, reduction="none", weight=self.weight).mean()
+        d = F.binary_cross_entropy_with_logits(y, x.new_full((5,), 0.3).expand_as(y)) + F.smooth_l1_loss(y, y.new_zeros(5).expand_as(y))
+        return torch.stack((a, b, c, d, F.mse_loss(y.softmax(-1), y.sigmoid()), F.kl_div(F.log_softmax(y, -1), y.sigmoid(), reduction="batchmean")))
+
+
+class ConvNext(nn.Module):
+    def __init__(self, c=6):
+        super().__init__()
+        self.stem, self.dw = nn.Conv2d(3, c, 2, 2), nn.Conv2d(c, c, 7, padding=3, groups=c)
+        self.norm, self.up, self.down, self.gamma = nn.LayerNorm(c), nn.Linear(c, 4 * c), nn.Linear(4 * c, c), nn.Parameter(torch.rand(c))
+
+    def forward(self, x):
+        x = self.stem(x)
+        y = self.down(F.gelu(self.up(self.norm(self.dw(x).permute(0, 2, 3, 1)))))
+        return x + (self.gamma * y).permute(0, 3, 1, 2)
+
+
+class ShuffleNet(nn.Module):
+    def __init__(self, c=8):
+        super().__init__()
+        self.stem = nn.Conv2d(3, c, 3, 2, 1)
+        self.branch = nn.Sequential(nn.Conv2d(c // 2, c // 2, 1), nn.BatchNorm2d(c // 2), nn.ReLU6(), nn.Conv2d(c // 2, c // 2, 3, padding=1, groups=c // 2), nn.BatchNorm2d(c // 2))
+
+    def forward(self, x):
+        a, b = self.stem(x).chunk(2, 1)
+        y = torch.cat((a, self.branch(b)), 1)
+        n, c, h, w = y.shape
+        return y.view(n, 2, c // 2, h, w).transpose(1, 2).reshape(n, c, h, w)
+
+
+class Swin(nn.Module):
+    def __init__(self, dim=6, heads=2, window=4):
+        super().__init__()
+        self.heads, self.window = heads, window
+        self.norm, self.qkv, self.o = nn.LayerNorm(dim), nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+        self.table = nn.Parameter(torch.randn((2 * window - 1) ** 2, heads))
+        at = torch.stack(torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij")).flatten(1)
+        relative = at[:, :, None] - at[:, None] + window - 1
+        self.register_buffer("index", relative[0] * (2 * window - 1) + relative[1])
+        self.merge = nn.Linear(4 * dim, 2 * dim, bias=False)
+
+    def forward(self, x):
+        b, h, w, c = x.shape
+        m = self.window
+        y = torch.roll(self.norm(x), (-2, -2), (1, 2))
+        y = y.view(b, h // m, m, w // m, m, c).permute(0, 1, 3, 2, 4, 5).reshape(-1, m * m, c)
+        q, k, v = self.qkv(y).view(y.shape[0], m * m, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        bias = self.table[self.index.flatten()].view(m * m, m * m, -1).permute(2, 0, 1)
+        y = ((q @ k.transpose(-2, -1) / math.sqrt(c // self.heads) + bias).softmax(-1) @ v).transpose(1, 2).flatten(2)
+        y = self.o(y).view(b, h // m, w // m, m, m, c).permute(0, 1, 3, 2, 4, 5).reshape(b, h, w, c)
+        x = x + torch.roll(y, (2, 2), (1, 2))
+        return self.merge(torch.cat((x[:, ::2, ::2], x[:, 1::2, ::2], x[:, ::2, 1::2], x[:, 1::2, 1::2]), -1))
+
+
+class Conformer(nn.Module):
+    def __init__(self, dim=6):
+        super().__init__()
+        self.norm, self.p1, self.dw, self.bn, self.p2 = nn.LayerNorm(dim), nn.Conv1d(dim, 2 * dim, 1), nn.Conv1d(dim, dim, 5, padding=2, groups=dim), nn.BatchNorm1d(dim), nn.Conv1d(dim, dim, 1)
+        self.tcn = torch.nn.utils.parametrizations.weight_norm(nn.Conv1d(dim, dim, 3, dilation=2))
+
+    def forward(self, x):
+        y = F.glu(self.p1(self.norm(x).transpose(1, 2)), 1)
+        y = self.p2(F.silu(self.bn(self.dw(y))))
+        return x + F.mish(self.tcn(F.pad(y, (4, 0)))).transpose(1, 2)
+
+
+class Volume(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1, self.bn, self.up = nn.Conv3d(1, 3, 3, padding=1), nn.BatchNorm3d(3), nn.ConvTranspose3d(3, 2, 3, stride=2, padding=1, output_padding=1)
+
+    def forward(self, x):
+        y = F.max_pool3d(torch.celu(self.bn(self.c1(x)), 1.5), 2)
+        return F.avg_pool3d(self.up(y), (2, 1, 2)) + F.interpolate(y.mean(1, True), size=(2, 4, 2), mode="trilinear", align_corners=False)
+
+
+class Vae(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.e, self.mu, self.lv, self.d = nn.Linear(6, 5), nn.Linear(5, 3), nn.Linear(5, 3), nn.Linear(3, 6)
+
+    def forward(self, x, noise):
+        h = F.softplus(self.e(x), beta=2.0)
+        mu, lv = self.mu(h), self.lv(h)
+        y = torch.sigmoid(self.d(mu + noise * torch.exp(0.5 * lv)))
+        bce = -(torch.sigmoid(x) * torch.log(y) + (1 - torch.sigmoid(x)) * torch.log1p(-y)).sum(-1)
+        return bce - 0.5 * (1 + lv - mu.pow(2) - lv.exp()).sum(-1)
+
+
+class Statistics(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(5, 4)
+
+    def forward(self, x):
+        y = self.fc(x)
+        parts = [y.amax(1), y.amin(1), y.std(1), y.var(1, unbiased=False), y.norm(dim=1), y.norm(p=1, dim=1), y.prod(1), y.abs().mean(1), F.normalize(y, dim=-1).sum(1),
+                 F.cosine_similarity(y, y.flip(1), dim=-1)[:, :4], torch.linalg.vector_norm(y, 3, dim=1), y.logsumexp(1), torch.cdist(y, y)[:, 0, 1:5], y.tril().sum(1), y.clamp(-0.5, 0.4).sum(1)]
+        return torch.cat(parts, -1)
+
+
+class Experts(nn.Module):
+    def __init__(self, dim=4, experts=3):
+        super().__init__()
+        self.gate, self.w = nn.Linear(dim, experts), nn.Parameter(torch.randn(experts, dim, dim))
+
+    def forward(self, x):
+        value, at = self.gate(x).topk(2, -1)
+        gates = torch.zeros_like(self.gate(x)).scatter(-1, at, value.softmax(-1))
+        return torch.einsum("bse,bsd,edf->bsf", gates, x, self.w) + F.one_hot(at[..., 0], 4).to(x.dtype) * x
+
+
+class LinearAttention(nn.Module):
+    def __init__(self, dim=4):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(dim, dim) for _ in range(3))
+
+    def forward(self, x):
+        q, k, v = F.elu(self.q(x)) + 1, F.elu(self.k(x)) + 1, self.v(x)
+        state = torch.cumsum(k[..., :, None] * v[..., None, :], 1)
+        total = torch.cumsum(k, 1)
+        return (q[..., None, :] @ state).squeeze(-2) / (q * total).sum(-1, keepdim=True)
+
+
+class Crf(nn.Module):
+    def __init__(self, tags=3):
+        super().__init__()
+        self.emit, self.move = nn.Linear(4, tags), nn.Parameter(torch.randn(tags, tags))
+
+    def forward(self, x, tags):
+        e = self.emit(x)
+        a = e[:, 0]
+        for t in range(1, x.shape[1]):
+            a = torch.logsumexp(a[:, :, None] + self.move, 1) + e[:, t]
+        path = e.gather(2, tags[..., None]).sum((1, 2)) + self.move[tags[:, :-1], tags[:, 1:]].sum(1)
+        return path - torch.logsumexp(a, 1)
+
+
+class MaskedAttention(nn.Module):
+    def __init__(self, dim=8):
+        super().__init__()
+        self.q, self.kv = nn.Linear(dim, dim), nn.Linear(dim, 2 * dim)
+        self.layer = nn.TransformerDecoderLayer(dim, 2, 12, 0.1, batch_first=True)
+
+    def forward(self, x, memory, keep):
+        split = lambda t: t.unflatten(-1, (2, -1)).transpose(1, 2)
+        k, v = self.kv(memory).chunk(2, -1)
+        y = F.scaled_dot_product_attention(split(self.q(x)), split(k), split(v), attn_mask=keep[:, None, None] > 0, dropout_p=0.0)
+        return self.layer(y.transpose(1, 2).flatten(2), memory)
+
+
+class Unpooling(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.c1, self.c2 = nn.Conv2d(2, 3, 3, padding=1), nn.Conv2d(3, 2, 3, padding=1)
+
+    def forward(self, x):
+        y, at = F.max_pool2d(self.c1(x), 2, return_indices=True)
+        return self.c2(F.max_unpool2d(torch.tanh(y), at, 2))
+
+
+class Fourier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w, self.fc = nn.Parameter(torch.randn(3, 4)), nn.Linear(8, 3)
+
+    def forward(self, x):
+        p = 2 * math.pi * x @ self.w
+        y = self.fc(torch.cat((p.sin(), p.cos()), -1))
+        density, colour = F.softplus(y[..., 0]), y[..., 1:].sigmoid()
+        through = torch.exp(-torch.cumsum(density, -1))
+        return ((1 - torch.exp(-density)) * through)[..., None] * colour + torch.atan2(y[..., 1:], y[..., :1] + 3)
+
+
+class Activations(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.prelu = nn.Linear(4, 6), nn.PReLU()
+
+    def forward(self, x):
+        y = self.fc(x)
+        parts = [F.hardswish(y), F.hardsigmoid(y), F.relu6(y * 4), self.prelu(y), F.leaky_relu(y, 0.2), F.celu(y, 0.7), F.selu(y), F.elu(y, 0.3), F.mish(y), F.softplus(y, 3.0),
+                 F.threshold(y, 0.1, 5.0), F.hardshrink(y, 0.3), F.softshrink(y, 0.2), F.tanhshrink(y), F.logsigmoid(y), F.softsign(y), F.gelu(y), F.hardtanh(y), F.softmin(y, -1), torch.erf(y), torch.expm1(y) if False else y.exp() - 1]
+        return torch.cat(parts, -1)
+
+
+class ScriptedLoop(nn.Module):
+    """A loop and a branch that stay in the graph (torch.jit.script)."""
+
+    def __init__(self):
+        super().__init__()
+        self.w, self.u = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        h = torch.zeros_like(x[:, 0])
+        total = torch.zeros_like(h)
+        for t in range(x.size(1)):
+            h = torch.tanh(self.w(x[:, t]) + self.u(h))
+            if bool((h.sum() > 0).item()):
+                total = total + h * 2.0
+            else:
+                total = total - h * h
+        return total
+
+
+def _image(c, h, w=None):
+    return lambda b: (torch.randn(b, c, h, w or h),)
+
+
+def _tokens(n, s):
+    return lambda b: (torch.randint(0, n, (b, s)),)
+
+
+# name: (module maker, inputs of a batch, input names)
+_SPECS = {
+    "vgg": (Vgg, _image(3, 12), ["x"]),
+    "densenet": (DenseNet, _image(3, 12), ["x"]),
+    "unet": (UNet, _image(2, 12), ["x"]),
+    "inception": (Inception, _image(3, 10), ["x"]),
+    "gru": (Gru, lambda b: (torch.randn(b, 5, 4), torch.randn(b, 4, 5)), ["x", "h"]),
+    "bilstm": (BiLstm, _tokens(11, 6), ["tokens"]),
+    "vit": (Vit, _image(3, 16), ["x"]),
+    "gpt": (Gpt, _tokens(13, 7), ["tokens"]),
+    "whisper": (Whisper, lambda b: (torch.randn(b, 5, 16),), ["mel"]),
+    "t5": (T5, lambda b: (torch.randn(b, 9, 8), torch.rand(b, 9)), ["x", "mask"]),
+    "flow": (Flow, lambda b: (torch.randn(b, 4),), ["x"]),
+    "detection": (Detection, _image(3, 8), ["x"]),
+    "super_resolution": (SuperResolution, _image(1, 7), ["x"]),
+    "spatial_transformer": (SpatialTransformer, _image(1, 8), ["x"]),
+    "resampling": (Resampling, _image(2, 6), ["x"]),
+    "einsums": (Einsums, lambda b: (torch.randn(b, 4, 6),), ["x"]),
+    "graph_net": (GraphNet, lambda b: (torch.randn(b, 4, 5), torch.randint(0, 2, (b, 6)), torch.randint(0, 2, (b, 6))), ["x", "source", "target"]),
+    "losses": (Losses, lambda b: (torch.randn(b, 3, 4), torch.randint(0, 5, (b, 3))), ["x", "target"]),
+    "convnext": (ConvNext, _image(3, 10), ["x"]),
+    "shufflenet": (ShuffleNet, _image(3, 8), ["x"]),
+    "swin": (Swin, lambda b: (torch.randn(b, 8, 8, 6),), ["x"]),
+    "conformer": (Conformer, lambda b: (torch.randn(b, 9, 6),), ["x"]),
+    "volume": (Volume, lambda b: (torch.randn(b, 1, 4, 4, 4),), ["x"]),
+    "vae": (Vae, lambda b: (torch.randn(b, 6), torch.randn(b, 3)), ["x", "noise"]),
+    "statistics": (Statistics, lambda b: (torch.randn(b, 6, 5),), ["x"]),
+    "experts": (Experts, lambda b: (torch.randn(b, 5, 4),), ["x"]),
+    "linear_attention": (LinearAttention, lambda b: (torch.randn(b, 5, 4),), ["x"]),
+    "crf": (Crf, lambda b: (torch.randn(b, 5, 4), torch.randint(0, 3, (b, 5))), ["x", "tags"]),
+    "masked_attention": (MaskedAttention, lambda b: (torch.randn(b, 3, 8), torch.randn(b, 5, 8), torch.tensor([[1, 1, 1, 0, 1]]).expand(b, 5).contiguous()), ["x", "memory", "keep"]),
+    "unpooling": (Unpooling, _image(2, 6), ["x"]),
+    "fourier": (Fourier, lambda b: (torch.randn(b, 5, 3),), ["x"]),
+    "activations": (Activations, lambda b: (torch.randn(b, 4),), ["x"]),
+    "scripted_loop": (lambda: torch.jit.script(ScriptedLoop()), lambda b: (torch.randn(b, 5, 4),), ["x"]),
+}
+NAMES = list(_SPECS)
+
+
+def make(name, small=True):
+    """The module in eval mode with random weights and batch statistics, a function batch → inputs, and the input names."""
+    maker, inputs, names = _SPECS[name]
+    torch.manual_seed(0)
+    module = maker()
+    for m in module.modules():
+        if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)):
+            m.running_mean.normal_(0, 0.1)
+            m.running_var.uniform_(0.5, 1.5)
+            m.weight.data.uniform_(0.5, 1.5)
+            m.bias.data.normal_(0, 0.1)
+    return module.eval(), inputs, names
