@@ -62,6 +62,49 @@ TEST(ImporterTest, SizesThatOnlyTheOpKnowsAreDefinedByIt) {
   EXPECT_NE(text.find("-> (Y = y) defines (y_d1)"), std::string::npos) << text;
 }
 
+TEST(ImporterTest, SequencesOfKnownElementsAreTheirTensors) {
+  // torch.chunk, by exporters that don't optimise.
+  EXPECT_EQ(ImportText(Model(R"(g (float[N, 5] x) => (float[N, 2] y) {
+    k = Constant<value = int64 {2}>()
+    first = Constant<value = int64 {0}>()
+    middle = Constant<value = int64 {-2}>()
+    s = SplitToSequence<axis = -1>(x, k)
+    a = SequenceAt(s, first)
+    b = SequenceAt(s, middle)
+    y = Mul(a, b)
+  })")),
+            R"(sdfg g(x: f32[N, 5], y: f32[N, 2]) {
+  constant sizes: i64[3] = [2, 2, 1]
+  transient s_0: f32[N, 2]
+  transient s_1: f32[N, 2]
+  transient s_2: f32[N, 1]
+  state {
+    onnx.Split:18{axis = 1}(input = x, split = sizes) -> (outputs = s_0, outputs = s_1, outputs = s_2)
+    onnx.Mul:14(A = s_0, B = s_1) -> (C = y)
+  }
+}
+)");
+  std::string text = ImportText(Model(R"(g (float[3, N] x) => (float[N, 3] y) {
+    s = SplitToSequence<keepdims = 0>(x)
+    one = Constant<value = int64 {1}>()
+    a = SequenceAt(s, one)
+    t = SequenceConstruct(a, a, a)
+    y = ConcatFromSequence<axis = -1, new_axis = 1>(t)
+  })"));
+  EXPECT_EQ(text.find("equence"), std::string::npos) << text;
+  EXPECT_NE(text.find("onnx.Squeeze"), std::string::npos) << text;
+  EXPECT_NE(text.find("onnx.Concat:13{axis = -1}"), std::string::npos) << text;
+}
+
+TEST(ImporterTest, SequencesOfUnknownElementsStay) {
+  for (const char* graph :
+       {"g (float[N] x, int64 k) => (float[M] y) { s = SplitToSequence(x, k)\n y = ConcatFromSequence<axis = 0>(s) }",
+        "g (float[6] x, int64 at) => (float[M] y) { s = SplitToSequence(x)\n y = SequenceAt(s, at) }"}) {
+    std::string text = ImportText(Model(graph));
+    EXPECT_NE(text.find("onnx.SplitToSequence"), std::string::npos) << text;
+  }
+}
+
 TEST(ImporterTest, IdentitiesAndUnusedNodesLeaveNoTrace) {
   EXPECT_EQ(ImportText(Model(R"(g (float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] unused = {3, 4}> {
     a = Identity(x)

@@ -188,6 +188,7 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
     if (node.op_type() == "Loop") return LowerLoop(call, scope);
     if (node.op_type() == "Scan") return LowerScan(call, scope);
     if (node.op_type() == "Constant" && Constant(call, scope)) return;
+    if (UseElements(call, scope)) return;
   }
   if (IsGradient(node)) return LowerGradient(call, scope);
   if (!call.schema && !registry_.FindOp(IrDomain(domain), node.op_type(), call.opset)) {
@@ -220,6 +221,7 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
   if (Fold(call, *inferred, scope)) return;
   DefineSizes(call, &*inferred);
   Emit(call, *inferred, scope);
+  if (domain.empty()) KeepElements(call, scope);
 }
 
 void Lowering::UseDeclared(const NodeCall& call, const Scope& scope, std::vector<Inferred>* out) {

@@ -83,6 +83,12 @@ class Lowering {
   void LowerGradient(const NodeCall& call, Scope& scope);  // gradient.cc
   void Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope& scope);
   bool InlineSchemaFunction(const NodeCall& call, Scope& scope);
+  // sequences.cc: remembers the elements of a sequence; gives a value made of remembered elements.
+  void KeepElements(const NodeCall& call, Scope& scope);
+  bool UseElements(const NodeCall& call, Scope& scope);
+  // Nodes of our own, which see `values`; the outputs of the last.
+  std::vector<Val> LowerWithin(std::vector<onnx::NodeProto> nodes, std::vector<std::pair<std::string, Val>> values,
+                               Scope& scope);
   // control_flow.cc, loops.cc
   void LowerIf(const NodeCall& call, Scope& scope);
   void LowerLoop(const NodeCall& call, Scope& scope);

@@ -20,7 +20,8 @@ struct ValueInfo {
   std::optional<Tensor> constant;
   bool parameter = false;  // a float initializer that keeps its identity: never folded into something else
   onnx::TypeProto proto;   // the whole type, of sequences and optionals
-  bool poison = false;     // an error was reported where it is made: its users stay silent
+  std::vector<std::shared_ptr<ValueInfo>> elements;  // of a sequence, where they are known (sequences.cc)
+  bool poison = false;                               // an error was reported where it is made: its users stay silent
   Name container;
   int body = 0;  // where the container was written (Emitter::IsOpen)
 };

@@ -32,6 +32,7 @@ def cases():
     yield from sequences()
     yield from classical()
     yield from old_opsets()
+    yield from gradients()
 
 
 def control_flow():
@@ -230,6 +231,11 @@ def sequences():
     yield "split to a sequence and back", text(21, "g (float[N, 3] x, int64 k) => (float[N, 3] y) { s = SplitToSequence<axis = 0>(x, k) y = ConcatFromSequence<axis = 0>(s) }"), [f32(7, 3), np.int64(3)]
     yield "a function over a sequence", text(21, """g (float[N, 3] x) => (float[M, 3] y) { s = SplitToSequence<axis = 0, keepdims = 1>(x)
         t = SequenceMap<body = b (float[1, 3] e) => (float[1, 3] f) { f = Exp(e) }>(s) y = ConcatFromSequence<axis = 0>(t) }"""), [f32(4, 3)]
+    yield "parts of a sequence by position", text(21, """g (float[N, 7] x, int64 at) => (float[N, 3] y, float[N, 2] z, seq(float[N, M]) s) {
+        k = Constant<value = int64[3] {3, 2, 2}>() i = Constant<value = int64 {0}>() j = Constant<value = int64 {-1}>()
+        s = SplitToSequence<axis = 1>(x, k) y = SequenceAt(s, i) a = SequenceAt(s, j) b = SequenceAt(s, at) z = Sub(a, b) }"""), [f32(2, 7), np.int64(1)]
+    yield "rows of a sequence stacked", text(12, """g (float[3, N] x) => (float[N, 3] y) { t = Constant<value = int64 {2}>() o = Constant<value = int64 {0}>()
+        s = SplitToSequence<keepdims = 0>(x) a = SequenceAt(s, t) b = SequenceAt(s, o) q = SequenceConstruct(a, b, a) y = ConcatFromSequence<axis = -1, new_axis = 1>(q) }"""), [f32(3, 2)]
     yield "an optional that is there", text(21, "g (float[N] x) => (float[N] y, bool b) { o = Optional(x) y = OptionalGetElement(o) b = OptionalHasElement(o) }"), [f32(3)], [f32(3), np.array(True)]
     yield "a sequence as the output", text(21, "g (float[N] x) => (seq(float[M]) y) { t = Neg(x) y = SequenceConstruct(x, t) }"), [f32(3)]
 
@@ -276,3 +282,44 @@ def old_opsets():
             m = MaxPool<ceil_mode = 1, kernel_shape = [3, 1], pads = [0, 0, 1, 0], strides = [2, 2]>(z) }""", ir=7), [f32(1, 2, 1, 3), f32(1, 1, 2, 2)], POOLED
     yield "opset 13: split and squeeze by inputs", text(13, "g (float[N, 6] x) => (float[N, 2] a, float[N, 4] b) <int64[2] s = {2, 4}> { a, b = Split<axis = 1>(x, s) }", ir=7), [f32(2, 6)]
     yield "opset 28: the newest of plain ops", text(28, "g (float[N, 8] x, float[8] w) => (float[N, 8] y) { t = RMSNormalization(x, w) u = Gelu(t) y = Swish(u) }", ir=13), [f32(3, 8), f32(8)]
+
+
+def gradients():
+    """ai.onnx.preview.training.Gradient at places that the official cases leave out; expected values by hand."""
+    grad = lambda body: text(21, body, domains=[("ai.onnx.preview.training", 1)])
+    x, w = f32(3), f32(4)[:3]
+    branches = grad("""g (bool c, float[3] x, float[3] w) => (float[3] y, float[3] dx, float[3] dw) {
+        y = If (c) <then_branch = a () => (float[3] u) { s = Mul(x, x) u = Mul(s, w) }, else_branch = b () => (float[3] v) { v = Sin(x) }>
+        dx, dw = ai.onnx.preview.training.Gradient<xs = ["x", "w"], y = "y">(x, w) }""")
+    yield "gradient through a branch, true", branches, [np.array(True), x, w], [x * x * w, 2 * x * w, x * x]
+    yield "gradient through a branch, false", branches, [np.array(False), x, w], [np.sin(x), np.cos(x), 0 * w]
+    loop = grad("""g (int64 n, float[3] x, float[3] w) => (float[3] y, float[3] dx, float[3] dw) { go = Constant<value = bool {1}>()
+        y = Loop (n, go, x) <body = l (int64 i, bool c, float[3] h) => (bool d, float[3] k) { d = Identity(c) m = Mul(h, h) k = Add(m, w) }>
+        dx, dw = ai.onnx.preview.training.Gradient<xs = ["x", "w"], y = "y">(x, w) }""")
+    for n in (0, 1, 3):
+        h, dx, dw = x / 2, np.ones(3, np.float32), np.zeros(3, np.float32)
+        for _ in range(n):
+            h, dx, dw = h * h + w, 2 * h * dx, 2 * h * dw + 1
+        yield f"gradient through a loop of {n}", loop, [np.int64(n), x / 2, w], [h, dx, dw]
+    yield "gradient through a scan that runs backwards", grad("""g (float[4, 3] s, float[3] x) => (float[3] y, float[4, 3] all, float[4, 3] ds, float[3] dx) {
+        y, all = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1], body = l (float[3] h, float[3] e) => (float[3] k, float[3] o) { k = Mul(h, e) o = Identity(k) }>(x, s)
+        ds, dx = ai.onnx.preview.training.Gradient<xs = ["s", "x"], y = "all">(s, x) }"""), [f32(4, 3), x], _scan(f32(4, 3), x)
+    yield "two gradient nodes that are read further", grad("""g (float[3] x, float[3] w) => (float[3] z) { p = Mul(x, w) y = Mul(p, x)
+        dx = ai.onnx.preview.training.Gradient<xs = ["x"], y = "y">(x) dw = ai.onnx.preview.training.Gradient<xs = ["w"], y = "y">(w)
+        a = Mul(dx, dw) z = Add(a, y) }"""), [x, w], [2 * x * w * x * x + x * x * w]
+    yield "gradient by a value in between", grad("""g (float[3] x, float[3] w) => (float[3] y, float[3] dt) { t = Mul(x, w) e = Exp(t) y = Mul(e, x)
+        dt = ai.onnx.preview.training.Gradient<xs = ["t"], y = "y">(t) }"""), [x, w], [np.exp(x * w) * x, np.exp(x * w) * x]
+    yield "gradient with inputs held constant", grad("""g (float[3] x, float[3] w) => (float[3] dx) { t = Mul(x, w) y = Mul(t, t)
+        dx = ai.onnx.preview.training.Gradient<xs = ["x"], y = "y", zs = ["w"]>(x, w) }"""), [x, w], [2 * x * w * w]
+    yield "gradient of a gradient", grad("""g (float[3] x) => (float[3] d, float[3] dd, float[3] ddd) { s = Mul(x, x) y = Mul(s, s)
+        d = ai.onnx.preview.training.Gradient<xs = ["x"], y = "y">(x) dd = ai.onnx.preview.training.Gradient<xs = ["x"], y = "d">(x)
+        ddd = ai.onnx.preview.training.Gradient<xs = ["x"], y = "dd">(x) }"""), [x], [4 * x**3, 12 * x**2, 24 * x]
+    yield "gradient by an initializer", grad("""g (float[N, 3] x) => (float[2, 3] dw) <float[2, 3] w = {1, 2, 3, 4, 5, 6}> { t = Gemm<transB = 1>(x, w) y = ReduceSumSquare<keepdims = 0>(t)
+        dw = ai.onnx.preview.training.Gradient<xs = ["w"], y = "y">(w) }"""), [f32(4, 3)], [2 * (np.arange(1, 7, dtype=np.float32).reshape(2, 3) @ f32(4, 3).T @ f32(4, 3))]
+
+
+def _scan(s, x):
+    """h = h · e over the rows of s from the last, all of them as outputs, from the last; gradients of their sum."""
+    suffix = np.cumprod(s[::-1], 0)[::-1]
+    ds = np.stack([sum(np.prod(np.delete(s[i:], k - i, 0), 0) for i in range(k + 1)) for k in range(len(s))]) * x
+    return [suffix[0] * x, suffix * x, ds.astype(np.float32), suffix.sum(0)]
