@@ -114,7 +114,8 @@ struct RunState {
   int64_t taken = 0;  // bytes
   std::vector<Value> results;
   std::vector<hr_value> views;
-  std::vector<const Value*> in_place;  // by output: the argument whose memory it shares, or null
+  std::vector<std::vector<hr_value>> items;  // of outputs that are sequences, for nodes that read them
+  std::vector<const Value*> in_place;        // by output: the argument whose memory it shares, or null
   HrValues keep;
   std::string error;
   std::mutex mutex;
@@ -166,6 +167,10 @@ int32_t Append(hr_run* run, int32_t output, const hr_value* item) {
   Value& v = state->results[output];
   v.kind = Value::kSequence;
   v.items.push_back(CopyValue(*item));
+  std::vector<hr_value>& items = state->items[static_cast<size_t>(output)];
+  items.push_back(state->keep.View(v.items.back()));
+  run->outputs[output].items = items.data();
+  run->outputs[output].count = static_cast<int64_t>(items.size());
   return 0;
 }
 
@@ -315,6 +320,7 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
     if (p.kind == HR_SEQUENCE) state.results.back().kind = Value::kSequence;
   }
   state.views.resize(outputs);
+  state.items.resize(outputs);
   for (hr_value& v : state.views) v = {};
   for (int i = 0; i < outputs; ++i)
     if (state.results[i].kind == Value::kSequence) state.views[i].kind = HR_SEQUENCE;
