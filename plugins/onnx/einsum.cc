@@ -136,6 +136,12 @@ std::string Expand(const Node& node) {
 }  // namespace
 
 void RegisterEinsum(Registrar& r) {
+  r.op("Einsum")
+      .Doc("Sum of products along the indices that the equation names.")
+      .Sample("Inputs: f32[2, 3]; Inputs: f32[3, 4]; attr equation = \"ij,jk->ik\"")
+      .Sample("Inputs: f32[2, 1, 3, 4]; Inputs: f32[1, 3, 4, 2]; attr equation = \"...ij,...jk->...ik\"")
+      .Sample("Inputs: f32[2, 3, 3]; Inputs: f32[3]; attr equation = \"bii,i->b\"")
+      .Sample("Inputs: f32[2, 3]; Inputs: f32[2, 3]; Inputs: f32[2, 3]; attr equation = \"ab,ab,ab\"");
   headrace_plugin::Registrar::Versions last;
   last.priority = -100;  // behind vendor implementations, as forms are
   r.impl("Einsum", "pure", nullptr, Expand, last);

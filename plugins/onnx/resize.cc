@@ -10,7 +10,7 @@ let all_axes = axes ?? range(rank(X)) ; let from = dim(X, all_axes) ; let to = d
 let policy = keep_aspect_ratio_policy ?? "stretch" ; let by_scale = len(scales ?? []) > 0
 let by = by_scale ? scales : policy == "stretch" ? f64(to) / from : policy == "not_larger" ? least(f64(sizes) / from) : most(f64(sizes) / from)
 let c = coordinate_transformation_mode ; let crop = c == "tf_crop_and_resize"
-let moved = crop || by != 1 || from != to  # the other axes are copied
+let moved = crop || (!by_scale && policy == "stretch" ? from != to : by != 1 || from != to)  # the other axes are copied
 let ax = keep(all_axes, moved) ; let R = len(all_axes)
 let xd = keep(from, moved) ; let yd = keep(to, moved) ; let sc = keep(0 * from + by, moved)
 let L = by_scale ? xd * sc : yd
