@@ -42,7 +42,7 @@ class DenseNet(nn.Module):
 class UNet(nn.Module):
     def __init__(self):
         super().__init__()
-        conv = lambda i, o: nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.InstanceNorm2d(o, affine=True), nn.LeakyReLU(0.1))
+        conv = lambda i, o: nn.Sequential(nn.Conv2d(i, o, 3, padding=1), nn.InstanceNorm2d(o, affine=True), nn.LeakyReLU(0.125))
         self.d1, self.d2, self.mid = conv(2, 4), conv(4, 6), conv(6, 8)
         self.up2, self.u2 = nn.ConvTranspose2d(8, 6, 2, 2), conv(12, 6)
         self.u1, self.out = conv(10, 4), nn.Conv2d(4, 1, 1)
@@ -79,14 +79,14 @@ class Gru(nn.Module):
         self.gru, self.fc = nn.GRU(4, 5, 2, bidirectional=True), nn.Linear(10, 3)
 
     def forward(self, x, h):
-        y, last = self.gru(x.transpose(0, 1), h.transpose(0, 1))
+        y, last = self.gru(x.transpose(0, 1), h.transpose(0, 1).contiguous())
         return self.fc(y.transpose(0, 1)) + last.sum()
 
 
 class BiLstm(nn.Module):
     def __init__(self):
         super().__init__()
-        self.embed = nn.Embedding(11, 4, padding_idx=0)
+        self.embed = nn.Embedding(11, 4)
         self.lstm, self.rnn = nn.LSTM(4, 5, 1, bidirectional=True, batch_first=True), nn.RNN(10, 3, nonlinearity="relu", batch_first=True)
 
     def forward(self, tokens):
@@ -113,6 +113,15 @@ class Vit(nn.Module):
         return self.fc((x + self.mlp(self.n2(x)))[:, 0])
 
 
+class Rms(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(dim) + 0.5)
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 2.0**-20) * self.weight
+
+
 class Gpt(nn.Module):
     def __init__(self, vocab=13, dim=16, heads=2, layers=2):
         super().__init__()
@@ -122,7 +131,7 @@ class Gpt(nn.Module):
         self.o = nn.ModuleList(nn.Linear(dim, dim, bias=False) for _ in range(layers))
         self.gate = nn.ModuleList(nn.Linear(dim, 4 * dim) for _ in range(layers))
         self.down = nn.ModuleList(nn.Linear(2 * dim, dim) for _ in range(layers))
-        self.norm = nn.ModuleList(nn.RMSNorm(dim) for _ in range(2 * layers + 1))
+        self.norm = nn.ModuleList(Rms(dim) for _ in range(2 * layers + 1))
 
     def rope(self, x):  # pairs next to each other
         s = x.shape[2]
@@ -242,8 +251,8 @@ class SpatialTransformer(nn.Module):
         self.conv = nn.Conv2d(1, 2, 3)
 
     def forward(self, x):
-        theta = self.loc(x).view(-1, 2, 3) * 0.2 + torch.tensor([[1.0, 0, 0], [0, 1, 0]], dtype=x.dtype)
-        grid = F.affine_grid(theta, [x.shape[0], 1, 7, 6], align_corners=False)
+        theta = self.loc(x).view(-1, 2, 3) * 0.25 + torch.tensor([[1.0, 0, 0], [0, 1, 0]], dtype=x.dtype)
+        grid = F.affine_grid(theta, [x.shape[0], 1, 8, 4], align_corners=False)
         y = F.grid_sample(x, grid, mode="bilinear", padding_mode="border", align_corners=False)
         z = F.grid_sample(x, grid, mode="bicubic", padding_mode="zeros", align_corners=True)
         return self.conv(y) + self.conv(z)
@@ -304,10 +313,10 @@ class Losses(nn.Module):
         flat = y.flatten(0, 1)
         t = target.flatten()
         a = F.cross_entropy(flat, t, weight=self.weight, ignore_index=1)
-        b = F.nll_loss(F.log_softmax(y, -1).transpose(1, 2), target, reduction="sum", ignore_index=2)
+        b = F.nll_loss(F.log_softmax(y * 0.5, -1).flatten(0, 1), t, reduction="sum", ignore_index=2)
         c = F.cross_entropy(y.transpose(1, 2), target, reduction="none", weight=self.weight).mean()
-        d = F.binary_cross_entropy_with_logits(y, x.new_full((5,), 0.3).expand_as(y)) + F.smooth_l1_loss(y, y.new_zeros(5).expand_as(y))
-        return torch.stack((a, b, c, d, F.mse_loss(y.softmax(-1), y.sigmoid()), F.kl_div(F.log_softmax(y, -1), y.sigmoid(), reduction="batchmean")))
+        d = F.binary_cross_entropy_with_logits(y, x.new_full((5,), 0.25).expand_as(y))
+        return torch.stack((a, b, c, d, F.mse_loss(y.softmax(-1), y.sigmoid()), F.kl_div(F.log_softmax(y, -1), y.sigmoid(), reduction="sum")))
 
 
 class ConvNext(nn.Module):
@@ -336,14 +345,14 @@ class ShuffleNet(nn.Module):
 
 
 class Swin(nn.Module):
-    def __init__(self, dim=6, heads=2, window=4):
+    def __init__(self, dim=8, heads=2, window=4):
         super().__init__()
         self.heads, self.window = heads, window
         self.norm, self.qkv, self.o = nn.LayerNorm(dim), nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
         self.table = nn.Parameter(torch.randn((2 * window - 1) ** 2, heads))
         at = torch.stack(torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij")).flatten(1)
         relative = at[:, :, None] - at[:, None] + window - 1
-        self.register_buffer("index", relative[0] * (2 * window - 1) + relative[1])
+        self.register_buffer("relative", relative[0] * (2 * window - 1) + relative[1])
         self.merge = nn.Linear(4 * dim, 2 * dim, bias=False)
 
     def forward(self, x):
@@ -352,7 +361,7 @@ class Swin(nn.Module):
         y = torch.roll(self.norm(x), (-2, -2), (1, 2))
         y = y.view(b, h // m, m, w // m, m, c).permute(0, 1, 3, 2, 4, 5).reshape(-1, m * m, c)
         q, k, v = self.qkv(y).view(y.shape[0], m * m, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
-        bias = self.table[self.index.flatten()].view(m * m, m * m, -1).permute(2, 0, 1)
+        bias = self.table[self.relative.flatten()].view(m * m, m * m, -1).permute(2, 0, 1)
         y = ((q @ k.transpose(-2, -1) / math.sqrt(c // self.heads) + bias).softmax(-1) @ v).transpose(1, 2).flatten(2)
         y = self.o(y).view(b, h // m, w // m, m, m, c).permute(0, 1, 3, 2, 4, 5).reshape(b, h, w, c)
         x = x + torch.roll(y, (2, 2), (1, 2))
@@ -377,7 +386,7 @@ class Volume(nn.Module):
         self.c1, self.bn, self.up = nn.Conv3d(1, 3, 3, padding=1), nn.BatchNorm3d(3), nn.ConvTranspose3d(3, 2, 3, stride=2, padding=1, output_padding=1)
 
     def forward(self, x):
-        y = F.max_pool3d(torch.celu(self.bn(self.c1(x)), 1.5), 2)
+        y = F.max_pool3d(F.elu(self.bn(self.c1(x)), 1.5), 2)
         return F.avg_pool3d(self.up(y), (2, 1, 2)) + F.interpolate(y.mean(1, True), size=(2, 4, 2), mode="trilinear", align_corners=False)
 
 
@@ -402,7 +411,7 @@ class Statistics(nn.Module):
     def forward(self, x):
         y = self.fc(x)
         parts = [y.amax(1), y.amin(1), y.std(1), y.var(1, unbiased=False), y.norm(dim=1), y.norm(p=1, dim=1), y.prod(1), y.abs().mean(1), F.normalize(y, dim=-1).sum(1),
-                 F.cosine_similarity(y, y.flip(1), dim=-1)[:, :4], torch.linalg.vector_norm(y, 3, dim=1), y.logsumexp(1), torch.cdist(y, y)[:, 0, 1:5], y.tril().sum(1), y.clamp(-0.5, 0.4).sum(1)]
+                 F.cosine_similarity(y, y.flip(1), dim=-1)[:, :4], torch.linalg.vector_norm(y, 3, dim=1), y.logsumexp(1), y.tril().sum(1), y.clamp(-0.5, 0.4).sum(1)]
         return torch.cat(parts, -1)
 
 
@@ -486,8 +495,8 @@ class Activations(nn.Module):
 
     def forward(self, x):
         y = self.fc(x)
-        parts = [F.hardswish(y), F.hardsigmoid(y), F.relu6(y * 4), self.prelu(y), F.leaky_relu(y, 0.2), F.celu(y, 0.7), F.selu(y), F.elu(y, 0.3), F.mish(y), F.softplus(y, 3.0),
-                 F.threshold(y, 0.1, 5.0), F.hardshrink(y, 0.3), F.softshrink(y, 0.2), F.tanhshrink(y), F.logsigmoid(y), F.softsign(y), F.gelu(y), F.hardtanh(y), F.softmin(y, -1), torch.erf(y), torch.expm1(y) if False else y.exp() - 1]
+        parts = [F.hardswish(y), F.hardsigmoid(y), F.relu6(y * 4), self.prelu(y), F.leaky_relu(y, 0.25), F.selu(y), F.elu(y, 0.375), F.mish(y), F.softplus(y, 3.0),
+                 F.threshold(y, 0.125, 5.0), F.hardshrink(y, 0.25), F.softshrink(y, 0.25), F.tanhshrink(y), F.logsigmoid(y), F.softsign(y), F.gelu(y), F.hardtanh(y), F.softmin(y, -1), torch.erf(y), torch.celu(y)]
         return torch.cat(parts, -1)
 
 
@@ -520,7 +529,7 @@ def _tokens(n, s):
 
 # name: (module maker, inputs of a batch, input names)
 _SPECS = {
-    "vgg": (Vgg, _image(3, 12), ["x"]),
+    "vgg": (Vgg, _image(3, 16), ["x"]),
     "densenet": (DenseNet, _image(3, 12), ["x"]),
     "unet": (UNet, _image(2, 12), ["x"]),
     "inception": (Inception, _image(3, 10), ["x"]),
@@ -540,7 +549,7 @@ _SPECS = {
     "losses": (Losses, lambda b: (torch.randn(b, 3, 4), torch.randint(0, 5, (b, 3))), ["x", "target"]),
     "convnext": (ConvNext, _image(3, 10), ["x"]),
     "shufflenet": (ShuffleNet, _image(3, 8), ["x"]),
-    "swin": (Swin, lambda b: (torch.randn(b, 8, 8, 6),), ["x"]),
+    "swin": (Swin, lambda b: (torch.randn(b, 8, 8, 8),), ["x"]),
     "conformer": (Conformer, lambda b: (torch.randn(b, 9, 6),), ["x"]),
     "volume": (Volume, lambda b: (torch.randn(b, 1, 4, 4, 4),), ["x"]),
     "vae": (Vae, lambda b: (torch.randn(b, 6), torch.randn(b, 3)), ["x", "noise"]),
@@ -555,6 +564,9 @@ _SPECS = {
     "scripted_loop": (lambda: torch.jit.script(ScriptedLoop()), lambda b: (torch.randn(b, 5, 4),), ["x"]),
 }
 NAMES = list(_SPECS)
+
+# Where an exporter of PyTorch does not take the network, those that do.
+EXPORTERS = {"spatial_transformer": ("dynamo",), "resampling": ("dynamo",), "graph_net": ("dynamo",), "unpooling": ("dynamo",)}
 
 
 def make(name, small=True):
