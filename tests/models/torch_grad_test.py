@@ -1,4 +1,5 @@
 """Gradients of all parameters and float inputs of the PyTorch models against torch.autograd: torch_grad_test.py DRIVER SIZE NAME...
+("more": all of torch_more_models.py.)
 
 The loss is the sum of the outputs times a fixed random tensor. The reference is PyTorch in f64. Errors are relative to the
 largest value of that gradient, or to a thousandth of the model's largest for gradients that cancel to almost nothing: in f64
@@ -98,7 +99,7 @@ class TorchGrad(unittest.TestCase):
                 self.assertLessEqual(ours, max(allowed, other), f"{name} ({exporter}): gradient of {n}")
 
 
-for _name in sys.argv[3:]:
+for _name in torch_more_models.NAMES if sys.argv[3:] == ["more"] else sys.argv[3:]:
     _wanted = torch_more_models.EXPORTERS.get(_name, ("torchscript", "dynamo"))
     for _exporter in _wanted:
         setattr(TorchGrad, f"test_{_name}_{_exporter}", lambda self, n=_name, e=_exporter: self.check(n, e, torch.float32))
