@@ -141,7 +141,9 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
       for (const Bare& q : places) fixed = fixed || (q.target && q.index == p.index && t->op == WriteOp::kAssign);
       if (!fixed) e = p.extent;
     }
-    if (AsInt(p.extent) != 1 && !p.guarded && ProveEq(e, p.extent, assumptions_) == Truth::kNo)
+    auto surely_not = [&](const Expr& a, const Expr& b) { return ProveEq(a, b, assumptions_) == Truth::kNo; };
+    if (!p.guarded && surely_not(e, p.extent) && surely_not(p.extent, IntExpr(1)) &&
+        (AsInt(e) || surely_not(e, IntExpr(1))))
       Fail(at, "shapes don't broadcast: '" + p.container.str() + "' has " + ToString(p.extent) + " where " +
                    ToString(e) + " is needed (" + Shown(p.index) + ")");
   }

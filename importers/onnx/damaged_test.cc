@@ -41,6 +41,12 @@ TEST(DamagedTest, MessagesSayWhatIsWrong) {
       {"negative size", "g (float[-3] x) => (float[2] y) { y = Exp(x) }", "is negative"},
       {"huge size", "g (float[4294967296, 4294967296] x) => (float[2] y) { y = Exp(x) }",
        "more elements than any memory can hold"},
+      {"conv window",
+       "g (float[1, 1, 3] x, float[1, 1, 2] w) => (float[1, 1, N] y) { y = Conv<dilations = [3], strides = [2]>(x, w) }",
+       "the window is larger than the padded input"},
+      {"pool window",
+       "g (float[1, 1, 1] x) => (float[1, 1, N] y) { y = MaxPool<kernel_shape = [2], strides = [2]>(x) }",
+       "the window is larger than the padded input"},
       {"reshape", "g (float[2, 3] x) => (float[2] y) <int64[1] s = {7}> { y = Reshape(x, s) }", ""},
   };
   for (const Case& c : cases) {

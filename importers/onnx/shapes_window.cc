@@ -52,6 +52,13 @@ Expr WindowExtent(const Window& w, size_t i, const Expr& in, const Expr& kernel,
   return Min(FloorDiv(room + (s - 1), IntExpr(s)), FloorDiv(in + lo - 1, IntExpr(s))) + one;
 }
 
+// ONNX's own functions round towards zero here and see one window where there is none.
+Status CheckWindow(const Expr& in, const Expr& extent) {
+  const auto size = AsInt(in), windows = AsInt(extent);
+  if (!size || !windows || *windows > 0 || (*windows == 0 && *size == 0)) return {};
+  return ShapeError("the window is larger than the padded input", std::to_string(*size) + " elements");
+}
+
 Status Conv(const NodeCall& c, std::vector<Inferred>* out) {
   const bool quantized = c.op() == "QLinearConv";
   const ValueInfo *x = c.In(0), *weights = c.In(quantized ? 3 : 1);
@@ -75,7 +82,10 @@ Status Conv(const NodeCall& c, std::vector<Inferred>* out) {
   if (made && *made % group != 0)
     return ShapeError("group does not divide the number of output channels", std::to_string(group));
   Shape s = {x->shape[0], weights->shape[0]};
-  for (size_t i = 0; i < n; ++i) s.push_back(WindowExtent(w, i, x->shape[i + 2], kernel[i], false));
+  for (size_t i = 0; i < n; ++i) {
+    s.push_back(WindowExtent(w, i, x->shape[i + 2], kernel[i], false));
+    HR_RETURN_IF_ERROR(CheckWindow(x->shape[i + 2], s.back()));
+  }
   Fill(out, 0, s);
   return {};
 }
@@ -87,8 +97,10 @@ Status Pool(const NodeCall& c, std::vector<Inferred>* out) {
   HR_ASSIGN_OR_RETURN(Window w, WindowOf(c, kernel->size()));
   const bool ceil_mode = c.Int("ceil_mode", 0) != 0;
   Shape s = {x[0], x[1]};
-  for (size_t i = 0; i < kernel->size(); ++i)
+  for (size_t i = 0; i < kernel->size(); ++i) {
     s.push_back(WindowExtent(w, i, x[i + 2], IntExpr((*kernel)[i]), ceil_mode));
+    HR_RETURN_IF_ERROR(CheckWindow(x[i + 2], s.back()));
+  }
   // Before opset 22 ONNX's function counts windows that lie in the padding behind; no runtime computes them.
   if (ceil_mode)
     for (Inferred& o : *out) o.shape.clear();

@@ -124,6 +124,8 @@ def sizes_as_data():
     yield "einsum of a half", text(13, """g (float[N, M] x) => (float[N, P] y, float z) <int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}> {
         s = Shape(x) m = Slice(s, one, two) h = Div(m, two) left = Slice(x, zero, h, one)
         y = Einsum<equation = "ij,kj->ik">(left, left) z = Einsum<equation = "ij,ij->">(left, left) }"""), [f32(3, 8)]
+    yield "a size that is 0 or 1 repeats", text(21, """g (float[N] x, float[M, 2] z) => (float[M, P] y) <int64[1] a = {0}, int64[1] b = {1}, int64[1] axes = {0}, int64[1] step = {2}> {
+        first = Slice(x, a, b, axes, step) y = Mul(z, first) }"""), [f32(3), f32(4, 2)]
     yield "pad cuts", text(21, "g (float[N, M] x, int64[4] p, float v) => (float[P, Q] y) { y = Pad(x, p, v) }"), [f32(4, 5), i64(-1, 2, 0, -2), np.float32(7)], [np.pad(f32(4, 5)[1:, :3], ((0, 0), (2, 0)), constant_values=7)]
     yield "shapes from NonZero", text(21, """g (float[N, M] x) => (int64[2, K] where, float[K] picked, float s) {
         where = NonZero(x)
