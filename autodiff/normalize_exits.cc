@@ -94,11 +94,11 @@ class Structurer {
         if (!fixed) {
           head_check = true;
         } else if (!IsSymbolic(r->end) || !IsSymbolic(r->step)) {
-          const bool down = AsInt(r->step).value_or(1) < 0;
           Expr end = IsSymbolic(r->end) ? r->end : Hoist(r->end, "until", out);
           Expr step = IsSymbolic(r->step) ? r->step : Hoist(r->step, "by", out);
-          l.condition = BinaryExpr(down ? Op::kGt : Op::kLt, SymbolExpr(l.var), end);
-          l.update = BinaryExpr(Op::kAdd, SymbolExpr(l.var), step);
+          const Loop same = RangeLoop(l.var, r->begin, end, step);
+          l.condition = same.condition;
+          l.update = same.update;
           head_check = false;
           changed = true;
         }

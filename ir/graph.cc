@@ -29,8 +29,10 @@ Loop RangeLoop(Name var, Expr begin, Expr end, Expr step) {
   Loop l;
   l.var = var;
   l.init = std::move(begin);
-  bool down = AsInt(step).value_or(1) < 0;
-  l.condition = BinaryExpr(down ? Op::kGt : Op::kLt, SymbolExpr(var), std::move(end));
+  const Expr v = SymbolExpr(var), up = BinaryExpr(Op::kLt, v, end), down = BinaryExpr(Op::kGt, v, end);
+  const std::optional<int64_t> known = AsInt(step);
+  if (known) l.condition = *known < 0 ? down : up;
+  else l.condition = SelectExpr(BinaryExpr(Op::kGt, step, Expr(0)), up, down);
   l.update = BinaryExpr(Op::kAdd, SymbolExpr(var), std::move(step));
   return l;
 }
@@ -38,7 +40,9 @@ Loop RangeLoop(Name var, Expr begin, Expr end, Expr step) {
 std::optional<Range> AsRange(const Loop& l) {
   if (l.var.empty() || l.do_while || !l.condition || !l.update) return std::nullopt;
   const Expr var = SymbolExpr(l.var);
-  if (!l.condition.Is(ExprKind::kBinary) || l.condition->args[0] != var) return std::nullopt;
+  // Where the sign of the step is not known before the run, the condition asks for it.
+  const Expr up = l.condition.Is(ExprKind::kSelect) ? l.condition->args[1] : l.condition;
+  if (!up.Is(ExprKind::kBinary) || up->args[0] != var) return std::nullopt;
   Expr step;
   if (l.update.Is(ExprKind::kBinary)) {
     const Expr &a = l.update->args[0], &b = l.update->args[1];
@@ -47,9 +51,8 @@ std::optional<Range> AsRange(const Loop& l) {
     else if (l.update->op == Op::kSub && a == var && AsInt(b)) step = Expr(-*AsInt(b));
   }
   if (!step || AsInt(step) == 0) return std::nullopt;
-  const bool down = AsInt(step).value_or(1) < 0;
-  if (l.condition->op != (down ? Op::kGt : Op::kLt)) return std::nullopt;
-  const Expr& end = l.condition->args[1];
+  const Expr& end = up->args[1];
+  if (l.condition != RangeLoop(l.var, l.init, end, step).condition) return std::nullopt;
   bool uses_var = false;
   for (const Expr& e : {step, end}) {
     for (Name n : FreeSymbols(e)) uses_var |= n == l.var;

@@ -139,6 +139,8 @@ TEST(GraphTest, RangesOfLoops) {
   const Expr t(Name("t")), n(Name("n"));
   EXPECT_EQ(range(RangeLoop("t", 0, n, 2)), "0:n:2");
   EXPECT_EQ(range(RangeLoop("t", n, 0, -1)), "n:0:-1");
+  EXPECT_EQ(range(RangeLoop("t", n, 0, Expr(0) - n)), "n:0:-n") << "the sign decides in the run";
+  EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, n), t + n, false, {}}), "none") << "never counts down";
   EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, n), t + Expr(3), false, {}}), "0:n:3") << "canonical sums too";
   EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, n), BinaryExpr(Op::kMul, t, Expr(2)), false, {}}), "none");
   EXPECT_EQ(range({"t", Expr(0), BinaryExpr(Op::kLt, t, BinaryExpr(Op::kAdd, t, n)), t + Expr(1), false, {}}), "none");

@@ -178,6 +178,9 @@ TEST(Interpreter, Loops) {
       First("sdfg f(Y: f32[3]) { map i in 0:3 { Y[i] = 0 }; for t in 0:3 { Y[t] = t + 1; if t == 1 { break } } }", {}),
       (Numbers{1, 2, 0}));
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 0; for t in 5:0:-2 { Y = 10 * Y + t } }", {}), Numbers{531});
+  for (double k : {1, 2, -2})  // the sign of the step decides, as in a map
+    EXPECT_EQ(First("sdfg f(k: i64, Y: f32) { Y = 0; for t in 5:0:-k { Y = 10 * Y + t } }", {{"k", I64({}, {k})}}),
+              k == 1 ? Numbers{54321} : k == 2 ? Numbers{531} : Numbers{0});
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 1; while Y < 100 { Y *= 3 } }", {}), Numbers{243});
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 1; do { Y *= 3 } while Y < 1 }", {}), Numbers{3});
   EXPECT_EQ(First("sdfg f(Y: f32) { Y = 0; for t in 0:10 { if t % 2 == 0 { continue }; Y += t } }", {}), Numbers{25});
