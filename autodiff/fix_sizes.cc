@@ -5,123 +5,17 @@
 #include <map>
 #include <set>
 
+#include "autodiff/changing_symbols.h"
 #include "autodiff/emit.h"
 #include "ir/dataflow.h"
 
 namespace headrace::autodiff {
 namespace {
 
-// Symbols that `let` and library nodes define more than once, or that are used where their definition need not have run.
-class Changing {
- public:
-  explicit Changing(const Sdfg& s) : s_(s) {
-    std::set<Name> known;
-    Count(s.body, false);
-    Walk(s.body, &known);
-    for (Name n : s.order) {
-      const Container& c = s.Get(n);
-      if (c.kind == ContainerKind::kView || c.storage == Storage::kRegister) continue;
-      for (const auto* list : {&c.shape, &c.strides})
-        for (const Expr& e : *list)
-          for (Name x : FreeSymbols(e))
-            if (in_loops_.count(x)) symbols_.insert(x);
-    }
-  }
-  const std::set<Name>& Symbols() const { return symbols_; }
-  bool In(const Expr& e) const {
-    for (Name n : FreeSymbols(e))
-      if (symbols_.count(n)) return true;
-    return false;
-  }
-  bool InLayout(const Container& c) const {
-    for (const auto* list : {&c.shape, &c.strides})
-      for (const Expr& e : *list)
-        if (In(e)) return true;
-    return c.kind == ContainerKind::kView && c.offset && In(c.offset);
-  }
-
- private:
-  void Define(Name n, bool looped, bool node) {
-    if (!defined_.insert(n).second || (looped && node)) symbols_.insert(n);
-    if (looped) in_loops_.insert(n);
-  }
-  void Count(const std::vector<BlockId>& body, bool looped) {
-    for (BlockId b : body) {
-      const Control& c = s_.blocks[b].control;
-      if (auto* a = std::get_if<Assign>(&c)) Define(a->symbol, looped, false);
-      if (auto* st = std::get_if<State>(&c))
-        for (NodeId n : st->statements)
-          if (auto* l = std::get_if<Library>(&s_.nodes[n].body))
-            for (Name d : l->defines) Define(d, looped, true);
-      if (auto* l = std::get_if<Loop>(&c)) Count(l->body, true);
-      if (auto* d = std::get_if<Conditional>(&c))
-        for (const Branch& br : d->branches) Count(br.body, looped);
-    }
-  }
-  void Use(const Expr& e, const std::set<Name>& known) {
-    if (!e) return;
-    for (Name n : FreeSymbols(e))
-      if (defined_.count(n) && !known.count(n)) symbols_.insert(n);
-    for (Name n : ReadContainers(e)) Use(n, known);
-  }
-  void Use(Name container, const std::set<Name>& known) {
-    const Container& c = s_.Get(container);
-    for (const auto* list : {&c.shape, &c.strides})
-      for (const Expr& e : *list) Use(e, known);
-    if (c.kind != ContainerKind::kView) return;
-    Use(c.offset, known);
-    Use(c.base, known);
-  }
-  void Use(NodeId n, std::set<Name>* known) {
-    const Body& b = s_.nodes[n].body;
-    if (auto* m = std::get_if<Map>(&b)) {
-      for (const Range& r : m->ranges)
-        for (const Expr& e : {r.begin, r.end, r.step}) Use(e, *known);
-      for (NodeId c : m->body) Use(c, known);
-    } else if (auto* t = std::get_if<Tasklet>(&b)) {
-      Use(t->target, *known);
-      Use(t->value, *known);
-      for (const Expr& e : t->index) Use(e, *known);
-    } else if (auto* call = std::get_if<Nested>(&b)) {
-      for (const Argument& a : call->arguments) Use(a.container, *known);
-      for (const auto& x : call->symbols) Use(x.second, *known);
-    } else if (auto* l = std::get_if<Library>(&b)) {
-      for (const Port& p : l->inputs)
-        if (!p.container.empty()) Use(p.container, *known);
-      known->insert(l->defines.begin(), l->defines.end());
-      for (const Port& p : l->outputs)
-        if (!p.container.empty()) Use(p.container, *known);
-    }
-  }
-  void Walk(const std::vector<BlockId>& body, std::set<Name>* known) {
-    for (BlockId b : body) {
-      const Control& c = s_.blocks[b].control;
-      if (auto* a = std::get_if<Assign>(&c)) {
-        Use(a->value, *known);
-        known->insert(a->symbol);
-      } else if (auto* st = std::get_if<State>(&c)) {
-        for (NodeId n : st->statements) Use(n, known);
-      } else if (auto* l = std::get_if<Loop>(&c)) {
-        for (const Expr& e : {l->init, l->condition, l->update}) Use(e, *known);
-        std::set<Name> inside = *known;
-        Walk(l->body, &inside);
-      } else if (auto* d = std::get_if<Conditional>(&c)) {
-        for (const Branch& br : d->branches) Use(br.condition, *known);
-        for (const Branch& br : d->branches) {
-          std::set<Name> inside = *known;
-          Walk(br.body, &inside);
-        }
-      }
-    }
-  }
-
-  const Sdfg& s_;
-  std::set<Name> defined_, in_loops_, symbols_;
-};
-
 class SizeFixer {
  public:
-  SizeFixer(Program* p, const Changing& changing) : p_(*p), s_(p->MutableEntry()), changing_(changing), names_(s_) {}
+  SizeFixer(Program* p, const ChangingSymbols& changing)
+      : p_(*p), s_(p->MutableEntry()), changing_(changing), names_(s_) {}
 
   Status Run() {
     for (Name n : s_.order) {
@@ -130,7 +24,7 @@ class SizeFixer {
       if (c.kind != ContainerKind::kTransient || !c.strides.empty()) return Refuse(c);
       stores_.push_back(n);
     }
-    for (Name n : changing_.Symbols()) {
+    for (Name n : changing_.all()) {
       Container c;
       c.name = now_[n] = names_(n.str() + "_now");
       c.dtype = DType::kI64;
@@ -283,7 +177,7 @@ class SizeFixer {
       const Origin origin = s_.blocks[b].origin;
       if (auto* a = std::get_if<Assign>(&c)) {
         Expr value = In(a->value, scope, &out);
-        if (!changing_.Symbols().count(a->symbol)) {
+        if (!changing_.all().count(a->symbol)) {
           out.Block(s_.AddBlock(Assign{a->symbol, value}, origin));
           continue;
         }
@@ -301,7 +195,7 @@ class SizeFixer {
         for (Expr* e : {&copy.condition, &copy.update}) *e = In(Latest(*e, inside), scope, &out);
         // What the body needs of before is named before: definitions in a loop run once per iteration.
         for (Name n : UsedIn(l->body))
-          if (!inside.count(n) && changing_.Symbols().count(n)) Get(n, scope, &out);
+          if (!inside.count(n) && changing_.all().count(n)) Get(n, scope, &out);
         Scope own = *scope;
         copy.body = Blocks(l->body, &own);
         out.Block(s_.AddBlock(std::move(copy), origin));
@@ -340,7 +234,7 @@ class SizeFixer {
     if (!e) return e;
     NameMap map;
     for (Name n : FreeSymbols(e))
-      if (inside.count(n) && changing_.Symbols().count(n)) map.push_back({n, ReadExpr(now_[n], {})});
+      if (inside.count(n) && changing_.all().count(n)) map.push_back({n, ReadExpr(now_[n], {})});
     return map.empty() ? e : Substitute(e, map);
   }
   std::set<Name> UsedIn(const std::vector<BlockId>& body) {
@@ -397,7 +291,7 @@ class SizeFixer {
     if (!renames.empty()) result = RenameContainers(result, renames);
     NameMap map;
     for (Name n : FreeSymbols(result))
-      if (changing_.Symbols().count(n)) map.push_back({n, SymbolExpr(Get(n, scope, out))});
+      if (changing_.all().count(n)) map.push_back({n, SymbolExpr(Get(n, scope, out))});
     return map.empty() ? result : Substitute(result, map);
   }
   // A container under the sizes that hold here: a view.
@@ -438,7 +332,7 @@ class SizeFixer {
       // What the node sizes itself is a container of its own, copied from there.
       NameMap sizes;
       for (Name& d : copy.defines)
-        if (changing_.Symbols().count(d)) {
+        if (changing_.all().count(d)) {
           const Name own = names_(d.view());
           sizes.push_back({d, SymbolExpr(own)});
           d = own;
@@ -508,7 +402,7 @@ class SizeFixer {
 
   Program& p_;
   Sdfg& s_;
-  const Changing& changing_;
+  const ChangingSymbols& changing_;
   FreshNames names_;
   std::vector<Name> stores_;  // containers whose size changes
   std::map<Name, Name> store_of_, now_;
@@ -519,8 +413,8 @@ class SizeFixer {
 
 Result<bool> FixSizes(Program& p) {
   const Sdfg before = p.Entry();
-  const Changing changing(before);
-  if (changing.Symbols().empty()) return false;
+  const ChangingSymbols changing(before);
+  if (changing.all().empty()) return false;
   HR_RETURN_IF_ERROR(SizeFixer(&p, changing).Run());
   return true;
 }
