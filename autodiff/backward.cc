@@ -130,9 +130,11 @@ void Separate(const Combined& c, BackwardPrograms* out) {
     if (!is_gradient(n)) f.parameters.push_back(n);
   for (Name n : s.parameters) {
     if (is_gradient(n)) continue;
-    if (in(used, n)) b.parameters.push_back(n);
-    else b.Mutable(n).kind = ContainerKind::kTransient;
-    if (in(made, n) && in(used, n)) out->kept.push_back(n);
+    // Outputs that the backward part puts back to what they were are copied below.
+    const bool copied = in(made, n) && in(changed, n);
+    if (in(used, n) && !copied) b.parameters.push_back(n);
+    else b.Mutable(n).kind = ContainerKind::kTransient, b.Mutable(n).inout = false;
+    if (in(made, n) && in(used, n) && !copied) out->kept.push_back(n);
   }
   for (Name n : symbols) {
     Container c1;
@@ -149,10 +151,11 @@ void Separate(const Combined& c, BackwardPrograms* out) {
   }
   for (Name n : made) {
     const Container& container = s.Get(n);
-    if (!in(used, n) || container.kind == ContainerKind::kParameter) continue;
+    if (!in(used, n) || (container.kind == ContainerKind::kParameter && !in(changed, n))) continue;
     Container kept = container;
     kept.kind = ContainerKind::kParameter;
     kept.storage = Storage::kArena;
+    kept.inout = false;
     // Sizes that the program itself defines stand alone in what it gives, and are set before.
     bool own_size = false;
     for (Expr& dim : kept.shape) {

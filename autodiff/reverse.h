@@ -79,6 +79,7 @@ class Reversal {
   Status Analyse(const std::vector<BlockId>& body, Needed* needed);
   Status AnalyseStatement(NodeId n, Needed* needed);
   Needed Project(const Needed& n, const Loop& l, bool whole) const;
+  bool RunsAtMostOnce(const Loop& l) const;
   void Order(const std::vector<BlockId>& body, bool in_loop);
   Result<Name> Tape(std::string_view stem, DType t, const std::vector<Expr>& inner, const std::vector<Frame>& frames);
   Result<Expr> Extent(const std::vector<Frame>& frames, size_t k);

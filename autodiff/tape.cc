@@ -98,6 +98,14 @@ Reversal::Needed Reversal::Project(const Needed& n, const Loop& l, bool whole) c
   return out;
 }
 
+bool Reversal::RunsAtMostOnce(const Loop& l) const {
+  const std::optional<Range> r = AsRange(l);
+  const std::optional<int64_t> step = r ? AsInt(r->step) : std::nullopt;
+  if (!step) return false;
+  const Expr next = r->begin + r->step;
+  return (*step > 0 ? ProveLe(r->end, next, s_.assumptions) : ProveLe(next, r->end, s_.assumptions)) == Truth::kYes;
+}
+
 void Reversal::Order(const std::vector<BlockId>& body, bool in_loop) {
   for (BlockId b : body) {
     const Control c = s_.blocks[b].control;
@@ -154,7 +162,8 @@ Status Reversal::Analyse(const std::vector<BlockId>& body, Needed* needed) {
       Needed one;  // what one iteration leaves needed
       HR_RETURN_IF_ERROR(Analyse(l->body, &one));
       Needed head = *needed;
-      for (Use& u : Project(one, *l, false)) AddUse(s_, &head, std::move(u));
+      if (!RunsAtMostOnce(*l))
+        for (Use& u : Project(one, *l, false)) AddUse(s_, &head, std::move(u));
       HR_RETURN_IF_ERROR(Analyse(l->body, &head));
       for (Use& u : Project(one, *l, true)) AddUse(s_, needed, std::move(u));
     } else if (auto* d = std::get_if<Conditional>(&c)) {

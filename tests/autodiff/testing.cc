@@ -34,7 +34,9 @@ Status CheckProgram(const Program& p, const std::string& what) {
   if (!again.ok())
     return InternalError("the " + what + " program does not parse: " + again.status().ToString() + "\n" + text);
   if (Print(*again) != text) return InternalError("the " + what + " program does not round-trip:\n" + text);
-  return {};
+  PipelineOptions o;  // nor do passes find anything in it that they can't take
+  o.verify = true;
+  return RunPipeline(Plugins(), "compile-cpu", *again, o);
 }
 
 const Value* FindValue(const NamedValues& values, Name n) {
@@ -218,7 +220,6 @@ void ExpectGradients(const Case& c, const NamedValues& expected) {
   for (const std::string& backend : BackendsOfThisTest())
     for (Keep keep : {Keep::kSolve, Keep::kStoreAll, Keep::kRecomputeAll})
       for (bool separate : {false, true}) {
-        if (separate && keep != Keep::kSolve) continue;
         if (backend != "interpreter" && (keep != Keep::kSolve || separate))
           continue;  // the same programs, seconds each to compile
         Case one = c;
@@ -340,6 +341,38 @@ Result<Value> HessianTimes(Case c, const Value& v, const std::string& backend) {
   const Value* product = FindValue(all, b.input_gradients[0].second);
   if (!product) return InternalError("the program gives no '" + b.input_gradients[0].second.str() + "'");
   return *product;
+}
+
+void ExpectHessianNearDifferences(Case c, double tolerance) {
+  internal::FillInterface(c);
+  c.inputs.resize(1);
+  const Tensor x = FindValue(c.values, c.inputs[0])->tensor;
+  const Value v = Uniform(x.shape, -1, 1, 77);
+  auto gradient_at = [&](double step) {
+    Case moved = c;
+    Tensor t = *Tensor::Create(x.dtype, x.shape);
+    for (int64_t i = 0; i < t.elements(); ++i) t.SetDouble(i, x.GetDouble(i) + step * v.tensor.GetDouble(i));
+    for (auto& [name, value] : moved.values)
+      if (name == c.inputs[0]) value = Value(t);
+    const Result<NamedValues> g = Gradients(moved, "interpreter");
+    HR_CHECK(g.ok(), g.status().ToString());
+    return (*g)[0].second.tensor;
+  };
+  const double h = 1e-3;
+  const Tensor ahead = gradient_at(h), behind = gradient_at(-h), half_ahead = gradient_at(h / 2),
+               half_behind = gradient_at(-h / 2);
+  std::vector<double> expected;
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const double wide = (ahead.GetDouble(i) - behind.GetDouble(i)) / (2 * h),
+                 narrow = (half_ahead.GetDouble(i) - half_behind.GetDouble(i)) / h;
+    expected.push_back((4 * narrow - wide) / 3);
+  }
+  for (const std::string& backend : BackendsOfThisTest()) {
+    const Result<Value> got = HessianTimes(c, v, backend);
+    ASSERT_TRUE(got.ok()) << backend << ": " << got.status().ToString();
+    ExpectNear({{c.inputs[0], *got}}, {{c.inputs[0], Numbers(x.shape, expected)}}, tolerance,
+               backend + ", second order");
+  }
 }
 
 void SetArguments(std::vector<std::string> arguments) { g_arguments = std::move(arguments); }

@@ -48,6 +48,9 @@ void ExpectRefused(Case c, const std::vector<std::string>& parts);
 // Second order: the gradient of ⟨gradient of `c`'s only input, v⟩. `program` and `inputs` as in ExpectGradients below.
 Result<Value> HessianTimes(Case c, const Value& v, const std::string& backend);
 
+// The same in some direction, of the first input, against extrapolated differences of the gradient.
+void ExpectHessianNearDifferences(Case c, double tolerance = 1e-6);
+
 // ---- references by dual numbers ----
 namespace internal {
 template <typename T>
