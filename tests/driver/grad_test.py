@@ -159,9 +159,10 @@ class GradTest(unittest.TestCase):
         self.assertEqual(said["exit"], 2)
 
     def test_constructs_without_a_gradient_name_op_and_place(self):
-        nodes = [helper.make_node("SequenceConstruct", ["x"], ["s"], name="pack"), helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0, name="unpack")]
+        # Which element is taken is known only when it runs; a position that is known would be no sequence at all.
+        nodes = [helper.make_node("SequenceConstruct", ["x", "x"], ["s"], name="pack"), helper.make_node("SequenceAt", ["s", "i"], ["y"], name="unpack")]
         value = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, [3])
-        graph = helper.make_graph(nodes, "g", [value("x")], [value("y")])
+        graph = helper.make_graph(nodes, "g", [value("x"), helper.make_tensor_value_info("i", TensorProto.INT64, [])], [value("y")])
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), self.path("m.onnx"))
         error = self.grad("m.onnx", "--output", "y", "--wrt", "x", "--out", "out", code=3).stderr
         self.assertIn("Sequence", error)
