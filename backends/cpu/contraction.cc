@@ -1,6 +1,8 @@
 #include "backends/cpu/contraction.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 
 #include "backends/cpu/ctypes.h"
 
@@ -22,6 +24,52 @@ bool HasUnitStride(const Expr& operand, Name index) {
     return true;
   });
   return unit;
+}
+
+// How far apart in memory an operand's elements for consecutive values of the index are, at most.
+int64_t Step(const Expr& operand, Name index) {
+  int64_t step = 0;
+  Visit(operand, [&](const Expr& e) {
+    if (e.Is(ExprKind::kRead))
+      step = std::max(step, std::abs(Stride(e->args[0], index).value_or(std::numeric_limits<int32_t>::max())));
+    return true;
+  });
+  return step;
+}
+
+int64_t Product(std::vector<LoopDim>::const_iterator from, std::vector<LoopDim>::const_iterator to) {
+  int64_t product = 1;
+  for (; from != to; ++from) product = std::min<int64_t>(1 << 20, product * Extent(*from));
+  return product;
+}
+
+// Panels hold the whole depth inside the first index: the longest index comes first, the one that memory runs along last,
+// and where panels would still outgrow the cache (the batch in a weight gradient) the one with the longest steps becomes
+// a loop around the product.
+void OrderDepth(Contraction& c) {
+  constexpr int64_t kDeep = 512;
+  std::vector<LoopDim>& depth = c.depth;
+  auto order = [&] {
+    auto longer = [](const LoopDim& x, const LoopDim& y) { return Extent(x) > Extent(y); };
+    std::stable_sort(depth.begin(), depth.end(), longer);
+    std::vector<LoopDim> along = depth;
+    std::stable_partition(along.begin(), along.end(), [&](const LoopDim& d) {
+      return !HasUnitStride(c.row_operand, d.index) && !HasUnitStride(c.column_operand, d.index);
+    });
+    if (Product(along.begin() + 1, along.end()) <= kDeep) depth = std::move(along);
+  };
+  order();
+  if (depth.size() < 2 || Product(depth.begin() + 1, depth.end()) <= kDeep) return;
+  auto step = [&](const LoopDim& d) { return std::max(Step(c.row_operand, d.index), Step(c.column_operand, d.index)); };
+  const auto far = std::max_element(depth.begin(), depth.end(),
+                                    [&](const LoopDim& x, const LoopDim& y) { return step(x) < step(y); });
+  std::vector<LoopDim> rest = depth;
+  rest.erase(rest.begin() + (far - depth.begin()));
+  const bool known = std::all_of(rest.begin(), rest.end(), [](const LoopDim& d) { return AsInt(d.trip).has_value(); });
+  if (!known || Product(rest.begin(), rest.end()) < kDeep / 2) return;  // too little for each round
+  c.around = *far;
+  depth = std::move(rest);
+  order();
 }
 
 }  // namespace
@@ -85,13 +133,11 @@ std::optional<Contraction> MatchContraction(const PerfectNest& p) {
   }
   c.outer.insert(c.outer.end(), in_a.begin(), in_a.end());
   c.outer.insert(c.outer.end(), in_b.begin(), in_b.end());
-  std::stable_sort(c.depth.begin(), c.depth.end(),
-                   [](const LoopDim& x, const LoopDim& y) { return Extent(x) > Extent(y); });
-  int64_t depth = 1, columns = Extent(c.column) * (c.column_outer ? Extent(*c.column_outer) : 1);
+  int64_t columns = Extent(c.column) * (c.column_outer ? Extent(*c.column_outer) : 1);
   for (const LoopDim& d : c.column_middle) columns *= Extent(d);
-  for (const LoopDim& d : c.depth) depth = std::min<int64_t>(1 << 20, depth * Extent(d));
   // Too thin for panels to pay.
-  if (Extent(c.row) < 3 || columns < 8 || depth < 8) return std::nullopt;
+  if (Extent(c.row) < 3 || columns < 8 || Product(c.depth.begin(), c.depth.end()) < 8) return std::nullopt;
+  OrderDepth(c);
   return c;
 }
 
@@ -123,6 +169,7 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
                      (c.column_outer ? "column_step * (" + gen.IndexText(inner_width, prologue) + ")"
                                      : "hr_least(column_step, " + gen.IndexText(c.column.end, prologue) + ")");
   for (const LoopDim& d : c.depth) work += " * " + gen.IndexText(d.end, prologue);
+  if (c.around) work += " * " + gen.IndexText(c.around->end, prologue);
   out.grain = "hr_grain((" + work + ") / 16)";
 
   units(w);
@@ -151,6 +198,7 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
                              " * " + gen.IndexText(c.column_stride, w);
   std::string inner = "1";
   for (size_t i = 1; i < c.depth.size(); ++i) inner += " * " + gen.IndexText(c.depth[i].end, w);
+  if (c.around) gen.OpenLoop(*c.around, w);
   w.Line("hr_contract<" + type + ">(x, row_first, row_end, columns, " + gen.IndexText(c.depth[0].end, w) + ", " +
          inner + ", " + target + ", " + gen.IndexText(c.row_stride, w) + ", " + gen.IndexText(c.column_stride, w) +
          ",");
@@ -319,6 +367,7 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
     depth_loops(false);
   }
   w.Close("  });");
+  if (c.around) gen.CloseLoop(*c.around, w);
   for (const LoopDim& d : c.outer) env.CloseIndex(d.index);
   w.Close();
   out.body = w.text();

@@ -17,6 +17,7 @@ struct Contraction {
   std::vector<LoopDim> column_middle;   // with these, from the inside out, between them
   LoopDim column;                       // in column_operand and the target; unit stride there if any is
   std::vector<LoopDim> depth;           // in both operands; the first is blocked
+  std::optional<LoopDim> around;        // like depth, but a loop around the product, which adds to the target each time
   Expr row_stride, column_stride;       // in the target
 };
 std::optional<Contraction> MatchContraction(const PerfectNest& p);
