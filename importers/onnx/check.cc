@@ -24,7 +24,7 @@ class Checker {
     opsets_ = OpsetsOf(model_.opset_import());
     if (!opsets_.count("") && model_.ir_version() < 3) opsets_[""] = 1;
     if (model_.graph().output_size() == 0) Add("E0527", "the graph has no outputs");
-    Graph(model_.graph(), {});
+    Graph(model_.graph(), nullptr);
     FunctionCycles();
     for (const auto& f : model_.functions()) {
       function_ = "function " + f.name() + ": ";
@@ -35,7 +35,7 @@ class Checker {
       parameters_.clear();
       for (const auto& a : f.attribute()) parameters_.insert(a);
       for (const auto& a : f.attribute_proto()) parameters_.insert(a.name());
-      Nodes(f.node(), names, {});
+      Nodes(f.node(), names, nullptr);
       std::swap(own, opsets_);
     }
     return std::move(found_);
@@ -43,10 +43,21 @@ class Checker {
 
  private:
   using Names = std::unordered_set<std::string>;
+  // What a subgraph sees of the graphs around it: not copied, there may be many subgraphs and many names.
+  struct Outer {
+    const Outer* next;
+    const Names *defined, *made;
+    bool Has(const std::string& name) const {
+      for (const Outer* o = this; o; o = o->next)
+        if (o->defined->count(name) || o->made->count(name)) return true;
+      return false;
+    }
+  };
+  bool Full() const { return found_.size() >= 100; }
 
   Diagnostic* Add(const char* code, const std::string& message, ErrorKind kind = ErrorKind::kInvalid) {
     static thread_local Diagnostic spare;
-    if (found_.size() >= 100) return &spare;
+    if (Full()) return &spare;
     Diagnostic d;
     d.kind = kind;
     d.code = code;
@@ -89,7 +100,7 @@ class Checker {
     }
   }
 
-  void Graph(const onnx::GraphProto& g, const Names& outer) {
+  void Graph(const onnx::GraphProto& g, const Outer* outer) {
     Names own;
     auto define = [&](const std::string& name, const char* what) {
       if (name.empty()) Add("E0520", std::string("a graph ") + what + " has no name");
@@ -107,24 +118,27 @@ class Checker {
     for (const auto& n : g.node())
       for (const auto& o : n.output()) own.insert(o);
     for (const auto& v : g.output())
-      if (!own.count(v.name()) && !outer.count(v.name())) Add("E0527", "output '" + v.name() + "' is made by no node");
+      if (!own.count(v.name()) && !(outer && outer->Has(v.name())))
+        Add("E0527", "output '" + v.name() + "' is made by no node");
   }
 
   void Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, const Names& defined,
-             const Names& outer) {
+             const Outer* outer) {
     Names made;
     for (const auto& n : nodes)
       for (const auto& o : n.output()) {
         if (o.empty()) continue;
         if (!made.insert(o).second || defined.count(o)) AtNode(n, "E0520", "the value '" + o + "' is defined twice");
       }
+    const Outer seen{outer, &defined, &made};
     for (const auto& n : nodes) {
+      if (Full()) return;
       for (const auto& i : n.input())
-        if (!i.empty() && !made.count(i) && !defined.count(i) && !outer.count(i)) {
+        if (!i.empty() && !seen.Has(i)) {
           Diagnostic* d = AtNode(n, "E0521", "input '" + i + "' is defined nowhere");
-          std::vector<std::string> names(made.begin(), made.end());
-          names.insert(names.end(), defined.begin(), defined.end());
-          if (names.size() < 2000) {
+          if (!Full() && made.size() + defined.size() < 2000) {
+            std::vector<std::string> names(made.begin(), made.end());
+            names.insert(names.end(), defined.begin(), defined.end());
             std::sort(names.begin(), names.end());
             std::string close = ClosestWord(i, names);
             if (!close.empty()) d->hint = "did you mean '" + close + "'?";
@@ -132,14 +146,8 @@ class Checker {
         }
       Node(n);
       for (const auto& a : n.attribute()) {
-        auto visit = [&](const onnx::GraphProto& g) {
-          Names visible = outer;
-          visible.insert(defined.begin(), defined.end());
-          visible.insert(made.begin(), made.end());
-          Graph(g, visible);
-        };
-        if (a.has_g()) visit(a.g());
-        for (const auto& g : a.graphs()) visit(g);
+        if (a.has_g()) Graph(a.g(), &seen);
+        for (const auto& g : a.graphs()) Graph(g, &seen);
       }
     }
     std::vector<int> cycle;

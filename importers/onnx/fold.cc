@@ -9,6 +9,7 @@ namespace headrace::onnx_import {
 namespace {
 
 constexpr int64_t kMaxGrownBytes = 64 * 1024;
+constexpr int64_t kMaxJoinedBytes = 32 << 20;  // of several into one: Concat(w, -w) again and again doubles
 
 bool IsRandom(const NodeCall& call) {
   static const std::unordered_set<std::string> ops = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
@@ -28,13 +29,16 @@ int64_t Bytes(const Tensor& t) {
 
 bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope) {
   if (!fold || call.inputs.empty() || IsRandom(call)) return false;
-  int64_t in_bytes = 0, out_bytes = 0;
+  int64_t in_bytes = 0, out_bytes = 0, largest = 0;
+  std::unordered_set<const ValueInfo*> counted;  // Concat(w, w) grows w
   for (const Val& v : call.inputs) {
-    if (!v) continue;
+    if (!v || !counted.insert(v.get()).second) continue;
     const bool literal = v->constant || (v->known && std::all_of(v->known->begin(), v->known->end(),
                                                                  [](const Expr& e) { return AsInt(e).has_value(); }));
     if (!literal || v->parameter || v->type.kind != ValueType::kTensor) return false;
-    in_bytes += v->constant ? Bytes(*v->constant) : static_cast<int64_t>(v->known->size()) * 8;
+    const int64_t bytes = v->constant ? Bytes(*v->constant) : static_cast<int64_t>(v->known->size()) * 8;
+    in_bytes += bytes;
+    largest = std::max(largest, bytes);
   }
   for (const Inferred& o : out) {
     if (!o.typed) continue;
@@ -50,7 +54,10 @@ bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scop
     }
     out_bytes += bytes;
   }
-  if (out_bytes > kMaxGrownBytes && out_bytes > in_bytes) return false;
+  auto grown = [&](int64_t bytes) {
+    return bytes > kMaxGrownBytes && (bytes > in_bytes || (bytes > largest && bytes > kMaxJoinedBytes));
+  };
+  if (grown(out_bytes)) return false;
   // What value inference says is exact and needs no run.
   if (out.size() == 1)
     if (auto known = InferValue(call, out[0])) {
@@ -113,7 +120,7 @@ bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scop
     if (v.kind != Value::kTensor) return false;
     bytes += Bytes(v.tensor);
   }
-  if (bytes > kMaxGrownBytes && bytes > in_bytes) return false;
+  if (grown(bytes)) return false;
   for (size_t i = 0; i < index.size(); ++i) {
     const Tensor& t = (*values)[i].tensor;
     Val v = std::make_shared<ValueInfo>();

@@ -1,4 +1,5 @@
 // ONNX's type and shape inference functions, one node at a time, with our expressions as their symbolic dimensions.
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -187,7 +188,33 @@ bool SetTensorData(const ValueInfo& v, onnx::TensorProto* out) {
   return true;
 }
 
+namespace {
+
+// What ONNX's functions use without a look: as a place in a shape, or after a cast to int.
+Status CheckAttributes(const NodeCall& call) {
+  auto bad = [](const std::string& name, int64_t got, const std::string& expected) {
+    Diagnostic d;
+    d.code = "E0540";
+    d.message = "attribute '" + name + "' is out of range";
+    d.got = std::to_string(got);
+    d.expected = expected;
+    return Status(d);
+  };
+  const int64_t axis = call.Int("axis", 0);
+  if (axis != static_cast<int32_t>(axis)) return bad("axis", axis, "an axis of the input");
+  if (call.op() == "GatherND" && call.In(0) && call.In(1)) {
+    const size_t least = std::min(call.In(0)->shape.size(), call.In(1)->shape.size());
+    const int64_t dims = call.Int("batch_dims", 0);
+    if (least > 0 && (dims < 0 || dims >= static_cast<int64_t>(least)))
+      return bad("batch_dims", dims, "0 to " + std::to_string(least - 1));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<Inferred>> InferNode(const NodeCall& call) {
+  HR_RETURN_IF_ERROR(CheckAttributes(call));
   NodeContext context(call);
   std::vector<Inferred> out(static_cast<size_t>(call.node->output_size()));
   Status failed;

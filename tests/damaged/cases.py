@@ -144,6 +144,8 @@ def cases():
         yield f"unsqueeze {axis}", model([node("Unsqueeze", "x", "a")], initializers=[constant("a", [axis])]), ""
         yield f"split axis {axis}", model([node("Split", "x", axis=axis, num_outputs=1)]), ""
         yield f"gather axis {axis}", model([node("Gather", "x", "a", axis=axis)], initializers=[constant("a", [0])]), ""
+    for dims in (-2, -1, 1, 2, 2**62):
+        yield f"batch dims {dims}", model([node("GatherND", "x", "i", batch_dims=dims)], inputs=["x", info("i", [2, 1], I64)], outputs=[info("y", None)]), "batch_dims"
     yield "perm twice", model([node("Transpose", "x", perm=[0, 0])], inputs=[info("x", [2, 2])]), ""
     image = [info("x", [1, 1, 4, 4])]
     kernel = constant("w", np.ones((1, 1, 3, 3)), np.float32)
@@ -289,6 +291,25 @@ def either():
     yield "zero point of another type", model([node("QuantizeLinear", "x", "s", "z")], outputs=[info("y", [2], TensorProto.UINT8)],
                                               initializers=[constant("s", 0.5, np.float32), constant("z", 3, np.int16)]), ""
     yield "scale of zero", model([node("QuantizeLinear", "x", "s")], outputs=[info("y", [2], TensorProto.UINT8)], initializers=[constant("s", 0.0, np.float32)]), ""
+
+
+def heavy():
+    """Small models that ask for much: importing them must not."""
+    f32 = lambda name, *shape: constant(name, np.ones(shape), np.float32)
+    chain = lambda n, op, first, **a: [node(op, *([first] * a.get("inputs", 1) if i == 0 else [f"t{i}"] * a.get("inputs", 1)), outputs=[f"t{i + 1}" if i + 1 < n else "y"],
+                                            **{k: v for k, v in a.items() if k != "inputs"}) for i in range(n)]
+    free = [info("y", None)]
+    yield "constant that doubles 40 times", model(chain(40, "Concat", "w", inputs=2, axis=0), inputs=[], outputs=free, initializers=[f32("w", 2)])
+    yield "constants of 64 KiB by the thousand", model([node("Expand", "w", "s", outputs=["e"])] + chain(2000, "Sin", "e"), inputs=[], outputs=free, initializers=[f32("w", 1), constant("s", [16384])])
+    yield "a tensor of 2^40 elements from constants", model([node("Expand", "w", "s", outputs=["e"]), node("ReduceSum", "e")], inputs=[], outputs=free, initializers=[f32("w", 1), constant("s", [2**20, 2**20])])
+    yield "10000 inputs", model([node("Concat", *[f"x{i}" for i in range(10000)], axis=0)], inputs=[f"x{i}" for i in range(10000)], outputs=free)
+    yield "one input 20000 times", model([node("Concat", *["x"] * 20000, axis=0)], outputs=free)
+    yield "5000 initializers", model([node("Add", "x" if i == 0 else f"t{i}", f"w{i}", outputs=[f"t{i + 1}" if i < 4999 else "y"]) for i in range(5000)], initializers=[f32(f"w{i}", 2) for i in range(5000)])
+    yield "50000 errors", model([node(f"Nope{i}", "x", outputs=[f"y{i}"]) for i in range(50000)])
+    branch = lambda name: graph([node("Exp", "x", outputs=[name])], [], [name])
+    yield "1000 branches that see 1000 names", model([n for i in range(1000) for n in (node("Sin", "x", outputs=[f"a{i}"]), node("If", "c", outputs=["y" if i == 0 else f"b{i}"], then_branch=branch(f"t{i}"),
+                                                                                                                                      else_branch=branch(f"e{i}")))], inputs=["x", info("c", [], BOOL)])
+    yield "a name of a megabyte", model([node("Reluu", "x" * 1000000)], inputs=["x" * 1000000])
 
 
 def whole():

@@ -78,6 +78,8 @@ class Damaged(unittest.TestCase):
             if may_run and done.returncode == 0:
                 continue
             if verb in ("check", "compile") and done.returncode == 0:
+                self.assertLess(seconds, SECONDS)
+                self.assertLess(used, BYTES)
                 continue  # nothing wrong before the run
             if verb == "grad" and done.returncode == 2:
                 continue  # no output of one element: the loss must be named
@@ -86,6 +88,7 @@ class Damaged(unittest.TestCase):
             self.assertNotIn("internal", text.lower())
             self.assertNotIn("std::", text)
             self.assertIn(says, text)
+            self.assertLess(max(map(len, text.splitlines())), 3000)
             self.assertLess(seconds, SECONDS, text[-500:])
             self.assertLess(used, BYTES, text[-500:])
 
@@ -98,6 +101,10 @@ for _name, _content, _says in cases.cases():
     add(_name, lambda self, c=_content, s=_says: self.check_error(c, s))
 for _name, _content, _says in cases.either():
     add(_name, lambda self, c=_content: self.check_error(c, may_run=True))
+
+
+for _name, _content in cases.heavy():
+    add("heavy, " + _name, lambda self, c=_content: self.check_error(c, verbs=(["check"], ["compile", "--emit", "ir", "-o", os.devnull])))
 
 
 def truncations(self, content):

@@ -1,23 +1,30 @@
-// Models with random damage, each in a process of its own: checked, and run on the interpreter where still whole. A crash,
-// a hang, an internal error, or a check of more than two seconds or 500 MB fails the test. write_mutants.py makes them.
+// Models with random damage, each in a process of its own: checked, and where still whole run, differentiated and trained on
+// the interpreter. A crash, a hang, an internal error, or a check of more than two seconds or 500 MB fails the test.
+// write_mutants.py makes them.
 //
-// mutants --cases MUTANTS.tar [--only NAME] [--jobs N] [--list] [--backend B]
+// mutants --cases MUTANTS.tar [--only NAME] [--jobs N] [--list] [--backend B] [--step run|grad|train]…
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "driver/compile.h"
+#include "driver/gradient.h"
+#include "driver/parameters.h"
 #include "tests/onnx_node/forked.h"
+#include "training/step.h"
 
 namespace headrace {
 namespace {
 
 constexpr double kSeconds = 2;
 constexpr int64_t kBytes = 500 << 20;
+const char kRunning[] = "running\n";  // the last thing that a case says before it runs a program
 // Instrumented code takes its multiple of time and memory; there only the sanitizers' reports count.
 const bool kInstrumented = getenv("ASAN_OPTIONS") != nullptr;
 
@@ -39,7 +46,48 @@ void Refused(const Status& s, const Say& say) {
   say((bad ? "BAD: " : "refused: ") + s.ToString() + "\n");
 }
 
-void RunMutant(const Registry& r, const std::string& path, const std::string& backend, const Say& say) {
+// Compiled and run with random inputs.
+Status RunOnce(const Registry& r, const Program& p, const CompileRequest& request, const Say& say) {
+  NamedValues values;
+  HR_RETURN_IF_ERROR(FillInputs(p, 0, {}, values, nullptr));
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> compiled, CompileProgram(r, p, request));
+  say(kRunning);
+  return compiled->Run(values).status();
+}
+
+// The first float output by everything that it can be differentiated by.
+Status Grad(const Registry& r, ImportedModel m, bool from_text, const CompileRequest& request, const Say& say) {
+  GradientRequest wanted;
+  for (Name n : Outputs(m.program, m.program.Entry()))
+    if (wanted.outputs.empty() && IsFloat(m.program.Entry().Get(n).dtype)) wanted.outputs.push_back(n);
+  for (const Parameter& q : Differentiable(m, from_text)) {
+    if (q.constant && !GradientCanFlow(r, m.program, q.container)) continue;
+    wanted.inputs.push_back(q.container);
+    if (q.constant) HR_RETURN_IF_ERROR(MakeInput(r, m.program, q).status());
+  }
+  if (wanted.outputs.empty() || wanted.inputs.empty()) return UnsupportedError("nothing to differentiate");
+  HR_ASSIGN_OR_RETURN(GradientProgram g, Differentiate(m.program, wanted, r));
+  return RunOnce(r, g.program, request, say);
+}
+
+Status Train(const Registry& r, const ImportedModel& m, const CompileRequest& request, const Say& say) {
+  training::StepSpec spec;
+  spec.optimizer = "adam";
+  std::string output;
+  for (Name n : Outputs(m.program, m.program.Entry()))
+    if (output.empty() && IsFloat(m.program.Entry().Get(n).dtype)) output = ":" + m.OriginalName(n);
+  for (const char* loss : {"mse", "cross_entropy"}) {
+    spec.loss = loss + output;
+    Result<training::StepProgram> step = training::BuildStep(m, spec, r);
+    Status s = step.ok() ? RunOnce(r, step->program, request, say) : step.status();
+    if (!s.ok()) return s;
+  }
+  return {};
+}
+
+void RunMutant(const Registry& r, const std::string& path, const std::set<std::string>& steps,
+               const std::string& backend, const Say& say) {
+  auto verdict = [&](const Status& s, const std::string& done) { s.ok() ? say(done + "\n") : Refused(s, say); };
   say("check\n");
   Result<LoadedModel> m = LoadModel(r, path);
   CompileRequest request;
@@ -48,27 +96,34 @@ void RunMutant(const Registry& r, const std::string& path, const std::string& ba
   Status refused = m.ok() ? Status() : m.status();
   if (m.ok()) {
     request.pipeline = "expand-library-nodes";
-    Result<Program> lowered = LowerProgram(r, m->model.program, request);
-    if (!lowered.ok()) refused = lowered.status();
+    refused = LowerProgram(r, m->model.program, request).status();
   }
   const Use use = Used();
   if (!kInstrumented && (use.seconds > kSeconds || use.bytes > kBytes))
     say("BAD: the check took " + std::to_string(use.seconds) + " s and " + std::to_string(use.bytes >> 20) + " MB\n");
   if (!refused.ok()) return Refused(refused, say);
-  say("run\n");
   request.pipeline.clear();
-  NamedValues values;
-  Status filled = FillInputs(m->model.program, 0, {}, values, nullptr);
-  if (!filled.ok()) return Refused(filled, say);
-  Result<std::unique_ptr<Executable>> compiled = CompileProgram(r, m->model.program, request);
-  if (!compiled.ok()) return Refused(compiled.status(), say);
-  Result<std::vector<Value>> got = (*compiled)->Run(values);
-  if (!got.ok()) return Refused(got.status(), say);
-  say("ran\n");
+  if (steps.count("run")) {
+    say("run\n");
+    verdict(RunOnce(r, m->model.program, request, say), "ran");
+  }
+  ImportOptions whole;
+  whole.simplify = false;  // initializers stay themselves
+  m = LoadModel(r, path, whole);
+  if (!m.ok()) return Refused(m.status(), say);
+  if (steps.count("grad")) {
+    say("grad\n");
+    verdict(Grad(r, m->model, m->from_text, request, say), "differentiated");
+  }
+  if (steps.count("train")) {
+    say("train\n");
+    verdict(Train(r, m->model, request, say), "trained");
+  }
 }
 
 int Main(int argc, char** argv) {
   std::string cases_file, backend = "interpreter", only;
+  std::set<std::string> steps;
   ForkLimits limits;
   limits.seconds = 60, limits.cpu_seconds = kInstrumented ? 40 : 8, limits.bytes = 4ll << 30;
   bool list = false;
@@ -80,8 +135,10 @@ int Main(int argc, char** argv) {
     else if (a == "--only") only = next();
     else if (a == "--jobs") limits.jobs = std::stoi(next());
     else if (a == "--list") list = true;
+    else if (a == "--step") steps.insert(next());
     else return fprintf(stderr, "mutants: unknown flag %s\n", a.c_str()), 2;
   }
+  if (steps.empty()) steps = {"run", "grad", "train"};
   const char* tmp = getenv("TEST_TMPDIR");
   const std::string folder = (tmp ? std::string(tmp) : std::string("/tmp")) + "/mutants_" + std::to_string(getpid());
   mkdir(folder.c_str(), 0777);
@@ -96,12 +153,13 @@ int Main(int argc, char** argv) {
     if (only.empty() || c.name == only) cases.push_back(std::move(c));
   if (cases.empty()) return fprintf(stderr, "mutants: no cases\n"), 2;
   std::vector<Ended> ends = RunForked(cases.size(), limits, [&](size_t i, const Say& say) {
-    RunMutant(registry, Unpack(cases[i], folder) + "/" + cases[i].files.begin()->first, backend, say);
+    RunMutant(registry, Unpack(cases[i], folder) + "/" + cases[i].files.begin()->first, steps, backend, say);
   });
   std::map<std::string, int> counts;
   for (size_t i = 0; i < cases.size(); ++i) {
     const Ended& e = ends[i];
-    const bool running = e.said.find("run\n") != std::string::npos;
+    const bool running =
+        e.said.size() >= strlen(kRunning) && e.said.rfind(kRunning) == e.said.size() - strlen(kRunning);
     // A whole model may well ask for hours of work; a check may not.
     const std::string verdict = e.said.find("BAD: ") != std::string::npos       ? "BAD"
                                 : e.how == Ended::kCrashed                      ? "CRASH"
