@@ -254,21 +254,41 @@ void Elaborator::RunEach(const FormStmt& s) {
     if (v.kind != Val::kList) Fail(At(s.value), "'each' goes over a variadic port, a list or begin:end", KnownNames());
     for (const Expr& e : v.items) value(Val::Scalar(e));
   }
+  const Env outer = env_;
+  std::vector<Binding> sums;  // lets that were said again in terms of themselves, as values
+  bool chained = false;       // some other let was kept: it sees what stood before it
   for (Binding& b : values) {
     b.name = s.name;
     Push(std::move(b));
     const Env bound = env_;
     Statements(s.body);
-    // Lets of the body stay (`let at = at + …`); the variable goes.
+    // Lets of the body stay (`let at = at + …`); the variable goes. A sum over many tensors must be no chain of as many lets.
     std::vector<const Binding*> lets;
     for (const Binding* x = env_.get(); x != bound.get(); x = x->next.get()) lets.push_back(x);
     const Env keep = env_;
-    env_ = bound->next;
+    std::vector<Binding> others;
     for (auto it = lets.rbegin(); it != lets.rend(); ++it) {
       Binding copy = **it;
       if (!copy.scope) copy.scope = copy.next;
-      Push(std::move(copy));
+      const std::vector<Name> names = FreeSymbols(copy.body);
+      if (!chained && copy.parameters.empty() && std::binary_search(names.begin(), names.end(), copy.name)) {
+        Val v = Eval(copy.body, copy.scope, {true});
+        if (!v.unsolved() && !v.nothing()) {
+          Binding sum;
+          sum.name = copy.name, sum.kind = Binding::kValue, sum.value = std::move(v);
+          sums.erase(std::remove_if(sums.begin(), sums.end(), [&](const Binding& x) { return x.name == sum.name; }),
+                     sums.end());
+          sums.push_back(std::move(sum));
+          continue;
+        }
+      }
+      others.push_back(std::move(copy));
     }
+    env_ = chained ? bound->next : outer;
+    if (!chained)
+      for (const Binding& sum : sums) Push(sum);
+    chained = chained || !others.empty();
+    for (Binding& copy : others) Push(std::move(copy));
   }
 }
 

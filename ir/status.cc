@@ -1,5 +1,6 @@
 #include "ir/status.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace headrace {
@@ -37,26 +38,60 @@ Status Edited(const Status& s, Fn&& edit) {
 
 }  // namespace
 
+// Names come from files: one may be a megabyte long or hold what a terminal would obey.
+std::string Shown(const std::string& text) {
+  constexpr size_t kLongest = 200, kHead = 120, kTail = 20;
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && text[end] != ' ' && text[end] != '\n') ++end;
+    const size_t length = end - i;
+    for (size_t k = i; k < end; ++k) {
+      if (length > kLongest && k == i + kHead) {
+        out += "…(" + std::to_string(length - kHead - kTail) + " more)…";
+        k = end - kTail;
+      }
+      const auto c = static_cast<unsigned char>(text[k]);
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", c);
+      if ((c < 0x20 && c != '\t') || c == 0x7f) out += escaped;
+      else out += text[k];
+    }
+    if (end < text.size()) out += text[end];
+    i = end + 1;
+  }
+  return out;
+}
+
 std::string Render(const Diagnostic& d) {
   std::string out = d.kind == ErrorKind::kInternal ? "internal error" : "error";
   if (!d.code.empty()) out += "[" + d.code + "]";
-  out += ": " + d.message + "\n";
+  out += ": " + Shown(d.message) + "\n";
   if (!d.file.empty() || d.line > 0) {
-    out += "  --> " + (d.file.empty() ? std::string("<text>") : d.file);
+    out += "  --> " + (d.file.empty() ? std::string("<text>") : Shown(d.file));
     if (d.line > 0) out += ":" + std::to_string(d.line);
     if (d.line > 0 && d.column > 0) out += ":" + std::to_string(d.column);
     out += "\n";
   }
   if (!d.source_line.empty()) {
     const std::string number = d.line > 0 ? std::to_string(d.line) : "";
-    out += " " + number + " | " + d.source_line + "\n";
-    if (d.column > 0)
-      out += " " + std::string(number.size(), ' ') + " | " + CaretPrefix(d.source_line, d.column) + "^\n";
+    std::string line = d.source_line;
+    int column = d.column;
+    constexpr int kWidth = 200;  // of a line that no terminal holds, what is around the caret
+    if (line.size() > 3 * kWidth) {
+      const int begin = std::clamp(column - kWidth, 0, static_cast<int>(line.size()) - kWidth);
+      line = line.substr(static_cast<size_t>(begin), 2 * kWidth);
+      column = std::max(0, column - begin);
+    }
+    for (char& c : line)
+      if (static_cast<unsigned char>(c) < 0x20 && c != '\t') c = '?';
+    out += " " + number + " | " + line + "\n";
+    if (column > 0) out += " " + std::string(number.size(), ' ') + " | " + CaretPrefix(line, column) + "^\n";
   }
   const std::pair<const char*, const std::string*> fields[] = {
       {"node", &d.node}, {"op", &d.op}, {"got", &d.got}, {"expected", &d.expected}, {"hint", &d.hint}};
   for (const auto& [label, text] : fields) {
-    if (!text->empty()) out += std::string("  ") + label + ": " + *text + "\n";
+    if (!text->empty()) out += std::string("  ") + label + ": " + Shown(*text) + "\n";
   }
   out.pop_back();
   return out;

@@ -64,5 +64,21 @@ TEST(StatusDeathTest, ChecksNameThePlace) {
   EXPECT_DEATH(HR_CHECK(1 + 1 == 3, "counting"), "internal error: counting\n.*1 \\+ 1 == 3\n.*status_test.cc");
 }
 
+TEST(Status, NamesFromFilesAreShownShortAndHarmless) {
+  Diagnostic d;
+  d.message = "no op '" + std::string(1000000, 'n') + "' here";
+  d.node = "red \x1b[31m";
+  d.line = 1, d.column = 50000;
+  d.source_line = std::string(100000, ' ');
+  d.source_line[49999] = 'X';
+  const std::string text = Render(d);
+  EXPECT_LT(text.size(), 2000u);
+  EXPECT_NE(text.find("nnn…(999862 more)…nnn"), std::string::npos) << text;
+  EXPECT_NE(text.find("' here\n"), std::string::npos);
+  EXPECT_NE(text.find("red \\x1b[31m"), std::string::npos);
+  const size_t x = text.find('X'), caret = text.find('^');  // below each other
+  EXPECT_EQ(x - text.rfind('\n', x), caret - text.rfind('\n', caret));
+}
+
 }  // namespace
 }  // namespace headrace

@@ -83,11 +83,15 @@ Result<Tensor> Tensor::Create(DType t, std::vector<int64_t> shape) {
   out.dtype = t;
   out.shape = std::move(shape);
   if (t == DType::kString) {
-    out.strings = std::make_shared<std::vector<std::string>>(count);
+    try {
+      out.strings = std::make_shared<std::vector<std::string>>(count);
+    } catch (const std::bad_alloc&) { return InvalidError("out of memory for " + std::to_string(count) + " strings"); }
     return out;
   }
   out.data = Buffer::Allocate(bytes);
-  if (out.data == nullptr) return InvalidError("out of memory for a tensor of " + std::to_string(bytes) + " bytes");
+  if (out.data == nullptr)
+    return InvalidError("out of memory for a tensor of type " + std::string(DTypeName(t)) + " and shape " +
+                        ShapeText(out.shape) + " (" + std::to_string(bytes) + " bytes)");
   return out;
 }
 

@@ -277,6 +277,14 @@ class DriverTest(unittest.TestCase):
             self.assertEqual(process.returncode, 130, backend)
             self.assertLess(time.time() - start, 2, backend)
 
+    def test_names_that_are_not_utf_8(self):
+        data = model([helper.make_node("Exp", ["xx"], ["yy"])], [("xx", TensorProto.FLOAT, [2])], [("yy", TensorProto.FLOAT, [2])]).SerializeToString()
+        with open(os.path.join(self.folder, "utf8.onnx"), "wb") as f:
+            f.write(data.replace(b"xx", b"\xff\xfe").replace(b"yy", b"\xc3("))
+        for verb in (["check"], ["run", "--backend", "interpreter"]):
+            done = self.run_headrace(verb[0], "utf8.onnx", "--json", *verb[1:])
+            self.assertIn("\ufffd", json.dumps(json.loads(done.stdout), ensure_ascii=False))
+
     def test_works_when_started_from_anywhere(self):
         done = subprocess.run([DRIVER, "plugins"], cwd="/", capture_output=True, text=True, env=self.environment)
         self.assertEqual(done.returncode, 0, done.stderr)
