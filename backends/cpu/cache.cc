@@ -49,7 +49,8 @@ std::string Scratch(const std::string& folder) {
 
 std::string TemporaryFolder() {
   const char* tmp = std::getenv("TMPDIR");
-  return Scratch(tmp && tmp[0] == '/' ? tmp : "/tmp");
+  const std::string given = tmp && tmp[0] == '/' ? Scratch(tmp) : "";
+  return given.empty() ? Scratch("/tmp") : given;
 }
 
 bool WriteFile(const std::string& path, const std::string& text) {
@@ -111,6 +112,11 @@ Result<std::string> HashFile(const std::string& path) {
   return Hash({text.str()});
 }
 
+namespace {
+// An entry's program belongs to its key: a good one moved to another's place is no good there.
+std::string Stamp(const std::string& key, const std::string& hash) { return Hash({key, hash}); }
+}  // namespace
+
 void RemoveTree(const std::string& path) {
   struct stat st;
   if (path.empty() || lstat(path.c_str(), &st) != 0) return;
@@ -155,7 +161,7 @@ bool Cache::Valid(const std::string& folder) const {
   std::string word, hash;
   if (!(in >> word >> hash) || word != "blake2b") return false;
   const auto actual = HashFile(so);
-  return actual.ok() && *actual == hash;
+  return actual.ok() && Stamp(folder.substr(folder.rfind('/') + 1), *actual) == hash;
 }
 
 Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& description,
@@ -207,7 +213,7 @@ Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& descr
     if (n != "program.so") RemoveTree(scratch + "/" + n);
   const auto hash = HashFile(scratch + "/program.so");
   const bool written = hash.ok() && chmod((scratch + "/program.so").c_str(), 0600) == 0 &&
-                       WriteFile(scratch + "/manifest", "blake2b " + *hash + "\n" + description + "\n") &&
+                       WriteFile(scratch + "/manifest", "blake2b " + Stamp(key, *hash) + "\n" + description + "\n") &&
                        chmod((scratch + "/manifest").c_str(), 0600) == 0;
   if (written) Sync(scratch + "/program.so");
   if (!written || rename(scratch.c_str(), folder.c_str()) != 0) {

@@ -116,6 +116,20 @@ TEST_F(Damage, Nothing) {
 TEST_F(Damage, FlippedByte) {
   EXPECT_EQ(CompilesAfter([](const std::string& e) { std::ofstream(e + "/program.so") << "codf"; }), 1);
 }
+TEST_F(Damage, AnotherProgramsEntry) {
+  EXPECT_EQ(CompilesAfter([](const std::string& e) {
+              const std::string other = e.substr(0, e.rfind('/') + 1) + std::string(64, 'c');
+              auto compile = [](const std::string& scratch) -> Status {
+                std::ofstream(scratch + "/program.so") << "other";
+                return {};
+              };
+              Cache cache(e.substr(0, e.rfind('/')));
+              ASSERT_TRUE(cache.Get(std::string(64, 'c'), "other", compile, nullptr).ok());
+              RemoveTree(e);
+              ASSERT_EQ(rename(other.c_str(), e.c_str()), 0);
+            }),
+            1);
+}
 TEST_F(Damage, CutOff) {
   EXPECT_EQ(CompilesAfter([](const std::string& e) { ASSERT_EQ(truncate((e + "/program.so").c_str(), 2), 0); }), 1);
 }

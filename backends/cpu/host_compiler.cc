@@ -1,5 +1,6 @@
 #include "backends/cpu/host_compiler.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,7 +43,9 @@ Result<HostCompiler> FindHostCompiler() {
     for (std::string w; words >> w;) command.push_back(w);
     if (!command.empty()) candidates.push_back(command);
   }
-  for (const char* name : {"g++", "clang++", "c++"}) candidates.push_back({name});
+  const bool chosen = !candidates.empty();
+  if (!chosen)
+    for (const char* name : {"g++", "clang++", "c++"}) candidates.push_back({name});
   std::string tried;
   for (std::vector<std::string>& command : candidates) {
     tried += (tried.empty() ? "" : ", ") + command[0];
@@ -62,6 +65,9 @@ Result<HostCompiler> FindHostCompiler() {
     c.identity += c.version + "\n" + std::to_string(st.st_size) + " " + std::to_string(st.st_mtime);
     return c;
   }
+  if (chosen)
+    return UnsupportedError("the compiler that CXX names can't be run: " + tried,
+                            "set CXX to a C++ compiler or unset it; --backend interpreter needs none");
   return UnsupportedError("no C++ compiler was found (tried " + tried + ")",
                           "install g++ or clang++, or set CXX; --backend interpreter needs none");
 }
@@ -127,6 +133,12 @@ Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files
   for (const char* a : {"-shared", "-o", "program.so", "-Wl,--as-needed", "-Wl,--build-id=none", "-lm"})
     link.argv.push_back(a);
   auto report = [&](const Command& command, const ProcessResult& r) {
+    if (r.output.find("No space left on device") != std::string::npos)
+      return InvalidError("the disk is full: the compiler could not write in " + directory,
+                          "free space there, or set HEADRACE_CACHE_DIR and TMPDIR to another disk");
+    if (r.exit_code == 128 + SIGKILL || r.output.find("Killed signal terminated program") != std::string::npos)
+      return InvalidError("the compiler " + command.argv[0] + " was killed: too little memory, most likely",
+                          "free memory, or use --backend interpreter");
     Status s = InternalError("the host compiler failed on generated code: " + command.argv[0] + " (exit " +
                              std::to_string(r.exit_code) + ")\n" + r.output.substr(0, 4000));
     return s;
