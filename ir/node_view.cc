@@ -282,6 +282,12 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
 
 Status Registry::Add(OpDefinition def) {
   def.plugin = impl_->Owner(def.plugin);
+  if (def.domain.empty() || def.name.empty()) {
+    Diagnostic d;
+    d.code = "E0303";
+    d.message = "plugin " + def.plugin + " registers an op without a name or domain";
+    return Status(d);
+  }
   for (const auto& other : impl_->definitions)
     if (other->domain == def.domain && other->name == def.name && other->since_version <= def.until_version &&
         def.since_version <= other->until_version) {

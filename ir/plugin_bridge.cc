@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 
 #include "ir/expr.h"
 #include "ir/parser.h"
@@ -61,6 +62,17 @@ Status ExpansionError(const NodeView& v, const std::string& implementation, cons
   return Status(d);
 }
 
+// Callbacks are C functions, and C++ behind many of them: what they throw must not leave them.
+template <typename Call>
+int32_t Guarded(Call&& call, std::string* error) {
+  try {
+    return call();
+  } catch (const std::exception& e) { *error = std::string("it threw an exception: ") + e.what(); } catch (...) {
+    *error = "it threw an exception";
+  }
+  return -1;
+}
+
 int32_t Give(void* ctx, const Status& s) {
   if (s.ok()) return 0;
   static_cast<BridgeContext*>(ctx)->last_error = s.ToString();
@@ -71,7 +83,10 @@ std::function<std::string(const NodeView&)> Condition(const char* (*fn)(void*, c
   if (!fn) return nullptr;
   return [fn, user](const NodeView& v) -> std::string {
     CNode n(v);
-    const char* why = fn(user, n.get());
+    const char* why = nullptr;
+    std::string error;
+    auto call = [&] { return why = fn(user, n.get()), 0; };
+    if (Guarded(call, &error) != 0) return "of its condition: " + error;
     return why ? (*why ? why : "its condition does not hold") : "";
   };
 }
@@ -159,7 +174,7 @@ int32_t AddImplementation(void* ctx, const hr_implementation* i) {
     CNode n(v);
     std::string text, error;
     hr_writer out{&text, Append}, err{&error, Append};
-    if (fn(user, n.get(), &out, &err) != 0) return ExpansionError(v, name, error);
+    if (Guarded([&] { return fn(user, n.get(), &out, &err); }, &error) != 0) return ExpansionError(v, name, error);
     return ParseExpansion(text, v, name);
   };
   return Give(ctx, static_cast<BridgeContext*>(ctx)->registry->Add(std::move(f)));
@@ -182,9 +197,11 @@ int32_t AddBackward(void* ctx, const hr_backward* b) {
     for (const std::string& s : required) q.push_back(s.c_str()), result.required_grad_names[s] = "d" + s;
     std::string text, error;
     hr_writer out{&text, Append}, err{&error, Append};
-    if (fn(user, n.get(), g.data(), static_cast<int32_t>(g.size()), q.data(), static_cast<int32_t>(q.size()), &out,
-           &err) != 0)
-      return ExpansionError(v, name, error);
+    auto call = [&] {
+      return fn(user, n.get(), g.data(), static_cast<int32_t>(g.size()), q.data(), static_cast<int32_t>(q.size()), &out,
+                &err);
+    };
+    if (Guarded(call, &error) != 0) return ExpansionError(v, name, error);
     HR_ASSIGN_OR_RETURN(result.sdfg, ParseExpansion(text, v, name));
     return result;
   };

@@ -59,8 +59,18 @@ Status Reserved(const std::string& domain, const std::string& op) {
   return Status(d);
 }
 
+// What can't be found by name or can't be called must not be registered: it would fail far from here.
+Status Incomplete(bool bad, const std::string& what, const std::string& owner) {
+  if (!bad) return {};
+  Diagnostic d;
+  d.code = "E0303";
+  d.message = "plugin " + owner + " registers " + what;
+  return Status(d);
+}
+
 template <typename T>
 Status AddNamed(Named<T>& table, T&& item, const std::string& kind, const std::string& owner) {
+  HR_RETURN_IF_ERROR(Incomplete(item.name.empty(), "a nameless " + kind, owner));
   item.plugin = owner;
   auto it = table.find(item.name);
   if (it != table.end()) return Twice(kind + " '" + item.name + "'", it->second->plugin, owner);
@@ -98,6 +108,8 @@ bool VersionsMeet(int a_since, int a_until, int b_since, int b_until) {
 
 Status Registry::Add(OpSignature s) {
   HR_RETURN_IF_ERROR(Reserved(s.domain, s.name));
+  HR_RETURN_IF_ERROR(
+      Incomplete(s.domain.empty() || s.name.empty(), "an op without a name or domain", impl_->Owner("")));
   std::string label = s.domain + "." + s.name + ":" + std::to_string(s.since_version);
   std::string& owner = impl_->op_owner[label];
   if (!owner.empty()) return Twice("op " + label, owner, impl_->Owner(""));
@@ -109,6 +121,9 @@ Status Registry::Add(OpSignature s) {
 
 Status Registry::Add(ForwardImplementation i) {
   i.plugin = impl_->Owner(i.plugin);
+  HR_RETURN_IF_ERROR(Incomplete(i.name.empty() || i.domain.empty() || i.op.empty(),
+                                "an implementation without a name, op or domain", i.plugin));
+  HR_RETURN_IF_ERROR(Incomplete(!i.expand, "implementation '" + i.name + "' without an expansion", i.plugin));
   auto& list = impl_->forward[{i.domain, i.op}];
   for (const auto& other : list)
     if (other->name == i.name &&
@@ -133,10 +148,19 @@ Status Registry::Add(ExternalFunction f) {
   if (f.library_path.empty()) f.library_path = impl_->loading_path;
   return AddNamed(impl_->functions, std::move(f), "external function", impl_->Owner(""));
 }
-Status Registry::Add(Pass p) { return AddNamed(impl_->passes, std::move(p), "pass", impl_->Owner("")); }
+Status Registry::Add(Pass p) {
+  HR_RETURN_IF_ERROR(Incomplete(!p.run, "pass '" + p.name + "' without a function", impl_->Owner("")));
+  return AddNamed(impl_->passes, std::move(p), "pass", impl_->Owner(""));
+}
 Status Registry::Add(Pipeline p) { return AddNamed(impl_->pipelines, std::move(p), "pipeline", impl_->Owner("")); }
-Status Registry::Add(Importer i) { return AddNamed(impl_->importers, std::move(i), "importer", impl_->Owner("")); }
-Status Registry::Add(Backend b) { return AddNamed(impl_->backends, std::move(b), "backend", impl_->Owner("")); }
+Status Registry::Add(Importer i) {
+  HR_RETURN_IF_ERROR(Incomplete(!i.import, "importer '" + i.name + "' without a function", impl_->Owner("")));
+  return AddNamed(impl_->importers, std::move(i), "importer", impl_->Owner(""));
+}
+Status Registry::Add(Backend b) {
+  HR_RETURN_IF_ERROR(Incomplete(!b.compile, "backend '" + b.name + "' without a function", impl_->Owner("")));
+  return AddNamed(impl_->backends, std::move(b), "backend", impl_->Owner(""));
+}
 
 const OpSignature* Registry::FindOp(const std::string& domain, const std::string& name, int version) const {
   const auto& ops = impl_->ops;

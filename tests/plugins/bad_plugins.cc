@@ -41,11 +41,17 @@ HEADRACE_EXPORT int32_t headrace_plugin_v1(const hr_host* host) {
 #ifdef BAD_RETURNS
   return BAD_RETURNS;
 #endif
+#ifdef BAD_THROWS_NUMBER
+  throw 42;
+#endif
 #ifdef BAD_EXPAND
   hr_implementation fails{};
   fails.struct_size = sizeof fails, fails.domain = "bad", fails.op = "Twice", fails.name = "fails",
   fails.until_version = 1 << 30;
   fails.expand = [](void*, const hr_node*, const hr_writer*, const hr_writer* error) {
+#ifdef BAD_EXPAND_THROWS
+    throw std::runtime_error("out of coffee");
+#endif
     error->put(error->ctx, "out of coffee");
     return 1;
   };
@@ -53,7 +59,13 @@ HEADRACE_EXPORT int32_t headrace_plugin_v1(const hr_host* host) {
 #endif
   hr_op op{};
   op.struct_size = sizeof op;
-  op.domain = "bad", op.op = "Twice", op.doc = "Registered by two plugins.";
+#ifndef BAD_DOMAIN
+#define BAD_DOMAIN "bad"
+#endif
+#ifndef BAD_OP
+#define BAD_OP "Twice"
+#endif
+  op.domain = BAD_DOMAIN, op.op = BAD_OP, op.doc = "Registered by two plugins.";
 #ifdef BAD_FORM
   op.pure = "Y = X +";
 #else

@@ -13,6 +13,7 @@ DRIVER, SDK = (os.path.abspath(p) for p in sys.argv[1:3])
 EXAMPLES = os.path.abspath("plugins/example")
 DOCUMENT = os.path.abspath("docs/backward_rules.md")
 BAD = os.path.abspath("tests/plugins/bad_plugins.cc")
+OWN_BACKEND = os.path.abspath("tests/plugins/own_backend.cc")
 COMPILERS = [c for c in ("g++", "clang++") if shutil.which(c)]
 
 SMOOTH_CLIP = """
@@ -145,6 +146,17 @@ sdfg main(D: f32[{shape}]) {{
     def test_throwing_entry(self):
         self.expect_refused(self.build(BAD, "throws.so", "-DBAD_THROWS"), "error[E0338]", "its entry threw an exception: out of coffee")
 
+    def test_entry_that_throws_what_is_no_exception(self):
+        self.expect_refused(self.build(BAD, "number.so", "-DBAD_THROWS_NUMBER"), "error[E0338]", "its entry threw an exception")
+
+    def test_nameless_ops(self):
+        for name, flag in (("empty", '-DBAD_OP=""'), ("null", "-DBAD_OP=nullptr"), ("nowhere", "-DBAD_DOMAIN=nullptr")):
+            self.expect_refused(self.build(BAD, name + ".so", flag), "error[E0303]: plugin bad registers an op without a name or domain")
+
+    def test_an_op_that_is_there_already(self):
+        plugin = self.build(BAD, "shadow.so", '-DBAD_DOMAIN="onnx"', '-DBAD_OP="Softmax"')
+        self.expect_refused(plugin, "error[E0301]: op onnx.Softmax is defined twice: by onnx_ops and by bad")
+
     def test_failing_entry(self):
         self.expect_refused(self.build(BAD, "fails.so", "-DBAD_RETURNS=9"), "its entry returned 9")
 
@@ -170,6 +182,28 @@ sdfg main(D: f32[{shape}]) {{
         done = self.headrace("--plugin", plugin, "run", "-", "--impl", "fails", stdin="sdfg f(X: f32[4], Y: f32[4]) { bad.Twice(X = X) -> (Y = Y) }")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("error[E0340]: implementation 'fails' failed: out of coffee", done.stderr)
+
+    def test_an_implementation_that_throws_says_what(self):
+        plugin = self.build(BAD, "expand_throws.so", "-DBAD_EXPAND", "-DBAD_EXPAND_THROWS")
+        done = self.headrace("--plugin", plugin, "run", "-", "--impl", "fails", stdin="sdfg f(X: f32[4], Y: f32[4]) { bad.Twice(X = X) -> (Y = Y) }")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("error[E0340]: implementation 'fails' failed: it threw an exception: out of coffee", done.stderr)
+
+    def test_a_backend_of_a_third_party(self):
+        for compiler in COMPILERS:
+            plugin = self.build(OWN_BACKEND, f"backend_{compiler}.so", "-L" + self.path("lib"), "-lheadrace", compiler=compiler)
+            run = lambda *args: self.headrace("--plugin", plugin, *args, stdin="sdfg f(X: f32[4], Y: f32[4]) { state { map i in 0:4 { Y[i] = X[i] * 2 } } }")
+            theirs, ours = run("run", "-", "--backend", "tally"), run("run", "-", "--backend", "interpreter")
+            self.assertEqual(theirs.returncode, 0, theirs.stderr)
+            self.assertEqual(theirs.stdout, ours.stdout)
+            self.assertIn("tally: 1 run", theirs.stderr)  # its objects go before the plugin does
+            self.assertIn("tally", run("doctor").stdout)
+            done = run("compile", "-", "--backend", "tally", "-o", self.path("tally.hrx"))
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("this backend makes no artifacts", done.stderr)
+            done = run("run", "-", "--backend", "tallly")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("did you mean 'tally'?", done.stderr)
 
     def test_another_toolchain(self):
         self.expect_refused(self.build(BAD, "toolchain.so", '-DBAD_TOOLCHAIN="vax"'), "error[E0336]", "was built for vax")
