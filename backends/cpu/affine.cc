@@ -50,6 +50,8 @@ std::optional<LoweredStmt> Collapse(const LoweredStmt& s, Name a, Name b, const 
     return ok;
   });
   if (!ok) return std::nullopt;
+  if (s.report)  // it names the element by both
+    out.report = Substitute(s.report, {{a, FloorDiv(SymbolExpr(a), extent_b)}, {b, Mod(SymbolExpr(a), extent_b)}});
   return out;
 }
 

@@ -36,7 +36,7 @@ std::string CacheKey(const GeneratedProgram& g, const std::vector<SourceFile>& f
                      const Registry& r) {
   std::vector<std::string> parts = {"headrace cpu 1", c.identity, CpuFeatures()};
   for (bool hot : {false, true})
-    for (const std::string& f : CompileFlags(hot)) parts.push_back(f);
+    for (const std::string& f : CompileFlags(c, hot)) parts.push_back(f);
   for (const SourceFile& f : files) {
     parts.push_back(f.name);
     parts.push_back(f.text);

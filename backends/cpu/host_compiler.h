@@ -17,7 +17,7 @@ struct HostCompiler {
 // $CXX, g++, clang++, c++, in this order. The error says what was tried.
 Result<HostCompiler> FindHostCompiler();
 
-std::vector<std::string> CompileFlags(bool hot);
+std::vector<std::string> CompileFlags(const HostCompiler& c, bool hot);
 std::string CpuFeatures();  // what -march=native depends on
 
 // Compiles and links the files, written to `directory`, into directory/program.so.

@@ -71,6 +71,44 @@ TEST(Loops, IndexAfterARunningSum) {
   }
 }
 
+// Two indices become one; the error still names the element by both.
+TEST(Loops, JoinedIndicesThatMayLeaveTheArray) {
+  const std::string text = R"(sdfg f(X: f32[I, J, K], Y: f32[I, J, K]) {
+      for k in 0:K - 1 { map i in 0:I, j in 0:J { Y[i, j, k] = X[i, j, k] } }
+      state { map i in 0:I, j in 0:J { Y[i, j, K - 1] = 5 } }
+    })";
+  auto out = RunText(text, {{"X", F32({1, 2, 2}, {1, 2, 3, 4})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{1, 5, 3, 5}));
+  out = RunText(text, {{"X", F32({1, 2, 0}, {})}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_NE(out.status().ToString().find("[0, 0, -1]"), std::string::npos) << out.status().ToString();
+}
+
+// Read, then cleared: by one loop, whatever the compiler makes of it.
+TEST(Loops, RowsReadBeforeTheyAreCleared) {
+  auto out = RunText(R"(sdfg f(inout U: f32[N, N], inout W: f32[N, N], A: f32[2, N], B: f32[2, N], C: f32[2, N]) {
+      for n in 0:2 {
+        state { map i in 0:N, j in 0:N { U[i, j] = U[i, j] + 1 } }
+        state {
+          map i in 0:N {
+            A[n, i] = W[0, i]
+            B[n, i] = U[0, i]
+            C[n, i] = U[N - 1, i]
+            W[0, i] = 0
+            U[0, i] = 0
+            U[N - 1, i] = 0
+          }
+        }
+      }
+    })",
+                     {{"U", F32({2, 2}, {1, 2, 3, 4})}, {"W", F32({2, 2}, {5, 6, 7, 8})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[2]), (std::vector<double>{5, 6, 0, 0}));
+  EXPECT_EQ(Doubles((*out)[3]), (std::vector<double>{2, 3, 1, 1}));
+  EXPECT_EQ(Doubles((*out)[4]), (std::vector<double>{4, 5, 1, 1}));
+}
+
 // What another iteration wrote is not carried over: such a loop stays as it is.
 TEST(Loops, ShiftingLoopKeepsItsOrder) {
   auto out = RunText(R"(sdfg f(X: f32[8], Y: f32[8]) {
