@@ -4,6 +4,17 @@
 #include <unordered_set>
 
 namespace headrace::autodiff {
+namespace {
+
+// Elements of one container whose indices differ in a literal: X[i, 0] and X[j, 1]. The container is the last of each.
+bool Apart(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  if (a.size() != b.size() || a.back() != b.back()) return false;
+  for (size_t d = 0; d + 1 < a.size(); ++d)
+    if (const auto x = AsInt(a[d]), y = AsInt(b[d]); x && y && *x != *y) return true;
+  return false;
+}
+
+}  // namespace
 
 bool IsRegister(const Sdfg& s, Name n) {
   const Container* c = s.Find(n);
@@ -109,11 +120,12 @@ std::vector<NodeId> SplitWrites(Sdfg* s, FreshNames* names, NodeId map) {
     key.push_back(Expr(w.t.target));
     auto& seen = patterns[root];
     auto it = std::find_if(seen.begin(), seen.end(), [&](const auto& x) { return x.first == key; });
-    int piece;
+    int piece = 0;  // patterns of different arrays share pieces
     if (it != seen.end()) {
       piece = it->second;
     } else {
-      piece = static_cast<int>(seen.size());  // patterns of different arrays share pieces
+      auto meets = [&](const auto& x) { return x.second == piece && !Apart(x.first, key); };
+      while (std::any_of(seen.begin(), seen.end(), meets)) ++piece;
       seen.push_back({key, piece});
       split |= piece > 0;
     }

@@ -22,7 +22,7 @@ std::unordered_map<Name, int> CountTouches(const Sdfg& s, NodeId root);
 std::unordered_map<uint32_t, int> GroupsOf(const Sdfg& s, NodeId statement, int* count);
 
 // Different elements of one array, written by different iterations: one map per element pattern, so that none has a race;
-// the clearing of the adjoint comes last.
+// X[i, 0] and X[j, 1] never meet and share one. The clearing of the adjoint comes last.
 std::vector<NodeId> SplitWrites(Sdfg* s, FreshNames* names, NodeId map);
 
 }  // namespace headrace::autodiff

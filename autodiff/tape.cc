@@ -54,6 +54,24 @@ Subset BoxUnion(const Subset& a, const Subset& b) {
   return out;
 }
 
+// One box for both costs little more than each of its own: they overlap, lie a few elements apart, or touch. Otherwise, such
+// as the first and the last row, a box that holds both would hold what is between them.
+bool Adjoin(const Subset& a, const Subset& b, const Assumptions& as) {
+  constexpr int64_t kNear = 4;
+  auto near = [](const Expr& x, const Expr& y) {
+    const std::optional<int64_t> apart = AsInt(x - y);
+    return apart && *apart >= -kNear && *apart <= kNear;
+  };
+  int apart = 0, touching = 0;
+  for (size_t i = 0; i < a.dims.size(); ++i) {
+    const Range &x = a.dims[i], &y = b.dims[i];
+    if (near(x.begin, y.begin) && near(x.end, y.end)) continue;
+    ++apart;
+    touching += x.end == y.begin || y.end == x.begin;
+  }
+  return apart == 0 || (apart == 1 && touching == 1) || Overlaps(a, b, as) == Truth::kYes;
+}
+
 }  // namespace
 
 // Uses in one iteration → uses in all iterations before the current one (`whole`: in all of them).
@@ -137,9 +155,17 @@ Status Reversal::AnalyseStatement(NodeId n, Needed* needed) {
     bool hit = false;
     for (const Use& u : *needed) hit |= u.root == root && Overlaps(u.subset, box, s_.assumptions) != Truth::kNo;
     if (!hit) continue;
-    auto same = std::find_if(pushes.begin(), pushes.end(), [&](const Push& p) { return p.root == root; });
-    if (same == pushes.end()) pushes.push_back({root, box});
-    else same->box = BoxUnion(same->box, box);
+    Push push{root, box};
+    for (bool merged = true; merged;) {
+      auto same = std::find_if(pushes.begin(), pushes.end(), [&](const Push& p) {
+        return p.root == root && Adjoin(p.box, push.box, s_.assumptions);
+      });
+      merged = same != pushes.end();
+      if (!merged) continue;
+      push.box = BoxUnion(same->box, push.box);
+      pushes.erase(same);
+    }
+    pushes.push_back(std::move(push));
   }
   for (const Push& p : pushes)  // what the tape holds is safe from now on
     needed->erase(std::remove_if(needed->begin(), needed->end(),

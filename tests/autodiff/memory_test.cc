@@ -70,6 +70,12 @@ Ran RunOnce(const Program& p, const NamedValues& values, const std::string& back
   return out;
 }
 
+double Largest(const Tensor& t) {
+  double m = 0;
+  for (int64_t i = 0; i < t.elements(); ++i) m = std::max(m, std::abs(t.GetDouble(i)));
+  return m;
+}
+
 void ExpectWithinLimits(const std::string& text, const std::vector<double>& parts) {
   const Result<Program> p = ParseProgram(text);
   ASSERT_TRUE(p.ok()) << p.status().ToString();
@@ -94,7 +100,10 @@ void ExpectWithinLimits(const std::string& text, const std::vector<double>& part
       const Ran got = RunOnce(b->program, values, backend);
       if (got.arena >= 0) { EXPECT_LE(got.arena, 1.05 * static_cast<double>(b->report.predicted_peak)); }
       for (size_t i = 0; i < got.gradients.size(); ++i) {
-        const Difference d = Compare(got.gradients[i], expected.gradients[i], 1e-12, 1e-12);
+        // The interpreter computes the same numbers in the same order. The cpu backend sums in another order where it fuses
+        // what is computed again: apart by a few roundings of the largest element, less than it is from the interpreter.
+        const double apart = backend == "interpreter" ? 0 : 1e-12 * Largest(expected.gradients[i].tensor);
+        const Difference d = Compare(got.gradients[i], expected.gradients[i], 0, apart);
         EXPECT_TRUE(d.ok) << "output " << i << " at " << part << ": " << d.max_abs << " at " << d.where;
       }
       std::printf(
@@ -151,6 +160,29 @@ TEST(Memory, MishKeepsNothing) {
   const Result<BackwardPrograms> b = Differentiated(c);
   ASSERT_TRUE(b.ok()) << b.status().ToString();
   for (const Report::Item& i : b->report.items) EXPECT_TRUE(i.recomputed) << i.container.str() << ": " << i.why;
+}
+
+// The first and the last column are kept, not what is between them.
+TEST(Memory, BordersThatAreOverwritten) {
+  Case c;
+  c.text = R"(sdfg borders(X: f64[64, 64], Y: f64) {
+    transient U: f64[64, 64]
+    transient V: f64[64, 64]
+    map i in 0:64, j in 0:64 { U[i, j] = sin(X[i, j]) }
+    for t in 0:1 {
+      map i in 0:64, j in 0:64 { V[i, j] = U[i, j] * U[i, j] }
+      map i in 0:64 { U[i, 0] = 0; U[i, 63] = 1 }
+    }
+    Y = 0
+    map i in 0:64, j in 0:64 { Y += V[i, j] * U[i, j] }
+  })";
+  c.options.keep = Keep::kStoreAll;
+  const Result<BackwardPrograms> b = Differentiated(c);
+  ASSERT_TRUE(b.ok()) << b.status().ToString();
+  int64_t bytes = 0;
+  for (const Report::Item& i : b->report.items)
+    if (i.why == "kept: values that are overwritten") bytes += i.bytes;
+  EXPECT_EQ(bytes, 2 * 64 * 8);
 }
 
 }  // namespace
