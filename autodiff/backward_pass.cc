@@ -49,6 +49,7 @@ Result<int64_t> ParseCount(const std::string& option, const std::string& value) 
 struct Request {
   std::vector<Name> outputs, inputs;
   Options options;
+  bool forward = false;  // of two programs, the first
   std::string report;
 };
 
@@ -74,6 +75,10 @@ Result<Request> ParseOptions(const Program& p, const PassOptions& given) {
       else if (value == "store-all") q.options.keep = Keep::kStoreAll;
       else if (value == "recompute-all") q.options.keep = Keep::kRecomputeAll;
       else return Bad(option, value, "solve, store-all or recompute-all");
+    } else if (option == "separate") {
+      if (value != "forward" && value != "backward") return Bad(option, value, "forward or backward");
+      q.options.separate = true;
+      q.forward = value == "forward";
     } else if (option == "memory-limit") {
       HR_ASSIGN_OR_RETURN(q.options.memory_limit, ParseCount(option, value));
     } else if (option == "sizes") {
@@ -135,12 +140,13 @@ Status RegisterBackwardPass(Registry& r) {
   pass.doc =
       "Reverse mode: the program also computes grad_X, the gradient of the sum of `outputs`, for every X of `inputs`; "
       "`given` outputs take their gradient as a parameter.";
-  pass.options = {"outputs", "inputs", "given", "keep-outputs", "fuse", "keep", "memory-limit", "sizes", "report"};
+  pass.options = {"outputs", "inputs", "given",        "keep-outputs", "separate",
+                  "fuse",    "keep",   "memory-limit", "sizes",        "report"};
   pass.run = [](Program& p, const PassOptions& given, const Registry& registry) -> Result<bool> {
     HR_ASSIGN_OR_RETURN(Request q, ParseOptions(p, given));
     HR_ASSIGN_OR_RETURN(BackwardPrograms b, Backward(p, q.outputs, q.inputs, q.options, registry));
     if (!q.report.empty()) HR_RETURN_IF_ERROR(WriteReport(b, q.report));
-    p = std::move(b.program);
+    p = std::move(q.forward ? b.forward : b.program);
     return true;
   };
   return r.Add(std::move(pass));
