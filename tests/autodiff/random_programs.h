@@ -1,4 +1,5 @@
-// Random differentiable programs from a seed: loops, branches, exits, overwrites, scans, gathers, scatters, views, calls.
+// Random differentiable programs from a seed: loops, branches, exits, overwrites, scans, gathers, scatters, slices and
+// sizes from data, views, calls, library nodes, complex numbers.
 // Made so that finite differences can judge them: values stay within a few units, functions are smooth, and what decides a
 // branch, a trip count or an extremum keeps far from its kink.
 #pragma once
@@ -9,7 +10,7 @@
 
 namespace headrace::autodiff::testing {
 
-// The first k statements are the same for any larger number of them.
-Case RandomCase(uint64_t seed, int statements);
+// The first k statements are the same for any larger number of them. Without `symbols` every size is a number.
+Case RandomCase(uint64_t seed, int statements, bool symbols = true);
 
 }  // namespace headrace::autodiff::testing

@@ -1,6 +1,8 @@
-// Random programs: gradients against finite differences; storing, recomputing and the solver's plan against each other.
+// Random programs: gradients against finite differences; storing, recomputing and a plan under a memory limit against each
+// other.
 //   random_test --first=SEED --count=N [--statements=K] --backend=interpreter|cpu
 // A failure prints the seed, the smallest number of statements that still fails, and that program.
+#include "ir/parser.h"
 #include "ir/printer.h"
 #include "tests/autodiff/random_programs.h"
 
@@ -22,24 +24,50 @@ std::string Disagreement(const NamedValues& got, const NamedValues& want, double
   return "";
 }
 
-std::string Check(Case c) {
-  const NamedValues differences = Differences(c);
+struct Way {
+  std::string name;
+  bool symbols;  // else every size is a number
+  Keep keep;
+  bool limited = false;
+};
+
+// Halfway between everything kept and the least that is possible. Nothing where a size is unknown before the run.
+std::optional<int64_t> Limit(Case c) {
+  c.options.keep = Keep::kStoreAll;
+  const Result<BackwardPrograms> stored = Differentiated(c);
+  if (!stored.ok() || stored->report.predicted_peak == 0) return std::nullopt;
+  c.options.keep = Keep::kSolve;
+  c.options.memory_limit = 1;
+  const Result<BackwardPrograms> refused = Differentiated(c);
+  if (refused.ok()) return std::nullopt;
+  const std::string message = refused.status().ToString(), before = "raise the limit to at least ";
+  const size_t at = message.find(before);
+  if (at == std::string::npos) return std::nullopt;
+  return (stored->report.predicted_peak + std::stoll(message.substr(at + before.size()))) / 2;
+}
+
+std::string Check(uint64_t seed, int statements, bool on_cpu) {
+  const NamedValues differences = Differences(RandomCase(seed, statements, false));
   if (differences.empty()) return "the program itself does not run";
-  for (const std::string& backend : BackendsOfThisTest()) {
-    NamedValues first;
-    for (Keep keep : {Keep::kSolve, Keep::kStoreAll, Keep::kRecomputeAll}) {
-      c.options.keep = keep;
-      Result<NamedValues> got = Gradients(c, backend);
-      const std::string what = backend + (keep == Keep::kSolve      ? ", solver: "
-                                          : keep == Keep::kStoreAll ? ", store all: "
-                                                                    : ", recompute all: ");
-      if (!got.ok()) return what + got.status().ToString();
-      if (first.empty()) first = *got;
-      if (std::string s = Disagreement(*got, differences, 2e-7); !s.empty()) return what + s;
-      if (std::string s = Disagreement(*got, first, 1e-12); !s.empty())
-        return what + "differs from the solver's plan: " + s;
-      if (backend != "interpreter") break;  // seconds of compiling each
+  const std::string backend = on_cpu ? "cpu" : "interpreter";
+  NamedValues first;
+  for (const Way& way : {Way{"sizes by name", true, Keep::kSolve}, Way{"store all", false, Keep::kStoreAll},
+                         Way{"recompute all", false, Keep::kRecomputeAll}, Way{"limited", false, Keep::kSolve, true}}) {
+    Case c = RandomCase(seed, statements, way.symbols);
+    c.options.keep = way.keep;
+    const std::string what = backend + ", " + way.name + ": ";
+    if (way.limited) {
+      if (!(c.options.memory_limit = Limit(c))) continue;
+      const Result<BackwardPrograms> b = Differentiated(c);
+      if (!b.ok()) return what + b.status().ToString();
+      if (b->report.predicted_peak > *c.options.memory_limit) return what + "the plan exceeds the limit";
     }
+    if (on_cpu && way.keep == Keep::kRecomputeAll && seed % 4) continue;  // seconds of compiling each
+    Result<NamedValues> got = Gradients(c, backend);
+    if (!got.ok()) return what + got.status().ToString();
+    if (first.empty()) first = *got;
+    if (std::string s = Disagreement(*got, differences, 2e-7); !s.empty()) return what + s;
+    if (std::string s = Disagreement(*got, first, 1e-12); !s.empty()) return what + "differs from the first plan: " + s;
   }
   return "";
 }
@@ -47,19 +75,20 @@ std::string Check(Case c) {
 TEST(RandomPrograms, GradientsAreRight) {
   const uint64_t first = std::stoull(Flag("first", "1"));
   const int count = std::stoi(Flag("count", "20")), statements = std::stoi(Flag("statements", "8"));
+  const bool on_cpu = BackendsOfThisTest()[0] == "cpu";
   int failures = 0;
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count) && failures < 5; ++seed) {
-    std::string error = Check(RandomCase(seed, statements));
+    std::string error = Check(seed, statements, on_cpu);
     if (error.empty()) continue;
     ++failures;
     int k = 1;
     for (; k < statements; ++k)
-      if (std::string smaller = Check(RandomCase(seed, k)); !smaller.empty()) {
+      if (std::string smaller = Check(seed, k, on_cpu); !smaller.empty()) {
         error = smaller;
         break;
       }
-    Case c = RandomCase(seed, k);
-    ADD_FAILURE() << "seed " << seed << ", " << k << " statements: " << error << "\nprogram:\n" << c.text;
+    ADD_FAILURE() << "seed " << seed << ", " << k << " statements: " << error << "\nprogram:\n"
+                  << RandomCase(seed, k, false).text;
   }
 }
 
