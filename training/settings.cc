@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 namespace headrace::training {
 namespace {
@@ -104,6 +105,17 @@ Status SameSettings(const std::vector<Setting>& settings, const std::map<std::st
     if (then == s.value) continue;
     got += (got.empty() ? "" : "; ") + s.option + " " + s.value;
     expected += (expected.empty() ? "" : "; ") + s.option + " " + then;
+  }
+  // What this version does not know may decide numbers too. The rest is where the run stood.
+  for (const auto& [key, value] : metadata) {
+    static const std::set<std::string>* const place =
+        new std::set<std::string>{"epoch", "epoch_loss", "last_loss", "last_rate", "step"};
+    const auto same = [&, k = key](const Setting& s) { return s.key == k; };
+    if (place->count(key) || std::any_of(settings.begin(), settings.end(), same)) continue;
+    std::string option = "--" + key;
+    std::replace(option.begin(), option.end(), '_', '-');
+    got += (got.empty() ? "" : "; ") + option + " nothing";
+    expected += (expected.empty() ? "" : "; ") + option + " " + value;
   }
   if (got.empty()) return {};
   Diagnostic d;

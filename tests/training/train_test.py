@@ -313,6 +313,12 @@ class TrainTest(unittest.TestCase):
         self.fails("E0931", "--data x: f32[10, 3], checksum", resume=True, data=self.save("b.npz", **line(seed=5)))
         self.fails("E0930", "the folder holds the checkpoints of a run, the newest of step 6", "--resume")
 
+    def test_a_checkpoint_of_a_version_with_more_options(self):
+        self.use(linear(), **line())
+        self.train()
+        self.rewrite("run/step-000000006.safetensors", b'"warmup":"0"', b'"warmed":"0"')
+        self.fails("E0931", "--warmed 0", "--warmed nothing", resume=True)
+
     def rewrite(self, file, old, new):
         """Another header of the same length, under a right checksum."""
         with open(self.path(file), "rb") as f:
