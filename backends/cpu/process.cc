@@ -43,9 +43,16 @@ Result<Child> Spawn(const Command& c, size_t index) {
   std::vector<char*> argv;
   for (const std::string& a : c.argv) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
+  // What a killed command leaves of temporary files goes with its folder.
+  std::vector<char*> environment;
+  for (char** e = environ; *e; ++e)
+    if (c.directory.empty() || std::strncmp(*e, "TMPDIR=", 7) != 0) environment.push_back(*e);
+  static char here[] = "TMPDIR=.";
+  if (!c.directory.empty()) environment.push_back(here);
+  environment.push_back(nullptr);
   Child child;
   child.index = index;
-  const int error = posix_spawnp(&child.pid, argv[0], &actions, &attributes, argv.data(), environ);
+  const int error = posix_spawnp(&child.pid, argv[0], &actions, &attributes, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   close(fds[1]);

@@ -206,6 +206,23 @@ class FaultsTest(unittest.TestCase):
         self.assertIn(process.returncode, [130, -signal.SIGINT])
         self.goes_on("early")
 
+    def test_interrupted_while_it_compiles(self):
+        runs = Runs(DRIVER, tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), hidden=17)
+        os.mkdir(runs.path("tmp"))
+        runs.environment["TMPDIR"] = runs.path("tmp")
+        files = lambda: [f for _, _, names in os.walk(runs.path("cache")) for f in names]
+        process = runs.start("run")
+        while process.poll() is None and not any(f.endswith(".cc") for f in files()):
+            pass
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        output = process.communicate()[0]
+        self.assertEqual(process.returncode, 130, output)
+        self.assertEqual([f for f in files() if not f.startswith("lock")], [])
+        self.assertEqual(os.listdir(runs.path("tmp")), [])
+        self.assertEqual(runs.checkpoints("run"), [])
+        runs.train("run", "--resume")
+
     # ---- what lies in the folder ----
 
     def test_a_torn_checkpoint_is_named_with_the_one_used_instead(self):
