@@ -220,6 +220,10 @@ Val Elaborator::ReadSlots(Name container, const std::vector<Slot>& slots, const 
     return ReadExpr(container, at, dflt.kind == Val::kScalar ? dflt.e : Expr(), flat);
   };
   if (slice < 0) return Val::Scalar(read(index));
+  constexpr int64_t kMaxListed = 1 << 16;  // longer ones are data, not lists of sizes
+  if (slots[slice].end - slots[slice].begin > kMaxListed)
+    Fail({}, "'" + container.str() +
+                 "' has too many elements for a list: " + std::to_string(slots[slice].end - slots[slice].begin));
   std::vector<Expr> items;
   for (int64_t i = slots[slice].begin; i < slots[slice].end; ++i) {
     index[slice] = IntExpr(i);

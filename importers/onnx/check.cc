@@ -170,7 +170,9 @@ class Checker {
     if (functions_.count(FunctionKey(domain, n.op_type(), n.overload()))) return;
     auto opset = opsets_.find(domain);
     if (opset == opsets_.end()) {
-      if (registry_.FindOp(IrDomain(domain), n.op_type())) return;
+      // Plugins' ops need no import; what ONNX's mean depends on the version.
+      const bool onnx_s = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().count(domain) > 0;
+      if (!onnx_s && registry_.FindOp(IrDomain(domain), n.op_type())) return;
       AtNode(n, "E0505",
              "the model imports no operator set for domain '" + (domain.empty() ? "ai.onnx" : domain) + "'");
       return;

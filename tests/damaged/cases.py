@@ -109,6 +109,8 @@ def cases():
     yield "opset -5", exp(opset=-5), "opset"
     yield "opset 999", exp(opset=999), "opset"
     yield "no opset", edited(exp(), lambda m: m.ClearField("opset_import")), "imports no operator set"
+    yield "an operator set of another domain only", edited(model([node("If", "c", else_branch=graph([node("Exp", "x", outputs=["e"])], [], ["e"]))], inputs=["x", info("c", [], BOOL)]),
+                                                           lambda m: m.opset_import[0].CopyFrom(helper.make_opsetid("ai.onnx.preview.training", 1))), "imports no operator set"
     yield "opset twice", edited(exp(), lambda m: m.opset_import.add(domain="", version=7)), "imported twice"
     yield "unknown domain", model([node("Bar", "x", domain="foo")]), "foo"
     yield "unknown domain, imported", edited(model([node("Bar", "x", domain="foo")]), lambda m: m.opset_import.add(domain="foo", version=1)), "Bar"
@@ -146,6 +148,7 @@ def cases():
         yield f"gather axis {axis}", model([node("Gather", "x", "a", axis=axis)], initializers=[constant("a", [0])]), ""
     for dims in (-2, -1, 1, 2, 2**62):
         yield f"batch dims {dims}", model([node("GatherND", "x", "i", batch_dims=dims)], inputs=["x", info("i", [2, 1], I64)], outputs=[info("y", None)]), "batch_dims"
+    yield "a list of 2^31 sizes", model([node("AffineGrid", "x", "s")], inputs=[info("x", [2, 3, 4]), info("s", [2**31 - 1], I64)], outputs=[info("y", [2, 4, 5, 6, 3])], opset=20), ""
     yield "perm twice", model([node("Transpose", "x", perm=[0, 0])], inputs=[info("x", [2, 2])]), ""
     image = [info("x", [1, 1, 4, 4])]
     kernel = constant("w", np.ones((1, 1, 3, 3)), np.float32)
