@@ -39,6 +39,28 @@ TEST_F(ArtifactTest, RunsForEverySize) {
   EXPECT_FALSE((*e)->Run({{"X", F32({2, 3}, std::vector<double>(6))}}).ok());
 }
 
+// What the size is read from is no part of the signature.
+TEST_F(ArtifactTest, SizesThatTheRunDefines) {
+  auto compiled = CompileText(R"(
+    sdfg f(X: f32[N], a: i64, Y: f32[n], Z: f32[m]) {
+      transient t: i64
+      t = a + 1
+      let n = t
+      let k = a * 2
+      let m = k + n
+      state { map i in 0:n { Y[i] = 1 } ; map i in 0:m { Z[i] = X[0] } }
+    })",
+                              registry_);
+  ASSERT_TRUE(compiled);
+  ASSERT_TRUE(compiled->Save(path_).ok());
+  auto e = LoadArtifact(path_, {}, registry_);
+  ASSERT_TRUE(e.ok()) << e.status().ToString();
+  auto out = (*e)->Run({{"X", F32({1}, {5})}, {"a", I64({}, {1})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{1, 1}));
+  EXPECT_EQ(Doubles((*out)[1]), (std::vector<double>{5, 5, 5, 5}));
+}
+
 TEST_F(ArtifactTest, SavingAgainReplaces) {
   auto e = CompileText(kProgram, registry_);
   EXPECT_TRUE(e->Save(path_).ok());

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <thread>
+#include <unordered_set>
 
 #include "backends/common/external_call.h"
 #include "backends/cpu/binding.h"
@@ -31,16 +32,28 @@ Program SignatureOf(const Program& p) {
     if (d == Direction::kIn || d == Direction::kInOut) ports.inputs.push_back({n, n});
     if (d == Direction::kOut || d == Direction::kInOut) ports.outputs.push_back({n, n});
   }
-  // Sizes that the run defines are not bound by the caller.
+  // Sizes that the run defines are not bound by the caller. How it does is only said where the signature has what it reads.
   ForEachNode(full, [&](NodeId n) {
     if (const auto* l = std::get_if<Library>(&full.nodes[n].body))
       ports.defines.insert(ports.defines.end(), l->defines.begin(), l->defines.end());
   });
+  const std::vector<Name> bound = FreeSymbols(s);
+  std::unordered_set<Name> known(bound.begin(), bound.end());
+  ForEachBlock(full, full.body, [&](BlockId b) {
+    const auto* a = std::get_if<Assign>(&full.blocks[b].control);
+    if (!a) return;
+    bool within = true;
+    for (Name n : FreeSymbols(a->value)) within &= known.count(n) > 0;
+    for (Name n : ReadContainers(a->value)) within &= s.Find(n) != nullptr;
+    if (within) {
+      s.body.push_back(s.AddBlock(*a));
+      known.insert(a->symbol);
+    } else {
+      ports.defines.push_back(a->symbol);
+    }
+  });
   State state;
   state.statements.push_back(s.AddNode(ports));
-  ForEachBlock(full, full.body, [&](BlockId b) {
-    if (const auto* a = std::get_if<Assign>(&full.blocks[b].control)) s.body.push_back(s.AddBlock(*a));
-  });
   s.body.push_back(s.AddBlock(state));
   Program out;
   out.entry = s.name;
