@@ -206,13 +206,21 @@ void Flatten(Name fn, const Expr& e, std::vector<Expr>* out) {
   }
 }
 
-// a <= b whatever the symbols are.
-bool AlwaysLe(const Expr& a, const Expr& b) {
+// a <= b whatever the symbols are. A minimum is at most each of its arguments, a maximum at least.
+bool AlwaysLe(const Expr& a, const Expr& b, int depth = 2) {
   auto d = ToPoly(b);
-  const auto p = ToPoly(a);
-  if (!d || !p || !AddScaled(*p, -1, &*d)) return false;
-  const Interval range = FreeBounds(*d);
-  return range.lo && *range.lo >= 0;
+  if (const auto p = ToPoly(a); d && p && AddScaled(*p, -1, &*d)) {
+    const Interval range = FreeBounds(*d);
+    if (range.lo && *range.lo >= 0) return true;
+  }
+  if (depth == 0) return false;
+  std::vector<Expr> least, most;
+  Flatten("min", a, &least);
+  Flatten("max", b, &most);
+  auto below = [&](const Expr& x) { return AlwaysLe(x, b, depth - 1); };
+  auto above = [&](const Expr& x) { return AlwaysLe(a, x, depth - 1); };
+  return (least.size() > 1 && std::any_of(least.begin(), least.end(), below)) ||
+         (most.size() > 1 && std::any_of(most.begin(), most.end(), above));
 }
 
 Expr Extremum(bool is_min, const Expr& a, const Expr& b) {

@@ -67,6 +67,8 @@ TEST(Simplify, MinimumAndMaximum) {
   EXPECT_EQ(S("max(b, max(a, b))"), "max(a, b)");
   EXPECT_EQ(S("max(min(n, 3), 5)"), "5");
   EXPECT_EQ(S("min(n % 4, 4)"), "n % 4");
+  EXPECT_EQ(S("max(n, min(n, 64))"), "n");
+  EXPECT_EQ(S("min(n, max(max(m, k), n))"), "n");
   EXPECT_EQ(S("clamp(7, 0, 5)"), "5");
   EXPECT_EQ(S("clamp(n, 0, 5)"), "min(max(n, 0), 5)");
 }
