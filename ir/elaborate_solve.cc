@@ -225,7 +225,7 @@ void Elaborator::SolveRanges(Target* t, Place at) {
                    "' and " + ToString(p.extent) + " in '" + p.container.str() + "'",
                "say which one counts: over " + p.container.str());
         if (best->target) {
-          if (!AsInt(all) && AsInt(p.extent)) all = p.extent;
+          if (!AsInt(all) && AsInt(p.extent)) all = Same(all, p.extent, assumptions_) ? p.extent : Max(all, p.extent);
         } else if (!Same(all, p.extent, assumptions_)) {
           all = Max(all, p.extent);
         }

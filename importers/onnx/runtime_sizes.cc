@@ -29,6 +29,10 @@ class RuntimeSizes {
     if (!c_.node->domain().empty() && c_.node->domain() != "ai.onnx") return;
     if (op == "AffineGrid") NameElements(1);
     if (op == "BlackmanWindow" || op == "HannWindow" || op == "HammingWindow") NameElements(0);
+    if (op == "Reshape" || op == "Squeeze") SameElements();
+    if (op == "Conv" || op == "ConvInteger") Channels(1, 1);
+    if (op == "QLinearConv") Channels(3, 1);
+    if (op == "ConvTranspose") Channels(1, 0);
     if (op == "Reshape") Reshape();
     else if (op == "Expand") Expand();
     else if (op == "Slice") Slice();
@@ -36,11 +40,10 @@ class RuntimeSizes {
     else if (op == "Pad") Pad();
     else if (op == "Resize" || op == "Upsample") Resize();
     else if (op.compare(0, 6, "Reduce") == 0) Reduce();
-    else if (op == "Split")
-      for (size_t i = 0; i < out_.size(); ++i) Fill(i, [&](size_t) { return Element(1, i); });
-    else if (op == "Tile") Fill(0, [&](size_t d) { return Bin(Op::kMul, c_.In(0)->shape[d], Element(1, d)); });
-    else if (op == "ConstantOfShape") Fill(0, [&](size_t d) { return Element(0, d); });
-    else if (op == "MaxUnpool") Fill(0, [&](size_t d) { return Element(2, d); });
+    else if (op == "Split") Split();
+    else if (op == "Tile") Fill(0, [&](size_t d) { return Bin(Op::kMul, c_.In(0)->shape[d], Size(1, d)); });
+    else if (op == "ConstantOfShape") Fill(0, [&](size_t d) { return Size(0, d); });
+    else if (op == "MaxUnpool") Fill(0, [&](size_t d) { return Size(2, d); });
     else if (op == "OneHot") Fill(0, [&](size_t) { return Element(1, 0); });
     else if (op == "BlackmanWindow" || op == "HannWindow" || op == "HammingWindow")
       Fill(0, [&](size_t) { return Element(0, 0); });
@@ -65,6 +68,15 @@ class RuntimeSizes {
                       v->shape.empty() ? std::vector<Expr>{} : std::vector<Expr>{IntExpr(static_cast<int64_t>(i))});
     return v->type.dtype == DType::kI64 ? e : CastExpr(DType::kI64, e);
   }
+  // Element i where `holds`, else an index out of range: the run ends there instead of computing with impossible sizes.
+  Expr Element(size_t input, size_t i, const Expr& holds) {
+    Expr e = Element(input, i);
+    const Val& v = c_.inputs[input];
+    if (!e || !holds || v->known || v->shape.empty()) return e;
+    e = ReadExpr(l_.Materialize(v), {SelectExpr(holds, IntExpr(static_cast<int64_t>(i)), v->shape[0])});
+    return v->type.dtype == DType::kI64 ? e : CastExpr(DType::kI64, e);
+  }
+  Expr Size(size_t input, size_t i) { return Element(input, i, Bin(Op::kGe, Element(input, i), IntExpr(0))); }
   // The node sees an integer input's elements as symbols: its forms then compute with sizes, not with data.
   void NameElements(size_t input) {
     if (!c_.In(input) || c_.In(input)->known || c_.In(input)->shape.size() > 1 || !IsInteger(c_.In(input)->type.dtype))
@@ -100,6 +112,41 @@ class RuntimeSizes {
            std::any_of(out_[output].shape.begin(), out_[output].shape.end(), [](const Expr& e) { return !e; });
   }
 
+  // Sizes that must agree, but can't be proved to: the run says so, reading out of range if not.
+  void Require(const Expr& a, const Expr& b) {
+    if (!a || !b || ProveEq(a, b) == Truth::kYes) return;
+    auto zero = std::make_shared<ValueInfo>();
+    zero->name = "sizes_agree";
+    zero->type.dtype = DType::kI64;
+    zero->shape = {IntExpr(1)};
+    zero->known = std::vector<Expr>{IntExpr(0)};
+    const Expr at = SelectExpr(Bin(Op::kEq, a, b), IntExpr(0), IntExpr(1));
+    const Name symbol = l_.emit.Unique(Identifier(c_.node->output(0), "t") + "_fits");
+    l_.emit.Append(Assign{symbol, ReadExpr(l_.Materialize(zero), {at})});
+  }
+  void SameElements() {
+    if (out_.empty() || !out_[0].has_rank || Open(0) || !c_.In(0) || c_.In(0)->type.kind != ValueType::kTensor) return;
+    Require(Product(c_.In(0)->shape), Product(out_[0].shape));
+  }
+  // A channel that is not there would be taken for padding.
+  void Channels(size_t weights, size_t axis) {
+    const ValueInfo *x = c_.In(0), *w = c_.In(weights);
+    if (!x || !w || x->shape.size() < 2 || w->shape.size() < 2) return;
+    Require(x->shape[1], axis == 0 ? w->shape[0] : w->shape[1] * Expr(c_.Int("group", 1)));
+  }
+
+  // The last part also says that they add up.
+  void Split() {
+    const int64_t rank = static_cast<int64_t>(c_.In(0)->shape.size()), axis = c_.Int("axis", 0);
+    Expr sum = IntExpr(0);
+    for (size_t i = 0; i < out_.size(); ++i) sum = Bin(Op::kAdd, sum, Element(1, i));
+    const Expr adds_up = Bin(Op::kEq, sum, c_.In(0)->shape[axis < 0 ? axis + rank : axis]);
+    for (size_t i = 0; i < out_.size(); ++i) {
+      const Expr fits = Bin(Op::kGe, Element(1, i), IntExpr(0));
+      Fill(i, [&](size_t) { return Element(1, i, i + 1 < out_.size() ? fits : Bin(Op::kAnd, fits, adds_up)); });
+    }
+  }
+
   void Reshape() {
     if (!Open(0)) return;
     const std::vector<Expr>& in = c_.In(0)->shape;
@@ -114,10 +161,20 @@ class RuntimeSizes {
       product = Bin(Op::kMul, product, given.back());
     }
     // With a -1 among them the product is minus that of the others.
-    Expr rest = Bin(Op::kFloorDiv, Product(in), UnaryExpr(Op::kNeg, product));
+    const Expr others = UnaryExpr(Op::kNeg, product), rest = Bin(Op::kFloorDiv, Product(in), others);
+    Expr open = IntExpr(0), fits = BoolExpr(true);
+    for (const Expr& g : given) {
+      open = Bin(Op::kAdd, open, SelectExpr(Negative(g), IntExpr(1), IntExpr(0)));
+      fits = Bin(Op::kAnd, fits, Bin(Op::kGe, g, IntExpr(-1)));
+    }
+    fits = Bin(Op::kAnd, fits, Bin(Op::kLe, open, IntExpr(1)));
+    const Expr all = SelectExpr(Eq(open, 1), Bin(Op::kMul, rest, others), product);
+    fits = Bin(Op::kAnd, fits, Bin(Op::kEq, all, Product(in)));
     for (size_t d = 0; d < given.size(); ++d) {
       Name symbol = l_.emit.Unique(Identifier(c_.node->output(0), "t") + "_d" + std::to_string(d));
-      l_.emit.Append(Assign{symbol, SelectExpr(Eq(given[d], -1), rest, given[d])});
+      Expr size = SelectExpr(Eq(given[d], -1), rest, given[d]);
+      if (d == 0) size = SelectExpr(fits, size, Element(1, 0, fits));
+      l_.emit.Append(Assign{symbol, size});
       out_[0].shape[d] = SymbolExpr(symbol);
     }
   }
@@ -128,7 +185,7 @@ class RuntimeSizes {
     const size_t rank = out_[0].shape.size(), n = static_cast<size_t>(AsInt(c_.In(1)->shape[0]).value_or(0));
     Fill(0, [&](size_t d) -> Expr {
       Expr old = d + in.size() >= rank ? in[d + in.size() - rank] : Expr();
-      Expr given = d + n >= rank ? Element(1, d + n - rank) : Expr();
+      Expr given = d + n >= rank ? Size(1, d + n - rank) : Expr();
       if (!old || !given) return old ? old : given;
       return SelectExpr(Eq(given, 1), old, given);
     });

@@ -100,8 +100,13 @@ class Marker {
     } else if (const auto* k = std::get_if<Conditional>(&c)) {
       for (const Branch& br : k->branches) Reads(br.condition);
     } else if (const auto* a = std::get_if<Assign>(&c)) {
-      if (symbols_.count(a->symbol)) Reads(a->value);
+      if (symbols_.count(a->symbol) || IsCheck(*a)) Reads(a->value);
     }
+  }
+
+  // A constant read where sizes agree, out of range where they don't (runtime_sizes.cc).
+  bool IsCheck(const Assign& a) const {
+    return a.value.Is(ExprKind::kRead) && s_->Get(a.value->name).kind == ContainerKind::kConstant;
   }
 
   void Sweep() {
@@ -139,7 +144,8 @@ class Marker {
                                  [&](BlockId b) {
                                    const Control& c = s_->blocks[b].control;
                                    if (const auto* s = std::get_if<State>(&c)) return s->statements.empty();
-                                   if (const auto* a = std::get_if<Assign>(&c)) return symbols_.count(a->symbol) == 0;
+                                   if (const auto* a = std::get_if<Assign>(&c))
+                                     return symbols_.count(a->symbol) == 0 && !IsCheck(*a);
                                    return false;
                                  }),
                   blocks->end());

@@ -43,6 +43,9 @@ def control_flow():
     }""")
     yield "branches of different shapes, true", branches, [np.array(True), f32(4, 3)]
     yield "branches of different shapes, false", branches, [np.array(False), f32(4, 3)]
+    yield "an output declared with another rank, all names", text(21, """g (bool c, float[N, 3] x) => (float[M] y) {
+        y = If (c) <then_branch = a () => (u) { u = Neg(x) }, else_branch = b () => (v) { v = Exp(x) }>
+    }"""), [np.array(True), f32(4, 3)]
     yield "a branch inside a branch", text(21, """g (bool c, bool d, float[N] x) => (float[M] y) {
         y = If (c) <then_branch = a () => (float[A] u) {
                 u = If (d) <then_branch = p () => (float[B] p0) { p0 = Concat<axis = 0>(x, x) },
@@ -108,6 +111,13 @@ def control_flow():
 
 def sizes_as_data():
     yield "reshape to a given shape", text(21, "g (float[N] x, int64[3] s) => (float[A, B, C] y) { y = Reshape(x, s) }"), [f32(24), i64(2, -1, 3)]
+    yield "blocks to an image, any batch", text(18, """g (float[N, 4, 4] x) => (float[A, B, C, D] y) <int64[2] image = {4, 4}, int64[2] block = {2, 2}> {
+        y = Col2Im<strides = [2, 2]>(x, image, block)
+    }"""), [f32(3, 4, 4)]
+    yield "resize to the size it has", text(18, """g (float[N, 1, H, W] x) => (float[A, B, C, D] y) {
+        s = Shape(x)
+        y = Resize<mode = "cubic">(x, , , s)
+    }"""), [f32(2, 1, 3, 4)]
     yield "reshape with zeros", text(21, "g (float[N, M] x, int64[2] s) => (float[A, B] y) { y = Reshape(x, s) }"), [f32(4, 6), i64(0, 6)]
     yield "slice by inputs", text(21, "g (float[N, M] x, int64[2] a, int64[2] b, int64[2] c) => (float[P, Q] y) { axes = Constant<value_ints = [0, 1]>() y = Slice(x, a, b, axes, c) }"
                                   ), [f32(7, 5), i64(-1, 0), i64(-100, 100), i64(-2, 3)]
@@ -252,6 +262,10 @@ def classical():
         y = ai.onnx.ml.TreeEnsembleRegressor<n_targets = 1, nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2], nodes_featureids = [1, 0, 0], nodes_values = [0.25, 0.0, 0.0],
             nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0], target_treeids = [0, 0], target_nodeids = [1, 2], target_ids = [0, 0], target_weights = [-1.5, 4.0]>(x)
     }""", domains=ml), [f32(5, 2)]
+    yield "labels by index, an operator set said twice", edited(text(21, """g (float[N, 3] x) => (int64[A, B] y) <int64[3] labels = {7, 8, 9}> {
+        best = ArgMax<axis = 1>(x)
+        y = ai.onnx.ml.ArrayFeatureExtractor(labels, best)
+    }""", domains=ml), lambda m: m.opset_import.add(domain="", version=21)), [f32(4, 3)], [np.array([7, 8, 9])[np.argmax(f32(4, 3), 1)][None]]
     yield "label encoder from strings", text(21, """g (string[N] s) => (int64[N] y) { y = ai.onnx.ml.LabelEncoder<keys_strings = ["a", "b"], values_int64s = [7, 8], default_int64 = -5>(s) }""", domains=ml), [np.array(["b", "zz", "a"], object)]
     yield "one-hot encoder and normalizer", text(21, """g (int64[N] s, float[N, 3] x) => (float[N, 3] y, float[N, 3] z) { y = ai.onnx.ml.OneHotEncoder<cats_int64s = [1, 2, 4], zeros = 1>(s) z = ai.onnx.ml.Normalizer<norm = "L2">(x) }""", domains=ml), [i64(4, 9), f32(2, 3)]
     yield "binarizer, imputer", text(21, """g (float[N, 2] x) => (float[N, 2] y, float[N, 2] z) { y = ai.onnx.ml.Binarizer<threshold = 0.1>(x) z = ai.onnx.ml.Imputer<imputed_value_floats = [9.0, 8.0], replaced_value_float = 0.0>(x) }""", domains=ml), [np.array([[0, 1], [2, 0]], np.float32)]
@@ -325,3 +339,32 @@ def _scan(s, x):
     suffix = np.cumprod(s[::-1], 0)[::-1]
     ds = np.stack([sum(np.prod(np.delete(s[i:], k - i, 0), 0) for i in range(k + 1)) for k in range(len(s))]) * x
     return [suffix[0] * x, suffix * x, ds.astype(np.float32), suffix.sum(0)]
+
+
+def impossible():
+    """(name, model, inputs): sizes that only the run knows, and that can't be. Clip keeps the caller's value from deciding before."""
+    def sized(body):
+        return text(21, "g (float[N, 6] x, float[2] s) => (float y) { c = Clip(s) i = Cast<to = 7>(c) " + body + " y = ReduceSum<keepdims = 0>(t) }")
+
+    x = f32(2, 6)
+    two = lambda *v: [x, np.array(v, np.float32)]
+    split = sized("a, b = Split<axis = 1>(x, i) d = Exp(b) t = Concat<axis = 1>(a, d)")
+    yield "parts that are too few", split, two(1, 2)
+    yield "parts that are too many", split, two(1, 6)
+    yield "a negative part", split, two(-1, 7)
+    reshape = sized("r = Reshape(x, i) t = Exp(r)")
+    yield "a shape of fewer elements", reshape, two(2, 3)
+    yield "a shape of more elements", reshape, two(7, 2)
+    yield "a shape that leaves a rest", reshape, two(5, -1)
+    yield "two open sizes", reshape, two(-1, -1)
+    yield "negative sizes", reshape, two(-3, -4)
+    yield "tiled a negative number of times", sized("r = Tile(x, i) t = Exp(r)"), two(-1, -1)
+    yield "expanded to negative sizes", sized("m = ReduceMax<keepdims = 1>(x) r = Expand(m, i) t = Exp(r)"), two(-2, -3)
+    norm = text(17, "g (float[N, C, 3] x) => (float[N, D, 3] y) <float[2] s = {1, 2}, float[2] b = {0, 1}> { y = BatchNormalization(x, s, b, b, s) }")
+    yield "more channels than are normalised", norm, [f32(2, 3, 3)]
+    yield "fewer channels than are normalised", norm, [f32(2, 1, 3)]
+    conv = text(17, "g (float[N, C, 2, 2] x) => (float[N, D, 2, 2] y) <float[1, 2, 1, 1] w = {1, 2}> { y = Conv(x, w) }")
+    yield "more channels than weights", conv, [f32(2, 3, 2, 2)]
+    yield "fewer channels than weights", conv, [f32(2, 1, 2, 2)]
+    yield "a constant of another size", text(17, "g (float[N, 2] x) => (float[A, B] y) <float[6] c = {1, 2, 3, 4, 5, 6}> { s = Shape(x) r = Reshape(c, s) y = Add(r, x) }"), [f32(4, 2)]
+    yield "a dimension that is not one", text(17, "g (float[N, M] x) => (float[A] y) <int64[1] a = {1}> { y = Squeeze(x, a) }"), [f32(3, 2)]

@@ -46,6 +46,20 @@ class SmallModels(unittest.TestCase):
                                       capture_output=True, text=True, timeout=600)
                 self.assertEqual(done.returncode, 0, f"{backend}: {done.stdout[-1500:]}{done.stderr[-3000:]}")
 
+    def check_error(self, model, inputs):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            onnx.save(model, os.path.join(folder, "model.onnx"))
+            flags = []
+            for v, value in zip(model.graph.input, inputs):
+                np.save(os.path.join(folder, v.name + ".npy"), value)
+                flags += ["--input", f"{v.name}=@{v.name}.npy"]
+            for backend in ("interpreter", "cpu"):
+                done = subprocess.run([DRIVER, "run", "model.onnx", "--backend", backend, *flags], cwd=folder, capture_output=True, text=True, timeout=600)
+                self.assertEqual(done.returncode, 1, f"{backend}: {done.stdout[-1500:]}{done.stderr[-3000:]}")
+                self.assertIn("error: index out of range", done.stderr)
+
 
 for _name, *_case in cases.cases():
     setattr(SmallModels, "test_" + "".join(c if c.isalnum() else "_" for c in _name), lambda self, c=_case: self.check(*c))
+for _name, *_case in cases.impossible():
+    setattr(SmallModels, "test_impossible_" + "".join(c if c.isalnum() else "_" for c in _name), lambda self, c=_case: self.check_error(*c))
