@@ -60,6 +60,7 @@ Result<NamedValues> ReadTestData(const Registry& r, const std::string& dir, cons
                                  const std::vector<Name>& names) {
   const Importer* importer = r.FindImporter("onnx");
   if (!importer || !importer->read_value) return UsageError("--test-data needs the onnx importer");
+  if (access(dir.c_str(), F_OK) != 0) return WithFile(InvalidError("there is no such folder"), dir);
   std::vector<std::string> files = NumberedFiles(dir, stem);
   if (files.size() > names.size()) {
     Diagnostic d;

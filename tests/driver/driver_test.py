@@ -145,6 +145,7 @@ class DriverTest(unittest.TestCase):
         done = self.run_headrace("run", "add.onnx", "--test-data", "data", code=4)
         self.assertIn("MISMATCH", done.stdout)
         self.run_headrace("run", "add.onnx", "--test-data", "data", "--atol", "2")
+        self.assertIn("there is no such folder\n  --> nowhere", self.run_headrace("run", "add.onnx", "--test-data", "nowhere", code=1).stderr)
 
     # ---- models that can't be compiled ----
 
