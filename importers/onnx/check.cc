@@ -84,10 +84,13 @@ class Checker {
       Add("E0504", "the model gives no IR version");
     }
     if (model_.opset_import_size() == 0 && model_.ir_version() >= 3) Add("E0505", "the model imports no operator set");
-    Names domains;
+    std::unordered_map<std::string, int64_t> versions;
     for (const auto& o : model_.opset_import()) {
-      if (!domains.insert(o.domain() == "ai.onnx" ? "" : o.domain()).second)
-        Add("E0505", "the operator set of domain '" + IrDomain(o.domain()) + "' is imported twice");
+      const auto [first, added] = versions.emplace(o.domain() == "ai.onnx" ? "" : o.domain(), o.version());
+      if (!added && first->second != o.version()) {
+        Diagnostic* d = Add("E0505", "the operator set of domain '" + IrDomain(o.domain()) + "' is imported twice");
+        d->got = "versions " + std::to_string(first->second) + " and " + std::to_string(o.version());
+      }
       const auto& known = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
       auto range = known.find(o.domain() == "ai.onnx" ? "" : o.domain());
       if (range == known.end()) continue;  // a custom domain: its nodes are looked up one by one

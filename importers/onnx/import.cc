@@ -265,7 +265,10 @@ class ModelImport {
     if (!o.type().has_tensor_type() || !o.type().tensor_type().has_shape() || v.type.kind != ValueType::kTensor)
       return true;
     const auto& declared = o.type().tensor_type().shape();
-    if (declared.dim_size() != static_cast<int>(v.shape.size())) return false;
+    if (declared.dim_size() !=
+        static_cast<int>(v.shape.size()))  // exporters guess the rank of what an If gives: all names
+      return declared.dim_size() > 0 && std::none_of(declared.dim().begin(), declared.dim().end(),
+                                                     [](const auto& d) { return d.has_dim_value(); });
     for (int d = 0; options_.dims.empty() && d < declared.dim_size(); ++d)
       if (auto size = AsInt(v.shape[static_cast<size_t>(d)]);
           size && declared.dim(d).has_dim_value() && declared.dim(d).dim_value() != *size)

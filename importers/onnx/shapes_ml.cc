@@ -57,6 +57,15 @@ Status Features(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
+Status ArrayFeatureExtractor(const NodeCall& c, std::vector<Inferred>* out) {
+  Shape s = c.In(0)->shape;
+  if (s.empty()) return ShapeError("a scalar has no columns");
+  s.back() = Product(c.In(1)->shape);
+  if (s.size() == 1) s.insert(s.begin(), IntExpr(1));
+  SetShape(out, 0, std::move(s));
+  return {};
+}
+
 }  // namespace
 
 void AddMlRules(ShapeRules* rules) {
@@ -64,6 +73,7 @@ void AddMlRules(ShapeRules* rules) {
     (*rules)[op] = Like;
   for (const char* op : {"LinearClassifier", "TreeEnsembleClassifier", "SVMClassifier"}) (*rules)[op] = Classifier;
   for (const char* op : {"LinearRegressor", "TreeEnsembleRegressor", "SVMRegressor"}) (*rules)[op] = Regressor;
+  (*rules)["ArrayFeatureExtractor"] = ArrayFeatureExtractor;
   (*rules)["OneHotEncoder"] = OneHot;
   (*rules)["FeatureVectorizer"] = Features;
 }

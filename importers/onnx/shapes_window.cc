@@ -176,6 +176,18 @@ Status Resize(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
+// [batch, channels * block, blocks] → [batch, channels, image]
+Status Col2Im(const NodeCall& c, std::vector<Inferred>* out) {
+  const Shape& x = c.In(0)->shape;
+  const auto* image = c.Known(1);
+  const auto* block = c.Known(2);
+  if (!image || x.size() != 3) return {};
+  Shape s = {x[0], block && x[1] ? ExactDiv({x[1]}, *block) : Expr()};
+  s.insert(s.end(), image->begin(), image->end());
+  Fill(out, 0, s);
+  return {};
+}
+
 // Before version 14 ONNX's function says nothing of the statistics.
 Status BatchNormalization(const NodeCall& c, std::vector<Inferred>* out) {
   for (size_t i = 1; i < out->size() && c.In(1); ++i) {
@@ -191,6 +203,7 @@ void AddWindowRules(ShapeRules* rules) {
   for (const char* op : {"Conv", "ConvInteger", "QLinearConv"}) (*rules)[op] = Conv;
   for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) (*rules)[op] = Pool;
   (*rules)["BatchNormalization"] = BatchNormalization;
+  (*rules)["Col2Im"] = Col2Im;
   (*rules)["ConvTranspose"] = ConvTranspose;
   (*rules)["Resize"] = Resize;
   (*rules)["Upsample"] = Resize;

@@ -22,7 +22,7 @@ let x = c == "asymmetric" ? p / sc : c == "align_corners" ? p * ((xd - 1) / max(
         c == "half_pixel_symmetric" ? xd / 2 * (1 - yd / L) + h / sc - 0.5 :
         crop ? (yd > 1 ? a0 * (xd - 1) + p * (a1 - a0) * (xd - 1) / (L - 1) : 0.5 * (a0 + a1) * (xd - 1)) : h / sc - 0.5
 let outside = crop && any(x < 0 || x > xd - 1)
-if mode == "nearest" {
+if mode == "nearest" || len(ax) == 0 {
   let q = nearest_mode == "floor" ? floor(x) : nearest_mode == "ceil" ? ceil(x) :
           nearest_mode == "round_prefer_floor" ? ceil(x - 0.5) : floor(x + 0.5)
   Y[o.., p..@ax] = outside ? extrapolation_value : X[o.., clamp(q, 0, xd - 1)@ax] over Y
@@ -83,6 +83,7 @@ void RegisterResize(Registrar& r) {
       .Pure(kResize)
       .Sample("X: f32[1, 1, 2, 4]; scales: f32[4] = [1, 1, 2, 1.5]; attr mode = \"linear\"")
       .Sample("X: f32[1, 1, 4, 4]; sizes: i64[4] = [1, 1, 3, 3]; attr mode = \"cubic\"")
+      .Sample("X: f32[1, 2, 2]; sizes: i64[3] = [1, 2, 2]; attr mode = \"cubic\"")
       .Sample(
           "X: f32[1, 1, 4, 4]; sizes: i64[2] = [6, 7]; attr mode = \"nearest\", axes = [2, 3], coordinate_transformation_mode = \"asymmetric\", nearest_mode = \"floor\"")
       .Sample(

@@ -31,11 +31,14 @@ void RegisterSignal(Registrar& r) {
           "let n = has(window) ? dim(window, 0) : frame_length\n"
           "let w = window[t] ?? 1\n"
           "let a = -2 * pi * f64((k * t) % n) / n\n"
-          "let re = signal[b, f * frame_step + t, 0] * w ; let im = dim(signal, 2) == 1 ? 0 : signal[b, f * frame_step + t, 1] * w\n"
+          "let at = f * frame_step + t ; let real = rank(signal) == 2\n"
+          "let re = (real ? signal[b, at] : signal[b, at, 0]) * w\n"
+          "let im = real ? 0 : dim(signal, 2) == 1 ? 0 : signal[b, at, 1] * w\n"
           "output[b, f, k, 0] += re * cos(a) - im * sin(a) over t in 0:n\n"
           "output[b, f, k, 1] += re * sin(a) + im * cos(a) over t in 0:n")
       .Sample("signal: f32[1, 16, 1]; frame_step: i64[] = 4; frame_length: i64[] = 8")
       .Sample("signal: f32[2, 12, 1]; frame_step: i64[] = 3; window: f32[6] in [0, 1]; attr onesided = 1")
+      .Sample("signal: f32[2, 10]; frame_step: i64[] = 2; frame_length: i64[] = 4")
       .Sample("signal: f32[1, 10, 2]; frame_step: i64[] = 2; frame_length: i64[] = 4; attr onesided = 0");
   r.op("BlackmanWindow")
       .Doc("Blackman window of a given size.")

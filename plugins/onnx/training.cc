@@ -62,9 +62,10 @@ void RegisterTraining(Registrar& r) {
   r.op("ai.onnx.ml.ArrayFeatureExtractor")
       .Doc("Columns of the last dimension, by index.")
       .Pure(
-          "let n = len(Y)\n"
+          "let n = prod(dims(Y))\n"
           "if rank(X) == 1 { Z[0, j] = X[Y.flat[j]] over j in 0:n } else { Z[o.., j] = X[o.., Y.flat[j]] over j in 0:n }")
       .Sample("X: f32[2, 4]; Y: i64[2] = [3, 0]")
+      .Sample("X: f32[4]; Y: i64[2, 2] = [3, 0, 1, 1]")
       .Sample("X: f32[2, 5]; Y: i64[3] = [4, 0, 4]")
       .Sample("X: f32[2, 2, 3]; Y: i64[1] = [1]");
   r.op("ai.onnx.ml.Scaler")
