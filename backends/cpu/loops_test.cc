@@ -109,6 +109,19 @@ TEST(Loops, RowsReadBeforeTheyAreCleared) {
   EXPECT_EQ(Doubles((*out)[4]), (std::vector<double>{4, 5, 1, 1}));
 }
 
+// The run decides the direction.
+TEST(Loops, MapsWithSymbolicSteps) {
+  const std::string text = R"(sdfg f(X: f32[N], Y: f32[N], k: symbol) {
+      state { map i in 0:N { Y[i] = 0 } }
+      state { map i in (k > 0 ? 0 : N - 1):(k > 0 ? N : -1):k { Y[i] = X[i] } }
+    })";
+  for (int64_t k : {2, -2}) {
+    auto out = RunText(text, {{"X", F32({4}, {1, 2, 3, 4})}}, {{"k", k}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    EXPECT_EQ(Doubles((*out)[0]), k > 0 ? (std::vector<double>{1, 0, 3, 0}) : (std::vector<double>{0, 2, 0, 4}));
+  }
+}
+
 // What another iteration wrote is not carried over: such a loop stays as it is.
 TEST(Loops, ShiftingLoopKeepsItsOrder) {
   auto out = RunText(R"(sdfg f(X: f32[8], Y: f32[8]) {

@@ -8,8 +8,8 @@ namespace headrace::cpu {
 void NestGen::OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma) {
   const std::string begin = IndexText(d.begin, w), end = IndexText(d.end, w), step = IndexText(d.step, w);
   const std::string i = env_.OpenIndex(d.index);
-  if (!pragma.empty()) w.Line(pragma);
   const auto known = AsInt(d.step);
+  if (!pragma.empty() && known) w.Line(pragma);  // lanes want to know the direction
   if (known && *known < 0)
     w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; " + i + " -= " + std::to_string(-*known) +
            ") {");
