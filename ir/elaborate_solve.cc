@@ -147,9 +147,11 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
       Fail(at, "shapes don't broadcast: '" + p.container.str() + "' has " + ToString(p.extent) + " where " +
                    ToString(e) + " is needed (" + Shown(p.index) + ")");
   }
-  for (const Bare& p : places)
-    if (IsEllipsisIndex(p.index) && !p.guarded && !AsInt(p.extent) && !Same(p.extent, extents[p.index], assumptions_))
-      extents[p.index] = Max(extents[p.index], p.extent);
+  for (const Bare& p : places) {
+    if (!IsEllipsisIndex(p.index) || p.guarded || AsInt(p.extent) == 1) continue;
+    Expr& e = extents[p.index];
+    if (!(AsInt(p.extent) && AsInt(e)) && !Same(p.extent, e, assumptions_)) e = Max(e, p.extent);
+  }
   auto pin = [&](const Expr& root) {
     return Transform(root, [&](const Expr& e) -> Expr {
       if (!e.Is(ExprKind::kRead) || e->flat) return e;
@@ -170,7 +172,7 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
     t->index[i] = pin(t->index[i]);
     if (t->container.empty() || t->flat || !t->index[i].Is(ExprKind::kSymbol) || !IsEllipsisIndex(t->index[i]->name))
       continue;
-    if (AsInt(s_.Get(t->container).shape[i]) == 1) t->index[i] = IntExpr(0);
+    t->index[i] = Broadcast(t->index[i], s_.Get(t->container).shape[i], extents[t->index[i]->name], assumptions_);
   }
   for (const auto& [n, e] : extents)
     if (e) t->over.push_back({n, {IntExpr(0), e}});

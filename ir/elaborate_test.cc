@@ -46,6 +46,18 @@ TEST(Elaborate, SizesThatMayBeOneBroadcast) {
 )");
 }
 
+// The gradient of what was repeated: all of it is added up where the size turns out to be 1.
+TEST(Elaborate, ReductionsOverWhatMayHaveBeenRepeated) {
+  EXPECT_EQ(ElaborateText(R"(dA += dC)", "dC: f32[4, M] -> dA: f32[N, M]"),
+            R"(sdfg f(dC: f32[4, M], dA: f32[N, M]) {
+  state {
+    map i0 in 0:N, i1 in 0:M { dA[i0, i1] = 0.0 }
+    map i0 in 0:max(N, 4), i1 in 0:M { dA[i0 * min(N - 1, 1), i1] += dC[i0, i1] }
+  }
+}
+)");
+}
+
 TEST(Elaborate, AbsentBoundsVanish) {
   EXPECT_EQ(ElaborateText(R"(output = min(max(input, min ?? lowest()), max ?? highest()))",
                           "input: i8[4], min: i8 absent, max: i8[] -> output: i8[4]"),

@@ -158,6 +158,18 @@ class GradTest(unittest.TestCase):
         said = json.loads(self.grad(file, "--output", "l", "--wrt", "all", "--json", *base, code=2).stdout)
         self.assertEqual(said["exit"], 2)
 
+    def test_sizes_that_turn_out_to_be_1_were_repeated(self):
+        weights = np.arange(8, dtype=np.float32).reshape(4, 2)
+        nodes = [helper.make_node("Expand", ["x", "shape"], ["y"]), helper.make_node("Mul", ["y", "w"], ["z"]), helper.make_node("ReduceSum", ["z"], ["loss"], keepdims=0)]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 2])], [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])],
+                                  [numpy_helper.from_array(np.array([4, 2]), "shape"), numpy_helper.from_array(weights, "w")])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), self.path("m.onnx"))
+        for n, expected in ((1, weights.sum(axis=0, keepdims=True)), (4, weights)):
+            np.save(self.path("x.npy"), np.ones((n, 2), np.float32))
+            for backend in ("interpreter", "cpu"):
+                self.grad("m.onnx", "--output", "loss", "--wrt", "x", "--out", "out", "--input", "x=@x.npy", "--backend", backend)
+                np.testing.assert_array_equal(self.gradients()["x"], expected)
+
     def test_constructs_without_a_gradient_name_op_and_place(self):
         # Which element is taken is known only when it runs; a position that is known would be no sequence at all.
         nodes = [helper.make_node("SequenceConstruct", ["x", "x"], ["s"], name="pack"), helper.make_node("SequenceAt", ["s", "i"], ["y"], name="unpack")]
