@@ -9,6 +9,13 @@
 namespace headrace {
 namespace {
 
+// A figure of a backend's report: its name ends with its unit, or it is a count.
+std::string Shown(const std::string& name, double value) {
+  if (name.find(" seconds") != std::string::npos) return HumanSeconds(value);
+  if (name.find(" bytes") != std::string::npos) return HumanBytes(value);
+  return std::to_string(static_cast<int64_t>(value));
+}
+
 struct BenchFlags {
   ModelFlags model;
   double seconds = 2;
@@ -87,9 +94,8 @@ int Bench(const BenchFlags& f, const Common& c) {
   printf("first run   %s\n", HumanSeconds(*first).c_str());
   printf("compile     %s   (reading and checking %s)\n", HumanSeconds(opened->compile_seconds).c_str(),
          HumanSeconds(opened->load_seconds).c_str());
-  for (const auto& [phase, value] : opened->executable->Report())
-    printf("  %-12s%s\n", phase.c_str(),
-           phase.find("bytes") != std::string::npos ? HumanBytes(value).c_str() : HumanSeconds(value).c_str());
+  for (const auto& [name, value] : opened->executable->Report())
+    printf("  %-24s%s\n", name.c_str(), Shown(name, value).c_str());
   printf("peak memory %s\n", HumanBytes(PeakBytes()).c_str());
   return kExitOk;
 }
