@@ -176,7 +176,7 @@ struct Block {
 };
 
 // The loop that the text writes as `for var in begin:end:step`, and back: empty when `l` is not of that kind.
-// A step that is not a literal is taken to be positive.
+// A step that is not a literal decides when it runs whether the loop counts up or down, as in a map.
 Loop RangeLoop(Name var, Expr begin, Expr end, Expr step = 1);
 std::optional<Range> AsRange(const Loop& l);
 

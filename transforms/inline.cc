@@ -171,12 +171,12 @@ class Copier {
     if (q_.ranges_around.empty() || !c->strides.empty()) return UnsupportedError("it needs an array per iteration");
     std::vector<Expr> shape;
     for (const Range& r : q_.ranges_around) {
-      auto step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
+      int64_t by = r.step ? AsInt(r.step).value_or(0) : 1;
       for (const Expr* e : {&r.begin, &r.end})
         for (Name n : FreeSymbols(*e))
-          if (std::find(q_.indices_around.begin(), q_.indices_around.end(), n) != q_.indices_around.end()) step.reset();
-      if (!step) return UnsupportedError("it needs an array per iteration of a map whose bounds are not sizes");
-      const int64_t by = *step, stride = by > 0 ? by : -by;
+          if (std::find(q_.indices_around.begin(), q_.indices_around.end(), n) != q_.indices_around.end()) by = 0;
+      if (by == 0) return UnsupportedError("it needs an array per iteration of a map whose bounds are not sizes");
+      const int64_t stride = by > 0 ? by : -by;
       Expr span = by > 0 ? r.end - r.begin : r.begin - r.end;
       if (stride != 1) span = FloorDiv(span + Expr(stride - 1), Expr(stride));
       shape.push_back(ProveLe(Expr(0), span, to_.assumptions) == Truth::kYes ? span : Max(Expr(0), span));

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
 #include "driver/compile.h"
@@ -29,8 +30,8 @@ int main(int argc, char** argv) {
     else if (!std::strcmp(argv[i], "--backend") && i + 1 < argc) backend = argv[++i];
     else markdown = markdown || !std::strcmp(argv[i], "--markdown");
   }
-  char folder[] = "/tmp/op_gradients_XXXXXX";
-  if (!mkdtemp(folder)) return 2;
+  std::string folder = std::filesystem::temp_directory_path() / "op_gradients_XXXXXX";
+  if (!mkdtemp(folder.data())) return std::perror(folder.c_str()), 2;
   headrace::Registry r;
   if (headrace::Status s = headrace::LoadPlugins(r); !s.ok())
     return std::fprintf(stderr, "%s\n", s.ToString().c_str()), 2;
@@ -38,6 +39,8 @@ int main(int argc, char** argv) {
       file.empty() ? headrace::Samples(r, filter) : headrace::autodiff::SamplesOfFile(r, file);
   if (!samples.ok()) return std::fprintf(stderr, "%s\n", samples.status().ToString().c_str()), 2;
   const std::vector<OpVerdict> ops = headrace::autodiff::CheckOps(r, *samples, backend, folder, !markdown);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
   int checked = 0, zero = 0, refused = 0, wrong = 0, none = 0;
   if (markdown)
     std::printf("| operator | gradient | by | inputs checked | zero | refused |\n|---|---|---|---|---|---|\n");
