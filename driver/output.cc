@@ -66,6 +66,10 @@ nlohmann::json ToJson(const Diagnostic& d) {
   return j;
 }
 
+void PrintJson(const nlohmann::json& j) {
+  printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
 int Fail(const Output& o, const Status& given) {
   EndProgress(o);
   const Status s = given.kind() == ErrorKind::kInterrupted ? InterruptedError() : given;  // wherever it was noticed
@@ -73,7 +77,7 @@ int Fail(const Output& o, const Status& given) {
     nlohmann::json j;
     for (const Diagnostic& d : s.diagnostics()) j["errors"].push_back(ToJson(d));
     j["exit"] = ExitCodeFor(s);
-    printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    PrintJson(j);
   } else {
     fprintf(stderr, "%s\n", Colored(o, s.ToString()).c_str());
   }

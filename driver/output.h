@@ -33,6 +33,7 @@ std::function<void(const std::string&, double)> ProgressOf(const Output& o);
 void ProgressLine(const std::string& text);  // on a terminal: in place of the line that stands there
 void EndProgress(const Output& o);
 nlohmann::json ToJson(const Diagnostic& d);
+void PrintJson(const nlohmann::json& j);  // on stdout; names come from files, what is no UTF-8 is replaced
 
 // ^C once: `Interrupted()` turns true and work stops at the next poll; twice: exit at once.
 void InstallInterruptHandler();

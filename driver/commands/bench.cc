@@ -85,7 +85,7 @@ int Bench(const BenchFlags& f, const Common& c) {
   j["peak_memory_bytes"] = PeakBytes();
   for (const auto& [phase, value] : opened->executable->Report()) j["report"][phase] = value;
   if (c.out.json) {
-    printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    PrintJson(j);
     return kExitOk;
   }
   printf("median      %s   (min %s, p90 %s, p99 %s; %zu runs)\n", HumanSeconds(quantile(0.5)).c_str(),

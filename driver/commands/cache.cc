@@ -77,7 +77,7 @@ int List(const Common& c) {
     else printf("%s  %9s  %s\n", when, HumanBytes(e.bytes).c_str(), e.name.c_str());
   }
   j["bytes"] = total;
-  if (c.out.json) printf("%s\n", j.dump(2).c_str());
+  if (c.out.json) PrintJson(j);
   else printf("%s in %s\n", HumanBytes(total).c_str(), folder.c_str());
   return kExitOk;
 }
@@ -95,8 +95,7 @@ int Clear(const Common& c) {
     });
     freed += e.bytes, ++entries;
   }
-  if (c.out.json)
-    printf("%s\n", nlohmann::json({{"entries", entries}, {"bytes", freed}, {"folder", folder}}).dump(2).c_str());
+  if (c.out.json) PrintJson(nlohmann::json({{"entries", entries}, {"bytes", freed}, {"folder", folder}}));
   else Note(c.out, "removed " + std::to_string(entries) + " entries, " + HumanBytes(freed));
   return kExitOk;
 }

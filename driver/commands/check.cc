@@ -36,7 +36,7 @@ int Check(const ModelFlags& f, const Common& c) {
     j["outputs"].push_back(signature(n)), text += "  output " + signature(n) + "\n";
   if (c.out.verbosity > 0)
     for (const std::string& line : m->model.report) text += "  " + line + "\n";
-  if (c.out.json) printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  if (c.out.json) PrintJson(j);
   else if (c.out.verbosity >= 0) printf("%s", text.c_str());
   return kExitOk;
 }

@@ -276,7 +276,7 @@ int Run(const GradFlags& f, const Common& c) {
   Result<nlohmann::json> j = Grad(f, c);
   if (!j.ok()) return Fail(c.out, j.status());
   if (c.out.json) {
-    printf("%s\n", j->dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    PrintJson(*j);
   } else if (c.out.verbosity >= 0) {
     for (const auto& g : (*j)["gradients"]) {
       std::string shape;

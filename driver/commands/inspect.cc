@@ -140,7 +140,7 @@ int Ops(const OpsFlags& f, const Common& c) {
     return Fail(c.out, UsageError("no op matches '" + f.pattern + "'",
                                   close.empty() ? "`headrace ops` lists all" : "did you mean '" + close + "'?"));
   }
-  if (c.out.json) printf("%s\n", j.dump(2).c_str());
+  if (c.out.json) PrintJson(j);
   else if (f.pattern.empty() && !f.markdown) printf("%d of %d ops have an implementation\n", supported, total);
   return kExitOk;
 }
@@ -156,7 +156,7 @@ int Plugins(const Common& c) {
   }
   for (const Diagnostic& d : s.diagnostics()) j["errors"].push_back(ToJson(d));
   if (c.out.json) {
-    printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return ExitCodeFor(s);
   }
   return s.ok() ? kExitOk : Fail(c.out, s);

@@ -163,7 +163,7 @@ int Run(const RunFlags& f, const Common& c) {
                d.max_rel, d.where.empty() ? "" : ("; first at " + d.where).c_str());
     }
   }
-  if (c.out.json) printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  if (c.out.json) PrintJson(j);
   return code;
 }
 

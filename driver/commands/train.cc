@@ -166,7 +166,7 @@ int Run(TrainFlags& f, const Common& c) {
   EndProgress(c.out);
   if (!t.ok()) return Fail(c.out, t.status());
   if (c.out.json) {
-    printf("%s\n", ToJson(f, *t).dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    PrintJson(ToJson(f, *t));
   } else if (c.out.verbosity >= 0) {
     printf("%lld steps in %s, %s samples/s, compiled in %s\n", static_cast<long long>(t->steps - t->resumed_at),
            HumanSeconds(t->train_seconds).c_str(), Count(t->samples_per_second).c_str(),

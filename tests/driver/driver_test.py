@@ -285,6 +285,9 @@ class DriverTest(unittest.TestCase):
         for verb in (["check"], ["run", "--backend", "interpreter"]):
             done = self.run_headrace(verb[0], "utf8.onnx", "--json", *verb[1:])
             self.assertIn("\ufffd", json.dumps(json.loads(done.stdout), ensure_ascii=False))
+        folder = os.path.join(self.folder, os.fsdecode(b"cache\xff"))
+        done = subprocess.run([DRIVER, "cache", "list", "--json"], capture_output=True, text=True, env=dict(self.environment, HEADRACE_CACHE_DIR=folder))
+        self.assertIn("\ufffd", json.loads(done.stdout)["folder"], done.stderr)
 
     def test_works_when_started_from_anywhere(self):
         done = subprocess.run([DRIVER, "plugins"], cwd="/", capture_output=True, text=True, env=self.environment)
