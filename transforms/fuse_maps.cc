@@ -3,17 +3,32 @@
 #include <algorithm>
 
 #include "ir/dataflow.h"
+#include "transforms/uses.h"
 
 namespace headrace {
 namespace transforms {
 namespace {
 
+// Bytes of a container, an unknown size counted as 64: good enough to compare one with another.
+double RoughBytes(const Container& c) {
+  NameMap sizes;
+  for (const Expr& d : c.shape)
+    for (Name n : FreeSymbols(d)) sizes.push_back({n, Expr(64)});
+  double bytes = static_cast<double>(ByteSize(c.dtype));
+  for (const Expr& d : c.shape)
+    bytes *= static_cast<double>(std::max<int64_t>(1, AsInt(Substitute(d, sizes)).value_or(64)));
+  return bytes;
+}
+
 // One list of statements: a state's, or the body of a fused map. A statement joins the latest kernel it depends on; the
-// statements in between don't conflict with it, or they would be the latest.
+// statements in between don't conflict with it, or they would be the latest. It jumps over them only if no more memory is
+// in use meanwhile: what a planner of memory has put late, like a value computed again, stays late.
 class ListFuser {
  public:
-  ListFuser(const Program& p, Sdfg* s, NameTable* names, const FusionLimits& limits, std::vector<Name> around)
-      : p_(p), s_(s), names_(names), limits_(limits), around_(std::move(around)) {}
+  // `uses`: of the whole SDFG, with the list's first statement at `first`; none for the body of a map.
+  ListFuser(const Program& p, Sdfg* s, NameTable* names, const FusionLimits& limits, std::vector<Name> around,
+            const UseIndex* uses, uint32_t first)
+      : p_(p), s_(s), names_(names), limits_(limits), around_(std::move(around)), uses_(uses), first_(first) {}
 
   bool Run(std::vector<NodeId>* statements) {
     for (NodeId id : *statements) {
@@ -139,7 +154,43 @@ class ListFuser {
     return latest;
   }
 
+  // Bytes that are in use between `into` and `from` if `from` runs with `into`, less those that no longer are.
+  double LongerInUse(int into, int from) {
+    double bytes = 0;
+    std::vector<Name> seen;
+    for (const KernelAccess& a : slots_[from].kernel.accesses) {
+      const Container& c = s_->Get(a.root);
+      if (c.kind != ContainerKind::kTransient || c.storage != Storage::kArena) continue;
+      if (std::find(seen.begin(), seen.end(), a.root) != seen.end()) continue;
+      seen.push_back(a.root);
+      const Usage& u = uses_->Of(a.root);
+      bool earlier = false, between = false, later = false;
+      for (const std::vector<uint32_t>* positions : {&u.reads, &u.writes})
+        for (uint32_t at : *positions) {
+          if (at < first_ || at - first_ >= slots_.size()) {
+            // A loop around may bring back what was computed before it.
+            (at < first_ ? earlier : later) = true;
+            later |= uses_->positions()[first_].region >= 0;
+            continue;
+          }
+          int slot = Find(static_cast<int>(at - first_));
+          if (slot == from || slots_[slot].floating) continue;
+          slot = Place0(slot);
+          (slot <= into ? earlier : slot < from ? between : later) = true;
+        }
+      if (between || earlier == later) continue;  // in use there before and after, or only inside the kernel
+      bytes += later ? RoughBytes(c) : -RoughBytes(c);
+    }
+    return bytes;
+  }
+  bool Adjacent(int into, int from) {
+    for (int i = into + 1; i < from; ++i)
+      if (slots_[i].into == i && !slots_[i].floating && Place0(i) > into && Place0(i) < from) return false;
+    return true;
+  }
+
   bool Merge(int into, int from) {
+    if (uses_ && !Adjacent(into, from) && LongerInUse(into, from) > 0) return false;
     if (!TryMerge(s_, names_, around_, limits_, &slots_[into].kernel, slots_[from].kernel)) return false;
     Slot &a = slots_[into], &b = slots_[from];
     b.into = into;
@@ -194,6 +245,8 @@ class ListFuser {
   NameTable* names_;
   const FusionLimits& limits_;
   std::vector<Name> around_;
+  const UseIndex* uses_;
+  uint32_t first_;
   std::vector<Slot> slots_;
   std::unordered_map<Name, Last> last_;
   std::unordered_map<Name, int> definers_;
@@ -208,9 +261,13 @@ class Fuser {
     ForEachBlock(*s_, s_->body, [&](BlockId b) {
       if (std::holds_alternative<State>(s_->blocks[b].control)) states.push_back(b);
     });
+    const UseIndex uses(p_, *s_);
+    std::unordered_map<uint32_t, uint32_t> first;  // by block
+    for (uint32_t at = 0; at < uses.positions().size(); ++at)
+      if (uses.positions()[at].statement.valid()) first.try_emplace(uses.positions()[at].block.value, at);
     for (BlockId b : states) {
       std::vector<NodeId> list = std::get<State>(s_->blocks[b].control).statements;
-      if (!List(&list, {})) continue;
+      if (list.empty() || !List(&list, {}, &uses, first.at(b.value))) continue;
       std::get<State>(s_->blocks.Mutable(b).control).statements = std::move(list);
       changed_ = true;
     }
@@ -218,9 +275,9 @@ class Fuser {
   }
 
  private:
-  bool List(std::vector<NodeId>* list, const std::vector<Name>& around) {
+  bool List(std::vector<NodeId>* list, const std::vector<Name>& around, const UseIndex* uses, uint32_t first) {
     bool changed = false;
-    if (list->size() > 1) changed = ListFuser(p_, s_, &names_, limits_, around).Run(list);
+    if (list->size() > 1) changed = ListFuser(p_, s_, &names_, limits_, around, uses, first).Run(list);
     for (NodeId n : *list) {
       if (!std::holds_alternative<Map>(s_->nodes[n].body)) continue;
       const Map& m = std::get<Map>(s_->nodes[n].body);
@@ -230,7 +287,7 @@ class Fuser {
       std::vector<Name> inside = around;
       for (const Range& r : m.ranges) inside.push_back(r.index);
       std::vector<NodeId> body = m.body;
-      if (!List(&body, inside)) continue;
+      if (!List(&body, inside, nullptr, 0)) continue;
       std::get<Map>(s_->nodes.Mutable(n).body).body = std::move(body);
       changed = true;
     }

@@ -7,7 +7,8 @@
 //                                                           }
 //
 // Elementwise chains become one map; reductions along contiguous rows take producers, initialisation and consumers into
-// a map over the rows. Contractions stay whole. scalarize then turns what lives in one iteration into registers.
+// a map over the rows. Contractions stay whole. A map moves up to the one that it joins only if that keeps no more memory in
+// use meanwhile. scalarize then turns what lives in one iteration into registers.
 #pragma once
 #include "transforms/kernel.h"
 

@@ -97,6 +97,42 @@ TEST(FuseMaps, AStatementInBetweenThatConflictsKeepsThemApart) {
                 })");
 }
 
+// C would be in use from the first map on, beside A, while the other kernel runs: what was computed late on purpose stays so.
+TEST(FuseMaps, AStatementStaysWhereItIsIfMovingItTakesMemory) {
+  ExpectUnchanged(R"(sdfg f(X: f32[N], Z: f32[N], W: f32[N], Y: f32[N], V: f32[N]) {
+                       transient A: f32[N]
+                       transient C: f32[N]
+                       state {
+                         map i in 0:N { A[i] = X[i] + 1 }
+                         call.shuffle(A = Z) -> (B = W)
+                         map i in 0:N { C[i] = A[i] * 2 }
+                         call.shuffle(A = C) -> (B = Y)
+                         call.shuffle(A = A) -> (B = V)
+                       }
+                     })",
+                  "fuse");
+  // A is not needed any more: C takes its place.
+  ExpectPass(R"(sdfg f(X: f32[N], Z: f32[N], W: f32[N], Y: f32[N]) {
+                  transient A: f32[N]
+                  transient C: f32[N]
+                  state {
+                    map i in 0:N { A[i] = X[i] + 1 }
+                    call.shuffle(A = Z) -> (B = W)
+                    map i in 0:N { C[i] = A[i] * 2 }
+                    call.shuffle(A = C) -> (B = Y)
+                  }
+                })",
+             "fuse", R"(sdfg f(X: f32[N], Z: f32[N], W: f32[N], Y: f32[N]) {
+                  transient A: f32 @register
+                  transient C: f32[N]
+                  state {
+                    map i in 0:N { A = X[i] + 1; C[i] = A * 2 }
+                    call.shuffle(A = Z) -> (B = W)
+                    call.shuffle(A = C) -> (B = Y)
+                  }
+                })");
+}
+
 TEST(FuseMaps, SoftmaxBecomesOneMapOverRows) {
   ExpectPass(R"(sdfg softmax(X: f32[N, M], Y: f32[N, M]) {
                   transient T: f32[N]

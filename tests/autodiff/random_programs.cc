@@ -431,9 +431,9 @@ class Generator {
 
 }  // namespace
 
-Case RandomCase(uint64_t seed, int statements, bool symbols) {
+Case RandomCase(uint64_t seed, int statements, bool symbols, int64_t scale) {
   Case c;
-  const int64_t n = 4 + static_cast<int64_t>(seed % 3), m = 3 + static_cast<int64_t>(seed % 2),
+  const int64_t n = scale * (4 + static_cast<int64_t>(seed % 3)), m = scale * (3 + static_cast<int64_t>(seed % 2)),
                 q = 1 + static_cast<int64_t>(seed / 6 % 3);
   c.text = (symbols ? Generator(seed, "N", "M", "Q")
                     : Generator(seed, std::to_string(n), std::to_string(m), std::to_string(q)))

@@ -10,7 +10,8 @@
 
 namespace headrace::autodiff::testing {
 
-// The first k statements are the same for any larger number of them. Without `symbols` every size is a number.
-Case RandomCase(uint64_t seed, int statements, bool symbols = true);
+// The first k statements are the same for any larger number of them. Without `symbols` every size is a number; `scale`
+// multiplies the sizes.
+Case RandomCase(uint64_t seed, int statements, bool symbols = true, int64_t scale = 1);
 
 }  // namespace headrace::autodiff::testing
