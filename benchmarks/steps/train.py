@@ -129,11 +129,13 @@ class Ours:
         self.runs += 1
         checkpoint = os.path.join(self.folder, f"run{self.runs}")
         epochs = max(1, steps * BATCH // len(self.task.image))
+        # Under `bazel run` headrace would look for its files where the user is.
+        environment = {k: v for k, v in os.environ.items() if k != "BUILD_WORKING_DIRECTORY"}
         p = subprocess.run(
             [self.headrace, "train", "model.onnx", "--data", "data.npz", "--loss", "cross_entropy", "--optimizer", self.task.optimizer,
              "--lr", str(self.task.rate), "--epochs", str(epochs), "--batch", str(BATCH), "--every", "1000000", "--checkpoint", checkpoint,
              "--threads", str(self.threads), "--json", *more],
-            cwd=self.folder, capture_output=True, text=True)  # fmt: skip
+            cwd=self.folder, env=environment, capture_output=True, text=True)  # fmt: skip
         if p.returncode != 0:
             raise RuntimeError(p.stdout + p.stderr)
         with open(os.path.join(checkpoint, "losses.csv"), newline="") as f:

@@ -2,4 +2,4 @@
 # `bazel run` starts this in the runfiles: PYTHON HEADRACE ARGS...
 set -euo pipefail
 export PYTHONDONTWRITEBYTECODE=1
-exec "$1" -m benchmarks.training.train "${@:2}"
+exec "$1" -m benchmarks.steps.train "${@:2}"
