@@ -117,6 +117,7 @@ class Exporter {
         }
       } else if (auto* assign = std::get_if<Assign>(&b.control)) {
         j = {{"kind", "let"}, {"symbol", assign->symbol.str()}, {"value", ToString(assign->value)}};
+        if (!assign->message.empty()) j["else"] = assign->message;
       } else if (std::holds_alternative<Break>(b.control)) {
         j["kind"] = "break";
       } else if (std::holds_alternative<Continue>(b.control)) {
@@ -291,7 +292,8 @@ class Loader {
         if (first) Fail("an \"if\" without branches");
         Line("}");
       } else if (kind == "let") {
-        Line("let " + NameText(Name(Text(b, "symbol"))) + " = " + Text(b, "value") + origin);
+        const std::string message = b.contains("else") ? " else " + StringText(Text(b, "else")) : "";
+        Line("let " + NameText(Name(Text(b, "symbol"))) + " = " + Text(b, "value") + message + origin);
       } else if (kind == "break" || kind == "continue") {
         Line(kind + origin);
       } else {

@@ -311,6 +311,14 @@ Direction DirectionOf(const Program& p, const Sdfg& s, Name parameter) {
   return DirectionFrom(s, finder.Of(s), parameter);
 }
 
+std::vector<Direction> Directions(const Program& p, const Sdfg& s) {
+  UseFinder finder(p);
+  const Uses& uses = finder.Of(s);
+  std::vector<Direction> out;
+  for (Name n : s.parameters) out.push_back(DirectionFrom(s, uses, n));
+  return out;
+}
+
 std::vector<Name> Inputs(const Program& p, const Sdfg& s) {
   return ParametersWhere(p, s, [](Direction d) { return d != Direction::kOut; });
 }

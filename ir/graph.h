@@ -165,10 +165,13 @@ struct Conditional {
 };
 struct Break {};
 struct Continue {};
+// let n = expr [else "message"]: defines a size from data, once per execution; where reading the value fails (an index out
+// of range), the error is `message`.
 struct Assign {
   Name symbol;
   Expr value;
-};  // let n = expr: defines a size from data, once per execution
+  std::string message = {};
+};
 using Control = std::variant<std::monostate, State, Loop, Conditional, Break, Continue, Assign>;
 struct Block {
   Control control;
@@ -218,6 +221,7 @@ struct Program {
 // `inout` parameters are kInOut; every other one that is written or `out` is kOut, even when it is read back later.
 enum class Direction { kUnused, kIn, kOut, kInOut };
 Direction DirectionOf(const Program& p, const Sdfg& s, Name parameter);
+std::vector<Direction> Directions(const Program& p, const Sdfg& s);  // of all parameters, in one walk
 std::vector<Name> Inputs(const Program& p,
                          const Sdfg& s);  // in parameter order; inout counts as both; unused ones are inputs
 std::vector<Name> Outputs(const Program& p, const Sdfg& s);

@@ -77,6 +77,9 @@ sdfg inner(x: f32[4], y: f32[4]) {
   EXPECT_EQ(DirectionOf(p, p.Entry(), "unused"), Direction::kUnused);
   EXPECT_EQ(DirectionOf(p, p.Entry(), "c"), Direction::kInOut);
   EXPECT_EQ(DirectionOf(p, *p.Find("inner"), "y"), Direction::kOut);
+  const std::vector<Direction> all = Directions(p, p.Entry());
+  for (size_t k = 0; k < all.size(); ++k)
+    EXPECT_EQ(all[k], DirectionOf(p, p.Entry(), p.Entry().parameters[k])) << p.Entry().parameters[k].view();
 }
 
 TEST(GraphTest, ReadsInConditionsAndSizesCount) {

@@ -64,6 +64,10 @@ void ProgramParser::ParseBlock(std::vector<BlockId>& out) {
     a.symbol = ExpectName("a name after 'let'");
     Expect("=", "in 'let'");
     a.value = ParseResolved();
+    if (AtWord("else")) {
+      Take();
+      a.message = ExpectString("what to say when the value can't be read");
+    }
     defined_symbols_.insert(a.symbol);
     control = std::move(a);
   }

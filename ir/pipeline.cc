@@ -139,6 +139,7 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
       return UsageError("pass '" + step.name + "' has no option '" + key + "'",
                         close.empty() ? "" : "did you mean '" + close + "'?");
     }
+  if (o.cancelled && o.cancelled()) return InterruptedError();
   Program before = p;  // a copy is cheap; it becomes the reproducer if the pass fails us
   Result<bool> changed = pass->run(p, step.options, r);
   Status trouble = changed.status();

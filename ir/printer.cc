@@ -169,7 +169,8 @@ class Printer {
       } else if (std::get_if<Continue>(&b.control)) {
         Line("continue" + origin);
       } else if (auto* assign = std::get_if<Assign>(&b.control)) {
-        Line("let " + NameText(assign->symbol) + " = " + Text(assign->value) + origin);
+        const std::string otherwise = assign->message.empty() ? "" : " else " + StringText(assign->message);
+        Line("let " + NameText(assign->symbol) + " = " + Text(assign->value) + otherwise + origin);
       }
     }
   }

@@ -43,13 +43,15 @@ TEST(PrinterTest, FormsPrintTheSameAgain) {
 }
 
 TEST(PrinterTest, StatementsOutsideOfStatesGetOne) {
-  EXPECT_EQ(Reprint("sdfg f(x: f32, y: f32) { y = x\n y += 1; let n = y > 0 ? 1 : 2\n y = n }"),
-            R"(sdfg f(x: f32, y: f32) {
+  EXPECT_EQ(
+      Reprint(
+          "sdfg f(x: f32, y: f32) { y = x\n y += 1; let n = y > 0 ? 1 : 2 else \"y has \\\"no\\\" sign\"\n y = n }"),
+      R"(sdfg f(x: f32, y: f32) {
   state {
     y = x
     y += 1
   }
-  let n = y > 0 ? 1 : 2
+  let n = y > 0 ? 1 : 2 else "y has \"no\" sign"
   state {
     y = n
   }

@@ -148,7 +148,9 @@ struct ImportOptions {
   bool inference = false;
   // The value that input `name` (the model's spelling), the `index`-th, will have when the program runs, or null. Asked
   // for inputs that decide shapes, ranks or axes only; the program is then right for that value alone (assumed_inputs).
+  // Inputs that the model has a value for are asked for with index -1: without a value here they are constants.
   std::function<const Tensor*(const std::string& name, int index)> input_value;
+  std::function<bool()> cancelled;  // polled; true = stop with InterruptedError
 };
 struct ImportedModel {
   Program program;
@@ -185,7 +187,7 @@ struct CompileOptions {
   std::string dump_dir;                                              // HEADRACE_DUMP_DIR: sources and IR are left here
   bool debug = false;                                                // verify after every pass
   std::function<void(const std::string& phase, double done)> progress;  // done in 0..1
-  std::function<bool()> cancelled;                                      // polled; true = stop with kInterrupted
+  std::function<bool()> cancelled;                                      // polled; true = stop with InterruptedError
 };
 // A compiled program; Run is thread-safe.
 class Executable {
@@ -278,6 +280,7 @@ struct PipelineOptions {
   bool verify = false;
   std::string reproducer_dir;
   std::vector<std::string>* log = nullptr;
+  std::function<bool()> cancelled;  // asked before each pass; true = stop with InterruptedError
 };
 Status RunPipeline(const Registry& r, const std::string& text, Program& p, const PipelineOptions& o = {});
 

@@ -129,6 +129,11 @@ Status UsageError(std::string message, std::string hint) {
   return Make(ErrorKind::kUsage, std::move(message), std::move(hint));
 }
 Status InternalError(std::string message) { return Make(ErrorKind::kInternal, std::move(message), ""); }
+Status InterruptedError() {
+  Diagnostic d;
+  d.kind = ErrorKind::kInterrupted, d.code = "E0499", d.message = "interrupted";
+  return Status(d);
+}
 
 Status WithFile(Status s, const std::string& file) {
   return Edited(s, [&](Diagnostic& d) {

@@ -49,6 +49,7 @@ Status InvalidError(std::string message, std::string hint = "");
 Status UnsupportedError(std::string message, std::string hint = "");
 Status UsageError(std::string message, std::string hint = "");
 Status InternalError(std::string message);
+Status InterruptedError();
 // The same status with every diagnostic's empty `field` filled in: errors gain their place on the way up.
 Status WithFile(Status s, const std::string& file);
 Status WithNode(Status s, const std::string& node, const std::string& op = "");

@@ -192,12 +192,7 @@ Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& descr
   if (!Prepare().ok()) return without_cache();
   FileLock lock;
   if (!lock.Take(directory_ + "/lock." + key.substr(0, 2), cancelled)) {
-    if (cancelled && cancelled()) {
-      Diagnostic d;
-      d.kind = ErrorKind::kInterrupted;
-      d.message = "interrupted while waiting for another process to compile";
-      return Status(d);
-    }
+    if (cancelled && cancelled()) return InterruptedError();
     return without_cache();
   }
   if (hit()) return e;  // someone else made it meanwhile

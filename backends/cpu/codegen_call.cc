@@ -13,23 +13,6 @@
 
 namespace headrace::cpu {
 
-namespace {
-
-std::string Quote(const std::string& s) {
-  std::string out = "\"";
-  for (char c : s) {
-    if (c == '"' || c == '\\') out += '\\', out += c;
-    else if (static_cast<unsigned char>(c) < 32) {
-      char buffer[8];
-      std::snprintf(buffer, sizeof buffer, "\\%03o", c);
-      out += buffer;
-    } else out += c;
-  }
-  return out + "\"";
-}
-
-}  // namespace
-
 Result<std::string> SdfgGen::StagedArguments::Add(Name container, const std::vector<Expr>& index, bool in, bool out,
                                                   Writer& w) {
   const Container& c = g_.s_.Get(container);
@@ -159,7 +142,7 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
       return UnsupportedError("attribute '" + name.str() + "' of external function '" + l.op.str() +
                               "' is a tensor or a graph");
     const std::string text = AttributeText(a);
-    attributes += (count++ ? ", " : "") + ("{" + Quote(name.str()) + ", " + Quote(text) + ", nullptr}");
+    attributes += (count++ ? ", " : "") + ("{" + StringLiteral(name.str()) + ", " + StringLiteral(text) + ", nullptr}");
   }
   // One binding for all calls of a function, one per node where each node has a state.
   const ExternalFunction* function = names_.registry->FindFunction(l.op.str());

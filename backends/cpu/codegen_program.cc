@@ -75,8 +75,6 @@ std::set<Name> MayAlias(const Program& p, const std::vector<const Sdfg*>& sdfgs)
   return out;
 }
 
-std::string Quoted(const std::string& s) { return "\"" + s + "\""; }
-
 std::string ShapeArray(const std::string& name, const std::vector<int64_t>& shape) {
   std::string s = "static const int64_t " + name + "[] = {";
   for (size_t i = 0; i < shape.size(); ++i) s += (i ? ", " : "") + std::to_string(shape[i]);
@@ -96,17 +94,19 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   std::string parameters, run_in, run_out;
   int inputs = 0, outputs = 0;
   Writer run(1);
-  for (Name n : s.parameters) {
+  const std::vector<Direction> directions = Directions(p, s);
+  for (size_t at = 0; at < directions.size(); ++at) {
+    const Name n = s.parameters[at];
     const Container& c = s.Get(n);
-    const Direction d = DirectionOf(p, s, n);
+    const Direction d = directions[at];
     const bool in = d != Direction::kOut, out = d == Direction::kOut || d == Direction::kInOut;
     const bool sequence = c.kind == ContainerKind::kSequence || c.type.kind != ValueType::kTensor;
     std::string dims;
-    for (const Expr& e : c.shape) dims += (dims.empty() ? "" : ", ") + Quoted(ToString(e));
+    for (const Expr& e : c.shape) dims += (dims.empty() ? "" : ", ") + StringLiteral(ToString(e));
     w.Line("static const char* const shape_" + std::to_string(inputs + outputs) + "_" + Identifier(n.view()) +
            "[] = {" + (dims.empty() ? "nullptr" : dims) + "};");
-    parameters += "  {" + Quoted(n.str()) + ", " + Quoted(n.str()) + ", " + (sequence ? "HR_SEQUENCE" : "HR_TENSOR") +
-                  ", " +
+    parameters += "  {" + StringLiteral(n.str()) + ", " + StringLiteral(n.str()) + ", " +
+                  (sequence ? "HR_SEQUENCE" : "HR_TENSOR") + ", " +
                   (in && out ? "HR_INOUT"
                    : out     ? "HR_OUT"
                              : "HR_IN") +
@@ -145,7 +145,8 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
         }
         run.Line("const int64_t shape[] = {" + (shape.empty() ? "0" : shape) + "};");
         run.Line(field + " = (" + type + ")hr_output(&x, " + std::to_string(outputs) + ", " +
-                 std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape);");
+                 std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape, " +
+                 StringLiteral(n.str()) + ");");
         if (in) {
           run.Line("if (" + field + " && " + input + ".kind == HR_TENSOR && " + input + ".data != " + field + ")");
           run.Line("  __builtin_memcpy(" + field + ", " + input + ".data, (size_t)(hr_count(&" + input +
@@ -164,20 +165,20 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   for (Name n : FreeSymbols(s)) {
     if (inside.count(n)) continue;
     const bool by_name = std::find(s.symbol_params.begin(), s.symbol_params.end(), n) != s.symbol_params.end();
-    symbols += "  {" + Quoted(n.str()) + ", " + (by_name ? "1" : "0") + ", 0},\n";
+    symbols += "  {" + StringLiteral(n.str()) + ", " + (by_name ? "1" : "0") + ", 0},\n";
     bind += "  f." + fields.at(n) + " = run->symbols[" + std::to_string(symbol_count++) + "];\n";
   }
   std::string constant_list;
   for (size_t i = 0; i < constants.size(); ++i) {
     w.Raw(ShapeArray("constant_shape_" + std::to_string(i), constants[i].shape));
     const int64_t bytes = constants[i].dtype == DType::kString ? constants[i].elements() * 16 : constants[i].bytes();
-    constant_list += "  {" + Quoted(names.constants[i].second.str()) + ", " +
+    constant_list += "  {" + StringLiteral(names.constants[i].second.str()) + ", " +
                      std::to_string(static_cast<int>(constants[i].dtype)) + ", " +
                      std::to_string(constants[i].shape.size()) + ", constant_shape_" + std::to_string(i) + ", " +
                      std::to_string(bytes) + "},\n";
   }
   std::string externals;
-  for (const std::string& e : names.externals) externals += "  " + Quoted(e) + ",\n";
+  for (const std::string& e : names.externals) externals += "  " + StringLiteral(e) + ",\n";
   auto table_of = [&](const std::string& type, const std::string& name, const std::string& items) {
     w.Raw("static " + type + " " + name + "[] = {\n" + (items.empty() ? "  {}\n" : items) + "};\n");
   };
@@ -188,8 +189,8 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   w.Raw(
       "extern \"C\" HEADRACE_EXPORT const headrace_program_info_t headrace_program_info = {\n  sizeof(headrace_program_info_t), HEADRACE_PROGRAM_MAGIC, "
       "HEADRACE_PROGRAM_MAJOR, HEADRACE_PROGRAM_MINOR,\n  " +
-      Quoted(s.name.str()) + ", \"headrace 0.1.0, \" __VERSION__, " + std::to_string(s.parameters.size()) + ", " +
-      std::to_string(symbol_count) + ", " + std::to_string(constants.size()) + ", " +
+      StringLiteral(s.name.str()) + ", \"headrace 0.1.0, \" __VERSION__, " + std::to_string(s.parameters.size()) +
+      ", " + std::to_string(symbol_count) + ", " + std::to_string(constants.size()) + ", " +
       std::to_string(names.externals.size()) + ",\n  parameters, symbols, constants, externals};\n\n");
   // Attributes that external functions make a state of, for whoever loads the program.
   std::string states;
@@ -248,7 +249,7 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   w.Raw(
       "extern \"C\" HEADRACE_EXPORT int32_t headrace_program_run(void* program, hr_run* run) {\n"
       "  hr_program* const p = (hr_program*)program;\n"
-      "  hr_x x = {p, run, 0, run->threads, nullptr, __atomic_exchange_n(&p->spare, nullptr, __ATOMIC_ACQ_REL)};\n"
+      "  hr_x x = {p, run, 0, run->threads, nullptr, __atomic_exchange_n(&p->spare, nullptr, __ATOMIC_ACQ_REL), nullptr};\n"
       "  F_" +
       fn + " f = {};\n  f.x = &x;\n" + bind + run.text() + "  const int result = x.stop ? x.stop : " + fn +
       "(&f);\n"

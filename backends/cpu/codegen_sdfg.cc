@@ -179,8 +179,10 @@ Status SdfgGen::Blocks(const std::vector<BlockId>& body, Writer& w) {
     } else if (const auto* a = std::get_if<Assign>(&c)) {
       HR_ASSIGN_OR_RETURN(Expr v, Typed(a->value, DType::kI64));
       w.Open("{");
+      if (!a->message.empty()) w.Line("x->blame = " + StringLiteral(a->message) + ";");
       const std::string text = Text(v, DType::kIndex, w);
       w.Line("f->" + fields_.Of(a->symbol, "") + " = " + Bare(text) + ";");
+      if (!a->message.empty()) w.Line("x->blame = nullptr;");
       w.Close();
       w.Line("if (x->stop) return x->stop;");
       AllocateFor({a->symbol}, {}, w);
@@ -312,7 +314,7 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
     const Container& c = s_.Get(n);
     if (done.count(n) || !ready(c)) continue;
     w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Text(NumElements(c), DType::kIndex, w) + ", " +
-           std::to_string(ByteSize(c.dtype)) + ")) return x->stop;");
+           std::to_string(ByteSize(c.dtype)) + ", " + StringLiteral(n.str()) + ")) return x->stop;");
   }
   if (s_.name != names_.program->entry) return;
   const std::vector<Name> outputs = Outputs(*names_.program, s_);
@@ -322,7 +324,8 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
     w.Open("{");
     w.Line("const int64_t shape[] = {" + Shape(c, w) + "};");
     w.Line("f->" + fields_.Of(outputs[i], "") + " = (" + StorageType(c.dtype) + "*)hr_output(x, " + std::to_string(i) +
-           ", " + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape);");
+           ", " + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape, " +
+           StringLiteral(outputs[i].str()) + ");");
     w.Line("if (x->stop) return x->stop;");
     w.Close();
   }

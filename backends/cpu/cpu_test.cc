@@ -86,6 +86,21 @@ TEST(Cpu, IndexOutOfRangeNamesContainerIndexAndShape) {
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(3, 1));
 }
 
+TEST(Cpu, AValueThatCantBeReadHasItsOwnMessage) {
+  const std::string text = R"(
+    sdfg f(I: i64[2], k: i64, Y: i64, Z: i64) {
+      let n = I[k] else "k is \"not\" a place"
+      Y = n
+      Z = I[n]
+    })";
+  auto out = RunText(text, {{"I", I64({2}, {0, 7})}, {"k", I64({}, {2})}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().message(), "k is \"not\" a place");
+  out = RunText(text, {{"I", I64({2}, {0, 7})}, {"k", I64({}, {1})}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().message(), HasSubstr("I[7], shape [2]"));
+}
+
 TEST(Cpu, LoopsBranchesBreakAndContinue) {
   auto out = RunText(R"(
     sdfg f(X: i64[N], S: i64[], K: i64[]) {

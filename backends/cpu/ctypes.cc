@@ -93,6 +93,19 @@ std::string FloatLiteral(double v, DType t) {
   return s + suffix;
 }
 
+std::string StringLiteral(const std::string& s) {
+  std::string out = "\"";
+  for (char c : s) {
+    if (c == '"' || c == '\\') out += '\\', out += c;
+    else if (static_cast<unsigned char>(c) < 32) {
+      char buffer[8];
+      std::snprintf(buffer, sizeof buffer, "\\%03o", c);
+      out += buffer;
+    } else out += c;
+  }
+  return out + "\"";
+}
+
 std::string LoadCode(DType t, const std::string& lvalue) {
   if (t == DType::kBool) return "(" + lvalue + " != 0)";
   if (IsFloat(t) && Computed(t) != t) return "hr_" + std::string(DTypeName(t)) + "_to_f32(" + lvalue + ")";

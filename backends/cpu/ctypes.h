@@ -12,6 +12,7 @@ const char* ValueType(DType t);    // f16 → "float", bool → "bool", kReal �
 DType Computed(DType t);
 std::string IntLiteral(int64_t v, DType t);
 std::string FloatLiteral(double v, DType t);
+std::string StringLiteral(const std::string& s);
 std::string LoadCode(DType t, const std::string& lvalue);                    // memory → value
 std::string StoreCode(DType t, const std::string& value, DType value_type);  // value → memory's type
 std::string ConvertCode(const std::string& value, DType from, DType to, bool saturate = false);  // value → value

@@ -374,6 +374,7 @@ Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& 
     } else if (const auto* a = std::get_if<Assign>(&block.control)) {
       b.kind = BlockPlan::kAssign;
       b.symbol = SymbolOf(plan_, a->symbol);
+      b.message = a->message;
       HR_ASSIGN_OR_RETURN(b.value, CompileScalar(a->value, DType::kI64));
     }
     out.push_back(std::move(b));

@@ -38,6 +38,12 @@ TEST(InterpreterErrors, IndexOutOfRangeNamesContainerIndexAndShape) {
             "index out of range: X[9223372036854775805] is outside its shape [3]");
 }
 
+TEST(InterpreterErrors, AValueThatCantBeReadHasItsOwnMessage) {
+  EXPECT_EQ(ErrorOf("sdfg f(I: i64[N], k: i64, Y: i64) { let n = I[k] else \"no such place\"\n Y = n }",
+                    {{"I", I64({2}, {0, 1})}, {"k", I64({}, {2})}}),
+            "no such place");
+}
+
 TEST(InterpreterErrors, Arguments) {
   Diagnostic d = Wrong(kCopy, {});
   EXPECT_EQ(d.message, "missing input X");

@@ -29,10 +29,7 @@ bool Executor::Fail(Status s) {
 
 bool Executor::Cancelled() {
   if ((++ticks_ & 31) != 0 || !cancelled_ || !cancelled_()) return false;
-  Diagnostic d;
-  d.kind = ErrorKind::kInterrupted;
-  d.message = "interrupted";
-  Fail(Status(std::move(d)));
+  Fail(InterruptedError());
   return true;
 }
 
@@ -328,7 +325,11 @@ Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& block
       case BlockPlan::kBreak: return Flow::kBreak;
       case BlockPlan::kContinue: return Flow::kContinue;
       case BlockPlan::kAssign:
-        if (!Eval(f, b.value, &v) || !SetSymbol(f, b.symbol, v)) return Flow::kFailed;
+        if (!Eval(f, b.value, &v)) {
+          if (!b.message.empty()) status_ = InvalidError(b.message);
+          return Flow::kFailed;
+        }
+        if (!SetSymbol(f, b.symbol, v)) return Flow::kFailed;
         break;
     }
     if (flow != Flow::kNext) return flow;

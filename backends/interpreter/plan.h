@@ -210,6 +210,7 @@ struct BlockPlan {
   std::vector<BranchPlan> branches;
   int symbol = -1;
   Scalar value;
+  std::string message;  // of an assignment whose value can't be read
   Name origin;
   std::vector<int> release;  // as in Stmt, for loops and conditionals
 };

@@ -33,6 +33,7 @@ class RuntimeSizes {
     if (op == "Conv" || op == "ConvInteger") Channels(1, 1);
     if (op == "QLinearConv") Channels(3, 1);
     if (op == "ConvTranspose") Channels(1, 0);
+    if (op == "BatchNormalization" || op == "InstanceNormalization") Scales();
     if (op == "Reshape") Reshape();
     else if (op == "Expand") Expand();
     else if (op == "Slice") Slice();
@@ -93,27 +94,32 @@ class RuntimeSizes {
     named->known = std::move(elements);
     c_.inputs[input] = std::move(named);
   }
-  Expr Let(Expr value) {
+  // What the run says when sizes turn out impossible.
+  std::string Complaint(const std::string& what) const {
+    return c_.op() + " '" + l_.emit.origin().source.str() + "': " + what;
+  }
+  Expr Let(Expr value, const std::string& otherwise = "a size that it is given is negative") {
     if (!value) return {};
     if (IsIndexExpr(value)) return Simplify(value);
     const std::string& name = c_.node->output_size() > 0 ? c_.node->output(0) : c_.op();
     Name symbol = l_.emit.Unique(Identifier(name, "t") + "_n");
-    l_.emit.Append(Assign{symbol, std::move(value)});
+    const bool reads = !ReadContainers(value).empty();
+    l_.emit.Append(Assign{symbol, std::move(value), reads ? Complaint(otherwise) : ""});
     return SymbolExpr(symbol);
   }
-  template <typename Fn>
-  void Fill(size_t output, Fn&& size) {
+  template <typename Fn, typename... Otherwise>
+  void Fill(size_t output, Fn&& size, const Otherwise&... otherwise) {
     if (output >= out_.size() || !out_[output].has_rank) return;
     for (size_t d = 0; d < out_[output].shape.size(); ++d)
-      if (!out_[output].shape[d]) out_[output].shape[d] = Let(size(d));
+      if (!out_[output].shape[d]) out_[output].shape[d] = Let(size(d), otherwise...);
   }
   bool Open(size_t output) const {
     return output < out_.size() && out_[output].has_rank &&
            std::any_of(out_[output].shape.begin(), out_[output].shape.end(), [](const Expr& e) { return !e; });
   }
 
-  // Sizes that must agree, but can't be proved to: the run says so, reading out of range if not.
-  void Require(const Expr& a, const Expr& b) {
+  // Sizes that must agree, but can't be proved to: the run reads out of range if not, and says why.
+  void Require(const Expr& a, const Expr& b, const std::string& otherwise) {
     if (!a || !b || ProveEq(a, b) == Truth::kYes) return;
     auto zero = std::make_shared<ValueInfo>();
     zero->name = "sizes_agree";
@@ -122,17 +128,30 @@ class RuntimeSizes {
     zero->known = std::vector<Expr>{IntExpr(0)};
     const Expr at = SelectExpr(Bin(Op::kEq, a, b), IntExpr(0), IntExpr(1));
     const Name symbol = l_.emit.Unique(Identifier(c_.node->output(0), "t") + "_fits");
-    l_.emit.Append(Assign{symbol, ReadExpr(l_.Materialize(zero), {at})});
+    l_.emit.Append(Assign{symbol, ReadExpr(l_.Materialize(zero), {at}), Complaint(otherwise)});
   }
   void SameElements() {
     if (out_.empty() || !out_[0].has_rank || Open(0) || !c_.In(0) || c_.In(0)->type.kind != ValueType::kTensor) return;
-    Require(Product(c_.In(0)->shape), Product(out_[0].shape));
+    const Expr in = Product(c_.In(0)->shape), out = Product(out_[0].shape);
+    if (in && out)
+      Require(in, out,
+              "its input has " + ToString(in) + " elements, its output " + ToString(out) + ", and they differ");
   }
   // A channel that is not there would be taken for padding.
   void Channels(size_t weights, size_t axis) {
     const ValueInfo *x = c_.In(0), *w = c_.In(weights);
     if (!x || !w || x->shape.size() < 2 || w->shape.size() < 2) return;
-    Require(x->shape[1], axis == 0 ? w->shape[0] : w->shape[1] * Expr(c_.Int("group", 1)));
+    const Expr given = x->shape[1], taken = axis == 0 ? w->shape[0] : w->shape[1] * Expr(c_.Int("group", 1));
+    Require(
+        given, taken,
+        "its input has " + ToString(given) + " channels, its weights take " + ToString(taken) + ", and they differ");
+  }
+  void Scales() {
+    const ValueInfo *x = c_.In(0), *scale = c_.In(1);
+    if (!x || !scale || x->shape.size() < 2 || scale->shape.size() != 1) return;
+    Require(x->shape[1], scale->shape[0],
+            "its input has " + ToString(x->shape[1]) + " channels, its scale " + ToString(scale->shape[0]) +
+                ", and they differ");
   }
 
   // The last part also says that they add up.
@@ -140,10 +159,13 @@ class RuntimeSizes {
     const int64_t rank = static_cast<int64_t>(c_.In(0)->shape.size()), axis = c_.Int("axis", 0);
     Expr sum = IntExpr(0);
     for (size_t i = 0; i < out_.size(); ++i) sum = Bin(Op::kAdd, sum, Element(1, i));
-    const Expr adds_up = Bin(Op::kEq, sum, c_.In(0)->shape[axis < 0 ? axis + rank : axis]);
+    const Expr whole = c_.In(0)->shape[axis < 0 ? axis + rank : axis], adds_up = Bin(Op::kEq, sum, whole);
+    const std::string otherwise = "the sizes of its parts don't add up to " + ToString(whole) + ", or one is negative";
     for (size_t i = 0; i < out_.size(); ++i) {
       const Expr fits = Bin(Op::kGe, Element(1, i), IntExpr(0));
-      Fill(i, [&](size_t) { return Element(1, i, i + 1 < out_.size() ? fits : Bin(Op::kAnd, fits, adds_up)); });
+      Fill(
+          i, [&](size_t) { return Element(1, i, i + 1 < out_.size() ? fits : Bin(Op::kAnd, fits, adds_up)); },
+          otherwise);
     }
   }
 
@@ -174,7 +196,10 @@ class RuntimeSizes {
       Name symbol = l_.emit.Unique(Identifier(c_.node->output(0), "t") + "_d" + std::to_string(d));
       Expr size = SelectExpr(Eq(given[d], -1), rest, given[d]);
       if (d == 0) size = SelectExpr(fits, size, Element(1, 0, fits));
-      l_.emit.Append(Assign{symbol, size});
+      l_.emit.Append(Assign{symbol, size,
+                            d > 0 ? ""
+                                  : Complaint("its input of " + ToString(Product(in)) +
+                                              " elements doesn't fit the shape that it is given")});
       out_[0].shape[d] = SymbolExpr(symbol);
     }
   }

@@ -342,29 +342,29 @@ def _scan(s, x):
 
 
 def impossible():
-    """(name, model, inputs): sizes that only the run knows, and that can't be. Clip keeps the caller's value from deciding before."""
+    """(name, model, inputs, message): sizes that only the run knows, and that can't be. Clip keeps the caller's value from deciding before."""
     def sized(body):
         return text(21, "g (float[N, 6] x, float[2] s) => (float y) { c = Clip(s) i = Cast<to = 7>(c) " + body + " y = ReduceSum<keepdims = 0>(t) }")
 
     x = f32(2, 6)
     two = lambda *v: [x, np.array(v, np.float32)]
     split = sized("a, b = Split<axis = 1>(x, i) d = Exp(b) t = Concat<axis = 1>(a, d)")
-    yield "parts that are too few", split, two(1, 2)
-    yield "parts that are too many", split, two(1, 6)
-    yield "a negative part", split, two(-1, 7)
+    yield "parts that are too few", split, two(1, 2), "Split 'Split_a': the sizes of its parts don't add up to 6, or one is negative"
+    yield "parts that are too many", split, two(1, 6), "Split 'Split_a': the sizes of its parts don't add up to 6, or one is negative"
+    yield "a negative part", split, two(-1, 7), "Split 'Split_a': the sizes of its parts don't add up to 6, or one is negative"
     reshape = sized("r = Reshape(x, i) t = Exp(r)")
-    yield "a shape of fewer elements", reshape, two(2, 3)
-    yield "a shape of more elements", reshape, two(7, 2)
-    yield "a shape that leaves a rest", reshape, two(5, -1)
-    yield "two open sizes", reshape, two(-1, -1)
-    yield "negative sizes", reshape, two(-3, -4)
-    yield "tiled a negative number of times", sized("r = Tile(x, i) t = Exp(r)"), two(-1, -1)
-    yield "expanded to negative sizes", sized("m = ReduceMax<keepdims = 1>(x) r = Expand(m, i) t = Exp(r)"), two(-2, -3)
+    yield "a shape of fewer elements", reshape, two(2, 3), "Reshape 'Reshape_r': its input of 6 * N elements doesn't fit the shape that it is given"
+    yield "a shape of more elements", reshape, two(7, 2), "Reshape 'Reshape_r': its input of 6 * N elements doesn't fit the shape that it is given"
+    yield "a shape that leaves a rest", reshape, two(5, -1), "Reshape 'Reshape_r': its input of 6 * N elements doesn't fit the shape that it is given"
+    yield "two open sizes", reshape, two(-1, -1), "Reshape 'Reshape_r': its input of 6 * N elements doesn't fit the shape that it is given"
+    yield "negative sizes", reshape, two(-3, -4), "Reshape 'Reshape_r': its input of 6 * N elements doesn't fit the shape that it is given"
+    yield "tiled a negative number of times", sized("r = Tile(x, i) t = Exp(r)"), two(-1, -1), "Tile 'Tile_r': a size that it is given is negative"
+    yield "expanded to negative sizes", sized("m = ReduceMax<keepdims = 1>(x) r = Expand(m, i) t = Exp(r)"), two(-2, -3), "Expand 'Expand_r': a size that it is given is negative"
     norm = text(17, "g (float[N, C, 3] x) => (float[N, D, 3] y) <float[2] s = {1, 2}, float[2] b = {0, 1}> { y = BatchNormalization(x, s, b, b, s) }")
-    yield "more channels than are normalised", norm, [f32(2, 3, 3)]
-    yield "fewer channels than are normalised", norm, [f32(2, 1, 3)]
+    yield "more channels than are normalised", norm, [f32(2, 3, 3)], "BatchNormalization 'BatchNormalization_y': its input has C channels, its scale 2, and they differ"
+    yield "fewer channels than are normalised", norm, [f32(2, 1, 3)], "BatchNormalization 'BatchNormalization_y': its input has C channels, its scale 2, and they differ"
     conv = text(17, "g (float[N, C, 2, 2] x) => (float[N, D, 2, 2] y) <float[1, 2, 1, 1] w = {1, 2}> { y = Conv(x, w) }")
-    yield "more channels than weights", conv, [f32(2, 3, 2, 2)]
-    yield "fewer channels than weights", conv, [f32(2, 1, 2, 2)]
-    yield "a constant of another size", text(17, "g (float[N, 2] x) => (float[A, B] y) <float[6] c = {1, 2, 3, 4, 5, 6}> { s = Shape(x) r = Reshape(c, s) y = Add(r, x) }"), [f32(4, 2)]
-    yield "a dimension that is not one", text(17, "g (float[N, M] x) => (float[A] y) <int64[1] a = {1}> { y = Squeeze(x, a) }"), [f32(3, 2)]
+    yield "more channels than weights", conv, [f32(2, 3, 2, 2)], "Conv 'Conv_y': its input has C channels, its weights take 2, and they differ"
+    yield "fewer channels than weights", conv, [f32(2, 1, 2, 2)], "Conv 'Conv_y': its input has C channels, its weights take 2, and they differ"
+    yield "a constant of another size", text(17, "g (float[N, 2] x) => (float[A, B] y) <float[6] c = {1, 2, 3, 4, 5, 6}> { s = Shape(x) r = Reshape(c, s) y = Add(r, x) }"), [f32(4, 2)], "Reshape 'Reshape_r': its input has 6 elements, its output 2 * N, and they differ"
+    yield "a dimension that is not one", text(17, "g (float[N, M] x) => (float[A] y) <int64[1] a = {1}> { y = Squeeze(x, a) }"), [f32(3, 2)], "Squeeze 'Squeeze_y': its input has M * N elements, its output N, and they differ"

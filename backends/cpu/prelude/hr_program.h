@@ -24,6 +24,7 @@ struct hr_x { /* one run */
   int32_t stop; /* non-zero: leave with this code */
   int32_t threads;
   hr_block *block, *spare;
+  const char* blame; /* what an index out of range means here, if anything but that */
 };
 
 static HR_COLD void hr_fail(hr_x* x, int32_t code, const char* message) {
@@ -35,15 +36,20 @@ static inline int32_t hr_stopped(hr_x* x) {
   if (x->run->cancel && *x->run->cancel) hr_fail(x, HR_CANCELLED, nullptr);
   return x->stop;
 }
+/* "WHAT[a, b]", for messages; the length of what fits. */
+static HR_COLD int hr_print_ints(char* text, int size, const char* what, int rank, const int64_t* at) {
+  int n = __builtin_snprintf(text, (size_t)size, "%s[", what);
+  for (int d = 0; d < rank && n + 24 < size; ++d)
+    n += __builtin_snprintf(text + n, (size_t)(size - n), d ? ", %lld" : "%lld", (long long)at[d]);
+  if (n + 1 < size) n += __builtin_snprintf(text + n, (size_t)(size - n), "]");
+  return n < size ? n : size - 1;
+}
 static HR_COLD void hr_bad_index(hr_x* x, const char* container, int rank, const int64_t* index, const int64_t* shape) {
-  char text[600];
-  int n = __builtin_snprintf(text, sizeof text, "index out of range: %s[", container);
-  for (int d = 0; d < rank && n < 400; ++d)
-    n += __builtin_snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)index[d]);
-  n += __builtin_snprintf(text + n, sizeof text - n, "], shape [");
-  for (int d = 0; d < rank && n < 560; ++d)
-    n += __builtin_snprintf(text + n, sizeof text - n, d ? ", %lld" : "%lld", (long long)shape[d]);
-  __builtin_snprintf(text + n, sizeof text - n, "]");
+  if (x->blame) return hr_fail(x, HR_FAILED, x->blame);
+  char name[256], text[600];
+  __builtin_snprintf(name, sizeof name, "index out of range: %s", container);
+  const int n = hr_print_ints(text, 450, name, rank, index);
+  hr_print_ints(text + n, (int)sizeof text - n, ", shape ", rank, shape);
   hr_fail(x, HR_FAILED, text);
 }
 
@@ -117,24 +123,37 @@ struct hr_slot {
   void* data;
   int64_t capacity;
 };
-static HR_UNUSED int hr_resize(hr_x* x, hr_slot* s, int64_t count, int64_t width) {
+static HR_UNUSED int hr_resize(hr_x* x, hr_slot* s, int64_t count, int64_t width, const char* name) {
   int64_t bytes = hr_extend(0, count, width);
   if (bytes >= 0 && bytes < 64) bytes = 64;
   if (bytes >= 0 && bytes <= s->capacity) return 0;
   if (s->data) x->program->runtime->arena_delete(s->data, s->capacity);
   s->data = bytes < 0 ? nullptr : x->program->runtime->arena_new(bytes);
   s->capacity = s->data ? bytes : 0;
-  if (!s->data) hr_fail(x, HR_OUT_OF_MEMORY, "out of memory for a container sized by the run");
+  if (!s->data) {
+    char text[300];
+    __builtin_snprintf(text, sizeof text, "out of memory: %.200s needs %lld bytes", name, (long long)bytes);
+    hr_fail(x, HR_OUT_OF_MEMORY, bytes < 0 ? "out of memory: an array does not fit in the address space" : text);
+  }
   return x->stop;
 }
 static HR_UNUSED void hr_free_slot(hr_x* x, hr_slot* s) {
   if (s->data) x->program->runtime->arena_delete(s->data, s->capacity);
 }
-static HR_UNUSED void* hr_output(hr_x* x, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape) {
+static HR_COLD void* hr_no_output(hr_x* x, int32_t code, const char* why, const char* name, int32_t rank,
+                                  const int64_t* shape) {
+  char what[256], text[600];
+  __builtin_snprintf(what, sizeof what, "%s output '%.200s' of shape ", why, name);
+  hr_print_ints(text, sizeof text, what, rank, shape);
+  hr_fail(x, code, text);
+  return nullptr;
+}
+static HR_UNUSED void* hr_output(hr_x* x, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape,
+                                 const char* name) {
   for (int32_t d = 0; d < rank; ++d)
-    if (shape[d] < 0) return hr_fail(x, HR_FAILED, "an output has a negative size"), nullptr;
+    if (shape[d] < 0) return hr_no_output(x, HR_FAILED, "negative size:", name, rank, shape);
   if (x->run->allocate(x->run, index, dtype, rank, shape))
-    return hr_fail(x, HR_OUT_OF_MEMORY, "out of memory for an output"), nullptr;
+    return hr_no_output(x, HR_OUT_OF_MEMORY, "out of memory for", name, rank, shape);
   return x->run->outputs[index].data;
 }
 
@@ -281,7 +300,7 @@ static HR_UNUSED int32_t hr_sink_allocate(hr_call* c, int32_t o, int32_t dtype, 
     *v = hr_tensor(dtype, rank, dims, data);
     return 0;
   }
-  if (!s->slot || hr_resize(h->x, s->slot, count, hr_width(dtype))) return 1;
+  if (!s->slot || hr_resize(h->x, s->slot, count, hr_width(dtype), "an external function's output")) return 1;
   *v = hr_tensor(dtype, rank, s->shape, s->slot->data);
   return 0;
 }
