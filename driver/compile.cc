@@ -11,6 +11,7 @@
 #include <iostream>
 #include <random>
 #include <sstream>
+#include <unordered_set>
 
 #include "driver/program_json.h"
 #include "ir/parser.h"
@@ -178,6 +179,7 @@ Result<Program> LowerProgram(const Registry& r, Program program, const CompileRe
   }
   PipelineOptions po;
   po.verify = request.options.debug;
+  po.cancelled = request.options.cancelled;
   if (const char* dump = getenv("HEADRACE_DUMP_DIR")) po.reproducer_dir = std::string(dump) + "/reproducer";
   else po.reproducer_dir = "/tmp/headrace-reproducer-" + std::to_string(getpid());
   HR_RETURN_IF_ERROR(RunPipeline(r, pipeline, program, po));
@@ -230,8 +232,10 @@ Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& given, Name
                   std::vector<std::string>* notes) {
   const Sdfg& s = p.Entry();
   HR_ASSIGN_OR_RETURN(NamedSizes sizes, BindSizes(p, values, given));
+  std::unordered_set<Name> given_values;
+  for (const auto& v : values) given_values.insert(v.first);
   for (Name input : Inputs(p, s)) {
-    if (std::any_of(values.begin(), values.end(), [&](const auto& v) { return v.first == input; })) continue;
+    if (given_values.count(input)) continue;
     const Container& c = s.Get(input);
     if (c.optional) continue;
     if (c.kind == ContainerKind::kSequence || c.dtype == DType::kString) {

@@ -123,11 +123,6 @@ void InstallInterruptHandler() {
   signal(SIGXFSZ, SIG_IGN);  // a limit on a file's size is an error of writing, as a full disk is
 }
 bool Interrupted() { return g_interrupted != 0; }
-Status InterruptedError() {
-  Diagnostic d;
-  d.kind = ErrorKind::kInterrupted, d.code = "E0499", d.message = "interrupted";
-  return Status(d);
-}
 
 std::string HumanBytes(double b) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -38,7 +38,6 @@ void PrintJson(const nlohmann::json& j);  // on stdout; names come from files, w
 // ^C once: `Interrupted()` turns true and work stops at the next poll; twice: exit at once.
 void InstallInterruptHandler();
 bool Interrupted();
-Status InterruptedError();
 
 std::string HumanBytes(double bytes);
 std::string HumanSeconds(double seconds);

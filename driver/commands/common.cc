@@ -56,6 +56,7 @@ Result<ImportOptions> ModelFlags::Import() const {
   ImportOptions o;
   HR_ASSIGN_OR_RETURN(NamedSizes sizes, Sizes());
   for (const auto& [n, v] : sizes) o.dims.emplace_back(n.str(), v);
+  o.cancelled = Interrupted;
   return o;
 }
 

@@ -1,5 +1,6 @@
 // Constant folding: a node whose inputs are all constants runs now, on the interpreter.
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "importers/onnx/lower.h"
@@ -10,12 +11,25 @@ namespace {
 
 constexpr int64_t kMaxGrownBytes = 64 * 1024;
 constexpr int64_t kMaxJoinedBytes = 32 << 20;  // of several into one: Concat(w, -w) again and again doubles
+constexpr double kMaxProducts = 3e8;           // in all, of products and convolutions: seconds on the interpreter
 
 bool IsRandom(const NodeCall& call) {
   static const std::unordered_set<std::string> ops = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
                                                       "RandomUniformLike", "Multinomial",   "Bernoulli"};
   return ops.count(call.op()) || (call.op() == "Dropout" && call.In(2)) ||
          (call.schema && call.schema->HasFunction() && call.op() == "Bernoulli");
+}
+
+// Multiply-adds of a product of A[m, k] and B[k, n]: √(mk · kn · mn). Of a convolution it is an estimate.
+double Products(const NodeCall& call, const std::vector<Inferred>& out) {
+  static const std::unordered_set<std::string> ops = {
+      "MatMul",      "Gemm",       "Conv",   "ConvTranspose", "MatMulInteger", "QLinearConv", "QLinearMatMul",
+      "ConvInteger", "DeformConv", "Einsum", "Attention",     "RNN",           "LSTM",        "GRU"};
+  if (!ops.count(call.op()) || call.inputs.size() < 2 || !call.inputs[0] || !call.inputs[1] || out.empty()) return 0;
+  double product = 1;
+  for (const std::vector<Expr>& shape : {call.inputs[0]->shape, call.inputs[1]->shape, out[0].shape})
+    for (const Expr& d : shape) product *= static_cast<double>(d ? AsInt(d).value_or(1) : 1);
+  return std::sqrt(product);
 }
 
 int64_t Bytes(const Tensor& t) {
@@ -65,6 +79,9 @@ bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scop
       v->known = std::move(known);
       return true;
     }
+  const double products = Products(call, out);
+  if (products_ + products > kMaxProducts) return false;
+  products_ += products;
   const Backend* interpreter = registry_.FindBackend("interpreter");
   if (!interpreter || !interpreter->compile) return false;
   if (registry_.Implementations(IrDomain(call.node->domain()), call.op()).empty()) return false;

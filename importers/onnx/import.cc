@@ -98,6 +98,7 @@ class ModelImport {
     if (!opsets_.count("")) opsets_[""] = 1;
     scope_.opsets = &opsets_;
     lowering_.keep_parameters = !options.simplify;
+    lowering_.cancelled = options.cancelled;
   }
 
   Result<ImportedModel> Run() {
@@ -120,6 +121,7 @@ class ModelImport {
     std::vector<std::string> wanted;
     for (const auto* o : outputs_) wanted.push_back(o->name());
     lowering_.Nodes(g_.node(), scope_, wanted);
+    if (options_.cancelled && options_.cancelled()) return InterruptedError();
     Outputs();
     if (!lowering_.errors.empty()) return Status(std::move(lowering_.errors));
     emit.sdfg.body = emit.CloseBody();
@@ -169,7 +171,8 @@ class ModelImport {
     Emitter& emit = lowering_.emit;
     std::vector<const onnx::ValueInfoProto*> inputs;
     for (const auto& input : g_.input()) {
-      if (scope_.values.count(input.name()))
+      const bool has_default = scope_.values.count(input.name()) != 0;
+      if (has_default && !(options_.input_value && options_.input_value(input.name(), -1)))
         lowering_.report.push_back("input '" + input.name() +
                                    "' has a default value in the model and is treated as that constant");
       else inputs.push_back(&input);

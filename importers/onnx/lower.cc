@@ -119,6 +119,7 @@ void Lowering::Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& 
   }
   for (int i : order) {
     if (!live[static_cast<size_t>(i)]) continue;
+    if (cancelled && cancelled()) return;
     const onnx::NodeProto* node = &nodes[i];
     if (onnx::NodeProto* trimmed = WithoutUnread(*node, needed, *scope.opsets)) {
       kept_.emplace_back(trimmed);

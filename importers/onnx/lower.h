@@ -1,6 +1,7 @@
 // A model's graph → one SDFG of library nodes. One walk in topological order does inference, folding and emission; errors
 // are collected, so that all blockers are reported at once.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,6 +38,7 @@ class Lowering {
   Emitter emit;
   std::vector<Diagnostic> errors;
   std::vector<std::string> report;
+  std::function<bool()> cancelled;  // polled; true = no more nodes are lowered
   bool fold = true;
   bool keep_parameters = false;  // float initializers are not folded, and their containers say whose they are
   std::unordered_map<std::string, Name> output_containers;  // values of the outermost graph that are parameters
@@ -104,6 +106,7 @@ class Lowering {
   std::vector<std::unique_ptr<onnx::NodeProto>> kept_;  // nodes made here that calls point into
   std::vector<Val> journal_;                            // values in the order they got containers, for rolling back
   int depth_ = 0;
+  double products_ = 0;       // multiply-adds that folding has spent
   int64_t budget_ = 2000000;  // nodes lowered in all: functions calling functions grow fast
 };
 

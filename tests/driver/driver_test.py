@@ -94,6 +94,17 @@ class DriverTest(unittest.TestCase):
         self.assertIn("f32[6]", one)
         self.assertIn("size N = 1", self.run_headrace("run", "relu.sdfg").stderr)
 
+    def test_an_input_with_a_default_can_be_given(self):
+        self.write("m.onnx", model([helper.make_node("Add", ["X", "B"], ["Y"])],
+                                   [("X", TensorProto.FLOAT, [2]), ("B", TensorProto.FLOAT, [2])], [("Y", TensorProto.FLOAT, [2])],
+                                   initializers=[numpy_helper.from_array(np.array([10, 20], np.float32), "B")]))
+        self.save("x.npy", np.array([1, 2], np.float32))
+        self.save("b.npy", np.array([5, 6], np.float32))
+        self.run_headrace("run", "m.onnx", "--input", "X=@x.npy", "--output", "Y=@y.npy")
+        np.testing.assert_array_equal(self.load("y.npy"), [11, 22])
+        self.run_headrace("run", "m.onnx", "--input", "X=@x.npy", "--input", "B=@b.npy", "--output", "Y=@y.npy")
+        np.testing.assert_array_equal(self.load("y.npy"), [6, 8])
+
     def test_text_from_standard_input(self):
         self.assertIn("Y: f32[3]", self.run_headrace("run", "-", "--dim", "N=3", stdin=RELU).stdout)
 
