@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/registry.h"
 #include "runtime/hr_scalar.h"
@@ -106,6 +107,9 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
   const std::vector<Name> inputs = Inputs(p, s);
   std::vector<std::string> names;
   for (Name n : inputs) names.push_back(n.str());
+  const std::unordered_set<Name> is_input(inputs.begin(), inputs.end());
+  std::unordered_map<Name, size_t> position;
+  for (size_t k = 0; k < s.parameters.size(); ++k) position.emplace(s.parameters[k], k);
   auto list = [](const std::vector<std::string>& all) {
     std::string text;
     for (size_t i = 0; i < all.size() && i < 20; ++i) text += (i ? ", " : "") + all[i];
@@ -113,7 +117,7 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
   };
 
   for (const auto& [name, value] : arguments) {
-    if (std::find(inputs.begin(), inputs.end(), name) == inputs.end()) {
+    if (!is_input.count(name)) {
       const std::string close = ClosestWord(name.str(), names);
       wrong.push_back(Wrong("no input named " + name.str(), "", "",
                             close.empty()
@@ -121,7 +125,7 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
                                 : "did you mean " + close + "?"));
       continue;
     }
-    const size_t k = std::find(s.parameters.begin(), s.parameters.end(), name) - s.parameters.begin();
+    const size_t k = position.at(name);
     if (r.values[k] != nullptr) wrong.push_back(Wrong("input " + name.str() + " is given twice", "", ""));
     r.values[k] = &value;
   }
@@ -155,8 +159,7 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
     const Value* v = r.values[k];
     const std::string what = "input " + c.name.str();
     if (v == nullptr) {
-      if (std::find(inputs.begin(), inputs.end(), c.name) != inputs.end() && !c.optional &&
-          c.type.kind != ValueType::kOptional) {
+      if (is_input.count(c.name) && !c.optional && c.type.kind != ValueType::kOptional) {
         wrong.push_back(Wrong("missing " + what, "", Declaration(c)));
       }
       continue;

@@ -1,6 +1,6 @@
 #include "backends/cpu/binding.h"
 
-#include <algorithm>
+#include <unordered_map>
 
 #include "backends/common/signature.h"
 
@@ -29,9 +29,11 @@ Result<std::shared_ptr<const Binding>> Binder::Bind(const std::vector<std::pair<
 
   HR_ASSIGN_OR_RETURN(BoundArguments bound, BindArguments(*program_, program_->Entry(), arguments, symbols));
   auto form = std::make_shared<Form>();
+  std::unordered_map<const Value*, int> position;
+  for (size_t i = 0; i < arguments.size(); ++i) position.emplace(&arguments[i].second, static_cast<int>(i));
   for (const Value* v : bound.values) {
-    const auto at = std::find_if(arguments.begin(), arguments.end(), [&](const auto& a) { return &a.second == v; });
-    form->binding.argument.push_back(at == arguments.end() ? -1 : static_cast<int>(at - arguments.begin()));
+    const auto at = position.find(v);
+    form->binding.argument.push_back(at == position.end() ? -1 : at->second);
   }
   for (Name n : wanted_) {
     const auto v = bound.Find(n);

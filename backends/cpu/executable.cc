@@ -26,9 +26,11 @@ Program SignatureOf(const Program& p) {
   Library ports;
   ports.domain = "call";
   ports.op = "signature";
-  for (Name n : full.parameters) {
+  const std::vector<Direction> directions = Directions(p, full);
+  for (size_t k = 0; k < directions.size(); ++k) {
+    const Name n = full.parameters[k];
+    const Direction d = directions[k];
     s.Add(full.Get(n));
-    const Direction d = DirectionOf(p, full, n);
     if (d == Direction::kIn || d == Direction::kInOut) ports.inputs.push_back({n, n});
     if (d == Direction::kOut || d == Direction::kInOut) ports.outputs.push_back({n, n});
   }
@@ -358,10 +360,8 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   watch_.Leave();
   pool_.EndRun(state.taken);
   if (code == HR_OK) return std::move(state.results);
-  Diagnostic d;
-  d.kind = code == HR_CANCELLED ? ErrorKind::kInterrupted : ErrorKind::kInvalid;
-  d.message = code == HR_CANCELLED ? "interrupted" : state.error.empty() ? "the program failed" : state.error;
-  return Status(d);
+  if (code == HR_CANCELLED) return InterruptedError();
+  return InvalidError(state.error.empty() ? "the program failed" : state.error);
 }
 
 }  // namespace

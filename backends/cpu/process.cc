@@ -97,12 +97,7 @@ Result<std::vector<ProcessResult>> RunCommands(const std::vector<Command>& comma
     std::vector<pollfd> polls;
     for (const Child& c : running) polls.push_back({c.pipe, POLLIN, 0});
     poll(polls.data(), polls.size(), 50);
-    if (cancelled && cancelled()) {
-      Diagnostic d;
-      d.kind = ErrorKind::kInterrupted;
-      d.message = "interrupted while the host compiler ran";
-      return stop(Status(d));
-    }
+    if (cancelled && cancelled()) return stop(InterruptedError());
     for (size_t i = running.size(); i-- > 0;) {
       if (!(polls[i].revents & (POLLIN | POLLHUP | POLLERR))) continue;
       char buffer[4096];
