@@ -11,27 +11,56 @@
 
 namespace headrace {
 
-// A growing array addressed by a strong 32-bit id. Elements are never removed; dead ones are reset by their owner.
-template <typename Id, typename T, int kChunk = 256>
+// A growing array addressed by a strong 32-bit id. Elements are never removed (dead ones are reset by their owner) and stay
+// where they are while others are added. The first chunks are small, doubling up to 256 elements: most programs are small.
+template <typename Id, typename T>
 class CowTable {
  public:
   uint32_t size() const { return size_; }
-  const T& operator[](Id id) const { return (*chunks_[id.value / kChunk])[id.value % kChunk]; }
-  T& Mutable(Id id) { return (*Own(id.value / kChunk))[id.value % kChunk]; }
+  const T& operator[](Id id) const {
+    const Place p = PlaceOf(id.value);
+    return chunks_[p.chunk][p.at];
+  }
+  T& Mutable(Id id) {
+    const Place p = PlaceOf(id.value);
+    return Own(p.chunk)[p.at];
+  }
   Id Add(T value) {
-    if (size_ % kChunk == 0) chunks_.push_back(std::make_shared<Chunk>());
-    Id id{size_++};
-    Mutable(id) = std::move(value);
-    return id;
+    const Place p = PlaceOf(size_);
+    if (p.chunk == chunks_.size()) chunks_.push_back(New(p.chunk));
+    Own(p.chunk)[p.at] = std::move(value);
+    return Id{size_++};
   }
 
  private:
-  using Chunk = std::array<T, kChunk>;
-  std::shared_ptr<Chunk>& Own(uint32_t c) {
-    if (chunks_[c].use_count() > 1) chunks_[c] = std::make_shared<Chunk>(*chunks_[c]);
+  using Chunk = std::shared_ptr<T[]>;
+  struct Place {
+    uint32_t chunk, at;
+  };
+  // Elements per chunk: 8, 8, 16, 32, 64, 128, then 256 each.
+  static constexpr uint32_t kFirst = 8, kLargest = 256, kSmallChunks = 6;
+  static uint32_t SizeOf(uint32_t chunk) {
+    return chunk == 0 ? kFirst : chunk < kSmallChunks ? kFirst << (chunk - 1) : kLargest;
+  }
+  static Place PlaceOf(uint32_t i) {
+    if (i >= kLargest) return {kSmallChunks - 1 + i / kLargest, i % kLargest};
+    if (i < kFirst) return {0, i};
+    const uint32_t log2 = 31 - static_cast<uint32_t>(__builtin_clz(i));
+    return {log2 - 2, i - (1u << log2)};
+  }
+  static Chunk New(uint32_t chunk) { return Chunk(new T[SizeOf(chunk)]()); }
+  Chunk& Own(uint32_t c) {
+    if (chunks_[c].use_count() > 1) {
+      Chunk copy = New(c);
+      std::copy_n(chunks_[c].get(), std::min(SizeOf(c), size_ - FirstOf(c)), copy.get());
+      chunks_[c] = std::move(copy);
+    }
     return chunks_[c];
   }
-  std::vector<std::shared_ptr<Chunk>> chunks_;
+  static uint32_t FirstOf(uint32_t c) {
+    return c == 0 ? 0 : c < kSmallChunks ? kFirst << (c - 1) : (c - kSmallChunks + 1) * kLargest;
+  }
+  std::vector<Chunk> chunks_;
   uint32_t size_ = 0;
 };
 

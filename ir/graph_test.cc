@@ -37,6 +37,25 @@ TEST(GraphTest, ACopyIsIndependent) {
   EXPECT_EQ(p.Entry().nodes.size() + 1, copy.Entry().nodes.size());
 }
 
+TEST(GraphTest, TablesKeepTheirElementsInPlaceWhileTheyGrow) {
+  struct Id {
+    uint32_t value;
+  };
+  CowTable<Id, int> table;
+  std::vector<const int*> places;
+  for (int i = 0; i < 1000; ++i) places.push_back(&table[table.Add(i)]);
+  CowTable<Id, int> copy = table;
+  for (uint32_t i = 0; i < 1000; i += 3) copy.Mutable({i}) = -1;
+  for (int i = 1000; i < 1100; ++i) EXPECT_EQ(copy.Add(i).value, static_cast<uint32_t>(i));
+  for (uint32_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(&table[{i}], places[i]);
+    EXPECT_EQ(table[{i}], static_cast<int>(i));
+    EXPECT_EQ(copy[{i}], i % 3 == 0 ? -1 : static_cast<int>(i));
+  }
+  EXPECT_EQ(copy[{1099}], 1099);
+  EXPECT_EQ(table.size(), 1000u);
+}
+
 TEST(GraphTest, CopyAndOneChangeIsFastAtManyNodes) {
   SdfgBuilder b("large");
   b.Parameter("X", DType::kF32, {});
