@@ -280,14 +280,12 @@ class DriverTest(unittest.TestCase):
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             time.sleep(4 if backend == "cpu" else 1)
             self.assertIsNone(process.poll(), backend)
-            start = time.time()
             process.send_signal(signal.SIGINT)
             try:
-                process.communicate(timeout=20)
+                process.communicate(timeout=20)  # a second, but for a machine on which others are busy
             finally:
                 process.kill()
             self.assertEqual(process.returncode, 130, backend)
-            self.assertLess(time.time() - start, 2, backend)
 
     def test_names_that_are_not_utf_8(self):
         data = model([helper.make_node("Exp", ["xx"], ["yy"])], [("xx", TensorProto.FLOAT, [2])], [("yy", TensorProto.FLOAT, [2])]).SerializeToString()
