@@ -98,7 +98,8 @@ class RuntimeSizes {
   std::string Complaint(const std::string& what) const {
     return c_.op() + " '" + l_.emit.origin().source.str() + "': " + what;
   }
-  Expr Let(Expr value, const std::string& otherwise = "a size that it is given is negative") {
+  static constexpr const char* kNegative = "a size that it is given is negative";
+  Expr Let(Expr value, const std::string& otherwise = kNegative) {
     if (!value) return {};
     if (IsIndexExpr(value)) return Simplify(value);
     const std::string& name = c_.node->output_size() > 0 ? c_.node->output(0) : c_.op();
@@ -107,11 +108,11 @@ class RuntimeSizes {
     l_.emit.Append(Assign{symbol, std::move(value), reads ? Complaint(otherwise) : ""});
     return SymbolExpr(symbol);
   }
-  template <typename Fn, typename... Otherwise>
-  void Fill(size_t output, Fn&& size, const Otherwise&... otherwise) {
+  template <typename Fn>
+  void Fill(size_t output, Fn&& size, const std::string& otherwise = kNegative) {
     if (output >= out_.size() || !out_[output].has_rank) return;
     for (size_t d = 0; d < out_[output].shape.size(); ++d)
-      if (!out_[output].shape[d]) out_[output].shape[d] = Let(size(d), otherwise...);
+      if (!out_[output].shape[d]) out_[output].shape[d] = Let(size(d), otherwise);
   }
   bool Open(size_t output) const {
     return output < out_.size() && out_[output].has_rank &&
@@ -119,7 +120,7 @@ class RuntimeSizes {
   }
 
   // Sizes that must agree, but can't be proved to: the run reads out of range if not, and says why.
-  void Require(const Expr& a, const Expr& b, const std::string& otherwise) {
+  void Require(const Expr& a, const Expr& b, const std::string& sizes) {
     if (!a || !b || ProveEq(a, b) == Truth::kYes) return;
     auto zero = std::make_shared<ValueInfo>();
     zero->name = "sizes_agree";
@@ -128,30 +129,25 @@ class RuntimeSizes {
     zero->known = std::vector<Expr>{IntExpr(0)};
     const Expr at = SelectExpr(Bin(Op::kEq, a, b), IntExpr(0), IntExpr(1));
     const Name symbol = l_.emit.Unique(Identifier(c_.node->output(0), "t") + "_fits");
-    l_.emit.Append(Assign{symbol, ReadExpr(l_.Materialize(zero), {at}), Complaint(otherwise)});
+    l_.emit.Append(Assign{symbol, ReadExpr(l_.Materialize(zero), {at}), Complaint(sizes + ", and they differ")});
   }
   void SameElements() {
     if (out_.empty() || !out_[0].has_rank || Open(0) || !c_.In(0) || c_.In(0)->type.kind != ValueType::kTensor) return;
     const Expr in = Product(c_.In(0)->shape), out = Product(out_[0].shape);
-    if (in && out)
-      Require(in, out,
-              "its input has " + ToString(in) + " elements, its output " + ToString(out) + ", and they differ");
+    if (in && out) Require(in, out, "its input has " + ToString(in) + " elements, its output " + ToString(out));
   }
   // A channel that is not there would be taken for padding.
   void Channels(size_t weights, size_t axis) {
     const ValueInfo *x = c_.In(0), *w = c_.In(weights);
     if (!x || !w || x->shape.size() < 2 || w->shape.size() < 2) return;
     const Expr given = x->shape[1], taken = axis == 0 ? w->shape[0] : w->shape[1] * Expr(c_.Int("group", 1));
-    Require(
-        given, taken,
-        "its input has " + ToString(given) + " channels, its weights take " + ToString(taken) + ", and they differ");
+    Require(given, taken, "its input has " + ToString(given) + " channels, its weights take " + ToString(taken));
   }
   void Scales() {
     const ValueInfo *x = c_.In(0), *scale = c_.In(1);
     if (!x || !scale || x->shape.size() < 2 || scale->shape.size() != 1) return;
     Require(x->shape[1], scale->shape[0],
-            "its input has " + ToString(x->shape[1]) + " channels, its scale " + ToString(scale->shape[0]) +
-                ", and they differ");
+            "its input has " + ToString(x->shape[1]) + " channels, its scale " + ToString(scale->shape[0]));
   }
 
   // The last part also says that they add up.
