@@ -62,8 +62,8 @@ void FillReport(const PlanModel& m, const Choice& choice, const Schedule& s, con
 constexpr size_t kMostLoops = 3;  // beyond, the loops with the largest tapes
 
 // Loops in segments are tried in every combination, each with the best plan for the rest.
-Result<Solution> Solve(const Options& o, const Registry& r, Combined* c, PlanModel* m, Report* report) {
-  const int64_t limit = *o.memory_limit;
+Result<Solution> SolveWithin(int64_t limit, const Options& o, const Registry& r, Combined* c, PlanModel* m,
+                             Report* report) {
   Solution best = SolvePlan(*m, limit);
   report->minimum_peak = best.minimum;
   std::vector<TapedLoop> loops;
@@ -99,6 +99,15 @@ Result<Solution> Solve(const Options& o, const Registry& r, Combined* c, PlanMod
   }
   if (!best.feasible) return TooSmall(limit, report->minimum_peak);
   return best;
+}
+
+// A backend packs arrays into one arena and loses some space between them: where possible, a plan leaves it that much.
+constexpr int64_t kPackingShare = 32;
+
+Result<Solution> Solve(const Options& o, const Registry& r, Combined* c, PlanModel* m, Report* report) {
+  const int64_t limit = *o.memory_limit;
+  Result<Solution> packed = SolveWithin(limit - limit / kPackingShare, o, r, c, m, report);
+  return packed.ok() ? packed : SolveWithin(limit, o, r, c, m, report);
 }
 
 }  // namespace

@@ -98,7 +98,10 @@ void ExpectWithinLimits(const std::string& text, const std::vector<double>& part
       EXPECT_TRUE(Verify(b->program).ok()) << Verify(b->program).ToString();
       EXPECT_LE(b->report.predicted_peak, *o.memory_limit);
       const Ran got = RunOnce(b->program, values, backend);
-      if (got.arena >= 0) { EXPECT_LE(got.arena, 1.05 * static_cast<double>(b->report.predicted_peak)); }
+      if (got.arena >= 0) {
+        EXPECT_LE(got.arena, 1.05 * static_cast<double>(b->report.predicted_peak));
+        EXPECT_LE(got.arena, *o.memory_limit);
+      }
       for (size_t i = 0; i < got.gradients.size(); ++i) {
         // The interpreter computes the same numbers in the same order. The cpu backend sums in another order where it fuses
         // what is computed again: apart by a few roundings of the largest element, less than it is from the interpreter.
