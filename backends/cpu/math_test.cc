@@ -100,9 +100,10 @@ class Unary64 : public ::testing::TestWithParam<Function64> {};
 
 TEST_P(Unary64, IsWithinUlpsOfTheExactValue) {
   const Function64& f = GetParam();
-  std::vector<double> x = {0.0,    -0.0,   INFINITY, -INFINITY, NAN,   1,      -1,      0.5,
-                           -0.5,   1e-310, -1e-310,  5e-324,    1e308, -1e308, 709.78,  709.79,
-                           -745.1, -745.2, -708.4,   40.0,      40.01, -37.4,  0.99999, 20};
+  std::vector<double> x = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 0.5, -0.5, 1e-310, -1e-310, 5e-324, 1e308,
+                           -1e308, 709.78, 709.79, -745.1, -745.2, -708.4, 40.0, 40.01, -37.4, 0.99999, 20,
+                           // as near to a multiple of pi / 2 as a double comes
+                           6381956970095103 * 0x1p797, 1e22, 5e15, 1.5707963267948966, 3.141592653589793};
   uint64_t state = 1;
   auto random = [&] { return state = state * 6364136223846793005ull + 1442695040888963407ull, state ^ state >> 29; };
   for (int i = 0; i < 300000; ++i) {
@@ -129,7 +130,12 @@ TEST_P(Unary64, IsWithinUlpsOfTheExactValue) {
 INSTANTIATE_TEST_SUITE_P(Math, Unary64,
                          ::testing::Values(Function64{"exp", std::exp, 1.5}, Function64{"expm1", std::expm1, 3},
                                            Function64{"log", std::log, 1}, Function64{"log1p", std::log1p, 3},
-                                           Function64{"tanh", std::tanh, 3}, Function64{"erf", std::erf, 2}),
+                                           Function64{"tanh", std::tanh, 3}, Function64{"erf", std::erf, 2},
+                                           Function64{"sin", std::sin, 1}, Function64{"cos", std::cos, 1},
+                                           Function64{"tan", std::tan, 3}, Function64{"sinh", std::sinh, 3},
+                                           Function64{"cosh", std::cosh, 3}, Function64{"atan", std::atan, 1},
+                                           Function64{"asinh", std::asinh, 3}, Function64{"acosh", std::acosh, 3},
+                                           Function64{"atanh", std::atanh, 3}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Math, PowIsRoundedOnceAndKnowsEverySpecialCase) {

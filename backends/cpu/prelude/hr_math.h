@@ -19,8 +19,7 @@ static inline double hr_fma(double a, double b, double c) { return a * b + c; }
   extern "C" float hr_libm_##name##f(float, float) noexcept __asm__(#name "f"); \
   static inline float hr_##name(float a, float b) { return hr_libm_##name##f(a, b); }
 /* clang-format off */
-HR_DOUBLE1(log2) HR_DOUBLE1(sin) HR_DOUBLE1(cos) HR_DOUBLE1(tan) HR_DOUBLE1(asin) HR_DOUBLE1(acos)
-HR_DOUBLE1(atan) HR_DOUBLE1(sinh) HR_DOUBLE1(cosh) HR_DOUBLE1(asinh) HR_DOUBLE1(acosh) HR_DOUBLE1(atanh)
+HR_DOUBLE1(log2) HR_DOUBLE1(asin) HR_DOUBLE1(acos)
 HR_DOUBLE2(pow) HR_DOUBLE2(atan2) HR_DOUBLE2(fmod)
 HR_FLOAT2(atan2)
     /* clang-format on */
