@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "backends/cpu/testing.h"
+#include "runtime/hr_float.h"
 
 namespace headrace::cpu {
 namespace {
@@ -79,6 +80,32 @@ INSTANTIATE_TEST_SUITE_P(
                       Function{"cosh", std::cosh, 2}, Function{"asinh", std::asinh, 2.5},
                       Function{"acosh", std::acosh, 3}, Function{"atanh", std::atanh, 2}),
     [](const auto& info) { return std::string(info.param.name); });
+
+// The processor's conversions, in vectors and alone, have the bits of runtime/hr_float.h.
+TEST(Half, ConversionsHaveTheBitsOfTheReference) {
+  Tensor codes = *Tensor::Create(DType::kF16, {65536});
+  for (int i = 0; i < 65536; ++i) codes.as<uint16_t>()[i] = static_cast<uint16_t>(i);
+  const Tensor floats = Floats(Samples());
+  const std::string text = R"(sdfg f(X: f16[N], Y: f32[N], A: f32[M], B: f16[M], C: f16[M]) {
+    state {
+      map i in 0:N { Y[i] = X[i] }
+      map i in 0:M { B[i] = A[i] }
+      map i in 0:M:3 { C[i] = A[M - 1 - i] }
+    }
+  })";
+  auto out = RunText(text, {{"X", codes}, {"A", floats}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  const float *y = (*out)[0].tensor.as<float>(), *a = floats.as<float>();
+  const uint16_t *b = (*out)[1].tensor.as<uint16_t>(), *c = (*out)[2].tensor.as<uint16_t>();
+  for (int i = 0; i < 65536; ++i) {
+    const float want = hr_f16_to_f32(static_cast<uint16_t>(i));
+    if (want != want) ASSERT_TRUE(std::isnan(y[i])) << i;
+    else ASSERT_EQ(hr_bits_f32(y[i]), hr_bits_f32(want)) << i;
+  }
+  const int64_t m = floats.elements();
+  for (int64_t i = 0; i < m; ++i) ASSERT_EQ(b[i], hr_f32_to_f16(a[i])) << a[i];
+  for (int64_t i = 0; i < m; i += 3) ASSERT_EQ(c[i], hr_f32_to_f16(a[m - 1 - i])) << a[m - 1 - i];
+}
 
 double Ulps64(double got, long double want) {
   const double nearest = static_cast<double>(want);
