@@ -185,6 +185,24 @@ TEST(Loops, PaddedAndMirroredRows) {
   ExpectClose((*out)[1], mirrored);
 }
 
+// Coordinates that are clamped to an array need no check, whatever they are; clamped to more, they do.
+TEST(Loops, ClampedCoordinates) {
+  const std::string text = "sdfg f(X: f32[4], C: f64[N], Y: f32[N]) { state { map i in 0:N { ";
+  const Tensor c = [] {
+    Tensor t = *Tensor::Create(DType::kF64, {6});
+    const double v[] = {-1e300, 0.9, 2.5, 3.5, INFINITY, NAN};
+    std::copy(v, v + 6, t.as<double>());
+    return t;
+  }();
+  auto out = RunText(text + "Y[i] = X[i64(clamp(C[i], 0.0, 3.0))] } } }", {{"X", F32({4}, {5, 6, 7, 8})}, {"C", c}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  ExpectClose((*out)[0], {5, 5, 7, 8, 8, 5});
+  for (const char* to : {"0.0, 3.5", "0.0, 4.0", "-1.0, 3.0"}) {
+    out = RunText(text + "Y[i] = X[i64(clamp(C[i], " + to + "))] } } }", {{"X", F32({4}, {5, 6, 7, 8})}, {"C", c}});
+    EXPECT_EQ(out.ok(), std::string(to) == "0.0, 3.5") << to;
+  }
+}
+
 // Few long sums side by side: chunks of them, put together row by row.
 TEST(Loops, SumsOverTheFirstDimensions) {
   const int64_t n = 6000, lanes = 96;

@@ -1,6 +1,7 @@
 #include "backends/cpu/lower.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cpu/hoist.h"
 #include "ir/sets.h"
@@ -28,6 +29,22 @@ Expr And(const Expr& a, const Expr& b) {
   if (!a) return b;
   if (!b) return a;
   return Typed(BinaryExpr(Op::kAnd, a, b), DType::kBool);
+}
+
+// A float that is a whole number (and one as f32 too), as an index.
+Expr Whole(const Expr& e) {
+  if (e.Is(ExprKind::kFloat) && std::abs(e->fvalue) < 0x1p24 && e->fvalue == std::floor(e->fvalue))
+    return IntExpr(static_cast<int64_t>(e->fvalue));
+  if (e.Is(ExprKind::kCast) && e->dtype == DType::kF64 && IsIndexExpr(e->args[0])) return e->args[0];
+  return {};
+}
+
+// Whether i64(clamp(x, lo, hi)) of floats is an index of `extent` elements, whatever x is: NaN becomes 0.
+bool IsClampedInto(const Expr& extent, const Expr& index, const Assumptions& as) {
+  if (!index.Is(ExprKind::kCast) || index->dtype != DType::kI64 || !IsFn(index->args[0], "clamp")) return false;
+  const Expr lo = Whole(index->args[0]->args[1]), hi = Whole(index->args[0]->args[2]);
+  return lo && hi && ProveLe(Expr(0), lo, as) == Truth::kYes && ProveLe(lo, hi, as) == Truth::kYes &&
+         ProveLe(hi + Expr(1), extent, as) == Truth::kYes;
 }
 
 }  // namespace
@@ -66,6 +83,7 @@ bool IsContiguous(const Container& c) {
 
 Expr Lowerer::BoundsCondition(const Expr& index, const Expr& extent) {
   bool lower = true, upper = true;
+  if (IsClampedInto(extent, index, s_.assumptions)) return {};
   if (IsIndexExpr(index)) {
     // Only the ranges that matter for this index: its symbols', and those their bounds mention.
     std::vector<Name> wanted = FreeSymbols(index);
