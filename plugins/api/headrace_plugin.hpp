@@ -15,6 +15,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -113,7 +114,7 @@ class Registrar {
   void impl(const std::string& op, const std::string& name, Condition when, Expand expand) { impl(op, name, when, expand, Versions()); }
   void impl(const std::string& op, const std::string& name, Condition when, Expand expand, Versions v) {
     OpName n(op);
-    auto* c = new Callbacks{std::move(when), std::move(expand), nullptr, {}};  // lives as long as the plugin
+    Callbacks* c = Keep({std::move(when), std::move(expand), nullptr});
     hr_implementation i{};
     i.struct_size = sizeof i;
     i.domain = n.domain.c_str(), i.op = n.op.c_str(), i.name = name.c_str();
@@ -125,7 +126,7 @@ class Registrar {
   void backward(const std::string& op, const std::string& name, Condition when, BackwardFn fn) { backward(op, name, when, fn, Versions()); }
   void backward(const std::string& op, const std::string& name, Condition when, BackwardFn fn, Versions v) {
     OpName n(op);
-    auto* c = new Callbacks{std::move(when), nullptr, std::move(fn), {}};
+    Callbacks* c = Keep({std::move(when), nullptr, std::move(fn)});
     hr_backward b{};
     b.struct_size = sizeof b;
     b.domain = n.domain.c_str(), b.op = n.op.c_str(), b.name = name.c_str();
@@ -144,7 +145,15 @@ class Registrar {
   bool failed() const { return failed_; }
 
  private:
-  struct Callbacks { Condition when; Expand expand; BackwardFn backward; std::string reason; };
+  struct Callbacks { Condition when; Expand expand; BackwardFn backward; };
+  // Until this shared object is unloaded; hidden, so that every one has a list of its own.
+  __attribute__((visibility("hidden"))) static Callbacks* Keep(Callbacks c) {
+    static std::mutex one_at_a_time;
+    static std::deque<Callbacks> all;
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    all.push_back(std::move(c));
+    return &all.back();
+  }
   void Check(int32_t rc) { failed_ |= rc != 0; }
 
   static const char* Ask(void* user, const hr_node* node) {
