@@ -47,4 +47,8 @@ struct AccessNode {
 };
 std::vector<AccessNode> AccessNodesOf(const Program& p, const Sdfg& s, const State& state);
 
+// Adds to `s->symbol_params` every size that the SDFG speaks of, but that neither binds from its parameters' shapes nor
+// defines itself: what was part of a caller then stands alone.
+void DeclareSymbols(Sdfg* s);
+
 }  // namespace headrace

@@ -96,6 +96,31 @@ TEST(Dataflow, EveryWriteMakesAVersion) {
   EXPECT_EQ(out, "X0 w0 r1; Y1 w1 r0; X1 w1 r1; Y2 w1 r0; X2 w1 r0; ");
 }
 
+TEST(Dataflow, SizesOfACallerAreDeclared) {
+  Fixture f = Load(
+      R"(sdfg f(X: f32[N], Y: f32[N], K: symbol, O: symbol, D: symbol, L: symbol, S: symbol, C: symbol, A: symbol) {
+    transient T: f32[K]
+    view v: f32[N] of X offset O
+    state { map i in 0:L { Y[i] = X[i] * f32(D) } }
+    for t in 0:S { state { call g(a = Y, n := A) } }
+    if C > 0 { let q = N; for u in 0:q { state { Y[u] = 0 } } }
+  }
+  sdfg g(a: f32[M], n: symbol) { a[n] = 0 })");
+  Sdfg s = f.s();
+  std::vector<Name> all = s.symbol_params;
+  s.symbol_params.clear();
+  DeclareSymbols(&s);
+  auto text = [](std::vector<Name> names) {
+    std::vector<std::string> out;
+    for (Name n : names) out.push_back(n.str());
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  EXPECT_EQ(text(s.symbol_params), text(all));
+  DeclareSymbols(&s);
+  EXPECT_EQ(s.symbol_params.size(), all.size());
+}
+
 TEST(Dataflow, ManyPartialWritesStayLinear) {
   std::string text = "sdfg f(Y: f32[100000]) { state {\n";
   for (int i = 0; i < 20000; ++i) text += "Y[" + std::to_string(i) + "] = 0\n";

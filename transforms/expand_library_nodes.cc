@@ -212,7 +212,7 @@ class Expander {
       Sdfg copy = *e.entry;
       copy.name = FreshSdfg(copy.name);
       RenameCallees(&copy, e.callees);
-      DeclareSymbols(&copy);
+      DeclareSymbols(&copy);  // an expansion speaks of the caller's sizes as they are
       e.called = copy.name;
       e.symbols = copy.symbol_params;
       p_.Add(std::move(copy));
@@ -223,37 +223,6 @@ class Expander {
     for (Name sym : e.symbols) n.symbols.push_back({sym, Expr(sym)});
     return n;
   }
-  // An expansion speaks of the caller's sizes as they are; a callee gets those it can't bind from shapes by name.
-  static void DeclareSymbols(Sdfg* s) {
-    std::unordered_set<Name> known, local;
-    for (Name n : FreeSymbols(*s)) known.insert(n);
-    ForEachNode(*s, [&](NodeId id) {
-      if (auto* m = std::get_if<Map>(&s->nodes[id].body))
-        for (const Range& r : m->ranges) local.insert(r.index);
-      if (auto* l = std::get_if<Library>(&s->nodes[id].body)) local.insert(l->defines.begin(), l->defines.end());
-    });
-    ForEachBlock(*s, s->body, [&](BlockId b) {
-      if (auto* l = std::get_if<Loop>(&s->blocks[b].control)) local.insert(l->var);
-      if (auto* a = std::get_if<Assign>(&s->blocks[b].control)) local.insert(a->symbol);
-    });
-    auto declare = [&](const Expr& e) {
-      if (!e) return;
-      for (Name n : FreeSymbols(e))
-        if (!local.count(n) && known.insert(n).second) s->symbol_params.push_back(n);
-    };
-    for (Name n : s->order)
-      for (const Expr& d : s->Get(n).shape) declare(d);
-    ForEachNode(*s, [&](NodeId id) {
-      const Body& b = s->nodes[id].body;
-      if (auto* t = std::get_if<Tasklet>(&b)) {
-        declare(t->value);
-        for (const Expr& e : t->index) declare(e);
-      } else if (auto* m = std::get_if<Map>(&b)) {
-        for (const Range& r : m->ranges) declare(r.begin), declare(r.end);
-      }
-    });
-  }
-
   InlineRequest RequestFor(const Expansion& e, const Library& node, const Origin& origin,
                            std::vector<NodeId>* copies_after) {
     InlineRequest q;
