@@ -93,12 +93,18 @@ std::string Check(uint64_t seed, int statements, bool on_cpu) {
   return CheckPeak(seed, statements);
 }
 
-TEST(RandomPrograms, GradientsAreRight) {
+// A twentieth of the seeds each, so that Bazel can share them out.
+constexpr int kParts = 20;
+class RandomPrograms : public ::testing::TestWithParam<int> {};
+
+TEST_P(RandomPrograms, GradientsAreRight) {
   const uint64_t first = std::stoull(Flag("first", "1"));
   const int count = std::stoi(Flag("count", "20")), statements = std::stoi(Flag("statements", "8"));
   const bool on_cpu = BackendsOfThisTest()[0] == "cpu";
   int failures = 0;
-  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count) && failures < 5; ++seed) {
+  const uint64_t begin = first + static_cast<uint64_t>(count * GetParam() / kParts),
+                 end = first + static_cast<uint64_t>(count * (GetParam() + 1) / kParts);
+  for (uint64_t seed = begin; seed < end && failures < 5; ++seed) {
     std::string error = Check(seed, statements, on_cpu);
     if (error.empty()) continue;
     ++failures;
@@ -112,6 +118,7 @@ TEST(RandomPrograms, GradientsAreRight) {
                   << RandomCase(seed, k, false).text;
   }
 }
+INSTANTIATE_TEST_SUITE_P(Part, RandomPrograms, ::testing::Range(0, kParts));
 
 }  // namespace
 }  // namespace headrace::autodiff::testing
