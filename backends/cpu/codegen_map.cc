@@ -49,7 +49,7 @@ std::string Grain(NestGen& gen, const std::vector<LoopDim>& inner, int64_t cost,
   int64_t known = cost * tile;
   std::vector<std::string> factors;
   for (const LoopDim& d : inner) {
-    if (auto n = AsInt(d.trip)) known = std::min<int64_t>(int64_t{1} << 40, known * std::max<int64_t>(*n, 1));
+    if (auto n = AsInt(d.trip)) known = std::min(int64_t{1} << 40, Times(known, std::max<int64_t>(*n, 1)));
     else if (IsIndexExpr(d.trip)) {
       bool ok = true;
       for (Name n : FreeSymbols(d.trip))
@@ -106,7 +106,7 @@ std::vector<LoopDim> TakeParallel(std::vector<LoopDim>* dims) {
   int64_t units = 1;
   while (!dims->empty() && dims->front().disjoint && units < 256) {
     out.push_back(dims->front());
-    units *= AsInt(dims->front().trip).value_or(1);
+    units = Times(units, AsInt(dims->front().trip).value_or(1));
     dims->erase(dims->begin());
   }
   return out;
@@ -255,10 +255,11 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
     int64_t free_count = 1, reduced_count = 1;
     bool known = true;
     for (const LoopDim& d : free)
-      known &= AsInt(d.trip).has_value(), free_count *= std::max<int64_t>(0, AsInt(d.trip).value_or(0));
-    for (const LoopDim& d : reduced)
-      reduced_count = std::min<int64_t>(int64_t{1} << 40, reduced_count * AsInt(d.trip).value_or(1 << 20));
-    if (known && free_count > 0 && free_count < 8 && reduced_count * cost >= 4 * kChunkWork && reduced.front().simple)
+      known &= AsInt(d.trip).has_value(),
+          free_count = Times(free_count, std::max<int64_t>(0, AsInt(d.trip).value_or(0)));
+    for (const LoopDim& d : reduced) reduced_count = Times(reduced_count, AsInt(d.trip).value_or(1 << 20));
+    if (known && free_count > 0 && free_count < 8 && Times(reduced_count, cost) >= 4 * kChunkWork &&
+        reduced.front().simple)
       return TwoPhase(gen, env, text, p, free, reduced, free_count);
     PerfectNest inner = p;
     const std::vector<LoopDim> outer = TakeParallel(&free);
@@ -309,11 +310,9 @@ Result<Kernel> PerfectKernel(NestGen& gen, KernelEnv& env, const KernelText& tex
     int64_t count = *AsInt(vector.end), terms = 1;
     bool known = true;
     for (const LoopDim& d : free)
-      known &= AsInt(d.trip).has_value(),
-          count = std::min<int64_t>(1 << 20, count * std::max<int64_t>(0, AsInt(d.trip).value_or(0)));
-    for (const LoopDim& d : reduced)
-      terms = std::min<int64_t>(int64_t{1} << 40, terms * AsInt(d.trip).value_or(1 << 16));
-    if (known && count > 0 && count < 2048 && terms * cost * count >= 8 * kChunkWork && terms >= 4 * count)
+      known &= AsInt(d.trip).has_value(), count = Times(count, std::max<int64_t>(0, AsInt(d.trip).value_or(0)));
+    for (const LoopDim& d : reduced) terms = Times(terms, AsInt(d.trip).value_or(1 << 16));
+    if (known && count > 0 && count < 2048 && Times(terms, cost * count) >= 8 * kChunkWork && terms >= 4 * count)
       return TwoPhaseLanes(gen, env, text, p, vector, free, reduced, count);
   }
   const int64_t tile = sums ? 256 : across ? 16 : 4096;

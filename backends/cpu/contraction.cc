@@ -39,7 +39,7 @@ int64_t Step(const Expr& operand, Name index) {
 
 int64_t Product(std::vector<LoopDim>::const_iterator from, std::vector<LoopDim>::const_iterator to) {
   int64_t product = 1;
-  for (; from != to; ++from) product = std::min<int64_t>(1 << 20, product * Extent(*from));
+  for (; from != to; ++from) product = Times(product, Extent(*from));
   return product;
 }
 
@@ -128,13 +128,13 @@ std::optional<Contraction> MatchContraction(const PerfectNest& p) {
     if (c.column_outer) c.column_middle.push_back(*c.column_outer);
     c.column_outer = *next;
     width = width * next->end;
-    known *= Extent(*next);
+    known = Times(known, Extent(*next));
     in_b.erase(next);
   }
   c.outer.insert(c.outer.end(), in_a.begin(), in_a.end());
   c.outer.insert(c.outer.end(), in_b.begin(), in_b.end());
-  int64_t columns = Extent(c.column) * (c.column_outer ? Extent(*c.column_outer) : 1);
-  for (const LoopDim& d : c.column_middle) columns *= Extent(d);
+  int64_t columns = Times(Extent(c.column), c.column_outer ? Extent(*c.column_outer) : 1);
+  for (const LoopDim& d : c.column_middle) columns = Times(columns, Extent(d));
   // Too thin for panels to pay.
   if (Extent(c.row) < 3 || columns < 8 || Product(c.depth.begin(), c.depth.end()) < 8) return std::nullopt;
   OrderDepth(c);

@@ -27,6 +27,12 @@ struct LoopDim {
   bool disjoint = false;  // iterations that differ in it write different elements
 };
 
+// The product of two numbers of iterations, or the largest number there is.
+inline int64_t Times(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 // One statement under loops that may run in any order.
 struct PerfectNest {
   std::vector<LoopDim> dims;

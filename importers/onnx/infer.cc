@@ -200,6 +200,9 @@ Status CheckAttributes(const NodeCall& call) {
     d.expected = expected;
     return Status(d);
   };
+  const int64_t outputs = call.node->output_size();
+  if (call.op() == "Split" && call.Int("num_outputs", outputs) != outputs)
+    return bad("num_outputs", call.Int("num_outputs", 0), std::to_string(outputs));
   const int64_t axis = call.Int("axis", 0);
   if (axis != static_cast<int32_t>(axis)) return bad("axis", axis, "an axis of the input");
   if (call.op() == "GatherND" && call.In(0) && call.In(1)) {

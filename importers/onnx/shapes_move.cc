@@ -214,9 +214,7 @@ Status Split(const NodeCall& c, std::vector<Inferred>* out) {
     sizes = *known;
   } else if (!c.In(1)) {
     // Equal parts; from opset 18 on the last may be smaller.
-    const int64_t n = c.Int("num_outputs", static_cast<int64_t>(out->size()));
-    if (n != static_cast<int64_t>(out->size()))
-      return ShapeError("num_outputs is not the number of outputs", std::to_string(n), std::to_string(out->size()));
+    const int64_t n = static_cast<int64_t>(out->size());
     Expr part = FloorDiv(in[axis] + (c.since() >= 18 ? n - 1 : 0), IntExpr(n)), left = in[axis];
     for (size_t i = 0; i < out->size(); ++i) {
       sizes[i] = i + 1 < out->size() ? part : left;

@@ -146,6 +146,8 @@ def cases():
         yield f"unsqueeze {axis}", model([node("Unsqueeze", "x", "a")], initializers=[constant("a", [axis])]), ""
         yield f"split axis {axis}", model([node("Split", "x", axis=axis, num_outputs=1)]), ""
         yield f"gather axis {axis}", model([node("Gather", "x", "a", axis=axis)], initializers=[constant("a", [0])]), ""
+    for parts in (-1, 0, 2, 2**31 - 1, 2**62):
+        yield f"split into {parts}", model([node("Split", "x", axis=0, num_outputs=parts)]), "num_outputs"
     for dims in (-2, -1, 1, 2, 2**62):
         yield f"batch dims {dims}", model([node("GatherND", "x", "i", batch_dims=dims)], inputs=["x", info("i", [2, 1], I64)], outputs=[info("y", None)]), "batch_dims"
     yield "a list of 2^31 sizes", model([node("AffineGrid", "x", "s")], inputs=[info("x", [2, 3, 4]), info("s", [2**31 - 1], I64)], outputs=[info("y", [2, 4, 5, 6, 3])], opset=20), ""

@@ -24,7 +24,7 @@ namespace {
 
 constexpr double kSeconds = 2;
 constexpr int64_t kBytes = 500 << 20;
-const char kRunning[] = "running\n";  // the last thing that a case says before it runs a program
+const char kRunning[] = "running\n";  // the last thing that a case says before it makes inputs and runs a program
 // Instrumented code takes its multiple of time and memory; there only the sanitizers' reports count.
 const bool kInstrumented = getenv("ASAN_OPTIONS") != nullptr;
 
@@ -49,9 +49,9 @@ void Refused(const Status& s, const Say& say) {
 // Compiled and run with random inputs.
 Status RunOnce(const Registry& r, const Program& p, const CompileRequest& request, const Say& say) {
   NamedValues values;
-  HR_RETURN_IF_ERROR(FillInputs(p, 0, {}, values, nullptr));
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> compiled, CompileProgram(r, p, request));
   say(kRunning);
+  HR_RETURN_IF_ERROR(FillInputs(p, 0, {}, values, nullptr));
   return compiled->Run(values).status();
 }
 
