@@ -161,11 +161,11 @@ int Main(int argc, char** argv) {
     const bool running =
         e.said.size() >= strlen(kRunning) && e.said.rfind(kRunning) == e.said.size() - strlen(kRunning);
     // A whole model may well ask for hours of work; a check may not.
-    const std::string verdict = e.said.find("BAD: ") != std::string::npos       ? "BAD"
-                                : e.how == Ended::kCrashed                      ? "CRASH"
-                                : e.how == Ended::kLate                         ? (running ? "long run" : "HANG")
-                                : e.said.find("refused: ") != std::string::npos ? "refused"
-                                                                                : "ran";
+    const std::string verdict = e.said.find("BAD: ") != std::string::npos     ? "BAD"
+                                : e.how == Ended::kCrashed                    ? "CRASH"
+                                : e.how == Ended::kLate                       ? (running ? "long run" : "HANG")
+                                : e.said.find("\nran\n") != std::string::npos ? "ran"
+                                                                              : "refused";
     ++counts[verdict];
     const bool bad = verdict == "BAD" || verdict == "CRASH" || verdict == "HANG";
     if (bad || list)
