@@ -1,26 +1,16 @@
-/* f16 by the processor's own conversions, with the results of hr_float.h (NaN has one pattern): g++ 12 vectorises no such
- * conversion, but calls the vector variant of a function where one is declared. Its name is what the vector function ABI
- * says: 16 lanes, AVX-512. */
+/* f16 in vectors, with the results of hr_float.h (NaN has one pattern). Loads: bits in place, times 2^112. Stores are the
+ * processor's own conversion: g++ 12 vectorises no such thing, but calls the vector variant of a function where one is
+ * declared. Its name is what the vector function ABI says: 16 lanes, AVX-512. */
 #if defined(__AVX512F__) && defined(__F16C__) && !defined(__clang__)
 extern "C" {
 typedef float hr_16_floats __attribute__((vector_size(64)));
 typedef int32_t hr_16_ints __attribute__((vector_size(64)));
 #define HR_SHARED __attribute__((weak, visibility("hidden")))
 #pragma omp declare simd simdlen(16) notinbranch
-float hr_load_f16(int32_t) noexcept __attribute__((const, visibility("hidden")));
-#pragma omp declare simd simdlen(16) notinbranch
 int32_t hr_store_f16(float) noexcept __attribute__((const, visibility("hidden")));
 /* One definition per program, out of the optimiser's sight: what it inlines is not called as a vector. */
-float hr_load_f16_1(int32_t) noexcept __asm__("hr_load_f16");
-HR_SHARED float hr_load_f16_1(int32_t h) noexcept { return hr_f16_to_f32((uint16_t)h); }
 int32_t hr_store_f16_1(float) noexcept __asm__("hr_store_f16");
 HR_SHARED int32_t hr_store_f16_1(float a) noexcept { return hr_f32_to_f16(a); }
-hr_16_floats hr_load_f16_16(hr_16_ints) noexcept __asm__("_ZGVeN16v_hr_load_f16");
-HR_SHARED hr_16_floats hr_load_f16_16(hr_16_ints h) noexcept {
-  hr_16_floats f;
-  __asm__("vpmovdw %1, %t0\n\tvcvtph2ps %t0, %0" : "=v"(f) : "v"(h));
-  return f;
-}
 hr_16_ints hr_store_f16_16(hr_16_floats) noexcept __asm__("_ZGVeN16v_hr_store_f16");
 HR_SHARED hr_16_ints hr_store_f16_16(hr_16_floats a) noexcept {
   const hr_16_ints bits = (hr_16_ints)a, nan = (bits & INT32_MIN) | 0x7fc00000;
@@ -31,6 +21,10 @@ HR_SHARED hr_16_ints hr_store_f16_16(hr_16_floats a) noexcept {
 }
 #undef HR_SHARED
 }
-#define hr_f16_to_f32(h) hr_load_f16((uint16_t)(h))
+static inline float hr_load_f16(uint16_t h) {
+  const float f = hr_f32_bits(((uint32_t)(int16_t)h << 13) & 0x8fffe000u) * 0x1p112f;
+  return hr_f32_bits(hr_bits_f32(f) | (__builtin_fabsf(f) >= 65536.0f ? 0x7f800000u : 0));
+}
+#define hr_f16_to_f32(h) hr_load_f16(h)
 #define hr_f32_to_f16(f) (uint16_t) hr_store_f16(f)
 #endif
