@@ -276,16 +276,24 @@ class DriverTest(unittest.TestCase):
 """
         self.write("endless.sdfg", loop)
         for backend in ("interpreter", "cpu"):
-            process = subprocess.Popen([DRIVER, "run", "endless.sdfg", "--backend", backend], cwd=self.folder, env=self.environment,
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            time.sleep(4 if backend == "cpu" else 1)
-            self.assertIsNone(process.poll(), backend)
-            process.send_signal(signal.SIGINT)
-            try:
-                process.communicate(timeout=20)  # a second, but for a machine on which others are busy
-            finally:
-                process.kill()
-            self.assertEqual(process.returncode, 130, backend)
+            seconds = [self.seconds_to_stop("endless.sdfg", backend)]
+            while seconds[-1] >= 2 and len(seconds) < 3:  # on a machine on which others are busy
+                seconds.append(self.seconds_to_stop("endless.sdfg", backend))
+            self.assertLess(seconds[-1], 2, f"{backend}: {seconds}")
+
+    def seconds_to_stop(self, program, backend):
+        process = subprocess.Popen([DRIVER, "run", program, "--backend", backend], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        time.sleep(4 if backend == "cpu" else 1)
+        self.assertIsNone(process.poll(), backend)
+        start = time.time()
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=20)
+        finally:
+            process.kill()
+        self.assertEqual(process.returncode, 130, backend)
+        return time.time() - start
 
     def test_names_that_are_not_utf_8(self):
         data = model([helper.make_node("Exp", ["xx"], ["yy"])], [("xx", TensorProto.FLOAT, [2])], [("yy", TensorProto.FLOAT, [2])]).SerializeToString()
