@@ -21,7 +21,7 @@ struct PortSignature {
   std::string type;  // a type variable of `types` ("T") or a concrete type ("tensor(int64)" → "i64")
   bool optional = false, variadic = false, homogeneous = true;
   int min_count = 1;  // of a variadic port
-  bool differentiable = true;
+  bool differentiable = true;  // if of a float type. Not what ONNX's schemas say: they exclude bounds of Clip, initial states …
 };
 enum class AttributeType { kInt, kFloat, kString, kInts, kFloats, kStrings, kTensor, kGraph, kOther };
 struct AttributeSignature {

@@ -72,7 +72,7 @@ OpSignature ToSignature(const onnx::OpSchema& s) {
       port.variadic = p.GetOption() == onnx::OpSchema::Variadic;
       port.homogeneous = p.GetIsHomogeneous();
       port.min_count = p.GetMinArity();
-      port.differentiable = p.GetDifferentiationCategory() != onnx::OpSchema::NonDifferentiable;
+      port.differentiable = p.GetName() != "scales";  // of Resize and Upsample: a size follows from them
       to->push_back(std::move(port));
     }
   };

@@ -114,7 +114,8 @@ void RegisterIndexing(Registrar& r) {
           "output[o.., k@axis] = k == d ? values[1] : values[0]")
       .Sample("indices: i64[3] = [0, 2, -1]; depth: i64[] = 4; values: f32[2] = [0, 1]")
       .Sample("indices: i64[2, 2] = [0, 1, 5, -2]; depth: i64[] = 3; values: f32[2]; attr axis = 1")
-      .Sample("indices: i64[3] = [0, 2, -1]; depth: i64[] = 4; values: f32[2]; attr axis = 0");
+      .Sample("indices: i64[3] = [0, 2, -1]; depth: i64[] = 4; values: f32[2]; attr axis = 0")
+      .Sample("indices: i64[2, 1] = [3, -4]; depth: i64[] = 4; values: f32[2]; attr axis = -1");
   r.op("EyeLike")
       .Doc("Ones on the k-th diagonal of a matrix.")
       .Pure("output[i, j] = j - i == k ? 1 : 0")

@@ -3,7 +3,8 @@
 
 The loss is the sum of the outputs times a fixed random tensor. The reference is PyTorch in f64. Errors are relative to the
 largest value of that gradient, or to a thousandth of the model's largest for gradients that cancel to almost nothing: in f64
-(small models) at most 1e-9. In f32 at most 1e-4; where that is less than f32 can do, at most what PyTorch in f32 errs.
+(small models) at most 1e-9. In f32 at most 1e-4; where that is less than f32 can do (a bias before a normalisation has a gradient
+of roundings only), at most four times what PyTorch in f32 errs.
 """
 
 import copy
@@ -96,7 +97,7 @@ class TorchGrad(unittest.TestCase):
                 if ours > allowed or "HEADRACE_GRAD_VERBOSE" in os.environ:
                     scale = allowed / tolerance
                     print(f"{name} ({exporter}, {dtype}) {n}: ours {ours / scale:.2e}, PyTorch's {other / scale:.2e}", flush=True)
-                self.assertLessEqual(ours, max(allowed, other), f"{name} ({exporter}): gradient of {n}")
+                self.assertLessEqual(ours, max(allowed, 4 * other), f"{name} ({exporter}): gradient of {n}")
 
 
 for _name in torch_more_models.NAMES if sys.argv[3:] == ["more"] else sys.argv[3:]:

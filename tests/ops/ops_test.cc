@@ -182,7 +182,7 @@ TEST(OpBlocks, DifferentiableOnesWithAttributesHaveThree) {
     bool floats = false, differentiable = !s.signature->attributes.empty() && !IsRandom(*s.signature);
     for (const SampleInput& in : s.inputs) floats |= !in.given && IsFloat(in.dtype);
     for (const PortSignature& p : s.signature->outputs)
-      if (!p.optional) differentiable &= p.differentiable;
+      if (!p.optional) differentiable &= p.type != "i64";  // of ArgMax, Shape
     if (floats && differentiable) ++samples[s.definition];
   }
   for (const auto& [d, n] : samples) EXPECT_GE(n, 3) << d->domain << "." << d->name << " since " << d->since_version;
