@@ -1,6 +1,6 @@
 """Random ONNX graphs: 4 to 14 nodes of common operators, some sizes symbolic, in f64 (so that no rounding decides what a
 comparison gives). Every node is evaluated by the reference evaluator as it is added; one that gives no finite number, or
-numbers of an extreme size, is taken back. Left out is what the evaluator itself gets wrong or only to seven digits: Erf and
+numbers of an extreme size, is taken back. Left out is what the evaluator itself gets wrong or only to seven digits: Erf, HardSwish and
 Gelu, GlobalMaxPool along one dimension, Loop without a condition."""
 
 import warnings
@@ -10,7 +10,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-OPSET = 21
+OPSET = 23
 LARGEST, MOST_ELEMENTS = 1e3, 4096
 FLOATS = (np.float64,)
 
@@ -70,7 +70,7 @@ class Generator:
 
     def unary(self):
         op = self.pick(["Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Softplus", "Elu", "LeakyRelu", "HardSigmoid", "Selu", "Floor", "Ceil", "Sign", "Cos", "Sin",
-                        "Identity", "Softsign", "HardSwish", "Mish", "ThresholdedRelu", "Exp", "Round", "Reciprocal", "Sqrt", "Log", "Atan", "Asinh"])
+                        "Identity", "Softsign", "Mish", "ThresholdedRelu", "Exp", "Round", "Reciprocal", "Sqrt", "Log", "Atan", "Asinh"])
         return op, [self.some()], 1, {}
 
     def clip(self):
@@ -271,6 +271,126 @@ class Generator:
             [helper.make_tensor_value_info(c2, TensorProto.BOOL, []), helper.make_empty_tensor_value_info(w)])
         return "Loop", [self.constant(np.int64(self.pick([0, 1, 3]))), self.constant(np.array(True)), a], 1, {"body": body}
 
+    def loop_while(self):
+        """Ends when the state has grown, at most after five trips; gives every trip's state as well."""
+        a = self.some(lambda v: v.ndim > 0)
+        i, c, v, c2, s, n, u, w, h, m = (self.fresh("b") for _ in range(10))
+        limit, half = self.constant(np.float64(self.pick([1, 4, 20]))), self.constant(np.float64(0.5))
+        flat = self.ints(-1)
+        make = helper.make_node
+        nodes = [make("Mul", [v, half], [h]), make(self.pick(["Cos", "Sigmoid", "Tanh"]), [h], [u]), make("Add", [u, v], [w]),
+                 make("ReduceSumSquare", [w], [n], keepdims=0), make("Less", [n, limit], [c2]), make("Mul", [w, u], [m]),
+                 make("Reshape", [m, flat], [s])]  # the evaluator stacks vectors only
+        body = helper.make_graph(
+            nodes, "body",
+            [helper.make_tensor_value_info(i, TensorProto.INT64, []), helper.make_tensor_value_info(c, TensorProto.BOOL, []), helper.make_empty_tensor_value_info(v)],
+            [helper.make_tensor_value_info(c2, TensorProto.BOOL, []), helper.make_empty_tensor_value_info(w), helper.make_empty_tensor_value_info(s)])
+        return "Loop", [self.constant(np.int64(5)), self.constant(np.array(True)), a], 2, {"body": body}
+
+    def loop_branch(self):
+        """A branch by a value in a loop: each trip takes its own."""
+        a = self.some(lambda v: v.ndim > 0)
+        i, c, v, c2, n, p, w, x, y = (self.fresh("b") for _ in range(9))
+        zero = self.constant(np.float64(self.pick([0, 0.3])))
+        make = helper.make_node
+        branch = lambda op, out: helper.make_graph([make(op, [v, a], [out])], op, [], [helper.make_empty_tensor_value_info(out)])
+        nodes = [make("Identity", [c], [c2]), make("ReduceMean", [v], [n], keepdims=0), make("Greater", [n, zero], [p]),
+                 make("If", [p], [w], then_branch=branch("Sub", x), else_branch=branch(self.pick(["Add", "Mul"]), y))]
+        body = helper.make_graph(
+            nodes, "body",
+            [helper.make_tensor_value_info(i, TensorProto.INT64, []), helper.make_tensor_value_info(c, TensorProto.BOOL, []), helper.make_empty_tensor_value_info(v)],
+            [helper.make_tensor_value_info(c2, TensorProto.BOOL, []), helper.make_empty_tensor_value_info(w)])
+        return "Loop", [self.constant(np.int64(self.pick([1, 4]))), self.constant(np.array(True)), a], 1, {"body": body}
+
+    def scan(self):
+        a = self.some(lambda v: v.ndim > 1)
+        start, v, x, u, w = self.fresh("t"), *(self.fresh("b") for _ in range(4))
+        self.add("ReduceSum", [a, self.ints(0)], [start], keepdims=0)
+        make = helper.make_node
+        info = lambda n: helper.make_tensor_value_info(n, TensorProto.DOUBLE, None)
+        body = helper.make_graph([make("Tanh", [v], [u]), make(self.pick(["Add", "Mul"]), [u, x], [w])], "body", [info(v), info(x)], [info(w), info(u)])
+        return "Scan", [start, a], 2, {"body": body, "num_scan_inputs": 1}
+
+    def recurrent(self):
+        a = self.some(lambda v: v.ndim == 3)
+        d, h = self.values[a].shape[2], 2
+        op = self.pick(["RNN", "GRU", "LSTM"])
+        gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
+        bias = self.weights(1, 2 * gates * h) if self.chance(0.5) else ""
+        return op, [a, self.weights(1, gates * h, d), self.weights(1, gates * h, h), bias], 2, {"hidden_size": h}
+
+    def pick_elements(self):
+        a = self.some(lambda v: v.ndim > 0)
+        v, axis = self.values[a], self.axis(self.values[a])
+        lowest = -v.shape[axis]
+        if self.symbolic:
+            raise LookupError
+        index = self.constant(self.random.integers(lowest, v.shape[axis], v.shape).astype(np.int64))
+        return "GatherElements", [a, index], 1, {"axis": axis}
+
+    def gather_nd(self):
+        a = self.some(lambda v: v.ndim > 0)
+        v = self.values[a]
+        if self.symbolic:
+            raise LookupError
+        k = int(self.random.integers(1, v.ndim + 1))
+        return "GatherND", [a, self.constant(np.stack([self.random.integers(-d, d, 3) for d in v.shape[:k]], -1).astype(np.int64))], 1, {}
+
+    def scatter(self):
+        a = self.some(lambda v: v.ndim > 0)
+        v, axis = self.values[a], self.axis(self.values[a])
+        if self.symbolic:
+            raise LookupError
+        reduction = self.pick(["none", "add", "mul", "max", "min"])
+        if self.chance(0.5):
+            d = v.shape[axis]
+            index = np.moveaxis(np.broadcast_to(self.random.permutation(d).reshape(-1, *[1] * (v.ndim - 1)), np.moveaxis(v, axis, 0).shape), 0, axis)
+            if reduction != "none":
+                index = self.random.integers(0, d, v.shape)
+            return "ScatterElements", [a, self.constant(index.astype(np.int64)), self.weights(*v.shape)], 1, {"axis": axis, "reduction": reduction}
+        rows = self.random.permutation(v.shape[0])[:2] if reduction == "none" else self.random.integers(0, v.shape[0], 3)
+        return "ScatterND", [a, self.constant(rows.reshape(-1, 1).astype(np.int64)), self.weights(len(rows), *v.shape[1:])], 1, {"reduction": reduction}
+
+    def trilu(self):
+        a = self.some(lambda v: v.ndim > 1)
+        return "Trilu", [a, self.constant(np.int64(self.pick([-1, 0, 1])))], 1, {"upper": int(self.chance(0.5))}
+
+    def power(self):
+        a = self.fresh("t")
+        self.add("Softplus", [self.some()], [a])
+        return "Pow", [a, self.constant(np.float64(self.pick([0.5, 2, 3, -1])))], 1, {}
+
+    def determinant(self):
+        a = self.some(lambda v: v.ndim > 1 and v.shape[-1] == v.shape[-2])
+        return "Det", [a], 1, {}
+
+    def loss(self):
+        a = self.some(lambda v: v.ndim > 1)
+        v = self.values[a]
+        if self.symbolic:
+            raise LookupError
+        target = self.constant(self.random.integers(0, v.shape[1], v.shape[:1] + v.shape[2:]).astype(np.int64))
+        weight = [self.constant(0.5 + self.random.random(v.shape[1]))] if self.chance(0.4) else []
+        return self.pick(["SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"]), [a, target] + weight, 1, {"reduction": self.pick(["none", "sum", "mean"])}
+
+    def attention(self):
+        a = self.some(lambda v: v.ndim == 4)
+        return "Attention", [a, a, a], 1, {"is_causal": int(self.chance(0.5))}
+
+    def sequence(self):
+        a = self.some(lambda v: v.ndim > 0 and v.shape[-1] > 1)
+        s, e = self.fresh("q"), self.fresh("t")
+        at = self.constant(np.int64(self.pick([0, -1])))
+        split = helper.make_node("SplitToSequence", [a, self.constant(np.int64(1))], [s], axis=-1, name=s)
+        get = helper.make_node("SequenceAt", [s, at], [e], name=e)
+        joined = self.fresh("t")
+        join = helper.make_node("ConcatFromSequence", [s], [joined], axis=0, name=joined)
+        v = self.values[a]
+        self.nodes += [split, get, join]
+        pieces = [v[..., i:i + 1] for i in range(v.shape[-1])]
+        self.values[e], self.values[joined] = pieces[int(self.values[at])], np.concatenate(pieces, 0)
+        return "Identity", [joined], 1, {}
+
     # ---- the graph ----
 
     def add(self, op, inputs, outputs, **attributes):
@@ -294,9 +414,10 @@ class Generator:
 
     def step(self):
         before = len(self.nodes), len(self.initializers), dict(self.values)
-        kinds = [self.unary, self.unary, self.binary, self.binary, self.clip, self.choose, self.reduce, self.arg, self.softmax, self.transpose, self.reshape, self.unsqueeze,
+        kinds = [*3 * [self.unary], *3 * [self.binary], *2 * [self.reduce], self.clip, self.choose, self.reduce, self.arg, self.softmax, self.transpose, self.reshape, self.unsqueeze,
                  self.concat, self.split, self.slice, self.pad, self.tile, self.expand, self.gather, self.cumsum, self.topk, self.matmul, self.gemm, self.einsum, self.conv,
-                 self.conv, self.pool, self.normalize, self.resize, self.depth, self.branch, self.loop]
+                 self.conv, self.pool, self.normalize, self.resize, self.depth, self.branch, self.loop, self.loop_while, self.loop_branch, self.scan, self.recurrent, self.pick_elements,
+                 self.gather_nd, self.scatter, self.trilu, self.power, self.determinant, self.loss, self.attention, self.sequence]
         try:
             op, inputs, outputs, attributes = self.pick(kinds)()
             self.add(op, inputs, [self.fresh("t") for _ in range(outputs)], **attributes)
