@@ -266,6 +266,19 @@ TEST(ImporterTest, LoopWithScanOutput) {
   EXPECT_EQ(text.find("while"), std::string::npos) << text;
 }
 
+TEST(ImporterTest, ScanOutputsOfASizeThatDataGaveBeforeTheLoopAreOneArray) {
+  std::string text = ImportText(Model(R"(g (float[5] x, bool[5] keep, int64 n) => (float[A] last, float[T, A] all) {
+    z = Compress(x, keep)
+    last, all = Loop(n, , z) <body = b (int64 i, bool c, float[K] v) => (bool c2, float[K] w, float[K] s) {
+      c2 = Identity(c)
+      w = Add(v, v)
+      s = Identity(w)
+    }>
+  })"));
+  EXPECT_NE(text.find("all: f32[trips, z_d0]"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Sequence"), std::string::npos) << text;
+}
+
 TEST(ImporterTest, LoopThatGrowsItsValueSetsTheSizeEachTime) {
   std::string text = ImportText(Model(R"(g (float[1] x, int64 n) => (float[M] y) {
     y = Loop(n, , x) <body = b (int64 i, bool c, float[K] v) => (bool c2, float[K2] w) {

@@ -214,6 +214,7 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
       trips = Max(trips, IntExpr(0));
     }
   }
+  const size_t first_block = emit.sdfg.blocks.size(), first_node = emit.sdfg.nodes.size();
   Enter(carried);
   const Name var = emit.Unique("iter");
   // Inside an iteration the condition held, or it would not run.
@@ -257,19 +258,16 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
     l_.Report(UnsupportedError("the loop has neither a trip count nor a condition that could end it"), call_);
     return false;
   }
-  // Results gathered over iterations.
+  // Results gathered over iterations: in one array where the sizes are known before the loop.
   std::vector<Gathered> gathered;
   std::vector<Name> made;
-  for (size_t k = 0; k < emit.sdfg.blocks.size(); ++k)
+  for (size_t k = first_block; k < emit.sdfg.blocks.size(); ++k)
     if (const auto* a = std::get_if<Assign>(&emit.sdfg.blocks[BlockId{static_cast<uint32_t>(k)}].control))
       made.push_back(a->symbol);
-  for (size_t k = 0; k < emit.sdfg.nodes.size(); ++k)
+  for (size_t k = first_node; k < emit.sdfg.nodes.size(); ++k)
     if (const auto* lib = std::get_if<Library>(&emit.sdfg.nodes[NodeId{static_cast<uint32_t>(k)}].body))
       made.insert(made.end(), lib->defines.begin(), lib->defines.end());
   made.push_back(var);
-  if (limit && trips) {  // the trip count itself was set before the loop
-    for (Name s : FreeSymbols(trips)) made.erase(std::remove(made.begin(), made.end(), s), made.end());
-  }
   for (size_t i = static_cast<size_t>(n) + 1; i < out.size(); ++i) {
     Gathered g;
     g.element = out[i];

@@ -83,6 +83,8 @@ class RandomGradients(unittest.TestCase):
             flags += ["--output", name]
         done = subprocess.run([DRIVER, "grad", "model.onnx", "--wrt", "all", "--backend", BACKEND, "--out", "out", *flags], cwd=folder, capture_output=True,
                               text=True, timeout=600)
+        if "onnx.SplitToSequence" in done.stderr and done.returncode == 3:
+            return  # with sizes that the model does not know: refused by name
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
         with open(os.path.join(folder, "out", "index.json")) as f:
             index = json.load(f)
