@@ -24,15 +24,24 @@ void RegisterConvolution(Registrar& r) {
       .Backward(
           Window("X", "Y", "W") +
           "let D = dim(W, 1) ; let M = dim(W, 0) // group ; let back = q + lo - k * dl\n"
-          "dX[n, g*D + c, q..] += (all(back % st == 0) ? dY[n, g*M + m, back // st] ?? 0 : 0) * W[g*M + m, c, k..] "
+          "if any(st > 1) && all(dl == 1) {  # elements that lie f after a window's start meet every st-th weight only\n"
+          "  let s = 0 * xd + st ; let first = lo // s\n"
+          "  P[n, g, c, f.., r..] += (dY[n, g*M + m, r + first - j] ?? 0) * (W[g*M + m, c, f + j * s] ?? 0) "
+          "over f.. in 0:s, r.. in 0 : (xd + lo - 1) // s - first + 1, j.. in 0 : (K + s - 1) // s, n in 0:dim(X, 0), g in 0:group, c in 0:D, m in 0:M\n"
+          "  dX[n, g*D + c, q..] = P[n, g, c, (q + lo) % s, (q + lo) // s - first] over g in 0:group, c in 0:D, q.. in 0:xd\n"
+          "} else {\n"
+          "  dX[n, g*D + c, q..] += (all(back % st == 0) ? dY[n, g*M + m, back // st] ?? 0 : 0) * W[g*M + m, c, k..] "
           "over g in 0:group, c in 0:D, q.. in 0:xd, m in 0:M\n"
+          "}\n"
           "dW[o, c, k..] += dY[n, o, p..] * (X[n, o // M * D + c, p * st + k * dl - lo] ?? 0)\n"
           "dB[o] += dY[n, o, p..]")
       .Sample("X: f32[2, 3, 5, 6]; W: f32[4, 3, 3, 3]; B: f32[4]; attr pads = [1, 1, 1, 1]")
       .Sample("X: f32[1, 4, 7]; W: f32[4, 2, 3]; attr group = 2, strides = [2], dilations = [2]")
       .Sample(
           "X: f32[1, 2, 5, 4]; W: f32[2, 1, 2, 3]; B: f32[2]; attr group = 2, auto_pad = \"SAME_UPPER\", strides = [2, 1]")
-      .Sample("X: f32[1, 1, 3, 4, 3]; W: f32[2, 1, 2, 2, 2]");
+      .Sample("X: f32[1, 1, 3, 4, 3]; W: f32[2, 1, 2, 2, 2]")
+      .Sample("X: f32[2, 2, 7, 6]; W: f32[2, 2, 3, 2]; attr strides = [3, 2], pads = [1, 0, 2, 1]")
+      .Sample("X: f32[1, 4, 9]; W: f32[4, 2, 2]; attr group = 2, strides = [3], pads = [2, 0]");
   r.op("ConvInteger")
       .Doc("Convolution of small integers less their zero points, in 32 bits.")
       .Pure(
@@ -68,7 +77,16 @@ void RegisterConvolution(Registrar& r) {
       .Pure(
           transposed +
           "Y[n, o, p..] = B[o] ?? 0\n"
-          "Y[n, g*M + o, i * st + k * dl - lo] ?? += X[n, g*C + c, i..] * W[g*C + c, o, k..] over g in 0:group, c in 0:C, o in 0:M")
+          "if all(st == 1) {\n"
+          "  Y[n, g*M + o, p..] += (X[n, g*C + c, p + lo - k * dl] ?? 0) * W[g*C + c, o, k..] over p.. in 0:yd, g in 0:group, c in 0:C, o in 0:M\n"
+          "} else if all(dl == 1) {  # elements that lie f after a window's start meet every st-th weight only\n"
+          "  let s = 0 * xd + st ; let first = lo // s\n"
+          "  P[n, g, o, f.., r..] += (X[n, g*C + c, r + first - j] ?? 0) * (W[g*C + c, o, f + j * s] ?? 0) "
+          "over f.. in 0:s, r.. in 0 : (yd + lo - 1) // s - first + 1, j.. in 0 : (K + s - 1) // s, n in 0:dim(X, 0), g in 0:group, c in 0:C, o in 0:M\n"
+          "  Y[n, g*M + o, p..] += P[n, g, o, (p + lo) % s, (p + lo) // s - first] over p.. in 0:yd, g in 0:group, o in 0:M\n"
+          "} else {\n"
+          "  Y[n, g*M + o, i * st + k * dl - lo] ?? += X[n, g*C + c, i..] * W[g*C + c, o, k..] over g in 0:group, c in 0:C, o in 0:M\n"
+          "}")
       .Backward(
           transposed +
           "let d = dY[n, g*M + o, i * st + k * dl - lo] ?? 0\n"
