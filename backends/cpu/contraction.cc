@@ -304,9 +304,9 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
     env.CloseIndex(c.row.index);
   }
   w.Close("  },");
-  // ---- columns: row by row of depth, or column by column where memory runs along the depth ----
-  // (or where the columns are few at a time: the taps of a convolution's weight gradient).
-  const bool along_depth = (!HasUnitStride(c.column_operand, c.column.index) || Extent(c.column) < 8) &&
+  // ---- columns: row by row of depth, or along the depth where memory runs along it and columns lie lines apart ----
+  constexpr int64_t kLine = 16;
+  const bool along_depth = Step(c.column_operand, c.column.index) >= kLine &&
                            std::any_of(c.depth.begin(), c.depth.end(),
                                        [&](const LoopDim& d) { return HasUnitStride(c.column_operand, d.index); });
   w.Open("  [&](" + type + "* to, int64_t ld, int64_t k0, int64_t k1) {");

@@ -24,11 +24,14 @@ void RegisterConvolution(Registrar& r) {
       .Backward(
           Window("X", "Y", "W") +
           "let D = dim(W, 1) ; let M = dim(W, 0) // group ; let back = q + lo - k * dl\n"
-          "if any(st > 1) && all(dl == 1) {  # elements that lie f after a window's start meet every st-th weight only\n"
+          "if all(st == 1) {\n"
+          "  dX[n, g*D + c, q..] += (dY[n, g*M + m, q + k * dl - ((K - 1) * dl - lo)] ?? 0) * W[g*M + m, c, K - 1 - k] "
+          "over g in 0:group, c in 0:D, q.. in 0:xd, m in 0:M, k.. in 0 * xd : 0 * xd + K\n"
+          "} else if all(dl == 1) {  # elements that lie f after a window's start meet every st-th weight only\n"
           "  let s = 0 * xd + st ; let first = lo // s\n"
           "  P[n, g, c, f.., r..] += (dY[n, g*M + m, r + first - j] ?? 0) * (W[g*M + m, c, f + j * s] ?? 0) "
-          "over f.. in 0:s, r.. in 0 : (xd + lo - 1) // s - first + 1, j.. in 0 : (K + s - 1) // s, n in 0:dim(X, 0), g in 0:group, c in 0:D, m in 0:M\n"
-          "  dX[n, g*D + c, q..] = P[n, g, c, (q + lo) % s, (q + lo) // s - first] over g in 0:group, c in 0:D, q.. in 0:xd\n"
+          "over f.. in 0:min(s, K), r.. in 0 : (xd + lo - 1) // s - first + 1, j.. in 0 : (K + s - 1) // s, n in 0:dim(X, 0), g in 0:group, c in 0:D, m in 0:M\n"
+          "  dX[n, g*D + c, q..] = P[n, g, c, (q + lo) % s, (q + lo) // s - first] ?? 0 over g in 0:group, c in 0:D, q.. in 0:xd\n"
           "} else {\n"
           "  dX[n, g*D + c, q..] += (all(back % st == 0) ? dY[n, g*M + m, back // st] ?? 0 : 0) * W[g*M + m, c, k..] "
           "over g in 0:group, c in 0:D, q.. in 0:xd, m in 0:M\n"
@@ -82,8 +85,8 @@ void RegisterConvolution(Registrar& r) {
           "} else if all(dl == 1) {  # elements that lie f after a window's start meet every st-th weight only\n"
           "  let s = 0 * xd + st ; let first = lo // s\n"
           "  P[n, g, o, f.., r..] += (X[n, g*C + c, r + first - j] ?? 0) * (W[g*C + c, o, f + j * s] ?? 0) "
-          "over f.. in 0:s, r.. in 0 : (yd + lo - 1) // s - first + 1, j.. in 0 : (K + s - 1) // s, n in 0:dim(X, 0), g in 0:group, c in 0:C, o in 0:M\n"
-          "  Y[n, g*M + o, p..] += P[n, g, o, (p + lo) % s, (p + lo) // s - first] over p.. in 0:yd, g in 0:group, o in 0:M\n"
+          "over f.. in 0:min(s, K), r.. in 0 : (yd + lo - 1) // s - first + 1, j.. in 0 : (K + s - 1) // s, n in 0:dim(X, 0), g in 0:group, c in 0:C, o in 0:M\n"
+          "  Y[n, g*M + o, p..] += P[n, g, o, (p + lo) % s, (p + lo) // s - first] ?? 0 over p.. in 0:yd, g in 0:group, o in 0:M\n"
           "} else {\n"
           "  Y[n, g*M + o, i * st + k * dl - lo] ?? += X[n, g*C + c, i..] * W[g*C + c, o, k..] over g in 0:group, c in 0:C, o in 0:M\n"
           "}")

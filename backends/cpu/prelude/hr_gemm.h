@@ -107,16 +107,6 @@ static inline void hr_transpose(hr_square<T>* s) {
   for (int i = 0; i < N; ++i) *(V*)s->at[i] = r[i];
 #endif
 }
-/* Rows of a turned square into a panel whose rows are `ld` apart. */
-template <typename T>
-static inline void hr_put_square(const hr_square<T>* s, T* to, int64_t ld, int64_t rows, int64_t columns) {
-  if (columns == hr_square<T>::N)
-    for (int64_t k = 0; k < rows; ++k) __builtin_memcpy(to + k * ld, s->at[k], sizeof s->at[k]);
-  else
-    for (int64_t k = 0; k < rows; ++k)
-      for (int64_t j = 0; j < columns; ++j) to[k * ld + j] = s->at[k][j];
-}
-
 /* Buffers of the threads that run contractions: kept by the program, never zeroed. */
 static HR_UNUSED void* hr_scratch_take(hr_x* x, int64_t bytes) {
   for (int i = 0; i < HR_SCRATCH_SLOTS; ++i) {
