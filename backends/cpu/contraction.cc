@@ -148,26 +148,18 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   Writer w(1);
   Expr inner_width = c.column.end;  // columns per step of the outermost column index
   for (const LoopDim& d : c.column_middle) inner_width = inner_width * d.end;
-  auto units = [&](Writer& to) {  // names used on both sides: rows and columns per unit, units
+  auto units = [&](Writer& to) {
     const std::string q = gen.IndexText(inner_width, to);
-    to.Line("const int64_t row_units = (" + gen.IndexText(c.row.end, to) + " + HR_GROUP_ROWS - 1) / HR_GROUP_ROWS;");
-    if (c.column_outer) {
-      to.Line("const int64_t column_step = hr_most(1, HR_BLOCK_COLUMNS / hr_most(1, " + q + "));");
-      to.Line("const int64_t column_units = (" + gen.IndexText(c.column_outer->end, to) +
-              " + column_step - 1) / column_step;");
-    } else {
-      std::string others = "row_units";
-      for (const LoopDim& d : c.outer) others += " * hr_most(0, " + gen.IndexText(d.end, to) + ")";
-      to.Line("const int64_t column_step = hr_column_step(" + q + ", " + others + ");");
-      to.Line("const int64_t column_units = (" + q + " + column_step - 1) / column_step;");
-    }
+    std::string others = "1";
+    for (const LoopDim& d : c.outer) others += " * hr_most(0, " + gen.IndexText(d.end, to) + ")";
+    to.Line("const hr_cut cut = hr_cut_product(" + gen.IndexText(c.row.end, to) + ", " +
+            (c.column_outer ? gen.IndexText(c.column_outer->end, to) + ", " + q : q + ", 1") + ", " + others + ");");
   };
   units(prologue);
-  out.total = "column_units * row_units";
+  out.total = "cut.column_units * cut.row_units";
   for (const LoopDim& d : c.outer) out.total += " * hr_most(0, " + gen.IndexText(d.end, prologue) + ")";
-  std::string work = "hr_least(HR_GROUP_ROWS, " + gen.IndexText(c.row.end, prologue) + ") * " +
-                     (c.column_outer ? "column_step * (" + gen.IndexText(inner_width, prologue) + ")"
-                                     : "hr_least(column_step, " + gen.IndexText(c.column.end, prologue) + ")");
+  std::string work = "cut.row_step * cut.column_step";
+  if (c.column_outer) work += " * (" + gen.IndexText(inner_width, prologue) + ")";
   for (const LoopDim& d : c.depth) work += " * " + gen.IndexText(d.end, prologue);
   if (c.around) work += " * " + gen.IndexText(c.around->end, prologue);
   out.grain = "hr_grain((" + work + ") / 16)";
@@ -175,20 +167,19 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   units(w);
   w.Open("for (int64_t q = begin; q < end; ++q) {");
   w.Line("int64_t rest = q;");
-  w.Line("const int64_t column_unit = rest % column_units;");
-  w.Line("rest /= column_units;");
-  w.Line("const int64_t row_first = rest % row_units * HR_GROUP_ROWS;");
-  w.Line("rest /= row_units;");
+  w.Line("const int64_t column_first = rest % cut.column_units * cut.column_step;");
+  w.Line("rest /= cut.column_units;");
+  w.Line("const int64_t row_first = rest % cut.row_units * cut.row_step;");
+  w.Line("rest /= cut.row_units;");
   for (size_t i = c.outer.size(); i-- > 0;) {
     const std::string trip = gen.IndexText(c.outer[i].end, w);
     w.Line("const int64_t " + env.OpenIndex(c.outer[i].index) + " = rest" + (i ? " % " + trip : "") + ";");
     if (i) w.Line("rest /= " + trip + ";");
   }
-  w.Line("const int64_t row_end = hr_least(" + gen.IndexText(c.row.end, w) + ", row_first + HR_GROUP_ROWS);");
+  w.Line("const int64_t row_end = hr_least(" + gen.IndexText(c.row.end, w) + ", row_first + cut.row_step);");
   // First element of the unit in the target.
   const LoopDim& tile = c.column_outer ? *c.column_outer : c.column;
-  w.Line("const int64_t column_first = column_unit * column_step, column_end = hr_least(" + gen.IndexText(tile.end, w) +
-         ", column_first + column_step);");
+  w.Line("const int64_t column_end = hr_least(" + gen.IndexText(tile.end, w) + ", column_first + cut.column_step);");
   const std::string width = c.column_outer ? gen.IndexText(inner_width, w) : "1";
   w.Line("const int64_t columns = (column_end - column_first) * " + width + ";");
   Expr first = Substitute(c.stmt.linear, {{c.row.index, IntExpr(0)}, {c.column.index, IntExpr(0)}});
@@ -196,8 +187,8 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   for (const LoopDim& d : c.column_middle) first = Substitute(first, {{d.index, IntExpr(0)}});
   const std::string target = env.Pointer(c.stmt.base) + " + " + gen.IndexText(first, w) + " + column_first * " + width +
                              " * " + gen.IndexText(c.column_stride, w);
-  std::string inner = "1";
-  for (size_t i = 1; i < c.depth.size(); ++i) inner += " * " + gen.IndexText(c.depth[i].end, w);
+  std::string inner = c.depth.size() == 1 ? "1" : gen.IndexText(c.depth[1].end, w);
+  for (size_t i = 2; i < c.depth.size(); ++i) inner += " * " + gen.IndexText(c.depth[i].end, w);
   if (c.around) gen.OpenLoop(*c.around, w);
   w.Line("hr_contract<" + type + ">(x, row_first, row_end, columns, " + gen.IndexText(c.depth[0].end, w) + ", " +
          inner + ", " + target + ", " + gen.IndexText(c.row_stride, w) + ", " + gen.IndexText(c.column_stride, w) +
@@ -220,8 +211,8 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   };
   // The last depth index by squares: its loop steps by them, `deep` of them at `at`.
   const LoopDim& last = c.depth.back();
+  const bool only = c.depth.size() == 1;
   auto open_squares = [&] {
-    const bool only = c.depth.size() == 1;
     if (!only) {
       const std::string k = env.OpenIndex(c.depth[0].index);
       w.Open("for (int64_t " + k + " = k0; " + k + " < k1; ++" + k + ") {");
@@ -233,7 +224,7 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
   };
   auto close_squares = [&] {
     w.Close();
-    if (c.depth.size() == 1) return;
+    if (only) return;
     for (size_t i = c.depth.size() - 1; i-- > 1;) gen.CloseLoop(c.depth[i], w);
     w.Close();
     env.CloseIndex(c.depth[0].index);

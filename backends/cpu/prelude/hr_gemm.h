@@ -12,11 +12,27 @@
 #define HR_ROWS 4
 #endif
 enum { HR_BLOCK_ROWS = 192, HR_BLOCK_COLUMNS = 384, HR_BLOCK_DEPTH = 256, HR_GROUP_ROWS = 768 };
-/* Columns per unit: even ones, and enough units for some threads where the matrix is small. `others`: units besides. */
-static HR_UNUSED int64_t hr_column_step(int64_t columns, int64_t others) {
-  int64_t units = (columns + HR_BLOCK_COLUMNS - 1) / HR_BLOCK_COLUMNS;
-  while (units * others < 4 && columns >= 128 * (units + 1)) ++units;
-  return units > 0 ? ((columns + units - 1) / units + 31) / 32 * 32 : HR_BLOCK_COLUMNS;
+/* How a product is cut into units of work: even ones of at most HR_GROUP_ROWS x HR_BLOCK_COLUMNS, and smaller ones where
+ * they would be too few for some threads. Columns are `outer` steps of `inner`; `others`: how often the product is done. */
+struct hr_cut {
+  int64_t row_step, row_units, column_step, column_units;
+};
+static HR_UNUSED hr_cut hr_cut_product(int64_t rows, int64_t outer, int64_t inner, int64_t others) {
+  const int64_t columns = outer * inner;
+  int64_t r = hr_most(1, (rows + HR_GROUP_ROWS - 1) / HR_GROUP_ROWS);
+  int64_t c = hr_most(1, (columns + HR_BLOCK_COLUMNS - 1) / HR_BLOCK_COLUMNS);
+  while (r * c * others < 4) {
+    const int64_t tall = rows / (r + 1), wide = columns / (c + 1);
+    if (tall < 64 && wide < 64) break;
+    if (tall >= 64 && (tall >= wide || wide < 64)) ++r;
+    else ++c;
+  }
+  hr_cut cut;
+  cut.row_step = hr_most(1, ((rows + r - 1) / r + 23) / 24 * 24); /* a multiple of every HR_ROWS */
+  cut.row_units = (rows + cut.row_step - 1) / cut.row_step;
+  cut.column_step = hr_most(1, inner == 1 ? ((outer + c - 1) / c + 31) / 32 * 32 : (outer + c - 1) / c);
+  cut.column_units = (outer + cut.column_step - 1) / cut.column_step;
+  return cut;
 }
 template <typename T>
 struct hr_vector_of {
