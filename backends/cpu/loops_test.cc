@@ -203,6 +203,38 @@ TEST(Loops, ClampedCoordinates) {
   }
 }
 
+// Rows shorter than vectors are summed in whole vectors: what lies beyond them is neither read nor written. The steps have
+// the lower bound checked only, for rows end before the array does.
+TEST(Loops, RowsShorterThanVectors) {
+  const int64_t rows = 3, taps = 5;
+  for (int64_t n : {4, 5, 7, 14, 15, 17, 31, 33})
+    for (int64_t step : {1, 2}) {
+      const int64_t width = step * (n - 1) + taps - 2, last = rows * width;
+      std::vector<double> x = Values(last, n), w = Values(taps, 6), sum, most;
+      const std::string N = std::to_string(n), tap = "(X[i, " + std::to_string(step) + " * j + k - 2] ?? -7) * W[k]";
+      auto out =
+          RunText("sdfg f(X: f32[3, " + std::to_string(width) + "], W: f32[5], Y: f32[3, " + N + "], Z: f64[3, " + N +
+                      "]) { state { map i in 0:3, j in 0:" + N + " { Y[i, j] = 0 }\n map i in 0:3, j in 0:" + N +
+                      ", k in 0:5 { Y[i, j] += " + tap + " }\n map i in 0:3, j in 0:" + N +
+                      " { Z[i, j] = -inf }\n map i in 0:3, j in 0:" + N + ", k in 0:5 { Z[i, j] max= " + tap + " } } }",
+                  {{"X", F32({rows, width}, x)}, {"W", F32({taps}, w)}});
+      ASSERT_TRUE(out.ok()) << out.status().ToString();
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          double s = 0, m = -INFINITY;
+          for (int64_t k = 0; k < taps; ++k) {
+            const int64_t at = step * j + k - 2;
+            const double v =
+                (at < 0 || at >= width ? -7 : x[static_cast<size_t>(i * width + at)]) * w[static_cast<size_t>(k)];
+            s += v, m = std::fmax(m, v);
+          }
+          sum.push_back(s), most.push_back(m);
+        }
+      ExpectClose((*out)[0], sum);
+      ExpectClose((*out)[1], most);
+    }
+}
+
 // Few long sums side by side: chunks of them, put together row by row.
 TEST(Loops, SumsOverTheFirstDimensions) {
   const int64_t n = 6000, lanes = 96;

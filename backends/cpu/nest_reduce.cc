@@ -1,5 +1,6 @@
 // Sums, products and extrema: how partial results are kept and combined.
 #include "backends/cpu/ctypes.h"
+#include "backends/cpu/lower.h"
 #include "backends/cpu/nest.h"
 
 namespace headrace::cpu {
@@ -83,20 +84,71 @@ void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, con
   w.Line(acc + " = " + Bare(Combine(s.op, t, acc, lanes + "[0]")) + ";");
 }
 
+namespace {
+
+Expr Guarded(std::vector<Expr> args, DType t) { return WithType(CallExpr(kGuardFn, std::move(args)), t); }
+
+// The value with reads that move with the index guarded by `within` as well.
+Expr ReadOnlyWithin(const Expr& e, Name index, const Expr& within) {
+  if (!e || !Mentions(e, index)) return e;
+  if (e.Is(ExprKind::kRead)) return Guarded({within, e, FloatExpr(0)}, e->dtype);
+  if (IsFn(e, kGuardFn))
+    return Guarded({WithType(BinaryExpr(Op::kAnd, within, e->args[0]), DType::kBool), e->args[1],
+                    ReadOnlyWithin(e->args[2], index, within)},
+                   e->dtype);
+  std::vector<Expr> args;
+  for (const Expr& a : e->args) args.push_back(ReadOnlyWithin(a, index, within));
+  return WithArgs(e, std::move(args));
+}
+
+bool IsFloatArithmetic(const Expr& value) {
+  bool yes = true;
+  Visit(value, [&](const Expr& e) {
+    if (IsIndexExpr(e) || e->dtype == DType::kBool) return false;
+    yes &= !e.Is(ExprKind::kCast) && (!e.Is(ExprKind::kRead) || IsFloat(e->dtype));
+    return yes && !e.Is(ExprKind::kRead);
+  });
+  return yes;
+}
+
+// Rows a little shorter than vectors are summed in whole ones: 14 elements by 16 lanes, two of which read nothing.
+std::optional<int64_t> WholeVectors(const LoweredStmt& s, const LoopDim& v) {
+  const auto trip = AsInt(v.trip);
+  const int64_t lanes = 64 / ByteSize(s.dtype);
+  if (!trip || *trip < 5 || *trip >= 32 || *trip % lanes == 0 || !v.simple) return std::nullopt;
+  if ((s.dtype != DType::kF32 && s.dtype != DType::kF64) || !IsFloatArithmetic(s.value)) return std::nullopt;
+  return (*trip + lanes - 1) / lanes * lanes;
+}
+
+}  // namespace
+
 void NestGen::ReduceTile(const LoweredStmt& s, const std::vector<LoopDim>& dims, const LoopDim& v,
                          const std::string& v_begin, const std::string& count, int64_t capacity, Writer& w) {
   const DType t = Computed(s.dtype);
   const std::string type = ValueType(t);
-  w.Line(type + " acc[" + std::to_string(capacity) + "];");
-  w.Line("for (int64_t u = 0; u < " + count + "; ++u) acc[u] = " + Identity(s.op, t) + ";");
+  const auto whole = Vectorisable(s) ? WholeVectors(s, v) : std::nullopt;
+  const std::string lanes = whole ? std::to_string(*whole) : count;
+  w.Line(type + " acc[" + std::to_string(std::max(capacity, whole.value_or(0))) + "];");
+  w.Line("for (int64_t u = 0; u < " + lanes + "; ++u) acc[u] = " + Identity(s.op, t) + ";");
   for (const LoopDim& d : dims) OpenLoop(d, w);
-  SplitLoop(v, v_begin, v_begin + " + " + count, s.value, Vectorisable(s), w,
-            [&](const Expr& value, const std::string& i) {
-              ExprCode code(env_, w);
-              code.Use(value);
-              const std::string slot = "acc[" + i + " - " + v_begin + "]";
-              w.Line(slot + " = " + Bare(Combine(s.op, t, slot, code.Value(value, t))) + ";");
-            });
+  auto step = [&](const Expr& value, const std::string& i) {
+    ExprCode code(env_, w);
+    code.Use(value);
+    const std::string slot = "acc[" + i + " - " + v_begin + "]";
+    w.Line(slot + " = " + Bare(Combine(s.op, t, slot, code.Value(value, t))) + ";");
+  };
+  if (whole) {
+    const Expr within = WithType(BinaryExpr(Op::kLt, SymbolExpr(v.index), v.end), DType::kBool);
+    const Expr value = Hoist(ReadOnlyWithin(s.value, v.index, within), v, {}, w);
+    const std::string i = env_.OpenIndex(v.index);
+    w.Line("#pragma omp simd");
+    w.Open("for (int64_t " + i + " = " + v_begin + "; " + i + " < " + v_begin + " + " + lanes + "; ++" + i + ") {");
+    step(value, i);
+    w.Close();
+    env_.CloseIndex(v.index);
+  } else {
+    SplitLoop(v, v_begin, v_begin + " + " + count, s.value, Vectorisable(s), w, step);
+  }
   for (size_t k = dims.size(); k-- > 0;) CloseLoop(dims[k], w);
   w.Open("for (int64_t u = 0; u < " + count + "; ++u) {");
   w.Line("const int64_t " + env_.OpenIndex(v.index) + " = " + v_begin + " + u;");
