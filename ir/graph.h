@@ -41,7 +41,7 @@ enum class ContainerKind : uint8_t {
   kTransient,  // lives inside one run
   kConstant,   // `data` holds the value; shared, never written
   kState,      // `persistent`: survives between runs (packed weights, optimizer state); initialised in `init`
-  kView,       // another name for (part of) `base`: element [i…] is base.flat[offset + Σ i·strides]
+  kView,       // another name for (part of) `base`: element [i…] lies offset + Σ i·strides after the base's first, in memory
   kSequence,   // run-time handle: ONNX sequence / optional of `type`; only library nodes touch it
 };
 enum class Storage : uint8_t {

@@ -140,6 +140,18 @@ TEST(Cpu, CallsAndViews) {
   EXPECT_THAT(Doubles((*out)[1]), ElementsAre(1, 4, 2, 5, 3, 6));
 }
 
+// Strides count elements of memory, also those of a view whose base has strides itself.
+TEST(Cpu, ViewsOfStridedViews) {
+  auto out = RunText(R"(sdfg f(X: f32[4, 3], Y: f32[2, 2]) {
+      view rows: f32[2, 3] of X offset 3 strides [6, 1]
+      view corner: f32[2, 2] of rows offset 1 strides [1, 6]
+      state { map i in 0:2, j in 0:2 { Y[i, j] = corner[i, j] * 100 + rows[j, i] } }
+    })",
+                     {{"X", F32({4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_THAT(Doubles((*out)[0]), ElementsAre(403, 1009, 504, 1110));
+}
+
 TEST(Cpu, IntegersWrapAndDivisionByZeroIsZero) {
   auto out = RunText(R"(
     sdfg f(A: i8[3], B: i8[3], P: i8[3], Q: i8[3], R: i8[3], S: i8[3]) {

@@ -119,20 +119,17 @@ Expr Lowerer::BoundsCondition(const Expr& index, const Expr& extent) {
   return c;
 }
 
-Result<Address> Lowerer::Resolve(Name container, std::vector<Expr> index, bool flat, bool check) {
+Result<Address> Lowerer::AddressOf(Name container, std::vector<Expr> index, bool flat) {
   const Container* c = s_.Find(container);
   HR_CHECK(c != nullptr, container.str());
   if (c->kind == ContainerKind::kSequence || c->dtype == DType::kString)
     return UnsupportedError("the cpu backend does not compute on strings or sequences (container '" + container.str() +
                             "')");
   Address out;
-  if (check) {
-    if (flat) out.condition = BoundsCondition(index[0], NumElements(*c));
-    else
-      for (size_t d = 0; d < index.size(); ++d)
-        out.condition = And(out.condition, BoundsCondition(index[d], c->shape[d]));
-  }
-  if (check && c->optional) out.condition = And(MakeCall(kPresentFn, {}, DType::kBool, container.str()), out.condition);
+  if (flat) out.condition = BoundsCondition(index[0], NumElements(*c));
+  else
+    for (size_t d = 0; d < index.size(); ++d) out.condition = And(out.condition, BoundsCondition(index[d], c->shape[d]));
+  if (c->optional) out.condition = And(MakeCall(kPresentFn, {}, DType::kBool, container.str()), out.condition);
   Expr linear = IntExpr(0);
   const std::vector<Expr> dense = RowMajorStrides(c->shape);
   if (flat && !IsContiguous(*c)) {  // flat element number of a strided container → coordinates
@@ -157,19 +154,14 @@ Result<Address> Lowerer::Resolve(Name container, std::vector<Expr> index, bool f
     const std::vector<Expr>& strides = c->strides.empty() ? dense : c->strides;
     for (size_t d = 0; d < index.size(); ++d) linear = IndexAdd(linear, IndexMul(index[d], strides[d]));
   }
-  if (c->kind != ContainerKind::kView) {
-    out.base = container;
-    out.linear = linear;
-    return out;
+  // A view counts in its base's own memory, whatever the base's strides are.
+  for (; c->kind == ContainerKind::kView; c = s_.Find(container)) {
+    if (c->offset) linear = IndexAdd(c->offset, linear);
+    container = c->base;
   }
-  if (c->offset) linear = IndexAdd(c->offset, linear);
-  HR_ASSIGN_OR_RETURN(Address base, Resolve(c->base, {linear}, /*flat=*/true, /*check=*/false));
-  base.condition = out.condition;
-  return base;
-}
-
-Result<Address> Lowerer::AddressOf(Name container, const std::vector<Expr>& index, bool flat) {
-  return Resolve(container, index, flat, true);
+  out.base = container;
+  out.linear = linear;
+  return out;
 }
 
 Result<Expr> Lowerer::Lower(const Expr& typed) {
@@ -186,7 +178,7 @@ Result<Expr> Lowerer::Lower(const Expr& typed) {
       index.pop_back();
     }
     const DType type = s_.Get(e->name).dtype;
-    auto address = Resolve(e->name, index, e->flat, true);
+    auto address = AddressOf(e->name, index, e->flat);
     if (!address.ok()) return fail(address.status()), e;
     Expr read = Typed(ReadExpr(address->base, {address->linear}, {}, /*flat=*/true), type);
     if (!address->condition) return read;
@@ -220,7 +212,7 @@ Result<LoweredStmt> Lowerer::Lower(const Tasklet& t) {
     HR_ASSIGN_OR_RETURN(Expr li, Lower(ti));
     index.push_back(li);
   }
-  HR_ASSIGN_OR_RETURN(Address a, Resolve(t.target, index, t.flat, true));
+  HR_ASSIGN_OR_RETURN(Address a, AddressOf(t.target, index, t.flat));
   out.target = t.target;
   out.index = index;
   out.base = a.base;

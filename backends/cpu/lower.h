@@ -51,13 +51,12 @@ class Lowerer {
 
   Result<LoweredStmt> Lower(const Tasklet& t);
   Result<Expr> Lower(const Expr& typed);  // reads become flat and guarded
-  // Offset of the first element of `container` narrowed by leading fixed indices (call arguments).
-  Result<Address> AddressOf(Name container, const std::vector<Expr>& index, bool flat);
+  // Where an element lies, and what must hold for it to be one of the container's.
+  Result<Address> AddressOf(Name container, std::vector<Expr> index, bool flat);
   const Sdfg& sdfg() const { return s_; }
   const std::vector<Range>& ranges() const { return ranges_; }
 
  private:
-  Result<Address> Resolve(Name container, std::vector<Expr> index, bool flat, bool check);
   Expr BoundsCondition(const Expr& index, const Expr& extent);
 
   const Sdfg& s_;
