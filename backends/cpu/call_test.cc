@@ -36,6 +36,36 @@ TEST(Calls, StridedViewsAreCopiedThereAndBack) {
   EXPECT_THAT(Doubles((*out)[1]), ElementsAre(-1, 0, -1, -1, 3, -1, -1, 6, -1, -1, 9, -1));
 }
 
+// What an argument or a view would take from outside an array is an error, not memory.
+TEST(Calls, ArgumentsAndViewsOutsideTheirArrays) {
+  const std::string row = R"(sdfg main(X: f32[N, 3], Y: f32[3]) {
+      map i in 0:3 { Y[i] = 0 }
+      for k in FROM:TO { state { call add(A = X[k, :], B = Y) } }
+    }
+    sdfg add(A: f32[M], inout B: f32[M]) { state { map i in 0:M { B[i] = B[i] + A[i] } } })";
+  const std::string view = R"(sdfg main(X: f32[N, 3], Y: f32[3]) {
+      view some: f32[3] of X offset 3 * k
+      map i in 0:3 { Y[i] = 0 }
+      for k in FROM:TO {
+        state { map i in 0:3 { Y[i] = Y[i] + some[i] } }
+      }
+    })";
+  for (std::string text : {row, view})
+    for (const auto& [from, to] : {std::pair("0", "2"), {"0", "3"}, {"-1", "2"}}) {
+      std::string one = text;
+      one.replace(one.find("FROM"), 4, from).replace(one.find("TO"), 2, to);
+      auto out = RunText(one, {{"X", F32({2, 3}, {1, 2, 3, 4, 5, 6})}});
+      if (to == std::string("2") && from == std::string("0")) {
+        ASSERT_TRUE(out.ok()) << out.status().ToString();
+        EXPECT_THAT(Doubles((*out)[0]), ElementsAre(5, 7, 9));
+      } else {
+        ASSERT_FALSE(out.ok()) << one;
+        EXPECT_THAT(out.status().ToString(),
+                    ::testing::AnyOf(HasSubstr("reaches outside its base X"), HasSubstr("index out of range: X[")));
+      }
+    }
+}
+
 // A container that grows with every round of a loop.
 TEST(Calls, SizesSetInLoopsReallocate) {
   auto out = RunText(R"(

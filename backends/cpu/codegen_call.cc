@@ -84,10 +84,18 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
       w.Line("c." + field.at(a.port) + " = " + "f->" + fields_.Of(a.container, "value_") + ";");
       continue;
     }
+    CheckViews({{a.container, {}}}, w);
     std::vector<Expr> index;
     for (const Expr& i : a.index) {
+      CheckViews(i, w);
       HR_ASSIGN_OR_RETURN(Expr t, Typed(i, DType::kIndex));
       index.push_back(t);
+    }
+    if (const Address at = lowerer_.Narrowed(a.container, index); at.condition) {
+      w.Line("if (!" + Text(at.condition, DType::kBool, w) + ") {");
+      w.Line("  " + Bare(Text(at.report, actual.dtype, w)) + ";");
+      w.Line("  return x->stop;");
+      w.Line("}");
     }
     if (!IsContiguous(actual)) {
       const Direction d = DirectionOf(*names_.program, *callee, a.port);
@@ -166,6 +174,7 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
       return {};
     }
     const Container& c = s_.Get(p.container);
+    CheckViews({{p.container, {}}}, w);
     if (IsHandle(c)) {
       w.Line("hr_value " + var + " = *f->" + fields_.Of(p.container, "value_") + ";");
       return {};

@@ -116,7 +116,7 @@ Status SdfgGen::Statement(NodeId n, Writer& w) {
     status = EmitNested(*call, w);
   } else if (const auto* lib = std::get_if<Library>(&node.body)) {
     status = EmitExternal(n, *lib, w);
-  } else if (IsKernel(s_, n)) {
+  } else if (CheckViews(loose_.empty() ? std::vector<RawAccess>() : AccessesOf(s_, n), w); IsKernel(s_, n)) {
     status = CallKernel(n, w);
   } else {
     NestGen gen(s_, lowerer_, *this, n);
@@ -219,8 +219,9 @@ std::optional<Map> SdfgGen::LoopInsideMap(const Loop& l) const {
     for (const Expr& e : {r.begin, r.end, r.step})
       if (e && (!IsIndexExpr(e) || Mentions(e, l.var))) return std::nullopt;
   for (Name c : s_.order)
-    for (const Expr& d : s_.Get(c).shape)
-      if (Mentions(d, l.var)) return std::nullopt;
+    for (const std::vector<Expr>& layout : {s_.Get(c).shape, s_.Get(c).strides, {s_.Get(c).offset}})
+      for (const Expr& e : layout)
+        if (e && Mentions(e, l.var)) return std::nullopt;
   Map out = *m;
   out.ranges.push_back(*range);
   return out;
@@ -233,6 +234,7 @@ Status SdfgGen::EmitLoop(const Loop& l, Writer& w) {
         copy.AddNode(std::move(*map), s_.nodes[std::get<State>(s_.blocks[l.body[0]].control).statements[0]].origin);
     Lowerer lowerer(copy);
     for (const Range& r : lowerer_.ranges()) lowerer.Push(r);
+    if (!loose_.empty()) CheckViews(AccessesOf(copy, n), w);
     Kernel k;
     HR_RETURN_IF_ERROR(EmitKernel(copy, n, lowerer, &k, w).status());
     const Range range = *AsRange(l);  // where the loop leaves its index
@@ -249,15 +251,18 @@ Status SdfgGen::EmitLoop(const Loop& l, Writer& w) {
   if (l.condition) { HR_ASSIGN_OR_RETURN(cond, Typed(l.condition, DType::kBool)); }
   if (l.update) { HR_ASSIGN_OR_RETURN(update, Typed(l.update, DType::kI64)); }
   auto test = [&](Writer& out) {
+    CheckViews(l.condition, out);
     if (cond) out.Line("if (!" + Text(cond, DType::kBool, out) + ") break;");
   };
   w.Open("{");
+  CheckViews(l.init, w);
   if (init) w.Line(var + " = " + Bare(Text(init, DType::kIndex, w)) + ";");
   // A `continue` in the body must come past the update and the test: both stand at the top, skipped the first time.
   w.Open("for (bool first = true;; first = false) {");
   w.Line("if (hr_stopped(x)) return x->stop;");
   if (update || l.do_while) {
     w.Open("if (!first) {");
+    CheckViews(l.update, w);
     if (update) w.Line(var + " = " + Bare(Text(update, DType::kIndex, w)) + ";");
     if (l.do_while) test(w);
     w.Close();
@@ -281,6 +286,7 @@ Status SdfgGen::EmitConditional(const Conditional& c, Writer& w) {
       HR_ASSIGN_OR_RETURN(Expr cond, Typed(b.condition, DType::kBool));
       w.Open("{");
       ++open;
+      CheckViews(b.condition, w);
       const std::string text = Bare(Text(cond, DType::kBool, w));
       w.Line("if (x->stop) return x->stop;");
       w.Open("if (" + text + ") {");

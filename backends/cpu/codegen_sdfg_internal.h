@@ -1,11 +1,13 @@
-// The generator of one SDFG's functions, shared by codegen_sdfg.cc (statements, control flow, memory) and codegen_call.cc
-// (nested SDFGs, external functions).
+// The generator of one SDFG's functions, shared by codegen_sdfg.cc (statements, control flow, memory), codegen_call.cc
+// (nested SDFGs, external functions) and views.cc.
 #pragma once
 #include <string>
 #include <unordered_map>
 
+#include "backends/cpu/access.h"
 #include "backends/cpu/codegen_sdfg.h"
 #include "backends/cpu/ctypes.h"
+#include "backends/cpu/views.h"
 #include "ir/type_inference.h"
 
 namespace headrace::cpu {
@@ -21,7 +23,8 @@ class SdfgGen : public NestEnv {
         frame_("F_" + fn_),
         lowerer_(s),
         plan_(PlanMemory(s)),
-        inside_(DefinedInside(s)) {}
+        inside_(DefinedInside(s)),
+        loose_(LooseViews(s)) {}
   Result<SdfgCode> Run();
 
   // ---- Env ----
@@ -75,6 +78,9 @@ class SdfgGen : public NestEnv {
     SdfgGen& g_;
     std::vector<Item> items_;
   };
+  // An error of the run where a view that is used reaches outside its base.
+  void CheckViews(const std::vector<RawAccess>& accesses, Writer& w);
+  void CheckViews(const Expr& e, Writer& w);
   Status CallKernel(NodeId n, Writer& w);
   // Generates the kernel of a statement unless there is an equal one, and calls it; its name.
   Result<std::string> EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w);
@@ -107,7 +113,7 @@ class SdfgGen : public NestEnv {
   std::string fn_, frame_;
   Lowerer lowerer_;
   MemoryPlan plan_;
-  std::set<Name> inside_, defined_;
+  std::set<Name> inside_, loose_, defined_;
   FieldNames fields_;
   std::map<Name, std::string> indices_, registers_;
   int next_index_ = 0, statements_ = 0;

@@ -128,7 +128,8 @@ Result<Address> Lowerer::AddressOf(Name container, std::vector<Expr> index, bool
   Address out;
   if (flat) out.condition = BoundsCondition(index[0], NumElements(*c));
   else
-    for (size_t d = 0; d < index.size(); ++d) out.condition = And(out.condition, BoundsCondition(index[d], c->shape[d]));
+    for (size_t d = 0; d < index.size(); ++d)
+      out.condition = And(out.condition, BoundsCondition(index[d], c->shape[d]));
   if (c->optional) out.condition = And(MakeCall(kPresentFn, {}, DType::kBool, container.str()), out.condition);
   Expr linear = IntExpr(0);
   const std::vector<Expr> dense = RowMajorStrides(c->shape);
@@ -161,6 +162,18 @@ Result<Address> Lowerer::AddressOf(Name container, std::vector<Expr> index, bool
   }
   out.base = container;
   out.linear = linear;
+  return out;
+}
+
+Address Lowerer::Narrowed(Name container, const std::vector<Expr>& index) {
+  const Container& c = s_.Get(container);
+  Address out;
+  std::vector<Expr> args = index;
+  for (size_t d = 0; d < index.size(); ++d) {
+    out.condition = And(out.condition, BoundsCondition(index[d], c.shape[d]));
+    args.push_back(c.shape[d]);
+  }
+  if (out.condition) out.report = MakeCall(kBadFn, args, c.dtype, container.str());
   return out;
 }
 

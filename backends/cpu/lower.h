@@ -39,6 +39,7 @@ struct Address {
   Name base;
   Expr linear;
   Expr condition;
+  Expr report = {};  // $bad, for call arguments
 };
 
 class Lowerer {
@@ -53,6 +54,8 @@ class Lowerer {
   Result<Expr> Lower(const Expr& typed);  // reads become flat and guarded
   // Where an element lies, and what must hold for it to be one of the container's.
   Result<Address> AddressOf(Name container, std::vector<Expr> index, bool flat);
+  // What must hold for leading indices of a call's argument, and the report where it doesn't.
+  Address Narrowed(Name container, const std::vector<Expr>& index);
   const Sdfg& sdfg() const { return s_; }
   const std::vector<Range>& ranges() const { return ranges_; }
 

@@ -62,6 +62,23 @@ static inline void hr_bad(hr_x* x, const char* container, hr_ints<N> index, hr_i
   hr_bad_index(x, container, N, index.at, shape.at);
 }
 
+/* Does a view lie within the `extent` elements of its base's memory? Reports where not. */
+static HR_UNUSED bool hr_view_fits(hr_x* x, const char* view, const char* base, int64_t offset, int rank,
+                                   const int64_t* shape, const int64_t* strides, int64_t extent) {
+  __int128 low = offset, high = offset;
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] <= 0) return true;
+    const __int128 reach = (__int128)strides[d] * (shape[d] - 1);
+    (reach < 0 ? low : high) += reach;
+  }
+  if (low >= 0 && high < extent) return true;
+  char text[600];
+  __builtin_snprintf(text, sizeof text, "view %s reaches outside its base %s: elements %lld to %lld of %lld", view, base,
+                     (long long)low, (long long)high, (long long)extent);
+  hr_fail(x, HR_FAILED, text);
+  return false;
+}
+
 /* ---- memory: a stack of blocks, the largest kept for the next run ---- */
 struct hr_mark {
   hr_block* block;
