@@ -225,10 +225,12 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
   HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, &out.report));
   if (o.separate) {
     Separate(c, &out);
+    DeclareSymbols(&out.forward.MutableEntry());
     HR_RETURN_IF_ERROR(CleanUp(&out.forward, r));
   } else {
     out.program = std::move(c.program);
   }
+  DeclareSymbols(&out.program.MutableEntry());  // a size that only an output had which is no longer one
   HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
   return out;
 }

@@ -203,6 +203,14 @@ Result<std::unique_ptr<Executable>> CompileProgram(const Registry& r, Program pr
   return backend->compile(lowered, request.options, r);
 }
 
+NamedSizes SizesOf(const Sdfg& entry, const NamedSizes& sizes) {
+  const std::vector<Name> wanted = FreeSymbols(entry);
+  NamedSizes out;
+  for (const auto& size : sizes)
+    if (std::find(wanted.begin(), wanted.end(), size.first) != wanted.end()) out.push_back(size);
+  return out;
+}
+
 Result<NamedSizes> BindSizes(const Program& p, const NamedValues& values, const NamedSizes& given) {
   NamedSizes sizes = given;
   const Sdfg& s = p.Entry();

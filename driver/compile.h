@@ -45,5 +45,7 @@ Status FillInputs(const Program& p, uint64_t seed, const NamedSizes& sizes, Name
                   std::vector<std::string>* notes);
 // Binds the symbols of the entry's parameter shapes from values; dims given twice must agree.
 Result<NamedSizes> BindSizes(const Program& p, const NamedValues& values, const NamedSizes& given);
+// Those that the entry speaks of, to be passed to a run: also a size that only an output's shape has.
+NamedSizes SizesOf(const Sdfg& entry, const NamedSizes& sizes);
 
 }  // namespace headrace

@@ -36,6 +36,21 @@ TEST(Calls, StridedViewsAreCopiedThereAndBack) {
   EXPECT_THAT(Doubles((*out)[1]), ElementsAre(-1, 0, -1, -1, 3, -1, -1, 6, -1, -1, 9, -1));
 }
 
+TEST(Calls, SizesOfArgumentsMustAgree) {
+  const std::string text = R"(sdfg main(X: f32[N], Y: f32[M]) {
+      map i in 0:M { Y[i] = 0 }
+      call add(A = X, B = Y)
+    }
+    sdfg add(A: f32[K], inout B: f32[K]) { state { map i in 0:K { B[i] = B[i] + A[i] } } })";
+  for (int64_t m : {2, 3, 4}) {
+    auto out = RunText(text, {{"X", F32({3}, {1, 2, 3})}}, {{"M", m}});
+    ASSERT_EQ(out.ok(), m == 3) << m;
+    if (m != 3)
+      EXPECT_THAT(out.status().ToString(),
+                  HasSubstr("argument Y is " + std::to_string(m) + " long where dimension 0 of B is 3"));
+  }
+}
+
 // What an argument or a view would take from outside an array is an error, not memory.
 TEST(Calls, ArgumentsAndViewsOutsideTheirArrays) {
   const std::string row = R"(sdfg main(X: f32[N, 3], Y: f32[3]) {

@@ -64,6 +64,29 @@ void SdfgGen::StagedArguments::CopyBack(Writer& w) {
   if (!items_.empty()) w.Line("hr_release(x, staged);");
 }
 
+// The sizes of all arguments must agree: what can't be proven is looked at.
+Status SdfgGen::CheckSizes(const Nested& n, const Sdfg& callee, const std::map<Name, Expr>& bound, Writer& w) {
+  std::vector<std::pair<Name, Expr>> symbols(bound.begin(), bound.end());
+  for (const Argument& a : n.arguments) {
+    const Container &formal = *callee.Find(a.port), &actual = s_.Get(a.container);
+    if (IsHandle(actual)) continue;
+    for (size_t k = 0; k < formal.shape.size() && a.index.size() + k < actual.shape.size(); ++k) {
+      const std::vector<Name> free = FreeSymbols(formal.shape[k]);
+      if (!std::all_of(free.begin(), free.end(), [&](Name f) { return bound.count(f); })) continue;
+      const Expr want = Substitute(formal.shape[k], symbols), have = actual.shape[a.index.size() + k];
+      if (want == have ||
+          (ProveLe(want, have, s_.assumptions) == Truth::kYes && ProveLe(have, want, s_.assumptions) == Truth::kYes))
+        continue;
+      HR_ASSIGN_OR_RETURN(const Expr expected, Typed(want, DType::kIndex));
+      HR_ASSIGN_OR_RETURN(const Expr got, Typed(have, DType::kIndex));
+      w.Line("if (!hr_size_agrees(x, " + StringLiteral(n.callee.str()) + ", " + StringLiteral(a.container.str()) +
+             ", " + StringLiteral(a.port.str()) + ", " + std::to_string(k) + ", " + Text(got, DType::kIndex, w) + ", " +
+             Text(expected, DType::kIndex, w) + ")) return x->stop;");
+    }
+  }
+  return {};
+}
+
 Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
   const Sdfg* callee = names_.program->Find(n.callee);
   HR_CHECK(callee != nullptr, n.callee.str());
@@ -122,6 +145,7 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
     pointer = s_.Get(at.base).storage == Storage::kRegister || text != "0" ? "&" + pointer : Pointer(at.base);
     w.Line("c." + field.at(a.port) + " = (" + std::string(StorageType(formal->dtype)) + "*)" + pointer + ";");
   }
+  HR_RETURN_IF_ERROR(CheckSizes(n, *callee, bound, w));
   for (Name sym : FreeSymbols(*callee)) {
     auto it = bound.find(sym);
     if (it == bound.end()) {

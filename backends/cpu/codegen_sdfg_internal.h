@@ -57,6 +57,7 @@ class SdfgGen : public NestEnv {
   Status EmitLoop(const Loop& l, Writer& w);
   Status EmitConditional(const Conditional& c, Writer& w);
   Status EmitNested(const Nested& n, Writer& w);
+  Status CheckSizes(const Nested& n, const Sdfg& callee, const std::map<Name, Expr>& bound, Writer& w);
   Status EmitExternal(NodeId id, const Library& l, Writer& w);
   // Strided containers as arguments: calls get contiguous copies, made before and written back after.
   class StagedArguments {

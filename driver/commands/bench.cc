@@ -44,10 +44,7 @@ int Bench(const BenchFlags& f, const Common& c) {
   s = FillInputs(m.program, f.seed, *sizes, values, &notes);
   if (!s.ok()) return Fail(c.out, s);
   for (const std::string& n : notes) Note(c.out, "note: " + n);
-  NamedSizes symbols;
-  const auto& wanted = m.program.Entry().symbol_params;
-  for (const auto& size : *sizes)
-    if (std::find(wanted.begin(), wanted.end(), size.first) != wanted.end()) symbols.push_back(size);
+  const NamedSizes symbols = SizesOf(m.program.Entry(), *sizes);
 
   auto once = [&]() -> Result<double> {
     auto start = Clock::now();

@@ -229,10 +229,7 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
       for (auto& [output, v] : given)
         if (pair.first == output && pair.second == n) arguments.emplace_back(n, v);
   }
-  const auto& symbol_params = interface.Entry().symbol_params;
-  NamedSizes symbols;
-  for (const auto& [n, v] : sizes)
-    if (std::find(symbol_params.begin(), symbol_params.end(), n) != symbol_params.end()) symbols.emplace_back(n, v);
+  const NamedSizes symbols = SizesOf(interface.Entry(), sizes);
   start = Clock::now();
   Result<std::vector<Value>> results = executable->Run(arguments, symbols);
   if (!results.ok()) return WithFile(results.status(), f.model.model);

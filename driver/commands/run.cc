@@ -114,10 +114,7 @@ int Run(const RunFlags& f, const Common& c) {
     saves.emplace_back(*n, pair->second.substr(1));
   }
 
-  NamedSizes symbols;
-  for (const auto& [n, v] : *sizes)
-    if (std::find(entry.symbol_params.begin(), entry.symbol_params.end(), n) != entry.symbol_params.end())
-      symbols.emplace_back(n, v);
+  const NamedSizes symbols = SizesOf(entry, *sizes);
   auto start = std::chrono::steady_clock::now();
   Result<std::vector<Value>> outputs = opened->executable->Run(*values, symbols);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

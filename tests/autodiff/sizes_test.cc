@@ -275,6 +275,21 @@ TEST(Sizes, ANodeThatFindsASize) {
 }
 
 // Two programs: what a branch or a loop that does not run would define has no value to hand over.
+// A size that only an output has is given by name, also where the output itself is not wanted.
+TEST(Sizes, OfAnOutputAlone) {
+  for (bool keep : {true, false}) {
+    Case c;
+    c.text = R"(sdfg f(A: f64[3], Y: f64[M]) {
+  map i in 0:M { Y[i] = A[0] * A[i % 3] }
+})";
+    c.values = {{"A", Uniform({3}, 0.2, 1)}};
+    c.symbols = {{"M", 5}};
+    c.options.keep_outputs = keep;
+    const double* a = c.values[0].second.tensor.as<double>();
+    ExpectGradients(c, {{"A", Numbers({3}, {4 * a[0] + 2 * a[1] + a[2], 2 * a[0], a[0]})}});
+  }
+}
+
 TEST(Sizes, DefinedWhereNothingRuns) {
   Case c;
   c.text = R"(sdfg f(A: f64[N], c: i64[K], Y: f64) {

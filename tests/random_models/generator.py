@@ -71,7 +71,8 @@ class Generator:
     def unary(self):
         op = self.pick(["Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Softplus", "Elu", "LeakyRelu", "HardSigmoid", "Selu", "Floor", "Ceil", "Sign", "Cos", "Sin",
                         "Identity", "Softsign", "Mish", "ThresholdedRelu", "Exp", "Round", "Reciprocal", "Sqrt", "Log", "Atan", "Asinh"])
-        return op, [self.some()], 1, {}
+        # Slopes are finite: at 0 the root's times a zero is not a number.
+        return op, [self.some(lambda v: op not in ("Sqrt", "Log", "Reciprocal") or np.abs(v).min() > 1e-3)], 1, {}
 
     def clip(self):
         return "Clip", [self.some(), self.constant(np.float64(-0.5)), self.constant(np.float64(0.7))], 1, {}

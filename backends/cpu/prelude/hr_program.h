@@ -79,6 +79,16 @@ static HR_UNUSED bool hr_view_fits(hr_x* x, const char* view, const char* base, 
   return false;
 }
 
+static HR_UNUSED bool hr_size_agrees(hr_x* x, const char* callee, const char* argument, const char* port, int dimension,
+                                     int64_t got, int64_t expected) {
+  if (got == expected) return true;
+  char text[600];
+  __builtin_snprintf(text, sizeof text, "call of %s: argument %s is %lld long where dimension %d of %s is %lld", callee,
+                     argument, (long long)got, dimension, port, (long long)expected);
+  hr_fail(x, HR_FAILED, text);
+  return false;
+}
+
 /* ---- memory: a stack of blocks, the largest kept for the next run ---- */
 struct hr_mark {
   hr_block* block;
