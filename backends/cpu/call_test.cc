@@ -45,9 +45,10 @@ TEST(Calls, SizesOfArgumentsMustAgree) {
   for (int64_t m : {2, 3, 4}) {
     auto out = RunText(text, {{"X", F32({3}, {1, 2, 3})}}, {{"M", m}});
     ASSERT_EQ(out.ok(), m == 3) << m;
-    if (m != 3)
+    if (m != 3) {
       EXPECT_THAT(out.status().ToString(),
                   HasSubstr("argument Y is " + std::to_string(m) + " long where dimension 0 of B is 3"));
+    }
   }
 }
 

@@ -37,6 +37,14 @@ int64_t Step(const Expr& operand, Name index) {
   return step;
 }
 
+// Memory runs along the depth of the column operand, and its columns lie lines apart.
+bool ColumnsRunAlongDepth(const Contraction& c) {
+  constexpr int64_t kLine = 16;
+  return Step(c.column_operand, c.column.index) >= kLine &&
+         std::any_of(c.depth.begin(), c.depth.end(),
+                     [&](const LoopDim& d) { return HasUnitStride(c.column_operand, d.index); });
+}
+
 int64_t Product(std::vector<LoopDim>::const_iterator from, std::vector<LoopDim>::const_iterator to) {
   int64_t product = 1;
   for (; from != to; ++from) product = Times(product, Extent(*from));
@@ -135,8 +143,9 @@ std::optional<Contraction> MatchContraction(const PerfectNest& p) {
   c.outer.insert(c.outer.end(), in_b.begin(), in_b.end());
   int64_t columns = Times(Extent(c.column), c.column_outer ? Extent(*c.column_outer) : 1);
   for (const LoopDim& d : c.column_middle) columns = Times(columns, Extent(d));
-  // Too thin for panels to pay.
+  // Too thin for panels to pay: at once, or where a panel is turned round for a few rows.
   if (Extent(c.row) < 3 || columns < 8 || Product(c.depth.begin(), c.depth.end()) < 8) return std::nullopt;
+  if (Extent(c.row) < 6 && ColumnsRunAlongDepth(c)) return std::nullopt;
   OrderDepth(c);
   return c;
 }
@@ -295,11 +304,8 @@ ContractionCode EmitContraction(NestGen& gen, const Contraction& c, Writer& prol
     env.CloseIndex(c.row.index);
   }
   w.Close("  },");
-  // ---- columns: row by row of depth, or along the depth where memory runs along it and columns lie lines apart ----
-  constexpr int64_t kLine = 16;
-  const bool along_depth = Step(c.column_operand, c.column.index) >= kLine &&
-                           std::any_of(c.depth.begin(), c.depth.end(),
-                                       [&](const LoopDim& d) { return HasUnitStride(c.column_operand, d.index); });
+  // ---- columns: row by row of depth, or along the depth ----
+  const bool along_depth = ColumnsRunAlongDepth(c);
   w.Open("  [&](" + type + "* to, int64_t ld, int64_t k0, int64_t k1) {");
   const std::string begin = c.column_outer ? "0" : "column_first",
                     end = c.column_outer ? gen.IndexText(c.column.end, w) : "column_end";

@@ -1,4 +1,5 @@
-// Recurrent layers: one `for` over time. Gate inputs gx, gh are computed for all gates at once.
+// Recurrent layers: one `for` over time. What the gates get from the input, gx, is one product for all times; what they get
+// from the state, gh, one for all gates.
 #include "plugins/onnx/families.h"
 
 namespace onnx_ops {
@@ -24,15 +25,15 @@ std::string Initial(const std::string& state) {
 }
 
 const char kStep[] =
-    "each d in 0:D { for s in 0:T {\n"
+    "each d in 0:D {\n"
+    "gx[q, b, j] = (B[d, j] ?? 0) over q in 0:T, b in 0:N, j in 0:G*H\n"
+    "gx[q, b, j] += W[d, j, i] * (!lay ? X[q, b, i] : X[b, q, i]) over q in 0:T, b in 0:N\n"
+    "for s in 0:T {\n"
     "  let back = direction == \"reverse\" || d == 1\n"
     "  let len_ = sequence_lens[b] ?? T\n"
     "  let t = back ? len_ - 1 - s : s\n"
     "  let live = s < len_\n"
     "  let at = live ? t : s\n"
-    "  let x = !lay ? X[at, b, i] : X[b, at, i]\n"
-    "  gx[b, j] = (B[d, j] ?? 0) over b in 0:N, j in 0:G*H\n"
-    "  gx[b, j] += W[d, j, i] * x\n"
     "  gh[b, j] = (B[d, G*H + j] ?? 0) over b in 0:N, j in 0:G*H\n"
     "  gh[b, j] += R[d, j, i] * h[d, b, i] over i in 0:H\n";
 
@@ -51,7 +52,7 @@ void RegisterRecurrent(Registrar& r) {
   r.op("RNN")
       .Doc("Simple recurrent layer, forward, reverse or both.")
       .Pure(Head(1, "[\"Tanh\", \"Tanh\"]", Initial("h")) + kStep +
-            "  hn[b, j] = call(f, d, cl(gx[b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
+            "  hn[b, j] = call(f, d, cl(gx[at, b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
             "  let new = hn[b, j]\n"
             "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
             kOutput + Final("h"))
@@ -68,12 +69,12 @@ void RegisterRecurrent(Registrar& r) {
       .Doc("Gated recurrent unit layer, forward, reverse or both.")
       .Pure(
           Head(3, "[\"Sigmoid\", \"Tanh\", \"Sigmoid\", \"Tanh\"]", Initial("h")) + kStep +
-          "  z[b, j] = call(f, 2*d, cl(gx[b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
-          "  r[b, j] = call(f, 2*d, cl(gx[b, H + j] + gh[b, H + j])) over b in 0:N, j in 0:H\n"
+          "  z[b, j] = call(f, 2*d, cl(gx[at, b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
+          "  r[b, j] = call(f, 2*d, cl(gx[at, b, H + j] + gh[b, H + j])) over b in 0:N, j in 0:H\n"
           "  if linear_before_reset ?? 0 { c[b, j] = r[b, j] * gh[b, 2*H + j] }\n"
           "  else { c[b, j] = B[d, 5*H + j] ?? 0 over b in 0:N, j in 0:H\n"
           "         c[b, j] += R[d, 2*H + j, i] * r[b, i] * h[d, b, i] }\n"
-          "  hn[b, j] = (1 - z[b, j]) * call(f, 2*d+1, cl(gx[b, 2*H + j] + c[b, j])) + z[b, j] * h[d, b, j] over b in 0:N, j in 0:H\n"
+          "  hn[b, j] = (1 - z[b, j]) * call(f, 2*d+1, cl(gx[at, b, 2*H + j] + c[b, j])) + z[b, j] * h[d, b, j] over b in 0:N, j in 0:H\n"
           "  let new = hn[b, j]\n"
           "  h[d, b, j] = live ? new : h[d, b, j] over b in 0:N, j in 0:H\n" +
           kOutput + Final("h"))
@@ -88,7 +89,7 @@ void RegisterRecurrent(Registrar& r) {
       .Doc("Long short-term memory layer, forward, reverse or both, with peepholes.")
       .Pure(Head(4, "[\"Sigmoid\", \"Tanh\", \"Tanh\", \"Sigmoid\", \"Tanh\", \"Tanh\"]", Initial("c") + Initial("h")) +
             kStep +
-            "  let u(q) = gx[b, q*H + j] + gh[b, q*H + j]\n"
+            "  let u(q) = gx[at, b, q*H + j] + gh[b, q*H + j]\n"
             "  let peep(q, v) = has(P) ? u(q) + P[d, q*H + j] * v : u(q)\n"
             "  ig[b, j] = call(f, 3*d, cl(peep(0, c[d, b, j]))) over b in 0:N, j in 0:H\n"
             "  let forget = (input_forget ?? 0) ? 1 - ig[b, j] : call(f, 3*d, cl(peep(2, c[d, b, j])))\n"
