@@ -11,6 +11,10 @@ Executable::~Executable() = default;
 Status Executable::Save(const std::string&) const {
   return UnsupportedError("this backend makes no artifacts", "compile with --backend cpu");
 }
+Status Executable::Call(CallFrame&) {
+  return UnsupportedError("this backend's programs are not called by position", "give the arguments by name, or use --backend cpu");
+}
+std::vector<Name> Executable::CallSymbols() const { return {}; }
 Result<Program> Executable::Interface() const {
   return UnsupportedError("this backend's programs do not describe themselves");
 }

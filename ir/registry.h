@@ -189,6 +189,7 @@ struct CompileOptions {
   std::function<void(const std::string& phase, double done)> progress;  // done in 0..1
   std::function<bool()> cancelled;                                      // polled; true = stop with InterruptedError
 };
+struct CallFrame;
 // A compiled program; Run is thread-safe.
 class Executable {
  public:
@@ -200,6 +201,10 @@ class Executable {
   // it. Parameters and optimizer state in training stay in place so.
   virtual Result<std::vector<Value>> RunInPlace(const std::vector<std::pair<Name, Value>>& inputs,
                                                 const std::vector<std::pair<Name, int64_t>>& symbols = {});
+  // By position, on arrays of the caller's (ir/call.h); thread-safe. Unsupported unless overridden, and for programs with
+  // strings or sequences among their parameters.
+  virtual Status Call(CallFrame& frame);
+  virtual std::vector<Name> CallSymbols() const;  // sizes that a CallFrame gives by number: no argument's shape tells them
   // A program whose entry has this one's parameters and symbols, and any body: how a loaded artifact is called.
   virtual Result<Program> Interface() const;
   virtual Status Save(const std::string& path) const;                  // .hrx artifact; unsupported unless overridden
