@@ -186,17 +186,24 @@ Result<Program> LowerProgram(const Registry& r, Program program, const CompileRe
   return program;
 }
 
+Result<const Backend*> BackendNamed(const Registry& r, const std::string& name) {
+  if (const Backend* b = r.FindBackend(name)) return b;
+  // Most likely it is there and can't be loaded: then that is what is wrong.
+  std::vector<Diagnostic> broken;
+  for (const Diagnostic& d : r.LoadErrors())
+    if (d.file.substr(d.file.rfind('/') + 1).find(name) != std::string::npos) broken.push_back(d);
+  if (!broken.empty()) return Status(broken);
+  std::vector<std::string> names;
+  for (const Backend* b : r.Backends()) names.push_back(b->name);
+  std::string close = ClosestWord(name, names), list;
+  for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
+  return UsageError("unknown backend '" + name + "'", close.empty()
+                                                          ? "loaded backends: " + (list.empty() ? "none" : list)
+                                                          : "did you mean '" + close + "'?");
+}
+
 Result<std::unique_ptr<Executable>> CompileProgram(const Registry& r, Program program, const CompileRequest& request) {
-  const Backend* backend = r.FindBackend(request.backend);
-  if (!backend) {
-    std::vector<std::string> names;
-    for (const Backend* b : r.Backends()) names.push_back(b->name);
-    std::string close = ClosestWord(request.backend, names), list;
-    for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
-    return UsageError(
-        "unknown backend '" + request.backend + "'",
-        close.empty() ? "loaded backends: " + (list.empty() ? "none" : list) : "did you mean '" + close + "'?");
-  }
+  HR_ASSIGN_OR_RETURN(const Backend* backend, BackendNamed(r, request.backend));
   if (request.options.progress) request.options.progress("passes", 0);
   HR_ASSIGN_OR_RETURN(Program lowered, LowerProgram(r, std::move(program), request));
   if (request.options.progress) request.options.progress("passes", 1);

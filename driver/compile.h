@@ -33,6 +33,8 @@ struct CompileRequest {
   std::string pipeline;
   CompileOptions options;
 };
+// The backend of that name; else the error that kept its plugin from loading, or that no plugin has it.
+Result<const Backend*> BackendNamed(const Registry& r, const std::string& name);
 Result<std::unique_ptr<Executable>> CompileProgram(const Registry& r, Program program, const CompileRequest& request);
 // The lowered program that the backend would get.
 Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request);

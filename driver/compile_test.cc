@@ -1,6 +1,9 @@
 #include "driver/compile.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "ir/parser.h"
 
@@ -21,6 +24,19 @@ TEST(CheckAssumed, AnotherValueIsAnError) {
   const Status s = CheckAssumed(m, {{"axes", Value(value(2))}});
   ASSERT_FALSE(s.ok());
   EXPECT_EQ(s.diagnostics()[0].code, "E0413");
+}
+
+// A backend whose plugin is there and can't be loaded is not unknown: the reason is what the user needs.
+TEST(BackendNamed, ErrorOfAPluginThatDidNotLoad) {
+  const std::string path = ::testing::TempDir() + "/libabacus" + std::to_string(getpid()) + ".so";
+  std::ofstream(path) << "not a shared object";
+  Registry r;
+  EXPECT_FALSE(r.LoadPlugin(path).ok());
+  const auto b = BackendNamed(r, "abacus");
+  ASSERT_FALSE(b.ok());
+  EXPECT_EQ(b.status().diagnostics()[0].code, "E0331") << b.status().ToString();
+  EXPECT_NE(BackendNamed(r, "other").status().message().find("unknown backend 'other'"), std::string::npos);
+  unlink(path.c_str());
 }
 
 TEST(FillInputs, IsSeededAndKeepsWhatIsGiven) {

@@ -71,7 +71,13 @@ int32_t RunTier2Entry(const hr_host* host, Status (*register_fn)(Registry&)) {
   return 2;
 }
 
-Status Registry::LoadPlugin(const std::string& given) {
+Status Registry::LoadPlugin(const std::string& path) {
+  Status s = LoadSharedObject(path);
+  impl_->load_errors.insert(impl_->load_errors.end(), s.diagnostics().begin(), s.diagnostics().end());
+  return s;
+}
+
+Status Registry::LoadSharedObject(const std::string& given) {
   char resolved[PATH_MAX];
   std::string path = realpath(given.c_str(), resolved) ? resolved : given;
   for (const LoadedPlugin& p : impl_->plugins)

@@ -239,6 +239,7 @@ const Importer* Registry::ImporterForFile(const std::string& path) const {
 }
 
 const std::vector<Registry::LoadedPlugin>& Registry::Plugins() const { return impl_->plugins; }
+const std::vector<Diagnostic>& Registry::LoadErrors() const { return impl_->load_errors; }
 
 std::string Registry::DidYouMean(const std::string& word, const std::vector<std::string>& candidates) const {
   return ClosestWord(word, candidates);

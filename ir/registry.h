@@ -184,6 +184,8 @@ struct CompileOptions {
   int threads = 0;                                                   // 0 = all the machine's (honours OMP_NUM_THREADS)
   std::vector<std::pair<std::string, std::string>> implementations;  // (op or node or "*", name), first match wins
   std::string cache_dir;                                             // "" = the user's
+  std::string target;           // instructions that the code may use: "" or "native" = this machine's, "x86-64-v3" …
+  bool verify_artifact = true;  // an artifact's files are compared with their checksums when it is loaded
   std::string dump_dir;                                              // HEADRACE_DUMP_DIR: sources and IR are left here
   bool debug = false;                                                // verify after every pass
   std::function<void(const std::string& phase, double done)> progress;  // done in 0..1
@@ -266,8 +268,11 @@ class Registry {
   Status LoadPlugin(const std::string& path);          // dlopen(RTLD_NOW | RTLD_LOCAL), version check, entry
   Status LoadPluginFolder(const std::string& folder);  // every *.so in it, sorted; all errors at once
   const std::vector<LoadedPlugin>& Plugins() const;
+  // Of plugins that could not be loaded: an op or backend that is missing may be missing for one of these reasons.
+  const std::vector<Diagnostic>& LoadErrors() const;
 
  private:
+  Status LoadSharedObject(const std::string& path);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

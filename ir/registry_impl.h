@@ -24,6 +24,7 @@ struct Registry::Impl {
   Named<Importer> importers;
   Named<Backend> backends;
   std::vector<LoadedPlugin> plugins;
+  std::vector<Diagnostic> load_errors;
   std::string loading;  // name of the plugin whose entry runs; given to what it registers
   std::string loading_path;
   std::string last_error;  // of the C interface

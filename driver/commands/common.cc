@@ -101,8 +101,8 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
       d.message = "no such artifact: an .hrx is a folder made by `headrace compile`";
       return Status(d);
     }
-    const Backend* b = r.FindBackend(f.backend);
-    if (!b || !b->load) return UsageError("backend '" + f.backend + "' loads no artifacts");
+    HR_ASSIGN_OR_RETURN(const Backend* b, BackendNamed(r, f.backend));
+    if (!b->load) return UsageError("backend '" + f.backend + "' loads no artifacts");
     auto start = Clock::now();
     HR_ASSIGN_OR_RETURN(out.executable, b->load(f.model, request.options, r));
     HR_ASSIGN_OR_RETURN(out.model.model.program, out.executable->Interface());
