@@ -218,6 +218,8 @@ struct Backend {
   std::function<Result<std::unique_ptr<Executable>>(const Program&, const CompileOptions&, const Registry&)> compile;
   std::function<Result<std::unique_ptr<Executable>>(const std::string& path, const CompileOptions&, const Registry&)>
       load;  // .hrx
+  // What this machine lacks to compile with it (a compiler, a device), before anything is compiled; OK when null.
+  std::function<Status(const CompileOptions&)> ready;
   std::string plugin;
 };
 

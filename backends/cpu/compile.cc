@@ -114,6 +114,7 @@ Status RegisterCpu(Registry& r) {
   b.doc = "Generates C++ and compiles it with the machine's compiler; parallel, vectorised, cached.";
   b.compile = Compile;
   b.load = LoadArtifact;
+  b.ready = [](const CompileOptions&) { return FindHostCompiler().status(); };
   b.plugin = "cpu";
   return r.Add(std::move(b));
 }
