@@ -419,9 +419,16 @@ bool WriteAll(std::FILE* f, const std::string& head, const char* data, size_t by
 
 }  // namespace
 
-Status WriteNpy(const std::string& path, const Tensor& t) {
-  std::string descr, packed;
-  if (t.dtype == DType::kString) packed = PackStrings(*t.strings, &descr);
+std::string_view NpyImage::Body() const {
+  if (tensor.dtype == DType::kString) return packed;
+  return {tensor.data->data(), static_cast<size_t>(tensor.bytes())};
+}
+
+NpyImage EncodeNpy(const Tensor& t) {
+  NpyImage image;
+  image.tensor = t;
+  std::string descr;
+  if (t.dtype == DType::kString) image.packed = PackStrings(*t.strings, &descr);
   else descr = DescrOf(t.dtype);
   std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t d : t.shape) header += std::to_string(d) + (t.shape.size() == 1 ? "," : ", ");
@@ -437,7 +444,12 @@ Status WriteNpy(const std::string& path, const Tensor& t) {
   head += '\0';
   for (size_t i = 0; i < (large ? 4u : 2u); ++i) head += static_cast<char>(header.size() >> (8 * i) & 0xFF);
   head += header;
+  image.head = std::move(head);
+  return image;
+}
 
+Status WriteNpy(const std::string& path, const Tensor& t) {
+  const NpyImage image = EncodeNpy(t);
   // Written beside the target and renamed, so that nobody ever sees half a file; but a pipe or
   // device is written to.
   struct stat st;
@@ -445,8 +457,8 @@ Status WriteNpy(const std::string& path, const Tensor& t) {
   const std::string temporary = special ? path : path + ".tmp" + std::to_string(getpid());
   std::FILE* f = std::fopen(temporary.c_str(), "wb");
   if (f == nullptr) return WithFile(InvalidError(std::string("can't write the file: ") + std::strerror(errno)), path);
-  const bool written = t.dtype == DType::kString ? WriteAll(f, head, packed.data(), packed.size())
-                                                 : WriteAll(f, head, t.data->data(), static_cast<size_t>(t.bytes()));
+  const std::string_view body = image.Body();
+  const bool written = WriteAll(f, image.head, body.data(), body.size());
   const bool closed = std::fclose(f) == 0;
   if (!written || !closed || (!special && std::rename(temporary.c_str(), path.c_str()) != 0)) {
     const std::string why = std::strerror(errno);
