@@ -78,8 +78,9 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
                    [this, n](Name root) { return NeedsZero(root, n); }};
       HR_ASSIGN_OR_RETURN(a.statements, ReverseMap(c, n));
     }
-    for (uint32_t k = first; k < s_.nodes.size(); ++k)
-      s_.nodes.Mutable(NodeId{k}).origin = Origin{origin.source, "backward"};
+    Origin backward = origin;
+    backward.pass = "backward";
+    for (uint32_t k = first; k < s_.nodes.size(); ++k) s_.nodes.Mutable(NodeId{k}).origin = backward;
     std::vector<Use> before;
     FindUses(a, n, &before);
     // Values that this statement leaves, as its outputs, are read as it left them.

@@ -50,6 +50,13 @@ std::vector<BlockId> ProgramParser::ParseBlockBody() {
 }
 
 void ProgramParser::ParseBlock(std::vector<BlockId>& out) {
+  const Token at = Peek();
+  const size_t before = out.size();
+  ParseBlockHere(out);
+  if (ok() && out.size() > before) SetPlace(&s_.blocks.Mutable(out.back()).origin, at);
+}
+
+void ProgramParser::ParseBlockHere(std::vector<BlockId>& out) {
   Nesting nesting(*this);
   if (AtWord("state")) return ParseState(out);
   if (AtWord("for")) return ParseFor(out, /*do_while=*/false);

@@ -105,7 +105,15 @@ void ProgramParser::AddContainer(Container c, const Token& at) {
     Fail(at, "a size and a container are both named '" + c.name.str() + "'", "rename one of them");
     return;
   }
+  SetPlace(&c.origin, at);
   s_.Add(std::move(c));
+}
+
+void ProgramParser::SetPlace(Origin* o, const Token& at) {
+  if (o->line > 0) return;
+  o->file = file_name_;
+  o->line = at.line;
+  o->column = at.column;
 }
 
 // type = DTYPE [ "[" sizes "]" ] | "seq" "(" … ")" | "opt" "(" … ")"

@@ -31,12 +31,14 @@ class ProgramParser : public ParserBase {
   void ParseLayout(Container& c);  // strides […], @storage
   Origin ParseOrigin();            // [from "x"] [by "pass"]
   void AddContainer(Container c, const Token& at);
+  void SetPlace(Origin* o, const Token& at);
 
   // ---- parser_block.cc ----
   std::vector<BlockId> ParseBlocks(bool top);  // up to "}"
   std::vector<BlockId> ParseBlockBody();       // "{" blocks "}"
   bool AtBlock();
   void ParseBlock(std::vector<BlockId>& out);
+  void ParseBlockHere(std::vector<BlockId>& out);
   void ParseState(std::vector<BlockId>& out);
   void ParseFor(std::vector<BlockId>& out, bool do_while);
   void ParseWhile(std::vector<BlockId>& out);
@@ -46,6 +48,8 @@ class ProgramParser : public ParserBase {
   // ---- parser_statement.cc ----
   std::vector<NodeId> ParseStatements();  // up to "}"
   NodeId ParseStatement();
+  NodeId ParseStatementHere();
+  void SetPlace(NodeId n, const Token& at);  // of it and of what its map holds
   NodeId ParseTasklet();
   NodeId MapAround(Tasklet t, const std::vector<Name>& indices, const Token& at);
   NodeId ParseMap();
@@ -83,6 +87,7 @@ class ProgramParser : public ParserBase {
   };
   Program program_;
   Sdfg s_;                     // the one being read
+  Name file_name_{file_};
   std::vector<Name> indices_;  // of the open maps
   bool in_statement_ = false;
   std::vector<std::pair<Name, Place>> symbol_uses_;  // in text order, first use of each

@@ -16,6 +16,20 @@ std::vector<NodeId> ProgramParser::ParseStatements() {
 }
 
 NodeId ProgramParser::ParseStatement() {
+  const Token at = Peek();
+  const NodeId n = ParseStatementHere();
+  if (ok() && n.valid()) SetPlace(n, at);
+  return n;
+}
+
+void ProgramParser::SetPlace(NodeId n, const Token& at) {
+  if (s_.nodes[n].origin.line > 0) return;
+  SetPlace(&s_.nodes.Mutable(n).origin, at);
+  if (auto* m = std::get_if<Map>(&s_.nodes[n].body))
+    for (NodeId inner : std::vector<NodeId>(m->body)) SetPlace(inner, at);
+}
+
+NodeId ProgramParser::ParseStatementHere() {
   Nesting nesting(*this);
   const Token first = Peek();
   const bool library = first.kind == Token::kName && Peek(1).Is(".") && !AtTarget();

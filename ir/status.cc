@@ -119,6 +119,15 @@ std::string Status::ToString() const {
   return out;
 }
 
+Status InvalidError(ErrorCode code, std::string message, std::string hint) {
+  return WithCode(Make(ErrorKind::kInvalid, std::move(message), std::move(hint)), code);
+}
+Status UnsupportedError(ErrorCode code, std::string message, std::string hint) {
+  return WithCode(Make(ErrorKind::kUnsupported, std::move(message), std::move(hint)), code);
+}
+Status UsageError(ErrorCode code, std::string message, std::string hint) {
+  return WithCode(Make(ErrorKind::kUsage, std::move(message), std::move(hint)), code);
+}
 Status InvalidError(std::string message, std::string hint) {
   return Make(ErrorKind::kInvalid, std::move(message), std::move(hint));
 }
@@ -128,7 +137,9 @@ Status UnsupportedError(std::string message, std::string hint) {
 Status UsageError(std::string message, std::string hint) {
   return Make(ErrorKind::kUsage, std::move(message), std::move(hint));
 }
-Status InternalError(std::string message) { return Make(ErrorKind::kInternal, std::move(message), ""); }
+Status InternalError(std::string message) {
+  return WithCode(Make(ErrorKind::kInternal, std::move(message), ""), "E0000");
+}
 Status InterruptedError() {
   Diagnostic d;
   d.kind = ErrorKind::kInterrupted, d.code = "E0499", d.message = "interrupted";
@@ -145,6 +156,12 @@ Status WithNode(Status s, const std::string& node, const std::string& op) {
   return Edited(s, [&](Diagnostic& d) {
     if (d.node.empty()) d.node = node;
     if (d.op.empty()) d.op = op;
+  });
+}
+
+Status WithCode(Status s, ErrorCode code) {
+  return Edited(s, [&](Diagnostic& d) {
+    if (d.code.empty()) d.code = code;
   });
 }
 

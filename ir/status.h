@@ -45,14 +45,20 @@ class [[nodiscard]] Status {
   std::shared_ptr<std::vector<Diagnostic>> all_;
 };
 
+// What the user meets has a code, "E0104", whose section in docs/errors.md gives the cause and the fix.
+using ErrorCode = const char (&)[6];
+Status InvalidError(ErrorCode code, std::string message, std::string hint = "");
+Status UnsupportedError(ErrorCode code, std::string message, std::string hint = "");
+Status UsageError(ErrorCode code, std::string message, std::string hint = "");
 Status InvalidError(std::string message, std::string hint = "");
 Status UnsupportedError(std::string message, std::string hint = "");
 Status UsageError(std::string message, std::string hint = "");
-Status InternalError(std::string message);
+Status InternalError(std::string message);  // E0000
 Status InterruptedError();
 // The same status with every diagnostic's empty `field` filled in: errors gain their place on the way up.
 Status WithFile(Status s, const std::string& file);
 Status WithNode(Status s, const std::string& node, const std::string& op = "");
+Status WithCode(Status s, ErrorCode code);
 
 template <typename T>
 class [[nodiscard]] Result {

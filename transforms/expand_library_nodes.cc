@@ -228,7 +228,9 @@ class Expander {
     InlineRequest q;
     q.callee = e.entry.get();
     q.callees = e.callees;
-    q.origin = {origin.source, Name("expand-library-nodes")};
+    q.origin = origin;
+    q.origin.pass = "expand-library-nodes";
+    if (q.origin.op.empty()) q.origin.op = Name(Label(node));
     std::unordered_map<Name, int> seen;
     auto bind = [&](const std::vector<Port>& ports, bool output) {
       std::unordered_map<Name, int> count;

@@ -238,9 +238,17 @@ class Copier {
     }
   }
 
+  // What has no name takes the caller's, but keeps its own place.
+  Origin OriginOf(const Origin& own) const {
+    if (!own.source.empty()) return own;
+    Origin origin = q_.origin;
+    if (own.line > 0) origin.file = own.file, origin.line = own.line, origin.column = own.column;
+    return origin;
+  }
+
   NodeId Statement(NodeId id) {
     const Node& node = from_.nodes[id];
-    Origin origin = node.origin.source.empty() ? q_.origin : node.origin;
+    Origin origin = OriginOf(node.origin);
     if (auto* t = std::get_if<Tasklet>(&node.body)) {
       Tasklet n = *t;
       for (Expr& e : n.index) e = Rewrite(e);
@@ -344,7 +352,7 @@ class Copier {
         a->symbol = Symbol(a->symbol);
         a->value = Rewrite(a->value);
       }
-      out.push_back(to_.AddBlock(std::move(c), block.origin.source.empty() ? q_.origin : block.origin));
+      out.push_back(to_.AddBlock(std::move(c), OriginOf(block.origin)));
     }
     return out;
   }

@@ -283,7 +283,10 @@ Origin Joined(const Origin& a, const Origin& b) {
   if (a.source.empty() || b.source.empty() || a.source == b.source) return a.source.empty() ? b : a;
   constexpr size_t kMaxLength = 200;
   if (a.source.view().size() > kMaxLength) return a;
-  return {Name(a.source.str() + "+" + b.source.str()), a.pass};
+  Origin joined = a;
+  joined.source = Name(a.source.str() + "+" + b.source.str());
+  if (a.op != b.op) joined.op = Name();
+  return joined;
 }
 
 }  // namespace
@@ -409,7 +412,9 @@ NodeId Emit(Sdfg* s, const Kernel& k) {
   m.ranges = k.ranges;
   m.body = k.body;
   m.schedule = k.schedule;
-  return s->AddNode(std::move(m), {k.origin.source, Name("fuse-maps")});
+  Origin origin = k.origin;
+  origin.pass = "fuse-maps";
+  return s->AddNode(std::move(m), origin);
 }
 
 }  // namespace headrace::transforms
