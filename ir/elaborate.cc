@@ -71,6 +71,7 @@ void Elaborator::AddPort(const FormPort& p, Name as, bool output, size_t positio
   // ONNX names some variadic ports "outputs..."; forms write outputs.
   const Name list(p.name.view().substr(0, p.name.view().find("...")));
   if (p.variadic) variadic_[list];
+  if (output) output_names_.push_back(p.present ? as : Name());
   if (!p.present) {
     if (p.variadic) return;
     (output ? absent_outputs_ : absent_).insert(p.name);
@@ -192,8 +193,10 @@ void Elaborator::Statement(const FormStmt& s) {
     case FormStmt::kIf: return RunIf(s);
     case FormStmt::kEach: return RunEach(s);
     case FormStmt::kFor: return RunFor(s);
-    case FormStmt::kShape: return;  // the caller has the outputs' shapes
-    case FormStmt::kAssign: try { return RunAssign(s);
+    case FormStmt::kShape:  // elsewhere the caller has the outputs' shapes
+      if (shapes_) RunShape(s);
+      return;
+    case FormStmt::kAssign: try { return shapes_ ? RunKnown(s) : RunAssign(s);
       } catch (FormError& e) {
         if (!e.diagnostic.line) e.diagnostic.line = s.line, e.diagnostic.column = s.column;
         throw;
@@ -211,6 +214,7 @@ void Elaborator::RunIf(const FormStmt& s) {
     if (IsReserved(n))
       Fail(At(s.value), "the condition depends on the index '" + n.str().substr(1) + "'",
            "write c ? a : b inside a statement");
+  if (shapes_) Fail(At(s.value), "a condition on sizes must be known when the node is made", "write shape Y[c ? a : b]");
   TypeScope scope{&s_, has_f64_};
   Conditional branches;
   const Env outer = env_;
@@ -293,6 +297,7 @@ void Elaborator::RunEach(const FormStmt& s) {
 }
 
 void Elaborator::RunFor(const FormStmt& s) {
+  if (shapes_) Fail({s.line, s.column}, "a shape form has no loops", "use each");
   use_remembered_ = true;
   let_cache_.clear();
   TypeScope scope{&s_, has_f64_};
@@ -448,24 +453,26 @@ void Elaborator::BindSymbols() {
     if (!bare.count(n)) s_.symbol_params.push_back(n);
 }
 
+Status FormStatus(const Form& form, const FormError& e) {
+  Diagnostic d = e.diagnostic;
+  if (d.line > 0) {
+    size_t begin = 0;
+    for (int i = 1; i < d.line && begin != std::string::npos; ++i) {
+      begin = form.text.find('\n', begin);
+      if (begin != std::string::npos) ++begin;
+    }
+    if (begin != std::string::npos) d.source_line = form.text.substr(begin, form.text.find('\n', begin) - begin);
+  }
+  if (d.code.empty()) d.code = d.kind == ErrorKind::kUnsupported ? "E0702" : "E0701";
+  return Status(std::move(d));
+}
+
 }  // namespace elaborate
 
 Result<Sdfg> Elaborate(const Form& form, const FormContext& context) {
   try {
     return elaborate::Elaborator(form, context).Run();
-  } catch (const elaborate::FormError& e) {
-    Diagnostic d = e.diagnostic;
-    if (d.line > 0) {
-      size_t begin = 0;
-      for (int i = 1; i < d.line && begin != std::string::npos; ++i) {
-        begin = form.text.find('\n', begin);
-        if (begin != std::string::npos) ++begin;
-      }
-      if (begin != std::string::npos) d.source_line = form.text.substr(begin, form.text.find('\n', begin) - begin);
-    }
-    if (d.code.empty()) d.code = d.kind == ErrorKind::kUnsupported ? "E0702" : "E0701";
-    return Status(std::move(d));
-  }
+  } catch (const elaborate::FormError& e) { return elaborate::FormStatus(form, e); }
 }
 
 }  // namespace headrace

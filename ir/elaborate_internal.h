@@ -18,6 +18,7 @@
 #include "ir/functions.h"
 
 namespace headrace {
+struct FormOutput;
 namespace elaborate {
 
 // Errors travel as exceptions inside the elaborator only; Elaborate() turns them into a Status.
@@ -27,6 +28,7 @@ struct FormError {
 struct Place {
   int line = 0, column = 0;
 };
+Status FormStatus(const Form& form, const FormError& e);  // with the form's line
 [[noreturn]] void Fail(Place at, std::string message, std::string hint = "", ErrorKind kind = ErrorKind::kInvalid);
 inline Place At(const Expr& e) { return e ? Place{e->line, e->column} : Place{}; }
 
@@ -148,6 +150,9 @@ class Elaborator {
  public:
   Elaborator(const Form& form, const FormContext& context);
   Sdfg Run();
+  std::map<Name, FormOutput> RunShapes();  // by container
+  // Containers of the context's output ports, one per port; the empty name for an absent one.
+  const std::vector<Name>& OutputNames() const { return output_names_; }
 
  private:
   struct Context {
@@ -227,6 +232,12 @@ class Elaborator {
   NodeId Wrap(std::vector<Range> ranges, Tasklet t);
   void Unbounded(Name index);
 
+  // elaborate_shapes.cc
+  void RunShape(const FormStmt& s);
+  void RunKnown(const FormStmt& s);
+  std::vector<Name> OutputsNamed(Name name, Place at) const;
+  std::vector<Expr> Integers(const std::vector<Expr>& parts, const char* what);
+
   // blocks
   void Emit(NodeId n);
   BlockId CurrentState();
@@ -260,6 +271,8 @@ class Elaborator {
   bool has_f64_ = false;
   std::deque<std::vector<BlockId>> open_;  // bodies of the open loops and branches; front: the SDFG's
   int loop_depth_ = 0;
+  std::map<Name, FormOutput>* shapes_ = nullptr;  // where a shape form's results go; null in other forms
+  std::vector<Name> output_names_;
   Ranges loops_;  // of the open loops' variables
   BlockId before_loop_;
 };

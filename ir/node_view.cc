@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/elaborate.h"
+#include "ir/inference.h"
 #include "ir/parser.h"
 #include "ir/registry.h"
 #include "ir/registry_impl.h"
@@ -22,10 +22,7 @@ std::string NodeLabel(const Library& l, int version) {
   return label;
 }
 
-// Ports in the signature's order: the node's, with absent optional ones in between.
-std::vector<PortView> PortsOf(const Sdfg& s, const std::vector<Port>& given, const std::vector<PortSignature>* declared,
-                              const Attributes& attributes) {
-  std::vector<PortView> out;
+std::vector<PortView> ViewsOf(const Sdfg& s, const std::vector<Port>& given, const Attributes& attributes) {
   auto view = [&](const Port& port) {
     PortView v;
     v.name = port.name.str();
@@ -53,14 +50,18 @@ std::vector<PortView> PortsOf(const Sdfg& s, const std::vector<Port>& given, con
       }
     return v;
   };
-  if (!declared) {
-    for (const Port& p : given) out.push_back(view(p));
-    return out;
-  }
-  for (const PortSignature& d : *declared) {
+  std::vector<PortView> out;
+  for (const Port& p : given) out.push_back(view(p));
+  return out;
+}
+
+// Ports in the signature's order: the node's, with absent optional ones in between.
+std::vector<PortView> InOrder(std::vector<PortView> given, const std::vector<PortSignature>& declared) {
+  std::vector<PortView> out;
+  for (const PortSignature& d : declared) {
     size_t before = out.size();
-    for (const Port& p : given)
-      if (p.name.view() == d.name) out.push_back(view(p));
+    for (PortView& p : given)
+      if (p.name == d.name) out.push_back(std::move(p)), p.name.clear();
     if (out.size() == before && !d.variadic) {
       PortView absent;
       absent.name = d.name;
@@ -180,56 +181,77 @@ void BecomesZero(Sdfg* s, Name parameter) {
 const PortView* NodeView::Input(std::string_view port, int index) const { return FindPort(inputs, port, index); }
 const PortView* NodeView::Output(std::string_view port, int index) const { return FindPort(outputs, port, index); }
 
+namespace {
+
+Status AttributesOf(const Library& l, NodeView* v) {
+  for (const AttributeSignature& a : v->signature->attributes) {
+    if (FindAttribute(l.attributes, a.name)) continue;
+    if (a.default_value) v->attributes.emplace_back(a.name, *a.default_value);
+    else if (a.required) {
+      Diagnostic d;
+      d.code = "E0310";
+      d.message = "required attribute '" + a.name + "' is missing";
+      d.node = v->name;
+      d.op = NodeLabel(l, v->signature->since_version);
+      return Status(d);
+    } else v->unset_attributes.push_back(a.name);
+  }
+  std::sort(v->attributes.begin(), v->attributes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return {};
+}
+
+Status PortsAreDeclared(const Library& l, const NodeView& v, const std::vector<PortView>& ports,
+                        const std::vector<PortSignature>& declared, const char* kind) {
+  for (const PortView& port : ports) {
+    if (Declared(declared, port.name)) continue;
+    Diagnostic d;
+    d.code = "E0311";
+    d.message = std::string("the op has no ") + kind + " '" + port.name + "'";
+    d.node = v.name;
+    d.op = NodeLabel(l, v.signature->since_version);
+    std::vector<std::string> names;
+    for (const auto& x : declared) names.push_back(x.name);
+    std::string close = ClosestWord(port.name, names);
+    if (!close.empty()) d.hint = "did you mean '" + close + "'?";
+    return Status(d);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<NodeView> ViewOf(const Registry& r, const Library& l, std::vector<PortView> inputs,
+                        std::vector<PortView> outputs, const std::string& name) {
+  NodeView v;
+  v.registry = &r;
+  v.node = &l;
+  v.name = name;
+  v.signature = r.FindOp(l.domain.str(), l.op.str(), l.version);
+  v.attributes = l.attributes;
+  if (v.signature) {
+    HR_RETURN_IF_ERROR(AttributesOf(l, &v));
+    HR_RETURN_IF_ERROR(PortsAreDeclared(l, v, inputs, v.signature->inputs, "input"));
+    HR_RETURN_IF_ERROR(PortsAreDeclared(l, v, outputs, v.signature->outputs, "output"));
+    inputs = InOrder(std::move(inputs), v.signature->inputs);
+    outputs = InOrder(std::move(outputs), v.signature->outputs);
+  }
+  v.inputs = std::move(inputs);
+  v.outputs = std::move(outputs);
+  return v;
+}
+
 Result<NodeView> ViewOf(const Registry& r, const Program& p, const Sdfg& s, NodeId n) {
   const Node& node = s.nodes[n];
   const Library* l = std::get_if<Library>(&node.body);
   HR_CHECK(l, "ViewOf wants a library node");
-  NodeView v;
-  v.registry = &r;
+  HR_ASSIGN_OR_RETURN(NodeView v, ViewOf(r, *l, ViewsOf(s, l->inputs, l->attributes), ViewsOf(s, l->outputs, l->attributes),
+                                         node.origin.source.str()));
   v.program = &p;
   v.sdfg = &s;
-  v.node = l;
-  v.name = node.origin.source.str();
-  v.signature = r.FindOp(l->domain.str(), l->op.str(), l->version);
-  v.attributes = l->attributes;
-  if (v.signature) {
-    for (const AttributeSignature& a : v.signature->attributes) {
-      if (FindAttribute(l->attributes, a.name)) continue;
-      if (a.default_value) v.attributes.emplace_back(a.name, *a.default_value);
-      else if (a.required) {
-        Diagnostic d;
-        d.code = "E0310";
-        d.message = "required attribute '" + a.name + "' is missing";
-        d.node = v.name;
-        d.op = NodeLabel(*l, v.signature->since_version);
-        return Status(d);
-      } else v.unset_attributes.push_back(a.name);
-    }
-    std::sort(v.attributes.begin(), v.attributes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    auto unknown = [&](const std::vector<Port>& ports, const std::vector<PortSignature>& declared,
-                       const char* kind) -> Status {
-      for (const Port& port : ports)
-        if (!Declared(declared, port.name.str())) {
-          Diagnostic d;
-          d.code = "E0311";
-          d.message = std::string("the op has no ") + kind + " '" + port.name.str() + "'";
-          d.node = v.name;
-          d.op = NodeLabel(*l, v.signature->since_version);
-          std::vector<std::string> names;
-          for (const auto& x : declared) names.push_back(x.name);
-          std::string close = ClosestWord(port.name.str(), names);
-          if (!close.empty()) d.hint = "did you mean '" + close + "'?";
-          return Status(d);
-        }
-      return {};
-    };
-    HR_RETURN_IF_ERROR(unknown(l->inputs, v.signature->inputs, "input"));
-    HR_RETURN_IF_ERROR(unknown(l->outputs, v.signature->outputs, "output"));
-  }
-  v.inputs = PortsOf(s, l->inputs, v.signature ? &v.signature->inputs : nullptr, l->attributes);
-  v.outputs = PortsOf(s, l->outputs, v.signature ? &v.signature->outputs : nullptr, l->attributes);
   return v;
 }
+
+FormContext FormContextOf(const NodeView& v, const std::string& sdfg_name) { return ContextOf(v, sdfg_name); }
 
 Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v,
                                                           const CompileOptions& o) {

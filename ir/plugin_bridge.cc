@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "ir/expr.h"
+#include "ir/inference.h"
 #include "ir/parser.h"
 #include "ir/parser_program.h"
 
@@ -117,6 +118,19 @@ Result<Attribute> DefaultValue(const char* text, AttributeType type) {
   }
 }
 
+Status CheckPortTypes(const OpSignature& sig) {
+  for (const auto* ports : {&sig.inputs, &sig.outputs})
+    for (const PortSignature& p : *ports) {
+      bool known = ParseDType(p.type) || TypeFamily(p.type);
+      if (ports == &sig.outputs)
+        for (const PortSignature& in : sig.inputs) known = known || in.name == p.type;
+      if (!known)
+        return InvalidError("port '" + p.name + "' of " + sig.domain + "." + sig.name + " has unknown type '" + p.type + "'",
+                            "a dtype like f32, or float, integer, complex, number, any; of an output also an input's name");
+    }
+  return {};
+}
+
 int32_t AddSignature(void* ctx, const hr_signature* s) {
   OpSignature sig;
   sig.domain = Text(s->domain), sig.name = Text(s->op), sig.doc = Text(s->doc),
@@ -132,6 +146,7 @@ int32_t AddSignature(void* ctx, const hr_signature* s) {
   };
   ports(s->inputs, s->n_inputs, sig.inputs);
   ports(s->outputs, s->n_outputs, sig.outputs);
+  if (Status types = CheckPortTypes(sig); !types.ok()) return Give(ctx, types);
   for (int i = 0; i < s->n_attributes; ++i) {
     static const std::pair<const char*, AttributeType> kTypes[] = {
         {"int", AttributeType::kInt},      {"float", AttributeType::kFloat},   {"string", AttributeType::kString},
@@ -150,6 +165,10 @@ int32_t AddSignature(void* ctx, const hr_signature* s) {
       a.default_value = *value;
     }
     sig.attributes.push_back(std::move(a));
+  }
+  if (!sig.shape.empty()) {  // a rule that does not parse is said now, not when a model uses it
+    Result<Form> form = ParseForm(sig.shape, "shape rule of " + sig.domain + "." + sig.name);
+    if (!form.ok()) return Give(ctx, form.status());
   }
   return Give(ctx, static_cast<BridgeContext*>(ctx)->registry->Add(std::move(sig)));
 }

@@ -148,6 +148,13 @@ Status Registry::Add(BackwardImplementation i) {
   return {};
 }
 
+Status Registry::Add(Inference i) {
+  i.plugin = impl_->Owner(i.plugin);
+  HR_RETURN_IF_ERROR(Incomplete(i.domain.empty() || !i.infer, "an inference without a domain or function", i.plugin));
+  const auto [other, added] = impl_->inference.emplace(i.domain, i);
+  return added ? Status() : Twice("the inference of domain '" + i.domain + "'", other->second.plugin, i.plugin);
+}
+
 Status Registry::Add(ExternalFunction f) {
   if (f.library_path.empty()) f.library_path = impl_->loading_path;
   return AddNamed(impl_->functions, std::move(f), "external function", impl_->Owner(""));
@@ -261,6 +268,8 @@ void Registry::Impl::RemovePlugin(const std::string& name) {
   for (auto& [key, list] : forward) list.erase(std::remove_if(list.begin(), list.end(), owned), list.end());
   for (auto& [key, list] : backward) list.erase(std::remove_if(list.begin(), list.end(), owned), list.end());
   definitions.erase(std::remove_if(definitions.begin(), definitions.end(), owned), definitions.end());
+  for (auto it = inference.begin(); it != inference.end();)
+    it = it->second.plugin == name ? inference.erase(it) : std::next(it);
   auto drop = [&](auto& table) {
     for (auto it = table.begin(); it != table.end();) it = owned(it->second) ? table.erase(it) : std::next(it);
   };

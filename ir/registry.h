@@ -67,6 +67,26 @@ struct NodeView {
   const PortView* Output(std::string_view port, int index = 0) const;
 };
 
+// ---- inference: what a node's outputs will be, before it runs ----
+struct InferredOutput {
+  std::string port;  // as in the node
+  bool typed = false, has_shape = false;
+  ValueType type;
+  // Over the symbols of the inputs' sizes. A size may read an input (`n[0]`, by the port's name; variadic ports `name_0`,
+  // `name_1` …) whose elements are not known: whoever makes the node computes it before. Null: known when the node has run.
+  std::vector<Expr> shape;
+  bool has_known = false;
+  std::vector<Expr> known;  // elements of a small integer or bool tensor (bools as 0 and 1), row-major
+};
+// One per output of the node, in its order; those that nothing is known of are not typed.
+using InferFn = std::function<Result<std::vector<InferredOutput>>(const NodeView&)>;
+// How the ops of a domain are inferred; the importer of a format brings its own. Without one the signature says it.
+struct Inference {
+  std::string domain;  // "onnx"
+  InferFn infer;
+  std::string plugin;
+};
+
 // ---- implementations ----
 // What an expansion gives: an SDFG whose parameters are the present ports (variadic: name_0, name_1 …), possibly with the
 // SDFGs it calls, as a Program with that entry.
@@ -233,6 +253,7 @@ class Registry {
   Status Add(BackwardImplementation i);
   Status Add(
       OpDefinition d);  // also adds ForwardImplementation "pure" (through Elaborate) and the backward form, if any
+  Status Add(Inference i);
   Status Add(ExternalFunction f);
   Status Add(Pass p);
   Status Add(Pipeline p);
@@ -244,6 +265,8 @@ class Registry {
   std::vector<const OpSignature*> Versions(const std::string& domain,
                                            const std::string& name) const;  // of one op, oldest first
   std::vector<const OpSignature*> Ops() const;                              // sorted by domain, name, version
+  // Types, sizes and known values of the outputs of any library node; errors say what the node lacks or its op does not say.
+  Result<std::vector<InferredOutput>> InferOutputs(const NodeView& v) const;
   std::vector<const ForwardImplementation*> Implementations(const std::string& domain,
                                                             const std::string& op) const;  // in trial order
   std::vector<const BackwardImplementation*> BackwardImplementations(const std::string& domain,

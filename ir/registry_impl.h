@@ -18,6 +18,7 @@ struct Registry::Impl {
   std::map<std::pair<std::string, std::string>, std::vector<std::unique_ptr<ForwardImplementation>>> forward;
   std::map<std::pair<std::string, std::string>, std::vector<std::unique_ptr<BackwardImplementation>>> backward;
   std::vector<std::unique_ptr<OpDefinition>> definitions;
+  std::map<std::string, Inference> inference;  // by domain
   Named<ExternalFunction> functions;
   Named<Pass> passes;
   Named<Pipeline> pipelines;

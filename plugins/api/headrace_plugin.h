@@ -93,6 +93,8 @@ typedef struct hr_writer {
   void (*put)(void* ctx, const char* text);
 } hr_writer;
 
+/* A port's type: a dtype ("f32"), a family ("float", "integer", "complex", "number", "any"), or, of an output, the name of
+ * the input whose type it has; an output of a family has the type of the first input of that family. */
 typedef struct hr_signature_port {
   const char *name, *type;
   int32_t optional, variadic;

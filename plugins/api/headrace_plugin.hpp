@@ -31,6 +31,25 @@ struct OpName {
   }
 };
 
+// Attributes by name, as the notation writes them ("3", "\"same\"", "[1, 2]").
+class Attributes {
+ public:
+  Attributes(const hr_attribute* at, int32_t count) : at_(at), count_(count) {}
+  std::string text(const std::string& name, const std::string& otherwise = "") const {
+    for (int32_t i = 0; i < count_; ++i)
+      if (name == at_[i].name) return at_[i].text;
+    return otherwise;
+  }
+  double number(const std::string& name, double otherwise) const {
+    const std::string t = text(name);
+    return t.empty() ? otherwise : std::stod(t);
+  }
+
+ private:
+  const hr_attribute* at_;
+  int32_t count_;
+};
+
 // What a condition or an expansion sees of its node.
 class Node {
  public:
@@ -40,9 +59,7 @@ class Node {
   const hr_port* output(const std::string& name) const { return Find(n_->outputs, n_->n_outputs, name); }
   // The attribute's text ("3", "\"same\"", "[1, 2]"), or `otherwise` when it is neither set nor has a default.
   std::string attribute(const std::string& name, const std::string& otherwise = "") const {
-    for (int i = 0; i < n_->n_attributes; ++i)
-      if (name == n_->attributes[i].name) return n_->attributes[i].text;
-    return otherwise;
+    return Attributes(n_->attributes, n_->n_attributes).text(name, otherwise);
   }
   // "N, 3, 224": a port's shape as the text between brackets.
   static std::string Shape(const hr_port* p) {
@@ -84,14 +101,23 @@ class Registrar {
     Op& Backward(std::string t) { backward_ = std::move(t); return *this; }
     Op& Sample(std::string t) { samples_.push_back(std::move(t)); return *this; }
     Op& Versions(int since, int until = 0) { since_ = since, until_ = until; return *this; }
-    // For ops that no importer declares: ports by name and type (a dtype, or "float", "integer", "any" for a family), attributes, output shapes.
+    // For ops that no importer declares: ports by name and type (a dtype; a family: "float", "integer", "complex", "number",
+    // "any"; of an output also the name of the input whose type it has), attributes, sizes of outputs.
     Op& Input(std::string n, std::string type, bool optional = false, bool variadic = false) {
       inputs_.push_back({std::move(n), std::move(type), optional, variadic});
       return *this;
     }
-    Op& Output(std::string n, std::string type) { outputs_.push_back({std::move(n), std::move(type), false, false}); return *this; }
+    Op& Output(std::string n, std::string type, bool optional = false, bool variadic = false) {
+      outputs_.push_back({std::move(n), std::move(type), optional, variadic});
+      return *this;
+    }
+    // Without a default a form sees nothing where it is not set: `alpha ?? 1`.
     Op& Attribute(std::string n, std::string type, std::string default_text = "") {
-      attributes_.push_back({std::move(n), std::move(type), std::move(default_text)});
+      attributes_.push_back({std::move(n), std::move(type), std::move(default_text), false});
+      return *this;
+    }
+    Op& RequiredAttribute(std::string n, std::string type) {
+      attributes_.push_back({std::move(n), std::move(type), "", true});
       return *this;
     }
     Op& Shape(std::string form) { shape_ = std::move(form); return *this; }
@@ -99,7 +125,7 @@ class Registrar {
    private:
     friend class Registrar;
     struct PortText { std::string name, type; bool optional, variadic; };
-    struct AttributeText { std::string name, type, default_text; };
+    struct AttributeText { std::string name, type, default_text; bool required; };
     Registrar* r_;
     OpName name_;
     std::string doc_, pure_, backward_, shape_;
@@ -137,10 +163,22 @@ class Registrar {
   }
   // `symbol` must be exported by this shared object: HEADRACE_EXPORT extern "C" int32_t symbol(hr_call*).
   void external(const std::string& name, const std::string& symbol, bool thread_safe = true) {
+    external(name, symbol, nullptr, nullptr, thread_safe);
+  }
+  // With a state: create() makes one for each node that calls the function when the program is loaded, from the node's
+  // attributes; call->state holds it; destroy() gets it when the program goes.
+  void external(const std::string& name, const std::string& symbol, void* (*create)(const hr_attribute*, int32_t),
+                void (*destroy)(void*), bool thread_safe = true) {
     hr_external e{};
     e.struct_size = sizeof e;
     e.name = name.c_str(), e.symbol = symbol.c_str(), e.thread_safe = thread_safe;
+    e.create = create, e.destroy = destroy;
     Check(host_->add_external(host_->ctx, &e));
+  }
+  // The state as a class: State(const headrace_plugin::Attributes&) and ~State().
+  template <typename State>
+  void external(const std::string& name, const std::string& symbol, bool thread_safe = true) {
+    external(name, symbol, CreateState<State>, [](void* state) { delete static_cast<State*>(state); }, thread_safe);
   }
   bool failed() const { return failed_; }
 
@@ -155,6 +193,14 @@ class Registrar {
     return &all.back();
   }
   void Check(int32_t rc) { failed_ |= rc != 0; }
+  template <typename State>
+  static void* CreateState(const hr_attribute* attributes, int32_t n) {
+    try {
+      return new State(Attributes(attributes, n));
+    } catch (...) {
+      return nullptr;  // the call sees no state, and says so
+    }
+  }
 
   static const char* Ask(void* user, const hr_node* node) {
     static thread_local std::string reason;  // outlives the call, as the C interface asks
@@ -191,9 +237,9 @@ class Registrar {
       std::vector<hr_signature_port> in, out;
       std::vector<hr_signature_attribute> attributes;
       for (const auto& p : o.inputs_) in.push_back({p.name.c_str(), p.type.c_str(), p.optional, p.variadic});
-      for (const auto& p : o.outputs_) out.push_back({p.name.c_str(), p.type.c_str(), p.optional, 0});
+      for (const auto& p : o.outputs_) out.push_back({p.name.c_str(), p.type.c_str(), p.optional, p.variadic});
       for (const auto& a : o.attributes_)
-        attributes.push_back({a.name.c_str(), a.type.c_str(), a.default_text.empty() ? nullptr : a.default_text.c_str(), 0});
+        attributes.push_back({a.name.c_str(), a.type.c_str(), a.default_text.empty() ? nullptr : a.default_text.c_str(), a.required});
       hr_signature s{};
       s.struct_size = sizeof s;
       s.domain = o.name_.domain.c_str(), s.op = o.name_.op.c_str(), s.doc = o.doc_.c_str(), s.since_version = o.since_;
