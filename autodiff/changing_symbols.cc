@@ -79,6 +79,8 @@ class Finder {
       if (auto* a = std::get_if<Assign>(&c)) {
         Use(a->value, *known);
         known->insert(a->symbol);
+      } else if (auto* r = std::get_if<Require>(&c)) {
+        Use(r->condition, *known);
       } else if (auto* st = std::get_if<State>(&c)) {
         for (NodeId n : st->statements) Use(n, known);
       } else if (auto* l = std::get_if<Loop>(&c)) {

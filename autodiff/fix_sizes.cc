@@ -184,6 +184,11 @@ class SizeFixer {
         const Name own = names_(a->symbol.view());
         out.Block(s_.AddBlock(Assign{own, value}, origin));
         Set(a->symbol, own, scope, &out);
+      } else if (auto* r = std::get_if<Require>(&c)) {
+        Require copy = *r;
+        copy.condition = In(copy.condition, scope, &out);
+        for (Expr& e : copy.values) e = In(e, scope, &out);
+        out.Block(s_.AddBlock(std::move(copy), origin));
       } else if (auto* st = std::get_if<State>(&c)) {
         for (NodeId n : st->statements) Statement(n, scope, &out);
       } else if (auto* l = std::get_if<Loop>(&c)) {
@@ -267,6 +272,7 @@ class SizeFixer {
       if (auto* d = std::get_if<Conditional>(&c))
         for (const Branch& br : d->branches) expr(br.condition);
       if (auto* a = std::get_if<Assign>(&c)) expr(a->value);
+      if (auto* r = std::get_if<Require>(&c)) expr(r->condition);
     });
     return out;
   }

@@ -283,6 +283,8 @@ Result<Reversal::Sides> Reversal::Visit(const std::vector<BlockId>& body, std::v
       status = VisitState(*st, *frames, &own, &backward);
     } else if (std::holds_alternative<Assign>(c)) {
       status = VisitLet(b, *frames, &own, &backward, &lets);
+    } else if (std::holds_alternative<Require>(c)) {
+      own.Block(b);  // what held on the way forward holds on the way back
     } else if (std::holds_alternative<Loop>(c) || std::holds_alternative<Conditional>(c)) {
       Result<Sides> sides = std::holds_alternative<Loop>(c) ? VisitLoop(b, frames) : VisitConditional(b, frames);
       status = sides.status();

@@ -118,6 +118,10 @@ class Exporter {
       } else if (auto* assign = std::get_if<Assign>(&b.control)) {
         j = {{"kind", "let"}, {"symbol", assign->symbol.str()}, {"value", ToString(assign->value)}};
         if (!assign->message.empty()) j["else"] = assign->message;
+      } else if (auto* require = std::get_if<Require>(&b.control)) {
+        j = {{"kind", "require"}, {"condition", ToString(require->condition)}, {"else", require->message}};
+        j["values"] = Json::array();
+        for (const Expr& e : require->values) j["values"].push_back(ToString(e));
       } else if (std::holds_alternative<Break>(b.control)) {
         j["kind"] = "break";
       } else if (std::holds_alternative<Continue>(b.control)) {

@@ -511,6 +511,7 @@ void DeclareSymbols(Sdfg* s) {
     const Control& c = s->blocks[b].control;
     if (auto* l = std::get_if<Loop>(&c)) declare(l->init), declare(l->condition), declare(l->update);
     else if (auto* a = std::get_if<Assign>(&c)) declare(a->value);
+    else if (auto* r = std::get_if<Require>(&c)) declare(r->condition);
     else if (auto* i = std::get_if<Conditional>(&c))
       for (const Branch& x : i->branches) declare(x.condition);
   });

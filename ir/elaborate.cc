@@ -193,6 +193,7 @@ void Elaborator::Statement(const FormStmt& s) {
     case FormStmt::kIf: return RunIf(s);
     case FormStmt::kEach: return RunEach(s);
     case FormStmt::kFor: return RunFor(s);
+    case FormStmt::kRequire: return;
     case FormStmt::kShape:  // elsewhere the caller has the outputs' shapes
       if (shapes_) RunShape(s);
       return;

@@ -1,6 +1,7 @@
 // Pure form + what is known about one node → an SDFG whose parameters are the node's ports (NOTATION.md, "Meaning").
 // Groups, placement, lets, constant `if`s, `each`, lists, broadcasting and defaults of absent ports vanish; each assignment
-// becomes one map + tasklet (a reducing one is preceded by its initialisation), each `for` a loop.
+// becomes one map + tasklet (a reducing one is preceded by its initialisation), each `for` a loop. Sizes that the form takes
+// to be equal and that the context can't prove so become `require` statements.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct FormPort {
   Name name;
   bool present = true;
   bool variadic = false;
-  DType dtype = DType::kNone;  // of an absent optional port: the type its schema gives it (for `B ?? 0`)
+  DType dtype = DType::kNone;  // of an absent optional port: the type its schema gives it (for `B ?: 0`)
   std::vector<Expr> shape;     // over the caller's symbols
   // Value of a small integer (or any) tensor where it is known before the run: a constant, or symbolic elements found by
   // value inference, row-major. Empty = unknown: then it is read at run time.
@@ -28,9 +29,9 @@ struct FormContext {
   Name sdfg_name;  // of the result
   std::vector<FormPort> inputs, outputs;
   Attributes attributes;               // set ones and schema defaults
-  std::vector<Name> unset_attributes;  // declared without default and not set: `strides ?? 1` sees "nothing"
+  std::vector<Name> unset_attributes;  // declared without default and not set: `strides ?: 1` sees "nothing"
   // The ports and attributes above and `elsewhere` (those that other versions of the op have, here as good as unset) are
-  // all there are: another name before `??` is a mistake. Without a signature nobody knows.
+  // all there are: another name before `?:` is a mistake. Without a signature nobody knows.
   bool declared = false;
   std::vector<Name> elsewhere;
   Assumptions assumptions;

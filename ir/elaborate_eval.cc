@@ -359,6 +359,15 @@ Val Elaborator::Eval(const Expr& e, const Env& env, Context c) {
       Val v = unknown ? Val() : Eval(first, env, c);
       return v.nothing() ? DefaultOf(first, Eval(e->args[1], env, c)) : v;
     }
+    case ExprKind::kAbsent: {
+      const Expr& first = e->args[0];
+      // Without a signature, an unknown name is as good as unset.
+      const bool name = first.Is(ExprKind::kSymbol) || first.Is(ExprKind::kRead);
+      const bool unknown = name && Resolve(first->name, env, nullptr) == Resolved::kIndex;
+      if (unknown) MustBeDeclared(first);
+      Val v = unknown ? Val() : Eval(first, env, c);
+      return v.nothing() ? DefaultOf(first, Eval(e->args[1], env, c)) : v;
+    }
     case ExprKind::kIndex: {
       Val v = Eval(e->args[0], env, {true});
       return v.nothing() ? v : IndexVal(v, {e->args.begin() + 1, e->args.end()}, env, At(e));

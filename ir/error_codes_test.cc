@@ -127,6 +127,8 @@ TEST(ErrorCodes, OfTheVerifier) {
       {"E0250", "", [](Sdfg& s) { s.Mutable("w").inout = true; }},
       {"E0251", "transient r: f32 @register\nmap i in 0:N { r = 1; w[i] = r }\nmap i in 0:N { r = 1; w[i] = r }", {}},
       {"E0252", "call f(X = X, I = I, C = C, Y = Y, w = w, s = s, c = c)", {}},
+      {"E0253", "require I[0] == N else \"sizes\"", {}},
+      {"E0254", "require N == 4 else \"{} and {}\", N", {}},
       {"E0260", "s = K[2]", {}},
       {"E0261", "map i in 0:N { s = X[i, 0] }", {}},
       {"E0262", "w[i] = 0\nmap i in 0:N { w[i] = w[I[i]] }", {}},

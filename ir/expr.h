@@ -36,6 +36,7 @@ enum class ExprKind : uint8_t {
   kList,      // [a, b, c]
   kIndex,     // args[0][args…]: indexing the value of an expression (lists); `X[…]` of a name is kRead
   kGuard,     // args[0] ?? args[1] on anything that is not a kRead
+  kAbsent,    // args[0] ?: args[1]: the second where the port or attribute that the first names is not there
 };
 
 enum class Op : uint8_t {

@@ -10,8 +10,8 @@
 namespace headrace {
 namespace {
 
-// Binding strength, weakest first, as in the grammar; but `a ?? b`, which the grammar binds as
-// tightly as a minus, is put in parentheses in any arithmetic: `(X[i] ?? 0) * 2`.
+// Binding strength, weakest first, as in the grammar; but `a ?? b` and `a ?: b`, which the grammar
+// binds as tightly as a minus, are put in parentheses in any arithmetic: `(X[i] ?? 0) * 2`.
 enum Level {
   kSelectLevel,
   kGuardLevel,
@@ -59,7 +59,8 @@ Level LevelOf(const Expr& e) {
     case ExprKind::kSelect: return kSelectLevel;
     case ExprKind::kBinary: return LevelOf(e->op);
     case ExprKind::kUnary: return kUnaryLevel;
-    case ExprKind::kGuard: return kGuardLevel;
+    case ExprKind::kGuard:
+    case ExprKind::kAbsent: return kGuardLevel;
     case ExprKind::kInt: return e->ivalue < 0 ? kUnaryLevel : kPostfixLevel;
     case ExprKind::kFloat: return std::signbit(e->fvalue) && !std::isnan(e->fvalue) ? kUnaryLevel : kPostfixLevel;
     case ExprKind::kRead: return e->has_default ? kGuardLevel : kPostfixLevel;
@@ -209,8 +210,9 @@ class Printer {
         break;
       }
       case ExprKind::kGuard:
+      case ExprKind::kAbsent:
         Put(e->args[0], kPostfixLevel);
-        out += " ?? ";
+        out += e->kind == ExprKind::kGuard ? " ?? " : " ?: ";
         Put(e->args[1], kUnaryLevel);
         break;
     }

@@ -16,17 +16,18 @@ struct FormRange {  // `i in a:b`, `k.. in 0:K`, or (begin null) the extents of 
 };
 
 struct FormStmt {
-  enum Kind { kLet, kLetRank, kIf, kEach, kFor, kShape, kAssign } kind = kAssign;
+  enum Kind { kLet, kLetRank, kIf, kEach, kFor, kShape, kAssign, kRequire } kind = kAssign;
   int line = 0, column = 0;
   Name name;  // let: its name (or the group of `let rank(g)`); each/for: the variable; shape: the port
   std::vector<Name> parameters;  // let f(x, y) = …
-  Expr value;                    // let, assign: right-hand side; if: condition; each: ports name or begin
+  Expr value;                    // let, assign: right-hand side; if, require: condition; each: ports name or begin
   Expr begin, end;               // each over a range, for
-  std::vector<Expr> index;       // assign: target indices (may be absent: has_index false = bare); shape: dims
+  std::vector<Expr> index;       // assign: target indices (may be absent: has_index false = bare); shape: dims; require: values
   bool has_index = false, flat = false, guarded = false;
   WriteOp op = WriteOp::kAssign;
   std::vector<FormRange> over;
   std::vector<FormStmt> body, otherwise;  // if, each, for
+  std::string message;                    // require
 };
 
 struct Form {

@@ -179,7 +179,14 @@ struct Assign {
   Expr value;
   std::string message = {};
 };
-using Control = std::variant<std::monostate, State, Loop, Conditional, Break, Continue, Assign>;
+// require condition else "message", value…: where `condition` is false the program stops with `message`, each `{}` in it
+// replaced by the next value. It speaks of sizes alone, no data, and so moves to the front: before any kernel.
+struct Require {
+  Expr condition;
+  std::string message;
+  std::vector<Expr> values;
+};
+using Control = std::variant<std::monostate, State, Loop, Conditional, Break, Continue, Assign, Require>;
 struct Block {
   Control control;
   Origin origin;

@@ -15,7 +15,7 @@ int HexValue(char c) { return IsDigit(c) ? c - '0' : (c | 32) - 'a' + 10; }
 
 // Longest first where one is the beginning of another.
 constexpr std::string_view kTwoCharacters[] = {
-    "..", "->", ":=", "??", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "+=", "*=", "//"};
+    "..", "->", ":=", "??", "?:", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "+=", "*=", "//"};
 constexpr std::string_view kOneCharacter = "+-*/%&|^~!<>=?:;,.()[]{}@";
 
 std::string Escaped(std::string_view s, char quote) {

@@ -5,7 +5,7 @@ namespace headrace::internal {
 
 namespace {
 bool IsFlowWord(const Token& t) {
-  for (const char* w : {"state", "for", "while", "do", "loop", "if", "break", "continue", "let"}) {
+  for (const char* w : {"state", "for", "while", "do", "loop", "if", "break", "continue", "let", "require"}) {
     if (t.IsWord(w)) return true;
   }
   return false;
@@ -15,6 +15,7 @@ bool IsFlowWord(const Token& t) {
 bool ProgramParser::AtBlock() {
   if (!IsFlowWord(Peek())) return false;
   if (AtWord("let")) return Peek(1).kind == Token::kName;
+  if (AtWord("require")) return !AtTarget() && !Peek(1).Is(".") && !Peek(1).Is(":");
   return !AtTarget() && !Peek(1).Is(".");  // `loop.op(…)` is a library node
 }
 
@@ -77,6 +78,14 @@ void ProgramParser::ParseBlockHere(std::vector<BlockId>& out) {
     }
     defined_symbols_.insert(a.symbol);
     control = std::move(a);
+  }
+  if (word.raw == "require") {  // "require" expr "else" STRING { "," expr }
+    Require r;
+    r.condition = ParseResolved();
+    ExpectWord("else", "after the condition of 'require'");
+    r.message = ExpectString("what to say where the condition is false");
+    while (Accept(",")) r.values.push_back(ParseResolved());
+    control = std::move(r);
   }
   Origin origin = ParseOrigin();
   ExpectStatementEnd();

@@ -83,7 +83,7 @@ Expr ParserBase::ParseBinary(int lowest) {
   return left;
 }
 
-// unary = ("-"|"!"|"~") unary | postfix [ "??" unary ]
+// unary = ("-"|"!"|"~") unary | postfix [ ( "??" | "?:" ) unary ]
 Expr ParserBase::ParseUnary() {
   Nesting nesting(*this);
   Token at = Peek();
@@ -94,19 +94,21 @@ Expr ParserBase::ParseUnary() {
     if (op == Op::kNeg) {
       const bool number = Peek().kind == Token::kInt || Peek().kind == Token::kFloat || AtWord("inf");
       const Token& after = Peek(1);
-      if (number && !after.Is("??") && !after.Is("[") && !after.Is("(") && !after.Is(".")) return ParseNumber(true);
+      if (number && !after.Is("??") && !after.Is("?:") && !after.Is("[") && !after.Is("(") && !after.Is(".")) return ParseNumber(true);
     }
     ExprNode n = NodeOf(ExprKind::kUnary, {ParseUnary()});
     n.op = op;
     return Make(std::move(n), at);
   }
   Expr e = ParsePostfix();
-  if (!At("??") || !Continues() || AtWriteOp(1)) return e;
+  const bool absent = At("?:");
+  if ((!absent && !At("??")) || !Continues() || AtWriteOp(1)) return e;
   Take();
   int height = height_;
   Expr otherwise = ParseUnary();
   height_ = std::max(height, height_);
   if (!ok()) return {};
+  if (absent) return Make(NodeOf(ExprKind::kAbsent, {e, otherwise}), at);
   if (e.Is(ExprKind::kRead) && !e->has_default) {
     ExprNode n = *e;
     n.args.push_back(otherwise);

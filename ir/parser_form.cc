@@ -32,6 +32,7 @@ class FormParser : public ParserBase {
     else if (AtWord("for") && named && Peek(2).IsWord("in")) For(s);
     else if (AtWord("shape") && named) Shape(s);
     else if (AtWord("if") && !AtTarget()) If(s);
+    else if (AtWord("require") && !AtTarget()) Require(s);
     else Assignment(s);
     return s;
   }
@@ -111,9 +112,20 @@ class FormParser : public ParserBase {
     else s.otherwise = Block("or 'if' after 'else'");
   }
 
+  // "require" expr "else" STRING { "," expr }
+  void Require(FormStmt& s) {
+    s.kind = FormStmt::kRequire;
+    Take();
+    s.value = ParseExpression();
+    ExpectWord("else", "after the condition of 'require'");
+    s.message = ExpectString("what to say where the condition is false");
+    while (Accept(",")) s.index.push_back(ParseExpression());
+    ExpectStatementEnd();
+  }
+
   // target [ "??" ] op expr [ "over" range {"," range} ]
   void Assignment(FormStmt& s) {
-    static const std::vector<std::string> kWords = {"let", "if", "each", "for", "shape"};
+    static const std::vector<std::string> kWords = {"let", "if", "each", "for", "shape", "require"};
     if (Peek().kind == Token::kName && !AtTarget()) {
       Fail(Peek(), "expected a statement, found " + Shown(Peek()), DidYouMean(Peek().raw, kWords));
       return;

@@ -127,6 +127,7 @@ Expr ProgramParser::ResolveNode(const Expr& e) {
     case ExprKind::kSplice:
     case ExprKind::kList:
     case ExprKind::kIndex:
+    case ExprKind::kAbsent:
       return fail("'" + ToString(e) + "' belongs to pure forms", "in IR text every dimension has its own index");
     case ExprKind::kString: return fail("a string is no value here");
     default: return e;

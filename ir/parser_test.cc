@@ -48,6 +48,7 @@ TEST(ParserTest, PrecedenceIsThatOfC) {
   EXPECT_EQ(Parsed("-a * !b"), Parsed("(-a) * (!b)"));
   EXPECT_EQ(Parsed("-x[i] ?? 0 + 1"), Parsed("(-(x[i] ?? 0)) + 1"));
   EXPECT_EQ(Parsed("a ?? b ?? 1"), Parsed("a ?? (b ?? 1)"));
+  EXPECT_EQ(Parsed("-a[i] ?: b ?: 0 + 1"), Parsed("(-(a[i] ?: (b ?: 0))) + 1"));
 }
 
 TEST(ParserTest, ADefaultBelongsToItsRead) {
@@ -56,6 +57,7 @@ TEST(ParserTest, ADefaultBelongsToItsRead) {
   EXPECT_TRUE(e->has_default);
   EXPECT_EQ(e->args.size(), 3u);
   EXPECT_TRUE(Parsed("pads ?? 0").Is(ExprKind::kGuard));
+  EXPECT_TRUE(Parsed("B[o] ?: 0").Is(ExprKind::kAbsent));  // absent and outside are two things
 }
 
 TEST(ParserTest, NumbersKeepTheirKindAndRange) {
@@ -351,6 +353,8 @@ TEST(ParserTest, MutatedTextsNeverBreakIt) {
                                 "{",
                                 "}",
                                 "??",
+                                "?:",
+                                "require ",
                                 "..",
                                 "@",
                                 ":",

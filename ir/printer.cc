@@ -171,6 +171,10 @@ class Printer {
       } else if (auto* assign = std::get_if<Assign>(&b.control)) {
         const std::string otherwise = assign->message.empty() ? "" : " else " + StringText(assign->message);
         Line("let " + NameText(assign->symbol) + " = " + Text(assign->value) + otherwise + origin);
+      } else if (auto* require = std::get_if<Require>(&b.control)) {
+        std::string values;
+        for (const Expr& v : require->values) values += ", " + Text(v);
+        Line("require " + Text(require->condition) + " else " + StringText(require->message) + values + origin);
       }
     }
   }

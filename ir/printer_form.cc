@@ -53,6 +53,10 @@ void PrintStatement(const FormStmt& s, int depth, std::string& out) {
       PrintBlock(s.body, depth, out);
       break;
     case FormStmt::kShape: out += "shape " + NameText(s.name) + "[" + Joined(s.index) + "]"; break;
+    case FormStmt::kRequire:
+      out += "require " + ToString(s.value) + " else " + StringText(s.message);
+      for (const Expr& e : s.index) out += ", " + ToString(e);
+      break;
     case FormStmt::kAssign: {
       out += NameText(s.name);
       if (s.flat) out += ".flat";

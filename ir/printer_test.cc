@@ -212,7 +212,7 @@ class RandomExpr {
         // `X[i] ?? e` is a read with a default, not a guard
         Expr base = Make(depth - 1);
         if (base.Is(ExprKind::kRead) && !base->has_default) return base;
-        return Node(ExprKind::kGuard, {base, Make(depth - 1)});
+        return Node(Below(2) ? ExprKind::kGuard : ExprKind::kAbsent, {base, Make(depth - 1)});
       }
       case 14: {
         std::vector<Expr> args = Several(depth, true);

@@ -88,8 +88,27 @@ class SdfgVerifier {
       } else if (auto* a = std::get_if<Assign>(&c)) {
         (void)Typed(a->value, {}, "the value of " + Quoted(a->symbol));
         if (!defined_.count(a->symbol)) Define(a->symbol, {}, "symbol");
+      } else if (auto* r = std::get_if<Require>(&c)) {
+        Requirement(*r);
       }
     }
+  }
+  void Requirement(const Require& r) {
+    Condition(r.condition, "the condition of a require");
+    bool reads = !ReadContainers(r.condition).empty();
+    for (const Expr& e : r.values) {
+      (void)Typed(e, {}, "a value of a require");
+      reads |= !IsIndexExpr(e);
+    }
+    if (reads)
+      r_.Add("E0253", "a require speaks of more than sizes: " + ToString(r.condition), {}, "",
+             "give data-dependent sizes a name: let n = …");
+    size_t places = 0;
+    for (size_t at = r.message.find("{}"); at != std::string::npos; at = r.message.find("{}", at + 2)) ++places;
+    if (places == r.values.size()) return;
+    Diagnostic& d = r_.Add("E0254", "the message of a require has as many {} as there are values", {}, "",
+                           "write one {} for each value: require n == m else \"{} and {}\", n, m");
+    d.got = std::to_string(places) + " and " + std::to_string(r.values.size());
   }
   void LoopBlock(const Loop& l, int loops) {
     std::unordered_set<Name> inside;

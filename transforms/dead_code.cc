@@ -90,6 +90,7 @@ class Eliminator {
       if (auto* d = std::get_if<Conditional>(&c))
         for (const Branch& br : d->branches) Condition(br.condition);
       if (auto* a = std::get_if<Assign>(&c)) Condition(a->value);
+      if (auto* r = std::get_if<Require>(&c)) Condition(r->condition);
       if (auto* st = std::get_if<State>(&c))
         for (NodeId n : st->statements) Statement(n, {});
     });

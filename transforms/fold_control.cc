@@ -85,6 +85,11 @@ class Folder {
         if (LoopBlock(b, *l, &out)) continue;
       } else if (auto* d = std::get_if<Conditional>(&c)) {
         if (Branches(b, *d, in_loop, &out)) continue;
+      } else if (auto* r = std::get_if<Require>(&c)) {
+        if (Decide(r->condition, Inner()) == true) {
+          changed_ = true;
+          continue;
+        }
       }
       out.push_back(b);
       if (std::holds_alternative<Break>(c) || std::holds_alternative<Continue>(c)) {
@@ -255,6 +260,10 @@ class Folder {
       if (auto* d = std::get_if<Conditional>(&c))
         for (Branch& br : d->branches) fix(br.condition);
       if (auto* a = std::get_if<Assign>(&c)) fix(a->value);
+      if (auto* r = std::get_if<Require>(&c)) {
+        fix(r->condition);
+        for (Expr& e : r->values) fix(e);
+      }
       if (auto* st = std::get_if<State>(&c))
         for (NodeId n : st->statements) Put(n, map);
     });

@@ -351,6 +351,9 @@ class Copier {
       } else if (auto* a = std::get_if<Assign>(&c)) {
         a->symbol = Symbol(a->symbol);
         a->value = Rewrite(a->value);
+      } else if (auto* r = std::get_if<Require>(&c)) {
+        r->condition = Rewrite(r->condition);
+        for (Expr& e : r->values) e = Rewrite(e);
       }
       out.push_back(to_.AddBlock(std::move(c), OriginOf(block.origin)));
     }

@@ -150,6 +150,7 @@ class NestedInliner {
       if (std::holds_alternative<State>(c)) states.push_back(b);
       if (auto* l = std::get_if<Loop>(&c)) check(l->init), check(l->condition), check(l->update);
       if (auto* a = std::get_if<Assign>(&c)) check(a->value);
+      if (auto* r = std::get_if<Require>(&c)) check(r->condition);
       if (auto* d = std::get_if<Conditional>(&c))
         for (const Branch& br : d->branches) check(br.condition);
     });

@@ -186,8 +186,25 @@ Status SdfgGen::Blocks(const std::vector<BlockId>& body, Writer& w) {
       w.Close();
       w.Line("if (x->stop) return x->stop;");
       AllocateFor({a->symbol}, {}, w);
+    } else if (const auto* r = std::get_if<Require>(&c)) {
+      HR_RETURN_IF_ERROR(EmitRequire(*r, s_.blocks[body[i]].origin.source, w));
     }
   }
+  return {};
+}
+
+Status SdfgGen::EmitRequire(const Require& r, Name node, Writer& w) {
+  HR_ASSIGN_OR_RETURN(Expr condition, Typed(r.condition, DType::kBool));
+  w.Open("{");
+  const std::string text = Text(condition, DType::kBool, w);
+  w.Open("if (!(" + Bare(text) + ")) {");
+  std::string values;
+  for (const Expr& e : r.values) values += (values.empty() ? "" : ", ") + Bare(Text(e, DType::kIndex, w));
+  const std::string message = (node.empty() ? "" : "node '" + node.str() + "': ") + r.message;
+  if (!values.empty()) w.Line("const int64_t values[] = {" + values + "};");
+  w.Line("return hr_unmet(x, " + StringLiteral(message) + ", " + (values.empty() ? "nullptr" : "values") + ");");
+  w.Close();
+  w.Close();
   return {};
 }
 

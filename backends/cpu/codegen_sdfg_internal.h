@@ -56,6 +56,7 @@ class SdfgGen : public NestEnv {
   Status Statement(NodeId n, Writer& w);
   Status EmitLoop(const Loop& l, Writer& w);
   Status EmitConditional(const Conditional& c, Writer& w);
+  Status EmitRequire(const Require& r, Name node, Writer& w);
   Status EmitNested(const Nested& n, Writer& w);
   Status CheckSizes(const Nested& n, const Sdfg& callee, const std::map<Name, Expr>& bound, Writer& w);
   Status EmitExternal(NodeId id, const Library& l, Writer& w);

@@ -376,6 +376,14 @@ Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& 
       b.symbol = SymbolOf(plan_, a->symbol);
       b.message = a->message;
       HR_ASSIGN_OR_RETURN(b.value, CompileScalar(a->value, DType::kI64));
+    } else if (const auto* r = std::get_if<Require>(&block.control)) {
+      b.kind = BlockPlan::kRequire;
+      b.message = r->message;
+      HR_ASSIGN_OR_RETURN(b.value, CompileScalar(r->condition, DType::kBool));
+      for (const Expr& e : r->values) {
+        HR_ASSIGN_OR_RETURN(IndexExpr value, Index(e, "a value of a require"));
+        b.values.push_back(std::move(value));
+      }
     }
     out.push_back(std::move(b));
   }

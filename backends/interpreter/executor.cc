@@ -301,6 +301,23 @@ Executor::Flow Executor::RunLoop(Frame& f, const LoopPlan& l) {
   }
 }
 
+Executor::Flow Executor::Unmet(Frame& f, const BlockPlan& b) {
+  Diagnostic d;
+  d.code = "E0570";
+  d.node = b.origin.str();
+  size_t done = 0;
+  for (const IndexExpr& value : b.values) {
+    const size_t place = b.message.find("{}", done);
+    int64_t v;
+    if (place == std::string::npos || !EvalIndex(f, value, &v)) break;
+    d.message += b.message.substr(done, place - done) + std::to_string(v);
+    done = place + 2;
+  }
+  d.message += b.message.substr(done);
+  Fail(Status(std::move(d)));
+  return Flow::kFailed;
+}
+
 Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& blocks) {
   for (const BlockPlan& b : blocks) {
     if (!b.origin.empty()) origin_ = b.origin;
@@ -330,6 +347,10 @@ Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& block
           return Flow::kFailed;
         }
         if (!SetSymbol(f, b.symbol, v)) return Flow::kFailed;
+        break;
+      case BlockPlan::kRequire:
+        if (!Eval(f, b.value, &v)) return Flow::kFailed;
+        if (v == 0) return Unmet(f, b);
         break;
     }
     if (flow != Flow::kNext) return flow;

@@ -70,6 +70,7 @@ class Executor {
   };
 
   Flow RunBlocks(Frame& f, const std::vector<BlockPlan>& blocks);
+  Flow Unmet(Frame& f, const BlockPlan& b);  // a require whose condition is false
   Flow RunLoop(Frame& f, const LoopPlan& l);
   bool RunStmt(Frame& f, const Stmt& s);
   bool RunMap(Frame& f, const Stmt& s, size_t dim);

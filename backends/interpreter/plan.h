@@ -204,13 +204,14 @@ struct BranchPlan {
   std::vector<BlockPlan> body;
 };
 struct BlockPlan {
-  enum Kind { kState, kLoop, kConditional, kBreak, kContinue, kAssign } kind = kState;
+  enum Kind { kState, kLoop, kConditional, kBreak, kContinue, kAssign, kRequire } kind = kState;
   std::vector<Stmt> statements;
   LoopPlan loop;
   std::vector<BranchPlan> branches;
   int symbol = -1;
-  Scalar value;
-  std::string message;  // of an assignment whose value can't be read
+  Scalar value;                   // kAssign; the condition of kRequire
+  std::vector<IndexExpr> values;  // kRequire: for the places in its message
+  std::string message;            // of an assignment whose value can't be read, of a condition that is false
   Name origin;
   std::vector<int> release;  // as in Stmt, for loops and conditionals
 };

@@ -101,6 +101,8 @@ class Marker {
       for (const Branch& br : k->branches) Reads(br.condition);
     } else if (const auto* a = std::get_if<Assign>(&c)) {
       if (symbols_.count(a->symbol) || IsCheck(*a)) Reads(a->value);
+    } else if (const auto* r = std::get_if<Require>(&c)) {
+      Reads(r->condition);
     }
   }
 

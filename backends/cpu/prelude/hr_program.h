@@ -53,6 +53,23 @@ static HR_COLD void hr_bad_index(hr_x* x, const char* container, int rank, const
   hr_fail(x, HR_FAILED, text);
 }
 
+/* A require whose condition is false: each {} of its message stands for the next value. */
+static HR_COLD int32_t hr_unmet(hr_x* x, const char* message, const int64_t* values) {
+  char text[1000];
+  int n = 0;
+  while (*message && n + 24 < (int)sizeof text) {
+    if (message[0] == '{' && message[1] == '}') {
+      n += __builtin_snprintf(text + n, sizeof text - (size_t)n, "%lld", (long long)*values++);
+      message += 2;
+    } else {
+      text[n++] = *message++;
+    }
+  }
+  text[n] = 0;
+  hr_fail(x, HR_FAILED, text);
+  return x->stop;
+}
+
 template <int N>
 struct hr_ints {
   int64_t at[N];
