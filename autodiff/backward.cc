@@ -238,7 +238,7 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
 Result<std::vector<std::pair<Name, Name>>> AddBackwardPass(Program& p, const std::vector<Name>& outputs,
                                                            const std::vector<Name>& inputs, const Registry& r,
                                                            const Options& o) {
-  if (o.separate) return UsageError("AddBackwardPass makes one program", "use Backward() for two");
+  if (o.separate) return UsageError("E0812", "AddBackwardPass makes one program", "use Backward() for two");
   HR_ASSIGN_OR_RETURN(BackwardPrograms b, Backward(p, outputs, inputs, o, r));
   p = std::move(b.program);
   return b.input_gradients;

@@ -26,7 +26,7 @@ std::vector<Name> FloatsAmong(const Sdfg& s, const std::vector<Name>& names) {
 }
 
 Status Bad(const std::string& option, const std::string& value, const std::string& expected) {
-  Status s = UsageError("backward: option " + option + " is '" + value + "'");
+  Status s = UsageError("E0812", "backward: option " + option + " is '" + value + "'");
   Diagnostic d = s.diagnostics()[0];
   d.expected = expected;
   return Status(d);
@@ -129,7 +129,7 @@ Status WriteReport(const BackwardPrograms& b, const std::string& path) {
   }
   out << "]}\n";
   out.close();
-  return out ? Status() : WithFile(InvalidError("can't write the report"), path);
+  return out ? Status() : WithFile(InvalidError("E0814", "can't write the report"), path);
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ class Differentiator {
     }
     const std::string what =
         e.Is(ExprKind::kCall) ? "the function '" + e->name.str() + "'" : "'" + std::string(OpToken(e->op)) + "'";
-    status_ = UnsupportedError(
+    status_ = UnsupportedError("E0803", 
         what + (IsComplex(e->dtype) ? " of complex numbers" : "") + " has no derivative, in " + ToString(e),
         "write hold(…) around it if its derivative shall be 0");
   }

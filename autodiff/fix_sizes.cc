@@ -45,7 +45,7 @@ class SizeFixer {
   using Scope = std::map<Name, Name>;  // changing symbol → the one that has its value here
 
   Status Refuse(const Container& c) const {
-    return UnsupportedError(
+    return UnsupportedError("E0804", 
         "the size of '" + c.name.str() + "' changes while the program runs, so its gradient has no fixed size",
         "give it its largest size");
   }

@@ -47,7 +47,7 @@ Result<Container> FromLike(const Attribute& a, const std::string& port) {
   auto* text = std::get_if<std::vector<std::string>>(&a.value);
   auto dtype = text && !text->empty() ? ParseDType((*text)[0]) : std::nullopt;
   if (!dtype)
-    return InvalidError("attribute like." + port +
+    return InvalidError("E0805", "attribute like." + port +
                         " must be a type followed by sizes, such as [\"f32\", \"N\", \"3\"]");
   c.dtype = *dtype;
   for (size_t i = 1; i < text->size(); ++i) {
@@ -142,13 +142,13 @@ Result<std::unique_ptr<GradientNode>> MakeGradientNode(const Registry& r, const 
   auto value = [&](const FlatPort& p, bool gradient) -> Status {
     const Container& c = s.Get(p.container);
     if (gradient && c.kind == ContainerKind::kSequence)
-      return UnsupportedError(
+      return UnsupportedError("E0806", 
           "gradients do not pass through sequences and optionals (port " + p.name + " of " + l.op.str() + ")",
           "differentiate with respect to tensors");
     const bool small = c.kind == ContainerKind::kConstant && c.data.elements() <= kSmallConstant;
     if (!read || read->count(p.name) || small) {
       if (!wired.insert(p.name).second)
-        return UnsupportedError("an input and an output of " + l.op.str() + " are both named '" + p.name + "'",
+        return UnsupportedError("E0805", "an input and an output of " + l.op.str() + " are both named '" + p.name + "'",
                                 "use a newer version of the op");
       AddOnce(&scratch, AsParameter(c, p.container));
       n.inputs.push_back({Name(p.name), p.container});
@@ -190,7 +190,8 @@ Result<std::unique_ptr<Forward>> ForwardOf(const Registry& r, const NodeView& gr
   const Sdfg& from = *gradient.sdfg;
   const Attribute* domain = FindAttribute(g.attributes, Name("domain"));
   if (!domain || !std::get_if<std::string>(&domain->value))
-    return InvalidError("a gradient node needs the forward op's domain: grad." + g.op.str() + "{domain = \"onnx\"}");
+    return InvalidError("E0805",
+                        "a gradient node needs the forward op's domain: grad." + g.op.str() + "{domain = \"onnx\"}");
   auto f = std::make_unique<Forward>();
   Library l;
   l.domain = Name(std::get<std::string>(domain->value));
@@ -254,7 +255,7 @@ Result<std::unique_ptr<Forward>> ForwardOf(const Registry& r, const NodeView& gr
   for (const auto* ports : {&g.inputs, &g.outputs})
     for (const Port& p : *ports)
       if (!p.container.empty() && !used.count(p.name))
-        return InvalidError(
+        return InvalidError("E0805", 
             "port '" + p.name.str() + "' of grad." + g.op.str() + " belongs to no port of " + l.domain.str() + "." +
                 l.op.str(),
             "gradients are named grad_PORT; ports of ops that declare none are listed by ports = [\"X\", \"->\", \"Y\"]");

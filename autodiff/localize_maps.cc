@@ -61,7 +61,7 @@ class Localizer {
         todo.push_back(std::move(*rest));
         todo.push_back(std::move(t));
         if (++pieces > kMaxPieces)
-          return WithNode(UnsupportedError("the map can't be divided into simpler ones"),
+          return WithNode(UnsupportedError("E0807", "the map can't be divided into simpler ones"),
                           s_.nodes[n].origin.source.str());
         continue;
       }
@@ -351,7 +351,7 @@ class Localizer {
     Box box = ImageBox(nest, {Expr(r.index)}, {}, s_.assumptions);
     const Range& d = box.subset.dims[0];
     if (AsInt(d.end) == 0 || !fixed(d.begin) || !fixed(d.end))
-      return UnsupportedError(
+      return UnsupportedError("E0807", 
           "register '" + reg.str() + "' would need an array whose size over index '" + r.index.str() + "' is not known",
           "give the map bounds that sizes decide");
     extents->push_back(Max(Expr(0), d.end - d.begin));
@@ -391,7 +391,8 @@ class Localizer {
           for (const Port& q : *ports)
             if (q.container == reg)
               status = WithNode(
-                  UnsupportedError("a library node inside a map has the register '" + reg.str() + "' as an argument",
+                  UnsupportedError("E0807",
+                                   "a library node inside a map has the register '" + reg.str() + "' as an argument",
                                    "give it whole containers, or an implementation that can be inlined"),
                   x->origin.source.str(), l->domain.str() + "." + l->op.str());
       }

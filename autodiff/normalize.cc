@@ -14,7 +14,7 @@ constexpr int kMaxRounds = 64;  // calls inside callees inside …
 
 Status RunPass(const Registry& r, const std::string& name, const std::string& options, Program& p) {
   if (r.FindPass(name) == nullptr)
-    return UnsupportedError("differentiation needs the pass '" + name + "', which no loaded plugin brings",
+    return UnsupportedError("E0809", "differentiation needs the pass '" + name + "', which no loaded plugin brings",
                             "load libtransforms.so");
   return RunPipeline(r, name + options, p);
 }
@@ -99,7 +99,7 @@ Status CheckCalls(const Sdfg& s) {
   ForEachNode(s, [&](NodeId id) {
     const auto* n = std::get_if<Nested>(&s.nodes[id].body);
     if (n && status.ok())
-      status = WithNode(UnsupportedError("the call of '" + n->callee.str() +
+      status = WithNode(UnsupportedError("E0808", "the call of '" + n->callee.str() +
                                              "' can't be made part of its caller to be differentiated",
                                          "callees with persistent containers have no derivative"),
                         s.nodes[id].origin.source.str());

@@ -22,6 +22,7 @@ std::string Bytes(int64_t n) {
 Status TooSmall(int64_t limit, int64_t minimum) {
   Diagnostic d;
   d.kind = ErrorKind::kUnsupported;
+  d.code = "E0815";
   d.message = "the memory limit of " + Bytes(limit) + " is below the minimum of " + Bytes(minimum);
   d.hint = "tape and workspace need that much with everything recomputed that helps; raise the limit to at least " +
            std::to_string(minimum);
@@ -118,7 +119,7 @@ Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* repo
     for (const TapedLoop& l : FindTapedLoops(*c, o)) CheckpointLoop(c, l, std::max<int64_t>(2, BestSegment(l)));
   PlanModel m = BuildPlanModel(*c, o, r);
   if (o.memory_limit && !m.guessed.empty())
-    return UsageError("a memory limit needs the value of size " + m.guessed[0].str(),
+    return UsageError("E0811", "a memory limit needs the value of size " + m.guessed[0].str(),
                       "give it, e.g. " + m.guessed[0].str() + " = 32");
   Solution solution;
   if (o.keep == Keep::kSolve && o.memory_limit) {

@@ -55,7 +55,7 @@ Status Reversal::VisitState(const State& st, const std::vector<Frame>& frames, B
           if (u.root == push.root && !adjoint->before.empty())
             for (const Use& v : adjoint->before)
               if (v.root == push.root)
-                return WithNode(UnsupportedError("the gradient of a node needs '" + push.root.str() +
+                return WithNode(UnsupportedError("E0813", "the gradient of a node needs '" + push.root.str() +
                                                      "' as it was before and after the node overwrote it",
                                                  "let it write to another container"),
                                 s_.nodes[n].origin.source.str());
@@ -376,7 +376,7 @@ Status Reversal::CheckSizes() {
     if (!changes) continue;
     const std::string name = c.origin.source.empty() ? n.str() : c.origin.source.str();
     errors.push_back(
-        UnsupportedError(
+        UnsupportedError("E0804", 
             "the size of '" + name + "' is found again in every iteration of a loop, so its gradient has no fixed size",
             "choose among all elements, or find the size outside of the loop")
             .diagnostics()[0]);

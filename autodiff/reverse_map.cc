@@ -198,7 +198,7 @@ class MapReverser {
     const bool product = t.op == WriteOp::kMul;
     const DType type = s_.Get(t.target).dtype;
     if (!s_.Get(t.target).shape.empty())
-      return UnsupportedError(
+      return UnsupportedError("E0807", 
           "the gradient of an array of registers accumulated by " + std::string(WriteOpToken(t.op)) + " is not known",
           "keep '" + t.target.str() + "' in an ordinary transient");
     Helper h;
@@ -209,7 +209,8 @@ class MapReverser {
       if (auto* x = std::get_if<Tasklet>(&s_.nodes[n].body); x && x->target == t.target && x->op == WriteOp::kAssign)
         init = x->value;
     if (!init)
-      return UnsupportedError("register '" + t.target.str() + "' is accumulated by " + std::string(WriteOpToken(t.op)) +
+      return UnsupportedError("E0807",
+                              "register '" + t.target.str() + "' is accumulated by " + std::string(WriteOpToken(t.op)) +
                                   " without being assigned first in the same map",
                               "assign it before");
     auto one_if = [&](const Expr& cond) { return SelectExpr(cond, FloatExpr(1), FloatExpr(0)); };
@@ -282,7 +283,7 @@ class MapReverser {
     }
     if (auto* m = std::get_if<Map>(&body)) return ReverseOneMap(n, *m, out);
     std::string what = std::holds_alternative<Nested>(body) ? "a call inside a map" : "a library node inside a map";
-    return UnsupportedError(what + " has no gradient", "expand or inline it before the backward pass");
+    return UnsupportedError("E0807", what + " has no gradient", "expand or inline it before the backward pass");
   }
 
   Status ReverseOneMap(NodeId id, const Map& m, std::vector<NodeId>* out) {

@@ -66,7 +66,7 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
       writes_active |= (d == Direction::kOut || d == Direction::kInOut) && (*active_)(arg.container);
     }
     if (writes_active)
-      return UnsupportedError("a call that could not be inlined has no gradient",
+      return UnsupportedError("E0808", "a call that could not be inlined has no gradient",
                               "inline '" + std::get<Nested>(node.body).callee.str() + "'");
   }
   if (writes_active) {
@@ -116,7 +116,7 @@ Status Reversal::ReverseLibrary(NodeId n, Adjoint* out) {
       const Container& c = s_.Get(container[port]);
       if (c.kind != ContainerKind::kSequence) continue;
       const bool optional = c.type.kind == ValueType::kOptional;
-      return WithNode(UnsupportedError((optional ? "optional '" : "sequence '") + c.name.str() +
+      return WithNode(UnsupportedError("E0806", (optional ? "optional '" : "sequence '") + c.name.str() +
                                            "' holds values that the output depends on, and no gradient flows through " +
                                            (optional ? "optionals" : "sequences"),
                                        "use tensors, or choose inputs that do not go through it"),

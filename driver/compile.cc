@@ -197,7 +197,7 @@ Result<const Backend*> BackendNamed(const Registry& r, const std::string& name) 
   for (const Backend* b : r.Backends()) names.push_back(b->name);
   std::string close = ClosestWord(name, names), list;
   for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
-  return UsageError("unknown backend '" + name + "'", close.empty()
+  return UsageError("E0435", "unknown backend '" + name + "'", close.empty()
                                                           ? "loaded backends: " + (list.empty() ? "none" : list)
                                                           : "did you mean '" + close + "'?");
 }

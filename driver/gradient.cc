@@ -44,7 +44,8 @@ std::vector<std::pair<Name, Name>> Pairs(const nlohmann::json& list) {
 
 Result<GradientProgram> Differentiate(const Program& p, const GradientRequest& q, const Registry& r) {
   const Pass* backward = r.FindPass("backward");
-  if (!backward) return UsageError("no plugin brings the pass 'backward'", "`headrace plugins` lists what is loaded");
+  if (!backward) return UsageError("E0446",
+                                   "no plugin brings the pass 'backward'", "`headrace plugins` lists what is loaded");
   ReportFile file;
   std::string sizes;
   for (const auto& [n, v] : q.sizes) sizes += (sizes.empty() ? "" : ", ") + n.str() + "=" + std::to_string(v);

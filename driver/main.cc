@@ -45,7 +45,7 @@ int UsageFailure(const CLI::App& app, const CLI::ParseError& e, const Output& ou
     }
   }
   if (hint.empty()) hint = verb == &app ? "headrace --help" : "headrace " + verb->get_name() + " --help";
-  return Fail(out, UsageError(message, hint));
+  return Fail(out, UsageError("E0430", message, hint));
 }
 
 // CLI11 writes an option's description on one line; terminals have 80 columns.
@@ -104,6 +104,7 @@ int Main(int argc, char** argv) {
       {"ops", "List ops and their implementations", AddOps},
       {"plugins", "List loaded plugins", AddPlugins},
       {"cache", "List or clear the compilation cache", AddCache},
+      {"explain", "Cause and fix of an error, by its code", AddExplain},
       {"doctor", "Show what this machine offers; paste it into bug reports", AddDoctor},
   };
   std::vector<std::pair<CLI::App*, Runner>> runners;

@@ -83,7 +83,7 @@ Result<Tensor> MakeInput(const Registry& r, Program& p, const Parameter& q) {
       where = "; it goes into " + l.domain.str() + "." + l.op.str() + " as '" +
               l.inputs[uses.fixed[0].second].name.str() + "'";
     }
-    return UsageError("no gradient can flow to parameter '" + q.original + "'" + where);
+    return UsageError("E0447", "no gradient can flow to parameter '" + q.original + "'" + where);
   }
   Sdfg& s = p.MutableEntry();
   const Tensor data = s.Get(q.container).data;

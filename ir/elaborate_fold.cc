@@ -10,6 +10,7 @@ namespace elaborate {
 void Fail(Place at, std::string message, std::string hint, ErrorKind kind) {
   Diagnostic d;
   d.kind = kind;
+  d.code = kind == ErrorKind::kUnsupported ? "E0702" : "E0701";
   d.message = std::move(message);
   d.hint = std::move(hint);
   d.line = at.line;

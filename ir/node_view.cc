@@ -327,7 +327,7 @@ Status Registry::Add(OpDefinition def) {
     i.since_version = def.since_version, i.until_version = def.until_version;
     i.expand = [form](const NodeView& v) -> Result<Program> {
       if (!v.node->defines.empty())
-        return UnsupportedError("the size " + v.node->defines[0].str() +
+        return UnsupportedError("E0315", "the size " + v.node->defines[0].str() +
                                 " is known only when the node has run, and its form needs it before");
       HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*form, ContextOf(v, v.node->op.str() + "_pure")));
       Program p;

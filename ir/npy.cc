@@ -46,7 +46,8 @@ struct File {
 };
 
 Status Damaged(const std::string& path, const std::string& what) {
-  return WithFile(InvalidError("this is not a valid .npy file: " + what, "write it again with numpy.save"), path);
+  return WithFile(InvalidError("E0110",
+                               "this is not a valid .npy file: " + what, "write it again with numpy.save"), path);
 }
 
 struct Header {
@@ -297,7 +298,7 @@ Result<Tensor> Read(const File& file, const std::string& path) {
   if (!parser.Parse(&header)) return Damaged(path, parser.problem);
   Element element;
   if (!ElementOf(header, &element)) {
-    return WithFile(UnsupportedError("elements of numpy type '" + header.descr + "' can't be read",
+    return WithFile(UnsupportedError("E0111", "elements of numpy type '" + header.descr + "' can't be read",
                                      header.descr.find('O') != std::string::npos
                                          ? "objects are pickled Python: save an array of numbers or strings"
                                          : "convert the array before saving it"),
@@ -355,10 +356,11 @@ Result<Tensor> Read(const File& file, const std::string& path) {
 Result<Tensor> ReadNpy(const std::string& path) {
   File file;
   file.fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
-  if (file.fd < 0) return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)), path);
+  if (file.fd < 0) return WithFile(InvalidError("E0112",
+                                                std::string("can't open the file: ") + std::strerror(errno)), path);
   struct stat st;
   if (fstat(file.fd, &st) != 0 || !S_ISREG(st.st_mode))
-    return WithFile(InvalidError("this is not a regular file"), path);
+    return WithFile(InvalidError("E0112", "this is not a regular file"), path);
   file.size = st.st_size;
   return Read(file, path);
 }
@@ -456,14 +458,15 @@ Status WriteNpy(const std::string& path, const Tensor& t) {
   const bool special = stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode);
   const std::string temporary = special ? path : path + ".tmp" + std::to_string(getpid());
   std::FILE* f = std::fopen(temporary.c_str(), "wb");
-  if (f == nullptr) return WithFile(InvalidError(std::string("can't write the file: ") + std::strerror(errno)), path);
+  if (f == nullptr) return WithFile(InvalidError("E0113",
+                                                 std::string("can't write the file: ") + std::strerror(errno)), path);
   const std::string_view body = image.Body();
   const bool written = WriteAll(f, image.head, body.data(), body.size());
   const bool closed = std::fclose(f) == 0;
   if (!written || !closed || (!special && std::rename(temporary.c_str(), path.c_str()) != 0)) {
     const std::string why = std::strerror(errno);
     if (!special) std::remove(temporary.c_str());
-    return WithFile(InvalidError("can't write the file: " + why), path);
+    return WithFile(InvalidError("E0113", "can't write the file: " + why), path);
   }
   return {};
 }

@@ -123,20 +123,20 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
   const Pass* pass = r.FindPass(step.name);
   if (!pass) {
     if (const Pipeline* pipeline = r.FindPipeline(step.name)) {
-      if (depth > 16) return UsageError("pipeline '" + step.name + "' contains itself");
+      if (depth > 16) return UsageError("E0352", "pipeline '" + step.name + "' contains itself");
       return RunSteps(r, pipeline->text, p, o, depth + 1);
     }
     std::vector<std::string> names;
     for (const Pass* x : r.Passes()) names.push_back(x->name);
     for (const Pipeline* x : r.Pipelines()) names.push_back(x->name);
     std::string close = ClosestWord(step.name, names);
-    return UsageError("unknown pass '" + step.name + "'",
+    return UsageError("E0353", "unknown pass '" + step.name + "'",
                       close.empty() ? "`headrace opt --list` names them" : "did you mean '" + close + "'?");
   }
   for (const auto& [key, value] : step.options)
     if (std::find(pass->options.begin(), pass->options.end(), key) == pass->options.end()) {
       std::string close = ClosestWord(key, pass->options);
-      return UsageError("pass '" + step.name + "' has no option '" + key + "'",
+      return UsageError("E0354", "pass '" + step.name + "' has no option '" + key + "'",
                         close.empty() ? "" : "did you mean '" + close + "'?");
     }
   if (o.cancelled && o.cancelled()) return InterruptedError();

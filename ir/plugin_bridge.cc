@@ -114,7 +114,7 @@ Result<Attribute> DefaultValue(const char* text, AttributeType type) {
       for (const Expr& x : e->args) list.push_back(number(x));
       return Attribute{list};
     }
-    default: return InvalidError("an attribute of this type can't have a default in text");
+    default: return InvalidError("E0341", "an attribute of this type can't have a default in text");
   }
 }
 
@@ -125,7 +125,8 @@ Status CheckPortTypes(const OpSignature& sig) {
       if (ports == &sig.outputs)
         for (const PortSignature& in : sig.inputs) known = known || in.name == p.type;
       if (!known)
-        return InvalidError("port '" + p.name + "' of " + sig.domain + "." + sig.name + " has unknown type '" + p.type + "'",
+        return InvalidError("E0341",
+                            "port '" + p.name + "' of " + sig.domain + "." + sig.name + " has unknown type '" + p.type + "'",
                             "a dtype like f32, or float, integer, complex, number, any; of an output also an input's name");
     }
   return {};
@@ -157,7 +158,8 @@ int32_t AddSignature(void* ctx, const hr_signature* s) {
     for (const auto& [text, type] : kTypes)
       if (Text(s->attributes[i].type) == text) a.type = type;
     if (a.type == AttributeType::kOther)
-      return Give(ctx, InvalidError("attribute '" + a.name + "' has unknown type '" + Text(s->attributes[i].type) + "'",
+      return Give(ctx, InvalidError("E0341",
+                                    "attribute '" + a.name + "' has unknown type '" + Text(s->attributes[i].type) + "'",
                                     "one of int, float, string, ints, floats, strings, tensor"));
     if (s->attributes[i].default_text) {
       Result<Attribute> value = DefaultValue(s->attributes[i].default_text, a.type);
@@ -188,7 +190,7 @@ int32_t AddImplementation(void* ctx, const hr_implementation* i) {
   f.since_version = Since(i->since_version), f.until_version = Until(i->until_version);
   f.can_be_applied = Condition(i->condition, i->user);
   if (!i->expand)
-    return Give(ctx, InvalidError("implementation '" + f.name + "' of " + f.op + " has no expand function"));
+    return Give(ctx, InvalidError("E0341", "implementation '" + f.name + "' of " + f.op + " has no expand function"));
   f.expand = [fn = i->expand, user = i->user, name = f.name](const NodeView& v) -> Result<Program> {
     CNode n(v);
     std::string text, error;
@@ -205,7 +207,7 @@ int32_t AddBackward(void* ctx, const hr_backward* b) {
   r.since_version = Since(b->since_version), r.until_version = Until(b->until_version);
   r.backward_can_be_applied = Condition(b->condition, b->user);
   if (!b->backward)
-    return Give(ctx, InvalidError("backward implementation '" + r.name + "' of " + r.op + " has no function"));
+    return Give(ctx, InvalidError("E0341", "backward implementation '" + r.name + "' of " + r.op + " has no function"));
   r.backward = [fn = b->backward, user = b->user, name = r.name](
                    const NodeView& v, const BackwardContext&, const std::vector<std::string>& given,
                    const std::vector<std::string>& required) -> Result<BackwardResult> {

@@ -9,14 +9,16 @@ namespace headrace {
 
 Executable::~Executable() = default;
 Status Executable::Save(const std::string&) const {
-  return UnsupportedError("this backend makes no artifacts", "compile with --backend cpu");
+  return UnsupportedError("E0343", "this backend makes no artifacts", "compile with --backend cpu");
 }
 Status Executable::Call(CallFrame&) {
-  return UnsupportedError("this backend's programs are not called by position", "give the arguments by name, or use --backend cpu");
+  return UnsupportedError("E0343",
+                          "this backend's programs are not called by position",
+                          "give the arguments by name, or use --backend cpu");
 }
 std::vector<Name> Executable::CallSymbols() const { return {}; }
 Result<Program> Executable::Interface() const {
-  return UnsupportedError("this backend's programs do not describe themselves");
+  return UnsupportedError("E0343", "this backend's programs do not describe themselves");
 }
 Result<std::vector<Value>> Executable::RunInPlace(const std::vector<std::pair<Name, Value>>& inputs,
                                                   const std::vector<std::pair<Name, int64_t>>& symbols) {

@@ -434,7 +434,7 @@ Result<Expr> InferTypes(const Sdfg& s, const Expr& e, DType expected) {
 
 Result<Expr> TypedValue(const Sdfg& s, const Tasklet& t) {
   const Container* target = s.Find(t.target);
-  if (target == nullptr) return InvalidError("there is no container '" + t.target.str() + "'");
+  if (target == nullptr) return InvalidError("E0606", "there is no container '" + t.target.str() + "'");
   const DType want = target->dtype;
   HR_ASSIGN_OR_RETURN(Expr e, InferTypes(s, t.value, want));
   if (e->dtype == want) return e;

@@ -66,7 +66,8 @@ Result<Tensor> Tensor::Create(DType t, std::vector<int64_t> shape) {
   bool overflow = false, empty = false;
   for (int64_t d : shape) {
     if (d < 0)
-      return InvalidError("a tensor can't have the shape " + ShapeText(shape), "every extent must be 0 or more");
+      return InvalidError("E0130",
+                          "a tensor can't have the shape " + ShapeText(shape), "every extent must be 0 or more");
     empty |= d == 0;
     overflow |= __builtin_mul_overflow(count, d, &count);
   }
@@ -75,7 +76,7 @@ Result<Tensor> Tensor::Create(DType t, std::vector<int64_t> shape) {
   int64_t bytes = 0;
   if (size == 0) return InternalError("a tensor can't have the type " + std::string(DTypeName(t)));
   if (overflow || __builtin_mul_overflow(count, size, &bytes) || bytes > PhysicalMemory()) {
-    return InvalidError("a tensor of type " + std::string(DTypeName(t)) + " and shape " + ShapeText(shape) +
+    return InvalidError("E0131", "a tensor of type " + std::string(DTypeName(t)) + " and shape " + ShapeText(shape) +
                             " does not fit in this machine's memory",
                         "check the sizes");
   }
@@ -85,12 +86,13 @@ Result<Tensor> Tensor::Create(DType t, std::vector<int64_t> shape) {
   if (t == DType::kString) {
     try {
       out.strings = std::make_shared<std::vector<std::string>>(count);
-    } catch (const std::bad_alloc&) { return InvalidError("out of memory for " + std::to_string(count) + " strings"); }
+    } catch (const std::bad_alloc&) { return InvalidError("E0132",
+                                                          "out of memory for " + std::to_string(count) + " strings"); }
     return out;
   }
   out.data = Buffer::Allocate(bytes);
   if (out.data == nullptr)
-    return InvalidError("out of memory for a tensor of type " + std::string(DTypeName(t)) + " and shape " +
+    return InvalidError("E0132", "out of memory for a tensor of type " + std::string(DTypeName(t)) + " and shape " +
                         ShapeText(out.shape) + " (" + std::to_string(bytes) + " bytes)");
   return out;
 }

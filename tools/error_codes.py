@@ -1,4 +1,4 @@
-"""The table of error codes, from the sources: error_codes.py SOURCE... prints it as Markdown.
+"""The error codes of the sources, and the rows of docs/errors.md.
 
 A code stands beside its message: Add("E0226", "container " + Quoted(n) + " is not declared", …), or in a
 diagnostic, d.code = "E0301" … d.message = "…". What is no literal shows as "…".
@@ -6,10 +6,13 @@ diagnostic, d.code = "E0301" … d.message = "…". What is no literal shows as 
 
 import os
 import re
-import sys
 from dataclasses import dataclass, field
 
-CODE = re.compile(r'"(E0\d{3})"')
+CODE = re.compile(r'"(E0\d{3})[" ]')
+ROW = re.compile(r"^\| (E0\d{3}) \| (.+?) \| (.+?) \| (.+?) \|$", re.M)
+# An error that is made without a code: by a helper, or as a diagnostic whose next lines set none.
+BARE = re.compile(r'\b(?:Invalid|Unsupported|Usage)Error\((?!"E0|std::string|ErrorCode|"names")')
+DIAGNOSTIC = re.compile(r"^\s+Diagnostic (\w+);$", re.M)
 LITERAL = re.compile(r'"((?:\\.|[^"\\])*)"')
 
 
@@ -20,9 +23,9 @@ class Code:
 
 
 def room_of(path):
-    """importers/onnx/check.cc → importers/onnx, driver/commands/run.cc → driver."""
+    """importers/onnx/check.cc → importers/onnx, driver/commands/run.cc → driver; the backends share theirs."""
     parts = os.path.dirname(path).split("/")
-    return "/".join(parts[:2] if parts[0] in ("importers", "backends", "plugins") else parts[:1])
+    return "/".join(parts[:2] if parts[0] in ("importers", "plugins") else parts[:1])
 
 
 def expression(text):
@@ -102,15 +105,20 @@ def is_test(path):
     return path.startswith("tests/") or "_test." in path or "testing" in path
 
 
-def main(paths):
-    paths = [p for p in paths if not is_test(p)]
-    print("# Error codes\n")
-    print("Made from the sources by `./bazelw build //tools:errors`. `…` stands for names and numbers.\n")
-    print("| code | message | room |\n|---|---|---|")
-    for code, found in sorted(codes_of(paths).items()):
-        text = "<br>".join(m.replace("|", "\\|") for m in found.messages)
-        print(f"| {code} | {text} | {', '.join(sorted(found.rooms))} |")
+def rows_of(path):
+    """{code: (title, cause, fix)} of docs/errors.md."""
+    with open(path, encoding="utf-8") as f:
+        return {m.group(1): m.groups()[1:] for m in ROW.finditer(f.read())}
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def without_code(path):
+    """The lines of a source where an error is made and gets no code."""
+    if path.endswith("ir/status.cc"):  # the helpers themselves
+        return []
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    found = [m.start() for m in BARE.finditer(text)]
+    for m in DIAGNOSTIC.finditer(text):
+        if not re.search(rf"\b{m.group(1)}\.code = ", text[m.end():m.end() + 700]):
+            found.append(m.start())
+    return [f"{path}:{text.count(chr(10), 0, at) + 1}" for at in sorted(found)]

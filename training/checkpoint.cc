@@ -89,7 +89,7 @@ CheckpointFolder::~CheckpointFolder() {
 std::string CheckpointFolder::FileOf(int64_t step) const { return path_ + "/" + NameOf(step); }
 
 Status CheckpointFolder::Prepare() {
-  if (path_.empty()) return UsageError("the folder of checkpoints has no name");
+  if (path_.empty()) return UsageError("E0936", "the folder of checkpoints has no name");
   HR_RETURN_IF_ERROR(MakeFolder(path_));
   const std::string lock = path_ + "/" + kLock;
   lock_ = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);

@@ -177,12 +177,12 @@ Result<Layout> FitData(const ImportedModel& m, const NamedTensors& data, const s
     const std::string name = m.OriginalName(inputs[i]);
     const Container& c = s.Get(inputs[i]);
     if (c.kind == ContainerKind::kSequence || c.dtype == DType::kString)
-      return UnsupportedError("input '" + name + "' is no tensor of numbers: such models can't be trained");
+      return UnsupportedError("E0937", "input '" + name + "' is no tensor of numbers: such models can't be trained");
     const Tensor* t = Find(data, name);
     if (!t) return NoArray(data, file, name, false);
     if (t->shape.empty()) return Wrong("E0922", file, "array '" + name + "' has no samples: it is a single number");
     if (c.shape.empty())
-      return UnsupportedError("input '" + name + "' is a scalar: it has no dimension for samples",
+      return UnsupportedError("E0937", "input '" + name + "' is a scalar: it has no dimension for samples",
                               "export the model with this input as a constant, or with a batch dimension");
     if (i == 0) out.samples = t->shape[0];
     if (t->shape[0] != out.samples)
@@ -209,14 +209,15 @@ Result<Layout> FitData(const ImportedModel& m, const NamedTensors& data, const s
     out.batch_dims.push_back(place);
     if (const auto size = AsInt(e)) {
       if (out.fixed && *out.fixed != *size)
-        return UnsupportedError("the model's inputs have different batch sizes, " + std::to_string(*out.fixed) +
+        return UnsupportedError("E0938",
+                                "the model's inputs have different batch sizes, " + std::to_string(*out.fixed) +
                                     " and " + std::to_string(*size) + " ('" + name + "')",
                                 "export it with a symbolic batch dimension");
       out.fixed = *size;
     } else if (e.Is(ExprKind::kSymbol)) {
       if (std::find(out.batch.begin(), out.batch.end(), e->name) == out.batch.end()) out.batch.push_back(e->name);
     } else {
-      return UnsupportedError("input '" + name + "' has the batch size " + ToString(e) + ", a formula",
+      return UnsupportedError("E0938", "input '" + name + "' has the batch size " + ToString(e) + ", a formula",
                               "export it with a symbolic batch dimension");
     }
     size_t at = 1;

@@ -70,12 +70,12 @@ uint64_t Mix(uint64_t x) {
 Result<NamedTensors> ReadNpz(const std::string& path) {
   struct stat st;
   if (stat(path.c_str(), &st) != 0)
-    return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)), path);
-  if (!S_ISREG(st.st_mode)) return WithFile(InvalidError("this is not a regular file"), path);
+    return WithFile(InvalidError("E0939", std::string("can't open the file: ") + std::strerror(errno)), path);
+  if (!S_ISREG(st.st_mode)) return WithFile(InvalidError("E0939", "this is not a regular file"), path);
   const std::unique_ptr<void, Close> zip(unzOpen64(path.c_str()));
   if (!zip) {
     if (FILE* f = std::fopen(path.c_str(), "rb")) std::fclose(f);
-    else return WithFile(InvalidError(std::string("can't open the file: ") + std::strerror(errno)), path);
+    else return WithFile(InvalidError("E0939", std::string("can't open the file: ") + std::strerror(errno)), path);
     return Damaged(path, "it is no zip file, or cut off");
   }
   NamedTensors out;

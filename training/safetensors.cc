@@ -182,19 +182,20 @@ Result<std::string> HeaderOf(const Snapshot& s, const std::vector<size_t>& layou
       const auto& [name, t] = s.tensors[i];
       const char* type = NameOf(t.dtype);
       if (type == nullptr) {
-        return UnsupportedError("checkpoints can't hold '" + name + "' of type " + std::string(DTypeName(t.dtype)));
+        return UnsupportedError("E0940",
+                                "checkpoints can't hold '" + name + "' of type " + std::string(DTypeName(t.dtype)));
       }
       HR_CHECK(names.insert(name).second, "two tensors of a checkpoint have the name " + name);
       const Json entry = {{"dtype", type}, {"shape", t.shape}, {"data_offsets", {begin[i], begin[i] + t.bytes()}}};
       text += "," + Json(name).dump() + ":" + entry.dump();
     }
   } catch (const nlohmann::json::exception&) {
-    return UnsupportedError("checkpoints can't hold a name or setting that is not UTF-8 text", "rename it");
+    return UnsupportedError("E0940", "checkpoints can't hold a name or setting that is not UTF-8 text", "rename it");
   }
   text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');
   if (static_cast<int64_t>(text.size()) > kMaxHeader)
-    return UnsupportedError("a checkpoint of " + std::to_string(s.tensors.size()) +
+    return UnsupportedError("E0940", "a checkpoint of " + std::to_string(s.tensors.size()) +
                             " tensors exceeds the format's bounds");
   return text;
 }
@@ -206,7 +207,7 @@ class InputFile {
   }
   Status Open(const std::string& path) {
     fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
-    if (fd_ < 0) return InvalidError(std::string("can't open the file: ") + std::strerror(errno));
+    if (fd_ < 0) return InvalidError("E0939", std::string("can't open the file: ") + std::strerror(errno));
     struct stat st;
     if (fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode)) return Damaged("it is not a regular file");
     size_ = st.st_size;
@@ -217,7 +218,7 @@ class InputFile {
     while (bytes > 0) {
       const ssize_t n = pread(fd_, to, static_cast<size_t>(std::min<int64_t>(bytes, 1 << 30)), at);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return InvalidError(std::string("can't read the file: ") + std::strerror(errno));
+      if (n < 0) return InvalidError("E0939", std::string("can't read the file: ") + std::strerror(errno));
       if (n == 0) return Damaged("it became shorter while it was read");
       to += n, at += n, bytes -= n;
     }

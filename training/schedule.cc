@@ -10,12 +10,12 @@ namespace headrace::training {
 Status CheckSchedule(const Schedule& s) {
   if (s.kind != "constant" && s.kind != "cosine" && s.kind != "step") {
     const std::string close = ClosestWord(s.kind, {"constant", "cosine", "step"});
-    return UsageError("unknown schedule '" + s.kind + "'",
+    return UsageError("E0941", "unknown schedule '" + s.kind + "'",
                       close.empty() ? "constant, cosine or step" : "did you mean '" + close + "'?");
   }
-  if (s.epochs < 1) return UsageError("--step-epochs must be 1 or more");
-  if (!(s.gamma > 0) || !std::isfinite(s.gamma)) return UsageError("--gamma must be a positive number");
-  if (s.warmup < 0) return UsageError("--warmup must not be negative");
+  if (s.epochs < 1) return UsageError("E0942", "--step-epochs must be 1 or more");
+  if (!(s.gamma > 0) || !std::isfinite(s.gamma)) return UsageError("E0942", "--gamma must be a positive number");
+  if (s.warmup < 0) return UsageError("E0942", "--warmup must not be negative");
   return {};
 }
 

@@ -28,7 +28,7 @@ TEST(Schedule, WarmUpGrowsToTheRateAndTheRestFollows) {
 TEST(Schedule, SaysWhatIsWrong) {
   EXPECT_TRUE(CheckSchedule({}).ok());
   EXPECT_EQ(CheckSchedule({"cosin", 0.1, 10, 0}).ToString(),
-            "error: unknown schedule 'cosin'\n  hint: did you mean 'cosine'?");
+            "error[E0941]: unknown schedule 'cosin'\n  hint: did you mean 'cosine'?");
   EXPECT_EQ(CheckSchedule({"step", 0, 10, 0}).message(), "--gamma must be a positive number");
   EXPECT_EQ(CheckSchedule({"step", 0.1, 0, 0}).message(), "--step-epochs must be 1 or more");
   EXPECT_EQ(CheckSchedule({"constant", 0.1, 1, -1}).message(), "--warmup must not be negative");

@@ -22,7 +22,7 @@ std::string Checksum(const char* data, int64_t bytes, uint32_t start = 0) {
 
 Result<std::string> FileChecksum(const std::string& path) {
   const std::unique_ptr<FILE, int (*)(FILE*)> f(fopen(path.c_str(), "rb"), fclose);
-  if (!f) return WithFile(InvalidError("can't read the file"), path);
+  if (!f) return WithFile(InvalidError("E0939", "can't read the file"), path);
   std::vector<char> block(1 << 20);
   uLong sum = 0;
   int64_t size = 0;

@@ -43,7 +43,7 @@ class Reader {
     HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r_, o_.model, Options(o_, false)));
     const ImportedModel& m = loaded.model;
     if (loaded.from_text && !o_.out.empty())
-      return UnsupportedError("IR text has no place for trained parameters: --out can't be written",
+      return UnsupportedError("E0943", "IR text has no place for trained parameters: --out can't be written",
                               "train the ONNX model, or leave --out away and take the checkpoints");
     for (Name n : Inputs(m.program, m.program.Entry())) names_.push_back(m.OriginalName(n));
     HR_ASSIGN_OR_RETURN(*data, ReadNpz(o_.data));
@@ -57,7 +57,7 @@ class Reader {
     if (out_.layout.fixed) {
       const std::string fixed = std::to_string(*out_.layout.fixed);
       if (o_.batch != *out_.layout.fixed)
-        return UsageError("the model takes batches of " + fixed + " samples only",
+        return UsageError("E0938", "the model takes batches of " + fixed + " samples only",
                           "--batch " + fixed + ", or export the model with a symbolic batch dimension");
       HR_RETURN_IF_ERROR(Multiple(out_.samples, o_.data,
                                   "leave out " + std::to_string(out_.samples % *out_.layout.fixed) + " samples"));
@@ -68,14 +68,14 @@ class Reader {
                                          : "are only " + std::to_string(out_.samples) + " samples") +
            ": each epoch is one step");
     out_.per_epoch = (out_.samples + out_.batch - 1) / out_.batch;
-    if (o_.epochs > INT64_MAX / out_.per_epoch) return UsageError("--epochs is too large");
+    if (o_.epochs > INT64_MAX / out_.per_epoch) return UsageError("E0942", "--epochs is too large");
     out_.total = out_.per_epoch * o_.epochs;
     return {};
   }
 
   Status Multiple(int64_t count, const std::string& file, const std::string& hint) const {
     if (!out_.layout.fixed || count % *out_.layout.fixed == 0) return {};
-    return WithFile(UsageError("the model takes batches of " + std::to_string(*out_.layout.fixed) +
+    return WithFile(UsageError("E0938", "the model takes batches of " + std::to_string(*out_.layout.fixed) +
                                    " samples only, and " + std::to_string(count) + " samples are no multiple of that",
                                hint + ", or export the model with a symbolic batch dimension"),
                     file);

@@ -29,16 +29,16 @@ double Since(Clock::time_point t) { return std::chrono::duration<double>(Clock::
 
 Status Stopped() {
   Diagnostic d;
-  d.kind = ErrorKind::kInterrupted, d.message = "training was interrupted";
+  d.kind = ErrorKind::kInterrupted, d.code = "E0946", d.message = "training was interrupted";
   return Status(d);
 }
 
 Status CheckOptions(const TrainOptions& o) {
-  if (!(o.rate > 0) || !std::isfinite(o.rate)) return UsageError("--lr must be a positive number");
-  if (o.epochs < 1) return UsageError("--epochs must be 1 or more");
-  if (o.batch < 1) return UsageError("--batch must be 1 or more");
-  if (o.every < 0) return UsageError("--every must not be negative");
-  if (o.epochs > INT64_MAX / 4 / o.batch) return UsageError("--epochs is too large");
+  if (!(o.rate > 0) || !std::isfinite(o.rate)) return UsageError("E0942", "--lr must be a positive number");
+  if (o.epochs < 1) return UsageError("E0942", "--epochs must be 1 or more");
+  if (o.batch < 1) return UsageError("E0942", "--batch must be 1 or more");
+  if (o.every < 0) return UsageError("E0942", "--every must not be negative");
+  if (o.epochs > INT64_MAX / 4 / o.batch) return UsageError("E0942", "--epochs is too large");
   return CheckSchedule(o.schedule);
 }
 
@@ -51,12 +51,14 @@ bool SameFile(const struct stat& a, const std::string& path) {
 Status ProbeOut(const TrainOptions& o) {
   const std::string& out = o.out;
   if (struct stat there; stat(out.c_str(), &there) == 0) {
-    if (S_ISDIR(there.st_mode)) return WithFile(UsageError("--out is a folder: it must be a file's name"), out);
-    if (!S_ISREG(there.st_mode)) return WithFile(UsageError("--out is not a regular file"), out);
+    if (S_ISDIR(there.st_mode)) return WithFile(UsageError("E0944",
+                                                           "--out is a folder: it must be a file's name"), out);
+    if (!S_ISREG(there.st_mode)) return WithFile(UsageError("E0944", "--out is not a regular file"), out);
     if (SameFile(there, o.model))
-      return WithFile(UsageError("--out is the model itself", "give the trained model a name of its own"), out);
+      return WithFile(UsageError("E0944",
+                                 "--out is the model itself", "give the trained model a name of its own"), out);
     if (SameFile(there, o.data) || SameFile(there, o.validation))
-      return WithFile(UsageError("--out is the data itself", "give the trained model a name of its own"), out);
+      return WithFile(UsageError("E0944", "--out is the data itself", "give the trained model a name of its own"), out);
   }
   const std::string probe = out + ".tmp" + std::to_string(getpid());  // as the model's own temporary file
   unlink(probe.c_str());
@@ -206,7 +208,7 @@ Status Trainer::Resume(const Snapshot& s) {
   if (step_ < 1 || epochs_ < 0 || epochs_ > step_ / in_.per_epoch || step_ / in_.per_epoch - epochs_ > 1)
     return foreign("it says that " + std::to_string(epochs_) + " epochs are done");
   if (step_ > in_.total)
-    return UsageError("step " + std::to_string(step_) + " is done, --epochs " + std::to_string(o_.epochs) +
+    return UsageError("E0945", "step " + std::to_string(step_) + " is done, --epochs " + std::to_string(o_.epochs) +
                       " ends at step " + std::to_string(in_.total));
   for (const Variable& v : state_.variables) {
     const auto it =
@@ -393,7 +395,8 @@ Status Trainer::WriteModel() {
   const Importer* importer = r_.ImporterForFile(o_.model);
   if (!importer) importer = r_.FindImporter("onnx");  // as LoadModel picks it
   if (!importer || !importer->save)
-    return UnsupportedError("models of this format can't be written: " + o_.checkpoints + " holds the parameters");
+    return UnsupportedError("E0943",
+                            "models of this format can't be written: " + o_.checkpoints + " holds the parameters");
   SaveOptions save;
   save.inference = true;
   for (const Variable& v : state_.variables)

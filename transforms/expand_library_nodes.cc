@@ -409,7 +409,8 @@ Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptio
     });
   if (asks) {
     const Pass* pass = r.FindPass("expand-gradients");
-    if (!pass) return UnsupportedError("the program asks for gradients (autodiff.Backward)", "load libautodiff.so");
+    if (!pass) return UnsupportedError("E0358",
+                                       "the program asks for gradients (autodiff.Backward)", "load libautodiff.so");
     HR_RETURN_IF_ERROR(pass->run(p, {}, r).status());
     HR_RETURN_IF_ERROR(transforms::Expander(p, r, o).Run().status());
     return true;

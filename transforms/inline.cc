@@ -77,19 +77,20 @@ class Copier {
       if (c && !bound_.count(n) && !absent_.count(n)) HR_RETURN_IF_ERROR(Local(*c, in_map));
     }
     std::vector<BlockId> out = Blocks(from_.body);
-    if (!trouble_.empty()) return UnsupportedError(trouble_);
+    if (!trouble_.empty()) return UnsupportedError("E0359", trouble_);
     return out;
   }
 
  private:
   Status CheckInsideMap() {
     for (BlockId b : from_.body)
-      if (!std::holds_alternative<State>(from_.blocks[b].control)) return UnsupportedError("it has control flow");
+      if (!std::holds_alternative<State>(from_.blocks[b].control)) return UnsupportedError("E0359",
+                                                                                           "it has control flow");
     Status st;
     ForEachNode(from_, [&](NodeId id) {
       const Body& b = from_.nodes[id].body;
       if (std::holds_alternative<Library>(b) || std::holds_alternative<Nested>(b))
-        st = UnsupportedError("it has calls or library nodes");
+        st = UnsupportedError("E0359", "it has calls or library nodes");
     });
     return st;
   }
@@ -149,7 +150,8 @@ class Copier {
     if (copy.offset) copy.offset = Rewrite(copy.offset);
     if (copy.kind == ContainerKind::kView) {
       auto it = bound_.find(c.base);
-      if (it != bound_.end() && !it->second.index.empty()) return UnsupportedError("a view of a part of an array");
+      if (it != bound_.end() && !it->second.index.empty()) return UnsupportedError("E0359",
+                                                                                   "a view of a part of an array");
       copy.base = Rename(c.base);
     }
     Argument bound{c.name, copy.name, {}};
@@ -159,7 +161,7 @@ class Copier {
       else HR_RETURN_IF_ERROR(PerIteration(&copy, &bound.index));
     }
     if (q_.spread && (copy.kind == ContainerKind::kSequence || copy.kind == ContainerKind::kState))
-      return UnsupportedError("it has a container that can't be one per iteration");
+      return UnsupportedError("E0359", "it has a container that can't be one per iteration");
     if (copy.origin.source.empty()) copy.origin = q_.origin;
     bound_[c.name] = bound;
     to_.Add(std::move(copy));
@@ -168,14 +170,16 @@ class Copier {
 
   // An element for every iteration of the maps around: leading dimensions, and the indices to put there.
   Status PerIteration(Container* c, std::vector<Expr>* index) {
-    if (q_.ranges_around.empty() || !c->strides.empty()) return UnsupportedError("it needs an array per iteration");
+    if (q_.ranges_around.empty() || !c->strides.empty()) return UnsupportedError("E0359",
+                                                                                 "it needs an array per iteration");
     std::vector<Expr> shape;
     for (const Range& r : q_.ranges_around) {
       int64_t by = r.step ? AsInt(r.step).value_or(0) : 1;
       for (const Expr* e : {&r.begin, &r.end})
         for (Name n : FreeSymbols(*e))
           if (std::find(q_.indices_around.begin(), q_.indices_around.end(), n) != q_.indices_around.end()) by = 0;
-      if (by == 0) return UnsupportedError("it needs an array per iteration of a map whose bounds are not sizes");
+      if (by == 0) return UnsupportedError("E0359",
+                                           "it needs an array per iteration of a map whose bounds are not sizes");
       const int64_t stride = by > 0 ? by : -by;
       Expr span = by > 0 ? r.end - r.begin : r.begin - r.end;
       if (stride != 1) span = FloorDiv(span + Expr(stride - 1), Expr(stride));

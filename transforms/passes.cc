@@ -42,7 +42,8 @@ Status RegisterAll(Registry& r) {
                    if (where == "maps") expand.where = ExpandOptions::kMaps;
                    else if (where == "elementwise") expand.where = ExpandOptions::kElementwise;
                    else if (!where.empty())
-                     return UsageError("expand-library-nodes: where is maps or elementwise, not '" + where + "'");
+                     return UsageError("E0357",
+                                       "expand-library-nodes: where is maps or elementwise, not '" + where + "'");
                    return ExpandLibraryNodes(p, reg, expand);
                  })));
   using Plain = Result<bool> (*)(Program&);
@@ -70,7 +71,8 @@ Status RegisterAll(Registry& r) {
                                   if (std::string max = Option(o, "max"); !max.empty()) {
                                     limits.max_statements = atoi(max.c_str());
                                     if (limits.max_statements < 1)
-                                      return UsageError("fuse-maps: max must be at least 1, not '" + max + "'");
+                                      return UsageError("E0357",
+                                                        "fuse-maps: max must be at least 1, not '" + max + "'");
                                   }
                                   return FuseMaps(p, limits);
                                 })));

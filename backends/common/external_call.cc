@@ -173,7 +173,7 @@ AttributeTexts::AttributeTexts(const Attributes& attributes) {
 Status CallExternal(const ExternalFunction& f, const Attributes& attributes, void* state, int threads,
                     const std::vector<Value>& inputs, std::vector<Value>* outputs, const std::string& node) {
   if (f.address == nullptr)
-    return WithNode(UnsupportedError("external function " + f.name + " has no code here"), node);
+    return WithNode(UnsupportedError("E0681", "external function " + f.name + " has no code here"), node);
   Call c;
   c.function = &f;
   c.outputs = outputs;
@@ -204,7 +204,7 @@ Status CallExternal(const ExternalFunction& f, const Attributes& attributes, voi
   if (!f.thread_safe) lock.lock();
   const int32_t rc = reinterpret_cast<hr_function>(f.address)(&call);
   if (rc != 0 || !c.error.empty()) {
-    return WithNode(InvalidError("external function " + f.name +
+    return WithNode(InvalidError("E0654", "external function " + f.name +
                                  " failed: " + (c.error.empty() ? "code " + std::to_string(rc) : c.error)),
                     node);
   }

@@ -26,8 +26,9 @@ std::string TypeText(const ValueType& t) {
   return (t.kind == ValueType::kSequence ? "seq(" : "optional(") + (t.element ? TypeText(*t.element) : "") + ")";
 }
 
-Diagnostic Wrong(std::string message, std::string got, std::string expected, std::string hint = "") {
+Diagnostic Wrong(const char* code, std::string message, std::string got, std::string expected, std::string hint = "") {
   Diagnostic d;
+  d.code = code;
   d.message = std::move(message);
   d.got = std::move(got);
   d.expected = std::move(expected);
@@ -119,14 +120,14 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
   for (const auto& [name, value] : arguments) {
     if (!is_input.count(name)) {
       const std::string close = ClosestWord(name.str(), names);
-      wrong.push_back(Wrong("no input named " + name.str(), "", "",
+      wrong.push_back(Wrong("E0671", "no input named " + name.str(), "", "",
                             close.empty()
                                 ? names.empty() ? "the program takes no inputs" : "the inputs are " + list(names)
                                 : "did you mean " + close + "?"));
       continue;
     }
     const size_t k = position.at(name);
-    if (r.values[k] != nullptr) wrong.push_back(Wrong("input " + name.str() + " is given twice", "", ""));
+    if (r.values[k] != nullptr) wrong.push_back(Wrong("E0677", "input " + name.str() + " is given twice", "", ""));
     r.values[k] = &value;
   }
 
@@ -136,7 +137,7 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
   for (const auto& [name, value] : symbols) {
     if (std::find(symbol_names.begin(), symbol_names.end(), name.str()) == symbol_names.end()) {
       const std::string close = ClosestWord(name.str(), symbol_names);
-      wrong.push_back(Wrong("no size named " + name.str(), "", "",
+      wrong.push_back(Wrong("E0671", "no size named " + name.str(), "", "",
                             !close.empty()         ? "did you mean " + close + "?"
                             : symbol_names.empty() ? "the program has no sizes"
                                                    : "the sizes are " + list(symbol_names)));
@@ -160,7 +161,7 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
     const std::string what = "input " + c.name.str();
     if (v == nullptr) {
       if (is_input.count(c.name) && !c.optional && c.type.kind != ValueType::kOptional) {
-        wrong.push_back(Wrong("missing " + what, "", Declaration(c)));
+        wrong.push_back(Wrong("E0670", "missing " + what, "", Declaration(c)));
       }
       continue;
     }
@@ -171,17 +172,20 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
       }
       if (v->kind != Value::kTensor) {
         wrong.push_back(
-            Wrong(what + " must be a tensor", v->kind == Value::kSequence ? "a sequence" : "nothing", Declaration(c)));
+            Wrong("E0672",
+                  what + " must be a tensor", v->kind == Value::kSequence ? "a sequence" : "nothing", Declaration(c)));
       } else if (v->tensor.dtype != c.dtype) {
-        wrong.push_back(Wrong(what + " has the wrong type", std::string(DTypeName(v->tensor.dtype)),
+        wrong.push_back(Wrong("E0672", what + " has the wrong type", std::string(DTypeName(v->tensor.dtype)),
                               std::string(DTypeName(c.dtype)), "convert it first: types are never changed silently"));
       } else if (v->tensor.shape.size() != c.shape.size()) {
         wrong.push_back(
-            Wrong(what + " has the wrong number of dimensions", ShapeText(v->tensor.shape), ShapeText(c.shape)));
+            Wrong("E0673",
+                  what + " has the wrong number of dimensions", ShapeText(v->tensor.shape), ShapeText(c.shape)));
       }
     } else if (c.type.kind == ValueType::kSequence && v->kind != Value::kSequence) {
       wrong.push_back(
-          Wrong(what + " must be a sequence", v->kind == Value::kTensor ? "a tensor" : "nothing", Declaration(c)));
+          Wrong("E0672",
+                what + " must be a sequence", v->kind == Value::kTensor ? "a tensor" : "nothing", Declaration(c)));
     }
   }
   for (size_t k = 0; k < s.parameters.size(); ++k) {
@@ -193,7 +197,8 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
       const std::string from = "input " + c.name.str() + ", dimension " + std::to_string(d);
       auto [it, fresh] = bound.emplace(c.shape[d]->name, Origin_{t->shape[d], from});
       if (!fresh && it->second.value != t->shape[d]) {
-        wrong.push_back(Wrong("sizes disagree: " + c.shape[d]->name.str() + " is " + std::to_string(it->second.value) +
+        wrong.push_back(Wrong("E0674",
+                              "sizes disagree: " + c.shape[d]->name.str() + " is " + std::to_string(it->second.value) +
                                   " (" + it->second.from + ") and " + std::to_string(t->shape[d]) + " (" + from + ")",
                               ShapeText(t->shape), Declaration(c)));
       }
@@ -211,13 +216,13 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
       if (c.shape[d].Is(ExprKind::kSymbol)) continue;
       const auto want = EvalSize(c.shape[d], lookup);
       if (!want) {
-        wrong.push_back(Wrong("input " + c.name.str() + ": dimension " + std::to_string(d) + " is " +
+        wrong.push_back(Wrong("E0674", "input " + c.name.str() + ": dimension " + std::to_string(d) + " is " +
                                   ToString(c.shape[d]) + ", which the arguments don't determine",
                               ShapeText(t->shape), Declaration(c), "give the size by name"));
       } else if (*want != t->shape[d]) {
         const std::string text = ToString(c.shape[d]);
         const std::string value = std::to_string(*want);
-        wrong.push_back(Wrong("input " + c.name.str() + ": dimension " + std::to_string(d) + " is " +
+        wrong.push_back(Wrong("E0674", "input " + c.name.str() + ": dimension " + std::to_string(d) + " is " +
                                   std::to_string(t->shape[d]) + ", not " +
                                   (text == value ? value : text + " = " + value),
                               ShapeText(t->shape), ShapeText(c.shape)));
@@ -226,12 +231,13 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
   }
   for (Name n : s.symbol_params) {
     if (!bound.count(n))
-      wrong.push_back(Wrong("missing size " + n.str(), "", "", "give it by name: --dim " + n.str() + "=…"));
+      wrong.push_back(Wrong("E0670", "missing size " + n.str(), "", "", "give it by name: --dim " + n.str() + "=…"));
   }
   for (const auto& [n, interval] : s.assumptions.bounds) {
     const auto v = lookup(n);
     if (v && ((interval.lo && *v < *interval.lo) || (interval.hi && *v > *interval.hi))) {
-      wrong.push_back(Wrong("size " + n.str() + " = " + std::to_string(*v) + " is outside what the program assumes",
+      wrong.push_back(Wrong("E0675",
+                            "size " + n.str() + " = " + std::to_string(*v) + " is outside what the program assumes",
                             std::to_string(*v),
                             (interval.lo ? std::to_string(*interval.lo) + " <= " : "") + n.str() +
                                 (interval.hi ? " <= " + std::to_string(*interval.hi) : "")));

@@ -55,7 +55,7 @@ Status CopyFile(const std::string& from, const std::string& to) {
   std::ofstream out(to, std::ios::binary);
   out << in.rdbuf();
   out.close();
-  if (!in || !out) return InvalidError("cannot copy " + from + " to " + to);
+  if (!in || !out) return InvalidError("E0370", "cannot copy " + from + " to " + to);
   return {};
 }
 
@@ -65,7 +65,7 @@ Result<std::string> ReadText(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream text;
   text << in.rdbuf();
-  if (!in) return InvalidError("cannot read " + path, "is it a complete .hrx folder?");
+  if (!in) return InvalidError("E0371", "cannot read " + path, "is it a complete .hrx folder?");
   return text.str();
 }
 
@@ -76,7 +76,8 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
   while (target.size() > 1 && target.back() == '/') target.pop_back();
   const std::string scratch = target + ".tmp" + std::to_string(getpid());
   RemoveTree(scratch);
-  if (mkdir(scratch.c_str(), 0755) != 0) return InvalidError("cannot make " + scratch + ": " + std::strerror(errno));
+  if (mkdir(scratch.c_str(), 0755) != 0) return InvalidError("E0370",
+                                                             "cannot make " + scratch + ": " + std::strerror(errno));
   auto write = [&]() -> Status {
     json manifest = {{"format", kFormat},
                      {"machine", Machine()},
@@ -102,13 +103,13 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
       manifest["constants"].push_back(c);
     }
     weights.close();
-    if (!weights) return InvalidError("cannot write " + scratch + "/weights.bin", "is the disk full?");
+    if (!weights) return InvalidError("E0370", "cannot write " + scratch + "/weights.bin", "is the disk full?");
     manifest["weights_bytes"] = at;
     manifest["externals"] = json::array();
     std::set<std::string> copied;
     for (const ArtifactExternal& e : a.externals) {
       if (e.library.empty())
-        return UnsupportedError("external function '" + e.name +
+        return UnsupportedError("E0375", "external function '" + e.name +
                                 "' is part of the host program: the artifact can't carry it");
       const std::string file = BaseName(e.library);
       if (copied.insert(file).second) HR_RETURN_IF_ERROR(CopyFile(e.library, scratch + "/" + file));
@@ -123,7 +124,7 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
     std::ofstream out(scratch + "/manifest.json");
     out << manifest.dump(1) << "\n";
     out.close();
-    if (!out) return InvalidError("cannot write " + scratch + "/manifest.json");
+    if (!out) return InvalidError("E0370", "cannot write " + scratch + "/manifest.json");
     return {};
   };
   if (const Status s = write(); !s.ok()) {
@@ -135,7 +136,7 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
   if (lstat(target.c_str(), &st) == 0) {
     if (!S_ISDIR(st.st_mode) || access((target + "/manifest.json").c_str(), F_OK) != 0) {
       RemoveTree(scratch);
-      return InvalidError(target + " exists and is no .hrx folder", "choose another name");
+      return InvalidError("E0376", target + " exists and is no .hrx folder", "choose another name");
     }
     rename(target.c_str(), old.c_str());
   }
@@ -143,7 +144,7 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
     const std::string why = std::strerror(errno);
     rename(old.c_str(), target.c_str());
     RemoveTree(scratch);
-    return InvalidError("cannot make " + target + ": " + why);
+    return InvalidError("E0370", "cannot make " + target + ": " + why);
   }
   RemoveTree(old);
   return {};
@@ -153,21 +154,23 @@ Result<Artifact> ReadArtifact(const std::string& folder) {
   HR_ASSIGN_OR_RETURN(std::string text, ReadText(folder + "/manifest.json"));
   const json m = json::parse(text, nullptr, /*allow_exceptions=*/false);
   auto damaged = [&](const std::string& what) {
-    return InvalidError(folder + " is damaged: " + what, "compile it again");
+    return InvalidError("E0372", folder + " is damaged: " + what, "compile it again");
   };
   if (!m.is_object() || !m.contains("format") || !m["format"].is_number_integer())
     return damaged("manifest.json is not a manifest");
   if (m["format"] != kFormat)
-    return InvalidError(folder + " has format " + m["format"].dump() + ", this version reads " +
+    return InvalidError("E0373", folder + " has format " + m["format"].dump() + ", this version reads " +
                         std::to_string(kFormat));
   if (m.value("machine", "") != Machine())
-    return UnsupportedError(folder + " was compiled for " + m.value("machine", "?") + ", this is " + Machine());
+    return UnsupportedError("E0374",
+                            folder + " was compiled for " + m.value("machine", "?") + ", this is " + Machine());
   const std::vector<std::string> here = InstructionSets();
   Artifact a;
   try {  // the JSON library reports wrong types by exceptions: none leaves this function
     for (const std::string& i : m.at("instructions").get<std::vector<std::string>>())
       if (std::find(here.begin(), here.end(), i) == here.end())
-        return UnsupportedError(folder + " uses " + i + ", which this processor lacks", "compile it on this machine");
+        return UnsupportedError("E0374",
+                                folder + " uses " + i + ", which this processor lacks", "compile it on this machine");
     a.program = folder + "/program.so";
     const auto hash = HashFile(a.program);
     if (!hash.ok()) return damaged("program.so is missing");
@@ -185,7 +188,8 @@ Result<Artifact> ReadArtifact(const std::string& folder) {
     }
     void* map = bytes ? mmap(nullptr, static_cast<size_t>(bytes), PROT_READ, MAP_PRIVATE, fd, 0) : nullptr;
     close(fd);
-    if (map == MAP_FAILED) return InvalidError("cannot map " + folder + "/weights.bin: " + std::strerror(errno));
+    if (map == MAP_FAILED) return InvalidError("E0371",
+                                               "cannot map " + folder + "/weights.bin: " + std::strerror(errno));
     std::shared_ptr<void> keep(map, [bytes](void* p) {
       if (p) munmap(p, static_cast<size_t>(bytes));
     });

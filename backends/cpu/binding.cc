@@ -37,7 +37,8 @@ Result<std::shared_ptr<const Binding>> Binder::Bind(const std::vector<std::pair<
   }
   for (Name n : wanted_) {
     const auto v = bound.Find(n);
-    if (!v) return InvalidError("the size '" + n.str() + "' is not determined by the arguments", "give it by name");
+    if (!v) return InvalidError("E0676",
+                                "the size '" + n.str() + "' is not determined by the arguments", "give it by name");
     form->binding.symbols.push_back(*v);
   }
   bool tensors = true;

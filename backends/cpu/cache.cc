@@ -108,7 +108,7 @@ Result<std::string> HashFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream text;
   text << in.rdbuf();
-  if (!in) return InvalidError("cannot read " + path);
+  if (!in) return InvalidError("E0384", "cannot read " + path);
   return Hash({text.str()});
 }
 
@@ -140,16 +140,16 @@ Cache::Cache(std::string directory) : directory_(std::move(directory)) {
 }
 
 Status Cache::Prepare() {
-  if (directory_.empty()) return InvalidError("there is no folder for the cache", "set HEADRACE_CACHE_DIR");
+  if (directory_.empty()) return InvalidError("E0380", "there is no folder for the cache", "set HEADRACE_CACHE_DIR");
   for (size_t at = 1; at != std::string::npos;) {
     at = directory_.find('/', at + 1);
     mkdir(directory_.substr(0, at).c_str(), 0700);
   }
   if (!OursAlone(directory_, S_IFDIR))
-    return InvalidError("the cache folder " + directory_ + " is not a folder that only this user can write",
+    return InvalidError("E0381", "the cache folder " + directory_ + " is not a folder that only this user can write",
                         "code from it would run as you: chmod 700 it or set HEADRACE_CACHE_DIR");
   if (access(directory_.c_str(), W_OK | X_OK) != 0)
-    return InvalidError("the cache folder " + directory_ + " is read-only");
+    return InvalidError("E0382", "the cache folder " + directory_ + " is read-only");
   return {};
 }
 
@@ -171,7 +171,7 @@ Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& descr
   auto without_cache = [&]() -> Result<Entry> {
     e.scratch = TemporaryFolder();
     if (e.scratch.empty())
-      return InvalidError("no folder can be written to compile in", "set TMPDIR or HEADRACE_CACHE_DIR");
+      return InvalidError("E0383", "no folder can be written to compile in", "set TMPDIR or HEADRACE_CACHE_DIR");
     const Status s = compile(e.scratch);
     if (!s.ok()) {
       RemoveTree(e.scratch);

@@ -102,7 +102,8 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
   for (const Argument& a : n.arguments) {
     const Container* formal = callee->Find(a.port);
     const Container& actual = s_.Get(a.container);
-    if (!formal) return InvalidError("call of '" + n.callee.str() + "' has no parameter '" + a.port.str() + "'");
+    if (!formal) return InvalidError("E0683",
+                                     "call of '" + n.callee.str() + "' has no parameter '" + a.port.str() + "'");
     if (IsHandle(actual)) {
       w.Line("c." + field.at(a.port) + " = " + "f->" + fields_.Of(a.container, "value_") + ";");
       continue;
@@ -150,7 +151,8 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
     auto it = bound.find(sym);
     if (it == bound.end()) {
       if (DefinedInside(*callee).count(sym))
-        return UnsupportedError("the cpu backend does not call '" + n.callee.str() + "', which defines the size '" +
+        return UnsupportedError("E0682",
+                                "the cpu backend does not call '" + n.callee.str() + "', which defines the size '" +
                                 sym.str() + "' of its own result");
       continue;
     }
@@ -166,12 +168,12 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
 Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   const std::string node = s_.nodes[id].origin.source.str();
   if (l.domain != Name("call"))
-    return UnsupportedError("library node " + l.domain.str() + "." + l.op.str() + " was not expanded");
+    return UnsupportedError("E0680", "library node " + l.domain.str() + "." + l.op.str() + " was not expanded");
   std::string attributes;
   int count = 0;
   for (const auto& [name, a] : l.attributes) {
     if (std::holds_alternative<Tensor>(a.value) || std::holds_alternative<Name>(a.value))
-      return UnsupportedError("attribute '" + name.str() + "' of external function '" + l.op.str() +
+      return UnsupportedError("E0682", "attribute '" + name.str() + "' of external function '" + l.op.str() +
                               "' is a tensor or a graph");
     const std::string text = AttributeText(a);
     attributes += (count++ ? ", " : "") + ("{" + StringLiteral(name.str()) + ", " + StringLiteral(text) + ", nullptr}");
@@ -237,7 +239,7 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
         else if (IsHandle(c)) sink = "{nullptr, f->" + fields_.Of(name, "value_") + ", -1, {}}";
         else if (c.kind == ContainerKind::kTransient) sink = "{&f->" + fields_.Of(name, "slot_") + ", nullptr, -1, {}}";
         else
-          return UnsupportedError("external function '" + l.op.str() + "' sizes container '" + name.str() +
+          return UnsupportedError("E0682", "external function '" + l.op.str() + "' sizes container '" + name.str() +
                                   "', which is not its own");
         w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " +
                std::to_string(c.shape.size()) + ", nullptr, nullptr);");

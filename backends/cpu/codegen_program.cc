@@ -40,9 +40,11 @@ Status CheckLibraryNodes(const std::vector<const Sdfg*>& sdfgs, const Registry& 
       d.node = s->nodes[n].origin.source.str();
       d.op = l->domain.str() + "." + l->op.str();
       if (l->domain != Name("call")) {
+        d.code = "E0680";
         d.message = "the cpu backend has no code for this node: it was not expanded";
         all.push_back(d);
       } else if (!r.FindFunction(l->op.str())) {
+        d.code = "E0681";
         d.message = "external function '" + l->op.str() + "' is not registered";
         d.hint = "load the plugin that provides it";
         all.push_back(d);
@@ -119,7 +121,8 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
     if (handle(c)) {
       run.Line(field + " = (hr_value*)&" + (out ? output : input) + ";");
       if (in && out)
-        return UnsupportedError("parameter '" + n.str() + "' is a string or sequence that is both read and written");
+        return UnsupportedError("E0682",
+                                "parameter '" + n.str() + "' is a string or sequence that is both read and written");
     } else if (out) {
       bool later = false;
       for (const Expr& e : c.shape)
@@ -213,7 +216,7 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   for (const auto& [sdfg, name] : names.persistent) {
     const Container& c = p.Find(sdfg)->Get(name);
     const auto n = AsInt(NumElements(c));
-    if (!n) return UnsupportedError("persistent container '" + name.str() + "' has no fixed size");
+    if (!n) return UnsupportedError("E0682", "persistent container '" + name.str() + "' has no fixed size");
     auto it = names.constant_index.find({sdfg, Name(name.str() + "$initial")});
     items += "  {" + std::to_string(std::max<int64_t>(64, *n * ByteSize(c.dtype))) + ", " +
              (it == names.constant_index.end() ? "-1" : std::to_string(it->second)) + "},\n";

@@ -216,7 +216,7 @@ class CpuExecutable : public Executable {
   Result<Program> Interface() const override { return r_.signature; }
   Status Save(const std::string& path) const override {
     if (!stateful_.empty())
-      return UnsupportedError(
+      return UnsupportedError("E0375", 
           "an artifact can't carry external function '" + stateful_ + "', whose state is made by its plugin",
           "save the model, and run it where the plugin is");
     return SaveArtifact({r_.path, r_.signature, r_.constants, r_.externals}, path);
@@ -250,23 +250,25 @@ Status CpuExecutable::Load() {
   library_ = dlopen(r_.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library_) {
     const std::string why = dlerror();
-    return InvalidError("cannot load the compiled program: " + why, "headrace cache clear removes damaged entries");
+    return InvalidError("E0377",
+                        "cannot load the compiled program: " + why, "headrace cache clear removes damaged entries");
   }
   info_ = static_cast<const headrace_program_info_t*>(dlsym(library_, HEADRACE_PROGRAM_INFO_SYMBOL));
   const auto init = reinterpret_cast<headrace_program_init_fn>(dlsym(library_, HEADRACE_PROGRAM_INIT_SYMBOL));
   run_ = reinterpret_cast<headrace_program_run_fn>(dlsym(library_, HEADRACE_PROGRAM_RUN_SYMBOL));
   free_ = reinterpret_cast<headrace_program_free_fn>(dlsym(library_, HEADRACE_PROGRAM_FREE_SYMBOL));
   if (!info_ || !init || !run_ || !free_ || info_->magic != HEADRACE_PROGRAM_MAGIC)
-    return InvalidError(r_.path + " is not a Headrace program");
+    return InvalidError("E0377", r_.path + " is not a Headrace program");
   if (info_->abi_major != HEADRACE_PROGRAM_MAJOR)
-    return InvalidError(r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " +
+    return InvalidError("E0373",
+                        r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " +
                             std::to_string(HEADRACE_PROGRAM_MAJOR),
                         "compile it again");
   std::vector<std::string> sizes;
   for (int32_t i = 0; i < info_->n_symbols; ++i) sizes.push_back(info_->symbols[i].name);
   binder_ = std::make_unique<Binder>(&r_.signature, std::move(sizes));
   if (info_->n_constants != static_cast<int32_t>(r_.constants.size()))
-    return InvalidError(r_.path + " has other constants than its weights file");
+    return InvalidError("E0377", r_.path + " has other constants than its weights file");
   for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
   const auto* attributes =
       static_cast<const hr_external_attributes*>(dlsym(library_, HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL));
@@ -285,7 +287,7 @@ Status CpuExecutable::Load() {
       }
     }
     if (!f || !f->address)
-      return InvalidError(std::string("external function '") + info_->externals[i] + "' is not registered",
+      return InvalidError("E0681", std::string("external function '") + info_->externals[i] + "' is not registered",
                           "load the plugin that provides it");
     void* state = nullptr;
     if (f->create) {
@@ -307,7 +309,7 @@ Status CpuExecutable::Load() {
   request.host = nullptr;
   request.fail = [](hr_init*, const char*) {};
   if (const int32_t code = init(&request, &program_); code != HR_OK)
-    return InvalidError("the program could not be initialised (out of memory)");
+    return InvalidError("E0377", "the program could not be initialised (out of memory)");
   return {};
 }
 
@@ -361,7 +363,7 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   pool_.EndRun(state.taken);
   if (code == HR_OK) return std::move(state.results);
   if (code == HR_CANCELLED) return InterruptedError();
-  return InvalidError(state.error.empty() ? "the program failed" : state.error);
+  return InvalidError("E0663", state.error.empty() ? "the program failed" : state.error);
 }
 
 }  // namespace

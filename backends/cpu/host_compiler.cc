@@ -66,9 +66,9 @@ Result<HostCompiler> FindHostCompiler() {
     return c;
   }
   if (chosen)
-    return UnsupportedError("the compiler that CXX names can't be run: " + tried,
+    return UnsupportedError("E0690", "the compiler that CXX names can't be run: " + tried,
                             "set CXX to a C++ compiler or unset it; --backend interpreter needs none");
-  return UnsupportedError("no C++ compiler was found (tried " + tried + ")",
+  return UnsupportedError("E0690", "no C++ compiler was found (tried " + tried + ")",
                           "install g++ or clang++, or set CXX; --backend interpreter needs none");
 }
 
@@ -117,7 +117,7 @@ Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files
     std::ofstream out(directory + "/" + f.name, std::ios::binary);
     out << f.text;
     out.close();
-    if (!out) return InvalidError("cannot write " + directory + "/" + f.name, "is the disk full?");
+    if (!out) return InvalidError("E0691", "cannot write " + directory + "/" + f.name, "is the disk full?");
     if (f.name.size() < 3 || f.name.substr(f.name.size() - 3) != ".cc") continue;
     const std::vector<std::string> flags = CompileFlags(c, f.hot);
     if (sources == 1) {  // compile and link at once
@@ -136,10 +136,10 @@ Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files
     link.argv.push_back(a);
   auto report = [&](const Command& command, const ProcessResult& r) {
     if (r.output.find("No space left on device") != std::string::npos)
-      return InvalidError("the disk is full: the compiler could not write in " + directory,
+      return InvalidError("E0691", "the disk is full: the compiler could not write in " + directory,
                           "free space there, or set HEADRACE_CACHE_DIR and TMPDIR to another disk");
     if (r.exit_code == 128 + SIGKILL || r.output.find("Killed signal terminated program") != std::string::npos)
-      return InvalidError("the compiler " + command.argv[0] + " was killed: too little memory, most likely",
+      return InvalidError("E0692", "the compiler " + command.argv[0] + " was killed: too little memory, most likely",
                           "free memory, or use --backend interpreter");
     Status s = InternalError("the host compiler failed on generated code: " + command.argv[0] + " (exit " +
                              std::to_string(r.exit_code) + ")\n" + r.output.substr(0, 4000));

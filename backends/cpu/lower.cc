@@ -123,7 +123,8 @@ Result<Address> Lowerer::AddressOf(Name container, std::vector<Expr> index, bool
   const Container* c = s_.Find(container);
   HR_CHECK(c != nullptr, container.str());
   if (c->kind == ContainerKind::kSequence || c->dtype == DType::kString)
-    return UnsupportedError("the cpu backend does not compute on strings or sequences (container '" + container.str() +
+    return UnsupportedError("E0682",
+                            "the cpu backend does not compute on strings or sequences (container '" + container.str() +
                             "')");
   Address out;
   if (flat) out.condition = BoundsCondition(index[0], NumElements(*c));

@@ -23,7 +23,8 @@ struct Child {
 
 Result<Child> Spawn(const Command& c, size_t index) {
   int fds[2];
-  if (pipe2(fds, O_CLOEXEC) != 0) return InvalidError(std::string("cannot make a pipe: ") + std::strerror(errno));
+  if (pipe2(fds, O_CLOEXEC) != 0) return InvalidError("E0693",
+                                                      std::string("cannot make a pipe: ") + std::strerror(errno));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -58,7 +59,7 @@ Result<Child> Spawn(const Command& c, size_t index) {
   close(fds[1]);
   if (error != 0) {
     close(fds[0]);
-    return InvalidError("cannot start '" + c.argv[0] + "': " + std::strerror(error));
+    return InvalidError("E0693", "cannot start '" + c.argv[0] + "': " + std::strerror(error));
   }
   child.pipe = fds[0];
   return child;

@@ -203,6 +203,7 @@ bool Executor::OutOfRange(Frame& f, const Access& a, const At& at, const std::ve
   }
   Diagnostic d;
   const std::string name = f.plan->slots[a.slot].container->name.str();
+  d.code = "E0650";
   d.message = "index out of range: " + name + (a.flat ? ".flat[" : "[") + where + "] is outside " + shape;
   d.node = origin_.str();
   d.hint = "a read that may fall outside is written X[i] ?? default, a write X[i] ?? = value";
@@ -219,7 +220,8 @@ bool Executor::Prepare(Frame& f, const Access& a, At* at) {
   if (s.state == Slot::kAbsent) {
     if (a.guarded) return true;
     return Fail(
-        InvalidError("parameter " + f.plan->slots[a.slot].container->name.str() + " is absent and read without ??"));
+        InvalidError("E0664",
+                     "parameter " + f.plan->slots[a.slot].container->name.str() + " is absent and read without ??"));
   }
   const int rank = static_cast<int>(s.shape.size());
   at->dims = static_cast<int>(a.affine ? a.base.size() : a.index.size());

@@ -44,7 +44,7 @@ const std::unordered_map<std::string, C1>& ComplexFunctions() {
 }
 
 Status NoSuchFunction(const Expr& e, std::string_view type) {
-  return UnsupportedError("function " + e->name.str() + " on " + std::string(type) + " in " + ToString(e));
+  return UnsupportedError("E0684", "function " + e->name.str() + " on " + std::string(type) + " in " + ToString(e));
 }
 
 }  // namespace

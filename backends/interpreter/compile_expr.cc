@@ -132,7 +132,7 @@ ExprCompiler::Val ExprCompiler::Normalise(const Val& v, DType t) {
 Result<ExprCompiler::Val> ExprCompiler::Cast(Val v, DType t, bool saturate) {
   if (v.t == t || t == DType::kNone) return v;
   if (v.cls == RegClass::kString || t == DType::kString) {
-    return UnsupportedError("cast between strings and numbers in an expression", "use an external function");
+    return UnsupportedError("E0684", "cast between strings and numbers in an expression", "use an external function");
   }
   const RegClass c = ClassOf(t);
   if (c == RegClass::kComplex) {
@@ -235,7 +235,7 @@ Result<ExprCompiler::Val> ExprCompiler::Binary(const Expr& e) {
            : e->op == Op::kMul ? Opc::kMulC
                                : Opc::kDivC;
     if (i.op == Opc::kDivC && e->op != Op::kDiv)
-      return UnsupportedError("operator " + std::string(OpToken(e->op)) + " on complex numbers");
+      return UnsupportedError("E0684", "operator " + std::string(OpToken(e->op)) + " on complex numbers");
     i.a = a.r;
     i.b = b.r;
     Free(a);
@@ -270,7 +270,8 @@ Result<ExprCompiler::Val> ExprCompiler::Binary(const Expr& e) {
       default: break;
     }
   }
-  return UnsupportedError("operator " + std::string(OpToken(e->op)) + " on " + std::string(DTypeName(t)) + " in " +
+  return UnsupportedError("E0684",
+                          "operator " + std::string(OpToken(e->op)) + " on " + std::string(DTypeName(t)) + " in " +
                           ToString(e));
 }
 
@@ -279,7 +280,7 @@ Result<ExprCompiler::Val> ExprCompiler::Compare(const Expr& e) {
   HR_ASSIGN_OR_RETURN(Val b, Value(e->args[1]));
   const bool eq = e->op == Op::kEq, ne = e->op == Op::kNe;
   if (a.cls == RegClass::kString || b.cls == RegClass::kString) {
-    if (a.cls != b.cls || !(eq || ne)) return UnsupportedError("comparison of strings other than == and !=");
+    if (a.cls != b.cls || !(eq || ne)) return UnsupportedError("E0684", "comparison of strings other than == and !=");
     const Val r = Op2(Opc::kEqS, a, b, DType::kBool);
     return eq ? r : Op1(Opc::kNotB, r, DType::kBool);
   }
@@ -290,7 +291,7 @@ Result<ExprCompiler::Val> ExprCompiler::Compare(const Expr& e) {
   a = ToClass(a, c);
   b = ToClass(b, c);
   if (c == RegClass::kComplex) {
-    if (!eq && !ne) return UnsupportedError("complex numbers have no order: " + ToString(e));
+    if (!eq && !ne) return UnsupportedError("E0684", "complex numbers have no order: " + ToString(e));
     return Op2(eq ? Opc::kEqC : Opc::kNeC, a, b, DType::kBool);
   }
   if (e->op == Op::kGt || e->op == Op::kGe) std::swap(a, b);
@@ -378,7 +379,7 @@ Status ExprCompiler::CompileAccess(Name container, const std::vector<Expr>& inde
   a->slot = it->second;
   a->flat = flat;
   if (plan_.slots[a->slot].sequence) {
-    return UnsupportedError("element access of " + container.str() + ", a sequence or optional",
+    return UnsupportedError("E0684", "element access of " + container.str() + ", a sequence or optional",
                             "only library nodes touch sequences");
   }
   a->affine = true;

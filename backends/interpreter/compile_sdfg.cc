@@ -48,7 +48,7 @@ class SdfgCompiler {
 Result<IndexExpr> SdfgCompiler::Index(const Expr& e, const char* what) {
   if (!e) return IndexExpr{};
   if (auto i = CompileIndex(plan_, e)) return std::move(*i);
-  return UnsupportedError(std::string(what) + " that is not integer arithmetic on symbols: " + ToString(e),
+  return UnsupportedError("E0684", std::string(what) + " that is not integer arithmetic on symbols: " + ToString(e),
                           "define a symbol first: let n = …");
 }
 
@@ -171,7 +171,8 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
   s.target_type = c.dtype;
   const bool ordered = t.op == WriteOp::kMax || t.op == WriteOp::kMin;
   if ((c.dtype == DType::kString && t.op != WriteOp::kAssign) || (IsComplex(c.dtype) && ordered)) {
-    return UnsupportedError("operator " + std::string(WriteOpToken(t.op)) + " on " + std::string(DTypeName(c.dtype)));
+    return UnsupportedError("E0684",
+                            "operator " + std::string(WriteOpToken(t.op)) + " on " + std::string(DTypeName(c.dtype)));
   }
   ExprCompiler ec(plan_, lanes);
   HR_RETURN_IF_ERROR(ec.CompileValue(value, c.dtype));
@@ -287,9 +288,11 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, Name origin) {
     d.node = origin.str();
     d.op = op;
     if (l.domain.view() == "call") {
+      d.code = "E0681";
       d.message = "no external function " + l.op.str() + " is registered";
       d.hint = "load the plugin that offers it: --plugin FILE.so";
     } else {
+      d.code = "E0680";
       d.message = "library node " + op + " was not expanded";
       d.hint = "run the pass expand-library-nodes first";
     }
@@ -414,11 +417,11 @@ Result<const SdfgPlan*> Compiler::Compile(Name name) {
   auto it = done.find(name);
   if (it != done.end()) {
     if (it->second == nullptr)
-      return InvalidError("sdfg " + name.str() + " calls itself", "recursion is not supported");
+      return InvalidError("E0683", "sdfg " + name.str() + " calls itself", "recursion is not supported");
     return it->second;
   }
   const Sdfg* s = program.Find(name);
-  if (s == nullptr) return InvalidError("no sdfg " + name.str() + " in the program");
+  if (s == nullptr) return InvalidError("E0683", "no sdfg " + name.str() + " in the program");
   done[name] = nullptr;
   auto plan = std::make_unique<SdfgPlan>();
   plan->sdfg = s;

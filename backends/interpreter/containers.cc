@@ -85,9 +85,9 @@ bool Executor::ResolveView(Frame& f, int k) {
     if (!EvalIndex(f, p.shape[d], &s.shape[d])) return false;
   int64_t count = 1;
   for (int64_t d : s.shape) {
-    if (d < 0) return Fail(InvalidError("view " + name + " would have the shape " + ShapeText(s.shape)));
+    if (d < 0) return Fail(InvalidError("E0651", "view " + name + " would have the shape " + ShapeText(s.shape)));
     if (__builtin_mul_overflow(count, d, &count))
-      return Fail(InvalidError("view " + name + " of shape " + ShapeText(s.shape) + " is too large"));
+      return Fail(InvalidError("E0651", "view " + name + " of shape " + ShapeText(s.shape) + " is too large"));
   }
   s.elements = count;
   SetRowMajor(&s);
@@ -104,7 +104,8 @@ bool Executor::ResolveView(Frame& f, int k) {
   }
   for (size_t d = 0; d < base.shape.size(); ++d) last += static_cast<__int128>(base.strides[d]) * (base.shape[d] - 1);
   if (count > 0 && (low < 0 || base.elements == 0 || high > last)) {
-    return Fail(InvalidError("view " + name + " reaches outside its base " + p.container->base.str() + ": elements " +
+    return Fail(InvalidError("E0651",
+                             "view " + name + " reaches outside its base " + p.container->base.str() + ": elements " +
                              std::to_string(static_cast<int64_t>(low)) + " to " +
                              std::to_string(static_cast<int64_t>(high)) + " of " +
                              std::to_string(static_cast<int64_t>(last + 1))));
@@ -113,7 +114,8 @@ bool Executor::ResolveView(Frame& f, int k) {
   if (p.container->dtype != base.dtype) {
     if (StoredSize(p.container->dtype) != StoredSize(base.dtype)) {
       return Fail(
-          UnsupportedError("view " + name + " has elements of another size than its base " + p.container->base.str()));
+          UnsupportedError("E0684",
+                           "view " + name + " has elements of another size than its base " + p.container->base.str()));
     }
     s.dtype = p.container->dtype;
   }
@@ -150,7 +152,8 @@ bool Executor::Bind(Frame& f, int k) {
     __int128 last = 0;
     for (size_t d = 0; d < strides.size(); ++d) {
       if (!EvalIndex(f, p.strides[d], &strides[d])) return false;
-      if (strides[d] < 0) return Fail(UnsupportedError("container " + c.name.str() + " has a negative stride"));
+      if (strides[d] < 0) return Fail(UnsupportedError("E0684",
+                                                       "container " + c.name.str() + " has a negative stride"));
       last += static_cast<__int128>(strides[d]) * (shape[d] - 1);
     }
     memory = {last >= INT64_MAX ? INT64_MAX : static_cast<int64_t>(last) + 1};

@@ -67,7 +67,7 @@ bool Executor::RunMap(Frame& f, const Stmt& s, size_t dim) {
 }
 
 bool Executor::RunNested(Frame& f, const Stmt& s) {
-  if (++depth_ > 1000) return Fail(InvalidError("calls nest deeper than 1000"));
+  if (++depth_ > 1000) return Fail(InvalidError("E0659", "calls nest deeper than 1000"));
   Frame inner(*s.callee);
   const SdfgPlan& callee = *s.callee;
   auto set = [&](int symbol, int64_t v) {
@@ -106,7 +106,7 @@ bool Executor::RunNested(Frame& f, const Stmt& s) {
       int64_t v;
       if (!EvalIndex(f, b.index[d], &v)) return false;
       if (v < 0 || v >= in.shape[d]) {
-        return Fail(InvalidError("argument " + outer.container->name.str() + " of the call of " +
+        return Fail(InvalidError("E0653", "argument " + outer.container->name.str() + " of the call of " +
                                  callee.sdfg->name.str() + ": index " + std::to_string(v) + " is outside dimension " +
                                  std::to_string(d) + " of its shape " + ShapeText(in.shape)));
       }
@@ -139,7 +139,7 @@ bool Executor::RunNested(Frame& f, const Stmt& s) {
       int64_t v;
       if (!EvalIndex(inner, p.shape[d], &v)) return false;
       if (v != in.shape[d]) {
-        return Fail(InvalidError("call of " + callee.sdfg->name.str() + ": argument " +
+        return Fail(InvalidError("E0652", "call of " + callee.sdfg->name.str() + ": argument " +
                                  f.plan->slots[b.slot].container->name.str() + " has shape " + ShapeText(in.shape) +
                                  ", but dimension " + std::to_string(d) + " of " + p.container->name.str() + " is " +
                                  std::to_string(v)));
@@ -244,11 +244,12 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
       continue;
     }
     if (outputs[i].kind != Value::kTensor) {
-      return Fail(WithNode(InvalidError("external function " + s.function->name + " made no tensor for " + name),
+      return Fail(WithNode(InvalidError("E0655",
+                                        "external function " + s.function->name + " made no tensor for " + name),
                            s.origin.str()));
     }
     if (t.dtype != p.container->dtype || t.shape.size() != p.shape.size()) {
-      return Fail(WithNode(InvalidError("external function " + s.function->name + " gave " + name + " type " +
+      return Fail(WithNode(InvalidError("E0655", "external function " + s.function->name + " gave " + name + " type " +
                                         std::string(DTypeName(t.dtype)) + " and shape " + ShapeText(t.shape)),
                            s.origin.str()));
     }
@@ -264,7 +265,8 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
       if (!EvalIndex(f, p.shape[d], &v)) return false;
       if (v != t.shape[d]) {
         return Fail(WithNode(
-            InvalidError("external function " + s.function->name + " gave " + name + " shape " + ShapeText(t.shape) +
+            InvalidError("E0655",
+                         "external function " + s.function->name + " gave " + name + " shape " + ShapeText(t.shape) +
                          ", but its dimension " + std::to_string(d) + " is " + std::to_string(v)),
             s.origin.str()));
       }
@@ -343,7 +345,7 @@ Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& block
       case BlockPlan::kContinue: return Flow::kContinue;
       case BlockPlan::kAssign:
         if (!Eval(f, b.value, &v)) {
-          if (!b.message.empty()) status_ = InvalidError(b.message);
+          if (!b.message.empty()) status_ = InvalidError("E0660", b.message);
           return Flow::kFailed;
         }
         if (!SetSymbol(f, b.symbol, v)) return Flow::kFailed;

@@ -44,7 +44,8 @@ bool Executor::Prologue(Frame& f, const Code& c, int lanes) {
       }
       default: {
         if (!f.known[i.imm])
-          return Fail(InvalidError("size symbol " + f.plan->symbols[i.imm].str() + " is used before it has a value"));
+          return Fail(InvalidError("E0656",
+                                   "size symbol " + f.plan->symbols[i.imm].str() + " is used before it has a value"));
         for (int l = 0; l < lanes; ++l) I(i.dst)[l] = f.symbols[i.imm];
       }
     }

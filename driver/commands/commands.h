@@ -32,6 +32,7 @@ Runner AddOps(CLI::App& app, Common& c);
 Runner AddPlugins(CLI::App& app, Common& c);
 Runner AddCache(CLI::App& app, Common& c);
 Runner AddDoctor(CLI::App& app, Common& c);
+Runner AddExplain(CLI::App& app, Common& c);
 
 // ---- flags that several verbs share ----
 struct ModelFlags {

@@ -20,7 +20,7 @@ void ModelFlags::AddTo(CLI::App& app) {
 Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, const std::string& flag) {
   size_t eq = text.find('=');
   if (eq == std::string::npos || eq == 0 || eq + 1 == text.size())
-    return UsageError(flag + " wants NAME=VALUE, got '" + text + "'");
+    return UsageError("E0431", flag + " wants NAME=VALUE, got '" + text + "'");
   return std::make_pair(text.substr(0, eq), text.substr(eq + 1));
 }
 
@@ -36,7 +36,7 @@ Result<int64_t> ParseBytes(const std::string& text, const std::string& flag) {
   for (const auto& [name, factor] : kUnits)
     if (unit == name && !text.empty() && std::isfinite(number) && number >= 0 && number * factor < 0x1p62)
       return static_cast<int64_t>(number * factor);
-  return UsageError(flag + " " + text + " is not a size", "for example 2GiB, 300MB or a number of bytes");
+  return UsageError("E0432", flag + " " + text + " is not a size", "for example 2GiB, 300MB or a number of bytes");
 }
 
 Result<NamedSizes> ModelFlags::Sizes() const {
@@ -46,7 +46,7 @@ Result<NamedSizes> ModelFlags::Sizes() const {
     char* end = nullptr;
     errno = 0;
     long long v = strtoll(pair.second.c_str(), &end, 10);
-    if (*end || errno || v < 0) return UsageError("--dim " + d + ": the size must be a non-negative integer");
+    if (*end || errno || v < 0) return UsageError("E0433", "--dim " + d + ": the size must be a non-negative integer");
     sizes.emplace_back(pair.first, v);
   }
   return sizes;
@@ -64,7 +64,7 @@ Result<CompileRequest> ModelFlags::Compile(const Common& c) const {
   CompileRequest request;
   request.backend = backend;
   request.options.threads = threads;
-  if (threads < 0) return UsageError("--threads must not be negative");
+  if (threads < 0) return UsageError("E0434", "--threads must not be negative");
   for (const std::string& i : implementations) {
     size_t eq = i.find('=');
     if (eq == std::string::npos) request.options.implementations.emplace_back("*", i);
@@ -102,7 +102,7 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
       return Status(d);
     }
     HR_ASSIGN_OR_RETURN(const Backend* b, BackendNamed(r, f.backend));
-    if (!b->load) return UsageError("backend '" + f.backend + "' loads no artifacts");
+    if (!b->load) return UsageError("E0436", "backend '" + f.backend + "' loads no artifacts");
     auto start = Clock::now();
     HR_ASSIGN_OR_RETURN(out.executable, b->load(f.model, request.options, r));
     HR_ASSIGN_OR_RETURN(out.model.model.program, out.executable->Interface());

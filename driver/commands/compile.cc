@@ -22,7 +22,7 @@ int WriteText(const Common& c, const std::string& path, const std::string& text)
   std::ofstream out(path, std::ios::binary);
   out << text;
   out.close();
-  if (!out) return Fail(c.out, WithFile(InvalidError("can't write the file"), path));
+  if (!out) return Fail(c.out, WithFile(InvalidError("E0424", "can't write the file"), path));
   return kExitOk;
 }
 
@@ -31,7 +31,7 @@ int Compile(const CompileFlags& f, const Common& c) {
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
   if (f.emit.empty() && f.out.empty())
-    return Fail(c.out, UsageError("nothing to make", "give -o OUT.hrx, or --emit ir|json|lowered|cpp"));
+    return Fail(c.out, UsageError("E0437", "nothing to make", "give -o OUT.hrx, or --emit ir|json|lowered|cpp"));
   if (f.emit == "ir" || f.emit == "json" || f.emit == "lowered") {
     Result<ImportOptions> import = f.model.Import();
     if (!import.ok()) return Fail(c.out, import.status());

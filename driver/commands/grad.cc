@@ -71,7 +71,7 @@ Status MakeFolder(const std::string& path) {
     if (i == path.size() || path[i] == '/') mkdir(path.substr(0, i).c_str(), 0777);
   struct stat st;
   if (stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
-    return WithFile(InvalidError("can't make the folder"), path);
+    return WithFile(InvalidError("E0424", "can't make the folder"), path);
   return {};
 }
 
@@ -124,13 +124,14 @@ Result<Plan> MakePlan(const Registry& r, const GradFlags& f, bool from_text, Imp
       }
       for (Name n : Inputs(m.program, m.program.Entry()))  // there, but not a float
         if (m.OriginalName(n) == name)
-          return UsageError("input '" + name + "' is " + std::string(DTypeName(m.program.Entry().Get(n).dtype)) +
+          return UsageError("E0444",
+                            "input '" + name + "' is " + std::string(DTypeName(m.program.Entry().Get(n).dtype)) +
                             ": it has no gradient");
       return NoSuchName("float input or parameter", name, names);
     }
   }
   if (chosen.empty())
-    return UsageError("the model has no float input or parameter: nothing to differentiate with respect to");
+    return UsageError("E0444", "the model has no float input or parameter: nothing to differentiate with respect to");
   for (const Parameter& q : chosen) {
     plan.wrt.push_back(q.container);
     plan.wrt_names.push_back(q.original);
@@ -154,10 +155,11 @@ Result<NamedValues> ReadOutputGradients(const ImportedModel& m, const GradFlags&
   NamedValues out;
   for (const std::string& text : f.output_gradients) {
     HR_ASSIGN_OR_RETURN(auto pair, SplitPair(text, "--output-grad"));
-    if (pair.second[0] != '@') return UsageError("--output-grad " + text + ": the value is a file, NAME=@FILE.npy");
+    if (pair.second[0] != '@') return UsageError("E0438",
+                                                 "--output-grad " + text + ": the value is a file, NAME=@FILE.npy");
     HR_ASSIGN_OR_RETURN(Name n, ResolveName(m, outputs, "chosen output", pair.first));
     for (const auto& v : out)
-      if (v.first == n) return UsageError("the gradient of output '" + pair.first + "' is given twice");
+      if (v.first == n) return UsageError("E0440", "the gradient of output '" + pair.first + "' is given twice");
     Result<Tensor> t = ReadNpy(pair.second.substr(1));
     if (!t.ok()) return WithFile(t.status(), pair.second.substr(1));
     out.emplace_back(n, Value(std::move(*t)));
@@ -173,7 +175,7 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   Registry r;
   HR_RETURN_IF_ERROR(OpenRegistry(r, c));
   if (f.model.model.size() > 4 && f.model.model.compare(f.model.model.size() - 4, 4, ".hrx") == 0)
-    return UsageError("an artifact can't be differentiated: it holds compiled code",
+    return UsageError("E0445", "an artifact can't be differentiated: it holds compiled code",
                       "give the model it was compiled from");
   HR_ASSIGN_OR_RETURN(CompileRequest request, f.model.Compile(c));
   HR_ASSIGN_OR_RETURN(NamedSizes dims, f.model.Sizes());
@@ -256,7 +258,7 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   std::ofstream out(f.out + "/index.json");
   out << index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   out.close();
-  if (!out) return WithFile(InvalidError("can't write the file"), f.out + "/index.json");
+  if (!out) return WithFile(InvalidError("E0424", "can't write the file"), f.out + "/index.json");
   for (const char* key : {"kept", "predicted_peak", "minimum_peak", "recompute_work", "solver"}) j[key] = report[key];
   if (memory_limit && c.out.verbosity >= 0) {
     char work[32];

@@ -8,7 +8,7 @@ namespace headrace {
 Status NoSuchName(const std::string& what, const std::string& name, const std::vector<std::string>& names) {
   std::string close = ClosestWord(name, names), all;
   for (const std::string& n : names) all += (all.empty() ? "" : ", ") + n;
-  return UsageError("the model has no " + what + " '" + name + "'",
+  return UsageError("E0439", "the model has no " + what + " '" + name + "'",
                     close.empty() ? what + "s: " + all : "did you mean '" + close + "'?");
 }
 
@@ -26,10 +26,10 @@ Result<NamedValues> ReadInputs(const ImportedModel& m, const std::vector<std::st
   NamedValues values;
   for (const std::string& text : flags) {
     HR_ASSIGN_OR_RETURN(auto pair, SplitPair(text, "--input"));
-    if (pair.second[0] != '@') return UsageError("--input " + text + ": the value is a file, NAME=@FILE.npy");
+    if (pair.second[0] != '@') return UsageError("E0438", "--input " + text + ": the value is a file, NAME=@FILE.npy");
     HR_ASSIGN_OR_RETURN(Name input, ResolveName(m, Inputs(m.program, m.program.Entry()), "input", pair.first));
     for (const auto& v : values)
-      if (v.first == input) return UsageError("input '" + pair.first + "' is given twice");
+      if (v.first == input) return UsageError("E0440", "input '" + pair.first + "' is given twice");
     Result<Tensor> t = ReadNpy(pair.second.substr(1));
     if (!t.ok()) return WithFile(t.status(), pair.second.substr(1));
     values.emplace_back(input, Value(std::move(*t)));

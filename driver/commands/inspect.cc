@@ -137,7 +137,7 @@ int Ops(const OpsFlags& f, const Common& c) {
   }
   if (total == 0 && !f.pattern.empty()) {
     std::string close = ClosestWord(f.pattern.substr(f.pattern.rfind('.') + 1), names);
-    return Fail(c.out, UsageError("no op matches '" + f.pattern + "'",
+    return Fail(c.out, UsageError("E0441", "no op matches '" + f.pattern + "'",
                                   close.empty() ? "`headrace ops` lists all" : "did you mean '" + close + "'?"));
   }
   if (c.out.json) PrintJson(j);

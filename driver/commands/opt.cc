@@ -32,7 +32,8 @@ int Opt(const OptFlags& f, const Common& c) {
   }
   if (f.file.empty())
     return Fail(c.out,
-                UsageError("opt wants a FILE", "headrace opt FILE --pipeline \"simplify; fuse-maps\", or opt --list"));
+                UsageError("E0442",
+                           "opt wants a FILE", "headrace opt FILE --pipeline \"simplify; fuse-maps\", or opt --list"));
   ModelFlags import;
   import.dims = f.dims;
   Result<ImportOptions> options = import.Import();
@@ -56,7 +57,7 @@ int Opt(const OptFlags& f, const Common& c) {
   std::ofstream out(f.out, std::ios::binary);
   out << text;
   out.close();
-  return out ? kExitOk : Fail(c.out, WithFile(InvalidError("can't write the file"), f.out));
+  return out ? kExitOk : Fail(c.out, WithFile(InvalidError("E0424", "can't write the file"), f.out));
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ std::vector<std::string> NumberedFiles(const std::string& dir, const std::string
 Result<NamedValues> ReadTestData(const Registry& r, const std::string& dir, const std::string& stem,
                                  const std::vector<Name>& names) {
   const Importer* importer = r.FindImporter("onnx");
-  if (!importer || !importer->read_value) return UsageError("--test-data needs the onnx importer");
-  if (access(dir.c_str(), F_OK) != 0) return WithFile(InvalidError("there is no such folder"), dir);
+  if (!importer || !importer->read_value) return UsageError("E0425", "--test-data needs the onnx importer");
+  if (access(dir.c_str(), F_OK) != 0) return WithFile(InvalidError("E0421", "there is no such folder"), dir);
   std::vector<std::string> files = NumberedFiles(dir, stem);
   if (files.size() > names.size()) {
     Diagnostic d;
@@ -108,7 +108,7 @@ int Run(const RunFlags& f, const Common& c) {
     Result<std::pair<std::string, std::string>> pair = SplitPair(text, "--output");
     if (!pair.ok()) return Fail(c.out, pair.status());
     if (pair->second[0] != '@')
-      return Fail(c.out, UsageError("--output " + text + ": the target is a file, NAME=@FILE.npy"));
+      return Fail(c.out, UsageError("E0438", "--output " + text + ": the target is a file, NAME=@FILE.npy"));
     Result<Name> n = ResolveName(m, output_names, "output", pair->first);
     if (!n.ok()) return Fail(c.out, n.status());
     saves.emplace_back(*n, pair->second.substr(1));
@@ -134,7 +134,7 @@ int Run(const RunFlags& f, const Common& c) {
     for (const auto& [n, path] : saves)
       if (n == output_names[i]) {
         if (v.kind != Value::kTensor)
-          return Fail(c.out, InvalidError("output '" + name + "' is not a tensor: it can't be saved as .npy"));
+          return Fail(c.out, InvalidError("E0423", "output '" + name + "' is not a tensor: it can't be saved as .npy"));
         Status saved = WriteNpy(path, v.tensor);
         if (!saved.ok()) return Fail(c.out, WithFile(saved, path));
         o["file"] = path;
@@ -149,7 +149,8 @@ int Run(const RunFlags& f, const Common& c) {
     FitValues(m.program, *expected);
     if (expected->empty())
       return Fail(c.out,
-                  WithFile(InvalidError("no output_0.pb in the test data: nothing to compare with"), f.test_data));
+                  WithFile(InvalidError("E0422",
+                                        "no output_0.pb in the test data: nothing to compare with"), f.test_data));
     for (size_t i = 0; i < expected->size(); ++i) {
       Difference d = Compare((*outputs)[i], (*expected)[i].second, f.rtol, f.atol);
       std::string name = m.OriginalName(output_names[i]);

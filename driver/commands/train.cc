@@ -112,13 +112,13 @@ Status Parse(TrainFlags& f, const Common& c) {
   o.shuffle = !f.no_shuffle;
   char* end = nullptr;
   o.step.beta1 = std::strtod(f.betas.c_str(), &end);
-  if (end == f.betas.c_str() || *end != ',') return UsageError("--betas wants two numbers, as 0.9,0.999");
+  if (end == f.betas.c_str() || *end != ',') return UsageError("E0443", "--betas wants two numbers, as 0.9,0.999");
   const char* second = end + 1;
   o.step.beta2 = std::strtod(second, &end);
-  if (end == second || *end) return UsageError("--betas wants two numbers, as 0.9,0.999");
+  if (end == second || *end) return UsageError("E0443", "--betas wants two numbers, as 0.9,0.999");
   if (!f.clip_norm.empty()) {
     o.step.clip_norm = std::strtod(f.clip_norm.c_str(), &end);
-    if (*end) return UsageError("--clip-norm " + f.clip_norm + " is not a number");
+    if (*end) return UsageError("E0443", "--clip-norm " + f.clip_norm + " is not a number");
   }
   if (!f.memory_limit.empty()) {
     HR_ASSIGN_OR_RETURN(o.step.memory_limit, ParseBytes(f.memory_limit, "--memory-limit"));

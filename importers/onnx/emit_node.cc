@@ -28,7 +28,7 @@ Result<Attribute> Lowering::ToAttribute(const onnx::AttributeProto& a) {
       return out;
     }
     default:
-      return UnsupportedError("attribute '" + a.name() + "' is " + AttributeTypeText(TypeOfAttribute(a)) +
+      return UnsupportedError("E0532", "attribute '" + a.name() + "' is " + AttributeTypeText(TypeOfAttribute(a)) +
                               ", which is not supported");
   }
 }
@@ -38,7 +38,7 @@ bool Lowering::Constant(const NodeCall& call, Scope& scope) {
   using AP = onnx::AttributeProto;
   if (call.node->attribute_size() == 0 || call.node->output_size() != 1) return false;
   const auto& a = call.node->attribute(0);
-  Result<Tensor> t = InvalidError("a Constant without a value");
+  Result<Tensor> t = InvalidError("E0533", "a Constant without a value");
   auto fill = [&](DType type, std::vector<int64_t> shape, int64_t n, auto&& set) {
     t = Tensor::Create(type, std::move(shape));
     for (int64_t i = 0; t.ok() && i < n; ++i) set(*t, i);
@@ -93,13 +93,13 @@ Result<Declared> PortAt(const NodeCall& call, const OpSignature* plugin_op, size
   if (call.schema) {
     const auto& ports = input ? call.schema->inputs() : call.schema->outputs();
     if (i >= ports.size() && (ports.empty() || ports.back().GetOption() != onnx::OpSchema::Variadic))
-      return InvalidError(std::string("the op has no ") + (input ? "input " : "output ") + std::to_string(i));
+      return InvalidError("E0526", std::string("the op has no ") + (input ? "input " : "output ") + std::to_string(i));
     const auto& p = ports[std::min(i, ports.size() - 1)];
     return Declared{p.GetName(), p.GetOption() == onnx::OpSchema::Variadic};
   }
   const auto& ports = input ? plugin_op->inputs : plugin_op->outputs;
   if (i >= ports.size() && (ports.empty() || !ports.back().variadic))
-    return InvalidError(std::string("the op has no ") + (input ? "input " : "output ") + std::to_string(i));
+    return InvalidError("E0526", std::string("the op has no ") + (input ? "input " : "output ") + std::to_string(i));
   const auto& p = ports[std::min(i, ports.size() - 1)];
   return Declared{p.name, p.variadic};
 }

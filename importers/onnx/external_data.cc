@@ -37,7 +37,8 @@ Result<MappedFile> Map(int fd, int64_t size) {
   auto mapping = std::make_shared<Mapping>();
   if (size > 0) {
     void* data = mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) return InvalidError(std::string("the file can't be mapped: ") + std::strerror(errno));
+    if (data == MAP_FAILED) return InvalidError("E0512",
+                                                std::string("the file can't be mapped: ") + std::strerror(errno));
     mapping->data = data;
     mapping->size = static_cast<size_t>(size);
   }
@@ -63,10 +64,11 @@ Status LinkedElsewhere(const std::string& location, const struct stat& st) {
 
 Result<MappedFile> MapFile(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (fd.fd < 0) return WithFile(InvalidError("the file can't be opened: " + std::string(std::strerror(errno))), path);
+  if (fd.fd < 0) return WithFile(InvalidError("E0512",
+                                              "the file can't be opened: " + std::string(std::strerror(errno))), path);
   struct stat st;
-  if (fstat(fd.fd, &st) != 0) return WithFile(InvalidError(std::strerror(errno)), path);
-  if (!S_ISREG(st.st_mode)) return WithFile(InvalidError("not a regular file"), path);
+  if (fstat(fd.fd, &st) != 0) return WithFile(InvalidError("E0512", std::strerror(errno)), path);
+  if (!S_ISREG(st.st_mode)) return WithFile(InvalidError("E0512", "not a regular file"), path);
   Result<MappedFile> m = Map(fd.fd, st.st_size);
   if (!m.ok()) return WithFile(m.status(), path);
   return m;

@@ -108,7 +108,7 @@ bool Lowering::InlineSchemaFunction(const NodeCall& call, Scope& scope) {
     onnx::FunctionBodyBuildContextImpl context(*call.node, types);
     if (!call.schema->BuildContextDependentFunction(context, f, call.opset)) return false;
   } catch (const std::exception& e) {
-    Report(InvalidError(e.what()), call);
+    Report(InvalidError("E0534", e.what()), call);
     return true;
   }
   // Its own graph attributes were copied into the body and capture the caller's values by name.

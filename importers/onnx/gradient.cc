@@ -23,17 +23,18 @@ void Lowering::LowerGradient(const NodeCall& call, Scope& scope) {
   named.insert(named.end(), zs.begin(), zs.end());
   for (int i = 0; i < node.input_size(); ++i)
     if (i >= static_cast<int>(named.size()) || named[static_cast<size_t>(i)] != node.input(i))
-      return Report(UnsupportedError("Gradient at other values than the graph's own: input " + std::to_string(i) +
+      return Report(UnsupportedError("E0535",
+                                     "Gradient at other values than the graph's own: input " + std::to_string(i) +
                                          " is '" + node.input(i) + "'",
                                      "give the tensors named in xs and zs as inputs, in that order"),
                     call);
   if (node.output_size() > static_cast<int>(xs.size()))
-    return Report(InvalidError("Gradient has more outputs than names in xs"), call);
+    return Report(InvalidError("E0535", "Gradient has more outputs than names in xs"), call);
   // What does not depend on the xs is constant anyway; a zs that does would cut the graph.
   for (const std::string& z : zs)
     if (Val v = scope.Find(z); v && !v->constant && v->container != Name() && emit.sdfg.Find(v->container) &&
                                emit.sdfg.Get(v->container).kind != ContainerKind::kParameter)
-      return Report(UnsupportedError("Gradient holds '" + z + "' constant, which the graph computes",
+      return Report(UnsupportedError("E0535", "Gradient holds '" + z + "' constant, which the graph computes",
                                      "hold graph inputs constant"),
                     call);
   Library l;
@@ -42,11 +43,11 @@ void Lowering::LowerGradient(const NodeCall& call, Scope& scope) {
   auto value = [&](const std::string& name, const char* port) {
     Val v = scope.Find(name);
     if (!v || v->poison) {
-      Report(InvalidError("Gradient names '" + name + "', which the graph does not have"), call);
+      Report(InvalidError("E0535", "Gradient names '" + name + "', which the graph does not have"), call);
       return false;
     }
     if (v->type.kind != ValueType::kTensor || !(IsFloat(v->type.dtype) || IsComplex(v->type.dtype))) {
-      Report(UnsupportedError("'" + name + "' has no gradient: it is no float tensor"), call);
+      Report(UnsupportedError("E0535", "'" + name + "' has no gradient: it is no float tensor"), call);
       return false;
     }
     l.inputs.push_back({Name(port), Materialize(v)});

@@ -30,12 +30,12 @@ class Dimensions {
         std::string close = ClosestWord(name, names_), all;
         for (const std::string& n : names_)
           if (all.find("'" + n + "'") == std::string::npos) all += (all.empty() ? "" : ", ") + ("'" + n + "'");
-        return UsageError("no input of the model has a dimension named '" + name + "'",
+        return UsageError("E0560", "no input of the model has a dimension named '" + name + "'",
                           !close.empty() ? "did you mean '" + close + "'?"
                           : all.empty()  ? "its sizes are all fixed"
                                          : "it has " + all);
       }
-      if (size < 0) return UsageError("dimension '" + name + "' can't be negative");
+      if (size < 0) return UsageError("E0561", "dimension '" + name + "' can't be negative");
       known_[name] = IntExpr(size);
     }
     for (const std::string& n : names_)
@@ -158,7 +158,8 @@ class ModelImport {
     for (const std::string& k : options_.keep_outputs)
       if (std::find(names.begin(), names.end(), k) == names.end()) {
         std::string close = ClosestWord(k, names);
-        return UsageError("the model has no output '" + k + "'", close.empty() ? "" : "did you mean '" + close + "'?");
+        return UsageError("E0562",
+                          "the model has no output '" + k + "'", close.empty() ? "" : "did you mean '" + close + "'?");
       }
     for (const auto& o : g_.output())
       if (options_.keep_outputs.empty() || std::find(options_.keep_outputs.begin(), options_.keep_outputs.end(),

@@ -42,7 +42,7 @@ Result<std::shared_ptr<LoadedModel>> LoadModel(const std::string& path) {
   Result<std::string> small = WithoutRawData(file.view());
   if (!small.ok()) return WithFile(small.status(), path);
   if (small->size() > INT32_MAX)
-    return WithFile(UnsupportedError("the model without its weights is larger than 2 GiB"), path);
+    return WithFile(UnsupportedError("E0563", "the model without its weights is larger than 2 GiB"), path);
   google::protobuf::io::ArrayInputStream array(small->data(), static_cast<int>(small->size()));
   google::protobuf::io::CodedInputStream coded(&array);
   coded.SetRecursionLimit(3 * kMaxGraphDepth + 40);

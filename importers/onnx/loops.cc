@@ -77,7 +77,8 @@ bool LoopLowering::Leave(std::vector<Carried>* carried, const std::vector<Val>& 
       return true;
     }
     if (v->shape.size() != c.initial->shape.size()) {
-      l_.Report(UnsupportedError("carried value " + std::to_string(i) + " changes its rank in the body"), call_);
+      l_.Report(UnsupportedError("E0544",
+                                 "carried value " + std::to_string(i) + " changes its rank in the body"), call_);
       return true;
     }
     for (size_t d = 0; d < v->shape.size(); ++d)
@@ -255,7 +256,7 @@ bool LoopLowering::LoopOnce(std::vector<Carried>* carried, bool* again) {
   const bool stops_at_start = start && !constant_true(start), stops_inside = !constant_true(out[0]);
   const bool may_stop = stops_at_start || stops_inside;
   if (!trips && !may_stop) {
-    l_.Report(UnsupportedError("the loop has neither a trip count nor a condition that could end it"), call_);
+    l_.Report(UnsupportedError("E0545", "the loop has neither a trip count nor a condition that could end it"), call_);
     return false;
   }
   // Results gathered over iterations: in one array where the sizes are known before the loop.
@@ -373,7 +374,7 @@ void LoopLowering::Rounds(std::vector<Carried>* carried, bool (LoopLowering::*on
     l_.report.resize(before.report);
     l_.emit = std::move(before.emit);
   }
-  l_.Report(UnsupportedError("the sizes of carried values don't settle"), call_);
+  l_.Report(UnsupportedError("E0546", "the sizes of carried values don't settle"), call_);
 }
 
 void LoopLowering::RunLoop() {

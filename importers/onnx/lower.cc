@@ -148,7 +148,7 @@ void Lowering::LowerNode(const onnx::NodeProto& node, Scope& scope) {
   auto opset = scope.opsets->find(domain);
   call.opset = opset == scope.opsets->end() ? 1 : opset->second;
   if (--budget_ < 0) {
-    if (budget_ == -1) Report(UnsupportedError("the model expands to more than two million nodes"), call);
+    if (budget_ == -1) Report(UnsupportedError("E0528", "the model expands to more than two million nodes"), call);
     return Poison(node, scope);
   }
   bool poison = false;
@@ -213,7 +213,7 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
     if (node.output(static_cast<int>(i)).empty() || (o.typed && (o.has_rank || o.type.kind != ValueType::kTensor)))
       continue;
     return Report(
-        UnsupportedError(o.typed ? "the rank of output '" + node.output(static_cast<int>(i)) +
+        UnsupportedError("E0547", o.typed ? "the rank of output '" + node.output(static_cast<int>(i)) +
                                        "' is known only when the model runs"
                                  : "the type of output '" + node.output(static_cast<int>(i)) + "' can't be inferred"),
         call);

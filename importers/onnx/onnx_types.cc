@@ -61,7 +61,8 @@ Result<ValueType> FromTypeProto(const onnx::TypeProto& t) {
   ValueType v;
   if (t.has_tensor_type()) {
     v.dtype = FromOnnxType(t.tensor_type().elem_type());
-    if (v.dtype == DType::kNone) return InvalidError("the tensor has " + OnnxTypeName(t.tensor_type().elem_type()));
+    if (v.dtype == DType::kNone) return InvalidError("E0536",
+                                                     "the tensor has " + OnnxTypeName(t.tensor_type().elem_type()));
     return v;
   }
   const bool sequence = t.has_sequence_type();
@@ -73,8 +74,8 @@ Result<ValueType> FromTypeProto(const onnx::TypeProto& t) {
     v.element = std::make_shared<ValueType>(std::move(e));
     return v;
   }
-  if (t.value_case() == onnx::TypeProto::VALUE_NOT_SET) return InvalidError("the type is not set");
-  return UnsupportedError("values of type " + TypeText(t) + " are not supported");
+  if (t.value_case() == onnx::TypeProto::VALUE_NOT_SET) return InvalidError("E0536", "the type is not set");
+  return UnsupportedError("E0536", "values of type " + TypeText(t) + " are not supported");
 }
 
 std::string TypeText(const onnx::TypeProto& t) {

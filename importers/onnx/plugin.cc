@@ -15,28 +15,28 @@ Status Register(Registry& registry) {
     try {
       return ImportModel(path, options, r);
     } catch (const std::exception& e) {
-      return WithFile(InvalidError(std::string("the model can't be read: ") + e.what()), path);
+      return WithFile(InvalidError("E0537", std::string("the model can't be read: ") + e.what()), path);
     }
   };
   i.check = [](const std::string& path, const Registry& r) -> Status {
     try {
       return CheckFile(path, r);
     } catch (const std::exception& e) {
-      return WithFile(InvalidError(std::string("the model can't be read: ") + e.what()), path);
+      return WithFile(InvalidError("E0537", std::string("the model can't be read: ") + e.what()), path);
     }
   };
   i.save = [](const std::string& from, const std::string& to, const SaveOptions& options) -> Status {
     try {
       return SaveModel(from, to, options);
     } catch (const std::exception& e) {
-      return WithFile(InvalidError(std::string("the model can't be saved: ") + e.what()), to);
+      return WithFile(InvalidError("E0551", std::string("the model can't be saved: ") + e.what()), to);
     }
   };
   i.read_value = [](const std::string& path) -> Result<Value> {
     try {
       return ReadValueFile(path);
     } catch (const std::exception& e) {
-      return WithFile(InvalidError(std::string("the value can't be read: ") + e.what()), path);
+      return WithFile(InvalidError("E0538", std::string("the value can't be read: ") + e.what()), path);
     }
   };
   return registry.Add(std::move(i));

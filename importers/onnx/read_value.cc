@@ -18,13 +18,13 @@ Result<Value> FromOptional(const onnx::OptionalProto& o, TensorSource& source, i
   }
   if (o.has_sequence_value()) return FromSequence(o.sequence_value(), source, depth + 1);
   if (o.has_optional_value() && depth < kMaxNesting) return FromOptional(o.optional_value(), source, depth + 1);
-  if (o.has_map_value()) return UnsupportedError("maps are not supported");
+  if (o.has_map_value()) return UnsupportedError("E0538", "maps are not supported");
   return Value();
 }
 
 Result<Value> FromSequence(const onnx::SequenceProto& s, TensorSource& source, int depth) {
-  if (depth > kMaxNesting) return InvalidError("values are nested too deeply");
-  if (s.map_values_size() > 0) return UnsupportedError("maps are not supported");
+  if (depth > kMaxNesting) return InvalidError("E0538", "values are nested too deeply");
+  if (s.map_values_size() > 0) return UnsupportedError("E0538", "maps are not supported");
   Value v;
   v.kind = Value::kSequence;
   for (const auto& t : s.tensor_values()) {
@@ -54,7 +54,7 @@ Result<Value> ReadValueFile(const std::string& path) {
   HR_ASSIGN_OR_RETURN(MappedFile file, MapFile(path));
   TensorSource source;
   onnx::TensorProto tensor;
-  Status why = InvalidError("not a tensor");
+  Status why = InvalidError("E0538", "not a tensor");
   const int size = static_cast<int>(std::min<int64_t>(file.bytes->size(), INT32_MAX));
   if (file.bytes->size() <= INT32_MAX && tensor.ParseFromArray(file.bytes->data(), size)) {
     Result<Tensor> t = source.Load(tensor);

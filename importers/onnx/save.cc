@@ -135,7 +135,7 @@ class Save {
     HR_RETURN_IF_ERROR(Replace(&data));
     if (options_.inference) MakeInference(&model_);
     if (model_.ByteSizeLong() > INT32_MAX)
-      return WithFile(UnsupportedError("the model is larger than 2 GiB and holds its weights itself",
+      return WithFile(UnsupportedError("E0563", "the model is larger than 2 GiB and holds its weights itself",
                                        "save it with external data first (onnx.save, save_as_external_data=True)"),
                       from_);
     FileWriter file(to_);
@@ -180,14 +180,14 @@ class Save {
     }
     HR_ASSIGN_OR_RETURN(MappedFile file, MapFile(from_));
     if (file.bytes->size() > INT32_MAX)
-      return WithFile(UnsupportedError("the model is larger than 2 GiB and holds its weights itself",
+      return WithFile(UnsupportedError("E0563", "the model is larger than 2 GiB and holds its weights itself",
                                        "save it with external data first (onnx.save, save_as_external_data=True)"),
                       from_);
     google::protobuf::io::CodedInputStream coded(reinterpret_cast<const uint8_t*>(file.bytes->data()),
                                                  static_cast<int>(file.bytes->size()));
     coded.SetRecursionLimit(3 * kMaxGraphDepth + 40);
     if (!model_.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage())
-      return WithFile(InvalidError("the model changed while it was read"), from_);
+      return WithFile(InvalidError("E0553", "the model changed while it was read"), from_);
     return {};
   }
 

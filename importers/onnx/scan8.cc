@@ -4,7 +4,8 @@
 namespace headrace::onnx_import {
 
 void LoopLowering::RunBatchedScan() {
-  if (call_.In(0)) return l_.Report(UnsupportedError("Scan of opset 8 with sequence_lens is not supported"), call_);
+  if (call_.In(0)) return l_.Report(UnsupportedError("E0548",
+                                                     "Scan of opset 8 with sequence_lens is not supported"), call_);
   if (call_.inputs.size() < 2) return l_.Report(Fail("a scan needs an input"), call_);
   Expr batch;
   for (size_t i = 1; i < call_.inputs.size(); ++i) {

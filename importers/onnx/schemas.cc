@@ -132,7 +132,7 @@ Result<Program> ExpandFunction(const onnx::OpSchema& schema, int opset, const No
     value->type.dtype = p.dtype;
     value->shape = p.shape;
     if (p.type.kind != ValueType::kTensor)
-      return UnsupportedError("function bodies over sequences are expanded at import only");
+      return UnsupportedError("E0534", "function bodies over sequences are expanded at import only");
     if (p.has_known) value->known = p.known;
     if (p.constant && p.constant->elements() <= kMaxKnownElements) {
       value->constant = *p.constant;
@@ -175,7 +175,7 @@ Result<Program> ExpandFunction(const onnx::OpSchema& schema, int opset, const No
       out->set_type(AP::STRINGS);
       for (const std::string& x : *ss) out->add_strings(x);
     } else {
-      return UnsupportedError("attribute '" + name.str() + "' can't be passed to a function body");
+      return UnsupportedError("E0534", "attribute '" + name.str() + "' can't be passed to a function body");
     }
   }
   onnx::FunctionProto f;
@@ -185,7 +185,7 @@ Result<Program> ExpandFunction(const onnx::OpSchema& schema, int opset, const No
       trimmed.mutable_input()->RemoveLast();
     if (schema.HasFunction()) {
       const onnx::FunctionProto* body = schema.GetFunction(opset);
-      if (!body) return UnsupportedError("the schema's function body does not serve this opset");
+      if (!body) return UnsupportedError("E0534", "the schema's function body does not serve this opset");
       f = *body;
       for (const auto& [name, a] : schema.attributes())
         if (a.default_value.type() != onnx::AttributeProto::UNDEFINED &&
@@ -198,10 +198,10 @@ Result<Program> ExpandFunction(const onnx::OpSchema& schema, int opset, const No
     } else {
       onnx::FunctionBodyBuildContextImpl context(trimmed, types);
       if (!schema.BuildContextDependentFunction(context, f, opset))
-        return UnsupportedError("the schema has no function body for these types");
+        return UnsupportedError("E0534", "the schema has no function body for these types");
     }
   } catch (const std::exception& e) {
-    return UnsupportedError(std::string("the schema's function body can't be built: ") + e.what());
+    return UnsupportedError("E0534", std::string("the schema's function body can't be built: ") + e.what());
   }
   return lowering.Finish(f, call, scope, outputs);
 }

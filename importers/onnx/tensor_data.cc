@@ -73,10 +73,10 @@ Result<int64_t> CheckedElements(const int64_t* dims, int rank, int bits) {
   bool zero = false;
   for (int i = 0; i < rank; ++i) {
     if (dims[i] < 0)
-      return InvalidError("dimension " + std::to_string(i) + " is negative (" + std::to_string(dims[i]) + ")");
+      return InvalidError("E0513", "dimension " + std::to_string(i) + " is negative (" + std::to_string(dims[i]) + ")");
     if (dims[i] == 0) zero = true;
     else if (__builtin_mul_overflow(nonzero, dims[i], &nonzero) || nonzero > (INT64_MAX / 4) / std::max(bits, 8))
-      return InvalidError("the dimensions describe more elements than any memory can hold");
+      return InvalidError("E0513", "the dimensions describe more elements than any memory can hold");
   }
   return zero ? 0 : nonzero;
 }

@@ -1,6 +1,7 @@
 """Small models of ONNX's corners on both backends, against the reference evaluator. usage: small_models_test.py DRIVER"""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,7 +57,7 @@ class SmallModels(unittest.TestCase):
             for backend in ("interpreter", "cpu"):
                 done = subprocess.run([DRIVER, "run", "model.onnx", "--backend", backend, *flags], cwd=folder, capture_output=True, text=True, timeout=600)
                 self.assertEqual(done.returncode, 1, f"{backend}: {done.stdout[-1500:]}{done.stderr[-3000:]}")
-                self.assertIn("error: " + message, done.stderr)
+                self.assertRegex(done.stderr, r"error\[E\d+\]: " + re.escape(message))
 
 
 for _name, *_case in cases.cases():
