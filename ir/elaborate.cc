@@ -13,6 +13,7 @@ Elaborator::Elaborator(const Form& form, const FormContext& context)
   s_.name = context.sdfg_name;
   s_.assumptions = context.assumptions;
   open_.emplace_back();
+  held_.emplace_back();
 }
 
 Sdfg Elaborator::Run() {
@@ -193,7 +194,9 @@ void Elaborator::Statement(const FormStmt& s) {
     case FormStmt::kIf: return RunIf(s);
     case FormStmt::kEach: return RunEach(s);
     case FormStmt::kFor: return RunFor(s);
-    case FormStmt::kRequire: return;
+    case FormStmt::kRequire:
+      if (!shapes_) RunRequire(s);
+      return;
     case FormStmt::kShape:  // elsewhere the caller has the outputs' shapes
       if (shapes_) RunShape(s);
       return;
@@ -222,8 +225,12 @@ void Elaborator::RunIf(const FormStmt& s) {
   for (const auto* body : {&s.body, &s.otherwise}) {
     if (body->empty()) continue;
     open_.emplace_back();
+    held_.emplace_back();
     Statements(*body);
     env_ = outer;
+    const std::vector<BlockId>& first = held_.back();
+    open_.back().insert(open_.back().begin(), first.begin(), first.end());
+    held_.pop_back();
     Branch b;
     if (body == &s.body) b.condition = TypeCondition(scope, c.e, At(s.value));
     else if (branches.branches.empty()) b.condition = UnaryExpr(Op::kNot, TypeCondition(scope, c.e, At(s.value)));
@@ -362,6 +369,7 @@ void Elaborator::Finish() {
            "the form has no case for these attributes, or misspells the port: another name is a temporary",
            ErrorKind::kUnsupported);
   s_.body = std::move(open_.back());
+  s_.body.insert(s_.body.begin(), held_.front().begin(), held_.front().end());
   RemoveDead();
   BindSymbols();
 }

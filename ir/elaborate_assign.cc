@@ -53,6 +53,7 @@ void Elaborator::RunAssign(const FormStmt& s) {
     for (const auto& [port, sum] : shadow_)
       if (sum == t.container) target_type_ = s_.Get(port).dtype;
   }
+  walks_.clear();
   length_.clear();
   let_cache_.clear();
   use_remembered_ = false;
@@ -68,6 +69,7 @@ void Elaborator::RunAssign(const FormStmt& s) {
   }
   for (const auto& [n, length] : length_) remembered_length_[n] = length;
   SolveRanges(&t, at);
+  RequireWalks(t, at);
   if (t.container.empty()) DeclareTemporary(&t, at);
   EmitAssign(&t, at);
 }
@@ -84,7 +86,7 @@ bool Elaborator::EvalAssign(const FormStmt& s, Target* t) {
     const int rank = temporary ? ellipsis_rank_ : static_cast<int>(s_.Get(t->container).shape.size());
     slots.emplace();
     ellipsis_rank_ = std::max(ellipsis_rank_, rank);
-    for (int i = rank - 1; i >= 0; --i) slots->push_back({SymbolExpr("%." + std::to_string(i))});
+    for (int i = rank - 1; i >= 0; --i) slots->push_back({SymbolExpr("%." + std::to_string(i)), 0, 0, true});
   } else if (temporary) {
     slots = EvalPlace(s.index, env_, -1, s.name.str(), nullptr, at);
   } else {
@@ -93,12 +95,13 @@ bool Elaborator::EvalAssign(const FormStmt& s, Target* t) {
                    : EvalPlace(s.index, env_, static_cast<int>(shape.size()), s.name.str(), &shape, at);
   }
   if (!solved || !slots) return false;
-  if (v.nothing()) Fail(at, "there is nothing to assign: an absent port or unset attribute", "give a default with ??");
+  if (v.nothing()) Fail(at, "there is nothing to assign: an absent port or unset attribute", "give a default with ?:");
   if (v.kind == Val::kList && v.items.size() == 1) v = Val::Scalar(v.items[0]);
   if (v.kind == Val::kList)
     Fail(at, "the value is a list of " + std::to_string(v.items.size()) + " numbers",
          "index it with one of the target's indices");
   if (v.kind != Val::kScalar) Fail(at, "the value must be a number");
+  if (!temporary) RecordWalks(t->container, *slots, s.flat, s.guarded);
   t->value = v.e;
   t->index.clear();
   for (const Slot& slot : *slots) {

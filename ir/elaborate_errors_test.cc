@@ -80,7 +80,7 @@ TEST(ElaborateError, NothingThere) {
   --> <text>:1:5
  1 | Y = X + bias
    |     ^
-  hint: give a default with ??)");
+  hint: give a default with ?:)");
 }
 
 TEST(ElaborateError, AxisOutOfRange) {
@@ -107,17 +107,17 @@ TEST(ElaborateError, NamesBeforeADefaultAreDeclared) {
     Result<Sdfg> s = Elaborate(*ParseForm(form), c);
     return s.ok() ? std::string("ok") : s.status().ToString();
   };
-  EXPECT_EQ(run("Y = X * (alpha ?? 2) + (B ?? 0) + (beta ?? 0) + (gamma ?? 0)"), "ok");
-  EXPECT_EQ(run("Y = X + (bta ?? 0)"), R"(error[E0701]: 'bta' is no port or attribute of this op
+  EXPECT_EQ(run("Y = X * (alpha ?: 2) + (B ?: 0) + (beta ?: 0) + (gamma ?: 0)"), "ok");
+  EXPECT_EQ(run("Y = X + (bta ?: 0)"), R"(error[E0701]: 'bta' is no port or attribute of this op
   --> <text>:1:10
- 1 | Y = X + (bta ?? 0)
+ 1 | Y = X + (bta ?: 0)
    |          ^
   hint: did you mean 'beta'?)");
-  EXPECT_EQ(run("Y[i] = X[i] + (Bias[i] ?? 0)"), R"(error[E0701]: 'Bias' is no port or attribute of this op
+  EXPECT_EQ(run("Y[i] = X[i] + (Bias[i] ?: 0)"), R"(error[E0701]: 'Bias' is no port or attribute of this op
   --> <text>:1:16
- 1 | Y[i] = X[i] + (Bias[i] ?? 0)
+ 1 | Y[i] = X[i] + (Bias[i] ?: 0)
    |                ^
-  hint: what stands before ?? must be declared)");
+  hint: what stands before ?: must be declared)");
 }
 
 TEST(ElaborateError, UnknownTensor) {

@@ -47,7 +47,7 @@ std::string Elaborator::KnownNames() const {
   return "known here: " + out;
 }
 
-// A name before `??` that is nothing here: fine when it may be there elsewhere, else a typo.
+// A name before `?:` that is nothing here: fine when it may be there elsewhere, else a typo.
 void Elaborator::MustBeDeclared(const Expr& name) const {
   const std::vector<Name>& elsewhere = context_.elsewhere;
   if (!context_.declared || std::find(elsewhere.begin(), elsewhere.end(), name->name) != elsewhere.end()) return;
@@ -57,7 +57,7 @@ void Elaborator::MustBeDeclared(const Expr& name) const {
   for (Name n : absent_) names.push_back(n.str());
   const std::string close = ClosestWord(name->name.str(), names);
   Fail(At(name), "'" + name->name.str() + "' is no port or attribute of this op",
-       close.empty() ? "what stands before ?? must be declared" : "did you mean '" + close + "'?");
+       close.empty() ? "what stands before ?: must be declared" : "did you mean '" + close + "'?");
 }
 
 Val Elaborator::EvalAttribute(const Attribute& a, Name n, Place at) {
@@ -106,6 +106,9 @@ Val Elaborator::EvalBare(Name container, Context c) {
   std::vector<Expr> index;
   for (size_t i = rank; i > 0; --i) index.push_back(SymbolExpr("%." + std::to_string(i - 1)));
   ellipsis_rank_ = std::max(ellipsis_rank_, static_cast<int>(rank));
+  std::vector<Slot> slots;
+  for (const Expr& e : index) slots.push_back({e, 0, 0, true});
+  RecordWalks(container, slots, false, false);
   return Val::Scalar(ReadExpr(container, std::move(index)));
 }
 
@@ -159,7 +162,7 @@ Val Elaborator::EvalName(const Expr& e, const Env& env, Context c) {
   return Val();
 }
 
-// The default of an absent float port is a real, whatever it looks like: `B[o] ?? 0`.
+// The default of an absent float port is a real, whatever it looks like: `B[o] ?: 0`.
 Val Elaborator::DefaultOf(const Expr& what, Val v) const {
   if (!what.Is(ExprKind::kSymbol) && !what.Is(ExprKind::kRead)) return v;
   auto it = absent_type_.find(what->name);
@@ -168,7 +171,6 @@ Val Elaborator::DefaultOf(const Expr& what, Val v) const {
 }
 
 Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
-  auto fallback = [&]() -> Val { return e->has_default ? DefaultOf(e, Eval(e->args.back(), env, c)) : Val(); };
   std::vector<Expr> args = e->args;
   if (e->has_default) args.pop_back();
   Name container;
@@ -182,11 +184,11 @@ Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
       if (b->kind == Binding::kLet && (container = ContainerOf(e->name, env), !container.empty())) break;
       {
         Val v = b->kind == Binding::kValue ? b->value : EvalLet(b, {}, At(e));
-        return v.nothing() ? fallback() : IndexVal(v, args, env, At(e));
+        return v.nothing() ? v : IndexVal(v, args, env, At(e));
       }
     case Resolved::kContainer: container = containers_.at(e->name); break;
     case Resolved::kAttribute: return IndexVal(attributes_.at(e->name), args, env, At(e));
-    case Resolved::kAbsent: return fallback();
+    case Resolved::kAbsent: return Val();  // which is not outside: see kAbsent
     case Resolved::kVariadic: {
       const auto& list = variadic_.at(e->name);
       const int64_t i = args.size() == 1 ? EvalInt(args[0], env, "the number of a port") : -1;
@@ -194,10 +196,6 @@ Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
       return EvalBare(list[i], c);
     }
     default:
-      if (e->has_default) {
-        MustBeDeclared(e);
-        return fallback();
-      }
       Fail(At(e), "'" + e->name.str() + "' is not a tensor, list or attribute", KnownNames());
   }
   const Container& k = s_.Get(container);
@@ -214,6 +212,7 @@ Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
       e->flat ? EvalPlace(args, env, 1, e->name.str() + ".flat", nullptr, At(e))
               : EvalPlace(args, env, static_cast<int>(k.shape.size()), e->name.str(), &k.shape, At(e));
   if (!slots) return Val::Unsolved();
+  RecordWalks(container, *slots, e->flat, e->has_default);
   return ReadSlots(container, *slots, dflt, e->flat, c);
 }
 
@@ -223,7 +222,7 @@ Val Elaborator::MapVals(const std::vector<Val>& v, Place at, const std::function
   bool list = false;
   for (const Val& x : v) {
     if (x.unsolved()) return x;
-    if (x.nothing()) Fail(at, "there is nothing here: an absent port or unset attribute", "give a default with ??");
+    if (x.nothing()) Fail(at, "there is nothing here: an absent port or unset attribute", "give a default with ?:");
     if (x.kind != Val::kScalar && x.kind != Val::kList) Fail(at, "a number is needed here, found a string or type");
     if (x.kind != Val::kList) continue;
     if (list && x.items.size() != length)
@@ -257,7 +256,7 @@ Val Elaborator::BinaryVal(Op op, const Val& a, const Val& b, Place at) {
 }
 
 std::optional<bool> Elaborator::Truth(const Val& v, Place at) {
-  if (v.nothing()) Fail(at, "a condition on something absent or unset", "write has(…) or give a default with ??");
+  if (v.nothing()) Fail(at, "a condition on something absent or unset", "write has(…) or give a default with ?:");
   if (v.kind == Val::kScalar) return AsTruth(v.e);
   if (v.kind == Val::kString || v.kind == Val::kType) Fail(at, "a condition must be a number or bool");
   return std::nullopt;
@@ -351,14 +350,10 @@ Val Elaborator::Eval(const Expr& e, const Env& env, Context c) {
       }
       return SelectVal(cond, e, env, c);
     }
-    case ExprKind::kGuard: {
-      const Expr& first = e->args[0];
-      // Without a signature, an unknown name is as good as unset.
-      const bool unknown = first.Is(ExprKind::kSymbol) && Resolve(first->name, env, nullptr) == Resolved::kIndex;
-      if (unknown) MustBeDeclared(first);
-      Val v = unknown ? Val() : Eval(first, env, c);
-      return v.nothing() ? DefaultOf(first, Eval(e->args[1], env, c)) : v;
-    }
+    case ExprKind::kGuard:
+      Fail(At(e), "'" + ToString(e) + "': ?? follows a read whose indices may be outside, X[i - 1] ?? 0",
+           "what may be absent or unset has its default after ?: as in " + ToString(e->args[0]) + " ?: " +
+               ToString(e->args[1]));
     case ExprKind::kAbsent: {
       const Expr& first = e->args[0];
       // Without a signature, an unknown name is as good as unset.

@@ -129,7 +129,7 @@ Val Elaborator::EvalPortFunction(const std::string& fn, const Expr& e, const Env
 Val Elaborator::EvalListFunction(const std::string& fn, const std::vector<Val>& a, Place at) {
   for (const Val& v : a) {
     if (v.unsolved()) return v;
-    if (v.nothing()) Fail(at, "'" + fn + "' of something absent or unset", "give a default with ??");
+    if (v.nothing()) Fail(at, "'" + fn + "' of something absent or unset", "give a default with ?:");
   }
   auto fold = [&](auto&& join, Expr empty) {
     std::vector<Expr> items = ItemsOf(a.at(0));

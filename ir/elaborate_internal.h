@@ -130,6 +130,14 @@ bool InsideBounds(const std::vector<Expr>& index, const std::vector<Expr>& shape
 struct Slot {
   Expr e;  // null: a slice (`:` or a:b)
   int64_t begin = 0, end = 0;
+  bool bare = false;  // written as an index alone, `i`, `p..` or `..`: it walks the dimension
+};
+
+// A dimension (-1: the elements in their order) that an index walks from end to end.
+struct Walk {
+  Name index, container;
+  int dim = 0;
+  Expr extent;
 };
 
 // An assignment on its way to a map.
@@ -222,6 +230,13 @@ class Elaborator {
   void SolveEllipsis(Target* t, Place at);
   void SolveRanges(Target* t, Place at);
 
+  // elaborate_require.cc: sizes that a statement takes to be equal
+  void RecordWalks(Name container, const std::vector<Slot>& slots, bool flat, bool guarded);
+  void RequireWalks(const Target& t, Place at);
+  void RunRequire(const FormStmt& s);
+  void AddRequirement(Expr condition, std::string message, std::vector<Expr> values, Place at);
+  std::string PortName(Name container) const;
+
   // elaborate_assign.cc
   void RunAssign(const FormStmt& s);
   bool EvalAssign(const FormStmt& s, Target* t);
@@ -271,6 +286,8 @@ class Elaborator {
   bool has_f64_ = false;
   std::deque<std::vector<BlockId>> open_;  // bodies of the open loops and branches; front: the SDFG's
   int loop_depth_ = 0;
+  std::vector<Walk> walks_;                                    // of this statement
+  std::deque<std::vector<BlockId>> held_;  // requirements, to come first in the open branches; front: in the SDFG
   std::map<Name, FormOutput>* shapes_ = nullptr;  // where a shape form's results go; null in other forms
   std::vector<Name> output_names_;
   Ranges loops_;  // of the open loops' variables

@@ -7,7 +7,7 @@ namespace headrace {
 namespace {
 
 TEST(Elaborate, Transpose) {
-  EXPECT_EQ(ElaborateText(R"(let q = perm ?? range(rank(data) - 1, -1, -1)
+  EXPECT_EQ(ElaborateText(R"(let q = perm ?: range(rank(data) - 1, -1, -1)
 transposed[i..] = data[i..@q])",
                           "data: f32[2, N, 4] -> transposed: f32[4, 2, N]", R"(perm = [2, 0, 1])"),
             R"(sdfg f(data: f32[2, N, 4], transposed: f32[4, 2, N]) {
@@ -39,7 +39,7 @@ each T in inputs {
 TEST(Elaborate, Slice) {
   EXPECT_EQ(
       ElaborateText(
-          R"(let ax = axes ?? range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?? 1
+          R"(let ax = axes ?: range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?: 1
 let b = clamp(starts < 0 ? starts + d : starts, 0, s < 0 ? d - 1 : d)
 output[o.., k..@ax] = data[o.., b + k * s @ax] over output)",
           "data: f32[N, T, 8], starts: i64[2] = [1, -1], axes: i64[2] = [1, 2], steps: i64[2] = [1, -2] -> output: f32[N, T - 1, 4]"),
@@ -102,7 +102,7 @@ TEST(Elaborate, ListsReadAtRunTime) {
 
 // A loop carries h; f is called by name.
 TEST(Elaborate, Rnn) {
-  EXPECT_EQ(ElaborateText(R"(h[b, j] = initial_h[b, j] ?? 0 over b in 0:dim(X, 1), j in 0:dim(R, 0)
+  EXPECT_EQ(ElaborateText(R"(h[b, j] = initial_h[b, j] ?: 0 over b in 0:dim(X, 1), j in 0:dim(R, 0)
 for t in 0:dim(X, 0) {
   g[b, j] = 0 * h[b, j]
   g[b, j] += W[j, i] * X[t, b, i]

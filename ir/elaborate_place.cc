@@ -71,7 +71,7 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
       Val axes = Eval(arg->args[1], env, {true});
       if (axes.unsolved()) return std::nullopt;
       if (axes.nothing())
-        Fail(At(arg), "the axes after '@' are not set here: " + ToString(arg->args[1]), "give a default: axes ?? …");
+        Fail(At(arg), "the axes after '@' are not set here: " + ToString(arg->args[1]), "give a default: axes ?: …");
       if (axes.kind == Val::kScalar) axes = Val::List({axes.e});
       for (const Expr& a : axes.items) {
         std::optional<int64_t> v = AsInt(AsIndexLiteral(a));
@@ -98,7 +98,7 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
       if (v.unsolved()) {
         p.group = value->name;
       } else {
-        for (const Expr& e : v.items) p.slots.push_back({e});
+        for (const Expr& e : v.items) p.slots.push_back({e, 0, 0, true});
         if (p.placed && p.count != static_cast<int>(v.items.size()))
           Fail(At(arg), "'" + value->name.str() + "..' has " + Count(v.items.size(), "dimension") + ", but " +
                             Count(p.count, "axis") + " are given after '@'");
@@ -108,7 +108,8 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
       Val v = Eval(value.Is(ExprKind::kSplice) ? value->args[0] : value, env, {true});
       if (v.unsolved()) return std::nullopt;
       if (v.kind == Val::kScalar) {
-        p.slots.push_back({AsIndexLiteral(v.e)});
+        const bool bare = value.Is(ExprKind::kSymbol) && Resolve(value->name, env, nullptr) == Resolved::kIndex;
+        p.slots.push_back({AsIndexLiteral(v.e), 0, 0, bare});
         if (!p.placed) p.count = 1;
         p.spread = p.placed && p.count != 1;
       } else if (v.kind == Val::kList) {
@@ -118,7 +119,7 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
         p.count = static_cast<int>(v.items.size());
       } else if (v.nothing()) {
         Fail(At(arg).line ? At(arg) : at, "there is nothing here to index with: " + ToString(value),
-             "give a default with ??");
+             "give a default with ?:");
       } else {
         Fail(At(arg).line ? At(arg) : at, "an index must be a number, found " + ToString(value));
       }
@@ -148,7 +149,7 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
     open->count = rest;
     if (!open->ellipsis) {
       SolveGroup(open->group, rest, at);
-      for (const Expr& e : Group(open->group).items) open->slots.push_back({e});
+      for (const Expr& e : Group(open->group).items) open->slots.push_back({e, 0, 0, true});
     }
   } else if (known != rank) {
     Fail(at, "'" + what + "' has " + Count(rank, "dimension") + ", but " + Count(known, "index") +
@@ -170,7 +171,7 @@ std::optional<std::vector<Slot>> Elaborator::EvalPlace(const std::vector<Expr>& 
     if (p.placed) continue;
     if (p.ellipsis) {
       ellipsis_rank_ = std::max(ellipsis_rank_, p.count);
-      for (int i = p.count - 1; i >= 0; --i) p.slots.push_back({SymbolExpr("%." + std::to_string(i))});
+      for (int i = p.count - 1; i >= 0; --i) p.slots.push_back({SymbolExpr("%." + std::to_string(i)), 0, 0, true});
     }
     for (const Slot& slot : p.slots) {
       while (next < rank && taken[next]) ++next;

@@ -46,7 +46,7 @@ std::vector<Expr> Elaborator::Integers(const std::vector<Expr>& parts, const cha
   std::vector<Expr> out;
   for (const Expr& part : parts) {
     Val v = Eval(part, env_, {true});
-    if (v.nothing()) Fail(At(part), "there is nothing here: an absent port or unset attribute", "give a default with ??");
+    if (v.nothing()) Fail(At(part), "there is nothing here: an absent port or unset attribute", "give a default with ?:");
     if (v.unsolved() || (v.kind != Val::kScalar && v.kind != Val::kList))
       Fail(At(part), std::string(what) + " must be an integer or a list of them");
     for (const Expr& e : v.kind == Val::kScalar ? std::vector<Expr>{v.e} : v.items) {

@@ -2,6 +2,7 @@
 // reads, then what the name had before.
 #include <algorithm>
 
+#include "ir/broadcast.h"
 #include "ir/elaborate_internal.h"
 
 namespace headrace {
@@ -100,6 +101,7 @@ bool Elaborator::EvalOver(const FormStmt& s, Target* t) {
       solved = false;
       continue;
     }
+    RecordWalks(c, *slots, false, false);
     for (size_t i = 0; i < slots->size(); ++i)
       if ((*slots)[i].e && (*slots)[i].e.Is(ExprKind::kSymbol) && IsReserved((*slots)[i].e->name))
         add((*slots)[i].e->name, IntExpr(0), shape[i]);
@@ -120,8 +122,7 @@ Expr Broadcast(const Expr& index, const Expr& have, const Expr& want, const Assu
 
 }  // namespace
 
-// `..` broadcasts as numpy does: an extent of 1 repeats. The range is the largest extent, so that one which is neither 1 nor
-// that is read or written out of range, which is an error.
+// `..` broadcasts as numpy does: an extent of 1 repeats. Sizes that are neither 1 nor the range are found by RequireWalks.
 void Elaborator::SolveEllipsis(Target* t, Place at) {
   std::vector<Bare> places;
   if (!t->container.empty()) {
@@ -147,11 +148,14 @@ void Elaborator::SolveEllipsis(Target* t, Place at) {
       Fail(at, "shapes don't broadcast: '" + p.container.str() + "' has " + ToString(p.extent) + " where " +
                    ToString(e) + " is needed (" + Shown(p.index) + ")");
   }
-  for (const Bare& p : places) {
-    if (!IsEllipsisIndex(p.index) || p.guarded || AsInt(p.extent) == 1) continue;
-    Expr& e = extents[p.index];
-    if (!(AsInt(p.extent) && AsInt(e)) && !Same(p.extent, e, assumptions_)) e = Max(e, p.extent);
-  }
+  const auto given = [&](Name index) {  // by a target that is written as a whole
+    return t->op == WriteOp::kAssign && std::any_of(places.begin(), places.end(), [&](const Bare& p) {
+             return p.target && p.index == index && !p.guarded;
+           });
+  };
+  for (const Bare& p : places)
+    if (IsEllipsisIndex(p.index) && !p.guarded && !given(p.index))
+      extents[p.index] = BroadcastSize(extents[p.index], p.extent, assumptions_);
   auto pin = [&](const Expr& root) {
     return Transform(root, [&](const Expr& e) -> Expr {
       if (!e.Is(ExprKind::kRead) || e->flat) return e;
@@ -204,6 +208,11 @@ void Elaborator::SolveRanges(Target* t, Place at) {
     for (const auto& [n, r] : t->over)
       if (!IsEllipsisIndex(n) && std::find(names.begin(), names.end(), n) == names.end()) names.push_back(n);
 
+  const auto walked = [&](const Bare& p) {
+    return std::any_of(walks_.begin(), walks_.end(), [&](const Walk& w) {
+      return w.index == p.index && w.container == p.container && w.extent == p.extent;
+    });
+  };
   auto solve = [&](Name n) -> Interval2 {
     for (const auto& [name, r] : t->over)
       if (name == n) return r;
@@ -212,8 +221,7 @@ void Elaborator::SolveRanges(Target* t, Place at) {
         if (p.container == tensor && p.index == n) return {IntExpr(0), p.extent};
     for (const bool guarded : {false, true}) {
       const Bare* best = nullptr;
-      Expr
-          all;  // sizes that may differ only when the program runs: the longest, so that the others are read out of range
+      Expr all;  // sizes that may differ only when the program runs are required to be equal: a known one counts
       for (const Bare& p : places) {
         if (p.index != n || p.guarded != guarded) continue;
         if (!best) {
@@ -226,11 +234,7 @@ void Elaborator::SolveRanges(Target* t, Place at) {
                "the range of " + Shown(n) + " is " + ToString(best->extent) + " in '" + best->container.str() +
                    "' and " + ToString(p.extent) + " in '" + p.container.str() + "'",
                "say which one counts: over " + p.container.str());
-        if (best->target) {
-          if (!AsInt(all) && AsInt(p.extent)) all = Same(all, p.extent, assumptions_) ? p.extent : Max(all, p.extent);
-        } else if (!Same(all, p.extent, assumptions_)) {
-          all = Max(all, p.extent);
-        }
+        if (!AsInt(all) && AsInt(p.extent) && walked(p)) all = p.extent;
       }
       if (best) return {IntExpr(0), all};
     }

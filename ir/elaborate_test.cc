@@ -28,7 +28,7 @@ TEST(Elaborate, Broadcasting) {
 )");
 }
 
-// Which of them is 1 shows when the program runs; sizes that fit no other are read out of range there.
+// Which of them is 1 shows when the program runs; sizes that don't broadcast are refused there.
 TEST(Elaborate, SizesThatMayBeOneBroadcast) {
   EXPECT_EQ(ElaborateText(R"(C = A + B)", "A: f32[N], B: f32[M, N] -> C: f32[M, N]"),
             R"(sdfg f(A: f32[N], B: f32[M, N], C: f32[M, N]) {
@@ -39,6 +39,8 @@ TEST(Elaborate, SizesThatMayBeOneBroadcast) {
 )");
   EXPECT_EQ(ElaborateText(R"(C = A + B)", "A: f32[N], B: f32[M] -> C: f32[max(N, M)]"),
             R"(sdfg f(A: f32[N], B: f32[M], C: f32[max(M, N)]) {
+  require N == max(M, N) || N == 1 else "A has {} in dimension 0 and C has {} in dimension 0, which don't broadcast", N, max(M, N)
+  require M == max(M, N) || M == 1 else "B has {} in dimension 0 and C has {} in dimension 0, which don't broadcast", M, max(M, N)
   state {
     map i0 in 0:max(M, N) { C[i0] = A[i0 * min(N - 1, 1)] + B[i0 * min(M - 1, 1)] }
   }
@@ -50,16 +52,40 @@ TEST(Elaborate, SizesThatMayBeOneBroadcast) {
 TEST(Elaborate, ReductionsOverWhatMayHaveBeenRepeated) {
   EXPECT_EQ(ElaborateText(R"(dA += dC)", "dC: f32[4, M] -> dA: f32[N, M]"),
             R"(sdfg f(dC: f32[4, M], dA: f32[N, M]) {
+  require N == 4 || N == 1 else "dA has {} in dimension 0 and dC has {} in dimension 0, which don't broadcast", N, 4
   state {
     map i0 in 0:N, i1 in 0:M { dA[i0, i1] = 0.0 }
-    map i0 in 0:max(N, 4), i1 in 0:M { dA[i0 * min(N - 1, 1), i1] += dC[i0, i1] }
+    map i0 in 0:4, i1 in 0:M { dA[i0 * min(N - 1, 1), i1] += dC[i0, i1] }
   }
 }
 )");
 }
 
+// An index walks every dimension where it stands bare: they are as long as each other. Arithmetic walks nothing.
+TEST(Elaborate, SizesThatMustBeEqual) {
+  EXPECT_EQ(ElaborateText(R"(Y[i] += A[i, k] * B[k])", "A: f32[N, K], B: f32[M] -> Y: f32[N]"),
+            R"(sdfg f(A: f32[N, K], B: f32[M], Y: f32[N]) {
+  require M == K else "B has {} in dimension 0 and A has {} in dimension 1, which must be equal", M, K
+  state {
+    map i in 0:N { Y[i] = 0.0 }
+    map i in 0:N, k in 0:K { Y[i] += A[i, k] * B[k] }
+  }
+}
+)");
+  EXPECT_EQ(ElaborateText(R"(Y[i] = A[i + 0] over i in 0:4)", "A: f32[8] -> Y: f32[4]"),
+            R"(sdfg f(A: f32[8], Y: f32[4]) {
+  state {
+    map i in 0:4 { Y[i] = A[i] }
+  }
+}
+)");
+  EXPECT_NE(ElaborateText(R"(Y[i] = A[i] over i in 0:4)", "A: f32[8] -> Y: f32[4]")
+                .find("error[E0570]: A has 8 in dimension 0 and Y has 4 in dimension 0, which must be equal"),
+            std::string::npos);
+}
+
 TEST(Elaborate, AbsentBoundsVanish) {
-  EXPECT_EQ(ElaborateText(R"(output = min(max(input, min ?? lowest()), max ?? highest()))",
+  EXPECT_EQ(ElaborateText(R"(output = min(max(input, min ?: lowest()), max ?: highest()))",
                           "input: i8[4], min: i8 absent, max: i8[] -> output: i8[4]"),
             R"(sdfg f(input: i8[4], max: i8, output: i8[4]) {
   state {
@@ -119,7 +145,7 @@ output[o.., k@axis] = E[o.., k] / S[o..])",
 }
 
 TEST(Elaborate, ReduceSumKeepsDimensions) {
-  EXPECT_EQ(ElaborateText(R"(let ax = len(axes ?? []) > 0 ? axes : (noop_with_empty_axes ?? 0) ? [] : range(rank(data))
+  EXPECT_EQ(ElaborateText(R"(let ax = len(axes ?: []) > 0 ? axes : (noop_with_empty_axes ?: 0) ? [] : range(rank(data))
 let kept = keepdims ? ax : []
 reduced[o.., 0@kept] += data[o.., k..@ax])",
                           "data: f32[N, 3, 4], axes: i64[1] = [-2] -> reduced: f32[N, 1, 4]", R"(keepdims = 1)"),
@@ -133,7 +159,7 @@ reduced[o.., 0@kept] += data[o.., k..@ax])",
 }
 
 TEST(Elaborate, ReduceSumOfNothingIsACopy) {
-  EXPECT_EQ(ElaborateText(R"(let ax = len(axes ?? []) > 0 ? axes : (noop_with_empty_axes ?? 0) ? [] : range(rank(data))
+  EXPECT_EQ(ElaborateText(R"(let ax = len(axes ?: []) > 0 ? axes : (noop_with_empty_axes ?: 0) ? [] : range(rank(data))
 let kept = keepdims ? ax : []
 reduced[o.., 0@kept] += data[o.., k..@ax])",
                           "data: f32[N, 3], axes: i64 absent -> reduced: f32[N, 3]",
@@ -147,7 +173,7 @@ reduced[o.., 0@kept] += data[o.., k..@ax])",
 }
 
 TEST(Elaborate, HalfSumsAreKeptInF32) {
-  EXPECT_EQ(ElaborateText(R"(let ax = len(axes ?? []) > 0 ? axes : (noop_with_empty_axes ?? 0) ? [] : range(rank(data))
+  EXPECT_EQ(ElaborateText(R"(let ax = len(axes ?: []) > 0 ? axes : (noop_with_empty_axes ?: 0) ? [] : range(rank(data))
 let kept = keepdims ? ax : []
 reduced[o.., 0@kept] += data[o.., k..@ax])",
                           "data: f16[N, 3], axes: i64[1] = [1] -> reduced: f16[N]", R"(keepdims = 0)"),
@@ -213,9 +239,9 @@ Y[o.., k..] = cast(x - mu[o..], dtype(X)) * Scale[k..])",
 // A guarded read that can leave the input keeps its guard.
 TEST(Elaborate, Conv) {
   EXPECT_EQ(
-      ElaborateText(R"(let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let st = strides ?? 1 ; let lo = (pads ?? 0)[0:N]
+      ElaborateText(R"(let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let st = strides ?: 1 ; let lo = (pads ?: 0)[0:N]
 let D = dim(W, 1) ; let M = dim(W, 0) // group
-Y[n, o, p..] = B[o] ?? 0
+Y[n, o, p..] = B[o] ?: 0
 Y[n, o, p..] += (X[n, o // M * D + c, p * st + k - lo] ?? 0) * W[o, c, k..])",
                     "X: f32[N, 4, H, 8], W: f32[6, 4, 3, 1], B: f32[6] -> Y: f32[N, 6, H, 8]",
                     R"(strides unset, pads = [1, 0, 1, 0], group = 1)"),
@@ -233,9 +259,9 @@ Y[n, o, p..] += (X[n, o // M * D + c, p * st + k - lo] ?? 0) * W[o, c, k..])",
 // Ranges prove that every tap is inside; B is absent.
 TEST(Elaborate, ConvWithoutPaddingHasNoGuards) {
   EXPECT_EQ(
-      ElaborateText(R"(let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let st = strides ?? 1 ; let lo = (pads ?? 0)[0:N]
+      ElaborateText(R"(let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let st = strides ?: 1 ; let lo = (pads ?: 0)[0:N]
 let D = dim(W, 1) ; let M = dim(W, 0) // group
-Y[n, o, p..] = B[o] ?? 0
+Y[n, o, p..] = B[o] ?: 0
 Y[n, o, p..] += (X[n, o // M * D + c, p * st + k - lo] ?? 0) * W[o, c, k..])",
                     "X: f32[N, 4, 8], W: f32[6, 2, 3], B: f32 absent -> Y: f32[N, 6, 3]",
                     R"(strides = [2], pads unset, group = 2)"),

@@ -73,7 +73,7 @@ entry sdfg rows(X: f32[N, M], Y: f32[N]) { map i in 0:N { call row(x = X[i, :], 
 // From the ONNX operators: every construct of the form grammar is here.
 inline constexpr const char* kForms[] = {
     "OUT = X < 0 ? exp(X) / (1 + exp(X)) : 1 / (1 + exp(-X))",
-    "OUT = min(max(input, min ?? lowest()), max ?? highest())",
+    "OUT = min(max(input, min ?: lowest()), max ?: highest())",
     "OUT = saturate && is_fp8(dtype(output)) ? sat(input) : cast(input)",
     "OUT = direction == \"LEFT\" ? X << Y : X >> Y",
     "OUT = ~X | A & B ^ C",
@@ -83,26 +83,26 @@ inline constexpr const char* kForms[] = {
     "each T in data_0 { min min= T }",
     "M[o..] max= input[o.., k@axis] ; E[o.., k] = exp(input[o.., k@axis] - M[o..])\nS[o..] += E[o.., k]\n"
     "output[o.., k@axis] = E[o.., k] / S[o..]",
-    "let ax = len(axes ?? []) > 0 ? axes : (noop_with_empty_axes ? [] : range(rank(data)))\nlet kept = keepdims ? ax : []\n"
+    "let ax = len(axes ?: []) > 0 ? axes : (noop_with_empty_axes ? [] : range(rank(data)))\nlet kept = keepdims ? ax : []\n"
     "reduced[o.., 0@kept] += data[o.., k..@ax]",
     "let kept = keepdims ? [axis] : []\nlet x = data[o.., k@axis]\nM[o..] max= x\nlet hit = x == M[o..] || isnan(x)\n"
     "if !select_last_index { reduced[o.., 0@kept] min= hit ? k : len(k) }\nelse { reduced[o.., 0@kept] max= hit ? k : -1 }",
     "let rank(m) = rank(A) > 1 ; let rank(n) = rank(B) > 1\nY[.., m.., n..] += A[.., m.., k] * B[.., k, n..]",
-    "let a = transA ? A[k, m] : A[m, k]\nlet b = transB ? B[n, k] : B[k, n]\nT[m, n] += a * b\nY = alpha * T + beta * (C ?? 0)",
+    "let a = transA ? A[k, m] : A[m, k]\nlet b = transB ? B[n, k] : B[k, n]\nT[m, n] += a * b\nY = alpha * T + beta * (C ?: 0)",
     "let N = rank(X) - 2 ; let in = dims(X)[2:N+2] ; let out = dims(Y)[2:N+2]\n"
-    "let st = strides ?? 1 ; let dl = dilations ?? 1 ; let K = kernel_shape ?? dims(W)[2:N+2]\n"
+    "let st = strides ?: 1 ; let dl = dilations ?: 1 ; let K = kernel_shape ?: dims(W)[2:N+2]\n"
     "let total = max((out - 1) * st + (K - 1) * dl + 1 - in, 0)\n"
-    "let lo = auto_pad == \"SAME_UPPER\" ? total // 2 : auto_pad == \"VALID\" ? 0 : (pads ?? 0)[0:N]\n"
-    "let D = dim(W, 1) ; let M = dim(W, 0) / group\nY[n, o, p..] = B[o] ?? 0\n"
+    "let lo = auto_pad == \"SAME_UPPER\" ? total // 2 : auto_pad == \"VALID\" ? 0 : (pads ?: 0)[0:N]\n"
+    "let D = dim(W, 1) ; let M = dim(W, 0) / group\nY[n, o, p..] = B[o] ?: 0\n"
     "Y[n, o, p..] += (X[n, o // M * D + c, p * st + k * dl - lo] ?? 0) * W[o, c, k..]",
     "Y[n, g*M + o, i * st + k * dl - lo] ?? += X[n, g*C + c, i..] * W[g*C + c, o, k..] over g in 0:group, c in 0:C, o in 0:M",
     "S[n, c, p..] += X[n, c, at] ?? 0 over k.. in 0:K, p.. in 0:out\n"
     "C[p..] += all(count_include_pad ? at < in + hi : at >= 0 && at < in) ? 1.0 : 0.0",
     "Indices[n, c, p..] min= (X[n, c, at] ?? lowest()) == Y[n, c, p..] && all(at >= 0 && at < in) ? flat : 1e18 over k.. in 0:K",
     "reshaped.flat[i] = data.flat[i]",
-    "let q = perm ?? range(rank(data) - 1, -1, -1)\ntransposed[i..] = data[i..@q]",
+    "let q = perm ?: range(rank(data) - 1, -1, -1)\ntransposed[i..] = data[i..@q]",
     "let at = 0\neach T in inputs {\n  concat_result[o.., at + k @axis] = T[o.., k@axis]\n  let at = at + dim(T, axis)\n}",
-    "let ax = axes ?? range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?? 1\n"
+    "let ax = axes ?: range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?: 1\n"
     "let b = clamp(starts < 0 ? starts + d : starts, 0, s < 0 ? d - 1 : d)\noutput[o.., k..@ax] = data[o.., b + k * s @ax] over output",
     "let rank(b) = batch_dims ; let d = dims(data)[batch_dims : rank(data)]\nlet at = indices[b.., u.., :]\n"
     "output[b.., u.., s..] = data[b.., wrap(at, dims(data)[batch_dims : batch_dims + dim(indices, -1)]), s..]",
@@ -115,14 +115,14 @@ inline constexpr const char* kForms[] = {
     "  cn[b, j] = call(f[3*d], u(2) + pc(2)) * c[d, b, j] + call(f[3*d], u(0)) * call(f[3*d+1], u(3)) over b in 0:N, j in 0:H\n"
     "  if has(Y) { if !layout { Y[at, d, b, j] = live ? new : 0 over b in 0:N } else { Y[b, at, d, j] = 0.0 } }\n} }",
     "Y[r, c, p..] max= x over s.. in [0,0]:[gmax,gmax], u.. in [0,0]:[2,2], p.. in [0,0]:P",
-    "let f = activations ?? [\"Tanh\", \"Tanh\"]\nOUT = call(f[0], X)",
+    "let f = activations ?: [\"Tanh\", \"Tanh\"]\nOUT = call(f[0], X)",
     "let live = !has(ignore_index) || t != ignore_index\nW[] += w over target[n, p..]\nloss[] = loss / W",
     "Y[t@time_axis, b@batch_axis, o..] = input[(t < L ? L - 1 - t : t)@time_axis, b@batch_axis, o..]",
     "H[p.., i] = i == D ? 1 : reverse(at)[i] over p.. in 0:dims_, i in 0:D+1\ngrid[n, p.., d] += theta[n, d, i] * H[p.., i]",
     "Mean[o.., 0@range(rank(o), rank(X))] = mu[o..]",
     "S[.., j] = is_bool(attn_mask) ? ((attn_mask[.., j] ?? false) ? S[.., j] : -inf) : S[.., j] + (attn_mask[.., j] ?? -inf)",
-    "y = sat(rint((f32(T) + f32(B ?? 0)) * (x_scale * w_scale / y_scale)) + f32(y_zero_point))",
-    "let xz = i32(x_zero_point ?? 0)\nOUT = (i32(x[n, c] ?? x_zero_point ?? 0) - xz) % 7",
+    "y = sat(rint((f32(T) + f32(B ?: 0)) * (x_scale * w_scale / y_scale)) + f32(y_zero_point))",
+    "let xz = i32(x_zero_point ?: 0)\nOUT = (i32(x[n, c] ?? x_zero_point ?: 0) - xz) % 7",
     "S[n, c, p..] += X[n, c + j, p..] ?? 0 over j in 0 - (size - 1) // 2 : (size - 1) - (size - 1) // 2 + 1, c in 0:dim(X, 1)",
     "Y[n, c, p..] += X[n, c, at] over k.. in (mode == \"nearest\" ? in * 0 : 1 - r) : (mode == \"nearest\" ? 1 : r + 1)",
     "output[unfold(I[i..], concat(dims(X)[0:2], U))] = X[i..]",

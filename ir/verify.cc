@@ -96,10 +96,7 @@ class SdfgVerifier {
   void Requirement(const Require& r) {
     Condition(r.condition, "the condition of a require");
     bool reads = !ReadContainers(r.condition).empty();
-    for (const Expr& e : r.values) {
-      (void)Typed(e, {}, "a value of a require");
-      reads |= !IsIndexExpr(e);
-    }
+    for (const Expr& e : r.values) reads |= !Typed(e, {}, "a value of a require").ok() || !IsIndexExpr(e);
     if (reads)
       r_.Add("E0253", "a require speaks of more than sizes: " + ToString(r.condition), {}, "",
              "give data-dependent sizes a name: let n = …");

@@ -5,6 +5,7 @@
 
 #include "ir/dataflow.h"
 #include "transforms/inline.h"
+#include "transforms/requires.h"
 
 namespace headrace {
 namespace transforms {
@@ -45,7 +46,9 @@ void AppendValue(const Attribute& a, std::string* key) {
 // Tasklets in maps that write every element at the indices of the maps, from elements at some of these indices, in their order.
 bool IsElementwise(const Program& p) {
   const Sdfg& s = p.Entry();
-  bool ok = p.sdfgs.size() == 1 && s.body.size() <= 1;
+  size_t states = 0;
+  for (BlockId b : s.body) states += !std::holds_alternative<Require>(s.blocks[b].control);
+  bool ok = p.sdfgs.size() == 1 && states <= 1;
   std::vector<Name> indices;
   std::function<void(NodeId)> check = [&](NodeId id) {
     const Body& b = s.nodes[id].body;
@@ -77,6 +80,7 @@ bool IsElementwise(const Program& p) {
     });
   };
   for (BlockId b : s.body) {
+    if (std::holds_alternative<Require>(s.blocks[b].control)) continue;
     auto* st = std::get_if<State>(&s.blocks[b].control);
     if (!st) return false;
     for (NodeId n : st->statements)
@@ -121,6 +125,7 @@ class Expander {
     names_ = &names;
     BlockRewriter rewriter(&s);
     rewriter.Run([&](BlockRewriter& w, NodeId id) { return Statement(w, id, 0); });
+    HoistRequires(&s);
     memo_.clear();  // keys name containers' constants and symbols of this SDFG
   }
 
@@ -129,6 +134,8 @@ class Expander {
     if (std::holds_alternative<Map>(s_->nodes[id].body)) {
       std::vector<Name> around;
       if (o_.where != ExpandOptions::kElementwise) InMap(id, &around, depth);
+      w.AppendBlocks(requires_);  // what the nodes in the map require, before it
+      requires_.clear();
       return false;
     }
     auto* l = std::get_if<Library>(&s_->nodes[id].body);
@@ -198,8 +205,13 @@ class Expander {
       q.indices_around = *around;
       Result<std::vector<BlockId>> blocks = InlineBody(s_, names_, q);
       if (blocks.ok()) {
-        for (BlockId b : *blocks)
+        for (BlockId b : *blocks) {
+          if (std::holds_alternative<Require>(s_->blocks[b].control)) {
+            requires_.push_back(b);
+            continue;
+          }
           for (NodeId n : std::get<State>(s_->blocks[b].control).statements) out.push_back(n);
+        }
       } else {
         out.push_back(s_->AddNode(CallOf(*e, q), origin));
       }
@@ -392,6 +404,7 @@ class Expander {
   NameTable* names_ = nullptr;
   std::unordered_map<std::string, Expansion> memo_;
   std::unordered_set<Name> reserved_;
+  std::vector<BlockId> requires_;  // of nodes in the map being visited
   std::vector<Diagnostic> errors_;
   bool changed_ = false;
 };

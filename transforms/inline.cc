@@ -83,9 +83,11 @@ class Copier {
 
  private:
   Status CheckInsideMap() {
-    for (BlockId b : from_.body)
-      if (!std::holds_alternative<State>(from_.blocks[b].control)) return UnsupportedError("E0359",
-                                                                                           "it has control flow");
+    for (BlockId b : from_.body) {
+      const Control& c = from_.blocks[b].control;
+      if (!std::holds_alternative<State>(c) && !std::holds_alternative<Require>(c))
+        return UnsupportedError("E0359", "it has control flow");
+    }
     Status st;
     ForEachNode(from_, [&](NodeId id) {
       const Body& b = from_.nodes[id].body;
@@ -358,6 +360,10 @@ class Copier {
       } else if (auto* r = std::get_if<Require>(&c)) {
         r->condition = Rewrite(r->condition);
         for (Expr& e : r->values) e = Rewrite(e);
+        if (!q_.indices_around.empty())
+          for (Name n : FreeSymbols(r->condition))
+            if (std::find(q_.indices_around.begin(), q_.indices_around.end(), n) != q_.indices_around.end())
+              trouble_ = "it requires something of every iteration";
       }
       out.push_back(to_.AddBlock(std::move(c), OriginOf(block.origin)));
     }

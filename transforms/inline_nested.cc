@@ -6,6 +6,7 @@
 #include "ir/dataflow.h"
 #include "transforms/dead_code.h"
 #include "transforms/inline.h"
+#include "transforms/requires.h"
 
 namespace headrace {
 namespace {
@@ -46,7 +47,9 @@ class NestedInliner {
     NameTable names(s);
     BlockRewriter(&s).Run([&](BlockRewriter& w, NodeId id) {
       if (o_.everywhere && std::holds_alternative<Map>(s.nodes[id].body)) {
-        InMap(&s, &names, id, {});
+        std::vector<BlockId> required;
+        InMap(&s, &names, id, {}, &required);
+        w.AppendBlocks(required);
         if (std::vector<BlockId> spread = Spread(&s, &names, id); !spread.empty()) {
           w.AppendBlocks(spread);
           return changed_ = true;
@@ -75,6 +78,7 @@ class NestedInliner {
       for (NodeId c : after) w.AppendStatement(c);
       return changed_ = true;
     });
+    transforms::HoistRequires(&s);
   }
   static InlineRequest Request(const Nested& n, const Sdfg& callee, const Origin& origin) {
     InlineRequest q;
@@ -84,12 +88,13 @@ class NestedInliner {
     q.origin = origin;
     return q;
   }
-  void InMap(Sdfg* s, NameTable* names, NodeId map_id, std::vector<Range> around) {
+  // `required`: what the callees require, for the place before the outermost map.
+  void InMap(Sdfg* s, NameTable* names, NodeId map_id, std::vector<Range> around, std::vector<BlockId>* required) {
     const Map m = std::get<Map>(s->nodes[map_id].body);
     around.insert(around.end(), m.ranges.begin(), m.ranges.end());
     std::vector<NodeId> body;
     for (NodeId id : m.body) {
-      if (std::holds_alternative<Map>(s->nodes[id].body)) InMap(s, names, id, around);
+      if (std::holds_alternative<Map>(s->nodes[id].body)) InMap(s, names, id, around, required);
       auto* n = std::get_if<Nested>(&s->nodes[id].body);
       const Sdfg* callee = n ? p_.Find(n->callee) : nullptr;
       bool inlined = false;
@@ -102,8 +107,13 @@ class NestedInliner {
           Result<std::vector<BlockId>> blocks = transforms::InlineBody(s, names, q);
           inlined = blocks.ok();
           if (inlined)
-            for (BlockId b : *blocks)
+            for (BlockId b : *blocks) {
+              if (std::holds_alternative<Require>(s->blocks[b].control)) {
+                required->push_back(b);
+                continue;
+              }
               for (NodeId c : std::get<State>(s->blocks[b].control).statements) body.push_back(c);
+            }
         }
       }
       changed_ |= inlined;

@@ -280,7 +280,10 @@ Status SdfgGen::EmitLoop(const Loop& l, Writer& w) {
   if (update || l.do_while) {
     w.Open("if (!first) {");
     CheckViews(l.update, w);
-    if (update) w.Line(var + " = " + Bare(Text(update, DType::kIndex, w)) + ";");
+    if (ranged)  // a variable that would wrap ends the loop
+      w.Line("if (__builtin_add_overflow(" + var + ", " + Bare(Text(AsRange(l)->step, DType::kIndex, w)) + ", &" + var +
+             ")) break;");
+    else if (update) w.Line(var + " = " + Bare(Text(update, DType::kIndex, w)) + ";");
     if (l.do_while) test(w);
     w.Close();
   } else {
@@ -336,7 +339,7 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
   for (Name n : plan_.dynamic) {
     const Container& c = s_.Get(n);
     if (done.count(n) || !ready(c)) continue;
-    w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Text(NumElements(c), DType::kIndex, w) + ", " +
+    w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Count(NumElements(c), w) + ", " +
            std::to_string(ByteSize(c.dtype)) + ", " + StringLiteral(n.str()) + ")) return x->stop;");
   }
   if (s_.name != names_.program->entry) return;
@@ -352,6 +355,17 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
     w.Line("if (x->stop) return x->stop;");
     w.Close();
   }
+}
+
+// Elements of a container. Products and sums of sizes are checked: what is too large for int64 is no small array.
+std::string SdfgGen::Count(const Expr& e, Writer& w) {
+  if (AsInt(e) || e.Is(ExprKind::kSymbol)) return Text(e, DType::kIndex, w);
+  const std::function<std::string(const Expr&)> checked = [&](const Expr& x) -> std::string {
+    if (x.Is(ExprKind::kBinary) && (x->op == Op::kAdd || x->op == Op::kSub || x->op == Op::kMul))
+      return "(" + checked(x->args[0]) + " " + std::string(OpToken(x->op)) + " " + checked(x->args[1]) + ")";
+    return "hr_size{" + Text(x, DType::kIndex, w) + "}";
+  };
+  return "hr_count(" + checked(e) + ")";
 }
 
 std::string SdfgGen::FrameStruct() {
@@ -391,7 +405,7 @@ std::string SdfgGen::MainFunction(const std::string& body) {
   w.Line("int64_t bytes = " + std::to_string(plan_.fixed_bytes) + ";");
   for (size_t b = 0; b < plan_.block_elements.size(); ++b) {
     w.Line("f->offset[" + std::to_string(b) + "] = bytes;");
-    w.Line("bytes = hr_extend(bytes, " + Text(plan_.block_elements[b], DType::kIndex, w) + ", " +
+    w.Line("bytes = hr_extend(bytes, " + Count(plan_.block_elements[b], w) + ", " +
            std::to_string(plan_.block_width[b]) + ");");
   }
   w.Line("f->arena = (char*)hr_take(x, bytes);");

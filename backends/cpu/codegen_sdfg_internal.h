@@ -102,6 +102,7 @@ class SdfgGen : public NestEnv {
     for (const Expr& d : c.shape) s += (s.empty() ? "" : ", ") + Text(d, DType::kIndex, w);
     return s.empty() ? "0" : s;
   }
+  std::string Count(const Expr& e, Writer& w);
   std::string FrameStruct();
   std::string MainFunction(const std::string& body);
   void Prolog(Writer& w) {

@@ -284,5 +284,43 @@ TEST(Loops, PowersWithOneExponent) {
   }
 }
 
+// The next value would not fit into 64 bits.
+TEST(Loops, VariablesThatWouldWrapEndTheLoop) {
+  auto out = RunText(R"(sdfg f(Y: i64[], n: symbol) {
+      Y[] = 0
+      for i in n - 3:n:2 { Y[] = Y[] + 1 }
+      for i in -n:-n - 1:-2 { Y[] = Y[] + 10 }
+    })",
+                     {}, {{"n", INT64_MAX}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{12}));
+}
+
+TEST(Loops, ArraysLargerThanTheAddressSpace) {
+  const std::string text = R"(sdfg f(Y: u8[], n: symbol) {
+      transient T: u8[n, n]
+      map i in 0:n, j in 0:n { T[i, j] = 1 }
+      Y[] = T[0, 0]
+    })";
+  for (const int64_t n : {int64_t{4294967296}, int64_t{4294967297}, int64_t{3037000500}}) {
+    auto out = RunText(text, {}, {{"n", n}});
+    ASSERT_FALSE(out.ok()) << n;
+    EXPECT_NE(out.status().ToString().find("does not fit in the address space"), std::string::npos)
+        << out.status().ToString();
+  }
+}
+
+// Before anything is computed: the output is not touched.
+TEST(Loops, RequirementsAreCheckedFirst) {
+  auto out = RunText(R"(sdfg f(X: f32[N], Z: f32[M], Y: f32[N]) {
+      require N == M || M == 1 else "X has {} and Z has {}", N, M from "add1"
+      map i in 0:N { Y[i] = X[i] + Z[i * min(M - 1, 1)] }
+    })",
+                     {{"X", F32({3}, {1, 2, 3})}, {"Z", F32({2}, {1, 2})}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_NE(out.status().ToString().find("node 'add1': X has 3 and Z has 2"), std::string::npos)
+      << out.status().ToString();
+}
+
 }  // namespace
 }  // namespace headrace::cpu

@@ -220,8 +220,10 @@ MemoryPlan PlanMemory(const Sdfg& s) {
     if (c.kind != ContainerKind::kTransient || c.storage == Storage::kRegister || c.dtype == DType::kString) continue;
     const Life life = lifetimes.life.at(n);
     const Expr count = NumElements(c);
-    if (const auto k = AsInt(count)) {
-      items.push_back({n, life, (std::max<int64_t>(1, *k * ByteSize(c.dtype)) + 63) / 64 * 64});
+    int64_t bytes = 0;
+    const auto k = AsInt(count);
+    if (k && !__builtin_mul_overflow(*k, ByteSize(c.dtype), &bytes) && bytes < int64_t{1} << 60) {
+      items.push_back({n, life, (std::max<int64_t>(1, bytes) + 63) / 64 * 64});
       continue;
     }
     bool dynamic = false;

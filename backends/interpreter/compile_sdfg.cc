@@ -357,7 +357,10 @@ Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& 
       b.loop.do_while = l->do_while;
       if (!l->var.empty()) b.loop.var = SymbolOf(plan_, l->var);
       if (l->init) { HR_ASSIGN_OR_RETURN(b.loop.init, CompileScalar(l->init, DType::kI64)); }
-      if (l->update) { HR_ASSIGN_OR_RETURN(b.loop.update, CompileScalar(l->update, DType::kI64)); }
+      const std::optional<Range> range = AsRange(*l);
+      b.loop.counts = range.has_value();
+      const Expr update = range ? range->step : l->update;
+      if (update) { HR_ASSIGN_OR_RETURN(b.loop.update, CompileScalar(update, DType::kI64)); }
       b.loop.has_condition = static_cast<bool>(l->condition);
       if (l->condition) { HR_ASSIGN_OR_RETURN(b.loop.condition, CompileScalar(l->condition, DType::kBool)); }
       HR_ASSIGN_OR_RETURN(b.loop.body, Blocks(l->body));

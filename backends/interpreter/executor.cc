@@ -299,7 +299,10 @@ Executor::Flow Executor::RunLoop(Frame& f, const LoopPlan& l) {
     const Flow flow = RunBlocks(f, l.body);
     if (flow == Flow::kFailed || Cancelled()) return Flow::kFailed;
     if (flow == Flow::kBreak) return Flow::kNext;
-    if (l.var >= 0 && (!Eval(f, l.update, &v) || !SetSymbol(f, l.var, v))) return Flow::kFailed;
+    if (l.var < 0) continue;
+    if (!Eval(f, l.update, &v)) return Flow::kFailed;
+    if (l.counts && __builtin_add_overflow(f.symbols[l.var], v, &v)) return Flow::kNext;
+    if (!SetSymbol(f, l.var, v)) return Flow::kFailed;
   }
 }
 

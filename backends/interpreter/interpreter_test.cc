@@ -423,5 +423,28 @@ TEST(Interpreter, RandomNumbersAreAFunctionOfSeedAndNumber) {
   EXPECT_NEAR(sum / 10000, 0.5, 0.01);
 }
 
+// The next value would not fit into 64 bits.
+TEST(Interpreter, VariablesThatWouldWrapEndTheLoop) {
+  EXPECT_EQ(First("sdfg f(Y: i64[], n: symbol) {\n"
+                  "  Y[] = 0\n"
+                  "  for i in n - 3:n:2 { Y[] = Y[] + 1 }\n"
+                  "  for i in -n:-n - 1:-2 { Y[] = Y[] + 10 }\n"
+                  "}",
+                  {}, {{"n", INT64_MAX}}),
+            (Numbers{12}));
+}
+
+TEST(Interpreter, RequirementsAreCheckedFirst) {
+  auto r = RunText(
+      "sdfg f(X: f32[N], Z: f32[M], Y: f32[N]) {\n"
+      "  require N == M || M == 1 else \"X has {} and Z has {}\", N, M from \"add1\"\n"
+      "  map i in 0:N { Y[i] = X[i] + Z[i * min(M - 1, 1)] }\n"
+      "}",
+      {{"X", F32({3}, {1, 2, 3})}, {"Z", F32({2}, {1, 2})}});
+  ASSERT_FALSE(r.ok());
+  const Diagnostic& d = r.status().diagnostics()[0];
+  EXPECT_EQ(d.code + " " + d.node + " " + d.message, "E0570 add1 X has 3 and Z has 2");
+}
+
 }  // namespace
 }  // namespace headrace

@@ -195,6 +195,7 @@ struct BlockPlan;
 struct LoopPlan {
   int var = -1;
   Scalar init, condition, update;
+  bool counts = false;  // `update` is what is added each time: a variable that would wrap ends the loop
   bool has_condition = false, do_while = false;
   std::vector<BlockPlan> body;
 };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/broadcast.h"
+
 namespace headrace::onnx_import {
 
 Status ShapeError(const std::string& message, std::string got, std::string expected) {
@@ -22,15 +24,10 @@ std::string ToString(const Shape& s) {
 }
 
 Result<Expr> BroadcastDim(const Expr& a, const Expr& b) {
-  if (a == b) return a;
   auto x = AsInt(a), y = AsInt(b);
-  if (x && *x == 1) return b;
-  if (y && *y == 1) return a;
-  if (x && y) return ShapeError("shapes don't broadcast: " + std::to_string(*x) + " meets " + std::to_string(*y));
-  if (x) return a;
-  if (y) return b;
-  if (ProveEq(a, b) == Truth::kYes) return a;
-  return Max(a, b);
+  if (x && y && *x != *y && *x != 1 && *y != 1)
+    return ShapeError("shapes don't broadcast: " + std::to_string(*x) + " meets " + std::to_string(*y));
+  return BroadcastSize(a, b);
 }
 
 Result<Shape> Broadcast(const std::vector<const Shape*>& shapes) {

@@ -9,22 +9,26 @@ const char kAttentionHead[] = R"(
 let flat = rank(Q) == 3 ; let H = flat ? q_num_heads : dim(Q, 1) ; let G = flat ? kv_num_heads : dim(K, 1)
 let D = flat ? dim(Q, 2) // H : dim(Q, 3) ; let F = flat ? dim(V, 2) // G : dim(V, 3) ; let B = dim(Q, 0)
 let I = flat ? dim(Q, 1) : dim(Q, 2) ; let P = has(past_key) ? dim(past_key, 2) : 0 ; let J = P + (flat ? dim(K, 1) : dim(K, 2))
-let s = (scale ?? 0) == 0 ? 1 / sqrt(D) : scale ; let q = flat ? Q[b, i, h*D + d] : Q[b, h, i, d]
+let s = (scale ?: 0) == 0 ? 1 / sqrt(D) : scale ; let q = flat ? Q[b, i, h*D + d] : Q[b, h, i, d]
 let cached = has(past_key)
+let L = flat ? dim(K, 1) : dim(K, 2) ; let LV = flat ? dim(V, 1) : dim(V, 2)
+require LV == L else "V has {} positions and K has {}", LV, L
+if flat { require dim(K, 2) == G * D else "K has {} channels where {} are needed", dim(K, 2), G * D }
+else { require dim(V, 1) == G else "V has {} heads and K has {}", dim(V, 1), G }
 let key(g) = flat ? K[b, j - P, g*D + d] : K[b, g, j - P, d] ; let val(g) = flat ? V[b, j - P, g*F + e] : V[b, g, j - P, e])";
 
 const char kAttention[] = R"(
-if cached || has(present_key) { AK[b, g, j, d] = j < P ? past_key[b, g, j, d] ?? 0 : key(g) over b in 0:B, g in 0:G, j in 0:J, d in 0:D ; present_key = AK }
-if cached || has(present_value) { AV[b, g, j, e] = j < P ? past_value[b, g, j, e] ?? 0 : val(g) over b in 0:B, g in 0:G, j in 0:J, e in 0:F ; present_value = AV }
+if cached || has(present_key) { AK[b, g, j, d] = j < P ? past_key[b, g, j + 0, d] ?: 0 : key(g) over b in 0:B, g in 0:G, j in 0:J, d in 0:D ; present_key = AK }
+if cached || has(present_value) { AV[b, g, j, e] = j < P ? past_value[b, g, j + 0, e] ?: 0 : val(g) over b in 0:B, g in 0:G, j in 0:J, e in 0:F ; present_value = AV }
 S[b, h, i, j] += q * (cached ? AK[b, h // (H // G), j, d] : key(h // (H // G))) over b in 0:B, h in 0:H, i in 0:I, j in 0:J, d in 0:D
 S = S * s
-let mode = qk_matmul_output_mode ?? 0
+let mode = qk_matmul_output_mode ?: 0
 if mode == 0 { qk_matmul_output = S }
-if (softcap ?? 0) > 0 { S = softcap * tanh(S / softcap) }
+if (softcap ?: 0) > 0 { S = softcap * tanh(S / softcap) }
 if mode == 1 { qk_matmul_output = S }
-let n = nonpad_kv_seqlen[b] ?? J ; let p = i + (has(nonpad_kv_seqlen) ? n - I : P)
-let l = left_window_size ?? -1 ; let r = right_window_size ?? -1
-S[b, h, i, j] = (!(is_causal ?? 0) || j <= p) && (l < 0 || j >= p - l) && (r < 0 || j <= p + r) && j < n ? S[b, h, i, j] : -inf
+let n = nonpad_kv_seqlen[b] ?: J ; let p = i + (has(nonpad_kv_seqlen) ? n - I : P)
+let l = left_window_size ?: -1 ; let r = right_window_size ?: -1
+S[b, h, i, j] = (!(is_causal ?: 0) || j <= p) && (l < 0 || j >= p - l) && (r < 0 || j <= p + r) && j < n ? S[b, h, i, j] : -inf
 if has(attn_mask) { if is_bool(attn_mask) { S[.., j] = (attn_mask[.., j] ?? false) ? S[.., j] : -inf } else { S[.., j] = S[.., j] + (attn_mask[.., j] ?? -inf) } }
 if mode == 2 { qk_matmul_output = S }
 M[b, h, i] max= S[b, h, i, j]
@@ -37,16 +41,16 @@ if flat { Y[b, i, h*F + e] += o over b in 0:B, h in 0:H, i in 0:I, j in 0:J, e i
 
 // Everything up to the probabilities E again, then backwards. T is what softcap multiplies gradients with.
 const char kAttentionGradient[] = R"(
-let R = H // G ; let q(h) = flat ? Q[b, i, h*D + d] : Q[b, h, i, d] ; let dy(h) = flat ? dY[b, i, h*F + e] ?? 0 : dY[b, h, i, e] ?? 0
-if cached { AK[b, g, j, d] = j < P ? past_key[b, g, j, d] ?? 0 : key(g) over b in 0:B, g in 0:G, j in 0:J, d in 0:D
-            AV[b, g, j, e] = j < P ? past_value[b, g, j, e] ?? 0 : val(g) over b in 0:B, g in 0:G, j in 0:J, e in 0:F }
+let R = H // G ; let q(h) = flat ? Q[b, i, h*D + d] : Q[b, h, i, d] ; let dy(h) = flat ? dY[b, i, h*F + e] ?: 0 : dY[b, h, i, e] ?: 0
+if cached { AK[b, g, j, d] = j < P ? past_key[b, g, j + 0, d] ?: 0 : key(g) over b in 0:B, g in 0:G, j in 0:J, d in 0:D
+            AV[b, g, j, e] = j < P ? past_value[b, g, j + 0, e] ?: 0 : val(g) over b in 0:B, g in 0:G, j in 0:J, e in 0:F }
 let ak(g) = cached ? AK[b, g, j, d] : key(g) ; let av(g) = cached ? AV[b, g, j, e] : val(g)
 U[b, h, i, j] += q(h) * ak(h // R) over b in 0:B, h in 0:H, i in 0:I, j in 0:J, d in 0:D
-let cap = softcap ?? 0 ; let raw = s * U[b, h, i, j]
+let cap = softcap ?: 0 ; let raw = s * U[b, h, i, j]
 if cap > 0 { T[b, h, i, j] = tanh(raw / cap) ; S[b, h, i, j] = cap * T[b, h, i, j] } else { S[b, h, i, j] = raw }
-let n = nonpad_kv_seqlen[b] ?? J ; let p = i + (has(nonpad_kv_seqlen) ? n - I : P)
-let l = left_window_size ?? -1 ; let r = right_window_size ?? -1
-S[b, h, i, j] = (!(is_causal ?? 0) || j <= p) && (l < 0 || j >= p - l) && (r < 0 || j <= p + r) && j < n ? S[b, h, i, j] : -inf
+let n = nonpad_kv_seqlen[b] ?: J ; let p = i + (has(nonpad_kv_seqlen) ? n - I : P)
+let l = left_window_size ?: -1 ; let r = right_window_size ?: -1
+S[b, h, i, j] = (!(is_causal ?: 0) || j <= p) && (l < 0 || j >= p - l) && (r < 0 || j <= p + r) && j < n ? S[b, h, i, j] : -inf
 if has(attn_mask) { if is_bool(attn_mask) { S[.., j] = (attn_mask[.., j] ?? false) ? S[.., j] : -inf } else { S[.., j] = S[.., j] + (attn_mask[.., j] ?? -inf) } }
 M[b, h, i] max= S[b, h, i, j]
 E[b, h, i, j] = exp(S[b, h, i, j] - (M[b, h, i] == -inf ? 0 : M[b, h, i]))
@@ -59,9 +63,9 @@ if has(attn_mask) { if !is_bool(attn_mask) { dattn_mask[.., j] += dS[.., j] over
 dU[b, h, i, j] = cap > 0 ? s * dS[b, h, i, j] * (1 - T[b, h, i, j] * T[b, h, i, j]) : s * dS[b, h, i, j]
 if flat { dQ[b, i, h*D + d] += dU[b, h, i, j] * ak(h // R) over b in 0:B, h in 0:H, i in 0:I, d in 0:D, j in 0:J }
 else { dQ[b, h, i, d] += dU[b, h, i, j] * ak(h // R) over b in 0:B, h in 0:H, i in 0:I, d in 0:D, j in 0:J }
-dAK[b, g, j, d] = dpresent_key[b, g, j, d] ?? 0 over b in 0:B, g in 0:G, j in 0:J, d in 0:D
+dAK[b, g, j, d] = dpresent_key[b, g, j, d] ?: 0 over b in 0:B, g in 0:G, j in 0:J, d in 0:D
 dAK[b, g, j, d] += dU[b, g*R + m, i, j] * q(g*R + m) over b in 0:B, g in 0:G, j in 0:J, d in 0:D, m in 0:R, i in 0:I
-dAV[b, g, j, e] = dpresent_value[b, g, j, e] ?? 0 over b in 0:B, g in 0:G, j in 0:J, e in 0:F
+dAV[b, g, j, e] = dpresent_value[b, g, j, e] ?: 0 over b in 0:B, g in 0:G, j in 0:J, e in 0:F
 dAV[b, g, j, e] += E[b, g*R + m, i, j] * dy(g*R + m) over b in 0:B, g in 0:G, j in 0:J, e in 0:F, m in 0:R, i in 0:I
 if flat { dK[b, t, g*D + d] = dAK[b, g, P + t, d] over b in 0:B, g in 0:G, t in 0:J - P, d in 0:D
           dV[b, t, g*F + e] = dAV[b, g, P + t, e] over b in 0:B, g in 0:G, t in 0:J - P, e in 0:F }
@@ -72,9 +76,9 @@ if cached { dpast_key[b, g, t, d] = dAK[b, g, t, d] over b in 0:B, g in 0:G, t i
 
 const char kLinearAttention[] = R"(
 let G = kv_num_heads ; let H = q_num_heads ; let D = dim(key, 2) // G ; let F = dim(value, 2) // G ; let B = dim(query, 0)
-let sc = (scale ?? 0) == 0 ? 1 / sqrt(D) : scale
+let sc = (scale ?: 0) == 0 ? 1 / sqrt(D) : scale
 let gated = update_rule == "gated" || update_rule == "gated_delta" ; let delta = update_rule == "delta" || update_rule == "gated_delta"
-S[b, g, d, e] = f32(past_state[b, g, d, e] ?? 0) over b in 0:B, g in 0:G, d in 0:D, e in 0:F
+S[b, g, d, e] = f32(past_state[b, g, d, e] ?: 0) over b in 0:B, g in 0:G, d in 0:D, e in 0:F
 for t in 0:dim(query, 1) {
   let k = f32(key[b, t, g*D + d]) ; let v = f32(value[b, t, g*F + e])
   let a = gated ? exp(f32(decay[b, t, dim(decay, 2) == G ? g : g*D + d])) : 1 ; let w = delta ? f32(beta[b, t, dim(beta, 2) == 1 ? 0 : g]) : 1
@@ -87,7 +91,7 @@ present_state = S)";
 
 const char kRotaryHead[] = R"(
 let H = rank(X) == 3 ? dim(X, 2) // num_heads : dim(X, 3)
-let R = (rotary_embedding_dim ?? 0) == 0 ? H : rotary_embedding_dim ; let h = R // 2
+let R = (rotary_embedding_dim ?: 0) == 0 ? H : rotary_embedding_dim ; let h = R // 2
 let pos = position_ids[b, t] ; let Z = rank(X) == 3 ? num_heads : dim(X, 1)
 let ct(j) = has(position_ids) ? cos_cache[pos, j] : cos_cache[b, t, j] ; let sn(j) = has(position_ids) ? sin_cache[pos, j] : sin_cache[b, t, j]
 let re(j) = interleaved ? 2 * j : j ; let im(j) = interleaved ? 2 * j + 1 : j + h)";

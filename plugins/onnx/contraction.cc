@@ -23,7 +23,7 @@ void RegisterContraction(Registrar& r) {
           "let a = transA ? A[k, m] : A[m, k]\n"
           "let b = transB ? B[n, k] : B[k, n]\n"
           "T[m, n] += a * b\n"
-          "Y = alpha * T + beta * (C ?? 0)")
+          "Y = alpha * T + beta * (C ?: 0)")
       .Backward(
           "let a = transA ? A[k, m] : A[m, k]\n"
           "let b = transB ? B[n, k] : B[k, n]\n"
@@ -38,8 +38,8 @@ void RegisterContraction(Registrar& r) {
       .Pure(
           "let rank(m) = rank(A) > 1 ; let rank(n) = rank(B) > 1\n"
           "if has(a_zero_point) && rank(a_zero_point) == 1 && len(a_zero_point) > 1 { P[.., i, k] = i32(A[.., i, k]) - i32(a_zero_point[i]) }\n"
-          "else { P = i32(A) - i32(a_zero_point ?? 0) }\n"
-          "Q = i32(B) - i32(b_zero_point ?? 0)\n"
+          "else { P = i32(A) - i32(a_zero_point ?: 0) }\n"
+          "Q = i32(B) - i32(b_zero_point ?: 0)\n"
           "Y[.., m.., n..] += P[.., m.., k] * Q[.., k, n..]")
       .Sample("A: u8[2, 3]; B: i8[3, 4]; a_zero_point: u8[] = 12");
   r.op("QLinearMatMul")

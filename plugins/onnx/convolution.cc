@@ -6,20 +6,31 @@ namespace onnx_ops {
 std::string Window(const std::string& x, const std::string& y, const std::string& w) {
   return "let N = rank(" + x + ") - 2 ; let xd = dims(" + x + ")[2:N+2] ; let yd = dims(" + y +
          ")[2:N+2]\n"
-         "let st = strides ?? 1 ; let dl = dilations ?? 1 ; let K = kernel_shape ?? dims(" +
+         "let st = strides ?: 1 ; let dl = dilations ?: 1 ; let K = kernel_shape ?: dims(" +
          w +
          ")[2:N+2]\n"
          "let total = max((yd - 1) * st + (K - 1) * dl + 1 - xd, 0)\n"
          "let lo = auto_pad == \"SAME_UPPER\" ? total // 2 : auto_pad == \"SAME_LOWER\" ? (total + 1) // 2 :\n"
-         "         auto_pad == \"VALID\" ? 0 : (pads ?? 0)[0:N]\n";
+         "         auto_pad == \"VALID\" ? 0 : (pads ?: 0)[0:N]\n";
 }
+
+namespace {
+// A channel that X lacks would read as padding.
+std::string Channels(const std::string& x, const std::string& w) {
+  return "require dim(" + x + ", 1) == D * group else \"" + x + " has {} channels where " + w +
+         " and group need {}\", dim(" + x + ", 1), D * group\n"
+         "require dim(" + w + ", 0) == M * group else \"" + w + " has {} outputs, which {} groups don't divide\", dim(" +
+         w + ", 0), group\n";
+}
+}  // namespace
 
 void RegisterConvolution(Registrar& r) {
   r.op("Conv")
       .Doc("Convolution of any number of spatial dimensions; grouped and dilated on demand.")
       .Pure(Window("X", "Y", "W") +
-            "let D = dim(W, 1) ; let M = dim(W, 0) // group\n"
-            "Y[n, o, p..] = B[o] ?? 0\n"
+            "let D = dim(W, 1) ; let M = dim(W, 0) // group\n" +
+            Channels("X", "W") +
+            "Y[n, o, p..] = B[o] ?: 0\n"
             "Y[n, o, p..] += (X[n, o // M * D + c, p * st + k * dl - lo] ?? 0) * W[o, c, k..]")
       .Backward(
           Window("X", "Y", "W") +
@@ -49,37 +60,40 @@ void RegisterConvolution(Registrar& r) {
       .Doc("Convolution of small integers less their zero points, in 32 bits.")
       .Pure(
           Window("x", "y", "w") +
-          "let D = dim(w, 1) ; let M = dim(w, 0) // group\n"
-          "let xz = i32(x_zero_point ?? 0)\n"
-          "let wz = has(w_zero_point) && rank(w_zero_point) == 1 ? w_zero_point[o] : w_zero_point ?? 0\n"
-          "y[n, o, p..] += (i32(x[n, o // M * D + c, p * st + k * dl - lo] ?? x_zero_point ?? 0) - xz) * (i32(w[o, c, k..]) - i32(wz))")
+          "let D = dim(w, 1) ; let M = dim(w, 0) // group\n" +
+          Channels("x", "w") +
+          "let xz = i32(x_zero_point ?: 0)\n"
+          "let wz = has(w_zero_point) && rank(w_zero_point) == 1 ? w_zero_point[o] : w_zero_point ?: 0\n"
+          "y[n, o, p..] += (i32(x[n, o // M * D + c, p * st + k * dl - lo] ?? x_zero_point ?: 0) - xz) * (i32(w[o, c, k..]) - i32(wz))")
       .Sample("x: u8[1, 2, 4, 4]; w: u8[3, 2, 3, 3]; x_zero_point: u8[] = 5; attr pads = [1, 1, 1, 1]");
   r.op("QLinearConv")
       .Doc("Convolution of quantised tensors, quantised again.")
       .Pure(
           Window("x", "y", "w") +
-          "let D = dim(w, 1) ; let M = dim(w, 0) // group\n"
+          "let D = dim(w, 1) ; let M = dim(w, 0) // group\n" +
+          Channels("x", "w") +
           "let wz = rank(w_zero_point) == 1 ? (len(w_zero_point) == 1 ? w_zero_point[0] : w_zero_point[o]) : w_zero_point\n"
           "T[n, o, p..] += (i32(x[n, o // M * D + c, p * st + k * dl - lo] ?? x_zero_point) - i32(x_zero_point)) * (i32(w[o, c, k..]) - i32(wz)) "
           "over p.. in 0:yd, n in 0:dim(x, 0), o in 0:dim(w, 0)\n"
           "let ws = rank(w_scale) == 1 ? (len(w_scale) == 1 ? w_scale[0] : w_scale[o]) : w_scale\n"
-          "let b = B[o] ?? 0\n"
+          "let b = B[o] ?: 0\n"
           "y[n, o, p..] = sat(rint(f32(T[n, o, p..] + i32(b)) * (x_scale * ws / y_scale)) + f32(y_zero_point))")
       .Sample(
           "x: u8[1, 2, 4, 4]; x_scale: f32[] = 0.1; x_zero_point: u8[] = 5; w: u8[3, 2, 3, 3]; w_scale: f32[] = 0.2; "
           "w_zero_point: u8[] = 9; y_scale: f32[] = 0.5; y_zero_point: u8[] = 100");
   const std::string transposed =
       "let N = rank(X) - 2 ; let xd = dims(X)[2:N+2] ; let yd = dims(Y)[2:N+2]\n"
-      "let st = strides ?? 1 ; let dl = dilations ?? 1 ; let K = kernel_shape ?? dims(W)[2:N+2]\n"
-      "let total = (xd - 1) * st + (output_padding ?? 0) + (K - 1) * dl + 1 - yd\n"
+      "let st = strides ?: 1 ; let dl = dilations ?: 1 ; let K = kernel_shape ?: dims(W)[2:N+2]\n"
+      "let total = (xd - 1) * st + (output_padding ?: 0) + (K - 1) * dl + 1 - yd\n"
       "let lo = auto_pad == \"SAME_UPPER\" ? total // 2 : auto_pad == \"SAME_LOWER\" ? total - total // 2 :\n"
-      "         has(output_shape) && !has(pads) ? total - total // 2 : (pads ?? 0)[0:N]\n"
-      "let C = dim(X, 1) // group ; let M = dim(W, 1)\n";
+      "         has(output_shape) && !has(pads) ? total - total // 2 : (pads ?: 0)[0:N]\n"
+      "let C = dim(X, 1) // group ; let M = dim(W, 1)\n"
+      "require dim(W, 0) == C * group else \"W has {} inputs where X and group need {}\", dim(W, 0), C * group\n";
   r.op("ConvTranspose")
       .Doc("Transposed convolution: every input element adds a scaled kernel to the output.")
       .Pure(
           transposed +
-          "Y[n, o, p..] = B[o] ?? 0\n"
+          "Y[n, o, p..] = B[o] ?: 0\n"
           "if all(st == 1) {\n"
           "  Y[n, g*M + o, p..] += (X[n, g*C + c, p + lo - k * dl] ?? 0) * W[g*C + c, o, k..] over p.. in 0:yd, g in 0:group, c in 0:C, o in 0:M\n"
           "} else if all(dl == 1) {  # elements that lie f after a window's start meet every st-th weight only\n"
@@ -104,12 +118,12 @@ void RegisterConvolution(Registrar& r) {
   r.op("DeformConv")
       .Doc("Convolution whose taps are moved by learnt offsets, read bilinearly (two spatial dimensions).")
       .Pure(
-          "let N = rank(X) - 2 ; let st = strides ?? 1 ; let dl = dilations ?? 1 ; let lo = (pads ?? 0)[0:N]\n"
+          "let N = rank(X) - 2 ; let st = strides ?: 1 ; let dl = dilations ?: 1 ; let lo = (pads ?: 0)[0:N]\n"
           "let K = dims(W)[2:4] ; let D = dim(W, 1) ; let M = dim(W, 0) // group ; let E = dim(X, 1) // offset_group\n"
           "let z = (g * D + c) // E ; let at0 = z * 2 * prod(K) + fold(k, K) * 2\n"
           "let at = p * st + k * dl - lo + [offset[n, at0, p..], offset[n, at0 + 1, p..]]\n"
           "let q = floor(at) + u ; let f = at - floor(at)\n"
-          "let w = prod(u == 0 ? 1 - f : f) * (mask[n, z * prod(K) + fold(k, K), p..] ?? 1)\n"
+          "let w = prod(u == 0 ? 1 - f : f) * (mask[n, z * prod(K) + fold(k, K), p..] ?: 1)\n"
           "S[n, g, c, k.., p..] += (X[n, g * D + c, q] ?? 0) * w "
           "over u.. in 0 * K : 0 * K + 2, k.. in 0 : K, g in 0:group, c in 0:D, n in 0:dim(X, 0), p.. in 0:dims(Y)[2:4]\n"
           "Y[n, g * M + o, p..] += S[n, g, c, k.., p..] * W[g * M + o, c, k..] over o in 0:M, g in 0:group\n"
@@ -123,9 +137,9 @@ void RegisterConvolution(Registrar& r) {
       .Doc("Depthwise causal convolution along time that carries its last inputs as state.")
       .Pure(
           "let K = dim(weight, 2) ; let T = dim(input, 2)\n"
-          "let at(s) = s < K - 1 ? past_state[b, c, s] ?? 0 : input[b, c, s - (K - 1)]\n"
+          "let at(s) = s < K - 1 ? past_state[b, c, s + 0] ?: 0 : input[b, c, s - (K - 1)]\n"
           "E[b, c, s] = at(s) over s in 0:T + K - 1, b in 0:dim(input, 0), c in 0:dim(input, 1)\n"
-          "Z[b, c, t] = bias[c] ?? 0 over t in 0:T, b in 0:dim(input, 0), c in 0:dim(input, 1)\n"
+          "Z[b, c, t] = bias[c] ?: 0 over t in 0:T, b in 0:dim(input, 0), c in 0:dim(input, 1)\n"
           "Z[b, c, t] += E[b, c, t + k] * weight[c, 0, k]\n"
           "output = activation == \"silu\" || activation == \"swish\" ? f32(Z) / (1 + exp(-f32(Z))) : Z\n"
           "present_state[b, c, s] = E[b, c, T + s]")
@@ -136,14 +150,14 @@ void RegisterConvolution(Registrar& r) {
       .Doc("Sums blocks back into an image.")
       .Pure(
           "let N = len(image_shape) ; let K = block_shape\n"
-          "let st = strides ?? 1 ; let dl = dilations ?? 1 ; let lo = (pads ?? 0)[0:N] ; let hi = (pads ?? 0)[N:2*N]\n"
+          "let st = strides ?: 1 ; let dl = dilations ?: 1 ; let lo = (pads ?: 0)[0:N] ; let hi = (pads ?: 0)[N:2*N]\n"
           "let L = (image_shape + lo + hi - (K - 1) * dl - 1) // st + 1\n"
           "output = 0\n"
           "output[n, c, b * st + k * dl - lo] ?? += input[n, c * prod(K) + fold(k, K), fold(b, L)] "
           "over b.. in 0:L, k.. in 0:K, c in 0:dim(output, 1)")
       .Backward(
           "let N = len(image_shape) ; let K = block_shape\n"
-          "let st = strides ?? 1 ; let dl = dilations ?? 1 ; let lo = (pads ?? 0)[0:N] ; let hi = (pads ?? 0)[N:2*N]\n"
+          "let st = strides ?: 1 ; let dl = dilations ?: 1 ; let lo = (pads ?: 0)[0:N] ; let hi = (pads ?: 0)[N:2*N]\n"
           "let L = (image_shape + lo + hi - (K - 1) * dl - 1) // st + 1\n"
           "dinput[n, c * prod(K) + fold(k, K), fold(b, L)] = doutput[n, c, b * st + k * dl - lo] ?? 0 "
           "over b.. in 0:L, k.. in 0:K, c in 0:dim(output, 1)")

@@ -52,6 +52,22 @@ std::string IndexName(const std::string& label) {
          static_cast<char>(std::tolower(static_cast<unsigned char>(label[0])));
 }
 
+bool IsNumber(const std::string& size) {
+  return std::all_of(size.begin(), size.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+std::string SizeText(const std::string& size) {
+  return size.find(' ') == std::string::npos ? size : "(" + size + ")";
+}
+
+// What two sizes of one label broadcast to, as ir/broadcast.h has it.
+std::string Joined(const std::string& a, const std::string& b) {
+  if (a.empty() || a == "1") return b;
+  if (b == "1" || a == b || IsNumber(a)) return a;
+  if (IsNumber(b)) return b;
+  return "(max(" + a + ", " + b + ") * min(" + a + ", " + b + ", 1))";
+}
+
 std::string Expand(const Node& node) {
   std::string equation = node.attribute("equation");
   equation.erase(std::remove_if(equation.begin(), equation.end(), [](char c) { return c == '"' || c == ' '; }),
@@ -77,7 +93,7 @@ std::string Expand(const Node& node) {
       if (label[0] == '_') dots = std::max(dots, std::stoi(label.substr(1)) + 1);
       std::string& e = extent[label];
       if (!count[label]++) order.push_back(label);
-      if (e.empty() || e == "1") e = inputs[i]->shape[d];
+      e = Joined(e, SizeText(inputs[i]->shape[d]));
     }
   }
   Term out;
@@ -94,14 +110,20 @@ std::string Expand(const Node& node) {
                                        "bf16",   "f32",      "f64",        "c64",    "c128",       "string"};
   const hr_port* result = node.output("Output");
   const std::string type = kTypes[result->dtype];
-  std::string header, product, body;
+  std::string header, product, required;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = "Inputs_" + std::to_string(i);
     header += name + ": " + type + "[" + Node::Shape(inputs[i]) + "], ";
     std::string index;
     for (int d = 0; d < inputs[i]->rank; ++d) {
-      const bool one = std::string(inputs[i]->shape[d]) == "1" && extent[terms[i].labels[d]] != "1";
-      index += (d ? ", " : "") + (one ? std::string("0") : IndexName(terms[i].labels[d]));
+      const std::string size = SizeText(inputs[i]->shape[d]), &whole = extent[terms[i].labels[d]];
+      std::string at = IndexName(terms[i].labels[d]);
+      if (size != whole) {
+        required += "  require " + size + " == " + whole + " || " + size + " == 1 else \"" + name +
+                    " has {} in dimension " + std::to_string(d) + " where {} are needed\", " + size + ", " + whole + "\n";
+        at = size == "1" ? "0" : IsNumber(size) ? at : at + " * min(" + size + " - 1, 1)";
+      }
+      index += (d ? ", " : "") + at;
     }
     product += (i ? " * " : "") + name + "[" + index + "]";
   }
@@ -127,7 +149,7 @@ std::string Expand(const Node& node) {
   const bool real = result->dtype >= HR_F16;
   std::string text = "sdfg einsum(" + header + "Output: " + type + "[" + shape + "]) {\n";
   if (half) text += "  transient total: f32[" + shape + "]\n";
-  text += "  state {\n" + map(ranges(out.labels), sum + "[" + target + "] = " + (real ? "0.0" : "0")) +
+  text += required + "  state {\n" + map(ranges(out.labels), sum + "[" + target + "] = " + (real ? "0.0" : "0")) +
           map(ranges(all), sum + "[" + target + "] += " + product);
   if (half) text += map(ranges(out.labels), "Output[" + target + "] = total[" + target + "]");
   return text + "  }\n}\n";

@@ -111,9 +111,9 @@ void RegisterElementwise(Registrar& r) {
   for (const Unary& u : kUnary) SamplesOf(r.op(u.name).Doc(u.doc).Pure(u.pure), u);
 
   const char* const cast =
-      "let power(v) = log2(f32(v)) ; let mode = round_mode ?? \"up\"  # f8e8m0 holds powers of two only\n"
+      "let power(v) = log2(f32(v)) ; let mode = round_mode ?: \"up\"  # f8e8m0 holds powers of two only\n"
       "output = dtype(output) == f8e8m0 && mode != \"nearest\" ? sat(pow(f32(2.0), (mode == \"up\" ? ceil(power(input)) : floor(power(input))))) :\n"
-      "         (saturate ?? 1) && is_fp8(dtype(output)) ? sat(input) : cast(input)";
+      "         (saturate ?: 1) && is_fp8(dtype(output)) ? sat(input) : cast(input)";
   r.op("Cast")
       .Doc("Converts to the output's type; float to integer truncates.")
       .Pure(cast)
@@ -132,7 +132,7 @@ void RegisterElementwise(Registrar& r) {
   r.op("Clip")
       .Doc("Limits each element to [min, max]; a bound that is absent does not limit.")
       .Pure(
-          "let lo = min ?? lowest() ; let hi = max ?? highest() ; let x = input[..]\nlet v = x < lo ? lo : x\noutput = v > hi ? hi : v")
+          "let lo = min ?: lowest() ; let hi = max ?: highest() ; let x = input[..]\nlet v = x < lo ? lo : x\noutput = v > hi ? hi : v")
       .Sample("input: f32[2, 3] in [-10, 10]; min: f32[] = -1; max: f32[] = 2")
       .Sample("input: f32[2, 3] in [-10, 10]; at 1, 2; min: f32[] in [1, 1]; max: f32[] in [2, 2]")
       .Sample("input: f32[2, 3] in [-10, 10]")

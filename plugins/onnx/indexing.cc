@@ -9,7 +9,7 @@ std::string Scatter(const std::string& target, const std::string& value) {
   const char* const ops[][2] = {{"none", "="}, {"add", "+="}, {"mul", "*="}, {"max", "max="}, {"min", "min="}};
   std::string out;
   for (const auto& [name, op] : ops)
-    out += std::string("if (reduction ?? \"none\") == \"") + name + "\" { output[" + target + "] " + op + " " + value +
+    out += std::string("if (reduction ?: \"none\") == \"") + name + "\" { output[" + target + "] " + op + " " + value +
            " }\n";
   return out;
 }
@@ -30,33 +30,33 @@ void RegisterIndexing(Registrar& r) {
       .Sample("data: f32[2, 3, 4]; indices: i32[] = -1; attr axis = -1");
   r.op("GatherElements")
       .Doc("Single elements along an axis, by a tensor of indices.")
-      .Pure("output[o.., k@axis] = data[o.., wrap(indices[o.., k@axis], dim(data, axis)) @axis] over indices")
-      .Backward("ddata[o.., wrap(indices[o.., k@axis], dim(data, axis)) @axis] += doutput[o.., k@axis] over indices")
+      .Pure("output[o.., k@axis] = data[o + 0, wrap(indices[o.., k@axis], dim(data, axis)) @axis] over indices")
+      .Backward("ddata[o + 0, wrap(indices[o.., k@axis], dim(data, axis)) @axis] += doutput[o.., k@axis] over indices")
       .Sample("data: f32[3, 3]; indices: i64[2, 3] = [1, 2, 0, 2, 0, -1]; attr axis = 0")
       .Sample("data: f32[2, 3]; indices: i64[2, 2] = [0, 0, 2, 1]; attr axis = 1")
       .Sample("data: f32[3, 2]; indices: i32[3, 1] = [0, -2, 1]; attr axis = -1");
   r.op("GatherND")
       .Doc("Slices by rows of coordinates.")
       .Pure(
-          "let rank(b) = (batch_dims ?? 0) ; let rank(u) = rank(indices) - (batch_dims ?? 0) - 1\n"
+          "let rank(b) = (batch_dims ?: 0) ; let rank(u) = rank(indices) - (batch_dims ?: 0) - 1\n"
           "let at = indices[b.., u.., :]\n"
-          "output[b.., u.., s..] = data[b.., wrap(at, dims(data)[(batch_dims ?? 0) : (batch_dims ?? 0) + dim(indices, -1)]), s..]")
+          "output[b.., u.., s..] = data[b.., wrap(at, dims(data)[(batch_dims ?: 0) : (batch_dims ?: 0) + dim(indices, -1)]), s..]")
       .Backward(
-          "let rank(b) = (batch_dims ?? 0) ; let rank(u) = rank(indices) - (batch_dims ?? 0) - 1\n"
+          "let rank(b) = (batch_dims ?: 0) ; let rank(u) = rank(indices) - (batch_dims ?: 0) - 1\n"
           "let at = indices[b.., u.., :]\n"
-          "ddata[b.., wrap(at, dims(data)[(batch_dims ?? 0) : (batch_dims ?? 0) + dim(indices, -1)]), s..] += doutput[b.., u.., s..]")
+          "ddata[b.., wrap(at, dims(data)[(batch_dims ?: 0) : (batch_dims ?: 0) + dim(indices, -1)]), s..] += doutput[b.., u.., s..]")
       .Sample("data: f32[2, 2]; indices: i64[2, 2] = [0, 0, 1, 1]")
       .Sample("data: f32[2, 3, 2]; indices: i64[2, 1, 1] = [2, 0]; attr batch_dims = 1")
       .Sample("data: f32[2, 3, 2]; indices: i64[3, 1] = [1, 1, -2]");
   const std::string copy = "let at = wrap(indices[o.., k@axis], dim(data, axis))\noutput = data\n";
-  const std::string elements = copy + Scatter("o.., at@axis", "updates[o.., k@axis] over updates");
+  const std::string elements = copy + Scatter("o + 0, at@axis", "updates[o.., k@axis] over updates");
   // Of products and extrema the derivative of the pure form is right.
   const std::string gradient =
       "let at = wrap(indices[o.., k@axis], dim(data, axis))\n"
-      "if (reduction ?? \"none\") == \"none\" || (reduction ?? \"none\") == \"add\" {\n"
+      "if (reduction ?: \"none\") == \"none\" || (reduction ?: \"none\") == \"add\" {\n"
       "  ddata = doutput\n"
-      "  if (reduction ?? \"none\") == \"none\" { ddata[o.., at@axis] = 0 over indices }\n"
-      "  dupdates[o.., k@axis] = doutput[o.., at@axis] over indices\n"
+      "  if (reduction ?: \"none\") == \"none\" { ddata[o + 0, at@axis] = 0 over indices }\n"
+      "  dupdates[o.., k@axis] = doutput[o + 0, at@axis] over indices\n"
       "}";
   r.op("ScatterElements")
       .Doc("Writes single elements along an axis, by a tensor of indices.")
@@ -72,11 +72,11 @@ void RegisterIndexing(Registrar& r) {
           "data: f32[2, 4]; indices: i64[2, 2] = [1, -1, 0, 0]; updates: f32[2, 2]; attr axis = 1, reduction = \"min\"");
   r.op("Scatter")
       .Doc("Writes single elements along an axis (the old name of ScatterElements).")
-      .Pure(copy + "output[o.., at@axis] = updates[o.., k@axis] over updates")
+      .Pure(copy + "output[o + 0, at@axis] = updates[o.., k@axis] over updates")
       .Backward(
           "let at = wrap(indices[o.., k@axis], dim(data, axis))\n"
-          "ddata = doutput\nddata[o.., at@axis] = 0 over indices\n"
-          "dupdates[o.., k@axis] = doutput[o.., at@axis] over indices")
+          "ddata = doutput\nddata[o + 0, at@axis] = 0 over indices\n"
+          "dupdates[o.., k@axis] = doutput[o + 0, at@axis] over indices")
       .Sample("data: f32[3, 3]; indices: i64[2, 3] = [1, 0, 2, 0, 2, 1]; updates: f32[2, 3]; attr axis = 0")
       .Sample("data: f32[2, 4]; indices: i64[2, 2] = [1, 3, 0, 2]; updates: f32[2, 2]; attr axis = 1")
       .Sample("data: f32[2, 4]; indices: i64[1, 2] = [1, 2]; updates: f32[1, 2]; attr axis = -1");
@@ -86,9 +86,9 @@ void RegisterIndexing(Registrar& r) {
             Scatter("at, s..", "updates[u.., s..]"))
       .Backward(
           "let at = wrap(indices[u.., :], dims(data)[0 : dim(indices, -1)])\n"
-          "if (reduction ?? \"none\") == \"none\" || (reduction ?? \"none\") == \"add\" {\n"
+          "if (reduction ?: \"none\") == \"none\" || (reduction ?: \"none\") == \"add\" {\n"
           "  ddata = doutput\n"
-          "  if (reduction ?? \"none\") == \"none\" { ddata[at, s..] = 0 over u.. in 0:dims(indices)[0:rank(indices) - 1] }\n"
+          "  if (reduction ?: \"none\") == \"none\" { ddata[at, s..] = 0 over u.. in 0:dims(indices)[0:rank(indices) - 1] }\n"
           "  dupdates[u.., s..] = doutput[at, s..]\n"
           "}")
       .Sample("data: f32[8]; indices: i64[4, 1] = [4, 3, 1, 7]; updates: f32[4]")
@@ -101,7 +101,7 @@ void RegisterIndexing(Registrar& r) {
       .Pure(
           "let S = dim(past_cache, axis)\n"
           "present_cache = past_cache\n"
-          "let at = (write_indices[b] ?? 0) + t\n"
+          "let at = (write_indices[b] ?: 0) + t\n"
           "present_cache[b, (mode == \"circular\" ? at % S : at)@axis, o..] = update[b, t@axis, o..] over update")
       .Sample("past_cache: f32[2, 4, 3]; update: f32[2, 1, 3]; write_indices: i64[2] = [1, 3]")
       .Sample(
@@ -128,8 +128,8 @@ void RegisterIndexing(Registrar& r) {
       .Pure(
           "let n = dim(condition, 0)\n"
           "P[i] += condition[j] && j < i ? 1 : 0 over i in 0:n, j in 0:n\n"
-          "if has(axis) { output[o.., (condition[i] ? P[i] : -1)@axis] ?? = input[o.., i@axis] over condition }\n"
-          "else { output[condition[i] ? P[i] : -1] ?? = input.flat[i] over condition }")
+          "if has(axis) { output[o.., (condition[i] ? P[i] : -1)@axis] ?? = input[o.., i + 0 @axis] over condition }\n"
+          "else { output[condition[i] ? P[i] : -1] ?? = input.flat[i + 0] over condition }")
       .Backward(
           "let n = dim(condition, 0)\n"
           "P[i] = 0 over i in 0:n\n"
@@ -149,7 +149,7 @@ void RegisterIndexing(Registrar& r) {
       .Sample("X: f32[2, 2]; at 0, 1");
   const std::string topk =
       "let x = X[o.., i@axis] ; let y = X[o.., j@axis]\n"
-      "R[o.., i] += ((largest ?? 1) ? y > x : y < x) || y == x && j < i ? 1 : 0 over j in 0:dim(X, axis)\n"
+      "R[o.., i] += ((largest ?: 1) ? y > x : y < x) || y == x && j < i ? 1 : 0 over j in 0:dim(X, axis)\n"
       "Values[o.., R[o.., i]@axis] ?? = x over X\n"
       "Indices[o.., R[o.., i]@axis] ?? = i over X";
   r.op("TopK")

@@ -8,7 +8,7 @@ void RegisterLosses(Registrar& r) {
       .Doc("Negated input at the target class, weighted; averaged, summed or per element.")
       .Pure(
           "let t = target[n, p..] ; let live = !has(ignore_index) || t != ignore_index\n"
-          "let w = live ? weight[t] ?? 1.0 : 0\n"
+          "let w = live ? weight[t] ?: 1.0 : 0\n"
           "let l = live ? -input[n, t, p..] * w : 0\n"
           "if reduction == \"none\" { loss[n, p..] = l over target[n, p..] }\n"
           "else {\n"
@@ -17,7 +17,7 @@ void RegisterLosses(Registrar& r) {
           "}")
       .Backward(
           "let t = target[n, p..] ; let live = !has(ignore_index) || t != ignore_index\n"
-          "let w = live ? weight[t] ?? 1.0 : 0\n"
+          "let w = live ? weight[t] ?: 1.0 : 0\n"
           "if reduction == \"mean\" { W[] += w over target[n, p..] }\n"
           "let g = reduction == \"none\" ? dloss[n, p..] : reduction == \"mean\" ? dloss[] / W[] : dloss[]\n"
           "dinput[n, c, p..] = c == t && live ? -w * g : 0")
@@ -37,7 +37,7 @@ void RegisterLosses(Registrar& r) {
           "L[n, c, p..] = scores[n, c, p..] - M[n, p..] - log(S[n, p..])\n"
           "log_prob = L\n"
           "let t = labels[n, p..] ; let live = !has(ignore_index) || t != ignore_index\n"
-          "let w = live ? weights[t] ?? 1.0 : 0\n"
+          "let w = live ? weights[t] ?: 1.0 : 0\n"
           "let l = live ? -L[n, t, p..] * w : 0\n"
           "if reduction == \"none\" { output[n, p..] = l over labels[n, p..] }\n"
           "else {\n"
@@ -48,11 +48,11 @@ void RegisterLosses(Registrar& r) {
           "M[n, p..] max= scores[n, c, p..]\n"
           "S[n, p..] += exp(scores[n, c, p..] - M[n, p..])\n"
           "let t = labels[n, p..] ; let live = !has(ignore_index) || t != ignore_index\n"
-          "let w = live ? weights[t] ?? 1.0 : 0\n"
+          "let w = live ? weights[t] ?: 1.0 : 0\n"
           "if reduction == \"mean\" { W[] += w over labels[n, p..] }\n"
-          "let d = doutput[] ?? 0\n"
-          "let g = reduction == \"none\" ? doutput[n, p..] ?? 0 : reduction == \"mean\" ? d / W[] : d\n"
-          "G[n, c, p..] = (dlog_prob[n, c, p..] ?? 0) - (c == t && live ? w * g : 0) over scores[n, c, p..]\n"
+          "let d = doutput[] ?: 0\n"
+          "let g = reduction == \"none\" ? doutput[n, p..] ?: 0 : reduction == \"mean\" ? d / W[] : d\n"
+          "G[n, c, p..] = (dlog_prob[n, c, p..] ?: 0) - (c == t && live ? w * g : 0) over scores[n, c, p..]\n"
           "D[n, p..] += G[n, c, p..]\n"
           "dscores[n, c, p..] = G[n, c, p..] - exp(scores[n, c, p..] - M[n, p..]) / S[n, p..] * D[n, p..]")
       .Sample("scores: f32[3, 5]; labels: i64[3] = [1, 0, 4]")

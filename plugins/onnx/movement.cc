@@ -36,8 +36,8 @@ void RegisterMovement(Registrar& r) {
       .Sample("data: f32[]; axes: i64[1] = [0]");
   r.op("Transpose")
       .Doc("Permutes the dimensions; without perm reverses them.")
-      .Pure("let q = perm ?? range(rank(data) - 1, -1, -1)\ntransposed[i..] = data[i..@q]")
-      .Backward("let q = perm ?? range(rank(data) - 1, -1, -1)\nddata[i..@q] = dtransposed[i..]")
+      .Pure("let q = perm ?: range(rank(data) - 1, -1, -1)\ntransposed[i..] = data[i..@q]")
+      .Backward("let q = perm ?: range(rank(data) - 1, -1, -1)\nddata[i..@q] = dtransposed[i..]")
       .Sample("data: f32[2, 3, 4]; attr perm = [2, 0, 1]")
       .Sample("data: f32[2, 3]")
       .Sample("data: f32[2, 3, 4, 5]; attr perm = [0, 2, 1, 3]");
@@ -61,14 +61,14 @@ void RegisterMovement(Registrar& r) {
       .Pure(
           "let at = 0\n"
           "each T in inputs {\n"
-          "  concat_result[o.., at + k @(axis ?? 1)] = T[o.., k@(axis ?? 1)] over T\n"
-          "  let at = at + dim(T, axis ?? 1)\n"
+          "  concat_result[o.., at + k @(axis ?: 1)] = T[o.., k@(axis ?: 1)] over T\n"
+          "  let at = at + dim(T, axis ?: 1)\n"
           "}")
       .Backward(
           "let at = 0\n"
           "each T in dinputs {\n"
-          "  T[o.., k@(axis ?? 1)] = dconcat_result[o.., at + k @(axis ?? 1)] over T\n"
-          "  let at = at + dim(T, axis ?? 1)\n"
+          "  T[o.., k@(axis ?: 1)] = dconcat_result[o.., at + k @(axis ?: 1)] over T\n"
+          "  let at = at + dim(T, axis ?: 1)\n"
           "}")
       .Sample("inputs: f32[2, 3]; inputs: f32[2, 1]; attr axis = 1")
       .Sample("inputs: f32[2, 3]; inputs: f32[1, 3]; inputs: f32[3, 3]; attr axis = 0")
@@ -80,7 +80,8 @@ void RegisterMovement(Registrar& r) {
           "each T in outputs {\n"
           "  T[o.., k@axis] = input[o.., at + k @axis] over T\n"
           "  let at = at + dim(T, axis)\n"
-          "}")
+          "}\n"
+          "require at == dim(input, axis) else \"the pieces have {} elements in all and input has {}\", at, dim(input, axis)")
       .Backward(
           "let at = 0\n"
           "each T in doutputs {\n"
@@ -94,11 +95,11 @@ void RegisterMovement(Registrar& r) {
   r.op("Slice")
       .Doc("A strided part along some axes; negative starts and steps count from the end.")
       .Pure(
-          "let ax = axes ?? range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?? 1\n"
+          "let ax = axes ?: range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?: 1\n"
           "let b = clamp(starts < 0 ? starts + d : starts, 0, s < 0 ? d - 1 : d)\n"
           "output[o.., k..@ax] = data[o.., b + k * s @ax] over output")
       .Backward(
-          "let ax = axes ?? range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?? 1\n"
+          "let ax = axes ?: range(len(starts)) ; let d = dim(data, ax) ; let s = steps ?: 1\n"
           "let b = clamp(starts < 0 ? starts + d : starts, 0, s < 0 ? d - 1 : d)\n"
           "ddata = 0\n"
           "ddata[o.., b + k * s @ax] = doutput[o.., k..@ax] over doutput")
@@ -117,8 +118,8 @@ void RegisterMovement(Registrar& r) {
   r.op("Pad")
       .Doc("Adds (or, if negative, removes) elements at both ends: a constant, the edge, mirrored or wrapped.")
       .Versions(11)
-      .Pure("let ax = axes ?? range(rank(data)) ; let lo = pads[0:len(ax)] ; let d = dim(data, ax)\n" +
-            with("constant_value ?? 0"))
+      .Pure("let ax = axes ?: range(rank(data)) ; let lo = pads[0:len(ax)] ; let d = dim(data, ax)\n" +
+            with("constant_value ?: 0"))
       .Sample("data: f32[2, 3]; pads: i64[4] = [1, 0, 0, 2]; attr mode = \"constant\"")
       .Sample("data: f32[2, 3]; pads: i64[4] = [1, 2, 0, 1]; attr mode = \"reflect\"")
       .Sample(
@@ -142,7 +143,7 @@ void RegisterMovement(Registrar& r) {
   r.op("CenterCropPad")
       .Doc("Crops or pads symmetrically to a given size.")
       .Pure(
-          "let ax = axes ?? range(rank(input_data)) ; let d = dim(input_data, ax)\n"
+          "let ax = axes ?: range(rank(input_data)) ; let d = dim(input_data, ax)\n"
           "let off = shape > d ? -((shape - d) // 2) : (d - shape) // 2\n"
           "output_data[o.., k..@ax] = input_data[o.., k + off @ax] ?? 0")
       .Sample("input_data: f32[5, 2]; shape: i64[2] = [3, 4]")
@@ -152,11 +153,11 @@ void RegisterMovement(Registrar& r) {
       .Doc("Moves blocks of channels into space.")
       .Pure(
           "let b = blocksize ; let C = dim(output, 1)\n"
-          "let at = (mode ?? \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
+          "let at = (mode ?: \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
           "output[n, c, h*b + u, w*b + v] = input[n, at, h, w] over u in 0:b, v in 0:b, c in 0:C")
       .Backward(
           "let b = blocksize ; let C = dim(output, 1)\n"
-          "let at = (mode ?? \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
+          "let at = (mode ?: \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
           "dinput[n, at, h, w] = doutput[n, c, h*b + u, w*b + v] over u in 0:b, v in 0:b, c in 0:C, h in 0:dim(input, 2), w in 0:dim(input, 3)")
       .Sample("input: f32[1, 8, 2, 3]; attr blocksize = 2")
       .Sample("input: f32[1, 8, 2, 3]; attr blocksize = 2, mode = \"CRD\"")
@@ -165,11 +166,11 @@ void RegisterMovement(Registrar& r) {
       .Doc("Moves blocks of space into channels.")
       .Pure(
           "let b = blocksize ; let C = dim(input, 1)\n"
-          "let at = (mode ?? \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
+          "let at = (mode ?: \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
           "output[n, at, h, w] = input[n, c, h*b + u, w*b + v] over u in 0:b, v in 0:b, c in 0:C, h in 0:dim(output, 2), w in 0:dim(output, 3)")
       .Backward(
           "let b = blocksize ; let C = dim(input, 1)\n"
-          "let at = (mode ?? \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
+          "let at = (mode ?: \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
           "dinput[n, c, h*b + u, w*b + v] = doutput[n, at, h, w] over u in 0:b, v in 0:b, c in 0:C, h in 0:dim(output, 2), w in 0:dim(output, 3)")
       .Sample("input: f32[1, 2, 4, 6]; attr blocksize = 2")
       .Sample("input: f32[2, 1, 6, 3]; attr blocksize = 3")
@@ -187,7 +188,7 @@ void RegisterMovement(Registrar& r) {
       .Sample("input: f32[3, 2, 2]; sequence_lens: i64[2] = [1, 3]; attr batch_axis = 1, time_axis = 0");
   r.op("Trilu")
       .Doc("The upper or lower triangle of the last two dimensions.")
-      .Pure("output[.., i, j] = ((upper ?? 1) ? j - i >= (k ?? 0) : j - i <= (k ?? 0)) ? input[.., i, j] : 0")
+      .Pure("output[.., i, j] = ((upper ?: 1) ? j - i >= (k ?: 0) : j - i <= (k ?: 0)) ? input[.., i, j] : 0")
       .Sample("input: f32[2, 3, 4]; k: i64[] = 1")
       .Sample("input: f32[3, 3]; attr upper = 0")
       .Sample("input: f32[3, 4]; k: i64[] = -1; attr upper = 0");
@@ -195,9 +196,9 @@ void RegisterMovement(Registrar& r) {
       .Doc("At inference the input itself; in training drops elements with probability ratio and scales the rest.")
       .Versions(12)
       .Pure(
-          "let p = ratio ?? 0.5\n"
-          "let train = training_mode ?? false\n"
-          "let s = i64(seed ?? 0)\n"
+          "let p = ratio ?: 0.5\n"
+          "let train = training_mode ?: false\n"
+          "let s = i64(seed ?: 0)\n"
           "mask.flat[i] = !train || uniform(s, i) >= p\n"
           "output.flat[i] = !train || uniform(s, i) >= p ? (train ? data.flat[i] / (1 - p) : data.flat[i]) : 0")
       .Sample("data: f32[2, 3]")

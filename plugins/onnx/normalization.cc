@@ -26,8 +26,8 @@ void RegisterNormalization(Registrar& r) {
             "  running_var[c] = input_var[c] * momentum + var[c] * (1 - momentum)\n"
             "}")
       .Backward(
-          "let x = X[n, c, p..] ; let g = dY[n, c, p..] ?? 0 ; let part = 1 / (len(n) * len(p))\n"
-          "let dm = drunning_mean[c] ?? 0 ; let dv = drunning_var[c] ?? 0\n"
+          "let x = X[n, c, p..] ; let g = dY[n, c, p..] ?: 0 ; let part = 1 / (len(n) * len(p))\n"
+          "let dm = drunning_mean[c] ?: 0 ; let dv = drunning_var[c] ?: 0\n"
           "if training_mode { mu[c] += x * part ; var[c] += (x - mu[c]) * (x - mu[c]) * part }\n"
           "else { mu = input_mean ; var = input_var }\n"
           "r[c] = 1 / sqrt(var[c] + epsilon)\n"
@@ -57,8 +57,8 @@ void RegisterNormalization(Registrar& r) {
       .Doc("Normalises each channel (or, not spatial, each element) by given statistics, or by the batch's own.")
       .Versions(1, 13)
       .Pure(
-          "let train = has(mean) || !(is_test ?? 1)\n"
-          "if train && (spatial ?? 1) {\n"
+          "let train = has(mean) || !(is_test ?: 1)\n"
+          "if train && (spatial ?: 1) {\n"
           "  let x = X[n, c, p..] ; let part = 1 / (len(n) * len(p))\n"
           "  bm[c] += x * part\n"
           "  bv[c] += (x - bm[c]) * (x - bm[c]) * part\n" +
@@ -67,7 +67,7 @@ void RegisterNormalization(Registrar& r) {
           "  var[c] = in4[c] * momentum + bv[c] * (1 - momentum)\n"
           "  saved_mean[c] = bm[c] ; saved_var[c] = bv[c]\n"
           "}\n"
-          "if !train && (spatial ?? 1) {\n" +
+          "if !train && (spatial ?: 1) {\n" +
           with(given, "in3", "in4") +
           "} else { if !train {\n"
           "  r[c, p..] = scale[c, p..] / sqrt(in4[c, p..] + epsilon)\n"
@@ -105,6 +105,8 @@ void RegisterNormalization(Registrar& r) {
       .Versions(21)
       .Pure(
           stash + of("stash(X[n, g*D + c, p..])") +
+          "require dim(scale, 0) == dim(X, 1) else \"scale has {} elements where X has {} channels\", dim(scale, 0), dim(X, 1)\n"
+          "require dim(bias, 0) == dim(X, 1) else \"bias has {} elements where X has {} channels\", dim(bias, 0), dim(X, 1)\n"
           "Y[n, g*D + c, p..] = cast((x - mu[n, g]) * r[n, g]) * scale[g*D + c] + bias[g*D + c] over g in 0:num_groups, c in 0:D")
       .Backward(stash + group_gradient("stash(X[n, g*D + c, p..])", "g*D + c", "stash(dY[n, g*D + c, p..])",
                                        "stash(scale[g*D + c])"))
@@ -150,7 +152,7 @@ void RegisterNormalization(Registrar& r) {
             "var[o..] += (x - mu[o..]) * (x - mu[o..]) * part\n"
             "r[o..] = 1 / sqrt(var[o..] + epsilon)\n"
             "T[o.., k..] = cast((x - mu[o..]) * r[o..], dtype(X))\n"
-            "Y = T * Scale + (B ?? 0)\n"
+            "Y = T * Scale + (B ?: 0)\n"
             "Mean[o.., 0@range(rank(o), rank(X))] = mu[o..]\n"
             "InvStdDev[o.., 0@range(rank(o), rank(X))] = r[o..]")
       .Backward(std::string(stash) +
@@ -213,7 +215,7 @@ void RegisterNormalization(Registrar& r) {
   r.op("MeanVarianceNormalization")
       .Doc("Subtracts the mean and divides by the standard deviation over some axes.")
       .Pure(
-          "let ax = axes ?? [0, 2, 3]\n"
+          "let ax = axes ?: [0, 2, 3]\n"
           "mu[o..] += X[o.., k..@ax] * (1 / len(k))\n"
           "var[o..] += (X[o.., k..@ax] - mu[o..]) * (X[o.., k..@ax] - mu[o..]) * (1 / len(k))\n"
           "Y[o.., k..@ax] = (X[o.., k..@ax] - mu[o..]) / (sqrt(var[o..]) + 1e-9)")

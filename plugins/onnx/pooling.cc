@@ -12,14 +12,14 @@ void RegisterPooling(Registrar& r) {
           "let at = p * st + k * dl - lo\n"
           "Y[n, c, p..] max= X[n, c, at] ?? lowest() over k.. in 0:K\n"
           "if has(Indices) {\n"
-          "  let flat = (n * dim(X, 1) + c) * prod(xd) + ((storage_order ?? 0) == 0 ? fold(at, xd) : fold(reverse(at), reverse(xd)))\n"
+          "  let flat = (n * dim(X, 1) + c) * prod(xd) + ((storage_order ?: 0) == 0 ? fold(at, xd) : fold(reverse(at), reverse(xd)))\n"
           "  Indices[n, c, p..] min= (X[n, c, at] ?? lowest()) == Y[n, c, p..] && all(at >= 0 && at < xd) ? flat : 1e18 over k.. in 0:K\n"
           "}")
       .Backward(
           window +  // the first maximum of a window takes its gradient
           "let at = p * st + k * dl - lo ; let back = q + lo - k * dl ; let x = X[n, c, at] ?? lowest()\n"
           "if has(Indices) {\n"
-          "  let flat = (n * dim(X, 1) + c) * prod(xd) + ((storage_order ?? 0) == 0 ? fold(q, xd) : fold(reverse(q), reverse(xd)))\n"
+          "  let flat = (n * dim(X, 1) + c) * prod(xd) + ((storage_order ?: 0) == 0 ? fold(q, xd) : fold(reverse(q), reverse(xd)))\n"
           "  dX[n, c, q..] += all(back % st == 0) && (Indices[n, c, back // st] ?? -1) == flat ? dY[n, c, back // st] ?? 0 : 0 "
           "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd, k.. in 0:K\n"
           "} else {\n"
@@ -43,19 +43,19 @@ void RegisterPooling(Registrar& r) {
       .Doc("Mean over a sliding window; padding counts only on demand.")
       .Pure(
           window +
-          "let hi = auto_pad == \"NOTSET\" ? (pads ?? 0)[N:2*N] : total - lo\n"
+          "let hi = auto_pad == \"NOTSET\" ? (pads ?: 0)[N:2*N] : total - lo\n"
           "let at = p * st + k * dl - lo\n"
           "S[n, c, p..] += X[n, c, at] ?? 0 over k.. in 0:K, p.. in 0:yd\n"
           "let last = (yd - 1) * st + (K - 1) * dl - lo\n"
           "if surely(all(lo == 0 && last < xd)) { Y[n, c, p..] = S[n, c, p..] / prod(K) } else {\n"
-          "  C[p..] += all((count_include_pad ?? 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
+          "  C[p..] += all((count_include_pad ?: 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
           "  Y[n, c, p..] = S[n, c, p..] / C[p..]\n"
           "}")
       .Backward(
           window +
-          "let hi = auto_pad == \"NOTSET\" ? (pads ?? 0)[N:2*N] : total - lo\n"
+          "let hi = auto_pad == \"NOTSET\" ? (pads ?: 0)[N:2*N] : total - lo\n"
           "let at = p * st + k * dl - lo ; let back = q + lo - k * dl\n"
-          "C[p..] += all((count_include_pad ?? 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
+          "C[p..] += all((count_include_pad ?: 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
           "G[n, c, p..] = dY[n, c, p..] / C[p..]\n"
           "dX[n, c, q..] += all(back % st == 0) ? G[n, c, back // st] ?? 0 : 0 "
           "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd, k.. in 0:K")
@@ -107,12 +107,12 @@ void RegisterPooling(Registrar& r) {
       .Doc("Puts values back where a MaxPool found them, zero elsewhere.")
       .Pure(
           "let N = rank(X) - 2\n"
-          "let U = (dims(X)[2:N+2] - 1) * (strides ?? 1) + kernel_shape - (pads ?? 0)[0:N] - (pads ?? 0)[N:2*N]\n"
+          "let U = (dims(X)[2:N+2] - 1) * (strides ?: 1) + kernel_shape - (pads ?: 0)[0:N] - (pads ?: 0)[N:2*N]\n"
           "output = 0\n"
           "output[unfold(I[i..], concat(dims(X)[0:2], U))] = X[i..]")
       .Backward(
           "let N = rank(X) - 2\n"
-          "let U = (dims(X)[2:N+2] - 1) * (strides ?? 1) + kernel_shape - (pads ?? 0)[0:N] - (pads ?? 0)[N:2*N]\n"
+          "let U = (dims(X)[2:N+2] - 1) * (strides ?: 1) + kernel_shape - (pads ?: 0)[0:N] - (pads ?: 0)[N:2*N]\n"
           "dX[i..] = doutput[unfold(I[i..], concat(dims(X)[0:2], U))]")
       .Sample("X: f32[1, 1, 2, 2]; I: i64[1, 1, 2, 2] = [5, 7, 13, 15]; attr kernel_shape = [2, 2], strides = [2, 2]")
       .Sample("X: f32[1, 1, 3]; I: i64[1, 1, 3] = [0, 3, 5]; attr kernel_shape = [2], strides = [2]")
@@ -121,11 +121,11 @@ void RegisterPooling(Registrar& r) {
       .Doc("Samples regions of interest bilinearly into a fixed grid.")
       .Pure(
           "let P = [output_height, output_width] ; let xd = dims(X)[2:4]\n"
-          "let off = (coordinate_transformation_mode ?? \"output_half_pixel\") == \"half_pixel\" ? 0.5 : 0\n"
+          "let off = (coordinate_transformation_mode ?: \"output_half_pixel\") == \"half_pixel\" ? 0.5 : 0\n"
           "let a = [rois[r, 1], rois[r, 0]] * spatial_scale - off ; let b = [rois[r, 3], rois[r, 2]] * spatial_scale - off\n"
           "let sz = off == 0 ? max(b - a, 1) : b - a\n"
-          "let g = (sampling_ratio ?? 0) > 0 ? f32(0 * sz) + sampling_ratio : ceil(sz / P)\n"
-          "let gmax = (sampling_ratio ?? 0) > 0 ? 0 * P + sampling_ratio : (xd + P - 1) // P + 1\n"
+          "let g = (sampling_ratio ?: 0) > 0 ? f32(0 * sz) + sampling_ratio : ceil(sz / P)\n"
+          "let gmax = (sampling_ratio ?: 0) > 0 ? 0 * P + sampling_ratio : (xd + P - 1) // P + 1\n"
           "let y = a + (p + (s + 0.5) / g) * (sz / P)\n"
           "let live = all(s < g) && all(y >= -1 && y <= xd)\n"
           "let y1 = min(max(y, 0), xd - 1)\n"

@@ -8,15 +8,15 @@ void RegisterQuantization(Registrar& r) {
       .Doc("x / y_scale, rounded to even, plus the zero point, saturated.")
       .Pure(
           "let q(v) = is_int(y) ? rint(v) : v  # u and t are rounded to f32 before rint sees them\n"
-          "if rank(y_scale) == 0 || (block_size ?? 0) == 0 && len(y_scale) == 1 {\n"
+          "if rank(y_scale) == 0 || (block_size ?: 0) == 0 && len(y_scale) == 1 {\n"
           "  u = f32(x) / f32(y_scale)\n"
-          "  y = sat(q(u) + f32(y_zero_point ?? 0))\n"
-          "} else { if (block_size ?? 0) == 0 {\n"
-          "  t[o.., k@(axis ?? 1)] = f32(x[o.., k@(axis ?? 1)]) / f32(y_scale[k])\n"
-          "  y[o.., k@(axis ?? 1)] = sat(q(t[o.., k@(axis ?? 1)]) + f32(y_zero_point[k] ?? 0))\n"
+          "  y = sat(q(u) + f32(y_zero_point ?: 0))\n"
+          "} else { if (block_size ?: 0) == 0 {\n"
+          "  t[o.., k@(axis ?: 1)] = f32(x[o.., k@(axis ?: 1)]) / f32(y_scale[k])\n"
+          "  y[o.., k@(axis ?: 1)] = sat(q(t[o.., k@(axis ?: 1)]) + f32(y_zero_point[k] ?: 0))\n"
           "} else {\n"
           "  t[o.., k@axis] = f32(x[o.., k@axis]) / f32(y_scale[o.., k // block_size @axis])\n"
-          "  y[o.., k@axis] = sat(q(t[o.., k@axis]) + f32(y_zero_point[o.., k // block_size @axis] ?? 0))\n"
+          "  y[o.., k@axis] = sat(q(t[o.., k@axis]) + f32(y_zero_point[o.., k // block_size @axis] ?: 0))\n"
           "} }")
       .Sample("x: f32[2, 3] in [-100, 100]; y_scale: f32[] = 0.5; y_zero_point: u8[] = 128")
       .Sample("x: f32[2, 3]; y_scale: f32[3] in [0.1, 1]; y_zero_point: i8[3]; attr axis = 1")
@@ -26,11 +26,11 @@ void RegisterQuantization(Registrar& r) {
   r.op("DequantizeLinear")
       .Doc("(x - zero point) times the scale.")
       .Pure(
-          "if rank(x_scale) == 0 { y = f32(wide(x) - wide(x_zero_point ?? 0)) * x_scale }\n"
-          "else { if (block_size ?? 0) == 0 {\n"
-          "  if len(x_scale) == 1 { y = f32(wide(x) - wide(x_zero_point ?? 0)) * x_scale }\n"
-          "  else { y[o.., k@(axis ?? 1)] = f32(wide(x[o.., k@(axis ?? 1)]) - wide(x_zero_point[k] ?? 0)) * x_scale[k] } }\n"
-          "else { y[o.., k@axis] = f32(wide(x[o.., k@axis]) - wide(x_zero_point[o.., k // block_size @axis] ?? 0)) * x_scale[o.., k // block_size @axis] } }")
+          "if rank(x_scale) == 0 { y = f32(wide(x) - wide(x_zero_point ?: 0)) * x_scale }\n"
+          "else { if (block_size ?: 0) == 0 {\n"
+          "  if len(x_scale) == 1 { y = f32(wide(x) - wide(x_zero_point ?: 0)) * x_scale }\n"
+          "  else { y[o.., k@(axis ?: 1)] = f32(wide(x[o.., k@(axis ?: 1)]) - wide(x_zero_point[k] ?: 0)) * x_scale[k] } }\n"
+          "else { y[o.., k@axis] = f32(wide(x[o.., k@axis]) - wide(x_zero_point[o.., k // block_size @axis] ?: 0)) * x_scale[o.., k // block_size @axis] } }")
       .Sample("x: u8[2, 3]; x_scale: f32[] = 0.5; x_zero_point: u8[] = 128")
       .Sample(
           "x: i8[2, 4] in [-128, 127]; x_scale: f32[2, 2] in [0.1, 1]; x_zero_point: i8[2, 2] in [-9, 9]; attr axis = -1, block_size = 2")

@@ -7,34 +7,39 @@ namespace {
 
 // Sizes, activations and clipping; `gates` gates, default activations per direction.
 std::string Head(int gates, const std::string& activations, const std::string& states) {
-  return "let lay = layout ?? 0\n"
+  return "let lay = layout ?: 0\n"
          "let T = !lay ? dim(X, 0) : dim(X, 1) ; let N = !lay ? dim(X, 1) : dim(X, 0) ; let H = dim(R, 2) ; let D = dim(W, 0)\n"
          "let G = " +
          std::to_string(gates) +
          "\n"
-         "let f = activations ?? " +
+         "let f = activations ?: " +
          activations +
          "\n"
-         "let cl(v) = has(clip) ? clamp(v, -clip, clip) : v\n" +
+         "let cl(v) = has(clip) ? clamp(v, -clip, clip) : v\n"
+         "require dim(R, 0) == D else \"R has {} directions and W has {}\", dim(R, 0), D\n"
+         "if has(B) {\n"
+         "  require dim(B, 0) == D else \"B has {} directions and W has {}\", dim(B, 0), D\n"
+         "  require dim(B, 1) == 2 * G * H else \"B has {} elements where {} are needed\", dim(B, 1), 2 * G * H\n"
+         "}\n" +
          states;
 }
 
 std::string Initial(const std::string& state) {
-  return state + "[d, b, j] = !lay ? initial_" + state + "[d, b, j] ?? 0 : initial_" + state +
-         "[b, d, j] ?? 0 over d in 0:D, b in 0:N, j in 0:H\n";
+  return state + "[d, b, j] = !lay ? initial_" + state + "[d, b, j] ?: 0 : initial_" + state +
+         "[b, d, j] ?: 0 over d in 0:D, b in 0:N, j in 0:H\n";
 }
 
 const char kStep[] =
     "each d in 0:D {\n"
-    "gx[q, b, j] = (B[d, j] ?? 0) over q in 0:T, b in 0:N, j in 0:G*H\n"
+    "gx[q, b, j] = (B[d, j + 0] ?: 0) over q in 0:T, b in 0:N, j in 0:G*H\n"
     "gx[q, b, j] += W[d, j, i] * (!lay ? X[q, b, i] : X[b, q, i]) over q in 0:T, b in 0:N\n"
     "for s in 0:T {\n"
     "  let back = direction == \"reverse\" || d == 1\n"
-    "  let len_ = sequence_lens[b] ?? T\n"
+    "  let len_ = sequence_lens[b] ?: T\n"
     "  let t = back ? len_ - 1 - s : s\n"
     "  let live = s < len_\n"
     "  let at = live ? t : s\n"
-    "  gh[b, j] = (B[d, G*H + j] ?? 0) over b in 0:N, j in 0:G*H\n"
+    "  gh[b, j] = (B[d, G*H + j] ?: 0) over b in 0:N, j in 0:G*H\n"
     "  gh[b, j] += R[d, j, i] * h[d, b, i] over i in 0:H\n";
 
 const char kOutput[] =
@@ -71,8 +76,8 @@ void RegisterRecurrent(Registrar& r) {
           Head(3, "[\"Sigmoid\", \"Tanh\", \"Sigmoid\", \"Tanh\"]", Initial("h")) + kStep +
           "  z[b, j] = call(f, 2*d, cl(gx[at, b, j] + gh[b, j])) over b in 0:N, j in 0:H\n"
           "  r[b, j] = call(f, 2*d, cl(gx[at, b, H + j] + gh[b, H + j])) over b in 0:N, j in 0:H\n"
-          "  if linear_before_reset ?? 0 { c[b, j] = r[b, j] * gh[b, 2*H + j] }\n"
-          "  else { c[b, j] = B[d, 5*H + j] ?? 0 over b in 0:N, j in 0:H\n"
+          "  if linear_before_reset ?: 0 { c[b, j] = r[b, j] * gh[b, 2*H + j] }\n"
+          "  else { c[b, j] = B[d, 5*H + j] ?: 0 over b in 0:N, j in 0:H\n"
           "         c[b, j] += R[d, 2*H + j, i] * r[b, i] * h[d, b, i] }\n"
           "  hn[b, j] = (1 - z[b, j]) * call(f, 2*d+1, cl(gx[at, b, 2*H + j] + c[b, j])) + z[b, j] * h[d, b, j] over b in 0:N, j in 0:H\n"
           "  let new = hn[b, j]\n"
@@ -90,9 +95,10 @@ void RegisterRecurrent(Registrar& r) {
       .Pure(Head(4, "[\"Sigmoid\", \"Tanh\", \"Tanh\", \"Sigmoid\", \"Tanh\", \"Tanh\"]", Initial("c") + Initial("h")) +
             kStep +
             "  let u(q) = gx[at, b, q*H + j] + gh[b, q*H + j]\n"
+            "  if has(P) { require dim(P, 0) == D && dim(P, 1) == 3 * H else \"P is [{}, {}] where [{}, {}] is needed\", dim(P, 0), dim(P, 1), D, 3 * H }\n"
             "  let peep(q, v) = has(P) ? u(q) + P[d, q*H + j] * v : u(q)\n"
             "  ig[b, j] = call(f, 3*d, cl(peep(0, c[d, b, j]))) over b in 0:N, j in 0:H\n"
-            "  let forget = (input_forget ?? 0) ? 1 - ig[b, j] : call(f, 3*d, cl(peep(2, c[d, b, j])))\n"
+            "  let forget = (input_forget ?: 0) ? 1 - ig[b, j] : call(f, 3*d, cl(peep(2, c[d, b, j])))\n"
             "  cn[b, j] = forget * c[d, b, j] + ig[b, j] * call(f, 3*d+1, cl(u(3))) over b in 0:N, j in 0:H\n"
             "  hn[b, j] = call(f, 3*d, cl(peep(1, cn[b, j]))) * call(f, 3*d+2, cn[b, j]) over b in 0:N, j in 0:H\n"
             "  let new = hn[b, j]\n"

@@ -5,7 +5,7 @@ namespace onnx_ops {
 namespace {
 
 const char kAxes[] =
-    "let ax = len(axes ?? []) > 0 ? axes : (noop_with_empty_axes ?? 0) ? [] : range(rank(data))\n"
+    "let ax = len(axes ?: []) > 0 ? axes : (noop_with_empty_axes ?: 0) ? [] : range(rank(data))\n"
     "let kept = keepdims ? ax : []\n";
 
 struct Reduction {
@@ -47,7 +47,7 @@ const Reduction kReductions[] = {
 std::string Arg(const char* op) {
   return std::string("let kept = keepdims ? [axis] : []\nlet x = data[o.., k@axis]\nM[o..] ") + op +
          " x\nlet hit = x == M[o..] || isnan(x)\n"
-         "if !(select_last_index ?? 0) { reduced[o.., 0@kept] min= hit ? k : len(k) }\n"
+         "if !(select_last_index ?: 0) { reduced[o.., 0@kept] min= hit ? k : len(k) }\n"
          "else { reduced[o.., 0@kept] max= hit ? k : -1 }";
 }
 

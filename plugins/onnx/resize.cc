@@ -6,15 +6,15 @@ namespace {
 
 // `x` is the source coordinate of output point p; a tap at distance u from it weighs w1, 1 - u or a cubic in u.
 const char kResize[] = R"(
-let all_axes = axes ?? range(rank(X)) ; let from = dim(X, all_axes) ; let to = dim(Y, all_axes)
-let policy = keep_aspect_ratio_policy ?? "stretch" ; let by_scale = len(scales ?? []) > 0
+let all_axes = axes ?: range(rank(X)) ; let from = dim(X, all_axes) ; let to = dim(Y, all_axes)
+let policy = keep_aspect_ratio_policy ?: "stretch" ; let by_scale = len(scales ?: []) > 0
 let by = by_scale ? scales : policy == "stretch" ? f64(to) / from : policy == "not_larger" ? least(f64(sizes) / from) : most(f64(sizes) / from)
 let c = coordinate_transformation_mode ; let crop = c == "tf_crop_and_resize"
 let moved = crop || (!by_scale && policy == "stretch" ? from != to : by != 1 || from != to)  # the other axes are copied
 let ax = keep(all_axes, moved) ; let R = len(all_axes)
 let xd = keep(from, moved) ; let yd = keep(to, moved) ; let sc = keep(0 * from + by, moved)
 let L = by_scale ? xd * sc : yd
-let boxed = len(roi ?? []) > 0
+let boxed = len(roi ?: []) > 0
 let a0 = boxed ? keep(roi[0:R], moved) : 0 ; let a1 = boxed ? keep(roi[R:2*R], moved) : 1
 let h = p + 0.5
 let x = c == "asymmetric" ? p / sc : c == "align_corners" ? p * ((xd - 1) / max(L - 1, 1)) :
@@ -27,16 +27,16 @@ if mode == "nearest" || len(ax) == 0 {
           nearest_mode == "round_prefer_floor" ? ceil(x - 0.5) : floor(x + 0.5)
   Y[o.., p..@ax] = outside ? extrapolation_value : X[o.., clamp(q, 0, xd - 1)@ax] over Y
 } else {
-  let z = (antialias ?? 0) ? min(sc, 1) : 0 * xd + 1.0
+  let z = (antialias ?: 0) ? min(sc, 1) : 0 * xd + 1.0
   let b = floor(x) ; let s = mode == "linear" ? ceil(1 / z) : ceil(2 / z)
   let at = b + k
   let u = abs(at - x) * z
   let w1 = mode == "linear" ? max(1 - u, 0) :
            u <= 1 ? ((cubic_coeff_a + 2) * u - (cubic_coeff_a + 3)) * u * u + 1 :
            u < 2 ? ((cubic_coeff_a * u - 5 * cubic_coeff_a) * u + 8 * cubic_coeff_a) * u - 4 * cubic_coeff_a : 0
-  let w = prod((exclude_outside ?? 0) && (at < 0 || at >= xd) ? 0 : w1)
+  let w = prod((exclude_outside ?: 0) && (at < 0 || at >= xd) ? 0 : w1)
   # Linear weights sum to one: no normalisation.
-  if mode == "linear" && !(antialias ?? 0) && !(exclude_outside ?? 0) && !crop {
+  if mode == "linear" && !(antialias ?: 0) && !(exclude_outside ?: 0) && !crop {
     Y[o.., p..@ax] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 0*s : 0*s + 2, p.. in 0:yd
   } else {
   V[o.., p..] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 1 - s : s + 1, p.. in 0:yd

@@ -7,12 +7,12 @@ void RegisterSignal(Registrar& r) {
   r.op("DFT")
       .Doc("Discrete Fourier transform along an axis, or its inverse; onesided on demand.")
       .Pure(
-          "let ax = wrap(axis ?? -2, rank(input))\n"
-          "let n = dft_length ?? (inverse && onesided ? 2 * dim(input, ax) - 2 : dim(input, ax)) ; let real = dim(input, -1) == 1\n"
+          "let ax = wrap(axis ?: -2, rank(input))\n"
+          "let n = dft_length ?: (inverse && onesided ? 2 * dim(input, ax) - 2 : dim(input, ax)) ; let real = dim(input, -1) == 1\n"
           "let a = f64(2 * pi * ((k * t) % n)) / n * (inverse ? 1 : -1)\n"
           "if inverse && onesided {\n"
           "  let m = k == 0 || 2 * k == n ? 1 : 2\n"
-          "  S[o.., t] += m * (f64(input[o.., k@ax, 0]) * cos(a) - f64(input[o.., k@ax, 1]) * sin(a)) / n over k in 0:n // 2 + 1, t in 0:n\n"
+          "  S[o.., t] += m * (f64(input[o.., k + 0 @ax, 0]) * cos(a) - f64(input[o.., k + 0 @ax, 1]) * sin(a)) / n over k in 0:n // 2 + 1, t in 0:n\n"
           "  output[o.., t@ax, 0] = cast(S[o.., t])\n"
           "} else {\n"
           "  let re = f64(input[o.., t@ax, 0] ?? 0) ; let im = real ? 0 : f64(input[o.., t@ax, 1] ?? 0)\n"
@@ -29,7 +29,7 @@ void RegisterSignal(Registrar& r) {
       .Doc("Fourier transforms of overlapping frames.")
       .Pure(
           "let n = has(window) ? dim(window, 0) : frame_length\n"
-          "let w = window[t] ?? 1\n"
+          "let w = window[t] ?: 1\n"
           "let a = -2 * pi * f64((k * t) % n) / n\n"
           "let at = f * frame_step + t ; let real = rank(signal) == 2\n"
           "let re = (real ? signal[b, at] : signal[b, at, 0]) * w\n"

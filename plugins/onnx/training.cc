@@ -72,7 +72,7 @@ void RegisterTraining(Registrar& r) {
       .Doc("(X - offset) times scale, per column or for all.")
       .Pure(
           "let column(list, j) = len(list) == 1 ? list[0] : list[j]\n"
-          "Y[o.., j] = (f32(X[o.., j]) - column(offset ?? [0], j)) * column(scale ?? [1], j)")
+          "Y[o.., j] = (f32(X[o.., j]) - column(offset ?: [0], j)) * column(scale ?: [1], j)")
       .Sample("X: f32[2, 3]; attr offset = [1.0, 0.5, 2.0], scale = [2.0]")
       .Sample("X: f32[2, 3]; attr scale = [2.0, 1.0, 0.5]")
       .Sample("X: f32[2, 3]; attr offset = [1.5]");

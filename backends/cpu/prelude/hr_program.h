@@ -158,6 +158,27 @@ static HR_UNUSED void hr_release(hr_x* x, hr_mark mark) {
   }
   if (x->block) x->block->used = mark.used;
 }
+/* A size that knows whether it is one: int64 arithmetic that does not wrap. */
+struct hr_size {
+  int64_t value;
+  bool wrapped = false;
+};
+static inline hr_size operator+(hr_size a, hr_size b) {
+  hr_size r{0};
+  r.wrapped = __builtin_add_overflow(a.value, b.value, &r.value) | a.wrapped | b.wrapped;
+  return r;
+}
+static inline hr_size operator-(hr_size a, hr_size b) {
+  hr_size r{0};
+  r.wrapped = __builtin_sub_overflow(a.value, b.value, &r.value) | a.wrapped | b.wrapped;
+  return r;
+}
+static inline hr_size operator*(hr_size a, hr_size b) {
+  hr_size r{0};
+  r.wrapped = __builtin_mul_overflow(a.value, b.value, &r.value) | a.wrapped | b.wrapped;
+  return r;
+}
+static inline int64_t hr_count(hr_size s) { return s.wrapped ? INT64_MAX : s.value; }
 static HR_UNUSED int64_t hr_extend(int64_t bytes, int64_t count, int64_t width) {
   int64_t size = hr_size_mul(count < 0 ? 0 : count, width);
   return hr_size_add(bytes, size < 0 ? -1 : hr_size_add(size, 63) & -64);
