@@ -14,6 +14,7 @@
 #include <unordered_set>
 
 #include "driver/program_json.h"
+#include "driver/verify_outputs.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
@@ -109,6 +110,7 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
   const std::string file = path == "-" ? "<stdin>" : path;
   HR_ASSIGN_OR_RETURN(out.model.program, LooksLikeJson(text) ? ProgramFromJson(text, file) : ParseProgram(text, file));
   Status valid = Verify(out.model.program);
+  if (valid.ok()) valid = VerifyOutputs(r, out.model.program);
   if (!valid.ok()) return WithFile(valid, path);
   out.model.kind = "IR text";
   out.from_text = true;
@@ -159,8 +161,47 @@ Status CheckAssumed(const ImportedModel& m, const NamedValues& values) {
   return {};
 }
 
+namespace {
+
+// "default; my-pass": the word stands for the pipeline that is run where none is given.
+std::string WithDefault(const std::string& text, const std::string& pipeline) {
+  static const std::string kWord = "default";
+  if (text.empty()) return pipeline;
+  std::string out = text;
+  for (size_t at = 0; (at = out.find(kWord, at)) != std::string::npos;) {
+    const size_t before = out.find_last_not_of(" \t\n", at == 0 ? std::string::npos : at - 1);
+    const size_t after = out.find_first_not_of(" \t\n", at + kWord.size());
+    const bool alone = (at == 0 || before == std::string::npos || out[before] == ';') &&
+                       (after == std::string::npos || out[after] == ';' || out[after] == '#');
+    if (alone) out.replace(at, kWord.size(), pipeline);
+    at += alone ? pipeline.size() : kWord.size();
+  }
+  return out;
+}
+
+// Named for this op or node, the implementation is an order: where it can't serve, that is said instead of taking another.
+Status Serves(const Registry& r, const Program& p, const Sdfg& s, NodeId id, const std::string& implementation) {
+  HR_ASSIGN_OR_RETURN(NodeView v, ViewOf(r, p, s, id));
+  for (const ForwardImplementation* i : r.Implementations(v.node->domain.str(), v.node->op.str())) {
+    if (i->name != implementation || !i->can_be_applied) continue;
+    const std::string why = i->can_be_applied(v);
+    if (why.empty()) return {};
+    Diagnostic d;
+    d.kind = ErrorKind::kUnsupported;
+    d.code = "E0321";
+    d.node = v.name;
+    d.op = v.node->domain.str() + "." + v.node->op.str();
+    d.message = "implementation '" + implementation + "' does not apply: " + why;
+    d.hint = "--impl " + implementation + " alone takes it where it applies; `headrace ops " + d.op + " MODEL` explains each node";
+    return Status(d);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request) {
-  std::string pipeline = request.pipeline.empty() ? "compile-" + request.backend : request.pipeline;
+  const std::string pipeline = WithDefault(request.pipeline, "compile-" + request.backend);
   if (!request.options.implementations.empty()) {
     // The user's choice of implementations is written onto the nodes, so that the text shows it and passes honour it.
     for (auto& shared : program.sdfgs) {
@@ -171,6 +212,7 @@ Result<Program> LowerProgram(const Registry& r, Program program, const CompileRe
         std::string full = l->domain.str() + "." + l->op.str(), source = s.nodes[NodeId{i}].origin.source.str();
         for (const auto& [where, name] : request.options.implementations)
           if (where == "*" || where == full || where == l->op.str() || where == source) {
+            if (where != "*") HR_RETURN_IF_ERROR(Serves(r, program, s, NodeId{i}, name));
             std::get<Library>(s.nodes.Mutable(NodeId{i}).body).implementation = name;
             break;
           }

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "driver/verify_outputs.h"
 #include "ir/parser.h"
 
 namespace headrace {
@@ -52,6 +53,36 @@ TEST(FillInputs, IsSeededAndKeepsWhatIsGiven) {
   EXPECT_TRUE(Compare(a[0].second, b[0].second, 0, 0).ok);
   EXPECT_FALSE(Compare(a[0].second, c[0].second, 0, 0).ok);
   for (int64_t i = 0; i < 5; ++i) EXPECT_LT(std::abs(a[0].second.tensor.GetDouble(i)), 1);
+}
+
+const Registry& OwnOps() {
+  static const Registry* const registry = [] {
+    auto* r = new Registry;
+    OpSignature same;
+    same.domain = "my", same.name = "Same", same.shape = "shape Y[dims(X)]";
+    same.inputs.emplace_back().name = "X", same.outputs.emplace_back().name = "Y";
+    same.inputs[0].type = same.outputs[0].type = "float";
+    EXPECT_TRUE(r->Add(same).ok());
+    return r;
+  }();
+  return *registry;
+}
+
+std::string VerifyText(const std::string& text) {
+  Result<Program> p = ParseProgram(text);
+  return p.ok() ? VerifyOutputs(OwnOps(), *p).ToString() : p.status().ToString();
+}
+
+TEST(VerifyOutputsTest, DeclaredOutputsMustBePossible) {
+  auto text = [](const std::string& x, const std::string& y) {
+    return VerifyText("sdfg main(X: " + x + ", Y: " + y + ") { my.Same(X = X) -> (Y = Y) }");
+  };
+  EXPECT_EQ(text("f32[N]", "f32[N]"), VerifyText("sdfg main(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] } }"));
+  EXPECT_EQ(text("f32[N]", "f32[M]").find("E0316"), std::string::npos);  // may be equal
+  for (const std::string& bad : {text("f32[5]", "f32[7]"), text("f32[N]", "f32[N + 1]"), text("f32[N]", "f64[N]"), text("f32[N]", "f32[N, 1]")})
+    EXPECT_NE(bad.find("E0316"), std::string::npos) << bad;
+  EXPECT_NE(text("i32[N]", "i32[N]").find("E0312"), std::string::npos);
+  EXPECT_NE(VerifyText("sdfg main(Y: f32[3]) { my.Same() -> (Y = Y) }").find("E0313"), std::string::npos);
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ int Bench(const BenchFlags& f, const Common& c) {
 Runner AddBench(CLI::App& app, Common& c) {
   auto f = std::make_shared<BenchFlags>();
   f->model.AddTo(app);
+  f->model.AddPipelineTo(app);
   app.add_option("--seconds", f->seconds, "time to measure for")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--runs", f->runs, "a fixed number of runs instead")->check(CLI::NonNegativeNumber);
   app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();

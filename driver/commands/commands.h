@@ -36,10 +36,11 @@ Runner AddExplain(CLI::App& app, Common& c);
 
 // ---- flags that several verbs share ----
 struct ModelFlags {
-  std::string model, backend = "cpu";
+  std::string model, backend = "cpu", pipeline;
   std::vector<std::string> dims, implementations;
   int threads = 0;
   void AddTo(CLI::App& app);
+  void AddPipelineTo(CLI::App& app);  // verbs that run or save what they compile
   Result<ImportOptions> Import() const;
   Result<CompileRequest> Compile(const Common& c) const;
   Result<NamedSizes> Sizes() const;

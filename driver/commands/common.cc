@@ -17,6 +17,11 @@ void ModelFlags::AddTo(CLI::App& app) {
   app.add_option("--threads", threads, "threads to use; 0 = all, or $HEADRACE_NUM_THREADS, $OMP_NUM_THREADS");
 }
 
+void ModelFlags::AddPipelineTo(CLI::App& app) {
+  app.add_option("--pipeline", pipeline,
+                 "passes before the backend, \"default; my-pass\": default is what runs without this flag");
+}
+
 Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, const std::string& flag) {
   size_t eq = text.find('=');
   if (eq == std::string::npos || eq == 0 || eq + 1 == text.size())
@@ -63,6 +68,7 @@ Result<ImportOptions> ModelFlags::Import() const {
 Result<CompileRequest> ModelFlags::Compile(const Common& c) const {
   CompileRequest request;
   request.backend = backend;
+  request.pipeline = pipeline;
   request.options.threads = threads;
   if (threads < 0) return UsageError("E0434", "--threads must not be negative");
   for (const std::string& i : implementations) {

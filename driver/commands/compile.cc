@@ -61,6 +61,7 @@ int Compile(const CompileFlags& f, const Common& c) {
 Runner AddCompile(CLI::App& app, Common& c) {
   auto f = std::make_shared<CompileFlags>();
   f->model.AddTo(app);
+  f->model.AddPipelineTo(app);
   app.add_option("-o,--out", f->out, "OUT.hrx, or the file for --emit (default: standard output)");
   app.add_option("--emit", f->emit,
                  "ir, json: the imported program; lowered: what the backend gets; cpp: generated code")

@@ -292,6 +292,7 @@ int Run(const GradFlags& f, const Common& c) {
 Runner AddGrad(CLI::App& app, Common& c) {
   auto f = std::make_shared<GradFlags>();
   f->model.AddTo(app);
+  f->model.AddPipelineTo(app);
   app.add_option("--output", f->outputs, "what to differentiate: names; the sum of all their elements counts")
       ->required();
   app.add_option("--wrt", f->wrt, "all, or names of float inputs and parameters: A,B")->required();

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "driver/commands/commands.h"
+#include "driver/commands/op_checks.h"
 #include "ir/plugin.h"
 
 namespace headrace {
@@ -17,7 +18,8 @@ namespace {
 
 struct OpsFlags {
   std::string pattern;
-  bool markdown = false, missing = false;
+  bool markdown = false, missing = false, test = false;
+  ModelFlags model;
 };
 
 std::string DTypesOf(const OpSignature& s) {
@@ -51,6 +53,8 @@ bool AnyFloat(const OpSignature& s, const std::vector<PortSignature>& ports) {
 
 // Where an op's gradient comes from. That it is right: docs/gradients.md (//docs:gradients).
 std::string GradientOf(const Registry& r, const OpSignature& newest, const std::string& domain, const std::string& op) {
+  for (const ForwardImplementation* i : r.Implementations(domain, op))
+    if (i->name == "import") return "of what it becomes";
   if (!AnyFloat(newest, newest.inputs)) return "no float input";
   if (!AnyFloat(newest, newest.outputs)) return "zero: no float output";
   std::string text;
@@ -102,6 +106,8 @@ int Ops(const OpsFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
+  if (f.test) return TestOps(r, f.pattern, c);
+  if (!f.model.model.empty()) return ExplainChoice(r, f.pattern, f.model, c);
   nlohmann::json j = nlohmann::json::array();
   int supported = 0, total = 0;
   std::vector<OpRow> rows = Rows(r);
@@ -110,9 +116,8 @@ int Ops(const OpsFlags& f, const Common& c) {
     printf("| op | since versions | implementations | backward | dtypes of the first input |\n|---|---|---|---|---|\n");
   for (const OpRow& row : rows) {
     names.push_back(row.name.substr(row.name.rfind('.') + 1));
-    bool hit = f.pattern.empty() || row.name == f.pattern || names.back() == f.pattern ||
-               (f.pattern.back() == '*' && names.back().rfind(f.pattern.substr(0, f.pattern.size() - 1), 0) == 0);
-    if (!hit || (f.missing && row.supported)) continue;
+    const std::string domain = row.name.substr(0, row.name.rfind('.'));
+    if (!MatchesOp(f.pattern, domain, names.back()) || (f.missing && row.supported)) continue;
     ++total;
     supported += row.supported;
     std::string implementations =
@@ -204,6 +209,11 @@ int Doctor(const Common& c) {
 Runner AddOps(CLI::App& app, Common& c) {
   auto f = std::make_shared<OpsFlags>();
   app.add_option("OP", f->pattern, "one op (Conv, onnx.Conv), or a prefix (Reduce*)");
+  app.add_option("MODEL", f->model.model, "nodes of OP in this model: which implementation each gets, and why not others");
+  app.add_option("--impl", f->model.implementations, "with MODEL: preferred implementations, as run takes them")->delimiter(',');
+  app.add_option("--dim", f->model.dims, "with MODEL: fix a named size: N=32");
+  app.add_flag("--test", f->test,
+               "run the op's samples: implementations against the pure form, gradients against differences (exit 4: wrong)");
   app.add_flag("--markdown", f->markdown, "the table of docs/ops.md");
   app.add_flag("--missing", f->missing, "only ops without an implementation");
   return [f, &c] { return Ops(*f, c); };

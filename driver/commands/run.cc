@@ -170,6 +170,7 @@ int Run(const RunFlags& f, const Common& c) {
 Runner AddRun(CLI::App& app, Common& c) {
   auto f = std::make_shared<RunFlags>();
   f->model.AddTo(app);
+  f->model.AddPipelineTo(app);
   app.add_option("--input", f->inputs, "NAME=@FILE.npy (repeatable); others are random, seeded");
   app.add_option("--output", f->outputs, "NAME=@FILE.npy: save an output (repeatable)");
   app.add_option("--test-data", f->test_data, "folder with input_0.pb …, output_0.pb …: run and compare");

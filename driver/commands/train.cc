@@ -184,6 +184,7 @@ Runner AddTrain(CLI::App& app, Common& c) {
   auto f = std::make_shared<TrainFlags>();
   training::TrainOptions& o = f->o;
   f->model.AddTo(app);
+  f->model.AddPipelineTo(app);
   const char* what = "What is trained";
   app.add_option("--data", o.data, "X.npz: one array per model input by name, samples first, and `target`")
       ->required()

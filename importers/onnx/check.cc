@@ -175,14 +175,16 @@ class Checker {
     if (opset == opsets_.end()) {
       // Plugins' ops need no import; what ONNX's mean depends on the version.
       const bool onnx_s = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map().count(domain) > 0;
-      if (!onnx_s && registry_.FindOp(IrDomain(domain), n.op_type())) return;
+      if (!onnx_s)
+        if (const OpSignature* op = registry_.FindOp(IrDomain(domain), n.op_type())) return Registered(n, *op);
       AtNode(n, "E0505",
              "the model imports no operator set for domain '" + (domain.empty() ? "ai.onnx" : domain) + "'");
       return;
     }
     const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(n.op_type(), opset->second, domain);
     if (!schema) {
-      if (registry_.FindOp(IrDomain(domain), n.op_type(), opset->second)) return;
+      if (const OpSignature* op = registry_.FindOp(IrDomain(domain), n.op_type(), opset->second))
+        return Registered(n, *op);
       const onnx::OpSchema* newer = onnx::OpSchemaRegistry::Schema(n.op_type(), domain);
       Diagnostic* d =
           AtNode(n, "E0523",
@@ -209,6 +211,43 @@ class Checker {
       if (n.input(i).empty() && schema->inputs()[static_cast<size_t>(i)].GetOption() == onnx::OpSchema::Single)
         AtNode(n, "E0526", "input '" + schema->inputs()[static_cast<size_t>(i)].GetName() + "' is required");
     Attributes(n, *schema);
+  }
+
+  // An op of a plugin, by its signature.
+  void Registered(const onnx::NodeProto& n, const OpSignature& op) {
+    auto count = [&](const std::vector<PortSignature>& ports, const auto& given, const char* what) {
+      const int most = !ports.empty() && ports.back().variadic ? 1 << 30 : static_cast<int>(ports.size());
+      int least = 0;
+      for (size_t i = 0; i < ports.size(); ++i)
+        if (!ports[i].optional && !ports[i].variadic) least = static_cast<int>(i) + 1;
+      Count(n, what, given.size(), least, most);
+      for (int i = 0; i < std::min(given.size(), least); ++i)
+        if (given[i].empty() && !ports[static_cast<size_t>(i)].optional)
+          AtNode(n, "E0526", std::string(what) + " '" + ports[static_cast<size_t>(i)].name + "' is required");
+    };
+    count(op.inputs, n.input(), "input");
+    count(op.outputs, n.output(), "output");
+    Names seen;
+    for (const auto& a : n.attribute()) {
+      if (!seen.insert(a.name()).second) AtNode(n, "E0524", "attribute '" + a.name() + "' is given twice");
+      auto it = std::find_if(op.attributes.begin(), op.attributes.end(), [&](const auto& d) { return d.name == a.name(); });
+      if (it == op.attributes.end()) {
+        Diagnostic* d = AtNode(n, "E0524", "the op has no attribute '" + a.name() + "'");
+        std::vector<std::string> names;
+        for (const AttributeSignature& declared : op.attributes) names.push_back(declared.name);
+        const std::string close = ClosestWord(a.name(), names);
+        if (!close.empty()) d->hint = "did you mean '" + close + "'?";
+        continue;
+      }
+      const auto type = TypeOfAttribute(a);
+      if (!a.ref_attr_name().empty() || type == onnx::AttributeProto::UNDEFINED || FromAttributeType(type) == it->type)
+        continue;
+      Diagnostic* d = AtNode(n, "E0525", "attribute '" + a.name() + "' has the wrong type");
+      d->got = AttributeTypeText(type);
+      d->expected = AttributeTypeText(ToAttributeType(it->type));
+    }
+    for (const AttributeSignature& a : op.attributes)
+      if (a.required && !seen.count(a.name)) AtNode(n, "E0524", "required attribute '" + a.name + "' is missing");
   }
 
   void Count(const onnx::NodeProto& n, const char* what, int got, int least, int most) {

@@ -3,6 +3,7 @@
 
 #include "importers/onnx/lower.h"
 #include "importers/onnx/onnx_types.h"
+#include "importers/onnx/registered.h"
 
 namespace headrace::onnx_import {
 
@@ -82,30 +83,6 @@ bool Lowering::Constant(const NodeCall& call, Scope& scope) {
   return true;
 }
 
-namespace {
-
-// Port name of argument i: the last declared one takes the rest when it is variadic.
-struct Declared {
-  std::string name;
-  bool variadic = false;
-};
-Result<Declared> PortAt(const NodeCall& call, const OpSignature* plugin_op, size_t i, bool input) {
-  if (call.schema) {
-    const auto& ports = input ? call.schema->inputs() : call.schema->outputs();
-    if (i >= ports.size() && (ports.empty() || ports.back().GetOption() != onnx::OpSchema::Variadic))
-      return InvalidError("E0526", std::string("the op has no ") + (input ? "input " : "output ") + std::to_string(i));
-    const auto& p = ports[std::min(i, ports.size() - 1)];
-    return Declared{p.GetName(), p.GetOption() == onnx::OpSchema::Variadic};
-  }
-  const auto& ports = input ? plugin_op->inputs : plugin_op->outputs;
-  if (i >= ports.size() && (ports.empty() || !ports.back().variadic))
-    return InvalidError("E0526", std::string("the op has no ") + (input ? "input " : "output ") + std::to_string(i));
-  const auto& p = ports[std::min(i, ports.size() - 1)];
-  return Declared{p.name, p.variadic};
-}
-
-}  // namespace
-
 // Ports, attributes and known values; outputs are still without containers.
 Result<Library> Lowering::MakeLibrary(const NodeCall& call) {
   Library l;
@@ -119,7 +96,7 @@ Result<Library> Lowering::MakeLibrary(const NodeCall& call) {
     l.attributes.emplace_back(a.name(), std::move(value));
   }
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    HR_ASSIGN_OR_RETURN(Declared port, PortAt(call, plugin_op, i, true));
+    HR_ASSIGN_OR_RETURN(DeclaredPort port, PortAt(call, plugin_op, i, true));
     const Val& v = call.inputs[i];
     if (!v) {
       if (port.variadic) l.inputs.push_back({port.name, Name()});
@@ -133,7 +110,7 @@ Result<Library> Lowering::MakeLibrary(const NodeCall& call) {
     }
   }
   for (int i = 0; i < call.node->output_size(); ++i) {
-    HR_ASSIGN_OR_RETURN(Declared port, PortAt(call, plugin_op, static_cast<size_t>(i), false));
+    HR_ASSIGN_OR_RETURN(DeclaredPort port, PortAt(call, plugin_op, static_cast<size_t>(i), false));
     l.outputs.push_back({port.name, Name()});
   }
   std::sort(l.attributes.begin(), l.attributes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -175,6 +152,7 @@ void Lowering::EmitWithOutputs(Library l, const NodeCall& call, const std::vecto
     }
     v->body = emit.body();
     journal_.push_back(v);
+    if (out[i].known) v->known = out[i].known;
     outputs.push_back({l.outputs[i].name, v->container});
   }
   l.outputs = std::move(outputs);

@@ -20,6 +20,15 @@ bool IsRandom(const NodeCall& call) {
          (call.schema && call.schema->HasFunction() && call.op() == "Bernoulli");
 }
 
+// An op of a plugin that a form computes from its inputs alone: no state, no generator.
+bool IsFunctionOfInputs(const Registry& r, const NodeCall& call) {
+  const OpSignature* op = r.FindOp(IrDomain(call.node->domain()), call.op(), call.opset);
+  const bool seeded = op && std::any_of(op->attributes.begin(), op->attributes.end(),
+                                        [](const AttributeSignature& a) { return a.name == "seed"; });
+  const auto all = r.Implementations(IrDomain(call.node->domain()), call.op());
+  return !seeded && std::any_of(all.begin(), all.end(), [](const auto* i) { return i->name == "pure"; });
+}
+
 // Multiply-adds of a product of A[m, k] and B[k, n]: √(mk · kn · mn). Of a convolution it is an estimate.
 double Products(const NodeCall& call, const std::vector<Inferred>& out) {
   static const std::unordered_set<std::string> ops = {
@@ -43,6 +52,7 @@ int64_t Bytes(const Tensor& t) {
 
 bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope) {
   if (!fold || call.inputs.empty() || IsRandom(call)) return false;
+  if (!call.schema && !IsFunctionOfInputs(registry_, call)) return false;
   int64_t in_bytes = 0, out_bytes = 0, largest = 0;
   std::unordered_set<const ValueInfo*> counted;  // Concat(w, w) grows w
   for (const Val& v : call.inputs) {
@@ -60,6 +70,7 @@ bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scop
     int64_t bytes = std::max<int64_t>(ByteSize(o.type.dtype), 1);
     for (const Expr& d : o.shape) {
       auto n = d ? AsInt(d) : std::nullopt;
+      if (d && !ReadContainers(d).empty()) return false;
       if (!n) {
         bytes = 0;
         break;

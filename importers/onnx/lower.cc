@@ -176,6 +176,15 @@ void Lowering::LowerNode(const onnx::NodeProto& node, Scope& scope) {
     }
 }
 
+const std::vector<Lowering::OwnLowering>& Lowering::OwnLowerings() {
+  static const auto* const all = new std::vector<OwnLowering>{{"", "If", &Lowering::LowerIf},
+                                                              {"", "Loop", &Lowering::LowerLoop},
+                                                              {"", "Scan", &Lowering::LowerScan},
+                                                              {"ai.onnx.training", "Gradient", &Lowering::LowerGradient},
+                                                              {"ai.onnx.preview.training", "Gradient", &Lowering::LowerGradient}};
+  return *all;
+}
+
 void Lowering::LowerOp(NodeCall& call, Scope& scope) {
   const onnx::NodeProto& node = *call.node;
   const std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
@@ -184,14 +193,12 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
     if (f != functions_->end()) return Inline(*f->second, call, scope);
   }
   call.schema = onnx::OpSchemaRegistry::Schema(node.op_type(), call.opset, domain);
+  for (const OwnLowering& own : OwnLowerings())
+    if (domain == own.domain && node.op_type() == own.op) return (this->*own.lower)(call, scope);
   if (domain.empty()) {
-    if (node.op_type() == "If") return LowerIf(call, scope);
-    if (node.op_type() == "Loop") return LowerLoop(call, scope);
-    if (node.op_type() == "Scan") return LowerScan(call, scope);
     if (node.op_type() == "Constant" && Constant(call, scope)) return;
     if (UseElements(call, scope)) return;
   }
-  if (IsGradient(node)) return LowerGradient(call, scope);
   if (!call.schema && !registry_.FindOp(IrDomain(domain), node.op_type(), call.opset)) {
     Diagnostic d;
     d.kind = ErrorKind::kUnsupported;
@@ -205,13 +212,14 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
   if (domain.empty() && node.op_type() == "Range")
     for (Val& v : call.inputs)
       if (v && v->shape.size() == 1 && AsInt(v->shape[0]) == int64_t{1}) v = AsScalar(v);
-  Result<std::vector<Inferred>> inferred = InferNode(call);
+  Result<std::vector<Inferred>> inferred = call.schema ? InferNode(call) : InferRegistered(call);
   if (!inferred.ok()) return Report(inferred.status(), call);
   UseDeclared(call, scope, &*inferred);
   for (size_t i = 0; i < inferred->size(); ++i) {
     const Inferred& o = (*inferred)[i];
     if (node.output(static_cast<int>(i)).empty() || (o.typed && (o.has_rank || o.type.kind != ValueType::kTensor)))
       continue;
+    if (!call.schema) return Report(RegisteredLacks(call, i, o.typed), call);
     return Report(
         UnsupportedError("E0547", o.typed ? "the rank of output '" + node.output(static_cast<int>(i)) +
                                        "' is known only when the model runs"
@@ -220,7 +228,8 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
   }
   if (Alias(call, *inferred, scope)) return;
   if (Fold(call, *inferred, scope)) return;
-  DefineSizes(call, &*inferred);
+  if (call.schema) DefineSizes(call, &*inferred);
+  else DefineRegisteredSizes(call, &*inferred);
   Emit(call, *inferred, scope);
   if (domain.empty()) KeepElements(call, scope);
 }

@@ -62,6 +62,13 @@ class Lowering {
   void Report(Diagnostic d);
   void Report(const Status& s, const NodeCall& call);
 
+  // Ops whose nodes become control flow or other programs here, and no library node.
+  struct OwnLowering {
+    const char *domain, *op;
+    void (Lowering::*lower)(const NodeCall& call, Scope& scope);
+  };
+  static const std::vector<OwnLowering>& OwnLowerings();
+
  private:
   friend class LoopLowering;
   friend class RuntimeSizes;
@@ -73,6 +80,10 @@ class Lowering {
   Val AsScalar(const Val& v);
   // Sizes that are values of inputs, as symbols read before the node (runtime_sizes.cc).
   void DefineSizes(NodeCall& call, std::vector<Inferred>* out);
+  // registered.cc: ops without a schema
+  Result<std::vector<Inferred>> InferRegistered(const NodeCall& call);
+  Status RegisteredLacks(const NodeCall& call, size_t output, bool typed);
+  void DefineRegisteredSizes(const NodeCall& call, std::vector<Inferred>* out);
   void UseDeclared(const NodeCall& call, const Scope& scope, std::vector<Inferred>* out);
   bool Alias(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope);
   bool Constant(const NodeCall& call, Scope& scope);

@@ -54,6 +54,7 @@ struct Inferred {
   ValueType type;
   onnx::TypeProto proto;
   std::vector<Expr> shape;
+  std::optional<std::vector<Expr>> known;  // of ops without a schema; else InferValue says it
 };
 
 // Types and shapes: ONNX's own function, then ours where symbols would be lost (shapes.cc).

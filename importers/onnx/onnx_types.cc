@@ -109,6 +109,13 @@ AttributeType FromAttributeType(onnx::AttributeProto::AttributeType t) {
   }
 }
 
+onnx::AttributeProto::AttributeType ToAttributeType(AttributeType t) {
+  using AP = onnx::AttributeProto;
+  for (AP::AttributeType type : {AP::INT, AP::FLOAT, AP::STRING, AP::INTS, AP::FLOATS, AP::STRINGS, AP::TENSOR, AP::GRAPH})
+    if (FromAttributeType(type) == t) return type;
+  return AP::UNDEFINED;
+}
+
 const char* AttributeTypeText(onnx::AttributeProto::AttributeType t) {
   using AP = onnx::AttributeProto;
   switch (t) {

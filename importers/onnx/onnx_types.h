@@ -21,6 +21,7 @@ std::string IrDomain(const std::string& domain);
 std::string OnnxDomain(const std::string& ir_domain);
 
 AttributeType FromAttributeType(onnx::AttributeProto::AttributeType t);
+onnx::AttributeProto::AttributeType ToAttributeType(AttributeType t);
 const char* AttributeTypeText(onnx::AttributeProto::AttributeType t);
 // The type an attribute has: as declared, or from the filled field for IR versions that had no type field.
 onnx::AttributeProto::AttributeType TypeOfAttribute(const onnx::AttributeProto& a);

@@ -1,5 +1,6 @@
 // The importer "onnx" as a tier-2 plugin.
 #include "importers/onnx/import.h"
+#include "importers/onnx/registered.h"
 #include "importers/onnx/save.h"
 #include "ir/plugin.h"
 
@@ -7,6 +8,8 @@ namespace headrace::onnx_import {
 
 Status Register(Registry& registry) {
   HR_RETURN_IF_ERROR(RegisterSchemas(registry));
+  HR_RETURN_IF_ERROR(RegisterInference(registry));
+  HR_RETURN_IF_ERROR(RegisterOwnLowerings(registry));
   Importer i;
   i.name = "onnx";
   i.extensions = {".onnx", ".onnxtxt"};

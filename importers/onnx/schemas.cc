@@ -4,6 +4,7 @@
 
 #include "importers/onnx/import.h"
 #include "importers/onnx/onnx_types.h"
+#include "importers/onnx/registered.h"
 #include "importers/onnx/tidy.h"
 
 namespace headrace::onnx_import {
@@ -157,27 +158,7 @@ Result<Program> ExpandFunction(const onnx::OpSchema& schema, int opset, const No
     node.add_output(p.present ? port_name(p, v.signature->outputs) : "");
     if (p.present) outputs.emplace_back(emit.Unique(node.output(node.output_size() - 1)), &p);
   }
-  for (const auto& [name, a] : v.node->attributes) {
-    if (name.view().substr(0, 6) == "known.") continue;
-    auto* out = node.add_attribute();
-    out->set_name(name.str());
-    using AP = onnx::AttributeProto;
-    if (auto* i = std::get_if<int64_t>(&a.value)) out->set_type(AP::INT), out->set_i(*i);
-    else if (auto* f = std::get_if<double>(&a.value)) out->set_type(AP::FLOAT), out->set_f(static_cast<float>(*f));
-    else if (auto* s = std::get_if<std::string>(&a.value)) out->set_type(AP::STRING), out->set_s(*s);
-    else if (auto* is = std::get_if<std::vector<int64_t>>(&a.value)) {
-      out->set_type(AP::INTS);
-      for (int64_t x : *is) out->add_ints(x);
-    } else if (auto* fs = std::get_if<std::vector<double>>(&a.value)) {
-      out->set_type(AP::FLOATS);
-      for (double x : *fs) out->add_floats(static_cast<float>(x));
-    } else if (auto* ss = std::get_if<std::vector<std::string>>(&a.value)) {
-      out->set_type(AP::STRINGS);
-      for (const std::string& x : *ss) out->add_strings(x);
-    } else {
-      return UnsupportedError("E0534", "attribute '" + name.str() + "' can't be passed to a function body");
-    }
-  }
+  HR_RETURN_IF_ERROR(SetAttributes(*v.node, &node));
   onnx::FunctionProto f;
   try {
     onnx::NodeProto trimmed = node;

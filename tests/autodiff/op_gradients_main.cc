@@ -9,7 +9,7 @@
 #include <set>
 
 #include "driver/compile.h"
-#include "tests/autodiff/op_gradients.h"
+#include "driver/samples/gradients.h"
 
 using headrace::autodiff::OpVerdict;
 

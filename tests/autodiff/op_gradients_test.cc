@@ -11,7 +11,7 @@
 
 #include "driver/compile.h"
 #include "gtest/gtest.h"
-#include "tests/autodiff/op_gradients.h"
+#include "driver/samples/gradients.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "tests/ops/samples.h"
+#include "driver/samples/samples.h"
 
 namespace headrace {
 

@@ -9,6 +9,10 @@ import tarfile
 import tempfile
 import unittest
 
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
 DRIVER, SDK = (os.path.abspath(p) for p in sys.argv[1:3])
 EXAMPLES = os.path.abspath("plugins/example")
 DOCUMENT = os.path.abspath("docs/backward_rules.md")
@@ -66,6 +70,31 @@ class Plugins(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 texts[backend, impl] = done.stdout
             self.assertEqual(len(set(texts.values())), 1, texts)
+
+    def test_an_op_in_an_onnx_model(self):
+        """Its type and sizes come from the plugin; nothing is declared."""
+        graph = helper.make_graph([helper.make_node("MatMul", ["x", "W"], ["h"]), helper.make_node("SmoothClip", ["h"], ["y"], domain="example", hi=2.0)], "g",
+                                  [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])], [helper.make_value_info("y", None)],
+                                  [numpy_helper.from_array(np.eye(3, dtype=np.float32), "W")])
+        model = self.path("clip.onnx")
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("example", 1)], ir_version=10), model)
+        x = np.linspace(-3, 3, 12, dtype=np.float32).reshape(4, 3)
+        np.save(self.path("x.npy"), x)
+        np.savez(self.path("data.npz"), x=x, target=np.zeros((4, 3), np.float32))
+        sigmoid = lambda v: 1 / (1 + np.exp(-v))
+        for compiler in COMPILERS:
+            plugin = self.build(EXAMPLES + "/smooth_clip.cc", f"clip_onnx_{compiler}.so", compiler=compiler)
+            run = lambda *args: self.headrace("--plugin", plugin, *args)
+            done = run("check", model)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("y: f32[N, 3]", done.stdout)
+            for backend in ("interpreter", "cpu"):
+                for done in (run("run", model, "--backend", backend, "--input", "x=@x.npy", "--output", "y=@y.npy"),
+                             run("grad", model, "--backend", backend, "--input", "x=@x.npy", "--output", "y", "--wrt", "x", "--out", "slopes"),
+                             run("train", model, "--backend", backend, "--data", "data.npz", "--loss", "mse", "--lr", "0.1", "--epochs", "2", "--batch", "4")):
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                np.testing.assert_allclose(np.load(self.path("y.npy")), np.log1p(np.exp(x)) - np.log1p(np.exp(x - 2)), rtol=1e-5, atol=1e-6)
+                np.testing.assert_allclose(np.load(self.path("slopes/x.npy")), sigmoid(x) - sigmoid(x - 2), rtol=1e-5, atol=1e-6)
 
     def test_a_backward_rule_is_used_by_grad(self):
         plugin = self.build(EXAMPLES + "/smooth_clip.cc", "clip_grad.so")

@@ -1,4 +1,4 @@
-#include "tests/ops/samples.h"
+#include "driver/samples/samples.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,6 @@
 #include <map>
 #include <random>
 #include <sstream>
-
-#include "ir/parser.h"
 
 namespace headrace {
 namespace {
@@ -52,7 +50,7 @@ bool Number(const std::string& t, double* v) {
 }
 
 Status Bad(const OpSample& s, const std::string& what) {
-  return InvalidError(s.Label() + ": " + what, "the sample is: " + s.text);
+  return InvalidError("E0453", s.Label() + ": " + what, "the sample is: " + s.text);
 }
 
 // "X: f32[2, 3] in [-1, 1] = [1, 2]" after the first colon.
@@ -227,33 +225,6 @@ std::vector<std::string> ValueNames(const OpSample& s) {
   return names;
 }
 
-// "float[2, 3] ": type and sizes of an output of an op that no importer infers, from `shape OUT[dims(X)]`; "" if it is inferred.
-Result<std::string> DeclaredOutput(const OpSample& s, const PortSignature& output) {
-  if (s.signature->shape.empty()) return std::string();
-  HR_ASSIGN_OR_RETURN(Form form, ParseForm(s.signature->shape, s.Label()));
-  auto input = [&](Name port) -> const SampleInput* {
-    for (const SampleInput& in : s.inputs)
-      if (Name(in.port) == port) return &in;
-    return nullptr;
-  };
-  std::optional<DType> dtype = ParseDType(output.type);
-  for (const PortSignature& p : s.signature->inputs)  // of a family, as the first input of that family
-    if (const SampleInput* in = dtype || p.type != output.type ? nullptr : input(p.name)) dtype = in->dtype;
-  for (const FormStmt& st : form.statements) {
-    if (st.kind != FormStmt::kShape || st.name != Name(output.name) || !dtype) continue;
-    std::vector<int64_t> shape;
-    for (const Expr& e : st.index) {
-      const bool dims = e.Is(ExprKind::kCall) && e->name == Name("dims") && e->args.size() == 1;
-      const SampleInput* of = dims ? input(e->args[0]->name) : nullptr;
-      if (of) shape.insert(shape.end(), of->shape.begin(), of->shape.end());
-      else if (AsInt(e)) shape.push_back(*AsInt(e));
-      else return Bad(s, "the shape of '" + output.name + "' should be numbers and dims(INPUT)");
-    }
-    return OnnxType(*dtype) + OnnxShape(shape) + " ";
-  }
-  return Bad(s, "nothing says what '" + output.name + "' is");
-}
-
 }  // namespace
 
 std::string OpSample::Label() const {
@@ -364,11 +335,10 @@ Result<Program> SampleProgram(const Registry& r, const OpSample& s, const std::s
   list.clear();
   for (const PortSignature& p : s.signature->outputs) {
     int copies = static_cast<int>(std::count(s.outputs.begin(), s.outputs.end(), p.name));
-    HR_ASSIGN_OR_RETURN(std::string declared, DeclaredOutput(s, p));
     if (copies == 0) list.push_back("");
     for (int k = 0; k < copies; ++k) {
       list.push_back("out_" + p.name + (copies > 1 ? "_" + std::to_string(k) : ""));
-      outputs += (outputs.empty() ? "" : ", ") + declared + list.back();
+      outputs += (outputs.empty() ? "" : ", ") + list.back();
     }
   }
   while (!list.empty() && list.back().empty()) list.pop_back();

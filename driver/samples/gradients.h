@@ -1,10 +1,11 @@
-// The gradient of every op sample against differences: what the test, the table of docs and `main` below walk over.
+// The gradient of every op sample against differences: what `headrace ops --test`, //tests/autodiff and the
+// table of docs walk over.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "ir/registry.h"
-#include "tests/ops/samples.h"
+#include "driver/samples/samples.h"
 
 namespace headrace::autodiff {
 

@@ -1,4 +1,4 @@
-#include "tests/autodiff/op_gradients.h"
+#include "driver/samples/gradients.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,8 @@
 #include <memory>
 #include <optional>
 
-#include "autodiff/backward.h"
-#include "autodiff/library_rules.h"
 #include "driver/compile.h"
+#include "driver/gradient.h"
 
 namespace headrace::autodiff {
 namespace {
@@ -134,10 +133,10 @@ double WeightedDifference(const std::vector<Tensor>& a, const std::vector<Tensor
 Result<NamedValues> GradientsOf(const Registry& r, const Subject& t, const std::vector<Name>& inputs,
                                 const std::vector<Tensor>& outputs, bool ones, const std::string& backend,
                                 const std::string& folder) {
-  Options o;
-  o.all_given = true;
-  o.keep_outputs = false;
-  HR_ASSIGN_OR_RETURN(BackwardPrograms b, Backward(t.program, t.outputs, inputs, o, r));
+  GradientRequest request;
+  request.outputs = request.given = t.outputs;
+  request.inputs = inputs;
+  HR_ASSIGN_OR_RETURN(GradientProgram b, Differentiate(t.program, request, r));
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e, CompileProgram(r, b.program, Request(backend, folder)));
   NamedValues values = t.values;
   for (const auto& [output, gradient] : b.output_gradients) {
@@ -233,6 +232,26 @@ InputVerdict Compare(const Function& f, const Subject& t, Name input, const Tens
   return v;
 }
 
+// The first backward rule that applies to the sample's node; its pure form's derivative, "derived", where none does.
+std::string RuleOf(const Registry& r, const Subject& t, const OpSample& s) {
+  const Sdfg& entry = t.program.Entry();
+  std::string rule;
+  ForEachNode(entry, [&](NodeId id) {
+    const auto* l = std::get_if<Library>(&entry.nodes[id].body);
+    if (!l || l->op.view() != s.definition->name) return;
+    Result<NodeView> view = ViewOf(r, t.program, entry, id);
+    if (!view.ok()) return;
+    rule = "derived";
+    for (const BackwardImplementation* b : r.BackwardImplementations(l->domain.str(), l->op.str())) {
+      if (l->version > 0 && (l->version < b->since_version || l->version > b->until_version)) continue;
+      if (b->backward_can_be_applied && !b->backward_can_be_applied(*view).empty()) continue;
+      rule = b->name;
+      return;
+    }
+  });
+  return rule;
+}
+
 }  // namespace
 
 std::vector<InputVerdict> CheckGradients(const Registry& r, const OpSample& s, const std::string& backend,
@@ -250,21 +269,7 @@ std::vector<InputVerdict> CheckGradients(const Registry& r, const OpSample& s, c
   if (!outputs.ok())
     return {{"", Verdict::kWrong, "the sample does not run in f64: " + outputs.status().ToString(), "", 0, 0}};
 
-  const Sdfg& entry = t->program.Entry();
-  std::string rule;
-  ForEachNode(entry, [&](NodeId id) {
-    const auto* l = std::get_if<Library>(&entry.nodes[id].body);
-    if (!l) return;
-    std::vector<std::string> given;
-    for (const Port& p : l->outputs)
-      if (!p.container.empty() && IsFloatTensor(entry, p.container)) given.push_back(p.name.str());
-    for (const Port& p : l->inputs) {
-      if (p.container.empty() || !IsFloatTensor(entry, p.container)) continue;
-      Result<LibraryGradient> g = GradientOf(r, t->program, entry, id, given, {p.name.str()});
-      if (g.ok()) rule = g->rule;
-    }
-  });
-
+  const std::string rule = RuleOf(r, *t, s);
   // All at once; those that are refused then are asked for alone.
   Result<NamedValues> all = GradientsOf(r, *t, t->inputs, *outputs, false, backend, folder);
   for (Name n : t->inputs) {
@@ -289,7 +294,7 @@ Result<NamedValues> SampleGradients(const Registry& r, const OpSample& s, const 
 
 Result<std::vector<OpSample>> SamplesOfFile(const Registry& r, const std::string& path) {
   std::ifstream file(path);
-  if (!file.good()) return UsageError("no file '" + path + "'");
+  if (!file.good()) return UsageError("E0453", "no file '" + path + "'");
   std::vector<OpSample> out;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
@@ -305,7 +310,7 @@ Result<std::vector<OpSample>> SamplesOfFile(const Registry& r, const std::string
           (!newest || d->until_version > newest->until_version))
         newest = d;
     if (!newest || bar == std::string::npos)
-      return UsageError(path + ":" + std::to_string(number) + ": not 'OP | SAMPLE' of an operator: " + line);
+      return UsageError("E0453", path + ":" + std::to_string(number) + ": not 'OP | SAMPLE' of an operator: " + line);
     auto d = std::make_unique<OpDefinition>(*newest);
     d->samples = {line.substr(bar + 3)};
     d->until_version = std::min(d->until_version, version);

@@ -1,5 +1,5 @@
-// The samples of op blocks (plugins/onnx/README.md, "Samples") as programs and values: for every test that walks over all
-// registered ops. Registering an op with samples is enough for it to be tested.
+// The samples of op blocks (plugins/onnx/README.md, "Samples") as programs and values: for `headrace ops --test`
+// and every test that walks over all registered ops. Registering an op with samples is enough for it to be tested.
 #pragma once
 #include <string>
 #include <utility>
@@ -39,8 +39,8 @@ std::vector<OpSample> Samples(const Registry& r, const std::string& filter = "",
                               uint64_t seed = 0);
 
 // A program of one library node: the sample's drawn inputs are its inputs (named as the ports; variadic ones NAME_0, NAME_1 …),
-// given ones its constants, and the ports of `outputs` its outputs. The ONNX importer infers the outputs' types and sizes;
-// a file of its input is written into `folder`.
+// given ones its constants, and the ports of `outputs` its outputs. Its outputs' types and sizes are inferred as those of any
+// node of an ONNX model; the model is written into `folder`.
 Result<Program> SampleProgram(const Registry& r, const OpSample& s, const std::string& folder);
 // The drawn values by the program's names.
 std::vector<std::pair<Name, Value>> SampleValues(const OpSample& s);
