@@ -13,7 +13,9 @@
 #include <sstream>
 #include <unordered_set>
 
+#include "driver/file_kind.h"
 #include "driver/program_json.h"
+#include "driver/source_lines.h"
 #include "driver/verify_outputs.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -85,12 +87,17 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
     text = all.str();
   } else {
     if (access(path.c_str(), F_OK) != 0) return FileError("E0401", path, "no such file");
-    if (IsFolder(path)) return FileError("E0402", path, "this is a folder, not a model");
+    if (IsFolder(path)) {
+      const FileKind kind = ForeignFolder(path);
+      return FileError("E0402", path, "this is " + (kind.what.empty() ? "a folder, not a model" : kind.what), kind.hint);
+    }
     std::ifstream in(path, std::ios::binary);
     if (!in) return FileError("E0403", path, "can't read the file");
     std::string head(512, '\0');
     in.read(head.data(), static_cast<std::streamsize>(head.size()));
     head.resize(in.gcount());
+    if (const FileKind kind = ForeignFile(head, path); !kind.what.empty())
+      return FileError("E0404", path, "not a model: this is " + kind.what, kind.hint);
     const Importer* importer = r.ImporterForFile(path);
     if (!importer && !LooksLikeText(head)) importer = r.FindImporter("onnx");
     if (importer) {
@@ -111,7 +118,7 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
   HR_ASSIGN_OR_RETURN(out.model.program, LooksLikeJson(text) ? ProgramFromJson(text, file) : ParseProgram(text, file));
   Status valid = Verify(out.model.program);
   if (valid.ok()) valid = VerifyOutputs(r, out.model.program);
-  if (!valid.ok()) return WithFile(valid, path);
+  if (!valid.ok()) return WithFile(WithSourceLines(valid, file, text), file);
   out.model.kind = "IR text";
   out.from_text = true;
   if (!o.dims.empty()) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 
 #include "driver/commands/commands.h"
+#include "driver/environment.h"
+#include "ir/log.h"
 #include "ir/plugin.h"
 
 namespace headrace {
@@ -134,6 +136,8 @@ int Main(int argc, char** argv) {
     return UsageFailure(app, e, c.out, argc, argv);
   }
   settle();
+  for (const std::string& warning : EnvironmentWarnings()) Note(c.out, "warning: " + warning);
+  if (c.out.verbosity > 0) LogAlso(LogTopic::kCache);
   if (version) {
     printf("headrace %s\nplugin interface %d.%d\n%s\n", HEADRACE_VERSION, HEADRACE_ABI_MAJOR, HEADRACE_ABI_MINOR,
            HEADRACE_TOOLCHAIN);

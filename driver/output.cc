@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "driver/source_lines.h"
+
 namespace headrace {
 namespace {
 
@@ -72,7 +74,8 @@ void PrintJson(const nlohmann::json& j) {
 
 int Fail(const Output& o, const Status& given) {
   EndProgress(o);
-  const Status s = given.kind() == ErrorKind::kInterrupted ? InterruptedError() : given;  // wherever it was noticed
+  const Status s =
+      given.kind() == ErrorKind::kInterrupted ? InterruptedError() : WithSourceLines(given);  // wherever it was noticed
   if (o.json) {
     nlohmann::json j;
     for (const Diagnostic& d : s.diagnostics()) j["errors"].push_back(ToJson(d));

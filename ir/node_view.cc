@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "ir/inference.h"
+#include "ir/log.h"
 #include "ir/parser.h"
 #include "ir/registry.h"
 #include "ir/registry_impl.h"
@@ -277,7 +278,11 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
       why = "serves versions " + std::to_string(i->since_version) + " to " +
             (i->until_version >= 1 << 29 ? std::string("newest") : std::to_string(i->until_version));
     else if (i->can_be_applied) why = i->can_be_applied(v);
-    if (why.empty()) return i;
+    if (why.empty()) {
+      Log(LogTopic::kChoice, full + (v.name.empty() ? "" : " '" + v.name + "'") + ": " + i->name +
+                                 (reasons.empty() ? "" : " (not " + reasons + ")"));
+      return i;
+    }
     reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + why;
   }
   Diagnostic d;
@@ -288,7 +293,10 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
   std::string types;
   for (const PortView& p : v.inputs)
     if (p.present) types += (types.empty() ? "" : ", ") + p.name + ": " + std::string(DTypeName(p.dtype));
-  if (!v.signature && order.empty()) {
+  if (!v.signature && version > 0 && r.FindOp(domain, op)) {
+    d.message = full + " does not exist in opset " + std::to_string(version);
+    d.hint = op + " since " + std::to_string(r.Versions(domain, op).front()->since_version);
+  } else if (!v.signature && order.empty()) {
     d.message = "unknown op " + full;
     std::vector<std::string> names;
     for (const OpSignature* s : r.Ops()) names.push_back(s->domain + "." + s->name);

@@ -1,4 +1,7 @@
 // Token stream and errors of the parser.
+#include <algorithm>
+#include <utility>
+
 #include "ir/closest_word.h"
 #include "ir/parser_internal.h"
 
@@ -10,7 +13,35 @@ std::string DidYouMean(std::string_view word, const std::vector<std::string>& ca
   return close.empty() ? "" : "did you mean '" + close + "'?";
 }
 
-Status ParserBase::status() const { return ok() ? Status() : Status(error_); }
+Status ParserBase::status() const {
+  std::vector<Diagnostic> all = past_;
+  if (!ok()) all.push_back(error_);
+  return Status(std::move(all));
+}
+
+bool ParserBase::Resume() {
+  if (ok() || past_.size() + 1 >= kMaxErrors) return false;
+  if (next_ < ahead_.size() && ahead_[next_].kind == Token::kBad) return false;
+  Diagnostic error = std::exchange(error_, Diagnostic());
+  const bool follows = std::any_of(forgiven_.begin(), forgiven_.end(), [&](const std::string& name) {
+    return error.message.find(name) != std::string::npos;
+  });
+  int open = 0;  // brackets that the statement opens
+  for (bool first = true;; first = false) {
+    const Token& t = Peek();
+    if (!ok() || t.kind == Token::kEnd) break;
+    if (open == 0 && (t.Is("}") || t.Is(";") || (!first && t.newline_before))) break;
+    if (t.Is("{") || t.Is("(") || t.Is("[")) ++open;
+    if (open > 0 && (t.Is("}") || t.Is(")") || t.Is("]"))) --open;
+    Take();
+  }
+  if (!ok()) {  // a character that is no token
+    error_ = std::move(error);
+    return false;
+  }
+  if (!follows) past_.push_back(std::move(error));
+  return true;
+}
 
 const Token& ParserBase::Peek(int ahead) {
   static const Token kEndToken;

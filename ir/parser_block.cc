@@ -25,6 +25,8 @@ std::vector<BlockId> ProgramParser::ParseBlocks(bool top) {
   BlockId implicit;
   while (ok() && !AtEnd() && !At("}")) {
     if (Accept(";")) continue;
+    const size_t indices = indices_.size();
+    const Token first = Peek(), second = Peek(1);
     if (AtDeclaration()) {
       if (!top) Fail(Peek(), "containers are declared in the body of the sdfg, not inside " + Shown(Peek()));
       ParseDeclaration();
@@ -39,6 +41,10 @@ std::vector<BlockId> ProgramParser::ParseBlocks(bool top) {
       NodeId n = ParseStatement();
       if (ok()) std::get<State>(s_.blocks.Mutable(implicit).control).statements.push_back(n);
     }
+    if (ok() || !Resume()) continue;
+    if (IsDeclarationWord(first) || first.IsWord("let")) Forgive(second);
+    indices_.resize(indices);
+    in_statement_ = false;
   }
   return out;
 }

@@ -12,17 +12,20 @@
 namespace headrace::internal {
 
 constexpr int kMaxNesting = 256;  // brackets and blocks: the recursion of the parser
+constexpr size_t kMaxErrors = 20;  // of one text
 constexpr int kMaxHeight = 1000;  // levels of one expression tree: the recursion of everyone who walks it
 
 // The closest of `candidates` to a misspelt word as "did you mean 'x'?", or "".
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& candidates);
 
-// Recursive descent. The first error sticks and turns every later token into the end of the text, so that every loop
-// stops by itself; results are only valid while ok().
+// Recursive descent. An error sticks and turns every later token into the end of the text, so that every loop stops by
+// itself; results are only valid while ok(). Where statements begin the parser may go on after it (Resume), to say more
+// than one thing at a time: then status() has them all, and there is no result.
 class ParserBase {
  public:
   ParserBase(std::string_view text, std::string file) : lexer_(text), file_(std::move(file)) {}
   bool ok() const { return error_.message.empty(); }
+  bool resumed() const { return !past_.empty(); }
   Status status() const;
 
   // expr = or [ "?" expr ":" expr ]
@@ -49,6 +52,12 @@ class ParserBase {
   std::string Shown(const Token& t) const;  // for messages: "'x'", "the end of the text"
 
   // ---- errors ----
+  // After an error: keeps it and goes on behind the end of the statement. False when that makes no sense.
+  bool Resume();
+  // A declaration of this name failed: what misses it is no error of its own.
+  void Forgive(const Token& name) {
+    if (name.kind == Token::kName) forgiven_.push_back("'" + std::string(name.raw) + "'");
+  }
   void Fail(const Token& at, std::string message, std::string hint = "");
   void FailAt(int line, int column, std::string message, std::string hint = "");
 
@@ -106,6 +115,8 @@ class ParserBase {
   std::vector<Token> ahead_;
   size_t next_ = 0;
   Diagnostic error_;
+  std::vector<Diagnostic> past_;  // errors before it
+  std::vector<std::string> forgiven_;
   int depth_ = 0;
   int height_ = 0;  // of the expression parsed last
   bool newlines_matter_ = true;

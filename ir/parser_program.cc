@@ -23,6 +23,7 @@ Program ProgramParser::Parse() {
       if (!program_.entry.empty()) Fail(at, "a second 'entry sdfg'");
       program_.entry = Peek(1).kind == Token::kName ? NameOf(Peek(1)) : Name();
     }
+    if (!AtWord("sdfg") && resumed()) break;  // brackets that an error left open or closed
     if (!AtWord("sdfg")) {
       Fail(Peek(), "expected 'sdfg', found " + Shown(Peek()), DidYouMean(Peek().raw, {"sdfg", "entry"}));
       break;
@@ -31,7 +32,7 @@ Program ProgramParser::Parse() {
   }
   if (ok() && program_.sdfgs.empty()) Fail(Peek(), "there is no sdfg in this text", "write sdfg name(X: f32[N]) { … }");
   if (ok() && program_.entry.empty()) program_.entry = program_.sdfgs[0]->name;
-  if (ok()) CheckReferences();
+  if (ok() && !resumed()) CheckReferences();
   return std::move(program_);
 }
 
@@ -50,9 +51,12 @@ void ProgramParser::ParseSdfg() {
   ParseParameters();
   if (!Expect("{", "to open the body of the sdfg")) return;
   s_.body = ParseBlocks(/*top=*/true);
+  if (resumed() && !At("}")) return;
   Expect("}", "to close the sdfg");
-  for (const Token& base : view_bases_) ExpectContainer(base, NameOf(base));
-  CheckSymbols();
+  if (!resumed()) {  // else what is missing may be in what could not be read
+    for (const Token& base : view_bases_) ExpectContainer(base, NameOf(base));
+    CheckSymbols();
+  }
   if (!ok()) return;
   Name entry = program_.entry;
   program_.Add(std::move(s_));
@@ -212,11 +216,15 @@ Origin ProgramParser::ParseOrigin() {
   return o;
 }
 
+bool ProgramParser::IsDeclarationWord(const Token& t) {
+  const auto& words = DeclarationWords();
+  return t.kind == Token::kName && !t.quoted && std::find(words.begin(), words.end(), t.raw) != words.end();
+}
+
 bool ProgramParser::AtDeclaration() {
   if (Peek().kind != Token::kName || Peek().quoted) return false;
   if (AtWord("assume")) return !AtTarget() && !Peek(1).Is(".");
-  const auto& words = DeclarationWords();
-  return std::find(words.begin(), words.end(), Peek().raw) != words.end() && Peek(1).kind == Token::kName &&
+  return IsDeclarationWord(Peek()) && Peek(1).kind == Token::kName &&
          Peek(2).Is(":");
 }
 
@@ -320,7 +328,7 @@ void ProgramParser::ParseAssumption() {
 Result<Program> ParseProgram(std::string_view text, const std::string& file) {
   internal::ProgramParser parser(text, file);
   Program p = parser.Parse();
-  if (!parser.ok()) return parser.status();
+  if (!parser.ok() || parser.resumed()) return parser.status();
   return p;
 }
 

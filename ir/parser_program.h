@@ -24,6 +24,7 @@ class ProgramParser : public ParserBase {
   void ParseSdfg();
   void ParseParameters();
   bool AtDeclaration();
+  static bool IsDeclarationWord(const Token& t);
   void ParseDeclaration();
   void ParseAssumption();
   void ParseType(Container& c);  // f32[N, 4], or seq(f32)

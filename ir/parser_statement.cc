@@ -9,8 +9,14 @@ std::vector<NodeId> ProgramParser::ParseStatements() {
   std::vector<NodeId> out;
   while (ok() && !AtEnd() && !At("}")) {
     if (Accept(";")) continue;
+    const size_t indices = indices_.size();
     NodeId n = ParseStatement();
-    if (ok()) out.push_back(n);
+    if (ok()) {
+      out.push_back(n);
+    } else if (Resume()) {
+      indices_.resize(indices);
+      in_statement_ = false;
+    }
   }
   return out;
 }

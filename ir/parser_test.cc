@@ -411,5 +411,50 @@ TEST(ParserTest, MutatedTextsNeverBreakIt) {
   EXPECT_GT(parsed, 300);
 }
 
+std::string Lines(const std::string& text) {
+  std::string lines;
+  const Status status = ParseProgram(text, "f.sdfg").status();
+  for (const Diagnostic& d : status.diagnostics())
+    lines += std::to_string(d.line) + ":" + std::to_string(d.column) + " " + d.message + "\n";
+  return lines;
+}
+
+TEST(ParserErrors, EveryStatementHasItsOwn) {
+  EXPECT_EQ(Lines(R"(sdfg f(X: f32[N], Y: f32[N]) {
+  transient T: f33[N]
+  map i in 0:N { T[i] = X[i] }
+  map i in 0:N { Y[i] = Q[i]; Y[i] = sine(X[i]) }
+  for t in 0:3 {
+    Y[0] = = 1
+    Y[1, 2] = 3
+  }
+  Y[i] = X[i]
+})"),
+            "2:16 unknown element type 'f33'\n"
+            "4:25 there is no container 'Q'\n"
+            "4:38 unknown function 'sine'\n"
+            "6:12 expected an expression, found '='\n"
+            "7:5 'Y' has 1 dimensions, the target has 2 indices\n");
+  std::string many = "sdfg f(Y: f32) {\n";
+  for (int i = 0; i < 30; ++i) many += "Y = ]\n";
+  EXPECT_EQ(ParseProgram(many + "}").status().diagnostics().size(), 20u);
+}
+
+// What was read from text says where; errors of the verifier show it.
+TEST(Places, OfNodesBlocksAndContainers) {
+  Result<Program> p = ParseProgram("sdfg f(X: f32[N], Y: f32[N]) {\n  Y[i] = X[i]\n  if N > 1 { Y[0] = 1 }\n}", "f.sdfg");
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  const Sdfg& s = p->Entry();
+  std::string places;
+  auto add = [&](const char* what, const Origin& o) {
+    places += std::string(what) + " " + o.file.str() + ":" + std::to_string(o.line) + ":" + std::to_string(o.column) + "\n";
+  };
+  add("X", s.Get("X").origin);
+  ForEachNode(s, [&](NodeId n) { add("node", s.nodes[n].origin); });
+  add("if", s.blocks[s.body[1]].origin);
+  EXPECT_EQ(places,
+            "X f.sdfg:1:8\nnode f.sdfg:2:3\nnode f.sdfg:2:3\nnode f.sdfg:3:14\nif f.sdfg:3:3\n");
+}
+
 }  // namespace
 }  // namespace headrace

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 
+#include "ir/log.h"
 #include "ir/plugin.h"
 #include "ir/printer.h"
 #include "ir/registry.h"
@@ -141,7 +144,15 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
     }
   if (o.cancelled && o.cancelled()) return InterruptedError();
   Program before = p;  // a copy is cheap; it becomes the reproducer if the pass fails us
+  const auto start = std::chrono::steady_clock::now();
   Result<bool> changed = pass->run(p, step.options, r);
+  if (LogsOn(LogTopic::kPasses)) {
+    char took[32];
+    std::snprintf(took, sizeof took, ", %.1f ms",
+                  std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    Log(LogTopic::kPasses,
+        StepText(step) + (!changed.ok() ? ": failed" : *changed ? ": changed" : ": no change") + took);
+  }
   Status trouble = changed.status();
   bool ours = !trouble.ok() && trouble.kind() == ErrorKind::kInternal;
   if (trouble.ok() && o.verify) {

@@ -23,6 +23,7 @@ class SdfgVerifier {
     Symbols();
     writers_.Roots(s_.body, &written_later_);
     Blocks(s_.body, 0);
+    r_.InBlock(nullptr);
     Unwritten();
     Registers();
   }
@@ -67,6 +68,7 @@ class SdfgVerifier {
   void Blocks(const std::vector<BlockId>& body, int loops) {
     for (size_t i = 0; i < body.size() && !r_.Full(); ++i) {
       const Control& c = s_.blocks[body[i]].control;
+      r_.InBlock(&s_.blocks[body[i]].origin);
       if (auto* st = std::get_if<State>(&c)) {
         for (NodeId n : st->statements) {
           if (r_.Full()) return;
@@ -77,6 +79,7 @@ class SdfgVerifier {
       } else if (auto* d = std::get_if<Conditional>(&c)) {
         if (d->branches.empty()) r_.Add("E0216", "a conditional has no branch", {}, "", "remove it");
         for (size_t k = 0; k < d->branches.size(); ++k) {
+          r_.InBlock(&s_.blocks[body[i]].origin);
           const Branch& br = d->branches[k];
           if (br.condition) Condition(br.condition, "the condition of an if");
           else if (k + 1 < d->branches.size())
@@ -140,12 +143,12 @@ class SdfgVerifier {
       if (x.Is(ExprKind::kSymbol)) {
         if (defined_.count(x->name)) return true;
         ok = false;
-        if (Find(x->name))
-          r_.Add("E0222", Quoted(x->name) + " is a container and is used as a size", at, x->name.str(),
-                 "write " + x->name.str() + "[…]");
-        else
-          r_.Add("E0223", "symbol " + Quoted(x->name) + " is not defined here", at, x->name.str(),
-                 "sizes come from parameters, let, loops, maps or a node that defines them before");
+        Diagnostic& d = Find(x->name)
+                            ? r_.Add("E0222", Quoted(x->name) + " is a container and is used as a size", at,
+                                     x->name.str(), "write " + x->name.str() + "[…]")
+                            : r_.Add("E0223", "symbol " + Quoted(x->name) + " is not defined here", at, x->name.str(),
+                                     "sizes come from parameters, let, loops, maps or a node that defines them before");
+        r_.PointAt(x->line, x->column, &d);
       } else if (x.Is(ExprKind::kRead)) {
         ok &= Read(x, at);
       } else if (x->kind > ExprKind::kCast) {
@@ -165,11 +168,13 @@ class SdfgVerifier {
   bool Read(const Expr& x, NodeId at) {
     const Container* c = Find(x->name);
     if (!c) {
-      r_.Add("E0226", "container " + Quoted(x->name) + " is not declared", at, x->name.str(), Closest(s_, x->name));
+      Diagnostic& d = r_.Add("E0226", "container " + Quoted(x->name) + " is not declared", at, x->name.str(),
+                             Closest(s_, x->name));
+      r_.PointAt(x->line, x->column, &d);
       return false;
     }
     size_t rank = x->args.size() - (x->has_default ? 1 : 0);
-    return Rank(*c, rank, x->flat, at) && Readable(*c, at, x->has_default);
+    return Rank(*c, rank, x->flat, at) && Readable(*c, at, x->has_default, x);
   }
   bool Rank(const Container& c, size_t rank, bool flat, NodeId at) {
     if (c.kind == ContainerKind::kSequence) {
@@ -188,7 +193,7 @@ class SdfgVerifier {
     d.expected = std::to_string(want);
     return false;
   }
-  bool Readable(const Container& c, NodeId at, bool guarded) {
+  bool Readable(const Container& c, NodeId at, bool guarded, const Expr& read = {}) {
     Name root = Root(c.name);
     const Container* b = Find(root);
     if (!b || b->kind == ContainerKind::kConstant || b->kind == ContainerKind::kState) return true;
@@ -197,13 +202,16 @@ class SdfgVerifier {
       // An output that is read before anything wrote it would read the caller's garbage.
       if (b->inout || written_.count(root) || !written_later_.count(root) || guarded) return true;
       if (!complained_.insert(root).second) return true;
-      r_.Add("E0229", "output " + Quoted(root) + " is read before it is written", at, root.str(),
-             "declare it inout, or write it first");
+      Diagnostic& d = r_.Add("E0229", "output " + Quoted(root) + " is read before it is written", at, root.str(),
+                             "declare it inout, or write it first");
+      if (read) r_.PointAt(read->line, read->column, &d);
       return false;
     }
     if (written_.count(root)) return true;
     if (!complained_.insert(root).second) return true;
-    r_.Add("E0230", Quoted(root) + " is read before it is written", at, root.str(), "write it in an earlier statement");
+    Diagnostic& d = r_.Add("E0230", Quoted(root) + " is read before it is written", at, root.str(),
+                           "write it in an earlier statement");
+    if (read) r_.PointAt(read->line, read->column, &d);
     return false;
   }
   Result<Expr> Typed(const Expr& e, NodeId at, const std::string& what) {
@@ -215,6 +223,7 @@ class SdfgVerifier {
   void TypeError(const Status& st, NodeId at, const std::string& what) {
     for (Diagnostic d : st.diagnostics()) {
       Diagnostic& n = r_.Add(d.code.c_str(), d.message, at, what, d.hint);
+      r_.PointAt(d.line, d.column, &n);
       n.got = d.got;
       n.expected = d.expected;
     }

@@ -16,18 +16,34 @@ Diagnostic& Report::Add(const char* code, std::string message, NodeId id, std::s
   if (id.valid()) {
     const Node& n = s_.nodes[id];
     if (!n.origin.source.empty()) d.node = n.origin.source.str();
-    PrintOptions o;
-    o.origins = false;
-    std::string text = PrintNode(s_, id, o);
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-    text.erase(0, text.find_first_not_of(" \n"));
-    if (size_t cut = text.find('\n'); cut != std::string::npos) text = text.substr(0, cut) + " …";
-    d.source_line = text;
+    if (n.origin.line == 0) {  // else whoever has the text shows the line itself
+      PrintOptions o;
+      o.origins = false;
+      std::string text = PrintNode(s_, id, o);
+      while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+      text.erase(0, text.find_first_not_of(" \n"));
+      if (size_t cut = text.find('\n'); cut != std::string::npos) text = text.substr(0, cut) + " …";
+      d.source_line = text;
+    }
   }
+  const Origin* at = PlaceOf(id, d.node);
+  if (at) d.file = at->file.str(), d.line = at->line, d.column = at->column;
+  from_text_ = at && at->op.empty();
   d.hint = std::move(hint);
   if (d.node.empty()) d.node = "sdfg " + s_.name.str();
   out_->push_back(std::move(d));
   return out_->back();
+}
+
+const Origin* Report::PlaceOf(NodeId id, const std::string& name) const {
+  if (id.valid()) return s_.nodes[id].origin.line > 0 ? &s_.nodes[id].origin : nullptr;
+  if (block_) return block_->line > 0 ? block_ : nullptr;
+  const Container* c = s_.Find(Name(name));
+  return c && c->origin.line > 0 ? &c->origin : nullptr;
+}
+
+void Report::PointAt(int line, int column, Diagnostic* d) const {
+  if (from_text_ && line >= d->line) d->line = line, d->column = column;
 }
 
 std::string Closest(const Sdfg& s, Name n) {

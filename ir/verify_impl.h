@@ -27,8 +27,16 @@ class Report {
   bool Full() const { return out_->size() >= 20; }
   // `id` may be invalid: then `place` names what is wrong.
   Diagnostic& Add(const char* code, std::string message, NodeId id, std::string place, std::string hint);
+  // What is wrong with a part of a statement from text: moves the place from the statement to that part.
+  void PointAt(int line, int column, Diagnostic* d) const;
+  // Control flow that is being looked at: the place of what has no node.
+  void InBlock(const Origin* block) { block_ = block; }
 
  private:
+  const Origin* PlaceOf(NodeId id, const std::string& name) const;
+
+  const Origin* block_ = nullptr;
+  bool from_text_ = false;  // the last error is about a statement as the user wrote it, not about what a form became
   const Sdfg& s_;
   std::vector<Diagnostic>* out_;
   Diagnostic dropped_;

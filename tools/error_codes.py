@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 CODE = re.compile(r'"(E0\d{3})[" ]')
 ROW = re.compile(r"^\| (E0\d{3}) \| (.+?) \| (.+?) \| (.+?) \|$", re.M)
 # An error that is made without a code: by a helper, or as a diagnostic whose next lines set none.
-BARE = re.compile(r'\b(?:Invalid|Unsupported|Usage)Error\((?!"E0|std::string|ErrorCode|"names")')
+BARE = re.compile(r'\b(?:Invalid|Unsupported|Usage)Error\((?!\s*"E0|std::string|ErrorCode|"names")')
 DIAGNOSTIC = re.compile(r"^\s+Diagnostic (\w+);$", re.M)
 LITERAL = re.compile(r'"((?:\\.|[^"\\])*)"')
 

@@ -330,7 +330,7 @@ class Expander {
     if (!impl.ok()) return o_.where == ExpandOptions::kElementwise ? nullptr : Fail(impl.status());
     Result<Program> body = (*impl)->expand(*view);
     if (o_.where == ExpandOptions::kElementwise && (!body.ok() || !IsElementwise(*body))) return nullptr;
-    if (!body.ok()) return Fail(WithNode(body.status(), view->name, Label(l)));
+    if (!body.ok()) return Fail(OutOfTheForm(WithNode(body.status(), view->name, Label(l)), l, s_->nodes[id].origin));
     Expansion e;
     for (const auto& s : body->sdfgs)
       if (s->name != body->entry) e.callees.push_back({s->name, FreshSdfg(s->name)});
@@ -390,6 +390,21 @@ class Expander {
   static std::string Label(const Library& l) {
     std::string label = l.domain.str() + "." + l.op.str();
     return l.version > 0 ? label + " (opset " + std::to_string(l.version) + ")" : label;
+  }
+  // A place in the op's form is none in the user's file: it is named as what it is, and where the node stands in text,
+  // that is the place.
+  static Status OutOfTheForm(const Status& s, const Library& l, const Origin& origin) {
+    std::vector<Diagnostic> all = s.diagnostics();
+    for (Diagnostic& d : all) {
+      if (d.line == 0 || !d.file.empty()) continue;
+      d.file = "<form of " + l.domain.str() + "." + l.op.str() + ">";
+      if (origin.line == 0) continue;
+      const size_t begin = d.source_line.find_first_not_of(' ');
+      if (begin != std::string::npos) d.message += ", in its form: " + d.source_line.substr(begin);
+      d.line = d.column = 0;
+      d.source_line.clear();
+    }
+    return WithOrigin(Status(std::move(all)), origin);
   }
   Expansion* Fail(const Status& s) {
     for (const Diagnostic& d : s.diagnostics())

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/dataflow.h"
+#include "ir/log.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -189,9 +190,18 @@ class ListFuser {
     return true;
   }
 
+  void LogFusion(const Origin& first, const Origin& second) const {
+    if (!LogsOn(LogTopic::kFusion)) return;
+    auto text = [](const Origin& o) {
+      return !o.source.empty() ? o.source.str() : o.line > 0 ? "line " + std::to_string(o.line) : "a map";
+    };
+    Log(LogTopic::kFusion, s_->name.str() + ": " + text(first) + " and " + text(second) + " in one map");
+  }
   bool Merge(int into, int from) {
     if (uses_ && !Adjacent(into, from) && LongerInUse(into, from) > 0) return false;
+    const Origin first = slots_[into].kernel.origin, second = slots_[from].kernel.origin;
     if (!TryMerge(s_, names_, around_, limits_, &slots_[into].kernel, slots_[from].kernel)) return false;
+    LogFusion(first, second);
     Slot &a = slots_[into], &b = slots_[from];
     b.into = into;
     a.deps.insert(a.deps.end(), b.deps.begin(), b.deps.end());
@@ -219,6 +229,7 @@ class ListFuser {
       slots_[d].floating = false;
       Kernel merged = slots_[d].kernel;
       if (TryMerge(s_, names_, around_, limits_, &merged, slots_[at].kernel)) {
+        LogFusion(slots_[d].kernel.origin, slots_[at].kernel.origin);
         slots_[at].kernel = std::move(merged);
         slots_[d].into = at;
         Tidy(at);

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "backends/cpu/cache.h"
+#include "backends/cpu/sites.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "runtime/headrace_runtime.h"
@@ -105,6 +106,7 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
     weights.close();
     if (!weights) return InvalidError("E0370", "cannot write " + scratch + "/weights.bin", "is the disk full?");
     manifest["weights_bytes"] = at;
+    manifest["statements"] = SitesToJson(a.sites);
     manifest["externals"] = json::array();
     std::set<std::string> copied;
     for (const ArtifactExternal& e : a.externals) {
@@ -212,6 +214,7 @@ Result<Artifact> ReadArtifact(const std::string& folder) {
       }
       a.constants.push_back(std::move(t));
     }
+    if (m.contains("statements")) a.sites = SitesFromJson(m["statements"]);
     for (const json& e : m.at("externals")) {
       const std::string file = e.at("library").get<std::string>();
       if (file.empty() || file.find('/') != std::string::npos) return damaged("a library outside the folder");

@@ -17,6 +17,7 @@ struct Artifact {
   Program signature;
   std::vector<Tensor> constants;
   std::vector<ArtifactExternal> externals;
+  std::vector<Origin> sites;  // of the program's statements, for errors of a run
 };
 Status SaveArtifact(const Artifact& a, const std::string& folder);
 // Checks versions, hashes and that this machine has the instructions the program uses. Weights stay mapped.

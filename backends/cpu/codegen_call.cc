@@ -35,7 +35,7 @@ Result<std::string> SdfgGen::StagedArguments::Add(Name container, const std::vec
   for (const Expr& e : item.extents) count = IndexMul(count, e);
   w.Line(item.type + "* const " + item.copy + " = (" + item.type + "*)hr_take(x, hr_extend(0, " +
          g_.Text(count, DType::kIndex, w) + ", " + std::to_string(ByteSize(c.dtype)) + "));");
-  w.Line("if (!" + item.copy + ") return x->stop;");
+  w.Line("if (!" + item.copy + ") " + g_.Leave());
   item.out = out;
   if (in) Copy(item, false, w);
   items_.push_back(item);
@@ -81,7 +81,7 @@ Status SdfgGen::CheckSizes(const Nested& n, const Sdfg& callee, const std::map<N
       HR_ASSIGN_OR_RETURN(const Expr got, Typed(have, DType::kIndex));
       w.Line("if (!hr_size_agrees(x, " + StringLiteral(n.callee.str()) + ", " + StringLiteral(a.container.str()) +
              ", " + StringLiteral(a.port.str()) + ", " + std::to_string(k) + ", " + Text(got, DType::kIndex, w) + ", " +
-             Text(expected, DType::kIndex, w) + ")) return x->stop;");
+             Text(expected, DType::kIndex, w) + ")) " + Leave());
     }
   }
   return {};
@@ -118,7 +118,7 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
     if (const Address at = lowerer_.Narrowed(a.container, index); at.condition) {
       w.Line("if (!" + Text(at.condition, DType::kBool, w) + ") {");
       w.Line("  " + Bare(Text(at.report, actual.dtype, w)) + ";");
-      w.Line("  return x->stop;");
+      w.Line("  " + Leave());
       w.Line("}");
     }
     if (!IsContiguous(actual)) {
@@ -159,7 +159,7 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
     HR_ASSIGN_OR_RETURN(Expr v, Typed(it->second, DType::kIndex));
     w.Line("c." + field.at(sym) + " = " + Bare(Text(v, DType::kIndex, w)) + ";");
   }
-  w.Line("if (int r = " + fn + "(&c)) return r;");
+  w.Line("if (" + fn + "(&c)) " + LeaveCall(callee->name));
   staged.CopyBack(w);
   w.Close();
   return {};
@@ -258,9 +258,9 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   w.Line("hr_value out[] = {" + (outs.empty() ? "{}" : outs) + "};");
   w.Line("hr_sink sink[] = {" + (sinks.empty() ? "{}" : sinks) + "};");
   w.Line("static const hr_attribute attributes[] = {" + (attributes.empty() ? "{}" : attributes) + "};");
-  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", in, " + std::to_string(l.inputs.size()) +
+  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", " + StringLiteral(l.op.str()) + ", in, " + std::to_string(l.inputs.size()) +
          ", out, sink, " + std::to_string(l.outputs.size()) + ", attributes, " + std::to_string(count) +
-         ")) return x->stop;");
+         ")) " + Leave());
   staged.CopyBack(w);
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     if (l.outputs[i].container.empty() || !done.count(l.outputs[i].container)) continue;

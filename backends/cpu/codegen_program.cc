@@ -250,12 +250,15 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   w.Raw("  *program = p;\n  return HR_OK;\n}\n\n");
   // ---- run ----
   w.Raw(
+      "static __thread int32_t last_site;\n"
+      "extern \"C\" HEADRACE_EXPORT int32_t headrace_program_site(void) { return last_site; }\n"
       "extern \"C\" HEADRACE_EXPORT int32_t headrace_program_run(void* program, hr_run* run) {\n"
       "  hr_program* const p = (hr_program*)program;\n"
       "  hr_x x = {p, run, 0, run->threads, nullptr, __atomic_exchange_n(&p->spare, nullptr, __ATOMIC_ACQ_REL), nullptr};\n"
       "  F_" +
       fn + " f = {};\n  f.x = &x;\n" + bind + run.text() + "  const int result = x.stop ? x.stop : " + fn +
       "(&f);\n"
+      "  last_site = result ? x.site : 0;\n"
       "  hr_release(&x, {nullptr, 0});\n"
       "  hr_drop(p, __atomic_exchange_n(&p->spare, x.spare, __ATOMIC_ACQ_REL));\n  return result;\n}\n");
   return w.text();
@@ -319,6 +322,7 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   for (const auto& k : names.kernels) kernels += "void " + k.name + "(" + k.parameters + ");\n";
   HR_ASSIGN_OR_RETURN(std::string entry, EntryPoints(p, names, out.constants));
   out.externals = names.externals;
+  out.sites = names.sites[p.entry];
   out.kernels = static_cast<int>(names.kernels.size());
   out.files.push_back({"headrace.h", Prelude(), false});
   out.files.push_back(

@@ -17,6 +17,7 @@ struct GeneratedProgram {
   std::vector<SourceFile> files;       // headers first; byte-identical for equal programs
   std::vector<Tensor> constants;       // in the order of the program's constant table
   std::vector<std::string> externals;  // names of external functions, in table order
+  std::vector<Origin> sites;           // of statements, by the number that headrace_program_site() gives
   int kernels = 0;
   std::string Text() const;  // all files, for people
 };

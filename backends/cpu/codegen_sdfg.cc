@@ -1,6 +1,7 @@
 #include "backends/cpu/codegen_sdfg_internal.h"
 
 #include <algorithm>
+#include <utility>
 #include <cinttypes>
 #include <unordered_map>
 
@@ -24,6 +25,7 @@ std::string FieldNames::Of(Name n, const std::string& kind) {
 namespace {
 
 constexpr int kPartStatements = 200;
+constexpr size_t kMaxSites = 50000;  // calls of large programs that call each other multiply them
 
 // Sequences keep their kind as parameters.
 bool IsParameter(const Sdfg& s, Name n) {
@@ -69,7 +71,7 @@ Result<std::string> SdfgGen::EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowere
   for (Name p : k.pointers) call += ", " + Pointer(p);
   for (Name p : k.symbols) call += ", " + Symbol(p);
   w.Line(call + ");");
-  if (k.may_fail) w.Line("if (x->stop) return x->stop;");
+  if (k.may_fail) w.Line("if (x->stop) " + Leave());
   *out = std::move(k);
   return it->second;
 }
@@ -86,7 +88,7 @@ Status SdfgGen::CallKernel(NodeId n, Writer& w) {
     for (int p : k.pointers) call += ", " + Pointer(BaseOf(s_, key.containers[p]));
     for (Name p : k.symbols) call += ", " + Symbol(p);
     w.Line(call + ");");
-    if (k.may_fail) w.Line("if (x->stop) return x->stop;");
+    if (k.may_fail) w.Line("if (x->stop) " + Leave());
     return {};
   }
   Kernel k;
@@ -111,7 +113,9 @@ Status SdfgGen::Statement(NodeId n, Writer& w) {
   const auto& node = s_.nodes[n];
   if (std::holds_alternative<std::monostate>(node.body)) return {};
   Status status;
-  if (++statements_ % 16 == 0) w.Line("if (hr_stopped(x)) return x->stop;");
+  const int around = site_;
+  if (!in_nest_) site_ = NewSite(node.origin);
+  if (++statements_ % 16 == 0) w.Line("if (hr_stopped(x)) " + Leave());
   if (const auto* call = std::get_if<Nested>(&node.body)) {
     status = EmitNested(*call, w);
   } else if (const auto* lib = std::get_if<Library>(&node.body)) {
@@ -120,13 +124,16 @@ Status SdfgGen::Statement(NodeId n, Writer& w) {
     status = CallKernel(n, w);
   } else {
     NestGen gen(s_, lowerer_, *this, n);
+    const bool nested = std::exchange(in_nest_, true);
     gen.call = [&](NodeId c, Writer& inner) { return Statement(c, inner); };
     w.Open("{");
     status = gen.Statement(n, w);
     w.Close();
-    w.Line("if (x->stop) return x->stop;");
+    in_nest_ = nested;
+    w.Line("if (x->stop) " + (nested ? Leave() : "return hr_is(x, " + std::to_string(site_) + ");"));
   }
-  return status.ok() ? status : WithNode(status, node.origin.source.str());
+  site_ = around;
+  return WithOrigin(status, node.origin);
 }
 
 Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
@@ -139,6 +146,7 @@ Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
     part.Open("(" + frame_ + "* f) {");
     Prolog(part);
     statements_ = 0;
+    std::vector<Origin> sites = std::exchange(sites_, {Origin()});
     next_temp = 0;
     next_index_ = 0;
     for (size_t i = begin; i < std::min(list.size(), begin + kPartStatements); ++i)
@@ -151,7 +159,8 @@ Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
       out_.declarations += "int " + name + "(" + frame_ + "* f);\n";
       out_.functions.push_back("int " + name + part.text());
     }
-    w.Line("if (int r = " + name + "(f)) return r;");
+    sites_.swap(sites);
+    w.Line("if (" + name + "(f)) return hr_at(x, " + std::to_string(Append(sites, Origin())) + ");");
   }
   return {};
 }
@@ -159,6 +168,8 @@ Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
 Status SdfgGen::Blocks(const std::vector<BlockId>& body, Writer& w) {
   for (size_t i = 0; i < body.size(); ++i) {
     const Control& c = s_.blocks[body[i]].control;
+    const int around = site_;
+    if (!in_nest_ && !std::holds_alternative<State>(c)) site_ = NewSite(s_.blocks[body[i]].origin);
     if (std::holds_alternative<State>(c)) {
       std::vector<NodeId> list;  // neighbouring states are one list
       for (; i < body.size(); ++i) {
@@ -179,30 +190,31 @@ Status SdfgGen::Blocks(const std::vector<BlockId>& body, Writer& w) {
     } else if (const auto* a = std::get_if<Assign>(&c)) {
       HR_ASSIGN_OR_RETURN(Expr v, Typed(a->value, DType::kI64));
       w.Open("{");
-      if (!a->message.empty()) w.Line("x->blame = " + StringLiteral(a->message) + ";");
+      if (!a->message.empty()) w.Line("x->blame = " + StringLiteral("E0660 " + a->message) + ";");
       const std::string text = Text(v, DType::kIndex, w);
       w.Line("f->" + fields_.Of(a->symbol, "") + " = " + Bare(text) + ";");
       if (!a->message.empty()) w.Line("x->blame = nullptr;");
       w.Close();
-      w.Line("if (x->stop) return x->stop;");
+      w.Line("if (x->stop) " + Leave());
       AllocateFor({a->symbol}, {}, w);
     } else if (const auto* r = std::get_if<Require>(&c)) {
-      HR_RETURN_IF_ERROR(EmitRequire(*r, s_.blocks[body[i]].origin.source, w));
+      HR_RETURN_IF_ERROR(EmitRequire(*r, w));
     }
+    site_ = around;
   }
   return {};
 }
 
-Status SdfgGen::EmitRequire(const Require& r, Name node, Writer& w) {
+Status SdfgGen::EmitRequire(const Require& r, Writer& w) {
   HR_ASSIGN_OR_RETURN(Expr condition, Typed(r.condition, DType::kBool));
   w.Open("{");
   const std::string text = Text(condition, DType::kBool, w);
   w.Open("if (!(" + Bare(text) + ")) {");
   std::string values;
   for (const Expr& e : r.values) values += (values.empty() ? "" : ", ") + Bare(Text(e, DType::kIndex, w));
-  const std::string message = (node.empty() ? "" : "node '" + node.str() + "': ") + r.message;
   if (!values.empty()) w.Line("const int64_t values[] = {" + values + "};");
-  w.Line("return hr_unmet(x, " + StringLiteral(message) + ", " + (values.empty() ? "nullptr" : "values") + ");");
+  w.Line("hr_unmet(x, " + StringLiteral("E0570 " + r.message) + ", " + (values.empty() ? "nullptr" : "values") + ");");
+  w.Line(Leave());
   w.Close();
   w.Close();
   return {};
@@ -276,7 +288,7 @@ Status SdfgGen::EmitLoop(const Loop& l, Writer& w) {
   if (init) w.Line(var + " = " + Bare(Text(init, DType::kIndex, w)) + ";");
   // A `continue` in the body must come past the update and the test: both stand at the top, skipped the first time.
   w.Open("for (bool first = true;; first = false) {");
-  w.Line("if (hr_stopped(x)) return x->stop;");
+  w.Line("if (hr_stopped(x)) " + Leave());
   if (update || l.do_while) {
     w.Open("if (!first) {");
     CheckViews(l.update, w);
@@ -308,7 +320,7 @@ Status SdfgGen::EmitConditional(const Conditional& c, Writer& w) {
       ++open;
       CheckViews(b.condition, w);
       const std::string text = Bare(Text(cond, DType::kBool, w));
-      w.Line("if (x->stop) return x->stop;");
+      w.Line("if (x->stop) " + Leave());
       w.Open("if (" + text + ") {");
       HR_RETURN_IF_ERROR(Blocks(b.body, w));
       w.Close();
@@ -340,7 +352,7 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
     const Container& c = s_.Get(n);
     if (done.count(n) || !ready(c)) continue;
     w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Count(NumElements(c), w) + ", " +
-           std::to_string(ByteSize(c.dtype)) + ", " + StringLiteral(n.str()) + ")) return x->stop;");
+           std::to_string(ByteSize(c.dtype)) + ", " + StringLiteral(n.str()) + ")) " + Leave());
   }
   if (s_.name != names_.program->entry) return;
   const std::vector<Name> outputs = Outputs(*names_.program, s_);
@@ -352,7 +364,7 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
     w.Line("f->" + fields_.Of(outputs[i], "") + " = (" + StorageType(c.dtype) + "*)hr_output(x, " + std::to_string(i) +
            ", " + std::to_string(static_cast<int>(c.dtype)) + ", " + std::to_string(c.shape.size()) + ", shape, " +
            StringLiteral(outputs[i].str()) + ");");
-    w.Line("if (x->stop) return x->stop;");
+    w.Line("if (x->stop) " + Leave());
     w.Close();
   }
 }
@@ -437,7 +449,35 @@ Result<SdfgCode> SdfgGen::Run() {
   HR_RETURN_IF_ERROR(Blocks(s_.body, w));
   out_.declarations += "int " + fn_ + "(" + frame_ + "* f);\n";
   out_.functions.push_back(MainFunction(w.text()));
+  names_.sites[s_.name] = std::move(sites_);
   return out_;
+}
+
+// ---- where an error comes from ----
+// Statements have numbers in the function they are printed in; functions that are called, by calls or as equal stretches,
+// have a range of numbers in their caller. On the way out of a failed run every function adds its own (hr_at), and the sum
+// is the statement's index in the entry's list, whose origins the host has: the text does not depend on names and places.
+std::string SdfgGen::Leave() const {
+  return in_nest_ || site_ == 0 ? "return x->stop;" : "return hr_at(x, " + std::to_string(site_) + ");";
+}
+
+int SdfgGen::NewSite(const Origin& o) {
+  sites_.push_back(o);
+  return static_cast<int>(sites_.size()) - 1;
+}
+
+int SdfgGen::Append(const std::vector<Origin>& inner, const Origin& otherwise) {
+  const int base = static_cast<int>(sites_.size());
+  for (const Origin& o : inner) sites_.push_back(o.source.empty() && o.line == 0 ? otherwise : o);
+  return base;
+}
+
+std::string SdfgGen::LeaveCall(Name callee) {
+  if (in_nest_) return Leave();
+  const std::vector<Origin>& inner = names_.sites[callee];
+  if (sites_.size() + inner.size() > kMaxSites) return "return hr_is(x, " + std::to_string(site_) + ");";
+  const Origin call = sites_[static_cast<size_t>(site_)];
+  return "return hr_at(x, " + std::to_string(Append(inner, call)) + ");";
 }
 
 std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNames* fields) {

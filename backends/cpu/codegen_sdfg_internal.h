@@ -56,7 +56,7 @@ class SdfgGen : public NestEnv {
   Status Statement(NodeId n, Writer& w);
   Status EmitLoop(const Loop& l, Writer& w);
   Status EmitConditional(const Conditional& c, Writer& w);
-  Status EmitRequire(const Require& r, Name node, Writer& w);
+  Status EmitRequire(const Require& r, Writer& w);
   Status EmitNested(const Nested& n, Writer& w);
   Status CheckSizes(const Nested& n, const Sdfg& callee, const std::map<Name, Expr>& bound, Writer& w);
   Status EmitExternal(NodeId id, const Library& l, Writer& w);
@@ -105,6 +105,10 @@ class SdfgGen : public NestEnv {
   std::string Count(const Expr& e, Writer& w);
   std::string FrameStruct();
   std::string MainFunction(const std::string& body);
+  std::string Leave() const;           // "return …;" out of a statement that failed
+  std::string LeaveCall(Name callee);  // … out of one that called a function that failed
+  int NewSite(const Origin& o);
+  int Append(const std::vector<Origin>& inner, const Origin& otherwise);  // the first one's number
   void Prolog(Writer& w) {
     w.Line("hr_x* const x = f->x;");
     w.Line("char* const arena = f->arena;");
@@ -120,6 +124,9 @@ class SdfgGen : public NestEnv {
   FieldNames fields_;
   std::map<Name, std::string> indices_, registers_;
   int next_index_ = 0, statements_ = 0;
+  std::vector<Origin> sites_ = {Origin()};  // of the function that is being printed; [0]: of no statement
+  int site_ = 0;                            // the statement's
+  bool in_nest_ = false;                    // inside a parallel loop, whose iterations do not say where they failed
   SdfgCode out_;
   struct KnownKernel {
     std::string name;

@@ -7,10 +7,13 @@
 #include <thread>
 
 #include "backends/cpu/cache.h"
+#include "backends/cpu/cache_key.h"
 #include "backends/cpu/codegen_program.h"
 #include "backends/cpu/executable.h"
 #include "backends/cpu/host_compiler.h"
 #include "backends/cpu/memory_plan.h"
+#include "ir/log.h"
+#include "ir/plugin.h"
 
 namespace headrace::cpu {
 namespace {
@@ -32,22 +35,28 @@ std::vector<SourceFile> JoinSmall(const std::vector<SourceFile>& files) {
   return out;
 }
 
-std::string CacheKey(const GeneratedProgram& g, const std::vector<SourceFile>& files, const HostCompiler& c,
-                     const Registry& r) {
-  std::vector<std::string> parts = {"headrace cpu 1", c.identity, CpuFeatures()};
+std::vector<KeyPart> KeyParts(const GeneratedProgram& g, const std::vector<SourceFile>& files, const HostCompiler& c,
+                              const Registry& r) {
+  std::vector<std::string> flags, headrace = {"headrace cpu 2", HEADRACE_VERSION}, program, externals;
   for (bool hot : {false, true})
-    for (const std::string& f : CompileFlags(c, hot)) parts.push_back(f);
+    for (const std::string& f : CompileFlags(c, hot)) flags.push_back(f);
   for (const SourceFile& f : files) {
-    parts.push_back(f.name);
-    parts.push_back(f.text);
+    std::vector<std::string>& part = f.name == "headrace.h" ? headrace : program;
+    part.push_back(f.name);
+    part.push_back(f.text);
   }
   for (const std::string& e : g.externals) {
-    parts.push_back(e);
+    externals.push_back(e);
     const ExternalFunction* f = r.FindFunction(e);
     if (f && !f->library_path.empty())
-      parts.push_back(HashFile(f->library_path).ok() ? *HashFile(f->library_path) : "");
+      externals.push_back(HashFile(f->library_path).ok() ? *HashFile(f->library_path) : "");
   }
-  return Hash(parts);
+  return {{"the compiler", Hash({c.identity})},
+          {"the processor", Hash({CpuFeatures()})},
+          {"the flags", Hash(flags)},
+          {"headrace's version", Hash(headrace)},
+          {"the program", Hash(program)},
+          {"a plugin's library", Hash(externals)}};
 }
 
 }  // namespace
@@ -64,21 +73,30 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
   }
   HR_ASSIGN_OR_RETURN(HostCompiler compiler, FindHostCompiler());
   const std::vector<SourceFile> files = JoinSmall(g.files);
-  const std::string key = CacheKey(g, files, compiler, r);
+  const std::vector<KeyPart> parts = KeyParts(g, files, compiler, r);
+  const std::string key = KeyOf(parts), name = p.Entry().name.str();
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   Cache cache(o.cache_dir);
-  auto compile = [&](const std::string& folder) {
+  const bool there = access((cache.directory() + "/" + key).c_str(), F_OK) == 0;  // damaged, if it is not used
+  auto compile = [&](const std::string& folder) -> Status {
+    if (LogsOn(LogTopic::kCache) || LogsOn(LogTopic::kRecompiles)) {
+      const std::string why = there ? "the entry was damaged" : WhyMissed(cache, name, parts);
+      Log(LogTopic::kCache, "miss: " + why);
+      Log(LogTopic::kRecompiles, name + ": compiled by " + compiler.command[0] + ": " + why);
+    }
     return CompileShared(compiler, files, folder, cores, o.cancelled, [&](double done) {
       if (o.progress) o.progress("compile", done);
     });
   };
   if (o.progress) o.progress("compile", 0);
-  HR_ASSIGN_OR_RETURN(Cache::Entry entry, cache.Get(key, p.Entry().name.str(), compile, o.cancelled));
+  HR_ASSIGN_OR_RETURN(Cache::Entry entry, cache.Get(key, Described(name, parts), compile, o.cancelled));
+  if (entry.hit) Log(LogTopic::kCache, "hit: " + entry.path);
   const double compiled = Now();
   request.path = entry.path;
   request.scratch = entry.scratch;
   request.signature = SignatureOf(p);
   request.constants = std::move(g.constants);
+  request.sites = std::move(g.sites);
   for (const std::string& e : g.externals)
     if (const ExternalFunction* f = r.FindFunction(e)) request.externals.push_back({e, f->symbol, f->library_path});
   request.registry = &r;
@@ -101,6 +119,7 @@ Result<std::unique_ptr<Executable>> LoadArtifact(const std::string& path, const 
   request.path = a.program;
   request.signature = std::move(a.signature);
   request.constants = std::move(a.constants);
+  request.sites = std::move(a.sites);
   request.externals = std::move(a.externals);
   request.registry = &r;
   request.threads = o.threads;

@@ -205,6 +205,7 @@ class CpuExecutable : public Executable {
     RemoveTree(r_.scratch);
   }
   Status Load();
+  Status Failure(const std::string& error) const;  // on the thread that ran
   Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs,
                                  const std::vector<std::pair<Name, int64_t>>& symbols) override {
     return Run(inputs, symbols, false);
@@ -219,7 +220,7 @@ class CpuExecutable : public Executable {
       return UnsupportedError("E0375", 
           "an artifact can't carry external function '" + stateful_ + "', whose state is made by its plugin",
           "save the model, and run it where the plugin is");
-    return SaveArtifact({r_.path, r_.signature, r_.constants, r_.externals}, path);
+    return SaveArtifact({r_.path, r_.signature, r_.constants, r_.externals, r_.sites}, path);
   }
   std::string Source() const override { return r_.source; }
   std::vector<std::pair<std::string, double>> Report() const override { return r_.report; }
@@ -236,6 +237,7 @@ class CpuExecutable : public Executable {
   const headrace_program_info_t* info_ = nullptr;
   headrace_program_run_fn run_ = nullptr;
   headrace_program_free_fn free_ = nullptr;
+  int32_t (*site_)() = nullptr;  // of this thread's last run, when it failed
   std::vector<const void*> constants_;
   HrValues constant_views_;
   std::vector<hr_external_binding> externals_;
@@ -256,6 +258,7 @@ Status CpuExecutable::Load() {
   info_ = static_cast<const headrace_program_info_t*>(dlsym(library_, HEADRACE_PROGRAM_INFO_SYMBOL));
   const auto init = reinterpret_cast<headrace_program_init_fn>(dlsym(library_, HEADRACE_PROGRAM_INIT_SYMBOL));
   run_ = reinterpret_cast<headrace_program_run_fn>(dlsym(library_, HEADRACE_PROGRAM_RUN_SYMBOL));
+  site_ = reinterpret_cast<int32_t (*)()>(dlsym(library_, "headrace_program_site"));
   free_ = reinterpret_cast<headrace_program_free_fn>(dlsym(library_, HEADRACE_PROGRAM_FREE_SYMBOL));
   if (!info_ || !init || !run_ || !free_ || info_->magic != HEADRACE_PROGRAM_MAGIC)
     return InvalidError("E0377", r_.path + " is not a Headrace program");
@@ -363,7 +366,21 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   pool_.EndRun(state.taken);
   if (code == HR_OK) return std::move(state.results);
   if (code == HR_CANCELLED) return InterruptedError();
-  return InvalidError("E0663", state.error.empty() ? "the program failed" : state.error);
+  return Failure(state.error);
+}
+
+// "E0650 index out of range: …" and the statement that the program names.
+Status CpuExecutable::Failure(const std::string& error) const {
+  Diagnostic d;
+  d.code = "E0663";
+  d.message = error.empty() ? "the program failed" : error;
+  if (d.message.rfind("E0", 0) == 0 && d.message.find(' ') == 5) {
+    d.code = d.message.substr(0, 5);
+    d.message.erase(0, 6);
+  }
+  if (d.code == "E0650") d.hint = "a read that may fall outside is written X[i] ?? default, a write X[i] ?? = value";
+  const size_t site = site_ ? static_cast<size_t>(site_()) : 0;
+  return site < r_.sites.size() ? WithOrigin(Status(std::move(d)), r_.sites[site]) : Status(std::move(d));
 }
 
 }  // namespace

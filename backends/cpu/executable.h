@@ -25,6 +25,7 @@ struct LoadRequest {
   std::function<bool()> cancelled;
   std::string source;
   std::vector<std::pair<std::string, double>> report;
+  std::vector<Origin> sites;                // of the program's statements, for errors of a run
   std::vector<ArtifactExternal> externals;  // where external functions come from that the registry lacks
 };
 Result<std::unique_ptr<Executable>> LoadProgram(LoadRequest r);

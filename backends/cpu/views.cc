@@ -53,7 +53,7 @@ void SdfgGen::CheckViews(const std::vector<RawAccess>& accesses, Writer& w) {
       w.Line("const int64_t strides[] = {" + (strides.empty() ? "0" : strides) + "};");
       w.Line("if (!hr_view_fits(x, " + StringLiteral(n.str()) + ", " + StringLiteral(view.base.str()) + ", " +
              (view.offset ? Text(view.offset, DType::kIndex, w) : "0") + ", " + std::to_string(view.shape.size()) +
-             ", shape, strides, " + Text(MemoryExtent(base), DType::kIndex, w) + ")) return x->stop;");
+             ", shape, strides, " + Text(MemoryExtent(base), DType::kIndex, w) + ")) " + Leave());
       w.Close();
     }
 }

@@ -205,7 +205,6 @@ bool Executor::OutOfRange(Frame& f, const Access& a, const At& at, const std::ve
   const std::string name = f.plan->slots[a.slot].container->name.str();
   d.code = "E0650";
   d.message = "index out of range: " + name + (a.flat ? ".flat[" : "[") + where + "] is outside " + shape;
-  d.node = origin_.str();
   d.hint = "a read that may fall outside is written X[i] ?? default, a write X[i] ?? = value";
   return Fail(Status(std::move(d)));
 }

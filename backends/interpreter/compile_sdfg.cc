@@ -30,10 +30,10 @@ class SdfgCompiler {
   Result<std::vector<BlockPlan>> Blocks(const std::vector<BlockId>& ids);
   Result<std::vector<Stmt>> Statements(const std::vector<NodeId>& ids);
   Result<Stmt> Statement(NodeId id);
-  Result<Stmt> MapStmt(const Map& m, Name origin);
-  Result<Stmt> TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, Name origin);
+  Result<Stmt> MapStmt(const Map& m, Origin origin);
+  Result<Stmt> TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, const Origin& origin);
   Result<Stmt> NestedStmt(const Nested& n);
-  Result<Stmt> CallStmt(const Library& l, Name origin);
+  Result<Stmt> CallStmt(const Library& l, const Origin& origin);
   Status Slots();
   int Root(int slot) const;
   void AddSlot(std::vector<int>* slots, int slot) const;
@@ -127,7 +127,7 @@ bool SdfgCompiler::PlaceDependsOn(int slot, Name n) const {
   return false;
 }
 
-Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, Name origin) {
+Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, const Origin& origin) {
   // Ranges from `first` on are taken in blocks: none of them, and no container's place, may depend on one of the others.
   std::vector<int> used;
   auto collect = [&](const Expr& e) {
@@ -208,23 +208,23 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
   return s;
 }
 
-Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Name origin) {
+Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Origin origin) {
   // A nest of maps around a single tasklet is one iteration space.
   std::vector<Range> ranges = m.ranges;
   const std::vector<NodeId>* body = &m.body;
   for (;;) {
     const Body* only = nullptr;
-    Name inner_origin;
+    Origin inner_origin;
     int live = 0;
     for (NodeId id : *body) {
       const Body& b = s_.nodes[id].body;
       if (std::holds_alternative<std::monostate>(b)) continue;
       ++live;
       only = &b;
-      inner_origin = s_.nodes[id].origin.source;
+      inner_origin = s_.nodes[id].origin;
     }
     if (live != 1) break;
-    if (!inner_origin.empty()) origin = inner_origin;
+    if (IsKnown(inner_origin)) origin = inner_origin;
     if (const auto* t = std::get_if<Tasklet>(only)) return TaskletStmt(*t, ranges, origin);
     const auto* inner = std::get_if<Map>(only);
     if (inner == nullptr) break;
@@ -276,7 +276,7 @@ Result<Stmt> SdfgCompiler::NestedStmt(const Nested& n) {
   return s;
 }
 
-Result<Stmt> SdfgCompiler::CallStmt(const Library& l, Name origin) {
+Result<Stmt> SdfgCompiler::CallStmt(const Library& l, const Origin& origin) {
   Stmt s;
   s.kind = Stmt::kCall;
   s.library = &l;
@@ -285,7 +285,7 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, Name origin) {
   if (l.domain.view() != "call" || (s.function = c_.registry.FindFunction(l.op.str())) == nullptr) {
     Diagnostic d;
     d.kind = ErrorKind::kUnsupported;
-    d.node = origin.str();
+    d.node = origin.source.str();
     d.op = op;
     if (l.domain.view() == "call") {
       d.code = "E0681";
@@ -321,10 +321,10 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, Name origin) {
 
 Result<Stmt> SdfgCompiler::Statement(NodeId id) {
   const Node& n = s_.nodes[id];
-  const Name origin = n.origin.source;
+  const Origin& origin = n.origin;
   auto located = [&](Result<Stmt> r) -> Result<Stmt> {
-    if (!r.ok()) return WithNode(r.status(), origin.str());
-    if (r->origin.empty()) r->origin = origin;
+    if (!r.ok()) return WithOrigin(r.status(), origin);
+    if (!IsKnown(r->origin)) r->origin = origin;
     return r;
   };
   if (const auto* t = std::get_if<Tasklet>(&n.body)) return located(TaskletStmt(*t, {}, origin));
@@ -349,7 +349,7 @@ Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& 
     const Block& block = s_.blocks[id];
     if (std::holds_alternative<std::monostate>(block.control)) continue;
     BlockPlan b;
-    b.origin = block.origin.source;
+    b.origin = block.origin;
     if (const auto* st = std::get_if<State>(&block.control)) {
       HR_ASSIGN_OR_RETURN(b.statements, Statements(st->statements));
     } else if (const auto* l = std::get_if<Loop>(&block.control)) {

@@ -23,7 +23,7 @@ Executor::Executor(const ProgramPlan& program, PersistentState* state, std::func
 }
 
 bool Executor::Fail(Status s) {
-  if (status_.ok()) status_ = std::move(s);
+  if (status_.ok()) status_ = WithOrigin(std::move(s), origin_);
   return false;
 }
 
@@ -225,7 +225,7 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
     }
     outputs.push_back(std::move(v));
   }
-  Status called = CallExternal(*s.function, s.library->attributes, s.state, 0, inputs, &outputs, s.origin.str());
+  Status called = CallExternal(*s.function, s.library->attributes, s.state, 0, inputs, &outputs, s.origin.source.str());
   if (!called.ok()) return Fail(std::move(called));
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     const int k = s.outputs[i];
@@ -244,14 +244,11 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
       continue;
     }
     if (outputs[i].kind != Value::kTensor) {
-      return Fail(WithNode(InvalidError("E0655",
-                                        "external function " + s.function->name + " made no tensor for " + name),
-                           s.origin.str()));
+      return Fail(InvalidError("E0655", "external function " + s.function->name + " made no tensor for " + name));
     }
     if (t.dtype != p.container->dtype || t.shape.size() != p.shape.size()) {
-      return Fail(WithNode(InvalidError("E0655", "external function " + s.function->name + " gave " + name + " type " +
-                                        std::string(DTypeName(t.dtype)) + " and shape " + ShapeText(t.shape)),
-                           s.origin.str()));
+      return Fail(InvalidError("E0655", "external function " + s.function->name + " gave " + name + " type " +
+                                            std::string(DTypeName(t.dtype)) + " and shape " + ShapeText(t.shape)));
     }
     for (size_t d = 0; d < t.shape.size(); ++d) {
       const Expr& e = p.container->shape[d];
@@ -264,11 +261,9 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
       int64_t v;
       if (!EvalIndex(f, p.shape[d], &v)) return false;
       if (v != t.shape[d]) {
-        return Fail(WithNode(
-            InvalidError("E0655",
-                         "external function " + s.function->name + " gave " + name + " shape " + ShapeText(t.shape) +
-                         ", but its dimension " + std::to_string(d) + " is " + std::to_string(v)),
-            s.origin.str()));
+        return Fail(InvalidError("E0655", "external function " + s.function->name + " gave " + name + " shape " +
+                                              ShapeText(t.shape) + ", but its dimension " + std::to_string(d) + " is " +
+                                              std::to_string(v)));
       }
     }
     slot = SlotOf(t);
@@ -277,11 +272,16 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
 }
 
 bool Executor::RunStmt(Frame& f, const Stmt& s) {
-  if (!s.origin.empty()) origin_ = s.origin;
+  if (IsKnown(s.origin)) origin_ = s.origin;
   switch (s.kind) {
     case Stmt::kTasklet: return RunTasklet(f, s);
     case Stmt::kMap: return RunMap(f, s, 0);
-    case Stmt::kNested: return RunNested(f, s);
+    case Stmt::kNested: {
+      const Origin call = origin_;
+      if (!RunNested(f, s)) return false;
+      origin_ = call;
+      return true;
+    }
     case Stmt::kCall: return RunCall(f, s);
   }
   return true;
@@ -309,7 +309,7 @@ Executor::Flow Executor::RunLoop(Frame& f, const LoopPlan& l) {
 Executor::Flow Executor::Unmet(Frame& f, const BlockPlan& b) {
   Diagnostic d;
   d.code = "E0570";
-  d.node = b.origin.str();
+  d.node = b.origin.source.str();
   size_t done = 0;
   for (const IndexExpr& value : b.values) {
     const size_t place = b.message.find("{}", done);
@@ -325,7 +325,7 @@ Executor::Flow Executor::Unmet(Frame& f, const BlockPlan& b) {
 
 Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& blocks) {
   for (const BlockPlan& b : blocks) {
-    if (!b.origin.empty()) origin_ = b.origin;
+    if (IsKnown(b.origin)) origin_ = b.origin;
     int64_t v;
     Flow flow = Flow::kNext;
     switch (b.kind) {
@@ -348,7 +348,7 @@ Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& block
       case BlockPlan::kContinue: return Flow::kContinue;
       case BlockPlan::kAssign:
         if (!Eval(f, b.value, &v)) {
-          if (!b.message.empty()) status_ = InvalidError("E0660", b.message);
+          if (!b.message.empty()) status_ = WithOrigin(InvalidError("E0660", b.message), b.origin);
           return Flow::kFailed;
         }
         if (!SetSymbol(f, b.symbol, v)) return Flow::kFailed;

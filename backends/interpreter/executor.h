@@ -113,7 +113,7 @@ class Executor {
   Block block_;
   std::vector<int64_t> index_;
   std::vector<int64_t> begin_, step_, count_, counter_;  // of the running tasklet's block indices
-  Name origin_;                                          // of the statement being run, for messages
+  Origin origin_;                                        // of the statement being run, for messages
   int64_t step_last_ = 1;                                // of the innermost block index
   int depth_ = 0;
   uint32_t ticks_ = 0;

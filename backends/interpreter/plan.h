@@ -161,9 +161,12 @@ struct RangePlan {
 };
 
 // ---- statements ----
+// Does it say anything about where a statement came from?
+inline bool IsKnown(const Origin& o) { return !o.source.empty() || o.line > 0; }
+
 struct Stmt {
   enum Kind { kTasklet, kMap, kNested, kCall } kind = kTasklet;
-  Name origin;
+  Origin origin;
   std::vector<RangePlan> ranges;  // kTasklet: the block indices, register k holds index k; kMap
   // kTasklet
   Code code;
@@ -213,7 +216,7 @@ struct BlockPlan {
   Scalar value;                   // kAssign; the condition of kRequire
   std::vector<IndexExpr> values;  // kRequire: for the places in its message
   std::string message;            // of an assignment whose value can't be read, of a condition that is false
-  Name origin;
+  Origin origin;
   std::vector<int> release;  // as in Stmt, for loops and conditionals
 };
 

@@ -25,10 +25,8 @@ bool Executor::EvalIndex(Frame& f, const IndexExpr& e, int64_t* value) {
       case IndexKind::kConst: stack[++top] = o.value; break;
       case IndexKind::kSymbol:
         if (!f.known[o.value]) {
-          return Fail(
-              WithNode(InvalidError("E0656",
-                                    "size symbol " + f.plan->symbols[o.value].str() + " is used before it has a value"),
-                       origin_.str()));
+          return Fail(InvalidError(
+              "E0656", "size symbol " + f.plan->symbols[o.value].str() + " is used before it has a value"));
         }
         stack[++top] = f.symbols[o.value];
         break;
@@ -96,8 +94,7 @@ bool Executor::EvalRange(Frame& f, const RangePlan& r, int64_t* begin, int64_t* 
   int64_t end;
   if (!EvalIndex(f, r.begin, begin) || !EvalIndex(f, r.end, &end) || !EvalIndex(f, r.step, step)) return false;
   if (*step == 0) {
-    return Fail(WithNode(InvalidError("E0657",
-                                      "map over " + f.plan->symbols[r.symbol].str() + " has step 0"), origin_.str()));
+    return Fail(InvalidError("E0657", "map over " + f.plan->symbols[r.symbol].str() + " has step 0"));
   }
   const __int128 span = *step > 0 ? static_cast<__int128>(end) - *begin : static_cast<__int128>(*begin) - end;
   const __int128 width = *step > 0 ? *step : -static_cast<__int128>(*step);
@@ -118,7 +115,7 @@ bool Executor::RunTasklet(Frame& f, const Stmt& s) {
     if (!EvalRange(f, s.ranges[k], &begin_[k], &step_[k], &count_[k])) return false;
     empty |= count_[k] == 0;
     if (!empty && __builtin_mul_overflow(total, count_[k], &total)) {
-      return Fail(WithNode(InvalidError("E0658", "a map has more than 2^63 points"), origin_.str()));
+      return Fail(InvalidError("E0658", "a map has more than 2^63 points"));
     }
   }
   return empty || RunPoints(f, s, total);

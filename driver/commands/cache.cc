@@ -7,17 +7,19 @@
 #include <algorithm>
 #include <functional>
 
+#include "driver/cache_entry.h"
 #include "driver/commands/commands.h"
 
 namespace headrace {
-namespace {
 
 std::string CacheFolder() {
-  if (const char* d = getenv("HEADRACE_CACHE_DIR")) return d;
+  if (const char* d = getenv("HEADRACE_CACHE_DIR"); d && *d) return d;
   if (const char* d = getenv("XDG_CACHE_HOME"); d && *d) return std::string(d) + "/headrace";
   if (const char* d = getenv("HOME"); d && *d) return std::string(d) + "/.cache/headrace";
   return "";
 }
+
+namespace {
 
 // Calls `fn` for every file below `path`, depth first, folders after what they hold; never follows links.
 void Walk(const std::string& path, const std::function<void(const std::string&, const struct stat&)>& fn) {
@@ -34,21 +36,17 @@ void Walk(const std::string& path, const std::function<void(const std::string&, 
   fn(path, st);
 }
 
-struct Entry {
-  std::string name;
-  double bytes = 0;
-  time_t used = 0;
-};
+}  // namespace
 
-std::vector<Entry> Entries(const std::string& folder) {
-  std::vector<Entry> out;
+std::vector<CacheEntry> CacheEntries(const std::string& folder) {
+  std::vector<CacheEntry> out;
   DIR* d = opendir(folder.c_str());
   if (!d) return out;
   while (dirent* e = readdir(d)) {
     std::string n = e->d_name;
     struct stat st;
     if (n[0] == '.' || lstat((folder + "/" + n).c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
-    Entry entry;
+    CacheEntry entry;
     entry.name = n;
     entry.used = st.st_mtime;
     Walk(folder + "/" + n, [&](const std::string&, const struct stat& s) {
@@ -58,16 +56,18 @@ std::vector<Entry> Entries(const std::string& folder) {
   }
   closedir(d);
   std::sort(out.begin(), out.end(),
-            [](const Entry& a, const Entry& b) { return a.used != b.used ? a.used > b.used : a.name < b.name; });
+            [](const CacheEntry& a, const CacheEntry& b) { return a.used != b.used ? a.used > b.used : a.name < b.name; });
   return out;
 }
+
+namespace {
 
 int List(const Common& c) {
   std::string folder = CacheFolder();
   nlohmann::json j;
   j["folder"] = folder, j["entries"] = nlohmann::json::array();
   double total = 0;
-  for (const Entry& e : Entries(folder)) {
+  for (const CacheEntry& e : CacheEntries(folder)) {
     char when[32];
     tm local;
     localtime_r(&e.used, &local);
@@ -82,22 +82,56 @@ int List(const Common& c) {
   return kExitOk;
 }
 
+bool RemoveEntry(const std::string& folder, const std::string& name) {
+  // Renamed first: a process that is looking the entry up sees all of it or none.
+  const std::string doomed = folder + "/.clear-" + std::to_string(getpid()) + "-" + name;
+  if (rename((folder + "/" + name).c_str(), doomed.c_str()) != 0) return false;
+  Walk(doomed, [](const std::string& path, const struct stat& s) {
+    S_ISDIR(s.st_mode) ? rmdir(path.c_str()) : unlink(path.c_str());
+  });
+  return true;
+}
+
 int Clear(const Common& c) {
   std::string folder = CacheFolder();
   double freed = 0;
   int entries = 0;
-  for (const Entry& e : Entries(folder)) {
-    // Renamed first: a process that is looking the entry up sees all of it or none.
-    std::string doomed = folder + "/.clear-" + std::to_string(getpid()) + "-" + e.name;
-    if (rename((folder + "/" + e.name).c_str(), doomed.c_str()) != 0) continue;
-    Walk(doomed, [](const std::string& path, const struct stat& s) {
-      S_ISDIR(s.st_mode) ? rmdir(path.c_str()) : unlink(path.c_str());
-    });
+  for (const CacheEntry& e : CacheEntries(folder)) {
+    if (!RemoveEntry(folder, e.name)) continue;
     freed += e.bytes, ++entries;
   }
   if (c.out.json) PrintJson(nlohmann::json({{"entries", entries}, {"bytes", freed}, {"folder", folder}}));
   else Note(c.out, "removed " + std::to_string(entries) + " entries, " + HumanBytes(freed));
   return kExitOk;
+}
+
+// Reads every entry, and removes those that are not as they were written.
+int Verify(const Common& c) {
+  const std::string folder = CacheFolder();
+  nlohmann::json j = {{"folder", folder}, {"damaged", nlohmann::json::array()}};
+  std::vector<Diagnostic> damaged;
+  int good = 0;
+  for (const CacheEntry& e : CacheEntries(folder)) {
+    if (e.name.size() != 64) continue;  // someone is compiling there
+    const std::string why = WhyDamaged(folder, e.name);
+    if (why.empty()) {
+      ++good;
+      continue;
+    }
+    j["damaged"].push_back({{"name", e.name}, {"reason", why}});
+    const bool removed = RemoveEntry(folder, e.name);
+    Diagnostic d;
+    d.code = "E0454";
+    d.file = folder + "/" + e.name;
+    d.message = "a damaged entry of the cache: " + why;
+    d.hint = removed ? "it was removed, and is compiled again when it is needed" : "it can't be removed: check who owns it";
+    damaged.push_back(std::move(d));
+  }
+  j["good"] = good;
+  if (c.out.json) PrintJson(j);
+  else printf("%d entries are good, %zu were damaged\n", good, damaged.size());
+  if (damaged.empty()) return kExitOk;
+  return c.out.json ? static_cast<int>(kExitFailure) : Fail(c.out, Status(damaged));
 }
 
 }  // namespace
@@ -106,8 +140,9 @@ Runner AddCache(CLI::App& app, Common& c) {
   app.require_subcommand(1);
   app.fallthrough();
   CLI::App* list = app.add_subcommand("list", "Entries, newest first");
+  CLI::App* verify = app.add_subcommand("verify", "Read every entry; report and remove damaged ones");
   app.add_subcommand("clear", "Remove all entries");
-  return [list, &c] { return list->parsed() ? List(c) : Clear(c); };
+  return [list, verify, &c] { return list->parsed() ? List(c) : verify->parsed() ? Verify(c) : Clear(c); };
 }
 
 }  // namespace headrace

@@ -167,43 +167,6 @@ int Plugins(const Common& c) {
   return s.ok() ? kExitOk : Fail(c.out, s);
 }
 
-std::string FirstLineOf(const std::string& path, const std::string& prefix) {
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind(prefix, 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
-
-std::string OnPath(const std::string& program) {
-  const char* path = getenv("PATH");
-  std::stringstream folders(path ? path : "");
-  for (std::string f; std::getline(folders, f, ':');)
-    if (!f.empty() && access((f + "/" + program).c_str(), X_OK) == 0) return f + "/" + program;
-  return "";
-}
-
-int Doctor(const Common& c) {
-  Registry r;
-  Status s = LoadPlugins(r, c.plugins);
-  utsname u;
-  uname(&u);
-  std::string compiler;
-  if (const char* cxx = getenv("CXX")) compiler = OnPath(cxx);
-  for (const char* name : {"g++", "clang++", "c++"})
-    if (compiler.empty()) compiler = OnPath(name);
-  printf("headrace   %s (%s)\n", HEADRACE_VERSION, HEADRACE_TOOLCHAIN);
-  printf("system     %s %s %s, %u threads\n", u.sysname, u.release, u.machine, std::thread::hardware_concurrency());
-  printf("processor  %s\n", FirstLineOf("/proc/cpuinfo", "model name").c_str());
-  printf("compiler   %s\n",
-         compiler.empty() ? "none found: the cpu backend needs one (Debian: apt-get install g++)" : compiler.c_str());
-  std::string names;
-  for (const Backend* b : r.Backends()) names += (names.empty() ? "" : ", ") + b->name;
-  printf("backends   %s\n", names.empty() ? "none" : names.c_str());
-  printf("plugins    %zu loaded from %s\n", r.Plugins().size(), InstalledPluginFolder().c_str());
-  for (const Diagnostic& d : s.diagnostics()) printf("  broken   %s: %s\n", d.file.c_str(), d.message.c_str());
-  return s.ok() && !compiler.empty() ? kExitOk : kExitFailure;
-}
-
 }  // namespace
 
 Runner AddOps(CLI::App& app, Common& c) {
@@ -220,9 +183,6 @@ Runner AddOps(CLI::App& app, Common& c) {
 }
 Runner AddPlugins(CLI::App&, Common& c) {
   return [&c] { return Plugins(c); };
-}
-Runner AddDoctor(CLI::App&, Common& c) {
-  return [&c] { return Doctor(c); };
 }
 
 }  // namespace headrace

@@ -164,6 +164,14 @@ class Checker {
     }
   }
 
+  // The first opset after `opset` that has the op; 0: none.
+  static int Since(const std::string& op, const std::string& domain, int opset) {
+    const onnx::OpSchema* newest = onnx::OpSchemaRegistry::Schema(op, domain);
+    for (int v = opset + 1; newest && v <= newest->since_version(); ++v)
+      if (onnx::OpSchemaRegistry::Schema(op, v, domain)) return v;
+    return 0;
+  }
+
   void Node(const onnx::NodeProto& n) {
     const std::string domain = n.domain() == "ai.onnx" ? "" : n.domain();
     if (n.op_type().empty()) {
@@ -185,16 +193,17 @@ class Checker {
     if (!schema) {
       if (const OpSignature* op = registry_.FindOp(IrDomain(domain), n.op_type(), opset->second))
         return Registered(n, *op);
-      const onnx::OpSchema* newer = onnx::OpSchemaRegistry::Schema(n.op_type(), domain);
+      const int newer = Since(n.op_type(), domain, opset->second);
       Diagnostic* d =
           AtNode(n, "E0523",
-                 newer ? "the op does not exist in this opset" : "unknown op " + IrDomain(domain) + "." + n.op_type(),
+                 newer ? "the op does not exist in opset " + std::to_string(opset->second) : "unknown op " + IrDomain(domain) + "." + n.op_type(),
                  newer ? ErrorKind::kInvalid : ErrorKind::kUnsupported);
       std::vector<std::string> names;
       for (const OpSignature* s : registry_.Ops())
         if (s->domain == IrDomain(domain)) names.push_back(s->name);
       std::string close = newer ? "" : ClosestWord(n.op_type(), names);
-      d->hint = newer            ? ""
+      d->hint = newer ? n.op_type() + " since " + std::to_string(newer) +
+                            ": convert the model with onnx.version_converter, or export it with that opset or a later one"
                 : !close.empty() ? "did you mean '" + close + "'?"
                                  : "load the plugin that brings it with --plugin";
       return;
@@ -202,7 +211,9 @@ class Checker {
     // One that came back (GroupNormalization of 18 was withdrawn for that of 21) means what its text says.
     const onnx::OpSchema* newest = onnx::OpSchemaRegistry::Schema(n.op_type(), domain);
     if (schema->Deprecated() && (!newest || newest->Deprecated())) {
-      AtNode(n, "E0523", "the op was removed in opset " + std::to_string(schema->since_version()));
+      AtNode(n, "E0523", "the op was removed in opset " + std::to_string(schema->since_version()))->hint =
+          n.op_type() + " until " + std::to_string(schema->since_version() - 1) + ": convert the model with " +
+          "onnx.version_converter, or export it with a newer exporter, which writes what replaces it";
       return;
     }
     Count(n, "input", n.input_size(), schema->min_input(), schema->max_input());

@@ -132,7 +132,7 @@ static HR_UNUSED void* hr_scratch_take(hr_x* x, int64_t bytes) {
     hr_drop(x->program, b);
   }
   hr_block* b = (hr_block*)x->program->runtime->arena_new(bytes + (int64_t)sizeof(hr_block));
-  if (!b) return hr_fail(x, HR_OUT_OF_MEMORY, "out of memory for a contraction's panels"), nullptr;
+  if (!b) return hr_fail(x, HR_OUT_OF_MEMORY, "E0661 out of memory for a contraction's panels"), nullptr;
   b->size = bytes;
   return b + 1;
 }

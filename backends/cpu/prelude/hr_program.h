@@ -25,12 +25,23 @@ struct hr_x { /* one run */
   int32_t threads;
   hr_block *block, *spare;
   const char* blame; /* what an index out of range means here, if anything but that */
+  int32_t site;      /* of a failed run: which statement (codegen_sdfg.cc) */
 };
 
+/* The message begins with the error's code in docs/errors.md. */
 static HR_COLD void hr_fail(hr_x* x, int32_t code, const char* message) {
   int32_t running = 0;
   if (__atomic_compare_exchange_n(&x->stop, &running, code, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && message)
     x->run->fail(x->run, message);
+}
+/* Out of a failed statement: its number in this function, on top of what the functions that it called added. */
+static HR_COLD int32_t hr_at(hr_x* x, int32_t site) {
+  x->site += site;
+  return x->stop;
+}
+static HR_COLD int32_t hr_is(hr_x* x, int32_t site) {
+  x->site = site;
+  return x->stop;
 }
 static inline int32_t hr_stopped(hr_x* x) {
   if (x->run->cancel && *x->run->cancel) hr_fail(x, HR_CANCELLED, nullptr);
@@ -47,7 +58,7 @@ static HR_COLD int hr_print_ints(char* text, int size, const char* what, int ran
 static HR_COLD void hr_bad_index(hr_x* x, const char* container, int rank, const int64_t* index, const int64_t* shape) {
   if (x->blame) return hr_fail(x, HR_FAILED, x->blame);
   char name[256], text[600];
-  __builtin_snprintf(name, sizeof name, "index out of range: %s", container);
+  __builtin_snprintf(name, sizeof name, "E0650 index out of range: %s", container);
   const int n = hr_print_ints(text, 450, name, rank, index);
   hr_print_ints(text + n, (int)sizeof text - n, ", shape ", rank, shape);
   hr_fail(x, HR_FAILED, text);
@@ -90,7 +101,7 @@ static HR_UNUSED bool hr_view_fits(hr_x* x, const char* view, const char* base, 
   }
   if (low >= 0 && high < extent) return true;
   char text[600];
-  __builtin_snprintf(text, sizeof text, "view %s reaches outside its base %s: elements %lld to %lld of %lld", view, base,
+  __builtin_snprintf(text, sizeof text, "E0651 view %s reaches outside its base %s: elements %lld to %lld of %lld", view, base,
                      (long long)low, (long long)high, (long long)extent);
   hr_fail(x, HR_FAILED, text);
   return false;
@@ -100,7 +111,7 @@ static HR_UNUSED bool hr_size_agrees(hr_x* x, const char* callee, const char* ar
                                      int64_t got, int64_t expected) {
   if (got == expected) return true;
   char text[600];
-  __builtin_snprintf(text, sizeof text, "call of %s: argument %s is %lld long where dimension %d of %s is %lld", callee,
+  __builtin_snprintf(text, sizeof text, "E0652 call of %s: argument %s is %lld long where dimension %d of %s is %lld", callee,
                      argument, (long long)got, dimension, port, (long long)expected);
   hr_fail(x, HR_FAILED, text);
   return false;
@@ -114,7 +125,7 @@ struct hr_mark {
 static inline hr_mark hr_begin(hr_x* x) { return {x->block, x->block ? x->block->used : 0}; }
 static HR_UNUSED void* hr_take(hr_x* x, int64_t bytes) {
   if (bytes < 0 || bytes > (int64_t)1 << 60) {
-    hr_fail(x, HR_OUT_OF_MEMORY, "the program's arena does not fit in the address space");
+    hr_fail(x, HR_OUT_OF_MEMORY, "E0661 the program's arena does not fit in the address space");
     return nullptr;
   }
   bytes = (bytes + 63) / 64 * 64;
@@ -128,7 +139,7 @@ static HR_UNUSED void* hr_take(hr_x* x, int64_t bytes) {
       b = (hr_block*)x->program->runtime->arena_new(size + (int64_t)sizeof(hr_block));
       if (!b) {
         char text[80];
-        __builtin_snprintf(text, sizeof text, "out of memory: the arena needs %lld bytes", (long long)size);
+        __builtin_snprintf(text, sizeof text, "E0661 out of memory: the arena needs %lld bytes", (long long)size);
         hr_fail(x, HR_OUT_OF_MEMORY, text);
         return nullptr;
       }
@@ -197,8 +208,8 @@ static HR_UNUSED int hr_resize(hr_x* x, hr_slot* s, int64_t count, int64_t width
   s->capacity = s->data ? bytes : 0;
   if (!s->data) {
     char text[300];
-    __builtin_snprintf(text, sizeof text, "out of memory: %.200s needs %lld bytes", name, (long long)bytes);
-    hr_fail(x, HR_OUT_OF_MEMORY, bytes < 0 ? "out of memory: an array does not fit in the address space" : text);
+    __builtin_snprintf(text, sizeof text, "E0661 out of memory: %.200s needs %lld bytes", name, (long long)bytes);
+    hr_fail(x, HR_OUT_OF_MEMORY, bytes < 0 ? "E0661 out of memory: an array does not fit in the address space" : text);
   }
   return x->stop;
 }
@@ -216,9 +227,9 @@ static HR_COLD void* hr_no_output(hr_x* x, int32_t code, const char* why, const 
 static HR_UNUSED void* hr_output(hr_x* x, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape,
                                  const char* name) {
   for (int32_t d = 0; d < rank; ++d)
-    if (shape[d] < 0) return hr_no_output(x, HR_FAILED, "negative size:", name, rank, shape);
+    if (shape[d] < 0) return hr_no_output(x, HR_FAILED, "E0662 negative size:", name, rank, shape);
   if (x->run->allocate(x->run, index, dtype, rank, shape))
-    return hr_no_output(x, HR_OUT_OF_MEMORY, "out of memory for", name, rank, shape);
+    return hr_no_output(x, HR_OUT_OF_MEMORY, "E0661 out of memory for", name, rank, shape);
   return x->run->outputs[index].data;
 }
 
@@ -343,6 +354,7 @@ struct hr_sink {
 struct hr_call_host {
   hr_x* x;
   hr_sink* sinks;
+  const char* name; /* of the function */
   hr_box made[16];
 };
 static HR_UNUSED int32_t hr_sink_allocate(hr_call* c, int32_t o, int32_t dtype, int32_t rank, const int64_t* shape) {
@@ -394,23 +406,26 @@ static HR_UNUSED int32_t hr_sink_append(hr_call* c, int32_t o, const hr_value* i
   return hr_copy_value(&h->made[o], (hr_value*)v->items + v->count++, item);
 }
 static HR_UNUSED void hr_sink_fail(hr_call* c, const char* message) {
-  hr_fail(((hr_call_host*)c->host)->x, HR_FAILED, message);
+  hr_call_host* h = (hr_call_host*)c->host;
+  char text[1000];
+  __builtin_snprintf(text, sizeof text, "E0654 external function %s failed: %s", h->name, message);
+  hr_fail(h->x, HR_FAILED, text);
 }
 
 /* Calls external function `index`; what it allocates goes to the sinks. */
-static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const hr_value* in, int n_in, hr_value* out,
-                                          hr_sink* sinks, int n_out, const hr_attribute* attributes, int n_attributes) {
+static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const char* name, const hr_value* in, int n_in,
+                                          hr_value* out, hr_sink* sinks, int n_out, const hr_attribute* attributes, int n_attributes) {
   const hr_external_binding* b = x->program->externals + index;
   hr_call_host host = {};
-  host.x = x, host.sinks = sinks;
-  if (n_out > 16) return hr_fail(x, HR_FAILED, "an external function has more than 16 outputs"), x->stop;
+  host.x = x, host.sinks = sinks, host.name = name;
+  if (n_out > 16) return hr_fail(x, HR_FAILED, "E0665 an external function has more than 16 outputs"), x->stop;
   hr_call c = {};
   c.struct_size = sizeof c;
   c.n_inputs = n_in, c.n_outputs = n_out, c.n_attributes = n_attributes, c.threads = x->threads;
   c.inputs = in, c.outputs = out, c.attributes = attributes, c.state = b->state;
   c.allocate = hr_sink_allocate, c.set_strings = hr_sink_strings, c.append = hr_sink_append, c.fail = hr_sink_fail,
   c.host = &host;
-  if (b->function(&c) && !x->stop) hr_fail(x, HR_FAILED, "an external function failed without saying why");
+  if (b->function(&c) && !x->stop) hr_sink_fail(&c, "it did not say why");
   for (int i = 0; i < n_out; ++i) {
     if (!sinks[i].handle) {
       hr_free_box(&host.made[i]);

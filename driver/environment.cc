@@ -1,0 +1,64 @@
+#include "driver/environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "ir/closest_word.h"
+#include "ir/log.h"
+
+namespace headrace {
+namespace {
+
+const char kPage[] =
+#include "driver/environment_page.inc"
+    ;
+
+std::vector<std::string> Parse(const std::string& page) {
+  std::vector<std::string> names;
+  std::stringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("| `", 0) != 0) continue;
+    const std::string cell = line.substr(2, line.find(" |", 2) - 2);  // `A`, `B`
+    for (size_t at = 0; (at = cell.find('`', at)) != std::string::npos;) {
+      const size_t end = cell.find('`', at + 1);
+      names.push_back(cell.substr(at + 1, end - at - 1));
+      at = end + 1;
+    }
+  }
+  return names;
+}
+
+std::string Meant(const std::string& word, const std::vector<std::string>& known, const std::string& otherwise) {
+  const std::string close = ClosestWord(word, known);
+  return close.empty() ? otherwise : "did you mean " + close + "?";
+}
+
+}  // namespace
+
+const std::vector<std::string>& KnownVariables() {
+  static const auto* const kNames = new std::vector<std::string>(Parse(kPage));
+  return *kNames;
+}
+
+std::vector<std::string> EnvironmentWarnings() {
+  std::vector<std::string> out;
+  const std::vector<std::string>& known = KnownVariables();
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string text = *variable, name = text.substr(0, text.find('='));
+    if (name.rfind("HEADRACE_", 0) != 0 || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    out.push_back("nothing reads the variable " + name + ": " + Meant(name, known, "docs/environment.md lists all"));
+  }
+  const char* log = std::getenv("HEADRACE_LOG");
+  std::stringstream words(log ? log : "");
+  const std::vector<std::string>& topics = LogTopics();
+  for (std::string word; std::getline(words, word, ',');)
+    if (!word.empty() && std::find(topics.begin(), topics.end(), word) == topics.end())
+      out.push_back("HEADRACE_LOG does not know '" + word + "': " +
+                    Meant(word, topics, "it knows passes, fusion, cache, recompiles, choice"));
+  return out;
+}
+
+}  // namespace headrace
