@@ -2,11 +2,14 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <random>
@@ -78,13 +81,50 @@ Status LoadPlugins(Registry& r, const std::vector<std::string>& extra) {
   return Status(std::move(all));
 }
 
+namespace {
+
+// Read once: some verbs look at their model twice.
+const std::string& StandardInput() {
+  static const auto* const kText = new std::string(std::istreambuf_iterator<char>(std::cin), {});
+  return *kText;
+}
+
+// A model in memory, for importers that read files.
+Result<LoadedModel> ImportBytes(const Registry& r, const std::string& bytes, const ImportOptions& o) {
+  const Importer* importer = r.FindImporter("onnx");
+  if (!importer) return FileError("E0404", "<stdin>", "neither IR text nor a model that a loaded importer reads");
+  const int fd = memfd_create("model", MFD_CLOEXEC);
+  for (size_t at = 0; fd >= 0 && at < bytes.size();) {
+    const ssize_t n = write(fd, bytes.data() + at, std::min<size_t>(bytes.size() - at, 1 << 30));
+    if (n < 0 && errno != EINTR) {
+      close(fd);
+      return FileError("E0403", "<stdin>", std::string("the model can't be kept: ") + std::strerror(errno));
+    }
+    at += n < 0 ? 0 : static_cast<size_t>(n);
+  }
+  if (fd < 0) return FileError("E0403", "<stdin>", std::string("the model can't be kept: ") + std::strerror(errno));
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  Result<ImportedModel> m = importer->import(path, o, r);
+  close(fd);
+  LoadedModel out;
+  if (m.ok()) {
+    out.model = std::move(*m);
+    return out;
+  }
+  std::vector<Diagnostic> all = m.status().diagnostics();
+  for (Diagnostic& d : all)
+    if (d.file == path || d.file.empty()) d.file = "<stdin>";
+  return Status(std::move(all));
+}
+
+}  // namespace
+
 Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o) {
   LoadedModel out;
   std::string text;
   if (path == "-") {
-    std::stringstream all;
-    all << std::cin.rdbuf();
-    text = all.str();
+    text = StandardInput();
+    if (!LooksLikeText(text.substr(0, 512))) return ImportBytes(r, text, o);
   } else {
     if (access(path.c_str(), F_OK) != 0) return FileError("E0401", path, "no such file");
     if (IsFolder(path)) {
@@ -123,6 +163,17 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
   out.from_text = true;
   if (!o.dims.empty()) {
     Sdfg& s = out.model.program.MutableEntry();
+    std::vector<std::string> known;
+    for (Name n : FreeSymbols(s)) known.push_back(n.str());
+    for (const auto& [name, value] : o.dims)
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        std::string close = ClosestWord(name, known), all;
+        for (const std::string& k : known) all += (all.empty() ? "" : ", ") + k;
+        return UsageError("E0463", "there is no size '" + name + "'",
+                          !close.empty() ? "did you mean '" + close + "'?"
+                          : all.empty()  ? "its sizes are all fixed"
+                                         : "it has " + all);
+      }
     for (const auto& [name, value] : o.dims) {
       Interval exact{value, value};
       s.assumptions.bounds.emplace_back(Name(name), exact);
@@ -246,6 +297,9 @@ Result<const Backend*> BackendNamed(const Registry& r, const std::string& name) 
   for (const Backend* b : r.Backends()) names.push_back(b->name);
   std::string close = ClosestWord(name, names), list;
   for (const std::string& n : names) list += (list.empty() ? "" : ", ") + n;
+  if (name == "cuda")  // known to the project, not to this machine
+    return UnsupportedError("E0435", "the backend 'cuda' is not installed here",
+                            "loaded backends: " + (list.empty() ? "none" : list) + "; --plugin loads others");
   return UsageError("E0435", "unknown backend '" + name + "'", close.empty()
                                                           ? "loaded backends: " + (list.empty() ? "none" : list)
                                                           : "did you mean '" + close + "'?");

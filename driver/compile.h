@@ -18,7 +18,7 @@ struct LoadedModel {
   ImportedModel model;
   bool from_text = false;
 };
-// IR text or its JSON (".sdfg", ".hr", ".txt", or "-" for standard input) or any importer's format, by extension or content.
+// IR text or its JSON (".sdfg", ".hr", ".txt") or any importer's format, by extension or content. "-": standard input.
 Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o = {});
 
 // Values read from files that don't tell an optional from a sequence of one: what the program declares decides.

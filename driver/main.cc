@@ -8,74 +8,19 @@
 #include "driver/commands/commands.h"
 #include "driver/environment.h"
 #include "ir/log.h"
+#include "driver/files.h"
+#include "driver/usage.h"
 #include "ir/plugin.h"
 
 namespace headrace {
 namespace {
-
-std::vector<std::string> OptionNames(const CLI::App* app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* o : app->get_options())
-    for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
-  return names;
-}
-
-// CLI11's own exit codes are 100 and up and its messages don't guess; ours are 2 and do.
-int UsageFailure(const CLI::App& app, const CLI::ParseError& e, const Output& out, int argc, char** argv) {
-  std::string message = e.what(), hint;
-  const CLI::App* verb = &app;
-  for (const CLI::App* sub : app.get_subcommands()) verb = sub;
-  std::vector<std::string> verbs;
-  for (const CLI::App* sub : app.get_subcommands(nullptr)) verbs.push_back(sub->get_name());
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    if (word.rfind("--", 0) == 0) {
-      std::string flag = word.substr(0, word.find('='));
-      std::vector<std::string> names = OptionNames(verb), general = OptionNames(&app);
-      names.insert(names.end(), general.begin(), general.end());
-      if (std::find(names.begin(), names.end(), flag) != names.end()) continue;
-      message = "unknown option " + flag;
-      std::string close = ClosestWord(flag, names);
-      if (!close.empty()) hint = "did you mean " + close + "?";
-      break;
-    }
-    if (verb == &app && word[0] != '-') {
-      message = "unknown command '" + word + "'";
-      std::string close = ClosestWord(word, verbs);
-      if (!close.empty()) hint = "did you mean '" + close + "'?";
-      break;
-    }
-  }
-  if (hint.empty()) hint = verb == &app ? "headrace --help" : "headrace " + verb->get_name() + " --help";
-  return Fail(out, UsageError("E0430", message, hint));
-}
-
-// CLI11 writes an option's description on one line; terminals have 80 columns.
-std::string Wrapped(const std::string& help) {
-  constexpr size_t kWidth = 80, kIndent = 28;
-  std::string out;
-  size_t start = 0;
-  while (start < help.size()) {
-    size_t end = help.find('\n', start);
-    if (end == std::string::npos) end = help.size();
-    std::string line = help.substr(start, end - start);
-    while (line.size() > kWidth) {
-      size_t cut = line.rfind(' ', kWidth);
-      if (cut == std::string::npos || cut <= kIndent) break;
-      out += line.substr(0, cut) + "\n";
-      line = std::string(kIndent, ' ') + line.substr(cut + 1);
-    }
-    out += line + "\n";
-    start = end + 1;
-  }
-  return out;
-}
 
 int Main(int argc, char** argv) {
   // Relative paths mean the caller's folder, under `bazel run` too.
   if (const char* folder = getenv("BUILD_WORKING_DIRECTORY"))
     if (chdir(folder) != 0) fprintf(stderr, "warning: can't enter %s\n", folder);
   InstallInterruptHandler();
+  if (!isatty(1)) setvbuf(stdout, nullptr, _IOFBF, 1 << 16);  // so that the reason of a failed write is not lost
 
   Common c;
   bool version = false;
@@ -84,12 +29,13 @@ int Main(int argc, char** argv) {
   app.fallthrough();
   app.get_formatter()->column_width(28);
   app.add_flag("--version", version, "print versions");
-  app.add_option("--plugin", c.plugins, "load a plugin (.so file or folder; repeatable)");
+  app.add_option("--plugin", c.plugins, "load a plugin (.so file or folder; repeatable)")
+      ->allow_extra_args(false);
   app.add_flag("--json", c.out.json, "machine-readable output on stdout");
-  app.add_flag("-v,--verbose", c.verbose, "say more (repeatable)");
-  app.add_flag("-q,--quiet", c.quiet, "say nothing but errors");
-  app.add_option("--color", c.color, "auto, always, never")->check(CLI::IsMember({"auto", "always", "never"}));
-  app.add_option("--progress", c.progress, "auto, plain, none")->check(CLI::IsMember({"auto", "plain", "none"}));
+  CLI::Option* verbose = app.add_flag("-v,--verbose", c.verbose, "say more (repeatable)");
+  app.add_flag("-q,--quiet", c.quiet, "say nothing but errors")->excludes(verbose);
+  app.add_option("--color", c.color, "auto, always, never")->check(OneOf({"auto", "always", "never"}));
+  app.add_option("--progress", c.progress, "auto, plain, none")->check(OneOf({"auto", "plain", "none"}));
 
   struct Verb {
     const char *name, *doc;
@@ -121,7 +67,12 @@ int Main(int argc, char** argv) {
     bool terminal = isatty(2) != 0;
     const char* no_color = getenv("NO_COLOR");
     c.out.color = c.color == "always" || (c.color == "auto" && terminal && !(no_color && *no_color));
-    c.out.progress = !c.quiet && !c.out.json && (c.progress == "plain" || (c.progress == "auto" && terminal));
+    const char* kind = getenv("TERM");
+    const bool redraws = terminal && !c.out.json && !(kind && std::string(kind) == "dumb");
+    c.out.progress = c.quiet                             ? ProgressStyle::kNone
+                     : c.progress == "plain"             ? ProgressStyle::kLines
+                     : c.progress == "auto" && redraws   ? ProgressStyle::kBar
+                                                         : ProgressStyle::kNone;
   };
   try {
     app.parse(argc, argv);
@@ -133,11 +84,17 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     settle();
     for (int i = 1; i < argc; ++i) c.out.json |= std::string(argv[i]) == "--json";
-    return UsageFailure(app, e, c.out, argc, argv);
+    return Fail(c.out, UsageStatus(app, e));
   }
   settle();
   for (const std::string& warning : EnvironmentWarnings()) Note(c.out, "warning: " + warning);
   if (c.out.verbosity > 0) LogAlso(LogTopic::kCache);
+  if (version && c.out.json) {
+    PrintJson({{"headrace", HEADRACE_VERSION},
+               {"plugin_interface", std::to_string(HEADRACE_ABI_MAJOR) + "." + std::to_string(HEADRACE_ABI_MINOR)},
+               {"toolchain", HEADRACE_TOOLCHAIN}});
+    return kExitOk;
+  }
   if (version) {
     printf("headrace %s\nplugin interface %d.%d\n%s\n", HEADRACE_VERSION, HEADRACE_ABI_MAJOR, HEADRACE_ABI_MINOR,
            HEADRACE_TOOLCHAIN);
@@ -155,4 +112,10 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace headrace
 
-int main(int argc, char** argv) { return headrace::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int code = headrace::Main(argc, argv);
+  const headrace::Status written = headrace::CloseStandardOutput();
+  if (written.ok()) return code;
+  fprintf(stderr, "%s\n", written.ToString().c_str());
+  return code == headrace::kExitOk ? static_cast<int>(headrace::kExitFailure) : code;
+}

@@ -7,16 +7,17 @@
 #include <cstdio>
 #include <cstring>
 
+#include "driver/files.h"
 #include "driver/source_lines.h"
 
 namespace headrace {
 namespace {
 
 volatile sig_atomic_t g_interrupted = 0;
-bool g_progress_open = false;
 
-void OnInterrupt(int) {
-  if (g_interrupted) _exit(kExitInterrupted);
+void OnInterrupt(int number) {
+  // A terminal that goes away may say so twice: the kernel does, and the shell.
+  if (g_interrupted && number != SIGHUP) _exit(kExitInterrupted);
   g_interrupted = 1;
 }
 
@@ -69,7 +70,7 @@ nlohmann::json ToJson(const Diagnostic& d) {
 }
 
 void PrintJson(const nlohmann::json& j) {
-  printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  (void)WriteOut("-", {j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace), "\n"});
 }
 
 int Fail(const Output& o, const Status& given) {
@@ -93,36 +94,15 @@ void Note(const Output& o, const std::string& text) {
   fprintf(stderr, "%s\n", text.c_str());
 }
 
-std::function<void(const std::string&, double)> ProgressOf(const Output& o) {
-  if (!o.progress) return nullptr;
-  return [](const std::string& phase, double done) {
-    constexpr int kWidth = 30;
-    int filled = static_cast<int>(kWidth * std::min(1.0, std::max(0.0, done)));
-    fprintf(stderr, "\r\033[K%-12s [%s%s] %3d%%", phase.c_str(), std::string(filled, '=').c_str(),
-            std::string(kWidth - filled, ' ').c_str(), static_cast<int>(100 * done));
-    fflush(stderr);
-    g_progress_open = true;
-  };
-}
-
-void ProgressLine(const std::string& text) {
-  fprintf(stderr, "\r\033[K%s", text.c_str());
-  fflush(stderr);
-  g_progress_open = true;
-}
-
-void EndProgress(const Output&) {
-  if (!g_progress_open) return;
-  fprintf(stderr, "\r\033[K");
-  g_progress_open = false;
-}
-
 void InstallInterruptHandler() {
   struct sigaction sa;
   memset(&sa, 0, sizeof sa);
   sa.sa_handler = OnInterrupt;
   sigaction(SIGINT, &sa, nullptr);
   sigaction(SIGTERM, &sa, nullptr);
+  struct sigaction before;
+  if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)  // nohup stays what it is
+    sigaction(SIGHUP, &sa, nullptr);
   signal(SIGXFSZ, SIG_IGN);  // a limit on a file's size is an error of writing, as a full disk is
 }
 bool Interrupted() { return g_interrupted != 0; }

@@ -1,4 +1,4 @@
-// How the command talks: exit codes, errors on stderr, JSON on stdout, a progress line on a terminal only.
+// How the command talks: exit codes, errors on stderr, JSON on stdout.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "driver/progress.h"
 #include "ir/status.h"
 
 namespace headrace {
@@ -24,18 +25,16 @@ struct Output {
   bool json = false;
   int verbosity = 0;      // -1 quiet, 0, 1, 2
   bool color = false;     // of stderr; honours NO_COLOR and --color
-  bool progress = false;  // stderr is a terminal (or --progress=plain)
+  ProgressStyle progress = ProgressStyle::kNone;
 };
 // Prints the error (or its JSON form) and gives the exit code.
 int Fail(const Output& o, const Status& s);
 void Note(const Output& o, const std::string& text);  // stderr, unless quiet
-std::function<void(const std::string&, double)> ProgressOf(const Output& o);
-void ProgressLine(const std::string& text);  // on a terminal: in place of the line that stands there
-void EndProgress(const Output& o);
 nlohmann::json ToJson(const Diagnostic& d);
 void PrintJson(const nlohmann::json& j);  // on stdout; names come from files, what is no UTF-8 is replaced
 
-// ^C once: `Interrupted()` turns true and work stops at the next poll; twice: exit at once.
+// ^C, SIGTERM or a terminal that went away: `Interrupted()` turns true and work stops at the next
+// poll; twice: exit at once.
 void InstallInterruptHandler();
 bool Interrupted();
 

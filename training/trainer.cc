@@ -34,7 +34,7 @@ Status Stopped() {
 }
 
 Status CheckOptions(const TrainOptions& o) {
-  if (!(o.rate > 0) || !std::isfinite(o.rate)) return UsageError("E0942", "--lr must be a positive number");
+  if (!(o.rate >= 0) || !std::isfinite(o.rate)) return UsageError("E0942", "--lr must be 0 or a positive number");
   if (o.epochs < 1) return UsageError("E0942", "--epochs must be 1 or more");
   if (o.batch < 1) return UsageError("E0942", "--batch must be 1 or more");
   if (o.every < 0) return UsageError("E0942", "--every must not be negative");

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 
 namespace headrace::training {
@@ -28,6 +30,7 @@ std::pair<std::string, std::string> Reason(int number) {
     case EIO: return {"the device reports an input/output error", "the disk may be failing: name a folder elsewhere"};
     case ENOTDIR: return {"a part of its path is a file, not a folder", ""};
     case ENOENT: return {"its folder does not exist", ""};
+    case EISDIR: return {"this is a folder", ""};
     default: return {std::strerror(number), ""};
   }
 }
@@ -61,7 +64,27 @@ Status SyncFolder(const std::string& folder) {
   return failed ? WriteError(folder, failed) : Status();
 }
 
-Status WriteWholeFile(const std::string& path, const std::vector<std::string_view>& parts, bool durable) {
+namespace {
+
+// A pipe or a device is written to; one must not be replaced by a file.
+Status WriteSpecial(const std::string& path, const std::vector<std::string_view>& parts) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return WriteError(path, errno);
+  bool good = true;
+  for (size_t i = 0; i < parts.size() && good; ++i) good = WriteAll(fd, parts[i]);
+  int failed = good ? 0 : errno;
+  if (close(fd) != 0 && good) failed = errno;
+  return failed ? WriteError(path, failed) : Status();
+}
+
+}  // namespace
+
+Status WriteWholeFile(const std::string& given, const std::vector<std::string_view>& parts, bool durable) {
+  std::string path = given;
+  if (struct stat st; stat(path.c_str(), &st) == 0) {
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return WriteSpecial(path, parts);
+    if (char real[PATH_MAX]; realpath(path.c_str(), real)) path = real;  // what a link names is replaced, not the link
+  }
   const std::string temporary = path + ".tmp" + std::to_string(getpid());
   // One may lie there from a dead process of the same number.
   int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

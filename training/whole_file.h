@@ -10,6 +10,7 @@
 namespace headrace::training {
 
 // The temporary name is `path` + ".tmp" + the process's number. What can be made again need not be on disk (`durable`).
+// Pipes and devices are written to, what a symbolic link names is replaced.
 Status WriteWholeFile(const std::string& path, const std::vector<std::string_view>& parts, bool durable = true);
 Status SyncFolder(const std::string& folder);
 

@@ -73,10 +73,10 @@ int List(const Common& c) {
     localtime_r(&e.used, &local);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
     total += e.bytes;
-    if (c.out.json) j["entries"].push_back({{"name", e.name}, {"bytes", e.bytes}, {"used", when}});
+    if (c.out.json) j["entries"].push_back({{"name", e.name}, {"bytes", static_cast<int64_t>(e.bytes)}, {"used", when}});
     else printf("%s  %9s  %s\n", when, HumanBytes(e.bytes).c_str(), e.name.c_str());
   }
-  j["bytes"] = total;
+  j["bytes"] = static_cast<int64_t>(total);
   if (c.out.json) PrintJson(j);
   else printf("%s in %s\n", HumanBytes(total).c_str(), folder.c_str());
   return kExitOk;
@@ -100,7 +100,7 @@ int Clear(const Common& c) {
     if (!RemoveEntry(folder, e.name)) continue;
     freed += e.bytes, ++entries;
   }
-  if (c.out.json) PrintJson(nlohmann::json({{"entries", entries}, {"bytes", freed}, {"folder", folder}}));
+  if (c.out.json) PrintJson(nlohmann::json({{"entries", entries}, {"bytes", static_cast<int64_t>(freed)}, {"folder", folder}}));
   else Note(c.out, "removed " + std::to_string(entries) + " entries, " + HumanBytes(freed));
   return kExitOk;
 }

@@ -5,19 +5,35 @@
 namespace headrace {
 namespace {
 
+// Stages go on where an earlier one failed, as far as they can: who mends a model wants to know all of it.
+Result<LoadedModel> CheckAll(const ModelFlags& f, const Registry& r, const Common& c) {
+  HR_ASSIGN_OR_RETURN(ImportOptions import, f.Import());
+  HR_ASSIGN_OR_RETURN(CompileRequest request, f.Compile(c));
+  std::vector<Diagnostic> all;
+  const auto keep = [&](const Status& s) {
+    all.insert(all.end(), s.diagnostics().begin(), s.diagnostics().end());
+    return s.ok();
+  };
+  Result<LoadedModel> m = LoadModel(r, f.model, import);
+  keep(m.status());
+  if (m.ok() && keep(f.CheckChoices(r, *m, c))) {
+    request.pipeline = "expand-library-nodes";  // every node must have an implementation that applies
+    keep(WithFile(LowerProgram(r, m->model.program, request).status(), f.model));
+  }
+  Result<const Backend*> backend = BackendNamed(r, f.backend);
+  if (keep(backend.status()) && (*backend)->ready) keep((*backend)->ready(request.options));
+  if (!all.empty()) return Status(std::move(all));
+  return m;
+}
+
 int Check(const ModelFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
-  Result<ImportOptions> import = f.Import();
-  if (!import.ok()) return Fail(c.out, import.status());
-  Result<LoadedModel> m = LoadModel(r, f.model, *import);
+  if (f.threads != 0) Note(c.out, "warning: --threads has no effect: nothing runs");
+  Result<LoadedModel> m = CheckAll(f, r, c);
+  EndProgress(c.out);
   if (!m.ok()) return Fail(c.out, m.status());
-  Result<CompileRequest> request = f.Compile(c);
-  if (!request.ok()) return Fail(c.out, request.status());
-  request->pipeline = "expand-library-nodes";  // every node must have an implementation that applies
-  Result<Program> lowered = LowerProgram(r, m->model.program, *request);
-  if (!lowered.ok()) return Fail(c.out, WithFile(lowered.status(), f.model));
   const Sdfg& entry = m->model.program.Entry();
   int64_t nodes = 0;
   for (const auto& sdfg : m->model.program.sdfgs) ForEachNode(*sdfg, [&](NodeId) { ++nodes; });
@@ -34,6 +50,7 @@ int Check(const ModelFlags& f, const Common& c) {
     j["inputs"].push_back(signature(n)), text += "  input  " + signature(n) + "\n";
   for (Name n : Outputs(m->model.program, entry))
     j["outputs"].push_back(signature(n)), text += "  output " + signature(n) + "\n";
+  j["report"] = m->model.report;
   if (c.out.verbosity > 0)
     for (const std::string& line : m->model.report) text += "  " + line + "\n";
   if (c.out.json) PrintJson(j);

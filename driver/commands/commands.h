@@ -44,6 +44,9 @@ struct ModelFlags {
   Result<ImportOptions> Import() const;
   Result<CompileRequest> Compile(const Common& c) const;
   Result<NamedSizes> Sizes() const;
+  bool IsArtifact() const;
+  // Warnings about flags that do nothing for this model; errors about names that nothing has.
+  Status CheckChoices(const Registry& r, const LoadedModel& m, const Common& c) const;
 };
 // Fills `r` with the installed plugins; broken ones are reported on stderr and left out.
 Status OpenRegistry(Registry& r, const Common& c);
@@ -61,13 +64,35 @@ using InputValue = std::function<const Tensor*(const std::string& name, int inde
 Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c,
                          const InputValue& input_value = nullptr);
 
+// ---- what is asked for must exist and have an effect (choices.cc) ----
+CLI::Validator OneOf(std::vector<std::string> words);
+// Names in --impl; a choice that can't have an effect for this model earns a warning.
+Status CheckImplementations(const Registry& r, const Program& p, const CompileOptions& o,
+                            std::vector<std::string>* warnings);
+Status CheckSizes(const Sdfg& entry, const NamedSizes& sizes);  // --dim, of what is compiled or has no names of its own
+// An error when `flag` was given though nothing uses it.
+Status NoEffect(const CLI::App& app, const std::string& flag, bool used, const std::string& hint);
+
 // ---- values by the model's names (inputs.cc) ----
 Status NoSuchName(const std::string& what, const std::string& name, const std::vector<std::string>& names);
 // A user's spelling (the model's original name, or ours) → our parameter.
 Result<Name> ResolveName(const ImportedModel& m, const std::vector<Name>& among, const std::string& what,
                          const std::string& given);
-// --input NAME=@FILE.npy …
+// NAME=@FILE.npy, @FILE.npz, @FILE.npz:ARRAY or a value as it is written, of the parameters `among`.
+Result<NamedValues> ReadValues(const ImportedModel& m, const std::vector<Name>& among, const std::string& what,
+                               const std::string& flag, const std::vector<std::string>& texts);
 Result<NamedValues> ReadInputs(const ImportedModel& m, const std::vector<std::string>& flags);
+// --output NAME=@FILE.npy, @FILE.npz, @FILE.npz:ARRAY, or NAME=-: standard output (outputs.cc).
+struct OutputTarget {
+  size_t index;  // among the outputs
+  std::string path, array;
+  bool archive = false;
+};
+Result<std::vector<OutputTarget>> ReadTargets(const ImportedModel& m, const std::vector<Name>& outputs,
+                                              const std::vector<std::string>& flags);
+Status SaveOutputs(const std::vector<OutputTarget>& targets, const std::vector<std::string>& names,
+                   const std::vector<Value>& values);
+
 // Values the importer may ask for before the program exists: from --input by the model's names, from test data by position.
 class EarlyValues {
  public:

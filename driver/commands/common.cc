@@ -8,12 +8,13 @@
 namespace headrace {
 
 void ModelFlags::AddTo(CLI::App& app) {
-  app.add_option("MODEL", model, "ONNX model, IR text (- for standard input), or .hrx artifact")->required();
+  app.add_option("MODEL", model, "ONNX model, IR text, or .hrx artifact; - is standard input (a model or text)")->required();
   app.add_option("--backend", backend, "cpu, interpreter, or a plugin's")->capture_default_str();
-  app.add_option("--dim", dims, "fix a named size: N=32 (repeatable)");
+  app.add_option("--dim", dims, "fix a named size: N=32 (repeatable)")->allow_extra_args(false);
   app.add_option("--impl", implementations,
                  "prefer implementations: onednn, Conv=pure, node_name=external (repeatable or comma-separated)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--threads", threads, "threads to use; 0 = all, or $HEADRACE_NUM_THREADS, $OMP_NUM_THREADS");
 }
 
@@ -84,6 +85,26 @@ Result<CompileRequest> ModelFlags::Compile(const Common& c) const {
   return request;
 }
 
+bool ModelFlags::IsArtifact() const {
+  return model.size() > 4 && model.compare(model.size() - 4, 4, ".hrx") == 0;
+}
+
+Status ModelFlags::CheckChoices(const Registry& r, const LoadedModel& m, const Common& c) const {
+  HR_ASSIGN_OR_RETURN(NamedSizes sizes, Sizes());
+  if (IsArtifact()) {
+    if (!implementations.empty())
+      return UsageError("E0461", "--impl has no effect on an artifact: it is compiled already",
+                        "give --impl to `headrace compile`");
+    HR_RETURN_IF_ERROR(CheckSizes(m.model.program.Entry(), sizes));
+  }
+  std::vector<std::string> warnings;
+  HR_ASSIGN_OR_RETURN(CompileRequest request, Compile(c));
+  HR_RETURN_IF_ERROR(CheckImplementations(r, m.model.program, request.options, &warnings));
+  if (threads > 1 && backend == "interpreter") warnings.push_back("--threads has no effect: the interpreter uses one");
+  for (const std::string& w : warnings) Note(c.out, "warning: " + w);
+  return {};
+}
+
 Status OpenRegistry(Registry& r, const Common& c) {
   Status s = LoadPlugins(r, c.plugins);
   if (s.ok()) return s;
@@ -100,7 +121,7 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
   Opened out;
   HR_ASSIGN_OR_RETURN(CompileRequest request, f.Compile(c));
   struct stat st;
-  if (f.model.size() > 4 && f.model.compare(f.model.size() - 4, 4, ".hrx") == 0) {
+  if (f.IsArtifact()) {
     if (stat(f.model.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
       Diagnostic d;
       d.code = "E0405", d.file = f.model,
@@ -113,6 +134,7 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
     HR_ASSIGN_OR_RETURN(out.executable, b->load(f.model, request.options, r));
     HR_ASSIGN_OR_RETURN(out.model.model.program, out.executable->Interface());
     out.load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    HR_RETURN_IF_ERROR(f.CheckChoices(r, out.model, c));
     return out;
   }
   HR_ASSIGN_OR_RETURN(ImportOptions import, f.Import());
@@ -120,6 +142,7 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
   auto start = Clock::now();
   if (request.options.progress) request.options.progress("reading", 0);
   HR_ASSIGN_OR_RETURN(out.model, LoadModel(r, f.model, import));
+  HR_RETURN_IF_ERROR(f.CheckChoices(r, out.model, c));
   auto loaded = Clock::now();
   HR_ASSIGN_OR_RETURN(out.executable, CompileProgram(r, out.model.model.program, request));
   EndProgress(c.out);

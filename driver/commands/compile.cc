@@ -1,8 +1,6 @@
 // headrace compile: an artifact that runs without a compiler, or the lowered program as text.
-#include <fstream>
-#include <iostream>
-
 #include "driver/commands/commands.h"
+#include "driver/files.h"
 #include "driver/program_json.h"
 #include "ir/printer.h"
 
@@ -14,15 +12,19 @@ struct CompileFlags {
   std::string out, emit;
 };
 
-int WriteText(const Common& c, const std::string& path, const std::string& text) {
-  if (path.empty() || path == "-") {
-    std::cout << text;
-    return kExitOk;
+// The text itself, or with --json an object that holds it or says where it is.
+int WriteText(const Common& c, const CompileFlags& f, const std::string& text) {
+  const bool to_stdout = f.out.empty() || f.out == "-";
+  if (!c.out.json || !to_stdout) {
+    Status s = WriteOut(f.out, {text});
+    if (!s.ok()) return Fail(c.out, s);
+    if (!c.out.json) return kExitOk;
   }
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) return Fail(c.out, WithFile(InvalidError("E0424", "can't write the file"), path));
+  nlohmann::json j = {{"model", f.model.model}, {"emit", f.emit}};
+  if (!to_stdout) j["file"] = f.out;
+  else if (f.emit == "json") j["program"] = nlohmann::json::parse(text);
+  else j["text"] = text;
+  PrintJson(j);
   return kExitOk;
 }
 
@@ -30,6 +32,12 @@ int Compile(const CompileFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
+  if (f.model.threads != 0)
+    Note(c.out, "warning: --threads has no effect: it is chosen when the program runs");
+  if (!f.model.implementations.empty() && (f.emit == "ir" || f.emit == "json"))
+    Note(c.out, "warning: --impl has no effect on the imported program: --emit lowered shows what is chosen");
+  if (f.emit.empty() && f.out == "-")
+    return Fail(c.out, UsageError("E0461", "an artifact is a folder: it can't be written to standard output"));
   if (f.emit.empty() && f.out.empty())
     return Fail(c.out, UsageError("E0437", "nothing to make", "give -o OUT.hrx, or --emit ir|json|lowered|cpp"));
   if (f.emit == "ir" || f.emit == "json" || f.emit == "lowered") {
@@ -37,6 +45,9 @@ int Compile(const CompileFlags& f, const Common& c) {
     if (!import.ok()) return Fail(c.out, import.status());
     Result<LoadedModel> m = LoadModel(r, f.model.model, *import);
     if (!m.ok()) return Fail(c.out, m.status());
+    s = BackendNamed(r, f.model.backend).status();
+    if (s.ok()) s = f.model.CheckChoices(r, *m, c);
+    if (!s.ok()) return Fail(c.out, s);
     Program p = m->model.program;
     if (f.emit == "lowered") {
       Result<CompileRequest> request = f.model.Compile(c);
@@ -45,14 +56,20 @@ int Compile(const CompileFlags& f, const Common& c) {
       if (!lowered.ok()) return Fail(c.out, lowered.status());
       p = *lowered;
     }
-    return WriteText(c, f.out, f.emit == "json" ? ProgramToJson(p) : Print(p));
+    return WriteText(c, f, f.emit == "json" ? ProgramToJson(p) : Print(p));
   }
   Result<Opened> opened = OpenModel(r, f.model, c);
   if (!opened.ok()) return Fail(c.out, opened.status());
-  if (f.emit == "cpp") return WriteText(c, f.out, opened->executable->Source());
+  if (f.emit == "cpp") return WriteText(c, f, opened->executable->Source());
   s = opened->executable->Save(f.out);
   if (!s.ok()) return Fail(c.out, WithFile(s, f.out));
-  Note(c.out, "wrote " + f.out);
+  if (c.out.json)
+    PrintJson({{"model", f.model.model},
+               {"backend", f.model.backend},
+               {"artifact", f.out},
+               {"load_seconds", opened->load_seconds},
+               {"compile_seconds", opened->compile_seconds}});
+  else Note(c.out, "wrote " + f.out);
   return kExitOk;
 }
 
@@ -65,7 +82,7 @@ Runner AddCompile(CLI::App& app, Common& c) {
   app.add_option("-o,--out", f->out, "OUT.hrx, or the file for --emit (default: standard output)");
   app.add_option("--emit", f->emit,
                  "ir, json: the imported program; lowered: what the backend gets; cpp: generated code")
-      ->check(CLI::IsMember({"ir", "json", "lowered", "cpp"}));
+      ->check(OneOf({"ir", "json", "lowered", "cpp"}));
   return [f, &c] { return Compile(*f, c); };
 }
 

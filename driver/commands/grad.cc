@@ -6,9 +6,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "driver/commands/commands.h"
+#include "driver/files.h"
 #include "driver/gradient.h"
 #include "driver/parameters.h"
 
@@ -124,8 +124,7 @@ Result<Plan> MakePlan(const Registry& r, const GradFlags& f, bool from_text, Imp
       }
       for (Name n : Inputs(m.program, m.program.Entry()))  // there, but not a float
         if (m.OriginalName(n) == name)
-          return UsageError("E0444",
-                            "input '" + name + "' is " + std::string(DTypeName(m.program.Entry().Get(n).dtype)) +
+          return UsageError("E0444", "input '" + name + "' is " + std::string(DTypeName(m.program.Entry().Get(n).dtype)) +
                             ": it has no gradient");
       return NoSuchName("float input or parameter", name, names);
     }
@@ -150,23 +149,6 @@ Result<Plan> MakePlan(const Registry& r, const GradFlags& f, bool from_text, Imp
   return plan;
 }
 
-// Values of output gradients by the output they belong to.
-Result<NamedValues> ReadOutputGradients(const ImportedModel& m, const GradFlags& f, const std::vector<Name>& outputs) {
-  NamedValues out;
-  for (const std::string& text : f.output_gradients) {
-    HR_ASSIGN_OR_RETURN(auto pair, SplitPair(text, "--output-grad"));
-    if (pair.second[0] != '@') return UsageError("E0438",
-                                                 "--output-grad " + text + ": the value is a file, NAME=@FILE.npy");
-    HR_ASSIGN_OR_RETURN(Name n, ResolveName(m, outputs, "chosen output", pair.first));
-    for (const auto& v : out)
-      if (v.first == n) return UsageError("E0440", "the gradient of output '" + pair.first + "' is given twice");
-    Result<Tensor> t = ReadNpy(pair.second.substr(1));
-    if (!t.ok()) return WithFile(t.status(), pair.second.substr(1));
-    out.emplace_back(n, Value(std::move(*t)));
-  }
-  return out;
-}
-
 Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   using Clock = std::chrono::steady_clock;
   auto seconds = [](Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); };
@@ -174,7 +156,7 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   j["model"] = f.model.model, j["backend"] = f.model.backend;
   Registry r;
   HR_RETURN_IF_ERROR(OpenRegistry(r, c));
-  if (f.model.model.size() > 4 && f.model.model.compare(f.model.model.size() - 4, 4, ".hrx") == 0)
+  if (f.model.IsArtifact())
     return UsageError("E0445", "an artifact can't be differentiated: it holds compiled code",
                       "give the model it was compiled from");
   HR_ASSIGN_OR_RETURN(CompileRequest request, f.model.Compile(c));
@@ -189,12 +171,13 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   auto start = Clock::now();
   if (request.options.progress) request.options.progress("reading", 0);
   HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r, f.model.model, reading));
+  HR_RETURN_IF_ERROR(f.model.CheckChoices(r, loaded, c));
   ImportedModel& m = loaded.model;
   if (c.out.verbosity > 0)
     for (const std::string& line : m.report) Note(c.out, line);
   j["load_seconds"] = seconds(start);
   HR_ASSIGN_OR_RETURN(Plan plan, MakePlan(r, f, loaded.from_text, m));
-  HR_ASSIGN_OR_RETURN(NamedValues given, ReadOutputGradients(m, f, plan.outputs));
+  HR_ASSIGN_OR_RETURN(NamedValues given, ReadValues(m, plan.outputs, "chosen output", "--output-grad", f.output_gradients));
   for (const auto& g : given) plan.given.push_back(g.first);
   FitValues(m.program, plan.values);
   std::vector<std::string> notes;
@@ -221,7 +204,7 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   EndProgress(c.out);
   j["compile_seconds"] = seconds(start);
   for (const auto& [what, value] : executable->Report())
-    if (what == "arena bytes") j["arena_bytes"] = value;  // unknown where sizes are symbolic
+    if (what == "arena bytes") j["arena_bytes"] = static_cast<int64_t>(value);  // unknown where sizes are symbolic
 
   NamedValues arguments;
   for (Name n : Inputs(interface, interface.Entry())) {
@@ -255,10 +238,8 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
     j["gradients"].push_back(
         {{"name", plan.wrt_names[i]}, {"dtype", DTypeName(t.dtype)}, {"shape", t.shape}, {"file", path}});
   }
-  std::ofstream out(f.out + "/index.json");
-  out << index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
-  out.close();
-  if (!out) return WithFile(InvalidError("E0424", "can't write the file"), f.out + "/index.json");
+  HR_RETURN_IF_ERROR(WriteOut(f.out + "/index.json",
+                              {index.dump(2, ' ', false, nlohmann::json::error_handler_t::replace), "\n"}));
   for (const char* key : {"kept", "predicted_peak", "minimum_peak", "recompute_work", "solver"}) j[key] = report[key];
   if (memory_limit && c.out.verbosity >= 0) {
     char work[32];
@@ -297,9 +278,11 @@ Runner AddGrad(CLI::App& app, Common& c) {
       ->required();
   app.add_option("--wrt", f->wrt, "all, or names of float inputs and parameters: A,B")->required();
   app.add_option("--out", f->out, "folder for one .npy per gradient and index.json")->required();
-  app.add_option("--input", f->inputs, "NAME=@FILE.npy (repeatable); others are random, seeded");
+  app.add_option("--input", f->inputs, "NAME=VALUE: @FILE.npy, @FILE.npz, @FILE.npz:ARRAY, 3, [0,1] (repeatable); others are random, seeded")
+      ->allow_extra_args(false);
   app.add_option("--output-grad", f->output_gradients,
-                 "NAME=@FILE.npy: gradient of an output, instead of ones (repeatable)");
+                 "NAME=VALUE: gradient of an output, instead of ones (repeatable)")
+      ->allow_extra_args(false);
   app.add_option("--memory-limit", f->memory_limit, "for what is kept and temporaries: 2GiB; recomputes to stay below");
   app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
   return [f, &c] { return Run(*f, c); };

@@ -1,10 +1,8 @@
 // headrace opt: IR text (or its JSON) in, passes, IR text (or JSON) out.
 #include <unistd.h>
 
-#include <fstream>
-#include <iostream>
-
 #include "driver/commands/commands.h"
+#include "driver/files.h"
 #include "driver/program_json.h"
 #include "ir/printer.h"
 
@@ -17,23 +15,34 @@ struct OptFlags {
   std::vector<std::string> dims;
 };
 
-int Opt(const OptFlags& f, const Common& c) {
+int List(const Registry& r, const Common& c) {
+  nlohmann::json j;
+  for (const Pass* p : r.Passes()) {
+    std::string options;
+    for (const std::string& o : p->options) options += (options.empty() ? "{" : ", ") + o;
+    j["passes"].push_back({{"name", p->name}, {"options", p->options}, {"doc", p->doc}});
+    if (!c.out.json)
+      printf("%s%s\n    %s\n", p->name.c_str(), options.empty() ? "" : (options + "}").c_str(), p->doc.c_str());
+  }
+  for (const Pipeline* p : r.Pipelines()) {
+    j["pipelines"].push_back({{"name", p->name}, {"passes", p->text}});
+    if (!c.out.json) printf("%s (pipeline)\n    %s\n", p->name.c_str(), p->text.c_str());
+  }
+  if (c.out.json) PrintJson(j);
+  return kExitOk;
+}
+
+int Opt(const OptFlags& f, const CLI::App& app, const Common& c) {
+  for (const char* flag : {"FILE", "--pipeline", "--dim", "--out", "--emit", "--no-verify"})
+    if (Status s = NoEffect(app, flag, !f.list, "--list lists what there is, and does nothing else"); !s.ok())
+      return Fail(c.out, s);
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
-  if (f.list) {
-    for (const Pass* p : r.Passes()) {
-      std::string options;
-      for (const std::string& o : p->options) options += (options.empty() ? "{" : ", ") + o;
-      printf("%s%s\n    %s\n", p->name.c_str(), options.empty() ? "" : (options + "}").c_str(), p->doc.c_str());
-    }
-    for (const Pipeline* p : r.Pipelines()) printf("%s (pipeline)\n    %s\n", p->name.c_str(), p->text.c_str());
-    return kExitOk;
-  }
+  if (f.list) return List(r, c);
   if (f.file.empty())
     return Fail(c.out,
-                UsageError("E0442",
-                           "opt wants a FILE", "headrace opt FILE --pipeline \"simplify; fuse-maps\", or opt --list"));
+                UsageError("E0442", "opt wants a FILE", "headrace opt FILE --pipeline \"simplify; fuse-maps\", or opt --list"));
   ModelFlags import;
   import.dims = f.dims;
   Result<ImportOptions> options = import.Import();
@@ -50,28 +59,32 @@ int Opt(const OptFlags& f, const Common& c) {
   if (c.out.verbosity > 0)
     for (const std::string& line : log) Note(c.out, line);
   std::string text = f.emit == "json" ? ProgramToJson(m->model.program) : Print(m->model.program);
-  if (f.out.empty() || f.out == "-") {
-    std::cout << text;
-    return kExitOk;
+  const bool to_stdout = f.out.empty() || f.out == "-";
+  if (!c.out.json || !to_stdout) {
+    s = WriteOut(f.out, {text});
+    if (!s.ok()) return Fail(c.out, s);
+    if (!c.out.json) return kExitOk;
   }
-  std::ofstream out(f.out, std::ios::binary);
-  out << text;
-  out.close();
-  return out ? kExitOk : Fail(c.out, WithFile(InvalidError("E0424", "can't write the file"), f.out));
+  nlohmann::json j = {{"pipeline", f.pipeline}, {"log", log}};
+  if (!to_stdout) j["file"] = f.out;
+  else if (f.emit == "json") j["program"] = nlohmann::json::parse(text);
+  else j["text"] = text;
+  PrintJson(j);
+  return kExitOk;
 }
 
 }  // namespace
 
 Runner AddOpt(CLI::App& app, Common& c) {
   auto f = std::make_shared<OptFlags>();
-  app.add_option("FILE", f->file, "IR text (- for standard input) or a model");
+  app.add_option("FILE", f->file, "IR text or a model; - is standard input");
   app.add_option("--pipeline", f->pipeline, "\"name{option=value, …}; name; …\": passes and pipelines");
-  app.add_option("--dim", f->dims, "fix a named size: N=32 (repeatable)");
+  app.add_option("--dim", f->dims, "fix a named size: N=32 (repeatable)")->allow_extra_args(false);
   app.add_option("-o,--out", f->out, "output file (default: standard output)");
-  app.add_option("--emit", f->emit, "ir: text (the default); json")->check(CLI::IsMember({"ir", "json"}));
+  app.add_option("--emit", f->emit, "ir: text (the default); json")->check(OneOf({"ir", "json"}));
   app.add_flag("--no-verify", f->no_verify, "skip the verifier between passes");
   app.add_flag("--list", f->list, "list passes and pipelines");
-  return [f, &c] { return Opt(*f, c); };
+  return [f, &app, &c] { return Opt(*f, app, c); };
 }
 
 }  // namespace headrace

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
-#include "driver/commands/commands.h"
+#include "driver/commands/verify.h"
 
 namespace headrace {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 struct RunFlags {
   ModelFlags model;
   std::vector<std::string> inputs, outputs;
-  std::string test_data;
-  double rtol = 1e-3, atol = 1e-7;
+  std::string test_data, verify;
+  std::optional<double> rtol, atol;
   uint64_t seed = 0;
 };
 
@@ -78,91 +79,117 @@ Result<NamedValues> ReadTestData(const Registry& r, const std::string& dir, cons
   return values;
 }
 
-int Run(const RunFlags& f, const Common& c) {
-  Registry r;
-  Status s = OpenRegistry(r, c);
-  if (!s.ok()) return Fail(c.out, s);
-  auto early = std::make_shared<EarlyValues>(r, f.inputs, f.test_data);
-  Result<Opened> opened =
-      OpenModel(r, f.model, c, [early](const std::string& name, int index) { return (*early)(name, index); });
-  if (!opened.ok()) return Fail(c.out, opened.status());
-  const ImportedModel& m = opened->model.model;
-  const Sdfg& entry = m.program.Entry();
-  std::vector<Name> output_names = Outputs(m.program, entry);
+// Flags that exclude each other or that nothing would look at.
+Status CheckFlags(const RunFlags& f, const CLI::App& app, const Common& c) {
+  const bool compares = !f.test_data.empty() || !f.verify.empty();
+  for (const char* flag : {"--rtol", "--atol"})
+    HR_RETURN_IF_ERROR(NoEffect(app, flag, compares, "it is of --verify and --test-data"));
+  for (const char* flag : {"--input", "--seed"})
+    HR_RETURN_IF_ERROR(NoEffect(app, flag, f.test_data.empty(), "--test-data gives all inputs"));
+  const bool to_stdout = std::any_of(f.outputs.begin(), f.outputs.end(), [](const std::string& o) {
+    return o.size() > 2 && o.compare(o.size() - 2, 2, "=-") == 0;
+  });
+  if (to_stdout && c.out.json) return UsageError("E0461", "--json and --output " + f.outputs[0] + " both want standard output");
+  if (to_stdout && compares) return UsageError("E0461", "what --verify and --test-data say wants standard output, as does =-");
+  return {};
+}
 
-  Result<NamedValues> values =
-      f.test_data.empty() ? ReadInputs(m, f.inputs) : ReadTestData(r, f.test_data, "input", Inputs(m.program, entry));
-  if (!values.ok()) return Fail(c.out, values.status());
-  FitValues(m.program, *values);
-  Result<NamedSizes> sizes = f.model.Sizes();
-  if (!sizes.ok()) return Fail(c.out, sizes.status());
-  std::vector<std::string> notes;
-  if (f.test_data.empty()) s = FillInputs(m.program, f.seed, *sizes, *values, &notes);
-  if (!s.ok()) return Fail(c.out, s);
-  for (const std::string& n : notes) Note(c.out, "note: " + n);
-  s = CheckAssumed(m, *values);
-  if (!s.ok()) return Fail(c.out, s);
+Status CheckTestData(const std::vector<Value>& expected, const std::string& folder) {
+  if (!expected.empty()) return {};
+  return WithFile(InvalidError("E0422", "no output_0.pb in the test data: nothing to compare with"), folder);
+}
 
-  std::vector<std::pair<Name, std::string>> saves;
-  for (const std::string& text : f.outputs) {
-    Result<std::pair<std::string, std::string>> pair = SplitPair(text, "--output");
-    if (!pair.ok()) return Fail(c.out, pair.status());
-    if (pair->second[0] != '@')
-      return Fail(c.out, UsageError("E0438", "--output " + text + ": the target is a file, NAME=@FILE.npy"));
-    Result<Name> n = ResolveName(m, output_names, "output", pair->first);
-    if (!n.ok()) return Fail(c.out, n.status());
-    saves.emplace_back(*n, pair->second.substr(1));
+std::vector<Value> ValuesOf(NamedValues named) {
+  std::vector<Value> out;
+  for (auto& [name, v] : named) out.push_back(std::move(v));
+  return out;
+}
+
+nlohmann::json Describe(const std::string& name, const Value& v) {
+  nlohmann::json o;
+  o["name"] = name;
+  if (v.kind == Value::kTensor) o["dtype"] = DTypeName(v.tensor.dtype), o["shape"] = v.tensor.shape;
+  return o;
+}
+
+// Compares with test data and with another runtime; kExitMismatch when one differs.
+Result<int> CompareAll(const RunFlags& f, const Registry& r, const Opened& opened, const std::vector<Name>& outputs,
+                       const std::vector<std::string>& names, const std::vector<Value>& got, const NamedValues& inputs,
+                       const NamedSizes& symbols, const Common& c, nlohmann::json* j) {
+  bool ok = true;
+  if (!f.test_data.empty()) {
+    HR_ASSIGN_OR_RETURN(NamedValues read, ReadTestData(r, f.test_data, "output", outputs));
+    FitValues(opened.model.model.program, read);
+    const std::vector<Value> expected = ValuesOf(std::move(read));
+    HR_RETURN_IF_ERROR(CheckTestData(expected, f.test_data));
+    ok &= Judge(names, got, expected, {f.rtol.value_or(1e-3), f.atol.value_or(1e-7)}, c, &(*j)["outputs"]);
   }
+  if (!f.verify.empty()) {
+    HR_ASSIGN_OR_RETURN(std::vector<Value> expected, OutputsOf(f.verify, r, f.model, opened.model, inputs, symbols, c));
+    if (expected.size() != got.size())
+      return InvalidError("E0465", f.verify + " gives " + std::to_string(expected.size()) + " outputs, the program " +
+                          std::to_string(got.size()));
+    ok &= Judge(names, got, expected, {f.rtol, f.atol}, c, &(*j)["outputs"]);
+    (*j)["verified_with"] = f.verify;
+  }
+  if (!f.test_data.empty() || !f.verify.empty()) (*j)["ok"] = ok;
+  return static_cast<int>(ok ? kExitOk : kExitMismatch);
+}
 
-  const NamedSizes symbols = SizesOf(entry, *sizes);
+Result<int> RunModel(const RunFlags& f, const Common& c) {
+  Registry r;
+  HR_RETURN_IF_ERROR(OpenRegistry(r, c));
+  auto early = std::make_shared<EarlyValues>(r, f.inputs, f.test_data);
+  HR_ASSIGN_OR_RETURN(Opened opened, OpenModel(r, f.model, c, [early](const std::string& name, int index) {
+    return (*early)(name, index);
+  }));
+  const ImportedModel& m = opened.model.model;
+  const Sdfg& entry = m.program.Entry();
+  const std::vector<Name> outputs = Outputs(m.program, entry);
+  std::vector<std::string> names;
+  for (Name n : outputs) names.push_back(m.OriginalName(n));
+
+  HR_ASSIGN_OR_RETURN(NamedValues values, f.test_data.empty()
+                                              ? ReadInputs(m, f.inputs)
+                                              : ReadTestData(r, f.test_data, "input", Inputs(m.program, entry)));
+  FitValues(m.program, values);
+  HR_ASSIGN_OR_RETURN(NamedSizes sizes, f.model.Sizes());
+  std::vector<std::string> notes;
+  if (f.test_data.empty()) HR_RETURN_IF_ERROR(FillInputs(m.program, f.seed, sizes, values, &notes));
+  for (const std::string& n : notes) Note(c.out, "note: " + n);
+  HR_RETURN_IF_ERROR(CheckAssumed(m, values));
+  HR_ASSIGN_OR_RETURN(std::vector<OutputTarget> targets, ReadTargets(m, outputs, f.outputs));
+
+  const NamedSizes symbols = SizesOf(entry, sizes);
   auto start = std::chrono::steady_clock::now();
-  Result<std::vector<Value>> outputs = opened->executable->Run(*values, symbols);
+  Result<std::vector<Value>> results = opened.executable->Run(values, symbols);
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!outputs.ok()) return Fail(c.out, WithFile(outputs.status(), f.model.model));
+  if (!results.ok()) return WithFile(results.status(), f.model.model);
 
   nlohmann::json j;
   j["model"] = f.model.model, j["backend"] = f.model.backend, j["run_seconds"] = seconds;
-  j["load_seconds"] = opened->load_seconds, j["compile_seconds"] = opened->compile_seconds;
-  for (size_t i = 0; i < outputs->size(); ++i) {
-    std::string name = m.OriginalName(output_names[i]);
-    const Value& v = (*outputs)[i];
-    nlohmann::json o;
-    o["name"] = name;
-    if (v.kind == Value::kTensor) o["dtype"] = DTypeName(v.tensor.dtype), o["shape"] = v.tensor.shape;
-    if (!c.out.json && c.out.verbosity >= 0 && f.test_data.empty())
-      printf("%s: %s\n", name.c_str(), Summary(v).c_str());
-    for (const auto& [n, path] : saves)
-      if (n == output_names[i]) {
-        if (v.kind != Value::kTensor)
-          return Fail(c.out, InvalidError("E0423", "output '" + name + "' is not a tensor: it can't be saved as .npy"));
-        Status saved = WriteNpy(path, v.tensor);
-        if (!saved.ok()) return Fail(c.out, WithFile(saved, path));
-        o["file"] = path;
-      }
+  j["load_seconds"] = opened.load_seconds, j["compile_seconds"] = opened.compile_seconds;
+  const bool to_stdout =
+      std::any_of(targets.begin(), targets.end(), [](const OutputTarget& t) { return t.path == "-"; });
+  for (size_t i = 0; i < results->size(); ++i) {
+    nlohmann::json o = Describe(names[i], (*results)[i]);
+    for (const OutputTarget& t : targets)
+      if (t.index == i) o["file"] = t.path;
     j["outputs"].push_back(o);
+    if (!c.out.json && c.out.verbosity >= 0 && f.test_data.empty() && f.verify.empty() && !to_stdout)
+      printf("%s: %s\n", names[i].c_str(), Summary((*results)[i]).c_str());
   }
-
-  int code = kExitOk;
-  if (!f.test_data.empty()) {
-    Result<NamedValues> expected = ReadTestData(r, f.test_data, "output", output_names);
-    if (!expected.ok()) return Fail(c.out, expected.status());
-    FitValues(m.program, *expected);
-    if (expected->empty())
-      return Fail(c.out,
-                  WithFile(InvalidError("E0422",
-                                        "no output_0.pb in the test data: nothing to compare with"), f.test_data));
-    for (size_t i = 0; i < expected->size(); ++i) {
-      Difference d = Compare((*outputs)[i], (*expected)[i].second, f.rtol, f.atol);
-      std::string name = m.OriginalName(output_names[i]);
-      j["outputs"][i]["ok"] = d.ok, j["outputs"][i]["max_abs"] = d.max_abs, j["outputs"][i]["max_rel"] = d.max_rel;
-      if (!d.ok) code = kExitMismatch;
-      if (!c.out.json && (c.out.verbosity >= 0 || !d.ok))
-        printf("%s: %s, max |difference| %.3g, relative %.3g%s\n", name.c_str(), d.ok ? "ok" : "MISMATCH", d.max_abs,
-               d.max_rel, d.where.empty() ? "" : ("; first at " + d.where).c_str());
-    }
-  }
+  HR_RETURN_IF_ERROR(SaveOutputs(targets, names, *results));
+  HR_ASSIGN_OR_RETURN(int code, CompareAll(f, r, opened, outputs, names, *results, values, symbols, c, &j));
   if (c.out.json) PrintJson(j);
   return code;
+}
+
+int Run(const RunFlags& f, const CLI::App& app, const Common& c) {
+  Status s = CheckFlags(f, app, c);
+  if (!s.ok()) return Fail(c.out, s);
+  Result<int> code = RunModel(f, c);
+  return code.ok() ? *code : Fail(c.out, code.status());
 }
 
 }  // namespace
@@ -171,13 +198,17 @@ Runner AddRun(CLI::App& app, Common& c) {
   auto f = std::make_shared<RunFlags>();
   f->model.AddTo(app);
   f->model.AddPipelineTo(app);
+  f->model.AddPipelineTo(app);
   app.add_option("--input", f->inputs, "NAME=@FILE.npy (repeatable); others are random, seeded");
   app.add_option("--output", f->outputs, "NAME=@FILE.npy: save an output (repeatable)");
   app.add_option("--test-data", f->test_data, "folder with input_0.pb …, output_0.pb …: run and compare");
-  app.add_option("--rtol", f->rtol, "relative tolerance of --test-data")->capture_default_str();
-  app.add_option("--atol", f->atol, "absolute tolerance of --test-data")->capture_default_str();
+  app.add_flag("--verify{interpreter}", f->verify,
+               "compare with the interpreter, or =reference (the onnx package), =onnxruntime; exit 4 when it differs")
+      ->check(OneOf({"interpreter", "reference", "onnxruntime"}));
+  app.add_option("--rtol", f->rtol, "relative tolerance; --test-data: 0.001, --verify: by type");
+  app.add_option("--atol", f->atol, "absolute tolerance; --test-data: 1e-07, --verify: by type");
   app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
-  return [f, &c] { return Run(*f, c); };
+  return [f, &app, &c] { return Run(*f, app, c); };
 }
 
 }  // namespace headrace

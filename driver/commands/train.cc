@@ -52,7 +52,8 @@ std::string Duration(double seconds) {
 // What is seen of a run while it goes: a bar on a terminal, or lines now and then.
 class Display {
  public:
-  Display(const Output& out, bool plain) : out_(out), bar_(out.progress && !plain), plain_(out.progress && plain) {}
+  explicit Display(const Output& out)
+      : out_(out), bar_(out.progress == ProgressStyle::kBar), plain_(out.progress == ProgressStyle::kLines) {}
 
   void Step(const training::Progress& p) {
     if (!bar_ && !plain_) return;
@@ -106,9 +107,33 @@ class Display {
   Clock::time_point start_, shown_ = Clock::now(), told_;
 };
 
+// What the optimizer or the schedule does not look at would be silently ignored.
+Status CheckEffects(const CLI::App& app, const training::TrainOptions& o) {
+  const std::string& kind = o.step.optimizer;
+  const bool adam = kind == "adam" || kind == "adamw", step = o.schedule.kind == "step";
+  HR_RETURN_IF_ERROR(NoEffect(app, "--momentum", kind == "momentum", "it is of --optimizer momentum, not of " + kind));
+  HR_RETURN_IF_ERROR(NoEffect(app, "--betas", adam, "they are of --optimizer adam and adamw, not of " + kind));
+  HR_RETURN_IF_ERROR(NoEffect(app, "--eps", adam, "it is of --optimizer adam and adamw, not of " + kind));
+  HR_RETURN_IF_ERROR(
+      NoEffect(app, "--step-epochs", step, "it is of --schedule step, not of --schedule " + o.schedule.kind));
+  return NoEffect(app, "--gamma", step, "it is of --schedule step, not of --schedule " + o.schedule.kind);
+}
+
+// The program of a step is made while training; names in --impl are of the model.
+Status CheckChoices(const TrainFlags& f, const Registry& r, const Common& c) {
+  HR_RETURN_IF_ERROR(BackendNamed(r, f.model.backend).status());
+  if (f.model.implementations.empty() && f.model.threads <= 1) return {};
+  HR_ASSIGN_OR_RETURN(ImportOptions reading, f.model.Import());
+  HR_ASSIGN_OR_RETURN(LoadedModel m, LoadModel(r, f.model.model, reading));
+  return f.model.CheckChoices(r, m, c);
+}
+
 Status Parse(TrainFlags& f, const Common& c) {
   training::TrainOptions& o = f.o;
   o.model = f.model.model;
+  if (o.model == "-")
+    return UsageError("E0461", "train can't take its model from standard input: it is read for each batch size",
+                      "give a file");
   o.shuffle = !f.no_shuffle;
   char* end = nullptr;
   o.step.beta1 = std::strtod(f.betas.c_str(), &end);
@@ -148,15 +173,16 @@ nlohmann::ordered_json ToJson(const TrainFlags& f, const training::TrainResult& 
   return j;
 }
 
-int Run(TrainFlags& f, const Common& c) {
+int Run(TrainFlags& f, const CLI::App& app, const Common& c) {
   Status parsed = Parse(f, c);
+  if (parsed.ok()) parsed = CheckEffects(app, f.o);
   if (!parsed.ok()) return Fail(c.out, parsed);
   Registry r;
   Status s = OpenRegistry(r, c);
+  if (s.ok()) s = CheckChoices(f, r, c);
   if (!s.ok()) return Fail(c.out, s);
 
-  Display display(c.out, c.progress == "plain");
-  if (c.progress == "plain") f.o.compile.options.progress = nullptr;
+  Display display(c.out);
   training::Events events;
   events.step = [&](const training::Progress& p) { display.Step(p); };
   events.epoch = [&](const training::EpochResult& e) { display.Epoch(e, f.o.epochs); };
@@ -243,7 +269,7 @@ Runner AddTrain(CLI::App& app, Common& c) {
   app.add_flag("--no-shuffle", f->no_shuffle, "the samples in their order, in every epoch")->group(how);
   app.add_option("--memory-limit", f->memory_limit, "for what is kept and temporaries: 2GiB; recomputes to stay below")
       ->group(how);
-  return [f, &c] { return Run(*f, c); };
+  return [f, &app, &c] { return Run(*f, app, c); };
 }
 
 }  // namespace headrace

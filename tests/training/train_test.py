@@ -242,12 +242,20 @@ class TrainTest(unittest.TestCase):
         self.train(run="a"), self.train(run="b", backend="interpreter")
         np.testing.assert_allclose(self.trained("a")["W"], self.trained("b")["W"], rtol=1e-5)
 
+    def test_a_rate_of_zero_changes_nothing(self):
+        self.use(linear(), **line())
+        before = {t.name: numpy_helper.to_array(t) for t in onnx.load(self.path("m.onnx")).graph.initializer}
+        self.train(lr=0)
+        for name, value in before.items():
+            np.testing.assert_array_equal(self.trained()[name], value)
+        self.assertEqual({row["rate"] for row in self.table("losses")}, {0})
+
     # ---- what is refused ----
 
     def test_options(self):
         self.use(linear(), **line())
-        self.fails("--lr must be a positive number", lr=-1)
-        self.fails("--lr must be a positive number", lr="nan")
+        self.fails("--lr must be 0 or a positive number", lr=-1)
+        self.fails("--lr must be 0 or a positive number", lr="nan")
         self.fails("--epochs must be 1 or more", epochs=0)
         self.fails("--batch must be 1 or more", batch=0)
         self.fails("--every must not be negative", every=-1)

@@ -1,0 +1,34 @@
+#include "driver/files.h"
+
+#include <cerrno>
+#include <cstdio>
+
+#include "training/whole_file.h"
+
+namespace headrace {
+namespace {
+
+// The first error counts: a later write may succeed, or fail otherwise.
+int g_error = 0;
+
+void Remember() {
+  if (g_error == 0) g_error = errno ? errno : EIO;
+}
+
+}  // namespace
+
+Status WriteOut(const std::string& path, const std::vector<std::string_view>& parts) {
+  if (!path.empty() && path != "-") return training::WriteWholeFile(path, parts, false);
+  for (std::string_view part : parts)
+    if (fwrite(part.data(), 1, part.size(), stdout) != part.size()) Remember();
+  return {};  // said by CloseStandardOutput
+}
+
+Status CloseStandardOutput() {
+  errno = 0;
+  if (fflush(stdout) != 0 || ferror(stdout)) Remember();
+  if (g_error == 0) return {};
+  return training::WriteError("standard output", g_error);
+}
+
+}  // namespace headrace
