@@ -73,8 +73,16 @@ const PortSignature* Find(const std::vector<PortSignature>& ports, const std::st
   return nullptr;
 }
 
-// An output's type: a dtype, that of the input it names, or that of the first input with the same word.
+// An output's type: a dtype, that of the input it names, or that of the first input with the same word; of `a|b` the first
+// that is known, as of an input that may be absent: `y_zero_point|f32`.
 DType OutputType(const NodeView& v, const PortSignature& port) {
+  if (const size_t bar = port.type.find('|'); bar != std::string::npos) {
+    PortSignature one = port;
+    one.type = port.type.substr(0, bar);
+    if (const DType first = OutputType(v, one); first != DType::kNone) return first;
+    one.type = port.type.substr(bar + 1);
+    return OutputType(v, one);
+  }
   if (std::optional<DType> only = ParseDType(port.type)) return *only;
   const bool names_input = Find(v.signature->inputs, port.type) != nullptr;
   for (const PortSignature& in : v.signature->inputs)

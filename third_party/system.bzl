@@ -1,6 +1,11 @@
 """system_lib: headers and libraries of the machine as a Bazel repository."""
 
-_INCLUDE_ROOTS = ["/usr/include", "/usr/local/include"]
+_INCLUDE_ROOTS = [
+    "/usr/include",
+    "/usr/include/x86_64-linux-gnu",
+    "/usr/include/aarch64-linux-gnu",
+    "/usr/local/include",
+]
 
 _LIBRARY_FOLDERS = [
     "/usr/lib/x86_64-linux-gnu",

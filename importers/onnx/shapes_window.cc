@@ -197,6 +197,12 @@ Status BatchNormalization(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
+// An image has as many channels as its format says; the other sizes are in the file.
+Status ImageDecoder(const NodeCall& c, std::vector<Inferred>* out) {
+  Fill(out, 0, {Expr(), Expr(), IntExpr(c.Str("pixel_format", "RGB") == "Grayscale" ? 1 : 3)});
+  return {};
+}
+
 }  // namespace
 
 void AddWindowRules(ShapeRules* rules) {
@@ -205,6 +211,7 @@ void AddWindowRules(ShapeRules* rules) {
   (*rules)["BatchNormalization"] = BatchNormalization;
   (*rules)["Col2Im"] = Col2Im;
   (*rules)["ConvTranspose"] = ConvTranspose;
+  (*rules)["ImageDecoder"] = ImageDecoder;
   (*rules)["Resize"] = Resize;
   (*rules)["Upsample"] = Resize;
 }

@@ -161,7 +161,7 @@ class DriverTest(unittest.TestCase):
     # ---- models that can't be compiled ----
 
     def test_every_blocker_is_reported_at_once(self):
-        nodes = [helper.make_node("ImageDecoder", ["e"], ["i"], name="decode"), helper.make_node("NotAnOp", ["i"], ["j"], name="odd")]
+        nodes = [helper.make_node("ImageDecoder", ["e"], ["i"], name="decode", pixel_format="HSV"), helper.make_node("NotAnOp", ["i"], ["j"], name="odd")]
         self.write("bad.onnx", model(nodes, [("e", TensorProto.UINT8, [8])], [("j", TensorProto.UINT8, None)]))
         done = self.run_headrace("check", "bad.onnx", code=self.run_code("check", "bad.onnx"))
         self.assertIn("NotAnOp", done.stderr)
@@ -171,11 +171,11 @@ class DriverTest(unittest.TestCase):
         return subprocess.run([DRIVER, *args], cwd=self.folder, capture_output=True, env=self.environment).returncode
 
     def test_unsupported_is_exit_3_with_op_type_and_reason(self):
-        self.write("decode.onnx", model([helper.make_node("ImageDecoder", ["e"], ["i"], name="decode")],
+        self.write("decode.onnx", model([helper.make_node("ImageDecoder", ["e"], ["i"], name="decode", pixel_format="HSV")],
                                         [("e", TensorProto.UINT8, ["n"])], [("i", TensorProto.UINT8, ["h", "w", 3])]))
         for verb in ("check", "run"):
             error = self.run_headrace(verb, "decode.onnx", code=3).stderr
-            for text in ("ImageDecoder", "u8", "decode", "opset"):
+            for text in ("ImageDecoder", "u8", "decode", "opset", "HSV"):
                 self.assertIn(text, error)
 
     def test_not_a_model(self):

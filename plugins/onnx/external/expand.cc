@@ -148,20 +148,4 @@ void Add(Registrar& r, const std::string& op, const std::string& function, headr
   r.impl(op, "external", std::move(when), [function](const Node& n) { return CallText(n, function); });
 }
 
-void RegisterAll(Registrar& r) {
-  RegisterSelection(r);
-  RegisterBoxes(r);
-  RegisterUnique(r);
-  RegisterNumbers(r);
-  RegisterStrings(r);
-  RegisterStringMoves(r);
-  RegisterNgrams(r);
-  RegisterSequences(r);
-  RegisterLabels(r);
-  RegisterFeatures(r);
-  RegisterTrees(r);
-  RegisterLinear(r);
-  RegisterVectorMachines(r);
-}
-
 }  // namespace onnx_ops::external
