@@ -12,6 +12,7 @@
 #include "backends/common/external_call.h"
 #include "backends/cpu/binding.h"
 #include "backends/cpu/cache.h"
+#include "backends/cpu/call.h"
 #include "backends/cpu/output_pool.h"
 
 namespace headrace::cpu {
@@ -214,6 +215,8 @@ class CpuExecutable : public Executable {
                                         const std::vector<std::pair<Name, int64_t>>& symbols) override {
     return Run(inputs, symbols, true);
   }
+  Status Call(CallFrame& frame) override;
+  std::vector<Name> CallSymbols() const override { return calls_->by_name(); }
   Result<Program> Interface() const override { return r_.signature; }
   Status Save(const std::string& path) const override {
     if (!stateful_.empty())
@@ -228,10 +231,13 @@ class CpuExecutable : public Executable {
  private:
   Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs,
                                  const std::vector<std::pair<Name, int64_t>>& symbols, bool in_place);
+  // `error`: what the run said when it failed.
+  Status Execute(hr_run* run, const std::string& error);
 
   LoadRequest r_;
   CancelWatch watch_;
   std::unique_ptr<Binder> binder_;
+  std::unique_ptr<CallPlan> calls_;
   void* library_ = nullptr;
   void* program_ = nullptr;
   const headrace_program_info_t* info_ = nullptr;
@@ -270,6 +276,7 @@ Status CpuExecutable::Load() {
   std::vector<std::string> sizes;
   for (int32_t i = 0; i < info_->n_symbols; ++i) sizes.push_back(info_->symbols[i].name);
   binder_ = std::make_unique<Binder>(&r_.signature, std::move(sizes));
+  calls_ = std::make_unique<CallPlan>(&r_.signature, info_);
   if (info_->n_constants != static_cast<int32_t>(r_.constants.size()))
     return InvalidError("E0377", r_.path + " has other constants than its weights file");
   for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
@@ -344,14 +351,11 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   for (hr_value& v : state.views) v = {};
   for (int i = 0; i < outputs; ++i)
     if (state.results[i].kind == Value::kSequence) state.views[i].kind = HR_SEQUENCE;
-  std::unique_lock<std::mutex> lock(serial_mutex_, std::defer_lock);
-  if (serial_) lock.lock();
   hr_run run = {};
   run.struct_size = sizeof run;
   run.n_inputs = static_cast<int32_t>(in.size());
   run.n_outputs = outputs;
   run.n_symbols = static_cast<int32_t>(bound->symbols.size());
-  run.threads = r_.threads;
   run.inputs = in.data();
   run.outputs = state.views.data();
   run.symbols = bound->symbols.data();
@@ -359,14 +363,34 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   run.set_strings = SetStrings;
   run.append = Append;
   run.fail = Fail;
-  run.cancel = watch_.Enter();
   run.host = &state;
-  const int32_t code = run_(program_, &run);
-  watch_.Leave();
+  const Status done = Execute(&run, state.error);
   pool_.EndRun(state.taken);
-  if (code == HR_OK) return std::move(state.results);
+  HR_RETURN_IF_ERROR(done);
+  return std::move(state.results);
+}
+
+Status CpuExecutable::Call(CallFrame& frame) {
+  PositionalCall call(calls_.get(), &frame);
+  hr_run run = {};
+  HR_RETURN_IF_ERROR(call.Prepare(&run));
+  const Status done = Execute(&run, call.error());
+  if (call.misfit()) return InvalidError("E0689", call.error());
+  HR_RETURN_IF_ERROR(done);
+  call.Finish();
+  return {};
+}
+
+Status CpuExecutable::Execute(hr_run* run, const std::string& error) {
+  std::unique_lock<std::mutex> lock(serial_mutex_, std::defer_lock);
+  if (serial_) lock.lock();
+  run->threads = r_.threads;
+  run->cancel = watch_.Enter();
+  const int32_t code = run_(program_, run);
+  watch_.Leave();
+  if (code == HR_OK) return {};
   if (code == HR_CANCELLED) return InterruptedError();
-  return Failure(state.error);
+  return Failure(error);
 }
 
 // "E0650 index out of range: …" and the statement that the program names.

@@ -1,0 +1,35 @@
+// What the files of the extension share.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "ir/registry.h"
+
+namespace headrace::python {
+
+namespace nb = nanobind;
+
+// A failure on its way to Python, where it becomes an exception of headrace.errors.
+struct StatusError {
+  Status status;
+};
+inline void Check(const Status& s) {
+  if (!s.ok()) throw StatusError{s};
+}
+template <typename T>
+T Checked(Result<T> r) {
+  if (!r.ok()) throw StatusError{r.status()};
+  return std::move(r).value();
+}
+
+// The process's registry: made, with every installed plugin, by the first who asks. A plugin that can't be loaded is an
+// error then; what needs none of it works.
+Registry& Plugins();
+
+void BindProgram(nb::module_& m);
+void BindExecutable(nb::module_& m);
+
+}  // namespace headrace::python

@@ -1,0 +1,207 @@
+// Compiled programs, called from Python: by position without copies, by name with any kind of value.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <deque>
+#include <thread>
+
+#include "driver/compile.h"
+#include "ir/call.h"
+#include "python/extension/arrays.h"
+#include "python/extension/bindings.h"
+
+namespace headrace::python {
+namespace {
+
+// Python's handlers run in its main thread alone: Ctrl-C is seen when that one polls, while it compiles.
+std::function<bool()> Cancellation() {
+  return [caller = std::this_thread::get_id()] {
+    if (std::this_thread::get_id() != caller) return false;
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+  };
+}
+
+class PyExecutable {
+ public:
+  PyExecutable(std::unique_ptr<Executable> e, Program interface, bool by_position)
+      : e_(std::move(e)), interface_(std::move(interface)), by_position_(by_position) {
+    const Sdfg& s = interface_.Entry();
+    const std::vector<Direction> directions = Directions(interface_, s);
+    for (size_t k = 0; k < directions.size(); ++k) {
+      const Container& c = s.Get(s.parameters[k]);
+      if (directions[k] == Direction::kOut) outputs_.push_back(c.name.str());
+      else inputs_.push_back({c.name.str(), c.dtype, c.optional});
+    }
+  }
+
+  nb::tuple Call(nb::args args, nb::handle out, nb::handle sizes);
+  nb::list Run(nb::dict arguments, const std::vector<std::pair<std::string, int64_t>>& sizes);
+  std::vector<std::string> CallSymbols() const {
+    std::vector<std::string> all;
+    for (Name n : e_->CallSymbols()) all.push_back(n.str());
+    return all;
+  }
+  const Executable& get() const { return *e_; }
+  bool by_position() const { return by_position_; }
+
+ private:
+  struct Input {
+    std::string name;
+    DType dtype;
+    bool optional;
+  };
+  struct Made {  // outputs of one call
+    ArrayKind kind;
+    std::vector<nb::object> arrays;
+  };
+  static void* Allocate(void* context, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape);
+  void TakeInputs(const nb::args& args, std::deque<ArrayArgument>* taken, std::vector<hr_array>* in) const;
+
+  std::unique_ptr<Executable> e_;
+  Program interface_;
+  bool by_position_;
+  std::vector<Input> inputs_;
+  std::vector<std::string> outputs_;
+};
+
+void* PyExecutable::Allocate(void* context, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape) {
+  auto* made = static_cast<Made*>(context);
+  nb::gil_scoped_acquire gil;
+  try {
+    void* memory = nullptr;
+    made->arrays[static_cast<size_t>(index)] = NewArray(made->kind, static_cast<DType>(dtype), rank, shape, &memory);
+    return memory;
+  } catch (nb::python_error&) {
+    return nullptr;
+  }
+}
+
+void PyExecutable::TakeInputs(const nb::args& args, std::deque<ArrayArgument>* taken, std::vector<hr_array>* in) const {
+  if (args.size() != inputs_.size()) {
+    std::string names;
+    for (const Input& i : inputs_) names += (names.empty() ? "" : ", ") + i.name;
+    throw nb::type_error(("takes " + std::to_string(inputs_.size()) + " arrays (" + names + "), not " + std::to_string(args.size())).c_str());
+  }
+  for (size_t k = 0; k < inputs_.size(); ++k) {
+    const nb::handle h = args[k];
+    if (h.is_none() && inputs_[k].optional) {
+      hr_array absent = {};
+      absent.flags = HR_ARRAY_ABSENT;
+      in->push_back(absent);
+      continue;
+    }
+    taken->emplace_back();
+    if (!taken->back().Take(h, inputs_[k].dtype))
+      throw nb::type_error(("'" + inputs_[k].name + "' takes an array of " + std::string(DTypeName(inputs_[k].dtype)) + ", not " +
+                            nb::cast<std::string>(nb::str(h.type()))).c_str());
+    in->push_back(taken->back().array());
+  }
+}
+
+nb::tuple PyExecutable::Call(nb::args args, nb::handle out, nb::handle sizes) {
+  std::deque<ArrayArgument> taken;
+  std::vector<hr_array> in, results(outputs_.size());
+  in.reserve(inputs_.size());
+  TakeInputs(args, &taken, &in);
+  Made made{args.size() > 0 ? KindOf(args[0]) : ArrayKind::kNumpy, {}};
+  made.arrays.resize(outputs_.size());
+  for (size_t k = 0; k < outputs_.size(); ++k) {
+    results[k].device_type = HR_DEVICE_CPU;
+    if (out.is_none() || out[k].is_none()) continue;
+    taken.emplace_back();
+    if (!taken.back().Take(out[k], DType::kNone)) throw nb::type_error(("out: '" + outputs_[k] + "' takes an array").c_str());
+    results[k] = taken.back().array();
+    made.arrays[k] = nb::borrow(out[k]);
+  }
+  std::vector<int64_t> numbers;
+  if (!sizes.is_none())
+    for (nb::handle n : sizes) numbers.push_back(nb::cast<int64_t>(n));
+  CallFrame frame;
+  frame.inputs = in.data();
+  frame.n_inputs = static_cast<int32_t>(in.size());
+  frame.outputs = results.data();
+  frame.n_outputs = static_cast<int32_t>(results.size());
+  frame.symbols = numbers.data();
+  frame.n_symbols = static_cast<int32_t>(numbers.size());
+  frame.allocate = Allocate;
+  frame.context = &made;
+  Status done;
+  {
+    nb::gil_scoped_release release;
+    done = e_->Call(frame);
+  }
+  Check(done);
+  PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(made.arrays.size()));
+  for (size_t k = 0; k < made.arrays.size(); ++k) PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(k), made.arrays[k].release().ptr());
+  return nb::steal<nb::tuple>(all);
+}
+
+nb::list PyExecutable::Run(nb::dict arguments, const std::vector<std::pair<std::string, int64_t>>& sizes) {
+  NamedValues values;
+  for (auto [key, object] : arguments) {
+    const std::string name = nb::cast<std::string>(key);
+    const Container* c = interface_.Entry().Find(Name(name));
+    ValueType type;
+    if (c) type = c->type;
+    if (c && type.kind == ValueType::kTensor) type.dtype = c->dtype;
+    values.push_back({Name(name), ToValue(object, type, name)});
+  }
+  Result<std::vector<Value>> r = Status();
+  {
+    nb::gil_scoped_release release;
+    r = e_->Run(values, {sizes.begin(), sizes.end()});
+  }
+  nb::list all;
+  for (const Value& v : Checked(std::move(r))) all.append(FromValue(v));
+  return all;
+}
+
+PyExecutable Compile(const Program& p, const std::string& backend, const std::string& pipeline, int threads,
+                     const std::vector<std::pair<std::string, std::string>>& implementations) {
+  Registry& registry = Plugins();
+  CompileRequest q;
+  q.backend = backend;
+  q.pipeline = pipeline;
+  q.options.threads = threads;
+  q.options.implementations = implementations;
+  q.options.cancelled = Cancellation();
+  Result<std::unique_ptr<Executable>> made = Status();
+  {
+    nb::gil_scoped_release release;
+    made = CompileProgram(registry, p, q);
+  }
+  return PyExecutable(Checked(std::move(made)), p, backend == "cpu");
+}
+
+std::pair<PyExecutable, Program> LoadArtifact(const std::string& path, int threads) {
+  const Backend* cpu = Plugins().FindBackend("cpu");
+  if (!cpu || !cpu->load) Check(UsageError("E0343", "no backend loads artifacts"));
+  CompileOptions o;
+  o.threads = threads;
+  o.cancelled = Cancellation();
+  std::unique_ptr<Executable> e = Checked(cpu->load(path, o, Plugins()));
+  Program interface = Checked(e->Interface());
+  return {PyExecutable(std::move(e), interface, true), interface};
+}
+
+}  // namespace
+
+void BindExecutable(nb::module_& m) {
+  nb::class_<PyExecutable>(m, "Executable")
+      .def("__call__", &PyExecutable::Call, nb::arg("args"), nb::kw_only(), nb::arg("out").none() = nb::none(),
+           nb::arg("sizes").none() = nb::none())
+      .def("run", &PyExecutable::Run, nb::arg("arguments"), nb::arg("sizes"))
+      .def("call_symbols", &PyExecutable::CallSymbols)
+      .def("by_position", &PyExecutable::by_position)
+      .def("save", [](const PyExecutable& e, const std::string& path) { Check(e.get().Save(path)); }, nb::arg("path"))
+      .def("source", [](const PyExecutable& e) { return e.get().Source(); })
+      .def("report", [](const PyExecutable& e) { return e.get().Report(); });
+  m.def("compile", &Compile, nb::arg("program"), nb::arg("backend"), nb::arg("pipeline"), nb::arg("threads"),
+        nb::arg("implementations"));
+  m.def("load_artifact", &LoadArtifact, nb::arg("path"), nb::arg("threads"));
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,167 @@
+// Programs as Python sees them: text, JSON, parameters, passes, models, gradients.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "driver/compile.h"
+#include "driver/gradient.h"
+#include "driver/parameters.h"
+#include "driver/program_json.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/verify.h"
+#include "python/extension/arrays.h"
+#include "python/extension/bindings.h"
+
+namespace headrace::python {
+namespace {
+
+using Strings = std::vector<std::string>;
+using Sizes = std::vector<std::pair<std::string, int64_t>>;
+
+std::vector<Name> Names(const Strings& all) { return {all.begin(), all.end()}; }
+NamedSizes ToSizes(const Sizes& all) { return {all.begin(), all.end()}; }
+
+std::string TypeName(const ValueType& t) {
+  if (t.kind == ValueType::kTensor || !t.element) return std::string(DTypeName(t.dtype));
+  return (t.kind == ValueType::kSequence ? "seq(" : "opt(") + TypeName(*t.element) + ")";
+}
+
+// (name, type, [size…], direction, optional): sizes as numbers where they are known, else as text.
+nb::tuple Describe(const Container& c, const char* direction) {
+  nb::list shape;
+  for (const Expr& e : c.shape) {
+    if (const auto v = AsInt(e)) shape.append(*v);
+    else shape.append(ToString(e));
+  }
+  const bool tensor = c.kind != ContainerKind::kSequence && c.type.kind == ValueType::kTensor;
+  return nb::make_tuple(c.name.str(), tensor ? std::string(DTypeName(c.dtype)) : TypeName(c.type), shape, direction, c.optional);
+}
+
+nb::list Parameters(const Program& p) {
+  const Sdfg& s = p.Entry();
+  const std::vector<Direction> directions = Directions(p, s);
+  nb::list all;
+  for (size_t k = 0; k < s.parameters.size(); ++k)
+    all.append(Describe(s.Get(s.parameters[k]), directions[k] == Direction::kOut     ? "out"
+                                                : directions[k] == Direction::kInOut ? "inout"
+                                                                                     : "in"));
+  return all;
+}
+
+// A model that was read: the program and the names that it had there.
+struct PyModel {
+  ImportedModel model;
+  bool from_text = false;
+};
+
+PyModel Load(const std::string& path, const Sizes& dims, const Strings& outputs, bool simplify) {
+  ImportOptions o;
+  o.dims = {dims.begin(), dims.end()};
+  o.keep_outputs = outputs;
+  o.simplify = simplify;
+  LoadedModel m = Checked(LoadModel(Plugins(), path, o));
+  return {std::move(m.model), m.from_text};
+}
+
+// Constants with values that Python may look at and set.
+nb::list Constants(const Program& p) {
+  nb::list all;
+  const Sdfg& s = p.Entry();
+  for (Name n : s.order)
+    if (const Container& c = s.Get(n); c.kind == ContainerKind::kConstant) all.append(n.str());
+  return all;
+}
+
+nb::object ConstantValue(const Program& p, const std::string& name) {
+  const Container* c = p.Entry().Find(Name(name));
+  if (!c || c->kind != ContainerKind::kConstant) throw nb::key_error(name.c_str());
+  return FromValue(Value(c->data));
+}
+
+nb::tuple Gradient(const Program& p, const Strings& outputs, const Strings& inputs, const Strings& given, bool keep_outputs,
+                   const Sizes& sizes, std::optional<int64_t> memory_limit) {
+  GradientRequest q;
+  q.outputs = Names(outputs);
+  q.inputs = Names(inputs);
+  q.given = Names(given);
+  q.keep_outputs = keep_outputs;
+  q.sizes = ToSizes(sizes);
+  q.memory_limit = memory_limit;
+  GradientProgram g = Checked(Differentiate(p, q, Plugins()));
+  auto pairs = [](const std::vector<std::pair<Name, Name>>& all) {
+    nb::list out;
+    for (const auto& [a, b] : all) out.append(nb::make_tuple(a.str(), b.str()));
+    return out;
+  };
+  return nb::make_tuple(std::move(g.program), pairs(g.input_gradients), pairs(g.output_gradients), g.report.dump());
+}
+
+}  // namespace
+
+void BindProgram(nb::module_& m) {
+  nb::class_<Program>(m, "Program")
+      .def("text", [](const Program& p) { return Print(p); })
+      .def("json", [](const Program& p) { return ProgramToJson(p); })
+      .def("name", [](const Program& p) { return p.Entry().name.str(); })
+      .def("parameters", &Parameters, "(name, type, shape, 'in' | 'out' | 'inout', optional) of each")
+      .def("symbols",
+           [](const Program& p) {
+             Strings all;
+             for (Name n : FreeSymbols(p.Entry())) all.push_back(n.str());
+             return all;
+           })
+      .def("constants", &Constants)
+      .def("constant", &ConstantValue, nb::arg("name"))
+      .def("verify", [](const Program& p) { Check(Verify(p)); })
+      .def("copy", [](const Program& p) { return p; })
+      .def(
+          "apply", [](Program& p, const std::string& pipeline) { Check(RunPipeline(Plugins(), pipeline, p, {})); },
+          nb::arg("pipeline"))
+      .def(
+          "lower",
+          [](const Program& p, const std::string& backend) {
+            CompileRequest q;
+            q.backend = backend;
+            return Checked(LowerProgram(Plugins(), p, q));
+          },
+          nb::arg("backend"));
+  m.def(
+      "parse",
+      [](const std::string& text, const std::string& file) {
+        Program p = Checked(LooksLikeJson(text) ? ProgramFromJson(text, file) : ParseProgram(text, file));
+        Check(Verify(p));
+        return p;
+      },
+      nb::arg("text"), nb::arg("file") = "<text>");
+  m.def(
+      "simplify", [](const std::string& size) { return ToString(Simplify(Checked(ParseExpr(size)))); }, nb::arg("size"),
+      "A size in canonical form: equal sizes have equal texts");
+  m.def("gradient", &Gradient, nb::arg("program"), nb::arg("outputs"), nb::arg("inputs"), nb::arg("given"),
+        nb::arg("keep_outputs"), nb::arg("sizes"), nb::arg("memory_limit").none());
+
+  nb::class_<PyModel>(m, "Model")
+      .def("program", [](const PyModel& model) { return model.model.program; })
+      .def("kind", [](const PyModel& model) { return model.model.kind; })
+      .def("report", [](const PyModel& model) { return model.model.report; })
+      .def("original_name", [](const PyModel& model, const std::string& n) { return model.model.OriginalName(Name(n)); })
+      .def("differentiable", [](const PyModel& model) {
+        nb::list all;
+        for (const Parameter& p : Differentiable(model.model, model.from_text))
+          all.append(nb::make_tuple(p.container.str(), p.original, p.constant));
+        return all;
+      })
+      // Turns constants into inputs: (program, values in order).
+      .def("with_inputs", [](const PyModel& model, const Strings& constants) {
+        Program p = model.model.program;
+        nb::list values;
+        for (const std::string& c : constants)
+          values.append(FromValue(Value(Checked(MakeInput(Plugins(), p, {Name(c), c, true})))));
+        return nb::make_tuple(std::move(p), values);
+      });
+  m.def("load_model", &Load, nb::arg("path"), nb::arg("dims") = Sizes{}, nb::arg("outputs") = Strings{},
+        nb::arg("simplify") = true);
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,137 @@
+"""Compiled programs: called with arrays by position or by name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Mapping, Sequence
+
+from . import _core
+
+
+class Compiled:
+    """A program that was compiled; calls are thread-safe.
+
+    `f(x, y)` takes the inputs by position and `f(x=…, y=…)` by name: NumPy arrays, torch tensors, anything with the buffer
+    protocol or DLPack; a Python number where a scalar is wanted. They are read where they lie. `inout` parameters are updated
+    in place. One output is returned as it is, several as a tuple; they are torch tensors where the first argument is one.
+    """
+
+    def __init__(self, executable: Any, program: Any, names: Mapping[str, str] | None = None):
+        self._executable = executable
+        parameters = program.parameters()
+        #: name, type, shape, direction and whether it may be left out, of each parameter
+        self.parameters = [Parameter(*p) for p in parameters]
+        self.inputs = [p for p in self.parameters if p.direction != "out"]
+        self.outputs = [p for p in self.parameters if p.direction != "in"]
+        self._sizes = executable.call_symbols()
+        self._given_names = {original: ours for ours, original in (names or {}).items()}
+        self._order = [p.name for p in self.inputs]
+        self._optional = {p.name for p in self.inputs if p.optional}
+        self._by_position = executable.by_position() and not any(
+            p.type == "string" or "(" in p.type for p in self.parameters)
+        self._written = [p.name for p in self.parameters if p.direction == "out"]
+
+    def __call__(self, *args: Any, out: Sequence[Any] | None = None, **named: Any) -> Any:
+        sizes = None
+        if self._sizes:
+            sizes = [self._size(named, s) for s in self._sizes]
+        if named or len(args) < len(self._order):
+            args = self._positional(args, named)
+        results = self.flat(args, out, sizes)
+        return results[0] if len(results) == 1 else results
+
+    def flat(self, args: Sequence[Any], out: Sequence[Any] | None = None, sizes: Sequence[int] | None = None) -> tuple:
+        """All inputs by position; a tuple of all outputs, of one, too."""
+        if self._by_position:
+            return self._executable(*args, out=out, sizes=sizes)
+        return self._run_by_name(args, out, sizes)
+
+    def _size(self, named: dict, symbol: str) -> int:
+        try:
+            return int(named.pop(symbol))
+        except KeyError:
+            raise TypeError(f"the size {symbol} is not told by any argument: give {symbol}=…") from None
+
+    def _positional(self, args: tuple, named: dict) -> tuple:
+        order = self._order
+        if len(args) > len(order):
+            raise TypeError(f"takes {len(order)} arrays ({', '.join(order)}), not {len(args)}")
+        named = {self._given_names.get(k, k): v for k, v in named.items()}
+        for name in named:
+            if name not in order:
+                raise TypeError(f"no argument named {name}; there are {', '.join(order) or 'none'}")
+            if name in order[:len(args)]:
+                raise TypeError(f"{name} is given twice")
+        values = list(args)
+        for name in order[len(args):]:
+            if name not in named and name not in self._optional:
+                raise TypeError(f"missing argument: {name}")
+            values.append(named.get(name))
+        return tuple(values)
+
+    def _run_by_name(self, args: tuple, out: Sequence[Any] | None, sizes: list[int] | None) -> tuple:
+        arguments = {name: value for name, value in zip(self._order, args) if value is not None}
+        results = self._executable.run(arguments, list(zip(self._sizes, sizes or [])))
+        kept = []
+        for p, value in zip(self.outputs, results):
+            if p.direction == "out":
+                kept.append(value)
+            else:  # updated by the run: the caller's array takes the new value
+                arguments[p.name][...] = value
+        for k, given in enumerate(out or ()):
+            if given is not None:
+                given[...] = kept[k]
+                kept[k] = given
+        return tuple(kept)
+
+    def save(self, path: str) -> None:
+        """Writes an artifact (.hrx) that `headrace.load` and the command read without a compiler."""
+        self._executable.save(path)
+
+    @property
+    def source(self) -> str:
+        """The generated code; empty where there is none."""
+        return self._executable.source()
+
+    def report(self) -> dict[str, float]:
+        """Seconds per phase of the compilation, bytes planned."""
+        return dict(self._executable.report())
+
+
+class Parameter:
+    """An argument or result of a program: `shape` has numbers, and texts such as "N" or "2*N + 1"."""
+
+    __slots__ = ("name", "type", "shape", "direction", "optional")
+
+    def __init__(self, name: str, type: str, shape: list, direction: str, optional: bool):
+        self.name, self.type, self.shape, self.direction, self.optional = name, type, tuple(shape), direction, optional
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(str(s) for s in self.shape)
+        return f"{self.direction} {self.name}: {self.type}" + (f"[{sizes}]" if self.shape else "")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parameter) and repr(self) == repr(other) and self.optional == other.optional
+
+
+def compile_program(program: Any, *, backend: str, optimize: str, threads: int, implementations: Mapping[str, str] | None,
+                    names: Mapping[str, str] | None = None) -> Compiled:
+    """`optimize`: "default", "none" (what the backend needs and no more), or the text of a pipeline."""
+    if optimize == "default":
+        pipeline = ""
+    elif optimize == "none":
+        pipeline = "expand-library-nodes"
+    else:
+        pipeline = optimize
+    executable = _core.compile(program, backend, pipeline, threads, list((implementations or {}).items()))
+    return Compiled(executable, program, names)
+
+
+def load(path: str, *, threads: int = 0) -> Compiled:
+    """The artifact (.hrx) at `path`. Nothing is compiled."""
+    executable, interface = _core.load_artifact(path, threads)
+    return Compiled(executable, interface)
+
+
+def parse_report(text: str) -> dict:
+    return json.loads(text)

@@ -1,0 +1,1 @@
+"""numpy-style functions → IR text."""

@@ -1,0 +1,430 @@
+"""Slices, shapes and reductions: what programs do with arrays beside arithmetic."""
+
+from __future__ import annotations
+
+import operator
+from typing import Sequence
+
+import numpy as np
+
+from . import elementwise
+from .emitter import Emitter
+from .sizes import Size, atom, canonical, is_size, product, scaled
+from .values import Array, Dim, Value, broadcast, broadcast_shapes, value_of
+
+
+# ---- indexing ----
+def _slice_bounds(e: Emitter, s: slice, size):
+    """begin, step and length of a slice of `size` elements."""
+    step = 1 if s.step is None else s.step
+    if not isinstance(step, int):
+        raise TypeError("the step of a slice is a number that is known when the program is translated")
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+
+    def bound(x, default):
+        if x is None:
+            return default
+        x = e.size_of(x)
+        if isinstance(x, int) and x < 0:
+            x = size + x
+            if isinstance(x, int) and x < 0:
+                return 0 if step > 0 else -1
+            return x
+        if isinstance(x, int) and isinstance(size, int):
+            return min(x, size if step > 0 else size - 1)
+        if isinstance(x, Size) and e.may_be_negative(x):  # counts from the end then
+            return canonical(f"clamp(wrap({x}, {size}), {0 if step > 0 else -1}, {size if step > 0 else size - 1})")
+        return x
+
+    if step > 0:
+        begin, end = bound(s.start, 0), bound(s.stop, size)
+        length = end - begin
+    else:
+        begin, end = bound(s.start, size - 1), bound(s.stop, -1)
+        length = begin - end
+    if abs(step) != 1:
+        length = (length + (abs(step) - 1)) // abs(step)
+    if isinstance(length, int):
+        length = max(length, 0)
+    return begin, step, length
+
+
+def subscript(e: Emitter, base, key):
+    """base[key] of an array: a view; with arrays or masks among the keys, NumPy's gather, which is a copy."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if not isinstance(base, Array):
+        base = e.materialize(base)
+    if any(k is Ellipsis for k in keys):
+        at = next(n for n, k in enumerate(keys) if k is Ellipsis)
+        rest = base.ndim - sum(k is not None for k in keys) + 1
+        keys[at:at + 1] = [slice(None)] * rest
+    keys += [slice(None)] * (base.ndim - sum(k is not None for k in keys))
+    if sum(k is not None for k in keys) > base.ndim:
+        raise IndexError(f"too many indices: the array has {base.ndim} dimensions")
+    if any(isinstance(k, Value) and k.ndim > 0 for k in keys):
+        return _gather(e, base, keys)
+    dims = [Dim(d.begin, d.step, None) for d in base.dims]
+    where = {d.of: n for n, d in enumerate(base.dims) if d.of is not None}
+    shape: list = []
+    axis = 0
+    for k in keys:
+        if k is None:
+            shape.append(1)
+            continue
+        n = where.get(axis)  # none: a dimension of one that has no place in memory
+        old = base.dims[n] if n is not None else Dim(of=axis)
+        size = base.shape[axis]
+        axis += 1
+        if isinstance(k, slice):
+            begin, step, length = _slice_bounds(e, k, size)
+            if n is not None:
+                dims[n] = Dim(_place(begin, old), old.step * step, len(shape))
+            shape.append(length)
+        else:
+            index = _index_text(e, k, size)
+            if n is not None:
+                dims[n] = Dim(_place(index, old), 1, None)
+    if base.whole and shape == list(base.shape) and all(isinstance(k, slice) and k == slice(None) for k in keys):
+        return base
+    return base.view(shape, dims)
+
+
+def _place(index, old: Dim):
+    """Where the index of a view lies in the container."""
+    if is_size(index) and is_size(old.begin) and is_size(old.step):
+        return old.begin + old.step * index
+    return scaled(str(index), old.begin, old.step)
+
+
+def _index_text(e: Emitter, k, size):
+    """One index: negative numbers count from the end."""
+    if isinstance(k, (bool, np.bool_)):
+        raise TypeError("True and False are no indices")
+    if isinstance(k, (int, np.integer)):
+        k = int(k)
+        if isinstance(size, int) and not -size <= k < size:
+            raise IndexError(f"index {k} is out of bounds for a dimension of {size}")
+        return k if k >= 0 else size + k
+    if isinstance(k, Size):
+        return canonical(f"wrap({k}, {size})") if e.may_be_negative(k) else k
+    v = value_of(k)
+    if v.dtype.kind not in "iu":
+        raise TypeError(f"an index is an integer, not {v.dtype}")
+    text = e.expression(v, (), np.int64)
+    return f"wrap({text}, {size})" if v.dtype.kind == "i" else text
+
+
+def _gather(e: Emitter, base: Array, keys: list) -> Value:
+    arrays = [k for k in keys if isinstance(k, Value) and k.ndim > 0]
+    if any(k.dtype.kind == "b" for k in arrays):
+        raise NotImplementedError("a mask as an index gives a result whose size depends on data: use np.where(mask, …, …)")
+    if any(k is None for k in keys):
+        raise NotImplementedError("None beside an array of indices")
+    indices = [e.settled(k) if isinstance(k, Value) and k.ndim > 0 else k for k in keys]
+    advanced = [n for n, k in enumerate(indices) if not isinstance(k, slice)]
+    if advanced != list(range(advanced[0], advanced[-1] + 1)):
+        raise NotImplementedError("indices by arrays with a slice between them")
+    common = broadcast_shapes(*[k.shape for k in indices if isinstance(k, Value)])
+    before = [_slice_bounds(e, k, base.shape[n]) for n, k in enumerate(indices[: advanced[0]])]
+    after = [_slice_bounds(e, k, base.shape[n]) for n, k in enumerate(indices) if n > advanced[-1]]
+    shape = [b[2] for b in before] + list(common) + [b[2] for b in after]
+
+    def at(index):
+        inner = index[len(before): len(before) + len(common)]
+        places = []
+        for n, k in enumerate(indices):
+            size = base.shape[n]
+            if isinstance(k, slice):
+                begin, step, _ = (before + after)[n if n < len(before) else n - len(advanced)]
+                i = index[n] if n < len(before) else index[len(before) + len(common) + n - len(before) - len(advanced)]
+                places.append(scaled(i, begin, step))
+            elif isinstance(k, Value):
+                text = broadcast(k, common).at(inner)
+                places.append(f"wrap(i64({text}), {size})" if k.dtype.kind == "i" else f"i64({text})")
+            else:
+                places.append(str(_index_text(e, k, size)))
+        return base.at(places)
+
+    return Value(base.dtype, shape, at)
+
+
+def scatter(e: Emitter, base: Array, key, v, op: str = "=") -> bool:
+    """base[indices] = v by arrays of indices. False where the key has none."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if not any(isinstance(k, Value) and k.ndim > 0 for k in keys):
+        return False
+    masks = [k for k in keys if isinstance(k, Value) and k.ndim > 0 and k.dtype.kind == "b"]
+    if masks:
+        if len(keys) != 1:
+            raise NotImplementedError("a mask beside other indices")
+        _masked(e, base, masks[0], v, op)
+        return True
+    raise NotImplementedError("assignment to elements named by an array of indices: write a loop over them")
+
+
+def _masked(e: Emitter, base: Array, mask: Value, v, op: str) -> None:
+    new = value_of(v)
+    if new.ndim:
+        raise NotImplementedError("a mask takes one number: for arrays use np.where(mask, new, old)")
+    if op != "=":
+        name = {"+=": "add", "-=": "subtract", "*=": "multiply", "/=": "divide"}[op]
+        v = elementwise.apply(e, name, base, v)
+    rows = Value(np.bool_, base.shape, lambda i: mask.at(i[: mask.ndim]))
+    e.store(base, elementwise.cast(e, elementwise.where(rows, v, base), base.dtype))
+
+
+# ---- shapes ----
+def transpose(v: Value, axes: Sequence[int] | None = None):
+    axes = list(reversed(range(v.ndim))) if axes is None else [normal(a, v.ndim) for a in axes]
+    if sorted(axes) != list(range(v.ndim)):
+        raise ValueError(f"axes {axes} don't match an array of {v.ndim} dimensions")
+    shape = [v.shape[a] for a in axes]
+    back = {a: k for k, a in enumerate(axes)}
+    if isinstance(v, Array):
+        return v.view(shape, [Dim(d.begin, d.step, None if d.of is None else back[d.of]) for d in v.dims])
+    return Value(v.dtype, shape, lambda i: v.at([i[back[k]] for k in range(v.ndim)]), v.weak)
+
+
+def reshape(e: Emitter, v: Value, shape) -> Array:
+    shape = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    shape = [e.size_of(s) for s in shape]
+    if shape.count(-1) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    total = product(v.shape)
+    if -1 in shape:
+        at = shape.index(-1)
+        others = product(s for n, s in enumerate(shape) if n != at)
+        shape[at] = total // others
+        if shape[at] * others != total and isinstance(total, int):
+            raise ValueError(f"cannot reshape {total} elements into {shape}")
+    elif product(shape) != total:
+        raise ValueError(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
+    if not (isinstance(v, Array) and v.whole):
+        v = e.materialize(v)
+    return e.reshaped(v, shape)
+
+
+def normal(axis, ndim: int) -> int:
+    axis = operator.index(axis)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"axis {axis} is out of bounds for an array of {ndim} dimensions")
+    return axis % ndim
+
+
+def axes_of(axis, ndim: int) -> list[int]:
+    if axis is None:
+        return list(range(ndim))
+    axes = [normal(a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    if len(set(axes)) != len(axes):
+        raise ValueError("duplicate value in 'axis'")
+    return axes
+
+
+def keep_dims(r: Value, axes: Sequence[int], ndim: int) -> Value:
+    kept = [k for k in range(ndim) if k not in axes]
+    shape = [1] * ndim
+    for k, size in zip(kept, r.shape):
+        shape[k] = size
+    if isinstance(r, Array):
+        return r.view(shape, [Dim(d.begin, d.step, None if d.of is None else kept[d.of]) for d in r.dims])
+    return Value(r.dtype, shape, lambda i: r.at([i[k] for k in kept]))
+
+
+def stack(e: Emitter, parts: Sequence, axis: int = 0) -> Array:
+    parts = [value_of(p) for p in parts]
+    axis = normal(axis, parts[0].ndim + 1)
+    return concatenate(e, [keep_dims(p, [axis], p.ndim + 1) for p in parts], axis)
+
+
+def concatenate(e: Emitter, parts: Sequence, axis: int = 0) -> Array:
+    parts = [value_of(p) for p in parts]
+    axis = normal(axis, parts[0].ndim)
+    for p in parts[1:]:
+        if p.ndim != parts[0].ndim or any(a != b for k, (a, b) in enumerate(zip(p.shape, parts[0].shape)) if k != axis):
+            raise ValueError("all dimensions of concatenated arrays but the one along the axis must be equal")
+    dtype = np.result_type(*[p.dtype for p in parts])
+    shape = list(parts[0].shape)
+    for p in parts[1:]:
+        shape[axis] = shape[axis] + p.shape[axis]
+    result = e.transient(dtype, shape, "joined")
+    at = 0
+    for p in parts:
+        dims = [Dim(at if k == axis else 0, 1, k) for k in range(len(shape))]
+        e.store(result.view(p.shape, dims), p)
+        at = at + p.shape[axis]
+    return result
+
+
+# ---- reductions ----
+_SUM_TYPES = {"b": np.int64, "i": np.int64, "u": np.uint64}
+
+
+def _range_text(dtype: np.dtype, lowest: bool):
+    if dtype.kind == "f":
+        return -float("inf") if lowest else float("inf")
+    if dtype.kind == "b":
+        return not lowest
+    info = np.iinfo(dtype)
+    return int(info.min if lowest else info.max)
+
+
+def reduction(e: Emitter, name: str, v, axis=None, dtype=None, keepdims: bool = False, ddof: int = 0):
+    """np.<name>(v, axis)"""
+    v = value_of(v)
+    axes = axes_of(axis, v.ndim)
+    if name in ("mean", "var", "std"):
+        return _moment(e, name, v, axes, dtype, keepdims, ddof)
+    if name in ("any", "all"):
+        bits = elementwise.cast(e, elementwise.cast(e, v, bool), np.int32)
+        r = e.reduce(bits, axes, "max=" if name == "any" else "min=", int(name == "all"), np.int32)
+        r = elementwise.cast(e, r, bool)
+    elif name in ("sum", "prod"):
+        out = np.dtype(dtype) if dtype else np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype) if v.dtype.itemsize < 8 else v.dtype)
+        r = e.reduce(elementwise.cast(e, v, out) if out != v.dtype else v, axes, "+=" if name == "sum" else "*=",
+                     0 if name == "sum" else 1, out)
+    elif name in ("max", "min"):
+        for k in axes:
+            if v.shape[k] == 0:
+                raise ValueError(f"np.{name} of nothing has no value")
+        r = e.reduce(v, axes, name + "=", _range_text(v.dtype, name == "max"), v.dtype)
+    else:
+        return _arg(e, name, v, axis, keepdims)
+    return keep_dims(r, axes, v.ndim) if keepdims else r
+
+
+def _moment(e: Emitter, name: str, v: Value, axes, dtype, keepdims: bool, ddof: int):
+    if v.dtype.kind in "iub":
+        v = elementwise.cast(e, v, np.float64)
+    count = product(v.shape[k] for k in axes)
+    if name != "mean":
+        v = e.settled(v)
+    total = e.reduce(v, axes, "+=", 0, v.dtype)
+    mean = elementwise.apply(e, "divide", total, count)
+    if name != "mean":
+        wide = keep_dims(e.materialize(mean), axes, v.ndim)
+        gap = e.materialize(elementwise.apply(e, "subtract", v, wide))
+        total = e.reduce(elementwise.apply(e, "multiply", gap, gap), axes, "+=", 0, v.dtype)
+        mean = elementwise.apply(e, "divide", total, count - ddof)
+        if name == "std":
+            mean = elementwise.apply(e, "sqrt", mean)
+    if dtype:
+        mean = elementwise.cast(e, mean, dtype)
+    return keep_dims(mean, axes, v.ndim) if keepdims else mean
+
+
+def _arg(e: Emitter, name: str, v: Value, axis, keepdims: bool):
+    v = e.settled(v)
+    if axis is None:
+        v, axis = reshape(e, v, (-1,)), 0
+    axis = normal(axis, v.ndim)
+    best = keep_dims(reduction(e, name[3:], v, axis), [axis], v.ndim)
+    size = v.shape[axis]
+    same = elementwise.apply(e, "equal", v, best)
+    if v.dtype.kind == "f":  # the first NaN is the largest and the smallest, as in NumPy
+        same = elementwise.apply(e, "logical_or", same, elementwise.apply(e, "isnan", v))
+    places = Value(np.int64, v.shape, lambda i: f"({same.at(i)} ? i64({i[axis]}) : i64({size}))")
+    r = e.reduce(places, [axis], "min=", int(np.iinfo(np.int64).max), np.int64)
+    return keep_dims(r, [axis], v.ndim) if keepdims else r
+
+
+def cumulative(e: Emitter, name: str, v, axis=None):
+    v = value_of(v)
+    if axis is None:
+        v, axis = (v if v.ndim == 1 else reshape(e, v, (-1,))), 0
+    axis = normal(axis, v.ndim)
+    out = np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype)) if v.dtype.itemsize < 8 else v.dtype
+    result = e.transient(out, v.shape, name)
+    t = e.fresh("k")
+    part = subscript(e, v if isinstance(v, Array) else e.materialize(v), (slice(None),) * axis + (Size(t),))
+    row = subscript(e, result, (slice(None),) * axis + (Size(t),))
+    before = subscript(e, result, (slice(None),) * axis + (Size(t) - 1,))
+    with e.block(f"for {t} in 0:{v.shape[axis]}"):
+        first = Value(out, row.shape, lambda i: f"({t} == 0 ? {_zero(name)} : {before.at(i)})")
+        joined = elementwise.apply(e, "add" if name == "cumsum" else "multiply", elementwise.cast(e, part, out), first)
+        e.maps(row.shape, lambda i: e.write(row, i, e.expression(joined, i, out)))
+    return result
+
+
+def _zero(name: str) -> str:
+    return "0" if name == "cumsum" else "1"
+
+
+# ---- products ----
+def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
+    spec = spec.replace(" ", "")
+    if "." in spec:
+        raise NotImplementedError("einsum with an ellipsis")
+    left, arrow, out = spec.partition("->")
+    terms = left.split(",")
+    if not arrow:
+        letters = left.replace(",", "")
+        out = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    if len(terms) != len(operands):
+        raise ValueError(f"einsum: {len(terms)} terms for {len(operands)} operands")
+    extents: dict = {}
+    values = [value_of(o) for o in operands]
+    for term, v in zip(terms, values):
+        if len(term) != v.ndim:
+            raise ValueError(f"einsum: '{term}' has {len(term)} indices for an array of {v.ndim} dimensions")
+        for c, size in zip(term, v.shape):
+            if extents.setdefault(c, size) != size:
+                raise ValueError(f"einsum: index {c} runs over {extents[c]} and over {size}")
+    dtype = np.result_type(*[v.dtype for v in values])
+    values = [e.settled(v) for v in values]
+    summed = sorted(set("".join(terms)) - set(out))
+    target = e.transient(dtype, [extents[c] for c in out], hint)
+
+    def text(places: dict) -> str:
+        return "*".join(atom(e.expression(v, [places[c] for c in term], dtype)) for term, v in zip(terms, values))
+
+    if not summed:
+        e.maps(target.shape, lambda i: e.write(target, i, text(dict(zip(out, i)))))
+        return target
+    e.fill(target, 0)
+    order = list(out) + summed
+    e.maps([extents[c] for c in order],
+           lambda i: e.write(target, i[: len(out)], text(dict(zip(order, i))), "+="))
+    return target
+
+
+def matmul(e: Emitter, a, b):
+    a, b = value_of(a), value_of(b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError("matmul: an operand has no dimensions")
+    inner = (a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0])
+    if inner[0] != inner[1]:
+        raise ValueError(f"matmul: the inner sizes {inner[0]} and {inner[1]} are not known to be equal")
+    if a.ndim <= 2 and b.ndim <= 2:
+        left, right = "ik"[2 - a.ndim:], "kj"[: b.ndim]
+        return einsum(e, f"{left},{right}->" + left[:-1] + right[1:], a, b)
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    letters = "abcdefg"[: len(batch)]
+    a = broadcast(a, (*batch, *a.shape[-2:])) if a.ndim > 1 else a
+    b = broadcast(b, (*batch, *b.shape[-2:])) if b.ndim > 1 else b
+    left = letters + "ik" if a.ndim > 1 else "k"
+    right = letters + "kj" if b.ndim > 1 else "k"
+    out = letters + ("i" if a.ndim > 1 else "") + ("j" if b.ndim > 1 else "")
+    return einsum(e, f"{left},{right}->{out}", a, b)
+
+
+def dot(e: Emitter, a, b):
+    a_, b_ = value_of(a), value_of(b)
+    if a_.ndim == 0 or b_.ndim == 0:
+        return elementwise.apply(e, "multiply", a, b)
+    if b_.ndim <= 2 and a_.ndim <= 2:
+        return matmul(e, a, b)
+    return tensordot(e, a, b, ([a_.ndim - 1], [max(b_.ndim - 2, 0)]))
+
+
+def tensordot(e: Emitter, a, b, axes=2):
+    a, b = value_of(a), value_of(b)
+    if isinstance(axes, int):
+        axes = (list(range(a.ndim - axes, a.ndim)), list(range(axes)))
+    left, right = ([normal(k, v.ndim) for k in (x if isinstance(x, (list, tuple)) else [x])] for x, v in zip(axes, (a, b)))
+    names = iter("abcdefghijklmnopqrstuvwxyz")
+    first = [next(names) for _ in range(a.ndim)]
+    second = [first[left[right.index(k)]] if k in right else next(names) for k in range(b.ndim)]
+    out = [c for k, c in enumerate(first) if k not in left] + [c for k, c in enumerate(second) if k not in right]
+    return einsum(e, f"{''.join(first)},{''.join(second)}->{''.join(out)}", a, b)
+

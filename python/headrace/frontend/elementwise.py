@@ -1,0 +1,169 @@
+"""NumPy's elementwise functions: types are NumPy's own answer, elements are expressions of the notation."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from .emitter import Emitter
+from .sizes import Size, is_size
+from .types import IR_NAMES
+from .values import Value, broadcast, broadcast_shapes, is_number, text_as, value_of
+
+# ufunc → the text of one element from those of its operands. {0} stands for text that may be repeated where `twice` says so.
+TEXTS = {
+    "add": "{0} + {1}", "subtract": "{0} - {1}", "multiply": "{0}*{1}", "divide": "{0}/{1}",
+    "negative": "-{0}", "positive": "{0}",
+    "equal": "{0} == {1}", "not_equal": "{0} != {1}", "less": "{0} < {1}", "less_equal": "{0} <= {1}",
+    "greater": "{0} > {1}", "greater_equal": "{0} >= {1}",
+    "maximum": "max({0}, {1})", "minimum": "min({0}, {1})",
+    "fmax": "(isnan({0}) ? {1} : isnan({1}) ? {0} : max({0}, {1}))",
+    "fmin": "(isnan({0}) ? {1} : isnan({1}) ? {0} : min({0}, {1}))",
+    "exp": "exp({0})", "expm1": "expm1({0})", "log": "log({0})", "log1p": "log1p({0})", "log2": "log2({0})",
+    "sqrt": "sqrt({0})", "sin": "sin({0})", "cos": "cos({0})", "tan": "tan({0})", "arcsin": "asin({0})",
+    "arccos": "acos({0})", "arctan": "atan({0})", "sinh": "sinh({0})", "cosh": "cosh({0})", "tanh": "tanh({0})",
+    "arcsinh": "asinh({0})", "arccosh": "acosh({0})", "arctanh": "atanh({0})", "arctan2": "atan2({0}, {1})",
+    "absolute": "abs({0})", "fabs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})", "rint": "rint({0})",
+    "trunc": "trunc({0})", "isnan": "isnan({0})", "isinf": "isinf({0})", "isfinite": "!(isnan({0}) || isinf({0}))",
+    "square": "{0}*{0}", "reciprocal": "1/{0}", "hypot": "sqrt({0}*{0} + {1}*{1})", "fmod": "fmod({0}, {1})",
+    "exp2": "pow(2, {0})", "log10": "log({0})*0.4342944819032518", "cbrt": "(sign({0})*pow(abs({0}), 0.3333333333333333))",
+    "conjugate": "conj({0})", "left_shift": "{0} << {1}", "right_shift": "{0} >> {1}",
+    "deg2rad": "{0}*0.017453292519943295", "rad2deg": "{0}*57.29577951308232",
+    "copysign": "((({1}) < 0 || 1/({1}) < 0) ? -abs({0}) : abs({0}))",
+    "heaviside": "({0} < 0 ? 0 : {0} == 0 ? {1} : {0} > 0 ? 1 : {0})",
+}
+LOGIC = {"logical_and": "{0} && {1}", "logical_or": "{0} || {1}", "logical_not": "!{0}", "logical_xor": "{0} != {1}"}
+BITS = {"bitwise_and": ("{0} && {1}", "{0} & {1}"), "bitwise_or": ("{0} || {1}", "{0} | {1}"),
+        "bitwise_xor": ("{0} != {1}", "{0} ^ {1}"), "invert": ("!{0}", "~{0}")}
+PYTHON = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "floor_divide": operator.floordiv,
+          "remainder": operator.mod, "divide": operator.truediv, "power": operator.pow, "negative": operator.neg,
+          "positive": operator.pos, "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
+          "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "bitwise_and": operator.and_,
+          "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "invert": operator.invert,
+          "left_shift": operator.lshift, "right_shift": operator.rshift}
+SUPPORTED = {*TEXTS, *LOGIC, *BITS, "floor_divide", "remainder", "power", "float_power", "sign"}
+
+
+def apply(e: Emitter, name: str, *args):
+    """np.<name>(*args)"""
+    name = {"true_divide": "divide", "mod": "remainder", "abs": "absolute", "pow": "power", "conj": "conjugate"}.get(name, name)
+    if all(is_number(a) for a in args):
+        return PYTHON[name](*args) if name in PYTHON else getattr(np, name)(*args)
+    if all(is_size(a) for a in args) and name in ("add", "subtract", "multiply", "floor_divide", "remainder", "negative"):
+        return PYTHON[name](*args)
+    if name not in SUPPORTED:
+        raise NotImplementedError(f"np.{name} is not among the functions that programs know")
+    if name in LOGIC:
+        return _build(e, LOGIC[name], [np.dtype(bool)] * len(args), np.dtype(bool), args)
+    *inputs, result = _types(name, args)
+    if name in BITS:
+        return _build(e, BITS[name][result.kind != "b"], inputs, result, args)
+    if name == "power" or name == "float_power":
+        return _power(e, args, inputs, result)
+    if name == "absolute" and inputs[0].kind == "c":
+        z = e.settled(args[0])
+        return Value(result, z.shape, lambda i: f"sqrt(real({z.at(i)})*real({z.at(i)}) + imag({z.at(i)})*imag({z.at(i)}))")
+    if name == "sign":
+        return _build(e, "sign({0})", inputs, result, args)
+    if name in ("floor_divide", "remainder"):
+        return _divide(e, name, inputs, result, args)
+    if name in ("multiply", "add", "subtract") and result.kind == "b":
+        return _build(e, "{0} && {1}" if name == "multiply" else "{0} || {1}", inputs, result, args)
+    if name in ("floor", "ceil", "trunc", "rint") and inputs[0].kind in "iu":
+        return _build(e, "{0}", inputs, result, args)
+    return _build(e, TEXTS[name], inputs, result, args)
+
+
+def _types(name: str, args) -> list[np.dtype]:
+    """Operand types and result type, with NumPy's rule for Python's numbers."""
+    ufunc = getattr(np, name)
+    wanted = []
+    for a in args:
+        v = value_of(a)
+        weak = v.weak or (is_number(a) and not isinstance(a, np.generic))
+        wanted.append({"i": int, "u": int, "f": float, "c": complex}.get(v.dtype.kind, v.dtype) if weak else v.dtype)
+    if all(isinstance(w, type) for w in wanted):
+        wanted = [value_of(a).dtype for a in args]
+    return list(ufunc.resolve_dtypes((*wanted, *[None] * ufunc.nout)))
+
+
+def _build(e: Emitter, template: str, inputs, result, args) -> Value:
+    if any(template.count("{%d}" % k) > 1 for k in range(len(args))):
+        args = [a if is_number(a) else e.settled(a) for a in args]
+    shape = broadcast_shapes(*[value_of(a).shape for a in args])
+    weak = all(is_number(a) and not isinstance(a, np.generic) or value_of(a).weak for a in args) and result.kind != "b"
+    parts = [(a, broadcast(value_of(a), shape)) for a in args]
+
+    def at(index):
+        texts = [_operand(a, v, index, t) for (a, v), t in zip(parts, inputs)]
+        return "(" + template.format(*texts) + ")"
+
+    return Value(result, shape, at, weak)
+
+
+def _operand(original, v: Value, index, dtype) -> str:
+    if is_number(original) and not isinstance(original, np.generic):
+        return text_as(original, (), dtype)
+    if isinstance(original, Size):
+        return text_as(original, (), dtype)
+    return text_as(v, index, dtype)
+
+
+def _power(e: Emitter, args, inputs, result) -> Value:
+    base, exponent = args
+    if is_number(exponent) and exponent == int(exponent.real if isinstance(exponent, complex) else exponent):
+        k = int(exponent.real if isinstance(exponent, complex) else exponent)
+        if 0 < abs(k) <= 8 and (k > 0 or result.kind in "fc"):
+            b = e.settled(base)
+            text = "*".join(["{0}"] * abs(k))
+            return _build(e, text if k > 0 else f"1/({text})", inputs[:1], result, [b])
+        if k == 0:
+            return _build(e, "{0}*0 + 1" if result.kind in "iu" else "({0} == {0} ? 1 : 1)", inputs[:1], result, [e.settled(base)])
+    if result.kind in "iu":
+        raise NotImplementedError("integers to a power that is known only when the program runs: convert them to float64")
+    if is_number(exponent) and exponent == 0.5:
+        return _build(e, "sqrt({0})", inputs[:1], result, [base])
+    return _build(e, "pow({0}, {1})", inputs, result, args)
+
+
+def _divide(e: Emitter, name: str, inputs, result, args) -> Value:
+    if result.kind in "iu":
+        return _build(e, "{0} // {1}" if name == "floor_divide" else "{0} % {1}", inputs, result, args)
+    if name == "floor_divide":
+        return _build(e, "floor({0}/{1})", inputs, result, args)
+    # fmod's result, moved to the divisor's sign: exact, as NumPy's
+    rest = _build(e, "fmod({0}, {1})", inputs, result, args)
+    rest = e.settled(rest)
+    return _build(e, "({0} != 0 && ({0} < 0) != ({1} < 0) ? {0} + {1} : {0})", [result, result], result, [rest, args[1]])
+
+
+def cast(e: Emitter, x, dtype) -> Value:
+    dtype = np.dtype(dtype)
+    if dtype not in IR_NAMES:
+        raise TypeError(f"no program computes with {dtype}")
+    if is_number(x):
+        return dtype.type(x)
+    v = value_of(x)
+    if isinstance(x, Size):
+        return Value(dtype, (), lambda i: text_as(x, (), dtype))
+    return Value(dtype, v.shape, lambda i: text_as(v, i, dtype))
+
+
+def where(condition, a, b) -> Value:
+    """np.where(condition, a, b); of a and b only the chosen one is evaluated."""
+    test = value_of(condition)
+    result = np.dtype(bool) if _is_bool(a) and _is_bool(b) else _types("add", (a, b))[2]
+    shape = broadcast_shapes(test.shape, value_of(a).shape, value_of(b).shape)
+    test = broadcast(test, shape)
+    parts = [(x, broadcast(value_of(x), shape)) for x in (a, b)]
+
+    def at(index):
+        yes, no = (_operand(x, v, index, result) for x, v in parts)
+        return f"({text_as(test, index, np.dtype(bool))} ? {yes} : {no})"
+
+    return Value(result, shape, at)
+
+
+def _is_bool(x) -> bool:
+    return value_of(x).dtype.kind == "b"

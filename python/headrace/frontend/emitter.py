@@ -1,0 +1,203 @@
+"""Writes IR text: containers, maps, control flow."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Callable, Sequence
+
+import numpy as np
+
+from . import sizes
+from .sizes import Size
+from .types import IR_NAMES
+from .values import Array, Value, broadcast, is_number, recorded, text_as, value_of
+
+
+class Emitter:
+    def __init__(self):
+        self._declarations: list[str] = []
+        self._lines: list[str] = []
+        self._depth = 1
+        self._names: set[str] = set()
+        self.written: set[str] = set()  # containers that some statement writes
+        self.read: set[str] = set()
+        self.origin = ""
+        self.intervals: dict[str, sizes.Interval] = {}  # of loop variables and of sizes from data
+        self._known: dict[str, tuple[Size, set[str]]] = {}  # text → the size it was given, what it reads
+        self._last_written: set[str] = set()
+
+    # ---- names and lines ----
+    def reserve(self, name: str) -> str:
+        self._names.add(name)
+        return name
+
+    def fresh(self, hint: str) -> str:
+        name, k = hint, 0
+        while name in self._names:
+            k += 1
+            name = f"{hint}_{k}"
+        return self.reserve(name)
+
+    def line(self, text: str) -> None:
+        self._lines.append("  " * self._depth + text + self.origin)
+
+    def open(self, text: str) -> None:
+        self._known.clear()
+        self._lines.append("  " * self._depth + text + self.origin + " {")
+        self._depth += 1
+
+    def close(self) -> None:
+        self._known.clear()
+        self._depth -= 1
+        self._lines.append("  " * self._depth + "}")
+
+    def otherwise(self) -> None:
+        """From the branch of an `if` to the other."""
+        self.close()
+        self._lines[-1] += " else {"
+        self._depth += 1
+
+    @contextlib.contextmanager
+    def block(self, text: str):
+        self.open(text)
+        yield
+        self.close()
+
+    def body(self) -> str:
+        return "\n".join(["  " + d for d in self._declarations] + self._lines)
+
+    # ---- containers ----
+    def transient(self, dtype, shape: Sequence, hint: str = "t", weak: bool = False) -> Array:
+        name = self.fresh(hint)
+        dtype = np.dtype(dtype)
+        extents = f"[{', '.join(map(str, shape))}]" if shape else ""
+        self._declarations.append(f"transient {name}: {IR_NAMES[dtype]}{extents}")
+        return Array(name, dtype, shape, weak=weak)
+
+    def reshaped(self, a: Array, shape: Sequence) -> Array:
+        """The same memory in another shape; `a` is a whole container."""
+        name = self.fresh(a.name + "_view")
+        self._declarations.append(f"view {name}: {IR_NAMES[a.dtype]}[{', '.join(map(str, shape))}] of {a.name}"
+                                  if shape else f"view {name}: {IR_NAMES[a.dtype]} of {a.name}")
+        return Array(name, a.dtype, shape, root=a.root)
+
+    # ---- statements ----
+    def maps(self, shape: Sequence, then: Callable[[list[str]], None]) -> None:
+        """`then` writes the body for one index of every size."""
+        index = [f"_i{self._depth}_{k}" for k in range(len(shape))]
+        if not index:
+            then([])
+            return
+        known = dict(self._known)  # a map's body only writes, and what it writes is left out below
+        self.open("map " + ", ".join(f"{i} in 0:{size}" for i, size in zip(index, shape)))
+        then(index)
+        self.close()
+        self._known = {t: k for t, k in known.items() if not k[1] & self._last_written}
+
+    def write(self, target: Array, index: Sequence[str], text: str, op: str = "=") -> None:
+        self.written.add(target.root)
+        self._last_written = {target.root}
+        self._known = {t: k for t, k in self._known.items() if target.root not in k[1]}
+        if op != "=":
+            self.read.add(target.root)
+        self.line(f"{target.at(index)} {op} {text}")
+
+    def expression(self, v, index: Sequence[str], dtype) -> str:
+        with recorded() as reads:
+            text = text_as(v, index, np.dtype(dtype))
+        self.read.update(root for root, _ in reads)
+        return text
+
+    def store(self, target: Array, v, op: str = "=") -> None:
+        """target[...] = v, as NumPy does it: v is whole before the first element is written."""
+        source = broadcast_into(v, target)
+        if self._reads_elsewhere(source, target):
+            source = self.materialize(source, "copy")
+        self.maps(target.shape, lambda i: self.write(target, i, self.expression(source, i, target.dtype), op))
+
+    def _reads_elsewhere(self, source, target: Array) -> bool:
+        """Whether an element of the source may be one that another iteration writes."""
+        if is_number(source) or isinstance(source, Size) or target.ndim == 0:
+            return False
+        index = [f"_p{k}" for k in range(target.ndim)]
+        with recorded() as reads:
+            source.at(index)
+        with recorded() as own:
+            target.at(index)
+        (_, same), = own
+        return any(root == target.root and text != same for root, text in reads)
+
+    def materialize(self, v, hint: str = "t") -> Array:
+        v = value_of(v)
+        t = self.transient(v.dtype, v.shape, hint, v.weak)
+        self.maps(t.shape, lambda i: self.write(t, i, self.expression(v, i, t.dtype)))
+        return t
+
+    def settled(self, v, hint: str = "t") -> Value:
+        """v itself where reading it twice costs nothing, else a container with its elements."""
+        v = value_of(v)
+        if isinstance(v, Array):
+            return v
+        with recorded() as reads:
+            text = v.at([f"_p{k}" for k in range(v.ndim)])
+        return v if len(text) <= 24 and len(reads) <= 1 and "(" not in text else self.materialize(v, hint)
+
+    def fill(self, target: Array, number) -> None:
+        self.maps(target.shape, lambda i: self.write(target, i, self.expression(number, i, target.dtype)))
+
+    def reduce(self, v: Value, axes: Sequence[int], op: str, identity, dtype, hint: str = "r") -> Array:
+        """Accumulates over `axes` with +=, *=, max= or min=."""
+        v = value_of(v)
+        kept = [k for k in range(v.ndim) if k not in axes]
+        target = self.transient(dtype, [v.shape[k] for k in kept], hint)
+        self.fill(target, identity)
+        order = kept + [k for k in range(v.ndim) if k in axes]
+
+        def step(index: list[str]) -> None:
+            at = [""] * v.ndim
+            for k, i in zip(order, index):
+                at[k] = i
+            self.write(target, index[: len(kept)], self.expression(v, at, dtype), op)
+
+        self.maps([v.shape[k] for k in order], step)
+        return target
+
+    def size_of(self, v) -> int | Size:
+        """A number that the program computes, as a size from here on."""
+        if sizes.is_size(v):
+            return v
+        if isinstance(v, np.integer):
+            return int(v)
+        v = value_of(v)
+        if v.ndim or v.dtype.kind not in "iu":
+            raise TypeError("a size or an index is an integer")
+        with recorded() as reads:
+            text = self.expression(v, (), np.int64)
+        if text not in self._known:
+            name = self.fresh("n")
+            self.line(f"let {name} = {text}")
+            self.intervals[name] = (None, None)
+            self._known[text] = (Size(name), {root for root, _ in reads})
+        return self._known[text][0]
+
+    def may_be_negative(self, size) -> bool:
+        low, _ = sizes.interval(size, self.intervals)
+        return low is None or low < 0
+
+    def test(self, v) -> str:
+        """A condition."""
+        v = value_of(v)
+        if v.ndim:
+            raise ValueError("the truth of an array with more than one element is ambiguous: use any() or all()")
+        return self.expression(v, (), np.bool_)
+
+
+def broadcast_into(v, target: Array):
+    if is_number(v) or isinstance(v, Size):
+        return value_of(v)
+    v = value_of(v)
+    while v.ndim > target.ndim and v.shape[0] == 1:  # NumPy drops leading ones when it assigns
+        inner = v
+        v = Value(v.dtype, v.shape[1:], lambda i, inner=inner: inner.at(["0", *i]), v.weak)
+    return broadcast(v, target.shape)
+

@@ -1,0 +1,229 @@
+"""Python expressions → sizes, Python's own objects, and values that the program computes."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import types
+from typing import Any
+
+import numpy as np
+
+from . import arrays, elementwise
+from .emitter import Emitter
+from .functions import FUNCTIONS, Method, attribute
+from .sizes import Size
+from .source import Source, TranslationError
+from .values import Value
+
+BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
+          ast.Mod: "remainder", ast.Pow: "power", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
+          ast.BitXor: "bitwise_xor", ast.LShift: "left_shift", ast.RShift: "right_shift"}
+UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Not: "logical_not", ast.Invert: "invert"}
+COMPARE = {ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
+           ast.GtE: "greater_equal"}
+DEEPEST_CALL = 64
+
+
+class Scope:
+    """The names of one call: its own, then those around the function."""
+
+    def __init__(self, source: Source, names: dict[str, Any]):
+        self.source, self.names = source, names
+
+    def find(self, name: str):
+        if name in self.names:
+            return self.names[name]
+        if name in self.source.surroundings:
+            return self.source.surroundings[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise NameError(f"name '{name}' is not defined here")
+
+
+class Evaluator:
+    function: type  # set by lower.py
+
+    def __init__(self, emitter: Emitter, scope: Scope, depth: int):
+        self.emitter, self.scope, self.depth = emitter, scope, depth
+
+    @contextlib.contextmanager
+    def at(self, node: ast.AST):
+        """Errors within say where; statements written within say where they come from."""
+        before, self.emitter.origin = self.emitter.origin, self.scope.source.origin(node)
+        try:
+            yield
+        except (TranslationError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise self.scope.source.error(error, node) from error
+        finally:
+            self.emitter.origin = before
+
+    def name(self, name: str):
+        return self.scope.find(name)
+
+    def value(self, node: ast.expr):
+        handler = getattr(self, "of_" + type(node).__name__, None)
+        if handler is None:
+            with self.at(node):
+                raise NotImplementedError(f"{type(node).__name__} has no place in a program")
+        with self.at(node):
+            return handler(node)
+
+    # ---- leaves ----
+    def of_Constant(self, n: ast.Constant):
+        return n.value
+
+    def of_Name(self, n: ast.Name):
+        return self.name(n.id)
+
+    def of_Tuple(self, n: ast.Tuple):
+        return tuple(self.value(x) for x in n.elts)
+
+    def of_List(self, n: ast.List):
+        return [self.value(x) for x in n.elts]
+
+    def of_Attribute(self, n: ast.Attribute):
+        base = self.value(n.value)
+        if isinstance(base, Value):
+            return attribute(self.emitter, base, n.attr)
+        return getattr(base, n.attr)
+
+    def of_NamedExpr(self, n: ast.NamedExpr):
+        value = self.value(n.value)
+        self.bind(n.target.id, value)
+        return self.name(n.target.id)
+
+    # ---- operators ----
+    def binary(self, name: str, a, b):
+        if name == "matmul":
+            return arrays.matmul(self.emitter, a, b)
+        if isinstance(a, (tuple, list, str)) or isinstance(b, (tuple, list, str)):
+            return elementwise.PYTHON[name](a, b)
+        return elementwise.apply(self.emitter, name, a, b)
+
+    def of_BinOp(self, n: ast.BinOp):
+        return self.binary(BINARY[type(n.op)], self.value(n.left), self.value(n.right))
+
+    def of_UnaryOp(self, n: ast.UnaryOp):
+        v = self.value(n.operand)
+        name = UNARY[type(n.op)]
+        if name == "logical_not" and not isinstance(v, (Value, Size)):
+            return not v
+        return elementwise.apply(self.emitter, name, v)
+
+    def of_BoolOp(self, n: ast.BoolOp):
+        name = "logical_and" if isinstance(n.op, ast.And) else "logical_or"
+        result = self.value(n.values[0])
+        for node in n.values[1:]:
+            if not isinstance(result, (Value, Size)):  # known: as Python does
+                if bool(result) == (name == "logical_or"):
+                    return result
+                result = self.value(node)
+                continue
+            result = elementwise.apply(self.emitter, name, result, self.value(node))
+        return result
+
+    def of_Compare(self, n: ast.Compare):
+        left, result = self.value(n.left), True
+        for op, node in zip(n.ops, n.comparators):
+            right = self.value(node)
+            one = self._compare(op, left, right)
+            result = one if result is True else elementwise.apply(self.emitter, "logical_and", result, one)
+            left = right
+        return result
+
+    def _compare(self, op, a, b):
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            return (a is b) == isinstance(op, ast.Is)
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return (a in b) == isinstance(op, ast.In)
+        name = COMPARE[type(op)]
+        if isinstance(a, Size) or isinstance(b, Size):
+            if a == b:
+                return name in ("equal", "less_equal", "greater_equal")
+        elif not isinstance(a, Value) and not isinstance(b, Value):
+            return elementwise.PYTHON[name](a, b)
+        return elementwise.apply(self.emitter, name, a, b)
+
+    def of_IfExp(self, n: ast.IfExp):
+        test = self.value(n.test)
+        if not isinstance(test, Value):
+            return self.value(n.body if test else n.orelse)
+        if test.ndim:
+            self.emitter.test(test)
+        return elementwise.where(test, self.value(n.body), self.value(n.orelse))
+
+    # ---- subscripts ----
+    def key(self, node: ast.expr):
+        if isinstance(node, ast.Tuple):
+            return tuple(self.key(x) for x in node.elts)
+        if isinstance(node, ast.Slice):
+            return slice(*(None if x is None else self.value(x) for x in (node.lower, node.upper, node.step)))
+        return self.value(node)
+
+    def of_Subscript(self, n: ast.Subscript):
+        base, key = self.value(n.value), self.key(n.slice)
+        if isinstance(base, Value):
+            return arrays.subscript(self.emitter, base, key)
+        return base[key]
+
+    # ---- calls ----
+    def of_Call(self, n: ast.Call):
+        function = self.value(n.func)
+        args: list = []
+        for a in n.args:
+            args.extend(self.value(a.value)) if isinstance(a, ast.Starred) else args.append(self.value(a))
+        named = {}
+        for k in n.keywords:
+            named.update(self.value(k.value) if k.arg is None else {k.arg: self.value(k.value)})
+        return self.call(function, args, named)
+
+    def call(self, function, args: list, named: dict):
+        if isinstance(function, Method):
+            return function(self.emitter, *args, **named)
+        if isinstance(function, np.dtype):
+            function = function.type
+        if isinstance(function, type) and issubclass(function, np.generic) and len(args) == 1:
+            return elementwise.cast(self.emitter, args[0], function)
+        if _hashable(function) and function in FUNCTIONS:
+            if not self._runtime([*args, *named.values()]) and function not in _NEW_ARRAYS:
+                return function(*args, **named)
+            return FUNCTIONS[function](self.emitter, *args, **named)
+        inner = getattr(function, "__headrace_function__", function)
+        if isinstance(inner, types.FunctionType):
+            return self.inline(inner, args, named)
+        if not self._runtime([*args, *named.values()]):
+            return function(*args, **named)
+        raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
+
+    @staticmethod
+    def _runtime(values) -> bool:
+        def known(v):
+            if isinstance(v, (tuple, list)):
+                return all(map(known, v))
+            return not isinstance(v, (Value, Size))
+        return not all(map(known, values))
+
+    def inline(self, function: types.FunctionType, args: list, named: dict):
+        if self.depth >= DEEPEST_CALL:
+            raise RecursionError("functions that call themselves have no place in a program")
+        source = Source.of(function)
+        names = source.arguments(args, named)
+        callee = self.function(self.emitter, Scope(source, {}), self.depth + 1)
+        for name, value in names.items():
+            callee.bind(name, value)
+        return callee.run(source.body)
+
+
+def _hashable(x) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+_NEW_ARRAYS = {np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.arange, np.linspace, np.array, np.asarray}

@@ -1,0 +1,284 @@
+"""Python functions → IR text: the statements. Expressions are in evaluate.py."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from . import arrays, elementwise, sizes
+from .emitter import Emitter
+from .evaluate import BINARY, Evaluator, Scope
+from .sizes import Size, is_size
+from .values import Array, Value, is_number, value_of
+
+RESULT = "return"  # what a function returns, as a name: no Python name is a keyword
+
+
+def returning(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """`return` as an assignment at the end: what follows an `if` that returns becomes its other branch."""
+    for k, s in enumerate(statements):
+        if isinstance(s, ast.Return):
+            value = s.value or ast.copy_location(ast.Constant(None), s)
+            target = ast.copy_location(ast.Name(RESULT, ast.Store()), s)
+            return [*statements[:k], ast.copy_location(ast.Assign([target], value), s)]
+        if isinstance(s, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(s)):
+            rest = statements[k + 1:]
+            body = returning(s.body if _always_returns(s.body) else [*s.body, *rest])
+            orelse = returning(s.orelse if s.orelse and _always_returns(s.orelse) else [*s.orelse, *rest])
+            return [*statements[:k], ast.copy_location(ast.If(s.test, body, orelse), s)]
+    return statements
+
+
+def _always_returns(statements: list[ast.stmt]) -> bool:
+    last = statements[-1] if statements else None
+    return isinstance(last, ast.Return) or (
+        isinstance(last, ast.If) and _always_returns(last.body) and _always_returns(last.orelse))
+
+
+def assigned(statements: list[ast.stmt]) -> list[str]:
+    """Names that the statements bind, in order."""
+    names: dict[str, None] = {}
+    for s in statements:
+        for n in ast.walk(s):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+                names[n.id] = None
+    return list(names)
+
+
+class Lowering(Evaluator):
+    """One function's statements, or those of a function that it calls."""
+
+    def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
+        super().__init__(emitter, scope, depth)
+        self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
+        self._shared: set[str] = set()          # new names that both branches of an `if` bind
+
+    def run(self, statements: list[ast.stmt]) -> Any:
+        """Translates them all; gives what `return` gives."""
+        self.block(returning(statements))
+        return self.scope.names.get(RESULT)
+
+    def block(self, statements: list[ast.stmt]) -> None:
+        for s in statements:
+            with self.at(s):
+                handler = getattr(self, "do_" + type(s).__name__, None)
+                if handler is None:
+                    raise NotImplementedError(f"{type(s).__name__.lower()} statements have no place in a program")
+                handler(s)
+
+    # ---- simple statements ----
+    def do_Pass(self, s) -> None:
+        pass
+
+    def do_Expr(self, s: ast.Expr) -> None:
+        if not isinstance(s.value, ast.Constant):  # a docstring
+            self.value(s.value)
+
+    def do_Assert(self, s: ast.Assert) -> None:
+        if isinstance(test := self.value(s.test), (bool, np.bool_)) and not test:
+            raise AssertionError(self.value(s.msg) if s.msg else "")
+
+    def do_Return(self, s: ast.Return) -> None:
+        raise NotImplementedError("return inside a loop: leave the loop with break and return after it")
+
+    def do_Assign(self, s: ast.Assign) -> None:
+        value = self.value(s.value)
+        for target in s.targets:
+            self.assign(target, value)
+
+    def do_AnnAssign(self, s: ast.AnnAssign) -> None:
+        if s.value is not None:
+            self.assign(s.target, self.value(s.value))
+
+    def do_AugAssign(self, s: ast.AugAssign) -> None:
+        name = BINARY[type(s.op)]
+        if isinstance(s.target, ast.Name):
+            old = self.name(s.target.id)
+            new = self.binary(name, old, self.value(s.value))
+            if isinstance(old, Array) and old.ndim > 0:
+                self._update(old, new, name)
+            else:
+                self.bind(s.target.id, new)
+            return
+        if not isinstance(s.target, ast.Subscript):
+            raise NotImplementedError("assignment to an attribute")
+        base, key, value = self.value(s.target.value), self.key(s.target.slice), self.value(s.value)
+        if isinstance(base, Array) and arrays.scatter(self.emitter, base, key, value, self._symbol(s.op)):
+            return
+        view = arrays.subscript(self.emitter, base, key)
+        self._update(view, self.binary(name, view, value), name)
+
+    @staticmethod
+    def _symbol(op: ast.operator) -> str:
+        return {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}.get(type(op), "?")
+
+    def _update(self, target: Array, new, name: str) -> None:
+        kinds = "biufc"
+        got = value_of(new).dtype
+        if kinds.index(got.kind) > kinds.index(target.dtype.kind) and not (got.kind in "iu" and target.dtype.kind in "iu"):
+            raise TypeError(f"cannot cast the result of {name} from {got} to {target.dtype}")
+        self.emitter.store(target, elementwise.cast(self.emitter, new, target.dtype))
+
+    def assign(self, target: ast.expr, value) -> None:
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target, value)
+        elif isinstance(target, ast.Subscript):
+            base, key = self.value(target.value), self.key(target.slice)
+            if not isinstance(base, Array):
+                raise TypeError("only elements of arrays can be assigned to")
+            if not arrays.scatter(self.emitter, base, key, value):
+                view = arrays.subscript(self.emitter, base, key)
+                self.emitter.store(view, elementwise.cast(self.emitter, value, view.dtype))
+        else:
+            raise NotImplementedError("assignment to an attribute")
+
+    def _unpack(self, target, value) -> None:
+        if isinstance(value, Value):
+            if value.ndim == 0 or not isinstance(value.shape[0], int):
+                raise TypeError("only arrays whose first size is a number can be unpacked")
+            value = [arrays.subscript(self.emitter, value, k) for k in range(value.shape[0])]
+        if len(value) != len(target.elts):
+            raise ValueError(f"{len(value)} values for {len(target.elts)} names")
+        if len(value) > 1:  # a, b = b, a: all are read before the first is bound
+            value = [self.emitter.materialize(v) if isinstance(v, Value) and self._changes(v, target) else v for v in value]
+        for t, v in zip(target.elts, value):
+            self.assign(t, v)
+
+    def _changes(self, v: Value, target) -> bool:
+        return any(isinstance(t, ast.Subscript) or isinstance(t, ast.Name) and t.id in self._variables for t in target.elts)
+
+    # ---- names ----
+    def bind(self, name: str, value) -> None:
+        variable = self._variables.get(name)
+        if variable is not None:
+            self._set(name, variable, value)
+        elif name in self._shared:
+            self._variables[name] = self._own(name, value)
+        elif name == RESULT and self.depth == 0:
+            self.scope.names[name] = value  # nothing happens after it
+        else:
+            self.scope.names[name] = self._kept(value, _hint(name))
+
+    def _kept(self, value, hint: str):
+        """The value as a name has it: expressions are evaluated now, numbers are copied, arrays and views are shared."""
+        if isinstance(value, (tuple, list)):
+            return type(value)(self._kept(v, hint) for v in value)
+        if isinstance(value, Value) and (not isinstance(value, Array) or value.ndim == 0):
+            return self.emitter.materialize(value, hint)
+        return value
+
+    def _set(self, name: str, variable: Array, value) -> None:
+        v = value_of(value)
+        if v.shape != variable.shape:
+            raise ValueError(f"{name} has shape {variable.shape} before this block and {v.shape} in it")
+        kinds = "biufc"
+        if kinds.index(v.dtype.kind) > kinds.index(variable.dtype.kind):
+            raise TypeError(f"{name} is {variable.dtype} before this block and {v.dtype} in it: "
+                            f"begin with a value of type {v.dtype}")
+        self.emitter.store(variable, elementwise.cast(self.emitter, value, variable.dtype))
+        self.scope.names[name] = variable
+
+    def _own(self, name: str, value) -> Array:
+        if isinstance(value, tuple) or not (isinstance(value, Value) or is_number(value) or is_size(value)):
+            raise NotImplementedError(f"{name} is a {type(value).__name__}, which control flow can't change")
+        own = self.emitter.materialize(value, _hint(name))
+        self.scope.names[name] = own
+        return own
+
+    def _settle(self, statements: list[ast.stmt]) -> None:
+        """Names that exist and that the statements bind get memory of their own."""
+        for name in assigned(statements):
+            if name in self._variables or name not in self.scope.names:
+                continue
+            self._variables[name] = self._own(name, self.scope.names[name])
+
+    # ---- control flow ----
+    def do_If(self, s: ast.If) -> None:
+        test = self.value(s.test)
+        if not isinstance(test, Value):
+            self.block(s.body if test else s.orelse)
+            return
+        condition = self.emitter.test(test)
+        self._settle([*s.body, *s.orelse])
+        both = [n for n in assigned(s.body) if n in assigned(s.orelse) and n not in self._variables]
+        self._shared.update(both)
+        with self.emitter.block(f"if {condition}"):
+            self.block(s.body)
+            if s.orelse:
+                self.emitter.otherwise()
+                self.block(s.orelse)
+        self._shared.difference_update(both)
+        for name in both:
+            if name != RESULT:
+                self._variables.pop(name, None)
+
+    def do_For(self, s: ast.For) -> None:
+        if s.orelse:
+            raise NotImplementedError("else after a loop")
+        call = s.iter
+        over = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
+        if over is range:
+            self._range_loop(s, [self.value(a) for a in call.args])
+            return
+        items = self.value(call)
+        if isinstance(items, Value):
+            self._range_loop(s, [items.shape[0]], items)
+            return
+        for item in items:  # a tuple or list of Python's: known, so written out
+            self.assign(s.target, item)
+            self.block(s.body)
+
+    def _range_loop(self, s: ast.For, bounds: list, rows: Value | None = None) -> None:
+        if not isinstance(s.target, ast.Name):
+            raise NotImplementedError("a loop over a range binds one name")
+        name = s.target.id
+        if name in assigned(s.body):
+            raise NotImplementedError(f"the loop's own variable {name} is assigned in the loop")
+        begin, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
+        begin, end = self.emitter.size_of(begin), self.emitter.size_of(end)
+        if not isinstance(step, int) or step == 0:
+            raise NotImplementedError("the step of a range is a number that is known when the program is translated")
+        self._settle(s.body)
+        before = self.scope.names.get(name)
+        variable = self.emitter.fresh(_hint(name))
+        text = f"for {variable} in {begin}:{end}" + ("" if step == 1 else f":{step}")
+        first, last = sizes.interval(begin, self.emitter.intervals), sizes.interval(end, self.emitter.intervals)
+        self.emitter.intervals[variable] = (first[0], last[1]) if step > 0 else (last[0], first[1])
+        with self.emitter.block(text):
+            index = Size(variable)
+            self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)
+            self.block(s.body)
+        self.scope.names.pop(name, None)
+        if before is not None:
+            self.scope.names[name] = before
+
+    def do_While(self, s: ast.While) -> None:
+        if s.orelse:
+            raise NotImplementedError("else after a loop")
+        self._settle(s.body)
+        with self.emitter.block("loop"):
+            test = self.value(s.test)
+            if isinstance(test, Value):
+                stop = self.emitter.test(elementwise.apply(self.emitter, "logical_not", test))
+                with self.emitter.block(f"if {stop}"):
+                    self.emitter.line("break")
+            elif not test:
+                self.emitter.line("break")
+            self.block(s.body)
+
+    def do_Break(self, s) -> None:
+        self.emitter.line("break")
+
+    def do_Continue(self, s) -> None:
+        self.emitter.line("continue")
+
+
+def _hint(name: str) -> str:
+    return "result" if name == RESULT else name
+
+
+Evaluator.function = Lowering  # functions that are called are lowered in place

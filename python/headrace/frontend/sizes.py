@@ -1,0 +1,160 @@
+"""Sizes: Python integers, and expressions over names of sizes. Equal sizes are equal texts, for the core's arithmetic is
+canonical."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+
+from .. import _core
+
+
+class Size:
+    """A size that a call decides, such as N or 2*N + 1."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Size) and self.text == other.text
+
+    def __add__(self, other):
+        return combine("+", self, other)
+
+    def __radd__(self, other):
+        return combine("+", other, self)
+
+    def __sub__(self, other):
+        return combine("-", self, other)
+
+    def __rsub__(self, other):
+        return combine("-", other, self)
+
+    def __mul__(self, other):
+        return combine("*", self, other)
+
+    def __rmul__(self, other):
+        return combine("*", other, self)
+
+    def __floordiv__(self, other):
+        return combine("//", self, other)
+
+    def __rfloordiv__(self, other):
+        return combine("//", other, self)
+
+    def __mod__(self, other):
+        return combine("%", self, other)
+
+    def __rmod__(self, other):
+        return combine("%", other, self)
+
+    def __neg__(self):
+        return combine("-", 0, self)
+
+
+@functools.lru_cache(maxsize=65536)
+def canonical(text: str) -> int | Size:
+    text = _core.simplify(text)
+    return int(text) if re.fullmatch(r"-?\d+", text) else Size(text)
+
+
+def is_size(value) -> bool:
+    return isinstance(value, Size) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def combine(op: str, a, b):
+    if not (is_size(a) and is_size(b)):
+        return NotImplemented
+    return canonical(f"({a}) {op} ({b})")
+
+
+def minimum(a, b):
+    return canonical(f"min({a}, {b})")
+
+
+def maximum(a, b):
+    return canonical(f"max({a}, {b})")
+
+
+def product(sizes):
+    result = 1
+    for s in sizes:
+        result = result * s
+    return result
+
+
+def atom(text) -> str:
+    """The text, in brackets where it must not fall apart."""
+    text = str(text)
+    return text if re.fullmatch(r"[\w.]+(\[[^\[\]]*\])?", text) else f"({text})"
+
+
+def scaled(index: str, begin, step) -> str:
+    """begin + index * step."""
+    if step == 1:
+        moved = index
+    elif step == -1:
+        moved = f"-{atom(index)}"
+    else:
+        moved = f"{atom(index)}*{atom(step)}"
+    if begin == 0:
+        return moved
+    if step == -1:
+        return f"{atom(begin)} - {atom(index)}"
+    if isinstance(begin, int) and begin < 0:
+        return f"{moved} - {-begin}"
+    return f"{moved} + {atom(begin)}"
+
+
+Interval = tuple  # (lowest, highest), None where there is no bound
+
+
+def interval(size, known: dict[str, Interval]) -> Interval:
+    """Between which numbers a size lies; names that are not in `known` are sizes of arrays, never negative."""
+    if isinstance(size, int):
+        return size, size
+    return _interval(ast.parse(size.text, mode="eval").body, known)
+
+
+def _interval(n: ast.expr, known: dict[str, Interval]) -> Interval:
+    if isinstance(n, ast.Constant) and isinstance(n.value, int):
+        return n.value, n.value
+    if isinstance(n, ast.Name):
+        return known.get(n.id, (0, None))
+    if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.USub):
+        low, high = _interval(n.operand, known)
+        return _negated(high), _negated(low)
+    if isinstance(n, ast.BinOp):
+        a, b = _interval(n.left, known), _interval(n.right, known)
+        if isinstance(n.op, ast.Add):
+            return _added(a[0], b[0]), _added(a[1], b[1])
+        if isinstance(n.op, ast.Sub):
+            return _added(a[0], _negated(b[1])), _added(a[1], _negated(b[0]))
+        constant = b[0] if b[0] is not None and b[0] == b[1] else None
+        if isinstance(n.op, ast.Mult) and constant is None and a[0] is not None and a[0] == a[1]:
+            a, constant = b, a[0]
+        if isinstance(n.op, ast.Mult) and constant is not None:
+            ends = [None if x is None else x * constant for x in a]
+            return tuple(ends) if constant >= 0 else (ends[1], ends[0])
+        if isinstance(n.op, ast.FloorDiv) and constant is not None and constant > 0:
+            return tuple(None if x is None else x // constant for x in a)
+        if isinstance(n.op, ast.Mod) and constant is not None and constant > 0:
+            return 0, constant - 1
+    return None, None
+
+
+def _negated(x):
+    return None if x is None else -x
+
+
+def _added(x, y):
+    return None if x is None or y is None else x + y

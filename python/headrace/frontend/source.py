@@ -1,0 +1,83 @@
+"""The source of a function: its statements, its surroundings, and places for errors."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import os
+import sys
+import textwrap
+import types
+
+from ..errors import UnsupportedError
+
+
+class TranslationError(Exception):
+    """An error that already says where it is."""
+
+
+class TranslationTypeError(TranslationError, TypeError):
+    pass
+
+
+class TranslationValueError(TranslationError, ValueError):
+    pass
+
+
+class TranslationUnsupported(TranslationError, UnsupportedError):
+    def __init__(self, text: str):
+        UnsupportedError.__init__(self, text)
+
+
+def _text(function: types.FunctionType) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        if function.__code__.co_filename == "<string>" and "-c" in sys.orig_argv:  # python -c "…"
+            lines = sys.orig_argv[sys.orig_argv.index("-c") + 1].splitlines(keepends=True)[function.__code__.co_firstlineno - 1:]
+            return "".join(inspect.getblock(lines))
+        raise UnsupportedError(f"the source of {function.__qualname__} is not to be had: put it into a file or a notebook") from None
+
+
+class Source:
+    def __init__(self, function: types.FunctionType):
+        self.function = function
+        text = _text(function)
+        self.lines = textwrap.dedent(text).splitlines()
+        self.indent = len(text.splitlines()[0]) - len(self.lines[0])
+        tree = ast.parse("\n".join(self.lines))
+        definition = tree.body[0]
+        if not isinstance(definition, ast.FunctionDef):
+            raise UnsupportedError(f"{function.__qualname__} is no function written with def")
+        self.body = definition.body
+        self.first_line = function.__code__.co_firstlineno
+        self.file = function.__code__.co_filename
+        closed = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
+        self.surroundings = {**function.__globals__, **closed}
+
+    @staticmethod
+    @functools.lru_cache(maxsize=1024)
+    def of(function: types.FunctionType) -> Source:
+        return Source(function)
+
+    def arguments(self, args: list, named: dict) -> dict:
+        bound = inspect.signature(self.function).bind(*args, **named)
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def line(self, node: ast.AST) -> int:
+        return self.first_line + node.lineno - 1
+
+    def origin(self, node: ast.AST) -> str:
+        return f' from "{os.path.basename(self.file)}:{self.line(node)}"'.replace("\\", "/") if hasattr(node, "lineno") else ""
+
+    def error(self, error: Exception, node: ast.AST) -> TranslationError:
+        """The error with file, line, the line's text and a caret."""
+        text = self.lines[node.lineno - 1]
+        caret = " " * node.col_offset + "^" * max(1, (node.end_col_offset or 0) - node.col_offset
+                                                  if node.end_lineno == node.lineno else len(text) - node.col_offset)
+        message = (f"{error}\n  {self.file}:{self.line(node)}, in {self.function.__name__}\n    {text}\n    {caret}")
+        kind = (TranslationUnsupported if isinstance(error, NotImplementedError) else
+                TranslationTypeError if isinstance(error, (TypeError, AttributeError)) else TranslationValueError)
+        return kind(message)

@@ -1,0 +1,200 @@
+"""What a program's expressions are while it is translated: arrays and lazy elementwise expressions over them.
+
+Python's own objects (numbers, tuples, functions, modules) stand for themselves, sizes are sizes.Size, and everything that is
+known only when the program runs is a Value. Expressions are lazy: what is written with one statement is one map.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Callable, Sequence
+
+import numpy as np
+
+from . import sizes
+from .sizes import Size, scaled
+from .types import IR_NAMES
+
+
+class Value:
+    """`shape` elements of `dtype`; `at(index)` is the text of one. `weak`: a Python number, which takes the type of what it
+    meets."""
+
+    def __init__(self, dtype, shape: Sequence, at: Callable[[list[str]], str], weak: bool = False):
+        self.dtype = np.dtype(dtype)
+        self.shape = tuple(shape)
+        self._at = at
+        self.weak = weak
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def at(self, index: Sequence[str]) -> str:
+        return self._at(list(index))
+
+
+# Where reads are noted while an expression is written out: (container, index text).
+_recorders: list[list[tuple[str, str]]] = []
+
+
+@contextlib.contextmanager
+def recorded():
+    """The reads of the expressions written meanwhile."""
+    reads: list[tuple[str, str]] = []
+    _recorders.append(reads)
+    try:
+        yield reads
+    finally:
+        _recorders.pop()
+
+
+class Dim:
+    """One dimension of a container as a view sees it: at `begin + step * i`, where i is the view's index `of`; or, with `of`
+    None, at `begin` alone."""
+
+    __slots__ = ("begin", "step", "of")
+
+    def __init__(self, begin=0, step=1, of: int | None = None):
+        self.begin, self.step, self.of = begin, step, of
+
+
+class Array(Value):
+    """A container or a strided view of one: what can be assigned to. `root` is the container whose memory it is."""
+
+    def __init__(self, name: str, dtype, shape: Sequence, dims: Sequence[Dim] | None = None, root: str | None = None,
+                 weak: bool = False):
+        super().__init__(dtype, shape, self._element, weak)
+        self.name = name
+        self.root = root or name
+        self.dims = list(dims) if dims is not None else [Dim(of=k) for k in range(len(self.shape))]
+
+    @property
+    def whole(self) -> bool:
+        return len(self.dims) == len(self.shape) and all(
+            d.of == k and d.begin == 0 and d.step == 1 for k, d in enumerate(self.dims)) and self._covers
+
+    _covers = True  # of views: whether the sizes are the container's, too
+
+    def view(self, shape: Sequence, dims: Sequence[Dim]) -> Array:
+        v = Array(self.name, self.dtype, shape, dims, self.root, self.weak)
+        v._covers = False
+        return v
+
+    def _element(self, index: list[str]) -> str:
+        where = [str(d.begin) if d.of is None else scaled(index[d.of], d.begin, d.step) for d in self.dims]
+        text = f"{self.name}[{', '.join(where)}]" if where else self.name
+        for reads in _recorders:
+            reads.append((self.root, text))
+        return text
+
+
+def scalar(dtype, text: str, weak: bool = False) -> Value:
+    return Value(dtype, (), lambda _: text, weak)
+
+
+def number_text(value, dtype: np.dtype) -> str:
+    """A Python number as a literal of this type."""
+    if dtype.kind == "c":
+        value = complex(value)
+        part = np.dtype(np.float64)
+        return f"{IR_NAMES[dtype]}(complex({number_text(value.real, part)}, {number_text(value.imag, part)}))" \
+            if dtype == np.complex64 else f"complex(f64({number_text(value.real, part)}), f64({number_text(value.imag, part)}))"
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind == "f":
+        value = float(value)
+        text = "inf" if value == np.inf else "-inf" if value == -np.inf else "nan" if value != value else repr(value)
+    else:
+        text = str(int(value))
+    return f"({text})" if text.startswith("-") else text
+
+
+def is_number(value) -> bool:
+    return isinstance(value, (bool, int, float, complex, np.generic))
+
+
+def value_of(x) -> Value:
+    """Anything that an expression may be made of, as a Value."""
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, Size):
+        return scalar(np.int64, sizes.atom(x.text), weak=True)
+    if isinstance(x, np.generic):
+        return scalar(x.dtype, typed_number(x.item(), x.dtype))
+    if isinstance(x, bool):
+        return scalar(np.bool_, number_text(x, np.dtype(bool)), weak=True)
+    if isinstance(x, int):
+        return scalar(np.int64, number_text(x, np.dtype(np.int64)), weak=True)
+    if isinstance(x, float):
+        return scalar(np.float64, number_text(x, np.dtype(np.float64)), weak=True)
+    if isinstance(x, complex):
+        return scalar(np.complex128, number_text(x, np.dtype(np.complex128)), weak=True)
+    if isinstance(x, np.ndarray):
+        raise TypeError("arrays of the surroundings are no part of a program: pass them as arguments")
+    raise TypeError(f"{type(x).__name__} has no place in an expression over arrays")
+
+
+def typed_number(value, dtype: np.dtype) -> str:
+    text = number_text(value, dtype)
+    return text if dtype.kind in "cb" else f"{IR_NAMES[dtype]}({text})"
+
+
+def text_as(x, index: Sequence[str], dtype: np.dtype) -> str:
+    """One element of x, of type `dtype`."""
+    if is_number(x) and not isinstance(x, np.generic):
+        return typed_number(x, dtype)
+    v = value_of(x)
+    text = v.at(index)
+    if v.dtype == dtype and not isinstance(x, Size):
+        return text
+    if v.dtype.kind == "c" and dtype.kind != "c":
+        return text_as(scalar(np.float64 if v.dtype == np.complex128 else np.float32, f"real({text})"), (), dtype)
+    if dtype.kind == "c" and v.dtype.kind != "c":
+        part = np.dtype(np.float32 if dtype == np.complex64 else np.float64)
+        return f"complex({text_as(v, index, part)}, {IR_NAMES[part]}(0))"
+    if dtype.kind == "b":
+        return f"({text} != 0)"
+    return f"{IR_NAMES[dtype]}({text})"
+
+
+def broadcast(v: Value, shape: Sequence) -> Value:
+    """v with NumPy's rule: aligned at the right, sizes of one repeat."""
+    shape = tuple(shape)
+    if v.shape == shape:
+        return v
+    offset = len(shape) - v.ndim
+    if offset < 0:
+        raise ValueError(f"could not broadcast shape {show(v.shape)} into {show(shape)}")
+    for k, size in enumerate(v.shape):
+        if size != shape[offset + k] and size != 1:
+            raise ValueError(unequal(v.shape, shape))
+    def at(index):
+        return v.at(["0" if size == 1 and shape[offset + k] != 1 else index[offset + k] for k, size in enumerate(v.shape)])
+    return Value(v.dtype, shape, at, v.weak)
+
+
+def broadcast_shapes(*shapes: Sequence) -> tuple:
+    result: list = []
+    for shape in shapes:
+        shape = list(shape)
+        longer, shorter = (shape, result) if len(shape) > len(result) else (result, shape)
+        merged = list(longer)
+        for k in range(1, len(shorter) + 1):
+            a, b = longer[-k], shorter[-k]
+            if a != b and a != 1 and b != 1:
+                raise ValueError(unequal(*shapes))
+            merged[-k] = b if a == 1 else a
+        result = merged
+    return tuple(result)
+
+
+def show(shape: Sequence) -> str:
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def unequal(*shapes: Sequence) -> str:
+    text = "operands could not be broadcast together: " + " and ".join(map(show, shapes))
+    if any(isinstance(s, Size) for shape in shapes for s in shape):
+        text += "; sizes are equal only where they are known to be: use one symbol for both"
+    return text

@@ -1,0 +1,135 @@
+"""Gradients of programs: grad, value_and_grad, vjp."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Sequence
+
+import numpy as np
+
+from .frontend.types import Type
+from .program import Function, Result, Translated, program
+
+
+class Derived(Translated):
+    """The gradient program of a translated function."""
+
+    def __init__(self, inner: Translated, outputs: list[Result], arguments: list[str], keep: bool, given: bool, several: bool,
+                 memory_limit: int | None):
+        names = [r.name for r in outputs]
+        g = inner.sdfg.gradient(names, arguments, given=names if given else (), keep_outputs=keep, memory_limit=memory_limit)
+        self.sdfg, self.report = g.program, g.report
+        self.taken = inner.taken
+        self.seeds = {parameter: k for k, parameter in enumerate(g.output_gradients[n] for n in names if given)}
+        types = {p.name: p for p in g.program.parameters}
+        gradients = [Result("output", g.input_gradients[a], False, None, types[g.input_gradients[a]].shape) for a in arguments]
+        values = [Result("output", r.name, r.weak, r.dtype, r.shape) for r in outputs] if keep else []
+        self.several = several or keep
+        self.values, self.gradients = len(values), len(gradients)
+        self.results = [*values, *gradients]
+
+    def argument(self, parameter, given: dict[str, Any]):
+        if parameter.name in self.seeds:
+            return given["seeds"][self.seeds[parameter.name]]
+        value = given[parameter.name]
+        return np.array(value) if parameter.direction == "inout" else value  # the caller's array stays as it is
+
+
+class GradientFunction(Function):
+    """Called like the function; returns gradients by the chosen arguments."""
+
+    def __init__(self, f: Function, argnums, of, keep: bool, memory_limit: int | None):
+        super().__init__(f, f._backend, f._threads)
+        self.inner, self._of, self._keep, self._memory_limit = f, of, keep, memory_limit
+        self._several = isinstance(argnums, (tuple, list))
+        self._arguments = [self._argument(a) for a in (argnums if self._several else [argnums])]
+
+    def _argument(self, a) -> str:
+        names = list(self._signature.parameters)
+        if isinstance(a, str):
+            if a not in names:
+                raise ValueError(f"{self.__name__} has no argument {a}; it has {', '.join(names)}")
+            return a
+        a = operator.index(a)
+        if not -len(names) <= a < len(names):
+            raise ValueError(f"{self.__name__} has {len(names)} arguments, not one numbered {a}")
+        return names[a]
+
+    def translate(self, types: dict[str, Any]) -> Derived:
+        inner = self.inner.translate(types)
+        for a in self._arguments:
+            t = types[a]
+            if not isinstance(t, Type) or t.dtype.kind not in "fc":
+                raise TypeError(f"argument {a} is {t!r}: gradients are of real and complex arrays and numbers; convert it to float64")
+        chosen = chosen_result(inner, self._of, self.__name__)
+        if chosen.shape != ():
+            raise TypeError(f"the result of {self.__name__} has shape {chosen.shape}, and grad is of one number: "
+                            "sum it up, or use headrace.vjp")
+        return Derived(inner, [chosen], self._arguments, self._keep, False, self._several, self._memory_limit)
+
+    def __call__(self, *args, **named):
+        result = super().__call__(*args, **named)
+        if not self._keep:
+            return result
+        value, *gradients = result
+        return value, (tuple(gradients) if self._several else gradients[0])
+
+
+def chosen_result(inner: Translated, of, name: str) -> Result:
+    """The result that is differentiated: the only one, the `of`-th, or the array argument called `of`."""
+    if of is None:
+        if len(inner.results) != 1:
+            raise TypeError(f"{name} returns {len(inner.results)} results: choose one with of=, a number or the name of an "
+                            "array that it changes")
+        return inner.results[0]
+    if isinstance(of, str):
+        for p in inner.sdfg.parameters:
+            if p.name == of and p.direction != "in":
+                return Result("argument", of, False, None, p.shape)
+        raise ValueError(f"{name} changes no array {of}")
+    return inner.results[of]
+
+
+def _function(f) -> Function:
+    return f if isinstance(f, Function) else program(f)
+
+
+def grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None) -> GradientFunction:
+    """A function with f's arguments that returns the gradient of f's result, one number, by the argument `argnums` (a position
+    or name, or several). `of` chooses one of several results, or an array that f changes. `memory_limit`: bytes for what is
+    kept of the forward pass. The arguments are left as they are."""
+    return GradientFunction(_function(f), argnums, of, False, memory_limit)
+
+
+def value_and_grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None,
+                   memory_limit: int | None = None) -> GradientFunction:
+    """Like grad; returns (result, gradient)."""
+    return GradientFunction(_function(f), argnums, of, True, memory_limit)
+
+
+class _PulledBack(Function):
+    def __init__(self, f: Function):
+        super().__init__(f, f._backend, f._threads)
+        self.inner = f
+
+    def translate(self, types: dict[str, Any]) -> Derived:
+        inner = self.inner.translate(types)
+        arguments = [a for a, t in types.items() if isinstance(t, Type) and t.dtype.kind in "fc"]
+        return Derived(inner, inner.results, arguments, False, True, True, None)
+
+
+def vjp(f, *args):
+    """(f(*args), pull): pull(gradient of the result) gives the gradients of all float arguments; for several results it takes
+    one gradient each."""
+    f = _function(f)
+    kept = tuple(np.array(a) if isinstance(a, np.ndarray) else a for a in args)
+    back = _PulledBack(f)
+
+    def pull(*seeds):
+        given = back._bind(kept, {})
+        translated, compiled = back._version(given)
+        if len(seeds) != len(translated.seeds):
+            raise TypeError(f"takes {len(translated.seeds)} gradients, one for each result, not {len(seeds)}")
+        return translated.call(compiled, {**given, "seeds": seeds})
+
+    return f(*args), pull

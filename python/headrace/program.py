@@ -1,0 +1,244 @@
+"""`@headrace.program`: numpy-style functions as programs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from typing import Any
+
+import numpy as np
+
+from .compiled import Compiled
+from .frontend.emitter import Emitter
+from .frontend.evaluate import Scope
+from .frontend.lower import Lowering
+from .frontend.sizes import Size
+from .frontend.source import Source
+from .frontend.types import IR_NAMES, TYPES, Type
+from .frontend.values import Array, Value, is_number, value_of
+from .sdfg import Sdfg
+
+_PYTHON_TYPES = {float: np.float64, int: np.int64, complex: np.complex128, bool: np.bool_}
+
+
+class Result:
+    """One thing that a function returns: an argument as it is, or an output of the program. `weak`: a Python number."""
+
+    def __init__(self, kind: str, name: str, weak: bool = False, dtype=None, shape: tuple = ()):
+        self.kind, self.name, self.weak, self.dtype, self.shape = kind, name, weak, dtype, shape
+
+
+class Translated:
+    """A program for one set of argument types, and how a call of the function meets it."""
+
+    sdfg: Sdfg
+    taken: list[str]       # arguments that are parameters of the program
+    results: list[Result]
+    several: bool          # whether the function returns a tuple
+
+    def call(self, compiled: Compiled, given: dict[str, Any]):
+        """Runs the compiled program on a call's arguments, and returns what the function would."""
+        outputs = [p.name for p in compiled.outputs if p.direction == "out"]
+        inputs = [self.argument(p, given) for p in compiled.inputs]
+        made = dict(zip(outputs, compiled.flat(inputs, [given.get(name) for name in outputs])))
+        values = [given[r.name] if r.kind == "argument" else _python_number(made[r.name], r) for r in self.results]
+        if not values:
+            return None
+        return tuple(values) if self.several else values[0]
+
+    def argument(self, parameter, given: dict[str, Any]):
+        return given[parameter.name]
+
+
+def _python_number(value, result: Result):
+    if result.shape or not isinstance(value, np.ndarray):
+        return value
+    return value.item() if result.weak else value[()]
+
+
+class Translation(Translated):
+    """A function, translated."""
+
+    def __init__(self, function, arguments: dict[str, Any]):
+        """`arguments`: name → Type, or a Python object that the program is made for."""
+        source = Source.of(function)
+        self.emitter = Emitter()
+        self.taken: list[str] = []
+        declared: dict[str, tuple[Type, str]] = {}
+        names: dict[str, Any] = {}
+        for name, what in arguments.items():
+            if not isinstance(what, Type):
+                names[name] = what
+                continue
+            container = self.emitter.reserve(name)
+            for size in what.shape:
+                if isinstance(size, Size):
+                    self.emitter.reserve(size.text)
+            names[name] = Array(container, what.dtype, what.shape, weak=getattr(what, "weak", False))
+            declared[name] = (what, container)
+            self.taken.append(name)
+        for name, (what, _) in declared.items():
+            if not what.shape and what.dtype.kind in "iu":
+                names[name] = self.emitter.size_of(names[name])
+        result = Lowering(self.emitter, Scope(source, names)).run(source.body)
+        self.results = self._results(result, {c: n for n, (_, c) in declared.items()})
+        self.sdfg = Sdfg.parse(self._text(function.__name__, declared), f"<program {function.__name__}>")
+
+    def _results(self, result, parameters: dict[str, str]) -> list[Result]:
+        self.several = isinstance(result, (tuple, list))
+        all_results = [] if result is None else list(result) if self.several else [result]
+        return [self._result(r, parameters) for r in all_results]
+
+    def _result(self, r, parameters: dict[str, str]) -> Result:
+        if isinstance(r, Array) and r.whole and r.name in parameters:
+            return Result("argument", parameters[r.name], False, r.dtype, r.shape)
+        if not (isinstance(r, (Value, Size)) or is_number(r)):
+            raise TypeError(f"a program returns arrays and numbers, not {type(r).__name__}")
+        v = value_of(r)
+        target = Array(self.emitter.fresh("result"), v.dtype, v.shape)
+        self.emitter.store(target, r)
+        return Result("output", target.name, v.weak or (is_number(r) and not isinstance(r, np.generic)), v.dtype, v.shape)
+
+    def _text(self, name: str, declared) -> str:
+        parameters = []
+        for what, container in declared.values():
+            marks = "inout " if container in self.emitter.written else ""
+            parameters.append(f"{marks}{container}: {_declaration(what.dtype, what.shape)}")
+        for r in self.results:
+            if r.kind == "output":
+                parameters.append(f"{r.name}: {_declaration(r.dtype, r.shape)}")
+        return f"sdfg {name}({', '.join(parameters)}) {{\n{self.emitter.body()}\n}}\n"
+
+
+def _declaration(dtype, shape) -> str:
+    return IR_NAMES[np.dtype(dtype)] + (f"[{', '.join(map(str, shape))}]" if shape else "")
+
+
+class Function:
+    """What is called like a Python function and compiled for each set of argument types that it meets."""
+
+    def __init__(self, function, backend: str, threads: int):
+        functools.update_wrapper(self, function)
+        self._signature = inspect.signature(function)
+        self._backend, self._threads = backend, threads
+        self._declared = {name: _annotation(function, p.annotation) for name, p in self._signature.parameters.items()}
+        self._versions: dict[tuple, tuple[Translated, Compiled]] = {}
+        self._lock = threading.Lock()
+
+    def translate(self, types: dict[str, Any]) -> Translated:
+        """`types`: by argument, a Type, or a Python object that the program is made for."""
+        raise NotImplementedError
+
+    # ---- calls ----
+    def __call__(self, *args, **named):
+        given = self._bind(args, named)
+        translation, compiled = self._version(given)
+        return translation.call(compiled, given)
+
+    def _bind(self, args, named) -> dict[str, Any]:
+        bound = self._signature.bind(*args, **named)
+        bound.apply_defaults()
+        return bound.arguments
+
+    def _version(self, given: dict[str, Any]):
+        what = {name: self._type_of(name, value) for name, value in given.items()}
+        key = tuple((name, w if _hashable(w) else id(w)) for name, w in what.items())
+        found = self._versions.get(key)
+        if found is None:
+            with self._lock:  # two threads compile the same program once
+                found = self._versions.get(key)
+                if found is None:
+                    translation = self.translate(what)
+                    found = (translation, translation.sdfg.compile(backend=self._backend, threads=self._threads))
+                    self._versions[key] = found
+        return found
+
+    def _type_of(self, name: str, value):
+        declared = self._declared[name]
+        if declared is not None:
+            return declared
+        if hasattr(value, "shape") and hasattr(value, "dtype"):
+            dtype = str(value.dtype).removeprefix("torch.")
+            if dtype not in TYPES and dtype != "bool":
+                raise TypeError(f"argument {name}: no program computes with {value.dtype}")
+            return Type(dtype, tuple(int(s) for s in value.shape))
+        if type(value) in (float, complex):
+            return Weak(_PYTHON_TYPES[type(value)])
+        return value
+
+    # ---- programs as objects ----
+    def sdfg_for(self, *args, **named) -> Sdfg:
+        """The program for arguments like these; nothing is compiled."""
+        given = self._bind(args, named)
+        return self.translate({n: self._type_of(n, v) for n, v in given.items()}).sdfg
+
+    @property
+    def sdfg(self) -> Sdfg:
+        """The program, where every argument is annotated or has a default."""
+        missing = [n for n, p in self._signature.parameters.items() if self._declared[n] is None and p.default is p.empty]
+        if missing:
+            raise TypeError(f"{', '.join(missing)} have no annotation: use sdfg_for(…) with example arguments")
+        return self.sdfg_for(**{n: None for n in self._declared if self._declared[n] is not None})
+
+
+class Program(Function):
+    """A numpy-style function as a program.
+
+    Arguments with annotations such as `headrace.float64[N, M]` have these types and any sizes; others are taken as the call
+    gives them: arrays by type and shape, floats and complex numbers as numbers, everything else (integers, strings, functions)
+    as constants of the program. Arrays are changed in place as by the function itself.
+    """
+
+    def __init__(self, function, *, backend: str = "cpu", threads: int = 0):
+        super().__init__(function, backend, threads)
+        self.__headrace_function__ = function
+        for p in self._signature.parameters.values():
+            if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                raise TypeError("a program has no *args and **kwargs")
+
+    def translate(self, types: dict[str, Any]) -> Translation:
+        return Translation(self.__headrace_function__, types)
+
+
+class Weak(Type):
+    """A Python number: it takes the type of what it meets."""
+
+    weak = True
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Weak) and super().__eq__(other)
+
+    __hash__ = Type.__hash__
+
+
+def _annotation(function, annotation):
+    if isinstance(annotation, str):  # from __future__ import annotations
+        scope = {**function.__globals__, **(inspect.getclosurevars(function).nonlocals if function.__closure__ else {})}
+        try:
+            annotation = eval(annotation, scope)  # noqa: S307: the function's own text
+        except NameError:
+            return None
+    if isinstance(annotation, Type):
+        return annotation
+    if annotation in _PYTHON_TYPES and annotation is not bool:
+        return Weak(_PYTHON_TYPES[annotation])
+    return None
+
+
+def _hashable(x) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def program(function=None, *, backend: str = "cpu", threads: int = 0):
+    """Makes a Program of a function; with options, `@headrace.program(backend="interpreter")`."""
+    if function is None:
+        return functools.partial(program, backend=backend, threads=threads)
+    if not inspect.isfunction(function):
+        raise TypeError("headrace.program takes a function")
+    return Program(function, backend=backend, threads=threads)
+

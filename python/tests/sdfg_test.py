@@ -1,0 +1,171 @@
+"""Programs as objects: text, parameters, passes, gradients, compiled calls, wrong use."""
+
+import copy
+import os
+import tempfile
+import threading
+import unittest
+
+from python.tests.case import Case, headrace, np
+
+SCALE = """
+sdfg scale(X: f32[N, M], a: f32, Y: f32[N, M]) {
+  state { map i in 0:N, j in 0:M { Y[i, j] = a * X[i, j] } }
+}
+"""
+LOSS = """
+sdfg loss(X: f64[N], W: f64[N], L: f64) {
+  state {
+    L = 0
+    map i in 0:N { L += X[i] * X[i] * W[i] }
+  }
+}
+"""
+UPDATE = "sdfg update(inout P: f64[N], G: f64[N]) { state { map i in 0:N { P[i] = P[i] - 0.5 * G[i] } } }"
+
+
+class Objects(Case):
+    def test_text_reads_back_as_the_same_program(self):
+        program = headrace.Sdfg.parse(SCALE)
+        self.assertEqual(headrace.Sdfg.parse(program.text), program)
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("p.sdfg", "p.json"):
+                path = os.path.join(folder, name)
+                program.save(path)
+                self.assertEqual(headrace.Sdfg.load(path), program)
+
+    def test_what_a_program_says_of_itself(self):
+        program = headrace.Sdfg.parse(SCALE)
+        self.assertEqual(program.name, "scale")
+        self.assertEqual(program.symbols, ["N", "M"])
+        self.assertEqual([repr(p) for p in program.parameters], ["in X: f32[N, M]", "in a: f32", "out Y: f32[N, M]"])
+        self.assertEqual(program.json()["sdfgs"][0]["body"][0]["kind"], "state")
+
+    def test_a_copy_is_another_program(self):
+        program = headrace.Sdfg.parse("sdfg p(A: f32[4], B: f32[4]) { transient T: f32[4]\n state { onnx.Relu(X = A) -> (Y = T)\n"
+                                      " onnx.Neg(X = T) -> (Y = B) } }")
+        other = copy.deepcopy(program)
+        other.expand_library_nodes()
+        self.assertNotEqual(program, other)
+        self.assertIn("onnx.Relu", program.text)
+        self.assertNotIn("onnx.Relu", other.text)
+        x = np.float32([-1, 0, 2, 3])
+        self.close(program(x), other(x))
+
+    def test_errors_have_code_place_and_kind(self):
+        with self.fails(headrace.InvalidError, "p.sdfg:2", "^") as e:
+            headrace.Sdfg.parse("sdfg f(X: f32[4], Y: f32[4]) {\n  state { Y[0] = X[0 } }", "p.sdfg")
+        self.assertIsInstance(e.error.exception, ValueError)
+        self.assertEqual(e.error.exception.diagnostics[0]["line"], 2)
+        self.assertRegex(e.error.exception.code, r"E0\d{3}")
+        with self.fails(headrace.UsageError, "simplfy", "simplify"):
+            headrace.Sdfg.parse(SCALE).apply("simplfy")
+        with self.fails(headrace.UsageError, "did you mean 'cpu'"):
+            headrace.Sdfg.parse(SCALE).compile(backend="cpi")
+
+
+class Calls(Case):
+    def test_by_position_and_by_name(self):
+        program = headrace.Sdfg.parse(SCALE)
+        x = np.arange(6, dtype=np.float32).reshape(2, 3)
+        for backend in ("cpu", "interpreter"):
+            f = program.compile(backend=backend)
+            self.close(f(x, 2.0), 2 * x)
+            self.close(f(a=np.float32(3), X=x), 3 * x)
+
+    def test_strided_read_only_and_given_memory(self):
+        f = headrace.Sdfg.parse(SCALE).compile()
+        x = np.arange(24, dtype=np.float32).reshape(4, 6)
+        self.close(f(x.T[::-2], 2.0), 2 * x.T[::-2])
+        fixed = x.copy()
+        fixed.flags.writeable = False
+        y = np.zeros((4, 12), np.float32)
+        result = f(fixed, 2.0, out=[y[:, ::2]])
+        self.close(y[:, ::2], 2 * x)
+        self.close(y[:, 1::2], 0 * x)
+        self.assertIs(result.base, y)
+
+    def test_updates_are_in_place(self):
+        for backend in ("cpu", "interpreter"):
+            p = np.array([1.0, 2.0, 3.0])
+            headrace.Sdfg.parse(UPDATE).compile(backend=backend)(p, np.array([2.0, 2.0, 2.0]))
+            self.close(p, np.array([0.0, 1.0, 2.0]))
+
+    def test_wrong_use(self):
+        f = headrace.Sdfg.parse(SCALE).compile()
+        x = np.zeros((2, 3), np.float32)
+        with self.fails(TypeError, "missing argument: a"):
+            f(x)
+        with self.fails(TypeError, "no argument named b"):
+            f(x, b=1.0)
+        with self.fails(TypeError, "takes 2 arrays (X, a), not 3"):
+            f(x, 1.0, x)
+        with self.fails(TypeError, "'X' takes an array of f32", "list"):
+            f([1.0], 1.0)
+        with self.fails(ValueError, "X has the wrong type", "f64", "f32"):
+            f(x.astype(np.float64), 1.0)
+        with self.fails(ValueError, "wrong number of dimensions"):
+            f(x[0], 1.0)
+        with self.fails(ValueError, "output Y is f32[2, 3]", "f32[3, 2]"):
+            f(x, 1.0, out=[np.zeros((3, 2), np.float32)])
+        frozen = np.zeros(3)
+        frozen.flags.writeable = False
+        with self.fails(ValueError, "P is read-only"):
+            headrace.Sdfg.parse(UPDATE).compile()(frozen, np.zeros(3))
+
+    def test_small_floats_and_other_types(self):
+        import ml_dtypes
+        for t, name in ((ml_dtypes.bfloat16, "bf16"), (np.float16, "f16"), (np.int8, "i8"), (np.uint64, "u64"), (np.bool_, "bool"),
+                        (np.complex64, "c64"), (np.complex128, "c128")):
+            f = headrace.Sdfg.parse(f"sdfg f(X: {name}[N], Y: {name}[N]) {{ state {{ map i in 0:N {{ Y[i] = X[N - 1 - i] }} }} }}").compile()
+            x = np.array([1, 0, 1, 1, 0]).astype(t)
+            y = f(x)
+            self.assertEqual(y.dtype, x.dtype, name)
+            self.assertEqual(y.tolist(), x[::-1].tolist(), name)
+
+    def test_many_threads(self):
+        f = headrace.Sdfg.parse(SCALE).compile(threads=1)
+        wrong = []
+
+        def work(k):
+            for i in range(200):
+                x = np.full((1 + (i + k) % 4, 2), i, np.float32)
+                if not np.array_equal(f(x, 2.0), 2 * x):
+                    wrong.append((k, i))
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+
+    def test_artifacts(self):
+        x = np.ones((2, 3), np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scale.hrx")
+            headrace.Sdfg.parse(SCALE).save(path)
+            self.close(headrace.load(path)(x, 4.0), 4 * x)
+
+
+class Gradients(Case):
+    def test_first_and_second(self):
+        program = headrace.Sdfg.parse(LOSS)
+        g = program.gradient(["L"], ["X"], keep_outputs=True)
+        x, w = np.array([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 0.5])
+        names = [p.name for p in g.program.parameters if p.direction == "out"]
+        results = dict(zip(names, g.program(x, w)))
+        self.close(results["L"], np.float64(np.sum(x * x * w)))
+        self.close(results[g.input_gradients["X"]], 2 * x * w)
+        once = program.gradient(["L"], ["X"])
+        of_x = once.input_gradients["X"]
+        twice = once.program.gradient([of_x], ["X"])
+        self.close(twice.program(x, w), 2 * w)
+
+    def test_unknown_names(self):
+        with self.fails(ValueError, "Z"):
+            headrace.Sdfg.parse(LOSS).gradient(["L"], ["Z"])
+
+
+if __name__ == "__main__":
+    unittest.main()
