@@ -28,11 +28,10 @@ class Derived(Translated):
         self.values, self.gradients = len(values), len(gradients)
         self.results = [*values, *gradients]
 
-    def argument(self, parameter, given: dict[str, Any]):
-        if parameter.name in self.seeds:
-            return given["seeds"][self.seeds[parameter.name]]
-        value = given[parameter.name]
-        return np.array(value) if parameter.direction == "inout" else value  # the caller's array stays as it is
+    def argument(self, name: str, updated: bool, given: dict[str, Any]):
+        if name in self.seeds:
+            return given["seeds"][self.seeds[name]]
+        return np.array(given[name]) if updated else given[name]  # the caller's array stays as it is
 
 
 class GradientFunction(Function):
@@ -127,9 +126,9 @@ def vjp(f, *args):
 
     def pull(*seeds):
         given = back._bind(kept, {})
-        translated, compiled = back._version(given)
+        translated = back._version(given)
         if len(seeds) != len(translated.seeds):
             raise TypeError(f"takes {len(translated.seeds)} gradients, one for each result, not {len(seeds)}")
-        return translated.call(compiled, {**given, "seeds": seeds})
+        return translated.call({**given, "seeds": seeds})
 
     return f(*args), pull

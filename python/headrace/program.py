@@ -36,19 +36,25 @@ class Translated:
     taken: list[str]       # arguments that are parameters of the program
     results: list[Result]
     several: bool          # whether the function returns a tuple
+    compiled: Compiled
 
-    def call(self, compiled: Compiled, given: dict[str, Any]):
+    def compile(self, backend: str, threads: int) -> None:
+        self.compiled = self.sdfg.compile(backend=backend, threads=threads)
+        self._outputs = [p.name for p in self.compiled.outputs if p.direction == "out"]
+        self._order = [(p.name, p.direction == "inout") for p in self.compiled.inputs]
+
+    def call(self, given: dict[str, Any]):
         """Runs the compiled program on a call's arguments, and returns what the function would."""
-        outputs = [p.name for p in compiled.outputs if p.direction == "out"]
-        inputs = [self.argument(p, given) for p in compiled.inputs]
-        made = dict(zip(outputs, compiled.flat(inputs, [given.get(name) for name in outputs])))
+        inputs = [self.argument(name, updated, given) for name, updated in self._order]
+        out = [given.get(name) for name in self._outputs] if given.keys() & self._outputs else None
+        made = dict(zip(self._outputs, self.compiled.flat(inputs, out)))
         values = [given[r.name] if r.kind == "argument" else _python_number(made[r.name], r) for r in self.results]
         if not values:
             return None
         return tuple(values) if self.several else values[0]
 
-    def argument(self, parameter, given: dict[str, Any]):
-        return given[parameter.name]
+    def argument(self, name: str, updated: bool, given: dict[str, Any]):
+        return given[name]
 
 
 def _python_number(value, result: Result):
@@ -123,7 +129,9 @@ class Function:
         self._signature = inspect.signature(function)
         self._backend, self._threads = backend, threads
         self._declared = {name: _annotation(function, p.annotation) for name, p in self._signature.parameters.items()}
-        self._versions: dict[tuple, tuple[Translated, Compiled]] = {}
+        self._names = list(self._signature.parameters)
+        self._open = [name for name, declared in self._declared.items() if declared is None]
+        self._versions: dict[tuple, Translated] = {}
         self._lock = threading.Lock()
 
     def translate(self, types: dict[str, Any]) -> Translated:
@@ -133,26 +141,29 @@ class Function:
     # ---- calls ----
     def __call__(self, *args, **named):
         given = self._bind(args, named)
-        translation, compiled = self._version(given)
-        return translation.call(compiled, given)
+        return self._version(given).call(given)
 
     def _bind(self, args, named) -> dict[str, Any]:
+        if not named and len(args) == len(self._names):
+            return dict(zip(self._names, args))
         bound = self._signature.bind(*args, **named)
         bound.apply_defaults()
         return bound.arguments
 
-    def _version(self, given: dict[str, Any]):
-        what = {name: self._type_of(name, value) for name, value in given.items()}
-        key = tuple((name, w if _hashable(w) else id(w)) for name, w in what.items())
+    def _version(self, given: dict[str, Any]) -> Translated:
+        """The program for arguments of these types; annotated ones have theirs already."""
+        types = [self._type_of(name, given[name]) for name in self._open]
+        key = tuple((type(t), t) for t in types)  # 1, 1.0 and True are equal, and different constants
         found = self._versions.get(key)
-        if found is None:
-            with self._lock:  # two threads compile the same program once
-                found = self._versions.get(key)
-                if found is None:
-                    translation = self.translate(what)
-                    found = (translation, translation.sdfg.compile(backend=self._backend, threads=self._threads))
-                    self._versions[key] = found
-        return found
+        if found is not None:
+            return found
+        with self._lock:  # two threads compile the same program once
+            found = self._versions.get(key)
+            if found is None:
+                found = self.translate({name: self._type_of(name, value) for name, value in given.items()})
+                found.compile(self._backend, self._threads)
+                self._versions[key] = found
+            return found
 
     def _type_of(self, name: str, value):
         declared = self._declared[name]
@@ -165,6 +176,8 @@ class Function:
             return Type(dtype, tuple(int(s) for s in value.shape))
         if type(value) in (float, complex):
             return Weak(_PYTHON_TYPES[type(value)])
+        if not _hashable(value):
+            raise TypeError(f"argument {name}: a {type(value).__name__} can be no constant of a program: give a tuple or an array")
         return value
 
     # ---- programs as objects ----

@@ -14,6 +14,10 @@ def relu(x):
     return np.maximum(x, 0)
 
 
+def identity(x):
+    return x
+
+
 def softmax(x):
     top = np.max(x, axis=-1, keepdims=True)
     e = np.exp(x - top)
@@ -341,6 +345,8 @@ class Refused(Case):
             f(np.zeros(3), np.zeros(4))
         with self.assertRaises(TypeError):
             f(np.zeros(3))
+        with self.fails(TypeError, "argument x", "a tuple or an array"):
+            headrace.program(identity)([1.0, 2.0])
 
     def test_python_minus_c(self):
         text = ("import sys, os; sys.path.insert(0, os.path.join('python', 'package'))\n"
