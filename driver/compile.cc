@@ -129,7 +129,8 @@ Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const 
     if (access(path.c_str(), F_OK) != 0) return FileError("E0401", path, "no such file");
     if (IsFolder(path)) {
       const FileKind kind = ForeignFolder(path);
-      return FileError("E0402", path, "this is " + (kind.what.empty() ? "a folder, not a model" : kind.what), kind.hint);
+      return FileError("E0402", path, "this is " + (kind.what.empty() ? "a folder, not a model" : kind.what),
+                       kind.hint.empty() ? "an artifact (.hrx) holds compiled code: run, bench and check take it" : kind.hint);
     }
     std::ifstream in(path, std::ios::binary);
     if (!in) return FileError("E0403", path, "can't read the file");

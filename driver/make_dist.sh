@@ -13,7 +13,7 @@ for file; do
   if [[ "$file" == -- ]]; then to=lib; else cp -L "$file" "$tree/headrace/$to/"; fi
 done
 
-own='^(libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s|libgomp)\.so'
+own='^(libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)\.so'
 ldd "$tree/headrace/headrace" "$tree"/headrace/*/*.so |
   awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
   while read -r name path; do

@@ -1,32 +1,30 @@
-// hr_runtime_api.parallel_for on libgomp: its pool is the one that oneDNN and torch use in the same process.
-#include <omp.h>
+// hr_runtime_api.parallel_for: who takes part in a region. How it is worked through: region.h; who helps: pool.h.
 #include <pthread.h>
+#include <sched.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <initializer_list>
 
+#include "runtime/pool.h"
 #include "runtime/runtime_internal.h"
 
 namespace headrace::runtime {
 namespace {
 
 thread_local int t_nesting = 0;
-// libgomp keeps a pool per calling thread, and a forked child has none of its threads: a region there would wait for ever.
-// Only the thread that called fork lives on in the child, so the mark is per thread; threads it starts are free again.
-thread_local bool t_forked = false;
 std::atomic<int> g_callers{0};
 
-void MarkForked() {
-  t_forked = true;
-  g_callers.store(0, std::memory_order_relaxed);
+int Processors() {  // those that this process may use
+  cpu_set_t* set = nullptr;
+  int n = 0;
+  for (int size = 1024; n == 0 && size <= 1 << 20; size *= 2) {  // the kernel refuses a set smaller than its own
+    set = CPU_ALLOC(size);
+    if (set && sched_getaffinity(0, CPU_ALLOC_SIZE(size), set) == 0) n = CPU_COUNT_S(CPU_ALLOC_SIZE(size), set);
+    CPU_FREE(set);
+  }
+  return n > 0 ? n : 1;
 }
-
-constexpr int64_t kStretches = 64;
-struct alignas(64) Stretch {
-  std::atomic<int64_t> next{0};
-  int64_t end = 0;
-};
 
 int Configured() {
   for (const char* name : {"HEADRACE_NUM_THREADS", "OMP_NUM_THREADS"}) {
@@ -35,8 +33,12 @@ int Configured() {
     const long n = std::strtol(text, nullptr, 10);  // OMP_NUM_THREADS may be a list: its first number counts
     if (n > 0 && n < 65536) return static_cast<int>(n);
   }
-  const int n = omp_get_num_procs();  // respects the process's affinity
-  return n > 0 ? n : 1;
+  return Processors();
+}
+
+void InForkedChild() {
+  g_callers.store(0, std::memory_order_relaxed);
+  ForgetHelpers();
 }
 
 void Serial(int64_t chunks, hr_chunk_fn fn, void* ctx) {
@@ -45,11 +47,21 @@ void Serial(int64_t chunks, hr_chunk_fn fn, void* ctx) {
   --t_nesting;
 }
 
+void Parallel(int64_t chunks, hr_chunk_fn fn, void* ctx, int threads) {
+  Region* region = TakeRegion();
+  if (region == nullptr) return Serial(chunks, fn, ctx);
+  region->Open(chunks, fn, ctx, threads, threads - 1);
+  CallHelpers(threads - 1);
+  ++t_nesting;
+  region->WorkAndClose();
+  --t_nesting;
+}
+
 }  // namespace
 
 int32_t MaxThreads() {
   static const int32_t n = [] {
-    pthread_atfork(nullptr, nullptr, MarkForked);
+    pthread_atfork(nullptr, nullptr, InForkedChild);
     return static_cast<int32_t>(Configured());
   }();
   return n;
@@ -60,31 +72,13 @@ void ParallelFor(int64_t chunks, hr_chunk_fn fn, void* ctx, int32_t threads) {
   const int64_t machine = MaxThreads();
   int64_t n = threads > 0 ? threads : machine;
   if (n > chunks) n = chunks;
-  if (n <= 1 || t_nesting > 0 || t_forked || omp_in_parallel()) return Serial(chunks, fn, ctx);
+  if (n > kMostThreads) n = kMostThreads;
+  if (n <= 1 || t_nesting > 0 || OnHelper()) return Serial(chunks, fn, ctx);
   // Callers at the same time share the machine instead of each taking all of it.
   const int callers = g_callers.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (callers > 1 && threads <= 0) n = machine / callers;
-  if (n <= 1) {
-    Serial(chunks, fn, ctx);
-  } else {
-    // Every thread has a stretch of its own, the same in every region, so that it meets again what is in its cache; who is
-    // done early takes from the others' stretches.
-    const int64_t stretches = n < kStretches ? n : kStretches;
-    Stretch stretch[kStretches];
-    for (int64_t i = 0; i < stretches; ++i) {
-      stretch[i].next.store(chunks * i / stretches, std::memory_order_relaxed);
-      stretch[i].end = chunks * (i + 1) / stretches;
-    }
-#pragma omp parallel num_threads(static_cast <int>(n))
-    {
-      ++t_nesting;
-      for (int64_t i = 0, own = omp_get_thread_num(); i < stretches; ++i) {
-        Stretch& s = stretch[(own + i) % stretches];
-        for (int64_t c; (c = s.next.fetch_add(1, std::memory_order_relaxed)) < s.end;) fn(ctx, c);
-      }
-      --t_nesting;
-    }
-  }
+  if (callers > 1 && threads <= 0 && n > machine / callers) n = machine / callers;
+  if (n <= 1) Serial(chunks, fn, ctx);
+  else Parallel(chunks, fn, ctx, static_cast<int>(n));
   g_callers.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -18,37 +19,23 @@
 #include "backends/cpu/sites.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
+#include "runtime/artifact_files.h"
+#include "runtime/checksums.h"
 #include "runtime/headrace_runtime.h"
+#include "runtime/processor.h"
 
 namespace headrace::cpu {
 namespace {
 
 using nlohmann::json;
-constexpr int kFormat = 1;
+constexpr int kFormat = runtime::kArtifactFormat;
 
-// Instruction sets that -march=native may have used, by name.
-std::vector<std::string> InstructionSets() {
-  std::vector<std::string> out;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-#define HR_HAS(name) \
-  if (__builtin_cpu_supports(name)) out.push_back(name);
-  HR_HAS("sse4.2")
-  HR_HAS("avx") HR_HAS("avx2") HR_HAS("fma") HR_HAS("bmi") HR_HAS("bmi2") HR_HAS("avx512f") HR_HAS("avx512bw")
-      HR_HAS("avx512dq") HR_HAS("avx512vl") HR_HAS("avx512vnni") HR_HAS("avx512vbmi") HR_HAS("avx512bf16")
-#undef HR_HAS
-#endif
-          return out;
-}
-
-std::string Machine() {
-#if defined(__x86_64__)
-  return "x86_64";
-#elif defined(__aarch64__)
-  return "aarch64";
-#else
-  return "other";
-#endif
+// What the program assumes of its sizes, for loaders that do not read the signature.
+json BoundsOf(const Program& signature) {
+  json out = json::object();
+  for (const auto& [name, interval] : signature.Entry().assumptions.bounds)
+    out[name.str()] = {interval.lo.value_or(INT64_MIN), interval.hi.value_or(INT64_MAX)};
+  return out;
 }
 
 Status CopyFile(const std::string& from, const std::string& to) {
@@ -81,11 +68,13 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
                                                              "cannot make " + scratch + ": " + std::strerror(errno));
   auto write = [&]() -> Status {
     json manifest = {{"format", kFormat},
-                     {"machine", Machine()},
-                     {"instructions", InstructionSets()},
-                     {"abi", HEADRACE_PROGRAM_MAJOR}};
+                     {"machine", runtime::Machine()},
+                     {"target", a.target},
+                     {"instructions", runtime::TargetFeatures(a.target)},
+                     {"abi", HEADRACE_PROGRAM_MAJOR},
+                     {"bounds", BoundsOf(a.signature)},
+                     {"serial", a.serial}};
     HR_RETURN_IF_ERROR(CopyFile(a.program, scratch + "/program.so"));
-    HR_ASSIGN_OR_RETURN(manifest["program"], HashFile(scratch + "/program.so"));
     std::ofstream weights(scratch + "/weights.bin", std::ios::binary);
     int64_t at = 0;
     manifest["constants"] = json::array();
@@ -108,26 +97,34 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
     manifest["weights_bytes"] = at;
     manifest["statements"] = SitesToJson(a.sites);
     manifest["externals"] = json::array();
-    std::set<std::string> copied;
+    std::map<std::string, std::string> copied;  // path of a plugin → its name here
+    std::set<std::string> taken = {"program.so", "libheadrace_runtime.so"};
     for (const ArtifactExternal& e : a.externals) {
       if (e.library.empty())
         return UnsupportedError("E0375", "external function '" + e.name +
-                                "' is part of the host program: the artifact can't carry it");
-      const std::string file = BaseName(e.library);
-      if (copied.insert(file).second) HR_RETURN_IF_ERROR(CopyFile(e.library, scratch + "/" + file));
+                                             "' is part of the host program: the artifact can't carry it");
+      std::string& file = copied[e.library];
+      if (file.empty()) {
+        file = BaseName(e.library);
+        while (!taken.insert(file).second) file = "other-" + file;
+        HR_RETURN_IF_ERROR(CopyFile(e.library, scratch + "/" + file));
+      }
       manifest["externals"].push_back({{"name", e.name}, {"symbol", e.symbol}, {"library", file}});
     }
     Dl_info runtime;
     if (dladdr(reinterpret_cast<void*>(&hr_runtime), &runtime) && runtime.dli_fname &&
         BaseName(runtime.dli_fname).find(".so") != std::string::npos)
       HR_RETURN_IF_ERROR(CopyFile(runtime.dli_fname, scratch + "/libheadrace_runtime.so"));
-    std::ofstream(scratch + "/signature.txt") << Print(a.signature);
-    HR_ASSIGN_OR_RETURN(manifest["signature"], HashFile(scratch + "/signature.txt"));
+    std::ofstream signature(scratch + "/signature.txt");
+    signature << Print(a.signature);
+    signature.close();
+    if (!signature) return InvalidError("E0370", "cannot write " + scratch + "/signature.txt", "is the disk full?");
     std::ofstream out(scratch + "/manifest.json");
     out << manifest.dump(1) << "\n";
     out.close();
-    if (!out) return InvalidError("E0370", "cannot write " + scratch + "/manifest.json");
-    return {};
+    if (!out) return InvalidError("E0370", "cannot write " + scratch + "/manifest.json", "is the disk full?");
+    const std::string trouble = runtime::WriteChecksums(scratch);
+    return trouble.empty() ? Status() : InvalidError("E0370", trouble, "is the disk full?");
   };
   if (const Status s = write(); !s.ok()) {
     RemoveTree(scratch);
@@ -152,35 +149,70 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
   return {};
 }
 
-Result<Artifact> ReadArtifact(const std::string& folder) {
-  HR_ASSIGN_OR_RETURN(std::string text, ReadText(folder + "/manifest.json"));
-  const json m = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  auto damaged = [&](const std::string& what) {
-    return InvalidError("E0372", folder + " is damaged: " + what, "compile it again");
-  };
+namespace {
+
+Status Damaged(const std::string& folder, const std::string& what) {
+  return InvalidError("E0372", folder + " is damaged: " + what, "compile it again, or copy it again as a whole");
+}
+
+// Every faulty file at once.
+Status FaultsOf(const std::string& folder, const std::vector<runtime::FaultyFile>& faulty) {
+  std::vector<Diagnostic> all;
+  for (const runtime::FaultyFile& f : faulty) {
+    const Status s = f.fault == runtime::FileFault::kExtra
+                         ? InvalidError("E0372", folder + "/" + f.file + " " + f.message,
+                                        "remove it, or use --no-verify")
+                         : Damaged(folder, f.file + " " + f.message);
+    all.push_back(s.diagnostics()[0]);
+  }
+  return Status(std::move(all));
+}
+
+Status CheckVersion(const std::string& folder, const json& m) {
   if (!m.is_object() || !m.contains("format") || !m["format"].is_number_integer())
-    return damaged("manifest.json is not a manifest");
+    return Damaged(folder, "manifest.json is not a manifest");
   if (m["format"] != kFormat)
-    return InvalidError("E0373", folder + " has format " + m["format"].dump() + ", this version reads " +
-                        std::to_string(kFormat));
-  if (m.value("machine", "") != Machine())
-    return UnsupportedError("E0374",
-                            folder + " was compiled for " + m.value("machine", "?") + ", this is " + Machine());
-  const std::vector<std::string> here = InstructionSets();
+    return InvalidError("E0373",
+                        folder + " was made by another version of headrace: its format is " + m["format"].dump() +
+                            ", this version reads " + std::to_string(kFormat),
+                        "compile it again with this version");
+  return {};
+}
+
+Status CheckProcessor(const std::string& folder, const json& m) {
+  if (const std::string machine = m.value("machine", "?"); machine != runtime::Machine())
+    return UnsupportedError("E0374", folder + " was compiled for " + machine + ", this is " + runtime::Machine());
+  std::string missing;
+  for (const std::string& f : runtime::MissingFeatures(m.at("instructions").get<std::vector<std::string>>()))
+    missing += (missing.empty() ? "" : ", ") + f;
+  if (missing.empty()) return {};
+  return UnsupportedError("E0374",
+                          folder + " was compiled for '" + m.value("target", "native") +
+                              "' and may use instructions that this processor lacks: " + missing,
+                          "compile it on this machine, or for an older one: --target x86-64-v2 or x86-64-v3");
+}
+
+}  // namespace
+
+Result<Artifact> ReadArtifact(const std::string& folder, bool verify) {
+  auto damaged = [&](const std::string& what) { return Damaged(folder, what); };
+  const auto text = ReadText(folder + "/manifest.json");
+  const json m = text.ok() ? json::parse(*text, nullptr, /*allow_exceptions=*/false) : json();
+  const Status version = CheckVersion(folder, m);
+  std::vector<runtime::FaultyFile> faulty;
+  if (verify) faulty = runtime::VerifyChecksums(folder);
+  // Of another version the files may be others, unless it is the manifest itself that is damaged.
+  const bool manifest =
+      std::any_of(faulty.begin(), faulty.end(), [](const auto& f) { return f.file == "manifest.json"; });
+  if (!version.ok() && !manifest && version.diagnostics()[0].code == "E0373") return version;
+  HR_RETURN_IF_ERROR(FaultsOf(folder, faulty));
+  HR_RETURN_IF_ERROR(version);
   Artifact a;
   try {  // the JSON library reports wrong types by exceptions: none leaves this function
-    for (const std::string& i : m.at("instructions").get<std::vector<std::string>>())
-      if (std::find(here.begin(), here.end(), i) == here.end())
-        return UnsupportedError("E0374",
-                                folder + " uses " + i + ", which this processor lacks", "compile it on this machine");
+    HR_RETURN_IF_ERROR(CheckProcessor(folder, m));
     a.program = folder + "/program.so";
-    const auto hash = HashFile(a.program);
-    if (!hash.ok()) return damaged("program.so is missing");
-    if (*hash != m.at("program").get<std::string>())
-      return damaged("program.so has another hash than the manifest says");
-    const auto signature_hash = HashFile(folder + "/signature.txt");
-    if (!signature_hash.ok() || *signature_hash != m.at("signature").get<std::string>())
-      return damaged("signature.txt has another hash than the manifest says");
+    a.target = m.value("target", "native");
+    a.serial = m.at("serial").get<bool>();
     const int64_t bytes = m.at("weights_bytes").get<int64_t>();
     const int fd = open((folder + "/weights.bin").c_str(), O_RDONLY | O_CLOEXEC);
     struct stat st;

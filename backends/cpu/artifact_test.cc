@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "backends/cpu/cache.h"
 #include "backends/cpu/testing.h"
+#include "runtime/checksums.h"
+#include "runtime/processor.h"
 
 namespace headrace::cpu {
 namespace {
@@ -18,6 +21,30 @@ const char kProgram[] = R"(
 
 class ArtifactTest : public ::testing::Test {
  protected:
+  std::vector<std::string> Files() const {
+    return {"manifest.json", "signature.txt", "weights.bin", "program.so", runtime::kChecksumsFile};
+  }
+  std::string Read(const std::string& name) const {
+    std::ifstream in(path_ + "/" + name, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ + "/" + name, std::ios::binary) << text;
+  }
+  void Replace(const std::string& name, const std::string& from, const std::string& to) const {
+    std::string text = Read(name);
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << text;
+    Write(name, text.replace(at, from.size(), to));
+  }
+  void ExpectError(const std::string& code, const std::string& words) {
+    const auto e = LoadArtifact(path_, {}, registry_);
+    ASSERT_FALSE(e.ok()) << words;
+    EXPECT_EQ(e.status().diagnostics()[0].code, code) << e.status().ToString();
+    EXPECT_NE(e.status().ToString().find(words), std::string::npos) << e.status().ToString();
+  }
   void SetUp() override {
     path_ = ::testing::TempDir() + "/artifact" + std::to_string(getpid()) + ".hrx";
     RemoveTree(path_);
@@ -67,23 +94,85 @@ TEST_F(ArtifactTest, SavingAgainReplaces) {
   EXPECT_TRUE(LoadArtifact(path_, {}, registry_).ok());
 }
 
-TEST_F(ArtifactTest, DamageIsRefused) {
-  std::ofstream(path_ + "/program.so", std::ios::app) << "x";
-  auto e = LoadArtifact(path_, {}, registry_);
-  ASSERT_FALSE(e.ok());
-  EXPECT_NE(e.status().message().find("another hash"), std::string::npos) << e.status().message();
+// Every file, in every way: an error with a code that names the file.
+TEST_F(ArtifactTest, DamageIsRefusedAndNamed) {
+  for (const std::string& name : Files()) {
+    const std::string whole = Read(name);
+    std::string flipped = whole, zeroed(whole.size(), '\0');
+    flipped[whole.size() / 2] = static_cast<char>(flipped[whole.size() / 2] ^ 4);
+    for (const std::string& damaged : {flipped, zeroed, whole.substr(0, whole.size() / 2), whole + "x", std::string()}) {
+      Write(name, damaged);
+      ExpectError("E0372", name);
+    }
+    unlink((path_ + "/" + name).c_str());
+    ExpectError("E0372", name);
+    Write(name, whole);
+  }
+  EXPECT_TRUE(LoadArtifact(path_, {}, registry_).ok());
 }
 
-TEST_F(ArtifactTest, ShortWeightsAreRefused) {
-  ASSERT_EQ(truncate((path_ + "/weights.bin").c_str(), 3), 0);
-  EXPECT_FALSE(LoadArtifact(path_, {}, registry_).ok());
+TEST_F(ArtifactTest, SwappedFilesAreRefused) {
+  const std::string signature = Read("signature.txt"), weights = Read("weights.bin");
+  Write("signature.txt", weights);
+  Write("weights.bin", signature);
+  ExpectError("E0372", "signature.txt");
+}
+
+TEST_F(ArtifactTest, FilesThatDoNotBelongThereAreRefused) {
+  Write("libother.so", "x");
+  ExpectError("E0372", "libother.so");
+  CompileOptions unchecked;
+  unchecked.verify_artifact = false;
+  EXPECT_TRUE(LoadArtifact(path_, unchecked, registry_).ok());
+}
+
+// Not to be looked at is not to be looked at: the wrong weights give another result, and no error.
+TEST_F(ArtifactTest, NoVerifyTakesWeightsAsTheyAre) {
+  Write("weights.bin", std::string(Read("weights.bin").size(), '\0'));
+  ExpectError("E0372", "weights.bin");
+  CompileOptions unchecked;
+  unchecked.verify_artifact = false;
+  auto e = LoadArtifact(path_, unchecked, registry_);
+  ASSERT_TRUE(e.ok()) << e.status().ToString();
+  EXPECT_EQ(Doubles((*(*e)->Run({{"X", F32({1, 2}, {1, 2})}}))[0]), (std::vector<double>{0, 0}));
 }
 
 TEST_F(ArtifactTest, NotAManifest) {
-  std::ofstream(path_ + "/manifest.json") << "{]";
+  Write("manifest.json", "{]");
+  ASSERT_EQ(runtime::WriteChecksums(path_), "");
+  ExpectError("E0372", "manifest.json");
+  Write("manifest.json", "{\"format\": 2, \"machine\": \"" + runtime::Machine() + "\"}");
+  ASSERT_EQ(runtime::WriteChecksums(path_), "");
   EXPECT_FALSE(LoadArtifact(path_, {}, registry_).ok());
-  std::ofstream(path_ + "/manifest.json") << "{\"format\": 1, \"machine\": \"x86_64\"}";
-  EXPECT_FALSE(LoadArtifact(path_, {}, registry_).ok());
+}
+
+TEST_F(ArtifactTest, OfAnOlderVersion) {
+  Replace("manifest.json", "\"format\": 2", "\"format\": 1");
+  unlink((path_ + "/" + runtime::kChecksumsFile).c_str());
+  ExpectError("E0373", "format is 1, this version reads 2");
+}
+
+TEST_F(ArtifactTest, InstructionsThatThisProcessorLacksAreAllNamed) {
+  Replace("manifest.json", "\"instructions\": [", "\"instructions\": [\"tiles\", \"wings\"" +
+                                                      std::string(runtime::MachineFeatures().empty() ? "" : ","));
+  ASSERT_EQ(runtime::WriteChecksums(path_), "");
+  ExpectError("E0374", "lacks: tiles, wings");
+}
+
+TEST_F(ArtifactTest, TargetIsRecorded) {
+#if defined(__x86_64__)
+  CompileOptions o = TestOptions();
+  o.target = "x86-64-v2";
+  ASSERT_TRUE(CompileText(kProgram, registry_, o)->Save(path_).ok());
+  EXPECT_NE(Read("manifest.json").find("\"target\": \"x86-64-v2\""), std::string::npos);
+  EXPECT_EQ(Read("manifest.json").find("avx"), std::string::npos);
+  EXPECT_TRUE(LoadArtifact(path_, {}, registry_).ok());
+#endif
+  CompileOptions unknown = TestOptions();
+  unknown.target = "x86-64-v9";
+  const auto e = Compile(*ParseProgram(kProgram), unknown, registry_);
+  ASSERT_FALSE(e.ok());
+  EXPECT_EQ(e.status().diagnostics()[0].code, "E0378");
 }
 
 TEST_F(ArtifactTest, OtherFoldersAreNotOverwritten) {

@@ -14,6 +14,7 @@
 #include "backends/cpu/memory_plan.h"
 #include "ir/log.h"
 #include "ir/plugin.h"
+#include "runtime/processor.h"
 
 namespace headrace::cpu {
 namespace {
@@ -36,10 +37,10 @@ std::vector<SourceFile> JoinSmall(const std::vector<SourceFile>& files) {
 }
 
 std::vector<KeyPart> KeyParts(const GeneratedProgram& g, const std::vector<SourceFile>& files, const HostCompiler& c,
-                              const Registry& r) {
+                              const std::string& target, const Registry& r) {
   std::vector<std::string> flags, headrace = {"headrace cpu 2", HEADRACE_VERSION}, program, externals;
   for (bool hot : {false, true})
-    for (const std::string& f : CompileFlags(c, hot)) flags.push_back(f);
+    for (const std::string& f : CompileFlags(c, target, hot)) flags.push_back(f);
   for (const SourceFile& f : files) {
     std::vector<std::string>& part = f.name == "headrace.h" ? headrace : program;
     part.push_back(f.name);
@@ -59,10 +60,21 @@ std::vector<KeyPart> KeyParts(const GeneratedProgram& g, const std::vector<Sourc
           {"a plugin's library", Hash(externals)}};
 }
 
+Result<std::string> TargetOf(const CompileOptions& o) {
+  const std::string target = o.target.empty() ? "native" : o.target;
+  std::string known;
+  for (const std::string& t : runtime::Targets()) {
+    if (t == target) return target;
+    known += (known.empty() ? "" : ", ") + t;
+  }
+  return UsageError("E0378", "there is no target '" + target + "'", "targets: " + known);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptions& o, const Registry& r) {
   LoadRequest request;
+  HR_ASSIGN_OR_RETURN(request.target, TargetOf(o));
   const double start = Now();
   if (o.progress) o.progress("codegen", 0);
   HR_ASSIGN_OR_RETURN(GeneratedProgram g, GenerateProgram(p, r));
@@ -73,7 +85,7 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
   }
   HR_ASSIGN_OR_RETURN(HostCompiler compiler, FindHostCompiler());
   const std::vector<SourceFile> files = JoinSmall(g.files);
-  const std::vector<KeyPart> parts = KeyParts(g, files, compiler, r);
+  const std::vector<KeyPart> parts = KeyParts(g, files, compiler, request.target, r);
   const std::string key = KeyOf(parts), name = p.Entry().name.str();
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   Cache cache(o.cache_dir);
@@ -84,7 +96,7 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
       Log(LogTopic::kCache, "miss: " + why);
       Log(LogTopic::kRecompiles, name + ": compiled by " + compiler.command[0] + ": " + why);
     }
-    return CompileShared(compiler, files, folder, cores, o.cancelled, [&](double done) {
+    return CompileShared(compiler, request.target, files, folder, cores, o.cancelled, [&](double done) {
       if (o.progress) o.progress("compile", done);
     });
   };
@@ -95,6 +107,8 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
   request.path = entry.path;
   request.scratch = entry.scratch;
   request.signature = SignatureOf(p);
+  for (const auto& sdfg : p.sdfgs)  // what persists between runs is the program's, not the run's
+    for (Name n : sdfg->order) request.serial |= sdfg->Get(n).kind == ContainerKind::kState;
   request.constants = std::move(g.constants);
   request.sites = std::move(g.sites);
   for (const std::string& e : g.externals)
@@ -114,9 +128,11 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
 }
 
 Result<std::unique_ptr<Executable>> LoadArtifact(const std::string& path, const CompileOptions& o, const Registry& r) {
-  HR_ASSIGN_OR_RETURN(Artifact a, ReadArtifact(path));
+  HR_ASSIGN_OR_RETURN(Artifact a, ReadArtifact(path, o.verify_artifact));
   LoadRequest request;
   request.path = a.program;
+  request.target = a.target;
+  request.serial = a.serial;
   request.signature = std::move(a.signature);
   request.constants = std::move(a.constants);
   request.sites = std::move(a.sites);

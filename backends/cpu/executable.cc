@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -14,6 +15,8 @@
 #include "backends/cpu/cache.h"
 #include "backends/cpu/call.h"
 #include "backends/cpu/output_pool.h"
+#include "runtime/externals.h"
+#include "runtime/processor.h"
 
 namespace headrace::cpu {
 
@@ -219,11 +222,7 @@ class CpuExecutable : public Executable {
   std::vector<Name> CallSymbols() const override { return calls_->by_name(); }
   Result<Program> Interface() const override { return r_.signature; }
   Status Save(const std::string& path) const override {
-    if (!stateful_.empty())
-      return UnsupportedError("E0375", 
-          "an artifact can't carry external function '" + stateful_ + "', whose state is made by its plugin",
-          "save the model, and run it where the plugin is");
-    return SaveArtifact({r_.path, r_.signature, r_.constants, r_.externals, r_.sites}, path);
+    return SaveArtifact({r_.path, r_.target, r_.signature, r_.constants, r_.externals, r_.sites, serial_ || r_.serial}, path);
   }
   std::string Source() const override { return r_.source; }
   std::vector<std::pair<std::string, double>> Report() const override { return r_.report; }
@@ -248,13 +247,45 @@ class CpuExecutable : public Executable {
   HrValues constant_views_;
   std::vector<hr_external_binding> externals_;
   std::vector<std::pair<void (*)(void*), void*>> states_;  // of external functions
-  std::string stateful_;                                   // one that has a state
+  Status Bind(int32_t external, const hr_external_attributes& attributes);
+  std::string lacks_;  // instructions of the target that this processor has not
   OutputPool pool_;
   bool serial_ = false;  // an external function that is not thread-safe
   std::mutex serial_mutex_;
 };
 
+// The registered function of that name; an artifact brings the plugin's library along for where it is not registered.
+Status CpuExecutable::Bind(int32_t external, const hr_external_attributes& attributes) {
+  const std::string name = info_->externals[external];
+  runtime::LoadedExternal e;
+  if (const ExternalFunction* f = r_.registry->FindFunction(name); f && f->address) {
+    e = {reinterpret_cast<hr_function>(f->address), f->thread_safe, f->create, f->destroy};
+  } else {
+    const auto carried = std::find_if(r_.externals.begin(), r_.externals.end(),
+                                      [&](const ArtifactExternal& a) { return a.name == name && !a.library.empty(); });
+    if (carried == r_.externals.end())
+      return InvalidError("E0681", "external function '" + name + "' is not registered",
+                          "load the plugin that provides it: --plugin FILE.so");
+    const std::string trouble = runtime::LoadExternal(carried->library, name, e);
+    if (!trouble.empty())
+      return InvalidError("E0379", "external function '" + name + "' can't be loaded: " + trouble,
+                          "install what it needs, or load its plugin: --plugin FILE.so");
+  }
+  void* state = nullptr;
+  if (e.create) {
+    state = e.create(attributes.at, attributes.count);
+    if (state && e.destroy) states_.push_back({e.destroy, state});
+  }
+  externals_.push_back({e.function, state});
+  serial_ |= !e.thread_safe;
+  return {};
+}
+
 Status CpuExecutable::Load() {
+  // Made for another machine: it can be saved, but not even loading it is safe here.
+  for (const std::string& f : runtime::MissingFeatures(runtime::TargetFeatures(r_.target)))
+    lacks_ += (lacks_.empty() ? "" : ", ") + f;
+  if (!lacks_.empty()) return {};
   library_ = dlopen(r_.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library_) {
     const std::string why = dlerror();
@@ -273,6 +304,7 @@ Status CpuExecutable::Load() {
                         r_.path + " was compiled for program ABI " + std::to_string(info_->abi_major) + ", this is " +
                             std::to_string(HEADRACE_PROGRAM_MAJOR),
                         "compile it again");
+  serial_ = r_.serial;
   std::vector<std::string> sizes;
   for (int32_t i = 0; i < info_->n_symbols; ++i) sizes.push_back(info_->symbols[i].name);
   binder_ = std::make_unique<Binder>(&r_.signature, std::move(sizes));
@@ -283,34 +315,9 @@ Status CpuExecutable::Load() {
   const auto* attributes =
       static_cast<const hr_external_attributes*>(dlsym(library_, HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL));
   for (int32_t i = 0; i < info_->n_externals; ++i) {
-    const ExternalFunction* f = r_.registry->FindFunction(info_->externals[i]);
-    if (!f) {  // an artifact brings its own
-      for (const ArtifactExternal& e : r_.externals) {
-        if (e.name != info_->externals[i]) continue;
-        void* lib = dlopen(e.library.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (void* address = lib ? dlsym(lib, e.symbol.c_str()) : nullptr)
-          externals_.push_back({reinterpret_cast<hr_function>(address), nullptr});
-      }
-      if (externals_.size() == static_cast<size_t>(i) + 1) {
-        serial_ = true;  // what is known of it stayed behind
-        continue;
-      }
-    }
-    if (!f || !f->address)
-      return InvalidError("E0681", std::string("external function '") + info_->externals[i] + "' is not registered",
-                          "load the plugin that provides it");
-    void* state = nullptr;
-    if (f->create) {
-      const hr_external_attributes none = {nullptr, 0}, given = attributes ? attributes[i] : none;
-      state = f->create(given.at, given.count);
-      if (state && f->destroy) states_.push_back({f->destroy, state});
-      stateful_ = info_->externals[i];
-    }
-    externals_.push_back({reinterpret_cast<hr_function>(f->address), state});
-    serial_ |= !f->thread_safe;
+    const hr_external_attributes none = {nullptr, 0};
+    HR_RETURN_IF_ERROR(Bind(i, attributes ? attributes[i] : none));
   }
-  const Sdfg& s = r_.signature.Entry();
-  for (Name n : s.order) serial_ |= s.Get(n).kind == ContainerKind::kState;
   hr_init request = {};
   request.struct_size = sizeof request;
   request.runtime = hr_runtime();
@@ -325,6 +332,9 @@ Status CpuExecutable::Load() {
 
 Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, Value>>& inputs,
                                               const std::vector<std::pair<Name, int64_t>>& symbols, bool in_place) {
+  if (!lacks_.empty())
+    return UnsupportedError("E0374", "the program was compiled for '" + r_.target + "': this processor lacks " + lacks_,
+                            "save it, and run it where these instructions are");
   HR_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> bound, binder_->Bind(inputs, symbols));
   RunState state;
   state.pool = &pool_;

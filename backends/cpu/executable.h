@@ -18,6 +18,8 @@ Program SignatureOf(const Program& p);
 struct LoadRequest {
   std::string path;     // of program.so
   std::string scratch;  // a folder to remove in the end; "" = none
+  std::string target = "native";
+  bool serial = false;  // runs take turns
   Program signature;
   std::vector<Tensor> constants;
   const Registry* registry = nullptr;

@@ -72,9 +72,9 @@ Result<HostCompiler> FindHostCompiler() {
                           "install g++ or clang++, or set CXX; --backend interpreter needs none");
 }
 
-std::vector<std::string> CompileFlags(const HostCompiler& c, bool hot) {
+std::vector<std::string> CompileFlags(const HostCompiler& c, const std::string& target, bool hot) {
   std::vector<std::string> flags = {
-      "-std=c++17",          hot ? "-O3" : "-O1", "-march=native",      "-fPIC",
+      "-std=c++17",          hot ? "-O3" : "-O1", "-march=" + target,   "-fPIC",
       "-ffp-contract=off",   "-fno-math-errno",   "-fno-trapping-math", "-fno-semantic-interposition",
       "-fvisibility=hidden", "-fno-exceptions",   "-fno-rtti",          "-w"};
   if (hot) flags.push_back("-fopenmp-simd");
@@ -106,8 +106,8 @@ std::string CpuFeatures() {
 #endif
 }
 
-Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files, const std::string& directory,
-                     int parallel, const std::function<bool()>& cancelled,
+Status CompileShared(const HostCompiler& c, const std::string& target, const std::vector<SourceFile>& files,
+                     const std::string& directory, int parallel, const std::function<bool()>& cancelled,
                      const std::function<void(double)>& progress) {
   std::vector<Command> compile;
   Command link{c.command, directory};
@@ -119,7 +119,7 @@ Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files
     out.close();
     if (!out) return InvalidError("E0691", "cannot write " + directory + "/" + f.name, "is the disk full?");
     if (f.name.size() < 3 || f.name.substr(f.name.size() - 3) != ".cc") continue;
-    const std::vector<std::string> flags = CompileFlags(c, f.hot);
+    const std::vector<std::string> flags = CompileFlags(c, target, f.hot);
     if (sources == 1) {  // compile and link at once
       link.argv.insert(link.argv.end(), flags.begin(), flags.end());
       link.argv.push_back(f.name);

@@ -17,11 +17,13 @@ struct HostCompiler {
 // $CXX, g++, clang++, c++, in this order. The error says what was tried.
 Result<HostCompiler> FindHostCompiler();
 
-std::vector<std::string> CompileFlags(const HostCompiler& c, bool hot);
+// `target`: "native", "x86-64-v3" … (runtime/processor.h).
+std::vector<std::string> CompileFlags(const HostCompiler& c, const std::string& target, bool hot);
 std::string CpuFeatures();  // what -march=native depends on
 
 // Compiles and links the files, written to `directory`, into directory/program.so.
-Status CompileShared(const HostCompiler& c, const std::vector<SourceFile>& files, const std::string& directory,
-                     int parallel, const std::function<bool()>& cancelled, const std::function<void(double)>& progress);
+Status CompileShared(const HostCompiler& c, const std::string& target, const std::vector<SourceFile>& files,
+                     const std::string& directory, int parallel, const std::function<bool()>& cancelled,
+                     const std::function<void(double)>& progress);
 
 }  // namespace headrace::cpu

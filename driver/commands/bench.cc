@@ -224,7 +224,7 @@ int RunBench(const BenchFlags& f, const CLI::App& app, const Common& c) {
 
 Runner AddBench(CLI::App& app, Common& c) {
   auto f = std::make_shared<BenchFlags>();
-  f->model.AddTo(app);
+  f->model.AddTo(app, ModelFlags::kArtifactsToo);
   app.add_option("--input", f->inputs,
                  "NAME=VALUE: @FILE.npy, @FILE.npz, @FILE.npz:ARRAY, 3, [0,1] (repeatable); others are random, seeded")
       ->allow_extra_args(false);

@@ -31,6 +31,7 @@ int Check(const ModelFlags& f, const Common& c) {
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
   if (f.threads != 0) Note(c.out, "warning: --threads has no effect: nothing runs");
+  if (f.IsArtifact()) return CheckArtifact(r, f, c);
   Result<LoadedModel> m = CheckAll(f, r, c);
   EndProgress(c.out);
   if (!m.ok()) return Fail(c.out, m.status());
@@ -62,7 +63,7 @@ int Check(const ModelFlags& f, const Common& c) {
 
 Runner AddCheck(CLI::App& app, Common& c) {
   auto f = std::make_shared<ModelFlags>();
-  f->AddTo(app);
+  f->AddTo(app, ModelFlags::kArtifactsToo);
   return [f, &c] { return Check(*f, c); };
 }
 

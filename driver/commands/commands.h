@@ -39,15 +39,22 @@ struct ModelFlags {
   std::string model, backend = "cpu", pipeline;
   std::vector<std::string> dims, implementations;
   int threads = 0;
-  void AddTo(CLI::App& app);
   void AddPipelineTo(CLI::App& app);  // verbs that run or save what they compile
+  std::string target;      // --target of compile
+  bool no_verify = false;  // --no-verify: an artifact's checksums are not compared
+  enum Takes { kModels, kArtifactsToo };
+  void AddTo(CLI::App& app, Takes takes);
+  bool IsArtifact() const;  // by its name: a .hrx folder
+  // An error for verbs that need the graph, when MODEL is an artifact; `done`: what the verb does, "trained".
+  Status WantModel(const std::string& done) const;
   Result<ImportOptions> Import() const;
   Result<CompileRequest> Compile(const Common& c) const;
   Result<NamedSizes> Sizes() const;
-  bool IsArtifact() const;
   // Warnings about flags that do nothing for this model; errors about names that nothing has.
   Status CheckChoices(const Registry& r, const LoadedModel& m, const Common& c) const;
 };
+// `headrace check` of an artifact: loads it, which compares its files with their checksums.
+int CheckArtifact(const Registry& r, const ModelFlags& f, const Common& c);
 // Fills `r` with the installed plugins; broken ones are reported on stderr and left out.
 Status OpenRegistry(Registry& r, const Common& c);
 // "name=value" → pair; usage error naming `flag` otherwise.

@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -7,8 +8,13 @@
 
 namespace headrace {
 
-void ModelFlags::AddTo(CLI::App& app) {
-  app.add_option("MODEL", model, "ONNX model, IR text, or .hrx artifact; - is standard input (a model or text)")->required();
+void ModelFlags::AddTo(CLI::App& app, Takes takes) {
+  app.add_option("MODEL", model,
+                 takes == kModels ? "ONNX model or IR text (- for standard input)"
+                                  : "ONNX model, IR text (- for standard input), or .hrx artifact")
+      ->required();
+  if (takes == kArtifactsToo)
+    app.add_flag("--no-verify", no_verify, "do not compare an artifact's files with their checksums");
   app.add_option("--backend", backend, "cpu, interpreter, or a plugin's")->capture_default_str();
   app.add_option("--dim", dims, "fix a named size: N=32 (repeatable)")->allow_extra_args(false);
   app.add_option("--impl", implementations,
@@ -21,6 +27,17 @@ void ModelFlags::AddTo(CLI::App& app) {
 void ModelFlags::AddPipelineTo(CLI::App& app) {
   app.add_option("--pipeline", pipeline,
                  "passes before the backend, \"default; my-pass\": default is what runs without this flag");
+}
+
+bool ModelFlags::IsArtifact() const {
+  const std::string path = model.substr(0, model.find_last_not_of('/') + 1);
+  return path.size() > 4 && path.compare(path.size() - 4, 4, ".hrx") == 0;
+}
+
+Status ModelFlags::WantModel(const std::string& done) const {
+  if (!IsArtifact()) return {};
+  return UsageError("E0445", "an artifact can't be " + done + ": it holds compiled code",
+                    "give the model that it was compiled from; run, bench and check take artifacts");
 }
 
 Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, const std::string& flag) {
@@ -71,6 +88,8 @@ Result<CompileRequest> ModelFlags::Compile(const Common& c) const {
   request.backend = backend;
   request.pipeline = pipeline;
   request.options.threads = threads;
+  request.options.target = target;
+  request.options.verify_artifact = !no_verify;
   if (threads < 0) return UsageError("E0434", "--threads must not be negative");
   for (const std::string& i : implementations) {
     size_t eq = i.find('=');
@@ -83,10 +102,6 @@ Result<CompileRequest> ModelFlags::Compile(const Common& c) const {
   request.options.progress = ProgressOf(c.out);
   request.options.cancelled = Interrupted;
   return request;
-}
-
-bool ModelFlags::IsArtifact() const {
-  return model.size() > 4 && model.compare(model.size() - 4, 4, ".hrx") == 0;
 }
 
 Status ModelFlags::CheckChoices(const Registry& r, const LoadedModel& m, const Common& c) const {
@@ -116,27 +131,35 @@ Status OpenRegistry(Registry& r, const Common& c) {
   return {};
 }
 
+namespace {
+
+Result<Opened> OpenArtifact(const Registry& r, const ModelFlags& f, const CompileRequest& request, const Common& c) {
+  struct stat st;
+  if (stat(f.model.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
+    Diagnostic d;
+    d.code = "E0405", d.file = f.model,
+    d.message = "no such artifact: an .hrx is a folder made by `headrace compile`";
+    return Status(d);
+  }
+  HR_ASSIGN_OR_RETURN(const Backend* b, BackendNamed(r, f.backend));
+  if (!b->load) return UsageError("E0436", "backend '" + f.backend + "' loads no artifacts");
+  Opened out;
+  const auto start = std::chrono::steady_clock::now();
+  HR_ASSIGN_OR_RETURN(out.executable, b->load(f.model, request.options, r));
+  HR_ASSIGN_OR_RETURN(out.model.model.program, out.executable->Interface());
+  out.model.model.kind = "artifact";
+  out.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  HR_RETURN_IF_ERROR(f.CheckChoices(r, out.model, c));
+  return out;
+}
+
+}  // namespace
+
 Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c, const InputValue& input_value) {
   using Clock = std::chrono::steady_clock;
   Opened out;
   HR_ASSIGN_OR_RETURN(CompileRequest request, f.Compile(c));
-  struct stat st;
-  if (f.IsArtifact()) {
-    if (stat(f.model.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
-      Diagnostic d;
-      d.code = "E0405", d.file = f.model,
-      d.message = "no such artifact: an .hrx is a folder made by `headrace compile`";
-      return Status(d);
-    }
-    HR_ASSIGN_OR_RETURN(const Backend* b, BackendNamed(r, f.backend));
-    if (!b->load) return UsageError("E0436", "backend '" + f.backend + "' loads no artifacts");
-    auto start = Clock::now();
-    HR_ASSIGN_OR_RETURN(out.executable, b->load(f.model, request.options, r));
-    HR_ASSIGN_OR_RETURN(out.model.model.program, out.executable->Interface());
-    out.load_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    HR_RETURN_IF_ERROR(f.CheckChoices(r, out.model, c));
-    return out;
-  }
+  if (f.IsArtifact()) return OpenArtifact(r, f, request, c);
   HR_ASSIGN_OR_RETURN(ImportOptions import, f.Import());
   import.input_value = input_value;
   auto start = Clock::now();

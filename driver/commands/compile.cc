@@ -32,6 +32,8 @@ int Compile(const CompileFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
+  s = f.model.WantModel(f.emit.empty() ? "compiled again" : "turned into text");
+  if (!s.ok()) return Fail(c.out, s);
   if (f.model.threads != 0)
     Note(c.out, "warning: --threads has no effect: it is chosen when the program runs");
   if (!f.model.implementations.empty() && (f.emit == "ir" || f.emit == "json"))
@@ -77,12 +79,14 @@ int Compile(const CompileFlags& f, const Common& c) {
 
 Runner AddCompile(CLI::App& app, Common& c) {
   auto f = std::make_shared<CompileFlags>();
-  f->model.AddTo(app);
+  f->model.AddTo(app, ModelFlags::kModels);
   f->model.AddPipelineTo(app);
   app.add_option("-o,--out", f->out, "OUT.hrx, or the file for --emit (default: standard output)");
   app.add_option("--emit", f->emit,
                  "ir, json: the imported program; lowered: what the backend gets; cpp: generated code")
       ->check(OneOf({"ir", "json", "lowered", "cpp"}));
+  app.add_option("--target", f->model.target,
+                 "instructions that the code may use: native (this machine's, the default), x86-64-v2, -v3 or -v4");
   return [f, &c] { return Compile(*f, c); };
 }
 

@@ -156,9 +156,7 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   j["model"] = f.model.model, j["backend"] = f.model.backend;
   Registry r;
   HR_RETURN_IF_ERROR(OpenRegistry(r, c));
-  if (f.model.IsArtifact())
-    return UsageError("E0445", "an artifact can't be differentiated: it holds compiled code",
-                      "give the model it was compiled from");
+  HR_RETURN_IF_ERROR(f.model.WantModel("differentiated"));
   HR_ASSIGN_OR_RETURN(CompileRequest request, f.model.Compile(c));
   HR_ASSIGN_OR_RETURN(NamedSizes dims, f.model.Sizes());
   HR_ASSIGN_OR_RETURN(ImportOptions reading, f.model.Import());
@@ -272,7 +270,7 @@ int Run(const GradFlags& f, const Common& c) {
 
 Runner AddGrad(CLI::App& app, Common& c) {
   auto f = std::make_shared<GradFlags>();
-  f->model.AddTo(app);
+  f->model.AddTo(app, ModelFlags::kModels);
   f->model.AddPipelineTo(app);
   app.add_option("--output", f->outputs, "what to differentiate: names; the sum of all their elements counts")
       ->required();

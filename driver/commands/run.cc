@@ -196,11 +196,14 @@ int Run(const RunFlags& f, const CLI::App& app, const Common& c) {
 
 Runner AddRun(CLI::App& app, Common& c) {
   auto f = std::make_shared<RunFlags>();
-  f->model.AddTo(app);
+  f->model.AddTo(app, ModelFlags::kArtifactsToo);
   f->model.AddPipelineTo(app);
-  f->model.AddPipelineTo(app);
-  app.add_option("--input", f->inputs, "NAME=@FILE.npy (repeatable); others are random, seeded");
-  app.add_option("--output", f->outputs, "NAME=@FILE.npy: save an output (repeatable)");
+  app.add_option("--input", f->inputs,
+                 "NAME=VALUE: @FILE.npy, @FILE.npz, @FILE.npz:ARRAY, 3, [0,1] (repeatable); others are random, seeded")
+      ->allow_extra_args(false);
+  app.add_option("--output", f->outputs,
+                 "NAME=@FILE.npy, @FILE.npz or @FILE.npz:ARRAY: save an output (repeatable); NAME=-: standard output")
+      ->allow_extra_args(false);
   app.add_option("--test-data", f->test_data, "folder with input_0.pb …, output_0.pb …: run and compare");
   app.add_flag("--verify{interpreter}", f->verify,
                "compare with the interpreter, or =reference (the onnx package), =onnxruntime; exit 4 when it differs")

@@ -178,7 +178,8 @@ int Run(TrainFlags& f, const CLI::App& app, const Common& c) {
   if (parsed.ok()) parsed = CheckEffects(app, f.o);
   if (!parsed.ok()) return Fail(c.out, parsed);
   Registry r;
-  Status s = OpenRegistry(r, c);
+  Status s = f.model.WantModel("trained");
+  if (s.ok()) s = OpenRegistry(r, c);
   if (s.ok()) s = CheckChoices(f, r, c);
   if (!s.ok()) return Fail(c.out, s);
 
@@ -209,7 +210,7 @@ int Run(TrainFlags& f, const CLI::App& app, const Common& c) {
 Runner AddTrain(CLI::App& app, Common& c) {
   auto f = std::make_shared<TrainFlags>();
   training::TrainOptions& o = f->o;
-  f->model.AddTo(app);
+  f->model.AddTo(app, ModelFlags::kModels);
   f->model.AddPipelineTo(app);
   const char* what = "What is trained";
   app.add_option("--data", o.data, "X.npz: one array per model input by name, samples first, and `target`")

@@ -1,0 +1,65 @@
+#include "runtime/externals.h"
+
+#include <dlfcn.h>
+
+#include <cstddef>
+
+namespace headrace::runtime {
+namespace {
+
+struct Search {
+  const std::string& name;
+  LoadedExternal& out;
+  std::string symbol;  // "" until the function was registered
+};
+
+template <typename T>
+bool Has(const hr_external* e, const T hr_external::*field) {
+  const auto* begin = reinterpret_cast<const char*>(e);
+  return reinterpret_cast<const char*>(&(e->*field) + 1) - begin <= static_cast<ptrdiff_t>(e->struct_size);
+}
+
+int32_t AddExternal(void* ctx, const hr_external* e) {
+  Search& s = *static_cast<Search*>(ctx);
+  if (!e->name || s.name != e->name || !e->symbol) return 0;
+  s.symbol = e->symbol;
+  s.out.thread_safe = e->thread_safe != 0;
+  if (Has(e, &hr_external::create)) s.out.create = e->create;
+  if (Has(e, &hr_external::destroy)) s.out.destroy = e->destroy;
+  return 0;
+}
+
+}  // namespace
+
+std::string LoadExternal(const std::string& library, const std::string& name, LoadedExternal& out) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays: the program calls into it
+  if (!handle) {
+    const char* why = dlerror();
+    return why ? why : "cannot load " + library;
+  }
+  const auto* info = static_cast<const hr_plugin_info*>(dlsym(handle, "headrace_plugin_info"));
+  const auto entry = reinterpret_cast<int32_t (*)(const hr_host*)>(dlsym(handle, "headrace_plugin_v1"));
+  if (!info || !entry || info->magic != HEADRACE_PLUGIN_MAGIC || info->abi_major != HEADRACE_ABI_MAJOR)
+    return library + " is no plugin of this version's interface";
+  Search search{name, out, ""};
+  hr_host host = {};
+  host.struct_size = sizeof host;
+  host.magic = HEADRACE_PLUGIN_MAGIC;
+  host.abi_major = HEADRACE_ABI_MAJOR, host.abi_minor = HEADRACE_ABI_MINOR;
+  host.ctx = &search;
+  // Ops and their implementations have done their work when the program was compiled.
+  host.add_signature = [](void*, const hr_signature*) -> int32_t { return 0; };
+  host.add_op = [](void*, const hr_op*) -> int32_t { return 0; };
+  host.add_implementation = [](void*, const hr_implementation*) -> int32_t { return 0; };
+  host.add_backward = [](void*, const hr_backward*) -> int32_t { return 0; };
+  host.add_external = AddExternal;
+  host.last_error = [](void*) -> const char* { return ""; };
+  const int32_t code = entry(&host);
+  if (search.symbol.empty())
+    return library + " does not register the external function '" + name + "'" +
+           (code ? " (its entry returned " + std::to_string(code) + ")" : "");
+  out.function = reinterpret_cast<hr_function>(dlsym(handle, search.symbol.c_str()));
+  return out.function ? "" : library + " does not export '" + search.symbol + "'";
+}
+
+}  // namespace headrace::runtime
