@@ -25,7 +25,6 @@ std::string FieldNames::Of(Name n, const std::string& kind) {
 namespace {
 
 constexpr int kPartStatements = 200;
-constexpr size_t kMaxSites = 50000;  // calls of large programs that call each other multiply them
 
 // Sequences keep their kind as parameters.
 bool IsParameter(const Sdfg& s, Name n) {
@@ -451,33 +450,6 @@ Result<SdfgCode> SdfgGen::Run() {
   out_.functions.push_back(MainFunction(w.text()));
   names_.sites[s_.name] = std::move(sites_);
   return out_;
-}
-
-// ---- where an error comes from ----
-// Statements have numbers in the function they are printed in; functions that are called, by calls or as equal stretches,
-// have a range of numbers in their caller. On the way out of a failed run every function adds its own (hr_at), and the sum
-// is the statement's index in the entry's list, whose origins the host has: the text does not depend on names and places.
-std::string SdfgGen::Leave() const {
-  return in_nest_ || site_ == 0 ? "return x->stop;" : "return hr_at(x, " + std::to_string(site_) + ");";
-}
-
-int SdfgGen::NewSite(const Origin& o) {
-  sites_.push_back(o);
-  return static_cast<int>(sites_.size()) - 1;
-}
-
-int SdfgGen::Append(const std::vector<Origin>& inner, const Origin& otherwise) {
-  const int base = static_cast<int>(sites_.size());
-  for (const Origin& o : inner) sites_.push_back(o.source.empty() && o.line == 0 ? otherwise : o);
-  return base;
-}
-
-std::string SdfgGen::LeaveCall(Name callee) {
-  if (in_nest_) return Leave();
-  const std::vector<Origin>& inner = names_.sites[callee];
-  if (sites_.size() + inner.size() > kMaxSites) return "return hr_is(x, " + std::to_string(site_) + ");";
-  const Origin call = sites_[static_cast<size_t>(site_)];
-  return "return hr_at(x, " + std::to_string(Append(inner, call)) + ");";
 }
 
 std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNames* fields) {

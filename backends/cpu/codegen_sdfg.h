@@ -31,7 +31,7 @@ struct ProgramNames {
     std::string name, parameters, text;
   };
   std::vector<KernelCode> kernels;
-  std::map<Name, std::vector<Origin>> sites;  // SDFG → where its statements came from (codegen_sdfg.cc)
+  std::map<Name, std::vector<Origin>> sites;  // SDFG → where its statements came from (codegen_sites.cc)
   std::set<Name> may_alias;  // SDFGs that some call gives overlapping arguments
 };
 

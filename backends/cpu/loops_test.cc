@@ -318,7 +318,7 @@ TEST(Loops, RequirementsAreCheckedFirst) {
     })",
                      {{"X", F32({3}, {1, 2, 3})}, {"Z", F32({2}, {1, 2})}});
   ASSERT_FALSE(out.ok());
-  EXPECT_NE(out.status().ToString().find("node 'add1': X has 3 and Z has 2"), std::string::npos)
+  EXPECT_NE(out.status().ToString().find("X has 3 and Z has 2\n  node: add1"), std::string::npos)
       << out.status().ToString();
 }
 

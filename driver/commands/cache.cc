@@ -121,7 +121,7 @@ int Verify(const Common& c) {
     j["damaged"].push_back({{"name", e.name}, {"reason", why}});
     const bool removed = RemoveEntry(folder, e.name);
     Diagnostic d;
-    d.code = "E0454";
+    d.code = "E0456";
     d.file = folder + "/" + e.name;
     d.message = "a damaged entry of the cache: " + why;
     d.hint = removed ? "it was removed, and is compiled again when it is needed" : "it can't be removed: check who owns it";

@@ -44,6 +44,9 @@ TEXTS = {
     "let.sdfg": "sdfg f(I: i64[N], k: i64, Y: i64) {\n  let n = I[k] else \"k must be less than the length of I\"\n"
                 "  Y = n\n}\n",
     "two.sdfg": "sdfg f(A: f32[N], B: f32[N], Y: f32[N]) { Y[i] = A[i] + B[i] }\n",
+    "step.sdfg": "sdfg f(k: i64, Y: f32[4]) {\n  let s = k\n  map i in 0:4:s { Y[i] = 1 }\n}\n",
+    "points.sdfg": "sdfg f(K: symbol, Y: f32) {\n  Y = 0\n  map i in 0:K, j in 0:K { Y += 1 }\n}\n",
+    "optional.sdfg": "sdfg f(X: f32[N], optional B: f32[N], Y: f32[N]) {\n  Y[i] = X[i] + B[i]\n}\n",
     "gelu.sdfg": "sdfg f(X: f32[4], Y: f32[4]) {\n  onnx.Gelu:11(X = X) -> (Y = Y)\n}\n",
     "axis.sdfg": "sdfg f(X: f32[4], Y: f32[4]) {\n  onnx.Softmax:13{axis = 3}(input = X) -> (output = Y)\n}\n",
     "page.onnx": "<!DOCTYPE html>\n<html><head><title>Not Found</title></head></html>\n",
@@ -56,9 +59,15 @@ def value(name, shape=("n",), dtype=TensorProto.FLOAT):
     return helper.make_tensor_value_info(name, dtype, shape)
 
 
-def model(nodes, opset=21, inputs=("X",), outputs=("Y",)):
-    graph = helper.make_graph(nodes, "g", [value(i) for i in inputs], [value(o) for o in outputs])
+def model(nodes, opset=21, inputs=("X",), outputs=("Y",), dtype=TensorProto.FLOAT):
+    graph = helper.make_graph(nodes, "g", [value(i, dtype=dtype) for i in inputs], [value(o, dtype=dtype) for o in outputs])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10).SerializeToString()
+
+
+def sequence_model():
+    out = helper.make_tensor_sequence_value_info("Y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node("SequenceConstruct", "sequence1")], "g", [value("X")], [out])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10).SerializeToString()
 
 
 def node(op, name, inputs=("X",), **attributes):
@@ -71,6 +80,8 @@ def write_files(folder):
     relu = model([node("Relu", "relu1")])
     files.update({
         "relu.onnx": relu,
+        "ints.onnx": model([node("Abs", "abs1")], dtype=TensorProto.INT64),
+        "sequence.onnx": sequence_model(),
         "cut.onnx": relu[:len(relu) // 2],
         "gelu.onnx": model([node("Gelu", "gelu1")], opset=11),
         "upsample.onnx": model([node("Upsample", "up1", ("X", "S"))], opset=10, inputs=("X", "S")),
@@ -93,11 +104,12 @@ def write_files(folder):
         z.writestr("net/data.pkl", b"\x80\x02.")
     arrays = {
         "x3": np.zeros(3, np.float32), "x2": np.zeros(2, np.float32), "x23": np.zeros((2, 3), np.float32),
-        "i99": np.array([0, 99]), "i2": np.arange(2), "k5": np.array(5), "objects": np.array([{}], dtype=object)
+        "i99": np.array([0, 99]), "i2": np.arange(2), "k5": np.array(5), "k0": np.array(0), "objects": np.array([{}], dtype=object)
     }
     for name, array in arrays.items():
         np.save(os.path.join(folder, name + ".npy"), array)
     os.mkdir(os.path.join(folder, "empty"))
+    os.mkdir(os.path.join(folder, "made.hrx"))
 
 
 def read_messages():

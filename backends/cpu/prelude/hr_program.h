@@ -25,7 +25,7 @@ struct hr_x { /* one run */
   int32_t threads;
   hr_block *block, *spare;
   const char* blame; /* what an index out of range means here, if anything but that */
-  int32_t site;      /* of a failed run: which statement (codegen_sdfg.cc) */
+  int32_t site;      /* of a failed run: which statement (codegen_sites.cc) */
 };
 
 /* The message begins with the error's code in docs/errors.md. */
