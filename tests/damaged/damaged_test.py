@@ -4,14 +4,13 @@ opened outside the model's folder. usage: damaged_test.py DRIVER BYTES_BETWEEN_T
 import ctypes
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import unittest
 
 import onnx
 
-from tests.damaged import cases
+from tests.damaged import cases, leak_check
 
 DRIVER, STEP = os.path.abspath(sys.argv[1]), int(sys.argv[2])
 SANITIZED = "ASAN_OPTIONS" in os.environ  # --config=asan: slower, and the shadow counts as memory
@@ -72,7 +71,7 @@ class Damaged(unittest.TestCase):
         watch = ("import os, resource, subprocess, sys; rc = subprocess.call(sys.argv[2:]); "
                  "open(sys.argv[1], 'w').write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)); sys.exit(rc if rc >= 0 else 128 - rc)")
         peak = os.path.join(self.folder, "..", "peak")
-        done = subprocess.run([sys.executable, "-S", "-c", watch, peak, DRIVER, verb, path, *flags], cwd=self.folder, capture_output=True, timeout=120, preexec_fn=limit,
+        done = leak_check.run([sys.executable, "-S", "-c", watch, peak, DRIVER, verb, path, *flags], cwd=self.folder, timeout=120, preexec_fn=limit,
                               env=dict(os.environ, HEADRACE_CACHE_DIR=os.path.join(self.folder, "..", "cache")))
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -133,9 +132,9 @@ for _name, _content in cases.whole():
 
 def folder(self):
     os.mkdir(os.path.join(self.folder, "d.onnx"))
-    done = subprocess.run([DRIVER, "check", "d.onnx"], cwd=self.folder, capture_output=True, text=True)
+    done = leak_check.run([DRIVER, "check", "d.onnx"], cwd=self.folder)
     self.assertEqual(done.returncode, 1, done.stderr)
-    self.assertIn("d.onnx", done.stderr)
+    self.assertIn(b"d.onnx", done.stderr)
 
 
 add("folder", folder)

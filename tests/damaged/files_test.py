@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -12,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.damaged import programs
+from tests.damaged import leak_check, programs
 
 DRIVER = os.path.abspath(sys.argv[1])
 
@@ -40,7 +39,7 @@ class DamagedFiles(unittest.TestCase):
         return path
 
     def run_driver(self, *args):
-        return subprocess.run([DRIVER, *args], cwd=self.folder, capture_output=True, timeout=120, env=dict(os.environ, HEADRACE_CACHE_DIR=os.path.join(self.folder, "cache")))
+        return leak_check.run([DRIVER, *args], cwd=self.folder, timeout=120, env=dict(os.environ, HEADRACE_CACHE_DIR=os.path.join(self.folder, "cache")))
 
     def check(self, *args, may_run=False):
         done = self.run_driver(*args)
