@@ -34,6 +34,8 @@ class RuntimeSizes {
     if (op == "QLinearConv") Channels(3, 1);
     if (op == "ConvTranspose") Channels(1, 0);
     if (op == "BatchNormalization" || op == "InstanceNormalization") Scales();
+    if (op == "ArgMax" || op == "ArgMin") Chosen();
+    if (op == "Pad") Mirrored();
     if (op == "Reshape") Reshape();
     else if (op == "Expand") Expand();
     else if (op == "Slice") Slice();
@@ -121,15 +123,17 @@ class RuntimeSizes {
 
   // Sizes that must agree, but can't be proved to: the run reads out of range if not, and says why.
   void Require(const Expr& a, const Expr& b, const std::string& sizes) {
-    if (!a || !b || ProveEq(a, b) == Truth::kYes) return;
+    if (a && b && ProveEq(a, b) != Truth::kYes) Check(Bin(Op::kEq, a, b), sizes + ", and they differ");
+  }
+  void Check(const Expr& holds, const std::string& otherwise) {
     auto zero = std::make_shared<ValueInfo>();
     zero->name = "sizes_agree";
     zero->type.dtype = DType::kI64;
     zero->shape = {IntExpr(1)};
     zero->known = std::vector<Expr>{IntExpr(0)};
-    const Expr at = SelectExpr(Bin(Op::kEq, a, b), IntExpr(0), IntExpr(1));
+    const Expr at = SelectExpr(holds, IntExpr(0), IntExpr(1));
     const Name symbol = l_.emit.Unique(Identifier(c_.node->output(0), "t") + "_fits");
-    l_.emit.Append(Assign{symbol, ReadExpr(l_.Materialize(zero), {at}), Complaint(sizes + ", and they differ")});
+    l_.emit.Append(Assign{symbol, ReadExpr(l_.Materialize(zero), {at}), Complaint(otherwise)});
   }
   void SameElements() {
     if (out_.empty() || !out_[0].has_rank || Open(0) || !c_.In(0) || c_.In(0)->type.kind != ValueType::kTensor) return;
@@ -148,6 +152,37 @@ class RuntimeSizes {
     if (!x || !scale || x->shape.size() < 2 || scale->shape.size() != 1) return;
     Require(x->shape[1], scale->shape[0],
             "its input has " + ToString(x->shape[1]) + " channels, its scale " + ToString(scale->shape[0]));
+  }
+
+  void Chosen() {
+    const int64_t rank = static_cast<int64_t>(c_.In(0)->shape.size()), axis = c_.Int("axis", 0);
+    const Expr extent = c_.In(0)->shape[static_cast<size_t>(axis < 0 ? axis + rank : axis)];
+    if (ProveLe(IntExpr(1), extent) != Truth::kYes)
+      Check(Bin(Op::kGe, extent, IntExpr(1)), "axis " + std::to_string(axis) + " has no element to choose from");
+  }
+  // Padding by elements that are not there.
+  void Mirrored() {
+    const std::string mode = c_.Str("mode", "constant");
+    const size_t rank = c_.In(0)->shape.size();
+    const auto axes = c_.In(3) ? c_.KnownInts(3) : std::nullopt, fixed = c_.Ints(c_.since() < 2 ? "paddings" : "pads");
+    if (mode == "constant" || (c_.In(3) && !axes)) return;
+    const size_t n = axes ? axes->size() : rank;
+    auto pad = [&](size_t i) -> Expr { return !fixed ? Element(1, i) : i < fixed->size() ? IntExpr((*fixed)[i]) : Expr(); };
+    for (size_t i = 0; i < n; ++i) {
+      const int64_t given = axes ? (*axes)[i] : static_cast<int64_t>(i);
+      const size_t axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(rank) : given);
+      const Expr lo = pad(i), hi = pad(i + n), extent = axis < rank ? c_.In(0)->shape[axis] : Expr();
+      if (!lo || !hi || !extent) return;
+      const Expr least = mode == "reflect" ? Bin(Op::kSub, extent, IntExpr(1)) : extent;
+      for (const Expr& by : {lo, hi}) {
+        if (AsInt(by).value_or(1) <= 0) continue;
+        const Expr needed = mode == "reflect" ? by : IntExpr(1);
+        if (IsIndexExpr(needed) && ProveLe(needed, least) == Truth::kYes) continue;
+        Check(Bin(Op::kOr, Bin(Op::kLe, by, IntExpr(0)), Bin(Op::kLe, needed, least)),
+              "axis " + std::to_string(axis) + " of " + ToString(extent) + " elements " +
+                  (mode == "reflect" ? "can't be mirrored by " + ToString(by) : "has no element to pad with"));
+      }
+    }
   }
 
   // The last part also says that they add up.
@@ -227,6 +262,7 @@ class RuntimeSizes {
       const Expr& d = in[axis];
       Expr start = Element(1, i), end = Element(2, i), step = c_.In(4) ? Element(4, i) : IntExpr(1);
       if (!start || !end || !step) continue;
+      if (!AsInt(step)) Check(Bin(Op::kNe, step, IntExpr(0)), "a step is zero");
       auto wrapped = [&](const Expr& e) { return SelectExpr(Negative(e), Bin(Op::kAdd, e, d), e); };
       auto clamped = [&](const Expr& e, Expr lo, Expr hi) { return Call2("max", lo, Call2("min", wrapped(e), hi)); };
       const Expr back = Negative(step), last = Bin(Op::kSub, d, IntExpr(1));
@@ -245,11 +281,24 @@ class RuntimeSizes {
         v[i] = CastExpr(DType::kF64, ReadExpr(l_.Materialize(x), std::vector<Expr>(x->shape.size(), IntExpr(0))));
       }
       Expr n = CallExpr("ceil", {Bin(Op::kDiv, Bin(Op::kSub, v[1], v[0]), v[2])});
+      Check(Bin(Op::kAnd, Bin(Op::kNe, v[2], FloatExpr(0)), Bin(Op::kLe, n, FloatExpr(1e18))),
+            "its start, limit and step give no number of elements");
       out_[0].shape[0] = Let(Call2("max", IntExpr(0), CastExpr(DType::kI64, n)));
     } else {
-      Fill(0, [&](size_t) {
-        return Call2("max", IntExpr(0), CeilDiv(Bin(Op::kSub, Element(1, 0), Element(0, 0)), Element(2, 0)));
-      });
+      // ceil((limit - start) / step) without a difference that wraps: of the quotients, and of the remainders. No names for
+      // what may be negative: symbols are sizes.
+      const Expr start = Element(0, 0), limit = Element(1, 0), step = Element(2, 0);
+      if (!start || !limit || !step) return;
+      if (!AsInt(step)) Check(Bin(Op::kNe, step, IntExpr(0)), "its step is zero");
+      auto real = [](const Expr& e) { return CastExpr(DType::kF64, e); };
+      Check(Bin(Op::kLe, Bin(Op::kDiv, Bin(Op::kSub, real(limit), real(start)), real(step)), FloatExpr(1e18)),
+            "it has too many elements");
+      const Expr quotients = Bin(Op::kSub, Bin(Op::kFloorDiv, limit, step), Bin(Op::kFloorDiv, start, step));
+      const Expr from = Bin(Op::kMod, start, step), to = Bin(Op::kMod, limit, step);
+      const Expr more = SelectExpr(Negative(step), Bin(Op::kLt, to, from), Bin(Op::kGt, to, from));
+      const Expr empty = SelectExpr(Negative(step), Bin(Op::kGe, limit, start), Bin(Op::kLe, limit, start));
+      const Expr n = Bin(Op::kAdd, quotients, SelectExpr(more, IntExpr(1), IntExpr(0)));
+      out_[0].shape[0] = Let(SelectExpr(empty, IntExpr(0), n));
     }
   }
 

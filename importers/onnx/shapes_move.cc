@@ -164,7 +164,8 @@ Expr SliceExtent(const Expr& dim, const Expr& start, const Expr& end, int64_t st
   Expr b = clamp(start, false), e = clamp(end, true);
   if (!b || !e) return {};
   Expr n = step > 0 ? e - b : b - e;
-  const int64_t s = step > 0 ? step : -step;
+  constexpr int64_t kLongest = int64_t{1} << 60;  // a longer step takes the first element, too
+  const int64_t s = step > 0 ? std::min(step, kLongest) : -std::max(step, -kLongest);
   if (s > 1) n = FloorDiv(n + (s - 1), IntExpr(s));
   if (auto v = AsInt(n)) return IntExpr(std::max<int64_t>(*v, 0));
   return ProveLe(IntExpr(0), n) == Truth::kYes ? n : Max(n, IntExpr(0));
@@ -274,9 +275,18 @@ Status Pad(const NodeCall& c, std::vector<Inferred>* out) {
     return ShapeError("pads must hold two numbers per axis", std::to_string(pads.size()),
                       std::to_string(2 * axes.size()));
   Shape s = in;
+  const std::string mode = c.Str("mode", "constant");
   for (size_t i = 0; i < axes.size(); ++i) {
     HR_ASSIGN_OR_RETURN(int64_t axis, Axis(axes[i], in.size()));
     s[axis] = in[axis] + pads[i] + pads[i + axes.size()];
+    auto n = AsInt(in[axis]), lo = AsInt(pads[i]), hi = AsInt(pads[i + axes.size()]);
+    if (mode == "constant" || !n || std::max(lo.value_or(0), hi.value_or(0)) <= 0) continue;
+    const int64_t most = std::max(lo.value_or(0), hi.value_or(0));
+    if (mode == "reflect" && most >= *n)
+      return ShapeError("axis " + std::to_string(axis) + " of " + std::to_string(*n) + " elements can't be mirrored by " +
+                            std::to_string(most),
+                        "", "less than it has elements");
+    if (*n == 0) return ShapeError("axis " + std::to_string(axis) + " has no element to pad with");
   }
   SetShape(out, 0, std::move(s));
   return {};
@@ -285,9 +295,18 @@ Status Pad(const NodeCall& c, std::vector<Inferred>* out) {
 Status Range(const NodeCall& c, std::vector<Inferred>* out) {
   const auto *start = c.Known(0), *limit = c.Known(1), *delta = c.Known(2);
   if (!start || !limit || !delta) return {};
-  auto step = AsInt((*delta)[0]);
+  auto step = AsInt((*delta)[0]), first = AsInt((*start)[0]), end = AsInt((*limit)[0]);
   if (!step) return {};
   if (*step == 0) return ShapeError("the step of a range can't be zero");
+  if (first && end) {
+    const __int128 way = static_cast<__int128>(*end) - *first, by = *step;
+    const __int128 n = std::max<__int128>((way + by - (by > 0 ? 1 : -1)) / by, 0);
+    if ((way < 0) != (by < 0)) return SetShape(out, 0, {IntExpr(0)}), Status();
+    if (n > INT64_MAX / 8)
+      return ShapeError("a range has too many elements", std::to_string(*first) + " to " + std::to_string(*end));
+    return SetShape(out, 0, {IntExpr(static_cast<int64_t>(n))}), Status();
+  }
+  if (*step == INT64_MIN) return {};
   Expr n = *step > 0 ? (*limit)[0] - (*start)[0] : (*start)[0] - (*limit)[0];
   const int64_t s = *step > 0 ? *step : -*step;
   if (s > 1) n = FloorDiv(n + (s - 1), IntExpr(s));
@@ -368,6 +387,7 @@ Status Reduce(const NodeCall& c, std::vector<Inferred>* out) {
 Status ArgReduce(const NodeCall& c, std::vector<Inferred>* out) {
   Shape s = c.In(0)->shape;
   HR_ASSIGN_OR_RETURN(int64_t axis, Axis(c.Int("axis", 0), s.size()));
+  if (AsInt(s[axis]) == int64_t{0}) return ShapeError("axis " + std::to_string(axis) + " has no element to choose from");
   if (c.Int("keepdims", 1)) s[axis] = IntExpr(1);
   else s.erase(s.begin() + axis);
   SetShape(out, 0, std::move(s));

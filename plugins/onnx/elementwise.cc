@@ -41,7 +41,8 @@ const Unary kUnary[] = {
      "X: f32[2, 3] in [-10, 10]; at 0, -2.5, 2.5"
      " | X: f32[2, 3] in [-10, 10]; attr alpha = 0.5, beta = 0.6"
      " | X: f32[2, 3]; attr alpha = 1.0"},
-    {"HardSwish", "X times a piecewise linear sigmoid of X.", "Y = X <= -3 ? 0 : X >= 3 ? X : X * (X / 6 + 0.5)",
+    {"HardSwish", "X times a piecewise linear sigmoid of X.",
+     "let u = X[..] <= -3 ? 0.0 : X[..] >= 3 ? 1.0 : X[..] / 6 + 0.5\nY = X * u",
      "X: f32[2, 3] in [-10, 10]; at 0, -3, 3"},
     {"Identity", "The input itself.", "output = input", "input: f32[2, 3]"},
     {"IsInf", "Is it infinite, of a sign that counts?",
@@ -132,7 +133,8 @@ void RegisterElementwise(Registrar& r) {
   r.op("Clip")
       .Doc("Limits each element to [min, max]; a bound that is absent does not limit.")
       .Pure(
-          "let lo = min ?: lowest() ; let hi = max ?: highest() ; let x = input[..]\nlet v = x < lo ? lo : x\noutput = v > hi ? hi : v")
+          "let lo = min ?: lowest() ; let hi = max ?: highest() ; let x = input[..]  # a bound that is NaN wins\n"
+          "let v = x < lo || isnan(lo) ? lo : x\noutput = v > hi || isnan(hi) ? hi : v")
       .Sample("input: f32[2, 3] in [-10, 10]; min: f32[] = -1; max: f32[] = 2")
       .Sample("input: f32[2, 3] in [-10, 10]; at 1, 2; min: f32[] in [1, 1]; max: f32[] in [2, 2]")
       .Sample("input: f32[2, 3] in [-10, 10]")

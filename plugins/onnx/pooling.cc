@@ -12,8 +12,11 @@ void RegisterPooling(Registrar& r) {
           "let at = p * st + k * dl - lo\n"
           "Y[n, c, p..] max= X[n, c, at] ?? lowest() over k.. in 0:K\n"
           "if has(Indices) {\n"
-          "  let flat = (n * dim(X, 1) + c) * prod(xd) + ((storage_order ?: 0) == 0 ? fold(at, xd) : fold(reverse(at), reverse(xd)))\n"
-          "  Indices[n, c, p..] min= (X[n, c, at] ?? lowest()) == Y[n, c, p..] && all(at >= 0 && at < xd) ? flat : 1e18 over k.. in 0:K\n"
+          "  let x = X[n, c, at] ?? lowest()  # NaN is the largest: the first in a window has its place\n"
+          "  Indices[n, c, p..] min= (x == Y[n, c, p..] || isnan(x)) && all(at >= 0 && at < xd) ? fold(at, xd) : 1e18 over k.. in 0:K\n"
+          "  let first = Indices[n, c, p..] ; let q = unfold(first, xd)  # a window of padding alone has no place\n"
+          "  let place = (storage_order ?: 0) == 0 ? first : fold(reverse(q), reverse(xd))\n"
+          "  Indices[n, c, p..] = first == 1e18 ? -1 : (n * dim(X, 1) + c) * prod(xd) + place\n"
           "}")
       .Backward(
           window +  // the first maximum of a window takes its gradient

@@ -4,7 +4,9 @@
 namespace onnx_ops {
 namespace {
 
-// `x` is the source coordinate of output point p; a tap at distance u from it weighs w1, 1 - u or a cubic in u.
+// `x` is the source coordinate of output point p; a tap at distance u from it weighs w1, 1 - u or a cubic in u. Coordinates
+// are computed as ONNX Runtime does, operation by operation: in f32 (of f64 data only where they choose an element or the
+// extrapolated value), and a millionth from the middle of two elements counts as the middle.
 const char kResize[] = R"(
 let all_axes = axes ?: range(rank(X)) ; let from = dim(X, all_axes) ; let to = dim(Y, all_axes)
 let policy = keep_aspect_ratio_policy ?: "stretch" ; let by_scale = len(scales ?: []) > 0
@@ -12,22 +14,23 @@ let by = by_scale ? scales : policy == "stretch" ? f64(to) / from : policy == "n
 let c = coordinate_transformation_mode ; let crop = c == "tf_crop_and_resize"
 let moved = crop || (!by_scale && policy == "stretch" ? from != to : by != 1 || from != to)  # the other axes are copied
 let ax = keep(all_axes, moved) ; let R = len(all_axes)
-let xd = keep(from, moved) ; let yd = keep(to, moved) ; let sc = keep(0 * from + by, moved)
-let L = by_scale ? xd * sc : yd
+let near = mode == "nearest" || len(ax) == 0 ; let t(v) = near || crop || dtype(X) != f64 ? f32(f64(v)) : v  # f64: also where v is f32 already, it is rounded here
+let xd = keep(from, moved) ; let yd = keep(to, moved) ; let exact = keep(0 * from + by, moved) ; let sc = t(exact)
+let L = by_scale ? xd * exact : yd ; let whole = surely(all(exact == floor(exact)))
 let boxed = len(roi ?: []) > 0
 let a0 = boxed ? keep(roi[0:R], moved) : 0 ; let a1 = boxed ? keep(roi[R:2*R], moved) : 1
-let h = p + 0.5
-let x = c == "asymmetric" ? p / sc : c == "align_corners" ? p * ((xd - 1) / max(L - 1, 1)) :
-        c == "pytorch_half_pixel" ? (L > 1 ? h / sc - 0.5 : 0) :
-        c == "half_pixel_symmetric" ? xd / 2 * (1 - yd / L) + h / sc - 0.5 :
-        crop ? (yd > 1 ? a0 * (xd - 1) + p * (a1 - a0) * (xd - 1) / (L - 1) : 0.5 * (a0 + a1) * (xd - 1)) : h / sc - 0.5
+let h = t(p) + 0.5 ; let last = t(xd - 1) ; let half = t(t(h / sc) - 0.5) ; let off = t(t(xd / 2) * t(1 - t(yd / t(sc * xd))))
+let x = c == "asymmetric" ? (whole ? p / exact : t(t(p) / sc)) : c == "align_corners" ? t(t(p) * last / t(max(L - 1, 1))) :
+        c == "pytorch_half_pixel" ? (yd > 1 ? half : 0) :
+        c == "half_pixel_symmetric" ? t(f64(off) + f64(h) / f64(sc) - 0.5) :
+        crop ? (yd > 1 ? t(t(t(a0) * last) + t(t(t(t(p) * t(t(a1) - t(a0))) * last) / t(yd - 1))) : t(0.5 * (a0 + a1) * last)) : half
 let outside = crop && any(x < 0 || x > xd - 1)
-if mode == "nearest" || len(ax) == 0 {
+if near {
   let q = nearest_mode == "floor" ? floor(x) : nearest_mode == "ceil" ? ceil(x) :
-          nearest_mode == "round_prefer_floor" ? ceil(x - 0.5) : floor(x + 0.5)
+          nearest_mode == "round_prefer_floor" ? ceil(f64(x) - 0.500001) : floor(f64(x) + 0.500001)
   Y[o.., p..@ax] = outside ? extrapolation_value : X[o.., clamp(q, 0, xd - 1)@ax] over Y
 } else {
-  let z = (antialias ?: 0) ? min(sc, 1) : 0 * xd + 1.0
+  let z = (antialias ?: 0) ? min(exact, 1) : 0 * xd + 1.0
   let b = floor(x) ; let s = mode == "linear" ? ceil(1 / z) : ceil(2 / z)
   let at = b + k
   let u = abs(at - x) * z
@@ -45,11 +48,12 @@ if mode == "nearest" || len(ax) == 0 {
   }
 })";
 
-// Upsample and Resize-10: coordinates are p / scale.
+// Upsample and Resize-10: coordinates are p / scale; the nearest element is the next one where the image shrinks.
 const char kUpsample[] = R"(
 let moved = scales != 1 ; let ax = keep(range(rank(X)), moved) ; let xd = dim(X, ax) ; let yd = dim(Y, ax)
-let x = p / keep(scales, moved)
-if mode == "nearest" { Y[o.., p..@ax] = X[o.., clamp(floor(x), 0, xd - 1)@ax] over Y }
+let t(v) = mode == "nearest" || dtype(X) != f64 ? f32(f64(v)) : v
+let sc = keep(scales, moved) ; let x = surely(all(sc == floor(sc))) ? p / sc : t(t(p) / t(sc))
+if mode == "nearest" { Y[o.., p..@ax] = X[o.., clamp(sc < 1 ? ceil(x) : floor(x), 0, xd - 1)@ax] over Y }
 else {
   let at = floor(x) + k ; let w = prod(max(1 - abs(at - x), 0))
   Y[o.., p..@ax] += X[o.., clamp(at, 0, xd - 1)@ax] * w over k.. in 0 * xd : 0 * xd + 2, p.. in 0:yd

@@ -68,7 +68,7 @@ void RegisterSoftmax(Registrar& r) {
       .Versions(13)
       .Pure(
           "M[o..] max= input[o.., k@axis]\n"
-          "A[o..] min= input[o.., k@axis] == M[o..] ? k : len(k)\n"
+          "A[o..] min= input[o.., k@axis] == M[o..] || isnan(input[o.., k@axis]) ? k : len(k)\n"
           "output[o.., k@axis] = k == A[o..] ? 1 : 0")
       .Sample("input: f32[2, 3, 4]; at 1, 1; attr axis = 1")
       .Sample("input: f32[2, 3, 4]; attr axis = -1")
@@ -80,7 +80,7 @@ void RegisterSoftmax(Registrar& r) {
           "let rank(o) = axis < 0 ? axis + rank(input) : axis\n"
           "let at = fold(k, dims(input)[rank(o):rank(input)])\n"
           "M[o..] max= input[o.., k..]\n"
-          "A[o..] min= input[o.., k..] == M[o..] ? at : len(k)\n"
+          "A[o..] min= input[o.., k..] == M[o..] || isnan(input[o.., k..]) ? at : len(k)\n"
           "output[o.., k..] = at == A[o..] ? 1 : 0")
       .Sample("input: f32[2, 3, 4]; at 1, 1; attr axis = 1")
       .Sample("input: f32[2, 3, 4]; attr axis = 2")

@@ -57,7 +57,7 @@ static inline T hr_hold(T a) {
 }
 template <typename T>
 static inline T hr_sign(T a) {
-  return a > (T)0 ? (T)1 : a < (T)0 ? (T)-1 : a;
+  return a != a ? a : (T)((a > (T)0) - (a < (T)0));
 }
 template <typename T>
 static inline T hr_max(T a, T b) {
