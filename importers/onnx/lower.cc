@@ -197,7 +197,7 @@ void Lowering::LowerOp(NodeCall& call, Scope& scope) {
     if (domain == own.domain && node.op_type() == own.op) return (this->*own.lower)(call, scope);
   if (domain.empty()) {
     if (node.op_type() == "Constant" && Constant(call, scope)) return;
-    if (UseElements(call, scope)) return;
+    if (UseElements(call, scope) || UseRuntimeAxes(call, scope)) return;
   }
   if (!call.schema && !registry_.FindOp(IrDomain(domain), node.op_type(), call.opset)) {
     Diagnostic d;

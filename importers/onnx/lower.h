@@ -72,6 +72,7 @@ class Lowering {
  private:
   friend class LoopLowering;
   friend class RuntimeSizes;
+  friend class RuntimeAxes;
   struct Snapshot;
   void LowerNode(const onnx::NodeProto& node, Scope& scope);
   void LowerOp(NodeCall& call, Scope& scope);
@@ -99,6 +100,8 @@ class Lowering {
   // sequences.cc: remembers the elements of a sequence; gives a value made of remembered elements.
   void KeepElements(const NodeCall& call, Scope& scope);
   bool UseElements(const NodeCall& call, Scope& scope);
+  // Axes that are values of inputs (runtime_axes.cc): the same by nodes without; false where the node has none.
+  bool UseRuntimeAxes(const NodeCall& call, Scope& scope);
   // Nodes of our own, which see `values`; the outputs of the last.
   std::vector<Val> LowerWithin(std::vector<onnx::NodeProto> nodes, std::vector<std::pair<std::string, Val>> values,
                                Scope& scope);

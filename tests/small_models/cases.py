@@ -27,6 +27,7 @@ def edited(m, edit):
 def cases():
     yield from control_flow()
     yield from sizes_as_data()
+    yield from axes_as_data()
     yield from corners_of_types()
     yield from corners_of_graphs()
     yield from sequences()
@@ -125,6 +126,10 @@ def sizes_as_data():
     yield "range of floats", text(21, "g (float a, float b, float c) => (float[N] y) { y = Range(a, b, c) }"), [np.float32(1), np.float32(-4), np.float32(-0.75)]
     yield "range of integers times its length", text(21, """g (int64 n) => (int64[N] y) {
         zero = Constant<value_int = 0>() one = Constant<value_int = 1>() r = Range(zero, n, one) s = Size(r) y = Mul(r, s) }"""), [np.int64(5)]
+    ends = text(21, "g (int64 a, int64 b, int64 s) => (int64[N] y) { na = BitwiseNot(a) nb = BitwiseNot(b) ns = BitwiseNot(s) first = BitwiseNot(na) end = BitwiseNot(nb) step = BitwiseNot(ns) y = Range(first, end, step) }")
+    low, high = -2**63, 2**63 - 1
+    for a, b, s in ((low, high, 2**62), (high, low, -(2**62)), (low, low + 5, 2), (high, high - 7, -3), (high, low, 1), (low, high, -1), (high - 2, high, 1), (low, 0, low), (0, low, low), (0, high, high)):
+        yield f"range from {a} to {b} by {s}", ends, [np.int64(a), np.int64(b), np.int64(s)], [np.array([v for v in range(a, b, s)], np.int64)]
     yield "tile by input", text(21, "g (float[N, M] x, int64[2] r) => (float[P, Q] y) { y = Tile(x, r) }"), [f32(2, 3), i64(3, 2)]
     yield "tile by zero", text(21, "g (float[N, M] x, int64[2] r) => (float[P, Q] y) { y = Tile(x, r) }"), [f32(2, 3), i64(0, 2)]
     yield "expand by input", text(21, "g (float[N, 1] x, int64[3] s) => (float[P, Q, R] y) { y = Expand(x, s) }"), [f32(3, 1), i64(2, 1, 4)]
@@ -164,6 +169,29 @@ def sizes_as_data():
     yield "centre crop by arithmetic on shapes", text(21, """g (float[N, M] x) => (float[P, M] y) {
         s = Shape<start = 0, end = 1>(x) two = Constant<value_ints = [2]>() four = Constant<value_ints = [4]>()
         b = Div(s, four) h = Div(s, two) e = Add(b, h) ax = Constant<value_ints = [0]>() y = Slice(x, b, e, ax) }"""), [f32(9, 2)]
+
+
+def axes_as_data():
+    """Axes that only the run knows: Clip keeps the caller's value from deciding before."""
+    def late(names, body, inputs, outputs, opset=21):
+        lets = " ".join(f"c_{n} = Clip(f_{n}) {n} = Cast<to = 7>(c_{n})" for n in names)
+        return text(opset, f"g ({inputs}) => ({outputs}) {{ {lets} {body} }}")
+
+    fl = lambda *v: np.array(v, np.float32)
+    x = f32(4, 5, 3)
+    slices = late(["a", "b", "axes", "s"], "y = Slice(x, a, b, axes, s)", "float[N, M, K] x, float[2] f_a, float[2] f_b, float[2] f_axes, float[2] f_s", "float[P, Q, R] y")
+    for a, b, axes, s in (((1, -1), (4, -100), (2, 0), (1, -2)), ((0, 3), (100, 0), (-2, -1), (2, -1)), ((-1, 0), (-5, 2), (0, 1), (-1, 3))):
+        yield f"slice along axes {axes} by steps {s} of the run", slices, [x, fl(*a), fl(*b), fl(*axes), fl(*s)]
+    yield "slice along axes of the run by ones", late(["axes"], "y = Slice(x, a, b, axes)", "float[N, 3] x, float[1] f_axes, int64[1] a, int64[1] b", "float[P, Q] y"), [f32(7, 3), fl(-2), i64(1), i64(-2)]
+    for axes in ((0, 2), (-1, 1), (2, 0)):
+        yield f"unsqueeze at {axes} of the run", late(["axes"], "y = Unsqueeze(x, axes)", "float[N, M] x, float[2] f_axes", "float[A, B, C, D] y"), [f32(3, 2), fl(*axes)]
+        yield f"squeeze of {axes} of the run", late(["axes"], "y = Squeeze(x, axes)", "float[N, M, K] x, float[2] f_axes", "float[A] y"), [np.expand_dims(f32(4), tuple(a % 3 for a in axes)), fl(*axes)]
+        for op in ("ReduceMean", "ReduceLogSumExp"):
+            yield f"{op} over {axes} of the run", late(["axes"], f"y = {op}(x, axes) z = {op}<keepdims = 0>(x, axes)", "float[N, M, K] x, float[2] f_axes", "float[A, B, C] y, float[D] z"), [x, fl(*axes)]
+    for axis in (1, -1, 0):
+        yield f"sums along axis {axis} of the run", late(["axis"], "y = CumSum<reverse = 1>(x, axis)", "float[N, M, K] x, float f_axis", "float[A, B, C] y"), [x, np.float32(axis)]
+    for mode in ("constant", "reflect", "edge"):
+        yield f"pad of axes of the run, {mode}", late(["axes", "p"], f'y = Pad<mode = "{mode}">(x, p, , axes)', "float[N, M, K] x, float[2] f_axes, float[4] f_p", "float[A, B, C] y"), [x, fl(-1, 0), fl(1, 2, 0, 1)]
 
 
 def corners_of_types():
@@ -217,6 +245,11 @@ def corners_of_graphs():
         '<domain: "my", opset_import: ["" : 11]> f(a) => (b) { b = Softmax<axis = 1>(a) }', domains=[("my", 1)]), [f32(2, 3)]
     yield "an input that is an output", text(21, "g (float[N] x) => (float[N] x) { unused = Exp(x) }"), [f32(3)]
     yield "an initializer that is an output", text(21, "g (float[N] x) => (float[N] y, float[2] w) <float[2] w = {1, 2}> { y = Exp(x) }"), [f32(3)]
+    twice = text(21, "g (float[N] x) => (float[N] y, float[N] z) { y = Exp(x) }")
+    twice.graph.output[1].name = "y"
+    yield "a value that is an output twice", twice, [f32(3)], [np.exp(f32(3))] * 2
+    yield "an input and an initializer as a branch's outputs", text(21, "g (bool c, float[N] x) => (float[N] y, float[2] w, float[N] x) <float[2] k = {1, 2}> { y, w = If (c) <then_branch = a () => (float[N] x, float[2] k) {}, else_branch = b () => (float[N] u, float[2] v) { u = Neg(x) v = Neg(k) }> }"), [np.array(True), f32(3)], [f32(3), np.array([1, 2], np.float32), f32(3)]
+    yield "a loop's value as its result, twice", text(21, "g (int64 n, float[3] x) => (float[3] y, float[3] z, float[A, 3] s) { y, z, s = Loop (n, , x, x) <body = l (int64 i, bool c, float[3] h, float[3] k) => (bool c, float[3] h, float[3] h, float[3] k) {}> }"), [np.int64(2), f32(3)], [f32(3), f32(3), np.stack([f32(3)] * 2)]
     yield "one value as two outputs' source", text(21, "g (float[N] x) => (float[N] a, float[N] b) { t = Exp(x) a = Identity(t) b = Identity(t) }"), [f32(3)]
     yield "initializers listed as inputs", edited(text(8, "g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }", ir=3), lambda m: m.graph.initializer.append(numpy_helper.from_array(f32(2), "w"))), [f32(2)]
     yield "nodes out of names", edited(text(21, "g (float[N] x) => (float[N] y) { t = Exp(x) y = Neg(t) }"), lambda m: [n.ClearField("name") for n in m.graph.node]), [f32(3)]
@@ -360,6 +393,21 @@ def impossible():
     yield "negative sizes", reshape, two(-3, -4), "Reshape 'Reshape_r': its input of 6 * N elements doesn't fit the shape that it is given"
     yield "tiled a negative number of times", sized("r = Tile(x, i) t = Exp(r)"), two(-1, -1), "Tile 'Tile_r': a size that it is given is negative"
     yield "expanded to negative sizes", sized("m = ReduceMax<keepdims = 1>(x) r = Expand(m, i) t = Exp(r)"), two(-2, -3), "Expand 'Expand_r': a size that it is given is negative"
+    slices = text(21, "g (float[N, 6] x, float[2] s, float[2] f) => (float[A, B] y) <int64[2] a = {0, 0}, int64[2] b = {9, 9}> { c = Clip(s) axes = Cast<to = 7>(c) d = Clip(f) steps = Cast<to = 7>(d) y = Slice(x, a, b, axes, steps) }")
+    axes = "Slice 'Slice_y': one of its axes is out of range or given twice"
+    yield "an axis out of range", slices, two(0, 2) + [np.array([1, 1], np.float32)], axes
+    yield "an axis given twice", slices, two(1, -1) + [np.array([1, 1], np.float32)], axes
+    yield "a step of zero along axes of the run", slices, two(1, 0) + [np.array([1, 0], np.float32)], "Slice 'Slice_y': a step is zero"
+    step = text(21, "g (float[N] x, float[1] f) => (float[A] y) <int64[1] a = {0}, int64[1] b = {9}> { c = Clip(f) s = Cast<to = 7>(c) y = Slice(x, a, b, a, s) }")
+    yield "a step of zero", step, [f32(4), np.array([0], np.float32)], "Slice 'Slice_y': a step is zero"
+    ranges = text(21, "g (int64 a, int64 b, int64 s) => (int64[N] y) { na = BitwiseNot(a) nb = BitwiseNot(b) ns = BitwiseNot(s) first = BitwiseNot(na) end = BitwiseNot(nb) step = BitwiseNot(ns) y = Range(first, end, step) }")
+    low, high = np.int64(-2**63), np.int64(2**63 - 1)
+    yield "a range of all integers", ranges, [low, high, np.int64(1)], "Range 'Range_y': it has too many elements"
+    yield "a range of all integers downwards", ranges, [high, low, np.int64(-1)], "Range 'Range_y': it has too many elements"
+    yield "a range without a step", ranges, [np.int64(0), np.int64(3), np.int64(0)], "Range 'Range_y': its step is zero"
+    floats = text(21, "g (float a, float b, float s) => (float[N] y) { c = Clip(s) y = Range(a, b, c) }")
+    for name, values in (("no float step", (0, 3, 0)), ("an endless float range", (0, np.inf, 1)), ("a float range of nothing known", (0, np.nan, 1)), ("float steps too short", (0, 3e38, 1e-38))):
+        yield name, floats, [np.float32(v) for v in values], "Range 'Range_y': its start, limit and step give no number of elements"
     norm = text(17, "g (float[N, C, 3] x) => (float[N, D, 3] y) <float[2] s = {1, 2}, float[2] b = {0, 1}> { y = BatchNormalization(x, s, b, b, s) }")
     yield "more channels than are normalised", norm, [f32(2, 3, 3)], "BatchNormalization 'BatchNormalization_y': its input has C channels, its scale 2, and they differ"
     yield "fewer channels than are normalised", norm, [f32(2, 1, 3)], "BatchNormalization 'BatchNormalization_y': its input has C channels, its scale 2, and they differ"
