@@ -122,8 +122,10 @@ class SizeFixer {
     f.order = order;
     f.symbol_params.clear();
     const std::vector<Name> bound = FreeSymbols(f);
+    std::set<Name> own;  // sizes of outputs that the program finds itself
+    Defined(before.body, &own);
     for (Name n : FreeSymbols(s_))
-      if (std::find(bound.begin(), bound.end(), n) == bound.end()) f.symbol_params.push_back(n);
+      if (std::find(bound.begin(), bound.end(), n) == bound.end() && !own.count(n)) f.symbol_params.push_back(n);
     for (Name n : f.symbol_params) call.symbols.push_back({n, Expr(n)});
     p_.Add(std::move(f));
     start->Statement(s_.AddNode(std::move(call)));
@@ -415,9 +417,40 @@ class SizeFixer {
   std::map<std::string, Name> views_;
 };
 
+// Outputs whose size changes are computed in a transient, and copied at the end under the size that they then have.
+void OwnOutputs(Sdfg* s) {
+  const ChangingSymbols changing(*s);
+  FreshNames names(*s);
+  Renames renames;
+  for (Name n : s->parameters)
+    if (const Container& c = s->Get(n); !c.inout && changing.InLayout(c) && c.strides.empty())
+      renames.push_back({n, names("own_" + n.str())});
+  if (renames.empty()) return;
+  RenameEverywhere(s, renames);
+  BlockList body(s);
+  body.Blocks(s->body);
+  for (const auto& [output, own] : renames) {
+    Container transient = s->Get(output);
+    transient.name = own;
+    transient.kind = ContainerKind::kTransient;
+    transient.output = transient.optional = false;
+    for (Name n : std::vector<Name>(s->order))
+      if (s->Get(n).kind == ContainerKind::kView && s->Get(n).base == output) s->Mutable(n).base = own;
+    for (size_t d = 0; d < transient.shape.size(); ++d) {
+      Expr& size = s->Mutable(output).shape[d];
+      size = SymbolExpr(names("size_of_" + output.str()));
+      body.Let(size->name, transient.shape[d]);
+    }
+    s->Add(std::move(transient));
+    body.Statement(CopyWhole(s, &names, output, own));
+  }
+  s->body = body.Take();
+}
+
 }  // namespace
 
 Result<bool> FixSizes(Program& p) {
+  OwnOutputs(&p.MutableEntry());
   const Sdfg before = p.Entry();
   const ChangingSymbols changing(before);
   if (changing.all().empty()) return false;

@@ -6,6 +6,7 @@
 //   transient X: f64[n]                 →  call f_sizes(…, largest = largest); let size = largest
 //                                          transient X_store: f64[size]; view X_1: f64[n_1] of X_store
 //
+// An output whose size changes is such a container, copied at the end under the size that it then has.
 // `f_sizes` is the program again, up to the last use of such a container: it runs first, only to find the largest size.
 #pragma once
 #include "ir/graph.h"

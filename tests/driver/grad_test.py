@@ -9,6 +9,7 @@ import unittest
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
 DRIVER = os.path.abspath(sys.argv[1])
@@ -169,6 +170,29 @@ class GradTest(unittest.TestCase):
             for backend in ("interpreter", "cpu"):
                 self.grad("m.onnx", "--output", "loss", "--wrt", "x", "--out", "out", "--input", "x=@x.npy", "--backend", backend)
                 np.testing.assert_array_equal(self.gradients()["x"], expected)
+
+    def test_outputs_whose_size_changes(self):
+        """In a loop, and between branches; from ones and from given gradients."""
+        grows = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]> g (double[N] x, int64 n) => (double[M] y) {
+            y = Loop (n, , x) <body = l (int64 i, bool go, double[P] v) => (bool more, double[Q] w) { more = Identity(go) s = Mul(v, v) w = Concat<axis = 0>(s, x) }> }""")
+        differs = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]> g (bool c, double[N] x) => (double[M] y) {
+            t = If (c) <then_branch = a () => (double[P] u) { u = Mul(x, x) }, else_branch = b () => (double[R] v) { s = Sin(x) v = Concat<axis = 0>(s, x, x) }> y = Neg(t) }""")
+        x, s = np.array([0.5, -1, 2]), np.arange(1.0, 10)
+        for name, model, other, seed, expected in (
+            ("grows", grows, ("n", np.int64(2)), s, s[:3] * 4 * x**3 + s[3:6] * 2 * x + s[6:]),
+            ("grows", grows, ("n", np.int64(2)), None, 4 * x**3 + 2 * x + 1),
+            ("then", differs, ("c", np.array(True)), s[:3], -2 * x * s[:3]),
+            ("else", differs, ("c", np.array(False)), s, -(s[:3] * np.cos(x) + s[3:6] + s[6:])),
+            ("else", differs, ("c", np.array(False)), None, -np.cos(x) - 2),
+        ):
+            onnx.save(model, self.path(name + ".onnx"))
+            flags = []
+            if seed is not None:
+                np.save(self.path("seed.npy"), seed)
+                flags = ["--output-grad", "y=@seed.npy"]
+            for backend in ("interpreter", "cpu"):
+                self.grad(name + ".onnx", "--output", "y", "--wrt", "x", "--out", "out", "--backend", backend, *self.save(*other), *self.save("x", x), *flags)
+                np.testing.assert_allclose(self.gradients()["x"], expected, rtol=1e-12)
 
     def test_constructs_without_a_gradient_name_op_and_place(self):
         # Which element is taken is known only when it runs; a position that is known would be no sequence at all.
