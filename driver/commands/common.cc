@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "driver/commands/commands.h"
+#include "driver/commands/model_names.h"
 
 namespace headrace {
 
@@ -147,6 +148,7 @@ Result<Opened> OpenArtifact(const Registry& r, const ModelFlags& f, const Compil
   const auto start = std::chrono::steady_clock::now();
   HR_ASSIGN_OR_RETURN(out.executable, b->load(f.model, request.options, r));
   HR_ASSIGN_OR_RETURN(out.model.model.program, out.executable->Interface());
+  ReadModelNames(&out.model.model);
   out.model.model.kind = "artifact";
   out.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   HR_RETURN_IF_ERROR(f.CheckChoices(r, out.model, c));
@@ -167,7 +169,9 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
   HR_ASSIGN_OR_RETURN(out.model, LoadModel(r, f.model, import));
   HR_RETURN_IF_ERROR(f.CheckChoices(r, out.model, c));
   auto loaded = Clock::now();
-  HR_ASSIGN_OR_RETURN(out.executable, CompileProgram(r, out.model.model.program, request));
+  Program program = out.model.model.program;
+  WriteModelNames(out.model.model, &program);
+  HR_ASSIGN_OR_RETURN(out.executable, CompileProgram(r, std::move(program), request));
   EndProgress(c.out);
   out.load_seconds = std::chrono::duration<double>(loaded - start).count();
   out.compile_seconds = std::chrono::duration<double>(Clock::now() - loaded).count();
