@@ -7,6 +7,7 @@
 
 #include "backends/cpu/cache.h"
 #include "backends/cpu/testing.h"
+#include "ir/call.h"
 #include "runtime/checksums.h"
 #include "runtime/processor.h"
 
@@ -157,6 +158,26 @@ TEST_F(ArtifactTest, InstructionsThatThisProcessorLacksAreAllNamed) {
                                                       std::string(runtime::MachineFeatures().empty() ? "" : ","));
   ASSERT_EQ(runtime::WriteChecksums(path_), "");
   ExpectError("E0374", "lacks: tiles, wings");
+}
+
+// What this machine can't run is not loaded here; it can be saved all the same.
+TEST_F(ArtifactTest, EveryTargetIsRunOrRefused) {
+  for (const std::string& target : runtime::Targets()) {
+    CompileOptions o = TestOptions();
+    o.target = target;
+    const auto e = CompileText(kProgram, registry_, o);
+    ASSERT_TRUE(e) << target;
+    EXPECT_TRUE(e->Save(path_).ok()) << target;
+    const auto out = e->Run({{"X", F32({1, 2}, {1, 2})}});
+    const bool runs = runtime::MissingFeatures(runtime::TargetFeatures(target)).empty();
+    EXPECT_EQ(out.ok(), runs) << out.status().ToString();
+    EXPECT_EQ(LoadArtifact(path_, {}, registry_).ok(), runs) << target;
+    if (!runs) {
+      CallFrame frame;
+      EXPECT_EQ(e->Call(frame).diagnostics()[0].code, "E0374");
+      EXPECT_TRUE(e->CallSymbols().empty());
+    }
+  }
 }
 
 TEST_F(ArtifactTest, TargetIsRecorded) {

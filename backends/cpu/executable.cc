@@ -219,7 +219,7 @@ class CpuExecutable : public Executable {
     return Run(inputs, symbols, true);
   }
   Status Call(CallFrame& frame) override;
-  std::vector<Name> CallSymbols() const override { return calls_->by_name(); }
+  std::vector<Name> CallSymbols() const override { return calls_ ? calls_->by_name() : std::vector<Name>(); }
   Result<Program> Interface() const override { return r_.signature; }
   Status Save(const std::string& path) const override {
     return SaveArtifact({r_.path, r_.target, r_.signature, r_.constants, r_.externals, r_.sites, serial_ || r_.serial}, path);
@@ -230,6 +230,7 @@ class CpuExecutable : public Executable {
  private:
   Result<std::vector<Value>> Run(const std::vector<std::pair<Name, Value>>& inputs,
                                  const std::vector<std::pair<Name, int64_t>>& symbols, bool in_place);
+  Status CheckProcessor() const;
   // `error`: what the run said when it failed.
   Status Execute(hr_run* run, const std::string& error);
 
@@ -332,9 +333,7 @@ Status CpuExecutable::Load() {
 
 Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, Value>>& inputs,
                                               const std::vector<std::pair<Name, int64_t>>& symbols, bool in_place) {
-  if (!lacks_.empty())
-    return UnsupportedError("E0374", "the program was compiled for '" + r_.target + "': this processor lacks " + lacks_,
-                            "save it, and run it where these instructions are");
+  HR_RETURN_IF_ERROR(CheckProcessor());
   HR_ASSIGN_OR_RETURN(std::shared_ptr<const Binding> bound, binder_->Bind(inputs, symbols));
   RunState state;
   state.pool = &pool_;
@@ -380,7 +379,14 @@ Result<std::vector<Value>> CpuExecutable::Run(const std::vector<std::pair<Name, 
   return std::move(state.results);
 }
 
+Status CpuExecutable::CheckProcessor() const {
+  if (lacks_.empty()) return {};
+  return UnsupportedError("E0374", "the program was compiled for '" + r_.target + "': this processor lacks " + lacks_,
+                          "save it, and run it where these instructions are");
+}
+
 Status CpuExecutable::Call(CallFrame& frame) {
+  HR_RETURN_IF_ERROR(CheckProcessor());
   PositionalCall call(calls_.get(), &frame);
   hr_run run = {};
   HR_RETURN_IF_ERROR(call.Prepare(&run));
