@@ -102,6 +102,13 @@ class Docs(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(library, done.stdout)
 
+    # Of docs/deploy.md: built here as a reader does it, and run on an artifact in tests/driver/deploy_test.py.
+    def check_program(self, folder, block):
+        file, compiler = (f"program_{block.line}.c", "cc -std=gnu99") if block.language == "c" else (f"program_{block.line}.cc", "c++ -std=c++11")
+        folder.write(file, block.text)
+        done = folder.run(f"{compiler} -Wall -Werror -I$SDK/include {file} -o {file}.out -ldl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def check_sdfg(self, folder, block):
         folder.write("snippet.sdfg", block.text)
         plugins = "".join(f"--plugin ./{p} " for p in sorted(os.listdir(folder.path)) if p.endswith(".so"))
@@ -118,7 +125,9 @@ class Docs(unittest.TestCase):
                 first = block.lines[0].strip()
                 if first in NOT_RUN or block.language in PARSED_ELSEWHERE:
                     continue
-                if block.language == "cpp":
+                if block.language in ("c", "cpp") and "int main(" in block.text:
+                    self.check_program(folder, block)
+                elif block.language == "cpp":
                     self.check_cpp(folder, block)
                 elif block.language == "sdfg":
                     self.check_sdfg(folder, block)
@@ -129,7 +138,7 @@ class Docs(unittest.TestCase):
                         done = folder.run(command)
                         self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
                 else:
-                    self.fail(f"a block in language '{block.language}': cpp, sdfg, form and sh are tested; say which it is")
+                    self.fail(f"a block in language '{block.language}': c, cpp, sdfg, form and sh are tested; say which it is")
 
     def test_what_is_left_out_stands_in_a_document(self):
         lines = set()
