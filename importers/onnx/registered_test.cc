@@ -44,7 +44,7 @@ const Registry& Ops() {
            "let n = 0\neach t in T { let n = n + 1 }\nshape Y[n, dims(in0)]"));
     add(Op("Each", {Port("T", "float", false, true)}, {Port("P", "float", false, true)},
            "shape P[dims(in0), 2]"));
-    add(Op("Grow", {Port("X", "float")}, {Port("Y", "float")}, "shape Y[dim(X, 0) * by + (more ?? 0)]",
+    add(Op("Grow", {Port("X", "float")}, {Port("Y", "float")}, "shape Y[dim(X, 0) * by + (more ?: 0)]",
            {Int("by", 2), Int("more", std::nullopt)}));
     add(Op("Need", {Port("X", "float")}, {Port("Y", "float")}, "shape Y[n]", {Int("n", std::nullopt, true)}));
     add(Op("Take", {Port("X", "float"), Port("n", "integer")}, {Port("Y", "float")}, "shape Y[n, dims(X)[1:rank(X)]]"));

@@ -52,8 +52,8 @@ void RegisterQuantizedPools(Registrar& r) {
       .Shape(std::string(kImage) + "let dilations = 1\n" + WindowSizes() +
              "if last { shape Y[dim(X, 0), out, C] } else { shape Y[dim(X, 0), C, out] }")
       .Pure(std::string(kImage) + "let dilations = 1 ; let yd = last ? dims(Y)[1:N+1] : dims(Y)[2:N+2]\n" + kGeometry +
-            "let x = last ? X[n, at, c] : X[n, c, at] ; let inside = all(at >= 0 && at < xd)\n"
-            "S[n, c, p..] += inside ? (f32(x ?? 0) - f32(x_zero_point ?: 0)) * f32(x_scale) : 0.0 over k.. in 0:K, n in 0:dim(X, 0), c in 0:C, p.. in 0:yd\n"
+            "let x = last ? X[n, at, c] ?? 0 : X[n, c, at] ?? 0 ; let inside = all(at >= 0 && at < xd)\n"
+            "S[n, c, p..] += inside ? (f32(x) - f32(x_zero_point ?: 0)) * f32(x_scale) : 0.0 over k.. in 0:K, n in 0:dim(X, 0), c in 0:C, p.. in 0:yd\n"
             "Q[p..] += all(count_include_pad ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
             "U[n, c, p..] = S[n, c, p..] / Q[p..]\n"
             "V = U / f32(y_scale)\n"

@@ -5,7 +5,7 @@ HEADRACE_PLUGIN("acme_ops", "0.1") {
   r.op("acme.Gate").Doc("X times its own sigmoid, and a bias where there is one.")
       .Input("X", "float").Input("B", "float", /*optional=*/true).Output("Y", "float")
       .Attribute("alpha", "float", "1").Shape("shape Y[dims(X)]")
-      .Pure("let s = 1 / (1 + exp(-alpha * X))\nY = X * s + (B ?? 0)")
+      .Pure("let s = 1 / (1 + exp(-alpha * X))\nY = X * s + (B ?: 0)")
       .Backward("let s = 1 / (1 + exp(-alpha * X))\n"
                 "dX = dY * (s + alpha * X * s * (1 - s))\n"
                 "dB = dY")
