@@ -10,7 +10,7 @@ std::string AttentionCore(const std::string& mask, const std::string& bias) {
       "let away = mask_filter_value ?: -10000.0\n"
       "if has(MASK) { if rank(MASK) == 1 {\n"  // lengths, and perhaps where they begin
       "  let both = surely(dim(MASK, 0) == 2 * B)\n"
-      "  Z[b, h, i, j] = Z[b, h, i, j] * sc + (j < MASK[b] && (both ? j >= MASK[B + b] : true) ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J\n"
+      "  Z[b, h, i, j] = Z[b, h, i, j] * sc + (j < MASK[b + 0] && (both ? j >= MASK[B + b] : true) ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J\n"
       "} else { if rank(MASK) == 2 { Z[b, h, i, j] = Z[b, h, i, j] * sc + (MASK[b, j] > 0 ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J }\n"
       "  else { Z[b, h, i, j] = Z[b, h, i, j] * sc + (MASK[b, i, j] > 0 ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J } }\n"
       "} else { Z = Z * sc }\n"

@@ -59,7 +59,7 @@ void RegisterQuantizedLayers(Registrar& r) {
           "each d in 0:dim(R, 0) {\n"
           "  ax[t, b, j] = xp[t, b, 0] - xp[t, b, 0] over t in 0:T, b in 0:N, j in 0:G*H\n"  // each direction and step begins anew
           "  ax[t, b, j] += xp[t, b, i] * (i32(W[d, i, j]) - i32(" + Of("W_zero_point") + "))\n"
-          "  gx[t, b, j] = cast(ax[t, b, j], dtype(X)) * (xstep * " + Of("W_scale") + ") + (B[d, j] ?: 0) + (B[d, G*H + j] ?: 0) over t in 0:T, b in 0:N, j in 0:G*H\n"
+          "  gx[t, b, j] = cast(ax[t, b, j], dtype(X)) * (xstep * " + Of("W_scale") + ") + (B[d, j + 0] ?: 0) + (B[d, G*H + j] ?: 0) over t in 0:T, b in 0:N, j in 0:G*H\n"
           "  for s in 0:T {\n"
           "    let back = direction == \"reverse\" || d == 1\n"
           "    let len_ = sequence_lens[b] ?: T\n"
