@@ -96,6 +96,20 @@ class Plugins(unittest.TestCase):
                 np.testing.assert_allclose(np.load(self.path("y.npy")), np.log1p(np.exp(x)) - np.log1p(np.exp(x - 2)), rtol=1e-5, atol=1e-6)
                 np.testing.assert_allclose(np.load(self.path("slopes/x.npy")), sigmoid(x) - sigmoid(x - 2), rtol=1e-5, atol=1e-6)
 
+    def test_the_table_of_ops_has_what_the_importer_lowers_itself(self):
+        missing = self.headrace("ops", "--missing").stdout
+        models = {"onnx.If": "g (bool c, float[3] x) => (y) { y = If(c) <then_branch = t () => (float[3] a) { a = Relu(x) }, else_branch = e () => (float[3] b) { b = Exp(x) }> }",
+                  "onnx.Loop": "g (float[3] x) => (y) <int64 n = {3}> { y = Loop(n, , x) <body = b (int64 i, bool c, float[3] v) => (bool d, float[3] w) { d = Identity(c)\n w = Relu(v) }> }",
+                  "onnx.Scan": "g (float[4, 3] x) => (y) { y = Scan(x) <num_scan_inputs = 1, body = b (float[3] v) => (float[3] w) { w = Relu(v) }> }",
+                  "ai.onnx.preview.training.Gradient": "g (float[3] x) => (y) { s = ReduceSum<keepdims = 0>(x)\n y = ai.onnx.preview.training.Gradient<xs = [\"x\"], y = \"s\">(x) }"}
+        for op, graph in models.items():
+            self.assertNotIn(op, missing)
+            shown = self.headrace("ops", op).stdout
+            self.assertRegex(shown, r"implementations  import\n +backward +of what it becomes")
+            model = self.write("own.onnxtxt", '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.preview.training" : 1]>\n' + graph)
+            done = self.headrace("check", model)
+            self.assertEqual(done.returncode, 0, op + done.stderr)
+
     def test_a_backward_rule_is_used_by_grad(self):
         plugin = self.build(EXAMPLES + "/smooth_clip.cc", "clip_grad.so")
         # The gradient node that the rule is the meaning of, written by hand; far from the kinks it is 1, far outside 0.
