@@ -151,6 +151,7 @@ Result<std::unique_ptr<ViewedNode>> FromView(const NodeView& v) {
     out->node.add_input(p.present ? p.name : "");
     auto& value = out->call.inputs.emplace_back();
     if (!p.present) continue;
+    if (p.type.kind != ValueType::kTensor) return UnsupportedError("E0534", "sequences are inferred at import only");
     value = std::make_shared<ValueInfo>();
     value->name = p.name;
     value->type = p.type;
