@@ -19,10 +19,8 @@ std::string Guess(const std::string& word, const std::vector<std::string>& known
 }
 
 struct LibraryNode {
-  const Sdfg* sdfg;
-  NodeId id;
   const Library* library;
-  std::string name() const { return sdfg->nodes[id].origin.source.str(); }
+  std::string source;
   std::string op() const { return library->op.str(); }
   std::string full() const { return library->domain.str() + "." + op(); }
 };
@@ -31,7 +29,7 @@ std::vector<LibraryNode> LibraryNodesOf(const Program& p) {
   std::vector<LibraryNode> out;
   for (const auto& s : p.sdfgs)
     for (uint32_t i = 0; i < s->nodes.size(); ++i)
-      if (const Library* l = std::get_if<Library>(&s->nodes[NodeId{i}].body)) out.push_back({s.get(), NodeId{i}, l});
+      if (const Library* l = std::get_if<Library>(&s->nodes[NodeId{i}].body)) out.push_back({l, s->nodes[NodeId{i}].origin.source.str()});
   return out;
 }
 
@@ -40,26 +38,6 @@ std::vector<std::string> Implementations(const Registry& r, const std::string& d
   for (const ForwardImplementation* i : r.Implementations(domain, op))
     if (std::find(names.begin(), names.end(), i->name) == names.end()) names.push_back(i->name);
   return names;
-}
-
-std::string WhyNot(const Registry& r, const Program& p, const LibraryNode& n, const std::string& implementation) {
-  Result<NodeView> view = ViewOf(r, p, *n.sdfg, n.id);
-  if (!view.ok()) return "";  // said when it is compiled
-  const int version = n.library->version > 0 ? n.library->version
-                      : view->signature      ? view->signature->since_version
-                                             : 1 << 29;
-  std::string why;
-  for (const ForwardImplementation* i : r.Implementations(n.library->domain.str(), n.op())) {
-    if (i->name != implementation) continue;
-    if (version < i->since_version || version > i->until_version) {
-      why = "it does not serve version " + std::to_string(version) + " of the op";
-      continue;
-    }
-    const std::string reason = i->can_be_applied ? i->can_be_applied(*view) : "";
-    if (reason.empty()) return "";
-    why = reason;
-  }
-  return why;
 }
 
 // NAME alone: for every op that has it.
@@ -85,7 +63,7 @@ Status CheckAbsent(const Registry& r, const std::vector<LibraryNode>& nodes, con
   std::vector<std::string> words;
   for (const LibraryNode& n : nodes) {
     words.push_back(n.op());
-    if (!n.name().empty()) words.push_back(n.name());
+    if (!n.source.empty()) words.push_back(n.source);
   }
   bool known_op = false;
   std::set<std::string> names, ops;
@@ -109,28 +87,20 @@ Status CheckAbsent(const Registry& r, const std::vector<LibraryNode>& nodes, con
                     Guess(where, words, "`headrace check -v` and `headrace ops` list nodes and ops"));
 }
 
-Status CheckOne(const Registry& r, const Program& p, const std::vector<LibraryNode>& nodes, const std::string& where,
+Status CheckOne(const Registry& r, const std::vector<LibraryNode>& nodes, const std::string& where,
                 const std::string& name, std::vector<std::string>* warnings) {
   if (where == "*") return CheckForAll(r, nodes, name, warnings);
   std::vector<LibraryNode> meant;
   for (const LibraryNode& n : nodes)
-    if (where == n.full() || where == n.op() || where == n.name()) meant.push_back(n);
+    if (where == n.full() || where == n.op() || where == n.source) meant.push_back(n);
   if (meant.empty()) return CheckAbsent(r, nodes, where, name, warnings);
   const std::string flag = "--impl " + where + "=" + name;
-  int64_t refused = 0;
-  std::string first;
   for (const LibraryNode& n : meant) {
     const std::vector<std::string> names = Implementations(r, n.library->domain.str(), n.op());
     if (std::find(names.begin(), names.end(), name) == names.end())
       return UsageError("E0460", flag + ": " + n.op() + " has no implementation '" + name + "'",
                         Guess(name, names, "it has: " + (names.empty() ? "none" : Joined(names))));
-    const std::string why = WhyNot(r, p, n, name);
-    if (why.empty()) continue;
-    if (refused++ == 0) first = (n.name().empty() ? n.op() : "'" + n.name() + "'") + ": " + why;
   }
-  if (refused > 0)
-    warnings->push_back(flag + " does not apply to " + std::to_string(refused) + " of " + std::to_string(meant.size()) +
-                        " nodes, which take another; " + first);
   return {};
 }
 
@@ -152,7 +122,7 @@ Status CheckImplementations(const Registry& r, const Program& p, const CompileOp
   if (o.implementations.empty()) return {};
   const std::vector<LibraryNode> nodes = LibraryNodesOf(p);
   for (const auto& [where, name] : o.implementations)
-    HR_RETURN_IF_ERROR(CheckOne(r, p, nodes, where, name, warnings));
+    HR_RETURN_IF_ERROR(CheckOne(r, nodes, where, name, warnings));
   return {};
 }
 

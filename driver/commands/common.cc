@@ -111,12 +111,16 @@ Status ModelFlags::CheckChoices(const Registry& r, const LoadedModel& m, const C
     if (!implementations.empty())
       return UsageError("E0461", "--impl has no effect on an artifact: it is compiled already",
                         "give --impl to `headrace compile`");
+    if (!pipeline.empty())
+      return UsageError("E0461", "--pipeline has no effect on an artifact: it is compiled already",
+                        "give --pipeline to `headrace compile`");
     HR_RETURN_IF_ERROR(CheckSizes(m.model.program.Entry(), sizes));
   }
   std::vector<std::string> warnings;
   HR_ASSIGN_OR_RETURN(CompileRequest request, Compile(c));
   HR_RETURN_IF_ERROR(CheckImplementations(r, m.model.program, request.options, &warnings));
   if (threads > 1 && backend == "interpreter") warnings.push_back("--threads has no effect: the interpreter uses one");
+  if (no_verify && !IsArtifact()) warnings.push_back("--no-verify has no effect: it is of artifacts");
   for (const std::string& w : warnings) Note(c.out, "warning: " + w);
   return {};
 }

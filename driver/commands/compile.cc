@@ -38,6 +38,10 @@ int Compile(const CompileFlags& f, const Common& c) {
     Note(c.out, "warning: --threads has no effect: it is chosen when the program runs");
   if (!f.model.implementations.empty() && (f.emit == "ir" || f.emit == "json"))
     Note(c.out, "warning: --impl has no effect on the imported program: --emit lowered shows what is chosen");
+  if (!f.model.pipeline.empty() && (f.emit == "ir" || f.emit == "json"))
+    Note(c.out, "warning: --pipeline has no effect on the imported program: see --emit lowered, or `headrace opt`");
+  if (!f.model.target.empty() && !f.emit.empty())
+    Note(c.out, "warning: --target has no effect on text: it is of the compiled artifact");
   if (f.emit.empty() && f.out == "-")
     return Fail(c.out, UsageError("E0461", "an artifact is a folder: it can't be written to standard output"));
   if (f.emit.empty() && f.out.empty())

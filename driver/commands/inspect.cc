@@ -102,7 +102,10 @@ std::vector<OpRow> Rows(const Registry& r) {
   return out;
 }
 
-int Ops(const OpsFlags& f, const Common& c) {
+int Ops(const OpsFlags& f, const CLI::App& app, const Common& c) {
+  for (const char* flag : {"--impl", "--dim"})
+    if (Status s = NoEffect(app, flag, !f.model.model.empty(), "it is of `headrace ops OP MODEL`"); !s.ok())
+      return Fail(c.out, s);
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
@@ -173,13 +176,15 @@ Runner AddOps(CLI::App& app, Common& c) {
   auto f = std::make_shared<OpsFlags>();
   app.add_option("OP", f->pattern, "one op (Conv, onnx.Conv), or a prefix (Reduce*)");
   app.add_option("MODEL", f->model.model, "nodes of OP in this model: which implementation each gets, and why not others");
-  app.add_option("--impl", f->model.implementations, "with MODEL: preferred implementations, as run takes them")->delimiter(',');
-  app.add_option("--dim", f->model.dims, "with MODEL: fix a named size: N=32");
+  app.add_option("--impl", f->model.implementations, "with MODEL: preferred implementations, as run takes them")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--dim", f->model.dims, "with MODEL: fix a named size: N=32")->allow_extra_args(false);
   app.add_flag("--test", f->test,
                "run the op's samples: implementations against the pure form, gradients against differences (exit 4: wrong)");
   app.add_flag("--markdown", f->markdown, "the table of docs/ops.md");
   app.add_flag("--missing", f->missing, "only ops without an implementation");
-  return [f, &c] { return Ops(*f, c); };
+  return [f, &app, &c] { return Ops(*f, app, c); };
 }
 Runner AddPlugins(CLI::App&, Common& c) {
   return [&c] { return Plugins(c); };

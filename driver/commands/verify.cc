@@ -49,7 +49,7 @@ Result<std::vector<Value>> OutputsOf(const std::string& runtime, const Registry&
                         "run --verify on the model it was compiled from");
     if (f.backend == "interpreter") return UsageError("E0461", "--verify would compare the interpreter with itself");
     HR_ASSIGN_OR_RETURN(CompileRequest request, f.Compile(c));
-    request.backend = "interpreter";
+    request.backend = "interpreter", request.pipeline.clear();
     request.options.implementations = {{"*", "pure"}};
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> other, CompileProgram(r, m.model.program, request));
     EndProgress(c.out);
