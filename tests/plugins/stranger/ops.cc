@@ -5,9 +5,9 @@ HEADRACE_PLUGIN("acme_ops", "0.1") {
   r.op("acme.Gate").Doc("X times its own sigmoid, and a bias where there is one.")
       .Input("X", "float").Input("B", "float", /*optional=*/true).Output("Y", "float")
       .Attribute("alpha", "float", "1").Shape("shape Y[dims(X)]")
-      .Pure("let s = 1 / (1 + exp(-alpha * X))\nY = X * s + (B ?: 0)")
-      .Backward("let s = 1 / (1 + exp(-alpha * X))\n"
-                "dX = dY * (s + alpha * X * s * (1 - s))\n"
+      .Pure("let s(v) = 1 / (1 + exp(-alpha * v))\nY = X * s(X) + (B ?: 0)")
+      .Backward("let s(v) = 1 / (1 + exp(-alpha * v))\n"
+                "dX = dY * (s(X) + alpha * X * s(X) * (1 - s(X)))\n"
                 "dB = dY")
       .Sample("X: f32[2, 3] in [-4, 4]; at 0")
       .Sample("X: f64[4]; B: f64[4]; attr alpha = 2.5");
