@@ -10,7 +10,7 @@ std::string AttentionCore(const std::string& mask, const std::string& bias) {
       "let away = mask_filter_value ?: -10000.0\n"
       "if has(MASK) { if rank(MASK) == 1 {\n"  // lengths, and perhaps where they begin
       "  let both = surely(dim(MASK, 0) == 2 * B)\n"
-      "  Z[b, h, i, j] = Z[b, h, i, j] * sc + (j < MASK[b + 0] && (both ? j >= MASK[B + b] : true) ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J\n"
+      "  Z[b, h, i, j] = Z[b, h, i, j] * sc + (both ? (j < MASK[b + 0] && j >= MASK[B + b] ? 0 : away) : (j < MASK[b] ? 0 : away)) over b in 0:B, h in 0:H, i in 0:I, j in 0:J\n"
       "} else { if rank(MASK) == 2 { Z[b, h, i, j] = Z[b, h, i, j] * sc + (MASK[b, j] > 0 ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J }\n"
       "  else { Z[b, h, i, j] = Z[b, h, i, j] * sc + (MASK[b, i, j] > 0 ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J } }\n"
       "} else { Z = Z * sc }\n"
@@ -38,8 +38,8 @@ const char kPackedSizes[] =
 const char kPackedCaches[] =
     "let q = G[b, i, h*D + d]\n"
     "if has(past) {\n"
-    "  AK[b, h, j, d] = j < P ? past[0, b, h, j, d] ?? 0 : G[b, j - P, hq + h*D + d] over b in 0:B, h in 0:H, j in 0:J, d in 0:D\n"
-    "  AV[b, h, j, e] = j < P ? past[1, b, h, j, e] ?? 0 : G[b, j - P, 2*hq + h*F + e] over b in 0:B, h in 0:H, j in 0:J, e in 0:F\n"
+    "  AK[b, h, j, d] = j < P ? past[0, b, h, j + 0, d] : G[b, j - P, hq + h*D + d] over b in 0:B, h in 0:H, j in 0:J, d in 0:D\n"
+    "  AV[b, h, j, e] = j < P ? past[1, b, h, j + 0, e] : G[b, j - P, 2*hq + h*F + e] over b in 0:B, h in 0:H, j in 0:J, e in 0:F\n"
     "} else {\n"
     "  AK[b, h, j, d] = G[b, j, hq + h*D + d] over b in 0:B, h in 0:H, j in 0:J, d in 0:D\n"
     "  AV[b, h, j, e] = G[b, j, 2*hq + h*F + e] over b in 0:B, h in 0:H, j in 0:J, e in 0:F\n"
@@ -54,14 +54,19 @@ const char kSeparate[] =
     "let P = has(past_key) ? dim(past_key, 2) : 0 ; let J = P + L\n";
 
 const char kSeparateCaches[] =
+    "if has(bias) { require dim(bias, 0) == 2 * H * D + H * F else \"bias has {} elements where {} are needed\", dim(bias, 0), 2 * H * D + H * F }\n"
+    "if !packed { if rank(key) == 3 {\n"
+    "  require dim(key, 2) == H * D else \"key has {} channels where {} are needed\", dim(key, 2), H * D\n"
+    "  require dim(value, 1) == L else \"value has {} positions and key has {}\", dim(value, 1), L\n"
+    "} }\n"
     "let q0 = packed ? query[b, i, h, 0, d] : query[b, i, h*D + d] ; let q = has(bias) ? q0 + bias[h*D + d] : q0\n"
     "let moved = has(bias) && (packed || rank(key) != 4)\n"
     "let k0 = packed ? query[b, j - P, h, 1, d] : rank(key) == 5 ? key[b, j - P, h, 0, d] : rank(key) == 4 ? key[b, h, j - P, d] : key[b, j - P, h*D + d]\n"
     "let v0 = packed ? query[b, j - P, h, 2, e] : rank(key) == 5 ? key[b, j - P, h, 1, e] : rank(value) == 4 ? value[b, h, j - P, e] : value[b, j - P, h*F + e]\n"
     "let k = moved ? k0 + bias[H*D + h*D + d] : k0 ; let v = moved ? v0 + bias[2*H*D + h*F + e] : v0\n"
     "if has(past_key) {\n"
-    "  AK[b, h, j, d] = j < P ? past_key[b, h, j, d] ?? 0 : k over b in 0:B, h in 0:H, j in 0:J, d in 0:D\n"
-    "  AV[b, h, j, e] = j < P ? past_value[b, h, j, e] ?? 0 : v over b in 0:B, h in 0:H, j in 0:J, e in 0:F\n"
+    "  AK[b, h, j, d] = j < P ? past_key[b, h, j + 0, d] : k over b in 0:B, h in 0:H, j in 0:J, d in 0:D\n"
+    "  AV[b, h, j, e] = j < P ? past_value[b, h, j + 0, e] : v over b in 0:B, h in 0:H, j in 0:J, e in 0:F\n"
     "} else {\n"
     "  AK[b, h, j, d] = k over b in 0:B, h in 0:H, j in 0:J, d in 0:D\n"
     "  AV[b, h, j, e] = v over b in 0:B, h in 0:H, j in 0:J, e in 0:F\n"
@@ -78,6 +83,7 @@ const char kRotary[] =
     "let re(j) = interleaved ? 2 * j : j ; let im(j) = interleaved ? 2 * j + 1 : j + half\n"
     "let x(k) = flat ? input[b, t, h*D + k] : input[b, h, t, k]\n"
     "let low = cos_cache[pos, j] * x(re(j)) - sin_cache[pos, j] * x(im(j)) ; let high = sin_cache[pos, j] * x(re(j)) + cos_cache[pos, j] * x(im(j))\n"
+    "if flat { require dim(input, 2) == H * D else \"input has {} channels, which heads of {} don't divide\", dim(input, 2), D }\n"
     "output = input\n"
     "if flat {\n"
     "  output[b, t, h*D + re(j)] = low over j in 0:half, h in 0:H, b in 0:dim(input, 0), t in 0:T\n"
@@ -107,6 +113,7 @@ void RegisterAttention(Registrar& r) {
       .Attribute("unidirectional", "int", "0")
       .Shape(std::string(kPackedSizes) + "shape output[B, I, hv] ; shape present[2, B, H, J, D]")
       .Pure(std::string(kPackedSizes) +
+            "require dim(weights, 1) == 2 * hq + hv else \"weights has {} columns where {} are needed\", dim(weights, 1), 2 * hq + hv\n"
             "G[b, i, c] = bias[c] ?: 0 over b in 0:B, i in 0:I, c in 0:dim(weights, 1)\n"
             "G[b, i, c] += input[b, i, e] * weights[e, c]\n" +
             kPackedCaches + AttentionCore("mask_index", "attention_bias"))
@@ -148,10 +155,8 @@ void RegisterAttention(Registrar& r) {
       .Input("sin_cache", "float")
       .Output("output", "float")
       .Attribute("interleaved", "int", "0")
-      .Attribute("is_packed_batching", "int", "0")
       .Attribute("num_heads", "int", "0")
       .Attribute("rotary_embedding_dim", "int", "0")
-      .Attribute("scale", "float", "1")
       .Shape("shape output[dims(input)]")
       .Pure(kRotary)
       .Sample("input: f32[1, 3, 8]; position_ids: i64[1] = [1]; cos_cache: f32[5, 2]; sin_cache: f32[5, 2]")
@@ -175,8 +180,6 @@ void RegisterAttention(Registrar& r) {
       .Attribute("mask_filter_value", "float")
       .Attribute("scale", "float")
       .Attribute("unidirectional", "int", "0")
-      .Attribute("do_rotary", "int", "0")
-      .Attribute("past_present_share_buffer", "int", "0")
       .Shape(
           "let B = dim(input, 0) ; let I = dim(input, 1) ; let hq = dim(weight, 1) // 3 ; let P = has(past) ? dim(past, 3) : 0\n"
           "shape output[B, I, hq] ; shape present[2, B, num_heads, P + I, hq // num_heads]")

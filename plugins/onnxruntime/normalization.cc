@@ -129,7 +129,7 @@ void RegisterNormalization(Registrar& r) {
           "shape output[dims(input_ids), dim(word_embedding, 1)] ; shape mask_index[dim(input_ids, 0)]\n"
           "shape embedding_sum[dims(input_ids), dim(word_embedding, 1)]")
       .Pure(Embedded("word_embedding", "position_embedding", "segment_embedding",
-                     "has(position_ids) ? (surely(dim(position_ids, 0) == 1) ? i64(position_ids[0, s]) : i64(position_ids[b, s])) : s") +
+                     "has(position_ids) ? (surely(dim(position_ids, 0) == 1) ? i64(position_ids[0, s]) : i64(position_ids[b, s])) : s + 0") +
             "let rank(o) = 2\n" + Centred("E[o.., k]") +
             "output = T[..] * gamma[..] + beta[..]\n"
             "if has(mask_index) { " +
@@ -174,7 +174,7 @@ void RegisterNormalization(Registrar& r) {
             "if has(segment_embedding) { t_segment[i, k] = cast(i32(segment_embedding[i, k]) - i32(segment_embedding_zero_point), dtype(segment_embedding_scale)) * segment_embedding_scale }\n"
             "g[k] = cast(i32(gamma_quant[k]) - i32(gamma_zero_point), dtype(gamma_scale)) * gamma_scale\n"
             "be[k] = cast(i32(beta_quant[k]) - i32(beta_zero_point), dtype(beta_scale)) * beta_scale\n" +
-            Embedded("t_word_embedding", "t_position_embedding", "t_segment", "s") + "let rank(o) = 2\n" +
+            Embedded("t_word_embedding", "t_position_embedding", "t_segment", "s + 0") + "let rank(o) = 2\n" +
             Centred("E[o.., k]") +
             "layernorm_out[o.., k] = T[o.., k] * g[k] + be[k]\n"
             "if has(mask) { mask_index_out[b] += mask[b, s] == 1 ? 1 : 0 } else { mask_index_out = 0 }")

@@ -109,6 +109,7 @@ void RegisterProducts(Registrar& r) {
             "let lo = auto_pad == \"SAME_UPPER\" ? total // 2 : auto_pad == \"SAME_LOWER\" ? (total + 1) // 2 : "
             "auto_pad == \"VALID\" ? 0 : (pads ?: 0)[0:N]\n"
             "let D = dim(W, 1) ; let M = dim(W, 0) // group\n"
+            "require dim(X, 1) == D * group else \"X has {} channels where W and group need {}\", dim(X, 1), D * group\n"
             "T[n, o, p..] = B[o] ?: 0 over n in 0:dim(X, 0), o in 0:dim(W, 0), p.. in 0:yd\n"
             "T[n, o, p..] += (X[n, o // M * D + c, p * st + k * dl - lo] ?? 0) * W[o, c, k..]\n"
             "if has(Z) { T = T + Z }\n"
@@ -131,10 +132,9 @@ void RegisterProducts(Registrar& r) {
       .RequiredAttribute("block_size", "int")
       .Attribute("bits", "int", "4")
       .Attribute("accuracy_level", "int", "0")
-      .Attribute("weight_prepacked", "int", "0")
       .Shape("shape Y[dims(A)[0:rank(A) - 1], N]")
       .Pure(
-          "let nb = (K + block_size - 1) // block_size ; let per = 8 // bits ; let top = bits == 8 ? 255 : bits == 4 ? 15 : 3\n"
+          "let nb = (K + block_size - 1) // block_size ; let per = 8 // bits ; let top = bits == 8 ? 255 : bits == 4 ? 15 : bits == 2 ? 3 : only_2_4_or_8_bits\n"
           "let g = has(g_idx) ? i64(g_idx[k]) : k // block_size ; let row = (nb * bits + 7) // 8\n"
           "let s = rank(scales) == 1 ? scales[n * nb + g] : scales[n, g]\n"
           "let byte = i32(B[n, k // block_size, k % block_size // per])\n"

@@ -52,6 +52,9 @@ void RegisterQuantizedLayers(Registrar& r) {
       .Pure(
           "let T = dim(X, 0) ; let N = dim(X, 1) ; let H = dim(R, 1) ; let G = 4\n"
           "let f = activations ?: [\"Sigmoid\", \"Tanh\", \"Tanh\", \"Sigmoid\", \"Tanh\", \"Tanh\"]\n"
+          "require dim(W, 0) == dim(R, 0) else \"W has {} directions and R has {}\", dim(W, 0), dim(R, 0)\n"
+          "if has(B) { require dim(B, 0) == dim(R, 0) && dim(B, 1) == 8 * H else \"B is [{}, {}] where [{}, {}] is needed\", dim(B, 0), dim(B, 1), dim(R, 0), 8 * H }\n"
+          "if has(P) { require dim(P, 0) == dim(R, 0) && dim(P, 1) == 3 * H else \"P is [{}, {}] where [{}, {}] is needed\", dim(P, 0), dim(P, 1), dim(R, 0), 3 * H }\n"
           "let cl(v) = has(clip) ? clamp(v, -clip, clip) : v\n"
           "c[d, b, j] = initial_c[d, b, j] ?: 0 over d in 0:dim(R, 0), b in 0:N, j in 0:H\n"
           "h[d, b, j] = initial_h[d, b, j] ?: 0 over d in 0:dim(R, 0), b in 0:N, j in 0:H\n" +
