@@ -118,17 +118,24 @@ Result<Attribute> DefaultValue(const char* text, AttributeType type) {
   }
 }
 
+// An output may name inputs, and alternatives for where one is absent: `y_zero_point|f32`.
+bool KnownPortType(const OpSignature& sig, const std::string& type, bool output) {
+  if (ParseDType(type) || TypeFamily(type)) return true;
+  if (!output) return false;
+  for (const PortSignature& in : sig.inputs)
+    if (in.name == type) return true;
+  const size_t bar = type.find('|');
+  return bar != std::string::npos && KnownPortType(sig, type.substr(0, bar), true) &&
+         KnownPortType(sig, type.substr(bar + 1), true);
+}
+
 Status CheckPortTypes(const OpSignature& sig) {
   for (const auto* ports : {&sig.inputs, &sig.outputs})
-    for (const PortSignature& p : *ports) {
-      bool known = ParseDType(p.type) || TypeFamily(p.type);
-      if (ports == &sig.outputs)
-        for (const PortSignature& in : sig.inputs) known = known || in.name == p.type;
-      if (!known)
+    for (const PortSignature& p : *ports)
+      if (!KnownPortType(sig, p.type, ports == &sig.outputs))
         return InvalidError("E0341",
                             "port '" + p.name + "' of " + sig.domain + "." + sig.name + " has unknown type '" + p.type + "'",
                             "a dtype like f32, or float, integer, complex, number, any; of an output also an input's name");
-    }
   return {};
 }
 
