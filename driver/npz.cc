@@ -70,8 +70,9 @@ Result<Tensor> ArrayFiles::Read(const std::string& text, const std::string& name
   for (const std::string& n : names) all += (all.empty() ? "" : ", ") + n;
   const std::string close = ClosestWord(wanted, names);
   return WithFile(UsageError("E0467", "there is no array '" + wanted + "' in the archive",
-                             (close.empty() ? "it holds " + all : "did you mean '" + close + "'?") +
-                                 (place.array.empty() ? "; @FILE.npz:ARRAY names one" : "")),
+                             place.array.empty() ? "it holds " + all + "; @FILE.npz:ARRAY names one"
+                             : close.empty()     ? "it holds " + all
+                                                 : "did you mean '" + close + "'?"),
                   place.path);
 }
 

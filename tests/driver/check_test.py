@@ -13,21 +13,19 @@ class CheckTest(CommandTest):
         return [e["code"] for e in json.loads(self.run_headrace("check", *args, "--json", code=code, **how).stdout)["errors"]]
 
     def write_broken(self):
-        """An op that does not exist, shapes that don't fit, an attribute that is missing."""
+        """An op that does not exist, an attribute that is missing."""
         info = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        nodes = [helper.make_node("Rleu", ["X"], ["a"]), helper.make_node("Add", ["X", "Z"], ["b"]), helper.make_node("Concat", ["X", "X"], ["c"])]
-        graph = helper.make_graph(nodes, "g", [info("X", [2]), info("Z", [3])], [info(n, None) for n in "abc"])
+        nodes = [helper.make_node("Rleu", ["X"], ["a"]), helper.make_node("Concat", ["X", "Z"], ["b"])]
+        graph = helper.make_graph(nodes, "g", [info("X", [2]), info("Z", [3])], [info(n, None) for n in "ab"])
         self.write("m.onnx", helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
 
     def test_all_of_a_model_and_of_the_machine(self):
         self.write_broken()
-        one = self.codes("m.onnx", code=1)
-        self.assertGreaterEqual(len(one), 3, one)
-        self.assertIn("E0523", one)
-        both = self.codes("m.onnx", code=1, CXX="/nonexistent")
-        self.assertEqual(both[:-1], one)
-        self.assertNotIn(both[-1], one)
-        self.assertEqual(self.codes("m.onnx", "--backend", "cuda", code=1), one + ["E0435"])
+        self.assertEqual(self.codes("m.onnx", code=3), ["E0523", "E0524"])
+        both = self.codes("m.onnx", code=3, CXX="/nonexistent")
+        self.assertEqual(both[:2], ["E0523", "E0524"])
+        self.assertEqual(len(both), 3)
+        self.assertEqual(self.codes("m.onnx", "--backend", "cuda", code=3), ["E0523", "E0524", "E0435"])
 
     def test_a_machine_without_compiler(self):
         self.write("relu.sdfg", RELU)

@@ -74,7 +74,7 @@ class InputsTest(CommandTest):
         self.assertIn(b"onnx.Relu", self.run_headrace("compile", "-", "--emit", "ir", stdin=data).stdout)
         self.run_headrace("grad", "-", "--output", "Y", "--wrt", "X", "--out", "g", "--backend", "interpreter", stdin=data)
         self.interpret("-", *GIVEN, "--input", "X=[1]", stdin=SUM)
-        self.assertIn(b"E0501", self.run_headrace("check", "-", stdin=b"\x00\x01\x02", code=1).stderr)
+        self.assertIn(b"E0502", self.run_headrace("check", "-", stdin=b"\x00\x01\x02", code=1).stderr)
 
     def test_a_value_that_decides_shapes(self):
         info = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
