@@ -33,7 +33,7 @@ std::string Shapes(const std::string& form, const std::string& ports, const std:
 TEST(InferenceTest, SizesAreExpressionsOverTheInputs) {
   EXPECT_EQ(Shapes("shape Y[dims(X)]", "X: f32[N, 3] -> Y: f32"), "Y[N, 3]");
   EXPECT_EQ(Shapes("shape Y[]", "X: f32[N, 3] -> Y: f32"), "Y[]");
-  EXPECT_EQ(Shapes("let n = dim(X, 0)\nshape Y[n * 2, n // by]", "X: f32[N] -> Y: f32", "by = 3"), "Y[2*N, N//3]");
+  EXPECT_EQ(Shapes("let n = dim(X, 0)\nshape Y[n * 2, n // by]", "X: f32[N] -> Y: f32", "by = 3"), "Y[2 * N, N // 3]");
   EXPECT_EQ(Shapes("shape Y[dims(X)[1:2], 7]", "X: f32[N, M] -> Y: f32"), "Y[M, 7]");
   EXPECT_EQ(Shapes("if flag { shape Y[dims(X)] } else { shape Y[] }", "X: f32[N] -> Y: f32", "flag = 0"), "Y[]");
   EXPECT_EQ(Shapes("shape Y[dims(X)]\nshape Z[dims(Y), 2]", "X: f32[N] -> Y: f32, Z: f32"), "Y[N]; Z[N, 2]");
@@ -49,7 +49,7 @@ TEST(InferenceTest, AbsentOptionalAndVariadicPorts) {
 TEST(InferenceTest, ValuesOfInputsAreSizes) {
   EXPECT_EQ(Shapes("shape Y[n]", "n: i64[2] = [4, M] -> Y: f32"), "Y[4, M]");
   EXPECT_EQ(Shapes("shape Y[n]", "n: i64 = [4] -> Y: f32"), "Y[4]");
-  EXPECT_EQ(Shapes("shape Y[n * 2]", "n: i64[1] -> Y: f32"), "Y[n[0]*2]");
+  EXPECT_EQ(Shapes("shape Y[n * 2]", "n: i64[1] -> Y: f32"), "Y[n[0] * 2]");
   EXPECT_NE(Shapes("shape Y[n]", "n: i64[K] -> Y: f32").find("the number of elements must be a number"), std::string::npos);
 }
 
