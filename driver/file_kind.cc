@@ -13,7 +13,7 @@ const char kExport[] = "export it from Python: torch.onnx.export(model, inputs, 
 const char kFromTensorFlow[] = "convert it: python -m tf2onnx.convert --";
 
 bool Begins(const std::string& text, const std::string& with, size_t at = 0) {
-  return text.compare(at, with.size(), with) == 0;
+  return text.size() >= at + with.size() && text.compare(at, with.size(), with) == 0;
 }
 
 bool IsWebPage(const std::string& head) {
