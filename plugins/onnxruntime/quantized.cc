@@ -58,7 +58,7 @@ void RegisterQuantized(Registrar& r) {
       .Input("x", "float")
       .Input("y_scale", "float")
       .Input("y_zero_point", "integer", /*optional=*/true)
-      .Output("y", "y_zero_point")
+      .Output("y", "y_zero_point|u8")
       .Attribute("axis", "int", "1")
       .Shape("shape y[dims(x)]")
       .Pure(
