@@ -19,7 +19,7 @@ Status ParserBase::status() const {
   return Status(std::move(all));
 }
 
-bool ParserBase::Resume() {
+bool ParserBase::Resume(const Token& first) {
   if (ok() || past_.size() + 1 >= kMaxErrors) return false;
   if (next_ < ahead_.size() && ahead_[next_].kind == Token::kBad) return false;
   Diagnostic error = std::exchange(error_, Diagnostic());
@@ -27,10 +27,11 @@ bool ParserBase::Resume() {
     return error.message.find(name) != std::string::npos;
   });
   int open = 0;  // brackets that the statement opens
-  for (bool first = true;; first = false) {
+  for (;;) {
     const Token& t = Peek();
     if (!ok() || t.kind == Token::kEnd) break;
-    if (open == 0 && (t.Is("}") || t.Is(";") || (!first && t.newline_before))) break;
+    const bool begins = t.line == first.line && t.column == first.column;
+    if (open == 0 && (t.Is("}") || t.Is(";") || (!begins && t.newline_before))) break;
     if (t.Is("{") || t.Is("(") || t.Is("[")) ++open;
     if (open > 0 && (t.Is("}") || t.Is(")") || t.Is("]"))) --open;
     Take();

@@ -41,7 +41,7 @@ std::vector<BlockId> ProgramParser::ParseBlocks(bool top) {
       NodeId n = ParseStatement();
       if (ok()) std::get<State>(s_.blocks.Mutable(implicit).control).statements.push_back(n);
     }
-    if (ok() || !Resume()) continue;
+    if (ok() || !Resume(first)) continue;
     if (IsDeclarationWord(first) || first.IsWord("let")) Forgive(second);
     indices_.resize(indices);
     in_statement_ = false;

@@ -52,8 +52,9 @@ class ParserBase {
   std::string Shown(const Token& t) const;  // for messages: "'x'", "the end of the text"
 
   // ---- errors ----
-  // After an error: keeps it and goes on behind the end of the statement. False when that makes no sense.
-  bool Resume();
+  // After an error: keeps it and goes on behind the end of the statement that began with `first`. False when that makes
+  // no sense.
+  bool Resume(const Token& first);
   // A declaration of this name failed: what misses it is no error of its own.
   void Forgive(const Token& name) {
     if (name.kind == Token::kName) forgiven_.push_back("'" + std::string(name.raw) + "'");

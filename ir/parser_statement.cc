@@ -10,10 +10,11 @@ std::vector<NodeId> ProgramParser::ParseStatements() {
   while (ok() && !AtEnd() && !At("}")) {
     if (Accept(";")) continue;
     const size_t indices = indices_.size();
+    const Token first = Peek();
     NodeId n = ParseStatement();
     if (ok()) {
       out.push_back(n);
-    } else if (Resume()) {
+    } else if (Resume(first)) {
       indices_.resize(indices);
       in_statement_ = false;
     }

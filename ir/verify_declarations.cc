@@ -16,7 +16,7 @@ Diagnostic& Report::Add(const char* code, std::string message, NodeId id, std::s
   if (id.valid()) {
     const Node& n = s_.nodes[id];
     if (!n.origin.source.empty()) d.node = n.origin.source.str();
-    if (n.origin.line == 0) {  // else whoever has the text shows the line itself
+    if (n.origin.line == 0 || n.origin.file == "<text>") {  // else whoever has the text shows the line itself
       PrintOptions o;
       o.origins = false;
       std::string text = PrintNode(s_, id, o);
@@ -27,8 +27,8 @@ Diagnostic& Report::Add(const char* code, std::string message, NodeId id, std::s
     }
   }
   const Origin* at = PlaceOf(id, d.node);
-  if (at) d.file = at->file.str(), d.line = at->line, d.column = at->column;
-  from_text_ = at && at->op.empty();
+  if (at) d.file = at->file.str(), d.line = at->line, d.column = d.source_line.empty() ? at->column : 0;
+  from_text_ = at && at->op.empty() && d.source_line.empty();
   d.hint = std::move(hint);
   if (d.node.empty()) d.node = "sdfg " + s_.name.str();
   out_->push_back(std::move(d));
