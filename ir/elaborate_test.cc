@@ -67,7 +67,7 @@ TEST(Elaborate, SizesThatMustBeEqual) {
             R"(sdfg f(A: f32[N, K], B: f32[M], Y: f32[N]) {
   require M == K else "B has {} in dimension 0 and A has {} in dimension 1, which must be equal", M, K
   state {
-    map i in 0:N { Y[i] = 0.0 }
+    map i0 in 0:N { Y[i0] = 0.0 }
     map i in 0:N, k in 0:K { Y[i] += A[i, k] * B[k] }
   }
 }
