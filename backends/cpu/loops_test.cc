@@ -318,8 +318,8 @@ TEST(Loops, RequirementsAreCheckedFirst) {
     })",
                      {{"X", F32({3}, {1, 2, 3})}, {"Z", F32({2}, {1, 2})}});
   ASSERT_FALSE(out.ok());
-  EXPECT_NE(out.status().ToString().find("X has 3 and Z has 2\n  node: add1"), std::string::npos)
-      << out.status().ToString();
+  const Diagnostic d = out.status().diagnostics()[0];
+  EXPECT_EQ(d.code + " " + d.node + " " + d.message, "E0570 add1 X has 3 and Z has 2");
 }
 
 }  // namespace
