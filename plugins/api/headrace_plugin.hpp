@@ -111,7 +111,7 @@ class Registrar {
       outputs_.push_back({std::move(n), std::move(type), optional, variadic});
       return *this;
     }
-    // Without a default a form sees nothing where it is not set: `alpha ?? 1`.
+    // Without a default a form sees nothing where it is not set: `alpha ?: 1`.
     Op& Attribute(std::string n, std::string type, std::string default_text = "") {
       attributes_.push_back({std::move(n), std::move(type), std::move(default_text), false});
       return *this;
