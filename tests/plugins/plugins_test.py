@@ -74,7 +74,7 @@ class Plugins(unittest.TestCase):
     def test_an_op_in_an_onnx_model(self):
         """Its type and sizes come from the plugin; nothing is declared."""
         graph = helper.make_graph([helper.make_node("MatMul", ["x", "W"], ["h"]), helper.make_node("SmoothClip", ["h"], ["y"], domain="example", hi=2.0)], "g",
-                                  [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])], [helper.make_value_info("y", None)],
+                                  [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
                                   [numpy_helper.from_array(np.eye(3, dtype=np.float32), "W")])
         model = self.path("clip.onnx")
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("example", 1)], ir_version=10), model)
@@ -91,7 +91,8 @@ class Plugins(unittest.TestCase):
             for backend in ("interpreter", "cpu"):
                 for done in (run("run", model, "--backend", backend, "--input", "x=@x.npy", "--output", "y=@y.npy"),
                              run("grad", model, "--backend", backend, "--input", "x=@x.npy", "--output", "y", "--wrt", "x", "--out", "slopes"),
-                             run("train", model, "--backend", backend, "--data", "data.npz", "--loss", "mse", "--lr", "0.1", "--epochs", "2", "--batch", "4")):
+                             run("train", model, "--backend", backend, "--data", "data.npz", "--loss", "mse", "--lr", "0.1", "--epochs", "2", "--batch", "4", "--checkpoint",
+                                 tempfile.mkdtemp(dir=self.folder))):
                     self.assertEqual(done.returncode, 0, done.stderr)
                 np.testing.assert_allclose(np.load(self.path("y.npy")), np.log1p(np.exp(x)) - np.log1p(np.exp(x - 2)), rtol=1e-5, atol=1e-6)
                 np.testing.assert_allclose(np.load(self.path("slopes/x.npy")), sigmoid(x) - sigmoid(x - 2), rtol=1e-5, atol=1e-6)

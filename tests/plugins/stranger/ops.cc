@@ -1,4 +1,4 @@
-// Ops of a third party, written from docs/plugins.md: a gate with a gradient, a stack of any number of tensors, the first n rows.
+// Ops of a third party, written from docs/plugins.md: a gate with a gradient, a stack of any number of tensors, the last n rows.
 #include "headrace_plugin.hpp"
 
 HEADRACE_PLUGIN("acme_ops", "0.1") {
@@ -16,9 +16,9 @@ HEADRACE_PLUGIN("acme_ops", "0.1") {
       .Shape("let n = 0\neach t in T { let n = n + 1 }\nshape Y[n, dims(in0)]")
       .Pure("let at = 0\neach t in T {\n  Y[at, k..] = t[k..]\n  let at = at + 1\n}")
       .Sample("T: f32[2, 3]; T: f32[2, 3]; T: f32[2, 3]");
-  r.op("acme.Take").Doc("The first n rows.")
+  r.op("acme.Take").Doc("The last n rows.")
       .Input("X", "any").Input("n", "integer").Output("Y", "any")
       .Shape("shape Y[n, dims(X)[1:rank(X)]]")
-      .Pure("Y[i, k..] = X[i, k..]")
+      .Pure("Y[i, k..] = X[i + dim(X, 0) - dim(Y, 0), k..]")
       .Sample("X: f32[4, 3]; n: i64[1] = [2]");
 }
