@@ -53,10 +53,11 @@ void RegisterQuantizedPools(Registrar& r) {
              "if last { shape Y[dim(X, 0), out, C] } else { shape Y[dim(X, 0), C, out] }")
       .Pure(std::string(kImage) + "let dilations = 1 ; let yd = last ? dims(Y)[1:N+1] : dims(Y)[2:N+2]\n" + kGeometry +
             "let x = last ? X[n, at, c] ?? 0 : X[n, c, at] ?? 0 ; let inside = all(at >= 0 && at < xd)\n"
-            "S[n, c, p..] += inside ? (f32(x) - f32(x_zero_point ?: 0)) * f32(x_scale) : 0.0 over k.. in 0:K, n in 0:dim(X, 0), c in 0:C, p.. in 0:yd\n"
+            "S[n, c, p..] += inside ? i32(x) - i32(x_zero_point ?: 0) : i32(0) over k.. in 0:K, n in 0:dim(X, 0), c in 0:C, p.. in 0:yd\n"
             "Q[p..] += all(count_include_pad ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
-            "U[n, c, p..] = S[n, c, p..] / Q[p..]\n"
-            "V = U / f32(y_scale)\n"
+            "U[n, c, p..] = f32(S[n, c, p..]) * f32(x_scale)\n"
+            "T[n, c, p..] = U[n, c, p..] / Q[p..]\n"
+            "V = T / f32(y_scale)\n"
             "if last { Y[n, p.., c] = sat(rint(V[n, c, p..]) + f32(y_zero_point ?: 0)) }\n"
             "else { Y = sat(rint(V) + f32(y_zero_point ?: 0)) }")
       .Sample(

@@ -46,7 +46,8 @@ void RegisterQuantizedProducts(Registrar& r) {
             "Y[.., m, n] = cast(T[.., m, n], dtype(a_scale)) * s[n] + (bias[n] ?: 0)")
       .Sample(
           "A: u8[2, 3, 4] in [0, 255]; B: i8[4, 5] in [-127, 127]; a_scale: f32[] = 0.02; b_scale: f32[5] in [0.01, 0.1]; a_zero_point: u8[] = 128; b_zero_point: i8[5] in [-9, 9]; bias: f32[5]")
-      .Sample("A: u8[2, 4] in [0, 255]; B: u8[4, 3] in [0, 255]; a_scale: f32[] = 0.02; b_scale: f32[] = 0.03");
+      .Sample("A: u8[2, 4] in [0, 255]; B: u8[4, 3] in [0, 255]; a_scale: f32[] = 0.02; b_scale: f32[] = 0.03")
+      .Sample("A: u8[2, 3]; B: u8[3, 2]; a_scale: f32[] in [0.01, 0.1]; b_scale: f32[2] in [0.01, 0.1]; bias: f32[2]");
   r.op("com.microsoft.DynamicQuantizeMatMul")
       .Doc("Product with a quantised matrix of an operand that is quantised by its own range.")
       .Input("A", "float")
