@@ -145,6 +145,14 @@ class GradTest(unittest.TestCase):
         self.assertRegex(self.grad(file, *run, "--memory-limit", "100", code=3).stderr, r"minimum of .* \(\d+ bytes\)")
         self.assertIn("2GiB", self.grad(file, *run, "--memory-limit", "lots", code=2).stderr)
 
+    def test_a_number_as_the_gradient_of_an_output(self):
+        file, _, _, inputs = self.linear()
+        base = ["--out", "out", "--backend", "interpreter", "--output", "L", "--wrt", "X", *inputs]
+        self.grad(file, *base)
+        once = self.gradients()["X"]
+        self.grad(file, *base, "--output-grad", "L=3")
+        np.testing.assert_allclose(self.gradients()["X"], 3 * once, rtol=1e-12)
+
     def test_mistakes(self):
         file, _, _, inputs = self.linear()
         base = ["--out", "out", "--backend", "interpreter", *inputs]
@@ -152,7 +160,7 @@ class GradTest(unittest.TestCase):
         self.assertIn("'WW'", self.grad(file, "--output", "L", "--wrt", "WW", *base, code=2).stderr)
         self.assertIn("i64", self.grad(file, "--output", "K", "--wrt", "X", *base, code=2).stderr)
         self.assertIn("i64", self.grad(file, "--output", "L", "--wrt", "n", *base, code=2).stderr)
-        self.assertIn("--output-grad", self.grad(file, "--output", "L", "--wrt", "X", "--output-grad", "L=3", *base, code=2).stderr)
+        self.assertIn("E0462", self.grad(file, "--output", "L", "--wrt", "X", "--output-grad", "L=three", *base, code=2).stderr)
         self.assertIn("chosen output", self.grad(file, "--output", "L", "--wrt", "X", "--output-grad", "Y=@X.npy", *base, code=2).stderr)
         self.grad(file, "--output", "L", "--wrt", "X", code=2)   # no --out
         self.grad("missing.onnx", "--output", "L", "--wrt", "X", "--out", "out", code=1)
