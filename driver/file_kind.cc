@@ -67,6 +67,9 @@ FileKind ForeignFile(const std::string& head, const std::string& path) {
 FileKind ForeignFolder(const std::string& path) {
   if (access((path + "/saved_model.pb").c_str(), F_OK) == 0)
     return {"a TensorFlow SavedModel", std::string(kFromTensorFlow) + "saved-model " + path + " --output model.onnx"};
+  const std::string name = path.substr(0, path.find_last_not_of('/') + 1);
+  if (name.size() > 4 && name.compare(name.size() - 4, 4, ".hrx") == 0)
+    return {"an artifact, not a model", "it holds compiled code: run, bench and check take it"};
   if (access((path + "/manifest.json").c_str(), F_OK) == 0)
     return {"an artifact whose name does not end in .hrx", "rename it: the commands know artifacts by their ending"};
   return {};

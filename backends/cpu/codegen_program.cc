@@ -129,19 +129,17 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
         for (Name f : FreeSymbols(e)) later |= inside.count(f) > 0;
       if (!later) {
         run.Open("{");
-        Writer scratch;
         std::string shape;
+        struct SymbolEnv : Env {  // one for all sizes, whose temporaries have names of their own
+          const std::map<Name, std::string>* fields;
+          Assumptions none;
+          std::string Symbol(Name n) override { return "f." + fields->at(n); }
+          std::string Pointer(Name) override { return ""; }
+          std::string Context() override { return "&x"; }
+          const Assumptions& Known() override { return none; }
+        } env;
+        env.fields = &fields;
         for (const Expr& e : c.shape) {
-          std::string text = ToString(e);
-          struct SymbolEnv : Env {
-            const std::map<Name, std::string>* fields;
-            Assumptions none;
-            std::string Symbol(Name n) override { return "f." + fields->at(n); }
-            std::string Pointer(Name) override { return ""; }
-            std::string Context() override { return "&x"; }
-            const Assumptions& Known() override { return none; }
-          } env;
-          env.fields = &fields;
           ExprCode code(env, run);
           code.Use(e);
           shape += (shape.empty() ? "" : ", ") + Bare(code.Index(e));

@@ -409,10 +409,10 @@ def impossible():
     for name, values in (("no float step", (0, 3, 0)), ("an endless float range", (0, np.inf, 1)), ("a float range of nothing known", (0, np.nan, 1)), ("float steps too short", (0, 3e38, 1e-38))):
         yield name, floats, [np.float32(v) for v in values], "Range 'Range_y': its start, limit and step give no number of elements"
     norm = text(17, "g (float[N, C, 3] x) => (float[N, D, 3] y) <float[2] s = {1, 2}, float[2] b = {0, 1}> { y = BatchNormalization(x, s, b, b, s) }")
-    yield "more channels than are normalised", norm, [f32(2, 3, 3)], "BatchNormalization 'BatchNormalization_y': its input has C channels, its scale 2, and they differ"
-    yield "fewer channels than are normalised", norm, [f32(2, 1, 3)], "BatchNormalization 'BatchNormalization_y': its input has C channels, its scale 2, and they differ"
+    yield "more channels than are normalised", norm, [f32(2, 3, 3)], "X has 3 in dimension 1 and input_mean has 2 in dimension 0, which must be equal"
+    yield "fewer channels than are normalised", norm, [f32(2, 1, 3)], "X has 1 in dimension 1 and input_mean has 2 in dimension 0, which must be equal"
     conv = text(17, "g (float[N, C, 2, 2] x) => (float[N, D, 2, 2] y) <float[1, 2, 1, 1] w = {1, 2}> { y = Conv(x, w) }")
-    yield "more channels than weights", conv, [f32(2, 3, 2, 2)], "Conv 'Conv_y': its input has C channels, its weights take 2, and they differ"
-    yield "fewer channels than weights", conv, [f32(2, 1, 2, 2)], "Conv 'Conv_y': its input has C channels, its weights take 2, and they differ"
-    yield "a constant of another size", text(17, "g (float[N, 2] x) => (float[A, B] y) <float[6] c = {1, 2, 3, 4, 5, 6}> { s = Shape(x) r = Reshape(c, s) y = Add(r, x) }"), [f32(4, 2)], "Reshape 'Reshape_r': its input has 6 elements, its output 2 * N, and they differ"
-    yield "a dimension that is not one", text(17, "g (float[N, M] x) => (float[A] y) <int64[1] a = {1}> { y = Squeeze(x, a) }"), [f32(3, 2)], "Squeeze 'Squeeze_y': its input has M * N elements, its output N, and they differ"
+    yield "more channels than weights", conv, [f32(2, 3, 2, 2)], "X has 3 channels where W and group need 2"
+    yield "fewer channels than weights", conv, [f32(2, 1, 2, 2)], "X has 1 channels where W and group need 2"
+    yield "a constant of another size", text(17, "g (float[N, 2] x) => (float[A, B] y) <float[6] c = {1, 2, 3, 4, 5, 6}> { s = Shape(x) r = Reshape(c, s) y = Add(r, x) }"), [f32(4, 2)], "reshaped has 8 elements and data has 6 elements, which must be equal"
+    yield "a dimension that is not one", text(17, "g (float[N, M] x) => (float[A] y) <int64[1] a = {1}> { y = Squeeze(x, a) }"), [f32(3, 2)], "data has 6 elements and squeezed has 3 elements, which must be equal"
