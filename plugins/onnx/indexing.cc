@@ -52,6 +52,7 @@ void RegisterIndexing(Registrar& r) {
   const std::string elements = copy + Scatter("o + 0, at@axis", "updates[o.., k@axis] over updates");
   // Of products and extrema the derivative of the pure form is right.
   const std::string gradient =
+      "let rank(o) = rank(indices) - 1\n"
       "let at = wrap(indices[o.., k@axis], dim(data, axis))\n"
       "if (reduction ?: \"none\") == \"none\" || (reduction ?: \"none\") == \"add\" {\n"
       "  ddata = doutput\n"
@@ -74,6 +75,7 @@ void RegisterIndexing(Registrar& r) {
       .Doc("Writes single elements along an axis (the old name of ScatterElements).")
       .Pure(copy + "output[o + 0, at@axis] = updates[o.., k@axis] over updates")
       .Backward(
+          "let rank(o) = rank(indices) - 1\n"
           "let at = wrap(indices[o.., k@axis], dim(data, axis))\n"
           "ddata = doutput\nddata[o + 0, at@axis] = 0 over indices\n"
           "dupdates[o.., k@axis] = doutput[o + 0, at@axis] over indices")
