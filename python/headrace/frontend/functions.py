@@ -9,7 +9,7 @@ import numpy as np
 from . import arrays, elementwise
 from .emitter import Emitter
 from .sizes import Size, is_size, maximum, minimum, product
-from .values import Array, Value, is_number, scalar, text_as, value_of
+from .values import Array, Value, is_number, value_of
 
 FUNCTIONS: dict = {}  # function object → handler(emitter, *args, **kwargs)
 
@@ -74,8 +74,7 @@ def arange(e, start, stop=None, step=1, dtype=None):
     if abs(step) != 1:
         length = (length + (abs(step) - 1)) // abs(step)
     dtype = np.dtype(dtype or np.int64)
-    return Value(dtype, (length,), lambda i: text_as(scalar(np.int64, arrays.scaled(i[0], start, step), weak=True), (), np.dtype(np.int64))
-                 if dtype == np.int64 and False else f"{elementwise.IR_NAMES[dtype]}({arrays.scaled(i[0], start, step)})")
+    return Value(dtype, (length,), lambda i: f"{elementwise.IR_NAMES[dtype]}({arrays.scaled(i[0], start, step)})")
 
 
 @handles(np.linspace)
@@ -230,8 +229,7 @@ def diag(e, v, k=0):
     if v.ndim == 1:
         n, name = v.shape[0] + abs(k), elementwise.IR_NAMES[v.dtype]
         place = 0 if k >= 0 else 1
-        return Value(v.dtype, (n, n), lambda i: f"({i[1]} == {arrays.scaled(i[0], k, 1)} ? {v.at([arrays.scaled(i[place], 0, 1)])} : {name}(0))"
-                     if k == 0 else f"({i[1]} == {arrays.scaled(i[0], k, 1)} ? {v.at([i[place]])} : {name}(0))")
+        return Value(v.dtype, (n, n), lambda i: f"({i[1]} == {arrays.scaled(i[0], k, 1)} ? {v.at([i[place]])} : {name}(0))")
     rows, columns = v.shape[0] + min(k, 0), v.shape[1] - max(k, 0)
     length = minimum(rows, columns)
     return Value(v.dtype, (length,), lambda i: v.at([arrays.scaled(i[0], max(-k, 0), 1), arrays.scaled(i[0], max(k, 0), 1)]))
