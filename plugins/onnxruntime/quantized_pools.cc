@@ -61,7 +61,7 @@ void RegisterQuantizedPools(Registrar& r) {
             "if last { Y[n, p.., c] = sat(rint(V[n, c, p..]) + f32(y_zero_point ?: 0)) }\n"
             "else { Y = sat(rint(V) + f32(y_zero_point ?: 0)) }")
       .Sample(
-          "X: u8[1, 2, 5, 5] in [0, 255]; x_scale: f32[] = 0.02; x_zero_point: u8[] = 100; y_scale: f32[] = 0.013; y_zero_point: u8[] = 128; attr kernel_shape = [3, 3], pads = [1, 1, 1, 1]")
+          "X: u8[1, 2, 5, 5] in [0, 255]; x_scale: f32[] = 0.02; x_zero_point: u8[] = 100; y_scale: f32[] = 0.01; y_zero_point: u8[] = 128; attr kernel_shape = [3, 3], pads = [1, 1, 1, 1]")
       .Sample(
           "X: u8[1, 4, 4, 2] in [0, 255]; x_scale: f32[] = 0.02; y_scale: f32[] = 0.01; attr kernel_shape = [2, 2], strides = [2, 2], channels_last = 1, count_include_pad = 1");
   r.op("com.microsoft.QLinearGlobalAveragePool")
