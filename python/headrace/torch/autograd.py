@@ -1,0 +1,232 @@
+"""Programs as functions of torch's autograd.
+
+The forward program gives the results and what the backward program needs (a tape); the backward program takes that tape and the
+gradients of the results. Both are made of one program by the pass `backward{separate=…}`. Where a second derivative is asked
+for, the backward step runs as a program of its own, forward pass included, which is a function of autograd in turn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import threading
+from dataclasses import dataclass
+from typing import Any, Callable, Sequence
+
+import torch
+
+from ..counters import count
+from ..sdfg import Sdfg
+from .emit import COMPLEX, FLOATS
+from .program import TORCH_TYPES, Runner
+
+
+@dataclass
+class Pair:
+    """A forward and a backward program for one set of inputs that take gradients."""
+
+    forward: Runner
+    backward: Runner
+    outputs: int  # results of the function itself; the tape follows them
+    takes: list[tuple[str, int]]  # arguments of the backward program: ("saved", k), ("gradient", output k), ("unread", input k)
+    inputs: list[int]  # inputs that are saved
+    kept: list[int]  # results of the forward program that are saved
+    wanted: list[int]  # inputs whose gradients the backward program gives, in its order
+    owner: Any
+
+
+class Differentiable:
+    """A program whose inputs and outputs are tensors.
+
+    `reach`: for each output the inputs that it depends on differentiably; None: all. `hook(forward, backward)` may look at and
+    change both programs before they are compiled.
+    """
+
+    def __init__(self, sdfg: Sdfg, *, reach: list[set[int]] | None = None, backend: str = "cpu", threads: int = 0,
+                 hook: Callable[[Sdfg, Sdfg], None] | None = None):
+        self.sdfg, self._hook = sdfg, hook
+        self._options = {"backend": backend, "threads": threads}
+        parameters = sdfg.parameters
+        self.inputs = [p.name for p in parameters if p.direction == "in"]
+        self.outputs = [p.name for p in parameters if p.direction == "out"]
+        kinds = {p.name: p.type for p in parameters}
+        self.sources = {s: (k, d) for k, n in reversed(list(enumerate(self.inputs))) for d, s in enumerate(_shape(parameters, n))
+                        if isinstance(s, str) and s.isidentifier()}
+        self.types = [TORCH_TYPES[kinds[n]] for n in self.outputs]
+        self.smooth = [kinds[n] in FLOATS or kinds[n] in COMPLEX for n in self.outputs]
+        self.seeds: dict[str, int] = {}  # of a joint gradient: its argument → which output's gradient that is
+        self.gradients: dict[str, int] = {}  # and its output → which input's gradient
+        everything = set(range(len(self.inputs)))
+        self.reach = reach or [everything if s else set() for s in self.smooth]
+        self._plain: Runner | None = None
+        self._pairs: dict[tuple, Pair] = {}
+        self._joint: dict[tuple, Differentiable] = {}
+        self._lock = threading.Lock()
+
+    # ---- calls ----
+    def __call__(self, tensors: Sequence[torch.Tensor], skip: frozenset = frozenset()) -> tuple:
+        if torch.is_grad_enabled():
+            wanted = tuple(k for k, t in enumerate(tensors) if t.requires_grad and k not in skip)
+            if wanted:
+                pair = self.pair(wanted)
+                if pair is not None:
+                    return _Function.apply(pair, *tensors)
+        plain = self.plain()
+        return plain.run(tensors, None, self.sizes_for(plain, tensors))
+
+    def sizes_for(self, runner: Runner, tensors: Sequence[torch.Tensor]) -> list[int] | None:
+        """Sizes that the program's own arguments don't tell."""
+        if not runner.sizes:
+            return None
+        return [tensors[k].shape[d] for k, d in (self.sources[s] for s in runner.sizes)]
+
+    def plain(self) -> Runner:
+        if self._plain is None:
+            with self._lock:
+                if self._plain is None:
+                    count("torch.module", "programs")
+                    self._plain = Runner(self.sdfg, **self._options)
+        return self._plain
+
+    def pair(self, wanted: tuple) -> Pair | None:
+        """None where no output depends on the wanted inputs."""
+        found = self._pairs.get(wanted)
+        if found is None:
+            with self._lock:
+                found = self._pairs.get(wanted)
+                if found is None and any(r & set(wanted) for r in self.reach):
+                    found = self._pairs[wanted] = self._differentiate(wanted)
+        return found
+
+    def _targets(self, wanted: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Outputs and inputs between which there are gradients."""
+        outputs = [k for k, r in enumerate(self.reach) if self.smooth[k] and r & set(wanted)]
+        inputs = [k for k in wanted if any(k in self.reach[o] for o in outputs)]
+        return outputs, inputs
+
+    def _differentiate(self, wanted: tuple) -> Pair:
+        outputs, inputs = self._targets(wanted)
+        forward, backward, gradients, seeds = separate(
+            self.sdfg, [self.outputs[k] for k in outputs], [self.inputs[k] for k in inputs])
+        if self._hook is not None:
+            self._hook(forward, backward)
+        count("torch.module", "programs", 2)
+        f, b = Runner(forward, **self._options), Runner(backward, **self._options)
+        given = [p.name for p in f.compiled.outputs]
+        names_in, names_out = {n: k for k, n in enumerate(self.inputs)}, {n: k for k, n in enumerate(self.outputs)}
+        seeds = {gradient: output for output, gradient in seeds.items()}
+        text = backward.text
+        saved: list[tuple[str, int]] = []
+        takes: list[tuple[str, int]] = []
+        for p in b.compiled.inputs:
+            if p.name in seeds:
+                takes.append(("gradient", names_out[seeds[p.name]]))
+                continue
+            if p.name in names_in and len(re.findall(rf"\b{p.name}\b", text)) == 1:  # declared, and never read
+                takes.append(("unread", names_in[p.name]))
+                continue
+            source = ("input", names_in[p.name]) if p.name in names_in else ("result", given.index(p.name))
+            if source not in saved:
+                saved.append(source)
+            takes.append(("saved", saved.index(source)))
+        order = {gradient: names_in[i] for i, gradient in gradients.items()}
+        # What is saved: inputs first, then results.
+        ins = [k for kind, k in saved if kind == "input"]
+        res = [k for kind, k in saved if kind == "result"]
+        place = {**{("input", k): n for n, k in enumerate(ins)}, **{("result", k): len(ins) + n for n, k in enumerate(res)}}
+        takes = [(kind, place[saved[k]]) if kind == "saved" else (kind, k) for kind, k in takes]
+        positions = [given.index(n) for n in self.outputs]
+        if positions != list(range(len(self.outputs))):
+            raise AssertionError("the forward program gives its results first")
+        return Pair(f, b, len(self.outputs), takes, ins, res, [order[p.name] for p in b.compiled.outputs], self)
+
+    def joint(self, wanted: tuple, seeded: tuple) -> Differentiable:
+        """The gradient as one function of all inputs and the gradients of the outputs `seeded`: for second derivatives."""
+        key = (wanted, seeded)
+        if key not in self._joint:
+            outputs = [self.outputs[k] for k in seeded]
+            inputs = [k for k in wanted if any(k in self.reach[o] for o in seeded)]
+            g = self.sdfg.gradient(outputs, [self.inputs[k] for k in inputs], given=outputs)
+            made = Differentiable(g.program, **self._options)
+            made.seeds = {g.output_gradients[self.outputs[k]]: k for k in seeded}
+            made.gradients = {g.input_gradients[self.inputs[k]]: k for k in inputs}
+            self._joint[key] = made
+        return self._joint[key]
+
+
+def _shape(parameters, name: str) -> tuple:
+    return next(p.shape for p in parameters if p.name == name)
+
+
+def separate(sdfg: Sdfg, outputs: list[str], inputs: list[str]) -> tuple[Sdfg, Sdfg, dict[str, str], dict[str, str]]:
+    """(forward, backward, {input: its gradient}, {output: its gradient})"""
+    options = f"outputs=\"{', '.join(outputs)}\", inputs=\"{', '.join(inputs)}\", given=all"
+    handle, path = tempfile.mkstemp(prefix="headrace-", suffix=".json")
+    os.close(handle)
+    try:
+        forward = sdfg.copy().apply(f"backward{{{options}, separate=forward}}")
+        backward = sdfg.copy().apply(f'backward{{{options}, separate=backward, report="{path}"}}')
+        with open(path, encoding="utf-8") as file:
+            report = json.load(file)
+    finally:
+        os.unlink(path)
+    return forward, backward, dict(report["input_gradients"]), dict(report["output_gradients"])
+
+
+class _Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, pair: Pair, *tensors):
+        made = pair.forward.run(tensors, None, pair.owner.sizes_for(pair.forward, tensors))
+        ctx.pair = pair
+        ctx.save_for_backward(*[tensors[k] for k in pair.inputs], *[made[k] for k in pair.kept])
+        ctx.arguments = tensors  # for second derivatives; whether they changed is looked at then
+        ctx.versions = [t._version for t in tensors]
+        ctx.shapes = [m.shape for m in made[:pair.outputs]]
+        owner = pair.owner
+        wanted = {k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed}
+        constant = [made[k] for k in range(pair.outputs) if not owner.smooth[k] or not owner.reach[k] & wanted]
+        if constant:
+            ctx.mark_non_differentiable(*constant)
+        ctx.set_materialize_grads(False)
+        return made[:pair.outputs]
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        pair: Pair = ctx.pair
+        owner: Differentiable = pair.owner
+        n = len(ctx.arguments)
+        given = {k for k, g in enumerate(gradients) if g is not None}
+        alive = {i for k in given for i in owner.reach[k]}
+        if not given:
+            return (None,) * (n + 1)
+        if torch.is_grad_enabled():
+            return (None, *_second(ctx, pair, gradients, given))
+        saved = ctx.saved_tensors
+        arguments = [saved[k] if kind == "saved" else ctx.arguments[k] if kind == "unread" else gradients[k] if gradients[k] is not None
+                     else torch.zeros(ctx.shapes[k], dtype=owner.types[k]) for kind, k in pair.takes]
+        made = pair.backward.run(arguments, None, owner.sizes_for(pair.backward, ctx.arguments))
+        results: list = [None] * (n + 1)
+        for k, g in zip(pair.wanted, made):
+            if k in alive:
+                results[k + 1] = g
+        return tuple(results)
+
+
+def _second(ctx, pair: Pair, gradients, given: set[int]) -> list:
+    owner = pair.owner
+    ctx.saved_tensors  # noqa: B018: raises where one was changed in place
+    for k, (t, version) in enumerate(zip(ctx.arguments, ctx.versions)):
+        if t._version != version:
+            raise RuntimeError(f"one of the variables needed for gradient computation has been modified by an inplace operation: "
+                               f"'{owner.inputs[k]}' is at version {t._version}; expected version {version} instead")
+    wanted = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
+    function = owner.joint(wanted, tuple(sorted(given & {k for k, s in enumerate(owner.smooth) if s})))
+    by_name = dict(zip(owner.inputs, ctx.arguments))
+    arguments = [gradients[function.seeds[name]] if name in function.seeds else by_name[name] for name in function.inputs]
+    made = function(arguments)
+    results: list = [None] * len(ctx.arguments)
+    for name, g in zip(function.outputs, made):
+        results[function.gradients[name]] = g
+    return results

@@ -1,0 +1,249 @@
+"""A module and example arguments become a program: exported by torch.export, lowered by our table of operators.
+
+torch.export rather than torch.onnx.export: it is what the ONNX exporter starts with, it says which buffers are written, which
+sizes are free and under which conditions the trace holds, and ATen operators keep what ONNX has no word for (statistics of
+batch normalisation, padding rows of embeddings, torch's own conventions at kinks).
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export import Dim
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx.experimental import _config as symbolic_config
+from torch.utils import _pytree as pytree
+
+from ..errors import UnsupportedError
+from . import randomness
+from .lower import Lowered, lower
+
+# Composite operators that stay whole, because a loop says them better than what they would be taken apart into.
+KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input", "aten.native_dropout.default",
+        "aten.linear.default", "aten.gelu.default", "aten.embedding.default", "aten.silu.default", "aten.leaky_relu.default",
+        "aten.elu.default", "aten.hardtanh.default", "aten.addcmul.default", "aten.addcdiv.default", "aten.softplus.default",
+        "aten.hardswish.default", "aten.hardsigmoid.default", "aten.native_layer_norm.default", "aten.native_group_norm.default",
+        "aten._softmax.default", "aten._log_softmax.default", "aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default",
+        "aten.mish.default")
+
+
+@torch.library.custom_op("headrace::hold", mutates_args=())
+def hold(x: torch.Tensor) -> torch.Tensor:
+    """x, as a constant to reverse mode: what detach means."""
+    return x.clone()
+
+
+@hold.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def decompositions(table: dict | None = None) -> dict:
+    """Operator → its meaning in smaller ones; what our table knows whole is left out."""
+    table = dict(torch.export.default_decompositions() if table is None else table)
+    for overload in list(table):
+        if str(overload) in KEPT:
+            del table[overload]
+    return table
+
+
+@dataclass
+class Exported:
+    """A program and how a call's values are laid out for it."""
+
+    lowered: Lowered
+    states: list[tuple[int, str, bool]]  # placeholder, name in the module, whether it is a buffer
+    users: list[tuple[int, int]]  # placeholder, leaf of the arguments
+    constants: list[tuple[int, Any]]  # placeholder, tensor that the trace holds
+    draws: list[tuple]  # placeholder, function(size, *rest, dtype), size, dtype, rest
+    buffers: list[tuple[int, str]]  # result, buffer that takes it
+    results: list[int]  # results that are the module's
+    spec: Any  # their structure
+    shapes: dict[int, tuple] = field(default_factory=dict)  # leaf → sizes, numbers and texts
+    guards: str = "True"
+    ranges: dict[str, tuple[int, float]] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)  # of the leaves, as the guards call them
+    reach: list[set[int]] = field(default_factory=list)  # program's output → inputs that it depends on differentiably
+
+
+def export(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, moving: set[tuple[int, int]]) -> Exported:
+    """`dynamic`: True, the sizes that `is_open` names and those in `moving` (leaf, dimension), where the model leaves them open;
+    False, none; else torch.export's dynamic_shapes."""
+    leaves, spec = pytree.tree_flatten((args, kwargs))
+    ones = True
+    if dynamic is True:
+        places = [[d for d in range(t.dim()) if is_open(t, d) or (k, d) in moving] if isinstance(t, torch.Tensor) else []
+                  for k, t in enumerate(leaves)]
+        marks = [{d: Dim.AUTO for d in p} if isinstance(t, torch.Tensor) else None for t, p in zip(leaves, places)]
+        shapes: Any = _by_name(module, args, kwargs, pytree.tree_unflatten(marks, spec))
+        ones = any(leaves[k].shape[d] == 1 for k, p in enumerate(places) for d in p)
+    else:
+        shapes = None if dynamic is False else dynamic
+    try:
+        with symbolic_config.patch(backed_size_oblivious=bool(shapes) and ones), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False)
+            _hold_detached(program.graph_module)
+            program = program.run_decompositions(decompositions())
+    except (UnsupportedError, KeyboardInterrupt):
+        raise
+    except Exception as e:
+        raise UnsupportedError(f"torch.export can't trace {type(module).__name__}: {type(e).__name__}: {e}\n"
+                               "hint: control flow that depends on data is the usual reason; "
+                               "torch.compile(model, backend=\"headrace\") compiles what is around it") from e
+    return _layout(program)
+
+
+def is_open(t: torch.Tensor, dim: int) -> bool:
+    """Whether a size is one that changes from call to call: the batch, and the sequence of [batch, sequence, features] or of
+    [batch, sequence] numbers. Others become open when a call brings another one."""
+    return dim == 0 or dim == 1 and (t.dim() == 3 or t.dim() == 2 and not t.is_floating_point())
+
+
+def _by_name(module, args, kwargs, shapes) -> Any:
+    import inspect
+
+    positional, named = shapes
+    if not kwargs:
+        return tuple(positional)
+    parameters = [p for p in inspect.signature(module.forward).parameters.values()]
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if len(args) > len(names):
+        return None
+    return dict(zip(names, positional)) | named
+
+
+def _hold_detached(gm: fx.GraphModule) -> None:
+    for m in [gm, *[s for s in gm.modules() if isinstance(s, fx.GraphModule) and s is not gm]]:
+        for node in list(m.graph.nodes):
+            if node.op == "call_function" and str(node.target) in ("aten.detach.default", "aten.detach_.default"):
+                if node.meta["val"].is_floating_point() or node.meta["val"].is_complex():
+                    node.target = torch.ops.headrace.hold.default
+        m.recompile()
+
+
+def _layout(program) -> Exported:
+    gm = program.graph_module
+    randomness.split_dropout(gm)
+    drawn = _draws_to_placeholders(gm)
+    gm.graph.eliminate_dead_code()
+    lowered = lower(gm, "model")
+    signature = program.graph_signature
+    states, users, constants = [], [], []
+    leaf = 0
+    placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
+    for k, spec in enumerate(signature.input_specs):
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER) and not (spec.kind == InputKind.BUFFER and spec.target in program.constants):
+            states.append((k, spec.target, spec.kind == InputKind.BUFFER))
+        elif spec.kind == InputKind.USER_INPUT:
+            users.append((k, leaf))
+            leaf += 1
+        elif spec.kind == InputKind.CONSTANT_TENSOR or spec.kind == InputKind.BUFFER:
+            constants.append((k, program.constants[spec.target]))
+        else:
+            raise UnsupportedError(f"a module that holds {spec.target}, a {spec.kind}")
+    buffers, results = [], []
+    for k, spec in enumerate(signature.output_specs):
+        if spec.kind == OutputKind.BUFFER_MUTATION:
+            buffers.append((k, spec.target))
+        elif spec.kind == OutputKind.USER_OUTPUT:
+            results.append(k)
+        else:
+            raise UnsupportedError(f"a module that writes to its argument {spec.target}: give it a copy")
+    made = Exported(lowered, states, users, constants, drawn, buffers, results, program.call_spec.out_spec)
+    made.names = list(signature.user_inputs)
+    made.reach = _reach(gm, lowered, placeholders, set(results))
+    _guards(made, program, placeholders)
+    return made
+
+
+def _draws_to_placeholders(gm: fx.GraphModule) -> list:
+    """Random numbers become the last arguments; what they are drawn by is kept."""
+    drawn = []
+    placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
+    last = placeholders[-1] if placeholders else gm.graph._root
+    for node in list(gm.graph.nodes):
+        if not randomness.draws(node):
+            continue
+        t = node.meta["val"]
+        with gm.graph.inserting_after(last):
+            argument = last = gm.graph.placeholder(f"drawn_{len(drawn)}")
+        argument.meta["val"] = t
+        draw = node.target if node.target is randomness.dropout_mask else _draw_like(node)
+        drawn.append((len(placeholders) + len(drawn), draw, [sizes_text(s) for s in t.shape], t.dtype,
+                      node.args[1:2] if node.target is randomness.dropout_mask else ()))
+        node.replace_all_uses_with(argument)
+        gm.graph.erase_node(node)
+    gm.recompile()
+    return drawn
+
+
+def sizes_text(s):
+    from .sizes import text_of
+
+    return text_of(s)
+
+
+def _draw_like(node: fx.Node):
+    """The eager operator, for a size and a type."""
+    name = str(node.target)
+    if name.startswith("aten.randint"):
+        numbers = [a for a in node.args if isinstance(a, int)]
+        low, high = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+        return lambda size, dtype: torch.randint(low, high, size, dtype=dtype)
+    if name.startswith("aten.randn"):
+        return lambda size, dtype: torch.randn(size, dtype=dtype)
+    if name.startswith("aten.randperm"):
+        return lambda size, dtype: torch.randperm(size[0], dtype=dtype)
+    if name == "aten.bernoulli.p":
+        p = node.args[1]
+        return lambda size, dtype: torch.empty(size, dtype=dtype).bernoulli_(p)
+    return lambda size, dtype: torch.rand(size, dtype=dtype)
+
+
+def _guards(made: Exported, program, placeholders: list[fx.Node]) -> None:
+    for k, leaf in made.users:
+        v = placeholders[k].meta.get("val")
+        if isinstance(v, torch.Tensor):
+            made.shapes[leaf] = tuple(sizes_text(s) for s in v.shape)
+    for symbol, r in program.range_constraints.items():
+        low, high = int(r.lower), r.upper
+        made.ranges[str(symbol)] = (low, float("inf") if "oo" in str(high) else int(high))
+    codes = [c for c in getattr(program, "_guards_code", None) or []]
+    if codes:
+        made.guards = " and ".join(f"({c})" for c in codes)
+
+
+def _reach(gm: fx.GraphModule, lowered: Lowered, placeholders: list[fx.Node], results: set[int]) -> list[set[int]]:
+    """New values of buffers take no gradient."""
+    output = next(n for n in gm.graph.nodes if n.op == "output")
+    nodes = list(output.args[0])
+    place = {placeholders[k]: n for n, k in enumerate(lowered.arguments)}
+    made: list[set[int]] = [set() for _ in lowered.results]
+    for k, (o, found) in enumerate(zip(lowered.outputs, reaches(gm, nodes))):
+        if o.kind == "program" and k in results:
+            made[o.what] |= {place[p] for p in found if p in place}
+    return made
+
+
+def reaches(gm: fx.GraphModule, outputs: list[fx.Node]) -> list[set[fx.Node]]:
+    """For each output the placeholders that it depends on through floats and without hold."""
+    known: dict[fx.Node, frozenset] = {}
+    for n in gm.graph.nodes:
+        if n.op == "placeholder":
+            known[n] = frozenset([n]) if _floats(n) else frozenset()
+        elif n.op == "call_function" and n.target is not torch.ops.headrace.hold.default and (_floats(n) or n.target is operator.getitem):
+            known[n] = frozenset().union(*[known.get(i, frozenset()) for i in n.all_input_nodes])
+        else:
+            known[n] = frozenset()
+    return [set(known[o]) if isinstance(o, fx.Node) and _floats(o) else set() for o in outputs]
+
+
+def _floats(n: fx.Node) -> bool:
+    v = n.meta.get("val")
+    return any(isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()) for t in (v if isinstance(v, (tuple, list)) else [v]))

@@ -1,0 +1,292 @@
+"""headrace.module: torch modules whose forward and backward passes are compiled programs."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import threading
+from typing import Any, Callable
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..counters import count
+from ..errors import UsageError
+from ..sdfg import Sdfg
+from .autograd import Differentiable
+from .exporting import Exported, export
+from .program import evaluate
+
+HOOKS = ("post_onnx_hook", "post_autodiff_hook", "post_compile_hook")
+
+
+class Version:
+    """One trace of a module: for arguments of one structure, and whatever sizes its guards allow."""
+
+    def __init__(self, state: State, exported: Exported, module: torch.nn.Module):
+        self.exported = e = exported
+        sdfg = Sdfg.parse(e.lowered.text)
+        for hook in state.hooks["post_onnx_hook"]:
+            hook(sdfg)
+        self.function = Differentiable(sdfg, reach=e.reach, threads=state.threads, hook=state.autodiff_hook)
+        self.leaves = dict(e.users)  # placeholder → leaf
+        self.states = {k: _place(module, name) for k, name, _ in e.states}
+        self.drawn = {k: (draw, size, dtype, rest) for k, draw, size, dtype, rest in e.draws}
+        self.constants = dict(e.constants)
+        self.sources = {s: (self.leaves[k], d) for s, (k, d) in e.lowered.sources.items() if k in self.leaves}
+        self.order = [self._source(k) for k in e.lowered.arguments]
+        self.skip = frozenset(n for n, k in enumerate(e.lowered.arguments) if k in self.leaves and e.names[self.leaves[k]] in state.inputs_to_skip)
+        self.buffers = [(k, _place(module, name)) for k, name in e.buffers]
+        self.guard = None if e.guards == "True" else eval(f"lambda L: {e.guards}", {"__builtins__": {}})  # noqa: S307: torch's own text
+        self.symbolic = bool(self.sources) or bool(self.drawn)
+
+    def _source(self, k: int) -> tuple[int, Any]:
+        if k in self.leaves:
+            return 0, self.leaves[k]
+        if k in self.states:
+            return 1, self.states[k]
+        return (2, self.drawn[k]) if k in self.drawn else (3, self.constants[k])
+
+    def fits(self, leaves: list) -> bool:
+        symbols: dict[str, int] = {}
+        for k, shape in self.exported.shapes.items():
+            given = leaves[k].shape
+            for want, got in zip(shape, given):
+                if type(want) is int:
+                    if want != got:
+                        return False
+                elif want.isidentifier():
+                    if symbols.setdefault(want, got) != got:
+                        return False
+        for k, shape in self.exported.shapes.items():
+            for want, got in zip(shape, leaves[k].shape):
+                if type(want) is str and not want.isidentifier() and evaluate(want, symbols) != got:
+                    return False
+        for s, (low, high) in self.exported.ranges.items():
+            if s in symbols and not low <= symbols[s] <= high:
+                return False
+        return self.guard is None or bool(self.guard(dict(zip(self.exported.names, leaves))))
+
+    def __call__(self, leaves: list) -> Any:
+        symbols = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()} if self.symbolic else {}
+        tensors = []
+        for kind, what in self.order:
+            if kind == 0:
+                tensors.append(leaves[what])
+            elif kind == 1:
+                tensors.append(what[0][what[1]])
+            elif kind == 2:
+                draw, size, dtype, rest = what
+                tensors.append(draw([evaluate(s, symbols) for s in size], *rest, dtype))
+            else:
+                tensors.append(what)
+        made = self.function(tensors, self.skip) if self.function.outputs else ()
+        results = [self._result(o, made, leaves, symbols) for o in self.exported.lowered.outputs]
+        for k, (where, name) in self.buffers:
+            with torch.no_grad():
+                where[name].copy_(results[k])
+        return pytree.tree_unflatten([results[k] for k in self.exported.results], self.exported.spec)
+
+    def _result(self, o, made, leaves, symbols):
+        if o.kind == "program":
+            t = made[o.what]
+            if o.strides is None:
+                return t
+            return _laid_out(t, [evaluate(s, symbols) for s in o.strides])
+        if o.kind == "argument":
+            kind, what = self._source(o.what)
+            return leaves[what] if kind == 0 else what[0][what[1]] if kind == 1 else what
+        return evaluate(o.what, symbols) if o.kind == "size" else o.what
+
+
+def _laid_out(t: torch.Tensor, strides: list[int]) -> torch.Tensor:
+    """t with the strides that eager code gives it."""
+    order = sorted(range(t.dim()), key=lambda d: -strides[d])
+    dense = t.permute(order).contiguous()
+    inverse = [order.index(d) for d in range(t.dim())]
+    return dense.permute(inverse)
+
+
+def _place(module: torch.nn.Module, name: str) -> tuple[dict, str]:
+    """The dictionary that holds a parameter or buffer, so that the present one is found at every call."""
+    path, _, last = name.rpartition(".")
+    owner = module.get_submodule(path)
+    return (owner._parameters, last) if last in owner._parameters else (owner._buffers, last)
+
+
+class State:
+    """What a compiled module is beside the module: options, hooks, traces."""
+
+    def __init__(self, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0):
+        self.backward, self.dynamic, self.threads = backward, dynamic, threads
+        self.inputs_to_skip = frozenset([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip)
+        self.hooks: dict[str, list[Callable]] = {h: [] for h in HOOKS}
+        self.versions: dict[tuple, list[Version]] = {}
+        self.modules: list | None = None
+        self.lock = threading.Lock()
+
+    def options(self) -> dict:
+        return {"backward": self.backward, "inputs_to_skip": self.inputs_to_skip, "dynamic": self.dynamic, "threads": self.threads}
+
+    def autodiff_hook(self, forward: Sdfg, backward: Sdfg) -> None:
+        for hook in self.hooks["post_autodiff_hook"]:
+            hook(forward, backward)
+
+    def add(self, hook: str, function: Callable, first: bool) -> None:
+        if self.versions:
+            raise UsageError(f"{hook} comes too late: the module is compiled. hint: add hooks before the first call, or call reset()")
+        self.hooks[hook].insert(0 if first else len(self.hooks[hook]), function)
+
+    # ---- calls ----
+    def call(self, module: torch.nn.Module, args: tuple, kwargs: dict) -> Any:
+        if kwargs or any(type(a) not in (torch.Tensor, torch.nn.Parameter) for a in args):
+            leaves, spec = pytree.tree_flatten((args, kwargs))
+        else:
+            leaves, spec = list(args), len(args)
+        key = (spec, self._training(module), tuple([(t.dtype, t.dim()) if isinstance(t, torch.Tensor) else (type(t), t) for t in leaves]),
+               tuple([p.dtype for p in self._parameters()]), torch.is_autocast_enabled("cpu"))
+        for version in self.versions.get(key, ()):
+            if version.fits(leaves):
+                break
+        else:
+            version = self._trace(module, key, args, kwargs, leaves)
+        if not self.backward:
+            with torch.no_grad():
+                return version(leaves)
+        return version(leaves)
+
+    def _training(self, module: torch.nn.Module) -> tuple:
+        if self.modules is None or any(parent.get(name) is not child for parent, name, child in self.modules[1]):
+            if self.modules is not None:
+                self.versions.clear()  # a part was replaced
+            pairs = [(m._modules, name, child) for m in module.modules() for name, child in m._modules.items() if child is not None]
+            owners = [m._parameters for m in module.modules() if m._parameters]
+            self.modules = [list(module.modules()), pairs, owners]
+        return tuple([m.training for m in self.modules[0]])
+
+    def _parameters(self):
+        return [p for owner in self.modules[2] for p in owner.values() if p is not None]
+
+    def _trace(self, module, key, args, kwargs, leaves) -> Version:
+        with self.lock:
+            for version in self.versions.get(key, ()):
+                if version.fits(leaves):
+                    return version
+            count("torch.module", "traces")
+            with torch.enable_grad() if torch.is_grad_enabled() else torch.no_grad():
+                exported = export(module, args, kwargs, self.dynamic, self._moving(key, leaves))
+            version = Version(self, exported, module)
+            for hook in self.hooks["post_compile_hook"]:
+                hook(version.function)
+            self.versions.setdefault(key, []).append(version)
+            return version
+
+
+    def _moving(self, key: tuple, leaves: list) -> set[tuple[int, int]]:
+        """Sizes that differ from those of earlier calls."""
+        return {(k, d) for version in self.versions.get(key, ()) for k, shape in version.exported.shapes.items()
+                for d, s in enumerate(shape) if s != leaves[k].shape[d]}
+
+
+class Mixin:
+    """Beside the class of the wrapped module: everything but forward is that class's own."""
+
+    @property
+    def _headrace(self) -> State:
+        state = self.__dict__.get("_headrace_state")
+        if state is None:
+            state = self.__dict__["_headrace_state"] = State(**type(self)._headrace_options)
+        return state
+
+    def forward(self, *args, **kwargs):
+        return self._headrace.call(self._original(), args, kwargs)
+
+    def _original(self) -> torch.nn.Module:
+        """The same object, without the compiled forward."""
+        inner = object.__new__(type(self)._headrace_class)
+        inner.__dict__ = self.__dict__
+        return inner
+
+    def reset(self) -> None:
+        """Forgets what was traced and compiled; hooks may be added again."""
+        self._headrace.versions.clear()
+
+    @property
+    def sdfg(self) -> Sdfg:
+        """The forward program of the latest trace."""
+        versions = [v for all_ in self._headrace.versions.values() for v in all_]
+        if not versions:
+            raise UsageError("nothing is traced yet: call the module once")
+        return versions[-1].function.sdfg
+
+    def __deepcopy__(self, memo):
+        new = object.__new__(type(self))
+        memo[id(self)] = new
+        new.__dict__ = {k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k != "_headrace_state"}
+        new.__dict__["_headrace_state"] = State(**self._headrace.options())
+        return new
+
+    def __reduce_ex__(self, protocol):
+        state = {k: v for k, v in self.__dict__.items() if k != "_headrace_state"}
+        return _restored, (type(self)._headrace_class, self._headrace.options(), state)
+
+
+def _hook(name: str, first: bool):
+    def add(self, function: Callable) -> None:
+        self._headrace.add(name, function, first)
+
+    add.__name__ = ("prepend_" if first else "append_") + name
+    add.__doc__ = {"post_onnx_hook": "function(sdfg): the forward program as it was read from the module; it may be changed.",
+                   "post_autodiff_hook": "function(forward, backward): both programs before they are compiled.",
+                   "post_compile_hook": "function(compiled): once a trace is ready to run."}[name]
+    return add
+
+
+for _name in HOOKS:
+    setattr(Mixin, f"append_{_name}", _hook(_name, False))
+    setattr(Mixin, f"prepend_{_name}", _hook(_name, True))
+
+
+def _restored(kind: type, options: dict, state: dict):
+    module = object.__new__(_compiled_class(kind))
+    module.__dict__ = dict(state)
+    module.__dict__["_headrace_state"] = State(**options)
+    return module
+
+
+@functools.lru_cache(maxsize=None)
+def _compiled_class(kind: type, **options: Any) -> type:
+    if issubclass(kind, Mixin):
+        return kind
+    made = type(kind.__name__, (Mixin, kind), {"_headrace_class": kind, "_headrace_options": options, "__doc__": kind.__doc__})
+    made.__module__, made.__qualname__ = kind.__module__, kind.__qualname__
+    return made
+
+
+def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0) -> Any:
+    """A torch module, compiled: of an instance, or as a decorator of a class.
+
+        model = headrace.module(torch.nn.Linear(3, 4))
+
+        @headrace.module(backward=False)
+        class Net(torch.nn.Module): ...
+
+    It is traced and compiled at the first call; parameters and buffers are the module's own, which optimizers, `state_dict`,
+    `.to()` and so on see as ever. `backward=False`: results take no part in autograd. `inputs_to_skip`: names of arguments whose
+    gradients are not computed. `dynamic`: True, sizes that the model leaves open may change without another compilation; False;
+    or `dynamic_shapes` of torch.export. Numbers and texts among the arguments are constants of the program.
+
+    TypeError where `target` is no module; UnsupportedError where it can't be traced, or has an operator that programs don't know.
+    """
+    options = {"backward": backward, "inputs_to_skip": tuple([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip),
+               "dynamic": dynamic, "threads": threads}
+    if target is None:
+        return functools.partial(module, **options)
+    if isinstance(target, type) and issubclass(target, torch.nn.Module):
+        return _compiled_class(target, **options)
+    if not isinstance(target, torch.nn.Module):
+        raise TypeError(f"headrace.module takes a torch.nn.Module or a class of them, not {type(target).__name__}")
+    made = object.__new__(_compiled_class(type(target)))
+    made.__dict__ = target.__dict__
+    made.__dict__["_headrace_state"] = State(**options)
+    return made

@@ -1,0 +1,258 @@
+"""Operators that move elements: most are only another way to read, and write nothing."""
+
+from __future__ import annotations
+
+from ..errors import UnsupportedError
+from . import sizes
+from .emit import Size, Value, cast
+from .table import op
+
+
+def extent(v) -> int | str:
+    return v.text if isinstance(v, Size) else int(v)
+
+
+def _times(a, b: str) -> str:
+    return b if a == 1 else f"{a}*({b})"
+
+
+def _plus(a: str, b) -> str:
+    return a if b == 0 else f"{a} + {b}"
+
+
+# ---- shapes ----
+@op("view", "reshape", "_unsafe_view", "_reshape_alias", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze",
+    "flatten.using_ints", "unflatten.int", "_reshape_copy", "view_copy")
+def view(c, a, *rest):
+    shape = c.shape
+    if shape == a.shape:
+        return a
+    kept = [d for d, s in enumerate(a.shape) if s != 1]
+    own = [d for d, s in enumerate(shape) if s != 1]
+    if [a.shape[d] for d in kept] == [shape[d] for d in own]:  # only ones come and go
+        place = dict(zip(kept, own))
+        return Value(a.dtype, shape, lambda i: a.at([i[place[d]] if d in place else "0" for d in range(a.rank)]))
+    return c.viewed(a, shape)
+
+
+@op("permute")
+def permute(c, a, dims):
+    dims = [d % a.rank for d in dims]
+    inverse = [dims.index(d) for d in range(a.rank)]
+    return Value(a.dtype, c.shape, lambda i: a.at([i[k] for k in inverse]))
+
+
+@op("t", "numpy_T", "transpose.int")
+def transpose(c, a, p=0, q=1):
+    if a.rank < 2:
+        return a
+    dims = list(range(a.rank))
+    dims[p % a.rank], dims[q % a.rank] = dims[q % a.rank], dims[p % a.rank]
+    return permute(c, a, dims)
+
+
+def broadcast(a: Value, shape) -> Value:
+    def at(i):
+        own = i[len(i) - a.rank:] if a.rank else []
+        return a.at(["0" if s == 1 else x for x, s in zip(own, a.shape)])
+
+    return Value(a.dtype, shape, at)
+
+
+@op("expand", "broadcast_to", "expand_copy")
+def expand(c, a, size, **rest):
+    return a if tuple(c.shape) == a.shape else broadcast(a, c.shape)
+
+
+@op("repeat")
+def repeat(c, a, counts):
+    def at(i):
+        own = i[len(i) - a.rank:] if a.rank else []
+        return a.at([f"{x} % {s}" if s != 1 else "0" for x, s in zip(own, a.shape)])
+
+    return Value(a.dtype, c.shape, at)
+
+
+# ---- parts ----
+def _start(c, a: Value, dim: int, start) -> str | int:
+    n = a.shape[dim]
+    if start is None:
+        return 0
+    start = extent(start)
+    if isinstance(start, int) and isinstance(n, int):
+        return max(0, min(start + n if start < 0 else start, n))
+    if isinstance(start, int):
+        return start if start >= 0 else f"({n} - {-start})"
+    return f"({start})"
+
+
+@op("slice.Tensor", "slice_copy.Tensor")
+def slice_(c, a, dim=0, start=None, end=None, step=1):
+    d = dim % a.rank
+    first = _start(c, a, d, start)
+    return Value(a.dtype, c.shape, lambda i: a.at([*i[:d], _plus(_times(step, i[d]), first), *i[d + 1:]]))
+
+
+@op("select.int", "select_copy.int")
+def select(c, a, dim, index):
+    d = dim % a.rank
+    k = _position(a, d, index)
+    return Value(a.dtype, c.shape, lambda i: a.at([*i[:d], k, *i[d:]]))
+
+
+def _position(a: Value, d: int, index) -> str:
+    k = extent(index)
+    if isinstance(k, int) and k < 0:
+        return str(a.shape[d] + k) if isinstance(a.shape[d], int) else f"{a.shape[d]} - {-k}"
+    return str(k)
+
+
+@op("split_with_sizes", "split.Tensor", "unbind.int", "chunk", "split_with_sizes_copy", "unsafe_split.Tensor", "split.sizes")
+def split(c, a, parts=None, dim=0):
+    unbind = "unbind" in c.target
+    d = (parts if unbind and parts is not None else dim) % a.rank
+    results, at = [], 0
+    for k, shape in enumerate(c.shapes):
+        def part(i, at=at):
+            return a.at([*i[:d], str(at), *i[d:]] if unbind else [*i[:d], _plus(i[d], at), *i[d + 1:]])
+
+        results.append(Value(a.dtype, shape, part))
+        if unbind:
+            at = k + 1
+        else:
+            at = at + shape[d] if isinstance(at, int) and isinstance(shape[d], int) else f"{at} + {shape[d]}"
+    return tuple(results)
+
+
+@op("diagonal", "diagonal_copy")
+def diagonal(c, a, offset=0, dim1=0, dim2=1):
+    p, q = dim1 % a.rank, dim2 % a.rank
+    rest = [d for d in range(a.rank) if d not in (p, q)]
+
+    def at(i):
+        where = dict(zip(rest, i[:-1])) | {p: _plus(i[-1], max(-offset, 0)), q: _plus(i[-1], max(offset, 0))}
+        return a.at([where[d] for d in range(a.rank)])
+
+    return Value(a.dtype, c.shape, at)
+
+
+@op("flip")
+def flip(c, a, dims):
+    dims = {d % a.rank for d in dims} if a.rank else set()
+    return Value(a.dtype, a.shape, lambda i: a.at([f"{s} - 1 - ({x})" if d in dims else x for d, (x, s) in enumerate(zip(i, a.shape))]))
+
+
+@op("roll")
+def roll(c, a, shifts, dims=()):
+    if not dims:
+        if a.rank > 1:
+            raise UnsupportedError("roll without dims")
+        dims = [0] * len(shifts)
+    by: dict[int, int] = {}
+    for s, d in zip(shifts, dims):
+        by[d % a.rank] = by.get(d % a.rank, 0) + extent(s)
+    return Value(a.dtype, a.shape, lambda i: a.at([
+        f"(({x}) - {by[d] % s if isinstance(s, int) else by[d]} + {s}) % {s}" if d in by else x for d, (x, s) in enumerate(zip(i, a.shape))]))
+
+
+@op("unfold")
+def unfold(c, a, dim, size, step):
+    d = dim % a.rank if a.rank else 0
+    return Value(a.dtype, c.shape, lambda i: a.at([*i[:d], _plus(_times(step, i[d]), i[-1]), *i[d + 1:-1]]))
+
+
+# ---- joining ----
+@op("cat", "concat")
+def cat(c, tensors, dim=0):
+    out = c.result()
+    d = dim % len(out.shape)
+    at: int | str = 0
+    for a in tensors:
+        if a.rank == 1 and a.shape[0] == 0:
+            continue
+        c.maps(a.shape, lambda i: c.line(
+            f"{out.at([*i[:d], _plus(i[d], at), *i[d + 1:]])} = {cast(a.at(i), a.dtype, out.dtype)}"))  # noqa: B023: used at once
+        at = at + a.shape[d] if isinstance(at, int) and isinstance(a.shape[d], int) else f"{at} + {a.shape[d]}"
+    return out
+
+
+@op("stack")
+def stack(c, tensors, dim=0):
+    out = c.result()
+    d = dim % len(out.shape)
+    for k, a in enumerate(tensors):
+        c.maps(a.shape, lambda i: c.line(f"{out.at([*i[:d], str(k), *i[d:]])} = {cast(a.at(i), a.dtype, out.dtype)}"))  # noqa: B023
+    return out
+
+
+@op("constant_pad_nd")
+def pad(c, a, pads, value=0):
+    out = c.result()
+    a = c.whole(a)
+    low = {a.rank - 1 - k: extent(pads[2 * k]) for k in range(len(pads) // 2)}
+    fill = c.operand(value, (), out.dtype)
+    return c.fill(out, lambda i: f"({a.at([f'{x} - ({low[d]})' if low.get(d, 0) != 0 else x for d, x in enumerate(i)])} ?? {fill})")
+
+
+# ---- a part replaced: the whole is copied, then the part is written ----
+def _copied(c, a: Value) -> Value:
+    out = c.result()
+    return c.fill(out, lambda i: a.at(i))
+
+
+@op("select_scatter")
+def select_scatter(c, a, source, dim, index):
+    out = _copied(c, a)
+    d = dim % a.rank
+    k = _position(a, d, index)
+    c.maps(source.shape, lambda i: c.line(f"{out.at([*i[:d], k, *i[d:]])} = {cast(source.at(i), source.dtype, out.dtype)}"))
+    return out
+
+
+@op("slice_scatter")
+def slice_scatter(c, a, source, dim=0, start=None, end=None, step=1):
+    out = _copied(c, a)
+    d = dim % a.rank
+    first = _start(c, a, d, start)
+    c.maps(source.shape, lambda i: c.line(
+        f"{out.at([*i[:d], _plus(_times(step, i[d]), first), *i[d + 1:]])} = {cast(source.at(i), source.dtype, out.dtype)}"))
+    return out
+
+
+@op("diagonal_scatter")
+def diagonal_scatter(c, a, source, offset=0, dim1=0, dim2=1):
+    out = _copied(c, a)
+    target = _diagonal_index(a, offset, dim1, dim2)
+    c.maps(source.shape, lambda i: c.line(f"{out.at(target(i))} = {cast(source.at(i), source.dtype, out.dtype)}"))
+    return out
+
+
+def _diagonal_index(a: Value, offset: int, dim1: int, dim2: int):
+    p, q = dim1 % a.rank, dim2 % a.rank
+    rest = [d for d in range(a.rank) if d not in (p, q)]
+
+    def at(i):
+        where = dict(zip(rest, i[:-1])) | {p: _plus(i[-1], max(-offset, 0)), q: _plus(i[-1], max(offset, 0))}
+        return [where[d] for d in range(a.rank)]
+
+    return at
+
+
+@op("copy")
+def copy(c, a, source, *rest):
+    out = c.result()
+    return c.fill(out, lambda i: c.operand(source, i, out.dtype))
+
+
+@op("as_strided")
+def as_strided(c, a, size, stride, offset=None):
+    dense, step = [], 1
+    for s in reversed(c.shape):
+        dense.insert(0, step)
+        step = sizes.product([step, s])
+    wanted = [extent(s) for s in stride]
+    same = all(w == d or s == 1 for w, d, s in zip(wanted, dense, c.shape))
+    if not same or offset not in (None, 0) or sizes.product(a.shape) != step or not c.dense_argument(0):
+        raise UnsupportedError("as_strided that is more than another shape")
+    return c.viewed(a, c.shape)
+

@@ -1,0 +1,376 @@
+"""Layers: convolution, pooling, normalisation, softmax, embedding, recurrence."""
+
+from __future__ import annotations
+
+from ..errors import UnsupportedError
+from . import sizes
+from .emit import FLOATS, Value, cast
+from .movement import extent
+from .reductions import Axes, accumulate, moments, wide
+from .table import op
+
+
+def _list(v, n: int, default=None) -> list:
+    v = [extent(x) for x in v] if v else ([] if default is None else [default] * n)
+    return v * n if len(v) == 1 and n > 1 else v
+
+
+def _require_floats(v: Value, what: str) -> None:
+    if v.dtype not in FLOATS:
+        raise UnsupportedError(f"{what} of {v.dtype}")
+
+
+# ---- convolution ----
+def _window(stride, padding, dilation, n) -> dict:
+    p = _list(padding, n)
+    return {"strides": _list(stride, n), "pads": [*p, *p], "dilations": _list(dilation, n)}
+
+
+@op("convolution")
+def convolution(c, x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
+    _require_floats(x, "convolution")
+    n = x.rank - 2
+    attributes = {**_window(stride, padding, dilation, n), "group": groups}
+    if transposed:
+        attributes["output_padding"] = _list(output_padding, n)
+    out = c.result()
+    inputs = {"X": x, "W": w}
+    if bias is not None:
+        inputs["B"] = bias
+    c.node("onnx.ConvTranspose" if transposed else "onnx.Conv", attributes, inputs, {"Y": out})
+    return out
+
+
+@op("convolution_backward")
+def convolution_backward(c, g, x, w, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, mask):
+    _require_floats(x, "convolution")
+    n = x.rank - 2
+    attributes = {"domain": "onnx", **_window(stride, padding, dilation, n), "group": groups}
+    if transposed:
+        attributes["output_padding"] = _list(output_padding, n)
+    dx, dw = (c.new(v.dtype, v.shape) if m else None for v, m in zip((x, w), mask))
+    outputs = {port: v for port, v in (("grad_X", dx), ("grad_W", dw)) if v is not None}
+    if outputs:
+        c.node("grad.ConvTranspose" if transposed else "grad.Conv", attributes, {"X": x, "W": w, "grad_Y": g}, outputs)
+    db = None
+    if mask[2]:
+        axes = Axes(g, [d for d in range(g.rank) if d != 1], False)
+        db = accumulate(c, axes, g.dtype, "+=", "0", lambda i: g.at(i))
+    return dx, dw, db
+
+
+# ---- pooling ----
+def _pool(x: Value, kernel, stride, padding, dilation=1) -> dict:
+    n = len(kernel) if len(kernel) > 1 else x.rank - 2
+    k = _list(kernel, n)
+    p = _list(padding, n, 0)
+    return {"kernel_shape": k, "strides": _list(stride, n) or k, "pads": [*p, *p], "dilations": _list(dilation or [1], n, 1)}
+
+
+@op("max_pool2d_with_indices", "max_pool3d_with_indices")
+def max_pool(c, x, kernel, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    spatial = 3 if "3d" in c.target else 2
+    if x.rank != spatial + 2:
+        raise UnsupportedError("pooling without a batch")
+    attributes = _pool(x, _list(kernel, spatial), stride, padding, dilation)
+    if ceil_mode:
+        attributes["ceil_mode"] = 1
+    shape = c.shapes[0]
+    y = c.new(x.dtype, shape)
+    if not c.used(1):
+        c.node("onnx.MaxPool", attributes, {"X": x}, {"Y": y})
+        return y, None
+    at = c.new("i64", shape)
+    c.node("onnx.MaxPool", attributes, {"X": x}, {"Y": y, "Indices": at})
+    plane, channels = sizes.product(x.shape[2:]), x.shape[1]
+    return y, c.fill(c.new("i64", shape), lambda i: f"{at.at(i)} - (i64({i[0]}) * {channels} + i64({i[1]})) * {plane}")
+
+
+@op("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
+def max_pool_backward(c, g, x, kernel, stride, padding, dilation, ceil_mode, indices):
+    if x.rank != (5 if "3d" in c.target else 4):
+        raise UnsupportedError("pooling without a batch")
+    out = c.result()
+    c.fill(out, lambda i: "0")
+    plane = x.shape[2:]
+
+    def body(i):
+        flat, at = indices.at(i), []
+        for d in range(len(plane)):
+            inner = sizes.product(plane[d + 1:])
+            at.append(f"{flat} // {inner}" if d == 0 else f"{flat} // {inner} % {plane[d]}")
+        c.line(f"{out.at([i[0], i[1], *at])} += {g.at(i)}")
+
+    c.maps(g.shape, body)
+    return out
+
+
+def _average(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor, spatial) -> dict:
+    if divisor is not None or x.rank != spatial + 2:
+        raise UnsupportedError("an average with a divisor, or without a batch")
+    attributes = _pool(x, _list(kernel, spatial), stride, padding)
+    del attributes["dilations"]
+    return {**attributes, "ceil_mode": int(ceil_mode), "count_include_pad": int(count_include_pad)}
+
+
+@op("avg_pool1d", "avg_pool2d", "avg_pool3d")
+def avg_pool(c, x, kernel, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, divisor_override=None):
+    spatial = int(c.target.split("pool")[1][0])
+    _require_floats(x, "average")
+    out = c.result()
+    c.node("onnx.AveragePool", _average(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, spatial),
+           {"X": x}, {"Y": out})
+    return out
+
+
+@op("avg_pool2d_backward", "avg_pool3d_backward")
+def avg_pool_backward(c, g, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    attributes = _average(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override, 3 if "3d" in c.target else 2)
+    out = c.result()
+    like = [x.dtype, *map(str, x.shape)]
+    c.node("grad.AveragePool", {"domain": "onnx", **attributes, "`like.X`": like}, {"grad_Y": g}, {"grad_X": out})
+    return out
+
+
+def _bins(x: Value, out_sizes, lead: int):
+    """Ranges "begin:end" of the elements that an adaptive pool's output element covers; indices _i{lead}… are the output's."""
+    ranges = []
+    for d, o in enumerate(out_sizes):
+        n, i = x.shape[lead + d], f"_i{lead + d}"
+        ranges.append(f"{i} * {n} // {o}:(({i} + 1) * {n} + {o} - 1) // {o}")
+    return ranges
+
+
+@op("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
+def adaptive_avg_pool(c, x, size):
+    _require_floats(x, "average")
+    out, spatial = c.result(), len(size)
+    lead = x.rank - spatial
+    o = out.shape[lead:]
+    t = wide(x.dtype)
+    sum_ = c.new(t, out.shape)
+    c.fill(sum_, lambda i: "0")
+    bins = _bins(x, o, lead)
+    c.maps([*out.shape, *bins], lambda i: c.line(f"{sum_.at(i[:x.rank])} += {c.operand(x, [*i[:lead], *i[x.rank:]], t)}"))
+
+    def mean(i):
+        count = " * ".join(f"{t}({b.split(':')[1]} - ({b.split(':')[0]}))" for b in bins)
+        return cast(f"({sum_.at(i)} / ({count}))", t, out.dtype)
+
+    return c.fill(out, mean)
+
+
+@op("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
+def adaptive_avg_pool_backward(c, g, x):
+    out = c.result()
+    lead = x.rank - (3 if "3d" in c.target else 2)
+    bins = _bins(x, g.shape[lead:], lead)
+    c.fill(out, lambda i: "0")
+    count = " * ".join(f"{out.dtype}({b.split(':')[1]} - ({b.split(':')[0]}))" for b in bins)
+    c.maps([*g.shape, *bins], lambda i: c.line(f"{out.at([*i[:lead], *i[g.rank:]])} += {g.at(i[:g.rank])} / ({count})"))
+    return out
+
+
+# ---- normalisation ----
+def _scaled(c, x: Value, mu, r, weight, bias, t: str, index) -> Value:
+    """(x - mu) * r * weight + bias; `mu` and `r` give texts for an index of x, `index` what of it weights read."""
+
+    def text(i):
+        y = f"({c.operand(x, i, t)} - {mu(i)}) * {r(i)}"
+        if weight is not None:
+            y = f"{y} * {cast(weight.at(index(i)), weight.dtype, t)}"
+        if bias is not None:
+            y = f"{y} + {cast(bias.at(index(i)), bias.dtype, t)}"
+        return cast(f"({y})", t, x.dtype)
+
+    return c.fill(c.new(x.dtype, x.shape), text)
+
+
+def _channels(x: Value) -> Axes:
+    return Axes(x, [d for d in range(x.rank) if d != 1], False)
+
+
+@op("_native_batch_norm_legit_no_training")
+def batch_norm_inference(c, x, weight, bias, mean, var, momentum, eps):
+    t = wide(x.dtype)
+    r = c.fill(c.new(t, mean.shape), lambda i: f"1 / sqrt({c.operand(var, i, t)} + {c.operand(eps, (), t)})")
+    y = _scaled(c, x, lambda i: c.operand(mean, [i[1]], t), lambda i: r.at([i[1]]), weight, bias, t, lambda i: [i[1]])
+    return y, None, None
+
+
+@op("_native_batch_norm_legit_functional", "_native_batch_norm_legit.no_stats", "native_batch_norm", "_batch_norm_with_update_functional")
+def batch_norm(c, x, weight, bias, *rest):
+    if "no_stats" in c.target:
+        (training, momentum, eps), mean, var = rest, None, None
+    elif "update" in c.target:
+        (mean, var, momentum, eps), training = rest, True
+    else:
+        mean, var, training, momentum, eps = rest
+    if not training:
+        y = batch_norm_inference(c, x, weight, bias, mean, var, momentum, eps)[0]
+        return (y, None, None, mean, var) if "functional" in c.target else (y, None, None)
+    if "native_batch_norm.default" in c.target and mean is not None:
+        raise UnsupportedError("native_batch_norm that updates its arguments")
+    t = wide(x.dtype)
+    axes = _channels(x)
+    mu, v = moments(c, axes, x, t)
+    r = c.fill(c.new(t, mu.shape), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
+    y = _scaled(c, x, axes.of(mu), axes.of(r), weight, bias, t, lambda i: [i[1]])
+    if "functional" not in c.target:
+        return y, mu, r
+    keep, take = c.operand(1 - momentum, (), t), c.operand(momentum, (), t)
+    unbiased = f"{t}({axes.count}) / max({t}({axes.count}) - 1, 1)"
+    updated = []
+    for old, text in ((mean, mu.at), (var, lambda i: f"{v.at(i)} * ({unbiased})")):
+        updated.append(None if old is None else c.fill(
+            c.new(old.dtype, old.shape), lambda i: cast(f"({c.operand(old, i, t)} * {keep} + {text(i)} * {take})", t, old.dtype)))  # noqa: B023
+    return (y, mu, r, *updated) if "update" not in c.target else (y, mu, r, None, *updated)
+
+
+@op("native_layer_norm")
+def layer_norm(c, x, shape, weight, bias, eps):
+    _require_floats(x, "layer_norm")
+    t = wide(x.dtype)
+    axes = Axes(x, list(range(x.rank - len(shape), x.rank)), True)
+    mu, v = moments(c, axes, x, t)
+    r = c.fill(c.new(t, mu.shape, "rstd"), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
+    y = _scaled(c, x, axes.of(mu), axes.of(r), weight, bias, t, lambda i: i[x.rank - len(shape):])
+    return y, mu, r
+
+
+@op("native_group_norm")
+def group_norm(c, x, weight, bias, n, channels, plane, groups, eps):
+    _require_floats(x, "group_norm")
+    if not isinstance(x.shape[1], int):
+        raise UnsupportedError("group_norm of an unknown number of channels")
+    t, d = wide(x.dtype), x.shape[1] // groups
+    rows = c.viewed(x, [x.shape[0], groups, d, sizes.product(x.shape[2:])])
+    axes = Axes(rows, [2, 3], False)
+    mu, v = moments(c, axes, rows, t)
+    r = c.fill(c.new(t, mu.shape, "rstd"), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
+    y = _scaled(c, rows, axes.of(mu), axes.of(r), weight, bias, t, lambda i: [f"{i[1]} * {d} + {i[2]}"])
+    return c.viewed(y, x.shape), mu, r
+
+
+# ---- softmax ----
+def _softmax_node(c, name: str, x: Value, dim: int):
+    if c.dtype != x.dtype:
+        raise UnsupportedError(f"{c.target} of {x.dtype} into {c.dtype}")
+    if x.rank == 0:
+        raise UnsupportedError("softmax of one number")
+    out = c.result()
+    c.node(f"onnx.{name}", {"axis": dim % x.rank}, {"input": x}, {"output": out})
+    return out
+
+
+@op("_softmax")
+def softmax(c, x, dim, half_to_float=False):
+    return _softmax_node(c, "Softmax", x, dim)
+
+
+@op("_log_softmax")
+def log_softmax(c, x, dim, half_to_float=False):
+    return _softmax_node(c, "LogSoftmax", x, dim)
+
+
+def _softmax_gradient(c, g, y, dim, log: bool):
+    if c.dtype != y.dtype or y.rank == 0:
+        raise UnsupportedError("a gradient of softmax in another type")
+    axes = Axes(y, [dim], True)
+    t = wide(y.dtype)
+    sums = accumulate(c, axes, t, "+=", "0", lambda i: c.operand(g, i, t) + ("" if log else f" * {c.operand(y, i, t)}"))
+    s = axes.of(sums)
+    out = c.result()
+    if log:
+        return c.fill(out, lambda i: cast(f"({c.operand(g, i, t)} - exp({c.operand(y, i, t)}) * {s(i)})", t, out.dtype))
+    return c.fill(out, lambda i: cast(f"(({c.operand(g, i, t)} - {s(i)}) * {c.operand(y, i, t)})", t, out.dtype))
+
+
+@op("_softmax_backward_data")
+def softmax_backward(c, g, y, dim, dtype):
+    return _softmax_gradient(c, g, y, dim, False)
+
+
+@op("_log_softmax_backward_data")
+def log_softmax_backward(c, g, y, dim, dtype):
+    return _softmax_gradient(c, g, y, dim, True)
+
+
+# ---- losses ----
+@op("nll_loss_forward", "nll_loss2d_forward")
+def nll_loss(c, x, target, weight, reduction, ignore_index):
+    """(loss, total weight): target[n, …] names a class of x[n, class, …]."""
+    _require_floats(x, "nll_loss")
+    if x.rank == 1:
+        raise UnsupportedError("nll_loss without a batch")
+    if c.dtype in ("f16", "bf16"):
+        raise UnsupportedError("nll_loss in half precision")
+    t = x.dtype
+    w = lambda i: weight.at([_label(target, i, ignore_index)]) if weight is not None else c.operand(1, (), t)  # noqa: E731
+    kept = lambda i: f"{target.at(i)} != {c.operand(ignore_index, (), 'i64')}"  # noqa: E731
+    each = lambda i: f"({kept(i)} ? -{x.at([i[0], _label(target, i, ignore_index), *i[1:]])} * {w(i)} : 0)"  # noqa: E731
+    whole = Axes(target, None, False)
+    weights = accumulate(c, whole, t, "+=", "0", lambda i: f"({kept(i)} ? {w(i)} : 0)")
+    if reduction == 0:
+        return c.fill(c.new(t, target.shape), each), c.fill(c.new(t, ()), lambda i: "0")
+    sum_ = accumulate(c, whole, t, "+=", "0", each)
+    if reduction == 2:
+        return sum_, weights
+    return c.fill(c.new(t, ()), lambda i: f"{sum_.at(i)} / {weights.at(i)}"), weights
+
+
+def _label(target: Value, i, ignore_index) -> str:
+    """A class that is there, also where the target is ignored."""
+    return f"({target.at(i)} == {ignore_index if ignore_index >= 0 else f'({ignore_index})'} ? 0 : {target.at(i)})"
+
+
+@op("nll_loss_backward", "nll_loss2d_backward")
+def nll_loss_backward(c, g, x, target, weight, reduction, ignore_index, total_weight):
+    if x.rank == 1 or c.dtype in ("f16", "bf16"):
+        raise UnsupportedError("the gradient of nll_loss without a batch")
+    out = c.result()
+    t = out.dtype
+
+    def text(i):
+        at = [i[0], *i[2:]]
+        w = weight.at([i[1]]) if weight is not None else c.operand(1, (), t)
+        scale = g.at(at) if reduction == 0 else g.at([]) if reduction == 2 else f"{g.at([])} / {total_weight.at([])}"
+        hit = f"{target.at(at)} == i64({i[1]}) && {target.at(at)} != {c.operand(ignore_index, (), 'i64')}"
+        return f"({hit} ? -{w} * {scale} : 0)"
+
+    return c.fill(out, text)
+
+
+# ---- embedding ----
+@op("embedding")
+def embedding(c, weight, indices, padding_idx=-1, *rest):
+    out = c.result()
+    n = indices.rank
+
+    def text(i):
+        row = cast(indices.at(i[:n]), indices.dtype, "i64")
+        x = weight.at([row, i[n]])
+        if isinstance(padding_idx, int) and padding_idx >= 0:  # that row takes no gradient
+            return f"({row} == {padding_idx} ? hold({x}) : {x})"
+        return x
+
+    return c.fill(out, text)
+
+
+@op("embedding_dense_backward")
+def embedding_backward(c, g, indices, rows, padding_idx, scale_by_freq):
+    if scale_by_freq:
+        raise UnsupportedError("embeddings scaled by frequency")
+    out = c.result()
+    c.fill(out, lambda i: "0")
+    n = indices.rank
+
+    def body(i):
+        row = cast(indices.at(i[:n]), indices.dtype, "i64")
+        x = g.at(i)
+        if isinstance(padding_idx, int) and padding_idx >= 0:
+            x = f"({row} == {padding_idx} ? 0 : {x})"
+        c.line(f"{out.at([row, i[n]])} += {x}")
+
+    c.maps(g.shape, body)
+    return out

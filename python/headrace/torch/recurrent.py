@@ -1,0 +1,142 @@
+"""Recurrent layers: a loop over time, whose gradient the core takes."""
+
+from __future__ import annotations
+
+from ..errors import UnsupportedError
+from .emit import FLOATS, Value
+from .pointwise import _SIGMOID
+from .table import op
+
+
+def _gates(c, x: Value, w: Value, bias: Value | None) -> Value:
+    """x[t, b, i] w[j, i] + bias[j], for all times at once."""
+    out = c.new(x.dtype, [*x.shape[:2], w.shape[0]], "gates")
+    c.fill(out, lambda i: bias.at([i[2]]) if bias is not None else "0")
+    c.maps([*out.shape, x.shape[2]], lambda i: c.line(f"{out.at(i[:3])} += {x.at([i[0], i[1], i[3]])} * {w.at([i[2], i[3]])}"))
+    return out
+
+
+def _direction(c, x: Value, h0, c0, weights: list[Value], has_biases: bool, reverse: bool, step) -> tuple[Value, Value, Value | None]:
+    """One layer, one direction: (outputs[t, b, j], last h, last c); h0 and c0 give texts for [b, j]."""
+    w, r = weights[:2]
+    wb, rb = weights[2:] if has_biases else (None, None)
+    time, batch, _ = x.shape
+    size = r.shape[1]
+    gx = _gates(c, x, w, wb)
+    h = c.fill(c.new(x.dtype, [batch, size], "h"), h0)
+    cell = c.fill(c.new(x.dtype, [batch, size], "c"), c0) if c0 else None
+    out = c.new(x.dtype, [time, batch, size], "y")
+    gh = c.new(x.dtype, [batch, r.shape[0]], "gh")
+    s = c.fresh("s")
+    c.open(f"for {s} in 0:{time}")
+    t = f"{time} - 1 - {s}" if reverse else s
+    c.fill(gh, lambda i: rb.at([i[1]]) if rb is not None else "0")
+    c.maps([*gh.shape, size], lambda i: c.line(f"{gh.at(i[:2])} += {h.at([i[0], i[2]])} * {r.at([i[1], i[2]])}"))
+    step(lambda q, i: (gx.at([t, i[0], f"{q} * {size} + {i[1]}"]), gh.at([i[0], f"{q} * {size} + {i[1]}"])), h, cell)
+    c.maps(h.shape, lambda i: c.line(f"{out.at([t, *i])} = {h.at(i)}"))
+    c.close()
+    return out, h, cell
+
+
+def _lstm_step(c):
+    def step(gate, h, cell):
+        def total(q, i):
+            a, b = gate(q, i)
+            return f"({a} + {b})"
+
+        sig = lambda q, i: _SIGMOID.format(total(q, i))  # noqa: E731
+        c.fill(cell, lambda i: f"{sig(1, i)} * {cell.at(i)} + {sig(0, i)} * tanh({total(2, i)})")
+        c.fill(h, lambda i: f"{sig(3, i)} * tanh({cell.at(i)})")
+
+    return step
+
+
+def _gru_step(c):
+    def step(gate, h, cell):
+        def both(q, i):
+            a, b = gate(q, i)
+            return _SIGMOID.format(f"({a} + {b})")
+
+        def text(i):
+            a, b = gate(2, i)
+            n = f"tanh({a} + {both(0, i)} * {b})"
+            return f"(1 - {both(1, i)}) * {n} + {both(1, i)} * {h.at(i)}"
+
+        c.fill(h, text)
+
+    return step
+
+
+def _rnn_step(c, function):
+    def step(gate, h, cell):
+        def text(i):
+            a, b = gate(0, i)
+            return f"tanh({a} + {b})" if function == "tanh" else f"({a} + {b} <= 0 ? 0 : {a} + {b})"
+
+        c.fill(h, text)
+
+    return step
+
+
+def _layers(c, x: Value, states, weights, has_biases, layers, dropout, train, bidirectional, batch_first, step):
+    if x.dtype not in FLOATS or x.dtype in ("f16", "bf16") or x.rank != 3:
+        raise UnsupportedError(f"a recurrent layer of {x.dtype} and rank {x.rank}")
+    if dropout and train and layers > 1:
+        raise UnsupportedError("dropout between recurrent layers")
+    directions, per = 1 + bool(bidirectional), 4 if has_biases else 2
+    if len(weights) != layers * directions * per:
+        raise UnsupportedError("a recurrent layer with projections")
+    if batch_first:
+        x = _swapped(x)
+    ends: list[list[Value]] = [[], []]
+    for layer in range(layers):
+        outputs = []
+        for d in range(directions):
+            k = layer * directions + d
+            starts = [(lambda i, s=s, k=k: s.at([str(k), *i])) for s in states]
+            y, h, cell = _direction(c, c.whole(x), starts[0], starts[1] if len(starts) > 1 else None, weights[k * per:(k + 1) * per],
+                                    has_biases, d == 1, step)
+            outputs.append(y)
+            ends[0].append(h)
+            if cell is not None:
+                ends[1].append(cell)
+        x = _side_by_side(c, outputs)
+    out = _swapped(x) if batch_first else x
+    return (out, *[_stacked(c, e) for e in ends if e])
+
+
+def _swapped(x: Value) -> Value:
+    return Value(x.dtype, [x.shape[1], x.shape[0], x.shape[2]], lambda i: x.at([i[1], i[0], i[2]]))
+
+
+def _side_by_side(c, parts: list[Value]) -> Value:
+    if len(parts) == 1:
+        return parts[0]
+    size = parts[0].shape[2]
+    out = c.new(parts[0].dtype, [*parts[0].shape[:2], size * len(parts)], "y")
+    for k, p in enumerate(parts):
+        c.maps(p.shape, lambda i: c.line(f"{out.at([i[0], i[1], f'{k * size} + {i[2]}'])} = {p.at(i)}"))  # noqa: B023: used at once
+    return out
+
+
+def _stacked(c, parts: list[Value]) -> Value:
+    out = c.new(parts[0].dtype, [len(parts), *parts[0].shape], "last")
+    for k, p in enumerate(parts):
+        c.maps(p.shape, lambda i: c.line(f"{out.at([str(k), *i])} = {p.at(i)}"))  # noqa: B023
+    return out
+
+
+@op("lstm.input")
+def lstm(c, x, states, weights, has_biases, layers, dropout, train, bidirectional, batch_first):
+    return _layers(c, x, states, weights, has_biases, layers, dropout, train, bidirectional, batch_first, _lstm_step(c))
+
+
+@op("gru.input")
+def gru(c, x, h, weights, has_biases, layers, dropout, train, bidirectional, batch_first):
+    return _layers(c, x, [h], weights, has_biases, layers, dropout, train, bidirectional, batch_first, _gru_step(c))
+
+
+@op("rnn_tanh.input", "rnn_relu.input")
+def rnn(c, x, h, weights, has_biases, layers, dropout, train, bidirectional, batch_first):
+    return _layers(c, x, [h], weights, has_biases, layers, dropout, train, bidirectional, batch_first,
+                   _rnn_step(c, "tanh" if "tanh" in c.target else "relu"))

@@ -1,0 +1,71 @@
+"""Sizes: torch's symbolic integers as text of the notation, which is also Python's."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import sympy
+import torch
+
+from ..errors import UnsupportedError
+
+
+def text_of(size: Any) -> int | str:
+    """An int, or text such as "s0", "2*s0 + 1", "s0//2"; a data-dependent size is an UnsupportedError."""
+    if isinstance(size, torch.SymInt):
+        size = size.node.expr
+    if isinstance(size, sympy.Expr):
+        if size.is_Integer:
+            return int(size)
+        return _print(size)
+    return int(size)
+
+
+def symbols_of(size: Any) -> set[str]:
+    """Names of the symbols that a size reads."""
+    if isinstance(size, torch.SymInt):
+        return {s.name for s in size.node.expr.free_symbols}
+    return {s.name for s in size.free_symbols} if isinstance(size, sympy.Expr) else set()
+
+
+def _print(e: sympy.Expr) -> str:
+    if e.is_Integer:
+        return str(int(e)) if e >= 0 else f"({int(e)})"
+    if e.is_Symbol:
+        if not re.fullmatch(r"s\d+", e.name):
+            raise UnsupportedError(f"the size {e.name} depends on data: programs have sizes that follow from their arguments' shapes")
+        return e.name
+    kind = type(e).__name__
+    if kind == "Add":
+        return "(" + " + ".join(_print(a) for a in e.args) + ")"
+    if kind == "Mul":
+        return "(" + "*".join(_print(a) for a in e.args) + ")"
+    if kind == "Pow" and e.exp.is_Integer and 0 < e.exp <= 8:
+        return "(" + "*".join([_print(e.base)] * int(e.exp)) + ")"
+    if kind in ("FloorDiv", "CleanDiv"):
+        return f"({_print(e.args[0])} // {_print(e.args[1])})"
+    if kind == "CeilDiv":
+        return f"(({_print(e.args[0])} + {_print(e.args[1])} - 1) // {_print(e.args[1])})"
+    if kind in ("Mod", "PythonMod"):
+        return f"({_print(e.args[0])} % {_print(e.args[1])})"
+    if kind in ("Max", "Min"):
+        text = _print(e.args[0])
+        for a in e.args[1:]:
+            text = f"{kind.lower()}({text}, {_print(a)})"
+        return text
+    if kind == "Identity":
+        return _print(e.args[0])
+    raise UnsupportedError(f"no size of the notation is {e}")
+
+
+def product(sizes) -> int | str:
+    number, rest = 1, []
+    for s in sizes:
+        if isinstance(s, int):
+            number *= s
+        else:
+            rest.append(s)
+    if not rest or number == 0:
+        return number
+    return "*".join(([str(number)] if number != 1 else []) + rest)
