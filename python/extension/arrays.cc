@@ -244,9 +244,12 @@ bool ArrayArgument::TakeSmallFloats(nb::handle object) {
   const std::string text = nb::cast<std::string>(name);
   for (const SmallFloat& s : kSmallFloats) {
     if (text != s.name) continue;
-    keep_ = object.attr("view")(s.storage);
+    // The upper bits of ml_dtypes' integers say nothing, and ours are sign-extended: these are converted, so not written to.
+    const bool integer = IsInteger(s.dtype);
+    keep_ = integer ? object.attr("astype")(s.storage) : object.attr("view")(s.storage);
     if (!TakeBuffer(keep_)) return false;
     array_.dtype = static_cast<int32_t>(s.dtype);
+    if (integer) array_.flags = HR_ARRAY_READ_ONLY;
     return true;
   }
   return false;
