@@ -31,5 +31,7 @@ Registry& Plugins();
 
 void BindProgram(nb::module_& m);
 void BindExecutable(nb::module_& m);
+void BindModel(nb::module_& m);
+void BindOps(nb::module_& m);
 
 }  // namespace headrace::python

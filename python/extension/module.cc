@@ -83,4 +83,6 @@ NB_MODULE(_core, m) {
   });
   BindProgram(m);
   BindExecutable(m);
+  BindModel(m);
+  BindOps(m);
 }

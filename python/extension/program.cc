@@ -6,7 +6,6 @@
 
 #include "driver/compile.h"
 #include "driver/gradient.h"
-#include "driver/parameters.h"
 #include "driver/program_json.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -48,21 +47,6 @@ nb::list Parameters(const Program& p) {
                                                 : directions[k] == Direction::kInOut ? "inout"
                                                                                      : "in"));
   return all;
-}
-
-// A model that was read: the program and the names that it had there.
-struct PyModel {
-  ImportedModel model;
-  bool from_text = false;
-};
-
-PyModel Load(const std::string& path, const Sizes& dims, const Strings& outputs, bool simplify) {
-  ImportOptions o;
-  o.dims = {dims.begin(), dims.end()};
-  o.keep_outputs = outputs;
-  o.simplify = simplify;
-  LoadedModel m = Checked(LoadModel(Plugins(), path, o));
-  return {std::move(m.model), m.from_text};
 }
 
 // Constants with values that Python may look at and set.
@@ -140,28 +124,6 @@ void BindProgram(nb::module_& m) {
       "A size in canonical form: equal sizes have equal texts");
   m.def("gradient", &Gradient, nb::arg("program"), nb::arg("outputs"), nb::arg("inputs"), nb::arg("given"),
         nb::arg("keep_outputs"), nb::arg("sizes"), nb::arg("memory_limit").none());
-
-  nb::class_<PyModel>(m, "Model")
-      .def("program", [](const PyModel& model) { return model.model.program; })
-      .def("kind", [](const PyModel& model) { return model.model.kind; })
-      .def("report", [](const PyModel& model) { return model.model.report; })
-      .def("original_name", [](const PyModel& model, const std::string& n) { return model.model.OriginalName(Name(n)); })
-      .def("differentiable", [](const PyModel& model) {
-        nb::list all;
-        for (const Parameter& p : Differentiable(model.model, model.from_text))
-          all.append(nb::make_tuple(p.container.str(), p.original, p.constant));
-        return all;
-      })
-      // Turns constants into inputs: (program, values in order).
-      .def("with_inputs", [](const PyModel& model, const Strings& constants) {
-        Program p = model.model.program;
-        nb::list values;
-        for (const std::string& c : constants)
-          values.append(FromValue(Value(Checked(MakeInput(Plugins(), p, {Name(c), c, true})))));
-        return nb::make_tuple(std::move(p), values);
-      });
-  m.def("load_model", &Load, nb::arg("path"), nb::arg("dims") = Sizes{}, nb::arg("outputs") = Strings{},
-        nb::arg("simplify") = true);
 }
 
 }  // namespace headrace::python

@@ -1,5 +1,7 @@
 """Headrace: a data-centric compiler for machine learning and array programs."""
 
+import importlib as _importlib
+
 from .compiled import Compiled, load
 from .counters import counters, reset_counters
 from .errors import HeadraceError, InternalError, InvalidError, UnsupportedError, UsageError
@@ -14,10 +16,19 @@ globals().update(_TYPES)  # bool, int8 … complex128: types for annotations, he
 __all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "Program", "Sdfg", "UnsupportedError",
            "UsageError", "counters", "grad", "load", "module", "program", "reset_counters", "symbol", "value_and_grad", "vjp", *_TYPES]
 
+# Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.
+_LATER = {"onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch"}
+_LATER.update(dict.fromkeys(
+    ("ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "OrtValue", "RunOptions", "SessionOptions",
+     "get_all_providers", "get_available_providers", "get_device"), "onnx.session"))
+
 
 def __getattr__(name: str):
-    if name == "module":  # it needs torch, which the rest doesn't
-        from .torch import module
+    if name not in _LATER:
+        raise AttributeError(f"module 'headrace' has no attribute '{name}'")
+    module = _importlib.import_module("." + (_LATER[name] or name), __name__)
+    return getattr(module, name) if _LATER[name] else module
 
-        return module
-    raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+
+def __dir__():
+    return sorted({*globals(), *_LATER})

@@ -1,0 +1,370 @@
+"""`headrace.ONNXModel`: an ONNX model as a program that is called with arrays."""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from .. import _core
+from ..errors import HeadraceError, UnsupportedError, UsageError
+from ..sdfg import Gradient, Sdfg
+from . import proto
+from .source import Source
+from .weights import Weights, did_you_mean
+
+
+class NodeArg:
+    """An input or output of a model: `type` as ONNX writes it, "tensor(float)"; `shape` has numbers, the model's names of
+    sizes, and None where it has neither."""
+
+    def __init__(self, name: str, type: str, shape: Sequence):
+        self.name, self.type, self.shape = name, type, list(shape)
+
+    @property
+    def dtype(self) -> str:
+        """The element type as NumPy (or ml_dtypes) calls it."""
+        inner = re.sub(r"^.*\(|\)+$", "", self.type)
+        return proto.NUMPY_OF.get(inner, inner)
+
+    def __repr__(self) -> str:
+        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeArg) and repr(self) == repr(other)
+
+
+class Version:
+    """The program for one choice of what is an input: weights that were set, values that decide shapes."""
+
+    def __init__(self, model: ONNXModel, values: Mapping[str, Any], weights: Mapping[str, Any]):
+        self.weights = tuple(weights)
+        self.fixed: dict[str, np.ndarray] = {}  # weights that can be no inputs, as they were built in
+        while True:
+            read = model._source.program(model.dims, model._watched, model._simplify and not weights, values, self.fixed)
+            program, self.lifted, refused = read.program(), [], []
+            containers = {original: ours for ours, original in read.initializers()}
+            for name in weights:
+                try:
+                    program, _ = _core.with_inputs(program, [containers[name]])
+                    self.lifted.append(name)
+                except (KeyError, UsageError):  # folded, or where an op needs a constant
+                    refused.append(name)
+            if set(refused) == self.fixed.keys():
+                break
+            self.fixed = {name: _host(weights[name]) for name in refused}
+        self.sdfg = Sdfg(program)
+        self.pristine: Sdfg | None = None  # as it was before the user got hold of it
+        self.kind, self.report = read.kind(), list(read.report())
+        self.names = {p.name: read.original_name(p.name) for p in self.sdfg.parameters}
+        self.names.update({containers[name]: name for name in self.lifted})
+        self.assumed = dict(read.assumed())
+        self.given = frozenset(values) & {p.name for p in model._source.info.overridable}
+        self.compiled: Any = None
+        self.options: tuple | None = None
+
+    def compile(self, options: dict) -> None:
+        if self.compiled is None or self.sdfg._compiled is not self.compiled or self.options != tuple(options.items()):
+            self.compiled = self.sdfg._compiled = self.sdfg.compile(**options)
+            self.options = tuple(options.items())
+            self.inputs = [self.names[p.name] for p in self.compiled.inputs][:-len(self.lifted) or None]
+
+    def serves(self, given: Mapping[str, Any], weights: Mapping[str, Any]) -> bool:
+        """Whether the compiled program is the one for this call, where it has no values built in."""
+        return self.sdfg._compiled is self.compiled and len(given) == len(self.inputs) and self.weights == tuple(weights)
+
+    def fits(self, values: Mapping[str, Any], given: frozenset, weights: Mapping[str, Any]) -> bool:
+        return (self.weights == tuple(weights) and self.given == given
+                and all(_same(v, values.get(n)) for n, v in self.assumed.items())
+                and all(_same(v, weights[n]) for n, v in self.fixed.items()))
+
+
+class ONNXModel:
+    """An ONNX model as a program.
+
+        model = headrace.ONNXModel("net", "net.onnx")        # or bytes, or an onnx.ModelProto
+        y = model(x)                                         # by position, or by the model's names: model(x=x)
+        model.weights["fc.weight"] = parameter               # shared, not copied
+
+    Results are torch tensors where the first argument is one, else NumPy arrays; one output is returned as it is, several
+    as a tuple. Nothing is compiled before the first call or `compile`.
+
+    `infer_shapes` is always on (a program has shapes; False warns that it changes nothing). `simplify`: nodes over constants are
+    computed once. `dims`: {name of a size: number} fixes sizes. `save_transients`: a dict that has, after a call, every
+    intermediate value by its name in the model; with `debug_transients` they are in the attribute `transients`.
+
+    Raises InvalidError for a damaged or wrong model, UnsupportedError for what can't be compiled, both with all reasons.
+    """
+
+    def __init__(self, name: str, model: Any, *, infer_shapes: bool = True, simplify: bool = True,
+                 dims: Mapping[str, int] | None = None, save_transients: dict | None = None, debug_transients: bool = False,
+                 backend: str = "cpu", threads: int = 0):
+        self.name = name
+        self.dims = {str(n): int(size) for n, size in (dims or {}).items()}
+        self.transients = save_transients if save_transients is not None else {} if debug_transients else None
+        self._source = Source(name, model)
+        self._simplify = simplify
+        outputs = {p.name for p in self._source.info.outputs}
+        watched = self._source.info.values if self.transients is not None else []
+        self._watched = [v for v in dict.fromkeys(watched) if v not in outputs]
+        #: {name: value} of the initializers; can be set
+        self.weights = Weights(self._source)
+        self._options = {"backend": backend, "optimize": "default", "threads": threads, "implementations": None}
+        self._versions: list[Version] = []
+        self._usual: Version | None = None  # one that needs no choice
+        self._lock = threading.RLock()
+        if not infer_shapes:
+            warnings.warn("infer_shapes=False has no effect: shapes are always inferred", stacklevel=2)
+
+    # ---- what it is ----
+    @property
+    def inputs(self) -> list[NodeArg]:
+        """Name, type and shape of what a call takes."""
+        return [self._port(p) for p in self._source.info.inputs]
+
+    @property
+    def outputs(self) -> list[NodeArg]:
+        return [self._port(p) for p in self._source.info.outputs]
+
+    def _port(self, declared: proto.Port) -> NodeArg:
+        shape = declared.shape
+        if declared.type and (shape is not None and None not in shape or not declared.type.startswith("tensor")):
+            return NodeArg(declared.name, declared.type, [self.dims.get(s, s) for s in shape or []])
+        try:
+            version = self._main()
+        except UnsupportedError:  # a program only for given values
+            return NodeArg(declared.name, declared.type, shape or [])
+        ours = next(p for p in version.sdfg.parameters if version.names[p.name] == declared.name)
+        shape = [b if a is None else self.dims.get(a, a) for a, b in zip(shape or [None] * len(ours.shape), ours.shape)]
+        return NodeArg(declared.name, declared.type or f"tensor({proto.onnx_type(ours.type)})", shape)
+
+    @property
+    def symbols(self) -> list[str]:
+        """Sizes that a call binds, as the program calls them."""
+        return self.sdfg.symbols
+
+    @property
+    def sdfg(self) -> Sdfg:
+        """The program; what is changed in it before a call is what is compiled."""
+        version = self._main()
+        if version.pristine is None:
+            version.pristine = version.sdfg.copy()
+        return version.sdfg
+
+    @property
+    def report(self) -> list[str]:
+        """What the importer says it did."""
+        return self._main().report
+
+    def __repr__(self) -> str:
+        ports = [", ".join(f"{p.name}: {p.type}{p.shape}" for p in some) for some in (self.inputs, self.outputs)]
+        return f"<headrace.ONNXModel {self.name}({ports[0]}) -> ({ports[1]})>"
+
+    # ---- its programs ----
+    def _main(self) -> Version:
+        return self._version({}, {})
+
+    def _version(self, values: Mapping[str, Any], given: Mapping[str, Any]) -> Version:
+        """`values`: what is known of inputs; `given`: initializers that this call gives."""
+        weights = self.weights.given
+        known = values if not given else {**values, **given}
+        for version in self._versions:
+            if version.fits(known, frozenset(given), weights):
+                return version
+        with self._lock:
+            for version in self._versions:
+                if version.fits(known, frozenset(given), weights):
+                    return version
+            made = Version(self, known if values else given, dict(weights))
+            self._keep_changes(made)
+            self._versions = [v for v in self._versions if v.weights == made.weights and not v.fixed] + [made]
+            return made
+
+    def _keep_changes(self, made: Version) -> None:
+        for old in self._versions:
+            if old.pristine is not None and old.weights != made.weights and old.sdfg != old.pristine:
+                raise UsageError(f"{self.name}: a weight was set after the program (.sdfg) was changed: set weights first")
+
+    def compile(self, *, backend: str | None = None, optimize: str | None = None, threads: int | None = None,
+                implementations: Mapping[str, str] | None = None) -> ONNXModel:
+        """Compiles now, with these options from now on (as of `Sdfg.compile`); returns the model itself."""
+        given = {"backend": backend, "optimize": optimize, "threads": threads, "implementations": implementations}
+        self._options.update({k: v for k, v in given.items() if v is not None})
+        with self._lock:
+            self._usual = None
+            self._main().compile(self._options)
+        return self
+
+    @property
+    def compiled(self):
+        """The compiled program (`headrace.Compiled`), with its source and report."""
+        self.compile()
+        return self._main().compiled
+
+    # ---- calls ----
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        results = self.run(self._bind(args, named))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _bind(self, args: tuple, named: dict) -> dict[str, Any]:
+        info = self._source.info
+        order = [p.name for p in info.inputs]
+        if len(args) > len(order):
+            raise TypeError(f"{self.name} takes {len(order)} arrays ({', '.join(order)}), not {len(args)}")
+        given = dict(zip(order, args))
+        known = {_identifier(n): n for n in order} | {n: n for n in order + [p.name for p in info.overridable]}
+        for key, value in named.items():
+            if key not in known:
+                raise TypeError(f"{self.name} has no input '{key}'{did_you_mean(key, list(dict.fromkeys(known.values())))}")
+            if known[key] in given:
+                raise TypeError(f"{self.name}: input '{known[key]}' is given twice")
+            given[known[key]] = value
+        optional = {p.name for p in info.inputs if p.type.startswith("optional")}
+        missing = [n for n in order if n not in given and n not in optional]
+        if missing:
+            raise TypeError(f"{self.name}: missing input {', '.join(map(repr, missing))}")
+        return given
+
+    def run(self, given: Mapping[str, Any], out: Sequence[Any] | None = None) -> list[Any]:
+        """All outputs for {name: value} of the inputs. `out`: arrays for some of the outputs, in their order."""
+        version = self._ready(given)
+        args = [given.get(n) for n in version.inputs] + [self.weights.given[n] for n in version.lifted]
+        if out is not None:
+            out = [*out, *[None] * (len(version.compiled.outputs) - len(out))]
+        try:
+            results = version.compiled.flat(args, out)
+        except (HeadraceError, TypeError, ValueError) as error:
+            raise _renamed(error, version.names) from None
+        count = len(self._source.info.outputs)
+        if self.transients is not None:
+            self.transients.update(zip(self._watched, results[count:]))
+        return list(results[:count])
+
+    def _ready(self, given: Mapping[str, Any]) -> Version:
+        """A compiled program for these inputs; one for the values of some where it can't be one for all."""
+        usual = self._usual
+        if usual is not None and usual.serves(given, self.weights.given):
+            return usual
+        overridden = {n: given[n] for n in given if n in self._source.info.initializers}
+        if not any(v.assumed for v in self._versions):
+            try:
+                version = self._version({}, overridden)
+                version.compile(self._options)
+                if not (version.fixed or version.given):
+                    self._usual = version
+                return version
+            except UnsupportedError as error:
+                values = {n: _host(v) for n, v in given.items() if _is_small(v)}
+                reason = error
+        else:
+            values, reason = {n: _host(v) for n, v in given.items() if _is_small(v)}, None
+        version = self._version(values, overridden)
+        if reason is not None and not version.assumed:
+            raise reason
+        version.compile(self._options)
+        return version
+
+    # ---- gradients ----
+    def with_inputs(self, names: Sequence[str]) -> tuple[Sdfg, dict[str, str]]:
+        """The program with these weights as inputs, last of all, in this order; and {name in the model: parameter's name}
+        of all its inputs and outputs. It is an Sdfg of its own, to differentiate by the weights:
+
+            program, parameters = model.with_inputs(["fc.weight"])
+            g = program.gradient([parameters["loss"]], [parameters["fc.weight"]])
+            gradient = g.program(x, model.weights["fc.weight"])
+        """
+        read = self._source.program(self.dims, [], False, {})
+        containers = {original: ours for ours, original in read.initializers()}
+        for name in names:
+            self.weights._known(name)
+            if name not in containers:
+                raise UsageError(f"the program has no weight '{name}': no output depends on it, or it decides shapes")
+        program, _ = _core.with_inputs(read.program(), [containers[n] for n in names])
+        sdfg = Sdfg(program)
+        parameters = {read.original_name(p.name): p.name for p in sdfg.parameters}
+        return sdfg, {**parameters, **{n: containers[n] for n in names}}
+
+    def gradient(self, inputs: Sequence[str], outputs: Sequence[str] | None = None, **options: Any) -> Gradient:
+        """The program of the gradients of the sum of `outputs` (all float ones) by `inputs`, names of inputs and weights;
+        `options` as of `Sdfg.gradient`. `input_gradients` of the result has the model's names."""
+        return self._gradient(list(inputs), list(inputs), outputs, options)[0]
+
+    def _gradient(self, inputs: list[str], free: list[str], outputs: Sequence[str] | None, options: dict):
+        """`free`: names among which weights are inputs of the program; also {its parameter: name in the model}."""
+        program, parameters = self.with_inputs([n for n in free if n in self.weights])
+        for n in [*inputs, *(outputs or [])]:
+            if n not in parameters:
+                raise UsageError(f"{self.name} has nothing named '{n}'{did_you_mean(n, [*parameters, *self.weights])}")
+        types = {p.name: p.type for p in program.parameters}
+        outputs = outputs or [p.name for p in self._source.info.outputs if types[parameters[p.name]][0] in "fc"]
+        g = program.gradient([parameters[n] for n in outputs], [parameters[n] for n in inputs], **options)
+        g.input_gradients = {n: g.input_gradients[parameters[n]] for n in inputs}
+        return g, {ours: n for n, ours in parameters.items()}
+
+    def grad(self, inputs: Sequence[str], outputs: Sequence[str] | None = None, **options: Any) -> ModelGradient:
+        """A function with the model's arguments that returns {name: gradient of the sum of `outputs`} for each of `inputs`,
+        names of inputs and weights. Weights are taken as they are at the call."""
+        return ModelGradient(self, list(inputs), outputs, options)
+
+
+class ModelGradient:
+    """Called like the model; `gradient` is the program, with its report."""
+
+    def __init__(self, model: ONNXModel, inputs: list[str], outputs: Sequence[str] | None, options: dict):
+        self._model = model
+        # Weights that were set are inputs, too: the function sees what the model sees.
+        self._weights = [n for n in dict.fromkeys([*inputs, *model.weights.given]) if n in model.weights]
+        free = [*inputs, *(n for n in self._weights if n not in inputs)]
+        self.gradient, names = model._gradient(inputs, free, outputs, options)
+        self._compiled = self.gradient.program.compile(**model._options)
+        self._order = [names[p.name] for p in self._compiled.inputs]
+
+    def __call__(self, *args: Any, **named: Any) -> dict[str, Any]:
+        given = self._model._bind(args, named)
+        given.update({n: self._model.weights[n] for n in self._weights})
+        results = self._compiled.flat([given.get(n) for n in self._order])
+        by_name = dict(zip((p.name for p in self._compiled.outputs), results))
+        return {n: by_name[made] for n, made in self.gradient.input_gradients.items()}
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def _host(value: Any) -> Any:
+    """A copy of the value as NumPy's, so that later changes are noticed."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().numpy()
+    return np.array(value)
+
+
+_MOST_DECIDING_ELEMENTS = 512
+
+
+def _is_small(value: Any) -> bool:
+    return hasattr(value, "dtype") and hasattr(value, "shape") and int(np.prod(value.shape)) <= _MOST_DECIDING_ELEMENTS
+
+
+def _same(a: np.ndarray, b: Any) -> bool:
+    if b is None:
+        return False
+    b = np.asarray(b.detach().cpu() if hasattr(b, "detach") else b)
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _renamed(error: Exception, names: Mapping[str, str]) -> Exception:
+    """The error with the model's names in place of the program's."""
+    changed = {ours: name for ours, name in names.items() if ours != name}
+    if not changed:
+        return error
+    pattern = re.compile(r"(?<!\w)(" + "|".join(map(re.escape, changed)) + r")(?!\w)")
+
+    def text(s: Any) -> Any:
+        return pattern.sub(lambda m: changed[m[1]], s) if isinstance(s, str) else s
+
+    if isinstance(error, HeadraceError):
+        return type(error)(text(str(error)), [{k: text(v) for k, v in d.items()} for d in error.diagnostics])
+    return type(error)(text(str(error)))
