@@ -7,6 +7,7 @@ LOADABLE = {
     "//backends/interpreter:libinterpreter.so": "libinterpreter.so",
     "//importers/onnx:libonnx_importer.so": "libonnx_importer.so",
     "//plugins/image:libimage_ops.so": "libimage_ops.so",
+    "//plugins/linalg:liblinalg_ops.so": "liblinalg_ops.so",
     "//plugins/onnx:libonnx_ops.so": "libonnx_ops.so",
     "//plugins/onnxruntime:libonnxruntime_ops.so": "libonnxruntime_ops.so",
     "//plugins/training:libtraining_ops.so": "libtraining_ops.so",

@@ -1,0 +1,12 @@
+// One function per family of ops; entry.cc calls them all.
+#pragma once
+#include "plugins/api/headrace_plugin.hpp"
+
+namespace linalg_ops {
+
+using headrace_plugin::Registrar;
+
+void RegisterSolvers(Registrar& r);
+void RegisterTransforms(Registrar& r);
+
+}  // namespace linalg_ops
