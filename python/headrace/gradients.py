@@ -41,25 +41,11 @@ class GradientFunction(Function):
         super().__init__(f, f._backend, f._threads)
         self.inner, self._of, self._keep, self._memory_limit = f, of, keep, memory_limit
         self._several = isinstance(argnums, (tuple, list))
-        self._arguments = [self._argument(a) for a in (argnums if self._several else [argnums])]
-
-    def _argument(self, a) -> str:
-        names = list(self._signature.parameters)
-        if isinstance(a, str):
-            if a not in names:
-                raise ValueError(f"{self.__name__} has no argument {a}; it has {', '.join(names)}")
-            return a
-        a = operator.index(a)
-        if not -len(names) <= a < len(names):
-            raise ValueError(f"{self.__name__} has {len(names)} arguments, not one numbered {a}")
-        return names[a]
+        self._arguments = argument_names(self._signature, self.__name__, argnums)
 
     def translate(self, types: dict[str, Any]) -> Derived:
         inner = self.inner.translate(types)
-        for a in self._arguments:
-            t = types[a]
-            if not isinstance(t, Type) or t.dtype.kind not in "fc":
-                raise TypeError(f"argument {a} is {t!r}: gradients are of real and complex arrays and numbers; convert it to float64")
+        check_floats(self._arguments, types)
         chosen = chosen_result(inner, self._of, self.__name__)
         if chosen.shape != ():
             raise TypeError(f"the result of {self.__name__} has shape {chosen.shape}, and grad is of one number: "
@@ -74,6 +60,37 @@ class GradientFunction(Function):
         return value, (tuple(gradients) if self._several else gradients[0])
 
 
+def listed(x) -> list:
+    return list(x) if isinstance(x, (tuple, list)) else [x]
+
+
+def argument_names(signature, function: str, argnums) -> list[str]:
+    """Names of the arguments at positions, or called by names."""
+    names = list(signature.parameters)
+    found = []
+    for a in listed(argnums):
+        if isinstance(a, str):
+            if a not in names:
+                raise ValueError(f"{function} has no argument {a}; it has {', '.join(names)}")
+            found.append(a)
+            continue
+        a = operator.index(a)
+        if not -len(names) <= a < len(names):
+            raise ValueError(f"{function} has {len(names)} arguments, not one numbered {a}")
+        found.append(names[a])
+    return found
+
+
+def is_float(t) -> bool:
+    return isinstance(t, Type) and t.dtype.kind in "fc"
+
+
+def check_floats(arguments: list[str], types: dict[str, Any]) -> None:
+    for a in arguments:
+        if not is_float(types[a]):
+            raise TypeError(f"argument {a} is {types[a]!r}: gradients are of real and complex arrays and numbers; convert it to float64")
+
+
 def chosen_result(inner: Translated, of, name: str) -> Result:
     """The result that is differentiated: the only one, the `of`-th, or the array argument called `of`."""
     if of is None:
@@ -86,6 +103,8 @@ def chosen_result(inner: Translated, of, name: str) -> Result:
             if p.name == of and p.direction != "in":
                 return Result("argument", of, False, None, p.shape)
         raise ValueError(f"{name} changes no array {of}")
+    if not -len(inner.results) <= operator.index(of) < len(inner.results):
+        raise ValueError(f"{name} returns {len(inner.results)} results: there is no number {of}")
     return inner.results[of]
 
 
@@ -106,23 +125,33 @@ def value_and_grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None
     return GradientFunction(_function(f), argnums, of, True, memory_limit)
 
 
-class _PulledBack(Function):
-    def __init__(self, f: Function):
+class PulledBack(Function):
+    """The gradients of chosen results and changed arrays, given the gradients that arrive at them."""
+
+    def __init__(self, f: Function, of, argnums, memory_limit: int | None = None):
         super().__init__(f, f._backend, f._threads)
-        self.inner = f
+        self.inner, self._of, self._memory_limit = f, of, memory_limit
+        self._arguments = None if argnums is None else argument_names(self._signature, self.__name__, argnums)
 
     def translate(self, types: dict[str, Any]) -> Derived:
         inner = self.inner.translate(types)
-        arguments = [a for a, t in types.items() if isinstance(t, Type) and t.dtype.kind in "fc"]
-        return Derived(inner, inner.results, arguments, False, True, True, None)
+        arguments = self._arguments
+        if arguments is None:
+            arguments = [a for a, t in types.items() if is_float(t)]
+        check_floats(arguments, types)
+        outputs = inner.results if self._of is None else [chosen_result(inner, o, self.__name__) for o in listed(self._of)]
+        if not outputs:
+            raise TypeError(f"{self.__name__} returns nothing: choose an array that it changes with of=")
+        return Derived(inner, outputs, arguments, False, True, True, self._memory_limit)
 
 
-def vjp(f, *args):
-    """(f(*args), pull): pull(gradient of the result) gives the gradients of all float arguments; for several results it takes
-    one gradient each."""
+def vjp(f, *args, of=None, argnums=None):
+    """(f(*args), pull): pull(gradient of the result) gives a tuple of the gradients of all float arguments, or of those in
+    `argnums` (positions and names); for several results it takes one gradient each. `of` chooses among the results (numbers)
+    and the arrays that f changes (names). The arguments are left as they are."""
     f = _function(f)
     kept = tuple(np.array(a) if isinstance(a, np.ndarray) else a for a in args)
-    back = _PulledBack(f)
+    back = PulledBack(f, of, argnums)
 
     def pull(*seeds):
         given = back._bind(kept, {})
@@ -131,4 +160,4 @@ def vjp(f, *args):
             raise TypeError(f"takes {len(translated.seeds)} gradients, one for each result, not {len(seeds)}")
         return translated.call({**given, "seeds": seeds})
 
-    return f(*args), pull
+    return f(*(np.array(a) if isinstance(a, np.ndarray) else a for a in args)), pull

@@ -11,6 +11,7 @@ import numpy as np
 
 from .compiled import Compiled
 from .frontend.emitter import Emitter
+from .frontend.errors import Retry
 from .frontend.evaluate import Scope
 from .frontend.lower import Lowering
 from .frontend.sizes import Size
@@ -84,10 +85,14 @@ class Translation(Translated):
             names[name] = Array(container, what.dtype, what.shape, weak=getattr(what, "weak", False))
             declared[name] = (what, container)
             self.taken.append(name)
+            self.emitter.arguments.add(container)
         for name, (what, _) in declared.items():
             if not what.shape and what.dtype.kind in "iu":
                 names[name] = self.emitter.size_of(names[name])
-        result = Lowering(self.emitter, Scope(source, names)).run(source.body)
+        try:
+            result = Lowering(self.emitter, Scope(source, names)).run(source.body)
+        except Retry as nowhere:
+            raise nowhere.located from None
         self.results = self._results(result, {c: n for n, (_, c) in declared.items()})
         self.sdfg = Sdfg.parse(self._text(function.__name__, declared), f"<program {function.__name__}>")
 

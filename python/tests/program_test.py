@@ -322,9 +322,6 @@ class Refused(Case):
         def name(A: f64[N]):
             return A + undefined  # noqa: F821
 
-        def mask(A: f64[N]):
-            return A[A > 0]
-
         self.refused(NotImplementedError, unknown, "eig", "np.linalg.eig(A)", "^^^^")
         self.refused(ValueError, sizes, "(N,) and (M,)", "one symbol for both")
         self.refused(TypeError, attribute, "nonsense")
@@ -332,7 +329,6 @@ class Refused(Case):
         self.refused(TypeError, kinds, "float64 to int64")
         self.refused(ValueError, bounds, "index 5 is out of bounds")
         self.refused(ValueError, name, "undefined")
-        self.refused(NotImplementedError, mask, "np.where")
 
     def test_wrong_arguments(self):
         @headrace.program

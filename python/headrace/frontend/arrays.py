@@ -7,14 +7,14 @@ from typing import Sequence
 
 import numpy as np
 
-from . import elementwise
+from . import elementwise, gathers, selections
 from .emitter import Emitter
 from .sizes import Size, atom, canonical, is_size, product, scaled
 from .values import Array, Dim, Value, broadcast, broadcast_shapes, value_of
 
 
 # ---- indexing ----
-def _slice_bounds(e: Emitter, s: slice, size):
+def slice_bounds(e: Emitter, s: slice, size):
     """begin, step and length of a slice of `size` elements."""
     step = 1 if s.step is None else s.step
     if not isinstance(step, int):
@@ -52,18 +52,11 @@ def _slice_bounds(e: Emitter, s: slice, size):
 
 def subscript(e: Emitter, base, key):
     """base[key] of an array: a view; with arrays or masks among the keys, NumPy's gather, which is a copy."""
-    keys = list(key) if isinstance(key, tuple) else [key]
     if not isinstance(base, Array):
         base = e.materialize(base)
-    if any(k is Ellipsis for k in keys):
-        at = next(n for n, k in enumerate(keys) if k is Ellipsis)
-        rest = base.ndim - sum(k is not None for k in keys) + 1
-        keys[at:at + 1] = [slice(None)] * rest
-    keys += [slice(None)] * (base.ndim - sum(k is not None for k in keys))
-    if sum(k is not None for k in keys) > base.ndim:
-        raise IndexError(f"too many indices: the array has {base.ndim} dimensions")
+    keys = gathers.complete(base, key)
     if any(isinstance(k, Value) and k.ndim > 0 for k in keys):
-        return _gather(e, base, keys)
+        return gathers.gather(e, base, keys)
     dims = [Dim(d.begin, d.step, None) for d in base.dims]
     where = {d.of: n for n, d in enumerate(base.dims) if d.of is not None}
     shape: list = []
@@ -77,12 +70,12 @@ def subscript(e: Emitter, base, key):
         size = base.shape[axis]
         axis += 1
         if isinstance(k, slice):
-            begin, step, length = _slice_bounds(e, k, size)
+            begin, step, length = slice_bounds(e, k, size)
             if n is not None:
                 dims[n] = Dim(_place(begin, old), old.step * step, len(shape))
             shape.append(length)
         else:
-            index = _index_text(e, k, size)
+            index = index_text(e, k, size)
             if n is not None:
                 dims[n] = Dim(_place(index, old), 1, None)
     if base.whole and shape == list(base.shape) and all(isinstance(k, slice) and k == slice(None) for k in keys):
@@ -97,7 +90,7 @@ def _place(index, old: Dim):
     return scaled(str(index), old.begin, old.step)
 
 
-def _index_text(e: Emitter, k, size):
+def index_text(e: Emitter, k, size):
     """One index: negative numbers count from the end."""
     if isinstance(k, (bool, np.bool_)):
         raise TypeError("True and False are no indices")
@@ -113,65 +106,6 @@ def _index_text(e: Emitter, k, size):
         raise TypeError(f"an index is an integer, not {v.dtype}")
     text = e.expression(v, (), np.int64)
     return f"wrap({text}, {size})" if v.dtype.kind == "i" else text
-
-
-def _gather(e: Emitter, base: Array, keys: list) -> Value:
-    arrays = [k for k in keys if isinstance(k, Value) and k.ndim > 0]
-    if any(k.dtype.kind == "b" for k in arrays):
-        raise NotImplementedError("a mask as an index gives a result whose size depends on data: use np.where(mask, …, …)")
-    if any(k is None for k in keys):
-        raise NotImplementedError("None beside an array of indices")
-    indices = [e.settled(k) if isinstance(k, Value) and k.ndim > 0 else k for k in keys]
-    advanced = [n for n, k in enumerate(indices) if not isinstance(k, slice)]
-    if advanced != list(range(advanced[0], advanced[-1] + 1)):
-        raise NotImplementedError("indices by arrays with a slice between them")
-    common = broadcast_shapes(*[k.shape for k in indices if isinstance(k, Value)])
-    before = [_slice_bounds(e, k, base.shape[n]) for n, k in enumerate(indices[: advanced[0]])]
-    after = [_slice_bounds(e, k, base.shape[n]) for n, k in enumerate(indices) if n > advanced[-1]]
-    shape = [b[2] for b in before] + list(common) + [b[2] for b in after]
-
-    def at(index):
-        inner = index[len(before): len(before) + len(common)]
-        places = []
-        for n, k in enumerate(indices):
-            size = base.shape[n]
-            if isinstance(k, slice):
-                begin, step, _ = (before + after)[n if n < len(before) else n - len(advanced)]
-                i = index[n] if n < len(before) else index[len(before) + len(common) + n - len(before) - len(advanced)]
-                places.append(scaled(i, begin, step))
-            elif isinstance(k, Value):
-                text = broadcast(k, common).at(inner)
-                places.append(f"wrap(i64({text}), {size})" if k.dtype.kind == "i" else f"i64({text})")
-            else:
-                places.append(str(_index_text(e, k, size)))
-        return base.at(places)
-
-    return Value(base.dtype, shape, at)
-
-
-def scatter(e: Emitter, base: Array, key, v, op: str = "=") -> bool:
-    """base[indices] = v by arrays of indices. False where the key has none."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    if not any(isinstance(k, Value) and k.ndim > 0 for k in keys):
-        return False
-    masks = [k for k in keys if isinstance(k, Value) and k.ndim > 0 and k.dtype.kind == "b"]
-    if masks:
-        if len(keys) != 1:
-            raise NotImplementedError("a mask beside other indices")
-        _masked(e, base, masks[0], v, op)
-        return True
-    raise NotImplementedError("assignment to elements named by an array of indices: write a loop over them")
-
-
-def _masked(e: Emitter, base: Array, mask: Value, v, op: str) -> None:
-    new = value_of(v)
-    if new.ndim:
-        raise NotImplementedError("a mask takes one number: for arrays use np.where(mask, new, old)")
-    if op != "=":
-        name = {"+=": "add", "-=": "subtract", "*=": "multiply", "/=": "divide"}[op]
-        v = elementwise.apply(e, name, base, v)
-    rows = Value(np.bool_, base.shape, lambda i: mask.at(i[: mask.ndim]))
-    e.store(base, elementwise.cast(e, elementwise.where(rows, v, base), base.dtype))
 
 
 # ---- shapes ----
@@ -202,7 +136,25 @@ def reshape(e: Emitter, v: Value, shape) -> Array:
         raise ValueError(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
     if not (isinstance(v, Array) and v.whole):
         v = e.materialize(v)
-    return e.reshaped(v, shape)
+    return e.reshaped(v, shape) if v.whole else _reordered(e, v, shape)
+
+
+def _reordered(e: Emitter, v: Array, shape: Sequence) -> Array:
+    """The elements of a part of a container in another shape, copied."""
+    def at(index):
+        place = position(index, shape)
+        old = []
+        for k in range(v.ndim):
+            below = atom(product(v.shape[k + 1:]))
+            old.append(f"({place}) // {below}" if k == 0 else f"({place}) // {below} % {atom(v.shape[k])}")
+        return v.at(old)
+
+    return e.materialize(Value(v.dtype, shape, at), "reshaped")
+
+
+def position(index: Sequence[str], shape: Sequence) -> str:
+    """The row-major position of an index."""
+    return " + ".join(f"{i}*{atom(product(shape[k + 1:]))}" for k, i in enumerate(index)) or "0"
 
 
 def normal(axis, ndim: int) -> int:
@@ -273,6 +225,8 @@ def reduction(e: Emitter, name: str, v, axis=None, dtype=None, keepdims: bool = 
     """np.<name>(v, axis)"""
     v = value_of(v)
     axes = axes_of(axis, v.ndim)
+    if isinstance(v, selections.Selected) and v.ndim == 1 and v.full.ndim == v.mask.ndim and not keepdims and name in OF_CHOSEN:
+        return _of_chosen(e, name, v, dtype, ddof)
     if name in ("mean", "var", "std"):
         return _moment(e, name, v, axes, dtype, keepdims, ddof)
     if name in ("any", "all"):
@@ -291,6 +245,27 @@ def reduction(e: Emitter, name: str, v, axis=None, dtype=None, keepdims: bool = 
     else:
         return _arg(e, name, v, axis, keepdims)
     return keep_dims(r, axes, v.ndim) if keepdims else r
+
+
+OF_CHOSEN = {"sum", "prod", "max", "min", "any", "all", "mean", "var", "std"}
+
+
+def _of_chosen(e: Emitter, name: str, v: selections.Selected, dtype, ddof: int):
+    """A reduction of what a mask chose, over all that it was chosen from."""
+    if name not in ("mean", "var", "std"):
+        outside = {"sum": 0, "prod": 1, "any": False, "all": True}
+        other = outside[name] if name in outside else _range_text(v.dtype, name == "max")
+        return reduction(e, name, v.filled(other), None, dtype)
+    if v.dtype.kind in "iub":
+        v = elementwise.cast(e, v, np.float64)
+    n = selections.count(e, v.mask)
+    mean = elementwise.apply(e, "divide", reduction(e, "sum", v.filled(0)), elementwise.cast(e, n, v.dtype))
+    if name == "mean":
+        return elementwise.cast(e, mean, dtype) if dtype else mean
+    gap = elementwise.apply(e, "subtract", v, e.materialize(mean, "mean"))
+    total = reduction(e, "sum", elementwise.apply(e, "square", elementwise.apply(e, "absolute", gap)).filled(0))
+    result = elementwise.apply(e, "divide", total, elementwise.apply(e, "subtract", elementwise.cast(e, n, total.dtype), ddof))
+    return elementwise.apply(e, "sqrt", result) if name == "std" else result
 
 
 def _moment(e: Emitter, name: str, v: Value, axes, dtype, keepdims: bool, ddof: int):

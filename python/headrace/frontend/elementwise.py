@@ -6,7 +6,9 @@ import operator
 
 import numpy as np
 
+from . import selections
 from .emitter import Emitter
+from .errors import NeedsNumbers
 from .sizes import Size, is_size
 from .types import IR_NAMES
 from .values import Value, broadcast, broadcast_shapes, is_number, text_as, value_of
@@ -52,6 +54,10 @@ def apply(e: Emitter, name: str, *args):
         return PYTHON[name](*args) if name in PYTHON else getattr(np, name)(*args)
     if all(is_size(a) for a in args) and name in ("add", "subtract", "multiply", "floor_divide", "remainder", "negative"):
         return PYTHON[name](*args)
+    if name == "power" and all(is_size(a) for a in args):
+        raise NeedsNumbers(args, "an integer to a power that a loop changes")
+    if (chosen := selections.apply(lambda *a: apply(e, name, *a), args)) is not None:
+        return chosen
     if name not in SUPPORTED:
         raise NotImplementedError(f"np.{name} is not among the functions that programs know")
     if name in LOGIC:
@@ -144,6 +150,8 @@ def cast(e: Emitter, x, dtype) -> Value:
         raise TypeError(f"no program computes with {dtype}")
     if is_number(x):
         return dtype.type(x)
+    if (chosen := selections.apply(lambda a: cast(e, a, dtype), [x])) is not None:
+        return chosen
     v = value_of(x)
     if isinstance(x, Size):
         return Value(dtype, (), lambda i: text_as(x, (), dtype))
@@ -152,6 +160,8 @@ def cast(e: Emitter, x, dtype) -> Value:
 
 def where(condition, a, b) -> Value:
     """np.where(condition, a, b); of a and b only the chosen one is evaluated."""
+    if (chosen := selections.apply(where, [condition, a, b])) is not None:
+        return chosen
     test = value_of(condition)
     result = np.dtype(bool) if _is_bool(a) and _is_bool(b) else _types("add", (a, b))[2]
     shape = broadcast_shapes(test.shape, value_of(a).shape, value_of(b).shape)

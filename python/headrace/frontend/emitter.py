@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from typing import Callable, Sequence
 
 import numpy as np
@@ -18,22 +19,37 @@ class Emitter:
         self._declarations: list[str] = []
         self._lines: list[str] = []
         self._depth = 1
-        self._names: set[str] = set()
+        self.names: set[str] = set()
         self.written: set[str] = set()  # containers that some statement writes
         self.read: set[str] = set()
         self.origin = ""
         self.intervals: dict[str, sizes.Interval] = {}  # of loop variables and of sizes from data
+        self.symbols: set[str] = set()  # names of sizes that statements define
+        self.loops: dict[str, tuple] = {}  # variable of a loop → its least and its greatest value
+        self.arguments: set[str] = set()  # containers that are the caller's
+        self.in_place: dict[str, int] = {}  # container → how many statements change it that bind no name
+        self._rebinding = False
+        self._versions: dict[str, int] = {}  # container → how often it was written
+        self._blocks = [0]  # numbers of the open blocks
         self._known: dict[str, tuple[Size, set[str]]] = {}  # text → the size it was given, what it reads
         self._last_written: set[str] = set()
 
+    # ---- going back ----
+    def snapshot(self):
+        """Everything that was written so far, for `restore`."""
+        return {name: copy.copy(value) for name, value in vars(self).items()}
+
+    def restore(self, snapshot: dict) -> None:
+        vars(self).update({name: copy.copy(value) for name, value in snapshot.items()})
+
     # ---- names and lines ----
     def reserve(self, name: str) -> str:
-        self._names.add(name)
+        self.names.add(name)
         return name
 
     def fresh(self, hint: str) -> str:
         name, k = hint, 0
-        while name in self._names:
+        while name in self.names:
             k += 1
             name = f"{hint}_{k}"
         return self.reserve(name)
@@ -45,10 +61,12 @@ class Emitter:
         self._known.clear()
         self._lines.append("  " * self._depth + text + self.origin + " {")
         self._depth += 1
+        self._blocks.append(len(self._lines))
 
     def close(self) -> None:
         self._known.clear()
         self._depth -= 1
+        self._blocks.pop()
         self._lines.append("  " * self._depth + "}")
 
     def otherwise(self) -> None:
@@ -56,6 +74,7 @@ class Emitter:
         self.close()
         self._lines[-1] += " else {"
         self._depth += 1
+        self._blocks.append(len(self._lines))
 
     @contextlib.contextmanager
     def block(self, text: str):
@@ -70,9 +89,11 @@ class Emitter:
     def transient(self, dtype, shape: Sequence, hint: str = "t", weak: bool = False) -> Array:
         name = self.fresh(hint)
         dtype = np.dtype(dtype)
-        extents = f"[{', '.join(map(str, shape))}]" if shape else ""
+        largest = [sizes.largest(s, self.loops, self.intervals) for s in shape]
+        extents = f"[{', '.join(map(str, largest))}]" if largest else ""
         self._declarations.append(f"transient {name}: {IR_NAMES[dtype]}{extents}")
-        return Array(name, dtype, shape, weak=weak)
+        whole = Array(name, dtype, largest, weak=weak)
+        return whole if largest == list(shape) else whole.view(shape, whole.dims)
 
     def reshaped(self, a: Array, shape: Sequence) -> Array:
         """The same memory in another shape; `a` is a whole container."""
@@ -94,13 +115,38 @@ class Emitter:
         self.close()
         self._known = {t: k for t, k in known.items() if not k[1] & self._last_written}
 
+    @contextlib.contextmanager
+    def nest(self, shape: Sequence):
+        """Loops over every index, in order; gives the names of the indices."""
+        index = [self.fresh("i") for _ in shape]
+        with contextlib.ExitStack() as open_blocks:
+            for i, size in zip(index, shape):
+                open_blocks.enter_context(self.block(f"for {i} in 0:{size}"))
+            yield index
+
     def write(self, target: Array, index: Sequence[str], text: str, op: str = "=") -> None:
         self.written.add(target.root)
+        self._versions[target.root] = self._versions.get(target.root, 0) + 1
+        if not self._rebinding:
+            self.in_place[target.root] = self.in_place.get(target.root, 0) + 1
         self._last_written = {target.root}
         self._known = {t: k for t, k in self._known.items() if target.root not in k[1]}
         if op != "=":
             self.read.add(target.root)
         self.line(f"{target.at(index)} {op} {text}")
+
+    def node(self, text: str, reads: Sequence[str], result: Array) -> None:
+        """A library node that reads these containers and writes `result`, a container of its own."""
+        self.read.update(reads)
+        self.written.add(result.root)
+        self.line(text)
+
+    @contextlib.contextmanager
+    def rebinding(self):
+        """What is written meanwhile binds a name that has memory of its own."""
+        self._rebinding = True
+        yield
+        self._rebinding = False
 
     def expression(self, v, index: Sequence[str], dtype) -> str:
         with recorded() as reads:
@@ -138,9 +184,16 @@ class Emitter:
         v = value_of(v)
         if isinstance(v, Array):
             return v
+        index = [f"_p{k}" for k in range(v.ndim)]
+        with recorded() as reads:
+            text = v.at(index)
+        return v if len(text) <= 24 and len(reads) <= 1 and "(" not in text else self.materialize(v, hint)
+
+    def identity(self, v: Value) -> tuple:
+        """Equal for expressions that have equal values where they stand."""
         with recorded() as reads:
             text = v.at([f"_p{k}" for k in range(v.ndim)])
-        return v if len(text) <= 24 and len(reads) <= 1 and "(" not in text else self.materialize(v, hint)
+        return text, v.shape, self._blocks[-1], tuple(sorted((root, self._versions.get(root, 0)) for root, _ in reads))
 
     def fill(self, target: Array, number) -> None:
         self.maps(target.shape, lambda i: self.write(target, i, self.expression(number, i, target.dtype)))
@@ -176,6 +229,7 @@ class Emitter:
         if text not in self._known:
             name = self.fresh("n")
             self.line(f"let {name} = {text}")
+            self.symbols.add(name)
             self.intervals[name] = (None, None)
             self._known[text] = (Size(name), {root for root, _ in reads})
         return self._known[text][0]

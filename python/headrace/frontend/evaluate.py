@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, elementwise
+from . import arrays, creation, elementwise, linalg, statistics  # noqa: F401: they register functions
 from .emitter import Emitter
-from .functions import FUNCTIONS, Method, attribute
+from .errors import OutOfScope, Retry
+from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .sizes import Size
 from .source import Source, TranslationError
 from .values import Value
@@ -56,13 +57,19 @@ class Evaluator:
             yield
         except (TranslationError, KeyboardInterrupt):
             raise
+        except Retry as again:
+            again.located = again.located or self.scope.source.error(again, node)
+            raise
         except Exception as error:
             raise self.scope.source.error(error, node) from error
         finally:
             self.emitter.origin = before
 
     def name(self, name: str):
-        return self.scope.find(name)
+        value = self.scope.find(name)
+        if isinstance(value, OutOfScope):
+            raise NameError(f"{name} is bound in a loop to what only exists there: bind it before the loop, too, or copy it")
+        return value
 
     def value(self, node: ast.expr):
         handler = getattr(self, "of_" + type(node).__name__, None)
@@ -166,6 +173,8 @@ class Evaluator:
 
     def of_Subscript(self, n: ast.Subscript):
         base, key = self.value(n.value), self.key(n.slice)
+        if base is np.mgrid or base is np.ogrid:
+            return creation.grid(self.emitter, key, base is np.ogrid)
         if isinstance(base, Value):
             return arrays.subscript(self.emitter, base, key)
         return base[key]
@@ -189,9 +198,11 @@ class Evaluator:
         if isinstance(function, type) and issubclass(function, np.generic) and len(args) == 1:
             return elementwise.cast(self.emitter, args[0], function)
         if _hashable(function) and function in FUNCTIONS:
-            if not self._runtime([*args, *named.values()]) and function not in _NEW_ARRAYS:
+            if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
                 return function(*args, **named)
             return FUNCTIONS[function](self.emitter, *args, **named)
+        if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
+            return ufunc_method(self.emitter, ufunc, function.__name__, *args, **named)
         inner = getattr(function, "__headrace_function__", function)
         if isinstance(inner, types.FunctionType):
             return self.inline(inner, args, named)
@@ -225,5 +236,3 @@ def _hashable(x) -> bool:
         return False
     return True
 
-
-_NEW_ARRAYS = {np.zeros, np.ones, np.empty, np.full, np.eye, np.identity, np.arange, np.linspace, np.array, np.asarray}

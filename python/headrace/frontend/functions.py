@@ -6,10 +6,15 @@ import builtins
 
 import numpy as np
 
-from . import arrays, elementwise
+from . import arrays, elementwise, gathers, selections
 from .emitter import Emitter
 from .sizes import Size, is_size, maximum, minimum, product
 from .values import Array, Value, is_number, value_of
+
+def shape_of(e: Emitter, shape) -> list:
+    """The sizes that an argument `shape` means."""
+    return [e.size_of(s) for s in (shape if isinstance(shape, (tuple, list)) else (shape,))]
+
 
 FUNCTIONS: dict = {}  # function object → handler(emitter, *args, **kwargs)
 
@@ -22,90 +27,12 @@ def handles(*functions):
     return register
 
 
-# ---- new arrays ----
-def _shape(e: Emitter, shape) -> list:
-    return [e.size_of(s) for s in (shape if isinstance(shape, (tuple, list)) else (shape,))]
-
-
-def _filled(e: Emitter, shape, number, dtype, hint: str) -> Array:
-    a = e.transient(dtype, _shape(e, shape), hint)
-    e.fill(a, number)
-    return a
-
-
-@handles(np.zeros, np.empty)  # what nobody wrote is zero, not somebody else's memory
-def zeros(e, shape, dtype=np.float64):
-    return _filled(e, shape, 0, dtype, "zeros")
-
-
-@handles(np.ones)
-def ones(e, shape, dtype=np.float64):
-    return _filled(e, shape, 1, dtype, "ones")
-
-
-@handles(np.full)
-def full(e, shape, fill_value, dtype=None):
-    return _filled(e, shape, fill_value, dtype or value_of(fill_value).dtype, "full")
-
-
-@handles(np.zeros_like, np.empty_like)
-def zeros_like(e, a, dtype=None):
-    return _filled(e, value_of(a).shape, 0, dtype or a.dtype, "zeros")
-
-
-@handles(np.ones_like)
-def ones_like(e, a, dtype=None):
-    return _filled(e, value_of(a).shape, 1, dtype or a.dtype, "ones")
-
-
-@handles(np.full_like)
-def full_like(e, a, fill_value, dtype=None):
-    return _filled(e, value_of(a).shape, fill_value, dtype or a.dtype, "full")
-
-
-@handles(np.arange)
-def arange(e, start, stop=None, step=1, dtype=None):
-    if stop is None:
-        start, stop = 0, start
-    if not all(is_size(x) or isinstance(x, Value) and x.dtype.kind in "iu" for x in (start, stop)) or not isinstance(step, int):
-        raise NotImplementedError("np.arange of numbers that are no integers: use np.linspace")
-    start, stop = e.size_of(start), e.size_of(stop)
-    length = stop - start if step > 0 else start - stop
-    if abs(step) != 1:
-        length = (length + (abs(step) - 1)) // abs(step)
-    dtype = np.dtype(dtype or np.int64)
-    return Value(dtype, (length,), lambda i: f"{elementwise.IR_NAMES[dtype]}({arrays.scaled(i[0], start, step)})")
-
-
-@handles(np.linspace)
-def linspace(e, start, stop, num=50, endpoint=True, dtype=np.float64):
-    num = e.size_of(num)
-    steps = num - 1 if endpoint else num
-    gap = elementwise.apply(e, "divide", elementwise.apply(e, "subtract", stop, start), steps)
-    index = Value(np.float64, (num,), lambda i: f"f64({i[0]})")
-    return elementwise.cast(e, elementwise.apply(e, "add", elementwise.apply(e, "multiply", index, gap), start), dtype)
-
-
-@handles(np.eye, np.identity)
-def eye(e, n, M=None, k=0, dtype=np.float64):
-    rows, columns = e.size_of(n), e.size_of(n if M is None else M)
-    name = elementwise.IR_NAMES[np.dtype(dtype)]
-    return Value(dtype, (rows, columns), lambda i: f"({i[1]} == {arrays.scaled(i[0], k, 1)} ? {name}(1) : {name}(0))")
-
-
+# ---- shapes ----
 @handles(np.copy)
 def copy(e, a):
     return e.materialize(a, "copy")
 
 
-@handles(np.array, np.asarray, np.ascontiguousarray)
-def array(e, a, dtype=None):
-    if isinstance(a, (list, tuple)):
-        a = arrays.stack(e, [array(e, x) if isinstance(x, (list, tuple)) else value_of(x) for x in a])
-    return a if dtype is None or value_of(a).dtype == np.dtype(dtype) else elementwise.cast(e, a, dtype)
-
-
-# ---- shapes ----
 @handles(np.reshape)
 def reshape(e, a, shape):
     return arrays.reshape(e, value_of(a), shape)
@@ -182,7 +109,7 @@ def vstack(e, parts):
 
 @handles(np.broadcast_to)
 def broadcast_to(e, a, shape):
-    return arrays.broadcast(value_of(a), _shape(e, shape))
+    return arrays.broadcast(value_of(a), shape_of(e, shape))
 
 
 @handles(np.roll)
@@ -295,11 +222,17 @@ def norm(e, a):
 
 # ---- elementwise ----
 def _ufunc(name):
+    inputs = getattr(np, name).nin
+
     def handler(e, *args, out=None, dtype=None):
+        if len(args) > inputs:
+            *args, out = args
         result = elementwise.apply(e, name, *args)
         if dtype is not None:
             result = elementwise.cast(e, result, dtype)
         if out is not None:
+            if not isinstance(out, Array):
+                raise TypeError("out= takes an array that the program can write")
             e.store(out, elementwise.cast(e, result, out.dtype))
             return out
         return result
@@ -312,9 +245,21 @@ for _name in sorted(elementwise.SUPPORTED):
 
 @handles(np.where)
 def where(e, condition, *choices):
-    if len(choices) != 2:
-        raise NotImplementedError("np.where(mask) gives a result whose size depends on data")
+    if len(choices) not in (0, 2):
+        raise ValueError("np.where takes a condition, or a condition and two values")
+    if not choices:
+        return nonzero(e, condition)
     return elementwise.where(condition, *choices)
+
+
+@handles(np.nonzero)
+def nonzero(e, a):
+    return tuple(selections.nonzero(e, value_of(a)))
+
+
+@handles(np.flatnonzero)
+def flatnonzero(e, a):
+    return selections.nonzero(e, ravel(e, a))[0]
 
 
 @handles(np.clip)
@@ -334,8 +279,28 @@ def real(e, a):
 def imag(e, a):
     v = value_of(a)
     if v.dtype.kind != "c":
-        return zeros_like(e, v)
+        return FUNCTIONS[np.zeros_like](e, v)
     return Value(np.float32 if v.dtype == np.complex64 else np.float64, v.shape, lambda i: f"imag({v.at(i)})")
+
+
+def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keepdims=False):
+    """np.add.outer, np.add.reduce, np.add.accumulate, np.add.at and those of other functions."""
+    name = ufunc.__name__
+    if method == "outer":
+        a, b = (value_of(x) for x in args)
+        return elementwise.apply(e, name, arrays.keep_dims(a, range(a.ndim, a.ndim + b.ndim), a.ndim + b.ndim), b)
+    reductions = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}
+    if method == "reduce" and name in reductions:
+        return arrays.reduction(e, reductions[name], args[0], axis, dtype, keepdims)
+    if method == "accumulate" and name in ("add", "multiply"):
+        return arrays.cumulative(e, "cumsum" if name == "add" else "cumprod", args[0], axis)
+    if method == "at" and name in ("add", "subtract", "multiply", "maximum", "minimum"):
+        base, key, v = args
+        if name == "subtract":
+            name, v = "add", elementwise.apply(e, "negative", v)
+        gathers.accumulate(e, base, key, v, {"add": "+=", "multiply": "*=", "maximum": "max=", "minimum": "min="}[name])
+        return None
+    raise NotImplementedError(f"np.{name}.{method} is not among the functions that programs know")
 
 
 # ---- Python's own ----

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import re
 from typing import Any
 
 import numpy as np
 
-from . import arrays, elementwise, sizes
+from . import arrays, elementwise, gathers, sizes
 from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
+from .errors import NeedsNumbers, OutOfScope, Retry, Retyped
+from .selections import Selected
 from .sizes import Size, is_size
 from .values import Array, Value, is_number, value_of
+
+MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
 RESULT = "return"  # what a function returns, as a name: no Python name is a keyword
 
@@ -37,14 +43,38 @@ def _always_returns(statements: list[ast.stmt]) -> bool:
         isinstance(last, ast.If) and _always_returns(last.body) and _always_returns(last.orelse))
 
 
-def assigned(statements: list[ast.stmt]) -> list[str]:
-    """Names that the statements bind, in order."""
-    names: dict[str, None] = {}
-    for s in statements:
-        for n in ast.walk(s):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
-                names[n.id] = None
-    return list(names)
+def assigned(statements: list[ast.stmt], updated: bool = True) -> list[str]:
+    """Names that the statements bind, in order; without `updated`, those that only x += … binds are left out."""
+    nodes = [n for s in statements for n in ast.walk(s)]
+    left_out = set() if updated else {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
+    return list(dict.fromkeys(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+                              and id(n) not in left_out))
+
+
+def _exits(body: list[ast.stmt]) -> bool:
+    """Whether a `break` or `continue` in it belongs to this loop."""
+    for s in body:
+        if isinstance(s, (ast.Break, ast.Continue)):
+            return True
+        if isinstance(s, (ast.For, ast.While)):
+            continue
+        if any(_exits(getattr(s, part, [])) for part in ("body", "orelse")):
+            return True
+    return False
+
+
+def mentions(value) -> set[str]:
+    """Names in the sizes and places of a value."""
+    if isinstance(value, (tuple, list)):
+        return set().union(*map(mentions, value)) if value else set()
+    parts = [value] if isinstance(value, Size) else []
+    if isinstance(value, Selected):
+        return mentions(value.full)
+    if isinstance(value, Value):
+        parts += value.shape
+    if isinstance(value, Array):
+        parts += [p for d in value.dims for p in (d.begin, d.step)]
+    return {name for p in parts for name in re.findall(r"[A-Za-z_]\w*", str(p))}
 
 
 class Lowering(Evaluator):
@@ -54,10 +84,12 @@ class Lowering(Evaluator):
         super().__init__(emitter, scope, depth)
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
+        self._sharing: list[tuple] = []         # (name, its memory, the memory that it would share, writes before)
 
     def run(self, statements: list[ast.stmt]) -> Any:
         """Translates them all; gives what `return` gives."""
         self.block(returning(statements))
+        self._check_sharing()
         return self.scope.names.get(RESULT)
 
     def block(self, statements: list[ast.stmt]) -> None:
@@ -85,8 +117,21 @@ class Lowering(Evaluator):
 
     def do_Assign(self, s: ast.Assign) -> None:
         value = self.value(s.value)
+        if all(isinstance(t, ast.Attribute) and t.attr == "shape" for t in s.targets):
+            for t in s.targets:
+                self._reshape(t, value)
+            return
+        if len(s.targets) > 1 and isinstance(value, Value):
+            value = self._kept(value, "value")
         for target in s.targets:
             self.assign(target, value)
+
+    def _reshape(self, target: ast.Attribute, shape) -> None:
+        """x.shape = …"""
+        if not isinstance(target.value, ast.Name) or target.value.id in self._variables:
+            raise NotImplementedError("a new shape for what is no plain name, or for what a loop changes: use reshape")
+        name = target.value.id
+        self.scope.names[name] = arrays.reshape(self.emitter, self.name(name), shape)
 
     def do_AnnAssign(self, s: ast.AnnAssign) -> None:
         if s.value is not None:
@@ -105,14 +150,10 @@ class Lowering(Evaluator):
         if not isinstance(s.target, ast.Subscript):
             raise NotImplementedError("assignment to an attribute")
         base, key, value = self.value(s.target.value), self.key(s.target.slice), self.value(s.value)
-        if isinstance(base, Array) and arrays.scatter(self.emitter, base, key, value, self._symbol(s.op)):
+        if isinstance(base, Array) and gathers.scatter(self.emitter, base, key, value, name):
             return
         view = arrays.subscript(self.emitter, base, key)
         self._update(view, self.binary(name, view, value), name)
-
-    @staticmethod
-    def _symbol(op: ast.operator) -> str:
-        return {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}.get(type(op), "?")
 
     def _update(self, target: Array, new, name: str) -> None:
         kinds = "biufc"
@@ -130,7 +171,7 @@ class Lowering(Evaluator):
             base, key = self.value(target.value), self.key(target.slice)
             if not isinstance(base, Array):
                 raise TypeError("only elements of arrays can be assigned to")
-            if not arrays.scatter(self.emitter, base, key, value):
+            if not gathers.scatter(self.emitter, base, key, value):
                 view = arrays.subscript(self.emitter, base, key)
                 self.emitter.store(view, elementwise.cast(self.emitter, value, view.dtype))
         else:
@@ -167,6 +208,8 @@ class Lowering(Evaluator):
         """The value as a name has it: expressions are evaluated now, numbers are copied, arrays and views are shared."""
         if isinstance(value, (tuple, list)):
             return type(value)(self._kept(v, hint) for v in value)
+        if isinstance(value, Selected):
+            return value.kept()
         if isinstance(value, Value) and (not isinstance(value, Array) or value.ndim == 0):
             return self.emitter.materialize(value, hint)
         return value
@@ -176,25 +219,47 @@ class Lowering(Evaluator):
         if v.shape != variable.shape:
             raise ValueError(f"{name} has shape {variable.shape} before this block and {v.shape} in it")
         kinds = "biufc"
-        if kinds.index(v.dtype.kind) > kinds.index(variable.dtype.kind):
-            raise TypeError(f"{name} is {variable.dtype} before this block and {v.dtype} in it: "
-                            f"begin with a value of type {v.dtype}")
-        self.emitter.store(variable, elementwise.cast(self.emitter, value, variable.dtype))
+        strong = not (v.weak or is_number(value) and not isinstance(value, np.generic))
+        loses = not np.can_cast(v.dtype, variable.dtype) if strong else kinds.index(v.dtype.kind) > kinds.index(variable.dtype.kind)
+        if variable.weak and strong or loses:
+            again = Retyped(name, variable.dtype, v.dtype, strong)
+            raise again if variable.weak else TypeError(str(again))
+        self._share(name, variable, value)
+        with self.emitter.rebinding():
+            self.emitter.store(variable, elementwise.cast(self.emitter, value, variable.dtype))
         self.scope.names[name] = variable
+
+    def _share(self, name: str, own: Array, value) -> None:
+        """Notes that Python would have `name` share memory with other names, where it has memory of its own here."""
+        if isinstance(value, Array) and value.ndim and (value.root in self.emitter.arguments or any(
+                isinstance(other, Array) and other.root == value.root for n, other in self.scope.names.items() if n != name)):
+            self._sharing.append((name, own.root, value.root, dict(self.emitter.in_place)))
+
+    def _check_sharing(self) -> None:
+        for name, own, source, before in self._sharing:
+            if any(self.emitter.in_place.get(root, 0) != before.get(root, 0) for root in (own, source)):
+                raise NotImplementedError(f"{name} is bound again in a loop or branch to an array that has another name, too, and one of "
+                                          f"them is changed in place: write {name} = ….copy()")
 
     def _own(self, name: str, value) -> Array:
         if isinstance(value, tuple) or not (isinstance(value, Value) or is_number(value) or is_size(value)):
             raise NotImplementedError(f"{name} is a {type(value).__name__}, which control flow can't change")
         own = self.emitter.materialize(value, _hint(name))
+        self._share(name, own, value)
         self.scope.names[name] = own
         return own
 
     def _settle(self, statements: list[ast.stmt]) -> None:
         """Names that exist and that the statements bind get memory of their own."""
+        bound = set(assigned(statements, updated=False))
         for name in assigned(statements):
             if name in self._variables or name not in self.scope.names:
                 continue
-            self._variables[name] = self._own(name, self.scope.names[name])
+            value = self.scope.names[name]
+            if isinstance(value, OutOfScope):
+                del self.scope.names[name]
+            elif name in bound or not (isinstance(value, Array) and value.ndim):  # arrays: x += … changes them in place
+                self._variables[name] = self._own(name, value)
 
     # ---- control flow ----
     def do_If(self, s: ast.If) -> None:
@@ -203,6 +268,9 @@ class Lowering(Evaluator):
             self.block(s.body if test else s.orelse)
             return
         condition = self.emitter.test(test)
+        self._again(lambda: self._branches(s, condition), lambda retry: None)
+
+    def _branches(self, s: ast.If, condition: str) -> None:
         self._settle([*s.body, *s.orelse])
         both = [n for n in assigned(s.body) if n in assigned(s.orelse) and n not in self._variables]
         self._shared.update(both)
@@ -216,17 +284,36 @@ class Lowering(Evaluator):
             if name != RESULT:
                 self._variables.pop(name, None)
 
+    def _again(self, translate, numbers) -> None:
+        """translate(), from the beginning again where the block gives names other types than they had. `numbers(retry)` gives
+        what to do instead where it needs numbers in place of sizes, or None."""
+        while True:
+            emitter, names, variables, shared = (self.emitter.snapshot(), dict(self.scope.names), dict(self._variables),
+                                                 set(self._shared))
+            try:
+                translate()
+                return
+            except Retry as retry:
+                instead = numbers(retry) if isinstance(retry, NeedsNumbers) else None
+                if instead is None and (not isinstance(retry, Retyped) or retry.name in variables or retry.name not in names):
+                    raise
+                self.emitter.restore(emitter)
+                self.scope.names, self._variables, self._shared = names, variables, shared
+                if instead is not None:
+                    translate = instead
+                else:
+                    before = elementwise.cast(self.emitter, names[retry.name], retry.dtype)
+                    names[retry.name] = before if retry.strong else Value(retry.dtype, (), value_of(before).at, weak=True)
+
     def do_For(self, s: ast.For) -> None:
         if s.orelse:
             raise NotImplementedError("else after a loop")
         call = s.iter
         over = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
-        if over is range:
-            self._range_loop(s, [self.value(a) for a in call.args])
-            return
-        items = self.value(call)
-        if isinstance(items, Value):
-            self._range_loop(s, [items.shape[0]], items)
+        if over is range or isinstance(items := self.value(call), Value):
+            rows = None if over is range else items
+            bounds = [self.value(a) for a in call.args] if over is range else [items.shape[0]]
+            self._again(lambda: self._range_loop(s, bounds, rows), lambda retry: self._written_out(s, bounds, rows, retry))
             return
         for item in items:  # a tuple or list of Python's: known, so written out
             self.assign(s.target, item)
@@ -247,20 +334,51 @@ class Lowering(Evaluator):
         variable = self.emitter.fresh(_hint(name))
         text = f"for {variable} in {begin}:{end}" + ("" if step == 1 else f":{step}")
         first, last = sizes.interval(begin, self.emitter.intervals), sizes.interval(end, self.emitter.intervals)
+        least, greatest = (begin, end - 1) if step > 0 else (end + 1, begin)
         self.emitter.intervals[variable] = (first[0], last[1]) if step > 0 else (last[0], first[1])
-        with self.emitter.block(text):
+        self.emitter.loops[variable] = (least, greatest)
+        self.emitter.symbols.add(variable)
+        with self._leaving(s.body, variable), self.emitter.block(text):
             index = Size(variable)
             self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)
             self.block(s.body)
+        del self.emitter.loops[variable]
         self.scope.names.pop(name, None)
         if before is not None:
             self.scope.names[name] = before
 
+    @contextlib.contextmanager
+    def _leaving(self, body: list[ast.stmt], variable: str = ""):
+        """A loop's body: names that it binds to something that only exists in it are unknown afterwards."""
+        known = self.emitter.names - {variable}
+        yield
+        for name in assigned(body):
+            if name in self._variables or name not in self.scope.names:
+                continue
+            inside = self.emitter.names - known
+            if not isinstance(self.scope.names[name], OutOfScope) and mentions(self.scope.names[name]) & inside & self.emitter.symbols:
+                self.scope.names[name] = OutOfScope(name)
+
+    def _written_out(self, s: ast.For, bounds: list, rows: Value | None, retry: NeedsNumbers):
+        """The loop with its variable as a number, one body after the other; None where its bounds are not known."""
+        if not all(isinstance(b, int) for b in bounds) or len(range(*bounds)) > MOST_WRITTEN_OUT or _exits(s.body):
+            return None
+
+        def bodies() -> None:
+            for k in range(*bounds):
+                self.assign(s.target, k if rows is None else arrays.subscript(self.emitter, rows, k))
+                self.block(s.body)
+
+        return bodies
+
     def do_While(self, s: ast.While) -> None:
         if s.orelse:
             raise NotImplementedError("else after a loop")
+        self._again(lambda: self._while_loop(s), lambda retry: None)
+
+    def _while_loop(self, s: ast.While) -> None:
         self._settle(s.body)
-        with self.emitter.block("loop"):
+        with self._leaving(s.body), self.emitter.block("loop"):
             test = self.value(s.test)
             if isinstance(test, Value):
                 stop = self.emitter.test(elementwise.apply(self.emitter, "logical_not", test))

@@ -149,7 +149,37 @@ def _interval(n: ast.expr, known: dict[str, Interval]) -> Interval:
             return tuple(None if x is None else x // constant for x in a)
         if isinstance(n.op, ast.Mod) and constant is not None and constant > 0:
             return 0, constant - 1
+    if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in ("max", "min"):
+        lows, highs = zip(*(_interval(a, known) for a in n.args))
+        if n.func.id == "max":
+            return max((x for x in lows if x is not None), default=None), None if None in highs else max(highs)
+        return None if None in lows else min(lows), min((x for x in highs if x is not None), default=None)
     return None, None
+
+
+def largest(size, loops: dict[str, tuple], known: dict[str, Interval]):
+    """An upper bound of a size that does not speak of variables of loops, where one is found. `loops`: variable → least and
+    greatest value."""
+    before = size
+    for name, (least, greatest) in reversed(loops.items()):
+        if not isinstance(size, Size) or not _speaks_of(size, name):
+            continue
+        slope = canonical(f"({_with(size, name, f'{name} + 1')}) - ({size})")
+        low, high = interval(slope, known)
+        if low is not None and low >= 0:
+            size = canonical(_with(size, name, str(greatest)))
+        elif high is not None and high <= 0:
+            size = canonical(_with(size, name, str(least)))
+    low, _ = interval(size, known)
+    return size if size is before or low is not None and low >= 0 else maximum(size, 0)
+
+
+def _speaks_of(size: Size, name: str) -> bool:
+    return re.search(rf"\b{name}\b", size.text) is not None
+
+
+def _with(size: Size, name: str, value: str) -> str:
+    return re.sub(rf"\b{name}\b", f"({value})", size.text)
 
 
 def _negated(x):

@@ -1,0 +1,121 @@
+"""New arrays: np.zeros, np.arange, np.mgrid and their like."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import arrays, elementwise
+from .emitter import Emitter
+from .functions import handles, shape_of
+from .sizes import is_size
+from .values import Array, Value, broadcast, value_of
+
+# These make something that the program owns, also where all arguments are known.
+NEW_ARRAYS = {np.zeros, np.ones, np.empty, np.full, np.ndarray, np.eye, np.identity, np.arange, np.linspace, np.array, np.asarray,
+              np.tri, np.meshgrid}
+
+
+def _filled(e: Emitter, shape, number, dtype, hint: str) -> Array:
+    a = e.transient(dtype, shape_of(e, shape), hint)
+    e.fill(a, number)
+    return a
+
+
+@handles(np.zeros, np.empty, np.ndarray)  # what nobody wrote is zero, not somebody else's memory
+def zeros(e, shape, dtype=np.float64):
+    return _filled(e, shape, 0, dtype, "zeros")
+
+
+@handles(np.ones)
+def ones(e, shape, dtype=np.float64):
+    return _filled(e, shape, 1, dtype, "ones")
+
+
+@handles(np.full)
+def full(e, shape, fill_value, dtype=None):
+    return _filled(e, shape, fill_value, dtype or value_of(fill_value).dtype, "full")
+
+
+@handles(np.zeros_like, np.empty_like)
+def zeros_like(e, a, dtype=None):
+    return _filled(e, value_of(a).shape, 0, dtype or a.dtype, "zeros")
+
+
+@handles(np.ones_like)
+def ones_like(e, a, dtype=None):
+    return _filled(e, value_of(a).shape, 1, dtype or a.dtype, "ones")
+
+
+@handles(np.full_like)
+def full_like(e, a, fill_value, dtype=None):
+    return _filled(e, value_of(a).shape, fill_value, dtype or a.dtype, "full")
+
+
+@handles(np.arange)
+def arange(e, start, stop=None, step=1, dtype=None):
+    if stop is None:
+        start, stop = 0, start
+    if not all(is_size(x) or isinstance(x, Value) and x.dtype.kind in "iu" for x in (start, stop)) or not isinstance(step, int):
+        raise NotImplementedError("np.arange of numbers that are no integers: use np.linspace")
+    start, stop = e.size_of(start), e.size_of(stop)
+    length = stop - start if step > 0 else start - stop
+    if abs(step) != 1:
+        length = (length + (abs(step) - 1)) // abs(step)
+    dtype = np.dtype(dtype or np.int64)
+    return Value(dtype, (length,), lambda i: f"{elementwise.IR_NAMES[dtype]}({arrays.scaled(i[0], start, step)})")
+
+
+@handles(np.linspace)
+def linspace(e, start, stop, num=50, endpoint=True, dtype=np.float64):
+    num = e.size_of(num)
+    steps = num - 1 if endpoint else num
+    gap = elementwise.apply(e, "divide", elementwise.apply(e, "subtract", stop, start), steps)
+    index = Value(np.float64, (num,), lambda i: f"f64({i[0]})")
+    return elementwise.cast(e, elementwise.apply(e, "add", elementwise.apply(e, "multiply", index, gap), start), dtype)
+
+
+@handles(np.eye, np.identity)
+def eye(e, n, M=None, k=0, dtype=np.float64):
+    rows, columns = e.size_of(n), e.size_of(n if M is None else M)
+    name = elementwise.IR_NAMES[np.dtype(dtype)]
+    return Value(dtype, (rows, columns), lambda i: f"({i[1]} == {arrays.scaled(i[0], k, 1)} ? {name}(1) : {name}(0))")
+
+
+@handles(np.array, np.asarray, np.ascontiguousarray)
+def array(e, a, dtype=None):
+    if isinstance(a, (list, tuple)):
+        a = arrays.stack(e, [array(e, x) if isinstance(x, (list, tuple)) else value_of(x) for x in a])
+    return a if dtype is None or value_of(a).dtype == np.dtype(dtype) else elementwise.cast(e, a, dtype)
+
+
+@handles(np.tri)
+def tri(e, N, M=None, k=0, dtype=np.float64):
+    rows, columns = e.size_of(N), e.size_of(N if M is None else M)
+    name = elementwise.IR_NAMES[np.dtype(dtype)]
+    return Value(dtype, (rows, columns), lambda i: f"({i[1]} <= {arrays.scaled(i[0], k, 1)} ? {name}(1) : {name}(0))")
+
+
+@handles(np.meshgrid)
+def meshgrid(e, *parts, indexing="xy", sparse=False):
+    parts = [value_of(p) for p in parts]
+    order = list(range(len(parts)))
+    if indexing == "xy" and len(parts) > 1:
+        order[:2] = [1, 0]
+    return _spread([parts[k] for k in order], order, sparse)
+
+
+def grid(e: Emitter, key, sparse: bool):
+    """np.mgrid[key] and, sparse, np.ogrid[key], as a tuple of arrays."""
+    keys = key if isinstance(key, tuple) else (key,)
+    parts = [arange(e, 0 if k.start is None else k.start, k.stop, 1 if k.step is None else k.step) for k in keys]
+    return _spread(parts, list(range(len(parts))), sparse)
+
+
+def _spread(parts, order, sparse: bool) -> tuple:
+    """Vectors along dimensions of their own: the k-th dimension is that of parts[k], the k-th result that of order[k]."""
+    shape = [p.shape[0] for p in parts]
+    found = {}
+    for axis, (part, k) in enumerate(zip(parts, order)):
+        wide = Value(part.dtype, [s if n == axis else 1 for n, s in enumerate(shape)], lambda i, part=part, axis=axis: part.at([i[axis]]))
+        found[k] = wide if sparse else broadcast(wide, shape)
+    return tuple(found[k] for k in range(len(parts)))

@@ -1,0 +1,32 @@
+"""What translating finds out midway: a loop catches it, goes back to its start and translates its body in another way."""
+
+from __future__ import annotations
+
+
+class Retry(Exception):
+    """`located` is the error for the user where nobody can do it in another way."""
+
+    located: Exception | None = None
+
+
+class NeedsNumbers(Retry):
+    """A size that must be a number: the loop that changes it is written out."""
+
+    def __init__(self, sizes, what: str):
+        super().__init__(f"{what}: the loop around it needs bounds that are known when the program is translated")
+        self.sizes = [str(s) for s in sizes]
+
+
+class Retyped(Retry, TypeError):
+    """The body gives `name`, a Python number so far, another type."""
+
+    def __init__(self, name: str, before, dtype, strong: bool):
+        super().__init__(f"{name} is {before} before this block and {dtype} in it: begin with a value of type {dtype}")
+        self.name, self.dtype, self.strong = name, dtype, strong
+
+
+class OutOfScope:
+    """Stands for what a loop's body bound and what is gone with it."""
+
+    def __init__(self, name: str):
+        self.name = name

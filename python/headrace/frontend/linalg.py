@@ -1,0 +1,153 @@
+"""np.linalg and np.fft as library nodes (plugins/linalg), which have gradients of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import arrays, elementwise
+from .emitter import Emitter
+from .functions import handles
+from .types import IR_NAMES
+from .values import Array, Value, value_of
+
+
+def _floats(e: Emitter, a) -> Value:
+    v = value_of(a)
+    return v if v.dtype.kind in "fc" and v.dtype != np.float16 else elementwise.cast(e, v, np.float64)
+
+
+def _square(name: str, v: Value) -> Value:
+    if v.ndim != 2:
+        raise NotImplementedError(f"np.linalg.{name} of an array of {v.ndim} dimensions: call it for each matrix, in a loop")
+    if v.shape[0] != v.shape[1]:
+        raise ValueError(f"np.linalg.{name}: the matrix has {v.shape[0]} rows and {v.shape[1]} columns, which are not known to be equal")
+    return v
+
+
+def _whole(e: Emitter, v: Value) -> Array:
+    """A container of its own with just these elements: what a port of a node takes."""
+    if isinstance(v, Array) and v.whole:
+        return v
+    made = e.materialize(v, "operand")
+    if not made.whole:
+        raise NotImplementedError("a library function of a matrix whose size a loop changes: give it its largest size")
+    return made
+
+
+def _node(e: Emitter, op: str, inputs: dict[str, Value], output: str, dtype, shape, attributes: str = "") -> Array:
+    named = {port: _whole(e, v) for port, v in inputs.items()}
+    result = e.transient(dtype, shape, op.lower())
+    ports = ", ".join(f"{port} = {a.name}" for port, a in named.items())
+    e.node(f"linalg.{op}{attributes}({ports}) -> ({output} = {result.name})", [a.root for a in named.values()], result)
+    return result
+
+
+@handles(np.linalg.solve)
+def solve(e: Emitter, a, b):
+    a, b = _square("solve", _floats(e, a)), _floats(e, b)
+    dtype = np.result_type(a.dtype, b.dtype)
+    a, b = elementwise.cast(e, a, dtype), elementwise.cast(e, b, dtype)
+    if b.ndim not in (1, 2) or b.shape[0] != a.shape[0]:
+        raise ValueError(f"np.linalg.solve: {a.shape[0]} equations, and a right side of shape {b.shape}")
+    columns = b if b.ndim == 2 else arrays.keep_dims(b, [1], 2)
+    x = _node(e, "Solve", {"A": a, "B": columns}, "X", dtype, columns.shape)
+    return x if b.ndim == 2 else arrays.reshape(e, x, b.shape)
+
+
+@handles(np.linalg.inv)
+def inv(e: Emitter, a):
+    a = _square("inv", _floats(e, a))
+    one = IR_NAMES[a.dtype]
+    unit = Value(a.dtype, a.shape, lambda i: f"({i[0]} == {i[1]} ? {one}(1) : {one}(0))")
+    return _node(e, "Solve", {"A": a, "B": unit}, "X", a.dtype, a.shape)
+
+
+@handles(np.linalg.det)
+def det(e: Emitter, a):
+    a = _square("det", _floats(e, a))
+    return _node(e, "Det", {"A": a}, "D", a.dtype, ())
+
+
+@handles(np.linalg.cholesky)
+def cholesky(e: Emitter, a, *, upper: bool = False):
+    a = _square("cholesky", _floats(e, a))
+    if a.dtype.kind == "c":
+        raise NotImplementedError("np.linalg.cholesky of a complex matrix")
+    factor = _node(e, "Cholesky", {"A": arrays.transpose(a) if upper else a}, "L", a.dtype, a.shape)
+    return arrays.transpose(factor) if upper else factor
+
+
+@handles(np.linalg.matrix_power)
+def matrix_power(e: Emitter, a, n):
+    a = _square("matrix_power", value_of(a))
+    if not isinstance(n, int):
+        raise TypeError("np.linalg.matrix_power: n is a number that is known when the program is translated")
+    base, result = (inv(e, a) if n < 0 else a), None
+    for bit in bin(abs(n))[:1:-1]:
+        if bit == "1":
+            result = base if result is None else arrays.matmul(e, result, base)
+        base = e.settled(arrays.matmul(e, base, base))
+    one = IR_NAMES[a.dtype]
+    return Value(a.dtype, a.shape, lambda i: f"({i[0]} == {i[1]} ? {one}(1) : {one}(0))") if n == 0 else result
+
+
+# ---- Fourier transforms ----
+def _transform(e: Emitter, a, n, axis, norm, inverse: bool) -> Value:
+    v = value_of(a)
+    if v.dtype.kind != "c":
+        v = elementwise.cast(e, v, np.complex64 if v.dtype == np.float32 else np.complex128)
+    if n is not None and n != v.shape[arrays.normal(axis, v.ndim)]:
+        raise NotImplementedError("a Fourier transform of another length than the array's: pad it or cut it before")
+    if norm not in (None, "backward"):
+        raise NotImplementedError(f"norm={norm!r} of a Fourier transform: scale the result")
+    axis = arrays.normal(axis, v.ndim)
+    order = [k for k in range(v.ndim) if k != axis] + [axis]
+    turned = arrays.transpose(v, order)
+    result = _node(e, "Fft", {"X": turned}, "Y", v.dtype, turned.shape, "{inverse = 1}" if inverse else "")
+    return arrays.transpose(result, [order.index(k) for k in range(v.ndim)])
+
+
+@handles(np.fft.fft)
+def fft(e: Emitter, a, n=None, axis=-1, norm=None):
+    return _transform(e, a, n, axis, norm, False)
+
+
+@handles(np.fft.ifft)
+def ifft(e: Emitter, a, n=None, axis=-1, norm=None):
+    return _transform(e, a, n, axis, norm, True)
+
+
+@handles(np.fft.rfft)
+def rfft(e: Emitter, a, n=None, axis=-1, norm=None):
+    v = value_of(a)
+    if v.dtype.kind == "c":
+        raise TypeError("np.fft.rfft takes real numbers")
+    axis = arrays.normal(axis, v.ndim)
+    whole = _transform(e, v, n, axis, norm, False)
+    kept = tuple(slice(None, v.shape[axis] // 2 + 1) if k == axis else slice(None) for k in range(v.ndim))
+    return arrays.subscript(e, whole, kept)
+
+
+@handles(np.fft.irfft)
+def irfft(e: Emitter, a, n=None, axis=-1, norm=None):
+    v = value_of(a)
+    axis = arrays.normal(axis, v.ndim)
+    size = 2 * (v.shape[axis] - 1) if n is None else n
+    if not (isinstance(size, int) and isinstance(v.shape[axis], int) and size // 2 + 1 == v.shape[axis]):
+        raise NotImplementedError("np.fft.irfft needs a length that is known, of 2 (m - 1) or 2 m - 1 for m numbers")
+    half = e.settled(elementwise.cast(e, v, np.complex64 if v.dtype == np.complex64 else np.complex128))
+    name = IR_NAMES[half.dtype]
+
+    def mirrored(i):
+        def part(k: str) -> str:
+            return half.at([*i[:axis], f"min({k}, {size // 2})", *i[axis + 1:]])
+
+        k = i[axis]
+        alone = f"{k} == 0" + (f" || {k} == {size // 2}" if size % 2 == 0 else "")  # only the real part of these counts
+        real = f"{name}(complex(real({part(k)}), real({part(k)})*0))"
+        return f"({alone} ? {real} : {k} <= {size // 2} ? {part(k)} : conj({part(f'{size} - {k}')}))"
+
+    full = Value(half.dtype, [size if k == axis else s for k, s in enumerate(half.shape)], mirrored)
+    result = _transform(e, full, None, axis, norm, True)
+    part = np.float32 if half.dtype == np.complex64 else np.float64
+    return Value(part, result.shape, lambda i: f"real({result.at(i)})")

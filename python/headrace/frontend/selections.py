@@ -1,0 +1,111 @@
+"""What a mask chooses: A[mask] without its size, which only the data know.
+
+A Selected is as large as what it was chosen from, and says which elements count. Arithmetic, reductions and assignments under
+the same mask need nothing more; whatever asks for its shape or its elements one by one makes it a dense array. Outside of the
+mask its elements are zeros, also in memory, so that derivatives of what was never computed are zeros and not NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import numpy as np
+
+from .emitter import Emitter
+from .types import IR_NAMES
+from .values import Array, Value, number_text
+
+
+class Selected(Value):
+    """`full` under `mask`, two expressions of the same leading dimensions."""
+
+    def __init__(self, e: Emitter, mask: Array, key: tuple, full: Value):
+        self.mask, self.key = mask, key
+        self.dtype, self.weak = full.dtype, False
+        zero = number_text(0, full.dtype) if full.dtype.kind == "c" else f"{IR_NAMES[full.dtype]}({number_text(0, full.dtype)})"
+        self.full = Value(full.dtype, full.shape, lambda i: f"({mask.at(i[: mask.ndim])} ? {full.at(i)} : {zero})")
+        self._e, self._dense = e, None
+
+    @classmethod
+    def of(cls, e: Emitter, mask: Value, base: Value) -> Selected:
+        return cls(e, e.materialize(mask, "mask"), e.identity(mask), base)
+
+    def like(self, full: Value) -> Selected:
+        return Selected(self._e, self.mask, self.key, full)
+
+    def filled(self, number) -> Value:
+        """All of it, with `number` outside of the mask: reductions."""
+        other = number_text(number, self.dtype)
+        return Value(self.dtype, self.full.shape, lambda i: f"({self.mask.at(i[: self.mask.ndim])} ? {self.full.at(i)} : {other})")
+
+    def kept(self) -> Selected:
+        """With memory of its own, for a name."""
+        return self.like(self._e.materialize(self.full, "chosen"))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.full.shape) - self.mask.ndim + 1
+
+    @property
+    def shape(self) -> tuple:
+        return self._made().shape
+
+    def at(self, index):
+        return self._made().at(index)
+
+    def _made(self) -> Array:
+        if self._dense is None:
+            e, places = self._e, nonzero(self._e, self.mask)
+            rest = self.full.shape[self.mask.ndim:]
+            chosen = Value(self.dtype, (*places[0].shape, *rest), lambda i: self.full.at([p.at(i[:1]) for p in places] + list(i[1:])))
+            self._dense = e.materialize(chosen, "dense")
+        return self._dense
+
+
+def same_mask(e: Emitter, v: Selected, mask: Value) -> bool:
+    return v.key == e.identity(mask) or (isinstance(mask, Array) and mask.name == v.mask.name and e.identity(mask) == e.identity(v.mask))
+
+
+def lifted(args) -> Selected | None:
+    """The selection that an elementwise function of these arguments is one of: all others are numbers, or chosen alike."""
+    chosen = [a for a in args if isinstance(a, Selected)]
+    if not chosen or any(a.key != chosen[0].key or a.full.ndim != chosen[0].full.ndim for a in chosen):
+        return None
+    if any(isinstance(a, Value) and not isinstance(a, Selected) and a.ndim for a in args):
+        return None
+    return chosen[0]
+
+
+def apply(function: Callable, args) -> Selected | None:
+    """function(*args) under their mask; None where that is not possible."""
+    chosen = lifted(args)
+    if chosen is None:
+        return None
+    return chosen.like(function(*[a.full if isinstance(a, Selected) else a for a in args]))
+
+
+def count(e: Emitter, mask: Value) -> Array:
+    """How many elements are true."""
+    ones = Value(np.int64, mask.shape, lambda i: f"({mask.at(i)} ? i64(1) : i64(0))")
+    return e.reduce(ones, range(mask.ndim), "+=", 0, np.int64, "count")
+
+
+def nonzero(e: Emitter, v: Value) -> list[Array]:
+    """np.nonzero(v): an array of indices for each dimension."""
+    mask = v if v.dtype.kind == "b" else Value(np.bool_, v.shape, lambda i, v=v: f"({v.at(i)} != 0)")
+    mask = e.materialize(mask, "mask")
+    n = e.size_of(count(e, mask))
+    e.intervals[n.text] = (0, None)
+    found = [e.transient(np.int64, (n,), "places") for _ in mask.shape]
+    for f in found:
+        f.counted = True  # never negative
+        e.fill(f, 0)
+    at = e.transient(np.int64, (), "next")
+    e.write(at, [], "i64(0)")
+    with e.nest(mask.shape) as index:
+        with e.block(f"if {e.expression(mask, index, np.bool_)}"):
+            place = e.size_of(at)
+            for f, i in zip(found, index):
+                e.write(f, [str(place)], f"i64({i})")
+            e.write(at, [], f"{at.at([])} + 1")
+    return found

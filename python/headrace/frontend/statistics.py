@@ -1,0 +1,92 @@
+"""np.histogram, np.cov, np.average: functions of NumPy that are made of others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import arrays, elementwise
+from .emitter import Emitter
+from .functions import handles
+from .values import Value, value_of
+
+
+@handles(np.histogram)
+def histogram(e: Emitter, a, bins=10, range=None, weights=None, density=False):
+    """Bins of one width. (Counts are integers, as NumPy's; weighted sums have the weights' type.)"""
+    if isinstance(value_of(bins), Value) and value_of(bins).ndim or density:
+        raise NotImplementedError("np.histogram with edges or density: give the number of bins")
+    n = e.size_of(bins)
+    v = value_of(a)
+    v = e.settled(v if v.ndim == 1 else arrays.reshape(e, v, (-1,)))
+    low, high = range or (arrays.reduction(e, "min", v), arrays.reduction(e, "max", v))
+    low, high = (e.materialize(elementwise.cast(e, x, np.float64), h) for x, h in ((low, "low"), (high, "high")))
+    half = elementwise.where(elementwise.apply(e, "equal", low, high), 0.5, 0.0)  # where all are equal, a bin around them
+    low, high = (e.materialize(elementwise.apply(e, name, x, half), "edge") for name, x in (("subtract", low), ("add", high)))
+    edges = e.materialize(_edges(e, low, high, n), "edges")
+    place = e.materialize(_places(e, v, low, high, edges, n), "place")
+    inside = e.materialize(_both(e, elementwise.apply(e, "greater_equal", v, low), elementwise.apply(e, "less_equal", v, high)), "inside")
+    if weights is None:
+        step, dtype = Value(np.int64, v.shape, lambda i: f"({inside.at(i)} ? i64(1) : i64(0))"), np.dtype(np.int64)
+    else:
+        w = value_of(weights)
+        w, dtype = (w if w.ndim == 1 else arrays.reshape(e, w, (-1,))), w.dtype
+        step = elementwise.where(inside, w, dtype.type(0))
+    counts = e.transient(dtype, (n,), "counts")
+    e.fill(counts, 0)
+    e.maps(v.shape, lambda i: e.write(counts, [e.expression(place, i, np.int64)], e.expression(step, i, dtype), "+="))
+    return counts, edges
+
+
+def _both(e: Emitter, a, b):
+    return elementwise.apply(e, "logical_and", a, b)
+
+
+def _edges(e: Emitter, low, high, n):
+    """np.linspace(low, high, n + 1); the last is `high` itself."""
+    gap = elementwise.apply(e, "divide", elementwise.apply(e, "subtract", high, low), n)
+    return Value(np.float64, (n + 1,), lambda i: f"({i[0]} == {n} ? {high.at([])} : f64({i[0]})*{gap.at([])} + {low.at([])})")
+
+
+def _places(e: Emitter, v: Value, low, high, edges, n):
+    """The bin of each element: computed, then moved where rounding put it beside its edges, as NumPy does."""
+    text = elementwise.apply(e, "divide", elementwise.apply(e, "subtract", elementwise.cast(e, v, np.float64), low),
+                             elementwise.apply(e, "subtract", high, low))
+    first = e.materialize(Value(np.int64, v.shape, lambda i: f"clamp(i64({text.at(i)}*f64({n})), 0, {n} - 1)"), "guess")
+
+    def moved(i):
+        x, k = f"f64({v.at(i)})", first.at(i)
+        return f"({x} < {edges.at([k])} ? max({k} - 1, 0) : {k} < {n} - 1 && {x} >= {edges.at([f'min({k} + 1, {n})'])} ? {k} + 1 : {k})"
+
+    return Value(np.int64, v.shape, moved)
+
+
+@handles(np.cov)
+def cov(e: Emitter, m, rowvar: bool = True, bias: bool = False, ddof=None):
+    """Covariances of the rows of `m` (of its columns, without `rowvar`)."""
+    v = value_of(m)
+    if v.ndim == 1:
+        v = arrays.keep_dims(v, [0] if rowvar else [1], 2)
+    if not rowvar:
+        v = arrays.transpose(v)
+    if v.dtype.kind not in "fc":
+        v = elementwise.cast(e, v, np.float64)
+    mean = arrays.reduction(e, "mean", v, 1, None, True)
+    gap = e.materialize(elementwise.apply(e, "subtract", v, mean), "gap")
+    other = arrays.transpose(gap)
+    if v.dtype.kind == "c":
+        other = e.materialize(elementwise.apply(e, "conjugate", other))
+    free = v.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    result = elementwise.apply(e, "divide", arrays.matmul(e, gap, other), free)
+    return arrays.reshape(e, result, ()) if v.shape[0] == 1 else result
+
+
+@handles(np.average)
+def average(e: Emitter, a, axis=None, weights=None):
+    if weights is None:
+        return arrays.reduction(e, "mean", a, axis)
+    v, w = value_of(a), value_of(weights)
+    if axis is not None and w.ndim == 1 and v.ndim > 1:
+        w = arrays.keep_dims(w, [k for k in range(v.ndim) if k != arrays.normal(axis, v.ndim)], v.ndim)
+    total = arrays.reduction(e, "sum", elementwise.apply(e, "multiply", v, w), axis)
+    share = arrays.reduction(e, "sum", arrays.broadcast(w, v.shape), axis)
+    return elementwise.apply(e, "divide", total, share)
