@@ -1,0 +1,1 @@
+"""The kernels of NPBench, as plain NumPy functions."""
