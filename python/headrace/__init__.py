@@ -2,6 +2,7 @@
 
 import importlib as _importlib
 
+from . import _loading  # noqa: F401: before all that uses the extension
 from .compiled import Compiled, load
 from .counters import counters, reset_counters
 from .errors import HeadraceError, InternalError, InvalidError, UnsupportedError, UsageError
