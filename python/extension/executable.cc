@@ -24,6 +24,16 @@ std::function<bool()> Cancellation() {
   };
 }
 
+// What was given instead of an array, and what to do about it.
+std::string Refused(nb::handle object) {
+  const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
+  if (nb::hasattr(object, "dtype")) {
+    const nb::object dtype = object.attr("dtype");
+    return type + " of " + nb::cast<std::string>(nb::str(nb::handle(dtype))) + "\n  hint: convert it first: types are never changed silently";
+  }
+  return type + "\n  hint: an array is what has the buffer protocol or DLPack: numpy.asarray(…) makes one";
+}
+
 class PyExecutable {
  public:
   PyExecutable(std::unique_ptr<Executable> e, Program interface, bool by_position)
@@ -95,8 +105,7 @@ void PyExecutable::TakeInputs(const nb::args& args, std::deque<ArrayArgument>* t
     }
     taken->emplace_back();
     if (!taken->back().Take(h, inputs_[k].dtype))
-      throw nb::type_error(("'" + inputs_[k].name + "' takes an array of " + std::string(DTypeName(inputs_[k].dtype)) + ", not " +
-                            nb::cast<std::string>(nb::str(h.type()))).c_str());
+      throw nb::type_error(("'" + inputs_[k].name + "' takes an array of " + std::string(DTypeName(inputs_[k].dtype)) + ", not " + Refused(h)).c_str());
     in->push_back(taken->back().array());
   }
 }
@@ -112,7 +121,7 @@ nb::tuple PyExecutable::Call(nb::args args, nb::handle out, nb::handle sizes) {
     results[k].device_type = HR_DEVICE_CPU;
     if (out.is_none() || out[k].is_none()) continue;
     taken.emplace_back();
-    if (!taken.back().Take(out[k], DType::kNone)) throw nb::type_error(("out: '" + outputs_[k] + "' takes an array").c_str());
+    if (!taken.back().Take(out[k], DType::kNone)) throw nb::type_error(("out: '" + outputs_[k] + "' takes an array, not " + Refused(out[k])).c_str());
     results[k] = taken.back().array();
     made.arrays[k] = nb::borrow(out[k]);
   }

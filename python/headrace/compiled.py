@@ -37,6 +37,8 @@ class Compiled:
             sizes = [self._size(named, s) for s in self._sizes]
         if named or len(args) < len(self._order):
             args = self._positional(args, named)
+        if out is not None:
+            self._check_out(out)
         results = self.flat(args, out, sizes)
         return results[0] if len(results) == 1 else results
 
@@ -45,6 +47,12 @@ class Compiled:
         if self._by_position:
             return self._executable(*args, out=out, sizes=sizes)
         return self._run_by_name(args, out, sizes)
+
+    def _check_out(self, out: Any) -> None:
+        if not isinstance(out, (list, tuple)) or len(out) != len(self._written):
+            got = f"{len(out)} of them" if isinstance(out, (list, tuple)) else type(out).__name__
+            raise TypeError(f"out takes a list of an array for each output ({', '.join(self._written) or 'there is none'}), "
+                            f"None where one is to be made, not {got}")
 
     def _size(self, named: dict, symbol: str) -> int:
         try:
