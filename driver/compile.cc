@@ -58,11 +58,12 @@ std::string InstalledPluginFolder() {
     std::string beside = FolderOf(std::string(exe, n)) + "/plugins";
     if (IsFolder(beside)) return beside;
   }
-  Dl_info info;  // the wheel: this code is in a library beside the plugins folder
+  Dl_info info;  // this code is in a library: the wheel's, beside the plugins folder, or that of the SDK, in lib/ beside it
   if (dladdr(reinterpret_cast<void*>(&InstalledPluginFolder), &info) && info.dli_fname) {
     char resolved[PATH_MAX];
-    std::string beside = FolderOf(realpath(info.dli_fname, resolved) ? resolved : info.dli_fname) + "/plugins";
-    if (IsFolder(beside)) return beside;
+    const std::string folder = FolderOf(realpath(info.dli_fname, resolved) ? resolved : info.dli_fname);
+    for (const char* beside : {"/plugins", "/../plugins"})
+      if (IsFolder(folder + beside)) return folder + beside;
   }
   return "";
 }
