@@ -1,6 +1,7 @@
 """Every command and snippet of README.md and docs/*.md, as a reader meets them: C++ is built outside the workspace, commands run
-in one folder per document, from top to bottom, programs are parsed. usage: docs_test.py DRIVER SDK DOCUMENT..."""
+in one folder per document, from top to bottom, programs are parsed; Python is one script per document. usage: docs_test.py DRIVER SDK DOCUMENT..."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -20,6 +21,8 @@ DOCUMENTS = sys.argv[3:]
 NOT_RUN = {
     "./bazelw run //examples:squeezenet      # compiles and runs a real network": "Bazel can't run inside a test",
     "./bazelw test //...                     # passes the tests": "Bazel can't run inside a test",
+    "./bazelw build //python:wheel      # bazel-bin/python/headrace-*.whl": "Bazel can't run inside a test",
+    "pip install headrace-*.whl": "//python:wheel_test does so",
     'program   = { [ "entry" ] "sdfg" NAME "(" [ parameter {"," parameter} ] ")" "{" { declaration | block | statement } "}" }':
         "the grammar itself",
     "python3 examples/digits.py make digits": "minutes: tests/training/digits_test.py runs it as it stands there",
@@ -115,11 +118,28 @@ class Docs(unittest.TestCase):
         done = folder.run(f"headrace {plugins} opt snippet.sdfg --pipeline ''")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    # One script, its lines where the document has them; what needs torch is a script of its own.
+    def check_python(self, folder, path, blocks):
+        torch = [b for b in blocks if "torch" in b.lines[0]]
+        if torch and importlib.util.find_spec("torch") is None:
+            print(f"{path}: left out, for torch is not installed: lines {', '.join(str(b.line) for b in torch)}")
+            torch = []
+        for script in filter(None, [[b for b in blocks if "torch" not in b.lines[0]], *([b] for b in torch)]):
+            lines = []
+            for b in script:
+                lines += [""] * (b.line - len(lines)) + b.lines
+            with self.subTest(f"{path}:{script[0].line}"):
+                folder.write("python.py", "\n".join(lines) + "\n")
+                folder.environment["PYTHONPATH"] = os.path.abspath("python/package")
+                done = folder.run(f"{sys.executable} python.py")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def check_document(self, path):
         with open(path, encoding="utf-8") as f:
             blocks = blocks_of(f.read())
         folder = Folder()
         self.addCleanup(shutil.rmtree, folder.path)
+        self.check_python(folder, path, [b for b in blocks if b.language == "python"])
         for block in blocks:
             with self.subTest(f"{path}:{block.line}"):
                 first = block.lines[0].strip()
@@ -129,6 +149,8 @@ class Docs(unittest.TestCase):
                     self.check_program(folder, block)
                 elif block.language == "cpp":
                     self.check_cpp(folder, block)
+                elif block.language == "python":
+                    pass  # check_python ran it
                 elif block.language == "sdfg":
                     self.check_sdfg(folder, block)
                 elif block.language == "sh":
@@ -138,7 +160,7 @@ class Docs(unittest.TestCase):
                         done = folder.run(command)
                         self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
                 else:
-                    self.fail(f"a block in language '{block.language}': c, cpp, sdfg, form and sh are tested; say which it is")
+                    self.fail(f"a block in language '{block.language}': c, cpp, sdfg, form, python and sh are tested; say which it is")
 
     def test_what_is_left_out_stands_in_a_document(self):
         lines = set()
