@@ -52,7 +52,12 @@ class FilesTest(unittest.TestCase):
         self.assertLess(os.path.getsize(WHEEL), 60e6)
         self.assertEqual({i.date_time for _, i in self.files.values()}, {(1980, 1, 1, 0, 0, 0)})
         self.assertEqual(self.files["headrace/headrace"][1].external_attr >> 16, 0o100755)
+
+    def test_types(self):
         self.assertIn("headrace/py.typed", self.files)
+        stub = self.text("headrace/_core.pyi")
+        for line in ("def parse(text: str, file: str = '<text>') -> Program: ...", "class Executable:"):
+            self.assertIn(line, stub)
 
     def test_metadata(self):
         head, _, body = self.text(".dist-info/METADATA").partition("\n\n")
