@@ -1,7 +1,6 @@
 """headrace.module against eager torch: results, gradients, training, and what a module must remain."""
 
 import copy
-import io
 import unittest
 
 from python.tests.case import Case, headrace

@@ -50,8 +50,22 @@ class Size:
         self.text = text
 
 
+class Real:
+    """A number that follows from sizes and is none itself: text of type f64."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str):
+        self.text = text
+
+
 def container(name: str, dtype: str, shape: Sequence[int | str]) -> Value:
-    return Value(dtype, shape, lambda i: f"{name}[{', '.join(i)}]" if i else name, name)
+    def at(i):
+        if len(i) != len(shape):
+            raise UnsupportedError(f"{len(i)} indices for {declared(dtype, shape)}")
+        return f"{name}[{', '.join(i)}]" if i else name
+
+    return Value(dtype, shape, at, name)
 
 
 def declared(dtype: str, shape: Sequence[int | str]) -> str:
@@ -162,6 +176,8 @@ def cast(text: str, have: str, want: str) -> str:
 
 def number(v: Any, dtype: str) -> str:
     """A Python number, or a size, as a literal of `dtype`."""
+    if isinstance(v, Real):
+        return cast(f"({v.text})", "f64", dtype)
     if isinstance(v, Size):
         if isinstance(v.text, int):
             return number(v.text, dtype)
@@ -211,7 +227,22 @@ def scalar_of(node_value: Any) -> Any:
         e = node_value.node.expr
         if isinstance(e, sympy.Basic) and not e.free_symbols:
             return bool(e) if isinstance(node_value, torch.SymBool) else float(e)
-        if isinstance(node_value, torch.SymFloat) and type(e).__name__ == "ToFloat":
-            return Size(sizes.text_of(e.args[0]))
-        raise UnsupportedError(f"a number that is {e}")
+        if isinstance(node_value, torch.SymFloat):
+            return Real(_real(e))
+        raise UnsupportedError(f"a truth value that is {e}")
     return node_value
+
+
+def _real(e: sympy.Expr) -> str:
+    kind = type(e).__name__
+    if e.is_Integer or e.is_Float:
+        return f"f64({_float(float(e))})"
+    if kind in ("FloatTrueDiv", "IntTrueDiv"):
+        return f"({_real(e.args[0])} / {_real(e.args[1])})"
+    if kind == "Add" and not e.is_integer:
+        return "(" + " + ".join(map(_real, e.args)) + ")"
+    if kind == "Mul" and not e.is_integer:
+        return "(" + " * ".join(map(_real, e.args)) + ")"
+    if kind in ("OpaqueUnaryFn_sqrt", "FloatPow", "Pow") and (kind.endswith("sqrt") or e.args[1] == 0.5):
+        return f"sqrt({_real(e.args[0])})"
+    return f"f64({sizes.text_of(e.args[0] if kind == 'ToFloat' else e)})"

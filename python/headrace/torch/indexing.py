@@ -132,6 +132,14 @@ def scatter_add(c, a, dim, indices, source):
     return _scattered(c, a, dim, indices, lambda i: source.at(i), "+=")
 
 
+@op("scatter_reduce.two")
+def scatter_reduce(c, a, dim, indices, source, reduce, include_self=True):
+    signs = {"sum": "+=", "prod": "*=", "amax": "max=", "amin": "min="}
+    if not include_self or reduce not in signs or a.dtype == "bool" or wide(a.dtype) != a.dtype:
+        raise UnsupportedError(f"scatter_reduce of {a.dtype} by {reduce}, include_self={include_self}")
+    return _scattered(c, a, dim, indices, lambda i: source.at(i), signs[reduce])
+
+
 @op("index_add")
 def index_add(c, a, dim, indices, source, alpha=1):
     _integers(indices)

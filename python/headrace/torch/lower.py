@@ -103,7 +103,7 @@ class Lowering(Emitter):
         function = OPERATORS.get(name)
         if function is None:
             raise UnsupportedError(f"{name} is not among the operators that programs know")
-        refuse_empty(node)
+        refuse_devices(node, elements=function.__module__.endswith((".networks", ".recurrent")))
         given = [fx.map_arg(a, lambda n: self.values[n]) for a in node.args]
         named = {k: fx.map_arg(v, lambda n: self.values[n]) for k, v in node.kwargs.items()}
         result = function(self, *map(_plain, given), **{k: _plain(v) for k, v in named.items()})
@@ -130,16 +130,17 @@ def _plain(v: Any) -> Any:
     return scalar_of(v) if isinstance(v, (torch.SymInt, torch.SymFloat, torch.SymBool)) else v
 
 
-def refuse_empty(node: fx.Node) -> None:
+def refuse_devices(node: fx.Node, elements: bool) -> None:
+    """`elements`: whether there must be some in every tensor."""
     for n in [node, *node.all_input_nodes]:
         v = n.meta.get("val")
-        for t in v if isinstance(v, (tuple, list)) else [v]:
+        for t in v[:1] if isinstance(v, (tuple, list)) else [v]:
             if isinstance(t, torch.Tensor):
                 if t.device.type != "cpu":
                     raise UnsupportedError(f"{n.name} is on {t.device}: programs run on the CPU")
                 if t.layout != torch.strided:
                     raise UnsupportedError(f"{n.name} is {t.layout}")
-                if any(isinstance(s, int) and s == 0 for s in t.shape):
+                if elements and any(isinstance(s, int) and s == 0 for s in t.shape):
                     raise UnsupportedError(f"{n.name} has no elements")
 
 
@@ -262,8 +263,8 @@ def _declared(c: Lowering, name: str) -> bool:
 
 
 def _strides(t: torch.Tensor) -> tuple | None:
-    if t.is_contiguous():
-        return None
+    if t.is_contiguous() or any(stride == 0 and size != 1 for stride, size in zip(t.stride(), t.shape)):
+        return None  # what is expanded becomes dense
     return tuple(sizes.text_of(s) for s in t.stride())
 
 

@@ -128,6 +128,10 @@ class State:
     def options(self) -> dict:
         return {"backward": self.backward, "inputs_to_skip": self.inputs_to_skip, "dynamic": self.dynamic, "threads": self.threads}
 
+    def __reduce__(self):
+        """A copy of a module traces anew."""
+        return functools.partial(State, **self.options()), ()
+
     def autodiff_hook(self, forward: Sdfg, backward: Sdfg) -> None:
         for hook in self.hooks["post_autodiff_hook"]:
             hook(forward, backward)
@@ -222,13 +226,11 @@ class Mixin:
     def __deepcopy__(self, memo):
         new = object.__new__(type(self))
         memo[id(self)] = new
-        new.__dict__ = {k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if k != "_headrace_state"}
-        new.__dict__["_headrace_state"] = State(**self._headrace.options())
+        new.__dict__ = {k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()}
         return new
 
     def __reduce_ex__(self, protocol):
-        state = {k: v for k, v in self.__dict__.items() if k != "_headrace_state"}
-        return _restored, (type(self)._headrace_class, self._headrace.options(), state)
+        return _restored, (type(self)._headrace_class,), {"_headrace_state": self._headrace, **self.__dict__}
 
 
 def _hook(name: str, first: bool):
@@ -247,11 +249,8 @@ for _name in HOOKS:
     setattr(Mixin, f"prepend_{_name}", _hook(_name, True))
 
 
-def _restored(kind: type, options: dict, state: dict):
-    module = object.__new__(_compiled_class(kind))
-    module.__dict__ = dict(state)
-    module.__dict__["_headrace_state"] = State(**options)
-    return module
+def _restored(kind: type) -> torch.nn.Module:
+    return object.__new__(_compiled_class(kind if not issubclass(kind, Mixin) else kind._headrace_class))
 
 
 @functools.lru_cache(maxsize=None)

@@ -22,7 +22,8 @@ def _plus(a: str, b) -> str:
 
 # ---- shapes ----
 @op("view", "reshape", "_unsafe_view", "_reshape_alias", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze",
-    "flatten.using_ints", "unflatten.int", "_reshape_copy", "view_copy")
+    "flatten.using_ints", "unflatten.int", "_reshape_copy", "view_copy", "squeeze_copy", "squeeze_copy.dim", "squeeze_copy.dims",
+    "unsqueeze_copy")
 def view(c, a, *rest):
     shape = c.shape
     if shape == a.shape:
@@ -35,14 +36,14 @@ def view(c, a, *rest):
     return c.viewed(a, shape)
 
 
-@op("permute")
+@op("permute", "permute_copy")
 def permute(c, a, dims):
     dims = [d % a.rank for d in dims]
     inverse = [dims.index(d) for d in range(a.rank)]
     return Value(a.dtype, c.shape, lambda i: a.at([i[k] for k in inverse]))
 
 
-@op("t", "numpy_T", "transpose.int")
+@op("t", "numpy_T", "transpose.int", "t_copy", "transpose_copy.int")
 def transpose(c, a, p=0, q=1):
     if a.rank < 2:
         return a
@@ -107,7 +108,8 @@ def _position(a: Value, d: int, index) -> str:
     return str(k)
 
 
-@op("split_with_sizes", "split.Tensor", "unbind.int", "chunk", "split_with_sizes_copy", "unsafe_split.Tensor", "split.sizes")
+@op("split_with_sizes", "split.Tensor", "unbind.int", "chunk", "split_with_sizes_copy", "unsafe_split.Tensor", "split.sizes",
+    "unbind_copy.int", "split_copy.Tensor", "unsafe_split_with_sizes")
 def split(c, a, parts=None, dim=0):
     unbind = "unbind" in c.target
     d = (parts if unbind and parts is not None else dim) % a.rank
@@ -155,9 +157,11 @@ def roll(c, a, shifts, dims=()):
         f"(({x}) - {by[d] % s if isinstance(s, int) else by[d]} + {s}) % {s}" if d in by else x for d, (x, s) in enumerate(zip(i, a.shape))]))
 
 
-@op("unfold")
+@op("unfold", "unfold_copy")
 def unfold(c, a, dim, size, step):
-    d = dim % a.rank if a.rank else 0
+    if a.rank == 0:
+        return Value(a.dtype, c.shape, lambda i: a.at([]))
+    d = dim % a.rank
     return Value(a.dtype, c.shape, lambda i: a.at([*i[:d], _plus(_times(step, i[d]), i[-1]), *i[d + 1:-1]]))
 
 
@@ -244,7 +248,7 @@ def copy(c, a, source, *rest):
     return c.fill(out, lambda i: c.operand(source, i, out.dtype))
 
 
-@op("as_strided")
+@op("as_strided", "as_strided_copy")
 def as_strided(c, a, size, stride, offset=None):
     dense, step = [], 1
     for s in reversed(c.shape):

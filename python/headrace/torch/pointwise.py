@@ -9,7 +9,7 @@ import torch
 
 from ..errors import UnsupportedError
 from .emit import COMPLEX, FLOATS, Value, type_of
-from .table import op
+from .table import OPERATORS, op
 
 _RELU = "({0} <= 0 ? 0 : {0})"
 _SIGMOID = "({0} >= 0 ? 1 / (1 + exp(-{0})) : exp({0}) / (1 + exp({0})))"
@@ -381,14 +381,16 @@ def to_copy(c, a, dtype=None, **rest):
     return apply(c, c.dtype, "{0}", a)
 
 
-@op("clone", "alias", "lift_fresh_copy", "lift_fresh", "contiguous", "_conj_copy")
+@op("clone", "alias", "lift_fresh_copy", "lift_fresh", "contiguous", "alias_copy", "detach_copy", "detach")
 def identity(c, a, **rest):
     return a
 
 
-@op("detach")
-def detach(c, a):
+def hold(c, a):
+    """detach, as the exporter sees it; AOTAutograd's own detach means nothing in its graphs."""
     if a.dtype not in FLOATS:
         return a
     return apply(c, a.dtype, "hold({0})", a)
 
+
+OPERATORS["headrace.hold.default"] = hold

@@ -85,10 +85,16 @@ def prod(c, a, dims=None, keepdim=False, dtype=None):
     return settled(c, accumulate(c, Axes(a, dims, keepdim), t, "*=", c.operand(1, (), t), lambda i: c.operand(a, i, t)))
 
 
+def require_elements(a: Value) -> None:
+    if any(s == 0 for s in a.shape):
+        raise UnsupportedError("an extremum or a scan of no elements")
+
+
 def extremum(c, axes: Axes, a: Value, sign: str) -> Value:
     t = a.dtype
     if t in COMPLEX:
         raise UnsupportedError("extrema of complex numbers")
+    require_elements(a)
     out = c.new(t, axes.shape)
     n = len(axes.outer)
     if t in FLOATS:
@@ -207,8 +213,24 @@ def var(c, a, dims=None, correction=1, keepdim=False):
     return to(v) if "var_mean" not in c.target else (to(v), to(mu))
 
 
+@op("linalg_vector_norm")
+def vector_norm(c, a, order=2, dims=None, keepdim=False, dtype=None):
+    if a.dtype in COMPLEX or order not in (0, 1, 2, float("inf"), float("-inf")):
+        raise UnsupportedError(f"the norm of order {order} of {a.dtype}")
+    axes, t = Axes(a, dims, keepdim), wide(c.dtype)
+    if order in (float("inf"), float("-inf")):
+        sizes_ = c.fill(c.new(c.dtype, a.shape), lambda i: f"abs({c.operand(a, i, c.dtype)})")
+        return extremum(c, axes, sizes_, "max=" if order > 0 else "min=")
+    x = lambda i: c.operand(a, i, t)  # noqa: E731
+    text = {0: lambda i: f"({x(i)} != 0 ? 1 : 0)", 1: lambda i: f"abs({x(i)})", 2: lambda i: f"{x(i)} * {x(i)}"}[order]
+    s = accumulate(c, axes, t, "+=", "0", text)
+    root = (lambda i: f"({s.at(i)} == 0 ? 0 : sqrt({s.at(i)}))") if order == 2 else s.at  # at 0 the gradient is 0
+    return c.fill(c.new(c.dtype, axes.shape), lambda i: cast(root(i), t, c.dtype))
+
+
 def _scan(c, a: Value, dim: int, sign: str) -> Value:
     out = c.result()
+    require_elements(a)
     if a.rank == 0:
         return c.fill(out, lambda i: c.operand(a, i, out.dtype))
     d = dim % a.rank

@@ -1,0 +1,177 @@
+"""What a compiled module must share with the module it was: state, autograd's rules, hooks, errors."""
+
+import copy
+import pickle
+import unittest
+
+from python.tests.case import Case, headrace
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+
+class Gate(nn.Module):
+    """Nested results, keyword arguments, a shared parameter, one that nothing reads."""
+
+    def __init__(self, width=3):
+        super().__init__()
+        self.a = nn.Linear(width, width)
+        self.b = nn.Linear(width, width)
+        self.b.weight = self.a.weight
+        self.unused = nn.Parameter(torch.ones(2))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x, *, scale=None, power: int = 1):
+        self.calls += 1
+        y = torch.tanh(self.a(x)) * self.b(x.detach()) ** power
+        if scale is not None:
+            y = y * scale
+        return {"y": y, "more": (y.sum(), x, [x.argmax(-1)])}
+
+
+@headrace.module(inputs_to_skip="b")
+class Product(nn.Module):
+    """Decorated."""
+
+    def __init__(self, bias):
+        super().__init__()
+        self.bias = nn.Parameter(torch.full((2,), bias))
+
+    def forward(self, a, b):
+        return a * b + self.bias
+
+
+class Behaviour(Case):
+    def setUp(self):
+        torch.manual_seed(0)
+        headrace.reset_counters()
+
+    def check(self, got, expected):
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
+
+    def test_structures_state_and_gradients(self):
+        eager = Gate()
+        ours = headrace.module(copy.deepcopy(eager))
+        x, scale = torch.randn(4, 3), torch.rand(3)
+        expected, got = eager(x, scale=scale, power=2), ours(x, scale=scale, power=2)
+        for result in (expected, got):
+            (result["y"].square().sum() + result["more"][0]).backward()
+        self.check(got["y"], expected["y"])
+        self.assertIs(got["more"][1], x)
+        self.assertTrue(torch.equal(got["more"][2][0], expected["more"][2][0]))
+        self.assertFalse(got["more"][2][0].requires_grad)
+        for (name, p), (other, q) in zip(eager.named_parameters(), ours.named_parameters()):
+            self.assertEqual(name, other)
+            self.assertEqual(p.grad is None, q.grad is None, name)
+            if p.grad is not None:
+                self.check(q.grad, p.grad)
+        self.assertIsNone(ours.unused.grad)
+        self.assertEqual(int(ours.calls), 1)
+        self.assertEqual(list(eager.state_dict()), list(ours.state_dict()))
+        self.assertIsInstance(ours, Gate)
+        self.assertIs(ours.b.weight, ours.a.weight)
+
+        ours.load_state_dict({k: v + 1 for k, v in eager.state_dict().items()})
+        eager.load_state_dict(ours.state_dict())
+        self.check(ours(x, scale=scale, power=2)["y"], eager(x, scale=scale, power=2)["y"])
+        self.assertEqual(headrace.counters()["torch.module"]["traces"], 1)
+        with torch.no_grad():
+            self.assertIsNone(ours(x, scale=scale, power=2)["y"].grad_fn)
+
+        other = copy.deepcopy(ours)
+        other.a.weight = nn.Parameter(torch.zeros(3, 3))  # replaced: found at the next call
+        other.b.weight = other.a.weight
+        self.check(other(x)["y"], torch.tanh(other.a.bias) * other.b.bias.expand(4, 3))
+        self.assertFalse(torch.equal(ours.a.weight, other.a.weight))
+        again = pickle.loads(pickle.dumps(ours))
+        self.assertEqual(list(again.state_dict()), list(ours.state_dict()))
+
+    def test_rules_of_autograd(self):
+        f = headrace.module(Multiply())
+        x, y = torch.rand(3, requires_grad=True), torch.rand(3, requires_grad=True)
+        a, b = f(x, y)
+        (first,) = torch.autograd.grad(a.sum(), x, retain_graph=True)
+        (second,) = torch.autograd.grad(a.sum(), x)
+        self.check(first, 2 * x * y)
+        self.check(second, first)
+        with self.assertRaisesRegex(RuntimeError, "second time"):
+            torch.autograd.grad(a.sum(), x)
+        self.assertEqual(torch.autograd.grad(f(x, y)[1].sum(), [x, y], allow_unused=True)[0], None)
+        a, b = f(x, y)
+        with torch.no_grad():
+            x += 1
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            a.sum().backward()
+        y.requires_grad_(False)
+        a, b = f(x, y)
+        self.assertTrue(a.requires_grad)
+        self.assertFalse(b.requires_grad)
+        self.check(f(torch.ones(1).expand(3), y)[0], y)  # an expanded argument
+
+    def test_gradcheck(self):
+        f = headrace.module(Multiply()).double()
+        x, y = (torch.rand(4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+        self.assertTrue(torch.autograd.gradcheck(f, (x, y)))
+        self.assertTrue(torch.autograd.gradgradcheck(f, (x, y)))
+
+    def test_training_mode_and_types(self):
+        eager = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.5))
+        ours = headrace.module(copy.deepcopy(eager))
+        x = torch.randn(5, 3)
+        results = []
+        for model in (eager, ours):
+            torch.manual_seed(2)
+            results.append([model(x), model.eval()(x), model.double()(x.double())])
+        for a, b in zip(*results):
+            self.check(b, a)
+        for a, b in zip(ours.buffers(), eager.buffers()):
+            self.check(a, b)
+
+    def test_decorator_hooks_and_reset(self):
+        f = Product(1.0)
+        seen = []
+        f.append_post_onnx_hook(lambda sdfg: seen.append(("read", len(sdfg.parameters))))
+        f.prepend_post_onnx_hook(lambda sdfg: seen.append("first"))
+        f.append_post_autodiff_hook(lambda forward, backward: seen.append(
+            [any(p.name.startswith("grad_") for p in s.parameters) for s in (forward, backward)]))
+        f.append_post_compile_hook(lambda program: seen.append("compiled"))
+        a, b = torch.rand(2, requires_grad=True), torch.rand(2, requires_grad=True)
+        f(a, b).sum().backward()
+        self.check(a.grad, b.detach())
+        self.assertIsNone(b.grad)
+        self.check(f.bias.grad, torch.ones(2))
+        self.assertEqual(seen, ["first", ("read", 4), "compiled", [False, True]])
+        with self.fails(headrace.UsageError, "post_onnx_hook", "too late", "reset()"):
+            f.append_post_onnx_hook(print)
+        f.reset()
+        f.append_post_onnx_hook(print)
+        self.assertEqual(f.__doc__, "Decorated.")
+
+    def test_wrong_use(self):
+        with self.fails(TypeError, "torch.nn.Module", "int"):
+            headrace.module(3)
+        with self.fails(headrace.UnsupportedError, "Branch", "torch.export", "hint"):
+            headrace.module(Branch())(torch.ones(2))
+        with self.fails(headrace.UnsupportedError, "aten.sort"):
+            headrace.module(Sorted())(torch.ones(2))
+        with self.fails(headrace.UsageError, "nothing is traced"):
+            headrace.module(nn.Linear(2, 2)).sdfg
+
+
+class Multiply(nn.Module):
+    def forward(self, x, y):
+        return x * x * y, y.sin()
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return x + 1 if x.sum() > 0 else x
+
+
+class Sorted(nn.Module):
+    def forward(self, x):
+        return x.sort().values
+
+
+if __name__ == "__main__":
+    unittest.main()
