@@ -119,12 +119,14 @@ struct Numpy {
 };
 
 struct Torch {
-  nb::object module, empty;
+  nb::object module, empty, keyword;
+  std::array<PyObject*, 64> dtypes = {};
   static Torch& Get() {
     static Torch* torch = [] {
       auto* t = new Torch;
       t->module = nb::module_::import_("torch");
       t->empty = t->module.attr("empty");
+      t->keyword = nb::make_tuple("dtype");
       return t;
     }();
     return *torch;
@@ -134,7 +136,48 @@ struct Torch {
     if (t >= DType::kF8E4M3FN && t <= DType::kF8E8M0) return FindSmallFloat(t)->name;
     return Numpy::NameOf(t);
   }
+  PyObject* Dtype(DType t) {
+    PyObject*& d = dtypes[static_cast<size_t>(t)];
+    if (!d) d = nb::object(module.attr(NameOf(t))).release().ptr();
+    return d;
+  }
+  nb::object Empty(nb::handle size, DType t) {
+    PyObject* args[] = {size.ptr(), Dtype(t)};
+    PyObject* made = PyObject_Vectorcall(empty.ptr(), args, 1, keyword.ptr());
+    if (!made) throw nb::python_error();
+    return nb::steal(made);
+  }
 };
+
+// DLPack 1.2's DLPackExchangeAPI.
+struct ExchangeTable {
+  uint32_t major, minor;
+  ExchangeTable* previous;
+  void *allocate, *to_managed, *from_managed;
+  int (*describe)(void* object, nb::dlpack::dltensor* out);
+};
+
+// What describes objects of this type without a call of Python; null where the type has no such table. Types are remembered: the
+// two that a program meets are torch's Tensor and Parameter.
+decltype(ExchangeTable::describe) DescriberOf(nb::handle object) {
+  static std::array<std::pair<PyTypeObject*, decltype(ExchangeTable::describe)>, 4> known = {};  // guarded by the GIL
+  PyTypeObject* type = Py_TYPE(object.ptr());
+  for (const auto& [t, describe] : known)
+    if (t == type) return describe;
+  PyObject* capsule = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "__dlpack_c_exchange_api__");
+  auto* table = capsule ? static_cast<ExchangeTable*>(PyCapsule_GetPointer(capsule, "dlpack_exchange_api")) : nullptr;
+  Py_XDECREF(capsule);  // the table stays for the life of the process
+  PyErr_Clear();
+  while (table && table->major > 1) table = table->previous;
+  const auto describe = table && table->major == 1 ? table->describe : nullptr;
+  for (auto& slot : known)
+    if (!slot.first) {
+      Py_INCREF(type);  // its address must stay its own
+      slot = {type, describe};
+      break;
+    }
+  return describe;
+}
 
 nb::object ShapeTuple(int32_t rank, const int64_t* shape) {
   PyObject* t = PyTuple_New(rank);
@@ -172,7 +215,7 @@ bool ArrayArgument::Take(nb::handle object, DType expected) {
       PyComplex_CheckExact(object.ptr()))
     return TakeNumber(object, expected);
   if (PyObject_CheckBuffer(object.ptr()) && TakeBuffer(object)) return true;
-  return TakeSmallFloats(object) || TakeDlpack(object);
+  return TakeExchanged(object) || TakeSmallFloats(object) || TakeDlpack(object);
 }
 
 bool ArrayArgument::TakeBuffer(nb::handle object) {
@@ -201,6 +244,29 @@ bool ArrayArgument::TakeBuffer(nb::handle object) {
   array_.dtype = static_cast<int32_t>(t);
   array_.rank = buffer_.ndim;
   array_.flags = buffer_.readonly ? HR_ARRAY_READ_ONLY : 0;
+  return true;
+}
+
+bool ArrayArgument::TakeExchanged(nb::handle object) {
+  const auto describe = DescriberOf(object);
+  if (!describe) return false;
+  nb::dlpack::dltensor t;
+  if (describe(object.ptr(), &t) != 0) {  // a tensor that has no plain elements: the slow way says so, or finds one
+    PyErr_Clear();
+    return false;
+  }
+  const DType dtype = FromDlpack(t.dtype);
+  if (dtype == DType::kNone || t.device.device_type != HR_DEVICE_CPU) return false;
+  int64_t* shape = Room(t.ndim);  // the table's own is for the time of that call alone
+  for (int32_t d = 0; d < t.ndim; ++d) {
+    shape[d] = t.shape[d];
+    shape[t.ndim + d] = t.strides[d];
+  }
+  array_.data = static_cast<char*>(t.data) + t.byte_offset;
+  array_.shape = shape;
+  array_.strides = shape + t.ndim;
+  array_.dtype = static_cast<int32_t>(dtype);
+  array_.rank = t.ndim;
   return true;
 }
 
@@ -301,9 +367,14 @@ ArrayKind KindOf(nb::handle object) {
 nb::object NewArray(ArrayKind kind, DType dtype, int32_t rank, const int64_t* shape, void** memory) {
   const nb::object size = ShapeTuple(rank, shape);
   if (kind == ArrayKind::kTorch) {
-    Torch& torch = Torch::Get();
-    nb::object t = torch.empty(size, nb::arg("dtype") = torch.module.attr(Torch::NameOf(dtype)));
-    *memory = reinterpret_cast<void*>(nb::cast<uintptr_t>(t.attr("data_ptr")()));
+    nb::object t = Torch::Get().Empty(size, dtype);
+    nb::dlpack::dltensor d;
+    if (const auto describe = DescriberOf(t); describe && describe(t.ptr(), &d) == 0) {
+      *memory = d.data;
+    } else {
+      PyErr_Clear();
+      *memory = reinterpret_cast<void*>(nb::cast<uintptr_t>(t.attr("data_ptr")()));
+    }
     static char nothing[64];  // an empty tensor's pointer is null, and null means "no memory"
     if (!*memory) *memory = nothing;
     return t;

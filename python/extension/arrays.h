@@ -29,6 +29,7 @@ class ArrayArgument {
   static constexpr int kInline = 8;
   bool TakeBuffer(nb::handle object);
   bool TakeDlpack(nb::handle object);
+  bool TakeExchanged(nb::handle object);  // by the table of C functions that DLPack 1.2 lets a type carry: no Python is run
   bool TakeNumber(nb::handle object, DType expected);
   bool TakeSmallFloats(nb::handle object);  // NumPy arrays of ml_dtypes' types, which no protocol names
   int64_t* Room(int32_t rank);              // for 2 * rank numbers

@@ -159,7 +159,7 @@ class Ways(CompileCase):
         with self.fails(Exception, "did you mean 'threads'"):
             torch.compile(lambda v: v.exp(), backend="headrace", options={"thread": 1}, fullgraph=True)(x)
         with self.fails(Exception, "no option 'colour'"):
-            headrace.torch.backend(None, [], options={"colour": 1})
+            headrace.torch.compile_fx(None, [], options={"colour": 1})
 
     def test_mutation_views_and_layouts(self):
         def f(x):

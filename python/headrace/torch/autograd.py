@@ -34,6 +34,7 @@ class Pair:
     inputs: list[int]  # inputs that are saved
     kept: list[int]  # results of the forward program that are saved
     wanted: list[int]  # inputs whose gradients the backward program gives, in its order
+    constant: list[int]  # outputs that no gradient flows to
     owner: Any
 
 
@@ -68,13 +69,13 @@ class Differentiable:
     # ---- calls ----
     def __call__(self, tensors: Sequence[torch.Tensor], skip: frozenset = frozenset()) -> tuple:
         if torch.is_grad_enabled():
-            wanted = tuple(k for k, t in enumerate(tensors) if t.requires_grad and k not in skip)
+            wanted = tuple([k for k, t in enumerate(tensors) if t.requires_grad and k not in skip])
             if wanted:
                 pair = self.pair(wanted)
                 if pair is not None:
                     return _Function.apply(pair, *tensors)
-        plain = self.plain()
-        return plain.run(tensors, None, self.sizes_for(plain, tensors))
+        plain = self._plain or self.plain()
+        return plain.run(tensors, None, self.sizes_for(plain, tensors) if plain.sizes else None)
 
     def sizes_for(self, runner: Runner, tensors: Sequence[torch.Tensor]) -> list[int] | None:
         """Sizes that the program's own arguments don't tell."""
@@ -140,7 +141,8 @@ class Differentiable:
         positions = [given.index(n) for n in self.outputs]
         if positions != list(range(len(self.outputs))):
             raise AssertionError("the forward program gives its results first")
-        return Pair(f, b, len(self.outputs), takes, ins, res, [order[p.name] for p in b.compiled.outputs], self)
+        return Pair(f, b, len(self.outputs), takes, ins, res, [order[p.name] for p in b.compiled.outputs],
+                    [k for k in range(len(self.outputs)) if not self.smooth[k] or not self.reach[k] & set(wanted)], self)
 
     def joint(self, wanted: tuple, seeded: tuple) -> Differentiable:
         """The gradient as one function of all inputs and the gradients of the outputs `seeded`: for second derivatives."""
@@ -184,11 +186,8 @@ class _Function(torch.autograd.Function):
         ctx.arguments = tensors  # for second derivatives; whether they changed is looked at then
         ctx.versions = [t._version for t in tensors]
         ctx.shapes = [m.shape for m in made[:pair.outputs]]
-        owner = pair.owner
-        wanted = {k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed}
-        constant = [made[k] for k in range(pair.outputs) if not owner.smooth[k] or not owner.reach[k] & wanted]
-        if constant:
-            ctx.mark_non_differentiable(*constant)
+        if pair.constant:
+            ctx.mark_non_differentiable(*[made[k] for k in pair.constant])
         ctx.set_materialize_grads(False)
         return made[:pair.outputs]
 

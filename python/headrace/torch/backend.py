@@ -69,7 +69,7 @@ def _table() -> dict:
     return {k: v for k, v in table.items() if "_scaled_dot_product" not in str(k)}
 
 
-def backend(gm: torch.fx.GraphModule, example_inputs: list, *, mode: str | None = None, options: dict | None = None) -> Any:
+def headrace(gm: torch.fx.GraphModule, example_inputs: list, *, mode: str | None = None, options: dict | None = None) -> Any:
     """The backend: `mode` and `options` as in MODES and OPTIONS. UsageError for what is in neither."""
     options = check(mode, options)
     whole = not options.pop("fallback", True) or _fullgraph()
@@ -85,8 +85,10 @@ def backend(gm: torch.fx.GraphModule, example_inputs: list, *, mode: str | None 
 
 
 def register() -> None:
-    """Makes backend="headrace" known; where the package is installed, its entry point does."""
-    from torch._dynamo.backends.registry import _BACKENDS, register_backend
+    """Makes backend="headrace" known where no entry point does, for the package is no installed wheel."""
+    from importlib.metadata import entry_points
 
-    if "headrace" not in _BACKENDS or _BACKENDS["headrace"] is None:
-        register_backend(backend, name="headrace")
+    from torch._dynamo.backends.registry import _COMPILER_FNS, register_backend
+
+    if "headrace" not in _COMPILER_FNS and "headrace" not in entry_points(group="torch_dynamo_backends").names:
+        register_backend(headrace, name="headrace")

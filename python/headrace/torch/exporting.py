@@ -65,7 +65,7 @@ class Exported:
     results: list[int]  # results that are the module's
     spec: Any  # their structure
     shapes: dict[int, tuple] = field(default_factory=dict)  # leaf → sizes, numbers and texts
-    guards: str = "True"
+    guards: list[str] = field(default_factory=list)  # conditions on L, {name: argument}
     ranges: dict[str, tuple[int, float]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)  # of the leaves, as the guards call them
     reach: list[set[int]] = field(default_factory=list)  # program's output → inputs that it depends on differentiably
@@ -214,9 +214,7 @@ def _guards(made: Exported, program, placeholders: list[fx.Node]) -> None:
     for symbol, r in program.range_constraints.items():
         low, high = int(r.lower), r.upper
         made.ranges[str(symbol)] = (low, float("inf") if "oo" in str(high) else int(high))
-    codes = [c for c in getattr(program, "_guards_code", None) or []]
-    if codes:
-        made.guards = " and ".join(f"({c})" for c in codes)
+    made.guards = list(getattr(program, "_guards_code", None) or [])
 
 
 def _reach(gm: fx.GraphModule, lowered: Lowered, placeholders: list[fx.Node], results: set[int]) -> list[set[int]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 import threading
+from dataclasses import dataclass
 from typing import Any, Callable
 
 import torch
@@ -37,8 +39,12 @@ class Version:
         self.order = [self._source(k) for k in e.lowered.arguments]
         self.skip = frozenset(n for n, k in enumerate(e.lowered.arguments) if k in self.leaves and e.names[self.leaves[k]] in state.inputs_to_skip)
         self.buffers = [(k, _place(module, name)) for k, name in e.buffers]
-        self.guard = None if e.guards == "True" else eval(f"lambda L: {e.guards}", {"__builtins__": {}})  # noqa: S307: torch's own text
-        self.symbolic = bool(self.sources) or bool(self.drawn)
+        self.symbolic = bool(self.drawn) or any(o.kind == "size" or o.strides for o in e.lowered.outputs)
+        self.fits = self._guard()
+        self._gather = self._arguments()
+        kinds = [o.kind == "program" and o.strides is None for o in e.lowered.outputs]
+        self._plain = all(kinds) and not self.buffers and e.results == [o.what for o in e.lowered.outputs]
+        self._one = self._plain and e.spec.is_leaf()
 
     def _source(self, k: int) -> tuple[int, Any]:
         if k in self.leaves:
@@ -47,40 +53,60 @@ class Version:
             return 1, self.states[k]
         return (2, self.drawn[k]) if k in self.drawn else (3, self.constants[k])
 
-    def fits(self, leaves: list) -> bool:
-        symbols: dict[str, int] = {}
-        for k, shape in self.exported.shapes.items():
-            given = leaves[k].shape
-            for want, got in zip(shape, given):
-                if type(want) is int:
-                    if want != got:
-                        return False
-                elif want.isidentifier():
-                    if symbols.setdefault(want, got) != got:
-                        return False
-        for k, shape in self.exported.shapes.items():
-            for want, got in zip(shape, leaves[k].shape):
-                if type(want) is str and not want.isidentifier() and evaluate(want, symbols) != got:
-                    return False
-        for s, (low, high) in self.exported.ranges.items():
-            if s in symbols and not low <= symbols[s] <= high:
-                return False
-        return self.guard is None or bool(self.guard(dict(zip(self.exported.names, leaves))))
+    def _guard(self) -> Callable[[list], bool]:
+        """Whether arguments have sizes that this trace is for, as one function."""
+        e, lines, conditions, bound = self.exported, [], [], set()
+        for k, shape in e.shapes.items():
+            lines.append(f"a{k} = leaves[{k}].shape")
+            if all(type(s) is int for s in shape):
+                conditions.append(f"a{k} == {shape!r}")
+                continue
+            for d, s in enumerate(shape):
+                if type(s) is str and s.isidentifier() and s not in bound:
+                    bound.add(s)
+                    lines.append(f"{s} = a{k}[{d}]")
+                else:
+                    conditions.append(f"a{k}[{d}] == {s}")
+        for s, (low, high) in e.ranges.items():
+            if s in bound:
+                conditions.append(f"{low} <= {s}" + (f" <= {high}" if high != float("inf") else ""))
+        for code in e.guards:
+            text = re.sub(r"L\['(\w+)'\]\.size\(\)\[(\d+)\]", lambda m: f"({e.shapes[e.names.index(m[1])][int(m[2])]})", code)
+            left, equal, right = text.partition(" == ")
+            if "L[" in text:
+                conditions.append(f"guard({code!r}, leaves)")
+            elif not (equal and left == right):
+                conditions.append(f"({text})")
+        return _made("fits(leaves)", [*lines, f"return {' and '.join(conditions) or 'True'}"], {"guard": self._general_guard})
+
+    def _general_guard(self, code: str, leaves: list) -> bool:
+        """torch's own text, of the arguments by name."""
+        return bool(eval(code, {"L": dict(zip(self.exported.names, leaves))}))  # noqa: S307
+
+    def _arguments(self) -> Callable[[list, dict], list]:
+        """The program's arguments from those of the call, as one function."""
+        items, names = [], {"evaluate": evaluate}
+        for n, (kind, what) in enumerate(self.order):
+            if kind == 0:
+                items.append(f"leaves[{what}]")
+            elif kind == 1:
+                names[f"owner{n}"] = what[0]
+                items.append(f"owner{n}[{what[1]!r}]")
+            elif kind == 2:
+                names[f"draw{n}"], sizes, names[f"dtype{n}"], names[f"rest{n}"] = what[0], what[1], what[2], what[3]
+                items.append(f"draw{n}([{', '.join(f'evaluate({s!r}, symbols)' for s in sizes)}], *rest{n}, dtype{n})")
+            else:
+                names[f"constant{n}"] = what
+                items.append(f"constant{n}")
+        return _made("gather(leaves, symbols)", [f"return [{', '.join(items)}]"], names)
 
     def __call__(self, leaves: list) -> Any:
         symbols = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()} if self.symbolic else {}
-        tensors = []
-        for kind, what in self.order:
-            if kind == 0:
-                tensors.append(leaves[what])
-            elif kind == 1:
-                tensors.append(what[0][what[1]])
-            elif kind == 2:
-                draw, size, dtype, rest = what
-                tensors.append(draw([evaluate(s, symbols) for s in size], *rest, dtype))
-            else:
-                tensors.append(what)
-        made = self.function(tensors, self.skip) if self.function.outputs else ()
+        made = self.function(self._gather(leaves, symbols), self.skip) if self.function.outputs else ()
+        if self._one:
+            return made[0]
+        if self._plain:
+            return pytree.tree_unflatten(list(made), self.exported.spec)
         results = [self._result(o, made, leaves, symbols) for o in self.exported.lowered.outputs]
         for k, (where, name) in self.buffers:
             with torch.no_grad():
@@ -99,6 +125,13 @@ class Version:
         return evaluate(o.what, symbols) if o.kind == "size" else o.what
 
 
+def _made(signature: str, lines: list[str], names: dict) -> Callable:
+    scope = dict(names)
+    body = "\n".join("    " + line for line in lines)
+    exec(f"def {signature}:\n{body}", scope)  # noqa: S102: of our own text
+    return scope[signature.partition("(")[0]]
+
+
 def _laid_out(t: torch.Tensor, strides: list[int]) -> torch.Tensor:
     """t with the strides that eager code gives it."""
     order = sorted(range(t.dim()), key=lambda d: -strides[d])
@@ -114,6 +147,15 @@ def _place(module: torch.nn.Module, name: str) -> tuple[dict, str]:
     return (owner._parameters, last) if last in owner._parameters else (owner._buffers, last)
 
 
+@dataclass
+class Parts:
+    """What of a module's parts is looked at in each call."""
+
+    children: list[tuple[dict, str, torch.nn.Module]]  # where each part hangs
+    states: list[dict]  # their dictionaries, for `training`
+    parameters: list[dict]
+
+
 class State:
     """What a compiled module is beside the module: options, hooks, traces."""
 
@@ -122,7 +164,7 @@ class State:
         self.inputs_to_skip = frozenset([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip)
         self.hooks: dict[str, list[Callable]] = {h: [] for h in HOOKS}
         self.versions: dict[tuple, list[Version]] = {}
-        self.modules: list | None = None
+        self.parts: Parts | None = None
         self.lock = threading.Lock()
 
     def options(self) -> dict:
@@ -142,34 +184,33 @@ class State:
         self.hooks[hook].insert(0 if first else len(self.hooks[hook]), function)
 
     # ---- calls ----
-    def call(self, module: torch.nn.Module, args: tuple, kwargs: dict) -> Any:
-        if kwargs or any(type(a) not in (torch.Tensor, torch.nn.Parameter) for a in args):
+    def call(self, module: Mixin, args: tuple, kwargs: dict) -> Any:
+        if kwargs or any([type(a) is not torch.Tensor and type(a) is not torch.nn.Parameter for a in args]):
             leaves, spec = pytree.tree_flatten((args, kwargs))
+            kinds = [(t.dtype, t.dim()) if isinstance(t, torch.Tensor) else (type(t), t) for t in leaves]
         else:
-            leaves, spec = list(args), len(args)
-        key = (spec, self._training(module), tuple([(t.dtype, t.dim()) if isinstance(t, torch.Tensor) else (type(t), t) for t in leaves]),
-               tuple([p.dtype for p in self._parameters()]), torch.is_autocast_enabled("cpu"))
+            leaves, spec = args, len(args)
+            kinds = [(t.dtype, t.dim()) for t in args]
+        if self.parts is None or any([parent.get(name) is not child for parent, name, child in self.parts.children]):
+            self._look(module)
+        key = (spec, torch.is_autocast_enabled("cpu"), *kinds, *[state["training"] for state in self.parts.states],
+               *[p.dtype for owner in self.parts.parameters for p in owner.values() if p is not None])
         for version in self.versions.get(key, ()):
             if version.fits(leaves):
                 break
         else:
-            version = self._trace(module, key, args, kwargs, leaves)
+            version = self._trace(module._original(), key, args, kwargs, leaves)
         if not self.backward:
             with torch.no_grad():
                 return version(leaves)
         return version(leaves)
 
-    def _training(self, module: torch.nn.Module) -> tuple:
-        if self.modules is None or any(parent.get(name) is not child for parent, name, child in self.modules[1]):
-            if self.modules is not None:
-                self.versions.clear()  # a part was replaced
-            pairs = [(m._modules, name, child) for m in module.modules() for name, child in m._modules.items() if child is not None]
-            owners = [m._parameters for m in module.modules() if m._parameters]
-            self.modules = [list(module.modules()), pairs, owners]
-        return tuple([m.training for m in self.modules[0]])
-
-    def _parameters(self):
-        return [p for owner in self.modules[2] for p in owner.values() if p is not None]
+    def _look(self, module: torch.nn.Module) -> None:
+        if self.parts is not None:
+            self.versions.clear()  # a part was replaced
+        everything = list(module.modules())
+        self.parts = Parts([(m._modules, name, child) for m in everything for name, child in m._modules.items() if child is not None],
+                           [m.__dict__ for m in everything], [m._parameters for m in everything if m._parameters])
 
     def _trace(self, module, key, args, kwargs, leaves) -> Version:
         with self.lock:
@@ -203,7 +244,7 @@ class Mixin:
         return state
 
     def forward(self, *args, **kwargs):
-        return self._headrace.call(self._original(), args, kwargs)
+        return (self.__dict__.get("_headrace_state") or self._headrace).call(self, args, kwargs)
 
     def _original(self) -> torch.nn.Module:
         """The same object, without the compiled forward."""
