@@ -29,6 +29,9 @@ T Checked(Result<T> r) {
 // error then; what needs none of it works.
 Registry& Plugins();
 
+// Adds the op `program.Function`.
+Status AddFunctionOp(Registry* r);
+
 void BindProgram(nb::module_& m);
 void BindExecutable(nb::module_& m);
 void BindModel(nb::module_& m);

@@ -48,6 +48,7 @@ void Raise(const Status& s) {
 Registry& Plugins() {
   static Registry* registry = [] {  // never let go of: compiled programs may outlive every static
     auto* r = new Registry;
+    Check(AddFunctionOp(r));
     const Status s = LoadPlugins(*r);
     if (!s.ok()) {
       nb::object warn = nb::module_::import_("warnings").attr("warn");
