@@ -11,11 +11,13 @@ from .frontend.types import symbol
 from .gradients import grad, value_and_grad, vjp
 from .program import Program, program
 from .sdfg import Gradient, Sdfg
+from .transforms import checkpoint, custom_vjp, hessian, hvp, jacfwd, jacrev, jvp, stop_gradient, vmap
 
 __version__ = "0.1.0"
 globals().update(_TYPES)  # bool, int8 … complex128: types for annotations, headrace.float64[N, M]
 __all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "Program", "Sdfg", "UnsupportedError",
-           "UsageError", "counters", "grad", "load", "module", "program", "reset_counters", "symbol", "value_and_grad", "vjp", *_TYPES]
+           "UsageError", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "load", "module", "program", "reset_counters",
+           "stop_gradient", "symbol", "value_and_grad", "vjp", "vmap", *_TYPES]
 
 # Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.
 _LATER = {"onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch"}

@@ -3,30 +3,48 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from typing import Any, Sequence
 
 import numpy as np
 
+from .frontend.calls import DTYPES
 from .frontend.types import Type
 from .program import Function, Result, Translated, program
+from .trees import Tree
 
 
 class Derived(Translated):
     """The gradient program of a translated function."""
 
-    def __init__(self, inner: Translated, outputs: list[Result], arguments: list[str], keep: bool, given: bool, several: bool,
-                 memory_limit: int | None):
+    copies = True  # the caller's arrays stay as they are
+
+    def __init__(self, inner: Translated, outputs: list[Result], types: dict[str, Any], wanted: list[str], keep: bool, given: bool,
+                 several: bool, memory_limit: int | None):
         names = [r.name for r in outputs]
+        self.trees = inner.trees
+        self._wanted = [(a, types[a]) for a in wanted]
+        arguments = [leaf for a, t in self._wanted for leaf in ([n for n, _ in t.leaves(a)] if isinstance(t, Tree) else [a])]
         g = inner.sdfg.gradient(names, arguments, given=names if given else (), keep_outputs=keep, memory_limit=memory_limit)
         self.sdfg, self.report = g.program, g.report
         self.taken = inner.taken
         self.seeds = {parameter: k for k, parameter in enumerate(g.output_gradients[n] for n in names if given)}
-        types = {p.name: p for p in g.program.parameters}
-        gradients = [Result("output", g.input_gradients[a], False, None, types[g.input_gradients[a]].shape) for a in arguments]
+        seeded = {p.name: (DTYPES[p.type], p.shape) for p in g.program.parameters if p.name in self.seeds}
+        self.seed_types = [seeded.get(name, (np.dtype(np.float64), ())) for name in self.seeds]
+        shapes = {p.name: p.shape for p in g.program.parameters}
+        gradients = [Result("output", g.input_gradients[a], False, None, shapes[g.input_gradients[a]]) for a in arguments]
         values = [Result("output", r.name, r.weak, r.dtype, r.shape) for r in outputs] if keep else []
-        self.several = several or keep
-        self.values, self.gradients = len(values), len(gradients)
+        self.several, self.keep = several, keep
+        self.arguments = arguments
         self.results = [*values, *gradients]
+
+    def pack(self, values: list):
+        """Gradients in the structure of their arguments; with `keep`, (value, gradients)."""
+        kept = len(values) - len(self.arguments)
+        leaves = dict(zip(self.arguments, values[kept:]))
+        gradients = [t.build(a, leaves.get) if isinstance(t, Tree) else leaves[a] for a, t in self._wanted]
+        packed = tuple(gradients) if self.several else gradients[0]
+        return (values[0], packed) if self.keep else packed
 
     def argument(self, name: str, updated: bool, given: dict[str, Any]):
         if name in self.seeds:
@@ -50,14 +68,7 @@ class GradientFunction(Function):
         if chosen.shape != ():
             raise TypeError(f"the result of {self.__name__} has shape {chosen.shape}, and grad is of one number: "
                             "sum it up, or use headrace.vjp")
-        return Derived(inner, [chosen], self._arguments, self._keep, False, self._several, self._memory_limit)
-
-    def __call__(self, *args, **named):
-        result = super().__call__(*args, **named)
-        if not self._keep:
-            return result
-        value, *gradients = result
-        return value, (tuple(gradients) if self._several else gradients[0])
+        return Derived(inner, [chosen], types, self._arguments, self._keep, False, self._several, self._memory_limit)
 
 
 def listed(x) -> list:
@@ -82,6 +93,8 @@ def argument_names(signature, function: str, argnums) -> list[str]:
 
 
 def is_float(t) -> bool:
+    if isinstance(t, Tree):
+        return all(is_float(leaf) for _, leaf in t.leaves(""))
     return isinstance(t, Type) and t.dtype.kind in "fc"
 
 
@@ -108,21 +121,43 @@ def chosen_result(inner: Translated, of, name: str) -> Result:
     return inner.results[of]
 
 
-def _function(f) -> Function:
-    return f if isinstance(f, Function) else program(f)
+def as_seed(seed, type_: tuple):
+    """The gradient of a result as an array of its type and shape."""
+    dtype, shape = type_
+    a = seed if hasattr(seed, "dtype") and hasattr(seed, "shape") else np.asarray(seed)
+    if len(a.shape) != len(shape) or any(isinstance(n, int) and n != m for n, m in zip(shape, a.shape)):
+        raise TypeError(f"the gradient of a result of shape ({', '.join(map(str, shape))}) has shape {tuple(a.shape)}")
+    if isinstance(a, np.ndarray) and a.dtype != dtype:
+        if not np.can_cast(a.dtype, dtype, "same_kind"):
+            raise TypeError(f"the gradient of a result of type {dtype} has type {a.dtype}")
+        a = a.astype(dtype)
+    return a
+
+
+_PROGRAMS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of plain functions, so that they are translated once
+
+
+def function_of(f) -> Function:
+    if isinstance(f, Function):
+        return f
+    if not callable(f):
+        raise TypeError(f"takes a function, not {type(f).__name__}")
+    if f not in _PROGRAMS:
+        _PROGRAMS[f] = program(f)
+    return _PROGRAMS[f]
 
 
 def grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None) -> GradientFunction:
     """A function with f's arguments that returns the gradient of f's result, one number, by the argument `argnums` (a position
     or name, or several). `of` chooses one of several results, or an array that f changes. `memory_limit`: bytes for what is
     kept of the forward pass. The arguments are left as they are."""
-    return GradientFunction(_function(f), argnums, of, False, memory_limit)
+    return GradientFunction(function_of(f), argnums, of, False, memory_limit)
 
 
 def value_and_grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None,
                    memory_limit: int | None = None) -> GradientFunction:
     """Like grad; returns (result, gradient)."""
-    return GradientFunction(_function(f), argnums, of, True, memory_limit)
+    return GradientFunction(function_of(f), argnums, of, True, memory_limit)
 
 
 class PulledBack(Function):
@@ -142,22 +177,39 @@ class PulledBack(Function):
         outputs = inner.results if self._of is None else [chosen_result(inner, o, self.__name__) for o in listed(self._of)]
         if not outputs:
             raise TypeError(f"{self.__name__} returns nothing: choose an array that it changes with of=")
-        return Derived(inner, outputs, arguments, False, True, True, self._memory_limit)
+        return Derived(inner, outputs, types, arguments, False, True, True, self._memory_limit)
+
+    def pull(self, args: tuple, seeds: tuple):
+        """The gradients at `args`, for gradients `seeds` of the results."""
+        given = self._bind(args, {})
+        translated = self._version(given)
+        if len(seeds) != len(translated.seeds):
+            raise TypeError(f"takes {len(translated.seeds)} gradients, one for each result, not {len(seeds)}")
+        return translated.call({**given, "seeds": tuple(map(as_seed, seeds, translated.seed_types))})
 
 
 def vjp(f, *args, of=None, argnums=None):
     """(f(*args), pull): pull(gradient of the result) gives a tuple of the gradients of all float arguments, or of those in
     `argnums` (positions and names); for several results it takes one gradient each. `of` chooses among the results (numbers)
     and the arrays that f changes (names). The arguments are left as they are."""
-    f = _function(f)
-    kept = tuple(np.array(a) if isinstance(a, np.ndarray) else a for a in args)
-    back = PulledBack(f, of, argnums)
+    f = function_of(f)
+    back = f.derived(("vjp", frozen(of), frozen(argnums)), lambda: PulledBack(f, of, argnums))
+    kept = copied(args)
 
     def pull(*seeds):
-        given = back._bind(kept, {})
-        translated = back._version(given)
-        if len(seeds) != len(translated.seeds):
-            raise TypeError(f"takes {len(translated.seeds)} gradients, one for each result, not {len(seeds)}")
-        return translated.call({**given, "seeds": seeds})
+        return back.pull(kept, seeds)
 
-    return f(*(np.array(a) if isinstance(a, np.ndarray) else a for a in args)), pull
+    return f(*copied(args)), pull
+
+
+def frozen(x):
+    return tuple(x) if isinstance(x, list) else x
+
+
+def copied(value):
+    """Arrays in it, copied: calls may change what they get."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(copied(v) for v in value)
+    if isinstance(value, dict):
+        return {k: copied(v) for k, v in value.items()}
+    return np.array(value) if isinstance(value, np.ndarray) else value

@@ -12,13 +12,15 @@ import numpy as np
 from .compiled import Compiled
 from .frontend.emitter import Emitter
 from .frontend.errors import Retry
+from .frontend.calls import embed
 from .frontend.evaluate import Scope
 from .frontend.lower import Lowering
-from .frontend.sizes import Size
+from .frontend.sizes import Size, names_in
 from .frontend.source import Source
-from .frontend.types import IR_NAMES, TYPES, Type
+from .frontend.types import IR_NAMES, TYPES, Type, Weak
 from .frontend.values import Array, Value, is_number, value_of
 from .sdfg import Sdfg
+from .trees import Tree, flat, is_tree, tree_of
 
 _PYTHON_TYPES = {float: np.float64, int: np.int64, complex: np.complex128, bool: np.bool_}
 
@@ -37,6 +39,7 @@ class Translated:
     taken: list[str]       # arguments that are parameters of the program
     results: list[Result]
     several: bool          # whether the function returns a tuple
+    trees = False          # whether arguments are dicts, lists or tuples of arrays
     compiled: Compiled
 
     def compile(self, backend: str, threads: int) -> None:
@@ -44,12 +47,19 @@ class Translated:
         self._outputs = [p.name for p in self.compiled.outputs if p.direction == "out"]
         self._order = [(p.name, p.direction == "inout") for p in self.compiled.inputs]
 
+    copies = False  # whether arguments that the program changes are copied before
+
     def call(self, given: dict[str, Any]):
         """Runs the compiled program on a call's arguments, and returns what the function would."""
+        if self.trees:
+            given = {**given, **flat(given)}
         inputs = [self.argument(name, updated, given) for name, updated in self._order]
         out = [given.get(name) for name in self._outputs] if given.keys() & self._outputs else None
         made = dict(zip(self._outputs, self.compiled.flat(inputs, out)))
-        values = [given[r.name] if r.kind == "argument" else _python_number(made[r.name], r) for r in self.results]
+        return self.pack([given[r.name] if r.kind == "argument" else _python_number(made[r.name], r) for r in self.results])
+
+    def pack(self, values: list):
+        """What the function returns, of its results one by one."""
         if not values:
             return None
         return tuple(values) if self.several else values[0]
@@ -65,23 +75,29 @@ def _python_number(value, result: Result):
 
 
 class Translation(Translated):
-    """A function, translated."""
+    """A function, translated; or, with `body`, what body(evaluator, arguments by name) makes of it."""
 
-    def __init__(self, function, arguments: dict[str, Any]):
-        """`arguments`: name → Type, or a Python object that the program is made for."""
+    def __init__(self, function, arguments: dict[str, Any], body=None):
+        """`arguments`: name → Type, Tree of Types, or a Python object that the program is made for."""
         source = Source.of(function)
         self.emitter = Emitter()
+        self.emitter.program_names.add(function.__name__)
         self.taken: list[str] = []
+        self.trees = any(isinstance(what, Tree) for what in arguments.values())
         declared: dict[str, tuple[Type, str]] = {}
         names: dict[str, Any] = {}
-        for name, what in arguments.items():
+        leaves = [leaf for name, what in arguments.items()
+                  for leaf in (what.leaves(name) if isinstance(what, Tree) else [(name, what)])]
+        for name, what in leaves:
+            if name in names:
+                raise ValueError(f"two arguments would be called {name}")
             if not isinstance(what, Type):
                 names[name] = what
                 continue
             container = self.emitter.reserve(name)
             for size in what.shape:
-                if isinstance(size, Size):
-                    self.emitter.reserve(size.text)
+                for part in names_in(size):
+                    self.emitter.reserve(part)
             names[name] = Array(container, what.dtype, what.shape, weak=getattr(what, "weak", False))
             declared[name] = (what, container)
             self.taken.append(name)
@@ -89,8 +105,10 @@ class Translation(Translated):
         for name, (what, _) in declared.items():
             if not what.shape and what.dtype.kind in "iu":
                 names[name] = self.emitter.size_of(names[name])
+        names = {name: what.build(name, names.get) if isinstance(what, Tree) else names[name] for name, what in arguments.items()}
         try:
-            result = Lowering(self.emitter, Scope(source, names)).run(source.body)
+            evaluator = Lowering(self.emitter, Scope(source, dict(names)))
+            result = evaluator.run(source.body) if body is None else body(evaluator, names)
         except Retry as nowhere:
             raise nowhere.located from None
         self.results = self._results(result, {c: n for n, (_, c) in declared.items()})
@@ -119,7 +137,7 @@ class Translation(Translated):
         for r in self.results:
             if r.kind == "output":
                 parameters.append(f"{r.name}: {_declaration(r.dtype, r.shape)}")
-        return f"sdfg {name}({', '.join(parameters)}) {{\n{self.emitter.body()}\n}}\n"
+        return "\n".join([f"sdfg {name}({', '.join(parameters)}) {{\n{self.emitter.body()}\n}}\n", *self.emitter.programs])
 
 
 def _declaration(dtype, shape) -> str:
@@ -130,14 +148,22 @@ class Function:
     """What is called like a Python function and compiled for each set of argument types that it meets."""
 
     def __init__(self, function, backend: str, threads: int):
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self._signature = inspect.signature(function)
         self._backend, self._threads = backend, threads
         self._declared = {name: _annotation(function, p.annotation) for name, p in self._signature.parameters.items()}
         self._names = list(self._signature.parameters)
         self._open = [name for name, declared in self._declared.items() if declared is None]
         self._versions: dict[tuple, Translated] = {}
+        self._made: dict[tuple, Any] = {}
         self._lock = threading.Lock()
+
+    def derived(self, key: tuple, make):
+        """What was made of this function before under this key, or make()."""
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make()
+            return self._made[key]
 
     def translate(self, types: dict[str, Any]) -> Translated:
         """`types`: by argument, a Type, or a Python object that the program is made for."""
@@ -181,9 +207,21 @@ class Function:
             return Type(dtype, tuple(int(s) for s in value.shape))
         if type(value) in (float, complex):
             return Weak(_PYTHON_TYPES[type(value)])
+        if is_tree(value):
+            return tree_of(value, lambda leaf: self._type_of(name, leaf))
         if not _hashable(value):
             raise TypeError(f"argument {name}: a {type(value).__name__} can be no constant of a program: give a tuple or an array")
         return value
+
+    # ---- inside of programs ----
+    @property
+    def base(self):
+        """The Python function at the bottom: errors are shown in it."""
+        return self.inner.base
+
+    def inline(self, evaluator, args: list, named: dict):
+        """A call in a program that is being translated; a call of a program of its own unless said otherwise."""
+        return embed(evaluator.emitter, self, self._bind(args, named))
 
     # ---- programs as objects ----
     def sdfg_for(self, *args, **named) -> Sdfg:
@@ -215,19 +253,12 @@ class Program(Function):
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
                 raise TypeError("a program has no *args and **kwargs")
 
+    @property
+    def base(self):
+        return self.__headrace_function__
+
     def translate(self, types: dict[str, Any]) -> Translation:
         return Translation(self.__headrace_function__, types)
-
-
-class Weak(Type):
-    """A Python number: it takes the type of what it meets."""
-
-    weak = True
-
-    def __eq__(self, other) -> bool:
-        return isinstance(other, Weak) and super().__eq__(other)
-
-    __hash__ = Type.__hash__
 
 
 def _annotation(function, annotation):

@@ -26,6 +26,8 @@ class Emitter:
         self.intervals: dict[str, sizes.Interval] = {}  # of loop variables and of sizes from data
         self.symbols: set[str] = set()  # names of sizes that statements define
         self.loops: dict[str, tuple] = {}  # variable of a loop → its least and its greatest value
+        self.programs: list[str] = []  # texts of other programs that this one calls
+        self.program_names: set[str] = set()
         self.arguments: set[str] = set()  # containers that are the caller's
         self.in_place: dict[str, int] = {}  # container → how many statements change it that bind no name
         self._rebinding = False

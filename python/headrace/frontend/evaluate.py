@@ -25,6 +25,7 @@ UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Not: "logical_not", ast
 COMPARE = {ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
            ast.GtE: "greater_equal"}
 DEEPEST_CALL = 64
+OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.forward", "transforms.jacobians")}
 
 
 class Scope:
@@ -203,9 +204,16 @@ class Evaluator:
             return FUNCTIONS[function](self.emitter, *args, **named)
         if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
             return ufunc_method(self.emitter, ufunc, function.__name__, *args, **named)
+        if getattr(function, "__module__", None) in OURS:  # headrace.grad and its like make functions, here as anywhere
+            if self._runtime([*args, *named.values()]):
+                raise NotImplementedError(f"headrace.{function.__name__} of values inside of a program: call grad, value_and_grad or vmap "
+                                          "of a function there, and the others outside")
+            return function(*args, **named)
         inner = getattr(function, "__headrace_function__", function)
         if isinstance(inner, types.FunctionType):
             return self.inline(inner, args, named)
+        if hasattr(function, "inline"):  # grad(f), vmap(f), …
+            return function.inline(self, args, named)
         if not self._runtime([*args, *named.values()]):
             return function(*args, **named)
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")

@@ -92,6 +92,11 @@ def product(sizes):
     return result
 
 
+def names_in(size) -> list[str]:
+    """The names that a size speaks of."""
+    return [n for n in re.findall(r"[A-Za-z_]\w*", str(size)) if n not in ("min", "max", "clamp", "wrap")]
+
+
 def atom(text) -> str:
     """The text, in brackets where it must not fall apart."""
     text = str(text)

@@ -43,6 +43,17 @@ class Type:
         return hash((self.dtype, self.shape))
 
 
+class Weak(Type):
+    """A Python number: it takes the type of what it meets."""
+
+    weak = True
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Weak) and super().__eq__(other)
+
+    __hash__ = Type.__hash__
+
+
 def symbol(name: str) -> Size:
     """A size named `name`, for annotations; every call binds it from its arguments' shapes."""
     if not name.isidentifier():

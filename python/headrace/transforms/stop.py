@@ -1,0 +1,21 @@
+"""stop_gradient."""
+
+from __future__ import annotations
+
+from ..frontend.functions import handles
+from ..frontend.values import Value, value_of
+
+
+def stop_gradient(x):
+    """x, of which no gradient flows back; outside of programs just x."""
+    return x
+
+
+@handles(stop_gradient)
+def _held(e, x):
+    if isinstance(x, dict):
+        return {k: _held(e, v) for k, v in x.items()}
+    if isinstance(x, (tuple, list)):
+        return type(x)(_held(e, v) for v in x)
+    v = value_of(x)
+    return Value(v.dtype, v.shape, lambda i: f"hold({v.at(i)})", v.weak) if v.dtype.kind in "fc" else x
