@@ -114,6 +114,26 @@ class Behaviour(Case):
         self.assertTrue(torch.autograd.gradcheck(f, (x, y)))
         self.assertTrue(torch.autograd.gradgradcheck(f, (x, y)))
 
+    def test_what_a_trace_could_lose(self):
+        x = torch.rand(3, requires_grad=True)
+        for make in (NoGradient, Nested):
+            eager = make()
+            ours = headrace.module(copy.deepcopy(eager))
+            with torch.no_grad():
+                ours(x)  # the trace is the same whether or not gradients are on
+            leaves = lambda m: [x, *m.parameters()]  # noqa: E731
+            got = torch.autograd.grad(ours(x).sum(), leaves(ours), allow_unused=True)
+            for a, b in zip(got, torch.autograd.grad(eager(x).sum(), leaves(eager), allow_unused=True)):
+                self.assertEqual(a is None, b is None)
+                if b is not None:
+                    self.check(a, b)
+        with self.fails(headrace.UnsupportedError, "Scaled has a gradient of its own", "torch.compile"):
+            headrace.module(Own())(x)
+        ours = headrace.module(Nested())
+        self.assertEqual(ours(x).shape, (2,))
+        ours.last = nn.Linear(4, 5)  # a part is replaced
+        self.assertEqual(ours(x).shape, (5,))
+
     def test_training_mode_and_types(self):
         eager = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.5))
         ours = headrace.module(copy.deepcopy(eager))
@@ -166,6 +186,42 @@ class Multiply(nn.Module):
 class Branch(nn.Module):
     def forward(self, x):
         return x + 1 if x.sum() > 0 else x
+
+
+class NoGradient(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        with torch.no_grad():
+            y = self.layer(x)
+            z = y * 2
+        return y * x + z
+
+
+class Nested(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = headrace.module(nn.Linear(3, 4)), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.last(self.first(x))
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 100
+
+
+class Own(nn.Module):
+    def forward(self, x):
+        return Scaled.apply(x) + 1
 
 
 class Sorted(nn.Module):

@@ -10,6 +10,7 @@ Exits with 1 where something is wrong.
 import argparse
 import collections
 import json
+import logging
 import os
 import sys
 import time
@@ -123,7 +124,7 @@ def operator(op, samples, backend):
     return (worst, details) if worst else ("refused", "no samples in f32 and f64")
 
 
-def main():
+def main(arguments=None):
     p = argparse.ArgumentParser()
     p.add_argument("--out", required=True)
     p.add_argument("--only", default="")
@@ -131,7 +132,7 @@ def main():
     p.add_argument("--minutes", type=float, default=110)
     p.add_argument("--backend", default="cpu")
     p.add_argument("--part", default="0/1", help="k/n: every n-th operator from the k-th")
-    o = p.parse_args()
+    o = p.parse_args(arguments)
     known = {}
     if os.path.exists(o.out):
         for line in open(o.out, encoding="utf-8"):
@@ -140,6 +141,7 @@ def main():
     end = time.time() + 60 * o.minutes
     only = set(filter(None, o.only.split(",")))
     k, n = map(int, o.part.split("/"))
+    torch._logging.set_logs(dynamo=logging.ERROR)  # it tells at length of each graph that ends early
     with open(o.out, "a", encoding="utf-8") as out:
         for op in op_db[k::n]:
             name = op.name + ("." + op.variant_test_name if op.variant_test_name else "")

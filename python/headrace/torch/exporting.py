@@ -7,7 +7,9 @@ batch normalisation, padding rows of embeddings, torch's own conventions at kink
 
 from __future__ import annotations
 
+import contextlib
 import operator
+import threading
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,7 +87,7 @@ def export(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, mov
     else:
         shapes = None if dynamic is False else dynamic
     try:
-        with symbolic_config.patch(backed_size_oblivious=bool(shapes) and ones), warnings.catch_warnings():
+        with symbolic_config.patch(backed_size_oblivious=bool(shapes) and ones), warnings.catch_warnings(), _no_own_gradients(), torch.enable_grad():
             warnings.simplefilter("ignore")
             program = torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False)
             _hold_detached(program.graph_module)
@@ -97,6 +99,24 @@ def export(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, mov
                                "hint: control flow that depends on data is the usual reason; "
                                "torch.compile(model, backend=\"headrace\") compiles what is around it") from e
     return _layout(program)
+
+
+@contextlib.contextmanager
+def _no_own_gradients():
+    """A trace would pass over the backward function of a user's torch.autograd.Function: that is refused."""
+    apply, here = torch.autograd.Function.__dict__["apply"], threading.get_ident()
+
+    def refuse(cls, *args, **kwargs):
+        if threading.get_ident() == here and not cls.__module__.startswith("torch."):
+            raise UnsupportedError(f"{cls.__module__}.{cls.__qualname__} has a gradient of its own, which a trace does not show\n"
+                                   "hint: torch.compile(model, backend=\"headrace\") keeps it")
+        return apply.__get__(None, cls)(*args, **kwargs)
+
+    torch.autograd.Function.apply = classmethod(refuse)
+    try:
+        yield
+    finally:
+        torch.autograd.Function.apply = apply
 
 
 def is_open(t: torch.Tensor, dim: int) -> bool:
@@ -119,12 +139,31 @@ def _by_name(module, args, kwargs, shapes) -> Any:
 
 
 def _hold_detached(gm: fx.GraphModule) -> None:
-    for m in [gm, *[s for s in gm.modules() if isinstance(s, fx.GraphModule) and s is not gm]]:
+    """Marks what autograd doesn't follow, detached tensors and results of torch.no_grad(), before decompositions forget it."""
+    for m in [s for s in gm.modules() if isinstance(s, fx.GraphModule)]:
         for node in list(m.graph.nodes):
-            if node.op == "call_function" and str(node.target) in ("aten.detach.default", "aten.detach_.default"):
-                if node.meta["val"].is_floating_point() or node.meta["val"].is_complex():
+            if node.op != "call_function":
+                continue
+            name = str(node.target)
+            if name in ("aten.detach.default", "aten.detach_.default"):
+                if _floats(node):
                     node.target = torch.ops.headrace.hold.default
+            elif "set_grad_enabled" in name:
+                if name != "wrap_with_set_grad_enabled" or node.args[0] is not False:
+                    raise UnsupportedError("a module that turns gradients on within torch.no_grad()")
+                _hold_results(m.graph, node)
         m.recompile()
+
+
+def _hold_results(graph: fx.Graph, region: fx.Node) -> None:
+    for item in list(region.users):
+        if item.target is not operator.getitem:
+            raise UnsupportedError("a torch.no_grad() region whose results are used in an unknown way")
+        if _floats(item):
+            with graph.inserting_after(item):
+                held = graph.call_function(torch.ops.headrace.hold.default, (item,))
+            held.meta["val"] = item.meta["val"]
+            item.replace_all_uses_with(held, delete_user_cb=lambda user, held=held: user is not held)
 
 
 def _layout(program) -> Exported:

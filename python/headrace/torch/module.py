@@ -194,7 +194,7 @@ class State:
         if self.parts is None or any([parent.get(name) is not child for parent, name, child in self.parts.children]):
             self._look(module)
         key = (spec, torch.is_autocast_enabled("cpu"), *kinds, *[state["training"] for state in self.parts.states],
-               *[p.dtype for owner in self.parts.parameters for p in owner.values() if p is not None])
+               *[(p.dtype, p.shape) for owner in self.parts.parameters for p in owner.values() if p is not None])
         for version in self.versions.get(key, ()):
             if version.fits(leaves):
                 break
@@ -218,8 +218,7 @@ class State:
                 if version.fits(leaves):
                     return version
             count("torch.module", "traces")
-            with torch.enable_grad() if torch.is_grad_enabled() else torch.no_grad():
-                exported = export(module, args, kwargs, self.dynamic, self._moving(key, leaves))
+            exported = export(module, args, kwargs, self.dynamic, self._moving(key, leaves))
             version = Version(self, exported, module)
             for hook in self.hooks["post_compile_hook"]:
                 hook(version.function)
@@ -244,6 +243,8 @@ class Mixin:
         return state
 
     def forward(self, *args, **kwargs):
+        if torch.compiler.is_compiling():  # a part of something that is traced as a whole
+            return type(self)._headrace_class.forward(self, *args, **kwargs)
         return (self.__dict__.get("_headrace_state") or self._headrace).call(self, args, kwargs)
 
     def _original(self) -> torch.nn.Module:
@@ -314,7 +315,8 @@ def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dyna
     It is traced and compiled at the first call; parameters and buffers are the module's own, which optimizers, `state_dict`,
     `.to()` and so on see as ever. `backward=False`: results take no part in autograd. `inputs_to_skip`: names of arguments whose
     gradients are not computed. `dynamic`: True, sizes that the model leaves open may change without another compilation; False;
-    or `dynamic_shapes` of torch.export. Numbers and texts among the arguments are constants of the program.
+    or `dynamic_shapes` of torch.export. Numbers and texts among the arguments are constants of the program, and so
+    are attributes of the module that are neither parameters nor buffers: call `reset()` after changing one.
 
     TypeError where `target` is no module; UnsupportedError where it can't be traced, or has an operator that programs don't know.
     """
