@@ -6,6 +6,7 @@ from . import _loading  # noqa: F401: before all that uses the extension
 from .compiled import Compiled, load
 from .counters import counters, reset_counters
 from .errors import HeadraceError, InternalError, InvalidError, UnsupportedError, UsageError
+from .frontend.ranges import map
 from .frontend.types import TYPES as _TYPES
 from .frontend.types import symbol
 from .gradients import grad, value_and_grad, vjp
@@ -16,11 +17,11 @@ from .transforms import checkpoint, custom_vjp, hessian, hvp, jacfwd, jacrev, jv
 __version__ = "0.1.0"
 globals().update(_TYPES)  # bool, int8 … complex128: types for annotations, headrace.float64[N, M]
 __all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "Program", "Sdfg", "UnsupportedError",
-           "UsageError", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "load", "module", "program", "reset_counters",
+           "UsageError", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "load", "map", "module", "program", "reset_counters",
            "stop_gradient", "symbol", "value_and_grad", "vjp", "vmap", *_TYPES]
 
 # Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.
-_LATER = {"onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch"}
+_LATER = {"compat": "", "onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch"}
 _LATER.update(dict.fromkeys(
     ("ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "OrtValue", "RunOptions", "SessionOptions",
      "get_all_providers", "get_available_providers", "get_device"), "onnx.session"))

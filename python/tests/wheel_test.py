@@ -289,6 +289,20 @@ class InstalledTest(unittest.TestCase):
         """)
         self.assertEqual(out, "[1. 1. 1. 1.]\n")
 
+    def test_torch_finds_the_backend(self):
+        if self.run_python("import importlib.util; print(importlib.util.find_spec('torch') is None)") == "True\n":
+            self.skipTest("torch is not installed")
+        out = self.run_python("""
+            import torch
+            compiled = torch.compile(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), backend="headrace", fullgraph=True)
+            x = torch.randn(5, 4)
+            with torch.no_grad():
+                torch.testing.assert_close(compiled(x), compiled._orig_mod(x))
+            import headrace
+            print(headrace.counters()["torch.compile"]["graphs"])
+        """)
+        self.assertEqual(out, "1\n")
+
     def test_another_python_is_told(self):
         package = os.path.join(self.folder, "other")
         shutil.copytree(os.path.join(self.packages, "headrace"), os.path.join(package, "headrace"))

@@ -16,6 +16,7 @@ from .errors import OutOfScope, Retry
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .sizes import Size
 from .source import Source, TranslationError
+from .types import Type
 from .values import Value
 
 BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
@@ -194,6 +195,8 @@ class Evaluator:
     def call(self, function, args: list, named: dict):
         if isinstance(function, Method):
             return function(self.emitter, *args, **named)
+        if isinstance(function, Type):
+            function = function.dtype
         if isinstance(function, np.dtype):
             function = function.type
         if isinstance(function, type) and issubclass(function, np.generic) and len(args) == 1:

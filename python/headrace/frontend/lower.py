@@ -13,6 +13,7 @@ from . import arrays, elementwise, gathers, sizes
 from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
 from .errors import NeedsNumbers, OutOfScope, Retry, Retyped
+from .ranges import Ranges
 from .selections import Selected
 from .sizes import Size, is_size
 from .values import Array, Value, is_number, value_of
@@ -314,6 +315,13 @@ class Lowering(Evaluator):
             rows = None if over is range else items
             bounds = [self.value(a) for a in call.args] if over is range else [items.shape[0]]
             self._again(lambda: self._range_loop(s, bounds, rows), lambda retry: self._written_out(s, bounds, rows, retry))
+            return
+        if isinstance(items, Ranges):
+            if len(items.bounds) > 1 or not isinstance(s.target, ast.Name):
+                self.block([items.loops(s)])
+            else:
+                bounds = list(items.bounds[0])
+                self._again(lambda: self._range_loop(s, bounds), lambda retry: self._written_out(s, bounds, None, retry))
             return
         for item in items:  # a tuple or list of Python's: known, so written out
             self.assign(s.target, item)

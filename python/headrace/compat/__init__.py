@@ -1,0 +1,1 @@
+"""Other libraries' spellings, for programs that were written for them."""

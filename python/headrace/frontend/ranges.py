@@ -1,0 +1,51 @@
+"""`headrace.map[0:N, 1:M:2]`: ranges of a loop over several variables, whose iterations are independent of each other."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from typing import Any, Iterator
+
+
+class Ranges:
+    """Iterated over in Python, in order; in a program, loops."""
+
+    def __init__(self, bounds: list[tuple[Any, Any, Any]]):
+        self.bounds = bounds
+
+    def __iter__(self) -> Iterator:
+        if len(self.bounds) == 1:
+            return iter(range(*self.bounds[0]))
+        return itertools.product(*(range(*b) for b in self.bounds))
+
+    def loops(self, loop: ast.For) -> ast.For:
+        """A loop over one variable of each range, the last innermost."""
+        names = loop.target.elts if isinstance(loop.target, (ast.Tuple, ast.List)) else [loop.target]
+        if len(names) != len(self.bounds):
+            raise ValueError(f"{len(names)} names for {len(self.bounds)} ranges")
+        body = loop.body
+        for name, bounds in reversed(list(zip(names, self.bounds))):
+            over = ast.copy_location(ast.Constant(Ranges([bounds])), loop.iter)
+            body = [ast.copy_location(ast.For(name, over, body, []), loop)]
+        return body[0]
+
+
+class Map:
+    """for i, j in headrace.map[0:N, 0:M]: …"""
+
+    def __getitem__(self, key) -> Ranges:
+        bounds = []
+        for part in key if isinstance(key, tuple) else (key,):
+            if not isinstance(part, slice) or part.stop is None:
+                raise TypeError(f"headrace.map takes ranges with an end, such as 0:N, not {part!r}")
+            step = 1 if part.step is None else part.step
+            if not isinstance(step, int) or step <= 0:
+                raise TypeError(f"headrace.map: a step is a positive number, not {step!r}")
+            bounds.append((0 if part.start is None else part.start, part.stop, step))
+        return Ranges(bounds)
+
+    def __repr__(self) -> str:
+        return "headrace.map"
+
+
+map = Map()

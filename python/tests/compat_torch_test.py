@@ -1,0 +1,110 @@
+"""DaceModule and dace_module of headrace.compat.dace, as DaCeML's documentation has them."""
+
+import unittest
+import warnings
+
+from python.tests.case import Case, headrace, np  # noqa: F401
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from headrace.compat.dace import DaceModule, dace_module
+
+
+class DocumentsTest(Case):
+    def test_training(self):
+        def layers(self):
+            nn.Module.__init__(self)
+            self.fc1 = nn.Linear(784, 120)
+            self.fc2 = nn.Linear(120, 32)
+            self.fc3 = nn.Linear(32, 10)
+            self.ls = nn.LogSoftmax(dim=-1)
+
+        def forward(self, x):
+            x = F.relu(self.fc1(x))
+            x = F.relu(self.fc2(x))
+            x = self.fc3(x)
+            x = self.ls(x)
+            return x
+
+        plain = type("Net", (nn.Module,), {"__init__": layers, "forward": forward})
+        Net = dace_module(backward=True)(plain)
+        x = torch.randn(8, 784)
+        y = torch.tensor([0, 1, 2, 3, 4, 5, 6, 7], dtype=torch.long)
+        model = Net()
+        criterion = nn.NLLLoss()
+        prediction = model(x)
+        loss = criterion(prediction, y)
+        loss.backward()
+
+        eager = plain()
+        eager.load_state_dict(model.state_dict())
+        expected = criterion(eager(x), y)
+        expected.backward()
+        torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-6)
+        for ours, theirs in zip(model.parameters(), eager.parameters(), strict=True):
+            torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+
+    def test_decorator(self):
+        @dace_module
+        class MyModule(nn.Module):
+            def __init__(self, n_in, n_out):
+                super().__init__()
+                self.linear = nn.Linear(n_in, n_out)
+                self.fanout = n_out
+
+            def forward(self, x):
+                return self.linear(x) / self.fanout
+
+        module, x = MyModule(4, 3), torch.randn(2, 4)
+        with torch.no_grad():
+            torch.testing.assert_close(module(x), F.linear(x, module.linear.weight, module.linear.bias) / 3)
+
+
+class ArgumentsTest(Case):
+    def test_dummy_inputs_compile_now_and_change_nothing(self):
+        net = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
+        before = {k: v.clone() for k, v in net.state_dict().items()}
+        inputs, state = torch.randn(5, 4), torch.get_rng_state()
+        headrace.reset_counters()
+        made = DaceModule(net, inputs, backward=True, training=True)
+        self.assertTrue(torch.equal(state, torch.get_rng_state()))
+        traced = headrace.counters()
+        for k, v in made.state_dict().items():
+            torch.testing.assert_close(v, before[k], rtol=0, atol=0)
+        self.assertTrue(made.training)
+        made(torch.randn(7, 4))  # another batch size
+        self.assertEqual(headrace.counters()["torch.module"]["traces"], traced["torch.module"]["traces"])
+
+    def test_inputs_to_skip(self):
+        class Product(nn.Module):
+            def forward(self, x, y):
+                return x * y
+
+        made = DaceModule(Product(), backward=True, inputs_to_skip=["x"])
+        x, y = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+        made(x, y).sum().backward()
+        self.assertIsNone(x.grad)
+        torch.testing.assert_close(y.grad, x.detach())
+
+    def test_arguments_without_effect(self):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            DaceModule(nn.Linear(2, 2), onnx_simplify=False, sdfg_name="net", auto_optimize=True, compile_torch_extension=False)
+        text = "\n".join(str(w.message) for w in said)
+        for words in ("onnx_simplify=False has no effect: modules don't pass through ONNX", "sdfg_name='net'", "compile_torch_extension=False"):
+            self.assertIn(words, text)
+        self.assertNotIn("auto_optimize", text)
+
+    def test_wrong_use(self):
+        with self.fails(headrace.UnsupportedError, "cuda", "no backend for GPUs"):
+            DaceModule(nn.Linear(2, 2), cuda=True)
+        with self.fails(TypeError, "DaceModule has no argument 'auto_optimise'"):
+            DaceModule(nn.Linear(2, 2), auto_optimise=True)
+        with self.fails(TypeError, "dace_module decorates a class of modules"):
+            dace_module(nn.Linear(2, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
