@@ -21,5 +21,6 @@ def counters() -> dict[str, dict[str, int]]:
 
 
 def reset_counters() -> None:
+    """Sets every counter to zero."""
     with _lock:
         _all.clear()

@@ -47,6 +47,7 @@ class Sdfg:
         os.replace(temporary, path)
 
     def copy(self) -> Sdfg:
+        """Another program with the same text and constants."""
         return Sdfg(self._program.copy())
 
     __copy__ = copy
@@ -62,6 +63,7 @@ class Sdfg:
 
     @property
     def name(self) -> str:
+        """Of the program's entry."""
         return self._program.name()
 
     def json(self) -> dict:
@@ -70,6 +72,7 @@ class Sdfg:
 
     @property
     def parameters(self) -> list[Parameter]:
+        """Arguments and results, in order: each has name, type, shape, direction and whether it may be left out."""
         return [Parameter(*p) for p in self._program.parameters()]
 
     @property
@@ -79,6 +82,7 @@ class Sdfg:
 
     @property
     def constants(self) -> list[str]:
+        """Names of the arrays whose values are part of the program."""
         return self._program.constants()
 
     def constant(self, name: str):
@@ -108,9 +112,11 @@ class Sdfg:
         return self
 
     def simplify(self) -> Sdfg:
+        """Removes what has no effect and joins what can be one; returns the program."""
         return self.apply("simplify")
 
     def expand_library_nodes(self) -> Sdfg:
+        """Replaces every library node by what implements it: maps, tasklets and calls; returns the program."""
         return self.apply("expand-library-nodes")
 
     def lowered(self, backend: str = "cpu") -> Sdfg:

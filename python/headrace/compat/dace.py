@@ -41,6 +41,8 @@ _ONCE = "a program is made and compiled once for each set of argument types, and
 
 
 class DeviceType(enum.Enum):
+    """Where a program runs: GPU is an error."""
+
     CPU = 1
     GPU = 2
 

@@ -127,6 +127,7 @@ class ONNXModel:
 
     @property
     def outputs(self) -> list[NodeArg]:
+        """In the model's order."""
         return [self._port(p) for p in self._source.info.outputs]
 
     def _port(self, declared: proto.Port) -> NodeArg:
