@@ -447,9 +447,55 @@ void OwnOutputs(Sdfg* s) {
   s->body = body.Take();
 }
 
+// Containers with sizes that speak of a loop's variable: the loop's body defines a symbol of that value, which the layouts then
+// have in its place, so that they change their size as others do.
+void NameLoopVariables(Sdfg* s) {
+  FreshNames names(*s);
+  std::map<Name, Name> defined;  // variable → the symbol
+  std::function<void(const std::vector<BlockId>&)> find = [&](const std::vector<BlockId>& body) {
+    for (BlockId b : body) {
+      const Control c = s->blocks[b].control;
+      if (auto* d = std::get_if<Conditional>(&c))
+        for (const Branch& br : d->branches) find(br.body);
+      auto* l = std::get_if<Loop>(&c);
+      if (!l) continue;
+      find(l->body);
+      if (l->var.empty()) continue;
+      for (Name n : s->order) {
+        const Container& container = s->Get(n);
+        if (container.kind == ContainerKind::kView || container.storage == Storage::kRegister) continue;
+        for (const auto* list : {&container.shape, &container.strides})
+          for (const Expr& e : *list)
+            for (Name x : FreeSymbols(e))
+              if (x == l->var && !defined.count(x)) defined[x] = names(x.str() + "_size");
+      }
+      auto it = defined.find(l->var);
+      if (it == defined.end()) continue;
+      BlockList inner(s);
+      inner.Let(it->second, SymbolExpr(l->var));
+      inner.Blocks(l->body);
+      Loop copy = *l;
+      copy.body = inner.Take();
+      s->blocks.Mutable(b).control = std::move(copy);
+    }
+  };
+  find(std::vector<BlockId>(s->body));
+  if (defined.empty()) return;
+  NameMap map;
+  for (const auto& [variable, symbol] : defined) map.push_back({variable, SymbolExpr(symbol)});
+  for (Name n : std::vector<Name>(s->order)) {
+    Container& c = s->Mutable(n);
+    for (auto* list : {&c.shape, &c.strides})
+      for (Expr& e : *list)
+        if (e) e = Substitute(e, map);
+    if (c.offset) c.offset = Substitute(c.offset, map);
+  }
+}
+
 }  // namespace
 
 Result<bool> FixSizes(Program& p) {
+  NameLoopVariables(&p.MutableEntry());
   OwnOutputs(&p.MutableEntry());
   const Sdfg before = p.Entry();
   const ChangingSymbols changing(before);

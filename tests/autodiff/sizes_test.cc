@@ -54,6 +54,25 @@ TEST(Sizes, SegmentsOfLoopsUnderTheirOwnSize) {
   ExpectGradientsNearDifferences(c);
 }
 
+TEST(Sizes, OfALoopsVariable) {
+  Case c;
+  c.text = R"(sdfg f(A: f64[N, N], Y: f64) {
+  transient row: f64[N - i]
+  Y = 0
+  for i in 0:N {
+    map j in 0:N - i { row[j] = 0 }
+    map j in 0:N - i, k in 0:N { row[j] += A[k, i] * A[k, j + i] }
+    map j in 0:N - i { Y += row[j] * row[j] }
+  }
+  for i in N - 1:0:-1 {
+    map j in 0:N - i { row[j] = sin(A[i, j]) }
+    Y = Y + row[0] * row[N - i - 1]
+  }
+})";
+  c.values = {{"A", Uniform({4, 4}, 0.2, 1)}};
+  ExpectGradientsNearDifferences(c);
+}
+
 TEST(Sizes, DefinedInALoopUsedAfterIt) {
   Case c;
   c.text = R"(sdfg f(A: f64[N], c: i64[3], Y: f64) {
