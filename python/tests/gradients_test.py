@@ -89,6 +89,19 @@ class Gradients(Case):
         self.close(gx, A.T @ u + v * np.cos(x))
         self.close(gA, np.outer(u, x))
 
+    def test_memory_limits(self):
+        @headrace.program
+        def f(x):
+            y = x
+            for k in range(20):
+                y = np.sin(y) * y
+            return np.sum(y)
+
+        x = self.rng.standard_normal(100)
+        self.close(headrace.grad(f, memory_limit=12000)(x), headrace.grad(f)(x), rtol=1e-12)
+        with self.fails(headrace.UnsupportedError, "at least 8896"):
+            headrace.grad(f, memory_limit=10)(x)
+
     def test_wrong_use(self):
         @headrace.program
         def f(x: f64[N], k: int):

@@ -25,25 +25,6 @@ def softmax(x):
 
 
 class AgainstNumPy(Case):
-    """Each function is run twice, by NumPy and compiled, with equal arguments: results and changed arrays must agree."""
-
-    def same(self, function, *args, rtol=1e-12, **options):
-        program = headrace.program(function, **options)
-        ours = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-        theirs = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-        got, expected = program(*ours), function(*theirs)
-        pairs = list(zip(ours, theirs))
-        if isinstance(expected, tuple):
-            self.assertEqual(len(got), len(expected))
-            pairs += list(zip(got, expected))
-        elif expected is not None:
-            pairs.append((got, expected))
-        else:
-            self.assertIsNone(got)
-        for a, b in pairs:
-            if isinstance(b, (np.ndarray, np.generic, float, int)) and not callable(b):
-                self.close(a, b, rtol=rtol)
-
     def setUp(self):
         self.rng = np.random.default_rng(0)
 

@@ -10,7 +10,7 @@ import numpy as np
 from . import elementwise, gathers, selections
 from .emitter import Emitter
 from .sizes import Size, atom, canonical, is_size, product, scaled
-from .values import Array, Dim, Value, broadcast, broadcast_shapes, value_of
+from .values import Array, Dim, Value, value_of
 
 
 # ---- indexing ----
@@ -323,83 +323,3 @@ def cumulative(e: Emitter, name: str, v, axis=None):
 
 def _zero(name: str) -> str:
     return "0" if name == "cumsum" else "1"
-
-
-# ---- products ----
-def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
-    spec = spec.replace(" ", "")
-    if "." in spec:
-        raise NotImplementedError("einsum with an ellipsis")
-    left, arrow, out = spec.partition("->")
-    terms = left.split(",")
-    if not arrow:
-        letters = left.replace(",", "")
-        out = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-    if len(terms) != len(operands):
-        raise ValueError(f"einsum: {len(terms)} terms for {len(operands)} operands")
-    extents: dict = {}
-    values = [value_of(o) for o in operands]
-    for term, v in zip(terms, values):
-        if len(term) != v.ndim:
-            raise ValueError(f"einsum: '{term}' has {len(term)} indices for an array of {v.ndim} dimensions")
-        for c, size in zip(term, v.shape):
-            if extents.setdefault(c, size) != size:
-                raise ValueError(f"einsum: index {c} runs over {extents[c]} and over {size}")
-    dtype = np.result_type(*[v.dtype for v in values])
-    values = [e.settled(v) for v in values]
-    summed = sorted(set("".join(terms)) - set(out))
-    target = e.transient(dtype, [extents[c] for c in out], hint)
-
-    def text(places: dict) -> str:
-        return "*".join(atom(e.expression(v, [places[c] for c in term], dtype)) for term, v in zip(terms, values))
-
-    if not summed:
-        e.maps(target.shape, lambda i: e.write(target, i, text(dict(zip(out, i)))))
-        return target
-    e.fill(target, 0)
-    order = list(out) + summed
-    e.maps([extents[c] for c in order],
-           lambda i: e.write(target, i[: len(out)], text(dict(zip(order, i))), "+="))
-    return target
-
-
-def matmul(e: Emitter, a, b):
-    a, b = value_of(a), value_of(b)
-    if a.ndim == 0 or b.ndim == 0:
-        raise ValueError("matmul: an operand has no dimensions")
-    inner = (a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0])
-    if inner[0] != inner[1]:
-        raise ValueError(f"matmul: the inner sizes {inner[0]} and {inner[1]} are not known to be equal")
-    if a.ndim <= 2 and b.ndim <= 2:
-        left, right = "ik"[2 - a.ndim:], "kj"[: b.ndim]
-        return einsum(e, f"{left},{right}->" + left[:-1] + right[1:], a, b)
-    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    letters = "abcdefg"[: len(batch)]
-    a = broadcast(a, (*batch, *a.shape[-2:])) if a.ndim > 1 else a
-    b = broadcast(b, (*batch, *b.shape[-2:])) if b.ndim > 1 else b
-    left = letters + "ik" if a.ndim > 1 else "k"
-    right = letters + "kj" if b.ndim > 1 else "k"
-    out = letters + ("i" if a.ndim > 1 else "") + ("j" if b.ndim > 1 else "")
-    return einsum(e, f"{left},{right}->{out}", a, b)
-
-
-def dot(e: Emitter, a, b):
-    a_, b_ = value_of(a), value_of(b)
-    if a_.ndim == 0 or b_.ndim == 0:
-        return elementwise.apply(e, "multiply", a, b)
-    if b_.ndim <= 2 and a_.ndim <= 2:
-        return matmul(e, a, b)
-    return tensordot(e, a, b, ([a_.ndim - 1], [max(b_.ndim - 2, 0)]))
-
-
-def tensordot(e: Emitter, a, b, axes=2):
-    a, b = value_of(a), value_of(b)
-    if isinstance(axes, int):
-        axes = (list(range(a.ndim - axes, a.ndim)), list(range(axes)))
-    left, right = ([normal(k, v.ndim) for k in (x if isinstance(x, (list, tuple)) else [x])] for x, v in zip(axes, (a, b)))
-    names = iter("abcdefghijklmnopqrstuvwxyz")
-    first = [next(names) for _ in range(a.ndim)]
-    second = [first[left[right.index(k)]] if k in right else next(names) for k in range(b.ndim)]
-    out = [c for k, c in enumerate(first) if k not in left] + [c for k, c in enumerate(second) if k not in right]
-    return einsum(e, f"{''.join(first)},{''.join(second)}->{''.join(out)}", a, b)
-

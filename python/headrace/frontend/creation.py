@@ -8,7 +8,7 @@ from . import arrays, elementwise
 from .emitter import Emitter
 from .functions import handles, shape_of
 from .sizes import is_size
-from .values import Array, Value, broadcast, value_of
+from .values import Array, Value, broadcast, is_number, value_of
 
 # These make something that the program owns, also where all arguments are known.
 NEW_ARRAYS = {np.zeros, np.ones, np.empty, np.full, np.ndarray, np.eye, np.identity, np.arange, np.linspace, np.array, np.asarray,
@@ -55,6 +55,10 @@ def full_like(e, a, fill_value, dtype=None):
 def arange(e, start, stop=None, step=1, dtype=None):
     if stop is None:
         start, stop = 0, start
+    if all(map(is_number, (start, stop, step))) and any(isinstance(x, (float, np.floating)) for x in (start, stop, step)):
+        made = np.arange(start, stop, step, dtype)
+        gap = float(start + step) - float(start)
+        return elementwise.cast(e, Value(np.float64, made.shape, lambda i: f"(f64({float(start)!r}) + f64({i[0]})*{gap!r})"), made.dtype)
     if not all(is_size(x) or isinstance(x, Value) and x.dtype.kind in "iu" for x in (start, stop)) or not isinstance(step, int):
         raise NotImplementedError("np.arange of numbers that are no integers: use np.linspace")
     start, stop = e.size_of(start), e.size_of(stop)

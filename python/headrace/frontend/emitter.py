@@ -31,6 +31,8 @@ class Emitter:
         self.arguments: set[str] = set()  # containers that are the caller's
         self.in_place: dict[str, int] = {}  # container → how many statements change it that bind no name
         self._rebinding = False
+        self.within: dict[str, object] = {}  # name of a size → one that is not smaller
+        self.places: dict[tuple, list] = {}  # of masks: where their true elements are
         self._versions: dict[str, int] = {}  # container → how often it was written
         self._blocks = [0]  # numbers of the open blocks
         self._known: dict[str, tuple[Size, set[str]]] = {}  # text → the size it was given, what it reads
@@ -103,6 +105,14 @@ class Emitter:
         self._declarations.append(f"view {name}: {IR_NAMES[a.dtype]}[{', '.join(map(str, shape))}] of {a.name}"
                                   if shape else f"view {name}: {IR_NAMES[a.dtype]} of {a.name}")
         return Array(name, a.dtype, shape, root=a.root)
+
+    def ahead(self, dtype, text: str, hint: str) -> Array:
+        """A number that has this value before the block that is open."""
+        made = self.transient(dtype, (), hint)
+        self._lines.insert(self._blocks[-1] - 1, "  " * (self._depth - 1) + f"{made.name} = {text}")
+        self.written.add(made.name)
+        self.read.add(made.name)
+        return made
 
     # ---- statements ----
     def maps(self, shape: Sequence, then: Callable[[list[str]], None]) -> None:

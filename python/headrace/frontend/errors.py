@@ -9,7 +9,7 @@ class Retry(Exception):
     located: Exception | None = None
 
 
-class NeedsNumbers(Retry):
+class NeedsNumbers(Retry, NotImplementedError):
     """A size that must be a number: the loop that changes it is written out."""
 
     def __init__(self, sizes, what: str):
@@ -23,6 +23,14 @@ class Retyped(Retry, TypeError):
     def __init__(self, name: str, before, dtype, strong: bool):
         super().__init__(f"{name} is {before} before this block and {dtype} in it: begin with a value of type {dtype}")
         self.name, self.dtype, self.strong = name, dtype, strong
+
+
+class Resized(Retry, ValueError):
+    """The body gives `name`, an array so far of a fixed size, fewer rows: what a mask chose of them."""
+
+    def __init__(self, name: str):
+        super().__init__(f"{name} has another size before this block than in it")
+        self.name = name
 
 
 class OutOfScope:

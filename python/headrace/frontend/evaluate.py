@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, creation, elementwise, linalg, statistics  # noqa: F401: they register functions
+from . import arrays, creation, elementwise, linalg, products, statistics  # noqa: F401: they register functions
 from .emitter import Emitter
 from .errors import OutOfScope, Retry
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
@@ -81,6 +81,10 @@ class Evaluator:
         with self.at(node):
             return handler(node)
 
+    def truth(self, value):
+        """What a condition asks of a value: of sizes whether they are zero."""
+        return elementwise.apply(self.emitter, "not_equal", value, 0) if isinstance(value, Size) else value
+
     # ---- leaves ----
     def of_Constant(self, n: ast.Constant):
         return n.value
@@ -108,7 +112,7 @@ class Evaluator:
     # ---- operators ----
     def binary(self, name: str, a, b):
         if name == "matmul":
-            return arrays.matmul(self.emitter, a, b)
+            return products.matmul(self.emitter, a, b)
         if isinstance(a, (tuple, list, str)) or isinstance(b, (tuple, list, str)):
             return elementwise.PYTHON[name](a, b)
         return elementwise.apply(self.emitter, name, a, b)
@@ -158,7 +162,7 @@ class Evaluator:
         return elementwise.apply(self.emitter, name, a, b)
 
     def of_IfExp(self, n: ast.IfExp):
-        test = self.value(n.test)
+        test = self.truth(self.value(n.test))
         if not isinstance(test, Value):
             return self.value(n.body if test else n.orelse)
         if test.ndim:

@@ -6,10 +6,10 @@ import builtins
 
 import numpy as np
 
-from . import arrays, elementwise, gathers, selections
+from . import arrays, elementwise, gathers, products, selections
 from .emitter import Emitter
 from .sizes import Size, is_size, maximum, minimum, product
-from .values import Array, Value, is_number, value_of
+from .values import Array, Value, broadcast, is_number, value_of
 
 def shape_of(e: Emitter, shape) -> list:
     """The sizes that an argument `shape` means."""
@@ -109,7 +109,7 @@ def vstack(e, parts):
 
 @handles(np.broadcast_to)
 def broadcast_to(e, a, shape):
-    return arrays.broadcast(value_of(a), shape_of(e, shape))
+    return broadcast(value_of(a), shape_of(e, shape))
 
 
 @handles(np.roll)
@@ -191,12 +191,12 @@ def cumprod(e, a, axis=None):
 
 @handles(np.matmul)
 def matmul(e, a, b):
-    return arrays.matmul(e, a, b)
+    return products.matmul(e, a, b)
 
 
 @handles(np.dot, np.inner, np.vdot)
 def dot(e, a, b):
-    return arrays.dot(e, a, b)
+    return products.dot(e, a, b)
 
 
 @handles(np.outer)
@@ -207,12 +207,12 @@ def outer(e, a, b):
 
 @handles(np.einsum)
 def einsum(e, spec, *operands):
-    return arrays.einsum(e, spec, *operands)
+    return products.einsum(e, spec, *operands)
 
 
 @handles(np.tensordot)
 def tensordot(e, a, b, axes=2):
-    return arrays.tensordot(e, a, b, axes)
+    return products.tensordot(e, a, b, axes)
 
 
 @handles(np.linalg.norm)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import arrays, elementwise
+from . import arrays, elementwise, products
 from .emitter import Emitter
 from .functions import handles
 from .types import IR_NAMES
@@ -85,8 +85,8 @@ def matrix_power(e: Emitter, a, n):
     base, result = (inv(e, a) if n < 0 else a), None
     for bit in bin(abs(n))[:1:-1]:
         if bit == "1":
-            result = base if result is None else arrays.matmul(e, result, base)
-        base = e.settled(arrays.matmul(e, base, base))
+            result = base if result is None else products.matmul(e, result, base)
+        base = e.settled(products.matmul(e, base, base))
     one = IR_NAMES[a.dtype]
     return Value(a.dtype, a.shape, lambda i: f"({i[0]} == {i[1]} ? {one}(1) : {one}(0))") if n == 0 else result
 

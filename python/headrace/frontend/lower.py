@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import re
 from typing import Any
 
 import numpy as np
@@ -12,77 +11,23 @@ import numpy as np
 from . import arrays, elementwise, gathers, sizes
 from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
-from .errors import NeedsNumbers, OutOfScope, Retry, Retyped
+from .errors import NeedsNumbers, OutOfScope, Resized, Retry, Retyped
 from .ranges import Ranges
+from .resizing import Resizing
 from .selections import Selected
 from .sizes import Size, is_size
+from .statements import RESULT, assigned, exits, mentions, returning
 from .values import Array, Value, is_number, value_of
 
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
-RESULT = "return"  # what a function returns, as a name: no Python name is a keyword
 
-
-def returning(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """`return` as an assignment at the end: what follows an `if` that returns becomes its other branch."""
-    for k, s in enumerate(statements):
-        if isinstance(s, ast.Return):
-            value = s.value or ast.copy_location(ast.Constant(None), s)
-            target = ast.copy_location(ast.Name(RESULT, ast.Store()), s)
-            return [*statements[:k], ast.copy_location(ast.Assign([target], value), s)]
-        if isinstance(s, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(s)):
-            rest = statements[k + 1:]
-            body = returning(s.body if _always_returns(s.body) else [*s.body, *rest])
-            orelse = returning(s.orelse if s.orelse and _always_returns(s.orelse) else [*s.orelse, *rest])
-            return [*statements[:k], ast.copy_location(ast.If(s.test, body, orelse), s)]
-    return statements
-
-
-def _always_returns(statements: list[ast.stmt]) -> bool:
-    last = statements[-1] if statements else None
-    return isinstance(last, ast.Return) or (
-        isinstance(last, ast.If) and _always_returns(last.body) and _always_returns(last.orelse))
-
-
-def assigned(statements: list[ast.stmt], updated: bool = True) -> list[str]:
-    """Names that the statements bind, in order; without `updated`, those that only x += … binds are left out."""
-    nodes = [n for s in statements for n in ast.walk(s)]
-    left_out = set() if updated else {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
-    return list(dict.fromkeys(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-                              and id(n) not in left_out))
-
-
-def _exits(body: list[ast.stmt]) -> bool:
-    """Whether a `break` or `continue` in it belongs to this loop."""
-    for s in body:
-        if isinstance(s, (ast.Break, ast.Continue)):
-            return True
-        if isinstance(s, (ast.For, ast.While)):
-            continue
-        if any(_exits(getattr(s, part, [])) for part in ("body", "orelse")):
-            return True
-    return False
-
-
-def mentions(value) -> set[str]:
-    """Names in the sizes and places of a value."""
-    if isinstance(value, (tuple, list)):
-        return set().union(*map(mentions, value)) if value else set()
-    parts = [value] if isinstance(value, Size) else []
-    if isinstance(value, Selected):
-        return mentions(value.full)
-    if isinstance(value, Value):
-        parts += value.shape
-    if isinstance(value, Array):
-        parts += [p for d in value.dims for p in (d.begin, d.step)]
-    return {name for p in parts for name in re.findall(r"[A-Za-z_]\w*", str(p))}
-
-
-class Lowering(Evaluator):
+class Lowering(Resizing, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
         super().__init__(emitter, scope, depth)
+        self.no_groups()
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
         self._sharing: list[tuple] = []         # (name, its memory, the memory that it would share, writes before)
@@ -217,7 +162,12 @@ class Lowering(Evaluator):
 
     def _set(self, name: str, variable: Array, value) -> None:
         v = value_of(value)
+        if name in self.grouped:
+            self.resize(name, variable, value)
+            return
         if v.shape != variable.shape:
+            if self.may_shrink(v, variable):
+                raise Resized(name)
             raise ValueError(f"{name} has shape {variable.shape} before this block and {v.shape} in it")
         kinds = "biufc"
         strong = not (v.weak or is_number(value) and not isinstance(value, np.generic))
@@ -264,7 +214,7 @@ class Lowering(Evaluator):
 
     # ---- control flow ----
     def do_If(self, s: ast.If) -> None:
-        test = self.value(s.test)
+        test = self.truth(self.value(s.test))
         if not isinstance(test, Value):
             self.block(s.body if test else s.orelse)
             return
@@ -296,12 +246,15 @@ class Lowering(Evaluator):
                 return
             except Retry as retry:
                 instead = numbers(retry) if isinstance(retry, NeedsNumbers) else None
-                if instead is None and (not isinstance(retry, Retyped) or retry.name in variables or retry.name not in names):
+                known = isinstance(retry, (Retyped, Resized)) and retry.name in names and retry.name not in variables
+                if instead is None and not known:
                     raise
                 self.emitter.restore(emitter)
                 self.scope.names, self._variables, self._shared = names, variables, shared
                 if instead is not None:
                     translate = instead
+                elif isinstance(retry, Resized):
+                    self.will_shrink(value_of(names[retry.name]).shape[0], names, variables)
                 else:
                     before = elementwise.cast(self.emitter, names[retry.name], retry.dtype)
                     names[retry.name] = before if retry.strong else Value(retry.dtype, (), value_of(before).at, weak=True)
@@ -349,8 +302,10 @@ class Lowering(Evaluator):
         with self._leaving(s.body, variable), self.emitter.block(text):
             index = Size(variable)
             self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)
-            self.block(s.body)
+            with self.sizes_of_iterations(s.body):
+                self.block(s.body)
         del self.emitter.loops[variable]
+        self.sizes_after_loop()
         self.scope.names.pop(name, None)
         if before is not None:
             self.scope.names[name] = before
@@ -369,7 +324,7 @@ class Lowering(Evaluator):
 
     def _written_out(self, s: ast.For, bounds: list, rows: Value | None, retry: NeedsNumbers):
         """The loop with its variable as a number, one body after the other; None where its bounds are not known."""
-        if not all(isinstance(b, int) for b in bounds) or len(range(*bounds)) > MOST_WRITTEN_OUT or _exits(s.body):
+        if not all(isinstance(b, int) for b in bounds) or len(range(*bounds)) > MOST_WRITTEN_OUT or exits(s.body):
             return None
 
         def bodies() -> None:
@@ -386,8 +341,8 @@ class Lowering(Evaluator):
 
     def _while_loop(self, s: ast.While) -> None:
         self._settle(s.body)
-        with self._leaving(s.body), self.emitter.block("loop"):
-            test = self.value(s.test)
+        with self._leaving(s.body), self.emitter.block("loop"), self.sizes_of_iterations(s.body):
+            test = self.truth(self.value(s.test))
             if isinstance(test, Value):
                 stop = self.emitter.test(elementwise.apply(self.emitter, "logical_not", test))
                 with self.emitter.block(f"if {stop}"):
@@ -395,11 +350,14 @@ class Lowering(Evaluator):
             elif not test:
                 self.emitter.line("break")
             self.block(s.body)
+        self.sizes_after_loop()
 
     def do_Break(self, s) -> None:
+        self.check_sizes_before_exit()
         self.emitter.line("break")
 
     def do_Continue(self, s) -> None:
+        self.check_sizes_before_exit()
         self.emitter.line("continue")
 
 

@@ -55,7 +55,7 @@ class Selected(Value):
 
     def _made(self) -> Array:
         if self._dense is None:
-            e, places = self._e, nonzero(self._e, self.mask)
+            e, places = self._e, nonzero(self._e, self.mask, self.key)
             rest = self.full.shape[self.mask.ndim:]
             chosen = Value(self.dtype, (*places[0].shape, *rest), lambda i: self.full.at([p.at(i[:1]) for p in places] + list(i[1:])))
             self._dense = e.materialize(chosen, "dense")
@@ -90,12 +90,17 @@ def count(e: Emitter, mask: Value) -> Array:
     return e.reduce(ones, range(mask.ndim), "+=", 0, np.int64, "count")
 
 
-def nonzero(e: Emitter, v: Value) -> list[Array]:
-    """np.nonzero(v): an array of indices for each dimension."""
+def nonzero(e: Emitter, v: Value, key: tuple | None = None) -> list[Array]:
+    """np.nonzero(v): an array of indices for each dimension. Masks with one identity share theirs."""
+    key = key or e.identity(v)
+    if key in e.places:
+        return e.places[key]
     mask = v if v.dtype.kind == "b" else Value(np.bool_, v.shape, lambda i, v=v: f"({v.at(i)} != 0)")
     mask = e.materialize(mask, "mask")
     n = e.size_of(count(e, mask))
     e.intervals[n.text] = (0, None)
+    if mask.ndim == 1:
+        e.within[n.text] = mask.shape[0]
     found = [e.transient(np.int64, (n,), "places") for _ in mask.shape]
     for f in found:
         f.counted = True  # never negative
@@ -108,4 +113,5 @@ def nonzero(e: Emitter, v: Value) -> list[Array]:
             for f, i in zip(found, index):
                 e.write(f, [str(place)], f"i64({i})")
             e.write(at, [], f"{at.at([])} + 1")
+    e.places[key] = found
     return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import arrays, elementwise
+from . import arrays, elementwise, products
 from .emitter import Emitter
 from .functions import handles
-from .values import Value, value_of
+from .values import Value, broadcast, value_of
 
 
 @handles(np.histogram)
@@ -76,7 +76,7 @@ def cov(e: Emitter, m, rowvar: bool = True, bias: bool = False, ddof=None):
     if v.dtype.kind == "c":
         other = e.materialize(elementwise.apply(e, "conjugate", other))
     free = v.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    result = elementwise.apply(e, "divide", arrays.matmul(e, gap, other), free)
+    result = elementwise.apply(e, "divide", products.matmul(e, gap, other), free)
     return arrays.reshape(e, result, ()) if v.shape[0] == 1 else result
 
 
@@ -88,5 +88,5 @@ def average(e: Emitter, a, axis=None, weights=None):
     if axis is not None and w.ndim == 1 and v.ndim > 1:
         w = arrays.keep_dims(w, [k for k in range(v.ndim) if k != arrays.normal(axis, v.ndim)], v.ndim)
     total = arrays.reduction(e, "sum", elementwise.apply(e, "multiply", v, w), axis)
-    share = arrays.reduction(e, "sum", arrays.broadcast(w, v.shape), axis)
+    share = arrays.reduction(e, "sum", broadcast(w, v.shape), axis)
     return elementwise.apply(e, "divide", total, share)

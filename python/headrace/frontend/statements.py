@@ -1,0 +1,67 @@
+"""What can be seen of statements before they are translated, and of values afterwards."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .selections import Selected
+from .sizes import Size
+from .values import Array, Value
+
+RESULT = "return"  # what a function returns, as a name: no Python name is a keyword
+
+
+def returning(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """`return` as an assignment at the end: what follows an `if` that returns becomes its other branch."""
+    for k, s in enumerate(statements):
+        if isinstance(s, ast.Return):
+            value = s.value or ast.copy_location(ast.Constant(None), s)
+            target = ast.copy_location(ast.Name(RESULT, ast.Store()), s)
+            return [*statements[:k], ast.copy_location(ast.Assign([target], value), s)]
+        if isinstance(s, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(s)):
+            rest = statements[k + 1:]
+            body = returning(s.body if _always_returns(s.body) else [*s.body, *rest])
+            orelse = returning(s.orelse if s.orelse and _always_returns(s.orelse) else [*s.orelse, *rest])
+            return [*statements[:k], ast.copy_location(ast.If(s.test, body, orelse), s)]
+    return statements
+
+
+def _always_returns(statements: list[ast.stmt]) -> bool:
+    last = statements[-1] if statements else None
+    return isinstance(last, ast.Return) or (
+        isinstance(last, ast.If) and _always_returns(last.body) and _always_returns(last.orelse))
+
+
+def assigned(statements: list[ast.stmt], updated: bool = True) -> list[str]:
+    """Names that the statements bind, in order; without `updated`, those that only x += … binds are left out."""
+    nodes = [n for s in statements for n in ast.walk(s)]
+    left_out = set() if updated else {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
+    return list(dict.fromkeys(n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+                              and id(n) not in left_out))
+
+
+def exits(body: list[ast.stmt]) -> bool:
+    """Whether a `break` or `continue` in it belongs to this loop."""
+    for s in body:
+        if isinstance(s, (ast.Break, ast.Continue)):
+            return True
+        if isinstance(s, (ast.For, ast.While)):
+            continue
+        if any(exits(getattr(s, part, [])) for part in ("body", "orelse")):
+            return True
+    return False
+
+
+def mentions(value) -> set[str]:
+    """Names in the sizes and places of a value."""
+    if isinstance(value, (tuple, list)):
+        return set().union(*map(mentions, value)) if value else set()
+    parts = [value] if isinstance(value, Size) else []
+    if isinstance(value, Selected):
+        return mentions(value.full)
+    if isinstance(value, Value):
+        parts += value.shape
+    if isinstance(value, Array):
+        parts += [p for d in value.dims for p in (d.begin, d.step)]
+    return {name for p in parts for name in re.findall(r"[A-Za-z_]\w*", str(p))}

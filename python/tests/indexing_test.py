@@ -1,0 +1,174 @@
+"""Masks, arrays of indices, loops that change types, sizes and names, in programs: against the functions run by NumPy."""
+
+import unittest
+
+from python.tests.case import Case, headrace, np
+
+N = headrace.symbol("N")
+f64 = headrace.float64
+
+
+class Indexing(Case):
+    def setUp(self):
+        self.rng = np.random.default_rng(0)
+
+    def random(self, *shape):
+        return self.rng.standard_normal(shape)
+
+    def test_masks(self):
+        def masks(x, A):
+            y = x[x > 0]
+            x[x < -1] = -1.0
+            A[A > 0] = 1.0 / A[A > 0] + np.sqrt(A[A > 0])
+            A[A < 0] *= 2.0
+            z = A[A > 0.5]
+            return y, y.sum(), y.mean(), y.std(), z.max(), z.min(), y.size, np.sum(y * y) / len(y), x[x > 0][0]
+
+        self.same(masks, self.random(9), self.random(3, 4))
+
+    def test_masks_with_arrays_of_values(self):
+        def put(x, v, A):
+            x[x > 0] = v[x > 0] * 2
+            big = A > 0.5
+            A[big] = np.arange(len(A[big])) * 0.5
+            rows = A[:, 0] > 0
+            A[rows] += 10.0
+            return np.nonzero(x > 1), np.where(A < 0), np.flatnonzero(A > 0), A[rows]
+
+        def flat(x, v, A):
+            a, (b, c), d, e = put(x, v, A)
+            return a[0], b, c, d, e
+
+        self.same(flat, self.random(6), self.random(6), self.random(3, 4))
+
+    def test_arrays_of_indices(self):
+        def scatter(x, i, j, A, v):
+            x[i] = v               # repeated: the last stays
+            x[j] += 1.0            # repeated: counts once
+            np.add.at(x, i, v)     # repeated: counts twice
+            np.maximum.at(x, j, 0.25)
+            A[i, 1] = v
+            A[:, j] *= 2.0
+            return x[i], A[i, i], A[i[0], :], A[1:, i], A[:, None][:, 0, j]
+
+        i = np.array([0, 2, 2, 1])
+        self.same(scatter, self.random(4), i, np.array([1, 1, -1]), self.random(4, 4), self.random(4))
+
+    def test_gradients_of_gathers_and_masks(self):
+        def loss(x, w):
+            y = x[x > 0]
+            w[np.array([0, 1, 1])] = x[:3]
+            np.add.at(w, np.array([2, 2]), x[:2])
+            w[w > 1] = np.sqrt(w[w > 1])
+            return np.sum(y * y * y) + np.sum(w * w) + np.std(x[x < 0])
+
+        x, w = self.random(7), self.random(5)
+        got = headrace.grad(headrace.program(loss, backend="interpreter"), (0, 1))(x, w)
+        for k, g in enumerate(got):
+            for i in range(g.size):
+                moved = [[x.copy(), w.copy()], [x.copy(), w.copy()]]
+                moved[0][k][i] += 1e-6
+                moved[1][k][i] -= 1e-6
+                np.testing.assert_allclose(g[i], (loss(*moved[0]) - loss(*moved[1])) / 2e-6, rtol=1e-6, atol=1e-7)
+
+    def test_updates_in_loops_reach_the_callers_array(self):
+        def update(x, y):
+            for k in range(3):
+                x += y
+                y *= 0.5
+            if x[0] > 0:
+                x -= 1.0
+
+        self.same(update, self.random(4), self.random(4))
+
+    def test_names_that_change_their_type(self):
+        def types(x):
+            worst = 1
+            steps = 0
+            while worst > 0.01:
+                worst = np.max(np.abs(x))
+                x *= 0.5
+                steps += 1
+            total = 0
+            for k in range(x.shape[0]):
+                total += x[k]
+            return worst, steps, total
+
+        self.same(types, self.random(5))
+        self.same(types, self.random(5).astype(np.float32), rtol=1e-6)
+
+    def test_loops_written_out(self):
+        def pyramid(x):
+            y = np.zeros(15)
+            for i in range(4):
+                y[2**i - 1:2**(i + 1) - 1] = np.sum(np.reshape(x, (2**i, 2**(3 - i))), axis=1)
+            return y
+
+        self.same(pyramid, self.random(8))
+        with self.fails(NotImplementedError, "power", __file__):
+            headrace.program(powers).sdfg
+
+    def test_arrays_that_loops_shrink(self):
+        def above_mean(x):
+            y, places = x.copy(), np.arange(40)
+            rounds = 0
+            while len(y) > 2:
+                keep = y > np.mean(y)
+                y, places = y[keep], places[keep]
+                rounds += 1
+            return y, places, rounds, y.size
+
+        def early(x):
+            y = x * 2
+            for k in range(5):
+                if not len(y):
+                    break
+                y = y[y > 0.5]
+            return y.size
+
+        self.same(above_mean, self.rng.random(40))
+        self.same(early, self.rng.random(6))
+
+    def test_grids_statistics_and_functions_of_functions(self):
+        def grids(x, w):
+            i, j = np.mgrid[0:3, 1:5]
+            a, b = np.meshgrid(x, w)
+            counts, edges = np.histogram(x, 4)
+            sums = np.histogram(x, 3, range=(-1.0, 1.0), weights=w)[0]
+            return (i * j, a - b, counts, edges, sums, np.cov(np.stack((x, w))), np.average(x, weights=w), np.add.outer(x, w),
+                    np.multiply.reduce(x), np.add.accumulate(w), np.tri(3), np.cov(x), np.arange(0.5, 2.0, 0.25),
+                    np.broadcast_to(x, (2, 7)))
+
+        self.same(grids, self.random(7), self.rng.random(7))
+
+    def test_what_would_share_memory_is_refused(self):
+        def stale(A):
+            row = A[0]
+            total = 0.0
+            for i in range(A.shape[0]):
+                row = A[i]
+                A[i] += 1.0
+                total += np.sum(row)
+            return total
+
+        with self.fails(NotImplementedError, "row", ".copy()"):
+            headrace.program(stale)(self.random(3, 3))
+
+        def gone(A):
+            for i in range(3):
+                row = A[i]
+            return row
+
+        with self.fails(ValueError, "row is bound in a loop", __file__):
+            headrace.program(gone)(self.random(3, 3))
+
+
+def powers(x: f64[N]):
+    s = 0
+    for i in range(x.shape[0]):
+        s += 2**i
+    return s
+
+
+if __name__ == "__main__":
+    unittest.main()
