@@ -234,10 +234,16 @@ class AgainstNumPy(Case):
 
     def test_complex(self):
         def waves(z, w):
+            pair = np.stack((z, w))
+            return (np.vdot(z, w), np.inner(z, w), np.inner(pair, pair), np.std(z), np.var(pair, axis=0), np.mean(z), z ** 2,
+                    np.sqrt(z), np.log(w), np.abs(z) > 0.5, z / w, 1 / z, np.power(z, 1.5), np.dot(z, w))
+
+        def more(z, w):
             return z * w + 1j, np.conj(z), np.abs(z), z.real - z.imag, np.sum(z), np.exp(1j * w.real)
 
         z = self.random(4) + 1j * self.random(4)
         self.same(waves, z, z[::-1].copy())
+        self.same(more, z, z[::-1].copy())
 
     def test_functions_change_their_arguments(self):
         def bump(a, by):

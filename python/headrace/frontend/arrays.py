@@ -278,8 +278,9 @@ def _moment(e: Emitter, name: str, v: Value, axes, dtype, keepdims: bool, ddof: 
     mean = elementwise.apply(e, "divide", total, count)
     if name != "mean":
         wide = keep_dims(e.materialize(mean), axes, v.ndim)
-        gap = e.materialize(elementwise.apply(e, "subtract", v, wide))
-        total = e.reduce(elementwise.apply(e, "multiply", gap, gap), axes, "+=", 0, v.dtype)
+        gap = elementwise.apply(e, "subtract", v, wide)
+        gap = e.materialize(elementwise.apply(e, "absolute", gap) if v.dtype.kind == "c" else gap)
+        total = e.reduce(elementwise.apply(e, "multiply", gap, gap), axes, "+=", 0, gap.dtype)
         mean = elementwise.apply(e, "divide", total, count - ddof)
         if name == "std":
             mean = elementwise.apply(e, "sqrt", mean)

@@ -194,15 +194,9 @@ def matmul(e, a, b):
     return products.matmul(e, a, b)
 
 
-@handles(np.dot, np.inner, np.vdot)
+@handles(np.dot)
 def dot(e, a, b):
     return products.dot(e, a, b)
-
-
-@handles(np.outer)
-def outer(e, a, b):
-    flat = [v if v.ndim == 1 else arrays.reshape(e, v, (-1,)) for v in (value_of(a), value_of(b))]
-    return elementwise.apply(e, "multiply", arrays.keep_dims(flat[0], [1], 2), flat[1])
 
 
 @handles(np.einsum)

@@ -1,4 +1,4 @@
-"""np.linalg and np.fft as library nodes (plugins/linalg), which have gradients of their own."""
+"""np.linalg and np.fft as library nodes (plugins/linalg), which have gradients of their own; inner products."""
 
 from __future__ import annotations
 
@@ -89,6 +89,27 @@ def matrix_power(e: Emitter, a, n):
         base = e.settled(products.matmul(e, base, base))
     one = IR_NAMES[a.dtype]
     return Value(a.dtype, a.shape, lambda i: f"({i[0]} == {i[1]} ? {one}(1) : {one}(0))") if n == 0 else result
+
+
+# ---- inner products ----
+@handles(np.inner)
+def inner(e, a, b):
+    a, b = value_of(a), value_of(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return elementwise.apply(e, "multiply", a, b)
+    return products.tensordot(e, a, b, ([a.ndim - 1], [b.ndim - 1]))
+
+
+@handles(np.vdot)
+def vdot(e, a, b):
+    a, b = (v if v.ndim == 1 else arrays.reshape(e, v, (-1,)) for v in (value_of(a), value_of(b)))
+    return products.dot(e, elementwise.apply(e, "conjugate", a) if a.dtype.kind == "c" else a, b)
+
+
+@handles(np.outer)
+def outer(e, a, b):
+    flat = [v if v.ndim == 1 else arrays.reshape(e, v, (-1,)) for v in (value_of(a), value_of(b))]
+    return elementwise.apply(e, "multiply", arrays.keep_dims(flat[0], [1], 2), flat[1])
 
 
 # ---- Fourier transforms ----
