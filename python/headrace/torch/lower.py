@@ -113,8 +113,10 @@ class Lowering(Emitter):
     def _check(self, node: fx.Node, result: Any) -> None:
         """What a function says it made is what torch says the operator makes."""
         results = result if isinstance(result, tuple) else (result,)
-        for meta, v in zip(self._metas, results):
+        for k, (meta, v) in enumerate(zip(self._metas, results)):
             if v is None:
+                if meta is not None and self.used(k):
+                    raise UnsupportedError(f"{node.target}: its result {k} is not made here")
                 continue
             shape = tuple(sizes.text_of(s) for s in meta.shape)
             if v.dtype != type_of(meta.dtype) or not _same_shape(v.shape, shape):

@@ -11,6 +11,8 @@ from .table import op
 
 
 def _list(v, n: int, default=None) -> list:
+    if isinstance(v, int):
+        v = [v]
     v = [extent(x) for x in v] if v else ([] if default is None else [default] * n)
     return v * n if len(v) == 1 and n > 1 else v
 

@@ -42,6 +42,9 @@ class Support(OperatorSupportBase):
         except UnsupportedError as e:
             self.reasons[node] = str(e)
             return False
+        except (TypeError, ValueError, IndexError, KeyError, AttributeError) as e:  # a form of the operator that the table doesn't foresee
+            self.reasons[node] = f"{type(e).__name__}: {e}"
+            return False
         return True
 
 
