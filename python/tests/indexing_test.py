@@ -151,7 +151,7 @@ class Indexing(Case):
                 total += np.sum(row)
             return total
 
-        with self.fails(NotImplementedError, "row", ".copy()"):
+        with self.fails(NotImplementedError, "row", ".copy()", __file__):
             headrace.program(stale)(self.random(3, 3))
 
         def gone(A):

@@ -30,7 +30,7 @@ class Lowering(Resizing, Evaluator):
         self.no_groups()
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
-        self._sharing: list[tuple] = []         # (name, its memory, the memory that it would share, writes before)
+        self._sharing: list[tuple] = []         # (name, its memory, the memory that it would share, writes before, where)
 
     def run(self, statements: list[ast.stmt]) -> Any:
         """Translates them all; gives what `return` gives."""
@@ -40,6 +40,7 @@ class Lowering(Resizing, Evaluator):
 
     def block(self, statements: list[ast.stmt]) -> None:
         for s in statements:
+            self._statement = s
             with self.at(s):
                 handler = getattr(self, "do_" + type(s).__name__, None)
                 if handler is None:
@@ -184,13 +185,14 @@ class Lowering(Resizing, Evaluator):
         """Notes that Python would have `name` share memory with other names, where it has memory of its own here."""
         if isinstance(value, Array) and value.ndim and (value.root in self.emitter.arguments or any(
                 isinstance(other, Array) and other.root == value.root for n, other in self.scope.names.items() if n != name)):
-            self._sharing.append((name, own.root, value.root, dict(self.emitter.in_place)))
+            self._sharing.append((name, own.root, value.root, dict(self.emitter.in_place), self._statement))
 
     def _check_sharing(self) -> None:
-        for name, own, source, before in self._sharing:
+        for name, own, source, before, statement in self._sharing:
             if any(self.emitter.in_place.get(root, 0) != before.get(root, 0) for root in (own, source)):
-                raise NotImplementedError(f"{name} is bound again in a loop or branch to an array that has another name, too, and one of "
-                                          f"them is changed in place: write {name} = ….copy()")
+                raise self.scope.source.error(NotImplementedError(
+                    f"{name} is bound again in a loop or branch to an array that has another name, too, and one of them is changed in "
+                    f"place: write {name} = ….copy()"), statement)
 
     def _own(self, name: str, value) -> Array:
         if isinstance(value, tuple) or not (isinstance(value, Value) or is_number(value) or is_size(value)):
