@@ -1,5 +1,6 @@
 #include "backends/cpu/ctypes.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
@@ -191,18 +192,25 @@ std::string StoreCode(DType t, const std::string& value, DType value_type) {
 }
 
 std::string Identifier(std::string_view name) {
+  // Words of C++, names of its library, and names of the generated code.
   static const std::set<std::string, std::less<>> kReserved = {
-      "alignas",   "and",      "asm",     "auto",     "bool",   "break",    "case",   "catch",    "char",     "class",
-      "const",     "continue", "default", "delete",   "do",     "double",   "else",   "enum",     "explicit", "extern",
-      "false",     "float",    "for",     "friend",   "goto",   "if",       "inline", "int",      "long",     "mutable",
-      "namespace", "new",      "not",     "operator", "or",     "private",  "public", "register", "return",   "short",
-      "signed",    "sizeof",   "static",  "struct",   "switch", "template", "this",   "throw",    "true",     "try",
-      "typedef",   "typename", "union",   "unsigned", "using",  "virtual",  "void",   "volatile", "while",    "xor",
-      "linux",     "unix",     "f",       "x",        "arena",  "a",        "chunk"};
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch",
+      "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept",
+      "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do",
+      "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend",
+      "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
+      "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
+      "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template",
+      "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using",
+      "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "int8_t", "int16_t", "int32_t", "int64_t",
+      "uint8_t", "uint16_t", "uint32_t", "uint64_t", "size_t", "std", "assert", "errno", "linux", "unix", "stdin",
+      "stdout", "stderr", "f", "x", "arena", "a", "chunk", "offset"};
   std::string s;
   for (char c : name) s += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   if (s.empty() || std::isdigit(static_cast<unsigned char>(s[0]))) s = "v" + s;
-  if (kReserved.count(s)) s += "_";
+  // In capitals it may be a macro; a short one is none that we include.
+  const bool capitals = s.size() > 2 && std::none_of(s.begin(), s.end(), [](unsigned char c) { return std::islower(c); });
+  if (kReserved.count(s) || capitals || s.rfind("hr_", 0) == 0) s += "_";
   return s;
 }
 

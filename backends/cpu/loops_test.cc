@@ -310,6 +310,28 @@ TEST(Loops, ArraysLargerThanTheAddressSpace) {
   }
 }
 
+// Words of C++, macros of its library and names of the generated code are names like any other.
+TEST(Loops, NamesMayBeAnything) {
+  const std::vector<std::string> names = {
+      "offset", "bytes",  "mark",   "release", "arena",     "frame",       "chunk",    "out",          "hr_take", "hr_x",     "NULL",
+      "EOF",    "NAN",    "M_PI",   "errno",   "assert",    "INFINITY",    "stdin",    "signal",       "main",    "std",      "linux",
+      "int64_t", "size_t", "nullptr", "typeid", "constexpr", "static_cast", "decltype", "thread_local", "noexcept", "protected", "and_eq",
+      "begin",  "end",    "i",      "n",       "X_",        "memcpy",      "fmaf",     "exp2",         "y0",      "j1",       "a"};
+  std::string parameters, sum;
+  Arguments values;
+  for (const std::string& n : names) {
+    parameters += n + ": f32[N], ";
+    sum += (sum.empty() ? "" : " + ") + n + "[k]";
+    values.push_back({Name(n), F32({2}, {1, 2})});
+  }
+  auto out = RunText("sdfg f(" + parameters + "result: f32[N]) {\n transient total: f32[2*N]\n map k in 0:N { total[2*k] = " + sum +
+                         " }\n map k in 0:N { result[k] = total[2*k] + total[0] }\n}",
+                     values);
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  const double all = static_cast<double>(names.size());
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{2 * all, 3 * all}));
+}
+
 // Before anything is computed: the output is not touched.
 TEST(Loops, RequirementsAreCheckedFirst) {
   auto out = RunText(R"(sdfg f(X: f32[N], Z: f32[M], Y: f32[N]) {
