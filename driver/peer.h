@@ -13,7 +13,7 @@ namespace headrace {
 class Peer {
  public:
   struct Request {
-    std::string runtime;  // "onnxruntime", or "reference": the onnx package's own evaluator
+    std::string runtime;  // "onnxruntime", "torch" (driver/peer_torch.py), or "reference": the onnx package's own evaluator
     std::string model;    // an ONNX file
     std::vector<std::pair<std::string, Tensor>> inputs;
     int threads = 0;

@@ -231,8 +231,8 @@ Runner AddBench(CLI::App& app, Common& c) {
   f->model.AddPipelineTo(app);
   app.add_option("--seconds", f->seconds, "time to measure for")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--runs", f->runs, "this many runs, without a warm-up")->check(CLI::PositiveNumber);
-  app.add_option("--compare", f->compare, "onnxruntime, reference: time it as well, in turns with ours; the ratio")
-      ->check(OneOf({"onnxruntime", "reference"}));
+  app.add_option("--compare", f->compare, "onnxruntime, torch, reference: time it as well, in turns with ours; the ratio")
+      ->check(OneOf({"onnxruntime", "torch", "reference"}));
   app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
   return [f, &app, &c] { return RunBench(*f, app, c); };
 }

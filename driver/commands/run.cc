@@ -206,8 +206,8 @@ Runner AddRun(CLI::App& app, Common& c) {
       ->allow_extra_args(false);
   app.add_option("--test-data", f->test_data, "folder with input_0.pb …, output_0.pb …: run and compare");
   app.add_flag("--verify{interpreter}", f->verify,
-               "compare with the interpreter, or =reference (the onnx package), =onnxruntime; exit 4 when it differs")
-      ->check(OneOf({"interpreter", "reference", "onnxruntime"}));
+               "compare with the interpreter, or =reference (the onnx package), =onnxruntime, =torch; exit 4 when it differs")
+      ->check(OneOf({"interpreter", "reference", "onnxruntime", "torch"}));
   app.add_option("--rtol", f->rtol, "relative tolerance; --test-data: 0.001, --verify: by type");
   app.add_option("--atol", f->atol, "absolute tolerance; --test-data: 1e-07, --verify: by type");
   app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
