@@ -15,11 +15,18 @@ class Checker {
     for (const auto& f : model.functions()) functions_[FunctionKey(f.domain(), f.name(), f.overload())] = &f;
   }
 
-  std::vector<Diagnostic> Run() {
+  ModelCheck Run() {
+    Model();
+    const bool only_nodes = of_nodes_ == found_.size();
+    return {std::move(found_), std::move(wrong_nodes_), only_nodes};
+  }
+
+ private:
+  void Model() {
     Versions();
     if (!model_.has_graph() || (model_.graph().node_size() == 0 && model_.graph().output_size() == 0)) {
       Add("E0501", "not an ONNX model: it has no graph");
-      return std::move(found_);
+      return;
     }
     opsets_ = OpsetsOf(model_.opset_import());
     if (!opsets_.count("") && model_.ir_version() < 3) opsets_[""] = 1;
@@ -38,10 +45,8 @@ class Checker {
       Nodes(f.node(), names, nullptr);
       std::swap(own, opsets_);
     }
-    return std::move(found_);
   }
 
- private:
   using Names = std::unordered_set<std::string>;
   // What a subgraph sees of the graphs around it: not copied, there may be many subgraphs and many names.
   struct Outer {
@@ -147,7 +152,9 @@ class Checker {
             if (!close.empty()) d->hint = "did you mean '" + close + "'?";
           }
         }
+      const size_t before = found_.size();
       Node(n);
+      if (found_.size() > before) wrong_nodes_.insert(&n), of_nodes_ += found_.size() - before;
       for (const auto& a : n.attribute()) {
         if (a.has_g()) Graph(a.g(), &seen);
         for (const auto& g : a.graphs()) Graph(g, &seen);
@@ -366,11 +373,13 @@ class Checker {
   Names parameters_;
   std::string function_;  // prefix of messages inside a function
   std::vector<Diagnostic> found_;
+  std::unordered_set<const onnx::NodeProto*> wrong_nodes_;
+  size_t of_nodes_ = 0;  // how many of found_ are about them
 };
 
 }  // namespace
 
-std::vector<Diagnostic> CheckModel(const onnx::ModelProto& model, const Registry& registry) {
+ModelCheck CheckModel(const onnx::ModelProto& model, const Registry& registry) {
   return Checker(model, registry).Run();
 }
 

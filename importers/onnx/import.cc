@@ -102,8 +102,9 @@ class ModelImport {
   }
 
   Result<ImportedModel> Run() {
-    std::vector<Diagnostic> wrong = CheckModel(model_, registry_);
-    if (!wrong.empty()) return Status(std::move(wrong));
+    ModelCheck check = CheckModel(model_, registry_);
+    if (!check.only_nodes) return Status(std::move(check.wrong));
+    lowering_.wrong_nodes = std::move(check.nodes);
     Emitter& emit = lowering_.emit;
     emit.sdfg.name = Name(Identifier(g_.name(), "model"));
     HR_RETURN_IF_ERROR(PickOutputs());
@@ -123,7 +124,7 @@ class ModelImport {
     lowering_.Nodes(g_.node(), scope_, wanted);
     if (options_.cancelled && options_.cancelled()) return InterruptedError();
     Outputs();
-    if (!lowering_.errors.empty()) return Status(std::move(lowering_.errors));
+    if (!check.wrong.empty() || !lowering_.errors.empty()) return AllThatIsWrong(std::move(check.wrong));
     emit.sdfg.body = emit.CloseBody();
     RemoveUnused(&emit.sdfg);
     OrderContainers();
@@ -139,6 +140,18 @@ class ModelImport {
   }
 
  private:
+  // A model that can't be imported is told everything at once: also which of its other nodes nobody implements.
+  Status AllThatIsWrong(std::vector<Diagnostic> all) {
+    all.insert(all.end(), lowering_.errors.begin(), lowering_.errors.end());
+    Sdfg& s = lowering_.emit.sdfg;
+    s.body = lowering_.emit.CloseBody();
+    Program rest;
+    rest.entry = s.name;
+    rest.Add(std::move(s));
+    for (const Diagnostic& d : RunPipeline(registry_, "expand-library-nodes", rest).diagnostics())
+      if (d.kind == ErrorKind::kUnsupported) all.push_back(d);
+    return Status(std::move(all));
+  }
   // Initializers that are no parameters: from "val_70" by "exporter".
   void MarkParameters() {
     Sdfg& s = lowering_.emit.sdfg;
@@ -286,7 +299,7 @@ class ModelImport {
       const auto& o = *outputs_[i];
       Val v = scope_.Find(o.name());
       if (!v || v->poison) {
-        if (lowering_.errors.empty()) {
+        if (lowering_.errors.empty() && lowering_.wrong_nodes.empty()) {
           Diagnostic d;
           d.code = "E0527";
           d.message = "output '" + o.name() + "' is made by no node";

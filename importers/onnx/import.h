@@ -17,8 +17,13 @@ struct LoadedModel {
 // `path` ends in .onnx (binary) or .onnxtxt (ONNX's text syntax).
 Result<std::shared_ptr<LoadedModel>> LoadModel(const std::string& path);
 
-// Everything wrong with the model that can be seen without inference; empty when nothing is (check.cc).
-std::vector<Diagnostic> CheckModel(const onnx::ModelProto& model, const Registry& registry);
+// Everything wrong with the model that can be seen without inference (check.cc).
+struct ModelCheck {
+  std::vector<Diagnostic> wrong;                      // empty when nothing is
+  std::unordered_set<const onnx::NodeProto*> nodes;   // that are wrong by themselves: unknown ops, attributes, counts
+  bool only_nodes = true;                             // the rest of the model can be looked at further
+};
+ModelCheck CheckModel(const onnx::ModelProto& model, const Registry& registry);
 
 Result<ImportedModel> ImportModel(const std::string& path, const ImportOptions& options, const Registry& registry);
 Result<ImportedModel> ImportProto(const onnx::ModelProto& model, TensorSource* source, const ImportOptions& options,

@@ -121,6 +121,10 @@ void Lowering::Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& 
     if (!live[static_cast<size_t>(i)]) continue;
     if (cancelled && cancelled()) return;
     const onnx::NodeProto* node = &nodes[i];
+    if (wrong_nodes.count(node)) {
+      Poison(*node, scope);
+      continue;
+    }
     if (onnx::NodeProto* trimmed = WithoutUnread(*node, needed, *scope.opsets)) {
       kept_.emplace_back(trimmed);
       node = trimmed;

@@ -42,6 +42,7 @@ class Lowering {
   bool fold = true;
   bool keep_parameters = false;  // float initializers are not folded, and their containers say whose they are
   std::unordered_map<std::string, Name> output_containers;  // values of the outermost graph that are parameters
+  std::unordered_set<const onnx::NodeProto*> wrong_nodes;  // reported already: their values are not known
   // Types the outermost graph declares: they say types and ranks that can't be inferred. Sizes are not taken on trust.
   std::unordered_map<std::string, const onnx::TypeProto*> declared;
 

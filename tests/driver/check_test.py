@@ -27,6 +27,14 @@ class CheckTest(CommandTest):
         self.assertEqual(len(both), 3)
         self.assertEqual(self.codes("m.onnx", "--backend", "cuda", code=3), ["E0523", "E0524", "E0435"])
 
+    def test_unknown_ops_wrong_shapes_and_missing_implementations_at_once(self):
+        info = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        nodes = [helper.make_node("Rleu", ["X"], ["a"]), helper.make_node("MatMul", ["X", "Z"], ["b"], name="product"),
+                 helper.make_node("Sigmoid", ["b"], ["c"]), helper.make_node("Celu", ["X"], ["d"], name="bare")]
+        graph = helper.make_graph(nodes, "g", [info("X", [2, 4]), info("Z", [3, 2])], [info(n, None) for n in "acd"])
+        self.write("m.onnx", helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+        self.assertEqual(self.codes("m.onnx", "--backend", "cuda", code=3), ["E0523", "E0540", "E0435"])
+
     def test_a_machine_without_compiler(self):
         self.write("relu.sdfg", RELU)
         done = self.run_headrace("check", "relu.sdfg", code=3, CXX="/nonexistent")
