@@ -40,6 +40,8 @@ class LoopLowering {
   void Rounds(std::vector<Carried>* carried, bool (LoopLowering::*once)(std::vector<Carried>*, bool*));
   bool LoopOnce(std::vector<Carried>* carried, bool* again);
   bool ScanOnce(std::vector<Carried>* carried, bool* again);
+  // Of all scan inputs along their axes; what is not known now is required when the model runs.
+  void RequireEqualLengths(const std::vector<int64_t>& axes, const Expr& trips);
   void Gather(const std::string& output, const Gathered& g, const Expr& trips, const Expr& counted, bool may_stop);
 
   Lowering& l_;

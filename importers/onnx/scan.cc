@@ -79,6 +79,7 @@ bool LoopLowering::ScanOnce(std::vector<Carried>* carried, bool* again) {
     *again = true;
     return true;
   }
+  RequireEqualLengths(axes, trips);
   Loop loop;
   loop.var = var;
   loop.init = IntExpr(0);
@@ -93,6 +94,20 @@ bool LoopLowering::ScanOnce(std::vector<Carried>* carried, bool* again) {
     if (static_cast<int>(n + i) < call_.node->output_size())
       Gather(call_.node->output(static_cast<int>(n + i)), gathered[i], trips, Expr(), false);
   return true;
+}
+
+void LoopLowering::RequireEqualLengths(const std::vector<int64_t>& axes, const Expr& trips) {
+  const size_t first = call_.inputs.size() - axes.size();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Expr& length = call_.inputs[first + i]->shape[static_cast<size_t>(axes[i])];
+    if (length == trips) continue;
+    Require equal;
+    equal.condition = BinaryExpr(Op::kEq, length, trips);
+    equal.message = "scan input " + call_.node->input(static_cast<int>(first + i)) + " has {} in dimension " +
+                    std::to_string(axes[i]) + " where the scan has {} iterations";
+    equal.values = {length, trips};
+    l_.emit.Append(std::move(equal));
+  }
 }
 
 void LoopLowering::RunScan() {
