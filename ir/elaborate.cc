@@ -284,10 +284,11 @@ void Elaborator::RunEach(const FormStmt& s) {
       if (!copy.scope) copy.scope = copy.next;
       const std::vector<Name> names = FreeSymbols(copy.body);
       if (!chained && copy.parameters.empty() && std::binary_search(names.begin(), names.end(), copy.name)) {
+        walks_.clear();
         Val v = Eval(copy.body, copy.scope, {true});
         if (!v.unsolved() && !v.nothing()) {
           Binding sum;
-          sum.name = copy.name, sum.kind = Binding::kValue, sum.value = std::move(v);
+          sum.name = copy.name, sum.kind = Binding::kValue, sum.value = std::move(v), sum.walks = walks_;
           sums.erase(std::remove_if(sums.begin(), sums.end(), [&](const Binding& x) { return x.name == sum.name; }),
                      sums.end());
           sums.push_back(std::move(sum));

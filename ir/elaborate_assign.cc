@@ -182,7 +182,9 @@ void Elaborator::EmitCopy(Name to, Name from) {
 void Elaborator::EmitAssign(Target* t, Place at) {
   const bool reducing = t->op != WriteOp::kAssign;
   const Container target = s_.Get(t->container);
-  if (!reducing && t->ranges.size() > t->target_ranges)
+  const auto empty = [](const auto& named) { return AsInt(named.second.end - named.second.begin) == 0; };
+  const bool nothing = std::any_of(t->ranges.begin(), t->ranges.end(), empty);
+  if (!reducing && !nothing && t->ranges.size() > t->target_ranges)
     Fail(at, "'=' can't reduce over " + t->ranges[t->target_ranges].first.str().substr(1),
          "use +=, *=, max= or min=, or index the target with it");
   TypeScope scope{&s_, has_f64_};

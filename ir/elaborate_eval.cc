@@ -139,6 +139,7 @@ Val Elaborator::EvalName(const Expr& e, const Env& env, Context c) {
   std::shared_ptr<const Binding> b;
   switch (Resolve(e->name, env, &b)) {
     case Resolved::kEnv:
+      for (const Walk& w : b->walks) AddWalk(w);
       if (b->kind == Binding::kValue) return b->value;
       if (b->kind == Binding::kContainer) return EvalBare(b->container, c);
       return EvalLet(b, {}, At(e));
@@ -183,6 +184,7 @@ Val Elaborator::EvalRead(const Expr& e, const Env& env, Context c) {
       }
       if (b->kind == Binding::kLet && (container = ContainerOf(e->name, env), !container.empty())) break;
       {
+        for (const Walk& w : b->walks) AddWalk(w);
         Val v = b->kind == Binding::kValue ? b->value : EvalLet(b, {}, At(e));
         return v.nothing() ? v : IndexVal(v, args, env, At(e));
       }

@@ -73,6 +73,14 @@ struct Val {
   bool unsolved() const { return kind == kUnsolved; }
 };
 
+// A dimension (-1: the elements in their order) that an index walks from end to end.
+struct Walk {
+  Name index, container;
+  int dim = 0;
+  Expr extent;
+  bool temporary = false;  // made by the form
+};
+
 // Bindings: an immutable chain, so that a let captures what it saw.
 struct Binding;
 using Env = std::shared_ptr<const Binding>;
@@ -82,6 +90,7 @@ struct Binding {
   std::vector<Name> parameters;
   Expr body;  // kLet
   Val value;  // kValue
+  std::vector<Walk> walks;  // what the value's indices walk
   Name container;
   Env next;
   Env scope;  // what the body of a let sees; null: next
@@ -131,13 +140,6 @@ struct Slot {
   Expr e;  // null: a slice (`:` or a:b)
   int64_t begin = 0, end = 0;
   bool bare = false;  // written as an index alone, `i`, `p..` or `..`: it walks the dimension
-};
-
-// A dimension (-1: the elements in their order) that an index walks from end to end.
-struct Walk {
-  Name index, container;
-  int dim = 0;
-  Expr extent;
 };
 
 // An assignment on its way to a map.
@@ -231,6 +233,7 @@ class Elaborator {
   void SolveRanges(Target* t, Place at);
 
   // elaborate_require.cc: sizes that a statement takes to be equal
+  void AddWalk(Walk w);
   void RecordWalks(Name container, const std::vector<Slot>& slots, bool flat, bool guarded);
   void RequireWalks(const Target& t, Place at);
   void RunRequire(const FormStmt& s);

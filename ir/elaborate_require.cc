@@ -11,7 +11,13 @@
 namespace headrace {
 namespace elaborate {
 
-// Only what the caller gives has sizes of its own: temporaries are as long as the form made them, except where `..` broadcasts.
+void Elaborator::AddWalk(Walk w) {
+  const bool known = std::any_of(walks_.begin(), walks_.end(), [&](const Walk& x) {
+    return x.index == w.index && x.container == w.container && x.dim == w.dim;
+  });
+  if (!known) walks_.push_back(std::move(w));
+}
+
 void Elaborator::RecordWalks(Name container, const std::vector<Slot>& slots, bool flat, bool guarded) {
   const Container& c = s_.Get(container);
   const bool all_bare = std::all_of(slots.begin(), slots.end(), [](const Slot& s) { return s.bare || AsInt(s.e); });
@@ -19,13 +25,9 @@ void Elaborator::RecordWalks(Name container, const std::vector<Slot>& slots, boo
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!slots[i].bare || !slots[i].e.Is(ExprKind::kSymbol)) continue;
     const Name index = slots[i].e->name;
-    if (c.kind != ContainerKind::kParameter && !IsEllipsisIndex(index)) continue;
     const int dim = flat ? -1 : static_cast<int>(i);
     const Expr extent = flat ? NumElements(c) : c.shape[i];
-    const bool known = std::any_of(walks_.begin(), walks_.end(), [&](const Walk& w) {
-      return w.index == index && w.container == container && w.dim == dim;
-    });
-    if (!known) walks_.push_back({index, container, dim, extent});
+    AddWalk({index, container, dim, extent, c.kind != ContainerKind::kParameter});
   }
 }
 
@@ -42,6 +44,9 @@ void Elaborator::RequireWalks(const Target& t, Place at) {
     const Interval2* range = FindRange(t.ranges, w.index);
     if (!range || AsInt(range->begin) != 0 || !IsIndexExpr(range->end) || !IsIndexExpr(w.extent)) continue;
     const bool broadcast = IsEllipsisIndex(w.index);
+    // Of what the form made, `over` may take a part.
+    const auto over = [&](const auto& named) { return named.first == w.index; };
+    if (w.temporary && !broadcast && std::any_of(t.over.begin(), t.over.end(), over)) continue;
     if (broadcast && AsInt(w.extent) == 1) continue;
     Expr condition = FoldBinary(Op::kEq, w.extent, range->end, assumptions_);
     if (broadcast && AsTruth(condition) != true) {

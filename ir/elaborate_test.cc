@@ -84,6 +84,34 @@ TEST(Elaborate, SizesThatMustBeEqual) {
             std::string::npos);
 }
 
+// What the form made has the sizes of what it was made from; `over` may take a part of it.
+TEST(Elaborate, SizesOfTemporariesMustBeEqual) {
+  EXPECT_EQ(ElaborateText("P[i] = A[i] * 2\nY[] += P[k] * B[k]", "A: f32[N], B: f32[M] -> Y: f32[]"),
+            R"(sdfg f(A: f32[N], B: f32[M], Y: f32) {
+  transient P: f32[N]
+  require M == N else "B has {} in dimension 0 and P has {} in dimension 0, which must be equal", M, N
+  state {
+    map i in 0:N { P[i] = A[i] * 2.0 }
+    Y = 0.0
+    map k in 0:N { Y += P[k] * B[k] }
+  }
+}
+)");
+  EXPECT_EQ(ElaborateText("P[i] = A[i] * 2\nY[k] = P[k] over k in 0:2", "A: f32[N] -> Y: f32[2]").find("require"), std::string::npos);
+}
+
+// A let that is said again in terms of itself keeps what its earlier values walk.
+TEST(Elaborate, SizesOfManyTensorsMustBroadcast) {
+  const std::string text = ElaborateText("let m = A[..]\neach T in [0, 1] { let m = T == 0 ? max(m, B[..]) : max(m, C[..]) }\nY = m",
+                                         "A: f32[N], B: f32[M], C: f32[K] -> Y: f32[N]");
+  EXPECT_NE(text.find("require M == N || M == 1 else \"B has {} in dimension 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("require K == N || K == 1 else \"C has {} in dimension 0"), std::string::npos) << text;
+}
+
+TEST(Elaborate, NothingIsWrittenToNothing) {
+  EXPECT_NE(ElaborateText("Y[i * 0 + c] = A[i] over i in 0:4, c in 0:0", "A: f32[4] -> Y: f32[0]").find("map"), std::string::npos);
+}
+
 TEST(Elaborate, AbsentBoundsVanish) {
   EXPECT_EQ(ElaborateText(R"(output = min(max(input, min ?: lowest()), max ?: highest()))",
                           "input: i8[4], min: i8 absent, max: i8[] -> output: i8[4]"),

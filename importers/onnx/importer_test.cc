@@ -302,6 +302,41 @@ TEST(ImporterTest, ScanIsALoopOverSlices) {
   EXPECT_NE(text.find("e[i0] = x[iter, i0]"), std::string::npos) << text;
 }
 
+TEST(ImporterTest, SlicesOfNothingAreEmpty) {
+  const std::string text = ImportText(Model(R"(g (float[0, 3] x) => (float[0, 3] y) <int64[1] s = {-1}, int64[1] e = {-9}, int64[1] a = {0}>
+    { y = Slice(x, s, e, a, s) })"));
+  EXPECT_NE(text.find("y: f32[0, 3]"), std::string::npos) << text;
+}
+
+TEST(ImporterTest, MaxUnpoolWithoutAShape) {
+  const std::string text = ImportText(Model(R"(g (float[n, 1, h] x, int64[n, 1, h] i) => (float[n, 1, k] y)
+    { y = MaxUnpool<kernel_shape = [2], strides = [2]>(x, i) })"));
+  EXPECT_NE(text.find("y: f32[n, 1, 2 * h]"), std::string::npos) << text;
+}
+
+TEST(ImporterTest, EinsumBroadcastsWhatTheDotsStandFor) {
+  const std::string text = ImportText(Model(R"(g (float[2, 1, n, k] x, float[1, 3, k, m] y) => (z)
+    { z = Einsum<equation = "...ij,...jk->...ik">(x, y) })"));
+  EXPECT_NE(text.find("z: f32[2, 3, n, m]"), std::string::npos) << text;
+}
+
+TEST(ImporterTest, OneOfManyOperandsMayBeEmpty) {
+  const std::string text = ImportText(Model("g (float[2, 0, 4] x, float[1, 4] y) => (z) { z = Max(x, y) }"));
+  EXPECT_NE(text.find("z: f32[2, 0, 4]"), std::string::npos) << text;
+}
+
+TEST(ImporterTest, ScanInputsMustBeEquallyLong) {
+  std::string text = ImportText(Model(R"(g (float[2] start, float[T, 2] x, float[2, U] y) => (float[2] last) {
+    last = Scan<num_scan_inputs = 2, scan_input_axes = [0, 1], body = b (float[2] s, float[2] e, float[2] f) => (float[2] s2) {
+      t = Add(s, e)
+      s2 = Add(t, f)
+    }>(start, x, y)
+  })"));
+  EXPECT_NE(text.find("require U == T else \"scan input y has {} in dimension 1 where the scan has {} iterations\", U, T"),
+            std::string::npos)
+      << text;
+}
+
 TEST(ImporterTest, FunctionsAreLoweredInPlaceWithTheirAttributes) {
   std::string text = ImportText(ParseModel(R"(<ir_version: 10, opset_import: ["" : 21, "my" : 1]>
     g (float[2] x) => (float[2] y) { y = my.twice<slope = 0.25>(x) }

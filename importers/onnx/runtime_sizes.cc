@@ -46,7 +46,7 @@ class RuntimeSizes {
     else if (op == "Split") Split();
     else if (op == "Tile") Fill(0, [&](size_t d) { return Bin(Op::kMul, c_.In(0)->shape[d], Size(1, d)); });
     else if (op == "ConstantOfShape") Fill(0, [&](size_t d) { return Size(0, d); });
-    else if (op == "MaxUnpool") Fill(0, [&](size_t d) { return Size(2, d); });
+    else if (op == "MaxUnpool" && c_.In(2)) Fill(0, [&](size_t d) { return Size(2, d); });
     else if (op == "OneHot") Fill(0, [&](size_t) { return Element(1, 0); });
     else if (op == "BlackmanWindow" || op == "HannWindow" || op == "HammingWindow")
       Fill(0, [&](size_t) { return Element(0, 0); });
@@ -320,11 +320,21 @@ class RuntimeSizes {
   }
 
   void Resize() {
-    if (!Open(0) || c_.Str("keep_aspect_ratio_policy", "stretch") != "stretch") return;
+    if (!Open(0)) return;
+    const std::string policy = c_.Str("keep_aspect_ratio_policy", "stretch");
     const std::vector<Expr>& in = c_.In(0)->shape;
     const bool has_sizes = c_.op() == "Resize" && c_.since() > 10 && c_.In(3);
     const size_t scales = c_.op() == "Upsample" || c_.since() == 10 ? 1 : 2;
     const auto axes = c_.Ints("axes");
+    const auto real = [](const Expr& e) { return e ? CastExpr(DType::kF64, e) : Expr(); };
+    Expr common;  // with a policy, one scale for all axes: the smallest or the largest that a size asks for
+    for (size_t i = 0; policy != "stretch" && has_sizes && i < (axes ? axes->size() : in.size()); ++i) {
+      const int64_t axis = axes ? (*axes)[i] : static_cast<int64_t>(i);
+      const size_t d = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(in.size()) : axis);
+      const Expr ratio = Bin(Op::kDiv, real(Element(3, i)), real(Max(in[d], IntExpr(1))));
+      common = i == 0 ? ratio : Call2(policy == "not_larger" ? "min" : "max", common, ratio);
+      if (!common) return;
+    }
     Fill(0, [&](size_t d) -> Expr {
       size_t at = d;
       if (axes) {
@@ -334,12 +344,13 @@ class RuntimeSizes {
             break;
         if (at == axes->size()) return in[d];
       }
+      if (common)
+        return CastExpr(DType::kI64, CallExpr("floor", {Bin(Op::kAdd, Bin(Op::kMul, common, real(in[d])), FloatExpr(0.5))}));
       if (has_sizes) return Element(3, at);
       const ValueInfo* s = c_.In(scales);
       if (!s || s->shape.size() != 1) return {};
-      Expr scale =
-          CastExpr(DType::kF64, ReadExpr(l_.Materialize(c_.inputs[scales]), {IntExpr(static_cast<int64_t>(at))}));
-      return CastExpr(DType::kI64, CallExpr("floor", {Bin(Op::kMul, CastExpr(DType::kF64, in[d]), scale)}));
+      Expr scale = real(ReadExpr(l_.Materialize(c_.inputs[scales]), {IntExpr(static_cast<int64_t>(at))}));
+      return CastExpr(DType::kI64, CallExpr("floor", {Bin(Op::kMul, real(in[d]), scale)}));
     });
   }
 

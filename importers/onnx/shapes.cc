@@ -169,31 +169,47 @@ Status Einsum(const NodeCall& c, std::vector<Inferred>* out) {
   std::string eq = c.Str("equation", ""), text;
   for (char ch : eq)
     if (ch != ' ') text += ch;
-  if (text.find('.') != std::string::npos) return {};  // ONNX's function does ellipses
   size_t arrow = text.find("->");
   std::string left = text.substr(0, arrow), right = arrow == std::string::npos ? "" : text.substr(arrow + 2);
   std::unordered_map<char, Expr> size;
   std::unordered_map<char, int> count;
-  size_t input = 0, dim = 0;
-  for (char ch : left) {
-    if (ch == ',') {
-      ++input, dim = 0;
-      continue;
-    }
+  Shape dots;  // what `...` stands for, broadcast
+  size_t input = 0;
+  for (size_t begin = 0; begin <= left.size(); ++input) {
+    const size_t end = std::min(left.find(',', begin), left.size());
+    const std::string term = left.substr(begin, end - begin);
+    begin = end + 1;
     const ValueInfo* v = c.In(input);
-    if (!v || dim >= v->shape.size()) return {};
-    auto it = size.emplace(ch, v->shape[dim]).first;
-    HR_ASSIGN_OR_RETURN(it->second, BroadcastDim(it->second, v->shape[dim]));
-    ++count[ch], ++dim;
+    const size_t ellipsis = term.find("..."), letters = ellipsis == std::string::npos ? term.size() : term.size() - 3;
+    if (!v || letters > v->shape.size() || (ellipsis == std::string::npos && letters < v->shape.size())) return {};
+    const size_t rest = v->shape.size() - letters;
+    size_t dim = 0;
+    for (size_t i = 0; i < term.size(); ++i) {
+      if (i == ellipsis) {
+        const Shape mine(v->shape.begin() + static_cast<int64_t>(dim), v->shape.begin() + static_cast<int64_t>(dim + rest));
+        HR_ASSIGN_OR_RETURN(dots, Broadcast({&dots, &mine}));
+        dim += rest, i += 2;
+        continue;
+      }
+      auto it = size.emplace(term[i], v->shape[dim]).first;
+      HR_ASSIGN_OR_RETURN(it->second, BroadcastDim(it->second, v->shape[dim]));
+      ++count[term[i]], ++dim;
+    }
   }
   if (arrow == std::string::npos) {
+    if (left.find("...") != std::string::npos) right = "...";
     for (char ch = 'A'; ch <= 'z'; ++ch)
       if (count.count(ch) && count[ch] == 1) right += ch;
   }
   Shape s;
-  for (char ch : right) {
-    if (!size.count(ch)) return ShapeError("the equation '" + eq + "' has an output index without a size");
-    s.push_back(size[ch]);
+  for (size_t i = 0; i < right.size(); ++i) {
+    if (right.compare(i, 3, "...") == 0) {
+      s.insert(s.end(), dots.begin(), dots.end());
+      i += 2;
+      continue;
+    }
+    if (!size.count(right[i])) return ShapeError("the equation '" + eq + "' has an output index without a size");
+    s.push_back(size[right[i]]);
   }
   SetShape(out, 0, std::move(s));
   return {};

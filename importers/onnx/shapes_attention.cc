@@ -34,6 +34,16 @@ Status CausalConv(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
+Status LinearAttention(const NodeCall& c, std::vector<Inferred>* out) {
+  const ValueInfo *q = c.In(0), *k = c.In(1), *v = c.In(2);
+  const int64_t heads = c.Int("q_num_heads", 0), groups = c.Int("kv_num_heads", 0);
+  if (!k || !v || q->shape.size() != 3 || k->shape.size() != 3 || v->shape.size() != 3 || heads <= 0 || groups <= 0) return {};
+  const Expr key_size = ExactDiv({k->shape[2]}, {IntExpr(groups)}), value_size = ExactDiv({v->shape[2]}, {IntExpr(groups)});
+  SetShape(out, 0, {q->shape[0], q->shape[1], IntExpr(heads) * value_size});
+  SetShape(out, 1, {q->shape[0], IntExpr(groups), key_size, value_size});
+  return {};
+}
+
 Status Dropout(const NodeCall& c, std::vector<Inferred>* out) {
   SetShape(out, 0, c.In(0)->shape);
   SetShape(out, 1, c.In(0)->shape);
@@ -46,6 +56,7 @@ void AddStateRules(ShapeRules* rules) {
   (*rules)["Attention"] = Attention;
   (*rules)["CausalConvWithState"] = CausalConv;
   (*rules)["Dropout"] = Dropout;
+  (*rules)["LinearAttention"] = LinearAttention;
 }
 
 }  // namespace headrace::onnx_import

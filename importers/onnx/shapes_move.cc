@@ -154,6 +154,7 @@ Expr SliceExtent(const Expr& dim, const Expr& start, const Expr& end, int64_t st
       if (ProveLe(zero, e) == Truth::kYes) return ProveLe(e, dim) == Truth::kYes ? e : Min(e, dim);
       return {};
     }
+    if (d && *d == 0) return IntExpr(-1);  // nothing to begin at
     if (v && d) return IntExpr(std::clamp<int64_t>(*v < 0 ? *v + *d : *v, is_end ? -1 : 0, *d - 1));
     if (v && (*v > (int64_t{1} << 30) || *v == -1) && !is_end) return dim - 1;
     if (v && *v < -(int64_t{1} << 30) && is_end) return IntExpr(-1);
@@ -425,6 +426,17 @@ Status CenterCropPad(const NodeCall& c, std::vector<Inferred>* out) {
 Status MaxUnpool(const NodeCall& c, std::vector<Inferred>* out) {
   if (const auto* k = c.Known(2)) SetShape(out, 0, *k);
   else if (c.In(2)) SetShape(out, 0, Shape(c.In(0)->shape.size()));
+  else if (const auto kernel = c.Ints("kernel_shape"); kernel && kernel->size() + 2 == c.In(0)->shape.size()) {
+    const size_t n = kernel->size();
+    const auto strides = c.Ints("strides").value_or(std::vector<int64_t>(n, 1));
+    const auto pads = c.Ints("pads").value_or(std::vector<int64_t>(2 * n, 0));
+    if (strides.size() != n || pads.size() != 2 * n)
+      return ShapeError("strides and pads must have one entry per spatial dimension (pads two)");
+    Shape s = c.In(0)->shape;
+    for (size_t i = 0; i < n; ++i)
+      s[i + 2] = (s[i + 2] - 1) * IntExpr(strides[i]) + IntExpr((*kernel)[i] - pads[i] - pads[n + i]);
+    SetShape(out, 0, std::move(s));
+  }
   return {};
 }
 
@@ -461,6 +473,24 @@ Status Stft(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
+// The transformed axis has dft_length, all of the input or, one-sided, half of it; the last dimension holds real and imaginary parts.
+Status Dft(const NodeCall& c, std::vector<Inferred>* out) {
+  const Shape& in = c.In(0)->shape;
+  using Numbers = std::optional<std::vector<int64_t>>;
+  const Numbers given = c.since() < 20 ? Numbers({{c.Int("axis", 1)}}) : c.In(2) ? c.KnownInts(2) : Numbers({{-2}});
+  if (!given || given->size() != 1 || in.size() < 2) return {};
+  HR_ASSIGN_OR_RETURN(const int64_t axis, Axis((*given)[0], in.size()));
+  const auto* length = c.Known(1);
+  Expr n = !c.In(1) ? in[axis] : length && length->size() == 1 ? (*length)[0] : Expr();
+  const bool onesided = c.Int("onesided", 0) != 0, inverse = c.Int("inverse", 0) != 0;
+  if (n && onesided) n = !inverse ? FloorDiv(n, IntExpr(2)) + 1 : c.In(1) ? n : (n - 1) * IntExpr(2);
+  Shape s = in;
+  s[static_cast<size_t>(axis)] = n;
+  s.back() = IntExpr(inverse && onesided ? 1 : 2);
+  SetShape(out, 0, std::move(s));
+  return {};
+}
+
 }  // namespace
 
 void AddMovementRules(ShapeRules* rules) {
@@ -486,6 +516,7 @@ void AddMovementRules(ShapeRules* rules) {
   (*rules)["TopK"] = TopK;
   for (const char* op : {"BlackmanWindow", "HannWindow", "HammingWindow"}) (*rules)[op] = WindowFunction;
   (*rules)["CenterCropPad"] = CenterCropPad;
+  (*rules)["DFT"] = Dft;
   (*rules)["MaxUnpool"] = MaxUnpool;
   (*rules)["AffineGrid"] = AffineGrid;
   (*rules)["MelWeightMatrix"] = RankTwo;

@@ -6,14 +6,14 @@
 namespace headrace::onnx_import {
 namespace {
 
-// Dimensions that ONNX's function left open are taken from `shape`.
+// Dimensions that ONNX's function left open are taken from `shape`; it also sees a window where an empty input has none.
 void Fill(std::vector<Inferred>* out, size_t i, const Shape& shape) {
   if (i >= out->size() || (*out)[i].type.kind != ValueType::kTensor) return;
   Inferred& o = (*out)[i];
   if (!o.has_rank || o.shape.size() != shape.size()) o.shape = Shape(shape.size());
   o.has_rank = true;
   for (size_t d = 0; d < shape.size(); ++d)
-    if (!o.shape[d]) o.shape[d] = shape[d];
+    if (!o.shape[d] || AsInt(shape[d]) == 0) o.shape[d] = shape[d];
 }
 
 struct Window {
@@ -84,6 +84,19 @@ Status Conv(const NodeCall& c, std::vector<Inferred>* out) {
   Shape s = {x->shape[0], weights->shape[0]};
   for (size_t i = 0; i < n; ++i) {
     s.push_back(WindowExtent(w, i, x->shape[i + 2], kernel[i], false));
+    HR_RETURN_IF_ERROR(CheckWindow(x->shape[i + 2], s.back()));
+  }
+  Fill(out, 0, s);
+  return {};
+}
+
+Status DeformConv(const NodeCall& c, std::vector<Inferred>* out) {
+  const ValueInfo *x = c.In(0), *weights = c.In(1);
+  if (!weights || x->shape.size() != 4 || weights->shape.size() != 4) return {};
+  HR_ASSIGN_OR_RETURN(Window w, WindowOf(c, 2));
+  Shape s = {x->shape[0], weights->shape[0]};
+  for (size_t i = 0; i < 2; ++i) {
+    s.push_back(WindowExtent(w, i, x->shape[i + 2], weights->shape[i + 2], false));
     HR_RETURN_IF_ERROR(CheckWindow(x->shape[i + 2], s.back()));
   }
   Fill(out, 0, s);
@@ -207,6 +220,7 @@ Status ImageDecoder(const NodeCall& c, std::vector<Inferred>* out) {
 
 void AddWindowRules(ShapeRules* rules) {
   for (const char* op : {"Conv", "ConvInteger", "QLinearConv"}) (*rules)[op] = Conv;
+  (*rules)["DeformConv"] = DeformConv;
   for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) (*rules)[op] = Pool;
   (*rules)["BatchNormalization"] = BatchNormalization;
   (*rules)["Col2Im"] = Col2Im;

@@ -13,8 +13,20 @@ let s = (scale ?: 0) == 0 ? 1 / sqrt(D) : scale ; let q = flat ? Q[b, i, h*D + d
 let cached = has(past_key)
 let L = flat ? dim(K, 1) : dim(K, 2) ; let LV = flat ? dim(V, 1) : dim(V, 2)
 require LV == L else "V has {} positions and K has {}", LV, L
-if flat { require dim(K, 2) == G * D else "K has {} channels where {} are needed", dim(K, 2), G * D }
+require H % G == 0 else "Q has {} heads, which is no multiple of the {} of K", H, G
+if flat {
+  require dim(Q, 2) == H * D else "Q has {} channels, which {} heads don't divide", dim(Q, 2), H
+  require dim(K, 2) == G * D else "K has {} channels where {} are needed", dim(K, 2), G * D
+  require dim(V, 2) == G * F else "V has {} channels, which {} heads don't divide", dim(V, 2), G
+}
 else { require dim(V, 1) == G else "V has {} heads and K has {}", dim(V, 1), G }
+if has(past_value) { require dim(past_value, 2) == P else "past_value has {} positions and past_key has {}", dim(past_value, 2), P }
+if has(attn_mask) {
+  require dim(attn_mask, -1) <= J else "attn_mask has {} positions where there are {}", dim(attn_mask, -1), J
+  if rank(attn_mask) > 1 { require dim(attn_mask, -2) == I || dim(attn_mask, -2) == 1 else "attn_mask has {} rows where {} are needed", dim(attn_mask, -2), I }
+  if rank(attn_mask) > 2 { require dim(attn_mask, -3) == H || dim(attn_mask, -3) == 1 else "attn_mask has {} heads where {} are needed", dim(attn_mask, -3), H }
+  if rank(attn_mask) > 3 { require dim(attn_mask, 0) == B || dim(attn_mask, 0) == 1 else "attn_mask has {} samples where {} are needed", dim(attn_mask, 0), B }
+}
 let key(g) = flat ? K[b, j - P, g*D + d] : K[b, g, j - P, d] ; let val(g) = flat ? V[b, j - P, g*F + e] : V[b, g, j - P, e])";
 
 const char kAttention[] = R"(
@@ -76,6 +88,19 @@ if cached { dpast_key[b, g, t, d] = dAK[b, g, t, d] over b in 0:B, g in 0:G, t i
 
 const char kLinearAttention[] = R"(
 let G = kv_num_heads ; let H = q_num_heads ; let D = dim(key, 2) // G ; let F = dim(value, 2) // G ; let B = dim(query, 0)
+require dim(query, 2) == H * D else "query has {} channels where {} are needed", dim(query, 2), H * D
+require dim(key, 2) == G * D else "key has {} channels, which {} heads don't divide", dim(key, 2), G
+require dim(key, 0) == B && dim(value, 0) == B else "key has {} samples, value {}, and query {}", dim(key, 0), dim(value, 0), B
+require dim(key, 1) == dim(query, 1) && dim(value, 1) == dim(query, 1) else "key has {} positions, value {}, and query {}", dim(key, 1), dim(value, 1), dim(query, 1)
+if has(decay) {
+  require dim(decay, 0) == B && dim(decay, 1) == dim(query, 1) else "decay has {} samples and {} positions, query {} and {}", dim(decay, 0), dim(decay, 1), B, dim(query, 1)
+  require dim(decay, 2) == G || dim(decay, 2) == G * D else "decay has {} channels where {} or {} are needed", dim(decay, 2), G, G * D
+}
+if has(beta) {
+  require dim(beta, 0) == B && dim(beta, 1) == dim(query, 1) else "beta has {} samples and {} positions, query {} and {}", dim(beta, 0), dim(beta, 1), B, dim(query, 1)
+  require dim(beta, 2) == G || dim(beta, 2) == 1 else "beta has {} channels where {} or 1 are needed", dim(beta, 2), G
+}
+require dim(value, 2) == G * F else "value has {} channels, which {} heads don't divide", dim(value, 2), G
 let sc = (scale ?: 0) == 0 ? 1 / sqrt(D) : scale
 let gated = update_rule == "gated" || update_rule == "gated_delta" ; let delta = update_rule == "delta" || update_rule == "gated_delta"
 S[b, g, d, e] = f32(past_state[b, g, d, e] ?: 0) over b in 0:B, g in 0:G, d in 0:D, e in 0:F
@@ -94,7 +119,13 @@ let H = rank(X) == 3 ? dim(X, 2) // num_heads : dim(X, 3)
 let R = (rotary_embedding_dim ?: 0) == 0 ? H : rotary_embedding_dim ; let h = R // 2
 let pos = position_ids[b, t] ; let Z = rank(X) == 3 ? num_heads : dim(X, 1)
 let ct(j) = has(position_ids) ? cos_cache[pos, j] : cos_cache[b, t, j] ; let sn(j) = has(position_ids) ? sin_cache[pos, j] : sin_cache[b, t, j]
-let re(j) = interleaved ? 2 * j : j ; let im(j) = interleaved ? 2 * j + 1 : j + h)";
+let re(j) = interleaved ? 2 * j : j ; let im(j) = interleaved ? 2 * j + 1 : j + h
+if rank(X) == 3 { require dim(X, 2) == num_heads * H else "X has {} channels, which {} heads don't divide", dim(X, 2), num_heads }
+require R <= H && R % 2 == 0 else "{} of {} channels of a head can't be rotated in pairs", R, H
+let wide = has(position_ids) ? 1 : 2
+require dim(cos_cache, wide) == h else "cos_cache has {} angles where {} are needed", dim(cos_cache, wide), h
+require dim(sin_cache, wide) == h else "sin_cache has {} angles where {} are needed", dim(sin_cache, wide), h
+require dim(sin_cache, 0) == dim(cos_cache, 0) else "sin_cache has {} rows and cos_cache has {}", dim(sin_cache, 0), dim(cos_cache, 0))";
 
 const char kRotary[] = R"(
 Y = X

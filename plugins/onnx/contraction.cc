@@ -37,6 +37,8 @@ void RegisterContraction(Registrar& r) {
       .Doc("Matrix product of small integers less their zero points, in 32 bits.")
       .Pure(
           "let rank(m) = rank(A) > 1 ; let rank(n) = rank(B) > 1\n"
+          "let rows = rank(B) > 1 ? dim(B, -2) : dim(B, 0)\n"
+          "require dim(A, -1) == rows else \"A has {} columns and B {} rows\", dim(A, -1), rows\n"
           "if has(a_zero_point) && rank(a_zero_point) == 1 && len(a_zero_point) > 1 { P[.., i, k] = i32(A[.., i, k]) - i32(a_zero_point[i]) }\n"
           "else { P = i32(A) - i32(a_zero_point ?: 0) }\n"
           "Q = i32(B) - i32(b_zero_point ?: 0)\n"
@@ -45,6 +47,7 @@ void RegisterContraction(Registrar& r) {
   r.op("QLinearMatMul")
       .Doc("Matrix product of quantised tensors, quantised again.")
       .Pure(
+          "require dim(a, -1) == dim(b, -2) else \"a has {} columns and b {} rows\", dim(a, -1), dim(b, -2)\n"
           "P = i32(a) - i32(a_zero_point) ; Q = i32(b) - i32(b_zero_point)\n"
           "T[.., m, n] += P[.., m, k] * Q[.., k, n]\n"
           "y = sat(rint(f32(T) * (f32(a_scale) * f32(b_scale) / f32(y_scale))) + f32(y_zero_point))")

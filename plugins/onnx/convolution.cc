@@ -19,6 +19,7 @@ namespace {
 std::string Channels(const std::string& x, const std::string& w) {
   return "require dim(" + x + ", 1) == D * group else \"" + x + " has {} channels where " + w +
          " and group need {}\", dim(" + x + ", 1), D * group\n"
+         "require dims(" + w + ")[2:rank(" + w + ")] > 0 else \"" + w + " has an empty window\"\n"
          "require dim(" + w + ", 0) == M * group else \"" + w + " has {} outputs, which {} groups don't divide\", dim(" +
          w + ", 0), group\n";
 }
@@ -88,6 +89,7 @@ void RegisterConvolution(Registrar& r) {
       "let lo = auto_pad == \"SAME_UPPER\" ? total // 2 : auto_pad == \"SAME_LOWER\" ? total - total // 2 :\n"
       "         has(output_shape) && !has(pads) ? total - total // 2 : (pads ?: 0)[0:N]\n"
       "let C = dim(X, 1) // group ; let M = dim(W, 1)\n"
+      "require dims(W)[2:N+2] > 0 else \"W has an empty window\"\n"
       "require dim(W, 0) == C * group else \"W has {} inputs where X and group need {}\", dim(W, 0), C * group\n";
   r.op("ConvTranspose")
       .Doc("Transposed convolution: every input element adds a scaled kernel to the output.")
@@ -120,6 +122,15 @@ void RegisterConvolution(Registrar& r) {
       .Pure(
           "let N = rank(X) - 2 ; let st = strides ?: 1 ; let dl = dilations ?: 1 ; let lo = (pads ?: 0)[0:N]\n"
           "let K = dims(W)[2:4] ; let D = dim(W, 1) ; let M = dim(W, 0) // group ; let E = dim(X, 1) // offset_group\n"
+          "require dim(X, 1) == group * D else \"X has {} channels and the weights are for {}\", dim(X, 1), group * D\n"
+          "require dim(W, 0) % group == 0 else \"W has {} filters, which {} groups don't divide\", dim(W, 0), group\n"
+          "require dim(X, 1) % offset_group == 0 else \"X has {} channels, which {} offset groups don't divide\", dim(X, 1), offset_group\n"
+          "require dim(offset, 0) == dim(X, 0) && dim(offset, 1) == 2 * offset_group * prod(K) && dim(offset, 2) == dim(Y, 2) && dim(offset, 3) == dim(Y, 3) "
+          "else \"offset is [{}, {}, {}, {}] where [{}, {}, {}, {}] is needed\", dim(offset, 0), dim(offset, 1), dim(offset, 2), dim(offset, 3), "
+          "dim(X, 0), 2 * offset_group * prod(K), dim(Y, 2), dim(Y, 3)\n"
+          "if has(mask) { require dim(mask, 0) == dim(X, 0) && dim(mask, 1) == offset_group * prod(K) && dim(mask, 2) == dim(Y, 2) && dim(mask, 3) == dim(Y, 3) "
+          "else \"mask is [{}, {}, {}, {}] where [{}, {}, {}, {}] is needed\", dim(mask, 0), dim(mask, 1), dim(mask, 2), dim(mask, 3), "
+          "dim(X, 0), offset_group * prod(K), dim(Y, 2), dim(Y, 3) }\n"
           "let z = (g * D + c) // E ; let at0 = z * 2 * prod(K) + fold(k, K) * 2\n"
           "let at = p * st + k * dl - lo + [offset[n, at0, p..], offset[n, at0 + 1, p..]]\n"
           "let q = floor(at) + u ; let f = at - floor(at)\n"
@@ -137,6 +148,10 @@ void RegisterConvolution(Registrar& r) {
       .Doc("Depthwise causal convolution along time that carries its last inputs as state.")
       .Pure(
           "let K = dim(weight, 2) ; let T = dim(input, 2)\n"
+          "require dim(weight, 1) == 1 else \"weight has {} channels per group where 1 is needed\", dim(weight, 1)\n"
+          "if has(past_state) { require dim(past_state, 0) == dim(input, 0) && dim(past_state, 1) == dim(input, 1) && dim(past_state, 2) == K - 1 "
+          "else \"past_state is [{}, {}, {}] where [{}, {}, {}] is needed\", "
+          "dim(past_state, 0), dim(past_state, 1), dim(past_state, 2), dim(input, 0), dim(input, 1), K - 1 }\n"
           "let at(s) = s < K - 1 ? past_state[b, c, s + 0] ?: 0 : input[b, c, s - (K - 1)]\n"
           "E[b, c, s] = at(s) over s in 0:T + K - 1, b in 0:dim(input, 0), c in 0:dim(input, 1)\n"
           "Z[b, c, t] = bias[c] ?: 0 over t in 0:T, b in 0:dim(input, 0), c in 0:dim(input, 1)\n"
@@ -152,6 +167,8 @@ void RegisterConvolution(Registrar& r) {
           "let N = len(image_shape) ; let K = block_shape\n"
           "let st = strides ?: 1 ; let dl = dilations ?: 1 ; let lo = (pads ?: 0)[0:N] ; let hi = (pads ?: 0)[N:2*N]\n"
           "let L = (image_shape + lo + hi - (K - 1) * dl - 1) // st + 1\n"
+          "require dim(input, 1) % prod(K) == 0 else \"input has {} rows, no multiple of the {} elements of a block\", dim(input, 1), prod(K)\n"
+          "require dim(input, 2) == prod(L) else \"input has {} blocks where {} fit into the image\", dim(input, 2), prod(L)\n"
           "output = 0\n"
           "output[n, c, b * st + k * dl - lo] ?? += input[n, c * prod(K) + fold(k, K), fold(b, L)] "
           "over b.. in 0:L, k.. in 0:K, c in 0:dim(output, 1)")

@@ -65,7 +65,7 @@ std::string Joined(const std::string& a, const std::string& b) {
   if (a.empty() || a == "1") return b;
   if (b == "1" || a == b || IsNumber(a)) return a;
   if (IsNumber(b)) return b;
-  return "(max(" + a + ", " + b + ") * min(" + a + ", " + b + ", 1))";
+  return "(max(" + a + ", " + b + ") * min(min(" + a + ", " + b + "), 1))";
 }
 
 std::string Expand(const Node& node) {

@@ -160,7 +160,9 @@ void RegisterElementwise(Registrar& r) {
       .Sample("X: f32[2, 3, 4] in [-10, 10]; at 0; slope: f32[3]");
   r.op("SwiGLU")
       .Doc("Gated linear unit: B times swish of A.")
-      .Pure("let u = alpha * A[..]\nY = u < 0 ? B * (A * (exp(u) / (1 + exp(u)))) : B * (A / (1 + exp(-u)))")
+      .Pure(
+          "require dims(A) == dims(B) else \"A and B differ in shape\"\n"
+          "let u = alpha * A[..]\nY = u < 0 ? B * (A * (exp(u) / (1 + exp(u)))) : B * (A / (1 + exp(-u)))")
       .Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 3]")
       .Sample("A: f32[2, 3] in [-10, 10]; at 0; B: f32[2, 3]; attr alpha = 2.0")
       .Sample("A: f32[2, 3] in [-10, 10]; B: f32[2, 3]; attr alpha = 0.5");

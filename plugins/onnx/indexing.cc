@@ -112,6 +112,7 @@ void RegisterIndexing(Registrar& r) {
   r.op("OneHot")
       .Doc("One value at the index, another elsewhere, along a new axis.")
       .Pure(
+          "require dim(values, 0) == 2 else \"values has {} elements where 2 are needed\", dim(values, 0)\n"
           "let d = wrap(i64(indices[o..]), i64(depth))\n"
           "output[o.., k@axis] = k == d ? values[1] : values[0]")
       .Sample("indices: i64[3] = [0, 2, -1]; depth: i64[] = 4; values: f32[2] = [0, 1]")

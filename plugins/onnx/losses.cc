@@ -8,6 +8,7 @@ void RegisterLosses(Registrar& r) {
       .Doc("Negated input at the target class, weighted; averaged, summed or per element.")
       .Pure(
           "let t = target[n, p..] ; let live = !has(ignore_index) || t != ignore_index\n"
+          "if has(weight) { require dim(weight, 0) == dim(input, 1) else \"weight has {} elements and input {} classes\", dim(weight, 0), dim(input, 1) }\n"
           "let w = live ? weight[t] ?: 1.0 : 0\n"
           "let l = live ? -input[n, t, p..] * w : 0\n"
           "if reduction == \"none\" { loss[n, p..] = l over target[n, p..] }\n"

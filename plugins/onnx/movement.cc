@@ -153,6 +153,7 @@ void RegisterMovement(Registrar& r) {
       .Doc("Moves blocks of channels into space.")
       .Pure(
           "let b = blocksize ; let C = dim(output, 1)\n"
+          "require dim(input, 1) % (b * b) == 0 else \"input has {} channels, no multiple of {}\", dim(input, 1), b * b\n"
           "let at = (mode ?: \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
           "output[n, c, h*b + u, w*b + v] = input[n, at, h, w] over u in 0:b, v in 0:b, c in 0:C")
       .Backward(
@@ -166,6 +167,7 @@ void RegisterMovement(Registrar& r) {
       .Doc("Moves blocks of space into channels.")
       .Pure(
           "let b = blocksize ; let C = dim(input, 1)\n"
+          "require dim(input, 2) % b == 0 && dim(input, 3) % b == 0 else \"blocks of {} don't divide an input of {} by {}\", b, dim(input, 2), dim(input, 3)\n"
           "let at = (mode ?: \"DCR\") == \"DCR\" ? (u * b + v) * C + c : (c * b + u) * b + v\n"
           "output[n, at, h, w] = input[n, c, h*b + u, w*b + v] over u in 0:b, v in 0:b, c in 0:C, h in 0:dim(output, 2), w in 0:dim(output, 3)")
       .Backward(

@@ -80,6 +80,7 @@ void RegisterNormalization(Registrar& r) {
       .Sample(
           "X: f32[2, 3, 4]; scale: f32[3]; B: f32[3]; mean: f32[3]; var: f32[3] in [0.5, 2]; attr momentum = 0.5; out Y, mean, var, saved_mean, saved_var");
   const char* const group =
+      "require dim(X, 1) % num_groups == 0 else \"X has {} channels, which {} groups don't divide\", dim(X, 1), num_groups\n"
       "let D = dim(X, 1) // num_groups ; let x = VALUE ; let part = 1 / (D * len(p))\n"
       "mu[n, g] += x * part over g in 0:num_groups, c in 0:D\n"
       "var[n, g] += (x - mu[n, g]) * (x - mu[n, g]) * part over g in 0:num_groups, c in 0:D\n"

@@ -3,6 +3,9 @@
 
 namespace onnx_ops {
 
+// Neither a mean nor a maximum of nothing.
+const char kNotEmpty[] = "require dims(X)[2:rank(X)] > 0 else \"X has an empty spatial dimension\"\n";
+
 void RegisterPooling(Registrar& r) {
   const std::string window = Window("X", "Y", "X");
   r.op("MaxPool")
@@ -82,14 +85,14 @@ void RegisterPooling(Registrar& r) {
       .Sample("X: f32[1, 1, 6]; attr kernel_shape = [2], p = 1, dilations = [2]");
   r.op("GlobalAveragePool")
       .Doc("Mean over all spatial dimensions.")
-      .Pure("Y[n, c, 0@range(2, rank(X))] += X[n, c, p..] * (1 / len(p))")
+      .Pure(kNotEmpty + std::string("Y[n, c, 0@range(2, rank(X))] += X[n, c, p..] * (1 / len(p))"))
       .Backward("dX[n, c, p..] = dY[n, c, 0@range(2, rank(X))] * (1 / len(p))")
       .Sample("X: f32[2, 3, 4, 4]")
       .Sample("X: f32[1, 2, 5]")
       .Sample("X: f32[1, 2, 2, 3, 2]");
   r.op("GlobalMaxPool")
       .Doc("Maximum over all spatial dimensions.")
-      .Pure("Y[n, c, 0@range(2, rank(X))] max= X[n, c, p..]")
+      .Pure(kNotEmpty + std::string("Y[n, c, 0@range(2, rank(X))] max= X[n, c, p..]"))
       .Backward(
           "let x = X[n, c, p..] ; let at = fold(p, dims(X)[2:rank(X)])\n"  // the first maximum, as AdaptiveMaxPool(1)
           "A[n, c] min= x == Y[n, c, 0@range(2, rank(X))] || isnan(x) ? at : len(p)\n"
@@ -132,9 +135,9 @@ void RegisterPooling(Registrar& r) {
           "let y = a + (p + (s + 0.5) / g) * (sz / P)\n"
           "let live = all(s < g) && all(y >= -1 && y <= xd)\n"
           "let y1 = min(max(y, 0), xd - 1)\n"
-          "let q = floor(y1) + u\n"
-          "let w = live ? prod(max(1 - abs(y1 - q), 0)) : 0\n"
-          "let x = any(g > gmax) ? nan : w * (X[batch_indices[r], c, q] ?? 0)  # a box larger than the image\n"
+          "let q = live ? min(floor(y1) + u, xd - 1.0) : 0.0 * u\n"
+          "let w = live ? prod(max(1 - abs(y1 - (floor(y1) + u)), 0)) : 0\n"
+          "let x = any(g > gmax) ? nan : w * X[batch_indices[r], c, q]  # a box larger than the image\n"
           "if mode == \"avg\" { Y[r, c, p..] += x / prod(g) over s.. in 0 * P : gmax, u.. in [0,0]:[2,2], p.. in [0,0]:P }\n"
           "else { Y[r, c, p..] max= x over s.. in 0 * P : gmax, u.. in [0,0]:[2,2], p.. in [0,0]:P }")
       .Sample(

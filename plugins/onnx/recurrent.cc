@@ -8,7 +8,8 @@ namespace {
 // Sizes, activations and clipping; `gates` gates, default activations per direction.
 std::string Head(int gates, const std::string& activations, const std::string& states) {
   return "let lay = layout ?: 0\n"
-         "let T = !lay ? dim(X, 0) : dim(X, 1) ; let N = !lay ? dim(X, 1) : dim(X, 0) ; let H = dim(R, 2) ; let D = dim(W, 0)\n"
+         "let T = !lay ? dim(X, 0) : dim(X, 1) ; let N = !lay ? dim(X, 1) : dim(X, 0) ; let H = dim(R, 2)\n"
+         "let D = direction == \"bidirectional\" ? 2 : 1\n"
          "let G = " +
          std::to_string(gates) +
          "\n"
@@ -16,9 +17,10 @@ std::string Head(int gates, const std::string& activations, const std::string& s
          activations +
          "\n"
          "let cl(v) = has(clip) ? clamp(v, -clip, clip) : v\n"
-         "require dim(R, 0) == D else \"R has {} directions and W has {}\", dim(R, 0), D\n"
+         "require dim(W, 0) == D else \"W has {} directions where {} are needed\", dim(W, 0), D\n"
+         "require dim(R, 0) == D else \"R has {} directions where {} are needed\", dim(R, 0), D\n"
          "if has(B) {\n"
-         "  require dim(B, 0) == D else \"B has {} directions and W has {}\", dim(B, 0), D\n"
+         "  require dim(B, 0) == D else \"B has {} directions where {} are needed\", dim(B, 0), D\n"
          "  require dim(B, 1) == 2 * G * H else \"B has {} elements where {} are needed\", dim(B, 1), 2 * G * H\n"
          "}\n" +
          states;

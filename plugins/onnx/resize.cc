@@ -18,6 +18,7 @@ let near = mode == "nearest" || len(ax) == 0 ; let t(v) = near || crop || dtype(
 let xd = keep(from, moved) ; let yd = keep(to, moved) ; let exact = keep(0 * from + by, moved) ; let sc = t(exact)
 let L = by_scale ? xd * exact : yd ; let whole = surely(all(exact == floor(exact)))
 let boxed = len(roi ?: []) > 0
+if crop { require dim(roi, 0) == 2 * R else "roi has {} elements where {} are needed", dim(roi, 0), 2 * R }
 let a0 = boxed ? keep(roi[0:R], moved) : 0 ; let a1 = boxed ? keep(roi[R:2*R], moved) : 1
 let h = t(p) + 0.5 ; let last = t(xd - 1) ; let half = t(t(h / sc) - 0.5) ; let off = t(t(xd / 2) * t(1 - t(yd / t(sc * xd))))
 let x = c == "asymmetric" ? (whole ? p / exact : t(t(p) / sc)) : c == "align_corners" ? t(t(p) * last / t(max(L - 1, 1))) :
@@ -62,7 +63,10 @@ else {
 const char kGridSample[] = R"(
 let xd = dims(X)[2:rank(X)]
 let fold2(v, a, b) = b - abs(fmod(abs(v - a), 2 * (b - a)) - (b - a))
-let g = reverse(grid[n, p.., :])
+let N = rank(X) - 2
+require dim(grid, -1) == N else "grid has {} coordinates for {} spatial dimensions of X", dim(grid, -1), N
+require xd > 0 else "X has an empty spatial dimension"
+let g = N == 3 ? [grid[n, p.., 2], grid[n, p.., 1], grid[n, p.., 0]] : N == 2 ? [grid[n, p.., 1], grid[n, p.., 0]] : [grid[n, p.., 0]]
 let x = align_corners ? (g + 1) / 2 * (xd - 1) : ((g + 1) * xd - 1) / 2
 let clip(v) = v <= 0 ? 0 : v >= xd - 1 ? xd - 1 : v  # no gradient at the border
 let ref = clip(align_corners ? fold2(x, 0 * xd, xd - 1.0) : fold2(x, 0 * xd - 0.5, xd - 0.5))
@@ -140,6 +144,9 @@ void RegisterResize(Registrar& r) {
       .Pure(
           "let D = len(size) - 2 ; let dims_ = size[2:D+2]\n"
           "let at = align_corners ? f64(p) * 2 / max(dims_ - 1, 1) - 1 : (2 * f64(p) + 1) / dims_ - 1\n"
+          "require dim(theta, 0) == size[0] else \"theta has {} matrices where {} are needed\", dim(theta, 0), size[0]\n"
+          "require dim(theta, 1) == D && dim(theta, 2) == D + 1 else \"theta has matrices of {} by {} where {} by {} are needed\", "
+          "dim(theta, 1), dim(theta, 2), D, D + 1\n"
           "H[p.., i] = i == D ? 1 : reverse(at)[i] over p.. in 0:dims_, i in 0:D+1\n"
           "grid[n, p.., d] += theta[n, d, i] * H[p.., i]")
       .Sample("theta: f32[2, 2, 3]; size: i64[4] = [2, 1, 2, 3]")

@@ -10,6 +10,7 @@ void RegisterSignal(Registrar& r) {
           "let ax = wrap(axis ?: -2, rank(input))\n"
           "let n = dft_length ?: (inverse && onesided ? 2 * dim(input, ax) - 2 : dim(input, ax)) ; let real = dim(input, -1) == 1\n"
           "let a = f64(2 * pi * ((k * t) % n)) / n * (inverse ? 1 : -1)\n"
+          "require dim(input, -1) == 1 || (dim(input, -1) == 2 && (!onesided || inverse)) else \"input has {} numbers per element; 1 is real, 2 are complex\", dim(input, -1)\n"
           "if inverse && onesided {\n"
           "  let m = k == 0 || 2 * k == n ? 1 : 2\n"
           "  S[o.., t] += m * (f64(input[o.., k + 0 @ax, 0]) * cos(a) - f64(input[o.., k + 0 @ax, 1]) * sin(a)) / n over k in 0:n // 2 + 1, t in 0:n\n"
@@ -29,6 +30,7 @@ void RegisterSignal(Registrar& r) {
       .Doc("Fourier transforms of overlapping frames.")
       .Pure(
           "let n = has(window) ? dim(window, 0) : frame_length\n"
+          "if rank(signal) == 3 { require dim(signal, 2) == 1 || dim(signal, 2) == 2 else \"signal has {} numbers per element; 1 is real, 2 are complex\", dim(signal, 2) }\n"
           "let w = window[t] ?: 1\n"
           "let a = -2 * pi * f64((k * t) % n) / n\n"
           "let at = f * frame_step + t ; let real = rank(signal) == 2\n"

@@ -3,6 +3,16 @@
 
 namespace onnxruntime_ops {
 
+namespace {
+
+// A bias has one element for each of the last dimension.
+std::string LastSizes(const std::string& x, const std::string& bias) {
+  return "require dim(" + bias + ", 0) == dim(" + x + ", -1) else \"" + bias + " has {} elements where {} are needed\", dim(" + bias +
+         ", 0), dim(" + x + ", -1)\n";
+}
+
+}  // namespace
+
 void RegisterActivations(Registrar& r) {
   const std::string exact = "let gelu(v) = 0.5 * v * (1 + erf(v * 0.7071067811865476))\n";
   const std::string fast = "let gelu(v) = 0.5 * v * (1 + tanh(v * (0.7978845608028654 + 0.035677408136300125 * v * v)))\n";
@@ -21,7 +31,7 @@ void RegisterActivations(Registrar& r) {
       .Input("B", "float")
       .Output("C", "float")
       .Shape("shape C[dims(A)]")
-      .Pure(exact + "T = A[..] + B[..]\nC = gelu(T)")
+      .Pure(exact + LastSizes("A", "B") + "T = A[..] + B[..]\nC = gelu(T)")
       .Sample("A: f32[2, 3, 4]; B: f32[4]")
       .Sample("A: f32[3]; B: f32[3]")
       .Sample("A: f32[1, 2]; B: f32[2] in [-6, 6]");
@@ -31,7 +41,7 @@ void RegisterActivations(Registrar& r) {
       .Input("bias", "float", /*optional=*/true)
       .Output("Y", "float")
       .Shape("shape Y[dims(X)]")
-      .Pure(fast + "if has(bias) { T = X[..] + bias[..] ; Y = gelu(T) } else { Y = gelu(X) }")
+      .Pure(fast + "if has(bias) {\n" + LastSizes("X", "bias") + "  T = X[..] + bias[..] ; Y = gelu(T) } else { Y = gelu(X) }")
       .Sample("X: f32[2, 3, 4]; bias: f32[4]")
       .Sample("X: f32[5]")
       .Sample("X: f32[2, 2] in [-6, 6]; bias: f32[2]");

@@ -3,19 +3,38 @@
 
 namespace onnxruntime_ops {
 
+namespace {
+
+std::string SizeOf(const std::string& port, int d) { return "dim(" + port + ", " + std::to_string(d) + ")"; }
+
+// The port has this size in dimension d, or one element for all.
+std::string Stretches(const std::string& port, int d, const std::string& size) {
+  return "  require " + SizeOf(port, d) + " == " + size + " || " + SizeOf(port, d) + " == 1 else \"" + port +
+         " has {} in dimension " + std::to_string(d) + " where {} are needed\", " + SizeOf(port, d) + ", " + size + "\n";
+}
+std::string At(const std::string& port, int d, const std::string& index) {
+  return index + " * min(" + SizeOf(port, d) + " - 1, 1)";
+}
+
+}  // namespace
+
 std::string AttentionCore(const std::string& mask, const std::string& bias) {
   std::string text =
       "let sc = (scale ?: 0) == 0 ? 1 / sqrt(D) : scale\n"
       "Z[b, h, i, j] += q * AK[b, h, j, d] over b in 0:B, h in 0:H, i in 0:I, j in 0:J, d in 0:D\n"
       "let away = mask_filter_value ?: -10000.0\n"
       "if has(MASK) { if rank(MASK) == 1 {\n"  // lengths, and perhaps where they begin
-      "  let both = surely(dim(MASK, 0) == 2 * B)\n"
-      "  Z[b, h, i, j] = Z[b, h, i, j] * sc + (both ? (j < MASK[b + 0] && j >= MASK[B + b] ? 0 : away) : (j < MASK[b] ? 0 : away)) over b in 0:B, h in 0:H, i in 0:I, j in 0:J\n"
+      "  let both = dim(MASK, 0) == 2 * B\n"
+      "  require dim(MASK, 0) == B || both else \"MASK has {} elements where {} or {} are needed\", dim(MASK, 0), B, 2 * B\n"
+      "  Z[b, h, i, j] = Z[b, h, i, j] * sc + (j < MASK[b + 0] && (!both || j >= MASK[(both ? B : 0) + b]) ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J\n"
       "} else { if rank(MASK) == 2 { Z[b, h, i, j] = Z[b, h, i, j] * sc + (MASK[b, j] > 0 ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J }\n"
       "  else { Z[b, h, i, j] = Z[b, h, i, j] * sc + (MASK[b, i, j] > 0 ? 0 : away) over b in 0:B, h in 0:H, i in 0:I, j in 0:J } }\n"
       "} else { Z = Z * sc }\n"
       "if unidirectional ?: 0 { Z[b, h, i, j] = j > P + i ? lowest() : Z[b, h, i, j] }\n";
-  if (!bias.empty()) text += "if has(" + bias + ") { Z = Z[..] + " + bias + "[..] }\n";
+  if (!bias.empty())
+    text += "if has(" + bias + ") {\n" + Stretches(bias, 0, "B") + Stretches(bias, 1, "H") + Stretches(bias, 2, "I") +
+            Stretches(bias, 3, "J") + "  Z[b, h, i, j] = Z[b, h, i, j] + " + bias + "[" + At(bias, 0, "b") + ", " +
+            At(bias, 1, "h") + ", " + At(bias, 2, "i") + ", " + At(bias, 3, "j") + "]\n}\n";
   text +=
       "M[b, h, i] max= Z[b, h, i, j]\n"
       "E[b, h, i, j] = exp(Z[b, h, i, j] - M[b, h, i])\n"
@@ -38,6 +57,7 @@ const char kPackedSizes[] =
 const char kPackedCaches[] =
     "let q = G[b, i, h*D + d]\n"
     "if has(past) {\n"
+    "  require dim(past, 0) == 2 else \"past has {} arrays where 2 are needed, keys and values\", dim(past, 0)\n"
     "  AK[b, h, j, d] = j < P ? past[0, b, h, j + 0, d] : G[b, j - P, hq + h*D + d] over b in 0:B, h in 0:H, j in 0:J, d in 0:D\n"
     "  AV[b, h, j, e] = j < P ? past[1, b, h, j + 0, e] : G[b, j - P, 2*hq + h*F + e] over b in 0:B, h in 0:H, j in 0:J, e in 0:F\n"
     "} else {\n"
@@ -56,6 +76,9 @@ const char kSeparate[] =
 const char kSeparateCaches[] =
     "if has(bias) { require dim(bias, 0) == 2 * H * D + H * F else \"bias has {} elements where {} are needed\", dim(bias, 0), 2 * H * D + H * F }\n"
     "if !packed { if rank(key) == 3 {\n"
+    "  require dim(query, 2) == H * D else \"query has {} channels, which {} heads don't divide\", dim(query, 2), H\n"
+    "  require dim(value, 2) == H * F else \"value has {} channels, which {} heads don't divide\", dim(value, 2), H\n"
+    "  if has(past_value) { require dim(past_value, 2) == P else \"past_value has {} positions and past_key has {}\", dim(past_value, 2), P }\n"
     "  require dim(key, 2) == H * D else \"key has {} channels where {} are needed\", dim(key, 2), H * D\n"
     "  require dim(value, 1) == L else \"value has {} positions and key has {}\", dim(value, 1), L\n"
     "} }\n"
@@ -84,6 +107,9 @@ const char kRotary[] =
     "let x(k) = flat ? input[b, t, h*D + k] : input[b, h, t, k]\n"
     "let low = cos_cache[pos, j] * x(re(j)) - sin_cache[pos, j] * x(im(j)) ; let high = sin_cache[pos, j] * x(re(j)) + cos_cache[pos, j] * x(im(j))\n"
     "if flat { require dim(input, 2) == H * D else \"input has {} channels, which heads of {} don't divide\", dim(input, 2), D }\n"
+    "require dim(sin_cache, 0) == dim(cos_cache, 0) && dim(sin_cache, 1) == dim(cos_cache, 1) else \"sin_cache is [{}, {}] and cos_cache is [{}, {}]\", "
+    "dim(sin_cache, 0), dim(sin_cache, 1), dim(cos_cache, 0), dim(cos_cache, 1)\n"
+    "if rank(position_ids) == 1 { require dim(position_ids, 0) == 1 else \"position_ids has {} elements where 1 is needed\", dim(position_ids, 0) }\n"
     "output = input\n"
     "if flat {\n"
     "  output[b, t, h*D + re(j)] = low over j in 0:half, h in 0:H, b in 0:dim(input, 0), t in 0:T\n"

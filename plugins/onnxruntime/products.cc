@@ -112,7 +112,7 @@ void RegisterProducts(Registrar& r) {
             "require dim(X, 1) == D * group else \"X has {} channels where W and group need {}\", dim(X, 1), D * group\n"
             "T[n, o, p..] = B[o] ?: 0 over n in 0:dim(X, 0), o in 0:dim(W, 0), p.. in 0:yd\n"
             "T[n, o, p..] += (X[n, o // M * D + c, p * st + k * dl - lo] ?? 0) * W[o, c, k..]\n"
-            "if has(Z) { T = T + Z }\n"
+            "if has(Z) { require dims(Z) == dims(Y) else \"Z has another shape than Y\" ; T = T + Z }\n"
             "Y = act(T)")
       .Sample("X: f32[2, 3, 5, 6]; W: f32[4, 3, 3, 3]; B: f32[4]; attr pads = [1, 1, 1, 1], activation = \"Relu\"")
       .Sample(
@@ -135,6 +135,11 @@ void RegisterProducts(Registrar& r) {
       .Shape("shape Y[dims(A)[0:rank(A) - 1], N]")
       .Pure(
           "let nb = (K + block_size - 1) // block_size ; let per = 8 // bits ; let top = bits == 8 ? 255 : bits == 4 ? 15 : bits == 2 ? 3 : only_2_4_or_8_bits\n"
+          "let bytes = (block_size * bits + 7) // 8\n"
+          "require dim(B, 0) == N && dim(B, 1) == nb && dim(B, 2) == bytes else \"B is [{}, {}, {}] where [{}, {}, {}] is needed\", "
+          "dim(B, 0), dim(B, 1), dim(B, 2), N, nb, bytes\n"
+          "let count = rank(scales) == 1 ? dim(scales, 0) : dim(scales, 0) * dim(scales, 1)\n"
+          "require count == N * nb else \"scales has {} elements where {} are needed\", count, N * nb\n"
           "let g = has(g_idx) ? i64(g_idx[k]) : k // block_size ; let row = (nb * bits + 7) // 8\n"
           "let s = rank(scales) == 1 ? scales[n * nb + g] : scales[n, g]\n"
           "let byte = i32(B[n, k // block_size, k % block_size // per])\n"

@@ -47,19 +47,24 @@ void RegisterQuantizedLayers(Registrar& r) {
       .Attribute("hidden_size", "int")
       .Attribute("input_forget", "int", "0")
       .Shape(
-          "let D = dim(R, 0) ; let H = dim(R, 1)\n"
+          "let D = direction == \"bidirectional\" ? 2 : 1 ; let H = dim(R, 1)\n"
           "shape Y[dim(X, 0), D, dim(X, 1), H] ; shape Y_h[D, dim(X, 1), H] ; shape Y_c[D, dim(X, 1), H]")
       .Pure(
           "let T = dim(X, 0) ; let N = dim(X, 1) ; let H = dim(R, 1) ; let G = 4\n"
           "let f = activations ?: [\"Sigmoid\", \"Tanh\", \"Tanh\", \"Sigmoid\", \"Tanh\", \"Tanh\"]\n"
-          "require dim(W, 0) == dim(R, 0) else \"W has {} directions and R has {}\", dim(W, 0), dim(R, 0)\n"
-          "if has(B) { require dim(B, 0) == dim(R, 0) && dim(B, 1) == 8 * H else \"B is [{}, {}] where [{}, {}] is needed\", dim(B, 0), dim(B, 1), dim(R, 0), 8 * H }\n"
-          "if has(P) { require dim(P, 0) == dim(R, 0) && dim(P, 1) == 3 * H else \"P is [{}, {}] where [{}, {}] is needed\", dim(P, 0), dim(P, 1), dim(R, 0), 3 * H }\n"
+          "let D = direction == \"bidirectional\" ? 2 : 1\n"
+          "require dim(W, 0) == D else \"W has {} directions where {} are needed\", dim(W, 0), D\n"
+          "require dim(W_scale, 0) == D && dim(R_scale, 0) == D else \"W_scale has {} directions and R_scale {} where {} are needed\", dim(W_scale, 0), dim(R_scale, 0), D\n"
+          "require dim(W_zero_point, 0) == D && dim(R_zero_point, 0) == D else \"W_zero_point has {} directions and R_zero_point {} where {} are needed\", "
+          "dim(W_zero_point, 0), dim(R_zero_point, 0), D\n"
+          "require dim(R, 0) == D else \"R has {} directions where {} are needed\", dim(R, 0), D\n"
+          "if has(B) { require dim(B, 0) == D && dim(B, 1) == 8 * H else \"B is [{}, {}] where [{}, {}] is needed\", dim(B, 0), dim(B, 1), D, 8 * H }\n"
+          "if has(P) { require dim(P, 0) == D && dim(P, 1) == 3 * H else \"P is [{}, {}] where [{}, {}] is needed\", dim(P, 0), dim(P, 1), D, 3 * H }\n"
           "let cl(v) = has(clip) ? clamp(v, -clip, clip) : v\n"
-          "c[d, b, j] = initial_c[d, b, j] ?: 0 over d in 0:dim(R, 0), b in 0:N, j in 0:H\n"
-          "h[d, b, j] = initial_h[d, b, j] ?: 0 over d in 0:dim(R, 0), b in 0:N, j in 0:H\n" +
+          "c[d, b, j] = initial_c[d, b, j] ?: 0 over d in 0:D, b in 0:N, j in 0:H\n"
+          "h[d, b, j] = initial_h[d, b, j] ?: 0 over d in 0:D, b in 0:N, j in 0:H\n" +
           Quantised("X", "[t, b, i]", "x") +
-          "each d in 0:dim(R, 0) {\n"
+          "each d in 0:D {\n"
           "  ax[t, b, j] = xp[t, b, 0] - xp[t, b, 0] over t in 0:T, b in 0:N, j in 0:G*H\n"  // each direction and step begins anew
           "  ax[t, b, j] += xp[t, b, i] * (i32(W[d, i, j]) - i32(" + Of("W_zero_point") + "))\n"
           "  gx[t, b, j] = cast(ax[t, b, j], dtype(X)) * (xstep * " + Of("W_scale") + ") + (B[d, j + 0] ?: 0) + (B[d, G*H + j] ?: 0) over t in 0:T, b in 0:N, j in 0:G*H\n"

@@ -15,10 +15,17 @@ namespace {
 
 // A scale or zero point of one element, or one for each column n.
 std::string PerColumn(const std::string& port) {
-  return "(rank(" + port + ") == 0 ? " + port + "[] : surely(dim(" + port + ", 0) == 1) ? " + port + "[0] : " + port +
-         "[n])";
+  return "(rank(" + port + ") == 0 ? " + port + "[] : " + port + "[n * min(dim(" + port + ", 0) - 1, 1)])";
+}
+// One number for all columns, or one for each.
+std::string ColumnSizes(const std::string& port, const std::string& columns) {
+  return "if has(" + port + ") { if rank(" + port + ") > 0 { require dim(" + port + ", 0) == " + columns + " || dim(" + port +
+         ", 0) == 1 else \"" + port + " has {} elements where {} are needed\", dim(" + port + ", 0), " + columns + " } }\n";
 }
 std::string ZeroPerColumn(const std::string& port) { return "(has(" + port + ") ? i32(" + PerColumn(port) + ") : i32(0))"; }
+
+const char kInnerSizes[] =
+    "require dim(A, -1) == dim(B, -2) else \"A has {} columns and B {} rows\", dim(A, -1), dim(B, -2)\n";
 
 const char kMatrixSizes[] =
     "let r = max(rank(A), rank(B)) ; let fa = concat(0 * range(r - rank(A)) + 1, dims(A)[0:rank(A) - 2])\n"
@@ -39,7 +46,8 @@ void RegisterQuantizedProducts(Registrar& r) {
       .Input("bias", "float", /*optional=*/true)
       .Output("Y", "a_scale")
       .Shape(kMatrixSizes)
-      .Pure("P = i32(A) - i32(a_zero_point ?: 0)\nQ[.., k, n] = i32(B[.., k, n]) - " + ZeroPerColumn("b_zero_point") +
+      .Pure(kInnerSizes + ColumnSizes("b_scale", "dim(B, -1)") + ColumnSizes("b_zero_point", "dim(B, -1)") +
+            "P = i32(A) - i32(a_zero_point ?: 0)\nQ[.., k, n] = i32(B[.., k, n]) - " + ZeroPerColumn("b_zero_point") +
             "\n"
             "T[.., m, n] += P[.., m, k] * Q[.., k, n]\n"
             "s[n] = a_scale * " + PerColumn("b_scale") + " over n in 0:dim(B, -1)\n"
@@ -57,7 +65,8 @@ void RegisterQuantizedProducts(Registrar& r) {
       .Input("bias", "float", /*optional=*/true)
       .Output("Y", "A")
       .Shape(kMatrixSizes)
-      .Pure(DynamicScale("A[i..]") +
+      .Pure(kInnerSizes + ColumnSizes("b_scale", "dim(B, -1)") + ColumnSizes("b_zero_point", "dim(B, -1)") +
+            DynamicScale("A[i..]") +
             "q = A / step[]\n"
             "P = i32(clamp(rint(q) + zero[], 0, 255)) - i32(zero[])\n"
             "Q[.., k, n] = i32(B[.., k, n]) - " + ZeroPerColumn("b_zero_point") +
@@ -86,6 +95,7 @@ void RegisterQuantizedProducts(Registrar& r) {
       .Attribute("transB", "int", "0")
       .Shape("shape Y[transA ? dim(A, 1) : dim(A, 0), transB ? dim(B, 0) : dim(B, 1)]")
       .Pure("let a = transA ? A[k, m] : A[m, k] ; let b = transB ? B[n, k] : B[k, n]\n"
+            + ColumnSizes("b_scale", "dim(Y, 1)") + ColumnSizes("b_zero_point", "dim(Y, 1)") +
             "T[m, n] += (i32(a) - i32(a_zero_point)) * (i32(b) - " + ZeroPerColumn("b_zero_point") + ")\n"
             "if has(C) { T = T[..] + C[..] }\n"
             "s[n] = alpha * a_scale * " + PerColumn("b_scale") + " over n in 0:dim(Y, 1)\n"
@@ -124,6 +134,7 @@ void RegisterQuantizedProducts(Registrar& r) {
             "let lo = auto_pad == \"SAME_UPPER\" ? total // 2 : auto_pad == \"SAME_LOWER\" ? (total + 1) // 2 : auto_pad == \"VALID\" ? 0 : (pads ?: 0)[0:N]\n"
             "let D = dim(w, 1) ; let M = dim(w, 0) // group ; let C = channels_last ? dim(x, N + 1) : dim(x, 1)\n"
             "require C == D * group else \"x has {} channels where w and group need {}\", C, D * group\n"
+            "require dim(w, 0) == M * group else \"w has {} outputs, which {} groups don't divide\", dim(w, 0), group\n"
             "let at = p * st + k * dl - lo\n"
             "let v = channels_last ? (x[n, at, o // M * D + c] ?? x_zero_point) : (x[n, o // M * D + c, at] ?? x_zero_point)\n"
             "let wz = (rank(w_zero_point) == 0 ? w_zero_point[] : surely(dim(w_zero_point, 0) == 1) ? w_zero_point[0] : w_zero_point[o])\n"
