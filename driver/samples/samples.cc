@@ -303,9 +303,7 @@ std::vector<std::pair<Name, Value>> SampleValues(const OpSample& s) {
   return out;
 }
 
-Result<Program> SampleProgram(const Registry& r, const OpSample& s, const std::string& folder) {
-  const Importer* importer = r.FindImporter("onnx");
-  if (!importer) return InternalError("the ONNX importer is not loaded");
+std::string SampleModel(const OpSample& s) {
   const std::string domain = s.definition->domain == "onnx" ? "" : s.definition->domain;
   const std::string version = std::to_string(s.signature->since_version);
   std::string inputs, constants, arguments, attributes, results, outputs;
@@ -349,12 +347,18 @@ Result<Program> SampleProgram(const Registry& r, const OpSample& s, const std::s
         << "sample (" << inputs << ") => (" << outputs << ")" << (constants.empty() ? "" : " <" + constants + ">")
         << " {\n  " << results << " = " << (domain.empty() ? "" : domain + ".") << s.definition->name
         << (attributes.empty() ? "" : " <" + attributes + ">") << " (" << arguments << ")\n}\n";
-  const std::string path = folder + "/sample.onnxtxt";
-  std::ofstream(path) << model.str();
+  return model.str();
+}
+
+Result<Program> SampleProgram(const Registry& r, const OpSample& s, const std::string& folder) {
+  const Importer* importer = r.FindImporter("onnx");
+  if (!importer) return InternalError("the ONNX importer is not loaded");
+  const std::string path = folder + "/sample.onnxtxt", model = SampleModel(s);
+  std::ofstream(path) << model;
   ImportOptions options;
   options.simplify = false;  // a node of constants alone stays a node
   Result<ImportedModel> m = importer->import(path, options, r);
-  if (!m.ok()) return Bad(s, m.status().ToString() + "\n" + model.str());
+  if (!m.ok()) return Bad(s, m.status().ToString() + "\n" + model);
   return m->program;
 }
 

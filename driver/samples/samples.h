@@ -38,9 +38,11 @@ Result<OpSample> ParseSample(const Registry& r, const OpDefinition& d, int numbe
 std::vector<OpSample> Samples(const Registry& r, const std::string& filter = "", std::vector<Status>* errors = nullptr,
                               uint64_t seed = 0);
 
-// A program of one library node: the sample's drawn inputs are its inputs (named as the ports; variadic ones NAME_0, NAME_1 …),
-// given ones its constants, and the ports of `outputs` its outputs. Its outputs' types and sizes are inferred as those of any
-// node of an ONNX model; the model is written into `folder`.
+// An ONNX model of one node, in ONNX's text: the sample's drawn inputs are its inputs (named as the ports; variadic ones NAME_0,
+// NAME_1 …), given ones its initializers, and the ports of `outputs` its outputs (out_PORT).
+std::string SampleModel(const OpSample& s);
+// The same as a program of one library node; its outputs' types and sizes are inferred as those of any node of an ONNX model.
+// The model is written into `folder`.
 Result<Program> SampleProgram(const Registry& r, const OpSample& s, const std::string& folder);
 // The drawn values by the program's names.
 std::vector<std::pair<Name, Value>> SampleValues(const OpSample& s);
