@@ -115,7 +115,7 @@ Result<std::string> Peer::Ask(const std::string& line) {
   if (!j.is_object()) return InvalidError("E0465", runtime_ + " said what is no answer: " + said);
   if (j.contains("missing"))
     return UnsupportedError("E0464", "the Python package '" + j["missing"].get<std::string>() + "' is not installed",
-                            "pip install " + j["missing"].get<std::string>() +
+                            "pip install " + std::string(runtime_ == "reference" ? "onnx" : runtime_ == "torch" ? "torch onnx" : runtime_) +
                                 ", or name a Python that has it in HEADRACE_PYTHON");
   if (j.contains("error")) return InvalidError("E0465", runtime_ + ": " + j["error"].get<std::string>());
   return said;

@@ -254,11 +254,30 @@ Result<NodeView> ViewOf(const Registry& r, const Program& p, const Sdfg& s, Node
 
 FormContext FormContextOf(const NodeView& v, const std::string& sdfg_name) { return ContextOf(v, sdfg_name); }
 
+namespace {
+
+Diagnostic NoImplementation(const Library& l, const NodeView& v) {
+  Diagnostic d;
+  d.kind = ErrorKind::kUnsupported;
+  d.code = "E0320";
+  d.op = NodeLabel(l, v.signature ? v.signature->since_version : l.version);
+  d.node = v.name;
+  return d;
+}
+
+}  // namespace
+
 Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v,
                                                           const CompileOptions& o) {
   const Library& l = *v.node;
   std::string domain = l.domain.str(), op = l.op.str(), full = domain + "." + op;
   int version = l.version > 0 ? l.version : v.signature ? v.signature->since_version : 1 << 29;
+  if (!v.signature && l.version > 0 && r.FindOp(domain, op)) {
+    Diagnostic d = NoImplementation(l, v);
+    d.message = full + " does not exist in opset " + std::to_string(version);
+    d.hint = op + " since " + std::to_string(r.Versions(domain, op).front()->since_version);
+    return Status(d);
+  }
   // Names the user put first, for this node, this op, or everything.
   std::vector<std::string> wanted;
   if (!l.implementation.empty()) wanted.push_back(l.implementation.str());
@@ -285,18 +304,11 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
     }
     reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + why;
   }
-  Diagnostic d;
-  d.kind = ErrorKind::kUnsupported;
-  d.code = "E0320";
-  d.op = NodeLabel(l, v.signature ? v.signature->since_version : l.version);
-  d.node = v.name;
+  Diagnostic d = NoImplementation(l, v);
   std::string types;
   for (const PortView& p : v.inputs)
     if (p.present) types += (types.empty() ? "" : ", ") + p.name + ": " + std::string(DTypeName(p.dtype));
-  if (!v.signature && version > 0 && r.FindOp(domain, op)) {
-    d.message = full + " does not exist in opset " + std::to_string(version);
-    d.hint = op + " since " + std::to_string(r.Versions(domain, op).front()->since_version);
-  } else if (!v.signature && order.empty()) {
+  if (!v.signature && order.empty()) {
     d.message = "unknown op " + full;
     std::vector<std::string> names;
     for (const OpSignature* s : r.Ops()) names.push_back(s->domain + "." + s->name);
