@@ -16,7 +16,7 @@ from tests.driver.command import DRIVER, RELU, CommandTest, onnx_relu
 # About half a second of interpretation.
 SLOW = """sdfg slow(Y: f64[1]) {
   Y[0] = 0
-  while Y[0] < 60000 { Y[0] = Y[0] + 1.0 }
+  while Y[0] < 1000000 { Y[0] = Y[0] + 1.0 }
 }
 """
 
