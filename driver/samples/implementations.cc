@@ -13,8 +13,11 @@ double Tolerance(DType t) {
   switch (t) {
     case DType::kF16: return 4e-3;
     case DType::kBF16: return 3e-2;
-    case DType::kF64: return 1e-12;
-    default: return t == DType::kF32 ? 2e-5 : 0;
+    case DType::kF64:
+    case DType::kC128: return 1e-12;
+    case DType::kF32:
+    case DType::kC64: return 2e-5;
+    default: return 0;
   }
 }
 
@@ -27,7 +30,7 @@ std::string Near(const std::vector<Value>& got, const std::vector<Value>& expect
     if (got[k].kind != expected[k].kind) return what + "another kind";
     if (got[k].kind != Value::kTensor) continue;
     const Tensor& e = expected[k].tensor;
-    double largest = 0;
+    double largest = IsComplex(e.dtype) ? 1 : 0;
     if (IsFloat(e.dtype))
       for (int64_t i = 0; i < e.elements(); ++i)
         if (double v = std::abs(e.GetDouble(i)); std::isfinite(v)) largest = std::max(largest, v);
@@ -131,7 +134,7 @@ class Ways {
   // The pure form in its own types against the same in f64.
   void AgainstDouble() {
     bool floats = !values_.empty();
-    for (const Value& v : reference_) floats &= v.kind == Value::kTensor && Tolerance(v.tensor.dtype) > 0;
+    for (const Value& v : reference_) floats &= v.kind == Value::kTensor && IsFloat(v.tensor.dtype) && Tolerance(v.tensor.dtype) > 0;
     if (!floats) return;
     Result<std::vector<Value>> exact = RunWide(o_.backends.front(), pure_);
     const std::string detail = exact.ok() ? Near(reference_, *exact, 1) : exact.status().ToString();

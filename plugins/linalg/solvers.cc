@@ -119,7 +119,8 @@ void RegisterSolvers(Registrar& r) {
             "  V[i, c] = V[i, c] - U[i, k] * V[k, c] over i in 0:k, c in 0:dim(B, 1)\n"
             "}\n"
             "X[i, c] = V[i, c]")
-      .Sample("A: f64[2, 2] = [[0, 2], [4, 1]]; B: f64[2, 3]")
+      .Sample("A: f64[2, 2] = [0, 2, 4, 1]; B: f64[2, 3]")
+      .Sample("A: f64[2, 2] in [-1, 1]; at 0.5, 4, 3, 1; B: f64[2, 2]")
       .Sample("A: f64[3, 3] in [1, 2]; at 9, 1, 1, 1, 9, 1, 1, 1, 9; B: f64[3, 1]");
   r.backward("linalg.Solve", "solve_transposed", Applies, SolveBackward);
 
@@ -132,7 +133,8 @@ void RegisterSolvers(Registrar& r) {
             Eliminated("  sign[] = found[] == k ? sign[] : -sign[]\n", "") +
             "P[] *= U[i, i]\n"
             "D[] = cast(sign[]) * P[]")
-      .Sample("A: f64[2, 2] = [[0, 2], [4, 1]]")
+      .Sample("A: f64[2, 2] in [-1, 1]; at 0.5, 4, 3, 1")
+      .Sample("A: f64[1, 1] in [1, 2]")
       .Sample("A: f64[3, 3] in [1, 2]; at 9, 1, 1, 1, 9, 1, 1, 1, 9");
   r.backward("linalg.Det", "by_the_inverse", Applies, DetBackward);
 
@@ -150,7 +152,9 @@ void RegisterSolvers(Registrar& r) {
           "  F[i, j] = j <= i ? F[i, j] - F[i, k] * F[j, k] : F[i, j] over i in k + 1:n, j in k + 1:n\n"
           "}\n"
           "L[i, j] = j <= i ? F[i, j] : F[i, j] * 0")
-      .Sample("A: f64[3, 3] in [1, 2]; at 9, 1, 1, 1, 9, 1, 1, 1, 9");
+      .Sample("A: f64[3, 3] in [1, 2]; at 9, 1, 1, 1, 9, 1, 1, 1, 9")
+      .Sample("A: f64[2, 2] in [1, 2]; at 4, 0.5, 0.5, 2")
+      .Sample("A: f64[1, 1] in [1, 2]");
   r.backward("linalg.Cholesky", "by_two_solves", AppliesToReal, CholeskyBackward);
 }
 

@@ -18,7 +18,8 @@ void RegisterTransforms(Registrar& r) {
           "Y[o.., k] += X[o.., t] * W[k * t % n] over k in 0:n, t in 0:n\n"
           "if inverse { Y[o.., k] = Y[o.., k] / n }")
       .Sample("X: c128[2, 6]")
-      .Sample("X: c128[5]; attr inverse = 1");
+      .Sample("X: c128[5]; attr inverse = 1")
+      .Sample("X: c64[3, 4]");
 }
 
 }  // namespace linalg_ops
