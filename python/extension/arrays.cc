@@ -432,6 +432,7 @@ Tensor CopyTensor(const hr_array& a) {
 
 Value ToValue(nb::handle object, const ValueType& type, const std::string& name) {
   if (object.is_none()) return Value();
+  if (type.kind == ValueType::kOptional && type.element) return ToValue(object, *type.element, name);  // there: the value itself
   const ValueType& inner = type.kind == ValueType::kTensor || !type.element ? type : *type.element;
   if (type.kind == ValueType::kSequence || nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
     Value v;
