@@ -77,7 +77,7 @@ class Version:
         return self.sdfg._compiled is self.compiled and len(given) == len(self.inputs) and self.weights == tuple(weights)
 
     def fits(self, values: Mapping[str, Any], given: frozenset, weights: Mapping[str, Any]) -> bool:
-        return (self.weights == tuple(weights) and self.given == given
+        return (self.weights == tuple(weights) and self.given == given and bool(self.assumed) == bool(values)
                 and all(_same(v, values.get(n)) for n, v in self.assumed.items())
                 and all(_same(v, weights[n]) for n, v in self.fixed.items()))
 
@@ -115,6 +115,7 @@ class ONNXModel:
         self._options = {"backend": backend, "optimize": "default", "threads": threads, "implementations": None}
         self._versions: list[Version] = []
         self._usual: Version | None = None  # one that needs no choice
+        self._by_value = False              # it is a program only for given values of some inputs
         self._lock = threading.RLock()
         if not infer_shapes:
             warnings.warn("infer_shapes=False has no effect: shapes are always inferred", stacklevel=2)
@@ -171,17 +172,14 @@ class ONNXModel:
     def _version(self, values: Mapping[str, Any], given: Mapping[str, Any]) -> Version:
         """`values`: what is known of inputs; `given`: initializers that this call gives."""
         weights = self.weights.given
-        known = values if not given else {**values, **given}
-        for version in self._versions:
-            if version.fits(known, frozenset(given), weights):
-                return version
         with self._lock:
             for version in self._versions:
-                if version.fits(known, frozenset(given), weights):
+                if version.fits(values, frozenset(given), weights):
                     return version
-            made = Version(self, known if values else given, dict(weights))
+            made = Version(self, {**values, **given}, dict(weights))
             self._keep_changes(made)
-            self._versions = [v for v in self._versions if v.weights == made.weights and not v.fixed] + [made]
+            kept = [v for v in self._versions if v.weights == made.weights and not v.fixed]
+            self._versions = [*kept[-_MOST_VERSIONS:], made]
             return made
 
     def _keep_changes(self, made: Version) -> None:
@@ -232,41 +230,54 @@ class ONNXModel:
     def run(self, given: Mapping[str, Any], out: Sequence[Any] | None = None) -> list[Any]:
         """All outputs for {name: value} of the inputs. `out`: arrays for some of the outputs, in their order."""
         version = self._ready(given)
-        args = [given.get(n) for n in version.inputs] + [self.weights.given[n] for n in version.lifted]
-        if out is not None:
-            out = [*out, *[None] * (len(version.compiled.outputs) - len(out))]
         try:
-            results = version.compiled.flat(args, out)
-        except (HeadraceError, TypeError, ValueError) as error:
-            raise _renamed(error, version.names) from None
+            results = self._call(version, given, out)
+        except UnsupportedError as error:  # a size that only the run finds to be no size
+            if version.assumed:
+                raise
+            results = self._call(self._for_values(given, error), given, out)
         count = len(self._source.info.outputs)
         if self.transients is not None:
             self.transients.update(zip(self._watched, results[count:]))
         return list(results[:count])
+
+    def _call(self, version: Version, given: Mapping[str, Any], out: Sequence[Any] | None) -> tuple:
+        args = [given.get(n) for n in version.inputs] + [self.weights.given[n] for n in version.lifted]
+        if out is not None:
+            out = [*out, *[None] * (len(version.compiled.outputs) - len(out))]
+        try:
+            return version.compiled.flat(args, out)
+        except (HeadraceError, TypeError, ValueError) as error:
+            raise _renamed(error, version.names) from None
 
     def _ready(self, given: Mapping[str, Any]) -> Version:
         """A compiled program for these inputs; one for the values of some where it can't be one for all."""
         usual = self._usual
         if usual is not None and usual.serves(given, self.weights.given):
             return usual
-        overridden = {n: given[n] for n in given if n in self._source.info.initializers}
-        if not any(v.assumed for v in self._versions):
-            try:
-                version = self._version({}, overridden)
-                version.compile(self._options)
-                if not (version.fixed or version.given):
-                    self._usual = version
-                return version
-            except UnsupportedError as error:
-                values = {n: _host(v) for n, v in given.items() if _is_small(v)}
-                reason = error
-        else:
-            values, reason = {n: _host(v) for n, v in given.items() if _is_small(v)}, None
-        version = self._version(values, overridden)
-        if reason is not None and not version.assumed:
-            raise reason
-        version.compile(self._options)
+        if self._by_value:
+            return self._for_values(given, None)
+        try:
+            version = self._version({}, self._overridden(given))
+            version.compile(self._options)
+        except UnsupportedError as error:
+            return self._for_values(given, error)
+        if not (version.fixed or version.given):
+            self._usual = version
         return version
+
+    def _for_values(self, given: Mapping[str, Any], reason: UnsupportedError | None) -> Version:
+        """The program for these values of the inputs that decide shapes; raises `reason` where there are none."""
+        values = {n: _host(v) for n, v in given.items() if _is_small(v)}
+        version = self._version(values, self._overridden(given)) if values else None
+        if version is None or reason is not None and not version.assumed:
+            raise reason or UsageError(f"{self.name}: inputs whose values decide shapes are missing")
+        version.compile(self._options)
+        self._by_value, self._usual = True, None
+        return version
+
+    def _overridden(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: v for n, v in given.items() if n in self._source.info.initializers}
 
     # ---- gradients ----
     def with_inputs(self, names: Sequence[str]) -> tuple[Sdfg, dict[str, str]]:
@@ -343,6 +354,7 @@ def _host(value: Any) -> Any:
 
 
 _MOST_DECIDING_ELEMENTS = 512
+_MOST_VERSIONS = 64  # that a model keeps, of those for given values
 
 
 def _is_small(value: Any) -> bool:
