@@ -47,7 +47,12 @@ class Judged(onnx.backend.base.Backend):
 
 # Drawn numbers are not those of another generator (tests/onnx_node judges their distributions).
 RANDOM = re.compile(r"test_(bernoulli|training_dropout)(_|$)(?!.*zero_ratio)")
-CHOSEN = [n for n in NAMES if not RANDOM.match(n)][0 if ALL else 7::1 if ALL else 20]
+# Recorded values that are farther from the exact ones than the tolerance, or rounded to bf16 after every step of another order:
+# tests/onnx_node judges them in double (IsOracleCase), onnx_ops_test the inverse transform by NumPy's.
+INEXACT = re.compile(r"test_dft_inverse(_opset19)?$|test_attention_(3d|4d)\w*_bf16(_expanded)?$")
+# The runner asks a number in a sequence for its length; compared below.
+UNCOMPARABLE = "test_loop16_seq_none"
+CHOSEN = [n for n in NAMES if not RANDOM.match(n) and not INEXACT.match(n) and n != UNCOMPARABLE][0 if ALL else 7::1 if ALL else 20]
 official = onnx.backend.test.BackendTest(Judged, __name__).test_cases["OnnxBackendNodeModelTest"]
 
 
@@ -88,6 +93,14 @@ class Nodes(Case):
             backend.prepare(perceptron(), "CUDA")
         self.assertTrue(backend.is_compatible(perceptron()))
         self.assertFalse(backend.is_compatible(model([helper.make_node("Rell", ["x"], ["y"])], {"x": [2]}, {"y": [2]})))
+
+    def test_an_optional_sequence(self):
+        case = next(t for t in load_model_tests(kind="node") if t.name == UNCOMPARABLE)
+        inputs, (expected,) = case.data_sets[0]
+        got, = backend.run_model(case.model, inputs)
+        self.assertEqual(len(got), len(expected))
+        for a, b in zip(got, expected):
+            self.close(a, b)
 
     def test_it_is_an_attribute_of_the_package(self):
         self.assertIs(headrace.onnx_backend, backend)
