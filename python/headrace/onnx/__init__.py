@@ -1,4 +1,4 @@
-"""ONNX: models as programs, and every operator as a function."""
+"""ONNX models as programs."""
 
 from .model import NodeArg, ONNXModel
 
