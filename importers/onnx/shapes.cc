@@ -239,6 +239,7 @@ Status SharpenShapes(const NodeCall& call, std::vector<Inferred>* outputs) {
     AddMovementRules(r);
     AddWindowRules(r);
     AddStateRules(r);
+    AddSignalRules(r);
     return r;
   }();
   static const ShapeRules* const ml_rules = [] {

@@ -15,6 +15,7 @@ void AddBroadcastRules(ShapeRules* rules);
 void AddMovementRules(ShapeRules* rules);
 void AddWindowRules(ShapeRules* rules);
 void AddStateRules(ShapeRules* rules);
+void AddSignalRules(ShapeRules* rules);
 void AddMlRules(ShapeRules* rules);  // of the domain ai.onnx.ml
 
 Status ShapeError(const std::string& message, std::string got = "", std::string expected = "");

@@ -405,12 +405,6 @@ Status TopK(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
-Status WindowFunction(const NodeCall& c, std::vector<Inferred>* out) {
-  const auto* n = c.Known(0);
-  SetShape(out, 0, {n && n->size() == 1 ? (*n)[0] : Expr()});
-  return {};
-}
-
 Status CenterCropPad(const NodeCall& c, std::vector<Inferred>* out) {
   Shape s = c.In(0)->shape;
   auto axes = c.Ints("axes");
@@ -423,23 +417,6 @@ Status CenterCropPad(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
-Status MaxUnpool(const NodeCall& c, std::vector<Inferred>* out) {
-  if (const auto* k = c.Known(2)) SetShape(out, 0, *k);
-  else if (c.In(2)) SetShape(out, 0, Shape(c.In(0)->shape.size()));
-  else if (const auto kernel = c.Ints("kernel_shape"); kernel && kernel->size() + 2 == c.In(0)->shape.size()) {
-    const size_t n = kernel->size();
-    const auto strides = c.Ints("strides").value_or(std::vector<int64_t>(n, 1));
-    const auto pads = c.Ints("pads").value_or(std::vector<int64_t>(2 * n, 0));
-    if (strides.size() != n || pads.size() != 2 * n)
-      return ShapeError("strides and pads must have one entry per spatial dimension (pads two)");
-    Shape s = c.In(0)->shape;
-    for (size_t i = 0; i < n; ++i)
-      s[i + 2] = (s[i + 2] - 1) * IntExpr(strides[i]) + IntExpr((*kernel)[i] - pads[i] - pads[n + i]);
-    SetShape(out, 0, std::move(s));
-  }
-  return {};
-}
-
 Status AffineGrid(const NodeCall& c, std::vector<Inferred>* out) {
   auto n = LengthOf(c.In(1));
   if (!n || (*n != 4 && *n != 5)) return {};
@@ -447,46 +424,6 @@ Status AffineGrid(const NodeCall& c, std::vector<Inferred>* out) {
   Shape s = {c.In(0)->shape[0]};
   for (size_t d = 2; d < *n; ++d) s.push_back(k ? (*k)[d] : Expr());
   s.push_back(IntExpr(static_cast<int64_t>(*n) - 2));
-  SetShape(out, 0, std::move(s));
-  return {};
-}
-
-Status RankTwo(const NodeCall&, std::vector<Inferred>* out) {
-  if (!(*out)[0].has_rank) SetShape(out, 0, Shape(2));
-  return {};
-}
-// [batch, frames, bins, 2]
-Status Stft(const NodeCall& c, std::vector<Inferred>* out) {
-  const auto *step = c.Known(1), *length = c.Known(3);
-  const ValueInfo* window = c.In(2);
-  Expr n = length && length->size() == 1                     ? (*length)[0]
-           : !c.In(3) && window && window->shape.size() == 1 ? window->shape[0]
-                                                             : Expr();
-  Shape s(4);
-  s[0] = c.In(0)->shape[0];
-  if (n && step && step->size() == 1 && c.In(0)->shape.size() >= 2) {
-    s[1] = FloorDiv(c.In(0)->shape[1] - n, (*step)[0]) + 1;
-    s[2] = c.Int("onesided", 1) ? FloorDiv(n, IntExpr(2)) + 1 : n;
-  }
-  s[3] = IntExpr(2);
-  SetShape(out, 0, std::move(s));
-  return {};
-}
-
-// The transformed axis has dft_length, all of the input or, one-sided, half of it; the last dimension holds real and imaginary parts.
-Status Dft(const NodeCall& c, std::vector<Inferred>* out) {
-  const Shape& in = c.In(0)->shape;
-  using Numbers = std::optional<std::vector<int64_t>>;
-  const Numbers given = c.since() < 20 ? Numbers({{c.Int("axis", 1)}}) : c.In(2) ? c.KnownInts(2) : Numbers({{-2}});
-  if (!given || given->size() != 1 || in.size() < 2) return {};
-  HR_ASSIGN_OR_RETURN(const int64_t axis, Axis((*given)[0], in.size()));
-  const auto* length = c.Known(1);
-  Expr n = !c.In(1) ? in[axis] : length && length->size() == 1 ? (*length)[0] : Expr();
-  const bool onesided = c.Int("onesided", 0) != 0, inverse = c.Int("inverse", 0) != 0;
-  if (n && onesided) n = !inverse ? FloorDiv(n, IntExpr(2)) + 1 : c.In(1) ? n : (n - 1) * IntExpr(2);
-  Shape s = in;
-  s[static_cast<size_t>(axis)] = n;
-  s.back() = IntExpr(inverse && onesided ? 1 : 2);
   SetShape(out, 0, std::move(s));
   return {};
 }
@@ -514,13 +451,8 @@ void AddMovementRules(ShapeRules* rules) {
   (*rules)["ArgMax"] = ArgReduce;
   (*rules)["ArgMin"] = ArgReduce;
   (*rules)["TopK"] = TopK;
-  for (const char* op : {"BlackmanWindow", "HannWindow", "HammingWindow"}) (*rules)[op] = WindowFunction;
   (*rules)["CenterCropPad"] = CenterCropPad;
-  (*rules)["DFT"] = Dft;
-  (*rules)["MaxUnpool"] = MaxUnpool;
   (*rules)["AffineGrid"] = AffineGrid;
-  (*rules)["MelWeightMatrix"] = RankTwo;
-  (*rules)["STFT"] = Stft;
 }
 
 }  // namespace headrace::onnx_import

@@ -122,6 +122,23 @@ Status Pool(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
+Status MaxUnpool(const NodeCall& c, std::vector<Inferred>* out) {
+  if (const auto* k = c.Known(2)) SetShape(out, 0, *k);
+  else if (c.In(2)) SetShape(out, 0, Shape(c.In(0)->shape.size()));
+  else if (const auto kernel = c.Ints("kernel_shape"); kernel && kernel->size() + 2 == c.In(0)->shape.size()) {
+    const size_t n = kernel->size();
+    const auto strides = c.Ints("strides").value_or(std::vector<int64_t>(n, 1));
+    const auto pads = c.Ints("pads").value_or(std::vector<int64_t>(2 * n, 0));
+    if (strides.size() != n || pads.size() != 2 * n)
+      return ShapeError("strides and pads must have one entry per spatial dimension (pads two)");
+    Shape s = c.In(0)->shape;
+    for (size_t i = 0; i < n; ++i)
+      s[i + 2] = (s[i + 2] - 1) * IntExpr(strides[i]) + IntExpr((*kernel)[i] - pads[i] - pads[n + i]);
+    SetShape(out, 0, std::move(s));
+  }
+  return {};
+}
+
 Status ConvTranspose(const NodeCall& c, std::vector<Inferred>* out) {
   const ValueInfo *x = c.In(0), *weights = c.In(1);
   if (!weights || x->shape.size() < 2 || weights->shape.size() != x->shape.size()) return {};
@@ -221,6 +238,7 @@ Status ImageDecoder(const NodeCall& c, std::vector<Inferred>* out) {
 void AddWindowRules(ShapeRules* rules) {
   for (const char* op : {"Conv", "ConvInteger", "QLinearConv"}) (*rules)[op] = Conv;
   (*rules)["DeformConv"] = DeformConv;
+  (*rules)["MaxUnpool"] = MaxUnpool;
   for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) (*rules)[op] = Pool;
   (*rules)["BatchNormalization"] = BatchNormalization;
   (*rules)["Col2Im"] = Col2Im;

@@ -85,5 +85,4 @@ NB_MODULE(_core, m) {
   BindProgram(m);
   BindExecutable(m);
   BindModel(m);
-  BindOps(m);
 }
