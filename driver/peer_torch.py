@@ -21,7 +21,7 @@ def torch_runner(model, feeds, threads):
     def ints(t):
         return [int(i) for i in t.reshape(-1)]
 
-    def axes_of(a, x, i=1):
+    def axes_of(a, i=1):
         """Of an operator that has them as an attribute, and later as an input."""
         return ints(a["in"][i]) if len(a["in"]) > i and a["in"][i] is not None else list(a.get("axes", []))
 
@@ -115,7 +115,7 @@ def torch_runner(model, feeds, threads):
 
     def reduce(function):
         def run(a, x, *_):
-            axes, keep = axes_of(a, x), bool(a.get("keepdims", 1))
+            axes, keep = axes_of(a), bool(a.get("keepdims", 1))
             if not axes and a.get("noop_with_empty_axes"):
                 return x
             for axis in sorted((i % x.dim() for i in axes or range(x.dim())), reverse=True):
@@ -152,13 +152,13 @@ def torch_runner(model, feeds, threads):
         return run
 
     def squeeze(a, x, *_):
-        axes = axes_of(a, x)
+        axes = axes_of(a)
         for axis in sorted((i % x.dim() for i in axes or [i for i, n in enumerate(x.shape) if n == 1]), reverse=True):
             x = x.squeeze(axis)
         return x
 
     def unsqueeze(a, x, *_):
-        axes = axes_of(a, x)
+        axes = axes_of(a)
         for axis in sorted(i % (x.dim() + len(axes)) for i in axes):
             x = x.unsqueeze(axis)
         return x
@@ -257,6 +257,8 @@ def torch_runner(model, feeds, threads):
     arguments = {name: tensor(v) for name, v in feeds.items()}
     nodes = [(n, {"opset": opset, **{a.name: helper.get_attribute_value(a) for a in n.attribute}}) for n in proto.graph.node]
 
+    read = {name for n in proto.graph.node for name in n.input if name} | {o.name for o in proto.graph.output}
+
     @torch.inference_mode()
     def run():
         values = {**weights, **arguments}
@@ -265,7 +267,7 @@ def torch_runner(model, feeds, threads):
             given = operators[node.op_type]({**attributes, "in": inputs, "out": node.output}
                                             if node.op_type != "Constant" else attributes, *inputs)
             given = given if isinstance(given, (tuple, list)) else [given]
-            if any(node.output[len(given):]):
+            if any(name in read for name in node.output[len(given):]):
                 raise NotImplementedError(f"{node.op_type} with {len(node.output)} outputs")
             values.update(zip(node.output, given))
         return [values[o.name].numpy() for o in proto.graph.output]
