@@ -118,8 +118,25 @@ struct Numpy {
   }
 };
 
+nb::object ShapeTuple(int32_t rank, const int64_t* shape) {
+  PyObject* t = PyTuple_New(rank);
+  for (int32_t d = 0; d < rank; ++d) PyTuple_SET_ITEM(t, d, PyLong_FromLongLong(shape[d]));
+  return nb::steal(t);
+}
+
+nb::object DenseStrides(int32_t rank, const int64_t* shape) {
+  PyObject* t = PyTuple_New(rank);
+  int64_t step = 1;
+  for (int32_t d = rank - 1; d >= 0; --d) {
+    PyTuple_SET_ITEM(t, d, PyLong_FromLongLong(step));
+    step *= shape[d] > 1 ? shape[d] : 1;
+  }
+  return nb::steal(t);
+}
+
 struct Torch {
   nb::object module, empty, keyword;
+  nb::object fast;  // what torch's own compiled programs allocate by: half of torch.empty's time; absent in some versions
   std::array<PyObject*, 64> dtypes = {};
   static Torch& Get() {
     static Torch* torch = [] {
@@ -127,6 +144,9 @@ struct Torch {
       t->module = nb::module_::import_("torch");
       t->empty = t->module.attr("empty");
       t->keyword = nb::make_tuple("dtype");
+      nb::object owner = t->module;
+      for (const char* name : {"_C", "_dynamo", "guards", "_empty_strided_cpu"}) owner = nb::getattr(owner, name, nb::none());
+      if (!owner.is_none()) t->fast = owner;
       return t;
     }();
     return *torch;
@@ -141,9 +161,17 @@ struct Torch {
     if (!d) d = nb::object(module.attr(NameOf(t))).release().ptr();
     return d;
   }
-  nb::object Empty(nb::handle size, DType t) {
-    PyObject* args[] = {size.ptr(), Dtype(t)};
-    PyObject* made = PyObject_Vectorcall(empty.ptr(), args, 1, keyword.ptr());
+  nb::object Empty(int32_t rank, const int64_t* shape, DType t) {
+    const nb::object size = ShapeTuple(rank, shape);
+    PyObject* made = nullptr;
+    if (fast) {
+      const nb::object strides = DenseStrides(rank, shape);
+      PyObject* args[] = {size.ptr(), strides.ptr(), Dtype(t)};
+      made = PyObject_Vectorcall(fast.ptr(), args, 3, nullptr);
+    } else {
+      PyObject* args[] = {size.ptr(), Dtype(t)};
+      made = PyObject_Vectorcall(empty.ptr(), args, 1, keyword.ptr());
+    }
     if (!made) throw nb::python_error();
     return nb::steal(made);
   }
@@ -177,12 +205,6 @@ decltype(ExchangeTable::describe) DescriberOf(nb::handle object) {
       break;
     }
   return describe;
-}
-
-nb::object ShapeTuple(int32_t rank, const int64_t* shape) {
-  PyObject* t = PyTuple_New(rank);
-  for (int32_t d = 0; d < rank; ++d) PyTuple_SET_ITEM(t, d, PyLong_FromLongLong(shape[d]));
-  return nb::steal(t);
 }
 
 // NumPy's own name for what NumPy lacks: a view of its bits as ml_dtypes' type, where that package is there.
@@ -365,9 +387,8 @@ ArrayKind KindOf(nb::handle object) {
 }
 
 nb::object NewArray(ArrayKind kind, DType dtype, int32_t rank, const int64_t* shape, void** memory) {
-  const nb::object size = ShapeTuple(rank, shape);
   if (kind == ArrayKind::kTorch) {
-    nb::object t = Torch::Get().Empty(size, dtype);
+    nb::object t = Torch::Get().Empty(rank, shape, dtype);
     nb::dlpack::dltensor d;
     if (const auto describe = DescriberOf(t); describe && describe(t.ptr(), &d) == 0) {
       *memory = d.data;
@@ -380,6 +401,7 @@ nb::object NewArray(ArrayKind kind, DType dtype, int32_t rank, const int64_t* sh
     return t;
   }
   Numpy& numpy = Numpy::Get();
+  const nb::object size = ShapeTuple(rank, shape);
   PyObject* args[] = {size.ptr(), numpy.Dtype(dtype)};
   PyObject* made = PyObject_Vectorcall(numpy.empty, args, 2, nullptr);
   if (!made) throw nb::python_error();

@@ -30,6 +30,8 @@ class Compiled:
         self._by_position = executable.by_position() and not any(
             p.type == "string" or "(" in p.type for p in self.parameters)
         self._written = [p.name for p in self.parameters if p.direction == "out"]
+        #: all inputs, one by one, give the tuple of all outputs; None where a call has more to do
+        self.direct = executable if self._by_position and not self._sizes else None
 
     def __call__(self, *args: Any, out: Sequence[Any] | None = None, **named: Any) -> Any:
         sizes = None

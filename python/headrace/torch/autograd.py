@@ -71,10 +71,12 @@ class Differentiable:
         if torch.is_grad_enabled():
             wanted = tuple([k for k, t in enumerate(tensors) if t.requires_grad and k not in skip])
             if wanted:
-                pair = self.pair(wanted)
+                pair = self._pairs.get(wanted) or self.pair(wanted)
                 if pair is not None:
-                    return _Function.apply(pair, *tensors)
+                    return _Function.apply(pair, *tensors) if _in_transform() else _apply(pair, *tensors)
         plain = self._plain or self.plain()
+        if plain.direct is not None:
+            return plain.direct(*tensors)
         return plain.run(tensors, None, self.sizes_for(plain, tensors) if plain.sizes else None)
 
     def sizes_for(self, runner: Runner, tensors: Sequence[torch.Tensor]) -> list[int] | None:
@@ -177,19 +179,28 @@ def separate(sdfg: Sdfg, outputs: list[str], inputs: list[str]) -> tuple[Sdfg, S
     return forward, backward, dict(report["input_gradients"]), dict(report["output_gradients"])
 
 
+# torch.autograd.Function.apply looks for functorch's wrappers first, which takes half of its time.
+_in_transform = torch._C._are_functorch_transforms_active
+
+
 class _Function(torch.autograd.Function):
     @staticmethod
     def forward(ctx, pair: Pair, *tensors):
-        made = pair.forward.run(tensors, None, pair.owner.sizes_for(pair.forward, tensors))
+        direct = pair.forward.direct
+        made = direct(*tensors) if direct is not None else pair.forward.run(tensors, None, pair.owner.sizes_for(pair.forward, tensors))
         ctx.pair = pair
-        ctx.save_for_backward(*[tensors[k] for k in pair.inputs], *[made[k] for k in pair.kept])
+        if pair.inputs or pair.kept:
+            ctx.save_for_backward(*[tensors[k] for k in pair.inputs], *[made[k] for k in pair.kept])
         ctx.arguments = tensors  # for second derivatives; whether they changed is looked at then
         ctx.versions = [t._version for t in tensors]
-        ctx.shapes = [m.shape for m in made[:pair.outputs]]
         if pair.constant:
             ctx.mark_non_differentiable(*[made[k] for k in pair.constant])
         ctx.set_materialize_grads(False)
-        return made[:pair.outputs]
+        if pair.outputs == 1:  # a gradient that is missing, and so must be made, is one of several
+            return made if len(made) == 1 else made[:1]
+        made = made[:pair.outputs]
+        ctx.shapes = [m.shape for m in made]
+        return made
 
     @staticmethod
     def backward(ctx, *gradients):
@@ -211,6 +222,9 @@ class _Function(torch.autograd.Function):
             if k in alive:
                 results[k + 1] = g
         return tuple(results)
+
+
+_apply = torch._C._FunctionBase.__dict__["apply"].__get__(None, _Function)
 
 
 def _second(ctx, pair: Pair, gradients, given: set[int]) -> list:

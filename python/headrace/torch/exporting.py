@@ -8,6 +8,7 @@ batch normalisation, padding rows of embeddings, torch's own conventions at kink
 from __future__ import annotations
 
 import contextlib
+import inspect
 import operator
 import threading
 import warnings
@@ -76,6 +77,7 @@ class Exported:
 def export(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, moving: set[tuple[int, int]]) -> Exported:
     """`dynamic`: True, the sizes that `is_open` names and those in `moving` (leaf, dimension), where the model leaves them open;
     False, none; else torch.export's dynamic_shapes."""
+    inspect.signature(module.forward).bind(*args, **kwargs)  # TypeError, as of any function
     leaves, spec = pytree.tree_flatten((args, kwargs))
     ones = True
     if dynamic is True:
@@ -126,8 +128,6 @@ def is_open(t: torch.Tensor, dim: int) -> bool:
 
 
 def _by_name(module, args, kwargs, shapes) -> Any:
-    import inspect
-
     positional, named = shapes
     if not kwargs:
         return tuple(positional)

@@ -17,6 +17,7 @@ from ..errors import UsageError
 from ..sdfg import Sdfg
 from .autograd import Differentiable
 from .exporting import Exported, export
+from .guards import made, same_call
 from .program import evaluate
 
 HOOKS = ("post_onnx_hook", "post_autodiff_hook", "post_compile_hook")
@@ -41,7 +42,9 @@ class Version:
         self.buffers = [(k, _place(module, name)) for k, name in e.buffers]
         self.symbolic = bool(self.drawn) or any(o.kind == "size" or o.strides for o in e.lowered.outputs)
         self.fits = self._guard()
-        self._gather = self._arguments()
+        self.same: Callable[[tuple], bool] | None = None  # whether a call is one for this trace, with nothing else changed
+        # Where the program takes just the call's arguments, in their order, there is nothing to gather.
+        self._gather = None if self.order == [(0, k) for k in range(len(e.shapes))] else self._arguments()
         kinds = [o.kind == "program" and o.strides is None for o in e.lowered.outputs]
         self._plain = all(kinds) and not self.buffers and e.results == [o.what for o in e.lowered.outputs]
         self._one = self._plain and e.spec.is_leaf()
@@ -77,7 +80,7 @@ class Version:
                 conditions.append(f"guard({code!r}, leaves)")
             elif not (equal and left == right):
                 conditions.append(f"({text})")
-        return _made("fits(leaves)", [*lines, f"return {' and '.join(conditions) or 'True'}"], {"guard": self._general_guard})
+        return made("fits(leaves)", [*lines, f"return {' and '.join(conditions) or 'True'}"], {"guard": self._general_guard})
 
     def _general_guard(self, code: str, leaves: list) -> bool:
         """torch's own text, of the arguments by name."""
@@ -98,24 +101,25 @@ class Version:
             else:
                 names[f"constant{n}"] = what
                 items.append(f"constant{n}")
-        return _made("gather(leaves, symbols)", [f"return [{', '.join(items)}]"], names)
+        return made("gather(leaves, symbols)", [f"return [{', '.join(items)}]"], names)
 
     def __call__(self, leaves: list) -> Any:
         symbols = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()} if self.symbolic else {}
-        made = self.function(self._gather(leaves, symbols), self.skip) if self.function.outputs else ()
+        arguments = leaves if self._gather is None else self._gather(leaves, symbols)
+        values = self.function(arguments, self.skip) if self.function.outputs else ()
         if self._one:
-            return made[0]
+            return values[0]
         if self._plain:
-            return pytree.tree_unflatten(list(made), self.exported.spec)
-        results = [self._result(o, made, leaves, symbols) for o in self.exported.lowered.outputs]
+            return pytree.tree_unflatten(list(values), self.exported.spec)
+        results = [self._result(o, values, leaves, symbols) for o in self.exported.lowered.outputs]
         for k, (where, name) in self.buffers:
             with torch.no_grad():
                 where[name].copy_(results[k])
         return pytree.tree_unflatten([results[k] for k in self.exported.results], self.exported.spec)
 
-    def _result(self, o, made, leaves, symbols):
+    def _result(self, o, values, leaves, symbols):
         if o.kind == "program":
-            t = made[o.what]
+            t = values[o.what]
             if o.strides is None:
                 return t
             return _laid_out(t, [evaluate(s, symbols) for s in o.strides])
@@ -123,13 +127,6 @@ class Version:
             kind, what = self._source(o.what)
             return leaves[what] if kind == 0 else what[0][what[1]] if kind == 1 else what
         return evaluate(o.what, symbols) if o.kind == "size" else o.what
-
-
-def _made(signature: str, lines: list[str], names: dict) -> Callable:
-    scope = dict(names)
-    body = "\n".join("    " + line for line in lines)
-    exec(f"def {signature}:\n{body}", scope)  # noqa: S102: of our own text
-    return scope[signature.partition("(")[0]]
 
 
 def _laid_out(t: torch.Tensor, strides: list[int]) -> torch.Tensor:
@@ -164,6 +161,7 @@ class State:
         self.inputs_to_skip = frozenset([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip)
         self.hooks: dict[str, list[Callable]] = {h: [] for h in HOOKS}
         self.versions: dict[tuple, list[Version]] = {}
+        self.latest: tuple[Callable[[tuple], bool], Version] | None = None  # of the last call: most are like it
         self.parts: Parts | None = None
         self.lock = threading.Lock()
 
@@ -185,6 +183,16 @@ class State:
 
     # ---- calls ----
     def call(self, module: Mixin, args: tuple, kwargs: dict) -> Any:
+        latest = self.latest
+        if latest is None or kwargs or not latest[0](args):
+            return self._call(module, args, kwargs)
+        if self.backward:
+            return latest[1](args)
+        with torch.no_grad():
+            return latest[1](args)
+
+    def _call(self, module: Mixin, args: tuple, kwargs: dict) -> Any:
+        """Whatever the call is; leaves the check by which the next one like it is known."""
         if kwargs or any([type(a) is not torch.Tensor and type(a) is not torch.nn.Parameter for a in args]):
             leaves, spec = pytree.tree_flatten((args, kwargs))
             kinds = [(t.dtype, t.dim()) if isinstance(t, torch.Tensor) else (type(t), t) for t in leaves]
@@ -200,14 +208,21 @@ class State:
                 break
         else:
             version = self._trace(module._original(), key, args, kwargs, leaves)
+        if leaves is args:  # what the key says, but without making one
+            version.same = version.same or same_call(args, self.parts, version.fits)
+            self.latest = version.same, version
         if not self.backward:
             with torch.no_grad():
                 return version(leaves)
         return version(leaves)
 
+    def forget(self) -> None:
+        self.latest = None
+        self.versions.clear()
+
     def _look(self, module: torch.nn.Module) -> None:
         if self.parts is not None:
-            self.versions.clear()  # a part was replaced
+            self.forget()  # a part was replaced
         everything = list(module.modules())
         self.parts = Parts([(m._modules, name, child) for m in everything for name, child in m._modules.items() if child is not None],
                            [m.__dict__ for m in everything], [m._parameters for m in everything if m._parameters])
@@ -224,7 +239,6 @@ class State:
                 hook(version.function)
             self.versions.setdefault(key, []).append(version)
             return version
-
 
     def _moving(self, key: tuple, leaves: list) -> set[tuple[int, int]]:
         """Sizes that differ from those of earlier calls."""
@@ -255,7 +269,7 @@ class Mixin:
 
     def reset(self) -> None:
         """Forgets what was traced and compiled; hooks may be added again."""
-        self._headrace.versions.clear()
+        self._headrace.forget()
 
     @property
     def sdfg(self) -> Sdfg:

@@ -30,6 +30,8 @@ class Runner:
         self.sdfg = sdfg
         self.compiled = sdfg.compile(backend=backend, threads=threads)
         self.run = self.compiled.flat if backend == "cpu" and self.compiled.inputs else self._through_numpy
+        #: called with the tensors one by one: nothing is between it and the program
+        self.direct = self.compiled.direct if self.run == self.compiled.flat else None
         self.sizes = self.compiled._sizes
 
     def _through_numpy(self, args, out=None, sizes=None) -> tuple:

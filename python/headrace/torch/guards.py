@@ -1,0 +1,49 @@
+"""Checks of a call's arguments and of its module's state, written as functions of their own: they run before every call."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import torch
+
+
+def made(signature: str, lines: Sequence[str], names: dict) -> Callable:
+    """The function with this body, in a scope with these names."""
+    scope = dict(names)
+    body = "\n".join("    " + line for line in lines)
+    exec(f"def {signature}:\n{body}", scope)  # noqa: S102: of our own text
+    return scope[signature.partition("(")[0]]
+
+
+def same_call(args: tuple, parts: Any, sizes: Callable[[Sequence], bool]) -> Callable[[tuple], bool]:
+    """Whether a call is like the one with `args`, which are tensors: number, types and dtypes of its arguments, autocast, and of
+    the module its parts, what each is training or not, and types and shapes of its parameters. `sizes(arguments)` says
+    whether their shapes fit. What this says no to is looked at in full."""
+    names: dict[str, Any] = {"Tensor": torch.Tensor, "Parameter": torch.nn.Parameter, "autocast": torch.is_autocast_enabled,
+                             "sizes": sizes}
+    lines, conditions = [f"if len(args) != {len(args)}: return False"], []
+    if args:
+        lines.append(", ".join(f"a{k}" for k in range(len(args))) + ", = args")
+    for k, a in enumerate(args):
+        names[f"t{k}"] = a.dtype
+        conditions.append(f"(type(a{k}) is Tensor or type(a{k}) is Parameter) and a{k}.dtype is t{k} and a{k}.dim() == {a.dim()}")
+    conditions.append(f"autocast('cpu') is {torch.is_autocast_enabled('cpu')}")
+    for n, state in enumerate(parts.states[:1]):
+        names[f"m{n}"] = state
+        conditions.append(f"m{n}['training'] is {state['training']}")
+    lines.append(f"if not ({' and '.join(conditions)}): return False")
+    if len(parts.states) > 1:
+        names["states"] = [(s, s["training"]) for s in parts.states[1:]]
+        lines += ["for state, training in states:", "    if state['training'] is not training: return False"]
+    if parts.children:
+        names["children"] = list(parts.children)
+        lines += ["for parent, name, child in children:", "    if parent.get(name) is not child: return False"]
+    if parts.parameters:
+        names["owners"] = [(o, len(o)) for o in parts.parameters]
+        names["parameters"] = [(o, name, None if p is None else p.dtype, None if p is None else p.shape)
+                               for o in parts.parameters for name, p in o.items()]
+        lines += ["for owner, count in owners:", "    if len(owner) != count: return False",
+                  "for owner, name, dtype, shape in parameters:", "    p = owner.get(name)",
+                  "    if p is None:", "        if dtype is not None: return False",
+                  "    elif p.dtype is not dtype or p.shape != shape: return False"]
+    return made("same(args)", [*lines, "return sizes(args)"], names)
