@@ -1,25 +1,14 @@
-"""torch.compile(backend="headrace") against eager torch: networks, training, torch's own samples of 40 operators, options."""
+"""torch.compile(backend="headrace") against eager torch: networks, training, options. Operators: torch_opinfo_test.py."""
 
 import copy
-import sys
-import types
 import unittest
 
 from python.tests.case import Case, headrace
 
-# torch's test utilities derive their TestCase from this package's; the samples need neither.
-sys.modules.setdefault("expecttest", types.SimpleNamespace(TestCase=unittest.TestCase))
-
 import torch  # noqa: E402
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
 import headrace.torch  # noqa: E402, F401: registers the backend, as the wheel's entry point does
 from python.tests.torch_models import MODELS, first  # noqa: E402
-
-OPERATORS = """abs acos add addmm amax bmm cat clamp cos cumsum true_divide exp expand gather index_select log logsumexp masked_fill matmul
-maximum mean mul neg pow prod rsqrt sigmoid sin sqrt sub sum tanh tril unfold var where nn.functional.gelu nn.functional.layer_norm
-nn.functional.softplus nn.functional.conv2d""".split()
-
 
 class CompileCase(Case):
     def setUp(self):
@@ -76,55 +65,6 @@ class Networks(CompileCase):
 
     def test_batch_norm(self):
         self.check("BatchNorm")
-
-
-class Operators(CompileCase):
-    """Ten operators to a graph, so that four graphs and their gradients are what is compiled."""
-
-    def group(self, names):
-        samples = []
-        for name in names:
-            op = next(o for o in op_db if o.name == name and not o.variant_test_name)
-            torch.manual_seed(11)
-            given = [s for s in op.sample_inputs("cpu", torch.float32, requires_grad=True) if s.input is not None]
-            samples.append((op.op, next(s for s in given if all(t.numel() for t in self.tensors(s)))))
-
-        def all_of_them():
-            results = []
-            for function, s in samples:
-                results.append(function(s.input, *s.args, **s.kwargs))
-            return results
-
-        leaves = [t for _, s in samples for t in self.tensors(s) if t.requires_grad]
-        outcomes = []
-        for f in (all_of_them, torch.compile(all_of_them, backend="headrace", fullgraph=True, dynamic=False)):
-            results = f()
-            torch.manual_seed(12)
-            smooth = [r for r in results if r.requires_grad]
-            gradients = torch.autograd.grad(smooth, leaves, [torch.randn_like(r) for r in smooth], allow_unused=True)
-            outcomes.append((results, gradients))
-        for name, a, b in zip(names, outcomes[1][0], outcomes[0][0]):
-            with self.subTest(name):
-                self.close(a, b)
-        for a, b in zip(outcomes[1][1], outcomes[0][1]):
-            self.close(a, b)
-        self.assertNotIn("torch.fallback", headrace.counters())
-
-    @staticmethod
-    def tensors(sample):
-        return [t for t in torch.utils._pytree.tree_leaves((sample.input, sample.args, sample.kwargs)) if isinstance(t, torch.Tensor)]
-
-    def test_first(self):
-        self.group(OPERATORS[:10])
-
-    def test_second(self):
-        self.group(OPERATORS[10:20])
-
-    def test_third(self):
-        self.group(OPERATORS[20:30])
-
-    def test_fourth(self):
-        self.group(OPERATORS[30:])
 
 
 class Ways(CompileCase):

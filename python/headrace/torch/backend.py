@@ -62,9 +62,11 @@ def _fullgraph() -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _table() -> dict:
-    from torch._decomp import core_aten_decompositions
+    from torch._decomp import core_aten_decompositions, get_decompositions
 
+    aten = torch.ops.aten
     table = decompositions(core_aten_decompositions())
+    table |= get_decompositions([aten.dist, aten.narrow_copy, aten.ldexp])
     # Its second result is taken from another algorithm, which the gradient would not know.
     return {k: v for k, v in table.items() if "_scaled_dot_product" not in str(k)}
 

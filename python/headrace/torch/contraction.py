@@ -49,6 +49,19 @@ def addmm(c, bias, a, b, beta=1, alpha=1):
     return _matrix(c, a, b, start, alpha)
 
 
+@op("addbmm")
+def addbmm(c, bias, a, b, beta=1, alpha=1):
+    """The products of a batch, added up."""
+    t = c.dtype
+    if wide(t) != t or t == "bool":
+        raise UnsupportedError(f"addbmm of {t}")
+    sums = c.fill(c.new(t, c.shape), lambda i: c.operand(0, (), t))
+    c.maps([*c.shape, a.shape[0], a.shape[2]], lambda i: c.line(
+        f"{sums.at(i[:2])} += {a.at([i[2], i[0], i[3]])} * {b.at([i[2], i[3], i[1]])}"))
+    start = "" if beta == 0 else f" + {c.operand(beta, (), t)} * "
+    return c.fill(c.result(), lambda i: f"{c.operand(alpha, (), t)} * {sums.at(i)}" + (start and start + c.operand(bias, i, t)))
+
+
 @op("linear")
 def linear(c, a, w, bias=None):
     start = (lambda i: bias.at([i[-1]])) if bias is not None else None
@@ -140,3 +153,32 @@ def attention_backward(c, g, q, k, v, out, lse, dropout, is_causal, attn_mask=No
     dq = sums(q.shape, s, lambda i: f"{ds.at([i[0], i[1], i[2], i[4]])} * {k.at([i[0], i[1], i[4], i[3]])}")
     dk = sums(k.shape, l, lambda i: f"{ds.at([i[0], i[1], i[4], i[2]])} * {q.at([i[0], i[1], i[4], i[3]])}")
     return dq, dk, dv
+
+
+@op("_trilinear")
+def trilinear(c, a, b, w, expand_a, expand_b, expand_w, summed, unroll=1):
+    """Σ a b w over the dimensions `summed`, after each got dimensions of extent 1 at its `expand`."""
+    t = c.dtype
+    if wide(t) != t:
+        raise UnsupportedError(f"_trilinear of {t}")
+    factors = [(v, set(expand)) for v, expand in ((a, expand_a), (b, expand_b), (w, expand_w))]
+    rank = a.rank + len(expand_a)
+    extents: list = [1] * rank
+    for v, expand in factors:
+        for d, s in zip([d for d in range(rank) if d not in expand], v.shape):
+            extents[d] = s if s != 1 else extents[d]
+
+    def element(v, expand, i):
+        own = [i[d] for d in range(rank) if d not in expand]
+        return v.at(["0" if s == 1 else x for x, s in zip(own, v.shape)])
+
+    kept = [d for d in range(rank) if d not in summed]
+    out = c.fill(c.result(), lambda i: c.operand(0, (), t))
+
+    def body(i):
+        at = dict(zip([*kept, *summed], i))
+        where = [at[d] for d in range(rank)]
+        c.line(f"{out.at(i[:len(kept)])} += " + " * ".join(element(v, expand, where) for v, expand in factors))
+
+    c.maps([extents[d] for d in [*kept, *summed]], body)
+    return out

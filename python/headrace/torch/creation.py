@@ -28,7 +28,7 @@ def fill(c, a, value):
 
 
 @op("zeros", "zeros_like", "new_zeros", "empty.memory_format", "empty_like", "new_empty", "empty_strided", "new_empty_strided",
-    "new_zeros")
+    "empty_permuted", "_efficientzerotensor")
 def zeros(c, *args, **rest):
     return _filled(c, 0)
 

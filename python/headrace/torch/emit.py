@@ -138,10 +138,26 @@ class Emitter:
         body(index)
         self.close()
 
+    def in_order(self, count: int | str, body: Callable[[str], None]) -> None:
+        """`body` for every number below `count`, one after the other: for what must see, or may overwrite, what came before."""
+        if count == 1:
+            body("0")
+            return
+        t = self.fresh("t")
+        self.open(f"for {t} in 0:{count}")
+        body(t)
+        self.close()
+
     def fill(self, target: Value, text: Callable[[list[str]], str], op: str = "=") -> Value:
         """target[i] = text(i) for every i."""
         self.maps(target.shape, lambda i: self.line(f"{target.at(i)} {op} {text(i)}"))
         return target
+
+    def constant(self, dtype: str, values: Sequence, hint: str = "k") -> Value:
+        """A list of numbers as a container."""
+        name = self.fresh(hint)
+        self.declarations.append(f"constant {name}: {dtype}[{len(values)}] = [{', '.join(number(v, dtype).strip('()') for v in values)}]")
+        return container(name, dtype, [len(values)])
 
     def node(self, op: str, attributes: dict[str, Any], inputs: dict[str, Value], outputs: dict[str, Value]) -> None:
         """A library node; inputs become dense containers."""

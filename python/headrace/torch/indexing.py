@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..errors import UnsupportedError
+from . import sizes
 from .emit import Value, cast
+from .movement import broadcast
 from .reductions import wide
 from .table import op
 
@@ -78,9 +80,6 @@ def index(c, a, indices):
 
 @op("index_put", "_unsafe_index_put")
 def index_put(c, a, indices, values, accumulate=False):
-    if not accumulate and any(s != 1 for s in values.shape):
-        # Where indices meet, torch takes any of the values; a map of ours may not write an element twice.
-        raise UnsupportedError("index_put of a tensor, whose indices may meet")
     if accumulate and (a.dtype == "bool" or wide(a.dtype) != a.dtype):
         raise UnsupportedError(f"index_put that accumulates {a.dtype}")
     out = c.result()
@@ -91,9 +90,29 @@ def index_put(c, a, indices, values, accumulate=False):
     taken = {d for d, _ in where.given}
     rest = [s for d, s in enumerate(a.shape) if d not in taken]
     shape = [*rest[:where.lead], *picked, *rest[where.lead:]]
-    sign = "+=" if accumulate else "="
-    c.maps(shape, lambda i: c.line(f"{out.at(where.at(i))} {sign} {c.operand(values, i, out.dtype)}"))
+    write = lambda i, sign: c.line(f"{out.at(where.at(i))} {sign} {c.operand(values, i, out.dtype)}")  # noqa: E731
+    if accumulate or all(s == 1 for s in values.shape):  # where indices meet, each writes the same
+        c.maps(shape, lambda i: write(i, "+=" if accumulate else "="))
+    else:
+        _in_order(c, shape, range(where.lead, where.lead + len(picked)), lambda i: write(i, "="))
     return out
+
+
+def _in_order(c, shape, dims, body) -> None:
+    """`body` for every index of `shape`, one after the other along `dims`: where indices meet, the last one's value stays."""
+    dims = list(dims)
+    rest = [d for d in range(len(shape)) if d not in dims]
+
+    def inner(at):
+        c.maps([shape[d] for d in rest], lambda i: body([{**at, **dict(zip(rest, i))}[d] for d in range(len(shape))]))
+
+    def loop(k, at):
+        if k == len(dims):
+            inner(at)
+        else:
+            c.in_order(shape[dims[k]], lambda t: loop(k + 1, {**at, dims[k]: t}))
+
+    loop(0, {})
 
 
 def _broadcast_shape(shapes):
@@ -106,23 +125,26 @@ def _broadcast_shape(shapes):
     return out
 
 
-def _scattered(c, a: Value, dim: int, indices: Value, text, sign: str) -> Value:
+def _scattered(c, a: Value, dim: int, indices: Value, text, sign: str, start=None) -> Value:
+    """`sign` "=" writes in order along `dim`. `start`: what is there first, a's elements unless said."""
     _integers(indices)
     out = c.result()
-    c.fill(out, lambda i: a.at(i))
-    if a.rank == 0:
-        raise UnsupportedError("a scatter into one number")
+    c.fill(out, start or (lambda i: a.at(i)))
+    if a.rank == 0:  # one number, whatever the index
+        c.maps(indices.shape, lambda i: c.line(f"{out.at([])} {sign} {text(i)}"))
+        return out
     d = dim % a.rank
-    c.maps(indices.shape, lambda i: c.line(f"{out.at([*i[:d], _index(indices, i, a.shape[d]), *i[d + 1:]])} {sign} {text(i)}"))
+    write = lambda i: c.line(f"{out.at([*i[:d], _index(indices, i, a.shape[d]), *i[d + 1:]])} {sign} {text(i)}")  # noqa: E731
+    if sign == "=":
+        _in_order(c, indices.shape, [d], write)
+    else:
+        c.maps(indices.shape, write)
     return out
 
 
 @op("scatter.src", "scatter.value")
 def scatter(c, a, dim, indices, source):
-    if isinstance(source, Value):
-        # Where indices meet, torch takes any; a map of ours may not write an element twice.
-        raise UnsupportedError("scatter of a tensor, whose indices may meet")
-    return _scattered(c, a, dim, indices, lambda i: c.operand(source, i, a.dtype), "=")
+    return _scattered(c, a, dim, indices, lambda i: source.at(i) if isinstance(source, Value) else c.operand(source, i, a.dtype), "=")
 
 
 @op("scatter_add")
@@ -132,24 +154,99 @@ def scatter_add(c, a, dim, indices, source):
     return _scattered(c, a, dim, indices, lambda i: source.at(i), "+=")
 
 
+_SIGNS = {"sum": "+=", "prod": "*=", "mean": "+=", "amax": "max=", "amin": "min="}
+_START = {"sum": "0", "prod": "1", "mean": "0", "amax": "(-inf)", "amin": "inf"}
+
+
 @op("scatter_reduce.two")
 def scatter_reduce(c, a, dim, indices, source, reduce, include_self=True):
-    signs = {"sum": "+=", "prod": "*=", "amax": "max=", "amin": "min="}
-    if not include_self or reduce not in signs or a.dtype == "bool" or wide(a.dtype) != a.dtype:
+    if reduce not in _SIGNS or a.dtype not in ("f32", "f64") and not (include_self and reduce != "mean" and a.dtype in ("i32", "i64")):
         raise UnsupportedError(f"scatter_reduce of {a.dtype} by {reduce}, include_self={include_self}")
-    return _scattered(c, a, dim, indices, lambda i: source.at(i), signs[reduce])
+    if include_self and reduce != "mean":
+        return _scattered(c, a, dim, indices, lambda i: source.at(i), _SIGNS[reduce])
+    d = dim % a.rank if a.rank else 0
+    counts = c.new("i64", a.shape, "count")
+    c.fill(counts, lambda i: "0")
+    where = lambda i: [*i[:d], _index(indices, i, a.shape[d]), *i[d + 1:]] if a.rank else []  # noqa: E731
+    c.maps(indices.shape, lambda i: c.line(f"{counts.at(where(i))} += 1"))
+    start = None if include_self else lambda i: f"({counts.at(i)} == 0 ? {a.at(i)} : {_START[reduce]})"
+    out = _scattered(c, a, dim, indices, lambda i: source.at(i), _SIGNS[reduce], start)
+    if reduce != "mean":
+        return out
+    more = f"{out.dtype}(1)" if include_self else f"{out.dtype}(0)"
+    return c.fill(c.new(out.dtype, out.shape), lambda i: f"{out.at(i)} / max({out.dtype}({counts.at(i)}) + {more}, 1)")
+
+
+def _spread(dim: int, indices: Value, source: Value) -> Value:
+    """The index of each element of `source`, where there is one for each position along `dim`."""
+    d = dim % source.rank if source.rank else 0
+    return Value(indices.dtype, source.shape, lambda i: indices.at([i[d]] if indices.rank and source.rank else ["0"] * indices.rank))
+
+
+@op("index_reduce")
+def index_reduce(c, a, dim, indices, source, reduce, include_self=True):
+    spread = _spread(dim, indices, source)
+    return scatter_reduce(c, a, dim, spread, source, reduce, include_self)
+
+
+def _flat(c, a: Value) -> Value:
+    return c.viewed(a, [sizes.product(a.shape)])
+
+
+@op("put")
+def put(c, a, indices, source, accumulate=False):
+    _integers(indices)
+    if accumulate and wide(a.dtype) != a.dtype:
+        raise UnsupportedError(f"put that accumulates {a.dtype}")
+    out = c.result()
+    c.fill(out, lambda i: a.at(i))
+    flat, n = _flat(c, out), sizes.product(a.shape)
+    at, values = _flat(c, indices), _flat(c, source)
+    write = lambda t, sign: c.line(f"{flat.at([_index(at, [t], n)])} {sign} {values.at([t])}")  # noqa: E731
+    if accumulate:
+        c.maps(at.shape, lambda i: write(i[0], "+="))
+    else:
+        c.in_order(at.shape[0], lambda t: write(t, "="))
+    return out
+
+
+def _ranks(c, mask: Value) -> Value:
+    """Of each element of a flat mask, how many before it are set."""
+    n = mask.shape[0]
+    before = c.new("i64", [n], "before")
+    found = c.new("i64", (), "found")
+    c.fill(found, lambda i: "0")
+
+    def count(t):
+        c.line(f"{before.at([t])} = {found.at([])}")
+        c.line(f"{found.at([])} = {found.at([])} + ({c.operand(mask, [t], 'bool')} ? 1 : 0)")
+
+    c.in_order(n, count)
+    return before
+
+
+@op("masked_scatter")
+def masked_scatter(c, a, mask, source):
+    flat_mask = _flat(c, broadcast(mask, a.shape))
+    before, values, n = _ranks(c, flat_mask), _flat(c, source), sizes.product(a.shape)
+    old = _flat(c, a)
+    out = c.fill(c.new(a.dtype, [n]), lambda i: f"({flat_mask.at(i)} ? {values.at([before.at(i)])} : {old.at(i)})")
+    return c.viewed(out, c.shape)
+
+
+@op("masked_scatter_backward")
+def masked_scatter_backward(c, g, mask, size):
+    n = sizes.product(c.shape)
+    flat_mask = _flat(c, broadcast(mask, g.shape))
+    before, given = _ranks(c, flat_mask), _flat(c, g)
+    out = c.fill(c.new(g.dtype, [n]), lambda i: "0")
+    c.maps(given.shape, lambda i: c.line(f"{out.at([f'({flat_mask.at(i)} ? {before.at(i)} : {n})'])} ?? += {given.at(i)}"))
+    return c.viewed(out, c.shape)
 
 
 @op("index_add")
 def index_add(c, a, dim, indices, source, alpha=1):
-    _integers(indices)
-    if a.rank == 0 or wide(a.dtype) != a.dtype or a.dtype == "bool" or indices.rank != 1:
-        raise UnsupportedError("index_add of one number")
-    out = c.result()
-    c.fill(out, lambda i: a.at(i))
-    d = dim % a.rank
+    if wide(a.dtype) != a.dtype or a.dtype == "bool":
+        raise UnsupportedError(f"index_add of {a.dtype}")
     scale = "" if alpha == 1 else f" * {c.operand(alpha, (), a.dtype)}"
-    c.maps(source.shape, lambda i: c.line(
-        f"{out.at([*i[:d], _index(indices, [i[d]], a.shape[d]), *i[d + 1:]])} += {source.at(i)}{scale}"))
-    return out
-
+    return _scattered(c, a, dim, _spread(dim, indices, source), lambda i: source.at(i) + scale, "+=")

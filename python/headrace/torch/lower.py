@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from ..errors import UnsupportedError
-from . import contraction, creation, indexing, movement, networks, pointwise, recurrent, reductions, sizes  # noqa: F401: fill the table
+from . import complex, contraction, creation, indexing, movement, networks, pointwise, recurrent, reductions, sizes  # noqa: F401: fill the table
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS
 

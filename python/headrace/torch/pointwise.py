@@ -218,25 +218,33 @@ def isfinite(c, a):
     return apply(c, a.dtype, "!(isnan({0}) || isinf({0}))" if a.dtype in FLOATS else "true", a, result="bool")
 
 
+_NEGATIVE = "({0} < 0 || ({0} == 0 && 1 / {0} < 0))"
+
+
 @op("signbit")
 def signbit(c, a):
     if a.dtype in FLOATS:
-        return apply(c, a.dtype, "{0} < 0 || ({0} == 0 && 1 / {0} < 0)", a, result="bool")
+        return apply(c, a.dtype, _NEGATIVE, a, result="bool")
     return apply(c, a.dtype, "false" if a.dtype == "bool" else "{0} < 0", a, result="bool")
 
 
 @op("abs")
 def absolute(c, a):
-    if a.dtype in COMPLEX:
-        raise UnsupportedError("abs of complex numbers")
     return apply(c, c.dtype, "{0}" if c.dtype == "bool" else "abs({0})", a)
 
 
-@op("sgn")
-def sgn(c, a):
-    if a.dtype in COMPLEX:
-        raise UnsupportedError("sgn of complex numbers")
-    return apply(c, c.dtype, "{0}" if c.dtype == "bool" else "sign({0})", a)
+@op("copysign.Tensor", "copysign.Scalar")
+def copysign(c, a, b):
+    return apply(c, c.dtype, f"({_NEGATIVE.format('{1}')} ? -abs({{0}}) : abs({{0}}))", a, b)
+
+
+@op("round.decimals")
+def round_decimals(c, a, decimals=0):
+    if c.dtype not in FLOATS:
+        raise UnsupportedError(f"round of {c.dtype} to decimals")
+    scale = 10.0 ** abs(decimals)
+    text = "rint({0} * {1}) / {1}" if decimals > 0 else "rint({0} / {1}) * {1}"
+    return apply(c, c.dtype, text if decimals else "rint({0})", a, scale)
 
 
 # ---- choices ----
@@ -360,19 +368,6 @@ def addcdiv(c, a, x, y, value=1):
 @op("lerp.Scalar", "lerp.Tensor")
 def lerp(c, a, b, w):
     return apply(c, c.dtype, "({2} < 0.5 && {2} > -0.5 ? {0} + {2} * ({1} - {0}) : {1} - ({1} - {0}) * (1 - {2}))", a, b, w)
-
-
-# ---- complex numbers ----
-@op("real", "view_as_real")
-def real(c, a):
-    raise UnsupportedError("views of complex numbers as real ones")
-
-
-@op("_conj", "_conj_physical", "conj_physical")
-def conjugate(c, a):
-    if a.dtype not in COMPLEX:
-        return a
-    return apply(c, a.dtype, "conj({0})", a)
 
 
 # ---- conversions ----

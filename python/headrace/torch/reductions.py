@@ -215,16 +215,22 @@ def var(c, a, dims=None, correction=1, keepdim=False):
 
 @op("linalg_vector_norm")
 def vector_norm(c, a, order=2, dims=None, keepdim=False, dtype=None):
-    if a.dtype in COMPLEX or order not in (0, 1, 2, float("inf"), float("-inf")):
+    if a.dtype in COMPLEX or not isinstance(order, (int, float)):
         raise UnsupportedError(f"the norm of order {order} of {a.dtype}")
     axes, t = Axes(a, dims, keepdim), wide(c.dtype)
     if order in (float("inf"), float("-inf")):
         sizes_ = c.fill(c.new(c.dtype, a.shape), lambda i: f"abs({c.operand(a, i, c.dtype)})")
         return extremum(c, axes, sizes_, "max=" if order > 0 else "min=")
     x = lambda i: c.operand(a, i, t)  # noqa: E731
-    text = {0: lambda i: f"({x(i)} != 0 ? 1 : 0)", 1: lambda i: f"abs({x(i)})", 2: lambda i: f"{x(i)} * {x(i)}"}[order]
+    p = c.operand(float(order), (), t)
+    text = {0: lambda i: f"({x(i)} != 0 ? 1 : 0)", 1: lambda i: f"abs({x(i)})", 2: lambda i: f"{x(i)} * {x(i)}"}.get(
+        order, lambda i: f"pow(abs({x(i)}), {p})")
     s = accumulate(c, axes, t, "+=", "0", text)
-    root = (lambda i: f"({s.at(i)} == 0 ? 0 : sqrt({s.at(i)}))") if order == 2 else s.at  # at 0 the gradient is 0
+    root = s.at
+    if order == 2:
+        root = lambda i: f"({s.at(i)} == 0 ? 0 : sqrt({s.at(i)}))"  # noqa: E731: at 0 the gradient is 0
+    elif order not in (0, 1):
+        root = lambda i: f"pow({s.at(i)}, 1 / {p})"  # noqa: E731
     return c.fill(c.new(c.dtype, axes.shape), lambda i: cast(root(i), t, c.dtype))
 
 
