@@ -18,10 +18,10 @@ __version__ = "0.1.0"
 globals().update(_TYPES)  # bool, int8 … complex128: types for annotations, headrace.float64[N, M]
 __all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "Program", "Sdfg", "UnsupportedError",
            "UsageError", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "load", "map", "module", "program", "reset_counters",
-           "stop_gradient", "symbol", "value_and_grad", "vjp", "vmap", *_TYPES]
+           "stop_gradient", "symbol", "train_step", "value_and_grad", "vjp", "vmap", *_TYPES]
 
 # Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.
-_LATER = {"compat": "", "onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch"}
+_LATER = {"compat": "", "onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch", "train_step": "torch"}
 _LATER.update(dict.fromkeys(
     ("ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "OrtValue", "RunOptions", "SessionOptions",
      "get_all_providers", "get_available_providers", "get_device"), "onnx.session"))

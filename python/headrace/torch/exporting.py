@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import operator
+import re
 import threading
 import warnings
 from dataclasses import dataclass, field
@@ -253,7 +254,16 @@ def _guards(made: Exported, program, placeholders: list[fx.Node]) -> None:
     for symbol, r in program.range_constraints.items():
         low, high = int(r.lower), r.upper
         made.ranges[str(symbol)] = (low, float("inf") if "oo" in str(high) else int(high))
-    made.guards = list(getattr(program, "_guards_code", None) or [])
+    made.guards = [_by_leaf(code, made.names) for code in getattr(program, "_guards_code", None) or []]
+
+
+def _by_leaf(code: str, names: list[str]) -> str:
+    """A condition with tensors in tuples and dictionaries, L['pair'][0], called as the leaves are, L['pair_0']."""
+    def leaf(m: re.Match) -> str:
+        name = "_".join([m[1], *re.findall(r"\w+", m[2])])
+        return f"L['{name}']" if name in names else m[0]
+
+    return re.sub(r"L\['(\w+)'\]((?:\[(?:\d+|'\w+')\])+)", leaf, code)
 
 
 def _reach(gm: fx.GraphModule, lowered: Lowered, placeholders: list[fx.Node], results: set[int]) -> list[set[int]]:

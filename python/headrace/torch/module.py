@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..counters import count
-from ..errors import UsageError
+from ..errors import UnsupportedError, UsageError
 from ..sdfg import Sdfg
 from .autograd import Differentiable
 from .exporting import Exported, export
@@ -342,6 +342,9 @@ def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dyna
         return _compiled_class(target, **options)
     if not isinstance(target, torch.nn.Module):
         raise TypeError(f"headrace.module takes a torch.nn.Module or a class of them, not {type(target).__name__}")
+    if isinstance(target, torch.nn.parallel.DistributedDataParallel):
+        raise UnsupportedError("a trace of DistributedDataParallel would not sum gradients\n"
+                               "hint: DistributedDataParallel(headrace.module(model))")
     made = object.__new__(_compiled_class(type(target)))
     made.__dict__ = target.__dict__
     made.__dict__["_headrace_state"] = State(**options)

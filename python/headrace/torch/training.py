@@ -1,0 +1,284 @@
+"""headrace.train_step: forward pass, loss, gradients and the optimizer's update as one program.
+
+The program of module and loss gets the gradients by the parameters, as transients, and a last state with an update of each
+parameter. Parameters and the optimizer's states are `inout`: torch's own tensors are written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable
+
+import torch
+
+from ..counters import count
+from ..errors import UnsupportedError, UsageError
+from ..sdfg import Sdfg
+from .emit import FLOATS, HALVES
+from .exporting import export
+from .module import State, Version
+from .optimizers import Group, Rule, rule_of, structure
+from .program import Runner
+
+
+class Whole(torch.nn.Module):
+    """Module and loss as one, to be traced."""
+
+    def __init__(self, model: torch.nn.Module, loss: Callable | None):
+        super().__init__()
+        self.model, self.loss = model, loss
+
+    def forward(self, inputs: Any, targets: tuple) -> torch.Tensor:
+        made = self.model(**inputs) if isinstance(inputs, dict) else self.model(*inputs)
+        return made if self.loss is None else self.loss(made, *targets)
+
+    def _original(self) -> torch.nn.Module:
+        return self
+
+
+class TrainStep:
+    """What `train_step` gives."""
+
+    def __init__(self, model: torch.nn.Module, loss: Callable | None, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int):
+        for hooks in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"):
+            if getattr(optimizer, hooks, None):
+                raise UnsupportedError("an optimizer with hooks around its step: the update is a part of the program\n"
+                                       "hint: headrace.module(model) and optimizer.step()")
+        self.model, self.loss, self.optimizer = model, loss, optimizer
+        self._whole = Whole(model, loss)
+        self._state = _Steps(optimizer, dynamic, threads)
+
+    def __call__(self, inputs: Any, targets: Any = ()) -> torch.Tensor:
+        if not isinstance(inputs, (tuple, list, dict)):
+            inputs = (inputs,)
+        targets = tuple(targets) if isinstance(targets, (tuple, list)) else (targets,)
+        return self._state.call(self._whole, (inputs if isinstance(inputs, dict) else tuple(inputs), targets), {})
+
+    @property
+    def sdfg(self) -> Sdfg:
+        """The program of the latest step."""
+        versions = [v for every in self._state.versions.values() for v in every]
+        if not versions:
+            raise UsageError("nothing is traced yet: call the step once")
+        return versions[-1].runner.sdfg
+
+    def reset(self) -> None:
+        """Forgets what was traced and compiled."""
+        self._state.forget()
+
+
+class _Steps(State):
+    def __init__(self, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int):
+        super().__init__(dynamic=dynamic, threads=threads)
+        self.optimizer = optimizer
+
+    def _trace(self, module: torch.nn.Module, key: tuple, args: tuple, kwargs: dict, leaves: list) -> Version:
+        with self.lock:
+            count("torch.train_step", "traces")
+            version = _Step(self, export(module, args, kwargs, self.dynamic, self._moving(key, leaves)), module)
+            self.versions.setdefault(key, []).append(version)
+            return version
+
+
+class _Step(Version):
+    """One trace, compiled with the update of one set of parameters."""
+
+    def __init__(self, state: _Steps, exported, module: torch.nn.Module):
+        super().__init__(state, exported, module)
+        self.optimizer = state.optimizer
+        places = [what if kind == 1 else None for kind, what in self.order]
+        loss = self._loss(module)
+        inputs = self._updated(places, self.function.reach[loss])
+        groups = [[n for n in inputs if any(_tensor(places[n]) is p for p in settings["params"])] for settings in state.optimizer.param_groups]
+        self.groups = [Group(state.optimizer, k, [_tensor(places[n]) for n in members]) for k, members in enumerate(groups) if members]
+        members = [m for m in groups if m]
+        text = _composed(self.function, self.function.outputs[loss], members, [g.rule for g in self.groups])
+        count("torch.train_step", "programs")
+        self.runner = Runner(Sdfg.parse(text), threads=state.threads)
+        self._where = [places[n] for m in members for n in m]
+        self._structure = self._looked_at()
+        guard = self.fits
+        self.fits = lambda leaves: guard(leaves) and self._looked_at() == self._structure
+
+    def _loss(self, module: Whole) -> int:
+        """Which of the program's outputs it is."""
+        e = self.exported
+        found = e.lowered.outputs[e.results[0]] if len(e.results) == 1 else None
+        if found is None or not e.spec.is_leaf():
+            raise UsageError(f"the loss is {len(e.results)} values, expected one tensor. hint: loss(model(*inputs), *targets) is called")
+        if found.kind != "program" or not self.function.smooth[found.what]:
+            raise UsageError("the loss is no floating-point number that the program computes")
+        shape = next(p.shape for p in self.function.sdfg.parameters if p.name == self.function.outputs[found.what])
+        if any(s != 1 for s in shape):
+            raise UsageError(f"the loss has the shape [{', '.join(map(str, shape))}], expected a scalar. hint: .mean() or .sum()")
+        return found.what
+
+    def _updated(self, places: list, reach: set[int]) -> list[int]:
+        """Inputs of the program that are parameters to update."""
+        owned = {id(p) for settings in self.optimizer.param_groups for p in settings["params"]}
+        found = [n for n in sorted(reach) if places[n] is not None and _tensor(places[n]).requires_grad and id(_tensor(places[n])) in owned]
+        if not found:
+            raise UsageError(f"the loss depends on no parameter that {type(self.optimizer).__name__} has and that requires a gradient")
+        memory: dict[int, str] = {}
+        for n, place in enumerate(places):
+            if place is None:
+                continue
+            p, name = _tensor(place), self.function.inputs[n]
+            other = memory.setdefault(p.untyped_storage().data_ptr(), name)
+            if other != name and p.numel():
+                raise UnsupportedError(f"{other} and {name} share memory\nhint: headrace.module(model) and optimizer.step()")
+            if n in found and not p.is_contiguous():
+                raise UnsupportedError(f"{name} has the strides {tuple(p.stride())}, expected a dense row-major parameter\n"
+                                       "hint: model.to(memory_format=torch.contiguous_format)")
+        return found
+
+    def _looked_at(self) -> tuple:
+        """What this program was made for, of parameters and optimizer."""
+        groups = self.optimizer.param_groups
+        return (tuple(id(_tensor(w)) for w in self._where), tuple([p.requires_grad for g in groups for p in g["params"]]),
+                tuple([id(p) for g in groups for p in g["params"]]), tuple([structure(g) for g in groups]))
+
+    def __call__(self, leaves: list) -> torch.Tensor:
+        symbols = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()} if self.symbolic or self.runner.sizes else {}
+        arguments = self._gather(leaves, symbols)
+        states, scalars, done = [], [], []
+        for group in self.groups:
+            s, h, d = group.begin()
+            states += s
+            scalars += h
+            done.append(d)
+        sizes = [symbols[s] for s in self.runner.sizes] or None
+        with torch.no_grad():
+            made = self.runner.run([t.detach() for t in [*arguments, *states, *scalars]], None, sizes)
+            torch.autograd.graph.increment_version([_tensor(w) for w in self._where] + states)
+            for k, (where, name) in self.buffers:
+                where[name].copy_(self._result(self.exported.lowered.outputs[k], made, leaves, symbols))
+        for d in done:
+            d()
+        self.optimizer._opt_called = True  # what schedulers look at
+        return self._result(self.exported.lowered.outputs[self.exported.results[0]], made, leaves, symbols)
+
+
+def _tensor(place: tuple[dict, str]) -> torch.Tensor:
+    return place[0][place[1]]
+
+
+# ---- the program ----
+def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule]) -> str:
+    """IR text: the gradient of `loss` by the inputs in `groups`, and after it their updates."""
+    wanted = [function.inputs[n] for members in groups for n in members]
+    gradient = function.sdfg.gradient([loss], wanted, keep_outputs=True)
+    text, gradients = gradient.program.text, gradient.input_gradients
+    head, signature, body = re.fullmatch(r"(sdfg \w+)\((.*?)\) \{\n(.*)\}\n*", text, re.DOTALL).groups()
+    parameters = _split(signature)
+    types = dict(p.split(": ", 1) for p in parameters)
+    names = set(re.findall(r"\w+", text))
+    inputs = [("inout " if p.split(":")[0] in wanted else "") + p for p in parameters if p.split(":")[0] in function.inputs]
+    outputs = [p for p in parameters if p.split(":")[0] in function.outputs]
+    symbols = [p for p in parameters if p.endswith(": symbol")]
+    declared = [f"transient {g}: {types[g]}" for g in gradients.values()]
+    states, scalars, lines = [], [], []
+    for k, (members, rule) in enumerate(zip(groups, rules)):
+        h = _unused(f"settings_{k}", names)
+        scalars.append(f"{h}: f64[{len(rule.scalars(_ANY, 1))}]")
+        for n in members:
+            name = function.inputs[n]
+            kept = {s: _unused(f"{name}_{s}", names) for s in rule.states}
+            states += [f"inout {s}: {types[name]}" for s in kept.values()]
+            lines += _update(rule, name, gradients[name], kept, h, types[name], declared, names)
+    everything = [*inputs, *states, *scalars, *outputs, *symbols]
+    declarations = "".join(f"  {d}\n" for d in declared)
+    assumed, rest = re.fullmatch(r"((?:  assume [^\n]*\n)*)(.*)", body, re.DOTALL).groups()
+    update = "  state optimizer {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
+    return f"{head}({', '.join(everything)}) {{\n{assumed}{declarations}{rest}{update}}}\n"
+
+
+# Any settings, to count a rule's scalars.
+_ANY = {"lr": 1, "weight_decay": 0, "momentum": 0, "dampening": 0, "betas": (0.5, 0.5), "eps": 1}
+
+
+def _update(rule: Rule, name: str, gradient: str, states: dict[str, str], h: str, type_: str, declared: list[str], names: set[str]) -> list[str]:
+    """The map of one parameter's update."""
+    dtype, _, sizes = type_.partition("[")
+    if dtype not in FLOATS:
+        raise UnsupportedError(f"{name} is {type_}: optimizers update f16, bf16, f32 and f64")
+    index = [_unused(f"i{k}_", names, keep=False) for k in range(len(sizes.rstrip("]").split(", ")) if sizes else 0)]
+    work = "f32" if dtype in HALVES else dtype
+    place = f"[{', '.join(index)}]" if index else ""
+    arrays = {"W": name + place, "G": gradient + place, **{s: c + place for s, c in states.items()}}
+    local: dict[str, str] = {}
+
+    def read(match: re.Match) -> str:
+        word = match[0]
+        if word in arrays:
+            return f"{work}({arrays[word]})" if dtype in HALVES else arrays[word]
+        if word in local:
+            return local[word]
+        return f"{work}({h}[{word[1:]}])" if re.fullmatch(r"h\d", word) else word
+
+    lines = []
+    for statement in rule.update:
+        target, _, value = statement.partition(" = ")
+        value = re.sub(r"\b[A-Za-z_]\w*", read, value)
+        if target in arrays:
+            lines.append(f"{arrays[target]} = {f'{dtype}({value})' if dtype in HALVES else value}")
+        else:
+            local[target] = _unused(f"{target}_{name}", names)
+            declared.append(f"transient {local[target]}: {work} @register")
+            lines.append(f"{local[target]} = {value}")
+    if not index:
+        return lines
+    ranges = ", ".join(f"{i} in 0:{s}" for i, s in zip(index, sizes.rstrip("]").split(", ")))
+    return [f"map {ranges} {{", *("  " + line for line in lines), "}"]
+
+
+def _split(signature: str) -> list[str]:
+    """Parameters, at the commas between them."""
+    found, depth, start = [], 0, 0
+    for k, c in enumerate(signature):
+        depth += (c in "[(") - (c in "])")
+        if c == "," and depth == 0:
+            found.append(signature[start:k].strip())
+            start = k + 1
+    return [*found, signature[start:].strip()]
+
+
+def _unused(name: str, names: set[str], keep: bool = True) -> str:
+    made, k = name, 0
+    while made in names:
+        k += 1
+        made = f"{name}_{k}"
+    if keep:
+        names.add(made)
+    return made
+
+
+def train_step(model: torch.nn.Module, loss: Callable | None, optimizer: torch.optim.Optimizer, *, dynamic: Any = True,
+               threads: int = 0) -> TrainStep:
+    """A function that trains `model` by one step: forward pass, loss, backward pass and update are one compiled program.
+
+        step = headrace.train_step(model, torch.nn.functional.cross_entropy, torch.optim.AdamW(model.parameters()))
+        for x, y in batches:
+            value = step(x, y)                        # what loss(model(x), y) was, before the update
+
+    `step(inputs, targets)` takes tensors, or tuples of them; `inputs` may be a dict of keyword arguments. It computes
+    `loss(model(*inputs), *targets)`; `loss=None`: the model's own result. The result is a scalar tensor outside autograd.
+    Parameters, buffers and `optimizer.state` are torch's own tensors, updated in place: `optimizer.step()`, `state_dict()`,
+    `load_state_dict` and learning-rate schedules work as ever. `p.grad` is neither read nor written. Module and optimizer may be
+    changed between steps (`train()`, `requires_grad_`, `add_param_group`); sizes, `dynamic` and `threads` are as in `headrace.module`.
+
+    Optimizers: torch.optim.SGD, Adam and AdamW, all their settings but `differentiable`. UnsupportedError for another one, for
+    modules that `headrace.module` refuses, and for parameters that share memory; UsageError for a loss that is no scalar.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"train_step takes a torch.nn.Module, not {type(model).__name__}")
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(f"train_step takes a torch.optim.Optimizer, not {type(optimizer).__name__}")
+    if any(isinstance(m, torch.nn.parallel.DistributedDataParallel) for m in model.modules()):
+        raise UnsupportedError("DistributedDataParallel sums gradients between the backward pass and the update, which are one program here\n"
+                               "hint: DistributedDataParallel(headrace.module(model)) and optimizer.step()")
+    if loss is not None and not callable(loss):
+        raise TypeError(f"loss is a function of the model's result and the targets, or None, not {type(loss).__name__}")
+    for settings in optimizer.param_groups:
+        rule_of(optimizer, settings)
+    return TrainStep(model, loss, optimizer, dynamic, threads)
