@@ -35,5 +35,6 @@ Status AddFunctionOp(Registry* r);
 void BindProgram(nb::module_& m);
 void BindExecutable(nb::module_& m);
 void BindModel(nb::module_& m);
+void BindOps(nb::module_& m);
 
 }  // namespace headrace::python

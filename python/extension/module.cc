@@ -85,4 +85,5 @@ NB_MODULE(_core, m) {
   BindProgram(m);
   BindExecutable(m);
   BindModel(m);
+  BindOps(m);
 }

@@ -164,6 +164,26 @@ class OnnxTest(Case):
         with self.fails(headrace.UnsupportedError, "no backend for GPUs"):
             dace.ONNXModel("net", proto, cuda=True)
 
+    def test_operators(self):
+        @dace.program
+        def layer(x: dace.float32[N, 3, 6, 6], w: dace.float32[4, 3, 3, 3], y: dace.float32[N, 4, 4, 4]):
+            dace.donnx.ONNXConv(X=x, W=w, Y=y, strides=[1, 1])
+            y[:] = dace.donnx.ONNXRelu(X=y)
+
+        r = np.random.default_rng(5)
+        x, w = r.standard_normal((2, 3, 6, 6)).astype(np.float32), r.standard_normal((4, 3, 3, 3)).astype(np.float32)
+        y = np.zeros((2, 4, 4, 4), np.float32)
+        layer(x, w, y)
+        windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3))
+        expected = np.einsum("ncijuv,ocuv->noij", windows, w)
+        self.close(y, np.maximum(expected, 0), rtol=1e-4, atol=1e-5)
+        self.assertIn("onnx.Conv", layer.to_sdfg(simplify=False).text)
+        eager = np.zeros_like(y)
+        self.assertIs(dace.donnx.ONNXConv(X=x, W=w, Y=eager, strides=[1, 1]), eager)
+        self.close(eager, expected, rtol=1e-4, atol=1e-5)
+        with self.fails(AttributeError, "no operator 'Cnv'"):
+            dace.donnx.ONNXCnv
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -90,6 +90,9 @@ class Emitter:
         return "\n".join(["  " + d for d in self._declarations] + self._lines)
 
     # ---- containers ----
+    def declare(self, text: str) -> None:
+        self._declarations.append(text)
+
     def transient(self, dtype, shape: Sequence, hint: str = "t", weak: bool = False) -> Array:
         name = self.fresh(hint)
         dtype = np.dtype(dtype)

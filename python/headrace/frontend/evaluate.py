@@ -209,6 +209,9 @@ class Evaluator:
             if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
                 return function(*args, **named)
             return FUNCTIONS[function](self.emitter, *args, **named)
+        lower = getattr(type(function), "__headrace_lower__", None)  # it knows itself what it is in a program
+        if lower is not None:
+            return lower(function, self.emitter, args, named)
         if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
             return ufunc_method(self.emitter, ufunc, function.__name__, *args, **named)
         if getattr(function, "__module__", None) in OURS:  # headrace.grad and its like make functions, here as anywhere

@@ -1,0 +1,126 @@
+"""Operators as functions: `headrace.onnx.Conv(X=x, W=w, strides=[2, 2])`, eagerly and inside `@headrace.program`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from .. import _core
+from . import eager, inline, signature
+from .weights import did_you_mean
+
+
+class Op:
+    # Its docstring is the operator's own (`headrace.onnx.Conv?`, `help`): signature, ports, attributes, types.
+    #
+    # Called with arrays it runs, as a compiled program of one node: inputs by position or name, attributes by name. Results
+    # are the outputs that every call has, one as it is, several as a tuple; `results=` asks for others (a number, or names).
+    # `Y=array` writes an output there. `opset=` chooses another version, `implementation=` one of `implementations`. Inside a
+    # program it is a library node.
+
+    def __init__(self, found: signature.Signature, opset: int):
+        self.signature, self._opset = found, opset
+        self.__name__ = self.__qualname__ = found.name
+        self.__module__ = "headrace.onnx"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self.signature.inspect_signature()
+
+    __doc__ = property(lambda self: self.signature.describe())  # type: ignore[assignment]
+
+    @property
+    def version(self) -> int:
+        """The opset version that brought this form of the operator."""
+        return self.signature.version
+
+    @property
+    def versions(self) -> list[int]:
+        """All of them."""
+        return [v for v in _versions()[self.signature.domain][self.signature.name]]
+
+    @property
+    def implementations(self) -> list[str]:
+        """What expands the node, in the order they are tried."""
+        return list(dict.fromkeys(_core.op_implementations(self.signature.domain, self.signature.name)))
+
+    def _in(self, opset: int | None) -> Op:
+        if opset is None:
+            return self
+        return getattr(Domain(self.signature.domain, opset), self.signature.name)
+
+    def __call__(self, *args: Any, opset: int | None = None, implementation: str | None = None, **named: Any) -> Any:
+        return eager.run(self._in(opset).signature, args, named, self._known(implementation))
+
+    def _known(self, implementation: str | None) -> str | None:
+        if implementation is not None and implementation not in self.implementations:
+            raise ValueError(f"{self.signature.title} has no implementation '{implementation}'"
+                             f"{did_you_mean(implementation, self.implementations)}")
+        return implementation
+
+    def __headrace_lower__(self, emitter: Any, args: list, named: dict) -> Any:
+        """Called by the translation of a program in place of __call__."""
+        named = dict(named)
+        implementation = self._known(named.pop("implementation", None))
+        return inline.lower(self._in(named.pop("opset", None)).signature, emitter, args, named, implementation)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.signature.title}>"
+
+
+@functools.lru_cache(maxsize=None)
+def _versions() -> dict[str, dict[str, list[int]]]:
+    all_ops: dict[str, dict[str, list[int]]] = {}
+    for domain, name, version in _core.op_versions():
+        all_ops.setdefault(domain, {}).setdefault(name, []).append(version)
+    return all_ops
+
+
+@functools.lru_cache(maxsize=None)
+def _find(domain: str, name: str, opset: int) -> Op | None:
+    found = signature.find(domain, name, opset)
+    return None if found is None else Op(found, opset)
+
+
+class Domain:
+    """The operators of a domain as attributes, in the versions that an opset has (0: the newest)."""
+
+    def __init__(self, name: str, opset: int = 0):
+        if name not in _versions():
+            raise ValueError(f"there are no operators of domain '{name}'{did_you_mean(name, list(_versions()))}")
+        if not isinstance(opset, int) or opset < 0:
+            raise ValueError(f"an opset is a version number, not {opset!r}")
+        self._name, self._opset = name, opset
+
+    def __getattr__(self, name: str) -> Op:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = _find(self._name, name, self._opset)
+        if found is not None:
+            return found
+        versions = _versions()[self._name].get(name)
+        if versions:
+            raise AttributeError(f"opset {self._opset} of {self._name} has no operator '{name}': it came with {versions[0]}")
+        raise AttributeError(f"{self._name} has no operator '{name}'{_close(name, self._name)}")
+
+    def __dir__(self) -> list[str]:
+        return sorted(_versions()[self._name])
+
+    def __repr__(self) -> str:
+        return f"<operators of {self._name}{f', opset {self._opset}' if self._opset else ''}>"
+
+
+def _close(name: str, domain: str) -> str:
+    close = did_you_mean(name, sorted(_versions()[domain]))
+    return close if "did you mean" in close else ""
+
+
+def opset(version: int) -> Domain:
+    """ONNX's operators as of this opset: `headrace.onnx.opset(18).Split`."""
+    return Domain("onnx", version)
+
+
+def domain(name: str, version: int = 0) -> Domain:
+    """The operators of another domain: `headrace.onnx.domain("ai.onnx.ml").LabelEncoder`."""
+    return Domain(name, version)
