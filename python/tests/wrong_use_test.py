@@ -101,6 +101,20 @@ FUNCTIONS = [(opens_a_file, headrace.UnsupportedError, "with statements", 'with 
              (method, TypeError, "no attribute 'foo'", "a.foo()")]
 
 
+class LambdasTest(Case):
+    def test_in_a_larger_expression(self):
+        f = (headrace.grad(
+            lambda x: np.sum(x), 0))
+        for function in (f, headrace.program(lambda x: x + 1)):
+            with self.fails(headrace.UnsupportedError, "a lambda is no function written with def", "wrong_use_test.py", "lambda x", "^",
+                            "hint: give it a name"):
+                function(np.ones(3))
+
+    def test_another_exception_is_shown(self):
+        with self.assertRaises(KeyError), self.fails(TypeError, "x"):
+            {}["x"]
+
+
 class CallsTest(Case):
     @classmethod
     def setUpClass(cls):

@@ -40,16 +40,33 @@ def _text(function: types.FunctionType) -> str:
         raise UnsupportedError(f"the source of {function.__qualname__} is not to be had: put it into a file or a notebook") from None
 
 
+def _definition(text: str) -> ast.FunctionDef | None:
+    """What the text defines; None where it is part of an expression, as a lambda's is."""
+    try:
+        first = ast.parse(text).body[0]
+    except SyntaxError:  # lines of an expression that begins before them or goes on after
+        return None
+    return first if isinstance(first, ast.FunctionDef) else None
+
+
+def _not_a_definition(function: types.FunctionType, text: str) -> str:
+    line = text.splitlines()[0]
+    what = "a lambda" if function.__name__ == "<lambda>" else function.__qualname__
+    column = max(line.find("lambda"), 0) if function.__name__ == "<lambda>" else len(line) - len(line.lstrip())
+    code = function.__code__
+    return (f"{what} is no function written with def\n  {code.co_filename}:{code.co_firstlineno}\n    {line}\n    {' ' * column}^\n"
+            "  hint: give it a name: def f(x): return …")
+
+
 class Source:
     def __init__(self, function: types.FunctionType):
         self.function = function
         text = _text(function)
         self.lines = textwrap.dedent(text).splitlines()
         self.indent = len(text.splitlines()[0]) - len(self.lines[0])
-        tree = ast.parse("\n".join(self.lines))
-        definition = tree.body[0]
-        if not isinstance(definition, ast.FunctionDef):
-            raise UnsupportedError(f"{function.__qualname__} is no function written with def")
+        definition = _definition("\n".join(self.lines))
+        if definition is None:
+            raise TranslationUnsupported(_not_a_definition(function, text))
         self.body = definition.body
         self.first_line = function.__code__.co_firstlineno
         self.file = function.__code__.co_filename
