@@ -141,6 +141,10 @@ class OnArrays(Case):
                      "convolution"):
             self.assertIn(part, inspect.getdoc(op))
 
+    def test_the_class_itself(self):
+        self.assertEqual(list(inspect.signature(headrace.onnx.Op).parameters), ["found", "opset"])
+        self.assertIn("results=", inspect.getdoc(headrace.onnx.Op))
+
     def test_every_signature_can_be_shown(self):
         for domain in ("onnx", "ai.onnx.ml", "com.microsoft", "train"):
             for name in dir(headrace.onnx.domain(domain)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from typing import Any
 
 from .. import _core
@@ -11,24 +10,36 @@ from . import eager, inline, signature
 from .weights import did_you_mean
 
 
-class Op:
-    # Its docstring is the operator's own (`headrace.onnx.Conv?`, `help`): signature, ports, attributes, types.
-    #
-    # Called with arrays it runs, as a compiled program of one node: inputs by position or name, attributes by name. Results
-    # are the outputs that every call has, one as it is, several as a tuple; `results=` asks for others (a number, or names).
-    # `Y=array` writes an output there. `opset=` chooses another version, `implementation=` one of `implementations`. Inside a
-    # program it is a library node.
+_ABOUT = """An operator: `headrace.onnx.Conv`. Its docstring and signature are the operator's own: ports, attributes, types.
 
+Called with arrays it runs, as a compiled program of one node: inputs by position or name, attributes by name. Results are the
+outputs that every call has, one as it is, several as a tuple; `results=` asks for others (a number, or names). `Y=array` writes
+an output there. `opset=` chooses another version, `implementation=` one of `implementations`. Inside a program it is a library
+node."""
+
+
+class _OfEach:
+    """What each operator has of its own, and the class has `otherwise`."""
+
+    def __init__(self, own, otherwise: str | None = None):
+        self._own, self._otherwise = own, otherwise
+
+    def __get__(self, op: Any, owner: type) -> Any:
+        if op is not None:
+            return self._own(op)
+        if self._otherwise is None:
+            raise AttributeError
+        return self._otherwise
+
+
+class Op:
     def __init__(self, found: signature.Signature, opset: int):
         self.signature, self._opset = found, opset
         self.__name__ = self.__qualname__ = found.name
         self.__module__ = "headrace.onnx"
 
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return self.signature.inspect_signature()
-
-    __doc__ = property(lambda self: self.signature.describe())  # type: ignore[assignment]
+    __signature__ = _OfEach(lambda op: op.signature.inspect_signature())
+    __doc__ = _OfEach(lambda op: op.signature.describe(), _ABOUT)  # type: ignore[assignment]
 
     @property
     def version(self) -> int:
