@@ -11,12 +11,13 @@ import headrace.compat.dace
 import headrace.onnx
 
 MODULES = (headrace, headrace.onnx, headrace.compat.dace)
+NEED_TORCH = ("module", "train_step")
 
 
 def public(module: Any) -> Iterator[tuple[str, Any]]:
     """What users find in a module: classes and functions, without types for annotations and what comes from elsewhere."""
     for name in sorted(getattr(module, "__all__", dir(module))):
-        what = getattr(module, name) if name != "module" else None  # it needs torch
+        what = getattr(module, name) if name not in NEED_TORCH else None
         where = inspect.getmodule(what).__name__ if callable(what) and inspect.getmodule(what) else ""
         if not name.startswith("_") and where.startswith(module.__name__) and (inspect.isclass(what) or inspect.isfunction(what)):
             yield name, what
