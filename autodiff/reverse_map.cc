@@ -35,7 +35,8 @@ class MapReverser {
         all.push_back(n);
         continue;
       }
-      for (NodeId piece : SplitWrites(&s_, &names_, n)) all.push_back(piece);
+      for (NodeId piece : SplitWrites(&s_, &names_, n))
+        for (NodeId part : SplitProducts(&s_, piece)) all.push_back(part);
     }
     all.insert(all.end(), after_.begin(), after_.end());
     return all;

@@ -25,4 +25,8 @@ std::unordered_map<uint32_t, int> GroupsOf(const Sdfg& s, NodeId statement, int*
 // X[i, 0] and X[j, 1] never meet and share one. The clearing of the adjoint comes last.
 std::vector<NodeId> SplitWrites(Sdfg* s, FreshNames* names, NodeId map);
 
+// A perfect nest of three or more loops that does nothing but add products to arrays, matrix products and convolutions: a map
+// for each of the sums, without registers. Others stay as they are. (split_products.cc)
+std::vector<NodeId> SplitProducts(Sdfg* s, NodeId map);
+
 }  // namespace headrace::autodiff

@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include "autodiff/reverse_pieces.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+
+namespace headrace::autodiff {
+namespace {
+
+// Of a program with one state and one statement.
+std::string Split(std::string_view text) {
+  Result<Program> p = ParseProgram(text);
+  EXPECT_TRUE(p.ok()) << p.status().ToString();
+  Sdfg& s = p->MutableEntry();
+  State& state = std::get<State>(s.blocks.Mutable(s.body[0]).control);
+  state.statements = SplitProducts(&s, state.statements[0]);
+  PrintOptions o;
+  o.origins = false;
+  return Print(*p, o);
+}
+
+void Expect(std::string_view before, std::string_view after) {
+  Result<Program> p = ParseProgram(after);
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  PrintOptions o;
+  o.origins = false;
+  EXPECT_EQ(Split(before), Print(*p, o));
+}
+
+TEST(SplitProducts, TheAdjointOfAMatrixProductIsTwo) {
+  Expect(R"(
+sdfg f(A: f64[N, K], B: f64[K, M], G: f64[N, M], inout dA: f64[N, K], inout dB: f64[K, M]) {
+  transient g: f64 @register
+  map i in 0:N, j in 0:M { map k in 0:K { g = G[i, j]; dB[k, j] += g * A[i, k]; dA[i, k] += g * B[k, j] } }
+})",
+         R"(
+sdfg f(A: f64[N, K], B: f64[K, M], G: f64[N, M], inout dA: f64[N, K], inout dB: f64[K, M]) {
+  transient g: f64 @register
+  map i in 0:N, j in 0:M { map k in 0:K { dB[k, j] += G[i, j] * A[i, k] } }
+  map i in 0:N, j in 0:M { map k in 0:K { dA[i, k] += G[i, j] * B[k, j] } }
+})");
+}
+
+TEST(SplitProducts, OthersStayAsTheyAre) {
+  for (std::string_view text : {
+           // one pass over the matrix serves both
+           "sdfg f(A: f64[N, K], x: f64[K], G: f64[N], inout dA: f64[N, K], inout dx: f64[K]) {\n"
+           "  transient g: f64 @register\n"
+           "  map i in 0:N, k in 0:K { g = G[i]; dA[i, k] += g * x[k]; dx[k] += g * A[i, k] }\n}",
+           // what is computed once would be computed twice
+           "sdfg f(A: f64[N, K], B: f64[K, M], G: f64[N, M], inout dA: f64[N, K], inout dB: f64[K, M]) {\n"
+           "  transient g: f64 @register\n"
+           "  map i in 0:N, j in 0:M, k in 0:K { g = exp(G[i, j]); dB[k, j] += g * A[i, k]; dA[i, k] += g * B[k, j] }\n}",
+           // the second reads what the first adds
+           "sdfg f(A: f64[N, N], G: f64[N, N], inout D: f64[N, N], inout E: f64[N, N]) {\n"
+           "  map i in 0:N, j in 0:N, k in 0:N { D[k, j] += G[i, j] * A[i, k]; E[i, k] += G[i, j] * D[k, j] }\n}",
+           // nothing is used twice
+           "sdfg f(A: f64[N, M, K], B: f64[N, M, K], inout D: f64[N], inout E: f64[N, M]) {\n"
+           "  map i in 0:N, j in 0:M, k in 0:K { D[i] += A[i, j, k] * B[i, j, k]; E[i, j] += A[i, j, k] * B[i, j, k] }\n}"})
+    Expect(text, text);
+}
+
+}  // namespace
+}  // namespace headrace::autodiff
