@@ -1,6 +1,6 @@
 """The 54 kernels with their arguments at two sizes: `small`, where differences can check every element, and NPBench's `S`.
 
-Arguments are made from a seed, of float64 and complex128 (networks: of any float type). They are random where NPBench's are
+Arguments are made from a seed, of float64 and complex128, or of another float type. They are random where NPBench's are
 constant over large parts, for ties and zeros would hide wrong gradients; matrices stay well-conditioned.
 """
 
@@ -17,17 +17,21 @@ from .kernels import flows, networks, others, products, solvers, stencils
 class Case:
     """One kernel. `make(rng, **sizes)` gives {argument: value}; `changes` names the arrays that the kernel is called for."""
 
-    def __init__(self, function: Callable, make: Callable, small: dict, S: dict, changes: tuple = (), reason: str = ""):
+    def __init__(self, function: Callable, make: Callable, small: dict, S: dict, changes: str = "", reason: str = "", steps: str = "",
+                 sensitive: bool = False):
         self.name, self.function, self.make = function.__name__, function, make
-        self.small, self.S, self.changes = small, S, changes
+        self.small, self.S, self.changes = small, S, tuple(changes.split())
         self.reason = reason  # why it has no gradient
+        self.steps = steps.split()  # arguments whose gradient is 0: they decide into which bin something falls
+        self.sensitive = sensitive  # the last bit of an argument grows to more than the tolerance
 
-    def arguments(self, size: str | dict = "small", seed: int = 0) -> tuple:
-        """Arguments by position, new arrays each time."""
+    def arguments(self, size: str | dict = "small", seed: int = 0, dtype=None) -> tuple:
+        """Arguments by position, new arrays each time; float arrays as `dtype`, where it is given."""
         made = self.make(np.random.default_rng(seed), **(getattr(self, size) if isinstance(size, str) else size))
         bound = inspect.signature(self.function).bind(**made)
         bound.apply_defaults()
-        return tuple(bound.arguments.values())
+        return tuple(a.astype(dtype) if dtype and isinstance(a, np.ndarray) and a.dtype.kind == "f" else a
+                     for a in bound.arguments.values())
 
     @property
     def names(self) -> list[str]:
@@ -42,9 +46,13 @@ class Case:
 CASES: dict[str, Case] = {}
 
 
-def case(function: Callable, small: dict, S: dict, changes: str = "", reason: str = ""):
+# Kernels that the benchmark defines in f32.
+SINGLE = ("conv2d_bias", "lenet", "mlp", "resnet", "softmax")
+
+
+def case(function: Callable, small: dict, S: dict, changes: str = "", **about):
     def register(make):
-        CASES[function.__name__] = Case(function, make, small, S, tuple(changes.split()), reason)
+        CASES[function.__name__] = Case(function, make, small, S, changes, **about)
         return make
     return register
 
@@ -291,7 +299,8 @@ def _(rng, N, H, W, channels, hidden):
 @case(networks.mlp, dict(C_in=3, N=4, S0=5, S1=4, S2=3), dict(C_in=3, N=8, S0=30000, S1=2000, S2=2000))
 def _(rng, C_in, N, S0, S1, S2):
     sizes = (C_in, S0, S1, S2)
-    layers = {f"w{k + 1}": rng.random((sizes[k], sizes[k + 1])) - 0.3 for k in range(3)}
+    # Numbers of the same size in each layer: or else one class has it all, and every gradient is 0.
+    layers = {f"w{k + 1}": (rng.random((sizes[k], sizes[k + 1])) - 0.5) * (12 / sizes[k])**0.5 for k in range(3)}
     return dict(input=rng.random((N, C_in)), **layers, **{f"b{k + 1}": rng.random(sizes[k + 1]) for k in range(3)})
 
 
@@ -317,17 +326,17 @@ def _(rng, N):
     return {n: rng.random(N) for n in ("theta_1", "phi_1", "theta_2", "phi_2")}
 
 
-@case(others.azimint_naive, dict(N=40, npt=4), dict(N=400000, npt=1000))
+@case(others.azimint_naive, dict(N=40, npt=4), dict(N=400000, npt=1000), steps="radius")
 def _(rng, N, npt):
     return dict(data=rng.random(N), radius=rng.random(N), npt=npt)
 
 
-@case(others.azimint_hist, dict(N=40, npt=4), dict(N=400000, npt=1000))
+@case(others.azimint_hist, dict(N=40, npt=4), dict(N=400000, npt=1000), steps="radius")
 def _(rng, N, npt):
     return dict(data=rng.random(N), radius=rng.random(N), npt=npt)
 
 
-@case(others.nbody, dict(N=3, Nt=2), dict(N=25, Nt=40))
+@case(others.nbody, dict(N=3, Nt=2), dict(N=25, Nt=40), sensitive=True)
 def _(rng, N, Nt):
     return dict(mass=20.0 * (0.5 + rng.random((N, 1))) / N, pos=rng.random((N, 3)), vel=rng.random((N, 3)), N=N, Nt=Nt, dt=0.05,
                 G=1.0, softening=0.1)
@@ -338,7 +347,7 @@ def _(rng, M, N):
     return dict(array_1=rng.integers(0, 1000, (M, N)), array_2=rng.integers(0, 1000, (M, N)), a=4, b=3, c=9)
 
 
-@case(others.mandelbrot1, dict(xn=9, yn=7, maxiter=8), dict(xn=125, yn=125, maxiter=60), reason="counts iterations")
+@case(others.mandelbrot1, dict(xn=9, yn=7, maxiter=8), dict(xn=125, yn=125, maxiter=60), reason="counts iterations", sensitive=True)
 def _(rng, xn, yn, maxiter):
     return dict(xmin=-1.75, xmax=0.25, ymin=-1.0, ymax=1.0, xn=xn, yn=yn, maxiter=maxiter)
 
