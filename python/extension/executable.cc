@@ -5,24 +5,15 @@
 #include <nanobind/stl/vector.h>
 
 #include <deque>
-#include <thread>
 
 #include "driver/compile.h"
 #include "ir/call.h"
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
+#include "python/extension/interrupts.h"
 
 namespace headrace::python {
 namespace {
-
-// Python's handlers run in its main thread alone: Ctrl-C is seen when that one polls, while it compiles.
-std::function<bool()> Cancellation() {
-  return [caller = std::this_thread::get_id()] {
-    if (std::this_thread::get_id() != caller) return false;
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
-  };
-}
 
 // What was given instead of an array, and what to do about it.
 std::string Refused(nb::handle object) {
@@ -34,10 +25,18 @@ std::string Refused(nb::handle object) {
   return type + "\n  hint: an array is what has the buffer protocol or DLPack: numpy.asarray(…) makes one";
 }
 
+// After Ctrl-C: the KeyboardInterrupt that Python's handler raises.
+void CheckRun(const Status& s, const RunScope& scope) {
+  if (s.ok()) return;
+  if (s.kind() == ErrorKind::kInterrupted && scope.in_main_thread() && (PyErr_Occurred() || PyErr_CheckSignals() != 0))
+    throw nb::python_error();
+  Check(s);
+}
+
 class PyExecutable {
  public:
-  PyExecutable(std::unique_ptr<Executable> e, Program interface, bool by_position)
-      : e_(std::move(e)), interface_(std::move(interface)), by_position_(by_position) {
+  PyExecutable(std::unique_ptr<Executable> e, Program interface, bool by_position, std::shared_ptr<MainThreadRuns> runs)
+      : e_(std::move(e)), interface_(std::move(interface)), by_position_(by_position), runs_(std::move(runs)) {
     const Sdfg& s = interface_.Entry();
     const std::vector<Direction> directions = Directions(interface_, s);
     for (size_t k = 0; k < directions.size(); ++k) {
@@ -45,6 +44,13 @@ class PyExecutable {
       if (directions[k] == Direction::kOut) outputs_.push_back(c.name.str());
       else inputs_.push_back({c.name.str(), c.dtype, c.optional});
     }
+  }
+
+  PyExecutable(PyExecutable&&) = default;
+  ~PyExecutable() {
+    if (!e_) return;
+    nb::gil_scoped_release release;  // its thread that looks for Ctrl-C may just be waiting for the GIL
+    e_.reset();
   }
 
   nb::tuple Call(nb::args args, nb::handle out, nb::handle sizes);
@@ -73,6 +79,7 @@ class PyExecutable {
   std::unique_ptr<Executable> e_;
   Program interface_;
   bool by_position_;
+  std::shared_ptr<MainThreadRuns> runs_;
   std::vector<Input> inputs_;
   std::vector<std::string> outputs_;
 };
@@ -138,11 +145,12 @@ nb::tuple PyExecutable::Call(nb::args args, nb::handle out, nb::handle sizes) {
   frame.allocate = Allocate;
   frame.context = &made;
   Status done;
+  const RunScope scope(*runs_);
   {
     nb::gil_scoped_release release;
     done = e_->Call(frame);
   }
-  Check(done);
+  CheckRun(done, scope);
   PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(made.arrays.size()));
   for (size_t k = 0; k < made.arrays.size(); ++k) PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(k), made.arrays[k].release().ptr());
   return nb::steal<nb::tuple>(all);
@@ -159,10 +167,12 @@ nb::list PyExecutable::Run(nb::dict arguments, const std::vector<std::pair<std::
     values.push_back({Name(name), ToValue(object, type, name)});
   }
   Result<std::vector<Value>> r = Status();
+  const RunScope scope(*runs_);
   {
     nb::gil_scoped_release release;
     r = e_->Run(values, {sizes.begin(), sizes.end()});
   }
+  if (!r.ok()) CheckRun(r.status(), scope);
   nb::list all;
   for (const Value& v : Checked(std::move(r))) all.append(FromValue(v));
   return all;
@@ -176,13 +186,14 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
   q.pipeline = pipeline;
   q.options.threads = threads;
   q.options.implementations = implementations;
-  q.options.cancelled = Cancellation();
+  const auto runs = std::make_shared<MainThreadRuns>();
+  q.options.cancelled = Cancellation(runs);
   Result<std::unique_ptr<Executable>> made = Status();
   {
     nb::gil_scoped_release release;
     made = CompileProgram(registry, p, q);
   }
-  return PyExecutable(Checked(std::move(made)), p, backend == "cpu");
+  return PyExecutable(Checked(std::move(made)), p, backend == "cpu", runs);
 }
 
 std::pair<PyExecutable, Program> LoadArtifact(const std::string& path, int threads) {
@@ -190,10 +201,11 @@ std::pair<PyExecutable, Program> LoadArtifact(const std::string& path, int threa
   if (!cpu || !cpu->load) Check(UsageError("E0343", "no backend loads artifacts"));
   CompileOptions o;
   o.threads = threads;
-  o.cancelled = Cancellation();
+  const auto runs = std::make_shared<MainThreadRuns>();
+  o.cancelled = Cancellation(runs);
   std::unique_ptr<Executable> e = Checked(cpu->load(path, o, Plugins()));
   Program interface = Checked(e->Interface());
-  return {PyExecutable(std::move(e), interface, true), interface};
+  return {PyExecutable(std::move(e), interface, true, runs), interface};
 }
 
 }  // namespace

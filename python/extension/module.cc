@@ -4,6 +4,7 @@
 
 #include "driver/compile.h"
 #include "python/extension/bindings.h"
+#include "python/extension/interrupts.h"
 
 namespace headrace::python {
 namespace {
@@ -82,6 +83,7 @@ NB_MODULE(_core, m) {
     for (const headrace::Backend* b : Plugins().Backends()) all.append(b->name);
     return all;
   });
+  RememberMainThread();
   BindProgram(m);
   BindExecutable(m);
   BindModel(m);
