@@ -18,12 +18,13 @@ class Case:
     """One kernel. `make(rng, **sizes)` gives {argument: value}; `changes` names the arrays that the kernel is called for."""
 
     def __init__(self, function: Callable, make: Callable, small: dict, S: dict, changes: str = "", reason: str = "", steps: str = "",
-                 sensitive: bool = False):
+                 sensitive: bool = False, along: dict | None = None):
         self.name, self.function, self.make = function.__name__, function, make
         self.small, self.S, self.changes = small, S, tuple(changes.split())
         self.reason = reason  # why it has no gradient
         self.steps = steps.split()  # arguments whose gradient is 0: they decide into which bin something falls
         self.sensitive = sensitive  # the last bit of an argument grows to more than the tolerance
+        self.along = along  # instead of S, where differences still tell the slope
 
     def arguments(self, size: str | dict = "small", seed: int = 0, dtype=None) -> tuple:
         """Arguments by position, new arrays each time; float arrays as `dtype`, where it is given."""
@@ -336,7 +337,7 @@ def _(rng, N, npt):
     return dict(data=rng.random(N), radius=rng.random(N), npt=npt)
 
 
-@case(others.nbody, dict(N=3, Nt=2), dict(N=25, Nt=40), sensitive=True)
+@case(others.nbody, dict(N=3, Nt=2), dict(N=25, Nt=40), sensitive=True, along=dict(N=25, Nt=10))
 def _(rng, N, Nt):
     return dict(mass=20.0 * (0.5 + rng.random((N, 1))) / N, pos=rng.random((N, 3)), vel=rng.random((N, 3)), N=N, Nt=Nt, dt=0.05,
                 G=1.0, softening=0.1)
