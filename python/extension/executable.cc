@@ -35,8 +35,10 @@ void CheckRun(const Status& s, const RunScope& scope) {
 
 class PyExecutable {
  public:
-  PyExecutable(std::unique_ptr<Executable> e, Program interface, bool by_position, std::shared_ptr<MainThreadRuns> runs)
-      : e_(std::move(e)), interface_(std::move(interface)), by_position_(by_position), runs_(std::move(runs)) {
+  // `progress` is what was polled while `e` was compiled.
+  PyExecutable(std::unique_ptr<Executable> e, Program interface, bool by_position, std::shared_ptr<Progress> progress)
+      : e_(std::move(e)), interface_(std::move(interface)), by_position_(by_position), progress_(std::move(progress)) {
+    progress_->compiled = true;
     const Sdfg& s = interface_.Entry();
     const std::vector<Direction> directions = Directions(interface_, s);
     for (size_t k = 0; k < directions.size(); ++k) {
@@ -79,7 +81,7 @@ class PyExecutable {
   std::unique_ptr<Executable> e_;
   Program interface_;
   bool by_position_;
-  std::shared_ptr<MainThreadRuns> runs_;
+  std::shared_ptr<Progress> progress_;
   std::vector<Input> inputs_;
   std::vector<std::string> outputs_;
 };
@@ -145,7 +147,7 @@ nb::tuple PyExecutable::Call(nb::args args, nb::handle out, nb::handle sizes) {
   frame.allocate = Allocate;
   frame.context = &made;
   Status done;
-  const RunScope scope(*runs_);
+  const RunScope scope(*progress_);
   {
     nb::gil_scoped_release release;
     done = e_->Call(frame);
@@ -167,7 +169,7 @@ nb::list PyExecutable::Run(nb::dict arguments, const std::vector<std::pair<std::
     values.push_back({Name(name), ToValue(object, type, name)});
   }
   Result<std::vector<Value>> r = Status();
-  const RunScope scope(*runs_);
+  const RunScope scope(*progress_);
   {
     nb::gil_scoped_release release;
     r = e_->Run(values, {sizes.begin(), sizes.end()});
@@ -186,14 +188,14 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
   q.pipeline = pipeline;
   q.options.threads = threads;
   q.options.implementations = implementations;
-  const auto runs = std::make_shared<MainThreadRuns>();
-  q.options.cancelled = Cancellation(runs);
+  const auto progress = std::make_shared<Progress>();
+  q.options.cancelled = Cancellation(progress);
   Result<std::unique_ptr<Executable>> made = Status();
   {
     nb::gil_scoped_release release;
     made = CompileProgram(registry, p, q);
   }
-  return PyExecutable(Checked(std::move(made)), p, backend == "cpu", runs);
+  return PyExecutable(Checked(std::move(made)), p, backend == "cpu", progress);
 }
 
 std::pair<PyExecutable, Program> LoadArtifact(const std::string& path, int threads) {
@@ -201,11 +203,11 @@ std::pair<PyExecutable, Program> LoadArtifact(const std::string& path, int threa
   if (!cpu || !cpu->load) Check(UsageError("E0343", "no backend loads artifacts"));
   CompileOptions o;
   o.threads = threads;
-  const auto runs = std::make_shared<MainThreadRuns>();
-  o.cancelled = Cancellation(runs);
+  const auto progress = std::make_shared<Progress>();
+  o.cancelled = Cancellation(progress);
   std::unique_ptr<Executable> e = Checked(cpu->load(path, o, Plugins()));
   Program interface = Checked(e->Interface());
-  return {PyExecutable(std::move(e), interface, true, runs), interface};
+  return {PyExecutable(std::move(e), interface, true, progress), interface};
 }
 
 }  // namespace

@@ -49,8 +49,14 @@ bool RaisesKeyboardInterrupt() {
   }
 }
 
-bool RunInterrupted(const MainThreadRuns& runs) {
-  if (runs.count.load() == 0) return false;
+bool RunHandlers() {
+  nb::gil_scoped_acquire gil;
+  return PyErr_CheckSignals() != 0;
+}
+
+bool RunInterrupted(const Progress& progress) {
+  if (PyThread_get_thread_ident() == main_thread) return RunHandlers();  // the interpreter polls in the thread that it runs in
+  if (progress.main_thread_runs.load() == 0) return false;
   Listen();
   if (!arrived.load()) return false;
   if (RaisesKeyboardInterrupt()) return true;
@@ -60,21 +66,20 @@ bool RunInterrupted(const MainThreadRuns& runs) {
 
 }  // namespace
 
-std::function<bool()> Cancellation(std::shared_ptr<MainThreadRuns> runs) {
-  return [runs = std::move(runs), caller = std::this_thread::get_id()] {
-    if (std::this_thread::get_id() != caller) return RunInterrupted(*runs);
-    nb::gil_scoped_acquire gil;
-    return PyErr_CheckSignals() != 0;
+std::function<bool()> Cancellation(std::shared_ptr<Progress> progress) {
+  return [progress = std::move(progress), caller = std::this_thread::get_id()] {
+    if (progress->compiled) return RunInterrupted(*progress);
+    return std::this_thread::get_id() == caller && RunHandlers();
   };
 }
 
-RunScope::RunScope(MainThreadRuns& runs) : runs_(runs), main_(PyThread_get_thread_ident() == main_thread) {
+RunScope::RunScope(Progress& progress) : progress_(progress), main_(PyThread_get_thread_ident() == main_thread) {
   if (!main_) return;
   arrived.store(0, std::memory_order_relaxed);
-  runs_.count.fetch_add(1);
+  progress_.main_thread_runs.fetch_add(1);
 }
 RunScope::~RunScope() {
-  if (main_) runs_.count.fetch_sub(1);
+  if (main_) progress_.main_thread_runs.fetch_sub(1);
 }
 
 void RememberMainThread() {

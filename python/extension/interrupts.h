@@ -6,27 +6,28 @@
 
 namespace headrace::python {
 
-// Of one executable: how many of its runs Python's main thread waits for (one, or none).
-struct MainThreadRuns {
-  std::atomic<int> count{0};
+// Of one executable: whether it is still being made, and how many of its runs Python's main thread waits for (one, or none).
+struct Progress {
+  std::atomic<bool> compiled{false};
+  std::atomic<int> main_thread_runs{0};
 };
 
-// What backends poll, for compilations by this thread and for runs of what it compiles. True: stop. In the thread that compiles
-// it lets Python's handlers run; in others it is true when Ctrl-C came while the main thread was in a run and
-// signal.default_int_handler, which raises KeyboardInterrupt, is what Python will call. Other handlers run when the program is done.
-std::function<bool()> Cancellation(std::shared_ptr<MainThreadRuns> runs);
+// What backends poll. True: stop. In the thread that compiles, and in the main thread, Python's handlers run. In others it is true
+// when Ctrl-C came while the main thread was in a run, and signal.default_int_handler, which raises KeyboardInterrupt, is what
+// Python will call. Other handlers run when the program is done.
+std::function<bool()> Cancellation(std::shared_ptr<Progress> progress);
 
 // Around a run, with the GIL; costs a few nanoseconds.
 class RunScope {
  public:
-  explicit RunScope(MainThreadRuns& runs);
+  explicit RunScope(Progress& progress);
   ~RunScope();
   RunScope(const RunScope&) = delete;
   RunScope& operator=(const RunScope&) = delete;
   bool in_main_thread() const { return main_; }
 
  private:
-  MainThreadRuns& runs_;
+  Progress& progress_;
   bool main_;
 };
 

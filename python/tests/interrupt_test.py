@@ -49,8 +49,8 @@ class Interrupt(Case):
         self.interrupted(lambda: compiled(x, x))
 
     def test_the_interpreter(self):
-        program = headrace.program(loops, backend="interpreter")
-        self.interrupted(lambda: program(FOREVER, np.ones(100)))
+        program = headrace.program(loops).sdfg_for(FOREVER, np.ones(100)).compile(backend="interpreter")
+        self.interrupted(lambda: program(np.ones(100)))
 
     def test_a_program_that_another_thread_compiled(self):
         made = []
