@@ -8,5 +8,6 @@ using headrace_plugin::Registrar;
 
 void RegisterSolvers(Registrar& r);
 void RegisterTransforms(Registrar& r);
+void RegisterCalls(Registrar& r);
 
 }  // namespace linalg_ops

@@ -1,8 +1,21 @@
-// Discrete Fourier transforms of the last dimension, by their definition: n^2 operations, any length, real and complex.
-// Angles are those of k·t modulo n, an exact integer, so that long transforms lose no accuracy to large angles.
+// Discrete Fourier transforms of the last dimension, by their definition: n^2 operations, any length, real and complex. (In n log n:
+// fourier.h.) Angles are those of k·t modulo n, an exact integer, so that long transforms lose no accuracy to large angles.
 #include "plugins/linalg/families.h"
 
 namespace linalg_ops {
+namespace {
+
+using headrace_plugin::Node;
+
+// The matrix of a transform is symmetric: its adjoint, without conjugation as in JAX, is the same transform.
+std::string FftBackward(const Node& node, const std::vector<std::string>&, const std::vector<std::string>&) {
+  const hr_port* x = node.input("X");
+  const std::string array = std::string(x->dtype == HR_C64 ? ": c64[" : ": c128[") + Node::Shape(x) + "]";
+  return "sdfg fft_backward(dY" + array + ", dX" + array + ") {\n  linalg.Fft{inverse = " + node.attribute("inverse", "0") +
+         "}(X = dY) -> (Y = dX)\n}\n";
+}
+
+}  // namespace
 
 void RegisterTransforms(Registrar& r) {
   r.op("linalg.Fft")
@@ -19,7 +32,9 @@ void RegisterTransforms(Registrar& r) {
           "if inverse { Y[o.., k] = Y[o.., k] / n }")
       .Sample("X: c128[2, 6]")
       .Sample("X: c128[5]; attr inverse = 1")
+      .Sample("X: c128[2, 31]")
       .Sample("X: c64[3, 4]");
+  r.backward("linalg.Fft", "the_same_transform", [](const Node&) { return std::string(); }, FftBackward);
 }
 
 }  // namespace linalg_ops

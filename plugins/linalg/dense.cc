@@ -1,0 +1,89 @@
+// Compiled for AVX2 and FMA, alone in this library, so that no template of it takes the place of one that is compiled for every
+// processor: nothing but what is behind WhyNotDense() is called without them.
+#include "plugins/linalg/dense.h"
+
+#if defined(__AVX2__) && defined(__FMA__)
+#include <Eigen/Cholesky>
+#include <Eigen/LU>
+#include <complex>
+#include <limits>
+
+#include "plugins/api/headrace_plugin.h"
+
+namespace linalg_ops {
+namespace {
+
+template <typename T>
+using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+template <typename T>
+using In = Eigen::Map<const Matrix<T>>;
+template <typename T>
+using Out = Eigen::Map<Matrix<T>>;
+
+template <typename T>
+void Solve(int64_t n, int64_t columns, const void* a, const void* b, void* x) {
+  const Eigen::PartialPivLU<Matrix<T>> lu(In<T>(static_cast<const T*>(a), n, n));
+  Out<T>(static_cast<T*>(x), n, columns) = lu.solve(In<T>(static_cast<const T*>(b), n, columns));
+}
+
+template <typename T>
+void Determinant(int64_t n, const void* a, void* d) {
+  *static_cast<T*>(d) = n == 0 ? T(1) : Eigen::PartialPivLU<Matrix<T>>(In<T>(static_cast<const T*>(a), n, n)).determinant();
+}
+
+template <typename T>
+void Cholesky(int64_t n, const void* a, void* l) {
+  Out<T> out(static_cast<T*>(l), n, n);
+  const Eigen::LLT<Matrix<T>, Eigen::Lower> factor(In<T>(static_cast<const T*>(a), n, n));
+  if (factor.info() == Eigen::Success) {
+    out = factor.matrixL();
+    return;
+  }
+  out.setZero();
+  out.template triangularView<Eigen::Lower>().setConstant(std::numeric_limits<T>::quiet_NaN());
+}
+
+}  // namespace
+
+const char* WhyNotDense() {
+  static const bool runs = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return runs ? "" : "this processor has no AVX2 or no FMA";
+}
+
+void DenseSolve(int32_t dtype, int64_t n, int64_t columns, const void* a, const void* b, void* x) {
+  if (n == 0 || columns == 0) return;
+  switch (dtype) {
+    case HR_F32: return Solve<float>(n, columns, a, b, x);
+    case HR_F64: return Solve<double>(n, columns, a, b, x);
+    case HR_C64: return Solve<std::complex<float>>(n, columns, a, b, x);
+    default: return Solve<std::complex<double>>(n, columns, a, b, x);
+  }
+}
+
+void DenseDeterminant(int32_t dtype, int64_t n, const void* a, void* d) {
+  switch (dtype) {
+    case HR_F32: return Determinant<float>(n, a, d);
+    case HR_F64: return Determinant<double>(n, a, d);
+    case HR_C64: return Determinant<std::complex<float>>(n, a, d);
+    default: return Determinant<std::complex<double>>(n, a, d);
+  }
+}
+
+void DenseCholesky(int32_t dtype, int64_t n, const void* a, void* l) {
+  if (n == 0) return;
+  if (dtype == HR_F32) return Cholesky<float>(n, a, l);
+  return Cholesky<double>(n, a, l);
+}
+
+}  // namespace linalg_ops
+
+#else
+
+namespace linalg_ops {
+const char* WhyNotDense() { return "Headrace was built for another kind of processor"; }
+void DenseSolve(int32_t, int64_t, int64_t, const void*, const void*, void*) {}
+void DenseDeterminant(int32_t, int64_t, const void*, void*) {}
+void DenseCholesky(int32_t, int64_t, const void*, void*) {}
+}  // namespace linalg_ops
+
+#endif
