@@ -33,6 +33,7 @@ struct Options {
   Keep keep = Keep::kSolve;
   std::optional<int64_t>
       memory_limit;  // bytes of tape and workspace, without parameters, inputs, outputs and gradients
+  std::vector<Name> store, recompute;  // arrays whose fate the caller decides, whatever `keep` says of the others
   std::vector<std::pair<Name, int64_t>> sizes;  // values of symbols that the planner may assume when it weighs bytes
 };
 

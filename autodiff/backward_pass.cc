@@ -79,6 +79,10 @@ Result<Request> ParseOptions(const Program& p, const PassOptions& given) {
       if (value != "forward" && value != "backward") return Bad(option, value, "forward or backward");
       q.options.separate = true;
       q.forward = value == "forward";
+    } else if (option == "store") {
+      q.options.store = NamesIn(value);
+    } else if (option == "recompute") {
+      q.options.recompute = NamesIn(value);
     } else if (option == "memory-limit") {
       HR_ASSIGN_OR_RETURN(q.options.memory_limit, ParseCount(option, value));
     } else if (option == "sizes") {
@@ -141,7 +145,7 @@ Status RegisterBackwardPass(Registry& r) {
       "Reverse mode: the program also computes grad_X, the gradient of the sum of `outputs`, for every X of `inputs`; "
       "`given` outputs take their gradient as a parameter.";
   pass.options = {"outputs", "inputs", "given",        "keep-outputs", "separate",
-                  "fuse",    "keep",   "memory-limit", "sizes",        "report"};
+                  "fuse",    "keep",   "store",        "recompute",    "memory-limit", "sizes", "report"};
   pass.run = [](Program& p, const PassOptions& given, const Registry& registry) -> Result<bool> {
     HR_ASSIGN_OR_RETURN(Request q, ParseOptions(p, given));
     HR_ASSIGN_OR_RETURN(BackwardPrograms b, Backward(p, q.outputs, q.inputs, q.options, registry));

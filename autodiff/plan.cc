@@ -29,7 +29,13 @@ Status TooSmall(int64_t limit, int64_t minimum) {
   return Status(std::move(d));
 }
 
+bool Names(const std::vector<Name>& names, const PlanModel& m, const PlannedValue& v) {
+  return std::any_of(v.members.begin(), v.members.end(),
+                     [&](int a) { return std::count(names.begin(), names.end(), m.arrays[a].name) > 0; });
+}
+
 std::string Reason(const PlanModel& m, const PlannedValue& v, Fate fate, bool copied, const Options& o) {
+  if (Names(copied ? o.recompute : o.store, m, v)) return copied ? "recomputed: as asked for" : "kept: as asked for";
   if (fate != Fate::kKeep && copied) {
     if (o.keep == Keep::kRecomputeAll) return "recomputed: everything is";
     return v.cheap ? "recomputed: elementwise from values that are there"
@@ -111,6 +117,25 @@ Result<Solution> Solve(const Options& o, const Registry& r, Combined* c, PlanMod
   return packed.ok() ? packed : SolveWithin(limit, o, r, c, m, report);
 }
 
+Status Refused(const char* option, Name n, const std::string& why) {
+  return UsageError("E0812", std::string("backward: option ") + option + " names '" + n.str() + "', " + why);
+}
+
+// What the caller decided about single arrays.
+Status Decide(const Options& o, const PlanModel& m, Choice* choice) {
+  for (const bool store : {true, false})
+    for (Name n : store ? o.store : o.recompute) {
+      const char* option = store ? "store" : "recompute";
+      const auto array = std::find_if(m.arrays.begin(), m.arrays.end(), [&](const PlannedArray& a) { return a.name == n; });
+      if (array == m.arrays.end() || array->value < 0) return Refused(option, n, "which is no array that the forward part computes");
+      const PlannedValue& v = m.values[static_cast<size_t>(array->value)];
+      if (!store && Names(o.store, m, v)) return Refused(option, n, "which is computed together with one that is to be stored");
+      if (!store && !v.recomputable) return Refused(option, n, "which can't be computed again: what it is computed from does not last");
+      (*choice)[static_cast<size_t>(array->value)] = store ? Fate::kKeep : Fate::kOnce;
+    }
+  return {};
+}
+
 }  // namespace
 
 Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* report) {
@@ -132,6 +157,11 @@ Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* repo
     solution.solver = "none needed";
     if (o.memory_limit && solution.timeline.peak > *o.memory_limit)
       return TooSmall(*o.memory_limit, solution.timeline.peak);
+  }
+  if (!o.store.empty() || !o.recompute.empty()) {
+    HR_RETURN_IF_ERROR(Decide(o, m, &solution.choice));
+    solution.timeline = Evaluate(m, solution.choice);
+    if (o.memory_limit && solution.timeline.peak > *o.memory_limit) return TooSmall(*o.memory_limit, solution.timeline.peak);
   }
   const Schedule schedule = MakeSchedule(m, solution.choice);
   report->solver = solution.solver;

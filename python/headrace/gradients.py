@@ -20,13 +20,13 @@ class Derived(Translated):
     copies = True  # the caller's arrays stay as they are
 
     def __init__(self, inner: Translated, outputs: list[Result], types: dict[str, Any], wanted: list[str], keep: bool, given: bool,
-                 several: bool, memory_limit: int | None):
+                 several: bool, plan: dict[str, Any]):
         names = [r.name for r in outputs]
         self.trees = inner.trees
         self._wanted = [(a, types[a]) for a in wanted]
         arguments = [leaf for a, t in self._wanted for leaf in ([n for n, _ in t.leaves(a)] if isinstance(t, Tree) else [a])]
-        g = inner.sdfg.gradient(names, arguments, given=names if given else (), keep_outputs=keep, memory_limit=memory_limit)
-        self.sdfg, self.report = g.program, g.report
+        g = inner.sdfg.gradient(names, arguments, given=names if given else (), keep_outputs=keep, **plan)
+        self.sdfg, self.plan = g.program, g.report
         self.taken = inner.taken
         self.seeds = {parameter: k for k, parameter in enumerate(g.output_gradients[n] for n in names if given)}
         seeded = {p.name: (DTYPES[p.type], p.shape) for p in g.program.parameters if p.name in self.seeds}
@@ -55,9 +55,9 @@ class Derived(Translated):
 class GradientFunction(Function):
     """Called like the function; returns gradients by the chosen arguments."""
 
-    def __init__(self, f: Function, argnums, of, keep: bool, memory_limit: int | None):
+    def __init__(self, f: Function, argnums, of, keep: bool, plan: dict[str, Any]):
         super().__init__(f, f._backend, f._threads)
-        self.inner, self._of, self._keep, self._memory_limit = f, of, keep, memory_limit
+        self.inner, self._of, self._keep, self._plan = f, of, keep, plan
         self._several = isinstance(argnums, (tuple, list))
         self._arguments = argument_names(self._signature, self.__name__, argnums)
 
@@ -68,7 +68,7 @@ class GradientFunction(Function):
         if chosen.shape != ():
             raise TypeError(f"the result of {self.__name__} has shape {chosen.shape}, and grad is of one number: "
                             "sum it up, or use headrace.vjp")
-        return Derived(inner, [chosen], types, self._arguments, self._keep, False, self._several, self._memory_limit)
+        return Derived(inner, [chosen], types, self._arguments, self._keep, False, self._several, self._plan)
 
 
 def listed(x) -> list:
@@ -147,25 +147,38 @@ def function_of(f) -> Function:
     return _PROGRAMS[f]
 
 
-def grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None) -> GradientFunction:
+def planned(memory_limit: int | None, store: Sequence[str], recompute: Sequence[str]) -> dict[str, Any]:
+    """What is kept of the forward pass, as Sdfg.gradient takes it."""
+    for names in (store, recompute):
+        if isinstance(names, str) or not all(isinstance(n, str) for n in names):
+            raise TypeError(f"store and recompute take lists of names, not {names!r}")
+    both = sorted(set(store) & set(recompute))
+    if both:
+        raise ValueError(f"{', '.join(both)}: either stored or recomputed")
+    return {"memory_limit": memory_limit, "store": tuple(store), "recompute": tuple(recompute)}
+
+
+def grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
+         store: Sequence[str] = (), recompute: Sequence[str] = ()) -> GradientFunction:
     """A function with f's arguments that returns the gradient of f's result, one number, by the argument `argnums` (a position
     or name, or several). `of` chooses one of several results, or an array that f changes. `memory_limit`: bytes for what is
-    kept of the forward pass. The arguments are left as they are."""
-    return GradientFunction(function_of(f), argnums, of, False, memory_limit)
+    kept of the forward pass. `store` and `recompute`: variables of f, by name, that are kept, or computed again. The arguments
+    are left as they are."""
+    return GradientFunction(function_of(f), argnums, of, False, planned(memory_limit, store, recompute))
 
 
-def value_and_grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None,
-                   memory_limit: int | None = None) -> GradientFunction:
+def value_and_grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
+                   store: Sequence[str] = (), recompute: Sequence[str] = ()) -> GradientFunction:
     """Like grad; returns (result, gradient)."""
-    return GradientFunction(function_of(f), argnums, of, True, memory_limit)
+    return GradientFunction(function_of(f), argnums, of, True, planned(memory_limit, store, recompute))
 
 
 class PulledBack(Function):
     """The gradients of chosen results and changed arrays, given the gradients that arrive at them."""
 
-    def __init__(self, f: Function, of, argnums, memory_limit: int | None = None):
+    def __init__(self, f: Function, of, argnums, plan: dict[str, Any] | None = None):
         super().__init__(f, f._backend, f._threads)
-        self.inner, self._of, self._memory_limit = f, of, memory_limit
+        self.inner, self._of, self._plan = f, of, plan or {}
         self._arguments = None if argnums is None else argument_names(self._signature, self.__name__, argnums)
 
     def translate(self, types: dict[str, Any]) -> Derived:
@@ -177,7 +190,7 @@ class PulledBack(Function):
         outputs = inner.results if self._of is None else [chosen_result(inner, o, self.__name__) for o in listed(self._of)]
         if not outputs:
             raise TypeError(f"{self.__name__} returns nothing: choose an array that it changes with of=")
-        return Derived(inner, outputs, types, arguments, False, True, True, self._memory_limit)
+        return Derived(inner, outputs, types, arguments, False, True, True, self._plan)
 
     def pull(self, args: tuple, seeds: tuple):
         """The gradients at `args`, for gradients `seeds` of the results."""
@@ -188,12 +201,13 @@ class PulledBack(Function):
         return translated.call({**given, "seeds": tuple(map(as_seed, seeds, translated.seed_types))})
 
 
-def vjp(f, *args, of=None, argnums=None):
+def vjp(f, *args, of=None, argnums=None, memory_limit: int | None = None, store: Sequence[str] = (), recompute: Sequence[str] = ()):
     """(f(*args), pull): pull(gradient of the result) gives a tuple of the gradients of all float arguments, or of those in
     `argnums` (positions and names); for several results it takes one gradient each. `of` chooses among the results (numbers)
-    and the arrays that f changes (names). The arguments are left as they are."""
+    and the arrays that f changes (names). The arguments are left as they are. What is kept of the forward pass: as in grad."""
     f = function_of(f)
-    back = f.derived(("vjp", frozen(of), frozen(argnums)), lambda: PulledBack(f, of, argnums))
+    plan = planned(memory_limit, store, recompute)
+    back = f.derived(("vjp", frozen(of), frozen(argnums), *plan.values()), lambda: PulledBack(f, of, argnums, plan))
     kept = copied(args)
 
     def pull(*seeds):

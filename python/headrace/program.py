@@ -19,6 +19,7 @@ from .frontend.sizes import Size, names_in
 from .frontend.source import Source
 from .frontend.types import IR_NAMES, TYPES, Type, Weak
 from .frontend.values import Array, Value, is_number, value_of
+from .reports import report_of
 from .sdfg import Sdfg
 from .trees import Tree, flat, is_tree, tree_of
 
@@ -212,6 +213,25 @@ class Function:
         if not _hashable(value):
             raise TypeError(f"argument {name}: a {type(value).__name__} can be no constant of a program: give a tuple or an array")
         return value
+
+    # ---- what was compiled ----
+    def compile_for(self, *args, **named) -> Compiled:
+        """The compiled program for arguments like these; nothing is run."""
+        return self._version(self._bind(args, named)).compiled
+
+    def save(self, path: str, *args, **named) -> None:
+        """Writes the program for arguments like these to `path` (.hrx): headrace.load reads it, and needs no compiler. Called
+        with the arrays among the arguments, it returns the program's outputs: of a gradient, the gradients."""
+        self.compile_for(*args, **named).save(path)
+
+    def report(self) -> dict[str, Any]:
+        """Of the program that was compiled last: which statements run in one loop (`fused`, by lines of the source), the
+        libraries' functions that are called (`calls`), seconds and bytes (`compilation`). Of gradients also which arrays of the
+        forward pass are `stored` and which `recomputed`, with bytes and reason; bytes at the peak; the solver's answer."""
+        if not self._versions:
+            raise TypeError(f"{self.__name__} has not been called: nothing was compiled")
+        newest = next(reversed(self._versions.values()))
+        return report_of(newest.sdfg, self._backend, newest.compiled, getattr(newest, "plan", None))
 
     # ---- inside of programs ----
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from typing import Mapping, Sequence
 
 from . import _core
@@ -124,13 +125,31 @@ class Sdfg:
         return Sdfg(self._program.lower(backend))
 
     def gradient(self, outputs: Sequence[str], inputs: Sequence[str], *, given: Sequence[str] = (),
-                 keep_outputs: bool = False, sizes: Mapping[str, int] | None = None,
-                 memory_limit: int | None = None) -> Gradient:
+                 keep_outputs: bool = False, sizes: Mapping[str, int] | None = None, memory_limit: int | None = None,
+                 store: Sequence[str] = (), recompute: Sequence[str] = ()) -> Gradient:
         """The program of the gradients of the sum of `outputs` by `inputs`. Outputs in `given` take the gradient that
-        arrives at them as a further argument. `memory_limit`: bytes of what is kept and recomputed, at `sizes`."""
+        arrives at them as a further argument. `memory_limit`: bytes of what is kept and recomputed, at `sizes`. `store` and
+        `recompute` name arrays of the forward part that are kept, or computed again, whatever the planner thinks."""
+        if store or recompute:
+            return self._planned_gradient(outputs, inputs, given, keep_outputs, sizes or {}, memory_limit, store, recompute)
         program, of_inputs, of_outputs, report = _core.gradient(
             self._program, list(outputs), list(inputs), list(given), keep_outputs, list((sizes or {}).items()), memory_limit)
         return Gradient(Sdfg(program), dict(of_inputs), dict(of_outputs), parse_report(report))
+
+    def _planned_gradient(self, outputs, inputs, given, keep_outputs, sizes, memory_limit, store, recompute) -> Gradient:
+        """By the pass, where every array keeps its name until its fate is decided."""
+        with tempfile.TemporaryDirectory() as folder:
+            report = os.path.join(folder, "report.json")
+            options = {"outputs": outputs, "inputs": inputs, "given": given, "store": store, "recompute": recompute,
+                       "sizes": [f"{n}={k}" for n, k in sizes.items()]}
+            text = [f'{option} = "{", ".join(names)}"' for option, names in options.items() if names]
+            text += [f"keep-outputs = {str(keep_outputs).lower()}", "fuse = false", f'report = "{report}"']
+            if memory_limit is not None:
+                text.append(f"memory-limit = {memory_limit}")
+            program = self.copy().apply(f"backward{{{', '.join(text)}}}")
+            with open(report, encoding="utf-8") as file:
+                said = parse_report(file.read())
+        return Gradient(program, dict(said["input_gradients"]), dict(said["output_gradients"]), said)
 
     # ---- running them ----
     def compile(self, *, backend: str = "cpu", optimize: str = "default", threads: int = 0,
