@@ -157,7 +157,8 @@ def operator(op, samples, backend):
     worst, details = None, ""
     kinds = [(t, n) for t, n in ((torch.float32, samples), (torch.float64, 1)) if t in op.dtypes]
     for dtype, most in kinds or [(t, 1) for t in OTHER_TYPES if t in op.dtypes][:1]:
-        for n, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=op.supports_autograd)):
+        gradients = op.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
+        for n, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=gradients)):
             if n == most:
                 break
             what, why = one(op, sample, dtype, backend)

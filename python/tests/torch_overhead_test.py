@@ -8,7 +8,7 @@ from python.tests.case import Case, headrace, np
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
-BATCHES, CALLS = 5, 10_000
+BATCHES, CALLS = 5, 2_000
 
 
 class Add(nn.Module):

@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from ..errors import UnsupportedError
-from . import complex, contraction, creation, indexing, movement, networks, pointwise, recurrent, reductions, sizes  # noqa: F401: fill the table
+from . import complex, contraction, creation, indexing, movement, networks, pointwise, pooling, recurrent, reductions, sizes, sorting, special  # noqa: E501, F401: fill the table
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS
 
@@ -103,7 +103,7 @@ class Lowering(Emitter):
         function = OPERATORS.get(name)
         if function is None:
             raise UnsupportedError(f"{name} is not among the operators that programs know")
-        refuse_devices(node, elements=function.__module__.endswith((".networks", ".recurrent")))
+        refuse_devices(node, elements=function.__module__.endswith((".networks", ".pooling", ".recurrent")))
         given = [fx.map_arg(a, lambda n: self.values[n]) for a in node.args]
         named = {k: fx.map_arg(v, lambda n: self.values[n]) for k, v in node.kwargs.items()}
         result = function(self, *map(_plain, given), **{k: _plain(v) for k, v in named.items()})

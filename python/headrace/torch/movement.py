@@ -260,3 +260,19 @@ def as_strided(c, a, size, stride, offset=None):
         raise UnsupportedError("as_strided that is more than another shape")
     return c.viewed(a, c.shape)
 
+
+@op("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward")
+def replication_pad_backward(c, g, x, padding):
+    """What was read beyond the edges flows back to them."""
+    out = c.result()
+    c.fill(out, lambda i: "0")
+    spatial = len(padding) // 2
+    lead = x.rank - spatial
+    low = [extent(padding[2 * (spatial - 1 - d)]) for d in range(spatial)]
+
+    def body(i):
+        at = [f"min(max({k} - ({low[d]}), 0), {x.shape[lead + d]} - 1)" for d, k in enumerate(i[lead:])]
+        c.line(f"{out.at([*i[:lead], *at])} += {g.at(i)}")
+
+    c.maps(g.shape, body)
+    return out
