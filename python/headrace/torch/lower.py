@@ -11,7 +11,8 @@ import torch
 from torch import fx
 
 from ..errors import UnsupportedError
-from . import complex, contraction, creation, indexing, movement, networks, pointwise, pooling, recurrent, reductions, sizes, sorting, special  # noqa: E501, F401: fill the table
+from . import bessel, complex, contraction, creation, fourier, indexing, movement, networks, pointwise  # noqa: F401: fill the table
+from . import pooling, recurrent, reductions, sizes, sorting, special  # noqa: F401
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS
 
@@ -107,8 +108,16 @@ class Lowering(Emitter):
         given = [fx.map_arg(a, lambda n: self.values[n]) for a in node.args]
         named = {k: fx.map_arg(v, lambda n: self.values[n]) for k, v in node.kwargs.items()}
         result = function(self, *map(_plain, given), **{k: _plain(v) for k, v in named.items()})
+        result = self._with_nothing(result)
         self._check(node, result)
         self.values[node] = result
+
+    def _with_nothing(self, result: Any) -> Any:
+        """Results that are left out and have no elements are made after all."""
+        if not isinstance(result, tuple):
+            return result
+        empty = [v is None and isinstance(m, torch.Tensor) and 0 in tuple(m.shape) for v, m in zip(result, self._metas)]
+        return tuple(zeros(self, type_of(m.dtype), m.shape) if e else v for e, v, m in zip(empty, result, self._metas))
 
     def _check(self, node: fx.Node, result: Any) -> None:
         """What a function says it made is what torch says the operator makes."""
@@ -121,6 +130,10 @@ class Lowering(Emitter):
             shape = tuple(sizes.text_of(s) for s in meta.shape)
             if v.dtype != type_of(meta.dtype) or not _same_shape(v.shape, shape):
                 raise UnsupportedError(f"{node.target} gives {declared(v.dtype, v.shape)}, expected {declared(type_of(meta.dtype), shape)}")
+
+
+def zeros(c: Emitter, dtype: str, shape: Sequence) -> Value:
+    return c.fill(c.new(dtype, tuple(shape)), lambda i: c.operand(0, (), dtype))
 
 
 def _same_shape(a: Sequence, b: Sequence) -> bool:

@@ -248,17 +248,37 @@ def copy(c, a, source, *rest):
     return c.fill(out, lambda i: c.operand(source, i, out.dtype))
 
 
+def _strided(c, a: Value, shape, stride, offset):
+    """a's elements in the order of memory, and where an index of `shape` lies there."""
+    if not c.dense_argument(0) or not all(isinstance(extent(s), int) for s in [*stride, offset or 0, *a.shape]):
+        raise UnsupportedError("as_strided of what isn't dense, or of unknown strides")
+    first = extent(offset or 0)
+    last = first + sum((s - 1) * extent(k) for s, k in zip(shape, stride) if isinstance(s, int))
+    if 0 not in shape and not 0 <= last < max(sizes.product(a.shape), 1):
+        raise UnsupportedError("as_strided that reads beyond what is given: its memory is another tensor's")
+    return c.viewed(a, [sizes.product(a.shape)]), lambda i: " + ".join([str(first), *[_times(extent(k), x) for x, k in zip(i, stride)]])
+
+
 @op("as_strided", "as_strided_copy")
 def as_strided(c, a, size, stride, offset=None):
-    dense, step = [], 1
-    for s in reversed(c.shape):
-        dense.insert(0, step)
-        step = sizes.product([step, s])
-    wanted = [extent(s) for s in stride]
-    same = all(w == d or s == 1 for w, d, s in zip(wanted, dense, c.shape))
-    if not same or offset not in (None, 0) or sizes.product(a.shape) != step or not c.dense_argument(0):
-        raise UnsupportedError("as_strided that is more than another shape")
-    return c.viewed(a, c.shape)
+    flat, where = _strided(c, a, c.shape, stride, offset)
+    return Value(a.dtype, c.shape, lambda i: flat.at([where(i)]))
+
+
+@op("as_strided_scatter")
+def as_strided_scatter(c, a, source, size, stride, offset=None):
+    _, where = _strided(c, a, source.shape, stride, offset)
+    out = _copied(c, a)
+    flat = c.viewed(out, [sizes.product(a.shape)])
+
+    def write(d, i):  # in order: places may meet
+        if d == source.rank:
+            c.line(f"{flat.at([where(i)])} = {cast(source.at(i), source.dtype, out.dtype)}")
+        else:
+            c.in_order(source.shape[d], lambda t: write(d + 1, [*i, t]))
+
+    write(0, [])
+    return out
 
 
 @op("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward")

@@ -192,7 +192,8 @@ def nll_loss(c, x, target, weight, reduction, ignore_index):
     """(loss, total weight): target[n, …] names a class of x[n, class, …]."""
     _require_floats(x, "nll_loss")
     if x.rank == 1:
-        raise UnsupportedError("nll_loss without a batch")
+        one = nll_loss(c, _batch_of(x), _batch_of(target), weight, reduction, ignore_index)
+        return tuple(v if v.rank == 0 else Value(v.dtype, (), lambda i, v=v: v.at(["0"])) for v in one)
     if c.dtype in ("f16", "bf16"):
         raise UnsupportedError("nll_loss in half precision")
     t = x.dtype
@@ -209,6 +210,10 @@ def nll_loss(c, x, target, weight, reduction, ignore_index):
     return c.fill(c.new(t, ()), lambda i: f"{sum_.at(i)} / {weights.at(i)}"), weights
 
 
+def _batch_of(v: Value) -> Value:
+    return Value(v.dtype, (1, *v.shape), lambda i: v.at(i[1:]))
+
+
 def _label(target: Value, i, ignore_index) -> str:
     """A class that is there, also where the target is ignored."""
     return f"({target.at(i)} == {ignore_index if ignore_index >= 0 else f'({ignore_index})'} ? 0 : {target.at(i)})"
@@ -216,13 +221,14 @@ def _label(target: Value, i, ignore_index) -> str:
 
 @op("nll_loss_backward", "nll_loss2d_backward")
 def nll_loss_backward(c, g, x, target, weight, reduction, ignore_index, total_weight):
-    if x.rank == 1 or c.dtype in ("f16", "bf16"):
-        raise UnsupportedError("the gradient of nll_loss without a batch")
+    if c.dtype in ("f16", "bf16"):
+        raise UnsupportedError("the gradient of nll_loss in half precision")
     out = c.result()
     t = out.dtype
 
     def text(i):
-        at = [i[0], *i[2:]]
+        i = i if x.rank > 1 else ["0", *i]
+        at = [i[0], *i[2:]] if x.rank > 1 else []
         w = weight.at([i[1]]) if weight is not None else c.operand(1, (), t)
         scale = g.at(at) if reduction == 0 else g.at([]) if reduction == 2 else f"{g.at([])} / {total_weight.at([])}"
         hit = f"{target.at(at)} == i64({i[1]}) && {target.at(at)} != {c.operand(ignore_index, (), 'i64')}"

@@ -20,14 +20,14 @@ _ERFC = [
     -0.009872689366390129, -0.046895610231184354, 0.04734330684190443, 0.6726432239776567, -0.6717940840566923]
 
 
-def _wide(c, a: Value) -> Value:
+def widened(c, a: Value) -> Value:
     """a in f64."""
     if a.dtype in ("c64", "c128"):
         raise UnsupportedError(f"{c.target} of complex numbers")
     return c.fill(c.new("f64", a.shape, "x"), lambda i: cast(a.at(i), a.dtype, "f64"))
 
 
-def _narrow(c, text) -> Value:
+def narrow(c, text) -> Value:
     """The node's result from a text of type f64."""
     out = c.result()
     if out.dtype not in FLOATS:
@@ -35,8 +35,16 @@ def _narrow(c, text) -> Value:
     return c.fill(out, lambda i: cast(f"({text(i)})", "f64", out.dtype))
 
 
-def _derived(c, shape, text, hint="t") -> Value:
+def derived(c, shape, text, hint="t") -> Value:
     return c.fill(c.new("f64", shape, hint), text)
+
+
+def horner(numbers: list[float], v: str) -> str:
+    """A polynomial's value at v; the highest power's factor first."""
+    text = repr(numbers[0])
+    for k in numbers[1:]:
+        text = f"({text} * {v} + ({k!r}))"
+    return text
 
 
 def _power(text: str, n: int) -> str:
@@ -55,13 +63,13 @@ _SHIFT = 12  # from here on the asymptotic series has f64's precision
 
 
 def _shifted(c, z: Value) -> Value:
-    return _derived(c, z.shape, lambda i: f"({z.at(i)} < {_SHIFT} ? {z.at(i)} + {_SHIFT} : {z.at(i)})", "far")
+    return derived(c, z.shape, lambda i: f"({z.at(i)} < {_SHIFT} ? {z.at(i)} + {_SHIFT} : {z.at(i)})", "far")
 
 
 @op("lgamma")
 def lgamma(c, a):
-    x = _wide(c, a)
-    z = _derived(c, x.shape, lambda i: f"({x.at(i)} < 0.5 ? 1 - {x.at(i)} : {x.at(i)})", "z")
+    x = widened(c, a)
+    z = derived(c, x.shape, lambda i: f"({x.at(i)} < 0.5 ? 1 - {x.at(i)} : {x.at(i)})", "z")
     y = _shifted(c, z)
 
     def positive(i):
@@ -70,15 +78,15 @@ def lgamma(c, a):
         below = " * ".join(f"({z.at(i)} + {k})" for k in range(_SHIFT))
         return f"({v} - 0.5) * log({v}) - {v} + {0.5 * math.log(2 * math.pi)!r} + {series} - ({z.at(i)} < {_SHIFT} ? log({below}) : 0)"
 
-    p = _derived(c, x.shape, positive, "p")
+    p = derived(c, x.shape, positive, "p")
     reflected = lambda v, i: f"log({_PI} / abs(sin({_PI} * ({v} - rint({v}))))) - {p.at(i)}"  # noqa: E731
-    return _narrow(c, lambda i: f"(isinf({x.at(i)}) ? abs({x.at(i)}) : {x.at(i)} < 0.5 ? {reflected(x.at(i), i)} : {p.at(i)})")
+    return narrow(c, lambda i: f"(isinf({x.at(i)}) ? abs({x.at(i)}) : {x.at(i)} < 0.5 ? {reflected(x.at(i), i)} : {p.at(i)})")
 
 
 def _polygamma(c, n: int, a: Value) -> Value:
     """The n-th derivative of digamma."""
-    x = _wide(c, a)
-    z = _derived(c, x.shape, lambda i: f"({x.at(i)} < 0.5 ? 1 - {x.at(i)} : {x.at(i)})", "z")
+    x = widened(c, a)
+    z = derived(c, x.shape, lambda i: f"({x.at(i)} < 0.5 ? 1 - {x.at(i)} : {x.at(i)})", "z")
     y = _shifted(c, z)
     sign = -1 if n % 2 == 0 else 1
 
@@ -90,7 +98,7 @@ def _polygamma(c, n: int, a: Value) -> Value:
         below = " + ".join(f"{math.factorial(n)} / {_power(f'({z.at(i)} + {k})', n + 1)}" for k in range(_SHIFT))
         return f"{sign} * ({' + '.join(terms)} + ({z.at(i)} < {_SHIFT} ? {below} : 0))"
 
-    p = _derived(c, x.shape, positive, "p")
+    p = derived(c, x.shape, positive, "p")
     cot = [0, 1]  # the n-th derivative of cot, in powers of cot
     for _ in range(n):
         slope = [-k * v for k, v in enumerate(cot)][1:]
@@ -104,7 +112,7 @@ def _polygamma(c, n: int, a: Value) -> Value:
         pole = (f"({v} == 0 ? -1 / {v} : nan)" if n == 0 else "inf" if n % 2 else "(-inf)")
         return f"({v} >= 0.5 || isnan({v}) ? {p.at(i)} : {v} == rint({v}) ? {pole} : {reflected})"
 
-    return _narrow(c, text)
+    return narrow(c, text)
 
 
 @op("digamma")
@@ -122,55 +130,45 @@ def polygamma(c, n, a):
 # ---- the error function ----
 def _scaled(c, x: Value) -> Value:
     """exp(x²) erfc(x) for |x|."""
-    t = _derived(c, x.shape, lambda i: f"2 / (2 + abs({x.at(i)}))", "t")
+    t = derived(c, x.shape, lambda i: f"2 / (2 + abs({x.at(i)}))", "t")
 
     def text(i):
-        u = f"(2 * {t.at(i)} - 1)"
-        series = repr(_ERFC[0])
-        for k in _ERFC[1:]:
-            series = f"({series} * {u} + ({k!r}))"
-        return f"{t.at(i)} * exp({series})"
+        return f"{t.at(i)} * exp({horner(_ERFC, f'(2 * {t.at(i)} - 1)')})"
 
-    return _derived(c, x.shape, text, "erfcx")
+    return derived(c, x.shape, text, "erfcx")
 
 
 @op("erfc", "special_erfc")
 def erfc(c, a):
-    x = _wide(c, a)
+    x = widened(c, a)
     s = _scaled(c, x)
     tail = lambda i: f"(isinf({x.at(i)}) ? 0 : exp(-{x.at(i)} * {x.at(i)}) * {s.at(i)})"  # noqa: E731
-    return _narrow(c, lambda i: f"({x.at(i)} < 0 ? 2 - {tail(i)} : {tail(i)})")
+    return narrow(c, lambda i: f"({x.at(i)} < 0 ? 2 - {tail(i)} : {tail(i)})")
 
 
 @op("special_erfcx")
 def erfcx(c, a):
-    x = _wide(c, a)
+    x = widened(c, a)
     s = _scaled(c, x)
-    return _narrow(c, lambda i: f"({x.at(i)} < 0 ? 2 * exp({x.at(i)} * {x.at(i)}) - {s.at(i)} : {s.at(i)})")
+    return narrow(c, lambda i: f"({x.at(i)} < 0 ? 2 * exp({x.at(i)} * {x.at(i)}) - {s.at(i)} : {s.at(i)})")
 
 
 @op("erfinv", "special_erfinv")
 def erfinv(c, a):
     """A first guess in powers of log(1 - y²), then three steps of Newton's."""
-    y = _wide(c, a)
-    w = _derived(c, y.shape, lambda i: f"(-log((1 - {y.at(i)}) * (1 + {y.at(i)})))", "w")
+    y = widened(c, a)
+    w = derived(c, y.shape, lambda i: f"(-log((1 - {y.at(i)}) * (1 + {y.at(i)})))", "w")
     near = [2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727,
             1.50140941]
     far = [-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406,
            2.83297682]
 
-    def powers(numbers, v):
-        text = repr(numbers[0])
-        for k in numbers[1:]:
-            text = f"({text} * {v} + ({k!r}))"
-        return text
-
-    x = _derived(c, y.shape, lambda i: f"{y.at(i)} * ({w.at(i)} < 5 ? {powers(near, f'({w.at(i)} - 2.5)')} "
-                                       f": {powers(far, f'(sqrt({w.at(i)}) - 3)')})", "guess")
+    x = derived(c, y.shape, lambda i: f"{y.at(i)} * ({w.at(i)} < 5 ? {horner(near, f'({w.at(i)} - 2.5)')} "
+                                       f": {horner(far, f'(sqrt({w.at(i)}) - 3)')})", "guess")
     for _ in range(3):
-        x = _derived(c, y.shape, lambda i, x=x: (
+        x = derived(c, y.shape, lambda i, x=x: (
             f"{x.at(i)} - (erf({x.at(i)}) - {y.at(i)}) / ({2 / math.sqrt(math.pi)!r} * exp(-{x.at(i)} * {x.at(i)}))"), "better")
-    return _narrow(c, lambda i: f"(abs({y.at(i)}) < 1 ? {x.at(i)} : {y.at(i)} == 1 ? inf : {y.at(i)} == -1 ? -inf : nan)")
+    return narrow(c, lambda i: f"(abs({y.at(i)}) < 1 ? {x.at(i)} : {y.at(i)} == 1 ? inf : {y.at(i)} == -1 ? -inf : nan)")
 
 
 # ---- orthogonal polynomials: p[0] = 1, p[1], then p[k] of q = p[k - 1] and p = p[k - 2] ----
@@ -191,11 +189,11 @@ def _polynomial(name: str):
 
     def lower(c, a, n):
         shape = c.shape
-        x = _derived(c, shape, lambda i: f"2 * {c.operand(a, i, 'f64')} - 1" if shifted else c.operand(a, i, "f64"), "x")
+        x = derived(c, shape, lambda i: f"2 * {c.operand(a, i, 'f64')} - 1" if shifted else c.operand(a, i, "f64"), "x")
         order = c.fill(c.new("i64", shape, "order"), lambda i: c.operand(n, i, "i64"))
         most = c.fill(c.new("i64", (), "most"), lambda i: "0")
         c.maps(shape, lambda i: c.line(f"{most.at([])} max= {order.at(i)}"))
-        p, q = _derived(c, shape, lambda i: "1", "p"), _derived(c, shape, lambda i: first.format(x=x.at(i)), "q")
+        p, q = derived(c, shape, lambda i: "1", "p"), derived(c, shape, lambda i: first.format(x=x.at(i)), "q")
         top, k = c.fresh("top"), c.fresh("k")
         c.line(f"let {top} = {most.at([])}")
         c.open(f"for {k} in 2:{top} + 1")
@@ -206,7 +204,7 @@ def _polynomial(name: str):
         c.close()
         limit = {"f64": 512}.get(c.dtype, 128) if "hermite" in name else None  # torch's
         beyond = (lambda i: f"{order.at(i)} > {limit} ? nan : ") if limit else (lambda i: "")  # noqa: E731
-        return _narrow(c, lambda i: f"({order.at(i)} < 0 ? 0 : {order.at(i)} == 0 ? 1 : {beyond(i)}{q.at(i)})")
+        return narrow(c, lambda i: f"({order.at(i)} < 0 ? 0 : {order.at(i)} == 0 ? 1 : {beyond(i)}{q.at(i)})")
 
     return lower
 

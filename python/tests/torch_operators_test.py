@@ -1,0 +1,118 @@
+"""Operators where torch's own samples look too little: special functions over their whole range, indices that meet, order with
+ties and NaN; gradients of the same through headrace.module."""
+
+import math
+import unittest
+
+from python.tests.case import Case, headrace
+
+import torch  # noqa: E402
+
+import headrace.torch  # noqa: E402, F401: registers the backend, as the wheel's entry point does
+
+F64 = torch.float64
+
+
+class OperatorCase(Case):
+    def same(self, function, *args, rtol=1e-12, atol=1e-13):
+        torch._dynamo.reset()
+        headrace.reset_counters()
+        got = torch.compile(function, backend="headrace", options={"backend": "interpreter"}, fullgraph=True)(*args)
+        torch.testing.assert_close(got, function(*args), rtol=rtol, atol=atol, equal_nan=True)
+        self.assertNotIn("torch.fallback", headrace.counters())
+
+
+class Special(OperatorCase):
+    GRID = torch.cat([torch.linspace(-20.3, 20, 1201, dtype=F64),
+                      torch.tensor([0.0, -0.0, 1e-10, -1e-10, 1e5, 1e30, 8.0, -8.0, math.nan], dtype=F64)])
+
+    def test_gamma(self):
+        self.same(lambda x: (torch.lgamma(x), torch.digamma(x)), self.GRID, rtol=1e-11, atol=1e-12)
+        self.same(lambda x: (torch.polygamma(1, x), torch.polygamma(2, x), torch.polygamma(5, x)), self.GRID.abs() + 0.01, rtol=1e-8)
+        between = torch.linspace(-9.7, -0.3, 41, dtype=F64)
+        between = between[(between - between.round()).abs() > 0.05]
+        self.same(lambda x: (torch.polygamma(1, x), torch.polygamma(2, x), torch.polygamma(3, x)), between, rtol=1e-8)
+        self.same(torch.lgamma, torch.tensor([-1.0, -7.0, math.inf, -math.inf], dtype=F64))
+
+    def test_errors(self):
+        self.same(lambda x: (torch.erfc(x), torch.special.erfcx(x), torch.special.log_ndtr(x)), self.GRID)
+        self.same(torch.erfinv, torch.cat([torch.linspace(-1, 1, 401, dtype=F64), torch.tensor([2.0, -3.0, math.nan], dtype=F64)]))
+        self.same(torch.erfc, torch.tensor([math.inf, -math.inf, 26.0, 30.0], dtype=F64))
+
+    def test_bessel(self):
+        self.same(lambda x: (torch.i0(x), torch.special.i0e(x), torch.special.i1(x), torch.special.i1e(x)), self.GRID)
+
+    def test_polynomials(self):
+        s = torch.special
+        x, n = torch.linspace(-1.5, 1.5, 13, dtype=F64)[:, None], torch.arange(-1, 12)
+        for f in (s.chebyshev_polynomial_t, s.chebyshev_polynomial_u, s.hermite_polynomial_h, s.laguerre_polynomial_l):
+            self.same(f, x, n, rtol=1e-9, atol=1e-9)
+        self.same(s.legendre_polynomial_p, x, n, rtol=1e-9, atol=1e-9)
+        self.same(lambda v: s.hermite_polynomial_he(v, 7), x)
+
+    def test_complex_numbers(self):
+        z = torch.complex(torch.tensor([3.0, 0.0, -1e300, math.inf], dtype=F64), torch.tensor([-4.0, 0.0, 1e300, 1.0], dtype=F64))
+        self.same(lambda v: (v.abs(), v.angle(), torch.view_as_real(v), v.conj() * 2), z)
+        self.same(torch.sgn, z[:2])
+        self.same(lambda v: torch.fft.irfft(torch.fft.rfft(v, norm="ortho"), n=9), torch.randn(2, 9, dtype=F64))
+        self.same(lambda v: torch.fft.ifft2(torch.fft.fft2(v)).real, torch.randn(3, 4, 5, dtype=F64))
+
+    def test_long_transforms_stay_eager(self):
+        with self.fails(Exception, "transformed faster by torch"):
+            torch.compile(torch.fft.fft, backend="headrace", fullgraph=True)(torch.randn(1000))
+
+
+class Meeting(OperatorCase):
+    """Where indices meet, the last value stays, as in eager code."""
+
+    def test_writes(self):
+        a, at = torch.zeros(4, 3), torch.tensor([1, 3, 1, -1, 1])
+        v = torch.arange(15.0).reshape(5, 3)
+        self.same(lambda a, at, v: a.index_put((at,), v), a, at, v)
+        self.same(lambda a, at, v: a.index_put((at,), v, accumulate=True), a, at, v)
+        self.same(lambda a, at, v: a.scatter(0, at.abs()[:, None].expand(5, 3), v), a, at, v)
+        self.same(self.columns, a, at, v)
+        self.same(lambda a, at: torch.put(a, at, torch.arange(5.0)), a, at)
+        self.same(lambda a, at, v: a.index_copy(0, at.abs(), v), a, at, v)
+        for reduce in ("prod", "mean", "amin", "amax"):
+            for own in (True, False):
+                self.same(lambda a, at, v: torch.index_reduce(a + 2, 0, at.abs(), v, reduce, include_self=own), a, at, v)  # noqa: B023
+
+    @staticmethod
+    def columns(a, at, v):
+        a = a.clone()
+        a[:, at.abs() % 3] = v[:, :1].T.expand(4, 5)
+        return a
+
+    def test_order(self):
+        x = torch.tensor([[3.0, math.nan, 1.0, 3.0, -0.0, 0.0], [2.0, 2.0, 2.0, -math.inf, 5.0, 2.0]])
+        for descending in (False, True):
+            self.same(lambda x: torch.sort(x, stable=True, descending=descending), x)  # noqa: B023
+        self.same(lambda x: (*torch.cummax(x, 1), *torch.cummin(x, 0)), x)
+        self.same(lambda x: (torch.median(x, 1).values, torch.nanmedian(x, 1).values, x.median(), x.nanmedian()), x)
+        self.same(lambda x: torch.logcumsumexp(x, 1), x.nan_to_num())
+        self.same(lambda x: torch.mode(x, 1).values, x.nan_to_num())
+        edges = torch.tensor([-1.0, 0.0, 2.0, 2.0, 3.0])
+        for right in (False, True):
+            self.same(lambda x: (torch.bucketize(x, edges, right=right), torch.searchsorted(edges, x, right=right)), x)  # noqa: B023
+
+
+class Gradients(Case):
+    def check(self, function, *args):
+        class Module(torch.nn.Module):
+            def forward(self, a, b=None):
+                return function(a) if b is None else function(a, b)
+
+        self.assertTrue(torch.autograd.gradcheck(headrace.module(Module()), args))
+
+    def test_writes_and_order(self):
+        torch.manual_seed(2)
+        a, v = (torch.randn(n, 2, dtype=F64, requires_grad=True) for n in (4, 5))
+        at = torch.tensor([1, 3, 1, 0, 1])
+        self.check(lambda a, v: a.index_put((at,), v) * 2, a, v)
+        self.check(lambda a, v: a.scatter(0, at[:, None].expand(5, 2), v) * a, a, v)
+        self.check(lambda a: torch.sort(a, dim=1).values.cumsum(0) * a, a)
+
+
+if __name__ == "__main__":
+    unittest.main()
