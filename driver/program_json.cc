@@ -298,6 +298,10 @@ class Loader {
       } else if (kind == "let") {
         const std::string message = b.contains("else") ? " else " + StringText(Text(b, "else")) : "";
         Line("let " + NameText(Name(Text(b, "symbol"))) + " = " + Text(b, "value") + message + origin);
+      } else if (kind == "require") {
+        std::string values;
+        for (const Json& v : List(b, "values")) values += ", " + (v.is_string() ? v.get<std::string>() : "");
+        Line("require " + Text(b, "condition") + " else " + StringText(Text(b, "else")) + values);
       } else if (kind == "break" || kind == "continue") {
         Line(kind + origin);
       } else {

@@ -35,6 +35,7 @@ sdfg main(inout P: f32[4, M], optional B: f32, a: f32, X: f32[N, 3] strides [4, 
     onnx.Conv:11{strides = [2, 2], alpha = 1.0, mode = "x", t = tensor f32[2] [1, 2], body = graph g}(X = X, W = P) -> (Y = Y) defines (u) impl "pure"
   }
   let n = a < 1 ? N : k else "no \"n\""
+  require N > k else "{} is no more than \"{}\"", N, k
   if a > 1 { state { c = true } } else if n > 3 { loop { if c { break } else { continue } } } else { do { c = !c } while c }
   for t in n - 1:-1:-1 { while c { c = false } }
   do for v = 1; v < n; v = v * 2 { Y[v] = 0 }
