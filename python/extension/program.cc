@@ -12,6 +12,7 @@
 #include "ir/verify.h"
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
+#include "python/extension/rewrite.h"
 
 namespace headrace::python {
 namespace {
@@ -104,6 +105,25 @@ void BindProgram(nb::module_& m) {
           "apply", [](Program& p, const std::string& pipeline) { Check(RunPipeline(Plugins(), pipeline, p, {})); },
           nb::arg("pipeline"))
       .def(
+          "replace",
+          [](Program& p, const Program& pattern, const Program& replacement) { return Checked(Replace(Plugins(), pattern, replacement, &p)); },
+          nb::arg("pattern"), nb::arg("replacement"))
+      .def(
+          "parameter_to_transient",
+          [](Program& p, const Strings& names) { Check(ParameterToTransient(Names(names), &p)); }, nb::arg("names"))
+      .def(
+          "input_to_constant",
+          [](Program& p, const std::string& name, nb::handle value) {
+            const Container* c = p.Entry().Find(Name(name));
+            ValueType type;
+            type.dtype = c ? c->dtype : DType::kNone;
+            Check(InputToConstant(Name(name), ToValue(value, type, name).tensor, &p));
+          },
+          nb::arg("name"), nb::arg("value"))
+      .def(
+          "fold_constants", [](Program& p, int64_t max_bytes) { return Checked(FoldConstants(Plugins(), max_bytes, &p)); },
+          nb::arg("max_bytes"))
+      .def(
           "lower",
           [](const Program& p, const std::string& backend) {
             CompileRequest q;
@@ -119,6 +139,9 @@ void BindProgram(nb::module_& m) {
         return p;
       },
       nb::arg("text"), nb::arg("file") = "<text>");
+  m.def(
+      "parse_part", [](const std::string& text, const std::string& file) { return Checked(ParseProgram(text, file)); },
+      nb::arg("text"), nb::arg("file"), "A program in the making: read, and not verified");
   m.def(
       "simplify", [](const std::string& size) { return ToString(Simplify(Checked(ParseExpr(size)))); }, nb::arg("size"),
       "A size in canonical form: equal sizes have equal texts");

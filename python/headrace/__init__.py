@@ -3,6 +3,7 @@
 import importlib as _importlib
 
 from . import _loading  # noqa: F401: before all that uses the extension
+from .builder import SdfgBuilder
 from .compiled import Compiled, load
 from .counters import counters, reset_counters
 from .errors import HeadraceError, InternalError, InvalidError, UnsupportedError, UsageError
@@ -11,13 +12,13 @@ from .frontend.types import TYPES as _TYPES
 from .frontend.types import symbol
 from .gradients import grad, value_and_grad, vjp
 from .program import Program, program
-from .sdfg import Gradient, Sdfg
+from .sdfg import Gradient, Replacement, Sdfg, replace
 from .transforms import checkpoint, custom_vjp, hessian, hvp, jacfwd, jacrev, jvp, stop_gradient, vmap
 
 __version__ = "0.1.0"
 globals().update(_TYPES)  # bool, int8 … complex128: types for annotations, headrace.float64[N, M]
-__all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "Program", "Sdfg", "UnsupportedError",
-           "UsageError", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "load", "map", "module", "program", "reset_counters",
+__all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "Program", "Replacement", "Sdfg", "SdfgBuilder", "UnsupportedError",
+           "UsageError", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "load", "map", "module", "program", "replace", "reset_counters",
            "stop_gradient", "symbol", "train_step", "value_and_grad", "vjp", "vmap", *_TYPES]
 
 # Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.

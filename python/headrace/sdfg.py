@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import tempfile
-from typing import Mapping, Sequence
+import warnings
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from . import _core
+import numpy as np
+
+from . import _core, walk
 from .compiled import Compiled, Parameter, compile_program, parse_report
+from .errors import UsageError
 
 
 class Sdfg:
@@ -86,6 +91,31 @@ class Sdfg:
         """Names of the arrays whose values are part of the program."""
         return self._program.constants()
 
+    def containers(self, sdfg: str | None = None) -> list[walk.Container]:
+        """Arrays of the entry (or of the sdfg of that name): parameters first, then what is declared inside."""
+        return walk.containers(self.json(), sdfg)
+
+    def blocks(self, sdfg: str | None = None) -> list[walk.Block]:
+        """The control flow of the entry (or of the sdfg of that name): states, loops, branches; iterating over one gives all that is
+        inside."""
+        return walk.blocks(self.json(), sdfg)
+
+    def nodes(self, kind: str | None = None) -> Iterator[walk.Node]:
+        """Every statement, those inside of maps after their map, of the entry and then of the programs it calls; `kind`: "tasklet",
+        "map", "library" or "call" alone."""
+        kinds = ("tasklet", "map", "library", "call")
+        if kind is not None and kind not in kinds:
+            raise UsageError(f"there are nodes of kind {', '.join(kinds)}, not {kind!r}")
+        for block in walk.every_block(self.json()):
+            for node in (inner for n in block.nodes for inner in n):
+                if kind is None or node.kind == kind:
+                    yield node
+
+    def edges(self) -> Iterator[walk.Edge]:
+        """The dataflow between the statements of each state: what depends on what, by which container."""
+        for block in walk.every_block(self.json()):
+            yield from block.edges
+
     def constant(self, name: str):
         """The value of a constant, as a new array."""
         return self._program.constant(name)
@@ -106,9 +136,33 @@ class Sdfg:
         """Raises what the verifier finds, all of it."""
         self._program.verify()
 
-    def apply(self, pipeline: str) -> Sdfg:
-        """Runs passes, "simplify; fuse-maps{max=8}", on this program; returns it."""
-        self._program.apply(pipeline)
+    def apply(self, pipeline: str | Callable[[Sdfg], Any]) -> Sdfg:
+        """Runs passes, "simplify; fuse-maps{max=8}", or a function such as `headrace.replace(…)`, on this program; returns it."""
+        if callable(pipeline):
+            pipeline(self)
+        else:
+            self._program.apply(pipeline)
+        self._compiled = None
+        return self
+
+    def parameter_to_transient(self, *names: str) -> Sdfg:
+        """Outputs that the caller no longer gets; returns the program."""
+        self._program.parameter_to_transient(list(names))
+        self._compiled = None
+        return self
+
+    def input_to_constant(self, **values: Any) -> Sdfg:
+        """`input_to_constant(W=array)`: the values of these inputs become part of the program, which returns. Types are the
+        inputs', and shapes are numbers."""
+        changed = self._program.copy()
+        for name, value in values.items():
+            changed.input_to_constant(name, np.asarray(value) if not hasattr(value, "dtype") else value)
+        self._program, self._compiled = changed, None
+        return self
+
+    def constant_folding(self, max_bytes: int = 1 << 16) -> Sdfg:
+        """Computes library nodes of constants now, where a result has at most `max_bytes`; returns the program. Random ops stay."""
+        self._program.fold_constants(max_bytes)
         self._compiled = None
         return self
 
@@ -154,7 +208,11 @@ class Sdfg:
     # ---- running them ----
     def compile(self, *, backend: str = "cpu", optimize: str = "default", threads: int = 0,
                 implementations: Mapping[str, str] | None = None) -> Compiled:
-        """`threads`: 0 = all; `implementations`: {op or node: name of an implementation}."""
+        """`optimize`: "default", "none" (what the backend needs and no more) or the text of a pipeline. `threads`: 0 = all.
+        `implementations`: {op or node ("*": all): name of an implementation}; for an op or node it must apply."""
+        if not isinstance(threads, int) or threads < 0:
+            raise UsageError(f"threads is a number of threads, 0 for all of the machine's, not {threads!r}")
+        check_implementations(self, implementations or {})
         return compile_program(self._program, backend=backend, optimize=optimize, threads=threads,
                                implementations=implementations)
 
@@ -172,3 +230,72 @@ class Gradient:
     def __init__(self, program: Sdfg, input_gradients: dict[str, str], output_gradients: dict[str, str], report: dict):
         self.program, self.input_gradients, self.output_gradients, self.report = (
             program, input_gradients, output_gradients, report)
+
+
+def check_implementations(program: Sdfg, wanted: Mapping[str, str]) -> None:
+    """UsageError for an op, node or implementation that there is not; a warning for an op that this program lacks."""
+    if not wanted:
+        return
+    by_op: dict[str, dict[str, None]] = {}
+    for domain, name in dict.fromkeys((domain, name) for domain, name, _ in _core.op_versions()):
+        for key in (name, f"{domain}.{name}"):
+            by_op.setdefault(key, {}).update(dict.fromkeys(_core.op_implementations(domain, name)))
+    every = {i for names in by_op.values() for i in names}
+    nodes = list(program.nodes("library"))
+    for where, name in wanted.items():
+        meant = [n for n in nodes if where in ("*", n.op, n.op.rpartition(".")[2], n.origin)]
+        known = every if where == "*" else by_op.get(where)
+        if known is None and meant:
+            known = {i for n in meant for i in _core.op_implementations(*n.op.rsplit(".", 1))}
+        if known is None:
+            raise UsageError(f"implementations: there is no op or node '{where}'" + _near(where, [*by_op, *(n.origin for n in nodes)]))
+        if name not in known:
+            raise UsageError(f"implementations: {'no op' if where == '*' else where} has {'an' if where == '*' else 'no'} implementation "
+                             f"'{name}'" + _near(name, list(known)))
+        if not meant:
+            warnings.warn(f"implementations: the program has no {where}", stacklevel=4)
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean '{close[0]}'?" if close else f"; there are {', '.join(sorted(set(known)))}" if len(known) < 20 else ""
+
+
+def replace(pattern: Any, replacement: Any) -> Replacement:
+    """A pass that puts `replacement` wherever a program's entry computes `pattern`:
+
+        mish = headrace.replace('''sdfg p(X: f32[N], Y: f32[N]) {
+          transient S: f32[N]
+          transient T: f32[N]
+          onnx.Softplus(X = X) -> (Y = S)
+          onnx.Tanh(input = S) -> (output = T)
+          onnx.Mul(A = X, B = T) -> (C = Y)
+        }''', "sdfg fused(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] * tanh(log1p(exp(X[i]))) } }")
+        print(mish(program))            # how many there were; or program.apply(mish)
+
+    Both are Sdfgs, IR texts or annotated @headrace.programs with the same parameters. The pattern is one state of library nodes:
+    ops, ports, the attributes that it has, types and sizes that are numbers must agree, in the order of the pattern; its transients
+    are read by nothing else. What is replaced becomes a call (`simplify` inlines it)."""
+    return Replacement(_as_sdfg(pattern), _as_sdfg(replacement))
+
+
+class Replacement:
+    """Called with an Sdfg it changes that, and returns how often."""
+
+    def __init__(self, pattern: Sdfg, replacement: Sdfg):
+        self.pattern, self.replacement = pattern, replacement
+
+    def __call__(self, program: Sdfg) -> int:
+        count = program._program.replace(self.pattern._program, self.replacement._program)
+        program._compiled = None
+        return count
+
+
+def _as_sdfg(given: Any) -> Sdfg:
+    if isinstance(given, Sdfg):
+        return given
+    if isinstance(given, str):
+        return Sdfg.parse(given)
+    if hasattr(given, "sdfg"):
+        return given.sdfg.copy().simplify()
+    raise TypeError(f"takes an Sdfg, IR text or an annotated program, not {type(given).__name__}")
