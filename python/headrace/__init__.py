@@ -22,7 +22,7 @@ __all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidErr
            "stop_gradient", "symbol", "train_step", "value_and_grad", "vjp", "vmap", *_TYPES]
 
 # Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.
-_LATER = {"compat": "", "onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch", "train_step": "torch"}
+_LATER = {"autodiff": "", "compat": "", "onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch", "train_step": "torch"}
 _LATER.update(dict.fromkeys(
     ("ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "OrtValue", "RunOptions", "SessionOptions",
      "get_all_providers", "get_available_providers", "get_device"), "onnx.session"))

@@ -7,16 +7,14 @@ for, the backward step runs as a program of its own, forward pass included, whic
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import tempfile
 import threading
 from dataclasses import dataclass
 from typing import Any, Callable, Sequence
 
 import torch
 
+from ..autodiff import separate
 from ..counters import count
 from ..sdfg import Sdfg
 from .emit import COMPLEX, FLOATS
@@ -162,21 +160,6 @@ class Differentiable:
 
 def _shape(parameters, name: str) -> tuple:
     return next(p.shape for p in parameters if p.name == name)
-
-
-def separate(sdfg: Sdfg, outputs: list[str], inputs: list[str]) -> tuple[Sdfg, Sdfg, dict[str, str], dict[str, str]]:
-    """(forward, backward, {input: its gradient}, {output: its gradient})"""
-    options = f"outputs=\"{', '.join(outputs)}\", inputs=\"{', '.join(inputs)}\", given=all"
-    handle, path = tempfile.mkstemp(prefix="headrace-", suffix=".json")
-    os.close(handle)
-    try:
-        forward = sdfg.copy().apply(f"backward{{{options}, separate=forward}}")
-        backward = sdfg.copy().apply(f'backward{{{options}, separate=backward, report="{path}"}}')
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
-    finally:
-        os.unlink(path)
-    return forward, backward, dict(report["input_gradients"]), dict(report["output_gradients"])
 
 
 # torch.autograd.Function.apply looks for functorch's wrappers first, which takes half of its time.
