@@ -149,6 +149,16 @@ Result<Plan> MakePlan(const Registry& r, const GradFlags& f, bool from_text, Imp
   return plan;
 }
 
+// Whether one of `outputs` has a size that only running the program tells: a gradient given for it is compared with the
+// output itself, which is kept for that.
+bool SizedByTheRun(const Program& p, const std::vector<Name>& outputs, const NamedSizes& known) {
+  for (Name output : outputs)
+    for (const Expr& size : p.Entry().Find(output)->shape)
+      for (Name symbol : FreeSymbols(size))
+        if (std::none_of(known.begin(), known.end(), [&](const auto& k) { return k.first == symbol; })) return true;
+  return false;
+}
+
 Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   using Clock = std::chrono::steady_clock;
   auto seconds = [](Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); };
@@ -187,7 +197,8 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
 
   start = Clock::now();
   if (request.options.progress) request.options.progress("gradient", 0);
-  GradientRequest wanted{plan.outputs, plan.wrt, plan.given, /*keep_outputs=*/false, sizes, memory_limit};
+  const bool check = SizedByTheRun(m.program, plan.given, sizes);
+  GradientRequest wanted{plan.outputs, plan.wrt, plan.given, /*keep_outputs=*/check, sizes, memory_limit};
   Result<GradientProgram> gradient = Differentiate(m.program, wanted, r);
   if (!gradient.ok()) return WithFile(gradient.status(), f.model.model);
   Program program = std::move(gradient->program);

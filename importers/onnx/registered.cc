@@ -163,7 +163,10 @@ Result<std::unique_ptr<ViewedNode>> FromView(const NodeView& v) {
     if (IsIntegral(p.dtype)) value->known = ConstantElements(*p.constant);
   }
   while (!out->call.inputs.empty() && !out->call.inputs.back()) out->call.inputs.pop_back(), out->node.mutable_input()->RemoveLast();
-  for (const PortView& p : v.outputs) out->node.add_output(p.present ? p.name : "");
+  // Rules count the outputs: absent ones at the end aren't there.
+  size_t outputs = v.outputs.size();
+  while (outputs > 0 && !v.outputs[outputs - 1].present) --outputs;
+  for (size_t i = 0; i < outputs; ++i) out->node.add_output(v.outputs[i].present ? v.outputs[i].name : "");
   HR_RETURN_IF_ERROR(SetAttributes(l, &out->node));
   return out;
 }

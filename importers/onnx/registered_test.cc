@@ -132,10 +132,11 @@ TEST(RegisteredTest, TheRegistryInfersOnnxsOwn) {
   ASSERT_TRUE(RegisterSchemas(r).ok());
   ASSERT_TRUE(RegisterInference(r).ok());
   Result<Program> p = ParseProgram(R"(
-sdfg main(X: f32[N, 3], Y: f32[3, N], S: i64[2]) {
+sdfg main(X: f32[N, 3], C: f32[3], Y: f32[3, N], S: i64[2], Z: f32[N, 3]) {
   state {
     onnx.Transpose:13{perm = [1, 0]}(data = X) -> (transposed = Y)
     onnx.Shape:15(data = X) -> (shape = S)
+    onnx.BatchNormalization:15(X = X, scale = C, B = C, input_mean = C, input_var = C) -> (Y = Z)
   }
 })");
   ASSERT_TRUE(p.ok()) << p.status().ToString();
@@ -150,7 +151,7 @@ sdfg main(X: f32[N, 3], Y: f32[3, N], S: i64[2]) {
     for (const Expr& d : o->front().known) text += " = " + ToString(d);
     found.push_back(text);
   });
-  EXPECT_EQ(found, (std::vector<std::string>{"transposed: f32 3 N", "shape: i64 2 = N = 3"}));
+  EXPECT_EQ(found, (std::vector<std::string>{"transposed: f32 3 N", "shape: i64 2 = N = 3", "Y: f32 N 3"}));
 }
 
 }  // namespace

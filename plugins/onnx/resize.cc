@@ -14,17 +14,18 @@ let by = by_scale ? scales : policy == "stretch" ? f64(to) / from : policy == "n
 let c = coordinate_transformation_mode ; let crop = c == "tf_crop_and_resize"
 let moved = crop || (!by_scale && policy == "stretch" ? from != to : by != 1 || from != to)  # the other axes are copied
 let ax = keep(all_axes, moved) ; let R = len(all_axes)
-let near = mode == "nearest" || len(ax) == 0 ; let t(v) = near || crop || dtype(X) != f64 ? f32(f64(v)) : v  # f64: also where v is f32 already, it is rounded here
+let near = mode == "nearest" || len(ax) == 0 ; let short = near || crop || dtype(X) != f64
+let t(v) = short ? f32(f64(v)) : v ; let tp = short ? f32(p) : p  # f64: also where v is f32 already, it is rounded here
 let xd = keep(from, moved) ; let yd = keep(to, moved) ; let exact = keep(0 * from + by, moved) ; let sc = t(exact)
 let L = by_scale ? xd * exact : yd ; let whole = surely(all(exact == floor(exact)))
 let boxed = len(roi ?: []) > 0
 if crop { require dim(roi, 0) == 2 * R else "roi has {} elements where {} are needed", dim(roi, 0), 2 * R }
 let a0 = boxed ? keep(roi[0:R], moved) : 0 ; let a1 = boxed ? keep(roi[R:2*R], moved) : 1
-let h = t(p) + 0.5 ; let last = t(xd - 1) ; let half = t(t(h / sc) - 0.5) ; let off = t(t(xd / 2) * t(1 - t(yd / t(sc * xd))))
-let x = c == "asymmetric" ? (whole ? p / exact : t(t(p) / sc)) : c == "align_corners" ? t(t(p) * last / t(max(L - 1, 1))) :
+let h = tp + 0.5 ; let last = t(xd - 1) ; let half = t(t(h / sc) - 0.5) ; let off = t(t(xd / 2) * t(1 - t(yd / t(sc * xd))))
+let x = c == "asymmetric" ? (whole ? p / exact : t(tp / sc)) : c == "align_corners" ? t(tp * last / t(max(L - 1, 1))) :
         c == "pytorch_half_pixel" ? (yd > 1 ? half : 0) :
         c == "half_pixel_symmetric" ? t(f64(off) + f64(h) / f64(sc) - 0.5) :
-        crop ? (yd > 1 ? t(t(t(a0) * last) + t(t(t(t(p) * t(t(a1) - t(a0))) * last) / t(yd - 1))) : t(0.5 * (a0 + a1) * last)) : half
+        crop ? (yd > 1 ? t(t(t(a0) * last) + t(t(t(tp * t(t(a1) - t(a0))) * last) / t(yd - 1))) : t(0.5 * (a0 + a1) * last)) : half
 let outside = crop && any(x < 0 || x > xd - 1)
 if near {
   let q = nearest_mode == "floor" ? floor(x) : nearest_mode == "ceil" ? ceil(x) :

@@ -153,6 +153,20 @@ class GradTest(unittest.TestCase):
         self.grad(file, *base, "--output-grad", "L=3")
         np.testing.assert_allclose(self.gradients()["X"], 3 * once, rtol=1e-12)
 
+    def test_the_gradient_of_an_output_whose_size_the_run_tells(self):
+        """Kept elements of X: a gradient of as many is taken, any other refused."""
+        with open(self.path("kept.sdfg"), "w") as f:
+            f.write("sdfg f(X: f32[N], C: bool[N], S: f32[K]) {\n"
+                    " state { onnx.Compress{axis = 0}(input = X, condition = C) -> (output = S) } }")
+        base = ["--out", "out", "--output", "S", "--wrt", "X", "--input", "X=[1,2,3]", "--input", "C=[true,false,true]"]
+        for backend in ["interpreter", "cpu"]:
+            with self.subTest(backend):
+                self.grad("kept.sdfg", *base, "--backend", backend, "--output-grad", "S=[4,5]")
+                np.testing.assert_array_equal(self.gradients()["X"], [4, 0, 5])
+                for given in ["[1]", "[1,2,3]"]:
+                    said = self.grad("kept.sdfg", *base, "--backend", backend, "--output-grad", f"S={given}", code=1).stderr
+                    self.assertIn("f32[2], the program expects f32[", said)
+
     def test_mistakes(self):
         file, _, _, inputs = self.linear()
         base = ["--out", "out", "--backend", "interpreter", *inputs]

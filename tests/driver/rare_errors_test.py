@@ -73,7 +73,7 @@ class ProgramsTest(CommandTest):
         self.write("g.sdfg", "sdfg f(X: f32[4], Y: f32[4]) { onnx.Gelu:11(X = X) -> (Y = Y) }")
         self.refused("E0320", "onnx.Gelu does not exist in opset 11", "Gelu since 20", args=["check", "g.sdfg", "--backend", "interpreter"], exit=3)
 
-    def test_a_pipeline_that_contains_itself(self):
+    def test_an_unknown_pass(self):
         self.write("f.sdfg", RELU)
         self.refused("E0353", "unknown pass 'defualt'", args=["run", "f.sdfg", "--pipeline", "defualt"])
 
