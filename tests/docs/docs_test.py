@@ -20,7 +20,7 @@ DOCUMENTS = sys.argv[3:]
 # Blocks, by their first line, and commands that don't run here, and why.
 NOT_RUN = {
     "./bazelw run //examples:squeezenet      # compiles and runs a real network": "Bazel can't run inside a test",
-    "./bazelw test //...                     # passes the tests": "Bazel can't run inside a test",
+    "./bazelw test //...                     # passes the tests; HEADRACE_WITH_TORCH=1 before it: those with PyTorch, too": "Bazel can't run inside a test",
     "./bazelw build //python:wheel      # bazel-bin/python/headrace-*.whl": "Bazel can't run inside a test",
     "pip install headrace-*.whl": "//python:wheel_test does so",
     'program   = { [ "entry" ] "sdfg" NAME "(" [ parameter {"," parameter} ] ")" "{" { declaration | block | statement } "}" }':
