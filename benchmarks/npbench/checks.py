@@ -20,14 +20,16 @@ def forward(case: Case, backend: str, rtol: float, size: str | dict = "small", d
     pairs = [(a, b) for a, b in zip(ours, theirs) if isinstance(a, np.ndarray)] + list(zip(got, expected))
     if len(got) != len(expected):
         raise AssertionError(f"{case.name}: {len(got)} results, not {len(expected)}")
-    moved = _last_bits(case, size, dtype) if case.sensitive else [0] * len(pairs)
+    moved = _last_bits(case, size, dtype) if case.sensitive and size != "small" else [0] * len(pairs)
     for (a, b), own in zip(pairs, moved):
         a, b = np.asarray(a), np.asarray(b)
         if (a.dtype, a.shape) != (b.dtype, b.shape):
             raise AssertionError(f"{case.name}: {a.dtype}{a.shape}, not {b.dtype}{b.shape}")
-        # Sums may be added up in another order: what counts is an element's error beside the largest ones.
-        largest = np.max(np.abs(b), initial=0, where=np.isfinite(b)) if b.dtype.kind in "fc" else 0
-        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * largest + 8 * own, err_msg=case.name)
+        atol = rtol * 1e-2
+        if size != "small" and b.dtype.kind in "fc":
+            # Long sums may be added up in another order: what counts is an element's error beside the largest ones.
+            atol = rtol * np.max(np.abs(b), initial=0, where=np.isfinite(b)) + 8 * own
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=case.name)
 
 
 def ran(case: Case, arguments: tuple) -> tuple:

@@ -120,10 +120,7 @@ nb::list InferNode(const std::string& text) {
     if (std::get_if<Library>(&s.nodes[n].body)) id = n, found = true;
   });
   if (!found) throw nb::value_error("no library node");
-  NodeView v = Checked(ViewOf(r, p, s, id));
-  // Outputs that nobody wants, at the end: some of ONNX's own rules count them.
-  while (!v.outputs.empty() && !v.outputs.back().present) v.outputs.pop_back();
-  std::vector<InferredOutput> all = Checked(r.InferOutputs(v));
+  const std::vector<InferredOutput> all = Checked(r.InferOutputs(Checked(ViewOf(r, p, s, id))));
   const std::vector<Port> outputs = std::get<Library>(s.nodes[id].body).outputs;
   for (size_t k = 0; k < outputs.size() && k < all.size(); ++k) {
     if (outputs[k].container.empty() || !all[k].typed || all[k].type.kind != ValueType::kTensor) continue;
