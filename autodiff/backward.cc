@@ -199,11 +199,32 @@ void Separate(const Combined& c, BackwardPrograms* out) {
 }
 
 Status CleanUp(Program* p, const Registry& r) {
+  DeclareSymbols(&p->MutableEntry());  // a size that only a parameter had which is no longer one
   const bool there = r.FindPass("eliminate-dead-code") != nullptr;
   return there ? RunPipeline(r, "eliminate-dead-code", *p) : Status();
 }
 
 }  // namespace
+
+// Parameters that the backward program takes and, after clean-up, does not read: the forward one needn't keep them.
+// `own`: the parameters of the program that was differentiated.
+void DropUnread(const std::vector<Name>& own, BackwardPrograms* out) {
+  Sdfg &b = out->program.MutableEntry(), &f = out->forward.MutableEntry();
+  auto in = [](const std::vector<Name>& list, Name n) { return std::find(list.begin(), list.end(), n) != list.end(); };
+  auto erase = [](std::vector<Name>* list, Name n) { list->erase(std::remove(list->begin(), list->end(), n), list->end()); };
+  std::vector<Name> needed = RootsTouched(out->program, b, {b.body.begin(), b.body.end()}, false);
+  for (const auto* list : {&out->input_gradients, &out->output_gradients})
+    for (const auto& g : *list) needed.push_back(g.second);
+  for (Name n : std::vector<Name>(b.parameters)) {
+    if (in(needed, n)) continue;
+    b.Remove(n);
+    if (in(out->kept, n) && !in(own, n)) {
+      erase(&f.parameters, n), erase(&f.order, n);
+      f.Mutable(n).kind = ContainerKind::kTransient, f.order.push_back(n);
+    }
+    erase(&out->kept, n);
+  }
+}
 
 Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
                                   const Options& o, const Registry& r) {
@@ -223,15 +244,14 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
   }
   WidenSums(&c.program, c.forward_blocks);
   HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, &out.report));
-  if (o.separate) {
-    Separate(c, &out);
-    DeclareSymbols(&out.forward.MutableEntry());
-    HR_RETURN_IF_ERROR(CleanUp(&out.forward, r));
-  } else {
-    out.program = std::move(c.program);
-  }
-  DeclareSymbols(&out.program.MutableEntry());  // a size that only an output had which is no longer one
+  if (o.separate) Separate(c, &out);
+  else out.program = std::move(c.program);
   HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
+  if (o.separate) {
+    DropUnread(p.Entry().parameters, &out);
+    HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
+    HR_RETURN_IF_ERROR(CleanUp(&out.forward, r));
+  }
   return out;
 }
 

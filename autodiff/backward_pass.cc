@@ -1,5 +1,4 @@
-// The pass `backward`: Backward() for pipelines and for the driver, which reads the report file.
-#include <fstream>
+// Backward() as the registry's differentiator, and as the pass `backward` for pipelines.
 #include <sstream>
 
 #include "autodiff/backward.h"
@@ -50,7 +49,6 @@ struct Request {
   std::vector<Name> outputs, inputs;
   Options options;
   bool forward = false;  // of two programs, the first
-  std::string report;
 };
 
 Result<Request> ParseOptions(const Program& p, const PassOptions& given) {
@@ -93,47 +91,11 @@ Result<Request> ParseOptions(const Program& p, const PassOptions& given) {
         HR_ASSIGN_OR_RETURN(int64_t v, ParseCount(option, text.substr(eq + 1)));
         q.options.sizes.emplace_back(Name(text.substr(0, eq)), v);
       }
-    } else if (option == "report") {
-      q.report = value;
     }
   }
   if (q.outputs.empty()) q.outputs = FloatsAmong(s, Outputs(p, s));
   if (!inputs) q.inputs = FloatsAmong(s, Inputs(p, s));
   return q;
-}
-
-std::string Json(const std::string& text) {
-  std::string out = "\"";
-  for (unsigned char c : text) {
-    char hex[8];
-    if (c == '"' || c == '\\') out += '\\', out += static_cast<char>(c);
-    else if (c < 0x20) snprintf(hex, sizeof hex, "\\u%04x", c), out += hex;
-    else out += static_cast<char>(c);
-  }
-  return out + '"';
-}
-
-std::string Json(const std::vector<std::pair<Name, Name>>& pairs) {
-  std::string out = "[";
-  for (const auto& [value, gradient] : pairs)
-    out += (out.size() > 1 ? ", [" : "[") + Json(value.str()) + ", " + Json(gradient.str()) + "]";
-  return out + "]";
-}
-
-Status WriteReport(const BackwardPrograms& b, const std::string& path) {
-  std::ofstream out(path);
-  out << "{\"input_gradients\": " << Json(b.input_gradients) << ", \"output_gradients\": " << Json(b.output_gradients)
-      << ", \"predicted_peak\": " << b.report.predicted_peak << ", \"minimum_peak\": " << b.report.minimum_peak
-      << ", \"recompute_work\": " << b.report.recompute_work << ", \"solver\": " << Json(b.report.solver)
-      << ", \"kept\": [";
-  for (size_t i = 0; i < b.report.items.size(); ++i) {
-    const Report::Item& item = b.report.items[i];
-    out << (i ? ", " : "") << "{\"container\": " << Json(item.container.str()) << ", \"why\": " << Json(item.why)
-        << ", \"bytes\": " << item.bytes << ", \"recomputed\": " << (item.recomputed ? "true" : "false") << "}";
-  }
-  out << "]}\n";
-  out.close();
-  return out ? Status() : WithFile(InvalidError("E0814", "can't write the report"), path);
 }
 
 }  // namespace
@@ -144,15 +106,15 @@ Status RegisterBackwardPass(Registry& r) {
   pass.doc =
       "Reverse mode: the program also computes grad_X, the gradient of the sum of `outputs`, for every X of `inputs`; "
       "`given` outputs take their gradient as a parameter.";
-  pass.options = {"outputs", "inputs", "given",        "keep-outputs", "separate",
-                  "fuse",    "keep",   "store",        "recompute",    "memory-limit", "sizes", "report"};
+  pass.options = {"outputs", "inputs", "given", "keep-outputs", "separate",     "fuse",
+                  "keep",    "store",  "recompute", "memory-limit", "sizes"};
   pass.run = [](Program& p, const PassOptions& given, const Registry& registry) -> Result<bool> {
     HR_ASSIGN_OR_RETURN(Request q, ParseOptions(p, given));
     HR_ASSIGN_OR_RETURN(BackwardPrograms b, Backward(p, q.outputs, q.inputs, q.options, registry));
-    if (!q.report.empty()) HR_RETURN_IF_ERROR(WriteReport(b, q.report));
     p = std::move(q.forward ? b.forward : b.program);
     return true;
   };
+  HR_RETURN_IF_ERROR(r.Add(Differentiator{"reverse", Backward, ""}));
   return r.Add(std::move(pass));
 }
 

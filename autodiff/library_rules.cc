@@ -155,12 +155,7 @@ Result<Program> Derived(const Registry& r, const Forward& f, const std::string& 
 }
 
 Result<Program> FromRule(const BackwardImplementation& rule, const Forward& f) {
-  Program backward;
-  BackwardContext context;
-  context.forward_program = f.view.program;
-  context.forward_sdfg = f.view.sdfg;
-  context.backward_program = &backward;
-  Result<BackwardResult> result = rule.backward(f.view, context, f.given, f.required);
+  Result<BackwardResult> result = rule.backward(f.view, f.given, f.required);
   if (!result.ok())
     return WithNode(result.status(), f.view.name, "backward rule '" + rule.name + "' of " + f.node().op.str());
   Sdfg& entry = result->sdfg.MutableEntry();

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iostream>
 #include <random>
 #include <sstream>
 #include <unordered_set>
@@ -73,37 +72,27 @@ Status LoadPlugins(Registry& r, const std::vector<std::string>& extra) {
   auto keep = [&](const Status& s) { all.insert(all.end(), s.diagnostics().begin(), s.diagnostics().end()); };
   std::string installed = InstalledPluginFolder();
   if (!installed.empty()) keep(r.LoadPluginFolder(installed));
-  if (const char* path = getenv("HEADRACE_PLUGIN_PATH")) {
-    std::stringstream list(path);
-    for (std::string folder; std::getline(list, folder, ':');)
-      if (!folder.empty()) keep(IsFolder(folder) ? r.LoadPluginFolder(folder) : r.LoadPlugin(folder));
-  }
   for (const std::string& p : extra) keep(IsFolder(p) ? r.LoadPluginFolder(p) : r.LoadPlugin(p));
   return Status(std::move(all));
 }
 
 namespace {
 
-// Read once: some verbs look at their model twice.
-const std::string& StandardInput() {
-  static const auto* const kText = new std::string(std::istreambuf_iterator<char>(std::cin), {});
-  return *kText;
-}
-
 // A model in memory, for importers that read files.
-Result<LoadedModel> ImportBytes(const Registry& r, const std::string& bytes, const ImportOptions& o) {
+Result<LoadedModel> ImportBytes(const Registry& r, const std::string& bytes, const std::string& name,
+                                const ImportOptions& o) {
   const Importer* importer = r.FindImporter("onnx");
-  if (!importer) return FileError("E0404", "<stdin>", "neither IR text nor a model that a loaded importer reads");
+  if (!importer) return FileError("E0404", name, "neither IR text nor a model that a loaded importer reads");
   const int fd = memfd_create("model", MFD_CLOEXEC);
   for (size_t at = 0; fd >= 0 && at < bytes.size();) {
     const ssize_t n = write(fd, bytes.data() + at, std::min<size_t>(bytes.size() - at, 1 << 30));
     if (n < 0 && errno != EINTR) {
       close(fd);
-      return FileError("E0403", "<stdin>", std::string("the model can't be kept: ") + std::strerror(errno));
+      return FileError("E0403", name, std::string("the model can't be kept: ") + std::strerror(errno));
     }
     at += n < 0 ? 0 : static_cast<size_t>(n);
   }
-  if (fd < 0) return FileError("E0403", "<stdin>", std::string("the model can't be kept: ") + std::strerror(errno));
+  if (fd < 0) return FileError("E0403", name, std::string("the model can't be kept: ") + std::strerror(errno));
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   Result<ImportedModel> m = importer->import(path, o, r);
   close(fd);
@@ -114,74 +103,72 @@ Result<LoadedModel> ImportBytes(const Registry& r, const std::string& bytes, con
   }
   std::vector<Diagnostic> all = m.status().diagnostics();
   for (Diagnostic& d : all)
-    if (d.file == path || d.file.empty()) d.file = "<stdin>";
+    if (d.file == path || d.file.empty()) d.file = name;
   return Status(std::move(all));
 }
 
-}  // namespace
-
-Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o) {
+// IR text, or its JSON.
+Result<LoadedModel> ParseModel(const Registry& r, const std::string& text, const std::string& file, const ImportOptions& o) {
   LoadedModel out;
-  std::string text;
-  if (path == "-") {
-    text = StandardInput();
-    if (!LooksLikeText(text.substr(0, 512))) return ImportBytes(r, text, o);
-  } else {
-    if (access(path.c_str(), F_OK) != 0) return FileError("E0401", path, "no such file");
-    if (IsFolder(path)) {
-      const FileKind kind = ForeignFolder(path);
-      return FileError("E0402", path, "this is " + (kind.what.empty() ? "a folder, not a model" : kind.what),
-                       kind.hint.empty() ? "an artifact (.hrx) holds compiled code: run, bench and check take it" : kind.hint);
-    }
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return FileError("E0403", path, "can't read the file");
-    std::string head(512, '\0');
-    in.read(head.data(), static_cast<std::streamsize>(head.size()));
-    head.resize(in.gcount());
-    if (const FileKind kind = ForeignFile(head, path); !kind.what.empty())
-      return FileError("E0404", path, "not a model: this is " + kind.what, kind.hint);
-    const Importer* importer = r.ImporterForFile(path);
-    if (!importer && !LooksLikeText(head)) importer = r.FindImporter("onnx");
-    if (importer) {
-      Result<ImportedModel> m = importer->import(path, o, r);
-      if (!m.ok()) return WithFile(m.status(), path);
-      out.model = std::move(*m);
-      return out;
-    }
-    if (!LooksLikeText(head))
-      return FileError("E0404", path, "neither IR text nor a model that a loaded importer reads");
-    in.clear();
-    in.seekg(0);
-    std::stringstream all;
-    all << in.rdbuf();
-    text = all.str();
-  }
-  const std::string file = path == "-" ? "<stdin>" : path;
   HR_ASSIGN_OR_RETURN(out.model.program, LooksLikeJson(text) ? ProgramFromJson(text, file) : ParseProgram(text, file));
   Status valid = Verify(out.model.program);
   if (valid.ok()) valid = VerifyOutputs(r, out.model.program);
   if (!valid.ok()) return WithFile(WithSourceLines(valid, file, text), file);
   out.model.kind = "IR text";
   out.from_text = true;
-  if (!o.dims.empty()) {
-    Sdfg& s = out.model.program.MutableEntry();
-    std::vector<std::string> known;
-    for (Name n : FreeSymbols(s)) known.push_back(n.str());
-    for (const auto& [name, value] : o.dims)
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
-        std::string close = ClosestWord(name, known), all;
-        for (const std::string& k : known) all += (all.empty() ? "" : ", ") + k;
-        return UsageError("E0463", "there is no size '" + name + "'",
-                          !close.empty() ? "did you mean '" + close + "'?"
-                          : all.empty()  ? "its sizes are all fixed"
-                                         : "it has " + all);
-      }
-    for (const auto& [name, value] : o.dims) {
-      Interval exact{value, value};
-      s.assumptions.bounds.emplace_back(Name(name), exact);
+  if (o.dims.empty()) return out;
+  Sdfg& s = out.model.program.MutableEntry();
+  std::vector<std::string> known;
+  for (Name n : FreeSymbols(s)) known.push_back(n.str());
+  for (const auto& [name, value] : o.dims)
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string close = ClosestWord(name, known), all;
+      for (const std::string& k : known) all += (all.empty() ? "" : ", ") + k;
+      return UsageError("E0463", "there is no size '" + name + "'",
+                        !close.empty() ? "did you mean '" + close + "'?"
+                        : all.empty()  ? "its sizes are all fixed"
+                                       : "it has " + all);
     }
-  }
+  for (const auto& [name, value] : o.dims) s.assumptions.bounds.emplace_back(Name(name), Interval{value, value});
   return out;
+}
+
+}  // namespace
+
+Result<LoadedModel> LoadModelBytes(const Registry& r, const std::string& bytes, const std::string& name,
+                                   const ImportOptions& o) {
+  return LooksLikeText(bytes.substr(0, 512)) ? ParseModel(r, bytes, name, o) : ImportBytes(r, bytes, name, o);
+}
+
+Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o) {
+  if (access(path.c_str(), F_OK) != 0) return FileError("E0401", path, "no such file");
+  if (IsFolder(path)) {
+    const FileKind kind = ForeignFolder(path);
+    return FileError("E0402", path, "this is " + (kind.what.empty() ? "a folder, not a model" : kind.what),
+                     kind.hint.empty() ? "an artifact (.hrx) holds compiled code: run, bench and check take it" : kind.hint);
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return FileError("E0403", path, "can't read the file");
+  std::string head(512, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(in.gcount());
+  if (const FileKind kind = ForeignFile(head, path); !kind.what.empty())
+    return FileError("E0404", path, "not a model: this is " + kind.what, kind.hint);
+  const Importer* importer = r.ImporterForFile(path);
+  if (!importer && !LooksLikeText(head)) importer = r.FindImporter("onnx");
+  if (importer) {
+    Result<ImportedModel> m = importer->import(path, o, r);
+    if (!m.ok()) return WithFile(m.status(), path);
+    LoadedModel out;
+    out.model = std::move(*m);
+    return out;
+  }
+  if (!LooksLikeText(head)) return FileError("E0404", path, "neither IR text nor a model that a loaded importer reads");
+  in.clear();
+  in.seekg(0);
+  std::stringstream all;
+  all << in.rdbuf();
+  return ParseModel(r, all.str(), path, o);
 }
 
 namespace {
@@ -282,8 +269,9 @@ Result<Program> LowerProgram(const Registry& r, Program program, const CompileRe
   PipelineOptions po;
   po.verify = request.options.debug;
   po.cancelled = request.options.cancelled;
-  if (const char* dump = getenv("HEADRACE_DUMP_DIR")) po.reproducer_dir = std::string(dump) + "/reproducer";
-  else po.reproducer_dir = "/tmp/headrace-reproducer-" + std::to_string(getpid());
+  const std::string& dump = request.options.dump_dir;
+  po.reproducer_dir = !dump.empty() ? dump + "/reproducer" : "/tmp/headrace-reproducer-" + std::to_string(getpid());
+  po.also_known = {"default"};
   HR_RETURN_IF_ERROR(RunPipeline(r, pipeline, program, po));
   return program;
 }

@@ -9,17 +9,20 @@
 
 namespace headrace {
 
-// Folders searched for plugins: the installed one (beside the binary or library), $HEADRACE_PLUGIN_PATH (':'-separated).
+// The folder of plugins beside the binary or library; "" without one.
 std::string InstalledPluginFolder();
-// Loads all of them, then each of `extra` (--plugin). Errors of every plugin at once; the others stay loaded.
+// Loads all of it, then each of `extra`, files and folders. Errors of every plugin at once; the others stay loaded.
 Status LoadPlugins(Registry& r, const std::vector<std::string>& extra = {});
 
 struct LoadedModel {
   ImportedModel model;
   bool from_text = false;
 };
-// IR text or its JSON (".sdfg", ".hr", ".txt") or any importer's format, by extension or content. "-": standard input.
+// IR text or its JSON (".sdfg", ".hr", ".txt") or any importer's format, by extension or content.
 Result<LoadedModel> LoadModel(const Registry& r, const std::string& path, const ImportOptions& o = {});
+// The same of a model in memory; errors call it `name`.
+Result<LoadedModel> LoadModelBytes(const Registry& r, const std::string& bytes, const std::string& name,
+                                   const ImportOptions& o = {});
 
 // Values read from files that don't tell an optional from a sequence of one: what the program declares decides.
 void FitValues(const Program& p, std::vector<std::pair<Name, Value>>& values);

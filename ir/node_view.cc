@@ -363,7 +363,7 @@ Status Registry::Add(OpDefinition def) {
     BackwardImplementation b;
     b.domain = def.domain, b.op = def.name, b.name = "form", b.plugin = def.plugin, b.form = def.backward;
     b.since_version = def.since_version, b.until_version = def.until_version;
-    b.backward = [form](const NodeView& v, const BackwardContext&, const std::vector<std::string>& given,
+    b.backward = [form](const NodeView& v, const std::vector<std::string>& given,
                         const std::vector<std::string>& required) -> Result<BackwardResult> {
       FormContext c = ContextOf(v, "grad_" + v.node->op.str());
       std::vector<FormPort> forward_inputs = c.inputs, forward_outputs = c.outputs;

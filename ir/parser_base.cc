@@ -142,6 +142,7 @@ void ParserBase::ExpectEnd() {
 }
 
 void ParserBase::Fail(const Token& at, std::string message, std::string hint) {
+  if (hint.empty() && at.raw.substr(0, 2) == "//") hint = "comments begin with '#'";
   FailAt(at.line, at.column, std::move(message), std::move(hint));
 }
 
@@ -155,6 +156,12 @@ void ParserBase::FailAt(int line, int column, std::string message, std::string h
   error_.column = column;
   error_.source_line = std::string(lexer_.Line(line));
   error_.hint = std::move(hint);
+}
+
+void ParserBase::FailAs(const Token& at, const Diagnostic& d) {
+  if (!ok()) return;
+  Fail(at, d.message, d.hint);
+  error_.code = d.code;
 }
 
 ParserBase::Nesting::Nesting(ParserBase& p) : p_(p) {

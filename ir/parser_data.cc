@@ -93,8 +93,7 @@ Tensor ProgramParser::ParseFileData(DType dtype, const std::vector<int64_t>& sha
   if (!ok()) return {};
   Result<std::shared_ptr<Buffer>> data = MapFileBeside(file_, name, offset, count * size);
   if (!data.ok()) {
-    Diagnostic d = data.status().diagnostics()[0];
-    Fail(at, d.message, d.hint);
+    FailAs(at, data.status().diagnostics()[0]);
     return {};
   }
   Tensor t;

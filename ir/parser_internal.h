@@ -61,6 +61,7 @@ class ParserBase {
   }
   void Fail(const Token& at, std::string message, std::string hint = "");
   void FailAt(int line, int column, std::string message, std::string hint = "");
+  void FailAs(const Token& at, const Diagnostic& d);  // with the code of what was found out elsewhere
 
   // ---- expressions (parser_expr.cc) ----
   Expr ParseUnary();

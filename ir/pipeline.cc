@@ -132,6 +132,7 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
     std::vector<std::string> names;
     for (const Pass* x : r.Passes()) names.push_back(x->name);
     for (const Pipeline* x : r.Pipelines()) names.push_back(x->name);
+    names.insert(names.end(), o.also_known.begin(), o.also_known.end());
     std::string close = ClosestWord(step.name, names);
     return UsageError("E0353", "unknown pass '" + step.name + "'",
                       close.empty() ? "`headrace opt --list` names them" : "did you mean '" + close + "'?");

@@ -9,6 +9,7 @@
 #include "ir/inference.h"
 #include "ir/parser.h"
 #include "ir/parser_program.h"
+#include "ir/verify.h"
 
 namespace headrace {
 namespace {
@@ -40,8 +41,8 @@ hr_value ViewOfTensor(const Tensor& t, std::deque<std::vector<hr_string>>* strin
 void Append(void* ctx, const char* text) { static_cast<std::string*>(ctx)->append(text ? text : ""); }
 
 Result<Program> ParseExpansion(const std::string& text, const NodeView& v, const std::string& implementation) {
-  internal::ProgramParser parser(
-      text, "expansion '" + implementation + "' of " + v.node->domain.str() + "." + v.node->op.str());
+  const std::string file = "expansion '" + implementation + "' of " + v.node->domain.str() + "." + v.node->op.str();
+  internal::ProgramParser parser(text, file);
   std::unordered_set<Name> sizes;
   for (const auto* ports : {&v.inputs, &v.outputs})
     for (const PortView& port : *ports)
@@ -50,7 +51,9 @@ Result<Program> ParseExpansion(const std::string& text, const NodeView& v, const
           for (Name n : FreeSymbols(size)) sizes.insert(n);
   parser.SymbolsAround(std::move(sizes));
   Program p = parser.Parse();
-  if (!parser.ok()) return WithNode(parser.status(), v.name);
+  Status valid = parser.status();
+  if (valid.ok()) valid = Verify(p);  // once, here: passes trust what they are given
+  if (!valid.ok()) return WithNode(WithFile(valid, file), v.name);
   return p;
 }
 
@@ -216,8 +219,7 @@ int32_t AddBackward(void* ctx, const hr_backward* b) {
   if (!b->backward)
     return Give(ctx, InvalidError("E0341", "backward implementation '" + r.name + "' of " + r.op + " has no function"));
   r.backward = [fn = b->backward, user = b->user, name = r.name](
-                   const NodeView& v, const BackwardContext&, const std::vector<std::string>& given,
-                   const std::vector<std::string>& required) -> Result<BackwardResult> {
+                   const NodeView& v, const std::vector<std::string>& given, const std::vector<std::string>& required) -> Result<BackwardResult> {
     CNode n(v);
     std::vector<const char*> g, q;
     BackwardResult result;
@@ -239,7 +241,6 @@ int32_t AddBackward(void* ctx, const hr_backward* b) {
 int32_t AddExternal(void* ctx, const hr_external* e) {
   ExternalFunction f;
   f.name = Text(e->name), f.symbol = Text(e->symbol), f.thread_safe = e->thread_safe != 0;
-  for (int i = 0; i < e->n_in_place; ++i) f.in_place.emplace_back(e->in_place[i][0], e->in_place[i][1]);
   if (HR_HAS(e, create)) f.create = e->create;
   if (HR_HAS(e, destroy)) f.destroy = e->destroy;
   return Give(ctx, static_cast<BridgeContext*>(ctx)->registry->Add(std::move(f)));

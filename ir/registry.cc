@@ -141,7 +141,7 @@ Status Registry::Add(ForwardImplementation i) {
 
 Status Registry::Add(BackwardImplementation i) {
   i.plugin = impl_->Owner(i.plugin);
-  auto& list = impl_->backward[{i.domain, i.op.empty() ? i.node_kind : i.op}];
+  auto& list = impl_->backward[{i.domain, i.op}];
   for (const auto& other : list)
     if (other->name == i.name &&
         VersionsMeet(i.since_version, i.until_version, other->since_version, other->until_version))
@@ -173,6 +173,11 @@ Status Registry::Add(Importer i) {
 Status Registry::Add(Backend b) {
   HR_RETURN_IF_ERROR(Incomplete(!b.compile, "backend '" + b.name + "' without a function", impl_->Owner("")));
   return AddNamed(impl_->backends, std::move(b), "backend", impl_->Owner(""));
+}
+Status Registry::Add(Differentiator d) {
+  HR_RETURN_IF_ERROR(
+      Incomplete(!d.differentiate, "differentiator '" + d.name + "' without a function", impl_->Owner("")));
+  return AddNamed(impl_->differentiators, std::move(d), "differentiator", impl_->Owner(""));
 }
 
 const OpSignature* Registry::FindOp(const std::string& domain, const std::string& name, int version) const {
@@ -235,6 +240,9 @@ const Pass* Registry::FindPass(const std::string& n) const { return FindNamed(im
 const Pipeline* Registry::FindPipeline(const std::string& n) const { return FindNamed(impl_->pipelines, n); }
 const Importer* Registry::FindImporter(const std::string& n) const { return FindNamed(impl_->importers, n); }
 const Backend* Registry::FindBackend(const std::string& n) const { return FindNamed(impl_->backends, n); }
+const Differentiator* Registry::FindDifferentiator() const {
+  return impl_->differentiators.empty() ? nullptr : impl_->differentiators.begin()->second.get();
+}
 std::vector<const Pass*> Registry::Passes() const { return All(impl_->passes); }
 std::vector<const Pipeline*> Registry::Pipelines() const { return All(impl_->pipelines); }
 std::vector<const Importer*> Registry::Importers() const { return All(impl_->importers); }
@@ -275,7 +283,7 @@ void Registry::Impl::RemovePlugin(const std::string& name) {
   auto drop = [&](auto& table) {
     for (auto it = table.begin(); it != table.end();) it = owned(it->second) ? table.erase(it) : std::next(it);
   };
-  drop(functions), drop(passes), drop(pipelines), drop(importers), drop(backends);
+  drop(functions), drop(passes), drop(pipelines), drop(importers), drop(backends), drop(differentiators);
 }
 
 }  // namespace headrace

@@ -107,20 +107,11 @@ struct BackwardResult {
   std::map<std::string, std::string> required_grad_names;  // forward input port → parameter holding its gradient
   std::map<std::string, std::string> given_grad_names;     // forward output port → parameter taking its gradient
 };
-struct BackwardContext {
-  const Program* forward_program = nullptr;
-  Program* backward_program = nullptr;
-  const Sdfg* forward_sdfg = nullptr;
-  Sdfg* backward_sdfg = nullptr;
-  void* engine = nullptr;  // autodiff's engine, opaque to plugins
-};
 struct BackwardImplementation {
-  std::string domain, op, name;  // op "" with node_kind set: for tasklets, maps, nested SDFGs
-  std::string node_kind;
+  std::string domain, op, name;
   int since_version = 1, until_version = 1 << 30, priority = 0;
   std::function<std::string(const NodeView&)> backward_can_be_applied;
-  std::function<Result<BackwardResult>(const NodeView&, const BackwardContext&,
-                                       const std::vector<std::string>& given_gradients,
+  std::function<Result<BackwardResult>(const NodeView&, const std::vector<std::string>& given_gradients,
                                        const std::vector<std::string>& required_gradients)>
       backward;
   std::string form;  // the rule's text when it is a form (for docs and tests)
@@ -141,7 +132,6 @@ struct ExternalFunction {
   std::string name, symbol, library_path;  // library_path: the shared object that exports `symbol`
   void* address = nullptr;
   bool thread_safe = true;
-  std::vector<std::pair<int, int>> in_place;                // (input, output) pairs that may share memory
   void* (*create)(const hr_attribute*, int32_t) = nullptr;  // state made once per node, or null
   void (*destroy)(void*) = nullptr;
   std::string plugin;
@@ -243,6 +233,8 @@ struct Backend {
   std::string plugin;
 };
 
+struct Differentiator;  // ir/differentiator.h
+
 class Registry {
  public:
   Registry();
@@ -259,6 +251,7 @@ class Registry {
   Status Add(Pipeline p);
   Status Add(Importer i);
   Status Add(Backend b);
+  Status Add(Differentiator d);
 
   // The signature that a node of `version` means: the newest with since_version ≤ version (0 = newest). Null when unknown.
   const OpSignature* FindOp(const std::string& domain, const std::string& name, int version = 0) const;
@@ -278,6 +271,7 @@ class Registry {
   const Importer* FindImporter(const std::string& name) const;
   const Importer* ImporterForFile(const std::string& path) const;
   const Backend* FindBackend(const std::string& name) const;
+  const Differentiator* FindDifferentiator() const;  // the one there is; null without
   std::vector<const Pass*> Passes() const;
   std::vector<const Pipeline*> Pipelines() const;
   std::vector<const Importer*> Importers() const;
@@ -315,7 +309,8 @@ struct PipelineOptions {
   bool verify = false;
   std::string reproducer_dir;
   std::vector<std::string>* log = nullptr;
-  std::function<bool()> cancelled;  // asked before each pass; true = stop with InterruptedError
+  std::function<bool()> cancelled;     // asked before each pass; true = stop with InterruptedError
+  std::vector<std::string> also_known;  // words that the caller has resolved: what a misspelt pass may have meant
 };
 Status RunPipeline(const Registry& r, const std::string& text, Program& p, const PipelineOptions& o = {});
 

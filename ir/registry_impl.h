@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "ir/differentiator.h"
 #include "ir/registry.h"
 
 namespace headrace {
@@ -24,6 +25,7 @@ struct Registry::Impl {
   Named<Pipeline> pipelines;
   Named<Importer> importers;
   Named<Backend> backends;
+  Named<Differentiator> differentiators;
   std::vector<LoadedPlugin> plugins;
   std::vector<Diagnostic> load_errors;
   std::string loading;  // name of the plugin whose entry runs; given to what it registers

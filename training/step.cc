@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "driver/gradient.h"
+#include "ir/differentiator.h"
 #include "training/step_internal.h"
 
 namespace headrace::training {
@@ -55,12 +55,12 @@ Result<StepProgram> BuildStep(const ImportedModel& m, const StepSpec& spec, cons
   out.loss = loss.loss;
   out.variables = trained.variables;
 
-  GradientRequest request;
-  request.outputs = {loss.loss};
-  for (const Variable& v : trained.variables) request.inputs.push_back(v.name);
-  request.keep_outputs = true;  // the loss is reported, the statistics go on
-  request.memory_limit = spec.memory_limit;
-  HR_ASSIGN_OR_RETURN(GradientProgram gradient, Differentiate(p, request, r));
+  GradientOptions options;
+  options.keep_outputs = true;  // the loss is reported, the statistics go on
+  options.memory_limit = spec.memory_limit;
+  std::vector<Name> by;
+  for (const Variable& v : trained.variables) by.push_back(v.name);
+  HR_ASSIGN_OR_RETURN(BackwardPrograms gradient, Differentiate(p, {loss.loss}, by, options, r));
   out.program = std::move(gradient.program);
 
   Sdfg& s = out.program.MutableEntry();

@@ -14,7 +14,7 @@ Result<LoadedModel> CheckAll(const ModelFlags& f, const Registry& r, const Commo
     all.insert(all.end(), s.diagnostics().begin(), s.diagnostics().end());
     return s.ok();
   };
-  Result<LoadedModel> m = LoadModel(r, f.model, import);
+  Result<LoadedModel> m = ReadModel(r, f.model, import);
   keep(m.status());
   if (m.ok() && keep(f.CheckChoices(r, *m, c))) {
     request.pipeline = "expand-library-nodes";  // every node must have an implementation that applies

@@ -57,6 +57,8 @@ struct ModelFlags {
 int CheckArtifact(const Registry& r, const ModelFlags& f, const Common& c);
 // Fills `r` with the installed plugins; broken ones are reported on stderr and left out.
 Status OpenRegistry(Registry& r, const Common& c);
+// LoadModel(), where "-" is standard input.
+Result<LoadedModel> ReadModel(const Registry& r, const std::string& path, const ImportOptions& o);
 // "name=value" → pair; usage error naming `flag` otherwise.
 Result<std::pair<std::string, std::string>> SplitPair(const std::string& text, const std::string& flag);
 // "2GiB", "300 MB", "1e6": bytes; usage error naming `flag` otherwise.

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iostream>
+#include <iterator>
 
 #include "driver/commands/commands.h"
 #include "driver/commands/model_names.h"
+#include "driver/plugin_path.h"
 
 namespace headrace {
 
@@ -125,8 +128,15 @@ Status ModelFlags::CheckChoices(const Registry& r, const LoadedModel& m, const C
   return {};
 }
 
+Result<LoadedModel> ReadModel(const Registry& r, const std::string& path, const ImportOptions& o) {
+  if (path != "-") return LoadModel(r, path, o);
+  // Read once: some verbs look at their model twice.
+  static const auto* const kText = new std::string(std::istreambuf_iterator<char>(std::cin), {});
+  return LoadModelBytes(r, *kText, "<stdin>", o);
+}
+
 Status OpenRegistry(Registry& r, const Common& c) {
-  Status s = LoadPlugins(r, c.plugins);
+  Status s = LoadPlugins(r, PluginPath(c.plugins));
   if (s.ok()) return s;
   // A plugin asked for by name must load; a broken one lying in a folder only earns a warning.
   for (const std::string& p : c.plugins)
@@ -170,7 +180,7 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
   import.input_value = input_value;
   auto start = Clock::now();
   if (request.options.progress) request.options.progress("reading", 0);
-  HR_ASSIGN_OR_RETURN(out.model, LoadModel(r, f.model, import));
+  HR_ASSIGN_OR_RETURN(out.model, ReadModel(r, f.model, import));
   HR_RETURN_IF_ERROR(f.CheckChoices(r, out.model, c));
   auto loaded = Clock::now();
   Program program = out.model.model.program;

@@ -49,7 +49,7 @@ int Compile(const CompileFlags& f, const Common& c) {
   if (f.emit == "ir" || f.emit == "json" || f.emit == "lowered") {
     Result<ImportOptions> import = f.model.Import();
     if (!import.ok()) return Fail(c.out, import.status());
-    Result<LoadedModel> m = LoadModel(r, f.model.model, *import);
+    Result<LoadedModel> m = ReadModel(r, f.model.model, *import);
     if (!m.ok()) return Fail(c.out, m.status());
     s = BackendNamed(r, f.model.backend).status();
     if (s.ok()) s = f.model.CheckChoices(r, *m, c);

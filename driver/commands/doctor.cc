@@ -10,6 +10,7 @@
 #include "driver/cache_entry.h"
 #include "driver/commands/commands.h"
 #include "driver/environment.h"
+#include "driver/plugin_path.h"
 #include "ir/plugin.h"
 
 namespace headrace {
@@ -86,7 +87,7 @@ std::string Cache() {
 
 int Doctor(const Common& c) {
   Registry r;
-  const Status plugins = LoadPlugins(r, c.plugins);
+  const Status plugins = LoadPlugins(r, PluginPath(c.plugins));
   const Found compiler = Compiler();
   utsname u;
   uname(&u);

@@ -9,8 +9,8 @@
 
 #include "driver/commands/commands.h"
 #include "driver/files.h"
-#include "driver/gradient.h"
 #include "driver/parameters.h"
+#include "ir/differentiator.h"
 
 namespace headrace {
 namespace {
@@ -73,6 +73,20 @@ Status MakeFolder(const std::string& path) {
   if (stat(path.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
     return WithFile(InvalidError("E0424", "can't make the folder"), path);
   return {};
+}
+
+nlohmann::json ToJson(const GradientReport& report) {
+  nlohmann::json j = {{"kept", nlohmann::json::array()},
+                      {"predicted_peak", report.predicted_peak},
+                      {"minimum_peak", report.minimum_peak},
+                      {"recompute_work", report.recompute_work},
+                      {"solver", report.solver}};
+  for (const GradientReport::Item& item : report.items)
+    j["kept"].push_back({{"container", item.container.str()},
+                         {"why", item.why},
+                         {"bytes", item.bytes},
+                         {"recomputed", item.recomputed}});
+  return j;
 }
 
 void PrintReport(const Common& c, const nlohmann::json& report) {
@@ -178,7 +192,7 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
 
   auto start = Clock::now();
   if (request.options.progress) request.options.progress("reading", 0);
-  HR_ASSIGN_OR_RETURN(LoadedModel loaded, LoadModel(r, f.model.model, reading));
+  HR_ASSIGN_OR_RETURN(LoadedModel loaded, ReadModel(r, f.model.model, reading));
   HR_RETURN_IF_ERROR(f.model.CheckChoices(r, loaded, c));
   ImportedModel& m = loaded.model;
   if (c.out.verbosity > 0)
@@ -198,11 +212,13 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
   start = Clock::now();
   if (request.options.progress) request.options.progress("gradient", 0);
   const bool check = SizedByTheRun(m.program, plan.given, sizes);
-  GradientRequest wanted{plan.outputs, plan.wrt, plan.given, /*keep_outputs=*/check, sizes, memory_limit};
-  Result<GradientProgram> gradient = Differentiate(m.program, wanted, r);
+  GradientOptions wanted;
+  wanted.given_gradients = plan.given, wanted.keep_outputs = check;
+  wanted.sizes = sizes, wanted.memory_limit = memory_limit;
+  Result<BackwardPrograms> gradient = Differentiate(m.program, plan.outputs, plan.wrt, wanted, r);
   if (!gradient.ok()) return WithFile(gradient.status(), f.model.model);
   Program program = std::move(gradient->program);
-  const nlohmann::json& report = gradient->report;
+  const nlohmann::json report = ToJson(gradient->report);
   j["transform_seconds"] = seconds(start);
   PrintReport(c, report);
   if (Interrupted()) return InterruptedError();

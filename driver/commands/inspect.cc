@@ -11,6 +11,7 @@
 
 #include "driver/commands/commands.h"
 #include "driver/commands/op_checks.h"
+#include "driver/plugin_path.h"
 #include "ir/plugin.h"
 
 namespace headrace {
@@ -155,7 +156,7 @@ int Ops(const OpsFlags& f, const CLI::App& app, const Common& c) {
 
 int Plugins(const Common& c) {
   Registry r;
-  Status s = LoadPlugins(r, c.plugins);
+  Status s = LoadPlugins(r, PluginPath(c.plugins));
   nlohmann::json j;
   for (const auto& p : r.Plugins()) {
     if (c.out.json)

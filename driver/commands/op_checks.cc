@@ -159,7 +159,7 @@ int ExplainChoice(const Registry& r, const std::string& pattern, const ModelFlag
   if (!import.ok()) return Fail(c.out, import.status());
   Result<CompileRequest> request = model.Compile(c);
   if (!request.ok()) return Fail(c.out, request.status());
-  Result<LoadedModel> m = LoadModel(r, model.model, *import);
+  Result<LoadedModel> m = ReadModel(r, model.model, *import);
   if (!m.ok()) return Fail(c.out, m.status());
   nlohmann::json nodes = nlohmann::json::array();
   for (const auto& sdfg : m->model.program.sdfgs)

@@ -47,7 +47,7 @@ int Opt(const OptFlags& f, const CLI::App& app, const Common& c) {
   import.dims = f.dims;
   Result<ImportOptions> options = import.Import();
   if (!options.ok()) return Fail(c.out, options.status());
-  Result<LoadedModel> m = LoadModel(r, f.file, *options);
+  Result<LoadedModel> m = ReadModel(r, f.file, *options);
   if (!m.ok()) return Fail(c.out, m.status());
   std::vector<std::string> log;
   PipelineOptions po;

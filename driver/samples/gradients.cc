@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "driver/compile.h"
-#include "driver/gradient.h"
+#include "ir/differentiator.h"
 
 namespace headrace::autodiff {
 namespace {
@@ -133,10 +133,9 @@ double WeightedDifference(const std::vector<Tensor>& a, const std::vector<Tensor
 Result<NamedValues> GradientsOf(const Registry& r, const Subject& t, const std::vector<Name>& inputs,
                                 const std::vector<Tensor>& outputs, bool ones, const std::string& backend,
                                 const std::string& folder) {
-  GradientRequest request;
-  request.outputs = request.given = t.outputs;
-  request.inputs = inputs;
-  HR_ASSIGN_OR_RETURN(GradientProgram b, Differentiate(t.program, request, r));
+  GradientOptions options;
+  options.given_gradients = t.outputs, options.keep_outputs = false;
+  HR_ASSIGN_OR_RETURN(BackwardPrograms b, Differentiate(t.program, t.outputs, inputs, options, r));
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e, CompileProgram(r, b.program, Request(backend, folder)));
   NamedValues values = t.values;
   for (const auto& [output, gradient] : b.output_gradients) {

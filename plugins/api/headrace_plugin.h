@@ -162,8 +162,9 @@ typedef struct hr_external {
   size_t struct_size;
   const char* name;   /* nodes of domain "call" name it */
   const char* symbol; /* exported by this plugin's shared object, of type hr_function */
-  int32_t thread_safe, n_in_place;
-  const int32_t (*in_place)[2];
+  int32_t thread_safe;
+  int32_t reserved; /* 0 */
+  const void* reserved_pointer; /* NULL */
   void* (*create)(const hr_attribute* attributes, int32_t n);
   void (*destroy)(void* state);
 } hr_external;

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
 #include <deque>
 
 #include "driver/compile.h"
@@ -190,6 +191,7 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
   q.options.implementations = implementations;
   const auto progress = std::make_shared<Progress>();
   q.options.cancelled = Cancellation(progress);
+  if (const char* dump = std::getenv("HEADRACE_DUMP_DIR")) q.options.dump_dir = dump;
   Result<std::unique_ptr<Executable>> made = Status();
   {
     nb::gil_scoped_release release;

@@ -34,7 +34,7 @@ std::string Zero(const std::string& name, const PortView& p) {
 }
 
 // The text with gradients that are not given as zeros, and those that nobody wants in temporaries.
-Result<BackwardResult> Backward(const NodeView& v, const BackwardContext&, const std::vector<std::string>& given,
+Result<BackwardResult> Backward(const NodeView& v, const std::vector<std::string>& given,
                                 const std::vector<std::string>& required) {
   std::string parameters, declared, body, arguments;
   auto add = [](std::string* list, const std::string& text) { *list += (list->empty() ? "" : ", ") + text; };

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "python/extension/bindings.h"
 #include "python/extension/interrupts.h"
 
@@ -50,7 +51,7 @@ Registry& Plugins() {
   static Registry* registry = [] {  // never let go of: compiled programs may outlive every static
     auto* r = new Registry;
     Check(AddFunctionOp(r));
-    const Status s = LoadPlugins(*r);
+    const Status s = LoadPlugins(*r, PluginPath());
     if (!s.ok()) {
       nb::object warn = nb::module_::import_("warnings").attr("warn");
       warn("a plugin can't be loaded:\n" + s.ToString());

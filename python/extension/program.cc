@@ -5,8 +5,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "driver/compile.h"
-#include "driver/gradient.h"
 #include "driver/program_json.h"
+#include "ir/differentiator.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
@@ -65,22 +65,50 @@ nb::object ConstantValue(const Program& p, const std::string& name) {
   return FromValue(Value(c->data));
 }
 
+nb::list PairsOf(const std::vector<std::pair<Name, Name>>& all) {
+  nb::list out;
+  for (const auto& [a, b] : all) out.append(nb::make_tuple(a.str(), b.str()));
+  return out;
+}
+
+nb::dict ReportOf(const GradientReport& r) {
+  nb::list kept;
+  for (const GradientReport::Item& item : r.items) {
+    nb::dict one;
+    one["container"] = item.container.str(), one["why"] = item.why;
+    one["bytes"] = item.bytes, one["recomputed"] = item.recomputed;
+    kept.append(one);
+  }
+  nb::dict out;
+  out["kept"] = kept, out["solver"] = r.solver;
+  out["predicted_peak"] = r.predicted_peak, out["minimum_peak"] = r.minimum_peak;
+  out["recompute_work"] = r.recompute_work;
+  return out;
+}
+
 nb::tuple Gradient(const Program& p, const Strings& outputs, const Strings& inputs, const Strings& given, bool keep_outputs,
-                   const Sizes& sizes, std::optional<int64_t> memory_limit) {
-  GradientRequest q;
-  q.outputs = Names(outputs);
-  q.inputs = Names(inputs);
-  q.given = Names(given);
-  q.keep_outputs = keep_outputs;
-  q.sizes = ToSizes(sizes);
-  q.memory_limit = memory_limit;
-  GradientProgram g = Checked(Differentiate(p, q, Plugins()));
-  auto pairs = [](const std::vector<std::pair<Name, Name>>& all) {
-    nb::list out;
-    for (const auto& [a, b] : all) out.append(nb::make_tuple(a.str(), b.str()));
-    return out;
-  };
-  return nb::make_tuple(std::move(g.program), pairs(g.input_gradients), pairs(g.output_gradients), g.report.dump());
+                   const Sizes& sizes, std::optional<int64_t> memory_limit, const Strings& store, const Strings& recompute) {
+  GradientOptions o;
+  o.fuse = store.empty() && recompute.empty();  // an array has to keep its name until its fate is decided
+  o.store = Names(store), o.recompute = Names(recompute);
+  o.given_gradients = Names(given);
+  o.keep_outputs = keep_outputs;
+  o.sizes = ToSizes(sizes);
+  o.memory_limit = memory_limit;
+  BackwardPrograms g = Checked(Differentiate(p, Names(outputs), Names(inputs), o, Plugins()));
+  return nb::make_tuple(std::move(g.program), PairsOf(g.input_gradients), PairsOf(g.output_gradients), ReportOf(g.report));
+}
+
+// Every output's gradient is given: a forward program that keeps what the backward one takes.
+nb::tuple SeparateGradient(const Program& p, const Strings& outputs, const Strings& inputs, const Sizes& sizes,
+                           std::optional<int64_t> memory_limit) {
+  GradientOptions o;
+  o.separate = o.all_given = true;
+  o.sizes = ToSizes(sizes);
+  o.memory_limit = memory_limit;
+  BackwardPrograms g = Checked(Differentiate(p, Names(outputs), Names(inputs), o, Plugins()));
+  return nb::make_tuple(std::move(g.forward), std::move(g.program), PairsOf(g.input_gradients),
+                        PairsOf(g.output_gradients), ReportOf(g.report));
 }
 
 }  // namespace
@@ -145,8 +173,10 @@ void BindProgram(nb::module_& m) {
   m.def(
       "simplify", [](const std::string& size) { return ToString(Simplify(Checked(ParseExpr(size)))); }, nb::arg("size"),
       "A size in canonical form: equal sizes have equal texts");
+  m.def("separate_gradient", &SeparateGradient, nb::arg("program"), nb::arg("outputs"), nb::arg("inputs"),
+        nb::arg("sizes"), nb::arg("memory_limit").none());
   m.def("gradient", &Gradient, nb::arg("program"), nb::arg("outputs"), nb::arg("inputs"), nb::arg("given"),
-        nb::arg("keep_outputs"), nb::arg("sizes"), nb::arg("memory_limit").none());
+        nb::arg("keep_outputs"), nb::arg("sizes"), nb::arg("memory_limit").none(), nb::arg("store"), nb::arg("recompute"));
 }
 
 }  // namespace headrace::python

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
 
@@ -56,10 +53,11 @@ def make_backward_function(model: Any, outputs: Sequence[str] | None = None,
     if not isinstance(program, Sdfg):
         raise TypeError(f"make_backward_function takes a program or a model, not {type(model).__name__}")
     chosen = [_chosen(program, given, direction, names) for given, direction in ((outputs, "out"), (inputs, "in"))]
-    forward, backward, gradients, seeds = separate(program, *chosen)
+    forward, backward = program.separate_gradient(*chosen)
     theirs = {ours: original for original, ours in names.items()}
-    return forward, backward, BackwardResult({theirs.get(n, n): g for n, g in gradients.items()},
-                                             {theirs.get(n, n): g for n, g in seeds.items()})
+    return forward, backward.program, BackwardResult({theirs.get(n, n): g for n, g in backward.input_gradients.items()},
+                                                     {theirs.get(n, n): g for n, g in backward.output_gradients.items()},
+                                                     backward.report)
 
 
 def _names(given: Any, what: str) -> list[str]:
@@ -72,18 +70,3 @@ def _chosen(program: Sdfg, given: Sequence[str] | None, direction: str, names: M
     if given is not None:
         return [names.get(n, n) for n in _names(given, "outputs" if direction == "out" else "inputs")]
     return [p.name for p in program.parameters if p.type in _FLOATS and p.direction in (direction, "inout")]
-
-
-def separate(sdfg: Sdfg, outputs: list[str], inputs: list[str]) -> tuple[Sdfg, Sdfg, dict[str, str], dict[str, str]]:
-    """(forward, backward, {input: its gradient}, {output: its gradient})"""
-    options = f"outputs=\"{', '.join(outputs)}\", inputs=\"{', '.join(inputs)}\", given=all"
-    handle, path = tempfile.mkstemp(prefix="headrace-", suffix=".json")
-    os.close(handle)
-    try:
-        forward = sdfg.copy().apply(f"backward{{{options}, separate=forward}}")
-        backward = sdfg.copy().apply(f'backward{{{options}, separate=backward, report="{path}"}}')
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
-    finally:
-        os.unlink(path)
-    return forward, backward, dict(report["input_gradients"]), dict(report["output_gradients"])

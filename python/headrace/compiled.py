@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Mapping, Sequence
 
 from . import _core
@@ -141,7 +140,3 @@ def load(path: str, *, threads: int = 0) -> Compiled:
     """The artifact (.hrx) at `path`. Nothing is compiled."""
     executable, interface = _core.load_artifact(path, threads)
     return Compiled(executable, interface)
-
-
-def parse_report(text: str) -> dict:
-    return json.loads(text)

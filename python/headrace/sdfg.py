@@ -5,14 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import tempfile
 import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from . import _core, walk
-from .compiled import Compiled, Parameter, compile_program, parse_report
+from .compiled import Compiled, Parameter, compile_program
 from .errors import UsageError
 
 
@@ -184,26 +183,18 @@ class Sdfg:
         """The program of the gradients of the sum of `outputs` by `inputs`. Outputs in `given` take the gradient that
         arrives at them as a further argument. `memory_limit`: bytes of what is kept and recomputed, at `sizes`. `store` and
         `recompute` name arrays of the forward part that are kept, or computed again, whatever the planner thinks."""
-        if store or recompute:
-            return self._planned_gradient(outputs, inputs, given, keep_outputs, sizes or {}, memory_limit, store, recompute)
         program, of_inputs, of_outputs, report = _core.gradient(
-            self._program, list(outputs), list(inputs), list(given), keep_outputs, list((sizes or {}).items()), memory_limit)
-        return Gradient(Sdfg(program), dict(of_inputs), dict(of_outputs), parse_report(report))
+            self._program, list(outputs), list(inputs), list(given), keep_outputs, list((sizes or {}).items()),
+            memory_limit, list(store), list(recompute))
+        return Gradient(Sdfg(program), dict(of_inputs), dict(of_outputs), report)
 
-    def _planned_gradient(self, outputs, inputs, given, keep_outputs, sizes, memory_limit, store, recompute) -> Gradient:
-        """By the pass, where every array keeps its name until its fate is decided."""
-        with tempfile.TemporaryDirectory() as folder:
-            report = os.path.join(folder, "report.json")
-            options = {"outputs": outputs, "inputs": inputs, "given": given, "store": store, "recompute": recompute,
-                       "sizes": [f"{n}={k}" for n, k in sizes.items()]}
-            text = [f'{option} = "{", ".join(names)}"' for option, names in options.items() if names]
-            text += [f"keep-outputs = {str(keep_outputs).lower()}", "fuse = false", f'report = "{report}"']
-            if memory_limit is not None:
-                text.append(f"memory-limit = {memory_limit}")
-            program = self.copy().apply(f"backward{{{', '.join(text)}}}")
-            with open(report, encoding="utf-8") as file:
-                said = parse_report(file.read())
-        return Gradient(program, dict(said["input_gradients"]), dict(said["output_gradients"]), said)
+    def separate_gradient(self, outputs: Sequence[str], inputs: Sequence[str], *, sizes: Mapping[str, int] | None = None,
+                          memory_limit: int | None = None) -> tuple[Sdfg, Gradient]:
+        """The same in two: a forward program, whose further results are what the backward one takes by the same names. The
+        gradients of all `outputs` are arguments of the backward one."""
+        forward, backward, of_inputs, of_outputs, report = _core.separate_gradient(
+            self._program, list(outputs), list(inputs), list((sizes or {}).items()), memory_limit)
+        return Sdfg(forward), Gradient(Sdfg(backward), dict(of_inputs), dict(of_outputs), report)
 
     # ---- running them ----
     def compile(self, *, backend: str = "cpu", optimize: str = "default", threads: int = 0,

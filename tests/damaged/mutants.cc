@@ -14,8 +14,8 @@
 #include <set>
 
 #include "driver/compile.h"
-#include "driver/gradient.h"
 #include "driver/parameters.h"
+#include "ir/differentiator.h"
 #include "tests/onnx_node/forked.h"
 #include "training/step.h"
 
@@ -57,16 +57,18 @@ Status RunOnce(const Registry& r, const Program& p, const CompileRequest& reques
 
 // The first float output by everything that it can be differentiated by.
 Status Grad(const Registry& r, ImportedModel m, bool from_text, const CompileRequest& request, const Say& say) {
-  GradientRequest wanted;
+  std::vector<Name> outputs, inputs;
   for (Name n : Outputs(m.program, m.program.Entry()))
-    if (wanted.outputs.empty() && IsFloat(m.program.Entry().Get(n).dtype)) wanted.outputs.push_back(n);
+    if (outputs.empty() && IsFloat(m.program.Entry().Get(n).dtype)) outputs.push_back(n);
   for (const Parameter& q : Differentiable(m, from_text)) {
     if (q.constant && !GradientCanFlow(r, m.program, q.container)) continue;
-    wanted.inputs.push_back(q.container);
+    inputs.push_back(q.container);
     if (q.constant) HR_RETURN_IF_ERROR(MakeInput(r, m.program, q).status());
   }
-  if (wanted.outputs.empty() || wanted.inputs.empty()) return UnsupportedError("nothing to differentiate");
-  HR_ASSIGN_OR_RETURN(GradientProgram g, Differentiate(m.program, wanted, r));
+  if (outputs.empty() || inputs.empty()) return UnsupportedError("nothing to differentiate");
+  GradientOptions options;
+  options.keep_outputs = false;
+  HR_ASSIGN_OR_RETURN(BackwardPrograms g, Differentiate(m.program, outputs, inputs, options, r));
   return RunOnce(r, g.program, request, say);
 }
 

@@ -28,11 +28,6 @@ class FilesTest(CommandTest):
         self.write("relu.sdfg", RELU)
         self.refused("E0438", "the target is a file", args=["run", "relu.sdfg", "--output", "Y=3"])
 
-    def test_a_report_that_cant_be_written(self):
-        self.write("f.sdfg", "sdfg f(X: f32[4], Y: f32[4]) { map i in 0:4 { Y[i] = X[i] * X[i] } }")
-        self.refused("E0814", "can't write the report",
-                     args=["opt", "f.sdfg", "--pipeline", "backward{outputs=Y, inputs=X, report=/nonexistent/r.json}"], exit=1)
-
 
 class ModelsTest(CommandTest):
     def check(self, proto, code, *words, exit=1):
@@ -75,7 +70,16 @@ class ProgramsTest(CommandTest):
 
     def test_an_unknown_pass(self):
         self.write("f.sdfg", RELU)
-        self.refused("E0353", "unknown pass 'defualt'", args=["run", "f.sdfg", "--pipeline", "defualt"])
+        self.refused("E0353", "unknown pass 'defualt'", "did you mean 'default'?", args=["run", "f.sdfg", "--pipeline", "defualt"])
+
+    def test_a_constant_of_a_file_that_is_too_short(self):
+        self.write("f.sdfg", 'sdfg f(X: f32[4], Y: f32[4]) {\n constant W: f32[4] = file("w.bin", 8)\n state { onnx.Add(A = X, B = W) -> (C = Y) } }')
+        self.write("w.bin", "sixteen letters.")
+        self.refused("E0121", 'w.bin" has 16 bytes; 16 are needed at offset 8', args=["check", "f.sdfg"], exit=1)
+
+    def test_comments_of_another_language(self):
+        self.write("f.sdfg", "// the identity\n" + RELU)
+        self.refused("E0100", "expected 'sdfg', found '//'", "comments begin with '#'", args=["check", "f.sdfg"], exit=1)
 
 
 if __name__ == "__main__":

@@ -48,9 +48,13 @@ HEADRACE_EXPORT int32_t headrace_plugin_v1(const hr_host* host) {
   hr_implementation fails{};
   fails.struct_size = sizeof fails, fails.domain = "bad", fails.op = "Twice", fails.name = "fails",
   fails.until_version = 1 << 30;
-  fails.expand = [](void*, const hr_node*, const hr_writer*, const hr_writer* error) {
+  fails.expand = [](void*, const hr_node*, [[maybe_unused]] const hr_writer* out, const hr_writer* error) {
 #ifdef BAD_EXPAND_THROWS
     throw std::runtime_error("out of coffee");
+#endif
+#ifdef BAD_EXPAND_TEXT
+    out->put(out->ctx, BAD_EXPAND_TEXT);
+    return 0;
 #endif
     error->put(error->ctx, "out of coffee");
     return 1;

@@ -1,20 +1,18 @@
 """Programs as functions of torch's autograd.
 
 The forward program gives the results and what the backward program needs (a tape); the backward program takes that tape and the
-gradients of the results. Both are made of one program by the pass `backward{separate=…}`. Where a second derivative is asked
+gradients of the results. Both are made of one program by `Sdfg.separate_gradient`. Where a second derivative is asked
 for, the backward step runs as a program of its own, forward pass included, which is a function of autograd in turn.
 """
 
 from __future__ import annotations
 
-import re
 import threading
 from dataclasses import dataclass
 from typing import Any, Callable, Sequence
 
 import torch
 
-from ..autodiff import separate
 from ..counters import count
 from ..sdfg import Sdfg
 from .emit import COMPLEX, FLOATS
@@ -28,7 +26,7 @@ class Pair:
     forward: Runner
     backward: Runner
     outputs: int  # results of the function itself; the tape follows them
-    takes: list[tuple[str, int]]  # arguments of the backward program: ("saved", k), ("gradient", output k), ("unread", input k)
+    takes: list[tuple[str, int]]  # arguments of the backward program: ("saved", k), ("gradient", output k)
     inputs: list[int]  # inputs that are saved
     kept: list[int]  # results of the forward program that are saved
     wanted: list[int]  # inputs whose gradients the backward program gives, in its order
@@ -109,30 +107,26 @@ class Differentiable:
 
     def _differentiate(self, wanted: tuple) -> Pair:
         outputs, inputs = self._targets(wanted)
-        forward, backward, gradients, seeds = separate(
-            self.sdfg, [self.outputs[k] for k in outputs], [self.inputs[k] for k in inputs])
+        forward, made = self.sdfg.separate_gradient([self.outputs[k] for k in outputs], [self.inputs[k] for k in inputs])
+        backward = made.program
         if self._hook is not None:
             self._hook(forward, backward)
         count("torch.module", "programs", 2)
         f, b = Runner(forward, **self._options), Runner(backward, **self._options)
         given = [p.name for p in f.compiled.outputs]
         names_in, names_out = {n: k for k, n in enumerate(self.inputs)}, {n: k for k, n in enumerate(self.outputs)}
-        seeds = {gradient: output for output, gradient in seeds.items()}
-        text = backward.text
+        seeds = {gradient: output for output, gradient in made.output_gradients.items()}
         saved: list[tuple[str, int]] = []
         takes: list[tuple[str, int]] = []
         for p in b.compiled.inputs:
             if p.name in seeds:
                 takes.append(("gradient", names_out[seeds[p.name]]))
                 continue
-            if p.name in names_in and len(re.findall(rf"\b{p.name}\b", text)) == 1:  # declared, and never read
-                takes.append(("unread", names_in[p.name]))
-                continue
             source = ("input", names_in[p.name]) if p.name in names_in else ("result", given.index(p.name))
             if source not in saved:
                 saved.append(source)
             takes.append(("saved", saved.index(source)))
-        order = {gradient: names_in[i] for i, gradient in gradients.items()}
+        order = {gradient: names_in[i] for i, gradient in made.input_gradients.items()}
         # What is saved: inputs first, then results.
         ins = [k for kind, k in saved if kind == "input"]
         res = [k for kind, k in saved if kind == "result"]
@@ -197,7 +191,7 @@ class _Function(torch.autograd.Function):
         if torch.is_grad_enabled():
             return (None, *_second(ctx, pair, gradients, given))
         saved = ctx.saved_tensors
-        arguments = [saved[k] if kind == "saved" else ctx.arguments[k] if kind == "unread" else gradients[k] if gradients[k] is not None
+        arguments = [saved[k] if kind == "saved" else gradients[k] if gradients[k] is not None
                      else torch.zeros(ctx.shapes[k], dtype=owner.types[k]) for kind, k in pair.takes]
         made = pair.backward.run(arguments, None, owner.sizes_for(pair.backward, ctx.arguments))
         results: list = [None] * (n + 1)
