@@ -149,10 +149,14 @@ Status NoShapeRule(const NodeView& v, const std::string& output) {
 }
 
 Result<std::vector<InferredOutput>> Registry::InferOutputs(const NodeView& v) const {
-  auto own = impl_->inference.find(v.node->domain.str());
+  const Inference* own = nullptr;
+  {
+    std::shared_lock lock(impl_->tables);
+    if (auto it = impl_->inference.find(v.node->domain.str()); it != impl_->inference.end()) own = it->second.get();
+  }
   // A plugin may add an op to the domain of a format, as ONNX Runtime writes SimplifiedLayerNormalization: it says itself.
   const bool says = v.signature && !v.signature->shape.empty();
-  return own == impl_->inference.end() || says ? InferBySignature(v) : own->second.infer(v);
+  return !own || says ? InferBySignature(v) : own->infer(v);
 }
 
 }  // namespace headrace

@@ -330,7 +330,7 @@ Status Registry::Add(OpDefinition def) {
     d.message = "plugin " + def.plugin + " registers an op without a name or domain";
     return Status(d);
   }
-  for (const auto& other : impl_->definitions)
+  for (const OpDefinition* other : Definitions())
     if (other->domain == def.domain && other->name == def.name && other->since_version <= def.until_version &&
         def.since_version <= other->until_version) {
       Diagnostic d;
@@ -399,6 +399,7 @@ Status Registry::Add(OpDefinition def) {
     };
     HR_RETURN_IF_ERROR(Add(std::move(b)));
   }
+  std::unique_lock lock(impl_->tables);
   impl_->definitions.push_back(std::make_unique<OpDefinition>(std::move(def)));
   return {};
 }

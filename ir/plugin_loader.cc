@@ -72,6 +72,7 @@ int32_t RunTier2Entry(const hr_host* host, Status (*register_fn)(Registry&)) {
 }
 
 Status Registry::LoadPlugin(const std::string& path) {
+  std::lock_guard lock(impl_->loads);
   Status s = LoadSharedObject(path);
   impl_->load_errors.insert(impl_->load_errors.end(), s.diagnostics().begin(), s.diagnostics().end());
   return s;
@@ -140,7 +141,7 @@ Status Registry::LoadSharedObject(const std::string& given) {
       trouble = "it does not export '" + f->symbol + "', its external function '" + f->name + "'";
   }
   if (!trouble.empty()) {
-    impl_->RemovePlugin(name);
+    Withdraw(name);
     // Not dlclosed: an exception object or a callback may still point into it.
     return PluginError("E0338", path, "plugin '" + name + "' failed to register: " + trouble);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "ir/registry_impl.h"
 
@@ -75,9 +76,10 @@ Status Incomplete(bool bad, const std::string& what, const std::string& owner) {
 }
 
 template <typename T>
-Status AddNamed(Named<T>& table, T&& item, const std::string& kind, const std::string& owner) {
+Status AddNamed(std::shared_mutex& tables, Named<T>& table, T&& item, const std::string& kind, const std::string& owner) {
   HR_RETURN_IF_ERROR(Incomplete(item.name.empty(), "a nameless " + kind, owner));
   item.plugin = owner;
+  std::unique_lock lock(tables);
   auto it = table.find(item.name);
   if (it != table.end()) return Twice(kind + " '" + item.name + "'", it->second->plugin, owner);
   std::string name = item.name;
@@ -86,14 +88,16 @@ Status AddNamed(Named<T>& table, T&& item, const std::string& kind, const std::s
 }
 
 template <typename T>
-std::vector<const T*> All(const Named<T>& table) {
+std::vector<const T*> All(std::shared_mutex& tables, const Named<T>& table) {
+  std::shared_lock lock(tables);
   std::vector<const T*> out;
   for (const auto& [name, item] : table) out.push_back(item.get());
   return out;
 }
 
 template <typename T>
-const T* FindNamed(const Named<T>& table, const std::string& name) {
+const T* FindNamed(std::shared_mutex& tables, const Named<T>& table, const std::string& name) {
+  std::shared_lock lock(tables);
   auto it = table.find(name);
   return it == table.end() ? nullptr : it->second.get();
 }
@@ -116,12 +120,12 @@ Status Registry::Add(OpSignature s) {
   HR_RETURN_IF_ERROR(Reserved(s.domain, s.name));
   HR_RETURN_IF_ERROR(
       Incomplete(s.domain.empty() || s.name.empty(), "an op without a name or domain", impl_->Owner("")));
-  std::string label = s.domain + "." + s.name + ":" + std::to_string(s.since_version);
-  std::string& owner = impl_->op_owner[label];
-  if (!owner.empty()) return Twice("op " + label, owner, impl_->Owner(""));
-  owner = impl_->Owner("");
-  auto key = std::make_tuple(s.domain, s.name, s.since_version);
-  impl_->ops[key] = std::make_unique<OpSignature>(std::move(s));
+  s.plugin = impl_->Owner(s.plugin);
+  std::unique_lock lock(impl_->tables);
+  std::unique_ptr<OpSignature>& place = impl_->ops[std::make_tuple(s.domain, s.name, s.since_version)];
+  if (place)
+    return Twice("op " + s.domain + "." + s.name + ":" + std::to_string(s.since_version), place->plugin, s.plugin);
+  place = std::make_unique<OpSignature>(std::move(s));
   return {};
 }
 
@@ -130,6 +134,7 @@ Status Registry::Add(ForwardImplementation i) {
   HR_RETURN_IF_ERROR(Incomplete(i.name.empty() || i.domain.empty() || i.op.empty(),
                                 "an implementation without a name, op or domain", i.plugin));
   HR_RETURN_IF_ERROR(Incomplete(!i.expand, "implementation '" + i.name + "' without an expansion", i.plugin));
+  std::unique_lock lock(impl_->tables);
   auto& list = impl_->forward[{i.domain, i.op}];
   for (const auto& other : list)
     if (other->name == i.name &&
@@ -141,6 +146,7 @@ Status Registry::Add(ForwardImplementation i) {
 
 Status Registry::Add(BackwardImplementation i) {
   i.plugin = impl_->Owner(i.plugin);
+  std::unique_lock lock(impl_->tables);
   auto& list = impl_->backward[{i.domain, i.op}];
   for (const auto& other : list)
     if (other->name == i.name &&
@@ -153,34 +159,38 @@ Status Registry::Add(BackwardImplementation i) {
 Status Registry::Add(Inference i) {
   i.plugin = impl_->Owner(i.plugin);
   HR_RETURN_IF_ERROR(Incomplete(i.domain.empty() || !i.infer, "an inference without a domain or function", i.plugin));
-  const auto [other, added] = impl_->inference.emplace(i.domain, i);
-  return added ? Status() : Twice("the inference of domain '" + i.domain + "'", other->second.plugin, i.plugin);
+  std::unique_lock lock(impl_->tables);
+  std::unique_ptr<Inference>& place = impl_->inference[i.domain];
+  if (place) return Twice("the inference of domain '" + i.domain + "'", place->plugin, i.plugin);
+  place = std::make_unique<Inference>(std::move(i));
+  return {};
 }
 
 Status Registry::Add(ExternalFunction f) {
   if (f.library_path.empty()) f.library_path = impl_->loading_path;
-  return AddNamed(impl_->functions, std::move(f), "external function", impl_->Owner(""));
+  return AddNamed(impl_->tables, impl_->functions, std::move(f), "external function", impl_->Owner(""));
 }
 Status Registry::Add(Pass p) {
   HR_RETURN_IF_ERROR(Incomplete(!p.run, "pass '" + p.name + "' without a function", impl_->Owner("")));
-  return AddNamed(impl_->passes, std::move(p), "pass", impl_->Owner(""));
+  return AddNamed(impl_->tables, impl_->passes, std::move(p), "pass", impl_->Owner(""));
 }
-Status Registry::Add(Pipeline p) { return AddNamed(impl_->pipelines, std::move(p), "pipeline", impl_->Owner("")); }
+Status Registry::Add(Pipeline p) { return AddNamed(impl_->tables, impl_->pipelines, std::move(p), "pipeline", impl_->Owner("")); }
 Status Registry::Add(Importer i) {
   HR_RETURN_IF_ERROR(Incomplete(!i.import, "importer '" + i.name + "' without a function", impl_->Owner("")));
-  return AddNamed(impl_->importers, std::move(i), "importer", impl_->Owner(""));
+  return AddNamed(impl_->tables, impl_->importers, std::move(i), "importer", impl_->Owner(""));
 }
 Status Registry::Add(Backend b) {
   HR_RETURN_IF_ERROR(Incomplete(!b.compile, "backend '" + b.name + "' without a function", impl_->Owner("")));
-  return AddNamed(impl_->backends, std::move(b), "backend", impl_->Owner(""));
+  return AddNamed(impl_->tables, impl_->backends, std::move(b), "backend", impl_->Owner(""));
 }
 Status Registry::Add(Differentiator d) {
   HR_RETURN_IF_ERROR(
       Incomplete(!d.differentiate, "differentiator '" + d.name + "' without a function", impl_->Owner("")));
-  return AddNamed(impl_->differentiators, std::move(d), "differentiator", impl_->Owner(""));
+  return AddNamed(impl_->tables, impl_->differentiators, std::move(d), "differentiator", impl_->Owner(""));
 }
 
 const OpSignature* Registry::FindOp(const std::string& domain, const std::string& name, int version) const {
+  std::shared_lock lock(impl_->tables);
   const auto& ops = impl_->ops;
   auto it = ops.upper_bound(std::make_tuple(domain, name, version > 0 ? version : 1 << 30));
   if (it == ops.begin()) return nullptr;
@@ -189,6 +199,7 @@ const OpSignature* Registry::FindOp(const std::string& domain, const std::string
 }
 
 std::vector<const OpSignature*> Registry::Versions(const std::string& domain, const std::string& name) const {
+  std::shared_lock lock(impl_->tables);
   std::vector<const OpSignature*> out;
   for (auto it = impl_->ops.lower_bound(std::make_tuple(domain, name, 0)); it != impl_->ops.end(); ++it) {
     if (std::get<0>(it->first) != domain || std::get<1>(it->first) != name) break;
@@ -198,6 +209,7 @@ std::vector<const OpSignature*> Registry::Versions(const std::string& domain, co
 }
 
 std::vector<const OpSignature*> Registry::Ops() const {
+  std::shared_lock lock(impl_->tables);
   std::vector<const OpSignature*> out;
   for (const auto& [key, op] : impl_->ops) out.push_back(op.get());
   return out;
@@ -205,6 +217,7 @@ std::vector<const OpSignature*> Registry::Ops() const {
 
 std::vector<const ForwardImplementation*> Registry::Implementations(const std::string& domain,
                                                                     const std::string& op) const {
+  std::shared_lock lock(impl_->tables);
   std::vector<const ForwardImplementation*> out;
   auto add = [&](const std::string& d, const std::string& o) {
     auto it = impl_->forward.find({d, o});
@@ -219,6 +232,7 @@ std::vector<const ForwardImplementation*> Registry::Implementations(const std::s
 
 std::vector<const BackwardImplementation*> Registry::BackwardImplementations(const std::string& domain,
                                                                              const std::string& op) const {
+  std::shared_lock lock(impl_->tables);
   std::vector<const BackwardImplementation*> out;
   auto it = impl_->backward.find({domain, op});
   if (it == impl_->backward.end()) return out;
@@ -227,6 +241,7 @@ std::vector<const BackwardImplementation*> Registry::BackwardImplementations(con
 }
 
 std::vector<const OpDefinition*> Registry::Definitions() const {
+  std::shared_lock lock(impl_->tables);
   std::vector<const OpDefinition*> out;
   for (const auto& d : impl_->definitions) out.push_back(d.get());
   std::sort(out.begin(), out.end(), [](const OpDefinition* a, const OpDefinition* b) {
@@ -235,20 +250,22 @@ std::vector<const OpDefinition*> Registry::Definitions() const {
   return out;
 }
 
-const ExternalFunction* Registry::FindFunction(const std::string& n) const { return FindNamed(impl_->functions, n); }
-const Pass* Registry::FindPass(const std::string& n) const { return FindNamed(impl_->passes, n); }
-const Pipeline* Registry::FindPipeline(const std::string& n) const { return FindNamed(impl_->pipelines, n); }
-const Importer* Registry::FindImporter(const std::string& n) const { return FindNamed(impl_->importers, n); }
-const Backend* Registry::FindBackend(const std::string& n) const { return FindNamed(impl_->backends, n); }
+const ExternalFunction* Registry::FindFunction(const std::string& n) const { return FindNamed(impl_->tables, impl_->functions, n); }
+const Pass* Registry::FindPass(const std::string& n) const { return FindNamed(impl_->tables, impl_->passes, n); }
+const Pipeline* Registry::FindPipeline(const std::string& n) const { return FindNamed(impl_->tables, impl_->pipelines, n); }
+const Importer* Registry::FindImporter(const std::string& n) const { return FindNamed(impl_->tables, impl_->importers, n); }
+const Backend* Registry::FindBackend(const std::string& n) const { return FindNamed(impl_->tables, impl_->backends, n); }
 const Differentiator* Registry::FindDifferentiator() const {
+  std::shared_lock lock(impl_->tables);
   return impl_->differentiators.empty() ? nullptr : impl_->differentiators.begin()->second.get();
 }
-std::vector<const Pass*> Registry::Passes() const { return All(impl_->passes); }
-std::vector<const Pipeline*> Registry::Pipelines() const { return All(impl_->pipelines); }
-std::vector<const Importer*> Registry::Importers() const { return All(impl_->importers); }
-std::vector<const Backend*> Registry::Backends() const { return All(impl_->backends); }
+std::vector<const Pass*> Registry::Passes() const { return All(impl_->tables, impl_->passes); }
+std::vector<const Pipeline*> Registry::Pipelines() const { return All(impl_->tables, impl_->pipelines); }
+std::vector<const Importer*> Registry::Importers() const { return All(impl_->tables, impl_->importers); }
+std::vector<const Backend*> Registry::Backends() const { return All(impl_->tables, impl_->backends); }
 
 const Importer* Registry::ImporterForFile(const std::string& path) const {
+  std::shared_lock lock(impl_->tables);
   for (const auto& [name, importer] : impl_->importers)
     for (const std::string& e : importer->extensions)
       if (path.size() >= e.size() && path.compare(path.size() - e.size(), e.size(), e) == 0) return importer.get();
@@ -262,28 +279,23 @@ std::string Registry::DidYouMean(const std::string& word, const std::vector<std:
   return ClosestWord(word, candidates);
 }
 
-void Registry::Impl::RemovePlugin(const std::string& name) {
-  auto owned = [&](const auto& item) { return item->plugin == name; };
-  for (auto it = op_owner.begin(); it != op_owner.end();) {
-    if (it->second != name) {
-      ++it;
-      continue;
-    }
-    const std::string& label = it->first;
-    size_t colon = label.rfind(':'), dot = label.rfind('.', colon);
-    ops.erase(std::make_tuple(label.substr(0, dot), label.substr(dot + 1, colon - dot - 1),
-                              std::stoi(label.substr(colon + 1))));
-    it = op_owner.erase(it);
-  }
-  for (auto& [key, list] : forward) list.erase(std::remove_if(list.begin(), list.end(), owned), list.end());
-  for (auto& [key, list] : backward) list.erase(std::remove_if(list.begin(), list.end(), owned), list.end());
-  definitions.erase(std::remove_if(definitions.begin(), definitions.end(), owned), definitions.end());
-  for (auto it = inference.begin(); it != inference.end();)
-    it = it->second.plugin == name ? inference.erase(it) : std::next(it);
-  auto drop = [&](auto& table) {
-    for (auto it = table.begin(); it != table.end();) it = owned(it->second) ? table.erase(it) : std::next(it);
+void Registry::Withdraw(const std::string& plugin) {
+  std::unique_lock lock(impl_->tables);
+  auto theirs = [&](auto& item) {
+    if (item->plugin != plugin) return false;
+    impl_->withdrawn.push_back(std::move(item));
+    return true;
   };
-  drop(functions), drop(passes), drop(pipelines), drop(importers), drop(backends), drop(differentiators);
+  auto from_list = [&](auto& list) { list.erase(std::remove_if(list.begin(), list.end(), theirs), list.end()); };
+  auto from_table = [&](auto& table) {
+    for (auto it = table.begin(); it != table.end();) it = theirs(it->second) ? table.erase(it) : std::next(it);
+  };
+  for (auto& [key, list] : impl_->forward) from_list(list);
+  for (auto& [key, list] : impl_->backward) from_list(list);
+  from_list(impl_->definitions);
+  from_table(impl_->ops), from_table(impl_->inference), from_table(impl_->functions), from_table(impl_->passes);
+  from_table(impl_->pipelines), from_table(impl_->importers), from_table(impl_->backends);
+  from_table(impl_->differentiators);
 }
 
 }  // namespace headrace

@@ -1,5 +1,5 @@
 // The registries: everything that is not the graph is found here by name. One Registry per process is the rule (the
-// driver's), but nothing forbids several; it is filled by plugins and then read from any thread.
+// driver's), but nothing forbids several; it is filled by plugins, and read and added to from any thread.
 #pragma once
 #include <functional>
 #include <map>
@@ -39,6 +39,7 @@ struct OpSignature {
   std::vector<AttributeSignature> attributes;
   std::map<std::string, std::vector<std::string>> types;  // type variable → dtype names, "seq(f32)", "optional(…)"
   std::string shape;  // ops that no importer infers: a form of `shape OUT[…]` statements, "" = none
+  std::string plugin;
 };
 
 // ---- one node as an implementation's condition and expansion see it ----
@@ -252,6 +253,8 @@ class Registry {
   Status Add(Importer i);
   Status Add(Backend b);
   Status Add(Differentiator d);
+  // What `plugin` registered is not found any more, and others may register the like. What was found before stays valid.
+  void Withdraw(const std::string& plugin);
 
   // The signature that a node of `version` means: the newest with since_version ≤ version (0 = newest). Null when unknown.
   const OpSignature* FindOp(const std::string& domain, const std::string& name, int version = 0) const;
