@@ -233,6 +233,18 @@ sdfg main(D: f32[{shape}]) {{
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("error[E0340]: implementation 'fails' failed: it threw an exception: out of coffee", done.stderr)
 
+    def test_an_expansion_that_is_no_program_is_refused_where_it_is_made(self):
+        for number, (body, code, place) in enumerate((
+                ("sdfg g(X: f32[4], Y: f32[4]) { state { map i in 0:4 { Y[i] = Z[i] } } }", "error[E0", "Z"),  # unknown
+                ("sdfg g(X: f32[4], Y: f32[4]) { state { map i in 0:9 { Y[i] = X[i] } } }", "error[E026", "X"),  # outside
+                ("sdfg g(X: f32[4]", "error[E01", "expansion"))):
+            plugin = self.build(BAD, f"expand_text{number}.so", "-DBAD_EXPAND", f'-DBAD_EXPAND_TEXT="{body}"')
+            done = self.headrace("--plugin", plugin, "run", "-", "--impl", "fails", stdin="sdfg f(X: f32[4], Y: f32[4]) { bad.Twice(X = X) -> (Y = Y) }")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(code, done.stderr)
+            self.assertIn("expansion 'fails' of bad.Twice", done.stderr)
+            self.assertIn(place, done.stderr)
+
     def test_a_backend_of_a_third_party(self):
         for compiler in COMPILERS:
             plugin = self.build(OWN_BACKEND, f"backend_{compiler}.so", "-L" + self.path("lib"), "-lheadrace", compiler=compiler)
