@@ -2,117 +2,89 @@
 from JAX's, or from differences; and the times of one call by NumPy, Headrace and JAX, taken in turn.
 
     ./bazelw build //python:package
-    PYTHONPATH=bazel-bin/python/package:. python3 -m benchmarks.npbench.table [--size S] [--backend cpu] [--jax] [--rounds 5] [KERNEL …]
+    PYTHONPATH=bazel-bin/python/package:. python3 -m benchmarks.npbench.table [--size S] [--backend cpu] [--jax] [--rounds 5]
+                                                                              [--out FILE] [--limit 900] [KERNEL …]
 
-`--jax` takes the package jax, which is no part of the workspace's Python."""
+Each kernel has a process and at most `--limit` seconds of its own (`measure.py`). `--out` keeps what was measured, a line each: what
+is there already for these options is not measured again, so that a run which was stopped goes on. `--jax` takes the package jax,
+which is no part of the workspace's Python."""
 
 from __future__ import annotations
 
 import argparse
-import functools
-import time
-from typing import Callable
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
 
-import headrace
-import numpy as np
-
-from . import checks
-from .cases import CASES, SINGLE, Case
+from .cases import CASES
 
 HEADER = ("kernel", "forward", "numpy ms", "ms", "gradients by", "error", "ms", "JAX literal ms", "idiomatic ms", "JAX / ours")
 
 
-def in_turn(contenders: dict[str, Callable[[], Callable]], rounds: int, seconds: float = 20) -> dict[str, float]:
-    """Milliseconds of the fastest call of each; they are called one after the other, round after round. Every call is made anew:
-    kernels change their arguments."""
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
-    end = time.perf_counter() + seconds
-    for make in contenders.values():
-        make()()
-    for _ in range(rounds):
-        for name, make in contenders.items():
-            call = make()
-            start = time.perf_counter()
-            call()
-            taken[name].append(1e3 * (time.perf_counter() - start))
-        if time.perf_counter() > end:
-            break
-    return {name: min(t) for name, t in taken.items()}
+def measured(kernel: str, options) -> dict[str, Any]:
+    """What the kernel's process wrote until it ended or its time was over."""
+    command = [sys.executable, "-m", f"{__package__}.measure", kernel, "--size", options.size, "--backend", options.backend,
+               "--rounds", str(options.rounds), *(["--jax"] if options.jax else [])]
+    known: dict[str, Any] = {}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        try:
+            code = subprocess.run(command, stdout=out, stderr=errors, timeout=options.limit).returncode
+            ended = "" if code == 0 else f"ended with {code}"
+        except subprocess.TimeoutExpired:
+            ended = f"stopped after {options.limit} s"
+        out.seek(0)
+        for line in out.read().splitlines():
+            if line.startswith("{") and line.endswith("}"):  # not one that was cut off
+                known.update(json.loads(line))
+        if ended:
+            errors.seek(0)
+            known["ended"] = " ".join([ended, *errors.read().strip().splitlines()[-1:]])
+    return known
 
 
-def first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"
+def number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
 
 
-def forward_cells(case: Case, options) -> list[str]:
-    try:
-        checks.forward(case, options.backend, 1e-10, options.size)
-        said = "as NumPy"
-        if case.name in SINGLE:
-            checks.forward(case, options.backend, 1e-5, options.size, np.float32)
-            said += ", f32 too"
-    except Exception as error:  # whatever it is, the table says it
-        return [first_line(error), "", ""]
-    function = headrace.program(case.function, backend=options.backend)
-    taken = in_turn({"numpy": lambda: functools.partial(checks.ran, case, case.arguments(options.size)),
-                     "ours": lambda: functools.partial(function, *case.arguments(options.size))}, options.rounds)
-    return [said, f"{taken['numpy']:.3g}", f"{taken['ours']:.3g}"]
+def cells(known: dict[str, Any]) -> list[str]:
+    ended, times = known.get("ended", ""), known.get("times", {})
+    by = known.get("by", ended)
+    if "none" in known:
+        by = f"none: {known['none']}"
+    elif not isinstance(by, str):
+        by = ", ".join(by)
+    error = f"{known['error']:.0e} ({known['against']})" if "error" in known else ended if "by" in known else ""
+    ratios = [times[k] / times["ours"] for k in ("literal", "idiomatic") if k in times]
+    return [known.get("forward", ended), number(known.get("numpy_ms")), number(known.get("ms")), by, error, number(times.get("ours")),
+            *(known.get(k) or number(times.get(k)) for k in ("literal", "idiomatic")), " / ".join(f"{r:.2g}" for r in ratios)]
 
 
-def by_jax(g: checks.Gradients, kernel: Callable) -> Callable[[], tuple]:
-    """The same gradients as jit(grad(…)) of a JAX function."""
-    import jax
+class Kept:
+    """What was measured, by kernel and options, in a file of lines."""
 
-    jax.config.update("jax_enable_x64", True)
-    arguments = g.arguments()
-    at = [g.case.names.index(n) for n in g.names]
-    seeds = [jax.numpy.asarray(s) for s in g.seeds]
+    def __init__(self, path: str | None):
+        self._path = path
+        self._rows: dict[str, dict[str, Any]] = {}
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as lines:
+                for line in lines:
+                    if line.endswith("\n"):  # not one that was cut off
+                        row = json.loads(line)
+                        self._rows[json.dumps(row["of"])] = row["known"]
 
-    def loss(values):
-        full = list(arguments)
-        for k, value in zip(at, values):
-            full[k] = value
-        outputs = kernel(*full)
-        return sum(jax.numpy.sum(s * x).real for s, x in zip(seeds, outputs if isinstance(outputs, tuple) else (outputs, )))
-
-    compiled = jax.jit(jax.grad(loss))
-    values = [jax.numpy.asarray(arguments[k]) for k in at]
-    return lambda: jax.block_until_ready(compiled(values))
-
-
-def difference(ours: tuple, theirs: tuple) -> float:
-    """The largest error of an element in parts of the largest element of its array."""
-    worst = 0.0
-    for a, b in zip(ours, theirs):
-        a, b = np.asarray(a), np.asarray(b)
-        worst = max(worst, float(np.max(np.abs(a - b), initial=0) / (np.max(np.abs(b), initial=0) or 1)))
-    return worst
-
-
-def gradient_cells(case: Case, options) -> list[str]:
-    if case.reason:
-        return [f"none: {case.reason}", "", "", "", "", ""]
-    try:
-        g = checks.Gradients(case, options.backend, options.size)
-        contenders = {"ours": g.pull}
-        if options.jax:
-            from . import jax_kernels
-
-            for kind, kernels in (("literal", jax_kernels.LITERAL), ("idiomatic", jax_kernels.IDIOMATIC)):
-                if case.name in kernels:
-                    contenders[kind] = by_jax(g, kernels[case.name])
-        ours = g.pull()
-        errors = [difference(ours, call()) for kind, call in contenders.items() if kind != "ours"]
-        if errors:
-            error = f"{max(errors):.0e} (JAX)"
-        else:
-            error = f"{max(g.error_along(n, x, 1e-6) for n, x in zip(g.names, ours) if n not in case.steps):.0e}"
-        taken = in_turn({kind: lambda call=call: call for kind, call in contenders.items()}, options.rounds)
-    except Exception as error:
-        return [first_line(error), "", "", "", "", ""]
-    ratios = [taken[k] / taken["ours"] for k in ("literal", "idiomatic") if k in taken]
-    return [", ".join(g.names), error, f"{taken['ours']:.3g}", *(f"{taken[k]:.3g}" if k in taken else "" for k in ("literal", "idiomatic")),
-            " / ".join(f"{r:.2g}" for r in ratios)]
+    def of(self, kernel: str, options) -> dict[str, Any]:
+        key = [kernel, options.size, options.backend, options.jax]
+        found = self._rows.get(json.dumps(key))
+        if found is not None:
+            return found
+        known = measured(kernel, options)
+        if self._path:
+            with open(self._path, "a", encoding="utf-8") as out:
+                out.write(json.dumps({"of": key, "known": known}) + "\n")
+        return known
 
 
 def main() -> None:
@@ -121,15 +93,20 @@ def main() -> None:
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--jax", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", help="file of what was measured; what it has is not measured again")
+    parser.add_argument("--limit", type=float, default=900, help="seconds for one kernel")
     parser.add_argument("kernels", nargs="*", default=list(CASES))
     options = parser.parse_args()
+    if unknown := sorted(set(options.kernels) - set(CASES)):
+        parser.error(f"no kernels: {', '.join(unknown)}; there are {', '.join(CASES)}")
+    kept = Kept(options.out)
     print(f"| {' | '.join(HEADER)} |\n|{'---|' * len(HEADER)}", flush=True)
     run = graded = 0
     for name in options.kernels:
-        cells = [*forward_cells(CASES[name], options), *gradient_cells(CASES[name], options)]
-        run += cells[0].startswith("as NumPy")
-        graded += bool(cells[5])
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+        row = cells(kept.of(name, options))
+        run += row[0].startswith("as NumPy")
+        graded += bool(row[5])
+        print(f"| {name} | {' | '.join(row)} |", flush=True)
     print(f"\n{run} of {len(options.kernels)} run, {graded} have gradients")
 
 
