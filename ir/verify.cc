@@ -193,6 +193,10 @@ class SdfgVerifier {
     d.expected = std::to_string(want);
     return false;
   }
+  // Without elements: there is nothing to write, and nothing is read.
+  static bool IsEmpty(const Container& c) {
+    return std::any_of(c.shape.begin(), c.shape.end(), [](const Expr& n) { return AsInt(n) == 0; });
+  }
   bool Readable(const Container& c, NodeId at, bool guarded, const Expr& read = {}) {
     Name root = Root(c.name);
     const Container* b = Find(root);
@@ -200,14 +204,14 @@ class SdfgVerifier {
     if (b->kind == ContainerKind::kParameter) {
       first_use_.emplace(root, 'r');
       // An output that is read before anything wrote it would read the caller's garbage.
-      if (b->inout || written_.count(root) || !written_later_.count(root) || guarded) return true;
+      if (b->inout || written_.count(root) || !written_later_.count(root) || guarded || IsEmpty(*b)) return true;
       if (!complained_.insert(root).second) return true;
       Diagnostic& d = r_.Add("E0229", "output " + Quoted(root) + " is read before it is written", at, root.str(),
                              "declare it inout, or write it first");
       if (read) r_.PointAt(read->line, read->column, &d);
       return false;
     }
-    if (written_.count(root)) return true;
+    if (written_.count(root) || IsEmpty(*b)) return true;
     if (!complained_.insert(root).second) return true;
     Diagnostic& d = r_.Add("E0230", Quoted(root) + " is read before it is written", at, root.str(),
                            "write it in an earlier statement");

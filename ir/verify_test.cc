@@ -85,6 +85,17 @@ TEST(Verify, DefinitionsComeBeforeUses) {
   ExpectValid("sdfg f(X: f32[4], Y: f32) { transient T: f32; for i in 0:4 { state { Y = i > 0 ? T : 0; T = X[i] } } }");
 }
 
+// Nothing is read of what has no element.
+TEST(Verify, ContainersWithoutElementsNeedNoWriter) {
+  ExpectValid(
+      "sdfg f(Y: f32[3]) { transient T: f32[2, 0]; state { map i in 0:3 { Y[i] = 0 }; map i in 0:2, j in 0:0 { Y[i] += T[i, j] } } }");
+  ExpectValid(
+      "sdfg f(Y: f32, out Z: f32[0]) { state { Y = 0; map i in 0:0 { Y += Z[i] }; map i in 0:0 { Z[i] = Y } } }");
+  ExpectError("sdfg f(Y: f32) { transient T: f32[0]; state { Y = T[0] } }", "is outside its bounds");
+  ExpectError("sdfg f(Y: f32[N]) { transient T: f32[N]; state { map i in 0:N { Y[i] = T[i] } } }",
+              "'T' is read before it is written");
+}
+
 TEST(Verify, ConstantsAndRegisters) {
   ExpectError("sdfg f(Y: f32) { transient r: f32 @register; state { r = 1; Y = r } }",
               "register container 'r' is used outside of a map");
