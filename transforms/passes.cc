@@ -7,6 +7,7 @@
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
 #include "transforms/fold_control.h"
+#include "transforms/forward_registers.h"
 #include "transforms/fuse_maps.h"
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
@@ -54,6 +55,7 @@ Status RegisterAll(Registry& r) {
        EliminateDeadCode},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
+      {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };
   for (const auto& [name, doc, run] : plain)
     HR_RETURN_IF_ERROR(

@@ -1,0 +1,100 @@
+#include "transforms/forward_registers.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/dataflow.h"
+#include "transforms/uses.h"
+
+namespace headrace {
+namespace {
+
+class Forwarder {
+ public:
+  explicit Forwarder(Sdfg* s) : s_(*s) {}
+
+  bool Run() {
+    ForEachNode(s_, [&](NodeId id) {
+      if (const auto* m = std::get_if<Map>(&s_.nodes[id].body)) Count(*m);
+    });
+    bool changed = false;
+    std::vector<NodeId> maps;
+    ForEachNode(s_, [&](NodeId id) {
+      if (std::holds_alternative<Map>(s_.nodes[id].body)) maps.push_back(id);
+    });
+    for (NodeId id : maps) changed |= Forward(id);
+    if (changed) transforms::RemoveEmptied(&s_);
+    return changed;
+  }
+
+ private:
+  bool IsRegister(Name n) const {
+    const Container* c = s_.Find(n);
+    return c && c->storage == Storage::kRegister && c->shape.empty();
+  }
+  // In how many maps' own statements each register occurs.
+  void Count(const Map& m) {
+    std::unordered_set<Name> here;
+    for (NodeId n : m.body) {
+      const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
+      if (!t) continue;
+      here.insert(t->target);
+      for (Name r : ReadContainers(t->value)) here.insert(r);
+      for (const Expr& e : t->index)
+        for (Name r : ReadContainers(e)) here.insert(r);
+    }
+    for (Name n : here) ++maps_with_[n];
+  }
+  // `t = X[…]` with a register that occurs in this map alone: the element, of its type, that it stands for.
+  std::optional<Expr> Held(const Tasklet& t, const std::unordered_map<Name, Expr>& held) const {
+    if (t.op != WriteOp::kAssign || t.guarded || t.flat || !IsRegister(t.target) || maps_with_.at(t.target) != 1)
+      return std::nullopt;
+    Expr value = Replaced(t.value, held);
+    const bool element = value.Is(ExprKind::kRead) && !value->has_default && !IsRegister(value->name);
+    const DType type = s_.Get(t.target).dtype;
+    if (!element || held.count(t.target) || s_.Get(value->name).dtype != type) return std::nullopt;
+    return IsFloat(type) || IsComplex(type) ? std::optional<Expr>(value) : std::nullopt;
+  }
+  static Expr Replaced(const Expr& e, const std::unordered_map<Name, Expr>& held) {
+    return Transform(e, [&](const Expr& x) {
+      auto it = x.Is(ExprKind::kRead) ? held.find(x->name) : held.end();
+      return it == held.end() ? x : it->second;
+    });
+  }
+  bool Forward(NodeId id) {
+    const std::vector<NodeId> body = std::get<Map>(s_.nodes[id].body).body;
+    if (body.size() < 2) return false;
+    std::unordered_map<Name, Expr> held;
+    for (size_t k = 0; k + 1 < body.size(); ++k) {
+      const auto* t = std::get_if<Tasklet>(&s_.nodes[body[k]].body);
+      const auto element = t ? Held(*t, held) : std::nullopt;
+      if (!element) return false;
+      held.emplace(t->target, *element);
+    }
+    const auto* last = std::get_if<Tasklet>(&s_.nodes[body.back()].body);
+    if (!last || IsRegister(last->target)) return false;
+    for (const Expr& e : last->index)
+      for (Name r : ReadContainers(e))
+        if (held.count(r)) return false;
+    // A sum that reads what it adds to would keep the order of its iterations.
+    for (const auto& [name, element] : held)
+      if (RootOf(s_, element->name) == RootOf(s_, last->target) && last->op != WriteOp::kAssign) return false;
+    Tasklet& t = std::get<Tasklet>(s_.nodes.Mutable(body.back()).body);
+    t.value = Replaced(t.value, held);
+    for (size_t k = 0; k + 1 < body.size(); ++k) s_.nodes.Mutable(body[k]).body = std::monostate{};
+    return true;
+  }
+
+  Sdfg& s_;
+  std::unordered_map<Name, int> maps_with_;
+};
+
+}  // namespace
+
+Result<bool> ForwardRegisters(Program& p) {
+  bool changed = false;
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Forwarder(&p.Mutable(p.sdfgs[i]->name)).Run();
+  return changed;
+}
+
+}  // namespace headrace
