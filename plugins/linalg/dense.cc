@@ -20,9 +20,24 @@ using In = Eigen::Map<const Matrix<T>>;
 template <typename T>
 using Out = Eigen::Map<Matrix<T>>;
 
+// Whether elimination would find nothing to do: it never exchanges rows then either.
+template <typename T>
+bool IsUpperTriangular(const In<T>& a) {
+  for (Eigen::Index i = 1; i < a.rows(); ++i)
+    if (!(a.row(i).head(i).array() == T(0)).all()) return false;
+  return true;
+}
+
 template <typename T>
 void Solve(int64_t n, int64_t columns, const void* a, const void* b, void* x) {
-  const Eigen::PartialPivLU<Matrix<T>> lu(In<T>(static_cast<const T*>(a), n, n));
+  const In<T> matrix(static_cast<const T*>(a), n, n);
+  if (x != a && IsUpperTriangular<T>(matrix)) {
+    Out<T> out(static_cast<T*>(x), n, columns);
+    out = In<T>(static_cast<const T*>(b), n, columns);
+    matrix.template triangularView<Eigen::Upper>().solveInPlace(out);
+    return;
+  }
+  const Eigen::PartialPivLU<Matrix<T>> lu(matrix);
   Out<T>(static_cast<T*>(x), n, columns) = lu.solve(In<T>(static_cast<const T*>(b), n, columns));
 }
 

@@ -80,10 +80,12 @@ std::string CholeskyBackward(const Node& node, const std::vector<std::string>&, 
   const std::string square = ": " + t + "[" + n + ", " + n + "]", map = "  map i in 0:" + n + ", j in 0:" + n;
   return "sdfg cholesky_backward(L" + square + ", dL" + square + ", dA" + square + ") {\n"
          "  transient turned" + square + "\n  transient p" + square + "\n  transient half" + square + "\n  transient back" + square +
-         "\n  transient s" + square + "\n" +
+         "\n  transient s" + square + "\n  transient low" + square + "\n  transient whole" + square + "\n" +
          map + " { turned[i, j] = L[j, i] }\n" +
-         map + " { p[i, j] = " + t + "(0) }\n" +
-         map + ", k in 0:" + n + " { p[i, j] += i < j || k < i ? " + t + "(0) : (i == j ? " + t + "(0.5) : " + t + "(1)) * L[k, i] * dL[k, j] }\n"
+         map + " { low[i, j] = i < j ? " + t + "(0) : dL[i, j] }\n" +
+         map + " { whole[i, j] = " + t + "(0) }\n" +
+         map + ", k in 0:" + n + " { whole[i, j] += L[k, i] * low[k, j] }\n" +
+         map + " { p[i, j] = i < j ? " + t + "(0) : i == j ? " + t + "(0.5) * whole[i, j] : whole[i, j] }\n"
          "  linalg.Solve(A = turned, B = p) -> (X = half)\n" +
          map + " { back[i, j] = half[j, i] }\n"
          "  linalg.Solve(A = turned, B = back) -> (X = s)\n" +

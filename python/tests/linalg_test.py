@@ -81,6 +81,14 @@ class LinearAlgebra(Case):
                                                    np.linalg.cholesky(self.a @ self.a.T).T)):
             self.close(got, expected, rtol=1e-10, atol=1e-10)
 
+    def test_triangular_systems(self):
+        upper = np.triu(np.random.default_rng(1).standard_normal((40, 40))) + 8 * np.eye(40)
+        right = np.random.default_rng(2).standard_normal((40, 3))
+        for a in (upper, upper.T.copy(), np.diag(np.diag(upper)), upper + 1j * np.triu(upper)):
+            self.same(solve, a, right.astype(a.dtype), rtol=1e-11)
+            self.same(solve, a, right[:, 0].astype(a.dtype), rtol=1e-11)
+        pulled(self, solve, upper[:4, :4].copy(), right[:4].copy())
+
     def test_transforms(self):
         self.same(spectrum, self.z)
         self.same(real_spectrum, self.a)
