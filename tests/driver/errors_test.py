@@ -94,6 +94,8 @@ class ErrorsTest(unittest.TestCase):
         shutil.copytree(os.path.join(os.path.dirname(DRIVER), "lib"), os.path.join(alone, "lib"))
         shutil.copy(DRIVER, alone)
         self.check("E0404", "check", self.write("noise", b"\x00\x01\x02"), driver=os.path.join(alone, "headrace"))
+        text = "sdfg f(X: f32[N], Y: f32[N]) { Y[i] = X[i] * X[i] }"
+        self.check("E0346", "grad", "-", "--output", "Y", "--wrt", "X", "--out", "gradients", stdin=text, driver=os.path.join(alone, "headrace"))
         self.check("E0405", "run", "absent.hrx")
         self.check("E0406", "check", self.write("m.json", "{"))
 
