@@ -216,8 +216,11 @@ std::string KeyOf(const Registry& r, const Forward& f) {
   const Library& l = f.node();
   std::string key = PrintKey(l.attributes) + l.domain.str() + "." + l.op.str() + ":" + std::to_string(l.version);
   bool code = false;
+  // By where they lie, which is theirs for ever: what an op means may be withdrawn and registered anew.
+  auto identity = [&key](const void* item) { key += "+" + std::to_string(reinterpret_cast<uintptr_t>(item)); };
   for (const BackwardImplementation* b : r.BackwardImplementations(l.domain.str(), l.op.str()))
-    code |= b->form.empty(), key += "+";
+    code |= b->form.empty(), identity(b);
+  for (const ForwardImplementation* i : r.Implementations(l.domain.str(), l.op.str())) identity(i);
   for (const auto* ports : {&f.inputs, &f.outputs}) {
     key += "|";
     for (const FlatPort& p : *ports) {

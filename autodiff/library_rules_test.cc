@@ -118,6 +118,33 @@ TEST(LibraryGradients, ExpandAsTextThatAnyoneCanWrite) {
             "    map i0 in 0:N, i1 in 0:3 { grad_X[i0, i1] = grad_Y[i0, i1] * S[i1] }\n  }\n}\n");
 }
 
+TEST(LibraryGradients, AnOpThatIsDefinedAnewHasItsNewGradient) {
+  Registry r;
+  ASSERT_TRUE(RegisterLibraryGradients(r).ok());
+  Program p = Parse(
+      "sdfg f(G: f32[N], D: f32[N]) {\n  state {\n"
+      "    grad.Times{domain = \"test\", `like.X` = [\"f32\", \"N\"]}(grad_Y = G) -> (grad_X = D)\n  }\n}\n");
+  for (const char* factor : {"2", "3"}) {
+    r.Withdraw("a cell");
+    OpSignature times;
+    times.domain = "test", times.name = "Times", times.plugin = "a cell";
+    PortSignature port;
+    port.type = "float";
+    port.name = "X", times.inputs = {port};
+    port.name = "Y", times.outputs = {port};
+    ASSERT_TRUE(r.Add(times).ok());
+    OpDefinition d;
+    d.domain = "test", d.name = "Times", d.plugin = "a cell";
+    d.pure = std::string("Y = ") + factor + " * X", d.backward = std::string("dX = ") + factor + " * dY";
+    ASSERT_TRUE(r.Add(d).ok());
+    Result<NodeView> v = ViewOf(r, p, p.Entry(), Only(p.Entry()));
+    ASSERT_TRUE(v.ok()) << v.status().ToString();
+    Result<Program> e = ExpandGradient(r, *v);
+    ASSERT_TRUE(e.ok()) << e.status().ToString();
+    EXPECT_NE(Print(*e).find(factor), std::string::npos) << Print(*e);
+  }
+}
+
 TEST(LibraryGradients, ErrorsNameOpPortAndWhatToRegister) {
   Registry r;
   RegisterOps(&r);

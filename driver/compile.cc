@@ -226,6 +226,15 @@ std::string WithDefault(const std::string& text, const std::string& pipeline) {
   return out;
 }
 
+bool Applies(const Registry& r, const Program& p, const Sdfg& s, NodeId id, const std::string& implementation) {
+  Result<NodeView> v = ViewOf(r, p, s, id);
+  if (!v.ok()) return false;
+  Library asked = *v->node;
+  asked.implementation = Name(implementation);
+  v->node = &asked;
+  return SelectImplementation(r, *v, {}).ok();
+}
+
 // Named for this op or node, the implementation is an order: where it can't serve, that is said instead of taking another.
 Status Serves(const Registry& r, const Program& p, const Sdfg& s, NodeId id, const std::string& implementation) {
   HR_ASSIGN_OR_RETURN(NodeView v, ViewOf(r, p, s, id));
@@ -260,6 +269,7 @@ Result<Program> LowerProgram(const Registry& r, Program program, const CompileRe
         for (const auto& [where, name] : request.options.implementations)
           if (where == "*" || where == full || where == l->op.str() || where == source) {
             if (where != "*") HR_RETURN_IF_ERROR(Serves(r, program, s, NodeId{i}, name));
+            else if (!Applies(r, program, s, NodeId{i}, name)) continue;
             std::get<Library>(s.nodes.Mutable(NodeId{i}).body).implementation = name;
             break;
           }

@@ -265,6 +265,41 @@ Diagnostic NoImplementation(const Library& l, const NodeView& v) {
   return d;
 }
 
+// Why it can't serve a node of this version, "" if it can.
+std::string WhyNot(const ForwardImplementation& i, const NodeView& v, int version) {
+  if (version < i.since_version || version > i.until_version)
+    return "serves versions " + std::to_string(i.since_version) + " to " +
+           (i.until_version >= 1 << 29 ? std::string("newest") : std::to_string(i.until_version));
+  return i.can_be_applied ? i.can_be_applied(v) : "";
+}
+
+// The node itself names its implementation: an order. Null where it names none.
+Result<const ForwardImplementation*> Ordered(const Registry& r, const NodeView& v, int version) {
+  const std::string name = v.node->implementation.str();
+  if (name.empty()) return static_cast<const ForwardImplementation*>(nullptr);
+  Diagnostic d = NoImplementation(*v.node, v);
+  d.code = "E0322";
+  std::vector<std::string> names;
+  std::string other, reasons, own;
+  const std::vector<const ForwardImplementation*> all = r.Implementations(v.node->domain.str(), v.node->op.str());
+  if (all.empty()) return static_cast<const ForwardImplementation*>(nullptr);  // that is what is wrong
+  for (const ForwardImplementation* i : all) {
+    const std::string why = WhyNot(*i, v, version);
+    if (i->name == name && why.empty()) return i;
+    if (i->name == name) own = why;
+    else if (why.empty() && other.empty()) other = i->name;
+    names.push_back(i->name);
+    reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + (why.empty() ? "applies" : why);
+  }
+  const std::string close = own.empty() ? ClosestWord(name, names) : "";
+  d.message = own.empty() ? "there is no implementation '" + name + "'" : "implementation '" + name + "' does not apply: " + own;
+  d.expected = reasons;
+  d.hint = !close.empty()   ? "did you mean '" + close + "'?"
+           : !other.empty() ? "where no implementation is named, '" + other + "' is taken"
+                            : "no other applies, either";
+  return Status(d);
+}
+
 }  // namespace
 
 Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v,
@@ -278,9 +313,13 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
     d.hint = op + " since " + std::to_string(r.Versions(domain, op).front()->since_version);
     return Status(d);
   }
+  HR_ASSIGN_OR_RETURN(const ForwardImplementation* ordered, Ordered(r, v, version));
+  if (ordered) {
+    Log(LogTopic::kChoice, full + (v.name.empty() ? "" : " '" + v.name + "'") + ": " + ordered->name + ", as the node says");
+    return ordered;
+  }
   // Names the user put first, for this node, this op, or everything.
   std::vector<std::string> wanted;
-  if (!l.implementation.empty()) wanted.push_back(l.implementation.str());
   for (const auto& [where, name] : o.implementations)
     if (where == "*" || where == full || where == op || where == v.name) wanted.push_back(name);
   std::vector<const ForwardImplementation*> order = r.Implementations(domain, op);
@@ -292,11 +331,7 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
   });
   std::string reasons;
   for (const ForwardImplementation* i : order) {
-    std::string why;
-    if (version < i->since_version || version > i->until_version)
-      why = "serves versions " + std::to_string(i->since_version) + " to " +
-            (i->until_version >= 1 << 29 ? std::string("newest") : std::to_string(i->until_version));
-    else if (i->can_be_applied) why = i->can_be_applied(v);
+    const std::string why = WhyNot(*i, v, version);
     if (why.empty()) {
       Log(LogTopic::kChoice, full + (v.name.empty() ? "" : " '" + v.name + "'") + ": " + i->name +
                                  (reasons.empty() ? "" : " (not " + reasons + ")"));

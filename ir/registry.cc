@@ -168,7 +168,8 @@ Status Registry::Add(Inference i) {
 
 Status Registry::Add(ExternalFunction f) {
   if (f.library_path.empty()) f.library_path = impl_->loading_path;
-  return AddNamed(impl_->tables, impl_->functions, std::move(f), "external function", impl_->Owner(""));
+  const std::string owner = impl_->Owner(f.plugin);
+  return AddNamed(impl_->tables, impl_->functions, std::move(f), "external function", owner);
 }
 Status Registry::Add(Pass p) {
   HR_RETURN_IF_ERROR(Incomplete(!p.run, "pass '" + p.name + "' without a function", impl_->Owner("")));

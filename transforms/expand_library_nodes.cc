@@ -327,7 +327,7 @@ class Expander {
     CompileOptions choice;
     if (o_.where == ExpandOptions::kElementwise) choice.implementations = {{"*", "pure"}};
     Result<const ForwardImplementation*> impl = SelectImplementation(r_, *view, choice);
-    if (!impl.ok()) return o_.where == ExpandOptions::kElementwise ? nullptr : Fail(impl.status());
+    if (!impl.ok()) return o_.where == ExpandOptions::kElementwise ? nullptr : Fail(WithOrigin(impl.status(), s_->nodes[id].origin));
     Result<Program> body = (*impl)->expand(*view);
     if (o_.where == ExpandOptions::kElementwise && (!body.ok() || !IsElementwise(*body))) return nullptr;
     if (!body.ok()) return Fail(OutOfTheForm(WithNode(body.status(), view->name, Label(l)), l, s_->nodes[id].origin));

@@ -166,6 +166,20 @@ TEST(ExpandLibraryNodes, EverythingUnsupportedIsReportedAtOnce) {
   ExpectPassError(text, "expand-library-nodes", "unknown op test.Relv", Ops());
 }
 
+TEST(ExpandLibraryNodes, AnImplementationThatANodeNamesMustApply) {
+  const std::string relu = "sdfg f(A: f32[M], B: f32[M]) {\n  state { test.Relu(X = A) -> (Y = B) impl \"";
+  ExpectPass(relu + "text\" }\n}", "expand-library-nodes",
+             "sdfg f(A: f32[M], B: f32[M]) { state { map i in 0:M { B[i] = max(A[i], 0) } } }", Ops());
+  const std::string unknown = relu + "texd\" }\n}";
+  for (const char* part : {"error[E0322]: there is no implementation 'texd'", ":2:", "op: test.Relu", "text: applies",
+                           "hint: did you mean 'text'?"})
+    ExpectPassError(unknown, "expand-library-nodes", part, Ops());
+  const char* never = "sdfg f(A: f32[M], B: f32[M]) { state { test.Never(X = A) -> (Y = B) impl \"text\" } }";
+  ExpectPassError(never, "expand-library-nodes", "implementation 'text' does not apply: only on Sundays", Ops());
+  const char* unknown_op = "sdfg f(A: f32[M], B: f32[M]) { state { test.Relv(X = A) -> (Y = B) impl \"text\" } }";
+  ExpectPassError(unknown_op, "expand-library-nodes", "unknown op test.Relv", Ops());
+}
+
 TEST(ExpandLibraryNodes, ExternalCallsStay) {
   ExpectUnchanged("sdfg f(A: f32[M], B: f32[M]) { state { call.sort(X = A) -> (Y = B) } }", "expand-library-nodes",
                   Ops());
