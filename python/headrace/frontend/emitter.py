@@ -32,6 +32,7 @@ class Emitter:
         self.in_place: dict[str, int] = {}  # container → how many statements change it that bind no name
         self._rebinding = False
         self.within: dict[str, object] = {}  # name of a size → one that is not smaller
+        self.leaves: dict[str, object] = {}  # arrays that require gradients (tape.py)
         self.places: dict[tuple, list] = {}  # of masks: where their true elements are
         self._versions: dict[str, int] = {}  # container → how often it was written
         self._blocks = [0]  # numbers of the open blocks
@@ -149,6 +150,22 @@ class Emitter:
         if op != "=":
             self.read.add(target.root)
         self.line(f"{target.at(index)} {op} {text}")
+
+    def changes_of(self, a: Array) -> int:
+        """How often statements have changed its memory so far."""
+        return self._versions.get(a.root, 0)
+
+    def changed(self, *arrays: Array) -> None:
+        """A library node that stands here writes them."""
+        roots = {a.root for a in arrays}
+        self.written.update(roots)
+        self._versions.update({root: self._versions.get(root, 0) + 1 for root in roots})
+        self._known = {t: k for t, k in self._known.items() if not roots & k[1]}
+
+    @property
+    def nested(self) -> bool:
+        """Whether what is written now stands in a loop, a branch or a map."""
+        return self._depth > 1
 
     def node(self, text: str, reads: Sequence[str], result: Array) -> None:
         """A library node that reads these containers and writes `result`, a container of its own."""

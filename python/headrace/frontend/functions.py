@@ -6,7 +6,7 @@ import builtins
 
 import numpy as np
 
-from . import arrays, elementwise, gathers, products, selections
+from . import arrays, elementwise, gathers, products, selections, tape
 from .emitter import Emitter
 from .sizes import Size, is_size, maximum, minimum, product
 from .values import Array, Value, broadcast, is_number, value_of
@@ -353,6 +353,8 @@ def attribute(e: Emitter, v: Value, name: str):
         return product(v.shape)
     if name in ("real", "imag"):
         return FUNCTIONS[getattr(np, name)](e, v)
+    if name == "grad":
+        return tape.grad(e, v)
     if name in METHODS:
         return Method(v, METHODS[name])
     raise AttributeError(f"arrays in programs have no attribute '{name}'")
@@ -386,4 +388,5 @@ METHODS = {name: FUNCTIONS[getattr(np, name)] for name in (
     "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "copy", "dot",
     "clip", "squeeze", "swapaxes", "ravel", "repeat", "trace", "conjugate")}
 METHODS.update(conj=METHODS["conjugate"], reshape=_reshape_method, transpose=_transpose_method, fill=_fill_method,
-               flatten=_flatten_method, astype=lambda e, a, dtype, copy=True: elementwise.cast(e, a, dtype))
+               flatten=_flatten_method, astype=lambda e, a, dtype, copy=True: elementwise.cast(e, a, dtype),
+               requires_grad_=tape.requires_grad, backward=tape.backward)
