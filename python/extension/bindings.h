@@ -25,8 +25,8 @@ T Checked(Result<T> r) {
   return std::move(r).value();
 }
 
-// The process's registry: made, with every installed plugin, by the first who asks. A plugin that can't be loaded is an
-// error then; what needs none of it works.
+// The process's registry: made, with every installed plugin and those of Python's entry points, by the first who asks. A plugin that
+// can't be loaded is a warning then; what needs none of it works. With the GIL.
 Registry& Plugins();
 
 // Adds the op `program.Function`.
@@ -36,5 +36,14 @@ void BindProgram(nb::module_& m);
 void BindExecutable(nb::module_& m);
 void BindModel(nb::module_& m);
 void BindOps(nb::module_& m);
+void BindCustomOps(nb::module_& m);
+void BindSamples(nb::module_& m);
+
+// An attribute's value as Python's; graphs are their names.
+nb::object AttributeObject(const Attribute& a);
+
+// The program with the implementations that `headrace.set_implementation` asks for written onto its nodes: onto those where they
+// apply and that neither name one themselves nor are named in `explicitly` (op or node or "*").
+Program WithPreferences(const Program& p, const std::vector<std::pair<std::string, std::string>>& explicitly = {});
 
 }  // namespace headrace::python

@@ -192,10 +192,11 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
   const auto progress = std::make_shared<Progress>();
   q.options.cancelled = Cancellation(progress);
   if (const char* dump = std::getenv("HEADRACE_DUMP_DIR")) q.options.dump_dir = dump;
+  Program preferred = WithPreferences(p, implementations);
   Result<std::unique_ptr<Executable>> made = Status();
   {
     nb::gil_scoped_release release;
-    made = CompileProgram(registry, p, q);
+    made = CompileProgram(registry, std::move(preferred), q);
   }
   return PyExecutable(Checked(std::move(made)), p, backend == "cpu", progress);
 }

@@ -5,6 +5,7 @@
 #include "driver/compile.h"
 #include "driver/plugin_path.h"
 #include "python/extension/bindings.h"
+#include "python/extension/callbacks.h"
 #include "python/extension/interrupts.h"
 
 namespace headrace::python {
@@ -42,6 +43,7 @@ void Raise(const Status& s) {
   for (const Diagnostic& d : s.diagnostics()) diagnostics.append(ToDict(d));
   nb::object error =
       nb::module_::import_("headrace.errors").attr("of")(KindName(s.kind()), s.ToString(), diagnostics);
+  if (nb::object cause = CauseOf(s); !cause.is_none()) error.attr("__cause__") = cause;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
 }
 
@@ -58,6 +60,9 @@ Registry& Plugins() {
     }
     return r;
   }();
+  // Once for all, but not for the functions of entry points, which use the registry themselves: Python's lock knows them.
+  static bool complete = false;
+  if (!complete) complete = nb::cast<bool>(nb::module_::import_("headrace.custom.plugins").attr("load_entry_points")());
   return *registry;
 }
 
@@ -73,7 +78,9 @@ NB_MODULE(_core, m) {
       Raise(e.status);
     }
   });
-  m.def("load_plugin", [](const std::string& path) { Check(Plugins().LoadPlugin(path)); }, nb::arg("path"));
+  m.def(
+      "load_plugin", [](const std::string& path, bool folder) { Check(folder ? Plugins().LoadPluginFolder(path) : Plugins().LoadPlugin(path)); },
+      nb::arg("path"), nb::arg("folder") = false);
   m.def("plugins", [] {
     nb::list all;
     for (const auto& p : Plugins().Plugins()) all.append(nb::make_tuple(p.name, p.version, p.path));
@@ -89,4 +96,6 @@ NB_MODULE(_core, m) {
   BindExecutable(m);
   BindModel(m);
   BindOps(m);
+  BindCustomOps(m);
+  BindSamples(m);
 }

@@ -8,6 +8,18 @@
 #include "python/extension/bindings.h"
 
 namespace headrace::python {
+
+nb::object AttributeObject(const Attribute& a) {
+  return std::visit(
+      [](const auto& v) -> nb::object {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, Name>) return nb::str(v.str().c_str());
+        else if constexpr (std::is_same_v<T, Tensor>) return FromValue(Value(v));
+        else return nb::cast(v);
+      },
+      a.value);
+}
+
 namespace {
 
 const char* TypeName(AttributeType t) {
@@ -23,17 +35,6 @@ const char* TypeName(AttributeType t) {
     case AttributeType::kOther: return "other";
   }
   return "other";
-}
-
-nb::object ToObject(const Attribute& a) {
-  return std::visit(
-      [](const auto& v) -> nb::object {
-        using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, Name>) return nb::str(v.str().c_str());
-        else if constexpr (std::is_same_v<T, Tensor>) return FromValue(Value(v));
-        else return nb::cast(v);
-      },
-      a.value);
 }
 
 nb::list Ports(const std::vector<PortSignature>& ports) {
@@ -59,7 +60,7 @@ nb::dict ToDict(const OpSignature& s) {
     d["name"] = a.name;
     d["type"] = TypeName(a.type);
     d["required"] = a.required;
-    d["default"] = a.default_value ? ToObject(*a.default_value) : nb::none();
+    d["default"] = a.default_value ? AttributeObject(*a.default_value) : nb::none();
     attributes.append(d);
   }
   out["domain"] = s.domain;
@@ -92,22 +93,6 @@ nb::tuple ToTuple(const InferredOutput& o) {
   return nb::make_tuple(o.port, type, shape);
 }
 
-// The implementation that the node asks for, or else any, must serve it.
-void CheckChosen(const Registry& r, const NodeView& v) {
-  const std::string wanted = v.node->implementation.str();
-  const ForwardImplementation* chosen = Checked(SelectImplementation(r, v, {}));
-  if (wanted.empty() || chosen->name == wanted) return;
-  Diagnostic d;
-  d.kind = ErrorKind::kUnsupported;
-  d.code = "E0321";
-  d.op = v.node->domain.str() + "." + v.node->op.str();
-  d.message = "implementation '" + wanted + "' does not apply";
-  for (const ForwardImplementation* i : r.Implementations(v.node->domain.str(), v.node->op.str()))
-    if (i->name == wanted && i->can_be_applied) d.message += ": " + i->can_be_applied(v);
-  d.hint = "without implementation= one that applies is taken: '" + chosen->name + "'";
-  Check(Status(d));
-}
-
 // The only library node of a program in the making, whose outputs are declared with any type: (port, type or None, sizes
 // or None) of each output, a size None where it is known only when the node has run. Raises where no implementation serves.
 nb::list InferNode(const std::string& text) {
@@ -131,7 +116,7 @@ nb::list InferNode(const std::string& text) {
     for (size_t d = 0; d < all[k].shape.size(); ++d)
       c.shape.push_back(all[k].shape[d] ? all[k].shape[d] : SymbolExpr(Name("unknown_" + std::to_string(d))));
   }
-  CheckChosen(r, Checked(ViewOf(r, p, s, id)));
+  Checked(SelectImplementation(r, Checked(ViewOf(r, p, s, id)), {}));
   nb::list out;
   for (const InferredOutput& o : all) out.append(ToTuple(o));
   return out;

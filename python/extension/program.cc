@@ -95,7 +95,7 @@ nb::tuple Gradient(const Program& p, const Strings& outputs, const Strings& inpu
   o.keep_outputs = keep_outputs;
   o.sizes = ToSizes(sizes);
   o.memory_limit = memory_limit;
-  BackwardPrograms g = Checked(Differentiate(p, Names(outputs), Names(inputs), o, Plugins()));
+  BackwardPrograms g = Checked(Differentiate(WithPreferences(p), Names(outputs), Names(inputs), o, Plugins()));
   return nb::make_tuple(std::move(g.program), PairsOf(g.input_gradients), PairsOf(g.output_gradients), ReportOf(g.report));
 }
 
@@ -106,7 +106,7 @@ nb::tuple SeparateGradient(const Program& p, const Strings& outputs, const Strin
   o.separate = o.all_given = true;
   o.sizes = ToSizes(sizes);
   o.memory_limit = memory_limit;
-  BackwardPrograms g = Checked(Differentiate(p, Names(outputs), Names(inputs), o, Plugins()));
+  BackwardPrograms g = Checked(Differentiate(WithPreferences(p), Names(outputs), Names(inputs), o, Plugins()));
   return nb::make_tuple(std::move(g.forward), std::move(g.program), PairsOf(g.input_gradients),
                         PairsOf(g.output_gradients), ReportOf(g.report));
 }

@@ -18,11 +18,14 @@ from .transforms import checkpoint, custom_vjp, hessian, hvp, jacfwd, jacrev, jv
 __version__ = "0.1.0"
 globals().update(_TYPES)  # bool, int8 … complex128: types for annotations, headrace.float64[N, M]
 __all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "Program", "Replacement", "Sdfg", "SdfgBuilder", "UnsupportedError",
-           "UsageError", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jvp", "load", "map", "module", "program", "replace", "reset_counters",
+           "UsageError", "BackwardImplementation", "BackwardResult", "backward_implementation", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "implementation", "jacfwd", "jacrev", "jvp", "load", "load_plugin", "map", "module", "op", "program", "replace", "reset_counters", "set_implementation",
            "stop_gradient", "symbol", "train_step", "value_and_grad", "vjp", "vmap", *_TYPES]
 
 # Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.
 _LATER = {"autodiff": "", "compat": "", "onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch", "train_step": "torch"}
+_LATER.update({"BackwardImplementation": "custom.backward", "backward_implementation": "custom.backward", "BackwardResult": "autodiff",
+               "implementation": "custom.implementations", "set_implementation": "custom.implementations", "load_plugin": "custom.plugins",
+               "op": "custom.op"})
 _LATER.update(dict.fromkeys(
     ("ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "OrtValue", "RunOptions", "SessionOptions",
      "get_all_providers", "get_available_providers", "get_device"), "onnx.session"))

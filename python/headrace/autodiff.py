@@ -13,11 +13,13 @@ _FLOATS = ("f16", "bf16", "f32", "f64", "c64", "c128")
 @dataclass
 class BackwardResult:
     """Names: `required_grad_names` {input: the output that holds its gradient}, `given_grad_names` {output: the input that takes
-    its gradient}. `report` says what is kept of the forward pass and what is recomputed."""
+    its gradient}. `report` says what is kept of the forward pass and what is recomputed. `program`: what a BackwardImplementation
+    gives, whose names these are."""
 
-    required_grad_names: dict[str, str]
-    given_grad_names: dict[str, str]
+    required_grad_names: dict[str, str] = field(default_factory=dict)
+    given_grad_names: dict[str, str] = field(default_factory=dict)
     report: dict = field(default_factory=dict)
+    program: Any = None
 
 
 def add_backward_pass(sdfg: Sdfg, outputs: Sequence[str], inputs: Sequence[str], *, given: Sequence[str] = (),

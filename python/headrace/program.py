@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from . import registrations
 from .compiled import Compiled
 from .frontend.emitter import Emitter
 from .frontend.errors import Retry
@@ -157,6 +158,7 @@ class Function:
         self._open = [name for name, declared in self._declared.items() if declared is None]
         self._versions: dict[tuple, Translated] = {}
         self._made: dict[tuple, Any] = {}
+        self._generation = registrations.generation
         self._lock = threading.Lock()
 
     def derived(self, key: tuple, make):
@@ -184,6 +186,9 @@ class Function:
 
     def _version(self, given: dict[str, Any]) -> Translated:
         """The program for arguments of these types; annotated ones have theirs already."""
+        if self._generation != registrations.generation:  # ops may mean something else now
+            with self._lock:
+                self._versions, self._generation = {}, registrations.generation
         types = [self._type_of(name, given[name]) for name in self._open]
         key = tuple((type(t), t) for t in types)  # 1, 1.0 and True are equal, and different constants
         found = self._versions.get(key)

@@ -6,11 +6,11 @@ import difflib
 import json
 import os
 import warnings
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from . import _core, walk
+from . import _core, registrations, walk
 from .compiled import Compiled, Parameter, compile_program
 from .errors import UsageError
 
@@ -27,6 +27,7 @@ class Sdfg:
     def __init__(self, program):
         self._program = program
         self._compiled: Compiled | None = None
+        self._generation = registrations.generation
 
     # ---- where programs come from ----
     @classmethod
@@ -196,6 +197,11 @@ class Sdfg:
             self._program, list(outputs), list(inputs), list((sizes or {}).items()), memory_limit)
         return Sdfg(forward), Gradient(Sdfg(backward), dict(of_inputs), dict(of_outputs), report)
 
+    def choices(self) -> list[Choice]:
+        """Which implementation each library node gets, and why not others; as compiled without `implementations=`."""
+        return [Choice(node, op, chosen, [Candidate(*c) for c in candidates])
+                for node, op, chosen, candidates in _core.choices(self._program)]
+
     # ---- running them ----
     def compile(self, *, backend: str = "cpu", optimize: str = "default", threads: int = 0,
                 implementations: Mapping[str, str] | None = None) -> Compiled:
@@ -209,9 +215,27 @@ class Sdfg:
 
     def __call__(self, *args, **named):
         """Compiles at the first call."""
-        if self._compiled is None:
+        if self._compiled is None or self._generation != registrations.generation:
+            self._generation = registrations.generation
             self._compiled = self.compile()
         return self._compiled(*args, **named)
+
+
+class Candidate(NamedTuple):
+    """An implementation: its name, who registered it, and why it does not apply ("" where it does)."""
+
+    name: str
+    plugin: str
+    why_not: str
+
+
+class Choice(NamedTuple):
+    """A library node, by its name in the model or source; its op; the implementation that it gets ("": none applies); all of them."""
+
+    node: str
+    op: str
+    chosen: str
+    candidates: list[Candidate]
 
 
 class Gradient:

@@ -8,6 +8,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from .. import registrations
 from . import proto
 from .model import ONNXModel
 from .signature import Call, Signature, ir_type
@@ -16,7 +17,7 @@ from .signature import Call, Signature, ir_type
 backend = "cpu"
 
 _MOST_KEPT = 512
-_kept: collections.OrderedDict[tuple[bytes, str, str | None], ONNXModel] = collections.OrderedDict()
+_kept: collections.OrderedDict[tuple[bytes, str, str | None, int], ONNXModel] = collections.OrderedDict()
 _lock = threading.Lock()
 _ATTRIBUTE_TYPES = {"float": 1, "int": 2, "string": 3, "tensor": 4, "floats": 6, "ints": 7, "strings": 8}
 
@@ -99,12 +100,12 @@ def _model(signature: Signature, call: Call, inputs: list[str], parts: list[byte
     opset = proto.bytes_field(8, proto.bytes_field(1, domain) + proto.number_field(2, signature.version))
     data = proto.number_field(1, 10) + proto.bytes_field(7, graph) + opset
     with _lock:
-        key = (data, backend, implementation)
+        key = (data, backend, implementation, registrations.generation)
         model = _kept.get(key)
         if model is None:
             model = _kept[key] = ONNXModel(signature.name, data, backend=backend)
             if implementation is not None:
-                model._options["implementations"] = {signature.name: implementation}
+                model._options["implementations"] = {f"{signature.domain}.{signature.name}": implementation}
             if len(_kept) > _MOST_KEPT:
                 _kept.popitem(last=False)
         _kept.move_to_end(key)

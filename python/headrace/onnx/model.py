@@ -9,7 +9,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from .. import _core
+from .. import _core, registrations
 from ..errors import HeadraceError, UnsupportedError, UsageError
 from ..sdfg import Gradient, Sdfg
 from . import proto
@@ -65,16 +65,19 @@ class Version:
         self.given = frozenset(values) & {p.name for p in model._source.info.overridable}
         self.compiled: Any = None
         self.options: tuple | None = None
+        self.generation = registrations.generation
 
     def compile(self, options: dict) -> None:
-        if self.compiled is None or self.sdfg._compiled is not self.compiled or self.options != tuple(options.items()):
+        if (self.compiled is None or self.sdfg._compiled is not self.compiled or self.options != tuple(options.items())
+                or self.generation != registrations.generation):
+            self.generation = registrations.generation
             self.compiled = self.sdfg._compiled = self.sdfg.compile(**options)
             self.options = tuple(options.items())
             self.inputs = [self.names[p.name] for p in self.compiled.inputs][:-len(self.lifted) or None]
 
     def serves(self, given: Mapping[str, Any], weights: Mapping[str, Any]) -> bool:
         """Whether the compiled program is the one for this call, where it has no values built in."""
-        return self.sdfg._compiled is self.compiled and len(given) == len(self.inputs) and self.weights == tuple(weights)
+        return self.generation == registrations.generation and self.sdfg._compiled is self.compiled and len(given) == len(self.inputs) and self.weights == tuple(weights)
 
     def fits(self, values: Mapping[str, Any], given: frozenset, weights: Mapping[str, Any]) -> bool:
         return (self.weights == tuple(weights) and self.given == given and bool(self.assumed) == bool(values)

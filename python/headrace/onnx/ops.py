@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .. import _core
+from .. import _core, registrations
 from . import eager, inline, signature
 from .weights import did_you_mean
 
@@ -56,6 +56,17 @@ class Op:
         """What expands the node, in the order they are tried."""
         return list(dict.fromkeys(_core.op_implementations(self.signature.domain, self.signature.name)))
 
+    @property
+    def default_implementation(self) -> str | None:
+        """What `headrace.set_implementation` prefers for this operator; can be set, None: nothing."""
+        return dict(_core.preferences()).get(f"{self.signature.domain}.{self.signature.name}")
+
+    @default_implementation.setter
+    def default_implementation(self, name: str | None) -> None:
+        from ..custom.implementations import set_implementation
+
+        set_implementation(f"{self.signature.domain}.{self.signature.name}", name)
+
     def _in(self, opset: int | None) -> Op:
         if opset is None:
             return self
@@ -92,6 +103,14 @@ def _versions() -> dict[str, dict[str, list[int]]]:
 def _find(domain: str, name: str, opset: int) -> Op | None:
     found = signature.find(domain, name, opset)
     return None if found is None else Op(found, opset)
+
+
+def _forget() -> None:
+    _versions.cache_clear()
+    _find.cache_clear()
+
+
+registrations.watch(_forget)
 
 
 class Domain:

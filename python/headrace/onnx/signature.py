@@ -33,6 +33,8 @@ def ir_type(numpy_name: str) -> str:
     return match[1][0] + match[2]
 
 
+#: words for types of ports of ops from plugins: any dtype of the family
+FAMILIES = ("float", "integer", "complex", "number", "any")
 NUMPY_OF_IR = {ir_type(numpy): numpy for _, numpy in proto.ELEMENTS.values()}
 
 
@@ -171,6 +173,9 @@ class Signature:
         bound: dict[str, tuple[str, str]] = {}
         for name, got in given:
             port = self.inputs[name]
+            if port["type"] in FAMILIES:  # each of its own; a number takes the type of the first
+                bound.setdefault(port["type"], (name, got))
+                continue
             accepted = self.accepted(port)
             if accepted is not None and got not in accepted:
                 raise TypeError(f"{self.title}: input {name} is {_spelled(got)}, and takes {', '.join(map(_spelled, accepted))}")

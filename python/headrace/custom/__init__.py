@@ -1,0 +1,1 @@
+"""Ops, implementations and backward rules from Python, and plugins that bring such."""
