@@ -1,16 +1,23 @@
 #include "transforms/passes.h"
 
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <tuple>
 
+#include "ir/parser.h"
+#include "ir/verify.h"
 #include "transforms/dead_code.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
+#include "transforms/fold_constants.h"
 #include "transforms/fold_control.h"
 #include "transforms/forward_registers.h"
 #include "transforms/fuse_maps.h"
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
+#include "transforms/parameters.h"
+#include "transforms/replace.h"
 #include "transforms/scalarize.h"
 
 namespace headrace::transforms {
@@ -30,6 +37,52 @@ Pass Make(std::string name, std::string doc, std::vector<std::string> options,
   p.options = std::move(options);
   p.run = std::move(run);
   return p;
+}
+
+// IR text, or the name of a file with it.
+Result<Program> ReadProgram(const std::string& pass, const PassOptions& o, const std::string& option) {
+  const std::string given = Option(o, option);
+  if (given.empty()) return UsageError("E0357", pass + " needs " + option + "=FILE, or the IR text itself");
+  std::string text = given, file = "<" + option + ">";
+  if (given.find('{') == std::string::npos) {
+    std::ifstream in(given);
+    if (!in) return UsageError("E0357", pass + ": " + option + " '" + given + "' is neither IR text nor a file that can be read");
+    std::stringstream all;
+    all << in.rdbuf();
+    text = all.str(), file = given;
+  }
+  HR_ASSIGN_OR_RETURN(Program p, ParseProgram(text, file));
+  HR_RETURN_IF_ERROR(Verify(p));
+  return p;
+}
+
+Result<bool> RunReplace(Program& p, const PassOptions& o, const Registry& r) {
+  HR_ASSIGN_OR_RETURN(Program pattern, ReadProgram("replace", o, "pattern"));
+  HR_ASSIGN_OR_RETURN(Program replacement, ReadProgram("replace", o, "replacement"));
+  HR_ASSIGN_OR_RETURN(int count, Replace(p, pattern, replacement, r));
+  return count > 0;
+}
+
+Result<bool> RunParameterToTransient(Program& p, const PassOptions& o, const Registry&) {
+  std::stringstream words(Option(o, "names"));
+  std::vector<Name> names;
+  for (std::string word; words >> word;) names.push_back(Name(word));
+  if (names.empty()) return UsageError("E0357", "parameter-to-transient needs names=\"Y Z\": which outputs");
+  return ParameterToTransient(p, names);
+}
+
+Result<bool> RunInputToConstant(Program& p, const PassOptions& o, const Registry&) {
+  const std::string name = Option(o, "name"), value = Option(o, "value");
+  if (name.empty() || value.empty())
+    return UsageError("E0357", "input-to-constant needs name=W and value=\"[1, 2]\", as a constant is written");
+  return InputToConstant(p, Name(name), value);
+}
+
+Result<bool> RunConstantFolding(Program& p, const PassOptions& o, const Registry& r) {
+  const std::string max = Option(o, "max-bytes");
+  const int64_t bytes = max.empty() ? 1 << 16 : atoll(max.c_str());
+  if (bytes < 1) return UsageError("E0357", "constant-folding: max-bytes must be at least 1, not '" + max + "'");
+  return FoldConstants(p, bytes, r);
 }
 
 }  // namespace
@@ -78,6 +131,14 @@ Status RegisterAll(Registry& r) {
                                   }
                                   return FuseMaps(p, limits);
                                 })));
+  HR_RETURN_IF_ERROR(r.Add(Make("replace", "puts a call of `replacement` wherever library nodes compute `pattern`; both are files or IR text",
+                                {"pattern", "replacement"}, RunReplace)));
+  HR_RETURN_IF_ERROR(r.Add(
+      Make("parameter-to-transient", "outputs, `names`, that the caller no longer gets", {"names"}, RunParameterToTransient)));
+  HR_RETURN_IF_ERROR(r.Add(Make("input-to-constant", "makes the `value` of the input `name` a part of the program",
+                                {"name", "value"}, RunInputToConstant)));
+  HR_RETURN_IF_ERROR(r.Add(Make("constant-folding", "computes library nodes of constants, where a result has at most `max-bytes`",
+                                {"max-bytes"}, RunConstantFolding)));
   for (int i = 0; i < kPipelineCount; ++i) {
     Pipeline p;
     p.name = kPipelines[i].name;

@@ -114,6 +114,17 @@ Name Resolve(const std::unordered_map<Name, Name>& names, Name n) {
 
 }  // namespace
 
+std::unordered_map<Name, int> CountWrites(const Program& p, const Sdfg& s) {
+  std::unordered_map<Name, int> count;
+  ForEachBlock(s, s.body, [&](BlockId b) {
+    if (auto* state = std::get_if<State>(&s.blocks[b].control))
+      for (NodeId n : state->statements)
+        for (const Touched& t : TouchedBy(p, s, n))
+          if (t.write) ++count[t.root];
+  });
+  return count;
+}
+
 void RenameUses(Sdfg* s, const std::unordered_map<Name, Name>& names) {
   if (names.empty()) return;
   auto stale = [&](const Expr& e) {

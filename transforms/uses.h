@@ -48,6 +48,8 @@ class UseIndex {
   std::unordered_map<Name, Usage> usage_;
 };
 
+// How many statements write each container.
+std::unordered_map<Name, int> CountWrites(const Program& p, const Sdfg& s);
 // Applies container renames to everything in `s` (not to declarations), following chains.
 void RenameUses(Sdfg* s, const std::unordered_map<Name, Name>& names);
 // Drops statements whose node was emptied, and maps and states left without content.

@@ -12,7 +12,6 @@
 #include "ir/verify.h"
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
-#include "python/extension/rewrite.h"
 
 namespace headrace::python {
 namespace {
@@ -111,6 +110,54 @@ nb::tuple SeparateGradient(const Program& p, const Strings& outputs, const Strin
                         PairsOf(g.output_gradients), ReportOf(g.report));
 }
 
+void Apply(Program& p, const std::string& pipeline, const std::string& reproducer_dir) {
+  PipelineOptions o;
+  o.verify = true;
+  o.reproducer_dir = reproducer_dir;
+  Check(RunPipeline(Plugins(), pipeline, p, o));
+}
+
+void RunPass(Program& p, const std::string& name, const PassOptions& options) {
+  const Pass* pass = Plugins().FindPass(name);
+  if (!pass) Check(UsageError("E0353", "unknown pass '" + name + "'", "the plugin libtransforms.so has it"));
+  Checked(pass->run(p, options, Plugins()));
+}
+
+int CallsMadeBy(const Sdfg& s, Name pass) {
+  int count = 0;
+  ForEachNode(s, [&](NodeId n) { count += s.nodes[n].origin.pass == pass && std::holds_alternative<Nested>(s.nodes[n].body); });
+  return count;
+}
+
+int ReplaceAll(Program& p, const Program& pattern, const Program& replacement) {
+  const Name by("replace");
+  const int before = CallsMadeBy(p.Entry(), by);
+  RunPass(p, by.str(), {{"pattern", Print(pattern)}, {"replacement", Print(replacement)}});
+  return CallsMadeBy(p.Entry(), by) - before;
+}
+
+// The pass makes it a constant; large values don't go through text.
+void InputToConstant(Program& p, const std::string& name, nb::handle value) {
+  ValueType type;
+  if (const Container* c = p.Entry().Find(Name(name))) type.dtype = c->dtype;
+  Tensor data = ToValue(value, type, name).tensor;
+  Program changed = p;
+  RunPass(changed, "input-to-constant", {{"name", name}, {"value", type.dtype == DType::kString ? "fill(\"\")" : "fill(0)"}});
+  Container& c = changed.MutableEntry().Mutable(Name(name));
+  if (c.data.dtype != data.dtype || c.data.shape != data.shape) {
+    Diagnostic d;
+    d.code = "E0362";
+    d.message = "the value does not fit input '" + name + "'";
+    for (const auto& [text, t] : {std::make_pair(&d.got, &data), std::make_pair(&d.expected, &c.data)}) {
+      for (int64_t size : t->shape) *text += (text->empty() ? "" : ", ") + std::to_string(size);
+      *text = std::string(DTypeName(t->dtype)) + "[" + *text + "]";
+    }
+    Check(Status(d));
+  }
+  c.data = std::move(data);
+  p = std::move(changed);
+}
+
 }  // namespace
 
 void BindProgram(nb::module_& m) {
@@ -129,28 +176,10 @@ void BindProgram(nb::module_& m) {
       .def("constant", &ConstantValue, nb::arg("name"))
       .def("verify", [](const Program& p) { Check(Verify(p)); })
       .def("copy", [](const Program& p) { return p; })
-      .def(
-          "apply", [](Program& p, const std::string& pipeline) { Check(RunPipeline(Plugins(), pipeline, p, {})); },
-          nb::arg("pipeline"))
-      .def(
-          "replace",
-          [](Program& p, const Program& pattern, const Program& replacement) { return Checked(Replace(Plugins(), pattern, replacement, &p)); },
-          nb::arg("pattern"), nb::arg("replacement"))
-      .def(
-          "parameter_to_transient",
-          [](Program& p, const Strings& names) { Check(ParameterToTransient(Names(names), &p)); }, nb::arg("names"))
-      .def(
-          "input_to_constant",
-          [](Program& p, const std::string& name, nb::handle value) {
-            const Container* c = p.Entry().Find(Name(name));
-            ValueType type;
-            type.dtype = c ? c->dtype : DType::kNone;
-            Check(InputToConstant(Name(name), ToValue(value, type, name).tensor, &p));
-          },
-          nb::arg("name"), nb::arg("value"))
-      .def(
-          "fold_constants", [](Program& p, int64_t max_bytes) { return Checked(FoldConstants(Plugins(), max_bytes, &p)); },
-          nb::arg("max_bytes"))
+      .def("apply", &Apply, nb::arg("pipeline"), nb::arg("reproducer_dir"))
+      .def("run_pass", &RunPass, nb::arg("name"), nb::arg("options"), "One pass; options are taken as they are")
+      .def("replace", &ReplaceAll, nb::arg("pattern"), nb::arg("replacement"))
+      .def("input_to_constant", &InputToConstant, nb::arg("name"), nb::arg("value"))
       .def(
           "lower",
           [](const Program& p, const std::string& backend) {

@@ -1,114 +1,21 @@
-#include "python/extension/rewrite.h"
+#include "transforms/replace.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 
-#include "driver/compile.h"
 #include "ir/dataflow.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
+#include "transforms/uses.h"
 
-namespace headrace::python {
+namespace headrace {
 namespace {
 
-Status NoParameter(const Sdfg& s, Name n) {
-  std::vector<std::string> known;
-  for (Name q : s.parameters) known.push_back(q.str());
-  const std::string close = ClosestWord(n.str(), known);
-  return UsageError("E0447", "the program has no parameter '" + n.str() + "'", close.empty() ? "" : "did you mean '" + close + "'?");
+bool IsParameter(const Sdfg& s, Name n) {
+  return std::find(s.parameters.begin(), s.parameters.end(), n) != s.parameters.end();
 }
-
-bool IsParameter(const Sdfg& s, Name n) { return std::find(s.parameters.begin(), s.parameters.end(), n) != s.parameters.end(); }
-
-// `n` is a parameter no longer: what it is now, `kind` says. Sizes that only its shape told are symbols of the program.
-void Demote(Sdfg* s, Name n, ContainerKind kind) {
-  s->parameters.erase(std::find(s->parameters.begin(), s->parameters.end(), n));
-  Container& c = s->Mutable(n);
-  c.kind = kind;
-  c.inout = c.output = c.optional = false;
-  std::stable_partition(s->order.begin(), s->order.end(),
-                        [&](Name q) { return s->Get(q).kind == ContainerKind::kParameter; });
-  DeclareSymbols(s);
-}
-
-// ---- constants ----
-
-// How often each container is written, by any statement of the sdfg.
-std::unordered_map<Name, int> Writes(const Program& p, const Sdfg& s) {
-  std::unordered_map<Name, int> count;
-  ForEachBlock(s, s.body, [&](BlockId b) {
-    if (auto* state = std::get_if<State>(&s.blocks[b].control))
-      for (NodeId n : state->statements)
-        for (const Touched& t : TouchedBy(p, s, n))
-          if (t.write) ++count[t.root];
-  });
-  return count;
-}
-
-bool IsConstant(const Sdfg& s, Name n) {
-  const Container* c = s.Find(n);
-  return c && c->kind == ContainerKind::kConstant;
-}
-
-// A node whose value is known: every input a constant, every output a transient of known size that nothing else writes.
-bool Foldable(const Sdfg& s, const Library& l, const std::unordered_map<Name, int>& writes, int64_t max_bytes) {
-  if (l.domain == Name("call") || !l.defines.empty() || l.outputs.empty() || l.inputs.empty()) return false;
-  for (const auto& [name, a] : l.attributes)
-    if (std::holds_alternative<Name>(a.value)) return false;
-  for (const Port& q : l.inputs)
-    if (!q.container.empty() && !IsConstant(s, q.container)) return false;
-  for (const Port& q : l.outputs) {
-    if (q.container.empty()) continue;
-    const Container& c = s.Get(q.container);
-    if (c.kind != ContainerKind::kTransient || c.dtype == DType::kString) return false;
-    const auto elements = AsInt(NumElements(c));
-    if (!elements || *elements * ByteSize(c.dtype) > max_bytes) return false;
-    const auto it = writes.find(q.container);
-    if (it == writes.end() || it->second != 1) return false;
-  }
-  return true;
-}
-
-// Random ops give another value in each run.
-bool IsRandom(const Registry& r, const Library& l) {
-  const OpSignature* op = r.FindOp(l.domain.str(), l.op.str(), l.version);
-  if (!op) return true;
-  for (const AttributeSignature& a : op->attributes)
-    if (a.name == "seed") return true;
-  return false;
-}
-
-Result<std::vector<Value>> Compute(const Registry& r, const Sdfg& s, const Library& l) {
-  Sdfg alone;
-  alone.name = "folded";
-  std::vector<Name> outputs;
-  for (const auto* ports : {&l.outputs, &l.inputs})
-    for (const Port& q : *ports) {
-      if (q.container.empty() || alone.Find(q.container)) continue;
-      Container c = s.Get(q.container);
-      if (ports == &l.outputs) {
-        c.kind = ContainerKind::kParameter;
-        c.output = true;
-        c.storage = Storage::kArena;
-        alone.parameters.push_back(c.name);
-      }
-      alone.Add(std::move(c));
-    }
-  State state;
-  state.statements.push_back(alone.AddNode(l));
-  alone.body.push_back(alone.AddBlock(std::move(state)));
-  Program p;
-  p.entry = alone.name;
-  p.Add(std::move(alone));
-  CompileRequest q;
-  q.backend = "interpreter";
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e, CompileProgram(r, std::move(p), q));
-  return e->Run({});
-}
-
-// ---- patterns ----
 
 bool Reads(const Expr& e, Name n) {
   if (!e) return false;
@@ -146,7 +53,7 @@ class Matcher {
   Matcher(const Registry& r, const Program& pattern, const Program& program)
       : registry_(r), pattern_(pattern.Entry()), program_(program), s_(program.Entry()) {
     for (NodeId n : StateOf(pattern_).statements) nodes_.push_back(&std::get<Library>(pattern_.nodes[n].body));
-    writes_ = Writes(program_, s_);
+    writes_ = transforms::CountWrites(program_, s_);
     for (const Library* l : nodes_)
       for (const Port& q : l->outputs) made_.insert(q.container);
   }
@@ -256,7 +163,7 @@ class Matcher {
 };
 
 Status NotAPattern(const std::string& why) {
-  return InvalidError("E0447", "no pattern of library nodes: " + why, "a pattern is one state of library nodes over parameters and transients");
+  return InvalidError("E0361", "no pattern of library nodes: " + why, "a pattern is one state of library nodes over parameters and transients");
 }
 
 Status CheckPattern(const Program& pattern) {
@@ -274,7 +181,7 @@ Status CheckPattern(const Program& pattern) {
 
 Status CheckReplacement(const Program& pattern, const Program& replacement) {
   const Sdfg &a = pattern.Entry(), &b = replacement.Entry();
-  auto refuse = [](const std::string& what) { return InvalidError("E0447", "the replacement does not fit the pattern: " + what); };
+  auto refuse = [](const std::string& what) { return InvalidError("E0361", "the replacement does not fit the pattern: " + what); };
   if (!b.symbol_params.empty()) return refuse("no argument tells its size " + b.symbol_params[0].str());
   for (Name n : b.parameters) {
     if (!IsParameter(a, n)) return refuse("the pattern has no parameter '" + n.str() + "'");
@@ -337,15 +244,15 @@ void Apply(const Match& m, const Program& pattern, const Program& replacement, N
 
 }  // namespace
 
-Result<int> Replace(const Registry& r, const Program& pattern, const Program& replacement, Program* p) {
+Result<int> Replace(Program& p, const Program& pattern, const Program& replacement, const Registry& r) {
   HR_RETURN_IF_ERROR(CheckPattern(pattern));
   HR_RETURN_IF_ERROR(CheckReplacement(pattern, replacement));
   std::vector<BlockId> states;
-  const Sdfg& entry = p->Entry();
+  const Sdfg& entry = p.Entry();
   ForEachBlock(entry, entry.body, [&](BlockId b) {
     if (std::holds_alternative<State>(entry.blocks[b].control)) states.push_back(b);
   });
-  Program changed = *p;
+  Program changed = p;
   Name callee;
   int count = 0;
   for (BlockId b : states) {
@@ -356,98 +263,10 @@ Result<int> Replace(const Registry& r, const Program& pattern, const Program& re
       Apply(m, pattern, replacement, callee, b, &changed.MutableEntry());
     }
   }
-  HR_RETURN_IF_ERROR(Verify(changed));
-  *p = std::move(changed);
-  return count;
-}
-
-Status ParameterToTransient(const std::vector<Name>& names, Program* p) {
-  Program changed = *p;
-  for (Name n : names) {
-    const Sdfg& s = changed.Entry();
-    if (!IsParameter(s, n)) return NoParameter(s, n);
-    if (DirectionOf(changed, s, n) != Direction::kOut)
-      return InvalidError("E0447", "parameter '" + n.str() + "' is an input: nothing else tells its value",
-                          "input_to_constant makes its value a part of the program");
-    Demote(&changed.MutableEntry(), n, ContainerKind::kTransient);
-  }
-  HR_RETURN_IF_ERROR(Verify(changed));
-  *p = std::move(changed);
-  return {};
-}
-
-Status InputToConstant(Name n, Tensor value, Program* p) {
-  const Sdfg& s = p->Entry();
-  if (!IsParameter(s, n)) return NoParameter(s, n);
-  const Container& c = s.Get(n);
-  const Direction d = DirectionOf(*p, s, n);
-  if (d == Direction::kOut || d == Direction::kInOut)
-    return InvalidError("E0447", "parameter '" + n.str() + "' is written, and a constant is not");
-  Diagnostic wrong;
-  wrong.code = "E0447";
-  wrong.message = "the value does not fit input '" + n.str() + "'";
-  if (c.dtype != value.dtype) {
-    wrong.got = std::string(DTypeName(value.dtype)), wrong.expected = std::string(DTypeName(c.dtype));
-    return Status(wrong);
-  }
-  std::string got, expected;
-  bool fits = value.shape.size() == c.shape.size();
-  for (int64_t size : value.shape) got += (got.empty() ? "" : ", ") + std::to_string(size);
-  for (size_t k = 0; k < c.shape.size(); ++k) {
-    expected += (k ? ", " : "") + ToString(c.shape[k]);
-    fits = fits && AsInt(c.shape[k]) == value.shape[k];
-  }
-  if (!fits) {
-    wrong.got = "[" + got + "]", wrong.expected = "[" + expected + "]";
-    wrong.hint = "sizes that are symbols are fixed before: a constant has numbers";
-    return Status(wrong);
-  }
-  Program changed = *p;
-  Sdfg& to = changed.MutableEntry();
-  to.Mutable(n).data = std::move(value);
-  Demote(&to, n, ContainerKind::kConstant);
-  HR_RETURN_IF_ERROR(Verify(changed));
-  *p = std::move(changed);
-  return {};
-}
-
-Result<int> FoldConstants(const Registry& r, int64_t max_bytes, Program* p) {
-  Program changed = *p;
-  const std::unordered_map<Name, int> writes = Writes(changed, changed.Entry());
-  int count = 0;
-  std::vector<BlockId> states;  // those that certainly run: in no loop and no branch
-  for (BlockId b : changed.Entry().body)
-    if (std::holds_alternative<State>(changed.Entry().blocks[b].control)) states.push_back(b);
-  for (BlockId b : states) {
-    State left = std::get<State>(changed.Entry().blocks[b].control);
-    left.statements.clear();
-    for (NodeId n : std::vector<NodeId>(std::get<State>(changed.Entry().blocks[b].control).statements)) {
-      const Sdfg& s = changed.Entry();
-      const auto* l = std::get_if<Library>(&s.nodes[n].body);
-      if (!l || IsRandom(r, *l) || !Foldable(s, *l, writes, max_bytes)) {
-        left.statements.push_back(n);
-        continue;
-      }
-      HR_ASSIGN_OR_RETURN(std::vector<Value> values, Compute(r, s, *l));
-      const std::vector<Port> outputs = l->outputs;
-      Sdfg& to = changed.MutableEntry();
-      size_t k = 0;
-      for (const Port& q : outputs) {
-        if (q.container.empty()) continue;
-        Container& c = to.Mutable(q.container);
-        c.kind = ContainerKind::kConstant;
-        c.storage = Storage::kArena;
-        c.data = values[k++].tensor;
-      }
-      to.nodes.Mutable(n).body = std::monostate();
-      ++count;
-    }
-    std::get<State>(changed.MutableEntry().blocks.Mutable(b).control) = std::move(left);
-  }
   if (count == 0) return 0;
   HR_RETURN_IF_ERROR(Verify(changed));
-  *p = std::move(changed);
+  p = std::move(changed);
   return count;
 }
 
-}  // namespace headrace::python
+}  // namespace headrace

@@ -1,0 +1,19 @@
+// Arguments of the entry that callers no longer see.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/registry.h"
+
+namespace headrace {
+
+// Outputs become temporaries:   sdfg f(X: f32[4], Y: f32[4], Z: f32[4]) {…}     →     sdfg f(X: f32[4], Z: f32[4]) { transient Y: f32[4] … }
+// E0360 for what is no parameter, or an input.
+Result<bool> ParameterToTransient(Program& p, const std::vector<Name>& names);
+
+// An input becomes a constant; `value` as IR text has it: "[[1, 2], [3, 4]]", "fill(0)".
+//   sdfg f(W: f32[2], Y: f32[2]) {…}     →     sdfg f(Y: f32[2]) { constant W: f32[2] = [1, 2] … }
+// E0360 for what is no parameter or is written; E0362 for sizes that are symbols. Values that can't be read are the parser's errors.
+Result<bool> InputToConstant(Program& p, Name input, const std::string& value);
+
+}  // namespace headrace
