@@ -6,6 +6,11 @@
 #include <sstream>
 
 namespace headrace {
+
+using LogSink = void (*)(const std::string& line);
+// These topics (a bit for each LogTopic) and no others, each line to `sink`; null: to stderr. Declared where it is called.
+void LogTo(unsigned topics, LogSink sink);
+
 namespace {
 
 std::atomic<unsigned>& Topics() {
@@ -21,7 +26,17 @@ std::atomic<unsigned>& Topics() {
   return topics;
 }
 
+std::atomic<LogSink>& Sink() {
+  static std::atomic<LogSink> sink{nullptr};
+  return sink;
+}
+
 }  // namespace
+
+void LogTo(unsigned topics, LogSink sink) {
+  Sink() = sink;
+  Topics() = topics;
+}
 
 const std::vector<std::string>& LogTopics() {
   static const auto* const kWords =
@@ -35,6 +50,7 @@ void LogAlso(LogTopic t) { Topics() |= 1u << static_cast<int>(t); }
 void Log(LogTopic t, const std::string& line) {
   if (!LogsOn(t)) return;
   const std::string text = "[" + LogTopics()[static_cast<size_t>(t)] + "] " + line + "\n";
+  if (const LogSink sink = Sink()) return sink(text);
   std::fputs(text.c_str(), stderr);  // in one call: lines of several threads don't mix
 }
 

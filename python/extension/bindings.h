@@ -45,5 +45,6 @@ nb::object AttributeObject(const Attribute& a);
 // The program with the implementations that `headrace.set_implementation` asks for written onto its nodes: onto those where they
 // apply and that neither name one themselves nor are named in `explicitly` (op or node or "*").
 Program WithPreferences(const Program& p, const std::vector<std::pair<std::string, std::string>>& explicitly = {});
+void BindLog(nb::module_& m);
 
 }  // namespace headrace::python

@@ -4,11 +4,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstdlib>
 #include <deque>
+#include <fstream>
 
 #include "driver/compile.h"
 #include "ir/call.h"
+#include "ir/printer.h"
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
 #include "python/extension/interrupts.h"
@@ -181,8 +182,21 @@ nb::list PyExecutable::Run(nb::dict arguments, const std::vector<std::pair<std::
   return all;
 }
 
+// The program before and after its passes lies in the folder, too, before the backend sees it.
+Result<std::unique_ptr<Executable>> CompileAndDump(const Registry& r, const Program& p, const CompileRequest& q) {
+  const auto leave = [&](const char* name, const Program& what) {
+    std::ofstream(q.options.dump_dir + "/" + name, std::ios::binary) << Print(what);
+  };
+  HR_ASSIGN_OR_RETURN(const Backend* backend, BackendNamed(r, q.backend));
+  leave("program.sdfg", p);
+  HR_ASSIGN_OR_RETURN(Program lowered, LowerProgram(r, p, q));
+  leave("lowered.sdfg", lowered);
+  return backend->compile(lowered, q.options, r);
+}
+
 PyExecutable Compile(const Program& p, const std::string& backend, const std::string& pipeline, int threads,
-                     const std::vector<std::pair<std::string, std::string>>& implementations) {
+                     const std::vector<std::pair<std::string, std::string>>& implementations, const std::string& dump_dir,
+                     bool debug) {
   Registry& registry = Plugins();
   CompileRequest q;
   q.backend = backend;
@@ -191,12 +205,13 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
   q.options.implementations = implementations;
   const auto progress = std::make_shared<Progress>();
   q.options.cancelled = Cancellation(progress);
-  if (const char* dump = std::getenv("HEADRACE_DUMP_DIR")) q.options.dump_dir = dump;
+  q.options.dump_dir = dump_dir;
+  q.options.debug = debug;
   Program preferred = WithPreferences(p, implementations);
   Result<std::unique_ptr<Executable>> made = Status();
   {
     nb::gil_scoped_release release;
-    made = CompileProgram(registry, std::move(preferred), q);
+    made = dump_dir.empty() ? CompileProgram(registry, std::move(preferred), q) : CompileAndDump(registry, preferred, q);
   }
   return PyExecutable(Checked(std::move(made)), p, backend == "cpu", progress);
 }
@@ -226,7 +241,7 @@ void BindExecutable(nb::module_& m) {
       .def("source", [](const PyExecutable& e) { return e.get().Source(); })
       .def("report", [](const PyExecutable& e) { return e.get().Report(); });
   m.def("compile", &Compile, nb::arg("program"), nb::arg("backend"), nb::arg("pipeline"), nb::arg("threads"),
-        nb::arg("implementations"));
+        nb::arg("implementations"), nb::arg("dump_dir"), nb::arg("debug"));
   m.def("load_artifact", &LoadArtifact, nb::arg("path"), nb::arg("threads"));
 }
 

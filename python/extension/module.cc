@@ -98,4 +98,5 @@ NB_MODULE(_core, m) {
   BindOps(m);
   BindCustomOps(m);
   BindSamples(m);
+  BindLog(m);
 }

@@ -6,7 +6,8 @@ from . import _loading  # noqa: F401: before all that uses the extension
 from .builder import SdfgBuilder
 from .compiled import Compiled, load
 from .counters import counters, reset_counters
-from .errors import HeadraceError, InternalError, InvalidError, UnsupportedError, UsageError
+from .debug import set_dump_dir, set_log
+from .errors import HeadraceError, InternalError, InvalidError, MismatchError, UnsupportedError, UsageError
 from .frontend.ranges import map
 from .frontend.types import TYPES as _TYPES
 from .frontend.types import symbol
@@ -17,8 +18,8 @@ from .transforms import checkpoint, custom_vjp, hessian, hvp, jacfwd, jacrev, jv
 
 __version__ = "0.1.0"
 globals().update(_TYPES)  # bool, int8 … complex128: types for annotations, headrace.float64[N, M]
-__all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "Program", "Replacement", "Sdfg", "SdfgBuilder", "UnsupportedError",
-           "UsageError", "BackwardImplementation", "BackwardResult", "backward_implementation", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "implementation", "jacfwd", "jacrev", "jvp", "load", "load_plugin", "map", "module", "op", "program", "replace", "reset_counters", "set_implementation",
+__all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "MismatchError", "Program", "Replacement", "Sdfg", "SdfgBuilder", "UnsupportedError",
+           "UsageError", "BackwardImplementation", "BackwardResult", "backward_implementation", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "implementation", "jacfwd", "jacrev", "jvp", "load", "load_plugin", "map", "module", "op", "program", "replace", "reset_counters", "set_dump_dir", "set_implementation", "set_log",
            "stop_gradient", "symbol", "train_step", "value_and_grad", "vjp", "vmap", *_TYPES]
 
 # Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Mapping, Sequence
 
-from . import _core
+from . import _core, debug
+from .errors import UsageError
 
 
 class Compiled:
@@ -15,9 +17,11 @@ class Compiled:
     in place. One output is returned as it is, several as a tuple; they are torch tensors where the first argument is one.
     """
 
-    def __init__(self, executable: Any, program: Any, names: Mapping[str, str] | None = None):
-        self._executable = executable
+    def __init__(self, executable: Any, program: Any, names: Mapping[str, str] | None = None, reference: Compiled | None = None):
+        """`reference`: gives what each call must give."""
+        self._executable, self._reference = executable, reference
         parameters = program.parameters()
+        self.name: str = program.name()
         #: name, type, shape, direction and whether it may be left out, of each parameter
         self.parameters = [Parameter(*p) for p in parameters]
         self.inputs = [p for p in self.parameters if p.direction != "out"]
@@ -30,7 +34,7 @@ class Compiled:
             p.type == "string" or "(" in p.type for p in self.parameters)
         self._written = [p.name for p in self.parameters if p.direction == "out"]
         #: all inputs, one by one, give the tuple of all outputs; None where a call has more to do
-        self.direct = executable if self._by_position and not self._sizes else None
+        self.direct = executable if self._by_position and not self._sizes and reference is None else None
 
     def __call__(self, *args: Any, out: Sequence[Any] | None = None, **named: Any) -> Any:
         sizes = None
@@ -45,9 +49,22 @@ class Compiled:
 
     def flat(self, args: Sequence[Any], out: Sequence[Any] | None = None, sizes: Sequence[int] | None = None) -> tuple:
         """All inputs by position; a tuple of all outputs, of one, too."""
+        if self._reference is not None:
+            return self._verified(self._reference, args, out, sizes)
+        return self._run(args, out, sizes)
+
+    def _run(self, args: Sequence[Any], out: Sequence[Any] | None, sizes: Sequence[int] | None) -> tuple:
         if self._by_position:
             return self._executable(*args, out=out, sizes=sizes)
         return self._run_by_name(args, out, sizes)
+
+    def _verified(self, reference: Compiled, args: Sequence[Any], out: Sequence[Any] | None, sizes: Sequence[int] | None) -> tuple:
+        theirs = debug.copied(list(args))
+        expected = reference.flat(theirs, None, sizes)
+        results = self._run(args, out, sizes)
+        changed = [(p.name, a, b) for p, a, b in zip(self.inputs, args, theirs) if p.direction == "inout"]
+        debug.compare(self.name, "the interpreter", [*zip(self._written, results, expected), *changed])
+        return results
 
     def _check_out(self, out: Any) -> None:
         if not isinstance(out, (list, tuple)) or len(out) != len(self._written):
@@ -93,6 +110,17 @@ class Compiled:
                 kept[k] = given
         return tuple(kept)
 
+    def __getattr__(self, name: str) -> Any:
+        from .sdfg import Sdfg
+
+        if not name.startswith("_") and hasattr(Sdfg, name):
+            raise AttributeError(f"a compiled program is code, and has no '{name}': that is of the program (headrace.Sdfg) it was made "
+                                 "from, which program.save(\"x.sdfg\") keeps")
+        raise AttributeError(f"'Compiled' object has no attribute '{name}'")
+
+    def __repr__(self) -> str:
+        return f"<headrace.Compiled {self.name}({', '.join(map(repr, self.parameters))})>"
+
     def save(self, path: str) -> None:
         """Writes an artifact (.hrx) that `headrace.load` and the command read without a compiler."""
         self._executable.save(path)
@@ -124,19 +152,25 @@ class Parameter:
 
 
 def compile_program(program: Any, *, backend: str, optimize: str, threads: int, implementations: Mapping[str, str] | None,
-                    names: Mapping[str, str] | None = None) -> Compiled:
+                    names: Mapping[str, str] | None = None, verify: str | None = None,
+                    dump_dir: str | os.PathLike | None = None) -> Compiled:
     """`optimize`: "default", "none" (what the backend needs and no more), or the text of a pipeline."""
-    if optimize == "default":
-        pipeline = ""
-    elif optimize == "none":
-        pipeline = "expand-library-nodes"
-    else:
-        pipeline = optimize
-    executable = _core.compile(program, backend, pipeline, threads, list((implementations or {}).items()))
-    return Compiled(executable, program, names)
+    debug.check_verify(verify, ("interpreter",), "a program of IR has no other reference; @headrace.program and ONNXModel take "
+                       "\"reference\", too")
+    if verify and backend == "interpreter":
+        raise UsageError("verify=\"interpreter\" would compare the interpreter with itself: choose another backend")
+    pipeline = {"default": "", "none": "expand-library-nodes"}.get(optimize, optimize)
+    chosen = list((implementations or {}).items())
+    folder = debug.dump_folder(program, [backend, pipeline, chosen], dump_dir)
+    checked = "HEADRACE_VERIFY" in os.environ
+    reference = None
+    if verify:
+        reference = Compiled(_core.compile(program, "interpreter", "", threads, [("*", "pure")], "", checked), program, names)
+    return Compiled(_core.compile(program, backend, pipeline, threads, chosen, folder, checked), program, names, reference)
 
 
-def load(path: str, *, threads: int = 0) -> Compiled:
-    """The artifact (.hrx) at `path`. Nothing is compiled."""
-    executable, interface = _core.load_artifact(path, threads)
+def load(path: str | os.PathLike, *, threads: int = 0) -> Compiled:
+    """The artifact (.hrx) at `path`, to be called. Nothing is compiled. Raises InvalidError for what is damaged or no artifact,
+    UnsupportedError where this machine can't run it."""
+    executable, interface = _core.load_artifact(os.fspath(path), threads)
     return Compiled(executable, interface)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class HeadraceError(Exception):
     """Any failure that Headrace describes. `code` is "E0540" or "" (`headrace explain E0540` tells more), `diagnostics` a list
@@ -28,8 +30,23 @@ class UnsupportedError(HeadraceError, NotImplementedError):
 class InternalError(HeadraceError, RuntimeError):
     """Our mistake."""
 
+    @property
+    def reproducer(self) -> str | None:
+        """The folder with the program before the pass that failed, the pass and how to run it again; None without one."""
+        found = (re.search(r"with the folder (.+)$", d.get("hint", "")) for d in self.diagnostics)
+        return next((m[1] for m in found if m), None)
 
-_KINDS = {"invalid": InvalidError, "usage": UsageError, "unsupported": UnsupportedError, "mismatch": InvalidError,
+
+class MismatchError(HeadraceError, AssertionError):
+    """With `verify=`: a result is not what the reference gives. `output` is the first that differs, `place` the indices of its first
+    element that does; got, expected and tolerance are in the text and in `diagnostics`."""
+
+    def __init__(self, text: str, diagnostics: list[dict] | None = None, output: str = "", place: tuple[int, ...] = ()):
+        super().__init__(text, diagnostics)
+        self.output, self.place = output, place
+
+
+_KINDS = {"invalid": InvalidError, "usage": UsageError, "unsupported": UnsupportedError, "mismatch": MismatchError,
           "internal": InternalError}
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 
 from . import registrations
 from .compiled import Compiled
+from .debug import check_verify, compare, copied
 from .frontend.emitter import Emitter
 from .frontend.errors import Retry
 from .frontend.calls import embed
@@ -20,7 +21,7 @@ from .frontend.sizes import Size, names_in
 from .frontend.source import Source
 from .frontend.types import IR_NAMES, TYPES, Type, Weak
 from .frontend.values import Array, Value, is_number, value_of
-from .reports import report_of
+from .reports import Report, report_of
 from .sdfg import Sdfg
 from .trees import Tree, flat, is_tree, tree_of
 
@@ -44,8 +45,8 @@ class Translated:
     trees = False          # whether arguments are dicts, lists or tuples of arrays
     compiled: Compiled
 
-    def compile(self, backend: str, threads: int) -> None:
-        self.compiled = self.sdfg.compile(backend=backend, threads=threads)
+    def compile(self, backend: str, threads: int, debug: Mapping[str, Any]) -> None:
+        self.compiled = self.sdfg.compile(backend=backend, threads=threads, **debug)
         self._outputs = [p.name for p in self.compiled.outputs if p.direction == "out"]
         self._order = [(p.name, p.direction == "inout") for p in self.compiled.inputs]
 
@@ -153,6 +154,7 @@ class Function:
         functools.update_wrapper(self, function, updated=())
         self._signature = inspect.signature(function)
         self._backend, self._threads = backend, threads
+        self._debug: dict[str, Any] = dict(getattr(function, "_debug", {}))  # of what it is derived from, too
         self._declared = {name: _annotation(function, p.annotation) for name, p in self._signature.parameters.items()}
         self._names = list(self._signature.parameters)
         self._open = [name for name, declared in self._declared.items() if declared is None]
@@ -198,7 +200,7 @@ class Function:
             found = self._versions.get(key)
             if found is None:
                 found = self.translate({name: self._type_of(name, value) for name, value in given.items()})
-                found.compile(self._backend, self._threads)
+                found.compile(self._backend, self._threads, self._debug)
                 self._versions[key] = found
             return found
 
@@ -229,14 +231,24 @@ class Function:
         with the arrays among the arguments, it returns the program's outputs: of a gradient, the gradients."""
         self.compile_for(*args, **named).save(path)
 
-    def report(self) -> dict[str, Any]:
-        """Of the program that was compiled last: which statements run in one loop (`fused`, by lines of the source), the
+    def report(self, sizes: Mapping[str, int] | None = None) -> Report:
+        """A dict, which notebooks show with memory over time. Of the program that was compiled last: which statements run in one loop (`fused`, by lines of the source), the
         libraries' functions that are called (`calls`), seconds and bytes (`compilation`). Of gradients also which arrays of the
-        forward pass are `stored` and which `recomputed`, with bytes and reason; bytes at the peak; the solver's answer."""
+        forward pass are `stored` and which `recomputed`, with bytes and reason; bytes at the peak; the solver's answer. `memory`: bytes
+        of temporaries while each statement runs, at `sizes` ({"N": 1000}, where annotations left sizes open)."""
         if not self._versions:
             raise TypeError(f"{self.__name__} has not been called: nothing was compiled")
         newest = next(reversed(self._versions.values()))
-        return report_of(newest.sdfg, self._backend, newest.compiled, getattr(newest, "plan", None))
+        return report_of(newest.sdfg, self._backend, newest.compiled, getattr(newest, "plan", None), sizes)
+
+    def _repr_html_(self) -> str | None:
+        """The graph of the program that was compiled last, or of the annotated function, for notebooks."""
+        if self._versions:
+            return next(reversed(self._versions.values())).sdfg._repr_html_()
+        try:
+            return self.sdfg._repr_html_()
+        except TypeError:  # sizes and types come with the first call
+            return None
 
     # ---- inside of programs ----
     @property
@@ -271,8 +283,10 @@ class Program(Function):
     as constants of the program. Arrays are changed in place as by the function itself.
     """
 
-    def __init__(self, function, *, backend: str = "cpu", threads: int = 0):
+    def __init__(self, function, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None):
         super().__init__(function, backend, threads)
+        check_verify(verify, ("reference", "interpreter"))
+        self._debug = {k: v for k, v in (("verify", verify), ("dump_dir", dump_dir)) if v is not None}
         self.__headrace_function__ = function
         for p in self._signature.parameters.values():
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -284,6 +298,50 @@ class Program(Function):
 
     def translate(self, types: dict[str, Any]) -> Translation:
         return Translation(self.__headrace_function__, types)
+
+
+class VerifiedProgram(Program):
+    """With verify="reference": the function itself runs beside each call, by NumPy. What is derived of it (gradients) has no
+    function to run, and is compared with the interpreter."""
+
+    def __init__(self, function, **options):
+        super().__init__(function, **options)
+        self._debug["verify"] = "interpreter"
+
+    def _version(self, given: dict[str, Any]) -> Translated:
+        kept, self._debug = self._debug, {k: v for k, v in self._debug.items() if k != "verify"}
+        try:
+            return super()._version(given)
+        finally:
+            self._debug = kept
+
+    def __call__(self, *args, **named):
+        theirs, theirs_named = _numpy(copied((args, named)))
+        expected = self.base(*theirs, **theirs_named)
+        got = super().__call__(*args, **named)
+        ours = self._signature.bind(*args, **named).arguments
+        pairs = [*_leaves("result", got, expected)]
+        for name, other in self._signature.bind(*theirs, **theirs_named).arguments.items():
+            pairs += _leaves(name, ours[name], other)
+        compare(self.__name__, "NumPy", pairs)
+        return got
+
+
+def _numpy(value):
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_numpy, value))
+    if isinstance(value, dict):
+        return {k: _numpy(v) for k, v in value.items()}
+    return value.cpu().numpy() if hasattr(value, "detach") else value
+
+
+def _leaves(name: str, ours: Any, theirs: Any) -> list[tuple[str, Any, Any]]:
+    """(name, ours, theirs) of the arrays and numbers inside."""
+    if isinstance(theirs, (tuple, list)) and isinstance(ours, (tuple, list)):
+        return [leaf for k, (a, b) in enumerate(zip(ours, theirs)) for leaf in _leaves(f"{name}[{k}]", a, b)]
+    if isinstance(theirs, dict):
+        return [leaf for k in theirs for leaf in _leaves(f"{name}[{k!r}]", ours[k], theirs[k])]
+    return [(name, ours, theirs)] if isinstance(theirs, (np.ndarray, np.generic, float, int, complex)) else []
 
 
 def _annotation(function, annotation):
@@ -308,11 +366,15 @@ def _hashable(x) -> bool:
     return True
 
 
-def program(function=None, *, backend: str = "cpu", threads: int = 0):
-    """Makes a Program of a function; with options, `@headrace.program(backend="interpreter")`."""
+def program(function=None, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None):
+    """Makes a Program of a function; with options, `@headrace.program(backend="interpreter")`.
+
+    `verify`: each call is run again, "reference": by NumPy, as the function itself; "interpreter": by the interpreter; MismatchError
+    names the first result, or array that the function changes, which differs, with place, values and tolerance. `dump_dir`: the
+    folder for program and sources, as of `Sdfg.compile`. Gradients of the function have these options, too."""
     if function is None:
-        return functools.partial(program, backend=backend, threads=threads)
+        return functools.partial(program, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir)
     if not inspect.isfunction(function):
         raise TypeError("headrace.program takes a function")
-    return Program(function, backend=backend, threads=threads)
-
+    kind = VerifiedProgram if verify == "reference" else Program
+    return kind(function, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir)

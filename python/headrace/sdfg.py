@@ -10,9 +10,10 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from . import _core, registrations, walk
-from .compiled import Compiled, Parameter, compile_program
+from . import _core, debug, registrations, walk
+from .compiled import Compiled, Parameter, compile_program, load
 from .errors import UsageError
+from .pictures import program_html
 
 
 class Sdfg:
@@ -36,9 +37,11 @@ class Sdfg:
         return cls(_core.parse(text, file))
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> Sdfg:
-        """From a file of IR text or JSON, or a model that an importer reads."""
-        return cls(_core.load_model(os.fspath(path)).program())
+    def load(cls, path: str | os.PathLike) -> Sdfg | Compiled:
+        """From a file of IR text or JSON, or a model that an importer reads. An artifact (.hrx) is code, not a program: it gives a
+        `Compiled`, as `headrace.load` does, which has parameters and is called, and can't be looked at, changed or differentiated."""
+        path = os.fspath(path)
+        return load(path) if path.rstrip("/").endswith(".hrx") else cls(_core.load_model(path).program())
 
     def save(self, path: str | os.PathLike) -> None:
         """As IR text, as JSON where the path ends in .json, compiled where it ends in .hrx."""
@@ -126,6 +129,10 @@ class Sdfg:
     def __repr__(self) -> str:
         return f"<headrace.Sdfg {self.name}({', '.join(map(repr, self.parameters))})>"
 
+    def _repr_html_(self) -> str:
+        """The graph as a picture, for notebooks; of large programs a part, which says how much is left out."""
+        return program_html(self.json(), self.text)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sdfg) and self.text == other.text
 
@@ -137,17 +144,19 @@ class Sdfg:
         self._program.verify()
 
     def apply(self, pipeline: str | Callable[[Sdfg], Any]) -> Sdfg:
-        """Runs passes, "simplify; fuse-maps{max=8}", or a function such as `headrace.replace(…)`, on this program; returns it."""
+        """Runs passes, "simplify; fuse-maps{max=8}", or a function such as `headrace.replace(…)`, on this program; returns it.
+        The verifier runs after each pass: where one fails, InternalError names the folder that shows it (`.reproducer`). UsageError for
+        a pass or option that there is not."""
         if callable(pipeline):
             pipeline(self)
         else:
-            self._program.apply(pipeline)
+            self._program.apply(pipeline, debug.reproducer_folder())
         self._compiled = None
         return self
 
     def parameter_to_transient(self, *names: str) -> Sdfg:
         """Outputs that the caller no longer gets; returns the program."""
-        self._program.parameter_to_transient(list(names))
+        self._program.run_pass("parameter-to-transient", [("names", " ".join(names))])
         self._compiled = None
         return self
 
@@ -162,7 +171,7 @@ class Sdfg:
 
     def constant_folding(self, max_bytes: int = 1 << 16) -> Sdfg:
         """Computes library nodes of constants now, where a result has at most `max_bytes`; returns the program. Random ops stay."""
-        self._program.fold_constants(max_bytes)
+        self._program.run_pass("constant-folding", [("max-bytes", str(max_bytes))])
         self._compiled = None
         return self
 
@@ -204,14 +213,20 @@ class Sdfg:
 
     # ---- running them ----
     def compile(self, *, backend: str = "cpu", optimize: str = "default", threads: int = 0,
-                implementations: Mapping[str, str] | None = None) -> Compiled:
+                implementations: Mapping[str, str] | None = None, verify: str | None = None,
+                dump_dir: str | os.PathLike | None = None) -> Compiled:
         """`optimize`: "default", "none" (what the backend needs and no more) or the text of a pipeline. `threads`: 0 = all.
-        `implementations`: {op or node ("*": all): name of an implementation}; for an op or node it must apply."""
+        `implementations`: {op or node ("*": all): name of an implementation}; for an op or node it must apply. `verify="interpreter"`:
+        each call is also run by the interpreter, and MismatchError names the first output that differs, place, values and tolerance.
+        `dump_dir`: a folder in which a folder with the program, what it was lowered to, and sources is left (headrace.set_dump_dir).
+
+        Raises UsageError for a backend, pass, op or implementation that there is not, UnsupportedError for what the backend can't do
+        or this machine lacks."""
         if not isinstance(threads, int) or threads < 0:
             raise UsageError(f"threads is a number of threads, 0 for all of the machine's, not {threads!r}")
         check_implementations(self, implementations or {})
         return compile_program(self._program, backend=backend, optimize=optimize, threads=threads,
-                               implementations=implementations)
+                               implementations=implementations, verify=verify, dump_dir=dump_dir)
 
     def __call__(self, *args, **named):
         """Compiles at the first call."""

@@ -147,6 +147,20 @@ class Calls(Case):
             headrace.Sdfg.parse(SCALE).save(path)
             self.close(headrace.load(path)(x, 4.0), 4 * x)
 
+    def test_an_artifact_is_no_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scale.hrx")
+            headrace.Sdfg.parse("sdfg scale(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = 2 * X[i] } }").save(path)
+            f = headrace.Sdfg.load(path)
+            self.assertIsInstance(f, headrace.Compiled)
+            self.assertEqual([str(p) for p in map(repr, f.parameters)], ["in X: f32[N]", "out Y: f32[N]"])
+            self.assertEqual(repr(f), "<headrace.Compiled scale(in X: f32[N], out Y: f32[N])>")
+            self.close(f(np.ones(3, np.float32)), np.full(3, 2, np.float32))
+            with self.fails(AttributeError, "is code, and has no 'text'", 'program.save("x.sdfg")'):
+                f.text
+            with self.fails(AttributeError, "no attribute 'txet'"):
+                f.txet
+
 
 class Gradients(Case):
     def test_first_and_second(self):

@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from .. import _core, registrations
+from ..debug import check_verify, compare
 from ..errors import HeadraceError, UnsupportedError, UsageError
 from ..sdfg import Gradient, Sdfg
 from . import proto
@@ -97,15 +98,19 @@ class ONNXModel:
 
     `infer_shapes` is always on (a program has shapes; False warns that it changes nothing). `simplify`: nodes over constants are
     computed once. `dims`: {name of a size: number} fixes sizes. `save_transients`: a dict that has, after a call, every
-    intermediate value by its name in the model; with `debug_transients` they are in the attribute `transients`.
+    intermediate value by its name in the model; with `debug_transients` they are in the attribute `transients`. `verify`: each call
+    is run again, "reference": by the onnx package's evaluator; "interpreter": by the interpreter; MismatchError names the first
+    output that differs, place, values and tolerance. `dump_dir`: where program and sources are left, as of `Sdfg.compile`.
 
     Raises InvalidError for a damaged or wrong model, UnsupportedError for what can't be compiled, both with all reasons.
     """
 
     def __init__(self, name: str, model: Any, *, infer_shapes: bool = True, simplify: bool = True,
                  dims: Mapping[str, int] | None = None, save_transients: dict | None = None, debug_transients: bool = False,
-                 backend: str = "cpu", threads: int = 0):
+                 backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None):
+        check_verify(verify, ("reference", "interpreter"))
         self.name = name
+        self._reference = Reference(self) if verify == "reference" else None
         self.dims = {str(n): int(size) for n, size in (dims or {}).items()}
         self.transients = save_transients if save_transients is not None else {} if debug_transients else None
         self._source = Source(name, model)
@@ -115,7 +120,8 @@ class ONNXModel:
         self._watched = [v for v in dict.fromkeys(watched) if v not in outputs]
         #: {name: value} of the initializers; can be set
         self.weights = Weights(self._source)
-        self._options = {"backend": backend, "optimize": "default", "threads": threads, "implementations": None}
+        self._options = {"backend": backend, "optimize": "default", "threads": threads, "implementations": None,
+                         "verify": verify if verify == "interpreter" else None, "dump_dir": dump_dir}
         self._versions: list[Version] = []
         self._usual: Version | None = None  # one that needs no choice
         self._by_value = False              # it is a program only for given values of some inputs
@@ -163,6 +169,10 @@ class ONNXModel:
     def report(self) -> list[str]:
         """What the importer says it did."""
         return self._main().report
+
+    def _repr_html_(self) -> str:
+        """The graph, for notebooks; of large models a part."""
+        return self._main().sdfg._repr_html_()
 
     def __repr__(self) -> str:
         ports = [", ".join(f"{p.name}: {p.type}{p.shape}" for p in some) for some in (self.inputs, self.outputs)]
@@ -233,6 +243,7 @@ class ONNXModel:
     def run(self, given: Mapping[str, Any], out: Sequence[Any] | None = None) -> list[Any]:
         """All outputs for {name: value} of the inputs. `out`: arrays for some of the outputs, in their order."""
         version = self._ready(given)
+        expected = self._reference.run(given) if self._reference else None
         try:
             results = self._call(version, given, out)
         except UnsupportedError as error:  # a size that only the run finds to be no size
@@ -240,6 +251,8 @@ class ONNXModel:
                 raise
             results = self._call(self._for_values(given, error), given, out)
         count = len(self._source.info.outputs)
+        if expected is not None:
+            compare(self.name, "the reference evaluator", zip([p.name for p in self._source.info.outputs], results, expected))
         if self.transients is not None:
             self.transients.update(zip(self._watched, results[count:]))
         return list(results[:count])
@@ -323,6 +336,19 @@ class ONNXModel:
         """A function with the model's arguments that returns {name: gradient of the sum of `outputs`} for each of `inputs`,
         names of inputs and weights. Weights are taken as they are at the call."""
         return ModelGradient(self, list(inputs), outputs, options)
+
+
+class Reference:
+    """The onnx package's evaluator, with the weights as they are at the call."""
+
+    def __init__(self, model: ONNXModel):
+        self._model, self._evaluator, self._weights = model, None, {}
+
+    def run(self, given: Mapping[str, Any]) -> list[Any]:
+        weights = {n: _host(v) for n, v in self._model.weights.given.items()}
+        if self._evaluator is None or weights.keys() != self._weights.keys() or not all(_same(v, self._weights[n]) for n, v in weights.items()):
+            self._evaluator, self._weights = self._model._source.evaluator(weights), weights
+        return self._evaluator.run(None, {n: _host(v) for n, v in given.items() if v is not None})
 
 
 class ModelGradient:

@@ -54,6 +54,17 @@ class Source:
                 raise UnsupportedError("intermediate values of a model with tensors in other files: save it as one file first")
             return _core.load_model_bytes(bytes(data) + proto.more_outputs(list(more_outputs)), self.label, **options)
 
+    def evaluator(self, initializers: Mapping[str, Any]) -> Any:
+        """The reference evaluator of the package onnx, with these values for some initializers."""
+        try:
+            import onnx
+            import onnx.reference
+        except ImportError:
+            raise UnsupportedError("verify=\"reference\" needs the package onnx: pip install onnx") from None
+        with tempfile.TemporaryDirectory(prefix="headrace-model-") as folder:
+            path = self._rewritten(folder, initializers) if initializers else self.path
+            return onnx.reference.ReferenceEvaluator(onnx.load(path) if path else onnx.load_model_from_string(bytes(self._data)))
+
     def _rewritten(self, folder: str, initializers: Mapping[str, Any]) -> str:
         """The model with other initializers, as a file."""
         given, changed = self.path, os.path.join(folder, "changed.onnx")

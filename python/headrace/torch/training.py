@@ -7,12 +7,14 @@ parameter. Parameters and the optimizer's states are `inout`: torch's own tensor
 from __future__ import annotations
 
 import re
-from typing import Any, Callable
+from array import array
+from typing import Any, Callable, Mapping
 
 import torch
 
 from ..counters import count
 from ..errors import UnsupportedError, UsageError
+from ..reports import Report, report_of
 from ..sdfg import Sdfg
 from .emit import FLOATS, HALVES
 from .exporting import export
@@ -47,20 +49,35 @@ class TrainStep:
         self.model, self.loss, self.optimizer = model, loss, optimizer
         self._whole = Whole(model, loss)
         self._state = _Steps(optimizer, dynamic, threads)
+        self._losses = array("d")
 
     def __call__(self, inputs: Any, targets: Any = ()) -> torch.Tensor:
         if not isinstance(inputs, (tuple, list, dict)):
             inputs = (inputs,)
         targets = tuple(targets) if isinstance(targets, (tuple, list)) else (targets,)
-        return self._state.call(self._whole, (inputs if isinstance(inputs, dict) else tuple(inputs), targets), {})
+        loss = self._state.call(self._whole, (inputs if isinstance(inputs, dict) else tuple(inputs), targets), {})
+        self._losses.append(float(loss))
+        return loss
+
+    def report(self, sizes: Mapping[str, int] | None = None) -> Report:
+        """A dict, which notebooks show with the loss curve and memory over time: `losses` of every step so far; of the latest program
+        what was fused, called and compiled, and `memory`, the bytes of temporaries while each statement runs, at the sizes of its latest
+        step unless `sizes` has others. UsageError before the first step."""
+        latest = self._latest()
+        said = report_of(latest.runner.sdfg, "cpu", latest.runner.compiled, None, {**latest.sizes, **(sizes or {})})
+        said["losses"] = list(self._losses)
+        return said
 
     @property
     def sdfg(self) -> Sdfg:
         """The program of the latest step."""
+        return self._latest().runner.sdfg
+
+    def _latest(self) -> _Step:
         versions = [v for every in self._state.versions.values() for v in every]
         if not versions:
             raise UsageError("nothing is traced yet: call the step once")
-        return versions[-1].runner.sdfg
+        return versions[-1]
 
     def reset(self) -> None:
         """Forgets what was traced and compiled."""
@@ -95,6 +112,7 @@ class _Step(Version):
         text = _composed(self.function, self.function.outputs[loss], members, [g.rule for g in self.groups])
         count("torch.train_step", "programs")
         self.runner = Runner(Sdfg.parse(text), threads=state.threads)
+        self.sizes: dict[str, int] = {}  # of the latest step
         self._where = [places[n] for m in members for n in m]
         self._structure = self._looked_at()
         guard = self.fits
@@ -140,6 +158,7 @@ class _Step(Version):
 
     def __call__(self, leaves: list) -> torch.Tensor:
         symbols = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()} if self.symbolic or self.runner.sizes else {}
+        self.sizes = symbols
         arguments = self._gather(leaves, symbols)
         states, scalars, done = [], [], []
         for group in self.groups:
