@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import os
 import sys
@@ -180,12 +181,17 @@ class SdfgBuilder:
     def _block(self, head: str, kind: str, written: str = "") -> Iterator[None]:
         opener = f"{head}{self._origin()} {{"
         self._check([opener, "}"], self._place())
+        before = list(self._lines), list(self._open), self._symbols, self._after_branch
         if written:
             self._lines.pop()  # the branch's bracket
         self._lines.append("  " * len(self._open) + (written or opener))
         self._open.append((opener, kind))
         self._after_branch = False
-        yield
+        try:
+            yield
+        except BaseException:  # as if the block had not been begun
+            self._lines, self._open, self._symbols, self._after_branch = before
+            raise
         self._open.pop()
         self._lines.append("  " * len(self._open) + "}")
         self._after_branch = kind == "if"
@@ -282,15 +288,17 @@ def _attribute(value: Any) -> str:
     return attribute_text(kind + "s" if several else kind, value)
 
 
-def _known(op: str) -> None:
-    import difflib
+_ops: set[str] = set()  # that were looked up before: thousands
 
+
+def _known(op: str) -> None:
+    """InvalidError for an op that no plugin has."""
     domain, _, name = op.rpartition(".")
-    if not domain or domain in ("call", "grad"):
-        if not domain:
-            raise InvalidError(f"an op is DOMAIN.NAME such as onnx.Conv, not {op!r}")
+    if not domain:
+        raise InvalidError(f"an op is DOMAIN.NAME such as onnx.Conv, not {op!r}")
+    if domain in ("call", "grad") or op in _ops:
         return
-    ops = {f"{d}.{n}" for d, n, _ in _core.op_versions()}
-    if op not in ops:
-        close = difflib.get_close_matches(op, ops, 1)
+    _ops.update(f"{d}.{n}" for d, n, _ in _core.op_versions())  # plugins may have come since
+    if op not in _ops:
+        close = difflib.get_close_matches(op, _ops, 1)
         raise InvalidError(f"there is no op {op}" + (f"; did you mean {close[0]}?" if close else ""))

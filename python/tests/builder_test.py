@@ -120,6 +120,47 @@ class Building(Case):
                 b.tasklet("Y[i] = X[i + 1]")
             b.build()
 
+    def test_an_exception_leaves_the_program_as_it_was(self):
+        b = headrace.SdfgBuilder("f")
+        b.parameter("X", "f32", ["N"])
+        b.parameter("Y", "f32", ["N"])
+        with b.state():
+            with self.assertRaises(headrace.InvalidError), b.map(i="0:N"):
+                b.tasklet("Y[i] = X[i]")
+                b.tasklet("Z[i] = X[i]")
+            with self.assertRaises(KeyError), b.map(i="0:N"), b.map(j="0:N"):
+                raise KeyError("of the caller")
+            with b.map(i="0:N"):
+                b.tasklet("Y[i] = 2 * X[i]")
+        with b.branch("N > 4"), b.map(i="0:N"):
+            b.tasklet("Y[i] += 1")
+        with self.assertRaises(ZeroDivisionError), b.otherwise():
+            b.let("K", "N")
+            1 / 0
+        with b.otherwise(), b.map(i="0:N"):  # still right after the branch
+            b.tasklet("Y[i] += 2")
+        program = b.build()
+        self.close(program(np.ones(3, np.float32)), np.full(3, 4, np.float32))
+        self.close(program(np.ones(5, np.float32)), np.full(5, 3, np.float32))
+        self.assertNotIn("K", program.text)
+
+    def test_ops_are_looked_up_once(self):
+        from headrace import _core
+
+        b = headrace.SdfgBuilder("f")
+        x, y = b.parameter("X", "f32", ["N"]), b.parameter("Y", "f32", ["N"])
+        b.library("onnx.Relu", {"X": x}, {"Y": y})
+        looked_up, original = [], _core.op_versions
+        _core.op_versions = lambda: looked_up.append(1) or original()
+        try:
+            for _ in range(50):
+                b.library("onnx.Relu", {"X": x}, {"Y": y})
+            self.assertEqual(looked_up, [])
+            with self.fails(headrace.InvalidError, "no op onnx.Rellu; did you mean onnx.Relu?"):
+                b.library("onnx.Rellu", {"X": x}, {"Y": y})
+        finally:
+            _core.op_versions = original
+
     def test_origins_are_lines_of_the_caller(self):
         node = next(collatz().nodes("library"))
         self.assertRegex(node.origin, r"^builder_test.py:\d+$")
@@ -231,6 +272,27 @@ class Changing(Case):
             with self.subTest(parts), self.fails(kind, *parts):
                 call()
         self.assertEqual(again, headrace.Sdfg.parse(text))
+
+    def test_they_are_passes(self):
+        text = """sdfg f(a: f32, X: f32[2], Y: f32[2], Z: f32[2]) {
+          transient E: f32[2]
+          onnx.Mul(A = X, B = a) -> (C = E)
+          onnx.Neg(X = E) -> (Y = Y)
+          onnx.Exp(input = E) -> (output = Z)
+        }"""
+        program = headrace.Sdfg.parse(text)
+        program.apply("input-to-constant{name=a, value=2}; input-to-constant{name=X, value=\"[1, 3]\"}; "
+                      "parameter-to-transient{names=Z}; constant-folding; simplify")
+        self.assertEqual([n.op for n in program.nodes()], ["onnx.Neg"])
+        self.close(program(), np.float32([-2, -6]))
+        again = headrace.Sdfg.parse(MISH)
+        with tempfile.TemporaryDirectory() as folder:
+            for name, part in (("pattern", PATTERN), ("fused", FUSED)):
+                headrace.Sdfg.parse(part).save(os.path.join(folder, name + ".sdfg"))
+            again.apply(f"replace{{pattern={folder}/pattern.sdfg, replacement={folder}/fused.sdfg}}")
+        by_object = headrace.Sdfg.parse(MISH)
+        headrace.replace(PATTERN, FUSED)(by_object)
+        self.assertEqual(again.text, by_object.text)
 
     def test_random_nodes_and_large_results_stay(self):
         program = headrace.Sdfg.parse("""sdfg f(Y: f32[4], Z: f32[4]) {
