@@ -236,6 +236,17 @@ class Sdfg:
         return self._compiled(*args, **named)
 
 
+    def __headrace_lower__(self, emitter: Any, args: list, named: dict) -> Any:
+        """Called by the translation of a program in place of __call__: a call of this program as it is now."""
+        from .frontend.embedded import call_sdfg
+
+        order = [p.name for p in self.parameters if p.direction != "out"]
+        if len(args) > len(order):
+            raise TypeError(f"{self.name} takes {len(order)} arrays ({', '.join(order)}), not {len(args)}")
+        made = call_sdfg(emitter, self.name, self, {**dict(zip(order, args)), **named})
+        return made[0] if len(made) == 1 else tuple(made)
+
+
 class Candidate(NamedTuple):
     """An implementation: its name, who registered it, and why it does not apply ("" where it does)."""
 

@@ -5,6 +5,7 @@ import unittest
 import numpy as np
 from case import Case, headrace
 
+from headrace.compat import dace
 from headrace.onnx import eager
 
 eager.backend = "interpreter"
@@ -101,6 +102,13 @@ class ImplementationTest(Case):
 
         self.close(headrace.onnx.Sum(X, X, X, implementation="python"), 3 * X, rtol=1e-6)
 
+    def test_outputs_that_are_written(self):
+        @headrace.onnx.implementation("Softplus", name="written anew", priority=-1)
+        def part(X, Y):  # begins with zeros
+            Y[1:] += X[1:]
+
+        self.close(headrace.onnx.Softplus(X[0], implementation="written anew"), np.concatenate([[0], X[0, 1:]]).astype(np.float32))
+
     def test_sizes_that_are_expressions(self):
         @headrace.program(backend="interpreter")
         def f(x: headrace.float32[N, 4]):
@@ -151,6 +159,8 @@ class ImplementationTest(Case):
         self.close(gradient(X)[1], (1 / (1 + np.exp(-X))).astype(np.float32), rtol=1e-5)
         headrace.set_implementation("Softplus", None)
         self.assertIsNone(headrace.onnx.Softplus.default_implementation)
+        dace.donnx.ONNXSoftplus.default_implementation = "stable"  # DaCeML's spelling
+        self.assertEqual(program.choices()[0].chosen, "stable")
         with self.fails(headrace.UsageError, "no implementation 'stabel'; did you mean 'stable'?"):
             headrace.set_implementation("Softplus", "stabel")
         with self.fails(headrace.UsageError, "there is no op onnx.Softplu; did you mean 'Softplus'?"):

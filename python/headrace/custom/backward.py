@@ -9,7 +9,7 @@ from .. import _core, registrations
 from ..autodiff import BackwardResult
 from .expansions import Ports, text_of
 from .implementations import op_of
-from .nodes import Node, NodePort, condition
+from .nodes import BackwardContext, Node, NodePort, condition
 
 _FLOATS = ("f16", "bf16", "f32", "f64", "c64", "c128")
 
@@ -24,7 +24,7 @@ class BackwardImplementation:
         return True
 
     @staticmethod
-    def backward(context: Node, given: Sequence[str], required: Sequence[str]) -> Any:
+    def backward(context: BackwardContext, given: Sequence[str], required: Sequence[str]) -> Any:
         """The program of the gradients of the inputs in `required`, for gradients that arrive at the outputs in `given` (names of ports;
         variadic ones have numbers, X_0).
 

@@ -8,7 +8,7 @@ import re
 from typing import Any, Mapping
 
 from ..errors import InvalidError, UsageError
-from ..frontend import elementwise
+from ..frontend import creation, elementwise
 from ..frontend.calls import back, renamed
 from ..frontend.sizes import Size, names_in
 from ..frontend.values import broadcast, is_number, show, value_of
@@ -111,28 +111,28 @@ def _zero(name: str, port: NodePort) -> str:
 # ---- numpy-style functions ----
 def _of_function(node: Node, function: Any, ports: Ports) -> str:
     """Its parameters are ports and attributes by name; it returns what it is to give, or writes those of its parameters."""
-    given, parameter_of = _arguments(node, function, ports)
+    arguments, parameter_of = _arguments(node, function, ports)
     sizes: dict[str, Size] = {}
-    types = renamed(given, sizes)
     gives = {**ports.gives, **ports.unwanted}
-    returned = [name for name in ports.returned or ports.gives if name not in given]
+    written = {name: parameter_of.pop(name) for name in arguments if parameter_of.get(name) in gives}  # as softplus(X, Y) writes Y
+    returned = [name for name in ports.returned or ports.gives if name not in written.values()]
+    types = renamed({name: what for name, what in arguments.items() if name not in written}, sizes)
 
     def body(evaluator: Any, values: dict[str, Any]) -> tuple:
-        made = evaluator.call(function, list(values.values()), {})
-        return tuple(_shaped(evaluator.emitter, v, gives[n], sizes, n)
-                     for n, v in zip(returned, _results(function, made, returned)))
+        e = evaluator.emitter
+        own = {name: creation.zeros(e, [_in_callee(s, sizes, name) for s in gives[port].shape], gives[port].argument.dtype)
+               for name, port in written.items()}
+        made = evaluator.call(function, [own[n] if n in own else values[n] for n in arguments], {})
+        results = dict(zip(returned, _results(function, made, returned))) | {written[n]: a for n, a in own.items()}
+        return tuple(_shaped(e, v, gives[n], sizes, n) for n, v in results.items())
 
     translated = Translation(function, types, body)
     text = translated.sdfg.text
-    written = [name for name in gives if name in given]
-    for name in written:  # all of it is its own: what was there before is nobody's
-        text = re.sub(rf"\binout {name}:", f"{name}:", text, count=1)
-    changed = [p.name for p in translated.sdfg.parameters if p.direction == "inout" and p.name not in written]
-    if changed:
+    if changed := [p.name for p in translated.sdfg.parameters if p.direction == "inout"]:
         raise TypeError(f"{function.__name__} changes its argument {', '.join(changed)}: {node.op} leaves its inputs alone")
-    outputs = {r.name: name for r, name in zip(translated.results, returned)}
-    arguments = [f"{p.name} = {outputs.get(p.name) or parameter_of[p.name]}" for p in translated.sdfg.parameters]
-    return _wrapped(text, ports, {outputs.get(p.name) or parameter_of[p.name] for p in translated.sdfg.parameters}, arguments)
+    outputs = {r.name: name for r, name in zip(translated.results, [*returned, *written.values()])}
+    given = {p.name: outputs.get(p.name) or parameter_of[p.name] for p in translated.sdfg.parameters}
+    return _wrapped(text, ports, set(given.values()), [f"{theirs} = {ours}" for theirs, ours in given.items()])
 
 
 def _arguments(node: Node, function: Any, ports: Ports) -> tuple[dict[str, Any], dict[str, str]]:
@@ -142,7 +142,7 @@ def _arguments(node: Node, function: Any, ports: Ports) -> tuple[dict[str, Any],
     for name, p in inspect.signature(function).parameters.items():
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             raise TypeError(f"{function.__name__} has *args or **kwargs: its parameters are ports and attributes of {node.op}")
-        port = ports.reads.get(ports.aliases.get(name, name)) or ports.gives.get(ports.aliases.get(name, name))
+        port = {**ports.reads, **ports.gives, **ports.unwanted}.get(ports.aliases.get(name, name))
         group = ports.groups.get(name)
         if port is not None:
             given[name], parameter_of[name] = port.argument, ports.aliases.get(name, name)

@@ -72,6 +72,9 @@ class Node:
         return f"<node {self.op}({next(shown)}) -> ({next(shown)})>"
 
 
+BackwardContext = Node  #: what a backward rule sees
+
+
 def _ports(described: list[dict], variadic: set[str], taken: set[str]) -> dict[str, Any]:
     """`taken`: names of inputs; an output of such a name is the parameter out_NAME."""
     found: dict[str, Any] = {name: [] for name in dict.fromkeys(p["name"] for p in described) if name in variadic}

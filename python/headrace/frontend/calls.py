@@ -46,13 +46,13 @@ def embed(e: Emitter, function, given: dict[str, Any]):
             made[p.name] = a
             e.written.add(a.root)
         else:
-            a = _operand(e, values[p.name], dtype, p.direction == "inout" and translated.copies)
+            a = operand(e, values[p.name], dtype, p.direction == "inout" and translated.copies)
             e.read.add(a.root)
             if p.direction == "inout" and not translated.copies:
                 changed.append((values[p.name], a))
                 e.written.add(a.root)
         ports.append(f"{p.name} = {a.name}")
-    e.line(f"call {_declared(e, translated.sdfg.text)}({', '.join(ports)})")
+    e.line(f"call {declare(e, translated.sdfg.text)}({', '.join(ports)})")
     for original, a in changed:
         if isinstance(original, Array) and original.name != a.name:
             e.store(original, a)
@@ -64,7 +64,7 @@ def _result(a: Array, r) -> Array:
     return a
 
 
-def _operand(e: Emitter, value, dtype: np.dtype, own: bool) -> Array:
+def operand(e: Emitter, value, dtype: np.dtype, own: bool) -> Array:
     v = value_of(value)
     if isinstance(v, Array) and v.whole and v.dtype == dtype and not own:
         return v
@@ -107,7 +107,7 @@ def back(s, sizes: dict[str, Size]):
     return canonical(re.sub(r"[A-Za-z_]\w*", lambda m: f"({sizes[m[0]]})" if m[0] in sizes else m[0], s))
 
 
-def _declared(e: Emitter, text: str) -> str:
+def declare(e: Emitter, text: str) -> str:
     """Adds a program's text, under names that are free; gives the name of its first function."""
     names = re.findall(r"^(?:entry )?sdfg (\w+)\(", text, re.M)
     renames = {}

@@ -295,6 +295,12 @@ class ONNXModel:
     def _overridden(self, given: Mapping[str, Any]) -> dict[str, Any]:
         return {n: v for n, v in given.items() if n in self._source.info.initializers}
 
+    def __headrace_lower__(self, emitter: Any, args: list, named: dict) -> Any:
+        """Called by the translation of a program in place of __call__."""
+        from ..frontend.embedded import call_model
+
+        return call_model(emitter, self, args, named)
+
     # ---- gradients ----
     def with_inputs(self, names: Sequence[str]) -> tuple[Sdfg, dict[str, str]]:
         """The program with these weights as inputs, last of all, in this order; and {name in the model: parameter's name}
