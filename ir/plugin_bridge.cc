@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 
+#include "ir/dataflow.h"
 #include "ir/expr.h"
 #include "ir/inference.h"
 #include "ir/parser.h"
@@ -52,7 +53,10 @@ Result<Program> ParseExpansion(const std::string& text, const NodeView& v, const
   parser.SymbolsAround(std::move(sizes));
   Program p = parser.Parse();
   Status valid = parser.status();
-  if (valid.ok()) valid = Verify(p);  // once, here: passes trust what they are given
+  if (valid.ok()) {  // once, here: passes trust what they are given
+    DeclareSymbols(&p.MutableEntry());  // it speaks of the node's sizes as they are
+    valid = Verify(p);
+  }
   if (!valid.ok()) return WithNode(WithFile(valid, file), v.name);
   return p;
 }

@@ -235,7 +235,6 @@ class Sdfg:
             self._compiled = self.compile()
         return self._compiled(*args, **named)
 
-
     def __headrace_lower__(self, emitter: Any, args: list, named: dict) -> Any:
         """Called by the translation of a program in place of __call__: a call of this program as it is now."""
         from .frontend.embedded import call_sdfg

@@ -30,6 +30,12 @@ extern "C" HEADRACE_EXPORT int32_t twice(hr_call* call) {
 #ifdef PLUGIN
 HEADRACE_PLUGIN("from_a_test", "1.0") {
   r.op("plug.Thrice").Doc("Three times X.").Input("X", "float").Output("Y", "float").Shape("shape Y[dims(X)]").Pure("Y = 3 * X");
+  using headrace_plugin::Node;
+  r.impl("plug.Thrice", "written", [](const Node& n) { return std::string(n.input("X")->rank == 1 ? "" : "only vectors"); },
+         [](const Node& n) {
+           const std::string size = Node::Shape(n.input("X"));
+           return "sdfg thrice(X: f64[" + size + "], Y: f64[" + size + "]) { map i in 0:" + size + " { Y[i] = X[i] * 3 } }";
+         });
 }
 #endif
 """
@@ -126,6 +132,17 @@ class PluginsTest(Folder):
             headrace.load_plugin(__file__)
         with self.fails(headrace.UsageError, "there is no plugin in the folder"):
             headrace.load_plugin(HEADERS)
+
+    def test_expansions_speak_of_the_nodes_sizes(self):
+        library = self.built("one/libfrom_a_test.so", "-DPLUGIN")
+        done = self.run_python(f"""
+            import numpy, headrace
+            headrace.load_plugin({library!r})
+            f = headrace.Sdfg.parse('sdfg f(Z: f64[N], A: f64[2 * N + 1], B: f64[2 * N + 1]) {{ '
+                                    'plug.Thrice(X = A) -> (Y = B) impl "written"; map i in 0:N {{ B[i] = B[i] + Z[i] }} }}')
+            print(f.compile(backend="interpreter")(numpy.ones(1), numpy.ones(3)).tolist())
+        """)
+        self.assertEqual((done.stdout.strip(), done.returncode), ("[4.0, 3.0, 3.0]", 0), done.stderr)
 
     def test_entry_points(self):
         site = os.path.join(self.folder, "site")

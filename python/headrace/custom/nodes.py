@@ -65,6 +65,7 @@ class Node:
         return _present(self.inputs)
 
     def output_ports(self) -> dict[str, NodePort]:
+        """The same of its outputs."""
         return _present(self.outputs)
 
     def __repr__(self) -> str:
