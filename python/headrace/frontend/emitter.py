@@ -31,6 +31,8 @@ class Emitter:
         self.arguments: set[str] = set()  # containers that are the caller's
         self.in_place: dict[str, int] = {}  # container → how many statements change it that bind no name
         self._rebinding = False
+        self.around: list = []   # the loops that are open (sharing.py)
+        self.sharing: list = []  # names that have copies of what others have
         self.within: dict[str, object] = {}  # name of a size → one that is not smaller
         self.leaves: dict[str, object] = {}  # arrays that require gradients (tape.py)
         self.places: dict[tuple, list] = {}  # of masks: where their true elements are
@@ -163,6 +165,11 @@ class Emitter:
         self._known = {t: k for t, k in self._known.items() if not roots & k[1]}
 
     @property
+    def block_number(self) -> int:
+        """Of the innermost open block; no two have the same."""
+        return self._blocks[-1]
+
+    @property
     def nested(self) -> bool:
         """Whether what is written now stands in a loop, a branch or a map."""
         return self._depth > 1
@@ -176,9 +183,9 @@ class Emitter:
     @contextlib.contextmanager
     def rebinding(self):
         """What is written meanwhile binds a name that has memory of its own."""
-        self._rebinding = True
+        before, self._rebinding = self._rebinding, True
         yield
-        self._rebinding = False
+        self._rebinding = before
 
     def expression(self, v, index: Sequence[str], dtype) -> str:
         with recorded() as reads:
@@ -208,7 +215,8 @@ class Emitter:
     def materialize(self, v, hint: str = "t") -> Array:
         v = value_of(v)
         t = self.transient(v.dtype, v.shape, hint, v.weak)
-        self.maps(t.shape, lambda i: self.write(t, i, self.expression(v, i, t.dtype)))
+        with self.rebinding():
+            self.maps(t.shape, lambda i: self.write(t, i, self.expression(v, i, t.dtype)))
         return t
 
     def settled(self, v, hint: str = "t") -> Value:

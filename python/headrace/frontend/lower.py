@@ -15,6 +15,7 @@ from .errors import NeedsNumbers, OutOfScope, Resized, Retry, Retyped
 from .ranges import Ranges
 from .resizing import Resizing
 from .selections import Selected
+from .sharing import Sharing
 from .sizes import Size, is_size
 from .statements import RESULT, assigned, exits, mentions, returning
 from .values import Array, Value, is_number, value_of
@@ -22,7 +23,7 @@ from .values import Array, Value, is_number, value_of
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
 
-class Lowering(Resizing, Evaluator):
+class Lowering(Sharing, Resizing, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
@@ -30,13 +31,13 @@ class Lowering(Resizing, Evaluator):
         self.no_groups()
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
-        self._sharing: list[tuple] = []         # (name, its memory, the memory that it would share, writes before, where)
 
     def run(self, statements: list[ast.stmt]) -> Any:
         """Translates them all; gives what `return` gives."""
         self.block(returning(statements))
-        self._check_sharing()
-        return self.scope.names.get(RESULT)
+        result = self.scope.names.get(RESULT)
+        self.check_sharing(result)
+        return result
 
     def block(self, statements: list[ast.stmt]) -> None:
         for s in statements:
@@ -141,6 +142,7 @@ class Lowering(Resizing, Evaluator):
 
     # ---- names ----
     def bind(self, name: str, value) -> None:
+        self.unshare(name)
         variable = self._variables.get(name)
         if variable is not None:
             self._set(name, variable, value)
@@ -163,6 +165,8 @@ class Lowering(Resizing, Evaluator):
 
     def _set(self, name: str, variable: Array, value) -> None:
         v = value_of(value)
+        if isinstance(value, Value) and value.ndim:
+            self.release(name)
         if name in self.grouped:
             self.resize(name, variable, value)
             return
@@ -176,29 +180,16 @@ class Lowering(Resizing, Evaluator):
         if variable.weak and strong or loses:
             again = Retyped(name, variable.dtype, v.dtype, strong)
             raise again if variable.weak else TypeError(str(again))
-        self._share(name, variable, value)
+        self.note_sharing(name, variable, value)
         with self.emitter.rebinding():
             self.emitter.store(variable, elementwise.cast(self.emitter, value, variable.dtype))
         self.scope.names[name] = variable
-
-    def _share(self, name: str, own: Array, value) -> None:
-        """Notes that Python would have `name` share memory with other names, where it has memory of its own here."""
-        if isinstance(value, Array) and value.ndim and (value.root in self.emitter.arguments or any(
-                isinstance(other, Array) and other.root == value.root for n, other in self.scope.names.items() if n != name)):
-            self._sharing.append((name, own.root, value.root, dict(self.emitter.in_place), self._statement))
-
-    def _check_sharing(self) -> None:
-        for name, own, source, before, statement in self._sharing:
-            if any(self.emitter.in_place.get(root, 0) != before.get(root, 0) for root in (own, source)):
-                raise self.scope.source.error(NotImplementedError(
-                    f"{name} is bound again in a loop or branch to an array that has another name, too, and one of them is changed in "
-                    f"place: write {name} = ….copy()"), statement)
 
     def _own(self, name: str, value) -> Array:
         if isinstance(value, tuple) or not (isinstance(value, Value) or is_number(value) or is_size(value)):
             raise NotImplementedError(f"{name} is a {type(value).__name__}, which control flow can't change")
         own = self.emitter.materialize(value, _hint(name))
-        self._share(name, own, value)
+        self.note_sharing(name, own, value)
         self.scope.names[name] = own
         return own
 
@@ -206,6 +197,8 @@ class Lowering(Resizing, Evaluator):
         """Names that exist and that the statements bind get memory of their own."""
         bound = set(assigned(statements, updated=False))
         for name in assigned(statements):
+            if name in self._variables and name in bound:
+                self.release(name)
             if name in self._variables or name not in self.scope.names:
                 continue
             value = self.scope.names[name]
@@ -233,9 +226,6 @@ class Lowering(Resizing, Evaluator):
                 self.emitter.otherwise()
                 self.block(s.orelse)
         self._shared.difference_update(both)
-        for name in both:
-            if name != RESULT:
-                self._variables.pop(name, None)
 
     def _again(self, translate, numbers) -> None:
         """translate(), from the beginning again where the block gives names other types than they had. `numbers(retry)` gives
@@ -243,8 +233,11 @@ class Lowering(Resizing, Evaluator):
         while True:
             emitter, names, variables, shared = (self.emitter.snapshot(), dict(self.scope.names), dict(self._variables),
                                                  set(self._shared))
+            grouped, closed = dict(self.grouped), list(self._closed)
             try:
                 translate()
+                for name in self._variables.keys() - variables.keys() - {RESULT}:
+                    del self._variables[name]  # from here on it is bound anew as any name, and what shares its memory keeps it
                 return
             except Retry as retry:
                 instead = numbers(retry) if isinstance(retry, NeedsNumbers) else None
@@ -253,6 +246,7 @@ class Lowering(Resizing, Evaluator):
                     raise
                 self.emitter.restore(emitter)
                 self.scope.names, self._variables, self._shared = names, variables, shared
+                self.grouped, self._closed = grouped, closed
                 if instead is not None:
                     translate = instead
                 elif isinstance(retry, Resized):
@@ -267,7 +261,7 @@ class Lowering(Resizing, Evaluator):
         call = s.iter
         over = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
         if over is range or isinstance(items := self.value(call), Value):
-            rows = None if over is range else items
+            rows = None if over is range else self.held(items, s.body)
             bounds = [self.value(a) for a in call.args] if over is range else [items.shape[0]]
             self._again(lambda: self._range_loop(s, bounds, rows), lambda retry: self._written_out(s, bounds, rows, retry))
             return
@@ -278,7 +272,7 @@ class Lowering(Resizing, Evaluator):
                 bounds = list(items.bounds[0])
                 self._again(lambda: self._range_loop(s, bounds), lambda retry: self._written_out(s, bounds, None, retry))
             return
-        for item in items:  # a tuple or list of Python's: known, so written out
+        for item in [self.held(i, s.body) for i in items]:  # a tuple or list of Python's: known, so written out
             self.assign(s.target, item)
             self.block(s.body)
 
@@ -301,7 +295,7 @@ class Lowering(Resizing, Evaluator):
         self.emitter.intervals[variable] = (first[0], last[1]) if step > 0 else (last[0], first[1])
         self.emitter.loops[variable] = (least, greatest)
         self.emitter.symbols.add(variable)
-        with self._leaving(s.body, variable), self.emitter.block(text):
+        with self._leaving(s.body, variable), self.emitter.block(text), self.iterating(s.body):
             index = Size(variable)
             self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)
             with self.sizes_of_iterations(s.body):
@@ -343,7 +337,7 @@ class Lowering(Resizing, Evaluator):
 
     def _while_loop(self, s: ast.While) -> None:
         self._settle(s.body)
-        with self._leaving(s.body), self.emitter.block("loop"), self.sizes_of_iterations(s.body):
+        with self._leaving(s.body), self.emitter.block("loop"), self.iterating(s.body), self.sizes_of_iterations(s.body):
             test = self.truth(self.value(s.test))
             if isinstance(test, Value):
                 stop = self.emitter.test(elementwise.apply(self.emitter, "logical_not", test))

@@ -95,7 +95,7 @@ class Resizing:
         if v.dtype != variable.dtype:
             raise TypeError(f"{name} is {variable.dtype} before this block and {v.dtype} in it")
         rows = _rows(variable, v.shape[0])
-        self._share(name, variable, value)
+        self.note_sharing(name, variable, value)
         with self.emitter.rebinding():
             self.emitter.store(rows, elementwise.cast(self.emitter, value, variable.dtype))
         self.scope.names[name] = rows

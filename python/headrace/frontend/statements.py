@@ -41,6 +41,15 @@ def assigned(statements: list[ast.stmt], updated: bool = True) -> list[str]:
                               and id(n) not in left_out))
 
 
+def bound_first(name: str, body: list[ast.stmt]) -> bool:
+    """Whether a run of the body binds the name before it reads it, however it goes."""
+    for s in body:
+        uses = [n for n in ast.walk(s) if isinstance(n, ast.Name) and n.id == name]
+        if uses:
+            return isinstance(s, ast.Assign) and all(isinstance(n.ctx, ast.Store) for n in uses)
+    return False
+
+
 def exits(body: list[ast.stmt]) -> bool:
     """Whether a `break` or `continue` in it belongs to this loop."""
     for s in body:

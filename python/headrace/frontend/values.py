@@ -81,6 +81,12 @@ class Array(Value):
         v._covers = False
         return v
 
+    def at_container(self, name: str) -> Array:
+        """The same part of another container of this one's type and sizes."""
+        v = Array(name, self.dtype, self.shape, self.dims, weak=self.weak)
+        v._covers = self._covers
+        return v
+
     def _element(self, index: list[str]) -> str:
         where = [str(d.begin) if d.of is None else scaled(index[d.of], d.begin, d.step) for d in self.dims]
         text = f"{self.name}[{', '.join(where)}]" if where else self.name

@@ -1,0 +1,130 @@
+"""Names that share memory. In Python a name is bound to an array, and `y = x` makes two names of one; here a name that control
+flow changes has memory of its own (`_variables` of Lowering), into which what it is bound to is copied. Nobody sees the difference
+as long as the other names of that memory keep what they hold when it is written, and nothing is changed in place through a name
+that would be shared: the first is seen to here, the second refused."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+from typing import Any, NamedTuple
+
+from .statements import assigned, bound_first
+from .values import Array
+
+_CALLER = "(argument)"  # whoever called the program: a name that is never bound anew
+
+
+class Shared(NamedTuple):
+    """`name` has a copy of what it would share with `others`."""
+
+    scope: Any
+    name: str
+    others: frozenset
+    roots: tuple   # its memory and theirs
+    since: tuple   # how often each had been changed in place
+    before: tuple  # the same, where the loop around began if its next iteration meets both names
+    block: int
+    statement: ast.stmt
+
+
+class Loop(NamedTuple):
+    scope: Any
+    live: set       # names that its next iteration may read
+    containers: set
+    in_place: dict  # at its beginning
+
+
+class Sharing:
+    """Part of Lowering, whose `emitter`, `scope` and `_variables` it uses."""
+
+    def release(self, name: str) -> None:
+        """Before the memory of `name` gets another array: other names that share it get a copy of what it holds."""
+        variable = self._variables[name]
+        if variable.ndim == 0:
+            return  # numbers are copied when they are bound
+        others = {n: v for n, v in self.scope.names.items() if n != name and any(a.root == variable.root for a in _arrays(v))}
+        if not others:
+            return
+        for other, value in others.items():
+            if any(a.root == variable.root != a.name for a in _arrays(value)):
+                raise NotImplementedError(f"{name} is bound again in a loop or branch while {other} is a view of it in another shape: "
+                                          f"write {other} = ….copy()")
+        kept = self.emitter.materialize(variable, name)
+        for other, value in others.items():
+            self.scope.names[other] = _moved(value, variable.root, kept.name)
+
+    def held(self, value, body: list[ast.stmt]):
+        """What a loop goes over: a copy where the body binds the name of that memory to another array."""
+        for name in assigned(body, updated=False) if isinstance(value, Array) and value.ndim else ():
+            if any(a.root == value.root for a in _arrays(self.scope.names.get(name))):
+                kept = self.emitter.materialize(value)
+                self._note(name, {_CALLER}, value.root, kept.root)
+                return kept
+        return value
+
+    @contextlib.contextmanager
+    def iterating(self, body: list[ast.stmt]):
+        """Around the translation of a loop's body."""
+        e = self.emitter
+        live = {n for n in self.scope.names if not bound_first(n, body)} | {_CALLER}
+        e.around.append(Loop(self.scope, live, set(e.names), dict(e.in_place)))
+        yield
+        e.around.pop()
+
+    def note_sharing(self, name: str, own: Array, value) -> None:
+        """`own`, the memory of `name`, gets a copy of `value`: notes with whom Python would share it."""
+        if not isinstance(value, Array) or not value.ndim:
+            return
+        others = {n for n, other in self.scope.names.items() if n != name and any(a.root == value.root for a in _arrays(other))}
+        if value.root in self.emitter.arguments:
+            others.add(_CALLER)
+        if others:
+            self._note(name, others, own.root, value.root)
+
+    def _note(self, name: str, others: set, *roots: str) -> None:
+        e, since = self.emitter, self._counts(roots)
+        before = since
+        for loop in reversed(e.around):  # what an iteration does comes after what the one before it did
+            if loop.scope is self.scope and name in loop.live and others & loop.live:
+                before = tuple(loop.in_place.get(r, 0) if r in loop.containers else b for r, b in zip(roots, before))
+        e.sharing.append(Shared(self.scope, name, frozenset(others), roots, since, before, e.block_number, self._statement))
+
+    def unshare(self, name: str) -> None:
+        """`name` is bound anew: it no longer shares anything, if all of that happens in one block."""
+        kept = []
+        for s in self.emitter.sharing:
+            here = s.scope is self.scope and s.block == self.emitter.block_number and self._counts(s.roots) == s.since
+            if not here or name != s.name and name not in s.others:
+                kept.append(s)
+            elif name != s.name and len(s.others) > 1:
+                kept.append(s._replace(others=s.others - {name}))
+        self.emitter.sharing = kept
+
+    def check_sharing(self, result) -> None:
+        """At the end of a function: only what it returns is known to others."""
+        returned = {a.root for a in _arrays(result)}
+        kept = []
+        for s in self.emitter.sharing:
+            if self._counts(s.roots) != s.before:
+                raise s.scope.source.error(NotImplementedError(
+                    f"{s.name} is bound again in a loop or branch to an array that has another name, too, and one of them is changed in "
+                    f"place: write {s.name} = ….copy()"), s.statement)
+            if s.scope is not self.scope or returned & set(s.roots):
+                kept.append(s)
+        self.emitter.sharing = kept
+
+    def _counts(self, roots: tuple) -> tuple:
+        return tuple(self.emitter.in_place.get(root, 0) for root in roots)
+
+
+def _arrays(value) -> list[Array]:
+    if isinstance(value, (tuple, list)):
+        return [a for v in value for a in _arrays(v)]
+    return [value] if isinstance(value, Array) else []
+
+
+def _moved(value, root: str, name: str):
+    if isinstance(value, (tuple, list)):
+        return type(value)(_moved(v, root, name) for v in value)
+    return value.at_container(name) if isinstance(value, Array) and value.root == root else value

@@ -1,0 +1,217 @@
+"""Names that share memory, and are bound anew or changed in place in loops and branches: as Python has it, or refused."""
+
+import unittest
+
+from python.tests.case import Case, headrace, np
+
+
+def converge(a):
+    x = a + 0
+    n = 0
+    while n < 10:
+        old = x
+        x = np.cos(x) * 0.5
+        if np.sum(np.abs(x - old)) < 1e-2:
+            break
+        n += 1
+    return x, float(n)
+
+
+def the_old_one_is_changed(a):
+    x = a + 0
+    for i in range(3):
+        y = x
+        y[0] = 7
+        x = x * 2
+        y[1] = 3
+    return x + y
+
+
+def the_old_one_before_an_inner_loop(a):
+    x = a + 0
+    d = 0.0
+    for i in range(3):
+        old = x
+        for j in range(2):
+            x = x * 2
+        d = d + np.sum(x - old)
+    return d
+
+
+def a_view_of_the_old_one(a):
+    x = a + 0
+    d = 0.0
+    for i in range(3):
+        old = x[1:]
+        if i > 1:
+            x = x * 2
+        d = d + np.sum(x[1:] - old)
+    return d
+
+
+def a_tuple_with_the_old_one(a):
+    x, y = a + 0, a * 2
+    d = 0.0
+    for k in range(2):
+        pair = (x, y)
+        x = x + 1
+        d += np.sum(pair[0] * x) + np.sum(pair[1])
+    return d
+
+
+def after_the_loop(a):
+    x = a * 1
+    for i in range(2):
+        x = x + 1
+    z = x
+    x = x * 2
+    z[0] = 100
+    return z + x
+
+
+def after_branches(a):
+    x = a + 0
+    y = x
+    if a[0] > -10:
+        x = x * 2
+    else:
+        x = x * 3
+    z = x
+    if a[1] > -10:
+        x = x + y
+    return x + y * z
+
+
+def swapped(a):
+    u, new = a + 0, a * 0
+    for t in range(3):
+        new[1:-1] = (u[2:] + u[:-2]) / 2
+        old = u
+        u = new
+        new = old
+    for t in range(3):
+        new[1:-1] = (u[2:] + u[:-2]) / 2
+        u, new = new, u
+    return u + new
+
+
+def a_fresh_one_each_time(a):
+    u = a + 0
+    for t in range(3):
+        new = np.empty_like(u)
+        new[1:-1] = (u[2:] + u[:-2]) / 2
+        new[0] = 1
+        new[-1] = 2
+        u = new
+    return u
+
+
+def rows_of_what_is_bound_anew(a):
+    x = np.outer(a, a)
+    d = 0.0
+    for row in x:
+        x = x * 2
+        d += np.sum(row * x[0])
+    return d
+
+
+def step(u):
+    for k in range(2):
+        v = u
+        u = v * 0.5 + k
+    return u
+
+
+def by_a_function(a):
+    u = a + 0
+    for t in range(3):
+        w = u
+        u = step(u)
+        u[0] = np.sum(w)
+    return u
+
+
+def numbers(a):
+    s, t = 0.0, 1.5
+    for i in range(3):
+        t = np.tanh(t)
+        old = s
+        s = s + t
+        t = t + old
+    while s > 1:
+        s = np.min(a) * 0.5 + s * 0.1 - 1
+    return s
+
+
+def shrunk_by_while(a):
+    x = a + 0
+    d = 0.0
+    while x.size > 2:
+        old = x
+        x = x[x > np.mean(x)]
+        d += np.sum(old) - np.sum(x)
+    return d
+
+
+def shrunk_until_a_break(a):
+    x = a + 0
+    d = 0.0
+    for k in range(10):
+        if x.shape[0] <= 2:
+            break
+        x = x[x > np.mean(x)]
+        d += np.sum(x)
+    return d
+
+
+def carried_and_changed(a):
+    u, new = a + 0, np.zeros_like(a)
+    for t in range(3):
+        new[1:-1] = (u[2:] + u[:-2]) / 2
+        u = new
+    return u
+
+
+def pick(a, b, c):
+    if c > 0:
+        r = a
+    else:
+        r = b
+    return r
+
+
+def picked_and_changed(a):
+    x, y = a + 0, a * 2
+    r = pick(x, y, a[0])
+    r[0] = 100
+    return x + y + r
+
+
+def in_another_shape(a):
+    x = a + 0
+    d = 0.0
+    for k in range(2):
+        r = x.reshape(2, 6)
+        x = x + 1
+        d += np.sum(r)
+    return d
+
+
+class Sharing(Case):
+    def test_as_python_has_it(self):
+        a = np.random.default_rng(0).standard_normal(12)
+        for f in (converge, the_old_one_is_changed, the_old_one_before_an_inner_loop, a_view_of_the_old_one, a_tuple_with_the_old_one,
+                  after_the_loop, after_branches, swapped, a_fresh_one_each_time, rows_of_what_is_bound_anew, by_a_function, numbers,
+                  shrunk_by_while, shrunk_until_a_break):
+            with self.subTest(f.__name__):
+                self.same(f, a, backend="interpreter")
+
+    def test_what_copies_could_not_do_is_refused(self):
+        a = np.random.default_rng(0).standard_normal(12)
+        for f, name in ((carried_and_changed, "u"), (picked_and_changed, "r"), (in_another_shape, "r")):
+            with self.subTest(f.__name__), self.fails(headrace.UnsupportedError, f"write {name} = ….copy()"):
+                headrace.program(f, backend="interpreter")(a)
+
+
+if __name__ == "__main__":
+    unittest.main()
