@@ -143,7 +143,9 @@ TEST(ConstantFolding, NodesOfConstants) {
     return std::unique_ptr<Executable>(new Answers);
   };
   ASSERT_TRUE(r.Add(answers).ok());
-  if (!r.FindPipeline("compile-interpreter")) ASSERT_TRUE(r.Add(Pipeline{"compile-interpreter", "expand-library-nodes", ""}).ok());
+  if (!r.FindPipeline("compile-interpreter")) {
+    ASSERT_TRUE(r.Add(Pipeline{"compile-interpreter", "expand-library-nodes", ""}).ok());
+  }
   ExpectPass(kProgram, "constant-folding", R"(
     sdfg f(X: f32[2], Y: f32[2], Z: f32[2]) {
       constant A: f32[2] = [1, 2]

@@ -39,6 +39,7 @@ class HeadraceBackend(Backend):
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether the model can be read and every operator is implemented."""
         if not cls.supports_device(device):
             return False
         try:
@@ -57,6 +58,7 @@ class HeadraceBackend(Backend):
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple:
+        """`prepare` and one run."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
@@ -82,6 +84,7 @@ class HeadraceBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
+        """"CPU" alone."""
         return device.split(":")[0] == "CPU"
 
 

@@ -76,9 +76,11 @@ class SessionOptions(_Options):
         self._dims[name] = size
 
     def add_session_config_entry(self, key: str, value: str) -> None:
+        """Kept, for `get_session_config_entry`; without effect."""
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
+        """What was added under `key`; RuntimeError where nothing was."""
         if key not in self._entries:
             raise RuntimeError(f"SessionOptions does not have configuration with key: {key}")
         return self._entries[key]
@@ -88,6 +90,7 @@ class SessionOptions(_Options):
         self._initializers[name] = value
 
     def register_custom_ops_library(self, path: str) -> None:
+        """UnsupportedError: operators of one's own are plugins here."""
         raise UnsupportedError("ONNX Runtime's custom operators are built for its own kernels; write a plugin of Headrace "
                                f"(docs/plugins.md) and load it: {path}")
 
@@ -99,6 +102,7 @@ class RunOptions(_Options):
                "terminate": False}
 
     def add_run_config_entry(self, key: str, value: str) -> None:
+        """Kept; without effect."""
         self._entries[key] = value
 
 
@@ -166,27 +170,34 @@ class InferenceSession:
 
     # ---- what it is ----
     def get_inputs(self) -> list[NodeArg]:
+        """The model's inputs, in its order: `name`, `type` ("tensor(float)"), `shape` (numbers, names of sizes, None)."""
         return list(self._inputs)
 
     def get_outputs(self) -> list[NodeArg]:
+        """The model's outputs, as `get_inputs` has its inputs."""
         return list(self._outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
+        """Initializers that a feed may replace, as `get_inputs` has inputs."""
         return list(self._overridable.values())
 
     def get_modelmeta(self) -> ModelMetadata:
+        """What the model says of itself: producer, graph, version, custom entries."""
         return ModelMetadata(self._info)
 
     def get_providers(self) -> list[str]:
+        """["CPUExecutionProvider"]."""
         return [PROVIDER]
 
     def get_provider_options(self) -> dict[str, dict]:
+        """{provider: {}}: there is nothing to choose."""
         return {PROVIDER: {}}
 
     def set_providers(self, providers: Sequence, provider_options: Sequence[Mapping] | None = None) -> None:
         """There is one provider."""
 
     def get_session_options(self) -> SessionOptions:
+        """The options that the session was made with."""
         return self._options
 
     # ---- runs ----
@@ -230,6 +241,7 @@ class InferenceSession:
 
     # ---- runs on bound arrays ----
     def io_binding(self) -> IOBinding:
+        """A binding of arrays to this session's inputs and outputs, for `run_with_iobinding`."""
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
@@ -246,6 +258,7 @@ class InferenceSession:
 
     def run_with_ort_values(self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue],
                             run_options: Any = None) -> list[OrtValue]:
+        """As `run`, with and of `OrtValue`s."""
         return [OrtValue(v) for v in self.run(output_names, input_dict_ort_values)]
 
     # ---- profile ----
@@ -256,6 +269,7 @@ class InferenceSession:
                                  "ts": (began - self._started) // 1000, "dur": (now - began) // 1000})
 
     def get_profiling_start_time_ns(self) -> int:
+        """When profiling began, in nanoseconds; 0 without `enable_profiling`."""
         return self._started if self._options.enable_profiling else 0
 
     def end_profiling(self) -> str:
@@ -291,6 +305,7 @@ def check_feed(declared: NodeArg, value: Any) -> None:
 
 
 def get_available_providers() -> list[str]:
+    """["CPUExecutionProvider"]."""
     return [PROVIDER]
 
 
@@ -298,6 +313,7 @@ get_all_providers = get_available_providers
 
 
 def get_device() -> str:
+    """"CPU"."""
     return "CPU"
 
 

@@ -30,7 +30,7 @@ def line_chart(title: str, series: Sequence[Series], x_name: str, y_name: str, *
         return canvas.svg(_WIDTH, _HEIGHT, title)
     log = log and min(values) > 0
     along = [x for s in series for x, _ in s.points]
-    first, last = min(along), max(max(along), min(along) + 1)
+    first, last = min(along), max(max(along) + any(s.steps for s in series), min(along) + 1)  # the last step, too, is as long as one
     low, high = (0.0 if zero else min(values)), max(values)
     ticks = _decades(low, high) if log else _binary_ticks(high) if bytes else round_ticks(low, high, 5)
     bottom, top = (math.log10(ticks[0]), math.log10(ticks[-1])) if log else (ticks[0], ticks[-1])
@@ -74,7 +74,7 @@ def _line(canvas: Canvas, s: Series, at_x, at_y, last: float, colour: str) -> No
         before = (x, y)
     if s.steps:
         d += f"H{at_x(last):.1f}"
-        canvas.path(f"{d}V{_BOTTOM}H{at_x(points[0][0]):.1f}z", "none", fill=colour + "1f")
+        canvas.path(f"{d}V{_BOTTOM}H{at_x(points[0][0]):.1f}z", "none", fill=colour, opacity=0.12)
     canvas.path(d, colour, width=1 if s.faint else 2, opacity=0.3 if s.faint else 1)
     if len(points) == 1 and not s.steps:
         canvas.circle(at_x(points[0][0]), at_y(points[0][1]), 3, colour)
@@ -115,7 +115,8 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
 
 def _decades(low: float, high: float) -> list[float]:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    return [10.0 ** k for k in range(first, max(last, first + 1) + 1)]
+    apart = math.ceil((last - first) / 6) or 1
+    return [10.0 ** k for k in range(first, max(last, first + 1) + apart, apart)]
 
 
 def _binary_ticks(high: float) -> list[float]:

@@ -53,7 +53,7 @@ class Canvas:
 
     def path(self, points: str, stroke: str, *, fill: str = "none", width: float = 1, dash: str = "", opacity: float = 1) -> None:
         more = f' stroke-dasharray="{dash}"' if dash else ""
-        more += f' stroke-opacity="{opacity:g}"' if opacity != 1 else ""
+        more += f' opacity="{opacity:g}"' if opacity != 1 else ""
         self._items.append(f'<path d="{points}" fill="{fill}" stroke="{stroke}" stroke-width="{number(width)}" stroke-linejoin="round" '
                            f'stroke-linecap="round"{more}/>')
 

@@ -157,8 +157,7 @@ class _Step(Version):
                 tuple([id(p) for g in groups for p in g["params"]]), tuple([structure(g) for g in groups]))
 
     def __call__(self, leaves: list) -> torch.Tensor:
-        symbols = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()} if self.symbolic or self.runner.sizes else {}
-        self.sizes = symbols
+        symbols = self.sizes = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()}
         arguments = self._gather(leaves, symbols)
         states, scalars, done = [], [], []
         for group in self.groups:
