@@ -114,10 +114,12 @@ def condition(when):
 
 def last_line(error: BaseException) -> str:
     """What Python's traceback ends with, and where: "ValueError: boom (rules.py, line 3)"."""
+    if type(error).__module__.startswith("headrace."):  # it says itself where
+        return str(error)
     text = "".join(traceback.format_exception_only(error)).strip()
     frames = traceback.extract_tb(error.__traceback__)
     ours = os.path.dirname(os.path.dirname(__file__))
     theirs = [f for f in frames if not f.filename.startswith(ours)]
-    if "\n" in text or not theirs:  # it says itself where
+    if "\n" in text or not theirs:
         return text
     return f"{text} ({os.path.basename(theirs[-1].filename)}, line {theirs[-1].lineno})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import sys
 import types
 from typing import Any
 
@@ -212,6 +213,10 @@ class Evaluator:
         lower = getattr(type(function), "__headrace_lower__", None)  # it knows itself what it is in a program
         if lower is not None:
             return lower(function, self.emitter, args, named)
+        if (torch := sys.modules.get("torch")) is not None and isinstance(function, torch.nn.Module):
+            from ..torch.inline import call_module
+
+            return call_module(self.emitter, function, args, named)
         if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
             return ufunc_method(self.emitter, ufunc, function.__name__, *args, **named)
         if getattr(function, "__module__", None) in OURS:  # headrace.grad and its like make functions, here as anywhere
