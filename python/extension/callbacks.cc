@@ -136,6 +136,7 @@ std::function<std::string(const NodeView&)> ConditionOf(Held function) {
     try {
       return nb::cast<std::string>(function.get()(NodeOf(v)));
     } catch (nb::python_error& e) {
+      if (e.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // a reason can't say so: whoever polls sees it again
       return Raised(e, v, "its condition").message();
     }
   };

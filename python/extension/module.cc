@@ -37,7 +37,7 @@ const char* KindName(ErrorKind k) {
   }
 }
 
-void Raise(const Status& s) {
+void Raise(const Status& s) try {
   if (PyErr_Occurred()) return;  // a signal's exception, while our code was asked to stop
   nb::list diagnostics;
   for (const Diagnostic& d : s.diagnostics()) diagnostics.append(ToDict(d));
@@ -45,6 +45,8 @@ void Raise(const Status& s) {
       nb::module_::import_("headrace.errors").attr("of")(KindName(s.kind()), s.ToString(), diagnostics);
   if (nb::object cause = CauseOf(s); !cause.is_none()) error.attr("__cause__") = cause;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+} catch (nb::python_error& e) {  // Ctrl-C, which Python's code in between has seen
+  e.restore();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-"""What is registered changes while a program runs: ops, implementations, rules and preferences. What was compiled before such a
-change is compiled anew at its next call."""
+"""What is registered changes while a program runs: ops, implementations, rules and preferences. What programs, models and Sdfgs
+compiled before such a change they compile anew at their next call."""
 
 from __future__ import annotations
 

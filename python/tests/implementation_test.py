@@ -200,6 +200,19 @@ class ImplementationTest(Case):
         headrace.onnx.implementation("Softplus", name="text", priority=-1)(give)
         headrace.onnx.Softplus(X[0], implementation="text")
 
+    def test_interrupts_in_functions(self):
+        def interrupted(node):
+            raise KeyboardInterrupt
+
+        self.addCleanup(headrace._core.withdraw, "python:onnx.Softplus@interrupted")
+        program = headrace.Sdfg.parse(TEXT % ' impl "interrupted"')
+        for options in ({"when": interrupted}, {}):
+            headrace.onnx.implementation("Softplus", name="interrupted", priority=-1, **options)(interrupted)
+            with self.assertRaises(KeyboardInterrupt):
+                program.compile(backend="interpreter")
+                for _ in range(1000):  # where nothing polled, Python sees it here
+                    pass
+
     def test_wrong_functions(self):
         def parameters(Q):
             return Q
