@@ -120,7 +120,7 @@ struct Numpy {
 
 nb::object ShapeTuple(int32_t rank, const int64_t* shape) {
   PyObject* t = PyTuple_New(rank);
-  for (int32_t d = 0; d < rank; ++d) PyTuple_SET_ITEM(t, d, PyLong_FromLongLong(shape[d]));
+  for (int32_t d = 0; d < rank; ++d) NB_TUPLE_SET_ITEM(t, d, PyLong_FromLongLong(shape[d]));
   return nb::steal(t);
 }
 
@@ -128,7 +128,7 @@ nb::object DenseStrides(int32_t rank, const int64_t* shape) {
   PyObject* t = PyTuple_New(rank);
   int64_t step = 1;
   for (int32_t d = rank - 1; d >= 0; --d) {
-    PyTuple_SET_ITEM(t, d, PyLong_FromLongLong(step));
+    NB_TUPLE_SET_ITEM(t, d, PyLong_FromLongLong(step));
     step *= shape[d] > 1 ? shape[d] : 1;
   }
   return nb::steal(t);
@@ -200,7 +200,7 @@ decltype(ExchangeTable::describe) DescriberOf(nb::handle object) {
   const auto describe = table && table->major == 1 ? table->describe : nullptr;
   for (auto& slot : known)
     if (!slot.first) {
-      Py_INCREF(type);  // its address must stay its own
+      Py_INCREF(reinterpret_cast<PyObject*>(type));  // its address must stay its own
       slot = {type, describe};
       break;
     }
@@ -346,12 +346,12 @@ bool ArrayArgument::TakeSmallFloats(nb::handle object) {
 bool ArrayArgument::TakeNumber(nb::handle object, DType expected) {
   const bool real = PyFloat_CheckExact(object.ptr()) || IsFloat(expected);
   if (IsComplex(expected)) {
-    const Py_complex c = PyComplex_AsCComplex(object.ptr());
+    const double parts[2] = {PyComplex_RealAsDouble(object.ptr()), PyComplex_ImagAsDouble(object.ptr())};
     if (expected == DType::kC64) {
-      const float parts[2] = {static_cast<float>(c.real), static_cast<float>(c.imag)};
-      std::memcpy(number_.data(), parts, sizeof parts);
+      const float single[2] = {static_cast<float>(parts[0]), static_cast<float>(parts[1])};
+      std::memcpy(number_.data(), single, sizeof single);
     } else {
-      std::memcpy(number_.data(), &c, sizeof c);
+      std::memcpy(number_.data(), parts, sizeof parts);
     }
   } else {
     if (PyComplex_CheckExact(object.ptr()) || (PyFloat_CheckExact(object.ptr()) && !IsFloat(expected))) return false;
@@ -380,10 +380,23 @@ bool ArrayArgument::TakeNumber(nb::handle object, DType expected) {
 }
 
 ArrayKind KindOf(nb::handle object) {
-  const char* type = Py_TYPE(object.ptr())->tp_name;  // "Tensor" or "Parameter": torch's have no module in it
-  if (Py_TYPE(object.ptr()) == reinterpret_cast<PyTypeObject*>(Numpy::Get().ndarray)) return ArrayKind::kNumpy;
-  const bool torch = std::strcmp(type, "Tensor") == 0 || std::strcmp(type, "Parameter") == 0;
-  return torch && nb::hasattr(object, "data_ptr") ? ArrayKind::kTorch : ArrayKind::kNumpy;
+  static std::array<std::pair<PyTypeObject*, ArrayKind>, 4> known = {};  // guarded by the GIL
+  PyTypeObject* type = Py_TYPE(object.ptr());
+  if (type == reinterpret_cast<PyTypeObject*>(Numpy::Get().ndarray)) return ArrayKind::kNumpy;
+  for (const auto& [t, kind] : known)
+    if (t == type) return kind;
+  const nb::handle named = object.type();
+  const auto text = [&](const char* attribute) { return std::string(nb::str(nb::getattr(named, attribute, nb::str(""))).c_str()); };
+  const std::string name = text("__name__");
+  const bool torch = (name == "Tensor" || name == "Parameter") && text("__module__").rfind("torch", 0) == 0;
+  const ArrayKind kind = torch ? ArrayKind::kTorch : ArrayKind::kNumpy;
+  for (auto& slot : known)
+    if (!slot.first) {
+      Py_INCREF(reinterpret_cast<PyObject*>(type));  // its address must stay its own
+      slot = {type, kind};
+      break;
+    }
+  return kind;
 }
 
 nb::object NewArray(ArrayKind kind, DType dtype, int32_t rank, const int64_t* shape, void** memory) {

@@ -156,7 +156,7 @@ nb::tuple PyExecutable::Call(nb::args args, nb::handle out, nb::handle sizes) {
   }
   CheckRun(done, scope);
   PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(made.arrays.size()));
-  for (size_t k = 0; k < made.arrays.size(); ++k) PyTuple_SET_ITEM(all, static_cast<Py_ssize_t>(k), made.arrays[k].release().ptr());
+  for (size_t k = 0; k < made.arrays.size(); ++k) NB_TUPLE_SET_ITEM(all, static_cast<Py_ssize_t>(k), made.arrays[k].release().ptr());
   return nb::steal<nb::tuple>(all);
 }
 
