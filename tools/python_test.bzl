@@ -18,7 +18,7 @@ and --test_arg work.
 
 load("@local_python//:defs.bzl", "HAVE_TORCH", "PYTHON")
 
-def python_test(name, main, srcs = [], data = [], args = [], needs_torch = False, tags = [], **kwargs):
+def python_test(name, main, srcs = [], data = [], args = [], needs_torch = False, python = PYTHON, tags = [], **kwargs):
     """Declares the test.
 
     Args:
@@ -28,13 +28,14 @@ def python_test(name, main, srcs = [], data = [], args = [], needs_torch = False
       data: other files it reads or runs.
       args: what the file finds in sys.argv[1:].
       needs_torch: skip where PyTorch is not installed (HEADRACE_WITH_TORCH=1 ./bazelw ...).
+      python: another interpreter than the workspace's.
       tags: as everywhere; "nightly" for what takes minutes.
       **kwargs: size, timeout, shard_count, visibility, ...
     """
     native.sh_test(
         name = name,
         srcs = ["//tools:python_test.sh"],
-        args = [PYTHON, "$(rootpath %s)" % main] + args,
+        args = [python, "$(rootpath %s)" % main] + args,
         data = [main, "//tools:run_unittest.py"] + srcs + data,
         tags = tags + (["manual"] if needs_torch and not HAVE_TORCH else []),
         **kwargs

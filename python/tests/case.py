@@ -4,8 +4,20 @@ import os
 import sys
 import tempfile
 import unittest
+import zipfile
 
-sys.path.insert(0, os.path.join(os.getcwd(), "python", "package"))
+
+def package():
+    """The folder that the package is imported from: the built one, or on another Python (python/pythons) what a wheel has in it."""
+    if wheel := os.environ.get("HEADRACE_TEST_WHEEL"):
+        folder = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
+        with zipfile.ZipFile(wheel) as files:
+            files.extractall(folder)
+        return folder
+    return os.path.join(os.getcwd(), "python", "package")
+
+
+sys.path.insert(0, package())
 os.environ.setdefault("HEADRACE_CACHE_DIR", os.path.join(os.environ.get("TEST_TMPDIR", tempfile.gettempdir()), "cache"))
 
 import numpy as np  # noqa: E402

@@ -39,7 +39,8 @@ class Models(Case):
         with tempfile.TemporaryDirectory() as folder:
             path, array = save(proto, os.path.join(folder, "net.onnx")), os.path.join(folder, "x.npy")
             np.save(array, X)
-            environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(headrace.__file__))}
+            folders = [os.path.dirname(os.path.dirname(headrace.__file__)), *filter(None, [os.environ.get("PYTHONPATH")])]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
             subprocess.run([sys.executable, "-c", ONE_OF_ALL, path, array], check=True, env=environment)
             self.close(np.load(array), reference(proto, {"x:0": X})[0], rtol=1e-5)
 

@@ -1,5 +1,6 @@
 """numpy-style programs against the functions themselves, run by NumPy."""
 
+import os
 import subprocess
 import sys
 import unittest
@@ -332,7 +333,7 @@ class Refused(Case):
             headrace.program(identity)([1.0, 2.0])
 
     def test_python_minus_c(self):
-        text = ("import sys, os; sys.path.insert(0, os.path.join('python', 'package'))\n"
+        text = (f"import sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(headrace.__file__))!r})\n"
                 "import numpy as np, headrace\n"
                 "@headrace.program\n"
                 "def f(x):\n"

@@ -19,6 +19,7 @@ import zipfile
 
 sys.path.insert(0, os.path.join(os.getcwd(), "python", "wheel"))
 
+import licences  # noqa: E402
 from elf import Elf  # noqa: E402
 
 WHEEL = os.path.abspath(sys.argv[1])
@@ -47,7 +48,7 @@ class FilesTest(unittest.TestCase):
 
     def test_names_sizes_and_times(self):
         name = os.path.basename(WHEEL)
-        self.assertRegex(name, r"^headrace-[\d.]+-cp3\d+-cp3\d+-manylinux_2_35_x86_64\.whl$")
+        self.assertRegex(name, r"^headrace-[\d.]+-cp3\d+-(cp3\d+|abi3)-manylinux_2_35_x86_64\.whl$")
         self.assertIn("Tag: " + "-".join(name[:-len(".whl")].split("-")[2:]), self.text(".dist-info/WHEEL").splitlines())
         self.assertLess(os.path.getsize(WHEEL), 60e6)
         self.assertEqual({i.date_time for _, i in self.files.values()}, {(1980, 1, 1, 0, 0, 0)})
@@ -78,6 +79,32 @@ class FilesTest(unittest.TestCase):
             for part in filter(None, elf.search_path.split(":")):
                 self.assertTrue(part.startswith("$ORIGIN"), (name, part))
                 self.assertNotIn("_solib", part)
+
+    def test_licences_of_all_that_is_not_ours(self):
+        """Each library in the wheel, and each that WORKSPACE names, unless licences.py says that the wheel has nothing of it."""
+        texts = {}
+        for name, (data, _) in self.files.items():
+            folder, _, rest = name.partition(".dist-info/licenses/")
+            if rest:
+                library, _, file = rest.partition("/")
+                self.assertRegex(data.decode(errors="replace"), r"(?i)copyright|licen[sc]e", name)
+                texts.setdefault(library, []).append(rest)
+        for name in self.objects:
+            base = os.path.basename(name)
+            if base.startswith("hr_"):
+                self.assertIn("highs" if base == "hr_highs.so" else base, texts)
+        with open("WORKSPACE", encoding="utf-8") as f:
+            repositories = re.findall(r'name = "(\w+)"', f.read())
+        self.assertIn("isl", repositories)
+        for repository in repositories:
+            if repository in licences.BUNDLED:
+                begins = f"hr_{licences.BUNDLED[repository]}"
+                self.assertTrue(any(t.startswith(begins) for t in texts), f"{repository}: no licence of {begins}*")
+            elif repository not in (*licences.NOT_IN_THE_WHEEL, "headrace"):
+                self.assertIn(repository, texts, f"{repository} has no licence in the wheel; licences.py says where each comes from")
+        head = self.text(".dist-info/METADATA").partition("\n\n")[0].splitlines()
+        listed = [line.partition(": ")[2] for line in head if line.startswith("License-File: ")]
+        self.assertEqual(sorted(listed), sorted(t for files in texts.values() for t in files))
 
     def test_libraries_of_others_have_names_of_their_own(self):
         for name, elf in self.objects.items():
@@ -119,7 +146,7 @@ class InstalledTest(unittest.TestCase):
                         "--no-warn-script-location", "--disable-pip-version-check", WHEEL], check=True)
         cls.packages = cls.run_python("import sysconfig; print(sysconfig.get_path('platlib'))").strip()
         with open(os.path.join(cls.packages, "others.pth"), "w") as f:  # numpy, onnx and what else the tests have
-            f.write(sysconfig.get_path("platlib") + "\n")
+            f.write("\n".join([sysconfig.get_path("platlib"), *os.environ.get("HEADRACE_TEST_PACKAGES", "").split(":")]) + "\n")
         cls.write_model()
 
     @classmethod
@@ -245,12 +272,15 @@ class InstalledTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("true false", done.stdout.lower())
 
+    def importable(self, wanted):
+        found = [n for n in wanted
+                 if subprocess.run([self.python, "-c", f"import {n}"], capture_output=True, env=self.environment()).returncode == 0]
+        print("beside", ", ".join(found), "; not installed:", ", ".join(sorted(set(wanted) - set(found))) or "none")
+        return found
+
     def test_beside_other_packages(self):
         """Each order of import, also where they ask for RTLD_GLOBAL; libhighs, protobuf and abseil are in several of them."""
-        wanted = ["onnx", "scipy.optimize", "onnxruntime", "torch", "highspy"]
-        importable = lambda n: subprocess.run([self.python, "-c", f"import {n}"], capture_output=True, env=self.environment()).returncode == 0
-        found = list(filter(importable, wanted))
-        print("beside", ", ".join(found), "; not installed:", ", ".join(sorted(set(wanted) - set(found))) or "none")
+        found = self.importable(["onnx", "scipy.optimize", "onnxruntime", "torch", "jax.numpy", "highspy"])
         self.assertIn("onnx", found)
         for other, ours_first, everywhere in itertools.product(found, (False, True), (False, True)):
             with self.subTest(other=other, ours_first=ours_first, everywhere=everywhere):
@@ -272,6 +302,48 @@ class InstalledTest(unittest.TestCase):
                     everyone = ctypes.CDLL(None)
                     print(any(hasattr(everyone, n) for n in ("headrace_plugin_v1", "_ZN8headrace6VerifyERKNS_7ProgramE")))
                 """), "False\n")
+
+    def test_among_all_of_them(self):
+        """All in one process, also with RTLD_GLOBAL, and each of them still works: ours first and last, nightly (beside_test) at
+        every place among them."""
+        found = self.importable(["onnx", "onnxruntime", "torch", "jax.numpy", "highspy"])
+        places = range(len(found) + 1) if os.environ.get("HEADRACE_TEST_PACKAGES") else (0, len(found))
+        for place, everywhere in itertools.product(places, (False, True)):
+            order = found[:place] + ["headrace"] + found[place:]
+            with self.subTest(order=order, everywhere=everywhere):
+                self.assertEqual(self.run_python(f"""
+                    import os, sys
+                    if {everywhere}:
+                        sys.setdlopenflags(os.RTLD_NOW | os.RTLD_GLOBAL)
+                    for name in {order}:
+                        __import__(name)
+                    import headrace, numpy as np
+                    x = np.float32([0, 1])
+                    np.testing.assert_allclose(headrace.Sdfg.load("model.onnx")(x), np.exp(x), rtol=1e-6)
+                    program = headrace.Sdfg.parse("sdfg f(X: f64[4], L: f64) {{ L = 0\\n map i in 0:4 {{ L += sin(X[i]) }} }}")
+                    gradient = program.gradient(["L"], ["X"], memory_limit=100).program
+                    np.testing.assert_allclose(gradient.compile(backend="interpreter")(np.arange(4.0)), np.cos(np.arange(4.0)))
+                    if "onnxruntime" in sys.modules:
+                        import onnxruntime
+                        session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+                        np.testing.assert_allclose(session.run(None, {{"x": x}})[0], np.exp(x), rtol=1e-6)
+                    if "torch" in sys.modules:
+                        import torch
+                        np.testing.assert_allclose(torch.exp(torch.from_numpy(x)).numpy(), np.exp(x), rtol=1e-6)
+                        np.testing.assert_allclose(headrace.module(torch.nn.Identity())(torch.from_numpy(x)).numpy(), x)
+                    if "jax" in sys.modules:
+                        import jax.numpy
+                        np.testing.assert_allclose(jax.numpy.exp(x), np.exp(x), rtol=1e-6)
+                        y = headrace.Sdfg.load("model.onnx")(jax.numpy.asarray(x))
+                        np.testing.assert_allclose(y, np.exp(x), rtol=1e-6)
+                    if "highspy" in sys.modules:
+                        import highspy
+                        solver = highspy.Highs()
+                        solver.setOptionValue("output_flag", False)
+                        solver.minimize(solver.addVariable(lb=1))
+                        assert solver.getObjectiveValue() == 1
+                    print("right")
+                """), "right\n")
 
     # A library that many packages carry, read before ours: ours stays the one that it was linked to.
     def test_a_library_of_the_same_name_that_is_loaded_already(self):
@@ -306,8 +378,8 @@ class InstalledTest(unittest.TestCase):
     def test_another_python_is_told(self):
         package = os.path.join(self.folder, "other")
         shutil.copytree(os.path.join(self.packages, "headrace"), os.path.join(package, "headrace"))
-        core, = glob.glob(os.path.join(package, "headrace", "_core*.so"))
-        os.rename(core, core.replace("cpython-3", "cpython-2"))
+        for core in glob.glob(os.path.join(package, "headrace", "_core*.so")):
+            os.rename(core, core.replace("cpython-3", "cpython-2").replace("abi3", "abi2"))
         with self.assertRaises(AssertionError) as error:
             self.run_python(f"import sys; sys.path.insert(0, {package!r}); import headrace")
         self.assertIn("install the wheel made for it", str(error.exception))

@@ -1,8 +1,9 @@
-"""Writes a wheel: make_wheel.py --out FOLDER --version V --tag cp311-cp311 --script FILE --readme FILE NAME=FILE…
+"""Writes a wheel: make_wheel.py --out FOLDER --version V --tag cp311-cp311 --script FILE --readme FILE [--licence NAME FILE…]…
+--files NAME=FILE…
 
-Every NAME is a path in the wheel (headrace/lib/libheadrace.so). The libraries of the system that these need come with them as in
+Every NAME of a file is its path in the wheel (headrace/lib/libheadrace.so). The libraries of the system that these need come with them as in
 auditwheel's wheels: under names of their own, hr_z.so.1 for libz.so.1, so that two packages in one process do not share what they
-did not agree on. The bytes depend on the contents alone."""
+did not agree on. The licences of all that is not ours lie in licenses/, by library (licences.py). The bytes depend on the contents alone."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ import zipfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from elf import Elf  # noqa: E402
+from licences import licences  # noqa: E402
 
 # Of the compiler and of glibc: every machine has its own, and two in one process would not do.
 OF_THE_MACHINE = re.compile(r"^(libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)\.so|^ld-linux")
@@ -27,7 +29,7 @@ NEWEST = {"GLIBC": (2, 35), "GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": 
 PLATFORM = "manylinux_2_35_x86_64"
 
 METADATA = """\
-Metadata-Version: 2.1
+Metadata-Version: 2.4
 Name: headrace
 Version: {version}
 Summary: A data-centric compiler for machine learning and array programs
@@ -37,7 +39,7 @@ Provides-Extra: torch
 Requires-Dist: torch>=2.9; extra == "torch"
 Provides-Extra: onnx
 Requires-Dist: onnx>=1.17; extra == "onnx"
-Description-Content-Type: text/markdown
+{licence_files}Description-Content-Type: text/markdown
 
 {description}"""
 
@@ -84,8 +86,8 @@ def check_versions(name: str, elf: Elf) -> None:
                 raise SystemExit(f"make_wheel: {name} needs {version}, which {PLATFORM} does not promise")
 
 
-def with_libraries(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files, edited, and the libraries of the system."""
+def with_libraries(files: dict[str, bytes]) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The files, edited, and the libraries of the system; {name in the wheel: path on this machine} of the latter."""
     objects = [n for n, data in files.items() if is_object(data)]
     ours = {os.path.basename(n) for n in objects}
     with tempfile.TemporaryDirectory() as folder:  # laid out as they will be, for ldd
@@ -116,7 +118,7 @@ def with_libraries(files: dict[str, bytes]) -> dict[str, bytes]:
         if base not in found:
             elf.search_only({"lib": "$ORIGIN", "plugins": "$ORIGIN/../lib"}.get(n.split("/")[1], "$ORIGIN/lib"))
         out[os.path.join(os.path.dirname(n), names.get(base, base))] = bytes(elf.data)
-    return out
+    return out, {names[soname]: path for soname, path in found.items()}
 
 
 def entry_points(files: dict[str, bytes]) -> str:
@@ -151,7 +153,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     for option in ("--out", "--tag", "--version", "--script", "--readme"):
         parser.add_argument(option, required=True)
-    parser.add_argument("files", nargs="+", metavar="NAME=FILE")
+    parser.add_argument("--licence", action="append", nargs="+", default=[], metavar=("NAME", "FILE"))
+    parser.add_argument("--files", required=True, nargs="+", metavar="NAME=FILE")
     a = parser.parse_args()
     paths = dict(f.split("=", 1) for f in a.files)
     files = {}
@@ -161,13 +164,16 @@ def main() -> None:
     version, = re.findall(r'^__version__ = "(.*)"$', files["headrace/__init__.py"].decode(), re.M)
     if version != a.version:
         raise SystemExit(f"make_wheel: python/BUILD says version {a.version}, headrace/__init__.py {version}")
-    files = with_libraries(files)
+    files, bundled = with_libraries(files)
     info = f"headrace-{version}.dist-info"
+    texts = licences(bundled, {name: paths for name, *paths in a.licence})
+    files.update({f"{info}/licenses/{name}": text for name, text in texts.items()})
     script = f"headrace-{version}.data/scripts/headrace"
     with open(a.script, "rb") as f:
         files[script] = f.read()
+    listed = "".join(f"License-File: {name}\n" for name in sorted(texts))
     with open(a.readme, encoding="utf-8") as f:
-        files[f"{info}/METADATA"] = METADATA.format(version=version, description=f.read()).encode()
+        files[f"{info}/METADATA"] = METADATA.format(version=version, description=f.read(), licence_files=listed).encode()
     tag = f"{a.tag}-{PLATFORM}"
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: headrace\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     files[f"{info}/top_level.txt"] = b"headrace\n"
