@@ -110,7 +110,10 @@ class Localizer {
       } else if (a.op == WriteOp::kAssign) {
         if (++st.sets > 1 || st.accumulated || st.read || a.guarded) stubborn->insert(a.container);
       } else {
-        if (st.read || a.guarded || (st.accumulated && st.op != a.op) || st.sets == 0) stubborn->insert(a.container);
+        // Extremes and products need counts beside them, which registers have only of numbers (reverse_map.cc).
+        const bool counted = a.op != WriteOp::kAdd;
+        if (counted || st.read || a.guarded || (st.accumulated && st.op != a.op) || st.sets == 0)
+          stubborn->insert(a.container);
         st.accumulated = true;
         st.op = a.op;
       }

@@ -344,6 +344,23 @@ TEST(OddMaps, TriWcrMaxNestedReg) {
   ExpectGradientsNearDifferences(c);
 }
 
+TEST(OddMaps, ExtremesAndProductsInArraysOfRegisters) {
+  for (const char* op : {"max=", "min=", "*="}) {
+    Case c;
+    c.text = std::string(R"(sdfg f(A: f64[N, 3, K], Y: f64) {
+  transient m: f64[3] @register
+  Y = 0
+  map i in 0:N {
+    map j in 0:3 { m[j] = A[i, j, 0] * 0.9 }
+    map j in 0:3, k in 0:K { m[j] )") + op + R"( A[i, j, k] }
+    map j in 0:3 { Y += m[j] * m[j] * A[i, 0, 0] }
+  }
+})";
+    c.values = {{"A", Uniform({4, 3, 3}, 0.2, 1)}};
+    ExpectGradientsNearDifferences(c);
+  }
+}
+
 TEST(OddMaps, ComplexStuff) {
   Case c;
   c.text = R"(sdfg f(A: f64[N], Y: f64) {
