@@ -111,12 +111,20 @@ def compare(of: str, reference: str, outputs: Iterable[tuple[str, Any, Any]]) ->
 
 
 def _array(value: Any) -> Any:
+    """As NumPy's, where it is an array or a number; bfloat16, which NumPy has not by itself, as (float32, its name)."""
     if value is None or isinstance(value, (list, dict)):
         return value
     if hasattr(value, "detach"):
         value = value.detach().cpu()
-        value = value.float() if str(value.dtype) == "torch.bfloat16" else value
-    return np.asarray(value)
+        if str(value.dtype) == "torch.bfloat16":
+            return _Bfloat(value.float().numpy())
+    value = np.asarray(value)
+    return _Bfloat(value.astype(np.float32)) if value.dtype.name == "bfloat16" else value
+
+
+class _Bfloat:
+    def __init__(self, wide: np.ndarray):
+        self.wide = wide
 
 
 def _difference(got: Any, expected: Any) -> tuple | None:
@@ -129,13 +137,23 @@ def _difference(got: Any, expected: Any) -> tuple | None:
             if found is not None:
                 return (k, *found[0]), *found[1:]
         return None
+    if isinstance(got, _Bfloat) and isinstance(expected, _Bfloat):
+        return _first(got.wide, expected.wide, *_TOLERANCES["bfloat16"])
     if not isinstance(got, np.ndarray) or not isinstance(expected, np.ndarray):
-        return None if got is expected is None else ((), got, expected, "another kind of value")
-    if got.shape != expected.shape:
-        return (), f"shape {got.shape}", f"shape {expected.shape}", "shapes"
+        return None if got is expected is None else ((), _kind(got), _kind(expected), "another kind of value")
     if got.dtype != expected.dtype and not {got.dtype.kind, expected.dtype.kind} <= set("OUST"):
         return (), str(got.dtype), str(expected.dtype), "types"
-    rtol, atol = _TOLERANCES.get(got.dtype.name, (0.25, 0.05) if got.dtype.kind == "V" or "float" in got.dtype.name else (0.0, 0.0))
+    few_bits = (0.25, 0.05) if got.dtype.kind == "V" or "float" in got.dtype.name else (0.0, 0.0)
+    return _first(got, expected, *_TOLERANCES.get(got.dtype.name, few_bits))
+
+
+def _kind(value: Any) -> str:
+    return "bfloat16" if isinstance(value, _Bfloat) else str(getattr(value, "dtype", type(value).__name__))
+
+
+def _first(got: np.ndarray, expected: np.ndarray, rtol: float, atol: float) -> tuple | None:
+    if got.shape != expected.shape:
+        return (), f"shape {got.shape}", f"shape {expected.shape}", "shapes"
     if rtol == 0:
         same = got == expected
     else:
@@ -146,4 +164,3 @@ def _difference(got: Any, expected: Any) -> tuple | None:
     place = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0]) if got.ndim else ()
     many = int(np.size(same) - np.count_nonzero(same))
     return place, got[place], expected[place], f"{many} of {got.size} elements differ; rtol {rtol:g}, atol {atol:g}"
-

@@ -11,6 +11,7 @@ import numpy as np
 from .frontend.calls import DTYPES
 from .frontend.types import Type
 from .program import Function, Result, Translated, program
+from .sdfg import Sdfg
 from .trees import Tree
 
 
@@ -23,6 +24,7 @@ class Derived(Translated):
                  several: bool, plan: dict[str, Any]):
         names = [r.name for r in outputs]
         self.trees = inner.trees
+        self.inner, self.types, self.outputs = inner, types, names
         self._wanted = [(a, types[a]) for a in wanted]
         arguments = [leaf for a, t in self._wanted for leaf in ([n for n, _ in t.leaves(a)] if isinstance(t, Tree) else [a])]
         g = inner.sdfg.gradient(names, arguments, given=names if given else (), keep_outputs=keep, **plan)
@@ -69,6 +71,33 @@ class GradientFunction(Function):
             raise TypeError(f"the result of {self.__name__} has shape {chosen.shape}, and grad is of one number: "
                             "sum it up, or use headrace.vjp")
         return Derived(inner, [chosen], types, self._arguments, self._keep, False, self._several, self._plan)
+
+
+    # ---- the gradient in two programs ----
+    @property
+    def forward_sdfg(self) -> Sdfg:
+        """Of two programs that together give what this function does, the forward one: the results, and after them what
+        `backward_sdfg` takes by the same names. Of the arguments of the latest call, or of the annotations; a copy."""
+        return self._separate()[0]
+
+    @property
+    def backward_sdfg(self) -> Sdfg:
+        """The backward one: takes what it needs of the arguments and of `forward_sdfg`'s results, by name, and the gradient of the
+        result; gives those of the arguments. A copy."""
+        return self._separate()[1]
+
+    def _separate(self) -> tuple[Sdfg, Sdfg]:
+        if self._versions:
+            types = next(reversed(self._versions.values())).types
+        else:
+            missing = [n for n, t in self._declared.items() if t is None]
+            if missing:
+                raise TypeError(f"{', '.join(missing)} have no annotation: call {self.__name__} once")
+            types = dict(self._declared)
+        derived = self.translate(types)
+        forward, backward = derived.inner.sdfg.separate_gradient(
+            derived.outputs, derived.arguments, memory_limit=self._plan.get("memory_limit"))
+        return forward, backward.program
 
 
 def listed(x) -> list:

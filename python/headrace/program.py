@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from typing import Any, Mapping
 
 import numpy as np
@@ -154,11 +155,12 @@ class Function:
         functools.update_wrapper(self, function, updated=())
         self._signature = inspect.signature(function)
         self._backend, self._threads = backend, threads
-        self._debug: dict[str, Any] = dict(getattr(function, "_debug", {}))  # of what it is derived from, too
+        self._debug: dict[str, Any] = dict(getattr(function, "_derived_debug", None) or getattr(function, "_debug", {}))
         self._declared = {name: _annotation(function, p.annotation) for name, p in self._signature.parameters.items()}
         self._names = list(self._signature.parameters)
         self._open = [name for name, declared in self._declared.items() if declared is None]
         self._versions: dict[tuple, Translated] = {}
+        self._shown: dict[tuple, tuple[Translated, list]] = {}  # programs that the user has, with their parameters then
         self._made: dict[tuple, Any] = {}
         self._generation = registrations.generation
         self._lock = threading.Lock()
@@ -190,19 +192,34 @@ class Function:
         """The program for arguments of these types; annotated ones have theirs already."""
         if self._generation != registrations.generation:  # ops may mean something else now
             with self._lock:
-                self._versions, self._generation = {}, registrations.generation
-        types = [self._type_of(name, given[name]) for name in self._open]
-        key = tuple((type(t), t) for t in types)  # 1, 1.0 and True are equal, and different constants
+                self._versions, self._shown, self._generation = {}, {}, registrations.generation
+        key = self._key(given)
         found = self._versions.get(key)
         if found is not None:
             return found
         with self._lock:  # two threads compile the same program once
             found = self._versions.get(key)
             if found is None:
-                found = self.translate({name: self._type_of(name, value) for name, value in given.items()})
+                found = self._changed_by_user(key) or self._translate(given)
                 found.compile(self._backend, self._threads, self._debug)
                 self._versions[key] = found
             return found
+
+    def _key(self, given: dict[str, Any]) -> tuple:
+        types = [self._type_of(name, given[name]) for name in self._open]
+        return tuple((type(t), t) for t in types)  # 1, 1.0 and True are equal, and different constants
+
+    def _translate(self, given: dict[str, Any]) -> Translated:
+        return self.translate({name: self._type_of(name, value) for name, value in given.items()})
+
+    def _changed_by_user(self, key: tuple) -> Translated | None:
+        """What `sdfg_for` gave for these types, which is what is compiled, where it can still be called like the function."""
+        found, parameters = self._shown.pop(key, (None, None))
+        if found is not None and found.sdfg.parameters != parameters:
+            warnings.warn(f"{self.__name__}: the parameters of its program were changed, so calls of the function use another one; "
+                          "call the program (.sdfg) itself", stacklevel=4)
+            return None
+        return found
 
     def _type_of(self, name: str, value):
         declared = self._declared[name]
@@ -232,10 +249,11 @@ class Function:
         self.compile_for(*args, **named).save(path)
 
     def report(self, sizes: Mapping[str, int] | None = None) -> Report:
-        """A dict, which notebooks show with memory over time. Of the program that was compiled last: which statements run in one loop (`fused`, by lines of the source), the
-        libraries' functions that are called (`calls`), seconds and bytes (`compilation`). Of gradients also which arrays of the
-        forward pass are `stored` and which `recomputed`, with bytes and reason; bytes at the peak; the solver's answer. `memory`: bytes
-        of temporaries while each statement runs, at `sizes` ({"N": 1000}, where annotations left sizes open)."""
+        """A dict, which notebooks show with memory over time. Of the program that was compiled last: which statements run in one
+        loop (`fused`, by lines of the source), the libraries' functions that are called (`calls`), seconds and bytes (`compilation`).
+        Of gradients also which arrays of the forward pass are `stored` and which `recomputed`, with bytes and reason; bytes at the
+        peak; the solver's answer. `memory`: bytes of temporaries while each statement runs, at `sizes` ({"N": 1000}, where
+        annotations left sizes open)."""
         if not self._versions:
             raise TypeError(f"{self.__name__} has not been called: nothing was compiled")
         newest = next(reversed(self._versions.values()))
@@ -262,13 +280,20 @@ class Function:
 
     # ---- programs as objects ----
     def sdfg_for(self, *args, **named) -> Sdfg:
-        """The program for arguments like these; nothing is compiled."""
+        """The program for arguments like these; nothing is compiled. It may be changed before the first call, `f.sdfg_for(x).apply(…)`:
+        that is then what is compiled, as long as it has the same parameters."""
         given = self._bind(args, named)
-        return self.translate({n: self._type_of(n, v) for n, v in given.items()}).sdfg
+        key = self._key(given)
+        with self._lock:
+            found = self._versions.get(key) or self._shown.get(key, (None, None))[0]
+            if found is None:
+                found = self._translate(given)
+                self._shown[key] = found, found.sdfg.parameters
+        return found.sdfg
 
     @property
     def sdfg(self) -> Sdfg:
-        """The program, where every argument is annotated or has a default."""
+        """The program, where every argument is annotated or has a default; it may be changed as that of `sdfg_for`."""
         missing = [n for n, p in self._signature.parameters.items() if self._declared[n] is None and p.default is p.empty]
         if missing:
             raise TypeError(f"{', '.join(missing)} have no annotation: use sdfg_for(…) with example arguments")
@@ -306,14 +331,8 @@ class VerifiedProgram(Program):
 
     def __init__(self, function, **options):
         super().__init__(function, **options)
-        self._debug["verify"] = "interpreter"
-
-    def _version(self, given: dict[str, Any]) -> Translated:
-        kept, self._debug = self._debug, {k: v for k, v in self._debug.items() if k != "verify"}
-        try:
-            return super()._version(given)
-        finally:
-            self._debug = kept
+        self._derived_debug = {**self._debug, "verify": "interpreter"}
+        del self._debug["verify"]
 
     def __call__(self, *args, **named):
         theirs, theirs_named = _numpy(copied((args, named)))

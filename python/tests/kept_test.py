@@ -76,5 +76,70 @@ class Kept(Case):
         self.assertAlmostEqual(float(value), loss(*self.args))
 
 
+class Changed(Case):
+    def test_a_program_that_was_changed_is_compiled(self):
+        @headrace.program
+        def f(x):
+            return headrace.onnx.Softplus(x) + 1
+
+        x = np.float32([-2, 3])
+        program = f.sdfg_for(x)
+        relu = headrace.replace("sdfg p(X: f32[2], Y: f32[2]) { onnx.Softplus(X = X) -> (Y = Y) }",
+                                "sdfg relu(X: f32[2], Y: f32[2]) { map i in 0:2 { Y[i] = max(X[i], 0) } }")
+        self.assertEqual(relu(program), 1)
+        self.assertIs(f.sdfg_for(x), program)
+        self.close(f(x), np.float32([1, 4]))
+        self.assertIs(f.sdfg_for(x), program)
+        y = np.float64([-2, 3])
+        self.close(f(y), np.logaddexp(y, 0) + 1)  # other types, another program
+
+    def test_one_with_other_parameters_is_not(self):
+        N = headrace.symbol("N")
+
+        @headrace.program
+        def f(x: headrace.float64[N]):
+            return x * 2
+
+        headrace.autodiff.add_backward_pass(f.sdfg, ["result"], ["x"])
+        with self.assertWarnsRegex(UserWarning, "parameters of its program were changed"):
+            self.close(f(np.ones(3)), np.full(3, 2.0))
+
+
+class InTwo(Case):
+    def check(self, g, f, *args):
+        forward, backward = g.forward_sdfg, g.backward_sdfg
+        made = forward(*args)
+        values = dict(zip((p.name for p in forward.parameters if p.direction == "out"), made if isinstance(made, tuple) else (made,)))
+        self.close(np.asarray(values["result"]), np.asarray(f(*args)))
+        values.update(zip((p.name for p in forward.parameters if p.direction == "in"), args))
+        taken = [p.name for p in backward.parameters if p.direction == "in"]
+        (seed,) = [n for n in taken if n not in values]
+        got = backward(**{n: values.get(n) for n in taken if n != seed}, **{seed: np.float64(1)})
+        self.close(got, g(*args), rtol=1e-12)
+
+    def test_after_a_call(self):
+        @headrace.program
+        def f(x, w):
+            for _ in range(3):
+                x = np.tanh(x) * w
+            return np.sum(x)
+
+        g = headrace.grad(f)
+        with self.fails(TypeError, "x, w have no annotation: call f once"):
+            g.forward_sdfg
+        args = np.linspace(-1, 1, 4), np.linspace(1, 2, 4)
+        g(*args)
+        self.check(g, f, *args)
+
+    def test_of_annotations(self):
+        N = headrace.symbol("N")
+
+        @headrace.program
+        def f(x: headrace.float64[N]):
+            return np.sum(np.exp(x) * x)
+
+        self.check(headrace.grad(f), f, np.linspace(-1, 1, 4))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -229,5 +229,35 @@ class Sorted(nn.Module):
         return x.sort().values
 
 
+class DebuggingTest(Case):
+    def test_verify(self):
+        from python.tests.debug_test import Wrong
+
+        for kind in (torch.float32, torch.float64, torch.bfloat16):
+            torch.manual_seed(0)
+            net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).to(kind)
+            checked = headrace.module(copy.deepcopy(net), verify="interpreter")
+            x = torch.randn(5, 3, dtype=kind)
+            for _ in range(2):
+                checked(x).sum().backward()
+            torch.testing.assert_close(checked(x), net(x), rtol=5e-2 if kind == torch.bfloat16 else 1e-5, atol=1e-2 if kind == torch.bfloat16 else 1e-6)
+        function = next(iter(checked._headrace_state.versions.values()))[0].function
+        runner = next(iter(function._pairs.values())).forward if function._pairs else function._plain
+        compiled = runner.compiled
+        compiled._executable = Wrong(compiled._executable, 0, (1, 1))
+        with self.fails(headrace.MismatchError, "the interpreter gives"):
+            checked(x)
+        with self.fails(headrace.UsageError, "verify is 'interpreter'"):
+            headrace.module(net, verify="reference")
+
+    def test_dump_dir(self):
+        import os
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            headrace.module(nn.Linear(3, 4), dump_dir=folder)(torch.randn(2, 3)).sum().backward()
+            self.assertEqual(len(os.listdir(folder)), 2)
+
+
 if __name__ == "__main__":
     unittest.main()

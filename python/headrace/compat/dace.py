@@ -52,7 +52,7 @@ class DaceProgram(Program):
 
     def to_sdfg(self, *args: Any, simplify: bool = True, **named: Any) -> Sdfg:
         """The program for arguments like these; of annotated ones none need be given."""
-        sdfg = self.sdfg_for(*args, **named) if args or named else self.sdfg
+        sdfg = (self.sdfg_for(*args, **named) if args or named else self.sdfg).copy()
         return sdfg.simplify() if simplify else sdfg
 
     def compile(self, *args: Any, simplify: bool = True, **named: Any) -> Any:

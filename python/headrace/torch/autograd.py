@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import torch
 
@@ -42,9 +42,9 @@ class Differentiable:
     """
 
     def __init__(self, sdfg: Sdfg, *, reach: list[set[int]] | None = None, backend: str = "cpu", threads: int = 0,
-                 hook: Callable[[Sdfg, Sdfg], None] | None = None):
+                 hook: Callable[[Sdfg, Sdfg], None] | None = None, debug: Mapping[str, Any] | None = None):
         self.sdfg, self._hook = sdfg, hook
-        self._options = {"backend": backend, "threads": threads}
+        self._options, self._debug = {"backend": backend, "threads": threads}, dict(debug or {})
         parameters = sdfg.parameters
         self.inputs = [p.name for p in parameters if p.direction == "in"]
         self.outputs = [p.name for p in parameters if p.direction == "out"]
@@ -86,7 +86,7 @@ class Differentiable:
             with self._lock:
                 if self._plain is None:
                     count("torch.module", "programs")
-                    self._plain = Runner(self.sdfg, **self._options)
+                    self._plain = Runner(self.sdfg, **self._options, **self._debug)
         return self._plain
 
     def pair(self, wanted: tuple) -> Pair | None:
@@ -112,7 +112,7 @@ class Differentiable:
         if self._hook is not None:
             self._hook(forward, backward)
         count("torch.module", "programs", 2)
-        f, b = Runner(forward, **self._options), Runner(backward, **self._options)
+        f, b = (Runner(p, **self._options, **self._debug) for p in (forward, backward))
         given = [p.name for p in f.compiled.outputs]
         names_in, names_out = {n: k for k, n in enumerate(self.inputs)}, {n: k for k, n in enumerate(self.outputs)}
         seeds = {gradient: output for output, gradient in made.output_gradients.items()}
@@ -145,7 +145,7 @@ class Differentiable:
             outputs = [self.outputs[k] for k in seeded]
             inputs = [k for k in wanted if any(k in self.reach[o] for o in seeded)]
             g = self.sdfg.gradient(outputs, [self.inputs[k] for k in inputs], given=outputs)
-            made = Differentiable(g.program, **self._options)
+            made = Differentiable(g.program, **self._options, debug=self._debug)
             made.seeds = {g.output_gradients[self.outputs[k]]: k for k in seeded}
             made.gradients = {g.input_gradients[self.inputs[k]]: k for k in inputs}
             self._joint[key] = made

@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..counters import count
+from ..debug import check_verify
 from ..errors import UnsupportedError, UsageError
 from ..sdfg import Sdfg
 from .autograd import Differentiable
@@ -31,7 +32,8 @@ class Version:
         sdfg = Sdfg.parse(e.lowered.text)
         for hook in state.hooks["post_onnx_hook"]:
             hook(sdfg)
-        self.function = Differentiable(sdfg, reach=e.reach, threads=state.threads, hook=state.autodiff_hook)
+        self.function = Differentiable(sdfg, reach=e.reach, threads=state.threads, hook=state.autodiff_hook,
+                                       debug=state.debug)
         self.leaves = dict(e.users)  # placeholder → leaf
         self.states = {k: _place(module, name) for k, name, _ in e.states}
         self.drawn = {k: (draw, size, dtype, rest) for k, draw, size, dtype, rest in e.draws}
@@ -156,8 +158,11 @@ class Parts:
 class State:
     """What a compiled module is beside the module: options, hooks, traces."""
 
-    def __init__(self, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0):
+    def __init__(self, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0,
+                 verify: str | None = None, dump_dir: Any = None):
         self.backward, self.dynamic, self.threads = backward, dynamic, threads
+        check_verify(verify, ("interpreter",), "to compare with eager PyTorch, call a copy of the module")
+        self.debug = {k: v for k, v in (("verify", verify), ("dump_dir", dump_dir)) if v is not None}
         self.inputs_to_skip = frozenset([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip)
         self.hooks: dict[str, list[Callable]] = {h: [] for h in HOOKS}
         self.versions: dict[tuple, list[Version]] = {}
@@ -166,7 +171,8 @@ class State:
         self.lock = threading.Lock()
 
     def options(self) -> dict:
-        return {"backward": self.backward, "inputs_to_skip": self.inputs_to_skip, "dynamic": self.dynamic, "threads": self.threads}
+        return {"backward": self.backward, "inputs_to_skip": self.inputs_to_skip, "dynamic": self.dynamic, "threads": self.threads,
+                **self.debug}
 
     def __reduce__(self):
         """A copy of a module traces anew."""
@@ -318,7 +324,8 @@ def _compiled_class(kind: type, **options: Any) -> type:
     return made
 
 
-def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0) -> Any:
+def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0,
+           verify: str | None = None, dump_dir: Any = None) -> Any:
     """A torch module, compiled: of an instance, or as a decorator of a class.
 
         model = headrace.module(torch.nn.Linear(3, 4))
@@ -330,12 +337,14 @@ def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dyna
     `.to()` and so on see as ever. `backward=False`: results take no part in autograd. `inputs_to_skip`: names of arguments whose
     gradients are not computed. `dynamic`: True, sizes that the model leaves open may change without another compilation; False;
     or `dynamic_shapes` of torch.export. Numbers and texts among the arguments are constants of the program, and so
-    are attributes of the module that are neither parameters nor buffers: call `reset()` after changing one.
+    are attributes of the module that are neither parameters nor buffers: call `reset()` after changing one. `verify="interpreter"`:
+    each forward and backward pass is run by the interpreter, too, and MismatchError names the first result that differs;
+    `dump_dir`: where the programs and their sources are left, as of `Sdfg.compile`.
 
     TypeError where `target` is no module; UnsupportedError where it can't be traced, or has an operator that programs don't know.
     """
     options = {"backward": backward, "inputs_to_skip": tuple([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip),
-               "dynamic": dynamic, "threads": threads}
+               "dynamic": dynamic, "threads": threads, "verify": verify, "dump_dir": dump_dir}
     if target is None:
         return functools.partial(module, **options)
     if isinstance(target, type) and issubclass(target, torch.nn.Module):

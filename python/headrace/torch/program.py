@@ -26,9 +26,10 @@ def bind(sources: dict[str, tuple[int, int | None]], args: Sequence[Any]) -> dic
 class Runner:
     """Calls a compiled program; results are torch tensors on the CPU."""
 
-    def __init__(self, sdfg: Sdfg, *, backend: str = "cpu", threads: int = 0):
+    def __init__(self, sdfg: Sdfg, *, backend: str = "cpu", threads: int = 0, **debug: Any):
+        """`debug`: `verify` and `dump_dir` of Sdfg.compile."""
         self.sdfg = sdfg
-        self.compiled = sdfg.compile(backend=backend, threads=threads)
+        self.compiled = sdfg.compile(backend=backend, threads=threads, **debug)
         self.run = self.compiled.flat if backend == "cpu" and self.compiled.inputs else self._through_numpy
         #: called with the tensors one by one: nothing is between it and the program
         self.direct = self.compiled.direct if self.run == self.compiled.flat else None
