@@ -271,6 +271,10 @@ class Gradient:
         self.program, self.input_gradients, self.output_gradients, self.report = (
             program, input_gradients, output_gradients, report)
 
+    def _repr_html_(self) -> str:
+        """The program's graph, for notebooks."""
+        return self.program._repr_html_()
+
 
 def check_implementations(program: Sdfg, wanted: Mapping[str, str]) -> None:
     """UsageError for an op, node or implementation that there is not; a warning for an op that this program lacks."""

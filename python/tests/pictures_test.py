@@ -107,6 +107,18 @@ sdfg g(A: f64[M], B: f64[M]) { map i in 0:M { B[i] = A[i] } }""").json()))
             self.assertLess(len(svg), 120_000)
         self.assertIn(f"{3000 - 48} Relu", shown)
 
+    def test_what_is_left_out_stays_connected(self):
+        """Views name other containers than those that statements write."""
+        lines = ["onnx.Relu(X = X) -> (Y = A)", *(f"onnx.Relu(X = T{k}) -> (Y = T{k + 1})" for k in range(40)), "onnx.Relu(X = W) -> (Y = Y)"]
+        lines.insert(1, "onnx.Relu(X = V) -> (Y = T0)")
+        declared = ["transient A: f32[8]", "view V: f32[8] of A", *(f"transient T{k}: f32[8]" for k in range(41)), "view W: f32[8] of T40"]
+        p = headrace.Sdfg.parse("sdfg f(X: f32[8], Y: f32[8]) {\n" + "\n".join([*declared, "state {", *lines, "}"]) + "\n}")
+        flow = Dataflow(p.blocks()[0].nodes, {c.name: c for c in p.containers()}, 3)
+        reached, edges = {0}, list(flow._edges)
+        for _ in edges:
+            reached |= {b for a, b in edges if a in reached} | {a for a, b in edges if b in reached}
+        self.assertEqual(reached, set(range(len(flow._boxes))))
+
     def test_many_states_are_counted(self):
         body = "\n".join(f"  state s{k} {{ map i in 0:N {{ Y[i] = X[i] + {k} }} }}" for k in range(60))
         shown = texts(program_svg(headrace.Sdfg.parse(f"sdfg f(X: f64[N], Y: f64[N]) {{\n{body}\n}}").json()))

@@ -63,9 +63,7 @@ class Dataflow(Box):
             latest.update(made)
 
     def _root(self, name: str) -> str:
-        while name in self._containers and self._containers[name].base:
-            name = self._containers[name].base  # type: ignore[assignment]
-        return name
+        return root_of(name, self._containers)
 
     def _whole(self, m: Memlet) -> bool:
         container = self._containers[m.container]
@@ -100,6 +98,13 @@ class Dataflow(Box):
         canvas.text(x, y - 14, text, 9, SOFT, anchor="middle")
 
 
+def root_of(name: str, containers: Mapping[str, Container]) -> str:
+    """The container that this one is a view of, or itself."""
+    while name in containers and containers[name].base:
+        name = containers[name].base  # type: ignore[assignment]
+    return name
+
+
 def folded(nodes: Sequence[Node], containers: Mapping[str, Container], most: int) -> list[Step]:
     """At most `most` statements, the first ones and the last; one that stands for the others says what they are."""
     if len(nodes) <= most:
@@ -112,17 +117,19 @@ def folded(nodes: Sequence[Node], containers: Mapping[str, Container], most: int
     if len(kinds) > 4:
         said.append(f"{sum(kinds.values()) - sum(m for _, m in kinds.most_common(4))} others")
     box = Left(f"… {len(hidden)} statements left out", [(" · ".join(said), False)], "\n".join(f"{many} {kind}" for kind, many in kinds.most_common()))
-    outside = {m.container for n in (*nodes[:first], *nodes[-last:]) for m in n.memlets}
+    before, after = ({root_of(m.container, containers) for n in part for m in n.memlets} for part in (nodes[:first], nodes[-last:]))
     parts = [[Step(n.memlets, box_of(n, containers), containers) for n in part] for part in (nodes[:first], nodes[-last:])]
-    return [*parts[0], Step(_crossing(hidden, outside, containers), box, containers), *parts[1]]
+    return [*parts[0], Step(_crossing(hidden, before, after, containers), box, containers), *parts[1]]
 
 
-def _crossing(hidden: Sequence[Node], outside: set[str], containers: Mapping[str, Container]) -> list[Memlet]:
-    """What those that are left out read of what is drawn, and write of what is drawn or is a result."""
+def _crossing(hidden: Sequence[Node], before: set[str], after: set[str], containers: Mapping[str, Container]) -> list[Memlet]:
+    """Of those that are left out: reads of what statements before them touch, or of arguments; writes of what statements after them
+    touch, or of results."""
     kept: dict[tuple[str, bool], Memlet] = {}
     for n in hidden:
         for m in n.memlets:
-            result = m.write and m.container in containers and containers[m.container].kind == "parameter"
-            if (m.container in outside or result) and ((m.container, True) not in kept or m.write):
+            root = root_of(m.container, containers)
+            argument = root in containers and containers[root].kind == "parameter"
+            if argument and (m.write or root in before | after) or root in (after if m.write else before):
                 kept.setdefault((m.container, m.write), m)
     return list(kept.values())
