@@ -70,4 +70,24 @@ class Case(unittest.TestCase):
         return Expect()
 
 
-__all__ = ["Case", "headrace", "np"]
+class Wrong:
+    """An executable whose results are wrong in one place."""
+
+    def __init__(self, executable, output, place):
+        self._executable, self._output, self._place = executable, output, place
+
+    def __getattr__(self, name):
+        return getattr(self._executable, name)
+
+    def __call__(self, *args, out=None, sizes=None):
+        results = self._executable(*args, out=out, sizes=sizes)
+        results[self._output][self._place] += 1
+        return results
+
+    def run(self, arguments, sizes):
+        results = self._executable.run(arguments, sizes)
+        results[self._output][self._place] += 1
+        return results
+
+
+__all__ = ["Case", "Wrong", "headrace", "np"]

@@ -6,30 +6,10 @@ import tempfile
 import unittest
 
 from python.tests import onnx_models
-from python.tests.case import Case, headrace, np
+from python.tests.case import Case, Wrong, headrace, np
 
 SCALE = "sdfg scale(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = 2 * X[i] } }"
 TWICE = "sdfg twice(X: f64[N], inout Z: f64[N], Y: f64[N]) { map i in 0:N { Y[i] = 2 * X[i]; Z[i] = Z[i] + X[i] } }"
-
-
-class Wrong:
-    """An executable whose results are wrong in one place."""
-
-    def __init__(self, executable, output, place):
-        self._executable, self._output, self._place = executable, output, place
-
-    def __getattr__(self, name):
-        return getattr(self._executable, name)
-
-    def __call__(self, *args, out=None, sizes=None):
-        results = self._executable(*args, out=out, sizes=sizes)
-        results[self._output][self._place] += 1
-        return results
-
-    def run(self, arguments, sizes):
-        results = self._executable.run(arguments, sizes)
-        results[self._output][self._place] += 1
-        return results
 
 
 class LogTest(Case):

@@ -4,7 +4,7 @@ import copy
 import pickle
 import unittest
 
-from python.tests.case import Case, headrace
+from python.tests.case import Case, Wrong, headrace
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
@@ -231,8 +231,6 @@ class Sorted(nn.Module):
 
 class DebuggingTest(Case):
     def test_verify(self):
-        from python.tests.debug_test import Wrong
-
         for kind in (torch.float32, torch.float64, torch.bfloat16):
             torch.manual_seed(0)
             net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).to(kind)
