@@ -192,13 +192,16 @@ def grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, m
     """A function with f's arguments that returns the gradient of f's result, one number, by the argument `argnums` (a position
     or name, or several). `of` chooses one of several results, or an array that f changes. `memory_limit`: bytes for what is
     kept of the forward pass. `store` and `recompute`: variables of f, by name, that are kept, or computed again. The arguments
-    are left as they are."""
+    are left as they are. Gradients have the type and shape of their argument; those of several a tuple, of trees a tree.
+
+    TypeError where f's result is no number (the hint: vjp), where there are several and no `of`, or where an argument is of integers;
+    ValueError for an argument or result that there is not; UnsupportedError for what has no gradient, or needs more memory than the limit."""
     return GradientFunction(function_of(f), argnums, of, False, planned(memory_limit, store, recompute))
 
 
 def value_and_grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
                    store: Sequence[str] = (), recompute: Sequence[str] = ()) -> GradientFunction:
-    """Like grad; returns (result, gradient)."""
+    """Like grad, with its errors; returns (result, gradient)."""
     return GradientFunction(function_of(f), argnums, of, True, planned(memory_limit, store, recompute))
 
 

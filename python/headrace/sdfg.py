@@ -192,7 +192,10 @@ class Sdfg:
                  store: Sequence[str] = (), recompute: Sequence[str] = ()) -> Gradient:
         """The program of the gradients of the sum of `outputs` by `inputs`. Outputs in `given` take the gradient that
         arrives at them as a further argument. `memory_limit`: bytes of what is kept and recomputed, at `sizes`. `store` and
-        `recompute` name arrays of the forward part that are kept, or computed again, whatever the planner thinks."""
+        `recompute` name arrays of the forward part that are kept, or computed again, whatever the planner thinks.
+
+        Gradients have the types and shapes of their inputs, which are of floats or complex numbers. UsageError for a name that there
+        is not and for an input that is not of floats, UnsupportedError for what has no gradient or does not fit the limit."""
         program, of_inputs, of_outputs, report = _core.gradient(
             self._program, list(outputs), list(inputs), list(given), keep_outputs, list((sizes or {}).items()),
             memory_limit, list(store), list(recompute))

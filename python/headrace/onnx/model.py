@@ -14,6 +14,7 @@ from ..debug import check_verify, compare
 from ..errors import HeadraceError, UnsupportedError, UsageError
 from ..sdfg import Gradient, Sdfg
 from . import proto
+from .reference import Reference, host, same
 from .source import Source
 from .weights import Weights, did_you_mean
 
@@ -56,7 +57,7 @@ class Version:
                     refused.append(name)
             if set(refused) == self.fixed.keys():
                 break
-            self.fixed = {name: _host(weights[name]) for name in refused}
+            self.fixed = {name: host(weights[name]) for name in refused}
         self.sdfg = Sdfg(program)
         self.pristine: Sdfg | None = None  # as it was before the user got hold of it
         self.kind, self.report = read.kind(), list(read.report())
@@ -82,8 +83,8 @@ class Version:
 
     def fits(self, values: Mapping[str, Any], given: frozenset, weights: Mapping[str, Any]) -> bool:
         return (self.weights == tuple(weights) and self.given == given and bool(self.assumed) == bool(values)
-                and all(_same(v, values.get(n)) for n, v in self.assumed.items())
-                and all(_same(v, weights[n]) for n, v in self.fixed.items()))
+                and all(same(v, values.get(n)) for n, v in self.assumed.items())
+                and all(same(v, weights[n]) for n, v in self.fixed.items()))
 
 
 class ONNXModel:
@@ -110,10 +111,10 @@ class ONNXModel:
                  backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None):
         check_verify(verify, ("reference", "interpreter"))
         self.name = name
-        self._reference = Reference(self) if verify == "reference" else None
         self.dims = {str(n): int(size) for n, size in (dims or {}).items()}
         self.transients = save_transients if save_transients is not None else {} if debug_transients else None
         self._source = Source(name, model)
+        self._reference = Reference(self._source) if verify == "reference" else None
         self._simplify = simplify
         outputs = {p.name for p in self._source.info.outputs}
         watched = self._source.info.values if self.transients is not None else []
@@ -243,7 +244,7 @@ class ONNXModel:
     def run(self, given: Mapping[str, Any], out: Sequence[Any] | None = None) -> list[Any]:
         """All outputs for {name: value} of the inputs. `out`: arrays for some of the outputs, in their order."""
         version = self._ready(given)
-        expected = self._reference.run(given) if self._reference else None
+        expected = self._reference.run(given, self.weights.given) if self._reference else None
         try:
             results = self._call(version, given, out)
         except UnsupportedError as error:  # a size that only the run finds to be no size
@@ -284,7 +285,7 @@ class ONNXModel:
 
     def _for_values(self, given: Mapping[str, Any], reason: UnsupportedError | None) -> Version:
         """The program for these values of the inputs that decide shapes; raises `reason` where there are none."""
-        values = {n: _host(v) for n, v in given.items() if _is_small(v)}
+        values = {n: host(v) for n, v in given.items() if _is_small(v)}
         version = self._version(values, self._overridden(given)) if values else None
         if version is None or reason is not None and not version.assumed:
             raise reason or UsageError(f"{self.name}: inputs whose values decide shapes are missing")
@@ -344,19 +345,6 @@ class ONNXModel:
         return ModelGradient(self, list(inputs), outputs, options)
 
 
-class Reference:
-    """The onnx package's evaluator, with the weights as they are at the call."""
-
-    def __init__(self, model: ONNXModel):
-        self._model, self._evaluator, self._weights = model, None, {}
-
-    def run(self, given: Mapping[str, Any]) -> list[Any]:
-        weights = {n: _host(v) for n, v in self._model.weights.given.items()}
-        if self._evaluator is None or weights.keys() != self._weights.keys() or not all(_same(v, self._weights[n]) for n, v in weights.items()):
-            self._evaluator, self._weights = self._model._source.evaluator(weights), weights
-        return self._evaluator.run(None, {n: _host(v) for n, v in given.items() if v is not None})
-
-
 class ModelGradient:
     """Called like the model; `gradient` is the program, with its report."""
 
@@ -381,26 +369,12 @@ def _identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def _host(value: Any) -> Any:
-    """A copy of the value as NumPy's, so that later changes are noticed."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
-    return np.array(value)
-
-
 _MOST_DECIDING_ELEMENTS = 512
 _MOST_VERSIONS = 64  # that a model keeps, of those for given values
 
 
 def _is_small(value: Any) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "shape") and int(np.prod(value.shape)) <= _MOST_DECIDING_ELEMENTS
-
-
-def _same(a: np.ndarray, b: Any) -> bool:
-    if b is None:
-        return False
-    b = np.asarray(b.detach().cpu() if hasattr(b, "detach") else b)
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def _renamed(error: Exception, names: Mapping[str, str]) -> Exception:

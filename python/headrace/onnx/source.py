@@ -38,6 +38,11 @@ class Source:
         if self.info.external and self.path is None:
             raise UsageError(f"the model {name} has tensors in files beside it, and bytes have no folder: give its path")
 
+    @property
+    def data(self) -> bytes:
+        """The model's bytes."""
+        return bytes(self._data)
+
     def program(self, dims: Mapping[str, int], more_outputs: Sequence[str], simplify: bool, values: Mapping[str, Any],
                 initializers: Mapping[str, Any] | None = None) -> Any:
         """The model as a _core.Model. `more_outputs`: values that become outputs behind the model's own; `values`: of
@@ -46,7 +51,7 @@ class Source:
         with tempfile.TemporaryDirectory(prefix="headrace-model-") as folder:
             path, data = self.path, self._data
             if initializers:
-                path = self._rewritten(folder, initializers)
+                path = self.rewritten(folder, initializers)
                 data = path and _map(path)
             if path is not None and not more_outputs:
                 return _core.load_model(path, **options)
@@ -54,18 +59,7 @@ class Source:
                 raise UnsupportedError("intermediate values of a model with tensors in other files: save it as one file first")
             return _core.load_model_bytes(bytes(data) + proto.more_outputs(list(more_outputs)), self.label, **options)
 
-    def evaluator(self, initializers: Mapping[str, Any]) -> Any:
-        """The reference evaluator of the package onnx, with these values for some initializers."""
-        try:
-            import onnx
-            import onnx.reference
-        except ImportError:
-            raise UnsupportedError("verify=\"reference\" needs the package onnx: pip install onnx") from None
-        with tempfile.TemporaryDirectory(prefix="headrace-model-") as folder:
-            path = self._rewritten(folder, initializers) if initializers else self.path
-            return onnx.reference.ReferenceEvaluator(onnx.load(path) if path else onnx.load_model_from_string(bytes(self._data)))
-
-    def _rewritten(self, folder: str, initializers: Mapping[str, Any]) -> str:
+    def rewritten(self, folder: str, initializers: Mapping[str, Any]) -> str:
         """The model with other initializers, as a file."""
         given, changed = self.path, os.path.join(folder, "changed.onnx")
         if given is None:
