@@ -49,19 +49,19 @@ class Compiled:
 
     def flat(self, args: Sequence[Any], out: Sequence[Any] | None = None, sizes: Sequence[int] | None = None) -> tuple:
         """All inputs by position; a tuple of all outputs, of one, too."""
+        if self._by_position and self._reference is None:
+            return self._executable(*args, out=out, sizes=sizes)
         if self._reference is not None:
             return self._verified(self._reference, args, out, sizes)
-        return self._run(args, out, sizes)
-
-    def _run(self, args: Sequence[Any], out: Sequence[Any] | None, sizes: Sequence[int] | None) -> tuple:
-        if self._by_position:
-            return self._executable(*args, out=out, sizes=sizes)
         return self._run_by_name(args, out, sizes)
 
     def _verified(self, reference: Compiled, args: Sequence[Any], out: Sequence[Any] | None, sizes: Sequence[int] | None) -> tuple:
         theirs = debug.copied(list(args))
         expected = reference.flat(theirs, None, sizes)
-        results = self._run(args, out, sizes)
+        if self._by_position:
+            results = self._executable(*args, out=out, sizes=sizes)
+        else:
+            results = self._run_by_name(args, out, sizes)
         changed = [(p.name, a, b) for p, a, b in zip(self.inputs, args, theirs) if p.direction == "inout"]
         debug.compare(self.name, "the interpreter", [*zip(self._written, results, expected), *changed])
         return results
