@@ -300,30 +300,32 @@ class Localizer {
   // depth: how many ranges the array stands for.
   Status Array(Name reg, const std::vector<MapTree*>& trees, const std::vector<Range>& loops, Name* out,
                std::vector<Expr>* index, size_t* depth) {
-    std::optional<std::vector<Range>> around;
+    std::optional<std::vector<const MapTree*>> maps;
     for (MapTree* t : trees) {
       const TreeAccesses acc = AccessesOf(c_.p, s_, *t);
       for (const TreeAccess& a : acc.all) {
         if (a.container != reg) continue;
-        std::vector<Range> r = RangesAround(*t, acc.leaves[a.leaf].path);
-        if (!around) around = r;
+        const std::vector<const MapTree*> m = MapsAround(*t, acc.leaves[a.leaf].path);
+        if (!maps) maps = m;
         size_t common = 0;
-        while (common < around->size() && common < r.size() && (*around)[common].index == r[common].index) ++common;
-        around->resize(common);
+        while (common < maps->size() && common < m.size() && (*maps)[common]->source == m[common]->source) ++common;
+        maps->resize(common);
       }
     }
-    if (!around) return {};
+    if (!maps) return {};
+    std::vector<Range> around;
+    for (const MapTree* m : *maps) around.insert(around.end(), m->map().ranges.begin(), m->map().ranges.end());
     Container array = s_.Get(reg);
     array.name = names_(reg.view());
     array.storage = Storage::kArena;
     std::vector<Expr> extents;
     std::vector<Range> nest = loops;
-    nest.insert(nest.end(), around->begin(), around->end());
-    for (const Range& r : *around) HR_RETURN_IF_ERROR(Dimension(r, nest, reg, &extents, index));
+    nest.insert(nest.end(), around.begin(), around.end());
+    for (const Range& r : around) HR_RETURN_IF_ERROR(Dimension(r, nest, reg, &extents, index));
     extents.insert(extents.end(), array.shape.begin(), array.shape.end());
     array.shape = std::move(extents);
     *out = array.name;
-    *depth = around->size();
+    *depth = around.size();
     expanded_.insert(array.name);
     s_.Add(std::move(array));
     return {};

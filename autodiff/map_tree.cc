@@ -8,6 +8,7 @@ MapTree LoadTree(const Sdfg& s, NodeId n) {
   MapTree t;
   t.node = s.nodes[n].body;
   t.origin = s.nodes[n].origin;
+  t.source = n;
   if (t.IsMap()) {
     for (NodeId c : t.map().body) t.body.push_back(LoadTree(s, c));
     t.map().body.clear();
@@ -31,13 +32,20 @@ MapTree& At(MapTree& root, const TreePath& path) {
   return const_cast<MapTree&>(At(const_cast<const MapTree&>(root), path));
 }
 
-std::vector<Range> RangesAround(const MapTree& root, const TreePath& path) {
-  std::vector<Range> out;
+std::vector<const MapTree*> MapsAround(const MapTree& root, const TreePath& path) {
+  std::vector<const MapTree*> out;
   const MapTree* t = &root;
   for (size_t i = 0; t->IsMap(); t = &t->body[path[i++]]) {
-    out.insert(out.end(), t->map().ranges.begin(), t->map().ranges.end());
+    out.push_back(t);
     if (i == path.size()) break;
   }
+  return out;
+}
+
+std::vector<Range> RangesAround(const MapTree& root, const TreePath& path) {
+  std::vector<Range> out;
+  for (const MapTree* t : MapsAround(root, path))
+    out.insert(out.end(), t->map().ranges.begin(), t->map().ranges.end());
   return out;
 }
 

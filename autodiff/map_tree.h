@@ -13,6 +13,7 @@ namespace headrace::autodiff {
 struct MapTree {
   Body node;  // a Map's own body is left empty: `body` has it
   Origin origin;
+  NodeId source;              // the node it was: halves of one map have the same, maps beside each other have not
   std::vector<MapTree> body;  // of a map
 
   bool IsMap() const { return std::holds_alternative<Map>(node); }
@@ -29,7 +30,8 @@ NodeId StoreTree(Sdfg* s, const MapTree& t);
 using TreePath = std::vector<size_t>;
 const MapTree& At(const MapTree& root, const TreePath& path);
 MapTree& At(MapTree& root, const TreePath& path);
-// All ranges of the maps around a path, the root's first.
+// The maps around a path, the root first, and all their ranges.
+std::vector<const MapTree*> MapsAround(const MapTree& root, const TreePath& path);
 std::vector<Range> RangesAround(const MapTree& root, const TreePath& path);
 
 // One access of a leaf, in the order they happen: a tasklet's reads come before its write.

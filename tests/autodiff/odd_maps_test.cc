@@ -361,6 +361,24 @@ TEST(OddMaps, ExtremesAndProductsInArraysOfRegisters) {
   }
 }
 
+// Maps beside each other call different things by one name.
+TEST(OddMaps, ArraysOfRegistersAmongMapsWithTheSameIndices) {
+  for (const char* op : {"max=", "*=", "+="}) {
+    Case c;
+    c.text = std::string(R"(sdfg f(A: f64[N, 3, K], Y: f64) {
+  transient m: f64[3] @register
+  Y = 0
+  map i in 0:N {
+    map j in 0:3 { m[j] = A[i, j, 0] * 0.9 }
+    map j in 0:K, k in 0:3 { m[k] )") + op + R"( A[i, k, j] }
+    map j in 0:3 { Y += m[2 - j] * m[j] * A[i, j, 1] }
+  }
+})";
+    c.values = {{"A", Uniform({4, 3, 2}, 0.2, 1)}};
+    ExpectGradientsNearDifferences(c);
+  }
+}
+
 TEST(OddMaps, ComplexStuff) {
   Case c;
   c.text = R"(sdfg f(A: f64[N], Y: f64) {
