@@ -49,7 +49,7 @@ class RandomPrograms(Case):
                     refused.append(f"{seed}: {str(e).splitlines()[0]}")
                     continue
                 for a, b in zip([got, *ours], [expected, *theirs]):
-                    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+                    np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
                 compared += 1
                 gradients += self.agrees(f, values, gradient, seed)
         print(f"{compared} programs agree, {gradients} gradients, {len(refused)} refused:", *refused, sep="\n  ")
