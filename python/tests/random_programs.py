@@ -45,7 +45,9 @@ class Generator:
         self.lines.append(indent + line)
 
     def statement(self, indent: str, depth: int) -> None:
-        kinds = [self.define, self.define, self.write, self.write, self.update, self.view, self.remember]
+        kinds = [self.define, self.define, self.write, self.write, self.update, self.view, self.remember, self.mask]
+        if self.loops:
+            kinds += [self.triangle, self.triangle]
         if depth < 2:
             kinds += [self.loop, self.loop, self.branch, self.counted]
         self.r.choice(kinds)(indent, depth)
@@ -100,9 +102,43 @@ class Generator:
         index, shape = self.slices(self.names[name])
         operator = self.r.choice(("=", "=", "+=", "-=", "*="))
         value = self.value(shape, 2)
+        if "(" not in value:  # NumPy itself copies a row to a column of one array, which share an element, in a wrong order
+            value += " + 0"
         if operator == "*=":
             value = f"np.tanh({value})"
         self.add(indent, f"{name}[{index}] {operator} {value}")
+
+    def mask(self, indent, depth) -> None:
+        """x[x > c] = …: elements that the data choose."""
+        name = self.r.choice(sorted(n for n, s in self.names.items() if s))
+        self.add(indent, f"{name}[{name} > {self.r.choice(('0.5', '-0.25', '1.5'))}] {self.r.choice(('=', '+=', '-='))} {self.value((), 1)}")
+
+    def triangle(self, indent, depth) -> None:
+        """Parts whose sizes depend on the loop's counter, as in factorisations."""
+        counter, low, high = self.r.choice(self.loops)
+        rows = []  # expressions of one dimension that is larger than the counter, and its size
+        for n, s in sorted(self.names.items()):
+            if s and s[-1] > high:
+                rows.append((n if len(s) == 1 else f"{n}[{self.r.randrange(s[0])}]", s[-1]))
+            if len(s) == 2 and s[0] > high:
+                rows.append((f"{n}[:, {self.r.randrange(s[1])}]", s[0]))
+        if not rows:
+            return self.write(indent, depth)
+        (x, n), (y, m) = self.r.choice(rows), self.r.choice(rows)
+        i = counter
+
+        def part(row: str, index: str) -> str:
+            return row.replace(":", index) if ":" in row else f"{row[:-1]}, {index}]" if row.endswith("]") else f"{row}[{index}]"
+
+        element = part(self.r.choice((x, y)), i)
+        self.add(indent, self.r.choice((
+            f"{element} += 0.25 * np.dot({part(x, ':' + i)}, {part(y, ':' + i)})",
+            f"{element} -= np.sum(np.sin({part(y, ':' + i)}))",
+            f"{part(x, i + ':')} *= np.tanh({element})",
+            f"{part(x, ':' + i)} += 0.5 * np.cos({part(y, ':' + i)})",
+            f"{part(x, i + ':')} = np.sin({part(x, i + ':')}) + np.mean({part(y, i + ':')})",
+            f"{part(x, i + ' + 1:')} -= 0.25 * {part(x, ':' + str(n - 1) + ' - ' + i)}",
+            f"s = np.tanh(s + np.max({part(y, i + ':')}))")))
 
     def update(self, indent, depth) -> None:
         name = self.r.choice(sorted(self.names))
@@ -184,8 +220,10 @@ class Generator:
             text, other = self.r.choice(BINARY), self.smaller(shape)
             a, b = self.exactly(shape, depth - 1), self.exactly(other, depth - 1)
             return text.format(*((a, b) if self.r.random() < 0.5 else (b, a)))
-        if kind < 0.85:
+        if kind < 0.82:
             return self.reduction(shape, depth)
+        if kind < 0.9 and shape:
+            return self.movement(shape, depth)
         return self.product(shape, depth)
 
     def smaller(self, shape: tuple) -> tuple:
@@ -198,6 +236,19 @@ class Generator:
         extra, axis = self.r.choice(SIZES), self.r.randint(0, len(shape))
         inner = self.exactly(shape[:axis] + (extra,) + shape[axis:], depth - 1)
         return f"np.{self.r.choice(('sum', 'mean', 'max', 'min'))}({inner}, axis={axis})" + (" * 0.5" if self.r.random() < 0.5 else "")
+
+    def movement(self, shape: tuple, depth: int) -> str:
+        inner = self.exactly(shape, depth - 1)
+        n, axis = shape[0], self.r.randrange(len(shape))
+        if len(shape) > 2 or self.r.random() < 0.2:
+            return f"np.flip({inner}, axis={axis})"
+        order = ", ".join(str(self.r.randrange(n)) for _ in range(n))
+        kinds = [f"({inner})[np.array([{order}])]", f"np.roll({inner}, {self.r.randint(-2, 2)}, axis={axis})", f"np.cumsum({inner}, axis={axis})"]
+        if len(shape) == 2:
+            kinds += [f"np.triu({inner})", f"np.tril({inner}, -1)", f"np.reshape({self.exactly((shape[0] * shape[1],), 0)}, {shape})"]
+        elif n > 1:
+            kinds += [f"np.concatenate(({self.exactly((1,), depth - 1)}, {self.exactly((n - 1,), depth - 1)}))"]
+        return self.r.choice(kinds)
 
     def product(self, shape: tuple, depth: int) -> str:
         k = self.r.choice(SIZES)

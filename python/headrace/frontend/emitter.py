@@ -100,6 +100,8 @@ class Emitter:
         name = self.fresh(hint)
         dtype = np.dtype(dtype)
         largest = [sizes.largest(s, self.loops, self.intervals) for s in shape]
+        # What a loop makes empty each time has a place: that the map over it has no iteration is not seen from outside of the loop.
+        largest = [1 if most == 0 != s else most for most, s in zip(largest, shape)]
         extents = f"[{', '.join(map(str, largest))}]" if largest else ""
         self._declarations.append(f"transient {name}: {IR_NAMES[dtype]}{extents}")
         whole = Array(name, dtype, largest, weak=weak)

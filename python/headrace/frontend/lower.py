@@ -292,7 +292,8 @@ class Lowering(Sharing, Resizing, Evaluator):
         text = f"for {variable} in {begin}:{end}" + ("" if step == 1 else f":{step}")
         first, last = sizes.interval(begin, self.emitter.intervals), sizes.interval(end, self.emitter.intervals)
         least, greatest = (begin, end - 1) if step > 0 else (end + 1, begin)
-        self.emitter.intervals[variable] = (first[0], last[1]) if step > 0 else (last[0], first[1])
+        self.emitter.intervals[variable] = ((first[0], last[1] if last[1] is None else last[1] - 1) if step > 0 else
+                                            (last[0] if last[0] is None else last[0] + 1, first[1]))
         self.emitter.loops[variable] = (least, greatest)
         self.emitter.symbols.add(variable)
         with self._leaving(s.body, variable), self.emitter.block(text), self.iterating(s.body):
