@@ -197,6 +197,25 @@ class AgainstNumPy(Case):
         self.same(types, np.array([5, -7, 9], np.int32), np.array([2, 2, -4], np.int64), self.random(3, dtype=np.float32),
                   np.array([True, False, True]), np.array([1, 2, 3], np.uint8), rtol=1e-6)
 
+    def test_types_that_meet_seldom(self):
+        def numbers(x, s: float):
+            return x * np.tanh(s), x * (s * 2), abs(s) * x, np.where(2 > 1, 3, 4) * x, np.cumsum(2.0) + x, np.conj(x)
+
+        def bools(p, q):
+            return np.maximum(p, q), np.minimum(p, q), p < q, np.max(p), np.min(q, axis=0), np.abs(p), np.isnan(p)
+
+        def complexes(z):
+            return np.isnan(z), np.isfinite(z), np.isinf(z), np.sum(z[0], axis=0)
+
+        self.same(numbers, self.random(3).astype(np.float32), 0.5, rtol=1e-6)  # what NumPy's functions make of a float is an f64
+        self.same(bools, self.random(2, 4) > 0, self.random(2, 4) > 0)
+        self.same(complexes, np.array([1 + 2j, np.nan, complex(1, np.inf), complex(np.nan, 2)]))
+        def unordered(z):
+            return np.maximum(z, 1)
+
+        with self.fails(headrace.UnsupportedError, "complex numbers, which have no order"):
+            headrace.program(unordered)(np.ones(3, complex))
+
     def test_products(self):
         def products(A, B, x, y, T):
             return (A @ B, A @ x, y @ A, np.dot(x, x), np.outer(x, y), np.einsum("ij,jk,k->i", A, B, y), np.einsum("ijk->kj", T),

@@ -165,7 +165,7 @@ def normal(axis, ndim: int) -> int:
 
 
 def axes_of(axis, ndim: int) -> list[int]:
-    if axis is None:
+    if axis is None or ndim == 0 and axis in (0, -1):  # numbers, too, are reduced along their first axis
         return list(range(ndim))
     axes = [normal(a, ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
     if len(set(axes)) != len(axes):
@@ -217,6 +217,8 @@ def _range_text(dtype: np.dtype, lowest: bool):
         return -float("inf") if lowest else float("inf")
     if dtype.kind == "b":
         return not lowest
+    if dtype.kind == "c":
+        raise NotImplementedError("complex numbers have no order in programs: take real, imag or abs")
     info = np.iinfo(dtype)
     return int(info.min if lowest else info.max)
 
@@ -237,6 +239,8 @@ def reduction(e: Emitter, name: str, v, axis=None, dtype=None, keepdims: bool = 
         out = np.dtype(dtype) if dtype else np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype) if v.dtype.itemsize < 8 else v.dtype)
         r = e.reduce(elementwise.cast(e, v, out) if out != v.dtype else v, axes, "+=" if name == "sum" else "*=",
                      0 if name == "sum" else 1, out)
+    elif name in ("max", "min") and v.dtype.kind == "b":
+        return reduction(e, "any" if name == "max" else "all", v, axis, None, keepdims)
     elif name in ("max", "min"):
         for k in axes:
             if v.shape[k] == 0:

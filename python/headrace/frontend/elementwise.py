@@ -44,6 +44,8 @@ PYTHON = {"add": operator.add, "subtract": operator.sub, "multiply": operator.mu
           "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge, "bitwise_and": operator.and_,
           "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "invert": operator.invert,
           "left_shift": operator.lshift, "right_shift": operator.rshift}
+ORDERED = {"less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin", "sign", "rint"}
+BOOLEAN = {"maximum": "logical_or", "fmax": "logical_or", "minimum": "logical_and", "fmin": "logical_and"}
 SUPPORTED = {*TEXTS, *LOGIC, *BITS, "floor_divide", "remainder", "power", "float_power", "sign"}
 
 
@@ -63,6 +65,12 @@ def apply(e: Emitter, name: str, *args):
     if name in LOGIC:
         return _build(e, LOGIC[name], [np.dtype(bool)] * len(args), np.dtype(bool), args)
     *inputs, result = _types(name, args)
+    if inputs[0].kind == "c" and name in ORDERED:
+        raise NotImplementedError(f"np.{name} of complex numbers, which have no order in programs: take real, imag or abs")
+    if inputs[0].kind == "b" and name in ORDERED:
+        if name in BOOLEAN:
+            return apply(e, BOOLEAN[name], *args)
+        inputs = [np.dtype(np.int32)] * 2
     if name in BITS:
         return _build(e, BITS[name][result.kind != "b"], inputs, result, args)
     if name == "power" or name == "float_power":
@@ -76,9 +84,23 @@ def apply(e: Emitter, name: str, *args):
         return _divide(e, name, inputs, result, args)
     if name in ("multiply", "add", "subtract") and result.kind == "b":
         return _build(e, "{0} && {1}" if name == "multiply" else "{0} || {1}", inputs, result, args)
-    if name in ("floor", "ceil", "trunc", "rint") and inputs[0].kind in "iu":
+    if name in ("floor", "ceil", "trunc", "rint", "absolute") and inputs[0].kind in "ub" or \
+            name in ("floor", "ceil", "trunc", "rint") and inputs[0].kind == "i" or name == "conjugate" and inputs[0].kind != "c":
         return _build(e, "{0}", inputs, result, args)
+    if name in ("isnan", "isinf", "isfinite") and inputs[0].kind != "f":
+        return _kind_of_number(e, name, inputs[0], args[0])
     return _build(e, TEXTS[name], inputs, result, args)
+
+
+def _kind_of_number(e: Emitter, name: str, dtype: np.dtype, z) -> Value:
+    """isnan, isinf and isfinite of complex numbers, by their parts, and of integers."""
+    if dtype.kind != "c":
+        v = value_of(z)
+        return Value(np.bool_, v.shape, lambda i: "true" if name == "isfinite" else "false")
+    z = e.settled(z)
+    part = np.dtype(np.float32 if z.dtype == np.complex64 else np.float64)
+    parts = [Value(part, z.shape, lambda i, f=f: f"{f}({z.at(i)})") for f in ("real", "imag")]
+    return apply(e, "logical_and" if name == "isfinite" else "logical_or", *[apply(e, name, p) for p in parts])
 
 
 def _types(name: str, args) -> list[np.dtype]:

@@ -18,7 +18,7 @@ from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .sizes import Size
 from .source import Source, TranslationError
 from .types import Type
-from .values import Value
+from .values import Value, value_of
 
 BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
           ast.Mod: "remainder", ast.Pow: "power", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
@@ -101,6 +101,8 @@ class Evaluator:
 
     def of_Attribute(self, n: ast.Attribute):
         base = self.value(n.value)
+        if isinstance(base, Size):
+            base = value_of(base)
         if isinstance(base, Value):
             return attribute(self.emitter, base, n.attr)
         return getattr(base, n.attr)
@@ -208,7 +210,7 @@ class Evaluator:
             return elementwise.cast(self.emitter, args[0], function)
         if _hashable(function) and function in FUNCTIONS:
             if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
-                return function(*args, **named)
+                return self._constant(function(*args, **named))
             return FUNCTIONS[function](self.emitter, *args, **named)
         lower = getattr(type(function), "__headrace_lower__", None)  # it knows itself what it is in a program
         if lower is not None:
@@ -240,6 +242,12 @@ class Evaluator:
                 return all(map(known, v))
             return not isinstance(v, (Value, Size))
         return not all(map(known, values))
+
+    def _constant(self, value):
+        """What NumPy gave for numbers."""
+        if not isinstance(value, np.ndarray):
+            return value
+        return value[()] if value.ndim == 0 else creation.array(self.emitter, value.tolist(), value.dtype)
 
     def inline(self, function: types.FunctionType, args: list, named: dict):
         if self.depth >= DEEPEST_CALL:

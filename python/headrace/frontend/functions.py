@@ -222,6 +222,8 @@ def _ufunc(name):
         if len(args) > inputs:
             *args, out = args
         result = elementwise.apply(e, name, *args)
+        if isinstance(result, Value) and result.weak:  # of Python's numbers NumPy's functions make its own
+            result = Value(result.dtype, result.shape, result.at)
         if dtype is not None:
             result = elementwise.cast(e, result, dtype)
         if out is not None:
