@@ -344,39 +344,31 @@ TEST(OddMaps, TriWcrMaxNestedReg) {
   ExpectGradientsNearDifferences(c);
 }
 
-TEST(OddMaps, ExtremesAndProductsInArraysOfRegisters) {
-  for (const char* op : {"max=", "min=", "*="}) {
+void ExpectGradientsOf(const std::string& statements) {
+  for (const char* op : {"max=", "min=", "*=", "+="}) {
+    std::string body = statements;
+    body.replace(body.find("OP"), 2, op);
     Case c;
-    c.text = std::string(R"(sdfg f(A: f64[N, 3, K], Y: f64) {
-  transient m: f64[3] @register
-  Y = 0
-  map i in 0:N {
-    map j in 0:3 { m[j] = A[i, j, 0] * 0.9 }
-    map j in 0:3, k in 0:K { m[j] )") + op + R"( A[i, j, k] }
-    map j in 0:3 { Y += m[j] * m[j] * A[i, 0, 0] }
-  }
-})";
-    c.values = {{"A", Uniform({4, 3, 3}, 0.2, 1)}};
+    c.text = "sdfg f(A: f64[N, 3, K], Y: f64) {\n  transient m: f64[3] @register\n  Y = 0\n  map i in 0:N {\n" + body + "  }\n}";
+    c.values = {{"A", Uniform({4, 3, 2}, 0.2, 1)}};
     ExpectGradientsNearDifferences(c);
   }
 }
 
-// Maps beside each other call different things by one name.
-TEST(OddMaps, ArraysOfRegistersAmongMapsWithTheSameIndices) {
-  for (const char* op : {"max=", "*=", "+="}) {
-    Case c;
-    c.text = std::string(R"(sdfg f(A: f64[N, 3, K], Y: f64) {
-  transient m: f64[3] @register
-  Y = 0
-  map i in 0:N {
+TEST(OddMaps, ArraysOfRegistersAreAccumulated) {
+  ExpectGradientsOf(R"(
     map j in 0:3 { m[j] = A[i, j, 0] * 0.9 }
-    map j in 0:K, k in 0:3 { m[k] )") + op + R"( A[i, k, j] }
+    map j in 0:3, k in 0:K { m[j] OP A[i, j, k] }
+    map j in 0:3 { Y += m[j] * m[j] * A[i, 0, 0] }
+)");
+}
+
+TEST(OddMaps, MapsBesideEachOtherCallDifferentThingsByOneName) {
+  ExpectGradientsOf(R"(
+    map j in 0:3 { m[j] = A[i, j, 0] * 0.9 }
+    map j in 0:K, k in 0:3 { m[k] OP A[i, k, j] }
     map j in 0:3 { Y += m[2 - j] * m[j] * A[i, j, 1] }
-  }
-})";
-    c.values = {{"A", Uniform({4, 3, 2}, 0.2, 1)}};
-    ExpectGradientsNearDifferences(c);
-  }
+)");
 }
 
 TEST(OddMaps, ComplexStuff) {
