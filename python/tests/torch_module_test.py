@@ -93,6 +93,24 @@ class Networks(TorchCase):
     def test_batch_norm(self):
         self.check("BatchNorm")
 
+    def test_interpolation(self):
+        class Resized(nn.Module):
+            def forward(self, x):
+                return [nn.functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False),
+                        nn.functional.interpolate(x, size=(7, 4), mode="nearest"),
+                        nn.functional.interpolate(x, size=(5, 9), mode="bicubic", align_corners=True)]
+
+        ours = headrace.module(Resized())
+        for n in (3, 2):
+            x = torch.randn(n, 2, 4, 5)
+            mine, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+            got, expected = ours(mine), Resized()(theirs)
+            for a, b in zip(got, expected):
+                self.same(a, b)
+            sum((r * r).sum() for r in got).backward()
+            sum((r * r).sum() for r in expected).backward()
+            self.same(mine.grad, theirs.grad)
+
     def test_lstm(self):
         self.check("LSTM")
 

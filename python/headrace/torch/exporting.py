@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch._decomp import get_decompositions
 from torch import fx
 from torch.export import Dim
 from torch.export.graph_signature import InputKind, OutputKind
@@ -36,6 +37,11 @@ KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_re
         "aten.mish.default")
 
 
+# What export keeps whole and Dynamo takes apart: interpolation is gathers and weights.
+TAKEN_APART = [getattr(torch.ops.aten, f"upsample_{kind}") for kind in (
+    "nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "trilinear3d", "bicubic2d")]
+
+
 @torch.library.custom_op("headrace::hold", mutates_args=())
 def hold(x: torch.Tensor) -> torch.Tensor:
     """x, as a constant to reverse mode: what detach means."""
@@ -50,6 +56,8 @@ def _(x):
 def decompositions(table: dict | None = None) -> dict:
     """Operator → its meaning in smaller ones; what our table knows whole is left out."""
     table = dict(torch.export.default_decompositions() if table is None else table)
+    for overload, meaning in get_decompositions(TAKEN_APART).items():
+        table.setdefault(overload, meaning)
     for overload in list(table):
         if str(overload) in KEPT:
             del table[overload]

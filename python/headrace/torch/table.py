@@ -13,11 +13,14 @@ OPERATORS: dict[str, Callable] = {}
 
 
 def op(*names: str):
-    """Registers a function for "aten.NAME.OVERLOAD"; without an overload, ".default"."""
+    """Registers a function for "aten.NAME.OVERLOAD"; without an overload, ".default". NAME may begin with another namespace."""
 
     def register(function: Callable) -> Callable:
         for name in names:
-            OPERATORS[f"aten.{name}" if "." in name else f"aten.{name}.default"] = function
+            if name.startswith("prims."):
+                OPERATORS[f"{name}.default"] = function
+            else:
+                OPERATORS[f"aten.{name}" if "." in name else f"aten.{name}.default"] = function
         return function
 
     return register
