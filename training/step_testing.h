@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
@@ -18,7 +19,7 @@ namespace headrace::training {
 inline const Registry& Plugins() {
   static const Registry* const r = [] {
     auto* registry = new Registry;
-    const Status s = LoadPlugins(*registry);
+    const Status s = LoadPlugins(*registry, PluginPath());
     if (!s.ok()) ADD_FAILURE() << s.ToString();
     return registry;
   }();

@@ -7,6 +7,7 @@
 
 #include "benchmarks/eager/fma_peak.h"
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "ir/parser.h"
 #include "ir/registry.h"
 
@@ -41,7 +42,7 @@ int Fail(const Status& s) {
 BENCH_API const char* bench_error() { return TheEngine().error.c_str(); }
 
 BENCH_API int bench_open() {
-  const Status s = LoadPlugins(TheEngine().registry);
+  const Status s = LoadPlugins(TheEngine().registry, PluginPath());
   return s.ok() ? 0 : Fail(s);
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "driver/samples/gradients.h"
 
 using headrace::autodiff::OpVerdict;
@@ -33,7 +34,7 @@ int main(int argc, char** argv) {
   std::string folder = std::filesystem::temp_directory_path() / "op_gradients_XXXXXX";
   if (!mkdtemp(folder.data())) return std::perror(folder.c_str()), 2;
   headrace::Registry r;
-  if (headrace::Status s = headrace::LoadPlugins(r); !s.ok())
+  if (headrace::Status s = headrace::LoadPlugins(r, headrace::PluginPath()); !s.ok())
     return std::fprintf(stderr, "%s\n", s.ToString().c_str()), 2;
   headrace::Result<std::vector<headrace::OpSample>> samples =
       file.empty() ? headrace::Samples(r, filter) : headrace::autodiff::SamplesOfFile(r, file);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "gtest/gtest.h"
 #include "driver/samples/gradients.h"
 
@@ -22,7 +23,7 @@ int g_every = 1;  // one of how many samples
 const Registry& Ops() {
   static const Registry* const r = [] {
     auto* registry = new Registry;
-    Status s = LoadPlugins(*registry);
+    Status s = LoadPlugins(*registry, PluginPath());
     if (!s.ok()) ADD_FAILURE() << s.ToString();
     return registry;
   }();

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "driver/plugin_path.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verify.h"
@@ -129,7 +130,7 @@ void ExpectNear(const NamedValues& got, const NamedValues& expected, double tole
 const Registry& Plugins() {
   static const Registry* const r = [] {
     auto* registry = new Registry;
-    Status s = LoadPlugins(*registry);
+    Status s = LoadPlugins(*registry, PluginPath());
     if (!s.ok()) ADD_FAILURE() << s.ToString();
     return registry;
   }();

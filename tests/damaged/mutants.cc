@@ -15,6 +15,7 @@
 
 #include "driver/compile.h"
 #include "driver/parameters.h"
+#include "driver/plugin_path.h"
 #include "ir/differentiator.h"
 #include "tests/onnx_node/forked.h"
 #include "training/step.h"
@@ -145,7 +146,7 @@ int Main(int argc, char** argv) {
   const std::string folder = (tmp ? std::string(tmp) : std::string("/tmp")) + "/mutants_" + std::to_string(getpid());
   mkdir(folder.c_str(), 0777);
   Registry registry;
-  Status s = LoadPlugins(registry);
+  Status s = LoadPlugins(registry, PluginPath());
   if (!s.ok() || !registry.FindImporter("onnx") || !registry.FindBackend(backend)) {
     std::cerr << "mutants: plugins are missing\n" << s.ToString() << "\n";
     return 2;

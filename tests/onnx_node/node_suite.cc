@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "tests/onnx_node/forked.h"
 #include "tests/onnx_node/judge.h"
 
@@ -161,7 +162,7 @@ int Main(int argc, char** argv) {
   f.folder = (tmp ? std::string(tmp) : std::string("/tmp")) + "/node_suite_" + std::to_string(getpid());
   mkdir(f.folder.c_str(), 0777);
   Registry registry;
-  Status s = LoadPlugins(registry);
+  Status s = LoadPlugins(registry, PluginPath());
   if (!s.ok() || !registry.FindImporter("onnx") || !registry.FindBackend(f.backend)) {
     std::cerr << "node_suite: plugins are missing\n" << s.ToString() << "\n";
     return 2;

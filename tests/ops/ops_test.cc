@@ -7,6 +7,7 @@
 #include <map>
 
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "driver/samples/implementations.h"
 #include "gtest/gtest.h"
 
@@ -16,7 +17,7 @@ namespace {
 const Registry& Ops() {
   static const Registry* const r = [] {
     auto* registry = new Registry;
-    Status s = LoadPlugins(*registry);
+    Status s = LoadPlugins(*registry, PluginPath());
     if (!s.ok()) ADD_FAILURE() << s.ToString();
     return registry;
   }();

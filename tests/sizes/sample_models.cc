@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "driver/samples/implementations.h"
 
 namespace headrace {
@@ -22,7 +23,7 @@ nlohmann::json ToJson(const OpSample& s) {
 
 int Main() {
   Registry r;
-  Status loaded = LoadPlugins(r);
+  Status loaded = LoadPlugins(r, PluginPath());
   if (!loaded.ok()) return fprintf(stderr, "%s\n", loaded.ToString().c_str()), 1;
   nlohmann::json all = nlohmann::json::array();
   for (const OpSample& s : Samples(r)) all.push_back(ToJson(s));
