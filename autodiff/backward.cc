@@ -204,8 +204,6 @@ Status CleanUp(Program* p, const Registry& r) {
   return there ? RunPipeline(r, "eliminate-dead-code", *p) : Status();
 }
 
-}  // namespace
-
 // Parameters that the backward program takes and, after clean-up, does not read: the forward one needn't keep them.
 // `own`: the parameters of the program that was differentiated.
 void DropUnread(const std::vector<Name>& own, BackwardPrograms* out) {
@@ -225,6 +223,8 @@ void DropUnread(const std::vector<Name>& own, BackwardPrograms* out) {
     erase(&out->kept, n);
   }
 }
+
+}  // namespace
 
 Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
                                   const Options& o, const Registry& r) {

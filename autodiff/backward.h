@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/differentiator.h"
-#include "ir/registry.h"
+#include "ir/registry/differentiator.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::autodiff {
 

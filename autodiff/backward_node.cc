@@ -5,7 +5,7 @@
 
 #include "autodiff/backward.h"
 #include "autodiff/emit.h"
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -9,7 +9,7 @@
 // accumulate in it, in the order of the text. The pass "expand-gradients" (expand-library-nodes runs it) puts the gradient
 // program in its place, as a call.
 #pragma once
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::autodiff {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <set>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::autodiff {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "autodiff/expression_dag.h"
-#include "ir/functions.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
+#include "ir/expr/functions.h"
 
 namespace headrace::autodiff {
 namespace {

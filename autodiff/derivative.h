@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::autodiff {
 

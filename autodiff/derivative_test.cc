@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/parser.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
+#include "ir/text/parser.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/dataflow.h"
-#include "ir/graph.h"
+#include "ir/analysis/dataflow.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::autodiff {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::autodiff {
 namespace {

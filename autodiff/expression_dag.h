@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "autodiff/derivative.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::autodiff {
 

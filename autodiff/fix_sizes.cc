@@ -7,7 +7,7 @@
 
 #include "autodiff/changing_symbols.h"
 #include "autodiff/emit.h"
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 
 namespace headrace::autodiff {
 namespace {

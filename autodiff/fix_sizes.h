@@ -9,7 +9,7 @@
 // An output whose size changes is such a container, copied at the end under the size that it then has.
 // `f_sizes` is the program again, up to the last use of such a container: it runs first, only to find the largest size.
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::autodiff {
 

@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "autodiff/emit.h"
-#include "ir/sets.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/sets.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -7,7 +7,7 @@
 //
 // Where the array was cleared just before, the sum is assigned.
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::autodiff {
 

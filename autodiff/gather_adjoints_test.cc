@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 
 namespace headrace::autodiff {
 namespace {

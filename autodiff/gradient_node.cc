@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "autodiff/emit.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -13,11 +13,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::autodiff {
 
-constexpr int64_t kSmallConstant = 1024;  // elements of a constant that forms see as known (ir/node_view.cc)
+constexpr int64_t kSmallConstant = 1024;  // elements of a constant that forms see as known (ir/registry/node_view.cc)
 
 struct FlatPort {
   std::string name;  // inputs_0; the port's own name unless variadic

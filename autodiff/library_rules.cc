@@ -7,8 +7,8 @@
 
 #include "autodiff/backward.h"
 #include "autodiff/gradient_node.h"
-#include "ir/dataflow.h"
-#include "ir/parser.h"
+#include "ir/analysis/dataflow.h"
+#include "ir/text/parser.h"
 
 namespace headrace::autodiff {
 namespace {

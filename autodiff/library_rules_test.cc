@@ -1,8 +1,8 @@
 #include "autodiff/library_rules.h"
 
 #include "gtest/gtest.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 
 namespace headrace::autodiff {
 namespace {

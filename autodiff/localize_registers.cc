@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "autodiff/map_tree.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -17,7 +17,7 @@
 //     find sizes.
 //  7. Control conditions and loop bounds read scalars and symbols; a condition is evaluated in one place only.
 #pragma once
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::autodiff {
 

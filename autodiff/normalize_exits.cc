@@ -3,7 +3,7 @@
 
 #include "autodiff/emit.h"
 #include "autodiff/normalize.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::autodiff {
 namespace {

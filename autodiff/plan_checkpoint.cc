@@ -6,8 +6,8 @@
 #include <unordered_set>
 
 #include "autodiff/plan_names.h"
-#include "ir/dataflow.h"
-#include "ir/sets.h"
+#include "ir/analysis/dataflow.h"
+#include "ir/analysis/sets.h"
 
 namespace headrace::autodiff {
 namespace {

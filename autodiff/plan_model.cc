@@ -5,7 +5,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::autodiff {
 

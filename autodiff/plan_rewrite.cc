@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "autodiff/plan_names.h"
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "autodiff/plan_model.h"
 #include "autodiff/plan_programs_for_tests.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 
 namespace headrace::autodiff {
 namespace {

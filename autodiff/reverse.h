@@ -14,7 +14,7 @@
 #include "autodiff/backward.h"
 #include "autodiff/emit.h"
 #include "autodiff/plan.h"
-#include "ir/sets.h"
+#include "ir/analysis/sets.h"
 
 namespace headrace::autodiff {
 

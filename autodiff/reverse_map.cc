@@ -4,7 +4,7 @@
 #include "autodiff/derivative.h"
 #include "autodiff/reverse.h"
 #include "autodiff/reverse_pieces.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "autodiff/reverse_pieces.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 
 namespace headrace::autodiff {
 namespace {

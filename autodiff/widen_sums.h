@@ -3,7 +3,7 @@
 //   map n in 0:N, i in 0:4 { grad_B[i] += grad_Y[n, i] }
 //   →  transient grad_B_sum: f32[4]; … grad_B_sum[i] += grad_Y[n, i] …; map i in 0:4 { grad_B[i] = grad_B_sum[i] }
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::autodiff {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "driver/compile.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 
 namespace headrace {
 namespace {

@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "ir/graph.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/type_inference.h"
-#include "ir/verify.h"
+#include "ir/analysis/type_inference.h"
+#include "ir/graph/graph.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 
 namespace headrace {
 namespace {

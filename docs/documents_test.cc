@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 
 namespace headrace {
 namespace {

@@ -19,9 +19,9 @@
 #include "driver/program_json.h"
 #include "driver/source_lines.h"
 #include "driver/verify_outputs.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 
 namespace headrace {
 namespace {

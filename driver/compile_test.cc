@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "driver/verify_outputs.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 
 namespace headrace {
 namespace {

@@ -11,4 +11,4 @@
 // Failures are Status, never an exception; Status::ToString() has what, where, hint.
 #pragma once
 #include "driver/compile.h"
-#include "ir/call.h"
+#include "ir/registry/call.h"

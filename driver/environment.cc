@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "ir/closest_word.h"
-#include "ir/log.h"
+#include "ir/base/closest_word.h"
+#include "ir/base/log.h"
 
 namespace headrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace {
 namespace {

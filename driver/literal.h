@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "ir/value.h"
+#include "ir/base/value.h"
 
 namespace headrace {
 

@@ -7,9 +7,9 @@
 
 #include "driver/commands/commands.h"
 #include "driver/environment.h"
-#include "ir/log.h"
 #include "driver/files.h"
 #include "driver/usage.h"
+#include "ir/base/log.h"
 #include "ir/plugin.h"
 
 namespace headrace {

@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "ir/closest_word.h"
-#include "ir/npy.h"
+#include "ir/base/closest_word.h"
+#include "ir/base/npy.h"
 #include "training/whole_file.h"
 
 namespace headrace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/value.h"
+#include "ir/base/value.h"
 #include "training/data.h"
 
 namespace headrace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/progress.h"
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/value.h"
+#include "ir/base/value.h"
 
 namespace headrace {
 

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ir/dataflow.h"
-#include "ir/lexer.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/analysis/dataflow.h"
+#include "ir/base/spelling.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 
 namespace headrace {
 namespace {

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace {
 

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ir/parser.h"
-#include "ir/parser_corpus_for_tests.h"
-#include "ir/printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/parser_corpus_for_tests.h"
+#include "ir/text/printer.h"
 
 namespace headrace {
 namespace {

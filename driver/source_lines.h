@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace {
 

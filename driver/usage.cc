@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/closest_word.h"
+#include "ir/base/closest_word.h"
 
 namespace headrace {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace {
 

@@ -1,6 +1,6 @@
 // Library nodes of programs written by hand or by others, against what the registry infers of them.
 #pragma once
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace {
 

@@ -4,7 +4,7 @@
 #pragma once
 #include <string>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 #include "plugins/api/headrace_plugin.h"
 
 #define HEADRACE_VERSION "0.1.0"

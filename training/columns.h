@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 #include "training/data.h"
 
 namespace headrace::training {

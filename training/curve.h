@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace::training {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <numeric>
 
-#include "ir/npy.h"
+#include "ir/base/npy.h"
 
 namespace headrace::training {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/status.h"
-#include "ir/value.h"
+#include "ir/base/status.h"
+#include "ir/base/value.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::training {
 

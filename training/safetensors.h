@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/status.h"
-#include "ir/value.h"
+#include "ir/base/status.h"
+#include "ir/base/value.h"
 
 namespace headrace::training {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/closest_word.h"
+#include "ir/base/closest_word.h"
 
 namespace headrace::training {
 

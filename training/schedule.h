@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace::training {
 

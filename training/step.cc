@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/differentiator.h"
+#include "ir/registry/differentiator.h"
 #include "training/step_internal.h"
 
 namespace headrace::training {

@@ -2,7 +2,7 @@
 #include <unordered_set>
 
 #include "driver/parameters.h"
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 #include "training/step_internal.h"
 
 namespace headrace::training {

@@ -9,9 +9,9 @@
 
 #include "driver/compile.h"
 #include "driver/plugin_path.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 #include "training/step.h"
 
 namespace headrace::training {

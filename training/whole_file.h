@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace::training {
 

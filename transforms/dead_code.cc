@@ -1,6 +1,6 @@
 #include "transforms/dead_code.h"
 
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 #include "transforms/uses.h"
 
 namespace headrace {

@@ -3,7 +3,7 @@
 //
 //   T[i] = X[i] * 2; Y[i] = X[i]     →     Y[i] = X[i]
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace {
 

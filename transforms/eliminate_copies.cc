@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 #include "transforms/uses.h"
 
 namespace headrace {

@@ -5,7 +5,7 @@
 //   transient R: f32[N*M]                                   →   view R: f32[N*M] of X
 //   map i in 0:N*M { R.flat[i] = X.flat[i] }
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace {
 

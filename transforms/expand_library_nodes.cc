@@ -3,7 +3,7 @@
 #include <functional>
 #include <unordered_map>
 
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 #include "transforms/inline.h"
 #include "transforms/requires.h"
 

@@ -9,7 +9,7 @@
 #pragma once
 #include <string>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace {
 

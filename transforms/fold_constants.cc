@@ -3,8 +3,8 @@
 #include <memory>
 #include <unordered_map>
 
-#include "ir/dataflow.h"
-#include "ir/verify.h"
+#include "ir/analysis/dataflow.h"
+#include "ir/verify/verify.h"
 #include "transforms/uses.h"
 
 namespace headrace {

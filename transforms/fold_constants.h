@@ -5,7 +5,7 @@
 //   onnx.Neg(X = A) -> (Y = T)                   →      constant T: f32[2] = [-1, -2]
 //   onnx.Add(A = X, B = T) -> (C = Y)                   onnx.Add(A = X, B = T) -> (C = Y)
 #pragma once
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace {
 

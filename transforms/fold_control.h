@@ -5,7 +5,7 @@
 //   for t in 0:1 { Y[t] = 0 }     →      Y[0] = 0
 //   map i in 4:4 { … }            →
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace {
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -35,13 +35,23 @@ class Forwarder {
   // In how many maps' own statements each register occurs.
   void Count(const Map& m) {
     std::unordered_set<Name> here;
+    auto reads = [&](const Expr& e) {
+      for (Name r : ReadContainers(e)) here.insert(r);
+    };
     for (NodeId n : m.body) {
-      const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
-      if (!t) continue;
-      here.insert(t->target);
-      for (Name r : ReadContainers(t->value)) here.insert(r);
-      for (const Expr& e : t->index)
-        for (Name r : ReadContainers(e)) here.insert(r);
+      const Body& body = s_.nodes[n].body;
+      if (const auto* t = std::get_if<Tasklet>(&body)) {
+        here.insert(t->target), reads(t->value);
+        for (const Expr& e : t->index) reads(e);
+      } else if (const auto* call = std::get_if<Nested>(&body)) {
+        for (const Argument& a : call->arguments) {
+          here.insert(a.container);
+          for (const Expr& e : a.index) reads(e);
+        }
+      } else if (const auto* op = std::get_if<Library>(&body)) {
+        for (const auto* ports : {&op->inputs, &op->outputs})
+          for (const Port& port : *ports) here.insert(port.container);
+      }
     }
     for (Name n : here) ++maps_with_[n];
   }

@@ -3,7 +3,7 @@
 //
 //   map i in 0:N, j in 0:M { g = G[i]; D[j] += g * X[i, j] }   →   map i in 0:N, j in 0:M { D[j] += G[i] * X[i, j] }
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/dataflow.h"
-#include "ir/log.h"
+#include "ir/analysis/dataflow.h"
+#include "ir/base/log.h"
 #include "transforms/uses.h"
 
 namespace headrace {

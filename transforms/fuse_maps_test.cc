@@ -4,9 +4,9 @@
 
 #include <ctime>
 
-#include "ir/builder.h"
-#include "ir/parser.h"
-#include "ir/verify.h"
+#include "ir/graph/builder.h"
+#include "ir/text/parser.h"
+#include "ir/verify/verify.h"
 #include "transforms/scalarize.h"
 #include "transforms/testing.h"
 

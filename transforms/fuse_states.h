@@ -2,7 +2,7 @@
 //
 //   state { A }  state { B }      →      state { A; B }
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace {
 

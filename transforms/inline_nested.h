@@ -4,7 +4,7 @@
 //   →
 //   state { map i in 0:N { B[i] = 2 * A[i] } }
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace {
 

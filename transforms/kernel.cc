@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 
 namespace headrace::transforms {
 namespace {

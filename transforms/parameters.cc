@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/dataflow.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/analysis/dataflow.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 
 namespace headrace {
 namespace {

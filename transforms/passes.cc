@@ -5,8 +5,8 @@
 #include <sstream>
 #include <tuple>
 
-#include "ir/parser.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/verify/verify.h"
 #include "transforms/dead_code.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"

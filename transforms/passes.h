@@ -1,6 +1,6 @@
 // The passes of this room by name, as the plugin registers them; unit tests register them without loading it.
 #pragma once
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::transforms {
 

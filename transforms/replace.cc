@@ -5,9 +5,9 @@
 #include <set>
 #include <unordered_map>
 
-#include "ir/dataflow.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/analysis/dataflow.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 #include "transforms/uses.h"
 
 namespace headrace {

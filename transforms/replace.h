@@ -7,7 +7,7 @@
 //
 //   onnx.Softplus(X = A) -> (Y = B)     →     call relu(X = A, Y = B)
 #pragma once
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace {
 

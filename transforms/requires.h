@@ -1,6 +1,6 @@
 // Requirements come first: a program whose sizes disagree stops before it has computed anything.
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::transforms {
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 #include "transforms/uses.h"
 
 namespace headrace {

@@ -4,7 +4,7 @@
 //   transient T: f32[N]                                    transient T: f32 @register
 //   map i in 0:N { T[i] = X[i] + 1; Y[i] = T[i] * T[i] } →  map i in 0:N { T = X[i] + 1; Y[i] = T * T }
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::transforms {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/dataflow.h"
+#include "ir/analysis/dataflow.h"
 
 namespace headrace::transforms {
 

@@ -5,8 +5,8 @@
 
 #include "backends/common/external_call.h"
 #include "backends/common/signature.h"
-#include "ir/dtype.h"
-#include "ir/parser.h"
+#include "ir/base/dtype.h"
+#include "ir/text/parser.h"
 #include "runtime/headrace_runtime.h"
 #include "runtime/hr_float.h"
 #include "runtime/hr_scalar.h"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/registry.h"
+#include "ir/graph/graph.h"
+#include "ir/registry/registry.h"
 #include "plugins/api/headrace_plugin.h"
 
 namespace headrace {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 #include "runtime/hr_scalar.h"
 
 namespace headrace {

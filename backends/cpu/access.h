@@ -3,7 +3,7 @@
 #include <set>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::cpu {
 

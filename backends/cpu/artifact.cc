@@ -17,8 +17,8 @@
 
 #include "backends/cpu/cache.h"
 #include "backends/cpu/sites.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "runtime/artifact_files.h"
 #include "runtime/checksums.h"
 #include "runtime/headrace_runtime.h"

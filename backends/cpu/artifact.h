@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/registry.h"
+#include "ir/graph/graph.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::cpu {
 

@@ -7,7 +7,7 @@
 
 #include "backends/cpu/cache.h"
 #include "backends/cpu/testing.h"
-#include "ir/call.h"
+#include "ir/registry/call.h"
 #include "runtime/checksums.h"
 #include "runtime/processor.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace::cpu {
 

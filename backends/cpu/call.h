@@ -1,4 +1,4 @@
-// Runs by position (ir/call.h): a caller's arrays become what a compiled program takes. What matching shapes found is kept
+// Runs by position (ir/registry/call.h): a caller's arrays become what a compiled program takes. What matching shapes found is kept
 // for the next call with the same ones.
 #pragma once
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/call.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
+#include "ir/registry/call.h"
 #include "runtime/headrace_runtime.h"
 
 namespace headrace::cpu {

@@ -8,8 +8,8 @@
 #include "backends/common/external_call.h"
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/kernel_key.h"
-#include "ir/printer.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
+#include "ir/text/printer.h"
 
 namespace headrace::cpu {
 

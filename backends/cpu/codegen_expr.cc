@@ -5,7 +5,7 @@
 
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/lower.h"
-#include "ir/functions.h"
+#include "ir/expr/functions.h"
 
 namespace headrace::cpu {
 namespace {

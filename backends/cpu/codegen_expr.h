@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/cpu/writer.h"
-#include "ir/expr.h"
+#include "ir/expr/expr.h"
 
 namespace headrace::cpu {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/nest.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::cpu {
 

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/registry.h"
-#include "ir/status.h"
+#include "ir/base/status.h"
+#include "ir/graph/graph.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::cpu {
 

@@ -8,7 +8,7 @@
 
 #include "backends/cpu/codegen_map.h"
 #include "backends/cpu/memory_plan.h"
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::cpu {
 

@@ -8,7 +8,7 @@
 #include "backends/cpu/codegen_sdfg.h"
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/views.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::cpu {
 

@@ -12,7 +12,7 @@
 #include "backends/cpu/executable.h"
 #include "backends/cpu/host_compiler.h"
 #include "backends/cpu/memory_plan.h"
-#include "ir/log.h"
+#include "ir/base/log.h"
 #include "ir/plugin.h"
 #include "runtime/processor.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "ir/dtype.h"
+#include "ir/base/dtype.h"
 
 namespace headrace::cpu {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/artifact.h"
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 #include "runtime/headrace_runtime.h"
 
 namespace headrace::cpu {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "backends/cpu/codegen_expr.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::cpu {
 

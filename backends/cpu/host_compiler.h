@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/cpu/codegen_program.h"
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace::cpu {
 

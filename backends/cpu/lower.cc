@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "backends/cpu/hoist.h"
-#include "ir/sets.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/sets.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::cpu {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "ir/value.h"
+#include "ir/base/value.h"
 
 namespace headrace::cpu {
 

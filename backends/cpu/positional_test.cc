@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "backends/cpu/testing.h"
-#include "ir/call.h"
+#include "ir/registry/call.h"
 
 namespace headrace::cpu {
 namespace {

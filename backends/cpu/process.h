@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace::cpu {
 

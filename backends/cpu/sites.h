@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::cpu {
 

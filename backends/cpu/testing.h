@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backends/cpu/executable.h"
-#include "ir/parser.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/verify/verify.h"
 
 namespace headrace::cpu {
 

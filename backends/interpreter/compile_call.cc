@@ -1,4 +1,4 @@
-// Calls of the functions of ir/functions.h.
+// Calls of the functions of ir/expr/functions.h.
 #include <cmath>
 #include <complex>
 #include <unordered_map>

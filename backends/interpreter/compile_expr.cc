@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::interpreter {
 

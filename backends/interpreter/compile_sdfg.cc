@@ -4,7 +4,7 @@
 
 #include "backends/common/external_call.h"
 #include "backends/interpreter/compile_expr.h"
-#include "ir/type_inference.h"
+#include "ir/analysis/type_inference.h"
 
 namespace headrace::interpreter {
 namespace {

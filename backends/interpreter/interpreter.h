@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::interpreter {
 

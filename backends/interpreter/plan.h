@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/registry.h"
+#include "ir/graph/graph.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::interpreter {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/interpreter/interpreter.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 
 namespace headrace::testing {
 

@@ -8,8 +8,8 @@
 #include "benchmarks/eager/fma_peak.h"
 #include "driver/compile.h"
 #include "driver/plugin_path.h"
-#include "ir/parser.h"
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
+#include "ir/text/parser.h"
 
 namespace {
 

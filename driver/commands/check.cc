@@ -1,6 +1,6 @@
 // headrace check: everything that would stop the model, at once; nothing is compiled.
 #include "driver/commands/commands.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 
 namespace headrace {
 namespace {

@@ -1,6 +1,6 @@
 // headrace check MODEL.hrx: every file is as it was written, this machine can run it, and what it takes and gives.
 #include "driver/commands/commands.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 
 namespace headrace {
 namespace {

@@ -10,7 +10,7 @@
 #include "driver/commands/commands.h"
 #include "driver/files.h"
 #include "driver/parameters.h"
-#include "ir/differentiator.h"
+#include "ir/registry/differentiator.h"
 
 namespace headrace {
 namespace {

@@ -4,7 +4,7 @@
 #include "driver/commands/commands.h"
 #include "driver/files.h"
 #include "driver/program_json.h"
-#include "ir/printer.h"
+#include "ir/text/printer.h"
 
 namespace headrace {
 namespace {

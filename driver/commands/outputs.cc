@@ -4,7 +4,7 @@
 #include "driver/commands/commands.h"
 #include "driver/files.h"
 #include "driver/npz.h"
-#include "ir/npy.h"
+#include "ir/base/npy.h"
 
 namespace headrace {
 

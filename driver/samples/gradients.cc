@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "driver/compile.h"
-#include "ir/differentiator.h"
+#include "ir/registry/differentiator.h"
 
 namespace headrace::autodiff {
 namespace {

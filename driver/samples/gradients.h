@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/registry.h"
 #include "driver/samples/samples.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::autodiff {
 

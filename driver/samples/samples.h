@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace {
 

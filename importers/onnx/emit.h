@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::onnx_import {
 

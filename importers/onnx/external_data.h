@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/status.h"
-#include "ir/value.h"
+#include "ir/base/status.h"
+#include "ir/base/value.h"
 
 namespace headrace::onnx_import {
 

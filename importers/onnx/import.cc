@@ -8,7 +8,7 @@
 #include "importers/onnx/shapes.h"
 #include "importers/onnx/specialize.h"
 #include "importers/onnx/tidy.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 
 namespace headrace::onnx_import {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "importers/onnx/lower.h"
 #include "importers/onnx/tensor_data.h"
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 #include "onnx/onnx_pb.h"
 
 namespace headrace::onnx_import {

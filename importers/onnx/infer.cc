@@ -6,7 +6,7 @@
 
 #include "importers/onnx/node_call.h"
 #include "importers/onnx/onnx_types.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "onnx/defs/shape_inference.h"
 
 namespace headrace::onnx_import {

@@ -12,7 +12,7 @@
 #include "importers/onnx/emit.h"
 #include "importers/onnx/node_call.h"
 #include "importers/onnx/tensor_data.h"
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::onnx_import {
 

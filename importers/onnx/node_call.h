@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 #include "onnx/defs/schema.h"
 #include "onnx/onnx_pb.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 #include <string>
 
-#include "ir/graph.h"
-#include "ir/registry.h"
+#include "ir/graph/graph.h"
+#include "ir/registry/registry.h"
 #include "onnx/onnx_pb.h"
 
 namespace headrace::onnx_import {

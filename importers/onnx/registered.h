@@ -3,7 +3,7 @@
 #include <string>
 
 #include "importers/onnx/node_call.h"
-#include "ir/inference.h"
+#include "ir/registry/inference.h"
 
 namespace headrace::onnx_import {
 

@@ -1,7 +1,7 @@
 // Ops that plugins bring, in ONNX models: types, sizes and values from their signatures and shape rules.
 #include "importers/onnx/registered.h"
 #include "importers/onnx/test_util.h"
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 
 namespace headrace::onnx_import {
 namespace {

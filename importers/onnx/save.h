@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::onnx_import {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 
 namespace headrace::onnx_import {
 

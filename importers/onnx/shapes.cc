@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/broadcast.h"
+#include "ir/expr/broadcast.h"
 
 namespace headrace::onnx_import {
 

@@ -20,7 +20,7 @@ void AddMlRules(ShapeRules* rules);  // of the domain ai.onnx.ml
 
 Status ShapeError(const std::string& message, std::string got = "", std::string expected = "");
 std::string ToString(const Shape& s);  // [N, 3]
-// Sizes that numpy broadcasting gives; for two different symbols as in ir/broadcast.h: right whenever the program is.
+// Sizes that numpy broadcasting gives; for two different symbols as in ir/expr/broadcast.h: right whenever the program is.
 Result<Expr> BroadcastDim(const Expr& a, const Expr& b);
 Result<Shape> Broadcast(const std::vector<const Shape*>& shapes);
 Expr Product(const Shape& s, size_t begin = 0, size_t end = SIZE_MAX);

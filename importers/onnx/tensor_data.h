@@ -5,7 +5,7 @@
 #include <string>
 
 #include "importers/onnx/external_data.h"
-#include "ir/value.h"
+#include "ir/base/value.h"
 #include "onnx/onnx_pb.h"
 
 namespace headrace::onnx_import {

@@ -7,8 +7,8 @@
 
 #include "gtest/gtest.h"
 #include "importers/onnx/import.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 #include "onnx/defs/parser.h"
 
 namespace headrace::onnx_import {

@@ -1,6 +1,6 @@
 // Removes what nothing needs: statements whose results are never read (value inference made them so) and their containers.
 #pragma once
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace headrace::onnx_import {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/status.h"
+#include "ir/base/status.h"
 #include "onnx/onnx_pb.h"
 
 namespace headrace::onnx_import {

@@ -1,4 +1,4 @@
-/* An array in somebody's memory: what programs take and give by position (ir/call.h), without names and without copies.
+/* An array in somebody's memory: what programs take and give by position (ir/registry/call.h), without names and without copies.
  * Its fields are DLPack's (version 1), so that an array of NumPy, PyTorch or JAX becomes one field by field. */
 #ifndef HEADRACE_ARRAY_H_
 #define HEADRACE_ARRAY_H_

@@ -60,7 +60,7 @@ std::string SizeText(const std::string& size) {
   return size.find(' ') == std::string::npos ? size : "(" + size + ")";
 }
 
-// What two sizes of one label broadcast to, as ir/broadcast.h has it.
+// What two sizes of one label broadcast to, as ir/expr/broadcast.h has it.
 std::string Joined(const std::string& a, const std::string& b) {
   if (a.empty() || a == "1") return b;
   if (b == "1" || a == b || IsNumber(a)) return a;

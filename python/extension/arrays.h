@@ -6,8 +6,8 @@
 #include <array>
 #include <vector>
 
-#include "ir/dtype.h"
-#include "ir/value.h"
+#include "ir/base/dtype.h"
+#include "ir/base/value.h"
 #include "plugins/api/headrace_array.h"
 
 namespace headrace::python {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::python {
 

@@ -4,12 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <unordered_set>
-
-#include "ir/dataflow.h"
-#include "ir/parser_program.h"
-#include "ir/plugin_bridge.h"
-#include "ir/verify.h"
+#include "ir/registry/plugin_bridge.h"
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
 
@@ -62,29 +57,8 @@ Status Raised(nb::python_error& e, const NodeView& v, const std::string& what) {
   return Status(d);
 }
 
-std::unordered_set<Name> SizesAround(const NodeView& v) {
-  std::unordered_set<Name> sizes;
-  for (const auto* ports : {&v.inputs, &v.outputs})
-    for (const PortView& port : *ports)
-      for (const Expr& size : port.shape)
-        if (size)
-          for (Name n : FreeSymbols(size)) sizes.insert(n);
-  return sizes;
-}
-
-// Verified once, here: passes trust what they are given.
 Result<Program> Parsed(const std::string& text, const NodeView& v, const std::string& what) {
-  const std::string file = "<" + what + " of " + OpName(v) + ">";
-  internal::ProgramParser parser(text, file);
-  parser.SymbolsAround(SizesAround(v));
-  Program p = parser.Parse();
-  Status valid = parser.status();
-  if (valid.ok()) {
-    DeclareSymbols(&p.MutableEntry());
-    valid = Verify(p);
-  }
-  if (!valid.ok()) return WithNode(WithFile(valid, file), v.name, OpName(v));
-  return p;
+  return ParseExpansion(text, v, "<" + what + " of " + OpName(v) + ">");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/registry.h"
+#include "ir/registry/registry.h"
 
 namespace headrace::python {
 

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "python/extension/bindings.h"
 #include "python/extension/callbacks.h"
 
@@ -182,13 +182,6 @@ void SetPreference(const std::string& op, const std::optional<std::string>& name
   auto& all = Preferences();
   all.erase(std::remove_if(all.begin(), all.end(), [&](const auto& p) { return p.first == op; }), all.end());
   if (name) all.emplace_back(op, *name);
-}
-
-// "" where it applies to the node.
-std::string WhyNot(const ForwardImplementation& i, const NodeView& v) {
-  const int version = v.node->version > 0 ? v.node->version : v.signature ? v.signature->since_version : 1;
-  if (version < i.since_version || version > i.until_version) return "it serves other versions of the op";
-  return i.can_be_applied ? i.can_be_applied(v) : "";
 }
 
 // (node, op, chosen or "", [(implementation, who brings it, why it does not apply)]) of each library node, calls excepted.

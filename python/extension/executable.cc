@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "driver/compile.h"
-#include "ir/call.h"
-#include "ir/printer.h"
+#include "ir/registry/call.h"
+#include "ir/text/printer.h"
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
 #include "python/extension/interrupts.h"

@@ -4,8 +4,8 @@
 //   program.Function{forward = "sdfg …(x_0: …, y_0: …) { … }", backward = "sdfg …(x_0: …, dy_0: …, dx_0: …) { … }"}(x = A) -> (y = B)
 //
 // The backward text takes all inputs and the gradients of all float outputs, and gives those of all float inputs.
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "python/extension/bindings.h"
 
 namespace headrace::python {

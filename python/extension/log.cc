@@ -4,14 +4,10 @@
 
 #include <algorithm>
 
-#include "ir/log.h"
+#include "ir/base/log.h"
 #include "python/extension/bindings.h"
 
 namespace headrace {
-
-using LogSink = void (*)(const std::string& line);
-void LogTo(unsigned topics, LogSink sink);  // ir/log.cc
-
 namespace python {
 namespace {
 
@@ -20,8 +16,9 @@ nb::object* stream = nullptr;  // under the GIL; null: stderr
 void Write(const std::string& line) {
   nb::gil_scoped_acquire gil;
   if (!stream) return;
+  const nb::object to = *stream;  // while it writes, another thread may set another one
   try {
-    stream->attr("write")(line);
+    to.attr("write")(line);
   } catch (nb::python_error& e) {  // a stream that fails must not end a compilation
     e.discard_as_unraisable("headrace.set_log");
   }

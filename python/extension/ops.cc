@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
 

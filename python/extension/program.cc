@@ -6,10 +6,10 @@
 
 #include "driver/compile.h"
 #include "driver/program_json.h"
-#include "ir/differentiator.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/registry/differentiator.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
 

@@ -11,11 +11,11 @@
 
 #include "autodiff/derivative.h"
 #include "backends/interpreter/interpreter.h"
-#include "ir/functions.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/type_inference.h"
-#include "ir/verify.h"
+#include "ir/analysis/type_inference.h"
+#include "ir/expr/functions.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 
 namespace headrace::autodiff {
 namespace {

@@ -1,6 +1,6 @@
 // The ways in: one program or two, the pass, DaCeML's names.
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "tests/autodiff/testing.h"
 
 namespace headrace::autodiff::testing {

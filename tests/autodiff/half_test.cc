@@ -1,5 +1,5 @@
 // Gradients in half precision: sums are carried in f32.
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "tests/autodiff/testing.h"
 
 namespace headrace::autodiff::testing {

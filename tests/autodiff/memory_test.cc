@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 #include "tests/autodiff/testing.h"
 
 namespace headrace::autodiff::testing {

@@ -1,5 +1,5 @@
 // autodiff.Backward: programs that ask for gradients themselves.
-#include "ir/parser.h"
+#include "ir/text/parser.h"
 #include "tests/autodiff/testing.h"
 
 namespace headrace::autodiff::testing {

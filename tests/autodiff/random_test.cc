@@ -3,8 +3,8 @@
 //   random_test --first=SEED --count=N [--statements=K] --backend=interpreter|cpu
 // A failure prints the seed, the smallest number of statements that still fails, and that program.
 #include "backends/cpu/memory_plan.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "tests/autodiff/random_programs.h"
 
 namespace headrace::autodiff::testing {

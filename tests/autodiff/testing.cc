@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "driver/plugin_path.h"
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/verify.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 
 namespace headrace::autodiff::testing {
 namespace {

@@ -16,7 +16,7 @@
 #include "driver/compile.h"
 #include "driver/parameters.h"
 #include "driver/plugin_path.h"
-#include "ir/differentiator.h"
+#include "ir/registry/differentiator.h"
 #include "tests/onnx_node/forked.h"
 #include "training/step.h"
 

@@ -1,6 +1,6 @@
 """Errors by their codes, as the command reports them. usage: errors_test.py DRIVER
 
-The codes of the verifier and of type inference are in ir/error_codes_test.cc, those of the plugin loader in tests/plugins.
+The codes of the verifier and of type inference are in ir/verify/error_codes_test.cc, those of the plugin loader in tests/plugins.
 """
 
 import json

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <string>
 
-#include "ir/expr.h"
-#include "ir/parser.h"
+#include "ir/expr/expr.h"
+#include "ir/text/parser.h"
 
 int main(int argc, char** argv) {
   using namespace headrace;

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/value.h"
+#include "ir/base/value.h"
 
 namespace headrace::testing {
 

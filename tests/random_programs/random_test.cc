@@ -8,10 +8,10 @@
 #include <set>
 #include <string>
 
-#include "ir/parser.h"
-#include "ir/printer.h"
-#include "ir/registry.h"
-#include "ir/verify.h"
+#include "ir/registry/registry.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 #include "tests/random_programs/generator.h"
 
 namespace headrace::testing {

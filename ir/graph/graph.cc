@@ -1,0 +1,376 @@
+// Tables of an SDFG and the questions every room asks of them.
+#include "ir/graph/graph.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace headrace {
+
+std::string_view WriteOpToken(WriteOp op) {
+  switch (op) {
+    case WriteOp::kAssign: return "=";
+    case WriteOp::kAdd: return "+=";
+    case WriteOp::kMul: return "*=";
+    case WriteOp::kMax: return "max=";
+    case WriteOp::kMin: return "min=";
+  }
+  return "=";
+}
+
+Status WithOrigin(Status s, const Origin& o) {
+  if (s.ok()) return s;
+  std::vector<Diagnostic> all = s.diagnostics();
+  for (Diagnostic& d : all) {
+    if (d.node.empty()) d.node = o.source.str();
+    if (d.op.empty()) d.op = o.op.str();
+    if (d.line > 0 || o.line == 0) continue;
+    d.file = o.file.str();
+    d.line = o.line;
+    d.column = o.column;
+  }
+  return Status(std::move(all));
+}
+
+const Attribute* FindAttribute(const Attributes& a, Name n) {
+  for (const auto& [name, value] : a) {
+    if (name == n) return &value;
+  }
+  return nullptr;
+}
+
+Loop RangeLoop(Name var, Expr begin, Expr end, Expr step) {
+  Loop l;
+  l.var = var;
+  l.init = std::move(begin);
+  const Expr v = SymbolExpr(var), up = BinaryExpr(Op::kLt, v, end), down = BinaryExpr(Op::kGt, v, end);
+  const std::optional<int64_t> known = AsInt(step);
+  if (known) l.condition = *known < 0 ? down : up;
+  else l.condition = SelectExpr(BinaryExpr(Op::kGt, step, Expr(0)), up, down);
+  l.update = BinaryExpr(Op::kAdd, SymbolExpr(var), std::move(step));
+  return l;
+}
+
+std::optional<Range> AsRange(const Loop& l) {
+  if (l.var.empty() || l.do_while || !l.condition || !l.update) return std::nullopt;
+  const Expr var = SymbolExpr(l.var);
+  // Where the sign of the step is not known before the run, the condition asks for it.
+  const Expr up = l.condition.Is(ExprKind::kSelect) ? l.condition->args[1] : l.condition;
+  if (!up.Is(ExprKind::kBinary) || up->args[0] != var) return std::nullopt;
+  Expr step;
+  if (l.update.Is(ExprKind::kBinary)) {
+    const Expr &a = l.update->args[0], &b = l.update->args[1];
+    if (l.update->op == Op::kAdd && a == var) step = b;
+    else if (l.update->op == Op::kAdd && b == var) step = a;
+    else if (l.update->op == Op::kSub && a == var && AsInt(b)) step = Expr(-*AsInt(b));
+  }
+  if (!step || AsInt(step) == 0) return std::nullopt;
+  const Expr& end = up->args[1];
+  if (l.condition != RangeLoop(l.var, l.init, end, step).condition) return std::nullopt;
+  bool uses_var = false;
+  for (const Expr& e : {step, end}) {
+    for (Name n : FreeSymbols(e)) uses_var |= n == l.var;
+  }
+  if (uses_var) return std::nullopt;
+  return Range{l.var, l.init, end, step};
+}
+
+// ---- Sdfg ----
+
+const Container& Sdfg::Get(Name n) const {
+  const Container* c = containers.Find(n);
+  HR_CHECK(c != nullptr, "no container '" + n.str() + "' in sdfg '" + name.str() + "'");
+  return *c;
+}
+
+Container& Sdfg::Mutable(Name n) {
+  Container* c = containers.FindMutable(n);
+  HR_CHECK(c != nullptr, "no container '" + n.str() + "' in sdfg '" + name.str() + "'");
+  return *c;
+}
+
+void Sdfg::Add(Container c) {
+  HR_CHECK(containers.Find(c.name) == nullptr,
+           "container '" + c.name.str() + "' is already in sdfg '" + name.str() + "'");
+  order.push_back(c.name);
+  Name key = c.name;
+  containers.Set(key, std::move(c));
+}
+
+void Sdfg::Remove(Name n) {
+  containers.Erase(n);
+  auto erase = [n](std::vector<Name>& list) {  // from the back: passes mostly remove what they added
+    auto it = std::find(list.rbegin(), list.rend(), n);
+    if (it != list.rend()) list.erase(std::next(it).base());
+  };
+  erase(order);
+  erase(parameters);
+}
+
+namespace {
+
+// Names that mean a size or a loop variable somewhere in `s`. Map indices are left out: they are local to their map.
+bool IsSymbolOf(const Sdfg& s, Name n) {
+  for (Name p : s.symbol_params) {
+    if (p == n) return true;
+  }
+  for (Name p : s.parameters) {
+    for (const Expr& dim : s.Get(p).shape) {
+      for (Name f : FreeSymbols(dim)) {
+        if (f == n) return true;
+      }
+    }
+  }
+  for (uint32_t i = 0; i < s.blocks.size(); ++i) {
+    const Control& c = s.blocks[BlockId{i}].control;
+    if (auto* loop = std::get_if<Loop>(&c); loop && loop->var == n) return true;
+    if (auto* assign = std::get_if<Assign>(&c); assign && assign->symbol == n) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Name Sdfg::FreshName(std::string_view stem) const {
+  std::string base(stem.empty() ? "t" : stem);
+  auto taken = [&](Name n) { return Find(n) != nullptr || IsSymbolOf(*this, n); };
+  if (Name n(base); !taken(n)) return n;
+  // Doubling, then bisection: a stem used n times costs log n look-ups.
+  auto numbered = [&](int64_t k) { return Name(base + "_" + std::to_string(k)); };
+  int64_t low = 0, high = 1;
+  while (taken(numbered(high))) {
+    low = high;
+    high *= 2;
+  }
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    (taken(numbered(middle)) ? low : high) = middle;
+  }
+  return numbered(high);
+}
+
+NodeId Sdfg::AddNode(Body b, Origin o) { return nodes.Add(Node{std::move(b), o}); }
+BlockId Sdfg::AddBlock(Control c, Origin o) { return blocks.Add(Block{std::move(c), o}); }
+
+// ---- Program ----
+
+const Sdfg* Program::Find(Name n) const {
+  for (const auto& s : sdfgs) {
+    if (s->name == n) return s.get();
+  }
+  return nullptr;
+}
+
+const Sdfg& Program::Entry() const {
+  const Sdfg* s = Find(entry);
+  HR_CHECK(s != nullptr, "the program has no sdfg '" + entry.str() + "'");
+  return *s;
+}
+
+Sdfg& Program::Mutable(Name n) {
+  for (auto& s : sdfgs) {
+    if (s->name != n) continue;
+    if (s.use_count() > 1) s = std::make_shared<Sdfg>(*s);
+    return *s;
+  }
+  HR_CHECK(false, "the program has no sdfg '" + n.str() + "'");
+}
+
+Sdfg& Program::Add(Sdfg s) {
+  HR_CHECK(Find(s.name) == nullptr, "the program already has an sdfg '" + s.name.str() + "'");
+  if (sdfgs.empty() && entry.empty()) entry = s.name;
+  sdfgs.push_back(std::make_shared<Sdfg>(std::move(s)));
+  return *sdfgs.back();
+}
+
+// ---- walking ----
+
+void ForEachBlock(const Sdfg& s, const std::vector<BlockId>& body, const std::function<void(BlockId)>& fn) {
+  for (BlockId id : body) {
+    fn(id);
+    const Control& c = s.blocks[id].control;
+    if (auto* loop = std::get_if<Loop>(&c)) {
+      ForEachBlock(s, loop->body, fn);
+    } else if (auto* conditional = std::get_if<Conditional>(&c)) {
+      for (const Branch& b : conditional->branches) ForEachBlock(s, b.body, fn);
+    }
+  }
+}
+
+namespace {
+
+void ForEachStatement(const Sdfg& s, const std::vector<NodeId>& statements, const std::function<void(NodeId)>& fn,
+                      bool into_maps) {
+  for (NodeId id : statements) {
+    fn(id);
+    if (!into_maps) continue;
+    if (auto* map = std::get_if<Map>(&s.nodes[id].body)) ForEachStatement(s, map->body, fn, into_maps);
+  }
+}
+
+}  // namespace
+
+void ForEachNode(const Sdfg& s, const std::function<void(NodeId)>& fn, bool into_maps) {
+  ForEachBlock(s, s.body, [&](BlockId b) {
+    if (auto* state = std::get_if<State>(&s.blocks[b].control)) ForEachStatement(s, state->statements, fn, into_maps);
+  });
+}
+
+// ---- what a program does with its arguments ----
+
+namespace {
+
+struct Use {
+  bool read = false, write = false;
+};
+using Uses = std::unordered_map<Name, Use>;
+
+class UseFinder {
+ public:
+  explicit UseFinder(const Program& p) : program_(p) {}
+
+  const Uses& Of(const Sdfg& s) {
+    auto [it, inserted] = memo_.try_emplace(s.name);
+    if (!inserted) return it->second;  // also what a (wrongly) recursive call sees: nothing yet
+    Uses uses = Find(s);
+    return memo_[s.name] = std::move(uses);
+  }
+
+ private:
+  Uses Find(const Sdfg& s) {
+    Uses uses;
+    auto base_of = [&](Name n) {  // views stand for what they are views of
+      const Container* c = s.Find(n);
+      for (int hops = 0; c && c->kind == ContainerKind::kView && hops < 1000; ++hops) c = s.Find(n = c->base);
+      return n;
+    };
+    auto reads = [&](const Expr& e) {
+      for (Name n : ReadContainers(e)) uses[base_of(n)].read = true;
+    };
+    ForEachBlock(s, s.body, [&](BlockId id) {
+      const Control& c = s.blocks[id].control;
+      if (auto* loop = std::get_if<Loop>(&c)) {
+        for (const Expr& e : {loop->init, loop->condition, loop->update}) reads(e);
+      } else if (auto* conditional = std::get_if<Conditional>(&c)) {
+        for (const Branch& b : conditional->branches) reads(b.condition);
+      } else if (auto* assign = std::get_if<Assign>(&c)) {
+        reads(assign->value);
+      }
+    });
+    ForEachNode(s, [&](NodeId id) {
+      const Body& body = s.nodes[id].body;
+      if (auto* t = std::get_if<Tasklet>(&body)) {
+        reads(t->value);
+        for (const Expr& e : t->index) reads(e);
+        uses[base_of(t->target)].write = true;
+      } else if (auto* map = std::get_if<Map>(&body)) {
+        for (const Range& r : map->ranges) {
+          for (const Expr& e : {r.begin, r.end, r.step}) reads(e);
+        }
+      } else if (auto* library = std::get_if<Library>(&body)) {
+        for (const Port& p : library->inputs) {
+          if (!p.container.empty()) uses[base_of(p.container)].read = true;
+        }
+        for (const Port& p : library->outputs) {
+          if (!p.container.empty()) uses[base_of(p.container)].write = true;
+        }
+      } else if (auto* call = std::get_if<Nested>(&body)) {
+        for (const auto& [symbol, value] : call->symbols) reads(value);
+        const Sdfg* callee = program_.Find(call->callee);
+        for (const Argument& a : call->arguments) {
+          for (const Expr& e : a.index) reads(e);
+          if (!callee) continue;
+          const Container* parameter = callee->Find(a.port);
+          const Uses& inner = Of(*callee);
+          auto it = inner.find(a.port);
+          Use use = it == inner.end() ? Use{} : it->second;
+          if (parameter && parameter->inout) use = {true, true};
+          if (parameter && parameter->output) use.write = true;
+          Use& outer = uses[base_of(a.container)];
+          outer.read |= use.read && !(use.write && parameter && !parameter->inout);
+          outer.write |= use.write;
+        }
+      }
+    });
+    return uses;
+  }
+
+  const Program& program_;
+  std::unordered_map<Name, Uses> memo_;
+};
+
+Direction DirectionFrom(const Sdfg& s, const Uses& uses, Name parameter) {
+  if (s.Get(parameter).inout) return Direction::kInOut;
+  if (s.Get(parameter).output) return Direction::kOut;
+  auto it = uses.find(parameter);
+  if (it == uses.end()) return Direction::kUnused;
+  if (it->second.write) return Direction::kOut;  // reading back what was written does not make it an input
+  return it->second.read ? Direction::kIn : Direction::kUnused;
+}
+
+std::vector<Name> ParametersWhere(const Program& p, const Sdfg& s, bool (*keep)(Direction)) {
+  UseFinder finder(p);
+  const Uses& uses = finder.Of(s);
+  std::vector<Name> out;
+  for (Name n : s.parameters) {
+    if (keep(DirectionFrom(s, uses, n))) out.push_back(n);
+  }
+  return out;
+}
+
+}  // namespace
+
+Direction DirectionOf(const Program& p, const Sdfg& s, Name parameter) {
+  UseFinder finder(p);
+  return DirectionFrom(s, finder.Of(s), parameter);
+}
+
+std::vector<Direction> Directions(const Program& p, const Sdfg& s) {
+  UseFinder finder(p);
+  const Uses& uses = finder.Of(s);
+  std::vector<Direction> out;
+  for (Name n : s.parameters) out.push_back(DirectionFrom(s, uses, n));
+  return out;
+}
+
+std::vector<Name> Inputs(const Program& p, const Sdfg& s) {
+  return ParametersWhere(p, s, [](Direction d) { return d != Direction::kOut; });
+}
+
+std::vector<Name> Outputs(const Program& p, const Sdfg& s) {
+  return ParametersWhere(p, s, [](Direction d) { return d == Direction::kOut || d == Direction::kInOut; });
+}
+
+std::vector<Name> FreeSymbols(const Sdfg& s) {
+  std::vector<Name> out;
+  std::unordered_set<Name> seen;
+  auto add = [&](Name n) {
+    if (seen.insert(n).second) out.push_back(n);
+  };
+  std::unordered_set<Name> given(s.symbol_params.begin(), s.symbol_params.end());
+  for (Name p : s.parameters) {
+    for (const Expr& dim : s.Get(p).shape) {
+      if (dim.Is(ExprKind::kSymbol) && !given.count(dim->name)) add(dim->name);
+    }
+  }
+  for (Name n : s.symbol_params) add(n);
+  return out;
+}
+
+Expr NumElements(const Container& c) {
+  Expr n(1);
+  for (const Expr& d : c.shape) n = n * d;
+  return n;
+}
+
+std::vector<Expr> RowMajorStrides(const std::vector<Expr>& shape) {
+  std::vector<Expr> strides(shape.size());
+  Expr stride(1);
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    if (i > 0) stride = stride * shape[i];
+  }
+  return strides;
+}
+
+}  // namespace headrace

@@ -1,0 +1,249 @@
+// The SDFG: programs, containers, control flow, statements. Text form: docs/notation.md; printed by printer.h, read by
+// parser.h. Everything is a value; copying a Program is cheap (cow.h) and a pass edits its own copy or in place.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/base/cow.h"
+#include "ir/base/dtype.h"
+#include "ir/base/name.h"
+#include "ir/base/status.h"
+#include "ir/base/value.h"
+#include "ir/expr/expr.h"
+
+namespace headrace {
+
+struct NodeId {
+  uint32_t value = ~0u;
+  bool valid() const { return value != ~0u; }
+};
+struct BlockId {
+  uint32_t value = ~0u;
+  bool valid() const { return value != ~0u; }
+};
+inline bool operator==(NodeId a, NodeId b) { return a.value == b.value; }
+inline bool operator==(BlockId a, BlockId b) { return a.value == b.value; }
+
+// Where something came from; every pass keeps it. Text: trailing  from "conv1/Relu" by "fuse-elementwise".
+struct Origin {
+  Name source;  // node name in the imported model or program ("" = unknown); fused nodes join names with '+'
+  Name pass;    // the pass that made it ("" = the importer or the text)
+  // Not printed and no part of equality; for errors. What was read from IR text has a place, what a library node was
+  // expanded to has its op.
+  Name op = {};    // "onnx.Gather"
+  Name file = {};  // as the user gave it
+  int line = 0, column = 0;
+};
+// The status with node, op and place where they are missing.
+Status WithOrigin(Status s, const Origin& o);
+
+// ---- containers ----
+enum class ContainerKind : uint8_t {
+  kParameter,  // an argument of the SDFG: read-only, written (an output), or both (`inout`)
+  kTransient,  // lives inside one run
+  kConstant,   // `data` holds the value; shared, never written
+  kState,      // `persistent`: survives between runs (packed weights, optimizer state); initialised in `init`
+  kView,       // another name for (part of) `base`: element [i…] lies offset + Σ i·strides after the base's first, in memory
+  kSequence,   // run-time handle: ONNX sequence / optional of `type`; only library nodes touch it
+};
+enum class Storage : uint8_t {
+  kArena,     // default: one arena planned from lifetimes
+  kRegister,  // private to each iteration of the innermost map that holds all its uses; static size
+  kHost,
+  kDevice,
+  kShared,  // for accelerators
+};
+
+struct Container {
+  Name name;
+  ContainerKind kind = ContainerKind::kTransient;
+  DType dtype = DType::kNone;
+  std::vector<Expr> shape;    // empty = scalar
+  std::vector<Expr> strides;  // in elements; empty = row-major contiguous
+  Storage storage = Storage::kArena;
+  bool inout = false;     // parameters: both read and written, may alias nothing else
+  bool output = false;    // parameters: `out` says that it is an output even though no statement writes it (any more)
+  bool optional = false;  // parameters that the caller may leave out (read with `??` or has())
+  Name base;              // views
+  Expr offset;            // views, in elements
+  Tensor data;            // constants
+  ValueType type;         // sequences
+  Origin origin;
+};
+
+// ---- statements (nodes) ----
+enum class WriteOp : uint8_t { kAssign, kAdd, kMul, kMax, kMin };  // "=", and wcr "+=", "*=", "max=", "min="
+std::string_view WriteOpToken(WriteOp op);
+
+// container[index…] op value. `guarded` ("??" before the op): a write outside the bounds is dropped.
+struct Tasklet {
+  Name target;
+  std::vector<Expr> index;  // may read containers (scatter); empty for scalars
+  bool flat = false;        // target.flat[index]
+  bool guarded = false;
+  WriteOp op = WriteOp::kAssign;
+  Expr value;
+};
+
+struct Range {
+  Name index;
+  Expr begin, end, step;
+};  // begin ≤ i < end for step > 0, end < i ≤ begin for step < 0
+
+// How a map is executed: data, printed in the text as `map … @parallel vectorize(j) tile(i: 64) {`.
+struct Schedule {
+  enum Kind : uint8_t { kDefault, kSequential, kParallel, kGpuGrid, kGpuBlock, kGpuWarp } kind = kDefault;
+  Name vector_index;  // innermost index to vectorise ("" = the backend decides)
+  std::vector<std::pair<Name, int64_t>> tiles;
+  int unroll = 0;
+};
+
+struct Map {
+  std::vector<Range> ranges;
+  std::vector<NodeId> body;  // ordered statements, owned
+  Schedule schedule;
+};
+
+// A call of another SDFG of the program. Arguments are whole containers (views for parts); inside a map an argument may
+// be narrowed to a subset by leading fixed indices: `call f(x = X[i, :])`.
+struct Argument {
+  Name port;
+  Name container;
+  std::vector<Expr> index;
+};  // index: fixed leading dims; empty = all of it
+struct Nested {
+  Name callee;
+  std::vector<Argument> arguments;             // inputs and outputs alike, by parameter name
+  std::vector<std::pair<Name, Expr>> symbols;  // callee symbol → expression of the caller
+};
+
+// An attribute of a library node.
+struct Attribute {
+  std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>,
+               Tensor, Name /* a graph: an SDFG of this program */>
+      value;
+};
+using Attributes = std::vector<std::pair<Name, Attribute>>;  // sorted by name
+const Attribute* FindAttribute(const Attributes& a, Name n);
+
+struct Port {
+  Name name;
+  Name container;
+};  // variadic ports repeat their name in order; an absent optional port has container ""
+struct Library {
+  Name domain;      // "onnx", "ai.onnx.ml", "grad", "call" (an external function, op = its registered name), …
+  Name op;          // "Conv"
+  int version = 0;  // since-version of the signature; 0 = newest
+  Attributes attributes;
+  std::vector<Port> inputs, outputs;
+  std::vector<Name> defines;  // symbols whose value this node determines: bare dims of its outputs
+  Name implementation;        // chosen by the user or a pass; "" = first that applies
+};
+
+using Body = std::variant<std::monostate, Tasklet, Map, Nested, Library>;  // monostate: a removed node
+struct Node {
+  Body body;
+  Origin origin;
+};
+
+// ---- control flow (blocks) ----
+struct State {
+  Name label;
+  std::vector<NodeId> statements;
+};  // text order is the meaning
+// for (var = init; cond; var = update) body. A while loop has no var. do_while tests after the body.
+struct Loop {
+  Name var;
+  Expr init, condition, update;  // may read containers; `condition` null = forever (leave by break)
+  bool do_while = false;
+  std::vector<BlockId> body;
+};
+struct Branch {
+  Expr condition;
+  std::vector<BlockId> body;
+};  // condition null = else (last)
+struct Conditional {
+  std::vector<Branch> branches;
+};
+struct Break {};
+struct Continue {};
+// let n = expr [else "message"]: defines a size from data, once per execution; where reading the value fails (an index out
+// of range), the error is `message`.
+struct Assign {
+  Name symbol;
+  Expr value;
+  std::string message = {};
+};
+// require condition else "message", value…: where `condition` is false the program stops with `message`, each `{}` in it
+// replaced by the next value. It speaks of sizes alone, no data, and so moves to the front: before any kernel.
+struct Require {
+  Expr condition;
+  std::string message;
+  std::vector<Expr> values;
+};
+using Control = std::variant<std::monostate, State, Loop, Conditional, Break, Continue, Assign, Require>;
+struct Block {
+  Control control;
+  Origin origin;
+};
+
+// The loop that the text writes as `for var in begin:end:step`, and back: empty when `l` is not of that kind.
+// A step that is not a literal decides when it runs whether the loop counts up or down, as in a map.
+Loop RangeLoop(Name var, Expr begin, Expr end, Expr step = 1);
+std::optional<Range> AsRange(const Loop& l);
+
+// ---- one SDFG ----
+struct Sdfg {
+  Name name;
+  std::vector<Name> parameters;     // containers, in order
+  std::vector<Name> symbol_params;  // symbols not found in a parameter's shape, passed by name
+  std::vector<Name> order;          // all containers in declaration order (parameters first)
+  CowMap<Name, Container> containers;
+  CowTable<NodeId, Node> nodes;
+  CowTable<BlockId, Block> blocks;
+  std::vector<BlockId> body;
+  Assumptions assumptions;  // text: `assume 1 <= N <= 64`
+
+  const Container* Find(Name n) const { return containers.Find(n); }
+  const Container& Get(Name n) const;  // must exist
+  Container& Mutable(Name n);          // must exist; copies the shard when shared
+  void Add(Container c);               // appends to `order`; the name must be new
+  void Remove(Name n);                 // must have no uses
+  // stem, stem_1, stem_2 …: not yet a container, size or loop variable here (map indices are local and not looked at).
+  Name FreshName(std::string_view stem) const;
+  NodeId AddNode(Body b, Origin o = {});
+  BlockId AddBlock(Control c, Origin o = {});
+};
+
+struct Program {
+  std::vector<std::shared_ptr<Sdfg>> sdfgs;  // shared between copies; use Mutable() to write
+  Name entry;                                // the first sdfg unless said otherwise
+  const Sdfg* Find(Name n) const;
+  const Sdfg& Entry() const;
+  Sdfg& Mutable(Name n);  // must exist; copies it when shared
+  Sdfg& MutableEntry() { return Mutable(entry); }
+  Sdfg& Add(Sdfg s);  // the name must be new
+};
+
+// ---- reading helpers ----
+// Direction of a parameter, derived from its uses in `s` (and in the callees' parameters it is bound to).
+// `inout` parameters are kInOut; every other one that is written or `out` is kOut, even when it is read back later.
+enum class Direction { kUnused, kIn, kOut, kInOut };
+Direction DirectionOf(const Program& p, const Sdfg& s, Name parameter);
+std::vector<Direction> Directions(const Program& p, const Sdfg& s);  // of all parameters, in one walk
+std::vector<Name> Inputs(const Program& p,
+                         const Sdfg& s);  // in parameter order; inout counts as both; unused ones are inputs
+std::vector<Name> Outputs(const Program& p, const Sdfg& s);
+std::vector<Name> FreeSymbols(const Sdfg& s);  // sizes bound from parameter shapes, then symbol_params
+// Every statement of a block list in order, maps entered (pre-order) when `into_maps`.
+void ForEachBlock(const Sdfg& s, const std::vector<BlockId>& body, const std::function<void(BlockId)>& fn);
+void ForEachNode(const Sdfg& s, const std::function<void(NodeId)>& fn, bool into_maps = true);
+Expr NumElements(const Container& c);
+std::vector<Expr> RowMajorStrides(const std::vector<Expr>& shape);
+
+}  // namespace headrace

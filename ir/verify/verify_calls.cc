@@ -1,0 +1,113 @@
+// Calls: what is bound to a callee's parameters fits them.
+#include <algorithm>
+
+#include "ir/analysis/dataflow.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify_impl.h"
+
+namespace headrace::verify {
+
+void Writers::Roots(const std::vector<BlockId>& body, std::unordered_set<Name>* out) {
+  ForEachBlock(s_, body, [&](BlockId b) {
+    if (auto* st = std::get_if<State>(&s_.blocks[b].control))
+      for (NodeId n : st->statements) Roots(n, out);
+  });
+}
+
+void Writers::Roots(NodeId id, std::unordered_set<Name>* out) {
+  const Body& body = s_.nodes[id].body;
+  if (auto* t = std::get_if<Tasklet>(&body)) out->insert(RootOf(s_, t->target));
+  else if (auto* m = std::get_if<Map>(&body))
+    for (NodeId n : m->body) Roots(n, out);
+  else if (auto* l = std::get_if<Library>(&body))
+    for (const Port& p : l->outputs) out->insert(RootOf(s_, p.container));
+  else if (auto* c = std::get_if<Nested>(&body))
+    for (const Argument& a : c->arguments)
+      if (Writes(c->callee, a.port)) out->insert(RootOf(s_, a.container));
+}
+
+bool Writers::Writes(Name callee, Name port) {
+  auto it = outputs_.find(callee);
+  if (it == outputs_.end()) {
+    std::unordered_set<Name> names;
+    if (const Sdfg* f = p_ ? p_->Find(callee) : nullptr)
+      for (Name n : Outputs(*p_, *f)) names.insert(n);
+    it = outputs_.emplace(callee, std::move(names)).first;
+  }
+  return it->second.count(port) > 0;
+}
+
+void CheckAllBound(const Nested& n, const Sdfg& f, NodeId id, Report* report) {
+  auto is_bound = [&](Name q) {
+    return std::any_of(n.arguments.begin(), n.arguments.end(), [&](const Argument& a) { return a.port == q; });
+  };
+  for (Name q : f.parameters) {
+    const Container* c = f.Find(q);
+    if (c && !c->optional && !is_bound(q))
+      report->Add("E0241", "argument " + Quoted(q) + " of " + Quoted(n.callee) + " is missing", id, n.callee.str(),
+                  "bind it: " + q.str() + " = …");
+  }
+  std::unordered_set<Name> given;
+  const std::vector<Name> accepted = FreeSymbols(f);
+  for (const auto& binding : n.symbols) {
+    const Name symbol = binding.first;
+    if (!given.insert(symbol).second)
+      report->Add("E0242", "symbol " + Quoted(symbol) + " is bound twice", id, symbol.str(), "bind it once");
+    if (std::find(accepted.begin(), accepted.end(), symbol) == accepted.end())
+      report->Add("E0243", Quoted(n.callee) + " has no symbol " + Quoted(symbol), id, symbol.str(),
+                  "see its parameters");
+  }
+  for (Name q : f.symbol_params)
+    if (!given.count(q))
+      report->Add("E0244", "symbol " + Quoted(q) + " of " + Quoted(n.callee) + " is not bound", id, q.str(),
+                  "bind it: " + q.str() + " = …");
+}
+
+bool CheckArgumentType(const Container& c, const Container& formal, const Nested& n, const Argument& a, NodeId id,
+                       Report* report) {
+  const std::string what = "argument " + Quoted(a.port) + " of " + Quoted(n.callee);
+  if (c.dtype != formal.dtype) {
+    Diagnostic& d =
+        report->Add("E0247", what + " has another element type", id, n.callee.str(), "cast it into a transient first");
+    d.got = DTypeName(c.dtype), d.expected = DTypeName(formal.dtype);
+  }
+  if (a.index.size() <= c.shape.size() && c.shape.size() - a.index.size() == formal.shape.size()) return true;
+  Diagnostic& d = report->Add("E0248", what + " has another rank", id, n.callee.str(),
+                              "fix leading dimensions with an index, or use a view");
+  d.got = std::to_string(static_cast<int>(c.shape.size()) - static_cast<int>(a.index.size()));
+  d.expected = std::to_string(formal.shape.size());
+  return false;
+}
+
+void CheckArgumentSizes(const Sdfg& caller, const Container& c, const Sdfg& f, const Argument& a, const NameMap& sizes,
+                        NodeId id, Report* report) {
+  const Container* formal = f.Find(a.port);
+  if (!formal || c.shape.size() - a.index.size() != formal->shape.size()) return;
+  for (size_t i = 0; i < formal->shape.size(); ++i) {
+    const Expr want = Substitute(formal->shape[i], sizes), have = c.shape[i + a.index.size()];
+    if (ProveEq(want, have, caller.assumptions) != Truth::kNo) continue;
+    Diagnostic& d = report->Add(
+        "E0249",
+        "argument " + Quoted(a.port) + " of " + f.name.str() + " has another size in dimension " + std::to_string(i),
+        id, f.name.str(), "the sizes of all arguments must agree");
+    d.got = ToString(have);
+    d.expected = ToString(want);
+  }
+}
+
+void CheckAliases(const Nested& n, const Sdfg& f, const std::function<bool(Name)>& writes, NodeId id, Report* report) {
+  for (const Argument& a : n.arguments) {
+    if (!a.index.empty() || !writes(a.port)) continue;
+    for (const Argument& b : n.arguments)
+      if (&a != &b && b.index.empty() && a.container == b.container && f.Find(a.port) &&
+          !(f.Get(a.port).inout && a.port == b.port)) {
+        report->Add(
+            "E0245",
+            Quoted(a.container) + " is bound to " + Quoted(a.port) + ", which is written, and to " + Quoted(b.port), id,
+            a.container.str(), "copy it first: arguments don't alias");
+        return;
+      }
+  }
+}
+
+}  // namespace headrace::verify

@@ -1,0 +1,213 @@
+// The part of the verifier that asks about index sets: races between iterations, accesses outside their container.
+#include <algorithm>
+
+#include "ir/analysis/sets.h"
+#include "ir/verify/verify_impl.h"
+
+namespace headrace::verify {
+namespace {
+
+bool IsDataDependent(const Use& u) {
+  for (const Expr& e : u.index)
+    if (!IsIndexExpr(e)) return true;
+  return false;
+}
+
+size_t CommonMaps(const Use& a, const Use& b) {
+  size_t n = 0;
+  while (n < a.maps.size() && n < b.maps.size() && a.maps[n] == b.maps[n]) ++n;
+  return n;
+}
+
+// Every index of `ranges` stands bare at a position where both uses have the same expression: they meet in one iteration only.
+bool AgreeOn(const std::vector<Range>& ranges, const Use& a, const Use& b) {
+  for (const Range& r : ranges) {
+    bool found = false;
+    for (size_t i = 0; i < a.index.size() && i < b.index.size(); ++i)
+      found |= a.index[i].Is(ExprKind::kSymbol) && a.index[i]->name == r.index && b.index[i] == a.index[i];
+    if (!found) return false;
+  }
+  return true;
+}
+
+std::vector<Range> Renamed(const std::vector<Range>& ranges, NameMap* names, const char* suffix) {
+  std::vector<Range> out;
+  for (const Range& r : ranges) {
+    Name fresh(r.index.str() + suffix);
+    out.push_back({fresh, Substitute(r.begin, *names), Substitute(r.end, *names), r.step});
+    names->push_back({r.index, Expr(fresh)});
+  }
+  return out;
+}
+
+// May two different iterations of the first `common` maps reach one element? Each position's values are compared as boxes
+// over everything but the shared index it is about.
+Truth MeetAcross(const Sdfg& s, const std::vector<Range>& shared, const std::vector<Range>& inner_a,
+                 const std::vector<Range>& inner_b, const Use& a, const Use& b) {
+  // A position that is the same shared index in both keeps the iterations of that index apart.
+  std::vector<Range> open;
+  for (const Range& r : shared)
+    if (!AgreeOn({r}, a, b)) open.push_back(r);
+  if (open.empty()) return Truth::kNo;
+  // The others sweep on their own on both sides: disjoint boxes never meet.
+  NameMap names;
+  std::vector<Range> other = Renamed(open, &names, "'");
+  std::vector<Range> ranges_a = open, ranges_b = other;
+  ranges_a.insert(ranges_a.end(), inner_a.begin(), inner_a.end());
+  std::vector<Range> more = Renamed(inner_b, &names, "'");
+  ranges_b.insert(ranges_b.end(), more.begin(), more.end());
+  std::vector<Expr> index_b;
+  for (const Expr& e : b.index) index_b.push_back(Substitute(e, names));
+  const Container& c = s.Get(a.container);
+  std::vector<Expr> shape = a.flat ? std::vector<Expr>{NumElements(c)} : c.shape;
+  Box x = ImageBox(ranges_a, a.index, shape, s.assumptions), y = ImageBox(ranges_b, index_b, shape, s.assumptions);
+  if (x.subset.dims.size() != y.subset.dims.size()) return Truth::kUnknown;
+  return Overlaps(x.subset, y.subset, s.assumptions);
+}
+
+// The positions that both uses have in common determine the shared iteration; those that inner indices move don't count.
+bool Separates(const std::vector<Range>& shared, const std::vector<Range>& inner, const Use& a, const Use& b,
+               const Assumptions& as) {
+  std::vector<Expr> same;
+  for (size_t i = 0; i < a.index.size() && i < b.index.size(); ++i) {
+    if (!(a.index[i] == b.index[i]) || !IsIndexExpr(a.index[i])) continue;
+    bool only_shared = true;
+    for (Name n : FreeSymbols(a.index[i]))
+      for (const Range& r : inner) only_shared &= r.index != n;
+    if (only_shared) same.push_back(a.index[i]);
+  }
+  return !same.empty() && IsInjective(shared, same, as) == Truth::kYes;
+}
+
+class Nest {
+ public:
+  Nest(const Sdfg& s, const std::vector<Use>& uses, Report* r) : s_(s), uses_(uses), r_(r) {}
+
+  void Run() {
+    for (const Use& u : uses_) {
+      if (r_->Full()) return;
+      Bounds(u);
+    }
+    if (uses_.empty() || uses_[0].maps.empty()) return;
+    for (size_t i = 0; i < uses_.size() && !r_->Full(); ++i) {
+      const Use& w = uses_[i];
+      if (!w.write || IsRegister(w)) continue;
+      if (!OneIteration(w)) continue;  // reported: comparing it with others would repeat that
+      Against(i);
+    }
+  }
+
+ private:
+  bool IsRegister(const Use& u) const {
+    const Container* c = s_.Find(u.root);
+    return !c || c->storage == Storage::kRegister;
+  }
+  const std::vector<Range>& Ranges(const std::vector<uint32_t>& maps) {
+    if (maps == cached_maps_) return cached_;
+    cached_maps_ = maps;
+    return cached_ = RangesOf(s_, maps);
+  }
+
+  void Bounds(const Use& u) {
+    if (u.guarded || u.whole || u.conditional) return;
+    const Container* c = s_.Find(u.container);
+    if (!c || c->kind == ContainerKind::kSequence) return;
+    std::vector<Expr> shape = c->shape;
+    if (u.flat) shape = {NumElements(*c)};
+    if (u.index.size() < shape.size()) shape.resize(u.index.size());
+    const std::vector<Range>& ranges = Ranges(u.maps);
+    if (WithinBounds(ranges, u.index, shape, s_.assumptions) != Truth::kNo) return;
+    for (size_t i = 0; i < u.index.size(); ++i) {
+      if (WithinBounds(ranges, {u.index[i]}, {shape[i]}, s_.assumptions) != Truth::kNo) continue;
+      std::string place = "'" + u.container.str() + "'" + (u.flat ? ".flat" : " dimension " + std::to_string(i));
+      Diagnostic& d =
+          r_->Add("E0260", std::string(u.write ? "a write" : "a read") + " of " + place + " is outside its bounds",
+                  u.node, u.container.str(),
+                  u.write ? "correct the index, or write with `?? =` to drop what is outside"
+                          : "correct the index, or give the value outside: X[…] ?? 0");
+      Box b = ImageBox(ranges, {u.index[i]}, {shape[i]}, s_.assumptions);
+      d.got = ToString(u.index[i]) + " in " + ToString(b.subset);
+      d.expected = "0:" + ToString(shape[i]);
+      return;
+    }
+  }
+
+  // Do two iterations of the maps around `w` write one element?
+  bool OneIteration(const Use& w) {
+    if (w.op != WriteOp::kAssign) return true;
+    const std::vector<Range> ranges = Ranges(w.maps);
+    Truth t = w.whole ? (ranges.empty() ? Truth::kYes : Truth::kNo) : IsInjective(ranges, w.index, s_.assumptions);
+    if (t == Truth::kYes) return true;
+    if (t == Truth::kUnknown && (w.guarded || IsDataDependent(w))) return true;
+    std::string missing;
+    for (const Range& r : ranges) {
+      bool used = false;
+      for (const Expr& e : w.index)
+        for (Name n : FreeSymbols(e)) used |= n == r.index;
+      if (!used) missing += (missing.empty() ? "'" : ", '") + r.index.str() + "'";
+    }
+    std::string why = !missing.empty()
+                          ? "iterations over " + missing + " all write the same element of '" + w.container.str() + "'"
+                          : "two iterations may write one element of '" + w.container.str() + "'";
+    r_->Add("E0261", why, w.node, w.container.str(),
+            missing.empty() ? "make the index different for every iteration, or use a loop"
+                            : "reduce with +=, *=, max= or min=, or leave the index out of the map");
+    return false;
+  }
+
+  // Other uses of what `w` writes, in other iterations of the maps that both are in.
+  void Against(size_t wi) {
+    const Use& w = uses_[wi];
+    for (size_t j = 0; j < uses_.size() && !r_->Full(); ++j) {
+      const Use& u = uses_[j];
+      if (j == wi || u.root != w.root || (u.write && j < wi)) continue;
+      if (u.write && u.op == w.op && w.op != WriteOp::kAssign) continue;  // both accumulate alike: any order will do
+      size_t common = CommonMaps(w, u);
+      if (common == 0) continue;
+      std::vector<uint32_t> maps(w.maps.begin(), w.maps.begin() + common);
+      std::vector<Range> shared = RangesOf(s_, maps);
+      if (SinglePoint(shared)) continue;
+      if (IsDataDependent(w) || w.guarded) continue;  // the writer asserts that iterations don't meet
+      if (u.container == w.container && u.flat == w.flat && !u.whole && !w.whole) {
+        if (AgreeOn(shared, w, u)) continue;
+        std::vector<Range> inner_w = RangesOf(s_, {w.maps.begin() + common, w.maps.end()});
+        std::vector<Range> inner_u = RangesOf(s_, {u.maps.begin() + common, u.maps.end()});
+        if (Separates(shared, inner_w, w, u, s_.assumptions)) continue;
+        if (MeetAcross(s_, shared, inner_w, inner_u, w, u) == Truth::kNo) continue;
+      }
+      r_->Add("E0262",
+              std::string(u.write ? "another write" : "a read") + " of '" + u.container.str() +
+                  "' may meet an element that another iteration of the map writes",
+              u.node, u.container.str(), "iterations of a map have no order: use a loop, or a second container");
+      return;
+    }
+  }
+  static bool SinglePoint(const std::vector<Range>& ranges) {
+    for (const Range& r : ranges) {
+      auto b = AsInt(r.begin), e = AsInt(r.end);
+      if (!(b && e && *e - *b <= 1)) return false;
+    }
+    return true;
+  }
+
+  const Sdfg& s_;
+  const std::vector<Use>& uses_;
+  Report* r_;
+  std::vector<uint32_t> cached_maps_ = {~0u};
+  std::vector<Range> cached_;
+};
+
+}  // namespace
+
+std::vector<Range> RangesOf(const Sdfg& s, const std::vector<uint32_t>& maps) {
+  std::vector<Range> out;
+  for (uint32_t m : maps) {
+    const Map& map = std::get<Map>(s.nodes[NodeId{m}].body);
+    out.insert(out.end(), map.ranges.begin(), map.ranges.end());
+  }
+  return out;
+}
+
+void CheckNest(const Sdfg& s, const std::vector<Use>& uses, Report* report) { Nest(s, uses, report).Run(); }
+
+}  // namespace headrace::verify
