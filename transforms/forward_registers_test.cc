@@ -52,6 +52,16 @@ TEST(ForwardRegisters, OnlyWhereOneStatementIsLeft) {
                   "forward-registers");
 }
 
+TEST(ForwardRegisters, WhatACallElsewhereReadsStays) {
+  ExpectUnchanged(R"(sdfg g(x: f64, Z: f64) { state { Z = x } }
+                     sdfg f(X: f64[N], Y: f64[N], Z: f64[N]) {
+                       transient t: f64 @register
+                       state { map i in 0:N { map j in 0:1 { t = X[i]; Y[i] = t }
+                                              map k in 0:1 { call g(x = t, Z = Z[i]) } } }
+                     })",
+                  "forward-registers");
+}
+
 TEST(ForwardRegisters, ASumDoesNotReadWhatItAddsTo) {
   ExpectUnchanged(R"(sdfg f(inout X: f64[2, N]) {
                        transient t: f64 @register

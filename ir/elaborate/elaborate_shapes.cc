@@ -1,8 +1,8 @@
 // Shape forms: instead of maps, the sizes and known elements of outputs.
 #include <algorithm>
 
+#include "ir/elaborate/elaborate.h"
 #include "ir/elaborate/elaborate_internal.h"
-#include "ir/registry/inference.h"
 
 namespace headrace {
 namespace elaborate {
