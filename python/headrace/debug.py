@@ -97,6 +97,24 @@ def copied(value: Any, seen: dict[int, Any] | None = None) -> Any:
     return value
 
 
+def as_numpy(value: Any) -> Any:
+    """Tensors in it as arrays."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(as_numpy, value))
+    if isinstance(value, dict):
+        return {k: as_numpy(v) for k, v in value.items()}
+    return value.cpu().numpy() if hasattr(value, "detach") else value
+
+
+def leaves_of(name: str, ours: Any, theirs: Any) -> list[tuple[str, Any, Any]]:
+    """(name, ours, theirs) of the arrays and numbers inside."""
+    if isinstance(theirs, (tuple, list)) and isinstance(ours, (tuple, list)):
+        return [leaf for k, (a, b) in enumerate(zip(ours, theirs)) for leaf in leaves_of(f"{name}[{k}]", a, b)]
+    if isinstance(theirs, dict):
+        return [leaf for k in theirs for leaf in leaves_of(f"{name}[{k!r}]", ours[k], theirs[k])]
+    return [(name, ours, theirs)] if isinstance(theirs, (np.ndarray, np.generic, float, int, complex)) else []
+
+
 def compare(of: str, reference: str, outputs: Iterable[tuple[str, Any, Any]]) -> None:
     """MismatchError for the first of `outputs` (name, got, expected) that differs by more than its type's tolerance, or in type or
     shape. NaN equals NaN."""

@@ -72,7 +72,6 @@ class GradientFunction(Function):
                             "sum it up, or use headrace.vjp")
         return Derived(inner, [chosen], types, self._arguments, self._keep, False, self._several, self._plan)
 
-
     # ---- the gradient in two programs ----
     @property
     def forward_sdfg(self) -> Sdfg:

@@ -6,21 +6,21 @@ import functools
 import inspect
 import threading
 import warnings
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from . import registrations
 from .compiled import Compiled
-from .debug import check_verify, compare, copied
+from .debug import as_numpy, check_verify, compare, copied, leaves_of
 from .frontend.emitter import Emitter
 from .frontend.errors import Retry
 from .frontend.calls import embed
 from .frontend.evaluate import Scope
 from .frontend.lower import Lowering
 from .frontend.sizes import Size, names_in
-from .frontend.source import Source
-from .frontend.types import IR_NAMES, TYPES, Type, Weak
+from .frontend.source import Read, Source, surroundings_read
+from .frontend.types import IR_NAMES, TYPES, Cell, Type, Weak
 from .frontend.values import Array, Value, is_number, value_of
 from .reports import Report, report_of
 from .sdfg import Sdfg
@@ -45,6 +45,15 @@ class Translated:
     several: bool          # whether the function returns a tuple
     trees = False          # whether arguments are dicts, lists or tuples of arrays
     compiled: Compiled
+
+    surroundings: Sequence[Read] = ()  # names around the function that the program depends on
+
+    def current(self) -> bool:
+        """Whether they mean what they meant."""
+        for names, name, value in self.surroundings:
+            if names.get(name) is not value:
+                return False
+        return True
 
     def compile(self, backend: str, threads: int, debug: Mapping[str, Any]) -> None:
         self.compiled = self.sdfg.compile(backend=backend, threads=threads, **debug)
@@ -103,12 +112,13 @@ class Translation(Translated):
                 for part in names_in(size):
                     self.emitter.reserve(part)
             names[name] = Array(container, what.dtype, what.shape, weak=getattr(what, "weak", False))
+            names[name].in_place = isinstance(what, Cell)
             declared[name] = (what, container)
             self.taken.append(name)
             self.emitter.arguments.add(container)
         for name, (what, _) in declared.items():
             if not what.shape and what.dtype.kind in "iu":
-                names[name] = self.emitter.size_of(names[name])
+                names[name] = self.emitter.size_of(names[name]) if isinstance(what, Weak) else self.emitter.counted(names[name])
         names = {name: what.build(name, names.get) if isinstance(what, Tree) else names[name] for name, what in arguments.items()}
         try:
             evaluator = Lowering(self.emitter, Scope(source, dict(names)))
@@ -195,11 +205,11 @@ class Function:
                 self._versions, self._shown, self._generation = {}, {}, registrations.generation
         key = self._key(given)
         found = self._versions.get(key)
-        if found is not None:
+        if found is not None and found.current():
             return found
         with self._lock:  # two threads compile the same program once
             found = self._versions.get(key)
-            if found is None:
+            if found is None or not found.current():
                 found = self._changed_by_user(key) or self._translate(given)
                 found.compile(self._backend, self._threads, self._debug)
                 self._versions[key] = found
@@ -210,7 +220,10 @@ class Function:
         return tuple((type(t), t) for t in types)  # 1, 1.0 and True are equal, and different constants
 
     def _translate(self, given: dict[str, Any]) -> Translated:
-        return self.translate({name: self._type_of(name, value) for name, value in given.items()})
+        with surroundings_read() as reads:
+            found = self.translate({name: self._type_of(name, value) for name, value in given.items()})
+        found.surroundings = list({(id(names), name): (names, name, value) for names, name, value in reads}.values())
+        return found
 
     def _changed_by_user(self, key: tuple) -> Translated | None:
         """What `sdfg_for` gave for these types, which is what is compiled, where it can still be called like the function."""
@@ -229,7 +242,8 @@ class Function:
             dtype = str(value.dtype).removeprefix("torch.")
             if dtype not in TYPES and dtype != "bool":
                 raise TypeError(f"argument {name}: no program computes with {value.dtype}")
-            return Type(dtype, tuple(int(s) for s in value.shape))
+            shape = tuple(int(s) for s in value.shape)
+            return Type(dtype, shape) if shape or isinstance(value, np.generic) else Cell(dtype)
         if type(value) in (float, complex):
             return Weak(_PYTHON_TYPES[type(value)])
         if is_tree(value):
@@ -286,7 +300,7 @@ class Function:
         key = self._key(given)
         with self._lock:
             found = self._versions.get(key) or self._shown.get(key, (None, None))[0]
-            if found is None:
+            if found is None or not found.current():
                 found = self._translate(given)
                 self._shown[key] = found, found.sdfg.parameters
         return found.sdfg
@@ -335,32 +349,15 @@ class VerifiedProgram(Program):
         del self._debug["verify"]
 
     def __call__(self, *args, **named):
-        theirs, theirs_named = _numpy(copied((args, named)))
+        theirs, theirs_named = as_numpy(copied((args, named)))
         expected = self.base(*theirs, **theirs_named)
         got = super().__call__(*args, **named)
         ours = self._signature.bind(*args, **named).arguments
-        pairs = [*_leaves("result", got, expected)]
+        pairs = [*leaves_of("result", got, expected)]
         for name, other in self._signature.bind(*theirs, **theirs_named).arguments.items():
-            pairs += _leaves(name, ours[name], other)
+            pairs += leaves_of(name, ours[name], other)
         compare(self.__name__, "NumPy", pairs)
         return got
-
-
-def _numpy(value):
-    if isinstance(value, (tuple, list)):
-        return type(value)(map(_numpy, value))
-    if isinstance(value, dict):
-        return {k: _numpy(v) for k, v in value.items()}
-    return value.cpu().numpy() if hasattr(value, "detach") else value
-
-
-def _leaves(name: str, ours: Any, theirs: Any) -> list[tuple[str, Any, Any]]:
-    """(name, ours, theirs) of the arrays and numbers inside."""
-    if isinstance(theirs, (tuple, list)) and isinstance(ours, (tuple, list)):
-        return [leaf for k, (a, b) in enumerate(zip(ours, theirs)) for leaf in _leaves(f"{name}[{k}]", a, b)]
-    if isinstance(theirs, dict):
-        return [leaf for k in theirs for leaf in _leaves(f"{name}[{k!r}]", ours[k], theirs[k])]
-    return [(name, ours, theirs)] if isinstance(theirs, (np.ndarray, np.generic, float, int, complex)) else []
 
 
 def _annotation(function, annotation):

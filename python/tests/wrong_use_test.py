@@ -96,7 +96,7 @@ FUNCTIONS = [(opens_a_file, headrace.UnsupportedError, "with statements", 'with 
              (outside, ValueError, "index 10 is out of bounds", "a[10]"),
              (wrong_axis, ValueError, "axis 5 is out of bounds", "axis=5"),
              (inner_sizes, ValueError, "the inner sizes 3 and 2", "@"),
-             (yields, headrace.UnsupportedError, "Yield has no place", "yield a"),
+             (yields, headrace.UnsupportedError, "yield has no place", "hint: return arrays"),
              (catches, headrace.UnsupportedError, "try statements have no place", "try:"),
              (method, TypeError, "no attribute 'foo'", "a.foo()")]
 

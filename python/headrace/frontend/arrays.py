@@ -99,6 +99,8 @@ def index_text(e: Emitter, k, size):
         if isinstance(size, int) and not -size <= k < size:
             raise IndexError(f"index {k} is out of bounds for a dimension of {size}")
         return k if k >= 0 else size + k
+    if isinstance(k, Value) and k.count is not None:
+        k = e.size_of(k)
     if isinstance(k, Size):
         return canonical(f"wrap({k}, {size})") if e.may_be_negative(k) else k
     v = value_of(k)

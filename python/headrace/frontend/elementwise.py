@@ -54,7 +54,26 @@ def apply(e: Emitter, name: str, *args):
     name = {"true_divide": "divide", "mod": "remainder", "abs": "absolute", "pow": "power", "conj": "conjugate"}.get(name, name)
     if all(is_number(a) for a in args):
         return PYTHON[name](*args) if name in PYTHON else getattr(np, name)(*args)
-    if all(is_size(a) for a in args) and name in ("add", "subtract", "multiply", "floor_divide", "remainder", "negative"):
+    if (counted := _counted(e, name, args)) is not None:
+        return counted
+    return _apply(e, name, *args)
+
+
+SIZES = ("add", "subtract", "multiply", "floor_divide", "remainder", "negative")
+
+
+def _counted(e: Emitter, name: str, args) -> Value | None:
+    """Arithmetic of integers of which one is of type int64 and a size, too: so is the result."""
+    if name not in SIZES or not any(isinstance(a, Value) for a in args) or \
+            not all(is_size(a) or isinstance(a, Value) and a.count is not None and a.dtype == np.int64 for a in args):
+        return None
+    result = _apply(e, name, *args)
+    result.count = PYTHON[name](*[a if is_size(a) else a.count for a in args])
+    return result
+
+
+def _apply(e: Emitter, name: str, *args):
+    if all(is_size(a) for a in args) and name in SIZES:
         return PYTHON[name](*args)
     if name == "power" and all(is_size(a) for a in args):
         raise NeedsNumbers(args, "an integer to a power that a loop changes")
@@ -65,6 +84,13 @@ def apply(e: Emitter, name: str, *args):
     if name in LOGIC:
         return _build(e, LOGIC[name], [np.dtype(bool)] * len(args), np.dtype(bool), args)
     *inputs, result = _types(name, args)
+    for k, (a, dtype) in enumerate(zip(args, inputs)):
+        if not fits(a, dtype):
+            if name in COMPARISONS:
+                return _beside(name, k, a, args[1 - k])
+            raise OverflowError(f"Python integer {a} out of bounds for {dtype}")
+    if name in COMPARISONS and {t.kind for t in inputs} == {"i", "u"}:  # NumPy's loops for int64 and uint64
+        return _compare_signs(e, name, inputs, args)
     if inputs[0].kind == "c" and name in ORDERED:
         raise NotImplementedError(f"np.{name} of complex numbers, which have no order in programs: take real, imag or abs")
     if inputs[0].kind == "b" and name in ORDERED:
@@ -87,9 +113,36 @@ def apply(e: Emitter, name: str, *args):
     if name in ("floor", "ceil", "trunc", "rint", "absolute") and inputs[0].kind in "ub" or \
             name in ("floor", "ceil", "trunc", "rint") and inputs[0].kind == "i" or name == "conjugate" and inputs[0].kind != "c":
         return _build(e, "{0}", inputs, result, args)
-    if name in ("isnan", "isinf", "isfinite") and inputs[0].kind != "f":
+    if name in ("isnan", "isinf", "isfinite") and inputs[0].kind in "bciu":  # bfloat16 is of kind "V"
         return _kind_of_number(e, name, inputs[0], args[0])
     return _build(e, TEXTS[name], inputs, result, args)
+
+
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+
+def fits(a, dtype: np.dtype) -> bool:
+    """Whether a Python integer is one of this type; what is none fits."""
+    if dtype.kind not in "iu" or not isinstance(a, int) or isinstance(a, np.generic):
+        return True
+    return np.iinfo(dtype).min <= a <= np.iinfo(dtype).max
+
+
+def _beside(name: str, at: int, number: int, other) -> Value:
+    """A comparison of integers with one that is larger, or smaller, than all of their type: the `at`-th operand."""
+    sides = (number, 0) if at == 0 else (0, number)  # any number on the other side
+    text = "true" if PYTHON[name](*sides) else "false"
+    return Value(np.bool_, value_of(other).shape, lambda i: text)
+
+
+def _compare_signs(e: Emitter, name: str, inputs, args) -> Value:
+    """An int64 and a uint64, exactly."""
+    if inputs[0].kind == "u":
+        name = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}.get(name, name)
+        inputs, args = inputs[::-1], args[::-1]
+    negative = "{0} < 0 ||" if name in ("less", "less_equal", "not_equal") else "{0} >= 0 &&"
+    text = TEXTS[name].replace("{0}", "u64({0})")
+    return _build(e, f"{negative} ({text})", inputs, np.dtype(bool), args)
 
 
 def _kind_of_number(e: Emitter, name: str, dtype: np.dtype, z) -> Value:
@@ -159,11 +212,20 @@ def _divide(e: Emitter, name: str, inputs, result, args) -> Value:
     if result.kind in "iu":
         return _build(e, "{0} // {1}" if name == "floor_divide" else "{0} % {1}", inputs, result, args)
     if name == "floor_divide":
-        return _build(e, "floor({0}/{1})", inputs, result, args)
+        return _whole_quotient(e, inputs, result, args)
     # fmod's result, moved to the divisor's sign: exact, as NumPy's
     rest = _build(e, "fmod({0}, {1})", inputs, result, args)
     rest = e.settled(rest)
     return _build(e, "({0} != 0 && ({0} < 0) != ({1} < 0) ? {0} + {1} : {0})", [result, result], result, [rest, args[1]])
+
+
+def _whole_quotient(e: Emitter, inputs, result, args) -> Value:
+    """By the exact remainder, as NumPy: 1.0 // 0.1 is 9, for 0.1 is more than a tenth."""
+    args = [a if is_number(a) else e.settled(a) for a in args]
+    rest = e.settled(_build(e, "fmod({0}, {1})", inputs, result, args))
+    types = [*inputs, result]
+    near = e.settled(_build(e, "(({0} - {2})/{1} - ({2} != 0 && ({2} < 0) != ({1} < 0) ? 1 : 0))", types, result, [*args, rest]))
+    return _build(e, "({1} == 0 ? {0}/{1} : {2} - floor({2}) > 0.5 ? floor({2}) + 1 : floor({2}))", types, result, [*args, near])
 
 
 def cast(e: Emitter, x, dtype) -> Value:
@@ -178,6 +240,13 @@ def cast(e: Emitter, x, dtype) -> Value:
     if isinstance(x, Size):
         return Value(dtype, (), lambda i: text_as(x, (), dtype))
     return Value(dtype, v.shape, lambda i: text_as(v, i, dtype))
+
+
+def choice(condition, a, b) -> Value:
+    """Python's `a if condition else b`: numbers of Python's stay what they are."""
+    result = where(condition, a, b)
+    result.weak = not result.ndim and all(value_of(x).weak for x in (a, b))
+    return result
 
 
 def where(condition, a, b) -> Value:

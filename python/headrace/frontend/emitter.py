@@ -29,6 +29,7 @@ class Emitter:
         self.programs: list[str] = []  # texts of other programs that this one calls
         self.program_names: set[str] = set()
         self.arguments: set[str] = set()  # containers that are the caller's
+        self.counts: dict[str, Size] = {}  # of these the integers that are sizes, too
         self.in_place: dict[str, int] = {}  # container → how many statements change it that bind no name
         self._rebinding = False
         self.around: list = []   # the loops that are open (sharing.py)
@@ -48,6 +49,10 @@ class Emitter:
 
     def restore(self, snapshot: dict) -> None:
         vars(self).update({name: copy.copy(value) for name, value in snapshot.items()})
+
+    def wrote_since(self, snapshot: dict) -> bool:
+        """Whether there are statements that the snapshot has not."""
+        return len(self._lines) != len(snapshot["_lines"])
 
     # ---- names and lines ----
     def reserve(self, name: str) -> str:
@@ -145,6 +150,9 @@ class Emitter:
             yield index
 
     def write(self, target: Array, index: Sequence[str], text: str, op: str = "=") -> None:
+        if target.root in self.counts:
+            raise NotImplementedError(f"{target.name} is changed in place, and is an integer that may be a size: give it as an array with "
+                                      "one element")
         self.written.add(target.root)
         self._versions[target.root] = self._versions.get(target.root, 0) + 1
         if not self._rebinding:
@@ -261,6 +269,8 @@ class Emitter:
         """A number that the program computes, as a size from here on."""
         if sizes.is_size(v):
             return v
+        if isinstance(v, Value) and v.count is not None:
+            return v.count
         if isinstance(v, np.integer):
             return int(v)
         v = value_of(v)
@@ -275,6 +285,12 @@ class Emitter:
             self.intervals[name] = (None, None)
             self._known[text] = (Size(name), {root for root, _ in reads})
         return self._known[text][0]
+
+    def counted(self, a: Array) -> Array:
+        """`a`, an integer that is an argument, as what is also a size."""
+        a.count = self.size_of(a)
+        self.counts[a.root] = a.count
+        return a
 
     def may_be_negative(self, size) -> bool:
         low, _ = sizes.interval(size, self.intervals)

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, creation, elementwise, linalg, products, statistics  # noqa: F401: they register functions
+from . import arrays, builtin, creation, elementwise, linalg, products, statistics  # noqa: F401: they register functions
+from .constructs import NoPlace
 from .emitter import Emitter
 from .errors import OutOfScope, Retry
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .sizes import Size
-from .source import Source, TranslationError
+from .source import Source, TranslationError, read
 from .types import Type
-from .values import Value, value_of
+from .values import Value, is_number, value_of
 
 BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
           ast.Mod: "remainder", ast.Pow: "power", ast.MatMult: "matmul", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
@@ -39,8 +40,10 @@ class Scope:
     def find(self, name: str):
         if name in self.names:
             return self.names[name]
-        if name in self.source.surroundings:
-            return self.source.surroundings[name]
+        for names in self.source.surroundings:
+            if name in names:
+                read(names, name, names[name])
+                return names[name]
         if hasattr(builtins, name):
             return getattr(builtins, name)
         raise NameError(f"name '{name}' is not defined here")
@@ -78,7 +81,7 @@ class Evaluator:
         handler = getattr(self, "of_" + type(node).__name__, None)
         if handler is None:
             with self.at(node):
-                raise NotImplementedError(f"{type(node).__name__} has no place in a program")
+                raise NoPlace(node)
         with self.at(node):
             return handler(node)
 
@@ -105,7 +108,10 @@ class Evaluator:
             base = value_of(base)
         if isinstance(base, Value):
             return attribute(self.emitter, base, n.attr)
-        return getattr(base, n.attr)
+        value = getattr(base, n.attr)
+        if isinstance(base, types.ModuleType) and base is not np:
+            read(vars(base), n.attr, value)
+        return value
 
     def of_NamedExpr(self, n: ast.NamedExpr):
         value = self.value(n.value)
@@ -126,20 +132,60 @@ class Evaluator:
     def of_UnaryOp(self, n: ast.UnaryOp):
         v = self.value(n.operand)
         name = UNARY[type(n.op)]
-        if name == "logical_not" and not isinstance(v, (Value, Size)):
-            return not v
+        if name == "logical_not":
+            if not isinstance(v, (Value, Size)):
+                return not v
+            return self._not(v)
         return elementwise.apply(self.emitter, name, v)
 
+    def _not(self, v):
+        """not v: a bool of Python's."""
+        check_truth(v)
+        result = elementwise.apply(self.emitter, "logical_not", v)
+        result.weak = True
+        return result
+
     def of_BoolOp(self, n: ast.BoolOp):
-        name = "logical_and" if isinstance(n.op, ast.And) else "logical_or"
         result = self.value(n.values[0])
         for node in n.values[1:]:
-            if not isinstance(result, (Value, Size)):  # known: as Python does
-                if bool(result) == (name == "logical_or"):
-                    return result
-                result = self.value(node)
-                continue
-            result = elementwise.apply(self.emitter, name, result, self.value(node))
+            result = self._and_or(isinstance(n.op, ast.And), result, node)
+        return result
+
+    def _and_or(self, both: bool, a, node: ast.expr):
+        """a and b, a or b: one of the two, as in Python; b is evaluated where a does not decide."""
+        if not isinstance(a, (Value, Size)):  # known
+            return self.value(node) if bool(a) == both else a
+        check_truth(a)
+        test = self.truth(a)
+        b, aside = self.aside(node)
+        if aside:
+            return self.chosen(test if both else elementwise.apply(self.emitter, "logical_not", test), node, a)
+        if value_of(a).dtype.kind == "b" and value_of(b).dtype.kind == "b":
+            return elementwise.apply(self.emitter, "logical_and" if both else "logical_or", a, b)
+        return elementwise.choice(test, b, a) if both else elementwise.choice(test, a, b)
+
+    def aside(self, node: ast.expr):
+        """(value, whether statements were written for it), of what is evaluated in some cases only. The statements are taken back."""
+        before = self.emitter.snapshot()
+        value = self.value(node)
+        if not self.emitter.wrote_since(before):
+            return value, False
+        self.emitter.restore(before)
+        return None, True
+
+    def chosen(self, test, node: ast.expr, other):
+        """The expression `node` where the test is true, else `other` (an expression, or what one gave), by a branch."""
+        names = [f"its {self.emitter.fresh(n)}" for n in ("chosen", "test", "other")]
+        self.scope.names[names[1]] = test
+        if not isinstance(other, ast.expr):
+            self.scope.names[names[2]] = other
+            other = ast.copy_location(ast.Name(names[2], ast.Load()), node)
+        parts = [ast.copy_location(ast.Assign([ast.copy_location(ast.Name(names[0], ast.Store()), node)], x), node) for x in (node, other)]
+        test_node = ast.copy_location(ast.Name(names[1], ast.Load()), node)
+        self.block([ast.copy_location(ast.If(test_node, parts[:1], parts[1:]), node)])
+        result = self.scope.names[names[0]]
+        for n in names:
+            self.scope.names.pop(n, None)
         return result
 
     def of_Compare(self, n: ast.Compare):
@@ -147,6 +193,8 @@ class Evaluator:
         for op, node in zip(n.ops, n.comparators):
             right = self.value(node)
             one = self._compare(op, left, right)
+            if len(n.ops) > 1:
+                check_truth(one)
             result = one if result is True else elementwise.apply(self.emitter, "logical_and", result, one)
             left = right
         return result
@@ -155,22 +203,57 @@ class Evaluator:
         if isinstance(op, (ast.Is, ast.IsNot)):
             return (a is b) == isinstance(op, ast.Is)
         if isinstance(op, (ast.In, ast.NotIn)):
-            return (a in b) == isinstance(op, ast.In)
+            found = self._among(a, b)
+            return found if isinstance(op, ast.In) else self._not(found) if isinstance(found, Value) else not found
         name = COMPARE[type(op)]
+        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and self._runtime([a, b]):
+            return self._compare_items(name, a, b)
         if isinstance(a, Size) or isinstance(b, Size):
             if a == b:
                 return name in ("equal", "less_equal", "greater_equal")
         elif not isinstance(a, Value) and not isinstance(b, Value):
             return elementwise.PYTHON[name](a, b)
-        return elementwise.apply(self.emitter, name, a, b)
+        result = elementwise.apply(self.emitter, name, a, b)
+        result.weak = not result.ndim and value_of(a).weak and value_of(b).weak
+        return result
+
+    def _among(self, a, items):
+        """a in items"""
+        if isinstance(items, Value):
+            same = elementwise.apply(self.emitter, "equal", items, a)
+            return arrays.reduction(self.emitter, "any", same)
+        if not self._runtime([a, items] if isinstance(items, (tuple, list)) else [a]):
+            return a in items
+        if not isinstance(items, (tuple, list)):
+            raise NotImplementedError(f"whether a number that the program computes is in a {type(items).__name__}: give a tuple or an array")
+        found: Any = False
+        for item in items:
+            one = self._compare(ast.Eq(), a, item)
+            found = one if found is False else elementwise.apply(self.emitter, "logical_or", found, one)
+        return found
+
+    def _compare_items(self, name: str, a, b):
+        """Tuples are equal where all their items are."""
+        if name not in ("equal", "not_equal"):
+            raise NotImplementedError("the order of tuples of what the program computes: compare their items")
+        same: Any = len(a) == len(b)
+        for x, y in zip(a, b) if same else ():
+            one = self._compare(ast.Eq(), x, y)
+            check_truth(one)
+            same = one if same is True else elementwise.apply(self.emitter, "logical_and", same, one)
+        return same if name == "equal" else self._not(same) if isinstance(same, Value) else not same
 
     def of_IfExp(self, n: ast.IfExp):
         test = self.truth(self.value(n.test))
         if not isinstance(test, Value):
             return self.value(n.body if test else n.orelse)
-        if test.ndim:
-            self.emitter.test(test)
-        return elementwise.where(test, self.value(n.body), self.value(n.orelse))
+        check_truth(test)
+        parts = [self.aside(x) for x in (n.body, n.orelse)]
+        if any(aside for _, aside in parts):
+            return self.chosen(test, n.body, n.orelse)
+        if not all(isinstance(v, (Value, Size)) or is_number(v) for v, _ in parts):
+            raise NotImplementedError("a choice between what is no number or array, by what the program computes")
+        return elementwise.choice(test, *[v for v, _ in parts])
 
     # ---- subscripts ----
     def key(self, node: ast.expr):
@@ -178,7 +261,8 @@ class Evaluator:
             return tuple(self.key(x) for x in node.elts)
         if isinstance(node, ast.Slice):
             return slice(*(None if x is None else self.value(x) for x in (node.lower, node.upper, node.step)))
-        return self.value(node)
+        value = self.value(node)
+        return creation.array(self.emitter, value) if isinstance(value, list) and value else value
 
     def of_Subscript(self, n: ast.Subscript):
         base, key = self.value(n.value), self.key(n.slice)
@@ -258,6 +342,12 @@ class Evaluator:
         for name, value in names.items():
             callee.bind(name, value)
         return callee.run(source.body)
+
+
+def check_truth(v) -> None:
+    """ValueError for what has no truth of its own, as in NumPy."""
+    if isinstance(v, Value) and v.ndim:
+        raise ValueError("the truth of an array with more than one element is ambiguous: use any() or all(), or &, | and ~ for each element")
 
 
 def _hashable(x) -> bool:

@@ -1,8 +1,7 @@
-"""What programs may call: NumPy's functions, methods of arrays, Python's built-ins, each by the object that a name means."""
+"""What programs may call: NumPy's functions and methods of arrays, each by the object that a name means. Python's own: builtin.py."""
 
 from __future__ import annotations
 
-import builtins
 
 import numpy as np
 
@@ -297,52 +296,6 @@ def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keep
         gathers.accumulate(e, base, key, v, {"add": "+=", "multiply": "*=", "maximum": "max=", "minimum": "min="}[name])
         return None
     raise NotImplementedError(f"np.{name}.{method} is not among the functions that programs know")
-
-
-# ---- Python's own ----
-@handles(builtins.abs)
-def python_abs(e, a):
-    return elementwise.apply(e, "absolute", a)
-
-
-def _extreme(name, of_sizes):
-    def handler(e, *args):
-        args = list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else list(args)
-        result = args[0]
-        for a in args[1:]:
-            result = of_sizes(result, a) if is_size(result) and is_size(a) else elementwise.apply(e, name, result, a)
-        return result
-    return handler
-
-
-FUNCTIONS[builtins.max] = _extreme("maximum", maximum)
-FUNCTIONS[builtins.min] = _extreme("minimum", minimum)
-
-
-@handles(builtins.sum)
-def python_sum(e, items, start=0):
-    for item in items if isinstance(items, (tuple, list)) else [arrays.subscript(e, items, k) for k in range(value_of(items).shape[0])]:
-        start = elementwise.apply(e, "add", start, item)
-    return start
-
-
-@handles(builtins.len)
-def python_len(e, a):
-    return a.shape[0] if isinstance(a, Value) else len(a)
-
-
-@handles(builtins.int)
-def python_int(e, a):
-    if is_size(a) or is_number(a):
-        return a if is_size(a) else int(a)
-    v = elementwise.cast(e, elementwise.apply(e, "trunc", a) if value_of(a).dtype.kind == "f" else a, np.int64)
-    return Value(v.dtype, v.shape, v.at, weak=True)
-
-
-@handles(builtins.float)
-def python_float(e, a):
-    v = elementwise.cast(e, a, np.float64)
-    return v if is_number(v) else Value(v.dtype, v.shape, v.at, weak=True)
 
 
 # ---- attributes and methods of arrays ----

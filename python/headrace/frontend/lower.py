@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from . import arrays, elementwise, gathers, sizes
+from .constructs import NoPlace
 from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
 from .errors import NeedsNumbers, OutOfScope, Resized, Retry, Retyped
-from .ranges import Ranges
+from .ranges import Ranges, Rows
 from .resizing import Resizing
 from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
-from .statements import RESULT, assigned, exits, mentions, returning
+from .statements import RESULT, assigned, exits, mentions, read_after, returning
 from .values import Array, Value, is_number, value_of
 
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
@@ -45,7 +46,7 @@ class Lowering(Sharing, Resizing, Evaluator):
             with self.at(s):
                 handler = getattr(self, "do_" + type(s).__name__, None)
                 if handler is None:
-                    raise NotImplementedError(f"{type(s).__name__.lower()} statements have no place in a program")
+                    raise NoPlace(s)
                 handler(s)
 
     # ---- simple statements ----
@@ -90,7 +91,7 @@ class Lowering(Sharing, Resizing, Evaluator):
         if isinstance(s.target, ast.Name):
             old = self.name(s.target.id)
             new = self.binary(name, old, self.value(s.value))
-            if isinstance(old, Array) and old.ndim > 0:
+            if isinstance(old, Array) and (old.ndim > 0 or old.in_place):
                 self._update(old, new, name)
             else:
                 self.bind(s.target.id, new)
@@ -138,7 +139,11 @@ class Lowering(Sharing, Resizing, Evaluator):
             self.assign(t, v)
 
     def _changes(self, v: Value, target) -> bool:
-        return any(isinstance(t, ast.Subscript) or isinstance(t, ast.Name) and t.id in self._variables for t in target.elts)
+        """Whether the assignments may change v. Arrays are what they are then, a[:], b[:] = b, a, unless their name's memory is reused."""
+        rebound = [self._variables[t.id].root for t in target.elts if isinstance(t, ast.Name) and t.id in self._variables]
+        if isinstance(v, Array) and v.ndim:
+            return v.root in rebound
+        return bool(rebound) or any(isinstance(t, ast.Subscript) for t in target.elts)
 
     # ---- names ----
     def bind(self, name: str, value) -> None:
@@ -160,7 +165,9 @@ class Lowering(Sharing, Resizing, Evaluator):
         if isinstance(value, Selected):
             return value.kept()
         if isinstance(value, Value) and (not isinstance(value, Array) or value.ndim == 0):
-            return self.emitter.materialize(value, hint)
+            kept = self.emitter.materialize(value, hint)
+            kept.count = value.count
+            return kept
         return value
 
     def _set(self, name: str, variable: Array, value) -> None:
@@ -265,6 +272,10 @@ class Lowering(Sharing, Resizing, Evaluator):
             bounds = [self.value(a) for a in call.args] if over is range else [items.shape[0]]
             self._again(lambda: self._range_loop(s, bounds, rows), lambda retry: self._written_out(s, bounds, rows, retry))
             return
+        if isinstance(items, Rows):
+            items.parts = [self.held(p, s.body) for p in items.parts]
+            self.block([items.loop(s, f"each {self.emitter.fresh('row')}")])
+            return
         if isinstance(items, Ranges):
             if len(items.bounds) > 1 or not isinstance(s.target, ast.Name):
                 self.block([items.loops(s)])
@@ -287,7 +298,7 @@ class Lowering(Sharing, Resizing, Evaluator):
         if not isinstance(step, int) or step == 0:
             raise NotImplementedError("the step of a range is a number that is known when the program is translated")
         self._settle(s.body)
-        before = self.scope.names.get(name)
+        before, left = self.scope.names.get(name), self._last_value(s)
         variable = self.emitter.fresh(_hint(name))
         text = f"for {variable} in {begin}:{end}" + ("" if step == 1 else f":{step}")
         first, last = sizes.interval(begin, self.emitter.intervals), sizes.interval(end, self.emitter.intervals)
@@ -299,13 +310,35 @@ class Lowering(Sharing, Resizing, Evaluator):
         with self._leaving(s.body, variable), self.emitter.block(text), self.iterating(s.body):
             index = Size(variable)
             self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)
+            if left is not None:
+                with self.emitter.rebinding():
+                    self.emitter.store(left, elementwise.cast(self.emitter, self.scope.names[name], left.dtype))
             with self.sizes_of_iterations(s.body):
                 self.block(s.body)
         del self.emitter.loops[variable]
         self.sizes_after_loop()
+        self._after_loop(name, before, left, rows)
+
+    def _last_value(self, s: ast.For) -> Array | None:
+        """Memory for what a loop's variable is after the loop, where someone reads it there."""
+        if not read_after(s.target.id, s, self.scope.source.body):
+            return None
+        before = self.scope.names.get(s.target.id)
+        known = before if is_size(before) or isinstance(before, Value) and before.weak and before.dtype == np.int64 and not before.ndim else 0
+        return self.emitter.materialize(known, s.target.id + "_last")
+
+    def _after_loop(self, name: str, before, last: Array | None, rows: Value | None) -> None:
         self.scope.names.pop(name, None)
-        if before is not None:
+        if before is not None and not isinstance(before, OutOfScope) and name in self._variables:
             self.scope.names[name] = before
+        if last is None:
+            return
+        if rows is not None:
+            self.scope.names[name] = OutOfScope(name)
+        elif name in self._variables:
+            self._set(name, self._variables[name], last)
+        else:
+            self.scope.names[name] = last
 
     @contextlib.contextmanager
     def _leaving(self, body: list[ast.stmt], variable: str = ""):
@@ -315,8 +348,10 @@ class Lowering(Sharing, Resizing, Evaluator):
         for name in assigned(body):
             if name in self._variables or name not in self.scope.names:
                 continue
-            inside = self.emitter.names - known
-            if not isinstance(self.scope.names[name], OutOfScope) and mentions(self.scope.names[name]) & inside & self.emitter.symbols:
+            inside, value = (self.emitter.names - known) & self.emitter.symbols, self.scope.names[name]
+            if isinstance(value, Array) and value.count is not None and mentions(value.count) & inside:
+                self.scope.names[name] = value.view(value.shape, value.dims)
+            elif not isinstance(value, OutOfScope) and mentions(value) & inside:
                 self.scope.names[name] = OutOfScope(name)
 
     def _written_out(self, s: ast.For, bounds: list, rows: Value | None, retry: NeedsNumbers):
@@ -359,7 +394,7 @@ class Lowering(Sharing, Resizing, Evaluator):
 
 
 def _hint(name: str) -> str:
-    return "result" if name == RESULT else name
+    return "result" if name == RESULT else name.split()[-1]  # of our own making are names of two words: none of the user's is one
 
 
 Evaluator.function = Lowering  # functions that are called are lowered in place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 
 class Ranges:
@@ -28,6 +28,26 @@ class Ranges:
             over = ast.copy_location(ast.Constant(Ranges([bounds])), loop.iter)
             body = [ast.copy_location(ast.For(name, over, body, []), loop)]
         return body[0]
+
+
+class Rows:
+    """enumerate(x), zip(x, y) of arrays: a loop over their first dimension, `size`. `at(k)` gives what the loop binds."""
+
+    def __init__(self, parts: list, size: Any, at: Callable[[list, Any], Any]):
+        self.parts, self.size, self._at = parts, size, at
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._at(self.parts, k)
+
+    def loop(self, loop: ast.For, name: str) -> ast.For:
+        """The same loop over a range, whose variable is `name`."""
+        def at(node: ast.AST) -> Any:
+            return ast.copy_location(node, loop.iter)
+
+        row = at(ast.Subscript(at(ast.Constant(self)), at(ast.Name(name, ast.Load())), ast.Load()))
+        first = ast.copy_location(ast.Assign([loop.target], row), loop)
+        return ast.copy_location(ast.For(at(ast.Name(name, ast.Store())), at(ast.Constant(Ranges([(0, self.size, 1)]))),
+                                         [first, *loop.body], []), loop)
 
 
 class Map:

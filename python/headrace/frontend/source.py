@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import os
 import sys
 import textwrap
+import threading
 import types
+from typing import Any
 
 from ..errors import UnsupportedError
 
@@ -58,6 +61,56 @@ def _not_a_definition(function: types.FunctionType, text: str) -> str:
             "  hint: give it a name: def f(x): return …")
 
 
+class Cells:
+    """The variables of the functions around a function, as a mapping."""
+
+    def __init__(self, function: types.FunctionType):
+        self._cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name, self) is not self
+
+    def __getitem__(self, name: str) -> Any:
+        return self._cells[name].cell_contents
+
+    def get(self, name: str, otherwise: Any = None) -> Any:
+        try:
+            return self[name]
+        except (KeyError, ValueError):  # no such name, or nothing bound to it yet
+            return otherwise
+
+
+Read = tuple  # (names around a function, one of them, the object that it meant)
+
+
+class _Recorders(threading.local):
+    """Of this thread: another one may translate another function."""
+
+    def __init__(self):
+        self.open: list[list[Read]] = []
+
+
+_recorders = _Recorders()
+
+
+@contextlib.contextmanager
+def surroundings_read():
+    """What translations read meanwhile of the names around their functions: where one means something else later, the program does not
+    do what the function does any more."""
+    reads: list[Read] = []
+    _recorders.open.append(reads)
+    try:
+        yield reads
+    finally:
+        _recorders.open.pop()
+
+
+def read(names: Any, name: str, value: Any) -> None:
+    if not isinstance(value, types.ModuleType):
+        for reads in _recorders.open:
+            reads.append((names, name, value))
+
+
 class Source:
     def __init__(self, function: types.FunctionType):
         self.function = function
@@ -70,8 +123,7 @@ class Source:
         self.body = definition.body
         self.first_line = function.__code__.co_firstlineno
         self.file = function.__code__.co_filename
-        closed = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
-        self.surroundings = {**function.__globals__, **closed}
+        self.surroundings = [Cells(function), function.__globals__]
 
     @staticmethod
     @functools.lru_cache(maxsize=1024)
@@ -94,7 +146,9 @@ class Source:
         text = self.lines[node.lineno - 1]
         caret = " " * node.col_offset + "^" * max(1, (node.end_col_offset or 0) - node.col_offset
                                                   if node.end_lineno == node.lineno else len(text) - node.col_offset)
-        message = (f"{error}\n  {self.file}:{self.line(node)}, in {self.function.__name__}\n    {text}\n    {caret}")
+        message = f"{error}\n  {self.file}:{self.line(node)}, in {self.function.__name__}\n    {text}\n    {caret}"
+        if hint := getattr(error, "hint", ""):
+            message += f"\n  hint: {hint}"
         kind = (TranslationUnsupported if isinstance(error, NotImplementedError) else
                 TranslationTypeError if isinstance(error, (TypeError, AttributeError)) else TranslationValueError)
         return kind(message)

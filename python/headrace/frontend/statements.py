@@ -50,6 +50,17 @@ def bound_first(name: str, body: list[ast.stmt]) -> bool:
     return False
 
 
+def read_after(name: str, loop: ast.For, function: list[ast.stmt]) -> bool:
+    """Whether what the loop leaves in its variable may be read: outside of all loops over that variable."""
+    def reads(node: ast.AST) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id == name and isinstance(node.ctx, ast.Load)
+        inside = isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name
+        return any(map(reads, [node.iter] if inside else ast.iter_child_nodes(node)))
+
+    return any(map(reads, function))
+
+
 def exits(body: list[ast.stmt]) -> bool:
     """Whether a `break` or `continue` in it belongs to this loop."""
     for s in body:

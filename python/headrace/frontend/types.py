@@ -43,6 +43,15 @@ class Type:
         return hash((self.dtype, self.shape))
 
 
+class Cell(Type):
+    """An array without dimensions: unlike a number of NumPy's of the same type it is changed by x += …"""
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Cell) and super().__eq__(other)
+
+    __hash__ = Type.__hash__
+
+
 class Weak(Type):
     """A Python number: it takes the type of what it meets."""
 

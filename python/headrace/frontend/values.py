@@ -7,6 +7,7 @@ known only when the program runs is a Value. Expressions are lazy: what is writt
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Callable, Sequence
 
 import numpy as np
@@ -18,7 +19,9 @@ from .types import IR_NAMES
 
 class Value:
     """`shape` elements of `dtype`; `at(index)` is the text of one. `weak`: a Python number, which takes the type of what it
-    meets."""
+    meets. `count`: the same number as a size, of an integer that never changes and is known before the program's loops run."""
+
+    count: Size | None = None
 
     def __init__(self, dtype, shape: Sequence, at: Callable[[list[str]], str], weak: bool = False):
         self.dtype = np.dtype(dtype)
@@ -34,19 +37,24 @@ class Value:
         return self._at(list(index))
 
 
-# Where reads are noted while an expression is written out: (container, index text).
-_recorders: list[list[tuple[str, str]]] = []
+# Where reads are noted while an expression is written out: (container, index text). Threads translate programs of their own.
+class _Recorders(threading.local):
+    def __init__(self):
+        self.open: list[list[tuple[str, str]]] = []
+
+
+_recorders = _Recorders()
 
 
 @contextlib.contextmanager
 def recorded():
     """The reads of the expressions written meanwhile."""
     reads: list[tuple[str, str]] = []
-    _recorders.append(reads)
+    _recorders.open.append(reads)
     try:
         yield reads
     finally:
-        _recorders.pop()
+        _recorders.open.pop()
 
 
 class Dim:
@@ -74,6 +82,7 @@ class Array(Value):
         return len(self.dims) == len(self.shape) and all(
             d.of == k and d.begin == 0 and d.step == 1 for k, d in enumerate(self.dims)) and self._covers
 
+    in_place = False  # of numbers: whether x += … changes this memory, as it does with arrays without dimensions
     _covers = True  # of views: whether the sizes are the container's, too
 
     def view(self, shape: Sequence, dims: Sequence[Dim]) -> Array:
@@ -90,7 +99,7 @@ class Array(Value):
     def _element(self, index: list[str]) -> str:
         where = [str(d.begin) if d.of is None else scaled(index[d.of], d.begin, d.step) for d in self.dims]
         text = f"{self.name}[{', '.join(where)}]" if where else self.name
-        for reads in _recorders:
+        for reads in _recorders.open:
             reads.append((self.root, text))
         return text
 
@@ -109,7 +118,7 @@ def number_text(value, dtype: np.dtype) -> str:
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype.kind == "f":
-        value = float(value)
+        value = float(np.float16(value)) if dtype == np.float16 else float(value)
         text = "inf" if value == np.inf else "-inf" if value == -np.inf else "nan" if value != value else repr(value)
     else:
         text = str(int(value))
@@ -142,6 +151,8 @@ def value_of(x) -> Value:
 
 
 def typed_number(value, dtype: np.dtype) -> str:
+    if dtype == np.uint64 and value >= 2**63:  # the notation's integers have a sign
+        value -= 2**64
     text = number_text(value, dtype)
     return text if dtype.kind in "cb" else f"{IR_NAMES[dtype]}({text})"
 

@@ -1,0 +1,145 @@
+"""Python's built-in functions in programs: abs, max, range, enumerate, zip …"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+
+import numpy as np
+
+from . import arrays, elementwise
+from .functions import FUNCTIONS, flip, handles
+from .ranges import Ranges, Rows
+from .sizes import is_size, maximum, minimum
+from .values import Value, is_number, value_of
+
+
+@handles(builtins.abs)
+def python_abs(e, a):
+    return elementwise.apply(e, "absolute", a)
+
+
+def _extreme(name, of_sizes):
+    def handler(e, *args):
+        if len(args) == 1 and isinstance(args[0], Value):
+            if args[0].ndim != 1:
+                raise ValueError(f"{name[:3]}() of an array of {args[0].ndim} dimensions: use np.{name[:3]}")
+            return arrays.reduction(e, name[:3], args[0])
+        args = list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else list(args)
+        result = args[0]
+        for a in args[1:]:
+            if is_size(result) and is_size(a):
+                result = of_sizes(result, a)
+                continue
+            counts = [x if is_size(x) else getattr(x, "count", None) for x in (result, a)]
+            result = elementwise.apply(e, name, result, a)
+            if None not in counts and isinstance(result, Value) and result.dtype == np.int64:
+                result.count = of_sizes(*counts)
+        return result
+    return handler
+
+
+FUNCTIONS[builtins.max] = _extreme("maximum", maximum)
+FUNCTIONS[builtins.min] = _extreme("minimum", minimum)
+
+
+@handles(builtins.sum)
+def python_sum(e, items, start=0):
+    for item in items if isinstance(items, (tuple, list)) else [arrays.subscript(e, items, k) for k in range(value_of(items).shape[0])]:
+        start = elementwise.apply(e, "add", start, item)
+    return start
+
+
+@handles(builtins.range)
+def python_range(e, *bounds):
+    begin, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
+    return Ranges([(begin, end, step)])
+
+
+@handles(builtins.reversed)
+def python_reversed(e, items):
+    if isinstance(items, Ranges) and len(items.bounds) == 1 and items.bounds[0][2] in (1, -1):
+        begin, end, step = items.bounds[0]
+        begin, end = e.size_of(begin), e.size_of(end)
+        return Ranges([(end - step, begin - step, -step)])
+    return flip(e, items, 0) if isinstance(items, Value) else list(reversed(items))
+
+
+@handles(builtins.enumerate)
+def python_enumerate(e, items, start=0):
+    if not isinstance(items, Value):
+        return list(enumerate(items, start))
+    return Rows([items], items.shape[0], lambda parts, k: (elementwise.apply(e, "add", k, start), arrays.subscript(e, parts[0], k)))
+
+
+@handles(builtins.zip)
+def python_zip(e, *items):
+    known = [len(x) for x in items if not isinstance(x, Value)]
+    if len(known) == len(items):
+        return list(zip(*items))
+    size = functools.reduce(minimum, [*known, *[x.shape[0] for x in items if isinstance(x, Value)]])
+    if known:  # lists of Python's: written out
+        if not isinstance(size, int):
+            raise NotImplementedError("zip of lists and of arrays whose size is not known")
+        return [tuple(arrays.subscript(e, x, k) if isinstance(x, Value) else x[k] for x in items) for k in range(size)]
+    return Rows(list(items), size, lambda parts, k: tuple(arrays.subscript(e, x, k) for x in parts))
+
+
+@handles(builtins.len)
+def python_len(e, a):
+    return a.shape[0] if isinstance(a, Value) else len(a)
+
+
+@handles(builtins.int)
+def python_int(e, a):
+    if is_size(a) or is_number(a):
+        return a if is_size(a) else int(a)
+    v = elementwise.cast(e, elementwise.apply(e, "trunc", a) if value_of(a).dtype.kind == "f" else a, np.int64)
+    return Value(v.dtype, v.shape, v.at, weak=True)
+
+
+@handles(builtins.float)
+def python_float(e, a):
+    v = elementwise.cast(e, a, np.float64)
+    return v if is_number(v) else Value(v.dtype, v.shape, v.at, weak=True)
+
+
+@handles(builtins.bool)
+def python_bool(e, a):
+    v = value_of(a)
+    if v.ndim:
+        raise ValueError("the truth of an array with more than one element is ambiguous: use any() or all()")
+    v = elementwise.cast(e, a if isinstance(a, Value) else v, np.bool_)
+    return Value(v.dtype, v.shape, v.at, weak=True)
+
+
+@handles(builtins.complex)
+def python_complex(e, real, imag=0):
+    v = elementwise.cast(e, real, np.complex128)
+    if not is_number(imag) or imag:
+        v = elementwise.apply(e, "add", v, elementwise.apply(e, "multiply", imag, 1j))
+    return Value(v.dtype, v.shape, v.at, weak=True)
+
+
+@handles(builtins.divmod)
+def python_divmod(e, a, b):
+    return elementwise.apply(e, "floor_divide", a, b), elementwise.apply(e, "remainder", a, b)
+
+
+@handles(builtins.pow)
+def python_pow(e, a, b):
+    return elementwise.apply(e, "power", a, b)
+
+
+def _every(name):
+    def handler(e, items):
+        if isinstance(items, Value):
+            if items.ndim != 1:
+                raise ValueError(f"{name}() of an array of {items.ndim} dimensions: use np.{name}")
+            return arrays.reduction(e, name, items)
+        return functools.reduce(lambda a, b: elementwise.apply(e, "logical_and" if name == "all" else "logical_or", a, b), items,
+                                name == "all")
+    return handler
+
+
+FUNCTIONS[builtins.all], FUNCTIONS[builtins.any] = _every("all"), _every("any")

@@ -1,0 +1,48 @@
+"""What of Python no program has, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+
+_EXPRESSIONS = {
+    ast.ListComp: ("a list comprehension", "write a loop over an array, or arithmetic on whole arrays"),
+    ast.GeneratorExp: ("a generator", "write a loop, or a reduction such as np.sum"),
+    ast.DictComp: ("a dict comprehension", "write a loop"),
+    ast.SetComp: ("a set comprehension", "write a loop"),
+    ast.Dict: ("a dict that is made in it", "use names or tuples; dicts may be arguments"),
+    ast.Set: ("a set", "write a tuple"),
+    ast.Lambda: ("a lambda", "define a function outside: a program may call it"),
+    ast.JoinedStr: ("a string with values", "return the values"),
+    ast.Yield: ("yield", "return arrays"),
+    ast.YieldFrom: ("yield", "return arrays"),
+    ast.Await: ("await", "await outside of the program"),
+    ast.Starred: ("a starred value", "write the values one by one"),
+}
+_STATEMENTS = {
+    ast.FunctionDef: ("functions that are defined", "define it outside: a program may call it"),
+    ast.AsyncFunctionDef: ("functions that are defined", "define it outside"),
+    ast.ClassDef: ("classes", "define it outside"),
+    ast.Try: ("try statements", "test before, or return a number that says what went wrong"),
+    ast.Raise: ("raise statements", "return a number that says what went wrong, or assert what is known when the program is translated"),
+    ast.With: ("with statements", "put the call of the program inside of it"),
+    ast.AsyncWith: ("with statements", "put the call of the program inside of it"),
+    ast.AsyncFor: ("async loops", "write for"),
+    ast.Global: ("global statements", "return the value, or change an array that is an argument"),
+    ast.Nonlocal: ("nonlocal statements", "return the value, or change an array that is an argument"),
+    ast.Delete: ("del statements", "leave it out: memory is free after its last use"),
+    ast.Import: ("import statements", "import outside of the program"),
+    ast.ImportFrom: ("import statements", "import outside of the program"),
+    ast.Match: ("match statements", "write if and elif"),
+}
+
+
+class NoPlace(NotImplementedError):
+    """A construct that has no place in a program; `hint` says what to write."""
+
+    def __init__(self, node: ast.AST):
+        if isinstance(node, ast.stmt):
+            name, self.hint = _STATEMENTS.get(type(node), (f"{type(node).__name__.lower()} statements", ""))
+            super().__init__(f"{name} have no place in a program")
+        else:
+            name, self.hint = _EXPRESSIONS.get(type(node), (type(node).__name__, ""))
+            super().__init__(f"{name} has no place in a program")

@@ -1,0 +1,258 @@
+"""What Python's own constructs mean: and, or, in, loops' variables afterwards, enumerate and zip, names around the function; and what has
+no place in a program."""
+
+import os
+import types
+import unittest
+
+from python.tests.case import Case, headrace, np
+
+
+def either(x, y, k):
+    return x or y, x and y, (x - x) or y, (x - x) and y, k or x, not x, not (x and k), 0 or x, 5 and k
+
+
+def bump(a, value):
+    a[0] += 1
+    return value
+
+
+def only_where_needed(a, x):
+    b = x > 1 and bump(a, x) > 0
+    c = x < 1 or bump(a, x) > 0
+    d = bump(a, x) if x > 5 else x + 1
+    e = np.sum(np.sqrt(a - 10)) if a[0] > 10 else 0.5
+    return b, c, d, e
+
+
+def guarded(a, i):
+    n = 0
+    while n < len(a) and a[n] > 0:
+        n += 1
+    while i >= 0 and a[i] < 5:
+        i -= 1
+    return n, i
+
+
+def membership(x, k):
+    s = 0
+    for i in range(len(x)):
+        if x[i] in (2, 7):
+            s += 10
+        if x[i] not in [1, k]:
+            s += 1
+    return s, 7 in x, k in x, 3 in (1, 2, 3), 4 not in (1, 2)
+
+
+def pairs(a, b):
+    return (a[0], a[1]) == (a[0], a[1]), (a[0], 1) != (b[0], 1), (a[0], 1) == (b[0],)
+
+
+def after_loops(x):
+    i = 5
+    for i in range(3):
+        x[i] += 1
+    for j in range(len(x)):
+        if x[j] > 3:
+            break
+    s = k = 0
+    while k < 3:
+        for k in range(2 + s):
+            s += 1
+        k += 1
+    for m in range(4, 0, -2):
+        pass
+    x[j] += m
+    return i, j, k, s, m, i + x[i]
+
+
+def rows(A, w):
+    s = 0.0
+    for i, row in enumerate(A):
+        s += i * np.sum(row)
+        row *= 2
+    for k, v in enumerate(w, 2):
+        s += k * v
+    for p, q in zip(A[0], w):
+        s += p * q
+    for n, (p, q) in zip((1, 2, 3), enumerate((4.0, 5.0))):
+        s += n * p * q
+    for k in reversed(range(len(w))):
+        s = s * 0.5 + w[k]
+    for v in reversed(w):
+        s = s * 0.5 + v
+    for a, b, c in zip(w, A[1], (1.0, 2.0)):
+        s += a * b * c
+    return s
+
+
+def built_in(x, n):
+    q, r = divmod(x[0], x[1])
+    return (max(x), min(x), sum(x), all(x > -9), any(x > 9), bool(x[0]), complex(x[0], x[1]), pow(x[1], 2), q, r, divmod(n, 3)[1],
+            x[[0, 2, -1]], x[[True, False, True, False]].sum())
+
+
+FACTOR = 2.0
+OTHER = types.ModuleType("other")
+OTHER.factor = 1.0
+
+
+def scale(x):
+    return x * FACTOR
+
+
+def surroundings(x):
+    return np.sum(scale(x)) * OTHER.factor
+
+
+def ands_arrays(x):
+    return np.sum((x > 0) and (x < 1))
+
+
+def chains_arrays(x):
+    return np.sum(0 < x < 1)
+
+
+def negates_arrays(x):
+    return np.sum(not x)
+
+
+def largest_of_matrix(x):
+    return max(x)
+
+
+def orders_tuples(x):
+    return (x[0, 0], 1) < (x[1, 0], 2)
+
+
+def comprehends(x):
+    return sum([x[i, 0] for i in range(2)])
+
+
+def generates(x):
+    return sum(x[i, 0] for i in range(2))
+
+
+def makes_a_dict(x):
+    return {"x": x}["x"]
+
+
+def makes_a_lambda(x):
+    f = lambda y: y + 1  # noqa: E731
+    return f(x)
+
+
+def defines(x):
+    def f(y):
+        return y + 1
+    return f(x)
+
+
+def raises(x):
+    if x[0, 0] > 0:
+        raise ValueError("positive")
+    return x
+
+
+def formats(x):
+    return f"{x}"
+
+
+def deletes(x):
+    del x
+
+
+def matches(x):
+    match x.ndim:
+        case 2:
+            return x
+
+
+WRONG = [(ands_arrays, ValueError, "ambiguous", "(x > 0) and (x < 1)"), (chains_arrays, ValueError, "ambiguous", "0 < x < 1"),
+         (negates_arrays, ValueError, "ambiguous", "not x"), (largest_of_matrix, ValueError, "use np.max", "max(x)"),
+         (orders_tuples, headrace.UnsupportedError, "the order of tuples", "compare their items"),
+         (comprehends, headrace.UnsupportedError, "a list comprehension has no place", "hint: write a loop"),
+         (generates, headrace.UnsupportedError, "a generator has no place", "np.sum"),
+         (makes_a_dict, headrace.UnsupportedError, "a dict that is made in it", "hint: use names or tuples"),
+         (makes_a_lambda, headrace.UnsupportedError, "a lambda has no place", "hint: define a function outside"),
+         (defines, headrace.UnsupportedError, "functions that are defined", "hint: define it outside"),
+         (raises, headrace.UnsupportedError, "raise statements", 'raise ValueError("positive")'),
+         (formats, headrace.UnsupportedError, "a string with values", "hint: return the values"),
+         (deletes, headrace.UnsupportedError, "del statements", "del x"),
+         (matches, headrace.UnsupportedError, "match statements", "hint: write if and elif")]
+
+
+class Semantics(Case):
+    def test_and_or_not(self):
+        for x, y, k in ((0.0, 2.0, 3), (0.3, 0.0, 0), (np.float64(0), np.float64(1.5), 2)):
+            with self.subTest(x=x):
+                self.same(either, x, y, k, backend="interpreter")
+        got = headrace.program(either, backend="interpreter")(0.3, 2.0, 1)
+        self.assertEqual([type(g) for g in got[:3]], [float, float, float])
+        self.assertIs(got[5], False)
+
+    def test_what_is_evaluated_in_some_cases_only(self):
+        for backend in ("interpreter", "cpu"):
+            for x in (0.5, 1.0, 2.0, 7.0):
+                self.same(only_where_needed, np.array([8.0, 12.0]), x, backend=backend)
+            self.same(guarded, np.array([1.0, 2.0, 3.0]), 2, backend=backend)
+            self.same(guarded, np.array([1.0, -2.0, 7.0]), np.int64(1), backend=backend)
+        gradient = headrace.grad(only_where_needed, "x", of=3)(np.array([8.0, 12.0]), 0.5)
+        self.assertEqual(gradient, 0)  # no NaN of the root that was not taken
+
+    def test_in_and_equality_of_tuples(self):
+        self.same(membership, np.array([1, 2, 3, 7]), 3, backend="interpreter")
+        self.same(membership, np.array([1, 2, 3, 7]), np.int32(2), backend="interpreter")
+        self.same(pairs, np.array([1.0, 2.0]), np.array([1.0, 3.0]), backend="interpreter")
+
+    def test_variables_of_loops_afterwards(self):
+        for backend in ("interpreter", "cpu"):
+            self.same(after_loops, np.arange(8.0), backend=backend)
+
+    def test_enumerate_zip_reversed(self):
+        for backend in ("interpreter", "cpu"):
+            self.same(rows, np.arange(8.0).reshape(2, 4), np.array([1.0, -2.0, 0.5]), backend=backend)
+
+    def test_built_in_functions(self):
+        self.same(built_in, np.array([1.5, -2.5, 3.0, 0.25]), 7, backend="interpreter")
+
+    def test_names_around_the_function_are_read_at_each_call(self):
+        global FACTOR, scale
+        program, x = headrace.program(surroundings, backend="interpreter"), np.ones(3)
+        functions = [program, headrace.grad(program), headrace.jacfwd(program)]
+        before, function = FACTOR, scale
+        try:
+            first = [f(x) for f in functions]
+            FACTOR = 3.0
+            for f, old in zip(functions, first):
+                self.close(f(x), np.asarray(old) * 1.5)
+            OTHER.factor = 10.0
+            self.assertEqual(program(x), 90)
+            scale = bump_none
+            self.assertEqual(program(x), 30)
+        finally:
+            FACTOR, scale, OTHER.factor = before, function, 1.0
+
+    def test_variables_of_functions_around(self):
+        factor = 2.0
+
+        def inner(x):
+            return x * factor
+
+        program = headrace.program(inner, backend="interpreter")
+        self.assertEqual(program(1.5), 3)
+        factor = 4.0
+        self.assertEqual(program(1.5), 6)
+
+    def test_what_has_no_place(self):
+        for function, kind, what, where in WRONG:
+            with self.subTest(function.__name__), self.fails(kind, what, where, os.path.basename(__file__), "in " + function.__name__, "^"):
+                headrace.program(function, backend="interpreter")(np.ones((2, 2)))
+
+
+def bump_none(x):
+    return x
+
+
+if __name__ == "__main__":
+    unittest.main()
