@@ -109,7 +109,7 @@ class Evaluator:
         if isinstance(base, Value):
             return attribute(self.emitter, base, n.attr)
         value = getattr(base, n.attr)
-        if isinstance(base, types.ModuleType) and base is not np:
+        if isinstance(base, types.ModuleType) and base is not np and vars(base).get(n.attr) is value:  # some make what is asked for
             read(vars(base), n.attr, value)
         return value
 
