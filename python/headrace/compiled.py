@@ -20,6 +20,7 @@ class Compiled:
     def __init__(self, executable: Any, program: Any, names: Mapping[str, str] | None = None, reference: Compiled | None = None):
         """`reference`: gives what each call must give."""
         self._executable, self._reference = executable, reference
+        self.what = "a compiled program"  # as whose results `verify=` says that others are not
         parameters = program.parameters()
         self.name: str = program.name()
         #: name, type, shape, direction and whether it may be left out, of each parameter
@@ -63,7 +64,7 @@ class Compiled:
         else:
             results = self._run_by_name(args, out, sizes)
         changed = [(p.name, a, b) for p, a, b in zip(self.inputs, args, theirs) if p.direction == "inout"]
-        debug.compare(self.name, "the interpreter", [*zip(self._written, results, expected), *changed])
+        debug.compare(self.name, reference.what, [*zip(self._written, results, expected), *changed])
         return results
 
     def _check_out(self, out: Any) -> None:
@@ -155,17 +156,18 @@ def compile_program(program: Any, *, backend: str, optimize: str, threads: int, 
                     names: Mapping[str, str] | None = None, verify: str | None = None,
                     dump_dir: str | os.PathLike | None = None) -> Compiled:
     """`optimize`: "default", "none" (what the backend needs and no more), or the text of a pipeline."""
-    debug.check_verify(verify, ("interpreter",), "a program of IR has no other reference; @headrace.program and ONNXModel take "
-                       "\"reference\", too")
-    if verify and backend == "interpreter":
-        raise UsageError("verify=\"interpreter\" would compare the interpreter with itself: choose another backend")
+    debug.check_verify(verify, ("reference", "interpreter"))
+    if verify == "interpreter" and backend == "interpreter":
+        raise UsageError("verify=\"interpreter\" would compare the interpreter with itself: choose another backend, or \"reference\"")
     pipeline = {"default": "", "none": "expand-library-nodes"}.get(optimize, optimize)
     chosen = list((implementations or {}).items())
     folder = debug.dump_folder(program, [backend, pipeline, chosen], dump_dir)
     checked = "HEADRACE_VERIFY" in os.environ
     reference = None
     if verify:
-        reference = Compiled(_core.compile(program, "interpreter", "", threads, [("*", "pure")], "", checked), program, names)
+        passes = "" if verify == "interpreter" else "expand-library-nodes"  # the reference: as the program stands
+        reference = Compiled(_core.compile(program, "interpreter", passes, threads, [("*", "pure")], "", checked), program, names)
+        reference.what = "the interpreter" if verify == "interpreter" else "the interpreter of the program without passes"
     return Compiled(_core.compile(program, backend, pipeline, threads, chosen, folder, checked), program, names, reference)
 
 

@@ -341,11 +341,11 @@ class Program(Function):
 
 class VerifiedProgram(Program):
     """With verify="reference": the function itself runs beside each call, by NumPy. What is derived of it (gradients) has no
-    function to run, and is compared with the interpreter."""
+    function to run, and is compared with the interpreter of its program as it stands."""
 
     def __init__(self, function, **options):
         super().__init__(function, **options)
-        self._derived_debug = {**self._debug, "verify": "interpreter"}
+        self._derived_debug = dict(self._debug)
         del self._debug["verify"]
 
     def __call__(self, *args, **named):

@@ -219,8 +219,9 @@ class Sdfg:
                 implementations: Mapping[str, str] | None = None, verify: str | None = None,
                 dump_dir: str | os.PathLike | None = None) -> Compiled:
         """`optimize`: "default", "none" (what the backend needs and no more) or the text of a pipeline. `threads`: 0 = all.
-        `implementations`: {op or node ("*": all): name of an implementation}; for an op or node it must apply. `verify="interpreter"`:
-        each call is also run by the interpreter, and MismatchError names the first output that differs, place, values and tolerance.
+        `implementations`: {op or node ("*": all): name of an implementation}; for an op or node it must apply. `verify`:
+        each call is also run by the interpreter, "reference": of the program as it stands, "interpreter": after the passes of
+        `optimize="default"`, and MismatchError names the first output that differs, place, values and tolerance.
         `dump_dir`: a folder in which a folder with the program, what it was lowered to, and sources is left (headrace.set_dump_dir).
 
         Raises UsageError for a backend, pass, op or implementation that there is not, UnsupportedError for what the backend can't do

@@ -109,6 +109,31 @@ class ProgramsTest(Case):
         self.close(results[found.input_gradients["x"]], np.cos(x) * x + np.sin(x))
         with self.fails(TypeError, "are lists of names"):
             dace.add_backward_pass(sdfg, None, output, "x")
+        with self.fails(TypeError, "add_backward_pass has no argument 'output'"):
+            dace.add_backward_pass(sdfg, [output], ["x"], output=1)
+
+    def test_add_backward_pass_of_both_spellings(self):
+        x = np.linspace(0, 1, 5)
+        calls = [lambda s, o: dace.add_backward_pass(s, [o], ["x"]), lambda s, o: dace.add_backward_pass(s, outputs=[o], inputs=["x"]),
+                 lambda s, o: dace.add_backward_pass(s, None, inputs=["x"], outputs=[o]),
+                 lambda s, o: dace.add_backward_pass(s, [o], ["x"], data_to_recompute=[])]
+        for call in calls:
+            sdfg = energy.to_sdfg()
+            output, = [p.name for p in sdfg.parameters if p.direction == "out"]
+            found = call(sdfg, output)
+            compiled = sdfg.compile(backend="interpreter")
+            self.close(dict(zip([p.name for p in compiled.outputs], compiled(x)))[found.input_gradients["x"]], np.cos(x) * x + np.sin(x))
+
+    def test_add_backward_pass_in_two_programs(self):
+        x, sdfg = np.linspace(0, 1, 5), energy.to_sdfg()
+        before, (output,) = sdfg.text, [p.name for p in sdfg.parameters if p.direction == "out"]
+        forward, backward = dace.add_backward_pass(sdfg, [output], ["x"], separate_sdfgs=True)
+        self.assertEqual(sdfg.text, before)
+        f, b = forward.compile(backend="interpreter"), backward.program.compile(backend="interpreter")
+        made = f(x)
+        known = {"x": x, **dict(zip([p.name for p in f.outputs], made if isinstance(made, tuple) else (made,))),
+                 backward.output_gradients[output]: np.ones(())}
+        self.close(b(*[known[p.name] for p in b.inputs]), np.cos(x) * x + np.sin(x))
 
 
 class ArgumentsTest(Case):
@@ -136,6 +161,14 @@ class ArgumentsTest(Case):
             dace.program(recreate_sdfg=False)
         with self.says("dace.symbol: dtype", "sizes are int64"):
             dace.symbol("K", dtype=dace.int32)
+        sdfg = energy.to_sdfg()
+        output, = [p.name for p in sdfg.parameters if p.direction == "out"]
+        with self.says("add_backward_pass: state=", "has no effect: all states of a program are differentiated"):
+            dace.add_backward_pass(sdfg.copy(), sdfg, [output], ["x"])
+        with self.says("data_forwarding_strategy='store_all' has no effect: what is kept is chosen by cost"):
+            dace.add_backward_pass(sdfg.copy(), [output], ["x"], data_forwarding_strategy="store_all")
+        with self.says("simplify=True has no effect"):
+            dace.add_backward_pass(sdfg.copy(), [output], ["x"], simplify=True)
         with self.says("dace.define_local: storage=1", "the compiler decides"):
             dace.define_local([3], dace.float32, storage=1)
         with warnings.catch_warnings():

@@ -91,11 +91,15 @@ class ArgumentsTest(Case):
     def test_arguments_without_effect(self):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            DaceModule(nn.Linear(2, 2), onnx_simplify=False, sdfg_name="net", auto_optimize=True, compile_torch_extension=False)
+            DaceModule(nn.Linear(2, 2), onnx_simplify=False, sdfg_name="net", auto_optimize=True, compile_torch_extension=False,
+                       simplify=False, debug_transients=True)
+            dace_module(auto_optimize=False, onnx_simplify=False)
         text = "\n".join(str(w.message) for w in said)
-        for words in ("onnx_simplify=False has no effect: modules don't pass through ONNX", "sdfg_name='net'", "compile_torch_extension=False"):
+        for words in ("onnx_simplify=False has no effect: modules don't pass through ONNX", "sdfg_name='net'", "compile_torch_extension=False",
+                      "DaceModule: simplify=False has no effect: programs are always simplified", "debug_transients=True has no effect: headrace",
+                      "dace_module: auto_optimize=False has no effect: compiling always optimizes", "dace_module: onnx_simplify=False"):
             self.assertIn(words, text)
-        self.assertNotIn("auto_optimize", text)
+        self.assertNotIn("auto_optimize=True", text)
 
     def test_wrong_use(self):
         with self.fails(headrace.UnsupportedError, "cuda", "no backend for GPUs"):

@@ -155,6 +155,40 @@ class VerifyTest(Case):
             compiled = next(iter(g._versions.values())).compiled
             self.assertIsNotNone(compiled._reference)
 
+    def test_programs_as_objects_against_themselves(self):
+        for backend, verify, words in (("cpu", "interpreter", "the interpreter gives at"), ("cpu", "reference", "without passes gives at"),
+                                       ("interpreter", "reference", "without passes gives at")):
+            with self.subTest(backend=backend, verify=verify):
+                f = headrace.Sdfg.parse(TWICE).compile(backend=backend, verify=verify)
+                self.close(f(np.arange(3.0), np.ones(3)), 2 * np.arange(3.0))
+                f._executable = Wrong(f._executable, 0, 2)
+                with self.fails(headrace.MismatchError, words, "at [2]"):
+                    f(np.arange(3.0), np.ones(3))
+
+    def test_what_is_derived_on_the_interpreter(self):
+        @headrace.program(verify="reference", backend="interpreter")
+        def f(x):
+            return np.sum(np.sin(x) * x)
+
+        x = np.linspace(0, 1, 5)
+        self.close(headrace.grad(f)(x), np.cos(x) * x + np.sin(x))
+        self.close(headrace.vmap(f)(np.stack([x, 2 * x])), [np.sum(np.sin(v) * v) for v in (x, 2 * x)])
+        self.close(headrace.jvp(f, [x], [np.ones(5)])[1], np.sum(np.cos(x) * x + np.sin(x)))
+        self.close(headrace.hessian(f)(x), np.diag(2 * np.cos(x) - np.sin(x) * x))
+
+    def test_gradients_of_models(self):
+        x = np.ones((2, 4), np.float32)
+        for verify in ("reference", "interpreter"):
+            model = headrace.ONNXModel("m", onnx_models.perceptron(), verify=verify)
+            name = next(iter(model.weights))
+            gradient = model.grad([name])
+            gradient(x)
+            compiled = gradient._compiled
+            which = [p.name for p in compiled.outputs].index(gradient.gradient.input_gradients[name])
+            compiled._executable = Wrong(compiled._executable, which, (0, 0))
+            with self.fails(headrace.MismatchError, "at [0, 0]"):
+                gradient(x)
+
     def test_models(self):
         x = np.ones((2, 4), np.float32)
         for verify in ("reference", "interpreter"):
@@ -170,8 +204,8 @@ class VerifyTest(Case):
 
     def test_wrong_use(self):
         p = headrace.Sdfg.parse(SCALE)
-        with self.fails(headrace.UsageError, "verify is 'interpreter', not 'reference'", "ONNXModel"):
-            p.compile(verify="reference")
+        with self.fails(headrace.UsageError, "verify is 'reference' or 'interpreter', not 'numpy'"):
+            p.compile(verify="numpy")
         with self.fails(headrace.UsageError, "compare the interpreter with itself"):
             p.compile(backend="interpreter", verify="interpreter")
         with self.fails(headrace.UsageError, "'reference' or 'interpreter'"):

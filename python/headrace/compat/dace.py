@@ -23,6 +23,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from ..errors import UnsupportedError
 from ..frontend import creation
 from ..frontend.functions import FUNCTIONS
 from ..frontend.ranges import map  # noqa: A004: its name there
@@ -119,14 +120,26 @@ creation.NEW_ARRAYS.update((define_local, define_local_scalar))
 
 
 # ---- gradients ----
-def add_backward_pass(sdfg: Sdfg, state: Any = None, outputs: Sequence[str] = (), inputs: Sequence[str] = ()) -> Gradient:
+def add_backward_pass(sdfg: Sdfg, *names: Any, state: Any = None, outputs: Sequence[str] | None = None, inputs: Sequence[str] | None = None,
+                      data_to_recompute: Sequence[str] | None = None, separate_sdfgs: bool = False, **options: Any) -> Any:
     """Adds to `sdfg` the gradient of the sum of `outputs` by each of `inputs`, as further outputs; returns their names (and what
-    is kept and recomputed). `state` has no effect: the whole program is differentiated."""
-    if isinstance(outputs, str) or isinstance(inputs, str):
-        raise TypeError("add_backward_pass(sdfg, state, outputs, inputs): outputs and inputs are lists of names")
-    if state is not None:
-        say("add_backward_pass", {"state": state}, {"state": (None, "all states of a program are differentiated")})
-    found = sdfg.gradient(outputs, inputs, keep_outputs=True)
+    is kept and recomputed). The lists of names stand after `sdfg`, as in DaCe, or after `state`, as in DaCeML, which has no effect:
+    the whole program is differentiated. With `separate_sdfgs` the result is (forward program, gradient), and `sdfg` stays as it is.
+    `data_to_recompute`: variables that are computed again."""
+    if names and not isinstance(names[0], (list, tuple, str)):
+        state, *names = names
+    given = [*names, *(n for n in (outputs, inputs) if n is not None)]
+    if len(given) != 2 or not all(isinstance(g, (list, tuple)) for g in given):
+        raise TypeError("add_backward_pass(sdfg, outputs, inputs) or (sdfg, state, outputs, inputs): outputs and inputs are lists of names")
+    said = {**options, **({} if state is None else {"state": state})}
+    say("add_backward_pass", said, {
+        "state": (None, "all states of a program are differentiated"), "simplify": (None, _ALWAYS), "autooptimize": (None, _ALWAYS),
+        "data_forwarding_strategy": (None, "what is kept is chosen by cost; data_to_recompute, and memory_limit of headrace.grad, decide")})
+    if separate_sdfgs:
+        if data_to_recompute:
+            raise UnsupportedError("add_backward_pass: data_to_recompute of separate programs\n  hint: leave out separate_sdfgs")
+        return sdfg.separate_gradient(*given)
+    found = sdfg.gradient(*given, keep_outputs=True, recompute=tuple(data_to_recompute or ()))
     sdfg._program, sdfg._compiled = found.program._program, None
     return found
 

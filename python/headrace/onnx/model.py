@@ -354,7 +354,8 @@ class ModelGradient:
         self._weights = [n for n in dict.fromkeys([*inputs, *model.weights.given]) if n in model.weights]
         free = [*inputs, *(n for n in self._weights if n not in inputs)]
         self.gradient, names = model._gradient(inputs, free, outputs, options)
-        self._compiled = self.gradient.program.compile(**model._options)
+        verify = "reference" if model._reference else model._options["verify"]  # no other evaluator has gradients
+        self._compiled = self.gradient.program.compile(**{**model._options, "verify": verify})
         self._order = [names[p.name] for p in self._compiled.inputs]
 
     def __call__(self, *args: Any, **named: Any) -> dict[str, Any]:
