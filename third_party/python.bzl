@@ -148,7 +148,7 @@ def _python_packages_impl(ctx):
     ctx.file("requirements.txt", "\n".join(pinned) + "\n")
     found, left_out = {}, {}
     if ctx.attr.configured:
-        wanted = ctx.os.environ.get("HEADRACE_NIGHTLY")
+        wanted = ctx.attr.always or ctx.os.environ.get("HEADRACE_NIGHTLY")
         there = wanted and not _install(ctx, "packages", [])
         ctx.file("defs.bzl", "PACKAGES = %r\n" % (str(ctx.path("packages")) if there else ""))
         ctx.file("BUILD.bazel", "")
@@ -169,11 +169,12 @@ def _python_packages_impl(ctx):
 
 # Packages for tests, in folders for PYTHONPATH; fetched when a target first needs them. For other Pythons than the workspace's:
 # defs.bzl has FOUND, {version: [interpreter, folder]}, and machine.json says also what was left out and why. With `configured`, for
-# the workspace's own, and by --config=nightly alone, for they are large: PACKAGES, "" if they are not there.
+# the workspace's own, and by --config=nightly alone, for they are large, unless `always`: PACKAGES, "" if they are not there.
 python_packages = repository_rule(
     implementation = _python_packages_impl,
     environ = _ENVIRONMENT + ["HEADRACE_NIGHTLY"],
     attrs = {
+        "always": attr.bool(doc = "with `configured`: not by --config=nightly alone"),
         "configured": attr.bool(),
         "packages": attr.string_list(doc = "names of those in `requirements` to install; none: all"),
         "requirements": attr.label(allow_single_file = True, mandatory = True),

@@ -1,6 +1,7 @@
 """Headrace: a data-centric compiler for machine learning and array programs."""
 
 import importlib as _importlib
+import typing as _typing
 
 from . import _loading  # noqa: F401: before all that uses the extension
 from .builder import SdfgBuilder
@@ -32,11 +33,40 @@ _LATER.update(dict.fromkeys(
      "get_all_providers", "get_available_providers", "get_device"), "onnx.session"))
 
 
-def __getattr__(name: str):
-    if name not in _LATER:
-        raise AttributeError(f"module 'headrace' has no attribute '{name}'")
-    module = _importlib.import_module("." + (_LATER[name] or name), __name__)
-    return getattr(module, name) if _LATER[name] else module
+if _typing.TYPE_CHECKING:
+    from . import autodiff, compat, onnx, onnx_backend
+    from .autodiff import BackwardResult
+    from .custom.backward import BackwardImplementation, backward_implementation
+    from .custom.implementations import implementation, set_implementation
+    from .custom.nodes import BackwardContext
+    from .custom.op import op
+    from .custom.plugins import load_plugin
+    from .frontend.types import Type as _Type
+    from .onnx.model import ONNXModel
+    from .onnx.session import (ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, OrtValue, RunOptions, SessionOptions,
+                               get_all_providers, get_available_providers, get_device)
+    from .torch import module, train_step
+
+    int8: _Type
+    int16: _Type
+    int32: _Type
+    int64: _Type
+    uint8: _Type
+    uint16: _Type
+    uint32: _Type
+    uint64: _Type
+    float16: _Type
+    float32: _Type
+    float64: _Type
+    complex64: _Type
+    complex128: _Type
+    bool: _Type
+else:
+    def __getattr__(name: str):
+        if name not in _LATER:
+            raise AttributeError(f"module 'headrace' has no attribute '{name}'")
+        module = _importlib.import_module("." + (_LATER[name] or name), __name__)
+        return getattr(module, name) if _LATER[name] else module
 
 
 def __dir__():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -186,7 +186,7 @@ def planned(memory_limit: int | None, store: Sequence[str], recompute: Sequence[
     return {"memory_limit": memory_limit, "store": tuple(store), "recompute": tuple(recompute)}
 
 
-def grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
+def grad(f: Callable[..., Any], argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
          store: Sequence[str] = (), recompute: Sequence[str] = ()) -> GradientFunction:
     """A function with f's arguments that returns the gradient of f's result, one number, by the argument `argnums` (a position
     or name, or several). `of` chooses one of several results, or an array that f changes. `memory_limit`: bytes for what is
@@ -198,7 +198,7 @@ def grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, m
     return GradientFunction(function_of(f), argnums, of, False, planned(memory_limit, store, recompute))
 
 
-def value_and_grad(f, argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
+def value_and_grad(f: Callable[..., Any], argnums: int | str | Sequence = 0, *, of: int | str | None = None, memory_limit: int | None = None,
                    store: Sequence[str] = (), recompute: Sequence[str] = ()) -> GradientFunction:
     """Like grad, with its errors; returns (result, gradient)."""
     return GradientFunction(function_of(f), argnums, of, True, planned(memory_limit, store, recompute))
@@ -232,7 +232,8 @@ class PulledBack(Function):
         return translated.call({**given, "seeds": tuple(map(as_seed, seeds, translated.seed_types))})
 
 
-def vjp(f, *args, of=None, argnums=None, memory_limit: int | None = None, store: Sequence[str] = (), recompute: Sequence[str] = ()):
+def vjp(f: Callable[..., Any], *args: Any, of: Any = None, argnums: Any = None, memory_limit: int | None = None,
+        store: Sequence[str] = (), recompute: Sequence[str] = ()) -> tuple[Any, Callable[..., Any]]:
     """(f(*args), pull): pull(gradient of the result) gives a tuple of the gradients of all float arguments, or of those in
     `argnums` (positions and names); for several results it takes one gradient each. `of` chooses among the results (numbers)
     and the arrays that f changes (names). The arguments are left as they are. What is kept of the forward pass: as in grad."""

@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 import warnings
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence, overload
 
 import numpy as np
 
@@ -187,7 +187,7 @@ class Function:
         raise NotImplementedError
 
     # ---- calls ----
-    def __call__(self, *args, **named):
+    def __call__(self, *args: Any, **named: Any) -> Any:
         given = self._bind(args, named)
         return self._version(given).call(given)
 
@@ -382,7 +382,15 @@ def _hashable(x) -> bool:
     return True
 
 
-def program(function=None, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None):
+@overload
+def program(function: Callable[..., Any], *, backend: str = ..., threads: int = ..., verify: str | None = ..., dump_dir: Any = ...) -> Program: ...
+
+
+@overload
+def program(*, backend: str = ..., threads: int = ..., verify: str | None = ..., dump_dir: Any = ...) -> Callable[[Callable[..., Any]], Program]: ...
+
+
+def program(function: Any = None, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None) -> Any:
     """Makes a Program of a function; with options, `@headrace.program(backend="interpreter")`.
 
     `verify`: each call is run again, "reference": by NumPy, as the function itself; "interpreter": by the interpreter; MismatchError

@@ -22,7 +22,7 @@ class Type:
         self.dtype = np.dtype(dtype)
         self.shape = shape
 
-    def __getitem__(self, shape) -> Type:
+    def __getitem__(self, shape: int | Size | tuple[int | Size, ...]) -> Type:
         shape = shape if isinstance(shape, tuple) else (shape,)
         for s in shape:
             if not is_size(s):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from ..frontend import arrays
 from ..frontend.sizes import Size
@@ -80,7 +80,7 @@ def _stored(e, result, axis, size, b: Size):
     return whole
 
 
-def vmap(f, in_axes=0, out_axes=0) -> Batched:
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Batched:
     """f for each element along axis `in_axes` of its arrays (a number for all arguments, or one for each; None: the argument is
     the same for all). Results have the axis `out_axes`. Arrays that f changes are changed in place."""
     return Batched(function_of(f), in_axes, out_axes)

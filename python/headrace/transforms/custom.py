@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Callable
 
 from ..frontend import elementwise
 from ..frontend.calls import DTYPES, back, renamed, type_of
@@ -108,7 +108,7 @@ class Checkpointed(OwnRule):
         return translated.sdfg.text, meaning
 
 
-def checkpoint(f) -> Checkpointed:
+def checkpoint(f: Callable[..., Any]) -> Checkpointed:
     """f, of whose inside nothing is kept for gradients: it is computed again when they are. For memory, at the cost of time."""
     return Checkpointed(function_of(f))
 
@@ -120,7 +120,7 @@ class CustomVjp(OwnRule):
         super().__init__(f)
         self._forward = self._backward = None
 
-    def defvjp(self, fwd, bwd) -> None:
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """fwd(*args) gives (result, what bwd needs); bwd(that, gradient of the result) a tuple with the gradient of each argument
         (None for what is no float). Several results: a tuple of their gradients."""
         if not callable(fwd) or not callable(bwd):
@@ -166,7 +166,7 @@ def _shaped(e, gradient, t: Type, name: str):
     return whole
 
 
-def custom_vjp(f) -> CustomVjp:
+def custom_vjp(f: Callable[..., Any]) -> CustomVjp:
     """f with a gradient that you write:
 
         @headrace.custom_vjp

@@ -7,6 +7,8 @@ be right; dead code removal takes the first reversal's gradients away again.
 
 from __future__ import annotations
 
+from typing import Any, Callable, Sequence
+
 import numpy as np
 
 from ..gradients import Derived, PulledBack, argument_names, as_seed, check_floats, copied, frozen, function_of, grad, is_float
@@ -46,7 +48,7 @@ class PushedForward(Function):
         return Pushed(self._back.translate(types))
 
 
-def jvp(f, primals, tangents, *, argnums=None):
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, argnums: Any = None) -> tuple[Any, Any]:
     """(f(*primals), tangent of the result): the derivative of f along `tangents`, of which there is one, of the same type and
     shape, for each float argument, or for each in `argnums`. Several results have a tuple of tangents."""
     f = function_of(f)
@@ -65,7 +67,7 @@ def jvp(f, primals, tangents, *, argnums=None):
     return value, forward._version(given).call({**given, "tangents": moved, "zeros": zeros})
 
 
-def hvp(f, args, tangents, argnums=0, *, of=None):
+def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Any, argnums: Any = 0, *, of: Any = None) -> Any:
     """The Hessian of f, one number, by `argnums`, times `tangents`: the gradient of the gradient along them. Takes a tangent and
     gives a product for each argument in `argnums`, without a tuple where that is one position or name."""
     f = function_of(f)

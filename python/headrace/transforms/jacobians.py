@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any, Callable
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def _stacked(rows: list, shape: tuple, dtype):
     return np.stack([np.asarray(r) for r in rows]).reshape(shape) if rows else np.zeros(shape, dtype)
 
 
-def jacrev(f, argnums=0):
+def jacrev(f: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """A function with f's arguments that returns the Jacobian, of shape (*result.shape, *argument.shape), by one gradient for each
     element of the result: for few results. Several arguments or results give tuples: by result, then by argument."""
     f = function_of(f)
@@ -50,7 +51,7 @@ def _in_order(f, argnums, args) -> list:
     return [np.asarray(given[n]) for n in argument_names(f._signature, f.__name__, argnums)]
 
 
-def jacfwd(f, argnums=0):
+def jacfwd(f: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """As jacrev, by one tangent for each element of the arguments: for few arguments."""
     f = function_of(f)
     several = isinstance(argnums, (tuple, list))
@@ -78,7 +79,7 @@ def jacfwd(f, argnums=0):
     return jacobian
 
 
-def hessian(f, argnums=0, *, of=None):
+def hessian(f: Callable[..., Any], argnums: Any = 0, *, of: Any = None) -> Callable[..., Any]:
     """A function with f's arguments that returns the second derivatives of f, one number: of shape (*argument.shape,
     *argument.shape); for several arguments a tuple of tuples."""
     return jacrev(grad(f, argnums, of=of), argnums)

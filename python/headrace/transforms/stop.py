@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..frontend.functions import handles
 from ..frontend.values import Value, value_of
 
 
-def stop_gradient(x):
+def stop_gradient(x: Any) -> Any:
     """x, of which no gradient flows back; outside of programs just x."""
     return x
 
