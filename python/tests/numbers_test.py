@@ -115,6 +115,15 @@ class Numbers(Case):
                 with self.fails(ValueError, f"in {wrong.__name__}", "^"):
                     headrace.program(wrong, backend="interpreter")(a)
 
+    def test_numbers_that_are_too_large_for_a_parameter(self):
+        for t, numbers in (("i8", (128, -129)), ("u8", (256, -1)), ("u64", (2**64, -1)), ("i64", (2**63,)), ("u32", (2**32, -1))):
+            f = headrace.Sdfg.parse(f"sdfg f(X: {t}, Y: f64) {{ Y = f64(X) }}").compile(backend="interpreter")
+            self.assertEqual(f(7), 7)
+            for n in numbers:
+                with self.subTest(type=t, number=n), self.assertRaises(OverflowError):
+                    f(n)
+        self.assertEqual(headrace.Sdfg.parse("sdfg f(X: u64, Y: f64) { Y = f64(X) }").compile(backend="interpreter")(2**63), 2.0**63)
+
     def test_quotients_of_floats(self):
         special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, 0.1, -0.1, -2.5, 3.0, 0.3, 1e300]
         pairs = np.array(list(itertools.product(special, special)))
