@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, Mapping, Sequence
 
 from . import _core, debug
@@ -100,7 +101,9 @@ class Compiled:
         arguments = {name: value for name, value in zip(self._order, args) if value is not None}
         results = self._executable.run(arguments, list(zip(self._sizes, sizes or [])))
         kept = []
+        first = args[0] if args else None
         for p, value in zip(self.outputs, results):
+            value = _of_kind(value, first if p.direction == "out" else arguments[p.name])
             if p.direction == "out":
                 kept.append(value)
             else:  # updated by the run: the caller's array takes the new value
@@ -134,6 +137,16 @@ class Compiled:
     def report(self) -> dict[str, float]:
         """Seconds per phase of the compilation, bytes planned."""
         return dict(self._executable.report())
+
+
+def _of_kind(value: Any, example: Any) -> Any:
+    """A NumPy array as a tensor where the example is one: the same memory."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(example, torch.Tensor) or value.dtype.kind in "OUST":
+        return value
+    if value.dtype.name == "bfloat16":
+        return torch.from_numpy(value.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(value)
 
 
 class Parameter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import UnsupportedError
 from .emit import Value, cast
-from .reductions import wide
+from .reductions import narrowed, wide, widened
 from .table import op
 
 
@@ -133,8 +133,10 @@ def attention(c, q, k, v, dropout=0.0, is_causal=False, attn_mask=None, scale=No
 
 @op("_scaled_dot_product_flash_attention_for_cpu_backward")
 def attention_backward(c, g, q, k, v, out, lse, dropout, is_causal, attn_mask=None, scale=None):
-    if dropout or q.dtype in ("f16", "bf16"):
-        raise UnsupportedError("the gradient of attention with dropout, or in half precision")
+    if dropout:
+        raise UnsupportedError("the gradient of attention with dropout")
+    given = q.dtype
+    g, q, k, v, out = (widened(c, a) for a in (g, q, k, v, out))
     t, x, factor = _scores(c, q, k, attn_mask, scale, is_causal)
     p = c.fill(c.new(t, x.shape, "weights"), lambda i: f"exp({x.at(i)} - {lse.at(i[:3])})")
 
@@ -152,7 +154,7 @@ def attention_backward(c, g, q, k, v, out, lse, dropout, is_causal, attn_mask=No
     ds = c.fill(c.new(t, x.shape), lambda i: f"{p.at(i)} * ({dp.at(i)} - {delta.at(i[:3])}) * {factor}")
     dq = sums(q.shape, s, lambda i: f"{ds.at([i[0], i[1], i[2], i[4]])} * {k.at([i[0], i[1], i[4], i[3]])}")
     dk = sums(k.shape, l, lambda i: f"{ds.at([i[0], i[1], i[4], i[2]])} * {q.at([i[0], i[1], i[4], i[3]])}")
-    return dq, dk, dv
+    return tuple(narrowed(c, d, given) for d in (dq, dk, dv))
 
 
 @op("_trilinear")

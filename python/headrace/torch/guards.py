@@ -28,6 +28,9 @@ def same_call(args: tuple, parts: Any, sizes: Callable[[Sequence], bool]) -> Cal
         names[f"t{k}"] = a.dtype
         conditions.append(f"(type(a{k}) is Tensor or type(a{k}) is Parameter) and a{k}.dtype is t{k} and a{k}.dim() == {a.dim()}")
     conditions.append(f"autocast('cpu') is {torch.is_autocast_enabled('cpu')}")
+    if torch.is_autocast_enabled("cpu"):
+        names["narrow"], names["narrow_now"] = torch.get_autocast_dtype("cpu"), torch.get_autocast_dtype
+        conditions.append("narrow_now('cpu') is narrow")
     for n, state in enumerate(parts.states[:1]):
         names[f"m{n}"] = state
         conditions.append(f"m{n}['training'] is {state['training']}")

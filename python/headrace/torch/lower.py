@@ -43,7 +43,7 @@ class Lowered:
 
 
 class Lowering(Emitter):
-    """Holds what a node's function needs to know of the node: `target`, `dtype`, `shape`, `shapes`, `used`, `meta_of`."""
+    """Holds what a node's function needs to know of the node: `target`, `dtype`, `types`, `shape`, `shapes`, `used`, `meta_of`."""
 
     def __init__(self):
         super().__init__()
@@ -64,6 +64,10 @@ class Lowering(Emitter):
     @property
     def dtype(self) -> str:
         return type_of(self._metas[0].dtype)
+
+    @property
+    def types(self) -> list[str]:
+        return [type_of(m.dtype) for m in self._metas]
 
     @property
     def shape(self) -> tuple:
@@ -100,6 +104,10 @@ class Lowering(Emitter):
             self.values[node] = scalar_of(node.meta["val"])
             return
         if name in NOTHING:
+            return
+        if self._metas and all(isinstance(m, torch.Tensor) and 0 in tuple(m.shape) for m in self._metas):
+            made = tuple(zeros(self, type_of(m.dtype), m.shape) for m in self._metas)  # whatever the operator does
+            self.values[node] = made if isinstance(node.meta["val"], (tuple, list)) else made[0]
             return
         function = OPERATORS.get(name)
         if function is None:

@@ -207,7 +207,7 @@ class State:
             kinds = [(t.dtype, t.dim()) for t in args]
         if self.parts is None or any([parent.get(name) is not child for parent, name, child in self.parts.children]):
             self._look(module)
-        key = (spec, torch.is_autocast_enabled("cpu"), *kinds, *[state["training"] for state in self.parts.states],
+        key = (spec, torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu"), *kinds, *[state["training"] for state in self.parts.states],
                *[(p.dtype, p.shape) for owner in self.parts.parameters for p in owner.values() if p is not None])
         for version in self.versions.get(key, ()):
             if version.fits(leaves):

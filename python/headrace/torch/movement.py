@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import UnsupportedError
 from . import sizes
 from .emit import Size, Value, cast
+from .reductions import gathered
 from .table import op
 
 
@@ -284,15 +285,15 @@ def as_strided_scatter(c, a, source, size, stride, offset=None):
 @op("replication_pad1d_backward", "replication_pad2d_backward", "replication_pad3d_backward")
 def replication_pad_backward(c, g, x, padding):
     """What was read beyond the edges flows back to them."""
-    out = c.result()
-    c.fill(out, lambda i: "0")
     spatial = len(padding) // 2
     lead = x.rank - spatial
     low = [extent(padding[2 * (spatial - 1 - d)]) for d in range(spatial)]
 
-    def body(i):
-        at = [f"min(max({k} - ({low[d]}), 0), {x.shape[lead + d]} - 1)" for d, k in enumerate(i[lead:])]
-        c.line(f"{out.at([*i[:lead], *at])} += {g.at(i)}")
+    def add(sums):
+        def body(i):
+            at = [f"min(max({k} - ({low[d]}), 0), {x.shape[lead + d]} - 1)" for d, k in enumerate(i[lead:])]
+            c.line(f"{sums.at([*i[:lead], *at])} += {c.operand(g, i, sums.dtype)}")
 
-    c.maps(g.shape, body)
-    return out
+        c.maps(g.shape, body)
+
+    return gathered(c, c.dtype, c.shape, add)

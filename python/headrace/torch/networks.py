@@ -6,7 +6,7 @@ from ..errors import UnsupportedError
 from . import sizes
 from .emit import FLOATS, Value, cast
 from .movement import extent
-from .reductions import Axes, accumulate, moments, wide
+from .reductions import Axes, accumulate, gathered, moments, narrowed, total, wide, widened
 from .table import op
 
 
@@ -57,7 +57,7 @@ def convolution_backward(c, g, x, w, bias_sizes, stride, padding, dilation, tran
     db = None
     if mask[2]:
         axes = Axes(g, [d for d in range(g.rank) if d != 1], False)
-        db = accumulate(c, axes, g.dtype, "+=", "0", lambda i: g.at(i))
+        db = narrowed(c, total(c, axes, g, g.dtype), g.dtype)
     return dx, dw, db
 
 
@@ -74,6 +74,11 @@ def _scaled(c, x: Value, mu, r, weight, bias, t: str, index) -> Value:
         return cast(f"({y})", t, x.dtype)
 
     return c.fill(c.new(x.dtype, x.shape), text)
+
+
+def _statistics(c, *values: Value) -> tuple:
+    """The results after the first one as torch has them: in the type that it declares, None where nobody reads them."""
+    return tuple(narrowed(c, v, c.types[k]) if c.used(k) else None for k, v in enumerate(values, 1))
 
 
 def _channels(x: Value) -> Axes:
@@ -107,14 +112,15 @@ def batch_norm(c, x, weight, bias, *rest):
     r = c.fill(c.new(t, mu.shape), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
     y = _scaled(c, x, axes.of(mu), axes.of(r), weight, bias, t, lambda i: [i[1]])
     if "functional" not in c.target:
-        return y, mu, r
+        return y, *_statistics(c, mu, r)
     keep, take = c.operand(1 - momentum, (), t), c.operand(momentum, (), t)
     unbiased = f"{t}({axes.count}) / max({t}({axes.count}) - 1, 1)"
     updated = []
-    for old, text in ((mean, mu.at), (var, lambda i: f"{v.at(i)} * ({unbiased})")):
-        updated.append(None if old is None else c.fill(
-            c.new(old.dtype, old.shape), lambda i: cast(f"({c.operand(old, i, t)} * {keep} + {text(i)} * {take})", t, old.dtype)))  # noqa: B023
-    return (y, mu, r, *updated) if "update" not in c.target else (y, mu, r, None, *updated)
+    for k, (old, text) in enumerate(((mean, mu.at), (var, lambda i: f"{v.at(i)} * ({unbiased})")), -2):
+        updated.append(None if old is None else c.fill(c.new(c.types[k], old.shape), lambda i: cast(
+            f"({c.operand(old, i, t)} * {keep} + {text(i)} * {take})", t, c.types[k])))  # noqa: B023: used at once
+    saved = _statistics(c, mu, r)
+    return (y, *saved, *updated) if "update" not in c.target else (y, *saved, None, *updated)
 
 
 @op("native_layer_norm")
@@ -125,7 +131,7 @@ def layer_norm(c, x, shape, weight, bias, eps):
     mu, v = moments(c, axes, x, t)
     r = c.fill(c.new(t, mu.shape, "rstd"), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
     y = _scaled(c, x, axes.of(mu), axes.of(r), weight, bias, t, lambda i: i[x.rank - len(shape):])
-    return y, mu, r
+    return y, *_statistics(c, mu, r)
 
 
 @op("native_group_norm")
@@ -139,7 +145,7 @@ def group_norm(c, x, weight, bias, n, channels, plane, groups, eps):
     mu, v = moments(c, axes, rows, t)
     r = c.fill(c.new(t, mu.shape, "rstd"), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
     y = _scaled(c, rows, axes.of(mu), axes.of(r), weight, bias, t, lambda i: [f"{i[1]} * {d} + {i[2]}"])
-    return c.viewed(y, x.shape), mu, r
+    return c.viewed(y, x.shape), *_statistics(c, mu, r)
 
 
 # ---- softmax ----
@@ -194,8 +200,7 @@ def nll_loss(c, x, target, weight, reduction, ignore_index):
     if x.rank == 1:
         one = nll_loss(c, _batch_of(x), _batch_of(target), weight, reduction, ignore_index)
         return tuple(v if v.rank == 0 else Value(v.dtype, (), lambda i, v=v: v.at(["0"])) for v in one)
-    if c.dtype in ("f16", "bf16"):
-        raise UnsupportedError("nll_loss in half precision")
+    given, x, weight = x.dtype, widened(c, x), weight if weight is None else widened(c, weight)
     t = x.dtype
     w = lambda i: weight.at([_label(target, i, ignore_index)]) if weight is not None else c.operand(1, (), t)  # noqa: E731
     kept = lambda i: f"{target.at(i)} != {c.operand(ignore_index, (), 'i64')}"  # noqa: E731
@@ -203,11 +208,11 @@ def nll_loss(c, x, target, weight, reduction, ignore_index):
     whole = Axes(target, None, False)
     weights = accumulate(c, whole, t, "+=", "0", lambda i: f"({kept(i)} ? {w(i)} : 0)")
     if reduction == 0:
-        return c.fill(c.new(t, target.shape), each), c.fill(c.new(t, ()), lambda i: "0")
-    sum_ = accumulate(c, whole, t, "+=", "0", each)
-    if reduction == 2:
-        return sum_, weights
-    return c.fill(c.new(t, ()), lambda i: f"{sum_.at(i)} / {weights.at(i)}"), weights
+        return c.fill(c.new(given, target.shape), lambda i: cast(each(i), t, given)), c.fill(c.new(given, ()), lambda i: "0")
+    loss = accumulate(c, whole, t, "+=", "0", each)
+    if reduction == 1:
+        loss = Value(t, (), lambda i, sum_=loss: f"({sum_.at(i)} / {weights.at(i)})")
+    return c.whole(narrowed(c, loss, given)), narrowed(c, weights, given)
 
 
 def _batch_of(v: Value) -> Value:
@@ -221,18 +226,17 @@ def _label(target: Value, i, ignore_index) -> str:
 
 @op("nll_loss_backward", "nll_loss2d_backward")
 def nll_loss_backward(c, g, x, target, weight, reduction, ignore_index, total_weight):
-    if c.dtype in ("f16", "bf16"):
-        raise UnsupportedError("the gradient of nll_loss in half precision")
     out = c.result()
-    t = out.dtype
+    t = wide(out.dtype)
+    g, total_weight = widened(c, g), widened(c, total_weight)
 
     def text(i):
         i = i if x.rank > 1 else ["0", *i]
         at = [i[0], *i[2:]] if x.rank > 1 else []
-        w = weight.at([i[1]]) if weight is not None else c.operand(1, (), t)
+        w = c.operand(weight, [i[1]], t) if weight is not None else c.operand(1, (), t)
         scale = g.at(at) if reduction == 0 else g.at([]) if reduction == 2 else f"{g.at([])} / {total_weight.at([])}"
         hit = f"{target.at(at)} == i64({i[1]}) && {target.at(at)} != {c.operand(ignore_index, (), 'i64')}"
-        return f"({hit} ? -{w} * {scale} : 0)"
+        return cast(f"({hit} ? -{w} * {scale} : 0)", t, out.dtype)
 
     return c.fill(out, text)
 
@@ -257,16 +261,16 @@ def embedding(c, weight, indices, padding_idx=-1, *rest):
 def embedding_backward(c, g, indices, rows, padding_idx, scale_by_freq):
     if scale_by_freq:
         raise UnsupportedError("embeddings scaled by frequency")
-    out = c.result()
-    c.fill(out, lambda i: "0")
     n = indices.rank
 
-    def body(i):
-        row = cast(indices.at(i[:n]), indices.dtype, "i64")
-        x = g.at(i)
-        if isinstance(padding_idx, int) and padding_idx >= 0:
-            x = f"({row} == {padding_idx} ? 0 : {x})"
-        c.line(f"{out.at([row, i[n]])} += {x}")
+    def add(sums):
+        def body(i):
+            row = cast(indices.at(i[:n]), indices.dtype, "i64")
+            x = c.operand(g, i, sums.dtype)
+            if isinstance(padding_idx, int) and padding_idx >= 0:
+                x = f"({row} == {padding_idx} ? 0 : {x})"
+            c.line(f"{sums.at([row, i[n]])} += {x}")
 
-    c.maps(g.shape, body)
-    return out
+        c.maps(g.shape, body)
+
+    return gathered(c, c.dtype, c.shape, add)

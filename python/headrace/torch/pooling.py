@@ -6,7 +6,7 @@ from ..errors import UnsupportedError
 from . import sizes
 from .emit import FLOATS, Value, cast
 from .networks import _list, _require_floats
-from .reductions import wide
+from .reductions import gathered, wide
 from .table import op
 
 
@@ -52,19 +52,20 @@ def max_pool(c, x, kernel, stride=(), padding=(0,), dilation=(1,), ceil_mode=Fal
 
 def _to_places(c, g: Value, indices: Value, spatial: int) -> Value:
     """Each gradient added at its place, an index into the plane."""
-    out = c.result()
-    c.fill(out, lambda i: "0")
-    lead, plane = len(out.shape) - spatial, out.shape[len(out.shape) - spatial:]
+    lead = len(c.shape) - spatial
+    plane = c.shape[lead:]
 
-    def body(i):
-        flat, at = indices.at(i), []
-        for d in range(len(plane)):
-            inner = sizes.product(plane[d + 1:])
-            at.append(f"{flat} // {inner}" if d == 0 else f"{flat} // {inner} % {plane[d]}")
-        c.line(f"{out.at([*i[:lead], *at])} += {g.at(i)}")
+    def add(sums):
+        def body(i):
+            flat, at = indices.at(i), []
+            for d in range(len(plane)):
+                inner = sizes.product(plane[d + 1:])
+                at.append(f"{flat} // {inner}" if d == 0 else f"{flat} // {inner} % {plane[d]}")
+            c.line(f"{sums.at([*i[:lead], *at])} += {c.operand(g, i, sums.dtype)}")
 
-    c.maps(g.shape, body)
-    return out
+        c.maps(g.shape, body)
+
+    return gathered(c, c.dtype, c.shape, add)
 
 
 @op("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
@@ -105,14 +106,14 @@ def avg_pool(c, x, kernel, stride=(), padding=(0,), ceil_mode=False, count_inclu
 def avg_pool_backward(c, g, x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
     spatial = 3 if "3d" in c.target else 2
     given, x, g = x, batched(x, spatial), batched(g, spatial)
-    out = c.new(x.dtype, x.shape)
     if divisor_override is None:
+        out = c.new(x.dtype, x.shape)
         attributes = _average(x, kernel, stride, padding, ceil_mode, count_include_pad)
         c.node("grad.AveragePool", {"domain": "onnx", **attributes, "`like.X`": [x.dtype, *map(str, x.shape)]}, {"grad_Y": g}, {"grad_X": out})
         return like(out, given)
     extents, place = _windows(x, kernel, stride, padding)
-    c.fill(out, lambda i: "0")
-    c.maps([*g.shape, *extents], lambda i: c.line(f"{out.at(place(i))} ?? += {g.at(i[:x.rank])} / {divisor_override}"))
+    out = gathered(c, x.dtype, x.shape, lambda sums: c.maps([*g.shape, *extents], lambda i: c.line(
+        f"{sums.at(place(i))} ?? += {c.operand(g, i[:x.rank], sums.dtype)} / {divisor_override}")))
     return like(out, given)
 
 
@@ -146,13 +147,12 @@ def adaptive_avg_pool(c, x, size):
 
 @op("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
 def adaptive_avg_pool_backward(c, g, x):
-    out = c.result()
+    t = wide(c.dtype)
     lead = x.rank - (3 if "3d" in c.target else 2)
     bins = _bins(x, g.shape[lead:], lead)
-    c.fill(out, lambda i: "0")
-    count = " * ".join(f"{out.dtype}({b.split(':')[1]} - ({b.split(':')[0]}))" for b in bins)
-    c.maps([*g.shape, *bins], lambda i: c.line(f"{out.at([*i[:lead], *i[g.rank:]])} += {g.at(i[:g.rank])} / ({count})"))
-    return out
+    count = " * ".join(f"{t}({b.split(':')[1]} - ({b.split(':')[0]}))" for b in bins)
+    return gathered(c, c.dtype, c.shape, lambda sums: c.maps([*g.shape, *bins], lambda i: c.line(
+        f"{sums.at([*i[:lead], *i[g.rank:]])} += {c.operand(g, i[:g.rank], t)} / ({count})")))
 
 
 @op("adaptive_max_pool2d", "adaptive_max_pool3d")

@@ -39,10 +39,10 @@ class Runner:
         made = self.compiled.flat([_dense(a) for a in args], None, sizes)
         results = []
         for k, (p, r) in enumerate(zip(self.compiled.outputs, made)):
-            if p.type == "bf16":  # which NumPy has not by itself
-                r = r.view("uint16")
-            t = r if isinstance(r, torch.Tensor) else torch.from_numpy(r if r.flags.writeable else r.copy())
-            t = t if t.dtype == TORCH_TYPES[p.type] else t.view(TORCH_TYPES[p.type])
+            t = r
+            if not isinstance(r, torch.Tensor):  # NumPy has no bfloat16 by itself
+                t = torch.from_numpy((r if r.flags.writeable else r.copy()).view("uint16" if p.type == "bf16" else r.dtype))
+                t = t.view(TORCH_TYPES[p.type])
             if out is not None and out[k] is not None:
                 out[k].copy_(t)
                 t = out[k]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import UnsupportedError
 from .emit import FLOATS, Value
 from .pointwise import _SIGMOID
+from .reductions import narrowed, widened
 from .table import op
 
 
@@ -79,13 +80,16 @@ def _rnn_step(c, function):
 
 
 def _layers(c, x: Value, states, weights, has_biases, layers, dropout, train, bidirectional, batch_first, step):
-    if x.dtype not in FLOATS or x.dtype in ("f16", "bf16") or x.rank != 3:
+    """Narrow types compute in f32."""
+    if x.dtype not in FLOATS or x.rank != 3:
         raise UnsupportedError(f"a recurrent layer of {x.dtype} and rank {x.rank}")
     if dropout and train and layers > 1:
         raise UnsupportedError("dropout between recurrent layers")
     directions, per = 1 + bool(bidirectional), 4 if has_biases else 2
     if len(weights) != layers * directions * per:
         raise UnsupportedError("a recurrent layer with projections")
+    given = x.dtype
+    x, states, weights = widened(c, x), [widened(c, s) for s in states], [c.whole(widened(c, w)) for w in weights]
     if batch_first:
         x = _swapped(x)
     ends: list[list[Value]] = [[], []]
@@ -102,7 +106,7 @@ def _layers(c, x: Value, states, weights, has_biases, layers, dropout, train, bi
                 ends[1].append(cell)
         x = _side_by_side(c, outputs)
     out = _swapped(x) if batch_first else x
-    return (out, *[_stacked(c, e) for e in ends if e])
+    return tuple(narrowed(c, v, given) for v in (out, *[_stacked(c, e) for e in ends if e]))
 
 
 def _swapped(x: Value) -> Value:

@@ -39,6 +39,24 @@ def wide(dtype: str) -> str:
     return "f32" if dtype in HALVES else dtype
 
 
+def widened(c, v: Value) -> Value:
+    """v's elements in the type that sums of them have."""
+    t = wide(v.dtype)
+    return v if v.dtype == t else Value(t, v.shape, lambda i: cast(v.at(i), v.dtype, t))
+
+
+def narrowed(c, v: Value, dtype: str) -> Value:
+    return v if v.dtype == dtype else c.fill(c.new(dtype, v.shape), lambda i: cast(v.at(i), v.dtype, dtype))
+
+
+def gathered(c, dtype: str, shape, add) -> Value:
+    """A container that `add(sums)` adds to, in f32 where `dtype` is narrower: rounding each sum would lose what is added late."""
+    sums = c.new(wide(dtype), shape, "sums")
+    c.fill(sums, lambda i: "0")
+    add(sums)
+    return narrowed(c, sums, dtype)
+
+
 def accumulate(c, axes: Axes, dtype: str, sign: str, start: str, text, hint="t") -> Value:
     """A container of the result's shape, of `start` and then `sign` text(index) for every element."""
     out = c.new(dtype, axes.shape, hint)
@@ -235,10 +253,10 @@ def vector_norm(c, a, order=2, dims=None, keepdim=False, dtype=None):
 
 
 def _scan(c, a: Value, dim: int, sign: str) -> Value:
-    out = c.result()
     require_elements(a)
     if a.rank == 0:
-        return c.fill(out, lambda i: c.operand(a, i, out.dtype))
+        return c.fill(c.result(), lambda i: c.operand(a, i, c.dtype))
+    out = c.new(wide(c.dtype), c.shape, "scan")
     d = dim % a.rank
     outer = [s for k, s in enumerate(a.shape) if k != d]
     at = lambda i, t: [*i[:d], t, *i[d:]]  # noqa: E731
@@ -248,7 +266,7 @@ def _scan(c, a: Value, dim: int, sign: str) -> Value:
     c.maps(outer, lambda i: c.line(
         f"{out.at(at(i, time))} = {out.at(at(i, time + ' - 1'))} {sign} {c.operand(a, at(i, time), out.dtype)}"))
     c.close()
-    return out
+    return narrowed(c, out, c.dtype)
 
 
 @op("cumsum")
