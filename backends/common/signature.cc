@@ -56,13 +56,24 @@ std::string Declaration(const Container& c) {
   return c.name.str() + ": " + std::string(DTypeName(c.dtype)) + (c.shape.empty() ? "" : ShapeText(c.shape));
 }
 
-std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional<int64_t>(Name)>& symbol) {
+namespace {
+
+bool Overflows(Op op, int64_t a, int64_t b) {
+  int64_t ignored;
+  return op == Op::kAdd   ? __builtin_add_overflow(a, b, &ignored)
+         : op == Op::kSub ? __builtin_sub_overflow(a, b, &ignored)
+                          : op == Op::kMul && __builtin_mul_overflow(a, b, &ignored);
+}
+
+}  // namespace
+
+std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional<int64_t>(Name)>& symbol, bool* overflow) {
   if (!e) return std::nullopt;
   if (e.Is(ExprKind::kInt) || e.Is(ExprKind::kBool)) return e->ivalue;
   if (e.Is(ExprKind::kSymbol)) return symbol(e->name);
   std::vector<int64_t> a;
   for (const Expr& x : e->args) {
-    const auto v = EvalSize(x, symbol);
+    const auto v = EvalSize(x, symbol, overflow);
     if (!v) return std::nullopt;
     a.push_back(*v);
   }
@@ -80,6 +91,7 @@ std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional
     return std::nullopt;
   }
   if (!e.Is(ExprKind::kBinary)) return std::nullopt;
+  if (overflow && Overflows(e->op, a[0], a[1])) *overflow = true;
   switch (e->op) {
     case Op::kAdd: return hr_add(a[0], a[1]);
     case Op::kSub: return hr_sub(a[0], a[1]);
@@ -98,6 +110,26 @@ std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional
     default: return std::nullopt;
   }
 }
+
+namespace {
+
+// Sizes of containers that don't fit in 64 bits would come out as others.
+void CheckProducts(const Sdfg& s, const std::function<std::optional<int64_t>(Name)>& symbol, std::vector<Diagnostic>* wrong) {
+  for (Name n : s.order) {
+    const Container& c = s.Get(n);
+    for (const Expr& d : c.shape) {
+      if (!d || d.Is(ExprKind::kSymbol) || d.Is(ExprKind::kInt)) continue;
+      bool overflow = false;
+      const auto ignored = EvalSize(d, symbol, &overflow);
+      if (!overflow) continue;
+      wrong->push_back(Wrong("E0661", "size " + ToString(d) + " of " + n.str() + " does not fit in 64 bits", "", "",
+                             "give smaller sizes"));
+      break;
+    }
+  }
+}
+
+}  // namespace
 
 Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
                                      const std::vector<std::pair<Name, Value>>& arguments,
@@ -243,6 +275,7 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
                                 (interval.hi ? " <= " + std::to_string(*interval.hi) : "")));
     }
   }
+  CheckProducts(s, lookup, &wrong);
   if (!wrong.empty()) return Status(std::move(wrong));
   for (const auto& [n, o] : bound) r.symbols.emplace_back(n, o.value);
   std::sort(r.symbols.begin(), r.symbols.end());

@@ -16,8 +16,10 @@ struct BoundArguments {
   std::optional<int64_t> Find(Name symbol) const;
 };
 
-// A size from symbols: integer arithmetic only; nothing when a symbol is unknown or `e` reads data.
-std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional<int64_t>(Name)>& symbol);
+// A size from symbols: integer arithmetic only; nothing when a symbol is unknown or `e` reads data. `overflow` is set where a
+// number on the way does not fit in 64 bits.
+std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional<int64_t>(Name)>& symbol,
+                                bool* overflow = nullptr);
 
 // Errors name the argument, the dimension, what it got and expected, and the closest name for a misspelt one; all of them at once.
 Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,

@@ -296,6 +296,28 @@ TEST(Loops, VariablesThatWouldWrapEndTheLoop) {
   EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{12}));
 }
 
+TEST(Loops, MapsAtTheEndOf64Bits) {
+  auto out = RunText(R"(sdfg f(Y: i64[], n: symbol) {
+      Y[] = 0
+      map i in n - 3:n:2 { Y[] += 1 }
+      map i in 0:n:4611686018427387904 { Y[] += 10 }
+      map i in -n:-n - 1:-2 { Y[] += 100 }
+      map i in -n:n:9223372036854775807 { Y[] += 1000 }
+      map i in n - 37:n { Y[] += 10000 }
+    })",
+                     {}, {{"n", INT64_MAX}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{372122}));
+}
+
+TEST(Loops, SizesThatDoNotFit) {
+  for (const std::string size : {"n * 4611686018427387904", "n + 9223372036854775807"}) {
+    auto out = RunText("sdfg f(n: symbol, Y: u8[" + size + "]) { map i in 0:" + size + " { Y[i] = 1 } }", {}, {{"n", 4}});
+    ASSERT_FALSE(out.ok()) << size;
+    EXPECT_NE(out.status().ToString().find("does not fit in 64 bits"), std::string::npos) << out.status().ToString();
+  }
+}
+
 TEST(Loops, ArraysLargerThanTheAddressSpace) {
   const std::string text = R"(sdfg f(Y: u8[], n: symbol) {
       transient T: u8[n, n]

@@ -1,24 +1,37 @@
 // Single loops: guards at their borders, what they don't change, checks made once before them.
+#include <cstdlib>
+
 #include "backends/cpu/guards.h"
 #include "backends/cpu/hoist.h"
 #include "backends/cpu/nest.h"
 
 namespace headrace::cpu {
+namespace {
+
+// Whether a loop from a small number in small steps: one that came near 2^63 would never get there.
+bool StaysSmall(const LoopDim& d) {
+  constexpr int64_t kSmall = 1 << 20;
+  const auto begin = AsInt(d.begin), step = AsInt(d.step);
+  return begin && std::abs(*begin) < kSmall && std::abs(*step) < kSmall;
+}
+
+}  // namespace
 
 void NestGen::OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma) {
   const std::string begin = IndexText(d.begin, w), end = IndexText(d.end, w), step = IndexText(d.step, w);
   const std::string i = env_.OpenIndex(d.index);
   const auto known = AsInt(d.step);
   if (!pragma.empty() && known) w.Line(pragma);  // lanes want to know the direction
-  if (known && *known < 0)
-    w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; " + i + " -= " + std::to_string(-*known) +
-           ") {");
-  else if (known)
-    w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " +
-           (*known == 1 ? "++" + i : i + " += " + step) + ") {");
-  else
-    w.Open("for (int64_t " + i + " = " + begin + "; " + step + " > 0 ? " + i + " < " + end + " : " + i + " > " + end +
-           "; " + i + " += " + step + ") {");
+  if (known && *known == 1)
+    return w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; ++" + i + ") {");
+  if (known && *known == -1)
+    return w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; --" + i + ") {");
+  if (known && *known > 0 && StaysSmall(d))
+    return w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " + i + " += " + step + ") {");
+  // The variable may not step over the end of 64 bits.
+  w.Open("for (int64_t " + i + "_n = hr_trip(" + begin + ", " + end + ", " + step + "), " + i + "_k = 0; " + i + "_k < " +
+         i + "_n; ++" + i + "_k) {");
+  w.Line("const int64_t " + i + " = " + begin + " + " + i + "_k * " + step + ";");
 }
 
 namespace {

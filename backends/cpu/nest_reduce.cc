@@ -70,7 +70,7 @@ void NestGen::Reduce(const LoweredStmt& s, const std::vector<LoopDim>& dims, con
       w.Close();
       env_.CloseIndex(last->index);
     };
-    w.Open("for (; " + first + " + " + count + " <= " + end + "; " + first + " += " + count + ") {");
+    w.Open("for (; " + end + " - " + first + " >= " + count + "; " + first + " += " + count + ") {");
     block(count);
     w.Close();
     if (trip == INT64_MAX || trip % std::stoll(count) != 0) block(end + " - " + first);

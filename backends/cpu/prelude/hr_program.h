@@ -238,8 +238,9 @@ static inline int64_t hr_grain(int64_t work) { return work >= 65536 ? 1 : work <
 static inline int64_t hr_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t hr_most(int64_t a, int64_t b) { return a > b ? a : b; }
 static HR_UNUSED int64_t hr_trip(int64_t begin, int64_t end, int64_t step) {
-  if (step > 0) return end > begin ? (end - begin + step - 1) / step : 0;
-  return step < 0 && begin > end ? (begin - end - step - 1) / -step : 0;
+  const uint64_t b = (uint64_t)begin, e = (uint64_t)end, s = (uint64_t)step;
+  if (step > 0) return end > begin ? (int64_t)((e - b - 1) / s + 1) : 0;
+  return step < 0 && begin > end ? (int64_t)((b - e - 1) / (0 - s) + 1) : 0;
 }
 template <typename Body>
 static inline void hr_chunks(hr_x* x, int64_t total, int64_t grain, const Body& body) {
