@@ -86,6 +86,35 @@ def rows(A, w):
     return s
 
 
+def types_of_branches(x):
+    if x[0] > 0:
+        y = 1.0
+    else:
+        y = np.sum(x)
+    for i in range(3):
+        if x[i] > 1:
+            k = 0
+        else:
+            k = x[i] * 0.5
+        x[i] = k
+    return y * (2.0 if x[1] > 0 else np.mean(x))
+
+
+def bound_in_their_loops(A):
+    s = 0.0
+    for row in A:
+        row -= row.mean()
+    for v in A[0]:
+        v = v * 2
+        s += v
+    for i in range(1, 4):
+        s += np.sum(A[0, ::i])
+        A[1, i::i] *= 0.5
+        i = i + 1
+        s += i
+    return s
+
+
 def built_in(x, n):
     q, r = divmod(x[0], x[1])
     return (max(x), min(x), sum(x), all(x > -9), any(x > 9), bool(x[0]), complex(x[0], x[1]), pow(x[1], 2), q, r, divmod(n, 3)[1],
@@ -212,6 +241,14 @@ class Semantics(Case):
     def test_enumerate_zip_reversed(self):
         for backend in ("interpreter", "cpu"):
             self.same(rows, np.arange(8.0).reshape(2, 4), np.array([1.0, -2.0, 0.5]), backend=backend)
+
+    def test_types_of_branches(self):
+        for x in (np.array([-1.0, 2.0, 3.0]), np.array([1.0, -2.0, 0.5])):
+            self.same(types_of_branches, x, backend="interpreter")
+
+    def test_loops_that_bind_their_variable(self):
+        for backend in ("interpreter", "cpu"):
+            self.same(bound_in_their_loops, np.arange(12.0).reshape(2, 6), backend=backend)
 
     def test_built_in_functions(self):
         self.same(built_in, np.array([1.5, -2.5, 3.0, 0.25]), 7, backend="interpreter")

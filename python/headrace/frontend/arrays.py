@@ -9,6 +9,7 @@ import numpy as np
 
 from . import elementwise, gathers, selections
 from .emitter import Emitter
+from .errors import NeedsNumbers
 from .sizes import Size, atom, canonical, is_size, product, scaled
 from .values import Array, Dim, Value, value_of
 
@@ -17,6 +18,10 @@ from .values import Array, Dim, Value, value_of
 def slice_bounds(e: Emitter, s: slice, size):
     """begin, step and length of a slice of `size` elements."""
     step = 1 if s.step is None else s.step
+    if isinstance(step, np.integer):
+        step = int(step)
+    if isinstance(step, Size):
+        raise NeedsNumbers([step], "the step of a slice")
     if not isinstance(step, int):
         raise TypeError("the step of a slice is a number that is known when the program is translated")
     if step == 0:

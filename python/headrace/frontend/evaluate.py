@@ -14,7 +14,7 @@ import numpy as np
 from . import arrays, builtin, creation, elementwise, linalg, products, statistics  # noqa: F401: they register functions
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import OutOfScope, Retry
+from .errors import OutOfScope, Retry, Retyped
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .sizes import Size
 from .source import Source, TranslationError, read
@@ -88,6 +88,11 @@ class Evaluator:
     def truth(self, value):
         """What a condition asks of a value: of sizes whether they are zero."""
         return elementwise.apply(self.emitter, "not_equal", value, 0) if isinstance(value, Size) else value
+
+    def _as_retyped(self, value, retry: Retyped) -> Value:
+        """The value with the type that a block gives its name later."""
+        value = elementwise.cast(self.emitter, value, retry.dtype)
+        return value if retry.strong else Value(retry.dtype, (), value_of(value).at, weak=True)
 
     # ---- leaves ----
     def of_Constant(self, n: ast.Constant):

@@ -18,7 +18,7 @@ from .resizing import Resizing
 from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
-from .statements import RESULT, assigned, exits, mentions, read_after, returning
+from .statements import RESULT, assigned, exits, mentions, named_anew, read_after, returning
 from .values import Array, Value, is_number, value_of
 
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
@@ -32,6 +32,7 @@ class Lowering(Sharing, Resizing, Evaluator):
         self.no_groups()
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
+        self._retyped: dict[str, Retyped] = {}  # of these, types that the second branch gives and the first has not
 
     def run(self, statements: list[ast.stmt]) -> Any:
         """Translates them all; gives what `return` gives."""
@@ -138,13 +139,6 @@ class Lowering(Sharing, Resizing, Evaluator):
         for t, v in zip(target.elts, value):
             self.assign(t, v)
 
-    def _changes(self, v: Value, target) -> bool:
-        """Whether the assignments may change v. Arrays are what they are then, a[:], b[:] = b, a, unless their name's memory is reused."""
-        rebound = [self._variables[t.id].root for t in target.elts if isinstance(t, ast.Name) and t.id in self._variables]
-        if isinstance(v, Array) and v.ndim:
-            return v.root in rebound
-        return bool(rebound) or any(isinstance(t, ast.Subscript) for t in target.elts)
-
     # ---- names ----
     def bind(self, name: str, value) -> None:
         self.unshare(name)
@@ -152,7 +146,7 @@ class Lowering(Sharing, Resizing, Evaluator):
         if variable is not None:
             self._set(name, variable, value)
         elif name in self._shared:
-            self._variables[name] = self._own(name, value)
+            self._variables[name] = self._own(name, self._as_retyped(value, self._retyped[name]) if name in self._retyped else value)
         elif name == RESULT and self.depth == 0:
             self.scope.names[name] = value  # nothing happens after it
         else:
@@ -221,7 +215,10 @@ class Lowering(Sharing, Resizing, Evaluator):
             self.block(s.body if test else s.orelse)
             return
         condition = self.emitter.test(test)
-        self._again(lambda: self._branches(s, condition), lambda retry: None)
+        both = {n for n in assigned(s.body) if n in assigned(s.orelse)}
+        self._again(lambda: self._branches(s, condition), lambda retry: None, both)
+        for name in both:
+            self._retyped.pop(name, None)
 
     def _branches(self, s: ast.If, condition: str) -> None:
         self._settle([*s.body, *s.orelse])
@@ -234,9 +231,9 @@ class Lowering(Sharing, Resizing, Evaluator):
                 self.block(s.orelse)
         self._shared.difference_update(both)
 
-    def _again(self, translate, numbers) -> None:
+    def _again(self, translate, numbers, both: set[str] = frozenset()) -> None:
         """translate(), from the beginning again where the block gives names other types than they had. `numbers(retry)` gives
-        what to do instead where it needs numbers in place of sizes, or None."""
+        what to do instead where it needs numbers in place of sizes, or None. `both`: names that both branches of an `if` bind."""
         while True:
             emitter, names, variables, shared = (self.emitter.snapshot(), dict(self.scope.names), dict(self._variables),
                                                  set(self._shared))
@@ -249,18 +246,20 @@ class Lowering(Sharing, Resizing, Evaluator):
             except Retry as retry:
                 instead = numbers(retry) if isinstance(retry, NeedsNumbers) else None
                 known = isinstance(retry, (Retyped, Resized)) and retry.name in names and retry.name not in variables
-                if instead is None and not known:
+                new = isinstance(retry, Retyped) and retry.name not in names and retry.name in both and retry.name not in self._retyped
+                if instead is None and not known and not new:
                     raise
                 self.emitter.restore(emitter)
                 self.scope.names, self._variables, self._shared = names, variables, shared
                 self.grouped, self._closed = grouped, closed
                 if instead is not None:
                     translate = instead
+                elif new:
+                    self._retyped[retry.name] = retry
                 elif isinstance(retry, Resized):
                     self.will_shrink(value_of(names[retry.name]).shape[0], names, variables)
                 else:
-                    before = elementwise.cast(self.emitter, names[retry.name], retry.dtype)
-                    names[retry.name] = before if retry.strong else Value(retry.dtype, (), value_of(before).at, weak=True)
+                    names[retry.name] = self._as_retyped(names[retry.name], retry)
 
     def do_For(self, s: ast.For) -> None:
         if s.orelse:
@@ -291,8 +290,9 @@ class Lowering(Sharing, Resizing, Evaluator):
         if not isinstance(s.target, ast.Name):
             raise NotImplementedError("a loop over a range binds one name")
         name = s.target.id
-        if name in assigned(s.body):
-            raise NotImplementedError(f"the loop's own variable {name} is assigned in the loop")
+        if name in assigned(s.body):  # the loop has a variable of its own then
+            self._range_loop(named_anew(s, f"each {self.emitter.fresh(name)}"), bounds, rows)
+            return
         begin, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
         begin, end = self.emitter.size_of(begin), self.emitter.size_of(end)
         if not isinstance(step, int) or step == 0:

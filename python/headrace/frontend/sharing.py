@@ -10,7 +10,7 @@ import contextlib
 from typing import Any, NamedTuple
 
 from .statements import assigned, bound_first
-from .values import Array
+from .values import Array, Value
 
 _CALLER = "(argument)"  # whoever called the program: a name that is never bound anew
 
@@ -113,6 +113,13 @@ class Sharing:
             if s.scope is not self.scope or returned & set(s.roots):
                 kept.append(s)
         self.emitter.sharing = kept
+
+    def _changes(self, v: Value, target) -> bool:
+        """Whether the assignments may change v. Arrays are what they are then, a[:], b[:] = b, a, unless their name's memory is reused."""
+        rebound = [self._variables[t.id].root for t in target.elts if isinstance(t, ast.Name) and t.id in self._variables]
+        if isinstance(v, Array) and v.ndim:
+            return v.root in rebound
+        return bool(rebound) or any(isinstance(t, ast.Subscript) for t in target.elts)
 
     def _counts(self, roots: tuple) -> tuple:
         return tuple(self.emitter.in_place.get(root, 0) for root in roots)

@@ -61,6 +61,13 @@ def read_after(name: str, loop: ast.For, function: list[ast.stmt]) -> bool:
     return any(map(reads, function))
 
 
+def named_anew(loop: ast.For, name: str) -> ast.For:
+    """The loop with another variable, whose value its own gets at the beginning of each iteration."""
+    first = ast.Assign([loop.target], ast.copy_location(ast.Name(name, ast.Load()), loop.target))
+    return ast.copy_location(ast.For(ast.copy_location(ast.Name(name, ast.Store()), loop.target), loop.iter,
+                                     [ast.copy_location(first, loop.target), *loop.body], []), loop)
+
+
 def exits(body: list[ast.stmt]) -> bool:
     """Whether a `break` or `continue` in it belongs to this loop."""
     for s in body:
