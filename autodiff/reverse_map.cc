@@ -19,8 +19,9 @@ class MapReverser {
  public:
   // `touches`: in how many tasklets of the whole statement each array stands; one that is overwritten where another tasklet
   // made it must be cleared between.
-  MapReverser(const MapContext& c, std::unordered_map<Name, int> touches)
-      : c_(c), s_(*c.s), names_(*c.names), touches_(std::move(touches)) {}
+  // `whole`: the adjoint is one map, in which everything stands in order; where it can't be, that is an error.
+  MapReverser(const MapContext& c, std::unordered_map<Name, int> touches, bool whole)
+      : c_(c), s_(*c.s), names_(*c.names), touches_(std::move(touches)), whole_(whole) {}
 
   Result<std::vector<NodeId>> Run(NodeId statement) {
     NodeId own = CloneStatement(&s_, statement, OwnRegisters(&s_, &names_, statement),
@@ -35,7 +36,11 @@ class MapReverser {
         all.push_back(n);
         continue;
       }
-      for (NodeId piece : SplitWrites(&s_, &names_, n))
+      const std::vector<NodeId> pieces = SplitWrites(&s_, &names_, n);
+      if (whole_ && pieces.size() > 1)
+        return UnsupportedError("E0807", "a map that exchanges elements of an array, and reads others at several places, has no gradient",
+                                "write the new elements to an array of their own, and copy them back in a statement after it");
+      for (NodeId piece : pieces)
         for (NodeId part : SplitProducts(&s_, piece)) all.push_back(part);
     }
     all.insert(all.end(), after_.begin(), after_.end());
@@ -423,7 +428,43 @@ class MapReverser {
   std::unordered_map<Name, WriteOp> ops_of_;
   std::unordered_map<Name, int> total_, touches_;
   std::vector<NodeId> before_, after_;
+  bool whole_;
 };
+
+// Whether a tasklet uses a register that was read from an array which an earlier group overwrites afterwards: the adjoint of the
+// read comes after the one of that write, and so the groups can't be reversed one after the other.
+bool ReadsBeforeOtherGroups(const Sdfg& s, NodeId statement, const std::unordered_map<uint32_t, int>& group) {
+  struct Place {
+    Name root;
+    int at;
+    int group;
+  };
+  std::unordered_map<Name, std::vector<Place>> sources;  // of a register: the arrays it was made of, and where
+  std::vector<Place> writes;
+  int at = 0;
+  bool found = false;
+  ForEachTasklet(s, statement, [&](NodeId id, const Tasklet& t) {
+    ++at;
+    std::vector<Place> read;
+    for (Name n : ReadContainers(t.value)) {
+      if (IsRegister(s, n)) {
+        read.insert(read.end(), sources[n].begin(), sources[n].end());
+      } else if (IsRegister(s, t.target)) {
+        read.push_back({RootOf(s, n), at, 0});
+      }
+    }
+    if (IsRegister(s, t.target)) {
+      std::vector<Place>& of = sources[t.target];
+      of.insert(of.end(), read.begin(), read.end());
+      return;
+    }
+    const int own = group.at(id.value);
+    for (const Place& r : read)
+      for (const Place& w : writes) found |= w.root == r.root && w.at > r.at && w.group < own;
+    writes.push_back({RootOf(s, t.target), at, own});
+  });
+  return found;
+}
 
 }  // namespace
 
@@ -431,6 +472,8 @@ Result<std::vector<NodeId>> ReverseMap(const MapContext& c, NodeId statement) {
   const std::unordered_map<Name, int> touches = CountTouches(*c.s, statement);
   int groups;
   const std::unordered_map<uint32_t, int> group = GroupsOf(*c.s, statement, &groups);
+  const bool whole = groups > 1 && ReadsBeforeOtherGroups(*c.s, statement, group);
+  if (whole) groups = 1;
   std::vector<NodeId> all;
   for (int g = groups; g-- > 0;) {
     NodeId part = statement;
@@ -439,7 +482,7 @@ Result<std::vector<NodeId>> ReverseMap(const MapContext& c, NodeId statement) {
         auto it = group.find(id.value);
         return it == group.end() || it->second == g ? std::vector<Tasklet>{t} : std::vector<Tasklet>();
       });
-    HR_ASSIGN_OR_RETURN(std::vector<NodeId> adjoint, MapReverser(c, touches).Run(part));
+    HR_ASSIGN_OR_RETURN(std::vector<NodeId> adjoint, MapReverser(c, touches, whole).Run(part));
     all.insert(all.end(), adjoint.begin(), adjoint.end());
   }
   std::vector<NodeId> out;
