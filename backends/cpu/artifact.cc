@@ -49,6 +49,23 @@ Status CopyFile(const std::string& from, const std::string& to) {
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// The files that a plugin's library opens itself, as its `headrace_files` says (docs/plugins.md), beside it under their names.
+Status CopyFilesOf(const std::string& library, const std::string& folder, std::set<std::string>* taken) {
+  void* handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  if (!handle) return {};
+  using Files = const char* const* (*)();
+  Status status;
+  if (auto files = reinterpret_cast<Files>(dlsym(handle, "headrace_files")))
+    for (const char* const* file = files(); *file && status.ok(); ++file) {
+      const std::string name = BaseName(*file);
+      status = taken->insert(name).second ? CopyFile(*file, folder + "/" + name)
+                                          : UnsupportedError("E0375", "the artifact has a file " + name + " already, and " +
+                                                                          library + " needs one of that name");
+    }
+  dlclose(handle);
+  return status;
+}
+
 Result<std::string> ReadText(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream text;
@@ -108,6 +125,7 @@ Status SaveArtifact(const Artifact& a, const std::string& folder) {
         file = BaseName(e.library);
         while (!taken.insert(file).second) file = "other-" + file;
         HR_RETURN_IF_ERROR(CopyFile(e.library, scratch + "/" + file));
+        HR_RETURN_IF_ERROR(CopyFilesOf(e.library, scratch, &taken));
       }
       manifest["externals"].push_back({{"name", e.name}, {"symbol", e.symbol}, {"library", file}});
     }

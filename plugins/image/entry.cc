@@ -1,9 +1,12 @@
 // ImageDecoder of ONNX. The plugin is light: what decodes lies in libimage_codecs.so, opened at the first image.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "plugins/image/codecs.h"
 #include "plugins/onnx/external/call.h"
@@ -45,7 +48,10 @@ std::string OwnFolder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-// Beside this plugin (an artifact), or in lib/ beside the plugins' folder. A failure is tried again the next time.
+// Where the codecs may lie: beside this plugin (an artifact), or in lib/ beside the plugins' folder.
+std::vector<std::string> CodecsFiles() { return {OwnFolder() + "/" + kCodecs, OwnFolder() + "/../lib/" + kCodecs}; }
+
+// A failure is tried again the next time.
 Codecs LoadCodecs() {
   static std::mutex mutex;
   static Codecs codecs;
@@ -53,8 +59,8 @@ Codecs LoadCodecs() {
   if (codecs.decode) return codecs;
   void* library = nullptr;
   std::string why;
-  for (const char* folder : {"/", "/../lib/"}) {
-    library = dlopen((OwnFolder() + folder + kCodecs).c_str(), RTLD_NOW | RTLD_LOCAL);
+  for (const std::string& file : CodecsFiles()) {
+    library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library) break;
     const std::string error = dlerror();  // of a file that is there, rather than of one that is not
     if (why.empty() || why.find(kCodecs) != std::string::npos) why = error;
@@ -89,6 +95,17 @@ struct Decoded {
 };
 
 }  // namespace
+
+// What an artifact carries beside this plugin.
+extern "C" __attribute__((visibility("default"))) const char* const* headrace_files() {
+  static const std::string file = [] {
+    for (const std::string& f : CodecsFiles())
+      if (access(f.c_str(), R_OK) == 0) return f;
+    return std::string();
+  }();
+  static const char* const files[] = {file.empty() ? nullptr : file.c_str(), nullptr};
+  return files;
+}
 
 // What can't be decoded gives an image without pixels, as ONNX defines it; one that is too large is an error.
 HR_ONNX_FUNCTION(onnx_image_decoder) {

@@ -63,7 +63,7 @@ class Gil(Case):
 
     def test_it_is_released_while_a_program_runs(self):
         text = "sdfg long(X: f64, Y: f64) { Y = X\n for k in 0:%d { Y = sin(Y) } }"
-        for backend, steps in (("cpu", 20_000_000), ("interpreter", 400_000)):
+        for backend, steps in (("cpu", 40_000_000), ("interpreter", 1_600_000)):
             with self.subTest(backend):
                 f = headrace.Sdfg.parse(text % steps).compile(backend=backend)
                 took, pause = self.longest_pause(lambda: f(1.0))

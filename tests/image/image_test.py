@@ -51,6 +51,21 @@ class ImageTest(unittest.TestCase):
             self.assertEqual(self.run_model(ppm(self.pixels)[:-1], backend=backend).shape, (3, 0, 0))
         self.assertEqual(self.run_model(np.zeros(0, np.uint8)).shape, (3, 0, 0))
 
+    def test_an_artifact_carries_the_codecs(self):
+        np.save(self.path("e.npy"), ppm(self.pixels))
+        run = lambda *args: subprocess.run([self.driver, *args], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(run("compile", "m.onnx", "-o", "m.hrx").returncode, 0)
+        self.assertIn("libimage_codecs.so", os.listdir(self.path("m.hrx")))
+        with open(self.path("m.hrx", "libimage_codecs.so"), "r+b") as f:  # they are hashed like everything in it
+            f.seek(2000)
+            f.write(b"\0" * 64)
+        self.assertIn("libimage_codecs.so", run("run", "m.hrx", "--input", "e=@e.npy").stderr)
+        shutil.rmtree(self.path("m.hrx"))
+        self.assertEqual(run("compile", "m.onnx", "-o", "m.hrx").returncode, 0)
+        done = run("run", "m.hrx", "--input", "e=@e.npy", "--output", "y=@y.npy")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        np.testing.assert_array_equal(np.load(self.path("y.npy")), self.pixels.transpose(2, 0, 1))
+
     def test_the_limit(self):
         huge = np.frombuffer(b"P6 100000 100000 255\n", np.uint8)
         for encoded, limit in ((huge, ""), (ppm(self.pixels), "34")):

@@ -246,6 +246,16 @@ class Stranger(unittest.TestCase):
         self.headrace(plugin, "grad", path, "--output", "Y", "--wrt", "X", "--input", "X=@ones.npy", "--out", "g", "--pipeline", "acme-negate; default")
         np.testing.assert_array_equal(np.load(self.folder + "/g/X.npy"), [-1, -2, -3, -4])
         self.headrace(plugin, "bench", path, "--runs", "2", "--pipeline", "default; acme-negate")
+        # y = 2 w x with w = 1 has learned what it is given, -2 w x has not.
+        nodes = [helper.make_node("Constant", [], ["two"], value=numpy_helper.from_array(np.full(1, 2, np.float32))),
+                 helper.make_node("Mul", ["x", "w"], ["h"]), helper.make_node("Mul", ["h", "two"], ["y"])]
+        learned = self.save(model(nodes, [("x", ["N"])], [("y", ["N"])], [("w", np.ones(1, np.float32))]), "learned.onnx")
+        np.savez(self.folder + "/twice.npz", x=np.ones(8, np.float32), target=np.full(8, 2, np.float32))
+        for flags, w in (((), 1), (("--pipeline", "acme-negate; default"), 0.84), (("--pipeline", "default; acme-negate"), 0.84)):
+            self.headrace(plugin, "train", learned, "--data", "twice.npz", "--loss", "mse", "--lr", "0.01", "--epochs", "1", "--batch", "8",
+                          "--checkpoint", tempfile.mkdtemp(dir=self.folder), "--out", "trained.onnx", *flags)
+            trained = numpy_helper.to_array(onnx.load(self.folder + "/trained.onnx").graph.initializer[0])
+            np.testing.assert_allclose(trained, [w], rtol=1e-5)
         for pipeline in ("default; acme-negat", "acme-negat; default"):
             self.assertIn("did you mean 'acme-negate'?", self.headrace(plugin, "run", path, "--pipeline", pipeline, code=2))
 
