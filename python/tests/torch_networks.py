@@ -77,12 +77,12 @@ class Vit(nn.Module):
 
 
 class Tagger(nn.Module):
-    """A bidirectional LSTM of two layers."""
+    """A bidirectional LSTM."""
 
-    def __init__(self, width=8):
+    def __init__(self, width=8, layers=2):
         super().__init__()
         self.words = nn.Embedding(WORDS, width)
-        self.lstm = nn.LSTM(width, 6, num_layers=2, bidirectional=True, batch_first=True)
+        self.lstm = nn.LSTM(width, 6, num_layers=layers, bidirectional=True, batch_first=True)
         self.head = nn.Linear(12, 7)
 
     def forward(self, ids):

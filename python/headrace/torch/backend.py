@@ -19,6 +19,7 @@ from ..counters import count
 from ..errors import UsageError
 from .exporting import decompositions
 from .partition import compile_graph
+from .reuse import Compiled, Graph, earlier
 
 #: What `mode` means here: programs are compiled the same way in each.
 MODES = {
@@ -80,10 +81,15 @@ def headrace(gm: torch.fx.GraphModule, example_inputs: list, *, mode: str | None
         return make_boxed_func(compile_graph(graph, whole=whole, **options))
 
     count("torch.compile", "calls of the backend")
+    graph = Graph(gm, example_inputs, (whole, options))
+    known = earlier(graph)
+    if known is not None:
+        return known
     from functorch.compile import min_cut_rematerialization_partition
 
-    return aot_autograd(fw_compiler=compiler, decompositions=_table(), partition_fn=min_cut_rematerialization_partition)(
+    made = aot_autograd(fw_compiler=compiler, decompositions=_table(), partition_fn=min_cut_rematerialization_partition)(
         gm, example_inputs)
+    return Compiled(graph, made)
 
 
 def register() -> None:

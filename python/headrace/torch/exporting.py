@@ -19,14 +19,15 @@ from typing import Any
 import torch
 from torch._decomp import get_decompositions
 from torch import fx
-from torch.export import Dim
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.experimental import _config as symbolic_config
-from torch.utils import _pytree as pytree
 
 from ..errors import UnsupportedError
 from . import randomness
+from .dynamic import shapes_of
 from .lower import Lowered, lower
+from .outline import Outline, match, outline, same_tensor
+from .whole import recurrent_layers_whole
 
 # Composite operators that stay whole, because a loop says them better than what they would be taken apart into.
 KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input", "aten.native_dropout.default",
@@ -64,8 +65,18 @@ def decompositions(table: dict | None = None) -> dict:
     return table
 
 
+@dataclass(kw_only=True)
+class Conditions:
+    """The calls that a trace is for."""
+
+    shapes: dict[int, tuple] = field(default_factory=dict)  # leaf → sizes, numbers and texts
+    guards: list[str] = field(default_factory=list)  # conditions on L, {name: argument}
+    ranges: dict[str, tuple[int, float]] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)  # of the leaves, as the guards call them
+
+
 @dataclass
-class Exported:
+class Exported(Conditions):
     """A program and how a call's values are laid out for it."""
 
     lowered: Lowered
@@ -76,40 +87,77 @@ class Exported:
     buffers: list[tuple[int, str]]  # result, buffer that takes it
     results: list[int]  # results that are the module's
     spec: Any  # their structure
-    shapes: dict[int, tuple] = field(default_factory=dict)  # leaf → sizes, numbers and texts
-    guards: list[str] = field(default_factory=list)  # conditions on L, {name: argument}
-    ranges: dict[str, tuple[int, float]] = field(default_factory=dict)
-    names: list[str] = field(default_factory=list)  # of the leaves, as the guards call them
     reach: list[set[int]] = field(default_factory=list)  # program's output → inputs that it depends on differentiably
+    trace: Trace | None = None
+
+
+class Trace:
+    """A module as torch.export has it: compared with other traces, or made into a program."""
+
+    def __init__(self, program: Any, name: str):
+        self._program, self._name = program, name
+        self.outline: Outline | None = outline(program.graph_module)
+        s = program.graph_signature
+        self._interface = ([(i.kind, i.target) for i in s.input_specs], [(o.kind, o.target) for o in s.output_specs],
+                           program.call_spec.in_spec, program.call_spec.out_spec)
+        self._constants = [v for _, v in sorted(program.constants.items())]
+        self.conditions = _conditions(program)
+
+    def covers(self, special: Trace) -> Conditions | None:
+        """The conditions of the calls that the other trace is for and the program of this one is right for; None without any."""
+        if self.outline is None or not (self._interface == special._interface and len(self._constants) == len(special._constants)
+                and all(map(_same_constant, self._constants, special._constants)) and match(self.outline, special.outline)):
+            return None
+        c = special.conditions
+        return Conditions(shapes=c.shapes, ranges=c.ranges, names=c.names, guards=[*c.guards, *self.conditions.guards])
+
+    def finish(self) -> Exported:
+        """The program, once: UnsupportedError where it has operators that programs don't know."""
+        program, self._program = self._program, None
+        with _as_traced(self._name):
+            _hold_detached(program.graph_module)
+            program = program.run_decompositions(decompositions())
+        made = _layout(program)
+        found = _conditions(program)  # decompositions, too, may make constants of sizes
+        if found.shapes != self.conditions.shapes:
+            self.conditions, self.outline = found, None
+        made.shapes, made.guards, made.ranges, made.names = (
+            self.conditions.shapes, self.conditions.guards, self.conditions.ranges, self.conditions.names)
+        made.trace = self
+        return made
 
 
 def export(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, moving: set[tuple[int, int]]) -> Exported:
-    """`dynamic`: True, the sizes that `is_open` names and those in `moving` (leaf, dimension), where the model leaves them open;
-    False, none; else torch.export's dynamic_shapes."""
+    """As `trace`, for whatever sizes its guards allow."""
+    return trace(module, args, kwargs, dynamic, moving).finish()
+
+
+def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, moving: set[tuple[int, int]]) -> Trace:
+    """`dynamic`: True, sizes that `open_sizes` names, where the model leaves them open, and but for sizes 0 and 1, which a
+    trace takes for constants; False, none; else torch.export's dynamic_shapes."""
     inspect.signature(module.forward).bind(*args, **kwargs)  # TypeError, as of any function
-    leaves, spec = pytree.tree_flatten((args, kwargs))
-    ones = True
-    if dynamic is True:
-        places = [[d for d in range(t.dim()) if is_open(t, d) or (k, d) in moving] if isinstance(t, torch.Tensor) else []
-                  for k, t in enumerate(leaves)]
-        marks = [{d: Dim.AUTO for d in p} if isinstance(t, torch.Tensor) else None for t, p in zip(leaves, places)]
-        shapes: Any = _by_name(module, args, kwargs, pytree.tree_unflatten(marks, spec))
-        ones = any(leaves[k].shape[d] == 1 for k, p in enumerate(places) for d in p)
-    else:
-        shapes = None if dynamic is False else dynamic
+    shapes = shapes_of(module, args, kwargs, moving) if dynamic is True else None if dynamic is False else dynamic
+    # Where sizes are given by name, 1 is an example as good as others; a trace then holds for what its guards say.
+    with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(type(module).__name__):
+        return Trace(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False), type(module).__name__)
+
+
+@contextlib.contextmanager
+def _as_traced(name: str):
     try:
-        with symbolic_config.patch(backed_size_oblivious=bool(shapes) and ones), warnings.catch_warnings(), _no_own_gradients(), torch.enable_grad():
+        with warnings.catch_warnings(), _no_own_gradients(), recurrent_layers_whole(), torch.enable_grad():
             warnings.simplefilter("ignore")
-            program = torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False)
-            _hold_detached(program.graph_module)
-            program = program.run_decompositions(decompositions())
+            yield
     except (UnsupportedError, KeyboardInterrupt):
         raise
     except Exception as e:
-        raise UnsupportedError(f"torch.export can't trace {type(module).__name__}: {type(e).__name__}: {e}\n"
+        raise UnsupportedError(f"torch.export can't trace {name}: {type(e).__name__}: {e}\n"
                                "hint: control flow that depends on data is the usual reason; "
                                "torch.compile(model, backend=\"headrace\") compiles what is around it") from e
-    return _layout(program)
+
+
+def _same_constant(a: Any, b: Any) -> bool:
+    return a is b or same_tensor(a, b)
 
 
 @contextlib.contextmanager
@@ -128,23 +176,6 @@ def _no_own_gradients():
         yield
     finally:
         torch.autograd.Function.apply = apply
-
-
-def is_open(t: torch.Tensor, dim: int) -> bool:
-    """Whether a size is one that changes from call to call: the batch, and the sequence of [batch, sequence, features] or of
-    [batch, sequence] numbers. Others become open when a call brings another one."""
-    return dim == 0 or dim == 1 and (t.dim() == 3 or t.dim() == 2 and not t.is_floating_point())
-
-
-def _by_name(module, args, kwargs, shapes) -> Any:
-    positional, named = shapes
-    if not kwargs:
-        return tuple(positional)
-    parameters = [p for p in inspect.signature(module.forward).parameters.values()]
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(args) > len(names):
-        return None
-    return dict(zip(names, positional)) | named
 
 
 def _hold_detached(gm: fx.GraphModule) -> None:
@@ -204,9 +235,7 @@ def _layout(program) -> Exported:
         else:
             raise UnsupportedError(f"a module that writes to its argument {spec.target}: give it a copy")
     made = Exported(lowered, states, users, constants, drawn, buffers, results, program.call_spec.out_spec)
-    made.names = list(signature.user_inputs)
     made.reach = _reach(gm, lowered, placeholders, set(results))
-    _guards(made, program, placeholders)
     return made
 
 
@@ -254,15 +283,18 @@ def _draw_like(node: fx.Node):
     return lambda size, dtype: torch.rand(size, dtype=dtype)
 
 
-def _guards(made: Exported, program, placeholders: list[fx.Node]) -> None:
-    for k, leaf in made.users:
-        v = placeholders[k].meta.get("val")
-        if isinstance(v, torch.Tensor):
-            made.shapes[leaf] = tuple(sizes_text(s) for s in v.shape)
+def _conditions(program) -> Conditions:
+    made = Conditions(names=list(program.graph_signature.user_inputs))
+    placeholders = [n for n in program.graph_module.graph.nodes if n.op == "placeholder"]
+    users = [n for n, spec in zip(placeholders, program.graph_signature.input_specs) if spec.kind == InputKind.USER_INPUT]
+    for leaf, n in enumerate(users):
+        if isinstance(n.meta.get("val"), torch.Tensor):
+            made.shapes[leaf] = tuple(sizes_text(s) for s in n.meta["val"].shape)
     for symbol, r in program.range_constraints.items():
         low, high = int(r.lower), r.upper
         made.ranges[str(symbol)] = (low, float("inf") if "oo" in str(high) else int(high))
     made.guards = [_by_leaf(code, made.names) for code in getattr(program, "_guards_code", None) or []]
+    return made
 
 
 def _by_leaf(code: str, names: list[str]) -> str:

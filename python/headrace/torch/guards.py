@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+import re
+from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 import torch
+
+if TYPE_CHECKING:
+    from .exporting import Conditions
 
 
 def made(signature: str, lines: Sequence[str], names: dict) -> Callable:
@@ -13,6 +17,38 @@ def made(signature: str, lines: Sequence[str], names: dict) -> Callable:
     body = "\n".join("    " + line for line in lines)
     exec(f"def {signature}:\n{body}", scope)  # noqa: S102: of our own text
     return scope[signature.partition("(")[0]]
+
+
+def fitting(conditions: Conditions) -> Callable[[Sequence], bool]:
+    """Whether arguments have sizes that a trace is for, as one function."""
+    e, lines, checks, bound = conditions, [], [], set()
+    for k, shape in e.shapes.items():
+        lines.append(f"a{k} = leaves[{k}].shape")
+        if all(type(s) is int for s in shape):
+            checks.append(f"a{k} == {shape!r}")
+            continue
+        for d, s in enumerate(shape):
+            if type(s) is str and s.isidentifier() and s not in bound:
+                bound.add(s)
+                lines.append(f"{s} = a{k}[{d}]")
+            else:
+                checks.append(f"a{k}[{d}] == {s}")
+    for s, (low, high) in e.ranges.items():
+        if s in bound:
+            checks.append(f"{low} <= {s}" + (f" <= {high}" if high != float("inf") else ""))
+    for code in e.guards:
+        text = re.sub(r"L\['(\w+)'\]\.size\(\)\[(\d+)\]", lambda m: f"(a{e.names.index(m[1])}[{m[2]}])", code)
+        left, equal, right = text.partition(" == ")
+        if "L[" in text:
+            checks.append(f"guard({code!r}, leaves)")
+        elif not (equal and left == right):
+            checks.append(f"({text})")
+
+    def guard(code: str, leaves: Sequence) -> bool:
+        """torch's own text, of the arguments by name."""
+        return bool(eval(code, {"L": dict(zip(e.names, leaves))}))  # noqa: S307
+
+    return made("fits(leaves)", [*lines, f"return {' and '.join(checks) or 'True'}"], {"guard": guard})
 
 
 def same_call(args: tuple, parts: Any, sizes: Callable[[Sequence], bool]) -> Callable[[tuple], bool]:

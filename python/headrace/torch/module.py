@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import re
 import threading
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -17,8 +16,9 @@ from ..debug import check_verify
 from ..errors import UnsupportedError, UsageError
 from ..sdfg import Sdfg
 from .autograd import Differentiable
-from .exporting import Exported, export
-from .guards import made, same_call
+from .dynamic import grown
+from .exporting import Conditions, Exported, Trace, trace
+from .guards import fitting, made, same_call
 from .program import evaluate
 
 HOOKS = ("post_onnx_hook", "post_autodiff_hook", "post_compile_hook")
@@ -43,8 +43,10 @@ class Version:
         self.skip = frozenset(n for n, k in enumerate(e.lowered.arguments) if k in self.leaves and e.names[self.leaves[k]] in state.inputs_to_skip)
         self.buffers = [(k, _place(module, name)) for k, name in e.buffers]
         self.symbolic = bool(self.drawn) or any(o.kind == "size" or o.strides for o in e.lowered.outputs)
-        self.fits = self._guard()
-        self.same: Callable[[tuple], bool] | None = None  # whether a call is one for this trace, with nothing else changed
+        self.fits: Callable[[list], bool]  # whether arguments have sizes that this trace is for
+        self.same: Callable[[tuple], bool] | None  # whether a call is one for this trace, with nothing else changed
+        self.conditions: list[Conditions] = []
+        self.admit(e)
         # Where the program takes just the call's arguments, in their order, there is nothing to gather.
         self._gather = None if self.order == [(0, k) for k in range(len(e.shapes))] else self._arguments()
         kinds = [o.kind == "program" and o.strides is None for o in e.lowered.outputs]
@@ -58,35 +60,12 @@ class Version:
             return 1, self.states[k]
         return (2, self.drawn[k]) if k in self.drawn else (3, self.constants[k])
 
-    def _guard(self) -> Callable[[list], bool]:
-        """Whether arguments have sizes that this trace is for, as one function."""
-        e, lines, conditions, bound = self.exported, [], [], set()
-        for k, shape in e.shapes.items():
-            lines.append(f"a{k} = leaves[{k}].shape")
-            if all(type(s) is int for s in shape):
-                conditions.append(f"a{k} == {shape!r}")
-                continue
-            for d, s in enumerate(shape):
-                if type(s) is str and s.isidentifier() and s not in bound:
-                    bound.add(s)
-                    lines.append(f"{s} = a{k}[{d}]")
-                else:
-                    conditions.append(f"a{k}[{d}] == {s}")
-        for s, (low, high) in e.ranges.items():
-            if s in bound:
-                conditions.append(f"{low} <= {s}" + (f" <= {high}" if high != float("inf") else ""))
-        for code in e.guards:
-            text = re.sub(r"L\['(\w+)'\]\.size\(\)\[(\d+)\]", lambda m: f"({e.shapes[e.names.index(m[1])][int(m[2])]})", code)
-            left, equal, right = text.partition(" == ")
-            if "L[" in text:
-                conditions.append(f"guard({code!r}, leaves)")
-            elif not (equal and left == right):
-                conditions.append(f"({text})")
-        return made("fits(leaves)", [*lines, f"return {' and '.join(conditions) or 'True'}"], {"guard": self._general_guard})
-
-    def _general_guard(self, code: str, leaves: list) -> bool:
-        """torch's own text, of the arguments by name."""
-        return bool(eval(code, {"L": dict(zip(self.exported.names, leaves))}))  # noqa: S307
+    def admit(self, conditions: Conditions) -> None:
+        """Calls that this trace is for, too."""
+        self.conditions.append(conditions)
+        checks = [fitting(c) for c in self.conditions]
+        self.fits = checks[0] if len(checks) == 1 else lambda leaves: any([check(leaves) for check in checks])
+        self.same = None
 
     def _arguments(self) -> Callable[[list, dict], list]:
         """The program's arguments from those of the call, as one function."""
@@ -238,13 +217,40 @@ class State:
             for version in self.versions.get(key, ()):
                 if version.fits(leaves):
                     return version
+            known = self.versions.setdefault(key, [])
+            traced = trace(module, args, kwargs, self.dynamic, self._moving(key, leaves))
+            for version in known:
+                conditions = version.exported.trace.covers(traced)
+                if conditions is not None and fitting(conditions)(leaves):
+                    count("torch.module", "sizes admitted")
+                    version.admit(conditions)
+                    return version
             count("torch.module", "traces")
-            exported = export(module, args, kwargs, self.dynamic, self._moving(key, leaves))
-            version = Version(self, exported, module)
+            version = self._for_any_size(module, key, args, kwargs, traced) or Version(self, traced.finish(), module)
             for hook in self.hooks["post_compile_hook"]:
                 hook(version.function)
-            self.versions.setdefault(key, []).append(version)
+            known.append(version)
             return version
+
+    def _for_any_size(self, module, key, args, kwargs, special: Trace) -> Version | None:
+        """Where the call has sizes of 1, the program for any, if the model does the same for all."""
+        leaves = pytree.tree_leaves((args, kwargs))
+        larger = grown(args, kwargs, self._moving(key, leaves)) if self.dynamic is True else None
+        if larger is None:
+            return None
+        try:
+            general = trace(module, *larger, True, self._moving(key, leaves))
+            if general.covers(special) is None:
+                return None
+            exported = general.finish()
+        except UnsupportedError:  # the size is 1 in every call, or only then the model is a program
+            return None
+        conditions = general.covers(special)
+        if conditions is None or not fitting(conditions)(leaves):
+            return None
+        version = Version(self, exported, module)
+        version.admit(conditions)
+        return version
 
     def _moving(self, key: tuple, leaves: list) -> set[tuple[int, int]]:
         """Sizes that differ from those of earlier calls."""
@@ -335,8 +341,8 @@ def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dyna
 
     It is traced and compiled at the first call; parameters and buffers are the module's own, which optimizers, `state_dict`,
     `.to()` and so on see as ever. `backward=False`: results take no part in autograd. `inputs_to_skip`: names of arguments whose
-    gradients are not computed. `dynamic`: True, sizes that the model leaves open may change without another compilation; False;
-    or `dynamic_shapes` of torch.export. Numbers and texts among the arguments are constants of the program, and so
+    gradients are not computed. `dynamic`: True, sizes that the model leaves open may change, also from and to 1, without another compilation;
+    False; or `dynamic_shapes` of torch.export. Numbers and texts among the arguments are constants of the program, and so
     are attributes of the module that are neither parameters nor buffers: call `reset()` after changing one. `verify="interpreter"`:
     each forward and backward pass is run by the interpreter, too, and MismatchError names the first result that differs;
     `dump_dir`: where the programs and their sources are left, as of `Sdfg.compile`.
