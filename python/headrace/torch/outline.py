@@ -68,6 +68,8 @@ def match(general: Outline, special: Outline) -> Match | None:
                 return None
             if isinstance(a, sympy.Symbol) and isinstance(b, sympy.Symbol) and made.names.setdefault(b, a) != a:
                 return None
+    if sympy.Integer(0) in made.values.values():  # programs take their sizes to be 1 or more
+        return None
     return made if all(_equal(g, s, made) for g, s in zip(general.nodes, special.nodes)) else None
 
 
