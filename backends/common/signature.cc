@@ -120,7 +120,7 @@ void CheckProducts(const Sdfg& s, const std::function<std::optional<int64_t>(Nam
     for (const Expr& d : c.shape) {
       if (!d || d.Is(ExprKind::kSymbol) || d.Is(ExprKind::kInt)) continue;
       bool overflow = false;
-      const auto ignored = EvalSize(d, symbol, &overflow);
+      (void)EvalSize(d, symbol, &overflow);
       if (!overflow) continue;
       wrong->push_back(Wrong("E0661", "size " + ToString(d) + " of " + n.str() + " does not fit in 64 bits", "", "",
                              "give smaller sizes"));

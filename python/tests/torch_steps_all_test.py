@@ -77,6 +77,12 @@ def bright(channels, size, classes, batch):
     return make
 
 
+def again(make):
+    """The same batch at every step."""
+    made = make(torch.Generator().manual_seed(2))
+    return lambda random: made
+
+
 def points(random):
     x = torch.randn(32, 20, generator=random)
     return x, x[:, :5].argmax(1)
@@ -88,8 +94,8 @@ def sentences(random):
 
 
 class Training(Case):
-    """Learning rates are those at which rounding does not grow: at 0.05 LeNet's losses in f32 and in f64, both eager, are 1e-4
-    apart after 80 steps and 0.5 after 150."""
+    """Learning rates are those at which rounding does not grow, which is asserted: at 0.01 LeNet's losses in f32 and in f64, both
+    eager, are up to 0.7 apart, ResNet-18's at 1e-4 up to 6e-4."""
 
     def check(self, make, batch, optimizer):
         torch.manual_seed(0)
@@ -137,7 +143,7 @@ class Training(Case):
         self.check(BertTiny, sentences, lambda p: torch.optim.AdamW(p, lr=1e-3))
 
     def test_resnet18(self):
-        self.check(ResNet18, bright(3, 32, 10, 8), lambda p: torch.optim.SGD(p, lr=0.001, momentum=0.9))
+        self.check(lambda: ResNet18(16), again(bright(3, 16, 10, 32)), lambda p: torch.optim.SGD(p, lr=1e-5))
 
 
 if __name__ == "__main__":
