@@ -71,6 +71,10 @@ std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional
   if (!e) return std::nullopt;
   if (e.Is(ExprKind::kInt) || e.Is(ExprKind::kBool)) return e->ivalue;
   if (e.Is(ExprKind::kSymbol)) return symbol(e->name);
+  if (e.Is(ExprKind::kSelect)) {  // the branch not taken may have any value, or none
+    const auto first = EvalSize(e->args[0], symbol, overflow);
+    return first ? EvalSize(e->args[*first ? 1 : 2], symbol, overflow) : std::nullopt;
+  }
   std::vector<int64_t> a;
   for (const Expr& x : e->args) {
     const auto v = EvalSize(x, symbol, overflow);
@@ -79,7 +83,6 @@ std::optional<int64_t> EvalSize(const Expr& e, const std::function<std::optional
   }
   if (e.Is(ExprKind::kCast)) return a[0];
   if (e.Is(ExprKind::kUnary)) return e->op == Op::kNeg ? hr_neg(a[0]) : e->op == Op::kNot ? int64_t{!a[0]} : ~a[0];
-  if (e.Is(ExprKind::kSelect)) return a[0] ? a[1] : a[2];
   if (e.Is(ExprKind::kCall)) {
     const auto fn = e->name.view();
     if (fn == "min" && a.size() == 2) return std::min(a[0], a[1]);

@@ -122,6 +122,41 @@ TEST(Loops, MapsWithSymbolicSteps) {
   }
 }
 
+// Steps over a range that only the run knows: lanes, sums of lanes, several loops beside each other.
+TEST(Loops, StridesFromSymbolicBegins) {
+  const int64_t m = 7, n = 50;
+  const std::vector<double> x = Values(m * n, 4);
+  auto at = [&](int64_t j, int64_t i) { return x[static_cast<size_t>(j * n + i)]; };
+  for (const char* type : {"f32", "f64"})
+    for (const int64_t step : {3, -2})
+      for (const int64_t k : {0, 5}) {
+        const std::string t = type, s = std::to_string(step);
+        const std::string range = step > 0 ? "k:n:" + s : "n - 1 - k:-1:" + s;
+        const std::string text = "sdfg f(k: symbol, X: " + t + "[m, n], Y: " + t + "[m, n], S: " + t + "[m], P: " + t +
+                                 "[], L: " + t + "[n]) {\n state { map j in 0:m, i in 0:n { Y[j, i] = 0 }\n" +
+                                 " map i in 0:n { L[i] = 0 }\n map j in 0:m { S[j] = 0 }\n P[] = 0 }\n" +
+                                 " state { map j in k:m:2, i in " + range + " { Y[j, i] = X[j, i] * 2 } }\n" +
+                                 " state { map j in 0:m, i in " + range + " { S[j] += X[j, i] } }\n" +
+                                 " state { map i in " + range + " { P[] += X[0, i] } }\n" +
+                                 " state { map i in " + range + " { L[i] = X[0, i]\n L[i] += 1 } }\n" +
+                                 " state { map i in " + range + " { L[i] = max(L[i], 0) + X[1, i] } }\n}";
+        std::vector<double> y(x.size()), sums(m), l(n);
+        double p = 0;
+        for (int64_t i = step > 0 ? k : n - 1 - k; i >= 0 && i < n; i += step) {
+          for (int64_t j = k; j < m; j += 2) y[static_cast<size_t>(j * n + i)] = at(j, i) * 2;
+          for (int64_t j = 0; j < m; ++j) sums[static_cast<size_t>(j)] += at(j, i);
+          p += at(0, i);
+          l[static_cast<size_t>(i)] = std::max(at(0, i) + 1, 0.0) + at(1, i);
+        }
+        auto out = RunText(text, {{"X", Make(t == "f32" ? DType::kF32 : DType::kF64, {m, n}, x)}}, {{"k", k}});
+        ASSERT_TRUE(out.ok()) << out.status().ToString() << text;
+        ExpectClose((*out)[0], y);
+        ExpectClose((*out)[1], sums);
+        ExpectClose((*out)[2], {p});
+        ExpectClose((*out)[3], l);
+      }
+}
+
 // What another iteration wrote is not carried over: such a loop stays as it is.
 TEST(Loops, ShiftingLoopKeepsItsOrder) {
   auto out = RunText(R"(sdfg f(X: f32[8], Y: f32[8]) {
@@ -316,6 +351,11 @@ TEST(Loops, SizesThatDoNotFit) {
     ASSERT_FALSE(out.ok()) << size;
     EXPECT_NE(out.status().ToString().find("does not fit in 64 bits"), std::string::npos) << out.status().ToString();
   }
+  // A branch that isn't taken may be of any size.
+  const std::string size = "n < 4 ? n * 4611686018427387904 : n";
+  auto out = RunText("sdfg f(n: symbol, Y: u8[" + size + "]) { map i in 0:4 { Y[i] = 1 } }", {}, {{"n", 4}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>(4, 1)));
 }
 
 TEST(Loops, ArraysLargerThanTheAddressSpace) {

@@ -20,18 +20,20 @@ bool StaysSmall(const LoopDim& d) {
 void NestGen::OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma) {
   const std::string begin = IndexText(d.begin, w), end = IndexText(d.end, w), step = IndexText(d.step, w);
   const std::string i = env_.OpenIndex(d.index);
-  const auto known = AsInt(d.step);
-  if (!pragma.empty() && known) w.Line(pragma);  // lanes want to know the direction
-  if (known && *known == 1)
-    return w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; ++" + i + ") {");
-  if (known && *known == -1)
-    return w.Open("for (int64_t " + i + " = " + begin + "; " + i + " > " + end + "; --" + i + ") {");
+  const auto known = AsInt(d.step);  // lanes want to know the direction
+  const auto open = [&](const std::string& header) {
+    if (!pragma.empty() && known) w.Line(pragma);
+    w.Open("for (int64_t " + header + ") {");
+  };
+  if (known && *known == 1) return open(i + " = " + begin + "; " + i + " < " + end + "; ++" + i);
+  if (known && *known == -1) return open(i + " = " + begin + "; " + i + " > " + end + "; --" + i);
   if (known && *known > 0 && StaysSmall(d))
-    return w.Open("for (int64_t " + i + " = " + begin + "; " + i + " < " + end + "; " + i + " += " + step + ") {");
-  // The variable may not step over the end of 64 bits.
-  w.Open("for (int64_t " + i + "_n = hr_trip(" + begin + ", " + end + ", " + step + "), " + i + "_k = 0; " + i + "_k < " +
-         i + "_n; ++" + i + "_k) {");
-  w.Line("const int64_t " + i + " = " + begin + " + " + i + "_k * " + step + ";");
+    return open(i + " = " + begin + "; " + i + " < " + end + "; " + i + " += " + step);
+  // The variable may not step over the end of 64 bits; a loop of lanes has one variable only.
+  const std::string trip = i + "_n", k = i + "_k";
+  w.Line("const int64_t " + trip + " = hr_trip(" + begin + ", " + end + ", " + step + ");");
+  open(k + " = 0; " + k + " < " + trip + "; ++" + k);
+  w.Line("const int64_t " + i + " = " + begin + " + " + k + " * " + step + ";");
 }
 
 namespace {
