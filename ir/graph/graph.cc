@@ -357,6 +357,61 @@ std::vector<Name> FreeSymbols(const Sdfg& s) {
   return out;
 }
 
+namespace {
+
+class Renumbering {
+ public:
+  explicit Renumbering(const Sdfg& s) : s_(s) {}
+  CowTable<NodeId, Node> nodes;
+  CowTable<BlockId, Block> blocks;
+
+  std::vector<BlockId> Blocks(const std::vector<BlockId>& body) {
+    std::vector<BlockId> out;
+    for (BlockId b : body) {
+      const BlockId id = blocks.Add(s_.blocks[b]);
+      out.push_back(id);
+      const Control& c = s_.blocks[b].control;
+      if (auto* state = std::get_if<State>(&c)) {
+        std::vector<NodeId> inside = Statements(state->statements);
+        std::get<State>(blocks.Mutable(id).control).statements = std::move(inside);
+      } else if (auto* loop = std::get_if<Loop>(&c)) {
+        std::vector<BlockId> inside = Blocks(loop->body);
+        std::get<Loop>(blocks.Mutable(id).control).body = std::move(inside);
+      } else if (auto* conditional = std::get_if<Conditional>(&c)) {
+        for (size_t i = 0; i < conditional->branches.size(); ++i) {
+          std::vector<BlockId> inside = Blocks(conditional->branches[i].body);
+          std::get<Conditional>(blocks.Mutable(id).control).branches[i].body = std::move(inside);
+        }
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::vector<NodeId> Statements(const std::vector<NodeId>& list) {
+    std::vector<NodeId> out;
+    for (NodeId n : list) {
+      if (s_.nodes[n].body.index() == 0) continue;
+      const NodeId id = nodes.Add(s_.nodes[n]);
+      out.push_back(id);
+      if (auto* map = std::get_if<Map>(&s_.nodes[n].body)) {
+        std::vector<NodeId> inside = Statements(map->body);
+        std::get<Map>(nodes.Mutable(id).body).body = std::move(inside);
+      }
+    }
+    return out;
+  }
+  const Sdfg& s_;
+};
+
+}  // namespace
+
+void Renumber(Sdfg* s) {
+  Renumbering r(*s);
+  std::vector<BlockId> body = r.Blocks(s->body);
+  s->nodes = std::move(r.nodes), s->blocks = std::move(r.blocks), s->body = std::move(body);
+}
+
 Expr NumElements(const Container& c) {
   Expr n(1);
   for (const Expr& d : c.shape) n = n * d;

@@ -243,6 +243,8 @@ std::vector<Name> FreeSymbols(const Sdfg& s);  // sizes bound from parameter sha
 // Every statement of a block list in order, maps entered (pre-order) when `into_maps`.
 void ForEachBlock(const Sdfg& s, const std::vector<BlockId>& body, const std::function<void(BlockId)>& fn);
 void ForEachNode(const Sdfg& s, const std::function<void(NodeId)>& fn, bool into_maps = true);
+// Statements and blocks are numbered from 0 in the order of the text, a map or loop before what it holds; removed ones go.
+void Renumber(Sdfg* s);
 Expr NumElements(const Container& c);
 std::vector<Expr> RowMajorStrides(const std::vector<Expr>& shape);
 

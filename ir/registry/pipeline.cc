@@ -1,4 +1,4 @@
-// Pipelines: "name{option=value,…}; name" → passes run in order, each verified, each replayable.
+// Pipelines: "name{option=value,…}; name@place; name" → passes run in order, each verified, each replayable.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 #include "ir/base/log.h"
 #include "ir/plugin.h"
-#include "ir/registry/registry.h"
+#include "ir/registry/transformation.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify.h"
 
@@ -19,7 +19,7 @@ namespace headrace {
 namespace {
 
 struct Step {
-  std::string name;
+  std::string name, place;  // place: of a transformation's step, or ""
   PassOptions options;
 };
 
@@ -61,6 +61,12 @@ Result<std::vector<Step>> ParsePipeline(const std::string& text) {
     Step step;
     step.name = word();
     if (step.name.empty()) return SyntaxError(text, i, "expected the name of a pass");
+    if (i < text.size() && text[i] == '@') {
+      const size_t b = ++i;
+      while (i < text.size() && !strchr(";{ \t\n", text[i])) ++i;
+      step.place = text.substr(b, i - b);
+      if (step.place.empty()) return SyntaxError(text, i, "expected a place after '@', such as #3+#4");
+    }
     if (i < text.size() && text[i] == '{') {
       ++i;
       for (;;) {
@@ -114,13 +120,24 @@ std::string LeaveReproducer(const PipelineOptions& o, const std::string& step, c
 }
 
 std::string StepText(const Step& s) {
-  std::string text = s.name;
+  std::string text = s.place.empty() ? s.name : s.name + "@" + s.place;
   for (size_t i = 0; i < s.options.size(); ++i)
     text += (i ? ", " : "{") + s.options[i].first + "=\"" + s.options[i].second + "\"";
   return s.options.empty() ? text : text + "}";
 }
 
 Status RunSteps(const Registry& r, const std::string& text, Program& p, const PipelineOptions& o, int depth);
+
+// The whole pass, or one step of its transformation.
+Result<bool> Take(const Registry& r, const Step& step, const Pass& pass, Program& p) {
+  if (step.place.empty()) return pass.run(p, step.options, r);
+  const Transformation* t = r.FindTransformation(step.name);
+  if (!t)
+    return UsageError("E0365", "pass '" + step.name + "' has no single steps",
+                      "without '@" + step.place + "' it runs as a whole; `headrace opt FILE --list` names those with steps");
+  HR_RETURN_IF_ERROR(ApplyAt(*t, step.place, step.options, r, p));
+  return true;
+}
 
 Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOptions& o, int depth) {
   const Pass* pass = r.FindPass(step.name);
@@ -146,7 +163,7 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
   if (o.cancelled && o.cancelled()) return InterruptedError();
   Program before = p;  // a copy is cheap; it becomes the reproducer if the pass fails us
   const auto start = std::chrono::steady_clock::now();
-  Result<bool> changed = pass->run(p, step.options, r);
+  Result<bool> changed = Take(r, step, *pass, p);
   if (LogsOn(LogTopic::kPasses)) {
     char took[32];
     std::snprintf(took, sizeof took, ", %.1f ms",
@@ -171,7 +188,7 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
     return Status(d);
   }
   if (!trouble.ok()) return trouble;
-  if (o.log) o.log->push_back(step.name + (*changed ? "" : " (no change)"));
+  if (o.log) o.log->push_back((step.place.empty() ? step.name : step.name + "@" + step.place) + (*changed ? "" : " (no change)"));
   return {};
 }
 

@@ -175,6 +175,14 @@ Status Registry::Add(Pass p) {
   HR_RETURN_IF_ERROR(Incomplete(!p.run, "pass '" + p.name + "' without a function", impl_->Owner("")));
   return AddNamed(impl_->tables, impl_->passes, std::move(p), "pass", impl_->Owner(""));
 }
+Status Registry::Add(Transformation t) {
+  HR_RETURN_IF_ERROR(Incomplete(!t.find || !t.apply, "transformation '" + t.name + "' that can't find or apply", impl_->Owner("")));
+  if (!t.run) t.run = [t](Program& p, const PassOptions& o, const Registry& r) { return RunAdvised(t, p, o, r); };
+  Pass pass;
+  pass.name = t.name, pass.doc = t.doc, pass.options = t.options, pass.run = t.run;
+  HR_RETURN_IF_ERROR(Add(std::move(pass)));
+  return AddNamed(impl_->tables, impl_->transformations, std::move(t), "transformation", impl_->Owner(""));
+}
 Status Registry::Add(Pipeline p) { return AddNamed(impl_->tables, impl_->pipelines, std::move(p), "pipeline", impl_->Owner("")); }
 Status Registry::Add(Importer i) {
   HR_RETURN_IF_ERROR(Incomplete(!i.import, "importer '" + i.name + "' without a function", impl_->Owner("")));
@@ -253,6 +261,9 @@ std::vector<const OpDefinition*> Registry::Definitions() const {
 
 const ExternalFunction* Registry::FindFunction(const std::string& n) const { return FindNamed(impl_->tables, impl_->functions, n); }
 const Pass* Registry::FindPass(const std::string& n) const { return FindNamed(impl_->tables, impl_->passes, n); }
+const Transformation* Registry::FindTransformation(const std::string& n) const {
+  return FindNamed(impl_->tables, impl_->transformations, n);
+}
 const Pipeline* Registry::FindPipeline(const std::string& n) const { return FindNamed(impl_->tables, impl_->pipelines, n); }
 const Importer* Registry::FindImporter(const std::string& n) const { return FindNamed(impl_->tables, impl_->importers, n); }
 const Backend* Registry::FindBackend(const std::string& n) const { return FindNamed(impl_->tables, impl_->backends, n); }
@@ -261,6 +272,7 @@ const Differentiator* Registry::FindDifferentiator() const {
   return impl_->differentiators.empty() ? nullptr : impl_->differentiators.begin()->second.get();
 }
 std::vector<const Pass*> Registry::Passes() const { return All(impl_->tables, impl_->passes); }
+std::vector<const Transformation*> Registry::Transformations() const { return All(impl_->tables, impl_->transformations); }
 std::vector<const Pipeline*> Registry::Pipelines() const { return All(impl_->tables, impl_->pipelines); }
 std::vector<const Importer*> Registry::Importers() const { return All(impl_->tables, impl_->importers); }
 std::vector<const Backend*> Registry::Backends() const { return All(impl_->tables, impl_->backends); }
@@ -300,7 +312,7 @@ void Registry::Withdraw(const std::string& plugin) {
   from_list(impl_->definitions);
   from_table(impl_->ops), from_table(impl_->inference), from_table(impl_->functions), from_table(impl_->passes);
   from_table(impl_->pipelines), from_table(impl_->importers), from_table(impl_->backends);
-  from_table(impl_->differentiators);
+  from_table(impl_->differentiators), from_table(impl_->transformations);
 }
 
 }  // namespace headrace

@@ -235,6 +235,7 @@ struct Backend {
 };
 
 struct Differentiator;  // ir/registry/differentiator.h
+struct Transformation;  // ir/registry/transformation.h
 
 class Registry {
  public:
@@ -249,6 +250,7 @@ class Registry {
   Status Add(Inference i);
   Status Add(ExternalFunction f);
   Status Add(Pass p);
+  Status Add(Transformation t);  // also adds the pass of its name
   Status Add(Pipeline p);
   Status Add(Importer i);
   Status Add(Backend b);
@@ -270,12 +272,14 @@ class Registry {
   std::vector<const OpDefinition*> Definitions() const;
   const ExternalFunction* FindFunction(const std::string& name) const;
   const Pass* FindPass(const std::string& name) const;
+  const Transformation* FindTransformation(const std::string& name) const;
   const Pipeline* FindPipeline(const std::string& name) const;
   const Importer* FindImporter(const std::string& name) const;
   const Importer* ImporterForFile(const std::string& path) const;
   const Backend* FindBackend(const std::string& name) const;
   const Differentiator* FindDifferentiator() const;  // the one there is; null without
   std::vector<const Pass*> Passes() const;
+  std::vector<const Transformation*> Transformations() const;
   std::vector<const Pipeline*> Pipelines() const;
   std::vector<const Importer*> Importers() const;
   std::vector<const Backend*> Backends() const;
@@ -308,7 +312,7 @@ std::string WhyNot(const ForwardImplementation& i, const NodeView& v);
 Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v,
                                                           const CompileOptions& o);
 
-// Runs "name{option=value,…}; name; …" (names of passes or pipelines); verifies after each pass when `verify`; an internal
+// Runs "name{option=value,…}; name; …" (names of passes or pipelines; name@#3+#4: one step of a transformation); verifies after each pass when `verify`; an internal
 // error or a failed verification leaves a reproducer folder (IR before the pass, pass text, versions) and names it.
 struct PipelineOptions {
   bool verify = false;

@@ -10,6 +10,7 @@
 
 #include "ir/registry/differentiator.h"
 #include "ir/registry/registry.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
@@ -26,6 +27,7 @@ struct Registry::Impl {
   Named<Inference> inference;  // by domain
   Named<ExternalFunction> functions;
   Named<Pass> passes;
+  Named<Transformation> transformations;
   Named<Pipeline> pipelines;
   Named<Importer> importers;
   Named<Backend> backends;

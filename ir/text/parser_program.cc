@@ -59,6 +59,7 @@ void ProgramParser::ParseSdfg() {
   }
   if (!ok()) return;
   Name entry = program_.entry;
+  Renumber(&s_);  // a map's body was read before the map itself
   program_.Add(std::move(s_));
   program_.entry = entry;
 }

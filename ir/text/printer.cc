@@ -1,6 +1,7 @@
 #include "ir/text/printer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/base/spelling.h"
 #include "ir/text/printer_internal.h"
@@ -34,6 +35,7 @@ class Printer {
 
   void Statement(NodeId id) {
     const Node& node = s_.nodes[id];
+    id_ = options_.ids ? "  #" + std::to_string(id.value) : "";
     if (auto* t = std::get_if<Tasklet>(&node.body)) Line(TaskletText(*t) + OriginText(node.origin));
     else if (auto* m = std::get_if<Map>(&node.body)) MapStatement(*m, node.origin);
     else if (auto* c = std::get_if<Nested>(&node.body)) Line(CallText(*c) + OriginText(node.origin));
@@ -43,8 +45,7 @@ class Printer {
  private:
   void Line(const std::string& text) {
     out.append(2 * depth_, ' ');
-    out += text;
-    out += '\n';
+    out += text + std::exchange(id_, "") + '\n';
   }
   void Open(const std::string& text) {
     Line(text + " {");
@@ -156,6 +157,7 @@ class Printer {
     for (BlockId id : body) {
       const Block& b = s_.blocks[id];
       const std::string origin = OriginText(b.origin);
+      id_ = options_.ids ? "  #b" + std::to_string(id.value) : "";
       if (auto* state = std::get_if<State>(&b.control)) {
         Open("state" + (state->label.empty() ? "" : " " + NameText(state->label)) + origin);
         for (NodeId n : state->statements) Statement(n);
@@ -255,7 +257,7 @@ class Printer {
       if (auto* t = std::get_if<Tasklet>(&only.body))
         line = head + " { " + TaskletText(*t) + OriginText(only.origin) + " }";
     }
-    if (!line.empty() && line.size() + 2 * depth_ <= kColumns) {
+    if (!line.empty() && !options_.ids && line.size() + 2 * depth_ <= kColumns) {
       Line(line);
     } else {
       Open(head);
@@ -351,6 +353,7 @@ class Printer {
   const Sdfg& s_;
   const PrintOptions& options_;
   int depth_ = 0;
+  std::string id_;  // of the statement or block whose first line comes next
   std::vector<Name> indices_;
 };
 

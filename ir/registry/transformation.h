@@ -1,0 +1,59 @@
+// Transformations: one step on a program at one place, that a pass, a person, a tuner or a viewer may take.
+//
+//   headrace opt f.sdfg --list fuse-maps            fuse-maps@#1+#3   E, then Y: map i in 0:N
+//   headrace opt f.sdfg --apply 'fuse-maps@#1+#3'   does that, and nothing else
+//
+// A pass of the same name is a strategy over it: all steps that it finds advisable.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/registry/registry.h"
+
+namespace headrace {
+
+// Where a transformation can act: what it names, in the transformation's own order.
+struct Match {
+  Name sdfg;
+  std::vector<NodeId> statements;
+  std::vector<BlockId> blocks;
+  std::vector<Name> containers;
+  std::string note;     // for people: what would happen, or why the pass leaves it
+  bool advised = true;  // the pass of the same name would do it
+};
+bool SamePlace(const Match& a, const Match& b);
+
+// "#3+#4", "f:#b1+#b2", "T": the SDFG unless it is the entry, then statements, blocks (numbers as Print writes them with
+// PrintOptions::ids) and containers.
+std::string PlaceText(const Program& p, const Match& m);
+// The place that a text names. Errors: E0363.
+Result<Match> ParsePlace(const Program& p, std::string_view text);
+
+struct Transformation {
+  std::string name, doc;
+  std::vector<std::string> options;  // accepted names; the same ones for the pass
+  // All places where it can be applied, each on its own, without changing what the program computes.
+  std::function<Result<std::vector<Match>>(const Program&, const PassOptions&, const Registry&)> find;
+  // At a place that `find` gave for this very program.
+  std::function<Status(Program&, const Match&, const PassOptions&, const Registry&)> apply;
+  // The pass of the same name, which Registry::Add registers; null: RunAdvised.
+  std::function<Result<bool>(Program&, const PassOptions&, const Registry&)> run;
+  std::string plugin;
+};
+
+// Applies `t` at the place that the text names. Errors: E0363 (no such place), E0364 (not one that `t` finds; the hint
+// names those near it).
+Status ApplyAt(const Transformation& t, std::string_view place, const PassOptions& options, const Registry& r, Program& p);
+
+// What the pass of a transformation without a `run` does: the first advised match, again and again.
+Result<bool> RunAdvised(const Transformation& t, Program& p, const PassOptions& o, const Registry& r);
+
+// What a pass asks before each step that it could take; it takes the step where the answer is yes.
+using Ask = std::function<bool(const Match&)>;
+// Find, apply and the pass from one function that asks: finding answers no and listens, applying answers yes once.
+Transformation FromSteps(std::string name, std::string doc, std::vector<std::string> options,
+                         std::function<Result<bool>(Program&, const PassOptions&, const Registry&, const Ask&)> steps);
+
+}  // namespace headrace
