@@ -8,7 +8,7 @@ namespace {
 
 class Eliminator {
  public:
-  Eliminator(const Program& p, Sdfg* s) : p_(p), s_(*s) {}
+  Eliminator(const Program& p, Sdfg* s, const Ask& ask) : p_(p), s_(*s), ask_(ask) {}
 
   bool Run() {
     for (Name n : s_.order) {
@@ -24,13 +24,14 @@ class Eliminator {
     std::vector<Name> roots(live_.begin(), live_.end());
     for (Name n : roots) Producers(n);
     for (Name n : symbols_) Definers(n);
-    while (!work_.empty()) {
-      size_t i = work_.back();
-      work_.pop_back();
-      for (Name r : leaves_[i].reads)
-        if (Live(r)) Producers(r);
-      for (Name sym : leaves_[i].symbols)
-        if (symbols_.insert(sym).second) Definers(sym);
+    Spread();
+    // Consumers before producers: what stays nevertheless keeps alive what it reads and what else writes its results.
+    for (size_t i = leaves_.size(); i-- > 0;) {
+      if (leaves_[i].live || ask_(Match{s_.name, {leaves_[i].node}, {}, {}, "", true})) continue;
+      Mark(i);
+      for (Name w : leaves_[i].writes)
+        if (Live(w)) Producers(w);
+      Spread();
     }
     bool changed = false;
     for (const Leaf& l : leaves_) {
@@ -50,6 +51,16 @@ class Eliminator {
     bool live = false;
   };
 
+  void Spread() {
+    while (!work_.empty()) {
+      const size_t i = work_.back();
+      work_.pop_back();
+      for (Name r : leaves_[i].reads)
+        if (Live(r)) Producers(r);
+      for (Name sym : leaves_[i].symbols)
+        if (symbols_.insert(sym).second) Definers(sym);
+    }
+  }
   bool Live(Name root) { return live_.insert(root).second; }
   void Producers(Name root) {
     for (size_t i : writers_[root]) Mark(i);
@@ -227,6 +238,7 @@ class Eliminator {
 
   const Program& p_;
   Sdfg& s_;
+  const Ask& ask_;
   std::vector<Leaf> leaves_;
   std::vector<Name> outer_symbols_;
   std::unordered_set<Name> live_, symbols_;
@@ -236,9 +248,9 @@ class Eliminator {
 
 }  // namespace
 
-Result<bool> EliminateDeadCode(Program& p) {
+Result<bool> EliminateDeadCode(Program& p, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name)).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
   // SDFGs that nothing reaches from the entry.
   std::unordered_set<Name> reached;
   std::vector<Name> work = {p.entry, Name("init")};  // `init` runs once, by name

@@ -3,10 +3,10 @@
 //
 //   T[i] = X[i] * 2; Y[i] = X[i]     →     Y[i] = X[i]
 #pragma once
-#include "ir/graph/graph.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
-Result<bool> EliminateDeadCode(Program& p);
+Result<bool> EliminateDeadCode(Program& p, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

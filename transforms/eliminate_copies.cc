@@ -72,7 +72,7 @@ bool Contiguous(const Container& c) { return c.strides.empty(); }
 
 class Eliminator {
  public:
-  Eliminator(const Program& p, Sdfg* s) : s_(*s), index_(p, *s) {}
+  Eliminator(const Program& p, Sdfg* s, const Ask& ask) : s_(*s), ask_(ask), index_(p, *s) {}
 
   bool Run() {
     for (uint32_t at = 0; at < index_.positions().size(); ++at) {
@@ -80,10 +80,12 @@ class Eliminator {
       if (!id.valid()) continue;
       std::optional<Copy> c = AsCopy(s_, id);
       if (!c) continue;
-      if (Forward(*c, at) || Backward(*c, at)) {
-        s_.nodes.Mutable(id).body = std::monostate{};
-        changed_ = true;
-      }
+      const bool forward = CanForward(*c, at);
+      if ((!forward && !CanBackward(*c, at)) || !ask_(Match{s_.name, {id}, {}, {}, "", true})) continue;
+      if (forward) Forward(*c, at);
+      else Backward(*c, at);
+      s_.nodes.Mutable(id).body = std::monostate{};
+      changed_ = true;
     }
     if (!changed_) return false;
     transforms::RenameUses(&s_, renamed_);
@@ -118,22 +120,24 @@ class Eliminator {
   bool WrittenOnlyAt(const Usage& u, uint32_t at) const { return u.writes.size() == 1 && u.writes[0] == at; }
 
   // Y's readers read X instead: Y is written here only, and X keeps its value until Y's last use.
-  bool Forward(const Copy& c, uint32_t at) {
+  bool CanForward(const Copy& c, uint32_t at) const {
     Name x = Root(c.from), y = Now(c.to);
     if (!IsTransient(y) || x == y) return false;
     const Usage &from = index_.Of(x), to = index_.Of(y);
     if (!WrittenOnlyAt(to, at) || to.First() != at || !index_.Inside(to, at)) return false;
     if (from.WrittenBetween(at, index_.LastRound(to, at))) return false;
     const Container& source = s_.Get(Now(c.from));
-    if (((c.flat || to.viewed) && !Contiguous(source)) || !Contiguous(s_.Get(y)) || source.optional) return false;
-    Merge(x, y, at);
+    return ((!c.flat && !to.viewed) || Contiguous(source)) && Contiguous(s_.Get(y)) && !source.optional;
+  }
+  void Forward(const Copy& c, uint32_t at) {
+    const Name y = Now(c.to);
+    Merge(Root(c.from), y, at);
     if (c.flat) MakeView(y, Now(c.from));
     else renamed_[y] = Now(c.from);
-    return true;
   }
 
   // X's writers write Y instead: X has no other life than to become Y, and nobody looks at Y before.
-  bool Backward(const Copy& c, uint32_t at) {
+  bool CanBackward(const Copy& c, uint32_t at) const {
     Name x = Now(c.from), y = Root(c.to);
     if (!IsTransient(x) || x == y || !(Now(c.to) == y)) return false;
     const Container& target = s_.Get(y);
@@ -147,11 +151,13 @@ class Eliminator {
     if (from.WrittenBetween(at, from.Last())) return false;
     if (target.inout || !Contiguous(target) || !Contiguous(s_.Get(x))) return false;
     // The sizes of Y must be known where X is first written; those of a parameter are from the start.
-    if (target.kind == ContainerKind::kTransient && target.shape.size() != s_.Get(x).shape.size()) return false;
+    return target.kind != ContainerKind::kTransient || target.shape.size() == s_.Get(x).shape.size();
+  }
+  void Backward(const Copy& c, uint32_t at) {
+    const Name x = Now(c.from), y = Root(c.to);
     Merge(y, x, at);
     if (c.flat) MakeView(x, y);
     else renamed_[x] = y;
-    return true;
   }
 
   // The uses of `gone` become uses of `kept`; the copy itself is neither.
@@ -196,6 +202,7 @@ class Eliminator {
   }
 
   Sdfg& s_;
+  const Ask& ask_;
   UseIndex index_;
   std::unordered_map<Name, Name> renamed_;
   bool changed_ = false, made_views_ = false;
@@ -203,9 +210,9 @@ class Eliminator {
 
 }  // namespace
 
-Result<bool> EliminateCopies(Program& p) {
+Result<bool> EliminateCopies(Program& p, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name)).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
   return changed;
 }
 

@@ -5,10 +5,10 @@
 //   transient R: f32[N*M]                                   →   view R: f32[N*M] of X
 //   map i in 0:N*M { R.flat[i] = X.flat[i] }
 #pragma once
-#include "ir/graph/graph.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
-Result<bool> EliminateCopies(Program& p);
+Result<bool> EliminateCopies(Program& p, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

@@ -89,9 +89,12 @@ bool IsElementwise(const Program& p) {
   return ok;
 }
 
+// A gradient that the program asks for.
+bool IsGradient(const Library& l) { return l.domain == Name("autodiff") && l.op == Name("Backward"); }
+
 class Expander {
  public:
-  Expander(Program& p, const Registry& r, const ExpandOptions& o) : p_(p), r_(r), o_(o) {}
+  Expander(Program& p, const Registry& r, const ExpandOptions& o, const Ask& ask) : p_(p), r_(r), o_(o), ask_(ask) {}
 
   Result<bool> Run() {
     for (size_t i = 0; i < p_.sdfgs.size(); ++i) {  // grows: expansions bring SDFGs of their own
@@ -105,10 +108,11 @@ class Expander {
 
  private:
   bool Wanted(const Library& l) const {
-    if (l.domain == Name("call")) return false;
+    if (l.domain == Name("call") || IsGradient(l)) return false;
     return o_.only.empty() || o_.only == l.op.view() || o_.only == l.domain.str() + "." + l.op.str() ||
            o_.only == l.domain.str() + ".*";
   }
+  bool Take(NodeId id) const { return ask_(Match{s_->name, {id}, {}, {}, "", true}); }
   bool HasWork(const Sdfg& s) const {
     bool found = false;
     ForEachNode(s, [&](NodeId id) {
@@ -140,7 +144,7 @@ class Expander {
     }
     auto* l = std::get_if<Library>(&s_->nodes[id].body);
     if (!l || !Wanted(*l)) return false;
-    if (o_.where == ExpandOptions::kMaps) return false;
+    if (o_.where == ExpandOptions::kMaps || !Take(id)) return false;
     Library node = *l;
     Origin origin = s_->nodes[id].origin;
     Expansion* e = ExpansionOf(id, node, depth);
@@ -189,7 +193,7 @@ class Expander {
     for (NodeId id : body) {
       if (std::holds_alternative<Map>(s_->nodes[id].body)) InMap(id, around, depth);
       auto* l = std::get_if<Library>(&s_->nodes[id].body);
-      if (!l || !Wanted(*l)) {
+      if (!l || !Wanted(*l) || !Take(id)) {
         out.push_back(id);
         continue;
       }
@@ -415,6 +419,7 @@ class Expander {
   Program& p_;
   const Registry& r_;
   const ExpandOptions& o_;
+  const Ask& ask_;
   Sdfg* s_ = nullptr;
   NameTable* names_ = nullptr;
   std::unordered_map<std::string, Expansion> memo_;
@@ -427,23 +432,24 @@ class Expander {
 }  // namespace
 }  // namespace transforms
 
-Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o) {
+Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o,
+                                const Ask& ask) {
   // Gradients that a program asks for by a node are computed from the program as it stands.
-  bool asks = false;
+  std::optional<Match> gradient;
   for (const auto& s : p.sdfgs)
     ForEachNode(*s, [&](NodeId n) {
       auto* l = std::get_if<Library>(&s->nodes[n].body);
-      asks |= l && l->domain == Name("autodiff") && l->op == Name("Backward");
+      if (!gradient && l && transforms::IsGradient(*l)) gradient = Match{s->name, {n}, {}, {}, "", true};
     });
-  if (asks) {
+  if (gradient && ask(*gradient)) {
     const Pass* pass = r.FindPass("expand-gradients");
     if (!pass) return UnsupportedError("E0358",
                                        "the program asks for gradients (autodiff.Backward)", "load libautodiff.so");
     HR_RETURN_IF_ERROR(pass->run(p, {}, r).status());
-    HR_RETURN_IF_ERROR(transforms::Expander(p, r, o).Run().status());
+    HR_RETURN_IF_ERROR(transforms::Expander(p, r, o, ask).Run().status());
     return true;
   }
-  return transforms::Expander(p, r, o).Run();
+  return transforms::Expander(p, r, o, ask).Run();
 }
 
 }  // namespace headrace

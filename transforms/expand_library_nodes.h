@@ -9,7 +9,7 @@
 #pragma once
 #include <string>
 
-#include "ir/registry/registry.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
@@ -19,6 +19,7 @@ struct ExpandOptions {
   // same element of its arguments, and that have no backward rule of their own: what pays to fuse before it is differentiated.
   enum Where { kAll, kMaps, kElementwise } where = kAll;
 };
-Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o = {});
+Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o = {},
+                                const Ask& ask = IsAdvised);
 
 }  // namespace headrace

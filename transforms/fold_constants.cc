@@ -74,7 +74,7 @@ Result<std::vector<Value>> Compute(const Registry& r, const Sdfg& s, const Libra
 
 }  // namespace
 
-Result<bool> FoldConstants(Program& p, int64_t max_bytes, const Registry& r) {
+Result<bool> FoldConstants(Program& p, int64_t max_bytes, const Registry& r, const Ask& ask) {
   Program changed = p;
   const std::unordered_map<Name, int> writes = transforms::CountWrites(changed, changed.Entry());
   bool found = false;
@@ -87,7 +87,7 @@ Result<bool> FoldConstants(Program& p, int64_t max_bytes, const Registry& r) {
     for (NodeId n : std::vector<NodeId>(std::get<State>(changed.Entry().blocks[b].control).statements)) {
       const Sdfg& s = changed.Entry();
       const auto* l = std::get_if<Library>(&s.nodes[n].body);
-      if (!l || IsRandom(r, *l) || !Foldable(s, *l, writes, max_bytes)) {
+      if (!l || IsRandom(r, *l) || !Foldable(s, *l, writes, max_bytes) || !ask(Match{s.name, {n}, {}, {}, "", true})) {
         left.statements.push_back(n);
         continue;
       }

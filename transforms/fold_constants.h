@@ -5,11 +5,11 @@
 //   onnx.Neg(X = A) -> (Y = T)                   →      constant T: f32[2] = [-1, -2]
 //   onnx.Add(A = X, B = T) -> (C = Y)                   onnx.Add(A = X, B = T) -> (C = Y)
 #pragma once
-#include "ir/registry/registry.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
 // E0363 where the backend `interpreter`, which computes them, is not loaded.
-Result<bool> FoldConstants(Program& p, int64_t max_bytes, const Registry& r);
+Result<bool> FoldConstants(Program& p, int64_t max_bytes, const Registry& r, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

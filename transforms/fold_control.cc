@@ -58,7 +58,7 @@ std::optional<bool> Decide(const Expr& e, const Assumptions& as) {
 
 class Folder {
  public:
-  explicit Folder(Sdfg* s) : s_(s) {}
+  Folder(Sdfg* s, const Ask& ask) : s_(s), ask_(ask) {}
   bool Run() {
     Maps();
     ForEachBlock(*s_, s_->body, [&](BlockId b) {
@@ -70,6 +70,9 @@ class Folder {
   }
 
  private:
+  bool Take(BlockId b) const { return ask_(Match{s_->name, {}, {b}, {}, "", true}); }
+  bool Take(NodeId n) const { return ask_(Match{s_->name, {n}, {}, {}, "", true}); }
+
   // Loop variables and computed symbols may be negative, unlike sizes.
   Assumptions Inner() const {
     Assumptions a = s_->assumptions;
@@ -86,16 +89,16 @@ class Folder {
       } else if (auto* d = std::get_if<Conditional>(&c)) {
         if (Branches(b, *d, in_loop, &out)) continue;
       } else if (auto* r = std::get_if<Require>(&c)) {
-        if (Decide(r->condition, Inner()) == true) {
+        if (Decide(r->condition, Inner()) == true && Take(b)) {
           changed_ = true;
           continue;
         }
       }
       out.push_back(b);
-      if (std::holds_alternative<Break>(c) || std::holds_alternative<Continue>(c)) {
-        changed_ |= b.value != body.back().value;  // what follows is never reached
-        break;
-      }
+      const bool jumps = std::holds_alternative<Break>(c) || std::holds_alternative<Continue>(c);
+      if (!jumps || b == body.back() || !Take(b)) continue;
+      changed_ = true;  // what follows is never reached
+      break;
     }
     return out;
   }
@@ -106,11 +109,12 @@ class Folder {
       Assumptions as = Inner();
       int64_t step = *AsInt(r->step);
       Truth none = step > 0 ? ProveLe(r->end, r->begin, as) : ProveLe(r->begin, r->end, as);
-      if (none == Truth::kYes) return changed_ = true;
+      if (none == Truth::kYes && Take(b)) return changed_ = true;
       Expr next = r->begin + r->step;
       Truth once = step > 0 ? ProveLe(r->end, next, as) : ProveLe(next, r->end, as);
       Truth some = step > 0 ? ProveLe(r->begin + Expr(1), r->end, as) : ProveLe(r->end + Expr(1), r->begin, as);
-      if (once == Truth::kYes && some == Truth::kYes && !HasJump(l.body) && !SizesMention(l.var)) {
+      if (once == Truth::kYes && some == Truth::kYes && !HasJump(l.body) && !SizesMention(l.var) &&
+          Take(b)) {
         Put(l.body, l.var, r->begin);
         std::vector<BlockId> inner = List(l.body, false);
         out->insert(out->end(), inner.begin(), inner.end());
@@ -140,17 +144,19 @@ class Folder {
         break;
       }
     }
+    bool folds = decided || (!kept.empty() && !kept[0].condition);
+    if (folds && !Take(b)) folds = false, kept = d.branches;
     bool changed_inside = false;
     for (Branch& br : kept) {
       std::vector<BlockId> inner = List(br.body, in_loop);
       changed_inside |= !(inner == br.body);
       br.body = std::move(inner);
     }
-    if (kept.empty() || !kept[0].condition) {
+    if (folds && (kept.empty() || !kept[0].condition)) {
       if (!kept.empty()) out->insert(out->end(), kept[0].body.begin(), kept[0].body.end());
       return changed_ = true;
     }
-    if (decided || changed_inside) {
+    if (folds || changed_inside) {
       changed_ = true;
       std::get<Conditional>(s_->blocks.Mutable(b).control).branches = std::move(kept);
     }
@@ -198,6 +204,7 @@ class Folder {
     for (Range r : ranges) {
       auto b = AsInt(r.begin), e = AsInt(r.end), step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
       if (step && ((*step > 0 && r.begin == r.end) || (b && e && (*step > 0 ? *e <= *b : *b <= *e)))) {
+        if (!Take(n)) return;
         s_->nodes.Mutable(n).body = std::monostate{};
         changed_ = true;
         return;
@@ -209,7 +216,7 @@ class Folder {
     if (kept.empty()) {
       if (!IsInner(n)) kept.push_back(ranges[0]), values.erase(values.begin());  // at state level one index stays
     }
-    if (values.empty()) return;
+    if (values.empty() || !Take(n)) return;
     std::vector<NodeId> body = std::get<Map>(s_->nodes[n].body).body;
     for (NodeId c : body) Put(c, values);
     Map& m = std::get<Map>(s_->nodes.Mutable(n).body);
@@ -288,6 +295,7 @@ class Folder {
   }
 
   Sdfg* s_;
+  const Ask& ask_;
   std::vector<Name> vars_;
   std::unordered_set<uint32_t> inner_;  // nodes that stand in a map
   bool inner_built_ = false;
@@ -305,12 +313,12 @@ void KeepOutputs(const Program& p, const std::vector<Name>& outputs, Sdfg* s) {
 
 }  // namespace
 
-Result<bool> FoldControl(Program& p) {
+Result<bool> FoldControl(Program& p, const Ask& ask) {
   bool changed = false;
   for (size_t i = 0; i < p.sdfgs.size(); ++i) {
     Sdfg& s = p.Mutable(p.sdfgs[i]->name);
     const std::vector<Name> outputs = Outputs(p, s);
-    if (!Folder(&s).Run()) continue;
+    if (!Folder(&s, ask).Run()) continue;
     changed = true;
     KeepOutputs(p, outputs, &s);
   }

@@ -5,10 +5,10 @@
 //   for t in 0:1 { Y[t] = 0 }     →      Y[0] = 0
 //   map i in 4:4 { … }            →
 #pragma once
-#include "ir/graph/graph.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
-Result<bool> FoldControl(Program& p);
+Result<bool> FoldControl(Program& p, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

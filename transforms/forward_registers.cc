@@ -11,7 +11,7 @@ namespace {
 
 class Forwarder {
  public:
-  explicit Forwarder(Sdfg* s) : s_(*s) {}
+  Forwarder(Sdfg* s, const Ask& ask) : s_(*s), ask_(ask) {}
 
   bool Run() {
     ForEachNode(s_, [&](NodeId id) {
@@ -89,6 +89,7 @@ class Forwarder {
     // A sum that reads what it adds to would keep the order of its iterations.
     for (const auto& [name, element] : held)
       if (RootOf(s_, element->name) == RootOf(s_, last->target) && last->op != WriteOp::kAssign) return false;
+    if (!ask_(Match{s_.name, {id}, {}, {}, "", true})) return false;
     Tasklet& t = std::get<Tasklet>(s_.nodes.Mutable(body.back()).body);
     t.value = Replaced(t.value, held);
     for (size_t k = 0; k + 1 < body.size(); ++k) s_.nodes.Mutable(body[k]).body = std::monostate{};
@@ -96,14 +97,15 @@ class Forwarder {
   }
 
   Sdfg& s_;
+  const Ask& ask_;
   std::unordered_map<Name, int> maps_with_;
 };
 
 }  // namespace
 
-Result<bool> ForwardRegisters(Program& p) {
+Result<bool> ForwardRegisters(Program& p, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Forwarder(&p.Mutable(p.sdfgs[i]->name)).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Forwarder(&p.Mutable(p.sdfgs[i]->name), ask).Run();
   return changed;
 }
 

@@ -3,10 +3,10 @@
 //
 //   map i in 0:N, j in 0:M { g = G[i]; D[j] += g * X[i, j] }   →   map i in 0:N, j in 0:M { D[j] += G[i] * X[i, j] }
 #pragma once
-#include "ir/graph/graph.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
-Result<bool> ForwardRegisters(Program& p);
+Result<bool> ForwardRegisters(Program& p, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

@@ -108,7 +108,7 @@ class ListFuser {
         for (int r : it->second.readers) add(r);
     }
     if (!definers_.empty())
-      for (Name n : SymbolsOf(slots_[i].kernel)) {
+      for (Name n : SymbolsOf(*s_, slots_[i].kernel)) {
         auto it = definers_.find(n);
         if (it != definers_.end()) add(it->second);
       }
@@ -129,20 +129,6 @@ class ListFuser {
     if (auto* lib = std::get_if<Library>(&s_->nodes[slots_[i].kernel.statement].body))
       for (Name d : lib->defines) definers_[d] = i;
   }
-  std::vector<Name> SymbolsOf(const Kernel& k) const {
-    std::unordered_set<Name> out;
-    auto add = [&](const Expr& e) {
-      if (e)
-        for (Name n : FreeSymbols(e)) out.insert(n);
-    };
-    for (const Range& r : k.ranges) add(r.begin), add(r.end), add(r.step);
-    for (const KernelAccess& a : k.accesses) {
-      for (const Expr& e : a.index) add(e);
-      for (const Expr& d : s_->Get(a.container).shape) add(d);
-    }
-    return {out.begin(), out.end()};
-  }
-
   // The latest slot that i must follow; floating ones have no place yet and may come any time before.
   int Candidate(int i) {
     int latest = -1;

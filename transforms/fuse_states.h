@@ -2,10 +2,10 @@
 //
 //   state { A }  state { B }      →      state { A; B }
 #pragma once
-#include "ir/graph/graph.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
-Result<bool> FuseStates(Program& p);
+Result<bool> FuseStates(Program& p, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

@@ -17,7 +17,7 @@ using transforms::NameTable;
 
 class NestedInliner {
  public:
-  NestedInliner(Program& p, const InlineOptions& o) : p_(p), o_(o) {}
+  NestedInliner(Program& p, const InlineOptions& o, const Ask& ask) : p_(p), o_(o), ask_(ask) {}
 
   bool Run() {
     for (const auto& s : p_.sdfgs)
@@ -58,7 +58,7 @@ class NestedInliner {
       auto* n = std::get_if<Nested>(&s.nodes[id].body);
       if (!n) return false;
       const Sdfg* callee = p_.Find(n->callee);
-      if (!callee || !Suitable(*n, *callee)) return false;
+      if (!callee || !Suitable(*n, *callee) || !Take(s, id)) return false;
       InlineRequest q = Request(*n, *callee, s.nodes[id].origin);
       std::vector<BlockId> lets;  // sizes from data are evaluated once, at the call
       for (auto& sym : q.symbols) {
@@ -98,7 +98,7 @@ class NestedInliner {
       auto* n = std::get_if<Nested>(&s->nodes[id].body);
       const Sdfg* callee = n ? p_.Find(n->callee) : nullptr;
       bool inlined = false;
-      if (callee && Suitable(*n, *callee)) {
+      if (callee && Suitable(*n, *callee) && Take(*s, id)) {
         bool sizes = true;
         for (const auto& sym : n->symbols) sizes &= IsIndexExpr(sym.second);
         InlineRequest q = Request(*n, *callee, s->nodes[id].origin);
@@ -137,7 +137,7 @@ class NestedInliner {
     }
     auto* n = std::get_if<Nested>(&s->nodes[id].body);
     const Sdfg* callee = n ? p_.Find(n->callee) : nullptr;
-    if (!callee || !Suitable(*n, *callee)) return {};
+    if (!callee || !Suitable(*n, *callee) || !Take(*s, id)) return {};
     for (const auto& sym : n->symbols)
       if (!IsIndexExpr(sym.second)) return {};
     InlineRequest q = Request(*n, *callee, s->nodes[id].origin);
@@ -215,6 +215,7 @@ class NestedInliner {
     }
     return any;
   }
+  bool Take(const Sdfg& s, NodeId id) const { return ask_(Match{s.name, {id}, {}, {}, "", true}); }
   bool Suitable(const Nested& n, const Sdfg& callee) const {
     if (calls_.at(n.callee) > 1 && callee.nodes.size() > o_.max_nodes) return false;
     if (!o_.everywhere) {
@@ -231,6 +232,7 @@ class NestedInliner {
 
   Program& p_;
   InlineOptions o_;
+  const Ask& ask_;
   std::unordered_map<Name, int> calls_;
   std::unordered_set<Name> done_;
   bool changed_ = false;
@@ -238,9 +240,9 @@ class NestedInliner {
 
 }  // namespace
 
-Result<bool> InlineNested(Program& p, const InlineOptions& o) {
-  bool changed = NestedInliner(p, o).Run();
-  if (changed) HR_RETURN_IF_ERROR(EliminateDeadCode(p).status());
+Result<bool> InlineNested(Program& p, const InlineOptions& o, const Ask& ask) {
+  bool changed = NestedInliner(p, o, ask).Run();
+  if (changed) HR_RETURN_IF_ERROR(EliminateDeadCode(p, ask).status());
   return changed;
 }
 

@@ -4,7 +4,7 @@
 //   →
 //   state { map i in 0:N { B[i] = 2 * A[i] } }
 #pragma once
-#include "ir/graph/graph.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
@@ -13,6 +13,6 @@ struct InlineOptions {
   // Also calls in maps whose callee is tasklets and maps; and, at state level, narrowed arguments and symbols from data.
   bool everywhere = false;
 };
-Result<bool> InlineNested(Program& p, const InlineOptions& o = {});
+Result<bool> InlineNested(Program& p, const InlineOptions& o = {}, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

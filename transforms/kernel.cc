@@ -331,27 +331,55 @@ Kernel MakeKernel(const Program& p, const Sdfg& s, NodeId statement) {
   return k;
 }
 
-bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a,
-              const Kernel& b_in) {
-  if (!a->fusable || !b_in.fusable || a->contraction || b_in.contraction) return false;
-  if (a->leaves + b_in.leaves > limits.max_statements) return false;
-  size_t shared = 0;
-  std::vector<int> match;
-  {
-    Matching m(*a, b_in, s->assumptions);
-    shared = m.Prefix();
-    match = m.map();
-  }
-  if (shared == 0) return false;
-  bool split_a = shared < a->ranges.size(), split_b = shared < b_in.ranges.size();
-  if ((split_a && a->split) || (split_b && b_in.split)) return false;  // one level is enough
-  if ((split_a || split_b) && !SplitPays(*a, b_in, shared)) return false;
+std::optional<Fusion> FindFusion(const Sdfg& s, const Kernel& a, const Kernel& b) {
+  if (!a.fusable || !b.fusable) return std::nullopt;
+  const Matching m(a, b, s.assumptions);
+  Fusion f;
+  f.shared = m.Prefix(), f.match = m.map();
+  if (f.shared == 0) return std::nullopt;
+  return f;
+}
+
+std::string WhyNotFuse(const Kernel& a, const Kernel& b, const Fusion& f, const FusionLimits& limits) {
+  if (a.contraction || b.contraction) return "products of matrices and convolutions stay whole";
+  if (a.leaves + b.leaves > limits.max_statements)
+    return "more than " + std::to_string(limits.max_statements) + " statements in one map";
+  const bool split_a = f.shared < a.ranges.size(), split_b = f.shared < b.ranges.size();
+  if ((split_a && a.split) || (split_b && b.split)) return "maps in maps in a map: one level is enough";
+  if ((split_a || split_b) && !SplitPays(a, b, f.shared)) return "maps in a map that don't go along rows, or too few rows";
   std::unordered_set<Name> arrays;
-  for (const Kernel* k : {static_cast<const Kernel*>(a), &b_in})
+  for (const Kernel* k : {&a, &b})
     for (const KernelAccess& x : k->accesses)
       if (!x.index.empty()) arrays.insert(x.root);
-  if (arrays.size() > kMaxArrays) return false;
+  return arrays.size() > kMaxArrays ? "more than " + std::to_string(kMaxArrays) + " arrays in one map" : "";
+}
 
+bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a,
+              const Kernel& b) {
+  if (a->contraction || b.contraction || a->leaves + b.leaves > limits.max_statements) return false;  // soon said
+  const std::optional<Fusion> f = FindFusion(*s, *a, b);
+  if (!f || !WhyNotFuse(*a, b, *f, limits).empty()) return false;
+  Fuse(s, names, around, *f, a, b);
+  return true;
+}
+
+std::vector<Name> SymbolsOf(const Sdfg& s, const Kernel& k) {
+  std::unordered_set<Name> out;
+  auto add = [&](const Expr& e) {
+    if (e)
+      for (Name n : FreeSymbols(e)) out.insert(n);
+  };
+  for (const Range& r : k.ranges) add(r.begin), add(r.end), add(r.step);
+  for (const KernelAccess& a : k.accesses) {
+    for (const Expr& e : a.index) add(e);
+    for (const Expr& d : s.Get(a.container).shape) add(d);
+  }
+  return {out.begin(), out.end()};
+}
+
+void Fuse(Sdfg* s, NameTable* names, const std::vector<Name>& around, const Fusion& f, Kernel* a, const Kernel& b_in) {
+  const size_t shared = f.shared;
+  const std::vector<int>& match = f.match;
   Kernel b = b_in;
   NameMap rename;
   std::vector<Name> outer = around;
@@ -403,7 +431,6 @@ bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const 
   a->split |= b.split;
   a->changed = true;
   a->origin = Joined(a->origin, b.origin);
-  return true;
 }
 
 NodeId Emit(Sdfg* s, const Kernel& k) {

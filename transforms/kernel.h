@@ -1,5 +1,7 @@
 // One statement as map fusion sees it: iteration space, body, accesses; and the question whether two can become one.
 #pragma once
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -43,10 +45,22 @@ struct FusionLimits {
 };
 
 Kernel MakeKernel(const Program& p, const Sdfg& s, NodeId statement);
-// Makes `a` do what `a` then `b` did, iteration by iteration of the indices they share, when that means the same and pays.
-// `around`: indices of the maps both stand in.
+// How one kernel can go on where another ends, iteration by iteration of the indices that they share.
+struct Fusion {
+  size_t shared = 0;       // leading indices of the first
+  std::vector<int> match;  // the second's index for each of the first's, or -1
+};
+// Where the two run one right after the other, and one map for both means the same.
+std::optional<Fusion> FindFusion(const Sdfg& s, const Kernel& a, const Kernel& b);
+// Why fusing them doesn't pay, "" where it does.
+std::string WhyNotFuse(const Kernel& a, const Kernel& b, const Fusion& f, const FusionLimits& limits);
+// Makes `a` do what `a` then `b` did. `around`: indices of the maps both stand in.
+void Fuse(Sdfg* s, NameTable* names, const std::vector<Name>& around, const Fusion& f, Kernel* a, const Kernel& b);
+// The three together; false where there is none, or none that pays.
 bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a,
               const Kernel& b);
+// Sizes and other symbols that it needs.
+std::vector<Name> SymbolsOf(const Sdfg& s, const Kernel& k);
 // The statement for a kernel that changed.
 NodeId Emit(Sdfg* s, const Kernel& k);
 

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "ir/registry/transformation.h"
 #include "ir/text/parser.h"
 #include "ir/verify/verify.h"
 #include "transforms/dead_code.h"
@@ -78,29 +79,50 @@ Result<bool> RunInputToConstant(Program& p, const PassOptions& o, const Registry
   return InputToConstant(p, Name(name), value);
 }
 
-Result<bool> RunConstantFolding(Program& p, const PassOptions& o, const Registry& r) {
+Result<bool> RunConstantFolding(Program& p, const PassOptions& o, const Registry& r, const Ask& ask) {
   const std::string max = Option(o, "max-bytes");
   const int64_t bytes = max.empty() ? 1 << 16 : atoll(max.c_str());
   if (bytes < 1) return UsageError("E0357", "constant-folding: max-bytes must be at least 1, not '" + max + "'");
-  return FoldConstants(p, bytes, r);
+  return FoldConstants(p, bytes, r, ask);
 }
 
-}  // namespace
+Result<ExpandOptions> ExpansionOptions(const PassOptions& o) {
+  ExpandOptions expand{Option(o, "only")};
+  const std::string where = Option(o, "where");
+  if (where == "maps") expand.where = ExpandOptions::kMaps;
+  else if (where == "elementwise") expand.where = ExpandOptions::kElementwise;
+  else if (!where.empty())
+    return UsageError("E0357", "expand-library-nodes: where is maps or elementwise, not '" + where + "'");
+  return expand;
+}
 
-Status RegisterAll(Registry& r) {
-  HR_RETURN_IF_ERROR(
-      r.Add(Make("expand-library-nodes", "replaces library nodes by their implementation's expansion, inlined",
-                 {"only", "where"}, [](Program& p, const PassOptions& o, const Registry& reg) -> Result<bool> {
-                   const std::string where = Option(o, "where");
-                   ExpandOptions expand{Option(o, "only")};
-                   if (where == "maps") expand.where = ExpandOptions::kMaps;
-                   else if (where == "elementwise") expand.where = ExpandOptions::kElementwise;
-                   else if (!where.empty())
-                     return UsageError("E0357",
-                                       "expand-library-nodes: where is maps or elementwise, not '" + where + "'");
-                   return ExpandLibraryNodes(p, reg, expand);
-                 })));
-  using Plain = Result<bool> (*)(Program&);
+Result<FusionLimits> Limits(const PassOptions& o) {
+  FusionLimits limits;
+  const std::string max = Option(o, "max");
+  if (!max.empty()) limits.max_statements = atoi(max.c_str());
+  if (limits.max_statements < 1) return UsageError("E0357", "fuse-maps: max must be at least 1, not '" + max + "'");
+  return limits;
+}
+
+Transformation MapFusion() {
+  Transformation t;
+  t.name = "fuse-maps", t.doc = "fuses maps that pass values element by element or row by row", t.options = {"max"};
+  t.find = [](const Program& p, const PassOptions& o, const Registry&) -> Result<std::vector<Match>> {
+    HR_ASSIGN_OR_RETURN(FusionLimits limits, Limits(o));
+    return FindFusions(p, limits);
+  };
+  t.apply = [](Program& p, const Match& m, const PassOptions&, const Registry&) { return FuseAt(p, m); };
+  t.run = [](Program& p, const PassOptions& o, const Registry&) -> Result<bool> {
+    HR_ASSIGN_OR_RETURN(FusionLimits limits, Limits(o));
+    return FuseMaps(p, limits);
+  };
+  return t;
+}
+
+// Passes that do one thing at a place, and then the next.
+Status RegisterSteps(Registry& r) {
+  HR_RETURN_IF_ERROR(r.Add(MapFusion()));
+  using Plain = Result<bool> (*)(Program&, const Ask&);
   const std::tuple<const char*, const char*, Plain> plain[] = {
       {"fuse-states", "merges states that follow each other", FuseStates},
       {"fold-control", "removes branches, loops and maps that sizes decide", FoldControl},
@@ -111,34 +133,37 @@ Status RegisterAll(Registry& r) {
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };
   for (const auto& [name, doc, run] : plain)
-    HR_RETURN_IF_ERROR(
-        r.Add(Make(name, doc, {}, [run = run](Program& p, const PassOptions&, const Registry&) { return run(p); })));
-  HR_RETURN_IF_ERROR(
-      r.Add(Make("inline-nested", "inlines calls at state level; everywhere=true: in maps, and of parts of arrays",
-                 {"everywhere"}, [](Program& p, const PassOptions& o, const Registry&) {
-                   InlineOptions inlining;
-                   inlining.everywhere = Option(o, "everywhere") == "true";
-                   return InlineNested(p, inlining);
-                 })));
-  HR_RETURN_IF_ERROR(r.Add(Make("fuse-maps", "fuses maps that pass values element by element or row by row", {"max"},
-                                [](Program& p, const PassOptions& o, const Registry&) -> Result<bool> {
-                                  transforms::FusionLimits limits;
-                                  if (std::string max = Option(o, "max"); !max.empty()) {
-                                    limits.max_statements = atoi(max.c_str());
-                                    if (limits.max_statements < 1)
-                                      return UsageError("E0357",
-                                                        "fuse-maps: max must be at least 1, not '" + max + "'");
-                                  }
-                                  return FuseMaps(p, limits);
-                                })));
+    HR_RETURN_IF_ERROR(r.Add(FromSteps(name, doc, {}, [run = run](Program& p, const PassOptions&, const Registry&, const Ask& ask) {
+      return run(p, ask);
+    })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "expand-library-nodes", "replaces library nodes by their implementation's expansion, inlined", {"only", "where"},
+      [](Program& p, const PassOptions& o, const Registry& reg, const Ask& ask) -> Result<bool> {
+        HR_ASSIGN_OR_RETURN(ExpandOptions expand, ExpansionOptions(o));
+        return ExpandLibraryNodes(p, reg, expand, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "inline-nested", "inlines calls at state level; everywhere=true: in maps, and of parts of arrays", {"everywhere"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) {
+        InlineOptions inlining;
+        inlining.everywhere = Option(o, "everywhere") == "true";
+        return InlineNested(p, inlining, ask);
+      },
+      Asking::kAsksFirst)));
+  return r.Add(FromSteps("constant-folding", "computes library nodes of constants, where a result has at most `max-bytes`",
+                         {"max-bytes"}, RunConstantFolding));
+}
+
+}  // namespace
+
+Status RegisterAll(Registry& r) {
+  HR_RETURN_IF_ERROR(RegisterSteps(r));
   HR_RETURN_IF_ERROR(r.Add(Make("replace", "puts a call of `replacement` wherever library nodes compute `pattern`; both are files or IR text",
                                 {"pattern", "replacement"}, RunReplace)));
   HR_RETURN_IF_ERROR(r.Add(
       Make("parameter-to-transient", "outputs, `names`, that the caller no longer gets", {"names"}, RunParameterToTransient)));
   HR_RETURN_IF_ERROR(r.Add(Make("input-to-constant", "makes the `value` of the input `name` a part of the program",
                                 {"name", "value"}, RunInputToConstant)));
-  HR_RETURN_IF_ERROR(r.Add(Make("constant-folding", "computes library nodes of constants, where a result has at most `max-bytes`",
-                                {"max-bytes"}, RunConstantFolding)));
   for (int i = 0; i < kPipelineCount; ++i) {
     Pipeline p;
     p.name = kPipelines[i].name;

@@ -24,7 +24,7 @@ struct Candidate {
 
 class Scalarizer {
  public:
-  Scalarizer(const Program& p, Sdfg* s) : p_(p), s_(*s) {}
+  Scalarizer(const Program& p, Sdfg* s, const Ask& ask) : p_(p), s_(*s), ask_(ask) {}
 
   bool Run() {
     transforms::UseIndex uses(p_, s_);
@@ -40,8 +40,11 @@ class Scalarizer {
     for (const auto& at : uses.positions())
       if (at.statement.valid()) Statement(at.statement);
     std::unordered_set<Name> chosen;
-    for (auto& [n, c] : candidates_)
-      if (c.ok && !c.first && Owned(s_.Get(n), &c)) chosen.insert(n);
+    for (Name n : s_.order) {
+      auto it = candidates_.find(n);
+      if (it == candidates_.end() || !it->second.ok || it->second.first || !Owned(s_.Get(n), &it->second)) continue;
+      if (ask_(Match{s_.name, {}, {}, {n}, "", true})) chosen.insert(n);
+    }
     if (chosen.empty()) return false;
     for (Name n : chosen) {
       Container& c = s_.Mutable(n);
@@ -188,6 +191,7 @@ class Scalarizer {
 
   const Program& p_;
   Sdfg& s_;
+  const Ask& ask_;
   std::unordered_map<Name, Candidate> candidates_;
   std::vector<uint32_t> maps_;
   mutable std::unordered_set<Name> indices_;
@@ -196,9 +200,9 @@ class Scalarizer {
 
 }  // namespace
 
-Result<bool> Scalarize(Program& p) {
+Result<bool> Scalarize(Program& p, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Scalarizer(p, &p.Mutable(p.sdfgs[i]->name)).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Scalarizer(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
   return changed;
 }
 

@@ -4,10 +4,10 @@
 //   transient T: f32[N]                                    transient T: f32 @register
 //   map i in 0:N { T[i] = X[i] + 1; Y[i] = T[i] * T[i] } →  map i in 0:N { T = X[i] + 1; Y[i] = T * T }
 #pragma once
-#include "ir/graph/graph.h"
+#include "ir/registry/transformation.h"
 
 namespace headrace {
 
-Result<bool> Scalarize(Program& p);
+Result<bool> Scalarize(Program& p, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

@@ -133,7 +133,7 @@ Result<bool> Take(const Registry& r, const Step& step, const Pass& pass, Program
   if (step.place.empty()) return pass.run(p, step.options, r);
   const Transformation* t = r.FindTransformation(step.name);
   if (!t)
-    return UsageError("E0365", "pass '" + step.name + "' has no single steps",
+    return UsageError("E0368", "pass '" + step.name + "' has no single steps",
                       "without '@" + step.place + "' it runs as a whole; `headrace opt FILE --list` names those with steps");
   HR_RETURN_IF_ERROR(ApplyAt(*t, step.place, step.options, r, p));
   return true;

@@ -16,7 +16,7 @@ std::string ThingText(char kind, uint32_t number) {
 }
 
 Status NoPlace(std::string_view text, const std::string& why) {
-  return UsageError("E0363", "'" + std::string(text) + "' is no place: " + why,
+  return UsageError("E0366", "'" + std::string(text) + "' is no place: " + why,
                     "#3 is a statement, #b3 a block, T a container, f:#3 is in SDFG f; `headrace opt FILE --ids` prints numbers");
 }
 
@@ -111,32 +111,36 @@ Status ApplyAt(const Transformation& t, std::string_view place, const PassOption
   int count = 0;
   for (const Match& m : matches)
     if (Touches(m, wanted) && ++count <= 4) near += (near.empty() ? "" : ", ") + PlaceText(p, m);
-  return UsageError("E0364", t.name + " can't be applied at " + std::string(place),
+  return UsageError("E0367", t.name + " can't be applied at " + std::string(place),
                     !near.empty()      ? "there it can: " + near
                     : matches.empty() ? "it can be applied nowhere in this program"
                                       : "`headrace opt FILE --list " + t.name + "` prints the places");
 }
 
-Transformation FromSteps(std::string name, std::string doc, std::vector<std::string> options,
-                         std::function<Result<bool>(Program&, const PassOptions&, const Registry&, const Ask&)> steps) {
+Transformation FromSteps(std::string name, std::string doc, std::vector<std::string> options, Steps steps, Asking asking) {
   Transformation t;
   t.name = std::move(name), t.doc = std::move(doc), t.options = std::move(options);
-  t.find = [steps](const Program& p, const PassOptions& o, const Registry& r) -> Result<std::vector<Match>> {
+  const auto only = [](const Match& match) { return [&match](const Match& m) { return SamePlace(m, match); }; };
+  t.find = [=](const Program& p, const PassOptions& o, const Registry& r) -> Result<std::vector<Match>> {
     std::vector<Match> found;
     Program scratch = p;
     HR_RETURN_IF_ERROR(steps(scratch, o, r, [&](const Match& m) {
-                         found.push_back(m);
+                         if (std::none_of(found.begin(), found.end(), only(m))) found.push_back(m);
                          return false;
                        }).status());
-    return found;
+    if (asking == Asking::kWhenSure) return found;
+    std::vector<Match> sure;
+    for (const Match& m : found) {
+      Program trial = p;
+      const Result<bool> changed = steps(trial, o, r, only(m));
+      if (changed.ok() && *changed) sure.push_back(m);
+    }
+    return sure;
   };
-  t.apply = [steps](Program& p, const Match& match, const PassOptions& o, const Registry& r) {
-    bool done = false;
-    return steps(p, o, r, [&](const Match& m) { return !done && (done = SamePlace(m, match)); }).status();
+  t.apply = [=](Program& p, const Match& m, const PassOptions& o, const Registry& r) {
+    return steps(p, o, r, only(m)).status();
   };
-  t.run = [steps = std::move(steps)](Program& p, const PassOptions& o, const Registry& r) {
-    return steps(p, o, r, [](const Match& m) { return m.advised; });
-  };
+  t.run = [=](Program& p, const PassOptions& o, const Registry& r) { return steps(p, o, r, IsAdvised); };
   return t;
 }
 

@@ -20,15 +20,15 @@ struct Match {
   std::vector<NodeId> statements;
   std::vector<BlockId> blocks;
   std::vector<Name> containers;
-  std::string note;     // for people: what would happen, or why the pass leaves it
-  bool advised = true;  // the pass of the same name would do it
+  std::string note;     // for people: why it is not advised
+  bool advised = true;  // worth doing, as far as this step alone shows; passes take such steps only
 };
 bool SamePlace(const Match& a, const Match& b);
 
 // "#3+#4", "f:#b1+#b2", "T": the SDFG unless it is the entry, then statements, blocks (numbers as Print writes them with
 // PrintOptions::ids) and containers.
 std::string PlaceText(const Program& p, const Match& m);
-// The place that a text names. Errors: E0363.
+// The place that a text names. Errors: E0366.
 Result<Match> ParsePlace(const Program& p, std::string_view text);
 
 struct Transformation {
@@ -43,7 +43,7 @@ struct Transformation {
   std::string plugin;
 };
 
-// Applies `t` at the place that the text names. Errors: E0363 (no such place), E0364 (not one that `t` finds; the hint
+// Applies `t` at the place that the text names. Errors: E0366 (no such place), E0367 (not one that `t` finds; the hint
 // names those near it).
 Status ApplyAt(const Transformation& t, std::string_view place, const PassOptions& options, const Registry& r, Program& p);
 
@@ -52,8 +52,12 @@ Result<bool> RunAdvised(const Transformation& t, Program& p, const PassOptions& 
 
 // What a pass asks before each step that it could take; it takes the step where the answer is yes.
 using Ask = std::function<bool(const Match&)>;
-// Find, apply and the pass from one function that asks: finding answers no and listens, applying answers yes once.
-Transformation FromSteps(std::string name, std::string doc, std::vector<std::string> options,
-                         std::function<Result<bool>(Program&, const PassOptions&, const Registry&, const Ask&)> steps);
+inline bool IsAdvised(const Match& m) { return m.advised; }  // the answer where a whole pass runs
+using Steps = std::function<Result<bool>(Program&, const PassOptions&, const Registry&, const Ask&)>;
+// Find, apply and the pass from one function that asks: finding answers no and listens, applying answers yes at one place.
+// `kAsksFirst`: it asks before it knows whether it can; finding then tries each place on a copy.
+enum class Asking { kWhenSure, kAsksFirst };
+Transformation FromSteps(std::string name, std::string doc, std::vector<std::string> options, Steps steps,
+                         Asking asking = Asking::kWhenSure);
 
 }  // namespace headrace
