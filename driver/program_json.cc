@@ -129,6 +129,7 @@ class Exporter {
       } else {
         continue;
       }
+      j["id"] = "#b" + std::to_string(id.value);
       PutOrigin(b.origin, &j);
       list.push_back(std::move(j));
     }
@@ -167,6 +168,7 @@ class Exporter {
       } else {
         continue;
       }
+      j["id"] = "#" + std::to_string(id.value);
       if (of_state) j["memlets"] = Memlets(id);
       PutOrigin(node.origin, &j);
       if (j["kind"] != "map") j["text"] = Trimmed(PrintNode(s_, id));

@@ -8,6 +8,7 @@
 //            "do_while", "body"} | {"kind": "if", "branches": [{"condition", "body"}…]} | {"kind": "let", "symbol", "value"}
 //            | {"kind": "break"} | {"kind": "continue"}
 // STATEMENT  {"kind": "tasklet" | "call" | "library", "text", …} | {"kind": "map", "ranges", "schedule", "body"}
+// Blocks and statements have an "id", "#b3" and "#3": what single steps of passes name (ir/registry/transformation.h).
 // Statements of a state also have their "memlets", and the state the "edges" between them, both derived.
 //
 // Expressions are text in the notation. Where there is a "text", it is what counts when JSON is read; the other fields of

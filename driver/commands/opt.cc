@@ -1,9 +1,14 @@
-// headrace opt: IR text (or its JSON) in, passes, IR text (or JSON) out.
+// headrace opt: IR text (or its JSON) in, passes and single steps, IR text (or JSON) out.
 #include <unistd.h>
+
+#include <map>
+#include <sstream>
 
 #include "driver/commands/commands.h"
 #include "driver/files.h"
 #include "driver/program_json.h"
+#include "ir/base/spelling.h"
+#include "ir/registry/transformation.h"
 #include "ir/text/printer.h"
 
 namespace headrace {
@@ -11,8 +16,8 @@ namespace {
 
 struct OptFlags {
   std::string file, pipeline, out, emit;
-  bool list = false, no_verify = false;
-  std::vector<std::string> dims;
+  bool list = false, no_verify = false, ids = false;
+  std::vector<std::string> dims, apply, of;
 };
 
 int List(const Registry& r, const Common& c) {
@@ -20,9 +25,11 @@ int List(const Registry& r, const Common& c) {
   for (const Pass* p : r.Passes()) {
     std::string options;
     for (const std::string& o : p->options) options += (options.empty() ? "{" : ", ") + o;
-    j["passes"].push_back({{"name", p->name}, {"options", p->options}, {"doc", p->doc}});
+    const bool steps = r.FindTransformation(p->name) != nullptr;
+    j["passes"].push_back({{"name", p->name}, {"options", p->options}, {"doc", p->doc}, {"steps", steps}});
     if (!c.out.json)
-      printf("%s%s\n    %s\n", p->name.c_str(), options.empty() ? "" : (options + "}").c_str(), p->doc.c_str());
+      printf("%s%s%s\n    %s\n", p->name.c_str(), options.empty() ? "" : (options + "}").c_str(), steps ? "  [@place]" : "",
+             p->doc.c_str());
   }
   for (const Pipeline* p : r.Pipelines()) {
     j["pipelines"].push_back({{"name", p->name}, {"passes", p->text}});
@@ -32,14 +39,108 @@ int List(const Registry& r, const Common& c) {
   return kExitOk;
 }
 
+std::string WithoutBody(std::string line) {
+  line.erase(0, line.find_first_not_of(' '));
+  if (line.size() > 2 && line.substr(line.size() - 2) == " {") line.resize(line.size() - 2);
+  return line;
+}
+
+// The line of the text where each block begins, by "#b3".
+std::map<std::string, std::string> BlockLines(const Sdfg& s) {
+  PrintOptions o;
+  o.ids = true, o.origins = false, o.max_constant_bytes = 0;
+  std::map<std::string, std::string> lines;
+  std::istringstream text(Print(s, o));
+  for (std::string line; std::getline(text, line);)
+    if (const size_t at = line.rfind("  #b"); at != std::string::npos) lines[line.substr(at + 2)] = WithoutBody(line.substr(0, at));
+  return lines;
+}
+
+std::string TypedName(const Container& c) {
+  std::string sizes;
+  for (const Expr& d : c.shape) sizes += (sizes.empty() ? "" : ", ") + ToString(d);
+  return NameText(c.name) + ": " + std::string(DTypeName(c.dtype)) + (sizes.empty() ? "" : "[" + sizes + "]");
+}
+
+// What a match names, a text each.
+std::vector<std::string> Things(const Sdfg& s, const Match& m, std::map<std::string, std::string>* lines) {
+  if (lines->empty() && !m.blocks.empty()) *lines = BlockLines(s);
+  PrintOptions o;
+  o.origins = false;
+  std::vector<std::string> out;
+  for (NodeId n : m.statements) {
+    const std::string text = PrintNode(s, n, o);
+    out.push_back(WithoutBody(text.substr(0, text.find('\n'))));
+  }
+  for (BlockId b : m.blocks) out.push_back((*lines)["#b" + std::to_string(b.value)]);
+  for (Name n : m.containers) out.push_back(TypedName(s.Get(n)));
+  return out;
+}
+
+Result<std::vector<const Transformation*>> Chosen(const Registry& r, const std::vector<std::string>& of) {
+  std::vector<const Transformation*> all = r.Transformations(), chosen;
+  for (const std::string& name : of) {
+    const Transformation* t = r.FindTransformation(name);
+    if (!t) {
+      std::vector<std::string> names;
+      for (const Transformation* x : all) names.push_back(x->name);
+      const std::string close = ClosestWord(name, names);
+      return UsageError("E0368", "no pass '" + name + "' has single steps",
+                        close.empty() ? "`headrace opt --list` marks those that have by [@place]" : "did you mean '" + close + "'?");
+    }
+    chosen.push_back(t);
+  }
+  return of.empty() ? all : chosen;
+}
+
+// Where transformations could be applied.
+int ListMatches(const Registry& r, const Program& p, const OptFlags& f, const Common& c) {
+  Result<std::vector<const Transformation*>> chosen = Chosen(r, f.of);
+  if (!chosen.ok()) return Fail(c.out, chosen.status());
+  nlohmann::json j = {{"matches", nlohmann::json::array()}};
+  std::map<Name, std::map<std::string, std::string>> lines;
+  for (const Transformation* t : *chosen) {
+    Result<std::vector<Match>> matches = t->find(p, {}, r);
+    if (!matches.ok()) return Fail(c.out, matches.status());
+    for (const Match& m : *matches) {
+      const std::string place = PlaceText(p, m);
+      const std::vector<std::string> things = Things(*p.Find(m.sdfg), m, &lines[m.sdfg]);
+      j["matches"].push_back({{"transformation", t->name}, {"place", place}, {"what", things}, {"advised", m.advised}, {"note", m.note}});
+      if (c.out.json) continue;
+      std::string what;
+      for (const std::string& thing : things) what += (what.empty() ? "" : "  +  ") + thing;
+      printf("%s@%s\n    %s\n", t->name.c_str(), place.c_str(), what.c_str());
+      if (!m.advised) printf("    not advised: %s\n", m.note.c_str());
+    }
+  }
+  if (c.out.json) PrintJson(j);
+  return kExitOk;
+}
+
+Status RunAll(const Registry& r, const OptFlags& f, const PipelineOptions& o, Program* p) {
+  HR_RETURN_IF_ERROR(RunPipeline(r, f.pipeline, *p, o));
+  const auto renumber = [&] {
+    for (size_t i = 0; i < p->sdfgs.size(); ++i) Renumber(&p->Mutable(p->sdfgs[i]->name));
+  };
+  if (f.ids || f.list || f.emit == "json" || !f.apply.empty()) renumber();
+  for (const std::string& step : f.apply) HR_RETURN_IF_ERROR(RunPipeline(r, step, *p, o));
+  if (!f.apply.empty() && !f.list) renumber();
+  return {};
+}
+
 int Opt(const OptFlags& f, const CLI::App& app, const Common& c) {
-  for (const char* flag : {"FILE", "--pipeline", "--dim", "--out", "--emit", "--no-verify"})
-    if (Status s = NoEffect(app, flag, !f.list, "--list lists what there is, and does nothing else"); !s.ok())
+  for (const char* flag : {"--pipeline", "--apply", "--dim", "--no-verify", "--of"})
+    if (Status s = NoEffect(app, flag, !f.list || !f.file.empty(), "--list without FILE lists what there is, and does nothing else");
+        !s.ok())
       return Fail(c.out, s);
+  for (const char* flag : {"--out", "--emit", "--ids"})
+    if (Status s = NoEffect(app, flag, !f.list, "--list prints no program"); !s.ok()) return Fail(c.out, s);
+  if (Status s = NoEffect(app, "--of", f.list, "it is of --list"); !s.ok()) return Fail(c.out, s);
+  if (Status s = NoEffect(app, "--ids", f.emit != "json", "the JSON has them always"); !s.ok()) return Fail(c.out, s);
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
-  if (f.list) return List(r, c);
+  if (f.file.empty() && f.list) return List(r, c);
   if (f.file.empty())
     return Fail(c.out,
                 UsageError("E0442", "opt wants a FILE", "headrace opt FILE --pipeline \"simplify; fuse-maps\", or opt --list"));
@@ -54,11 +155,14 @@ int Opt(const OptFlags& f, const CLI::App& app, const Common& c) {
   po.verify = !f.no_verify;
   po.log = &log;
   po.reproducer_dir = "/tmp/headrace-reproducer-" + std::to_string(getpid());
-  s = RunPipeline(r, f.pipeline, m->model.program, po);
+  s = RunAll(r, f, po, &m->model.program);
   if (!s.ok()) return Fail(c.out, s);
   if (c.out.verbosity > 0)
     for (const std::string& line : log) Note(c.out, line);
-  std::string text = f.emit == "json" ? ProgramToJson(m->model.program) : Print(m->model.program);
+  if (f.list) return ListMatches(r, m->model.program, f, c);
+  PrintOptions print;
+  print.ids = f.ids;
+  std::string text = f.emit == "json" ? ProgramToJson(m->model.program) : Print(m->model.program, print);
   const bool to_stdout = f.out.empty() || f.out == "-";
   if (!c.out.json || !to_stdout) {
     s = WriteOut(f.out, {text});
@@ -79,11 +183,14 @@ Runner AddOpt(CLI::App& app, Common& c) {
   auto f = std::make_shared<OptFlags>();
   app.add_option("FILE", f->file, "IR text or a model; - is standard input");
   app.add_option("--pipeline", f->pipeline, "\"name{option=value, …}; name; …\": passes and pipelines");
+  app.add_option("--apply", f->apply, "NAME@PLACE: one step of a pass, after the pipeline (repeatable)")->allow_extra_args(false);
   app.add_option("--dim", f->dims, "fix a named size: N=32 (repeatable)")->allow_extra_args(false);
   app.add_option("-o,--out", f->out, "output file (default: standard output)");
   app.add_option("--emit", f->emit, "ir: text (the default); json")->check(OneOf({"ir", "json"}));
   app.add_flag("--no-verify", f->no_verify, "skip the verifier between passes");
-  app.add_flag("--list", f->list, "list passes and pipelines");
+  app.add_flag("--ids", f->ids, "number statements (#3) and blocks (#b3), for --apply");
+  app.add_flag("--list", f->list, "list passes and pipelines; of a FILE: the places where single steps can be taken");
+  app.add_option("--of", f->of, "with FILE --list: only steps of this pass (repeatable)")->allow_extra_args(false);
   return [f, &app, &c] { return Opt(*f, app, c); };
 }
 

@@ -30,7 +30,7 @@ TEST(GraphTest, ACopyIsIndependent) {
   Program copy = p;
   Sdfg& s = copy.MutableEntry();
   s.Mutable("T").storage = Storage::kRegister;
-  std::get<Tasklet>(s.nodes.Mutable(NodeId{0}).body).value = Expr(3);
+  std::get<Tasklet>(s.nodes.Mutable(NodeId{1}).body).value = Expr(3);
   s.AddNode(Tasklet{});
   EXPECT_EQ(Print(p), before);
   EXPECT_NE(Print(copy), before);

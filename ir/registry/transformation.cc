@@ -114,7 +114,7 @@ Status ApplyAt(const Transformation& t, std::string_view place, const PassOption
   return UsageError("E0367", t.name + " can't be applied at " + std::string(place),
                     !near.empty()      ? "there it can: " + near
                     : matches.empty() ? "it can be applied nowhere in this program"
-                                      : "`headrace opt FILE --list " + t.name + "` prints the places");
+                                      : "`headrace opt FILE --list --of " + t.name + "` prints the places");
 }
 
 Transformation FromSteps(std::string name, std::string doc, std::vector<std::string> options, Steps steps, Asking asking) {

@@ -1,6 +1,6 @@
 // Transformations: one step on a program at one place, that a pass, a person, a tuner or a viewer may take.
 //
-//   headrace opt f.sdfg --list fuse-maps            fuse-maps@#1+#3   E, then Y: map i in 0:N
+//   headrace opt f.sdfg --list --of fuse-maps       prints fuse-maps@#1+#3 …
 //   headrace opt f.sdfg --apply 'fuse-maps@#1+#3'   does that, and nothing else
 //
 // A pass of the same name is a strategy over it: all steps that it finds advisable.

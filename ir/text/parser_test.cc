@@ -134,7 +134,7 @@ TEST(ParserTest, TheSampleMeansWhatItSays) {
 TEST(ParserTest, BareNamesOfScalarsAreReads) {
   Result<Program> p = ParseProgram("sdfg f(a: f32, Y: f32[N], n: symbol) { map i in 0:N { Y[i] = a + n + i } }");
   ASSERT_TRUE(p.ok()) << p.status().ToString();
-  const auto& t = std::get<Tasklet>(p->Entry().nodes[NodeId{0}].body);
+  const auto& t = std::get<Tasklet>(p->Entry().nodes[NodeId{1}].body);
   EXPECT_EQ(ReadContainers(t.value), std::vector<Name>{"a"});
   EXPECT_EQ(FreeSymbols(t.value), (std::vector<Name>{"i", "n"}));
 }

@@ -1,14 +1,15 @@
 // Random programs: every pass and the cpu backend against the interpreter.
-//   random_test --what=passes|cpu --first=SEED --count=N [--statements=K] [--plugins=DIR]…
+//   random_test --what=passes|cpu|normalize|steps --first=SEED --count=N [--statements=K] [--plugins=DIR]…
 // A failure prints the seed, the smallest number of statements that still fails, and that program.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 
-#include "ir/registry/registry.h"
+#include "ir/registry/transformation.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify.h"
@@ -55,9 +56,38 @@ std::string Disagreement(const RandomProgram& p, const std::vector<Value>& got, 
 
 struct Tester {
   Registry registry;
-  bool cpu = false;
+  bool cpu = false, steps = false;
   std::string cache;
   std::vector<std::string> pipelines;
+  std::map<std::string, int> found;  // matches by transformation
+
+  // Every single step that could be taken, each alone; and some one after the other. From every other program with its maps
+  // fused, for there scalarize has something to do.
+  Result<std::vector<std::string>> StepsFrom(const Program& p, uint64_t seed) {
+    const std::string first = seed % 2 ? "" : "fuse-maps; ";
+    auto all = [&](const Program& now) -> Result<std::vector<std::string>> {
+      std::vector<std::string> out;
+      for (const Transformation* t : registry.Transformations()) {
+        HR_ASSIGN_OR_RETURN(std::vector<Match> matches, t->find(now, {}, registry));
+        for (const Match& m : matches) out.push_back(t->name + "@" + PlaceText(now, m));
+      }
+      return out;
+    };
+    Program walked = p;
+    HR_RETURN_IF_ERROR(RunPipeline(registry, first, walked));
+    HR_ASSIGN_OR_RETURN(std::vector<std::string> out, all(walked));
+    for (std::string& step : out) ++found[step.substr(0, step.find('@'))], step = first + step;
+    std::string walk;
+    for (int k = 0; k < 8; ++k) {
+      HR_ASSIGN_OR_RETURN(std::vector<std::string> next, all(walked));
+      if (next.empty()) break;
+      const std::string step = next[(seed * 7919 + static_cast<uint64_t>(k) * 104729) % next.size()];
+      walk += (walk.empty() ? "" : "; ") + step;
+      HR_RETURN_IF_ERROR(RunPipeline(registry, step, walked));
+    }
+    if (!walk.empty()) out.push_back(first + walk);
+    return out;
+  }
 
   // "" when everything agrees.
   std::string Check(const RandomProgram& p, uint64_t seed) {
@@ -93,6 +123,11 @@ struct Tester {
       const std::string what = optimised ? "cpu after compile-cpu" : "cpu";
       if (!e.ok()) return what + ": " + e.status().ToString();
       return compare(e->get(), what);
+    }
+    if (steps) {
+      auto all = StepsFrom(*program, seed);
+      if (!all.ok()) return "steps: " + all.status().ToString();
+      pipelines = *all;
     }
     for (const std::string& pipeline : pipelines) {
       Program after = *program;
@@ -142,10 +177,10 @@ int Main(int argc, char** argv) {
       return 1;
     }
   }
-  t.cpu = what == "cpu";
+  t.cpu = what == "cpu", t.steps = what == "steps";
   const char* tmp = std::getenv("TEST_TMPDIR");
   t.cache = std::string(tmp ? tmp : "/tmp") + "/random-programs-cache";
-  if (t.pipelines.empty()) {  // every pass alone that needs no names, and the whole of what is run before code generation
+  if (t.pipelines.empty() && !t.steps) {  // every pass alone that needs no names, and the whole of what is run before code generation
     const std::set<std::string> left_out = {"expand-library-nodes", "input-to-constant", "parameter-to-transient", "replace"};
     for (const Pass* p : t.registry.Passes())
       if (!left_out.count(p->name)) t.pipelines.push_back(p->name);
@@ -169,6 +204,12 @@ int Main(int argc, char** argv) {
     std::fflush(stdout);
     if (failures >= 5) break;
   }
+  for (const char* name : {"fuse-maps", "eliminate-copies", "eliminate-dead-code", "scalarize", "inline-nested",
+                           "fold-control", "forward-registers"})
+    if (t.steps && count >= 40) {
+      std::printf("%s: %d\n", name, t.found[name]);
+      if (t.found[name] == 0) ++failures;
+    }
   std::printf("%d programs, %d failed\n", count, failures);
   return failures == 0 ? 0 : 1;
 }
