@@ -1,13 +1,9 @@
 // headrace opt: IR text (or its JSON) in, passes and single steps, IR text (or JSON) out.
 #include <unistd.h>
 
-#include <map>
-#include <sstream>
-
 #include "driver/commands/commands.h"
 #include "driver/files.h"
 #include "driver/program_json.h"
-#include "ir/base/spelling.h"
 #include "ir/registry/transformation.h"
 #include "ir/text/printer.h"
 
@@ -39,44 +35,6 @@ int List(const Registry& r, const Common& c) {
   return kExitOk;
 }
 
-std::string WithoutBody(std::string line) {
-  line.erase(0, line.find_first_not_of(' '));
-  if (line.size() > 2 && line.substr(line.size() - 2) == " {") line.resize(line.size() - 2);
-  return line;
-}
-
-// The line of the text where each block begins, by "#b3".
-std::map<std::string, std::string> BlockLines(const Sdfg& s) {
-  PrintOptions o;
-  o.ids = true, o.origins = false, o.max_constant_bytes = 0;
-  std::map<std::string, std::string> lines;
-  std::istringstream text(Print(s, o));
-  for (std::string line; std::getline(text, line);)
-    if (const size_t at = line.rfind("  #b"); at != std::string::npos) lines[line.substr(at + 2)] = WithoutBody(line.substr(0, at));
-  return lines;
-}
-
-std::string TypedName(const Container& c) {
-  std::string sizes;
-  for (const Expr& d : c.shape) sizes += (sizes.empty() ? "" : ", ") + ToString(d);
-  return NameText(c.name) + ": " + std::string(DTypeName(c.dtype)) + (sizes.empty() ? "" : "[" + sizes + "]");
-}
-
-// What a match names, a text each.
-std::vector<std::string> Things(const Sdfg& s, const Match& m, std::map<std::string, std::string>* lines) {
-  if (lines->empty() && !m.blocks.empty()) *lines = BlockLines(s);
-  PrintOptions o;
-  o.origins = false;
-  std::vector<std::string> out;
-  for (NodeId n : m.statements) {
-    const std::string text = PrintNode(s, n, o);
-    out.push_back(WithoutBody(text.substr(0, text.find('\n'))));
-  }
-  for (BlockId b : m.blocks) out.push_back((*lines)["#b" + std::to_string(b.value)]);
-  for (Name n : m.containers) out.push_back(TypedName(s.Get(n)));
-  return out;
-}
-
 Result<std::vector<const Transformation*>> Chosen(const Registry& r, const std::vector<std::string>& of) {
   std::vector<const Transformation*> all = r.Transformations(), chosen;
   for (const std::string& name : of) {
@@ -98,13 +56,12 @@ int ListMatches(const Registry& r, const Program& p, const OptFlags& f, const Co
   Result<std::vector<const Transformation*>> chosen = Chosen(r, f.of);
   if (!chosen.ok()) return Fail(c.out, chosen.status());
   nlohmann::json j = {{"matches", nlohmann::json::array()}};
-  std::map<Name, std::map<std::string, std::string>> lines;
   for (const Transformation* t : *chosen) {
     Result<std::vector<Match>> matches = t->find(p, {}, r);
     if (!matches.ok()) return Fail(c.out, matches.status());
     for (const Match& m : *matches) {
       const std::string place = PlaceText(p, m);
-      const std::vector<std::string> things = Things(*p.Find(m.sdfg), m, &lines[m.sdfg]);
+      const std::vector<std::string> things = ThingsAt(p, m);
       j["matches"].push_back({{"transformation", t->name}, {"place", place}, {"what", things}, {"advised", m.advised}, {"note", m.note}});
       if (c.out.json) continue;
       std::string what;
@@ -114,6 +71,7 @@ int ListMatches(const Registry& r, const Program& p, const OptFlags& f, const Co
     }
   }
   if (c.out.json) PrintJson(j);
+  else if (j["matches"].empty()) Note(c.out, "no matching steps");
   return kExitOk;
 }
 

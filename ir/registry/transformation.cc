@@ -5,6 +5,7 @@
 
 #include "ir/base/spelling.h"
 #include "ir/text/lexer.h"
+#include "ir/text/printer.h"
 
 namespace headrace {
 namespace {
@@ -50,6 +51,12 @@ Name TakeName(std::string_view text, size_t* at) {
   return NameOf(t);
 }
 
+std::string FirstLine(const std::string& text) {
+  std::string line = text.substr(0, text.find('\n'));
+  if (line.size() > 2 && line.substr(line.size() - 2) == " {") line.resize(line.size() - 2);
+  return line;
+}
+
 bool Touches(const Match& m, const Match& place) {
   const auto common = [](const auto& a, const auto& b) {
     return std::any_of(a.begin(), a.end(), [&](const auto& x) { return std::find(b.begin(), b.end(), x) != b.end(); });
@@ -72,6 +79,22 @@ std::string PlaceText(const Program& p, const Match& m) {
   std::string text = m.sdfg == p.entry ? "" : NameText(m.sdfg) + ":";
   for (size_t i = 0; i < things.size(); ++i) text += (i ? "+" : "") + things[i];
   return text;
+}
+
+std::vector<std::string> ThingsAt(const Program& p, const Match& m) {
+  const Sdfg& s = *p.Find(m.sdfg);
+  PrintOptions o;
+  o.origins = false;
+  std::vector<std::string> things;
+  for (NodeId n : m.statements) things.push_back(FirstLine(PrintNode(s, n, o)));
+  for (BlockId b : m.blocks) things.push_back(FirstLine(PrintBlock(s, b, o)));
+  for (Name n : m.containers) {
+    const Container& c = s.Get(n);
+    std::string sizes;
+    for (const Expr& d : c.shape) sizes += (sizes.empty() ? "[" : ", ") + ToString(d);
+    things.push_back(NameText(n) + ": " + std::string(DTypeName(c.dtype)) + sizes + (sizes.empty() ? "" : "]"));
+  }
+  return things;
 }
 
 Result<Match> ParsePlace(const Program& p, std::string_view text) {

@@ -28,6 +28,8 @@ bool SamePlace(const Match& a, const Match& b);
 // "#3+#4", "f:#b1+#b2", "T": the SDFG unless it is the entry, then statements, blocks (numbers as Print writes them with
 // PrintOptions::ids) and containers.
 std::string PlaceText(const Program& p, const Match& m);
+// What it names, for people: the first line of each statement and block, containers with type and sizes.
+std::vector<std::string> ThingsAt(const Program& p, const Match& m);
 // The place that a text names. Errors: E0366.
 Result<Match> ParsePlace(const Program& p, std::string_view text);
 

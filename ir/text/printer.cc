@@ -33,6 +33,7 @@ class Printer {
     out += "}\n";
   }
 
+  void Block(BlockId id) { Blocks({id}); }
   void Statement(NodeId id) {
     const Node& node = s_.nodes[id];
     id_ = options_.ids ? "  #" + std::to_string(id.value) : "";
@@ -155,7 +156,7 @@ class Printer {
 
   void Blocks(const std::vector<BlockId>& body) {
     for (BlockId id : body) {
-      const Block& b = s_.blocks[id];
+      const headrace::Block& b = s_.blocks[id];
       const std::string origin = OriginText(b.origin);
       id_ = options_.ids ? "  #b" + std::to_string(id.value) : "";
       if (auto* state = std::get_if<State>(&b.control)) {
@@ -373,6 +374,12 @@ std::string Print(const Program& p, const PrintOptions& o) {
     out += Print(*p.sdfgs[i], o);
   }
   return out;
+}
+
+std::string PrintBlock(const Sdfg& s, BlockId b, const PrintOptions& o) {
+  Printer printer(s, o);
+  printer.Block(b);
+  return std::move(printer.out);
 }
 
 std::string PrintNode(const Sdfg& s, NodeId n, const PrintOptions& o) {

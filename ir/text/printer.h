@@ -16,6 +16,7 @@ std::string Print(const Program& p, const PrintOptions& o = {});
 std::string Print(const Sdfg& s, const PrintOptions& o = {});
 std::string PrintNode(const Sdfg& s, NodeId n,
                       const PrintOptions& o = {});  // one statement with its body, for messages
+std::string PrintBlock(const Sdfg& s, BlockId b, const PrintOptions& o = {});
 std::string Print(const Form& f);
 
 }  // namespace headrace

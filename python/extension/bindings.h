@@ -37,6 +37,7 @@ void BindExecutable(nb::module_& m);
 void BindModel(nb::module_& m);
 void BindOps(nb::module_& m);
 void BindCustomOps(nb::module_& m);
+void BindTransformations(nb::module_& m);
 void BindSamples(nb::module_& m);
 
 // An attribute's value as Python's; graphs are their names.

@@ -39,6 +39,21 @@ struct Pending {
 thread_local Pending pending;
 
 Status Raised(nb::python_error& e, const NodeView& v, const std::string& what) {
+  const Status s = python::Raised(e, what);
+  if (s.kind() == ErrorKind::kInterrupted) return s;
+  Diagnostic d = s.diagnostics()[0];
+  d.node = v.name;
+  d.op = OpName(v);
+  return Status(d);
+}
+
+Result<Program> Parsed(const std::string& text, const NodeView& v, const std::string& what) {
+  return ParseExpansion(text, v, "<" + what + " of " + OpName(v) + ">");
+}
+
+}  // namespace
+
+Status Raised(nb::python_error& e, const std::string& what) {
   if (e.matches(PyExc_KeyboardInterrupt)) return InterruptedError();
   std::string line;
   try {
@@ -52,16 +67,8 @@ Status Raised(nb::python_error& e, const NodeView& v, const std::string& what) {
   d.kind = PyErr_GivenExceptionMatches(e.value().ptr(), PyExc_NotImplementedError) ? ErrorKind::kUnsupported : ErrorKind::kInvalid;
   d.code = "E0340";
   d.message = what + " failed: " + line;
-  d.node = v.name;
-  d.op = OpName(v);
   return Status(d);
 }
-
-Result<Program> Parsed(const std::string& text, const NodeView& v, const std::string& what) {
-  return ParseExpansion(text, v, "<" + what + " of " + OpName(v) + ">");
-}
-
-}  // namespace
 
 Held::Held(nb::object object)
     : object_(object.release().ptr(), [](PyObject* o) {

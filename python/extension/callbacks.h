@@ -34,6 +34,8 @@ ExpandFn ExpansionOf(Held function, const std::string& implementation);
 using BackwardFn = decltype(BackwardImplementation::backward);
 BackwardFn RuleOf(Held function, const std::string& rule);
 
+// The status of what a function raised; `what` failed.
+Status Raised(nb::python_error& e, const std::string& what);
 // The exception behind a status of this thread, if there is one; it is forgotten then.
 nb::object CauseOf(const Status& s);
 

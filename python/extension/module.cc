@@ -99,6 +99,7 @@ NB_MODULE(_core, m) {
   BindModel(m);
   BindOps(m);
   BindCustomOps(m);
+  BindTransformations(m);
   BindSamples(m);
   BindLog(m);
 }

@@ -20,14 +20,15 @@ from .transforms import checkpoint, custom_vjp, hessian, hvp, jacfwd, jacrev, jv
 __version__ = "0.1.0"
 globals().update(_TYPES)  # bool, int8 … complex128: types for annotations, headrace.float64[N, M]
 __all__ = ["Compiled", "Gradient", "HeadraceError", "InternalError", "InvalidError", "MismatchError", "Program", "Replacement", "Sdfg", "SdfgBuilder", "UnsupportedError",
-           "UsageError", "BackwardContext", "BackwardImplementation", "BackwardResult", "backward_implementation", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "implementation", "jacfwd", "jacrev", "jvp", "load", "load_plugin", "map", "module", "op", "program", "replace", "reset_counters", "set_dump_dir", "set_implementation", "set_log",
+           "UsageError", "BackwardContext", "BackwardImplementation", "BackwardResult", "backward_implementation", "checkpoint", "counters", "custom_vjp", "grad", "hessian", "hvp", "implementation", "jacfwd", "jacrev", "jvp", "load", "load_plugin", "map", "module", "op", "program", "replace", "reset_counters", "set_dump_dir", "set_implementation", "set_log", "Match", "transformation", "transformations",
            "stop_gradient", "symbol", "train_step", "value_and_grad", "vjp", "vmap", *_TYPES]
 
 # Loaded when first used, for import time and for what needs other packages: module of each name; "" for the module itself.
 _LATER = {"autodiff": "", "compat": "", "onnx": "", "onnx_backend": "", "ONNXModel": "onnx.model", "module": "torch", "train_step": "torch"}
 _LATER.update({"BackwardImplementation": "custom.backward", "backward_implementation": "custom.backward", "BackwardResult": "autodiff", "BackwardContext": "custom.nodes",
                "implementation": "custom.implementations", "set_implementation": "custom.implementations", "load_plugin": "custom.plugins",
-               "op": "custom.op"})
+               "op": "custom.op", "Match": "custom.transformations", "transformation": "custom.transformations",
+               "transformations": "custom.transformations"})
 _LATER.update(dict.fromkeys(
     ("ExecutionMode", "GraphOptimizationLevel", "IOBinding", "InferenceSession", "OrtValue", "RunOptions", "SessionOptions",
      "get_all_providers", "get_available_providers", "get_device"), "onnx.session"))
@@ -41,6 +42,7 @@ if _typing.TYPE_CHECKING:
     from .custom.nodes import BackwardContext
     from .custom.op import op
     from .custom.plugins import load_plugin
+    from .custom.transformations import Match, transformation, transformations
     from .frontend.types import Type as _Type
     from .onnx.model import ONNXModel
     from .onnx.session import (ExecutionMode, GraphOptimizationLevel, InferenceSession, IOBinding, OrtValue, RunOptions, SessionOptions,

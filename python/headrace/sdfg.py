@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import warnings
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from . import _core, debug, registrations, walk
 from .compiled import Compiled, Parameter, compile_program, load
 from .errors import UsageError
 from .pictures import program_html
+
+if TYPE_CHECKING:
+    from .custom.transformations import Match
 
 
 class Sdfg:
@@ -143,14 +146,24 @@ class Sdfg:
         """Raises what the verifier finds, all of it."""
         self._program.verify()
 
-    def apply(self, pipeline: str | Callable[[Sdfg], Any]) -> Sdfg:
-        """Runs passes, "simplify; fuse-maps{max=8}", or a function such as `headrace.replace(…)`, on this program; returns it.
+    def matches(self, *transformations: str, **options: Any) -> list[Match]:
+        """Where single steps of these transformations (none: of all) can be taken, each on its own, without changing what the program
+        computes: `program.apply(program.matches("fuse-maps")[0])`. `options` are those of the pass. UsageError for a name that has
+        no single steps (`headrace.transformations()`)."""
+        from .custom.transformations import matches
+        from .custom.transformations import transformations as every
+
+        return matches(self._program, transformations or every(), options)
+
+    def apply(self, pipeline: str | Match | Callable[[Sdfg], Any]) -> Sdfg:
+        """Runs passes and single steps, "simplify; fuse-maps{max=8}; fuse-maps@#1+#3", a match, or a function such as
+        `headrace.replace(…)`, on this program; returns it.
         The verifier runs after each pass: where one fails, InternalError names the folder that shows it (`.reproducer`). UsageError for
         a pass or option that there is not."""
         if callable(pipeline):
             pipeline(self)
         else:
-            self._program.apply(pipeline, debug.reproducer_folder())
+            self._program.apply(str(pipeline), debug.reproducer_folder())
         self._compiled = None
         return self
 

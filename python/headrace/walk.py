@@ -35,13 +35,14 @@ class Memlet:
 
 
 class Node:
-    """A statement. `kind`: tasklet, map, library or call. `origin`: what it comes from ("conv1", "file.py:12"), `by` the pass that
+    """A statement. `kind`: tasklet, map, library or call. `id` ("#3"): what single steps name it by. `origin`: what it comes from ("conv1", "file.py:12"), `by` the pass that
     made it. Of a library node `op` ("onnx.Conv"), `version`, `inputs` and `outputs` ({port: container}, lists where a port has
     several); of a map `ranges` ((index, begin, end, step)) and `body`; of a tasklet `target`, `index`, `operator`, `value`; of a
     call `callee` and `arguments`. `memlets` are those of statements of states; what is inside a map is part of the map's."""
 
     def __init__(self, described: dict, sdfg: str):
         self.kind, self.sdfg, self.text = described["kind"], sdfg, described.get("text", "")
+        self.id: str = described["id"]
         self.origin, self.by = described.get("from", ""), described.get("by", "")
         self.memlets = [Memlet(m) for m in described.get("memlets", ())]
         self.body = [Node(n, sdfg) for n in described.get("body", ())]
@@ -88,11 +89,12 @@ class Edge:
 
 
 class Block:
-    """Control flow. `kind`: state (with `label`, `nodes`, `edges`), loop (`text`, `body`), if (`branches`: (condition or None,
+    """Control flow. `id` ("#b3"): what single steps name it by. `kind`: state (with `label`, `nodes`, `edges`), loop (`text`, `body`), if (`branches`: (condition or None,
     blocks)), let, require, break or continue (`text`)."""
 
     def __init__(self, described: dict, sdfg: str):
         self.kind, self.sdfg, self.origin = described["kind"], sdfg, described.get("from", "")
+        self.id: str = described["id"]
         self.label = described.get("label", "")
         self.nodes = [Node(n, sdfg) for n in described.get("statements", ())]
         self.edges = [Edge(self.nodes[e["from"]], self.nodes[e["to"]], e["container"], e["kind"]) for e in described.get("edges", ())]

@@ -70,6 +70,9 @@ class ChoicesTest(CommandTest):
         self.refused("E0461", "--input has no effect here", "--test-data gives all", args=[*run, "--test-data", ".", "--input", "X=[1]"])
         self.refused("E0461", "--seconds has no effect here", args=["bench", "relu.sdfg", "--seconds", "3", "--runs", "2"])
         self.refused("E0461", "--pipeline has no effect here", args=["opt", "--list", "--pipeline", "simplify"])
+        for given in (["relu.sdfg", "--of", "fuse-maps"], ["relu.sdfg", "--list", "--ids"], ["relu.sdfg", "--ids", "--emit", "json"],
+                      ["relu.sdfg", "--list", "-o", "x.sdfg"], ["--list", "--apply", "fuse-maps@#0+#2"]):
+            self.refused("E0461", "has no effect here", args=["opt", *given])
         self.refused("E0430", "excludes", args=["-q", "-v", *run])
 
     def test_words_that_are_none(self):

@@ -203,6 +203,25 @@ class DriverTest(unittest.TestCase):
         self.assertIn("did you mean 'simplify'?", self.run_headrace("opt", "-", "--pipeline", "simplfy", code=2, stdin=RELU).stderr)
         self.assertIn("expand-library-nodes", self.run_headrace("opt", "--list").stdout)
 
+    def test_single_steps(self):
+        text = "sdfg main(X: f32[N], Y: f32[N]) {\n  transient T: f32[N]\n  state {\n    map i in 0:N { T[i] = X[i] + 1 }\n  }\n" \
+               "  state {\n    map i in 0:N { Y[i] = T[i] * 2 }\n  }\n}\n"
+        listed = self.run_headrace("opt", "-", "--list", stdin=text).stdout
+        self.assertEqual(listed, "fuse-states@#b0+#b1\n    state  +  state\n")
+        listed = self.run_headrace("opt", "-", "--pipeline", "fuse-states", "--list", "--of", "fuse-maps", stdin=text).stdout
+        self.assertEqual(listed, "fuse-maps@#0+#2\n    map i in 0:N { T[i] = X[i] + 1 }  +  map i in 0:N { Y[i] = T[i] * 2 }\n")
+        numbered = self.run_headrace("opt", "-", "--ids", stdin=text).stdout
+        self.assertIn("  state {  #b1\n    map i in 0:N {  #2\n      Y[i] = T[i] * 2  #3\n", numbered)
+        self.assertEqual(self.run_headrace("opt", "-", stdin=numbered).stdout, text)
+        steps = ["--apply", "fuse-states@#b0+#b1", "--apply", "fuse-maps@#0+#2", "--apply", "scalarize@T"]
+        fused = self.run_headrace("opt", "-", *steps, stdin=text).stdout
+        self.assertIn("transient T: f32 @register", fused)
+        self.assertEqual(fused.count("map"), 2)  # one map, by "fuse-maps"
+        self.assertEqual(self.run_headrace("opt", "-", "--pipeline", "fuse-states@#b0+#b1; fuse-maps@#0+#2; scalarize@T", stdin=text).stdout, fused)
+        self.assertIn("no matching steps", self.run_headrace("opt", "-", "--list", "--of", "scalarize", stdin=text).stderr)
+        for step, code in (("fuse-maps@#0+#2", "E0367"), ("fuse-maps@#9", "E0366"), ("replace@#0", "E0368"), ("fuse-maps@", "E0350")):
+            self.assertIn(code, self.run_headrace("opt", "-", "--apply", step, stdin=text, code=2).stderr)
+
     def test_programs_go_through_json(self):
         text = self.run_headrace("opt", "-", stdin=RELU).stdout
         as_json = self.run_headrace("opt", "-", "--emit", "json", stdin=RELU).stdout

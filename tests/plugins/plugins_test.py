@@ -167,6 +167,16 @@ sdfg main(D: f32[{shape}]) {{
             self.assertIn('from "layer1"', before.stdout)
             self.assertEqual(after.stdout, before.stdout.replace(' from "layer1"', ""))
 
+    def test_a_transformation_is_listed_and_applied(self):
+        text = "sdfg main(X: f32[4, 5], Y: f32[4, 5], Z: f32[5]) {\n  state {\n    map i in 0:4, j in 0:5 { Y[i, j] = X[i, j] }\n    map j in 0:5 { Z[j] = X[0, j] }\n  }\n}\n"
+        for compiler in COMPILERS:
+            plugin = self.build(EXAMPLES + "/rotate_indices.cc", f"rotate_{compiler}.so", "-L" + self.path("lib"), "-lheadrace", compiler=compiler)
+            listed = self.headrace("--plugin", plugin, "opt", "-", "--list", "--of", "rotate-indices", stdin=text)
+            self.assertEqual(listed.stdout, "rotate-indices@#0\n    map i in 0:4, j in 0:5 { Y[i, j] = X[i, j] }\n"
+                                            "    not advised: which order is best depends on the arrays\n", listed.stderr)
+            applied = self.headrace("--plugin", plugin, "opt", "-", "--apply", "rotate-indices@#0", stdin=text)
+            self.assertEqual(applied.stdout, text.replace("map i in 0:4, j in 0:5 {", "map j in 0:5, i in 0:4 {"), applied.stderr)
+
     def test_newer_minor_version_loads(self):
         plugin = self.build(BAD, "newer.so", "-DBAD_MINOR=7")
         done = self.headrace("--plugin", plugin, "plugins")
