@@ -35,25 +35,9 @@ int List(const Registry& r, const Common& c) {
   return kExitOk;
 }
 
-Result<std::vector<const Transformation*>> Chosen(const Registry& r, const std::vector<std::string>& of) {
-  std::vector<const Transformation*> all = r.Transformations(), chosen;
-  for (const std::string& name : of) {
-    const Transformation* t = r.FindTransformation(name);
-    if (!t) {
-      std::vector<std::string> names;
-      for (const Transformation* x : all) names.push_back(x->name);
-      const std::string close = ClosestWord(name, names);
-      return UsageError("E0368", "no pass '" + name + "' has single steps",
-                        close.empty() ? "`headrace opt --list` marks those that have by [@place]" : "did you mean '" + close + "'?");
-    }
-    chosen.push_back(t);
-  }
-  return of.empty() ? all : chosen;
-}
-
 // Where transformations could be applied.
 int ListMatches(const Registry& r, const Program& p, const OptFlags& f, const Common& c) {
-  Result<std::vector<const Transformation*>> chosen = Chosen(r, f.of);
+  Result<std::vector<const Transformation*>> chosen = TransformationsOf(r, f.of);
   if (!chosen.ok()) return Fail(c.out, chosen.status());
   nlohmann::json j = {{"matches", nlohmann::json::array()}};
   for (const Transformation* t : *chosen) {

@@ -125,6 +125,21 @@ Result<Match> ParsePlace(const Program& p, std::string_view text) {
   }
 }
 
+Result<std::vector<const Transformation*>> TransformationsOf(const Registry& r, const std::vector<std::string>& names) {
+  if (names.empty()) return r.Transformations();
+  std::vector<const Transformation*> chosen;
+  for (const std::string& name : names) {
+    chosen.push_back(r.FindTransformation(name));
+    if (chosen.back()) continue;
+    std::vector<std::string> known;
+    for (const Transformation* t : r.Transformations()) known.push_back(t->name);
+    const std::string close = ClosestWord(name, known);
+    return UsageError("E0368", "no pass '" + name + "' has single steps",
+                      close.empty() ? "`headrace opt --list` marks those that have by [@place]" : "did you mean '" + close + "'?");
+  }
+  return chosen;
+}
+
 Status ApplyAt(const Transformation& t, std::string_view place, const PassOptions& options, const Registry& r, Program& p) {
   HR_ASSIGN_OR_RETURN(const Match wanted, ParsePlace(p, place));
   HR_ASSIGN_OR_RETURN(const std::vector<Match> matches, t.find(p, options, r));

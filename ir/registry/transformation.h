@@ -45,6 +45,8 @@ struct Transformation {
   std::string plugin;
 };
 
+// Those of these names; none: all. Errors: E0368.
+Result<std::vector<const Transformation*>> TransformationsOf(const Registry& r, const std::vector<std::string>& names);
 // Applies `t` at the place that the text names. Errors: E0366 (no such place), E0367 (not one that `t` finds; the hint
 // names those near it).
 Status ApplyAt(const Transformation& t, std::string_view place, const PassOptions& options, const Registry& r, Program& p);

@@ -15,27 +15,17 @@ using Strings = std::vector<std::string>;
 using FoundMatch = std::tuple<std::string, std::string, Strings, bool, std::string>;  // transformation, place, what, advised, note
 using GivenMatch = std::tuple<std::string, bool, std::string>;                        // place, advised, note
 
-Strings Names() {
-  Strings all;
-  for (const Transformation* t : Plugins().Transformations()) all.push_back(t->name);
+std::vector<FoundMatch> Matches(const Program& p, const Strings& names, const PassOptions& options) {
+  std::vector<FoundMatch> all;
+  for (const Transformation* t : Checked(TransformationsOf(Plugins(), names)))
+    for (const Match& m : Checked(t->find(p, options, Plugins())))
+      all.emplace_back(t->name, PlaceText(p, m), ThingsAt(p, m), m.advised, m.note);
   return all;
 }
 
-const Transformation& Known(const std::string& name) {
-  const Transformation* t = Plugins().FindTransformation(name);
-  if (!t) {
-    const std::string close = ClosestWord(name, Names());
-    Check(UsageError("E0368", "no pass '" + name + "' has single steps",
-                     close.empty() ? "headrace.transformations() names those that have" : "did you mean '" + close + "'?"));
-  }
-  return *t;
-}
-
-std::vector<FoundMatch> Matches(const Program& p, const Strings& names, const PassOptions& options) {
-  std::vector<FoundMatch> all;
-  for (const std::string& name : names)
-    for (const Match& m : Checked(Known(name).find(p, options, Plugins())))
-      all.emplace_back(name, PlaceText(p, m), ThingsAt(p, m), m.advised, m.note);
+Strings Names() {
+  Strings all;
+  for (const Transformation* t : Plugins().Transformations()) all.push_back(t->name);
   return all;
 }
 

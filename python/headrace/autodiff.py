@@ -29,7 +29,8 @@ def add_backward_pass(sdfg: Sdfg, outputs: Sequence[str], inputs: Sequence[str],
     `sizes`. Raises UnsupportedError where something has neither a rule nor a pure form that can be differentiated."""
     found = sdfg.gradient(_names(outputs, "outputs"), _names(inputs, "inputs"), given=_names(given, "given"), keep_outputs=True,
                           sizes=sizes, memory_limit=memory_limit)
-    sdfg._program, sdfg._compiled = found.program._program, None
+    sdfg._changes()
+    sdfg._program = found.program._program
     return BackwardResult(found.input_gradients, found.output_gradients, found.report)
 
 

@@ -30,6 +30,7 @@ class Sdfg:
 
     def __init__(self, program):
         self._program = program
+        self._fixed = ""  # why it can't be changed any more
         self._compiled: Compiled | None = None
         self._generation = registrations.generation
 
@@ -142,6 +143,15 @@ class Sdfg:
     __hash__ = None  # it can be changed
 
     # ---- changing them ----
+    def fix(self, why: str) -> None:
+        """From now on this object can't be changed, and says why; copies can."""
+        self._fixed = why
+
+    def _changes(self) -> None:
+        if self._fixed:
+            raise UsageError(f"{self.name} can't be changed any more: {self._fixed}")
+        self._compiled = None
+
     def validate(self) -> None:
         """Raises what the verifier finds, all of it."""
         self._program.verify()
@@ -151,41 +161,41 @@ class Sdfg:
         computes: `program.apply(program.matches("fuse-maps")[0])`. `options` are those of the pass. UsageError for a name that has
         no single steps (`headrace.transformations()`)."""
         from .custom.transformations import matches
-        from .custom.transformations import transformations as every
 
-        return matches(self._program, transformations or every(), options)
+        return matches(self._program, transformations, options)
 
     def apply(self, pipeline: str | Match | Callable[[Sdfg], Any]) -> Sdfg:
         """Runs passes and single steps, "simplify; fuse-maps{max=8}; fuse-maps@#1+#3", a match, or a function such as
         `headrace.replace(…)`, on this program; returns it.
         The verifier runs after each pass: where one fails, InternalError names the folder that shows it (`.reproducer`). UsageError for
         a pass or option that there is not."""
+        self._changes()
         if callable(pipeline):
             pipeline(self)
         else:
             self._program.apply(str(pipeline), debug.reproducer_folder())
-        self._compiled = None
         return self
 
     def parameter_to_transient(self, *names: str) -> Sdfg:
         """Outputs that the caller no longer gets; returns the program."""
+        self._changes()
         self._program.run_pass("parameter-to-transient", [("names", " ".join(names))])
-        self._compiled = None
         return self
 
     def input_to_constant(self, **values: Any) -> Sdfg:
         """`input_to_constant(W=array)`: the values of these inputs become part of the program, which returns. Types are the
         inputs', and shapes are numbers."""
+        self._changes()
         changed = self._program.copy()
         for name, value in values.items():
             changed.input_to_constant(name, np.asarray(value) if not hasattr(value, "dtype") else value)
-        self._program, self._compiled = changed, None
+        self._program = changed
         return self
 
     def constant_folding(self, max_bytes: int = 1 << 16) -> Sdfg:
         """Computes library nodes of constants now, where a result has at most `max_bytes`; returns the program. Random ops stay."""
+        self._changes()
         self._program.run_pass("constant-folding", [("max-bytes", str(max_bytes))])
-        self._compiled = None
         return self
 
     def simplify(self) -> Sdfg:
@@ -347,8 +357,8 @@ class Replacement:
         self.pattern, self.replacement = pattern, replacement
 
     def __call__(self, program: Sdfg) -> int:
+        program._changes()
         count = program._program.replace(self.pattern._program, self.replacement._program)
-        program._compiled = None
         return count
 
 

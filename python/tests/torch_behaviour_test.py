@@ -174,8 +174,65 @@ class Behaviour(Case):
             headrace.module(Branch())(torch.ones(2))
         with self.fails(headrace.UnsupportedError, "aten.sort"):
             headrace.module(Sorted())(torch.ones(2))
-        with self.fails(headrace.UsageError, "nothing is traced"):
-            headrace.module(nn.Linear(2, 2)).sdfg
+        for name in ("sdfg", "forward_sdfg", "backward_sdfg"):
+            with self.fails(headrace.UsageError, "nothing is traced"):
+                getattr(headrace.module(nn.Linear(2, 2)), name)
+
+    def test_programs_may_be_changed_before_they_are_compiled(self):
+        torch.manual_seed(0)
+        plain = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+        model, x = headrace.module(copy.deepcopy(plain)), torch.randn(5, 3)
+        headrace.reset_counters()
+        model.trace_call(x)
+        self.assertEqual(headrace.counters()["torch.module"], {"traces": 1})
+        self.assertIn("onnx.", model.sdfg.text)
+        changed = model.forward_sdfg.apply("expand-library-nodes; simplify")
+        self.assertNotIn("onnx.", changed.text)
+        self.assertIs(changed, model.forward_sdfg)
+        step = model.backward_sdfg.matches("eliminate-dead-code", "fuse-states", "fuse-maps")
+        model.backward_sdfg.apply(step[0] if step else "simplify")
+        model(x).square().sum().backward()
+        plain(x).square().sum().backward()
+        for p, q in zip(plain.parameters(), model.parameters()):
+            torch.testing.assert_close(q.grad, p.grad)
+        for program in (model.sdfg, model.forward_sdfg, model.backward_sdfg):
+            with self.fails(headrace.UsageError, "can't be changed any more", "trace_call"):
+                program.apply("simplify")
+            program.copy().apply("simplify")
+        headrace.module(plain).requires_grad_(False)
+        with torch.no_grad():
+            model(x)
+        self.assertIn("sdfg", model.forward_sdfg.text)  # still those of the trace
+
+    def test_what_takes_no_gradients_has_no_backward_program(self):
+        model = headrace.module(nn.Linear(2, 2).requires_grad_(False))
+        model.trace_call(torch.ones(1, 2))
+        with self.fails(headrace.UsageError, "takes no gradients"):
+            model.backward_sdfg
+        model.sdfg.apply("simplify")
+        torch.testing.assert_close(model(torch.ones(1, 2)), model._original()(torch.ones(1, 2)))
+        with self.fails(headrace.UsageError, "can't be changed any more"):
+            model.sdfg.apply("simplify")
+
+    def test_any_number_of_arguments(self):
+        class Sum(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(3, 3)
+
+            def forward(self, *parts, scale=1.0, **named):
+                total = sum(parts) * scale
+                for key in sorted(named):
+                    total = total + named[key] * len(key)
+                return self.layer(total)
+
+        plain = Sum()
+        model = headrace.module(copy.deepcopy(plain))
+        a, b, d = torch.randn(3, 2, 3)
+        for args, named in (((a,), {}), ((a, b), {}), ((a, b, d), {"scale": 2.0}), ((a,), {"other": b}), ((a,), {"other": b, "more": d}), ((a, b), {})):
+            for size in (2, 1):
+                cut = [x[:size] for x in args], {k: v[:size] if isinstance(v, torch.Tensor) else v for k, v in named.items()}
+                torch.testing.assert_close(model(*cut[0], **cut[1]), plain(*cut[0], **cut[1]))
 
 
 class Multiply(nn.Module):

@@ -140,7 +140,8 @@ def add_backward_pass(sdfg: Sdfg, *names: Any, state: Any = None, outputs: Seque
             raise UnsupportedError("add_backward_pass: data_to_recompute of separate programs\n  hint: leave out separate_sdfgs")
         return sdfg.separate_gradient(*given)
     found = sdfg.gradient(*given, keep_outputs=True, recompute=tuple(data_to_recompute or ()))
-    sdfg._program, sdfg._compiled = found.program._program, None
+    sdfg._changes()
+    sdfg._program = found.program._program
     return found
 
 

@@ -14,9 +14,12 @@ from typing import Any, Callable, Mapping, Sequence
 import torch
 
 from ..counters import count
-from ..sdfg import Sdfg
+from ..sdfg import Gradient, Sdfg
 from .emit import COMPLEX, FLOATS
 from .program import TORCH_TYPES, Runner
+
+
+COMPILED = "the module is compiled, and would not see the change: change its programs after trace_call(), or in a hook, or call reset()"
 
 
 @dataclass
@@ -59,6 +62,7 @@ class Differentiable:
         self.reach = reach or [everything if s else set() for s in self.smooth]
         self._plain: Runner | None = None
         self._pairs: dict[tuple, Pair] = {}
+        self._programs: dict[tuple, tuple[Sdfg, Gradient]] = {}  # forward and backward, by inputs that take gradients
         self._joint: dict[tuple, Differentiable] = {}
         self._lock = threading.Lock()
 
@@ -87,6 +91,7 @@ class Differentiable:
                 if self._plain is None:
                     count("torch.module", "programs")
                     self._plain = Runner(self.sdfg, **self._options, **self._debug)
+                    self.sdfg.fix(COMPILED)
         return self._plain
 
     def pair(self, wanted: tuple) -> Pair | None:
@@ -105,14 +110,22 @@ class Differentiable:
         inputs = [k for k in wanted if any(k in self.reach[o] for o in outputs)]
         return outputs, inputs
 
+    def programs(self, wanted: tuple) -> tuple[Sdfg, Gradient]:
+        """The forward and the backward program for these inputs, not yet compiled: they may be changed until then."""
+        if wanted not in self._programs:
+            outputs, inputs = self._targets(wanted)
+            forward, made = self.sdfg.separate_gradient([self.outputs[k] for k in outputs], [self.inputs[k] for k in inputs])
+            if self._hook is not None:
+                self._hook(forward, made.program)
+            self._programs[wanted] = forward, made
+        return self._programs[wanted]
+
     def _differentiate(self, wanted: tuple) -> Pair:
-        outputs, inputs = self._targets(wanted)
-        forward, made = self.sdfg.separate_gradient([self.outputs[k] for k in outputs], [self.inputs[k] for k in inputs])
-        backward = made.program
-        if self._hook is not None:
-            self._hook(forward, backward)
+        forward, made = self.programs(wanted)
         count("torch.module", "programs", 2)
-        f, b = (Runner(p, **self._options, **self._debug) for p in (forward, backward))
+        f, b = (Runner(p, **self._options, **self._debug) for p in (forward, made.program))
+        for program in (self.sdfg, forward, made.program):
+            program.fix(COMPILED)
         given = [p.name for p in f.compiled.outputs]
         names_in, names_out = {n: k for k, n in enumerate(self.inputs)}, {n: k for k, n in enumerate(self.outputs)}
         seeds = {gradient: output for output, gradient in made.output_gradients.items()}

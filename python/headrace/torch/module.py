@@ -53,6 +53,11 @@ class Version:
         self._plain = all(kinds) and not self.buffers and e.results == [o.what for o in e.lowered.outputs]
         self._one = self._plain and e.spec.is_leaf()
 
+    def wanted(self, leaves: list) -> tuple[int, ...]:
+        """The program's inputs that take gradients in a call of these arguments."""
+        tensors = [leaves[what] if kind == 0 else what[0][what[1]] if kind == 1 else None for kind, what in self.order]
+        return tuple([k for k, t in enumerate(tensors) if isinstance(t, torch.Tensor) and t.requires_grad and k not in self.skip])
+
     def _source(self, k: int) -> tuple[int, Any]:
         if k in self.leaves:
             return 0, self.leaves[k]
@@ -146,6 +151,7 @@ class State:
         self.hooks: dict[str, list[Callable]] = {h: [] for h in HOOKS}
         self.versions: dict[tuple, list[Version]] = {}
         self.latest: tuple[Callable[[tuple], bool], Version] | None = None  # of the last call: most are like it
+        self.shown: tuple[Version, tuple[int, ...]] | None = None  # the last trace, and its inputs that take gradients
         self.parts: Parts | None = None
         self.lock = threading.Lock()
 
@@ -176,7 +182,21 @@ class State:
         with torch.no_grad():
             return latest[1](args)
 
-    def _call(self, module: Mixin, args: tuple, kwargs: dict) -> Any:
+    def programs(self) -> tuple[Sdfg, Sdfg]:
+        """Forward and backward of the last trace."""
+        version, wanted = self.shown_version()
+        if not self.backward or not any(r & set(wanted) for r in version.function.reach):
+            raise UsageError("the traced call takes no gradients: `sdfg` is its program\n"
+                             "hint: gradients are for parameters and arguments with requires_grad, of modules with backward=True")
+        forward, made = version.function.programs(wanted)
+        return forward, made.program
+
+    def shown_version(self) -> tuple[Version, tuple[int, ...]]:
+        if self.shown is None:
+            raise UsageError("nothing is traced yet: call the module once, or trace_call()")
+        return self.shown
+
+    def _call(self, module: Mixin, args: tuple, kwargs: dict, only_trace: bool = False) -> Any:
         """Whatever the call is; leaves the check by which the next one like it is known."""
         if kwargs or any([type(a) is not torch.Tensor and type(a) is not torch.nn.Parameter for a in args]):
             leaves, spec = pytree.tree_flatten((args, kwargs))
@@ -193,6 +213,11 @@ class State:
                 break
         else:
             version = self._trace(module._original(), key, args, kwargs, leaves)
+        if only_trace:
+            self.shown = version, version.wanted(leaves)
+            return None
+        if self.shown is None or self.shown[0] is not version:
+            self.shown = version, version.wanted(leaves)
         if leaves is args:  # what the key says, but without making one
             version.same = version.same or same_call(args, self.parts, version.fits)
             self.latest = version.same, version
@@ -202,7 +227,7 @@ class State:
         return version(leaves)
 
     def forget(self) -> None:
-        self.latest = None
+        self.latest = self.shown = None
         self.versions.clear()
 
     def _look(self, module: torch.nn.Module) -> None:
@@ -283,13 +308,26 @@ class Mixin:
         """Forgets what was traced and compiled; hooks may be added again."""
         self._headrace.forget()
 
+    def trace_call(self, *args, **kwargs) -> None:
+        """Traces the module for calls like this one, and runs nothing. `sdfg`, `forward_sdfg` and `backward_sdfg` may then be
+        changed, until the first such call compiles them; afterwards that is a UsageError."""
+        self._headrace._call(self, args, kwargs, only_trace=True)
+
     @property
     def sdfg(self) -> Sdfg:
-        """The forward program of the latest trace."""
-        versions = [v for all_ in self._headrace.versions.values() for v in all_]
-        if not versions:
-            raise UsageError("nothing is traced yet: call the module once")
-        return versions[-1].function.sdfg
+        """The program of the last trace, without gradients. What is changed in it before `forward_sdfg` and `backward_sdfg` are looked
+        at is in them, too."""
+        return self._headrace.shown_version()[0].function.sdfg
+
+    @property
+    def forward_sdfg(self) -> Sdfg:
+        """The forward program of the last trace where gradients are taken: its further results are what the backward one needs."""
+        return self._headrace.programs()[0]
+
+    @property
+    def backward_sdfg(self) -> Sdfg:
+        """The backward program of the last trace."""
+        return self._headrace.programs()[1]
 
     def __deepcopy__(self, memo):
         new = object.__new__(type(self))
