@@ -1,6 +1,7 @@
 """Operators where torch's own samples look too little: special functions over their whole range, indices that meet, order with
 ties and NaN; gradients of the same through headrace.module."""
 
+import copy
 import math
 import unittest
 
@@ -57,9 +58,40 @@ class Special(OperatorCase):
         self.same(lambda v: torch.fft.irfft(torch.fft.rfft(v, norm="ortho"), n=9), torch.randn(2, 9, dtype=F64))
         self.same(lambda v: torch.fft.ifft2(torch.fft.fft2(v)).real, torch.randn(3, 4, 5, dtype=F64))
 
-    def test_long_transforms_stay_eager(self):
-        with self.fails(Exception, "transformed faster by torch"):
-            torch.compile(torch.fft.fft, backend="headrace", fullgraph=True)(torch.randn(1000))
+    def test_long_transforms(self):
+        for n in (33, 64, 97, 1000):
+            x, z = torch.randn(3, n, dtype=F64), torch.randn(3, n, dtype=torch.complex128)
+            for norm in ("forward", "backward", "ortho"):
+                self.same(lambda v, norm=norm: (torch.fft.fft(v, norm=norm), torch.fft.ifft(v, norm=norm)), z, rtol=1e-11, atol=1e-11)
+                self.same(lambda v, norm=norm: (torch.fft.rfft(v, norm=norm), torch.fft.fft(v, norm=norm)), x, rtol=1e-11, atol=1e-11)
+                # The first coefficient's imaginary part, and the middle one's, are left out.
+                self.same(lambda v, norm=norm: (torch.fft.irfft(v, norm=norm), torch.fft.irfft(v, n=2 * n - 1, norm=norm)), z, rtol=1e-11, atol=1e-11)  # noqa: B023
+        x = torch.randn(2, 40, 3, 50, dtype=torch.complex64)
+        self.same(lambda v: torch.fft.fftn(v, dim=(1, 3)), x, rtol=1e-4, atol=1e-3)
+        self.same(lambda v: torch.fft.ifft(v, dim=1), x, rtol=1e-4, atol=1e-5)
+        self.same(lambda v: torch.fft.irfft2(torch.fft.rfft2(v, dim=(0, 1)), dim=(0, 1)), torch.randn(36, 48, 2, dtype=F64), atol=1e-12)
+
+    def test_gradients_of_long_transforms(self):
+        class Filter(torch.nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.n, self.weight = n, torch.nn.Parameter(torch.randn(n // 2 + 1, dtype=F64))
+
+            def forward(self, x):
+                spectrum = torch.fft.rfft(x)
+                return torch.fft.irfft(spectrum * self.weight, n=self.n), torch.fft.fft(x, dim=0).abs()
+
+        for n in (20, 64, 75):
+            x = torch.randn(40, n, dtype=F64)
+            model = Filter(n)
+            gradients = []
+            for way in (lambda m: m, headrace.module, lambda m: torch.compile(m, backend="headrace", fullgraph=True)):
+                copied, given = copy.deepcopy(model), x.clone().requires_grad_()
+                a, b = way(copied)(given)
+                (a.square().sum() + b.sum()).backward()
+                gradients.append((a, b, given.grad, copied.weight.grad))
+            for got in gradients[1:]:
+                torch.testing.assert_close(got, gradients[0], rtol=1e-9, atol=1e-9)
 
 
 class Meeting(OperatorCase):
