@@ -167,9 +167,21 @@ def trace(e, a):
 
 
 # ---- reductions, products ----
+_OUTSIDE = {"sum": 0, "prod": 1, "any": False, "all": True}
+_JOINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+
+
 def _reduction(name):
-    def handler(e, a, axis=None, dtype=None, keepdims=False, ddof=0):
-        return arrays.reduction(e, name, a, axis, dtype, keepdims, ddof)
+    def handler(e, a, axis=None, dtype=None, keepdims=False, ddof=0, *, initial=None, where=None):
+        if where is not None:
+            if name not in _OUTSIDE and (initial is None or name not in _JOINED):
+                raise NotImplementedError(f"np.{name} with where=, which has no value where nothing is chosen"
+                                          + (": give initial=" if name in _JOINED else ": take a[mask]"))
+            a = elementwise.where(where, a, elementwise.cast(e, _OUTSIDE.get(name, initial), value_of(a).dtype))
+        if initial is not None and name not in _JOINED:
+            raise TypeError(f"np.{name} has no initial value")
+        made = arrays.reduction(e, name, a, axis, dtype, keepdims, ddof)
+        return made if initial is None else elementwise.apply(e, _JOINED[name], made, initial)
     return handler
 
 
@@ -206,11 +218,6 @@ def einsum(e, spec, *operands):
 @handles(np.tensordot)
 def tensordot(e, a, b, axes=2):
     return products.tensordot(e, a, b, axes)
-
-
-@handles(np.linalg.norm)
-def norm(e, a):
-    return elementwise.apply(e, "sqrt", arrays.reduction(e, "sum", elementwise.apply(e, "square", elementwise.apply(e, "absolute", a))))
 
 
 # ---- elementwise ----

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import arrays, elementwise, products
 from .emitter import Emitter
-from .functions import handles
+from .functions import FUNCTIONS, handles
 from .types import IR_NAMES
 from .values import Array, Value, value_of
 
@@ -112,6 +112,34 @@ def outer(e, a, b):
     return elementwise.apply(e, "multiply", arrays.keep_dims(flat[0], [1], 2), flat[1])
 
 
+@handles(np.linalg.norm)
+def norm(e, x, ord=None, axis=None, keepdims=False):
+    v = e.settled(_floats(e, x))
+    if axis is None and ord is not None and v.ndim not in (1, 2):
+        raise ValueError("np.linalg.norm: axis says which one or two dimensions are meant")
+    axes = arrays.axes_of(axis, v.ndim)
+    size = elementwise.apply(e, "absolute", v)
+    if ord is None or ord == "fro" or ord == 2 and len(axes) == 1:
+        return elementwise.apply(e, "sqrt", arrays.reduction(e, "sum", elementwise.apply(e, "square", size), axis, keepdims=keepdims))
+    if len(axes) == 1:
+        return _of_vectors(e, size, ord, axis, keepdims)
+    if ord not in (1, -1, np.inf, -np.inf) or keepdims:
+        raise NotImplementedError(f"np.linalg.norm of matrices with ord={ord!r}: there are 'fro', 1, -1, inf and -inf")
+    rows, columns = axes
+    first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    sums = arrays.reduction(e, "sum", size, first)
+    return arrays.reduction(e, "max" if ord > 0 else "min", sums, second - (second > first))
+
+
+def _of_vectors(e, size, ord, axis, keepdims):
+    if abs(ord) == np.inf:
+        return arrays.reduction(e, "max" if ord > 0 else "min", size, axis, keepdims=keepdims)
+    if ord == 0:
+        return arrays.reduction(e, "sum", elementwise.cast(e, elementwise.apply(e, "not_equal", size, 0), size.dtype), axis, keepdims=keepdims)
+    total = arrays.reduction(e, "sum", size if ord == 1 else elementwise.apply(e, "power", size, ord), axis, keepdims=keepdims)
+    return total if ord == 1 else elementwise.apply(e, "power", total, 1.0 / ord)
+
+
 # ---- Fourier transforms ----
 def _transform(e: Emitter, a, n, axis, norm, inverse: bool) -> Value:
     v = value_of(a)
@@ -172,3 +200,30 @@ def irfft(e: Emitter, a, n=None, axis=-1, norm=None):
     result = _transform(e, full, None, axis, norm, True)
     part = np.float32 if half.dtype == np.complex64 else np.float64
     return Value(part, result.shape, lambda i: f"real({result.at(i)})")
+
+
+def _in_turn(transform, name):
+    def handler(e, a, s=None, axes=(-2, -1), norm=None):
+        if s is not None or norm not in (None, "backward"):
+            raise NotImplementedError(f"np.fft.{name} with s or norm: pad or cut the array before, scale the result")
+        for axis in axes if axes is not None else range(value_of(a).ndim):
+            a = transform(e, a, None, axis)
+        return a
+    return handler
+
+
+FUNCTIONS[np.fft.fft2], FUNCTIONS[np.fft.ifft2] = _in_turn(fft, "fft2"), _in_turn(ifft, "ifft2")
+FUNCTIONS[np.fft.fftn] = lambda e, a, s=None, axes=None, norm=None: _in_turn(fft, "fftn")(e, a, s, axes, norm)
+FUNCTIONS[np.fft.ifftn] = lambda e, a, s=None, axes=None, norm=None: _in_turn(ifft, "ifftn")(e, a, s, axes, norm)
+
+
+def _shift(half):
+    def handler(e, x, axes=None):
+        v = value_of(x)
+        for axis in arrays.axes_of(axes, v.ndim):
+            v = FUNCTIONS[np.roll](e, v, half(v.shape[axis]), axis)
+        return v
+    return handler
+
+
+FUNCTIONS[np.fft.fftshift], FUNCTIONS[np.fft.ifftshift] = _shift(lambda n: n // 2), _shift(lambda n: -(n // 2))

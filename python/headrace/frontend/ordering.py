@@ -1,0 +1,92 @@
+"""Sorting and what it gives: medians, quantiles. One library node, onnx.TopK of all elements; NaN comes last, as in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import arrays, elementwise
+from .derived import along, do, floats, op
+from .emitter import Emitter
+from .functions import handles
+from .values import Array, Value, is_number, value_of
+
+
+def ordered(e: Emitter, name: str, a, axis) -> tuple[Value, Value, int]:
+    """The elements in ascending order along `axis`, where they were, and the axis; equal ones keep their order."""
+    v = value_of(a)
+    if axis is None:
+        v, axis = do(e, np.ravel, v), 0
+    axis = arrays.normal(axis, v.ndim)
+    if v.dtype.kind == "c":
+        raise NotImplementedError(f"np.{name} of complex numbers, which have no order in programs: take real, imag or abs")
+    if v.shape[axis] == 0:
+        raise NotImplementedError(f"np.{name} of no elements")
+    dtype = v.dtype
+    taken = v if dtype.kind != "b" else elementwise.cast(e, v, np.uint8)
+    if not isinstance(taken, Array) or not taken.whole:
+        taken = e.materialize(taken, "unsorted")
+    if not taken.whole:
+        raise NotImplementedError(f"np.{name} of an array whose size a loop changes")
+    count = e.transient(np.int64, [1], "count")
+    e.fill(count, v.shape[axis])
+    values, places = e.transient(taken.dtype, v.shape, "sorted"), e.transient(np.int64, v.shape, "order")
+    e.node(f"onnx.TopK{{axis = {axis}, largest = 0, sorted = 1}}(X = {taken.name}, K = {count.name}) -> (Values = {values.name}, "
+           f"Indices = {places.name})", [taken.root, count.root], values)
+    e.changed(values, places)
+    return (values if dtype.kind != "b" else elementwise.cast(e, values, bool)), places, axis
+
+
+@handles(np.sort)
+def sort(e, a, axis=-1, kind=None, order=None, *, stable=None):
+    if order is not None:
+        raise NotImplementedError("np.sort by fields")
+    return ordered(e, "sort", a, axis)[0]
+
+
+@handles(np.argsort)
+def argsort(e, a, axis=-1, kind=None, order=None, *, stable=None):
+    """Stable, whatever `kind` is: NumPy leaves the order of equal elements open."""
+    return ordered(e, "argsort", a, axis)[1]
+
+
+def _quantile(e: Emitter, name: str, a, q, axis, keepdims: bool):
+    v = floats(e, a)
+    if axis is None:
+        ndim, v, axes = v.ndim, do(e, np.ravel, v), list(range(v.ndim))
+        values, _, k = ordered(e, name, v, 0)
+    else:
+        values, _, k = ordered(e, name, v, axis)
+        ndim, axes = v.ndim, [k]
+    n = values.shape[k]
+    # Between the two elements around q (n - 1).
+    at = op(e, "multiply", q, elementwise.cast(e, op(e, "subtract", n, 1), np.float64))
+    at = e.materialize(elementwise.cast(e, at, np.float64), "at")
+    low = e.materialize(elementwise.cast(e, op(e, "floor", at), np.int64), "low")
+    high = e.materialize(op(e, "minimum", op(e, "add", low, 1), op(e, "subtract", n, 1)), "high")
+    pick = lambda i: along(e, values, k, e.size_of(i))  # noqa: E731
+    a0, a1 = e.settled(pick(low)), e.settled(pick(high))
+    part = elementwise.cast(e, op(e, "subtract", at, low), v.dtype)
+    made = op(e, "add", a0, op(e, "multiply", op(e, "subtract", a1, a0), part))
+    made = elementwise.where(op(e, "isnan", e.settled(along(e, values, k, -1))), np.nan, made)  # NaN is the last one
+    return arrays.keep_dims(made, axes, ndim) if keepdims else made
+
+
+@handles(np.quantile)
+def quantile(e, a, q, axis=None, *, keepdims=False):
+    if not is_number(q):
+        v = value_of(q)
+        if v.ndim:
+            raise NotImplementedError("np.quantile for several q: call it for each")
+    return _quantile(e, "quantile", a, q, axis, keepdims)
+
+
+@handles(np.percentile)
+def percentile(e, a, q, axis=None, *, keepdims=False):
+    if not is_number(q) and value_of(q).ndim:
+        raise NotImplementedError("np.percentile for several q: call it for each")
+    return _quantile(e, "percentile", a, op(e, "divide", q, 100.0), axis, keepdims)
+
+
+@handles(np.median)
+def median(e, a, axis=None, keepdims=False):
+    return _quantile(e, "median", a, 0.5, axis, keepdims)

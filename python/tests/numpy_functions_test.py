@@ -1,0 +1,134 @@
+"""NumPy's functions in programs, one by one: values and types as NumPy has them, with known sizes and with symbols for them; gradients
+as differences have them."""
+
+import importlib.util
+import os
+import re
+import tempfile
+import unittest
+
+from python.tests.algorithms_test import copies, differences, with_symbols
+from python.tests.case import Case, headrace, np
+
+RNG = np.random.default_rng(0)
+GIVEN = {"A": RNG.normal(size=(4, 5)), "B": RNG.normal(size=(4, 5)), "v": RNG.normal(size=7), "w": RNG.normal(size=7), "s": np.array([-0.5, 0.25, 1.0]),
+         "k": np.arange(7) - 3, "m": np.array([[3.0, 1.0], [1.0, 2.0]]), "u": np.array([0.5, np.nan, -1.0, np.nan, 2.0, 0.0, 1.5]),
+         "z": RNG.normal(size=6) + 1j * RNG.normal(size=6), "b": RNG.normal(size=7) > 0, "f": RNG.normal(size=7).astype(np.float32)}
+SMOOTH = """
+np.diff(v)|np.diff(A, axis=0)|np.diff(v, 2)|np.ediff1d(A)|np.gradient(v)|np.gradient(A, 0.5, axis=1)|np.trapezoid(v, dx=0.5)|np.trapezoid(A, axis=0)
+np.pad(v, 2)|np.pad(A, ((1, 0), (0, 2)), constant_values=3.0)|np.pad(A, 1, mode="edge")|np.pad(v, 2, mode="reflect")|np.pad(v, (3, 2), mode="wrap")
+np.sort(v)|np.sort(A, axis=0)|np.sort(A, axis=None)|np.median(v)|np.median(A, axis=1)|np.percentile(v, 30)|np.quantile(A, 0.25, axis=0)|np.quantile(v, 0.4, keepdims=True)
+np.kron(s, v)|np.kron(m, A)|np.tile(v, 2)|np.tile(A, (2, 3))|np.convolve(v, s)|np.convolve(v, s, mode="same")|np.convolve(s, v, mode="valid")|np.correlate(v, s, "full")
+np.cross(s, np.array([1.0, 2.0, 3.0]))|np.vander(s, 3, increasing=True)|np.ptp(v)|np.ptp(A, axis=1)|np.logaddexp(v, w)|np.logaddexp2(v, w)|np.sinc(v)|np.corrcoef(A)
+np.degrees(v)|np.radians(v)|np.polyval(v, s)|np.polyval([2.0, 0.0, 1.0], v)|np.interp(v, s, np.exp(s))|np.interp(v, s, s * 2, left=-9.0)
+np.select([v > 1, v > 0], [v * v, w], 0.5)|np.where(np.isclose(v, w), v, w)|np.nan_to_num(v)|np.linalg.norm(v)|np.linalg.norm(A)|np.linalg.norm(A, axis=1)
+np.linalg.norm(v, 1)|np.linalg.norm(v, np.inf)|np.linalg.norm(v, 3)|np.linalg.norm(A, 1)|np.linalg.norm(A, np.inf)|np.linalg.norm(A, -1)|np.linalg.norm(A, axis=0, keepdims=True)
+np.moveaxis(A, 0, 1)|np.rollaxis(A, 1)|np.rot90(A)|np.rot90(A, -1)|np.atleast_2d(v)|np.atleast_3d(A)|np.column_stack((v, w))|np.dstack((A, B))|np.block([[A, B], [B, A]])
+np.split(A, 2)[1]|np.array_split(v, 3)[0]|np.hsplit(A, [1, 3])[1]|np.diagonal(m)|np.diagflat(s)|np.append(v, w)|np.append(A, B, axis=1)|np.append(v, 2.0)
+np.delete(v, 1)|np.delete(A, 0, axis=1)|np.insert(v, 2, 0.5)|np.insert(A, 1, 0.5, axis=0)|np.take(v, [2, 0, 2])|np.take(A, [1], axis=1)|np.broadcast_arrays(v, w)[1]
+np.take_along_axis(A, np.argsort(A, axis=1), axis=1)|np.nansum(u)|np.nanprod(u)|np.nanmean(u)|np.nanvar(u)|np.nanstd(u, ddof=1)|np.nanmax(u)|np.nanmin(u)|np.nancumsum(u)
+np.max(v, initial=0.7)|np.sum(v, initial=2.0)|np.sum(v, where=v > 0)|np.prod(A, axis=0, where=A < 0.5)|np.min(v, initial=9.0, where=v > 0)|np.linalg.multi_dot([A, B.T, A])
+np.modf(v)[0]|np.compress(v > 0, v)|np.extract(v > 0, w)
+"""
+OTHER = """
+np.round(v)|np.round(v, 1)|np.around(A, 2)|np.round(k, 1)|np.fix(v)|np.signbit(v)|np.argsort(v)|np.argsort(k % 3)|np.argsort(A, axis=0)|np.sort(b)|np.sort(k)|np.sort(u)|np.median(u)
+np.searchsorted(s, v)|np.searchsorted(s, s, side="right")|np.digitize(v, s)|np.digitize(v, s[::-1])|np.count_nonzero(k)|np.count_nonzero(A > 0, axis=1)|np.isclose(v, v + 1e-9)
+np.allclose(v, w)|np.allclose(u, u, equal_nan=True)|np.array_equal(v, v)|np.array_equal(v, s)|np.isin(k, [1, 2])|np.isin(k, k[2:4])|np.divmod(k, 3)[1]|np.divmod(v, w)[0]
+np.modf(u)[1]|np.diff(b)|np.nan_to_num(u, nan=1.0)|np.angle(z)|np.angle(v)|np.angle(z, deg=True)|np.fft.fft2(A)|np.fft.ifftn(A)|np.fft.fftshift(v)|np.fft.ifftshift(v)|np.fft.fftfreq(7)
+np.hanning(5)|np.kaiser(5, 2.0)|np.logspace(0, 1, 4)|np.round(f, 1)|np.sort(f)|np.median(f)|np.diff(f)|np.percentile(k, 30)|np.pad(k, 1, constant_values=2)|np.convolve(k, k)|np.sinc(f)
+np.linalg.norm(z)|np.linalg.norm(f)|np.logaddexp(f, f)|np.logaddexp(v - np.inf, w)|np.all(A > -9, where=A > 0)|np.nanmax(u * np.nan)|np.append(k, 0.5)|np.trapezoid(k)|np.gradient(A)[1]
+"""
+# Sizes agree in these because of their numbers, or must be numbers.
+KNOWN_SIZES = ("np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis", "np.fft.ifftn",
+               "np.fft.fft2")
+
+
+def cases(text):
+    return [c for line in text.strip().splitlines() for c in line.split("|")]
+
+
+def module_of(functions):
+    """Functions with a source that can be read: {name: (arguments, expression)}."""
+    path = os.path.join(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")), "functions.py")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("import numpy as np\n")
+        for name, (arguments, expression) in functions.items():
+            out.write(f"\n\ndef {name}({', '.join(arguments)}):\n    return {expression}\n")
+    spec = importlib.util.spec_from_file_location("functions", path)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def names_in(expression):
+    return [n for n in GIVEN if re.search(rf"(?<![\w.\"]){n}(?![\w(\"=])", expression)]
+
+
+class Functions(Case):
+    def agrees(self, program, f, args):
+        with np.errstate(all="ignore"):
+            expected = f(*copies(args))
+        got = program(*copies(args))
+        self.assertEqual(np.shape(got), np.shape(expected))
+        self.assertEqual(np.asarray(got).dtype, np.asarray(expected).dtype)
+        rtol = 1e-5 if np.asarray(expected).dtype == np.float32 else 1e-11
+        np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol)
+
+    def each(self, text, make):
+        for k, expression in enumerate(cases(text)):
+            with self.subTest(expression=expression):
+                arguments = names_in(expression)
+                make(expression, getattr(self.functions, f"f{k}"), [GIVEN[n] for n in arguments])
+
+    def known(self, text):
+        self.functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(cases(text))})
+        self.each(text, lambda expression, f, args: self.agrees(headrace.program(f, backend="interpreter"), f, args))
+
+    def test_values(self):
+        self.known(SMOOTH)
+
+    def test_other_values(self):
+        self.known(OTHER)
+
+    def test_symbols(self):
+        for text in (SMOOTH, OTHER):
+            self.functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(cases(text))})
+
+            def check(expression, f, args):
+                if expression.startswith(KNOWN_SIZES):
+                    return
+                f.__annotations__ = with_symbols(f, args)
+                self.agrees(headrace.program(f, backend="interpreter"), f, args)
+
+            self.each(text, check)
+
+    def test_on_the_cpu(self):
+        some = "|".join(cases(SMOOTH)[::9] + cases(OTHER)[::9])
+        self.functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(cases(some))})
+        self.each(some, lambda expression, f, args: self.agrees(headrace.program(f), f, args))
+
+    def test_gradients(self):
+        self.functions = module_of({f"f{k}": (names_in(c), f"np.sum(np.sin({c} + 0.3))") for k, c in enumerate(cases(SMOOTH))})
+
+        def check(expression, f, args):
+            by = [k for k, a in enumerate(args) if a.dtype == np.float64]
+            gradients = headrace.grad(headrace.program(f, backend="interpreter"), argnums=tuple(by))(*copies(args))
+            for at, g in zip(by, gradients):
+                expected = differences(f, args, at)
+                there = ~np.isnan(args[at])
+                np.testing.assert_allclose(g[there], expected[there], rtol=1e-6, atol=1e-7)
+
+        self.each(SMOOTH, check)
+
+    def test_what_they_don_t_do(self):
+        calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.unique(k)": "not among",
+                 "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 2)": "there are 'fro'", "np.quantile(v, s)": "call it for each",
+                 "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements"}
+        functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(calls)})
+        for k, (expression, words) in enumerate(calls.items()):
+            with self.subTest(expression=expression), self.assertRaisesRegex(Exception, re.escape(words)):
+                headrace.program(getattr(functions, f"f{k}"), backend="interpreter")(*[GIVEN[n] for n in names_in(expression)])
+
+
+if __name__ == "__main__":
+    unittest.main()
