@@ -7,6 +7,7 @@
 
 #include "autodiff/backward.h"
 #include "autodiff/gradient_node.h"
+#include "autodiff/statement_rules.h"
 #include "ir/analysis/dataflow.h"
 #include "ir/text/parser.h"
 
@@ -141,6 +142,7 @@ Result<Program> Derived(const Registry& r, const Forward& f, const std::string& 
   std::vector<Name> outputs, inputs;
   for (const std::string& s : f.given) outputs.push_back(Name(s));
   for (const std::string& s : f.required) inputs.push_back(Name(s));
+  const OrdinaryDerivatives no_rules_by_kind;
   Result<BackwardPrograms> b = Backward(body, outputs, inputs, o, r);
   if (!b.ok()) {
     Status s = b.status();
@@ -155,6 +157,7 @@ Result<Program> Derived(const Registry& r, const Forward& f, const std::string& 
 }
 
 Result<Program> FromRule(const BackwardImplementation& rule, const Forward& f) {
+  const OrdinaryDerivatives no_rules_by_kind;  // it may ask for the gradient of the node's body
   Result<BackwardResult> result = rule.backward(f.view, f.given, f.required);
   if (!result.ok())
     return WithNode(result.status(), f.view.name, "backward rule '" + rule.name + "' of " + f.node().op.str());
