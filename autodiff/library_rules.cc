@@ -93,7 +93,9 @@ Status NoGradient(const Forward& f, const std::string& what, const std::string& 
   d.op = full + (l.version > 0 ? " (opset " + std::to_string(l.version) + ")" : "");
   d.node = f.view.name;
   d.got = got;
-  d.hint = "register a backward rule: r.op(\"" + l.op.str() + "\")….Backward(\"d" +
+  if (l.domain == Name("node"))
+    d.hint = "register a backward rule: r.backward(\"" + full + "\", …), see docs/backward_rules.md";
+  else d.hint = "register a backward rule: r.op(\"" + l.op.str() + "\")….Backward(\"d" +
            (f.required.empty() ? "X" : f.required[0]) + " = …\") or r.backward(…), see docs/backward_rules.md";
   return Status(d);
 }

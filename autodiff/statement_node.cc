@@ -5,7 +5,6 @@
 #include <memory>
 #include <set>
 
-#include "autodiff/emit.h"
 #include "autodiff/statement_access.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
@@ -53,8 +52,8 @@ class PortNames {
 
 class Maker {
  public:
-  Maker(const Program& p, const Sdfg& s, NodeId n, const std::function<bool(Name)>& fixed)
-      : p_(p), s_(s), n_(n), fixed_(fixed), accesses_(AccessesOf(p, s, n)), around_(s) {}
+  Maker(const Program& p, const Sdfg& s, NodeId n, FreshNames* names, const std::function<bool(Name)>& fixed)
+      : p_(p), s_(s), n_(n), fixed_(fixed), accesses_(AccessesOf(p, s, n)), around_(*names) {}
 
   Result<StatementNode> Run() {
     out_.refused = WhyRefused();
@@ -230,7 +229,7 @@ class Maker {
   NodeId n_;
   const std::function<bool(Name)>& fixed_;
   Accesses accesses_;
-  FreshNames around_;
+  FreshNames& around_;
   Sdfg body_;
   StatementNode out_;
   Renames renames_;
@@ -256,16 +255,33 @@ std::string KindOf(const Sdfg& s, NodeId n) {
                                               : "";
 }
 
-Result<StatementNode> MakeStatementNode(const Program& p, const Sdfg& s, NodeId n, const std::function<bool(Name)>& fixed) {
-  return Maker(p, s, n, fixed).Run();
+Result<StatementNode> MakeStatementNode(const Program& p, const Sdfg& s, NodeId n, FreshNames* names,
+                                        const std::function<bool(Name)>& fixed) {
+  return Maker(p, s, n, names, fixed).Run();
 }
 
-std::vector<NodeId> PutStatementNode(Sdfg* s, NodeId n, const StatementNode& node) {
+Sdfg Alone(const Sdfg& s, const StatementNode& node, const Origin& origin) {
+  Sdfg out;
+  out.name = s.name;
+  out.assumptions = s.assumptions;
+  auto add = [&](Container c) {
+    if (out.Find(c.name)) return;
+    if (c.kind == ContainerKind::kView || c.kind == ContainerKind::kTransient) c.kind = ContainerKind::kParameter;
+    out.Add(std::move(c));
+  };
+  for (const Container& c : node.added) add(c);
+  for (const auto* ports : {&node.node.inputs, &node.node.outputs})
+    for (const Port& port : *ports)
+      if (const Container* c = s.Find(port.container)) add(*c);
+  out.body = {out.AddBlock(State{Name(), {out.AddNode(node.node, origin)}})};
+  return out;
+}
+
+std::vector<NodeId> PutStatementNode(Sdfg* s, NodeId n, FreshNames* names, const StatementNode& node) {
   for (const Container& c : node.added) s->Add(c);
-  FreshNames fresh(*s);
   std::vector<NodeId> before;
   for (const StatementNode::Input& i : node.before)
-    before.push_back(i.symbol.empty() ? CopyWhole(s, &fresh, i.to, i.container) : AddTasklet(s, i.to, {}, SymbolExpr(i.symbol)));
+    before.push_back(i.symbol.empty() ? CopyWhole(s, names, i.to, i.container) : AddTasklet(s, i.to, {}, SymbolExpr(i.symbol)));
   s->nodes.Mutable(n).body = node.node;
   return before;
 }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph/graph.h"
+#include "autodiff/emit.h"
 #include "ir/registry/registry.h"
 
 namespace headrace::autodiff {
@@ -30,10 +30,13 @@ struct StatementNode {
   std::vector<Input> before;  // what gives them their values
   std::string refused;        // why it can't be a library node, or ""; a node that is refused is for looking at only
 };
-// Statement `n` of `s`, at state level. `fixed`: symbols that have one value in the whole run.
-Result<StatementNode> MakeStatementNode(const Program& p, const Sdfg& s, NodeId n, const std::function<bool(Name)>& fixed);
+// Statement `n` of `s`, at state level. `names` are free in `s`; `fixed`: symbols that have one value in the whole run.
+Result<StatementNode> MakeStatementNode(const Program& p, const Sdfg& s, NodeId n, FreshNames* names,
+                                        const std::function<bool(Name)>& fixed);
+// The node in an SDFG of its own, to be looked at.
+Sdfg Alone(const Sdfg& s, const StatementNode& node, const Origin& origin);
 // Puts it in the place of statement `n`; gives the statements that must stand before it.
-std::vector<NodeId> PutStatementNode(Sdfg* s, NodeId n, const StatementNode& node);
+std::vector<NodeId> PutStatementNode(Sdfg* s, NodeId n, FreshNames* names, const StatementNode& node);
 
 // What such a node means: an SDFG whose parameters are its ports (their only ForwardImplementation, "pure").
 Result<Program> ExpandStatementNode(const NodeView& v);

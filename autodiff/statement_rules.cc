@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "autodiff/changing_symbols.h"
@@ -110,6 +111,7 @@ class Taker {
   Status All(Name name, const std::set<std::string>& kinds) {
     written_.clear();
     const Sdfg& s = *original_.Find(name);
+    names_ = std::make_unique<FreshNames>(s);
     std::vector<BlockId> body;
     for (BlockId top : s.body) {
       fill_.clear();
@@ -144,11 +146,10 @@ class Taker {
     const std::string kind = KindOf(s, n);
     const std::vector<const BackwardImplementation*> rules = r_.BackwardImplementations("node", kind);
     if (rules.empty()) return {};
-    const Sdfg now = *p_.Find(s.name);
-    HR_ASSIGN_OR_RETURN(StatementNode node, MakeStatementNode(original_, now, n, [&](Name x) { return fixed_(s, x); }));
-    Sdfg with = now;
-    const std::vector<NodeId> first = PutStatementNode(&with, n, node);
-    HR_ASSIGN_OR_RETURN(NodeView v, ViewOf(r_, original_, with, n));
+    HR_ASSIGN_OR_RETURN(StatementNode node,
+                        MakeStatementNode(original_, s, n, names_.get(), [&](Name x) { return fixed_(s, x); }));
+    const Sdfg alone = Alone(s, node, s.nodes[n].origin);
+    HR_ASSIGN_OR_RETURN(NodeView v, ViewOf(r_, original_, alone, std::get<State>(alone.blocks[alone.body[0]].control).statements[0]));
     if (!AnyFloat(v.inputs) || !AnyFloat(v.outputs)) return {};
     const std::set<Name> undefined = Undefined(s, node);
     const BackwardImplementation* rule = Asked(v, kind, rules);
@@ -163,8 +164,7 @@ class Taker {
                                          "change the program, or let backward_can_be_applied decline this " + kind),
                         s.nodes[n].origin);
     fill_.insert(undefined.begin(), undefined.end());
-    before->insert(before->end(), first.begin(), first.end());
-    p_.Mutable(s.name) = std::move(with);
+    for (NodeId first : PutStatementNode(&p_.Mutable(s.name), n, names_.get(), node)) before->push_back(first);
     taken_ = true;
     return {};
   }
@@ -200,10 +200,10 @@ class Taker {
   }
   std::vector<NodeId> Fills(Sdfg* s) const {
     std::vector<NodeId> out;
-    FreshNames fresh(*s);
     for (Name n : fill_) {
       const DType t = s->Get(n).dtype;
-      out.push_back(FillWith(s, &fresh, n, t == DType::kBool ? BoolExpr(false) : IsFloat(t) || IsComplex(t) ? FloatExpr(0) : IntExpr(0)));
+      const Expr zero = t == DType::kBool ? BoolExpr(false) : IsFloat(t) || IsComplex(t) ? FloatExpr(0) : IntExpr(0);
+      out.push_back(FillWith(s, names_.get(), n, zero));
     }
     return out;
   }
@@ -212,6 +212,7 @@ class Taker {
   const Program original_;
   const Registry& r_;
   FixedSymbols fixed_;
+  std::unique_ptr<FreshNames> names_;  // of the SDFG that is looked at
   bool taken_ = false;
   std::set<Name> written_, fill_;  // in the text before; to be filled before the block that is looked at
 };

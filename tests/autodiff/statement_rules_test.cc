@@ -190,6 +190,55 @@ TEST(StatementRules, SecondOrder) {
   }
 }
 
+// The forward part computes the same bits, whether a rule has a statement or not.
+TEST(StatementRules, ForwardResultsKeepTheirBits) {
+  Case c = With(R"(sdfg f(X: f32[N], L: f32, Y: f32[N]) {
+    view low: f32[N - 1] of Y
+    L = 0.1
+    map i in 0:N { L += sin(X[i]) * 0.3 }
+    map i in 0:N { Y[i] = X[i] / L }
+    for t in 1:4 { map i in 1:N { Y[i] = Y[i] * X[i - 1] + f32(t) }; low[0] = Y[2] * L }
+  })",
+                {});
+  c.outputs = {Name("L"), Name("Y")}, c.inputs = {Name("X")};
+  Tensor x = *Tensor::Create(DType::kF32, {5});
+  for (int64_t i = 0; i < 5; ++i) x.SetDouble(i, 0.1 + 0.37 * static_cast<double>(i));
+  auto forward = [&] {
+    const Result<BackwardPrograms> b = Differentiated(c);
+    EXPECT_TRUE(b.ok()) << b.status().ToString();
+    std::vector<double> bits;
+    CompileRequest request;
+    request.backend = "interpreter";
+    Result<std::unique_ptr<Executable>> e = CompileProgram(Plugins(), b->program, request);
+    EXPECT_TRUE(e.ok()) << e.status().ToString();
+    const Result<std::vector<Value>> got = (*e)->Run({{"X", Value(x)}});
+    EXPECT_TRUE(got.ok()) << got.status().ToString();
+    for (const Value& v : *got)
+      for (int64_t i = 0; i < v.tensor.elements(); ++i) bits.push_back(v.tensor.GetDouble(i));
+    return bits;
+  };
+  const std::vector<double> without = forward();
+  EXPECT_EQ(without.size(), 1u + 5 + 5);
+  // Zeros for gradients: only the forward part is looked at.
+  const Text zeros = [](const NodeView& v) {
+    std::string text = "sdfg zeros(", maps;
+    for (const PortView& p : v.inputs) {
+      if (!IsFloat(p.dtype)) continue;
+      const std::string size = p.shape.empty() ? "" : "[" + ToString(p.shape[0]) + "]";
+      text += "d" + p.name + ": f32" + size + ", ";
+      maps += size.empty() ? "d" + p.name + " = 0\n" : "map i in 0:" + ToString(p.shape[0]) + " { d" + p.name + "[i] = 0 }\n";
+    }
+    for (const PortView& p : v.outputs)
+      text += "d" + p.name + ": f32" + (p.shape.empty() ? "" : "[" + ToString(p.shape[0]) + "]");
+    return text + ") {\n" + maps + "}";
+  };
+  const Rule maps("map", "zeros", zeros), tasklets("tasklet", "zeros", zeros);
+  const std::vector<double> with = forward();
+  ASSERT_EQ(with.size(), without.size());
+  for (size_t k = 0; k < 6; ++k) EXPECT_EQ(with[k], without[k]) << k;
+  EXPECT_NE(with[7], without[7]);
+}
+
 TEST(StatementRules, WhatNoRuleCanHave) {
   const Rule rule("map", "ten", Is(kTen));
   ExpectRefused(With(R"(sdfg f(X: f64[N], Y: f64[N]) {
