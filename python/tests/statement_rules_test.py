@@ -142,6 +142,28 @@ class Rules(Case):
 
         self.close(self.gradient(text, "x", x=X), [1.0, 6000, 6000])
 
+    def test_names_of_ports(self):
+        """Those that gradients need, or that no parameter of a function can have, are others."""
+        text = "sdfg f(x: f64[N], dx: f64[N], `a b:0`: f64[N], loss: f64) { transient grad_q: f64[N]; transient K: i64[N]\n" \
+               "map i in 0:N { grad_q[i] = x[i] * dx[i] * `a b:0`[i]; K[i] = i }\n" \
+               "loss = 0; map i in 0:N { loss += grad_q[i] * f64(K[i]) } }"
+        values = {"x": X, "dx": X + 1, "a b:0": X + 2}
+        expected = self.gradient(text, *values, **values)
+        seen = []
+
+        @self.rule("map")
+        class Ordinary(headrace.BackwardImplementation):
+            @staticmethod
+            def backward(context, given, required):
+                seen.append((list(context.inputs), list(context.outputs), given, required))
+                g = context.body.gradient(given, required, given=given)
+                return headrace.BackwardResult(g.input_gradients, g.output_gradients, program=g.program)
+
+        for got, e in zip(self.gradient(text, *values, **values), expected):
+            self.close(got, e)
+        self.assertIn((["x", "v_dx", "a_b_0"], ["v_grad_q", "K"], ["v_grad_q"], ["x", "v_dx", "a_b_0"]), seen)
+        self.assertIn((["v_grad_q", "K", "loss"], ["out_loss"], ["out_loss"], ["v_grad_q", "loss"]), seen)
+
     def test_errors(self):
         @self.rule("map", when=lambda node: "q" in node.outputs)
         class Fails(headrace.BackwardImplementation):
