@@ -6,6 +6,7 @@
 #include "autodiff/normalize.h"
 #include "autodiff/plan.h"
 #include "autodiff/reverse.h"
+#include "autodiff/statement_rules.h"
 #include "autodiff/widen_sums.h"
 
 namespace headrace::autodiff {
@@ -231,6 +232,7 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
   HR_RETURN_IF_ERROR(CheckNames(p, outputs, inputs));
   BackwardPrograms out;
   Program work = p;
+  HR_ASSIGN_OR_RETURN(const bool nodes, StatementsToNodes(&work, r));
   HR_RETURN_IF_ERROR(Normalize(work, r, o.fuse));
   HR_ASSIGN_OR_RETURN(Combined c, Reversal(&work, r, o).Run(outputs, inputs, &out));
   if (!o.keep_outputs && !o.separate) {
@@ -246,6 +248,8 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
   HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, &out.report));
   if (o.separate) Separate(c, &out);
   else out.program = std::move(c.program);
+  if (nodes) HR_RETURN_IF_ERROR(NodesToStatements(&out.program, r));
+  if (nodes && o.separate) HR_RETURN_IF_ERROR(NodesToStatements(&out.forward, r));
   HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
   if (o.separate) {
     DropUnread(p.Entry().parameters, &out);

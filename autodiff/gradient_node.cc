@@ -342,9 +342,13 @@ Status KeepPorts(Program* p, const Forward& f) {
       keep.push_back(n);
       continue;
     }
-    bool viewed = false;
-    for (Name other : s.order) viewed |= s.Get(other).base == n;
-    if (viewed) s.Mutable(n).kind = ContainerKind::kTransient;
+    bool named = false;  // by a view, or by a call whose callee does not use it
+    for (Name other : s.order) named |= s.Get(other).base == n;
+    ForEachNode(s, [&](NodeId id) {
+      if (auto* call = std::get_if<Nested>(&s.nodes[id].body))
+        for (const Argument& a : call->arguments) named |= a.container == n;
+    });
+    if (named) s.Mutable(n).kind = ContainerKind::kTransient;
     else s.Remove(n);
   }
   s.parameters = std::move(keep);

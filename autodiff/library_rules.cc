@@ -7,6 +7,7 @@
 
 #include "autodiff/backward.h"
 #include "autodiff/gradient_node.h"
+#include "autodiff/statement_rules.h"
 #include "ir/analysis/dataflow.h"
 #include "ir/text/parser.h"
 
@@ -92,7 +93,9 @@ Status NoGradient(const Forward& f, const std::string& what, const std::string& 
   d.op = full + (l.version > 0 ? " (opset " + std::to_string(l.version) + ")" : "");
   d.node = f.view.name;
   d.got = got;
-  d.hint = "register a backward rule: r.op(\"" + l.op.str() + "\")….Backward(\"d" +
+  if (l.domain == Name("node"))
+    d.hint = "register a backward rule: r.backward(\"" + full + "\", …), see docs/backward_rules.md";
+  else d.hint = "register a backward rule: r.op(\"" + l.op.str() + "\")….Backward(\"d" +
            (f.required.empty() ? "X" : f.required[0]) + " = …\") or r.backward(…), see docs/backward_rules.md";
   return Status(d);
 }
@@ -141,6 +144,7 @@ Result<Program> Derived(const Registry& r, const Forward& f, const std::string& 
   std::vector<Name> outputs, inputs;
   for (const std::string& s : f.given) outputs.push_back(Name(s));
   for (const std::string& s : f.required) inputs.push_back(Name(s));
+  const OrdinaryDerivatives no_rules_by_kind;
   Result<BackwardPrograms> b = Backward(body, outputs, inputs, o, r);
   if (!b.ok()) {
     Status s = b.status();
@@ -155,6 +159,7 @@ Result<Program> Derived(const Registry& r, const Forward& f, const std::string& 
 }
 
 Result<Program> FromRule(const BackwardImplementation& rule, const Forward& f) {
+  const OrdinaryDerivatives no_rules_by_kind;  // it may ask for the gradient of the node's body
   Result<BackwardResult> result = rule.backward(f.view, f.given, f.required);
   if (!result.ok())
     return WithNode(result.status(), f.view.name, "backward rule '" + rule.name + "' of " + f.node().op.str());

@@ -2,6 +2,7 @@
 #include "autodiff/backward_node.h"
 #include "autodiff/library_rules.h"
 #include "autodiff/normalize.h"
+#include "autodiff/statement_rules.h"
 #include "ir/plugin.h"
 
 namespace headrace {
@@ -14,6 +15,7 @@ Status RegisterAutodiff(Registry& r) {
   HR_RETURN_IF_ERROR(autodiff::RegisterLibraryGradients(r));
   HR_RETURN_IF_ERROR(autodiff::RegisterBackwardPass(r));
   HR_RETURN_IF_ERROR(autodiff::RegisterBackwardNode(r));
+  HR_RETURN_IF_ERROR(autodiff::RegisterStatementNodes(r));
   return autodiff::RegisterNormalization(r);
 }
 

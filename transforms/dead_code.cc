@@ -138,10 +138,31 @@ class Eliminator {
         if (t.read) l.reads.push_back(t.root);
         if (t.write) l.writes.push_back(t.root);
       }
+      Registers(b, &l);
       if (auto* lib = std::get_if<Library>(&b); lib && lib->outputs.empty()) l.live = true;  // called for what it does
     }
     if (l.live) work_.push_back(leaves_.size());
     leaves_.push_back(std::move(l));
+  }
+
+  // What TouchedBy leaves out: a call or library node in a map takes registers, too.
+  void Registers(const Body& b, Leaf* l) {
+    auto touch = [&](Name n, bool read, bool write) {
+      const Container* c = n.empty() ? nullptr : s_.Find(n);
+      if (!c || c->storage != Storage::kRegister) return;
+      if (read) l->reads.push_back(n);
+      if (write) l->writes.push_back(n);
+    };
+    if (auto* n = std::get_if<Nested>(&b)) {
+      const Sdfg* callee = p_.Find(n->callee);
+      for (const Argument& a : n->arguments) {
+        const Direction d = callee ? DirectionOf(p_, *callee, a.port) : Direction::kInOut;
+        touch(a.container, d == Direction::kIn || d == Direction::kInOut, d == Direction::kOut || d == Direction::kInOut);
+      }
+    } else if (auto* lib = std::get_if<Library>(&b)) {
+      for (const Port& port : lib->inputs) touch(port.container, true, false);
+      for (const Port& port : lib->outputs) touch(port.container, false, true);
+    }
   }
 
   // Loops and branches without content; a loop whose end is uncertain stays.

@@ -72,10 +72,7 @@ class Copier {
     for (Name p : from_.parameters)
       if (!bound_.count(p)) absent_.insert(p);
     LocalSymbols();
-    for (Name n : from_.order) {
-      const Container* c = from_.Find(n);
-      if (c && !bound_.count(n) && !absent_.count(n)) HR_RETURN_IF_ERROR(Local(*c, in_map));
-    }
+    for (Name n : from_.order) HR_RETURN_IF_ERROR(Declare(n, in_map));
     std::vector<BlockId> out = Blocks(from_.body);
     if (!trouble_.empty()) return UnsupportedError("E0359", trouble_);
     return out;
@@ -142,6 +139,13 @@ class Copier {
     return it->second->name;
   }
 
+  // A view's base first: it may be declared after it.
+  Status Declare(Name n, bool in_map) {
+    const Container* c = from_.Find(n);
+    if (!c || bound_.count(n) || absent_.count(n)) return {};
+    if (c->kind == ContainerKind::kView) HR_RETURN_IF_ERROR(Declare(c->base, in_map));
+    return Local(*c, in_map);
+  }
   Status Local(const Container& c, bool in_map) {
     Container copy = c;
     copy.name = names_.Fresh(c.name);

@@ -8,6 +8,34 @@ namespace {
 
 const char kEverywhere[] = "inline-nested{everywhere=true}";
 
+// Each call has memory of its own, also where a view of it is declared first.
+TEST(InlineNested, ViewsDeclaredBeforeTheirBases) {
+  ExpectPass(R"(
+    entry sdfg f(X: f64[N], Y: f64[N], Z: f64[N]) {
+      call g(x = X, y = Y)
+      call g(x = Y, y = Z)
+    }
+    sdfg g(x: f64[K], y: f64[K]) {
+      view V: f64[K] of T
+      transient T: f64[K]
+      map i in 0:K { T[i] = 2 * x[i] }
+      map i in 0:K { y[i] = V[i] }
+    })",
+             "inline-nested", R"(
+    sdfg f(X: f64[N], Y: f64[N], Z: f64[N]) {
+      transient T: f64[N]
+      view V: f64[N] of T
+      transient T_1: f64[N]
+      view V_1: f64[N] of T_1
+      state {
+        map i in 0:N { T[i] = 2 * X[i] }
+        map i in 0:N { Y[i] = V[i] }
+        map i in 0:N { T_1[i] = 2 * Y[i] }
+        map i in 0:N { Z[i] = V_1[i] }
+      }
+    })");
+}
+
 TEST(InlineEverywhere, BodiesOfMapsAndTasklets) {
   ExpectPass(R"(
     sdfg f(X: f64[N, K], Y: f64[N, K]) {

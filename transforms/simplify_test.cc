@@ -101,6 +101,18 @@ TEST(EliminateDeadCode, KeepsWhatConditionsAndSizesNeed) {
                   "eliminate-dead-code");
 }
 
+TEST(EliminateDeadCode, KeepsRegistersThatCallsInMapsRead) {
+  ExpectUnchanged(R"(entry sdfg f(X: f32[N, K], Y: f32[N, K]) {
+                       transient s: f32 @register
+                       map i in 0:N {
+                         s = X[i, 0] * 2
+                         call g(x = X[i, :], s = s, y = Y[i, :])
+                       }
+                     }
+                     sdfg g(x: f32[B], s: f32, y: f32[B]) { map k in 0:B { y[k] = x[k] * s } })",
+                  "eliminate-dead-code");
+}
+
 TEST(EliminateCopies, ReadersReadTheOriginal) {
   ExpectPass(R"(sdfg f(X: f32[N], Y: f32[N]) {
                   transient A: f32[N]

@@ -57,7 +57,20 @@ bool ArrayArgument::TakeBuffer(nb::handle object) {
   return true;
 }
 
+namespace {
+
+/// Whether torch's tensor says so of itself: elements of one whose conjugate or negative bit is set are not what is in memory.
+bool Says(nb::handle object, PyObject* question) {
+  const nb::object answer = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), question));
+  if (!answer.is_valid()) PyErr_Clear();
+  return answer.ptr() == Py_True;
+}
+
+}  // namespace
+
 bool ArrayArgument::TakeExchanged(nb::handle object) {
+  static PyObject* const is_neg = PyUnicode_InternFromString("is_neg");
+  static PyObject* const is_conj = PyUnicode_InternFromString("is_conj");
   const auto describe = DescriberOf(object);
   if (!describe) return false;
   nb::dlpack::dltensor t;
@@ -67,6 +80,14 @@ bool ArrayArgument::TakeExchanged(nb::handle object) {
   }
   const DType dtype = FromDlpack(t.dtype);
   if (dtype == DType::kNone || t.device.device_type != HR_DEVICE_CPU) return false;
+  if ((IsFloat(dtype) || IsComplex(dtype)) && (Says(object, is_neg) || (IsComplex(dtype) && Says(object, is_conj)))) {
+    keep_ = object.attr("detach")().attr("resolve_conj")().attr("resolve_neg")();
+    if (describe(keep_.ptr(), &t) != 0) {
+      PyErr_Clear();
+      return false;
+    }
+    array_.flags = HR_ARRAY_READ_ONLY;  // what is written to a copy would be lost
+  }
   int64_t* shape = Room(t.ndim);  // the table's own is for the time of that call alone
   for (int32_t d = 0; d < t.ndim; ++d) {
     shape[d] = t.shape[d];

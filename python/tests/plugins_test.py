@@ -36,6 +36,15 @@ HEADRACE_PLUGIN("from_a_test", "1.0") {
            const std::string size = Node::Shape(n.input("X"));
            return "sdfg thrice(X: f64[" + size + "], Y: f64[" + size + "]) { map i in 0:" + size + " { Y[i] = X[i] * 3 } }";
          });
+  r.backward("node.map", "straight through",
+             [](const Node& n) {
+               if (!n.output("rounded")) return "it rounds nothing";
+               return n.attribute("body").find("rint(") == std::string::npos ? "it does not round" : "";
+             },
+             [](const Node& n, const std::vector<std::string>&, const std::vector<std::string>&) {
+               const std::string size = Node::Shape(n.output("rounded"));
+               return "sdfg same(drounded: f64[" + size + "], dx: f64[" + size + "]) { map i in 0:" + size + " { dx[i] = drounded[i] } }";
+             });
 }
 #endif
 """
@@ -143,6 +152,19 @@ class PluginsTest(Folder):
             print(f.compile(backend="interpreter")(numpy.ones(1), numpy.ones(3)).tolist())
         """)
         self.assertEqual((done.stdout.strip(), done.returncode), ("[4.0, 3.0, 3.0]", 0), done.stderr)
+
+    def test_rules_by_kind_of_statement(self):
+        library = self.built("one/libfrom_a_test.so", "-DPLUGIN")
+        done = self.run_python(f"""
+            import numpy, headrace
+            headrace.load_plugin({library!r})
+            text = 'sdfg f(x: f64[N], L: f64) {{ transient rounded: f64[N]; map i in 0:N {{ rounded[i] = %s(x[i]) }}; L = 0;' \\
+                   'map i in 0:N {{ L += 5 * rounded[i] }} }}'
+            for function in ("rint", "floor"):
+                g = headrace.Sdfg.parse(text % function).gradient(["L"], ["x"])
+                print(g.program.compile(backend="interpreter")(numpy.ones(2)).tolist())
+        """)
+        self.assertEqual((done.stdout.split("\n")[:2], done.returncode), (["[5.0, 5.0]", "[0.0, 0.0]"], 0), done.stderr)
 
     def test_entry_points(self):
         site = os.path.join(self.folder, "site")

@@ -102,6 +102,7 @@ class Rule(headrace.BackwardImplementation):
 
 headrace.op("my.Softplus", pure="…", backward="…", samples=["…"])
 headrace.backward_implementation("my.Softplus", priority=2)(Rule)
+headrace.backward_implementation(node="map", when=lambda node: node.kind == "map" and node.callee is None and node.body is not None)(Rule)
 headrace.implementation("Softplus", name="stable", when=lambda node: True)
 headrace.set_implementation("Softplus", "stable")
 headrace.load_plugin("plugin.so")

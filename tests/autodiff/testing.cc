@@ -127,11 +127,39 @@ void ExpectNear(const NamedValues& got, const NamedValues& expected, double tole
 
 }  // namespace
 
+namespace {
+
+Result<BackwardResult> OrdinaryGradient(const NodeView& v, const std::vector<std::string>& given,
+                                        const std::vector<std::string>& required) {
+  const Attribute* body = FindAttribute(v.attributes, Name("body"));
+  HR_ASSIGN_OR_RETURN(Program p, ParseProgram(std::get<std::string>(body->value)));
+  Options o;
+  o.keep_outputs = false;
+  std::vector<Name> outputs, inputs;
+  for (const std::string& port : given) outputs.push_back(Name(port)), o.given_gradients.push_back(Name(port));
+  for (const std::string& port : required) inputs.push_back(Name(port));
+  HR_ASSIGN_OR_RETURN(BackwardPrograms b, Backward(p, outputs, inputs, o, *v.registry));
+  BackwardResult result;
+  for (const auto& [input, gradient] : b.input_gradients) result.required_grad_names[input.str()] = gradient.str();
+  for (const auto& [output, gradient] : b.output_gradients) result.given_grad_names[output.str()] = gradient.str();
+  result.sdfg = std::move(b.program);
+  return result;
+}
+
+}  // namespace
+
 const Registry& Plugins() {
   static const Registry* const r = [] {
     auto* registry = new Registry;
     Status s = LoadPlugins(*registry, PluginPath());
     if (!s.ok()) ADD_FAILURE() << s.ToString();
+    if (Flag("rules", "") == "statements")
+      for (const char* kind : {"map", "tasklet", "call"}) {
+        BackwardImplementation b;
+        b.domain = "node", b.op = kind, b.name = "ordinary", b.backward = OrdinaryGradient;
+        s = registry->Add(std::move(b));
+        if (!s.ok()) ADD_FAILURE() << s.ToString();
+      }
     return registry;
   }();
   return *r;

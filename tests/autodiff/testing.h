@@ -12,6 +12,8 @@
 
 namespace headrace::autodiff::testing {
 
+// With --rules=statements, the gradients of all maps, tasklets and calls are those that rules by kind of statement give, which
+// are the ordinary ones.
 const Registry& Plugins();
 std::string Flag(const std::string& name, const std::string& otherwise);  // --name=value of the command line
 std::vector<std::string> BackendsOfThisTest();                            // --backend=A,B; the interpreter unless said

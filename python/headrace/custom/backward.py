@@ -7,6 +7,8 @@ from typing import Any, Callable, Sequence
 
 from .. import _core, registrations
 from ..autodiff import BackwardResult
+from ..errors import UsageError
+from ..onnx.weights import did_you_mean
 from .expansions import Ports, text_of
 from .implementations import op_of
 from .nodes import BackwardContext, Node, NodePort, condition
@@ -14,13 +16,16 @@ from .nodes import BackwardContext, Node, NodePort, condition
 _FLOATS = ("f16", "bf16", "f32", "f64", "c64", "c128")
 
 
+_KINDS = ("map", "tasklet", "call")
+
+
 class BackwardImplementation:
-    """A backward rule; subclasses are registered by `@headrace.backward_implementation(op)`."""
+    """A backward rule; subclasses are registered by `@headrace.backward_implementation(op)`, or `(node="map")`."""
 
     @staticmethod
     def backward_can_be_applied(node: Node) -> bool | str:
         """True, or False or the reason where the rule does not serve this node; then the next rule is asked, and at last the derivative
-        of the op's pure form is taken."""
+        of the op's pure form, or of the statement itself, is taken."""
         return True
 
     @staticmethod
@@ -35,17 +40,36 @@ class BackwardImplementation:
         raise NotImplementedError
 
 
-def backward_implementation(op: str, *, name: str = "", when: Callable[[Node], bool | str] | None = None,
-                            priority: int = 1) -> Callable[[Any], Any]:
-    """Registers a BackwardImplementation, or a numpy-style function, as a backward rule of an op ("Softplus", "my.Softplus") or of a
-    C function that programs call ("call.NAME").
+def backward_implementation(op: str | None = None, *, node: str | None = None, name: str = "",
+                            when: Callable[[Node], bool | str] | None = None, priority: int = 1) -> Callable[[Any], Any]:
+    """Registers a BackwardImplementation, or a numpy-style function, as a backward rule of an op ("Softplus", "my.Softplus"), of a
+    C function that programs call ("call.NAME"), or of the statements of a kind: `node="map"`, `"tasklet"` or `"call"`.
 
         @headrace.backward_implementation("my.Softplus")
         def softplus_backward(X, dY):
             return dY / (1 + np.exp(-X))
 
+        @headrace.backward_implementation(node="map", when=lambda node: set(node.outputs) == {"quantized"})
+        def straight_through(x, dquantized):
+            return dquantized
+
+    A rule by kind of statement is asked about those outside of maps, in every program that is differentiated; say `when`, or
+    `backward_can_be_applied`, or it gets all of them. Ports are the arrays by name, those of a call as the callee names them; what the
+    statement only writes in part, or adds to, is also an input, with its value from before, and the result is out_NAME. Loop variables
+    and other integers that no size tells are inputs v_NAME. `node.kind`, `node.callee` and `node.body`, the statement as an Sdfg, say
+    more; `node.body.gradient(…)` is its ordinary derivative. UnsupportedError where a rule can be applied to a statement that keeps
+    state, holds sequences or arrays whose sizes change while the program runs.
+
     Rules of larger `priority` are asked first; those that come with ops have 0."""
-    domain, op_name = ("call", op[len("call."):]) if op.startswith("call.") else op_of(op)
+    if (op is None) == (node is None):
+        raise TypeError("a backward rule is that of an op or of a kind of statement: backward_implementation(\"my.Op\") or "
+                        "backward_implementation(node=\"map\")")
+    if node is not None:
+        if node not in _KINDS:
+            raise UsageError(f"there are no backward rules for the kind {node!r}{did_you_mean(str(node), list(_KINDS))}")
+        domain, op_name = "node", node
+    else:
+        domain, op_name = ("call", op[len("call."):]) if op.startswith("call.") else op_of(op)
 
     def register(rule: Any) -> Any:
         own = name or getattr(rule, "__name__", "rule")
@@ -57,6 +81,8 @@ def backward_implementation(op: str, *, name: str = "", when: Callable[[Node], b
             raise TypeError(f"a backward rule is a subclass of BackwardImplementation or a function, not {rule!r}")
         both = [w for w in (when, applies) if w is not None]
         asked = condition(lambda node: _first_reason(both, node)) if both else None
+        if asked and domain == "node":  # an error of a condition is one of the rule: the statement is not passed over
+            asked, backward = _without_errors(asked), _asking_again(both, backward)
         _core.add_backward(f"python:backward of {domain}.{op_name}@{own}", domain, op_name, own, priority, asked, _as_asked(backward))
         registrations.changed()
         return rule
@@ -70,6 +96,26 @@ def _first_reason(conditions: list, node: Node) -> bool | str:
         if answer is not True and answer != "":
             return answer
     return True
+
+
+def _without_errors(asked: Callable[[dict], str]) -> Callable[[dict], str]:
+    def quiet(described: dict) -> str:
+        try:
+            return asked(described)
+        except Exception:
+            return ""
+
+    return quiet
+
+
+def _asking_again(conditions: list, backward: Callable[..., Any]) -> Callable[..., Any]:
+    ask = condition(lambda node: _first_reason(conditions, node))
+
+    def raising(node: Node, given: list[str], required: list[str]) -> Any:
+        ask(node._described)
+        return backward(node, given, required)
+
+    return raising
 
 
 class _Every:

@@ -11,6 +11,7 @@ import numpy as np
 from ..frontend.sizes import Size, canonical
 from ..frontend.types import Type
 from ..onnx.signature import NUMPY_OF_IR
+from ..sdfg import Sdfg
 
 
 class NodePort:
@@ -47,11 +48,16 @@ class NodePort:
 
 class Node:
     """A library node: `op` ("onnx.Softplus"), `name` in the model or program, `version`, `attributes` {name: value} with the op's
-    defaults, `inputs` and `outputs` {port: NodePort}; a port that is absent is None, a variadic one a list."""
+    defaults, `inputs` and `outputs` {port: NodePort}; a port that is absent is None, a variadic one a list.
+
+    `kind` is "op", or for backward rules of statements "map", "tasklet" or "call" (`op` is then "node.map" …), which have
+    a `body`."""
 
     def __init__(self, described: dict):
         self.domain, self.op = described["domain"], f"{described['domain']}.{described['op']}"
         self.name, self.version = described["name"], described["version"]
+        self.kind: str = described["op"] if described["domain"] == "node" else "op"
+        self._described = described
         self.attributes: dict[str, Any] = described["attributes"]
         self._attribute_texts: dict[str, str] = described["attribute_texts"]
         self._unset, self.defines, self._sizes = set(described["unset"]), described["defines"], set(described["sizes"])
@@ -59,6 +65,16 @@ class Node:
         taken = {p["name"] for p in described["inputs"]}
         self.inputs = _ports(described["inputs"], variadic, set())
         self.outputs = _ports(described["outputs"], variadic, taken)
+
+    @property
+    def body(self) -> Sdfg | None:
+        """The statement alone, a program whose parameters are the ports; None of an op."""
+        return None if self.kind == "op" else Sdfg.parse(self.attributes["body"], f"<{self.kind} {self.name}>")
+
+    @property
+    def callee(self) -> str | None:
+        """The name of the program that a call calls; None of others."""
+        return self.attributes.get("callee") if self.kind == "call" else None
 
     def input_ports(self) -> dict[str, NodePort]:
         """Those that are present, by the names of the expansion's parameters."""

@@ -55,6 +55,7 @@ class Differentiable:
         self.sources = {s: (k, d) for k, n in reversed(list(enumerate(self.inputs))) for d, s in enumerate(_shape(parameters, n))
                         if isinstance(s, str) and s.isidentifier()}
         self.types = [TORCH_TYPES[kinds[n]] for n in self.outputs]
+        self.complex = any(kinds[n] in COMPLEX for n in [*self.inputs, *self.outputs])
         self.smooth = [kinds[n] in FLOATS or kinds[n] in COMPLEX for n in self.outputs]
         self.seeds: dict[str, int] = {}  # of a joint gradient: its argument → which output's gradient that is
         self.gradients: dict[str, int] = {}  # and its output → which input's gradient
@@ -201,6 +202,8 @@ class _Function(torch.autograd.Function):
         alive = {i for k in given for i in owner.reach[k]}
         if not given:
             return (None,) * (n + 1)
+        if owner.complex:
+            gradients = [_conjugate(g) for g in gradients]
         if torch.is_grad_enabled():
             return (None, *_second(ctx, pair, gradients, given))
         saved = ctx.saved_tensors
@@ -210,8 +213,13 @@ class _Function(torch.autograd.Function):
         results: list = [None] * (n + 1)
         for k, g in zip(pair.wanted, made):
             if k in alive:
-                results[k + 1] = g
+                results[k + 1] = _conjugate(g)
         return tuple(results)
+
+
+def _conjugate(g: torch.Tensor | None) -> torch.Tensor | None:
+    """A gradient of torch as one of programs, and back: torch's are conjugate, theirs are derivatives as they stand."""
+    return g.conj().resolve_conj() if g is not None and g.is_complex() else g
 
 
 _apply = torch._C._FunctionBase.__dict__["apply"].__get__(None, _Function)
@@ -231,5 +239,5 @@ def _second(ctx, pair: Pair, gradients, given: set[int]) -> list:
     made = function(arguments)
     results: list = [None] * len(ctx.arguments)
     for name, g in zip(function.outputs, made):
-        results[function.gradients[name]] = g
+        results[function.gradients[name]] = _conjugate(g)
     return results

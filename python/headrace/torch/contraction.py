@@ -184,3 +184,18 @@ def trilinear(c, a, b, w, expand_a, expand_b, expand_w, summed, unroll=1):
 
     c.maps([extents[d] for d in [*kept, *summed]], body)
     return out
+
+
+@op("_cdist_forward")
+def cdist(c, x, y, p, compute_mode=None):
+    """Distances of the rows of x[..., n, d] to those of y[..., m, d]; equal ones take no gradient."""
+    if p != 2 or x.dtype not in ("f32", "f64"):
+        raise UnsupportedError(f"cdist of {x.dtype} with p = {p}: programs know p = 2")
+    squares = c.fill(c.new(x.dtype, c.shape, "squares"), lambda i: "0")
+
+    def add(i):
+        difference = f"({c.operand(x, [*i[:-3], i[-3], i[-1]], x.dtype)} - {c.operand(y, [*i[:-3], i[-2], i[-1]], x.dtype)})"
+        c.line(f"{squares.at(i[:-1])} += {difference} * {difference}")
+
+    c.maps([*c.shape, x.shape[-1]], add)
+    return c.fill(c.result(), lambda i: f"({squares.at(i)} == 0 ? 0 : sqrt({squares.at(i)}))")

@@ -33,6 +33,29 @@ def shapes_of(module: torch.nn.Module, args: tuple, kwargs: dict, moving: set[tu
     return _by_name(module, args, positional, named)
 
 
+def spelled_out(module: torch.nn.Module, args: tuple, kwargs: dict) -> torch.nn.Module:
+    """The module, with a parameter of `forward` for each argument of this call where its own has *args or **kwargs: torch.export
+    has two ways to count what these hold, and refuses sizes for them that fit only one."""
+    signature = inspect.signature(module.forward)
+    collected = {p.kind: p.name for p in signature.parameters.values() if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
+    if not collected:
+        return module
+    names = []
+    for name, value in signature.bind_partial(*args).arguments.items():
+        names += [f"{name}_{k}" for k in range(len(value))] if name == collected.get(inspect.Parameter.VAR_POSITIONAL) else [name]
+    kind = type(module)
+
+    def forward(self, *args, **kwargs):
+        return kind.forward(self, *args, **kwargs)
+
+    forward.__signature__ = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY),
+                                               *[inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names],
+                                               *[inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY) for n in kwargs]])
+    made = object.__new__(type(kind.__name__, (kind,), {"forward": forward}))
+    made.__dict__ = module.__dict__
+    return made
+
+
 def _by_name(module, args, positional, named) -> Any:
     parameters = inspect.signature(module.forward).parameters.values()
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
@@ -42,8 +65,6 @@ def _by_name(module, args, positional, named) -> Any:
     if not named:
         return tuple(positional)
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if len(args) > len(names):
-        return None
     return dict(zip(names, positional)) | named
 
 

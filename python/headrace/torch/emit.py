@@ -204,8 +204,8 @@ def number(v: Any, dtype: str) -> str:
         return "true" if v else "false"
     if dtype in COMPLEX:
         v = complex(v)
-        part = "f32" if dtype == "c64" else "f64"
-        return f"complex({part}({_float(v.real)}), {part}({_float(v.imag)}))"
+        text = f"complex({_float(v.real)}, {_float(v.imag)})"
+        return text if dtype == "c128" else f"c64({text})"
     if isinstance(v, complex):
         raise UnsupportedError(f"{v} as {dtype}")
     if dtype in FLOATS:

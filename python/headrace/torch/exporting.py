@@ -24,7 +24,7 @@ from torch.fx.experimental import _config as symbolic_config
 
 from ..errors import UnsupportedError
 from . import randomness
-from .dynamic import shapes_of
+from .dynamic import shapes_of, spelled_out
 from .lower import Lowered, lower
 from .outline import Outline, match, outline, same_tensor
 from .whole import recurrent_layers_whole
@@ -37,6 +37,8 @@ KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_re
         "aten._softmax.default", "aten._log_softmax.default", "aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default",
         "aten.mish.default")
 
+
+CHECKS = ("aten._assert_async.msg", "aten._assert_async.default")
 
 # What export keeps whole and Dynamo takes apart: interpolation is gathers and weights.
 TAKEN_APART = [getattr(torch.ops.aten, f"upsample_{kind}") for kind in (
@@ -86,6 +88,7 @@ class Exported(Conditions):
     draws: list[tuple]  # placeholder, function(size, *rest, dtype), size, dtype, rest
     buffers: list[tuple[int, str]]  # result, buffer that takes it
     results: list[int]  # results that are the module's
+    checks: list[tuple[int, str]]  # result that must be true, what RuntimeError says where it isn't
     spec: Any  # their structure
     reach: list[set[int]] = field(default_factory=list)  # program's output → inputs that it depends on differentiably
     trace: Trace | None = None
@@ -136,10 +139,13 @@ def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, movi
     """`dynamic`: True, sizes that `open_sizes` names, where the model leaves them open, and but for sizes 0 and 1, which a
     trace takes for constants; False, none; else torch.export's dynamic_shapes."""
     inspect.signature(module.forward).bind(*args, **kwargs)  # TypeError, as of any function
+    name = type(module).__name__
+    if dynamic is True:
+        module = spelled_out(module, args, kwargs)
     shapes = shapes_of(module, args, kwargs, moving) if dynamic is True else None if dynamic is False else dynamic
     # Where sizes are given by name, 1 is an example as good as others; a trace then holds for what its guards say.
-    with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(type(module).__name__):
-        return Trace(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False), type(module).__name__)
+    with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(name):
+        return Trace(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False), name)
 
 
 @contextlib.contextmanager
@@ -210,6 +216,7 @@ def _layout(program) -> Exported:
     gm = program.graph_module
     randomness.split_dropout(gm)
     drawn = _draws_to_placeholders(gm)
+    checks = _checks_to_results(gm)
     gm.graph.eliminate_dead_code()
     lowered = lower(gm, "model")
     signature = program.graph_signature
@@ -234,7 +241,7 @@ def _layout(program) -> Exported:
             results.append(k)
         else:
             raise UnsupportedError(f"a module that writes to its argument {spec.target}: give it a copy")
-    made = Exported(lowered, states, users, constants, drawn, buffers, results, program.call_spec.out_spec)
+    made = Exported(lowered, states, users, constants, drawn, buffers, results, checks, program.call_spec.out_spec)
     made.reach = _reach(gm, lowered, placeholders, set(results))
     return made
 
@@ -258,6 +265,18 @@ def _draws_to_placeholders(gm: fx.GraphModule) -> list:
         gm.graph.erase_node(node)
     gm.recompile()
     return drawn
+
+
+def _checks_to_results(gm: fx.GraphModule) -> list[tuple[int, str]]:
+    """What torch asserts of data, such as the classes of one_hot, becomes further results: a program has no errors of its own."""
+    output = next(n for n in gm.graph.nodes if n.op == "output")
+    results, checks = list(output.args[0]), []
+    for node in [n for n in gm.graph.nodes if str(n.target) in CHECKS]:
+        checks.append((len(results), node.args[1] if len(node.args) > 1 else "Expected Tensor with single nonzero value"))
+        results.append(node.args[0])
+        gm.graph.erase_node(node)
+    output.args = (tuple(results),)
+    return checks
 
 
 def sizes_text(s):

@@ -105,13 +105,14 @@ class Lowering(Emitter):
             return
         if name in NOTHING:
             return
+        if "val" not in node.meta:
+            _known(name)
+            raise UnsupportedError(f"{name} gives no tensor: torch says nothing of its result")
         if self._metas and all(isinstance(m, torch.Tensor) and 0 in tuple(m.shape) for m in self._metas):
             made = tuple(zeros(self, type_of(m.dtype), m.shape) for m in self._metas)  # whatever the operator does
             self.values[node] = made if isinstance(node.meta["val"], (tuple, list)) else made[0]
             return
-        function = OPERATORS.get(name)
-        if function is None:
-            raise UnsupportedError(f"{name} is not among the operators that programs know")
+        function = _known(name)
         refuse_devices(node, elements=function.__module__.endswith((".networks", ".pooling", ".recurrent")))
         given = [fx.map_arg(a, lambda n: self.values[n]) for a in node.args]
         named = {k: fx.map_arg(v, lambda n: self.values[n]) for k, v in node.kwargs.items()}
@@ -138,6 +139,13 @@ class Lowering(Emitter):
             shape = tuple(sizes.text_of(s) for s in meta.shape)
             if v.dtype != type_of(meta.dtype) or not _same_shape(v.shape, shape):
                 raise UnsupportedError(f"{node.target} gives {declared(v.dtype, v.shape)}, expected {declared(type_of(meta.dtype), shape)}")
+
+
+def _known(name: str) -> Any:
+    function = OPERATORS.get(name)
+    if function is None:
+        raise UnsupportedError(f"{name} is not among the operators that programs know")
+    return function
 
 
 def zeros(c: Emitter, dtype: str, shape: Sequence) -> Value:

@@ -42,6 +42,9 @@ class Version:
         self.order = [self._source(k) for k in e.lowered.arguments]
         self.skip = frozenset(n for n, k in enumerate(e.lowered.arguments) if k in self.leaves and e.names[self.leaves[k]] in state.inputs_to_skip)
         self.buffers = [(k, _place(module, name)) for k, name in e.buffers]
+        written = {name for _, name in e.buffers}
+        written_states = {k for k, name, _ in e.states if name in written}
+        self.overwritten = [n for n, k in enumerate(e.lowered.arguments) if k in written_states]
         self.symbolic = bool(self.drawn) or any(o.kind == "size" or o.strides for o in e.lowered.outputs)
         self.fits: Callable[[list], bool]  # whether arguments have sizes that this trace is for
         self.same: Callable[[tuple], bool] | None  # whether a call is one for this trace, with nothing else changed
@@ -72,6 +75,10 @@ class Version:
         self.fits = checks[0] if len(checks) == 1 else lambda leaves: any([check(leaves) for check in checks])
         self.same = None
 
+    def current(self) -> bool:
+        """Whether what the program was made for beside sizes is as it was."""
+        return True
+
     def _arguments(self) -> Callable[[list, dict], list]:
         """The program's arguments from those of the call, as one function."""
         items, names = [], {"evaluate": evaluate}
@@ -92,12 +99,18 @@ class Version:
     def __call__(self, leaves: list) -> Any:
         symbols = {s: leaves[k].shape[d] for s, (k, d) in self.sources.items()} if self.symbolic else {}
         arguments = leaves if self._gather is None else self._gather(leaves, symbols)
+        if self.overwritten and torch.is_grad_enabled():  # gradients are of what these were
+            for n in self.overwritten:
+                arguments[n] = arguments[n].clone()
         values = self.function(arguments, self.skip) if self.function.outputs else ()
         if self._one:
             return values[0]
         if self._plain:
             return pytree.tree_unflatten(list(values), self.exported.spec)
         results = [self._result(o, values, leaves, symbols) for o in self.exported.lowered.outputs]
+        for k, message in self.exported.checks:
+            if not results[k]:
+                raise RuntimeError(message)
         for k, (where, name) in self.buffers:
             with torch.no_grad():
                 where[name].copy_(results[k])
@@ -141,6 +154,9 @@ class Parts:
 
 class State:
     """What a compiled module is beside the module: options, hooks, traces."""
+
+    version: type[Version] = Version  # what is made of a trace
+    group = "torch.module"  # of counters
 
     def __init__(self, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0,
                  verify: str | None = None, dump_dir: Any = None):
@@ -245,13 +261,13 @@ class State:
             known = self.versions.setdefault(key, [])
             traced = trace(module, args, kwargs, self.dynamic, self._moving(key, leaves))
             for version in known:
-                conditions = version.exported.trace.covers(traced)
+                conditions = version.exported.trace.covers(traced) if version.current() else None
                 if conditions is not None and fitting(conditions)(leaves):
-                    count("torch.module", "sizes admitted")
+                    count(self.group, "sizes admitted")
                     version.admit(conditions)
                     return version
-            count("torch.module", "traces")
-            version = self._for_any_size(module, key, args, kwargs, traced) or Version(self, traced.finish(), module)
+            count(self.group, "traces")
+            version = self._for_any_size(module, key, args, kwargs, traced) or self.version(self, traced.finish(), module)
             for hook in self.hooks["post_compile_hook"]:
                 hook(version.function)
             known.append(version)
@@ -273,7 +289,7 @@ class State:
         conditions = general.covers(special)
         if conditions is None or not fitting(conditions)(leaves):
             return None
-        version = Version(self, exported, module)
+        version = self.version(self, exported, module)
         version.admit(conditions)
         return version
 

@@ -12,6 +12,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from ..counters import count
 from ..errors import HeadraceError, UnsupportedError
+from .exporting import CHECKS
 from .lower import lower, probe
 from .program import GraphProgram
 from .randomness import draws, split_dropout
@@ -32,7 +33,7 @@ class Support(OperatorSupportBase):
         return self._known[node]
 
     def _look(self, node: fx.Node) -> bool:
-        if node.op != "call_function" or draws(node) or is_size(node):
+        if node.op != "call_function" or not computes(node):
             return False
         if getattr(node.target, "__name__", "") == "getitem":
             producer = node.args[0]
@@ -52,6 +53,11 @@ def is_size(node: fx.Node) -> bool:
     return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool))
 
 
+def computes(node: fx.Node) -> bool:
+    """Whether a node is a program's to know: torch draws random numbers, and raises what it asserts of data, by itself."""
+    return not draws(node) and not is_size(node) and str(node.target) not in CHECKS
+
+
 class Part(torch.nn.Module):
     """A program in the place of a part of the graph."""
 
@@ -69,7 +75,7 @@ def compile_graph(gm: fx.GraphModule, *, whole: bool = False, **options: Any) ->
     an UnsupportedError, not a part that runs eagerly."""
     split_dropout(gm)
     support = Support()
-    computing = [n for n in gm.graph.nodes if n.op == "call_function" and not draws(n) and not is_size(n)]
+    computing = [n for n in gm.graph.nodes if n.op == "call_function" and computes(n)]
     refused = [n for n in computing if not support.is_node_supported(None, n) and n in support.reasons]
     count("torch.compile", "graphs")
     for n in refused:
@@ -78,7 +84,7 @@ def compile_graph(gm: fx.GraphModule, *, whole: bool = False, **options: Any) ->
     if whole and refused:
         raise UnsupportedError("fullgraph=True, and programs don't know\n  " + "\n  ".join(
             f"{n.target}: {support.reasons[n]}" for n in refused))
-    if not any(draws(n) for n in gm.graph.nodes) and not refused:
+    if not any(draws(n) or str(n.target) in CHECKS for n in gm.graph.nodes) and not refused:
         if not computing:
             return gm
         try:

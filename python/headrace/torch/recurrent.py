@@ -18,22 +18,28 @@ def _gates(c, x: Value, w: Value, bias: Value | None) -> Value:
 
 
 def _direction(c, x: Value, h0, c0, weights: list[Value], has_biases: bool, reverse: bool, step) -> tuple[Value, Value, Value | None]:
-    """One layer, one direction: (outputs[t, b, j], last h, last c); h0 and c0 give texts for [b, j]."""
+    """One layer, one direction: (outputs[t, b, j], last h, last c); h0 and c0 give texts for [b, j]. A projection, the last one of
+    `weights` beyond the usual, makes h narrower than the gates."""
     w, r = weights[:2]
-    wb, rb = weights[2:] if has_biases else (None, None)
+    wb, rb = weights[2:4] if has_biases else (None, None)
+    projection = weights[-1] if len(weights) % 2 else None
     time, batch, _ = x.shape
-    size = r.shape[1]
+    size = r.shape[1] if projection is None else projection.shape[1]
     gx = _gates(c, x, w, wb)
-    h = c.fill(c.new(x.dtype, [batch, size], "h"), h0)
+    h = c.fill(c.new(x.dtype, [batch, r.shape[1]], "h"), h0)
+    inner = h if projection is None else c.new(x.dtype, [batch, size], "inner")
     cell = c.fill(c.new(x.dtype, [batch, size], "c"), c0) if c0 else None
-    out = c.new(x.dtype, [time, batch, size], "y")
+    out = c.new(x.dtype, [time, batch, r.shape[1]], "y")
     gh = c.new(x.dtype, [batch, r.shape[0]], "gh")
     s = c.fresh("s")
     c.open(f"for {s} in 0:{time}")
     t = f"{time} - 1 - {s}" if reverse else s
     c.fill(gh, lambda i: rb.at([i[1]]) if rb is not None else "0")
-    c.maps([*gh.shape, size], lambda i: c.line(f"{gh.at(i[:2])} += {h.at([i[0], i[2]])} * {r.at([i[1], i[2]])}"))
-    step(lambda q, i: (gx.at([t, i[0], f"{q} * {size} + {i[1]}"]), gh.at([i[0], f"{q} * {size} + {i[1]}"])), h, cell)
+    c.maps([*gh.shape, r.shape[1]], lambda i: c.line(f"{gh.at(i[:2])} += {h.at([i[0], i[2]])} * {r.at([i[1], i[2]])}"))
+    step(lambda q, i: (gx.at([t, i[0], f"{q} * {size} + {i[1]}"]), gh.at([i[0], f"{q} * {size} + {i[1]}"])), inner, cell)
+    if projection is not None:
+        c.fill(h, lambda i: "0")
+        c.maps([*h.shape, size], lambda i: c.line(f"{h.at(i[:2])} += {inner.at([i[0], i[2]])} * {projection.at([i[1], i[2]])}"))
     c.maps(h.shape, lambda i: c.line(f"{out.at([t, *i])} = {h.at(i)}"))
     c.close()
     return out, h, cell
@@ -85,9 +91,8 @@ def _layers(c, x: Value, states, weights, has_biases, layers, dropout, train, bi
         raise UnsupportedError(f"a recurrent layer of {x.dtype} and rank {x.rank}")
     if dropout and train and layers > 1:
         raise UnsupportedError("dropout between recurrent layers")
-    directions, per = 1 + bool(bidirectional), 4 if has_biases else 2
-    if len(weights) != layers * directions * per:
-        raise UnsupportedError("a recurrent layer with projections")
+    directions = 1 + bool(bidirectional)
+    per = len(weights) // (layers * directions)  # one more with projections
     given = x.dtype
     x, states, weights = widened(c, x), [widened(c, s) for s in states], [c.whole(widened(c, w)) for w in weights]
     if batch_first:

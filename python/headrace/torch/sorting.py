@@ -6,7 +6,7 @@ import torch
 
 from ..errors import UnsupportedError
 from . import sizes
-from .emit import COMPLEX, FLOATS, HALVES, TYPES, Value, cast, type_of
+from .emit import COMPLEX, FLOATS, HALVES, TYPES, Size, Value, cast, type_of
 from .reductions import Axes, require_elements, wide
 from .table import op
 
@@ -23,14 +23,13 @@ def ordered(c, a: Value, dim: int, largest: bool, count=None) -> tuple[Value, Va
     if a.rank == 0:
         return c.fill(c.new(a.dtype, ()), lambda i: a.at(i)), c.fill(c.new("i64", ()), lambda i: "0")
     d = dim % a.rank
-    count = a.shape[d] if count is None else count
-    if not isinstance(count, int):
-        raise UnsupportedError(f"{c.target} along a dimension of unknown size")
+    count = a.shape[d] if count is None else count.text if isinstance(count, Size) else count
     if count == 0:
         raise UnsupportedError(f"{c.target} of no elements")
     shape = [*a.shape[:d], count, *a.shape[d + 1:]]
     values, where = c.new(a.dtype, shape, "sorted"), c.new("i64", shape, "order")
-    c.node("onnx.TopK", {"axis": d, "largest": int(largest), "sorted": 1}, {"X": a, "K": c.constant("i64", [count])},
+    k = c.constant("i64", [count]) if isinstance(count, int) else c.fill(c.new("i64", [1], "k"), lambda i: f"({count})")
+    c.node("onnx.TopK", {"axis": d, "largest": int(largest), "sorted": 1}, {"X": a, "K": k},
            {"Values": values, "Indices": where})
     return values, where
 
@@ -86,13 +85,15 @@ def median_dim(c, a, dim, keepdim=False):
     if values.rank == 0:
         return _picked(c, values, where, dim, keepdim, None)
     d = dim % a.rank
-    n, half = a.shape[d], (a.shape[d] - 1) // 2
+    n = a.shape[d]
+    half = (n - 1) // 2 if isinstance(n, int) else f"(({n} - 1) // 2)"
+    end = n - 1 if isinstance(n, int) else f"({n} - 1)"
     axes = Axes(values, [d], False)
     if a.dtype not in FLOATS:
         return _picked(c, values, where, dim, keepdim, lambda outer: str(half))
     if "nanmedian" not in c.target:
-        last = lambda outer: values.at(axes.join(outer, [str(n - 1)]))  # noqa: E731
-        return _picked(c, values, where, dim, keepdim, lambda outer: f"(isnan({last(outer)}) ? {n - 1} : {half})")
+        last = lambda outer: values.at(axes.join(outer, [str(end)]))  # noqa: E731
+        return _picked(c, values, where, dim, keepdim, lambda outer: f"(isnan({last(outer)}) ? {end} : {half})")
     count = c.fill(c.new("i64", axes.shape, "count"), lambda i: "0")
     c.maps([*axes.outer, n], lambda i: c.line(f"{count.at(i[:-1])} += (isnan({values.at(axes.join(i[:-1], i[-1:]))}) ? 0 : 1)"))
     return _picked(c, values, where, dim, keepdim, lambda outer: f"(max({count.at(outer)} - 1, 0) // 2)")

@@ -17,7 +17,7 @@ from ..errors import UnsupportedError, UsageError
 from ..reports import Report, report_of
 from ..sdfg import Sdfg
 from .emit import FLOATS, HALVES
-from .exporting import export
+from .exporting import Conditions
 from .module import State, Version
 from .optimizers import Group, Rule, rule_of, structure
 from .program import Runner
@@ -84,25 +84,15 @@ class TrainStep:
         self._state.forget()
 
 
-class _Steps(State):
-    def __init__(self, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int):
-        super().__init__(dynamic=dynamic, threads=threads)
-        self.optimizer = optimizer
-
-    def _trace(self, module: torch.nn.Module, key: tuple, args: tuple, kwargs: dict, leaves: list) -> Version:
-        with self.lock:
-            count("torch.train_step", "traces")
-            version = _Step(self, export(module, args, kwargs, self.dynamic, self._moving(key, leaves)), module)
-            self.versions.setdefault(key, []).append(version)
-            return version
-
-
 class _Step(Version):
     """One trace, compiled with the update of one set of parameters."""
 
     def __init__(self, state: _Steps, exported, module: torch.nn.Module):
         super().__init__(state, exported, module)
         self.optimizer = state.optimizer
+        if exported.checks:
+            raise UnsupportedError(f"a model that looks at its data, \"{exported.checks[0][1]}\": the parameters would be updated before "
+                                   "that is known\nhint: headrace.module(model) and optimizer.step()")
         places = [what if kind == 1 else None for kind, what in self.order]
         loss = self._loss(module)
         inputs = self._updated(places, self.function.reach[loss])
@@ -115,8 +105,14 @@ class _Step(Version):
         self.sizes: dict[str, int] = {}  # of the latest step
         self._where = [places[n] for m in members for n in m]
         self._structure = self._looked_at()
-        guard = self.fits
-        self.fits = lambda leaves: guard(leaves) and self._looked_at() == self._structure
+
+    def admit(self, conditions: Conditions) -> None:
+        super().admit(conditions)
+        sizes = self.fits
+        self.fits = lambda leaves: sizes(leaves) and self.current()
+
+    def current(self) -> bool:
+        return self._looked_at() == self._structure
 
     def _loss(self, module: Whole) -> int:
         """Which of the program's outputs it is."""
@@ -175,6 +171,14 @@ class _Step(Version):
             d()
         self.optimizer._opt_called = True  # what schedulers look at
         return self._result(self.exported.lowered.outputs[self.exported.results[0]], made, leaves, symbols)
+
+
+class _Steps(State):
+    version, group = _Step, "torch.train_step"
+
+    def __init__(self, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int):
+        super().__init__(dynamic=dynamic, threads=threads)
+        self.optimizer = optimizer
 
 
 def _tensor(place: tuple[dict, str]) -> torch.Tensor:

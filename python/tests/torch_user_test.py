@@ -1,0 +1,240 @@
+"""headrace.module against eager torch in what networks of users do beside layers: collected arguments, sorting, assertions about
+data, buffers that gradients read, recurrent projections."""
+
+import copy
+import unittest
+
+from python.tests.case import headrace
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.utils import _pytree as pytree  # noqa: E402
+
+import headrace.torch  # noqa: E402, F401: registers the backend, as the wheel's entry point does
+from python.tests.torch_module_test import TorchCase  # noqa: E402
+
+
+class Collected(nn.Module):
+    """Arguments that `forward` has no names for."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Linear(3, 2) for _ in range(2))
+
+    def forward(self, first, *rest, scale=1.0, **named):
+        made = [part(x) * scale for part, x in zip(self.parts, (first, *rest))]
+        return sum(made), {name: value.square() for name, value in named.items()}
+
+
+class Ranked(nn.Module):
+    """Orders along the length and along the batch."""
+
+    def forward(self, x):
+        values, where = x.sort(dim=1, descending=True, stable=True)
+        top = x.topk(x.shape[1] // 2 + 1, dim=1)
+        return values.cumsum(1), where, *top, x.argsort(0), *x.median(dim=1), *x.nanmedian(dim=0), *x.kthvalue(2, dim=1)
+
+
+class Labels(nn.Module):
+    """one_hot looks whether its numbers are classes."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 3))
+
+    def forward(self, labels):
+        return F.one_hot(labels, 4).float() @ self.weight
+
+
+class Quantized(nn.Module):
+    """The nearest rows of a book, with gradients that pass the choice by."""
+
+    def __init__(self):
+        super().__init__()
+        self.encode, self.book = nn.Conv1d(2, 4, 3, padding=1), nn.Embedding(8, 4)
+
+    def forward(self, x):
+        z = self.encode(x).transpose(1, 2)
+        distances = torch.cdist(z.flatten(0, 1), self.book.weight)
+        chosen = self.book(distances.argmin(1)).view_as(z)
+        return z + (chosen - z).detach(), F.mse_loss(chosen.detach(), z), distances, torch.cdist(z, z + 1), torch.cdist(z[:1], z)
+
+
+class Projected(nn.Module):
+    def __init__(self, **options):
+        super().__init__()
+        self.lstm = nn.LSTM(3, 5, batch_first=True, **options)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        return y, h, c
+
+
+class Product(nn.Module):
+    def forward(self, x, y):
+        return x * y * y.sin()
+
+
+class Spectral(nn.Module):
+    """Each training pass writes the vectors that its own gradient reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.utils.parametrizations.spectral_norm(nn.Linear(5, 6))
+        self.norm = nn.BatchNorm1d(6)
+        self.last = nn.utils.parametrizations.weight_norm(nn.Linear(6, 2))
+
+    def forward(self, x):
+        return self.last(self.norm(torch.tanh(self.first(x))))
+
+
+class Waves(nn.Module):
+    """Complex parameters; i times a real number."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 5, dtype=torch.complex64))
+
+    def forward(self, x):
+        z = torch.complex(x[..., :4], x[..., 4:]) @ self.weight
+        turned = z * torch.exp(1j * z.abs())
+        return turned, torch.view_as_real(z[:, None] * z.conj()).flatten(1), (turned * turned).real.sum(-1)
+
+
+class Whole(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+class UserCase(TorchCase):
+    def pair(self, make, compiled=headrace.module):
+        """The network, eager and compiled; a network with parametrizations can't be copied, so both are made."""
+        made = []
+        for _ in range(2):
+            torch.manual_seed(0)
+            made.append(make())
+        return made[0], made[1], compiled(made[1])
+
+    def agree(self, eager, model, ours, args, named=None):
+        given = [copy.deepcopy((args, named or {})) for _ in range(2)]
+        expected, got = eager(*given[0][0], **given[0][1]), ours(*given[1][0], **given[1][1])
+        expected, got = pytree.tree_leaves(expected), pytree.tree_leaves(got)
+        for a, b in zip(got, expected, strict=True):
+            self.same(a, b)
+        for m, result in ((model, got), (eager, expected)):
+            m.zero_grad()
+            smooth = [r.square().mean() for r in result if r.requires_grad]
+            if smooth:
+                sum(smooth).backward()
+        self.same_gradients(model, eager)
+        for a, b in zip(model.buffers(), eager.buffers(), strict=True):
+            self.same(a, b)
+        for a, b in zip(*map(pytree.tree_leaves, given)):
+            self.same(b.grad, a.grad)
+
+
+def leaf(*shape):
+    return torch.randn(*shape).requires_grad_()
+
+
+class Calls(UserCase):
+    def test_collected_arguments_have_open_sizes(self):
+        eager, model, ours = self.pair(Collected)
+        for n in (2, 5, 1):
+            self.agree(eager, ours, ours, (leaf(n, 3), leaf(n, 3)), {"b": leaf(n, 4), "a": leaf(n, 2)})
+        self.assertEqual(headrace.counters()["torch.module"], {"traces": 1, "programs": 2, "sizes admitted": 1})
+        for n in (2, 5):  # another number of them is another trace
+            self.agree(eager, ours, ours, (leaf(n, 3),), {"scale": torch.tensor(2.0)})
+        self.assertEqual(headrace.counters()["torch.module"], {"traces": 2, "programs": 4, "sizes admitted": 1})
+
+    def test_orders_along_open_sizes(self):
+        eager, model, ours = self.pair(Ranked)
+        for batch, length in ((3, 7), (4, 10), (2, 5)):
+            self.agree(eager, ours, ours, (leaf(batch, length, 2),))
+        self.assertEqual(headrace.counters()["torch.module"], {"traces": 1, "programs": 2})
+
+    def test_distances(self):
+        eager, model, ours = self.pair(Quantized)
+        for n in (3, 4, 8):  # beyond 25 rows torch computes another way
+            self.agree(eager, ours, ours, (leaf(n, 2, 6),))
+            self.assertEqual(headrace.counters()["torch.module"], {"traces": 1 + n // 8, "programs": 2 + n // 8 * 2})
+        x = torch.randn(3, 4, dtype=torch.float64)
+        for f in (lambda x: torch.cdist(x, x), lambda x: torch.cdist(x, x[:, None] * 2)):
+            given = [x.clone().requires_grad_() for _ in range(2)]
+            for g, run in zip(given, (f, headrace.module(Whole(f)))):
+                (run(g) ** 2 + run(g)).sum().backward()  # of a row with itself: 0, without a gradient
+            self.same(given[1].grad, given[0].grad)
+
+    def test_projections(self):
+        for options in ({"proj_size": 2}, {"proj_size": 3, "num_layers": 2, "bidirectional": True, "bias": False}):
+            headrace.reset_counters()
+            eager, model, ours = self.pair(lambda: Projected(**options))
+            for batch, length in ((2, 6), (4, 3)):
+                self.agree(eager, ours, ours, (leaf(batch, length, 3),))
+            self.assertEqual(headrace.counters()["torch.module"], {"traces": 1, "programs": 2})
+
+
+class State(UserCase):
+    def test_assertions_about_data(self):
+        eager, model, ours = self.pair(Labels)
+        self.agree(eager, ours, ours, (torch.tensor([[1, 2], [0, 3]]),))
+        for wrong, text in ((4, "smaller than num_classes"), (-1, "non-negative")):
+            for compiled in (ours, torch.compile(model, backend="headrace", fullgraph=True)):
+                with self.fails(RuntimeError, f"Class values must be {text}"):
+                    compiled(torch.tensor([[1, wrong]]))
+        self.assertNotIn("torch.fallback", headrace.counters())
+        step = headrace.train_step(Labels(), lambda y: y.sum(), torch.optim.SGD(ours.parameters(), lr=0.1))
+        with self.fails(headrace.UnsupportedError, "a model that looks at its data", "Class values must be", "headrace.module"):
+            step(torch.tensor([[1, 2]]))
+
+    def test_buffers_that_gradients_read(self):
+        eager, model, ours = self.pair(Spectral)
+        for n in (3, 8, 3):
+            self.agree(eager, ours, ours, (leaf(n, 5),))
+        self.assertEqual(headrace.counters()["torch.module"], {"traces": 1, "programs": 2})
+        for m in (eager, ours):
+            m.eval()
+        self.agree(eager, ours, ours, (leaf(4, 5),))
+
+    def test_complex_numbers(self):
+        eager, model, ours = self.pair(Waves)
+        for n in (3, 8, 1):
+            x = torch.randn(n, 8)
+            for m in (ours, eager):
+                m.zero_grad()
+                z, pairs, sums = m(x)
+                (z * torch.linspace(0, 1, 5)).imag.sum().backward(retain_graph=True)  # a complex gradient comes in
+                (pairs.square().sum() + sums.sum()).backward()
+            self.same_gradients(ours, eager)
+            if n == 8:
+                self.assertEqual(headrace.counters()["torch.module"]["programs"], 2)
+        double = headrace.module(Product())
+        given = [torch.randn(2, 3, dtype=torch.complex128).requires_grad_() for _ in range(2)]
+        self.assertTrue(torch.autograd.gradcheck(double, given) and torch.autograd.gradgradcheck(double, given))
+
+    def test_tensors_whose_elements_are_not_what_is_in_memory(self):
+        x = torch.randn(3, 5, dtype=torch.complex64)
+        ours = headrace.module(Product())
+        compiled = torch.compile(Product(), backend="headrace")
+        for given in (x.conj(), x.conj().imag, x.conj().imag.T):
+            self.assertTrue(given.is_conj() or given.is_neg())
+            for f in (ours, compiled):
+                self.same(f(given, given), given * given * given.sin())
+
+    def test_second_derivatives_beside_written_buffers(self):
+        eager, model, ours = self.pair(lambda: nn.Sequential(nn.Linear(3, 4, bias=False), nn.BatchNorm1d(4), nn.Tanh()))
+        x = torch.randn(5, 3)
+        for m in (eager, ours):
+            given = x.clone().requires_grad_()
+            g, = torch.autograd.grad(m(given).square().sum(), given, create_graph=True)
+            g.square().sum().backward()
+        self.same_gradients(ours, eager)
+
+
+if __name__ == "__main__":
+    unittest.main()
