@@ -173,15 +173,17 @@ Status Registry::Add(ExternalFunction f) {
 }
 Status Registry::Add(Pass p) {
   HR_RETURN_IF_ERROR(Incomplete(!p.run, "pass '" + p.name + "' without a function", impl_->Owner("")));
-  return AddNamed(impl_->tables, impl_->passes, std::move(p), "pass", impl_->Owner(""));
+  const std::string owner = impl_->Owner(p.plugin);
+  return AddNamed(impl_->tables, impl_->passes, std::move(p), "pass", owner);
 }
 Status Registry::Add(Transformation t) {
   HR_RETURN_IF_ERROR(Incomplete(!t.find || !t.apply, "transformation '" + t.name + "' that can't find or apply", impl_->Owner("")));
   if (!t.run) t.run = [t](Program& p, const PassOptions& o, const Registry& r) { return RunAdvised(t, p, o, r); };
   Pass pass;
   pass.name = t.name, pass.doc = t.doc, pass.options = t.options, pass.run = t.run;
+  const std::string owner = pass.plugin = impl_->Owner(t.plugin);
   HR_RETURN_IF_ERROR(Add(std::move(pass)));
-  return AddNamed(impl_->tables, impl_->transformations, std::move(t), "transformation", impl_->Owner(""));
+  return AddNamed(impl_->tables, impl_->transformations, std::move(t), "transformation", owner);
 }
 Status Registry::Add(Pipeline p) { return AddNamed(impl_->tables, impl_->pipelines, std::move(p), "pipeline", impl_->Owner("")); }
 Status Registry::Add(Importer i) {

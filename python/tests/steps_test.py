@@ -3,10 +3,7 @@
 import re
 import unittest
 
-import numpy as np
-
-import headrace
-from case import Case
+from python.tests.case import Case, headrace, np
 
 TEXT = """sdfg f(X: f64[N, M], Y: f64[N]) {
   transient E: f64[N, M]
@@ -27,7 +24,7 @@ class Steps(Case):
         np.testing.assert_allclose(program(X), np.exp(X).sum(1), rtol=1e-13)
 
     def test_each_match_alone(self):
-        found = self.program.matches()
+        found = self.program.matches("fuse-maps", "fuse-states", "eliminate-copies")
         self.assertEqual([str(m) for m in found], ["fuse-maps@#0+#4", "fuse-maps@#2+#4"])
         first = found[0]
         self.assertEqual((first.transformation, first.place, first.advised, first.note), ("fuse-maps", "#0+#4", True, ""))

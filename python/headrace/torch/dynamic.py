@@ -58,10 +58,6 @@ def spelled_out(module: torch.nn.Module, args: tuple, kwargs: dict) -> torch.nn.
 
 def _by_name(module, args, positional, named) -> Any:
     parameters = inspect.signature(module.forward).parameters.values()
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        given = inspect.signature(module.forward).bind(*positional, **named).arguments
-        # torch.export takes no sizes of what is in **kwargs: one trace for each.
-        return None if any(p.kind == p.VAR_KEYWORD and p.name in given for p in parameters) else list(given.values())
     if not named:
         return tuple(positional)
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -6,7 +6,7 @@ import math
 
 from ..errors import UnsupportedError
 from .complex import PART
-from .emit import COMPLEX, Value
+from .emit import COMPLEX, Value, cast
 from .table import op
 
 LONGEST = 32  # of the short ones
@@ -56,12 +56,15 @@ def _by_library(c, x: Value, d: int, dtype: str, count, forward: bool) -> Value:
     turned = c.fill(c.new(dtype, there(x.shape), "x"), lambda i: c.operand(x, back(i), dtype))
     made = c.new(dtype, turned.shape, "fft")
     c.node("linalg.Fft", {} if forward else {"inverse": 1}, {"X": turned}, {"Y": made})
-    text = (lambda i: made.at(there(i))) if forward else lambda i: f"{made.at(there(i))} * {PART[dtype]}({n})"
+    count_of_all = cast(f"{PART[dtype]}({n})", PART[dtype], dtype)
+    text = (lambda i: made.at(there(i))) if forward else lambda i: f"({made.at(there(i))} * {count_of_all})"
     return Value(dtype, (*x.shape[:d], count, *x.shape[d + 1:]), text)
 
 
 def _scaled(c, x: Value, factor: str | None) -> Value:
-    return c.fill(c.result(), lambda i: x.at(i) if factor is None else f"{x.at(i)} * {factor}")
+    out = c.result()
+    number = factor and cast(factor, PART.get(out.dtype, out.dtype), out.dtype)
+    return c.fill(out, lambda i: x.at(i) if number is None else f"{x.at(i)} * {number}")
 
 
 def _floats(c, dtype: str) -> None:
