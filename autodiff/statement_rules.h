@@ -1,6 +1,7 @@
 // Backward rules by kind of statement: those registered for "node.map", "node.tasklet" and "node.call". Before a program is
 // brought into its normal form, each statement at state level that such a rule says it can be applied to becomes a library node
-// (statement_node.h), calls first, and maps and tasklets when the other calls have been inlined, so that its gradient is found, kept and recomputed as that of any op; afterwards it is the statement again.
+// (statement_node.h), calls first, and maps and tasklets when the other calls have been inlined, so that its gradient is found,
+// kept and recomputed as that of any op; afterwards it is the statement again.
 //
 // Where no such rule is registered nothing is looked at.
 #pragma once

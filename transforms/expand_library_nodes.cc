@@ -432,8 +432,7 @@ class Expander {
 }  // namespace
 }  // namespace transforms
 
-Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o,
-                                const Ask& ask) {
+Result<bool> ExpandLibraryNodes(Program& p, const Registry& r, const ExpandOptions& o, const Ask& ask) {
   // Gradients that a program asks for by a node are computed from the program as it stands.
   std::optional<Match> gradient;
   for (const auto& s : p.sdfgs)

@@ -20,9 +20,9 @@ bool StaysSmall(const LoopDim& d) {
 void NestGen::OpenLoop(const LoopDim& d, Writer& w, const std::string& pragma) {
   const std::string begin = IndexText(d.begin, w), end = IndexText(d.end, w), step = IndexText(d.step, w);
   const std::string i = env_.OpenIndex(d.index);
-  const auto known = AsInt(d.step);  // lanes want to know the direction
+  const auto known = AsInt(d.step);
   const auto open = [&](const std::string& header) {
-    if (!pragma.empty() && known) w.Line(pragma);
+    if (!pragma.empty() && known) w.Line(pragma);  // lanes want to know the direction
     w.Open("for (int64_t " + header + ") {");
   };
   if (known && *known == 1) return open(i + " = " + begin + "; " + i + " < " + end + "; ++" + i);

@@ -18,7 +18,8 @@ std::string ThingText(char kind, uint32_t number) {
 
 Status NoPlace(std::string_view text, const std::string& why) {
   return UsageError("E0366", "'" + std::string(text) + "' is no place: " + why,
-                    "#3 is a statement, #b3 a block, T a container, f:#3 is in SDFG f; `headrace opt FILE --ids` prints numbers");
+                    "#3 is a statement, #b3 a block, T a container, f:#3 is in SDFG f; "
+                    "`headrace opt FILE --ids` prints numbers");
 }
 
 std::string Unread(std::string_view text, size_t at) { return "what is '" + std::string(text.substr(at)) + "'?"; }
@@ -140,7 +141,8 @@ Result<std::vector<const Transformation*>> TransformationsOf(const Registry& r, 
   return chosen;
 }
 
-Status ApplyAt(const Transformation& t, std::string_view place, const PassOptions& options, const Registry& r, Program& p) {
+Status ApplyAt(const Transformation& t, std::string_view place, const PassOptions& options, const Registry& r,
+               Program& p) {
   HR_ASSIGN_OR_RETURN(const Match wanted, ParsePlace(p, place));
   HR_ASSIGN_OR_RETURN(const std::vector<Match> matches, t.find(p, options, r));
   for (const Match& m : matches)
@@ -155,7 +157,8 @@ Status ApplyAt(const Transformation& t, std::string_view place, const PassOption
                                       : "`headrace opt FILE --list --of " + t.name + "` prints the places");
 }
 
-Transformation FromSteps(std::string name, std::string doc, std::vector<std::string> options, Steps steps, Asking asking) {
+Transformation FromSteps(std::string name, std::string doc, std::vector<std::string> options, Steps steps,
+                         Asking asking) {
   Transformation t;
   t.name = std::move(name), t.doc = std::move(doc), t.options = std::move(options);
   const auto only = [](const Match& match) { return [&match](const Match& m) { return SamePlace(m, match); }; };

@@ -59,7 +59,7 @@ bool ArrayArgument::TakeBuffer(nb::handle object) {
 
 namespace {
 
-/// Whether torch's tensor says so of itself: elements of one whose conjugate or negative bit is set are not what is in memory.
+// Whether torch's tensor says so of itself: elements of one whose conjugate or negative bit is set are not what is in memory.
 bool Says(nb::handle object, PyObject* question) {
   const nb::object answer = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), question));
   if (!answer.is_valid()) PyErr_Clear();

@@ -35,8 +35,8 @@ class Memlet:
 
 
 class Node:
-    """A statement. `kind`: tasklet, map, library or call. `id` ("#3"): what single steps name it by. `origin`: what it comes from ("conv1", "file.py:12"), `by` the pass that
-    made it. Of a library node `op` ("onnx.Conv"), `version`, `inputs` and `outputs` ({port: container}, lists where a port has
+    """A statement. `kind`: tasklet, map, library or call. `id` ("#3"): what single steps name it by. `origin`: what it comes from
+    ("conv1", "file.py:12"), `by` the pass that made it. Of a library node `op` ("onnx.Conv"), `version`, `inputs` and `outputs` ({port: container}, lists where a port has
     several); of a map `ranges` ((index, begin, end, step)) and `body`; of a tasklet `target`, `index`, `operator`, `value`; of a
     call `callee` and `arguments`. `memlets` are those of statements of states; what is inside a map is part of the map's."""
 
@@ -89,8 +89,8 @@ class Edge:
 
 
 class Block:
-    """Control flow. `id` ("#b3"): what single steps name it by. `kind`: state (with `label`, `nodes`, `edges`), loop (`text`, `body`), if (`branches`: (condition or None,
-    blocks)), let, require, break or continue (`text`)."""
+    """Control flow. `id` ("#b3"): what single steps name it by. `kind`: state (with `label`, `nodes`, `edges`), loop (`text`,
+    `body`), if (`branches`: (condition or None, blocks)), let, require, break or continue (`text`)."""
 
     def __init__(self, described: dict, sdfg: str):
         self.kind, self.sdfg, self.origin = described["kind"], sdfg, described.get("from", "")

@@ -4,14 +4,6 @@
 namespace headrace::autodiff::testing {
 namespace {
 
-Case With(const std::string& text, NamedValues values, NamedSizes symbols = {}) {
-  Case c;
-  c.text = text;
-  c.values = std::move(values);
-  c.symbols = std::move(symbols);
-  return c;
-}
-
 TEST(Access, ScatterByAccumulation) {
   Case c = With(R"(sdfg f(A: f64[M], idx: i64[M], Y: f64[5]) {
     map i in 0:5 { Y[i] = 1 }

@@ -4,14 +4,6 @@
 namespace headrace::autodiff::testing {
 namespace {
 
-Case With(const std::string& text, NamedValues values, NamedSizes symbols = {}) {
-  Case c;
-  c.text = text;
-  c.values = std::move(values);
-  c.symbols = std::move(symbols);
-  return c;
-}
-
 // The callee's loop is the same for every iteration of the map: it runs once, for all of them.
 TEST(Calls, InMapsWithLoopsAndExits) {
   ExpectGradientsNearDifferences(With(R"(

@@ -4,14 +4,6 @@
 namespace headrace::autodiff::testing {
 namespace {
 
-Case With(const std::string& text, NamedValues values, NamedSizes symbols = {}) {
-  Case c;
-  c.text = text;
-  c.values = std::move(values);
-  c.symbols = std::move(symbols);
-  return c;
-}
-
 // The loop's head as text and as C++: every start, comparison and step, whole multiples or not, also empty ones.
 template <typename Run>
 void ExpectLoop(const std::string& head, const Run& indices, NamedSizes symbols = {}) {

@@ -4,14 +4,6 @@
 namespace headrace::autodiff::testing {
 namespace {
 
-Case With(const std::string& text, NamedValues values, NamedSizes symbols = {}) {
-  Case c;
-  c.text = text;
-  c.values = std::move(values);
-  c.symbols = std::move(symbols);
-  return c;
-}
-
 TEST(Maps, SeveralInputsAndOutputs) {
   Case c = With(R"(sdfg f(A: f64[N], B: f64[N], Y: f64[N], Z: f64) {
     map i in 0:N { Y[i] = A[i] * B[i] + A[i] }

@@ -43,14 +43,6 @@ Condition Writes(const std::string& port) {
   return [port](const NodeView& v) { return v.Output(port) ? "" : "it does not write " + port; };
 }
 
-Case With(const std::string& text, NamedValues values, NamedSizes symbols = {}) {
-  Case c;
-  c.text = text;
-  c.values = std::move(values);
-  c.symbols = std::move(symbols);
-  return c;
-}
-
 std::string Printed(Case c) {
   c.options.keep_outputs = true;
   Result<BackwardPrograms> b = Differentiated(c);

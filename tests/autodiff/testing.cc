@@ -223,6 +223,14 @@ void internal::FillInterface(Case& c) {
       if (IsFloat(s.Get(n).dtype)) c.inputs.push_back(n);
 }
 
+Case With(const std::string& text, NamedValues values, NamedSizes symbols) {
+  Case c;
+  c.text = text;
+  c.values = std::move(values);
+  c.symbols = std::move(symbols);
+  return c;
+}
+
 Result<BackwardPrograms> Differentiated(Case& c) {
   HR_ASSIGN_OR_RETURN(Program p, Parsed(c.text));
   internal::FillInterface(c);

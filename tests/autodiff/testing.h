@@ -33,6 +33,8 @@ struct Case {
   Options options;
 };
 
+Case With(const std::string& text, NamedValues values, NamedSizes symbols = {});
+
 // The gradient program, verified and round-tripped; `c.outputs` and `c.inputs` filled in.
 Result<BackwardPrograms> Differentiated(Case& c);
 // Runs it (twice) and gives the gradients by the input's name.

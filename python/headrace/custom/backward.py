@@ -14,8 +14,6 @@ from .implementations import op_of
 from .nodes import BackwardContext, Node, NodePort, condition
 
 _FLOATS = ("f16", "bf16", "f32", "f64", "c64", "c128")
-
-
 _KINDS = ("map", "tasklet", "call")
 
 

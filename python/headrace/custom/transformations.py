@@ -55,7 +55,7 @@ def transformation(name: str, *, doc: str = "") -> Callable[[type], type]:
     def register(made: type) -> type:
         def find(program: Any) -> list[tuple[str, bool, str]]:
             found = made.find(Sdfg(program))
-            return [(m, True, "") if isinstance(m, str) else (m[0], False, m[1]) for m in found]
+            return [(m, True, "") if isinstance(m, str) else (str(m[0]), False, str(m[1])) for m in found]
 
         def apply(program: Any, place: str) -> Any:
             changed = Sdfg(program.copy())

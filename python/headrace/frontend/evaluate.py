@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, builtin, creation, derived, elementwise, linalg, ordering, products, statistics  # noqa: F401: they register functions
+from . import arrays, builtin, creation, derived, elementwise, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
 from .constructs import NoPlace
 from .emitter import Emitter
 from .errors import OutOfScope, Retry, Retyped
