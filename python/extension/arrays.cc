@@ -61,7 +61,7 @@ namespace {
 
 // Whether torch's tensor says so of itself: elements of one whose conjugate or negative bit is set are not what is in memory.
 bool Says(nb::handle object, PyObject* question) {
-  const nb::object answer = nb::steal(PyObject_CallMethodNoArgs(object.ptr(), question));
+  const nb::object answer = nb::steal(PyObject_CallMethodObjArgs(object.ptr(), question, nullptr));
   if (!answer.is_valid()) PyErr_Clear();
   return answer.ptr() == Py_True;
 }
