@@ -22,7 +22,7 @@ Status Refuse(const Sdfg& s, NodeId n, const std::string& message, const std::st
   d.message = message;
   d.hint = hint;
   d.op = "autodiff.Backward";
-  d.node = s.nodes[n].origin.source.str();
+  d.node = s.nodes[n].origin.Label();
   return Status(d);
 }
 
@@ -248,7 +248,7 @@ class Expansion {
     callees(&entry);
 
     Sdfg& s = p_->Mutable(name_);
-    const Origin origin{s.nodes[site_.node].origin.source, Name("expand-gradients")};
+    const Origin origin = s.nodes[site_.node].origin.By("expand-gradients");
     Nested call;
     call.callee = entry.name;
     std::vector<NodeId> after;

@@ -357,7 +357,7 @@ class SizeFixer {
         Container raw = s_.Get(p.container);
         for (Expr& e : raw.shape) e = In(Substitute(e, sizes), scope, out);
         raw.name = names_(p.container.str() + "_whole");
-        raw.origin.source = p.container;
+        raw.origin = Origin(p.container);
         copies.push_back({p.container, raw.name});
         p.container = raw.name;
         s_.Add(std::move(raw));

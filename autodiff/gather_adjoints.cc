@@ -283,7 +283,7 @@ class Gatherer {
     Map m;
     m.ranges = ranges;
     m.body = {s_.AddNode(std::move(t), origin)};
-    return s_.AddNode(std::move(m), {origin.source, Name("gather-adjoints")});
+    return s_.AddNode(std::move(m), origin.By("gather-adjoints"));
   }
 
   // The last statement that touches the array set it to 0 in all of `inner`: only what lies around stays to be cleared.

@@ -62,7 +62,7 @@ class Localizer {
         todo.push_back(std::move(t));
         if (++pieces > kMaxPieces)
           return WithNode(UnsupportedError("E0807", "the map can't be divided into simpler ones"),
-                          s_.nodes[n].origin.source.str());
+                          s_.nodes[n].origin.Label());
         continue;
       }
       if (!t.body.empty()) out->push_back(touched ? StoreTree(&s_, t) : n);
@@ -399,7 +399,7 @@ class Localizer {
                   UnsupportedError("E0807",
                                    "a library node inside a map has the register '" + reg.str() + "' as an argument",
                                    "give it whole containers, or an implementation that can be inlined"),
-                  x->origin.source.str(), l->domain.str() + "." + l->op.str());
+                  x->origin.Label(), l->domain.str() + "." + l->op.str());
       }
     };
     walk(t);

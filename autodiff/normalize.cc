@@ -102,7 +102,7 @@ Status CheckCalls(const Sdfg& s) {
       status = WithNode(UnsupportedError("E0808", "the call of '" + n->callee.str() +
                                              "' can't be made part of its caller to be differentiated",
                                          "callees with persistent containers have no derivative"),
-                        s.nodes[id].origin.source.str());
+                        s.nodes[id].origin.Label());
   });
   return status;
 }

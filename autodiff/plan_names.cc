@@ -38,7 +38,7 @@ void ContainerNames::Collect(BlockId b, std::set<Name>* out) const {
 
 NodeId ContainerNames::Copy(NodeId n) {
   Node node = s_.nodes[n];
-  node.origin.pass = "plan-memory";
+  node.origin = node.origin.By("plan-memory");
   if (auto* m = std::get_if<Map>(&node.body))
     for (NodeId& c : m->body) c = Copy(c);
   return s_.AddNode(std::move(node.body), node.origin);

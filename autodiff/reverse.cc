@@ -58,7 +58,7 @@ Status Reversal::VisitState(const State& st, const std::vector<Frame>& frames, B
                 return WithNode(UnsupportedError("E0813", "the gradient of a node needs '" + push.root.str() +
                                                      "' as it was before and after the node overwrote it",
                                                  "let it write to another container"),
-                                s_.nodes[n].origin.source.str());
+                                s_.nodes[n].origin.Label());
         HR_RETURN_IF_ERROR(EmitPush(push, frames, forward, &restore));
       }
     }
@@ -374,7 +374,7 @@ Status Reversal::CheckSizes() {
     for (const Expr& d : c.shape)
       for (Name symbol : FreeSymbols(d)) changes |= in_loops.count(symbol) > 0;
     if (!changes) continue;
-    const std::string name = c.origin.source.empty() ? n.str() : c.origin.source.str();
+    const std::string name = !c.origin.named() ? n.str() : c.origin.Label();
     errors.push_back(
         UnsupportedError("E0804", 
             "the size of '" + name + "' is found again in every iteration of a loop, so its gradient has no fixed size",

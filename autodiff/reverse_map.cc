@@ -285,7 +285,7 @@ class MapReverser {
     const Body body = s_.nodes[n].body;
     if (auto* t = std::get_if<Tasklet>(&body)) {
       Status st = Leaf(*t, out, in_map);
-      return st.ok() ? st : WithNode(st, s_.nodes[n].origin.source.str());
+      return st.ok() ? st : WithNode(st, s_.nodes[n].origin.Label());
     }
     if (auto* m = std::get_if<Map>(&body)) return ReverseOneMap(n, *m, out);
     std::string what = std::holds_alternative<Nested>(body) ? "a call inside a map" : "a library node inside a map";

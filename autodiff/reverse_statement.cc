@@ -78,8 +78,7 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
                    [this, n](Name root) { return NeedsZero(root, n); }};
       HR_ASSIGN_OR_RETURN(a.statements, ReverseMap(c, n));
     }
-    Origin backward = origin;
-    backward.pass = "backward";
+    const Origin backward = origin.Gradient("backward");
     for (uint32_t k = first; k < s_.nodes.size(); ++k) s_.nodes.Mutable(NodeId{k}).origin = backward;
     std::vector<Use> before;
     FindUses(a, n, &before);
@@ -120,7 +119,7 @@ Status Reversal::ReverseLibrary(NodeId n, Adjoint* out) {
                                            "' holds values that the output depends on, and no gradient flows through " +
                                            (optional ? "optionals" : "sequences"),
                                        "use tensors, or choose inputs that do not go through it"),
-                      s_.nodes[n].origin.source.str(), l.domain.str() + "." + l.op.str());
+                      s_.nodes[n].origin.Label(), l.domain.str() + "." + l.op.str());
     }
   auto clear = [&] {
     for (const std::string& g : given)

@@ -60,7 +60,7 @@ void CopyAndOneChange(benchmark::State& state) {
   for (auto _ : state) {
     Program copy = p;
     Sdfg& s = copy.MutableEntry();
-    s.nodes.Mutable(last).origin.pass = "benchmark";
+    s.nodes.Mutable(last).origin = Origin("benchmark");
     s.Mutable("X").inout = true;
     benchmark::DoNotOptimize(copy);
   }

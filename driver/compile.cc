@@ -265,7 +265,7 @@ Result<Program> LowerProgram(const Registry& r, Program program, const CompileRe
       for (uint32_t i = 0; i < s.nodes.size(); ++i) {
         const Library* l = std::get_if<Library>(&s.nodes[NodeId{i}].body);
         if (!l || !l->implementation.empty()) continue;
-        std::string full = l->domain.str() + "." + l->op.str(), source = s.nodes[NodeId{i}].origin.source.str();
+        std::string full = l->domain.str() + "." + l->op.str(), source = s.nodes[NodeId{i}].origin.Label();
         for (const auto& [where, name] : request.options.implementations)
           if (where == "*" || where == full || where == l->op.str() || where == source) {
             if (where != "*") HR_RETURN_IF_ERROR(Serves(r, program, s, NodeId{i}, name));

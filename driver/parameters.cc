@@ -64,7 +64,7 @@ std::vector<Parameter> Differentiable(const ImportedModel& m, bool from_text) {
   for (Name n : s.order) {
     const Container& c = s.Get(n);
     if (c.kind != ContainerKind::kConstant || !IsSmooth(c.dtype)) continue;
-    if (!c.origin.source.empty()) out.push_back({n, c.origin.source.str(), true});
+    if (c.origin.named()) out.push_back({n, c.origin.Label(), true});
     else if (from_text) out.push_back({n, n.str(), true});
   }
   return out;

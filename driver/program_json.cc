@@ -4,6 +4,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "ir/base/spelling.h"
+#include "ir/text/origin_text.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 
@@ -22,7 +23,7 @@ std::string Trimmed(std::string s) {
 
 class Exporter {
  public:
-  Exporter(const Program& p, const Sdfg& s) : p_(p), s_(s) {}
+  Exporter(const Program& p, const Sdfg& s, bool history) : p_(p), s_(s), history_(history) {}
 
   Json Run() {
     Json j;
@@ -52,18 +53,19 @@ class Exporter {
     for (const Expr& e : list) j.push_back(ToString(e));
     return j;
   }
-  static void PutOrigin(const Origin& o, Json* j) {
-    if (!o.source.empty()) (*j)["from"] = o.source.str();
-    if (!o.pass.empty()) (*j)["by"] = o.pass.str();
+  void PutOrigin(const Origin& o, Json* j) const {
+    for (const Origin::Source& s : o.Sources()) (*j)[s.gradients == 0 ? "from" : "gradient_of"].push_back(s.name.str());
+    if (!o.pass().empty()) (*j)["by"] = o.pass().str();
+    if (std::string text = headrace::OriginText(o, history_); !text.empty()) (*j)["origin"] = Trimmed(text);
   }
 
   // The declaration as IR text: that of an sdfg with this container alone.
-  static std::string Declaration(const Container& c, bool parameter) {
+  std::string Declaration(const Container& c, bool parameter) const {
     Sdfg alone;
     alone.name = "x";
     alone.Add(c);
     if (parameter) alone.parameters.push_back(c.name);
-    const std::string text = Print(alone);
+    const std::string text = Print(alone, Options());
     const size_t begin = parameter ? text.find('(') + 1 : text.find('\n');
     const size_t end = parameter ? text.rfind(") {") : text.rfind('}');
     return Trimmed(text.substr(begin, end - begin));
@@ -171,7 +173,7 @@ class Exporter {
       j["id"] = "#" + std::to_string(id.value);
       if (of_state) j["memlets"] = Memlets(id);
       PutOrigin(node.origin, &j);
-      if (j["kind"] != "map") j["text"] = Trimmed(PrintNode(s_, id));
+      if (j["kind"] != "map") j["text"] = Trimmed(PrintNode(s_, id, Options()));
       list.push_back(std::move(j));
     }
     return list;
@@ -203,8 +205,15 @@ class Exporter {
     return Trimmed(text);
   }
 
+  PrintOptions Options() const {
+    PrintOptions o;
+    o.history = history_;
+    return o;
+  }
+
   const Program& p_;
   const Sdfg& s_;
+  const bool history_;
 };
 
 // ---- JSON → IR text, which the parser reads ----
@@ -253,8 +262,8 @@ class Loader {
   }
   void Line(const std::string& text) { out_ += text + "\n"; }
   std::string OriginText(const Json& j) {
-    const std::string from = Text(j, "from", false), by = Text(j, "by", false);
-    return (from.empty() ? "" : " from " + StringText(from)) + (by.empty() ? "" : " by " + StringText(by));
+    const std::string text = Text(j, "origin", false);
+    return text.empty() ? "" : " " + text;
   }
 
   void OneSdfg(const Json& s) {
@@ -303,7 +312,7 @@ class Loader {
       } else if (kind == "require") {
         std::string values;
         for (const Json& v : List(b, "values")) values += ", " + (v.is_string() ? v.get<std::string>() : "");
-        Line("require " + Text(b, "condition") + " else " + StringText(Text(b, "else")) + values);
+        Line("require " + Text(b, "condition") + " else " + StringText(Text(b, "else")) + values + origin);
       } else if (kind == "break" || kind == "continue") {
         Line(kind + origin);
       } else {
@@ -353,9 +362,9 @@ class Loader {
 
 }  // namespace
 
-std::string ProgramToJson(const Program& p) {
+std::string ProgramToJson(const Program& p, bool history) {
   Json j = {{"format", "headrace-program"}, {"version", 1}, {"entry", p.entry.str()}, {"sdfgs", Json::array()}};
-  for (const auto& s : p.sdfgs) j["sdfgs"].push_back(Exporter(p, *s).Run());
+  for (const auto& s : p.sdfgs) j["sdfgs"].push_back(Exporter(p, *s, history).Run());
   return j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

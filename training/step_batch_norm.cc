@@ -66,7 +66,7 @@ class Tracker {
     ForEachNode(s, [&](NodeId n) {
       auto* l = std::get_if<Library>(&s.nodes[n].body);
       if (!l || !IsBatchNorm(*l) || !status.ok()) return;
-      const std::string name = s.nodes[n].origin.source.str();
+      const std::string name = s.nodes[n].origin.Label();
       switch (ModeOf(*l)) {
         case Mode::kInference:
           if (std::find(inference_.begin(), inference_.end(), name) == inference_.end()) inference_.push_back(name);
@@ -93,7 +93,7 @@ class Tracker {
   void Track(NodeId n, const char* in, const char* out) {
     Sdfg& s = p_->MutableEntry();
     Library l = std::get<Library>(s.nodes[n].body);
-    const std::string node = s.nodes[n].origin.source.str();
+    const std::string node = s.nodes[n].origin.Label();
     const Name given = PortOf(l.inputs, in);
     const Container* c = s.Find(given);
     if (!c) return;

@@ -86,7 +86,7 @@ bool IsText(const ImportedModel& m) { return m.kind.empty() || m.kind == "IR tex
 
 std::string InitializerName(const ImportedModel& m, const Container& c) {
   if (c.kind != ContainerKind::kConstant) return "";
-  return c.origin.source.empty() && IsText(m) ? c.name.str() : c.origin.source.str();
+  return !c.origin.named() && IsText(m) ? c.name.str() : c.origin.Label();
 }
 
 Status StepError(const std::string& code, ErrorKind kind, const std::string& message, const std::string& hint,

@@ -76,8 +76,8 @@ Result<Trained> ChooseParameters(const ImportedModel& m, Program* p, Name loss, 
       unused.push_back(q.original);
       continue;
     }
-    if (!asked && (c.origin.pass == Name("buffer") || c.origin.pass == Name("exporter"))) {
-      (c.origin.pass == Name("buffer") ? buffers : folded).push_back(q.original);
+    if (!asked && (c.origin.pass() == Name("buffer") || c.origin.pass() == Name("exporter"))) {
+      (c.origin.pass() == Name("buffer") ? buffers : folded).push_back(q.original);
       continue;
     }
     if (c.shape.empty() && !asked) {  // exporters keep numbers of the graph so: a scale, an epsilon

@@ -88,7 +88,7 @@ class Seeding {
       });
       if (!nodes.empty() && shared->name != p_->entry)
         return StepError("E0916", ErrorKind::kUnsupported, "a random operator inside a function that can't be inlined",
-                         "", shared->nodes[nodes[0]].origin.source.str());
+                         "", shared->nodes[nodes[0]].origin.Label());
       for (NodeId n : nodes) MarkNode(n);
     }
     return status;
@@ -101,7 +101,7 @@ class Seeding {
     if (op)
       for (const AttributeSignature& a : op->attributes) real |= a.name == "seed" && a.type == AttributeType::kFloat;
     Marked m;
-    m.node = s.nodes[n].origin.source.str();
+    m.node = s.nodes[n].origin.Label();
     if (const Attribute* a = FindAttribute(l.attributes, "seed")) {
       if (auto* i = std::get_if<int64_t>(&a->value)) m.own = *i;
       else if (auto* d = std::get_if<double>(&a->value)) m.own = static_cast<int64_t>(*d);

@@ -153,7 +153,7 @@ class Expander {
     InlineRequest q = RequestFor(*e, node, origin, &copies_after);
     Result<std::vector<BlockId>> blocks = InlineBody(s_, names_, q);
     if (!blocks.ok()) {
-      Fail(WithNode(blocks.status(), origin.source.str(), Label(node)));
+      Fail(WithNode(blocks.status(), origin.Label(), Label(node)));
       return false;
     }
     changed_ = true;
@@ -244,9 +244,7 @@ class Expander {
     InlineRequest q;
     q.callee = e.entry.get();
     q.callees = e.callees;
-    q.origin = origin;
-    q.origin.pass = "expand-library-nodes";
-    if (q.origin.op.empty()) q.origin.op = Name(Label(node));
+    q.origin = origin.WithOp(Label(node)).By("expand-library-nodes");
     std::unordered_map<Name, int> seen;
     auto bind = [&](const std::vector<Port>& ports, bool output) {
       std::unordered_map<Name, int> count;
@@ -319,7 +317,7 @@ class Expander {
     if (it != memo_.end()) return &it->second;
     if (depth > kMaxDepth) {
       Fail(WithNode(InternalError("expansion of " + Label(l) + " does not end: it contains itself"),
-                    s_->nodes[id].origin.source.str(), Label(l)));
+                    s_->nodes[id].origin.Label(), Label(l)));
       return nullptr;
     }
     Result<NodeView> view = ViewOf(r_, p_, *s_, id);
@@ -402,7 +400,7 @@ class Expander {
     for (Diagnostic& d : all) {
       if (d.line == 0 || !d.file.empty()) continue;
       d.file = "<form of " + l.domain.str() + "." + l.op.str() + ">";
-      if (origin.line == 0) continue;
+      if (origin.line() == 0) continue;
       const size_t begin = d.source_line.find_first_not_of(' ');
       if (begin != std::string::npos) d.message += ", in its form: " + d.source_line.substr(begin);
       d.line = d.column = 0;

@@ -179,7 +179,7 @@ class ListFuser {
   void LogFusion(const Origin& first, const Origin& second) const {
     if (!LogsOn(LogTopic::kFusion)) return;
     auto text = [](const Origin& o) {
-      return !o.source.empty() ? o.source.str() : o.line > 0 ? "line " + std::to_string(o.line) : "a map";
+      return o.named() ? o.Label() : o.line() > 0 ? "line " + std::to_string(o.line()) : "a map";
     };
     Log(LogTopic::kFusion, s_->name.str() + ": " + text(first) + " and " + text(second) + " in one map");
   }

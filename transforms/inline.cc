@@ -168,7 +168,7 @@ class Copier {
     }
     if (q_.spread && (copy.kind == ContainerKind::kSequence || copy.kind == ContainerKind::kState))
       return UnsupportedError("E0359", "it has a container that can't be one per iteration");
-    if (copy.origin.source.empty()) copy.origin = q_.origin;
+    if (!copy.origin.named()) copy.origin = q_.origin;
     bound_[c.name] = bound;
     to_.Add(std::move(copy));
     return {};
@@ -250,10 +250,7 @@ class Copier {
 
   // What has no name takes the caller's, but keeps its own place.
   Origin OriginOf(const Origin& own) const {
-    if (!own.source.empty()) return own;
-    Origin origin = q_.origin;
-    if (own.line > 0) origin.file = own.file, origin.line = own.line, origin.column = own.column;
-    return origin;
+    return own.named() ? own : q_.origin.At(own.file(), own.line(), own.column());
   }
 
   NodeId Statement(NodeId id) {

@@ -279,16 +279,6 @@ void Split(Sdfg* s, size_t shared, Kernel* k) {
   k->split = true;
 }
 
-Origin Joined(const Origin& a, const Origin& b) {
-  if (a.source.empty() || b.source.empty() || a.source == b.source) return a.source.empty() ? b : a;
-  constexpr size_t kMaxLength = 200;
-  if (a.source.view().size() > kMaxLength) return a;
-  Origin joined = a;
-  joined.source = Name(a.source.str() + "+" + b.source.str());
-  if (a.op != b.op) joined.op = Name();
-  return joined;
-}
-
 }  // namespace
 
 std::vector<uint32_t> Kernel::of(Name root) const {
@@ -430,7 +420,7 @@ void Fuse(Sdfg* s, NameTable* names, const std::vector<Name>& around, const Fusi
   a->constant = false;
   a->split |= b.split;
   a->changed = true;
-  a->origin = Joined(a->origin, b.origin);
+  a->origin = Origin::Merged({a->origin, b.origin}, "fuse-maps");
 }
 
 NodeId Emit(Sdfg* s, const Kernel& k) {
@@ -439,9 +429,7 @@ NodeId Emit(Sdfg* s, const Kernel& k) {
   m.ranges = k.ranges;
   m.body = k.body;
   m.schedule = k.schedule;
-  Origin origin = k.origin;
-  origin.pass = "fuse-maps";
-  return s->AddNode(std::move(m), origin);
+  return s->AddNode(std::move(m), k.origin.By("fuse-maps"));
 }
 
 }  // namespace headrace::transforms

@@ -227,13 +227,9 @@ void Apply(const Match& m, const Program& pattern, const Program& replacement, N
   call.callee = callee;
   for (Name n : replacement.Entry().parameters) call.arguments.push_back({n, m.is.at(n), {}});
   State state = std::get<State>(s->blocks[at].control);
-  Origin origin;
-  std::string sources;
-  for (size_t k : m.positions)
-    if (const Name source = s->nodes[state.statements[k]].origin.source; !source.empty()) sources += (sources.empty() ? "" : "+") + source.str();
-  origin.source = Name(sources);
-  origin.pass = Name("replace");
-  const NodeId made = s->AddNode(std::move(call), origin);
+  std::vector<Origin> origins;
+  for (size_t k : m.positions) origins.push_back(s->nodes[state.statements[k]].origin);
+  const NodeId made = s->AddNode(std::move(call), Origin::Merged(origins, "replace"));
   for (size_t k : m.positions) s->nodes.Mutable(state.statements[k]).body = std::monostate();
   state.statements[m.positions.back()] = made;
   for (size_t k = m.positions.size() - 1; k-- > 0;) state.statements.erase(state.statements.begin() + static_cast<long>(m.positions[k]));

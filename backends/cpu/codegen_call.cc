@@ -166,7 +166,7 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
 }
 
 Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
-  const std::string node = s_.nodes[id].origin.source.str();
+  const std::string node = s_.nodes[id].origin.Label();
   if (l.domain != Name("call"))
     return UnsupportedError("E0680", "library node " + l.domain.str() + "." + l.op.str() + " was not expanded");
   std::string attributes;

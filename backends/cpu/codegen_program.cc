@@ -37,7 +37,7 @@ Status CheckLibraryNodes(const std::vector<const Sdfg*>& sdfgs, const Registry& 
       if (!l) return;
       Diagnostic d;
       d.kind = ErrorKind::kUnsupported;
-      d.node = s->nodes[n].origin.source.str();
+      d.node = s->nodes[n].origin.Label();
       d.op = l->domain.str() + "." + l->op.str();
       if (l->domain != Name("call")) {
         d.code = "E0680";

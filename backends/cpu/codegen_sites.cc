@@ -22,7 +22,7 @@ int SdfgGen::NewSite(const Origin& o) {
 
 int SdfgGen::Append(const std::vector<Origin>& inner, const Origin& otherwise) {
   const int base = static_cast<int>(sites_.size());
-  for (const Origin& o : inner) sites_.push_back(o.source.empty() && o.line == 0 ? otherwise : o);
+  for (const Origin& o : inner) sites_.push_back(o.known() ? o : otherwise);
   return base;
 }
 

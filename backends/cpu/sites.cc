@@ -14,7 +14,7 @@ nlohmann::json SitesToJson(const std::vector<Origin>& sites) {
     return it->second;
   };
   nlohmann::json rows = nlohmann::json::array();
-  for (const Origin& o : sites) rows.push_back({index(o.source), index(o.op), index(o.file), o.line, o.column});
+  for (const Origin& o : sites) rows.push_back({index(o.Label()), index(o.op()), index(o.file()), o.line(), o.column()});
   return {{"names", names}, {"rows", rows}};
 }
 
@@ -23,13 +23,8 @@ std::vector<Origin> SitesFromJson(const nlohmann::json& j) {
   for (const auto& n : j.at("names")) names.emplace_back(n.get<std::string>());
   std::vector<Origin> out;
   for (const auto& row : j.at("rows")) {
-    Origin o;
-    o.source = names.at(row.at(0).get<size_t>());
-    o.op = names.at(row.at(1).get<size_t>());
-    o.file = names.at(row.at(2).get<size_t>());
-    o.line = row.at(3).get<int>();
-    o.column = row.at(4).get<int>();
-    out.push_back(o);
+    auto name = [&](size_t k) { return names.at(row.at(k).get<size_t>()); };
+    out.push_back(Origin(name(0)).WithOp(name(1)).At(name(2), row.at(3).get<int>(), row.at(4).get<int>()));
   }
   return out;
 }

@@ -224,7 +224,7 @@ Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Origin origin) {
       inner_origin = s_.nodes[id].origin;
     }
     if (live != 1) break;
-    if (IsKnown(inner_origin)) origin = inner_origin;
+    if (inner_origin.known()) origin = inner_origin;
     if (const auto* t = std::get_if<Tasklet>(only)) return TaskletStmt(*t, ranges, origin);
     const auto* inner = std::get_if<Map>(only);
     if (inner == nullptr) break;
@@ -285,7 +285,7 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, const Origin& origin) {
   if (l.domain.view() != "call" || (s.function = c_.registry.FindFunction(l.op.str())) == nullptr) {
     Diagnostic d;
     d.kind = ErrorKind::kUnsupported;
-    d.node = origin.source.str();
+    d.node = origin.Label();
     d.op = op;
     if (l.domain.view() == "call") {
       d.code = "E0681";
@@ -324,7 +324,7 @@ Result<Stmt> SdfgCompiler::Statement(NodeId id) {
   const Origin& origin = n.origin;
   auto located = [&](Result<Stmt> r) -> Result<Stmt> {
     if (!r.ok()) return WithOrigin(r.status(), origin);
-    if (!IsKnown(r->origin)) r->origin = origin;
+    if (!r->origin.known()) r->origin = origin;
     return r;
   };
   if (const auto* t = std::get_if<Tasklet>(&n.body)) return located(TaskletStmt(*t, {}, origin));

@@ -225,7 +225,7 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
     }
     outputs.push_back(std::move(v));
   }
-  Status called = CallExternal(*s.function, s.library->attributes, s.state, 0, inputs, &outputs, s.origin.source.str());
+  Status called = CallExternal(*s.function, s.library->attributes, s.state, 0, inputs, &outputs, s.origin.Label());
   if (!called.ok()) return Fail(std::move(called));
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     const int k = s.outputs[i];
@@ -272,7 +272,7 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
 }
 
 bool Executor::RunStmt(Frame& f, const Stmt& s) {
-  if (IsKnown(s.origin)) origin_ = s.origin;
+  if (s.origin.known()) origin_ = s.origin;
   switch (s.kind) {
     case Stmt::kTasklet: return RunTasklet(f, s);
     case Stmt::kMap: return RunMap(f, s, 0);
@@ -309,7 +309,7 @@ Executor::Flow Executor::RunLoop(Frame& f, const LoopPlan& l) {
 Executor::Flow Executor::Unmet(Frame& f, const BlockPlan& b) {
   Diagnostic d;
   d.code = "E0570";
-  d.node = b.origin.source.str();
+  d.node = b.origin.Label();
   size_t done = 0;
   for (const IndexExpr& value : b.values) {
     const size_t place = b.message.find("{}", done);
@@ -325,7 +325,7 @@ Executor::Flow Executor::Unmet(Frame& f, const BlockPlan& b) {
 
 Executor::Flow Executor::RunBlocks(Frame& f, const std::vector<BlockPlan>& blocks) {
   for (const BlockPlan& b : blocks) {
-    if (IsKnown(b.origin)) origin_ = b.origin;
+    if (b.origin.known()) origin_ = b.origin;
     int64_t v;
     Flow flow = Flow::kNext;
     switch (b.kind) {

@@ -162,7 +162,6 @@ struct RangePlan {
 
 // ---- statements ----
 // Does it say anything about where a statement came from?
-inline bool IsKnown(const Origin& o) { return !o.source.empty() || o.line > 0; }
 
 struct Stmt {
   enum Kind { kTasklet, kMap, kNested, kCall } kind = kTasklet;

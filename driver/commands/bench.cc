@@ -6,6 +6,7 @@
 #include <fstream>
 #include <optional>
 
+#include "driver/commands/profile.h"
 #include "driver/commands/verify.h"
 #include "driver/peer.h"
 
@@ -22,6 +23,7 @@ struct BenchFlags {
   double seconds = 2;
   int runs = 0;
   uint64_t seed = 0;
+  bool profile = false;
 };
 
 bool IsTime(const std::string& name) { return name.find(" seconds") != std::string::npos; }
@@ -187,6 +189,7 @@ void Print(const BenchFlags& f, const Opened& opened, const Measured& t, const P
 }
 
 Status Bench(const BenchFlags& f, const Common& c) {
+  if (f.profile) HR_RETURN_IF_ERROR(f.model.WantModel("profiled"));
   Registry r;
   HR_RETURN_IF_ERROR(OpenRegistry(r, c));
   auto early = std::make_shared<EarlyValues>(r, f.inputs);
@@ -209,8 +212,20 @@ Status Bench(const BenchFlags& f, const Common& c) {
   }
   EndProgress(c.out);  // nothing is drawn while time is taken
   HR_ASSIGN_OR_RETURN(Measured t, Bencher(f, *opened.executable, values, symbols, peer.get()).Run());
-  if (c.out.json) PrintJson(ToJson(f, opened, t, peer.get()));
-  else Print(f, opened, t, peer.get());
+  std::optional<ProgramProfile> profile;
+  if (f.profile) {
+    HR_ASSIGN_OR_RETURN(CompileRequest request, f.model.Compile(c));
+    request.options.progress = nullptr;
+    HR_ASSIGN_OR_RETURN(profile, ProfileProgram(r, m.program, request, values, symbols, f.seconds));
+  }
+  if (c.out.json) {
+    nlohmann::json j = ToJson(f, opened, t, peer.get());
+    if (profile) j["profile"] = ProfileJson(*profile);
+    PrintJson(j);
+  } else {
+    Print(f, opened, t, peer.get());
+    if (profile) PrintProfile(*profile);
+  }
   return {};
 }
 
@@ -233,6 +248,7 @@ Runner AddBench(CLI::App& app, Common& c) {
   app.add_option("--runs", f->runs, "this many runs, without a warm-up")->check(CLI::PositiveNumber);
   app.add_option("--compare", f->compare, "onnxruntime, torch, reference: time it as well, in turns with ours; the ratio")
       ->check(OneOf({"onnxruntime", "torch", "reference"}));
+  app.add_flag("--profile", f->profile, "time, traffic and operations of each statement, by where it came from in the model");
   app.add_option("--seed", f->seed, "seed of random inputs")->capture_default_str();
   return [f, &app, &c] { return RunBench(*f, app, c); };
 }

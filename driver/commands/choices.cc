@@ -29,7 +29,7 @@ std::vector<LibraryNode> LibraryNodesOf(const Program& p) {
   std::vector<LibraryNode> out;
   for (const auto& s : p.sdfgs)
     for (uint32_t i = 0; i < s->nodes.size(); ++i)
-      if (const Library* l = std::get_if<Library>(&s->nodes[NodeId{i}].body)) out.push_back({l, s->nodes[NodeId{i}].origin.source.str()});
+      if (const Library* l = std::get_if<Library>(&s->nodes[NodeId{i}].body)) out.push_back({l, s->nodes[NodeId{i}].origin.Label()});
   return out;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 struct OptFlags {
   std::string file, pipeline, out, emit;
-  bool list = false, no_verify = false, ids = false;
+  bool list = false, no_verify = false, ids = false, origins = false;
   std::vector<std::string> dims, apply, of;
 };
 
@@ -75,7 +75,7 @@ int Opt(const OptFlags& f, const CLI::App& app, const Common& c) {
     if (Status s = NoEffect(app, flag, !f.list || !f.file.empty(), "--list without FILE lists what there is, and does nothing else");
         !s.ok())
       return Fail(c.out, s);
-  for (const char* flag : {"--out", "--emit", "--ids"})
+  for (const char* flag : {"--out", "--emit", "--ids", "--origins"})
     if (Status s = NoEffect(app, flag, !f.list, "--list prints no program"); !s.ok()) return Fail(c.out, s);
   if (Status s = NoEffect(app, "--of", f.list, "it is of --list"); !s.ok()) return Fail(c.out, s);
   if (Status s = NoEffect(app, "--ids", f.emit != "json", "the JSON has them always"); !s.ok()) return Fail(c.out, s);
@@ -104,7 +104,8 @@ int Opt(const OptFlags& f, const CLI::App& app, const Common& c) {
   if (f.list) return ListMatches(r, m->model.program, f, c);
   PrintOptions print;
   print.ids = f.ids;
-  std::string text = f.emit == "json" ? ProgramToJson(m->model.program) : Print(m->model.program, print);
+  print.history = f.origins;
+  std::string text = f.emit == "json" ? ProgramToJson(m->model.program, f.origins) : Print(m->model.program, print);
   const bool to_stdout = f.out.empty() || f.out == "-";
   if (!c.out.json || !to_stdout) {
     s = WriteOut(f.out, {text});
@@ -131,6 +132,7 @@ Runner AddOpt(CLI::App& app, Common& c) {
   app.add_option("--emit", f->emit, "ir: text (the default); json")->check(OneOf({"ir", "json"}));
   app.add_flag("--no-verify", f->no_verify, "skip the verifier between passes");
   app.add_flag("--ids", f->ids, "number statements (#3) and blocks (#b3), for --apply");
+  app.add_flag("--origins", f->origins, "say where everything came from with all passes on the way, not the last alone");
   app.add_flag("--list", f->list, "list passes and pipelines; of a FILE: the places where single steps can be taken");
   app.add_option("--of", f->of, "with FILE --list: only steps of this pass (repeatable)")->allow_extra_args(false);
   return [f, &app, &c] { return Opt(*f, app, c); };

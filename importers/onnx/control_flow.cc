@@ -40,7 +40,7 @@ std::vector<Val> Lowering::LowerGraph(const onnx::GraphProto& g, Scope& scope, c
   Initializers(g, scope);
   std::vector<std::string> wanted;
   for (const auto& o : g.output()) wanted.push_back(o.name());
-  const std::string origin = emit.origin().source.str();
+  const std::string origin = emit.origin().Label();
   Nodes(g.node(), scope, wanted);
   emit.SetOrigin(origin);
   return GraphOutputs(g, scope, call);

@@ -30,7 +30,7 @@ Name Emitter::Unique(const std::string& text, const std::string& fallback) {
 
 void Emitter::Add(Container c) {
   // Initializers have their own name; that of a node on a constant would make one of it.
-  if (c.origin.source.empty() && c.kind != ContainerKind::kConstant) c.origin = origin_;
+  if (!c.origin.named() && c.kind != ContainerKind::kConstant) c.origin = origin_;
   sdfg.Add(std::move(c));
 }
 

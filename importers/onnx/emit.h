@@ -19,7 +19,7 @@ class Emitter {
   Sdfg sdfg;
 
   Name Unique(const std::string& text, const std::string& fallback = "t");  // containers and symbols share one space
-  void SetOrigin(const std::string& node) { origin_.source = Name(node); }
+  void SetOrigin(const std::string& node) { origin_ = Origin(node); }
   const Origin& origin() const { return origin_; }
   void Add(Container c);
   NodeId Statement(Body body);                                   // appended to the open state

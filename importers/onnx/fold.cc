@@ -101,7 +101,7 @@ bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scop
   Lowering alone(registry_, source_, nullptr);
   alone.fold = false;
   alone.emit.sdfg.name = Name("fold");
-  alone.emit.SetOrigin(emit.origin().source.str());
+  alone.emit.SetOrigin(emit.origin().Label());
   NodeCall copy = call;
   for (Val& v : copy.inputs)
     if (v) {

@@ -61,7 +61,7 @@ void Lowering::Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope&
   Opsets opsets = OpsetsOf(f.opset_import());
   for (const auto& [domain, version] : *scope.opsets) opsets.emplace(domain, version);
   inner.opsets = &opsets;
-  inner.prefix = emit.origin().source.str() + "/";
+  inner.prefix = emit.origin().Label() + "/";
   for (int i = 0; i < f.input_size(); ++i)
     if (static_cast<size_t>(i) < call.inputs.size() && call.inputs[static_cast<size_t>(i)])
       inner.values[f.input(i)] = call.inputs[static_cast<size_t>(i)];
@@ -78,7 +78,7 @@ void Lowering::Inline(const onnx::FunctionProto& f, const NodeCall& call, Scope&
   ++depth_;
   Nodes(*body, inner, wanted);
   --depth_;
-  emit.SetOrigin(origin.source.str());
+  emit.SetOrigin(origin.Label());
   for (int i = 0; i < call.node->output_size(); ++i) {
     if (call.node->output(i).empty()) continue;
     if (Val v = inner.Find(f.output(i))) {

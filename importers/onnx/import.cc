@@ -157,8 +157,9 @@ class ModelImport {
     Sdfg& s = lowering_.emit.sdfg;
     const auto made_by = MadeBy(g_);
     for (Name n : s.order) {
-      const auto it = made_by.find(s.Get(n).origin.source.str());
-      if (it != made_by.end() && s.Get(n).kind == ContainerKind::kConstant) s.Mutable(n).origin.pass = Name(it->second);
+      const Container& c = s.Get(n);
+      const auto it = made_by.find(c.origin.source().str());
+      if (it != made_by.end() && c.kind == ContainerKind::kConstant) s.Mutable(n).origin = c.origin.By(it->second);
     }
   }
   void Remember(Name n, const std::string& original) {

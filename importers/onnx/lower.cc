@@ -31,7 +31,7 @@ void Lowering::Report(Diagnostic d) {
 
 void Lowering::Report(const Status& s, const NodeCall& call) {
   for (Diagnostic d : s.diagnostics()) {
-    if (d.node.empty()) d.node = emit.origin().source.str();
+    if (d.node.empty()) d.node = emit.origin().Label();
     if (d.op.empty()) d.op = call.Label();
     if (d.got.empty()) {
       std::string types;
@@ -346,7 +346,7 @@ Name Lowering::Materialize(const Val& v) {
     c.dtype = v->type.dtype;
     c.shape = v->shape;
     c.data = *v->constant;
-    if (v->parameter) c.origin.source = Name(v->name);
+    if (v->parameter) c.origin = Origin(v->name);
     v->container = c.name;
     v->body = 0;
     emit.Add(std::move(c));

@@ -73,7 +73,7 @@ Result<std::vector<Inferred>> Lowering::InferRegistered(const NodeCall& call) {
     p.present = !call.node->output(i).empty();
     outputs.push_back(std::move(p));
   }
-  HR_ASSIGN_OR_RETURN(NodeView view, ViewOf(registry_, l, std::move(inputs), std::move(outputs), emit.origin().source.str()));
+  HR_ASSIGN_OR_RETURN(NodeView view, ViewOf(registry_, l, std::move(inputs), std::move(outputs), emit.origin().Label()));
   HR_ASSIGN_OR_RETURN(std::vector<InferredOutput> found, registry_.InferOutputs(view));
   std::vector<Inferred> out(static_cast<size_t>(call.node->output_size()));
   for (size_t i = 0; i < out.size() && i < found.size(); ++i) {
@@ -93,7 +93,7 @@ Status Lowering::RegisteredLacks(const NodeCall& call, size_t output, bool typed
   l.domain = IrDomain(call.node->domain()), l.op = call.op();
   NodeView v;
   v.node = &l;
-  v.name = emit.origin().source.str();
+  v.name = emit.origin().Label();
   for (const PortSignature& p : signature->inputs) v.inputs.emplace_back().name = p.name;
   const std::string named = port.ok() ? port->name : name;
   if (typed) return NoShapeRule(v, named);
@@ -123,7 +123,7 @@ void Lowering::DefineRegisteredSizes(const NodeCall& call, std::vector<Inferred>
       emit.Append(Assign{symbol, Transform(size, container)});
       size = SymbolExpr(symbol);
       emit.Append(Require{BinaryExpr(Op::kGe, size, IntExpr(0)),
-                          call.op() + " '" + emit.origin().source.str() + "': a size that it is given is negative: {}",
+                          call.op() + " '" + emit.origin().Label() + "': a size that it is given is negative: {}",
                           {size}});
     }
 }

@@ -65,7 +65,7 @@ class RuntimeAxes {
     else if (op == "Unsqueeze") Give({Reshaped(c_.node->output(0))}, {{"data", c_.inputs[0]}, {"shape", Unsqueezed()}});
     else if (op == "CumSum" || op == "CumProd") Cumulate();
     else Reduce();
-    l_.emit.SetOrigin(origin.source.str());
+    l_.emit.SetOrigin(origin.Label());
     return true;
   }
 
@@ -80,7 +80,7 @@ class RuntimeAxes {
     if (value.Is(ExprKind::kInt) || value.Is(ExprKind::kSymbol)) return value;
     const Name symbol = l_.emit.Unique(Identifier(c_.node->output(0), "t") + "_n");
     l_.emit.Append(Assign{symbol, std::move(value),
-                          otherwise.empty() ? "" : c_.op() + " '" + l_.emit.origin().source.str() + "': " + otherwise});
+                          otherwise.empty() ? "" : c_.op() + " '" + l_.emit.origin().Label() + "': " + otherwise});
     return SymbolExpr(symbol);
   }
   // in_[axis] of an axis that only the run knows.

@@ -98,7 +98,7 @@ class RuntimeSizes {
   }
   // What the run says when sizes turn out impossible.
   std::string Complaint(const std::string& what) const {
-    return c_.op() + " '" + l_.emit.origin().source.str() + "': " + what;
+    return c_.op() + " '" + l_.emit.origin().Label() + "': " + what;
   }
   static constexpr const char* kNegative = "a size that it is given is negative";
   Expr Let(Expr value, const std::string& otherwise = kNegative) {

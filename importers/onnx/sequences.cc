@@ -66,7 +66,7 @@ std::vector<Val> Lowering::LowerWithin(std::vector<onnx::NodeProto> nodes,
   for (auto& [name, v] : values) inner.values[name] = v;
   std::vector<Val> out;
   for (onnx::NodeProto& n : nodes) {
-    n.set_name(emit.origin().source.str().substr(scope.prefix.size()));
+    n.set_name(emit.origin().Label().substr(scope.prefix.size()));
     kept_.push_back(std::make_unique<onnx::NodeProto>(std::move(n)));
     LowerNode(*kept_.back(), inner);
     out.clear();
@@ -102,7 +102,7 @@ void Lowering::KeepElements(const NodeCall& call, Scope& scope) {
     else SetAxis(&squeeze, "axes", axis, true);
     part = LowerWithin({squeeze}, {{"data", part}, {"axes", List("axes", {axis})}}, scope)[0];
   }
-  emit.SetOrigin(origin.source.str());
+  emit.SetOrigin(origin.Label());
   scope.values[call.node->output(0)]->elements = std::move(parts);
 }
 

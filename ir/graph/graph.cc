@@ -18,20 +18,6 @@ std::string_view WriteOpToken(WriteOp op) {
   return "=";
 }
 
-Status WithOrigin(Status s, const Origin& o) {
-  if (s.ok()) return s;
-  std::vector<Diagnostic> all = s.diagnostics();
-  for (Diagnostic& d : all) {
-    if (d.node.empty()) d.node = o.source.str();
-    if (d.op.empty()) d.op = o.op.str();
-    if (d.line > 0 || o.line == 0) continue;
-    d.file = o.file.str();
-    d.line = o.line;
-    d.column = o.column;
-  }
-  return Status(std::move(all));
-}
-
 const Attribute* FindAttribute(const Attributes& a, Name n) {
   for (const auto& [name, value] : a) {
     if (name == n) return &value;

@@ -15,6 +15,7 @@
 #include "ir/base/status.h"
 #include "ir/base/value.h"
 #include "ir/expr/expr.h"
+#include "ir/graph/origin.h"
 
 namespace headrace {
 
@@ -28,19 +29,6 @@ struct BlockId {
 };
 inline bool operator==(NodeId a, NodeId b) { return a.value == b.value; }
 inline bool operator==(BlockId a, BlockId b) { return a.value == b.value; }
-
-// Where something came from; every pass keeps it. Text: trailing  from "conv1/Relu" by "fuse-elementwise".
-struct Origin {
-  Name source;  // node name in the imported model or program ("" = unknown); fused nodes join names with '+'
-  Name pass;    // the pass that made it ("" = the importer or the text)
-  // Not printed and no part of equality; for errors. What was read from IR text has a place, what a library node was
-  // expanded to has its op.
-  Name op = {};    // "onnx.Gather"
-  Name file = {};  // as the user gave it
-  int line = 0, column = 0;
-};
-// The status with node, op and place where they are missing.
-Status WithOrigin(Status s, const Origin& o);
 
 // ---- containers ----
 enum class ContainerKind : uint8_t {

@@ -71,7 +71,7 @@ TEST(GraphTest, CopyAndOneChangeIsFastAtManyNodes) {
     auto start = std::chrono::steady_clock::now();
     Program copy = p;
     Sdfg& s = copy.MutableEntry();
-    s.nodes.Mutable(NodeId{static_cast<uint32_t>(round * 1000)}).origin.pass = "test";
+    s.nodes.Mutable(NodeId{static_cast<uint32_t>(round * 1000)}).origin = Origin("test");
     s.Mutable("t_7").storage = Storage::kHost;
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }

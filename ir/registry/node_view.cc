@@ -246,7 +246,7 @@ Result<NodeView> ViewOf(const Registry& r, const Program& p, const Sdfg& s, Node
   const Library* l = std::get_if<Library>(&node.body);
   HR_CHECK(l, "ViewOf wants a library node");
   HR_ASSIGN_OR_RETURN(NodeView v, ViewOf(r, *l, ViewsOf(s, l->inputs, l->attributes), ViewsOf(s, l->outputs, l->attributes),
-                                         node.origin.source.str()));
+                                         node.origin.Label()));
   v.program = &p;
   v.sdfg = &s;
   return v;

@@ -312,8 +312,9 @@ std::string WhyNot(const ForwardImplementation& i, const NodeView& v);
 Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v,
                                                           const CompileOptions& o);
 
-// Runs "name{option=value,…}; name; …" (names of passes or pipelines; name@#3+#4: one step of a transformation); verifies after each pass when `verify`; an internal
-// error or a failed verification leaves a reproducer folder (IR before the pass, pass text, versions) and names it.
+// Runs "name{option=value,…}; name; …" (names of passes or pipelines; name@#3+#4: one step of a transformation); verifies
+// after each pass when `verify`; an internal error or a failed verification leaves a reproducer folder (IR before the pass,
+// pass text, versions) and names it.
 struct PipelineOptions {
   bool verify = false;
   std::string reproducer_dir;

@@ -102,8 +102,7 @@ void ProgramParser::ParseBlockHere(std::vector<BlockId>& out) {
 void ProgramParser::ParseState(std::vector<BlockId>& out) {
   Take();
   State state;
-  const bool origin_next = (AtWord("from") || AtWord("by")) && Peek(1).kind == Token::kString;
-  if (Peek().kind == Token::kName && !origin_next) state.label = NameOf(Take());
+  if (Peek().kind == Token::kName && !AtOrigin()) state.label = NameOf(Take());
   Origin origin = ParseOrigin();
   if (!Expect("{", "to open the state")) return;
   state.statements = ParseStatements();

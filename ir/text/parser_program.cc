@@ -115,10 +115,7 @@ void ProgramParser::AddContainer(Container c, const Token& at) {
 }
 
 void ProgramParser::SetPlace(Origin* o, const Token& at) {
-  if (o->line > 0) return;
-  o->file = file_name_;
-  o->line = at.line;
-  o->column = at.column;
+  if (o->line() == 0) *o = o->At(file_name_, at.line, at.column);
 }
 
 // type = DTYPE [ "[" sizes "]" ] | "seq" "(" … ")" | "opt" "(" … ")"
@@ -204,17 +201,47 @@ void ProgramParser::ParseLayout(Container& c) {
   }
 }
 
+bool ProgramParser::AtOrigin() {
+  if (AtWord("by")) return Peek(1).kind == Token::kString;
+  return AtWord("from") && (Peek(1).kind == Token::kString || Peek(1).Is("(") || Peek(1).raw == "grad");
+}
+
 Origin ProgramParser::ParseOrigin() {
-  Origin o;
-  if (AtWord("from") && Peek(1).kind == Token::kString) {
+  if (!AtOrigin()) return {};
+  if (AtWord("from")) Take();
+  return ParseSources(0);
+}
+
+// sources = source { "," source } [ "by" STRING ];  source = { "grad" } ( STRING | "(" sources ")" )
+Origin ProgramParser::ParseSources(int depth) {
+  constexpr int kMaxDepth = 100;
+  std::vector<Origin> of;
+  while (ok() && !AtWord("by")) {
+    int gradients = 0;
+    for (; AtWord("grad"); ++gradients) Take();
+    Origin one;
+    if (Peek().kind == Token::kString) {
+      one = Origin(Unquote(Take().raw));
+    } else if (Peek().Is("(") && depth < kMaxDepth) {
+      Take();
+      one = ParseSources(depth + 1);
+      if (!Expect(")", "after an origin")) return {};
+    } else {
+      Fail(Peek(), "an origin is expected: a name in quotes, or those a pass made it from in brackets");
+    }
+    for (; gradients > 0; --gradients) one = one.Gradient({});
+    of.push_back(one);
+    const bool more = Peek().Is(",") && (Peek(1).kind == Token::kString || Peek(1).Is("(") ||
+                                         (Peek(1).raw == "grad" && !Peek(1).quoted && !Peek(2).Is(":")));
+    if (!more) break;
     Take();
-    o.source = Name(Unquote(Take().raw));
   }
+  Name pass;
   if (AtWord("by") && Peek(1).kind == Token::kString) {
     Take();
-    o.pass = Name(Unquote(Take().raw));
+    pass = Name(Unquote(Take().raw));
   }
-  return o;
+  return Origin::Merged(of, pass);
 }
 
 bool ProgramParser::IsDeclarationWord(const Token& t) {

@@ -30,7 +30,9 @@ class ProgramParser : public ParserBase {
   void ParseType(Container& c);  // f32[N, 4], or seq(f32)
   ValueType ParseValueType();
   void ParseLayout(Container& c);  // strides […], @storage
-  Origin ParseOrigin();            // [from "x"] [by "pass"]
+  bool AtOrigin();
+  Origin ParseOrigin();            // [from "x", grad "y"] [by "pass"]
+  Origin ParseSources(int depth);  // "x", grad "y", ("z" by "pass") [by "pass"]
   void AddContainer(Container c, const Token& at);
   void SetPlace(Origin* o, const Token& at);
 

@@ -31,7 +31,7 @@ NodeId ProgramParser::ParseStatement() {
 }
 
 void ProgramParser::SetPlace(NodeId n, const Token& at) {
-  if (s_.nodes[n].origin.line > 0) return;
+  if (s_.nodes[n].origin.line() > 0) return;
   SetPlace(&s_.nodes.Mutable(n).origin, at);
   if (auto* m = std::get_if<Map>(&s_.nodes[n].body))
     for (NodeId inner : std::vector<NodeId>(m->body)) SetPlace(inner, at);

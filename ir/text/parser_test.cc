@@ -447,7 +447,7 @@ TEST(Places, OfNodesBlocksAndContainers) {
   const Sdfg& s = p->Entry();
   std::string places;
   auto add = [&](const char* what, const Origin& o) {
-    places += std::string(what) + " " + o.file.str() + ":" + std::to_string(o.line) + ":" + std::to_string(o.column) + "\n";
+    places += std::string(what) + " " + o.file().str() + ":" + std::to_string(o.line()) + ":" + std::to_string(o.column()) + "\n";
   };
   add("X", s.Get("X").origin);
   ForEachNode(s, [&](NodeId n) { add("node", s.nodes[n].origin); });

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/base/spelling.h"
+#include "ir/text/origin_text.h"
 #include "ir/text/printer_internal.h"
 
 namespace headrace {
@@ -86,11 +87,7 @@ class Printer {
   }
 
   std::string OriginText(const Origin& o) const {
-    std::string text;
-    if (!options_.origins) return text;
-    if (!o.source.empty()) text += " from " + StringText(o.source.view());
-    if (!o.pass.empty()) text += " by " + StringText(o.pass.view());
-    return text;
+    return options_.origins ? headrace::OriginText(o, options_.history) : "";
   }
 
   // ---- containers ----

@@ -9,6 +9,7 @@ namespace headrace {
 
 struct PrintOptions {
   bool origins = true;              // trailing `from "…"`
+  bool history = false;             // origins with every pass: `from ("conv1" by "expand-library-nodes"), … by "fuse-maps"`
   bool ids = false;                 // each statement's and block's number behind it, as a comment: #3, #b1
   int64_t max_constant_bytes = -1;  // elide larger constants as `…` (not parseable); -1 = print all
 };

@@ -15,8 +15,8 @@ Diagnostic& Report::Add(const char* code, std::string message, NodeId id, std::s
   d.node = std::move(place);
   if (id.valid()) {
     const Node& n = s_.nodes[id];
-    if (!n.origin.source.empty()) d.node = n.origin.source.str();
-    if (n.origin.line == 0 || n.origin.file == "<text>") {  // else whoever has the text shows the line itself
+    if (n.origin.named()) d.node = n.origin.Label();
+    if (n.origin.line() == 0 || n.origin.file() == "<text>") {  // else whoever has the text shows the line itself
       PrintOptions o;
       o.origins = false;
       std::string text = PrintNode(s_, id, o);
@@ -27,8 +27,8 @@ Diagnostic& Report::Add(const char* code, std::string message, NodeId id, std::s
     }
   }
   const Origin* at = PlaceOf(id, d.node);
-  if (at) d.file = at->file.str(), d.line = at->line, d.column = d.source_line.empty() ? at->column : 0;
-  from_text_ = at && at->op.empty() && d.source_line.empty();
+  if (at) d.file = at->file().str(), d.line = at->line(), d.column = d.source_line.empty() ? at->column() : 0;
+  from_text_ = at && at->op().empty() && d.source_line.empty();
   d.hint = std::move(hint);
   if (d.node.empty()) d.node = "sdfg " + s_.name.str();
   out_->push_back(std::move(d));
@@ -36,10 +36,10 @@ Diagnostic& Report::Add(const char* code, std::string message, NodeId id, std::s
 }
 
 const Origin* Report::PlaceOf(NodeId id, const std::string& name) const {
-  if (id.valid()) return s_.nodes[id].origin.line > 0 ? &s_.nodes[id].origin : nullptr;
-  if (block_) return block_->line > 0 ? block_ : nullptr;
+  if (id.valid()) return s_.nodes[id].origin.line() > 0 ? &s_.nodes[id].origin : nullptr;
+  if (block_) return block_->line() > 0 ? block_ : nullptr;
   const Container* c = s_.Find(Name(name));
-  return c && c->origin.line > 0 ? &c->origin : nullptr;
+  return c && c->origin.line() > 0 ? &c->origin : nullptr;
 }
 
 void Report::PointAt(int line, int column, Diagnostic* d) const {

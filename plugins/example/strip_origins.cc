@@ -11,7 +11,7 @@ Result<bool> StripOrigins(Program& p, const PassOptions&, const Registry&) {
     Sdfg& s = p.Mutable(p.sdfgs[i]->name);
     for (uint32_t n = 0; n < s.nodes.size(); ++n) {
       const Origin& o = s.nodes[NodeId{n}].origin;
-      if (o.source.empty() && o.pass.empty()) continue;
+      if (!o.named() && o.pass().empty()) continue;
       s.nodes.Mutable(NodeId{n}).origin = {};
       changed = true;
     }

@@ -213,7 +213,7 @@ Program WithPreferences(const Program& given, const std::vector<std::pair<std::s
     ForEachNode(*shared, [&](NodeId id) {
       const auto* l = std::get_if<Library>(&shared->nodes[id].body);
       if (!l || !l->implementation.empty()) return;
-      const std::string op = l->domain.str() + "." + l->op.str(), source = shared->nodes[id].origin.source.str();
+      const std::string op = l->domain.str() + "." + l->op.str(), source = shared->nodes[id].origin.Label();
       for (const auto& [where, name] : explicitly)
         if (where == "*" || where == op || where == l->op.str() || where == source) return;
       for (const auto& [where, name] : Preferences()) {

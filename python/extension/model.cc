@@ -124,8 +124,8 @@ nb::list Initializers(const PyModel& m) {
   nb::list all;
   const Sdfg& s = m.model.program.Entry();
   for (Name n : s.order)
-    if (const Container& c = s.Get(n); c.kind == ContainerKind::kConstant && !c.origin.source.empty())
-      all.append(nb::make_tuple(n.str(), c.origin.source.str()));
+    if (const Container& c = s.Get(n); c.kind == ContainerKind::kConstant && c.origin.named())
+      all.append(nb::make_tuple(n.str(), c.origin.Label()));
   return all;
 }
 

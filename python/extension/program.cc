@@ -125,7 +125,7 @@ void RunPass(Program& p, const std::string& name, const PassOptions& options) {
 
 int CallsMadeBy(const Sdfg& s, Name pass) {
   int count = 0;
-  ForEachNode(s, [&](NodeId n) { count += s.nodes[n].origin.pass == pass && std::holds_alternative<Nested>(s.nodes[n].body); });
+  ForEachNode(s, [&](NodeId n) { count += s.nodes[n].origin.pass() == pass && std::holds_alternative<Nested>(s.nodes[n].body); });
   return count;
 }
 

@@ -14,7 +14,7 @@ class Container:
         self.shape = tuple(int(s) if s.lstrip("-").isdigit() else s for s in described["shape"])
         self.direction: str | None = described.get("direction")
         self.base: str | None = described.get("base")
-        self.origin, self.text = described.get("from", ""), described["text"]
+        self.origin, self.text = _label(described), described["text"]
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}: {self.type}" + (f"[{', '.join(map(str, self.shape))}]>" if self.shape else ">")
@@ -36,14 +36,17 @@ class Memlet:
 
 class Node:
     """A statement. `kind`: tasklet, map, library or call. `id` ("#3"): what single steps name it by. `origin`: what it comes from
-    ("conv1", "file.py:12"), `by` the pass that made it. Of a library node `op` ("onnx.Conv"), `version`, `inputs` and `outputs` ({port: container}, lists where a port has
-    several); of a map `ranges` ((index, begin, end, step)) and `body`; of a tasklet `target`, `index`, `operator`, `value`; of a
+    ("conv1", "file.py:12", "conv1+relu1", "gradient of conv1"), with all names in `sources` and, of what is part of a gradient,
+    those of the forward statements in `gradient_of`; `by` the pass that made it. Of a library node `op` ("onnx.Conv"), `version`,
+    `inputs` and `outputs` ({port: container}, lists where a port has several); of a map `ranges` ((index, begin, end, step)) and `body`; of a tasklet `target`, `index`, `operator`, `value`; of a
     call `callee` and `arguments`. `memlets` are those of statements of states; what is inside a map is part of the map's."""
 
     def __init__(self, described: dict, sdfg: str):
         self.kind, self.sdfg, self.text = described["kind"], sdfg, described.get("text", "")
         self.id: str = described["id"]
-        self.origin, self.by = described.get("from", ""), described.get("by", "")
+        self.origin, self.by = _label(described), described.get("by", "")
+        self.sources: list[str] = described.get("from", [])
+        self.gradient_of: list[str] = described.get("gradient_of", [])
         self.memlets = [Memlet(m) for m in described.get("memlets", ())]
         self.body = [Node(n, sdfg) for n in described.get("body", ())]
         self.ranges = [(r["index"], r["begin"], r["end"], r["step"]) for r in described.get("ranges", ())]
@@ -65,6 +68,11 @@ class Node:
         if self.kind == "map":
             return f"<map {', '.join(f'{i} in {b}:{e}' for i, b, e, _ in self.ranges)} of {len(self.body)}>"
         return f"<{self.kind} {self.text}>"
+
+
+def _label(described: dict) -> str:
+    forward = described.get("gradient_of", [])
+    return ", ".join(filter(None, ["+".join(described.get("from", [])), forward and "gradient of " + "+".join(forward)]))
 
 
 def _ports(ports: Any) -> dict[str, Any]:
@@ -93,7 +101,7 @@ class Block:
     `body`), if (`branches`: (condition or None, blocks)), let, require, break or continue (`text`)."""
 
     def __init__(self, described: dict, sdfg: str):
-        self.kind, self.sdfg, self.origin = described["kind"], sdfg, described.get("from", "")
+        self.kind, self.sdfg, self.origin = described["kind"], sdfg, _label(described)
         self.id: str = described["id"]
         self.label = described.get("label", "")
         self.nodes = [Node(n, sdfg) for n in described.get("statements", ())]

@@ -73,6 +73,17 @@ class Calls(Case):
             self.close(f(x, 2.0), 2 * x)
             self.close(f(a=np.float32(3), X=x), 3 * x)
 
+    def test_sizes_that_only_results_have(self):
+        p = headrace.Sdfg.parse("sdfg spread(x: f32[4], y: f32[n, 4], m: symbol, z: f32[4 * m]) {\n  map i in 0:n, j in 0:4 { y[i, j] = x[j] }\n"
+                                "  map i in 0:4 * m { z[i] = x[i % 4] }\n}")
+        x = np.arange(4, dtype=np.float32)
+        for backend in ("cpu", "interpreter"):
+            y, z = p.compile(backend=backend)(x, m=2, n=3)
+            self.close(y, np.tile(x, (3, 1)))
+            self.close(z, np.tile(x, 2))
+        y, z = p.compile(verify="interpreter")(x, m=1, n=2)
+        self.close(y, np.tile(x, (2, 1)))
+
     def test_strided_read_only_and_given_memory(self):
         f = headrace.Sdfg.parse(SCALE).compile()
         x = np.arange(24, dtype=np.float32).reshape(4, 6)
