@@ -18,7 +18,7 @@ std::string Text(const Expr& e) {  // scalars by their bare names
 // `out[i] = value` with the gradient `g` of out[i]: the shared values, then what each read receives; `??` when guarded.
 std::string Show(const std::string& value, const std::string& out = "f64") {
   Result<Program> p = ParseProgram("sdfg f(X: f64[N], Y: f64[N], s: f64, g: " + out +
-                                   ", H: f16[N], F: f32[N], Z: c128[N], I: i64[N], out: " + out +
+                                   ", H: f16[N], F: f32[N], Z: c128[N], W: c64[N], I: i64[N], out: " + out +
                                    "[N]) { map i in 0:N { out[i] = " + value + " } }");
   if (!p.ok()) return p.status().ToString();
   const Sdfg& s = p->Entry();
@@ -88,6 +88,9 @@ TEST(Derivative, OfComplexNumbers) {
             "X[i] += g * real(Z[i])\nZ[i] += complex(0.0, -g) + complex(g * X[i], 0.0)\n");
   EXPECT_EQ(Show("abs(Z[i])"), "t0 = abs(Z[i])\nZ[i] += c128(t0 == 0.0 ? 0.0 : g / t0) * conj(Z[i])\n");
   EXPECT_EQ(Show("complex(X[i], Y[i])", "c128"), "Y[i] += -imag(g)\nX[i] += real(g)\n");
+  // Literals alone would be a c128 when they are read again.
+  EXPECT_EQ(Show("W[i] * complex(f32(0.5), f32(2))", "c64"), "W[i] += g * c64(complex(0.5, 2.0))\n");
+  EXPECT_EQ(Show("2 * real(W[i])", "f32"), "W[i] += complex(g * 2.0, 0.0)\n");
 }
 
 TEST(Derivative, ThatIsZeroByDefinition) {

@@ -105,6 +105,7 @@ Ref ExpressionDag::InternNode(const Expr& e) {
     const Ref cast = Make(std::move(n), std::move(args));
     return IsNarrow(t) ? Cast(ComputeType(t), cast) : cast;  // a cast rounds
   }
+  if (e.Is(ExprKind::kCall) && e->name == Name("complex")) return Call("complex", std::move(args), t);
   n.dtype = ComputeType(t);
   return Make(std::move(n), std::move(args));
 }
@@ -216,6 +217,12 @@ Ref ExpressionDag::Select(Ref c, Ref a, Ref b) {
 Ref ExpressionDag::Call(const char* fn, std::vector<Ref> args, DType t) {
   ExprNode n = Blank(ExprKind::kCall, t);
   n.name = Name(fn);
+  // In text the literals of a complex number have no type, and are two f64.
+  const auto literal = [&](Ref a) { return expr(a).Is(ExprKind::kFloat) || expr(a).Is(ExprKind::kInt); };
+  if (n.name == Name("complex") && t == DType::kC64 && literal(args[0]) && literal(args[1])) {
+    n.dtype = DType::kC128;
+    return Cast(t, Make(std::move(n), {Cast(DType::kF64, args[0]), Cast(DType::kF64, args[1])}));
+  }
   return Make(std::move(n), std::move(args));
 }
 Ref ExpressionDag::Cast(DType t, Ref a) {
