@@ -28,7 +28,9 @@ class Compiled:
         self.parameters = [Parameter(*p) for p in parameters]
         self.inputs = [p for p in self.parameters if p.direction != "out"]
         self.outputs = [p for p in self.parameters if p.direction != "in"]
-        self._sizes = executable.call_symbols()
+        self._sizes = executable.call_symbols() if executable.by_position() else _untold(program.symbols(), self.inputs)
+        if reference is not None:
+            reference._sizes = self._sizes  # in one order
         self._given_names = {original: ours for ours, original in (names or {}).items()}
         self._order = [p.name for p in self.inputs]
         self._optional = {p.name for p in self.inputs if p.optional}
@@ -137,6 +139,12 @@ class Compiled:
     def report(self) -> dict[str, float]:
         """Seconds per phase of the compilation, bytes planned."""
         return dict(self._executable.report())
+
+
+def _untold(symbols: Sequence[str], inputs: Sequence[Parameter]) -> list[str]:
+    """The sizes that no input has as such."""
+    told = {size for p in inputs for size in p.shape}
+    return [s for s in symbols if s not in told]
 
 
 def _of_kind(value: Any, example: Any) -> Any:

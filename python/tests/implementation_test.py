@@ -295,6 +295,38 @@ class BackwardTest(Case):
             self.gradient("Z")
         self.assertIsInstance(expected.error.exception.__cause__, RuntimeError)
 
+        @headrace.backward_implementation("rules.Square", name="programs", priority=2)
+        @headrace.program
+        def annotated(X: headrace.float64[N], dY: headrace.float64[N], dX: headrace.float64[N], dZ: headrace.float64[N]):
+            dX[1:] = 3 * X[1:] * dY[1:]
+            dZ[:1] = 1
+
+        self.close(self.gradient("X")[0], [0.0, 6, 9])
+        self.close(self.gradient("Z")[0], [1.0, 0, 0])
+
+        @headrace.backward_implementation("rules.Square", name="programs", priority=2)
+        @headrace.program
+        def forgetful(X: headrace.float64[N], dY: headrace.float64[N], dX: headrace.float64[N], dZ: headrace.float64[N]):
+            dX[:] = dY
+
+        with self.fails(headrace.InvalidError, "forgetful does not write its parameter dZ, which rules.Square gives"):
+            self.gradient("X", "Z")
+
+        @headrace.backward_implementation("rules.Square", name="programs", priority=2)
+        @headrace.program
+        def clumsy(X: headrace.float64[N], dY: headrace.float64[N], dX: headrace.float64[N]):
+            X *= 2
+            dX[:] = X * dY
+
+        with self.fails(headrace.InvalidError, "changes its argument X: rules.Square leaves its inputs alone"):
+            self.gradient("X")
+
+        @headrace.backward_implementation("rules.Square", name="programs", priority=2)
+        class Program(headrace.BackwardImplementation):
+            @staticmethod
+            def backward(context, given, required):
+                raise RuntimeError("only by X")
+
         @headrace.program(backend="interpreter")
         def f(x: headrace.float64[N]):
             return np.sum(self.op(x, x))

@@ -45,11 +45,11 @@ class Generator:
         self.lines.append(indent + line)
 
     def statement(self, indent: str, depth: int) -> None:
-        kinds = [self.define, self.define, self.write, self.write, self.update, self.view, self.remember, self.mask]
+        kinds = [self.define, self.define, self.write, self.write, self.update, self.view, self.remember, self.mask, self.swap]
         if self.loops:
-            kinds += [self.triangle, self.triangle]
+            kinds += [self.triangle, self.triangle, self.strided]
         if depth < 2:
-            kinds += [self.loop, self.loop, self.branch, self.counted]
+            kinds += [self.loop, self.loop, self.branch, self.counted, self.rows]
         self.r.choice(kinds)(indent, depth)
 
     def define(self, indent, depth) -> None:
@@ -140,6 +140,45 @@ class Generator:
             f"{part(x, i + ' + 1:')} -= 0.25 * {part(x, ':' + str(n - 1) + ' - ' + i)}",
             f"s = np.tanh(s + np.max({part(y, i + ':')}))")))
 
+    def strided(self, indent, depth) -> None:
+        """A step that the loop's counter decides."""
+        vectors = sorted(n for n, s in self.names.items() if len(s) == 1)
+        if not vectors:
+            return self.write(indent, depth)
+        x, counter = self.r.choice(vectors), self.r.choice(self.loops)[0]
+        self.add(indent, self.r.choice((f"s = np.tanh(s + np.sum({x}[::{counter} + 1]))", f"{x}[::{counter} + 1] *= 0.5")))
+
+    def swap(self, indent, depth) -> None:
+        """a, b = b, a of elements and of parts: everything on the right is read first, views among it are not copied."""
+        name = self.r.choice(sorted(n for n, s in self.names.items() if s))
+        n = self.names[name][0]
+        i, j = self.r.randrange(n), self.r.randrange(n)
+        if len(self.names[name]) == 1:
+            self.add(indent, f"{name}[{i}], {name}[{j}] = {name}[{j}] + 0.1, {name}[{i}]")
+        else:
+            self.add(indent, f"{name}[{i}], {name}[{j}] = {name}[{j}].copy(), {name}[{i}]{self.r.choice(('', ' * 0.5'))}")
+
+    def rows(self, indent, depth) -> None:
+        """Loops over what arrays hold, with and without its place."""
+        name = self.r.choice(sorted(n for n, s in self.names.items() if s))
+        shape = self.names[name]
+        row, k, v = (f"{x}{self.count}" for x in ("row", "k", "v"))
+        self.count += 1
+        vectors = sorted(n for n, s in self.names.items() if len(s) == 1)
+        if vectors and self.r.random() < 0.4:
+            self.add(indent, f"for {row}, {v} in zip({name}, {self.r.choice(vectors)}):")
+            factor = v
+        elif self.r.random() < 0.5:
+            self.add(indent, f"for {k}, {row} in enumerate({name}):")
+            factor = f"({k} * 0.25)"
+        else:
+            self.add(indent, f"for {row} in {name}:")
+            factor = "0.5"
+        if len(shape) > 1 and self.r.random() < 0.6:
+            self.add(indent + "    ", f"{row} {self.r.choice(('+=', '*=', '-='))} np.tanh(np.sum({row}) * {factor})")
+        else:
+            self.add(indent + "    ", f"s = np.tanh(s + np.sum({row}) * {factor})")
+
     def update(self, indent, depth) -> None:
         name = self.r.choice(sorted(self.names))
         self.add(indent, f"{name} {self.r.choice(('+=', '-='))} {self.value(self.names[name], 1)}" if self.names[name]
@@ -157,6 +196,8 @@ class Generator:
         self.loops.append((counter, values[0], max(high - 1, values[-1])))
         self.body(indent + "    ", depth + 1)
         self.loops.pop()
+        if self.r.random() < 0.25:
+            self.add(indent, f"s = np.tanh(s + {counter} * 0.25)")
 
     def counted(self, indent, depth) -> None:
         counter = f"n{self.count}"
@@ -275,6 +316,9 @@ class Generator:
             if left == shape:
                 return f"{name}[{index}]"
         if not shape:
+            if self.r.random() < 0.15:
+                a, b, c = (self.r.choice(("s", "0.5", "s * s", "-1.25")) for _ in range(3))
+                return self.r.choice((f"({a} > 0.25 and {b} or {c})", f"({a} or {b})", f"({a} if s < 0.5 else {b} * np.sum({self.leaf((3,))}))"))
             if self.loops and self.r.random() < 0.5:
                 return f"({self.r.choice(self.loops)[0]} * 0.25)"
             return self.r.choice(("0.5", "1.25", "-0.75", "s"))

@@ -197,6 +197,30 @@ def in_another_shape(a):
     return d
 
 
+def changed_after_the_loop(a):
+    for k in range(2):
+        a = a * 2
+        a[0] = 1
+    a += 1  # of the caller's where the loop does not run
+    return a
+
+
+def changed_before_it_is_bound_anew(a):
+    for k in range(2):
+        a *= 2
+        a = a * 3
+        a[0] = 1
+    return a
+
+
+def changed_where_it_may_not_be_bound_anew(a):
+    for k in range(2):
+        if k > 0:
+            a = a * 3
+        a[0] = 1
+    return a
+
+
 class Sharing(Case):
     def test_as_python_has_it(self):
         a = np.random.default_rng(0).standard_normal(12)
@@ -208,7 +232,8 @@ class Sharing(Case):
 
     def test_what_copies_could_not_do_is_refused(self):
         a = np.random.default_rng(0).standard_normal(12)
-        for f, name in ((carried_and_changed, "u"), (picked_and_changed, "r"), (in_another_shape, "r")):
+        for f, name in ((carried_and_changed, "u"), (picked_and_changed, "r"), (in_another_shape, "r"), (changed_after_the_loop, "a"),
+                        (changed_before_it_is_bound_anew, "a"), (changed_where_it_may_not_be_bound_anew, "a")):
             with self.subTest(f.__name__), self.fails(headrace.UnsupportedError, f"write {name} = ….copy()"):
                 headrace.program(f, backend="interpreter")(a)
 

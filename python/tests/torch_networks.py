@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 WORDS = 50
+CHANNELS = 5  # of images; no size of a batch, for Dynamo takes sizes that are equal in a first call for one
 
 
 class CausalBlock(nn.Module):
@@ -47,7 +48,7 @@ class UNet(nn.Module):
         def double(a, b):
             return nn.Sequential(nn.Conv2d(a, b, 3, padding=1), nn.GroupNorm(2, b), nn.SiLU(), nn.Conv2d(b, b, 3, padding=1), nn.ReLU())
 
-        self.down1, self.down2, self.middle = double(3, width), double(width, 2 * width), double(2 * width, 4 * width)
+        self.down1, self.down2, self.middle = double(CHANNELS, width), double(width, 2 * width), double(2 * width, 4 * width)
         self.up2, self.up1 = nn.ConvTranspose2d(4 * width, 2 * width, 2, stride=2), nn.ConvTranspose2d(2 * width, width, 2, stride=2)
         self.join2, self.join1, self.head = double(4 * width, 2 * width), double(2 * width, width), nn.Conv2d(width, 2, 1)
 
@@ -63,7 +64,7 @@ class UNet(nn.Module):
 class Vit(nn.Module):
     def __init__(self, width=16, heads=2, patch=4, image=16):
         super().__init__()
-        self.patches = nn.Conv2d(3, width, patch, stride=patch)
+        self.patches = nn.Conv2d(CHANNELS, width, patch, stride=patch)
         self.token = nn.Parameter(torch.randn(1, 1, width) * 0.1)
         self.positions = nn.Parameter(torch.randn(1, (image // patch) ** 2 + 1, width) * 0.1)
         layer = nn.TransformerEncoderLayer(width, heads, 2 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
@@ -94,7 +95,7 @@ def ids(batch, length):
 
 
 def images(batch, length):
-    return (torch.randn(batch, 3, 16, 16),)
+    return (torch.randn(batch, CHANNELS, 16, 16),)
 
 
 def hugging_face():

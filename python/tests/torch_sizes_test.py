@@ -2,6 +2,7 @@
 takes sizes of 0 and 1 for constants; programs don't have to."""
 
 import copy
+import functools
 import itertools
 import unittest
 
@@ -41,6 +42,23 @@ class Dropping(nn.Module):
 
     def forward(self, x):
         return x.sin().squeeze(0)
+
+
+class Repeating(nn.Module):
+    """Repeats its positions where the batch isn't 1, which is what it does for 1, too."""
+
+    def forward(self, x):
+        positions = torch.arange(x.shape[1])[None]
+        if x.shape[0] != 1:
+            positions = positions.expand(x.shape[0], -1)[:, :]
+        return x * positions.cumsum(1)
+
+
+class Returning(nn.Module):
+    """Its second result is its argument only for a batch of 1."""
+
+    def forward(self, x, y):
+        return x * y, y if x.shape[0] == 1 else y.expand(x.shape[0], -1)
 
 
 class Broadcasting(nn.Module):
@@ -105,6 +123,25 @@ class Modules(Base):
                         self.same(ours(x := torch.randn(n, 4)), kind()(x))
                     self.assertEqual(headrace.counters()["torch.module"], {"traces": 2, "programs": 2})
 
+    def test_what_is_the_same_in_other_words_for_1(self):
+        for compiled, group in ((headrace.module, "torch.module"), (functools.partial(torch.compile, backend="headrace", dynamic=True), "torch.compile")):
+            for order in itertools.permutations((1, 3, 8)):
+                with self.subTest(group=group, order=order):
+                    torch._dynamo.reset()
+                    headrace.reset_counters()
+                    ours = compiled(Repeating())
+                    for n in order:
+                        self.same(ours(x := torch.randn(n, 5)), Repeating()(x))
+                    self.assertEqual(headrace.counters()[group]["programs"], 2 if group == "torch.compile" and order[0] == 1 else 1)
+
+    def test_an_argument_that_is_a_result_for_1(self):
+        ours = headrace.module(Returning())
+        for n in (3, 1, 8):
+            x, y = torch.randn(n, 4), torch.randn(1, 4)
+            for a, b in zip(ours(x, y), Returning()(x, y)):
+                self.same(a, b)
+            self.assertEqual(ours(x, y)[1] is y, n == 1)
+
     def test_broadcast_sizes(self):
         ours = headrace.module(Broadcasting())
         for a, b in ((3, 3), (1, 1), (1, 3), (3, 1), (8, 8), (1, 8), (8, 1), (1, 1)):
@@ -163,6 +200,14 @@ class Modules(Base):
 
 
 class Compiled(Base):
+    def test_sizes_that_were_equal_once(self):
+        """To Dynamo equal sizes of a first call are one, and its graph for them is none for others."""
+        ours = torch.compile(Broadcasting(), backend="headrace", dynamic=True)
+        for a, b in ((3, 3), (8, 3), (5, 5), (4, 2)):
+            x, y = torch.randn(a, b, 4), torch.randn(a, b, 4)
+            self.same(ours(x, y), Broadcasting()(x, y))
+        self.assertEqual(headrace.counters()["torch.compile"]["programs"], 2)
+
     def test_dynamic(self):
         """The graph for any size serves 1; one for 1 that comes first is Dynamo's own."""
         self.run_orders(lambda m: torch.compile(m, backend="headrace", dynamic=True), "torch.compile",

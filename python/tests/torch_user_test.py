@@ -2,6 +2,7 @@
 data, buffers that gradients read, recurrent projections."""
 
 import copy
+import functools
 import unittest
 
 from python.tests.case import headrace
@@ -107,8 +108,53 @@ class Whole(nn.Module):
         super().__init__()
         self.function = function
 
+    def forward(self, *args):
+        return self.function(*args)
+
+
+class Bags(nn.Module):
+    """Sums, means and maxima of rows, some bags of none; padding, weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.means, self.sums, self.maxima = (nn.EmbeddingBag(9, 3, mode=mode, padding_idx=padding)
+                                              for mode, padding in (("mean", 3), ("sum", None), ("max", 2)))
+
+    def forward(self, rows, flat, offsets, weights):
+        ends = torch.cat([offsets, torch.tensor([flat.shape[0]])])
+        return (self.means(rows), self.means(flat, offsets), self.sums(flat, offsets, per_sample_weights=weights), self.maxima(flat, offsets),
+                F.embedding_bag(flat, self.sums.weight, ends, include_last_offset=True))
+
+
+class Autoencoder(nn.Module):
+    """With torch.distributions, which draw from torch's generator."""
+
+    def __init__(self):
+        super().__init__()
+        self.encode, self.decode = nn.Linear(4, 6), nn.Linear(3, 4)
+
     def forward(self, x):
-        return self.function(x)
+        mean, raw = self.encode(x).chunk(2, -1)
+        q, p = torch.distributions.Normal(mean, F.softplus(raw)), torch.distributions.Normal(torch.zeros_like(mean), 1.0)
+        z = q.rsample() if self.training else q.mean
+        noise = torch.empty_like(z).uniform_(-0.1, 0.1) + torch.empty_like(z).exponential_(2.0)
+        return self.decode(z + noise), torch.distributions.kl_divergence(q, p).sum(-1), torch.distributions.Categorical(logits=mean).entropy()
+
+
+class Warped(nn.Module):
+    def forward(self, x, grid):
+        return [F.grid_sample(x, grid, mode=mode, padding_mode=padding, align_corners=corners)
+                for mode, padding, corners in (("bilinear", "zeros", False), ("bilinear", "border", True), ("nearest", "reflection", False))]
+
+
+class Splines(nn.Module):
+    """Between which knots numbers are."""
+
+    def forward(self, knots, x):
+        knots = knots.sort(-1).values
+        k = torch.searchsorted(knots.detach(), x.detach()).clamp(1, knots.shape[-1] - 1)
+        low, high = knots.gather(-1, k - 1), knots.gather(-1, k)
+        return (x - low) / (high - low + 0.1), k, torch.bucketize(x.detach(), knots[0].detach(), right=True)
 
 
 class UserCase(TorchCase):
@@ -170,6 +216,40 @@ class Calls(UserCase):
                 (run(g) ** 2 + run(g)).sum().backward()  # of a row with itself: 0, without a gradient
             self.same(given[1].grad, given[0].grad)
 
+    def test_bags(self):
+        eager, model, ours = self.pair(Bags)
+        for n in (3, 5, 2):
+            offsets = torch.tensor([0, 0, n, 2 * n, 2 * n, 3 * n + 1])
+            self.agree(eager, ours, ours, (torch.randint(0, 9, (n, 4)), torch.randint(0, 9, (3 * n + 1,)), offsets, leaf(3 * n + 1)))
+        self.assertEqual(headrace.counters()["torch.module"]["programs"], 2)
+
+    def test_distributions(self):
+        eager, model, ours = self.pair(Autoencoder)
+        for n in (3, 8, 1):
+            made = []
+            for m in (ours, eager):
+                torch.manual_seed(n)
+                made.append(m(torch.ones(n, 4)))
+                m.zero_grad()
+                sum(r.sum() for r in made[-1]).backward()
+            for a, b in zip(*made, strict=True):
+                self.same(a, b)
+            self.same_gradients(ours, eager)
+        self.assertEqual(headrace.counters()["torch.module"], {"traces": 1, "programs": 2, "sizes admitted": 1})
+        with self.fails(ValueError, "constraint"):  # eager code looks at its parameters as ever
+            torch.distributions.Normal(torch.zeros(2), -torch.ones(2))
+
+    def test_warping(self):
+        eager, model, ours = self.pair(Warped)
+        for n in (2, 3):
+            self.agree(eager, ours, ours, (leaf(n, 2, 4, 5), (torch.rand(n, 3, 2, 2) * 2.4 - 1.2).requires_grad_()))
+
+    def test_searches_along_open_sizes(self):
+        eager, model, ours = self.pair(Splines)
+        for batch, length in ((3, 10), (4, 33), (2, 2), (5, 64)):
+            self.agree(eager, ours, ours, (leaf(batch, length), leaf(batch, 2 * length)))
+        self.assertLessEqual(headrace.counters()["torch.module"]["programs"], 4)  # the length opens when another one comes
+
     def test_projections(self):
         for options in ({"proj_size": 2}, {"proj_size": 3, "num_layers": 2, "bidirectional": True, "bias": False}):
             headrace.reset_counters()
@@ -177,6 +257,38 @@ class Calls(UserCase):
             for batch, length in ((2, 6), (4, 3)):
                 self.agree(eager, ours, ours, (leaf(batch, length, 3),))
             self.assertEqual(headrace.counters()["torch.module"], {"traces": 1, "programs": 2})
+
+
+    def test_arguments_that_have_gradients_already(self):
+        x = leaf(3, 4)
+        for n in range(2):  # one is added to the other
+            eager, model, ours = self.pair(lambda: nn.Linear(4, 2))
+            twin = x.detach().clone().requires_grad_()
+            twin.grad = None if x.grad is None else x.grad.clone()
+            eager(twin).square().sum().backward()
+            ours(x).square().sum().backward()
+            self.same(x.grad, twin.grad)
+
+
+    def test_sizes_that_only_results_have(self):
+        """In the forward graph the length of x, in the backward graph of a part of x all of x."""
+        def spread(x, y):
+            return torch.ones(x.shape[0], 2) * y.sum(), torch.arange(x.shape[0]) * 2, y[0] * y[1]
+
+        for compiled in (headrace.module, functools.partial(torch.compile, backend="headrace", dynamic=True)):
+            torch._dynamo.reset()
+            ours = compiled(Whole(spread))
+            for n in (3, 5):
+                given = [(torch.randn(n), leaf(n, 2))]
+                given.append(copy.deepcopy(given[0]))
+                for f, args in zip((ours, spread), given):
+                    made = f(*args)
+                    (made[0].square().sum() + made[2].sum()).backward()
+                    given.append(made)
+                for a, b in zip(given[2], given[3], strict=True):
+                    self.same(a, b)
+                self.same(given[0][1].grad, given[1][1].grad)
+        self.assertNotIn("torch.fallback", headrace.counters())
 
 
 class State(UserCase):

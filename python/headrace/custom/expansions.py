@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ..errors import InvalidError, UsageError
 from ..frontend import creation, elementwise
@@ -69,6 +69,11 @@ def _called(node: Node, program: Sdfg, ports: Ports) -> str:
         _check_type(node, program, p, known[name])
     if missing := [name for name in ports.gives if name not in parameters]:
         raise UsageError(f"the program {program.name} has no parameter {', '.join(missing)}, which {node.op} gives")
+    if unwritten := [name for name in ports.gives if parameters[name].direction in ("in", "unused")]:
+        raise UsageError(f"the program {program.name} does not write its parameter {', '.join(unwritten)}, which {node.op} gives")
+    changed = [name for name, p in parameters.items() if p.direction == "inout"]
+    if inputs := [name for name in changed if name in ports.reads or name in ports.zeros]:
+        raise TypeError(f"the program {program.name} changes its argument {', '.join(inputs)}: {node.op} leaves its inputs alone")
     arguments = [f"{p.name} = {name}" for name, p in parameters.items()]
     told = {s for p in parameters.values() for s in p.shape}
     for s in program.symbols:
@@ -77,7 +82,7 @@ def _called(node: Node, program: Sdfg, ports: Ports) -> str:
         if s not in node._sizes:
             raise UsageError(f"the program {program.name} has a size {s} that no argument tells")
         arguments.append(f"{s} := {s}")
-    return _wrapped(program.text, ports, set(parameters), arguments)
+    return _wrapped(program.text, ports, set(parameters), arguments, changed)
 
 
 def _check_type(node: Node, program: Sdfg, given: Any, port: NodePort) -> None:
@@ -87,8 +92,9 @@ def _check_type(node: Node, program: Sdfg, given: Any, port: NodePort) -> None:
         raise UsageError(f"the program {program.name} takes {given}, and {node.op} has {port}")
 
 
-def _wrapped(text: str, ports: Ports, used: set[str], arguments: list[str]) -> str:
-    """An entry whose parameters are the ports in `used`, and which calls the first program of `text`."""
+def _wrapped(text: str, ports: Ports, used: set[str], arguments: list[str], cleared: Sequence[str] = ()) -> str:
+    """An entry whose parameters are the ports in `used`, and which calls the first program of `text`. What it gives in `cleared`
+    is zero before: a numpy-style program that writes an argument may also read it."""
     names = re.findall(r"^(?:entry )?sdfg (\w+)\(", text, re.M)
     entry = re.search(r"^entry sdfg (\w+)\(", text, re.M)
     callee = entry[1] if entry else names[0]
@@ -97,6 +103,7 @@ def _wrapped(text: str, ports: Ports, used: set[str], arguments: list[str]) -> s
     declared = ", ".join(p.declared(name) for name, p in {**ports.reads, **ports.gives}.items() if name in used)
     inside = [f"transient {p.declared(name)}" for name, p in {**ports.unwanted, **ports.zeros}.items() if name in used]
     inside += [_zero(name, p) for name, p in ports.zeros.items() if name in used]
+    inside += [_zero(name, p) for name, p in {**ports.gives, **ports.unwanted}.items() if name in cleared]
     body = "\n".join(f"  {line}" for line in [*inside, f"call of_{callee}({', '.join(arguments)})"])
     return f"entry sdfg {callee}({declared}) {{\n{body}\n}}\n{text}"
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import ast
 
 _EXPRESSIONS = {
-    ast.ListComp: ("a list comprehension", "write a loop over an array, or arithmetic on whole arrays"),
-    ast.GeneratorExp: ("a generator", "write a loop, or a reduction such as np.sum"),
     ast.DictComp: ("a dict comprehension", "write a loop"),
     ast.SetComp: ("a set comprehension", "write a loop"),
     ast.Dict: ("a dict that is made in it", "use names or tuples; dicts may be arguments"),
     ast.Set: ("a set", "write a tuple"),
-    ast.Lambda: ("a lambda", "define a function outside: a program may call it"),
     ast.JoinedStr: ("a string with values", "return the values"),
     ast.Yield: ("yield", "return arrays"),
     ast.YieldFrom: ("yield", "return arrays"),
@@ -19,7 +16,6 @@ _EXPRESSIONS = {
     ast.Starred: ("a starred value", "write the values one by one"),
 }
 _STATEMENTS = {
-    ast.FunctionDef: ("functions that are defined", "define it outside: a program may call it"),
     ast.AsyncFunctionDef: ("functions that are defined", "define it outside"),
     ast.ClassDef: ("classes", "define it outside"),
     ast.Try: ("try statements", "test before, or return a number that says what went wrong"),

@@ -361,4 +361,3 @@ def _hashable(x) -> bool:
     except TypeError:
         return False
     return True
-

@@ -12,6 +12,7 @@ from . import arrays, elementwise, gathers, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
+from .local import Local
 from .errors import NeedsNumbers, OutOfScope, Resized, Retry, Retyped
 from .ranges import Ranges, Rows
 from .resizing import Resizing
@@ -24,7 +25,7 @@ from .values import Array, Value, is_number, value_of
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
 
-class Lowering(Sharing, Resizing, Evaluator):
+class Lowering(Sharing, Resizing, Local, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):

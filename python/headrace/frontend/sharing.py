@@ -26,6 +26,7 @@ class Shared(NamedTuple):
     before: tuple  # the same, where the loop around began if its next iteration meets both names
     block: int
     statement: ast.stmt
+    apart: int = 0  # a loop's body in which `name` is bound to another array by now: until its end nothing is shared
 
 
 class Loop(NamedTuple):
@@ -33,6 +34,7 @@ class Loop(NamedTuple):
     live: set       # names that its next iteration may read
     containers: set
     in_place: dict  # at its beginning
+    block: int      # its body's
 
 
 class Sharing:
@@ -68,9 +70,13 @@ class Sharing:
         """Around the translation of a loop's body."""
         e = self.emitter
         live = {n for n in self.scope.names if not bound_first(n, body)} | {_CALLER}
-        e.around.append(Loop(self.scope, live, set(e.names), dict(e.in_place)))
+        e.around.append(Loop(self.scope, live, set(e.names), dict(e.in_place), e.block_number))
         yield
         e.around.pop()
+        # It may have run no time, and then they are shared as before.
+        now = e.block_number
+        e.sharing = [s._replace(since=self._counts(s.roots), before=self._counts(s.roots), apart=0) if s.apart == now else s
+                     for s in e.sharing]
 
     def note_sharing(self, name: str, own: Array, value) -> None:
         """`own`, the memory of `name`, gets a copy of `value`: notes with whom Python would share it."""
@@ -96,17 +102,24 @@ class Sharing:
         for s in self.emitter.sharing:
             here = s.scope is self.scope and s.block == self.emitter.block_number and self._counts(s.roots) == s.since
             if not here or name != s.name and name not in s.others:
-                kept.append(s)
+                kept.append(s._replace(apart=self.emitter.block_number) if self._parts(name, s) else s)
             elif name != s.name and len(s.others) > 1:
                 kept.append(s._replace(others=s.others - {name}))
         self.emitter.sharing = kept
+
+    def _parts(self, name: str, s: Shared) -> bool:
+        """Whether each iteration of the loop around binds `name`, which an argument was bound to, to another array at this place, before
+        anything was changed in place."""
+        loop = self.emitter.around[-1] if self.emitter.around else None
+        return (name == s.name and s.others == {_CALLER} and s.scope is self.scope and loop is not None and loop.scope is self.scope
+                and loop.block == self.emitter.block_number and self._counts(s.roots) == s.before)
 
     def check_sharing(self, result) -> None:
         """At the end of a function: only what it returns is known to others."""
         returned = {a.root for a in _arrays(result)}
         kept = []
         for s in self.emitter.sharing:
-            if self._counts(s.roots) != s.before:
+            if not s.apart and self._counts(s.roots) != s.before:
                 raise s.scope.source.error(NotImplementedError(
                     f"{s.name} is bound again in a loop or branch to an array that has another name, too, and one of them is changed in "
                     f"place: write {s.name} = ….copy()"), s.statement)

@@ -21,9 +21,10 @@ from torch._decomp import get_decompositions
 from torch import fx
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.experimental import _config as symbolic_config
+from torch.utils import _pytree as pytree
 
 from ..errors import UnsupportedError
-from . import randomness
+from . import checks, randomness
 from .dynamic import shapes_of, spelled_out
 from .lower import Lowered, lower
 from .outline import Outline, match, outline, same_tensor
@@ -38,11 +39,10 @@ KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_re
         "aten.mish.default")
 
 
-CHECKS = ("aten._assert_async.msg", "aten._assert_async.default")
-
 # What export keeps whole and Dynamo takes apart: interpolation is gathers and weights.
-TAKEN_APART = [getattr(torch.ops.aten, f"upsample_{kind}") for kind in (
-    "nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "trilinear3d", "bicubic2d")]
+TAKEN_APART = [getattr(torch.ops.aten, name) for name in (
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
+    "upsample_bicubic2d", "grid_sampler_2d")]
 
 
 @torch.library.custom_op("headrace::hold", mutates_args=())
@@ -88,7 +88,7 @@ class Exported(Conditions):
     draws: list[tuple]  # placeholder, function(size, *rest, dtype), size, dtype, rest
     buffers: list[tuple[int, str]]  # result, buffer that takes it
     results: list[int]  # results that are the module's
-    checks: list[tuple[int, str]]  # result that must be true, what RuntimeError says where it isn't
+    checks: list[checks.Check]
     spec: Any  # their structure
     reach: list[set[int]] = field(default_factory=list)  # program's output → inputs that it depends on differentiably
     trace: Trace | None = None
@@ -140,6 +140,7 @@ def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, movi
     trace takes for constants; False, none; else torch.export's dynamic_shapes."""
     inspect.signature(module.forward).bind(*args, **kwargs)  # TypeError, as of any function
     name = type(module).__name__
+    args, kwargs = _without_gradients(args, kwargs)
     if dynamic is True:
         module = spelled_out(module, args, kwargs)
     shapes = shapes_of(module, args, kwargs, moving) if dynamic is True else None if dynamic is False else dynamic
@@ -148,10 +149,22 @@ def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, movi
         return Trace(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False), name)
 
 
+def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """The arguments, without what is in their `grad`: torch.export guards that, too, and then fails on its own guards."""
+    fresh: dict[int, torch.Tensor] = {}
+
+    def ungraded(t: Any) -> Any:
+        if not isinstance(t, torch.Tensor) or not t.is_leaf or t.grad is None:
+            return t
+        return fresh.setdefault(id(t), t.detach().requires_grad_(t.requires_grad))
+
+    return pytree.tree_map(ungraded, (args, kwargs))
+
+
 @contextlib.contextmanager
 def _as_traced(name: str):
     try:
-        with warnings.catch_warnings(), _no_own_gradients(), recurrent_layers_whole(), torch.enable_grad():
+        with warnings.catch_warnings(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), torch.enable_grad():
             warnings.simplefilter("ignore")
             yield
     except (UnsupportedError, KeyboardInterrupt):
@@ -182,6 +195,18 @@ def _no_own_gradients():
         yield
     finally:
         torch.autograd.Function.apply = apply
+
+
+@contextlib.contextmanager
+def _unvalidated():
+    """Distributions look at their parameters' values unless they are told not to, as Dynamo tells them for good."""
+    kind = torch.distributions.Distribution
+    before = kind._validate_args
+    kind.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        kind.set_default_validate_args(before)
 
 
 def _hold_detached(gm: fx.GraphModule) -> None:
@@ -215,11 +240,12 @@ def _hold_results(graph: fx.Graph, region: fx.Node) -> None:
 def _layout(program) -> Exported:
     gm = program.graph_module
     randomness.split_dropout(gm)
+    signature = program.graph_signature
+    output_specs = checks.without_tokens(gm, signature.output_specs)
     drawn = _draws_to_placeholders(gm)
-    checks = _checks_to_results(gm)
+    looked_at = checks.to_results(gm)
     gm.graph.eliminate_dead_code()
     lowered = lower(gm, "model")
-    signature = program.graph_signature
     states, users, constants = [], [], []
     leaf = 0
     placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
@@ -231,17 +257,17 @@ def _layout(program) -> Exported:
             leaf += 1
         elif spec.kind == InputKind.CONSTANT_TENSOR or spec.kind == InputKind.BUFFER:
             constants.append((k, program.constants[spec.target]))
-        else:
+        elif spec.kind != InputKind.TOKEN:
             raise UnsupportedError(f"a module that holds {spec.target}, a {spec.kind}")
     buffers, results = [], []
-    for k, spec in enumerate(signature.output_specs):
+    for k, spec in enumerate(output_specs):
         if spec.kind == OutputKind.BUFFER_MUTATION:
             buffers.append((k, spec.target))
         elif spec.kind == OutputKind.USER_OUTPUT:
             results.append(k)
         else:
             raise UnsupportedError(f"a module that writes to its argument {spec.target}: give it a copy")
-    made = Exported(lowered, states, users, constants, drawn, buffers, results, checks, program.call_spec.out_spec)
+    made = Exported(lowered, states, users, constants, drawn, buffers, results, looked_at, program.call_spec.out_spec)
     made.reach = _reach(gm, lowered, placeholders, set(results))
     return made
 
@@ -267,18 +293,6 @@ def _draws_to_placeholders(gm: fx.GraphModule) -> list:
     return drawn
 
 
-def _checks_to_results(gm: fx.GraphModule) -> list[tuple[int, str]]:
-    """What torch asserts of data, such as the classes of one_hot, becomes further results: a program has no errors of its own."""
-    output = next(n for n in gm.graph.nodes if n.op == "output")
-    results, checks = list(output.args[0]), []
-    for node in [n for n in gm.graph.nodes if str(n.target) in CHECKS]:
-        checks.append((len(results), node.args[1] if len(node.args) > 1 else "Expected Tensor with single nonzero value"))
-        results.append(node.args[0])
-        gm.graph.erase_node(node)
-    output.args = (tuple(results),)
-    return checks
-
-
 def sizes_text(s):
     from .sizes import text_of
 
@@ -288,6 +302,11 @@ def sizes_text(s):
 def _draw_like(node: fx.Node):
     """The eager operator, for a size and a type."""
     name = str(node.target)
+    if name in randomness.IN_PLACE:
+        numbers = node.args[1:]
+        if any(not isinstance(a, (int, float)) for a in numbers):
+            raise UnsupportedError(f"{name} with numbers that follow from sizes")
+        return lambda size, dtype: getattr(torch.empty(size, dtype=dtype), randomness.IN_PLACE[name])(*numbers)
     if name.startswith("aten.randint"):
         numbers = [a for a in node.args if isinstance(a, int)]
         low, high = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]

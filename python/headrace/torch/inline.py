@@ -73,8 +73,8 @@ def _traced(module: torch.nn.Module, values: list, spec: Any) -> Exported:
         raise UnsupportedError(f"{name} draws random numbers: inside a program call {name}.eval() before")
     if traced.buffers:
         raise UnsupportedError(f"{name} changes its buffer {traced.buffers[0][1]}: inside a program call {name}.eval() before")
-    if traced.checks:
-        raise UnsupportedError(f"{name} looks at its data, \"{traced.checks[0][1]}\": inside a program nothing can be raised for that")
+    if asserted := [check.message for check in traced.checks if check.assertion]:
+        raise UnsupportedError(f"{name} looks at its data, \"{asserted[0]}\": inside a program nothing can be raised for that")
     conditions = [g for g in traced.guards if g.partition(" == ")[0] != g.partition(" == ")[2]]
     limits = [f"{low} <= {s} <= {high}" for s, (low, high) in traced.ranges.items() if low > 1 or high != float("inf")]
     if any(marks) and (conditions or limits):

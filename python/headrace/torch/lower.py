@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from ..errors import UnsupportedError
-from . import bessel, complex, contraction, creation, fourier, indexing, movement, networks, pointwise  # noqa: F401: fill the table
+from . import bags, bessel, complex, contraction, creation, fourier, indexing, linalg, movement, networks, pointwise  # noqa: F401: fill the table
 from . import pooling, recurrent, reductions, sizes, sorting, special  # noqa: F401
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS
@@ -38,7 +38,6 @@ class Lowered:
     constants: list[torch.Tensor]  # further inputs
     outputs: list[Output]
     results: list[str]  # names of the program's outputs
-    symbols: list[str] = field(default_factory=list)
     sources: dict[str, tuple[int, int | None]] = field(default_factory=dict)  # symbol → (placeholder, its dimension or itself)
 
 
@@ -307,8 +306,7 @@ def _finish(out: Lowered, name: str, signature: list[str], declarations: list[st
     for s in used:
         if s not in out.sources:
             raise UnsupportedError(f"the size {s} follows from no argument")
-    out.symbols = missing
-    signature = [*signature, *[f"{s}: symbol" for s in missing]]
+    signature += [f"{s}: symbol" for s in missing]
     assumed = [f"assume {', '.join(f'1 <= {s}' for s in used)}"] if used else []
     body = "\n".join([*("  " + d for d in [*assumed, *declarations]), *lines])
     out.text = f"sdfg {name}({', '.join(signature)}) {{\n{body}\n}}\n"

@@ -108,9 +108,8 @@ class Version:
         if self._plain:
             return pytree.tree_unflatten(list(values), self.exported.spec)
         results = [self._result(o, values, leaves, symbols) for o in self.exported.lowered.outputs]
-        for k, message in self.exported.checks:
-            if not results[k]:
-                raise RuntimeError(message)
+        for check in self.exported.checks:
+            check.look(results[check.result])
         for k, (where, name) in self.buffers:
             with torch.no_grad():
                 where[name].copy_(results[k])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 import sympy
 import torch
@@ -18,6 +18,9 @@ from torch import fx
 # Checks of what a trace assumes: its guards have them.
 _CHECKS = ("aten._assert_scalar.default", "aten._assert_tensor_metadata.default", "aten.sym_constrain_range.default",
            "aten.sym_constrain_range_for_size.default")
+
+# Views that are their base where they have its shape; by the name of export, or of Dynamo's methods.
+_VIEWS = ("aten.expand.default", "aten.slice.Tensor", "expand")
 
 
 @dataclass
@@ -57,20 +60,80 @@ def outline(gm: fx.GraphModule) -> Outline:
 
 def match(general: Outline, special: Outline) -> Match | None:
     """How `general` with the sizes of `special` is `special`; None where it isn't."""
-    if len(general.nodes) != len(special.nodes) or len(general.inputs) != len(special.inputs):
+    if len(general.inputs) != len(special.inputs):
         return None
-    made = Match({}, {})
+    made, told = Match({}, {}), {}  # told: of the general trace → of the special one, where equal sizes must be equal, too
     for g, s in zip(general.inputs, special.inputs):
         if len(g) != len(s):
             return None
         for a, b in zip(g, s):
-            if isinstance(a, sympy.Symbol) and isinstance(b, sympy.Integer) and made.values.setdefault(a, b) != b:
+            if isinstance(a, sympy.Symbol) and isinstance(b, (sympy.Symbol, sympy.Integer)) and told.setdefault(a, b) != b:
                 return None
             if isinstance(a, sympy.Symbol) and isinstance(b, sympy.Symbol) and made.names.setdefault(b, a) != a:
                 return None
+    made.values.update((a, b) for a, b in told.items() if isinstance(b, sympy.Integer))
     if sympy.Integer(0) in made.values.values():  # programs take their sizes to be 1 or more
         return None
-    return made if all(_equal(g, s, made) for g, s in zip(general.nodes, special.nodes)) else None
+    ours = _without_identities(general.nodes, lambda size: size.xreplace(made.values))
+    theirs = _without_identities(special.nodes, lambda size: size)
+    return made if len(ours) == len(theirs) and all(_equal(g, s, made) for g, s in zip(ours, theirs)) else None
+
+
+def _without_identities(nodes: list[tuple], size_of: Callable[[sympy.Basic], sympy.Basic]) -> list[tuple]:
+    """The nodes, without views that with these sizes are their own base: expand to a batch of 1, say, which models do only where
+    the batch isn't 1. Results of the graph keep them, for whether one is an argument or a view of it is seen from outside."""
+    shapes = [_mapped(described, size_of) for *_, described in nodes]
+    places: dict[int, int] = {}  # node → its place among those that remain, or its base's
+    kept: list[tuple] = []
+    named = _results(nodes)
+    for k, (kind, target, arguments, described) in enumerate(nodes):
+        base = _base(target, arguments)
+        if base is not None and k not in named and shapes[base] == shapes[k]:
+            places[k] = places[base]
+            continue
+        places[k] = len(kept)
+        kept.append((kind, target, _placed(arguments, places), described))
+    return kept
+
+
+def _results(nodes: list[tuple]) -> set[int]:
+    """The nodes that are results of the graph."""
+    found, rest = set(), [a for kind, _, a, _ in nodes if kind == "output"]
+    while rest:
+        a = rest.pop()
+        if isinstance(a, tuple) and len(a) == 2 and a[0] == "node":
+            found.add(a[1])
+        elif isinstance(a, tuple):
+            rest += a
+    return found
+
+
+def _base(target: Any, arguments: Any) -> int | None:
+    """Of what node this one is a view that is the same where its shape is."""
+    if target is not operator.getitem and str(target) not in _VIEWS:
+        return None
+    first, *rest = arguments[1][1:]  # of ("list", ("list", first, …), ("dict", …))
+    if target is operator.getitem:
+        indices = rest[0][1:] if isinstance(rest[0], tuple) and rest[0][0] == "list" else (rest[0],)
+        if not all(isinstance(i, tuple) and i[0] == "slice" for i in indices):
+            return None
+    return first[1] if _is_node(first) else None
+
+
+def _is_node(a: Any) -> bool:
+    return isinstance(a, tuple) and len(a) == 2 and a[0] == "node"
+
+
+def _placed(a: Any, places: dict[int, int]) -> Any:
+    if _is_node(a):
+        return ("node", places[a[1]])
+    return tuple(_placed(v, places) for v in a) if isinstance(a, tuple) else a
+
+
+def _mapped(described: Any, size_of: Callable[[sympy.Basic], sympy.Basic]) -> Any:
+    if isinstance(described, tuple):
+        return tuple(_mapped(d, size_of) for d in described)
+    return size_of(described) if isinstance(described, sympy.Basic) else described
 
 
 def value_of(n: fx.Node) -> Any:

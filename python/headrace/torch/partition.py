@@ -12,7 +12,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from ..counters import count
 from ..errors import HeadraceError, UnsupportedError
-from .exporting import CHECKS
+from .checks import asserts
 from .lower import lower, probe
 from .program import GraphProgram
 from .randomness import draws, split_dropout
@@ -55,7 +55,7 @@ def is_size(node: fx.Node) -> bool:
 
 def computes(node: fx.Node) -> bool:
     """Whether a node is a program's to know: torch draws random numbers, and raises what it asserts of data, by itself."""
-    return not draws(node) and not is_size(node) and str(node.target) not in CHECKS
+    return not draws(node) and not is_size(node) and not asserts(node)
 
 
 class Part(torch.nn.Module):
@@ -84,7 +84,7 @@ def compile_graph(gm: fx.GraphModule, *, whole: bool = False, **options: Any) ->
     if whole and refused:
         raise UnsupportedError("fullgraph=True, and programs don't know\n  " + "\n  ".join(
             f"{n.target}: {support.reasons[n]}" for n in refused))
-    if not any(draws(n) or str(n.target) in CHECKS for n in gm.graph.nodes) and not refused:
+    if not any(draws(n) or asserts(n) for n in gm.graph.nodes) and not refused:
         if not computing:
             return gm
         try:

@@ -61,7 +61,8 @@ class GraphProgram:
         self.lowered = lowered
         self.runner = Runner(Sdfg.parse(lowered.text), backend=backend, threads=threads) if lowered.results else None
         order = lowered.arguments
-        self._direct = not lowered.constants and not lowered.symbols and all(
+        untold = bool(self.runner and self.runner.sizes)  # by inputs: results may have sizes that these don't
+        self._direct = not lowered.constants and not untold and all(
             o.kind == "program" and o.strides is None for o in lowered.outputs) and [
             o.what for o in lowered.outputs] == list(range(len(lowered.results)))
         self._pick = None if not self._direct else order
@@ -75,7 +76,7 @@ class GraphProgram:
         for o in lowered.outputs:
             if o.kind == "program" and o.strides is not None:
                 self._result_strides[o.what] = o.strides
-        self._needs_symbols = bool(lowered.symbols) or any(s is not None for s in self._result_strides) or any(
+        self._needs_symbols = untold or any(s is not None for s in self._result_strides) or any(
             o.kind == "size" for o in lowered.outputs)
         self._placed = any(s is not None for s in self._result_strides)
 

@@ -12,6 +12,11 @@ DRAWS = {"aten.rand.default", "aten.randn.default", "aten.rand_like.default", "a
          "aten.randint.low", "aten.randint_like.default", "aten.randint_like.low_dtype", "aten.randperm.default",
          "aten.bernoulli.p", "aten.rand.generator", "aten.randn.generator"}
 
+# Methods that draw all elements anew: normal_(mean, std) and others.
+IN_PLACE = {"aten.normal_functional.default": "normal_", "aten.uniform.default": "uniform_", "aten.exponential.default": "exponential_",
+            "aten.log_normal.default": "log_normal_", "aten.cauchy.default": "cauchy_", "aten.geometric.default": "geometric_"}
+DRAWS |= set(IN_PLACE)
+
 
 def dropout_mask(size, p: float, dtype: torch.dtype) -> torch.Tensor:
     """What torch's dropout multiplies with, of 0 and 1: the same bits as in eager code."""

@@ -185,8 +185,8 @@ def logcumsumexp(c, a, dim):
 def _search(c, bounds: Value, values: Value, right: bool, sorter: Value | None) -> Value:
     """How many of the ascending `bounds`, the last dimension's, are below each value (`right`: or equal), by halving."""
     n, out = bounds.shape[-1], c.result()
-    if not isinstance(n, int) or bounds.dtype in COMPLEX or values.dtype in COMPLEX:
-        raise UnsupportedError(f"{c.target} in {n} numbers of {bounds.dtype}")
+    if bounds.dtype in COMPLEX or values.dtype in COMPLEX:
+        raise UnsupportedError(f"{c.target} in numbers of {bounds.dtype}")
     t = wide(bounds.dtype if bounds.dtype == values.dtype else _meeting(bounds.dtype, values.dtype))
     low = c.fill(c.new("i64", values.shape, "low"), lambda i: "0")
     high = c.fill(c.new("i64", values.shape, "high"), lambda i: str(n))
@@ -195,7 +195,7 @@ def _search(c, bounds: Value, values: Value, right: bool, sorter: Value | None) 
 
     def bound(i):
         lead = i[:-1] if bounds.rank > 1 else []
-        k = f"min({middle(i)}, {n - 1})"
+        k = f"min({middle(i)}, {n} - 1)"
         k = k if sorter is None else sorter.at([*lead, k])
         return cast(bounds.at([*lead, k]), bounds.dtype, t)
 
@@ -206,8 +206,16 @@ def _search(c, bounds: Value, values: Value, right: bool, sorter: Value | None) 
         c.fill(high, lambda i: f"({low.at(i)} < {high.at(i)} && !{goes.at(i)} ? {moved.at(i)} : {high.at(i)})")
         c.fill(low, lambda i: f"({goes.at(i)} ? {moved.at(i)} + 1 : {low.at(i)})")
 
-    if n:
-        c.in_order(max(n, 1).bit_length() + 1, step)
+    if isinstance(n, int):
+        if n:
+            c.in_order(n.bit_length() + 1, step)
+    else:
+        left = c.new("i64", (), "left")
+        c.line(f"{left.name} = {n}")
+        c.open(f"while {left.name} > 0")
+        step(None)
+        c.line(f"{left.name} = {left.name} // 2")
+        c.close()
     return c.fill(out, lambda i: cast(low.at(i), "i64", out.dtype))
 
 
