@@ -28,6 +28,7 @@ class Exporter {
   Json Run() {
     Json j;
     j["name"] = s_.name.str();
+    if (s_.kernel) j["kernel"] = s_.device.str();
     j["parameters"] = Json::array();
     j["symbols"] = Json::array();
     j["assumptions"] = Json::array();
@@ -40,6 +41,7 @@ class Exporter {
       if (interval.hi) a["high"] = *interval.hi;
       if (a.size() > 1) j["assumptions"].push_back(a);
     }
+    for (const Range& r : s_.given) j["given"].push_back(NameText(r.index) + " in " + RangeText(r));
     for (Name n : s_.order)
       if (std::find(s_.parameters.begin(), s_.parameters.end(), n) == s_.parameters.end())
         j["containers"].push_back(OneContainer(s_.Get(n), false));
@@ -48,6 +50,10 @@ class Exporter {
   }
 
  private:
+  static std::string RangeText(const Range& r) {
+    const std::string step = r.step && r.step != Expr(1) ? ":(" + ToString(r.step) + ")" : "";
+    return "(" + ToString(r.begin) + "):(" + ToString(r.end) + ")" + step;
+  }
   static Json Texts(const std::vector<Expr>& list) {
     Json j = Json::array();
     for (const Expr& e : list) j.push_back(ToString(e));
@@ -157,8 +163,13 @@ class Exporter {
                                  {"begin", ToString(r.begin)},
                                  {"end", ToString(r.end)},
                                  {"step", r.step ? ToString(r.step) : "1"}});
-        if (std::string text = ScheduleText(m->schedule); !text.empty()) j["schedule"] = text;
+        if (m->schedule != Schedule::kDefault) j["schedule"] = "@" + std::string(ScheduleWord(m->schedule));
         j["body"] = Statements(m->body, false);
+      } else if (auto* i = std::get_if<If>(&node.body)) {
+        j = {{"kind", "if"}, {"condition", ToString(i->condition)}, {"body", Statements(i->body, false)}};
+        if (!i->otherwise.empty()) j["else"] = Statements(i->otherwise, false);
+      } else if (auto* k = std::get_if<Check>(&node.body)) {
+        j = {{"kind", "check"}, {"container", k->container.str()}, {"index", Texts(k->index)}, {"flat", k->flat}};
       } else if (auto* c = std::get_if<Nested>(&node.body)) {
         j = {{"kind", "call"}, {"callee", c->callee.str()}, {"arguments", Json::array()}};
         for (const Argument& a : c->arguments)
@@ -173,7 +184,7 @@ class Exporter {
       j["id"] = "#" + std::to_string(id.value);
       if (of_state) j["memlets"] = Memlets(id);
       PutOrigin(node.origin, &j);
-      if (j["kind"] != "map") j["text"] = Trimmed(PrintNode(s_, id, Options()));
+      if (j["kind"] != "map" && j["kind"] != "if") j["text"] = Trimmed(PrintNode(s_, id, Options()));
       list.push_back(std::move(j));
     }
     return list;
@@ -193,16 +204,6 @@ class Exporter {
       list.push_back(std::move(j));
     }
     return list;
-  }
-  static std::string ScheduleText(const Schedule& s) {
-    static const char* const kKinds[] = {"", "@sequential ", "@parallel ", "@gpu_grid ", "@gpu_block ", "@gpu_warp "};
-    std::string text = kKinds[s.kind];
-    if (!s.vector_index.empty()) text += "vectorize(" + NameText(s.vector_index) + ") ";
-    for (size_t i = 0; i < s.tiles.size(); ++i)
-      text += (i ? ", " : "tile(") + NameText(s.tiles[i].first) + ": " + std::to_string(s.tiles[i].second) +
-              (i + 1 == s.tiles.size() ? ") " : "");
-    if (s.unroll != 0) text += "unroll(" + std::to_string(s.unroll) + ")";
-    return Trimmed(text);
   }
 
   PrintOptions Options() const {
@@ -271,13 +272,18 @@ class Loader {
     for (const Json& p : List(s, "parameters")) head += (head.empty() ? "" : ", ") + Text(p, "text");
     for (const Json& n : List(s, "symbols"))
       head += (head.empty() ? "" : ", ") + NameText(Name(n.is_string() ? n.get<std::string>() : "")) + ": symbol";
-    Line("sdfg " + NameText(Name(Text(s, "name"))) + "(" + head + ") {");
+    kernel_ = s.contains("kernel");
+    const std::string device = kernel_ ? Text(s, "kernel") : "";
+    Line((kernel_ ? "kernel " : "sdfg ") + NameText(Name(Text(s, "name"))) + "(" + head + ")" +
+         (device.empty() ? "" : " for " + NameText(Name(device))) + " {");
     for (const Json& a : List(s, "assumptions")) {
       std::string text = NameText(Name(Text(a, "symbol")));
       if (a.contains("low")) text = a["low"].dump() + " <= " + text;
       if (a.contains("high")) text += " <= " + a["high"].dump();
       Line("assume " + text);
     }
+    if (s.contains("given"))
+      for (const Json& r : List(s, "given")) Line("assume " + (r.is_string() ? r.get<std::string>() : ""));
     for (const Json& c : List(s, "containers")) Line(Text(c, "text"));
     Blocks(List(s, "body"));
     Line("}");
@@ -288,7 +294,9 @@ class Loader {
     for (const Json& b : list) {
       if (!status_.ok()) break;
       const std::string kind = Text(b, "kind"), origin = OriginText(b);
-      if (kind == "state") {
+      if (kind == "state" && kernel_) {
+        Statements(List(b, "statements"));
+      } else if (kind == "state") {
         const std::string label = Text(b, "label", false);
         Line("state " + (label.empty() ? "" : NameText(Name(label))) + origin + " {");
         Statements(List(b, "statements"));
@@ -339,6 +347,10 @@ class Loader {
     if (++depth_ > kMaxDepth) Fail("maps nest too deeply");
     for (const Json& s : list) {
       if (!status_.ok()) break;
+      if (Text(s, "kind") == "if") {
+        OneChoice(s);
+        continue;
+      }
       if (Text(s, "kind") != "map") {
         Line(Text(s, "text"));
         continue;
@@ -354,8 +366,19 @@ class Loader {
     --depth_;
   }
 
+  void OneChoice(const Json& s) {
+    Line("if " + Text(s, "condition") + OriginText(s) + " {");
+    Statements(List(s, "body"));
+    if (s.contains("else")) {
+      Line("} else {");
+      Statements(List(s, "else"));
+    }
+    Line("}");
+  }
+
   static constexpr int kMaxDepth = 256;
   std::string file_, out_;
+  bool kernel_ = false;  // the sdfg that is being written is one
   Status status_;
   int depth_ = 0;
 };

@@ -25,7 +25,7 @@ sdfg main(inout P: f32[4, M], optional B: f32, a: f32, X: f32[N, 3] strides [4, 
   view row: f32[3] of X offset 3 * (N - 1) strides [1]
   sequence S: seq(f32)
   state first from "layer" by "pass" {
-    map i in 0:N @parallel vectorize(i) tile(i: 64) unroll(4) from "conv" { T[i] = X[i, 0] * a + (B ?? 0) by "fuse" }
+    map i in 0:N @parallel from "conv" { T[i] = X[i, 0] * a + (B ?? 0) by "fuse" }
     map i in (N > k ? k : 0):N, j in 0:i:2 {
       T[i] max= row[j % 3] ?? -inf
       map { T[i] += f32(`in put`[i]) }

@@ -224,8 +224,6 @@ class Folder {
       for (Expr* x : {&r.begin, &r.end, &r.step})
         if (*x) *x = Substitute(*x, values);
     m.ranges = std::move(kept);
-    for (const auto& v : values)
-      if (m.schedule.vector_index == v.first) m.schedule.vector_index = Name();
     changed_ = true;
   }
   bool IsInner(NodeId n) {

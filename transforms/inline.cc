@@ -281,9 +281,6 @@ class Copier {
         auto it = indices_.find(r.index);
         saved.push_back({r.index, it == indices_.end() ? Expr() : it->second});
         indices_[r.index] = Expr(fresh);
-        if (n.schedule.vector_index == r.index) n.schedule.vector_index = fresh;
-        for (auto& tile : n.schedule.tiles)
-          if (tile.first == r.index) tile.first = fresh;
         around_.push_back(fresh);
         r.index = fresh;
       }

@@ -147,8 +147,6 @@ void RenameIndices(Sdfg* s, NodeId id, const NameMap& map) {
     fix(r.begin), fix(r.end), fix(r.step);
     r.index = renamed(r.index);
   }
-  m.schedule.vector_index = renamed(m.schedule.vector_index);
-  for (auto& t : m.schedule.tiles) t.first = renamed(t.first);
   std::vector<NodeId> body = m.body;
   for (NodeId n : body) RenameIndices(s, n, map);
 }

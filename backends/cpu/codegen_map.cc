@@ -416,12 +416,12 @@ Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const K
       HR_ASSIGN_OR_RETURN(PerfectNest p, gen.Perfect(f));
       return PerfectKernel(gen, env, text, p);
     }
-    if (m->schedule.kind != Schedule::kSequential)
+    if (m->schedule != Schedule::kSequential)
       if (const auto p = InitialisedSum(s, gen, lowerer, f)) return PerfectKernel(gen, env, text, *p);
     lowerer.Pop(lowerer.depth() - depth - f.ranges.size());
     Writer w(1), prologue(1);
     std::vector<LoopDim> dims = gen.Dims(f);
-    bool dependent = m->schedule.kind == Schedule::kSequential;
+    bool dependent = m->schedule == Schedule::kSequential;
     for (const LoopDim& d : dims)
       for (const LoopDim& outer : dims) dependent |= Mentions(d.begin, outer.index) || Mentions(d.end, outer.index);
     if (!dependent && gen.TakesLanes(f.body, dims.back())) return Together(gen, text, f, dims);

@@ -20,7 +20,7 @@ class KeyWriter {
     } else if (const auto* m = std::get_if<Map>(&body)) {
       Put('M');
       Put(static_cast<int64_t>(m->ranges.size()));
-      Put(static_cast<int64_t>(m->schedule.kind));
+      Put(static_cast<int64_t>(m->schedule));
       for (const Range& r : m->ranges) {
         Write(r.begin), Write(r.end), Write(r.step);
         indices_.push_back(r.index);

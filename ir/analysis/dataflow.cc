@@ -27,6 +27,15 @@ class Collector {
       ranges_.insert(ranges_.end(), m->ranges.begin(), m->ranges.end());
       for (NodeId n : m->body) Statement(n);
       ranges_.resize(ranges_.size() - m->ranges.size());
+    } else if (auto* i = std::get_if<If>(&body)) {
+      Reads(i->condition);
+      ++conditions_;
+      ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+        for (NodeId n : inside) Statement(n);
+      });
+      --conditions_;
+    } else if (auto* k = std::get_if<Check>(&body)) {
+      for (const Expr& e : k->index) Reads(e);
     } else if (auto* n = std::get_if<Nested>(&body)) {
       Call(*n);
     } else if (auto* l = std::get_if<Library>(&body)) {
@@ -71,7 +80,7 @@ class Collector {
     m.container = n;
     m.write = write;
     m.op = op;
-    m.dynamic = guarded;
+    m.dynamic = guarded || conditions_ > 0;
     for (const Expr& e : index) m.dynamic |= !IsIndexExpr(e);
     m.volume = Expr(1);
     for (const Range& r : ranges_) {
@@ -161,6 +170,7 @@ class Collector {
   const Program& p_;
   const Sdfg& s_;
   std::vector<Range> ranges_;
+  int conditions_ = 0;  // around the statement: what it writes may not be written
   std::vector<Memlet> out_;
 };
 
@@ -178,6 +188,13 @@ void ForEachExpr(const Sdfg& s, NodeId id, Fn&& fn) {
       if (r.step) fn(r.step);
     }
     for (NodeId n : m->body) ForEachExpr(s, n, fn);
+  } else if (auto* i = std::get_if<If>(&body)) {
+    fn(i->condition);
+    ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+      for (NodeId n : inside) ForEachExpr(s, n, fn);
+    });
+  } else if (auto* k = std::get_if<Check>(&body)) {
+    for (const Expr& e : k->index) fn(e);
   } else if (auto* n = std::get_if<Nested>(&body)) {
     for (const Argument& a : n->arguments)
       for (const Expr& e : a.index) fn(e);
@@ -221,8 +238,10 @@ class Toucher {
     const Body& body = s_.nodes[id].body;
     if (auto* t = std::get_if<Tasklet>(&body)) {
       Touch(t->target, false, true);
-    } else if (auto* m = std::get_if<Map>(&body)) {
-      for (NodeId n : m->body) Writes(n);
+    } else if (std::holds_alternative<Map>(body) || std::holds_alternative<If>(body)) {
+      ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+        for (NodeId n : inside) Writes(n);
+      });
     } else if (auto* n = std::get_if<Nested>(&body)) {
       const Sdfg* callee = p_.Find(n->callee);
       for (const Argument& a : n->arguments) {
@@ -503,6 +522,10 @@ void DeclareSymbols(Sdfg* s) {
       for (const Expr& e : t->index) declare(e);
     } else if (auto* m = std::get_if<Map>(&b)) {
       for (const Range& r : m->ranges) declare(r.begin), declare(r.end), declare(r.step);
+    } else if (auto* i = std::get_if<If>(&b)) {
+      declare(i->condition);
+    } else if (auto* k = std::get_if<Check>(&b)) {
+      for (const Expr& e : k->index) declare(e);
     } else if (auto* n = std::get_if<Nested>(&b)) {
       for (const auto& symbol : n->symbols) declare(symbol.second);
     }

@@ -10,7 +10,7 @@ struct SdfgBuilder::Frame {
   Origin origin;
   // kMap
   std::vector<Range> ranges;
-  Schedule schedule;
+  Schedule schedule = Schedule::kDefault;
   std::vector<NodeId> statements;
   // blocks, and the state that takes the next statement
   std::vector<BlockId> blocks;
@@ -131,7 +131,7 @@ void SdfgBuilder::OpenMap(std::vector<Range> ranges, Schedule schedule) {
   for (Range& r : f->ranges) {
     if (!r.step) r.step = Expr(1);
   }
-  f->schedule = std::move(schedule);
+  f->schedule = schedule;
   open_.push_back(std::move(f));
 }
 
@@ -139,7 +139,7 @@ void SdfgBuilder::CloseMap() {
   HR_CHECK(open_.back()->kind == Frame::kMap, "CloseMap without an open map");
   std::shared_ptr<Frame> f = open_.back();
   open_.pop_back();
-  AddStatement(Map{std::move(f->ranges), std::move(f->statements), std::move(f->schedule)}, f->origin);
+  AddStatement(Map{std::move(f->ranges), std::move(f->statements), f->schedule}, f->origin);
 }
 
 NodeId SdfgBuilder::AddLibrary(Library l) { return AddStatement(std::move(l), origin_); }

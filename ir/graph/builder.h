@@ -19,7 +19,7 @@ class SdfgBuilder {
   Name View(Name stem, Name base, std::vector<Expr> shape, Expr offset = {}, std::vector<Expr> strides = {});
   void SetOrigin(Origin o);  // given to everything added from now on
   NodeId Assign(Name target, std::vector<Expr> index, Expr value, WriteOp op = WriteOp::kAssign);
-  void OpenMap(std::vector<Range> ranges, Schedule schedule = {});
+  void OpenMap(std::vector<Range> ranges, Schedule schedule = Schedule::kDefault);
   void CloseMap();
   NodeId AddStatement(Body b, Origin o);  // any statement, e.g. a guarded tasklet
   NodeId AddLibrary(Library l);

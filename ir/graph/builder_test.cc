@@ -16,7 +16,7 @@ TEST(BuilderTest, BuildsWhatTheTextSays) {
   Name t = b.Transient("T", DType::kF32, {N});
   b.Parameter("Y", DType::kF32, {N});  // parameters may come late
   b.SetOrigin({"relu", "test"});
-  b.OpenMap({{"i", Expr(0), N, {}}}, {Schedule::kParallel, {}, {}, 0});
+  b.OpenMap({{"i", Expr(0), N, {}}}, Schedule::kParallel);
   b.Assign(t, {i}, CallExpr("max", {ReadExpr("X", {i}), Expr(0)}));
   b.CloseMap();
   b.SetOrigin({});

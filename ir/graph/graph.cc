@@ -18,6 +18,46 @@ std::string_view WriteOpToken(WriteOp op) {
   return "=";
 }
 
+std::string_view StorageWord(Storage s) {
+  switch (s) {
+    case Storage::kArena: return "arena";
+    case Storage::kRegister: return "register";
+    case Storage::kHost: return "host";
+    case Storage::kDevice: return "device";
+    case Storage::kShared: return "shared";
+    case Storage::kWorker: return "worker";
+  }
+  return "";
+}
+
+const std::vector<Storage>& AllStorages() {
+  static const std::vector<Storage> kAll = {Storage::kArena,  Storage::kRegister, Storage::kHost,
+                                            Storage::kDevice, Storage::kShared,   Storage::kWorker};
+  return kAll;
+}
+
+std::string_view ScheduleWord(Schedule s) {
+  switch (s) {
+    case Schedule::kDefault: return "";
+    case Schedule::kSequential: return "sequential";
+    case Schedule::kParallel: return "parallel";
+    case Schedule::kVector: return "vector";
+    case Schedule::kUnroll: return "unroll";
+    case Schedule::kHalves: return "halves";
+    case Schedule::kGrid: return "grid";
+    case Schedule::kBlock: return "block";
+    case Schedule::kLane: return "lane";
+  }
+  return "";
+}
+
+const std::vector<Schedule>& AllSchedules() {
+  static const std::vector<Schedule> kAll = {Schedule::kDefault, Schedule::kSequential, Schedule::kParallel,
+                                             Schedule::kVector,  Schedule::kUnroll,     Schedule::kHalves,
+                                             Schedule::kGrid,    Schedule::kBlock,      Schedule::kLane};
+  return kAll;
+}
+
 const Attribute* FindAttribute(const Attributes& a, Name n) {
   for (const auto& [name, value] : a) {
     if (name == n) return &value;
@@ -190,7 +230,8 @@ void ForEachStatement(const Sdfg& s, const std::vector<NodeId>& statements, cons
   for (NodeId id : statements) {
     fn(id);
     if (!into_maps) continue;
-    if (auto* map = std::get_if<Map>(&s.nodes[id].body)) ForEachStatement(s, map->body, fn, into_maps);
+    ForEachBody(s.nodes[id].body,
+                [&](const std::vector<NodeId>& inside) { ForEachStatement(s, inside, fn, into_maps); });
   }
 }
 
@@ -253,6 +294,10 @@ class UseFinder {
         for (const Range& r : map->ranges) {
           for (const Expr& e : {r.begin, r.end, r.step}) reads(e);
         }
+      } else if (auto* choice = std::get_if<If>(&body)) {
+        reads(choice->condition);
+      } else if (auto* check = std::get_if<Check>(&body)) {
+        for (const Expr& e : check->index) reads(e);
       } else if (auto* library = std::get_if<Library>(&body)) {
         for (const Port& p : library->inputs) {
           if (!p.container.empty()) uses[base_of(p.container)].read = true;
@@ -380,10 +425,11 @@ class Renumbering {
       if (s_.nodes[n].body.index() == 0) continue;
       const NodeId id = nodes.Add(s_.nodes[n]);
       out.push_back(id);
-      if (auto* map = std::get_if<Map>(&s_.nodes[n].body)) {
-        std::vector<NodeId> inside = Statements(map->body);
-        std::get<Map>(nodes.Mutable(id).body).body = std::move(inside);
-      }
+      std::vector<std::vector<NodeId>> inside;
+      ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& body) { inside.push_back(Statements(body)); });
+      size_t next = 0;
+      if (!inside.empty())
+        ForEachBody(&nodes.Mutable(id).body, [&](std::vector<NodeId>& body) { body = std::move(inside[next++]); });
     }
     return out;
   }

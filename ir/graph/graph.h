@@ -44,7 +44,16 @@ enum class Storage : uint8_t {
   kRegister,  // private to each iteration of the innermost map that holds all its uses; static size
   kHost,
   kDevice,
-  kShared,  // for accelerators
+  kShared,  // for accelerators: of one iteration of a grid
+  kWorker,  // as a register, but of any size: from the memory of the worker that runs the iteration
+};
+std::string_view StorageWord(Storage s);  // "arena", as after `@` in the text
+const std::vector<Storage>& AllStorages();
+
+// Where a pass put a transient: this many bytes after the begin of this slot of the SDFG's arena.
+struct ArenaPlace {
+  int slot = -1;
+  Expr offset;
 };
 
 struct Container {
@@ -54,6 +63,7 @@ struct Container {
   std::vector<Expr> shape;    // empty = scalar
   std::vector<Expr> strides;  // in elements; empty = row-major contiguous
   Storage storage = Storage::kArena;
+  ArenaPlace place;       // transients of the arena, once it is planned
   bool inout = false;     // parameters: both read and written, may alias nothing else
   bool output = false;    // parameters: `out` says that it is an output even though no statement writes it (any more)
   bool optional = false;  // parameters that the caller may leave out (read with `??` or has())
@@ -83,18 +93,40 @@ struct Range {
   Expr begin, end, step;
 };  // begin ≤ i < end for step > 0, end < i ≤ begin for step < 0
 
-// How a map is executed: data, printed in the text as `map … @parallel vectorize(j) tile(i: 64) {`.
-struct Schedule {
-  enum Kind : uint8_t { kDefault, kSequential, kParallel, kGpuGrid, kGpuBlock, kGpuWarp } kind = kDefault;
-  Name vector_index;  // innermost index to vectorise ("" = the backend decides)
-  std::vector<std::pair<Name, int64_t>> tiles;
-  int unroll = 0;
+// Where the iterations of a map run: data, printed as `map … @parallel {`. A sequential map keeps their order; a kernel
+// writes it as `for … {`. The kinds after it stand in kernels only (docs/schedules.md).
+enum class Schedule : uint8_t {
+  kDefault,
+  kSequential,
+  kParallel,  // by the threads of a pool
+  kVector,    // in the lanes of vectors
+  kUnroll,    // written out one after the other, in any order
+  kHalves,    // accumulates by halves: u and u + n/2 are combined, again and again, then the target with what is left
+  kGrid,      // accelerators: blocks of threads, the threads of a block, the lanes of a warp
+  kBlock,
+  kLane,
 };
+std::string_view ScheduleWord(Schedule s);  // "parallel", as after `@` in the text; "" of the default
+const std::vector<Schedule>& AllSchedules();
 
 struct Map {
   std::vector<Range> ranges;
   std::vector<NodeId> body;  // ordered statements, owned
-  Schedule schedule;
+  Schedule schedule = Schedule::kDefault;
+};
+
+// In kernels: `if condition { … } else { … }` among statements.
+struct If {
+  Expr condition;
+  std::vector<NodeId> body, otherwise;
+};
+
+// In kernels: `check X[I[b], j]`: where an index is outside of the container the program stops with an error that says so.
+// What comes after may use these indices.
+struct Check {
+  Name container;
+  std::vector<Expr> index;
+  bool flat = false;
 };
 
 // A call of another SDFG of the program. Arguments are whole containers (views for parts); inside a map an argument may
@@ -133,11 +165,22 @@ struct Library {
   Name implementation;        // chosen by the user or a pass; "" = first that applies
 };
 
-using Body = std::variant<std::monostate, Tasklet, Map, Nested, Library>;  // monostate: a removed node
+using Body = std::variant<std::monostate, Tasklet, Map, Nested, Library, If, Check>;  // monostate: a removed node
 struct Node {
   Body body;
   Origin origin;
 };
+// Calls `fn` with each list of statements that a statement owns: the body of a map, both sides of an if.
+template <typename Fn>
+void ForEachBody(const Body& b, Fn&& fn) {
+  if (const auto* map = std::get_if<Map>(&b)) fn(map->body);
+  if (const auto* choice = std::get_if<If>(&b)) fn(choice->body), fn(choice->otherwise);
+}
+template <typename Fn>
+void ForEachBody(Body* b, Fn&& fn) {
+  if (auto* map = std::get_if<Map>(b)) fn(map->body);
+  if (auto* choice = std::get_if<If>(b)) fn(choice->body), fn(choice->otherwise);
+}
 
 // ---- control flow (blocks) ----
 struct State {
@@ -188,6 +231,8 @@ std::optional<Range> AsRange(const Loop& l);
 // ---- one SDFG ----
 struct Sdfg {
   Name name;
+  bool kernel = false;  // one statement with its schedule, written `kernel name(…) for device {`: docs/schedules.md
+  Name device;          // of a kernel: the device description it is scheduled for; "" = not scheduled yet
   std::vector<Name> parameters;     // containers, in order
   std::vector<Name> symbol_params;  // symbols not found in a parameter's shape, passed by name
   std::vector<Name> order;          // all containers in declaration order (parameters first)
@@ -195,7 +240,9 @@ struct Sdfg {
   CowTable<NodeId, Node> nodes;
   CowTable<BlockId, Block> blocks;
   std::vector<BlockId> body;
+  std::vector<Expr> arena;  // bytes of each slot, in order, once a pass has planned them
   Assumptions assumptions;  // text: `assume 1 <= N <= 64`
+  std::vector<Range> given;  // of a kernel: what loops around its calls say of its symbols; text: `assume t in 0:T`
 
   const Container* Find(Name n) const { return containers.Find(n); }
   const Container& Get(Name n) const;  // must exist

@@ -13,7 +13,7 @@ bool IsFlowWord(const Token& t) {
 }  // namespace
 
 bool ProgramParser::AtBlock() {
-  if (!IsFlowWord(Peek())) return false;
+  if (!IsFlowWord(Peek()) || AtKernelStatement()) return false;
   if (AtWord("let")) return Peek(1).kind == Token::kName;
   if (AtWord("require")) return !AtTarget() && !Peek(1).Is(".") && !Peek(1).Is(":");
   return !AtTarget() && !Peek(1).Is(".");  // `loop.op(…)` is a library node
@@ -27,10 +27,14 @@ std::vector<BlockId> ProgramParser::ParseBlocks(bool top) {
     if (Accept(";")) continue;
     const size_t indices = indices_.size();
     const Token first = Peek(), second = Peek(1);
-    if (AtDeclaration()) {
+    if (AtKernelStatement() && AtWord("local")) {
+      ParseLocal();
+    } else if (AtDeclaration()) {
       if (!top) Fail(Peek(), "containers are declared in the body of the sdfg, not inside " + Shown(Peek()));
       ParseDeclaration();
     } else if (AtBlock()) {
+      if (s_.kernel && !AtWord("let"))
+        Fail(Peek(), "a kernel is a list of statements", "in a kernel stand let, for, if, map, check and tasklets");
       implicit = {};
       ParseBlock(out);
     } else {

@@ -23,9 +23,10 @@ Program ProgramParser::Parse() {
       if (!program_.entry.empty()) Fail(at, "a second 'entry sdfg'");
       program_.entry = Peek(1).kind == Token::kName ? NameOf(Peek(1)) : Name();
     }
-    if (!AtWord("sdfg") && resumed()) break;  // brackets that an error left open or closed
-    if (!AtWord("sdfg")) {
-      Fail(Peek(), "expected 'sdfg', found " + Shown(Peek()), DidYouMean(Peek().raw, {"sdfg", "entry"}));
+    const bool at_one = AtWord("sdfg") || AtWord("kernel");
+    if (!at_one && resumed()) break;  // brackets that an error left open or closed
+    if (!at_one) {
+      Fail(Peek(), "expected 'sdfg', found " + Shown(Peek()), DidYouMean(Peek().raw, {"sdfg", "kernel", "entry"}));
       break;
     }
     ParseSdfg();
@@ -36,19 +37,21 @@ Program ProgramParser::Parse() {
   return std::move(program_);
 }
 
-// sdfg = "sdfg" NAME "(" parameters ")" "{" { declaration | block | statement } "}"
+// sdfg = ( "sdfg" | "kernel" ) NAME "(" parameters ")" "{" { declaration | block | statement } "}"
 void ProgramParser::ParseSdfg() {
-  Take();
+  const Token word = Take();
   Token at = Peek();
   s_ = Sdfg();
   indices_.clear();
+  open_ranges_.clear();
   symbol_uses_.clear();
   used_symbols_.clear();
   view_bases_.clear();
   defined_symbols_.clear();
-  s_.name = ExpectName("a name after 'sdfg'");
+  s_.name = ExpectName(word.raw == "kernel" ? "a name after 'kernel'" : "a name after 'sdfg'");
   if (ok() && program_.Find(s_.name)) Fail(at, "there is already an sdfg '" + s_.name.str() + "'");
   ParseParameters();
+  if (word.raw == "kernel") ParseKernelHead();
   if (!Expect("{", "to open the body of the sdfg")) return;
   s_.body = ParseBlocks(/*top=*/true);
   if (resumed() && !At("}")) return;
@@ -180,20 +183,16 @@ void ProgramParser::ParseLayout(Container& c) {
                      std::to_string(c.strides.size()) + " strides");
       }
     } else if (Accept("@")) {
-      static const std::vector<std::pair<std::string, Storage>> kStorages = {{"arena", Storage::kArena},
-                                                                             {"register", Storage::kRegister},
-                                                                             {"host", Storage::kHost},
-                                                                             {"device", Storage::kDevice},
-                                                                             {"shared", Storage::kShared}};
-      Token at = Peek();
-      Name n = ExpectName("a storage after '@'");
-      auto it = std::find_if(kStorages.begin(), kStorages.end(), [&](const auto& s) { return s.first == n.view(); });
-      if (it != kStorages.end()) {
-        c.storage = it->second;
+      const Token at = Peek();
+      const Name n = ExpectName("a storage after '@'");
+      const auto& all = AllStorages();
+      const auto it = std::find_if(all.begin(), all.end(), [&](Storage s) { return StorageWord(s) == n.view(); });
+      if (it != all.end()) {
+        c.storage = *it;
       } else {
-        std::vector<std::string> names;
-        for (const auto& s : kStorages) names.push_back(s.first);
-        Fail(at, "unknown storage " + Shown(at), DidYouMean(at.raw, names));
+        std::vector<std::string> words;
+        for (Storage s : all) words.emplace_back(StorageWord(s));
+        Fail(at, "unknown storage " + Shown(at), DidYouMean(at.raw, words));
       }
     } else {
       return;
@@ -313,6 +312,7 @@ void ProgramParser::ParseAssumption() {
     *slack = Take().raw == "<" ? 1 : 0;
     return true;
   };
+  if (s_.kernel && Peek().kind == Token::kName && Peek(1).IsWord("in")) return ParseGiven();
   do {
     Interval interval;
     int64_t slack = 0;

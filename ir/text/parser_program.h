@@ -63,6 +63,17 @@ class ProgramParser : public ParserBase {
   void ParseAttributes(Attributes& attributes);
   Attribute ParseAttribute();
 
+  // ---- parser_kernel.cc ----
+  void ParseKernelHead();
+  bool AtKernelStatement();
+  NodeId ParseKernelStatement();
+  NodeId ParseChoice();
+  NodeId ParseCheck();
+  void ParseLocal();
+  void ParseGiven();
+  std::vector<NodeId> ParseStatementBody();  // "{" statements "}"
+  Expr ParseTileEnd(const Range& r, const Token& at);
+
   // ---- parser_data.cc ----
   Tensor ParseData(DType dtype, const std::vector<int64_t>& shape);
   void ParseElements(DType dtype, int depth, Tensor& strings, std::string& bytes);
@@ -92,6 +103,7 @@ class ProgramParser : public ParserBase {
   Sdfg s_;                     // the one being read
   Name file_name_{file_};
   std::vector<Name> indices_;  // of the open maps
+  std::vector<Range> open_ranges_;
   bool in_statement_ = false;
   std::vector<std::pair<Name, Place>> symbol_uses_;  // in text order, first use of each
   std::unordered_set<Name> used_symbols_, defined_symbols_, around_;

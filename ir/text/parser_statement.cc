@@ -12,11 +12,16 @@ std::vector<NodeId> ProgramParser::ParseStatements() {
     if (Accept(";")) continue;
     const size_t indices = indices_.size();
     const Token first = Peek();
+    if (AtKernelStatement() && AtWord("local")) {
+      ParseLocal();
+      continue;
+    }
     NodeId n = ParseStatement();
     if (ok()) {
       out.push_back(n);
     } else if (Resume(first)) {
       indices_.resize(indices);
+      open_ranges_.clear();
       in_statement_ = false;
     }
   }
@@ -33,8 +38,10 @@ NodeId ProgramParser::ParseStatement() {
 void ProgramParser::SetPlace(NodeId n, const Token& at) {
   if (s_.nodes[n].origin.line() > 0) return;
   SetPlace(&s_.nodes.Mutable(n).origin, at);
-  if (auto* m = std::get_if<Map>(&s_.nodes[n].body))
-    for (NodeId inner : std::vector<NodeId>(m->body)) SetPlace(inner, at);
+  std::vector<NodeId> inside;
+  ForEachBody(s_.nodes[n].body,
+              [&](const std::vector<NodeId>& body) { inside.insert(inside.end(), body.begin(), body.end()); });
+  for (NodeId inner : inside) SetPlace(inner, at);
 }
 
 NodeId ProgramParser::ParseStatementHere() {
@@ -43,6 +50,7 @@ NodeId ProgramParser::ParseStatementHere() {
   const bool library = first.kind == Token::kName && Peek(1).Is(".") && !AtTarget();
   if (library) return ParseLibrary();
   if (AtTarget()) return ParseTasklet();
+  if (AtKernelStatement()) return ParseKernelStatement();
   if (AtWord("map")) return ParseMap();
   if (AtWord("call") && Peek(1).kind == Token::kName) return ParseNestedCall();
   std::string hint;
@@ -151,11 +159,12 @@ NodeId ProgramParser::ParseTasklet() {
   return MapAround(std::move(t), indices, at);
 }
 
-// map = "map" [ NAME "in" begin ":" end [ ":" step ] {"," …} ] schedule [ origin ] "{" statements "}"
+// map = "map" [ NAME "in" begin ":" [ "+" ] end [ ":" step ] {"," …} ] schedule [ origin ] "{" statements "}"
+// In a kernel the word may be "for": the iterations come in their order.
 NodeId ProgramParser::ParseMap() {
-  Take();
+  const bool ordered = Take().raw == "for";
   Map map;
-  const size_t outer = indices_.size();
+  const size_t outer = indices_.size(), outer_ranges = open_ranges_.size();
   in_statement_ = true;
   if (Peek().kind == Token::kName && Peek(1).IsWord("in")) {
     do {
@@ -165,78 +174,40 @@ NodeId ProgramParser::ParseMap() {
       ExpectWord("in", "after the map's index");
       r.begin = ParseResolved();
       Expect(":", "between the bounds of the map");
-      r.end = ParseResolved();
+      r.end = s_.kernel && Accept("+") ? ParseTileEnd(r, at) : ParseResolved();
       r.step = Accept(":") ? ParseResolved() : Expr(1);
       if (!ok()) return {};
       if (AsInt(r.step) == 0) Fail(at, "a map's step is not zero");
       if (IsIndex(r.index)) Fail(at, "'" + r.index.str() + "' is already the index of a map around this one");
       indices_.push_back(r.index);  // later ranges may use it; whether they do is the verifier's business
+      open_ranges_.push_back(r);
       map.ranges.push_back(std::move(r));
     } while (Accept(","));
   }
   in_statement_ = false;
-  map.schedule = ParseSchedule();
+  map.schedule = ordered ? Schedule::kSequential : ParseSchedule();
   Origin origin = ParseOrigin();
   if (Expect("{", "to open the map")) map.body = ParseStatements();
   Expect("}", "to close the map");
   indices_.resize(outer);
+  open_ranges_.resize(outer_ranges);
   if (!ok()) return {};
   return s_.AddNode(std::move(map), origin);
 }
 
-// schedule = { "@" KIND | "vectorize" "(" NAME ")" | "tile" "(" NAME ":" INT {"," …} ")" | "unroll" "(" INT ")" }
+// schedule = [ "@" KIND ]
 Schedule ProgramParser::ParseSchedule() {
-  static const std::vector<std::pair<std::string, Schedule::Kind>> kKinds = {{"sequential", Schedule::kSequential},
-                                                                             {"parallel", Schedule::kParallel},
-                                                                             {"gpu_grid", Schedule::kGpuGrid},
-                                                                             {"gpu_block", Schedule::kGpuBlock},
-                                                                             {"gpu_warp", Schedule::kGpuWarp}};
-  Schedule s;
-  auto index = [&] {
-    Token at = Peek();
-    Name n = ExpectName("an index of the map");
-    if (ok() && !IsIndex(n)) Fail(at, Shown(at) + " is not an index of this map");
-    return n;
-  };
-  while (ok()) {
-    if (Accept("@")) {
-      Token at = Peek();
-      Name n = ExpectName("a schedule after '@'");
-      auto it = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.first == n.view(); });
-      if (it != kKinds.end()) {
-        s.kind = it->second;
-        continue;
-      }
-      std::vector<std::string> names;
-      for (const auto& k : kKinds) names.push_back(k.first);
-      Fail(at, "unknown schedule " + Shown(at), DidYouMean(at.raw, names));
-    } else if (AtWord("vectorize") && Peek(1).Is("(")) {
-      Take();
-      Take();
-      s.vector_index = index();
-      Expect(")", "after 'vectorize(…'");
-    } else if (AtWord("tile") && Peek(1).Is("(")) {
-      Take();
-      Take();
-      do {
-        Name n = index();
-        Expect(":", "between the index and its tile size");
-        s.tiles.emplace_back(n, ExpectInt("a tile size"));
-      } while (Accept(","));
-      Expect(")", "after 'tile(…'");
-    } else if (AtWord("unroll") && Peek(1).Is("(")) {
-      Take();
-      Take();
-      Token at = Peek();
-      int64_t n = ExpectInt("a number of copies");
-      if (n < 0 || n > 4096) Fail(at, "an unroll factor is between 0 and 4096");
-      s.unroll = static_cast<int>(n);
-      Expect(")", "after 'unroll(…'");
-    } else {
-      break;
-    }
+  if (!Accept("@")) return Schedule::kDefault;
+  const Token at = Peek();
+  const Name word = ExpectName("a schedule after '@'");
+  std::vector<std::string> words;
+  for (Schedule s : AllSchedules()) {
+    if (s == Schedule::kDefault) continue;
+    if (ScheduleWord(s) == word.view()) return s;
+    words.emplace_back(ScheduleWord(s));
   }
-  return s;
+  Fail(at, "unknown schedule " + Shown(at), DidYouMean(at.raw, words));
+  return Schedule::kDefault;
 }
 
 // call = "call" NAME "(" [ binding {"," binding} ] ")" [ origin ]

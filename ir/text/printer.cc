@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/base/spelling.h"
+#include "ir/graph/homes.h"
 #include "ir/text/origin_text.h"
 #include "ir/text/printer_internal.h"
 
@@ -27,8 +28,10 @@ class Printer {
       if (bounds.hi) text += " <= " + std::to_string(*bounds.hi);
       Line("assume " + text);
     }
+    for (const Range& r : s_.given) Line("assume " + NameText(r.index) + " in " + RangeText(r));
     for (Name n : s_.order) {
-      if (std::find(s_.parameters.begin(), s_.parameters.end(), n) == s_.parameters.end()) Declaration(s_.Get(n));
+      if (std::find(s_.parameters.begin(), s_.parameters.end(), n) == s_.parameters.end() && !IsLocal(s_.Get(n)))
+        Declaration(s_.Get(n));
     }
     Blocks(s_.body);
     out += "}\n";
@@ -39,9 +42,11 @@ class Printer {
     const Node& node = s_.nodes[id];
     id_ = options_.ids ? "  #" + std::to_string(id.value) : "";
     if (auto* t = std::get_if<Tasklet>(&node.body)) Line(TaskletText(*t) + OriginText(node.origin));
-    else if (auto* m = std::get_if<Map>(&node.body)) MapStatement(*m, node.origin);
+    else if (auto* m = std::get_if<Map>(&node.body)) MapStatement(id, *m, node.origin);
     else if (auto* c = std::get_if<Nested>(&node.body)) Line(CallText(*c) + OriginText(node.origin));
     else if (auto* l = std::get_if<Library>(&node.body)) Line(LibraryText(*l) + OriginText(node.origin));
+    else if (auto* i = std::get_if<If>(&node.body)) ChoiceStatement(id, *i, node.origin);
+    else if (auto* k = std::get_if<Check>(&node.body)) Line(CheckText(*k) + OriginText(node.origin));
   }
 
  private:
@@ -105,10 +110,9 @@ class Printer {
   }
 
   std::string LayoutText(const Container& c) const {
-    static const char* const kStorages[] = {"arena", "register", "host", "device", "shared"};
     std::string text;
     if (!c.strides.empty()) text += " strides [" + Text(c.strides) + "]";
-    if (c.storage != Storage::kArena) text += std::string(" @") + kStorages[static_cast<int>(c.storage)];
+    if (c.storage != Storage::kArena) text += " @" + std::string(StorageWord(c.storage));
     return text + OriginText(c.origin);
   }
 
@@ -121,13 +125,13 @@ class Printer {
       parameters.push_back(text + NameText(n) + ": " + TypeText(c) + LayoutText(c));
     }
     for (Name n : s_.symbol_params) parameters.push_back(NameText(n) + ": symbol");
-    const std::string head = "sdfg " + NameText(s_.name) + "(";
+    const std::string head = (s_.kernel ? "kernel " : "sdfg ") + NameText(s_.name) + "(";
     size_t length = head.size() + 4;
     for (const std::string& p : parameters) length += p.size() + 2;
     const char* separator = length > kColumns ? ",\n    " : ", ";
     out += head + (length > kColumns ? "\n    " : "");
     for (size_t i = 0; i < parameters.size(); ++i) out += (i ? separator : "") + parameters[i];
-    out += ") {\n";
+    out += ")" + (s_.device.empty() ? "" : " for " + NameText(s_.device)) + " {\n";
   }
 
   void Declaration(const Container& c) {
@@ -156,7 +160,10 @@ class Printer {
       const headrace::Block& b = s_.blocks[id];
       const std::string origin = OriginText(b.origin);
       id_ = options_.ids ? "  #b" + std::to_string(id.value) : "";
-      if (auto* state = std::get_if<State>(&b.control)) {
+      if (auto* state = std::get_if<State>(&b.control); state && s_.kernel) {
+        homes_ = HomesOf(s_, state->statements);
+        StatementsOf({}, false, state->statements);
+      } else if (state) {
         Open("state" + (state->label.empty() ? "" : " " + NameText(state->label)) + origin);
         for (NodeId n : state->statements) Statement(n);
         Close();
@@ -218,8 +225,16 @@ class Printer {
     Close();
   }
 
+  // A part of a range around this one is written begin:+length.
+  std::string EndText(const Range& r) const {
+    for (const Range& o : ranges_)
+      if (s_.kernel && r.begin.Is(ExprKind::kSymbol) && r.begin->name == o.index && o.step &&
+          r.end == Min(r.begin + o.step, o.end))
+        return "+" + Bound(o.step);
+    return Bound(r.end);
+  }
   std::string RangeText(const Range& r) const {
-    std::string text = Bound(r.begin) + ":" + Bound(r.end);
+    std::string text = Bound(r.begin) + ":" + EndText(r);
     if (r.step && r.step != Expr(1)) text += ":" + Bound(r.step);
     return text;
   }
@@ -236,15 +251,66 @@ class Printer {
     return text + " " + std::string(WriteOpToken(t.op)) + " " + Text(t.value);
   }
 
-  void MapStatement(const Map& m, const Origin& origin) {
+  // What one iteration owns is declared where it is used first.
+  bool IsLocal(const Container& c) const {
+    return s_.kernel && c.kind == ContainerKind::kTransient && IsScoped(c.storage);
+  }
+  bool DeclaresBefore(NodeId n) const {
+    return std::any_of(homes_.begin(), homes_.end(), [&](const Home& h) { return h.first == n; });
+  }
+  void StatementsOf(NodeId owner, bool otherwise, const std::vector<NodeId>& body) {
+    for (NodeId n : body) {
+      for (const Home& h : homes_) {
+        if (!(h.owner == owner && h.otherwise == otherwise && h.first == n)) continue;
+        const Container& c = s_.Get(h.container);
+        std::string layout = LayoutText(c);
+        if (c.storage == Storage::kRegister) layout.erase(layout.find(" @register"), 10);
+        Line("local " + NameText(c.name) + ": " + TypeText(c) + layout);
+      }
+      Statement(n);
+    }
+  }
+
+  void ChoiceStatement(NodeId id, const If& i, const Origin& origin) {
+    Open("if " + Text(i.condition) + OriginText(origin));
+    StatementsOf(id, false, i.body);
+    const If* next = &i;
+    while (!next->otherwise.empty()) {
+      --depth_;
+      const NodeId first = next->otherwise[0];
+      const Node& node = s_.nodes[first];
+      const auto* chained = next->otherwise.size() == 1 && !DeclaresBefore(first) && OriginText(node.origin).empty()
+                                ? std::get_if<If>(&node.body)
+                                : nullptr;
+      if (!chained) {
+        Open("} else");
+        StatementsOf(id, true, next->otherwise);
+        break;
+      }
+      Open("} else if " + Text(chained->condition));
+      id = first, next = chained;
+      StatementsOf(id, false, next->body);
+    }
+    Close();
+  }
+
+  std::string CheckText(const Check& c) const {
+    const std::string flat = c.flat ? ".flat" : "";
+    return "check " + NameText(c.container) + flat + (c.index.empty() ? "" : "[" + Text(c.index) + "]");
+  }
+
+  void MapStatement(NodeId id, const Map& m, const Origin& origin) {
     const size_t outer = indices_.size();
-    std::string head = "map";
+    const bool ordered = s_.kernel && m.schedule == Schedule::kSequential && !m.ranges.empty();
+    std::string head = ordered ? "for" : "map";
     for (size_t i = 0; i < m.ranges.size(); ++i) {
       const Range& r = m.ranges[i];
       head += (i ? ", " : " ") + NameText(r.index) + " in " + RangeText(r);
       indices_.push_back(r.index);
+      ranges_.push_back(r);
     }
-    head += ScheduleText(m.schedule) + OriginText(origin);
+    if (!ordered && m.schedule != Schedule::kDefault) head += " @" + std::string(ScheduleWord(m.schedule));
+    head += OriginText(origin);
     std::vector<NodeId> body;
     for (NodeId n : m.body) {
       if (s_.nodes[n].body.index() != 0) body.push_back(n);
@@ -255,26 +321,15 @@ class Printer {
       if (auto* t = std::get_if<Tasklet>(&only.body))
         line = head + " { " + TaskletText(*t) + OriginText(only.origin) + " }";
     }
-    if (!line.empty() && !options_.ids && line.size() + 2 * depth_ <= kColumns) {
+    if (!line.empty() && !options_.ids && !DeclaresBefore(body[0]) && line.size() + 2 * depth_ <= kColumns) {
       Line(line);
     } else {
       Open(head);
-      for (NodeId n : body) Statement(n);
+      StatementsOf(id, false, body);
       Close();
     }
     indices_.resize(outer);
-  }
-
-  static std::string ScheduleText(const Schedule& s) {
-    static const char* const kKinds[] = {"", " @sequential", " @parallel", " @gpu_grid", " @gpu_block", " @gpu_warp"};
-    std::string text = kKinds[s.kind];
-    if (!s.vector_index.empty()) text += " vectorize(" + NameText(s.vector_index) + ")";
-    if (!s.tiles.empty()) {
-      text += " tile(" +
-              Joined(s.tiles, [](const auto& t) { return NameText(t.first) + ": " + std::to_string(t.second); }) + ")";
-    }
-    if (s.unroll != 0) text += " unroll(" + std::to_string(s.unroll) + ")";
-    return text;
+    ranges_.resize(outer);
   }
 
   std::string CallText(const Nested& c) const {
@@ -353,6 +408,8 @@ class Printer {
   int depth_ = 0;
   std::string id_;  // of the statement or block whose first line comes next
   std::vector<Name> indices_;
+  std::vector<Range> ranges_;  // around the statement
+  std::vector<Home> homes_;    // of a kernel's locals
 };
 
 }  // namespace

@@ -128,10 +128,10 @@ class SdfgVerifier {
     Blocks(l.body, loops + 1);
     if (!l.var.empty()) Undefine(l.var);
   }
-  void Condition(const Expr& e, const std::string& what) {
-    Result<Expr> t = Typed(e, {}, what);
+  void Condition(const Expr& e, const std::string& what, NodeId at = {}) {
+    Result<Expr> t = Typed(e, at, what);
     if (t.ok() && (*t)->dtype != DType::kBool && !IsInteger((*t)->dtype))
-      r_.Add("E0221", what + " is not a truth value", {}, "", "compare it with something").got =
+      r_.Add("E0221", what + " is not a truth value", at, "", "compare it with something").got =
           std::string(DTypeName((*t)->dtype));
   }
 
@@ -249,6 +249,34 @@ class SdfgVerifier {
     else if (auto* m = std::get_if<Map>(&body)) MapNode(id, *m);
     else if (auto* l = std::get_if<Library>(&body)) LibraryNode(id, *l);
     else if (auto* c = std::get_if<Nested>(&body)) CallNode(id, *c);
+    else if (auto* i = std::get_if<If>(&body)) ChoiceNode(id, *i);
+    else if (auto* k = std::get_if<Check>(&body)) CheckNode(id, *k);
+  }
+
+  void ChoiceNode(NodeId id, const If& i) {
+    if (!s_.kernel) OnlyInKernels("if", id);
+    Condition(i.condition, "the condition of an if", id);
+    CollectReads(i.condition, id, false);
+    for (const auto* body : {&i.body, &i.otherwise})
+      for (NodeId n : *body) Node1(n);
+  }
+  void CheckNode(NodeId id, const Check& k) {
+    if (!s_.kernel) OnlyInKernels("check", id);
+    const Container* c = Find(k.container);
+    if (!c) {
+      r_.Add("E0226", "container " + Quoted(k.container) + " is not declared", id, k.container.str(),
+             Closest(s_, k.container));
+      nest_ok_ = false;
+      return;
+    }
+    bool ok = Rank(*c, k.index.size(), k.flat, id);
+    for (const Expr& e : k.index) ok &= Names(e, id), CollectReads(e, id, false);
+    nest_ok_ &= ok;
+  }
+  void OnlyInKernels(const char* what, NodeId id) {
+    r_.Add("E0255", std::string(what) + " stands among the statements of an sdfg that is no kernel", id, "",
+           "between states it is control flow; inside a map write condition ? a : b");
+    nest_ok_ = false;
   }
 
   void MapNode(NodeId id, const Map& m) {

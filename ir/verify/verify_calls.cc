@@ -17,8 +17,10 @@ void Writers::Roots(const std::vector<BlockId>& body, std::unordered_set<Name>* 
 void Writers::Roots(NodeId id, std::unordered_set<Name>* out) {
   const Body& body = s_.nodes[id].body;
   if (auto* t = std::get_if<Tasklet>(&body)) out->insert(RootOf(s_, t->target));
-  else if (auto* m = std::get_if<Map>(&body))
-    for (NodeId n : m->body) Roots(n, out);
+  else if (std::holds_alternative<Map>(body) || std::holds_alternative<If>(body))
+    ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+      for (NodeId n : inside) Roots(n, out);
+    });
   else if (auto* l = std::get_if<Library>(&body))
     for (const Port& p : l->outputs) out->insert(RootOf(s_, p.container));
   else if (auto* c = std::get_if<Nested>(&body))

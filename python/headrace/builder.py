@@ -149,7 +149,7 @@ class SdfgBuilder:
         return self._block(f"state {label}".strip(), "state")
 
     def map(self, schedule: str = "", **ranges: Any) -> contextlib.AbstractContextManager:
-        """`map(i="0:N", j="0:M:2")`: every index once, in no particular order; `schedule` such as "@parallel tile(i: 64)"."""
+        """`map(i="0:N", j="0:M:2")`: every index once, in no particular order; `schedule` such as "@parallel"."""
         if not ranges:
             raise TypeError("a map has a range: map(i=\"0:N\")")
         text = ", ".join(f"{i} in {_range(r)}" for i, r in ranges.items())
