@@ -17,6 +17,7 @@
 #include "transforms/fuse_maps.h"
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
+#include "transforms/outline.h"
 #include "transforms/parameters.h"
 #include "transforms/profile.h"
 #include "transforms/replace.h"
@@ -131,6 +132,7 @@ Status RegisterSteps(Registry& r) {
        EliminateDeadCode},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
+      {"outline", "makes kernels of statements: each distinct one once, called where it stood", Outline},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };
   for (const auto& [name, doc, run] : plain)

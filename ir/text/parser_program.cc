@@ -50,8 +50,9 @@ void ProgramParser::ParseSdfg() {
   defined_symbols_.clear();
   s_.name = ExpectName(word.raw == "kernel" ? "a name after 'kernel'" : "a name after 'sdfg'");
   if (ok() && program_.Find(s_.name)) Fail(at, "there is already an sdfg '" + s_.name.str() + "'");
+  s_.kernel = word.raw == "kernel";
   ParseParameters();
-  if (word.raw == "kernel") ParseKernelHead();
+  if (s_.kernel) ParseKernelHead();
   if (!Expect("{", "to open the body of the sdfg")) return;
   s_.body = ParseBlocks(/*top=*/true);
   if (resumed() && !At("}")) return;
@@ -85,9 +86,11 @@ void ProgramParser::ParseParameters() {
     c.name = ExpectName("a parameter's name");
     Expect(":", "between the parameter and its type");
     if (AcceptWord("symbol")) {
+      const auto& symbols = s_.symbol_params;
+      const bool named = std::find(symbols.begin(), symbols.end(), c.name) != symbols.end();
+      const bool bound = !defined_symbols_.insert(c.name).second;  // by a shape: kernels get all of them by name
+      if (named || s_.Find(c.name) || (bound && !s_.kernel)) Fail(at, "a second parameter '" + c.name.str() + "'");
       s_.symbol_params.push_back(c.name);
-      if (!defined_symbols_.insert(c.name).second || s_.Find(c.name))
-        Fail(at, "a second parameter '" + c.name.str() + "'");
       continue;
     }
     ParseType(c);

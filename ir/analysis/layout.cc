@@ -1,0 +1,129 @@
+#include "ir/analysis/layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/analysis/sets.h"
+
+namespace headrace {
+namespace {
+
+bool IsLe(const Expr& a, const Expr& b, const Assumptions& as) { return a == b || ProveLe(a, b, as) == Truth::kYes; }
+
+// From the first element to the last one, where no stride is negative.
+Expr LastElement(const Container& c) {
+  const std::vector<Expr> strides = c.strides.empty() ? RowMajorStrides(c.shape) : c.strides;
+  Expr last(0);
+  for (size_t d = 0; d < c.shape.size(); ++d) last = last + strides[d] * (c.shape[d] - Expr(1));
+  return last;
+}
+
+// A float that is a whole number (and one as f32 too), as an index.
+Expr Whole(const Expr& e) {
+  if (e.Is(ExprKind::kFloat) && std::abs(e->fvalue) < 0x1p24 && e->fvalue == std::floor(e->fvalue))
+    return IntExpr(static_cast<int64_t>(e->fvalue));
+  if (e.Is(ExprKind::kCast) && e->dtype == DType::kF64 && IsIndexExpr(e->args[0])) return e->args[0];
+  return IsIndexExpr(e) ? e : Expr();
+}
+
+// Whether i64(clamp(x, lo, hi)) of floats is an index of `extent` elements, whatever x is: NaN becomes 0.
+bool IsClampedInto(const Expr& extent, const Expr& index, const Assumptions& as) {
+  if (!index.Is(ExprKind::kCast) || index->dtype != DType::kI64) return false;
+  const Expr& clamp = index->args[0];
+  if (!clamp.Is(ExprKind::kCall) || clamp->name.view() != "clamp") return false;
+  const Expr lo = Whole(clamp->args[1]), hi = Whole(clamp->args[2]);
+  return lo && hi && IsLe(Expr(0), lo, as) && IsLe(lo, hi, as) && IsLe(hi + Expr(1), extent, as);
+}
+
+bool CountsUp(const Range& r) { return !r.step || AsInt(r.step).value_or(-1) > 0; }
+
+// Those that matter for an index: its symbols', and those that their bounds speak of.
+std::vector<Range> RangesFor(const Expr& index, const std::vector<Range>& ranges) {
+  std::vector<Name> wanted = FreeSymbols(index);
+  std::vector<Range> out;
+  for (size_t i = ranges.size(); i-- > 0;) {
+    const Range& r = ranges[i];
+    if (std::find(wanted.begin(), wanted.end(), r.index) == wanted.end()) continue;
+    out.insert(out.begin(), r);
+    for (const Expr& bound : {r.begin, r.end})
+      for (Name n : FreeSymbols(bound)) wanted.push_back(n);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool IsContiguous(const Container& c) {
+  if (c.strides.empty()) return true;
+  const std::vector<Expr> dense = RowMajorStrides(c.shape);
+  for (size_t d = 0; d < c.shape.size(); ++d)
+    if (AsInt(c.shape[d]) != 1 && ProveEq(c.strides[d], dense[d]) != Truth::kYes) return false;
+  return true;
+}
+
+Expr MemoryExtent(const Container& c) { return IsContiguous(c) ? NumElements(c) : LastElement(c) + Expr(1); }
+
+bool LiesInside(const Sdfg& s, const Container& view) {
+  const Container& base = s.Get(view.base);
+  const Expr extent = MemoryExtent(base);
+  if (!view.offset && view.strides.empty()) return IsLe(NumElements(view), extent, s.assumptions);
+  if (view.offset && !IsLe(Expr(0), view.offset, s.assumptions)) return false;
+  for (const Expr& stride : view.strides)
+    if (!IsLe(Expr(0), stride, s.assumptions)) return false;
+  const Expr last = LastElement(view);
+  return IsLe((view.offset ? view.offset + last : last) + Expr(1), extent, s.assumptions);
+}
+
+Offset OffsetOf(const Sdfg& s, Name container, const std::vector<Expr>& index, bool flat) {
+  const Container* c = &s.Get(container);
+  bool known = std::all_of(index.begin(), index.end(), IsIndexExpr);
+  Expr at(0);
+  if (flat && !IsContiguous(*c)) {
+    known = false;  // its coordinates are quotients and remainders
+  } else if (flat) {
+    at = index[0];
+  } else if (known) {
+    const std::vector<Expr> strides = c->strides.empty() ? RowMajorStrides(c->shape) : c->strides;
+    for (size_t d = 0; d < index.size(); ++d) at = at + index[d] * strides[d];
+  }
+  for (; c->kind == ContainerKind::kView; c = &s.Get(c->base))
+    if (known && c->offset) at = at + c->offset;
+  return {c->name, known ? at : Expr()};
+}
+
+bool Mentions(const Expr& e, Name symbol) {
+  bool found = false;
+  Visit(e, [&](const Expr& x) { return found |= x.Is(ExprKind::kSymbol) && x->name == symbol, !found; });
+  return found;
+}
+
+std::optional<Expr> Coefficient(const Expr& e, Name index) {
+  if (!Mentions(e, index)) return IntExpr(0);
+  if (!IsIndexExpr(e)) return std::nullopt;
+  const Expr at0 = Substitute(e, {{index, IntExpr(0)}}), at1 = Substitute(e, {{index, IntExpr(1)}});
+  const Expr slope = at1 - at0;
+  if (Mentions(slope, index) || Simplify(e) != at0 + slope * SymbolExpr(index)) return std::nullopt;
+  return slope;
+}
+
+Sides UnprovenSides(const std::vector<Range>& ranges, const Expr& index, const Expr& extent, const Assumptions& as) {
+  if (IsClampedInto(extent, index, as)) return {};
+  if (!IsIndexExpr(index)) return {true, true};
+  const std::vector<Range> relevant = RangesFor(index, ranges);
+  if (index.Is(ExprKind::kSymbol) && !relevant.empty()) {
+    const Range& r = relevant.back();
+    if (r.index == index->name && CountsUp(r) && AsInt(r.begin).value_or(-1) >= 0 && IsLe(r.end, extent, as)) return {};
+  }
+  if (WithinBounds(relevant, {index}, {extent}, as) == Truth::kYes) return {};
+  Assumptions known = as;
+  for (const Range& r : relevant) {
+    if (!CountsUp(r)) continue;
+    Interval b{BoundsOf(r.begin, as).lo, BoundsOf(r.end, as).hi};
+    if (b.hi) --*b.hi;
+    known.bounds.insert(known.bounds.begin(), {r.index, b});
+  }
+  const Interval b = BoundsOf(index, known), size = BoundsOf(extent, known);
+  return {!(b.lo && *b.lo >= 0), !(b.hi && size.lo && *b.hi < *size.lo)};
+}
+
+}  // namespace headrace
