@@ -22,6 +22,7 @@
 #include "transforms/profile.h"
 #include "transforms/replace.h"
 #include "transforms/scalarize.h"
+#include "transforms/schedule/choose_schedule.h"
 
 namespace headrace::transforms {
 namespace {
@@ -144,6 +145,13 @@ Status RegisterSteps(Registry& r) {
       [](Program& p, const PassOptions& o, const Registry& reg, const Ask& ask) -> Result<bool> {
         HR_ASSIGN_OR_RETURN(ExpandOptions expand, ExpansionOptions(o));
         return ExpandLibraryNodes(p, reg, expand, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "choose-schedule", "gives kernels the loops, parts and lanes that a device description asks for", {"device"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        const std::string device = Option(o, "device");
+        HR_ASSIGN_OR_RETURN(schedule::Device d, schedule::FindDevice(device.empty() ? "cpu" : device));
+        return ChooseSchedule(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "inline-nested", "inlines calls at state level; everywhere=true: in maps, and of parts of arrays", {"everywhere"},

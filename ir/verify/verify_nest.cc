@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/analysis/sets.h"
+#include "ir/analysis/tiles.h"
 #include "ir/verify/verify_impl.h"
 
 namespace headrace::verify {
@@ -102,10 +103,60 @@ class Nest {
     const Container* c = s_.Find(u.root);
     return !c || c->storage == Storage::kRegister;
   }
-  const std::vector<Range>& Ranges(const std::vector<uint32_t>& maps) {
-    if (maps == cached_maps_) return cached_;
-    cached_maps_ = maps;
-    return cached_ = RangesOf(s_, maps);
+  std::vector<OrderedRange> Ranges(const std::vector<uint32_t>& maps) const {
+    std::vector<OrderedRange> all;
+    for (uint32_t m : maps) {
+      const Map& map = std::get<Map>(s_.nodes[NodeId{m}].body);
+      for (const Range& r : map.ranges) all.push_back({r, s_.kernel && map.schedule == Schedule::kSequential});
+    }
+    return all;
+  }
+  // With parts of ranges joined; what loops around a kernel say comes first.
+  std::vector<OrderedRange> Joined(const std::vector<uint32_t>& maps, const std::vector<std::vector<Expr>*>& indices) const {
+    std::vector<OrderedRange> all = Ranges(maps);
+    if (s_.kernel) JoinParts(&all, indices);
+    return all;
+  }
+  std::vector<Range> Joined(const std::vector<uint32_t>& maps, std::vector<Expr>* index) const {
+    std::vector<Range> out = s_.given;
+    for (const OrderedRange& r : Joined(maps, std::vector<std::vector<Expr>*>{index})) out.push_back(r.range);
+    return out;
+  }
+  // Those whose iterations have no order.
+  std::vector<Range> Unordered(const std::vector<uint32_t>& maps, const std::vector<std::vector<Expr>*>& indices) const {
+    std::vector<Range> out;
+    for (const OrderedRange& r : Joined(maps, indices))
+      if (!r.ordered) out.push_back(r.range);
+    return out;
+  }
+  struct Pair {
+    Use w, u;
+    std::vector<Range> inner_w, inner_u;
+  };
+  // The ranges without order that both are in. A part that both have, each in a map of its own, is shared as what it is of.
+  std::vector<Range> SharedBy(const std::vector<uint32_t>& maps, Pair* pair) const {
+    std::vector<OrderedRange> all = Ranges(maps);
+    if (s_.kernel) {
+      for (size_t i = 0; i < pair->inner_w.size();) {
+        const Range r = pair->inner_w[i];
+        const auto same = std::find_if(pair->inner_u.begin(), pair->inner_u.end(), [&](const Range& o) {
+          return o.index == r.index && o.begin == r.begin && o.end == r.end && o.step == r.step;
+        });
+        const bool part = std::any_of(all.begin(), all.end(), [&](const OrderedRange& o) { return IsPartOf(r, o.range); });
+        if (same == pair->inner_u.end() || !part) {
+          ++i;
+          continue;
+        }
+        all.push_back({r, true});
+        pair->inner_u.erase(same);
+        pair->inner_w.erase(pair->inner_w.begin() + static_cast<long>(i));
+      }
+      JoinParts(&all, {&pair->w.index, &pair->u.index});
+    }
+    std::vector<Range> out;
+    for (const OrderedRange& r : all)
+      if (!r.ordered) out.push_back(r.range);
+    return out;
   }
 
   void Bounds(const Use& u) {
@@ -115,17 +166,18 @@ class Nest {
     std::vector<Expr> shape = c->shape;
     if (u.flat) shape = {NumElements(*c)};
     if (u.index.size() < shape.size()) shape.resize(u.index.size());
-    const std::vector<Range>& ranges = Ranges(u.maps);
-    if (WithinBounds(ranges, u.index, shape, s_.assumptions) != Truth::kNo) return;
+    std::vector<Expr> index = u.index;
+    const std::vector<Range> ranges = Joined(u.maps, &index);
+    if (WithinBounds(ranges, index, shape, s_.assumptions) != Truth::kNo) return;
     for (size_t i = 0; i < u.index.size(); ++i) {
-      if (WithinBounds(ranges, {u.index[i]}, {shape[i]}, s_.assumptions) != Truth::kNo) continue;
+      if (WithinBounds(ranges, {index[i]}, {shape[i]}, s_.assumptions) != Truth::kNo) continue;
       std::string place = "'" + u.container.str() + "'" + (u.flat ? ".flat" : " dimension " + std::to_string(i));
       Diagnostic& d =
           r_->Add("E0260", std::string(u.write ? "a write" : "a read") + " of " + place + " is outside its bounds",
                   u.node, u.container.str(),
                   u.write ? "correct the index, or write with `?? =` to drop what is outside"
                           : "correct the index, or give the value outside: X[…] ?? 0");
-      Box b = ImageBox(ranges, {u.index[i]}, {shape[i]}, s_.assumptions);
+      Box b = ImageBox(ranges, {index[i]}, {shape[i]}, s_.assumptions);
       d.got = ToString(u.index[i]) + " in " + ToString(b.subset);
       d.expected = "0:" + ToString(shape[i]);
       return;
@@ -135,14 +187,15 @@ class Nest {
   // Do two iterations of the maps around `w` write one element?
   bool OneIteration(const Use& w) {
     if (w.op != WriteOp::kAssign) return true;
-    const std::vector<Range> ranges = Ranges(w.maps);
-    Truth t = w.whole ? (ranges.empty() ? Truth::kYes : Truth::kNo) : IsInjective(ranges, w.index, s_.assumptions);
+    std::vector<Expr> index = w.index;
+    const std::vector<Range> ranges = Unordered(w.maps, {&index});
+    Truth t = w.whole ? (ranges.empty() ? Truth::kYes : Truth::kNo) : IsInjective(ranges, index, s_.assumptions);
     if (t == Truth::kYes) return true;
     if (t == Truth::kUnknown && (w.guarded || IsDataDependent(w))) return true;
     std::string missing;
     for (const Range& r : ranges) {
       bool used = false;
-      for (const Expr& e : w.index)
+      for (const Expr& e : index)
         for (Name n : FreeSymbols(e)) used |= n == r.index;
       if (!used) missing += (missing.empty() ? "'" : ", '") + r.index.str() + "'";
     }
@@ -165,15 +218,15 @@ class Nest {
       size_t common = CommonMaps(w, u);
       if (common == 0) continue;
       std::vector<uint32_t> maps(w.maps.begin(), w.maps.begin() + common);
-      std::vector<Range> shared = RangesOf(s_, maps);
+      Pair pair{w, u, RangesOf(s_, {w.maps.begin() + common, w.maps.end()}),
+                RangesOf(s_, {u.maps.begin() + common, u.maps.end()})};
+      const std::vector<Range> shared = SharedBy(maps, &pair);
       if (SinglePoint(shared)) continue;
       if (IsDataDependent(w) || w.guarded) continue;  // the writer asserts that iterations don't meet
       if (u.container == w.container && u.flat == w.flat && !u.whole && !w.whole) {
-        if (AgreeOn(shared, w, u)) continue;
-        std::vector<Range> inner_w = RangesOf(s_, {w.maps.begin() + common, w.maps.end()});
-        std::vector<Range> inner_u = RangesOf(s_, {u.maps.begin() + common, u.maps.end()});
-        if (Separates(shared, inner_w, w, u, s_.assumptions)) continue;
-        if (MeetAcross(s_, shared, inner_w, inner_u, w, u) == Truth::kNo) continue;
+        if (AgreeOn(shared, pair.w, pair.u)) continue;
+        if (Separates(shared, pair.inner_w, pair.w, pair.u, s_.assumptions)) continue;
+        if (MeetAcross(s_, shared, pair.inner_w, pair.inner_u, pair.w, pair.u) == Truth::kNo) continue;
       }
       r_->Add("E0262",
               std::string(u.write ? "another write" : "a read") + " of '" + u.container.str() +
@@ -193,8 +246,6 @@ class Nest {
   const Sdfg& s_;
   const std::vector<Use>& uses_;
   Report* r_;
-  std::vector<uint32_t> cached_maps_ = {~0u};
-  std::vector<Range> cached_;
 };
 
 }  // namespace

@@ -1,0 +1,22 @@
+// Parts of ranges, `i in i0:+g` under `i0 in a:b:g`, as sets see them: the two are one index.
+#pragma once
+#include <vector>
+
+#include "ir/graph/graph.h"
+
+namespace headrace {
+
+// Whether `inner` runs over one part of `outer`: begins at its index, ends a step later or where it ends. A cyclic part,
+// `i in t:b:g` under `t in a:a+g`, is one, too.
+bool IsPartOf(const Range& inner, const Range& outer);
+
+struct OrderedRange {
+  Range range;
+  bool ordered = false;  // its iterations come in their order
+};
+// Ranges (outermost first) and indices with every part taken as what it is of: where the indices speak of the part alone it
+// runs over the whole range; where they speak of its begin, too, it counts from there (i = i0 + u, u in 0:g).
+// A range is ordered if both were.
+void JoinParts(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Expr>*>& indices);
+
+}  // namespace headrace

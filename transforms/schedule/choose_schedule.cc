@@ -1,0 +1,240 @@
+#include "transforms/schedule/choose_schedule.h"
+
+#include <algorithm>
+
+#include "ir/analysis/layout.h"
+#include "ir/graph/homes.h"
+#include "transforms/schedule/resolve.h"
+#include "transforms/schedule/scheduler.h"
+
+namespace headrace {
+namespace schedule {
+
+Expr TripsOf(const std::vector<Range>& ranges) {
+  Expr n(1);
+  for (const Range& r : ranges)
+    if (const Expr trips = TripsOf(r)) n = n * trips;
+  return n;
+}
+
+bool AsksFor(const Sdfg& s, const std::vector<NodeId>& body, Name index) {
+  bool asks = false;
+  for (NodeId n : body) {
+    const auto* t = std::get_if<Tasklet>(&s.nodes[n].body);
+    if (!t) continue;
+    Visit(t->value, [&](const Expr& e) {
+      if (!e.Is(ExprKind::kSelect)) return !asks;
+      Visit(e->args[0], [&](const Expr& c) {
+        asks |= c.Is(ExprKind::kSymbol) && c->name == index;
+        return !asks && !c.Is(ExprKind::kRead);
+      });
+      return !asks;
+    });
+  }
+  return asks;
+}
+
+Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const Device& d) {
+  Shared out;
+  for (size_t k = outer.size(); k-- > 0;) {
+    const Range& r = outer[k];
+    const Expr trips = TripsOf(r);
+    const auto known = AsInt(work);
+    const Expr most = known ? Expr(std::max<int64_t>(1, d.chunk_operations / std::max<int64_t>(1, *known)))
+                            : Max(Expr(1), FloorDiv(Expr(d.chunk_operations), Max(Expr(1), work)));
+    if (AsInt(most) == 1 || !trips) {
+      out.units.insert(out.units.begin(), r);
+    } else if (AsInt(most) && AsInt(trips) && *AsInt(trips) <= *AsInt(most)) {
+      out.within.insert(out.within.begin(), r);
+    } else {
+      const Cut cut = Split(s, r, most * (r.step ? r.step : Expr(1)));
+      out.units.insert(out.units.begin(), cut.parts);
+      out.within.insert(out.within.begin(), cut.within);
+    }
+    if (trips) work = work * trips;
+  }
+  return out;
+}
+
+Name Scheduler::Local(const std::string& stem, DType t, std::vector<Expr> shape) {
+  Container c;
+  c.name = FreshIn(*s_, stem);
+  c.dtype = t;
+  c.shape = std::move(shape);
+  c.storage = Storage::kRegister;
+  const Name name = c.name;
+  s_->Add(std::move(c));
+  return name;
+}
+
+bool Scheduler::Prepare(Nest* n) {
+  for (size_t i = 0; i < n->ranges.size(); ++i)
+    for (const Range& o : n->ranges)
+      for (const Expr& e : {n->ranges[i].begin, n->ranges[i].end, n->ranges[i].step})
+        if (e && Mentions(e, o.index)) return false;
+  for (size_t i = 0; i < n->ranges.size(); ++i)
+    if (!Normalize(s_, n, i)) return false;
+  return true;
+}
+
+// Literal sizes count, others as 64.
+Expr Scheduler::WorkOf(const std::vector<NodeId>& body) const {
+  int64_t sum = OperationsOf(*s_, body);
+  for (NodeId n : body) {
+    const auto* m = std::get_if<Map>(&s_->nodes[n].body);
+    if (!m) continue;
+    int64_t trips = 1;
+    for (const Range& r : m->ranges) {
+      const Expr t = TripsOf(r);
+      trips = std::min<int64_t>(1 << 24, trips * std::max<int64_t>(1, t ? AsInt(t).value_or(64) : 64));
+    }
+    sum = std::min<int64_t>(int64_t{1} << 40, sum + trips * AsInt(WorkOf(m->body)).value_or(1));
+  }
+  return Expr(sum);
+}
+
+std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t a = 0; a < n.ranges.size() && !changed; ++a)
+      for (size_t b = 0; b < n.ranges.size() && !changed; ++b)
+        if (a != b && CanCollapse(*s_, n, a, b)) Collapse(s_, &n, a, b), changed = true;
+  }
+  const int lane = LaneRange(*s_, n);
+  if (lane < 0 || AsksFor(*s_, n.body, n.ranges[lane].index)) return std::nullopt;
+  std::vector<Range> outer = n.ranges;
+  Range lanes = outer[lane];
+  outer.erase(outer.begin() + lane);
+  const Schedule kind = TakesLanes(*s_, n.body) ? Schedule::kVector : Schedule::kSequential;
+  const int64_t cost = OperationsOf(*s_, n.body);
+  if (!share) return Wrap(s_, {{outer, Schedule::kSequential}, {{lanes}, kind}}, n.body);
+
+  // Lines that are read across memory are read in short parts, so that what a line brings is used before it is lost.
+  std::optional<size_t> across;
+  for (NodeId id : n.body)
+    for (const ElementAccess& a : AccessesOf(*s_, id)) {
+      const Offset at = OffsetOf(*s_, a.container, a.index, a.flat);
+      const auto along = at.elements ? Coefficient(at.elements, lanes.index) : std::nullopt;
+      if (along && (AsInt(*along) == 1 || AsInt(*along) == 0)) continue;
+      for (size_t i = 0; i < outer.size() && !across && at.elements; ++i) {
+        const auto c = Coefficient(at.elements, outer[i].index);
+        if (c && AsInt(*c) == 1 && AsInt(outer[i].end).value_or(64) >= 8) across = i;
+      }
+    }
+  std::vector<Range> inner;
+  if (across) {
+    inner.push_back(outer[*across]);
+    outer.erase(outer.begin() + static_cast<long>(*across));
+  }
+  const auto length = AsInt(lanes.end);
+  const int64_t rows = d_.row_elements, worth = d_.chunk_operations / cost / rows * rows;
+  const int64_t part = across ? d_.transpose_elements : std::max(rows, worth);
+  Expr work = Expr(cost) * TripsOf(inner) * (length ? Expr(std::min(*length, part)) : outer.empty() ? Expr(part) : Min(Expr(part), lanes.end));
+  std::optional<Name> parts;
+  if (!length || *length > part) {
+    const Cut cut = Split(*s_, lanes, Expr(part));
+    parts = cut.parts.index;
+    outer.push_back(cut.parts);
+  }
+  Shared shared = ShareOut(*s_, outer, work, d_);
+  for (const auto* list : {&shared.units, &shared.within})
+    for (const Range& r : *list)
+      if (parts && r.index == *parts) lanes = Within(r, lanes.index);
+  shared.within.insert(shared.within.end(), inner.begin(), inner.end());
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}, {{lanes}, kind}}, n.body);
+}
+
+// Rows: a body of several statements, each of which one thread does as it can.
+std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
+  const Expr work = WorkOf(n.body);
+  Statements body;
+  for (NodeId id : n.body) {
+    auto inside = Inside(id);
+    if (!inside) return std::nullopt;
+    body.insert(body.end(), inside->begin(), inside->end());
+  }
+  const Shared shared = ShareOut(*s_, n.ranges, work, d_);
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
+}
+
+bool Scheduler::OfTasklets(const Nest& n) const {
+  return std::all_of(n.body.begin(), n.body.end(),
+                     [&](NodeId id) { return std::holds_alternative<Tasklet>(s_->nodes[id].body); });
+}
+
+// Registers that live outside of the nest count, as where iterations meet.
+std::vector<bool> Scheduler::ApartRanges(const Nest& n) const {
+  std::vector<bool> apart = DisjointRanges(*s_, n);
+  for (NodeId id : n.body)
+    for (const ElementAccess& a : AccessesOf(*s_, id)) {
+      if (!a.write || s_->Get(a.root).storage != Storage::kRegister || IsPrivate(a.root, n)) continue;
+      for (size_t i = 0; i < n.ranges.size(); ++i)
+        apart[i] = apart[i] && std::find(a.index.begin(), a.index.end(), SymbolExpr(n.ranges[i].index)) != a.index.end();
+    }
+  return apart;
+}
+
+bool Scheduler::IsPrivate(Name local, const Nest& n) const {
+  const auto it = homes_.find(local);
+  return it != homes_.end() && it->second == n.owner.value;
+}
+
+std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
+  Nest n = NestOf(*s_, map);
+  if (n.ranges.empty() || !Prepare(&n)) return std::nullopt;
+  const std::vector<bool> apart = ApartRanges(n);
+  const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
+  if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
+  if (OfTasklets(n) && n.body.size() == 1) return Sum(std::move(n), apart, /*share=*/true);
+  if (!all) return std::nullopt;
+  return Rows(std::move(n));
+}
+
+std::optional<Scheduler::Statements> Scheduler::Inside(NodeId statement) {
+  if (std::holds_alternative<Tasklet>(s_->nodes[statement].body)) return Statements{statement};
+  if (!std::holds_alternative<Map>(s_->nodes[statement].body)) return std::nullopt;
+  Nest n = NestOf(*s_, statement);
+  if (n.ranges.empty() || !Prepare(&n)) return std::nullopt;
+  const std::vector<bool> apart = ApartRanges(n);
+  const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
+  if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/false);
+  if (OfTasklets(n) && n.body.size() == 1) return Sum(std::move(n), apart, /*share=*/false);
+  return SumsWithin(std::move(n));
+}
+
+bool Scheduler::Run() {
+  const NodeId n = OnlyStatement(*s_);
+  if (!n.valid() || !ResolveAccesses(s_).empty()) return false;
+  for (const Home& h : HomesOf(*s_, {n})) homes_[h.container] = h.owner.value;
+  Statements body = {n};
+  if (std::holds_alternative<Map>(s_->nodes[n].body)) {
+    auto scheduled = Top(n);
+    if (!scheduled) return false;
+    body = std::move(*scheduled);
+  }
+  for (BlockId b : s_->body)
+    if (std::holds_alternative<State>(s_->blocks[b].control)) std::get<State>(s_->blocks.Mutable(b).control).statements = body;
+  s_->device = Name(d_.name);
+  Renumber(s_);
+  return true;
+}
+
+}  // namespace schedule
+
+Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask) {
+  bool changed = false;
+  for (auto& s : p.sdfgs) {
+    if (!s->kernel || !s->device.empty()) continue;
+    Sdfg copy = *s;
+    if (!schedule::Scheduler(&copy, device).Run()) continue;
+    Match m;
+    m.sdfg = s->name;
+    m.statements = {schedule::OnlyStatement(*s)};
+    if (!ask(m)) continue;
+    s = std::make_shared<Sdfg>(std::move(copy));
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace headrace

@@ -1,0 +1,78 @@
+#include "transforms/schedule/device.h"
+
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "ir/base/closest_word.h"
+
+namespace headrace::schedule {
+namespace {
+
+struct Field {
+  const char* name;
+  int64_t Device::*value;
+};
+constexpr Field kFields[] = {
+    {"vector-bytes", &Device::vector_bytes},
+    {"chunk-operations", &Device::chunk_operations},
+    {"row-elements", &Device::row_elements},
+    {"sum-elements", &Device::sum_elements},
+    {"short-sum", &Device::short_sum},
+    {"partial-bytes", &Device::partial_bytes},
+    {"long-partial-bytes", &Device::long_partial_bytes},
+    {"long-sum", &Device::long_sum},
+    {"transpose-elements", &Device::transpose_elements},
+};
+
+Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {
+  return UsageError("E0369", "device description '" + device + "': " + what, hint);
+}
+
+}  // namespace
+
+Result<Device> ParseDevice(std::string name, std::string_view text) {
+  Device d;
+  d.name = std::move(name);
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string key, value, rest;
+    if (!(words >> key)) continue;
+    const Field* field = nullptr;
+    std::vector<std::string> known;
+    for (const Field& f : kFields) {
+      if (key == f.name) field = &f;
+      known.push_back(f.name);
+    }
+    if (!field) {
+      const std::string close = ClosestWord(key, known);
+      return Wrong(d.name, "unknown property '" + key + "'", close.empty() ? "" : "did you mean '" + close + "'?");
+    }
+    if (d.*field->value != 0) return Wrong(d.name, "'" + key + "' is there twice", "give each property once");
+    size_t used = 0;
+    if (words >> value && !(words >> rest) && value.size() < 12 && value.find_first_not_of("0123456789") == value.npos)
+      d.*field->value = std::stoll(value, &used);
+    if (d.*field->value < 1) return Wrong(d.name, "'" + key + "' is no number of 1 or more", "write one: " + key + " 64");
+  }
+  for (const Field& f : kFields)
+    if (d.*f.value == 0)
+      return Wrong(d.name, "there is no '" + std::string(f.name) + "'", "transforms/schedule/devices/cpu.txt has all");
+  return d;
+}
+
+Result<Device> FindDevice(const std::string& name_or_file) {
+  std::string known;
+  for (int i = 0; i < kDeviceCount; ++i) {
+    if (name_or_file == kDevices[i].name) return ParseDevice(name_or_file, kDevices[i].text);
+    known += (known.empty() ? "" : ", ") + std::string(kDevices[i].name);
+  }
+  std::ifstream in(name_or_file);
+  if (!in) return Wrong(name_or_file, "there is none of this name, and no such file", "devices: " + known);
+  std::stringstream all;
+  all << in.rdbuf();
+  std::string name = name_or_file.substr(name_or_file.rfind('/') + 1);
+  return ParseDevice(name.substr(0, name.find('.')), all.str());
+}
+
+}  // namespace headrace::schedule

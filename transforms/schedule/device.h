@@ -1,0 +1,29 @@
+// A device as schedules see it: the numbers that they are chosen by. Text: one `name value` per line, # begins a comment.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ir/base/status.h"
+
+namespace headrace::schedule {
+
+struct Device {
+  std::string name;
+  int64_t vector_bytes = 0, chunk_operations = 0, row_elements = 0, sum_elements = 0, short_sum = 0, partial_bytes = 0,
+          long_partial_bytes = 0, long_sum = 0, transpose_elements = 0;
+};
+
+// Each number once, at least 1. Errors: E0369.
+Result<Device> ParseDevice(std::string name, std::string_view text);
+// The description that comes with Headrace under this name ("cpu"), or else that of the file of this name.
+Result<Device> FindDevice(const std::string& name_or_file);
+
+struct DeviceText {
+  const char* name;
+  const char* text;
+};
+extern const DeviceText kDevices[];  // generated from devices/*.txt
+extern const int kDeviceCount;
+
+}  // namespace headrace::schedule

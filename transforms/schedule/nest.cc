@@ -1,0 +1,181 @@
+#include "transforms/schedule/nest.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
+#include "ir/graph/homes.h"
+
+namespace headrace::schedule {
+namespace {
+
+bool ReadsSomething(const Expr& e) { return !ReadContainers(e).empty(); }
+
+void Collect(const Sdfg& s, NodeId n, std::vector<ElementAccess>* out) {
+  const auto reads = [&](const Expr& e) {
+    Visit(e, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead))
+        out->push_back({x->name, RootOf(s, x->name), {x->args.begin(), x->args.end() - x->has_default}, x->flat});
+      return true;
+    });
+  };
+  const Body& body = s.nodes[n].body;
+  if (const auto* t = std::get_if<Tasklet>(&body)) {
+    reads(t->value);
+    for (const Expr& e : t->index) reads(e);
+    const Name root = RootOf(s, t->target);
+    if (t->op != WriteOp::kAssign) out->push_back({t->target, root, t->index, t->flat, false, t->op});
+    out->push_back({t->target, root, t->index, t->flat, true, t->op});
+  }
+  ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+    for (NodeId c : inside) Collect(s, c, out);
+  });
+}
+
+// c * i + rest, where the rest has no other index of the nest: iterations over `i` alone differ in it.
+bool MovesAlone(const Expr& e, const Range& r, const std::vector<Name>& others) {
+  if (e.Is(ExprKind::kSymbol)) return true;
+  const auto slope = Coefficient(e, r.index);
+  if (!slope || !AsInt(*slope) || *AsInt(*slope) == 0) return false;
+  return std::none_of(others.begin(), others.end(), [&](Name n) { return n != r.index && Mentions(e, n); });
+}
+
+std::vector<Name> IndicesWithin(const Sdfg& s, const Nest& n) {
+  std::vector<Name> out;
+  for (const Range& r : n.ranges) out.push_back(r.index);
+  const std::function<void(NodeId)> visit = [&](NodeId id) {
+    if (const auto* m = std::get_if<Map>(&s.nodes[id].body))
+      for (const Range& r : m->ranges) out.push_back(r.index);
+    ForEachBody(s.nodes[id].body, [&](const std::vector<NodeId>& inside) {
+      for (NodeId c : inside) visit(c);
+    });
+  };
+  for (NodeId id : n.body) visit(id);
+  return out;
+}
+
+}  // namespace
+
+Nest NestOf(const Sdfg& s, NodeId map) {
+  const Map* m = &std::get<Map>(s.nodes[map].body);
+  Nest n{m->ranges, m->body, map};
+  const std::vector<Home> homes = HomesOf(s, {map});
+  while (n.body.size() == 1) {
+    const auto* inner = std::get_if<Map>(&s.nodes[n.body[0]].body);
+    const bool lives = std::any_of(homes.begin(), homes.end(), [&](const Home& h) { return h.owner == n.owner; });
+    if (!inner || lives || inner->schedule != Schedule::kDefault) break;
+    n.owner = n.body[0];
+    n.ranges.insert(n.ranges.end(), inner->ranges.begin(), inner->ranges.end());
+    n.body = inner->body;
+  }
+  return n;
+}
+
+std::vector<ElementAccess> AccessesOf(const Sdfg& s, NodeId n) {
+  std::vector<ElementAccess> out;
+  Collect(s, n, &out);
+  return out;
+}
+
+std::vector<bool> DisjointRanges(const Sdfg& s, const Nest& n) {
+  std::map<Name, std::vector<ElementAccess>> written;
+  std::vector<ElementAccess> all;
+  for (NodeId id : n.body) Collect(s, id, &all);
+  for (const ElementAccess& a : all)
+    if (a.write && s.Get(a.root).storage != Storage::kRegister) written[a.root];
+  for (const ElementAccess& a : all)
+    if (auto it = written.find(a.root); it != written.end()) it->second.push_back(a);
+  const std::vector<Name> indices = IndicesWithin(s, n);
+  std::vector<bool> disjoint(n.ranges.size(), true);
+  for (const auto& [root, accesses] : written) {
+    const ElementAccess& first = accesses[0];
+    const bool scatters = std::any_of(accesses.begin(), accesses.end(), [](const ElementAccess& a) {
+      return a.write && std::any_of(a.index.begin(), a.index.end(), ReadsSomething);
+    });
+    // One plain write and nothing else: no two iterations of a map may write one element.
+    if (accesses.size() == 1 && first.op == WriteOp::kAssign && !scatters) continue;
+    for (size_t r = 0; r < n.ranges.size(); ++r) {
+      bool owned = false;  // one dimension is this index alone in every access
+      for (size_t d = 0; d < first.index.size() && !owned; ++d) {
+        const Expr& e = first.index[d];
+        if (!Mentions(e, n.ranges[r].index) || ReadsSomething(e) || !MovesAlone(e, n.ranges[r], indices)) continue;
+        owned = std::all_of(accesses.begin(), accesses.end(), [&](const ElementAccess& a) {
+          return a.container == first.container && a.flat == first.flat && a.index.size() == first.index.size() &&
+                 a.index[d] == e;
+        });
+      }
+      if (!owned) disjoint[r] = false;
+    }
+  }
+  return disjoint;
+}
+
+bool TakesLanes(const Sdfg& s, const std::vector<NodeId>& body) {
+  return std::all_of(body.begin(), body.end(), [&](NodeId n) {
+    const auto* t = std::get_if<Tasklet>(&s.nodes[n].body);
+    return t && !IsComplex(s.Get(t->target).dtype);
+  });
+}
+
+int64_t OperationsOf(const Sdfg& s, const std::vector<NodeId>& body) {
+  constexpr int64_t kMost = 200;
+  int64_t sum = 0;
+  for (NodeId n : body) {
+    const auto* t = std::get_if<Tasklet>(&s.nodes[n].body);
+    if (!t) continue;
+    int64_t cost = 1;
+    int budget = 1000;
+    Visit(t->value, [&](const Expr& e) {
+      if (e.Is(ExprKind::kCall)) cost += 8;
+      if (e.Is(ExprKind::kRead) || e.Is(ExprKind::kBinary)) cost += 1;
+      return --budget > 0 && !e.Is(ExprKind::kRead);
+    });
+    sum += std::min(cost, kMost);
+  }
+  return std::max<int64_t>(1, sum);
+}
+
+Expr TripsOf(const Range& r) {
+  const int64_t step = r.step ? AsInt(r.step).value_or(0) : 1;
+  if (step == 0) return {};
+  return step > 0 ? FloorDiv(r.end - r.begin + Expr(step - 1), Expr(step))
+                  : FloorDiv(r.begin - r.end + Expr(-step - 1), Expr(-step));
+}
+
+int LaneRange(const Sdfg& s, const Nest& n) {
+  std::vector<ElementAccess> accesses;
+  for (NodeId id : n.body)
+    for (const ElementAccess& a : AccessesOf(s, id))
+      if (s.Get(a.root).storage != Storage::kRegister && (a.write || a.op == WriteOp::kAssign)) accesses.push_back(a);
+  int best = -1;
+  int64_t best_score = INT64_MIN;
+  for (size_t i = 0; i < n.ranges.size(); ++i) {
+    const Range& r = n.ranges[i];
+    int64_t score = 0;
+    for (const ElementAccess& a : accesses) {
+      const Offset at = OffsetOf(s, a.container, a.index, a.flat);
+      const auto c = at.elements ? Coefficient(at.elements, r.index) : std::nullopt;
+      const auto step = c ? AsInt(*c) : std::nullopt;
+      score += step == 1 ? 6 : step == 0 ? (a.write ? 3 : 4) : -8;
+    }
+    const Expr trips = TripsOf(r);
+    if (const auto k = trips ? AsInt(trips) : std::nullopt; k && *k < 16) score -= *k < 4 ? 40 : 16;
+    if (AsInt(r.begin) != 0 || (r.step && AsInt(r.step) != 1)) score -= 2;
+    if (score >= best_score) best = static_cast<int>(i), best_score = score;
+  }
+  return best;
+}
+
+NodeId OnlyStatement(const Sdfg& kernel) {
+  const State* state = nullptr;
+  for (BlockId b : kernel.body) {
+    const auto* st = std::get_if<State>(&kernel.blocks[b].control);
+    if (!st || state) return {};
+    state = st;
+  }
+  return state && state->statements.size() == 1 ? state->statements[0] : NodeId();
+}
+
+}  // namespace headrace::schedule

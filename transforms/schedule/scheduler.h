@@ -1,0 +1,61 @@
+// Shared by the files of the strategy.
+#pragma once
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "transforms/schedule/device.h"
+#include "transforms/schedule/steps.h"
+
+namespace headrace::schedule {
+
+// Dimensions shared out to threads: each unit is worth one's while, and depends on shapes alone.
+struct Shared {
+  std::vector<Range> units, within;
+};
+Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const Device& d);
+
+class Scheduler {
+ public:
+  Scheduler(Sdfg* kernel, const Device& device) : s_(kernel), d_(device) {}
+  bool Run();  // false: no strategy fits, and the kernel is spoilt
+
+ private:
+  using Statements = std::vector<NodeId>;
+  // nullopt: no strategy fits. `Top` makes regions of threads, `Inside` what one thread does.
+  std::optional<Statements> Top(NodeId map);
+  std::optional<Statements> Inside(NodeId statement);
+
+  bool Prepare(Nest* n);  // ranges from 0 by 1 that don't depend on each other
+  // Statements without sums, or whose sums are disjoint.
+  std::optional<Statements> Elementwise(Nest n, bool share);
+  std::optional<Statements> Sum(Nest n, const std::vector<bool>& disjoint, bool share);
+  std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& disjoint, size_t lane, bool share);
+  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& disjoint, size_t lane, bool share);
+  std::optional<Statements> Rows(Nest n);                           // a body of several statements, maps among them
+  std::optional<Statements> SumsWithin(Nest n);  // several statements, sums among them
+  bool OfTasklets(const Nest& n) const;
+  std::vector<bool> ApartRanges(const Nest& n) const;
+  bool IsPrivate(Name local, const Nest& n) const;
+  bool IsWrittenFirst(const Statements& body, Name target) const;
+  Statements InParts(const std::vector<Range>& around, const Range& lane, const Statements& body, int64_t partials);
+  int64_t Partials(DType t, const Range& lane) const;
+  Expr WorkOf(const std::vector<NodeId>& body) const;
+
+  NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
+    return s_->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
+  }
+  Name Local(const std::string& stem, DType t, std::vector<Expr> shape = {});
+
+  Sdfg* s_;
+  const Device& d_;
+  std::unordered_map<Name, uint32_t> homes_;  // of the registers before anything was moved: the map that they live in
+};
+// Whether a value asks where the index stands: at a border, say.
+bool AsksFor(const Sdfg& s, const std::vector<NodeId>& body, Name index);
+Expr TripsOf(const std::vector<Range>& ranges);  // of all together, where known
+
+// What a sum, product, maximum or minimum of nothing is; null where the type has none.
+Expr IdentityOf(WriteOp op, DType t);
+
+}  // namespace headrace::schedule

@@ -1,0 +1,184 @@
+#include "transforms/schedule/steps.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "ir/analysis/layout.h"
+
+namespace headrace::schedule {
+namespace {
+
+void ForEachExpr(Sdfg* s, const std::vector<NodeId>& body, const std::function<Expr(const Expr&)>& fn) {
+  for (NodeId n : body) {
+    Body& b = s->nodes.Mutable(n).body;
+    if (auto* t = std::get_if<Tasklet>(&b)) {
+      t->value = fn(t->value);
+      for (Expr& e : t->index) e = fn(e);
+    } else if (auto* m = std::get_if<Map>(&b)) {
+      for (Range& r : m->ranges)
+        for (Expr* e : {&r.begin, &r.end, &r.step})
+          if (*e) *e = fn(*e);
+    } else if (auto* i = std::get_if<If>(&b)) {
+      i->condition = fn(i->condition);
+    } else if (auto* k = std::get_if<Check>(&b)) {
+      for (Expr& e : k->index) e = fn(e);
+    }
+    std::vector<NodeId> inside;
+    ForEachBody(b, [&](const std::vector<NodeId>& list) { inside.insert(inside.end(), list.begin(), list.end()); });
+    ForEachExpr(s, inside, fn);
+  }
+}
+
+// The dimension that the two indices are together, in an access that has both, side by side.
+std::optional<size_t> Pair(const Sdfg& s, const ElementAccess& a, Name outer, const Range& inner) {
+  if (a.flat) return std::nullopt;
+  const Container& c = s.Get(a.container);
+  for (size_t d = 0; d + 1 < a.index.size(); ++d) {
+    if (a.index[d] != SymbolExpr(outer) || a.index[d + 1] != SymbolExpr(inner.index)) continue;
+    if (c.shape[d + 1] != inner.end) return std::nullopt;
+    if (!c.strides.empty() && c.strides[d] != c.strides[d + 1] * c.shape[d + 1]) return std::nullopt;
+    for (size_t o = 0; o < a.index.size(); ++o)
+      if (o != d && o != d + 1 && (Mentions(a.index[o], outer) || Mentions(a.index[o], inner.index))) return std::nullopt;
+    return d;
+  }
+  return std::nullopt;
+}
+
+bool MentionsAny(const std::vector<Expr>& list, Name a, Name b) {
+  return std::any_of(list.begin(), list.end(), [&](const Expr& e) { return Mentions(e, a) || Mentions(e, b); });
+}
+
+// `e` without the reads that pair the two: does it still speak of them?
+bool SpeaksOf(const Expr& e, Name a, Name b) {
+  bool found = false;
+  Visit(e, [&](const Expr& x) {
+    if (x.Is(ExprKind::kRead)) {
+      const std::vector<Expr> rest{x->args.end() - x->has_default, x->args.end()};
+      found |= MentionsAny(rest, a, b);
+      return false;
+    }
+    found |= x.Is(ExprKind::kSymbol) && (x->name == a || x->name == b);
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
+Name FreshIn(const Sdfg& s, const std::string& stem) {
+  std::set<Name> taken(s.symbol_params.begin(), s.symbol_params.end());
+  ForEachNode(s, [&](NodeId n) {
+    if (const auto* m = std::get_if<Map>(&s.nodes[n].body))
+      for (const Range& r : m->ranges) taken.insert(r.index);
+  });
+  for (int k = 0;; ++k) {
+    const Name n(k == 0 ? stem : stem + "_" + std::to_string(k));
+    if (!taken.count(n) && !s.Find(n)) return n;
+  }
+}
+
+bool Normalize(Sdfg* s, Nest* n, size_t range) {
+  Range& r = n->ranges[range];
+  const int64_t step = r.step ? AsInt(r.step).value_or(0) : 1;
+  if (AsInt(r.begin) == 0 && step == 1) return true;
+  const Expr trips = TripsOf(r);
+  if (!trips) return false;
+  const Expr by = r.begin + Expr(step) * SymbolExpr(r.index);
+  const auto rename = [&](const Expr& e) { return e ? Substitute(e, {{r.index, by}}) : e; };
+  for (size_t i = range + 1; i < n->ranges.size(); ++i)
+    for (Expr* e : {&n->ranges[i].begin, &n->ranges[i].end, &n->ranges[i].step}) *e = rename(*e);
+  ForEachExpr(s, n->body, rename);
+  r.begin = Expr(0), r.end = trips, r.step = Expr(1);
+  return true;
+}
+
+bool CanCollapse(const Sdfg& s, const Nest& n, size_t outer, size_t inner) {
+  const Range &a = n.ranges[outer], &b = n.ranges[inner];
+  for (const Range* r : {&a, &b})
+    if (AsInt(r->begin) != 0 || (r->step && AsInt(r->step) != 1)) return false;
+  for (const Range& r : n.ranges)
+    for (const Expr& e : {r.begin, r.end})
+      if (Mentions(e, a.index) || Mentions(e, b.index)) return false;
+  for (NodeId id : n.body) {
+    const auto* t = std::get_if<Tasklet>(&s.nodes[id].body);
+    if (!t || SpeaksOf(t->value, a.index, b.index)) return false;
+    for (const ElementAccess& x : AccessesOf(s, id))
+      if (MentionsAny(x.index, a.index, b.index) && !Pair(s, x, a.index, b)) return false;
+  }
+  return true;
+}
+
+void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner) {
+  const Range b = n->ranges[inner];
+  Range& a = n->ranges[outer];
+  const auto merged = [&](Name container, std::vector<Expr>* index) {
+    const ElementAccess access{container, {}, *index};
+    const auto d = Pair(*s, access, a.index, b);
+    if (!d) return container;
+    const Container& c = s->Get(container);
+    Container view;
+    view.kind = ContainerKind::kView;
+    view.base = container;
+    view.dtype = c.dtype;
+    view.shape = c.shape;
+    view.shape[*d] = c.shape[*d] * c.shape[*d + 1];
+    view.shape.erase(view.shape.begin() + static_cast<long>(*d) + 1);
+    if (!c.strides.empty()) {
+      view.strides = c.strides;
+      view.strides.erase(view.strides.begin() + static_cast<long>(*d));
+    }
+    index->erase(index->begin() + static_cast<long>(*d) + 1);
+    for (Name known : s->order) {
+      const Container& o = s->Get(known);
+      if (o.kind == ContainerKind::kView && o.base == view.base && o.shape == view.shape && o.strides == view.strides &&
+          !o.offset)
+        return known;
+    }
+    view.name = FreshIn(*s, "v");
+    const Name name = view.name;
+    s->Add(std::move(view));
+    return name;
+  };
+  const auto reads = [&](const Expr& e) {
+    return Transform(e, [&](const Expr& x) -> Expr {
+      if (!x.Is(ExprKind::kRead) || x->flat) return x;
+      ExprNode read = *x;
+      std::vector<Expr> index(x->args.begin(), x->args.end() - x->has_default);
+      read.name = merged(x->name, &index);
+      if (read.name == x->name) return x;
+      if (x->has_default) index.push_back(x->args.back());
+      read.args = std::move(index);
+      return Expr(std::move(read));
+    });
+  };
+  for (NodeId id : n->body) {
+    Tasklet t = std::get<Tasklet>(s->nodes[id].body);
+    t.value = reads(t.value);
+    for (Expr& e : t.index) e = reads(e);
+    if (!t.flat) t.target = merged(t.target, &t.index);
+    s->nodes.Mutable(id).body = std::move(t);
+  }
+  a.end = a.end * b.end;
+  n->ranges.erase(n->ranges.begin() + static_cast<long>(inner));
+}
+
+Range Within(const Range& parts, Name index, const Expr& step) {
+  const Expr begin = SymbolExpr(parts.index);
+  return {index, begin, Min(begin + parts.step, parts.end), step};
+}
+
+Cut Split(const Sdfg& s, const Range& r, const Expr& length) {
+  const Range parts{FreshIn(s, r.index.str() + "_0"), r.begin, r.end, length};
+  return {parts, Within(parts, r.index, r.step ? r.step : Expr(1))};
+}
+
+std::vector<NodeId> Wrap(Sdfg* s, const std::vector<Level>& levels, std::vector<NodeId> body) {
+  for (size_t i = levels.size(); i-- > 0;) {
+    if (levels[i].ranges.empty()) continue;
+    body = {s->AddNode(Map{levels[i].ranges, std::move(body), levels[i].schedule})};
+  }
+  return body;
+}
+
+}  // namespace headrace::schedule

@@ -1,0 +1,38 @@
+// The steps that schedules are made of. Each keeps what the kernel computes; each is a transformation that `opt --apply` takes.
+#pragma once
+#include <vector>
+
+#include "transforms/schedule/nest.h"
+
+namespace headrace::schedule {
+
+// Bounds of a range as 0:trips, with the index replaced in what it ranges over; false where its step is not known.
+//   map i in a:b:2 { Y[i] = … }  →  map i in 0:(b - a + 1) // 2 { Y[2*i + a] = … }
+bool Normalize(Sdfg* s, Nest* n, size_t range);
+
+// Two ranges that walk every array as one: a dimension each, side by side, the inner one whole. Arrays get views.
+//   map i in 0:N, j in 0:M { Y[i, j] = X[i, j] + 1 }  →  view v: f32[N*M] of Y … map i in 0:N*M { v[i] = w[i] + 1 }
+bool CanCollapse(const Sdfg& s, const Nest& n, size_t outer, size_t inner);
+void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner);
+
+// Cuts a range into parts of `length` (1 or more, a multiple of its step), the last one shorter: a range of begins, and one
+// of what is in a part.
+//   i in a:b  →  i0 in a:b:length, i in i0:+length
+struct Cut {
+  Range parts, within;
+};
+Cut Split(const Sdfg& s, const Range& r, const Expr& length);
+// What is in one part of `parts`, by `step`.
+Range Within(const Range& parts, Name index, const Expr& step = Expr(1));
+
+// Maps around `body`, outermost first; those without ranges are left out.
+struct Level {
+  std::vector<Range> ranges;
+  Schedule schedule;
+};
+std::vector<NodeId> Wrap(Sdfg* s, const std::vector<Level>& levels, std::vector<NodeId> body);
+
+// A name that no container, size or index of the kernel has.
+Name FreshIn(const Sdfg& s, const std::string& stem);
+
+}  // namespace headrace::schedule

@@ -1,0 +1,263 @@
+// Sums, products and extrema: how many partial results there are, and the order in which they are combined. Both depend on
+// types and shapes alone, so the bits are the same on every machine.
+#include <algorithm>
+
+#include "ir/analysis/layout.h"
+#include "ir/analysis/type_inference.h"
+#include "transforms/schedule/scheduler.h"
+
+namespace headrace::schedule {
+
+Expr IdentityOf(WriteOp op, DType t) {
+  if (IsComplex(t) || t == DType::kBool) return {};
+  if (op == WriteOp::kAdd) return IsFloat(t) ? FloatExpr(0) : IntExpr(0);
+  if (op == WriteOp::kMul) return IsFloat(t) ? FloatExpr(1) : IntExpr(1);
+  if (IsFloat(t)) return FloatExpr(op == WriteOp::kMax ? -__builtin_inf() : __builtin_inf());
+  return {};
+}
+
+namespace {
+
+// A sum of products whose operands have indices of their own: a matrix product or convolution.
+bool IsContraction(const Nest& n, const Tasklet& t, DType type) {
+  if (t.op != WriteOp::kAdd || (type != DType::kF32 && type != DType::kF64 && type != DType::kI32)) return false;
+  if (!t.value.Is(ExprKind::kBinary) || t.value->op != Op::kMul) return false;
+  bool left = false, right = false, depth = false;
+  for (const Range& r : n.ranges) {
+    const bool a = Mentions(t.value->args[0], r.index), b = Mentions(t.value->args[1], r.index);
+    const bool kept = std::any_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
+    left |= a && !b && kept, right |= b && !a && kept, depth |= a && b && !kept;
+  }
+  return left && right && depth;
+}
+
+bool ReadsItsTarget(const Sdfg& s, NodeId n, Name root) {
+  for (const ElementAccess& a : AccessesOf(s, n))
+    if (!a.write && a.op == WriteOp::kAssign && a.root == root) return true;
+  return false;
+}
+
+int64_t Times(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+int64_t Known(const std::vector<Range>& ranges, int64_t otherwise) {
+  int64_t product = 1;
+  for (const Range& r : ranges) product = Times(product, std::max<int64_t>(0, AsInt(r.end).value_or(otherwise)));
+  return product;
+}
+
+bool AllKnown(const std::vector<Range>& ranges) {
+  return std::all_of(ranges.begin(), ranges.end(), [](const Range& r) { return AsInt(r.end).has_value(); });
+}
+
+// Ranges of one role that walk memory as one.
+void CollapseWithin(Sdfg* s, Nest* n, std::vector<bool>* apart) {
+  for (size_t a = 0; a < n->ranges.size(); ++a)
+    for (size_t b = 0; b < n->ranges.size(); ++b) {
+      if (a == b || (*apart)[a] != (*apart)[b] || !CanCollapse(*s, *n, a, b)) continue;
+      Collapse(s, n, a, b);
+      apart->erase(apart->begin() + static_cast<long>(b));
+      return CollapseWithin(s, n, apart);
+    }
+}
+
+}  // namespace
+
+// How many results are accumulated side by side along `lane`; 0: the terms are few, one will do.
+int64_t Scheduler::Partials(DType t, const Range& lane) const {
+  const int64_t trips = AsInt(lane.end).value_or(INT64_MAX);
+  if (!IsFloat(t) || trips < d_.short_sum) return 0;
+  return (trips >= d_.long_sum ? d_.long_partial_bytes : d_.partial_bytes) / ByteSize(t);
+}
+
+std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bool>& apart, bool share) {
+  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+  const DType type = ComputeType(s_->Get(t.target).dtype);
+  const Name root = AccessesOf(*s_, n.body[0]).back().root;
+  if (t.op == WriteOp::kAssign || !IdentityOf(t.op, type) || ReadsItsTarget(*s_, n.body[0], root)) return std::nullopt;
+  for (size_t i = 0; i < n.ranges.size(); ++i)  // scattered
+    for (const Expr& e : t.index)
+      if (!IsIndexExpr(e) || (!apart[i] && Mentions(e, n.ranges[i].index))) return std::nullopt;
+  if (IsContraction(n, t, type)) return std::nullopt;
+  std::vector<bool> roles = apart;
+  CollapseWithin(s_, &n, &roles);
+  const int lane = LaneRange(*s_, n);
+  if (lane < 0 || AsksFor(*s_, n.body, n.ranges[lane].index)) return std::nullopt;
+  return roles[lane] ? SumSideBySide(std::move(n), roles, lane, share) : SumAlong(std::move(n), roles, lane, share);
+}
+
+// Results that lie side by side are accumulated together.
+std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane,
+                                                              bool share) {
+  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+  const DType type = ComputeType(s_->Get(t.target).dtype);
+  Range lanes = n.ranges[lane];
+  std::vector<Range> outer, terms;
+  for (size_t i = 0; i < n.ranges.size(); ++i)
+    if (i != lane) (apart[i] ? outer : terms).push_back(n.ranges[i]);
+  const auto length = AsInt(lanes.end);
+  const int64_t cost = OperationsOf(*s_, n.body);
+  if (share && length && AllKnown(outer)) {  // few results, long sums: shared out by their terms
+    const int64_t count = Times(Known(outer, 1), *length), each = Known(terms, 1 << 16);
+    if (count > 0 && count < 2048 && each >= 4 * count && Times(each, Times(cost, count)) >= 8 * d_.chunk_operations)
+      return std::nullopt;
+  }
+  const int64_t whole = d_.vector_bytes / ByteSize(type);
+  if (length && *length < 2 * whole && *length % whole != 0 && IsFloat(type)) return std::nullopt;  // rows shorter than vectors
+  const int64_t side = length ? std::min(*length, d_.sum_elements) : d_.sum_elements;
+  const Expr work = Expr(cost) * TripsOf(terms) * (length ? Expr(side) : Min(Expr(side), lanes.end));
+  std::optional<Name> parts;
+  if (!length || *length > side) {
+    const Cut cut = Split(*s_, lanes, Expr(side));
+    parts = cut.parts.index;
+    outer.push_back(cut.parts);
+  }
+  Shared shared = share ? ShareOut(*s_, outer, work, d_) : Shared{{}, outer};
+  for (const auto* list : {&shared.units, &shared.within})
+    for (const Range& r : *list)
+      if (parts && r.index == *parts) lanes = Within(r, lanes.index);
+  const Name sums = Local("sums", type, {Expr(side)});
+  const Expr slot = SymbolExpr(lanes.index) - lanes.begin;
+  Statements body = Wrap(s_, {{{lanes}, Schedule::kVector}}, {Put(sums, {slot}, WriteOp::kAssign, IdentityOf(t.op, type))});
+  const auto add = [&](Statements more) { body.insert(body.end(), more.begin(), more.end()); };
+  add(Wrap(s_, {{terms, Schedule::kSequential}, {{lanes}, Schedule::kVector}}, {Put(sums, {slot}, t.op, t.value)}));
+  add(Wrap(s_, {{{lanes}, Schedule::kVector}}, {Put(t.target, t.index, t.op, ReadExpr(sums, {slot}))}));
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
+}
+
+// The terms of a result lie side by side: partial results, combined by halves.
+std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share) {
+  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+  const DType type = ComputeType(s_->Get(t.target).dtype);
+  const Range lanes = n.ranges[lane];
+  std::vector<Range> outer, terms;
+  for (size_t i = 0; i < n.ranges.size(); ++i)
+    if (i != lane) (apart[i] ? outer : terms).push_back(n.ranges[i]);
+  const int64_t cost = OperationsOf(*s_, n.body), each = Times(Known(terms, 1 << 20), AsInt(lanes.end).value_or(1 << 20));
+  if (share && AllKnown(outer) && Known(outer, 1) < 8 && Times(each, cost) >= 4 * d_.chunk_operations) return std::nullopt;
+  const Name sum = Local("sum", type);
+  Statements body = {Put(sum, {}, WriteOp::kAssign, IdentityOf(t.op, type))};
+  const int64_t partials = Partials(type, lanes);
+  if (partials == 0) {
+    std::vector<Range> all = terms;
+    all.push_back(lanes);
+    for (NodeId id : Wrap(s_, {{all, Schedule::kSequential}}, {Put(sum, {}, t.op, t.value)})) body.push_back(id);
+  } else {
+    const NodeId term = Put(sum, {}, t.op, t.value);
+    for (NodeId id : InParts(terms, lanes, {term}, partials)) body.push_back(id);
+  }
+  body.push_back(Put(t.target, t.index, t.op, ReadExpr(sum, {})));
+  const Expr work = Expr(cost) * TripsOf(terms) * lanes.end;
+  const Shared shared = share ? ShareOut(*s_, outer, work, d_) : Shared{{}, outer};
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
+}
+
+// `body` over `lane`, and over `around` outside of it, where some statements accumulate into one element: lane u of `partials`
+// accumulates every partials-th term into a result of its own; these are combined by halves, then with the target.
+Scheduler::Statements Scheduler::InParts(const std::vector<Range>& around, const Range& lane, const Statements& body,
+                                         int64_t partials) {
+  const Name u = FreshIn(*s_, "u"), c(FreshIn(*s_, lane.index.str() + "_0"));
+  const Expr whole = FloorDiv(lane.end, Expr(partials)) * Expr(partials);
+  const Range all{u, Expr(0), Expr(partials), Expr(1)}, blocks{c, Expr(0), whole, Expr(partials)},
+      rest{lane.index, whole, lane.end, Expr(1)};
+  Statements before, main, tail, after;
+  std::vector<std::pair<Name, Name>> renamed;  // registers of one iteration: the rest has its own
+  const auto fresh = [&](Name n) {
+    const Container& local = s_->Get(n);
+    renamed.emplace_back(n, Local(n.str(), local.dtype, local.shape));
+    return renamed.back().second;
+  };
+  std::vector<std::pair<Name, Name>> partial;
+  for (NodeId id : body) {
+    const Tasklet t = std::get<Tasklet>(s_->nodes[id].body);
+    const bool meets = t.op != WriteOp::kAssign && std::none_of(t.index.begin(), t.index.end(), [&](const Expr& e) {
+      return Mentions(e, lane.index);
+    }) && !IsWrittenFirst(body, t.target);
+    Tasklet first = t, last = t;
+    if (meets) {
+      const DType type = ComputeType(s_->Get(t.target).dtype);
+      const Name part = Local("partial", type, {Expr(partials)});
+      for (NodeId m : Wrap(s_, {{{all}, Schedule::kVector}}, {Put(part, {SymbolExpr(u)}, WriteOp::kAssign, IdentityOf(t.op, type))}))
+        before.push_back(m);
+      for (NodeId m : Wrap(s_, {{{all}, Schedule::kHalves}}, {Put(t.target, t.index, t.op, ReadExpr(part, {SymbolExpr(u)}))}))
+        after.push_back(m);
+      first.target = last.target = part;
+      first.index = {SymbolExpr(u)};
+      last.index = {SymbolExpr(lane.index) - whole};
+    }
+    const NameMap to = {{lane.index, SymbolExpr(c) + SymbolExpr(u)}};
+    first.value = Substitute(first.value, to);
+    if (!meets)
+      for (Expr& e : first.index) e = Substitute(e, to);
+    if (!meets && s_->Get(t.target).storage == Storage::kRegister) {
+      const auto known = std::find_if(renamed.begin(), renamed.end(), [&](const auto& r) { return r.first == t.target; });
+      last.target = known != renamed.end() ? known->second : fresh(t.target);
+    }
+    last.value = RenameContainers(last.value, renamed);
+    if (!meets)
+      for (Expr& e : last.index) e = RenameContainers(e, renamed);
+    main.push_back(s_->AddNode(first));
+    tail.push_back(s_->AddNode(last));
+  }
+  const auto length = AsInt(lane.end);
+  Statements both = Wrap(s_, {{{blocks}, Schedule::kSequential}, {{all}, Schedule::kVector}}, main);
+  if (!length || *length % partials != 0)
+    for (NodeId id : Wrap(s_, {{{rest}, Schedule::kVector}}, tail)) both.push_back(id);
+  Statements out = before;
+  for (NodeId id : Wrap(s_, {{around, Schedule::kSequential}}, both)) out.push_back(id);
+  out.insert(out.end(), after.begin(), after.end());
+  return out;
+}
+
+// A register that the body itself sets before it accumulates into it is one iteration's own.
+bool Scheduler::IsWrittenFirst(const Statements& body, Name target) const {
+  for (NodeId id : body) {
+    const auto& t = std::get<Tasklet>(s_->nodes[id].body);
+    if (t.target == target) return t.op == WriteOp::kAssign;
+  }
+  return false;
+}
+
+std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
+  if (!OfTasklets(n)) {
+    Statements body;
+    for (NodeId id : n.body) {
+      auto inside = Inside(id);
+      if (!inside) return std::nullopt;
+      body.insert(body.end(), inside->begin(), inside->end());
+    }
+    return Wrap(s_, {{n.ranges, Schedule::kSequential}}, body);
+  }
+  const Range lane = n.ranges.back();
+  const std::vector<Range> around(n.ranges.begin(), n.ranges.end() - 1);
+  const auto in_order = [&] { return Wrap(s_, {{n.ranges, Schedule::kSequential}}, n.body); };
+  Nest others = n;
+  others.body.clear();
+  std::vector<Name> summed;
+  int64_t partials = INT64_MAX;
+  for (NodeId id : n.body) {
+    const auto& t = std::get<Tasklet>(s_->nodes[id].body);
+    const bool meets = t.op != WriteOp::kAssign && !IsWrittenFirst(n.body, t.target) &&
+                       std::none_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, lane.index); });
+    if (!meets) {
+      others.body.push_back(id);
+      continue;
+    }
+    const DType type = ComputeType(s_->Get(t.target).dtype);
+    if (!IdentityOf(t.op, type) || !std::all_of(t.index.begin(), t.index.end(), IsIndexExpr)) return in_order();
+    partials = std::min(partials, Partials(type, lane));
+    summed.push_back(AccessesOf(*s_, id).back().root);
+  }
+  for (NodeId id : n.body)  // a running sum, read as it grows, keeps its order
+    for (const ElementAccess& a : AccessesOf(*s_, id))
+      if (a.op == WriteOp::kAssign && std::find(summed.begin(), summed.end(), a.root) != summed.end()) return in_order();
+  std::sort(summed.begin(), summed.end(), [](Name a, Name b) { return a.id() < b.id(); });
+  const bool twice = std::adjacent_find(summed.begin(), summed.end()) != summed.end();
+  if (twice || summed.empty() || partials == 0) return in_order();
+  if (!ApartRanges(others).back() || !TakesLanes(*s_, n.body) || AsksFor(*s_, n.body, lane.index)) return in_order();
+  return Wrap(s_, {{around, Schedule::kSequential}}, InParts({}, lane, n.body, partials));
+}
+
+}  // namespace headrace::schedule
