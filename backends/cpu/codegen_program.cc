@@ -306,6 +306,7 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   std::vector<std::string> functions;
   std::vector<Diagnostic> errors;
   for (const Sdfg* s : sdfgs) {
+    if (s->kernel) continue;  // printed where they are called
     auto code = GenerateSdfg(names, *s);
     if (!code.ok()) {
       for (const Diagnostic& d : code.status().diagnostics()) errors.push_back(d);
@@ -322,6 +323,7 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   out.externals = names.externals;
   out.sites = names.sites[p.entry];
   out.kernels = static_cast<int>(names.kernels.size());
+  out.unscheduled = names.unscheduled;
   out.files.push_back({"headrace.h", Prelude(), false});
   out.files.push_back(
       {"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes, false});

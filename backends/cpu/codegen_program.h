@@ -19,6 +19,7 @@ struct GeneratedProgram {
   std::vector<std::string> externals;  // names of external functions, in table order
   std::vector<Origin> sites;           // of statements, by the number that headrace_program_site() gives
   int kernels = 0;
+  int unscheduled = 0;  // of them: kernels whose loops were made by this backend, not by passes
   std::string Text() const;  // all files, for people
 };
 Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r);

@@ -31,6 +31,12 @@ struct ProgramNames {
     std::string name, parameters, text;
   };
   std::vector<KernelCode> kernels;
+  struct NamedKernel {
+    std::string name;
+    Kernel kernel;  // without its text
+  };
+  std::map<Name, NamedKernel> kernel_named;  // by the kernel's SDFG
+  int unscheduled = 0;                       // kernels whose loops were made here
   std::map<Name, std::vector<Origin>> sites;  // SDFG → where its statements came from (codegen_sites.cc)
   std::set<Name> may_alias;  // SDFGs that some call gives overlapping arguments
 };

@@ -84,6 +84,9 @@ class SdfgGen : public NestEnv {
   void CheckViews(const std::vector<RawAccess>& accesses, Writer& w);
   void CheckViews(const Expr& e, Writer& w);
   Status CallKernel(NodeId n, Writer& w);
+  // Calls a kernel of the program; prints it unless it was.
+  Status CallKernel(NodeId n, const Nested& call, const Sdfg& callee, Writer& w);
+  std::string AddKernel(Kernel k, const std::string& comment);  // its name
   // Generates the kernel of a statement unless there is an equal one, and calls it; its name.
   Result<std::string> EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w);
   std::optional<Map> LoopInsideMap(const Loop& l) const;

@@ -121,6 +121,7 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
                     {"host compiler seconds", compiled - generated},
                     {"cache hit", entry.hit ? 1.0 : 0.0},
                     {"kernels", static_cast<double>(g.kernels)},
+                    {"kernels without schedule", static_cast<double>(g.unscheduled)},
                     {"source bytes", static_cast<double>(request.source.size())}};
   if (const MemoryPlan plan = PlanMemory(p.Entry()); plan.block.empty() && plan.dynamic.empty())  // every size known
     request.report.push_back({"arena bytes", static_cast<double>(plan.fixed_bytes)});

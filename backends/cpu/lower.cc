@@ -82,6 +82,7 @@ bool IsContiguous(const Container& c) {
 }
 
 Expr Lowerer::BoundsCondition(const Expr& index, const Expr& extent) {
+  if (proven_) return {};
   bool lower = true, upper = true;
   if (IsClampedInto(extent, index, s_.assumptions)) return {};
   if (IsIndexExpr(index)) {

@@ -44,7 +44,8 @@ struct Address {
 
 class Lowerer {
  public:
-  explicit Lowerer(const Sdfg& s) : s_(s) {}
+  // `proven`: every access is known to be inside, as in a scheduled kernel.
+  explicit Lowerer(const Sdfg& s, bool proven = false) : s_(s), proven_(proven) {}
   // Ranges of enclosing maps and loops: what proves accesses in bounds.
   void Push(const Range& r) { ranges_.push_back(r); }
   void Pop(size_t n = 1) { ranges_.resize(ranges_.size() - n); }
@@ -63,6 +64,7 @@ class Lowerer {
   Expr BoundsCondition(const Expr& index, const Expr& extent);
 
   const Sdfg& s_;
+  const bool proven_;
   std::vector<Range> ranges_;
 };
 
