@@ -217,6 +217,7 @@ class NestedInliner {
   }
   bool Take(const Sdfg& s, NodeId id) const { return ask_(Match{s.name, {id}, {}, {}, "", true}); }
   bool Suitable(const Nested& n, const Sdfg& callee) const {
+    if (callee.kernel && !(o_.everywhere && callee.device.empty())) return false;  // kernels are where inlining ends
     if (calls_.at(n.callee) > 1 && callee.nodes.size() > o_.max_nodes) return false;
     if (!o_.everywhere) {
       for (const Argument& a : n.arguments)

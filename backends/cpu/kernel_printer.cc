@@ -185,10 +185,11 @@ class KernelPrinter {
       w.Line(of + "[" + env_.Symbol(d.index) + "] = " + Bare(code.Value(stmt.value, type)) + ";");
     }
     gen_.CloseLoop(d, w);
-    w.Open("for (int64_t half = " + size + " / 2; half > 0; half /= 2) {");
-    w.Line("for (int64_t u = 0; u < half; ++u) " + of +
-           "[u] = " + Bare(gen_.Combine(stmt.op, type, of + "[u]", of + "[u + half]")) + ";");
-    w.Close();
+    for (int64_t half = *count / 2; half > 0; half /= 2) {  // each of known length: they stay in registers
+      w.Line("#pragma GCC unroll " + std::to_string(half));
+      w.Line("for (int64_t u = 0; u < " + std::to_string(half) + "; ++u) " + of + "[u] = " +
+             Bare(gen_.Combine(stmt.op, type, of + "[u]", of + "[u + " + std::to_string(half) + "]")) + ";");
+    }
     stmt.value = LocalExpr(of + "[0]", type);
     gen_.Store(stmt, w);
     w.Close();
