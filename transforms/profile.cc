@@ -51,7 +51,7 @@ class Profiler {
   }
   const Nested* Followed(const Sdfg& s, NodeId n) const {
     auto* call = std::get_if<Nested>(&s.nodes[n].body);
-    return call && !in_maps_.count(call->callee) ? call : nullptr;
+    return call && !in_maps_.count(call->callee) && !p_.Find(call->callee)->kernel ? call : nullptr;
   }
   bool IsMeasured(const Sdfg& s, NodeId n) const {
     return !std::holds_alternative<std::monostate>(s.nodes[n].body) && !Followed(s, n);

@@ -1,8 +1,10 @@
 #include "ir/analysis/cost.h"
 
+#include <algorithm>
 #include <map>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/tiles.h"
 #include "ir/analysis/type_inference.h"
 
 namespace headrace {
@@ -23,13 +25,14 @@ Expr Length(Expr e, const Sdfg& s) { return ProveLe(Expr(0), e, s.assumptions) =
 
 class OperationCounter {
  public:
-  explicit OperationCounter(const Sdfg& s) : s_(s) {}
+  OperationCounter(const Program& p, const Sdfg& s) : p_(p), s_(s) {}
 
   // Null = not known.
   Expr Count(NodeId id) {
     const Body& body = s_.nodes[id].body;
     if (auto* t = std::get_if<Tasklet>(&body)) return OfTasklet(*t);
     if (auto* m = std::get_if<Map>(&body)) return OfMap(*m);
+    if (auto* c = std::get_if<Nested>(&body)) return OfKernel(*c);
     return std::holds_alternative<std::monostate>(body) ? Expr(0) : Expr();
   }
 
@@ -47,10 +50,46 @@ class OperationCounter {
     return Expr(count);
   }
 
+  // A kernel's statements, with the sizes of the call.
+  Expr OfKernel(const Nested& call) {
+    const Sdfg* kernel = p_.Find(call.callee);
+    if (!kernel || !kernel->kernel) return {};
+    Expr sum(0);
+    for (BlockId b : kernel->body) {
+      const auto* state = std::get_if<State>(&kernel->blocks[b].control);
+      if (!state) return {};
+      for (NodeId n : state->statements) {
+        const Expr one = OperationCounter(p_, *kernel).Count(n);
+        if (!one) return {};
+        sum = sum + one;
+      }
+    }
+    return Substitute(sum, NameMap(call.symbols.begin(), call.symbols.end()));
+  }
+
+  // A range that is cut into parts counts where its parts do.
+  bool HasParts(const std::vector<NodeId>& body, const Range& r) const {
+    for (NodeId n : body) {
+      const auto* m = std::get_if<Map>(&s_.nodes[n].body);
+      if (!m) continue;
+      for (const Range& inner : m->ranges)
+        if (IsPartOf(inner, r)) return true;
+      if (HasParts(m->body, r)) return true;
+    }
+    return false;
+  }
+
   Expr OfMap(const Map& m) {
     NameMap middle;
     Expr trips(1);
-    for (const Range& r : m.ranges) {
+    for (Range r : m.ranges) {
+      const Range written = r;
+      const auto of = std::find_if(cut_.begin(), cut_.end(), [&](const Cut& o) { return IsPartOf(written, o.written); });
+      if (of != cut_.end()) r.begin = of->whole.begin, r.end = of->whole.end;
+      if (s_.kernel && HasParts(m.body, written)) {
+        cut_.push_back({written, r});
+        continue;
+      }
       if (!IsIndexExpr(r.begin) || !IsIndexExpr(r.end) || (r.step && !IsIndexExpr(r.step))) return {};
       const Expr begin = Substitute(r.begin, middle), end = Substitute(r.end, middle), step = r.step ? r.step : Expr(1);
       const std::optional<int64_t> known = AsInt(step);
@@ -69,7 +108,12 @@ class OperationCounter {
     return Substitute(inner, middle) * trips;
   }
 
+  const Program& p_;
   const Sdfg& s_;
+  struct Cut {
+    Range written, whole;  // whole: all that it is a part of, where it is one
+  };
+  std::vector<Cut> cut_;  // ranges around the statement of which it has parts
 };
 
 Expr BytesOf(const Program& p, const Sdfg& s, NodeId statement) {
@@ -99,7 +143,7 @@ Expr BytesOf(const Program& p, const Sdfg& s, NodeId statement) {
 }  // namespace
 
 Cost CostOf(const Program& p, const Sdfg& s, NodeId statement) {
-  return {OperationCounter(s).Count(statement), BytesOf(p, s, statement)};
+  return {OperationCounter(p, s).Count(statement), BytesOf(p, s, statement)};
 }
 
 }  // namespace headrace

@@ -1,9 +1,12 @@
 #include "transforms/schedule/choose_schedule.h"
 
 #include <algorithm>
+#include <functional>
+#include <unordered_set>
 
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
+#include "transforms/schedule/peel.h"
 #include "transforms/schedule/resolve.h"
 #include "transforms/schedule/scheduler.h"
 
@@ -15,23 +18,6 @@ Expr TripsOf(const std::vector<Range>& ranges) {
   for (const Range& r : ranges)
     if (const Expr trips = TripsOf(r)) n = n * trips;
   return n;
-}
-
-bool AsksFor(const Sdfg& s, const std::vector<NodeId>& body, Name index) {
-  bool asks = false;
-  for (NodeId n : body) {
-    const auto* t = std::get_if<Tasklet>(&s.nodes[n].body);
-    if (!t) continue;
-    Visit(t->value, [&](const Expr& e) {
-      if (!e.Is(ExprKind::kSelect)) return !asks;
-      Visit(e->args[0], [&](const Expr& c) {
-        asks |= c.Is(ExprKind::kSymbol) && c->name == index;
-        return !asks && !c.Is(ExprKind::kRead);
-      });
-      return !asks;
-    });
-  }
-  return asks;
 }
 
 Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const Device& d) {
@@ -98,16 +84,19 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
     changed = false;
     for (size_t a = 0; a < n.ranges.size() && !changed; ++a)
       for (size_t b = 0; b < n.ranges.size() && !changed; ++b)
-        if (a != b && CanCollapse(*s_, n, a, b)) Collapse(s_, &n, a, b), changed = true;
+        if (a != b && MayCollapse(n, a, b)) Collapse(s_, &n, a, b), changed = true;
   }
   const int lane = LaneRange(*s_, n);
-  if (lane < 0 || AsksFor(*s_, n.body, n.ranges[lane].index)) return std::nullopt;
+  if (lane < 0) return std::nullopt;
   std::vector<Range> outer = n.ranges;
   Range lanes = outer[lane];
   outer.erase(outer.begin() + lane);
   const Schedule kind = TakesLanes(*s_, n.body) ? Schedule::kVector : Schedule::kSequential;
   const int64_t cost = OperationsOf(*s_, n.body);
-  if (!share) return Wrap(s_, {{outer, Schedule::kSequential}, {{lanes}, kind}}, n.body);
+  const auto in_lanes = [&] {
+    return kind == Schedule::kVector ? Lanes(lanes, n.body, share) : Wrap(s_, {{{lanes}, kind}}, n.body);
+  };
+  if (!share) return Wrap(s_, {{outer, Schedule::kSequential}}, in_lanes());
 
   // Lines that are read across memory are read in short parts, so that what a line brings is used before it is lost.
   std::optional<size_t> across;
@@ -141,11 +130,39 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
     for (const Range& r : *list)
       if (parts && r.index == *parts) lanes = Within(r, lanes.index);
   shared.within.insert(shared.within.end(), inner.begin(), inner.end());
-  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}, {{lanes}, kind}}, n.body);
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, in_lanes());
+}
+
+// Borders are peeled off long rows, and where a mask is slow.
+Scheduler::Statements Scheduler::Lanes(const Range& lane, const Statements& body, bool whole_rows) {
+  if (whole_rows || AsksForStrides(*s_, body, lane.index)) return PeeledLanes(s_, lane, body);
+  return Wrap(s_, {{{lane}, Schedule::kVector}}, body);
+}
+
+// Y[o] = a ; map k { Y[o] += v }: a sum that starts at `a`. Its lanes lie along o where that walks memory.
+std::optional<Scheduler::Statements> Scheduler::InitialisedSum(const Nest& n, bool share) {
+  if (n.body.size() != 2) return std::nullopt;
+  const auto* first = std::get_if<Tasklet>(&s_->nodes[n.body[0]].body);
+  if (!first || first->op != WriteOp::kAssign || !std::holds_alternative<Map>(s_->nodes[n.body[1]].body)) return std::nullopt;
+  const Tasklet init = *first;
+  Nest all = NestOf(*s_, n.body[1]);
+  const auto* sum = all.body.size() == 1 ? std::get_if<Tasklet>(&s_->nodes[all.body[0]].body) : nullptr;
+  if (!sum || sum->op == WriteOp::kAssign || sum->target != init.target || sum->index != init.index || sum->flat != init.flat)
+    return std::nullopt;
+  for (const ElementAccess& a : AccessesOf(*s_, n.body[0]))
+    if (!a.write && a.root == AccessesOf(*s_, n.body[0]).back().root) return std::nullopt;
+  std::vector<bool> apart(n.ranges.size(), true);
+  apart.resize(n.ranges.size() + all.ranges.size(), false);
+  all.ranges.insert(all.ranges.begin(), n.ranges.begin(), n.ranges.end());
+  if (!Prepare(&all)) return std::nullopt;
+  const int lane = LaneRange(*s_, all);
+  if (lane < 0 || !apart[lane]) return std::nullopt;
+  return Sum(std::move(all), apart, share, init.value);
 }
 
 // Rows: a body of several statements, each of which one thread does as it can.
 std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
+  if (auto sum = InitialisedSum(n, /*share=*/true)) return sum;
   const Expr work = WorkOf(n.body);
   Statements body;
   for (NodeId id : n.body) {
@@ -155,6 +172,17 @@ std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
   }
   const Shared shared = ShareOut(*s_, n.ranges, work, d_);
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
+}
+
+// What is written is seen under one name all over the kernel, so that nobody has to show that two views agree.
+bool Scheduler::MayCollapse(const Nest& n, size_t outer, size_t inner) const {
+  if (!CanCollapse(*s_, n, outer, inner)) return false;
+  std::unordered_map<Name, int> here;
+  for (NodeId id : n.body)
+    for (const ElementAccess& a : AccessesOf(*s_, id)) ++here[a.root];
+  for (const auto& [root, count] : here)
+    if (const auto all = accesses_.find(root); all != accesses_.end() && all->second > count) return false;
+  return true;
 }
 
 bool Scheduler::OfTasklets(const Nest& n) const {
@@ -176,7 +204,16 @@ std::vector<bool> Scheduler::ApartRanges(const Nest& n) const {
 
 bool Scheduler::IsPrivate(Name local, const Nest& n) const {
   const auto it = homes_.find(local);
-  return it != homes_.end() && it->second == n.owner.value;
+  if (it == homes_.end()) return false;
+  bool within = it->second == n.owner.value;
+  const std::function<void(NodeId)> visit = [&](NodeId id) {
+    within |= it->second == id.value;
+    ForEachBody(s_->nodes[id].body, [&](const Statements& inside) {
+      for (NodeId c : inside) visit(c);
+    });
+  };
+  for (NodeId id : n.body) visit(id);
+  return within;
 }
 
 std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
@@ -186,7 +223,11 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
   if (OfTasklets(n) && n.body.size() == 1) return Sum(std::move(n), apart, /*share=*/true);
-  if (!all) return std::nullopt;
+  if (!all) {  // too little for a second thread: in one
+    const auto trips = AsInt(TripsOf(n.ranges)), work = AsInt(WorkOf(n.body));
+    const bool little = trips && work && *trips < d_.chunk_operations && *trips * *work < 4 * d_.chunk_operations;
+    return little ? SumsWithin(std::move(n)) : std::nullopt;
+  }
   return Rows(std::move(n));
 }
 
@@ -206,6 +247,12 @@ bool Scheduler::Run() {
   const NodeId n = OnlyStatement(*s_);
   if (!n.valid() || !ResolveAccesses(s_).empty()) return false;
   for (const Home& h : HomesOf(*s_, {n})) homes_[h.container] = h.owner.value;
+  std::unordered_set<Name> written;
+  for (const ElementAccess& a : AccessesOf(*s_, n)) {
+    ++accesses_[a.root];
+    if (a.write) written.insert(a.root);
+  }
+  for (auto it = accesses_.begin(); it != accesses_.end();) it = written.count(it->first) ? std::next(it) : accesses_.erase(it);
   Statements body = {n};
   if (std::holds_alternative<Map>(s_->nodes[n].body)) {
     auto scheduled = Top(n);

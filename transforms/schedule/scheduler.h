@@ -29,17 +29,22 @@ class Scheduler {
   bool Prepare(Nest* n);  // ranges from 0 by 1 that don't depend on each other
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
-  std::optional<Statements> Sum(Nest n, const std::vector<bool>& disjoint, bool share);
-  std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& disjoint, size_t lane, bool share);
-  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& disjoint, size_t lane, bool share);
+  // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
+  std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
+  std::optional<Statements> InitialisedSum(const Nest& n, bool share);
+  std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
+  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share);
   std::optional<Statements> Rows(Nest n);                           // a body of several statements, maps among them
   std::optional<Statements> SumsWithin(Nest n);  // several statements, sums among them
+  void CollapseWithin(Nest* n, std::vector<bool>* apart);
+  bool MayCollapse(const Nest& n, size_t outer, size_t inner) const;
   bool OfTasklets(const Nest& n) const;
   std::vector<bool> ApartRanges(const Nest& n) const;
   bool IsPrivate(Name local, const Nest& n) const;
   bool IsWrittenFirst(const Statements& body, Name target) const;
   Statements InParts(const std::vector<Range>& around, const Range& lane, const Statements& body, int64_t partials);
   int64_t Partials(DType t, const Range& lane) const;
+  Statements Lanes(const Range& lane, const Statements& body, bool whole_rows);
   Expr WorkOf(const std::vector<NodeId>& body) const;
 
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
@@ -49,10 +54,9 @@ class Scheduler {
 
   Sdfg* s_;
   const Device& d_;
+  std::unordered_map<Name, int> accesses_;    // of what the kernel writes
   std::unordered_map<Name, uint32_t> homes_;  // of the registers before anything was moved: the map that they live in
 };
-// Whether a value asks where the index stands: at a border, say.
-bool AsksFor(const Sdfg& s, const std::vector<NodeId>& body, Name index);
 Expr TripsOf(const std::vector<Range>& ranges);  // of all together, where known
 
 // What a sum, product, maximum or minimum of nothing is; null where the type has none.

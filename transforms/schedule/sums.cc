@@ -18,11 +18,29 @@ Expr IdentityOf(WriteOp op, DType t) {
 
 namespace {
 
+Expr Combined(WriteOp op, const Expr& a, const Expr& b) {
+  switch (op) {
+    case WriteOp::kMul: return BinaryExpr(Op::kMul, a, b);
+    case WriteOp::kMax: return CallExpr("max", {a, b});
+    case WriteOp::kMin: return CallExpr("min", {a, b});
+    default: return BinaryExpr(Op::kAdd, a, b);
+  }
+}
+
 // A sum of products whose operands have indices of their own: a matrix product or convolution.
 bool IsContraction(const Nest& n, const Tasklet& t, DType type) {
   if (t.op != WriteOp::kAdd || (type != DType::kF32 && type != DType::kF64 && type != DType::kI32)) return false;
   if (!t.value.Is(ExprKind::kBinary) || t.value->op != Op::kMul) return false;
-  bool left = false, right = false, depth = false;
+  bool left = false, right = false, depth = false, groups = false;
+  const auto divides = [&](const Expr& e) {
+    Visit(e, [&](const Expr& x) {
+      groups |= x.Is(ExprKind::kBinary) && (x->op == Op::kFloorDiv || x->op == Op::kMod);
+      return !groups;
+    });
+  };
+  divides(t.value);
+  for (const Expr& e : t.index) divides(e);
+  if (groups) return true;  // o // 68: a product for each group
   for (const Range& r : n.ranges) {
     const bool a = Mentions(t.value->args[0], r.index), b = Mentions(t.value->args[1], r.index);
     const bool kept = std::any_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
@@ -52,18 +70,18 @@ bool AllKnown(const std::vector<Range>& ranges) {
   return std::all_of(ranges.begin(), ranges.end(), [](const Range& r) { return AsInt(r.end).has_value(); });
 }
 
+}  // namespace
+
 // Ranges of one role that walk memory as one.
-void CollapseWithin(Sdfg* s, Nest* n, std::vector<bool>* apart) {
+void Scheduler::CollapseWithin(Nest* n, std::vector<bool>* apart) {
   for (size_t a = 0; a < n->ranges.size(); ++a)
     for (size_t b = 0; b < n->ranges.size(); ++b) {
-      if (a == b || (*apart)[a] != (*apart)[b] || !CanCollapse(*s, *n, a, b)) continue;
-      Collapse(s, n, a, b);
+      if (a == b || (*apart)[a] != (*apart)[b] || !MayCollapse(*n, a, b)) continue;
+      Collapse(s_, n, a, b);
       apart->erase(apart->begin() + static_cast<long>(b));
-      return CollapseWithin(s, n, apart);
+      return CollapseWithin(n, apart);
     }
 }
-
-}  // namespace
 
 // How many results are accumulated side by side along `lane`; 0: the terms are few, one will do.
 int64_t Scheduler::Partials(DType t, const Range& lane) const {
@@ -72,7 +90,7 @@ int64_t Scheduler::Partials(DType t, const Range& lane) const {
   return (trips >= d_.long_sum ? d_.long_partial_bytes : d_.partial_bytes) / ByteSize(t);
 }
 
-std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bool>& apart, bool share) {
+std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial) {
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
   const DType type = ComputeType(s_->Get(t.target).dtype);
   const Name root = AccessesOf(*s_, n.body[0]).back().root;
@@ -82,15 +100,15 @@ std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bo
       if (!IsIndexExpr(e) || (!apart[i] && Mentions(e, n.ranges[i].index))) return std::nullopt;
   if (IsContraction(n, t, type)) return std::nullopt;
   std::vector<bool> roles = apart;
-  CollapseWithin(s_, &n, &roles);
+  if (!initial) CollapseWithin(&n, &roles);
   const int lane = LaneRange(*s_, n);
-  if (lane < 0 || AsksFor(*s_, n.body, n.ranges[lane].index)) return std::nullopt;
-  return roles[lane] ? SumSideBySide(std::move(n), roles, lane, share) : SumAlong(std::move(n), roles, lane, share);
+  if (lane < 0 || (initial && !roles[lane])) return std::nullopt;
+  return roles[lane] ? SumSideBySide(std::move(n), roles, lane, share, initial) : SumAlong(std::move(n), roles, lane, share);
 }
 
 // Results that lie side by side are accumulated together.
 std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane,
-                                                              bool share) {
+                                                              bool share, const Expr& initial) {
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
   const DType type = ComputeType(s_->Get(t.target).dtype);
   Range lanes = n.ranges[lane];
@@ -122,8 +140,11 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   const Expr slot = SymbolExpr(lanes.index) - lanes.begin;
   Statements body = Wrap(s_, {{{lanes}, Schedule::kVector}}, {Put(sums, {slot}, WriteOp::kAssign, IdentityOf(t.op, type))});
   const auto add = [&](Statements more) { body.insert(body.end(), more.begin(), more.end()); };
-  add(Wrap(s_, {{terms, Schedule::kSequential}, {{lanes}, Schedule::kVector}}, {Put(sums, {slot}, t.op, t.value)}));
-  add(Wrap(s_, {{{lanes}, Schedule::kVector}}, {Put(t.target, t.index, t.op, ReadExpr(sums, {slot}))}));
+  add(Wrap(s_, {{terms, Schedule::kSequential}}, Lanes(lanes, {Put(sums, {slot}, t.op, t.value)}, /*whole_rows=*/false)));
+  const Expr result = ReadExpr(sums, {slot});
+  const NodeId store = initial ? Put(t.target, t.index, WriteOp::kAssign, Combined(t.op, initial, result))
+                               : Put(t.target, t.index, t.op, result);
+  add(Wrap(s_, {{{lanes}, Schedule::kVector}}, {store}));
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }
 
@@ -222,6 +243,7 @@ bool Scheduler::IsWrittenFirst(const Statements& body, Name target) const {
 
 std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
   if (!OfTasklets(n)) {
+    if (auto sum = InitialisedSum(n, /*share=*/false)) return sum;
     Statements body;
     for (NodeId id : n.body) {
       auto inside = Inside(id);
@@ -232,6 +254,7 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
   }
   const Range lane = n.ranges.back();
   const std::vector<Range> around(n.ranges.begin(), n.ranges.end() - 1);
+  if (n.ranges.empty()) return n.body;
   const auto in_order = [&] { return Wrap(s_, {{n.ranges, Schedule::kSequential}}, n.body); };
   Nest others = n;
   others.body.clear();
@@ -256,7 +279,7 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
   std::sort(summed.begin(), summed.end(), [](Name a, Name b) { return a.id() < b.id(); });
   const bool twice = std::adjacent_find(summed.begin(), summed.end()) != summed.end();
   if (twice || summed.empty() || partials == 0) return in_order();
-  if (!ApartRanges(others).back() || !TakesLanes(*s_, n.body) || AsksFor(*s_, n.body, lane.index)) return in_order();
+  if (!ApartRanges(others).back() || !TakesLanes(*s_, n.body)) return in_order();
   return Wrap(s_, {{around, Schedule::kSequential}}, InParts({}, lane, n.body, partials));
 }
 
