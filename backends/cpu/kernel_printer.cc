@@ -101,6 +101,8 @@ class KernelPrinter {
       w.Close();
       return {};
     }
+    if (const auto* i = std::get_if<If>(&body)) return Choice(n, *i, w);
+    if (const auto* k = std::get_if<Check>(&body)) return Checked(*k, w);
     const auto* m = std::get_if<Map>(&body);
     if (!m) return Unprintable(n, "a statement of a kind that it has no code for", "choose-schedule");
     switch (m->schedule) {
@@ -111,6 +113,48 @@ class KernelPrinter {
       case Schedule::kHalves: return Halves(n, *m, w);
       default: return Unprintable(n, "a map without a schedule of this device", "choose-schedule");
     }
+  }
+
+  Status Choice(NodeId n, const If& i, Writer& w) {
+    HR_ASSIGN_OR_RETURN(Expr typed, InferTypes(s_, i.condition, DType::kBool));
+    HR_ASSIGN_OR_RETURN(Expr condition, lowerer_.Lower(typed));
+    w.Open("{");
+    {
+      ExprCode code(env_, w);
+      code.Use(condition);
+      w.Open("if (" + Bare(code.Value(condition, DType::kBool)) + ") {");
+    }
+    HR_RETURN_IF_ERROR(Statements(n, false, i.body, w));
+    w.Close();
+    if (!i.otherwise.empty()) {
+      w.Open("else {");
+      HR_RETURN_IF_ERROR(Statements(n, true, i.otherwise, w));
+      w.Close();
+    }
+    w.Close();
+    return {};
+  }
+
+  // Where the element is none the run is told so, and this function left.
+  Status Checked(const Check& k, Writer& w) {
+    Lowerer careful(s_);
+    HR_ASSIGN_OR_RETURN(LoweredStmt stmt,
+                        careful.Lower(Tasklet{k.container, k.index, k.flat, false, WriteOp::kAssign,
+                                              ReadExpr(k.container, k.index, {}, k.flat)}));
+    if (!stmt.condition) return {};
+    w.Open("{");
+    {
+      ExprCode code(env_, w);
+      code.Use(stmt.condition);
+      w.Open("if (!" + code.Value(stmt.condition, DType::kBool) + ") {");
+    }
+    ExprCode report(env_, w);
+    report.Use(stmt.report);
+    w.Line("(void)" + report.Value(stmt.report) + ";");
+    w.Line("return;");
+    w.Close();
+    w.Close();
+    return {};
   }
 
   LoopDim DimOf(const Range& r) const {

@@ -33,6 +33,8 @@ class SdfgCompiler {
   Result<Stmt> MapStmt(const Map& m, Origin origin);
   Result<Stmt> TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, const Origin& origin);
   Result<Stmt> NestedStmt(const Nested& n);
+  Result<Stmt> IfStmt(const If& i);
+  Result<Stmt> CheckStmt(const Check& k);
   Result<Stmt> CallStmt(const Library& l, const Origin& origin);
   Status Slots();
   int Root(int slot) const;
@@ -319,6 +321,24 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, const Origin& origin) {
   return s;
 }
 
+Result<Stmt> SdfgCompiler::IfStmt(const If& i) {
+  Stmt s;
+  s.kind = Stmt::kIf;
+  HR_ASSIGN_OR_RETURN(s.condition, CompileScalar(i.condition, DType::kBool));
+  HR_ASSIGN_OR_RETURN(s.body, Statements(i.body));
+  HR_ASSIGN_OR_RETURN(s.otherwise, Statements(i.otherwise));
+  return s;
+}
+
+// An element that is compared with itself is read, which fails where it is none.
+Result<Stmt> SdfgCompiler::CheckStmt(const Check& k) {
+  Stmt s;
+  s.kind = Stmt::kCheck;
+  const Expr read = ReadExpr(k.container, k.index, {}, k.flat);
+  HR_ASSIGN_OR_RETURN(s.condition, CompileScalar(BinaryExpr(Op::kEq, read, read), DType::kBool));
+  return s;
+}
+
 Result<Stmt> SdfgCompiler::Statement(NodeId id) {
   const Node& n = s_.nodes[id];
   const Origin& origin = n.origin;
@@ -330,6 +350,8 @@ Result<Stmt> SdfgCompiler::Statement(NodeId id) {
   if (const auto* t = std::get_if<Tasklet>(&n.body)) return located(TaskletStmt(*t, {}, origin));
   if (const auto* m = std::get_if<Map>(&n.body)) return located(MapStmt(*m, origin));
   if (const auto* c = std::get_if<Nested>(&n.body)) return located(NestedStmt(*c));
+  if (const auto* i = std::get_if<If>(&n.body)) return located(IfStmt(*i));
+  if (const auto* k = std::get_if<Check>(&n.body)) return located(CheckStmt(*k));
   return located(CallStmt(std::get<Library>(n.body), origin));
 }
 

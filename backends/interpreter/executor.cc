@@ -283,6 +283,17 @@ bool Executor::RunStmt(Frame& f, const Stmt& s) {
       return true;
     }
     case Stmt::kCall: return RunCall(f, s);
+    case Stmt::kIf: {
+      int64_t yes;
+      if (!Eval(f, s.condition, &yes)) return false;
+      for (const Stmt& inner : yes != 0 ? s.body : s.otherwise)
+        if (!RunStmt(f, inner)) return false;
+      return true;
+    }
+    case Stmt::kCheck: {
+      int64_t ignored;
+      return Eval(f, s.condition, &ignored);
+    }
   }
   return true;
 }

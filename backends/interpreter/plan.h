@@ -164,7 +164,7 @@ struct RangePlan {
 // Does it say anything about where a statement came from?
 
 struct Stmt {
-  enum Kind { kTasklet, kMap, kNested, kCall } kind = kTasklet;
+  enum Kind { kTasklet, kMap, kNested, kCall, kIf, kCheck } kind = kTasklet;
   Origin origin;
   std::vector<RangePlan> ranges;  // kTasklet: the block indices, register k holds index k; kMap
   // kTasklet
@@ -174,8 +174,11 @@ struct Stmt {
   DType target_type = DType::kNone;
   bool sequential = false;  // reads what it writes elsewhere: one lane at a time
   std::vector<int> slots;   // every slot touched, to be ready before a block runs
-  // kMap
+  // kMap, kIf
   std::vector<Stmt> body;
+  // kIf; kCheck: reads the element, and fails where there is none
+  Scalar condition;
+  std::vector<Stmt> otherwise;
   // kNested
   const struct SdfgPlan* callee = nullptr;
   struct Binding {

@@ -19,7 +19,9 @@ class Uses {
 
   void Add(const Stmt& s) {
     for (int k : s.slots) Add(k);
-    for (const Stmt& inner : s.body) Add(inner);
+    for (const auto* list : {&s.body, &s.otherwise})
+      for (const Stmt& inner : *list) Add(inner);
+    Add(s.condition);
     for (const Stmt::Binding& b : s.bindings) Add(b.slot);
     for (const auto* ports : {&s.inputs, &s.outputs})
       for (int k : *ports)

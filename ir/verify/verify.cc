@@ -22,6 +22,7 @@ class SdfgVerifier {
     if (r_.Full()) return;
     Symbols();
     writers_.Roots(s_.body, &written_later_);
+    if (IsScheduled(s_)) CheckSchedule(s_, &r_);
     Blocks(s_.body, 0);
     r_.InBlock(nullptr);
     Unwritten();
@@ -257,8 +258,17 @@ class SdfgVerifier {
     if (!s_.kernel) OnlyInKernels("if", id);
     Condition(i.condition, "the condition of an if", id);
     CollectReads(i.condition, id, false);
-    for (const auto* body : {&i.body, &i.otherwise})
+    const size_t checked = checked_.size(), conditions = conditions_.size();
+    AddConditions(i.condition);
+    for (const auto* body : {&i.body, &i.otherwise}) {
       for (NodeId n : *body) Node1(n);
+      checked_.resize(checked), conditions_.resize(conditions);
+    }
+  }
+  // The terms of a conjunction.
+  void AddConditions(const Expr& e) {
+    if (e.Is(ExprKind::kBinary) && e->op == Op::kAnd) return AddConditions(e->args[0]), AddConditions(e->args[1]);
+    conditions_.push_back(e);
   }
   void CheckNode(NodeId id, const Check& k) {
     if (!s_.kernel) OnlyInKernels("check", id);
@@ -272,6 +282,7 @@ class SdfgVerifier {
     bool ok = Rank(*c, k.index.size(), k.flat, id);
     for (const Expr& e : k.index) ok &= Names(e, id), CollectReads(e, id, false);
     nest_ok_ &= ok;
+    checked_.push_back(k);
   }
   void OnlyInKernels(const char* what, NodeId id) {
     r_.Add("E0255", std::string(what) + " stands among the statements of an sdfg that is no kernel", id, "",
@@ -298,7 +309,9 @@ class SdfgVerifier {
       Define(r.index, id, "map index");
     }
     maps_.push_back(id.value);
+    const size_t checked = checked_.size();
     for (NodeId n : m.body) Node1(n);
+    checked_.resize(checked);
     maps_.pop_back();
     for (const Range& r : m.ranges) Undefine(r.index);
   }
@@ -315,7 +328,7 @@ class SdfgVerifier {
     ok &= Names(t.value, id);
     if (t.op != WriteOp::kAssign) ok &= Readable(*c, id, false);
     Written(*c, id);
-    if (c->storage == Storage::kRegister && maps_.empty())
+    if (c->storage == Storage::kRegister && maps_.empty() && !s_.kernel)
       r_.Add("E0234", "register container " + Quoted(c->name) + " is used outside of a map", id, c->name.str(),
              "registers live in one iteration of a map; use arena storage");
     if (!ok) {
@@ -366,7 +379,12 @@ class SdfgVerifier {
     }
     // The untaken branch of a choice is not evaluated, nor what follows a decided && or ||.
     bool choice = e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr));
-    for (size_t i = 0; i < e->args.size(); ++i) CollectReads(e->args[i], id, conditional || (choice && i > 0));
+    for (size_t i = 0; i < e->args.size(); ++i) {
+      const size_t known = conditions_.size();
+      if (e.Is(ExprKind::kSelect) && i == 1 && s_.kernel) AddConditions(e->args[0]);
+      CollectReads(e->args[i], id, conditional || (choice && i > 0));
+      conditions_.resize(known);
+    }
   }
   void AddUse(Use u) {
     const Container* c = Find(u.container);
@@ -374,6 +392,7 @@ class SdfgVerifier {
     if (c->storage == Storage::kRegister) RegisterUse(u);
     u.root = Root(u.container);
     u.maps = maps_;
+    if (IsScheduled(s_)) u.conditions = conditions_, u.checked = checked_;
     uses_.push_back(std::move(u));
   }
 
@@ -508,6 +527,7 @@ class SdfgVerifier {
     home.resize(common);
   }
   void Registers() {
+    if (s_.kernel) return;  // theirs live in the innermost body that holds all uses, which may be the kernel's
     for (const auto& [n, home] : register_home_)
       if (home.empty())
         r_.Add("E0251", "register container " + Quoted(n) + " is used by more than one map", {}, n.str(),
@@ -529,6 +549,8 @@ class SdfgVerifier {
   std::unordered_map<Name, std::vector<uint32_t>> register_home_;
   std::vector<Use> uses_;
   std::vector<uint32_t> maps_;
+  std::vector<Expr> conditions_;  // known to hold here
+  std::vector<Check> checked_;
   bool nest_ok_ = true;
 };
 

@@ -19,6 +19,9 @@ struct Use {
   bool flat = false, guarded = false, whole = false, write = false, conditional = false;
   WriteOp op = WriteOp::kAssign;
   std::vector<uint32_t> maps;  // the maps around it, outermost first (node ids): common prefix = common iterations
+  // In scheduled kernels: what is known to hold where it is evaluated, and accesses that were checked before.
+  std::vector<Expr> conditions;
+  std::vector<Check> checked;
 };
 
 class Report {
@@ -42,6 +45,7 @@ class Report {
   Diagnostic dropped_;
 };
 
+inline bool IsScheduled(const Sdfg& s) { return s.kernel && !s.device.empty(); }
 inline std::string Quoted(Name n) { return "'" + n.str() + "'"; }
 
 std::string Closest(const Sdfg& s, Name n);          // a hint: the container that was meant, or how to declare it
@@ -76,6 +80,9 @@ void CheckArgumentSizes(const Sdfg& caller, const Container& c, const Sdfg& f, c
                         NodeId id, Report* report);
 // Arguments don't alias: what the callee writes may be bound once only.
 void CheckAliases(const Nested& n, const Sdfg& f, const std::function<bool(Name)>& writes, NodeId id, Report* report);
+
+// Schedules of a kernel: each kind of map stands where it can run (verify_kernel.cc).
+void CheckSchedule(const Sdfg& kernel, Report* report);
 
 // Races between the iterations of one outermost map, and accesses outside their container.
 void CheckNest(const Sdfg& s, const std::vector<Use>& uses, Report* report);

@@ -1,8 +1,10 @@
 // The part of the verifier that asks about index sets: races between iterations, accesses outside their container.
 #include <algorithm>
 
+#include "ir/analysis/layout.h"
 #include "ir/analysis/sets.h"
 #include "ir/analysis/tiles.h"
+#include "ir/graph/homes.h"
 #include "ir/verify/verify_impl.h"
 
 namespace headrace::verify {
@@ -82,17 +84,22 @@ bool Separates(const std::vector<Range>& shared, const std::vector<Range>& inner
 
 class Nest {
  public:
-  Nest(const Sdfg& s, const std::vector<Use>& uses, Report* r) : s_(s), uses_(uses), r_(r) {}
+  Nest(const Sdfg& s, const std::vector<Use>& uses, Report* r) : s_(s), uses_(uses), r_(r) {
+    if (!IsScheduled(s)) return;
+    for (BlockId b : s.body)
+      if (const auto* state = std::get_if<State>(&s.blocks[b].control)) homes_ = HomesOf(s, state->statements);
+  }
 
   void Run() {
     for (const Use& u : uses_) {
       if (r_->Full()) return;
       Bounds(u);
+      if (IsScheduled(s_)) Proven(u);
     }
     if (uses_.empty() || uses_[0].maps.empty()) return;
     for (size_t i = 0; i < uses_.size() && !r_->Full(); ++i) {
       const Use& w = uses_[i];
-      if (!w.write || IsRegister(w)) continue;
+      if (!w.write || (IsRegister(w) && !IsScheduled(s_))) continue;
       if (!OneIteration(w)) continue;  // reported: comparing it with others would repeat that
       Against(i);
     }
@@ -107,7 +114,8 @@ class Nest {
     std::vector<OrderedRange> all;
     for (uint32_t m : maps) {
       const Map& map = std::get<Map>(s_.nodes[NodeId{m}].body);
-      for (const Range& r : map.ranges) all.push_back({r, s_.kernel && map.schedule == Schedule::kSequential});
+      const bool ordered = s_.kernel && (map.schedule == Schedule::kSequential || map.schedule == Schedule::kHalves);
+      for (const Range& r : map.ranges) all.push_back({r, ordered});
     }
     return all;
   }
@@ -184,14 +192,51 @@ class Nest {
     }
   }
 
+  // Code for a scheduled kernel asks nothing: an access is inside by its ranges, by what is known to hold there, or by a check.
+  void Proven(const Use& u) {
+    const Container* c = s_.Find(u.container);
+    if (!c || u.whole || u.guarded) return;
+    for (const Check& k : u.checked)
+      if (k.container == u.container && k.index == u.index && k.flat == u.flat) return;
+    const std::vector<Expr> shape = u.flat ? std::vector<Expr>{NumElements(*c)} : c->shape;
+    std::vector<Expr> index = u.index;
+    const std::vector<Range> ranges = Joined(u.maps, &index);
+    const auto known = [&](const Expr& condition) {
+      return std::find(u.conditions.begin(), u.conditions.end(), condition) != u.conditions.end();
+    };
+    for (size_t d = 0; d < index.size() && d < shape.size(); ++d) {
+      Sides open = UnprovenSides(ranges, index[d], shape[d], s_.assumptions);
+      open.lower = open.lower && !known(BinaryExpr(Op::kGe, u.index[d], Expr(0)));
+      open.upper = open.upper && !known(BinaryExpr(Op::kLt, u.index[d], shape[d]));
+      if (open.none()) continue;
+      Diagnostic& e = r_->Add("E0256", std::string(u.write ? "a write" : "a read") + " of '" + u.container.str() +
+                              "' is not shown to be within its bounds", u.node, u.container.str(),
+                              "put `check " + u.container.str() + "[…]` before it, or read it where its index was compared");
+      e.got = ToString(u.index[d]);
+      e.expected = "0:" + ToString(shape[d]);
+      return;
+    }
+  }
+
+  // The maps inside the body that a register lives in: others don't see it.
+  std::vector<uint32_t> MapsAround(const Use& w) const {
+    if (!IsRegister(w)) return w.maps;
+    size_t common = w.maps.size();
+    for (const Use& u : uses_)
+      if (u.root == w.root) common = std::min(common, CommonMaps(u, w));
+    for (const Home& h : homes_)
+      if (h.container == w.root && !h.owner.valid()) common = 0;  // other statements use it, too
+    return {w.maps.begin() + static_cast<long>(common), w.maps.end()};
+  }
+
   // Do two iterations of the maps around `w` write one element?
   bool OneIteration(const Use& w) {
-    if (w.op != WriteOp::kAssign) return true;
+    if (w.op != WriteOp::kAssign && !IsScheduled(s_)) return true;
     std::vector<Expr> index = w.index;
-    const std::vector<Range> ranges = Unordered(w.maps, {&index});
+    const std::vector<Range> ranges = Unordered(MapsAround(w), {&index});
     Truth t = w.whole ? (ranges.empty() ? Truth::kYes : Truth::kNo) : IsInjective(ranges, index, s_.assumptions);
     if (t == Truth::kYes) return true;
-    if (t == Truth::kUnknown && (w.guarded || IsDataDependent(w))) return true;
+    if (t == Truth::kUnknown && (w.guarded || IsDataDependent(w)) && !IsScheduled(s_)) return true;
     std::string missing;
     for (const Range& r : ranges) {
       bool used = false;
@@ -222,7 +267,8 @@ class Nest {
                 RangesOf(s_, {u.maps.begin() + common, u.maps.end()})};
       const std::vector<Range> shared = SharedBy(maps, &pair);
       if (SinglePoint(shared)) continue;
-      if (IsDataDependent(w) || w.guarded) continue;  // the writer asserts that iterations don't meet
+      if (IsRegister(w)) continue;  // its iterations are its own
+      if ((IsDataDependent(w) || w.guarded) && !IsScheduled(s_)) continue;  // the writer asserts that iterations don't meet
       if (u.container == w.container && u.flat == w.flat && !u.whole && !w.whole) {
         if (AgreeOn(shared, pair.w, pair.u)) continue;
         if (Separates(shared, pair.inner_w, pair.w, pair.u, s_.assumptions)) continue;
@@ -246,6 +292,7 @@ class Nest {
   const Sdfg& s_;
   const std::vector<Use>& uses_;
   Report* r_;
+  std::vector<Home> homes_;  // of a scheduled kernel
 };
 
 }  // namespace

@@ -81,8 +81,6 @@ std::vector<NodeId> PeeledLanes(Sdfg* s, const Range& lane, const std::vector<No
   Expr from = lane.begin, below = lane.end;
   for (const Expr& e : stretch.from) from = Max(from, e);
   for (const Expr& e : stretch.below) below = Min(below, e);
-  from = Min(from, lane.end);
-  below = Max(from, below);
   // Each part has tasklets and registers of its own.
   const auto part = [&](const Expr& begin, const Expr& end, Schedule kind, bool within) {
     std::vector<std::pair<Name, Name>> renamed;
@@ -107,9 +105,10 @@ std::vector<NodeId> PeeledLanes(Sdfg* s, const Range& lane, const std::vector<No
   };
   std::vector<NodeId> out;
   const auto add = [&](const std::vector<NodeId>& more) { out.insert(out.end(), more.begin(), more.end()); };
-  if (from != lane.begin) add(part(lane.begin, from, Schedule::kSequential, false));
+  const Expr first = Min(from, lane.end);
+  if (from != lane.begin) add(part(lane.begin, first, Schedule::kSequential, false));
   add(part(from, below, Schedule::kVector, true));
-  if (below != lane.end) add(part(below, lane.end, Schedule::kSequential, false));
+  if (below != lane.end) add(part(Max(first, below), lane.end, Schedule::kSequential, false));
   return out;
 }
 

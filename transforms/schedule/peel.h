@@ -1,8 +1,8 @@
 // Lanes at borders: where a value asks for its place, the stretch on which the answers are yes runs without asking, and the
 // rest one by one.
 //   map i in 0:N @vector { Y[i] = 2*i - 1 >= 0 ? X[2*i - 1] : 0 }
-//     →  for i in 0:min(max(0, 1), N) { Y[i] = 2*i - 1 >= 0 ? X[2*i - 1] : 0 }
-//        map i in min(max(0, 1), N):N @vector { Y[i] = X[2*i - 1] }
+//     →  for i in 0:min(1, N) { Y[i] = 2*i - 1 >= 0 ? X[2*i - 1] : 0 }
+//        map i in 1:N @vector { Y[i] = X[2*i - 1] }
 #pragma once
 #include <vector>
 

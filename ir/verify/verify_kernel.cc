@@ -1,0 +1,123 @@
+// Schedules: where each kind of map may stand, and what it may hold.
+#include <algorithm>
+
+#include "ir/graph/homes.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify_impl.h"
+
+namespace headrace::verify {
+namespace {
+
+class Schedules {
+ public:
+  Schedules(const Sdfg& s, Report* r) : s_(s), r_(r) {}
+
+  void Run() {
+    for (BlockId b : s_.body) {
+      const Control& c = s_.blocks[b].control;
+      if (const auto* state = std::get_if<State>(&c)) Statements(state->statements);
+      else if (!std::holds_alternative<Assign>(c)) Wrong({}, "a kernel is a list of statements", "let stands before them");
+    }
+    for (Name n : s_.order) {
+      const Container& c = s_.Get(n);
+      if (c.storage != Storage::kRegister) continue;
+      for (const Expr& d : c.shape)
+        if (!AsInt(d)) Wrong({}, "register " + Quoted(n) + " has no fixed size", "declare it @worker");
+    }
+  }
+
+ private:
+  void Statements(const std::vector<NodeId>& list) {
+    for (NodeId n : list) {
+      if (r_->Full()) return;
+      Statement(n);
+    }
+  }
+
+  void Statement(NodeId n) {
+    const Body& body = s_.nodes[n].body;
+    if (const auto* t = std::get_if<Tasklet>(&body)) {
+      bool guarded = t->guarded;
+      Visit(t->value, [&](const Expr& e) { return guarded |= e.Is(ExprKind::kRead) && e->has_default, !guarded; });
+      if (guarded) Wrong(n, "`??` is left in a scheduled kernel", "compare the index: c ? X[i] : 0");
+      return;
+    }
+    if (const auto* i = std::get_if<If>(&body)) {
+      const bool data = !ReadContainers(i->condition).empty();
+      if (data && lanes_ > 0) Wrong(n, "a condition on data where lanes run together", "choose with condition ? a : b");
+      Statements(i->body);
+      return Statements(i->otherwise);
+    }
+    if (std::holds_alternative<Check>(body)) {
+      if (lanes_ > 0) Wrong(n, "a check where lanes run together", "check in a loop of its own before the map");
+      return;
+    }
+    if (const auto* m = std::get_if<Map>(&body)) return MapNode(n, *m);
+    if (body.index() != 0) Wrong(n, "a statement that a scheduled kernel can't hold", "call it from the program");
+  }
+
+  void MapNode(NodeId n, const Map& m) {
+    const Schedule kind = m.schedule;
+    const std::string word = "@" + std::string(ScheduleWord(kind));
+    switch (kind) {
+      case Schedule::kDefault:
+        return Wrong(n, "a map of a scheduled kernel does not say where its iterations run", "write for, or @parallel, @vector, @unroll …");
+      case Schedule::kSequential: break;
+      case Schedule::kParallel:
+      case Schedule::kGrid:
+        if (!around_.empty()) Wrong(n, "a map " + word + " stands inside another map", "regions of threads are outermost");
+        break;
+      case Schedule::kBlock:
+      case Schedule::kLane:
+        if (std::find(around_.begin(), around_.end(), Schedule::kGrid) == around_.end())
+          Wrong(n, "a map " + word + " stands outside of a map @grid", "blocks and lanes are of a grid");
+        break;
+      case Schedule::kVector: Vector(n, m); break;
+      case Schedule::kUnroll:
+        for (const Range& r : m.ranges)
+          if (!AsInt(r.end) || !AsInt(r.begin)) Wrong(n, "a map @unroll has no fixed number of iterations", "use for");
+        break;
+      case Schedule::kHalves: Halves(n, m); break;
+    }
+    around_.push_back(kind);
+    const bool lanes = kind == Schedule::kVector || kind == Schedule::kBlock || kind == Schedule::kLane;
+    lanes_ += lanes;
+    Statements(m.body);
+    lanes_ -= lanes;
+    around_.pop_back();
+  }
+
+  void Vector(NodeId n, const Map& m) {
+    for (NodeId c : m.body)
+      if (!std::holds_alternative<Tasklet>(s_.nodes[c].body))
+        return Wrong(n, "a map @vector holds more than tasklets", "lanes are innermost");
+    if (m.ranges.size() != 1 || (m.ranges[0].step && AsInt(m.ranges[0].step) != 1))
+      Wrong(n, "a map @vector has one index, by 1", "write for around it");
+  }
+
+  void Halves(NodeId n, const Map& m) {
+    const auto* t = m.body.size() == 1 ? std::get_if<Tasklet>(&s_.nodes[m.body[0]].body) : nullptr;
+    const auto count = m.ranges.size() == 1 ? AsInt(m.ranges[0].end) : std::nullopt;
+    const bool halves = count && *count > 0 && (*count & (*count - 1)) == 0 && AsInt(m.ranges[0].begin) == 0;
+    bool constant = t != nullptr;
+    if (t)
+      for (const Expr& e : t->index)
+        for (Name f : FreeSymbols(e)) constant &= m.ranges.empty() || f != m.ranges[0].index;
+    if (!t || t->op == WriteOp::kAssign || !halves || !constant)
+      Wrong(n, "a map @halves is one accumulation into one element, over 0:n where n is a power of two",
+            "as in map u in 0:64 @halves { s += partial[u] }");
+  }
+
+  void Wrong(NodeId n, std::string message, std::string hint) { r_->Add("E0257", std::move(message), n, "", std::move(hint)); }
+
+  const Sdfg& s_;
+  Report* r_;
+  std::vector<Schedule> around_;
+  int lanes_ = 0;
+};
+
+}  // namespace
+
+void CheckSchedule(const Sdfg& kernel, Report* report) { Schedules(kernel, report).Run(); }
+
+}  // namespace headrace::verify
