@@ -2,7 +2,7 @@
 // other; the arena that is planned against the one that was predicted.
 //   random_test --first=SEED --count=N [--statements=K] --backend=interpreter|cpu
 // A failure prints the seed, the smallest number of statements that still fails, and that program.
-#include "backends/cpu/memory_plan.h"
+#include "ir/analysis/arena.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "tests/autodiff/random_programs.h"
@@ -58,10 +58,10 @@ std::string CheckPeak(uint64_t seed, int statements) {
     if (!b.ok()) return "sizes times 8, " + way.name + ": " + b.status().ToString();
     const Result<Program> lowered = LowerProgram(Plugins(), b->program, {});
     if (!lowered.ok()) return "sizes times 8, " + way.name + ": " + lowered.status().ToString();
-    const cpu::MemoryPlan plan = cpu::PlanMemory(lowered->Entry());
-    if (b->report.predicted_peak == 0 || !plan.block.empty() || !plan.dynamic.empty()) continue;  // known at run time
-    if (static_cast<double>(plan.fixed_bytes) > 1.05 * static_cast<double>(b->report.predicted_peak))
-      return "sizes times 8, " + way.name + ": " + std::to_string(plan.fixed_bytes) + " bytes planned, " +
+    const std::optional<int64_t> planned = ArenaBytes(lowered->Entry());
+    if (b->report.predicted_peak == 0 || !planned) continue;  // known at run time
+    if (static_cast<double>(*planned) > 1.05 * static_cast<double>(b->report.predicted_peak))
+      return "sizes times 8, " + way.name + ": " + std::to_string(*planned) + " bytes planned, " +
              std::to_string(b->report.predicted_peak) + " predicted";
   }
   return "";
