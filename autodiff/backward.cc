@@ -5,6 +5,7 @@
 #include "autodiff/gather_adjoints.h"
 #include "autodiff/normalize.h"
 #include "autodiff/plan.h"
+#include "autodiff/predict.h"
 #include "autodiff/reverse.h"
 #include "autodiff/statement_rules.h"
 #include "autodiff/widen_sums.h"
@@ -225,6 +226,58 @@ void DropUnread(const std::vector<Name>& own, BackwardPrograms* out) {
   }
 }
 
+// From the reversal to the programs that the caller gets, for one limit.
+struct Attempt {
+  const Combined& combined;
+  const BackwardPrograms& start;
+  const std::vector<Name>& own;  // parameters of the program that was differentiated
+  const bool nodes;              // statements became nodes
+  const Registry& r;
+
+  Result<BackwardPrograms> Plan(const Options& o, Report* report) const {
+    Combined c = combined;
+    BackwardPrograms out = start;
+    HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, report));
+    if (o.separate) Separate(c, &out);
+    else out.program = std::move(c.program);
+    if (nodes) HR_RETURN_IF_ERROR(NodesToStatements(&out.program, r));
+    if (nodes && o.separate) HR_RETURN_IF_ERROR(NodesToStatements(&out.forward, r));
+    HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
+    if (o.separate) {
+      DropUnread(own, &out);
+      HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
+      HR_RETURN_IF_ERROR(CleanUp(&out.forward, r));
+    } else if (const auto bytes = PredictedArena(out.program, o.sizes, r)) {
+      report->predicted_peak = *bytes;
+    }
+    out.report = *report;
+    return out;
+  }
+};
+
+// The planner weighs arrays as they are before expansion and fusion: where a backend would allocate more than the limit after
+// all, it is asked again for as much less, and at last for the least that it knows of.
+Result<BackwardPrograms> Within(int64_t limit, const Attempt& attempt, Options o) {
+  constexpr int kRounds = 4;
+  Report report;
+  int64_t least = INT64_MAX;
+  Status refused;
+  for (int round = 0; round <= kRounds && *o.memory_limit > 0; ++round) {
+    Result<BackwardPrograms> out = attempt.Plan(o, &report);
+    if (out.ok() && report.predicted_peak <= limit) return out;
+    if (!out.ok() && out.status().diagnostics()[0].code != "E0815") return out;
+    if (!out.ok() && refused.ok()) refused = out.status();
+    if (report.minimum_peak > 0) least = std::min(least, report.minimum_peak);
+    if (!out.ok()) break;
+    *o.memory_limit -= report.predicted_peak - limit;
+  }
+  if (least == INT64_MAX) return refused.ok() ? LimitTooSmall(limit, report.predicted_peak) : refused;
+  o.memory_limit = least;
+  Result<BackwardPrograms> out = attempt.Plan(o, &report);
+  if (!out.ok() || report.predicted_peak <= limit) return out;
+  return LimitTooSmall(limit, std::max(least, report.predicted_peak));
+}
+
 }  // namespace
 
 Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
@@ -245,17 +298,12 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
     GatherAdjoints(before, &c.program.MutableEntry(), c.forward_blocks);
   }
   WidenSums(&c.program, c.forward_blocks);
-  HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, &out.report));
-  if (o.separate) Separate(c, &out);
-  else out.program = std::move(c.program);
-  if (nodes) HR_RETURN_IF_ERROR(NodesToStatements(&out.program, r));
-  if (nodes && o.separate) HR_RETURN_IF_ERROR(NodesToStatements(&out.forward, r));
-  HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
-  if (o.separate) {
-    DropUnread(p.Entry().parameters, &out);
-    HR_RETURN_IF_ERROR(CleanUp(&out.program, r));
-    HR_RETURN_IF_ERROR(CleanUp(&out.forward, r));
-  }
+  const Attempt attempt{c, out, p.Entry().parameters, nodes, r};
+  if (o.memory_limit && o.keep == Keep::kSolve && !o.separate) return Within(*o.memory_limit, attempt, o);
+  Report report;
+  HR_ASSIGN_OR_RETURN(out, attempt.Plan(o, &report));
+  if (const auto limit = o.memory_limit; limit && !o.separate && report.predicted_peak > *limit)
+    return LimitTooSmall(*limit, report.predicted_peak);
   return out;
 }
 

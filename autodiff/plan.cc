@@ -19,14 +19,9 @@ std::string Bytes(int64_t n) {
   return u == 0 ? text : std::string(text) + " (" + std::to_string(n) + " bytes)";
 }
 
-Status TooSmall(int64_t limit, int64_t minimum) {
-  Diagnostic d;
-  d.kind = ErrorKind::kUnsupported;
-  d.code = "E0815";
-  d.message = "the memory limit of " + Bytes(limit) + " is below the minimum of " + Bytes(minimum);
-  d.hint = "tape and workspace need that much with everything recomputed that helps; raise the limit to at least " +
-           std::to_string(minimum);
-  return Status(std::move(d));
+Status Fits(const Timeline& t, const Options& o) {
+  const int64_t arena = o.memory_limit ? ArenaOf(t) : 0;
+  return arena > o.memory_limit.value_or(0) ? LimitTooSmall(*o.memory_limit, arena) : Status();
 }
 
 bool Names(const std::vector<Name>& names, const PlanModel& m, const PlannedValue& v) {
@@ -61,7 +56,7 @@ void FillReport(const PlanModel& m, const Choice& choice, const Schedule& s, con
       report->items.push_back({m.arrays[a].name, Reason(m, value, choice[v], copied, o), m.arrays[a].bytes, copied});
     }
   }
-  report->predicted_peak = m.guessed.empty() ? t.peak : 0;
+  report->predicted_peak = m.guessed.empty() ? ArenaOf(t) : 0;
   const Timeline kept = Evaluate(m, Choice(m.values.size(), Fate::kKeep));
   report->recompute_work = m.forward_work > 0 ? std::max(0.0, t.extra_work - kept.extra_work) / m.forward_work : 0;
 }
@@ -104,17 +99,8 @@ Result<Solution> SolveWithin(int64_t limit, const Options& o, const Registry& r,
     *c = std::move(cut);
     *m = std::move(model);
   }
-  if (!best.feasible) return TooSmall(limit, report->minimum_peak);
+  if (!best.feasible) return LimitTooSmall(limit, report->minimum_peak);
   return best;
-}
-
-// A backend packs arrays into one arena and loses some space between them: where possible, a plan leaves it that much.
-constexpr int64_t kPackingShare = 32;
-
-Result<Solution> Solve(const Options& o, const Registry& r, Combined* c, PlanModel* m, Report* report) {
-  const int64_t limit = *o.memory_limit;
-  Result<Solution> packed = SolveWithin(limit - limit / kPackingShare, o, r, c, m, report);
-  return packed.ok() ? packed : SolveWithin(limit, o, r, c, m, report);
 }
 
 Status Refused(const char* option, Name n, const std::string& why) {
@@ -138,6 +124,16 @@ Status Decide(const Options& o, const PlanModel& m, Choice* choice) {
 
 }  // namespace
 
+Status LimitTooSmall(int64_t limit, int64_t minimum) {
+  Diagnostic d;
+  d.kind = ErrorKind::kUnsupported;
+  d.code = "E0815";
+  d.message = "the memory limit of " + Bytes(limit) + " is below the minimum of " + Bytes(minimum);
+  d.hint = "tape and workspace need that much with everything recomputed that helps; raise the limit to at least " +
+           std::to_string(minimum);
+  return Status(std::move(d));
+}
+
 Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* report) {
   SinkFills(c);
   if (o.keep == Keep::kRecomputeAll)
@@ -148,20 +144,19 @@ Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* repo
                       "give it, e.g. " + m.guessed[0].str() + " = 32");
   Solution solution;
   if (o.keep == Keep::kSolve && o.memory_limit) {
-    HR_ASSIGN_OR_RETURN(solution, Solve(o, r, c, &m, report));
+    HR_ASSIGN_OR_RETURN(solution, SolveWithin(*o.memory_limit, o, r, c, &m, report));
   } else {
     solution.choice = o.keep == Keep::kStoreAll       ? Choice(m.values.size(), Fate::kKeep)
                       : o.keep == Keep::kRecomputeAll ? RecomputeAllChoice(m)
                                                       : DefaultChoice(m);
     solution.timeline = Evaluate(m, solution.choice);
     solution.solver = "none needed";
-    if (o.memory_limit && solution.timeline.peak > *o.memory_limit)
-      return TooSmall(*o.memory_limit, solution.timeline.peak);
+    HR_RETURN_IF_ERROR(Fits(solution.timeline, o));
   }
   if (!o.store.empty() || !o.recompute.empty()) {
     HR_RETURN_IF_ERROR(Decide(o, m, &solution.choice));
     solution.timeline = Evaluate(m, solution.choice);
-    if (o.memory_limit && solution.timeline.peak > *o.memory_limit) return TooSmall(*o.memory_limit, solution.timeline.peak);
+    HR_RETURN_IF_ERROR(Fits(solution.timeline, o));
   }
   const Schedule schedule = MakeSchedule(m, solution.choice);
   report->solver = solution.solver;

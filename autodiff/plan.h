@@ -12,6 +12,8 @@ struct Combined {
   std::vector<Name> tapes;    // containers that hold overwritten values (recomputed only through checkpoints)
 };
 
+Status LimitTooSmall(int64_t limit, int64_t minimum);  // E0815
+
 // Rewrites `c` in place: cheap elementwise values are recomputed by default; under `memory_limit` one 0/1 problem (HiGHS)
 // decides for the rest. Fills the report. An error prints the minimum when the limit is below it.
 Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* report);

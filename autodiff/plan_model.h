@@ -7,6 +7,7 @@
 
 #include "autodiff/plan.h"
 #include "autodiff/plan_cost.h"
+#include "ir/analysis/packing.h"
 
 namespace headrace::autodiff {
 
@@ -74,7 +75,8 @@ struct Schedule {
 Schedule MakeSchedule(const PlanModel& m, const Choice& c);
 
 struct Timeline {
-  int64_t peak = 0;
+  int64_t peak = 0;           // most bytes in use at once
+  std::vector<PackedItem> items;  // what lies in the arena when: by step
   double extra_work = 0;      // what is computed again, less what the forward part needn't compute any more
   std::vector<int64_t> live;  // bytes by step
   std::vector<bool> dead;     // by step: nobody needs what it computes
@@ -82,6 +84,8 @@ struct Timeline {
 // `without`: values (by index) whose originals and copies are not counted.
 Timeline Evaluate(const PlanModel& m, const Schedule& s, const std::vector<bool>* without = nullptr);
 inline Timeline Evaluate(const PlanModel& m, const Choice& c) { return Evaluate(m, MakeSchedule(m, c)); }
+// The arena that a backend's planner makes of it: at least the peak.
+inline int64_t ArenaOf(const Timeline& t) { return Pack(t.items).bytes; }
 
 // Cheap values are recomputed, the rest is kept.
 Choice DefaultChoice(const PlanModel& m);
@@ -90,11 +94,12 @@ Choice RecomputeAllChoice(const PlanModel& m);
 struct Solution {
   Choice choice;
   Timeline timeline;
+  int64_t arena = 0;
   bool feasible = false;
-  int64_t minimum = 0;  // the smallest peak found
+  int64_t minimum = 0;  // the smallest arena found
   std::string solver;
 };
-// The least extra work with a peak of at most `limit`.
+// The least extra work with an arena of at most `limit`.
 Solution SolvePlan(const PlanModel& m, int64_t limit);
 
 }  // namespace headrace::autodiff

@@ -122,6 +122,7 @@ Timeline Evaluate(const PlanModel& m, const Schedule& s, const std::vector<bool>
     if (first[instance] < 0) return;
     change[first[instance]] += bytes;
     change[last[instance] + 1] -= bytes;
+    t.items.push_back({first[instance], last[instance], bytes});
   };
   for (size_t a = 0; a < m.arrays.size(); ++a) {
     const int v = m.arrays[a].value;
@@ -137,7 +138,9 @@ Timeline Evaluate(const PlanModel& m, const Schedule& s, const std::vector<bool>
   int64_t live = 0;
   for (int i = 0; i < steps; ++i) {
     live += change[i];
-    t.live[i] = live + (t.dead[i] ? 0 : m.units[s.steps[i].unit].workspace);
+    const int64_t workspace = t.dead[i] ? 0 : m.units[s.steps[i].unit].workspace;
+    if (workspace > 0) t.items.push_back({i, i, workspace});
+    t.live[i] = live + workspace;
     t.peak = std::max(t.peak, t.live[i]);
   }
   return t;

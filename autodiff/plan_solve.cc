@@ -19,7 +19,7 @@ class Solver {
     Try(DefaultChoice(m_));
     if (best_.feasible) {
       best_.solver = "none needed";
-      best_.minimum = best_.timeline.peak;
+      best_.minimum = best_.arena;
       return best_;
     }
     Try(RecomputeAllChoice(m_));
@@ -36,14 +36,17 @@ class Solver {
   // Notes the choice if it is the best so far; true when it fits.
   bool Try(const Choice& c) {
     Timeline t = Evaluate(m_, c);
-    if (minimum_ < 0 || t.peak < minimum_) {
-      minimum_ = t.peak;
+    if (t.peak > limit_ && minimum_ >= 0 && t.peak >= minimum_) return false;
+    const int64_t arena = ArenaOf(t);
+    if (minimum_ < 0 || arena < minimum_) {
+      minimum_ = arena;
       smallest_ = c;
     }
-    const bool fits = t.peak <= limit_;
+    const bool fits = arena <= limit_;
     if (fits && (!best_.feasible || t.extra_work < best_.timeline.extra_work)) {
       best_.choice = c;
       best_.timeline = std::move(t);
+      best_.arena = arena;
       best_.feasible = true;
     }
     return fits;
@@ -156,13 +159,12 @@ class Solver {
         proven = aim == limit_;  // nothing better is left
         break;
       }
-      const Timeline t = Evaluate(m_, a.choice);
       if (Try(a.choice)) {
         proven = a.optimal && aim == limit_;
         break;
       }
       if (small) problem.Forbid(a.choice);
-      else aim -= std::max(t.peak - limit_, limit_ / 200);
+      else aim -= std::max(ArenaOf(Evaluate(m_, a.choice)) - limit_, limit_ / 200);
       if (aim <= 0) break;
     }
     best_.solver = std::string("HiGHS: ") +

@@ -248,13 +248,14 @@ TEST(PlanMemory, SmallProblemsAreSolvedExactly) {
     std::vector<int> free;
     for (size_t v = 0; v < m.values.size(); ++v)
       if (m.values[v].recomputable) free.push_back(static_cast<int>(v));
-    std::vector<std::pair<int64_t, double>> plans;  // peak, work
+    std::vector<std::pair<int64_t, double>> plans;  // arena, work
     for (int bits = 0; bits < 1 << free.size(); ++bits) {
       Choice choice(m.values.size(), Fate::kKeep);
       for (size_t k = 0; k < free.size(); ++k)
         if (bits >> k & 1) choice[free[k]] = Fate::kOnce;
       const Timeline t = Evaluate(m, choice);
-      plans.push_back({t.peak, t.extra_work});
+      EXPECT_GE(ArenaOf(t), t.peak);
+      plans.push_back({ArenaOf(t), t.extra_work});
     }
     const int64_t least = std::min_element(plans.begin(), plans.end())->first, most = plans[0].first;
     EXPECT_FALSE(SolvePlan(m, least - 1).feasible) << trial;
@@ -262,11 +263,12 @@ TEST(PlanMemory, SmallProblemsAreSolvedExactly) {
     for (int k = 0; k < 3; ++k) {
       const int64_t limit = least + (most - least) * k / 3;
       double best = 1e300;
-      for (const auto& [peak, work] : plans)
-        if (peak <= limit) best = std::min(best, work);
+      for (const auto& [arena, work] : plans)
+        if (arena <= limit) best = std::min(best, work);
       const Solution s = SolvePlan(m, limit);
       ASSERT_TRUE(s.feasible) << trial;
-      EXPECT_LE(s.timeline.peak, limit);
+      EXPECT_LE(s.arena, limit);
+      EXPECT_EQ(s.arena, ArenaOf(s.timeline));
       EXPECT_NEAR(s.timeline.extra_work, best, 1e-9 + 1e-4 * m.forward_work)
           << trial << " at " << limit << ": " << s.solver;
       needed += least < most;
@@ -289,11 +291,11 @@ TEST(PlanMemory, AStackOfLayersFitsInAQuarter) {
     const auto limit = static_cast<int64_t>(part * static_cast<double>(all));
     const double before = Seconds();
     const Solution s = SolvePlan(m, limit);
-    std::printf("%.0f %% of %lld bytes: %s; peak %lld, work %.3f, minimum %lld; %.2f s\n", part * 100,
-                static_cast<long long>(all), s.solver.c_str(), static_cast<long long>(s.timeline.peak),
+    std::printf("%.0f %% of %lld bytes: %s; arena %lld, work %.3f, minimum %lld; %.2f s\n", part * 100,
+                static_cast<long long>(all), s.solver.c_str(), static_cast<long long>(s.arena),
                 s.timeline.extra_work / m.forward_work, static_cast<long long>(s.minimum), Seconds() - before);
     ASSERT_TRUE(s.feasible);
-    EXPECT_LE(s.timeline.peak, limit);
+    EXPECT_LE(s.arena, limit);
     EXPECT_LT(s.timeline.extra_work, m.forward_work);  // no layer is computed three times
     EXPECT_GE(s.timeline.extra_work, work);            // less memory is more work
     work = s.timeline.extra_work;

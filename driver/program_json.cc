@@ -41,6 +41,7 @@ class Exporter {
       if (interval.hi) a["high"] = *interval.hi;
       if (a.size() > 1) j["assumptions"].push_back(a);
     }
+    if (!s_.arena.empty()) j["arena"] = Texts(s_.arena);
     for (const Range& r : s_.given) j["given"].push_back(NameText(r.index) + " in " + RangeText(r));
     for (Name n : s_.order)
       if (std::find(s_.parameters.begin(), s_.parameters.end(), n) == s_.parameters.end())
@@ -284,6 +285,13 @@ class Loader {
     }
     if (s.contains("given"))
       for (const Json& r : List(s, "given")) Line("assume " + (r.is_string() ? r.get<std::string>() : ""));
+    if (s.contains("arena")) {
+      std::string slots;
+      int slot = 0;
+      for (const Json& e : List(s, "arena"))
+        slots += "slot " + std::to_string(slot++) + ": " + (e.is_string() ? e.get<std::string>() : "") + "; ";
+      Line("arena { " + slots + "}");
+    }
     for (const Json& c : List(s, "containers")) Line(Text(c, "text"));
     Blocks(List(s, "body"));
     Line("}");

@@ -1,7 +1,7 @@
 // Programs as JSON, for viewers and scripts; the IR text is the reference form, and JSON → program → JSON is the identity.
 //
 //   {"format": "headrace-program", "version": 1, "entry": NAME, "sdfgs": [{"name", "parameters": [CONTAINER…],
-//    "symbols": [NAME…], "assumptions": [{"symbol", "low", "high"}…], "containers": [CONTAINER…], "body": [BLOCK…]}…]}
+//    "symbols": [NAME…], "assumptions": [{"symbol", "low", "high"}…], "arena": [BYTES…], "containers": [CONTAINER…], "body": [BLOCK…]}…]}
 //
 // CONTAINER  {"name", "kind", "type", "shape", "direction" (parameters), "text"}
 // BLOCK      {"kind": "state", "label", "statements", "edges"} | {"kind": "loop", "variable", "init", "condition", "update",

@@ -62,6 +62,21 @@ TEST(ProgramJson, ComesBackAsItWas) {
   }
 }
 
+TEST(ProgramJson, PlacesInTheArenaComeBack) {
+  const Program p = Parsed(R"(sdfg f(X: f32[N, 64], Y: f32[N, 64]) {
+    arena { slot 0: 64; slot 1: 512 * N }
+    transient A: f32[N, 64] @arena(1)
+    transient B: f32[N, 64] @arena(1, 256 * N)
+    map i in 0:N, j in 0:64 { A[i, j] = X[i, j] }
+    map i in 0:N, j in 0:64 { B[i, j] = A[i, j] }
+    map i in 0:N, j in 0:64 { Y[i, j] = B[i, j] }
+  })");
+  const Result<Program> again = ProgramFromJson(ProgramToJson(p));
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_EQ(Print(*again), Print(p));
+  EXPECT_EQ(again->Entry().arena, p.Entry().arena);
+}
+
 TEST(ProgramJson, SaysWhatMoves) {
   const auto j = nlohmann::json::parse(ProgramToJson(Parsed(R"(
       sdfg f(X: f32[N, 4], Y: f32[N]) {

@@ -19,6 +19,7 @@
 #include "transforms/inline_nested.h"
 #include "transforms/outline.h"
 #include "transforms/parameters.h"
+#include "transforms/plan_memory.h"
 #include "transforms/profile.h"
 #include "transforms/replace.h"
 #include "transforms/scalarize.h"
@@ -175,6 +176,8 @@ Status RegisterAll(Registry& r) {
       Make("parameter-to-transient", "outputs, `names`, that the caller no longer gets", {"names"}, RunParameterToTransient)));
   HR_RETURN_IF_ERROR(r.Add(Make("input-to-constant", "makes the `value` of the input `name` a part of the program",
                                 {"name", "value"}, RunInputToConstant)));
+  HR_RETURN_IF_ERROR(r.Add(Make("plan-memory", "gives transients their places in one arena, from lifetimes", {},
+                                [](Program& p, const PassOptions&, const Registry&) { return PlanMemory(p); })));
   HR_RETURN_IF_ERROR(AddClock(r));
   HR_RETURN_IF_ERROR(r.Add(Make("profile", "adds a parameter with the time, operations and bytes of each statement", {},
                                 [](Program& p, const PassOptions&, const Registry&) { return Profile(p); })));

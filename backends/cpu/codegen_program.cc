@@ -7,6 +7,7 @@
 #include "backends/cpu/access.h"
 #include "backends/cpu/codegen_sdfg.h"
 #include "backends/cpu/ctypes.h"
+#include "ir/verify/verify.h"
 
 namespace headrace::cpu {
 namespace {
@@ -274,6 +275,7 @@ std::string GeneratedProgram::Text() const {
 Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   const std::vector<const Sdfg*> sdfgs = Reachable(p);
   HR_RETURN_IF_ERROR(CheckLibraryNodes(sdfgs, r));
+  for (const Sdfg* s : sdfgs) HR_RETURN_IF_ERROR(VerifyArena(*s));
   GeneratedProgram out;
   ProgramNames names;
   names.program = &p;

@@ -49,10 +49,7 @@ std::string SdfgGen::Pointer(Name base) {
   if (auto it = names_.persistent_index.find(key); it != names_.persistent_index.end())
     return "((" + type + "*)x->program->persistent[" + std::to_string(it->second) + "])";
   if (c.kind == ContainerKind::kParameter) return "f->" + fields_.Of(base, "");
-  if (auto it = plan_.fixed.find(base); it != plan_.fixed.end())
-    return "((" + type + "*)(arena + " + std::to_string(it->second) + "))";
-  if (auto it = plan_.block.find(base); it != plan_.block.end())
-    return "((" + type + "*)(arena + f->offset[" + std::to_string(it->second) + "]))";
+  if (c.place.slot >= 0) return "((" + type + "*)(arena + " + arena_.Offset(c) + "))";
   return "((" + type + "*)f->" + fields_.Of(base, "slot_") + ".data)";
 }
 
@@ -384,6 +381,20 @@ Status SdfgGen::EmitConditional(const Conditional& c, Writer& w) {
   return {};
 }
 
+// What lies outside of the arena and has its size from the start.
+void SdfgGen::AllocateFirst(Writer& w) {
+  for (Name n : outside_) {
+    const std::vector<Name> symbols = FreeSymbols(NumElements(s_.Get(n)));
+    if (std::none_of(symbols.begin(), symbols.end(), [&](Name x) { return inside_.count(x) > 0; })) Allocate(n, w);
+  }
+}
+
+void SdfgGen::Allocate(Name n, Writer& w) {
+  const Container& c = s_.Get(n);
+  w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Count(NumElements(c), w) + ", " +
+         std::to_string(ByteSize(c.dtype)) + ", " + StringLiteral(n.str()) + ")) " + Leave());
+}
+
 // Everything whose last unknown size has just been defined.
 void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>& done, Writer& w) {
   defined_.insert(symbols.begin(), symbols.end());
@@ -396,12 +407,8 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
       }
     return uses && known;
   };
-  for (Name n : plan_.dynamic) {
-    const Container& c = s_.Get(n);
-    if (done.count(n) || !ready(c)) continue;
-    w.Line("if (hr_resize(x, &f->" + fields_.Of(n, "slot_") + ", " + Count(NumElements(c), w) + ", " +
-           std::to_string(ByteSize(c.dtype)) + ", " + StringLiteral(n.str()) + ")) " + Leave());
-  }
+  for (Name n : outside_)
+    if (!done.count(n) && ready(s_.Get(n))) Allocate(n, w);
   if (s_.name != names_.program->entry) return;
   const std::vector<Name> outputs = Outputs(*names_.program, s_);
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -446,10 +453,28 @@ std::string SdfgGen::FrameStruct() {
       w.Line("hr_box " + fields_.Of(n, "box_") + ";");
     }
   }
-  for (Name n : plan_.dynamic) w.Line("hr_slot " + fields_.Of(n, "slot_") + ";");
-  if (!plan_.block_elements.empty()) w.Line("int64_t offset[" + std::to_string(plan_.block_elements.size()) + "];");
+  for (Name n : outside_) w.Line("hr_slot " + fields_.Of(n, "slot_") + ";");
+  if (!arena_.entries().empty()) w.Line("int64_t offset[" + std::to_string(arena_.entries().size()) + "];");
   w.Close("};");
   return w.text();
+}
+
+// The slots are summed once; only then, when none was too large, is it safe to say where their parts begin.
+void SdfgGen::TakeArena(Writer& w) {
+  w.Line("int64_t bytes = " + std::to_string(arena_.known_bytes()) + ";");
+  for (size_t i = arena_.known_slots(); i < s_.arena.size(); ++i) {
+    w.Line("const int64_t slot_" + std::to_string(i) + " = bytes;");
+    w.Line("bytes = hr_extend(bytes, " + Count(s_.arena[i], w) + ", 1);");
+  }
+  w.Line("f->arena = (char*)hr_take(x, bytes);");
+  if (arena_.entries().empty()) return;
+  w.Open("if (f->arena) {");
+  for (size_t k = 0; k < arena_.entries().size(); ++k) {
+    const auto& [slot, offset] = arena_.entries()[k];
+    w.Line("f->offset[" + std::to_string(k) + "] = " + arena_.Begin(slot) +
+           (offset == Expr(0) ? "" : " + " + Bare(Text(offset, DType::kIndex, w))) + ";");
+  }
+  w.Close();
 }
 
 std::string SdfgGen::MainFunction(const std::string& body) {
@@ -462,13 +487,7 @@ std::string SdfgGen::MainFunction(const std::string& body) {
   w.Open("int " + fn_ + "(" + frame_ + "* f) {");
   w.Line("hr_x* const x = f->x;");
   w.Line("const hr_mark mark = hr_begin(x);");
-  w.Line("int64_t bytes = " + std::to_string(plan_.fixed_bytes) + ";");
-  for (size_t b = 0; b < plan_.block_elements.size(); ++b) {
-    w.Line("f->offset[" + std::to_string(b) + "] = bytes;");
-    w.Line("bytes = hr_extend(bytes, " + Count(plan_.block_elements[b], w) + ", " +
-           std::to_string(plan_.block_width[b]) + ");");
-  }
-  w.Line("f->arena = (char*)hr_take(x, bytes);");
+  TakeArena(w);
   std::string release;
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
@@ -479,7 +498,7 @@ std::string SdfgGen::MainFunction(const std::string& body) {
     else w.Line("f->" + fields_.Of(n, "value_") + " = &f->" + fields_.Of(n, "box_") + ".value;");
   }
   w.Line("const int result = f->arena ? " + fn_ + "_body(f) : x->stop;");
-  for (Name n : plan_.dynamic) w.Line("hr_free_slot(x, &f->" + fields_.Of(n, "slot_") + ");");
+  for (Name n : outside_) w.Line("hr_free_slot(x, &f->" + fields_.Of(n, "slot_") + ");");
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
     if (IsHandle(c) && !IsParameter(s_, n) && c.kind != ContainerKind::kConstant)
@@ -494,6 +513,7 @@ std::string SdfgGen::MainFunction(const std::string& body) {
 Result<SdfgCode> SdfgGen::Run() {
   out_.frame = FrameStruct();
   Writer w(1);
+  AllocateFirst(w);
   HR_RETURN_IF_ERROR(Blocks(s_.body, w));
   out_.declarations += "int " + fn_ + "(" + frame_ + "* f);\n";
   out_.functions.push_back(MainFunction(w.text()));

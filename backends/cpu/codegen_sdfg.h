@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/cpu/codegen_map.h"
-#include "backends/cpu/memory_plan.h"
+#include "ir/analysis/lifetimes.h"
 #include "ir/registry/registry.h"
 
 namespace headrace::cpu {

@@ -5,9 +5,11 @@
 #include <unordered_map>
 
 #include "backends/cpu/access.h"
+#include "backends/cpu/arena_code.h"
 #include "backends/cpu/codegen_sdfg.h"
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/views.h"
+#include "ir/analysis/arena.h"
 #include "ir/analysis/type_inference.h"
 
 namespace headrace::cpu {
@@ -22,7 +24,8 @@ class SdfgGen : public NestEnv {
         fn_(names.function.at(s.name)),
         frame_("F_" + fn_),
         lowerer_(s),
-        plan_(PlanMemory(s)),
+        arena_(s),
+        outside_(WithoutPlace(s)),
         inside_(DefinedInside(s)),
         loose_(LooseViews(s)) {}
   Result<SdfgCode> Run();
@@ -90,6 +93,9 @@ class SdfgGen : public NestEnv {
   // Generates the kernel of a statement unless there is an equal one, and calls it; its name.
   Result<std::string> EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w);
   std::optional<Map> LoopInsideMap(const Loop& l) const;
+  void TakeArena(Writer& w);
+  void Allocate(Name n, Writer& w);
+  void AllocateFirst(Writer& w);
   void AllocateFor(const std::vector<Name>& symbols, const std::set<Name>& done, Writer& w);
   Result<Expr> Typed(const Expr& e, DType t) {
     HR_ASSIGN_OR_RETURN(Expr typed, InferTypes(s_, e, t));
@@ -122,7 +128,8 @@ class SdfgGen : public NestEnv {
   const Sdfg& s_;
   std::string fn_, frame_;
   Lowerer lowerer_;
-  MemoryPlan plan_;
+  ArenaCode arena_;
+  std::vector<Name> outside_;  // of the arena: allocated when their sizes are known
   std::set<Name> inside_, loose_, defined_;
   FieldNames fields_;
   std::map<Name, std::string> indices_, registers_;

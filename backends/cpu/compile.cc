@@ -11,7 +11,7 @@
 #include "backends/cpu/codegen_program.h"
 #include "backends/cpu/executable.h"
 #include "backends/cpu/host_compiler.h"
-#include "backends/cpu/memory_plan.h"
+#include "ir/analysis/arena.h"
 #include "ir/base/log.h"
 #include "ir/plugin.h"
 #include "runtime/processor.h"
@@ -123,8 +123,7 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
                     {"kernels", static_cast<double>(g.kernels)},
                     {"kernels without schedule", static_cast<double>(g.unscheduled)},
                     {"source bytes", static_cast<double>(request.source.size())}};
-  if (const MemoryPlan plan = PlanMemory(p.Entry()); plan.block.empty() && plan.dynamic.empty())  // every size known
-    request.report.push_back({"arena bytes", static_cast<double>(plan.fixed_bytes)});
+  if (const auto bytes = ArenaBytes(p.Entry())) request.report.push_back({"arena bytes", static_cast<double>(*bytes)});
   return LoadProgram(std::move(request));
 }
 

@@ -29,7 +29,7 @@ std::string Generate(const std::string& source) {
   auto p = ParseProgram(source);
   EXPECT_TRUE(p.ok()) << p.status().ToString();
   Registry r;
-  auto g = GenerateProgram(*p, r);
+  auto g = GenerateProgram(WithArenas(*p), r);
   EXPECT_TRUE(g.ok()) << g.status().ToString();
   const std::string text = g->Text();
   return text.substr(0, text.find("static const char* const shape_0"));

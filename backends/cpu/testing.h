@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/cpu/executable.h"
+#include "ir/analysis/arena.h"
 #include "ir/text/parser.h"
 #include "ir/verify/verify.h"
 
@@ -42,14 +43,20 @@ inline CompileOptions TestOptions() {
   o.cache_dir = ::testing::TempDir() + "/headrace-cache";
   return o;
 }
+// As the pipeline compile-cpu leaves it.
+inline Program WithArenas(Program p) {
+  for (const auto& s : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) PlaceInArena(&p.Mutable(s->name));
+  return p;
+}
 inline std::unique_ptr<Executable> CompileText(const std::string& text, const Registry& r,
                                                CompileOptions o = TestOptions()) {
   auto p = ParseProgram(text);
   EXPECT_TRUE(p.ok()) << p.status().ToString();
   if (!p.ok()) return nullptr;
-  const Status verified = Verify(*p);
+  const Program planned = WithArenas(*p);
+  const Status verified = Verify(planned);
   EXPECT_TRUE(verified.ok()) << verified.ToString();
-  auto e = Compile(*p, o, r);
+  auto e = Compile(planned, o, r);
   EXPECT_TRUE(e.ok()) << e.status().ToString();
   return e.ok() ? std::move(*e) : nullptr;
 }

@@ -128,6 +128,17 @@ std::string StepText(const Step& s) {
 
 Status RunSteps(const Registry& r, const std::string& text, Program& p, const PipelineOptions& o, int depth);
 
+// Places in the arena that the pass found, not made, and that no longer hold.
+void DropStalePlaces(const Program& before, Program* p) {
+  for (const std::shared_ptr<Sdfg>& s : std::vector<std::shared_ptr<Sdfg>>(p->sdfgs)) {
+    const Sdfg* old = before.Find(s->name);
+    if (old == s.get() || s->arena != (old ? old->arena : std::vector<Expr>()) || VerifyArena(*s).ok()) continue;
+    Sdfg& stale = p->Mutable(s->name);
+    stale.arena.clear();
+    for (Name n : stale.order) stale.Mutable(n).place = {};
+  }
+}
+
 // The whole pass, or one step of its transformation.
 Result<bool> Take(const Registry& r, const Step& step, const Pass& pass, Program& p) {
   if (step.place.empty()) return pass.run(p, step.options, r);
@@ -171,6 +182,7 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
     Log(LogTopic::kPasses,
         StepText(step) + (!changed.ok() ? ": failed" : *changed ? ": changed" : ": no change") + took);
   }
+  if (changed.ok() && *changed) DropStalePlaces(before, &p);
   Status trouble = changed.status();
   bool ours = !trouble.ok() && trouble.kind() == ErrorKind::kInternal;
   if (trouble.ok() && o.verify) {

@@ -169,7 +169,7 @@ ValueType ProgramParser::ParseValueType() {
   return t;
 }
 
-// layout = { "strides" "[" sizes "]" | "@" STORAGE }
+// layout = { "strides" "[" sizes "]" | "@" STORAGE | "@" "arena" "(" INT [ "," size ] ")" }
 void ProgramParser::ParseLayout(Container& c) {
   while (ok()) {
     if (AtWord("strides") && Peek(1).Is("[")) {
@@ -185,6 +185,8 @@ void ProgramParser::ParseLayout(Container& c) {
         Fail(at, "'" + c.name.str() + "' has " + std::to_string(c.shape.size()) + " dimensions and " +
                      std::to_string(c.strides.size()) + " strides");
       }
+    } else if (At("@") && Peek(1).IsWord("arena") && Peek(2).Is("(")) {
+      ParsePlace(c);
     } else if (Accept("@")) {
       const Token at = Peek();
       const Name n = ExpectName("a storage after '@'");
@@ -201,6 +203,35 @@ void ProgramParser::ParseLayout(Container& c) {
       return;
     }
   }
+}
+
+void ProgramParser::ParsePlace(Container& c) {
+  Take(), Take(), Take();
+  Newlines within(*this, false);
+  const Token at = Peek();
+  const int64_t slot = ExpectInt("the number of a slot of the arena");
+  if (ok() && (slot < 0 || slot > INT32_MAX)) Fail(at, "slots of the arena are numbered from 0");
+  c.place.slot = static_cast<int>(slot);
+  if (Accept(",")) c.place.offset = ParseSize();
+  Expect(")", "after the place");
+}
+
+// arena = "arena" "{" "slot" INT ":" size { ";" "slot" … } "}"
+void ProgramParser::ParseArena() {
+  Take();
+  while (ok() && !At("}")) {
+    if (Accept(";")) continue;
+    ExpectWord("slot", "before its number, as in slot 0: 4096");
+    const Token at = Peek();
+    const int64_t number = ExpectInt("the number of a slot");
+    if (ok() && number != static_cast<int64_t>(s_.arena.size()))
+      Fail(at, "slots are numbered from 0: this is slot " + std::to_string(s_.arena.size()));
+    Expect(":", "between a slot's number and its bytes");
+    s_.arena.push_back(ParseSize());
+    ExpectStatementEnd();
+  }
+  Expect("}", "to close the arena");
+  ExpectStatementEnd();
 }
 
 bool ProgramParser::AtOrigin() {
@@ -254,6 +285,7 @@ bool ProgramParser::IsDeclarationWord(const Token& t) {
 bool ProgramParser::AtDeclaration() {
   if (Peek().kind != Token::kName || Peek().quoted) return false;
   if (AtWord("assume")) return !AtTarget() && !Peek(1).Is(".");
+  if (AtWord("arena")) return Peek(1).Is("{");
   return IsDeclarationWord(Peek()) && Peek(1).kind == Token::kName &&
          Peek(2).Is(":");
 }
@@ -263,6 +295,7 @@ bool ProgramParser::AtDeclaration() {
 void ProgramParser::ParseDeclaration() {
   Token word = Take();
   if (word.raw == "assume") return ParseAssumption();
+  if (word.raw == "arena") return ParseArena();
   Token at = Peek();
   Container c;
   c.name = NameOf(Take());

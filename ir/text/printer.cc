@@ -29,6 +29,7 @@ class Printer {
       Line("assume " + text);
     }
     for (const Range& r : s_.given) Line("assume " + NameText(r.index) + " in " + RangeText(r));
+    if (!s_.arena.empty()) Line(ArenaText());
     for (Name n : s_.order) {
       if (std::find(s_.parameters.begin(), s_.parameters.end(), n) == s_.parameters.end() && !IsLocal(s_.Get(n)))
         Declaration(s_.Get(n));
@@ -113,7 +114,16 @@ class Printer {
     std::string text;
     if (!c.strides.empty()) text += " strides [" + Text(c.strides) + "]";
     if (c.storage != Storage::kArena) text += " @" + std::string(StorageWord(c.storage));
+    if (c.place.slot >= 0) text += " @arena(" + std::to_string(c.place.slot) + OffsetText(c.place.offset) + ")";
     return text + OriginText(c.origin);
+  }
+
+  std::string OffsetText(const Expr& e) const { return e && e != Expr(0) ? ", " + Text(e) : ""; }
+  std::string ArenaText() const {
+    std::string text = "arena {";
+    for (size_t i = 0; i < s_.arena.size(); ++i)
+      text += (i ? "; slot " : " slot ") + std::to_string(i) + ": " + Text(s_.arena[i]);
+    return text + " }";
   }
 
   void Header() {

@@ -27,6 +27,7 @@ class SdfgVerifier {
     r_.InBlock(nullptr);
     Unwritten();
     Registers();
+    if (r_.None()) CheckArena(s_, &r_);
   }
 
  private:

@@ -28,6 +28,7 @@ class Report {
  public:
   Report(const Sdfg& s, std::vector<Diagnostic>* out) : s_(s), out_(out) {}
   bool Full() const { return out_->size() >= 20; }
+  bool None() const { return out_->empty(); }
   // `id` may be invalid: then `place` names what is wrong.
   Diagnostic& Add(const char* code, std::string message, NodeId id, std::string place, std::string hint);
   // What is wrong with a part of a statement from text: moves the place from the statement to that part.
@@ -52,6 +53,7 @@ std::string Closest(const Sdfg& s, Name n);          // a hint: the container th
 std::string Listed(const std::vector<Name>& names);  // "a, b, c"
 bool HasExit(const Sdfg& s, const std::vector<BlockId>& body);  // a break somewhere
 void CheckDeclarations(const Sdfg& s, Report* report);
+void CheckArena(const Sdfg& s, Report* report);  // of a body without errors
 void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out);
 
 // ---- calls ----

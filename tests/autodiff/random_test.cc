@@ -1,8 +1,8 @@
 // Random programs: gradients against finite differences; storing, recomputing and a plan under a memory limit against each
-// other; the arena that is planned against the one that was predicted.
+// other; the arena that is planned is the one that was predicted.
 //   random_test --first=SEED --count=N [--statements=K] --backend=interpreter|cpu
 // A failure prints the seed, the smallest number of statements that still fails, and that program.
-#include "backends/cpu/memory_plan.h"
+#include "ir/analysis/arena.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "tests/autodiff/random_programs.h"
@@ -47,21 +47,21 @@ std::optional<int64_t> Limit(Case c) {
   return (stored->report.predicted_peak + std::stoll(message.substr(at + before.size()))) / 2;
 }
 
-// The arena that the cpu backend plans stays within what was predicted, wherever fusion has moved statements.
+// The arena that the cpu backend plans is the one that was predicted, wherever fusion has moved statements.
 std::string CheckPeak(uint64_t seed, int statements) {
   for (const Way& way : {Way{"store all", false, Keep::kStoreAll}, Way{"recompute all", false, Keep::kRecomputeAll},
                          Way{"limited", false, Keep::kSolve, true}}) {
-    Case c = RandomCase(seed, statements, way.symbols, 8);  // large enough that rounding up to 64 bytes is little
+    Case c = RandomCase(seed, statements, way.symbols, 8);
     c.options.keep = way.keep;
     if (way.limited && !(c.options.memory_limit = Limit(c))) continue;
     const Result<BackwardPrograms> b = Differentiated(c);
     if (!b.ok()) return "sizes times 8, " + way.name + ": " + b.status().ToString();
     const Result<Program> lowered = LowerProgram(Plugins(), b->program, {});
     if (!lowered.ok()) return "sizes times 8, " + way.name + ": " + lowered.status().ToString();
-    const cpu::MemoryPlan plan = cpu::PlanMemory(lowered->Entry());
-    if (b->report.predicted_peak == 0 || !plan.block.empty() || !plan.dynamic.empty()) continue;  // known at run time
-    if (static_cast<double>(plan.fixed_bytes) > 1.05 * static_cast<double>(b->report.predicted_peak))
-      return "sizes times 8, " + way.name + ": " + std::to_string(plan.fixed_bytes) + " bytes planned, " +
+    const std::optional<int64_t> planned = ArenaBytes(lowered->Entry());
+    if (b->report.predicted_peak == 0 || !planned) continue;  // known at run time
+    if (*planned != b->report.predicted_peak)
+      return "sizes times 8, " + way.name + ": " + std::to_string(*planned) + " bytes planned, " +
              std::to_string(b->report.predicted_peak) + " predicted";
   }
   return "";
