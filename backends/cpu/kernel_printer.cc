@@ -52,7 +52,7 @@ class KernelPrinter {
 
   Status Unprintable(NodeId n, const std::string& what, const std::string& pass) const {
     Diagnostic d;
-    d.code = "E0685";
+    d.code = "E0694";
     d.message = "kernel '" + s_.name.str() + "' can't be printed: " + what;
     d.got = PrintNode(s_, n);
     d.hint = "the pass " + pass + " should have run";
