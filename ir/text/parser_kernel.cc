@@ -7,7 +7,6 @@ namespace headrace::internal {
 
 // kernel = "kernel" NAME "(" parameters ")" [ "for" NAME ] "{" { "let" … | declaration } { statement } "}"
 void ProgramParser::ParseKernelHead() {
-  s_.kernel = true;
   if (!AcceptWord("for")) return;
   s_.device = ExpectName("the name of a device description after 'for'");
 }

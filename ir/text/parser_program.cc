@@ -50,8 +50,9 @@ void ProgramParser::ParseSdfg() {
   defined_symbols_.clear();
   s_.name = ExpectName(word.raw == "kernel" ? "a name after 'kernel'" : "a name after 'sdfg'");
   if (ok() && program_.Find(s_.name)) Fail(at, "there is already an sdfg '" + s_.name.str() + "'");
+  s_.kernel = word.raw == "kernel";
   ParseParameters();
-  if (word.raw == "kernel") ParseKernelHead();
+  if (s_.kernel) ParseKernelHead();
   if (!Expect("{", "to open the body of the sdfg")) return;
   s_.body = ParseBlocks(/*top=*/true);
   if (resumed() && !At("}")) return;
@@ -85,8 +86,11 @@ void ProgramParser::ParseParameters() {
     c.name = ExpectName("a parameter's name");
     Expect(":", "between the parameter and its type");
     if (AcceptWord("symbol")) {
-      s_.symbol_params.push_back(c.name);
-      if (!defined_symbols_.insert(c.name).second || s_.Find(c.name))
+      auto& symbols = s_.symbol_params;
+      const bool given = std::find(symbols.begin(), symbols.end(), c.name) != symbols.end();
+      symbols.push_back(c.name);
+      const bool known = !defined_symbols_.insert(c.name).second;  // a kernel is given its sizes by name, too
+      if (given || (known && !s_.kernel) || s_.Find(c.name))
         Fail(at, "a second parameter '" + c.name.str() + "'");
       continue;
     }
