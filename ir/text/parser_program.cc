@@ -86,12 +86,11 @@ void ProgramParser::ParseParameters() {
     c.name = ExpectName("a parameter's name");
     Expect(":", "between the parameter and its type");
     if (AcceptWord("symbol")) {
-      auto& symbols = s_.symbol_params;
-      const bool given = std::find(symbols.begin(), symbols.end(), c.name) != symbols.end();
-      symbols.push_back(c.name);
-      const bool known = !defined_symbols_.insert(c.name).second;  // a kernel is given its sizes by name, too
-      if (given || (known && !s_.kernel) || s_.Find(c.name))
-        Fail(at, "a second parameter '" + c.name.str() + "'");
+      const auto& symbols = s_.symbol_params;
+      const bool named = std::find(symbols.begin(), symbols.end(), c.name) != symbols.end();
+      const bool bound = !defined_symbols_.insert(c.name).second;  // by a shape: kernels get all of them by name
+      if (named || s_.Find(c.name) || (bound && !s_.kernel)) Fail(at, "a second parameter '" + c.name.str() + "'");
+      s_.symbol_params.push_back(c.name);
       continue;
     }
     ParseType(c);
