@@ -31,6 +31,18 @@ TEST(Tiles, AnIndexThatSpeaksOfTheBeginCountsFromThere) {
   EXPECT_EQ(ToString(ranges[1].range.end), "64");
 }
 
+TEST(Tiles, AStretchOfAPartKeepsItsBounds) {
+  const Range outer{"i0", Expr(0), kN, Expr(64)};
+  const Range stretch{"i", Max(SymbolExpr("i0"), Expr(3)), Min(Min(SymbolExpr("i0") + Expr(64), kN), SymbolExpr("M")), Expr(1)};
+  EXPECT_TRUE(IsPartOf(stretch, outer));
+  std::vector<OrderedRange> ranges = {{outer, false}, {stretch, false}};
+  std::vector<Expr> index = {SymbolExpr("i")};
+  JoinParts(&ranges, {&index});
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ranges[0].range.begin, Expr(3));
+  EXPECT_EQ(ranges[0].range.end, Min(kN, SymbolExpr("M")));
+}
+
 TEST(Tiles, PartsOfPartsAndCyclicOnes) {
   const Range a{"a", Expr(0), kN, Expr(256)};
   const Range b{"b", SymbolExpr("a"), Min(SymbolExpr("a") + Expr(256), kN), Expr(16)};
