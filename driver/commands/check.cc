@@ -26,7 +26,7 @@ Result<LoadedModel> CheckAll(const ModelFlags& f, const Registry& r, const Commo
   return m;
 }
 
-int Check(const ModelFlags& f, const Common& c) {
+int CheckModel(const ModelFlags& f, const Common& c) {
   Registry r;
   Status s = OpenRegistry(r, c);
   if (!s.ok()) return Fail(c.out, s);
@@ -64,7 +64,7 @@ int Check(const ModelFlags& f, const Common& c) {
 Runner AddCheck(CLI::App& app, Common& c) {
   auto f = std::make_shared<ModelFlags>();
   f->AddTo(app, ModelFlags::kArtifactsToo);
-  return [f, &c] { return Check(*f, c); };
+  return [f, &c] { return CheckModel(*f, c); };
 }
 
 }  // namespace headrace
