@@ -5,7 +5,7 @@
 
 namespace headrace::cpu {
 
-// Errors: E0685, naming the statement and the pass that should have run.
+// Errors: E0694, naming the statement and the pass that should have run.
 Result<Kernel> PrintKernel(const Sdfg& kernel, const KernelOptions& o = {});
 
 }  // namespace headrace::cpu

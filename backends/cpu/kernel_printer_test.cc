@@ -1,12 +1,531 @@
 // Kernels as text, run: what is printed is what stands there.
-#include "backends/cpu/kernel_printer.h"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/codegen_program.h"
 #include "backends/cpu/testing.h"
+#include "backends/interpreter/interpreter.h"
 
 namespace headrace::cpu {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Symbols = std::vector<std::pair<Name, int64_t>>;
+
+// Small whole numbers: their sums and products are exact in any order.
+std::vector<double> Whole(int64_t n, int64_t seed = 1) {
+  std::vector<double> out;
+  for (int64_t i = 0; i < n; ++i) out.push_back(static_cast<double>((i * 7 + seed * 3) % 11 - 5));
+  return out;
+}
+
+bool SameBits(const Value& a, const Value& b) {
+  return a.tensor.shape == b.tensor.shape && a.tensor.dtype == b.tensor.dtype &&
+         (a.tensor.elements() == 0 ||
+          std::memcmp(a.tensor.data->data(), b.tensor.data->data(), static_cast<size_t>(a.tensor.bytes())) == 0);
+}
+
+// On cpu with 1 and 2 threads: the same bits; within `tolerance` of what the interpreter says.
+std::vector<Value> ExpectAsInterpreted(const std::string& text, const Arguments& inputs, const Symbols& symbols = {},
+                                       double tolerance = 0) {
+  Registry r;
+  auto p = ParseProgram(text);
+  EXPECT_TRUE(p.ok()) << p.status().ToString();
+  if (!p.ok()) return {};
+  auto reference = interpreter::CompileProgram(*p, {}, r);
+  EXPECT_TRUE(reference.ok()) << reference.status().ToString();
+  if (!reference.ok()) return {};
+  auto want = (*reference)->Run(inputs, symbols);
+  EXPECT_TRUE(want.ok()) << want.status().ToString();
+  std::vector<std::vector<Value>> got;
+  for (int threads : {1, 2}) {
+    CompileOptions o = TestOptions();
+    o.threads = threads;
+    auto e = CompileText(text, r, o);
+    if (!e || !want.ok()) return {};
+    auto out = e->Run(inputs, symbols);
+    EXPECT_TRUE(out.ok()) << out.status().ToString() << e->Source();
+    if (!out.ok()) return {};
+    got.push_back(*out);
+  }
+  for (size_t i = 0; i < want->size(); ++i) {
+    EXPECT_TRUE(SameBits(got[0][i], got[1][i])) << "result " << i << " of 1 and 2 threads";
+    const std::vector<double> a = Doubles(got[0][i]), b = Doubles((*want)[i]);
+    EXPECT_EQ(a.size(), b.size());
+    for (size_t k = 0; k < a.size() && k < b.size(); ++k)
+      if (!(std::abs(a[k] - b[k]) <= tolerance * std::abs(b[k])))
+        return ADD_FAILURE() << "result " << i << ", element " << k << ": " << a[k] << ", not " << b[k], got[0];
+  }
+  return got[0];
+}
+
+std::string SourceOf(const std::string& text) {
+  Registry r;
+  auto p = ParseProgram(text);
+  EXPECT_TRUE(p.ok()) << p.status().ToString();
+  auto g = GenerateProgram(WithArenas(*p), r);
+  EXPECT_TRUE(g.ok()) << g.status().ToString();
+  const std::string all = g->Text();
+  return all.substr(all.find("struct F_"));
+}
+
+std::string ErrorOf(const std::string& text) {
+  Registry r;
+  auto p = ParseProgram(text);
+  EXPECT_TRUE(p.ok()) << p.status().ToString();
+  auto g = GenerateProgram(WithArenas(*p), r);
+  EXPECT_FALSE(g.ok());
+  return g.ok() ? "" : g.status().ToString();
+}
+
+// One walk through memory, in parts that any thread may take.
+TEST(Kernels, Parts) {
+  const std::string text = R"(
+sdfg f(X: f32[N, C], Y: f32[N, C]) { call k(p0 = Y, p1 = X, n0 := N, n1 := C) }
+kernel k(p0: f32[n0, n1], p1: f32[n0, n1], n0: symbol, n1: symbol) for cpu {
+  view v: f32[n0 * n1] of p0
+  view u: f32[n0 * n1] of p1
+  let g = max(1, 4096 // max(1, n1))
+  map a in 0:n0 * n1:g @parallel { map i in a:+g @vector { v[i] = u[i] * 2 + 1 } }
+})";
+  for (int64_t n : {0, 1, 37, 1000})
+    ExpectAsInterpreted(text, {{"X", F32({n, 13}, Whole(n * 13))}});
+  const std::string source = SourceOf(text);
+  EXPECT_THAT(source, HasSubstr("hr_chunks(x, "));
+  EXPECT_THAT(source, HasSubstr("#pragma omp simd"));
+  EXPECT_THAT(source, HasSubstr("k0(x, f->X, f->Y, "));  // no frame
+}
+
+// Several indices are one row of units.
+TEST(Kernels, PartsOfSeveralIndices) {
+  ExpectAsInterpreted(R"(
+sdfg f(X: f32[N, C], Y: f32[C, N]) { call k(p0 = Y, p1 = X, n := N, c := C) }
+kernel k(p0: f32[c, n], p1: f32[n, c], n: symbol, c: symbol) for cpu {
+  map i0 in 0:n:8, j0 in 0:c:8 @parallel {
+    for i in i0:+8 { for j in j0:+8 { p0[j, i] = p1[i, j] } }
+  }
+})",
+                      {{"X", F32({21, 19}, Whole(21 * 19))}});
+}
+
+constexpr const char* kSoftmax = R"(
+sdfg f(X: f32[N, C], Y: f32[N, C]) { call softmax(X = X, Y = Y, N := N, C := C) }
+kernel softmax(X: f32[N, C], Y: f32[N, C], N: symbol, C: symbol) for cpu {
+  let g = max(1, 65536 // max(1, 31 * C))
+  map n0 in 0:N:g @parallel {
+    for n in n0:+g {
+      local p: f32[64]
+      local M: f32
+      local S: f32
+      map l in 0:64 @vector { p[l] = -inf }
+      M = -inf
+      S = 0
+      for c0 in 0:C:64 { map c in c0:+64 @vector { p[c - c0] max= X[n, c] } }
+      map l in 0:64 @halves { M max= p[l] }
+      map l in 0:64 @vector { p[l] = 0 }
+      for c0 in 0:C:64 { map c in c0:+64 @vector { Y[n, c] = exp(X[n, c] - M); p[c - c0] += Y[n, c] } }
+      map l in 0:64 @halves { S += p[l] }
+      map c in 0:C @vector { Y[n, c] = Y[n, c] / S }
+    }
+  }
+})";
+TEST(Kernels, Softmax) {
+  for (int64_t c : {1, 64, 150}) {
+    std::vector<double> x = Whole(90 * c);
+    const auto out = ExpectAsInterpreted(kSoftmax, {{"X", F32({90, c}, x)}}, {}, 1e-5);
+    ASSERT_EQ(out.size(), 1u);
+    double sum = 0;
+    for (int64_t j = 0; j < c; ++j) sum += out[0].tensor.GetDouble(j);
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+// Partial results that all threads write, each its own, lie in memory of the calling thread.
+TEST(Kernels, SumInTwoPhases) {
+  const std::string text = R"(
+sdfg f(X: f32[N], S: f32[]) { call sum(p0 = X, p1 = S, n := N) }
+kernel sum(p0: f32[n], p1: f32[], n: symbol) for cpu {
+  let g = max(1, n // 16)
+  let parts = (n + g - 1) // g
+  local partial: f32[parts] @worker
+  local small: i64[3] @worker
+  map l in 0:3 @vector { small[l] = l }
+  map u in 0:parts @parallel {
+    local s: f32
+    s = 0
+    for i in u * g:min(u * g + g, n) { s += p0[i] }
+    partial[u] = s + f32(small[1])
+  }
+  p1[] = 0
+  for u in 0:parts { p1[] += partial[u] - f32(small[1]) }
+})";
+  for (int64_t n : {0, 5, 1000}) {
+    const std::vector<double> x = Whole(n);
+    const auto out = ExpectAsInterpreted(text, {{"X", F32({n}, x)}});
+    ASSERT_EQ(out.size(), 1u);
+    double sum = 0;
+    for (double v : x) sum += v;
+    EXPECT_EQ(out[0].tensor.GetDouble(0), sum);
+  }
+}
+
+// Panels in a worker's memory, accumulators in registers.
+TEST(Kernels, MatrixProduct) {
+  ExpectAsInterpreted(R"(
+sdfg f(A: f32[M, K], B: f32[K, N], C: f32[M, N]) { call mm(c = C, a = A, b = B, m := M, n := N, k := K) }
+kernel mm(c: f32[m, n], a: f32[m, k], b: f32[k, n], m: symbol, n: symbol, k: symbol) for cpu {
+  map i0 in 0:m:4, j0 in 0:n:16 @parallel {
+    local panel: f32[k, 16] @worker
+    local rows: f32[4, k] @worker
+    local acc: f32[4, 16]
+    for q in 0:k { map j in j0:+16 @vector { panel[q, j - j0] = b[q, j] } }
+    for i in i0:+4 { map q in 0:k @vector { rows[i - i0, q] = a[i, q] } }
+    map r in 0:4 @unroll { map l in 0:16 @vector { acc[r, l] = 0 } }
+    for q in 0:k {
+      for i in i0:+4 { map j in j0:+16 @vector { acc[i - i0, j - j0] += rows[i - i0, q] * panel[q, j - j0] } }
+    }
+    for i in i0:+4 { map j in j0:+16 @vector { c[i, j] = acc[i - i0, j - j0] } }
+  }
+})",
+                      {{"A", F32({30, 70}, Whole(30 * 70))}, {"B", F32({70, 45}, Whole(70 * 45, 2))}});
+}
+
+// Too much for a machine: an error of the run, and the memory that was taken is given back.
+TEST(Kernels, ABufferThatIsTooLarge) {
+  Registry r;
+  auto e = CompileText(R"(
+sdfg f(Y: f32[N], k: symbol) { call big(y = Y, n := N, k := k) }
+kernel big(y: f32[n], n: symbol, k: symbol) for cpu {
+  map i in 0:n @parallel {
+    local one: f32[max(1, k)] @worker
+    local two: f32[max(1, k), max(1, k)] @worker
+    one[0] = 1
+    two[0, 0] = 2
+    y[i] = one[0] + two[0, 0]
+  }
+})",
+                       r);
+  ASSERT_TRUE(e);
+  auto out = e->Run({}, {{"N", 3}, {"k", int64_t{1} << 40}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().ToString(), HasSubstr("E0661"));
+  out = e->Run({}, {{"N", 3}, {"k", 2}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{3, 3, 3}));
+}
+
+// What is carried keeps its order; lanes lie over the rest.
+TEST(Kernels, Recurrence) {
+  ExpectAsInterpreted(R"(
+sdfg f(X: f32[T, C], inout Y: f32[T, C]) { call scan(y = Y, x = X, t := T, c := C) }
+kernel scan(inout y: f32[t, c], x: f32[t, c], t: symbol, c: symbol) for cpu {
+  map j0 in 0:c:32 @parallel {
+    for s in 0:t {
+      map j in j0:+32 @vector { y[s, j] = (s - 1 >= 0 ? y[s - 1, j] : 0) + x[s, j] }
+    }
+  }
+})",
+                      {{"X", F32({50, 70}, Whole(50 * 70))}, {"Y", F32({50, 70}, Whole(50 * 70, 2))}});
+}
+
+// Steps that only the run knows, and those that go down.
+TEST(Kernels, Steps) {
+  const std::string text = R"(
+sdfg f(X: f32[N], Y: f32[N], Z: f32[N], k: symbol) { call steps(x = X, y = Y, z = Z, n := N, k := k) }
+kernel steps(x: f32[n], y: f32[n], z: f32[n], n: symbol, k: symbol) for cpu {
+  local s: f32
+  for i in 0:n { y[i] = 0 ; z[i] = 0 }
+  for i in 0:n:max(1, k) { y[i] = x[i] }
+  s = 0
+  for i in n - 1:-1:-1 { s = s * 2 + x[i] ; z[i] = s }
+})";
+  for (int64_t k : {1, 3}) ExpectAsInterpreted(text, {{"X", F32({9}, Whole(9))}}, {{"k", k}});
+}
+
+// Floats of all widths, whole numbers; maxima and products, too.
+TEST(Kernels, Halves) {
+  for (const char* type : {"f16", "bf16", "f32", "f64", "i32", "u8", "i64"})
+    for (const char* op : {"+=", "max=", "min=", "*="}) {
+      const std::string t = type;
+      const std::string text = "sdfg f(X: " + t + "[16], S: " + t + "[]) { call k(x = X, s = S) }\n" + "kernel k(x: " + t +
+                               "[16], s: " + t + "[]) for cpu {\n s[] = 1\n map u in 0:16 @halves { s[] " + op + " x[u] }\n}";
+      std::vector<double> x(16, 1);
+      x[3] = 2, x[10] = 3;
+      Tensor in = *Tensor::Create(*ParseDType(type), {16});
+      for (int64_t i = 0; i < 16; ++i) IsFloat(in.dtype) ? in.SetDouble(i, x[i]) : in.SetInt(i, static_cast<int64_t>(x[i]));
+      ExpectAsInterpreted(text, {{"X", in}});
+    }
+}
+
+// The order of halves is the text's: 1e8 + 1 loses the 1, but not where they meet late.
+TEST(Kernels, HalvesHaveAnOrder) {
+  auto out = RunText(R"(
+sdfg f(X: f32[4], S: f32[]) { call k(x = X, s = S) }
+kernel k(x: f32[4], s: f32[]) for cpu {
+  s[] = 0
+  map u in 0:4 @halves { s[] += x[u] }
+})",
+                     {{"X", F32({4}, {1e8, 1, -1e8, 1})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{2}));  // (x0 + x2) + (x1 + x3)
+}
+
+constexpr const char* kGather = R"(
+sdfg f(E: f32[V, D], I: i64[B], Y: f32[B, D]) {
+  call gather(e = E, i = I, y = Y, v := V, d := D, b := B) from "lookup"
+}
+kernel gather(e: f32[v, d], i: i64[b], y: f32[b, d], v: symbol, d: symbol, b: symbol) for cpu {
+  map q in 0:b @parallel {
+    if d > 0 { check e[i[q], 0] }
+    for c in 0:d {
+      check e[i[q], c]
+      y[q, c] = e[i[q], c]
+    }
+  }
+})";
+TEST(Kernels, Gather) {
+  ExpectAsInterpreted(kGather, {{"E", F32({5, 3}, Whole(15))}, {"I", I64({4}, {4, 0, 2, 2})}});
+}
+
+// A bad index ends the run: the error names index, shape and the call's origin.
+TEST(Kernels, CheckFails) {
+  for (int64_t bad : {int64_t{5}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+    auto out = RunText(kGather, {{"E", F32({5, 3}, Whole(15))}, {"I", I64({4}, {4, bad, 2, 2})}});
+    ASSERT_FALSE(out.ok());
+    EXPECT_THAT(out.status().ToString(), HasSubstr("E0650"));
+    EXPECT_THAT(out.status().ToString(), HasSubstr("e[" + std::to_string(bad) + ", 0], shape [5, 3]"));
+    EXPECT_THAT(out.status().ToString(), HasSubstr("lookup"));
+  }
+}
+
+// Later phases don't run after a failed check: they may stand on what it promised.
+TEST(Kernels, NothingAfterAFailedCheck) {
+  const std::string source = SourceOf(R"(
+sdfg f(I: i64[N], Y: f32[N]) { call k(i = I, y = Y, n := N) }
+kernel k(i: i64[n], y: f32[n], n: symbol) for cpu {
+  map q in 0:n @parallel { check y[i[q]] }
+  map q in 0:n @parallel { y[q] = 1 }
+})");
+  EXPECT_LT(source.find("if (x->stop) return;"), source.find("k0_part1(x, p0, p1, n0, begin, end); }")) << source;
+}
+
+// A read whose index a condition allows happens under it, however often the value is used: there is no element that far.
+TEST(Kernels, ReadsStayInTheirChoices) {
+  const std::string read = "x[i - 1000000000000]";
+  const std::string where = "i - 1000000000000 >= 0 ? ";
+  for (const std::string value : {read, read + " * " + read, "exp(" + read + " * 2 + 1) + sin(" + read + ") * cos(" + read +
+                                  ") + tanh(" + read + ") * sqrt(abs(" + read + "))"}) {
+    const std::string text = "sdfg f(X: f32[N], Y: f32[N], k: symbol) { call s(x = X, y = Y, n := N, k := k) }\n" +
+                             std::string("kernel s(x: f32[n], y: f32[n], n: symbol, k: symbol) for cpu {\n") +
+                             "map i in 0:n @vector { y[i] = (" + where + value + " : 1) + (" + where + read + " : 2) + (k > 3 && " + where + read + " : 3) }\n}";
+    auto out = RunText(text, {{"X", F32({9}, Whole(9))}}, {{"k", 4}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    EXPECT_EQ(Doubles((*out)[0]), std::vector<double>(9, 6)) << value;
+  }
+}
+
+constexpr const char* kStencil = R"(
+sdfg f(X: f32[H, W], Y: f32[H, W]) { call blur(p0 = Y, p1 = X, h := H, w := W) }
+kernel blur(p0: f32[h, w], p1: f32[h, w], h: symbol, w: symbol) for cpu {
+  let g = max(1, 4096 // max(1, w))
+  map i0 in 0:h:g @parallel {
+    for i in i0:+g {
+      map j in 0:w @vector {
+        p0[i, j] = p1[i, j] * 4 + (i - 1 >= 0 ? p1[i - 1, j] : 0) + (i + 1 < h ? p1[i + 1, j] : 0) + (j - 1 >= 0 ? p1[i, j - 1] : 0) + (j + 1 < w ? p1[i, j + 1] : 0)
+      }
+    }
+  }
+})";
+TEST(Kernels, Stencil) {
+  for (int64_t w : {1, 2, 33}) ExpectAsInterpreted(kStencil, {{"X", F32({20, w}, Whole(20 * w))}});
+}
+
+// Locals of loops and branches are gone where those end; what an `if` writes is written.
+TEST(Kernels, Scopes) {
+  ExpectAsInterpreted(R"(
+sdfg f(X: f32[N], Y: f32[N], Z: f32[N]) { call k(x = X, y = Y, z = Z, n := N) }
+kernel k(x: f32[n], y: f32[n], z: f32[n], n: symbol) for cpu {
+  local around: f32
+  around = 2
+  for i in 0:n {
+    local t: f32
+    local few: f32[2] @worker
+    local one: f32 @worker
+    t = x[i] * 2
+    few[1] = t
+    one = few[1]
+    if one > 0 {
+      local u: f32
+      u = one
+      y[i] = u
+    } else if one < 0 { y[i] = -1 } else { y[i] = 0 }
+  }
+  map i in 0:n @parallel {
+    local v: f32
+    v = y[i]
+    if i < n // 2 { z[i] = v * around } else { z[i] = around }
+  }
+})",
+                      {{"X", F32({40}, Whole(40))}});
+}
+
+// Equal kernels are one function, whatever their names are.
+TEST(Kernels, EqualTextIsShared) {
+  const std::string text = R"(
+sdfg f(X: f32[N], Y: f32[N], Z: f32[N]) {
+  call a(p = Y, q = X, n := N)
+  call b(u = Z, v = Y, m := N)
+  map i in 0:N { Z[i] = Z[i] + X[i] }
+}
+kernel a(p: f32[n], q: f32[n], n: symbol) for cpu { map i in 0:n @vector { p[i] = q[i] + 1 } }
+kernel b(u: f32[m], v: f32[m], m: symbol) for cpu { map t in 0:m @vector { u[t] = v[t] + 1 } }
+)";
+  Registry r;
+  auto e = CompileText(text, r);
+  ASSERT_TRUE(e);
+  double kernels = -1, scheduled = -1, old = -1;
+  for (const auto& [name, value] : e->Report()) {
+    if (name == "kernels") kernels = value;
+    if (name == "kernels scheduled") scheduled = value;
+    if (name == "kernels on the old path") old = value;
+  }
+  EXPECT_EQ(kernels, 2);
+  EXPECT_EQ(scheduled, 1);
+  EXPECT_EQ(old, 1);
+  ExpectAsInterpreted(text, {{"X", F32({5}, Whole(5))}});
+}
+
+// Parts of arrays as arguments: rows, views, strided views (copied where the kernel says nothing of strides).
+TEST(KernelCalls, PartsOfArrays) {
+  ExpectAsInterpreted(R"(
+sdfg f(X: f32[6, 4], Y: f32[6, 4], Z: f32[4, 6], inout W: f32[6, 4], V: f32[4]) {
+  view last: f32[4] of X offset 20
+  view turned: f32[4, 6] of X strides [1, 4]
+  view left: f32[6, 2] of W strides [4, 1]
+  map i in 0:6 { call row(x = X[i, :], y = Y[i, :], n := 4) }
+  call row(x = last, y = V, n := 4)
+  call both(x = turned, y = Z, n := 4, m := 6)
+  call strided(y = left, n := 6)
+}
+kernel row(x: f32[n], y: f32[n], n: symbol) for cpu { map i in 0:n @vector { y[i] = x[i] * 3 } }
+kernel both(x: f32[n, m], y: f32[n, m], n: symbol, m: symbol) for cpu {
+  for i in 0:n { map j in 0:m @vector { y[i, j] = x[i, j] } }
+}
+kernel strided(y: f32[n, 2] strides [4, 1], n: symbol) for cpu {
+  for i in 0:n { map j in 0:2 @vector { y[i, j] = i + j } }
+}
+)",
+                      {{"X", F32({6, 4}, Whole(24))}, {"W", F32({6, 4}, Whole(24, 2))}});
+}
+
+// Sizes that can't be compared before the run are compared in it.
+TEST(KernelCalls, SizesThatDisagree) {
+  auto out = RunText(R"(
+sdfg f(X: f32[N], Y: f32[M]) { call k(x = X, y = Y, n := M) }
+kernel k(x: f32[n], y: f32[n], n: symbol) for cpu { map i in 0:n @vector { y[i] = x[i] } }
+)",
+                     {{"X", F32({3}, {1, 2, 3})}}, {{"M", 300}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().ToString(), HasSubstr("E0652"));
+}
+
+// What the caller leaves out is a null pointer.
+TEST(KernelCalls, AbsentArguments) {
+  const std::string text = R"(
+sdfg f(X: f32[N], optional B: f32[N], Y: f32[N], Z: f32[N]) {
+  call k(x = X, b = B, y = Y, n := N)
+  call k(x = X, y = Z, n := N)
+}
+kernel k(x: f32[n], optional b: f32[n], y: f32[n], n: symbol) {
+  map i in 0:n { y[i] = x[i] + (b[i] ?? 7) }
+})";
+  ExpectAsInterpreted(text, {{"X", F32({3}, {1, 2, 3})}, {"B", F32({3}, {10, 20, 30})}});
+  ExpectAsInterpreted(text, {{"X", F32({3}, {1, 2, 3})}});
+}
+
+// Whether pointers may overlap is of the kernel: of all its calls.
+TEST(KernelCalls, OverlappingArguments) {
+  const std::string apart = "call k(x = X, y = Y, n := 4)", overlap = "call k(x = low, y = high, n := 4)";
+  const auto program = [](const std::string& calls) {
+    return "sdfg f(X: f32[4], Y: f32[4], inout W: f32[8]) {\n view low: f32[4] of W\n view high: f32[4] of W offset 4\n" + calls +
+           "\n W[0] = 1 }\n" + R"(
+kernel k(x: f32[n], y: f32[n], n: symbol) for cpu { map i in 0:n @vector { y[i] = x[i] + 1 } }
+)";
+  };
+  EXPECT_THAT(SourceOf(program(apart)), HasSubstr("__restrict p1"));
+  EXPECT_THAT(SourceOf(program(apart + "\n " + overlap)), Not(HasSubstr("__restrict p1")));
+  ExpectAsInterpreted(program(apart + "\n " + overlap), {{"X", F32({4}, Whole(4))}, {"W", F32({8}, Whole(8))}});
+}
+
+// Without a schedule: one statement is printed the way of statements, several are an SDFG like any other.
+TEST(KernelCalls, Unscheduled) {
+  ExpectAsInterpreted(R"(
+sdfg f(X: f32[N, C], Y: f32[N], Z: f32[N]) {
+  map i in 0:N { Y[i] = 0 }
+  call sum(x = X, y = Y, n := N, c := C)
+  call more(y = Y, z = Z, n := N)
+}
+kernel sum(x: f32[n, c], inout y: f32[n], n: symbol, c: symbol) { map i in 0:n, j in 0:c { y[i] += x[i, j] } }
+kernel more(y: f32[n], z: f32[n], n: symbol) {
+  let h = n // 2
+  map i in 0:n { z[i] = y[i] + h }
+  map i in 0:n { z[i] = z[i] * 2 + (y[i - 1] ?? 0) }
+})",
+                      {{"X", F32({30, 20}, Whole(600))}});
+}
+
+std::string Scheduled(const std::string& statement) {
+  return "sdfg f(X: f32[N], Y: f32[N], I: i64[N]) { call k(x = X, y = Y, i = I, n := N) }\n"
+         "kernel k(x: f32[n], y: f32[n], i: i64[n], n: symbol) for cpu {\n" +
+         statement + "\n}";
+}
+
+// Nothing is decided here: what a pass should have decided is an error that names it.
+TEST(KernelErrors, NameThePass) {
+  for (const auto& [statement, pass] : std::vector<std::pair<std::string, std::string>>{
+           {"map u in 0:n { y[u] = x[u] }", "choose-schedule"},
+           {"map u in 0:n @vector { y[u] = x[u - 1] ?? 0 }", "resolve-accesses"},
+           {"for u in 0:n { y[u + 1] ?? = x[u] }", "resolve-accesses"},
+           {"map u in 0:n @grid { map t in 0:1 @block { y[u] = x[u] } }", "choose-schedule for cpu"},
+           {"map u in 0:n @parallel { map t in 0:1 @parallel { y[u] = x[u] } }", "choose-schedule"},
+           {"map u in 0:n, t in 0:u @parallel { y[u] = x[u] }", "choose-schedule"},
+           {"map u in 0:n @unroll { y[u] = x[u] }", "choose-schedule"},
+           {"local s: f32\n s = 0\n map u in 0:3 @halves { s += x[u] }\n y[0] = s", "choose-schedule"},
+           {"local s: f32[n] @shared\n map u in 0:n @vector { s[u] = x[u] }\n map u in 0:n @vector { y[u] = s[u] }",
+            "choose-schedule, with the description of this device,"},
+           {"transient t: f32[n]\n map u in 0:n @vector { t[u] = x[u] }\n map u in 0:n @vector { y[u] = t[u] }",
+            "choose-schedule"}}) {
+    const std::string error = ErrorOf(Scheduled(statement));
+    EXPECT_THAT(error, HasSubstr("E0694")) << statement;
+    EXPECT_THAT(error, HasSubstr("the pass " + pass + " should have run")) << statement;
+  }
+}
+
+TEST(KernelErrors, SchedulesWithoutADevice) {
+  const std::string text = Scheduled("for u in 0:n { y[u] = x[u] }");
+  const std::string error = ErrorOf(std::string(text).replace(text.find(" for cpu"), 8, ""));
+  EXPECT_THAT(error, HasSubstr("E0694"));
+  EXPECT_THAT(error, HasSubstr("kernel k(…) for cpu {"));
+}
+
+TEST(KernelErrors, AnEntryThatIsAKernel) {
+  EXPECT_THAT(ErrorOf("kernel k(x: f32[4]) for cpu { map i in 0:4 @vector { x[i] = 1 } }"), HasSubstr("E0682"));
+}
+
+TEST(KernelErrors, ArgumentsWithOtherStrides) {
+  EXPECT_THAT(ErrorOf(R"(
+sdfg f(inout W: f32[6, 4]) {
+  view left: f32[6, 2] of W strides [4, 1]
+  call k(y = left, n := 6)
+}
+kernel k(y: f32[n, 2] strides [5, 1], n: symbol) for cpu { for i in 0:n { y[i, 0] = i } }
+)"),
+              HasSubstr("E0683"));
+}
 
 }  // namespace
 }  // namespace headrace::cpu
