@@ -255,28 +255,61 @@ struct Attempt {
   }
 };
 
-// The planner weighs arrays as they are before expansion and fusion: where a backend would allocate more than the limit after
-// all, it is asked again for as much less, and at last for the least that it knows of.
-Result<BackwardPrograms> Within(int64_t limit, const Attempt& attempt, Options o) {
-  constexpr int kRounds = 4;
-  Report report;
-  int64_t least = INT64_MAX;
-  Status refused;
-  for (int round = 0; round <= kRounds && *o.memory_limit > 0; ++round) {
-    Result<BackwardPrograms> out = attempt.Plan(o, &report);
-    if (out.ok() && report.predicted_peak <= limit) return out;
-    if (!out.ok() && out.status().diagnostics()[0].code != "E0815") return out;
-    if (!out.ok() && refused.ok()) refused = out.status();
-    if (report.minimum_peak > 0) least = std::min(least, report.minimum_peak);
-    if (!out.ok()) break;
-    *o.memory_limit -= report.predicted_peak - limit;
+// A plan within a limit. The planner weighs arrays as they are before expansion and fusion; what counts is what a backend
+// allocates after.
+class Within {
+ public:
+  Within(int64_t limit, const Attempt& attempt, const Options& o) : limit_(limit), attempt_(attempt), o_(o) {}
+
+  Result<BackwardPrograms> Run() {
+    HR_RETURN_IF_ERROR(AskForLess());
+    // The rest does not depend on the limit: the least of it is what an error may promise.
+    for (const Keep keep : {Keep::kSolve, Keep::kStoreAll, Keep::kRecomputeAll})
+      if (!found_) HR_RETURN_IF_ERROR(Try(With(keep, std::nullopt)));
+    if (!found_) HR_RETURN_IF_ERROR(Try(With(Keep::kSolve, 1)));
+    if (!found_) HR_RETURN_IF_ERROR(Try(With(Keep::kSolve, report_.minimum_peak)));
+    if (!found_) return LimitTooSmall(limit_, least_);
+    return std::move(*found_);
   }
-  if (least == INT64_MAX) return refused.ok() ? LimitTooSmall(limit, report.predicted_peak) : refused;
-  o.memory_limit = least;
-  Result<BackwardPrograms> out = attempt.Plan(o, &report);
-  if (!out.ok() || report.predicted_peak <= limit) return out;
-  return LimitTooSmall(limit, std::max(least, report.predicted_peak));
-}
+
+ private:
+  Options With(Keep keep, std::optional<int64_t> limit) const {
+    Options o = o_;
+    o.keep = keep, o.memory_limit = limit;
+    return o;
+  }
+  // A plan that was refused for its size is no error yet.
+  Status Try(const Options& o) {
+    report_ = {};
+    Result<BackwardPrograms> out = attempt_.Plan(o, &report_);
+    planned_ = out.ok();
+    if (!out.ok()) return out.status().diagnostics()[0].code == "E0815" ? Status() : out.status();
+    const int64_t bytes = report_.predicted_peak;
+    if (bytes <= limit_) found_ = std::move(*out);
+    least_ = std::min(least_, bytes);
+    return {};
+  }
+  Status AskForLess() {
+    constexpr int kRounds = 4;
+    Options o = o_;
+    HR_RETURN_IF_ERROR(Try(o));
+    for (int round = 0; round < kRounds && !found_ && planned_; ++round) {
+      *o.memory_limit -= report_.predicted_peak - limit_;
+      if (*o.memory_limit <= 0) break;
+      HR_RETURN_IF_ERROR(Try(o));
+    }
+    least_ = INT64_MAX;
+    return {};
+  }
+
+  const int64_t limit_;
+  const Attempt& attempt_;
+  const Options& o_;
+  Report report_;
+  bool planned_ = false;
+  int64_t least_ = INT64_MAX;
+  std::optional<BackwardPrograms> found_;
+};
 
 }  // namespace
 
@@ -299,7 +332,7 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
   }
   WidenSums(&c.program, c.forward_blocks);
   const Attempt attempt{c, out, p.Entry().parameters, nodes, r};
-  if (o.memory_limit && o.keep == Keep::kSolve && !o.separate) return Within(*o.memory_limit, attempt, o);
+  if (o.memory_limit && o.keep == Keep::kSolve && !o.separate) return Within(*o.memory_limit, attempt, o).Run();
   Report report;
   HR_ASSIGN_OR_RETURN(out, attempt.Plan(o, &report));
   if (const auto limit = o.memory_limit; limit && !o.separate && report.predicted_peak > *limit)

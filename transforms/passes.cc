@@ -8,6 +8,7 @@
 #include "ir/registry/transformation.h"
 #include "ir/text/parser.h"
 #include "ir/verify/verify.h"
+#include "transforms/alias.h"
 #include "transforms/dead_code.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
@@ -133,6 +134,7 @@ Status RegisterSteps(Registry& r) {
       {"eliminate-dead-code", "removes statements whose results nobody reads, and unused containers",
        EliminateDeadCode},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
+      {"alias", "lets elementwise statements write over an input that is not used any more", Alias},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
       {"outline", "makes kernels of statements: each distinct one once, called where it stood", Outline},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},

@@ -1,85 +1,18 @@
-// Kernels as text, run: what is printed is what stands there.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-
-#include "backends/cpu/codegen_program.h"
-#include "backends/cpu/testing.h"
-#include "backends/interpreter/interpreter.h"
+// Scheduled kernels as text, run: what is printed is what stands there.
+#include "backends/cpu/kernel_testing.h"
 
 namespace headrace::cpu {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-using Symbols = std::vector<std::pair<Name, int64_t>>;
-
-// Small whole numbers: their sums and products are exact in any order.
-std::vector<double> Whole(int64_t n, int64_t seed = 1) {
-  std::vector<double> out;
-  for (int64_t i = 0; i < n; ++i) out.push_back(static_cast<double>((i * 7 + seed * 3) % 11 - 5));
-  return out;
+std::vector<double> Values(int64_t n) {
+  std::vector<double> v;
+  for (int64_t i = 0; i < n; ++i) v.push_back(static_cast<double>(i * 7919 % 1009) / 500 - 1);
+  return v;
 }
 
-bool SameBits(const Value& a, const Value& b) {
-  return a.tensor.shape == b.tensor.shape && a.tensor.dtype == b.tensor.dtype &&
-         (a.tensor.elements() == 0 ||
-          std::memcmp(a.tensor.data->data(), b.tensor.data->data(), static_cast<size_t>(a.tensor.bytes())) == 0);
-}
-
-// On cpu with 1 and 2 threads: the same bits; within `tolerance` of what the interpreter says.
-std::vector<Value> ExpectAsInterpreted(const std::string& text, const Arguments& inputs, const Symbols& symbols = {},
-                                       double tolerance = 0) {
-  Registry r;
-  auto p = ParseProgram(text);
-  EXPECT_TRUE(p.ok()) << p.status().ToString();
-  if (!p.ok()) return {};
-  auto reference = interpreter::CompileProgram(*p, {}, r);
-  EXPECT_TRUE(reference.ok()) << reference.status().ToString();
-  if (!reference.ok()) return {};
-  auto want = (*reference)->Run(inputs, symbols);
-  EXPECT_TRUE(want.ok()) << want.status().ToString();
-  std::vector<std::vector<Value>> got;
-  for (int threads : {1, 2}) {
-    CompileOptions o = TestOptions();
-    o.threads = threads;
-    auto e = CompileText(text, r, o);
-    if (!e || !want.ok()) return {};
-    auto out = e->Run(inputs, symbols);
-    EXPECT_TRUE(out.ok()) << out.status().ToString() << e->Source();
-    if (!out.ok()) return {};
-    got.push_back(*out);
-  }
-  for (size_t i = 0; i < want->size(); ++i) {
-    EXPECT_TRUE(SameBits(got[0][i], got[1][i])) << "result " << i << " of 1 and 2 threads";
-    const std::vector<double> a = Doubles(got[0][i]), b = Doubles((*want)[i]);
-    EXPECT_EQ(a.size(), b.size());
-    for (size_t k = 0; k < a.size() && k < b.size(); ++k)
-      if (!(std::abs(a[k] - b[k]) <= tolerance * std::abs(b[k])))
-        return ADD_FAILURE() << "result " << i << ", element " << k << ": " << a[k] << ", not " << b[k], got[0];
-  }
-  return got[0];
-}
-
-std::string SourceOf(const std::string& text) {
-  Registry r;
-  auto p = ParseProgram(text);
-  EXPECT_TRUE(p.ok()) << p.status().ToString();
-  auto g = GenerateProgram(WithArenas(*p), r);
-  EXPECT_TRUE(g.ok()) << g.status().ToString();
-  const std::string all = g->Text();
-  return all.substr(all.find("struct F_"));
-}
-
-std::string ErrorOf(const std::string& text) {
-  Registry r;
-  auto p = ParseProgram(text);
-  EXPECT_TRUE(p.ok()) << p.status().ToString();
-  auto g = GenerateProgram(WithArenas(*p), r);
-  EXPECT_FALSE(g.ok());
-  return g.ok() ? "" : g.status().ToString();
+void ExpectClose(const std::vector<double>& got, const std::vector<double>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-5 * (1 + std::fabs(want[i]))) << "element " << i;
 }
 
 // One walk through memory, in parts that any thread may take.
@@ -225,7 +158,7 @@ sdfg f(X: f32[T, C], inout Y: f32[T, C]) { call scan(y = Y, x = X, t := T, c := 
 kernel scan(inout y: f32[t, c], x: f32[t, c], t: symbol, c: symbol) for cpu {
   map j0 in 0:c:32 @parallel {
     for s in 0:t {
-      map j in j0:+32 @vector { y[s, j] = (s - 1 >= 0 ? y[s - 1, j] : 0) + x[s, j] }
+      map j in j0:+32 @vector { y[s, j] = (s - 1 >= 0 && s - 1 < t ? y[s - 1, j] : 0) + x[s, j] }
     }
   }
 })",
@@ -316,7 +249,7 @@ kernel k(i: i64[n], y: f32[n], n: symbol) for cpu {
 // A read whose index a condition allows happens under it, however often the value is used: there is no element that far.
 TEST(Kernels, ReadsStayInTheirChoices) {
   const std::string read = "x[i - 1000000000000]";
-  const std::string where = "i - 1000000000000 >= 0 ? ";
+  const std::string where = "i - 1000000000000 >= 0 && i - 1000000000000 < n ? ";
   for (const std::string value : {read, read + " * " + read, "exp(" + read + " * 2 + 1) + sin(" + read + ") * cos(" + read +
                                   ") + tanh(" + read + ") * sqrt(abs(" + read + "))"}) {
     const std::string text = "sdfg f(X: f32[N], Y: f32[N], k: symbol) { call s(x = X, y = Y, n := N, k := k) }\n" +
@@ -335,7 +268,7 @@ kernel blur(p0: f32[h, w], p1: f32[h, w], h: symbol, w: symbol) for cpu {
   map i0 in 0:h:g @parallel {
     for i in i0:+g {
       map j in 0:w @vector {
-        p0[i, j] = p1[i, j] * 4 + (i - 1 >= 0 ? p1[i - 1, j] : 0) + (i + 1 < h ? p1[i + 1, j] : 0) + (j - 1 >= 0 ? p1[i, j - 1] : 0) + (j + 1 < w ? p1[i, j + 1] : 0)
+        p0[i, j] = p1[i, j] * 4 + (i - 1 >= 0 && i - 1 < h ? p1[i - 1, j] : 0) + (i + 1 < h ? p1[i + 1, j] : 0) + (j - 1 >= 0 && j - 1 < w ? p1[i, j - 1] : 0) + (j + 1 < w ? p1[i, j + 1] : 0)
       }
     }
   }
@@ -399,132 +332,79 @@ kernel b(u: f32[m], v: f32[m], m: symbol) for cpu { map t in 0:m @vector { u[t] 
   ExpectAsInterpreted(text, {{"X", F32({5}, Whole(5))}});
 }
 
-// Parts of arrays as arguments: rows, views, strided views (copied where the kernel says nothing of strides).
-TEST(KernelCalls, PartsOfArrays) {
-  ExpectAsInterpreted(R"(
-sdfg f(X: f32[6, 4], Y: f32[6, 4], Z: f32[4, 6], inout W: f32[6, 4], V: f32[4]) {
-  view last: f32[4] of X offset 20
-  view turned: f32[4, 6] of X strides [1, 4]
-  view left: f32[6, 2] of W strides [4, 1]
-  map i in 0:6 { call row(x = X[i, :], y = Y[i, :], n := 4) }
-  call row(x = last, y = V, n := 4)
-  call both(x = turned, y = Z, n := 4, m := 6)
-  call strided(y = left, n := 6)
+const char kRowSums[] = R"(
+sdfg f(X: f32[N, C], Y: f32[N]) {
+  call k(p0 = Y, p1 = X, n0 := N, n1 := C)
 }
-kernel row(x: f32[n], y: f32[n], n: symbol) for cpu { map i in 0:n @vector { y[i] = x[i] * 3 } }
-kernel both(x: f32[n, m], y: f32[n, m], n: symbol, m: symbol) for cpu {
-  for i in 0:n { map j in 0:m @vector { y[i, j] = x[i, j] } }
-}
-kernel strided(y: f32[n, 2] strides [4, 1], n: symbol) for cpu {
-  for i in 0:n { map j in 0:2 @vector { y[i, j] = i + j } }
-}
-)",
-                      {{"X", F32({6, 4}, Whole(24))}, {"W", F32({6, 4}, Whole(24, 2))}});
-}
-
-// Sizes that can't be compared before the run are compared in it.
-TEST(KernelCalls, SizesThatDisagree) {
-  auto out = RunText(R"(
-sdfg f(X: f32[N], Y: f32[M]) { call k(x = X, y = Y, n := M) }
-kernel k(x: f32[n], y: f32[n], n: symbol) for cpu { map i in 0:n @vector { y[i] = x[i] } }
-)",
-                     {{"X", F32({3}, {1, 2, 3})}}, {{"M", 300}});
-  ASSERT_FALSE(out.ok());
-  EXPECT_THAT(out.status().ToString(), HasSubstr("E0652"));
-}
-
-// What the caller leaves out is a null pointer.
-TEST(KernelCalls, AbsentArguments) {
-  const std::string text = R"(
-sdfg f(X: f32[N], optional B: f32[N], Y: f32[N], Z: f32[N]) {
-  call k(x = X, b = B, y = Y, n := N)
-  call k(x = X, y = Z, n := N)
-}
-kernel k(x: f32[n], optional b: f32[n], y: f32[n], n: symbol) {
-  map i in 0:n { y[i] = x[i] + (b[i] ?? 7) }
-})";
-  ExpectAsInterpreted(text, {{"X", F32({3}, {1, 2, 3})}, {"B", F32({3}, {10, 20, 30})}});
-  ExpectAsInterpreted(text, {{"X", F32({3}, {1, 2, 3})}});
-}
-
-// Whether pointers may overlap is of the kernel: of all its calls.
-TEST(KernelCalls, OverlappingArguments) {
-  const std::string apart = "call k(x = X, y = Y, n := 4)", overlap = "call k(x = low, y = high, n := 4)";
-  const auto program = [](const std::string& calls) {
-    return "sdfg f(X: f32[4], Y: f32[4], inout W: f32[8]) {\n view low: f32[4] of W\n view high: f32[4] of W offset 4\n" + calls +
-           "\n W[0] = 1 }\n" + R"(
-kernel k(x: f32[n], y: f32[n], n: symbol) for cpu { map i in 0:n @vector { y[i] = x[i] + 1 } }
-)";
-  };
-  EXPECT_THAT(SourceOf(program(apart)), HasSubstr("__restrict p1"));
-  EXPECT_THAT(SourceOf(program(apart + "\n " + overlap)), Not(HasSubstr("__restrict p1")));
-  ExpectAsInterpreted(program(apart + "\n " + overlap), {{"X", F32({4}, Whole(4))}, {"W", F32({8}, Whole(8))}});
-}
-
-// Without a schedule: one statement is printed the way of statements, several are an SDFG like any other.
-TEST(KernelCalls, Unscheduled) {
-  ExpectAsInterpreted(R"(
-sdfg f(X: f32[N, C], Y: f32[N], Z: f32[N]) {
-  map i in 0:N { Y[i] = 0 }
-  call sum(x = X, y = Y, n := N, c := C)
-  call more(y = Y, z = Z, n := N)
-}
-kernel sum(x: f32[n, c], inout y: f32[n], n: symbol, c: symbol) { map i in 0:n, j in 0:c { y[i] += x[i, j] } }
-kernel more(y: f32[n], z: f32[n], n: symbol) {
-  let h = n // 2
-  map i in 0:n { z[i] = y[i] + h }
-  map i in 0:n { z[i] = z[i] * 2 + (y[i - 1] ?? 0) }
-})",
-                      {{"X", F32({30, 20}, Whole(600))}});
-}
-
-std::string Scheduled(const std::string& statement) {
-  return "sdfg f(X: f32[N], Y: f32[N], I: i64[N]) { call k(x = X, y = Y, i = I, n := N) }\n"
-         "kernel k(x: f32[n], y: f32[n], i: i64[n], n: symbol) for cpu {\n" +
-         statement + "\n}";
-}
-
-// Nothing is decided here: what a pass should have decided is an error that names it.
-TEST(KernelErrors, NameThePass) {
-  for (const auto& [statement, pass] : std::vector<std::pair<std::string, std::string>>{
-           {"map u in 0:n { y[u] = x[u] }", "choose-schedule"},
-           {"map u in 0:n @vector { y[u] = x[u - 1] ?? 0 }", "resolve-accesses"},
-           {"for u in 0:n { y[u + 1] ?? = x[u] }", "resolve-accesses"},
-           {"map u in 0:n @grid { map t in 0:1 @block { y[u] = x[u] } }", "choose-schedule for cpu"},
-           {"map u in 0:n @parallel { map t in 0:1 @parallel { y[u] = x[u] } }", "choose-schedule"},
-           {"map u in 0:n, t in 0:u @parallel { y[u] = x[u] }", "choose-schedule"},
-           {"map u in 0:n @unroll { y[u] = x[u] }", "choose-schedule"},
-           {"local s: f32\n s = 0\n map u in 0:3 @halves { s += x[u] }\n y[0] = s", "choose-schedule"},
-           {"local s: f32[n] @shared\n map u in 0:n @vector { s[u] = x[u] }\n map u in 0:n @vector { y[u] = s[u] }",
-            "choose-schedule, with the description of this device,"},
-           {"transient t: f32[n]\n map u in 0:n @vector { t[u] = x[u] }\n map u in 0:n @vector { y[u] = t[u] }",
-            "choose-schedule"}}) {
-    const std::string error = ErrorOf(Scheduled(statement));
-    EXPECT_THAT(error, HasSubstr("E0694")) << statement;
-    EXPECT_THAT(error, HasSubstr("the pass " + pass + " should have run")) << statement;
+kernel k(p0: f32[n0], p1: f32[n0, n1], n0: symbol, n1: symbol) for cpu {
+  map i0 in 0:n0:3 @parallel {
+    for i in i0:+3 {
+      local partial: f32[8]
+      map u in 0:8 @vector { partial[u] = 0 }
+      for c0 in 0:n1:8 {
+        map c in c0:+8 @vector { partial[c - c0] += p1[i, c] }
+      }
+      local sum: f32
+      sum = 0
+      map u in 0:8 @halves { sum += partial[u] }
+      p0[i] = sum
+    }
   }
 }
+)";
 
-TEST(KernelErrors, SchedulesWithoutADevice) {
-  const std::string text = Scheduled("for u in 0:n { y[u] = x[u] }");
-  const std::string error = ErrorOf(std::string(text).replace(text.find(" for cpu"), 8, ""));
-  EXPECT_THAT(error, HasSubstr("E0694"));
-  EXPECT_THAT(error, HasSubstr("kernel k(…) for cpu {"));
+// Parts, lanes, partial results and halves; the same bits with one thread and two.
+TEST(Kernels, SumsOfRows) {
+  const int64_t n = 10, c = 37;
+  const std::vector<double> x = Values(n * c);
+  std::vector<double> want(n, 0.0);
+  for (int64_t i = 0; i < n * c; ++i) want[static_cast<size_t>(i / c)] += static_cast<float>(x[static_cast<size_t>(i)]);
+  std::vector<std::vector<double>> got;
+  for (int threads : {1, 2}) {
+    Registry r;
+    CompileOptions o = TestOptions();
+    o.threads = threads;
+    auto e = CompileText(kRowSums, r, o);
+    ASSERT_NE(e, nullptr);
+    auto out = e->Run({{"X", F32({n, c}, x)}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    got.push_back(Doubles((*out)[0]));
+    ExpectClose(got.back(), want);
+  }
+  EXPECT_EQ(got[0], got[1]);
 }
 
-TEST(KernelErrors, AnEntryThatIsAKernel) {
-  EXPECT_THAT(ErrorOf("kernel k(x: f32[4]) for cpu { map i in 0:4 @vector { x[i] = 1 } }"), HasSubstr("E0682"));
+// What is computed before a parallel map is passed on to it; two maps one after the other are two phases.
+TEST(Kernels, TwoPhases) {
+  const char* text = R"(
+sdfg f(X: f32[N], Y: f32[N]) {
+  call k(p0 = Y, p1 = X, n0 := N)
 }
-
-TEST(KernelErrors, ArgumentsWithOtherStrides) {
-  EXPECT_THAT(ErrorOf(R"(
-sdfg f(inout W: f32[6, 4]) {
-  view left: f32[6, 2] of W strides [4, 1]
-  call k(y = left, n := 6)
+kernel k(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu {
+  let g = max(1, n0 // 4)
+  local most: f32
+  local parts: f32[8]
+  map u in 0:8 @vector { parts[u] = -inf }
+  map q in 0:4 @parallel {
+    for i in q * g:min(q * g + g, n0) { parts[q] max= p1[i] }
+  }
+  for i in 4 * g:n0 { parts[4] max= p1[i] }
+  most = -inf
+  map u in 0:8 @halves { most max= parts[u] }
+  map i0 in 0:n0:g @parallel {
+    map i in i0:+g @vector { p0[i] = p1[i] - most }
+  }
 }
-kernel k(y: f32[n, 2] strides [5, 1], n: symbol) for cpu { for i in 0:n { y[i, 0] = i } }
-)"),
-              HasSubstr("E0683"));
+)";
+  const int64_t n = 103;
+  const std::vector<double> x = Values(n);
+  double most = -1e9;
+  for (double v : x) most = std::max(most, static_cast<double>(static_cast<float>(v)));
+  std::vector<double> want;
+  for (double v : x) want.push_back(static_cast<float>(v) - most);
+  auto out = RunText(text, {{"X", F32({n}, x)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  ExpectClose(Doubles((*out)[0]), want);
 }
 
 }  // namespace

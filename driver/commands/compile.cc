@@ -36,17 +36,21 @@ int Compile(const CompileFlags& f, const Common& c) {
   if (!s.ok()) return Fail(c.out, s);
   if (f.model.threads != 0)
     Note(c.out, "warning: --threads has no effect: it is chosen when the program runs");
-  if (!f.model.implementations.empty() && (f.emit == "ir" || f.emit == "json"))
+  const bool imported = f.emit == "library" || f.emit == "ir" || f.emit == "json";
+  const bool lowered = f.emit == "loops" || f.emit == "scheduled" || f.emit == "lowered";
+  if (!f.model.implementations.empty() && imported)
     Note(c.out, "warning: --impl has no effect on the imported program: --emit lowered shows what is chosen");
-  if (!f.model.pipeline.empty() && (f.emit == "ir" || f.emit == "json"))
+  if (!f.model.pipeline.empty() && f.emit == "loops")
+    Note(c.out, "warning: --pipeline has no effect on --emit loops: it is of what is compiled, --emit scheduled");
+  if (!f.model.pipeline.empty() && imported)
     Note(c.out, "warning: --pipeline has no effect on the imported program: see --emit lowered, or `headrace opt`");
   if (!f.model.target.empty() && !f.emit.empty())
     Note(c.out, "warning: --target has no effect on text: it is of the compiled artifact");
   if (f.emit.empty() && f.out == "-")
     return Fail(c.out, UsageError("E0461", "an artifact is a folder: it can't be written to standard output"));
   if (f.emit.empty() && f.out.empty())
-    return Fail(c.out, UsageError("E0437", "nothing to make", "give -o OUT.hrx, or --emit ir|json|lowered|cpp"));
-  if (f.emit == "ir" || f.emit == "json" || f.emit == "lowered") {
+    return Fail(c.out, UsageError("E0437", "nothing to make", "give -o OUT.hrx, or --emit library|loops|scheduled|cpp"));
+  if (imported || lowered) {
     Result<ImportOptions> import = f.model.Import();
     if (!import.ok()) return Fail(c.out, import.status());
     Result<LoadedModel> m = ReadModel(r, f.model.model, *import);
@@ -55,12 +59,13 @@ int Compile(const CompileFlags& f, const Common& c) {
     if (s.ok()) s = f.model.CheckChoices(r, *m, c);
     if (!s.ok()) return Fail(c.out, s);
     Program p = m->model.program;
-    if (f.emit == "lowered") {
+    if (lowered) {
       Result<CompileRequest> request = f.model.Compile(c);
       if (!request.ok()) return Fail(c.out, request.status());
-      Result<Program> lowered = LowerProgram(r, p, *request);
-      if (!lowered.ok()) return Fail(c.out, lowered.status());
-      p = *lowered;
+      if (f.emit == "loops") request->pipeline = "loops";
+      Result<Program> made = LowerProgram(r, p, *request);
+      if (!made.ok()) return Fail(c.out, made.status());
+      p = *made;
     }
     return WriteText(c, f, f.emit == "json" ? ProgramToJson(p) : Print(p));
   }
@@ -87,8 +92,8 @@ Runner AddCompile(CLI::App& app, Common& c) {
   f->model.AddPipelineTo(app);
   app.add_option("-o,--out", f->out, "OUT.hrx, or the file for --emit (default: standard output)");
   app.add_option("--emit", f->emit,
-                 "ir, json: the imported program; lowered: what the backend gets; cpp: generated code")
-      ->check(OneOf({"ir", "json", "lowered", "cpp"}));
+                 "library, json: the imported program; loops: expanded and fused; scheduled: kernels, what the backend gets; cpp: code")
+      ->check(OneOf({"library", "ir", "json", "loops", "scheduled", "lowered", "cpp"}));
   app.add_option("--target", f->model.target,
                  "instructions that the code may use: native (this machine's, the default), x86-64-v2, -v3 or -v4");
   return [f, &c] { return Compile(*f, c); };

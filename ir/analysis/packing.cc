@@ -1,6 +1,7 @@
 #include "ir/analysis/packing.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -80,13 +81,14 @@ Packing InOrder(const std::vector<PackedItem>& items) {
   return p;
 }
 
-// Largest first, each at the lowest place that is free all its life: leaves fewer holes.
-constexpr size_t kMostItems = 6000;
-Packing LargestFirst(const std::vector<PackedItem>& items) {
+// The highest rank first, each at the lowest place that is free all its life: leaves fewer holes.
+constexpr size_t kMostItems = 6000, kManyItems = 2000;  // beyond: one order, and one rank
+Packing ByRank(const std::vector<PackedItem>& items, const std::function<double(const PackedItem&)>& rank) {
   std::vector<size_t> order(items.size()), placed;  // placed: by place
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return items[a].bytes != items[b].bytes ? items[a].bytes > items[b].bytes : items[a].begin < items[b].begin;
+    const double x = rank(items[a]), y = rank(items[b]);
+    return x != y ? x > y : items[a].begin < items[b].begin;
   });
   Packing p;
   p.at.resize(items.size());
@@ -115,10 +117,19 @@ int64_t MostInUse(const std::vector<PackedItem>& items) {
 }
 
 Packing Pack(const std::vector<PackedItem>& items) {
-  Packing in_order = InOrder(items);
-  if (items.size() > kMostItems || in_order.bytes <= MostInUse(items)) return in_order;
-  Packing largest_first = LargestFirst(items);
-  return largest_first.bytes < in_order.bytes ? largest_first : in_order;
+  Packing best = InOrder(items);
+  if (items.size() > kMostItems) return best;
+  const int64_t least = MostInUse(items);
+  using Rank = std::function<double(const PackedItem&)>;
+  const Rank size = [](const PackedItem& i) { return static_cast<double>(i.bytes); };
+  const Rank life = [](const PackedItem& i) { return static_cast<double>(i.end - i.begin + 1); };
+  const Rank both = [&](const PackedItem& i) { return size(i) * life(i); };
+  const Rank ranks[] = {size, both, life};
+  for (const Rank& rank : ranks) {
+    if (best.bytes <= least || (&rank != &ranks[0] && items.size() > kManyItems)) break;
+    if (Packing other = ByRank(items, rank); other.bytes < best.bytes) best = std::move(other);
+  }
+  return best;
 }
 
 }  // namespace headrace

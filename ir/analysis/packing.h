@@ -13,7 +13,8 @@ struct Packing {
   std::vector<int64_t> at;  // of each item
   int64_t bytes = 0;        // in all
 };
-// No two items that are in use at once overlap. Best fit in the order of use, or largest first where that takes less.
+// No two items that are in use at once overlap. Best fit in the order of use, or the largest or the longest-lived first where that
+// takes less.
 Packing Pack(const std::vector<PackedItem>& items);
 // The bytes in use where they are most: no packing takes less.
 int64_t MostInUse(const std::vector<PackedItem>& items);

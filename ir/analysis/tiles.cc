@@ -1,6 +1,7 @@
 #include "ir/analysis/tiles.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace headrace {
 namespace {
@@ -16,12 +17,42 @@ bool IsCyclic(const Range& inner, const Range& outer) {
   return StepOf(outer) == Expr(1) && StepOf(inner) == outer.end - outer.begin;
 }
 
+// The arguments of max(a, max(b, c)) or min, as one list.
+void Flatten(const Expr& e, const char* fn, std::vector<Expr>* out) {
+  if (!e.Is(ExprKind::kCall) || e->name.view() != fn) return out->push_back(e);
+  for (const Expr& a : e->args) Flatten(a, fn, out);
+}
+
+// What is left of `bounds` without `needed`; false where one of these is missing.
+bool Remove(const std::vector<Expr>& needed, std::vector<Expr>* bounds) {
+  for (const Expr& e : needed) {
+    const auto it = std::find(bounds->begin(), bounds->end(), e);
+    if (it == bounds->end()) return false;
+    bounds->erase(it);
+  }
+  return true;
+}
+
+// A stretch of a part: what else bounds it below and above.
+struct Stretch {
+  std::vector<Expr> from, below;
+};
+std::optional<Stretch> StretchOf(const Range& inner, const Range& outer) {
+  Stretch s;
+  const Expr begin = SymbolExpr(outer.index);
+  if (!Speaks(inner.begin, outer.index)) return std::nullopt;
+  if (inner.begin == begin && IsCyclic(inner, outer)) return s;
+  std::vector<Expr> ends;
+  Flatten(Min(begin + StepOf(outer), outer.end), "min", &ends);
+  Flatten(inner.begin, "max", &s.from);
+  Flatten(inner.end, "min", &s.below);
+  if (!Remove({begin}, &s.from) || !Remove(ends, &s.below)) return std::nullopt;
+  return s;
+}
+
 }  // namespace
 
-bool IsPartOf(const Range& inner, const Range& outer) {
-  if (!inner.begin.Is(ExprKind::kSymbol) || inner.begin->name != outer.index) return false;
-  return inner.end == Min(SymbolExpr(outer.index) + StepOf(outer), outer.end) || IsCyclic(inner, outer);
-}
+bool IsPartOf(const Range& inner, const Range& outer) { return StretchOf(inner, outer).has_value(); }
 
 namespace {
 
@@ -32,11 +63,12 @@ bool JoinOne(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Ex
     const auto end = ranges->begin() + static_cast<long>(i);
     const auto outer = std::find_if(ranges->begin(), end, [&](const OrderedRange& o) { return IsPartOf(inner.range, o.range); });
     if (outer == end) continue;
-    const bool cyclic = IsCyclic(inner.range, outer->range);
+    const bool cyclic = inner.range.begin == SymbolExpr(outer->range.index) && IsCyclic(inner.range, outer->range);
+    const Stretch stretch = *StretchOf(inner.range, outer->range);
     bool both = false;
     for (const auto* list : indices)
       for (const Expr& e : *list) both |= Speaks(e, outer->range.index);
-    if (both && cyclic) continue;
+    if (both && (cyclic || !stretch.from.empty() || !stretch.below.empty())) continue;
     if (both) {
       const Name u(inner.range.index.str() + "'");
       const NameMap from_begin = {{inner.range.index, SymbolExpr(outer->range.index) + SymbolExpr(u)}};
@@ -45,9 +77,14 @@ bool JoinOne(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Ex
       inner.range = {u, Expr(0), StepOf(outer->range), StepOf(inner.range)};
       return true;
     }
+    const Name part = outer->range.index;
     inner.range.begin = outer->range.begin;
     if (cyclic) inner.range.step = Expr(1);
     else inner.range.end = outer->range.end;
+    for (const Expr& e : stretch.from)
+      if (!Speaks(e, part)) inner.range.begin = Max(inner.range.begin, e);
+    for (const Expr& e : stretch.below)
+      if (!Speaks(e, part)) inner.range.end = Min(inner.range.end, e);
     inner.ordered = inner.ordered && outer->ordered;
     ranges->erase(outer);
     return true;

@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// Whether `inner` runs over one part of `outer`: begins at its index, ends a step later or where it ends. A cyclic part,
-// `i in t:b:g` under `t in a:a+g`, is one, too.
+// Whether `inner` runs over one part of `outer` or a stretch of it: begins at its index or later, ends a step later, where
+// it ends, or before. A cyclic part, `i in t:b:g` under `t in a:a+g`, is one, too.
 bool IsPartOf(const Range& inner, const Range& outer);
 
 struct OrderedRange {

@@ -49,7 +49,7 @@ inline constexpr const char* kPrograms[] = {
   ai.onnx.ml.Scaler(X = X) -> (Y = Y) defines (count) impl "pure" from "conv1" by "import"
   let m = Y[0] > 0.5 ? i64(X[0]) : n
   state init from "s" {
-    map i in 0:N @parallel vectorize(i) tile(i: 64) unroll(4) { Y[i] = exp(X[i]) * x + (X[i - 1] ?? 0); Y[(i + 1) % N] ?? += 2 }
+    map i in 0:N @parallel { Y[i] = exp(X[i]) * x + (X[i - 1] ?? 0); Y[(i + 1) % N] ?? += 2 }
     map i in 0:N:2, j in i:m { map k in 0:3 { Y[i] max= sat(X[i], i8) < 3 ? 1.0 : -inf } }
     x = 1.5 from "const"
     x min= F.flat[0]
@@ -67,6 +67,25 @@ sdfg inner(x: f32[N], n: symbol) { map { x[n - 1] *= 1 } }
 )",
     R"(sdfg row(x: f32[M], y: f32) { y = 0; map i in 0:M { y += x[i] } }
 entry sdfg rows(X: f32[N, M], Y: f32[N]) { map i in 0:N { call row(x = X[i, :], y = Y[i]) } }
+)",
+    R"(kernel rows(X: f32[N, C], I: i64[N], out Y: f32[N], N: symbol, C: symbol, t: symbol) for cpu {
+  assume t in 0:N
+  let g = max(1, 4096 // max(1, C))
+  local sums: f32[N, 8] @worker
+  map n0 in 0:N:g @parallel { for n in n0:+g {
+    local s: f32 ; local p: f32[8]
+    map l in 0:8 @vector { p[l] = 0 }
+    for c0 in 0:C:8 { map c in c0:+8 @vector { p[c - c0] += X[n, c] } }
+    s = 0
+    map l in 0:8 @halves { s += p[l] }
+    if n > 0 && n < N - 1 { sums[n, 0] = s } else if n == t { sums[n, 0] = 1 } else { sums[n, 0] = 0 }
+    check X[I[n], 0]
+    check X.flat[n]
+    Y[n] = sums[n, 0] + X[I[n], 0]
+  } }
+  map b in 0:N @grid { map u in 0:32 @block { for c in u:C:32 { X[b, c] += 1 } } }
+}
+entry sdfg calls(A: f32[6, 3], J: i64[6], B: f32[6]) { call rows(X = A, I = J, Y = B, N := 6, C := 3, t := 1) }
 )",
 };
 

@@ -56,6 +56,8 @@ NodeId ProgramParser::ParseStatementHere() {
   std::string hint;
   if (AtBlock()) {
     hint = indices_.empty() ? "end the state before control flow" : "inside a map write `condition ? a : b`, or a map";
+  } else if (AtWord("local")) {
+    hint = "locals are of kernels; here write transient";
   } else if (AtDeclaration()) {
     hint = "declare containers in the body of the sdfg, outside of states";
   } else if (first.kind == Token::kName) {

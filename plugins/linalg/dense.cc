@@ -86,8 +86,12 @@ void DenseDeterminant(int32_t dtype, int64_t n, const void* a, void* d) {
 
 void DenseCholesky(int32_t dtype, int64_t n, const void* a, void* l) {
   if (n == 0) return;
-  if (dtype == HR_F32) return Cholesky<float>(n, a, l);
-  return Cholesky<double>(n, a, l);
+  switch (dtype) {
+    case HR_F32: return Cholesky<float>(n, a, l);
+    case HR_F64: return Cholesky<double>(n, a, l);
+    case HR_C64: return Cholesky<std::complex<float>>(n, a, l);
+    default: return Cholesky<std::complex<double>>(n, a, l);
+  }
 }
 
 }  // namespace linalg_ops

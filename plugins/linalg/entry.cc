@@ -4,6 +4,8 @@
 
 HEADRACE_PLUGIN("linalg_ops", "1.0") {
   linalg_ops::RegisterSolvers(r);
+  linalg_ops::RegisterFactors(r);
   linalg_ops::RegisterTransforms(r);
   linalg_ops::RegisterCalls(r);
+  linalg_ops::RegisterFactorCalls(r);
 }

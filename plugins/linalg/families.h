@@ -7,7 +7,9 @@ namespace linalg_ops {
 using headrace_plugin::Registrar;
 
 void RegisterSolvers(Registrar& r);
+void RegisterFactors(Registrar& r);
 void RegisterTransforms(Registrar& r);
 void RegisterCalls(Registrar& r);
+void RegisterFactorCalls(Registrar& r);
 
 }  // namespace linalg_ops

@@ -1,7 +1,6 @@
 // Systems of linear equations, determinants and Cholesky factors of one matrix by textbook elimination. Gradients follow JAX's
 // convention for complex numbers: transposes, no conjugates.
-#include <stdexcept>
-
+#include "plugins/linalg/algebra.h"
 #include "plugins/linalg/families.h"
 
 namespace linalg_ops {
@@ -28,14 +27,16 @@ std::string Eliminated(const std::string& exchange, const std::string& step) {
          step + "}\n";
 }
 
-std::string TypeOf(const headrace_plugin::Node& n, const std::string& port) {
-  switch (n.input(port)->dtype) {
-    case HR_F32: return "f32";
-    case HR_F64: return "f64";
-    case HR_C64: return "c64";
-    case HR_C128: return "c128";
-    default: throw std::runtime_error("matrices are of f32, f64, c64 or c128");
-  }
+// Columns of the factor one by one: `pivot` is the first element's, by which `divisor` divides the others.
+std::string Root(const std::string& pivot, const std::string& divisor, const std::string& across) {
+  return "  let n = dim(A, 0)\n"
+         "  F[i, j] = A[i, j]\n"
+         "  for k in 0:n {\n"
+         "    pivot[] = " + pivot + "\n"
+         "    F[i, k] = F[i, k] / " + divisor + " over i in k:n\n"
+         "    F[i, j] = j <= i ? F[i, j] - F[i, k] * " + across + " : F[i, j] over i in k + 1:n, j in k + 1:n\n"
+         "  }\n"
+         "  L[i, j] = j <= i ? F[i, j] : F[i, j] * 0\n";
 }
 
 bool Has(const std::vector<std::string>& all, const std::string& name) {
@@ -46,7 +47,7 @@ bool Has(const std::vector<std::string>& all, const std::string& name) {
 
 // dB = A^-T dX, dA = -dB X^T.
 std::string SolveBackward(const Node& node, const std::vector<std::string>&, const std::vector<std::string>& required) {
-  const std::string t = TypeOf(node, "A"), n = node.input("A")->shape[0], m = node.input("B")->shape[1];
+  const std::string t = MatrixType(node, "A"), n = node.input("A")->shape[0], m = node.input("B")->shape[1];
   const std::string square = ": " + t + "[" + n + ", " + n + "]", tall = ": " + t + "[" + n + ", " + m + "]";
   std::string parameters = "A" + square + ", X" + tall + ", dX" + tall, body;
   if (Has(required, "A")) parameters += ", dA" + square;
@@ -63,7 +64,7 @@ std::string SolveBackward(const Node& node, const std::vector<std::string>&, con
 
 // dA = dD D A^-T.
 std::string DetBackward(const Node& node, const std::vector<std::string>&, const std::vector<std::string>&) {
-  const std::string t = TypeOf(node, "A"), n = node.input("A")->shape[0];
+  const std::string t = MatrixType(node, "A"), n = node.input("A")->shape[0];
   const std::string square = ": " + t + "[" + n + ", " + n + "]", map = "  map i in 0:" + n + ", j in 0:" + n;
   return "sdfg det_backward(A" + square + ", D: " + t + ", dD: " + t + ", dA" + square + ") {\n"
          "  transient turned" + square + "\n  transient one" + square + "\n  transient inverse" + square + "\n" +
@@ -73,32 +74,9 @@ std::string DetBackward(const Node& node, const std::vector<std::string>&, const
          map + " { dA[i, j] = dD * D * inverse[i, j] }\n}\n";
 }
 
-// S = L^-T phi(L^T dL) L^-1 with phi the lower triangle, its diagonal halved. The op reads the lower triangle alone, so an element
-// below the diagonal takes what symmetric matrices would share between two.
-std::string CholeskyBackward(const Node& node, const std::vector<std::string>&, const std::vector<std::string>&) {
-  const std::string t = TypeOf(node, "A"), n = node.input("A")->shape[0];
-  const std::string square = ": " + t + "[" + n + ", " + n + "]", map = "  map i in 0:" + n + ", j in 0:" + n;
-  return "sdfg cholesky_backward(L" + square + ", dL" + square + ", dA" + square + ") {\n"
-         "  transient turned" + square + "\n  transient p" + square + "\n  transient half" + square + "\n  transient back" + square +
-         "\n  transient s" + square + "\n  transient low" + square + "\n  transient whole" + square + "\n" +
-         map + " { turned[i, j] = L[j, i] }\n" +
-         map + " { low[i, j] = i < j ? " + t + "(0) : dL[i, j] }\n" +
-         map + " { whole[i, j] = " + t + "(0) }\n" +
-         map + ", k in 0:" + n + " { whole[i, j] += L[k, i] * low[k, j] }\n" +
-         map + " { p[i, j] = i < j ? " + t + "(0) : i == j ? " + t + "(0.5) * whole[i, j] : whole[i, j] }\n"
-         "  linalg.Solve(A = turned, B = p) -> (X = half)\n" +
-         map + " { back[i, j] = half[j, i] }\n"
-         "  linalg.Solve(A = turned, B = back) -> (X = s)\n" +
-         map + " { dA[i, j] = i < j ? " + t + "(0) : i == j ? s[i, i] : s[i, j] + s[j, i] }\n}\n";
-}
-
 std::string Applies(const Node& node) {
   const int32_t t = node.input("A")->dtype;
   return t == HR_F32 || t == HR_F64 || t == HR_C64 || t == HR_C128 ? "" : "matrices are of f32, f64, c64 or c128";
-}
-std::string AppliesToReal(const Node& node) {
-  const int32_t t = node.input("A")->dtype;
-  return t == HR_F32 || t == HR_F64 ? "" : "only real matrices: the factor of a complex one is no analytic function of it";
 }
 
 }  // namespace
@@ -145,19 +123,12 @@ void RegisterSolvers(Registrar& r) {
       .Input("A", "number")
       .Output("L", "A")
       .Shape("shape L[dims(A)]")
-      .Pure(
-          "let n = dim(A, 0)\n"
-          "F[i, j] = A[i, j]\n"
-          "for k in 0:n {\n"
-          "  pivot[] = sqrt(F[k, k])\n"
-          "  F[i, k] = F[i, k] / pivot[] over i in k:n\n"
-          "  F[i, j] = j <= i ? F[i, j] - F[i, k] * F[j, k] : F[i, j] over i in k + 1:n, j in k + 1:n\n"
-          "}\n"
-          "L[i, j] = j <= i ? F[i, j] : F[i, j] * 0")
+      .Pure("if is_float(A) {\n" + Root("sqrt(F[k, k])", "pivot[]", "F[j, k]") + "} else {\n" +
+            Root("sqrt(real(F[k, k]))", "complex(pivot[], pivot[] * 0)", "conj(F[j, k])") + "}")
       .Sample("A: f64[3, 3] in [1, 2]; at 9, 1, 1, 1, 9, 1, 1, 1, 9")
       .Sample("A: f64[2, 2] in [1, 2]; at 4, 0.5, 0.5, 2")
+      .Sample("A: c128[2, 2] = [(4, 0), (7, 7), (0.5, 0.25), (2, 0)]")
       .Sample("A: f64[1, 1] in [1, 2]");
-  r.backward("linalg.Cholesky", "by_two_solves", AppliesToReal, CholeskyBackward);
 }
 
 }  // namespace linalg_ops

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _core
 from .errors import MismatchError, UsageError
+from .trees import sequence
 
 _dump_dir: str | None = None
 
@@ -87,7 +88,7 @@ def copied(value: Any, seen: dict[int, Any] | None = None) -> Any:
     """Arrays in it with memory of their own; the same array twice is the same copy twice."""
     seen = {} if seen is None else seen
     if isinstance(value, (tuple, list)):
-        return type(value)(copied(v, seen) for v in value)
+        return sequence(type(value), (copied(v, seen) for v in value))
     if isinstance(value, dict):
         return {k: copied(v, seen) for k, v in value.items()}
     if isinstance(value, np.ndarray):
@@ -100,7 +101,7 @@ def copied(value: Any, seen: dict[int, Any] | None = None) -> Any:
 def as_numpy(value: Any) -> Any:
     """Tensors in it as arrays."""
     if isinstance(value, (tuple, list)):
-        return type(value)(map(as_numpy, value))
+        return sequence(type(value), map(as_numpy, value))
     if isinstance(value, dict):
         return {k: as_numpy(v) for k, v in value.items()}
     return value.cpu().numpy() if hasattr(value, "detach") else value

@@ -12,7 +12,7 @@ from .frontend.calls import DTYPES
 from .frontend.types import Type
 from .program import Function, Result, Translated, program
 from .sdfg import Sdfg
-from .trees import Tree
+from .trees import Tree, sequence
 
 
 class Derived(Translated):
@@ -255,7 +255,7 @@ def frozen(x):
 def copied(value):
     """Arrays in it, copied: calls may change what they get."""
     if isinstance(value, (tuple, list)):
-        return type(value)(copied(v) for v in value)
+        return sequence(type(value), (copied(v) for v in value))
     if isinstance(value, dict):
         return {k: copied(v) for k, v in value.items()}
     return np.array(value) if isinstance(value, np.ndarray) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 
 class Tree:
@@ -29,7 +29,7 @@ class Tree:
         """A value of this structure of what `leaf` gives for each leaf's name."""
         made = [(key, part.build(leaf_name(name, key), leaf) if isinstance(part, Tree) else leaf(leaf_name(name, key)))
                 for key, part in self.parts]
-        return dict(made) if self.kind is dict else self.kind(value for _, value in made)
+        return dict(made) if self.kind is dict else sequence(self.kind, (value for _, value in made))
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__} of {len(self.leaves(''))} arrays"
@@ -44,11 +44,16 @@ def is_array(value) -> bool:
     return hasattr(value, "shape") and hasattr(value, "dtype") and value.shape is not None
 
 
+def sequence(kind: type, parts: Iterable):
+    """A list, a tuple or a tuple with names of these parts."""
+    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+
 def is_tree(value) -> bool:
-    """A dict, list or tuple with an array in it."""
+    """A dict, list or tuple, also one with names, with an array in it."""
     if type(value) is dict:
         return any(is_array(v) or is_tree(v) for v in value.values())
-    return type(value) in (list, tuple) and any(is_array(v) or is_tree(v) for v in value)
+    return (type(value) in (list, tuple) or isinstance(value, tuple) and hasattr(value, "_fields")) and any(is_array(v) or is_tree(v) for v in value)
 
 
 def items(value) -> list[tuple]:

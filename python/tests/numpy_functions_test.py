@@ -121,8 +121,8 @@ class Functions(Case):
         self.each(SMOOTH, check)
 
     def test_what_they_don_t_do(self):
-        calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.unique(k)": "not among",
-                 "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 2)": "there are 'fro'", "np.quantile(v, s)": "call it for each",
+        calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.lexsort((v, w))": "not among",
+                 "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 3)": "there are 'fro'", "np.quantile(v, s)": "call it for each",
                  "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements"}
         functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(calls)})
         for k, (expression, words) in enumerate(calls.items()):

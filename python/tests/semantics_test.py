@@ -271,6 +271,17 @@ def comprehensions(x, y):
     return np.array(rows), stacked, best, sum(r[0] for r in x), [k for k in range(3)][-1] * x
 
 
+def stars(x):
+    """Several values at once, in tuples, calls and targets."""
+    first, *rest = x
+    *most, last = [first, *rest, 3.0]
+
+    def ends(*values):
+        return values[0] + values[-1]
+
+    return first, ends(*rest), len(most), last, ends(*most), *np.linalg.qr(np.outer(x, x))
+
+
 def rebinds_arguments(a, x, n):
     """x is the caller's array until it is bound to another; what is done in place afterwards is not seen by the caller."""
     for k in range(n):
@@ -303,6 +314,9 @@ class Semantics(Case):
 
     def test_comprehensions(self):
         self.same(comprehensions, np.arange(6.0).reshape(2, 3), np.array([1.0, -3.0, 2.0]), backend="interpreter")
+
+    def test_stars(self):
+        self.same(stars, np.arange(4.0), backend="interpreter", rtol=1e-10)
 
     def test_arguments_that_loops_bind_anew(self):
         a = np.random.default_rng(0).standard_normal((3, 3))

@@ -223,7 +223,7 @@ class Stranger(unittest.TestCase):
         text = self.headrace(plugin, "ops", "Conv", path)
         self.assertRegex(text, r"first \(onnx.Conv\)\n  shifted +acme_convolution +chosen")
         self.assertRegex(text, r"second \(onnx.Conv\)\n  shifted +acme_convolution +does not apply: it has pads\n  pure +\S+ +chosen")
-        self.assertRegex(self.headrace(plugin, "compile", path, "--emit", "lowered"), r"i0? \+ p|shifted|\+ q")
+        self.assertRegex(self.headrace(plugin, "compile", path, "--emit", "loops"), r"i0? \+ p|shifted|\+ q")
         text = self.headrace(plugin, "run", path, "--impl", "Conv=shifted", code=3)
         self.assertIn("error[E0321]: implementation 'shifted' does not apply: it has pads", text)
         self.assertIn("second", text)

@@ -180,8 +180,9 @@ int Main(int argc, char** argv) {
   t.cpu = what == "cpu", t.steps = what == "steps";
   const char* tmp = std::getenv("TEST_TMPDIR");
   t.cache = std::string(tmp ? tmp : "/tmp") + "/random-programs-cache";
-  if (t.pipelines.empty() && !t.steps) {  // every pass alone that needs no names and adds no parameter, and the whole of what is run before code generation
-    const std::set<std::string> left_out = {"expand-library-nodes", "input-to-constant", "parameter-to-transient", "profile", "replace"};
+  if (t.pipelines.empty() && !t.steps) {  // every pass alone that needs no names and adds no parameter, and all pipelines
+    const std::set<std::string> left_out = {"expand-library-nodes", "input-to-constant", "parameter-to-transient", "profile",
+                                            "replace"};
     for (const Pass* p : t.registry.Passes())
       if (!left_out.count(p->name)) t.pipelines.push_back(p->name);
     for (const Pipeline* p : t.registry.Pipelines()) t.pipelines.push_back(p->name);
@@ -205,7 +206,7 @@ int Main(int argc, char** argv) {
     if (failures >= 5) break;
   }
   for (const char* name : {"fuse-maps", "eliminate-copies", "eliminate-dead-code", "scalarize", "inline-nested",
-                           "fold-control", "forward-registers", "outline", "choose-schedule"})
+                           "fold-control", "forward-registers", "alias", "outline", "choose-schedule"})
     if (t.steps && count >= 40) {
       std::printf("%s: %d\n", name, t.found[name]);
       if (t.found[name] == 0) ++failures;

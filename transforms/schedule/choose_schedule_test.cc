@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
 #include "transforms/testing.h"
 
 namespace headrace::transforms {
@@ -21,6 +24,142 @@ kernel k(p0: f32[n0, n1], p1: f32[n0, n1], n0: symbol, n1: symbol) for cpu {
     map i0 in i0_0:+20480 @vector { v_1[i0] = v[i0] * 2 }
   }
 })");
+}
+
+// Terms that lie side by side have partial results, combined by halves; results that lie side by side are summed together.
+TEST(ChooseSchedule, Sums) {
+  ExpectPass(R"(
+kernel rows(inout p0: f32[n0], p1: f32[n0, n1], n0: symbol, n1: symbol) {
+  map i0 in 0:n0, i1 in 0:n1 { p0[i0] += p1[i0, i1] }
+}
+kernel columns(inout p0: f32[n1], p1: f32[n0, n1], n0: symbol, n1: symbol) {
+  map i0 in 0:n0, i1 in 0:n1 { p0[i1] max= p1[i0, i1] }
+})",
+             "choose-schedule", R"(
+kernel rows(inout p0: f32[n0], p1: f32[n0, n1], n0: symbol, n1: symbol) for cpu {
+  map i0_0 in 0:n0:max(65536 // max(2 * n1, 1), 1) @parallel {
+    for i0 in i0_0:+max(65536 // max(2 * n1, 1), 1) {
+      local sum: f32
+      sum = 0.0
+      local partial: f32[32]
+      map u in 0:32 @vector { partial[u] = 0.0 }
+      for i1_0 in 0:32 * (n1 // 32):32 {
+        map u in 0:32 @vector { partial[u] += p1[i0, i1_0 + u] }
+      }
+      map i1 in 32 * (n1 // 32):n1 @vector { partial[i1 - 32 * (n1 // 32)] += p1[i0, i1] }
+      map u in 0:32 @halves { sum += partial[u] }
+      p0[i0] += sum
+    }
+  }
+}
+kernel columns(inout p0: f32[n1], p1: f32[n0, n1], n0: symbol, n1: symbol) for cpu {
+  map i1_0_0 in 0:n1:256 * max(65536 // max(2 * n0 * min(n1, 256), 1), 1) @parallel {
+    for i1_0 in i1_0_0:+256 * max(65536 // max(2 * n0 * min(n1, 256), 1), 1):256 {
+      local sums: f32[256]
+      map i1 in i1_0:+256 @vector { sums[i1 - i1_0] = -inf }
+      for i0 in 0:n0 {
+        map i1 in i1_0:+256 @vector { sums[i1 - i1_0] max= p1[i0, i1] }
+      }
+      map i1 in i1_0:+256 @vector { p0[i1] max= sums[i1 - i1_0] }
+    }
+  }
+})");
+}
+
+// Borders are peeled off; a window's sum that starts at a value needs no pass of its own for it.
+TEST(ChooseSchedule, BordersAndWindows) {
+  ExpectPass(R"(
+kernel shift(p0: f32[100], p1: f32[100]) {
+  map i0 in 0:100 { p0[i0] = p1[i0 - 1] ?? 0 }
+}
+kernel pool(p0: f32[56, 64], p1: f32[112, 128]) {
+  map i0 in 0:56, i1 in 0:64 {
+    p0[i0, i1] = -inf
+    map i2 in 0:3, i3 in 0:3 { p0[i0, i1] max= p1[2 * i0 + i2 - 1, 2 * i1 + i3 - 1] ?? -inf }
+  }
+})",
+             "choose-schedule", R"(
+kernel shift(p0: f32[100], p1: f32[100]) for cpu {
+  for i0 in 0:1 { p0[i0] = i0 - 1 >= 0 ? p1[i0 - 1] : 0 }
+  map i0 in 1:100 @vector { p0[i0] = p1[i0 - 1] }
+}
+kernel pool(p0: f32[56, 64], p1: f32[112, 128]) for cpu {
+  for i0 in 0:56 {
+    local sums: f32[64]
+    map i1 in 0:64 @vector { sums[i1] = -inf }
+    for i2 in 0:3, i3 in 0:3 {
+      for i1 in 0:min(max(-i3 // 2 + 1, 0), 64) {
+        sums[i1] max= 2 * i0 + i2 - 1 >= 0 && 2 * i1 + i3 - 1 >= 0 ? p1[2 * i0 + i2 - 1, 2 * i1 + i3 - 1] : -inf
+      }
+      map i1 in max(-i3 // 2 + 1, 0):64 @vector {
+        sums[i1] max= 2 * i0 + i2 - 1 >= 0 ? p1[2 * i0 + i2 - 1, 2 * i1 + i3 - 1] : -inf
+      }
+    }
+    map i1 in 0:64 @vector { p0[i0, i1] = max(-inf, sums[i1]) }
+  }
+})");
+}
+
+// What no strategy fits stays as it is.
+TEST(ChooseSchedule, ProductsAreLeft) {
+  ExpectUnchanged(R"(
+kernel product(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
+  map i0 in 0:n0, i1 in 0:n1, i2 in 0:n2 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+})",
+                  "choose-schedule");
+}
+
+// Another device has other numbers: each of them changes the schedule of some kernel.
+TEST(ChooseSchedule, EachNumberOfTheDeviceCounts) {
+  const char* text = R"(
+kernel a(p0: f32[n0], p1: f32[n0], n0: symbol) { map i0 in 0:n0 { p0[i0] = p1[i0] } }
+kernel b(inout p0: f32[n0], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in 0:n0, i1 in 0:n1 { p0[i0] += p1[i0, i1] } }
+kernel c(inout p0: f32[n1], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in 0:n0, i1 in 0:n1 { p0[i1] += p1[i0, i1] } }
+kernel d(inout p0: f32[n0], p1: f32[n0, 40], n0: symbol) { map i0 in 0:n0, i1 in 0:40 { p0[i0] += p1[i0, i1] } }
+kernel e(p0: f32[n1, n0], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in 0:n1, i1 in 0:n0 { p0[i0, i1] = p1[i1, i0] } }
+kernel f(inout p0: f32[24], p1: f32[n0, 24], n0: symbol) { map i0 in 0:n0, i1 in 0:24 { p0[i1] += p1[i0, i1] } }
+)";
+  const Result<schedule::Device> cpu = schedule::FindDevice("cpu");
+  ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
+  const auto scheduled = [&](const schedule::Device& d) {
+    Program p = *ParseProgram(text);
+    EXPECT_TRUE(ChooseSchedule(p, d).ok());
+    EXPECT_TRUE(Verify(p).ok()) << Verify(p).ToString();
+    return Print(p);
+  };
+  const std::string usual = scheduled(*cpu);
+  EXPECT_EQ(usual, scheduled(*cpu));
+  const std::pair<const char*, int64_t schedule::Device::*> numbers[] = {
+      {"vector-bytes", &schedule::Device::vector_bytes},
+      {"chunk-operations", &schedule::Device::chunk_operations},
+      {"row-elements", &schedule::Device::row_elements},
+      {"sum-elements", &schedule::Device::sum_elements},
+      {"short-sum", &schedule::Device::short_sum},
+      {"partial-bytes", &schedule::Device::partial_bytes},
+      {"long-partial-bytes", &schedule::Device::long_partial_bytes},
+      {"long-sum", &schedule::Device::long_sum},
+      {"transpose-elements", &schedule::Device::transpose_elements},
+  };
+  for (const auto& [name, number] : numbers) {
+    bool changes = false;
+    for (int64_t by : {2, 64}) {
+      schedule::Device other = *cpu;
+      other.*number *= by;
+      changes |= scheduled(other) != usual;
+      other.*number = std::max<int64_t>(1, cpu->*number / by);
+      changes |= scheduled(other) != usual;
+    }
+    EXPECT_TRUE(changes) << name;
+  }
+}
+
+TEST(Device, WrongDescriptionsSayWhatIsWrong) {
+  const auto error = [](const char* text) { return schedule::ParseDevice("mine", text).status().ToString(); };
+  EXPECT_NE(error("vector-byte 64").find("did you mean 'vector-bytes'?"), std::string::npos) << error("vector-byte 64");
+  EXPECT_NE(error("vector-bytes 64\nvector-bytes 32").find("twice"), std::string::npos);
+  EXPECT_NE(error("vector-bytes none").find("no number"), std::string::npos);
+  EXPECT_NE(error("vector-bytes 64").find("there is no 'chunk-operations'"), std::string::npos);
+  EXPECT_NE(schedule::FindDevice("abacus").status().ToString().find("E0369"), std::string::npos);
 }
 
 }  // namespace

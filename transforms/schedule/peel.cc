@@ -108,7 +108,7 @@ std::vector<NodeId> PeeledLanes(Sdfg* s, const Range& lane, const std::vector<No
   const Expr first = Min(from, lane.end);
   if (from != lane.begin) add(part(lane.begin, first, Schedule::kSequential, false));
   add(part(from, below, Schedule::kVector, true));
-  if (below != lane.end) add(part(Max(first, below), lane.end, Schedule::kSequential, false));
+  if (below != lane.end) add(part(Max(lane.begin, Max(first, below)), lane.end, Schedule::kSequential, false));
   return out;
 }
 

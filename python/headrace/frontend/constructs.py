@@ -13,7 +13,6 @@ _EXPRESSIONS = {
     ast.Yield: ("yield", "return arrays"),
     ast.YieldFrom: ("yield", "return arrays"),
     ast.Await: ("await", "await outside of the program"),
-    ast.Starred: ("a starred value", "write the values one by one"),
 }
 _STATEMENTS = {
     ast.AsyncFunctionDef: ("functions that are defined", "define it outside"),

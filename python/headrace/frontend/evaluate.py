@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, builtin, creation, derived, elementwise, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
+from . import arrays, builtin, counting, creation, derived, elementwise, factors, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
 from .constructs import NoPlace
 from .emitter import Emitter
 from .errors import OutOfScope, Retry, Retyped
@@ -102,10 +102,25 @@ class Evaluator:
         return self.name(n.id)
 
     def of_Tuple(self, n: ast.Tuple):
-        return tuple(self.value(x) for x in n.elts)
+        return tuple(self._values(n.elts))
 
     def of_List(self, n: ast.List):
-        return [self.value(x) for x in n.elts]
+        return self._values(n.elts)
+
+    def _values(self, nodes: list[ast.expr]) -> list:
+        """Their values; what has a star before it is several."""
+        found: list = []
+        for x in nodes:
+            found += self.several(self.value(x.value)) if isinstance(x, ast.Starred) else [self.value(x)]
+        return found
+
+    def several(self, value) -> list:
+        """What is unpacked: the items of tuples and lists, the parts of arrays along the first dimension."""
+        if not isinstance(value, Value):
+            return list(value)
+        if value.ndim == 0 or not isinstance(value.shape[0], int):
+            raise TypeError("only arrays whose first size is a number can be unpacked")
+        return [arrays.subscript(self.emitter, value, k) for k in range(value.shape[0])]
 
     def of_Attribute(self, n: ast.Attribute):
         base = self.value(n.value)
@@ -280,10 +295,7 @@ class Evaluator:
     # ---- calls ----
     def of_Call(self, n: ast.Call):
         function = self.value(n.func)
-        args: list = []
-        for a in n.args:
-            args.extend(self.value(a.value)) if isinstance(a, ast.Starred) else args.append(self.value(a))
-        named = {}
+        args, named = self._values(n.args), {}
         for k in n.keywords:
             named.update(self.value(k.value) if k.arg is None else {k.arg: self.value(k.value)})
         return self.call(function, args, named)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..trees import sequence
 from . import arrays, elementwise, gathers, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
@@ -129,16 +130,24 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
             raise NotImplementedError("assignment to an attribute")
 
     def _unpack(self, target, value) -> None:
-        if isinstance(value, Value):
-            if value.ndim == 0 or not isinstance(value.shape[0], int):
-                raise TypeError("only arrays whose first size is a number can be unpacked")
-            value = [arrays.subscript(self.emitter, value, k) for k in range(value.shape[0])]
-        if len(value) != len(target.elts):
-            raise ValueError(f"{len(value)} values for {len(target.elts)} names")
+        value, targets = self.several(value), target.elts
+        starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        if starred and len(value) >= len(targets) - 1:  # first, *others, last = …
+            k, more = starred[0], len(value) - len(targets) + 1
+            value = [*value[:k], value[k:k + more], *value[k + more:]]
+            targets = [t.value if isinstance(t, ast.Starred) else t for t in targets]
+        if len(value) != len(targets):
+            raise ValueError(f"{len(value)} values for {len(targets)} names")
         if len(value) > 1:  # a, b = b, a: all are read before the first is bound
-            value = [self.emitter.materialize(v) if isinstance(v, Value) and self._changes(v, target) else v for v in value]
-        for t, v in zip(target.elts, value):
+            value = [self._before(v, target) for v in value]
+        for t, v in zip(targets, value):
             self.assign(t, v)
+
+    def _before(self, v, target):
+        """v as it is now, whatever is bound to the target."""
+        if isinstance(v, list):
+            return [self._before(x, target) for x in v]
+        return self.emitter.materialize(v) if isinstance(v, Value) and self._changes(v, target) else v
 
     # ---- names ----
     def bind(self, name: str, value) -> None:
@@ -156,7 +165,7 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
     def _kept(self, value, hint: str):
         """The value as a name has it: expressions are evaluated now, numbers are copied, arrays and views are shared."""
         if isinstance(value, (tuple, list)):
-            return type(value)(self._kept(v, hint) for v in value)
+            return sequence(type(value), (self._kept(v, hint) for v in value))
         if isinstance(value, Selected):
             return value.kept()
         if isinstance(value, Value) and (not isinstance(value, Array) or value.ndim == 0):

@@ -9,6 +9,7 @@ import ast
 import contextlib
 from typing import Any, NamedTuple
 
+from ..trees import sequence
 from .statements import assigned, bound_first
 from .values import Array, Value
 
@@ -146,5 +147,5 @@ def _arrays(value) -> list[Array]:
 
 def _moved(value, root: str, name: str):
     if isinstance(value, (tuple, list)):
-        return type(value)(_moved(v, root, name) for v in value)
+        return sequence(type(value), (_moved(v, root, name) for v in value))
     return value.at_container(name) if isinstance(value, Array) and value.root == root else value

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..frontend.functions import handles
 from ..frontend.values import Value, value_of
+from ..trees import sequence
 
 
 def stop_gradient(x: Any) -> Any:
@@ -18,6 +19,6 @@ def _held(e, x):
     if isinstance(x, dict):
         return {k: _held(e, v) for k, v in x.items()}
     if isinstance(x, (tuple, list)):
-        return type(x)(_held(e, v) for v in x)
+        return sequence(type(x), (_held(e, v) for v in x))
     v = value_of(x)
     return Value(v.dtype, v.shape, lambda i: f"hold({v.at(i)})", v.weak) if v.dtype.kind in "fc" else x

@@ -1,0 +1,64 @@
+#include "ir/analysis/tiles.h"
+
+#include <gtest/gtest.h>
+
+namespace headrace {
+namespace {
+
+const Expr kN = SymbolExpr("N");
+
+TEST(Tiles, APartIsWhatItIsOf) {
+  const Range outer{"i0", Expr(0), kN, Expr(64)};
+  const Range inner{"i", SymbolExpr("i0"), Min(SymbolExpr("i0") + Expr(64), kN), Expr(1)};
+  EXPECT_TRUE(IsPartOf(inner, outer));
+  EXPECT_FALSE(IsPartOf({"i", SymbolExpr("i0"), SymbolExpr("i0") + Expr(64), Expr(1)}, outer));  // may go beyond N
+  std::vector<OrderedRange> ranges = {{outer, false}, {inner, true}};
+  std::vector<Expr> index = {SymbolExpr("i")};
+  JoinParts(&ranges, {&index});
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ToString(ranges[0].range.begin) + ":" + ToString(ranges[0].range.end), "0:N");
+  EXPECT_FALSE(ranges[0].ordered);  // parts run at once
+}
+
+TEST(Tiles, AnIndexThatSpeaksOfTheBeginCountsFromThere) {
+  const Range outer{"i0", Expr(0), kN, Expr(64)};
+  const Range inner{"i", SymbolExpr("i0"), Min(SymbolExpr("i0") + Expr(64), kN), Expr(1)};
+  std::vector<OrderedRange> ranges = {{outer, true}, {inner, false}};
+  std::vector<Expr> index = {SymbolExpr("i") - SymbolExpr("i0")};
+  JoinParts(&ranges, {&index});
+  ASSERT_EQ(ranges.size(), 2u);
+  EXPECT_EQ(ToString(index[0]), ToString(SymbolExpr(ranges[1].range.index)));
+  EXPECT_EQ(ToString(ranges[1].range.end), "64");
+}
+
+TEST(Tiles, AStretchOfAPartKeepsItsBounds) {
+  const Range outer{"i0", Expr(0), kN, Expr(64)};
+  const Range stretch{"i", Max(SymbolExpr("i0"), Expr(3)), Min(Min(SymbolExpr("i0") + Expr(64), kN), SymbolExpr("M")), Expr(1)};
+  EXPECT_TRUE(IsPartOf(stretch, outer));
+  std::vector<OrderedRange> ranges = {{outer, false}, {stretch, false}};
+  std::vector<Expr> index = {SymbolExpr("i")};
+  JoinParts(&ranges, {&index});
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ranges[0].range.begin, Expr(3));
+  EXPECT_EQ(ranges[0].range.end, Min(kN, SymbolExpr("M")));
+}
+
+TEST(Tiles, PartsOfPartsAndCyclicOnes) {
+  const Range a{"a", Expr(0), kN, Expr(256)};
+  const Range b{"b", SymbolExpr("a"), Min(SymbolExpr("a") + Expr(256), kN), Expr(16)};
+  const Range c{"c", SymbolExpr("b"), Min(SymbolExpr("b") + Expr(16), b.end), Expr(1)};
+  std::vector<OrderedRange> ranges = {{a, false}, {b, false}, {c, false}};
+  std::vector<Expr> index = {SymbolExpr("c")};
+  JoinParts(&ranges, {&index});
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ToString(ranges[0].range.end), "N");
+  const Range t{"t", Expr(0), Expr(256), Expr(1)}, cyclic{"c", SymbolExpr("t"), kN, Expr(256)};
+  EXPECT_TRUE(IsPartOf(cyclic, t));
+  ranges = {{t, false}, {cyclic, true}};
+  JoinParts(&ranges, {&index});
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ToString(ranges[0].range.step), "1");
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,130 @@
+// Scheduled kernels: what may stand where, and what must be shown. Each wrong one is a right one with one thing changed.
+#include <gtest/gtest.h>
+
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
+
+namespace headrace {
+namespace {
+
+const char kSoftmax[] = R"(kernel softmax(X: f32[N, C], Y: f32[N, C], N: symbol, C: symbol) for cpu {
+  let g = max(1, 65536 // max(1, 31 * C))
+  map n0 in 0:N:g @parallel {
+    for n in n0:+g {
+      local p: f32[64]
+      map l in 0:64 @vector { p[l] = -inf }
+      for c0 in 0:C:64 {
+        map c in c0:+64 @vector { p[c - c0] max= X[n, c] }
+      }
+      local M: f32
+      M = -inf
+      map l in 0:64 @halves { M max= p[l] }
+      map l in 0:64 @vector { p[l] = 0 }
+      for c0 in 0:C:64 {
+        map c in c0:+64 @vector {
+          Y[n, c] = exp(X[n, c] - M)
+          p[c - c0] += Y[n, c]
+        }
+      }
+      local S: f32
+      S = 0
+      map l in 0:64 @halves { S += p[l] }
+      map c in 0:C @vector { Y[n, c] = Y[n, c] / S }
+    }
+  }
+}
+)";
+
+const char kGather[] = R"(kernel gather(W: f32[V, D], I: i64[N], Y: f32[N, D], V: symbol, D: symbol, N: symbol) for cpu {
+  map n in 0:N @parallel {
+    check W[I[n], 0]
+    map d in 0:D @vector { Y[n, d] = W[I[n], d] }
+  }
+}
+)";
+
+const char kStencil[] = R"(kernel stencil(X: f32[N], Y: f32[N], N: symbol) for cpu {
+  for i in 0:min(1, N) { Y[i] = i - 1 >= 0 ? X[i - 1] : 0 }
+  map i in 1:N @vector { Y[i] = X[i - 1] }
+}
+)";
+
+const char kGpu[] = R"(kernel rows(X: f32[N, C], Y: f32[N, C], N: symbol, C: symbol) for gpu {
+  map n in 0:N @grid {
+    local p: f32[256] @shared
+    local M: f32 @shared
+    map t in 0:256 @block {
+      p[t] = -inf
+      for c in t:C:256 { p[t] max= X[n, c] }
+    }
+    M = -inf
+    map t in 0:256 @halves { M max= p[t] }
+    map t in 0:256 @block {
+      for c in t:C:256 { Y[n, c] = X[n, c] - M }
+    }
+  }
+}
+)";
+
+std::string Codes(const std::string& text) {
+  Result<Program> p = ParseProgram(text);
+  if (!p.ok()) return p.status().ToString();
+  const std::string printed = Print(*p);
+  Result<Program> again = ParseProgram(printed);
+  EXPECT_TRUE(again.ok() && Print(*again) == printed) << printed;
+  std::string codes;
+  for (const Diagnostic& d : Verify(*p).diagnostics()) codes += d.code + " ";
+  return codes;
+}
+
+std::string With(std::string text, const std::string& what, const std::string& by) {
+  const size_t at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), by);
+}
+
+TEST(VerifyKernel, RightOnesAreTextThatRoundTrips) {
+  for (const char* text : {kSoftmax, kStencil, kGpu}) {
+    EXPECT_EQ(Codes(text), "");
+    const Result<Program> p = ParseProgram(text);
+    ASSERT_TRUE(p.ok());
+    EXPECT_EQ(Print(*p), text);
+  }
+}
+
+TEST(VerifyKernel, ACheckIsOfTheIndicesThatItNames) {
+  EXPECT_EQ(Codes(With(kGather, "check W[I[n], 0]", "check W[I[n], d]")), "") << "d has no meaning there";
+}
+
+TEST(VerifyKernel, WrongOnes) {
+  const struct {
+    const char *text, *what, *by, *code;
+  } cases[] = {
+      {kSoftmax, "p[l] = -inf", "p[0] = -inf", "E0261"},                          // lanes meet in one element
+      {kSoftmax, "p[c - c0] max= X[n, c]", "p[0] max= X[n, c]", "E0261"},         // … also where they accumulate
+      {kSoftmax, "local p: f32[64]", "local p: f32[32]", "E0260"},                // a shrunk buffer
+      {kSoftmax, "map l in 0:64 @halves { M", "map l in 0:48 @halves { M", "E0257"},
+      {kSoftmax, "map c in 0:C @vector", "map c in 0:C", "E0257"},                // no kind
+      {kSoftmax, "map c in 0:C @vector", "map c in 0:C @parallel", "E0257"},      // not outermost
+      {kSoftmax, "map n0 in 0:N:g @parallel", "map n0 in 0:N:g @lane", "E0257"},  // outside of a grid
+      {kSoftmax, "Y[n, c] = Y[n, c] / S", "Y[n, c] = Y[n, C - 1 - c] / S", "E0262"},
+      {kSoftmax, "X[n, c] - M", "X[n, c + 1] - M", "E0256"},                      // may be outside
+      {kSoftmax, "X[n, c] - M", "(X[n, c + 1] ?? 0) - M", "E0257"},
+      {kStencil, "map i in 1:N", "map i in 0:N", "E0260"},
+      {kStencil, "i - 1 >= 0 ? X[i - 1] : 0", "i >= 0 ? X[i - 1] : 0", "E0256"},  // asks for something else
+      {kStencil, "Y[i] = X[i - 1] }\n}", "Y[i] = Y[i - 1] }\n}", "E0262"},        // a recurrence is no map
+      {kGpu, "p[t] max= X[n, c]", "p[0] max= X[n, c]", "E0261"},
+      {kGpu, "p: f32[256]", "p: f32[128]", "E0260"},
+      {kGpu, "map n in 0:N @grid", "map n in 0:N @vector", "E0257"},
+      {kGpu, "Y[n, c] = X[n, c] - M", "Y[n, t] = X[n, c] - M", "E0256"},
+      {kGpu, "map t in 0:256 @block {\n      for c in t:C:256 { Y", "if M > 0 { check X[n, 0] }\n    map t in 0:256 @grid {\n      for c in t:C:256 { Y", "E0257"},
+  };
+  for (const auto& c : cases) {
+    const std::string codes = Codes(With(c.text, c.what, c.by));
+    EXPECT_NE(codes.find(c.code), std::string::npos) << c.what << " → " << c.by << "\nexpected " << c.code << ", got " << codes;
+  }
+}
+
+}  // namespace
+}  // namespace headrace
