@@ -37,8 +37,14 @@ void Collect(const Sdfg& s, NodeId n, std::vector<RawAccess>* out) {
     for (const Range& r : m->ranges)
       for (const Expr& b : {r.begin, r.end, r.step})
         if (b) CollectReads(b, out);
-    for (NodeId c : m->body) Collect(s, c, out);
+  } else if (const auto* i = std::get_if<If>(&body)) {
+    CollectReads(i->condition, out);
+  } else if (const auto* k = std::get_if<Check>(&body)) {
+    for (const Expr& e : k->index) CollectReads(e, out);
   }
+  ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+    for (NodeId c : inside) Collect(s, c, out);
+  });
 }
 
 bool Reads(const Expr& e) {

@@ -87,25 +87,29 @@ Status SdfgGen::CheckSizes(const Nested& n, const Sdfg& callee, const std::map<N
   return {};
 }
 
-Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
-  const Sdfg* callee = names_.program->Find(n.callee);
-  HR_CHECK(callee != nullptr, n.callee.str());
-  const std::string fn = names_.function.at(n.callee);
-  FieldNames fields;  // the callee's, in the order its own generator uses: symbols, then parameters
-  std::map<Name, std::string> field = FrameFields(*callee, &fields);
-  w.Open("{");
-  StagedArguments staged(*this);
-  w.Line("F_" + fn + " c = {};");
-  w.Line("c.x = x;");
-  std::map<Name, Expr> bound;
-  for (const auto& [name, e] : n.symbols) bound[name] = e;
+namespace {
+
+// Do the strides of an argument, from dimension `fixed` on, agree with those of the parameter?
+bool SameStrides(const Container& actual, size_t fixed, const Container& formal, const NameMap& symbols, const Assumptions& as) {
+  const std::vector<Expr> have = actual.strides.empty() ? RowMajorStrides(actual.shape) : actual.strides;
+  for (size_t d = 0; d < formal.strides.size(); ++d)
+    if (ProveEq(Substitute(formal.strides[d], symbols), have[fixed + d], as) != Truth::kYes) return false;
+  return true;
+}
+
+}  // namespace
+
+// Where the element of the argument lies that the callee's parameter begins at.
+Result<SdfgGen::BoundCall> SdfgGen::BindArguments(const Nested& n, const Sdfg& callee, StagedArguments* staged, Writer& w) {
+  BoundCall out;
+  for (const auto& [name, e] : n.symbols) out.symbols[name] = e;
   for (const Argument& a : n.arguments) {
-    const Container* formal = callee->Find(a.port);
+    const Container* formal = callee.Find(a.port);
     const Container& actual = s_.Get(a.container);
     if (!formal) return InvalidError("E0683",
                                      "call of '" + n.callee.str() + "' has no parameter '" + a.port.str() + "'");
     if (IsHandle(actual)) {
-      w.Line("c." + field.at(a.port) + " = " + "f->" + fields_.Of(a.container, "value_") + ";");
+      out.pointers[a.port] = "f->" + fields_.Of(a.container, "value_");
       continue;
     }
     CheckViews({{a.container, {}}}, w);
@@ -121,35 +125,46 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
       w.Line("  " + Leave());
       w.Line("}");
     }
-    if (!IsContiguous(actual)) {
-      const Direction d = DirectionOf(*names_.program, *callee, a.port);
-      HR_ASSIGN_OR_RETURN(const std::string copy, staged.Add(a.container, index, d != Direction::kOut,
-                                                             d == Direction::kOut || d == Direction::kInOut, w));
-      w.Line("c." + field.at(a.port) + " = (" + std::string(StorageType(formal->dtype)) + "*)" + copy + ";");
-      for (size_t i = index.size(); i < actual.shape.size(); ++i)
-        if (const size_t k = i - index.size(); k < formal->shape.size() && formal->shape[k].Is(ExprKind::kSymbol))
-          bound.emplace(formal->shape[k]->name, actual.shape[i]);
+    const size_t fixed = index.size();
+    for (size_t k = 0; k < formal->shape.size() && fixed + k < actual.shape.size(); ++k)
+      if (formal->shape[k].Is(ExprKind::kSymbol)) out.symbols.emplace(formal->shape[k]->name, actual.shape[fixed + k]);
+    if (!IsContiguous(actual) && IsContiguous(*formal)) {
+      const Direction d = DirectionOf(*names_.program, callee, a.port);
+      HR_ASSIGN_OR_RETURN(const std::string copy, staged->Add(a.container, index, d != Direction::kOut,
+                                                              d == Direction::kOut || d == Direction::kInOut, w));
+      out.pointers[a.port] = copy;
       continue;
     }
-    for (size_t d = index.size(); d < actual.shape.size(); ++d) {
-      const size_t k = d - a.index.size();
-      if (k < formal->shape.size() && formal->shape[k].Is(ExprKind::kSymbol))
-        bound.emplace(formal->shape[k]->name, actual.shape[d]);
-    }
-    const size_t fixed = index.size();
-    std::vector<Expr> strides = RowMajorStrides(actual.shape);
-    Expr offset(0);
-    for (size_t d = 0; d < fixed; ++d) offset = IndexAdd(offset, IndexMul(index[d], strides[d]));
-    HR_ASSIGN_OR_RETURN(Address at, lowerer_.AddressOf(a.container, {offset}, true));
+    const NameMap symbols(out.symbols.begin(), out.symbols.end());
+    if (!IsContiguous(*formal) && !SameStrides(actual, fixed, *formal, symbols, s_.assumptions))
+      return InvalidError("E0683", "argument '" + a.container.str() + "' of '" + n.callee.str() +
+                          "' has other strides than its parameter '" + a.port.str() + "'");
+    index.resize(actual.shape.size(), IntExpr(0));
+    HR_ASSIGN_OR_RETURN(Address at, lowerer_.AddressOf(a.container, index, false));
     const std::string text = Text(at.linear, DType::kIndex, w);
-    std::string pointer = Element(at.base, Bare(text));
-    pointer = s_.Get(at.base).storage == Storage::kRegister || text != "0" ? "&" + pointer : Pointer(at.base);
-    w.Line("c." + field.at(a.port) + " = (" + std::string(StorageType(formal->dtype)) + "*)" + pointer + ";");
+    const std::string element = Element(at.base, Bare(text));
+    const bool first = text == "0" && s_.Get(at.base).storage != Storage::kRegister;
+    out.pointers[a.port] = first ? Pointer(at.base) : "&" + element;
   }
-  HR_RETURN_IF_ERROR(CheckSizes(n, *callee, bound, w));
+  return out;
+}
+
+Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
+  const Sdfg* callee = names_.program->Find(n.callee);
+  HR_CHECK(callee != nullptr, n.callee.str());
+  const std::string fn = names_.function.at(n.callee);
+  FieldNames fields;  // the callee's, in the order its own generator uses: symbols, then parameters
+  std::map<Name, std::string> field = FrameFields(*callee, &fields);
+  w.Open("{");
+  StagedArguments staged(*this);
+  w.Line("F_" + fn + " c = {};");
+  w.Line("c.x = x;");
+  HR_ASSIGN_OR_RETURN(const BoundCall bound, BindArguments(n, *callee, &staged, w));
+  for (const Argument& a : n.arguments) w.Line("c." + field.at(a.port) + " = " + bound.pointers.at(a.port) + ";");
+  HR_RETURN_IF_ERROR(CheckSizes(n, *callee, bound.symbols, w));
   for (Name sym : FreeSymbols(*callee)) {
-    auto it = bound.find(sym);
-    if (it == bound.end()) {
+    auto it = bound.symbols.find(sym);
+    if (it == bound.symbols.end()) {
       if (DefinedInside(*callee).count(sym))
         return UnsupportedError("E0682",
                                 "the cpu backend does not call '" + n.callee.str() + "', which defines the size '" +

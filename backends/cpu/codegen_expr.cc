@@ -49,6 +49,16 @@ std::string Bare(const std::string& s) {
   return s.substr(1, s.size() - 2);
 }
 
+std::string CountText(const Expr& e, const std::function<std::string(const Expr&)>& text) {
+  if (AsInt(e) || e.Is(ExprKind::kSymbol)) return text(e);
+  const std::function<std::string(const Expr&)> checked = [&](const Expr& x) -> std::string {
+    if (x.Is(ExprKind::kBinary) && (x->op == Op::kAdd || x->op == Op::kSub || x->op == Op::kMul))
+      return "(" + checked(x->args[0]) + " " + std::string(OpToken(x->op)) + " " + checked(x->args[1]) + ")";
+    return "hr_size{" + text(x) + "}";
+  };
+  return "hr_count(" + checked(e) + ")";
+}
+
 int ExprCode::Number(const Expr& e) {
   if (auto it = by_pointer_.find(e.id()); it != by_pointer_.end()) return it->second;
   Node n;
@@ -161,12 +171,15 @@ std::string ExprCode::Select(int id, int c, int a, int b, bool hoist) {
   const DType t = nodes_[id].type;
   const std::string cond = Arg(c, DType::kBool, hoist);
   const bool guard = IsFn(nodes_[id].e, kGuardFn);
-  const bool lazy = !nodes_[a].safe || !nodes_[b].safe;
+  const bool early = nodes_[a].safe && !(env_.reads_stay_in_choices && ReadsYet(a));
+  const bool lazy = !early || !nodes_[b].safe;
   if (guard) {  // the address is harmless to compute, the read is not
     if (hoist && nodes_[a].e.Is(ExprKind::kRead) && nodes_[nodes_[a].args[0]].safe) Text(nodes_[a].args[0], true);
     const std::string read = Arg(a, t, false);
     return "(" + cond + " ? " + read + " : " + Arg(b, t, hoist && nodes_[b].safe) + ")";
   }
+  if (const int from = nodes_[a].e.Is(ExprKind::kRead) ? nodes_[a].args[0] : -1; !early && hoist && from >= 0)
+    if (nodes_[from].safe && !ReadsYet(from)) Text(from, true);
   if (lazy && hoist && nodes_[a].size + nodes_[b].size > 24) {
     const std::string name = "t" + std::to_string(env_.next_temp++);
     w_.Line(std::string(ValueType(t)) + " " + name + ";");
@@ -182,7 +195,21 @@ std::string ExprCode::Select(int id, int c, int a, int b, bool hoist) {
     nodes_[id].local = name;
     return name;
   }
-  return "(" + cond + " ? " + Arg(a, t, hoist && nodes_[a].safe) + " : " + Arg(b, t, hoist && nodes_[b].safe) + ")";
+  return "(" + cond + " ? " + Arg(a, t, hoist && early) + " : " + Arg(b, t, hoist && nodes_[b].safe) + ")";
+}
+
+bool ExprCode::ReadsYet(int id) const {
+  std::vector<int> open = {id};
+  std::vector<bool> seen(nodes_.size());
+  while (!open.empty()) {
+    const Node& n = nodes_[open.back()];
+    open.pop_back();
+    if (!n.local.empty()) continue;
+    if (n.e.Is(ExprKind::kRead)) return true;
+    for (int a : n.args)
+      if (!seen[a]) seen[a] = true, open.push_back(a);
+  }
+  return false;
 }
 
 bool ExprCode::NonNegative(const Expr& e) {

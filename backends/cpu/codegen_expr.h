@@ -1,6 +1,7 @@
 // Expressions → C++ text. Equal subexpressions are computed once, as locals, where evaluation is unconditional; selects
 // become blends where both sides are safe to compute and branches where one may report an error.
 #pragma once
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,8 @@ class Env {
   virtual std::string Context() = 0;  // the hr_x*, for reporting errors
   virtual const Assumptions& Known() = 0;
   int next_temp = 0;
+  // Where a condition must hold for an access to be inside, it stands around it as a choice: nothing is read ahead of it.
+  bool reads_stay_in_choices = false;
 };
 
 class ExprCode {
@@ -53,6 +56,7 @@ class ExprCode {
   std::string Read(const Node& n, bool hoist);
   std::string Bad(const Node& n, bool hoist);
   bool NonNegative(const Expr& e);
+  bool ReadsYet(int id) const;  // whether some memory it needs was not read into a local
 
   Env& env_;
   Writer& w_;
@@ -61,6 +65,9 @@ class ExprCode {
   std::unordered_map<std::string, int> by_key_;
   std::vector<Expr> keep_;  // by_pointer_ needs the trees alive
 };
+
+// A number of elements as C++ text. Products and sums of sizes are checked: what is too large for int64 is no small array.
+std::string CountText(const Expr& e, const std::function<std::string(const Expr&)>& text);
 
 // Removes one pair of parentheses around all of `s`: for conditions and right-hand sides.
 std::string Bare(const std::string& s);

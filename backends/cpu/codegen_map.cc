@@ -29,9 +29,14 @@ std::string KernelEnv::Element(Name base, const std::string& index) {
 
 std::string KernelEnv::OpenIndex(Name index) { return indices_[index] = "i" + std::to_string(next_index_++); }
 
-void KernelEnv::DeclareRegister(const Container& c, Writer& w) {
+std::string KernelEnv::OpenRegister(const Container& c) {
   const std::string name = "r" + std::to_string(registers_.size());
-  registers_[c.name] = name;
+  registers_[c.name] = c.shape.empty() && c.storage == Storage::kWorker ? "(*" + name + ")" : name;
+  return name;
+}
+
+void KernelEnv::DeclareRegister(const Container& c, Writer& w) {
+  const std::string name = OpenRegister(c);
   if (c.shape.empty()) return w.Line(std::string(StorageType(c.dtype)) + " " + name + ";");
   int64_t count = 1;
   for (const Expr& d : c.shape) count *= std::max<int64_t>(1, AsInt(d).value_or(1));

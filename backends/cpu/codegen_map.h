@@ -44,6 +44,8 @@ class KernelEnv : public NestEnv {
   std::string OpenIndex(Name index) override;
   void CloseIndex(Name index) override { indices_.erase(index); }
   void DeclareRegister(const Container& c, Writer& w) override;
+  std::string OpenRegister(const Container& c);  // a C++ name for what is declared otherwise: a worker's buffer
+  const std::string& Local(Name container) const { return registers_.at(container); }
   std::vector<Name> pointers, symbols;
   bool may_fail = false;
 

@@ -308,7 +308,9 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   std::vector<std::string> functions;
   std::vector<Diagnostic> errors;
   for (const Sdfg* s : sdfgs) {
-    if (s->kernel) continue;  // printed where they are called
+    const Status fits = s->kernel ? CheckKernel(p, *s) : Status();
+    errors.insert(errors.end(), fits.diagnostics().begin(), fits.diagnostics().end());
+    if (!fits.ok() || IsOneFunction(*s)) continue;  // kernels are printed where they are called
     auto code = GenerateSdfg(names, *s);
     if (!code.ok()) {
       for (const Diagnostic& d : code.status().diagnostics()) errors.push_back(d);
@@ -325,7 +327,7 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   out.externals = names.externals;
   out.sites = names.sites[p.entry];
   out.kernels = static_cast<int>(names.kernels.size());
-  out.unscheduled = names.unscheduled;
+  for (const auto& k : names.kernels) out.scheduled += k.scheduled;
   out.files.push_back({"headrace.h", Prelude(), false});
   out.files.push_back(
       {"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes, false});

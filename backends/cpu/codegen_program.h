@@ -19,7 +19,7 @@ struct GeneratedProgram {
   std::vector<std::string> externals;  // names of external functions, in table order
   std::vector<Origin> sites;           // of statements, by the number that headrace_program_site() gives
   int kernels = 0;
-  int unscheduled = 0;  // of them: kernels whose loops were made by this backend, not by passes
+  int scheduled = 0;  // of them: printed as passes left them; the loops of the others were made by this backend
   std::string Text() const;  // all files, for people
 };
 Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r);

@@ -8,8 +8,6 @@
 #include "backends/common/external_call.h"
 #include "backends/cpu/affine.h"
 #include "backends/cpu/ctypes.h"
-#include "backends/cpu/kernel_key.h"
-#include "backends/cpu/kernel_printer.h"
 #include "ir/analysis/type_inference.h"
 #include "ir/text/printer.h"
 
@@ -26,12 +24,6 @@ std::string FieldNames::Of(Name n, const std::string& kind) {
 namespace {
 
 constexpr int kPartStatements = 200;
-
-// The statement of an unscheduled kernel.
-NodeId OnlyStatement(const Sdfg& kernel) {
-  const auto& state = std::get<State>(kernel.blocks[kernel.body.back()].control);
-  return state.statements.front();
-}
 
 // Sequences keep their kind as parameters.
 bool IsParameter(const Sdfg& s, Name n) {
@@ -53,106 +45,6 @@ std::string SdfgGen::Pointer(Name base) {
   return "((" + type + "*)f->" + fields_.Of(base, "slot_") + ".data)";
 }
 
-Result<std::string> SdfgGen::EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w) {
-  KernelOptions o;
-  o.restrict_pointers = !names_.may_alias.count(s_.name);
-  HR_ASSIGN_OR_RETURN(Kernel k, GenerateKernel(s, n, lowerer, o));
-  const std::string name = AddKernel(k, PrintNode(s, n));
-  std::string call = name + "(x";
-  for (Name p : k.pointers) call += ", " + Pointer(p);
-  for (Name p : k.symbols) call += ", " + Symbol(p);
-  w.Line(call + ");");
-  if (k.may_fail) w.Line("if (x->stop) " + Leave());
-  *out = std::move(k);
-  return name;
-}
-
-Status SdfgGen::CallKernel(NodeId n, const Nested& call, const Sdfg& callee, Writer& w) {
-  auto it = names_.kernel_named.find(callee.name);
-  if (it == names_.kernel_named.end()) {
-    KernelOptions o;
-    o.restrict_pointers = !names_.may_alias.count(callee.name);
-    Kernel k;
-    if (!callee.device.empty()) {
-      HR_ASSIGN_OR_RETURN(k, PrintKernel(callee, o));
-    } else {
-      Lowerer lowerer(callee);
-      for (const Range& r : callee.given) lowerer.Push(r);
-      HR_ASSIGN_OR_RETURN(k, GenerateKernel(callee, OnlyStatement(callee), lowerer, o));
-      ++names_.unscheduled;
-    }
-    const std::string name = AddKernel(k, Print(callee));
-    k.text.clear();
-    it = names_.kernel_named.emplace(callee.name, ProgramNames::NamedKernel{name, std::move(k)}).first;
-  }
-  const Kernel& k = it->second.kernel;
-  if (!loose_.empty()) CheckViews(AccessesOf(s_, n), w);
-  std::string text = it->second.name + "(x";
-  for (Name p : k.pointers) {
-    const auto a = std::find_if(call.arguments.begin(), call.arguments.end(), [&](const Argument& x) { return x.port == p; });
-    HR_CHECK(a != call.arguments.end(), "no argument for " + p.str());
-    text += ", " + Pointer(BaseOf(s_, a->container));
-  }
-  std::string before;
-  for (Name p : k.symbols) {
-    const auto a = std::find_if(call.symbols.begin(), call.symbols.end(), [&](const auto& x) { return x.first == p; });
-    HR_CHECK(a != call.symbols.end(), "no value for " + p.str());
-    HR_ASSIGN_OR_RETURN(Expr value, Typed(a->second, DType::kIndex));
-    text += ", " + Bare(Text(value, DType::kIndex, w));
-  }
-  w.Line(text + ");");
-  if (k.may_fail) w.Line("if (x->stop) " + Leave());
-  return {};
-}
-
-std::string SdfgGen::AddKernel(Kernel k, const std::string& comment) {
-  auto [it, fresh] = names_.kernel_of.emplace(k.text, "k" + std::to_string(names_.kernels.size()));
-  if (!fresh) return it->second;
-  std::string text = "// ";
-  int lines = 0;
-  for (size_t i = 0; i < comment.size() && lines < 12; ++i) {
-    text += comment[i] == '\\' ? '/' : comment[i];
-    if (comment[i] == '\n' && i + 1 < comment.size()) text += "// ", ++lines;
-  }
-  if (text.back() != '\n') text += '\n';
-  for (size_t at = 0; (at = k.text.find("$K", at)) != std::string::npos;) k.text.replace(at, 2, it->second);
-  names_.kernels.push_back({it->second, k.parameters, text + k.text});
-  return it->second;
-}
-
-Status SdfgGen::CallKernel(NodeId n, Writer& w) {
-  // Statements equal up to their containers share a kernel without being generated again.
-  const bool keyed = lowerer_.depth() == 0;
-  KernelKey key;
-  if (keyed) key = KeyOf(s_, n);
-  const auto known = keyed ? known_.find(key.text) : known_.end();
-  if (known != known_.end()) {
-    const KnownKernel& k = known->second;
-    std::string call = k.name + "(x";
-    for (int p : k.pointers) call += ", " + Pointer(BaseOf(s_, key.containers[p]));
-    for (Name p : k.symbols) call += ", " + Symbol(p);
-    w.Line(call + ");");
-    if (k.may_fail) w.Line("if (x->stop) " + Leave());
-    return {};
-  }
-  Kernel k;
-  HR_ASSIGN_OR_RETURN(const std::string name, EmitKernel(s_, n, lowerer_, &k, w));
-  if (!keyed) return {};
-  KnownKernel known_kernel{name, {}, k.symbols, k.may_fail};
-  for (Name p : k.pointers) {
-    const auto at =
-        std::find_if(key.containers.begin(), key.containers.end(), [&](Name c) { return BaseOf(s_, c) == p; });
-    if (at == key.containers.end()) return {};
-    known_kernel.pointers.push_back(static_cast<int>(at - key.containers.begin()));
-  }
-  // The same container under two names would be two pointers: such statements are generated on their own.
-  std::set<Name> bases;
-  for (Name c : key.containers)
-    if (s_.Get(c).kind != ContainerKind::kView && !bases.insert(c).second) return {};
-  known_.emplace(std::move(key.text), std::move(known_kernel));
-  return {};
-}
-
 Status SdfgGen::Statement(NodeId n, Writer& w) {
   const auto& node = s_.nodes[n];
   if (std::holds_alternative<std::monostate>(node.body)) return {};
@@ -162,7 +54,7 @@ Status SdfgGen::Statement(NodeId n, Writer& w) {
   if (++statements_ % 16 == 0) w.Line("if (hr_stopped(x)) " + Leave());
   if (const auto* call = std::get_if<Nested>(&node.body)) {
     const Sdfg* callee = names_.program->Find(call->callee);
-    status = callee && callee->kernel ? CallKernel(n, *call, *callee, w) : EmitNested(*call, w);
+    status = callee && IsOneFunction(*callee) ? CallKernel(*call, *callee, w) : EmitNested(*call, w);
   } else if (const auto* lib = std::get_if<Library>(&node.body)) {
     status = EmitExternal(n, *lib, w);
   } else if (CheckViews(loose_.empty() ? std::vector<RawAccess>() : AccessesOf(s_, n), w); IsKernel(s_, n)) {
@@ -422,17 +314,6 @@ void SdfgGen::AllocateFor(const std::vector<Name>& symbols, const std::set<Name>
     w.Line("if (x->stop) " + Leave());
     w.Close();
   }
-}
-
-// Elements of a container. Products and sums of sizes are checked: what is too large for int64 is no small array.
-std::string SdfgGen::Count(const Expr& e, Writer& w) {
-  if (AsInt(e) || e.Is(ExprKind::kSymbol)) return Text(e, DType::kIndex, w);
-  const std::function<std::string(const Expr&)> checked = [&](const Expr& x) -> std::string {
-    if (x.Is(ExprKind::kBinary) && (x->op == Op::kAdd || x->op == Op::kSub || x->op == Op::kMul))
-      return "(" + checked(x->args[0]) + " " + std::string(OpToken(x->op)) + " " + checked(x->args[1]) + ")";
-    return "hr_size{" + Text(x, DType::kIndex, w) + "}";
-  };
-  return "hr_count(" + checked(e) + ")";
 }
 
 std::string SdfgGen::FrameStruct() {

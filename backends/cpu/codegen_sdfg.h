@@ -29,6 +29,7 @@ struct ProgramNames {
   std::map<std::string, std::string> kernel_of;
   struct KernelCode {
     std::string name, parameters, text;
+    bool scheduled = false;  // its loops stand in the program; else they were made here
   };
   std::vector<KernelCode> kernels;
   struct NamedKernel {
@@ -36,7 +37,6 @@ struct ProgramNames {
     Kernel kernel;  // without its text
   };
   std::map<Name, NamedKernel> kernel_named;  // by the kernel's SDFG
-  int unscheduled = 0;                       // kernels whose loops were made here
   std::map<Name, std::vector<Origin>> sites;  // SDFG → where its statements came from (codegen_sites.cc)
   std::set<Name> may_alias;  // SDFGs that some call gives overlapping arguments
 };
@@ -52,6 +52,10 @@ class FieldNames {
 // The frame's parameters and symbols with their fields, in the one order both the callee and its callers use.
 std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNames* fields);
 std::map<Name, std::string> FrameFields(const Sdfg& s, FieldNames* fields);
+
+// A kernel that is called with pointers and sizes, without a frame (codegen_kernel.cc).
+bool IsOneFunction(const Sdfg& s);
+Status CheckKernel(const Program& p, const Sdfg& kernel);
 
 struct SdfgCode {
   std::string frame;                   // struct definition

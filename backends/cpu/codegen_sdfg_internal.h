@@ -83,13 +83,18 @@ class SdfgGen : public NestEnv {
     SdfgGen& g_;
     std::vector<Item> items_;
   };
+  struct BoundCall {
+    std::map<Name, std::string> pointers;  // by parameter: C++ text
+    std::map<Name, Expr> symbols;
+  };
+  Result<BoundCall> BindArguments(const Nested& n, const Sdfg& callee, StagedArguments* staged, Writer& w);
   // An error of the run where a view that is used reaches outside its base.
   void CheckViews(const std::vector<RawAccess>& accesses, Writer& w);
   void CheckViews(const Expr& e, Writer& w);
   Status CallKernel(NodeId n, Writer& w);
-  // Calls a kernel of the program; prints it unless it was.
-  Status CallKernel(NodeId n, const Nested& call, const Sdfg& callee, Writer& w);
-  std::string AddKernel(Kernel k, const std::string& comment);  // its name
+  Status CallKernel(const Nested& call, const Sdfg& callee, Writer& w);
+  Result<const ProgramNames::NamedKernel*> KernelOf(const Sdfg& callee);  // prints it unless it was
+  std::string AddKernel(Kernel k, const std::string& comment, bool scheduled);  // its name
   // Generates the kernel of a statement unless there is an equal one, and calls it; its name.
   Result<std::string> EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w);
   std::optional<Map> LoopInsideMap(const Loop& l) const;
@@ -111,7 +116,9 @@ class SdfgGen : public NestEnv {
     for (const Expr& d : c.shape) s += (s.empty() ? "" : ", ") + Text(d, DType::kIndex, w);
     return s.empty() ? "0" : s;
   }
-  std::string Count(const Expr& e, Writer& w);
+  std::string Count(const Expr& e, Writer& w) {
+    return CountText(e, [&](const Expr& x) { return Text(x, DType::kIndex, w); });
+  }
   std::string FrameStruct();
   std::string MainFunction(const std::string& body);
   std::string Leave() const;           // "return …;" out of a statement that failed

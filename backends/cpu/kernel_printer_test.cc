@@ -1,9 +1,5 @@
-// Kernels as text, run: what is printed is what stands there.
-#include "backends/cpu/kernel_printer.h"
-
-#include <cmath>
-
-#include "backends/cpu/testing.h"
+// Scheduled kernels as text, run: what is printed is what stands there.
+#include "backends/cpu/kernel_testing.h"
 
 namespace headrace::cpu {
 namespace {
@@ -17,6 +13,323 @@ std::vector<double> Values(int64_t n) {
 void ExpectClose(const std::vector<double>& got, const std::vector<double>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-5 * (1 + std::fabs(want[i]))) << "element " << i;
+}
+
+// One walk through memory, in parts that any thread may take.
+TEST(Kernels, Parts) {
+  const std::string text = R"(
+sdfg f(X: f32[N, C], Y: f32[N, C]) { call k(p0 = Y, p1 = X, n0 := N, n1 := C) }
+kernel k(p0: f32[n0, n1], p1: f32[n0, n1], n0: symbol, n1: symbol) for cpu {
+  view v: f32[n0 * n1] of p0
+  view u: f32[n0 * n1] of p1
+  let g = max(1, 4096 // max(1, n1))
+  map a in 0:n0 * n1:g @parallel { map i in a:+g @vector { v[i] = u[i] * 2 + 1 } }
+})";
+  for (int64_t n : {0, 1, 37, 1000})
+    ExpectAsInterpreted(text, {{"X", F32({n, 13}, Whole(n * 13))}});
+  const std::string source = SourceOf(text);
+  EXPECT_THAT(source, HasSubstr("hr_chunks(x, "));
+  EXPECT_THAT(source, HasSubstr("#pragma omp simd"));
+  EXPECT_THAT(source, HasSubstr("k0(x, f->X, f->Y, "));  // no frame
+}
+
+// Several indices are one row of units.
+TEST(Kernels, PartsOfSeveralIndices) {
+  ExpectAsInterpreted(R"(
+sdfg f(X: f32[N, C], Y: f32[C, N]) { call k(p0 = Y, p1 = X, n := N, c := C) }
+kernel k(p0: f32[c, n], p1: f32[n, c], n: symbol, c: symbol) for cpu {
+  map i0 in 0:n:8, j0 in 0:c:8 @parallel {
+    for i in i0:+8 { for j in j0:+8 { p0[j, i] = p1[i, j] } }
+  }
+})",
+                      {{"X", F32({21, 19}, Whole(21 * 19))}});
+}
+
+constexpr const char* kSoftmax = R"(
+sdfg f(X: f32[N, C], Y: f32[N, C]) { call softmax(X = X, Y = Y, N := N, C := C) }
+kernel softmax(X: f32[N, C], Y: f32[N, C], N: symbol, C: symbol) for cpu {
+  let g = max(1, 65536 // max(1, 31 * C))
+  map n0 in 0:N:g @parallel {
+    for n in n0:+g {
+      local p: f32[64]
+      local M: f32
+      local S: f32
+      map l in 0:64 @vector { p[l] = -inf }
+      M = -inf
+      S = 0
+      for c0 in 0:C:64 { map c in c0:+64 @vector { p[c - c0] max= X[n, c] } }
+      map l in 0:64 @halves { M max= p[l] }
+      map l in 0:64 @vector { p[l] = 0 }
+      for c0 in 0:C:64 { map c in c0:+64 @vector { Y[n, c] = exp(X[n, c] - M); p[c - c0] += Y[n, c] } }
+      map l in 0:64 @halves { S += p[l] }
+      map c in 0:C @vector { Y[n, c] = Y[n, c] / S }
+    }
+  }
+})";
+TEST(Kernels, Softmax) {
+  for (int64_t c : {1, 64, 150}) {
+    std::vector<double> x = Whole(90 * c);
+    const auto out = ExpectAsInterpreted(kSoftmax, {{"X", F32({90, c}, x)}}, {}, 1e-5);
+    ASSERT_EQ(out.size(), 1u);
+    double sum = 0;
+    for (int64_t j = 0; j < c; ++j) sum += out[0].tensor.GetDouble(j);
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+// Partial results that all threads write, each its own, lie in memory of the calling thread.
+TEST(Kernels, SumInTwoPhases) {
+  const std::string text = R"(
+sdfg f(X: f32[N], S: f32[]) { call sum(p0 = X, p1 = S, n := N) }
+kernel sum(p0: f32[n], p1: f32[], n: symbol) for cpu {
+  let g = max(1, n // 16)
+  let parts = (n + g - 1) // g
+  local partial: f32[parts] @worker
+  local small: i64[3] @worker
+  map l in 0:3 @vector { small[l] = l }
+  map u in 0:parts @parallel {
+    local s: f32
+    s = 0
+    for i in u * g:min(u * g + g, n) { s += p0[i] }
+    partial[u] = s + f32(small[1])
+  }
+  p1[] = 0
+  for u in 0:parts { p1[] += partial[u] - f32(small[1]) }
+})";
+  for (int64_t n : {0, 5, 1000}) {
+    const std::vector<double> x = Whole(n);
+    const auto out = ExpectAsInterpreted(text, {{"X", F32({n}, x)}});
+    ASSERT_EQ(out.size(), 1u);
+    double sum = 0;
+    for (double v : x) sum += v;
+    EXPECT_EQ(out[0].tensor.GetDouble(0), sum);
+  }
+}
+
+// Panels in a worker's memory, accumulators in registers.
+TEST(Kernels, MatrixProduct) {
+  ExpectAsInterpreted(R"(
+sdfg f(A: f32[M, K], B: f32[K, N], C: f32[M, N]) { call mm(c = C, a = A, b = B, m := M, n := N, k := K) }
+kernel mm(c: f32[m, n], a: f32[m, k], b: f32[k, n], m: symbol, n: symbol, k: symbol) for cpu {
+  map i0 in 0:m:4, j0 in 0:n:16 @parallel {
+    local panel: f32[k, 16] @worker
+    local rows: f32[4, k] @worker
+    local acc: f32[4, 16]
+    for q in 0:k { map j in j0:+16 @vector { panel[q, j - j0] = b[q, j] } }
+    for i in i0:+4 { map q in 0:k @vector { rows[i - i0, q] = a[i, q] } }
+    map r in 0:4 @unroll { map l in 0:16 @vector { acc[r, l] = 0 } }
+    for q in 0:k {
+      for i in i0:+4 { map j in j0:+16 @vector { acc[i - i0, j - j0] += rows[i - i0, q] * panel[q, j - j0] } }
+    }
+    for i in i0:+4 { map j in j0:+16 @vector { c[i, j] = acc[i - i0, j - j0] } }
+  }
+})",
+                      {{"A", F32({30, 70}, Whole(30 * 70))}, {"B", F32({70, 45}, Whole(70 * 45, 2))}});
+}
+
+// Too much for a machine: an error of the run, and the memory that was taken is given back.
+TEST(Kernels, ABufferThatIsTooLarge) {
+  Registry r;
+  auto e = CompileText(R"(
+sdfg f(Y: f32[N], k: symbol) { call big(y = Y, n := N, k := k) }
+kernel big(y: f32[n], n: symbol, k: symbol) for cpu {
+  map i in 0:n @parallel {
+    local one: f32[max(1, k)] @worker
+    local two: f32[max(1, k), max(1, k)] @worker
+    one[0] = 1
+    two[0, 0] = 2
+    y[i] = one[0] + two[0, 0]
+  }
+})",
+                       r);
+  ASSERT_TRUE(e);
+  auto out = e->Run({}, {{"N", 3}, {"k", int64_t{1} << 40}});
+  ASSERT_FALSE(out.ok());
+  EXPECT_THAT(out.status().ToString(), HasSubstr("E0661"));
+  out = e->Run({}, {{"N", 3}, {"k", 2}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{3, 3, 3}));
+}
+
+// What is carried keeps its order; lanes lie over the rest.
+TEST(Kernels, Recurrence) {
+  ExpectAsInterpreted(R"(
+sdfg f(X: f32[T, C], inout Y: f32[T, C]) { call scan(y = Y, x = X, t := T, c := C) }
+kernel scan(inout y: f32[t, c], x: f32[t, c], t: symbol, c: symbol) for cpu {
+  map j0 in 0:c:32 @parallel {
+    for s in 0:t {
+      map j in j0:+32 @vector { y[s, j] = (s - 1 >= 0 && s - 1 < t ? y[s - 1, j] : 0) + x[s, j] }
+    }
+  }
+})",
+                      {{"X", F32({50, 70}, Whole(50 * 70))}, {"Y", F32({50, 70}, Whole(50 * 70, 2))}});
+}
+
+// Steps that only the run knows, and those that go down.
+TEST(Kernels, Steps) {
+  const std::string text = R"(
+sdfg f(X: f32[N], Y: f32[N], Z: f32[N], k: symbol) { call steps(x = X, y = Y, z = Z, n := N, k := k) }
+kernel steps(x: f32[n], y: f32[n], z: f32[n], n: symbol, k: symbol) for cpu {
+  local s: f32
+  for i in 0:n { y[i] = 0 ; z[i] = 0 }
+  for i in 0:n:max(1, k) { y[i] = x[i] }
+  s = 0
+  for i in n - 1:-1:-1 { s = s * 2 + x[i] ; z[i] = s }
+})";
+  for (int64_t k : {1, 3}) ExpectAsInterpreted(text, {{"X", F32({9}, Whole(9))}}, {{"k", k}});
+}
+
+// Floats of all widths, whole numbers; maxima and products, too.
+TEST(Kernels, Halves) {
+  for (const char* type : {"f16", "bf16", "f32", "f64", "i32", "u8", "i64"})
+    for (const char* op : {"+=", "max=", "min=", "*="}) {
+      const std::string t = type;
+      const std::string text = "sdfg f(X: " + t + "[16], S: " + t + "[]) { call k(x = X, s = S) }\n" + "kernel k(x: " + t +
+                               "[16], s: " + t + "[]) for cpu {\n s[] = 1\n map u in 0:16 @halves { s[] " + op + " x[u] }\n}";
+      std::vector<double> x(16, 1);
+      x[3] = 2, x[10] = 3;
+      Tensor in = *Tensor::Create(*ParseDType(type), {16});
+      for (int64_t i = 0; i < 16; ++i) IsFloat(in.dtype) ? in.SetDouble(i, x[i]) : in.SetInt(i, static_cast<int64_t>(x[i]));
+      ExpectAsInterpreted(text, {{"X", in}});
+    }
+}
+
+// The order of halves is the text's: 1e8 + 1 loses the 1, but not where they meet late.
+TEST(Kernels, HalvesHaveAnOrder) {
+  auto out = RunText(R"(
+sdfg f(X: f32[4], S: f32[]) { call k(x = X, s = S) }
+kernel k(x: f32[4], s: f32[]) for cpu {
+  s[] = 0
+  map u in 0:4 @halves { s[] += x[u] }
+})",
+                     {{"X", F32({4}, {1e8, 1, -1e8, 1})}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{2}));  // (x0 + x2) + (x1 + x3)
+}
+
+constexpr const char* kGather = R"(
+sdfg f(E: f32[V, D], I: i64[B], Y: f32[B, D]) {
+  call gather(e = E, i = I, y = Y, v := V, d := D, b := B) from "lookup"
+}
+kernel gather(e: f32[v, d], i: i64[b], y: f32[b, d], v: symbol, d: symbol, b: symbol) for cpu {
+  map q in 0:b @parallel {
+    if d > 0 { check e[i[q], 0] }
+    for c in 0:d {
+      check e[i[q], c]
+      y[q, c] = e[i[q], c]
+    }
+  }
+})";
+TEST(Kernels, Gather) {
+  ExpectAsInterpreted(kGather, {{"E", F32({5, 3}, Whole(15))}, {"I", I64({4}, {4, 0, 2, 2})}});
+}
+
+// A bad index ends the run: the error names index, shape and the call's origin.
+TEST(Kernels, CheckFails) {
+  for (int64_t bad : {int64_t{5}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
+    auto out = RunText(kGather, {{"E", F32({5, 3}, Whole(15))}, {"I", I64({4}, {4, bad, 2, 2})}});
+    ASSERT_FALSE(out.ok());
+    EXPECT_THAT(out.status().ToString(), HasSubstr("E0650"));
+    EXPECT_THAT(out.status().ToString(), HasSubstr("e[" + std::to_string(bad) + ", 0], shape [5, 3]"));
+    EXPECT_THAT(out.status().ToString(), HasSubstr("lookup"));
+  }
+}
+
+// Later phases don't run after a failed check: they may stand on what it promised.
+TEST(Kernels, NothingAfterAFailedCheck) {
+  const std::string source = SourceOf(R"(
+sdfg f(I: i64[N], Y: f32[N]) { call k(i = I, y = Y, n := N) }
+kernel k(i: i64[n], y: f32[n], n: symbol) for cpu {
+  map q in 0:n @parallel { check y[i[q]] }
+  map q in 0:n @parallel { y[q] = 1 }
+})");
+  EXPECT_LT(source.find("if (x->stop) return;"), source.find("k0_part1(x, p0, p1, n0, begin, end); }")) << source;
+}
+
+// A read whose index a condition allows happens under it, however often the value is used: there is no element that far.
+TEST(Kernels, ReadsStayInTheirChoices) {
+  const std::string read = "x[i - 1000000000000]";
+  const std::string where = "i - 1000000000000 >= 0 && i - 1000000000000 < n ? ";
+  for (const std::string value : {read, read + " * " + read, "exp(" + read + " * 2 + 1) + sin(" + read + ") * cos(" + read +
+                                  ") + tanh(" + read + ") * sqrt(abs(" + read + "))"}) {
+    const std::string text = "sdfg f(X: f32[N], Y: f32[N], k: symbol) { call s(x = X, y = Y, n := N, k := k) }\n" +
+                             std::string("kernel s(x: f32[n], y: f32[n], n: symbol, k: symbol) for cpu {\n") +
+                             "map i in 0:n @vector { y[i] = (" + where + value + " : 1) + (" + where + read + " : 2) + (k > 3 && " + where + read + " : 3) }\n}";
+    auto out = RunText(text, {{"X", F32({9}, Whole(9))}}, {{"k", 4}});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    EXPECT_EQ(Doubles((*out)[0]), std::vector<double>(9, 6)) << value;
+  }
+}
+
+constexpr const char* kStencil = R"(
+sdfg f(X: f32[H, W], Y: f32[H, W]) { call blur(p0 = Y, p1 = X, h := H, w := W) }
+kernel blur(p0: f32[h, w], p1: f32[h, w], h: symbol, w: symbol) for cpu {
+  let g = max(1, 4096 // max(1, w))
+  map i0 in 0:h:g @parallel {
+    for i in i0:+g {
+      map j in 0:w @vector {
+        p0[i, j] = p1[i, j] * 4 + (i - 1 >= 0 && i - 1 < h ? p1[i - 1, j] : 0) + (i + 1 < h ? p1[i + 1, j] : 0) + (j - 1 >= 0 && j - 1 < w ? p1[i, j - 1] : 0) + (j + 1 < w ? p1[i, j + 1] : 0)
+      }
+    }
+  }
+})";
+TEST(Kernels, Stencil) {
+  for (int64_t w : {1, 2, 33}) ExpectAsInterpreted(kStencil, {{"X", F32({20, w}, Whole(20 * w))}});
+}
+
+// Locals of loops and branches are gone where those end; what an `if` writes is written.
+TEST(Kernels, Scopes) {
+  ExpectAsInterpreted(R"(
+sdfg f(X: f32[N], Y: f32[N], Z: f32[N]) { call k(x = X, y = Y, z = Z, n := N) }
+kernel k(x: f32[n], y: f32[n], z: f32[n], n: symbol) for cpu {
+  local around: f32
+  around = 2
+  for i in 0:n {
+    local t: f32
+    local few: f32[2] @worker
+    local one: f32 @worker
+    t = x[i] * 2
+    few[1] = t
+    one = few[1]
+    if one > 0 {
+      local u: f32
+      u = one
+      y[i] = u
+    } else if one < 0 { y[i] = -1 } else { y[i] = 0 }
+  }
+  map i in 0:n @parallel {
+    local v: f32
+    v = y[i]
+    if i < n // 2 { z[i] = v * around } else { z[i] = around }
+  }
+})",
+                      {{"X", F32({40}, Whole(40))}});
+}
+
+// Equal kernels are one function, whatever their names are.
+TEST(Kernels, EqualTextIsShared) {
+  const std::string text = R"(
+sdfg f(X: f32[N], Y: f32[N], Z: f32[N]) {
+  call a(p = Y, q = X, n := N)
+  call b(u = Z, v = Y, m := N)
+  map i in 0:N { Z[i] = Z[i] + X[i] }
+}
+kernel a(p: f32[n], q: f32[n], n: symbol) for cpu { map i in 0:n @vector { p[i] = q[i] + 1 } }
+kernel b(u: f32[m], v: f32[m], m: symbol) for cpu { map t in 0:m @vector { u[t] = v[t] + 1 } }
+)";
+  Registry r;
+  auto e = CompileText(text, r);
+  ASSERT_TRUE(e);
+  double kernels = -1, scheduled = -1, old = -1;
+  for (const auto& [name, value] : e->Report()) {
+    if (name == "kernels") kernels = value;
+    if (name == "kernels scheduled") scheduled = value;
+    if (name == "kernels on the old path") old = value;
+  }
+  EXPECT_EQ(kernels, 2);
+  EXPECT_EQ(scheduled, 1);
+  EXPECT_EQ(old, 1);
+  ExpectAsInterpreted(text, {{"X", F32({5}, Whole(5))}});
 }
 
 const char kRowSums[] = R"(
@@ -41,7 +354,7 @@ kernel k(p0: f32[n0], p1: f32[n0, n1], n0: symbol, n1: symbol) for cpu {
 )";
 
 // Parts, lanes, partial results and halves; the same bits with one thread and two.
-TEST(KernelPrinter, SumsOfRows) {
+TEST(Kernels, SumsOfRows) {
   const int64_t n = 10, c = 37;
   const std::vector<double> x = Values(n * c);
   std::vector<double> want(n, 0.0);
@@ -62,7 +375,7 @@ TEST(KernelPrinter, SumsOfRows) {
 }
 
 // What is computed before a parallel map is passed on to it; two maps one after the other are two phases.
-TEST(KernelPrinter, TwoPhases) {
+TEST(Kernels, TwoPhases) {
   const char* text = R"(
 sdfg f(X: f32[N], Y: f32[N]) {
   call k(p0 = Y, p1 = X, n0 := N)
@@ -92,60 +405,6 @@ kernel k(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu {
   auto out = RunText(text, {{"X", F32({n}, x)}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   ExpectClose(Doubles((*out)[0]), want);
-}
-
-// A check stops the run with the container's name; choices ask before they act.
-TEST(KernelPrinter, ChecksAndChoices) {
-  const char* text = R"(
-sdfg f(W: f32[V, D], I: i64[N], Y: f32[N, D]) {
-  call gather(W = W, I = I, Y = Y, V := V, D := D, N := N)
-}
-kernel gather(W: f32[V, D], I: i64[N], Y: f32[N, D], V: symbol, D: symbol, N: symbol) for cpu {
-  map n in 0:N @parallel {
-    if D > 1 {
-      check W[I[n], 0]
-      check W[I[n], D - 1]
-      for d in 0:D {
-        check W[I[n], d]
-        Y[n, d] = W[I[n], d]
-      }
-    } else {
-      for d in 0:D { Y[n, d] = -1 }
-    }
-  }
-}
-)";
-  auto out = RunText(text, {{"W", F32({3, 2}, {1, 2, 3, 4, 5, 6})}, {"I", I64({2}, {2, 0})}});
-  ASSERT_TRUE(out.ok()) << out.status().ToString();
-  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{5, 6, 1, 2}));
-  out = RunText(text, {{"W", F32({3, 1}, {1, 2, 3})}, {"I", I64({2}, {9, 0})}});
-  ASSERT_TRUE(out.ok()) << out.status().ToString();
-  EXPECT_EQ(Doubles((*out)[0]), (std::vector<double>{-1, -1}));
-  out = RunText(text, {{"W", F32({3, 2}, {1, 2, 3, 4, 5, 6})}, {"I", I64({2}, {3, 0})}});
-  ASSERT_FALSE(out.ok());
-  EXPECT_NE(out.status().ToString().find("W[3, 0]"), std::string::npos) << out.status().ToString();
-}
-
-// What is scheduled for another device is an error that says so.
-TEST(KernelPrinter, OtherDevices) {
-  Registry r;
-  auto p = ParseProgram(R"(
-sdfg f(X: f32[N], Y: f32[N]) {
-  call k(p0 = Y, p1 = X, n0 := N)
-}
-kernel k(p0: f32[n0], p1: f32[n0], n0: symbol) for gpu {
-  map i0 in 0:n0:256 @grid {
-    map i in i0:+256 @block { p0[i] = p1[i] }
-  }
-}
-)");
-  ASSERT_TRUE(p.ok()) << p.status().ToString();
-  ASSERT_TRUE(Verify(*p).ok()) << Verify(*p).ToString();
-  const auto e = Compile(*p, TestOptions(), r);
-  ASSERT_FALSE(e.ok());
-  const std::string error = e.status().ToString();
-  EXPECT_NE(error.find("E0694"), std::string::npos) << error;
-  EXPECT_NE(error.find("choose-schedule"), std::string::npos) << error;
 }
 
 }  // namespace

@@ -49,6 +49,10 @@ bool IsClampedInto(const Expr& extent, const Expr& index, const Assumptions& as)
 
 }  // namespace
 
+Expr BadCall(std::vector<Expr> index_and_shape, const Container& c) {
+  return MakeCall(kBadFn, std::move(index_and_shape), c.dtype, c.name.str());
+}
+
 Expr IndexAdd(const Expr& a, const Expr& b) {
   if (AsInt(a) == 0) return b;
   if (AsInt(b) == 0) return a;

@@ -68,6 +68,7 @@ class Lowerer {
   std::vector<Range> ranges_;
 };
 
+Expr BadCall(std::vector<Expr> index_and_shape, const Container& c);
 Expr IndexAdd(const Expr& a, const Expr& b);  // symbolic where possible, else a plain node
 Expr IndexMul(const Expr& a, const Expr& b);
 Expr TripCount(const Range& r);  // ≥ 0 unless the range is empty (then maybe negative)

@@ -69,16 +69,19 @@ std::vector<LoopDim> NestGen::Dims(const Flat& f, bool sums_apart) const {
   const std::vector<bool> disjoint = DisjointDims(s_, f.ranges, f.body, shared);
   std::vector<LoopDim> dims;
   for (size_t i = 0; i < f.ranges.size(); ++i) {
-    const Range& r = f.ranges[i];
-    LoopDim d;
-    d.index = r.index;
-    d.begin = r.begin, d.end = r.end, d.step = r.step ? r.step : IntExpr(1);
-    d.simple = AsInt(d.begin) == 0 && AsInt(d.step) == 1;
-    d.trip = d.simple ? d.end : TripCount(r);
-    d.disjoint = disjoint[i];
-    dims.push_back(d);
+    dims.push_back(DimOf(f.ranges[i]));
+    dims.back().disjoint = disjoint[i];
   }
   return dims;
+}
+
+LoopDim DimOf(const Range& r) {
+  LoopDim d;
+  d.index = r.index;
+  d.begin = r.begin, d.end = r.end, d.step = r.step ? r.step : IntExpr(1);
+  d.simple = AsInt(d.begin) == 0 && AsInt(d.step) == 1;
+  d.trip = d.simple ? d.end : TripCount(r);
+  return d;
 }
 
 bool PerfectNest::Scatters() const {

@@ -26,6 +26,7 @@ struct LoopDim {
   bool simple = false;    // from 0 by 1: trip == end
   bool disjoint = false;  // iterations that differ in it write different elements
 };
+LoopDim DimOf(const Range& r);
 
 // The product of two numbers of iterations, or the largest number there is.
 inline int64_t Times(int64_t a, int64_t b) {

@@ -110,6 +110,11 @@ class Nest {
     const Container* c = s_.Find(u.root);
     return !c || c->storage == Storage::kRegister;
   }
+  // One for each iteration of the body it lives in.
+  bool IsLocal(const Use& u) const {
+    const Container* c = s_.Find(u.root);
+    return !c || IsScoped(c->storage);
+  }
   std::vector<OrderedRange> Ranges(const std::vector<uint32_t>& maps) const {
     std::vector<OrderedRange> all;
     for (uint32_t m : maps) {
@@ -218,9 +223,9 @@ class Nest {
     }
   }
 
-  // The maps inside the body that a register lives in: others don't see it.
+  // The maps inside the body that a local lives in: others don't see it.
   std::vector<uint32_t> MapsAround(const Use& w) const {
-    if (!IsRegister(w)) return w.maps;
+    if (!IsLocal(w)) return w.maps;
     size_t common = w.maps.size();
     for (const Use& u : uses_)
       if (u.root == w.root) common = std::min(common, CommonMaps(u, w));
@@ -261,8 +266,9 @@ class Nest {
       if (j == wi || u.root != w.root || (u.write && j < wi)) continue;
       if (u.write && u.op == w.op && w.op != WriteOp::kAssign) continue;  // both accumulate alike: any order will do
       size_t common = CommonMaps(w, u);
-      if (common == 0) continue;
-      std::vector<uint32_t> maps(w.maps.begin(), w.maps.begin() + common);
+      const size_t around = w.maps.size() - MapsAround(w).size();  // each iteration of these has its own
+      if (common <= around) continue;
+      std::vector<uint32_t> maps(w.maps.begin() + around, w.maps.begin() + common);
       Pair pair{w, u, RangesOf(s_, {w.maps.begin() + common, w.maps.end()}),
                 RangesOf(s_, {u.maps.begin() + common, u.maps.end()})};
       const std::vector<Range> shared = SharedBy(maps, &pair);

@@ -123,29 +123,6 @@ static inline void hr_transpose(hr_square<T>* s) {
   for (int i = 0; i < N; ++i) *(V*)s->at[i] = r[i];
 #endif
 }
-/* Buffers of the threads that run contractions: kept by the program, never zeroed. */
-static HR_UNUSED void* hr_scratch_take(hr_x* x, int64_t bytes) {
-  for (int i = 0; i < HR_SCRATCH_SLOTS; ++i) {
-    hr_block* b = __atomic_exchange_n(&x->program->scratch[i], nullptr, __ATOMIC_ACQ_REL);
-    if (!b) continue;
-    if (b->size >= bytes) return b + 1;
-    hr_drop(x->program, b);
-  }
-  hr_block* b = (hr_block*)x->program->runtime->arena_new(bytes + (int64_t)sizeof(hr_block));
-  if (!b) return hr_fail(x, HR_OUT_OF_MEMORY, "E0661 out of memory for a contraction's panels"), nullptr;
-  b->size = bytes;
-  return b + 1;
-}
-static HR_UNUSED void hr_scratch_give(hr_x* x, void* p) {
-  hr_block* b = (hr_block*)p - 1;
-  for (int i = 0; i < HR_SCRATCH_SLOTS && b; ++i) {
-    hr_block* empty = nullptr;
-    if (__atomic_compare_exchange_n(&x->program->scratch[i], &empty, b, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-      b = nullptr;
-  }
-  hr_drop(x->program, b);
-}
-
 /* Rows [row_begin, row_end) by `columns` columns. The first reduced index runs over [0, k_trip), each step being k_inner deep.
  * pack_a(to, row, count, k0, k1, depth): strip s, depth d, row r at to[(s * depth + d) * HR_ROWS + r];
  * pack_b(to, ld, k0, k1): depth d, column j at to[d * ld + j]. c is element (0, first column). */

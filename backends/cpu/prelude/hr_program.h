@@ -169,6 +169,38 @@ static HR_UNUSED void hr_release(hr_x* x, hr_mark mark) {
   }
   if (x->block) x->block->used = mark.used;
 }
+/* What a worker needs while it runs a body: kept by the program, never zeroed. */
+static HR_UNUSED void* hr_scratch_take(hr_x* x, int64_t bytes) {
+  if (bytes < 0 || bytes > (int64_t)1 << 60)
+    return hr_fail(x, HR_OUT_OF_MEMORY, "E0661 out of memory: a worker's buffers do not fit in the address space"), nullptr;
+  for (int i = 0; i < HR_SCRATCH_SLOTS; ++i) {
+    hr_block* b = __atomic_exchange_n(&x->program->scratch[i], nullptr, __ATOMIC_ACQ_REL);
+    if (!b) continue;
+    if (b->size >= bytes) return b + 1;
+    hr_drop(x->program, b);
+  }
+  hr_block* b = (hr_block*)x->program->runtime->arena_new(bytes + (int64_t)sizeof(hr_block));
+  if (!b) return hr_fail(x, HR_OUT_OF_MEMORY, "E0661 out of memory for a worker's buffers"), nullptr;
+  b->size = bytes;
+  return b + 1;
+}
+static HR_UNUSED void hr_scratch_give(hr_x* x, void* p) {
+  hr_block* b = (hr_block*)p - 1;
+  for (int i = 0; i < HR_SCRATCH_SLOTS && b; ++i) {
+    hr_block* empty = nullptr;
+    if (__atomic_compare_exchange_n(&x->program->scratch[i], &empty, b, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      b = nullptr;
+  }
+  hr_drop(x->program, b);
+}
+struct hr_worker {
+  hr_x* x;
+  char* data; /* null: the run has failed */
+  hr_worker(hr_x* c, int64_t bytes) : x(c), data((char*)hr_scratch_take(c, bytes)) {}
+  ~hr_worker() {
+    if (data) hr_scratch_give(x, data);
+  }
+};
 /* A size that knows whether it is one: int64 arithmetic that does not wrap. */
 struct hr_size {
   int64_t value;
