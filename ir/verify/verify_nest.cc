@@ -201,8 +201,6 @@ class Nest {
   void Proven(const Use& u) {
     const Container* c = s_.Find(u.container);
     if (!c || u.whole || u.guarded) return;
-    for (const Check& k : u.checked)
-      if (k.container == u.container && k.index == u.index && k.flat == u.flat) return;
     const std::vector<Expr> shape = u.flat ? std::vector<Expr>{NumElements(*c)} : c->shape;
     std::vector<Expr> index = u.index;
     const std::vector<Range> ranges = Joined(u.maps, &index);
@@ -213,6 +211,8 @@ class Nest {
       Sides open = UnprovenSides(ranges, index[d], shape[d], s_.assumptions);
       open.lower = open.lower && !known(BinaryExpr(Op::kGe, u.index[d], Expr(0)));
       open.upper = open.upper && !known(BinaryExpr(Op::kLt, u.index[d], shape[d]));
+      for (const Check& k : u.checked)  // it says so of each of its indices
+        if (k.container == u.container && k.flat == u.flat && d < k.index.size() && k.index[d] == u.index[d]) open = {};
       if (open.none()) continue;
       Diagnostic& e = r_->Add("E0256", std::string(u.write ? "a write" : "a read") + " of '" + u.container.str() +
                               "' is not shown to be within its bounds", u.node, u.container.str(),

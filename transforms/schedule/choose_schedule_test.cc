@@ -72,8 +72,8 @@ TEST(ChooseSchedule, BordersAndWindows) {
 kernel shift(p0: f32[100], p1: f32[100]) {
   map i0 in 0:100 { p0[i0] = p1[i0 - 1] ?? 0 }
 }
-kernel pool(p0: f32[56, 64], p1: f32[112, 128]) {
-  map i0 in 0:56, i1 in 0:64 {
+kernel pool(p0: f32[8, 64], p1: f32[16, 128]) {
+  map i0 in 0:8, i1 in 0:64 {
     p0[i0, i1] = -inf
     map i2 in 0:3, i3 in 0:3 { p0[i0, i1] max= p1[2 * i0 + i2 - 1, 2 * i1 + i3 - 1] ?? -inf }
   }
@@ -83,8 +83,8 @@ kernel shift(p0: f32[100], p1: f32[100]) for cpu {
   for i0 in 0:1 { p0[i0] = i0 - 1 >= 0 ? p1[i0 - 1] : 0 }
   map i0 in 1:100 @vector { p0[i0] = p1[i0 - 1] }
 }
-kernel pool(p0: f32[56, 64], p1: f32[112, 128]) for cpu {
-  for i0 in 0:56 {
+kernel pool(p0: f32[8, 64], p1: f32[16, 128]) for cpu {
+  for i0 in 0:8 {
     local sums: f32[64]
     map i1 in 0:64 @vector { sums[i1] = -inf }
     for i2 in 0:3, i3 in 0:3 {
@@ -117,7 +117,7 @@ kernel b(inout p0: f32[n0], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in
 kernel c(inout p0: f32[n1], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in 0:n0, i1 in 0:n1 { p0[i1] += p1[i0, i1] } }
 kernel d(inout p0: f32[n0], p1: f32[n0, 40], n0: symbol) { map i0 in 0:n0, i1 in 0:40 { p0[i0] += p1[i0, i1] } }
 kernel e(p0: f32[n1, n0], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in 0:n1, i1 in 0:n0 { p0[i0, i1] = p1[i1, i0] } }
-kernel f(inout p0: f32[24], p1: f32[n0, 24], n0: symbol) { map i0 in 0:n0, i1 in 0:24 { p0[i1] += p1[i0, i1] } }
+kernel f(inout p0: f32[24], p1: f32[10, 24]) { map i0 in 0:10, i1 in 0:24 { p0[i1] += p1[i0, i1] } }
 )";
   const Result<schedule::Device> cpu = schedule::FindDevice("cpu");
   ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
