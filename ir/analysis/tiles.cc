@@ -23,12 +23,13 @@ void Flatten(const Expr& e, const char* fn, std::vector<Expr>* out) {
   for (const Expr& a : e->args) Flatten(a, fn, out);
 }
 
-// What is left of `bounds` without `needed`; false where one of these is missing.
+// Takes the upper bounds `needed` out of all that there are; false where one is missing and no lower one stands for it.
 bool Remove(const std::vector<Expr>& needed, std::vector<Expr>* bounds) {
   for (const Expr& e : needed) {
     const auto it = std::find(bounds->begin(), bounds->end(), e);
-    if (it == bounds->end()) return false;
-    bounds->erase(it);
+    if (it != bounds->end()) bounds->erase(it);
+    else if (std::none_of(bounds->begin(), bounds->end(), [&](const Expr& b) { return ProveLe(b, e) == Truth::kYes; }))
+      return false;
   }
   return true;
 }
@@ -46,7 +47,9 @@ std::optional<Stretch> StretchOf(const Range& inner, const Range& outer) {
   Flatten(Min(begin + StepOf(outer), outer.end), "min", &ends);
   Flatten(inner.begin, "max", &s.from);
   Flatten(inner.end, "min", &s.below);
-  if (!Remove({begin}, &s.from) || !Remove(ends, &s.below)) return std::nullopt;
+  const auto at = std::find(s.from.begin(), s.from.end(), begin);
+  if (at == s.from.end() || !Remove(ends, &s.below)) return std::nullopt;
+  s.from.erase(at);
   return s;
 }
 
@@ -68,7 +71,7 @@ bool JoinOne(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Ex
     bool both = false;
     for (const auto* list : indices)
       for (const Expr& e : *list) both |= Speaks(e, outer->range.index);
-    if (both && (cyclic || !stretch.from.empty() || !stretch.below.empty())) continue;
+    if (both && cyclic) continue;
     if (both) {
       const Name u(inner.range.index.str() + "'");
       const NameMap from_begin = {{inner.range.index, SymbolExpr(outer->range.index) + SymbolExpr(u)}};

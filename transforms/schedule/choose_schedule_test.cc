@@ -146,7 +146,7 @@ kernel f(inout p0: f32[24], p1: f32[n0, 24], n0: symbol) { map i0 in 0:n0, i1 in
       schedule::Device other = *cpu;
       other.*number *= by;
       changes |= scheduled(other) != usual;
-      other.*number = std::max<int64_t>(1, cpu->*number / by);
+      other.*number = std::max<int64_t>(1, (*cpu).*number / by);
       changes |= scheduled(other) != usual;
     }
     EXPECT_TRUE(changes) << name;
