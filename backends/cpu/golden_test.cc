@@ -36,7 +36,7 @@ std::string Generate(const std::string& source) {
 }
 
 TEST(Golden, GeneratedCode) {
-  for (const std::string name : {"conv", "gather", "softmax"}) {
+  for (const std::string name : {"conv", "gather", "softmax", "kernel_softmax", "kernel_stencil"}) {
     const std::string stem = "backends/cpu/goldens/" + name;
     const std::string text = Generate(ReadFile(stem + ".hr"));
     ASSERT_FALSE(text.empty());
@@ -59,7 +59,7 @@ TEST(Determinism, TenProcessesWriteTheSameSource) {
   char self[4096];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   ASSERT_GT(length, 0);
-  for (const char* name : {"conv", "gather", "softmax"}) {
+  for (const char* name : {"conv", "gather", "softmax", "kernel_softmax", "kernel_stencil"}) {
     const std::string command =
         std::string(self, static_cast<size_t>(length)) + " --generate=backends/cpu/goldens/" + name + ".hr";
     std::set<std::string> sources;
