@@ -47,8 +47,8 @@ Algebra::Matrix Algebra::Given(const std::string& port, const std::string& rows,
   return complex() ? Elements(rows, columns, [this, at = m.at](const std::string& i, const std::string& j) { return Conj(at(i, j)); }) : m;
 }
 
-void Algebra::Give(const std::string& port, const Matrix& value) {
-  const Matrix out = Container(Parameter("d" + port, value.rows + ", " + value.columns), value.rows, value.columns);
+void Algebra::Assign(const std::string& port, const Matrix& value) {
+  const Matrix out = Container("d" + port, value.rows, value.columns);
   body_ += Loop(value.rows, value.columns) + " { " + out.at("i", "j") + " = " + Conj(value.at("i", "j")) + " }\n";
 }
 

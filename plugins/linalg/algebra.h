@@ -31,7 +31,10 @@ class Algebra {
   // Parameters: what the forward node reads or gave, gradients of outputs, gradients of inputs.
   Matrix Forward(const std::string& port, const std::string& rows, const std::string& columns);
   Matrix Given(const std::string& port, const std::string& rows, const std::string& columns);
-  void Give(const std::string& port, const Matrix& value);
+  void Give(const std::string& port, const Matrix& value) { Result(port, value.rows, value.columns), Assign(port, value); }
+  void Result(const std::string& port, const std::string& rows, const std::string& columns) { Parameter("d" + port, rows + ", " + columns); }
+  void Assign(const std::string& port, const Matrix& value);
+  void Line(const std::string& text) { body_ += "  " + text + "\n"; }
   // A vector or a number: read as name[i] or name.
   std::string Parameter(const std::string& name, const std::string& shape);
 

@@ -118,42 +118,67 @@ std::string QrApplies(const Node& node) {
   const std::string m = Size(node.input("A"), 0), n = Size(node.input("A"), 1);
   if (const std::string why = OfNumbers(node); !why.empty()) return why;
   const Order order = Compare(m, n);
-  if (order == Order::kUnknown) return "whether " + m + " or " + n + " is larger is not known";
-  return order == Order::kMore && node.attribute("complete", "0") != "0" ? "of a complete Q: its last columns are any that are orthogonal" : "";
+  if (node.attribute("complete", "0") == "0" || order == Order::kEqual || order == Order::kLess) return "";
+  return "of a complete Q of more rows than columns: its last columns are any that are orthogonal";
 }
 
-// With X = dR R^H - Q^H dQ. Tall: (Q sym(triu(X)) + dQ) R^-H. Wide: Q ([skew(-X) R1^-H, 0] + dR) with R1 the first columns of R.
+struct QrGradients {
+  std::string rows, columns, k;
+  Matrix q, square, dq, dr;  // square: the first k columns of R
+  bool of_q, of_r;
+  Algebra::At x;  // dR R^H - Q^H dQ
+};
+
+// (Q sym(triu(X)) + dQ) R^-H
+void OfTall(Algebra& m, const QrGradients& g) {
+  const Matrix sym = m.Filled(g.k, g.k, [&](Text i, Text j) {
+    return i + " < " + j + " ? " + g.x(i, j) + " : " + i + " > " + j + " ? " + m.Conj(g.x(j, i)) + " : " + m.Real(g.x(i, i));
+  });
+  Matrix sum = m.Product(g.q, sym);
+  if (g.of_q) sum = Sum(m, sum, g.dq);
+  const Matrix turned = m.Solve(g.square, m.Adjoint(sum));
+  m.Assign("A", Algebra::Elements(g.rows, g.columns, [&](Text i, Text j) { return m.Adjoint(turned).at(i, "min(" + j + ", " + g.k + " - 1)"); }));
+}
+
+// Q ([skew(-X) R1^-H, 0] + dR) with R1 the first columns of R
+void OfWide(Algebra& m, const QrGradients& g) {
+  const Matrix skew = m.Filled(g.k, g.k, [&](Text i, Text j) {
+    const std::string both = "(" + m.Conj(g.x(j, i)) + " - " + g.x(i, j) + ")";
+    return i + " < " + j + " ? " + m.Number(0) + " : " + i + " == " + j + " ? " + m.Number(0.5) + " * " + both + " : " + both;
+  });
+  const Matrix turned = m.Solve(g.square, m.Adjoint(skew));
+  const Matrix inner = m.Filled(g.k, g.columns, [&](Text i, Text j) {
+    return "(" + j + " < " + g.k + " ? " + m.Adjoint(turned).at(i, "min(" + j + ", " + g.k + " - 1)") + " : " + m.Number(0) + ")" +
+           (g.of_r ? " + " + g.dr.at(i, j) : "");
+  });
+  m.Assign("A", m.Product(g.q, inner));
+}
+
 std::string QrBackward(const Node& node, const Names& given, const Names&) {
   Algebra m(MatrixType(node, "A"));
-  const std::string rows = Size(node.input("A"), 0), columns = Size(node.input("A"), 1), k = Size(node.output("R"), 0);
-  const Matrix q = m.Forward("Q", rows, k), r = m.Forward("R", k, columns);
-  const bool of_q = Has(given, "Q"), of_r = Has(given, "R"), wide = Compare(rows, columns) == Order::kLess;
-  const Matrix dq = of_q ? m.Given("Q", rows, k) : Matrix();
-  const Matrix all = of_r ? m.Given("R", k, columns) : Matrix();
-  const Matrix dr = of_r ? m.Filled(k, columns, [&](Text i, Text j) { return i + " > " + j + " ? " + m.Number(0) + " : " + all.at(i, j); }) : Matrix();
-  const Matrix rr = of_r ? m.Product(dr, m.Adjoint(r)) : Matrix(), qq = of_q ? m.Product(m.Adjoint(q), dq) : Matrix();
-  const auto x = [&](Text i, Text j) {
-    return "(" + (of_r ? rr.at(i, j) : m.Number(0)) + " - " + (of_q ? qq.at(i, j) : m.Number(0)) + ")";
-  };
-  const Matrix square = Algebra::Elements(k, k, r.at);
-  if (!wide) {
-    const Matrix sym = m.Filled(k, k, [&](Text i, Text j) {
-      return i + " < " + j + " ? " + x(i, j) + " : " + i + " > " + j + " ? " + m.Conj(x(j, i)) + " : " + m.Real(x(i, i));
-    });
-    Matrix g = m.Product(q, sym);
-    if (of_q) g = Sum(m, g, dq);
-    m.Give("A", m.Adjoint(m.Solve(square, m.Adjoint(g))));
+  QrGradients g{Size(node.input("A"), 0), Size(node.input("A"), 1), Size(node.output("R"), 0), {}, {}, {}, {}, Has(given, "Q"), Has(given, "R"), {}};
+  g.q = m.Forward("Q", g.rows, g.k);
+  const Matrix r = m.Forward("R", g.k, g.columns);
+  g.square = Algebra::Elements(g.k, g.k, r.at);
+  m.Result("A", g.rows, g.columns);
+  if (g.of_q) g.dq = m.Given("Q", g.rows, g.k);
+  if (g.of_r) {
+    const Matrix all = m.Given("R", g.k, g.columns);
+    g.dr = m.Filled(g.k, g.columns, [&](Text i, Text j) { return i + " > " + j + " ? " + m.Number(0) + " : " + all.at(i, j); });
+  }
+  const Matrix rr = g.of_r ? m.Product(g.dr, m.Adjoint(r)) : Matrix(), qq = g.of_q ? m.Product(m.Adjoint(g.q), g.dq) : Matrix();
+  g.x = [&](Text i, Text j) { return "(" + (g.of_r ? rr.at(i, j) : m.Number(0)) + " - " + (g.of_q ? qq.at(i, j) : m.Number(0)) + ")"; };
+  const Order order = Compare(g.rows, g.columns);
+  if (order == Order::kUnknown) {
+    m.Line("if " + g.columns + " <= " + g.rows + " {");
+    OfTall(m, g);
+    m.Line("} else {");
+    OfWide(m, g);
+    m.Line("}");
+  } else if (order == Order::kLess) {
+    OfWide(m, g);
   } else {
-    const Matrix skew = m.Filled(k, k, [&](Text i, Text j) {
-      const std::string both = "(" + m.Conj(x(j, i)) + " - " + x(i, j) + ")";
-      return i + " < " + j + " ? " + m.Number(0) + " : " + i + " == " + j + " ? " + m.Number(0.5) + " * " + both + " : " + both;
-    });
-    const Matrix turned = m.Solve(square, m.Adjoint(skew));
-    const Matrix inner = m.Filled(k, columns, [&](Text i, Text j) {
-      return "(" + j + " < " + k + " ? " + m.Adjoint(turned).at(i, "min(" + j + ", " + k + " - 1)") + " : " + m.Number(0) + ")" +
-             (of_r ? " + " + dr.at(i, j) : "");
-    });
-    m.Give("A", m.Product(q, inner));
+    OfTall(m, g);
   }
   return m.Program("qr_backward");
 }

@@ -94,7 +94,8 @@ class Translation(Translated):
         """`arguments`: name → Type, Tree of Types, or a Python object that the program is made for."""
         source = Source.of(function)
         self.emitter = Emitter()
-        self.emitter.program_names.add(function.__name__)
+        called = function.__name__ if function.__name__.isidentifier() else "function"  # a lambda has no name
+        self.emitter.program_names.add(called)
         self.taken: list[str] = []
         self.trees = any(isinstance(what, Tree) for what in arguments.values())
         declared: dict[str, tuple[Type, str]] = {}
@@ -126,7 +127,7 @@ class Translation(Translated):
         except Retry as nowhere:
             raise nowhere.located from None
         self.results = self._results(result, {c: n for n, (_, c) in declared.items()})
-        self.sdfg = Sdfg.parse(self._text(function.__name__, declared), f"<program {function.__name__}>")
+        self.sdfg = Sdfg.parse(self._text(called, declared), f"<program {called}>")
 
     def _results(self, result, parameters: dict[str, str]) -> list[Result]:
         self.several = isinstance(result, (tuple, list))

@@ -28,7 +28,8 @@ np.split(A, 2)[1]|np.array_split(v, 3)[0]|np.hsplit(A, [1, 3])[1]|np.diagonal(m)
 np.delete(v, 1)|np.delete(A, 0, axis=1)|np.insert(v, 2, 0.5)|np.insert(A, 1, 0.5, axis=0)|np.take(v, [2, 0, 2])|np.take(A, [1], axis=1)|np.broadcast_arrays(v, w)[1]
 np.take_along_axis(A, np.argsort(A, axis=1), axis=1)|np.nansum(u)|np.nanprod(u)|np.nanmean(u)|np.nanvar(u)|np.nanstd(u, ddof=1)|np.nanmax(u)|np.nanmin(u)|np.nancumsum(u)
 np.max(v, initial=0.7)|np.sum(v, initial=2.0)|np.sum(v, where=v > 0)|np.prod(A, axis=0, where=A < 0.5)|np.min(v, initial=9.0, where=v > 0)|np.linalg.multi_dot([A, B.T, A])
-np.modf(v)[0]|np.compress(v > 0, v)|np.extract(v > 0, w)
+np.modf(v)[0]|np.compress(v > 0, v)|np.extract(v > 0, w)|np.roll(A, (1, -2), axis=(0, 1))|np.roll(A, 3)|np.maximum.accumulate(A, axis=1)|np.minimum.accumulate(v)
+np.einsum("...i,...i", A, A)|np.einsum("...ij,kj->...ik", A[None], B)|np.einsum("ij,jk", A, B.T)|A[:, ::-1].take([1, 0], axis=1)
 """
 OTHER = """
 np.round(v)|np.round(v, 1)|np.around(A, 2)|np.round(k, 1)|np.fix(v)|np.signbit(v)|np.argsort(v)|np.argsort(k % 3)|np.argsort(A, axis=0)|np.sort(b)|np.sort(k)|np.sort(u)|np.median(u)
@@ -37,6 +38,8 @@ np.allclose(v, w)|np.allclose(u, u, equal_nan=True)|np.array_equal(v, v)|np.arra
 np.modf(u)[1]|np.diff(b)|np.nan_to_num(u, nan=1.0)|np.angle(z)|np.angle(v)|np.angle(z, deg=True)|np.fft.fft2(A)|np.fft.ifftn(A)|np.fft.fftshift(v)|np.fft.ifftshift(v)|np.fft.fftfreq(7)
 np.hanning(5)|np.kaiser(5, 2.0)|np.logspace(0, 1, 4)|np.round(f, 1)|np.sort(f)|np.median(f)|np.diff(f)|np.percentile(k, 30)|np.pad(k, 1, constant_values=2)|np.convolve(k, k)|np.sinc(f)
 np.linalg.norm(z)|np.linalg.norm(f)|np.logaddexp(f, f)|np.logaddexp(v - np.inf, w)|np.all(A > -9, where=A > 0)|np.nanmax(u * np.nan)|np.append(k, 0.5)|np.trapezoid(k)|np.gradient(A)[1]
+np.argwhere(A > 0)|np.argwhere(v > 0)|np.unravel_index(k * k, (3, 4))[0]|np.unravel_index(np.argmax(A), A.shape)[1]|A.argsort(axis=0)|A.round(1)|np.maximum.accumulate(k)
+np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]
 """
 # Sizes agree in these because of their numbers, or must be numbers.
 KNOWN_SIZES = ("np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis", "np.fft.ifftn",

@@ -105,10 +105,16 @@ class LambdasTest(Case):
     def test_in_a_larger_expression(self):
         f = (headrace.grad(
             lambda x: np.sum(x), 0))
-        for function in (f, headrace.program(lambda x: x + 1)):
-            with self.fails(headrace.UnsupportedError, "a lambda is no function written with def", "wrong_use_test.py", "lambda x", "^",
-                            "hint: give it a name"):
-                function(np.ones(3))
+        self.close(f(np.ones(3)), np.ones(3))
+        several = [headrace.program(g) for g in (lambda x: x + 1, lambda x, *, s=2.0: x * s)]
+        self.close(several[0](np.ones(3)), np.full(3, 2.0))
+        self.close(several[1](np.ones(3)), np.full(3, 2.0))
+        with self.fails(TypeError, "no attribute 'foo'", "wrong_use_test.py", "in <lambda>", "x.foo", "^^^^^"):
+            headrace.program(lambda x: x.foo)(np.ones(3))
+
+    def test_without_a_source(self):
+        with self.fails(headrace.UnsupportedError, "the source of <lambda> is not to be had"):
+            headrace.program(eval("lambda x: x + 1"))(np.ones(3))
 
     def test_another_exception_is_shown(self):
         with self.assertRaises(KeyError), self.fails(TypeError, "x"):

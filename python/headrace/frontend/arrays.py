@@ -316,22 +316,24 @@ def _arg(e: Emitter, name: str, v: Value, axis, keepdims: bool):
 
 
 def cumulative(e: Emitter, name: str, v, axis=None):
+    """cumsum, cumprod, or what maximum and minimum accumulate."""
     v = value_of(v)
     if axis is None:
         v, axis = (v if v.ndim == 1 else reshape(e, v, (-1,))), 0
     axis = normal(axis, v.ndim)
-    out = np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype)) if v.dtype.itemsize < 8 else v.dtype
+    sums = name in ("cumsum", "cumprod")
+    out = np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype)) if sums and v.dtype.itemsize < 8 else v.dtype
     result = e.transient(out, v.shape, name)
     t = e.fresh("k")
     part = subscript(e, v if isinstance(v, Array) else e.materialize(v), (slice(None),) * axis + (Size(t),))
     row = subscript(e, result, (slice(None),) * axis + (Size(t),))
     before = subscript(e, result, (slice(None),) * axis + (Size(t) - 1,))
     with e.block(f"for {t} in 0:{v.shape[axis]}"):
-        first = Value(out, row.shape, lambda i: f"({t} == 0 ? {_zero(name)} : {before.at(i)})")
-        joined = elementwise.apply(e, "add" if name == "cumsum" else "multiply", elementwise.cast(e, part, out), first)
+        first = Value(out, row.shape, lambda i: f"({t} == 0 ? {_start(name, part, i)} : {before.at(i)})")
+        joined = elementwise.apply(e, {"cumsum": "add", "cumprod": "multiply"}.get(name, name), elementwise.cast(e, part, out), first)
         e.maps(row.shape, lambda i: e.write(row, i, e.expression(joined, i, out)))
     return result
 
 
-def _zero(name: str) -> str:
-    return "0" if name == "cumsum" else "1"
+def _start(name: str, part: Value, index) -> str:
+    return {"cumsum": "0", "cumprod": "1"}.get(name) or part.at(index)

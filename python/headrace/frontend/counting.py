@@ -96,6 +96,24 @@ def unique(e: Emitter, ar, return_index=False, return_inverse=False, return_coun
     return values, do(e, np.diff, ends)
 
 
+@handles(np.argwhere)
+def argwhere(e: Emitter, a):
+    v = value_of(a)
+    places = selections.nonzero(e, v)
+    return do(e, np.stack, places, 1)
+
+
+@handles(np.unravel_index)
+def unravel_index(e: Emitter, indices, shape):
+    rest, found = value_of(indices), []
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    for size in reversed(sizes[1:]):
+        rest = e.settled(rest)
+        found.append(op(e, "remainder", rest, size))
+        rest = op(e, "floor_divide", rest, size)
+    return (rest, *reversed(found))
+
+
 # ---- what NumPy leaves open: any order around the k-th element ----
 @handles(np.partition)
 def partition(e: Emitter, a, kth, axis=-1):

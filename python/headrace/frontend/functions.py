@@ -116,8 +116,15 @@ def roll(e, a, shift, axis=None):
     v = e.settled(a)
     if axis is None:
         if v.ndim != 1:
-            raise NotImplementedError("np.roll of several dimensions without an axis")
+            return arrays.reshape(e, e.materialize(roll(e, arrays.reshape(e, v, (-1,)), shift, 0)), v.shape)
         axis = 0
+    if isinstance(axis, (tuple, list)):
+        shifts = shift if isinstance(shift, (tuple, list)) else [shift] * len(axis)
+        if len(shifts) != len(axis):
+            raise ValueError(f"np.roll: {len(shifts)} shifts for {len(axis)} axes")
+        for by, k in zip(shifts, axis):
+            v = roll(e, v, by, k)
+        return v
     axis = arrays.normal(axis, v.ndim)
     by, size = e.size_of(shift), v.shape[axis]
     return Value(v.dtype, v.shape, lambda i: v.at([f"({x} - {arrays.atom(by)}) % {arrays.atom(size)}" if k == axis else x
@@ -296,6 +303,8 @@ def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keep
         return arrays.reduction(e, reductions[name], args[0], axis, dtype, keepdims)
     if method == "accumulate" and name in ("add", "multiply"):
         return arrays.cumulative(e, "cumsum" if name == "add" else "cumprod", args[0], axis)
+    if method == "accumulate" and name in ("maximum", "minimum"):
+        return arrays.cumulative(e, name, args[0], axis)
     if method == "at" and name in ("add", "subtract", "multiply", "maximum", "minimum"):
         base, key, v = args
         if name == "subtract":
@@ -319,7 +328,13 @@ def attribute(e: Emitter, v: Value, name: str):
         return tape.grad(e, v)
     if name in METHODS:
         return Method(v, METHODS[name])
+    if name in LATER:
+        return Method(v, FUNCTIONS[getattr(np, name)])
     raise AttributeError(f"arrays in programs have no attribute '{name}'")
+
+
+# Methods whose functions other files register.
+LATER = ("argsort", "diagonal", "nonzero", "round", "take", "compress", "searchsorted", "argpartition")
 
 
 class Method:

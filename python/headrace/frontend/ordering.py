@@ -7,7 +7,7 @@ import numpy as np
 from . import arrays, elementwise
 from .derived import along, do, floats, op
 from .emitter import Emitter
-from .functions import handles
+from .functions import METHODS, handles
 from .values import Array, Value, is_number, value_of
 
 
@@ -47,6 +47,13 @@ def sort(e, a, axis=-1, kind=None, order=None, *, stable=None):
 def argsort(e, a, axis=-1, kind=None, order=None, *, stable=None):
     """Stable, whatever `kind` is: NumPy leaves the order of equal elements open."""
     return ordered(e, "argsort", a, axis)[1]
+
+
+def _sort_in_place(e, a, axis=-1, kind=None, order=None, *, stable=None):
+    e.store(a, sort(e, a, axis, kind, order))
+
+
+METHODS["sort"] = _sort_in_place
 
 
 def _quantile(e: Emitter, name: str, a, q, axis, keepdims: bool):

@@ -11,10 +11,26 @@ from .sizes import atom
 from .values import broadcast, broadcast_shapes, value_of
 
 
+def _spelled_out(spec: str, ranks: list[int]) -> str:
+    """With letters for what an ellipsis stands for."""
+    left, arrow, out = spec.partition("->")
+    terms = left.split(",")
+    own = [n - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, ranks)]
+    free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in spec]
+    if min(own, default=0) < 0:
+        raise ValueError(f"einsum: '{spec}' has more indices than its arrays have dimensions")
+    letters = "".join(free[: max(own, default=0)])
+    if not arrow:
+        inside = left.replace("...", "").replace(",", "")
+        out = "..." + "".join(sorted(c for c in set(inside) if inside.count(c) == 1))
+    spelled = [t.replace("...", letters[len(letters) - k:]) for t, k in zip(terms, own)]
+    return ",".join(spelled + terms[len(spelled):]) + "->" + out.replace("...", letters)
+
+
 def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
     spec = spec.replace(" ", "")
-    if "." in spec:
-        raise NotImplementedError("einsum with an ellipsis")
+    if "..." in spec:
+        spec = _spelled_out(spec, [value_of(o).ndim for o in operands])
     left, arrow, out = spec.partition("->")
     terms = left.split(",")
     if not arrow:
@@ -28,7 +44,9 @@ def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
         if len(term) != v.ndim:
             raise ValueError(f"einsum: '{term}' has {len(term)} indices for an array of {v.ndim} dimensions")
         for c, size in zip(term, v.shape):
-            if extents.setdefault(c, size) != size:
+            if extents.setdefault(c, size) == 1:
+                extents[c] = size
+            elif size not in (1, extents[c]):  # NumPy repeats what has one element
                 raise ValueError(f"einsum: index {c} runs over {extents[c]} and over {size}")
     dtype = np.result_type(*[v.dtype for v in values])
     values = [e.settled(v) for v in values]
@@ -36,7 +54,7 @@ def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
     target = e.transient(dtype, [extents[c] for c in out], hint)
 
     def text(places: dict) -> str:
-        return "*".join(atom(e.expression(v, [places[c] for c in term], dtype)) for term, v in zip(terms, values))
+        return "*".join(atom(e.expression(v, ["0" if size == 1 else places[c] for c, size in zip(term, v.shape)], dtype)) for term, v in zip(terms, values))
 
     if not summed:
         e.maps(target.shape, lambda i: e.write(target, i, text(dict(zip(out, i)))))

@@ -52,6 +52,20 @@ def _definition(text: str) -> ast.FunctionDef | None:
     return first if isinstance(first, ast.FunctionDef) else None
 
 
+def _lambda(function: types.FunctionType) -> tuple[list[str], ast.Lambda] | None:
+    """The lines of its file, and the lambda among them that has this code; None where that isn't to be had."""
+    try:
+        lines = inspect.findsource(function)[0]
+        tree = ast.parse("".join(lines))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    places = set(function.__code__.co_positions())
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)
+             and (n.body.lineno, n.body.end_lineno, n.body.col_offset, n.body.end_col_offset) in places
+             and [a.arg for a in [*n.args.posonlyargs, *n.args.args]] == list(function.__code__.co_varnames[: function.__code__.co_argcount])]
+    return ([line.rstrip("\n") for line in lines], found[0]) if len(found) == 1 else None
+
+
 def _not_a_definition(function: types.FunctionType, text: str) -> str:
     line = text.splitlines()[0]
     what = "a lambda" if function.__name__ == "<lambda>" else function.__qualname__
@@ -114,6 +128,12 @@ def read(names: Any, name: str, value: Any) -> None:
 class Source:
     def __init__(self, function: types.FunctionType):
         self.function = function
+        self.file = function.__code__.co_filename
+        self.surroundings = [Cells(function), function.__globals__]
+        if function.__name__ == "<lambda>" and (known := _lambda(function)) is not None:
+            self.lines, node = known
+            self.body, self.first_line = [ast.copy_location(ast.Return(node.body), node.body)], 1
+            return
         text = _text(function)
         self.lines = textwrap.dedent(text).splitlines()
         self.indent = len(text.splitlines()[0]) - len(self.lines[0])
@@ -122,8 +142,6 @@ class Source:
             raise TranslationUnsupported(_not_a_definition(function, text))
         self.body = definition.body
         self.first_line = function.__code__.co_firstlineno
-        self.file = function.__code__.co_filename
-        self.surroundings = [Cells(function), function.__globals__]
 
     @staticmethod
     @functools.lru_cache(maxsize=1024)

@@ -27,6 +27,8 @@ class Type:
         for s in shape:
             if not is_size(s):
                 raise TypeError(f"a size is an integer or made of headrace.symbol(…), not {s!r}")
+            if isinstance(s, int) and s < 0:
+                raise ValueError(f"a size is not negative: {s}")
         return Type(self.dtype, shape)
 
     def __call__(self, value):

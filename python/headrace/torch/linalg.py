@@ -219,7 +219,7 @@ def slogdet(c, a):
     near 1, whatever the size of the determinant."""
     _square(c, a)
     if a.dtype in COMPLEX:
-        raise UnsupportedError(f"{c.target} of {a.dtype}")
+        return _complex_slogdet(c, a)
     n = a.shape[-1]
     sign, logarithm = (c.new(t, c.shape, hint) for t, hint in zip(c.types, ("sign", "held")))
 
@@ -250,22 +250,33 @@ def slogdet(c, a):
     return sign, out, None, None
 
 
+def _complex_slogdet(c, a):
+    if c.used(2) or c.used(3):
+        raise UnsupportedError(f"{c.target} of {a.dtype} with its factors")
+    sign, logarithm = (c.new(t, c.shape, hint) for t, hint in zip(c.types, ("sign", "logdet")))
+
+    def body(place: list[str]) -> None:
+        s, x = c.new(a.dtype, (), "s"), c.new(a.dtype, (), "l")
+        c.node("linalg.Slogdet", {}, {"A": _matrix(c, a.dtype, *a.shape[-2:], _of(a, place))}, {"S": s, "L": x})
+        c.line(f"{sign.at(place)} = {s.name}")
+        c.line(f"{logarithm.at(place)} = real({x.name})")
+
+    _each(c, a.shape[:-2], body)
+    return sign, logarithm, None, None
+
+
 @op("linalg_cholesky_ex", "cholesky")
 def cholesky(c, a, upper=False, check_errors=False):
     """Of one triangle, which stands for both: gradients are symmetric, as eager's are."""
     _square(c, a)
-    if a.dtype in COMPLEX:
-        raise UnsupportedError(f"{c.target} of {a.dtype}")
     out, n = c.new(c.dtype, c.shape, "factor"), a.shape[-1]
     info = c.new("i32", c.shapes[1], "info") if len(c.shapes) > 1 and c.used(1) else None
 
     def body(place: list[str]) -> None:
-        at = _of(a, place, turned=upper)
-        half = lambda x: f"0.5 * ({x} - hold({x}))"  # noqa: E731
-        both = _matrix(c, a.dtype, n, n, lambda i, j: f"(hold({at(i, j)}) + ({half(at(i, j))} + {half(at(j, i))}))")
+        at = _hermitian(c, a, place, upper)
         factor = c.new(a.dtype, [n, n], "l")
-        c.node("linalg.Cholesky", {}, {"A": both}, {"L": factor})
-        _write(c, out, place, n, n, lambda i, j: factor.at([j, i] if upper else [i, j]))
+        c.node("linalg.Cholesky", {}, {"A": _both_triangles(c, a.dtype, n, at)}, {"L": factor})
+        _write(c, out, place, n, n, lambda i, j: _conjugate(factor.at([j, i]), a.dtype) if upper else factor.at([i, j]))
         if info:
             _indefinite(c, info.at(place), at, n, a.dtype, factor)
 
@@ -273,17 +284,35 @@ def cholesky(c, a, upper=False, check_errors=False):
     return out if c.target == "aten.cholesky.default" else (out, info)
 
 
+def _conjugate(text: str, dtype: str) -> str:
+    return f"conj({text})" if dtype in COMPLEX else text
+
+
+def _hermitian(c, a: Value, place: Sequence[str], upper: bool) -> At:
+    """A matrix whose lower triangle is that of `a`, or the conjugate of its upper one."""
+    plain = _of(a, place, turned=upper)
+    return (lambda i, j: _conjugate(plain(i, j), a.dtype)) if upper else plain
+
+
+def _both_triangles(c, dtype: str, n, at: At) -> Value:
+    """A Hermitian matrix of which the nodes read the lower triangle; its gradient is shared by both."""
+    half = lambda x: f"{c.operand(0.5, (), dtype)} * ({x} - hold({x}))"  # noqa: E731
+    return _matrix(c, dtype, n, n, lambda i, j: f"(hold({at(i, j)}) + ({half(at(i, j))} + {_conjugate(half(at(j, i)), dtype)}))")
+
+
 def _indefinite(c, info: str, a: At, n, dtype: str, factor: Value) -> None:
     """LAPACK's info: 0, or the first leading minor that is not positive; the last of the diagonal tells whether there is one."""
     c.line(f"{info} = 0")
     last = f"{n} - 1"
-    c.open(f"if !({factor.at([last, last])} > 0)")
+    real = (lambda x: f"real({x})") if dtype in COMPLEX else lambda x: x
+    c.open(f"if !({real(factor.at([last, last]))} > 0)")
     f = _matrix(c, dtype, n, n, a)
 
     def step(k: str) -> None:
-        c.line(f"{info} = ({info} == 0 && !({f.at([k, k])} > 0) ? i32({k} + 1) : {info})")
+        c.line(f"{info} = ({info} == 0 && !({real(f.at([k, k]))} > 0) ? i32({k} + 1) : {info})")
         c.maps([f"{k} + 1:{n}"] * 2, lambda i: c.line(
-            f"{f.at(i)} = ({i[1]} <= {i[0]} ? {f.at(i)} - {f.at([i[0], k])} * {f.at([i[1], k])} / {f.at([k, k])} : {f.at(i)})"))
+            f"{f.at(i)} = ({i[1]} <= {i[0]} ? {f.at(i)} - {f.at([i[0], k])} * {_conjugate(f.at([i[1], k]), dtype)} / {f.at([k, k])} : "
+            f"{f.at(i)})"))
 
     c.in_order(n, step)
     c.close()

@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from ..errors import UnsupportedError
-from . import bags, bessel, complex, contraction, creation, fourier, indexing, linalg, movement, networks, pointwise  # noqa: F401: fill the table
+from . import bags, bessel, complex, contraction, creation, factors, fourier, indexing, linalg, movement, networks, pointwise  # noqa: F401: fill the table
 from . import pooling, recurrent, reductions, sizes, sorting, special  # noqa: F401
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS

@@ -127,6 +127,16 @@ class Version:
         return evaluate(o.what, symbols) if o.kind == "size" else o.what
 
 
+def _constant(value: Any) -> tuple:
+    """An argument that is no tensor, as part of what a trace is for."""
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(f"a module takes tensors, and constants that can be compared; not {type(value).__name__}\n"
+                        "hint: torch.from_numpy(array) is a tensor of the same memory") from None
+    return type(value), value
+
+
 def _laid_out(t: torch.Tensor, strides: list[int]) -> torch.Tensor:
     """t with the strides that eager code gives it."""
     order = sorted(range(t.dim()), key=lambda d: -strides[d])
@@ -215,7 +225,7 @@ class State:
         """Whatever the call is; leaves the check by which the next one like it is known."""
         if kwargs or any([type(a) is not torch.Tensor and type(a) is not torch.nn.Parameter for a in args]):
             leaves, spec = pytree.tree_flatten((args, kwargs))
-            kinds = [(t.dtype, t.dim()) if isinstance(t, torch.Tensor) else (type(t), t) for t in leaves]
+            kinds = [(t.dtype, t.dim()) if isinstance(t, torch.Tensor) else _constant(t) for t in leaves]
         else:
             leaves, spec = args, len(args)
             kinds = [(t.dtype, t.dim()) for t in args]
