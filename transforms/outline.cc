@@ -59,8 +59,11 @@ class KernelMaker {
   // `reported`: parameters keep the names that an error about them tells.
   Sdfg Make(Name name, NodeId statement, const std::vector<Range>& given, bool reported) {
     out_.name = name, out_.kernel = true;
+    if (reported)
+      for (Name n : key_.containers)
+        if (IsParameter(s_.Get(n))) kept_.insert(n);
     for (size_t k = 0; k < key_.symbols.size(); ++k) {
-      const Name n("n" + std::to_string(k));
+      const Name n = Canonical('n', k);
       symbols_.emplace(key_.symbols[k], n);
       out_.symbol_params.push_back(n);
     }
@@ -68,8 +71,8 @@ class KernelMaker {
     for (Name n : key_.containers) {
       const Container& c = s_.Get(n);
       const int kind = c.kind == ContainerKind::kView ? 1 : IsScoped(c.storage) ? 2 : 0;
-      const Name canonical("pvr"[kind] + std::to_string(next[kind]++));
-      containers_.emplace(n, kind == 0 && reported && !symbols_.count(n) ? n : canonical);
+      const Name canonical = Canonical("pvr"[kind], next[kind]++);
+      containers_.emplace(n, kept_.count(n) ? n : canonical);
     }
     const NodeId copy = Copy(statement);
     for (Name n : key_.containers) Declare(n);
@@ -84,6 +87,13 @@ class KernelMaker {
   }
 
  private:
+  // A name by number that no parameter has kept.
+  Name Canonical(char kind, size_t number) const {
+    std::string text = kind + std::to_string(number);
+    while (kept_.count(Name(text))) text += '_';
+    return Name(text);
+  }
+
   void Declare(Name n) {
     Container c = s_.Get(n);
     c.name = containers_.at(n);
@@ -135,7 +145,7 @@ class KernelMaker {
       const size_t outer = indices_.size();
       for (Range& r : m->ranges) {
         r.begin = Renamed(r.begin), r.end = Renamed(r.end), r.step = Renamed(r.step);
-        indices_.emplace_back(r.index, Name("i" + std::to_string(indices_.size())));
+        indices_.emplace_back(r.index, Canonical('i', indices_.size()));
         r.index = indices_.back().second;
       }
       std::vector<NodeId> inside;
@@ -152,6 +162,7 @@ class KernelMaker {
   const std::unordered_set<Name>& written_;
   Sdfg out_;
   std::unordered_map<Name, Name> symbols_, containers_;
+  std::unordered_set<Name> kept_;            // names that an error tells
   std::unordered_set<Name> reads_, writes_;  // roots
   std::vector<std::pair<Name, Name>> indices_;
 };

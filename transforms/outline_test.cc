@@ -87,5 +87,20 @@ kernel k1(Y: f32[n1, n0], X: f32[n1, n0], I: i64[n0], n0: symbol, n1: symbol, n2
 })");
 }
 
+// Names that an error tells may look like those that kernels give.
+TEST(Outline, KeptNamesAreNoOthers) {
+  ExpectPass(R"(
+sdfg f(X: f32[N], i0: i64[N], n0: f32[N]) {
+  map k in 0:N { n0[k] = X[i0[k]] }
+})",
+             "outline", R"(
+sdfg f(X: f32[N], i0: i64[N], n0: f32[N]) {
+  call k0(n0 = n0, X = X, i0 = i0, n0_ := N)
+}
+kernel k0(n0: f32[n0_], X: f32[n0_], i0: i64[n0_], n0_: symbol) {
+  map i0_ in 0:n0_ { n0[i0_] = X[i0[i0_]] }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms
