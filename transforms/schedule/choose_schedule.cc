@@ -6,6 +6,7 @@
 
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
+#include "ir/verify/verify.h"
 #include "transforms/schedule/peel.h"
 #include "transforms/schedule/resolve.h"
 #include "transforms/schedule/scheduler.h"
@@ -281,6 +282,7 @@ Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const As
     if (!s->kernel || !s->device.empty()) continue;
     Sdfg copy = *s;
     if (!schedule::Scheduler(&copy, device).Run()) continue;
+    if (!Verify(p, copy).ok()) continue;  // what can't be shown to stay inside, and to race nowhere, is no schedule
     Match m;
     m.sdfg = s->name;
     m.statements = {schedule::OnlyStatement(*s)};

@@ -4,7 +4,8 @@
 //     →  kernel k(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu {
 //          map i0_0 in 0:n0:16384 @parallel { map i0 in i0_0:+16384 @vector { p0[i0] = p1[i0] * 2 } } }
 //
-// Kernels that no strategy fits stay as they are: a backend without schedules runs their statement.
+// Kernels that no strategy fits, or whose schedule the verifier can't show to be right, stay as they are: a backend runs
+// their statement.
 #pragma once
 #include "ir/registry/transformation.h"
 #include "transforms/schedule/device.h"
