@@ -146,21 +146,25 @@ class Nest {
     Use w, u;
     std::vector<Range> inner_w, inner_u;
   };
-  // The ranges without order that both are in. A part that both have, each in a map of its own, is shared as what it is of.
+  // The ranges without order that both are in. A part that both have, each in a map of its own and each maybe a stretch of it
+  // alone, is shared as what it is of.
   std::vector<Range> SharedBy(const std::vector<uint32_t>& maps, Pair* pair) const {
     std::vector<OrderedRange> all = Ranges(maps);
     if (s_.kernel) {
       for (size_t i = 0; i < pair->inner_w.size();) {
         const Range r = pair->inner_w[i];
-        const auto same = std::find_if(pair->inner_u.begin(), pair->inner_u.end(), [&](const Range& o) {
-          return o.index == r.index && o.begin == r.begin && o.end == r.end && o.step == r.step;
+        const auto of = std::find_if(all.begin(), all.end(), [&](const OrderedRange& o) { return IsPartOf(r, o.range); });
+        const auto same = std::find_if(pair->inner_u.begin(), pair->inner_u.end(), [&](const Range& u) {
+          return of != all.end() && u.index == r.index && IsPartOf(u, of->range);
         });
-        const bool part = std::any_of(all.begin(), all.end(), [&](const OrderedRange& o) { return IsPartOf(r, o.range); });
-        if (same == pair->inner_u.end() || !part) {
+        if (same == pair->inner_u.end()) {
           ++i;
           continue;
         }
-        all.push_back({r, true});
+        const Range outer = of->range;
+        const bool whole = same->begin == r.begin && same->end == r.end;
+        const Expr begin = SymbolExpr(outer.index), step = outer.step ? outer.step : Expr(1);
+        all.push_back({whole ? r : Range{r.index, begin, Min(begin + step, outer.end), Expr(1)}, true});
         pair->inner_u.erase(same);
         pair->inner_w.erase(pair->inner_w.begin() + static_cast<long>(i));
       }

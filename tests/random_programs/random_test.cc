@@ -206,7 +206,7 @@ int Main(int argc, char** argv) {
     if (failures >= 5) break;
   }
   for (const char* name : {"fuse-maps", "eliminate-copies", "eliminate-dead-code", "scalarize", "inline-nested",
-                           "fold-control", "forward-registers", "alias", "outline", "choose-schedule"})
+                           "fold-control", "forward-registers", "alias", "outline"})
     if (t.steps && count >= 40) {
       std::printf("%s: %d\n", name, t.found[name]);
       if (t.found[name] == 0) ++failures;
