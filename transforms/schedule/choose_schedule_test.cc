@@ -100,6 +100,27 @@ kernel pool(p0: f32[8, 64], p1: f32[16, 128]) for cpu {
 })");
 }
 
+// A range that begins elsewhere begins at 0, once: also where another strategy was tried before.
+TEST(ChooseSchedule, WindowsAroundAPoint) {
+  ExpectPass(R"(
+kernel k(p0: f64[3], p1: f64[9]) {
+  map i0 in 0:3 {
+    p0[i0] = 0
+    map i1 in -2:3 { p0[i0] += p1[i0 + i1 + 2] * 2 }
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f64[3], p1: f64[9]) for cpu {
+  for i0 in 0:3 {
+    p0[i0] = 0
+    local sum: f64
+    sum = 0.0
+    for i1 in 0:5 { sum += p1[i0 + i1] * 2 }
+    p0[i0] += sum
+  }
+})");
+}
+
 // What no strategy fits stays as it is.
 TEST(ChooseSchedule, ProductsAreLeft) {
   ExpectUnchanged(R"(

@@ -32,6 +32,7 @@ class Scheduler {
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
+  std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);
   std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
   std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share);
   std::optional<Statements> Rows(Nest n);                           // a body of several statements, maps among them
