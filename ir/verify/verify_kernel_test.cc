@@ -126,5 +126,29 @@ TEST(VerifyKernel, WrongOnes) {
   }
 }
 
+// A buffer is one for each iteration of the body that holds all its uses: only the maps inside can race for it.
+const char kBuffer[] = R"(kernel turn(X: f32[N, C], Y: f32[N, C], N: symbol, C: symbol) for cpu {
+  map n in 0:N @parallel {
+    local row: f32[C] @worker
+    map c in 0:C @vector { row[c] = X[n, c] }
+    map c in 0:C @vector { Y[n, c] = row[C - 1 - c] }
+  }
+}
+)";
+TEST(VerifyKernel, BuffersOfWorkers) {
+  EXPECT_EQ(Codes(kBuffer), "");
+  EXPECT_EQ(Codes(With(kBuffer, "row[c] = X[n, c]", "row[c // 2] = X[n, c]")), "E0261 ");
+  EXPECT_EQ(Codes(With(kBuffer, "Y[n, c] = row[C - 1 - c]", "row[c] = row[C - 1 - c]")), "E0262 ");
+  // … and the same of registers.
+  std::string registers = With(kBuffer, "local row: f32[C] @worker", "local row: f32[64]");
+  registers = With(registers, "map c in 0:C @vector { row", "map c in 0:64 @vector { row");
+  registers = With(registers, "row[c] = X[n, c]", "row[c] = n");
+  registers = With(registers, "map c in 0:C @vector { Y[n, c] = row[C - 1 - c]", "map c in 0:64 @vector { row[c] = row[63 - c]");
+  EXPECT_EQ(Codes(registers), "E0262 ");
+  std::string shared = With(kBuffer, "    local row: f32[C] @worker\n", "");
+  shared = With(shared, "  map n", "  local row: f32[C] @worker\n  map c in 0:C @vector { row[c] = 0 }\n  map n");
+  EXPECT_EQ(Codes(shared).find("E0261"), 0u) << "it is shared by all n";
+}
+
 }  // namespace
 }  // namespace headrace

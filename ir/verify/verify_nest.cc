@@ -277,7 +277,7 @@ class Nest {
                 RangesOf(s_, {u.maps.begin() + common, u.maps.end()})};
       const std::vector<Range> shared = SharedBy(maps, &pair);
       if (SinglePoint(shared)) continue;
-      if (IsRegister(w)) continue;  // its iterations are its own
+      if (IsRegister(w) && !IsScheduled(s_)) continue;  // its iterations are its own
       if ((IsDataDependent(w) || w.guarded) && !IsScheduled(s_)) continue;  // the writer asserts that iterations don't meet
       if (u.container == w.container && u.flat == w.flat && !u.whole && !w.whole) {
         if (AgreeOn(shared, pair.w, pair.u)) continue;
