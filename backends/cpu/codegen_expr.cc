@@ -49,6 +49,10 @@ std::string Bare(const std::string& s) {
   return s.substr(1, s.size() - 2);
 }
 
+std::string AloneCode(const std::string& condition, const Writer& w) {
+  return w.in_lanes() ? condition : "hr_alone(" + condition + ")";
+}
+
 std::string CountText(const Expr& e, const std::function<std::string(const Expr&)>& text) {
   if (AsInt(e) || e.Is(ExprKind::kSymbol)) return text(e);
   const std::function<std::string(const Expr&)> checked = [&](const Expr& x) -> std::string {
@@ -162,14 +166,29 @@ std::string ExprCode::Compute(Node& n, bool hoist) {
 
 std::string ExprCode::Read(const Node& n, bool hoist) {
   const DType stored = n.e->dtype;
-  const std::string index = Arg(n.args[0], DType::kIndex, hoist);
-  return LoadCode(stored, env_.Element(n.e->name, Bare(index)));
+  const std::string index = Bare(Arg(n.args[0], DType::kIndex, hoist));
+  return LoadCode(stored, env_.Element(n.e->name, apart_.empty() ? index : index + " + " + apart_));
+}
+
+// gcc 12 takes neighbouring reads under different conditions for reads under one, where it makes vectors of several iterations
+// (conditional_reads_test). So in a loop of lanes it is not to see that they are neighbours, and no other loop becomes vectors.
+std::string ExprCode::Choice(const std::string& cond, int a, int b) {
+  if (!ReadsYet(a) && !ReadsYet(b)) return cond;
+  if (!w_.in_lanes()) return AloneCode(Bare(cond), w_);
+  if (const int k = w_.NextChoice()) apart_ = "hr_apart[" + std::to_string(k % 8) + "]";
+  return cond;
 }
 
 // A condition and two sides. Safe sides are computed up front and blended, so that loops vectorise.
 std::string ExprCode::Select(int id, int c, int a, int b, bool hoist) {
+  const std::string before = apart_, cond = Choice(Arg(c, DType::kBool, hoist), a, b);
+  const std::string text = Sides(id, cond, a, b, hoist);
+  apart_ = before;
+  return text;
+}
+
+std::string ExprCode::Sides(int id, const std::string& cond, int a, int b, bool hoist) {
   const DType t = nodes_[id].type;
-  const std::string cond = Arg(c, DType::kBool, hoist);
   const bool guard = IsFn(nodes_[id].e, kGuardFn);
   const bool early = nodes_[a].safe && !(env_.reads_stay_in_choices && ReadsYet(a));
   const bool lazy = !early || !nodes_[b].safe;

@@ -54,6 +54,8 @@ class ExprCode {
   std::string Binary(const Node& n, bool hoist);
   std::string Call(const Node& n, bool hoist);
   std::string Read(const Node& n, bool hoist);
+  std::string Sides(int id, const std::string& cond, int a, int b, bool hoist);
+  std::string Choice(const std::string& cond, int a, int b);
   std::string Bad(const Node& n, bool hoist);
   bool NonNegative(const Expr& e);
   bool ReadsYet(int id) const;  // whether some memory it needs was not read into a local
@@ -64,10 +66,14 @@ class ExprCode {
   std::unordered_map<const void*, int> by_pointer_;
   std::unordered_map<std::string, int> by_key_;
   std::vector<Expr> keep_;  // by_pointer_ needs the trees alive
+  std::string apart_;       // what is added to the addresses of reads
 };
 
 // A number of elements as C++ text. Products and sums of sizes are checked: what is too large for int64 is no small array.
 std::string CountText(const Expr& e, const std::function<std::string(const Expr&)>& text);
+
+// A condition of memory accesses as it stands in a loop of lanes, or in one that is not to become vectors (see Choice).
+std::string AloneCode(const std::string& condition, const Writer& w);
 
 // Removes one pair of parentheses around all of `s`: for conditions and right-hand sides.
 std::string Bare(const std::string& s);

@@ -57,7 +57,7 @@ Status KernelPrinter::Choice(NodeId n, const If& i, Writer& w) {
   {
     ExprCode code(env_, w);
     code.Use(condition);
-    w.Open("if (" + Bare(code.Value(condition, DType::kBool)) + ") {");
+    w.Open("if (" + AloneCode(Bare(code.Value(condition, DType::kBool)), w) + ") {");
   }
   HR_RETURN_IF_ERROR(Statements(n, false, i.body, w));
   w.Close();

@@ -213,7 +213,7 @@ void NestGen::Store(const LoweredStmt& s, Writer& w) {
   if (s.condition) {
     ExprCode code(env_, w);
     code.Use(s.condition);
-    w.Open("if (" + Bare(code.Value(s.condition)) + ") {");
+    w.Open("if (" + AloneCode(Bare(code.Value(s.condition)), w) + ") {");
   }
   const Expr value = s.value;
   ExprCode code(env_, w);

@@ -2,6 +2,15 @@
 #define HR_COLD __attribute__((cold, noinline, unused))
 #define HR_UNUSED __attribute__((unused))
 
+/* See ExprCode::Choice. Zeros that the compiler doesn't know to be zeros, and a condition that it can't put into vectors. */
+__attribute__((weak)) int64_t hr_apart[8];
+static HR_UNUSED inline bool hr_alone(bool condition) {
+#if defined(__GNUC__) && !defined(__clang__)
+  __asm__("" : "+r"(condition));
+#endif
+  return condition;
+}
+
 struct hr_block {
   hr_block* previous;
   int64_t size, used;
