@@ -12,7 +12,7 @@ from .frontend.calls import DTYPES
 from .frontend.types import Type
 from .program import Function, Result, Translated, program
 from .sdfg import Sdfg
-from .trees import Tree, sequence
+from .trees import Tree, has_parts, mapped
 
 
 class Derived(Translated):
@@ -254,8 +254,6 @@ def frozen(x):
 
 def copied(value):
     """Arrays in it, copied: calls may change what they get."""
-    if isinstance(value, (tuple, list)):
-        return sequence(type(value), (copied(v) for v in value))
-    if isinstance(value, dict):
-        return {k: copied(v) for k, v in value.items()}
+    if has_parts(value):
+        return mapped(copied, value)
     return np.array(value) if isinstance(value, np.ndarray) else value
