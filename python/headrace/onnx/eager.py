@@ -49,7 +49,7 @@ def run(signature: Signature, args: Sequence[Any], named: dict[str, Any], implem
     try:
         results = model.run(feeds, written if any(w is not None for w in written) else None)
     except (HeadraceError, TypeError, ValueError) as error:  # by the names of ports
-        raise renamed(error, {f"{n}__{k}": n for k, n in enumerate(call.outputs)} | {n: n.rpartition("_")[0] for n in feeds}) from None
+        raise renamed(error, {f"{n}__{k}": n for k, n in enumerate(call.outputs)} | {n: n.rpartition("_")[0] for n in feeds}) from error.__cause__
     return results[0] if len(results) == 1 else tuple(results)
 
 

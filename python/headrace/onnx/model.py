@@ -288,7 +288,7 @@ class ONNXModel:
         try:
             return version.compiled.flat(args, out)
         except (HeadraceError, TypeError, ValueError) as error:
-            raise renamed(error, version.names) from None
+            raise renamed(error, version.names) from error.__cause__
 
     def _ready(self, given: Mapping[str, Any]) -> Version:
         """A compiled program for these inputs; one for the values of some where it can't be one for all."""
