@@ -127,7 +127,7 @@ ArrayKind KindOf(nb::handle object) {
   for (const auto& [t, kind] : known)
     if (t == type) return kind;
   bool torch = false;
-  for (nb::handle base : nb::borrow<nb::tuple>(type->tp_mro)) {
+  for (nb::handle base : nb::tuple(object.type().attr("__mro__"))) {
     const auto text = [&](const char* attribute) { return std::string(nb::str(nb::getattr(base, attribute, nb::str(""))).c_str()); };
     torch = torch || (text("__name__") == "Tensor" && text("__module__") == "torch");
   }

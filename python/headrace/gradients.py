@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import weakref
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -162,17 +161,16 @@ def as_seed(seed, type_: tuple):
     return a
 
 
-_PROGRAMS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of plain functions, so that they are translated once
-
-
 def function_of(f) -> Function:
     if isinstance(f, Function):
         return f
     if not callable(f):
         raise TypeError(f"takes a function, not {type(f).__name__}")
-    if f not in _PROGRAMS:
-        _PROGRAMS[f] = program(f)
-    return _PROGRAMS[f]
+    known = getattr(f, "_headrace_program", None)  # functools.wraps copies attributes: it may be another function's
+    if known is None or known.base is not f:
+        known = program(f)
+        f._headrace_program = known  # lives as long as f does
+    return known
 
 
 def planned(memory_limit: int | None, store: Sequence[str], recompute: Sequence[str]) -> dict[str, Any]:

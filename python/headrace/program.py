@@ -402,6 +402,7 @@ def program(function: Any = None, *, backend: str = "cpu", threads: int = 0, ver
     if function is None:
         return functools.partial(program, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir)
     if not inspect.isfunction(function):
-        raise TypeError("headrace.program takes a function")
+        raise TypeError(f"headrace.program takes a function that is written in Python, not {type(function).__name__}\n"
+                        "  hint: def f(x): return …, which may call methods and partial functions of others")
     kind = VerifiedProgram if verify == "reference" else Program
     return kind(function, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir)
