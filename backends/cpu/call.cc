@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <unordered_set>
 
 #include "backends/common/signature.h"
@@ -52,9 +53,40 @@ Extent ExtentOf(const hr_array& a) {
   }
   return {data + low * item, data + (high + 1) * item};
 }
+// The distance that each of the array's elements has from its first is a multiple of this many bytes; 0: there is one element.
+int64_t Grid(const hr_array& a) {
+  int64_t all = 0, dense = 1;
+  for (int32_t d = a.rank - 1; d >= 0; --d) {
+    if (a.shape[d] > 1) all = std::gcd(all, a.strides ? a.strides[d] : dense);
+    dense *= a.shape[d];
+  }
+  return all * ByteSize(static_cast<DType>(a.dtype));
+}
+
+// Whether an element of one may be an element of the other: columns of one matrix are apart.
 bool Overlap(const hr_array& a, const hr_array& b) {
   const Extent x = ExtentOf(a), y = ExtentOf(b);
-  return x.first < y.last && y.first < x.last;
+  if (x.first >= y.last || y.first >= x.last || Elements(a) == 0 || Elements(b) == 0) return false;
+  const int64_t grid = std::gcd(Grid(a), Grid(b));
+  if (grid == 0) return true;
+  const int64_t apart = static_cast<const char*>(a.data) - static_cast<const char*>(b.data);
+  const int64_t behind = ((apart % grid) + grid) % grid;  // of a's elements, after the next one of b's before it
+  return behind < ByteSize(static_cast<DType>(b.dtype)) || grid - behind < ByteSize(static_cast<DType>(a.dtype));
+}
+
+// Whether two indices are one element, as of what was broadcast.
+bool RepeatsElements(const hr_array& a) {
+  bool repeats = false;
+  for (int32_t d = 0; d < a.rank && a.strides; ++d) {
+    if (a.shape[d] == 0) return false;
+    repeats = repeats || (a.shape[d] > 1 && a.strides[d] == 0);
+  }
+  return repeats;
+}
+
+Status OwnElements(const hr_array& a, const std::string& what) {
+  if (!RepeatsElements(a)) return {};
+  return InvalidError("E0688", what + " is written, and its elements share memory with each other", "copy it: what was broadcast has a stride of 0");
 }
 
 // Copies between a strided array and dense memory, one innermost row at a time.
@@ -212,6 +244,7 @@ Status PositionalCall::Prepare(hr_run* run) {
     const std::string what = std::string("output ") + plan_->output(k).original_name;
     HR_RETURN_IF_ERROR(OnHost(a, what));
     if (a.flags & HR_ARRAY_READ_ONLY) return InvalidError("E0687", what + " is read-only", "give an array that may be written");
+    HR_RETURN_IF_ERROR(OwnElements(a, what));
   }
   run->struct_size = sizeof *run;
   run->n_inputs = frame_->n_inputs;
@@ -239,6 +272,7 @@ Status PositionalCall::PrepareInput(int32_t k) {
   if (updated && (a.flags & HR_ARRAY_READ_ONLY))
     return InvalidError("E0687", std::string("input ") + p.original_name + " is read-only, and the program updates it",
                         "give an array that may be written");
+  if (updated) HR_RETURN_IF_ERROR(OwnElements(a, std::string("input ") + p.original_name));
   v.kind = HR_TENSOR;
   v.dtype = a.dtype;
   v.rank = a.rank;
@@ -256,6 +290,11 @@ Status PositionalCall::CheckOverlap() const {
   for (int32_t k = 0; k < frame_->n_inputs; ++k) {
     const hr_array& a = frame_->inputs[k];
     if (plan_->input(k).direction != HR_INOUT || (a.flags & HR_ARRAY_ABSENT)) continue;
+    for (int32_t j = 0; j < frame_->n_outputs; ++j)
+      if (frame_->outputs[j].data && Overlap(a, frame_->outputs[j]))
+        return InvalidError("E0688", std::string("input ") + plan_->input(k).original_name + " is updated, and shares memory with output " +
+                                         plan_->output(j).original_name,
+                            "give another array for one of them");
     for (int32_t j = 0; j < frame_->n_inputs; ++j) {
       const hr_array& b = frame_->inputs[j];
       if (j == k || (b.flags & HR_ARRAY_ABSENT) || !Overlap(a, b)) continue;

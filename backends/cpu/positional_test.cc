@@ -162,6 +162,14 @@ TEST(Positional, WrongUseIsAnErrorThatNamesTheArgument) {
   wrong.flags = HR_ARRAY_READ_ONLY;
   EXPECT_THAT(error(*update, {wrong, p.view()}, {NoMemory()}), AllOf(HasSubstr("E0687"), HasSubstr("input P is read-only")));
   EXPECT_THAT(error(*update, {p.view(), p.view()}, {NoMemory()}), AllOf(HasSubstr("E0688"), HasSubstr("shares memory with input G")));
+  Array whole{{1, 5, 2, 6}, {2}, {2}}, flat{{3, 3}, {2}, {0}};
+  hr_array odd = whole.view();
+  odd.data = static_cast<float*>(odd.data) + 1;
+  EXPECT_THAT(error(*update, {whole.view(), p.view()}, {whole.view()}), AllOf(HasSubstr("E0688"), HasSubstr("shares memory with output")));
+  EXPECT_THAT(error(*update, {flat.view(), p.view()}, {NoMemory()}), AllOf(HasSubstr("E0688"), HasSubstr("its elements share memory")));
+  EXPECT_THAT(error(*update, {p.view(), p.view()}, {flat.view()}), HasSubstr("E0688"));
+  EXPECT_EQ(error(*update, {whole.view(), odd}, {NoMemory()}), Status().ToString());  // every second element, and those between
+  EXPECT_NE(whole.data, (std::vector<float>{1, 5, 2, 6}));
   auto strings = CompileText("sdfg main(S: string[N], Y: i64[1]) { state { map i in 0:1 { Y[i] = N } } }", r);
   ASSERT_TRUE(strings);
   EXPECT_THAT(error(*strings, {x.view()}, {NoMemory()}), AllOf(HasSubstr("E0685"), HasSubstr("tensor of strings")));

@@ -82,6 +82,8 @@ Status ParseInput(OpSample& s, const std::string& item, std::mt19937_64& random)
     if (two.size() != 2 || !Number(two[0], &in.lo) || !Number(two[1], &in.hi))
       return Bad(s, "'" + range + "' should be [lo, hi]");
   }
+  if (in.given && IsComplex(in.dtype))
+    return Bad(s, "'" + in.port + "' is complex: such inputs are drawn at random, and have no values of their own");
   std::vector<std::string> values = in.given ? Split(given, '\0') : std::vector<std::string>();
   if (!values.empty()) values = Split(Unbracketed(values[0]), ',');
   if (in.given && static_cast<int64_t>(values.size()) != n)
@@ -249,6 +251,7 @@ Result<OpSample> ParseSample(const Registry& r, const OpDefinition& d, int numbe
         double v;
         if (!Number(t, &v)) return Bad(s, "'" + t + "' is not a number");
         if (in.special >= in.value.elements()) return Bad(s, "more named points than '" + in.port + "' has elements");
+        if (IsComplex(in.dtype)) return Bad(s, "'" + in.port + "' is complex, and a named point is a real number");
         if (IsFloat(in.dtype)) in.value.SetDouble(in.special++, v);
         else in.value.SetInt(in.special++, static_cast<int64_t>(v));
       }

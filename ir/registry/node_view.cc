@@ -184,7 +184,56 @@ const PortView* NodeView::Output(std::string_view port, int index) const { retur
 
 namespace {
 
+const char* KindOf(const Attribute& a) {
+  static constexpr const char* kKinds[] = {"an integer", "a number", "a string", "integers", "numbers", "strings", "a tensor", "a graph"};
+  return kKinds[a.value.index()];
+}
+
+// Integers are numbers, too, and an empty list is one of anything.
+bool Fits(const Attribute& a, AttributeType wanted, const char** expected) {
+  const auto is = [&](auto... types) { return (std::holds_alternative<decltype(types)>(a.value) || ...); };
+  using Ints = std::vector<int64_t>;
+  using Floats = std::vector<double>;
+  using Texts = std::vector<std::string>;
+  if (is(Name())) return true;
+  const bool empty = (is(Ints()) && std::get<Ints>(a.value).empty()) || (is(Floats()) && std::get<Floats>(a.value).empty()) ||
+                     (is(Texts()) && std::get<Texts>(a.value).empty());
+  switch (wanted) {
+    case AttributeType::kInt: return *expected = "an integer", is(int64_t());
+    case AttributeType::kFloat: return *expected = "a number", is(double(), int64_t());
+    case AttributeType::kString: return *expected = "a string", is(std::string());
+    case AttributeType::kInts: return *expected = "integers", empty || is(Ints());
+    case AttributeType::kFloats: return *expected = "numbers", empty || is(Floats(), Ints());
+    case AttributeType::kStrings: return *expected = "strings", empty || is(Texts());
+    case AttributeType::kTensor: return *expected = "a tensor", is(Tensor());
+    default: return true;
+  }
+}
+
+Status AttributeFits(const Library& l, const NodeView& v, const std::string& name, const Attribute& given) {
+  Diagnostic d;
+  d.code = "E0311";
+  d.node = v.name;
+  d.op = NodeLabel(l, v.signature->since_version);
+  std::vector<std::string> names;
+  for (const AttributeSignature& a : v.signature->attributes) {
+    names.push_back(a.name);
+    if (a.name != name) continue;
+    const char* expected = "";
+    if (Fits(given, a.type, &expected)) return {};
+    d.message = "attribute '" + name + "' is of another kind";
+    d.got = KindOf(given);
+    d.expected = expected;
+    return Status(d);
+  }
+  d.message = "the op has no attribute '" + name + "'";
+  if (const std::string close = ClosestWord(name, names); !close.empty()) d.hint = "did you mean '" + close + "'?";
+  return Status(d);
+}
+
 Status AttributesOf(const Library& l, NodeView* v) {
+  for (const auto& [name, value] : l.attributes)
+    if (name.view().substr(0, 6) != "known.") HR_RETURN_IF_ERROR(AttributeFits(l, *v, name.str(), value));
   for (const AttributeSignature& a : v->signature->attributes) {
     if (FindAttribute(l.attributes, a.name)) continue;
     if (a.default_value) v->attributes.emplace_back(a.name, *a.default_value);

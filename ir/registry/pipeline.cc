@@ -155,6 +155,9 @@ Status RunStep(const Registry& r, const Step& step, Program& p, const PipelineOp
   if (!pass) {
     if (const Pipeline* pipeline = r.FindPipeline(step.name)) {
       if (depth > 16) return UsageError("E0352", "pipeline '" + step.name + "' contains itself");
+      if (!step.options.empty())
+        return UsageError("E0354", "'" + step.name + "' is a pipeline, and has no option '" + step.options[0].first + "'",
+                          "options are those of its passes, which `headrace opt --list` names");
       return RunSteps(r, pipeline->text, p, o, depth + 1);
     }
     std::vector<std::string> names;

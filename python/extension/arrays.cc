@@ -59,6 +59,13 @@ bool ArrayArgument::TakeBuffer(nb::handle object) {
 
 namespace {
 
+// A tensor of torch's that only tells its shape, while something is traced.
+bool HasNoMemory(const void* data, int32_t rank, const int64_t* shape) {
+  bool elements = true;
+  for (int32_t d = 0; d < rank; ++d) elements = elements && shape[d] != 0;
+  return elements && !data;
+}
+
 // Whether torch's tensor says so of itself: elements of one whose conjugate or negative bit is set are not what is in memory.
 bool Says(nb::handle object, PyObject* question) {
   const nb::object answer = nb::steal(PyObject_CallMethodObjArgs(object.ptr(), question, nullptr));
@@ -79,7 +86,7 @@ bool ArrayArgument::TakeExchanged(nb::handle object) {
     return false;
   }
   const DType dtype = FromDlpack(t.dtype);
-  if (dtype == DType::kNone || t.device.device_type != HR_DEVICE_CPU) return false;
+  if (dtype == DType::kNone || t.device.device_type != HR_DEVICE_CPU || HasNoMemory(t.data, t.ndim, t.shape)) return false;
   if ((IsFloat(dtype) || IsComplex(dtype)) && (Says(object, is_neg) || (IsComplex(dtype) && Says(object, is_conj)))) {
     keep_ = object.attr("detach")().attr("resolve_conj")().attr("resolve_neg")();
     if (describe(keep_.ptr(), &t) != 0) {
@@ -123,6 +130,7 @@ bool ArrayArgument::TakeDlpack(nb::handle object) {
     shape[d] = static_cast<int64_t>(dlpack_.shape(static_cast<size_t>(d)));
     shape[rank + d] = dlpack_.stride(static_cast<size_t>(d));
   }
+  if (dlpack_.device_type() == HR_DEVICE_CPU && HasNoMemory(dlpack_.data(), rank, shape)) return false;
   array_.data = const_cast<void*>(static_cast<const void*>(dlpack_.data()));
   array_.shape = shape;
   array_.strides = shape + rank;

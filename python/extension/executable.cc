@@ -17,13 +17,27 @@
 namespace headrace::python {
 namespace {
 
+// What an object's own DLPack method raises; "" where it raises nothing. What is no Exception, as Ctrl-C, goes on.
+std::string WhyNoDlpack(nb::handle object) {
+  if (!nb::hasattr(object, "__dlpack__")) return "";
+  try {
+    object.attr("__dlpack__")();
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_Exception)) throw;
+    return std::string(nb::str(e.type().attr("__name__")).c_str()) + ": " + nb::str(e.value()).c_str();
+  }
+  return "";
+}
+
 // What was given instead of an array, and what to do about it.
 std::string Refused(nb::handle object) {
   const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
-  if (nb::hasattr(object, "dtype")) {
-    const nb::object dtype = object.attr("dtype");
-    return type + " of " + nb::cast<std::string>(nb::str(nb::handle(dtype))) + "\n  hint: convert it first: types are never changed silently";
-  }
+  std::string what = type;
+  if (nb::hasattr(object, "dtype")) what += " of " + nb::cast<std::string>(nb::str(nb::handle(object.attr("dtype"))));
+  if (const std::string why = PyObject_CheckBuffer(object.ptr()) ? "" : WhyNoDlpack(object); !why.empty())
+    return what + ", which gives none: " + why + "\n  hint: give a dense array in the machine's memory";
+  if (what != type) return what + "\n  hint: convert it first: types are never changed silently";
+  if (PyNumber_Check(object.ptr())) return type + " " + nb::str(object).c_str() + "\n  hint: convert it first: types are never changed silently";
   return type + "\n  hint: an array is what has the buffer protocol or DLPack: numpy.asarray(…) makes one";
 }
 
@@ -78,6 +92,7 @@ class PyExecutable {
     std::vector<nb::object> arrays;
   };
   static void* Allocate(void* context, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape);
+  static bool Taken(nb::handle given, const Input& input, ArrayArgument* a);
   void TakeInputs(const nb::args& args, std::deque<ArrayArgument>* taken, std::vector<hr_array>* in) const;
 
   std::unique_ptr<Executable> e_;
@@ -100,6 +115,16 @@ void* PyExecutable::Allocate(void* context, int32_t index, int32_t dtype, int32_
   }
 }
 
+// Errors of numbers that do not fit say whose.
+bool PyExecutable::Taken(nb::handle given, const Input& input, ArrayArgument* a) {
+  try {
+    return a->Take(given, input.dtype);
+  } catch (nb::python_error& e) {
+    if (!e.matches(PyExc_OverflowError)) throw;
+    nb::raise_from(e, PyExc_OverflowError, "'%s': %s", input.name.c_str(), nb::str(e.value()).c_str());
+  }
+}
+
 void PyExecutable::TakeInputs(const nb::args& args, std::deque<ArrayArgument>* taken, std::vector<hr_array>* in) const {
   if (args.size() != inputs_.size()) {
     std::string names;
@@ -115,7 +140,7 @@ void PyExecutable::TakeInputs(const nb::args& args, std::deque<ArrayArgument>* t
       continue;
     }
     taken->emplace_back();
-    if (!taken->back().Take(h, inputs_[k].dtype))
+    if (!Taken(h, inputs_[k], &taken->back()))
       throw nb::type_error(("'" + inputs_[k].name + "' takes an array of " + std::string(DTypeName(inputs_[k].dtype)) + ", not " + Refused(h)).c_str());
     in->push_back(taken->back().array());
   }

@@ -126,10 +126,11 @@ ArrayKind KindOf(nb::handle object) {
   if (type == reinterpret_cast<PyTypeObject*>(Numpy::Get().ndarray)) return ArrayKind::kNumpy;
   for (const auto& [t, kind] : known)
     if (t == type) return kind;
-  const nb::handle named = object.type();
-  const auto text = [&](const char* attribute) { return std::string(nb::str(nb::getattr(named, attribute, nb::str(""))).c_str()); };
-  const std::string name = text("__name__");
-  const bool torch = (name == "Tensor" || name == "Parameter") && text("__module__").rfind("torch", 0) == 0;
+  bool torch = false;
+  for (nb::handle base : nb::tuple(object.type().attr("__mro__"))) {
+    const auto text = [&](const char* attribute) { return std::string(nb::str(nb::getattr(base, attribute, nb::str(""))).c_str()); };
+    torch = torch || (text("__name__") == "Tensor" && text("__module__") == "torch");
+  }
   const ArrayKind kind = torch ? ArrayKind::kTorch : ArrayKind::kNumpy;
   for (auto& slot : known)
     if (!slot.first) {

@@ -27,6 +27,8 @@ def add_backward_pass(sdfg: Sdfg, outputs: Sequence[str], inputs: Sequence[str],
     """Adds to `sdfg` the gradients of the sum of `outputs` by each of `inputs`, as further outputs; the outputs stay. Outputs in
     `given` take the gradient that arrives at them as a further argument. `memory_limit`: bytes of what is kept and recomputed, at
     `sizes`. Raises UnsupportedError where something has neither a rule nor a pure form that can be differentiated."""
+    if not isinstance(sdfg, Sdfg):
+        raise TypeError(f"add_backward_pass changes a headrace.Sdfg, not {type(sdfg).__name__}; headrace.grad differentiates functions")
     found = sdfg.gradient(_names(outputs, "outputs"), _names(inputs, "inputs"), given=_names(given, "given"), keep_outputs=True,
                           sizes=sizes, memory_limit=memory_limit)
     sdfg._changes()

@@ -253,10 +253,15 @@ def _declared(name: str, type_: Any, shape: Sequence) -> str:
             raise TypeError(f"{name}: a type is \"f32\", headrace.float32 or a NumPy type, not {type_!r}") from None
     if isinstance(shape, (str, int)):
         raise TypeError(f"{name}: a shape is a list of sizes, not {shape!r}")
+    if negative := [s for s in shape if isinstance(s, (int, np.integer)) and s < 0]:
+        raise ValueError(f"{name}: a size is not negative: {negative[0]}")
     return f"{name}: {type_}" + (f"[{_list(shape)}]" if len(shape) else "")
 
 
 def _list(sizes: Sequence) -> str:
+    for s in sizes:
+        if isinstance(s, (bool, float, np.floating, np.bool_)) or s is None:
+            raise TypeError(f"a size is an integer, a text or a symbol, not {s!r}")
     return ", ".join(map(str, sizes))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core
 from .errors import MismatchError, UsageError
-from .trees import sequence
+from .trees import has_parts, items, mapped
 
 _dump_dir: str | None = None
 
@@ -87,10 +87,8 @@ def check_verify(verify: str | None, allowed: Sequence[str], hint: str = "") -> 
 def copied(value: Any, seen: dict[int, Any] | None = None) -> Any:
     """Arrays in it with memory of their own; the same array twice is the same copy twice."""
     seen = {} if seen is None else seen
-    if isinstance(value, (tuple, list)):
-        return sequence(type(value), (copied(v, seen) for v in value))
-    if isinstance(value, dict):
-        return {k: copied(v, seen) for k, v in value.items()}
+    if has_parts(value):
+        return mapped(lambda v: copied(v, seen), value)
     if isinstance(value, np.ndarray):
         return seen.setdefault(id(value), value.copy())
     if hasattr(value, "detach") and hasattr(value, "clone"):
@@ -100,10 +98,8 @@ def copied(value: Any, seen: dict[int, Any] | None = None) -> Any:
 
 def as_numpy(value: Any) -> Any:
     """Tensors in it as arrays."""
-    if isinstance(value, (tuple, list)):
-        return sequence(type(value), map(as_numpy, value))
-    if isinstance(value, dict):
-        return {k: as_numpy(v) for k, v in value.items()}
+    if has_parts(value):
+        return mapped(as_numpy, value)
     return value.cpu().numpy() if hasattr(value, "detach") else value
 
 
@@ -113,6 +109,8 @@ def leaves_of(name: str, ours: Any, theirs: Any) -> list[tuple[str, Any, Any]]:
         return [leaf for k, (a, b) in enumerate(zip(ours, theirs)) for leaf in leaves_of(f"{name}[{k}]", a, b)]
     if isinstance(theirs, dict):
         return [leaf for k in theirs for leaf in leaves_of(f"{name}[{k!r}]", ours[k], theirs[k])]
+    if has_parts(theirs):
+        return [leaf for k, part in items(theirs) for leaf in leaves_of(f"{name}.{k}", getattr(ours, k), part)]
     return [(name, ours, theirs)] if isinstance(theirs, (np.ndarray, np.generic, float, int, complex)) else []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import weakref
 from typing import Any, Callable, Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from .frontend.calls import DTYPES
 from .frontend.types import Type
 from .program import Function, Result, Translated, program
 from .sdfg import Sdfg
-from .trees import Tree, sequence
+from .trees import Tree, has_parts, mapped
 
 
 class Derived(Translated):
@@ -162,17 +161,16 @@ def as_seed(seed, type_: tuple):
     return a
 
 
-_PROGRAMS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # of plain functions, so that they are translated once
-
-
 def function_of(f) -> Function:
     if isinstance(f, Function):
         return f
     if not callable(f):
         raise TypeError(f"takes a function, not {type(f).__name__}")
-    if f not in _PROGRAMS:
-        _PROGRAMS[f] = program(f)
-    return _PROGRAMS[f]
+    known = getattr(f, "_headrace_program", None)  # functools.wraps copies attributes: it may be another function's
+    if known is None or known.base is not f:
+        known = program(f)
+        f._headrace_program = known  # lives as long as f does
+    return known
 
 
 def planned(memory_limit: int | None, store: Sequence[str], recompute: Sequence[str]) -> dict[str, Any]:
@@ -254,8 +252,6 @@ def frozen(x):
 
 def copied(value):
     """Arrays in it, copied: calls may change what they get."""
-    if isinstance(value, (tuple, list)):
-        return sequence(type(value), (copied(v) for v in value))
-    if isinstance(value, dict):
-        return {k: copied(v) for k, v in value.items()}
+    if has_parts(value):
+        return mapped(copied, value)
     return np.array(value) if isinstance(value, np.ndarray) else value

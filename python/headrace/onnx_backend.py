@@ -25,7 +25,10 @@ class HeadraceRep(BackendRep):
         """`inputs`: by position, or {name: array}; the outputs as a named tuple."""
         if not isinstance(inputs, dict):
             inputs = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-            inputs = dict(zip((p.name for p in self.model._source.info.inputs), inputs))
+            names = [p.name for p in self.model._source.info.inputs]
+            if len(inputs) > len(names):
+                raise ValueError(f"the model has {len(names)} inputs ({', '.join(names)}), and {len(inputs)} were given")
+            inputs = dict(zip(names, inputs))
         given = {n: v if v is None or isinstance(v, (list, tuple)) else np.asarray(v) for n, v in inputs.items()}
         try:
             results = self.model.run(self.model._bind((), given))
@@ -67,8 +70,10 @@ class HeadraceBackend(Backend):
         """`outputs_info`: types and shapes, which are inferred where it is left out. `opset_version` chooses the version."""
         super().run_node(node, inputs, device, outputs_info, **kwargs)  # checks the node
         version = kwargs.pop("opset_version", onnx.defs.onnx_opset_version())
-        present = [n for n in node.input if n]
-        given = dict(zip(present, map(np.asarray, inputs if isinstance(inputs, (list, tuple)) else [inputs])))
+        present, arrays = [n for n in node.input if n], list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        if len(arrays) > len(present):
+            raise ValueError(f"the node has {len(present)} inputs ({', '.join(present)}), and {len(arrays)} were given")
+        given = dict(zip(present, map(np.asarray, arrays)))
         infos = [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
                  for n, v in given.items()]
         made = [n for n in node.output if n]

@@ -24,7 +24,7 @@ from .frontend.types import IR_NAMES, TYPES, Cell, Type, Weak
 from .frontend.values import Array, Value, is_number, value_of
 from .reports import Report, report_of
 from .sdfg import Sdfg
-from .trees import Tree, flat, is_tree, tree_of
+from .trees import Tree, flat, is_tree, sequence, tree_of
 
 _PYTHON_TYPES = {float: np.float64, int: np.int64, complex: np.complex128, bool: np.bool_}
 
@@ -43,6 +43,7 @@ class Translated:
     taken: list[str]       # arguments that are parameters of the program
     results: list[Result]
     several: bool          # whether the function returns a tuple
+    kind: type = tuple     # which one: that of an argument may have names
     trees = False          # whether arguments are dicts, lists or tuples of arrays
     compiled: Compiled
 
@@ -75,7 +76,7 @@ class Translated:
         """What the function returns, of its results one by one."""
         if not values:
             return None
-        return tuple(values) if self.several else values[0]
+        return sequence(self.kind, values) if self.several else values[0]
 
     def argument(self, name: str, updated: bool, given: dict[str, Any]):
         return given[name]
@@ -131,6 +132,7 @@ class Translation(Translated):
 
     def _results(self, result, parameters: dict[str, str]) -> list[Result]:
         self.several = isinstance(result, (tuple, list))
+        self.kind = type(result) if hasattr(result, "_fields") else tuple
         all_results = [] if result is None else list(result) if self.several else [result]
         return [self._result(r, parameters) for r in all_results]
 
@@ -400,6 +402,7 @@ def program(function: Any = None, *, backend: str = "cpu", threads: int = 0, ver
     if function is None:
         return functools.partial(program, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir)
     if not inspect.isfunction(function):
-        raise TypeError("headrace.program takes a function")
+        raise TypeError(f"headrace.program takes a function that is written in Python, not {type(function).__name__}\n"
+                        "  hint: def f(x): return …, which may call methods and partial functions of others")
     kind = VerifiedProgram if verify == "reference" else Program
     return kind(function, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir)

@@ -38,6 +38,8 @@ class Sdfg:
     @classmethod
     def parse(cls, text: str, file: str = "<text>") -> Sdfg:
         """From IR text (docs/notation.md) or JSON; errors have line and caret."""
+        if not isinstance(text, str):
+            raise TypeError(f"parse takes IR text, not {type(text).__name__}; Sdfg.load reads files")
         return cls(_core.parse(text, file))
 
     @classmethod
@@ -54,6 +56,8 @@ class Sdfg:
             self.compile().save(path)
             return
         text = self._program.json() if path.endswith(".json") else self.text
+        if not os.path.isdir(folder := os.path.dirname(path) or "."):
+            raise FileNotFoundError(f"{path}: there is no folder {folder}")
         temporary = f"{path}.{os.getpid()}"
         with open(temporary, "w", encoding="utf-8") as out:
             out.write(text)
@@ -67,6 +71,9 @@ class Sdfg:
 
     def __deepcopy__(self, memo) -> Sdfg:
         return self.copy()
+
+    def __reduce__(self) -> tuple:
+        return Sdfg.parse, (self.text, f"<{self.name}>")
 
     # ---- what they are ----
     @property
@@ -100,12 +107,19 @@ class Sdfg:
 
     def containers(self, sdfg: str | None = None) -> list[walk.Container]:
         """Arrays of the entry (or of the sdfg of that name): parameters first, then what is declared inside."""
-        return walk.containers(self.json(), sdfg)
+        return walk.containers(self._json_of(sdfg), sdfg)
 
     def blocks(self, sdfg: str | None = None) -> list[walk.Block]:
         """The control flow of the entry (or of the sdfg of that name): states, loops, branches; iterating over one gives all that is
         inside."""
-        return walk.blocks(self.json(), sdfg)
+        return walk.blocks(self._json_of(sdfg), sdfg)
+
+    def _json_of(self, sdfg: str | None) -> dict:
+        program = self.json()
+        names = [s["name"] for s in program["sdfgs"]]
+        if sdfg is not None and sdfg not in names:
+            raise UsageError(f"the program has no sdfg '{sdfg}'{_near(sdfg, names)}")
+        return program
 
     def nodes(self, kind: str | None = None) -> Iterator[walk.Node]:
         """Every statement, those inside of maps after their map, of the entry and then of the programs it calls; `kind`: "tasklet",
@@ -124,7 +138,9 @@ class Sdfg:
             yield from block.edges
 
     def constant(self, name: str):
-        """The value of a constant, as a new array."""
+        """The value of a constant, as a new array. KeyError where there is none of this name."""
+        if name not in self.constants:
+            raise KeyError(f"the program has no constant '{name}'{_near(str(name), self.constants)}")
         return self._program.constant(name)
 
     def __str__(self) -> str:
@@ -172,6 +188,8 @@ class Sdfg:
         self._changes()
         if callable(pipeline):
             pipeline(self)
+        elif pipeline is None or isinstance(pipeline, (list, tuple, dict)) and not hasattr(pipeline, "place"):
+            raise TypeError(f"apply takes a text of passes, \"simplify; fuse\", a match or a function, not {pipeline!r}")
         else:
             self._program.apply(str(pipeline), debug.reproducer_folder())
         return self
@@ -184,11 +202,11 @@ class Sdfg:
 
     def input_to_constant(self, **values: Any) -> Sdfg:
         """`input_to_constant(W=array)`: the values of these inputs become part of the program, which returns. Types are the
-        inputs', and shapes are numbers."""
+        inputs', and shapes are numbers; Python's numbers, and lists of them, become the input's type."""
         self._changes()
-        changed = self._program.copy()
+        changed, types = self._program.copy(), {p.name: p.type for p in self.parameters}
         for name, value in values.items():
-            changed.input_to_constant(name, np.asarray(value) if not hasattr(value, "dtype") else value)
+            changed.input_to_constant(name, _literal(name, value, types.get(name)) if not hasattr(value, "dtype") else value)
         self._program = changed
         return self
 
@@ -251,6 +269,8 @@ class Sdfg:
         or this machine lacks."""
         if not isinstance(threads, int) or threads < 0:
             raise UsageError(f"threads is a number of threads, 0 for all of the machine's, not {threads!r}")
+        if not isinstance(optimize, str):
+            raise TypeError(f"optimize is \"default\", \"none\" or a text of passes, not {optimize!r}")
         check_implementations(self, implementations or {})
         return compile_program(self._program, backend=backend, optimize=optimize, threads=threads,
                                implementations=implementations, verify=verify, dump_dir=dump_dir)
@@ -325,6 +345,21 @@ def check_implementations(program: Sdfg, wanted: Mapping[str, str]) -> None:
                              f"'{name}'" + _near(name, list(known)))
         if not meant:
             warnings.warn(f"implementations: the program has no {where}", stacklevel=4)
+
+
+def _literal(name: str, value: Any, type_: str | None) -> np.ndarray:
+    """Python's numbers as the array of an input of this type that they are."""
+    from .onnx.signature import NUMPY_OF_IR
+
+    given = np.asarray(value)
+    try:
+        dtype = np.dtype(NUMPY_OF_IR.get(type_ or "", given.dtype))
+    except TypeError:  # NumPy has no such type
+        return given
+    made = given.astype(dtype) if np.can_cast(given.dtype, dtype, "same_kind") or given.dtype.kind in "iub" else given
+    if made.dtype.kind in "iub" and not np.array_equal(made, given):
+        raise TypeError(f"input '{name}' is {type_}, which {value!r} is not")
+    return made
 
 
 def _near(word: str, known: Sequence[str]) -> str:

@@ -1,7 +1,9 @@
-"""Arguments that are dicts, lists and tuples of arrays: one parameter for each array, put together again in the program."""
+"""Arguments that are dicts, lists, tuples and dataclasses of arrays: one parameter for each array, put together again in the program."""
 
 from __future__ import annotations
 
+import collections
+import dataclasses
 from typing import Any, Callable, Iterable
 
 
@@ -29,7 +31,7 @@ class Tree:
         """A value of this structure of what `leaf` gives for each leaf's name."""
         made = [(key, part.build(leaf_name(name, key), leaf) if isinstance(part, Tree) else leaf(leaf_name(name, key)))
                 for key, part in self.parts]
-        return dict(made) if self.kind is dict else sequence(self.kind, (value for _, value in made))
+        return assembled(self.kind, made)
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__} of {len(self.leaves(''))} arrays"
@@ -49,15 +51,57 @@ def sequence(kind: type, parts: Iterable):
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 
+def has_parts(value) -> bool:
+    """A dict, list or tuple, also one with names, or an instance of a dataclass of the user's."""
+    if isinstance(value, (dict, list, tuple)):
+        return isinstance(value, dict) or type(value) in (list, tuple) or hasattr(value, "_fields")
+    return _is_dataclass(type(value))
+
+
+def _is_dataclass(kind: type) -> bool:
+    return hasattr(kind, "__dataclass_fields__") and kind.__module__.partition(".")[0] != "headrace"
+
+
 def is_tree(value) -> bool:
-    """A dict, list or tuple, also one with names, with an array in it."""
-    if type(value) is dict:
-        return any(is_array(v) or is_tree(v) for v in value.values())
-    return (type(value) in (list, tuple) or isinstance(value, tuple) and hasattr(value, "_fields")) and any(is_array(v) or is_tree(v) for v in value)
+    """What has parts, with an array among them."""
+    return has_parts(value) and any(is_array(v) or is_tree(v) for _, v in items(value))
 
 
 def items(value) -> list[tuple]:
-    return list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+    """(key, part) of each part."""
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, (list, tuple)):
+        return list(enumerate(value))
+    return [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
+
+
+def assembled(kind: type, parts: Iterable[tuple]):
+    """A value of this kind of (key, part) of each part. Of a dataclass neither __init__ nor __post_init__ runs: what they would
+    look at may be no array yet."""
+    if issubclass(kind, dict):
+        return collections.OrderedDict(parts) if issubclass(kind, collections.OrderedDict) else dict(parts)
+    if not _is_dataclass(kind):
+        return sequence(kind, (part for _, part in parts))
+    made = object.__new__(kind)
+    for name, part in parts:
+        object.__setattr__(made, name, part)
+    return made
+
+
+def mapped(function: Callable[[Any], Any], value):
+    """The same structure with function(part) in place of each part."""
+    return assembled(type(value), [(k, function(v)) for k, v in items(value)])
+
+
+def leaves_like(structure, value, name: str) -> list:
+    """The leaves of `value` in the order of those of `structure`. TypeError where it is built otherwise."""
+    if not is_tree(structure):
+        return [value]
+    theirs = dict(items(value)) if has_parts(value) else {}
+    if {k for k, _ in items(structure)} != set(theirs):
+        raise TypeError(f"what goes with {name} is built like it, a {type(structure).__name__} of {len(items(structure))} parts, not a {type(value).__name__}")
+    return [leaf for k, part in items(structure) for leaf in leaves_like(part, theirs[k], name)]
 
 
 def tree_of(value, describe: Callable[[Any], Any]) -> Tree:

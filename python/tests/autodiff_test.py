@@ -102,6 +102,8 @@ class MakeBackwardFunction(Case):
     def test_what_it_takes(self):
         with self.fails(TypeError, "takes a program or a model, not int"):
             headrace.autodiff.make_backward_function(3)
+        with self.fails(TypeError, "add_backward_pass changes a headrace.Sdfg, not str"):
+            headrace.autodiff.add_backward_pass("text", ["Y"], ["X"])
 
 
 if __name__ == "__main__":

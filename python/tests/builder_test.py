@@ -106,6 +106,8 @@ class Building(Case):
                 (headrace.InvalidError, ("f33",), lambda: b.transient("T", "f33", ["N"])),
                 (TypeError, ("headrace.float32",), lambda: b.transient("T", object)),
                 (TypeError, ("a list of sizes",), lambda: b.transient("T", "f32", "N")),
+                (TypeError, ("a size is an integer, a text or a symbol, not 2.5",), lambda: b.transient("T", "f32", [2.5])),
+                (ValueError, ("T: a size is not negative: -3",), lambda: b.transient("T", "f32", [-3])),
                 (headrace.InvalidError, ("no op onnx.Rleu; did you mean onnx.Relu?",),
                  lambda: b.library("onnx.Rleu", {"X": "X"}, {"Y": "Y"})),
                 (headrace.UsageError, ("right after a branch",), lambda: b.otherwise().__enter__()),
@@ -119,6 +121,17 @@ class Building(Case):
             with b.map(i="0:N"):
                 b.tasklet("Y[i] = X[i + 1]")
             b.build()
+
+    def test_attributes_are_those_of_the_op(self):
+        for op, ports, attributes, parts in (
+                ("onnx.Relu", ("X", "Y"), {"foo": 1}, ("E0311", "the op has no attribute 'foo'")),
+                ("onnx.Softmax", ("input", "output"), {"axes": 1}, ("the op has no attribute 'axes'", "did you mean 'axis'?")),
+                ("onnx.Softmax", ("input", "output"), {"axis": "a"}, ("attribute 'axis' is of another kind", "got: a string", "expected: an integer"))):
+            b = headrace.SdfgBuilder("wrong")
+            x, y = b.parameter("X", "f32", ["N", 3]), b.parameter("Y", "f32", ["N", 3])
+            b.library(op, {ports[0]: x}, {ports[1]: y}, attributes)
+            with self.fails(headrace.InvalidError, *parts):
+                b.build().compile(backend="interpreter")
 
     def test_an_exception_leaves_the_program_as_it_was(self):
         b = headrace.SdfgBuilder("f")
@@ -262,6 +275,7 @@ class Changing(Case):
         self.close(program.constant("E"), np.exp(w), rtol=1e-6)
         self.close(program(x), x * np.exp(w), rtol=1e-6)
         again = headrace.Sdfg.parse(text)
+        self.close(again.copy().input_to_constant(W=[0, 1, 2]).constant("W"), w)
         for kind, parts, call in (
                 (headrace.InvalidError, ("f64", "f32"), lambda: again.input_to_constant(W=np.zeros(3))),
                 (headrace.InvalidError, ("[2]", "[3]"), lambda: again.input_to_constant(W=np.zeros(2, np.float32))),

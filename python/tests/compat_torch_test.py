@@ -1,4 +1,4 @@
-"""DaceModule and dace_module of headrace.compat.dace, as DaCeML's documentation has them."""
+"""Arguments of DaceModule and dace_module of headrace.compat.dace; compat_documents_test runs DaCeML's own examples."""
 
 import unittest
 import warnings
@@ -7,59 +7,8 @@ from python.tests.case import Case, headrace, np  # noqa: F401
 
 import torch
 import torch.nn as nn
-import torch.nn.functional as F
 
 from headrace.compat.dace import DaceModule, dace_module
-
-
-class DocumentsTest(Case):
-    def test_training(self):
-        def layers(self):
-            nn.Module.__init__(self)
-            self.fc1 = nn.Linear(784, 120)
-            self.fc2 = nn.Linear(120, 32)
-            self.fc3 = nn.Linear(32, 10)
-            self.ls = nn.LogSoftmax(dim=-1)
-
-        def forward(self, x):
-            x = F.relu(self.fc1(x))
-            x = F.relu(self.fc2(x))
-            x = self.fc3(x)
-            x = self.ls(x)
-            return x
-
-        plain = type("Net", (nn.Module,), {"__init__": layers, "forward": forward})
-        Net = dace_module(backward=True)(plain)
-        x = torch.randn(8, 784)
-        y = torch.tensor([0, 1, 2, 3, 4, 5, 6, 7], dtype=torch.long)
-        model = Net()
-        criterion = nn.NLLLoss()
-        prediction = model(x)
-        loss = criterion(prediction, y)
-        loss.backward()
-
-        eager = plain()
-        eager.load_state_dict(model.state_dict())
-        expected = criterion(eager(x), y)
-        expected.backward()
-        torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-6)
-        for ours, theirs in zip(model.parameters(), eager.parameters(), strict=True):
-            torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
-
-    def test_decorator(self):
-        @dace_module
-        class MyModule(nn.Module):
-            def __init__(self, n_in, n_out):
-                super().__init__()
-                self.linear = nn.Linear(n_in, n_out)
-                self.fanout = n_out
-
-            def forward(self, x):
-                return self.linear(x) / self.fanout
-
-        module, x = MyModule(4, 3), torch.randn(2, 4)
-        with torch.no_grad():
-            torch.testing.assert_close(module(x), F.linear(x, module.linear.weight, module.linear.bias) / 3)
 
 
 class ArgumentsTest(Case):
@@ -100,6 +49,15 @@ class ArgumentsTest(Case):
                       "dace_module: auto_optimize=False has no effect: compiling always optimizes", "dace_module: onnx_simplify=False"):
             self.assertIn(words, text)
         self.assertNotIn("auto_optimize=True", text)
+
+    def test_by_position(self):
+        net, x = nn.Linear(4, 3), torch.randn(2, 4)
+        made = DaceModule(net, x, False, False, True, ["input"], True, True, False, False, True, None)
+        torch.testing.assert_close(made(x), net(x))
+        with self.fails(TypeError, "DaceModule: simplify is given twice"):
+            DaceModule(net, x, False, False, True, None, True, True, simplify=True)
+        with self.fails(TypeError, "DaceModule takes 12 arguments by position, not 13"):
+            DaceModule(net, x, False, False, True, None, True, True, False, False, True, None, 3)
 
     def test_wrong_use(self):
         with self.fails(headrace.UnsupportedError, "cuda", "no backend for GPUs"):

@@ -223,13 +223,16 @@ class ImplementationTest(Case):
         def shape(X):
             return X[1:]
 
+        def total(X):
+            return np.sum(X)
+
         def changes(X):
             X[0] = 1
             return X * 1
 
         for function, part in ((parameters, "a parameter Q, which is no port or attribute of onnx.Softplus: it has X, Y"),
                                (two, "two gives 2 results, and 1 are wanted: Y"), (shape, "Y has shape (3,), and the op's Y has (4,)"),
-                               (changes, "changes its argument X")):
+                               (total, "Y has shape (), and the op's Y has (4,)"), (changes, "changes its argument X")):
             headrace.onnx.implementation("Softplus", name="wrong", priority=-1)(function)
             with self.subTest(part), self.fails(headrace.HeadraceError, part):
                 headrace.onnx.Softplus(X[0], implementation="wrong")

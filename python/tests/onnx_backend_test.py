@@ -86,6 +86,14 @@ class Nodes(Case):
         for given in (x, [x], {"x:0": x}):
             self.close(backend.run_model(perceptron(), given)[0], expected, rtol=1e-5)
 
+    def test_too_many_inputs(self):
+        proto = perceptron()
+        x = np.ones((2, 4), np.float32)
+        with self.fails(ValueError, "the model has 1 inputs (x:0), and 2 were given"):
+            backend.run_model(proto, [x, x])
+        with self.fails(ValueError, "the node has 1 inputs (x), and 2 were given"):
+            backend.run_node(helper.make_node("Relu", ["x"], ["y"]), [x, x])
+
     def test_devices_and_what_is_supported(self):
         self.assertTrue(backend.supports_device("CPU"))
         self.assertFalse(backend.supports_device("CUDA"))

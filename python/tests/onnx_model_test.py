@@ -1,6 +1,8 @@
 """headrace.ONNXModel against onnx's reference evaluator, NumPy and finite differences."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -64,6 +66,31 @@ class Models(Case):
         with self.fails(TypeError, "'x:0' is given twice"):
             f(X, x_0=X)
 
+    def test_run_by_names(self):
+        f = headrace.ONNXModel("net", perceptron())
+        z = np.empty((5, 2), np.float32)
+        self.assertIs(f.run({"x:0": X}, [z])[0], z)
+        self.close(z, reference(perceptron(), {"x:0": X})[0], rtol=1e-5)
+        for given, wrong in (({}, "missing input 'x:0'"), ({"x:0": X, "q": X}, "no input 'q'"), ({"x": X}, "no input 'x'")):
+            with self.fails(TypeError, "net", wrong):
+                f.run(given)
+        with self.fails(TypeError, "net has 1 outputs, and out is of 2"):
+            f.run({"x:0": X}, [z, z])
+
+    def test_copies_and_pickles(self):
+        f = headrace.ONNXModel("net", perceptron(), dims={"batch size": 5})
+        f.weights["b"] = b = np.float32([1, 2, 3])
+        expected = f(X)
+        for other in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
+            self.close(other(X), expected)
+            other.weights["V"] = np.zeros((2, 3), np.float32)
+            self.assertFalse(other(X).any())
+        b[:] = 7
+        self.assertTrue((copy.copy(f)(X) == f(X)).all())
+        f.sdfg.expand_library_nodes()
+        with self.fails(headrace.UsageError, "net: its program (.sdfg) was changed"):
+            copy.copy(f)
+
     def test_shapes_that_the_model_does_not_say(self):
         f = headrace.ONNXModel("m", model([helper.make_node("Relu", ["x"], ["y"])], {"x": [None, 3]}, {"y": None}))
         self.assertEqual([p.shape for p in f.inputs + f.outputs], [["x_d0", 3], ["x_d0", 3]])
@@ -90,6 +117,11 @@ class Models(Case):
             headrace.ONNXModel("net", "/nowhere/net.onnx")
         with self.fails(TypeError, "not int"):
             headrace.ONNXModel("net", 3)
+        for empty in (b"", onnx.ModelProto()):
+            with self.fails(headrace.InvalidError, "<net>", "not an ONNX model: it has no graph"):
+                headrace.ONNXModel("net", empty)
+        with self.fails(TypeError, "dims: the size batch size is an integer, not 'a'"):
+            headrace.ONNXModel("net", perceptron(), dims={"batch size": "a"})
         with self.fails(headrace.UnsupportedError, "Rell"):
             headrace.ONNXModel("net", model([helper.make_node("Rell", ["x"], ["y"])], {"x": [2]}, {"y": [2]}))(X[0, :2])
 
@@ -120,6 +152,23 @@ class Weights(Case):
             f.weights["b"] = np.zeros(4, np.float32)
         with self.fails(KeyError, "no weight 'W/2'; did you mean 'W/1'?"):
             f.weights["W/2"] = np.zeros(4, np.float32)
+        for value in (None, "abc", [[1], [2, 3]]):
+            with self.fails(TypeError, "weight 'b' is an array of float32, not"):
+                f.weights["b"] = value
+
+    def test_all_of_a_dict(self):
+        f, changed = headrace.ONNXModel("net", perceptron()), weights(7)
+        f.weights["b"] = np.zeros(3, np.float32)
+        f.weights = {"W/1": changed["W/1"]}
+        w = weights()
+        self.close(f(X), np.maximum(X @ changed["W/1"] + w["b"], 0) @ w["V"].T, rtol=1e-5)
+        with self.fails(ValueError, "weight 'V' has shape"):
+            f.weights = {"b": np.zeros(3, np.float32), "V": np.zeros(3, np.float32)}
+        self.assertEqual(list(f.weights.given), ["W/1"])
+        with self.fails(TypeError, "weights are {name: array}, not list"):
+            f.weights = [1]
+        f.weights = {}
+        self.close(f(X), reference(perceptron(), {"x:0": X})[0], rtol=1e-5)
 
     def test_a_weight_that_decides_shapes_is_built_in_and_followed(self):
         proto = model([helper.make_node("Reshape", ["x", "to"], ["y"])], {"x": ["n", 4]}, {"y": None},
@@ -213,8 +262,21 @@ class Programs(Case):
         after = f.grad(["V"])
         w *= 0  # shared: the gradient function sees it
         self.close(after(X)["V"], np.broadcast_to(np.maximum(X * 0 @ w + weights()["b"], 0).sum(0), (2, 3)), rtol=1e-5)
-        with self.fails(headrace.UsageError, "nothing named 'U'"):
+        with self.fails(headrace.UsageError, "nothing named 'U'; there are x:0, W/1, b, V, z"):
             f.grad(["U"])
+        self.assertEqual(list(f.grad("V", "z")(X)), ["V"])
+        self.assertEqual(list(f.grad(["V", "x:0", "V"])(X)), ["V", "x:0"])
+
+    def test_gradients_where_a_weight_that_was_set_is_no_input(self):
+        proto = model([helper.make_node("Mul", ["x", "s"], ["h"]), helper.make_node("Reshape", ["h", "to"], ["y"])], {"x": ["n", 4]},
+                      {"y": None}, {"to": np.array([-1, 2], np.int64), "s": np.float32([1, 2, 3, 4]), "unused": np.zeros(2, np.float32)})
+        f = headrace.ONNXModel("m", proto)
+        f.weights["unused"] = np.ones(2, np.float32)
+        f.weights["to"] = to = np.array([2, -1], np.int64)
+        by_s = f.grad(["s"])
+        for shape in ([2, -1], [-1, 1]):
+            to[:] = shape
+            self.close(by_s(X)["s"], X.sum(0), rtol=1e-5)
 
     def test_the_program_with_weights_as_inputs(self):
         f = headrace.ONNXModel("net", perceptron())

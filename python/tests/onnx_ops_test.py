@@ -108,6 +108,12 @@ class OnArrays(Case):
         with self.fails(TypeError, "say how many with results=2"):
             headrace.onnx.Split(X)
 
+    def test_sequences(self):
+        a, b = np.ones((2, 3)), np.zeros((2, 4))
+        self.close(headrace.onnx.SequenceAt([a, b], np.array(1)), b)
+        self.close(headrace.onnx.SequenceAt(headrace.onnx.SequenceConstruct(a, b), np.array(-2)), a)
+        self.close(headrace.onnx.ConcatFromSequence([a, b], axis=1), np.concatenate([a, b], 1))
+
     def test_an_axis_that_is_an_array(self):
         x = np.random.default_rng(2).standard_normal((1, 10, 10, 2))
         for axis in (1, 2):
@@ -159,6 +165,9 @@ class OnArrays(Case):
         op = headrace.onnx
         for kind, text, call in (
                 (AttributeError, "no operator 'Cnv'; did you mean 'Conv'?", lambda: op.Cnv),
+                (AttributeError, "no operator 'relu'; did you mean 'Relu'?", lambda: op.relu),
+                (ValueError, "opset 99 of onnx is not known here: the newest is ", lambda: op.opset(99).Conv),
+                (ValueError, "output Y is f32[2, 3", lambda: op.Relu(np.ones((2, 3), np.float32), Y=np.ones(2, np.float32))),
                 (AttributeError, "opset 5 of onnx has no operator 'GatherND': it came with 11", lambda: op.opset(5).GatherND),
                 (TypeError, "no input, attribute or output 'stride'; did you mean 'strides'?",
                  lambda: op.Conv(X, W, stride=[2, 2])),

@@ -128,6 +128,15 @@ class Sessions(Same):
         for to in ([8], [2, 2, 2]):
             self.close(s.run(None, {"x": x, "to": np.array(to)})[0], x.reshape(to))
 
+    def test_what_is_no_feed(self):
+        session, x = headrace.InferenceSession(perceptron().SerializeToString()), np.ones((2, 4), np.float32)
+        for feeds, kind, wrong in (([x], TypeError, "not list"), (None, TypeError, "not NoneType"), ({"x:0": None}, ValueError, "x:0"),
+                                   ({"x:0": "text"}, ValueError, "input for: x:0"), ({"x:0": [[1], [2, 3]]}, ValueError, "input for: x:0")):
+            with self.fails(kind, wrong):
+                session.run(None, feeds)
+        with self.fails(TypeError, "output_names is a list of names", "['z']"):
+            session.run("z", {"x:0": x})
+
     def test_lists_are_arrays(self):
         s = headrace.InferenceSession(perceptron().SerializeToString())
         self.close(s.run(None, {"x:0": [[1, 2, 3, 4]]})[0], net(np.float32([[1, 2, 3, 4]])), rtol=1e-5)

@@ -77,6 +77,15 @@ class OpTest(Case):
         with self.fails(AssertionError, "gradient X", "wrong"):
             wrong.test(backends=["interpreter"])
 
+    def test_samples_of_complex_numbers(self):
+        def square(sample):
+            return headrace.op("opt.Square", pure="Y = X * X", inputs={"X": "complex"}, outputs={"Y": "X"}, samples=[sample])
+
+        self.assertEqual(square("X: c128[2]").test().wrong, 0)
+        for sample, wrong in (("X: c128[2] = [1,2]", "drawn at random"), ("X: c64[2]; at 1", "a named point is a real number")):
+            with self.fails(headrace.InvalidError, "E0453", "'X' is complex", wrong):
+                square(sample).test()
+
     def test_a_definition_replaces_the_one_before(self):
         def define(factor):
             return headrace.op("opt.Times", pure=f"Y = {factor} * X")
@@ -144,6 +153,17 @@ class OpTest(Case):
             op("opt.None_")
         with self.fails(headrace.InvalidError, "^", "backward of opt.Bad"):
             op("opt.Bad", pure="Y = X", backward="dX = (")
+        for backward, wrong in (("dX = dY * Q", "reads 'Q', which is no input or attribute"), ("dZ = dY", "gives 'dZ', which is the gradient of no input")):
+            with self.fails(headrace.InvalidError, "opt.Bad: its backward form", wrong):
+                op("opt.Bad", pure="Y = X", backward=backward)
+        with self.fails(headrace.InvalidError, "opt.Bad: its pure form reads 'Q'"):
+            op("opt.Bad", pure="Y = X + Q", inputs=["X"])
+        with self.fails(TypeError, "the type of X is a dtype or a family of them (float, integer", "'floaty'"):
+            op("opt.Bad", pure="Y = X", inputs={"X": "floaty"})
+        with self.fails(headrace.UsageError, "letters, digits and _", "'Soft-plus'"):
+            op("opt.Soft-plus", pure="Y = X")
+        with self.fails(TypeError, "the name of an op is a text"):
+            op(3, pure="Y = X")
         with self.fails(TypeError, "attribute k", "list[int]"):
             op("opt.Bad", pure="Y = k * X", attributes={"k": dict})
         with self.fails(TypeError, "samples is a list"):

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import pickle
 import tempfile
 import threading
 import unittest
@@ -51,6 +52,31 @@ class Objects(Case):
         self.assertNotIn("onnx.Relu", other.text)
         x = np.float32([-1, 0, 2, 3])
         self.close(program(x), other(x))
+
+    def test_pickles(self):
+        p = headrace.Sdfg.parse("sdfg s(X: f32[N, 3], W: f32[3], Y: f32[N, 3]) { map i in 0:N, j in 0:3 { Y[i, j] = X[i, j] * W[j] } }")
+        p.input_to_constant(W=np.float32([1, np.nan, -0.0]))
+        self.assertEqual(pickle.loads(pickle.dumps(p)), p)
+
+    def test_what_is_no_text_pass_or_name(self):
+        p = headrace.Sdfg.parse("sdfg s(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] } }")
+        for wrong in (None, b"sdfg", 3):
+            with self.fails(TypeError, "parse takes IR text, not"):
+                headrace.Sdfg.parse(wrong)
+        for wrong in (None, ["simplify"]):
+            with self.fails(TypeError, "apply takes a text of passes"):
+                p.apply(wrong)
+        with self.fails(headrace.UsageError, "E0354", "'fuse' is a pipeline, and has no option 'max'"):
+            p.apply("fuse{max=1}")
+        with self.fails(TypeError, "optimize is", "not 3"):
+            p.compile(optimize=3)
+        for call in (p.containers, p.blocks):
+            with self.fails(headrace.UsageError, f"the program has no sdfg 'q'; there are {p.name}"):
+                call("q")
+        with self.fails(KeyError, "the program has no constant 'W'"):
+            p.constant("W")
+        with self.fails(FileNotFoundError, "/nowhere/p.sdfg: there is no folder /nowhere"):
+            p.save("/nowhere/p.sdfg")
 
     def test_errors_have_code_place_and_kind(self):
         with self.fails(headrace.InvalidError, "p.sdfg:2", "^") as e:

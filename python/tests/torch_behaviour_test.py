@@ -174,9 +174,40 @@ class Behaviour(Case):
             headrace.module(Branch())(torch.ones(2))
         with self.fails(headrace.UnsupportedError, "aten.histc"):
             headrace.module(Counted())(torch.ones(2))
+        with self.fails(headrace.UsageError, "inputs_to_skip: Linear has no argument 'inputs'; did you mean 'input'?"):
+            headrace.module(nn.Linear(2, 2), inputs_to_skip=["inputs"])(torch.ones(1, 2))
         for name in ("sdfg", "forward_sdfg", "backward_sdfg"):
             with self.fails(headrace.UsageError, "nothing is traced"):
                 getattr(headrace.module(nn.Linear(2, 2)), name)
+
+    def test_arguments_that_eager_code_refuses_too(self):
+        for backward in (True, False):
+            f, x = headrace.module(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), backward=backward), torch.ones(5, 3)
+            for wrong, kind, parts in ((x.double(), RuntimeError, ("input is float64[5, 3]", "Double and Float", "hint: its parameters are float32")),
+                                       (x[:, :2], RuntimeError, ("input is float32[5, 2]", "cannot be multiplied")),
+                                       (x.long(), RuntimeError, ("input is int64[5, 3]",)), (None, TypeError, ("input is None", "must be Tensor"))):
+                for _ in range(2):  # before and after there is a program
+                    with self.fails(kind, "Sequential does not take these arguments", *parts) as e:
+                        f(wrong)
+                    self.assertIsInstance(e.error.exception, headrace.InvalidError)
+                    self.assertNotIn("-->", str(e.error.exception))
+                f(x)
+            self.assertEqual(f[1].num_batches_tracked, 4)  # what was refused has changed nothing
+        table = headrace.module(nn.Embedding(10, 4))
+        table(torch.tensor([1]))
+        with self.fails(IndexError, "Embedding does not take these arguments: input is int64[2]", "index out of range"):
+            table(torch.tensor([1, 10]))
+
+        class Own(ValueError):
+            def __init__(self, one, two):
+                super().__init__(f"{one} {two}")
+
+        class Refuses(nn.Module):
+            def forward(self, x):
+                raise Own("no", "ones")
+
+        with self.fails(Own, "no ones"):
+            headrace.module(Refuses())(x)
 
     def test_programs_may_be_changed_before_they_are_compiled(self):
         torch.manual_seed(0)

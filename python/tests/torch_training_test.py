@@ -235,6 +235,11 @@ class Rules(TrainCase):
         with self.fails(headrace.UnsupportedError, "differentiable=True"):
             headrace.train_step(model, F.mse_loss, torch.optim.SGD(model.parameters(), differentiable=True))
         sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        broken = headrace.train_step(other := torch.nn.Linear(3, 2), F.cross_entropy, torch.optim.SGD(other.parameters(), 0.1))
+        with self.fails(RuntimeError, "Linear with its loss does not take these arguments: inputs is (float64[4, 3]), targets is (int64[4])"):
+            broken(torch.ones(4, 3).double(), torch.zeros(4, dtype=torch.int64))
+        with self.fails(TypeError, "missing 1 required positional argument: 'target'"):
+            broken(torch.ones(4, 3))
         with self.fails(TypeError, "torch.nn.Module", "function"):
             headrace.train_step(lambda x: x, F.mse_loss, sgd)
         with self.fails(TypeError, "torch.optim.Optimizer", "float"):

@@ -1,5 +1,8 @@
 """Derivatives of derivatives, forward mode, Jacobians, batches, trees of arguments: against closed forms and differences."""
 
+import collections
+import dataclasses
+import typing
 import unittest
 
 from python.tests.case import Case, headrace, np
@@ -40,6 +43,24 @@ def annotated(x: f64[N]):
 
 def quarter(x):
     return np.sum(again(x) * again(x)) / 4
+
+
+Named = collections.namedtuple("Named", "w b")
+
+
+class Typed(typing.NamedTuple):
+    w: np.ndarray
+    b: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    w: np.ndarray
+    b: np.ndarray
+
+    def __post_init__(self):
+        if self.w.ndim < 2:
+            raise ValueError("a matrix is wanted")
 
 
 class Transforms(Case):
@@ -223,6 +244,39 @@ class Transforms(Case):
                 down = loss(params, self.x)
                 a[i] += h
                 np.testing.assert_allclose(b[i], (up - down) / (2 * h), rtol=1e-6, atol=1e-7)
+
+    def test_trees_with_names(self):
+        r = np.random.default_rng(5)
+        w, b, x = r.standard_normal((3, 2)), r.standard_normal(2), r.standard_normal((5, 3))
+
+        def plain(w, b, x):
+            return np.sum(np.tanh(x @ w + b) ** 2)
+
+        def by_name(p, x):
+            return np.sum(np.tanh(x @ p.w + p.b) ** 2)
+
+        def by_key(p, x):
+            return np.sum(np.tanh(x @ p["w"] + p["b"]) ** 2)
+
+        expected = headrace.grad(plain, (0, 1))(w, b, x)
+        along = headrace.jvp(plain, (w, b, x), (w, b, 0 * x))[1]
+        products = headrace.hvp(plain, (w, b, x), (w, b), argnums=(0, 1))
+        for kind, f in ((Named, by_name), (Typed, by_name), (Held, by_name), (collections.OrderedDict, by_key)):
+            p = kind(w=w, b=b)
+            g = headrace.grad(f)(p, x)
+            self.assertIs(type(g), kind)
+            self.close(headrace.program(f)(p, x), plain(w, b, x), rtol=1e-12)
+            self.close(headrace.jvp(f, (p, x), (p, 0 * x))[1], along, rtol=1e-12)
+            pulled = headrace.vjp(f, p, x)[1](1.0)[0]
+            for made, wanted in ((g, expected), (headrace.hvp(f, (p, x), p), products), (pulled, expected)):
+                for name, one in zip("wb", wanted):
+                    self.close(made[name] if isinstance(made, dict) else getattr(made, name), one, rtol=1e-12)
+            many = kind(w=np.stack([w, 2 * w]), b=np.stack([b, b]))
+            self.close(headrace.vmap(f, in_axes=(0, None))(many, x), np.array([plain(w, b, x), plain(2 * w, b, x)]), rtol=1e-12)
+        self.assertIsInstance(headrace.program(lambda p: p)(Named(w, b)), Named)
+        self.assertEqual(headrace.program(lambda p: sum([k * np.sum(q.b) for k, q in enumerate(p)]))([Held(w, b), Held(w, b)]), np.sum(b))
+        with self.fails(TypeError, "what goes with p is built like it, a Held of 2 parts, not a ndarray"):
+            headrace.hvp(by_name, (Held(w, b), x), w)
 
     def test_wrong_use(self):
         with self.fails(TypeError, "2 float arguments (x, w)", "1 tangents"):

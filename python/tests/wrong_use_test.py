@@ -12,6 +12,21 @@ N = headrace.symbol("N")
 ADD = "sdfg f(X: f32[N], Z: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = 2 * X[i] + Z[i] } }"
 
 
+class Exchanged:
+    """An array by DLPack alone, or what goes wrong there."""
+
+    def __init__(self, array, wrong=None):
+        self.array, self.wrong = array, wrong
+
+    def __dlpack__(self, **options):
+        if self.wrong is not None:
+            raise self.wrong
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
 class OnADevice:
     """A DLPack tensor in a GPU's memory."""
 
@@ -140,10 +155,24 @@ class CallsTest(Case):
                 ((x.astype(">f4"), x), TypeError, ("ndarray of >f4", "hint: convert it")),
                 ((np.array([1, None], object), x), TypeError, ("ndarray of object",)),
                 ((OnADevice(), x), ValueError, ("input X", "memory")),
+                ((Exchanged(x, BufferError("not now")), x), TypeError, ("'X' takes an array of f32", "not Exchanged", "BufferError: not now", "hint")),
                 ((x,), TypeError, ("missing argument: Z",)),
                 ((x, x, x), TypeError, ("takes 2 arrays (X, Z), not 3",))]:
             with self.subTest(parts), self.fails(kind, *parts):
                 f(*given)
+
+    def test_what_interrupts_goes_on(self):
+        with self.assertRaises(KeyboardInterrupt):
+            self.f(Exchanged(self.x, KeyboardInterrupt()), self.x)
+        self.close(self.f(Exchanged(self.x), self.x), self.f(self.x, self.x))
+
+    def test_numbers(self):
+        f = headrace.Sdfg.parse("sdfg f(a: i8, Y: i8[1]) { Y[0] = a }").compile(backend="cpu")
+        self.close(f(-128), np.int8([-128]))
+        with self.fails(OverflowError, "'a': Python integer 200 out of bounds for i8"):
+            f(200)
+        with self.fails(TypeError, "'a' takes an array of i8, not float 2.0", "hint: convert it first"):
+            f(2.0)
 
     def test_names(self):
         x = self.x
@@ -181,6 +210,15 @@ class CallsTest(Case):
             scale(read_only(np.zeros(2, np.float32)))
         with self.fails(ValueError, "E0673", "input X"):
             scale(2.0)
+        with self.fails(ValueError, "E0688", "input X is written, and its elements share memory", "copy it"):
+            scale(np.lib.stride_tricks.as_strided(np.zeros(1, np.float32), (3,), (0,)))
+        columns = np.ones((3, 2))
+        both = headrace.Sdfg.parse("sdfg g(inout X: f64[N], Z: f64[N]) { map i in 0:N { X[i] = X[i] + Z[i] } }")
+        both(columns[:, 0], columns[:, 1])
+        self.close(columns, np.float64([[2, 1]] * 3))
+        for a, b in ((columns, columns), (columns[1:], columns[:-1])):
+            with self.fails(ValueError, "E0688", "input X is updated, and shares memory with input Z"):
+                both(a[:, 0], b[:, 0])
 
     def test_failures_leave_the_program_usable(self):
         for _ in range(3):

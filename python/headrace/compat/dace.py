@@ -8,6 +8,7 @@
 | `dace.map[0:N]` | headrace.map[0:N] |
 | `DaceModule`, `dace_module` | headrace.module |
 | `ONNXModel`, `donnx.ONNXConv` | headrace.ONNXModel, headrace.onnx.Conv |
+| `@python_pure_op_implementation` | headrace.implementation |
 | `add_backward_pass` | headrace.Sdfg.gradient |
 
 Arguments that change nothing here are accepted with a warning that says why.
@@ -19,10 +20,12 @@ import difflib
 import enum
 import functools
 import inspect
+import types
 from typing import Any, Sequence
 
 import numpy as np
 
+from ..custom.implementations import implementation
 from ..errors import UnsupportedError
 from ..frontend import creation
 from ..frontend.functions import FUNCTIONS
@@ -159,6 +162,26 @@ def ONNXModel(name: str, model: Any, infer_shapes: bool = True, cuda: Any = Fals
                                "parent_pytorch_module": (None, "headrace.module needs none"),
                                "apply_strict": (False, _ALWAYS)})
     return Model(name, model, infer_shapes=infer_shapes, **kept)
+
+
+def python_pure_op_implementation(function: Any = None, **compute: Any) -> Any:
+    """Registers a numpy-style function as an implementation of the ONNX operator of its name: it writes those of its parameters
+    that are outputs. It is taken before the operator's own. Names that it only reads are attributes of the node, or what
+    `compute` says of it: `axis=lambda node: node.axis`."""
+    if function is None:
+        return functools.partial(python_pure_op_implementation, **compute)
+    if not inspect.isfunction(function):
+        raise TypeError("python_pure_op_implementation takes a function whose name is that of an operator")
+
+    def made(node: Any) -> Any:
+        own = types.SimpleNamespace(**node.attributes)
+        known = {name: node.attributes[name] for name in function.__code__.co_names if name in node.attributes}
+        known.update((name, value(own)) for name, value in compute.items())
+        return types.FunctionType(function.__code__, {**function.__globals__, **known}, function.__name__, function.__defaults__,
+                                  function.__closure__)
+
+    implementation(function.__name__, name="python")(made)
+    return function
 
 
 class _Operators:

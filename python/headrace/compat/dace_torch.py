@@ -21,7 +21,16 @@ _REASONS = {
 }
 
 
-def _options(function: str, cuda: Any, options: dict) -> None:
+#: the arguments after inputs_to_skip, in their order
+_MORE = ("onnx_simplify", "simplify", "auto_optimize", "debug_transients", "compile_torch_extension", "sdfg_name")
+
+
+def _options(function: str, cuda: Any, more: tuple, options: dict) -> None:
+    if len(more) > len(_MORE):
+        raise TypeError(f"{function} takes {6 + len(_MORE)} arguments by position, not {6 + len(more)}")
+    if twice := [n for n in _MORE[:len(more)] if n in options]:
+        raise TypeError(f"{function}: {twice[0]} is given twice")
+    options = {**dict(zip(_MORE, more)), **options}
     only_cpu(function, "cuda", cuda)
     said = {n: v for n, v in options.items() if n != "auto_optimize"}  # true and false alike: it is always done
     if "auto_optimize" in options and not options["auto_optimize"]:
@@ -30,10 +39,10 @@ def _options(function: str, cuda: Any, options: dict) -> None:
 
 
 def DaceModule(module_: torch.nn.Module, dummy_inputs: Any = None, cuda: Any = None, training: bool = False, backward: bool = False,
-               inputs_to_skip: Any = None, **options: Any) -> torch.nn.Module:
+               inputs_to_skip: Any = None, *more: Any, **options: Any) -> torch.nn.Module:
     """The module, compiled: at its first call, or now where `dummy_inputs` (a tensor or a tuple) are given. The module's own mode
     (train(), eval()) decides what is traced; `training=True` calls train(). Sizes need not be those of `dummy_inputs`."""
-    _options("DaceModule", cuda, options)
+    _options("DaceModule", cuda, more, options)
     made = module(module_, backward=backward, inputs_to_skip=inputs_to_skip or ())
     if training:
         made.train()
@@ -54,9 +63,9 @@ def _trace(made: torch.nn.Module, inputs: Any) -> None:
 
 
 def dace_module(kind: Any = None, dummy_inputs: Any = None, cuda: Any = None, training: bool = False, backward: bool = False,
-                inputs_to_skip: Any = None, **options: Any) -> Any:
+                inputs_to_skip: Any = None, *more: Any, **options: Any) -> Any:
     """A decorator of module classes, with or without arguments."""
-    _options("dace_module", cuda, options)
+    _options("dace_module", cuda, more, options)
     if kind is None:
         return functools.partial(dace_module, dummy_inputs=dummy_inputs, training=training, backward=backward,
                                  inputs_to_skip=inputs_to_skip)

@@ -185,7 +185,7 @@ def _results(function: Any, made: Any, names: list[str]) -> list:
 def _shaped(e: Any, made: Any, port: NodePort, sizes: Mapping[str, Size], name: str) -> Any:
     """A result as an expression of the port's type and shape."""
     dtype, v = port.argument.dtype, value_of(made)
-    if v.ndim == 0 and port.ndim:
+    if v.ndim == 0 and port.ndim and is_number(made):
         v = broadcast(v, [_in_callee(s, sizes, name) for s in port.shape])
     elif tuple(back(getattr(s, "text", s), sizes) for s in v.shape) != port.shape:
         raise ValueError(f"{name} has shape {show(v.shape)}, and the op's {name} has {show(port.shape)}")

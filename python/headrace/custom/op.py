@@ -8,10 +8,11 @@ from typing import Any, Callable, Mapping, Sequence
 import numpy as np
 
 from .. import _core, registrations
-from ..errors import UsageError
+from ..errors import InvalidError, UsageError
 from ..frontend.types import Type
 from ..onnx import ops
 from ..onnx.signature import FAMILIES, NUMPY_OF_IR, Signature, ir_type
+from ..onnx.weights import did_you_mean
 
 _ATTRIBUTE_TYPES = {int: "int", float: "float", str: "string", list[int]: "ints", list[float]: "floats", list[str]: "strings",
                     np.ndarray: "tensor"}
@@ -126,8 +127,12 @@ def op(name: str, *, pure: str = "", backward: str = "", samples: Sequence[str] 
 
     Another definition of the same name from Python replaces this one, also for what was compiled before. Raises InvalidError for forms
     that are wrong, with a caret; UsageError where ports or sizes can't be told."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an op is a text, \"my.Op\", not {name!r}")
     domain, _, own = name.rpartition(".")
-    if not domain or not own.isidentifier() or domain in ("onnx", "call", "grad"):
+    if domain and own and not own.isidentifier():
+        raise UsageError(f"an op's name is letters, digits and _ after the domain's dot, not {own!r}")
+    if not domain or not own or domain in ("onnx", "call", "grad"):
         raise UsageError(f"an op has a domain of its own: headrace.op(\"my.{own or 'Op'}\", …), not {name!r}")
     if isinstance(samples, str):
         raise TypeError("samples is a list of texts")
@@ -138,6 +143,9 @@ def op(name: str, *, pure: str = "", backward: str = "", samples: Sequence[str] 
         raise UsageError(f"{name} has no pure form: say inputs=, outputs= and shape=, and register an implementation")
     told = _core.form_ports(name, pure, list(attributes or {})) if pure else ([], [], "")
     ports = [_ports(name, given, found, what) for given, found, what in ((inputs, told[0], "inputs"), (outputs, told[1], "outputs"))]
+    _check_names(name, told[0], [p[0] for p in ports[0]], attributes or {}, "pure form")
+    if backward:
+        _check_backward(name, backward, *([p[0] for p in some] for some in ports), attributes or {})
     if not shape and set(told[1]) == {p[0] for p in ports[1]} and told[0] == [p[0] for p in ports[0]]:
         shape = told[2]
     if not shape:
@@ -149,6 +157,23 @@ def op(name: str, *, pure: str = "", backward: str = "", samples: Sequence[str] 
     return CustomOp(Signature(found), reference)
 
 
+def _check_names(op: str, read: Sequence[str], ports: Sequence[str], attributes: Mapping[str, Any], what: str) -> None:
+    known = [*ports, *attributes]
+    for n in read:
+        if n not in known:
+            raise InvalidError(f"{op}: its {what} reads '{n}', which is no input or attribute of the op{did_you_mean(n, known)}")
+
+
+def _check_backward(op: str, backward: str, inputs: list[str], outputs: list[str], attributes: Mapping[str, Any]) -> None:
+    """Names of the backward form: inputs, outputs, attributes and dY of an output are read, dX of an input is written."""
+    arriving, made = [f"d{y}" for y in outputs], [f"d{x}" for x in inputs]
+    read, written, _ = _core.form_ports(f"backward of {op}", backward, list(attributes))
+    _check_names(op, read, [*inputs, *outputs, *arriving], attributes, "backward form")
+    for n in written:
+        if n not in made:
+            raise InvalidError(f"{op}: its backward form gives '{n}', which is the gradient of no input: it may give {', '.join(made)}")
+
+
 def _ports(op: str, given: Any, found: list[str], what: str) -> list[tuple[str, str, bool, bool]]:
     if given is None:
         if not found:
@@ -157,7 +182,11 @@ def _ports(op: str, given: Any, found: list[str], what: str) -> list[tuple[str, 
     if isinstance(given, str):
         raise TypeError(f"{what} is a dict of types, or a list of names, not one name")
     all_ports = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, "float")
-    return [_port(op, name, kind, all_ports) for name, kind in all_ports.items()]
+    made = [_port(op, name, kind, all_ports) for name, kind in all_ports.items()]
+    for name, kind, _, _ in made if what == "inputs" else ():
+        if kind not in FAMILIES and kind not in NUMPY_OF_IR:
+            raise TypeError(f"{op}: the type of {name} is a dtype or a family of them ({', '.join(FAMILIES)}), not {kind!r}")
+    return made
 
 
 def _port(op: str, name: str, kind: Any, all_ports: Mapping[str, Any]) -> tuple[str, str, bool, bool]:

@@ -90,6 +90,9 @@ def _signature(evaluator: Evaluator, args: ast.arguments) -> inspect.Signature:
     return inspect.Signature(found)
 
 
+_WALKS = (enumerate, zip, reversed, dict, type({}.keys()), type({}.values()), type({}.items()))
+
+
 def comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp) -> list:
     """What it goes over is known when the program is translated: numbers of a range, items of a tuple or list, rows of an array whose
     number is known."""
@@ -111,6 +114,8 @@ def comprehension(evaluator: Evaluator, node: ast.ListComp | ast.GeneratorExp) -
 
 
 def _items(e: Any, over: Any) -> list:
+    if isinstance(over, _WALKS):
+        over = list(over)
     array = isinstance(over, Value) and over.ndim > 0
     size = over.shape[0] if array else over.size if isinstance(over, Rows) else len(over) if isinstance(over, (range, tuple, list)) else None
     if not isinstance(size, int):

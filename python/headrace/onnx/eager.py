@@ -9,8 +9,9 @@ from typing import Any, Sequence
 import numpy as np
 
 from .. import registrations
+from ..errors import HeadraceError
 from . import proto
-from .model import ONNXModel
+from .model import ONNXModel, renamed
 from .signature import Call, Signature, ir_type
 
 #: what operators on arrays are compiled with; "interpreter" needs no compiler and no time for one
@@ -45,7 +46,10 @@ def run(signature: Signature, args: Sequence[Any], named: dict[str, Any], implem
         names.pop()
     model = _model(signature, call, names, parts, implementation)
     written = [call.written.get(n) for n in call.outputs]
-    results = model.run(feeds, written if any(w is not None for w in written) else None)
+    try:
+        results = model.run(feeds, written if any(w is not None for w in written) else None)
+    except (HeadraceError, TypeError, ValueError) as error:  # by the names of ports
+        raise renamed(error, {f"{n}__{k}": n for k, n in enumerate(call.outputs)} | {n: n.rpartition("_")[0] for n in feeds}) from error.__cause__
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -67,8 +71,12 @@ def _is_sequence(signature: Signature, port: str, value: Any) -> bool:
 
 
 def _sequence_info(name: str, value: Sequence[Any]) -> bytes:
-    element = proto.bytes_field(1, proto.number_field(1, proto.NUMBER_OF[_dtype(value[0])]))
-    return proto.bytes_field(1, name) + proto.bytes_field(2, proto.bytes_field(4, proto.bytes_field(1, element)))
+    """Elements of one rank have its sizes, as far as they are equal."""
+    tensor = proto.number_field(1, proto.NUMBER_OF[_dtype(value[0])])
+    if len({len(v.shape) for v in value}) == 1:
+        sizes = [set(map(int, s)) for s in zip(*(v.shape for v in value))]
+        tensor += proto.bytes_field(2, b"".join(proto.bytes_field(1, proto.number_field(1, s.pop()) if len(s) == 1 else b"") for s in sizes))
+    return proto.bytes_field(1, name) + proto.bytes_field(2, proto.bytes_field(4, proto.bytes_field(1, proto.bytes_field(1, tensor))))
 
 
 def _literal(name: str, value: np.ndarray) -> bytes:

@@ -111,7 +111,7 @@ class ONNXModel:
                  backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None):
         check_verify(verify, ("reference", "interpreter"))
         self.name = name
-        self.dims = {str(n): int(size) for n, size in (dims or {}).items()}
+        self.dims = {str(n): _size(n, size) for n, size in (dims or {}).items()}
         self.transients = save_transients if save_transients is not None else {} if debug_transients else None
         self._source = Source(name, model)
         self._reference = Reference(self._source) if verify == "reference" else None
@@ -119,8 +119,8 @@ class ONNXModel:
         outputs = {p.name for p in self._source.info.outputs}
         watched = self._source.info.values if self.transients is not None else []
         self._watched = [v for v in dict.fromkeys(watched) if v not in outputs]
-        #: {name: value} of the initializers; can be set
-        self.weights = Weights(self._source)
+        self._weights = Weights(self._source)
+        self._feeds = frozenset(p.name for p in self._source.info.inputs)
         self._options = {"backend": backend, "optimize": "default", "threads": threads, "implementations": None,
                          "verify": verify if verify == "interpreter" else None, "dump_dir": dump_dir}
         self._versions: list[Version] = []
@@ -130,7 +130,26 @@ class ONNXModel:
         if not infer_shapes:
             warnings.warn("infer_shapes=False has no effect: shapes are always inferred", stacklevel=2)
 
+    def __reduce__(self) -> tuple:
+        """Copies and pickles are models of their own: compiled anew, with the weights that were set."""
+        if any(v.pristine is not None and v.sdfg != v.pristine for v in self._versions):
+            raise UsageError(f"{self.name}: its program (.sdfg) was changed, and a copy would be of the model: copy the program")
+        debug = {"verify": self._options["verify"] or self._reference and "reference", "dump_dir": self._options["dump_dir"]}
+        options = {"simplify": self._simplify, "dims": self.dims, "backend": self._options["backend"], "threads": self._options["threads"],
+                   "debug_transients": self.transients is not None, **debug}
+        compiled = {k: self._options[k] for k in ("optimize", "implementations")}
+        return _copied, (self.name, self._source.path or self._source.data, options, compiled, dict(self._weights.given))
+
     # ---- what it is ----
+    @property
+    def weights(self) -> Weights:
+        """{name: value} of the initializers; can be set, one (`model.weights["w"] = w`) or all of a dict: others are the model's own then."""
+        return self._weights
+
+    @weights.setter
+    def weights(self, values: Mapping[str, Any]) -> None:
+        self._weights.replace(values)
+
     @property
     def inputs(self) -> list[NodeArg]:
         """Name, type and shape of what a call takes."""
@@ -243,6 +262,10 @@ class ONNXModel:
 
     def run(self, given: Mapping[str, Any], out: Sequence[Any] | None = None) -> list[Any]:
         """All outputs for {name: value} of the inputs. `out`: arrays for some of the outputs, in their order."""
+        if given.keys() != self._feeds:
+            self._bind((), dict(given))  # says what is missing, or there is not
+        if out is not None and len(out) > len(self._source.info.outputs):
+            raise TypeError(f"{self.name} has {len(self._source.info.outputs)} outputs, and out is of {len(out)}")
         version = self._ready(given)
         expected = self._reference.run(given, self.weights.given) if self._reference else None
         try:
@@ -265,7 +288,7 @@ class ONNXModel:
         try:
             return version.compiled.flat(args, out)
         except (HeadraceError, TypeError, ValueError) as error:
-            raise _renamed(error, version.names) from None
+            raise renamed(error, version.names) from error.__cause__
 
     def _ready(self, given: Mapping[str, Any]) -> Version:
         """A compiled program for these inputs; one for the values of some where it can't be one for all."""
@@ -311,7 +334,10 @@ class ONNXModel:
             g = program.gradient([parameters["loss"]], [parameters["fc.weight"]])
             gradient = g.program(x, model.weights["fc.weight"])
         """
-        read = self._source.program(self.dims, [], False, {})
+        return self._with_inputs(_names(names), {})
+
+    def _with_inputs(self, names: Sequence[str], fixed: Mapping[str, Any]) -> tuple[Sdfg, dict[str, str]]:
+        read = self._source.program(self.dims, [], False, {}, fixed)
         containers = {original: ours for ours, original in read.initializers()}
         for name in names:
             self.weights._known(name)
@@ -325,14 +351,17 @@ class ONNXModel:
     def gradient(self, inputs: Sequence[str], outputs: Sequence[str] | None = None, **options: Any) -> Gradient:
         """The program of the gradients of the sum of `outputs` (all float ones) by `inputs`, names of inputs and weights;
         `options` as of `Sdfg.gradient`. `input_gradients` of the result has the model's names."""
-        return self._gradient(list(inputs), list(inputs), outputs, options)[0]
+        return self._gradient(_names(inputs), _names(inputs), outputs, options, {})[0]
 
-    def _gradient(self, inputs: list[str], free: list[str], outputs: Sequence[str] | None, options: dict):
-        """`free`: names among which weights are inputs of the program; also {its parameter: name in the model}."""
-        program, parameters = self.with_inputs([n for n in free if n in self.weights])
+    def _gradient(self, inputs: list[str], free: list[str], outputs: Sequence[str] | None, options: dict, fixed: Mapping[str, Any]):
+        """`free`: names among which weights are inputs of the program; `fixed`: other values of weights; also {its parameter: name in
+        the model}."""
+        outputs = None if outputs is None else _names(outputs)
         for n in [*inputs, *(outputs or [])]:
-            if n not in parameters:
-                raise UsageError(f"{self.name} has nothing named '{n}'{did_you_mean(n, [*parameters, *self.weights])}")
+            if n not in self._feeds and n not in self.weights and all(n != p.name for p in self._source.info.outputs):
+                names = dict.fromkeys([*self._feeds, *self.weights, *(p.name for p in self._source.info.outputs)])
+                raise UsageError(f"{self.name} has nothing named '{n}'{did_you_mean(n, list(names))}")
+        program, parameters = self._with_inputs([n for n in free if n in self.weights], fixed)
         types = {p.name: p.type for p in program.parameters}
         outputs = outputs or [p.name for p in self._source.info.outputs if types[parameters[p.name]][0] in "fc"]
         g = program.gradient([parameters[n] for n in outputs], [parameters[n] for n in inputs], **options)
@@ -342,28 +371,55 @@ class ONNXModel:
     def grad(self, inputs: Sequence[str], outputs: Sequence[str] | None = None, **options: Any) -> ModelGradient:
         """A function with the model's arguments that returns {name: gradient of the sum of `outputs`} for each of `inputs`,
         names of inputs and weights. Weights are taken as they are at the call."""
-        return ModelGradient(self, list(inputs), outputs, options)
+        return ModelGradient(self, _names(inputs), outputs, options)
 
 
 class ModelGradient:
     """Called like the model; `gradient` is the program, with its report."""
 
     def __init__(self, model: ONNXModel, inputs: list[str], outputs: Sequence[str] | None, options: dict):
-        self._model = model
-        # Weights that were set are inputs, too: the function sees what the model sees.
-        self._weights = [n for n in dict.fromkeys([*inputs, *model.weights.given]) if n in model.weights]
+        self._model, self._inputs, self._outputs, self._given = model, inputs, outputs, options
+        self._make()
+
+    def _make(self) -> None:
+        """Weights that were set are inputs, too, or built in where they can't be: the function sees what the model sees."""
+        model, inputs = self._model, self._inputs
+        containers = {original for _, original in model._source.program(model.dims, [], False, {}).initializers()}
+        others = [n for n in model.weights.given if n not in inputs]
+        self._fixed = {n: host(model.weights[n]) for n in others if n not in containers}
+        self._weights = [n for n in [*inputs, *others] if n in model.weights and n not in self._fixed]
         free = [*inputs, *(n for n in self._weights if n not in inputs)]
-        self.gradient, names = model._gradient(inputs, free, outputs, options)
+        self.gradient, names = model._gradient(inputs, free, self._outputs, dict(self._given), self._fixed)
         verify = "reference" if model._reference else model._options["verify"]  # no other evaluator has gradients
         self._compiled = self.gradient.program.compile(**{**model._options, "verify": verify})
         self._order = [names[p.name] for p in self._compiled.inputs]
 
     def __call__(self, *args: Any, **named: Any) -> dict[str, Any]:
         given = self._model._bind(args, named)
+        if not all(same(v, self._model.weights[n]) for n, v in self._fixed.items()):
+            self._make()
         given.update({n: self._model.weights[n] for n in self._weights})
         results = self._compiled.flat([given.get(n) for n in self._order])
         by_name = dict(zip((p.name for p in self._compiled.outputs), results))
         return {n: by_name[made] for n, made in self.gradient.input_gradients.items()}
+
+
+def _copied(name: str, model: Any, options: dict, compiled: dict, weights: dict) -> ONNXModel:
+    made = ONNXModel(name, model, **options)
+    made._options.update(compiled)
+    made._weights.given = weights
+    return made
+
+
+def _size(name: Any, size: Any) -> int:
+    if isinstance(size, bool) or not hasattr(size, "__index__"):
+        raise TypeError(f"dims: the size {name} is an integer, not {size!r}")
+    return int(size)
+
+
+def _names(given: Any) -> list[str]:
+    """Of a list of names, or one name; each once."""
+    return [given] if isinstance(given, str) else list(dict.fromkeys(given))
 
 
 def _identifier(name: str) -> str:
@@ -378,7 +434,7 @@ def _is_small(value: Any) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "shape") and int(np.prod(value.shape)) <= _MOST_DECIDING_ELEMENTS
 
 
-def _renamed(error: Exception, names: Mapping[str, str]) -> Exception:
+def renamed(error: Exception, names: Mapping[str, str]) -> Exception:
     """The error with the model's names in place of the program's."""
     changed = {ours: name for ours, name in names.items() if ours != name}
     if not changed:

@@ -99,6 +99,11 @@ def _versions() -> dict[str, dict[str, list[int]]]:
     return all_ops
 
 
+def _newest() -> int:
+    """The newest opset of ONNX: the one that its youngest operator came with."""
+    return max(v for versions in _versions()["onnx"].values() for v in versions)
+
+
 @functools.lru_cache(maxsize=None)
 def _find(domain: str, name: str, opset: int) -> Op | None:
     found = signature.find(domain, name, opset)
@@ -121,6 +126,8 @@ class Domain:
             raise ValueError(f"there are no operators of domain '{name}'{did_you_mean(name, list(_versions()))}")
         if not isinstance(opset, int) or opset < 0:
             raise ValueError(f"an opset is a version number, not {opset!r}")
+        if name == "onnx" and opset > (newest := _newest()):
+            raise ValueError(f"opset {opset} of onnx is not known here: the newest is {newest}")
         self._name, self._opset = name, opset
 
     def __getattr__(self, name: str) -> Op:
@@ -142,7 +149,10 @@ class Domain:
 
 
 def _close(name: str, domain: str) -> str:
-    close = did_you_mean(name, sorted(_versions()[domain]))
+    alike = [op for op in _versions()[domain] if op.lower() == name.lower()]
+    close = did_you_mean(name, alike or sorted(_versions()[domain]))
+    if alike:
+        return f"; did you mean '{alike[0]}'?"
     return close if "did you mean" in close else ""
 
 

@@ -203,6 +203,8 @@ class InferenceSession:
     # ---- runs ----
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: Any = None) -> list[Any]:
         """The outputs named, or all, for {name: array}; sequences are lists."""
+        if isinstance(output_names, str):
+            raise TypeError(f"output_names is a list of names, or None for all, not one name: ['{output_names}']")
         feeds = self._checked(input_feed)
         wanted = list(output_names) if output_names else self._output_names
         for name in wanted:
@@ -221,7 +223,9 @@ class InferenceSession:
             self._event("model_run", began)
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
-        missing = [n for n in self._required if n not in feeds]
+        if not isinstance(feeds, Mapping):
+            raise TypeError(f"input_feed is a dict, {{name of an input: array}}, not {type(feeds).__name__}")
+        missing = [n for n in self._required if feeds.get(n) is None]
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feeds.keys())}).")
         return {name: self._fed(name, value) for name, value in feeds.items()}
@@ -235,7 +239,10 @@ class InferenceSession:
         if not declared.type.startswith("tensor"):
             return value
         if not hasattr(value, "dtype"):
-            value = np.asarray(value, dtype=None if declared.dtype == "object" else declared.dtype)
+            try:
+                value = np.asarray(value, dtype=None if declared.dtype == "object" else declared.dtype)
+            except (TypeError, ValueError) as error:
+                raise InvalidArgument(f"Unexpected input for: {name} Expected: {declared.type}, not {type(value).__name__}: {error}") from None
         check_feed(declared, value)
         return value
 

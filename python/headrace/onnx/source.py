@@ -35,6 +35,8 @@ class Source:
         except ValueError:
             self.program({}, [], True, {})  # the importer says where the data is damaged
             raise
+        if not self.info.outputs:
+            self.program({}, [], True, {})  # the importer says what is no model
         if self.info.external and self.path is None:
             raise UsageError(f"the model {name} has tensors in files beside it, and bytes have no folder: give its path")
 

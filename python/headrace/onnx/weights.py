@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, Iterator
 
 import numpy as np
@@ -28,16 +28,31 @@ class Weights(MutableMapping):
         return self.given[name] if name in self.given else self._source.initializer(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
+        self.given[name] = self._checked(name, value)
+
+    def replace(self, values: Any) -> None:
+        """Sets these, and takes all others back to the model's own values."""
+        if not isinstance(values, Mapping):
+            raise TypeError(f"weights are {{name: array}}, not {type(values).__name__}")
+        self.given = {name: self._checked(name, value) for name, value in values.items()}
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """The value as an array of the initializer's type and shape."""
         declared = self._known(name)
         expected = proto.ELEMENTS[declared.element][1]
         if not (hasattr(value, "dtype") and hasattr(value, "shape")):
-            value = np.asarray(value, dtype=expected if expected != "object" else None)
+            if value is None:
+                raise TypeError(f"weight '{name}' is an array of {expected}, not None: del model.weights['{name}'] takes it back to the model's")
+            try:
+                value = np.asarray(value, dtype=expected if expected != "object" else None)
+            except (TypeError, ValueError) as error:
+                raise TypeError(f"weight '{name}' is an array of {expected}, not {value!r}: {error}") from None
         got = str(value.dtype).removeprefix("torch.")
         if got != expected and not (expected == "object" and np.asarray(value).dtype.kind in "OUST"):
             raise TypeError(f"weight '{name}' is {expected}, not {got}")
         if tuple(value.shape) != declared.shape:
             raise ValueError(f"weight '{name}' has shape {declared.shape}, not {tuple(value.shape)}")
-        self.given[name] = value
+        return value
 
     def __delitem__(self, name: str) -> None:
         """Back to the model's own value."""

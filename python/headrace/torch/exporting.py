@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import logging
 import operator
 import re
 import threading
@@ -25,6 +26,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import UnsupportedError
 from . import checks, randomness
+from .diagnosis import name_of
 from .dynamic import shapes_of, spelled_out
 from .lower import Lowered, lower
 from .outline import Outline, match, outline, same_tensor
@@ -139,7 +141,7 @@ def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, movi
     """`dynamic`: True, sizes that `open_sizes` names, where the model leaves them open, and but for sizes 0 and 1, which a
     trace takes for constants; False, none; else torch.export's dynamic_shapes."""
     inspect.signature(module.forward).bind(*args, **kwargs)  # TypeError, as of any function
-    name = type(module).__name__
+    name = name_of(module)
     args, kwargs = _without_gradients(args, kwargs)
     if dynamic is True:
         module = spelled_out(module, args, kwargs)
@@ -164,7 +166,7 @@ def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 @contextlib.contextmanager
 def _as_traced(name: str):
     try:
-        with warnings.catch_warnings(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), torch.enable_grad():
+        with warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), torch.enable_grad():
             warnings.simplefilter("ignore")
             yield
     except (UnsupportedError, KeyboardInterrupt):
@@ -173,6 +175,20 @@ def _as_traced(name: str):
         raise UnsupportedError(f"torch.export can't trace {name}: {type(e).__name__}: {e}\n"
                                "hint: control flow that depends on data is the usual reason; "
                                "torch.compile(model, backend=\"headrace\") compiles what is around it") from e
+
+
+@contextlib.contextmanager
+def _no_log():
+    """torch logs, with its stack, what it also raises."""
+    loggers = [logging.getLogger(name) for name in ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")]
+    before = [one.disabled for one in loggers]
+    try:
+        for one in loggers:
+            one.disabled = True
+        yield
+    finally:
+        for one, disabled in zip(loggers, before):
+            one.disabled = disabled
 
 
 def _same_constant(a: Any, b: Any) -> bool:

@@ -13,9 +13,10 @@ from torch.utils import _pytree as pytree
 
 from ..counters import count
 from ..debug import check_verify
-from ..errors import UnsupportedError, UsageError
+from ..errors import HeadraceError, UnsupportedError, UsageError
 from ..sdfg import Sdfg
 from .autograd import Differentiable
+from .diagnosis import check_skipped, explained
 from .dynamic import grown
 from .exporting import Conditions, Exported, Trace, trace
 from .guards import fitting, made, same_call
@@ -29,6 +30,7 @@ class Version:
 
     def __init__(self, state: State, exported: Exported, module: torch.nn.Module):
         self.exported = e = exported
+        check_skipped(state.inputs_to_skip, module, e.names)
         sdfg = Sdfg.parse(e.lowered.text)
         for hook in state.hooks["post_onnx_hook"]:
             hook(sdfg)
@@ -199,6 +201,15 @@ class State:
 
     # ---- calls ----
     def call(self, module: Mixin, args: tuple, kwargs: dict) -> Any:
+        try:
+            return self._called(module, args, kwargs)
+        except HeadraceError as error:
+            cause = explained(module._original(), args, kwargs, error)
+            if cause is error:
+                raise
+        raise cause
+
+    def _called(self, module: Mixin, args: tuple, kwargs: dict) -> Any:
         latest = self.latest
         if latest is None or kwargs or not latest[0](args):
             return self._call(module, args, kwargs)

@@ -29,6 +29,7 @@ class Whole(torch.nn.Module):
     def __init__(self, model: torch.nn.Module, loss: Callable | None):
         super().__init__()
         self.model, self.loss = model, loss
+        self._headrace_title = f"{type(model).__name__} with its loss"
 
     def forward(self, inputs: Any, targets: tuple) -> torch.Tensor:
         made = self.model(**inputs) if isinstance(inputs, dict) else self.model(*inputs)

@@ -9,7 +9,7 @@ from ..frontend.sizes import Size
 from ..frontend.values import Value, value_of
 from ..gradients import function_of
 from ..program import Function, Translation
-from ..trees import is_tree, items, sequence
+from ..trees import is_tree, items, mapped
 
 
 class Batched(Function):
@@ -61,8 +61,7 @@ def _element(e, v, axis: int | None, b: Size):
     if axis is None:
         return v
     if is_tree(v):
-        made = [(k, _element(e, part, axis, b)) for k, part in items(v)]
-        return dict(made) if isinstance(v, dict) else sequence(type(v), (part for _, part in made))
+        return mapped(lambda part: _element(e, part, axis, b), v)
     return arrays.subscript(e, v, (slice(None),) * arrays.normal(axis, v.ndim) + (b,))
 
 

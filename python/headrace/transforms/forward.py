@@ -13,6 +13,7 @@ import numpy as np
 
 from ..gradients import Derived, PulledBack, argument_names, as_seed, check_floats, copied, frozen, function_of, grad, is_float
 from ..program import Function, Result, Translated
+from ..trees import Tree, is_tree, leaves_like
 
 
 class Pushed(Translated):
@@ -63,8 +64,13 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
     value = f(*copied(tuple(primals)))
     forward = f.derived(("jvp", tuple(names)), lambda: PushedForward(f, None, names))
     zeros = [np.zeros_like(v) for v in (value if isinstance(value, tuple) else (value,))]
-    moved = {n: as_seed(t, (types[n].dtype, np.shape(given[n]))) for n, t in zip(names, tangents)}
+    moved = {leaf: as_seed(one, (dtype, np.shape(at))) for n, t in zip(names, tangents) for (leaf, dtype), one, at in zip(
+        _leaves(n, types[n]), leaves_like(given[n], t, n), leaves_like(given[n], given[n], n))}
     return value, forward._version(given).call({**given, "tangents": moved, "zeros": zeros})
+
+
+def _leaves(name: str, type_: Any) -> list[tuple[str, Any]]:
+    return [(leaf, t.dtype) for leaf, t in (type_.leaves(name) if isinstance(type_, Tree) else [(name, type_)])]
 
 
 def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Any, argnums: Any = 0, *, of: Any = None) -> Any:
@@ -72,10 +78,15 @@ def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Any, argnums: Any 
     gives a product for each argument in `argnums`, without a tuple where that is one position or name."""
     f = function_of(f)
     several = isinstance(argnums, (tuple, list))
-    if several != isinstance(tangents, (tuple, list)):
+    names = argument_names(f._signature, f.__name__, argnums)
+    given = f._bind(copied(tuple(args)), {})
+    if several and not isinstance(tangents, (tuple, list)) or not several and isinstance(tangents, (tuple, list)) and not is_tree(given[names[0]]):
         raise TypeError("hvp: argnums and tangents are both tuples, or neither is")
     slope = f.derived(("slope", frozen(of), frozen(argnums)), lambda: grad(f, argnums, of=of))
     back = slope.derived(("vjp", None, frozen(argnums)), lambda: PulledBack(slope, None, argnums))
-    products = back.pull(copied(tuple(args)), tuple(tangents) if several else (tangents,))
+    if several and len(tangents) != len(names):
+        raise TypeError(f"hvp: there are {len(names)} arguments in argnums, and {len(tangents)} tangents")
+    seeds = [leaf for n, t in zip(names, tangents if several else (tangents,)) for leaf in leaves_like(given[n], t, n)]
+    products = back.pull(copied(tuple(args)), tuple(seeds))
     return products if several else products[0]
 

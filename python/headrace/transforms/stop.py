@@ -6,7 +6,7 @@ from typing import Any
 
 from ..frontend.functions import handles
 from ..frontend.values import Value, value_of
-from ..trees import sequence
+from ..trees import has_parts, mapped
 
 
 def stop_gradient(x: Any) -> Any:
@@ -16,9 +16,7 @@ def stop_gradient(x: Any) -> Any:
 
 @handles(stop_gradient)
 def _held(e, x):
-    if isinstance(x, dict):
-        return {k: _held(e, v) for k, v in x.items()}
-    if isinstance(x, (tuple, list)):
-        return sequence(type(x), (_held(e, v) for v in x))
+    if has_parts(x):
+        return mapped(lambda v: _held(e, v), x)
     v = value_of(x)
     return Value(v.dtype, v.shape, lambda i: f"hold({v.at(i)})", v.weak) if v.dtype.kind in "fc" else x
