@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import threading
@@ -24,7 +25,7 @@ from .frontend.types import IR_NAMES, TYPES, Cell, Type, Weak
 from .frontend.values import Array, Value, is_number, value_of
 from .reports import Report, report_of
 from .sdfg import Sdfg
-from .trees import Tree, flat, is_tree, sequence, tree_of
+from .trees import Tree, flat, has_parts, is_tree, mapped, tree_of
 
 _PYTHON_TYPES = {float: np.float64, int: np.int64, complex: np.complex128, bool: np.bool_}
 
@@ -36,14 +37,21 @@ class Result:
         self.kind, self.name, self.weak, self.dtype, self.shape = kind, name, weak, dtype, shape
 
 
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Stands for the result of this number in the structure of what a function returns."""
+
+    number: int
+
+
 class Translated:
     """A program for one set of argument types, and how a call of the function meets it."""
 
     sdfg: Sdfg
     taken: list[str]       # arguments that are parameters of the program
     results: list[Result]
-    several: bool          # whether the function returns a tuple
-    kind: type = tuple     # which one: that of an argument may have names
+    several: bool          # whether the function returns a tuple, list or dict
+    structure: Any         # what the function returns, with the number of a result (Place) for each
     trees = False          # whether arguments are dicts, lists or tuples of arrays
     compiled: Compiled
 
@@ -74,9 +82,10 @@ class Translated:
 
     def pack(self, values: list):
         """What the function returns, of its results one by one."""
-        if not values:
-            return None
-        return sequence(self.kind, values) if self.several else values[0]
+        def filled(part):
+            return values[part.number] if isinstance(part, Place) else mapped(filled, part) if has_parts(part) else part
+
+        return filled(self.structure)
 
     def argument(self, name: str, updated: bool, given: dict[str, Any]):
         return given[name]
@@ -127,14 +136,18 @@ class Translation(Translated):
             result = evaluator.run(source.body) if body is None else body(evaluator, names)
         except Retry as nowhere:
             raise nowhere.located from None
-        self.results = self._results(result, {c: n for n, (_, c) in declared.items()})
+        self.results: list[Result] = []
+        self.structure = self._structure(result, {c: n for n, (_, c) in declared.items()})
+        self.several = has_parts(self.structure)
         self.sdfg = Sdfg.parse(self._text(called, declared), f"<program {called}>")
 
-    def _results(self, result, parameters: dict[str, str]) -> list[Result]:
-        self.several = isinstance(result, (tuple, list))
-        self.kind = type(result) if hasattr(result, "_fields") else tuple
-        all_results = [] if result is None else list(result) if self.several else [result]
-        return [self._result(r, parameters) for r in all_results]
+    def _structure(self, returned, parameters: dict[str, str]):
+        if returned is None:
+            return None
+        if has_parts(returned):
+            return mapped(lambda part: self._structure(part, parameters), returned)
+        self.results.append(self._result(returned, parameters))
+        return Place(len(self.results) - 1)
 
     def _result(self, r, parameters: dict[str, str]) -> Result:
         if isinstance(r, Array) and r.whole and r.name in parameters:

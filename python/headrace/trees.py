@@ -62,6 +62,11 @@ def _is_dataclass(kind: type) -> bool:
     return hasattr(kind, "__dataclass_fields__") and kind.__module__.partition(".")[0] != "headrace"
 
 
+def is_record(kind) -> bool:
+    """A type of tuples with names, or a dataclass of the user's."""
+    return isinstance(kind, type) and (issubclass(kind, tuple) and hasattr(kind, "_fields") or _is_dataclass(kind))
+
+
 def is_tree(value) -> bool:
     """What has parts, with an array among them."""
     return has_parts(value) and any(is_array(v) or is_tree(v) for _, v in items(value))

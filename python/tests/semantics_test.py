@@ -162,10 +162,6 @@ def generates(x):
     return sum(v for v in x if v[0] > 0)
 
 
-def makes_a_dict(x):
-    return {"x": x}["x"]
-
-
 def defines(x):
     @headrace.program
     def f(y):
@@ -214,7 +210,6 @@ WRONG = [(ands_arrays, ValueError, "ambiguous", "(x > 0) and (x < 1)"), (chains_
          (orders_tuples, headrace.UnsupportedError, "the order of tuples", "compare their items"),
          (comprehends, headrace.UnsupportedError, "a comprehension of 1000 items", "range(1000)"),
          (generates, headrace.UnsupportedError, "a comprehension whose condition the program computes", "np.where"),
-         (makes_a_dict, headrace.UnsupportedError, "a dict that is made in it", "hint: use names or tuples"),
          (defines, headrace.UnsupportedError, "a function with a decorator", "define it outside"),
          (gives_too_much, TypeError, "too many positional arguments", "f(x, x)"),
          (raises, headrace.UnsupportedError, "raise statements", 'raise ValueError("positive")'),

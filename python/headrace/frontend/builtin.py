@@ -7,7 +7,7 @@ import functools
 
 import numpy as np
 
-from . import arrays, elementwise
+from . import arrays, elementwise, growing
 from .functions import FUNCTIONS, flip, handles
 from .ranges import Ranges, Rows
 from .sizes import is_size, maximum, minimum
@@ -119,6 +119,34 @@ def python_complex(e, real, imag=0):
     if not is_number(imag) or imag:
         v = elementwise.apply(e, "add", v, elementwise.apply(e, "multiply", imag, 1j))
     return Value(v.dtype, v.shape, v.at, weak=True)
+
+
+@handles(builtins.round)
+def python_round(e, a, ndigits=None):
+    return python_int(e, elementwise.apply(e, "rint", a)) if ndigits is None else FUNCTIONS[np.round](e, a, ndigits)
+
+
+@handles(builtins.list)
+def python_list(e, a=()):
+    return growing.noted(e, _items(e, a))
+
+
+@handles(builtins.tuple)
+def python_tuple(e, a=()):
+    return tuple(_items(e, a))
+
+
+@handles(builtins.dict)
+def python_dict(e, /, *items, **named):
+    return growing.noted(e, dict(*items, **named))
+
+
+def _items(e, a) -> list:
+    if not isinstance(a, Value):
+        return list(a)
+    if not a.ndim or not isinstance(a.shape[0], int):
+        raise TypeError("only arrays whose first size is a number are turned into lists")
+    return [arrays.subscript(e, a, k) for k in range(a.shape[0])]
 
 
 @handles(builtins.divmod)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 
 _EXPRESSIONS = {
-    ast.DictComp: ("a dict comprehension", "write a loop"),
     ast.SetComp: ("a set comprehension", "write a loop"),
-    ast.Dict: ("a dict that is made in it", "use names or tuples; dicts may be arguments"),
     ast.Set: ("a set", "write a tuple"),
     ast.JoinedStr: ("a string with values", "return the values"),
     ast.Yield: ("yield", "return arrays"),

@@ -9,6 +9,7 @@ from typing import Callable, Sequence
 import numpy as np
 
 from . import sizes
+from .growing import put_back
 from .sizes import Size
 from .types import IR_NAMES
 from .values import Array, Value, broadcast, is_number, recorded, text_as, value_of
@@ -28,6 +29,7 @@ class Emitter:
         self.loops: dict[str, tuple] = {}  # variable of a loop → its least and its greatest value
         self.programs: list[str] = []  # texts of other programs that this one calls
         self.program_names: set[str] = set()
+        self.collections: dict[int, tuple] = {}  # lists and dicts that the program made (growing.py)
         self.arguments: set[str] = set()  # containers that are the caller's
         self.counts: dict[str, Size] = {}  # of these the integers that are sizes, too
         self.in_place: dict[str, int] = {}  # container → how many statements change it that bind no name
@@ -48,6 +50,7 @@ class Emitter:
         return {name: copy.copy(value) for name, value in vars(self).items()}
 
     def restore(self, snapshot: dict) -> None:
+        put_back(snapshot["collections"])
         vars(self).update({name: copy.copy(value) for name, value in snapshot.items()})
 
     def wrote_since(self, snapshot: dict) -> bool:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, builtin, counting, creation, derived, elementwise, factors, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
+from . import arrays, builtin, counting, creation, derived, elementwise, factors, growing, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
+from ..trees import is_record
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import OutOfScope, Retry, Retyped
+from .errors import NeedsNumbers, OutOfScope, Retry, Retyped
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .sizes import Size
 from .source import Source, TranslationError, read
@@ -105,7 +106,18 @@ class Evaluator:
         return tuple(self._values(n.elts))
 
     def of_List(self, n: ast.List):
-        return self._values(n.elts)
+        return growing.noted(self.emitter, self._values(n.elts))
+
+    def of_Dict(self, n: ast.Dict):
+        made: dict = {}
+        for key, value in zip(n.keys, n.values):
+            made.update(self.value(value) if key is None else {self._key_of(key): self.value(value)})
+        return growing.noted(self.emitter, made)
+
+    def _key_of(self, node: ast.expr):
+        if isinstance(key := self.value(node), (Value, Size)):
+            raise NotImplementedError("a key that the program computes: use an array")
+        return key
 
     def _values(self, nodes: list[ast.expr]) -> list:
         """Their values; what has a star before it is several."""
@@ -290,6 +302,8 @@ class Evaluator:
             return creation.grid(self.emitter, key, base is np.ogrid)
         if isinstance(base, Value):
             return arrays.subscript(self.emitter, base, key)
+        if isinstance(key, (Value, Size)) and isinstance(base, (list, tuple, dict)):
+            raise NeedsNumbers([], f"an item of a {type(base).__name__} whose place the program computes")
         return base[key]
 
     # ---- calls ----
@@ -303,6 +317,8 @@ class Evaluator:
     def call(self, function, args: list, named: dict):
         if isinstance(function, Method):
             return function(self.emitter, *args, **named)
+        if growing.is_method(function):
+            return growing.call_method(self.emitter, function, args, named, lambda v: self._kept(v, "item"))
         if isinstance(function, Type):
             function = function.dtype
         if isinstance(function, np.dtype):
@@ -332,7 +348,7 @@ class Evaluator:
             return self.inline(inner, args, named)
         if hasattr(function, "inline"):  # grad(f), vmap(f), …
             return function.inline(self, args, named)
-        if not self._runtime([*args, *named.values()]):
+        if not self._runtime([*args, *named.values()]) or is_record(function):
             return function(*args, **named)
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
 
@@ -341,6 +357,8 @@ class Evaluator:
         def known(v):
             if isinstance(v, (tuple, list)):
                 return all(map(known, v))
+            if isinstance(v, dict):
+                return all(map(known, v.values()))
             return not isinstance(v, (Value, Size))
         return not all(map(known, values))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays
+from . import arrays, growing
 from .evaluate import DEEPEST_CALL, Evaluator, Scope
 from .ranges import Rows
 from .source import Source
@@ -70,9 +70,13 @@ class Local:
         return LocalFunction(self, n)
 
     def of_ListComp(self, n: ast.ListComp | ast.GeneratorExp) -> list:
-        return comprehension(self, n)
+        return growing.noted(self.emitter, comprehension(self, n))
 
     of_GeneratorExp = of_ListComp
+
+    def of_DictComp(self, n: ast.DictComp) -> dict:
+        pair = ast.copy_location(ast.Tuple([n.key, n.value], ast.Load()), n)
+        return growing.noted(self.emitter, dict(comprehension(self, ast.copy_location(ast.GeneratorExp(pair, n.generators), n))))
 
 
 def _signature(evaluator: Evaluator, args: ast.arguments) -> inspect.Signature:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..trees import sequence
-from . import arrays, elementwise, gathers, sizes
+from ..trees import has_parts, items, mapped
+from . import arrays, elementwise, gathers, growing, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
@@ -20,7 +20,7 @@ from .resizing import Resizing
 from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
-from .statements import RESULT, assigned, exits, mentions, named_anew, read_after, returning
+from .statements import RESULT, assigned, exits, mentions, named_anew, read_after, returning, without_else
 from .values import Array, Value, is_number, value_of
 
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
@@ -102,10 +102,22 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
         if not isinstance(s.target, ast.Subscript):
             raise NotImplementedError("assignment to an attribute")
         base, key, value = self.value(s.target.value), self.key(s.target.slice), self.value(s.value)
+        if isinstance(base, (list, dict)):
+            self._update_item(base, key, value, name)
+            return
         if isinstance(base, Array) and gathers.scatter(self.emitter, base, key, value, name):
             return
         view = arrays.subscript(self.emitter, base, key)
         self._update(view, self.binary(name, view, value), name)
+
+    def _update_item(self, owner: list | dict, key, value, name: str) -> None:
+        """owner[key] += value, of a list or dict."""
+        old = owner[key]
+        new = self.binary(name, old, value)
+        if isinstance(old, Array) and (old.ndim > 0 or old.in_place):
+            self._update(old, new, name)
+        else:
+            growing.set_item(self.emitter, owner, key, self._kept(new, "item"))
 
     def _update(self, target: Array, new, name: str) -> None:
         kinds = "biufc"
@@ -121,6 +133,9 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
             self._unpack(target, value)
         elif isinstance(target, ast.Subscript):
             base, key = self.value(target.value), self.key(target.slice)
+            if isinstance(base, (list, dict)):
+                growing.set_item(self.emitter, base, key, self._kept(value, "item"))
+                return
             if not isinstance(base, Array):
                 raise TypeError("only elements of arrays can be assigned to")
             if not gathers.scatter(self.emitter, base, key, value):
@@ -164,8 +179,10 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
 
     def _kept(self, value, hint: str):
         """The value as a name has it: expressions are evaluated now, numbers are copied, arrays and views are shared."""
-        if isinstance(value, (tuple, list)):
-            return sequence(type(value), (self._kept(v, hint) for v in value))
+        if has_parts(value):
+            kept = mapped(lambda v: self._kept(v, hint), value)
+            same = all(a is b for (_, a), (_, b) in zip(items(kept), items(value)))
+            return value if same and (isinstance(value, tuple) or id(value) in self.emitter.collections) else growing.noted(self.emitter, kept)
         if isinstance(value, Selected):
             return value.kept()
         if isinstance(value, Value) and (not isinstance(value, Array) or value.ndim == 0):
@@ -197,7 +214,9 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
         self.scope.names[name] = variable
 
     def _own(self, name: str, value) -> Array:
-        if isinstance(value, tuple) or not (isinstance(value, Value) or is_number(value) or is_size(value)):
+        if has_parts(value):
+            raise NeedsNumbers([], f"{name} is a {type(value).__name__}, which control flow changes")
+        if not (isinstance(value, Value) or is_number(value) or is_size(value)):
             raise NotImplementedError(f"{name} is a {type(value).__name__}, which control flow can't change")
         own = self.emitter.materialize(value, _hint(name))
         self.note_sharing(name, own, value)
@@ -273,7 +292,8 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
 
     def do_For(self, s: ast.For) -> None:
         if s.orelse:
-            raise NotImplementedError("else after a loop")
+            self.block(without_else(s, f"left {self.emitter.fresh('loop')}"))
+            return
         call = s.iter
         over = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
         if over is range or isinstance(items := self.value(call), Value):
@@ -378,7 +398,8 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
 
     def do_While(self, s: ast.While) -> None:
         if s.orelse:
-            raise NotImplementedError("else after a loop")
+            self.block(without_else(s, f"left {self.emitter.fresh('loop')}"))
+            return
         self._again(lambda: self._while_loop(s), lambda retry: None)
 
     def _while_loop(self, s: ast.While) -> None:

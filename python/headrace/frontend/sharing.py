@@ -9,7 +9,8 @@ import ast
 import contextlib
 from typing import Any, NamedTuple
 
-from ..trees import sequence
+from ..trees import has_parts, items
+from . import growing
 from .statements import assigned, bound_first
 from .values import Array, Value
 
@@ -55,7 +56,7 @@ class Sharing:
                                           f"write {other} = ….copy()")
         kept = self.emitter.materialize(variable, name)
         for other, value in others.items():
-            self.scope.names[other] = _moved(value, variable.root, kept.name)
+            self.scope.names[other] = _moved(self.emitter, value, variable.root, kept.name)
 
     def held(self, value, body: list[ast.stmt]):
         """What a loop goes over: a copy where the body binds the name of that memory to another array."""
@@ -140,12 +141,12 @@ class Sharing:
 
 
 def _arrays(value) -> list[Array]:
-    if isinstance(value, (tuple, list)):
-        return [a for v in value for a in _arrays(v)]
+    if has_parts(value):
+        return [a for _, v in items(value) for a in _arrays(v)]
     return [value] if isinstance(value, Array) else []
 
 
-def _moved(value, root: str, name: str):
-    if isinstance(value, (tuple, list)):
-        return sequence(type(value), (_moved(v, root, name) for v in value))
+def _moved(e, value, root: str, name: str):
+    if has_parts(value):
+        return growing.replaced(e, value, lambda v: _moved(e, v, root, name))
     return value.at_container(name) if isinstance(value, Array) and value.root == root else value

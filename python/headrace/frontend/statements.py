@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 
+from ..trees import has_parts, items
 from .selections import Selected
 from .sizes import Size
 from .values import Array, Value
@@ -68,12 +70,44 @@ def named_anew(loop: ast.For, name: str) -> ast.For:
                                      [ast.copy_location(first, loop.target), *loop.body], []), loop)
 
 
+def without_else(loop: ast.For | ast.While, left: str) -> list[ast.stmt]:
+    """The loop and what its `else` does where no `break` left it, with a name that says so."""
+    def name(context) -> ast.Name:
+        return ast.copy_location(ast.Name(left, context), loop)
+
+    def set_to(value: bool, at: ast.stmt) -> ast.stmt:
+        return ast.copy_location(ast.Assign([name(ast.Store())], ast.copy_location(ast.Constant(value), at)), at)
+
+    def marked(statements: list[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for s in statements:
+            if isinstance(s, ast.Break):
+                found.append(set_to(True, s))
+            elif isinstance(s, ast.If):
+                s = ast.copy_location(ast.If(s.test, marked(s.body), marked(s.orelse)), s)
+            elif isinstance(s, (ast.For, ast.While)) and s.orelse:  # a break in its else is of this loop
+                s = copy.copy(s)
+                s.orelse = marked(s.orelse)
+            found.append(s)
+        return found
+
+    plain = copy.copy(loop)
+    plain.orelse = []
+    if not exits(loop.body):
+        return [plain, *loop.orelse]
+    plain.body = marked(loop.body)
+    test = ast.copy_location(ast.UnaryOp(ast.Not(), name(ast.Load())), loop)
+    return [set_to(False, loop), plain, ast.copy_location(ast.If(test, loop.orelse, []), loop)]
+
+
 def exits(body: list[ast.stmt]) -> bool:
     """Whether a `break` or `continue` in it belongs to this loop."""
     for s in body:
         if isinstance(s, (ast.Break, ast.Continue)):
             return True
         if isinstance(s, (ast.For, ast.While)):
+            if exits(s.orelse):
+                return True
             continue
         if any(exits(getattr(s, part, [])) for part in ("body", "orelse")):
             return True
@@ -82,8 +116,8 @@ def exits(body: list[ast.stmt]) -> bool:
 
 def mentions(value) -> set[str]:
     """Names in the sizes and places of a value."""
-    if isinstance(value, (tuple, list)):
-        return set().union(*map(mentions, value)) if value else set()
+    if has_parts(value):
+        return set().union(*(mentions(v) for _, v in items(value)))
     parts = [value] if isinstance(value, Size) else []
     if isinstance(value, Selected):
         return mentions(value.full)

@@ -9,7 +9,7 @@ from ..frontend.sizes import Size
 from ..frontend.values import Value, value_of
 from ..gradients import function_of
 from ..program import Function, Translation
-from ..trees import is_tree, items, mapped
+from ..trees import has_parts, is_tree, items, mapped
 
 
 class Batched(Function):
@@ -69,9 +69,10 @@ def _stored(e, result, axis, size, b: Size):
     """The results of one element, at their place in those of all."""
     if result is None:
         return None
-    if isinstance(result, (tuple, list)):
-        each = axis if isinstance(axis, (tuple, list)) else [axis] * len(result)
-        return tuple(_stored(e, r, a, size, b) for r, a in zip(result, each))
+    if isinstance(result, (tuple, list)) and isinstance(axis, (tuple, list)):
+        return tuple(_stored(e, r, a, size, b) for r, a in zip(result, axis))
+    if has_parts(result):
+        return mapped(lambda part: _stored(e, part, axis, size, b), result)
     v = value_of(result)
     axis = arrays.normal(axis, v.ndim + 1)
     whole = e.transient(v.dtype, [*v.shape[:axis], size, *v.shape[axis:]], "batch")

@@ -12,7 +12,7 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from ..gradients import Derived, PulledBack, argument_names, as_seed, check_floats, copied, frozen, function_of, grad, is_float
-from ..program import Function, Result, Translated
+from ..program import Function, Place, Result, Translated
 from ..trees import Tree, is_tree, leaves_like
 
 
@@ -25,6 +25,7 @@ class Pushed(Translated):
         gradients = [r.name for r in back.results]
         g = back.sdfg.gradient(gradients, list(back.seeds), given=gradients)
         self.sdfg, self.trees, self.several = g.program, back.trees, len(back.seeds) > 1
+        self.structure = tuple(map(Place, range(len(back.seeds)))) if self.several else Place(0)
         self.seeds = dict(back.seeds)
         shapes = {p.name: p.shape for p in g.program.parameters}
         self.tangents = {g.output_gradients[n]: a for n, a in zip(gradients, back.arguments)}

@@ -1,0 +1,75 @@
+"""Lists and dicts that a program makes and changes: Python's own, changed while it is translated. What changes one that was made
+before a loop of the program is in that loop once here and often there: such a loop is written out, or refused."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from ..trees import mapped
+from .errors import NeedsNumbers
+from .sizes import Size
+from .values import Value
+
+_CHANGES = {list: ("append", "extend", "insert", "pop", "clear", "reverse"), dict: ("update", "setdefault", "pop", "clear")}
+_COMPARES = ("sort", "index", "count", "remove")
+
+
+def noted(e: Any, made: Any):
+    """A list or dict that the program has made here, or changed."""
+    if type(made) in _CHANGES:
+        before = e.collections.get(id(made))
+        e.collections[id(made)] = (made, made.copy(), before[2] if before else e.block_number)
+    return made
+
+
+def put_back(collections: dict) -> None:
+    """Everything as it was noted."""
+    for made, contents, _ in collections.values():
+        made.clear()
+        made.extend(contents) if isinstance(made, list) else made.update(contents)
+
+
+def replaced(e: Any, value: Any, part):
+    """part(v) for each part v: in a list or dict of the program's itself, else in a copy."""
+    new = mapped(part, value)
+    if id(value) not in e.collections:
+        return new
+    value.clear()
+    value.extend(new) if isinstance(value, list) else value.update(new)
+    return noted(e, value)
+
+
+def may_change(e: Any, owner: Any) -> None:
+    kind = type(owner).__name__
+    if id(owner) not in e.collections:
+        raise NotImplementedError(f"a {kind} that was made outside of the program has no change in it: copy it first, by {kind}(…)")
+    if e.collections[id(owner)][2] != e.block_number:
+        raise NeedsNumbers([], f"a {kind} that is changed in a branch or loop of the program")
+
+
+def is_method(function: Any) -> bool:
+    return isinstance(function, types.BuiltinMethodType) and type(getattr(function, "__self__", None)) in _CHANGES
+
+
+def call_method(e: Any, function: Any, args: list, named: dict, keep):
+    """A method of a list or dict. `keep`: what an item is when it is put into one."""
+    owner, name = function.__self__, function.__name__
+    if name in _COMPARES and any(isinstance(x, (Value, Size)) for x in (*owner, *args)):
+        raise NotImplementedError(f"{name}() of what the program computes: use an array")
+    if isinstance(owner, dict) and args and isinstance(args[0], (Value, Size)):
+        raise NotImplementedError("a key that the program computes: use an array")
+    if name not in _CHANGES[type(owner)]:
+        return function(*args, **named)
+    may_change(e, owner)
+    result = function(*[keep(a) for a in args], **{k: keep(a) for k, a in named.items()})
+    noted(e, owner)
+    return result
+
+
+def set_item(e: Any, owner: Any, key: Any, value: Any) -> None:
+    if isinstance(key, (Value, Size)):
+        raise NeedsNumbers([], f"an item of a {type(owner).__name__} whose key the program computes")
+    may_change(e, owner)
+    owner[key] = value
+    noted(e, owner)

@@ -1,0 +1,216 @@
+"""Lists, dicts and tuples that programs make, change, carry through loops and return; else after loops; round."""
+
+import collections
+import dataclasses
+import unittest
+
+from python.tests.case import Case, headrace, np
+
+Pair = collections.namedtuple("Pair", "low high")
+OUTSIDE = [1, 2]
+
+
+@dataclasses.dataclass
+class Moved:
+    at: object
+    by: float = 0.5
+
+
+def returns_trees(x):
+    p = {"a": x, "b": x * 2}
+    p["c"] = p["a"] + 1
+    p["a"] += 3  # the argument's own memory
+    p["n"] = 2
+    p["n"] += 1
+    return p["a"] + p["b"], {"k": p["c"], "t": (x[0], [x[1], None]), "n": p["n"]}, Pair(x.min(), (x.max(),)), Moved(x, by=x[1])
+
+
+def grows(x):
+    out = []
+    for i in range(len(x)):
+        out.append(x[i] * i)
+        if i == 3:
+            out.append(x[i])
+    return np.array(out), len(out)
+
+
+def shares(x):
+    def add(items, v):
+        items.append(v)
+        return len(items)
+
+    xs = []
+    n = add(xs, x * 2)
+    ys = xs
+    add(ys, x[::-1])
+    xs.extend([x, x + 1])
+    last = xs.pop()
+    xs.reverse()
+    xs.insert(1, last)
+    return np.stack(xs), n, [y.sum() for y in ys], len(xs)
+
+
+def keeps(x):
+    x = x * 1.0
+    xs = [x]
+    for _ in range(3):
+        x = x + 1
+        xs.append(x)
+    x[0] = 99
+    return xs
+
+
+def dicts(x):
+    d = {k: x[k] for k in range(3)}
+    s = 0
+    for k, v in d.items():
+        s += k * v
+    d.update({3: x[3]})
+    return s, d, list(x), tuple(x[:2]), 2 in d, len(d), d.get(7, x[0]), sorted(d.keys()), dict(a=x, **{"b": x[0]}), {**d, 0: x[5]}
+
+
+def carried(x):
+    state = (x[0], x[1])
+    for _ in range(5):
+        state = (state[1], state[0] + state[1] * 0.5)
+    scaled, s = [x, x * 2, x * 3], 0.0
+    for i in range(3):
+        s = s + scaled[i].sum()
+    return state, s
+
+
+def goes_back(x):
+    """The type of s changes after the list has grown: the loop is translated twice, the list grows once a round."""
+    xs, s = [], 0
+    for i in range(3):
+        xs.append(x[i])
+        s = s + x[i]
+    return xs, s
+
+
+def otherwise(x, limit):
+    found = 0.0
+    for e in x:
+        if e > limit:
+            found += e
+            break
+        if e < -limit:
+            continue
+    else:
+        found += 1000
+    k = 0
+    while k < 3:
+        k += 1
+        if x[k] > 100 * limit:
+            break
+    else:
+        found += 5
+    for e in x:
+        for j in range(2):
+            if x[j] > e:
+                break
+        else:
+            break
+        found += 0.25
+    else:
+        found += 7
+    for _ in range(2):
+        found += 1
+    else:
+        found *= 2
+    return found
+
+
+def rounds(x, n):
+    return round(x[0], 1), round(x[1]), round(2.5), round(n), round(x[2] * 100, -1)
+
+
+def changes_what_is_outside(x):
+    OUTSIDE.append(3)
+    return x
+
+
+def grows_in_a_branch(x):
+    xs = []
+    if x[0] > 0:
+        xs.append(x)
+    return xs
+
+
+def grows_while(x):
+    xs, i = [], 0
+    while i < 3:
+        xs.append(x[i])
+        i += 1
+    return xs
+
+
+def has_a_key_of_data(x):
+    d = {}
+    d[x[0]] = x
+    return d
+
+
+def loss(p):
+    parts = []
+    for w in p["w"]:
+        parts.append(np.sum(w * w))
+    return {"loss": sum(parts), "parts": parts}
+
+
+class Collections(Case):
+    def agrees(self, got, expected):
+        """Structure by structure: what Python returns."""
+        if isinstance(expected, dict):
+            self.assertEqual(list(got), list(expected))
+            for k in expected:
+                self.agrees(got[k], expected[k])
+        elif isinstance(expected, (list, tuple)):
+            self.assertIs(type(got), type(expected))
+            self.assertEqual(len(got), len(expected))
+            for a, b in zip(got, expected):
+                self.agrees(a, b)
+        elif isinstance(expected, Moved):
+            self.agrees((got.at, got.by), (expected.at, expected.by))
+        elif expected is None:
+            self.assertIsNone(got)
+        else:
+            self.close(got, expected, rtol=1e-12)
+
+    def test_as_python(self):
+        for function in (returns_trees, grows, shares, keeps, dicts, carried, goes_back):
+            with self.subTest(function.__name__):
+                x = np.array([0.5, -2.0, 1.5, 0.25, 3.0, -1.0])
+                ours, theirs = x.copy(), x.copy()
+                self.agrees(headrace.program(function, backend="interpreter")(ours), function(theirs))
+                self.close(ours, theirs)
+
+    def test_else_after_loops(self):
+        x = np.array([0.5, -2.0, 1.5, 0.25, 3.0, -1.0])
+        for limit in (1.0, 2.0, 5.0, 0.001):
+            for backend in ("interpreter", "cpu"):
+                self.same(otherwise, x, limit, backend=backend)
+
+    def test_round(self):
+        self.same(rounds, np.array([0.25, 2.5, 0.12345]), 7, backend="interpreter")
+
+    def test_gradients_of_one_of_several(self):
+        p = {"w": [np.array([1.0, 2.0]), np.array([3.0])]}
+        gradient = headrace.grad(loss, of=0)(p)
+        self.agrees(gradient, {"w": [2 * w for w in p["w"]]})
+        self.agrees(headrace.vmap(lambda a: {"twice": 2 * a, "both": (a, a + 1)})(np.arange(3.0)),
+                    {"twice": 2 * np.arange(3.0), "both": (np.arange(3.0), np.arange(3.0) + 1)})
+
+    def test_what_has_no_place(self):
+        for function, what, where in (
+                (changes_what_is_outside, "a list that was made outside of the program", "OUTSIDE.append(3)"),
+                (grows_in_a_branch, "a list that is changed in a branch or loop of the program", "xs.append(x)"),
+                (grows_while, "a list that is changed in a branch or loop of the program", "xs.append(x[i])"),
+                (has_a_key_of_data, "an item of a dict whose key the program computes", "d[x[0]] = x")):
+            with self.subTest(function.__name__), self.fails(headrace.UnsupportedError, what, where, "^"):
+                headrace.program(function, backend="interpreter")(np.ones(3))
+        self.assertEqual(OUTSIDE, [1, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()
