@@ -342,6 +342,9 @@ class Evaluator:
             if self._runtime([*args, *named.values()]):
                 raise NotImplementedError(f"headrace.{function.__name__} of values inside of a program: call grad, value_and_grad or vmap "
                                           "of a function there, and the others outside")
+            for local in (a for a in args if type(a).__name__ == "LocalFunction"):
+                raise NotImplementedError(f"headrace.{function.__name__} of {local.__name__}, which is defined in the program: define it "
+                                          "outside, with what it reads of the program as arguments")
             return function(*args, **named)
         inner = getattr(function, "__headrace_function__", function)
         if isinstance(inner, types.FunctionType):
