@@ -228,6 +228,12 @@ class Differentiator {
       if (depends_[y]) Give(y, dag_.Neg(dag_.Mul(g, dag_.Call("trunc", {dag_.Div(x, y)}, dag_.type(r)))), at);
       return true;
     }
+    if (fn == "fma") {
+      if (depends_[x]) Give(x, dag_.Mul(g, y), at);
+      if (depends_[y]) Give(y, dag_.Mul(g, x), at);
+      if (depends_[a[2]]) Give(a[2], g, at);
+      return true;
+    }
     if (fn == "atan2") {
       Angle(x, y, g, at);
       return true;

@@ -59,11 +59,11 @@ Status KernelPrinter::Choice(NodeId n, const If& i, Writer& w) {
     code.Use(condition);
     w.Open("if (" + AloneCode(Bare(code.Value(condition, DType::kBool)), w) + ") {");
   }
-  HR_RETURN_IF_ERROR(Statements(n, false, i.body, w));
+  HR_RETURN_IF_ERROR(Inside(n, false, i.body, w));
   w.Close();
   if (!i.otherwise.empty()) {
     w.Open("else {");
-    HR_RETURN_IF_ERROR(Statements(n, true, i.otherwise, w));
+    HR_RETURN_IF_ERROR(Inside(n, true, i.otherwise, w));
     w.Close();
   }
   w.Close();
@@ -104,6 +104,35 @@ Status KernelPrinter::Checked(NodeId n, const Check& k, Writer& w) {
   return {};
 }
 
+// A tile of sums is a function of its own: compilers keep its elements in registers where few other addresses are in sight.
+Status KernelPrinter::Inside(NodeId n, bool otherwise, const std::vector<NodeId>& body, Writer& w) {
+  if (!HoldsTile(n, otherwise, body)) return Statements(n, otherwise, body, w);
+  w.Open("[&]() __attribute__((noinline)) {");
+  HR_RETURN_IF_ERROR(Statements(n, otherwise, body, w));
+  w.Close("}();");
+  return {};
+}
+
+// Registers of two dimensions live in the body; and nothing in it leaves the function.
+bool KernelPrinter::HoldsTile(NodeId n, bool otherwise, const std::vector<NodeId>& body) const {
+  bool tile = false;
+  for (const Home& h : homes_) {
+    const Container& c = s_.Get(h.container);
+    tile |= h.owner == n && h.otherwise == otherwise && c.storage == Storage::kRegister && c.shape.size() >= 2;
+  }
+  return tile && !MayLeave(body);
+}
+
+bool KernelPrinter::MayLeave(const std::vector<NodeId>& body) const {
+  for (NodeId n : body) {
+    bool leaves = std::holds_alternative<Check>(s_.nodes[n].body);
+    for (const Home& h : homes_) leaves |= h.owner == n && s_.Get(h.container).storage == Storage::kWorker;
+    ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& inside) { leaves |= MayLeave(inside); });
+    if (leaves) return true;
+  }
+  return false;
+}
+
 Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w) {
   std::vector<LoopDim> dims;
   for (const Range& r : m.ranges) dims.push_back(DimOf(r));
@@ -119,7 +148,7 @@ Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, W
     }
     gen_.OpenLoop(dims[i], w, last ? pragma : "");
   }
-  HR_RETURN_IF_ERROR(Statements(n, false, m.body, w));
+  HR_RETURN_IF_ERROR(Inside(n, false, m.body, w));
   for (size_t i = dims.size(); i-- > 0;) gen_.CloseLoop(dims[i], w);
   if (braces) w.Close();
   return {};

@@ -209,6 +209,18 @@ TEST(Math, FmodIsExact) {
     ASSERT_EQ(Ulps(z[i], std::fmod(x[i], y[i])), 0) << "fmod(" << x[i] << ", " << y[i] << ") is not " << z[i];
 }
 
+TEST(Math, FmaRoundsOnce) {
+  const std::vector<float> x = {1 + 0x1p-20f, 3, 0, INFINITY, NAN};
+  auto out = RunText("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = fma(X[i], X[i], -1) } }", {{"X", Floats(x)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  const float* z = (*out)[0].tensor.as<float>();
+  EXPECT_TRUE(z[0] == 0x1p-19f + 0x1p-40f || z[0] == 0x1p-19f) << z[0];  // the latter where no processor has the instruction
+  EXPECT_EQ(z[1], 8);
+  EXPECT_EQ(z[2], -1);
+  EXPECT_EQ(z[3], INFINITY);
+  EXPECT_NE(z[4], z[4]);
+}
+
 // The same bits whether a value stands in a full vector, in what is left over, or alone.
 TEST(Math, BitsDoNotDependOnThePlace) {
   const std::string text = R"(sdfg f(X: f32[N], Y: f32[N]) { state {

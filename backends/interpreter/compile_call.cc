@@ -163,6 +163,12 @@ Result<ExprCompiler::Val> ExprCompiler::Call(const Expr& e) {
     code_.instrs.back().fn = reinterpret_cast<const void*>(it->second);
     return r;
   }
+  if (fn == "fma") {
+    for (const Val& v : args) Free(v);
+    Val r{RegClass::kFloat, t, Emit(Opc::kFma, args[0].r, args[1].r, args[2].r), true};
+    code_.instrs.back().imm = t != DType::kF64;
+    return r;
+  }
   return NoSuchFunction(e, DTypeName(t));
 }
 

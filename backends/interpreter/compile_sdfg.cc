@@ -31,7 +31,7 @@ class SdfgCompiler {
   Result<std::vector<Stmt>> Statements(const std::vector<NodeId>& ids);
   Result<Stmt> Statement(NodeId id);
   Result<Stmt> MapStmt(const Map& m, Origin origin);
-  Result<Stmt> TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, const Origin& origin);
+  Result<Stmt> TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, const Origin& origin, size_t in_order = 0);
   Result<Stmt> NestedStmt(const Nested& n);
   Result<Stmt> IfStmt(const If& i);
   Result<Stmt> CheckStmt(const Check& k);
@@ -129,7 +129,8 @@ bool SdfgCompiler::PlaceDependsOn(int slot, Name n) const {
   return false;
 }
 
-Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, const Origin& origin) {
+// `in_order`: as many of the ranges are those of loops, or around them.
+Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, const Origin& origin, size_t in_order) {
   // Ranges from `first` on are taken in blocks: none of them, and no container's place, may depend on one of the others.
   std::vector<int> used;
   auto collect = [&](const Expr& e) {
@@ -149,6 +150,11 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
     for (int slot : used)
       if (PlaceDependsOn(slot, ranges[k].index)) first = k + 1;
   }
+  const int root = Root(target->second);
+  bool reads_itself = false;  // what a round of a loop wrote the next one may read
+  for (Name n : ReadContainers(t.value))
+    if (auto it = plan_.slot_of.find(n); it != plan_.slot_of.end()) reads_itself |= Root(it->second) == root;
+  if (reads_itself) first = std::max(first, in_order);
   Stmt s;
   s.origin = origin;
   std::vector<Name> lanes;
@@ -183,7 +189,6 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
   c_.out.registers = std::max(c_.out.registers, s.code.registers);
   s.slots = used;
   // Blocks read before they write. That is the order of points only if no point reads what another one writes.
-  const int root = Root(target->second);
   auto same_point = [&](const Expr& e) {
     bool ok = true;
     Visit(e, [&](const Expr& x) {
@@ -213,6 +218,7 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
 Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Origin origin) {
   // A nest of maps around a single tasklet is one iteration space.
   std::vector<Range> ranges = m.ranges;
+  size_t in_order = m.schedule == Schedule::kSequential ? ranges.size() : 0;
   const std::vector<NodeId>* body = &m.body;
   for (;;) {
     const Body* only = nullptr;
@@ -227,10 +233,11 @@ Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Origin origin) {
     }
     if (live != 1) break;
     if (inner_origin.known()) origin = inner_origin;
-    if (const auto* t = std::get_if<Tasklet>(only)) return TaskletStmt(*t, ranges, origin);
+    if (const auto* t = std::get_if<Tasklet>(only)) return TaskletStmt(*t, ranges, origin, in_order);
     const auto* inner = std::get_if<Map>(only);
     if (inner == nullptr) break;
     ranges.insert(ranges.end(), inner->ranges.begin(), inner->ranges.end());
+    if (inner->schedule == Schedule::kSequential) in_order = ranges.size();
     body = &inner->body;
   }
   Stmt s;

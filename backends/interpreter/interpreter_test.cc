@@ -358,6 +358,7 @@ TEST(Interpreter, Functions) {
   EXPECT_EQ(f("clamp(X, 0, 1)", 3), 1);
   EXPECT_EQ(f("X % 3", -1), 2);
   EXPECT_EQ(f("fmod(X, 3)", -1), -1);
+  EXPECT_EQ(f("fma(X, X, -1)", 1 + 0x1p-40), 0x1p-39 + 0x1p-80);  // rounded once
   EXPECT_EQ(f("X // 2", -1), -1);
   EXPECT_EQ(f("sign(X)", -3), -1);
   EXPECT_TRUE(std::isnan(f("min(X, 1)", NAN)));

@@ -35,6 +35,7 @@ enum class Opc : uint8_t {
   kSignF,
   kFn1,
   kFn2,
+  kFma,  // imm: of f32
   kAddF,
   kSubF,
   kMulF,

@@ -129,6 +129,12 @@ bool Executor::Execute(Frame& f, const Code& c, const Block& block) {
         for (int l = 0; l < n; ++l) d[l] = fn(a[l], b[l]);
         break;
       }
+      case Opc::kFma: {
+        double* d = F(i.dst);
+        const double *a = F(i.a), *b = F(i.b), *e = F(i.c);
+        if (i.imm) { HR_LOOP(d[l] = std::fma(static_cast<float>(a[l]), static_cast<float>(b[l]), static_cast<float>(e[l]))); }
+        HR_LOOP(d[l] = std::fma(a[l], b[l], e[l]));
+      }
         HR_F2(kAddF, a[l] + b[l])
         HR_F2(kSubF, a[l] - b[l])
         HR_F2(kMulF, a[l] * b[l])

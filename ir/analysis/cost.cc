@@ -13,7 +13,7 @@ namespace {
 int64_t Weight(const Expr& e) {
   const bool complex = IsComplex(e->dtype);
   if (!IsFloat(e->dtype) && !complex) return 0;
-  if (e.Is(ExprKind::kCall)) return 1;
+  if (e.Is(ExprKind::kCall)) return e->name.view() == "fma" ? 2 : 1;
   if (e.Is(ExprKind::kUnary)) return complex ? 2 : 1;
   if (!e.Is(ExprKind::kBinary)) return 0;
   if (e->op == Op::kMul || e->op == Op::kDiv) return complex ? 6 : 1;
@@ -33,6 +33,7 @@ class OperationCounter {
     if (auto* t = std::get_if<Tasklet>(&body)) return OfTasklet(*t);
     if (auto* m = std::get_if<Map>(&body)) return OfMap(*m);
     if (auto* c = std::get_if<Nested>(&body)) return OfKernel(*c);
+    if (auto* i = std::get_if<If>(&body)) return OfList(i->body);
     return std::holds_alternative<std::monostate>(body) ? Expr(0) : Expr();
   }
 
@@ -99,13 +100,18 @@ class OperationCounter {
       trips = trips * Length(length, s_);
       middle.emplace_back(r.index, FloorDiv(begin + end - Expr(*known > 0 ? 1 : -1), Expr(2)));
     }
-    Expr inner(0);
-    for (NodeId n : m.body) {
+    const Expr inner = OfList(m.body);
+    return inner ? Substitute(inner, middle) * trips : inner;
+  }
+
+  Expr OfList(const std::vector<NodeId>& body) {
+    Expr sum(0);
+    for (NodeId n : body) {
       const Expr one = Count(n);
       if (!one) return {};
-      inner = inner + one;
+      sum = sum + one;
     }
-    return Substitute(inner, middle) * trips;
+    return sum;
   }
 
   const Program& p_;

@@ -31,6 +31,28 @@ TEST(Cost, OfAProductIsTwoPerStep) {
   EXPECT_EQ(Costs("sdfg f(A: f32[8, 16], B: f32[16, 4], inout C: f32[8, 4]) { C[i, j] += A[i, k] * B[k, j] }"), "1024, 1024");
 }
 
+TEST(Cost, OfTilesIsThatOfTheProduct) {
+  const std::string text = R"(
+sdfg f(A: f32[96, 300], B: f32[300, 64], inout C: f32[96, 64]) { call k(a = A, b = B, c = C) }
+kernel k(a: f32[96, 300], b: f32[300, 64], inout c: f32[96, 64]) for cpu {
+  map i0 in 0:96:48 @parallel {
+    for k0 in 0:300:150 {
+      for j1 in 0:64:32, i1 in i0:+48:12 {
+        if i1 + 12 <= 96 {
+          local t: f32[12, 32]
+          map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = 0.0 } }
+          for d in k0:+150 { map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = fma(a[i1 + r, d], b[d, j1 + u], t[r, u]) } } }
+          map r in 0:12 @unroll { map u in 0:32 @vector { c[i1 + r, j1 + u] += t[r, u] } }
+        } else {
+          for i in i1:+12 { map u in 0:32 @vector { c[i, u] += 1 } }
+        }
+      }
+    }
+  }
+})";
+  EXPECT_EQ(Costs(text).substr(0, 7), std::to_string(2 * 96 * 64 * 300 + 2 * 96 * 64));  // and one to add each block
+}
+
 TEST(Cost, ElementsAreCountedOnce) {
   // Three taps of a stencil read hardly more than the array.
   EXPECT_EQ(Costs("sdfg f(X: f64[100], Y: f64[100]) { map i in 1:99 { Y[i] = X[i - 1] + X[i] + X[i + 1] } }"), "196, 1584");

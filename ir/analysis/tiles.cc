@@ -81,6 +81,7 @@ bool JoinOne(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Ex
       return true;
     }
     const Name part = outer->range.index;
+    if (!cyclic && AsInt(Mod(StepOf(outer->range), StepOf(inner.range))) != 0) inner.range.step = Expr(1);  // each part begins anew
     inner.range.begin = outer->range.begin;
     if (cyclic) inner.range.step = Expr(1);
     else inner.range.end = outer->range.end;

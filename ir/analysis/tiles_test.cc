@@ -31,6 +31,18 @@ TEST(Tiles, AnIndexThatSpeaksOfTheBeginCountsFromThere) {
   EXPECT_EQ(ToString(ranges[1].range.end), "64");
 }
 
+// Steps that don't fit into a part begin anew in the next one: 0, 12, 24, 36, 40, 52 … are no 0:N:12.
+TEST(Tiles, StepsThatDontFitAreNoneOfTheWhole) {
+  for (const auto& [step, whole] : {std::pair{12, 1}, {8, 8}}) {
+    std::vector<OrderedRange> ranges = {{{"i0", Expr(0), kN, Expr(40)}, false},
+                                        {{"i", SymbolExpr("i0"), Min(SymbolExpr("i0") + Expr(40), kN), Expr(step)}, true}};
+    std::vector<Expr> index = {SymbolExpr("i")};
+    JoinParts(&ranges, {&index});
+    ASSERT_EQ(ranges.size(), 1u);
+    EXPECT_EQ(AsInt(ranges[0].range.step), whole);
+  }
+}
+
 TEST(Tiles, AStretchOfAPartKeepsItsBounds) {
   const Range outer{"i0", Expr(0), kN, Expr(64)};
   const Range stretch{"i", Max(SymbolExpr("i0"), Expr(3)), Min(Min(SymbolExpr("i0") + Expr(64), kN), SymbolExpr("M")), Expr(1)};

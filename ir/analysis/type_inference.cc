@@ -299,11 +299,13 @@ class Typer {
           return args[0];
         break;
       case FnType::kSameNary:
+      case FnType::kFloatNary:
         // Twice, because the type may only come with the last argument.
         for (int round = 0; round < 2; ++round) {
           for (size_t i = 1; i < args.size(); ++i) t = Meet(e, &args[0], &args[i]);
         }
-        need(IsInteger(t) || IsFloat(t) || t == DType::kBool, "numbers that have an order", "");
+        if (f->type == FnType::kFloatNary) need(IsFloat(t), "floats", "convert first: f32(…)");
+        else need(IsInteger(t) || IsFloat(t) || t == DType::kBool, "numbers that have an order", "");
         break;
       case FnType::kFloatBinary:
         t = Meet(e, &args[0], &args[1]);

@@ -196,7 +196,7 @@ class Typer {
       default:
         for (int round = 0; round < 2; ++round)
           for (size_t i = 1; i < args.size(); ++i) t = Meet(&args[0], &args[i], "'" + e->name.str() + "'");
-        if (f->type == FnType::kFloatBinary && t == kIndexT) {
+        if ((f->type == FnType::kFloatBinary || f->type == FnType::kFloatNary) && t == kIndexT) {
           for (Expr& a : args) a = Adapt(a, DType::kF64);
           t = DType::kF64;
         }

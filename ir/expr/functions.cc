@@ -45,6 +45,7 @@ const std::vector<FunctionInfo>& ScalarFunctions() {
       {"pow", 2, 2, FnType::kFloatBinary, "x to the power of y; exact on integers where representable"},
       {"atan2", 2, 2, FnType::kFloatBinary, "angle of the point (y, x): atan2(y, x)"},
       {"fmod", 2, 2, FnType::kFloatBinary, "remainder with the sign of x"},
+      {"fma", 3, 3, FnType::kFloatNary, "x * y + z, rounded once; twice where the processor has no such instruction"},
       {"isnan", 1, 1, FnType::kPredicate, "is it NaN?"},
       {"isinf", 1, 1, FnType::kPredicate, "is it +inf or -inf?"},
       {"wrap", 2, 2, FnType::kIndexFn, "wrap(i, n) = i < 0 ? i + n : i"},

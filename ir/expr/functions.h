@@ -13,6 +13,7 @@ enum class FnType : uint8_t {
   kSameUnary,    // abs sign floor ceil rint: numeric → same type
   kSameNary,     // min max clamp: operands meet in one type
   kFloatBinary,  // pow atan2 fmod
+  kFloatNary,    // fma: floats that meet in one type
   kPredicate,    // isnan isinf: → bool
   kIndexFn,      // wrap(i, n), reflect(i, n), clamp on indices
   kBitcast,      // bits: reinterpretation
@@ -27,7 +28,7 @@ struct FunctionInfo {
 
 // Scalar functions that survive into lowered IR:
 //   exp expm1 log log1p log2 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf
-//   abs sign floor ceil rint trunc  min max clamp(x, lo, hi)  pow atan2 fmod(x, y)  isnan isinf
+//   abs sign floor ceil rint trunc  min max clamp(x, lo, hi)  pow atan2 fmod(x, y)  fma(x, y, z)  isnan isinf
 //   hold(x) = x, with derivative 0
 //   wrap(i, n) = i < 0 ? i + n : i   reflect(i, n)   popcount   uniform(seed, n)   real imag conj complex(re, im)
 // min and max propagate NaN; rint rounds half to even; sign(NaN) = NaN; pow of integers is exact where representable.

@@ -150,5 +150,42 @@ TEST(VerifyKernel, BuffersOfWorkers) {
   EXPECT_EQ(Codes(shared).find("E0261"), 0u) << "it is shared by all n";
 }
 
+// Tiles: what an `if` compared holds of all that moves with it; the rest is a part.
+const char kTiles[] = R"(kernel tiles(inout C: f32[M], M: symbol) for cpu {
+  map i0 in 0:M:48 @parallel {
+    for i1 in i0:+48:12 {
+      if i1 + 12 <= M {
+        map r in 0:12 @unroll { C[i1 + r] += 1 }
+      } else {
+        for i in i1:+12 { C[i] += 1 }
+      }
+    }
+  }
+}
+)";
+TEST(VerifyKernel, Tiles) {
+  EXPECT_EQ(Codes(kTiles), "");
+  EXPECT_EQ(Codes(With(kTiles, "i1 + 12 <= M", "i1 + 13 <= M + 1")), "");
+  EXPECT_EQ(Codes(With(kTiles, "i1 + 12 <= M", "M > i1 + 11")), "");
+  EXPECT_EQ(Codes(With(kTiles, "i1 + 12 <= M", "i1 + 11 <= M")), "E0256 ");
+  EXPECT_EQ(Codes(With(kTiles, "i1 + 12 <= M", "i0 + 12 <= M")), "E0256 ");
+  EXPECT_EQ(Codes(With(kTiles, "C[i] += 1", "C[i1 + 11] += 1")), "E0256 ");  // not what the other side knows
+  // Tiles that go on in the next part meet its first one.
+  EXPECT_EQ(Codes(With(With(kTiles, "0:M:48", "0:M:40"), "+48:12", "+40:12")).find("E0261"), 0u);
+}
+
+// Two iterations of a map may be at different points of the loops in them.
+TEST(VerifyKernel, LoopsWithinMapsDontTellThemApart) {
+  const char text[] = R"(kernel k(inout C: f32[N, 9], N: symbol) for cpu {
+  map i in 0:8 @parallel {
+    for p in 0:2, n in 0:N { C[n, i + p] += 1 }
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "E0261 ");
+  EXPECT_EQ(Codes(With(With(text, "i + p", "2 * i + p"), "in 0:8", "in 0:4")), "");
+  EXPECT_EQ(Codes(With(text, "i + p", "i")), "");
+}
+
 }  // namespace
 }  // namespace headrace

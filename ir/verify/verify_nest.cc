@@ -135,13 +135,6 @@ class Nest {
     for (const OrderedRange& r : Joined(maps, std::vector<std::vector<Expr>*>{index})) out.push_back(r.range);
     return out;
   }
-  // Those whose iterations have no order.
-  std::vector<Range> Unordered(const std::vector<uint32_t>& maps, const std::vector<std::vector<Expr>*>& indices) const {
-    std::vector<Range> out;
-    for (const OrderedRange& r : Joined(maps, indices))
-      if (!r.ordered) out.push_back(r.range);
-    return out;
-  }
   struct Pair {
     Use w, u;
     std::vector<Range> inner_w, inner_u;
@@ -177,7 +170,7 @@ class Nest {
   }
 
   void Bounds(const Use& u) {
-    if (u.guarded || u.whole || u.conditional) return;
+    if (u.guarded || u.whole || u.conditional || !u.conditions.empty()) return;  // these: `Proven`
     const Container* c = s_.Find(u.container);
     if (!c || c->kind == ContainerKind::kSequence) return;
     std::vector<Expr> shape = c->shape;
@@ -201,6 +194,34 @@ class Nest {
     }
   }
 
+  // What `condition` leaves at least 0, if it speaks of sizes and indices: b - a of a <= b.
+  static Expr SlackOf(const Expr& condition) {
+    if (!condition.Is(ExprKind::kBinary)) return {};
+    const Expr &a = condition->args[0], &b = condition->args[1];
+    if (!IsIndexExpr(a) || !IsIndexExpr(b)) return {};
+    switch (condition->op) {
+      case Op::kLt: return b - a - Expr(1);
+      case Op::kLe: return b - a;
+      case Op::kGt: return a - b - Expr(1);
+      case Op::kGe: return a - b;
+      default: return {};
+    }
+  }
+
+  // Sides of a dimension that hold because an `if` or choice around the access compared something that moves with its index.
+  Sides LeftByConditions(const Use& u, size_t d, const Expr& extent, Sides open) const {
+    for (const Expr& condition : u.conditions) {
+      const Expr slack = open.none() ? Expr() : SlackOf(condition);
+      if (!slack) continue;
+      std::vector<Expr> both = {u.index[d], slack};
+      const std::vector<Range> ranges = Joined(u.maps, &both);
+      const auto negative = [&](const Expr& e) { return UnprovenSides(ranges, e, extent, s_.assumptions).lower; };
+      open.lower = open.lower && negative(both[0] - both[1]);
+      open.upper = open.upper && negative(extent - Expr(1) - both[0] - both[1]);
+    }
+    return open;
+  }
+
   // Code for a scheduled kernel asks nothing: an access is inside by its ranges, by what is known to hold there, or by a check.
   void Proven(const Use& u) {
     const Container* c = s_.Find(u.container);
@@ -215,6 +236,7 @@ class Nest {
       Sides open = UnprovenSides(ranges, index[d], shape[d], s_.assumptions);
       open.lower = open.lower && !known(BinaryExpr(Op::kGe, u.index[d], Expr(0)));
       open.upper = open.upper && !known(BinaryExpr(Op::kLt, u.index[d], shape[d]));
+      if (!open.none()) open = LeftByConditions(u, d, shape[d], open);
       for (const Check& k : u.checked)  // it says so of each of its indices
         if (k.container == u.container && k.flat == u.flat && d < k.index.size() && k.index[d] == u.index[d]) open = {};
       if (open.none()) continue;
@@ -238,12 +260,31 @@ class Nest {
     return {w.maps.begin() + static_cast<long>(common), w.maps.end()};
   }
 
+  // Two iterations may be at different points of the loops inside them: what these loops move tells iterations apart only where
+  // all of it does.
+  Truth ApartInAnyOrder(const std::vector<Range>& ranges, const std::vector<Range>& ordered, const std::vector<Expr>& index) const {
+    const auto moves = [](const Range& r, const Expr& e) {
+      const std::vector<Name> names = FreeSymbols(e);
+      return std::find(names.begin(), names.end(), r.index) != names.end();
+    };
+    std::vector<Expr> still;
+    for (const Expr& e : index)
+      if (std::none_of(ordered.begin(), ordered.end(), [&](const Range& r) { return moves(r, e); })) still.push_back(e);
+    if (still.size() == index.size() || (!still.empty() && IsInjective(ranges, still, s_.assumptions) == Truth::kYes)) return Truth::kYes;
+    std::vector<Range> all = ranges;
+    for (const Range& r : ordered)
+      if (std::any_of(index.begin(), index.end(), [&](const Expr& e) { return moves(r, e); })) all.push_back(r);
+    return IsInjective(all, index, s_.assumptions);
+  }
+
   // Do two iterations of the maps around `w` write one element?
   bool OneIteration(const Use& w) {
     if (w.op != WriteOp::kAssign && !IsScheduled(s_)) return true;
     std::vector<Expr> index = w.index;
-    const std::vector<Range> ranges = Unordered(MapsAround(w), {&index});
+    std::vector<Range> ranges, ordered;
+    for (const OrderedRange& r : Joined(MapsAround(w), std::vector<std::vector<Expr>*>{&index})) (r.ordered ? ordered : ranges).push_back(r.range);
     Truth t = w.whole ? (ranges.empty() ? Truth::kYes : Truth::kNo) : IsInjective(ranges, index, s_.assumptions);
+    if (t == Truth::kYes && !w.whole && !ranges.empty()) t = ApartInAnyOrder(ranges, ordered, index);
     if (t == Truth::kYes) return true;
     if (t == Truth::kUnknown && (w.guarded || IsDataDependent(w)) && !IsScheduled(s_)) return true;
     std::string missing;

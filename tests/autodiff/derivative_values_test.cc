@@ -180,6 +180,7 @@ const std::vector<std::pair<std::string, Variables>>& Expressions() {
       all->push_back({e, {{"x", Points(0.3, 3)}}});
     all->push_back(
         {"clamp(x[i], y[i], z[i])", {{"x", Points(-3, 3)}, {"y", Points(-1, 0, 2)}, {"z", Points(-0.5, 1, 3)}}});
+    all->push_back({"fma(x[i], y[i], z[i])", {{"x", Points(-3, 3)}, {"y", Points(-3, 3, 2)}, {"z", Points(-3, 3, 3)}}});
     // Shared subexpressions, choices within choices, neighbours that may be outside, values for what is outside.
     two("i > 0 ? exp(x[i - 1]) * y[i] * y[i] : x[i] * x[i]", -1, 1, -1, 1);
     two("(x[i - 1] ?? y[i] * x[i]) * (x[i + 1] ?? 2)", -1, 1, -1, 1);

@@ -8,6 +8,7 @@
 #include "ir/graph/homes.h"
 #include "ir/verify/verify.h"
 #include "transforms/schedule/peel.h"
+#include "transforms/schedule/product_schedule.h"
 #include "transforms/schedule/resolve.h"
 #include "transforms/schedule/scheduler.h"
 
@@ -230,6 +231,7 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   const std::vector<bool> apart = ApartRanges(n);
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
+  if (auto product = ProductOf(*s_, n, apart, d_.block_columns / 2)) return ProductScheduler(s_, d_, std::move(*product)).Run();
   if (OfTasklets(n) && n.body.size() == 1) return Sum(std::move(n), apart, /*share=*/true);
   if (!all) {  // too little for a second thread: in one
     const auto trips = AsInt(TripsOf(n.ranges)), work = AsInt(WorkOf(n.body));

@@ -121,10 +121,10 @@ kernel k(p0: f64[3], p1: f64[9]) for cpu {
 })");
 }
 
-// What no strategy fits stays as it is.
-TEST(ChooseSchedule, ProductsAreLeft) {
+// What no strategy fits stays as it is: complex numbers have no tiles.
+TEST(ChooseSchedule, WhatNoStrategyFitsIsLeft) {
   ExpectUnchanged(R"(
-kernel product(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
+kernel product(inout p0: c64[n0, n1], p1: c64[n0, n2], p2: c64[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
   map i0 in 0:n0, i1 in 0:n1, i2 in 0:n2 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 })",
                   "choose-schedule");
@@ -139,6 +139,12 @@ kernel c(inout p0: f32[n1], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in
 kernel d(inout p0: f32[n0], p1: f32[n0, 40], n0: symbol) { map i0 in 0:n0, i1 in 0:40 { p0[i0] += p1[i0, i1] } }
 kernel e(p0: f32[n1, n0], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in 0:n1, i1 in 0:n0 { p0[i0, i1] = p1[i1, i0] } }
 kernel f(inout p0: f32[24], p1: f32[10, 24]) { map i0 in 0:10, i1 in 0:24 { p0[i1] += p1[i0, i1] } }
+kernel g(inout p0: f32[512, 512], p1: f32[512, 512], p2: f32[512, 512]) {
+  map i0 in 0:512, i1 in 0:512, i2 in 0:512 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+}
+kernel h(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
+  map i0 in 0:n0, i1 in 0:n1, i2 in 0:n2 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+}
 )";
   const Result<schedule::Device> cpu = schedule::FindDevice("cpu");
   ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
@@ -160,6 +166,14 @@ kernel f(inout p0: f32[24], p1: f32[10, 24]) { map i0 in 0:10, i1 in 0:24 { p0[i
       {"long-partial-bytes", &schedule::Device::long_partial_bytes},
       {"long-sum", &schedule::Device::long_sum},
       {"transpose-elements", &schedule::Device::transpose_elements},
+      {"tile-rows", &schedule::Device::tile_rows},
+      {"tile-vectors", &schedule::Device::tile_vectors},
+      {"block-rows", &schedule::Device::block_rows},
+      {"block-columns", &schedule::Device::block_columns},
+      {"block-depth", &schedule::Device::block_depth},
+      {"product-parts", &schedule::Device::product_parts},
+      {"product-part", &schedule::Device::product_part},
+      {"cache-stride", &schedule::Device::cache_stride},
   };
   for (const auto& [name, number] : numbers) {
     bool changes = false;

@@ -23,6 +23,14 @@ constexpr Field kFields[] = {
     {"long-partial-bytes", &Device::long_partial_bytes},
     {"long-sum", &Device::long_sum},
     {"transpose-elements", &Device::transpose_elements},
+    {"tile-rows", &Device::tile_rows},
+    {"tile-vectors", &Device::tile_vectors},
+    {"block-rows", &Device::block_rows},
+    {"block-columns", &Device::block_columns},
+    {"block-depth", &Device::block_depth},
+    {"product-parts", &Device::product_parts},
+    {"product-part", &Device::product_part},
+    {"cache-stride", &Device::cache_stride},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {

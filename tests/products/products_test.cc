@@ -1,0 +1,217 @@
+// Products with their schedules, run by the interpreter and on cpu: the values of the program without a schedule, and the same
+// bits with 1 and 2 threads. Elements are small whole numbers, whose sums are exact in any order.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <sstream>
+
+#include "ir/registry/registry.h"
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
+#include "ir/verify/verify.h"
+
+namespace headrace {
+namespace {
+
+using Sizes = std::vector<std::pair<Name, int64_t>>;
+
+Registry& Plugins() {
+  static Registry* const registry = [] {
+    auto* r = new Registry;
+    std::stringstream paths(std::getenv("PLUGINS"));
+    for (std::string p; paths >> p;) {
+      const Status s = r->LoadPlugin(p);
+      EXPECT_TRUE(s.ok()) << s.ToString();
+    }
+    return r;
+  }();
+  return *registry;
+}
+
+Tensor WholeNumbers(const Container& c, const Sizes& sizes, int64_t seed) {
+  std::vector<int64_t> shape;
+  for (Expr e : c.shape) {
+    for (const auto& [name, n] : sizes) e = Substitute(e, {{name, Expr(n)}});
+    shape.push_back(*AsInt(e));
+  }
+  Tensor t = *Tensor::Create(c.dtype, shape);
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    const int64_t v = (i * 7 + seed * 5 + i / 13) % 7 - 3;
+    if (IsFloat(c.dtype)) t.SetDouble(i, static_cast<double>(v));
+    else t.SetInt(i, v);
+  }
+  return t;
+}
+
+bool SameBits(const Tensor& a, const Tensor& b) {
+  return a.shape == b.shape && a.dtype == b.dtype &&
+         (a.elements() == 0 || std::memcmp(a.data->data(), b.data->data(), static_cast<size_t>(a.bytes())) == 0);
+}
+
+// Every kernel gets a schedule, unless `scheduled` says that there is none.
+void ExpectSameValues(const std::string& text, const Sizes& sizes = {}, bool scheduled = true) {
+  SCOPED_TRACE(text);
+  const Registry& r = Plugins();
+  Result<Program> program = ParseProgram(text);
+  ASSERT_TRUE(program.ok()) << program.status().ToString();
+  std::vector<std::pair<Name, Value>> inputs;
+  for (Name n : Inputs(*program, program->Entry()))
+    inputs.emplace_back(n, Value(WholeNumbers(program->Entry().Get(n), sizes, static_cast<int64_t>(inputs.size()))));
+  Program after = *program;
+  PipelineOptions verify;
+  verify.verify = true;
+  const Status s = RunPipeline(r, "outline; choose-schedule", after, verify);
+  ASSERT_TRUE(s.ok()) << s.ToString();
+  bool all = true;
+  for (const auto& k : after.sdfgs) all &= !k->kernel || !k->device.empty();
+  EXPECT_EQ(all, scheduled) << Print(after);
+  const auto run = [&](const Program& p, const char* backend, int threads) {
+    CompileOptions o;
+    o.threads = threads;
+    o.cache_dir = ::testing::TempDir() + "/products-cache";
+    Program planned = p;
+    EXPECT_TRUE(RunPipeline(r, "plan-memory", planned).ok());
+    auto e = r.FindBackend(backend)->compile(planned, o, r);
+    EXPECT_TRUE(e.ok()) << e.status().ToString() << Print(p);
+    if (!e.ok()) return Tensor();
+    auto out = (*e)->Run(inputs, sizes);
+    EXPECT_TRUE(out.ok()) << out.status().ToString() << Print(p);
+    return out.ok() ? (*out)[0].tensor : Tensor();
+  };
+  const Tensor want = run(*program, "interpreter", 1);
+  EXPECT_TRUE(SameBits(run(after, "interpreter", 1), want)) << "interpreter" << Print(after);
+  for (int threads : {1, 2}) EXPECT_TRUE(SameBits(run(after, "cpu", threads), want)) << threads << " threads" << Print(after);
+}
+
+struct Matrices {
+  std::string m, n, k, type = "f32", batch = "";
+  bool turn_a = false, turn_b = false, one_b = false;  // one_b: of all the batch
+};
+std::string ProductOf(const Matrices& x) {
+  const std::string of = x.batch.empty() ? "" : x.batch + ", ", b = x.batch.empty() ? "" : "b, ",
+                    of_b = x.one_b ? "" : of, b_b = x.one_b ? "" : b,
+                    range = x.batch.empty() ? "" : "b in 0:" + x.batch + ", ";
+  return "sdfg f(A: " + x.type + "[" + of + (x.turn_a ? x.k + ", " + x.m : x.m + ", " + x.k) + "], B: " + x.type + "[" + of_b +
+         (x.turn_b ? x.n + ", " + x.k : x.k + ", " + x.n) + "], C: " + x.type + "[" + of + x.m + ", " + x.n + "]) {\n" +
+         "  map " + range + "i in 0:" + x.m + ", j in 0:" + x.n + " { C[" + b + "i, j] = 1 }\n  map " + range + "i in 0:" + x.m +
+         ", j in 0:" + x.n + ", k in 0:" + x.k + " { C[" + b + "i, j] += A[" + b + (x.turn_a ? "k, i" : "i, k") + "] * B[" + b_b +
+         (x.turn_b ? "j, k" : "k, j") + "] }\n}\n";
+}
+const std::pair<bool, bool> kTurned[] = {{false, false}, {true, false}, {false, true}, {true, true}};
+
+TEST(Products, OfOddSizes) {
+  const char* sizes[][3] = {{"3", "17", "63"}, {"63", "65", "130"}, {"130", "33", "300"}, {"12", "32", "8"}, {"193", "385", "20"}};
+  for (const auto& [m, n, k] : sizes)
+    for (const auto& [a, b] : kTurned) ExpectSameValues(ProductOf({m, n, k, "f32", "", a, b}));
+}
+
+TEST(Products, OfSizesByName) {
+  for (const auto& [a, b] : kTurned)
+    for (const Sizes& z : {Sizes{{"M", 77}, {"N", 70}, {"K", 300}}, {{"M", 1}, {"N", 1}, {"K", 1}}, {{"M", 0}, {"N", 5}, {"K", 9}},
+                           {{"M", 5}, {"N", 0}, {"K", 9}}, {{"M", 5}, {"N", 9}, {"K", 0}}, {{"M", 12}, {"N", 32}, {"K", 256}}})
+      ExpectSameValues(ProductOf({"M", "N", "K", "f32", "", a, b}), z);
+  ExpectSameValues(ProductOf({"M", "130", "17"}), {{"M", 193}});
+  ExpectSameValues(ProductOf({"65", "N", "17"}), {{"N", 400}});
+  ExpectSameValues(ProductOf({"65", "64", "K"}), {{"K", 257}});
+}
+
+TEST(Products, OfBatches) {
+  for (const auto& [a, b] : kTurned) {
+    ExpectSameValues(ProductOf({"33", "40", "50", "f32", "7", a, b}));
+    ExpectSameValues(ProductOf({"33", "40", "50", "f32", "7", a, b, true}));
+    ExpectSameValues(ProductOf({"M", "40", "50", "f32", "Q", a, b}), {{"M", 30}, {"Q", 5}});
+  }
+}
+
+TEST(Products, OfOtherTypes) {
+  for (const char* type : {"f64", "f16", "bf16", "i32"})
+    for (const auto& [a, b] : {std::pair{false, false}, {true, true}}) {
+      ExpectSameValues(ProductOf({"65", "40", "30", type, "", a, b}));
+      ExpectSameValues(ProductOf({"M", "N", "K", type, "", a, b}), {{"M", 14}, {"N", 34}, {"K", type[0] == 'b' ? 9 : 260}});
+    }
+}
+
+// A convolution, and the gradients with respect to its weights and (by steps of one) its data.
+struct Convolution {
+  std::vector<int64_t> data, window, stride, padding, dilation;
+  std::string n = "2", c = "5", m = "7", type = "f32";
+};
+std::string List(size_t rank, const std::function<std::string(size_t)>& of) {
+  std::string out;
+  for (size_t i = 0; i < rank; ++i) out += (i ? ", " : "") + of(i);
+  return out;
+}
+std::vector<std::string> ProgramsOf(const Convolution& x) {
+  const size_t rank = x.data.size();
+  const auto at = [](const std::vector<int64_t>& v, size_t i, int64_t otherwise) { return v.empty() ? otherwise : v[i]; };
+  const auto index = [&](const char* stem) { return List(rank, [&](size_t i) { return stem + std::to_string(i); }); };
+  const auto sizes = [&](const std::vector<int64_t>& of) { return List(rank, [&](size_t i) { return std::to_string(of[i]); }); };
+  const auto ranges = [&](const char* stem, const std::vector<int64_t>& of) {
+    return List(rank, [&](size_t i) { return stem + std::to_string(i) + " in 0:" + std::to_string(of[i]); });
+  };
+  std::vector<int64_t> result;
+  for (size_t i = 0; i < rank; ++i)
+    result.push_back((x.data[i] + 2 * at(x.padding, i, 0) - at(x.dilation, i, 1) * (x.window[i] - 1) - 1) / at(x.stride, i, 1) + 1);
+  const auto by = [&](const char* stem, size_t i, int64_t step) { return stem + std::to_string(i) + "*" + std::to_string(step); };
+  const auto from = [&](size_t i) {
+    return by("o", i, at(x.stride, i, 1)) + " + " + by("k", i, at(x.dilation, i, 1)) + " - " + std::to_string(at(x.padding, i, 0));
+  };
+  const auto back = [&](size_t i) {
+    return "i" + std::to_string(i) + " - " + by("k", i, at(x.dilation, i, 1)) + " + " + std::to_string(at(x.padding, i, 0));
+  };
+  const std::string data = x.type + "[" + x.n + ", " + x.c + ", " + sizes(x.data) + "]",
+                    weights = x.type + "[" + x.m + ", " + x.c + ", " + sizes(x.window) + "]",
+                    results = x.type + "[" + x.n + ", " + x.m + ", " + sizes(result) + "]", n = "n in 0:" + x.n + ", ",
+                    m = "m in 0:" + x.m, c = "c in 0:" + x.c, o = ranges("o", result), k = ranges("k", x.window), i = ranges("i", x.data),
+                    of_data = "(X[n, c, " + List(rank, from) + "] ?? 0)";
+  std::vector<std::string> out;
+  out.push_back("sdfg f(X: " + data + ", W: " + weights + ", Y: " + results + ") {\n  map " + n + m + ", " + o + " { Y[n, m, " + index("o") +
+                "] = 0 }\n  map " + n + m + ", " + o + ", " + c + ", " + k + " { Y[n, m, " + index("o") + "] += " + of_data +
+                " * W[m, c, " + index("k") + "] }\n}\n");
+  out.push_back("sdfg f(X: " + data + ", G: " + results + ", W: " + weights + ") {\n  map " + m + ", " + c + ", " + k + " { W[m, c, " +
+                index("k") + "] = 0 }\n  map " + m + ", " + c + ", " + k + ", " + n + o + " { W[m, c, " + index("k") + "] += G[n, m, " +
+                index("o") + "] * " + of_data + " }\n}\n");
+  if (x.stride.empty())
+    out.push_back("sdfg f(G: " + results + ", W: " + weights + ", X: " + data + ") {\n  map " + n + c + ", " + i + " { X[n, c, " + index("i") +
+                  "] = 0 }\n  map " + n + c + ", " + i + ", " + m + ", " + k + " { X[n, c, " + index("i") + "] += (G[n, m, " + List(rank, back) +
+                  "] ?? 0) * W[m, c, " + index("k") + "] }\n}\n");
+  return out;
+}
+void ExpectConvolutions(const Convolution& x, const Sizes& sizes = {}) {
+  for (const std::string& text : ProgramsOf(x)) ExpectSameValues(text, sizes);
+}
+
+TEST(Convolutions, WithStridesPaddingAndDilation) {
+  ExpectConvolutions({{9, 10}, {3, 3}, {}, {}, {}});
+  ExpectConvolutions({{9, 10}, {3, 3}, {}, {1, 1}, {}});
+  ExpectConvolutions({{9, 11}, {3, 2}, {2, 3}, {1, 0}, {}});
+  ExpectConvolutions({{9, 10}, {3, 3}, {}, {2, 2}, {2, 2}});
+  ExpectConvolutions({{15, 15}, {7, 7}, {2, 2}, {3, 3}, {}, "1", "3", "16"});
+  ExpectConvolutions({{9, 10}, {1, 1}, {}, {}, {}, "2", "20", "13"});
+}
+
+TEST(Convolutions, InOneAndThreeDimensions) {
+  ExpectConvolutions({{500}, {3}, {}, {1}, {}, "2", "8", "20"});
+  ExpectConvolutions({{6, 7, 9}, {3, 3, 3}, {}, {1, 1, 1}, {}});
+}
+
+// Rows of images that no whole number of tiles fits into, and such that are cut.
+TEST(Convolutions, OfLargerImages) {
+  ExpectConvolutions({{28, 28}, {3, 3}, {}, {1, 1}, {}, "1", "30", "13"});
+  ExpectConvolutions({{29, 29}, {3, 3}, {}, {1, 1}, {}, "1", "9", "8"});
+  ExpectConvolutions({{5, 500}, {3, 3}, {}, {1, 1}, {}, "1", "4", "8"});
+}
+
+TEST(Convolutions, OfOtherTypesAndSizesByName) {
+  for (const char* type : {"f64", "f16", "i32"}) ExpectConvolutions({{6, 7}, {3, 3}, {}, {1, 1}, {}, "2", "5", "7", type});
+  ExpectConvolutions({{6, 7}, {3, 3}, {}, {1, 1}, {}, "N", "5", "7"}, {{"N", 3}});
+  ExpectConvolutions({{6, 7}, {3, 3}, {}, {1, 1}, {}, "2", "5", "M"}, {{"M", 13}});
+}
+
+// Too little for a tile.
+TEST(Products, OfTwoRowsHaveNoSchedule) { ExpectSameValues(ProductOf({"2", "40", "50"}), {}, false); }
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,469 @@
+#include "transforms/schedule/product_schedule.h"
+
+#include <algorithm>
+
+#include "ir/analysis/layout.h"
+#include "transforms/schedule/peel.h"
+#include "transforms/schedule/scheduler.h"
+
+namespace headrace::schedule {
+namespace {
+
+int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+Expr FlatOf(const std::vector<Range>& ranges) {
+  Expr at(0);
+  for (const Range& r : ranges) at = at * r.end + SymbolExpr(r.index);
+  return at;
+}
+
+void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
+
+bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
+
+}  // namespace
+
+Range ProductScheduler::Cuts::Within(Name index, const Expr& step) const {
+  if (AsInt(part) == 0) return {index, Expr(0), count, step};
+  return {index, SymbolExpr(parts), Min(SymbolExpr(parts) + part, count), step};
+}
+
+std::vector<Range> ProductScheduler::Cuts::Parts() const {
+  if (AsInt(part) == 0) return {};
+  return {{parts, Expr(0), count, part}};
+}
+
+Name ProductScheduler::Local(const std::string& stem, std::vector<Expr> shape, Storage storage) {
+  Container c;
+  c.name = FreshIn(*s_, stem);
+  c.dtype = p_.type;
+  c.shape = std::move(shape);
+  c.storage = storage;
+  const Name name = c.name;
+  s_->Add(std::move(c));
+  return name;
+}
+
+bool ProductScheduler::Along(const Expr& operand, Name index) const {
+  bool along = false;
+  Visit(operand, [&](const Expr& e) {
+    if (!e.Is(ExprKind::kRead)) return true;
+    const Offset at = OffsetOf(*s_, e->name, {e->args.begin(), e->args.end() - e->has_default}, e->flat);
+    const Expr stride = at.elements ? StrideOf(at.elements, index) : Expr();
+    along |= stride && AsInt(stride) == 1;
+    return true;
+  });
+  return along;
+}
+
+// How far apart in memory an operand's elements for consecutive values of the index are, at most.
+int64_t ProductScheduler::StepOf(const Expr& operand, Name index) const {
+  int64_t step = 0;
+  Visit(operand, [&](const Expr& e) {
+    if (!e.Is(ExprKind::kRead)) return true;
+    const Offset at = OffsetOf(*s_, e->name, {e->args.begin(), e->args.end() - e->has_default}, e->flat);
+    const Expr stride = at.elements ? StrideOf(at.elements, index) : Expr();
+    step = std::max(step, std::abs(stride ? AsInt(stride).value_or(INT32_MAX) : INT32_MAX));
+    return true;
+  });
+  return step;
+}
+
+// The longest index first, the one that memory runs along last, if what is in one step of the first is not too much then.
+void ProductScheduler::InOrder(std::vector<Range>* depth) const {
+  const auto extent = [](const Range& r) { return AsInt(r.end).value_or(1 << 16); };
+  const auto fits = [&](const std::vector<Range>& order) {
+    const auto inner = AsInt(CountOf({order.begin() + 1, order.end()}));
+    return inner && *inner <= 2 * d_.block_depth;
+  };
+  std::vector<Range> as_rows = *depth;  // as they lie in the row operand
+  std::stable_sort(as_rows.begin(), as_rows.end(), [&](const Range& x, const Range& y) {
+    return StepOf(p_.row_operand, x.index) > StepOf(p_.row_operand, y.index);
+  });
+  if (p_.row_operand.Is(ExprKind::kRead) && fits(as_rows)) {
+    *depth = as_rows;
+    return;
+  }
+  std::stable_sort(depth->begin(), depth->end(), [&](const Range& x, const Range& y) { return extent(x) > extent(y); });
+  std::vector<Range> along = *depth;
+  std::stable_partition(along.begin(), along.end(), [&](const Range& d) {
+    return !Along(p_.row_operand, d.index) && !Along(p_.column_operand, d.index);
+  });
+  if (fits(along)) *depth = along;
+}
+
+// Where one step of the first would still be too much (the batch in a weight's gradient), what goes by the longest steps in
+// memory becomes a loop around the product.
+void ProductScheduler::OrderDepth() {
+  InOrder(&p_.depth);
+  const auto inner = [](const std::vector<Range>& d) { return AsInt(CountOf({d.begin() + 1, d.end()})); };
+  if (p_.depth.size() < 2 || (inner(p_.depth) && *inner(p_.depth) <= 2 * d_.block_depth)) return;
+  const auto step = [&](const Range& r) { return std::max(StepOf(p_.row_operand, r.index), StepOf(p_.column_operand, r.index)); };
+  const auto far = std::max_element(p_.depth.begin(), p_.depth.end(), [&](const Range& x, const Range& y) { return step(x) < step(y); });
+  std::vector<Range> rest = p_.depth;
+  rest.erase(rest.begin() + (far - p_.depth.begin()));
+  const auto count = AsInt(CountOf(rest));
+  if (!count || *count < d_.block_depth) return;  // too little for each round
+  p_.around.push_back(*far);
+  p_.depth = rest;
+  InOrder(&p_.depth);
+}
+
+// Blocks are of whole steps of the first index, all as long as each other if they can be.
+bool ProductScheduler::CutDepth() {
+  const std::vector<Range> rest(p_.depth.begin() + 1, p_.depth.end());
+  const auto inner = AsInt(CountOf(rest));
+  if (!inner || *inner < 1) return false;
+  const int64_t most = std::max<int64_t>(1, d_.block_depth / *inner);
+  const auto first = AsInt(p_.depth[0].end);
+  int64_t step = most;
+  if (first) {
+    const int64_t blocks = std::max<int64_t>(1, (*first + most - 1) / most);
+    step = std::max<int64_t>(1, (*first + blocks - 1) / blocks);
+  }
+  depth_ = {CountOf(p_.depth), Expr(first && step >= *first ? 0 : step * *inner), step * *inner,
+            FreshIn(*s_, p_.depth[0].index.str() + "_0")};
+  return true;
+}
+
+// Even parts of at most a block each, and smaller ones where they would be too few for the threads.
+bool ProductScheduler::CutRowsAndColumns() {
+  const auto rows = AsInt(p_.row.end), columns = AsInt(CountOf(p_.columns));
+  int64_t others = 1;
+  for (const Range& r : p_.outer) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(64)));
+  int64_t high = rows ? std::max<int64_t>(1, (*rows + d_.block_rows - 1) / d_.block_rows) : 1,
+          wide = columns ? std::max<int64_t>(1, (*columns + d_.block_columns - 1) / d_.block_columns) : 1;
+  while (rows && columns && high * wide * others < d_.product_parts) {
+    const int64_t tall = *rows / (high + 1), broad = *columns / (wide + 1);
+    if (std::max(tall, broad) < d_.product_part) break;
+    if (tall >= d_.product_part && (tall >= broad || broad < d_.product_part)) ++high;
+    else ++wide;
+  }
+  return CutRows(high) && CutColumns(wide);
+}
+
+bool ProductScheduler::CutRows(int64_t high) {
+  const Expr m = p_.row.end;
+  const auto rows = AsInt(m);
+  const Name parts = FreshIn(*s_, p_.row.index.str() + "_0");
+  tile_rows_ = d_.tile_rows;
+  if (rows) {
+    if (*rows < 1) return false;
+    const int64_t tiles = (*rows + tile_rows_ - 1) / tile_rows_;
+    tile_rows_ = (*rows + tiles - 1) / tiles;
+    const int64_t part = RoundUp((*rows + high - 1) / high, tile_rows_);
+    rows_ = {m, Expr(part >= *rows ? 0 : part), part, parts};
+    return true;
+  }
+  // As many parts as threads want, each of some tiles and at most a block.
+  const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, d_.block_rows / tile_rows_);
+  const Expr even = FloorDiv(m + Expr(d_.product_parts * tile_rows_ - 1), Expr(d_.product_parts * tile_rows_));
+  rows_ = {m, Expr(tile_rows_) * Max(Expr(least), Min(even, Expr(most))), most * tile_rows_, parts};
+  return true;
+}
+
+// Parts of columns are of whole steps of the first index, and of whole tiles if such are not too long.
+bool ProductScheduler::CutColumns(int64_t wide) {
+  const Expr n = CountOf(p_.columns);
+  const auto columns = AsInt(n), width = AsInt(CountOf({p_.columns.begin() + 1, p_.columns.end()}));
+  if (!width || *width < 1 || (columns && *columns < 1)) return false;
+  const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(p_.type));
+  tile_columns_ = columns && *columns <= lanes ? lanes : d_.tile_vectors * lanes;
+  const Name parts = FreshIn(*s_, p_.columns.back().index.str() + "_0");
+  int64_t unit = *width;
+  while (unit % tile_columns_ != 0 && unit + *width <= 2 * d_.block_columns) unit += *width;
+  if (unit % tile_columns_ != 0) unit = *width;
+  const int64_t most = std::max(unit, d_.block_columns / unit * unit);
+  const int64_t part = columns ? std::min(RoundUp((*columns + wide - 1) / wide, unit), std::max(most, unit)) : most;
+  const bool one = columns && part >= *columns;
+  columns_ = {n, Expr(one ? 0 : part), one ? *columns : part, parts};
+  ragged_ = !one && part % tile_columns_ != 0;
+  return true;
+}
+
+std::optional<Name> ProductScheduler::View(Name container, const std::vector<Expr>& index, bool flat,
+                                           const std::vector<Range>& outer, const std::vector<Dimension>& inner) {
+  const Offset at = OffsetOf(*s_, container, index, flat);
+  const Container& root = s_->Get(at.root);
+  Container view;
+  view.kind = ContainerKind::kView;
+  view.base = at.root;
+  view.dtype = root.dtype;
+  NameMap zero = {{p_.row.index, Expr(0)}};
+  for (const auto* list : {&p_.columns, &p_.depth, &p_.around})
+    for (const Range& r : *list) zero.emplace_back(r.index, Expr(0));
+  for (const Range& r : outer) {
+    const Expr stride = StrideOf(at.elements, r.index);
+    if (!stride) return std::nullopt;
+    view.shape.push_back(r.end);
+    view.strides.push_back(stride);
+    zero.emplace_back(r.index, Expr(0));
+  }
+  for (const Dimension& d : inner) view.shape.push_back(d.extent), view.strides.push_back(d.stride);
+  view.offset = Substitute(at.elements, zero);
+  if (view.strides == RowMajorStrides(view.shape)) view.strides.clear();
+  if (AsInt(view.offset) == 0) view.offset = {};
+  if (view.strides.empty() && !view.offset && IsContiguous(root) && view.shape == root.shape) return at.root;
+  view.name = FreshIn(*s_, "v");
+  if (!LiesInside(*s_, view)) return std::nullopt;
+  const Name name = view.name;
+  s_->Add(std::move(view));
+  return name;
+}
+
+std::vector<Expr> ProductScheduler::Outer(const std::vector<Name>& names) const {
+  std::vector<Expr> out;
+  for (Name n : names) out.push_back(SymbolExpr(n));
+  return out;
+}
+
+bool ProductScheduler::ViewTarget() {
+  const Offset at = OffsetOf(*s_, p_.sum.target, p_.sum.index, p_.sum.flat);
+  for (const Range& r : p_.outer) target_outer_.push_back(r.index);
+  const auto view = View(p_.sum.target, p_.sum.index, p_.sum.flat, p_.outer,
+                         {{p_.row.end, StrideOf(at.elements, p_.row.index)},
+                          {columns_.count, StrideOf(at.elements, p_.columns.back().index)}});
+  if (view) target_ = *view;
+  return view.has_value();
+}
+
+// One read of the right type, whose memory runs along what is in one step of the depth's first index, or along all of it.
+bool ProductScheduler::ReadRowsInPlace() {
+  const Expr& e = p_.row_operand;
+  if (!e.Is(ExprKind::kRead) || e->has_default || s_->Get(e->name).dtype != p_.type) return false;
+  const std::vector<Expr> index(e->args.begin(), e->args.end());
+  const Offset at = OffsetOf(*s_, e->name, index, e->flat);
+  const Expr rows = at.elements ? StrideOf(at.elements, p_.row.index) : Expr();
+  if (!rows) return false;
+  Expr step(1);
+  for (size_t k = p_.depth.size(); k-- > 1;) {
+    if (StrideOf(at.elements, p_.depth[k].index) != step) return false;
+    step = step * p_.depth[k].end;
+  }
+  const Expr first = StrideOf(at.elements, p_.depth[0].index);
+  in_steps_ = first != step;
+  if (!first || (in_steps_ && p_.depth.size() == 1)) return false;
+  std::vector<Dimension> inner = {{p_.row.end, rows}, {depth_.count, Expr(1)}};
+  if (in_steps_) inner = {{p_.row.end, rows}, {p_.depth[0].end, first}, {step, Expr(1)}};
+  std::vector<Range> outer;
+  for (const auto* list : {&p_.outer, &p_.around})
+    for (const Range& r : *list)
+      if (Mentions(at.elements, r.index)) outer.push_back(r), in_place_outer_.push_back(r.index);
+  const auto view = View(e->name, index, e->flat, outer, inner);
+  if (view) in_place_ = *view;
+  return view.has_value();
+}
+
+// The indices that the depth of a block consists of.
+std::vector<Range> ProductScheduler::DepthLoops() const {
+  std::vector<Range> loops = p_.depth;
+  if (AsInt(depth_.part) == 0) return loops;
+  if (loops.size() == 1) return {depth_.Within(loops[0].index, Expr(1))};
+  const Expr inner = CountOf({loops.begin() + 1, loops.end()});
+  loops[0].begin = FloorDiv(SymbolExpr(depth_.parts), inner);
+  loops[0].end = Min(loops[0].begin + FloorDiv(depth_.part, inner), loops[0].end);
+  return loops;
+}
+
+std::vector<Range> ProductScheduler::ColumnLoops() const {
+  std::vector<Range> loops = p_.columns;
+  if (AsInt(columns_.part) == 0) return loops;
+  if (loops.size() == 1) return {columns_.Within(loops[0].index, Expr(1))};
+  const Expr inner = CountOf({loops.begin() + 1, loops.end()});
+  loops[0].begin = FloorDiv(SymbolExpr(columns_.parts), inner);
+  loops[0].end = Min(loops[0].begin + FloorDiv(columns_.part, inner), loops[0].end);
+  return loops;
+}
+
+ProductScheduler::Statements ProductScheduler::PackColumns() {
+  std::vector<Range> columns = ColumnLoops(), depth = DepthLoops();
+  const NodeId copy = Put(packed_columns_, {FlatOf(p_.depth) - depth_.first(), FlatOf(p_.columns) - columns_.first()},
+                          WriteOp::kAssign, p_.column_operand);
+  const Range lane = columns.back();
+  columns.pop_back();
+  const bool along_depth =
+      StepOf(p_.column_operand, lane.index) >= d_.transpose_elements &&
+      std::any_of(depth.begin(), depth.end(), [&](const Range& r) { return Along(p_.column_operand, r.index); });
+  if (along_depth && columns.empty()) {  // some columns at a time: lines are read and written whole
+    const Range some{FreshIn(*s_, lane.index.str() + "_2"), lane.begin, lane.end, Expr(d_.transpose_elements)};
+    const Range lanes = schedule::Within(some, lane.index);
+    return Wrap(s_, {{{some}, Schedule::kSequential}, {depth, Schedule::kSequential}}, PeeledLanes(s_, lanes, {copy}));
+  }
+  const auto short_lane = AsInt(lane.end), long_step = AsInt(p_.depth.back().end);
+  if (short_lane && long_step && *short_lane < d_.transpose_elements && *short_lane < *long_step &&
+      p_.depth.size() > 1 && Along(p_.column_operand, depth.back().index)) {  // whole lines of the depth are read
+    const Range along = depth.back();
+    depth.pop_back();
+    columns.push_back(lane);
+    depth.insert(depth.end(), columns.begin(), columns.end());
+    return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, along, {copy}));
+  }
+  if (along_depth) {
+    columns.push_back(lane);
+    return Wrap(s_, {{columns, Schedule::kSequential}, {depth, Schedule::kSequential}}, {copy});
+  }
+  depth.insert(depth.end(), columns.begin(), columns.end());
+  return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, lane, {copy}));
+}
+
+// The last tile is read whole.
+ProductScheduler::Statements ProductScheduler::Pad() {
+  if (IsMultiple(columns_.count, tile_columns_) && !ragged_) return {};
+  const Expr tile(tile_columns_), left = columns_.count - columns_.first();
+  const Range d = depth_.Within(d1_, Expr(1));
+  const bool one = AsInt(columns_.part) == 0;
+  const Expr filled = one ? left : Min(left, columns_.part), below = FloorDiv(filled + tile - Expr(1), tile) * tile;
+  const Range u{u_, filled, below, Expr(1)};
+  const NodeId zero = Put(packed_columns_, {SymbolExpr(d1_) - depth_.first(), SymbolExpr(u_)}, WriteOp::kAssign,
+                          IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0));
+  return Wrap(s_, {{{d}, Schedule::kSequential}, {{u}, Schedule::kVector}}, {zero});
+}
+
+ProductScheduler::Statements ProductScheduler::Strip(const Range& row, const Expr& slot) {
+  std::vector<Range> depth = DepthLoops();
+  const Expr strip = FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_)), at = FlatOf(p_.depth) - depth_.first();
+  const Expr index = SymbolExpr(row.index) + (AsInt(row.begin) == 0 ? SymbolExpr(i1_) : Expr(0));
+  const NodeId copy =
+      Put(packed_rows_, {strip, at, slot}, WriteOp::kAssign, Substitute(p_.row_operand, {{p_.row.index, index}}));
+  if (Along(p_.row_operand, p_.row.index) || !Along(p_.row_operand, depth.back().index))
+    return Wrap(s_, {{depth, Schedule::kSequential}, {{row}, Schedule::kVector}}, {copy});
+  const Range lane = depth.back();
+  depth.pop_back();
+  depth.insert(depth.begin(), row);
+  return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, lane, {copy}));
+}
+
+// Strips of as many rows as a tile has, one element of the depth after the other.
+ProductScheduler::Statements ProductScheduler::PackRows() {
+  const Range tiles = rows_.Within(i1_, Expr(tile_rows_)), whole{r_, Expr(0), Expr(tile_rows_), Expr(1)};
+  Statements full = Strip(whole, SymbolExpr(r_));
+  if (!IsMultiple(rows_.count, tile_rows_)) {
+    const Range rest = schedule::Within(tiles, r_);
+    full = {s_->AddNode(If{BinaryExpr(Op::kLe, SymbolExpr(i1_) + Expr(tile_rows_), rows_.count), full,
+                           Strip(rest, SymbolExpr(r_) - SymbolExpr(i1_))})};
+  }
+  return Wrap(s_, {{{tiles}, Schedule::kSequential}}, full);
+}
+
+Expr ProductScheduler::Target(const Expr& row, const Expr& column) const {
+  std::vector<Expr> at = Outer(target_outer_);
+  at.push_back(row), at.push_back(column);
+  return ReadExpr(target_, at);
+}
+
+ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, const Expr& row) {
+  const Expr r = SymbolExpr(r_), u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
+  const Range all{r_, Expr(0), Expr(rows), Expr(1)}, lanes{u_, Expr(0), Expr(tile_columns_), Expr(1)};
+  const auto put = [&](const Expr& column, const Expr& slot) {
+    std::vector<Expr> at = sums_ == Name() ? Outer(target_outer_) : std::vector<Expr>();
+    at.push_back(row - (sums_ == Name() ? Expr(0) : rows_.first()));
+    at.push_back(column - (sums_ == Name() ? Expr(0) : columns_.first()));
+    return Put(sums_ == Name() ? target_ : sums_, at, WriteOp::kAdd, ReadExpr(tile, {r, slot}));
+  };
+  Statements full = Wrap(s_, {{{all}, Schedule::kUnroll}, {{lanes}, Schedule::kVector}}, {put(j1 + u, u)});
+  if (IsMultiple(columns_.count, tile_columns_) || ragged_) return full;
+  const Range tiles = columns_.Within(j1_, Expr(tile_columns_)), some = schedule::Within(tiles, u_);
+  const Statements part = Wrap(s_, {{{all}, Schedule::kSequential}, {{some}, Schedule::kVector}}, {put(u, u - j1)});
+  return {s_->AddNode(If{BinaryExpr(Op::kLe, j1 + Expr(tile_columns_), columns_.count), full, part})};
+}
+
+// `row`: of the target, by r; `slot`: in a packed strip.
+ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& row, const Expr& slot) {
+  const Name t = Local("t", {Expr(rows), Expr(tile_columns_)}, Storage::kRegister);
+  const Expr r = SymbolExpr(r_), u = SymbolExpr(u_), d = SymbolExpr(d1_);
+  const Level all{{{r_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll}, lanes{{{u_, Expr(0), Expr(tile_columns_), Expr(1)}}, Schedule::kVector};
+  const Expr zero = IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0);
+  std::vector<Range> depth = {depth_.Within(d1_, Expr(1))};
+  Expr at = d - depth_.first(), left;
+  if (in_place_ != Name()) {
+    std::vector<Expr> index = Outer(in_place_outer_);
+    index.push_back(row);
+    if (in_steps_) {
+      const Range step = DepthLoops()[0];
+      const Expr length = CountOf({p_.depth.begin() + 1, p_.depth.end()});
+      depth = {step, {d1_, Expr(0), length, Expr(1)}};
+      at = SymbolExpr(step.index) * length + d - depth_.first();
+      index.push_back(SymbolExpr(step.index));
+    }
+    index.push_back(d);
+    left = ReadExpr(in_place_, index);
+  } else {
+    left = ReadExpr(packed_rows_, {FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_)), at, slot});
+  }
+  const Expr right = ReadExpr(packed_columns_, {at, SymbolExpr(j1_) - columns_.first() + u}), sum = ReadExpr(t, {r, u});
+  const NodeId step = IsFloat(p_.type) ? Put(t, {r, u}, WriteOp::kAssign, CallExpr("fma", {left, right, sum}))
+                                       : Put(t, {r, u}, WriteOp::kAdd, BinaryExpr(Op::kMul, left, right));
+  Statements out = Wrap(s_, {all, lanes}, {Put(t, {r, u}, WriteOp::kAssign, zero)});
+  Add(&out, Wrap(s_, {{depth, Schedule::kSequential}, all, lanes}, {step}));
+  Add(&out, Store(t, rows, row));
+  return out;
+}
+
+ProductScheduler::Statements ProductScheduler::Tiles() {
+  const Range columns = columns_.Within(j1_, Expr(tile_columns_)), tiles = rows_.Within(i1_, Expr(tile_rows_));
+  const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_);
+  Statements tile = Tile(tile_rows_, i1 + r, r);
+  if (!IsMultiple(rows_.count, tile_rows_)) {
+    Statements rest;
+    if (const auto known = AsInt(rows_.count)) {
+      rest = Tile(*known % tile_rows_, i1 + r, r);
+    } else {  // one by one
+      const Range row = schedule::Within(tiles, p_.row.index);
+      const Expr q = SymbolExpr(row.index);
+      rest = Wrap(s_, {{{row}, Schedule::kSequential}}, Tile(1, q, q - i1));
+    }
+    tile = {s_->AddNode(If{BinaryExpr(Op::kLe, i1 + Expr(tile_rows_), rows_.count), tile, rest})};
+  }
+  return Wrap(s_, {{{columns, tiles}, Schedule::kSequential}}, tile);
+}
+
+// What is narrower than its sums, or cut in the middle of tiles, is added to once.
+ProductScheduler::Statements ProductScheduler::InBlocks() {
+  Statements block = PackColumns();
+  Add(&block, Pad());
+  if (in_place_ == Name()) Add(&block, PackRows());
+  Add(&block, Tiles());
+  block = Wrap(s_, {{p_.around, Schedule::kSequential}, {depth_.Parts(), Schedule::kSequential}}, block);
+  if (sums_ == Name()) return block;
+  const Range i = rows_.Within(i1_, Expr(1)), j = columns_.Within(u_, Expr(1));
+  const Expr row = SymbolExpr(i1_), column = SymbolExpr(u_);
+  const std::vector<Expr> slot = {row - rows_.first(), column - columns_.first()};
+  const std::vector<Level> each = {{{i}, Schedule::kSequential}, {{j}, Schedule::kVector}};
+  Statements out = Wrap(s_, each, {Put(sums_, slot, WriteOp::kAssign, IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0))});
+  Add(&out, block);
+  std::vector<Expr> at = Outer(target_outer_);
+  at.push_back(row), at.push_back(column);
+  Add(&out, Wrap(s_, each, {Put(target_, at, WriteOp::kAdd, ReadExpr(sums_, slot))}));
+  return out;
+}
+
+ProductScheduler::Statements ProductScheduler::Shared(const Statements& body) const {
+  std::vector<Range> units = p_.outer;
+  for (const Cuts* c : {&rows_, &columns_})
+    for (const Range& r : c->Parts()) units.push_back(r);
+  const auto size = [](const Cuts& c) { return AsInt(c.part) == 0 ? c.count : Min(c.part, c.count); };
+  const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(p_.type));
+  const Expr work = FloorDiv(size(rows_) * size(columns_) * depth_.count * CountOf(p_.around), Expr(lanes));
+  const schedule::Shared shared = ShareOut(*s_, units, work, d_);
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
+}
+
+std::optional<std::vector<NodeId>> ProductScheduler::Run() {
+  OrderDepth();
+  if (!CutDepth() || !CutRowsAndColumns() || !ViewTarget()) return std::nullopt;
+  i1_ = FreshIn(*s_, p_.row.index.str() + "_1");
+  j1_ = FreshIn(*s_, p_.columns.back().index.str() + "_1");
+  d1_ = FreshIn(*s_, "d"), r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
+  const bool in_place = ReadRowsInPlace();
+  int64_t line = RoundUp(columns_.most, tile_columns_);
+  if (line * ByteSize(p_.type) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(p_.type);  // lines in different sets
+  packed_columns_ = Local("b", {Expr(depth_.most), Expr(line)}, Storage::kWorker);
+  const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
+  if (!in_place) packed_rows_ = Local("a", {Expr(strips), Expr(depth_.most), Expr(tile_rows_)}, Storage::kWorker);
+  const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();
+  if ((s_->Get(target_).dtype != p_.type && blocks) || ragged_)
+    sums_ = Local("sums", {Expr(rows_.most), Expr(RoundUp(columns_.most, tile_columns_))}, Storage::kWorker);
+  return Shared(InBlocks());
+}
+
+}  // namespace headrace::schedule

@@ -1,0 +1,92 @@
+// The schedule of a product: chunks of rows and columns for threads, blocks of its depth, columns packed side by side, and
+// tiles whose sums stay in registers.
+//   map i in 0:M, j in 0:N, k in 0:K { C[i, j] += A[i, k] * B[k, j] }
+//     →  map i0 in 0:M:192, j0 in 0:N:384 @parallel {
+//          local b: f32[256, 384] @worker
+//          for k0 in 0:K:256 {
+//            for k in k0:+256 { map j in j0:+384 @vector { b[k - k0, j - j0] = B[k, j] } }
+//            for j1 in j0:+384:32, i1 in i0:+192:12 {
+//              local t: f32[12, 32]
+//              …
+//              for k in k0:+256 { map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = fma(A[i1 + r, k], b[k - k0, j1 - j0 + u], t[r, u]) } } }
+//              map r in 0:12 @unroll { map u in 0:32 @vector { C[i1 + r, j1 + u] += t[r, u] } } } } }
+// Rows are read where they lie if memory runs along the depth, else packed in strips.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transforms/schedule/device.h"
+#include "transforms/schedule/product.h"
+#include "transforms/schedule/steps.h"
+
+namespace headrace::schedule {
+
+class ProductScheduler {
+ public:
+  ProductScheduler(Sdfg* s, const Device& d, Product p) : s_(s), d_(d), p_(std::move(p)) {}
+  std::optional<std::vector<NodeId>> Run();  // nullopt: it has none, and what was added to the kernel is spoilt
+
+ private:
+  using Statements = std::vector<NodeId>;
+  // One dimension of the product: its elements, cut into parts.
+  struct Cuts {
+    Expr count;       // elements
+    Expr part;        // elements of a part; 0: there is but one
+    int64_t most = 0; // elements of a part, at most
+    Name parts;       // index of the first element of a part
+    Expr first() const { return AsInt(part) == 0 ? Expr(0) : SymbolExpr(parts); }
+    // Of one part, from its first element on.
+    Range Within(Name index, const Expr& step) const;
+    std::vector<Range> Parts() const;
+  };
+
+  void OrderDepth();
+  void InOrder(std::vector<Range>* depth) const;
+  bool CutDepth();
+  bool CutRows(int64_t high);
+  bool CutColumns(int64_t wide);
+  bool CutRowsAndColumns();
+  bool ReadRowsInPlace();  // false: they are packed
+  bool ViewTarget();
+  // A view in which `ranges` are a dimension each, where the access moves with each of them evenly.
+  struct Dimension {
+    Expr extent, stride;
+  };
+  std::optional<Name> View(Name container, const std::vector<Expr>& index, bool flat, const std::vector<Range>& outer,
+                           const std::vector<Dimension>& inner);
+
+  Statements PackColumns();
+  Statements PackRows();
+  Statements Strip(const Range& row, const Expr& slot);
+  Statements Pad();
+  Statements Tiles();
+  Statements Tile(int64_t rows, const Expr& row, const Expr& slot);
+  Statements Store(Name tile, int64_t rows, const Expr& row);
+  Statements InBlocks();
+  Statements Shared(const Statements& body) const;
+
+  std::vector<Range> DepthLoops() const;
+  std::vector<Range> ColumnLoops() const;
+  bool Along(const Expr& operand, Name index) const;  // some read of it walks memory by one
+  int64_t StepOf(const Expr& operand, Name index) const;
+  Name Local(const std::string& stem, std::vector<Expr> shape, Storage storage);
+  Expr Target(const Expr& row, const Expr& column) const;
+  NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
+    return s_->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
+  }
+  std::vector<Expr> Outer(const std::vector<Name>& names) const;
+
+  Sdfg* s_;
+  const Device& d_;
+  Product p_;
+  Cuts rows_, columns_, depth_;
+  int64_t tile_rows_ = 0, tile_columns_ = 0;
+  bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
+  bool ragged_ = false;  // parts of columns end in the middle of a tile
+  Name i1_, j1_, d1_, r_, u_;
+  Name target_, in_place_, packed_rows_, packed_columns_, sums_;  // in_place_: the view of the rows
+  std::vector<Name> target_outer_, in_place_outer_;
+};
+
+}  // namespace headrace::schedule

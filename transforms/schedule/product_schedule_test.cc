@@ -1,0 +1,248 @@
+#include "transforms/schedule/product_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// Columns are packed, rows are read where they lie, and the sums of a tile stay in registers.
+TEST(ProductSchedule, APlainProduct) {
+  ExpectPass(R"(
+kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) {
+  map i0 in 0:96, i1 in 0:64, i2 in 0:300 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+})",
+             "choose-schedule", R"(
+kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) for cpu {
+  for i2_0 in 0:300:150 {
+    local b: f32[150, 64] @worker
+    for i2 in i2_0:+150 {
+      map i1 in 0:64 @vector { b[i2 - i2_0, i1] = p2[i2, i1] }
+    }
+    for i1_1 in 0:64:32, i0_1 in 0:96:12 {
+      local t: f32[12, 32]
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in i2_0:+150 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d - i2_0, i1_1 + u], t[r, u]) }
+        }
+      }
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+      }
+    }
+  }
+})");
+}
+
+// As many rows as nobody knows: whole tiles, then one row after the other. Columns whose depth lies together are turned.
+TEST(ProductSchedule, RowsByName) {
+  ExpectPass(R"(
+kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbol) {
+  map i0 in 0:n0, i1 in 0:64, i2 in 0:100 { p0[i0, i1] += p1[i0, i2] * p2[i1, i2] }
+})",
+             "choose-schedule", R"(
+kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbol) for cpu {
+  map i0_0 in 0:n0:12 * max(min((n0 + 47) // 48, 16), 6) @parallel {
+    local b: f64[100, 64] @worker
+    for i1_2 in 0:64:16 {
+      for i2 in 0:100 {
+        map i1 in i1_2:+16 @vector { b[i2, i1] = p2[i1, i2] }
+      }
+    }
+    for i1_1 in 0:64:16, i0_1 in i0_0:+12 * max(min((n0 + 47) // 48, 16), 6):12 {
+      if i0_1 + 12 <= n0 {
+        local t: f64[12, 16]
+        map r in 0:12 @unroll {
+          map u in 0:16 @vector { t[r, u] = 0.0 }
+        }
+        for d in 0:100 {
+          map r in 0:12 @unroll {
+            map u in 0:16 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 + u], t[r, u]) }
+          }
+        }
+        map r in 0:12 @unroll {
+          map u in 0:16 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+        }
+      } else {
+        for i0 in i0_1:+12 {
+          local t_1: f64[1, 16]
+          map r in 0:1 @unroll {
+            map u in 0:16 @vector { t_1[r, u] = 0.0 }
+          }
+          for d in 0:100 {
+            map r in 0:1 @unroll {
+              map u in 0:16 @vector { t_1[r, u] = fma(p1[i0, d], b[d, i1_1 + u], t_1[r, u]) }
+            }
+          }
+          map r in 0:1 @unroll {
+            map u in 0:16 @vector { p0[i0, i1_1 + u] += t_1[r, u] }
+          }
+        }
+      }
+    }
+  }
+})");
+}
+
+// What is narrower than its sums is added to once; it is converted when it is packed.
+TEST(ProductSchedule, NarrowTypes) {
+  ExpectPass(R"(
+kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) {
+  map i0 in 0:24, i1 in 0:30, i2 in 0:300 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+})",
+             "choose-schedule", R"(
+kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) for cpu {
+  local sums: f32[24, 32] @worker
+  for i0_1 in 0:24 {
+    map u in 0:30 @vector { sums[i0_1, u] = 0.0 }
+  }
+  for i2_0 in 0:300:150 {
+    local b: f32[150, 32] @worker
+    for i2 in i2_0:+150 {
+      map i1 in 0:30 @vector { b[i2 - i2_0, i1] = p2[i2, i1] }
+    }
+    for d in i2_0:+150 {
+      map u in 30:32 @vector { b[d - i2_0, u] = 0.0 }
+    }
+    local a: f32[2, 150, 12] @worker
+    for i0_1 in 0:24:12 {
+      for r in 0:12 {
+        map i2 in i2_0:+150 @vector { a[i0_1 // 12, i2 - i2_0, r] = p1[i0_1 + r, i2] }
+      }
+    }
+    for i1_1 in 0:30:32, i0_1 in 0:24:12 {
+      local t: f32[12, 32]
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in i2_0:+150 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 12, d - i2_0, r], b[d - i2_0, i1_1 + u], t[r, u]) }
+        }
+      }
+      if i1_1 + 32 <= 30 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { sums[i0_1 + r, i1_1 + u] += t[r, u] }
+        }
+      } else {
+        for r in 0:12 {
+          map u in i1_1:+32 @vector { sums[i0_1 + r, u] += t[r, u - i1_1] }
+        }
+      }
+    }
+  }
+  for i0_1 in 0:24 {
+    map u in 0:30 @vector { p0[i0_1, u] += sums[i0_1, u] }
+  }
+})");
+}
+
+// The columns of a convolution are the points of its result, packed for each place of its window: borders are peeled there.
+TEST(ProductSchedule, AConvolution) {
+  ExpectPass(R"(
+kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8, 3, 3]) {
+  map i0 in 0:16, i1 in 0:12, i2 in 0:12, i3 in 0:8, i4 in 0:3, i5 in 0:3 {
+    p0[i0, i1, i2] += (p1[i3, i1 + i4 - 1, i2 + i5 - 1] ?? 0) * p2[i0, i3, i4, i5]
+  }
+})",
+             "choose-schedule", R"(
+kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8, 3, 3]) for cpu {
+  view v: f32[16, 144] of p0
+  view v_1: f32[16, 72] of p2
+  for i2_0 in 0:144:96 {
+    local b: f32[72, 96] @worker
+    for i3 in 0:8, i4 in 0:3, i5 in 0:3, i1 in i2_0 // 12:min(i2_0 // 12 + 8, 12) {
+      for i2 in 0:min(max(1 - i5, 0), 12) {
+        b[9 * i3 + 3 * i4 + i5, 12 * i1 + i2 - i2_0] = i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 12 && i2 + i5 - 1 >= 0 && i2 + i5 - 1 < 12 ? p1[i3, i1 + i4 - 1, i2 + i5 - 1] : 0
+      }
+      map i2 in max(1 - i5, 0):min(13 - i5, 12) @vector {
+        b[9 * i3 + 3 * i4 + i5, 12 * i1 + i2 - i2_0] = i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 12 ? p1[i3, i1 + i4 - 1, i2 + i5 - 1] : 0
+      }
+      for i2 in max(min(13 - i5, 12), min(max(1 - i5, 0), 12)):12 {
+        b[9 * i3 + 3 * i4 + i5, 12 * i1 + i2 - i2_0] = i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 12 && i2 + i5 - 1 >= 0 && i2 + i5 - 1 < 12 ? p1[i3, i1 + i4 - 1, i2 + i5 - 1] : 0
+      }
+    }
+    for d in 0:72 {
+      map u in min(144 - i2_0, 96):32 * ((min(144 - i2_0, 96) + 31) // 32) @vector { b[d, u] = 0.0 }
+    }
+    for i2_1 in i2_0:+96:32, i0_1 in 0:16:8 {
+      local t: f32[8, 32]
+      map r in 0:8 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in 0:72 {
+        map r in 0:8 @unroll {
+          map u in 0:32 @vector { t[r, u] = fma(v_1[i0_1 + r, d], b[d, i2_1 - i2_0 + u], t[r, u]) }
+        }
+      }
+      if i2_1 + 32 <= 144 {
+        map r in 0:8 @unroll {
+          map u in 0:32 @vector { v[i0_1 + r, i2_1 + u] += t[r, u] }
+        }
+      } else {
+        for r in 0:8 {
+          map u in i2_1:+32 @vector { v[i0_1 + r, u] += t[r, u - i2_1] }
+        }
+      }
+    }
+  }
+})");
+}
+
+// The sums of a weight's gradient go over samples and points; lines of the data are read whole.
+TEST(ProductSchedule, TheGradientOfWeights) {
+  ExpectPass(R"(
+kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8, 26, 26]) {
+  map i0 in 0:16, i1 in 0:8, i2 in 0:3, i3 in 0:3, i4 in 0:5, i5 in 0:24, i6 in 0:24 {
+    p0[i0, i1, i2, i3] += p1[i4, i0, i5, i6] * p2[i4, i1, i5 + i2, i6 + i3]
+  }
+})",
+             "choose-schedule", R"(
+kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8, 26, 26]) for cpu {
+  view v: f32[16, 72] of p0
+  for i5_0 in 0:2880:240 {
+    local b: f32[240, 96] @worker
+    for i5 in i5_0 // 120:min(i5_0 // 120 + 2, 24), i4 in 0:5, i1 in 0:8, i2 in 0:3, i3 in 0:3 {
+      map i6 in 0:24 @vector {
+        b[24 * i4 + 120 * i5 - i5_0 + i6, 9 * i1 + 3 * i2 + i3] = p2[i4, i1, i5 + i2, i6 + i3]
+      }
+    }
+    for d in i5_0:+240 {
+      map u in 72:96 @vector { b[d - i5_0, u] = 0.0 }
+    }
+    local a: f32[2, 240, 8] @worker
+    for i0_1 in 0:16:8 {
+      for r in 0:8, i5 in i5_0 // 120:min(i5_0 // 120 + 2, 24), i4 in 0:5 {
+        map i6 in 0:24 @vector { a[i0_1 // 8, 24 * i4 + 120 * i5 - i5_0 + i6, r] = p1[i4, i0_1 + r, i5, i6] }
+      }
+    }
+    for i3_1 in 0:72:32, i0_1 in 0:16:8 {
+      local t: f32[8, 32]
+      map r in 0:8 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in i5_0:+240 {
+        map r in 0:8 @unroll {
+          map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 8, d - i5_0, r], b[d - i5_0, i3_1 + u], t[r, u]) }
+        }
+      }
+      if i3_1 + 32 <= 72 {
+        map r in 0:8 @unroll {
+          map u in 0:32 @vector { v[i0_1 + r, i3_1 + u] += t[r, u] }
+        }
+      } else {
+        for r in 0:8 {
+          map u in i3_1:+32 @vector { v[i0_1 + r, u] += t[r, u - i3_1] }
+        }
+      }
+    }
+  }
+})");
+}
+
+}  // namespace
+}  // namespace headrace::transforms
