@@ -23,6 +23,11 @@ constexpr Field kFields[] = {
     {"long-partial-bytes", &Device::long_partial_bytes},
     {"long-sum", &Device::long_sum},
     {"transpose-elements", &Device::transpose_elements},
+    {"short-row", &Device::short_row},
+    {"middle-sum", &Device::middle_sum},
+    {"short-partial-bytes", &Device::short_partial_bytes},
+    {"few-results", &Device::few_results},
+    {"most-parts", &Device::most_parts},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {
