@@ -67,7 +67,9 @@ int Compile(const CompileFlags& f, const Common& c) {
       if (!made.ok()) return Fail(c.out, made.status());
       p = *made;
     }
-    return WriteText(c, f, f.emit == "json" ? ProgramToJson(p) : Print(p));
+    PrintOptions with;
+    with.reasons = true;
+    return WriteText(c, f, f.emit == "json" ? ProgramToJson(p) : Print(p, with));
   }
   Result<Opened> opened = OpenModel(r, f.model, c);
   if (!opened.ok()) return Fail(c.out, opened.status());

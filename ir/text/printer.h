@@ -11,6 +11,7 @@ struct PrintOptions {
   bool origins = true;              // trailing `from "…"`
   bool history = false;             // origins with every pass: `from ("conv1" by "expand-library-nodes"), … by "fuse-maps"`
   bool ids = false;                 // each statement's and block's number behind it, as a comment: #3, #b1
+  bool reasons = false;             // why kernels have no schedule, as a comment behind their head
   int64_t max_constant_bytes = -1;  // elide larger constants as `…` (not parseable); -1 = print all
 };
 std::string Print(const Program& p, const PrintOptions& o = {});

@@ -86,17 +86,17 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
     changed = false;
     for (size_t a = 0; a < n.ranges.size() && !changed; ++a)
       for (size_t b = 0; b < n.ranges.size() && !changed; ++b)
-        if (a != b && MayCollapse(n, a, b)) Collapse(s_, &n, a, b), changed = true;
+        if (a != b && MayCollapse(n, a, b)) Merge(&n, a, b), changed = true;
   }
   const int lane = LaneRange(*s_, n);
-  if (lane < 0) return std::nullopt;
+  if (lane < 0) return Declined("no range walks memory");
   std::vector<Range> outer = n.ranges;
   Range lanes = outer[lane];
   outer.erase(outer.begin() + lane);
   const Schedule kind = TakesLanes(*s_, n.body) ? Schedule::kVector : Schedule::kSequential;
   const int64_t cost = OperationsOf(*s_, n.body);
   const auto in_lanes = [&] {
-    return kind == Schedule::kVector ? Lanes(lanes, n.body, share) : Wrap(s_, {{{lanes}, kind}}, n.body);
+    return Walk(lanes, n.body, kind == Schedule::kVector, share);
   };
   if (!share) return Wrap(s_, {{outer, Schedule::kSequential}}, in_lanes());
 
@@ -227,35 +227,43 @@ bool Scheduler::IsPrivate(Name local, const Nest& n) const {
 
 std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   Nest n = NestOf(*s_, map);
-  if (n.ranges.empty() || !Prepare(&n)) return std::nullopt;
+  if (n.ranges.empty()) return Declined("a map without an index");
+  if (!Prepare(&n)) return Dependent(std::move(n), /*share=*/true);
   const std::vector<bool> apart = ApartRanges(n);
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
   if (auto product = ProductOf(*s_, n, apart, d_.block_columns / 2)) return ProductScheduler(s_, d_, std::move(*product)).Run();
-  if (OfTasklets(n) && n.body.size() == 1) return Sum(std::move(n), apart, /*share=*/true);
+  if (OfTasklets(n) && n.body.size() == 1) {
+    return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);
+  }
   if (!all) {  // too little for a second thread: in one
     const auto trips = AsInt(TripsOf(n.ranges)), work = AsInt(WorkOf(n.body));
     const bool little = trips && work && *trips < d_.chunk_operations && *trips * *work < 4 * d_.chunk_operations;
-    return little ? SumsWithin(std::move(n)) : std::nullopt;
+    if (!little) return Mixed(std::move(n), apart);
+    return SumsWithin(std::move(n));
   }
   return Rows(std::move(n));
 }
 
 std::optional<Scheduler::Statements> Scheduler::Inside(NodeId statement) {
-  if (std::holds_alternative<Tasklet>(s_->nodes[statement].body)) return Statements{statement};
+  if (std::holds_alternative<Tasklet>(s_->nodes[statement].body)) return WithChecks({statement});
   if (!std::holds_alternative<Map>(s_->nodes[statement].body)) return std::nullopt;
   Nest n = NestOf(*s_, statement);
-  if (n.ranges.empty() || !Prepare(&n)) return std::nullopt;
+  if (n.ranges.empty()) return Declined("a map without an index");
+  if (!Prepare(&n)) return Dependent(std::move(n), /*share=*/false);
   const std::vector<bool> apart = ApartRanges(n);
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/false);
-  if (OfTasklets(n) && n.body.size() == 1) return Sum(std::move(n), apart, /*share=*/false);
+  if (OfTasklets(n) && n.body.size() == 1) {
+    return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/false) : InOrder(std::move(n), apart, /*share=*/false);
+  }
   return SumsWithin(std::move(n));
 }
 
-bool Scheduler::Run() {
+std::string Scheduler::Run() {
   const NodeId n = OnlyStatement(*s_);
-  if (!n.valid() || !ResolveAccesses(s_).empty()) return false;
+  if (!n.valid()) return "it has several statements";
+  if (std::string why = ResolveAccesses(s_); !why.empty()) return why;
   for (const Home& h : HomesOf(*s_, {n})) homes_[h.container] = h.owner.value;
   std::unordered_set<Name> written;
   for (const ElementAccess& a : AccessesOf(*s_, n)) {
@@ -263,17 +271,17 @@ bool Scheduler::Run() {
     if (a.write) written.insert(a.root);
   }
   for (auto it = accesses_.begin(); it != accesses_.end();) it = written.count(it->first) ? std::next(it) : accesses_.erase(it);
-  Statements body = {n};
+  Statements body = WithChecks({n});
   if (std::holds_alternative<Map>(s_->nodes[n].body)) {
     auto scheduled = Top(n);
-    if (!scheduled) return false;
+    if (!scheduled) return why_;
     body = std::move(*scheduled);
   }
   for (BlockId b : s_->body)
     if (std::holds_alternative<State>(s_->blocks[b].control)) std::get<State>(s_->blocks.Mutable(b).control).statements = body;
   s_->device = Name(d_.name);
   Renumber(s_);
-  return true;
+  return "";
 }
 
 }  // namespace schedule
@@ -283,8 +291,16 @@ Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const As
   for (auto& s : p.sdfgs) {
     if (!s->kernel || !s->device.empty()) continue;
     Sdfg copy = *s;
-    if (!schedule::Scheduler(&copy, device).Run()) continue;
-    if (!Verify(p, copy).ok()) continue;  // what can't be shown to stay inside, and to race nowhere, is no schedule
+    std::string why = schedule::Scheduler(&copy, device).Run();
+    if (why.empty()) {  // what can't be shown to stay inside, and to race nowhere, is no schedule
+      if (const Status verified = Verify(p, copy); !verified.ok()) why = verified.diagnostics().front().message;
+    }
+    if (!why.empty()) {
+      copy = *s;
+      copy.unscheduled = why;
+      s = std::make_shared<Sdfg>(std::move(copy));
+      continue;
+    }
     Match m;
     m.sdfg = s->name;
     m.statements = {schedule::OnlyStatement(*s)};

@@ -95,7 +95,7 @@ kernel pool(p0: f32[8, 64], p1: f32[16, 128]) for cpu {
         sums[i1] max= 2 * i0 + i2 - 1 >= 0 ? p1[2 * i0 + i2 - 1, 2 * i1 + i3 - 1] : -inf
       }
     }
-    map i1 in 0:64 @vector { p0[i0, i1] = max(-inf, sums[i1]) }
+    map i1 in 0:64 @vector { p0[i0, i1] = sums[i1] }
   }
 })");
 }
@@ -130,6 +130,67 @@ kernel product(inout p0: c64[n0, n1], p1: c64[n0, n2], p2: c64[n2, n1], n0: symb
                   "choose-schedule");
 }
 
+// An array in registers that lives longer than a loop is written whole: what is left over of it, too.
+TEST(ChooseSchedule, RegistersThatALoopFills) {
+  ExpectPass(R"(
+kernel k(p0: f32[3, 9], p1: f32[3, 9]) {
+  map i0 in 0:3 {
+    local r0: f32[100]
+    local r1: f32
+    r1 = 0
+    map i1 in 0:100 {
+      r0[i1] = p1[i0, i1 % 9] * 2
+      r1 += r0[i1]
+    }
+    map i1 in 0:9 { p0[i0, i1] = r0[i1 + 91] / r1 }
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[3, 9], p1: f32[3, 9]) for cpu {
+  for i0 in 0:3 {
+    local r1: f32
+    r1 = 0
+    local partial: f32[16]
+    map u in 0:16 @vector { partial[u] = 0.0 }
+    local r0: f32[100]
+    for i1_0 in 0:96:16 {
+      map u in 0:16 @vector {
+        r0[i1_0 + u] = p1[i0, (i1_0 + u) % 9] * 2
+        partial[u] += r0[i1_0 + u]
+      }
+    }
+    map i1 in 96:100 @vector {
+      r0[i1] = p1[i0, i1 % 9] * 2
+      partial[i1 - 96] += r0[i1]
+    }
+    map u in 0:16 @halves { r1 += partial[u] }
+    map i1 in 0:9 @vector { p0[i0, i1] = r0[i1 + 91] / r1 }
+  }
+})");
+}
+
+// Functions of what all lanes share are computed before them.
+TEST(ChooseSchedule, OnceForAllLanes) {
+  ExpectPass(R"(
+kernel k(p0: f32[8, 64], p1: f32[8, 64], p2: f32[8]) {
+  map i0 in 0:8 {
+    local r0: f32
+    r0 = p2[i0]
+    map i1 in 0:64 { p0[i0, i1] = p1[i0, i1] - log(r0) }
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[8, 64], p1: f32[8, 64], p2: f32[8]) for cpu {
+  for i0 in 0:8 {
+    local r0: f32
+    r0 = p2[i0]
+    local once: f32
+    once = log(r0)
+    map i1 in 0:64 @vector { p0[i0, i1] = p1[i0, i1] - once }
+  }
+})");
+}
+
 // Another device has other numbers: each of them changes the schedule of some kernel.
 TEST(ChooseSchedule, EachNumberOfTheDeviceCounts) {
   const char* text = R"(
@@ -139,12 +200,15 @@ kernel c(inout p0: f32[n1], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in
 kernel d(inout p0: f32[n0], p1: f32[n0, 40], n0: symbol) { map i0 in 0:n0, i1 in 0:40 { p0[i0] += p1[i0, i1] } }
 kernel e(p0: f32[n1, n0], p1: f32[n0, n1], n0: symbol, n1: symbol) { map i0 in 0:n1, i1 in 0:n0 { p0[i0, i1] = p1[i1, i0] } }
 kernel f(inout p0: f32[24], p1: f32[10, 24]) { map i0 in 0:10, i1 in 0:24 { p0[i1] += p1[i0, i1] } }
-kernel g(inout p0: f32[512, 512], p1: f32[512, 512], p2: f32[512, 512]) {
+kernel m(inout p0: f32[512, 512], p1: f32[512, 512], p2: f32[512, 512]) {
   map i0 in 0:512, i1 in 0:512, i2 in 0:512 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 }
-kernel h(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
+kernel w(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
   map i0 in 0:n0, i1 in 0:n1, i2 in 0:n2 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 }
+kernel g(inout p0: f32[4], p1: f32[4, 20]) { map i0 in 0:4, i1 in 0:20 { p0[i0] += p1[i0, i1] } }
+kernel i(inout p0: f32[4], p1: f32[4, 100]) { map i0 in 0:4, i1 in 0:100 { p0[i0] += p1[i0, i1] } }
+kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:64 { p0[i1] += p1[i0, i1] } }
 )";
   const Result<schedule::Device> cpu = schedule::FindDevice("cpu");
   ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
@@ -161,7 +225,10 @@ kernel h(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1
       {"chunk-operations", &schedule::Device::chunk_operations},
       {"row-elements", &schedule::Device::row_elements},
       {"sum-elements", &schedule::Device::sum_elements},
+      {"short-row", &schedule::Device::short_row},
       {"short-sum", &schedule::Device::short_sum},
+      {"short-partial-bytes", &schedule::Device::short_partial_bytes},
+      {"middle-sum", &schedule::Device::middle_sum},
       {"partial-bytes", &schedule::Device::partial_bytes},
       {"long-partial-bytes", &schedule::Device::long_partial_bytes},
       {"long-sum", &schedule::Device::long_sum},
@@ -174,6 +241,8 @@ kernel h(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1
       {"product-parts", &schedule::Device::product_parts},
       {"product-part", &schedule::Device::product_part},
       {"cache-stride", &schedule::Device::cache_stride},
+      {"few-results", &schedule::Device::few_results},
+      {"most-parts", &schedule::Device::most_parts},
   };
   for (const auto& [name, number] : numbers) {
     bool changes = false;

@@ -1,9 +1,10 @@
 #include "transforms/schedule/resolve.h"
 
-#include <functional>
+#include <algorithm>
 #include <vector>
 
 #include "ir/analysis/layout.h"
+#include "transforms/schedule/checks.h"
 
 namespace headrace::schedule {
 namespace {
@@ -33,7 +34,7 @@ class Resolver {
         if (outside) why_ = "a write of '" + out.target.str() + "' may be dropped";
         out.guarded = false;
       } else {
-        Inside(out.target, out.index, out.flat);
+        Inside(out.target, out.index, out.flat, false);
       }
       out.value = Resolved(out.value, false);
       for (Expr& e : out.index) e = Resolved(e, false);
@@ -49,21 +50,34 @@ class Resolver {
     ranges_.resize(outer);
   }
 
-  // What must hold for the access to be inside, as far as it isn't proven; null: nothing.
+  // What must hold for the access to be inside, as far as it isn't proven or known where it stands; null: nothing.
   Expr Outside(Name container, const std::vector<Expr>& index, bool flat) const {
     const Container& c = s_.Get(container);
     const std::vector<Expr> shape = flat ? std::vector<Expr>{NumElements(c)} : c.shape;
     Expr all;
-    const auto require = [&](const Expr& condition) { all = all ? BinaryExpr(Op::kAnd, all, condition) : condition; };
+    const auto require = [&](const Expr& condition) {
+      if (std::find(known_.begin(), known_.end(), condition) != known_.end()) return;
+      all = all ? BinaryExpr(Op::kAnd, all, condition) : condition;
+    };
     for (size_t d = 0; d < index.size(); ++d) {
+      if (!index[d]) continue;  // it will be checked
       const Sides open = UnprovenSides(ranges_, index[d], shape[d], s_.assumptions);
       if (open.lower) require(BinaryExpr(Op::kGe, index[d], Expr(0)));
       if (open.upper) require(BinaryExpr(Op::kLt, index[d], shape[d]));
     }
     return all;
   }
-  void Inside(Name container, const std::vector<Expr>& index, bool flat) {
+  // Indices from memory are checked before, unless a condition decides whether the access happens at all.
+  void Inside(Name container, std::vector<Expr> index, bool flat, bool conditional) {
+    if (!conditional)
+      for (Expr& e : index)
+        if (IsFromMemory(e)) e = Expr();
     if (Outside(container, index, flat)) why_ = "'" + container.str() + "' may be accessed outside its bounds";
+  }
+  // The terms of a conjunction.
+  void Know(const Expr& e) {
+    if (e.Is(ExprKind::kBinary) && e->op == Op::kAnd) return Know(e->args[0]), Know(e->args[1]);
+    known_.push_back(e);
   }
 
   Expr Resolved(const Expr& e, bool conditional) {
@@ -72,7 +86,7 @@ class Resolver {
       std::vector<Expr> index(e->args.begin(), e->args.end() - e->has_default);
       for (Expr& i : index) i = Resolved(i, conditional);
       if (!e->has_default) {
-        Inside(e->name, index, e->flat);
+        Inside(e->name, index, e->flat, conditional);
         return WithArgs(e, std::move(index));
       }
       const Expr condition = Outside(e->name, index, e->flat), otherwise = Resolved(e->args.back(), true);
@@ -82,13 +96,20 @@ class Resolver {
       const Expr inside{std::move(read)};
       return condition ? SelectExpr(condition, inside, otherwise) : inside;
     }
+    const bool choice = e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr));
     std::vector<Expr> args;
-    for (const Expr& a : e->args) args.push_back(Resolved(a, conditional));
+    for (size_t i = 0; i < e->args.size(); ++i) {
+      const size_t known = known_.size();
+      if (e.Is(ExprKind::kSelect) && i == 1) Know(args[0]);
+      args.push_back(Resolved(e->args[i], conditional || (choice && i > 0)));
+      known_.resize(known);
+    }
     return args.empty() ? e : WithArgs(e, std::move(args));
   }
 
   Sdfg& s_;
   std::vector<Range> ranges_;
+  std::vector<Expr> known_;  // what holds where an expression is evaluated
   std::string why_;
 };
 

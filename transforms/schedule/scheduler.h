@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "transforms/schedule/device.h"
@@ -18,7 +19,7 @@ Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const
 class Scheduler {
  public:
   Scheduler(Sdfg* kernel, const Device& device) : s_(kernel), d_(device) {}
-  bool Run();  // false: no strategy fits, and the kernel is spoilt
+  std::string Run();  // "", or why no strategy fits; the kernel is spoilt then
 
  private:
   using Statements = std::vector<NodeId>;
@@ -26,24 +27,50 @@ class Scheduler {
   std::optional<Statements> Top(NodeId map);
   std::optional<Statements> Inside(NodeId statement);
 
+  // What is said of a kernel that no strategy fits: the last reason.
+  std::nullopt_t Declined(std::string why) {
+    why_ = std::move(why);
+    return std::nullopt;
+  }
   bool Prepare(Nest* n);  // ranges from 0 by 1 that don't depend on each other
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
+  bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
   std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);
   std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
-  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share);
+  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
   std::optional<Statements> Rows(Nest n);                           // a body of several statements, maps among them
   std::optional<Statements> SumsWithin(Nest n);  // several statements, sums among them
+  NodeId Result(const Tasklet& t, const Expr& sum, const Expr& initial);
+  // ---- two_phase.cc ----
+  Expr Let(const std::string& stem, const Expr& value);
+  Expr PartLength(const Range& cut, const Expr& work, int64_t multiple) const;
+  std::optional<Statements> TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Expr& initial);
+  Statements Hoist(Name lane, Statements* body);
+  // ---- in_order.cc ----
+  std::vector<Check> Questions(const Tasklet& t) const;
+  Statements WithChecks(const Statements& body);
+  Statements Walk(const Range& lane, Statements body, bool lanes, bool whole_rows);
+  bool LiesSideBySide(const Statements& body, Name lane) const;
+  NodeId Enclose(Nest* n, std::vector<Range> inner);
+  std::optional<Statements> Dependent(Nest n, bool share);
+  std::optional<Statements> Mixed(Nest n, const std::vector<bool>& apart);
+  std::optional<Statements> InOrder(Nest n, const std::vector<bool>& apart, bool share);
   void CollapseWithin(Nest* n, std::vector<bool>* apart);
+  void Merge(Nest* n, size_t outer, size_t inner) {
+    const size_t known = s_->order.size();
+    Collapse(s_, n, outer, inner);
+    collapsed_.insert(s_->order.begin() + static_cast<long>(known), s_->order.end());
+  }
   bool MayCollapse(const Nest& n, size_t outer, size_t inner) const;
   bool OfTasklets(const Nest& n) const;
   std::vector<bool> ApartRanges(const Nest& n) const;
   bool IsPrivate(Name local, const Nest& n) const;
   bool IsWrittenFirst(const Statements& body, Name target) const;
-  Statements InParts(const std::vector<Range>& around, const Range& lane, const Statements& body, int64_t partials);
+  Statements InParts(const Nest& n, const std::vector<Range>& around, const Range& lane, const Statements& body, int64_t partials);
   int64_t Partials(DType t, const Range& lane) const;
   Statements Lanes(const Range& lane, const Statements& body, bool whole_rows);
   Expr WorkOf(const std::vector<NodeId>& body) const;
@@ -55,6 +82,8 @@ class Scheduler {
 
   Sdfg* s_;
   const Device& d_;
+  std::string why_;
+  std::unordered_set<Name> collapsed_;        // views that the strategy has made
   std::unordered_map<Name, int> accesses_;    // of what the kernel writes
   std::unordered_map<Name, uint32_t> homes_;  // of the registers before anything was moved: the map that they live in
 };

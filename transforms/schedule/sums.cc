@@ -77,7 +77,7 @@ void Scheduler::CollapseWithin(Nest* n, std::vector<bool>* apart) {
   for (size_t a = 0; a < n->ranges.size(); ++a)
     for (size_t b = 0; b < n->ranges.size(); ++b) {
       if (a == b || (*apart)[a] != (*apart)[b] || !MayCollapse(*n, a, b)) continue;
-      Collapse(s_, n, a, b);
+      Merge(n, a, b);
       apart->erase(apart->begin() + static_cast<long>(b));
       return CollapseWithin(n, apart);
     }
@@ -87,23 +87,41 @@ void Scheduler::CollapseWithin(Nest* n, std::vector<bool>* apart) {
 int64_t Scheduler::Partials(DType t, const Range& lane) const {
   const int64_t trips = AsInt(lane.end).value_or(INT64_MAX);
   if (!IsFloat(t) || trips < d_.short_sum) return 0;
-  return (trips >= d_.long_sum ? d_.long_partial_bytes : d_.partial_bytes) / ByteSize(t);
+  const int64_t bytes = trips >= d_.long_sum     ? d_.long_partial_bytes
+                        : trips >= d_.middle_sum ? d_.partial_bytes
+                                                 : d_.short_partial_bytes;
+  return std::max<int64_t>(1, bytes / ByteSize(t));
+}
+
+// One accumulation whose terms may come in any order, into elements that the ranges which keep iterations apart name.
+bool Scheduler::IsSum(const Nest& n, const std::vector<bool>& apart) const {
+  const auto& t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+  const DType type = ComputeType(s_->Get(t.target).dtype);
+  const Name root = AccessesOf(*s_, n.body[0]).back().root;
+  if (t.op == WriteOp::kAssign || !IdentityOf(t.op, type) || ReadsItsTarget(*s_, n.body[0], root)) return false;
+  for (size_t i = 0; i < n.ranges.size(); ++i)  // scattered
+    for (const Expr& e : t.index)
+      if (!IsIndexExpr(e) || (!apart[i] && Mentions(e, n.ranges[i].index))) return false;
+  return true;
 }
 
 std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial) {
+  if (!IsSum(n, apart)) return std::nullopt;
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
   const DType type = ComputeType(s_->Get(t.target).dtype);
-  const Name root = AccessesOf(*s_, n.body[0]).back().root;
-  if (t.op == WriteOp::kAssign || !IdentityOf(t.op, type) || ReadsItsTarget(*s_, n.body[0], root)) return std::nullopt;
-  for (size_t i = 0; i < n.ranges.size(); ++i)  // scattered
-    for (const Expr& e : t.index)
-      if (!IsIndexExpr(e) || (!apart[i] && Mentions(e, n.ranges[i].index))) return std::nullopt;
-  if (IsContraction(n, t, type)) return std::nullopt;
+  if (IsContraction(n, t, type)) return Declined("a contraction");
   std::vector<bool> roles = apart;
   if (!initial) CollapseWithin(&n, &roles);
   const int lane = LaneRange(*s_, n);
-  if (lane < 0 || (initial && !roles[lane])) return std::nullopt;
-  return roles[lane] ? SumSideBySide(std::move(n), roles, lane, share, initial) : SumAlong(std::move(n), roles, lane, share);
+  if (lane < 0 || (initial && !roles[lane])) return Declined("no range walks memory");
+  return roles[lane] ? SumSideBySide(std::move(n), roles, lane, share, initial) : SumAlong(std::move(n), roles, lane, share, initial);
+}
+
+// What a sum starts at is combined with it, or what its element holds.
+NodeId Scheduler::Result(const Tasklet& t, const Expr& sum, const Expr& initial) {
+  if (!initial) return Put(t.target, t.index, t.op, sum);
+  const bool nothing = initial == IdentityOf(t.op, ComputeType(s_->Get(t.target).dtype));
+  return Put(t.target, t.index, WriteOp::kAssign, nothing ? sum : Combined(t.op, initial, sum));
 }
 
 // Results that lie side by side are accumulated together.
@@ -119,11 +137,13 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   const int64_t cost = OperationsOf(*s_, n.body);
   if (share && length && AllKnown(outer)) {  // few results, long sums: shared out by their terms
     const int64_t count = Times(Known(outer, 1), *length), each = Known(terms, 1 << 16);
-    if (count > 0 && count < 2048 && each >= 4 * count && Times(each, Times(cost, count)) >= 8 * d_.chunk_operations)
-      return std::nullopt;
+    if (count > 0 && count < d_.few_results && each >= 4 * count && Times(each, Times(cost, count)) >= 8 * d_.chunk_operations)
+      if (auto phases = TwoPhases(n, apart, lane, initial)) return phases;
   }
   const int64_t whole = d_.vector_bytes / ByteSize(type);
-  if (length && *length < 2 * whole && *length % whole != 0 && IsFloat(type)) return std::nullopt;  // rows shorter than vectors
+  // Rows a little shorter than vectors are summed in whole ones, whose last lanes add nothing.
+  const bool masked = length && *length >= d_.short_row && *length < 2 * whole && *length % whole != 0 && IsFloat(type) &&
+                      Questions(t).empty();
   const int64_t side = length ? std::min(*length, d_.sum_elements) : d_.sum_elements;
   const Expr work = Expr(cost) * TripsOf(terms) * (length ? Expr(side) : Min(Expr(side), lanes.end));
   std::optional<Name> parts;
@@ -136,20 +156,28 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   for (const auto* list : {&shared.units, &shared.within})
     for (const Range& r : *list)
       if (parts && r.index == *parts) lanes = Within(r, lanes.index);
-  const Name sums = Local("sums", type, {Expr(side)});
+  const int64_t slots = masked ? (side + whole - 1) / whole * whole : side;
+  const Name sums = Local("sums", type, {Expr(slots)});
   const Expr slot = SymbolExpr(lanes.index) - lanes.begin;
-  Statements body = Wrap(s_, {{{lanes}, Schedule::kVector}}, {Put(sums, {slot}, WriteOp::kAssign, IdentityOf(t.op, type))});
+  Range summed = lanes;
+  Expr value = t.value;
+  if (masked) {
+    summed.end = Expr(slots);
+    value = SelectExpr(BinaryExpr(Op::kLt, SymbolExpr(lanes.index), lanes.end), value, IdentityOf(t.op, type));
+  }
+  Statements body = Wrap(s_, {{{summed}, Schedule::kVector}}, {Put(sums, {slot}, WriteOp::kAssign, IdentityOf(t.op, type))});
   const auto add = [&](Statements more) { body.insert(body.end(), more.begin(), more.end()); };
-  add(Wrap(s_, {{terms, Schedule::kSequential}}, Lanes(lanes, {Put(sums, {slot}, t.op, t.value)}, /*whole_rows=*/false)));
+  const Statements term = {Put(sums, {slot}, t.op, value)};
+  add(Wrap(s_, {{terms, Schedule::kSequential}},
+           masked ? Wrap(s_, {{{summed}, Schedule::kVector}}, term) : Walk(lanes, term, true, /*whole_rows=*/false)));
   const Expr result = ReadExpr(sums, {slot});
-  const NodeId store = initial ? Put(t.target, t.index, WriteOp::kAssign, Combined(t.op, initial, result))
-                               : Put(t.target, t.index, t.op, result);
-  add(Wrap(s_, {{{lanes}, Schedule::kVector}}, {store}));
+  add(Wrap(s_, {{{lanes}, Schedule::kVector}}, {Result(t, result, initial)}));
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }
 
 // The terms of a result lie side by side: partial results, combined by halves.
-std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share) {
+std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share,
+                                                         const Expr& initial) {
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
   const DType type = ComputeType(s_->Get(t.target).dtype);
   const Range lanes = n.ranges[lane];
@@ -157,19 +185,20 @@ std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vect
   for (size_t i = 0; i < n.ranges.size(); ++i)
     if (i != lane) (apart[i] ? outer : terms).push_back(n.ranges[i]);
   const int64_t cost = OperationsOf(*s_, n.body), each = Times(Known(terms, 1 << 20), AsInt(lanes.end).value_or(1 << 20));
-  if (share && AllKnown(outer) && Known(outer, 1) < 8 && Times(each, cost) >= 4 * d_.chunk_operations) return std::nullopt;
+  if (share && AllKnown(outer) && Known(outer, 1) < 8 && Times(each, cost) >= 4 * d_.chunk_operations)
+    if (auto phases = TwoPhases(n, apart, lane, initial)) return phases;
   const Name sum = Local("sum", type);
   Statements body = {Put(sum, {}, WriteOp::kAssign, IdentityOf(t.op, type))};
-  const int64_t partials = Partials(type, lanes);
+  const NodeId term = Put(sum, {}, t.op, t.value);
+  const int64_t partials = Questions(t).empty() ? Partials(type, lanes) : 0;
   if (partials == 0) {
     std::vector<Range> all = terms;
     all.push_back(lanes);
-    for (NodeId id : Wrap(s_, {{all, Schedule::kSequential}}, {Put(sum, {}, t.op, t.value)})) body.push_back(id);
+    for (NodeId id : Wrap(s_, {{all, Schedule::kSequential}}, WithChecks({term}))) body.push_back(id);
   } else {
-    const NodeId term = Put(sum, {}, t.op, t.value);
-    for (NodeId id : InParts(terms, lanes, {term}, partials)) body.push_back(id);
+    for (NodeId id : InParts(n, terms, lanes, {term}, partials)) body.push_back(id);
   }
-  body.push_back(Put(t.target, t.index, t.op, ReadExpr(sum, {})));
+  body.push_back(Result(t, ReadExpr(sum, {}), initial));
   const Expr work = Expr(cost) * TripsOf(terms) * lanes.end;
   const Shared shared = share ? ShareOut(*s_, outer, work, d_) : Shared{{}, outer};
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
@@ -177,17 +206,17 @@ std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vect
 
 // `body` over `lane`, and over `around` outside of it, where some statements accumulate into one element: lane u of `partials`
 // accumulates every partials-th term into a result of its own; these are combined by halves, then with the target.
-Scheduler::Statements Scheduler::InParts(const std::vector<Range>& around, const Range& lane, const Statements& body,
-                                         int64_t partials) {
+Scheduler::Statements Scheduler::InParts(const Nest& n, const std::vector<Range>& around, const Range& lane,
+                                         const Statements& body, int64_t partials) {
   const Name u = FreshIn(*s_, "u"), c(FreshIn(*s_, lane.index.str() + "_0"));
   const Expr whole = FloorDiv(lane.end, Expr(partials)) * Expr(partials);
   const Range all{u, Expr(0), Expr(partials), Expr(1)}, blocks{c, Expr(0), whole, Expr(partials)},
       rest{lane.index, whole, lane.end, Expr(1)};
   Statements before, main, tail, after;
-  std::vector<std::pair<Name, Name>> renamed;  // registers of one iteration: the rest has its own
-  const auto fresh = [&](Name n) {
-    const Container& local = s_->Get(n);
-    renamed.emplace_back(n, Local(n.str(), local.dtype, local.shape));
+  std::vector<std::pair<Name, Name>> renamed;  // registers of one iteration of `n`: the rest has its own
+  const auto fresh = [&](Name of) {
+    const Container& local = s_->Get(of);
+    renamed.emplace_back(of, Local(of.str(), local.dtype, local.shape));
     return renamed.back().second;
   };
   std::vector<std::pair<Name, Name>> partial;
@@ -212,7 +241,7 @@ Scheduler::Statements Scheduler::InParts(const std::vector<Range>& around, const
     first.value = Substitute(first.value, to);
     if (!meets)
       for (Expr& e : first.index) e = Substitute(e, to);
-    if (!meets && s_->Get(t.target).storage == Storage::kRegister) {
+    if (!meets && s_->Get(t.target).storage == Storage::kRegister && IsPrivate(t.target, n)) {
       const auto known = std::find_if(renamed.begin(), renamed.end(), [&](const auto& r) { return r.first == t.target; });
       last.target = known != renamed.end() ? known->second : fresh(t.target);
     }
@@ -255,7 +284,7 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
   const Range lane = n.ranges.back();
   const std::vector<Range> around(n.ranges.begin(), n.ranges.end() - 1);
   if (n.ranges.empty()) return n.body;
-  const auto in_order = [&] { return Wrap(s_, {{n.ranges, Schedule::kSequential}}, n.body); };
+  const auto in_order = [&] { return Wrap(s_, {{n.ranges, Schedule::kSequential}}, WithChecks(n.body)); };
   Nest others = n;
   others.body.clear();
   std::vector<Name> summed;
@@ -273,6 +302,8 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
     partials = std::min(partials, Partials(type, lane));
     summed.push_back(AccessesOf(*s_, id).back().root);
   }
+  for (NodeId id : n.body)
+    if (!Questions(std::get<Tasklet>(s_->nodes[id].body)).empty()) return in_order();
   for (NodeId id : n.body)  // a running sum, read as it grows, keeps its order
     for (const ElementAccess& a : AccessesOf(*s_, id))
       if (a.op == WriteOp::kAssign && std::find(summed.begin(), summed.end(), a.root) != summed.end()) return in_order();
@@ -280,7 +311,18 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
   const bool twice = std::adjacent_find(summed.begin(), summed.end()) != summed.end();
   if (twice || summed.empty() || partials == 0) return in_order();
   if (!ApartRanges(others).back() || !TakesLanes(*s_, n.body)) return in_order();
-  return Wrap(s_, {{around, Schedule::kSequential}}, InParts({}, lane, n.body, partials));
+  // Short rows: what is not summed has its lanes for itself, so that little of it is left over.
+  const bool split = AsInt(lane.end).value_or(INT64_MAX) < d_.middle_sum &&
+                     std::none_of(others.body.begin(), others.body.end(),
+                                  [&](NodeId id) { return IsPrivate(std::get<Tasklet>(s_->nodes[id].body).target, n); });
+  std::vector<bool> plain;
+  for (NodeId id : n.body) plain.push_back(std::find(others.body.begin(), others.body.end(), id) != others.body.end());
+  Statements body = Hoist(lane.index, &n.body);
+  const auto add = [&](const Statements& more) { body.insert(body.end(), more.begin(), more.end()); };
+  if (!split) add(InParts(n, {}, lane, n.body, partials));
+  for (size_t k = 0; split && k < n.body.size(); ++k)
+    add(plain[k] ? Lanes(lane, {n.body[k]}, false) : InParts(n, {}, lane, {n.body[k]}, partials));
+  return Wrap(s_, {{around, Schedule::kSequential}}, body);
 }
 
 }  // namespace headrace::schedule

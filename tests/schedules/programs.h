@@ -1,0 +1,61 @@
+// Statements that the strategy has a schedule for, one or more of each kind. T is the type, N and C are sizes; V = 40.
+#pragma once
+
+namespace headrace::testing {
+
+struct ScheduledProgram {
+  const char* name;
+  const char* types;  // that it is written for
+  double tolerance;   // 0: equal bits
+  const char* text;
+};
+
+inline constexpr char kAll[] = "f32 f64 f16 bf16 i32 i64", kFloats[] = "f32 f64 f16", kOnce[] = "f32";
+
+inline constexpr ScheduledProgram kPrograms[] = {
+    {"elementwise", "f32 f64 f16 bf16 i32 i64 bool", 0, "(X: T[N, C], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = X[i, j] } }"},
+    {"rows", kAll, 0, "(X: T[N, C], Y: T[N]) { map i in 0:N { Y[i] = 1; map j in 0:C { Y[i] += X[i, j] } } }"},
+    {"rows of several", kAll, 0, "(X: T[N, C, 3], Y: T[N]) { map i in 0:N { Y[i] = 0 }\n map i in 0:N, j in 0:C, k in 0:2 { Y[i] += X[i, j, k + 1] } }"},
+    {"columns", kAll, 0, "(X: T[N, C], Y: T[C]) { map j in 0:C { Y[j] = 2 }\n map i in 0:N, j in 0:C { Y[j] += X[i, j] } }"},
+    {"extrema of rows", kAll, 0, "(X: T[N, C], Y: T[N], Z: T[N]) { map i in 0:N { Y[i] = 1; Z[i] = 1 }\n map i in 0:N, j in 0:C { Y[i] max= X[i, j] }\n map i in 0:N, j in 0:C { Z[i] min= X[i, j] } }"},
+    {"extrema of columns", kAll, 0, "(X: T[N, C], Y: T[C]) { map j in 0:C { Y[j] = 1 }\n map i in 0:N, j in 0:C { Y[j] min= X[i, j] } }"},
+    {"any and all", "bool", 0, "(X: T[N, C], Y: T[N], Z: T[C]) { map i in 0:N { Y[i] = false }\n map i in 0:C { Z[i] = true }\n map i in 0:N, j in 0:C { Y[i] += X[i, j] }\n map i in 0:N, j in 0:C { Z[j] *= X[i, j] } }"},
+    {"whole", kAll, 0, "(X: T[N, C], Y: T[]) { Y[] = 0\n map i in 0:N, j in 0:C { Y[] += X[i, j] } }"},
+    {"softmax", kFloats, 2e-3, R"((X: T[N, C], Y: T[N, C]) {
+        transient m: T @register
+        transient s: T @register
+        transient e: T[C] @register
+        map i in 0:N {
+        m = -inf
+        map j in 0:C { m max= X[i, j] }
+        s = 0
+        map j in 0:C { e[j] = exp(X[i, j] - m); s += e[j] }
+        map j in 0:C { Y[i, j] = e[j] / s } } })"},
+    {"normalised", kFloats, 2e-3, R"((X: T[N, C], Y: T[N, C]) {
+        transient m: T @register
+        transient v: T @register
+        map i in 0:N {
+        m = 0
+        v = 0
+        map j in 0:C { m += X[i, j] }
+        map j in 0:C { v += (X[i, j] - m) * (X[i, j] - m) }
+        map j in 0:C { Y[i, j] = (X[i, j] - m) / sqrt(v + 1) } } })"},
+    {"gather", kAll, 0, "(W: T[40, C], I: i64[N], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = W[I[i], j] } }"},
+    {"gather of blocks", kOnce, 0, "(W: T[40, C, 3], I: i64[N], Y: T[N, C, 3]) { map i in 0:N, j in 0:C, k in 0:3 { Y[i, j, k] = W[I[i], j, k] } }"},
+    {"gather of elements", kAll, 0, "(W: T[40], I: i64[N, C], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = W[I[i, j]] } }"},
+    {"sums of gathered rows", kOnce, 0, "(W: T[40, C], I: i64[N], Y: T[C]) { map j in 0:C { Y[j] = 0 }\n map i in 0:N, j in 0:C { Y[j] += W[I[i], j] } }"},
+    {"sums of gathered elements", kOnce, 0, "(W: T[40], I: i64[N, C], Y: T[N]) { map i in 0:N { Y[i] = 0 }\n map i in 0:N, j in 0:C { Y[i] += W[I[i, j]] } }"},
+    {"scatter", kAll, 0, "(inout W: T[40, C], I: i64[N], X: T[N, C]) { map i in 0:N, j in 0:C { W[I[i], j] += X[i, j] } }"},
+    {"scatter of elements", kOnce, 0, "(inout W: T[40], I: i64[N, C], X: T[N, C]) { map i in 0:N, j in 0:C { W[I[i, j]] max= X[i, j] } }"},
+    {"gathered where asked", kOnce, 0, "(W: T[40, C], I: i64[N], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = I[i] != 3 ? W[I[i], j] : 7 } }"},
+    {"sum where asked", kOnce, 0, "(W: T[40], I: i64[N, C], Y: T[]) { Y[] = 0\n map i in 0:N, j in 0:C { Y[] += I[i, j] != 3 ? W[I[i, j]] : 0 } }"},
+    {"side by side", kAll, 0, "(X: T[N, C], Z: T[N, C], Y: T[N, 2 * C]) { map i in 0:N, j in 0:2 * C { Y[i, j] = j < C ? X[i, j] : Z[i, j - C] } }"},
+    {"one below the other", kOnce, 0, "(X: T[N, C], Z: T[N, C], Y: T[2 * N, C]) { map i in 0:2 * N, j in 0:C { Y[i, j] = i < N ? X[i, j] : Z[i - N, j] } }"},
+    {"triangle", kOnce, 0, "(X: T[N, N], Y: T[N, N]) { map i in 0:N, j in 0:N { Y[i, j] = 0 }\n map i in 0:N, j in 0:i { Y[i, j] = X[i, j] + X[j, i] } }"},
+    {"upper triangle", kOnce, 0, "(X: T[N, N], Y: T[N]) { map i in 0:N { Y[i] = 0 }\n map i in 0:N, j in i:N { Y[i] += X[i, j] } }"},
+    {"dots", kFloats, 0, "(X: T[N, C], Z: T[N, C], Y: T[N], S: T[C]) { map i in 0:N { Y[i] = 0 }\n map j in 0:C { S[j] = 0 }\n map i in 0:N, j in 0:C { Y[i] += X[i, j] * Z[i, j]; S[j] += X[i, j] } }"},
+    {"borders", kAll, 0, "(X: T[N, C], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = (X[i, j - 1] ?? 0) + (X[i - 1, j] ?? 0) + (X[i, j + 2] ?? 0) } }"},
+    {"windows", kOnce, 0, "(X: T[N, C], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = 0; map k in 0:3 { Y[i, j] += X[i, j + k - 1] ?? 0 } } }"},
+};
+
+}  // namespace headrace::testing

@@ -1,0 +1,94 @@
+// Functions of what is the same in all lanes are computed once, before them.
+//   map j in 0:C @vector { Y[i, j] = X[i, j] - log(s) }  →  h = log(s) ; map j in 0:C @vector { Y[i, j] = X[i, j] - h }
+#include <algorithm>
+
+#include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
+#include "ir/analysis/type_inference.h"
+#include "transforms/schedule/scheduler.h"
+
+namespace headrace::schedule {
+namespace {
+
+// It takes longer than reading what it gave.
+bool CallsSomething(const Expr& e) {
+  bool found = false;
+  Visit(e, [&](const Expr& x) {
+    found |= x.Is(ExprKind::kCall) && x->name != Name("min") && x->name != Name("max") && x->name != Name("abs");
+    return !found;
+  });
+  return found;
+}
+
+bool Decides(const Expr& e) {
+  return e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr));
+}
+
+class Hoister {
+ public:
+  Hoister(Sdfg* s, Name lane, std::vector<Name> written) : s_(s), lane_(lane), written_(std::move(written)) {}
+
+  // What a choice leaves out is not computed: only its condition is looked at.
+  Expr Of(const Expr& e) {
+    if (!e || e->args.empty() || e.Is(ExprKind::kRead)) return e;
+    if (const DType t = TypeOf(e); t != DType::kNone && IsInvariant(e) && CallsSomething(e)) return Known(e, t);
+    std::vector<Expr> args = e->args;
+    for (size_t i = 0; i < (Decides(e) ? 1 : args.size()); ++i) args[i] = Of(args[i]);
+    return WithArgs(e, std::move(args));
+  }
+  std::vector<NodeId> Statements() const { return statements_; }
+
+ private:
+  bool IsInvariant(const Expr& e) const {
+    if (Mentions(e, lane_)) return false;
+    bool known = true;
+    for (Name n : ReadContainers(e)) known &= std::find(written_.begin(), written_.end(), RootOf(*s_, n)) == written_.end();
+    Visit(e, [&](const Expr& x) { return known &= !Decides(x) && !(x.Is(ExprKind::kRead) && !x->args.empty()), known; });
+    return known;
+  }
+  // Of those types that intermediate values have anyway.
+  DType TypeOf(const Expr& e) const {
+    const Result<Expr> typed = InferTypes(*s_, e);
+    if (!typed.ok()) return DType::kNone;
+    return (*typed)->dtype == DType::kF32 || (*typed)->dtype == DType::kF64 ? (*typed)->dtype : DType::kNone;
+  }
+  Expr Known(const Expr& e, DType t) {
+    for (const auto& [value, name] : known_)
+      if (value == e) return ReadExpr(name, {});
+    Container c;
+    c.name = FreshIn(*s_, "once");
+    c.dtype = t;
+    c.storage = Storage::kRegister;
+    const Name name = c.name;
+    s_->Add(std::move(c));
+    known_.emplace_back(e, name);
+    statements_.push_back(s_->AddNode(Tasklet{name, {}, false, false, WriteOp::kAssign, e}));
+    return ReadExpr(name, {});
+  }
+
+  Sdfg* s_;
+  Name lane_;
+  std::vector<Name> written_;
+  std::vector<std::pair<Expr, Name>> known_;
+  std::vector<NodeId> statements_;
+};
+
+}  // namespace
+
+Scheduler::Statements Scheduler::Hoist(Name lane, Statements* body) {
+  std::vector<Name> written;
+  for (NodeId id : *body)
+    for (const ElementAccess& a : AccessesOf(*s_, id))
+      if (a.write) written.push_back(a.root);
+  Hoister hoister(s_, lane, std::move(written));
+  for (NodeId& id : *body) {
+    Tasklet t = std::get<Tasklet>(s_->nodes[id].body);
+    const Expr value = hoister.Of(t.value);
+    if (value == t.value) continue;
+    t.value = value;
+    id = s_->AddNode(std::move(t));
+  }
+  return hoister.Statements();
+}
+
+}  // namespace headrace::schedule

@@ -1,0 +1,121 @@
+// Iterations that meet, indices from memory, ranges that depend on each other.
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// Indices from memory are asked for once for all lanes; the array has the name that an error tells.
+TEST(InOrder, Gathers) {
+  ExpectPass(R"(
+kernel gather(Y: f32[n0, 64], W: f32[1000, 64], I: i64[n0], n0: symbol) {
+  map i0 in 0:n0, i1 in 0:64 { Y[i0, i1] = W[I[i0], i1] }
+}
+kernel elements(Y: f32[n0], W: f32[n1], I: i64[n0], n0: symbol, n1: symbol) {
+  map i0 in 0:n0 { Y[i0] = W[I[i0]] }
+}
+kernel blocks(Y: f32[8, 5, 3], W: f32[9, 5, 3], I: i64[8]) {
+  map i0 in 0:8, i1 in 0:5, i2 in 0:3 { Y[i0, i1, i2] = W[I[i0], i1, i2] }
+})",
+             "choose-schedule", R"(
+kernel gather(Y: f32[n0, 64], W: f32[1000, 64], I: i64[n0], n0: symbol) for cpu {
+  map i0_0 in 0:n0:512 @parallel {
+    for i0 in i0_0:+512 {
+      check W[I[i0], 0]
+      map i1 in 0:64 @vector { Y[i0, i1] = W[I[i0], i1] }
+    }
+  }
+}
+kernel elements(Y: f32[n0], W: f32[n1], I: i64[n0], n0: symbol, n1: symbol) for cpu {
+  map i0_0 in 0:n0:32768 @parallel {
+    for i0 in i0_0:+32768 {
+      check W[I[i0]]
+      Y[i0] = W[I[i0]]
+    }
+  }
+}
+kernel blocks(Y: f32[8, 5, 3], W: f32[9, 5, 3], I: i64[8]) for cpu {
+  view v: f32[9, 15] of W
+  view v_1: f32[8, 15] of Y
+  for i0 in 0:8 {
+    check W[I[i0], 0, 0]
+    check v[I[i0], 0]
+    map i1 in 0:15 @vector { v_1[i0, i1] = v[I[i0], i1] }
+  }
+})");
+}
+
+// What several iterations add to keeps their order; what they keep apart is shared out.
+TEST(InOrder, Scatters) {
+  ExpectPass(R"(
+kernel scatter(inout W: f32[1000, 64], I: i64[n0], Y: f32[n0, 64], n0: symbol) {
+  map i0 in 0:n0, i1 in 0:64 { W[I[i0], i1] += Y[i0, i1] }
+}
+kernel wide(inout W: f32[1000, n1], I: i64[n0], Y: f32[n0, n1], n0: symbol, n1: symbol) {
+  map i0 in 0:n0, i1 in 0:n1 { W[I[i0], i1] += Y[i0, i1] }
+})",
+             "choose-schedule", R"(
+kernel scatter(inout W: f32[1000, 64], I: i64[n0], Y: f32[n0, 64], n0: symbol) for cpu {
+  for i0 in 0:n0 {
+    check W[I[i0], 0]
+    map i1 in 0:64 @vector { W[I[i0], i1] += Y[i0, i1] }
+  }
+}
+kernel wide(inout W: f32[1000, n1], I: i64[n0], Y: f32[n0, n1], n0: symbol, n1: symbol) for cpu {
+  map i1_0_0 in 0:n1:256 * max(65536 // max(2 * n0 * min(n1, 256), 1), 1) @parallel {
+    for i1_0 in i1_0_0:+256 * max(65536 // max(2 * n0 * min(n1, 256), 1), 1):256, i0 in 0:n0 {
+      check W[I[i0], i1_0]
+      map i1 in i1_0:+256 @vector { W[I[i0], i1] += Y[i0, i1] }
+    }
+  }
+})");
+}
+
+// Truth values have none that the strategy knows.
+TEST(InOrder, SumsWithoutANeutralValue) {
+  ExpectPass(R"(
+kernel any(inout p0: bool[8], p1: bool[8, 100]) { map i0 in 0:8, i1 in 0:100 { p0[i0] += p1[i0, i1] } })",
+             "choose-schedule", R"(
+kernel any(inout p0: bool[8], p1: bool[8, 100]) for cpu {
+  for i0 in 0:8, i1 in 0:100 { p0[i0] += p1[i0, i1] }
+})");
+}
+
+// A range that depends on another one lies within it.
+TEST(InOrder, Triangles) {
+  ExpectPass(R"(
+kernel lower(p0: f32[n0, n0], p1: f32[n0, n0], n0: symbol) {
+  map i0 in 0:n0, i1 in 0:i0 { p0[i0, i1] = p1[i0, i1] * 2 }
+}
+kernel upper(inout p0: f32[200], p1: f32[200, 200]) {
+  map i0 in 0:200, i1 in i0:200 { p0[i0] += p1[i0, i1] }
+})",
+             "choose-schedule", R"(
+kernel lower(p0: f32[n0, n0], p1: f32[n0, n0], n0: symbol) for cpu {
+  map i0_0 in 0:n0:339 @parallel {
+    for i0 in i0_0:+339 {
+      map i1 in 0:i0 @vector { p0[i0, i1] = p1[i0, i1] * 2 }
+    }
+  }
+}
+kernel upper(inout p0: f32[200], p1: f32[200, 200]) for cpu {
+  for i0 in 0:200 {
+    local sum: f32
+    sum = 0.0
+    local partial: f32[32]
+    map u in 0:32 @vector { partial[u] = 0.0 }
+    for i1_0 in 0:32 * ((8 - i0) // 32) + 192:32 {
+      map u in 0:32 @vector { partial[u] += p1[i0, i0 + i1_0 + u] }
+    }
+    map i1 in 32 * ((8 - i0) // 32) + 192:200 - i0 @vector {
+      partial[i1 - 32 * ((8 - i0) // 32) - 192] += p1[i0, i0 + i1]
+    }
+    map u in 0:32 @halves { sum += partial[u] }
+    p0[i0] += sum
+  }
+})");
+}
+
+}  // namespace
+}  // namespace headrace::transforms

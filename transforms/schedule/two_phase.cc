@@ -1,0 +1,99 @@
+// Few results of long sums: each part of the terms is summed by one thread into results of its own, which are then added up in
+// the order of the parts. How many there are depends on shapes alone.
+//   map i in 0:1000000 { Y[] += X[i] }
+//     →  local partial: f32[31] @worker
+//        map u in 0:31 @parallel { … partial[u] = the sum of 32768 terms }
+//        Y[] += the sum of partial
+#include <algorithm>
+
+#include "ir/analysis/type_inference.h"
+#include "transforms/schedule/scheduler.h"
+
+namespace headrace::schedule {
+namespace {
+
+Expr Least(const Expr& a, const Expr& b) { return AsInt(a) && AsInt(b) ? Expr(std::max(*AsInt(a), *AsInt(b))) : Max(a, b); }
+
+}  // namespace
+
+// A size that is computed before the statements, unless it is known.
+Expr Scheduler::Let(const std::string& stem, const Expr& value) {
+  if (AsInt(value)) return value;
+  const Name name = FreshIn(*s_, stem);
+  const BlockId let = s_->AddBlock(Assign{name, value});
+  const auto at = std::find_if(s_->body.begin(), s_->body.end(),
+                               [&](BlockId b) { return std::holds_alternative<State>(s_->blocks[b].control); });
+  s_->body.insert(at, let);
+  return SymbolExpr(name);
+}
+
+// How many iterations of `cut` are a part: worth a thread's while, and at most so many that adding up what they give is little.
+Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple) const {
+  const Expr worth = AsInt(work) ? Expr(std::max<int64_t>(1, d_.chunk_operations / std::max<int64_t>(1, *AsInt(work))))
+                                 : Max(Expr(1), FloorDiv(Expr(d_.chunk_operations), Max(Expr(1), work)));
+  const Expr few = FloorDiv(cut.end + Expr(d_.most_parts - 1), Expr(d_.most_parts));
+  const Expr length = Least(worth, few);
+  return multiple == 1 ? length : FloorDiv(length + Expr(multiple - 1), Expr(multiple)) * Expr(multiple);
+}
+
+// `apart`: the ranges that results have, all of known length.
+std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Expr& initial) {
+  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+  const DType type = ComputeType(s_->Get(t.target).dtype);
+  size_t first = lane;
+  std::vector<Range> results;
+  Expr work(OperationsOf(*s_, n.body));
+  for (size_t i = n.ranges.size(); i-- > 0;) {
+    if (apart[i]) results.insert(results.begin(), n.ranges[i]);
+    else if (i != lane) first = i;
+  }
+  for (size_t i = 0; i < n.ranges.size(); ++i)
+    if (i != first) work = work * n.ranges[i].end;
+  const Range cut = n.ranges[first];
+  const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut)) : 1;
+  const Expr length = Let("part", PartLength(cut, work, multiple));
+  const Expr parts = Let("parts", FloorDiv(cut.end + length - Expr(1), length));
+  if (AsInt(parts) && *AsInt(parts) < 2) return std::nullopt;
+
+  Container partial;
+  partial.name = FreshIn(*s_, "partial");
+  partial.dtype = type;
+  partial.shape = {parts};
+  partial.storage = Storage::kWorker;
+  for (const Range& r : results) partial.shape.push_back(r.end);
+  s_->Add(partial);
+  const Name u = FreshIn(*s_, "part_0"), v = FreshIn(*s_, "part_1");
+  const Range units{u, Expr(0), parts, Expr(1)}, again{v, Expr(0), parts, Expr(1)};
+  std::vector<Expr> place = {SymbolExpr(u)}, from = {SymbolExpr(v)};
+  for (const Range& r : results) place.push_back(SymbolExpr(r.index)), from.push_back(SymbolExpr(r.index));
+
+  Nest part = n;
+  const Expr begin = SymbolExpr(u) * length;
+  Expr value = t.value;
+  if (first == lane) {  // lanes begin at 0
+    value = Substitute(value, {{cut.index, begin + SymbolExpr(cut.index)}});
+    part.ranges[first] = {cut.index, Expr(0), Min(length, cut.end - begin), Expr(1)};
+  } else {
+    part.ranges[first] = {cut.index, begin, Min(begin + length, cut.end), Expr(1)};
+  }
+  part.body = {Put(partial.name, place, t.op, value)};
+  const bool side = apart[lane];
+  const Expr nothing = IdentityOf(t.op, type);
+  auto one = side ? SumSideBySide(part, apart, lane, false, nothing) : SumAlong(part, apart, lane, false, nothing);
+  Nest all;
+  all.ranges = results;
+  all.ranges.push_back(again);
+  all.body = {Put(t.target, t.index, t.op, ReadExpr(partial.name, from))};
+  std::vector<bool> of_results(results.size(), true);
+  of_results.push_back(false);
+  size_t last = results.size();
+  for (size_t i = 0; side && i < results.size(); ++i)
+    if (results[i].index == n.ranges[lane].index) last = i;
+  auto two = side ? SumSideBySide(all, of_results, last, false, initial) : SumAlong(all, of_results, last, false, initial);
+  if (!one || !two) return std::nullopt;
+  Statements out = Wrap(s_, {{{units}, Schedule::kParallel}}, *one);
+  out.insert(out.end(), two->begin(), two->end());
+  return out;
+}
+
+}  // namespace headrace::schedule

@@ -1,0 +1,85 @@
+// Few results of long sums; rows shorter than vectors.
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// A thousand thousands of terms: each thread sums parts of them.
+TEST(TwoPhases, OneResult) {
+  ExpectPass(R"(
+kernel whole(inout p0: f32, p1: f32[1000000]) { map i0 in 0:1000000 { p0 += p1[i0] } })",
+             "choose-schedule", R"(
+kernel whole(inout p0: f32, p1: f32[1000000]) for cpu {
+  local partial: f32[31] @worker
+  map part_0 in 0:31 @parallel {
+    local sum: f32
+    sum = 0.0
+    local partial_1: f32[32]
+    map u in 0:32 @vector { partial_1[u] = 0.0 }
+    for i0_0 in 0:32 * (min(1000000 - 32768 * part_0, 32768) // 32):32 {
+      map u in 0:32 @vector { partial_1[u] += p1[i0_0 + 32768 * part_0 + u] }
+    }
+    map i0 in 32 * (min(1000000 - 32768 * part_0, 32768) // 32):min(1000000 - 32768 * part_0, 32768) @vector {
+      partial_1[i0 - 32 * (min(1000000 - 32768 * part_0, 32768) // 32)] += p1[i0 + 32768 * part_0]
+    }
+    map u in 0:32 @halves { sum += partial_1[u] }
+    partial[part_0] = sum
+  }
+  local sum_1: f32
+  sum_1 = 0.0
+  local partial_2: f32[8]
+  map u in 0:8 @vector { partial_2[u] = 0.0 }
+  for part_1_0 in 0:24:8 {
+    map u in 0:8 @vector { partial_2[u] += partial[part_1_0 + u] }
+  }
+  map part_1 in 24:31 @vector { partial_2[part_1 - 24] += partial[part_1] }
+  map u in 0:8 @halves { sum_1 += partial_2[u] }
+  p0 += sum_1
+})");
+}
+
+// Sizes that only the run knows are computed once, before.
+TEST(TwoPhases, SideBySide) {
+  ExpectPass(R"(
+kernel bias(inout p0: f32[64], p1: f32[n0, 64], n0: symbol) { map i0 in 0:n0, i1 in 0:64 { p0[i1] += p1[i0, i1] } })",
+             "choose-schedule", R"(
+kernel bias(inout p0: f32[64], p1: f32[n0, 64], n0: symbol) for cpu {
+  let part = max((n0 + 63) // 64, 512)
+  let parts = (n0 - 1) // part + 1
+  local partial: f32[parts, 64] @worker
+  map part_0 in 0:parts @parallel {
+    local sums: f32[64]
+    map i1 in 0:64 @vector { sums[i1] = 0.0 }
+    for i0 in part * part_0:min(n0, part * part_0 + part) {
+      map i1 in 0:64 @vector { sums[i1] += p1[i0, i1] }
+    }
+    map i1 in 0:64 @vector { partial[part_0, i1] = sums[i1] }
+  }
+  local sums_1: f32[64]
+  map i1 in 0:64 @vector { sums_1[i1] = 0.0 }
+  for part_1 in 0:parts {
+    map i1 in 0:64 @vector { sums_1[i1] += partial[part_1, i1] }
+  }
+  map i1 in 0:64 @vector { p0[i1] += sums_1[i1] }
+})");
+}
+
+// Rows a little shorter than vectors are summed in whole ones.
+TEST(Sums, RowsShorterThanVectors) {
+  ExpectPass(R"(
+kernel classes(inout p0: f32[10], p1: f32[100, 10]) { map i0 in 0:100, i1 in 0:10 { p0[i1] += p1[i0, i1] } })",
+             "choose-schedule", R"(
+kernel classes(inout p0: f32[10], p1: f32[100, 10]) for cpu {
+  local sums: f32[16]
+  map i1 in 0:16 @vector { sums[i1] = 0.0 }
+  for i0 in 0:100 {
+    map i1 in 0:16 @vector { sums[i1] += i1 < 10 ? p1[i0, i1] : 0.0 }
+  }
+  map i1 in 0:10 @vector { p0[i1] += sums[i1] }
+})");
+}
+
+}  // namespace
+}  // namespace headrace::transforms
