@@ -20,7 +20,7 @@ from .frontend.calls import embed
 from .frontend.evaluate import Scope
 from .frontend.lower import Lowering
 from .frontend.sizes import Size, names_in
-from .frontend.source import Read, Source, surroundings_read
+from .frontend.source import Read, Source, content, is_plain, surroundings_read
 from .frontend.types import IR_NAMES, TYPES, Cell, Type, Weak
 from .frontend.values import Array, Value, is_number, value_of
 from .reports import Report, report_of
@@ -59,8 +59,9 @@ class Translated:
 
     def current(self) -> bool:
         """Whether they mean what they meant."""
-        for names, name, value in self.surroundings:
-            if names.get(name) is not value:
+        for names, name, value, held in self.surroundings:
+            now = names.get(name)
+            if (now is not value or is_plain(value)) and content(now) != held:
                 return False
         return True
 
@@ -238,7 +239,7 @@ class Function:
     def _translate(self, given: dict[str, Any]) -> Translated:
         with surroundings_read() as reads:
             found = self.translate({name: self._type_of(name, value) for name, value in given.items()})
-        found.surroundings = list({(id(names), name): (names, name, value) for names, name, value in reads}.values())
+        found.surroundings = list({(id(names), name): (names, name, value, content(value)) for names, name, value in reads}.values())
         return found
 
     def _changed_by_user(self, key: tuple) -> Translated | None:

@@ -18,7 +18,7 @@ from .emitter import Emitter
 from .errors import NeedsNumbers, OutOfScope, Retry, Retyped
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .sizes import Size
-from .source import Source, TranslationError, read
+from .source import Attributes, Source, TranslationError, is_plain, read
 from .types import Type
 from .values import Value, is_number, value_of
 
@@ -143,6 +143,8 @@ class Evaluator:
         value = getattr(base, n.attr)
         if isinstance(base, types.ModuleType) and base is not np and vars(base).get(n.attr) is value:  # some make what is asked for
             read(vars(base), n.attr, value)
+        elif not isinstance(base, types.ModuleType) and is_plain(value):
+            read(Attributes(base), n.attr, value)
         return value
 
     def of_NamedExpr(self, n: ast.NamedExpr):
