@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -138,7 +140,9 @@ class Translation(Translated):
         except Retry as nowhere:
             raise nowhere.located from None
         self.results: list[Result] = []
-        self.structure = self._structure(result, {c: n for n, (_, c) in declared.items()})
+        returns = [n for s in source.body for n in ast.walk(s) if isinstance(n, ast.Return)]
+        with evaluator.at(returns[-1]) if returns and body is None else contextlib.nullcontext():
+            self.structure = self._structure(result, {c: n for n, (_, c) in declared.items()})
         self.several = has_parts(self.structure)
         self.sdfg = Sdfg.parse(self._text(called, declared), f"<program {called}>")
 
@@ -154,7 +158,7 @@ class Translation(Translated):
         if isinstance(r, Array) and r.whole and r.name in parameters:
             return Result("argument", parameters[r.name], False, r.dtype, r.shape)
         if not (isinstance(r, (Value, Size)) or is_number(r)):
-            raise TypeError(f"a program returns arrays and numbers, not {type(r).__name__}")
+            raise TypeError(f"a program returns arrays and numbers, not {getattr(r, 'what', type(r).__name__)}")
         v = value_of(r)
         target = Array(self.emitter.fresh("result"), v.dtype, v.shape)
         self.emitter.store(target, r)
