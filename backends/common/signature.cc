@@ -278,10 +278,6 @@ Result<BoundArguments> BindArguments(const Program& p, const Sdfg& s,
                                 (interval.hi ? " <= " + std::to_string(*interval.hi) : "")));
     }
   }
-  for (Name n : s.symbol_params)
-    if (const auto v = lookup(n); v && *v < 0 && !s.assumptions.Find(n))
-      wrong.push_back(Wrong("E0675", "size " + n.str() + " = " + std::to_string(*v) + " is outside what the program assumes",
-                            std::to_string(*v), "0 <= " + n.str(), "a program says of which it takes others: assume " + n.str() + " >= -1"));
   CheckProducts(s, lookup, &wrong);
   if (!wrong.empty()) return Status(std::move(wrong));
   for (const auto& [n, o] : bound) r.symbols.emplace_back(n, o.value);

@@ -107,11 +107,6 @@ class Calls(Case):
             y, z = p.compile(backend=backend)(x, m=2, n=3)
             self.close(y, np.tile(x, (3, 1)))
             self.close(z, np.tile(x, 2))
-        for backend in ("cpu", "interpreter"):
-            with self.fails(headrace.InvalidError, "E0675", "size m = -1", "expected: 0 <= m", "hint: a program says"):
-                p.compile(backend=backend)(x, m=-1, n=3)
-        below = headrace.Sdfg.parse("sdfg f(m: symbol, z: i64[1]) { assume m >= -5\n z[0] = m }")
-        self.close(below.compile()(m=-3), np.array([-3]))
         y, z = p.compile(verify="interpreter")(x, m=1, n=2)
         self.close(y, np.tile(x, (2, 1)))
 
