@@ -22,7 +22,6 @@ std::string CallOf(const std::string& function, const Node& node, const std::vec
 
 int32_t TakeMatrix(hr_call* call, bool square) {
   const hr_value& a = call->inputs[0];
-  if (*WhyNotDense()) return Fail(call, std::string("Eigen: ") + WhyNotDense() + "; compile with implementation pure");
   if (a.rank != 2) return Fail(call, "the first input is no matrix");
   return square && a.shape[0] != a.shape[1] ? Fail(call, "the matrix is not square") : 0;
 }
@@ -34,7 +33,7 @@ extern "C" HEADRACE_EXPORT int32_t headrace_linalg_solve(hr_call* call) {
     if (TakeMatrix(call, true) != 0 || Allocate(call, 0, {b.shape[0], b.shape[1]}) != 0) return 1;
     const int64_t n = a.shape[0];
     if (b.shape[0] != n) return Fail(call, std::to_string(n) + " equations, and a right side of " + std::to_string(b.shape[0]) + " rows");
-    DenseSolve(a.dtype, n, b.shape[1], a.data, b.data, call->outputs[0].data);
+    DenseOfThisProcessor().solve(a.dtype, n, b.shape[1], a.data, b.data, call->outputs[0].data);
     return 0;
   });
 }
@@ -42,7 +41,7 @@ extern "C" HEADRACE_EXPORT int32_t headrace_linalg_solve(hr_call* call) {
 extern "C" HEADRACE_EXPORT int32_t headrace_linalg_det(hr_call* call) {
   return Guarded(call, [&]() -> int32_t {
     if (TakeMatrix(call, true) != 0 || Allocate(call, 0, {}) != 0) return 1;
-    DenseDeterminant(call->inputs[0].dtype, call->inputs[0].shape[0], call->inputs[0].data, call->outputs[0].data);
+    DenseOfThisProcessor().determinant(call->inputs[0].dtype, call->inputs[0].shape[0], call->inputs[0].data, call->outputs[0].data);
     return 0;
   });
 }
@@ -52,7 +51,7 @@ extern "C" HEADRACE_EXPORT int32_t headrace_linalg_cholesky(hr_call* call) {
     if (TakeMatrix(call, true) != 0) return 1;
     const int64_t n = call->inputs[0].shape[0];
     if (Allocate(call, 0, {n, n}) != 0) return 1;
-    DenseCholesky(call->inputs[0].dtype, n, call->inputs[0].data, call->outputs[0].data);
+    DenseOfThisProcessor().cholesky(call->inputs[0].dtype, n, call->inputs[0].data, call->outputs[0].data);
     return 0;
   });
 }

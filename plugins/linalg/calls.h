@@ -25,7 +25,6 @@ std::string CallOf(const std::string& function, const headrace_plugin::Node& nod
 
 // "" where Eigen takes this node's matrix A, else why not.
 inline std::string WhyNotEigen(const headrace_plugin::Node& node) {
-  if (*WhyNotDense()) return WhyNotDense();
   return TypeName(node.input("A")->dtype).empty() ? "matrices are of f32, f64, c64 or c128" : "";
 }
 

@@ -1,8 +1,7 @@
-// Compiled for AVX2 and FMA, alone in this library, so that no template of it takes the place of one that is compiled for every
-// processor: nothing but what is behind WhyNotDense() is called without them.
+// Built twice (BUILD), as namespace LINALG_BUILD and with a name of its own for Eigen's, so that no template of the one build takes
+// the place of one of the other.
 #include "plugins/linalg/dense.h"
 
-#if defined(__AVX2__) && defined(__FMA__)
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <complex>
@@ -10,7 +9,7 @@
 
 #include "plugins/api/headrace_plugin.h"
 
-namespace linalg_ops {
+namespace linalg_ops::LINALG_BUILD {
 namespace {
 
 template <typename T>
@@ -58,13 +57,6 @@ void Cholesky(int64_t n, const void* a, void* l) {
   out.template triangularView<Eigen::Lower>().setConstant(std::numeric_limits<T>::quiet_NaN());
 }
 
-}  // namespace
-
-const char* WhyNotDense() {
-  static const bool runs = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return runs ? "" : "this processor has no AVX2 or no FMA";
-}
-
 void DenseSolve(int32_t dtype, int64_t n, int64_t columns, const void* a, const void* b, void* x) {
   if (n == 0 || columns == 0) return;
   switch (dtype) {
@@ -94,15 +86,12 @@ void DenseCholesky(int32_t dtype, int64_t n, const void* a, void* l) {
   }
 }
 
-}  // namespace linalg_ops
+}  // namespace
 
-#else
+Dense Solvers() {
+  Dense d = {};
+  d.solve = DenseSolve, d.determinant = DenseDeterminant, d.cholesky = DenseCholesky;
+  return d;
+}
 
-namespace linalg_ops {
-const char* WhyNotDense() { return "Headrace was built for another kind of processor"; }
-void DenseSolve(int32_t, int64_t, int64_t, const void*, const void*, void*) {}
-void DenseDeterminant(int32_t, int64_t, const void*, void*) {}
-void DenseCholesky(int32_t, int64_t, const void*, void*) {}
-}  // namespace linalg_ops
-
-#endif
+}  // namespace linalg_ops::LINALG_BUILD

@@ -1,7 +1,6 @@
-// As dense.cc: behind WhyNotDense().
+// Built twice, as dense.cc.
 #include "plugins/linalg/dense.h"
 
-#if defined(__AVX2__) && defined(__FMA__)
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
 #include <Eigen/QR>
@@ -13,7 +12,7 @@
 
 #include "plugins/api/headrace_plugin.h"
 
-namespace linalg_ops {
+namespace linalg_ops::LINALG_BUILD {
 namespace {
 
 template <typename T>
@@ -123,8 +122,6 @@ void ForType(int32_t dtype, F&& f) {
   }
 }
 
-}  // namespace
-
 void DenseLogDeterminant(int32_t dtype, int64_t n, const void* a, void* sign, void* logarithm) {
   ForType(dtype, [&](auto t) { LogDeterminant<decltype(t)>(n, a, sign, logarithm); });
 }
@@ -141,16 +138,13 @@ void DensePseudoInverse(int32_t dtype, int64_t m, int64_t n, double rtol, const 
   if (m > 0 && n > 0) ForType(dtype, [&](auto t) { PseudoInverse<decltype(t)>(m, n, rtol, a, p); });
 }
 
-}  // namespace linalg_ops
+}  // namespace
 
-#else
+Dense Factors() {
+  Dense d = {};
+  d.log_determinant = DenseLogDeterminant, d.eigen = DenseEigen, d.singular = DenseSingular, d.orthogonal = DenseOrthogonal,
+  d.pseudo_inverse = DensePseudoInverse;
+  return d;
+}
 
-namespace linalg_ops {
-void DenseLogDeterminant(int32_t, int64_t, const void*, void*, void*) {}
-void DenseEigen(int32_t, int64_t, const void*, void*, void*) {}
-void DenseSingular(int32_t, int64_t, int64_t, bool, const void*, void*, void*, void*) {}
-void DenseOrthogonal(int32_t, int64_t, int64_t, bool, const void*, void*, void*) {}
-void DensePseudoInverse(int32_t, int64_t, int64_t, double, const void*, void*) {}
-}  // namespace linalg_ops
-
-#endif
+}  // namespace linalg_ops::LINALG_BUILD

@@ -16,7 +16,7 @@ extern "C" HEADRACE_EXPORT int32_t headrace_linalg_slogdet(hr_call* call) {
   return Guarded(call, [&]() -> int32_t {
     if (TakeMatrix(call, true) != 0 || Allocate(call, 0, {}) != 0 || Allocate(call, 1, {}) != 0) return 1;
     const hr_value& a = call->inputs[0];
-    DenseLogDeterminant(a.dtype, a.shape[0], a.data, call->outputs[0].data, call->outputs[1].data);
+    DenseOfThisProcessor().log_determinant(a.dtype, a.shape[0], a.data, call->outputs[0].data, call->outputs[1].data);
     return 0;
   });
 }
@@ -27,7 +27,7 @@ extern "C" HEADRACE_EXPORT int32_t headrace_linalg_eigh(hr_call* call) {
     const hr_value& a = call->inputs[0];
     const int64_t n = a.shape[0];
     if (Allocate(call, 0, {n}) != 0 || Allocate(call, 1, {n, n}) != 0) return 1;
-    DenseEigen(a.dtype, n, a.data, call->outputs[0].data, call->outputs[1].data);
+    DenseOfThisProcessor().eigen(a.dtype, n, a.data, call->outputs[0].data, call->outputs[1].data);
     return 0;
   });
 }
@@ -39,7 +39,7 @@ extern "C" HEADRACE_EXPORT int32_t headrace_linalg_svd(hr_call* call) {
     const int64_t m = a.shape[0], n = a.shape[1], k = std::min(m, n);
     const bool full = Number(call, "full", 0) != 0;
     if (Allocate(call, 0, {m, full ? m : k}) != 0 || Allocate(call, 1, {k}) != 0 || Allocate(call, 2, {full ? n : k, n}) != 0) return 1;
-    DenseSingular(a.dtype, m, n, full, a.data, call->outputs[0].data, call->outputs[1].data, call->outputs[2].data);
+    DenseOfThisProcessor().singular(a.dtype, m, n, full, a.data, call->outputs[0].data, call->outputs[1].data, call->outputs[2].data);
     return 0;
   });
 }
@@ -52,7 +52,7 @@ extern "C" HEADRACE_EXPORT int32_t headrace_linalg_qr(hr_call* call) {
     const bool complete = Number(call, "complete", 0) != 0;
     const int64_t k = complete ? m : std::min(m, n);
     if (Allocate(call, 0, {m, k}) != 0 || Allocate(call, 1, {k, n}) != 0) return 1;
-    DenseOrthogonal(a.dtype, m, n, complete, a.data, call->outputs[0].data, call->outputs[1].data);
+    DenseOfThisProcessor().orthogonal(a.dtype, m, n, complete, a.data, call->outputs[0].data, call->outputs[1].data);
     return 0;
   });
 }
@@ -62,7 +62,7 @@ extern "C" HEADRACE_EXPORT int32_t headrace_linalg_pinv(hr_call* call) {
     if (TakeMatrix(call, false) != 0) return 1;
     const hr_value& a = call->inputs[0];
     if (Allocate(call, 0, {a.shape[1], a.shape[0]}) != 0) return 1;
-    DensePseudoInverse(a.dtype, a.shape[0], a.shape[1], Number(call, "rtol", -1), a.data, call->outputs[0].data);
+    DenseOfThisProcessor().pseudo_inverse(a.dtype, a.shape[0], a.shape[1], Number(call, "rtol", -1), a.data, call->outputs[0].data);
     return 0;
   });
 }

@@ -19,6 +19,10 @@ class InvalidError(HeadraceError, ValueError):
     """A program, model or value that is wrong."""
 
 
+class OutOfRangeError(InvalidError, IndexError):
+    """An index that is outside of its array, found while a program runs."""
+
+
 class UsageError(HeadraceError, ValueError):
     """Something asked for that there is not: an unknown name, option or backend."""
 
@@ -54,4 +58,6 @@ def of(kind: str, text: str, diagnostics: list[dict]) -> BaseException:
     """The exception for a failure in the C++ below."""
     if kind == "interrupted":
         return KeyboardInterrupt()
+    if diagnostics and diagnostics[0]["code"] == "E0650":
+        return OutOfRangeError(text, diagnostics)
     return _KINDS[kind](text, diagnostics)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -20,7 +22,7 @@ from .frontend.calls import embed
 from .frontend.evaluate import Scope
 from .frontend.lower import Lowering
 from .frontend.sizes import Size, names_in
-from .frontend.source import Read, Source, surroundings_read
+from .frontend.source import Read, Source, content, is_plain, surroundings_read
 from .frontend.types import IR_NAMES, TYPES, Cell, Type, Weak
 from .frontend.values import Array, Value, is_number, value_of
 from .reports import Report, report_of
@@ -59,8 +61,9 @@ class Translated:
 
     def current(self) -> bool:
         """Whether they mean what they meant."""
-        for names, name, value in self.surroundings:
-            if names.get(name) is not value:
+        for names, name, value, held in self.surroundings:
+            now = names.get(name)
+            if (now is not value or is_plain(value)) and content(now) != held:
                 return False
         return True
 
@@ -137,7 +140,9 @@ class Translation(Translated):
         except Retry as nowhere:
             raise nowhere.located from None
         self.results: list[Result] = []
-        self.structure = self._structure(result, {c: n for n, (_, c) in declared.items()})
+        returns = [n for s in source.body for n in ast.walk(s) if isinstance(n, ast.Return)]
+        with evaluator.at(returns[-1]) if returns and body is None else contextlib.nullcontext():
+            self.structure = self._structure(result, {c: n for n, (_, c) in declared.items()})
         self.several = has_parts(self.structure)
         self.sdfg = Sdfg.parse(self._text(called, declared), f"<program {called}>")
 
@@ -153,7 +158,7 @@ class Translation(Translated):
         if isinstance(r, Array) and r.whole and r.name in parameters:
             return Result("argument", parameters[r.name], False, r.dtype, r.shape)
         if not (isinstance(r, (Value, Size)) or is_number(r)):
-            raise TypeError(f"a program returns arrays and numbers, not {type(r).__name__}")
+            raise TypeError(f"a program returns arrays and numbers, not {getattr(r, 'what', type(r).__name__)}")
         v = value_of(r)
         target = Array(self.emitter.fresh("result"), v.dtype, v.shape)
         self.emitter.store(target, r)
@@ -238,7 +243,7 @@ class Function:
     def _translate(self, given: dict[str, Any]) -> Translated:
         with surroundings_read() as reads:
             found = self.translate({name: self._type_of(name, value) for name, value in given.items()})
-        found.surroundings = list({(id(names), name): (names, name, value) for names, name, value in reads}.values())
+        found.surroundings = list({(id(names), name): (names, name, value, content(value)) for names, name, value in reads}.values())
         return found
 
     def _changed_by_user(self, key: tuple) -> Translated | None:

@@ -162,6 +162,39 @@ class Indexing(Case):
         with self.fails(ValueError, "row is bound in a loop", __file__):
             headrace.program(gone)(self.random(3, 3))
 
+    def test_numbers_of_either_sign_as_indices(self):
+        def element(x: f64[N], i: int):
+            return x[i] * x[i]
+
+        def window(x: f64[N], i: int):
+            for k in range(3):
+                x[i + k] = x[i + k] + k
+
+        def clamped(x: f64[3], i: int):
+            return x[min(i, 2)]
+
+        def corner(x: f64[N, N], i: int, j: int):
+            x[i, j] = 1.0
+            x[i - 1, j + 1] = 2.0
+
+        for function, at in ((element, (4,)), (window, (4,)), (clamped, (3,)), (corner, (3, 3))):
+            program = headrace.program(function)
+            for i in range(-6, 7):
+                given = (i,) if len(at) == 1 else (i, -2)
+                ours, theirs = np.arange(float(np.prod(at))).reshape(at), np.arange(float(np.prod(at))).reshape(at)
+                try:
+                    expected = function(theirs, *given)
+                except IndexError:
+                    with self.subTest(function.__name__, i=i), self.fails(IndexError, "index out of range: x["):
+                        program(ours, *given)
+                    continue
+                got = program(ours, *given)
+                self.close(ours, theirs)
+                if expected is not None:
+                    self.assertEqual(got, expected)
+        with self.fails(IndexError, "E0650"):
+            headrace.grad(element)(np.ones(3), -4)
+
 
 def powers(x: f64[N]):
     s = 0

@@ -30,6 +30,9 @@ np.take_along_axis(A, np.argsort(A, axis=1), axis=1)|np.nansum(u)|np.nanprod(u)|
 np.max(v, initial=0.7)|np.sum(v, initial=2.0)|np.sum(v, where=v > 0)|np.prod(A, axis=0, where=A < 0.5)|np.min(v, initial=9.0, where=v > 0)|np.linalg.multi_dot([A, B.T, A])
 np.modf(v)[0]|np.compress(v > 0, v)|np.extract(v > 0, w)|np.roll(A, (1, -2), axis=(0, 1))|np.roll(A, 3)|np.maximum.accumulate(A, axis=1)|np.minimum.accumulate(v)
 np.einsum("...i,...i", A, A)|np.einsum("...ij,kj->...ik", A[None], B)|np.einsum("ij,jk", A, B.T)|A[:, ::-1].take([1, 0], axis=1)
+np.quantile(v, [0.1, 0.5])|np.percentile(A, [10, 60], axis=1)|np.interp([0.1, 0.4], s, s * s)|A[np.ix_([0, 2], [1, 3])]|np.delete(v, [0, 3])|np.delete(A, [1, -1], axis=1)
+np.maximum(s, [0.1, 0.2, 0.3])|s * [1, 2, 3]|[1.0, 2.0, 4.0] + s|np.dot([1.0, 2.0, 3.0], s)|s.dot([1, 2, 3])|np.average(s, weights=[1, 2, 3])|np.convolve(v, [1, 2, 1], "same")
+np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.array(v.tolist()) * 2|A.item(1, 2) * A
 """
 OTHER = """
 np.round(v)|np.round(v, 1)|np.around(A, 2)|np.round(k, 1)|np.fix(v)|np.signbit(v)|np.argsort(v)|np.argsort(k % 3)|np.argsort(A, axis=0)|np.sort(b)|np.sort(k)|np.sort(u)|np.median(u)
@@ -40,10 +43,12 @@ np.hanning(5)|np.kaiser(5, 2.0)|np.logspace(0, 1, 4)|np.round(f, 1)|np.sort(f)|n
 np.linalg.norm(z)|np.linalg.norm(f)|np.logaddexp(f, f)|np.logaddexp(v - np.inf, w)|np.all(A > -9, where=A > 0)|np.nanmax(u * np.nan)|np.append(k, 0.5)|np.trapezoid(k)|np.gradient(A)[1]
 np.argwhere(A > 0)|np.argwhere(v > 0)|np.unravel_index(k * k, (3, 4))[0]|np.unravel_index(np.argmax(A), A.shape)[1]|A.argsort(axis=0)|A.round(1)|np.maximum.accumulate(k)
 np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]
+np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.
-KNOWN_SIZES = ("np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis", "np.fft.ifftn",
-               "np.fft.fft2")
+KNOWN_SIZES = ("A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
+               "A.item", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
+               "np.fft.ifftn", "np.fft.fft2")
 
 
 def cases(text):
@@ -124,8 +129,8 @@ class Functions(Case):
         self.each(SMOOTH, check)
 
     def test_what_they_don_t_do(self):
-        calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.lexsort((v, w))": "not among",
-                 "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 3)": "there are 'fro'", "np.quantile(v, s)": "call it for each",
+        calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.spacing(v)": "not among",
+                 "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 3)": "there are 'fro'", "np.quantile(v, A)": "one number or a known number of them",
                  "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements"}
         functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(calls)})
         for k, (expression, words) in enumerate(calls.items()):

@@ -359,6 +359,47 @@ class Semantics(Case):
     def test_built_in_functions(self):
         self.same(built_in, np.array([1.5, -2.5, 3.0, 0.25]), 7, backend="interpreter")
 
+    def test_what_surrounding_objects_hold_is_followed(self):
+        held = [2.0, {"shift": 1.0}, float("nan")]
+
+        class Settings:
+            scale = 3.0
+
+        settings = Settings()
+
+        def function(x, given):
+            shift = 0.0 if held[2] != held[2] else held[2]
+            return (x * held[0] + held[1]["shift"] + shift) * settings.scale * given.factor
+
+        class Given:
+            factor = 1.0
+
+        given, x = Given(), np.arange(3.0)
+        program = headrace.program(function, backend="interpreter")
+        gradient = headrace.grad(lambda x: np.sum(function(x, given)))
+
+        def changes():
+            yield
+            held[0] = 5.0
+            yield
+            held[1]["shift"] = -1.0
+            yield
+            held[2] = 0.5
+            yield
+            settings.scale = 2.0
+            yield
+            Settings.scale, settings.__dict__ = 7.0, {}
+            yield
+            given.factor = 4.0
+            yield
+
+        for _ in changes():
+            self.close(program(x, given), function(x, given))
+            self.close(gradient(x), np.full(3, held[0] * settings.scale * given.factor))
+        before = len(program._versions)
+        program(x, given)
+        self.assertEqual(len(program._versions), before)
+
     def test_names_around_the_function_are_read_at_each_call(self):
         global FACTOR, scale
         program, x = headrace.program(surroundings, backend="interpreter"), np.ones(3)

@@ -15,6 +15,9 @@ from .types import IR_NAMES
 from .values import Array, Value, broadcast, is_number, recorded, text_as, value_of
 
 
+_LEAST = -(1 << 62)  # what an assumption about any number says
+
+
 class Emitter:
     def __init__(self):
         self._declarations: list[str] = []
@@ -43,6 +46,7 @@ class Emitter:
         self._blocks = [0]  # numbers of the open blocks
         self._known: dict[str, tuple[Size, set[str]]] = {}  # text → the size it was given, what it reads
         self._last_written: set[str] = set()
+        self._of_any_sign: list[str] = []  # sizes that data decide: others are known not to be negative
 
     # ---- going back ----
     def snapshot(self):
@@ -98,7 +102,8 @@ class Emitter:
         self.close()
 
     def body(self) -> str:
-        return "\n".join(["  " + d for d in self._declarations] + self._lines)
+        assumed = [f"assume {name} >= {_LEAST}" for name in self._of_any_sign]
+        return "\n".join(["  " + d for d in [*assumed, *self._declarations]] + self._lines)
 
     # ---- containers ----
     def declare(self, text: str) -> None:
@@ -286,6 +291,7 @@ class Emitter:
             self.line(f"let {name} = {text}")
             self.symbols.add(name)
             self.intervals[name] = (None, None)
+            self._of_any_sign.append(name)
             self._known[text] = (Size(name), {root for root, _ in reads})
         return self._known[text][0]
 

@@ -33,6 +33,10 @@ class Resized(Retry, ValueError):
         self.name = name
 
 
+class NoArray(TypeError):
+    """What an expression over arrays can't have in it: a list that is to be an array is tried next."""
+
+
 class OutOfScope:
     """Stands for what a loop's body bound and what is gone with it."""
 

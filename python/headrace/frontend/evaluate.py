@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import functools
 import sys
 import types
 from typing import Any
@@ -15,10 +16,10 @@ from . import arrays, builtin, counting, creation, derived, elementwise, factors
 from ..trees import is_record
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import NeedsNumbers, OutOfScope, Retry, Retyped
+from .errors import NeedsNumbers, NoArray, OutOfScope, Retry, Retyped
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .sizes import Size
-from .source import Source, TranslationError, read
+from .source import Attributes, Source, TranslationError, is_plain, read
 from .types import Type
 from .values import Value, is_number, value_of
 
@@ -143,6 +144,8 @@ class Evaluator:
         value = getattr(base, n.attr)
         if isinstance(base, types.ModuleType) and base is not np and vars(base).get(n.attr) is value:  # some make what is asked for
             read(vars(base), n.attr, value)
+        elif not isinstance(base, types.ModuleType) and is_plain(value):
+            read(Attributes(base), n.attr, value)
         return value
 
     def of_NamedExpr(self, n: ast.NamedExpr):
@@ -154,6 +157,8 @@ class Evaluator:
     def binary(self, name: str, a, b):
         if name == "matmul":
             return products.matmul(self.emitter, a, b)
+        if isinstance(a, Value) and isinstance(b, (tuple, list)) or isinstance(b, Value) and isinstance(a, (tuple, list)):
+            a, b = (creation.array(self.emitter, x) if isinstance(x, (tuple, list)) and x else x for x in (a, b))
         if isinstance(a, (tuple, list, str)) or isinstance(b, (tuple, list, str)):
             return elementwise.PYTHON[name](a, b)
         return elementwise.apply(self.emitter, name, a, b)
@@ -316,7 +321,9 @@ class Evaluator:
 
     def call(self, function, args: list, named: dict):
         if isinstance(function, Method):
-            return function(self.emitter, *args, **named)
+            return self._known_function(function, args, named)
+        if function is map or function is functools.reduce:
+            return self._mapped(function, *args)
         if growing.is_method(function):
             return growing.call_method(self.emitter, function, args, named, lambda v: self._kept(v, "item"))
         if isinstance(function, Type):
@@ -328,7 +335,7 @@ class Evaluator:
         if _hashable(function) and function in FUNCTIONS:
             if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
                 return self._constant(function(*args, **named))
-            return FUNCTIONS[function](self.emitter, *args, **named)
+            return self._known_function(FUNCTIONS[function], args, named)
         lower = getattr(type(function), "__headrace_lower__", None)  # it knows itself what it is in a program
         if lower is not None:
             return lower(function, self.emitter, args, named)
@@ -352,8 +359,31 @@ class Evaluator:
         if hasattr(function, "inline"):  # grad(f), vmap(f), …
             return function.inline(self, args, named)
         if not self._runtime([*args, *named.values()]) or is_record(function):
-            return function(*args, **named)
+            made = function(*args, **named)
+            return self._constant(made) if (getattr(function, "__module__", None) or "").startswith("numpy") else made
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
+
+    def _mapped(self, function, each, *over):
+        """map(f, items, …), reduce(f, items, first): one call after the other, written out."""
+        if function is map:
+            return [self.call(each, list(items), {}) for items in zip(*map(self.several, over))]
+        return functools.reduce(lambda a, b: self.call(each, [a, b], {}), self.several(over[0]), *over[1:])
+
+    def _known_function(self, handler, args: list, named: dict):
+        """Lists among its arguments are axes or shapes, or else arrays."""
+        if not any(isinstance(v, (list, tuple)) for v in (*args, *named.values())):
+            return handler(self.emitter, *args, **named)
+        before, first = self.emitter.snapshot(), None
+        for kinds in ((), (list,), (list, tuple)):
+            def array(v):
+                return creation.array(self.emitter, v) if isinstance(v, kinds) and v else v
+
+            try:
+                return handler(self.emitter, *map(array, args), **{k: array(v) for k, v in named.items()})
+            except (NoArray, AttributeError) as error:
+                first = first or error
+                self.emitter.restore(before)
+        raise first
 
     @staticmethod
     def _runtime(values) -> bool:
@@ -367,6 +397,8 @@ class Evaluator:
 
     def _constant(self, value):
         """What NumPy gave for numbers."""
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(self._constant, value)) if not hasattr(value, "_fields") else value
         if not isinstance(value, np.ndarray):
             return value
         return value[()] if value.ndim == 0 else creation.array(self.emitter, value.tolist(), value.dtype)

@@ -9,6 +9,7 @@ from .derived import along, op
 from .emitter import Emitter
 from .functions import FUNCTIONS, handles
 from .linalg import adjoint, each_matrix, floats, inv, matrices, nodes, norm, square
+from .products import matmul
 from .sizes import maximum, minimum
 from .values import Value, is_number, value_of
 
@@ -116,12 +117,41 @@ def cond(e: Emitter, x, p=None):
     return op(e, "multiply", norm(e, v, p), norm(e, inv(e, v), p))
 
 
+class ResidualsByTheData:
+    """Stands for np.linalg.lstsq's residuals, which are there or not by the rank: nothing can be done with it."""
+
+    what = "the residuals of np.linalg.lstsq, which are there or not by the rank"
+
+
+@handles(np.linalg.lstsq)
+def lstsq(e: Emitter, a, b, rcond=None):
+    """(solution, residuals that no program can use, rank, singular values)"""
+    v, right = e.settled(matrices("lstsq", floats(e, a))), e.settled(floats(e, b))
+    if v.ndim != 2 or rcond is not None and not is_number(rcond):
+        raise NotImplementedError("np.linalg.lstsq of other than one matrix, or with a cut-off that the program computes")
+    rank = matrix_rank(e, v, rtol=rcond) if rcond not in (None, -1) else matrix_rank(e, v)
+    known = max(s for s in (1, *v.shape) if isinstance(s, int))
+    inverse = pinv(e, v, rtol=float(np.finfo(v.dtype).eps) * (1 if rcond == -1 else known) if rcond in (None, -1) else rcond)
+    return matmul(e, inverse, right), ResidualsByTheData(), elementwise.cast(e, rank, np.int32), svdvals(e, v)
+
+
+@handles(np.polyfit)
+def polyfit(e: Emitter, x, y, deg):
+    if not isinstance(deg, int):
+        raise NotImplementedError("np.polyfit of a degree that is not known when the program is translated")
+    columns = e.settled(FUNCTIONS[np.vander](e, floats(e, x), deg + 1))
+    scale = e.settled(op(e, "sqrt", arrays.reduction(e, "sum", op(e, "multiply", columns, columns), 0)))
+    scaled = e.settled(op(e, "divide", columns, scale))
+    right = e.settled(floats(e, y))
+    found = matmul(e, pinv(e, scaled), right)
+    return op(e, "divide", found, arrays.keep_dims(scale, [1], 2) if right.ndim == 2 else scale)
+
+
 def _by_the_data(name: str, why: str):
     def handler(e, *args, **named):
         raise NotImplementedError(f"np.linalg.{name}, {why}")
     return handler
 
 
-FUNCTIONS[np.linalg.lstsq] = _by_the_data("lstsq", "whose residuals are there or not by the data: np.linalg.pinv(a) @ b is its solution")
 FUNCTIONS[np.linalg.eig] = _by_the_data("eig", "whose results are real or complex by the data: there is np.linalg.eigh, of symmetric matrices")
 FUNCTIONS[np.linalg.eigvals] = _by_the_data("eigvals", "which are real or complex by the data: there is np.linalg.eigvalsh, of symmetric matrices")

@@ -361,9 +361,24 @@ def _flatten_method(e, a):
     return ravel(e, e.materialize(a))
 
 
+def _item_method(e, a, *index):
+    """A number of Python's."""
+    if not index and any(s != 1 for s in a.shape):
+        raise ValueError("item() without an index is of arrays of one element")
+    index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index or (0,) * a.ndim
+    v = value_of(arrays.subscript(e, a, tuple(index)) if a.ndim else a)
+    return Value(v.dtype, v.shape, v.at, weak=True)
+
+
+def _tolist_method(e, a):
+    if not all(isinstance(s, int) for s in a.shape):
+        raise NotImplementedError("a list of an array whose size is not known when the program is translated")
+    return [_tolist_method(e, arrays.subscript(e, a, k)) for k in range(a.shape[0])] if a.ndim else _item_method(e, a)
+
+
 METHODS = {name: FUNCTIONS[getattr(np, name)] for name in (
     "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "copy", "dot",
     "clip", "squeeze", "swapaxes", "ravel", "repeat", "trace", "conjugate")}
-METHODS.update(conj=METHODS["conjugate"], reshape=_reshape_method, transpose=_transpose_method, fill=_fill_method,
+METHODS.update(item=_item_method, tolist=_tolist_method, conj=METHODS["conjugate"], reshape=_reshape_method, transpose=_transpose_method, fill=_fill_method,
                flatten=_flatten_method, astype=lambda e, a, dtype, copy=True: elementwise.cast(e, a, dtype),
                requires_grad_=tape.requires_grad, backward=tape.backward)

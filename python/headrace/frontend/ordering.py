@@ -8,7 +8,7 @@ from . import arrays, elementwise
 from .derived import along, do, floats, op
 from .emitter import Emitter
 from .functions import METHODS, handles
-from .values import Array, Value, is_number, value_of
+from .values import Array, Value, value_of
 
 
 def ordered(e: Emitter, name: str, a, axis) -> tuple[Value, Value, int]:
@@ -49,6 +49,18 @@ def argsort(e, a, axis=-1, kind=None, order=None, *, stable=None):
     return ordered(e, "argsort", a, axis)[1]
 
 
+@handles(np.lexsort)
+def lexsort(e, keys, axis=-1):
+    """By the last key, equal ones by the one before it, and so on."""
+    keys = [e.settled(k) for k in (keys if isinstance(keys, (tuple, list)) else [arrays.subscript(e, keys, k) for k in range(value_of(keys).shape[0])])]
+    if any(k.ndim != 1 for k in keys):
+        raise NotImplementedError("np.lexsort of keys of several dimensions")
+    order = argsort(e, keys[0])
+    for key in keys[1:]:
+        order = do(e, np.take, order, argsort(e, do(e, np.take, key, order)))
+    return order
+
+
 def _sort_in_place(e, a, axis=-1, kind=None, order=None, *, stable=None):
     e.store(a, sort(e, a, axis, kind, order))
 
@@ -78,20 +90,25 @@ def _quantile(e: Emitter, name: str, a, q, axis, keepdims: bool):
     return arrays.keep_dims(made, axes, ndim) if keepdims else made
 
 
+def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float):
+    """For several q, as many results along a first dimension."""
+    if isinstance(q, Value) and q.ndim:
+        if q.ndim > 1 or not isinstance(q.shape[0], int):
+            raise NotImplementedError(f"np.{name} for q of another kind than one number or a known number of them")
+        q = [arrays.subscript(e, q, k) for k in range(q.shape[0])]
+    if isinstance(q, (list, tuple)):
+        return do(e, np.stack, [_each_q(e, name, a, one, axis, keepdims, scale) for one in q])
+    return _quantile(e, name, a, q if scale == 1 else op(e, "divide", q, scale), axis, keepdims)
+
+
 @handles(np.quantile)
 def quantile(e, a, q, axis=None, *, keepdims=False):
-    if not is_number(q):
-        v = value_of(q)
-        if v.ndim:
-            raise NotImplementedError("np.quantile for several q: call it for each")
-    return _quantile(e, "quantile", a, q, axis, keepdims)
+    return _each_q(e, "quantile", a, q, axis, keepdims, 1)
 
 
 @handles(np.percentile)
 def percentile(e, a, q, axis=None, *, keepdims=False):
-    if not is_number(q) and value_of(q).ndim:
-        raise NotImplementedError("np.percentile for several q: call it for each")
-    return _quantile(e, "percentile", a, op(e, "divide", q, 100.0), axis, keepdims)
+    return _each_q(e, "percentile", a, q, axis, keepdims, 100.0)
 
 
 @handles(np.median)

@@ -280,6 +280,12 @@ def append(e, arr, values, axis=None):
 
 @handles(np.delete)
 def delete(e, arr, obj, axis=None):
+    if isinstance(obj, (list, tuple)) and all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in obj):
+        v, axis = (do(e, np.ravel, arr), 0) if axis is None else (value_of(arr), axis)
+        size = known("delete", v.shape[axis]) if any(k < 0 for k in obj) else 0
+        for k in sorted({k % size if k < 0 else k for k in map(int, obj)}, reverse=True):
+            v = delete(e, v, k, axis)
+        return v
     v, axis, k = _one_place(e, "delete", arr, obj, axis)
     return arrays.concatenate(e, [along(e, v, axis, slice(None, k)), along(e, v, axis, slice(k + 1, None))], axis)
 

@@ -13,6 +13,8 @@ import threading
 import types
 from typing import Any
 
+import numpy as np
+
 from ..errors import UnsupportedError
 
 
@@ -117,6 +119,48 @@ def surroundings_read():
         yield reads
     finally:
         _recorders.open.pop()
+
+
+class Attributes:
+    """An object's, as names around a function: those of its class may change, too."""
+
+    def __init__(self, of: Any):
+        self.of = of
+
+    def get(self, name: str) -> Any:
+        return getattr(self.of, name, None)
+
+
+_NUMBERS = (bool, int, float, complex, str, type(None))
+_CONTAINERS = (list, dict, set)
+
+
+def is_plain(value: Any) -> bool:
+    """A number, a text, or what may hold some."""
+    return isinstance(value, (*_NUMBERS, *_CONTAINERS, tuple, np.generic))
+
+
+class _Is:
+    """Equal to itself alone."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Is) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def content(value: Any) -> Any:
+    """What tells whether the value is what it was: itself, or of a number its value and of a list, dict or set what is in it."""
+    if isinstance(value, dict):
+        return type(value), [(k, content(v)) for k, v in value.items()]
+    if isinstance(value, (list, tuple)):
+        return type(value), [content(v) for v in value]
+    if isinstance(value, set):
+        return type(value), set(value)
+    return (type(value), value) if isinstance(value, (*_NUMBERS, np.generic)) else _Is(value)
 
 
 def read(names: Any, name: str, value: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Callable, Sequence
 import numpy as np
 
 from . import sizes
+from .errors import NoArray
 from .sizes import Size, scaled
 from .types import IR_NAMES
 
@@ -147,7 +148,7 @@ def value_of(x) -> Value:
         return scalar(np.complex128, number_text(x, np.dtype(np.complex128)), weak=True)
     if isinstance(x, np.ndarray):
         raise TypeError("arrays of the surroundings are no part of a program: pass them as arguments")
-    raise TypeError(f"{type(x).__name__} has no place in an expression over arrays")
+    raise NoArray(f"{type(x).__name__} has no place in an expression over arrays")
 
 
 def typed_number(value, dtype: np.dtype) -> str:

@@ -99,7 +99,8 @@ class ONNXModel:
 
     `infer_shapes` is always on (a program has shapes; False warns that it changes nothing). `simplify`: nodes over constants are
     computed once. `dims`: {name of a size: number} fixes sizes. `save_transients`: a dict that has, after a call, every
-    intermediate value by its name in the model; with `debug_transients` they are in the attribute `transients`. `verify`: each call
+    intermediate value of the model's graph by its name (those in the graphs of If, Loop and Scan have one value each time these run, and
+    are not among them); with `debug_transients` they are in the attribute `transients`. `verify`: each call
     is run again, "reference": by the onnx package's evaluator; "interpreter": by the interpreter; MismatchError names the first
     output that differs, place, values and tolerance. `dump_dir`: where program and sources are left, as of `Sdfg.compile`.
 

@@ -59,6 +59,10 @@ class Weights(MutableMapping):
         self._known(name)
         self.given.pop(name, None)
 
+    def clear(self) -> None:
+        """All back to the model's own values."""
+        self.given = {}
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._source.info.initializers)
 
