@@ -11,7 +11,7 @@ namespace headrace::schedule {
 struct Device {
   std::string name;
   int64_t vector_bytes = 0, chunk_operations = 0, row_elements = 0, sum_elements = 0, short_sum = 0, partial_bytes = 0,
-          long_partial_bytes = 0, long_sum = 0, transpose_elements = 0, few_results = 0, short_row = 0, middle_sum = 0, short_partial_bytes = 0, most_parts = 0;
+          long_partial_bytes = 0, long_sum = 0, transpose_elements = 0, few_results = 0, most_choices = 0, short_row = 0, middle_sum = 0, short_partial_bytes = 0, most_parts = 0;
 };
 
 // Each number once, at least 1. Errors: E0369.
