@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backends/interpreter/executor.h"
+#include "ir/analysis/type_inference.h"
 #include "runtime/hr_float.h"
 #include "runtime/hr_scalar.h"
 
@@ -449,6 +450,17 @@ bool Executor::Store(Frame& f, const Access& a, const At& at, const Block& b, Wr
   for (int l = 0; l < b.lanes; ++l)
     if (valid[l]) put(offsets[l], 0, l, 1);
   return true;
+}
+
+// In the order of the text, each result rounded as what computes with it rounds; the first lane is left.
+void Executor::FoldHalves(const Stmt& s, Block* b) {
+  double* r = F(s.code.result);
+  const bool single = ComputeType(s.target_type) == DType::kF32;
+  const auto rounded = [&](double v) { return single ? static_cast<double>(static_cast<float>(v)) : v; };
+  for (int u = 0; u < b->lanes; ++u) r[u] = rounded(r[u]);
+  for (int half = b->lanes / 2; half > 0; half /= 2)
+    for (int u = 0; u < half; ++u) r[u] = rounded(Combine(s.op, r[u], r[u + half]));
+  b->lanes = b->runs = b->run_length[0] = 1;
 }
 
 }  // namespace headrace::interpreter

@@ -5,6 +5,7 @@
 #include "backends/common/external_call.h"
 #include "backends/interpreter/compile_expr.h"
 #include "ir/analysis/type_inference.h"
+#include "ir/graph/homes.h"
 
 namespace headrace::interpreter {
 namespace {
@@ -30,10 +31,13 @@ class SdfgCompiler {
   Result<std::vector<BlockPlan>> Blocks(const std::vector<BlockId>& ids);
   Result<std::vector<Stmt>> Statements(const std::vector<NodeId>& ids);
   Result<Stmt> Statement(NodeId id);
-  Result<Stmt> MapStmt(const Map& m, Origin origin);
+  Result<Stmt> MapStmt(NodeId id, Origin origin);
+  Result<RangePlan> PlanRange(const Range& r);
   Result<Stmt> TaskletStmt(const Tasklet& t, const std::vector<Range>& ranges, const Origin& origin, size_t in_order = 0);
+  void NoteOrder(const Map& m);
+  std::vector<int> FreshIn(NodeId owner) const;
   Result<Stmt> NestedStmt(const Nested& n);
-  Result<Stmt> IfStmt(const If& i);
+  Result<Stmt> IfStmt(NodeId id);
   Result<Stmt> CheckStmt(const Check& k);
   Result<Stmt> CallStmt(const Library& l, const Origin& origin);
   Status Slots();
@@ -45,6 +49,8 @@ class SdfgCompiler {
   Compiler& c_;
   const Sdfg& s_;
   SdfgPlan& plan_;
+  std::vector<Home> homes_;        // of a scheduled kernel
+  std::set<Name> in_any_order_;  // indices of its maps that are being looked at
 };
 
 Result<IndexExpr> SdfgCompiler::Index(const Expr& e, const char* what) {
@@ -158,17 +164,9 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
   Stmt s;
   s.origin = origin;
   std::vector<Name> lanes;
-  auto plan_range = [&](const Range& r) -> Result<RangePlan> {
-    RangePlan p;
-    p.symbol = SymbolOf(plan_, r.index);
-    HR_ASSIGN_OR_RETURN(p.begin, Index(r.begin, "a map's bound"));
-    HR_ASSIGN_OR_RETURN(p.end, Index(r.end, "a map's bound"));
-    HR_ASSIGN_OR_RETURN(p.step, Index(r.step ? r.step : IntExpr(1), "a map's step"));
-    return p;
-  };
   for (size_t k = first; k < ranges.size(); ++k) {
     lanes.push_back(ranges[k].index);
-    HR_ASSIGN_OR_RETURN(RangePlan p, plan_range(ranges[k]));
+    HR_ASSIGN_OR_RETURN(RangePlan p, PlanRange(ranges[k]));
     s.ranges.push_back(std::move(p));
   }
   HR_ASSIGN_OR_RETURN(Expr value, TypedValue(s_, t));
@@ -207,7 +205,7 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
     Stmt outer;
     outer.kind = Stmt::kMap;
     outer.origin = origin;
-    HR_ASSIGN_OR_RETURN(RangePlan p, plan_range(ranges[k]));
+    HR_ASSIGN_OR_RETURN(RangePlan p, PlanRange(ranges[k]));
     outer.ranges.push_back(std::move(p));
     outer.body.push_back(std::move(s));
     s = std::move(outer);
@@ -215,7 +213,36 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
   return s;
 }
 
-Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Origin origin) {
+Result<RangePlan> SdfgCompiler::PlanRange(const Range& r) {
+  RangePlan p;
+  p.symbol = SymbolOf(plan_, r.index);
+  HR_ASSIGN_OR_RETURN(p.begin, Index(r.begin, "a map's bound"));
+  HR_ASSIGN_OR_RETURN(p.end, Index(r.end, "a map's bound"));
+  HR_ASSIGN_OR_RETURN(p.step, Index(r.step ? r.step : IntExpr(1), "a map's step"));
+  p.any_order = in_any_order_.count(r.index) > 0;
+  return p;
+}
+
+// Names of indices stand for others in other maps.
+void SdfgCompiler::NoteOrder(const Map& m) {
+  if (!s_.kernel || s_.device.empty()) return;
+  for (const Range& r : m.ranges) {
+    if (m.schedule == Schedule::kSequential || m.schedule == Schedule::kHalves) in_any_order_.erase(r.index);
+    else in_any_order_.insert(r.index);
+  }
+}
+
+// What lives in a body has no value where an iteration begins.
+std::vector<int> SdfgCompiler::FreshIn(NodeId owner) const {
+  std::vector<int> out;
+  for (const Home& h : homes_)
+    if (h.owner == owner) out.push_back(plan_.slot_of.at(h.container));
+  return out;
+}
+
+Result<Stmt> SdfgCompiler::MapStmt(NodeId id, Origin origin) {
+  const Map& m = std::get<Map>(s_.nodes[id].body);
+  NoteOrder(m);
   // A nest of maps around a single tasklet is one iteration space.
   std::vector<Range> ranges = m.ranges;
   size_t in_order = m.schedule == Schedule::kSequential ? ranges.size() : 0;
@@ -223,19 +250,29 @@ Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Origin origin) {
   for (;;) {
     const Body* only = nullptr;
     Origin inner_origin;
+    NodeId inner_id;
     int live = 0;
-    for (NodeId id : *body) {
-      const Body& b = s_.nodes[id].body;
+    for (NodeId n : *body) {
+      const Body& b = s_.nodes[n].body;
       if (std::holds_alternative<std::monostate>(b)) continue;
       ++live;
       only = &b;
-      inner_origin = s_.nodes[id].origin;
+      inner_id = n;
+      inner_origin = s_.nodes[n].origin;
     }
     if (live != 1) break;
     if (inner_origin.known()) origin = inner_origin;
-    if (const auto* t = std::get_if<Tasklet>(only)) return TaskletStmt(*t, ranges, origin, in_order);
+    if (const auto* t = std::get_if<Tasklet>(only)) {
+      Result<Stmt> s = TaskletStmt(*t, ranges, origin, in_order);
+      const auto count = m.schedule == Schedule::kHalves && ranges.size() == 1 ? AsInt(ranges[0].end) : std::nullopt;
+      // Of whole numbers any order gives the same.
+      if (s.ok() && count && *count <= kLanes && IsFloat(s_.Get(t->target).dtype)) s->halves = s->kind == Stmt::kTasklet;
+      return s;
+    }
     const auto* inner = std::get_if<Map>(only);
     if (inner == nullptr) break;
+    id = inner_id;
+    NoteOrder(*inner);
     ranges.insert(ranges.end(), inner->ranges.begin(), inner->ranges.end());
     if (inner->schedule == Schedule::kSequential) in_order = ranges.size();
     body = &inner->body;
@@ -244,13 +281,10 @@ Result<Stmt> SdfgCompiler::MapStmt(const Map& m, Origin origin) {
   s.kind = Stmt::kMap;
   s.origin = origin;
   for (const Range& r : ranges) {
-    RangePlan p;
-    p.symbol = SymbolOf(plan_, r.index);
-    HR_ASSIGN_OR_RETURN(p.begin, Index(r.begin, "a map's bound"));
-    HR_ASSIGN_OR_RETURN(p.end, Index(r.end, "a map's bound"));
-    HR_ASSIGN_OR_RETURN(p.step, Index(r.step ? r.step : IntExpr(1), "a map's step"));
+    HR_ASSIGN_OR_RETURN(RangePlan p, PlanRange(r));
     s.ranges.push_back(std::move(p));
   }
+  s.fresh = FreshIn(id);
   HR_ASSIGN_OR_RETURN(s.body, Statements(*body));
   return s;
 }
@@ -328,9 +362,11 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, const Origin& origin) {
   return s;
 }
 
-Result<Stmt> SdfgCompiler::IfStmt(const If& i) {
+Result<Stmt> SdfgCompiler::IfStmt(NodeId id) {
+  const If& i = std::get<If>(s_.nodes[id].body);
   Stmt s;
   s.kind = Stmt::kIf;
+  s.fresh = FreshIn(id);
   HR_ASSIGN_OR_RETURN(s.condition, CompileScalar(i.condition, DType::kBool));
   HR_ASSIGN_OR_RETURN(s.body, Statements(i.body));
   HR_ASSIGN_OR_RETURN(s.otherwise, Statements(i.otherwise));
@@ -355,9 +391,9 @@ Result<Stmt> SdfgCompiler::Statement(NodeId id) {
     return r;
   };
   if (const auto* t = std::get_if<Tasklet>(&n.body)) return located(TaskletStmt(*t, {}, origin));
-  if (const auto* m = std::get_if<Map>(&n.body)) return located(MapStmt(*m, origin));
+  if (std::holds_alternative<Map>(n.body)) return located(MapStmt(id, origin));
   if (const auto* c = std::get_if<Nested>(&n.body)) return located(NestedStmt(*c));
-  if (const auto* i = std::get_if<If>(&n.body)) return located(IfStmt(*i));
+  if (std::holds_alternative<If>(n.body)) return located(IfStmt(id));
   if (const auto* k = std::get_if<Check>(&n.body)) return located(CheckStmt(*k));
   return located(CallStmt(std::get<Library>(n.body), origin));
 }
@@ -427,6 +463,11 @@ Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& 
 
 Status SdfgCompiler::Run() {
   HR_RETURN_IF_ERROR(Slots());
+  if (s_.kernel && !s_.device.empty()) {
+    std::vector<NodeId> all;
+    ForEachNode(s_, [&](NodeId n) { all.push_back(n); }, /*into_maps=*/false);
+    homes_ = HomesOf(s_, all);
+  }
   HR_ASSIGN_OR_RETURN(plan_.body, Blocks(s_.body));
   PlanReleases(&plan_);
   plan_.dependents.resize(plan_.symbols.size());

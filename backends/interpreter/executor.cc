@@ -1,7 +1,9 @@
 #include "backends/interpreter/executor.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include "backends/common/external_call.h"
 #include "runtime/hr_scalar.h"
@@ -20,6 +22,10 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 Executor::Executor(const ProgramPlan& program, PersistentState* state, std::function<bool()> cancelled)
     : program_(program), state_(state), cancelled_(std::move(cancelled)) {
   registers_.resize(static_cast<size_t>(program.registers + 1) * kLanes);
+  if (const char* order = std::getenv("HEADRACE_MAP_ORDER")) {
+    backward_ = std::strcmp(order, "forward") != 0;
+    shuffled_ = std::strcmp(order, "shuffled") == 0;
+  }
 }
 
 bool Executor::Fail(Status s) {
@@ -54,16 +60,28 @@ bool Executor::Eval(Frame& f, const Scalar& s, int64_t* value) {
 
 bool Executor::RunMap(Frame& f, const Stmt& s, size_t dim) {
   if (dim == s.ranges.size()) {
+    Forget(f, s);
     for (const Stmt& inner : s.body)
       if (!RunStmt(f, inner)) return false;
     return true;
   }
   int64_t begin, step, count;
   if (!EvalRange(f, s.ranges[dim], &begin, &step, &count)) return false;
-  for (int64_t i = 0; i < count; ++i) {
+  int64_t stride = 1;  // a shuffled map takes every third, fifth … iteration, and those between on its next rounds
+  if (shuffled_ && s.ranges[dim].any_order)
+    for (stride = count / 3 + 1; std::gcd(stride, count) > 1;) ++stride;
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t i = static_cast<int64_t>(static_cast<__int128>(k) * stride % count);
     if (!SetSymbol(f, s.ranges[dim].symbol, begin + i * step) || !RunMap(f, s, dim + 1) || Cancelled()) return false;
   }
   return true;
+}
+
+// Read before it is written, it shows: NaN in floats, -1 in integers.
+void Executor::Forget(Frame& f, const Stmt& s) {
+  for (int k : s.fresh)
+    if (f.slots[k].state == Slot::kReady && f.slots[k].owner.data)
+      std::memset(f.slots[k].owner.data->data(), 0xff, static_cast<size_t>(f.slots[k].owner.bytes()));
 }
 
 bool Executor::RunNested(Frame& f, const Stmt& s) {
@@ -286,6 +304,7 @@ bool Executor::RunStmt(Frame& f, const Stmt& s) {
     case Stmt::kIf: {
       int64_t yes;
       if (!Eval(f, s.condition, &yes)) return false;
+      Forget(f, s);
       for (const Stmt& inner : yes != 0 ? s.body : s.otherwise)
         if (!RunStmt(f, inner)) return false;
       return true;

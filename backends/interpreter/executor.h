@@ -74,6 +74,7 @@ class Executor {
   Flow RunLoop(Frame& f, const LoopPlan& l);
   bool RunStmt(Frame& f, const Stmt& s);
   bool RunMap(Frame& f, const Stmt& s, size_t dim);
+  void Forget(Frame& f, const Stmt& s);
   bool RunNested(Frame& f, const Stmt& s);
   bool RunCall(Frame& f, const Stmt& s);
   bool RunTasklet(Frame& f, const Stmt& s);
@@ -87,6 +88,7 @@ class Executor {
   bool Cancelled();
   bool Fail(Status s);
 
+  void FoldHalves(const Stmt& s, Block* b);
   bool Prologue(Frame& f, const Code& c, int lanes);
   bool Execute(Frame& f, const Code& c, const Block& b);
   bool Prepare(Frame& f, const Access& a, At* at);
@@ -115,6 +117,7 @@ class Executor {
   std::vector<int64_t> begin_, step_, count_, counter_;  // of the running tasklet's block indices
   Origin origin_;                                        // of the statement being run, for messages
   int64_t step_last_ = 1;                                // of the innermost block index
+  bool backward_ = false, shuffled_ = false;             // maps of scheduled kernels, which have no order
   int depth_ = 0;
   uint32_t ticks_ = 0;
 };

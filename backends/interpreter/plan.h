@@ -159,6 +159,7 @@ struct Scalar {  // a condition, a bound, a loop's init: an index program or cod
 struct RangePlan {
   int symbol;
   IndexExpr begin, end, step;
+  bool any_order = false;  // of a scheduled kernel's map, whose iterations have none
 };
 
 // ---- statements ----
@@ -173,10 +174,12 @@ struct Stmt {
   Access target;
   WriteOp op = WriteOp::kAssign;
   DType target_type = DType::kNone;
+  bool halves = false;      // u and u + n/2 are combined, again and again, then the target with what is left
   bool sequential = false;  // reads what it writes elsewhere: one lane at a time
   std::vector<int> slots;   // every slot touched, to be ready before a block runs
   // kMap, kIf
   std::vector<Stmt> body;
+  std::vector<int> fresh;  // slots that have no value yet where the body begins
   // kIf; kCheck: reads the element, and fails where there is none
   Scalar condition;
   std::vector<Stmt> otherwise;

@@ -99,6 +99,10 @@ bool Executor::EvalRange(Frame& f, const RangePlan& r, int64_t* begin, int64_t* 
   const __int128 span = *step > 0 ? static_cast<__int128>(end) - *begin : static_cast<__int128>(*begin) - end;
   const __int128 width = *step > 0 ? *step : -static_cast<__int128>(*step);
   *count = span <= 0 ? 0 : static_cast<int64_t>((span + width - 1) / width);
+  if (backward_ && r.any_order && *count > 0) {
+    *begin += (*count - 1) * *step;
+    *step = -*step;
+  }
   return true;
 }
 
@@ -124,7 +128,7 @@ bool Executor::RunTasklet(Frame& f, const Stmt& s) {
 namespace {
 // A float reduction over many points of few elements accumulates in double and rounds once at the end.
 bool WantsWideTarget(const Stmt& s, const Slot& target, int64_t total) {
-  if (s.op == WriteOp::kAssign || s.sequential || !target.contiguous || target.elements >= total ||
+  if (s.op == WriteOp::kAssign || s.sequential || s.halves || !target.contiguous || target.elements >= total ||
       target.elements == 0)
     return false;
   return (IsFloat(target.dtype) && target.dtype != DType::kF64) || target.dtype == DType::kC64;
@@ -133,7 +137,7 @@ bool WantsWideTarget(const Stmt& s, const Slot& target, int64_t total) {
 
 bool Executor::RunPoints(Frame& f, const Stmt& s, int64_t total) {
   const size_t depth = s.ranges.size();
-  const int64_t width = s.sequential ? 1 : kLanes;
+  const int64_t width = s.sequential && !s.halves ? 1 : kLanes;
   pool_.clear();
   at_.resize(s.code.accesses.size() + 1);
   for (size_t k = 0; k < s.code.accesses.size(); ++k)
@@ -193,8 +197,10 @@ bool Executor::RunPoints(Frame& f, const Stmt& s, int64_t total) {
         ++at[k - 1];
       }
     }
-    ok = Execute(f, s.code, b) && Store(f, s.target, target, b, s.op, s.code);
+    ok = Execute(f, s.code, b);
     done += b.lanes;
+    if (ok && s.halves) FoldHalves(s, &b);
+    ok = ok && Store(f, s.target, target, b, s.op, s.code);
     if (done < total && Cancelled()) ok = false;
   }
   if (wide.data != nullptr && ok) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/facts.h"
 #include "ir/analysis/type_inference.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify_impl.h"
@@ -259,17 +260,12 @@ class SdfgVerifier {
     if (!s_.kernel) OnlyInKernels("if", id);
     Condition(i.condition, "the condition of an if", id);
     CollectReads(i.condition, id, false);
-    const size_t checked = checked_.size(), conditions = conditions_.size();
-    AddConditions(i.condition);
+    const size_t conditions = known_.conditions.size();
     for (const auto* body : {&i.body, &i.otherwise}) {
+      AddFacts(i.condition, body == &i.body, &known_.conditions);
       for (NodeId n : *body) Node1(n);
-      checked_.resize(checked), conditions_.resize(conditions);
+      known_.conditions.resize(conditions);  // what was checked is known where the same conditions hold
     }
-  }
-  // The terms of a conjunction.
-  void AddConditions(const Expr& e) {
-    if (e.Is(ExprKind::kBinary) && e->op == Op::kAnd) return AddConditions(e->args[0]), AddConditions(e->args[1]);
-    conditions_.push_back(e);
   }
   void CheckNode(NodeId id, const Check& k) {
     if (!s_.kernel) OnlyInKernels("check", id);
@@ -283,7 +279,7 @@ class SdfgVerifier {
     bool ok = Rank(*c, k.index.size(), k.flat, id);
     for (const Expr& e : k.index) ok &= Names(e, id), CollectReads(e, id, false);
     nest_ok_ &= ok;
-    checked_.push_back(k);
+    known_.Add(k);
   }
   void OnlyInKernels(const char* what, NodeId id) {
     r_.Add("E0255", std::string(what) + " stands among the statements of an sdfg that is no kernel", id, "",
@@ -310,9 +306,10 @@ class SdfgVerifier {
       Define(r.index, id, "map index");
     }
     maps_.push_back(id.value);
-    const size_t checked = checked_.size();
+    const size_t checked = known_.checked.size();
+    if (s_.kernel) known_.ForgetWritten(s_, m.body);
     for (NodeId n : m.body) Node1(n);
-    checked_.resize(checked);
+    known_.checked.resize(checked);
     maps_.pop_back();
     for (const Range& r : m.ranges) Undefine(r.index);
   }
@@ -381,10 +378,10 @@ class SdfgVerifier {
     // The untaken branch of a choice is not evaluated, nor what follows a decided && or ||.
     bool choice = e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr));
     for (size_t i = 0; i < e->args.size(); ++i) {
-      const size_t known = conditions_.size();
-      if (e.Is(ExprKind::kSelect) && i == 1 && s_.kernel) AddConditions(e->args[0]);
+      const size_t known = known_.conditions.size();
+      if (choice && i > 0 && s_.kernel) AddFacts(e->args[0], e.Is(ExprKind::kSelect) ? i == 1 : e->op == Op::kAnd, &known_.conditions);
       CollectReads(e->args[i], id, conditional || (choice && i > 0));
-      conditions_.resize(known);
+      known_.conditions.resize(known);
     }
   }
   void AddUse(Use u) {
@@ -393,7 +390,8 @@ class SdfgVerifier {
     if (c->storage == Storage::kRegister) RegisterUse(u);
     u.root = Root(u.container);
     u.maps = maps_;
-    if (IsScheduled(s_)) u.conditions = conditions_, u.checked = checked_;
+    if (IsScheduled(s_)) u.conditions = known_.conditions, u.checked = known_.checked;
+    if (u.write && IsScheduled(s_)) known_.Forget(s_, u.root);
     uses_.push_back(std::move(u));
   }
 
@@ -550,8 +548,7 @@ class SdfgVerifier {
   std::unordered_map<Name, std::vector<uint32_t>> register_home_;
   std::vector<Use> uses_;
   std::vector<uint32_t> maps_;
-  std::vector<Expr> conditions_;  // known to hold here
-  std::vector<Check> checked_;
+    Known known_;
   bool nest_ok_ = true;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/verify/verify_known.h"
 
 namespace headrace::verify {
 
@@ -21,7 +22,7 @@ struct Use {
   std::vector<uint32_t> maps;  // the maps around it, outermost first (node ids): common prefix = common iterations
   // In scheduled kernels: what is known to hold where it is evaluated, and accesses that were checked before.
   std::vector<Expr> conditions;
-  std::vector<Check> checked;
+  std::vector<Checked> checked;
 };
 
 class Report {

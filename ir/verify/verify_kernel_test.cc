@@ -126,6 +126,38 @@ TEST(VerifyKernel, WrongOnes) {
   }
 }
 
+// What a condition says holds where it does, or doesn't; so does what was checked there.
+const char kWhere[] = R"(kernel where(W: f32[V], I: i64[N], A: f32[N], B: f32[N], Y: f32[2 * N], Z: f32[N], V: symbol, N: symbol) for cpu {
+  map i in 0:2 * N @parallel { Y[i] = i < N ? A[i] : B[i - N] }
+  for i in 0:N {
+    if I[i] != 3 { check W[I[i]] }
+    Z[i] = I[i] != 3 ? W[I[i]] : 0
+  }
+}
+)";
+TEST(VerifyKernel, WhatConditionsSay) {
+  EXPECT_EQ(Codes(kWhere), "");
+  EXPECT_EQ(Codes(With(kWhere, "i < N ? A[i]", "i <= N ? A[i]")), "E0256 ");
+  EXPECT_EQ(Codes(With(kWhere, "B[i - N]", "B[i - N + 1]")), "E0256 ");
+  EXPECT_EQ(Codes(With(kWhere, "Z[i] = I[i] != 3", "Z[i] = I[i] != 4")), "E0256 ");
+  EXPECT_EQ(Codes(With(kWhere, "if I[i] != 3 { check W[I[i]] }", "if I[i] != 3 { check W[I[i]] }\n    Z[i] = 1")), "");
+}
+
+// An index that changes after it was checked is not known any more.
+TEST(VerifyKernel, WhatChangesIsForgotten) {
+  const std::string text = R"(kernel late(W: f32[V], inout I: i64[N], Y: f32[N], V: symbol, N: symbol) for cpu {
+  for i in 0:N {
+    check W[I[i]]
+    Y[i] = W[I[i]]
+    I[i] = 7
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "    Y[i] = W[I[i]]\n    I[i] = 7", "    I[i] = 7\n    Y[i] = W[I[i]]")), "E0256 ");
+  EXPECT_EQ(Codes(With(text, "    Y[i] = W[I[i]]\n    I[i] = 7", "    for k in 0:3 { Y[k] = W[I[i]]; I[i] = 7 }")), "E0256 E0256 ");
+}
+
 // A buffer is one for each iteration of the body that holds all its uses: only the maps inside can race for it.
 const char kBuffer[] = R"(kernel turn(X: f32[N, C], Y: f32[N, C], N: symbol, C: symbol) for cpu {
   map n in 0:N @parallel {

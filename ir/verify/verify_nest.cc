@@ -1,6 +1,7 @@
 // The part of the verifier that asks about index sets: races between iterations, accesses outside their container.
 #include <algorithm>
 
+#include "ir/analysis/facts.h"
 #include "ir/analysis/layout.h"
 #include "ir/analysis/sets.h"
 #include "ir/analysis/tiles.h"
@@ -232,14 +233,18 @@ class Nest {
     const auto known = [&](const Expr& condition) {
       return std::find(u.conditions.begin(), u.conditions.end(), condition) != u.conditions.end();
     };
+    const auto checked = [&](const Checked& k, size_t d) {  // it says so of each of its indices
+      return k.check.container == u.container && k.check.flat == u.flat && d < k.check.index.size() &&
+             k.check.index[d] == u.index[d] && std::all_of(k.where.begin(), k.where.end(), known);
+    };
     for (size_t d = 0; d < index.size() && d < shape.size(); ++d) {
       Sides open = UnprovenSides(ranges, index[d], shape[d], s_.assumptions);
       open.lower = open.lower && !known(BinaryExpr(Op::kGe, u.index[d], Expr(0)));
       open.upper = open.upper && !known(BinaryExpr(Op::kLt, u.index[d], shape[d]));
+      for (const Checked& k : u.checked)
+        if (checked(k, d)) open = {};
       if (!open.none()) open = LeftByConditions(u, d, shape[d], open);
-      for (const Check& k : u.checked)  // it says so of each of its indices
-        if (k.container == u.container && k.flat == u.flat && d < k.index.size() && k.index[d] == u.index[d]) open = {};
-      if (open.none()) continue;
+      if (open.none() || ShownByConditions(u, d, shape[d])) continue;
       Diagnostic& e = r_->Add("E0256", std::string(u.write ? "a write" : "a read") + " of '" + u.container.str() +
                               "' is not shown to be within its bounds", u.node, u.container.str(),
                               "put `check " + u.container.str() + "[…]` before it, or read it where its index was compared");
@@ -247,6 +252,20 @@ class Nest {
       e.expected = "0:" + ToString(shape[d]);
       return;
     }
+  }
+
+  // The ranges, cut to where the conditions hold under which it happens, keep index `d` inside.
+  bool ShownByConditions(const Use& u, size_t d, const Expr& extent) const {
+    std::vector<Expr> index = {u.index[d]}, facts;
+    for (const Expr& c : u.conditions)
+      if (c.Is(ExprKind::kBinary) && IsIndexExpr(c->args[0]) && IsIndexExpr(c->args[1])) facts.push_back(c);
+    if (facts.empty() || !IsIndexExpr(index[0])) return false;
+    std::vector<Expr> sides;
+    for (const Expr& c : facts) sides.push_back(c->args[0]), sides.push_back(c->args[1]);
+    std::vector<Range> ranges = s_.given;
+    for (const OrderedRange& r : Joined(u.maps, std::vector<std::vector<Expr>*>{&index, &sides})) ranges.push_back(r.range);
+    for (size_t k = 0; k < facts.size(); ++k) facts[k] = WithArgs(facts[k], {sides[2 * k], sides[2 * k + 1]});
+    return UnprovenSides(CutByFacts(std::move(ranges), facts), index[0], extent, s_.assumptions).none();
   }
 
   // The maps inside the body that a local lives in: others don't see it.

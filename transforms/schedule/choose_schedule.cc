@@ -135,12 +135,6 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, in_lanes());
 }
 
-// Borders are peeled off long rows, and where a mask is slow.
-Scheduler::Statements Scheduler::Lanes(const Range& lane, const Statements& body, bool whole_rows) {
-  if (whole_rows || AsksForStrides(*s_, body, lane.index)) return PeeledLanes(s_, lane, body);
-  return Wrap(s_, {{{lane}, Schedule::kVector}}, body);
-}
-
 // Y[o] = a ; map k { Y[o] += v }: a sum that starts at `a`. Its lanes lie along o where that walks memory.
 std::optional<Scheduler::Statements> Scheduler::InitialisedSum(const Nest& n, bool share) {
   const Sdfg before = *s_;  // what was changed on the way to finding that it is none
@@ -263,7 +257,8 @@ std::optional<Scheduler::Statements> Scheduler::Inside(NodeId statement) {
 std::string Scheduler::Run() {
   const NodeId n = OnlyStatement(*s_);
   if (!n.valid()) return "it has several statements";
-  if (std::string why = ResolveAccesses(s_); !why.empty()) return why;
+  Statements first;
+  if (std::string why = ResolveAccesses(s_, &first); !why.empty()) return why;
   for (const Home& h : HomesOf(*s_, {n})) homes_[h.container] = h.owner.value;
   std::unordered_set<Name> written;
   for (const ElementAccess& a : AccessesOf(*s_, n)) {
@@ -277,6 +272,7 @@ std::string Scheduler::Run() {
     if (!scheduled) return why_;
     body = std::move(*scheduled);
   }
+  body.insert(body.begin(), first.begin(), first.end());
   for (BlockId b : s_->body)
     if (std::holds_alternative<State>(s_->blocks[b].control)) std::get<State>(s_->blocks.Mutable(b).control).statements = body;
   s_->device = Name(d_.name);

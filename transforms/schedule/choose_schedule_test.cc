@@ -208,6 +208,9 @@ kernel w(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1
 }
 kernel g(inout p0: f32[4], p1: f32[4, 20]) { map i0 in 0:4, i1 in 0:20 { p0[i0] += p1[i0, i1] } }
 kernel i(inout p0: f32[4], p1: f32[4, 100]) { map i0 in 0:4, i1 in 0:100 { p0[i0] += p1[i0, i1] } }
+kernel j(p0: f32[24], p1: f32[12], p2: f32[8], p3: f32[4]) {
+  map i0 in 0:24 { p0[i0] = i0 < 12 ? p1[i0] : i0 < 20 ? p2[i0 - 12] : p3[i0 - 20] }
+}
 kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:64 { p0[i1] += p1[i0, i1] } }
 )";
   const Result<schedule::Device> cpu = schedule::FindDevice("cpu");
@@ -241,6 +244,7 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"product-parts", &schedule::Device::product_parts},
       {"product-part", &schedule::Device::product_part},
       {"cache-stride", &schedule::Device::cache_stride},
+      {"most-choices", &schedule::Device::most_choices},
       {"few-results", &schedule::Device::few_results},
       {"most-parts", &schedule::Device::most_parts},
   };

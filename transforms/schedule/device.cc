@@ -26,6 +26,7 @@ constexpr Field kFields[] = {
     {"short-row", &Device::short_row},
     {"middle-sum", &Device::middle_sum},
     {"short-partial-bytes", &Device::short_partial_bytes},
+    {"most-choices", &Device::most_choices},
     {"few-results", &Device::few_results},
     {"most-parts", &Device::most_parts},
     {"tile-rows", &Device::tile_rows},

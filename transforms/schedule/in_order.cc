@@ -9,29 +9,38 @@
 namespace headrace::schedule {
 namespace {
 
-bool MentionsIt(const Check& k, Name index) {
-  return std::any_of(k.index.begin(), k.index.end(), [&](const Expr& e) { return IsFromMemory(e) && Mentions(e, index); });
+bool MentionsIt(const Question& q, Name index) {
+  const auto in = [&](const Expr& e) { return Mentions(e, index); };
+  return std::any_of(q.check.index.begin(), q.check.index.end(), [&](const Expr& e) { return IsFromMemory(e) && in(e); }) ||
+         std::any_of(q.where.begin(), q.where.end(), in);
 }
 
 }  // namespace
 
 // An error names the array that the program has, so it is asked for before a view of it.
-std::vector<Check> Scheduler::Questions(const Tasklet& t) const {
-  std::vector<Check> out;
-  for (const Check& k : ChecksOf(*s_, t)) {
-    Check whole = k;
-    while (collapsed_.count(whole.container)) {
-      const Container& view = s_->Get(whole.container);
+std::vector<Question> Scheduler::Questions(const Tasklet& t) const {
+  std::vector<Question> out;
+  for (const Question& q : QuestionsOf(*s_, t)) {
+    Question whole = q;
+    Check& k = whole.check;
+    while (collapsed_.count(k.container)) {
+      const Container& view = s_->Get(k.container);
       const Container& base = s_->Get(view.base);
       size_t d = 0;
       while (d + 1 < view.shape.size() && view.shape[d] == base.shape[d]) ++d;
-      whole.index[d] = Expr(0);
-      whole.index.insert(whole.index.begin() + static_cast<long>(d) + 1, Expr(0));
-      whole.container = view.base;
+      k.index[d] = Expr(0);
+      k.index.insert(k.index.begin() + static_cast<long>(d) + 1, Expr(0));
+      k.container = view.base;
     }
-    if (whole.container != k.container) out.push_back(whole);
-    out.push_back(k);
+    if (k.container != q.check.container) out.push_back(whole);
+    out.push_back(q);
   }
+  return out;
+}
+
+NodeId Scheduler::Asked(const Question& q) {
+  NodeId out = s_->AddNode(q.check);
+  for (size_t i = q.where.size(); i-- > 0;) out = s_->AddNode(If{q.where[i], {out}, {}});
   return out;
 }
 
@@ -39,7 +48,7 @@ Scheduler::Statements Scheduler::WithChecks(const Statements& body) {
   Statements out;
   for (NodeId id : body) {
     if (const auto* t = std::get_if<Tasklet>(&s_->nodes[id].body))
-      for (const Check& k : Questions(Tasklet(*t))) out.push_back(s_->AddNode(k));
+      for (const Question& q : Questions(Tasklet(*t))) out.push_back(Asked(q));
     out.push_back(id);
   }
   return out;
@@ -47,24 +56,30 @@ Scheduler::Statements Scheduler::WithChecks(const Statements& body) {
 
 // Tasklets over `lane`: in lanes where what they ask for doesn't depend on the lane, and is known before.
 Scheduler::Statements Scheduler::Walk(const Range& lane, Statements body, bool lanes, bool whole_rows) {
-  std::vector<Check> first;
+  std::vector<Question> first;
   std::vector<Name> written;
   for (NodeId id : body)
     for (const ElementAccess& a : AccessesOf(*s_, id))
       if (a.write) written.push_back(a.root);
+  const auto before = [&](const Expr& e) {  // whether it has its value before any of them
+    const std::vector<Name> names = ReadContainers(e);
+    return std::none_of(names.begin(), names.end(), [&](Name n) {
+      return std::find(written.begin(), written.end(), RootOf(*s_, n)) != written.end();
+    });
+  };
   for (NodeId id : body)
-    for (Check k : Questions(std::get<Tasklet>(s_->nodes[id].body))) {
-      lanes = lanes && !MentionsIt(k, lane.index);
-      for (Expr& e : k.index) {
-        for (Name n : ReadContainers(e))
-          lanes = lanes && std::find(written.begin(), written.end(), RootOf(*s_, n)) == written.end();
+    for (Question& q : Questions(std::get<Tasklet>(s_->nodes[id].body))) {
+      lanes = lanes && !MentionsIt(q, lane.index);
+      for (Expr& e : q.check.index) {
+        lanes = lanes && before(e);
         e = Substitute(e, {{lane.index, lane.begin}});
       }
-      first.push_back(std::move(k));
+      for (const Expr& e : q.where) lanes = lanes && before(e);
+      first.push_back(std::move(q));
     }
   if (!lanes) return Wrap(s_, {{{lane}, Schedule::kSequential}}, WithChecks(body));
   Statements out = Hoist(lane.index, &body);
-  for (const Check& k : first) out.push_back(s_->AddNode(k));
+  for (const Question& q : first) out.push_back(Asked(q));
   for (NodeId id : Lanes(lane, body, whole_rows)) out.push_back(id);
   if (first.empty() || lane.begin.Is(ExprKind::kSymbol)) return out;  // a part has an element
   if (const auto begin = AsInt(lane.begin), end = AsInt(lane.end); begin && end && *begin < *end) return out;

@@ -82,6 +82,55 @@ kernel any(inout p0: bool[8], p1: bool[8, 100]) for cpu {
 })");
 }
 
+// What is read only where a condition holds is asked for there alone.
+TEST(InOrder, AskedWhereNeeded) {
+  ExpectPass(R"(
+kernel asked(p0: f32[8, 64], W: f32[9, 64], I: i64[8]) {
+  map i0 in 0:8, i1 in 0:64 { p0[i0, i1] = I[i0] != 3 ? W[I[i0], i1] : 0 }
+})",
+             "choose-schedule", R"(
+kernel asked(p0: f32[8, 64], W: f32[9, 64], I: i64[8]) for cpu {
+  for i0 in 0:8 {
+    if I[i0] != 3 {
+      check W[I[i0], 0]
+    }
+    map i1 in 0:64 @vector { p0[i0, i1] = I[i0] != 3 ? W[I[i0], i1] : 0 }
+  }
+})");
+}
+
+// A range that would go beyond the last element ends there, after an error.
+TEST(InOrder, RangesThatEndEarlier) {
+  ExpectPass(R"(
+kernel copy(p0: f32[n0, n1], p1: f32[n2], n0: symbol, n1: symbol, n2: symbol) {
+  map i0 in 0:n2 { p0.flat[i0] = p1[i0] }
+})",
+             "choose-schedule", R"(
+kernel copy(p0: f32[n0, n1], p1: f32[n2], n0: symbol, n1: symbol, n2: symbol) for cpu {
+  if n0 * n1 < n2 {
+    check p0.flat[max(n0 * n1, 0)]
+  }
+  map i0_0 in 0:min(n2, n0 * n1):32768 @parallel {
+    map i0 in i0_0:+32768 @vector { p0.flat[i0] = p1[i0] }
+  }
+})");
+}
+
+// Each side has lanes of its own.
+TEST(Choices, SideBySide) {
+  ExpectPass(R"(
+kernel concat(p0: f32[4, 24], p1: f32[4, 12], p2: f32[4, 12]) {
+  map i0 in 0:4, i1 in 0:24 { p0[i0, i1] = i1 < 12 ? p1[i0, i1] : p2[i0, i1 - 12] }
+})",
+             "choose-schedule", R"(
+kernel concat(p0: f32[4, 24], p1: f32[4, 12], p2: f32[4, 12]) for cpu {
+  for i0 in 0:4 {
+    map i1 in 0:12 @vector { p0[i0, i1] = p1[i0, i1] }
+    map i1 in 12:24 @vector { p0[i0, i1] = p2[i0, i1 - 12] }
+  }
+})");
+}
+
 // A range that depends on another one lies within it.
 TEST(InOrder, Triangles) {
   ExpectPass(R"(

@@ -8,7 +8,7 @@
 
 namespace headrace::schedule {
 
-// "" where all is resolved, else why an access can't be.
-std::string ResolveAccesses(Sdfg* kernel);
+// `before` gets what has to stand before the kernel's statements. "" where all is resolved, else why an access can't be.
+std::string ResolveAccesses(Sdfg* kernel, std::vector<NodeId>* before);
 
 }  // namespace headrace::schedule

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "transforms/schedule/checks.h"
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/steps.h"
 
@@ -51,7 +52,8 @@ class Scheduler {
   std::optional<Statements> TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Expr& initial);
   Statements Hoist(Name lane, Statements* body);
   // ---- in_order.cc ----
-  std::vector<Check> Questions(const Tasklet& t) const;
+  std::vector<Question> Questions(const Tasklet& t) const;
+  NodeId Asked(const Question& q);
   Statements WithChecks(const Statements& body);
   Statements Walk(const Range& lane, Statements body, bool lanes, bool whole_rows);
   bool LiesSideBySide(const Statements& body, Name lane) const;
@@ -72,6 +74,8 @@ class Scheduler {
   bool IsWrittenFirst(const Statements& body, Name target) const;
   Statements InParts(const Nest& n, const std::vector<Range>& around, const Range& lane, const Statements& body, int64_t partials);
   int64_t Partials(DType t, const Range& lane) const;
+  // ---- choices.cc ----
+  std::optional<Statements> BothSides(const Range& lane, const Statements& body);
   Statements Lanes(const Range& lane, const Statements& body, bool whole_rows);
   Expr WorkOf(const std::vector<NodeId>& body) const;
 
@@ -83,6 +87,7 @@ class Scheduler {
   Sdfg* s_;
   const Device& d_;
   std::string why_;
+  int64_t choices_ = 0;  // that lanes were divided by
   std::unordered_set<Name> collapsed_;        // views that the strategy has made
   std::unordered_map<Name, int> accesses_;    // of what the kernel writes
   std::unordered_map<Name, uint32_t> homes_;  // of the registers before anything was moved: the map that they live in

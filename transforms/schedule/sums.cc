@@ -49,6 +49,12 @@ bool IsContraction(const Nest& n, const Tasklet& t, DType type) {
   return left && right && depth;
 }
 
+bool HasChoices(const Expr& value) {
+  bool found = false;
+  Visit(value, [&](const Expr& e) { return found |= e.Is(ExprKind::kSelect), !found; });
+  return found;
+}
+
 bool ReadsItsTarget(const Sdfg& s, NodeId n, Name root) {
   for (const ElementAccess& a : AccessesOf(s, n))
     if (!a.write && a.op == WriteOp::kAssign && a.root == root) return true;
@@ -142,8 +148,10 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   }
   const int64_t whole = d_.vector_bytes / ByteSize(type);
   // Rows a little shorter than vectors are summed in whole ones, whose last lanes add nothing.
-  const bool masked = length && *length >= d_.short_row && *length < 2 * whole && *length % whole != 0 && IsFloat(type) &&
-                      Questions(t).empty();
+  const bool shorter = length && *length < 2 * whole && *length % whole != 0 && IsFloat(type);
+  if (shorter && (HasChoices(t.value) || !LiesSideBySide(n.body, lanes.index)))
+    return Declined("rows shorter than vectors, with borders or steps");
+  const bool masked = shorter && *length >= d_.short_row && Questions(t).empty();
   const int64_t side = length ? std::min(*length, d_.sum_elements) : d_.sum_elements;
   const Expr work = Expr(cost) * TripsOf(terms) * (length ? Expr(side) : Min(Expr(side), lanes.end));
   std::optional<Name> parts;
