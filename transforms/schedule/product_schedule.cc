@@ -149,8 +149,11 @@ bool ProductScheduler::CutRows(int64_t high) {
   tile_rows_ = d_.tile_rows;
   if (rows) {
     if (*rows < 1) return false;
+    // All tiles alike if they can be nearly as high; else one less high is left.
+    int64_t even = tile_rows_;
+    while (3 * even > 2 * tile_rows_ && *rows % even != 0) --even;
     const int64_t tiles = (*rows + tile_rows_ - 1) / tile_rows_;
-    tile_rows_ = (*rows + tiles - 1) / tiles;
+    tile_rows_ = *rows % even == 0 ? even : (*rows + tiles - 1) / tiles;
     const int64_t part = RoundUp((*rows + high - 1) / high, tile_rows_);
     rows_ = {m, Expr(part >= *rows ? 0 : part), part, parts};
     return true;
