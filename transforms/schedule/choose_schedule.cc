@@ -188,6 +188,13 @@ bool Scheduler::MayCollapse(const Nest& n, size_t outer, size_t inner) const {
   return true;
 }
 
+std::optional<Scheduler::Statements> Scheduler::Product(Nest n, std::vector<bool> apart) {
+  CollapseWithin(&n, &apart);
+  auto product = ProductOf(*s_, n, apart, d_.block_columns / 2);
+  if (!product) return std::nullopt;
+  return ProductScheduler(s_, d_, std::move(*product)).Run();
+}
+
 bool Scheduler::OfTasklets(const Nest& n) const {
   return std::all_of(n.body.begin(), n.body.end(),
                      [&](NodeId id) { return std::holds_alternative<Tasklet>(s_->nodes[id].body); });
@@ -226,7 +233,7 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   const std::vector<bool> apart = ApartRanges(n);
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
-  if (auto product = ProductOf(*s_, n, apart, d_.block_columns / 2)) return ProductScheduler(s_, d_, std::move(*product)).Run();
+  if (ProductOf(*s_, n, apart, d_.block_columns / 2)) return Product(std::move(n), apart);
   if (OfTasklets(n) && n.body.size() == 1) {
     return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);
   }

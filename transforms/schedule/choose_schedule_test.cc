@@ -203,6 +203,9 @@ kernel f(inout p0: f32[24], p1: f32[10, 24]) { map i0 in 0:10, i1 in 0:24 { p0[i
 kernel m(inout p0: f32[512, 512], p1: f32[512, 512], p2: f32[512, 512]) {
   map i0 in 0:512, i1 in 0:512, i2 in 0:512 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 }
+kernel turned(inout p0: f32[512, 512], p1: f32[512, 512], p2: f32[512, 512]) {
+  map i0 in 0:512, i1 in 0:512, i2 in 0:512 { p0[i0, i1] += p1[i0, i2] * p2[i1, i2] }
+}
 kernel w(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
   map i0 in 0:n0, i1 in 0:n1, i2 in 0:n2 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 }
@@ -239,6 +242,7 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"tile-rows", &schedule::Device::tile_rows},
       {"tile-vectors", &schedule::Device::tile_vectors},
       {"block-rows", &schedule::Device::block_rows},
+      {"block-rows-turned", &schedule::Device::block_rows_turned},
       {"block-columns", &schedule::Device::block_columns},
       {"block-depth", &schedule::Device::block_depth},
       {"product-parts", &schedule::Device::product_parts},

@@ -32,6 +32,7 @@ constexpr Field kFields[] = {
     {"tile-rows", &Device::tile_rows},
     {"tile-vectors", &Device::tile_vectors},
     {"block-rows", &Device::block_rows},
+    {"block-rows-turned", &Device::block_rows_turned},
     {"block-columns", &Device::block_columns},
     {"block-depth", &Device::block_depth},
     {"product-parts", &Device::product_parts},

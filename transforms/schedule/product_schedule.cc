@@ -131,7 +131,7 @@ bool ProductScheduler::CutRowsAndColumns() {
   const auto rows = AsInt(p_.row.end), columns = AsInt(CountOf(p_.columns));
   int64_t others = 1;
   for (const Range& r : p_.outer) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(64)));
-  int64_t high = rows ? std::max<int64_t>(1, (*rows + d_.block_rows - 1) / d_.block_rows) : 1,
+  int64_t high = rows ? std::max<int64_t>(1, (*rows + BlockRows() - 1) / BlockRows()) : 1,
           wide = columns ? std::max<int64_t>(1, (*columns + d_.block_columns - 1) / d_.block_columns) : 1;
   while (rows && columns && high * wide * others < d_.product_parts) {
     const int64_t tall = *rows / (high + 1), broad = *columns / (wide + 1);
@@ -149,14 +149,17 @@ bool ProductScheduler::CutRows(int64_t high) {
   tile_rows_ = d_.tile_rows;
   if (rows) {
     if (*rows < 1) return false;
+    // All tiles alike if they can be nearly as high; else one less high is left.
+    int64_t even = tile_rows_;
+    while (3 * even > 2 * tile_rows_ && *rows % even != 0) --even;
     const int64_t tiles = (*rows + tile_rows_ - 1) / tile_rows_;
-    tile_rows_ = (*rows + tiles - 1) / tiles;
+    tile_rows_ = *rows % even == 0 ? even : (*rows + tiles - 1) / tiles;
     const int64_t part = RoundUp((*rows + high - 1) / high, tile_rows_);
     rows_ = {m, Expr(part >= *rows ? 0 : part), part, parts};
     return true;
   }
   // As many parts as threads want, each of some tiles and at most a block.
-  const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, d_.block_rows / tile_rows_);
+  const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, BlockRows() / tile_rows_);
   const Expr even = FloorDiv(m + Expr(d_.product_parts * tile_rows_ - 1), Expr(d_.product_parts * tile_rows_));
   rows_ = {m, Expr(tile_rows_) * Max(Expr(least), Min(even, Expr(most))), most * tile_rows_, parts};
   return true;
@@ -275,15 +278,21 @@ std::vector<Range> ProductScheduler::ColumnLoops() const {
   return loops;
 }
 
+// Memory runs along the depth of the columns, which lie lines apart: packing them takes its time.
+bool ProductScheduler::TurnsColumns() const {
+  return StepOf(p_.column_operand, p_.columns.back().index) >= d_.transpose_elements &&
+         std::any_of(p_.depth.begin(), p_.depth.end(), [&](const Range& r) { return Along(p_.column_operand, r.index); });
+}
+
+int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_rows_turned : d_.block_rows; }
+
 ProductScheduler::Statements ProductScheduler::PackColumns() {
   std::vector<Range> columns = ColumnLoops(), depth = DepthLoops();
   const NodeId copy = Put(packed_columns_, {FlatOf(p_.depth) - depth_.first(), FlatOf(p_.columns) - columns_.first()},
                           WriteOp::kAssign, p_.column_operand);
   const Range lane = columns.back();
   columns.pop_back();
-  const bool along_depth =
-      StepOf(p_.column_operand, lane.index) >= d_.transpose_elements &&
-      std::any_of(depth.begin(), depth.end(), [&](const Range& r) { return Along(p_.column_operand, r.index); });
+  const bool along_depth = TurnsColumns();
   if (along_depth && columns.empty()) {  // some columns at a time: lines are read and written whole
     const Range some{FreshIn(*s_, lane.index.str() + "_2"), lane.begin, lane.end, Expr(d_.transpose_elements)};
     const Range lanes = schedule::Within(some, lane.index);

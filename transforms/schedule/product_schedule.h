@@ -56,6 +56,8 @@ class ProductScheduler {
   std::optional<Name> View(Name container, const std::vector<Expr>& index, bool flat, const std::vector<Range>& outer,
                            const std::vector<Dimension>& inner);
 
+  bool TurnsColumns() const;
+  int64_t BlockRows() const;
   Statements PackColumns();
   Statements PackRows();
   Statements Strip(const Range& row, const Expr& slot);

@@ -39,6 +39,7 @@ class Scheduler {
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
+  std::optional<Statements> Product(Nest n, std::vector<bool> apart);  // as sums of products have it: product.h
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
   std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);
   std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
