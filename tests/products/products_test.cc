@@ -50,6 +50,41 @@ bool SameBits(const Tensor& a, const Tensor& b) {
          (a.elements() == 0 || std::memcmp(a.data->data(), b.data->data(), static_cast<size_t>(a.bytes())) == 0);
 }
 
+// Numbers whose sums are rounded.
+Tensor Fractions(const Container& c, int64_t seed) {
+  std::vector<int64_t> shape;
+  for (const Expr& e : c.shape) shape.push_back(*AsInt(e));
+  Tensor t = *Tensor::Create(c.dtype, shape);
+  for (int64_t i = 0; i < t.elements(); ++i) t.SetDouble(i, static_cast<double>((i * 7919 + seed * 31) % 10007) / 1e4 - 0.4);
+  return t;
+}
+
+// Devices that differ in vectors and tiles: the terms of a sum are added in one order.
+void ExpectSameBitsOnDevices(const std::string& text) {
+  const Registry& r = Plugins();
+  Result<Program> program = ParseProgram(text);
+  ASSERT_TRUE(program.ok()) << program.status().ToString();
+  std::vector<std::pair<Name, Value>> inputs;
+  for (Name n : Inputs(*program, program->Entry()))
+    inputs.emplace_back(n, Value(Fractions(program->Entry().Get(n), static_cast<int64_t>(inputs.size()))));
+  std::vector<Tensor> results;
+  std::vector<std::string> texts;
+  for (const std::string device : {"cpu", "cpu_avx2"}) {
+    Program p = *program;
+    ASSERT_TRUE(RunPipeline(r, "outline; choose-schedule{device=" + device + "}; plan-memory", p).ok());
+    CompileOptions o;
+    o.cache_dir = ::testing::TempDir() + "/products-cache";
+    auto e = r.FindBackend("cpu")->compile(p, o, r);
+    ASSERT_TRUE(e.ok()) << e.status().ToString();
+    auto out = (*e)->Run(inputs, {});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    results.push_back((*out)[0].tensor);
+    texts.push_back(Print(p));
+  }
+  EXPECT_NE(texts[0], texts[1]);
+  EXPECT_TRUE(SameBits(results[0], results[1])) << texts[0] << texts[1];
+}
+
 // Every kernel gets a schedule, unless `scheduled` says that there is none.
 void ExpectSameValues(const std::string& text, const Sizes& sizes = {}, bool scheduled = true) {
   SCOPED_TRACE(text);
@@ -115,6 +150,13 @@ TEST(Products, OfSizesByName) {
   ExpectSameValues(ProductOf({"M", "130", "17"}), {{"M", 193}});
   ExpectSameValues(ProductOf({"65", "N", "17"}), {{"N", 400}});
   ExpectSameValues(ProductOf({"65", "64", "K"}), {{"K", 257}});
+}
+
+TEST(Products, TheSameBitsOnEveryDevice) {
+  for (const auto& [a, b] : kTurned) {
+    ExpectSameBitsOnDevices(ProductOf({"65", "130", "300", "f32", "", a, b}));
+    ExpectSameBitsOnDevices(ProductOf({"40", "33", "270", "f64", "3", a, b}));
+  }
 }
 
 TEST(Products, OfBatches) {

@@ -76,18 +76,31 @@ Result<Device> ParseDevice(std::string name, std::string_view text) {
   return d;
 }
 
+namespace {
+
+// Of the descriptions of cpu: the one for the vectors that this processor has.
+const char* HostDevice() {
+#if defined(__x86_64__) || defined(__i386__)
+  if (__builtin_cpu_supports("avx512f")) return "cpu";
+#endif
+  return "cpu_avx2";
+}
+
+}  // namespace
+
 Result<Device> FindDevice(const std::string& name_or_file) {
-  std::string known;
+  std::string known = "host";
+  const std::string name = name_or_file == "host" ? HostDevice() : name_or_file;
   for (int i = 0; i < kDeviceCount; ++i) {
-    if (name_or_file == kDevices[i].name) return ParseDevice(name_or_file, kDevices[i].text);
-    known += (known.empty() ? "" : ", ") + std::string(kDevices[i].name);
+    if (name == kDevices[i].name) return ParseDevice(name.substr(0, name.find('_')), kDevices[i].text);
+    known += ", " + std::string(kDevices[i].name);
   }
   std::ifstream in(name_or_file);
   if (!in) return Wrong(name_or_file, "there is none of this name, and no such file", "devices: " + known);
   std::stringstream all;
   all << in.rdbuf();
-  std::string name = name_or_file.substr(name_or_file.rfind('/') + 1);
-  return ParseDevice(name.substr(0, name.find('.')), all.str());
+  const std::string file = name_or_file.substr(name_or_file.rfind('/') + 1);
+  return ParseDevice(file.substr(0, file.find('.')), all.str());
 }
 
 }  // namespace headrace::schedule
