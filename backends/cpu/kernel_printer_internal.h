@@ -36,6 +36,7 @@ class KernelPrinter {
   Status Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w);
   Status Inside(NodeId owner, bool otherwise, const std::vector<NodeId>& body, Writer& w);
   bool HoldsTile(NodeId owner, bool otherwise, const std::vector<NodeId>& body) const;
+  bool HasLoop(const std::vector<NodeId>& body) const;
   bool MayLeave(const std::vector<NodeId>& body) const;
   Status Unrolled(NodeId n, const Map& m, Writer& w);
   Status Halves(NodeId n, const Map& m, Writer& w);
@@ -55,7 +56,7 @@ class KernelPrinter {
   std::vector<Outer> outer_;
   std::string parts_;
   int next_part_ = 0;
-  bool in_part_ = false;
+  bool in_part_ = false, in_loop_ = false;
 };
 
 }  // namespace headrace::cpu

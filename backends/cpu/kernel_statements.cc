@@ -133,9 +133,20 @@ bool KernelPrinter::MayLeave(const std::vector<NodeId>& body) const {
   return false;
 }
 
+bool KernelPrinter::HasLoop(const std::vector<NodeId>& body) const {
+  return std::any_of(body.begin(), body.end(), [&](NodeId n) {
+    const auto* m = std::get_if<Map>(&s_.nodes[n].body);
+    bool found = m && m->schedule == Schedule::kSequential;
+    ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& inside) { found |= HasLoop(inside); });
+    return found;
+  });
+}
+
 Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w) {
   std::vector<LoopDim> dims;
   for (const Range& r : m.ranges) dims.push_back(DimOf(r));
+  // Loops of loops may take long: whoever cancels the run is heard in each round of the outermost.
+  const bool polls = !in_loop_ && m.schedule == Schedule::kSequential && (dims.size() > 1 || HasLoop(m.body));
   bool braces = false;
   for (size_t i = 0; i < dims.size(); ++i) {
     const bool last = i + 1 == dims.size();
@@ -147,8 +158,11 @@ Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, W
       dims[i].end = LocalExpr(end, DType::kIndex);
     }
     gen_.OpenLoop(dims[i], w, last ? pragma : "");
+    if (i == 0 && polls) w.Line("if (hr_stopped(x)) return;");
   }
+  const bool before = std::exchange(in_loop_, in_loop_ || m.schedule == Schedule::kSequential);
   HR_RETURN_IF_ERROR(Inside(n, false, m.body, w));
+  in_loop_ = before;
   for (size_t i = dims.size(); i-- > 0;) gen_.CloseLoop(dims[i], w);
   if (braces) w.Close();
   return {};

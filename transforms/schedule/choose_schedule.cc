@@ -235,7 +235,7 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
   if (ProductOf(*s_, n, apart, d_.block_columns / 2)) return Product(std::move(n), apart);
   if (OfTasklets(n) && n.body.size() == 1) {
-    return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);
+    return IsSum(n, apart) || IsContraction(n) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);
   }
   if (!all) {  // too little for a second thread: in one
     const auto trips = AsInt(TripsOf(n.ranges)), work = AsInt(WorkOf(n.body));
@@ -256,7 +256,7 @@ std::optional<Scheduler::Statements> Scheduler::Inside(NodeId statement) {
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/false);
   if (OfTasklets(n) && n.body.size() == 1) {
-    return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/false) : InOrder(std::move(n), apart, /*share=*/false);
+    return IsSum(n, apart) || IsContraction(n) ? Sum(std::move(n), apart, /*share=*/false) : InOrder(std::move(n), apart, /*share=*/false);
   }
   return SumsWithin(std::move(n));
 }

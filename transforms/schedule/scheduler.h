@@ -37,6 +37,7 @@ class Scheduler {
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
+  bool IsContraction(const Nest& n) const;
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
   std::optional<Statements> Product(Nest n, std::vector<bool> apart);  // as sums of products have it: product.h

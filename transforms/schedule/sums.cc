@@ -27,28 +27,6 @@ Expr Combined(WriteOp op, const Expr& a, const Expr& b) {
   }
 }
 
-// A sum of products whose operands have indices of their own: a matrix product or convolution.
-bool IsContraction(const Nest& n, const Tasklet& t, DType type) {
-  if (t.op != WriteOp::kAdd || (type != DType::kF32 && type != DType::kF64 && type != DType::kI32)) return false;
-  if (!t.value.Is(ExprKind::kBinary) || t.value->op != Op::kMul) return false;
-  bool left = false, right = false, depth = false, groups = false;
-  const auto divides = [&](const Expr& e) {
-    Visit(e, [&](const Expr& x) {
-      groups |= x.Is(ExprKind::kBinary) && (x->op == Op::kFloorDiv || x->op == Op::kMod);
-      return !groups;
-    });
-  };
-  divides(t.value);
-  for (const Expr& e : t.index) divides(e);
-  if (groups) return true;  // o // 68: a product for each group
-  for (const Range& r : n.ranges) {
-    const bool a = Mentions(t.value->args[0], r.index), b = Mentions(t.value->args[1], r.index);
-    const bool kept = std::any_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
-    left |= a && !b && kept, right |= b && !a && kept, depth |= a && b && !kept;
-  }
-  return left && right && depth;
-}
-
 bool HasChoices(const Expr& value) {
   bool found = false;
   Visit(value, [&](const Expr& e) { return found |= e.Is(ExprKind::kSelect), !found; });
@@ -99,6 +77,31 @@ int64_t Scheduler::Partials(DType t, const Range& lane) const {
   return std::max<int64_t>(1, bytes / ByteSize(t));
 }
 
+// A sum of products whose operands have indices of their own: a matrix product or convolution.
+bool Scheduler::IsContraction(const Nest& n) const {
+  const auto& t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+  const DType type = ComputeType(s_->Get(t.target).dtype);
+  const bool has_code = type == DType::kF32 || type == DType::kF64 || type == DType::kI32 || IsComplex(type);
+  if (t.op != WriteOp::kAdd || !has_code) return false;
+  if (!t.value.Is(ExprKind::kBinary) || t.value->op != Op::kMul) return false;
+  bool left = false, right = false, depth = false, groups = false;
+  const auto divides = [&](const Expr& e) {
+    Visit(e, [&](const Expr& x) {
+      groups |= x.Is(ExprKind::kBinary) && (x->op == Op::kFloorDiv || x->op == Op::kMod);
+      return !groups;
+    });
+  };
+  divides(t.value);
+  for (const Expr& e : t.index) divides(e);
+  if (groups) return true;  // o // 68: a product for each group
+  for (const Range& r : n.ranges) {
+    const bool a = Mentions(t.value->args[0], r.index), b = Mentions(t.value->args[1], r.index);
+    const bool kept = std::any_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
+    left |= a && !b && kept, right |= b && !a && kept, depth |= a && b && !kept;
+  }
+  return left && right && depth;
+}
+
 // One accumulation whose terms may come in any order, into elements that the ranges which keep iterations apart name.
 bool Scheduler::IsSum(const Nest& n, const std::vector<bool>& apart) const {
   const auto& t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
@@ -112,10 +115,8 @@ bool Scheduler::IsSum(const Nest& n, const std::vector<bool>& apart) const {
 }
 
 std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial) {
+  if (IsContraction(n)) return Declined("a contraction");
   if (!IsSum(n, apart)) return std::nullopt;
-  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
-  const DType type = ComputeType(s_->Get(t.target).dtype);
-  if (IsContraction(n, t, type)) return Declined("a contraction");
   std::vector<bool> roles = apart;
   if (!initial) CollapseWithin(&n, &roles);
   const int lane = LaneRange(*s_, n);
