@@ -71,9 +71,15 @@ class Seeding {
     auto* l = std::get_if<Library>(&s.nodes[n].body);
     return l && random_.count({l->domain.str(), l->op.str()}) && !Still(*l);
   }
+  // Dropout of opset 1 to 6, whose mask no seed changes.
+  static bool TrainsByAttribute(const Library& l) {
+    const Attribute* a = l.op == Name("Dropout") && l.domain == Name("onnx") ? FindAttribute(l.attributes, "is_test") : nullptr;
+    const auto* test = a ? std::get_if<int64_t>(&a->value) : nullptr;
+    return test && *test == 0;
+  }
   // Dropout that says itself that it drops nothing.
   static bool Still(const Library& l) {
-    return l.op == Name("Dropout") && l.domain == Name("onnx") &&
+    return l.op == Name("Dropout") && l.domain == Name("onnx") && !TrainsByAttribute(l) &&
            std::none_of(l.inputs.begin(), l.inputs.end(),
                         [](const Port& p) { return p.name == Name("training_mode") && !p.container.empty(); });
   }
@@ -89,6 +95,10 @@ class Seeding {
       if (!nodes.empty() && shared->name != p_->entry)
         return StepError("E0916", ErrorKind::kUnsupported, "a random operator inside a function that can't be inlined",
                          "", shared->nodes[nodes[0]].origin.Label());
+      for (NodeId n : nodes)
+        if (TrainsByAttribute(std::get<Library>(shared->nodes[n].body)))
+          return StepError("E0916", ErrorKind::kUnsupported, "Dropout that drops has one mask for all steps before opset 12",
+                           "convert the model to opset 12 or later, or set is_test = 1", shared->nodes[n].origin.Label());
       for (NodeId n : nodes) MarkNode(n);
     }
     return status;

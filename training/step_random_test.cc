@@ -173,6 +173,14 @@ sdfg drop(a: f64[64], b: f64[64]) {
 }
 )"),
             "E0916");
+  std::string old = kDropout;
+  for (const char* name : {"drop1", "drop2"}) {
+    const size_t at = old.find("onnx.Dropout:13("), end = old.find(std::string("\"") + name, at);
+    old.replace(at, end - at, at < old.find("drop2") && std::string(name) == "drop1"
+                                  ? "onnx.Dropout:1{is_test = 0}(data = h) -> (output = d) from "
+                                  : "onnx.Dropout:1{is_test = 0}(data = d) -> (output = e) from ");
+  }
+  EXPECT_EQ(Code(old), "E0916");
   std::string endless = kDropout;
   endless.replace(endless.find("  state {"), 9, "  loss = 0\n  while loss < 1 {");
   EXPECT_EQ(Code(endless), "E0917");

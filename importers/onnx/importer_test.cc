@@ -251,6 +251,30 @@ TEST(ImporterTest, BranchesOfDifferentSizeSetASymbol) {
   EXPECT_NE(text.find("y: f32[y_d0]"), std::string::npos) << text;
 }
 
+TEST(ImporterTest, OpsOfTheFirstOpsetsHaveShapesToo) {
+  EXPECT_EQ(ImportText(Model(R"(g (float[N, 3, 4] x, float[4, 2] w, float[2] b) => (int32[N, 2] y) {
+    a = Relu(x)
+    s = ReduceSum<axes = [1], keepdims = 0>(a)
+    d = Dropout(s)
+    h = Gemm<broadcast = 1>(d, w, b)
+    y = Cast<to = "INT32">(h)
+  })", 4)), R"(sdfg g(x: f32[N, 3, 4], w: f32[4, 2], b: f32[2], y: i32[N, 2]) {
+  transient a: f32[N, 3, 4]
+  transient s: f32[N, 4]
+  transient h: f32[N, 2]
+  state {
+    onnx.Relu:1(X = x) -> (Y = a)
+    onnx.ReduceSum:1{axes = [1], keepdims = 0}(data = a) -> (reduced = s)
+    onnx.Gemm:1{broadcast = 1}(A = s, B = w, C = b) -> (Y = h)
+    onnx.Cast:1{to = "INT32"}(input = h) -> (output = y)
+  }
+}
+)");
+  const std::string wrong = ImportText(Model(R"(g (float[N] x) => (int32[N] y) { y = Cast<to = "INT33">(x) })", 4));
+  EXPECT_NE(wrong.find("E0540"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("INT33"), std::string::npos) << wrong;
+}
+
 TEST(ImporterTest, LoopWithScanOutput) {
   std::string text = ImportText(Model(R"(g (float[2] x) => (float[2] last, float[5, 2] all) {
     n = Constant<value = int64 {5}>()

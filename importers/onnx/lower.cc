@@ -271,7 +271,7 @@ bool Lowering::Alias(const NodeCall& call, const std::vector<Inferred>& out, Sco
   if (call.op() == "Dropout") {
     const bool training = call.since() >= 12
                               ? call.In(2) != nullptr && !(call.KnownInts(2) && (*call.KnownInts(2))[0] == 0)
-                              : call.since() < 7 && call.Int("is_test", 0) == 0;
+                              : call.since() < 7 && call.Int("is_test", 1) == 0;
     same = !training && (node.output_size() < 2 || node.output(1).empty());
   }
   if (!same || !call.In(0)) return false;

@@ -67,6 +67,7 @@ std::optional<std::vector<Expr>> InferValue(const NodeCall& call, const Inferred
 onnx::TypeProto ToTypeProto(const ValueInfo& v);
 bool SetTensorData(const ValueInfo& v, onnx::TensorProto* out);  // small constants only
 std::vector<Expr> ConstantElements(const Tensor& t);             // integers and bools
+DType CastTarget(const NodeCall& call);  // of a Cast; until opset 6 `to` is a name
 bool IsIntegral(DType t);                                        // integers and bool
 
 }  // namespace headrace::onnx_import

@@ -240,6 +240,7 @@ Status SharpenShapes(const NodeCall& call, std::vector<Inferred>* outputs) {
     AddWindowRules(r);
     AddStateRules(r);
     AddSignalRules(r);
+    AddFirstVersionRules(r);
     return r;
   }();
   static const ShapeRules* const ml_rules = [] {

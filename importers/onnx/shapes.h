@@ -16,6 +16,7 @@ void AddMovementRules(ShapeRules* rules);
 void AddWindowRules(ShapeRules* rules);
 void AddStateRules(ShapeRules* rules);
 void AddSignalRules(ShapeRules* rules);
+void AddFirstVersionRules(ShapeRules* rules);  // of opset 1, where ONNX has no inference functions
 void AddMlRules(ShapeRules* rules);  // of the domain ai.onnx.ml
 
 Status ShapeError(const std::string& message, std::string got = "", std::string expected = "");

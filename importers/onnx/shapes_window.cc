@@ -218,8 +218,9 @@ Status Col2Im(const NodeCall& c, std::vector<Inferred>* out) {
   return {};
 }
 
-// Before version 14 ONNX's function says nothing of the statistics.
+// Before version 14 ONNX's function says nothing of the statistics, in version 1 nothing at all.
 Status BatchNormalization(const NodeCall& c, std::vector<Inferred>* out) {
+  Fill(out, 0, c.In(0)->shape);
   for (size_t i = 1; i < out->size() && c.In(1); ++i) {
     (*out)[i].type = c.In(i < 3 ? i + 2 : 1)->type;
     Fill(out, i, c.In(1)->shape);

@@ -276,9 +276,7 @@ Elements Abs(const NodeCall& c, const Shape& out) {
 // Between integers of 32 and 64 bits; anything to bool when literal. Sizes are assumed to fit 32 bits, as the model assumes.
 Elements CastTo(const NodeCall& c, const Shape&) {
   if (!c.Known(0)) return std::nullopt;
-  DType to = c.op() == "Cast" ? FromOnnxType(static_cast<int32_t>(c.Int("to", 0)))
-             : c.In(1)        ? c.In(1)->type.dtype
-                              : DType::kNone;
+  const DType to = c.op() == "Cast" ? CastTarget(c) : c.In(1) ? c.In(1)->type.dtype : DType::kNone;
   Shape r;
   for (const Expr& e : *c.Known(0)) {
     auto v = AsInt(e);
