@@ -35,7 +35,7 @@ from ..frontend.types import TYPES, Type
 from ..frontend.types import symbol as _symbol
 from ..program import Program
 from ..sdfg import Gradient, Sdfg
-from .notes import only_cpu, say
+from .notes import on_cpu, say
 
 globals().update(TYPES)
 bool_ = TYPES["bool"]
@@ -45,7 +45,7 @@ _ONCE = "a program is made and compiled once for each set of argument types, and
 
 
 class DeviceType(enum.Enum):
-    """Where a program runs: GPU is an error."""
+    """Where a program runs: GPU has no effect, and one line says so."""
 
     CPU = 1
     GPU = 2
@@ -66,7 +66,7 @@ class DaceProgram(Program):
 
 def program(function: Any = None, *, device: DeviceType = DeviceType.CPU, **options: Any) -> Any:
     """dace.program, with or without arguments."""
-    only_cpu("dace.program", "device", device is not DeviceType.CPU)
+    on_cpu("dace.program", "device", device is not DeviceType.CPU and device)
     say("dace.program", options, {
         "auto_optimize": (False, _ALWAYS), "simplify": (None, _ALWAYS), "recreate_sdfg": (True, _ONCE),
         "regenerate_code": (True, _ONCE), "recompile": (True, _ONCE),
@@ -153,7 +153,7 @@ def ONNXModel(name: str, model: Any, infer_shapes: bool = True, cuda: Any = Fals
     """headrace.ONNXModel with DaCeML's arguments."""
     from ..onnx.model import ONNXModel as Model
 
-    only_cpu("ONNXModel", "cuda", cuda)
+    on_cpu("ONNXModel", "cuda", cuda)
     kept = {n: options.pop(n) for n in ("save_transients", "debug_transients", "simplify") if n in options}
     if "onnx_simplify" in options:
         kept["simplify"] = options.pop("onnx_simplify")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ..torch.module import module
-from .notes import only_cpu, say
+from .notes import on_cpu, say
 
 _REASONS = {
     "onnx_simplify": (True, "modules don't pass through ONNX"),
@@ -31,7 +31,7 @@ def _options(function: str, cuda: Any, more: tuple, options: dict) -> None:
     if twice := [n for n in _MORE[:len(more)] if n in options]:
         raise TypeError(f"{function}: {twice[0]} is given twice")
     options = {**dict(zip(_MORE, more)), **options}
-    only_cpu(function, "cuda", cuda)
+    on_cpu(function, "cuda", cuda)
     said = {n: v for n, v in options.items() if n != "auto_optimize"}  # true and false alike: it is always done
     if "auto_optimize" in options and not options["auto_optimize"]:
         said["auto_optimize"] = options["auto_optimize"]
