@@ -71,11 +71,12 @@ class Seeding {
     auto* l = std::get_if<Library>(&s.nodes[n].body);
     return l && random_.count({l->domain.str(), l->op.str()}) && !Still(*l);
   }
-  // Dropout of opset 1 to 6, whose mask no seed changes.
+  // Dropout of opset 1 to 6, whose mask no seed changes; is_test is 0 by default.
   static bool TrainsByAttribute(const Library& l) {
-    const Attribute* a = l.op == Name("Dropout") && l.domain == Name("onnx") ? FindAttribute(l.attributes, "is_test") : nullptr;
+    if (l.op != Name("Dropout") || l.domain != Name("onnx") || l.version < 1 || l.version > 6) return false;
+    const Attribute* a = FindAttribute(l.attributes, "is_test");
     const auto* test = a ? std::get_if<int64_t>(&a->value) : nullptr;
-    return test && *test == 0;
+    return !test || *test == 0;
   }
   // Dropout that says itself that it drops nothing.
   static bool Still(const Library& l) {

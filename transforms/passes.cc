@@ -9,6 +9,7 @@
 #include "ir/text/parser.h"
 #include "ir/verify/verify.h"
 #include "transforms/alias.h"
+#include "transforms/assume_signs.h"
 #include "transforms/dead_code.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
@@ -178,6 +179,8 @@ Status RegisterAll(Registry& r) {
       Make("parameter-to-transient", "outputs, `names`, that the caller no longer gets", {"names"}, RunParameterToTransient)));
   HR_RETURN_IF_ERROR(r.Add(Make("input-to-constant", "makes the `value` of the input `name` a part of the program",
                                 {"name", "value"}, RunInputToConstant)));
+  HR_RETURN_IF_ERROR(r.Add(Make("assume-signs", "says of which symbols nothing shows that they are 0 or more", {},
+                                [](Program& p, const PassOptions&, const Registry&) { return Result<bool>(AssumeSigns(p)); })));
   HR_RETURN_IF_ERROR(r.Add(Make("plan-memory", "gives transients their places in one arena, from lifetimes", {},
                                 [](Program& p, const PassOptions&, const Registry&) { return PlanMemory(p); })));
   HR_RETURN_IF_ERROR(AddClock(r));

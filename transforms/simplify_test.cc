@@ -18,6 +18,43 @@ TEST(FuseStates, ALabelledStateBeginsAnew) {
              "fuse-states", "sdfg f(X: f32, Y: f32, Z: f32) { state { Y = X }; state backward { Z = Y; Z += X } }");
 }
 
+TEST(AssumeSigns, OfWhatMayBeNegative) {
+  ExpectPass(R"(sdfg f(K: i64[2], X: f32[N], Y: f32, k: symbol, m: symbol, M: symbol) {
+                  transient T: f32[M, m + 1]
+                  let n = K[0]
+                  let p = N + 1
+                  let q = p
+                  let q = q - n
+                  T[0, 0] = 1
+                  for i in k:N { Y = X[i + n] + T[0, 0] }
+                  for j in N - 1:-1:-1 { Y += X[j + m] + X[p] + X[q] }
+                })",
+             "assume-signs",
+             R"(sdfg f(K: i64[2], X: f32[N], Y: f32, k: symbol, m: symbol, M: symbol) {
+                  assume -9223372036854775808 <= i
+                  assume -9223372036854775808 <= k
+                  assume -9223372036854775808 <= m
+                  assume -9223372036854775808 <= n
+                  assume -9223372036854775808 <= q
+                  transient T: f32[M, m + 1]
+                  let n = K[0]
+                  let p = N + 1
+                  let q = p
+                  let q = q - n
+                  T[0, 0] = 1
+                  for i in k:N { Y = X[i + n] + T[0, 0] }
+                  for j in N - 1:-1:-1 { Y += X[j + m] + X[p] + X[q] }
+                })");
+  ExpectUnchanged(R"(sdfg f(K: i64[1], X: f32[N], Y: f32, k: symbol) {
+                       assume k >= -3
+                       let n = K[0]
+                       transient T: f32[n]
+                       map i in 0:n { T[i] = X[i] }
+                       Y = T[n - 1] + X[k + 3]
+                     })",
+                  "assume-signs");
+}
+
 TEST(FoldControl, ConstantBranches) {
   ExpectPass(R"(sdfg f(X: f32[N], Y: f32) {
                   if N + 1 > N { state { Y = 1 } } else { state { Y = 2 } }

@@ -85,6 +85,21 @@ bool IsContiguous(const Container& c) {
   return true;
 }
 
+namespace {
+
+// The numbers among which a range's index stays.
+Interval ValuesOf(const Range& r, const Assumptions& as) {
+  const int64_t step = r.step ? AsInt(r.step).value_or(0) : 1;
+  if (step == 0) return {};  // of either sign
+  const Interval begin = BoundsOf(r.begin, as), end = BoundsOf(r.end, as);
+  Interval out{step > 0 ? begin.lo : end.lo, step > 0 ? end.hi : begin.hi};
+  if (step > 0 && out.hi && *out.hi > INT64_MIN) --*out.hi;
+  if (step < 0 && out.lo && *out.lo < INT64_MAX) ++*out.lo;
+  return out;
+}
+
+}  // namespace
+
 Expr Lowerer::BoundsCondition(const Expr& index, const Expr& extent) {
   if (proven_) return {};
   bool lower = true, upper = true;
@@ -100,11 +115,7 @@ Expr Lowerer::BoundsCondition(const Expr& index, const Expr& extent) {
       relevant.insert(relevant.begin(), r);
       for (const Expr& bound : {r.begin, r.end})
         for (Name n : FreeSymbols(bound)) wanted.push_back(n);
-      if (!r.step || AsInt(r.step).value_or(-1) > 0) {
-        Interval b{BoundsOf(r.begin, s_.assumptions).lo, BoundsOf(r.end, s_.assumptions).hi};
-        if (b.hi) --*b.hi;
-        as.bounds.insert(as.bounds.begin(), {r.index, b});
-      }
+      as.bounds.insert(as.bounds.begin(), {r.index, ValuesOf(r, s_.assumptions)});
     }
     if (index.Is(ExprKind::kSymbol) && !relevant.empty()) {
       const Range& r = relevant.back();

@@ -262,7 +262,8 @@ void Lowering::UseDeclared(const NodeCall& call, const Scope& scope, std::vector
   }
 }
 
-// Values that are another value: Identity, Cast to the same type, Dropout outside training.
+// Values that are another value: Identity, Cast to the same type, Dropout outside training. Old models that don't say
+// whether it trains are for inference.
 bool Lowering::Alias(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope) {
   const onnx::NodeProto& node = *call.node;
   if (!node.domain().empty() && node.domain() != "ai.onnx") return false;

@@ -213,14 +213,13 @@ void RegisterMovement(Registrar& r) {
       .Sample("data: f32[2, 3]; attr ratio = 0.25")
       .Sample("data: f32[3]; attr ratio = 0.0");
   r.op("Dropout")
-      .Doc("The input itself, unless is_test = 0 asks for training: then as since version 12, with one mask for all runs.")
+      .Doc("The input itself where is_test is set; else as in training since version 12, with one mask for all runs.")
       .Versions(1, 6)
       .Pure(
           "let p = ratio ?: 0.5\n"
-          "let train = !(is_test ?: 1)\n"
+          "let train = !is_test\n"
           "mask.flat[i] = !train || uniform(0, i) >= p\n"
           "output.flat[i] = !train || uniform(0, i) >= p ? (train ? data.flat[i] / (1 - p) : data.flat[i]) : 0")
-      .Sample("data: f32[2, 3]")
       .Sample("data: f32[2, 3]; attr is_test = 1")
       .Sample("data: f32[2, 3]; attr is_test = 1, ratio = 0.25")
       .Sample("data: f32[3]; attr is_test = 1, ratio = 0.0");
