@@ -10,6 +10,7 @@
 #include "ir/verify/verify.h"
 #include "transforms/alias.h"
 #include "transforms/assume_signs.h"
+#include "transforms/by_hand/by_hand.h"
 #include "transforms/dead_code.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
@@ -173,6 +174,7 @@ Status RegisterSteps(Registry& r) {
 
 Status RegisterAll(Registry& r) {
   HR_RETURN_IF_ERROR(RegisterSteps(r));
+  HR_RETURN_IF_ERROR(by_hand::RegisterAll(r));
   HR_RETURN_IF_ERROR(r.Add(Make("replace", "puts a call of `replacement` wherever library nodes compute `pattern`; both are files or IR text",
                                 {"pattern", "replacement"}, RunReplace)));
   HR_RETURN_IF_ERROR(r.Add(

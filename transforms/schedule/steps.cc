@@ -163,6 +163,10 @@ void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner) {
   n->ranges.erase(n->ranges.begin() + static_cast<long>(inner));
 }
 
+void SubstituteIn(Sdfg* s, const std::vector<NodeId>& body, const NameMap& indices) {
+  ForEachExpr(s, body, [&](const Expr& e) { return e ? Substitute(e, indices) : e; });
+}
+
 Range Within(const Range& parts, Name index, const Expr& step) {
   const Expr begin = SymbolExpr(parts.index);
   return {index, begin, Min(begin + parts.step, parts.end), step};

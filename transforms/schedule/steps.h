@@ -25,6 +25,9 @@ Cut Split(const Sdfg& s, const Range& r, const Expr& length);
 // What is in one part of `parts`, by `step`.
 Range Within(const Range& parts, Name index, const Expr& step = Expr(1));
 
+// Expressions in place of indices, in statements and all under them.
+void SubstituteIn(Sdfg* s, const std::vector<NodeId>& body, const NameMap& indices);
+
 // Maps around `body`, outermost first; those without ranges are left out.
 struct Level {
   std::vector<Range> ranges;
