@@ -73,6 +73,7 @@ TEST(ByHand, SumsOfProductsRoundOnce) {
 
 TEST(ByHand, WhatDoesNotFitSaysWhy) {
   const std::pair<const char*, const char*> wrong[] = {
+      {"split-range@k:#0{index=m, by=8}", "E0364"},
       {"split-range@k:#0{index=m, by=8}", "no index 'm'"},
       {"split-range@k:#0{index=i, by=0}", "by must be a whole number from 1 on, not '0'"},
       {"reorder-ranges@k:#0{order=i j}", "lacks a range"},
