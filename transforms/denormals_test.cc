@@ -6,7 +6,7 @@
 namespace headrace::transforms {
 namespace {
 
-// Kernels without f64, c128 and f8e8m0, whatever calls them; casts count. Whole numbers go with the entry.
+// What computes nothing in f64, c128 and f8e8m0, whatever it passes on; casts to them count. Whole numbers go with the entry.
 TEST(Denormals, ByTheTypesOfWhatIsComputed) {
   ExpectPass(R"(
 sdfg f(X: f32[N], D: f64[N], H: bf16[N], inout I: i64[N], E: f8e8m0[N], Y: f32[N]) {
@@ -20,14 +20,14 @@ sdfg f(X: f32[N], D: f64[N], H: bf16[N], inout I: i64[N], E: f8e8m0[N], Y: f32[N
   }
 }
 kernel single(x: f32[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = x[i] * 2 } }
-kernel double(x: f64[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = x[i] * 2 } }
+kernel double(x: f64[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = f32(x[i] * 2) } }
 kernel half(x: bf16[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = f32(x[i]) * 2 } }
 kernel inside(x: f32[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = f32(f64(x[i]) * 2) } }
 kernel whole(inout x: i64[n], n: symbol) { map i in 0:n { x[i] = x[i] + 1 } }
 kernel scale(x: f8e8m0[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = f32(x[i]) * 2 } }
 )",
              "denormals", R"(
-sdfg f(X: f32[N], D: f64[N], H: bf16[N], inout I: i64[N], E: f8e8m0[N], Y: f32[N]) {
+sdfg f(X: f32[N], D: f64[N], H: bf16[N], inout I: i64[N], E: f8e8m0[N], Y: f32[N]) @flush {
   state {
     call single(x = X, y = Y, n := N)
     call double(x = D, y = Y, n := N)
@@ -38,12 +38,21 @@ sdfg f(X: f32[N], D: f64[N], H: bf16[N], inout I: i64[N], E: f8e8m0[N], Y: f32[N
   }
 }
 kernel single(x: f32[n], y: f32[n], n: symbol) @flush { map i in 0:n { y[i] = x[i] * 2 } }
-kernel double(x: f64[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = x[i] * 2 } }
+kernel double(x: f64[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = f32(x[i] * 2) } }
 kernel half(x: bf16[n], y: f32[n], n: symbol) @flush { map i in 0:n { y[i] = f32(x[i]) * 2 } }
 kernel inside(x: f32[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = f32(f64(x[i]) * 2) } }
-kernel whole(inout x: i64[n], n: symbol) { map i in 0:n { x[i] = x[i] + 1 } }
+kernel whole(inout x: i64[n], n: symbol) @flush { map i in 0:n { x[i] = x[i] + 1 } }
 kernel scale(x: f8e8m0[n], y: f32[n], n: symbol) { map i in 0:n { y[i] = f32(x[i]) * 2 } }
 )");
+}
+
+// A number of f64 that only becomes one of f32 is none to be exact with.
+TEST(Denormals, NumbersThatAreConverted) {
+  ExpectPass("sdfg f(X: f32[N], r: f64, Y: f32[N]) { map i in 0:N { Y[i] = X[i] * f32(r) } }", "denormals",
+             "sdfg f(X: f32[N], r: f64, Y: f32[N]) @flush { map i in 0:N { Y[i] = X[i] * f32(r) } }");
+  for (const char* value : {"f32(r * 2)", "f32(r > 1 ? r : 1)", "r > 1 ? X[i] : 0"})
+    ExpectUnchanged(std::string("sdfg f(X: f32[N], r: f64, Y: f32[N]) { map i in 0:N { Y[i] = ") + value + " } }", "denormals");
+  ExpectUnchanged("sdfg f(X: f32[N], Y: f64[N]) { map i in 0:N { Y[i] = X[i] } }", "denormals");
 }
 
 // No call changes the mode here.

@@ -7,8 +7,9 @@
 
 namespace headrace {
 
-// Has it values whose arithmetic never flushes? Those of containers and casts of f64 and c128, for which doubles are chosen
-// to be exact, and of f8e8m0, whose smallest is a denormal in f32. Calls count in the callee.
+// Does it compute what never flushes? That is f64 and c128, for which doubles are chosen to be exact, and f8e8m0, whose smallest
+// number is a denormal in f32: a statement that writes such a container, reads one (a double for anything but a cast to another
+// type, as an optimizer's rate is: f32(rate)), or casts to one. Calls count in the callee.
 bool NeedsDenormals(const Sdfg& s);
 // Has it floats at all, in containers?
 bool HasFloats(const Sdfg& s);

@@ -558,7 +558,7 @@ class SdfgVerifier {
 void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out) {
   SdfgVerifier(&p, s, out).Run();
   if (s.flush && NeedsDenormals(s))
-    Report(s, out).Add("E0258", "'" + s.name.str() + "' is marked @flush and computes with f64, c128 or f8e8m0, which keep denormals",
+    Report(s, out).Add("E0258", "'" + s.name.str() + "' is marked @flush and computes in f64, c128 or f8e8m0, which keep denormals",
                        {}, s.name.str(), "drop @flush, or let the pass `denormals` put it");
 }
 
