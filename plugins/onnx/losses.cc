@@ -71,14 +71,14 @@ void RegisterLosses(Registrar& r) {
              "    " + into + "[o.., i@axis] = (" + into + "[o.., j@axis] ?? " + start + ") " + op +
              " (exclusive ? x[o.., j@axis] ?? " + start + " : x[o.., i@axis])\n  }\n";
     };
-    return "let n = dim(x, axis)\nif dtype(x) == f16 || dtype(x) == bf16 {\n  S = x\n" + steps("S") + "  y = S\n} else {\n  y = " + start +
+    return "let n = dim(x, axis)\nif dtype(x) == f16 || dtype(x) == bf16 {\n  S = wide(x)\n" + steps("S") + "  y = S\n} else {\n  y = " + start +
            "\n" + steps("y") + "}";
   };
   r.op("CumSum")
       .Doc("Running sum along an axis, forwards or backwards, with or without the element itself.")
       .Pure(scan("0", "+"))
       .Backward(
-          "let n = dim(x, axis)\nif dtype(x) == f16 || dtype(x) == bf16 {\n  S = dy\n  for t in 0:n {\n"
+          "let n = dim(x, axis)\nif dtype(x) == f16 || dtype(x) == bf16 {\n  S = wide(dy)\n  for t in 0:n {\n"
           "    let i = reverse ? t : n - 1 - t ; let j = reverse ? i - 1 : i + 1\n"
           "    S[o.., i@axis] = (S[o.., j@axis] ?? 0) + (exclusive ? dy[o.., j@axis] ?? 0 : dy[o.., i@axis])\n  }\n  dx = S\n"
           "} else {\n  dx = 0\n  for t in 0:n {\n"
