@@ -257,7 +257,8 @@ Status Serves(const Registry& r, const Program& p, const Sdfg& s, NodeId id, con
 }  // namespace
 
 Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request) {
-  const std::string pipeline = WithDefault(request.pipeline, "compile-" + request.backend);
+  std::string pipeline = WithDefault(request.pipeline, "compile-" + request.backend);
+  if (request.options.keep_denormals) pipeline += "\ndenormals{mode=keep}";
   if (!request.options.implementations.empty()) {
     // The user's choice of implementations is written onto the nodes, so that the text shows it and passes honour it.
     for (auto& shared : program.sdfgs) {

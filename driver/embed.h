@@ -8,6 +8,9 @@
 //   (*f)->Call(frame);                                       // by position, on arrays of yours; thread-safe
 //   (*f)->Run({{Name("X"), value}});                         // by name, any kind of value
 //
+// `CompileRequest::options` (ir/registry/registry.h): threads, implementations, cache, and keep_denormals: exact with floats below
+// 1.2e-38, too, which are zero by default where there is no f64 (docs/denormals.md).
+//
 // Failures are Status, never an exception; Status::ToString() has what, where, hint.
 #pragma once
 #include "driver/compile.h"

@@ -29,6 +29,7 @@ class Exporter {
     Json j;
     j["name"] = s_.name.str();
     if (s_.kernel) j["kernel"] = s_.device.str();
+    if (s_.flush) j["flush"] = true;
     j["parameters"] = Json::array();
     j["symbols"] = Json::array();
     j["assumptions"] = Json::array();
@@ -276,7 +277,8 @@ class Loader {
     kernel_ = s.contains("kernel");
     const std::string device = kernel_ ? Text(s, "kernel") : "";
     Line((kernel_ ? "kernel " : "sdfg ") + NameText(Name(Text(s, "name"))) + "(" + head + ")" +
-         (device.empty() ? "" : " for " + NameText(Name(device))) + " {");
+         (device.empty() ? "" : " for " + NameText(Name(device))) +
+         (s.contains("flush") && s["flush"] == true ? " @flush {" : " {"));
     for (const Json& a : List(s, "assumptions")) {
       std::string text = NameText(Name(Text(a, "symbol")));
       if (a.contains("low")) text = a["low"].dump() + " <= " + text;

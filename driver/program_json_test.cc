@@ -40,6 +40,7 @@ sdfg main(inout P: f32[4, M], optional B: f32, a: f32, X: f32[N, 3] strides [4, 
   for t in n - 1:-1:-1 { while c { c = false } }
   do for v = 1; v < n; v = v * 2 { Y[v] = 0 }
 }
+sdfg h(x: f32[m], y: f32[m]) @flush { y[0] = x[0] * 2 }
 entry sdfg g(x: f32[m], y: f32[m], n: symbol) { y[i] = x[i] + n }
 )";
 

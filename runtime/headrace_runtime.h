@@ -25,7 +25,8 @@ typedef struct hr_runtime_api {
   /* Calls fn(ctx, c) once for each c in [0, chunks), on up to `threads` threads (0 = all), and returns when all are done.
    * The caller fixes the chunks by the shapes, never by the thread count: results are then the same for any count. The
    * calling thread works through the chunks itself and others join when they run: a region never waits for a thread that
-   * the system has not scheduled. Nested calls run serially. Safe from many threads at once and after fork. */
+   * the system has not scheduled. Nested calls run serially. Safe from many threads at once and after fork. Every chunk
+   * runs in the caller's floating-point mode (rounding, denormals), and each thread has its own again afterwards. */
   void (*parallel_for)(int64_t chunks, hr_chunk_fn fn, void* ctx, int32_t threads);
   int32_t (*max_threads)(void);      /* HEADRACE_NUM_THREADS, else OMP_NUM_THREADS, else the machine's */
   void* (*arena_new)(int64_t bytes); /* 64-byte aligned, not zeroed, huge pages when large; NULL = can't be had */

@@ -123,6 +123,28 @@ TEST(Fork, HelpersAreMadeAgain) {
   EXPECT_TRUE(HelpersHelp());
 }
 
+// Chunks run in the mode of whoever opened the region, and nobody's own is changed: neither the caller's nor a helper's.
+TEST(FloatMode, IsTheCallersInEveryChunk) {
+  ASSERT_TRUE(HelpersHelp());
+  struct Seen {
+    Pair both;  // the two chunks run on two threads
+    hr_float_mode mode[2] = {};
+  };
+  const hr_float_mode mine = hr_float_mode_now();  // no arithmetic in between: exceptions are on record in it
+  for (const int flush : {1, 0, 1, 0}) {
+    hr_denormals(flush);
+    Seen seen;
+    ParallelFor(2, [](void* p, int64_t chunk) {
+      Meet(&static_cast<Seen*>(p)->both, chunk);
+      static_cast<Seen*>(p)->mode[chunk] = hr_float_mode_now();
+    }, &seen, 2);
+    ASSERT_TRUE(seen.both.met);
+    EXPECT_EQ(seen.mode[0], hr_float_mode_now());
+    EXPECT_EQ(seen.mode[1], hr_float_mode_now());
+  }
+  EXPECT_EQ(hr_float_mode_now(), mine);
+}
+
 // A child of a process in which other threads are inside regions, again and again.
 TEST(Fork, WhileOthersWork) {
   std::atomic<bool> stop{false};

@@ -17,7 +17,7 @@ bool Region::Take() {
 }
 
 void Region::Open(int64_t chunks, hr_chunk_fn fn, void* ctx, int threads, int helpers) {
-  fn_ = fn, ctx_ = ctx, chunks_ = chunks;
+  fn_ = fn, ctx_ = ctx, chunks_ = chunks, mode_ = hr_float_mode_now();
   stretches_ = threads < kStretches ? threads : kStretches;
   for (int64_t i = 0, begin = 0; i < stretches_; ++i) {
     stretch_[i].next.store(begin, std::memory_order_relaxed);
@@ -67,11 +67,13 @@ bool Region::Join() {
 
 void Region::WorkAndLeave(int thread) {
   HoldHelper(Hold::kBeforeClaim);
+  const hr_float_mode own = hr_float_mode_swap(mode_);
   for (int64_t c; (c = Claim(thread)) >= 0;) {
     fn_(ctx_, c);
     // Sequentially consistent, as in WaitForHelpers: either the caller sees this chunk done, or it is seen to wait here.
     if (done_.fetch_add(1) + 1 == expected_.load() && caller_.exchange(kFinished) == kAsleep) FutexWake(caller_, 1);
   }
+  hr_float_mode_swap(own);
   state_.fetch_sub(1, std::memory_order_release);
 }
 

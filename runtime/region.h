@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/headrace_runtime.h"
+#include "runtime/hr_denormals.h"
 
 namespace headrace::runtime {
 
@@ -42,6 +43,7 @@ class Region {
   hr_chunk_fn fn_ = nullptr;
   void* ctx_ = nullptr;
   int64_t chunks_ = 0, stretches_ = 0;
+  hr_float_mode mode_ = 0;  // the caller's, in which every chunk runs
 
   // Chunks that helpers have done; when the caller has no more to do, how many they will have done in the end.
   alignas(64) std::atomic<int64_t> done_{0};

@@ -12,6 +12,7 @@
 #include "transforms/assume_signs.h"
 #include "transforms/by_hand/by_hand.h"
 #include "transforms/dead_code.h"
+#include "transforms/denormals.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
 #include "transforms/fold_constants.h"
@@ -77,6 +78,13 @@ Result<bool> RunParameterToTransient(Program& p, const PassOptions& o, const Reg
   for (std::string word; words >> word;) names.push_back(Name(word));
   if (names.empty()) return UsageError("E0357", "parameter-to-transient needs names=\"Y Z\": which outputs");
   return ParameterToTransient(p, names);
+}
+
+Result<bool> RunDenormals(Program& p, const PassOptions& o, const Registry&) {
+  const std::string mode = Option(o, "mode");
+  if (!mode.empty() && mode != "flush" && mode != "keep")
+    return UsageError("E0357", "denormals: mode is flush or keep, not '" + mode + "'");
+  return MarkDenormals(p, mode == "keep");
 }
 
 Result<bool> RunInputToConstant(Program& p, const PassOptions& o, const Registry&) {
@@ -175,6 +183,8 @@ Status RegisterSteps(Registry& r) {
 Status RegisterAll(Registry& r) {
   HR_RETURN_IF_ERROR(RegisterSteps(r));
   HR_RETURN_IF_ERROR(by_hand::RegisterAll(r));
+  HR_RETURN_IF_ERROR(r.Add(Make("denormals", "marks what takes denormal floats for zero (all without f64); mode=keep: nothing does",
+                                {"mode"}, RunDenormals)));
   HR_RETURN_IF_ERROR(r.Add(Make("replace", "puts a call of `replacement` wherever library nodes compute `pattern`; both are files or IR text",
                                 {"pattern", "replacement"}, RunReplace)));
   HR_RETURN_IF_ERROR(r.Add(

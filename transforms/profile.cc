@@ -68,6 +68,7 @@ class Profiler {
     Container& parameter = s.Mutable(table);
     parameter.kind = ContainerKind::kParameter;
     parameter.inout = true;
+    s.flush = false;  // it has f64 now; the kernels that it calls stay as they are
     s.parameters.push_back(table);
     table_.emplace(s.name, table);
     std::vector<BlockId> states;

@@ -174,7 +174,13 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
     HR_ASSIGN_OR_RETURN(Expr v, Typed(it->second, DType::kIndex));
     w.Line("c." + field.at(sym) + " = " + Bare(Text(v, DType::kIndex, w)) + ";");
   }
-  w.Line("if (" + fn + "(&c)) " + LeaveCall(callee->name));
+  if (callee->flush == s_.flush) {
+    w.Line("if (" + fn + "(&c)) " + LeaveCall(callee->name));
+  } else {
+    w.Line("int stopped;");
+    w.Line(CallIn(*callee, "stopped = " + fn + "(&c)"));
+    w.Line("if (stopped) " + LeaveCall(callee->name));
+  }
   staged.CopyBack(w);
   w.Close();
   return {};

@@ -68,6 +68,12 @@ Result<const ProgramNames::NamedKernel*> SdfgGen::KernelOf(const Sdfg& callee) {
   return &names_.kernel_named.emplace(callee.name, ProgramNames::NamedKernel{name, std::move(k)}).first->second;
 }
 
+// A call, with the mode for denormals that the callee is marked for where that is another.
+std::string SdfgGen::CallIn(const Sdfg& callee, const std::string& call) const {
+  if (callee.flush == s_.flush) return call + ";";
+  return "{ hr_denormals_in mode(" + std::string(callee.flush ? "1" : "0") + "); " + call + "; }";
+}
+
 Status SdfgGen::CallKernel(const Nested& call, const Sdfg& callee, Writer& w) {
   HR_ASSIGN_OR_RETURN(const ProgramNames::NamedKernel* kernel, KernelOf(callee));
   Writer before(w.indent() + 1);
@@ -90,7 +96,7 @@ Status SdfgGen::CallKernel(const Nested& call, const Sdfg& callee, Writer& w) {
   }
   const bool alone = before.text().empty();
   if (!alone) w.Open("{"), w.Raw(before.text());
-  w.Line(text + ");");
+  w.Line(CallIn(callee, text + ")"));
   staged.CopyBack(w);
   if (!alone) w.Close();
   if (kernel->kernel.may_fail) w.Line("if (x->stop) " + Leave());

@@ -253,10 +253,12 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
       "extern \"C\" HEADRACE_EXPORT int32_t headrace_program_site(void) { return last_site; }\n"
       "extern \"C\" HEADRACE_EXPORT int32_t headrace_program_run(void* program, hr_run* run) {\n"
       "  hr_program* const p = (hr_program*)program;\n"
-      "  hr_x x = {p, run, 0, run->threads, nullptr, __atomic_exchange_n(&p->spare, nullptr, __ATOMIC_ACQ_REL), nullptr};\n"
+      "  hr_x x = {p, run, 0, run->threads, nullptr, __atomic_exchange_n(&p->spare, nullptr, __ATOMIC_ACQ_REL), nullptr, 0, 0};\n"
       "  F_" +
-      fn + " f = {};\n  f.x = &x;\n" + bind + run.text() + "  const int result = x.stop ? x.stop : " + fn +
+      fn + " f = {};\n  f.x = &x;\n" + bind + run.text() + "  x.found = hr_denormals(" +
+      (s.flush ? "1" : "0") + ");\n  const int result = x.stop ? x.stop : " + fn +
       "(&f);\n"
+      "  hr_float_mode_swap(x.found);\n"
       "  last_site = result ? x.site : 0;\n"
       "  hr_release(&x, {nullptr, 0});\n"
       "  hr_drop(p, __atomic_exchange_n(&p->spare, x.spare, __ATOMIC_ACQ_REL));\n  return result;\n}\n");

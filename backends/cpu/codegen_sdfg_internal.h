@@ -92,6 +92,7 @@ class SdfgGen : public NestEnv {
   void CheckViews(const std::vector<RawAccess>& accesses, Writer& w);
   void CheckViews(const Expr& e, Writer& w);
   Status CallKernel(NodeId n, Writer& w);
+  std::string CallIn(const Sdfg& callee, const std::string& call) const;
   Status CallKernel(const Nested& call, const Sdfg& callee, Writer& w);
   Result<const ProgramNames::NamedKernel*> KernelOf(const Sdfg& callee);  // prints it unless it was
   std::string AddKernel(Kernel k, const std::string& comment, bool scheduled);  // its name

@@ -43,7 +43,8 @@ struct Half {
 struct BFloat {
   using Stored = uint16_t;
   static double Get(uint16_t v) { return hr_bf16_to_f32(v); }
-  static uint16_t Put(double v) { return hr_f64_to_bf16(v); }
+  // The hardware's rounding to f32 tells whether denormals are zero now: those of bf16 are those of f32.
+  static uint16_t Put(double v) { return static_cast<float>(v) == 0 ? hr_f64_to_bf16(std::copysign(0.0, v)) : hr_f64_to_bf16(v); }
 };
 template <DType t>
 struct Small {

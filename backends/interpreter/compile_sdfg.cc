@@ -20,6 +20,11 @@ struct Compiler {
   Result<const SdfgPlan*> Compile(Name name);
 };
 
+// Arithmetic and comparisons of floats: what meets denormals.
+bool Computes(const Instr& i) {
+  return (i.op >= Opc::kSignF && i.op <= Opc::kLeF) || (i.op >= Opc::kAddC && i.op <= Opc::kNeC);
+}
+
 class SdfgCompiler {
  public:
   SdfgCompiler(Compiler& c, const Sdfg& s, SdfgPlan& plan) : c_(c), s_(s), plan_(plan) {}
@@ -184,6 +189,7 @@ Result<Stmt> SdfgCompiler::TaskletStmt(const Tasklet& t, const std::vector<Range
   HR_RETURN_IF_ERROR(ec.CompileValue(value, c.dtype));
   HR_RETURN_IF_ERROR(ec.CompileTarget(typed, &s.target));
   s.code = ec.Finish();
+  s.moves = t.op == WriteOp::kAssign && std::none_of(s.code.instrs.begin(), s.code.instrs.end(), Computes);
   c_.out.registers = std::max(c_.out.registers, s.code.registers);
   s.slots = used;
   // Blocks read before they write. That is the order of points only if no point reads what another one writes.
@@ -463,6 +469,7 @@ Result<std::vector<BlockPlan>> SdfgCompiler::Blocks(const std::vector<BlockId>& 
 
 Status SdfgCompiler::Run() {
   HR_RETURN_IF_ERROR(Slots());
+  plan_.flush = s_.flush;
   if (s_.kernel && !s_.device.empty()) {
     std::vector<NodeId> all;
     ForEachNode(s_, [&](NodeId n) { all.push_back(n); }, /*into_maps=*/false);

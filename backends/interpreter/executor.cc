@@ -42,6 +42,7 @@ bool Executor::Cancelled() {
 // ---- statements ----
 bool Executor::Eval(Frame& f, const Scalar& s, int64_t* value) {
   if (s.code == nullptr) return EvalIndex(f, s.index, value);
+  const Denormals denormals(f.plan->flush);
   begin_.clear();
   step_.clear();
   count_.clear();

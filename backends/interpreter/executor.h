@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/interpreter/plan.h"
+#include "runtime/hr_denormals.h"
 
 namespace headrace::interpreter {
 
@@ -78,6 +79,18 @@ class Executor {
   bool RunNested(Frame& f, const Stmt& s);
   bool RunCall(Frame& f, const Stmt& s);
   bool RunTasklet(Frame& f, const Stmt& s);
+  // While it lives, denormals are zero or are not. Floats turn from f32 to f64 where they are read and back where they are
+  // stored, and so lose them there.
+  class Denormals {
+   public:
+    explicit Denormals(bool flush) : before_(hr_denormals(flush)) {}
+    ~Denormals() { hr_float_mode_swap(before_); }
+    Denormals(const Denormals&) = delete;
+    Denormals& operator=(const Denormals&) = delete;
+
+   private:
+    hr_float_mode before_;
+  };
   bool RunPoints(Frame& f, const Stmt& s, int64_t total);
   bool Eval(Frame& f, const Scalar& s, int64_t* value);
   bool EvalIndex(Frame& f, const IndexExpr& e, int64_t* value);

@@ -175,6 +175,7 @@ struct Stmt {
   WriteOp op = WriteOp::kAssign;
   DType target_type = DType::kNone;
   bool halves = false;      // u and u + n/2 are combined, again and again, then the target with what is left
+  bool moves = false;       // computes nothing: what it reads it writes, denormals too
   bool sequential = false;  // reads what it writes elsewhere: one lane at a time
   std::vector<int> slots;   // every slot touched, to be ready before a block runs
   // kMap, kIf
@@ -243,6 +244,7 @@ struct SdfgPlan {
   std::unordered_map<Name, int> slot_of, symbol_of;
   std::vector<std::vector<int>> dependents;  // by symbol: slots whose shape or place depends on it
   std::vector<BlockPlan> body;
+  bool flush = false;  // denormals count as zero (ir/analysis/denormals.h)
 };
 
 struct ProgramPlan {

@@ -122,6 +122,7 @@ bool Executor::RunTasklet(Frame& f, const Stmt& s) {
       return Fail(InvalidError("E0658", "a map has more than 2^63 points"));
     }
   }
+  const Denormals denormals(f.plan->flush && !s.moves);
   return empty || RunPoints(f, s, total);
 }
 

@@ -41,6 +41,7 @@ struct ModelFlags {
   int threads = 0;
   void AddPipelineTo(CLI::App& app);  // verbs that run or save what they compile
   std::string target;      // --target of compile
+  bool keep_denormals = false;
   bool no_verify = false;  // --no-verify: an artifact's checksums are not compared
   enum Takes { kModels, kArtifactsToo };
   void AddTo(CLI::App& app, Takes takes);

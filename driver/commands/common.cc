@@ -26,6 +26,8 @@ void ModelFlags::AddTo(CLI::App& app, Takes takes) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--threads", threads, "threads to use; 0 = all, or $HEADRACE_NUM_THREADS, $OMP_NUM_THREADS");
+  app.add_flag("--keep-denormals", keep_denormals,
+               "compute exactly with floats below 1.2e-38, too, instead of taking them for zero: slower where they occur");
 }
 
 void ModelFlags::AddPipelineTo(CLI::App& app) {
@@ -93,6 +95,7 @@ Result<CompileRequest> ModelFlags::Compile(const Common& c) const {
   request.pipeline = pipeline;
   request.options.threads = threads;
   request.options.target = target;
+  request.options.keep_denormals = keep_denormals;
   request.options.verify_artifact = !no_verify;
   if (threads < 0) return UsageError("E0434", "--threads must not be negative");
   for (const std::string& i : implementations) {
@@ -117,6 +120,9 @@ Status ModelFlags::CheckChoices(const Registry& r, const LoadedModel& m, const C
     if (!pipeline.empty())
       return UsageError("E0461", "--pipeline has no effect on an artifact: it is compiled already",
                         "give --pipeline to `headrace compile`");
+    if (keep_denormals)
+      return UsageError("E0461", "--keep-denormals has no effect on an artifact: it is compiled already",
+                        "give --keep-denormals to `headrace compile`");
     HR_RETURN_IF_ERROR(CheckSizes(m.model.program.Entry(), sizes));
   }
   std::vector<std::string> warnings;

@@ -196,6 +196,7 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>> implementations;  // (op or node or "*", name), first match wins
   std::string cache_dir;                                             // "" = the user's
   std::string target;           // instructions that the code may use: "" or "native" = this machine's, "x86-64-v3" …
+  bool keep_denormals = false;  // exact where floats are tiny, and slower there: docs/denormals.md
   bool verify_artifact = true;  // an artifact's files are compared with their checksums when it is loaded
   std::string dump_dir;                                              // HEADRACE_DUMP_DIR: sources and IR are left here
   bool debug = false;                                                // verify after every pass

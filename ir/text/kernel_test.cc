@@ -50,6 +50,20 @@ const char* const kKernels[] = {
   for k in 0:(N + 4095) // 4096 { Y += part[k] }
 }
 )",
+    R"(kernel twice(X: f32[N], Y: f32[N], N: symbol) for cpu @flush {
+  for i in 0:N { Y[i] = X[i] * 2 }
+}
+)",
+    R"(sdfg f(X: f32[N], Y: f32[N]) @flush {
+  state {
+    map i in 0:N { Y[i] = X[i] * 2 }
+  }
+}
+
+kernel unscheduled(X: f32[N], Y: f32[N], N: symbol) @flush {
+  map i in 0:N { Y[i] = X[i] * 2 }
+}
+)",
     R"(kernel stencil(X: f32[N], I: i64[N], Y: f32[N], N: symbol, t: symbol) for cpu {
   assume t in 0:N
   map i0 in 0:N:1024 @parallel {
@@ -120,6 +134,13 @@ TEST(KernelTextTest, MessagesSayWhatIsWrongAndWhatToDo) {
     EXPECT_NE(error.find(c.message), std::string::npos) << c.body << "\n" << error;
     EXPECT_NE(error.find(c.hint), std::string::npos) << c.body << "\n" << error;
   }
+}
+
+TEST(KernelTextTest, OneMark) {
+  const Result<Program> p = ParseProgram("sdfg f(X: f32[N], Y: f32[N]) @flsh { map i in 0:N { Y[i] = X[i] } }");
+  ASSERT_FALSE(p.ok());
+  EXPECT_EQ(p.status().diagnostics()[0].message, "expected flush after '@', found 'flsh'");
+  EXPECT_EQ(p.status().diagnostics()[0].hint, "an sdfg has one mark: @flush");
 }
 
 // A kernel is given every symbol by name, those of its parameters' shapes, too; outside of kernels a shape says enough.

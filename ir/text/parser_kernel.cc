@@ -5,7 +5,7 @@
 
 namespace headrace::internal {
 
-// kernel = "kernel" NAME "(" parameters ")" [ "for" NAME ] "{" { "let" … | declaration } { statement } "}"
+// kernel = "kernel" NAME "(" parameters ")" [ "for" NAME ] [ "@" "flush" ] "{" { "let" … | declaration } { statement } "}"
 void ProgramParser::ParseKernelHead() {
   if (!AcceptWord("for")) return;
   s_.device = ExpectName("the name of a device description after 'for'");

@@ -37,7 +37,7 @@ Program ProgramParser::Parse() {
   return std::move(program_);
 }
 
-// sdfg = ( "sdfg" | "kernel" ) NAME "(" parameters ")" "{" { declaration | block | statement } "}"
+// sdfg = ( "sdfg" | "kernel" ) NAME "(" parameters ")" [ "@" "flush" ] "{" { declaration | block | statement } "}"
 void ProgramParser::ParseSdfg() {
   const Token word = Take();
   Token at = Peek();
@@ -53,6 +53,11 @@ void ProgramParser::ParseSdfg() {
   s_.kernel = word.raw == "kernel";
   ParseParameters();
   if (s_.kernel) ParseKernelHead();
+  if (Accept("@")) {
+    const Token flag = Peek();
+    if (!AcceptWord("flush")) Fail(flag, "expected flush after '@', found " + Shown(flag), "an sdfg has one mark: @flush");
+    s_.flush = true;
+  }
   if (!Expect("{", "to open the body of the sdfg")) return;
   s_.body = ParseBlocks(/*top=*/true);
   if (resumed() && !At("}")) return;

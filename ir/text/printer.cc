@@ -141,7 +141,7 @@ class Printer {
     const char* separator = length > kColumns ? ",\n    " : ", ";
     out += head + (length > kColumns ? "\n    " : "");
     for (size_t i = 0; i < parameters.size(); ++i) out += (i ? separator : "") + parameters[i];
-    out += ")" + (s_.device.empty() ? "" : " for " + NameText(s_.device)) + " {";
+    out += ")" + (s_.device.empty() ? "" : " for " + NameText(s_.device)) + (s_.flush ? " @flush {" : " {");
     if (options_.reasons && !s_.unscheduled.empty()) out += "  # no schedule: " + s_.unscheduled;
     out += "\n";
   }

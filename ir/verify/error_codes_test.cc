@@ -130,6 +130,8 @@ TEST(ErrorCodes, OfTheVerifier) {
       {"E0253", "require I[0] == N else \"sizes\"", {}},
       {"E0254", "require N == 4 else \"{} and {}\", N", {}},
       {"E0255", "w[0] = 0", [](Sdfg& s) { s.nodes.Mutable(NodeId{0}).body = Check{"w", {Expr(0)}, false}; }},
+      {"E0258", "transient d: f64\nd = 1\ns = f32(d)", [](Sdfg& s) { s.flush = true; }},
+      {"E0258", "s = f32(f64(w[0]) * 2)", [](Sdfg& s) { s.flush = true; }},
       {"E0260", "s = K[2]", {}},
       {"E0261", "map i in 0:N { s = X[i, 0] }", {}},
       {"E0262", "w[i] = 0\nmap i in 0:N { w[i] = w[I[i]] }", {}},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/denormals.h"
 #include "ir/analysis/facts.h"
 #include "ir/analysis/type_inference.h"
 #include "ir/text/printer.h"
@@ -554,6 +555,11 @@ class SdfgVerifier {
 
 }  // namespace
 
-void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out) { SdfgVerifier(&p, s, out).Run(); }
+void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out) {
+  SdfgVerifier(&p, s, out).Run();
+  if (s.flush && NeedsDenormals(s))
+    Report(s, out).Add("E0258", "'" + s.name.str() + "' is marked @flush and computes in f64, c128 or f8e8m0, which keep denormals",
+                       {}, s.name.str(), "drop @flush, or let the pass `denormals` put it");
+}
 
 }  // namespace headrace::verify

@@ -63,20 +63,27 @@ void RegisterLosses(Registrar& r) {
           "scores: f32[2, 5, 3]; labels: i64[2, 3] = [1, 0, 4, 2, 3, 1]; attr reduction = \"none\", ignore_index = 3")
       .Sample(
           "scores: f32[2, 5, 3]; labels: i64[2, 3] = [1, 0, 4, 2, 3, 1]; weights: f32[5] in [0.1, 1]; attr ignore_index = 0");
-  auto scan = [](const char* start, const char* op) {
-    return std::string("let n = dim(x, axis)\ny = ") + start +
-           "\nfor t in 0:n {\n"
-           "  let i = reverse ? n - 1 - t : t ; let j = reverse ? i + 1 : i - 1\n"
-           "  y[o.., i@axis] = (y[o.., j@axis] ?? " +
-           start + ") " + op + " (exclusive ? x[o.., j@axis] ?? " + start + " : x[o.., i@axis])\n}";
+  // Of half precision what runs on is a temporary, which is f32: rounded to the target it would stand still at 2048.
+  auto scan = [](const std::string& start, const std::string& op) {
+    const auto steps = [&](const std::string& into) {
+      return "  for t in 0:n {\n"
+             "    let i = reverse ? n - 1 - t : t ; let j = reverse ? i + 1 : i - 1\n"
+             "    " + into + "[o.., i@axis] = (" + into + "[o.., j@axis] ?? " + start + ") " + op +
+             " (exclusive ? x[o.., j@axis] ?? " + start + " : x[o.., i@axis])\n  }\n";
+    };
+    return "let n = dim(x, axis)\nif dtype(x) == f16 || dtype(x) == bf16 {\n  S = wide(x)\n" + steps("S") + "  y = S\n} else {\n  y = " + start +
+           "\n" + steps("y") + "}";
   };
   r.op("CumSum")
       .Doc("Running sum along an axis, forwards or backwards, with or without the element itself.")
       .Pure(scan("0", "+"))
       .Backward(
-          "let n = dim(x, axis)\ndx = 0\nfor t in 0:n {\n"
-          "  let i = reverse ? t : n - 1 - t ; let j = reverse ? i - 1 : i + 1\n"
-          "  dx[o.., i@axis] = (dx[o.., j@axis] ?? 0) + (exclusive ? dy[o.., j@axis] ?? 0 : dy[o.., i@axis])\n}")
+          "let n = dim(x, axis)\nif dtype(x) == f16 || dtype(x) == bf16 {\n  S = wide(dy)\n  for t in 0:n {\n"
+          "    let i = reverse ? t : n - 1 - t ; let j = reverse ? i - 1 : i + 1\n"
+          "    S[o.., i@axis] = (S[o.., j@axis] ?? 0) + (exclusive ? dy[o.., j@axis] ?? 0 : dy[o.., i@axis])\n  }\n  dx = S\n"
+          "} else {\n  dx = 0\n  for t in 0:n {\n"
+          "    let i = reverse ? t : n - 1 - t ; let j = reverse ? i - 1 : i + 1\n"
+          "    dx[o.., i@axis] = (dx[o.., j@axis] ?? 0) + (exclusive ? dy[o.., j@axis] ?? 0 : dy[o.., i@axis])\n  }\n}")
       .Sample("x: f32[2, 5]; axis: i64[] = 1")
       .Sample("x: f32[2, 5]; axis: i64[] = 0; attr exclusive = 1, reverse = 1")
       .Sample("x: f32[5]; axis: i32[] = -1; attr reverse = 1")

@@ -221,7 +221,7 @@ Result<std::unique_ptr<Executable>> CompileAndDump(const Registry& r, const Prog
 
 PyExecutable Compile(const Program& p, const std::string& backend, const std::string& pipeline, int threads,
                      const std::vector<std::pair<std::string, std::string>>& implementations, const std::string& dump_dir,
-                     bool debug) {
+                     bool debug, bool keep_denormals) {
   Registry& registry = Plugins();
   CompileRequest q;
   q.backend = backend;
@@ -232,6 +232,7 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
   q.options.cancelled = Cancellation(progress);
   q.options.dump_dir = dump_dir;
   q.options.debug = debug;
+  q.options.keep_denormals = keep_denormals;
   Program preferred = WithPreferences(p, implementations);
   Result<std::unique_ptr<Executable>> made = Status();
   {
@@ -266,7 +267,7 @@ void BindExecutable(nb::module_& m) {
       .def("source", [](const PyExecutable& e) { return e.get().Source(); })
       .def("report", [](const PyExecutable& e) { return e.get().Report(); });
   m.def("compile", &Compile, nb::arg("program"), nb::arg("backend"), nb::arg("pipeline"), nb::arg("threads"),
-        nb::arg("implementations"), nb::arg("dump_dir"), nb::arg("debug"));
+        nb::arg("implementations"), nb::arg("dump_dir"), nb::arg("debug"), nb::arg("keep_denormals"));
   m.def("load_artifact", &LoadArtifact, nb::arg("path"), nb::arg("threads"));
 }
 

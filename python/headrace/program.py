@@ -343,10 +343,12 @@ class Program(Function):
     as constants of the program. Arrays are changed in place as by the function itself.
     """
 
-    def __init__(self, function, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None):
+    def __init__(self, function, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None,
+                 keep_denormals: bool = False):
         super().__init__(function, backend, threads)
         check_verify(verify, ("reference", "interpreter"))
-        self._debug = {k: v for k, v in (("verify", verify), ("dump_dir", dump_dir)) if v is not None}
+        self._debug = {k: v for k, v in (("verify", verify), ("dump_dir", dump_dir), ("keep_denormals", keep_denormals or None))
+                       if v is not None}
         self.__headrace_function__ = function
         for p in self._signature.parameters.values():
             if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -404,23 +406,27 @@ def _hashable(x) -> bool:
 
 
 @overload
-def program(function: Callable[..., Any], *, backend: str = ..., threads: int = ..., verify: str | None = ..., dump_dir: Any = ...) -> Program: ...
+def program(function: Callable[..., Any], *, backend: str = ..., threads: int = ..., verify: str | None = ..., dump_dir: Any = ...,
+            keep_denormals: bool = ...) -> Program: ...
 
 
 @overload
-def program(*, backend: str = ..., threads: int = ..., verify: str | None = ..., dump_dir: Any = ...) -> Callable[[Callable[..., Any]], Program]: ...
+def program(*, backend: str = ..., threads: int = ..., verify: str | None = ..., dump_dir: Any = ...,
+            keep_denormals: bool = ...) -> Callable[[Callable[..., Any]], Program]: ...
 
 
-def program(function: Any = None, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None) -> Any:
+def program(function: Any = None, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None,
+            keep_denormals: bool = False) -> Any:
     """Makes a Program of a function; with options, `@headrace.program(backend="interpreter")`.
 
     `verify`: each call is run again, "reference": by NumPy, as the function itself; "interpreter": by the interpreter; MismatchError
     names the first result, or array that the function changes, which differs, with place, values and tolerance. `dump_dir`: the
-    folder for program and sources, as of `Sdfg.compile`. Gradients of the function have these options, too."""
+    folder for program and sources, and `keep_denormals`: whether tiny floats are exact, as of `Sdfg.compile`. Gradients of the function have these options, too."""
     if function is None:
-        return functools.partial(program, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir)
+        return functools.partial(program, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir,
+                                 keep_denormals=keep_denormals)
     if not inspect.isfunction(function):
         raise TypeError(f"headrace.program takes a function that is written in Python, not {type(function).__name__}\n"
                         "  hint: def f(x): return …, which may call methods and partial functions of others")
     kind = VerifiedProgram if verify == "reference" else Program
-    return kind(function, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir)
+    return kind(function, backend=backend, threads=threads, verify=verify, dump_dir=dump_dir, keep_denormals=keep_denormals)

@@ -258,12 +258,14 @@ class Sdfg:
     # ---- running them ----
     def compile(self, *, backend: str = "cpu", optimize: str = "default", threads: int = 0,
                 implementations: Mapping[str, str] | None = None, verify: str | None = None,
-                dump_dir: str | os.PathLike | None = None) -> Compiled:
+                dump_dir: str | os.PathLike | None = None, keep_denormals: bool = False) -> Compiled:
         """`optimize`: "default", "none" (what the backend needs and no more) or the text of a pipeline. `threads`: 0 = all.
         `implementations`: {op or node ("*": all): name of an implementation}; for an op or node it must apply. `verify`:
         each call is also run by the interpreter, "reference": of the program as it stands, "interpreter": after the passes of
         `optimize="default"`, and MismatchError names the first output that differs, place, values and tolerance.
         `dump_dir`: a folder in which a folder with the program, what it was lowered to, and sources is left (headrace.set_dump_dir).
+        `keep_denormals`: True computes exactly with floats below 1.2e-38, too, which kernels without f64 take for zero by default, since
+        processors are many times slower with them.
 
         Raises UsageError for a backend, pass, op or implementation that there is not, UnsupportedError for what the backend can't do
         or this machine lacks."""
@@ -273,7 +275,7 @@ class Sdfg:
             raise TypeError(f"optimize is \"default\", \"none\" or a text of passes, not {optimize!r}")
         check_implementations(self, implementations or {})
         return compile_program(self._program, backend=backend, optimize=optimize, threads=threads,
-                               implementations=implementations, verify=verify, dump_dir=dump_dir)
+                               implementations=implementations, verify=verify, dump_dir=dump_dir, keep_denormals=keep_denormals)
 
     def __call__(self, *args, **named):
         """Compiles at the first call."""

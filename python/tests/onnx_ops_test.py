@@ -85,6 +85,12 @@ def conv(x, w, stride):
 
 
 class OnArrays(Case):
+    def test_sums_of_half_precision_do_not_stand_still(self):
+        ones, at = np.ones(5000, np.float16), np.int64(0)  # one by one in f16, they would stay at 2048
+        np.testing.assert_array_equal(headrace.onnx.CumSum(ones, at), np.arange(1, 5001).astype(np.float16))
+        np.testing.assert_array_equal(headrace.onnx.CumSum(ones, at, reverse=1, exclusive=1), np.arange(4999, -1, -1).astype(np.float16))
+        self.assertEqual(headrace.onnx.ReduceSum(ones, keepdims=0), 5000)
+
     def test_inputs_by_name_and_position(self):
         expected = conv(X, W, 2)
         self.close(headrace.onnx.Conv(X=X, W=W, strides=[2, 2]), expected, rtol=1e-4, atol=1e-5)

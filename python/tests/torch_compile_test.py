@@ -90,6 +90,20 @@ class Ways(CompileCase):
         with self.fails(Exception, "fullgraph=True", "aten.linalg_matrix_exp"):
             torch.compile(f, backend="headrace", fullgraph=True)(x)
 
+    def test_denormals(self):
+        smallest = torch.full((4,), torch.finfo(torch.float32).tiny)
+        half = lambda v: v * 0.5
+        self.assertEqual(torch.compile(half, backend="headrace")(smallest).tolist(), [0] * 4)
+        self.assertEqual(torch.compile(half, backend="headrace", options={"keep_denormals": True})(smallest).tolist(), (smallest * 0.5).tolist())
+        self.assertGreater((smallest * 0.5)[0].item(), 0)  # eager's arithmetic is as before
+
+        class Half(torch.nn.Module):
+            def forward(self, x):
+                return x * 0.5
+
+        self.assertEqual(headrace.module(Half())(smallest).tolist(), [0] * 4)
+        self.assertEqual(headrace.module(Half(), keep_denormals=True)(smallest).tolist(), (smallest * 0.5).tolist())
+
     def test_modes_and_options(self):
         x = torch.randn(4)
         for mode in ("default", "reduce-overhead", "max-autotune"):

@@ -23,7 +23,7 @@ NOT_RUN = {
     "./bazelw test //...                     # passes the tests; HEADRACE_WITH_TORCH=1 before it: those with PyTorch, too": "Bazel can't run inside a test",
     "./bazelw build //python:wheel      # bazel-bin/python/headrace-*.whl": "Bazel can't run inside a test",
     "pip install headrace-*.whl": "//python:wheel_test does so",
-    'program   = { [ "entry" ] ( "sdfg" | "kernel" ) NAME "(" [ parameter {"," parameter} ] ")" [ "for" NAME ]':
+    'program   = { [ "entry" ] ( "sdfg" | "kernel" ) NAME "(" [ parameter {"," parameter} ] ")" [ "for" NAME ] [ "@" "flush" ]':
         "the grammar itself",
     "python3 examples/digits.py make digits": "minutes: tests/training/digits_test.py runs it as it stands there",
     'half_way() { timeout --signal=INT 1 "$@" || true; }': "minutes: tests/training/digits_test.py runs it as it stands there",

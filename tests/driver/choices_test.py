@@ -41,6 +41,7 @@ class ChoicesTest(CommandTest):
         self.run_headrace("compile", "relu.sdfg", "-o", "relu.hrx")
         self.refused("E0463", "there is no size 'bach'", args=["run", "relu.hrx", "--dim", "bach=4"])
         self.refused("E0461", "--impl has no effect on an artifact", args=["run", "relu.hrx", "--impl", "pure"])
+        self.refused("E0461", "--keep-denormals has no effect on an artifact", args=["run", "relu.hrx", "--keep-denormals"])
         self.assertIn("f32[4]", self.run_headrace("run", "relu.hrx", "--dim", "N=4").stdout)
         self.refused("E0461", "an artifact is a folder", args=["compile", "relu.sdfg", "-o", "-"])
 

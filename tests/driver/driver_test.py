@@ -239,6 +239,23 @@ class DriverTest(unittest.TestCase):
         self.assertEqual(source, self.run_headrace("compile", "relu.sdfg", "--emit", "cpp").stdout)
         self.assertIn("for (", source)
 
+    def test_denormals(self):
+        smallest = np.finfo(np.float32).tiny
+        self.write("half.sdfg", "sdfg f(X: f32[4], Y: f32[4]) { map i in 0:4 { Y[i] = X[i] * 0.5 } }")
+        self.save("x.npy", np.full(4, smallest, np.float32))
+        io = ["--input", "X=@x.npy", "--output", "Y=@y.npy"]
+        for backend in ("cpu", "interpreter"):
+            for option, expected in (([], 0), (["--keep-denormals"], smallest / 2)):
+                self.run_headrace("run", "half.sdfg", "--backend", backend, *io, *option)
+                np.testing.assert_array_equal(self.load("y.npy"), np.full(4, expected, np.float32))
+        self.run_headrace("run", "half.sdfg", "--verify", *io)
+        for emit in ("loops", "scheduled"):
+            self.assertEqual("@flush" in self.run_headrace("compile", "half.sdfg", "--emit", emit).stdout, emit == "scheduled")
+            self.assertNotIn("@flush", self.run_headrace("compile", "half.sdfg", "--emit", emit, "--keep-denormals").stdout)
+        self.run_headrace("compile", "half.sdfg", "-o", "half.hrx", "--keep-denormals")
+        self.run_headrace("run", "half.hrx", *io)
+        np.testing.assert_array_equal(self.load("y.npy"), np.full(4, smallest / 2, np.float32))
+
     def test_an_artifact_runs_without_a_compiler(self):
         self.write("relu.sdfg", RELU)
         self.run_headrace("compile", "relu.sdfg", "-o", "relu.hrx")

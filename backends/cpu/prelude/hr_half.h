@@ -1,4 +1,5 @@
-/* f16 in vectors, with the results of hr_float.h (NaN has one pattern). Loads: bits in place, times 2^112. Stores are the
+/* f16 in vectors, with the results of hr_float.h (NaN has one pattern). Loads: the exponent moved by adding to it; where it is 0,
+ * as 2^-14 more than the value, less 2^-14, so that no denormal of f32 occurs (it would be zero or slow). Stores are the
  * processor's own conversion: g++ 12 vectorises no such thing, but calls the vector variant of a function where one is
  * declared. Its name is what the vector function ABI says: 16 lanes, AVX-512. */
 #if defined(__AVX512F__) && defined(__F16C__) && !defined(__clang__)
@@ -22,8 +23,10 @@ HR_SHARED hr_16_ints hr_store_f16_16(hr_16_floats a) noexcept {
 #undef HR_SHARED
 }
 static inline float hr_load_f16(uint16_t h) {
-  const float f = hr_f32_bits(((uint32_t)(int16_t)h << 13) & 0x8fffe000u) * 0x1p112f;
-  return hr_f32_bits(hr_bits_f32(f) | (__builtin_fabsf(f) >= 65536.0f ? 0x7f800000u : 0));
+  const uint32_t in_place = ((uint32_t)(int16_t)h << 13) & 0x8fffe000u, exponent = in_place & 0x0f800000u;
+  const float tiny = hr_f32_bits(in_place + (113u << 23)) - hr_f32_bits((in_place & 0x80000000u) | 113u << 23);
+  const uint32_t other = in_place + (exponent == 0x0f800000u ? 224u << 23 : 112u << 23);
+  return hr_f32_bits(exponent == 0 ? hr_bits_f32(tiny) | (in_place & 0x80000000u) : other);
 }
 #define hr_f16_to_f32(h) hr_load_f16(h)
 #define hr_f32_to_f16(f) (uint16_t) hr_store_f16(f)

@@ -35,6 +35,14 @@ struct hr_x { /* one run */
   hr_block *block, *spare;
   const char* blame; /* what an index out of range means here, if anything but that */
   int32_t site;      /* of a failed run: which statement (codegen_sites.cc) */
+  hr_float_mode found; /* the caller's: external functions run in it */
+};
+
+/* A call that takes denormals for zero out of one that doesn't, or the other way round. */
+struct hr_denormals_in {
+  hr_float_mode before;
+  explicit hr_denormals_in(int flush) : before(hr_denormals(flush)) {}
+  ~hr_denormals_in() { hr_float_mode_swap(before); }
 };
 
 /* The message begins with the error's code in docs/errors.md. */
@@ -467,7 +475,10 @@ static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const char* name, 
   c.inputs = in, c.outputs = out, c.attributes = attributes, c.state = b->state;
   c.allocate = hr_sink_allocate, c.set_strings = hr_sink_strings, c.append = hr_sink_append, c.fail = hr_sink_fail,
   c.host = &host;
-  if (b->function(&c) && !x->stop) hr_sink_fail(&c, "it did not say why");
+  const hr_float_mode ours = hr_float_mode_swap(x->found);
+  const int32_t failed = b->function(&c);
+  hr_float_mode_be(ours); /* whatever it left */
+  if (failed && !x->stop) hr_sink_fail(&c, "it did not say why");
   for (int i = 0; i < n_out; ++i) {
     if (!sinks[i].handle) {
       hr_free_box(&host.made[i]);

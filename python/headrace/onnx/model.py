@@ -102,14 +102,16 @@ class ONNXModel:
     intermediate value of the model's graph by its name (those in the graphs of If, Loop and Scan have one value each time these run, and
     are not among them); with `debug_transients` they are in the attribute `transients`. `verify`: each call
     is run again, "reference": by the onnx package's evaluator; "interpreter": by the interpreter; MismatchError names the first
-    output that differs, place, values and tolerance. `dump_dir`: where program and sources are left, as of `Sdfg.compile`.
+    output that differs, place, values and tolerance. `dump_dir`: where program and sources are left, `keep_denormals`: whether
+    floats below 1.2e-38 are exact, as of `Sdfg.compile`.
 
     Raises InvalidError for a damaged or wrong model, UnsupportedError for what can't be compiled, both with all reasons.
     """
 
     def __init__(self, name: str, model: Any, *, infer_shapes: bool = True, simplify: bool = True,
                  dims: Mapping[str, int] | None = None, save_transients: dict | None = None, debug_transients: bool = False,
-                 backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None):
+                 backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None,
+                 keep_denormals: bool = False):
         check_verify(verify, ("reference", "interpreter"))
         self.name = name
         self.dims = {str(n): _size(n, size) for n, size in (dims or {}).items()}
@@ -123,7 +125,8 @@ class ONNXModel:
         self._weights = Weights(self._source)
         self._feeds = frozenset(p.name for p in self._source.info.inputs)
         self._options = {"backend": backend, "optimize": "default", "threads": threads, "implementations": None,
-                         "verify": verify if verify == "interpreter" else None, "dump_dir": dump_dir}
+                         "verify": verify if verify == "interpreter" else None, "dump_dir": dump_dir,
+                         "keep_denormals": keep_denormals}
         self._versions: list[Version] = []
         self._usual: Version | None = None  # one that needs no choice
         self._by_value = False              # it is a program only for given values of some inputs
@@ -138,7 +141,7 @@ class ONNXModel:
         debug = {"verify": self._options["verify"] or self._reference and "reference", "dump_dir": self._options["dump_dir"]}
         options = {"simplify": self._simplify, "dims": self.dims, "backend": self._options["backend"], "threads": self._options["threads"],
                    "debug_transients": self.transients is not None, **debug}
-        compiled = {k: self._options[k] for k in ("optimize", "implementations")}
+        compiled = {k: self._options[k] for k in ("optimize", "implementations", "keep_denormals")}
         return _copied, (self.name, self._source.path or self._source.data, options, compiled, dict(self._weights.given))
 
     # ---- what it is ----
@@ -222,9 +225,10 @@ class ONNXModel:
                 raise UsageError(f"{self.name}: a weight was set after the program (.sdfg) was changed: set weights first")
 
     def compile(self, *, backend: str | None = None, optimize: str | None = None, threads: int | None = None,
-                implementations: Mapping[str, str] | None = None) -> ONNXModel:
+                implementations: Mapping[str, str] | None = None, keep_denormals: bool | None = None) -> ONNXModel:
         """Compiles now, with these options from now on (as of `Sdfg.compile`); returns the model itself."""
-        given = {"backend": backend, "optimize": optimize, "threads": threads, "implementations": implementations}
+        given = {"backend": backend, "optimize": optimize, "threads": threads, "implementations": implementations,
+                 "keep_denormals": keep_denormals}
         self._options.update({k: v for k, v in given.items() if v is not None})
         with self._lock:
             self._usual = None

@@ -32,6 +32,7 @@ MODES = {
 OPTIONS = {
     "threads": "how many threads a program uses; 0 = all",
     "backend": '"cpu", or "interpreter", which needs no compiler and is slow',
+    "keep_denormals": "True: exact with floats below 1.2e-38, too, which are zero by default, and slower where they occur",
     "fallback": "False: an operator that programs don't know is an error",
 }
 

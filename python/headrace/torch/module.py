@@ -170,10 +170,11 @@ class State:
     group = "torch.module"  # of counters
 
     def __init__(self, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0,
-                 verify: str | None = None, dump_dir: Any = None):
+                 verify: str | None = None, dump_dir: Any = None, keep_denormals: bool = False):
         self.backward, self.dynamic, self.threads = backward, dynamic, threads
         check_verify(verify, ("interpreter",), "to compare with eager PyTorch, call a copy of the module")
-        self.debug = {k: v for k, v in (("verify", verify), ("dump_dir", dump_dir)) if v is not None}
+        self.debug = {k: v for k, v in (("verify", verify), ("dump_dir", dump_dir), ("keep_denormals", keep_denormals or None))
+                      if v is not None}
         self.inputs_to_skip = frozenset([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip)
         self.hooks: dict[str, list[Callable]] = {h: [] for h in HOOKS}
         self.versions: dict[tuple, list[Version]] = {}
@@ -405,7 +406,7 @@ def _compiled_class(kind: type, **options: Any) -> type:
 
 
 def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0,
-           verify: str | None = None, dump_dir: Any = None) -> Any:
+           verify: str | None = None, dump_dir: Any = None, keep_denormals: bool = False) -> Any:
     """A torch module, compiled: of an instance, or as a decorator of a class.
 
         model = headrace.module(torch.nn.Linear(3, 4))
@@ -419,12 +420,13 @@ def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dyna
     False; or `dynamic_shapes` of torch.export. Numbers and texts among the arguments are constants of the program, and so
     are attributes of the module that are neither parameters nor buffers: call `reset()` after changing one. `verify="interpreter"`:
     each forward and backward pass is run by the interpreter, too, and MismatchError names the first result that differs;
-    `dump_dir`: where the programs and their sources are left, as of `Sdfg.compile`.
+    `dump_dir`: where the programs and their sources are left, and `keep_denormals`: whether floats below 1.2e-38 are exact, as of `Sdfg.compile`.
 
     TypeError where `target` is no module; UnsupportedError where it can't be traced, or has an operator that programs don't know.
     """
     options = {"backward": backward, "inputs_to_skip": tuple([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip),
-               "dynamic": dynamic, "threads": threads, "verify": verify, "dump_dir": dump_dir}
+               "dynamic": dynamic, "threads": threads, "verify": verify, "dump_dir": dump_dir,
+               "keep_denormals": keep_denormals}
     if target is None:
         return functools.partial(module, **options)
     if isinstance(target, type) and issubclass(target, torch.nn.Module):

@@ -27,7 +27,7 @@ class Runner:
     """Calls a compiled program; results are torch tensors on the CPU."""
 
     def __init__(self, sdfg: Sdfg, *, backend: str = "cpu", threads: int = 0, **debug: Any):
-        """`debug`: `verify` and `dump_dir` of Sdfg.compile."""
+        """`debug`: `verify`, `dump_dir` and `keep_denormals` of Sdfg.compile."""
         self.sdfg = sdfg
         self.compiled = sdfg.compile(backend=backend, threads=threads, **debug)
         self.run = self.compiled.flat if backend == "cpu" and self.compiled.inputs else self._through_numpy
@@ -57,9 +57,9 @@ def _dense(a):
 class GraphProgram:
     """Called with a graph's arguments, in its order; gives the list of its results."""
 
-    def __init__(self, lowered: Lowered, *, backend: str = "cpu", threads: int = 0):
+    def __init__(self, lowered: Lowered, *, backend: str = "cpu", threads: int = 0, **debug: Any):
         self.lowered = lowered
-        self.runner = Runner(Sdfg.parse(lowered.text), backend=backend, threads=threads) if lowered.results else None
+        self.runner = Runner(Sdfg.parse(lowered.text), backend=backend, threads=threads, **debug) if lowered.results else None
         order = lowered.arguments
         untold = bool(self.runner and self.runner.sizes)  # by inputs: results may have sizes that these don't
         self._direct = not lowered.constants and not untold and all(

@@ -42,14 +42,15 @@ class Whole(torch.nn.Module):
 class TrainStep:
     """What `train_step` gives."""
 
-    def __init__(self, model: torch.nn.Module, loss: Callable | None, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int):
+    def __init__(self, model: torch.nn.Module, loss: Callable | None, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int,
+                 keep_denormals: bool = False):
         for hooks in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"):
             if getattr(optimizer, hooks, None):
                 raise UnsupportedError("an optimizer with hooks around its step: the update is a part of the program\n"
                                        "hint: headrace.module(model) and optimizer.step()")
         self.model, self.loss, self.optimizer = model, loss, optimizer
         self._whole = Whole(model, loss)
-        self._state = _Steps(optimizer, dynamic, threads)
+        self._state = _Steps(optimizer, dynamic, threads, keep_denormals)
         self._losses = array("d")
 
     def __call__(self, inputs: Any, targets: Any = ()) -> torch.Tensor:
@@ -102,7 +103,7 @@ class _Step(Version):
         members = [m for m in groups if m]
         text = _composed(self.function, self.function.outputs[loss], members, [g.rule for g in self.groups])
         count("torch.train_step", "programs")
-        self.runner = Runner(Sdfg.parse(text), threads=state.threads)
+        self.runner = Runner(Sdfg.parse(text), threads=state.threads, **state.debug)
         self.sizes: dict[str, int] = {}  # of the latest step
         self._where = [places[n] for m in members for n in m]
         self._structure = self._looked_at()
@@ -179,8 +180,8 @@ class _Step(Version):
 class _Steps(State):
     version, group = _Step, "torch.train_step"
 
-    def __init__(self, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int):
-        super().__init__(dynamic=dynamic, threads=threads)
+    def __init__(self, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int, keep_denormals: bool = False):
+        super().__init__(dynamic=dynamic, threads=threads, keep_denormals=keep_denormals)
         self.optimizer = optimizer
 
 
@@ -279,7 +280,7 @@ def _unused(name: str, names: set[str], keep: bool = True) -> str:
 
 
 def train_step(model: torch.nn.Module, loss: Callable | None, optimizer: torch.optim.Optimizer, *, dynamic: Any = True,
-               threads: int = 0) -> TrainStep:
+               threads: int = 0, keep_denormals: bool = False) -> TrainStep:
     """A function that trains `model` by one step: forward pass, loss, backward pass and update are one compiled program.
 
         step = headrace.train_step(model, torch.nn.functional.cross_entropy, torch.optim.AdamW(model.parameters()))
@@ -290,7 +291,8 @@ def train_step(model: torch.nn.Module, loss: Callable | None, optimizer: torch.o
     `loss(model(*inputs), *targets)`; `loss=None`: the model's own result. The result is a scalar tensor outside autograd.
     Parameters, buffers and `optimizer.state` are torch's own tensors, updated in place: `optimizer.step()`, `state_dict()`,
     `load_state_dict` and learning-rate schedules work as ever. `p.grad` is neither read nor written. Module and optimizer may be
-    changed between steps (`train()`, `requires_grad_`, `add_param_group`); sizes, `dynamic` and `threads` are as in `headrace.module`.
+    changed between steps (`train()`, `requires_grad_`, `add_param_group`); sizes, `dynamic`, `threads` and
+    `keep_denormals` are as in `headrace.module`.
 
     Optimizers: torch.optim.SGD, Adam and AdamW, all their settings but `differentiable`. UnsupportedError for another one, for
     modules that `headrace.module` refuses, and for parameters that share memory; UsageError for a loss that is no scalar.
@@ -306,4 +308,4 @@ def train_step(model: torch.nn.Module, loss: Callable | None, optimizer: torch.o
         raise TypeError(f"loss is a function of the model's result and the targets, or None, not {type(loss).__name__}")
     for settings in optimizer.param_groups:
         rule_of(optimizer, settings)
-    return TrainStep(model, loss, optimizer, dynamic, threads)
+    return TrainStep(model, loss, optimizer, dynamic, threads, keep_denormals)
