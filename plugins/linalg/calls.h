@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/linalg/cancel.h"
 #include "plugins/linalg/dense.h"
 #include "plugins/linalg/families.h"
 
@@ -44,7 +45,10 @@ inline int32_t Allocate(hr_call* call, int32_t output, std::vector<int64_t> shap
 template <typename Function>
 int32_t Guarded(hr_call* call, Function&& function) {
   try {
+    const Cancellable cancellable(call);
     return function();
+  } catch (const RunCancelled&) {
+    return 1;
   } catch (const std::exception& e) {  // there is no memory
     return Fail(call, e.what());
   }
