@@ -9,6 +9,7 @@ import tempfile
 
 import numpy as np
 import onnx
+import onnx.parser
 from case import Case, headrace
 from onnx import TensorProto as T
 from onnx import helper
@@ -24,6 +25,31 @@ g = headrace.ONNXModel("net", open(sys.argv[1], "rb").read())
 x = numpy.load(sys.argv[2])
 assert (f(x) == g(x)).all() and sorted(f.weights) == ["V", "W/1", "b"]
 numpy.save(sys.argv[2], f(x))
+"""
+
+# Values inside of a branch, of a loop, of local functions' calls with and without names.
+NESTED = """
+<ir_version: 8, opset_import: ["" : 18, "own": 1]>
+net (float[N] x, bool c, int64 n) => (float[N] y) {
+  t = Exp(x)
+  b = If (c) <
+    then_branch = g1 () => (float[N] z) { "a/1" = Neg(t)  z = Add("a/1", x) },
+    else_branch = g2 () => (float[N] z) { z = Mul(t, t) }
+  >
+  s = Loop (n, , b) <body = body (int64 i, bool go_on, float[N] before) => (bool on, float[N] after) {
+    on = Identity(go_on)
+    w = Sin(before)
+    sum = Add(w, x)
+    fw, fu = own.f(w)
+    after = Add(fw, sum)
+  }>
+  [last] y, yu = own.f(s)
+}
+<domain: "own", opset_import: ["" : 18]>
+f (p) => (q, u) {
+  u = Tanh(p)
+  q = Add(u, p)
+}
 """
 
 
@@ -220,6 +246,33 @@ class Programs(Case):
         f = headrace.ONNXModel("net", perceptron(), debug_transients=True)
         self.assertEqual(f(X).shape, (5, 2))
         self.close(f.transients["VT"], weights()["V"].T)
+
+    def test_values_inside_of_graphs_and_functions_by_their_names(self):
+        proto = onnx.parser.parse_model(NESTED)
+        values = {}
+        f = headrace.ONNXModel("net", proto, save_transients=values)
+        for simplify in (True, False):
+            f = headrace.ONNXModel("net", proto, save_transients=values, simplify=simplify)
+            for backend in ("cpu", "interpreter"):
+                f.compile(backend=backend)
+                for c, n in ((True, 3), (False, 1), (True, 0)):
+                    x = np.linspace(-1, 1, 4, dtype=np.float32)
+                    y = f(x, np.array(c), np.array(n))
+                    t = np.exp(x)
+                    expected = {"t": t, "b": x - t if c else t * t}
+                    expected.update({"a/1": -t, "z": x - t} if c else {"z": t * t})
+                    s = expected["b"]
+                    for _ in range(n):
+                        w = np.sin(s)
+                        inner = {"w": w, "sum": w + x, "f_fw/u": np.tanh(w), "f_fw/q": np.tanh(w) + w}
+                        s = inner["f_fw/q"] + inner["sum"]
+                        expected.update(inner)
+                    expected.update({"last/u": np.tanh(s)})
+                    self.close(y, expected["last/u"] + s, rtol=1e-5)
+                    for name, value in expected.items():
+                        self.close(values[name], value, rtol=1e-5)
+                    for name in {"a/1", "w", "sum", "f_fw/u", "f_fw/q"} - expected.keys():
+                        self.assertNotIn(name, values)
 
     def test_the_program_may_be_changed_before_it_is_compiled(self):
         f = headrace.ONNXModel("net", perceptron())
