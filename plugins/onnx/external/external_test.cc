@@ -220,6 +220,10 @@ TEST(TopK, IsAStableSort) {
   all(HR_U32, Many<uint32_t>({0, 1, UINT32_MAX}));
   all(HR_I8, Many<int8_t>({0, -128, 127}));
   all(HR_U8, Many<uint8_t>({0, 255}));
+  for (bool largest : {false, true}) {  // many keys with one upper half, of one value and of several
+    ComparesWithAStableSort(HR_F64, Many<double>({0.0, -0.0, 5e-324, 1e-323, NAN}), 40000, 40000, largest);
+    ComparesWithAStableSort(HR_I64, Many<int64_t>({1, 2, 3, 1 << 20}), 40000, 40000, largest);
+  }
   ComparesWithAStableSort(HR_F64, Many<double>({0.0}), 3 << 20, 1000, true);  // selected in several parts
 }
 

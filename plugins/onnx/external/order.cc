@@ -85,11 +85,36 @@ void SortByDigits(const Call& call, std::vector<Record>* records) {
   }
 }
 
+// Keys of 64 bits by their upper half, which moves half the bytes; then each run of keys that share it.
+template <typename Key>
+std::vector<int64_t> SortByHalves(const Call& call, int64_t n, Key key) {
+  std::vector<Narrow> records;
+  records.reserve(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) records.push_back(Narrow::Of(key(i) >> 32, i));
+  SortByDigits(call, &records);
+  std::vector<int64_t> order(records.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = records[i].place();
+  std::vector<Wide> run;
+  for (size_t first = 0, last = 0, ask = 0; first < order.size(); first = last) {
+    if (first >= ask) call.LeaveIfCancelled(), ask = first + static_cast<size_t>(kPart);
+    while (last < order.size() && records[last].both >> 32 == records[first].both >> 32) ++last;
+    if (last - first == 1) continue;
+    run.clear();
+    for (size_t i = first; i < last; ++i) run.push_back(Wide::Of(key(order[i]), order[i]));
+    if (run.size() <= static_cast<size_t>(kShort)) std::sort(run.begin(), run.end());
+    else SortByDigits(call, &run);
+    for (size_t i = first; i < last; ++i) order[i] = run[i - first].place();
+  }
+  return order;
+}
+
 template <typename Record, typename Key>
 std::vector<int64_t> Sorted(const Call& call, int64_t n, int64_t most, Key key) {
   std::vector<Record> records;
   if (most < n / 16) {
     Select(call, n, most, key, &records);
+  } else if (Record::kBits == 64 && n > kShort && n >> 32 == 0) {
+    return SortByHalves(call, n, key);
   } else {
     records.reserve(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) records.push_back(Record::Of(key(i), i));
