@@ -14,7 +14,7 @@ namespace headrace::python {
 namespace {
 
 // Each temporary is the output that the latest iteration leaves. What stands in a branch or loop may not run: a flag tells, an
-// output, too, which is false before everything and true there.
+// output, too, which is false before everything and true there, until an iteration around it, or its `if`, begins anew.
 class AsOutputs {
  public:
   explicit AsOutputs(const Program& given) : p_(given), s_(p_.MutableEntry()) {
@@ -40,12 +40,22 @@ class AsOutputs {
       const Region& r = regions_[k];
       if (r.flag.empty()) continue;
       flags.push_back(r.flag);
+    }
+    for (size_t k = 1; k < regions_.size(); ++k) {
+      const Region& r = regions_[k];
+      std::vector<std::pair<Name, bool>> set;
+      for (size_t other = 1; other < regions_.size(); ++other)
+        if (other != k && !regions_[other].flag.empty() && Restarts(k, other)) set.emplace_back(regions_[other].flag, false);
+      if (!r.flag.empty()) set.emplace_back(r.flag, true);
+      if (set.empty()) continue;
       Block block = s_.blocks[r.block];
-      if (auto* loop = std::get_if<Loop>(&block.control)) PutFirst({r.flag}, true, &loop->body);
-      else PutFirst({r.flag}, true, &std::get<Conditional>(block.control).branches[r.branch].body);
+      if (auto* loop = std::get_if<Loop>(&block.control)) PutFirst(set, &loop->body);
+      else PutFirst(set, &std::get<Conditional>(block.control).branches[r.branch].body);
       s_.blocks.Mutable(r.block) = std::move(block);
     }
-    if (!flags.empty()) PutFirst(flags, false, &s_.body);
+    std::vector<std::pair<Name, bool>> none;
+    for (Name flag : flags) none.emplace_back(flag, false);
+    if (!none.empty()) PutFirst(none, &s_.body);
     std::stable_partition(s_.order.begin(), s_.order.end(), [&](Name n) { return s_.Get(n).kind == ContainerKind::kParameter; });
     return std::move(p_);
   }
@@ -54,12 +64,20 @@ class AsOutputs {
   struct Region {
     BlockId block;
     size_t branch;
+    size_t parent;
     Name flag;
   };
 
+  // Whether what `other` has computed is of the past where `region` begins: it stands in it, or in another branch of its `if`.
+  bool Restarts(size_t region, size_t other) const {
+    for (; other != 0; other = regions_[other].parent)
+      if (other == region || regions_[other].block == regions_[region].block) return true;
+    return false;
+  }
+
   void Walk(const std::vector<BlockId>& body, size_t region) {
     const auto inside = [&](BlockId block, size_t branch, const std::vector<BlockId>& blocks) {
-      regions_.push_back({block, branch, Name()});
+      regions_.push_back({block, branch, region, Name()});
       Walk(blocks, regions_.size() - 1);
     };
     for (BlockId b : body) {
@@ -106,9 +124,9 @@ class AsOutputs {
     return flag;
   }
 
-  void PutFirst(const std::vector<Name>& flags, bool value, std::vector<BlockId>* body) {
+  void PutFirst(const std::vector<std::pair<Name, bool>>& flags, std::vector<BlockId>* body) {
     State state;
-    for (Name flag : flags) {
+    for (const auto& [flag, value] : flags) {
       Tasklet t;
       t.target = flag, t.value = BoolExpr(value);
       state.statements.push_back(s_.AddNode(std::move(t)));

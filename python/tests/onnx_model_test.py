@@ -51,6 +51,23 @@ f (p) => (q, u) {
   q = Add(u, p)
 }
 """
+# Each iteration takes the other branch.
+ALTERNATING = """
+<ir_version: 8, opset_import: ["" : 18]>
+net (float[N] x, int64 n) => (float[N] y) {
+  two = Constant <value = int64 {2}> ()
+  none = Constant <value = int64 {0}> ()
+  y = Loop (n, , x) <body = body (int64 i, bool go_on, float[N] before) => (bool on, float[N] after) {
+    on = Identity(go_on)
+    r = Mod(i, two)
+    even = Equal(r, none)
+    after = If (even) <
+      then_branch = g1 () => (float[N] z) { m = Neg(before)  "even/in" = Exp(m)  z = Identity("even/in") },
+      else_branch = g2 () => (float[N] z) { "odd/in" = Mul(before, before)  z = Neg("odd/in") }
+    >
+  }>
+}
+"""
 
 
 class Models(Case):
@@ -273,6 +290,21 @@ class Programs(Case):
                         self.close(values[name], value, rtol=1e-5)
                     for name in {"a/1", "w", "sum", "f_fw/u", "f_fw/q"} - expected.keys():
                         self.assertNotIn(name, values)
+
+    def test_values_of_a_branch_within_a_loop_are_of_its_last_iteration(self):
+        values = {}
+        f = headrace.ONNXModel("net", onnx.parser.parse_model(ALTERNATING), save_transients=values)
+        x = np.array([1, 2], np.float32)
+        for n in range(4):
+            y, expected = x, {}
+            for i in range(n):
+                expected = {"even/in": np.exp(-y), "z": np.exp(-y)} if i % 2 == 0 else {"odd/in": y * y, "z": -y * y}
+                y = expected["z"]
+            self.close(f(x, np.array(n)), y, rtol=1e-5)
+            for name in ("even/in", "odd/in", "z"):
+                self.assertEqual(name in values, name in expected, (n, name))
+                if name in expected:
+                    self.close(values[name], expected[name], rtol=1e-5)
 
     def test_the_program_may_be_changed_before_it_is_compiled(self):
         f = headrace.ONNXModel("net", perceptron())

@@ -106,7 +106,7 @@ class ONNXModel:
     `infer_shapes` is always on (a program has shapes; False warns that it changes nothing). `simplify`: nodes over constants are
     computed once. `dims`: {name of a size: number} fixes sizes. `save_transients`: a dict that has, after a call, every
     intermediate value by its name in the model; with `debug_transients` they are in the attribute `transients`. Values inside of graphs
-    are there if their graph ran: of the branch of an If that was taken, of the last iteration of a Loop or Scan. Those of a local
+    are there if their graph ran: of the branch of an If that was taken, of a Loop or Scan those of the last iteration. Those of a local
     function's call stand behind the name of the calling node, "block1/hidden", or of its first output, "Block_y/hidden", if it has
     no name. Missing are values whose sizes only an iteration knows, and what is computed once, ahead of the run. `verify`: each call
     is run again, "reference": by the onnx package's evaluator; "interpreter": by the interpreter; MismatchError names the first
