@@ -1,6 +1,7 @@
 #include "backends/common/external_call.h"
 
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -45,6 +46,9 @@ struct Call {
   std::vector<bool> fixed;  // the size was known before the call
   HrValues values;
   std::string error;
+  const std::function<bool()>* poll;
+  bool cancelled;
+  std::chrono::steady_clock::time_point polled;
 };
 
 std::string ShapeText(const int64_t* shape, int64_t rank) {
@@ -104,6 +108,14 @@ int32_t Append(hr_call* call, int32_t output, const hr_value* item) {
 
 void Fail(hr_call* call, const char* message) {
   Refuse(static_cast<Call*>(call->host), message == nullptr ? "no reason given" : message);
+}
+
+int32_t Cancelled(hr_call* call) {
+  Call* c = static_cast<Call*>(call->host);
+  const auto now = std::chrono::steady_clock::now();  // functions may ask in their innermost loops, and polling may be slow
+  if (c->cancelled || now - c->polled < std::chrono::milliseconds(10)) return c->cancelled;
+  c->polled = now;
+  return c->cancelled = (*c->poll)();
 }
 
 }  // namespace
@@ -171,11 +183,13 @@ AttributeTexts::AttributeTexts(const Attributes& attributes) {
 }
 
 Status CallExternal(const ExternalFunction& f, const Attributes& attributes, void* state, int threads,
-                    const std::vector<Value>& inputs, std::vector<Value>* outputs, const std::string& node) {
+                    const std::vector<Value>& inputs, std::vector<Value>* outputs, const std::string& node,
+                    const std::function<bool()>& cancelled) {
   if (f.address == nullptr)
     return WithNode(UnsupportedError("E0681", "external function " + f.name + " has no code here"), node);
-  Call c;
+  Call c{};
   c.function = &f;
+  c.poll = &cancelled;
   c.outputs = outputs;
   AttributeTexts texts(attributes);
   std::vector<hr_value> in;
@@ -199,10 +213,12 @@ Status CallExternal(const ExternalFunction& f, const Attributes& attributes, voi
   call.append = Append;
   call.fail = Fail;
   call.host = &c;
+  if (cancelled) call.cancelled = Cancelled;
   static std::mutex serial;  // functions that are not thread-safe may share anything: one at a time of all of them
   std::unique_lock<std::mutex> lock(serial, std::defer_lock);
   if (!f.thread_safe) lock.lock();
   const int32_t rc = reinterpret_cast<hr_function>(f.address)(&call);
+  if (rc != 0 && c.cancelled) return InterruptedError();
   if (rc != 0 || !c.error.empty()) {
     return WithNode(InvalidError("E0654", "external function " + f.name +
                                  " failed: " + (c.error.empty() ? "code " + std::to_string(rc) : c.error)),

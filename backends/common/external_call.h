@@ -1,6 +1,7 @@
 // Values across the C ABI, and calls of external functions (nodes of domain "call") through it.
 #pragma once
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ class AttributeTexts {
 };
 
 // Calls `f`. An output that holds a tensor has its final size and is filled in place; any other is made by the function
-// (kSequence: items are appended). Errors name the function and `node`.
+// (kSequence: items are appended). Errors name the function and `node`; kInterrupted when `cancelled` turned true while it ran.
 Status CallExternal(const ExternalFunction& f, const Attributes& attributes, void* state, int threads,
-                    const std::vector<Value>& inputs, std::vector<Value>* outputs, const std::string& node);
+                    const std::vector<Value>& inputs, std::vector<Value>* outputs, const std::string& node,
+                    const std::function<bool()>& cancelled = {});
 
 }  // namespace headrace

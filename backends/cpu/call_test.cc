@@ -134,6 +134,15 @@ int32_t Absences(hr_call* c) {  // which arguments are not there
   return 0;
 }
 
+int32_t UntilCancelled(hr_call* c) {
+  while (!hr_call_cancelled(c)) std::this_thread::yield();
+  return 1;
+}
+int32_t CanBeCancelled(hr_call* c) {
+  static_cast<int64_t*>(c->outputs[0].data)[0] = c->cancelled != nullptr;
+  return 0;
+}
+
 ExternalFunction Function(const char* name, int32_t (*f)(hr_call*)) {
   ExternalFunction e;
   e.name = e.symbol = name;
@@ -277,6 +286,27 @@ TEST(Cancel, StopsTheRunItIsFor) {
     ASSERT_FALSE(cancelled.ok());
     EXPECT_EQ(cancelled.kind(), ErrorKind::kInterrupted);
   }
+}
+
+// A library's function asks, and is not ended from outside.
+TEST(Cancel, IsHeardByExternalFunctions) {
+  Registry r;
+  ASSERT_TRUE(r.Add(Function("forever", UntilCancelled)).ok());
+  ASSERT_TRUE(r.Add(Function("can_be_cancelled", CanBeCancelled)).ok());
+  std::atomic<bool> stop{false};
+  CompileOptions o = TestOptions();
+  o.cancelled = [&stop] { return stop.load(); };
+  auto forever = Compile(*ParseProgram("sdfg f(Y: i64[]) { state { call.forever() -> (Y = Y) } }"), o, r);
+  ASSERT_TRUE(forever.ok()) << forever.status().ToString();
+  std::thread later([&stop] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop = true;
+  });
+  EXPECT_EQ((*forever)->Run({}).status().kind(), ErrorKind::kInterrupted);
+  later.join();
+  auto never = CompileText("sdfg f(Y: i64[]) { state { call.can_be_cancelled() -> (Y = Y) } }", r);
+  ASSERT_TRUE(never);
+  EXPECT_THAT(Doubles((*never->Run({}))[0]), ElementsAre(0));
 }
 
 TEST(Persistent, SizesMustBeFixed) {

@@ -244,7 +244,7 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
     }
     outputs.push_back(std::move(v));
   }
-  Status called = CallExternal(*s.function, s.library->attributes, s.state, 0, inputs, &outputs, s.origin.Label());
+  Status called = CallExternal(*s.function, s.library->attributes, s.state, 0, inputs, &outputs, s.origin.Label(), cancelled_);
   if (!called.ok()) return Fail(std::move(called));
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     const int k = s.outputs[i];

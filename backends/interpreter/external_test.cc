@@ -65,12 +65,18 @@ int32_t Refuse(hr_call* c) {
   return 1;
 }
 
+int32_t UntilCancelled(hr_call* c) {
+  while (!hr_call_cancelled(c)) {
+  }
+  return 1;
+}
+
 const Registry& TestRegistry() {
   static const Registry* const kRegistry = [] {
     auto* r = new Registry();
     const std::pair<const char*, hr_function> all[] = {{"scale", Scale},   {"nonzero", NonZero}, {"shout", Shout},
                                                        {"append", Append}, {"length", Length},   {"present", Present},
-                                                       {"refuse", Refuse}};
+                                                       {"refuse", Refuse}, {"forever", UntilCancelled}};
     for (const auto& [name, fn] : all) {
       ExternalFunction f;
       f.name = f.symbol = name;
@@ -160,6 +166,15 @@ TEST(External, FailuresAreErrors) {
   ASSERT_FALSE(r.ok());
   EXPECT_EQ(r.status().message(),
             "external function nonzero failed: output 0 got type i64 and shape [1], expected i64 and [3]");
+}
+
+TEST(External, FunctionsHearThatTheRunIsCancelled) {
+  CompileOptions o;
+  int polls = 0;
+  o.cancelled = [&] { return ++polls > 3; };
+  auto r = testing::RunText("sdfg f(X: f32[N], Y: f32[N]) { call.forever(X = X) -> (Y = Y) }", {{"X", F32({1}, {1})}}, {}, &TestRegistry(), o);
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.status().kind(), ErrorKind::kInterrupted);
 }
 
 TEST(External, AttributesAsText) {

@@ -9,7 +9,8 @@ constexpr const char* kModel = "model";
 
 void WriteModelNames(const ImportedModel& m, Program* p) {
   for (const auto& [name, original] : m.original_names) {
-    if (!p->Entry().Find(name)) continue;
+    const Container* c = p->Entry().Find(name);
+    if (!c || c->kind == ContainerKind::kTransient) continue;  // of values inside, only the importer speaks
     p->MutableEntry().Mutable(name).origin = Origin(original, kModel);
   }
 }

@@ -121,7 +121,9 @@ bool Lowering::InlineSchemaFunction(const NodeCall& call, Scope& scope) {
   outer.parent = &scope;
   outer.opsets = scope.opsets;
   outer.prefix = scope.prefix;
+  ++within_schema_;
   Inline(f, plain, outer);
+  --within_schema_;
   for (const auto& o : call.node->output())
     if (!o.empty() && outer.values.count(o)) scope.values[o] = outer.values[o];
   return true;

@@ -134,6 +134,12 @@ class ModelImport {
     out.program.Add(std::move(emit.sdfg));
     out.kind = "ONNX IR " + std::to_string(model_.ir_version()) + ", opset " + std::to_string(opsets_[""]);
     out.report = std::move(lowering_.report);
+    for (const auto& [n, original] : lowering_.inner_values) {
+      const Container* c = out.program.Entry().Find(n);
+      const auto known = [&](const auto& pair) { return pair.first == n && pair.second == original; };
+      if (c && c->kind == ContainerKind::kTransient && std::none_of(original_.begin(), original_.end(), known))
+        original_.emplace_back(n, original);
+    }
     out.original_names = std::move(original_);
     out.assumed_inputs = std::move(assumed_);
     return out;

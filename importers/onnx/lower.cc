@@ -130,6 +130,10 @@ void Lowering::Nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& 
       node = trimmed;
     }
     LowerNode(*node, scope);
+    if (within_schema_ > 0 || (!scope.parent && scope.prefix.empty())) continue;
+    for (const auto& o : node->output())
+      if (const auto it = scope.values.find(o); it != scope.values.end() && it->second && !it->second->container.empty())
+        inner_values.emplace_back(it->second->container, scope.prefix + o);
   }
 }
 

@@ -42,6 +42,8 @@ class Lowering {
   bool fold = true;
   bool keep_parameters = false;  // float initializers are not folded, and their containers say whose they are
   std::unordered_map<std::string, Name> output_containers;  // values of the outermost graph that are parameters
+  // What nodes inside of graphs and functions of the model gave: a value's container, and its name behind those of the calls.
+  std::vector<std::pair<Name, std::string>> inner_values;
   std::unordered_set<const onnx::NodeProto*> wrong_nodes;  // reported already: their values are not known
   // Types the outermost graph declares: they say types and ranks that can't be inferred. Sizes are not taken on trust.
   std::unordered_map<std::string, const onnx::TypeProto*> declared;
@@ -121,6 +123,7 @@ class Lowering {
   std::vector<std::unique_ptr<onnx::NodeProto>> kept_;  // nodes made here that calls point into
   std::vector<Val> journal_;                            // values in the order they got containers, for rolling back
   int depth_ = 0;
+  int within_schema_ = 0;     // inside of functions of ONNX's own, whose values are not the model's
   double products_ = 0;       // multiply-adds that folding has spent
   int64_t budget_ = 2000000;  // nodes lowered in all: functions calling functions grow fast
 };

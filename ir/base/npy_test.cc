@@ -74,6 +74,20 @@ TEST(Tensor, IntegersWrapAtTheirWidth) {
   EXPECT_EQ(t.GetInt(0), -3);
 }
 
+TEST(Tensor, ComplexNumbersAreSetToRealValues) {
+  Tensor t = *Tensor::Create(DType::kC64, {2});
+  t.as<float>()[3] = 5;
+  t.SetInt(0, -7), t.SetDouble(1, 2.5);
+  EXPECT_EQ(t.as<float>()[0], -7);
+  EXPECT_EQ(t.as<float>()[1], 0);
+  EXPECT_EQ(t.as<float>()[2], 2.5);
+  EXPECT_EQ(t.as<float>()[3], 0);
+  t = *Tensor::Create(DType::kC128, {1});
+  t.SetInt(0, 3);
+  EXPECT_EQ(t.as<double>()[0], 3);
+  EXPECT_EQ(t.as<double>()[1], 0);
+}
+
 TEST(Npy, EveryTypeComesBack) {
   for (int i = static_cast<int>(DType::kBool); i < static_cast<int>(DType::kString); ++i) {
     const auto type = static_cast<DType>(i);

@@ -144,6 +144,10 @@ void Tensor::SetDouble(int64_t i, double v) {
     case DType::kBF16: as<uint16_t>()[i] = static_cast<uint16_t>(EncodeFloat(dtype, v)); return;
     case DType::kBool: as<uint8_t>()[i] = v != 0; return;
     case DType::kU64: as<uint64_t>()[i] = v < 0 ? static_cast<uint64_t>(ToInt(v)) : ToUnsigned(v); return;
+    case DType::kC64: as<float>()[2 * i] = static_cast<float>(v), as<float>()[2 * i + 1] = 0; return;
+    case DType::kC128: as<double>()[2 * i] = v, as<double>()[2 * i + 1] = 0; return;
+    case DType::kString:
+    case DType::kNone: HR_CHECK(false, "SetDouble of " + std::string(DTypeName(dtype))); return;
     default: break;
   }
   if (IsFloat(dtype)) as<uint8_t>()[i] = static_cast<uint8_t>(EncodeFloat(dtype, v));

@@ -40,7 +40,8 @@ struct Tensor {
   T* as() const {
     return reinterpret_cast<T*>(data->data());
   }
-  // Element i in flat order as double / int64, whatever the dtype (not strings, not complex).
+  // Element i in flat order as double / int64, whatever the dtype (not strings). Complex
+  // numbers can be set, to a real value, and are read as pairs.
   double GetDouble(int64_t i) const;
   int64_t GetInt(int64_t i) const;
   void SetDouble(int64_t i, double v);

@@ -41,6 +41,9 @@ struct FormContext {
 // dropped together with the statements only it needs.
 Result<Sdfg> Elaborate(const Form& form, const FormContext& context);
 
+// What a form may call beside functions.h's functions and its own lets.
+const std::vector<std::string>& FormFunctions();
+
 // What a shape form says of one output. A size may read ports (`n[0]`), a value never does.
 struct FormOutput {
   bool has_shape = false, has_known = false;

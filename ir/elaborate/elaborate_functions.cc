@@ -324,4 +324,12 @@ Val Elaborator::EvalCall(const Expr& e, const Env& env, Context c) {
 }
 
 }  // namespace elaborate
+
+const std::vector<std::string>& FormFunctions() {  // those of EvalCall
+  static const std::vector<std::string> all = {"rank", "dim",  "dims",  "stride", "has",     "dtype",  "is_int", "is_bool", "is_fp8", "is_float",
+                                               "len",  "prod", "sum",   "all",    "any",     "least",  "most",   "reverse", "concat", "fold",
+                                               "unfold", "range", "keep", "surely", "lowest", "highest", "cast",  "sat",     "wide",   "call"};
+  return all;
+}
+
 }  // namespace headrace

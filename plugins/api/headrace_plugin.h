@@ -15,7 +15,7 @@ extern "C" {
 
 #define HEADRACE_PLUGIN_MAGIC 0x48524143u /* "HRAC" */
 #define HEADRACE_ABI_MAJOR 1
-#define HEADRACE_ABI_MINOR 0
+#define HEADRACE_ABI_MINOR 1
 #define HEADRACE_EXPORT __attribute__((visibility("default")))
 
 /* ---- values ---- */
@@ -155,8 +155,16 @@ typedef struct hr_call {
   int32_t (*append)(struct hr_call* call, int32_t output, const hr_value* item); /* to a sequence; copies */
   void (*fail)(struct hr_call* call, const char* message);
   void* host;
+  /* Since minor version 1; NULL where nothing can cancel the run. Non-zero: nobody waits for the result any more, so let go of
+   * what is held and return non-zero, without fail(). Asked from the call's own thread; it costs some nanoseconds. A function
+   * that may take long asks every few milliseconds: it is never ended from outside, since it writes memory of the caller's. */
+  int32_t (*cancelled)(struct hr_call* call);
 } hr_call;
-typedef int32_t (*hr_function)(hr_call* call); /* 0 = ok; else call->fail was called */
+typedef int32_t (*hr_function)(hr_call* call); /* 0 = ok; else call->fail was called, or the run was cancelled */
+/* Whether the run is cancelled, on a host of any minor version. */
+static inline int32_t hr_call_cancelled(hr_call* call) {
+  return call->struct_size > offsetof(hr_call, cancelled) && call->cancelled ? call->cancelled(call) : 0;
+}
 
 typedef struct hr_external {
   size_t struct_size;

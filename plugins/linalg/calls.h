@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/linalg/cancel.h"
 #include "plugins/linalg/dense.h"
 #include "plugins/linalg/families.h"
 
@@ -41,10 +42,22 @@ inline int32_t Allocate(hr_call* call, int32_t output, std::vector<int64_t> shap
   return call->allocate(call, output, call->inputs[0].dtype, static_cast<int32_t>(shape.size()), shape.data());
 }
 
+// Of a small matrix, asking would take a tenth of the time.
+inline bool MayTakeLong(const hr_call& call) {
+  constexpr int64_t kLong = 256;  // rows or columns
+  for (int32_t i = 0; i < call.n_inputs; ++i)
+    for (int32_t d = 0; d < call.inputs[i].rank; ++d)
+      if (call.inputs[i].shape[d] >= kLong) return true;
+  return false;
+}
+
 template <typename Function>
 int32_t Guarded(hr_call* call, Function&& function) {
   try {
+    const Cancellable cancellable(MayTakeLong(*call) ? call : nullptr);
     return function();
+  } catch (const RunCancelled&) {
+    return 1;
   } catch (const std::exception& e) {  // there is no memory
     return Fail(call, e.what());
   }

@@ -1,6 +1,8 @@
 // Built twice, as dense.cc.
 #include "plugins/linalg/dense.h"
 
+#include "plugins/linalg/eigen_asks.h"
+
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
 #include <Eigen/QR>

@@ -5,10 +5,12 @@
 
 #include <cmath>
 #include <complex>
+#include <functional>
 #include <random>
 #include <vector>
 
 #include "plugins/api/headrace_plugin.h"
+#include "plugins/linalg/cancel.h"
 
 namespace linalg_ops {
 namespace {
@@ -84,6 +86,46 @@ TEST_P(Builds, Factors) {
   Numbers stretched = v;
   for (int64_t i = 0; i < n * n; ++i) stretched[i] *= w[i % n];
   Near(Product(n, n, n, symmetric, v), stretched);
+}
+
+// Every function ends by RunCancelled at whichever question it is told so, and is right if it is never told.
+TEST_P(Builds, ACancelledRunEnds) {
+  static int asks;
+  hr_call call = {};
+  call.struct_size = sizeof call;
+  call.cancelled = [](hr_call*) -> int32_t { return --asks < 0; };
+  const int64_t n = 40;
+  const Numbers a = Random(n * n);
+  Numbers positive(n * n), u(n * n), s(n), v(n * n);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < n; ++j) positive[i * n + j] = (i == j ? n : 0) + a[i * n + j] + a[j * n + i];
+  const Dense d = solvers(), f = factors();
+  const std::function<void()> all[] = {
+      [&] { d.solve(HR_F64, n, n, a.data(), positive.data(), u.data()); },
+      [&] { d.determinant(HR_F64, n, a.data(), s.data()); },
+      [&] { d.cholesky(HR_F64, n, positive.data(), u.data()); },
+      [&] { f.log_determinant(HR_F64, n, a.data(), s.data(), v.data()); },
+      [&] { f.eigen(HR_F64, n, positive.data(), s.data(), v.data()); },
+      [&] { f.singular(HR_F64, n, n, false, a.data(), u.data(), s.data(), v.data()); },
+      [&] { f.orthogonal(HR_F64, n, n, true, a.data(), u.data(), v.data()); },
+      [&] { f.pseudo_inverse(HR_F64, n, n, -1, a.data(), u.data()); },
+  };
+  for (const auto& function : all) {
+    int rounds = 0;
+    bool ended = true;
+    for (int most = 0; ended; most += 1 + most / 40, ++rounds) {
+      const Cancellable cancellable(&call);
+      asks = most;
+      ended = false;
+      try {
+        function();
+      } catch (const RunCancelled&) {
+        ended = true;
+      }
+    }
+    EXPECT_GT(rounds, 10);
+  }
+  Near(Product(n, n, n, a, u), Product(n, n, n, u, a));  // the inverse, after all
 }
 
 TEST_P(Builds, ComplexNumbers) {

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "plugins/linalg/cancel.h"
+
 namespace linalg_ops {
 namespace {
 
@@ -42,6 +44,42 @@ TEST(Fourier, LengthsOfAllKinds) {
           EXPECT_LT(std::abs(y[row * n + k] - ByDefinition(one, k, inverse)), 1e-14 * std::sqrt(n) * 8) << n << " " << k << inverse;
       }
     }
+}
+
+// Beyond what is one transform of the library: cut into powers of two, into 3 · 5 · 29, into a convolution.
+TEST(Fourier, LongLengths) {
+  for (int64_t n : {int64_t{1} << 19, int64_t{3 * 5 * 29} << 10, int64_t{29 * 29 * 29 * 23}, int64_t{300007}})
+    for (bool inverse : {false, true}) {
+      const std::vector<Complex> x = Numbers(n);
+      std::vector<Complex> y(x.size());
+      FourierTransforms(false, 1, n, inverse, x.data(), y.data());
+      for (int64_t k = 1; k < n; k = 37 * k + 5)
+        EXPECT_LT(std::abs(y[k] - ByDefinition(x, k, inverse)), 1e-14 * std::sqrt(n) * 8) << n << " " << k << inverse;
+    }
+}
+
+TEST(Fourier, ACancelledRunEnds) {
+  static int asks;
+  hr_call call = {};
+  call.struct_size = sizeof call;
+  call.cancelled = [](hr_call*) -> int32_t { return --asks < 0; };
+  for (int64_t n : {int64_t{1} << 20, int64_t{300007}}) {
+    const std::vector<Complex> x = Numbers(n);
+    std::vector<Complex> y(x.size()), again(x.size());
+    int ended = 0;
+    for (int most = 0; ended == most; ++most) {
+      const Cancellable cancellable(&call);
+      asks = most;
+      try {
+        FourierTransforms(false, 1, n, false, x.data(), y.data());
+      } catch (const RunCancelled&) {
+        ++ended;
+      }
+    }
+    EXPECT_GT(ended, 4);
+    FourierTransforms(false, 1, n, false, x.data(), again.data());  // nobody is asked, and no plan is half made
+    EXPECT_EQ(y, again);
+  }
 }
 
 TEST(Fourier, SingleNumbersAreAsExactAsTheyCanBe) {

@@ -48,6 +48,9 @@ class ArrayArgument {
 enum class ArrayKind { kNumpy, kTorch };
 ArrayKind KindOf(nb::handle object);
 
+// Says of an array that a program has written that it is no longer what it was: PyTorch counts that for its gradients.
+void MarkWritten(nb::handle array);
+
 // A new array, not zeroed; `memory` is its data.
 nb::object NewArray(ArrayKind kind, DType dtype, int32_t rank, const int64_t* shape, void** memory);
 

@@ -35,6 +35,7 @@ Status AddFunctionOp(Registry* r);
 void BindProgram(nb::module_& m);
 void BindExecutable(nb::module_& m);
 void BindModel(nb::module_& m);
+void BindInnerValues(nb::module_& m);
 void BindOps(nb::module_& m);
 void BindCustomOps(nb::module_& m);
 void BindTransformations(nb::module_& m);

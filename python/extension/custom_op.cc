@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "ir/elaborate/elaborate.h"
+#include "ir/expr/functions.h"
 #include "ir/text/parser.h"
 #include "python/extension/bindings.h"
 #include "python/extension/callbacks.h"
@@ -106,6 +108,7 @@ void AddExternal(const std::string& plugin, const std::string& name, uintptr_t a
 struct FormNames {
   Strings read, written, bound;  // in order of appearance; bound: lets, indices, loop variables
   bool lists = false;            // walks over variadic ports
+  std::vector<Expr> calls;
 
   static void Put(Strings* all, const std::string& name) {
     if (std::find(all->begin(), all->end(), name) == all->end()) all->push_back(name);
@@ -115,6 +118,7 @@ struct FormNames {
     const bool names = e.Is(ExprKind::kSymbol) || e.Is(ExprKind::kGroup);
     if (names) Put(index || e.Is(ExprKind::kGroup) ? &bound : &read, e->name.str());
     if (e.Is(ExprKind::kRead)) Put(&read, e->name.str());
+    if (e.Is(ExprKind::kCall)) calls.push_back(e);
     for (size_t k = 0; k < e->args.size(); ++k) {
       const bool otherwise = e.Is(ExprKind::kRead) && e->has_default && k + 1 == e->args.size();
       Walk(e->args[k], !otherwise && (index || e.Is(ExprKind::kRead)));
@@ -170,6 +174,25 @@ nb::tuple FormPorts(const std::string& op, const std::string& pure, const String
     for (const std::string& y : outputs)
       if (SameSizes(form, y, inputs[0])) shape += (shape.empty() ? "" : "; ") + ("shape " + y + "[dims(" + inputs[0] + ")]");
   return nb::make_tuple(inputs, outputs, shape);
+}
+
+// (what is wrong with calls in a form: (function, complaint), the complaint "" where there is no such function; functions there are).
+nb::tuple FormCalls(const std::string& op, const std::string& text) {
+  FormNames names;
+  names.Walk(Checked(ParseForm(text, op)).statements);
+  Strings known = FormFunctions();
+  for (const FunctionInfo& f : ScalarFunctions()) known.push_back(std::string(f.name));
+  known.insert(known.end(), names.bound.begin(), names.bound.end());
+  nb::list wrong;
+  for (const Expr& e : names.calls) {
+    const std::string name = e->name.str();
+    const FunctionInfo* f = FindFunction(name);
+    const int given = static_cast<int>(e->args.size());
+    if (std::find(known.begin(), known.end(), name) == known.end()) wrong.append(nb::make_tuple(name, ""));
+    else if (f && std::find(names.bound.begin(), names.bound.end(), name) == names.bound.end() && (given < f->min_arity || given > f->max_arity))
+      wrong.append(nb::make_tuple(name, "with " + std::to_string(given) + " arguments, and it takes " + std::to_string(f->min_arity)));
+  }
+  return nb::make_tuple(wrong, known);
 }
 
 // ---- which implementation each node gets ----
@@ -241,6 +264,7 @@ void BindCustomOps(nb::module_& m) {
   m.def("add_external", &AddExternal, nb::arg("plugin"), nb::arg("name"), nb::arg("address"), nb::arg("thread_safe"));
   m.def("withdraw", [](const std::string& plugin) { Plugins().Withdraw(plugin); }, nb::arg("plugin"));
   m.def("form_ports", &FormPorts, nb::arg("op"), nb::arg("pure"), nb::arg("attributes"));
+  m.def("form_calls", &FormCalls, nb::arg("op"), nb::arg("form"));
   m.def("set_preference", &SetPreference, nb::arg("op"), nb::arg("name").none());
   m.def("preferences", [] { return Preferences(); });
   m.def("choices", &Choices, nb::arg("program"));

@@ -60,7 +60,7 @@ class PyExecutable {
     for (size_t k = 0; k < directions.size(); ++k) {
       const Container& c = s.Get(s.parameters[k]);
       if (directions[k] == Direction::kOut) outputs_.push_back(c.name.str());
-      else inputs_.push_back({c.name.str(), c.dtype, c.optional});
+      else inputs_.push_back({c.name.str(), c.dtype, c.optional, directions[k] == Direction::kInOut});
     }
   }
 
@@ -85,7 +85,7 @@ class PyExecutable {
   struct Input {
     std::string name;
     DType dtype;
-    bool optional;
+    bool optional, updated;
   };
   struct Made {  // outputs of one call
     ArrayKind kind;
@@ -179,6 +179,10 @@ nb::tuple PyExecutable::Call(nb::args args, nb::handle out, nb::handle sizes) {
     nb::gil_scoped_release release;
     done = e_->Call(frame);
   }
+  for (size_t k = 0; k < inputs_.size(); ++k)
+    if (inputs_[k].updated && !args[k].is_none()) MarkWritten(args[k]);
+  for (size_t k = 0; k < outputs_.size(); ++k)
+    if (!out.is_none() && !out[k].is_none()) MarkWritten(out[k]);
   CheckRun(done, scope);
   PyObject* all = PyTuple_New(static_cast<Py_ssize_t>(made.arrays.size()));
   for (size_t k = 0; k < made.arrays.size(); ++k) NB_TUPLE_SET_ITEM(all, static_cast<Py_ssize_t>(k), made.arrays[k].release().ptr());

@@ -141,6 +141,15 @@ nb::tuple WithInputs(const Program& program, const Strings& constants) {
   return nb::make_tuple(std::move(p), values);
 }
 
+// (container, name in the model) of values inside of its graphs and functions.
+nb::list InnerValues(const PyModel& m) {
+  nb::list all;
+  for (const auto& [n, original] : m.model.original_names)
+    if (const Container* c = m.model.program.Entry().Find(n); c && c->kind == ContainerKind::kTransient)
+      all.append(nb::make_tuple(n.str(), original));
+  return all;
+}
+
 nb::list Assumed(const PyModel& m) {
   nb::list all;
   for (const auto& [name, t] : m.model.assumed_inputs)
@@ -178,6 +187,7 @@ void BindModel(nb::module_& m) {
       .def("report", [](const PyModel& model) { return model.model.report; })
       .def("original_name", [](const PyModel& model, const std::string& n) { return model.model.OriginalName(Name(n)); })
       .def("initializers", &Initializers, "(container, name in the model) of the constants that are initializers")
+      .def("inner_values", &InnerValues, "(container, name in the model) of values inside of its graphs and functions")
       .def("assumed", &Assumed, "(name, value) of the inputs whose value the program was made for")
       .def("differentiable",
            [](const PyModel& model) {

@@ -97,6 +97,7 @@ NB_MODULE(_core, m) {
   BindProgram(m);
   BindExecutable(m);
   BindModel(m);
+  BindInnerValues(m);
   BindOps(m);
   BindCustomOps(m);
   BindTransformations(m);

@@ -64,7 +64,7 @@ nb::object DenseStrides(int32_t rank, const int64_t* shape) {
 }
 
 struct Torch {
-  nb::object module, empty, keyword;
+  nb::object module, empty, keyword, written;
   nb::object fast;  // what torch's own compiled programs allocate by: half of torch.empty's time; absent in some versions
   std::array<PyObject*, 64> dtypes = {};
   static Torch& Get() {
@@ -73,6 +73,7 @@ struct Torch {
       t->module = nb::module_::import_("torch");
       t->empty = t->module.attr("empty");
       t->keyword = nb::make_tuple("dtype");
+      t->written = t->module.attr("autograd").attr("graph").attr("increment_version");
       nb::object owner = t->module;
       for (const char* name : {"_C", "_dynamo", "guards", "_empty_strided_cpu"}) owner = nb::getattr(owner, name, nb::none());
       if (!owner.is_none()) t->fast = owner;
@@ -139,6 +140,11 @@ ArrayKind KindOf(nb::handle object) {
       break;
     }
   return kind;
+}
+
+void MarkWritten(nb::handle array) {
+  if (KindOf(array) != ArrayKind::kTorch || nb::cast<bool>(array.attr("is_inference")())) return;
+  Torch::Get().written(array);
 }
 
 nb::object NewArray(ArrayKind kind, DType dtype, int32_t rank, const int64_t* shape, void** memory) {

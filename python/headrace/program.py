@@ -9,6 +9,7 @@ import functools
 import inspect
 import threading
 import warnings
+import weakref
 from typing import Any, Callable, Mapping, Sequence, overload
 
 import numpy as np
@@ -160,8 +161,9 @@ class Translation(Translated):
         if not (isinstance(r, (Value, Size)) or is_number(r)):
             raise TypeError(f"a program returns arrays and numbers, not {getattr(r, 'what', type(r).__name__)}")
         v = value_of(r)
+        v = Value(v.dtype, [self.emitter.alone(s) for s in v.shape], v.at, v.weak)  # a caller sees sizes, not how they come about
         target = Array(self.emitter.fresh("result"), v.dtype, v.shape)
-        self.emitter.store(target, r)
+        self.emitter.store(target, v)
         return Result("output", target.name, v.weak or (is_number(r) and not isinstance(r, np.generic)), v.dtype, v.shape)
 
     def _text(self, name: str, declared) -> str:
@@ -195,6 +197,16 @@ class Function:
         self._made: dict[tuple, Any] = {}
         self._generation = registrations.generation
         self._lock = threading.Lock()
+        self._bound: weakref.WeakValueDictionary[int, Bound] = weakref.WeakValueDictionary()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """In a class it is a method, as a function is; one and the same for an object, while somebody has it."""
+        if instance is None:
+            return self
+        bound = self._bound.get(id(instance))
+        if bound is None or bound.instance is not instance:
+            bound = self._bound[id(instance)] = Bound(self, instance)
+        return bound
 
     def derived(self, key: tuple, make):
         """What was made of this function before under this key, or make()."""
@@ -208,7 +220,7 @@ class Function:
         raise NotImplementedError
 
     # ---- calls ----
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, /, *args: Any, **named: Any) -> Any:
         given = self._bind(args, named)
         return self._version(given).call(given)
 
@@ -238,7 +250,8 @@ class Function:
 
     def _key(self, given: dict[str, Any]) -> tuple:
         types = [self._type_of(name, given[name]) for name in self._open]
-        return tuple((type(t), t) for t in types)  # 1, 1.0 and True are equal, and different constants
+        # 1, 1.0 and True are equal, and different constants
+        return tuple((type(t), t if _hashable(t) else ByIdentity(t)) for t in types)
 
     def _translate(self, given: dict[str, Any]) -> Translated:
         with surroundings_read() as reads:
@@ -269,12 +282,12 @@ class Function:
             return Weak(_PYTHON_TYPES[type(value)])
         if is_tree(value):
             return tree_of(value, lambda leaf: self._type_of(name, leaf))
-        if not _hashable(value):
+        if not _hashable(value) and type(value).__module__ == "builtins":
             raise TypeError(f"argument {name}: a {type(value).__name__} can be no constant of a program: give a tuple or an array")
         return value
 
     # ---- what was compiled ----
-    def compile_for(self, *args, **named) -> Compiled:
+    def compile_for(self, /, *args, **named) -> Compiled:
         """The compiled program for arguments like these; nothing is run."""
         return self._version(self._bind(args, named)).compiled
 
@@ -314,7 +327,7 @@ class Function:
         return embed(evaluator.emitter, self, self._bind(args, named))
 
     # ---- programs as objects ----
-    def sdfg_for(self, *args, **named) -> Sdfg:
+    def sdfg_for(self, /, *args, **named) -> Sdfg:
         """The program for arguments like these; nothing is compiled. It may be changed before the first call, `f.sdfg_for(x).apply(…)`:
         that is then what is compiled, as long as it has the same parameters."""
         given = self._bind(args, named)
@@ -335,12 +348,62 @@ class Function:
         return self.sdfg_for(**{n: None for n in self._declared if self._declared[n] is not None})
 
 
+class ByIdentity:
+    """Stands for an object that has no hash, in a key."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByIdentity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+class Bound(Function):
+    """A method of an object: the object is a constant of the program, and what the method reads of it is as of names around a function.
+    An object has programs of its own, which live as long as the class."""
+
+    def __init__(self, function: Function, instance: Any):
+        super().__init__(function, function._backend, function._threads)
+        self.inner, self.instance = function, instance
+        self._first, *rest = self._names
+        self.__signature__ = self._signature = self._signature.replace(parameters=[self._signature.parameters[n] for n in rest])
+        self._declared = {name: function._declared[name] for name in rest}
+        self._names, self._open = rest, [name for name in function._open if name != self._first]
+
+    def __call__(self, /, *args: Any, **named: Any) -> Any:
+        return self.inner(self.instance, *args, **named)
+
+    def translate(self, types: dict[str, Any]) -> Translated:
+        return self.inner.translate({self._first: self.instance, **types})
+
+    def inline(self, evaluator, args: list, named: dict):
+        function = getattr(self.inner, "__headrace_function__", None)
+        given = [self.instance, *args]
+        return self.inner.inline(evaluator, given, named) if function is None else evaluator.inline(function, given, named)
+
+    def compile_for(self, /, *args, **named) -> Compiled:
+        return self.inner.compile_for(self.instance, *args, **named)
+
+    def sdfg_for(self, /, *args, **named) -> Sdfg:
+        return self.inner.sdfg_for(self.instance, *args, **named)
+
+    def report(self, sizes: Mapping[str, int] | None = None) -> Report:
+        return self.inner.report(sizes)
+
+    def _repr_html_(self) -> str | None:
+        return self.inner._repr_html_()
+
+
 class Program(Function):
     """A numpy-style function as a program.
 
     Arguments with annotations such as `headrace.float64[N, M]` have these types and any sizes; others are taken as the call
     gives them: arrays by type and shape, floats and complex numbers as numbers, everything else (integers, strings, functions)
-    as constants of the program. Arrays are changed in place as by the function itself.
+    as constants of the program. Arrays are changed in place as by the function itself. A method of a class is one, too: numbers and
+    functions that it reads of `self` are taken as they are at the call, arrays are to be arguments.
     """
 
     def __init__(self, function, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None,
@@ -371,7 +434,7 @@ class VerifiedProgram(Program):
         self._derived_debug = dict(self._debug)
         del self._debug["verify"]
 
-    def __call__(self, *args, **named):
+    def __call__(self, /, *args, **named):
         theirs, theirs_named = as_numpy(copied((args, named)))
         expected = self.base(*theirs, **theirs_named)
         got = super().__call__(*args, **named)

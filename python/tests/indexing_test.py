@@ -15,6 +15,31 @@ class Indexing(Case):
     def random(self, *shape):
         return self.rng.standard_normal(shape)
 
+    def test_results_whose_sizes_the_run_decides(self):
+        def from_a_number(x, i):
+            return x[i:], x[:i] * 2, x[i:-1].copy()
+
+        def from_an_element(x, k):
+            i = k[0]
+            y = x[i:k[1]]
+            return y + 1
+
+        def from_the_data(x):
+            return x[np.argmax(x):], x[: np.argmin(x) + 2]
+
+        def of_a_matrix(A, k):
+            n = k[1] - k[0]
+            return A[n:, k[0]:]
+
+        for i in (0, 2, 6, -2):
+            self.same(from_a_number, self.random(6), np.int64(i))
+        self.same(from_a_number, self.random(6), 2)
+        self.same(from_an_element, self.random(6), np.array([1, 4]))
+        self.same(from_an_element, self.random(6), np.array([4, 1]))
+        self.same(from_the_data, self.random(7))
+        self.same(of_a_matrix, self.random(4, 5), np.array([1, 3]))
+        self.close(headrace.program(annotated)(np.arange(5.0), 3), np.arange(5.0)[3:])
+
     def test_masks(self):
         def masks(x, A):
             y = x[x > 0]
@@ -194,6 +219,10 @@ class Indexing(Case):
                     self.assertEqual(got, expected)
         with self.fails(IndexError, "E0650"):
             headrace.grad(element)(np.ones(3), -4)
+
+
+def annotated(x: f64[N], i: int):
+    return x[i:]
 
 
 def powers(x: f64[N]):

@@ -48,6 +48,32 @@ class Interrupt(Case):
         compiled = headrace.program(one_map).sdfg_for(x, x).compile()
         self.interrupted(lambda: compiled(x, x))
 
+    def test_one_call_of_a_library(self):
+        rng = np.random.default_rng(0)
+        n = 4000
+
+        def well(a):  # symmetric, with large diagonal elements
+            return np.linalg.cholesky(a)
+
+        calls = {
+            "inv": (np.linalg.inv, rng.standard_normal((n, n))),
+            "cholesky": (well, np.eye(2 * n) * n + 1),
+            "eigh": (lambda a: np.linalg.eigh(a)[1], np.eye(n) + 1),
+            "svd": (lambda a: np.linalg.svd(a)[0], rng.standard_normal((n // 2, n // 2))),
+            "qr": (lambda a: np.linalg.qr(a)[0], rng.standard_normal((n, n))),
+            "fft of a prime length": (np.fft.fft, rng.standard_normal(4_000_037) + 0j),
+            "fft of a power of two": (np.fft.fft, rng.standard_normal(1 << 24) + 0j),
+            "sort": (np.sort, rng.standard_normal(20_000_000)),
+            "unique": (np.unique, rng.standard_normal(20_000_000)),
+        }
+        for name, (function, x) in calls.items():
+            with self.subTest(name):
+                def call(x, function=function):
+                    return function(x)
+
+                compiled = headrace.program(call).sdfg_for(x).compile()
+                self.interrupted(lambda: compiled(x))
+
     def test_the_interpreter(self):
         program = headrace.program(loops).sdfg_for(FOREVER, np.ones(100)).compile(backend="interpreter")
         self.interrupted(lambda: program(np.ones(100)))

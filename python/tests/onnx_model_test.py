@@ -9,6 +9,7 @@ import tempfile
 
 import numpy as np
 import onnx
+import onnx.parser
 from case import Case, headrace
 from onnx import TensorProto as T
 from onnx import helper
@@ -24,6 +25,48 @@ g = headrace.ONNXModel("net", open(sys.argv[1], "rb").read())
 x = numpy.load(sys.argv[2])
 assert (f(x) == g(x)).all() and sorted(f.weights) == ["V", "W/1", "b"]
 numpy.save(sys.argv[2], f(x))
+"""
+
+# Values inside of a branch, of a loop, of local functions' calls with and without names.
+NESTED = """
+<ir_version: 8, opset_import: ["" : 18, "own": 1]>
+net (float[N] x, bool c, int64 n) => (float[N] y) {
+  t = Exp(x)
+  b = If (c) <
+    then_branch = g1 () => (float[N] z) { "a/1" = Neg(t)  z = Add("a/1", x) },
+    else_branch = g2 () => (float[N] z) { z = Mul(t, t) }
+  >
+  s = Loop (n, , b) <body = body (int64 i, bool go_on, float[N] before) => (bool on, float[N] after) {
+    on = Identity(go_on)
+    w = Sin(before)
+    sum = Add(w, x)
+    fw, fu = own.f(w)
+    after = Add(fw, sum)
+  }>
+  [last] y, yu = own.f(s)
+}
+<domain: "own", opset_import: ["" : 18]>
+f (p) => (q, u) {
+  u = Tanh(p)
+  q = Add(u, p)
+}
+"""
+# Each iteration takes the other branch.
+ALTERNATING = """
+<ir_version: 8, opset_import: ["" : 18]>
+net (float[N] x, int64 n) => (float[N] y) {
+  two = Constant <value = int64 {2}> ()
+  none = Constant <value = int64 {0}> ()
+  y = Loop (n, , x) <body = body (int64 i, bool go_on, float[N] before) => (bool on, float[N] after) {
+    on = Identity(go_on)
+    r = Mod(i, two)
+    even = Equal(r, none)
+    after = If (even) <
+      then_branch = g1 () => (float[N] z) { m = Neg(before)  "even/in" = Exp(m)  z = Identity("even/in") },
+      else_branch = g2 () => (float[N] z) { "odd/in" = Mul(before, before)  z = Neg("odd/in") }
+    >
+  }>
+}
 """
 
 
@@ -220,6 +263,48 @@ class Programs(Case):
         f = headrace.ONNXModel("net", perceptron(), debug_transients=True)
         self.assertEqual(f(X).shape, (5, 2))
         self.close(f.transients["VT"], weights()["V"].T)
+
+    def test_values_inside_of_graphs_and_functions_by_their_names(self):
+        proto = onnx.parser.parse_model(NESTED)
+        values = {}
+        f = headrace.ONNXModel("net", proto, save_transients=values)
+        for simplify in (True, False):
+            f = headrace.ONNXModel("net", proto, save_transients=values, simplify=simplify)
+            for backend in ("cpu", "interpreter"):
+                f.compile(backend=backend)
+                for c, n in ((True, 3), (False, 1), (True, 0)):
+                    x = np.linspace(-1, 1, 4, dtype=np.float32)
+                    y = f(x, np.array(c), np.array(n))
+                    t = np.exp(x)
+                    expected = {"t": t, "b": x - t if c else t * t}
+                    expected.update({"a/1": -t, "z": x - t} if c else {"z": t * t})
+                    s = expected["b"]
+                    for _ in range(n):
+                        w = np.sin(s)
+                        inner = {"w": w, "sum": w + x, "f_fw/u": np.tanh(w), "f_fw/q": np.tanh(w) + w}
+                        s = inner["f_fw/q"] + inner["sum"]
+                        expected.update(inner)
+                    expected.update({"last/u": np.tanh(s)})
+                    self.close(y, expected["last/u"] + s, rtol=1e-5)
+                    for name, value in expected.items():
+                        self.close(values[name], value, rtol=1e-5)
+                    for name in {"a/1", "w", "sum", "f_fw/u", "f_fw/q"} - expected.keys():
+                        self.assertNotIn(name, values)
+
+    def test_values_of_a_branch_within_a_loop_are_of_its_last_iteration(self):
+        values = {}
+        f = headrace.ONNXModel("net", onnx.parser.parse_model(ALTERNATING), save_transients=values)
+        x = np.array([1, 2], np.float32)
+        for n in range(4):
+            y, expected = x, {}
+            for i in range(n):
+                expected = {"even/in": np.exp(-y), "z": np.exp(-y)} if i % 2 == 0 else {"odd/in": y * y, "z": -y * y}
+                y = expected["z"]
+            self.close(f(x, np.array(n)), y, rtol=1e-5)
+            for name in ("even/in", "odd/in", "z"):
+                self.assertEqual(name in values, name in expected, (n, name))
+                if name in expected:
+                    self.close(values[name], expected[name], rtol=1e-5)
 
     def test_the_program_may_be_changed_before_it_is_compiled(self):
         f = headrace.ONNXModel("net", perceptron())

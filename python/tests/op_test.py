@@ -139,6 +139,16 @@ class OpTest(Case):
         x = np.float32([1, 2])
         self.close(plus(x, 0.5), x + np.float32(0.5))
 
+    def test_functions_that_there_are_not(self):
+        for given, wrong in (({"pure": "Y = softpluss(X)"}, "its pure form calls 'softpluss', which is no function"),
+                             ({"pure": "Y = X", "backward": "dX = epx(dY)"}, "its backward form calls 'epx', which is no function; did you mean 'exp'?"),
+                             ({"pure": "Y = X", "shape": "shape Y[dim(X, rnk(X))]"}, "its shape rule calls 'rnk', which is no function; did you mean 'rank'?"),
+                             ({"pure": "Y = max(X)"}, "its pure form calls 'max' with 1 arguments, and it takes 2")):
+            with self.fails(headrace.InvalidError, "opt.Wrong: " + wrong):
+                headrace.op("opt.Wrong", **given)
+        own = headrace.op("opt.Own", pure="let twice(x) = 2 * x\nY = twice(X) + f32(1) * sum(dims(X))")
+        self.close(own(np.ones(3, np.float32)), np.full(3, 5, np.float32))
+
     def test_wrong_definitions(self):
         op = headrace.op
         with self.fails(headrace.UsageError, 'headrace.op("my.Softplus", …)', "'Softplus'"):

@@ -336,6 +336,31 @@ class DebuggingTest(Case):
         with self.fails(headrace.UsageError, "verify is 'interpreter'"):
             headrace.module(net, verify="reference")
 
+    def test_what_a_program_writes_is_seen_by_autograd(self):
+        def scale(x, by):
+            x *= by
+
+        program, total = headrace.program(scale), headrace.program(lambda x: x + 1)
+        w, x = torch.ones(3, requires_grad=True), torch.ones(3)
+        loss = (w * x).sum()
+        version = x._version
+        program(x, 2.0)
+        torch.testing.assert_close(x, torch.full((3,), 2.0))
+        self.assertEqual(x._version, version + 1)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            loss.backward()
+        version = x._version
+        total.sdfg_for(x).compile()(x)
+        self.assertEqual(x._version, version)  # only read
+        y = torch.empty(3)
+        total.sdfg_for(x).compile()(x, out=[y])
+        self.assertEqual(y._version, 1)
+        with torch.inference_mode():
+            z = torch.ones(3)
+            program(z, 2.0)
+        program(z, 2.0)
+        torch.testing.assert_close(z, torch.full((3,), 4.0))
+
     def test_dump_dir(self):
         import os
         import tempfile

@@ -69,6 +69,57 @@ class Transforms(Case):
         self.x = self.rng.standard_normal(4)
         self.w = self.rng.standard_normal((4, 3))
 
+    def test_functions_that_are_defined_in_the_program(self):
+        def gradients(x, y):
+            s = np.sum(y)
+
+            def scaled(z):
+                return z * y
+
+            def f(z, power=2):
+                return np.sum(scaled(z) ** power) * s
+
+            value, slope = headrace.value_and_grad(f)(x)
+            return value, slope + headrace.grad(lambda z: np.sum(np.sin(z)))(x)
+
+        def batched(X, y):
+            def product(row, s):
+                return np.sum(row * y) * s
+
+            return headrace.vmap(product, in_axes=(0, None))(X, 2.0), headrace.vmap(lambda row: row * y)(X)
+
+        def kept(x, y):
+            def f(z):
+                return np.sin(z * y)
+
+            return np.sum(headrace.checkpoint(f)(x))
+
+        x, y = np.linspace(0, 1, 4), np.linspace(1, 2, 4)
+        value, slope = headrace.program(gradients)(x, y)
+        self.close(value, np.sum((x * y) ** 2) * y.sum(), rtol=1e-12)
+        self.close(slope, 2 * x * y * y * y.sum() + np.cos(x), rtol=1e-12)
+        X = np.stack([x, y])
+        a, b = headrace.program(batched)(X, y)
+        self.close(a, 2 * np.array([np.sum(x * y), np.sum(y * y)]), rtol=1e-12)
+        self.close(b, X * y, rtol=1e-12)
+        by_x, by_y = headrace.grad(kept, [0, 1])(x, y)
+        self.close(by_x, np.cos(x * y) * y, rtol=1e-12)
+        self.close(by_y, np.cos(x * y) * x, rtol=1e-12)
+
+        def total(x, y):
+            return np.sum(gradients(x, y)[1])
+
+        by_y = headrace.grad(total, 1)(x, y)  # through what the function reads: d/dy of sum(2 x y² sum(y))
+        self.close(by_y, 4 * x * y * y.sum() + np.sum(2 * x * y * y), rtol=1e-12)
+        with self.fails(ValueError, "product has 2 arguments, and in_axes is of 1"):
+            def wrong(X, y):
+                def product(row, s):
+                    return row * y * s
+
+                return headrace.vmap(product, in_axes=(0,))(X, y)
+
+            headrace.program(wrong)(X, y)
+
     def test_gradients_of_gradients(self):
         second = headrace.grad(headrace.grad(power))
         self.close(second(2.0), np.float64(48.0))

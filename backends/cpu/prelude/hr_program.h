@@ -462,6 +462,8 @@ static HR_UNUSED void hr_sink_fail(hr_call* c, const char* message) {
   hr_fail(h->x, HR_FAILED, text);
 }
 
+static HR_UNUSED int32_t hr_sink_cancelled(hr_call* c) { return hr_stopped(((hr_call_host*)c->host)->x); }
+
 /* Calls external function `index`; what it allocates goes to the sinks. */
 static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const char* name, const hr_value* in, int n_in,
                                           hr_value* out, hr_sink* sinks, int n_out, const hr_attribute* attributes, int n_attributes) {
@@ -474,7 +476,7 @@ static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const char* name, 
   c.n_inputs = n_in, c.n_outputs = n_out, c.n_attributes = n_attributes, c.threads = x->threads;
   c.inputs = in, c.outputs = out, c.attributes = attributes, c.state = b->state;
   c.allocate = hr_sink_allocate, c.set_strings = hr_sink_strings, c.append = hr_sink_append, c.fail = hr_sink_fail,
-  c.host = &host;
+  c.host = &host, c.cancelled = x->run->cancel ? hr_sink_cancelled : nullptr;
   const hr_float_mode ours = hr_float_mode_swap(x->found);
   const int32_t failed = b->function(&c);
   hr_float_mode_be(ours); /* whatever it left */

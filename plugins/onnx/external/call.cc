@@ -80,6 +80,10 @@ Call::Call(hr_call* raw) : raw_(raw) {
           "the attributes 'inputs' and 'outputs' must name every port");
 }
 
+void Call::LeaveIfCancelled() const {
+  if (hr_call_cancelled(raw_)) Fail("the run is cancelled");
+}
+
 const hr_value* Call::Find(const std::string& port, int index) const {
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (inputs_[i] == port && index-- == 0) return raw_->inputs[i].kind == HR_ABSENT ? nullptr : &raw_->inputs[i];

@@ -44,6 +44,7 @@ class Call {
  public:
   explicit Call(hr_call* raw);
   hr_call* raw() const { return raw_; }
+  void LeaveIfCancelled() const;  // fails when nobody waits for the result any more
 
   // Inputs and outputs by port name; a variadic port has several. Null when absent.
   const hr_value* Find(const std::string& port, int index = 0) const;

@@ -2,8 +2,11 @@
 // don't reach.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <deque>
+#include <numeric>
 
 #include "plugins/onnx/external/call.h"
 
@@ -128,11 +131,13 @@ class Caller {
     };
     call.append = [](hr_call*, int32_t, const hr_value*) { return 1; };
     call.fail = [](hr_call* c, const char* message) { static_cast<Caller*>(c->host)->error_ = message; };
+    if (cancelled) call.cancelled = [](hr_call*) -> int32_t { return 1; };
     const int32_t rc = f(&call);
     EXPECT_EQ(rc != 0, !error_.empty());
     return error_;
   }
   std::vector<Value> outs;
+  bool cancelled = false;
 
  private:
   static void names(std::string& list, const std::string& port) {
@@ -159,6 +164,75 @@ TEST(TopK, NaNIsLargestAndTiesKeepTheirOrder) {
       .Set("largest", "0");
   ASSERT_EQ(smallest.Run(onnx_topk), "");
   EXPECT_EQ(smallest.outs[1].As<int64_t>(), (std::vector<int64_t>{4, 0, 2, 3, 1}));
+}
+
+// Against a stable sort by comparisons: short lines and long ones, all of a line and its first few, each width of keys.
+template <typename T>
+void ComparesWithAStableSort(int32_t dtype, const std::vector<T>& some, int64_t n, int64_t k, bool largest) {
+  std::vector<T> x(static_cast<size_t>(2 * n));
+  uint32_t state = 1;
+  for (T& v : x) v = some[(state = state * 1664525u + 1013904223u) >> 8 & 0xffff];
+  Caller c;
+  c.In("X", Tensor(dtype, {n, 2}, x)).In("K", I64({1}, {k})).Out("Values").Out("Indices").Set("axis", "0").Set("largest", largest ? "1" : "0");
+  ASSERT_EQ(c.Run(onnx_topk), "");
+  for (int64_t line : {0, 1}) {
+    std::vector<int64_t> order(static_cast<size_t>(n)), got;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+      const T a = x[static_cast<size_t>(2 * (largest ? j : i) + line)], b = x[static_cast<size_t>(2 * (largest ? i : j) + line)];
+      return a < b || (b != b && a == a);
+    });
+    order.resize(static_cast<size_t>(k));
+    const std::vector<int64_t> indices = c.outs[1].As<int64_t>();
+    for (int64_t j = 0; j < k; ++j) got.push_back(indices[static_cast<size_t>(2 * j + line)]);
+    ASSERT_EQ(got, order) << dtype << " n = " << n << " k = " << k;
+    for (int64_t j = 0; j < k; ++j)
+      EXPECT_EQ(0, std::memcmp(&x[static_cast<size_t>(2 * order[static_cast<size_t>(j)] + line)],
+                               c.outs[0].bytes.data() + (2 * j + line) * static_cast<int64_t>(sizeof(T)), sizeof(T)));
+  }
+}
+
+template <typename T>
+std::vector<T> Many(std::vector<T> some) {  // every other one of the few, the rest of the type's whole range
+  std::vector<T> all(65536);
+  uint64_t state = 7;
+  for (size_t i = 0; i < all.size(); ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const uint64_t bits = state ^ state >> 29;
+    std::memcpy(&all[i], &bits, sizeof(T));
+    if (i % 2) all[i] = some[i / 2 % some.size()];
+  }
+  return all;
+}
+
+TEST(TopK, IsAStableSort) {
+  const double inf = INFINITY;
+  const auto all = [](int32_t dtype, const auto& values) {
+    for (bool largest : {false, true})
+      for (auto [n, k] : {std::pair<int64_t, int64_t>{100, 100}, {5000, 5000}, {5000, 600}, {5000, 17}, {3, 1}})
+        ComparesWithAStableSort(dtype, values, n, k, largest);
+  };
+  all(HR_F64, Many<double>({0.0, -0.0, 1.5, -2.0, inf, -inf, NAN, -NAN, 5e-324}));
+  all(HR_F32, Many<float>({0.0f, -0.0f, 1.5f, -2.0f, INFINITY, -INFINITY, NAN, -NAN}));
+  all(HR_I64, Many<int64_t>({0, -1, INT64_MIN, INT64_MAX}));
+  all(HR_U64, Many<uint64_t>({0, 1, UINT64_MAX}));
+  all(HR_I32, Many<int32_t>({0, -1, INT32_MIN, INT32_MAX}));
+  all(HR_U32, Many<uint32_t>({0, 1, UINT32_MAX}));
+  all(HR_I8, Many<int8_t>({0, -128, 127}));
+  all(HR_U8, Many<uint8_t>({0, 255}));
+  for (bool largest : {false, true}) {  // many keys with one upper half, of one value and of several
+    ComparesWithAStableSort(HR_F64, Many<double>({0.0, -0.0, 5e-324, 1e-323, NAN}), 40000, 40000, largest);
+    ComparesWithAStableSort(HR_I64, Many<int64_t>({1, 2, 3, 1 << 20}), 40000, 40000, largest);
+  }
+  ComparesWithAStableSort(HR_F64, Many<double>({0.0}), 3 << 20, 1000, true);  // selected in several parts
+}
+
+TEST(TopK, IsNotSortedForNobody) {
+  const int64_t n = 1 << 16;
+  Caller c;
+  c.In("X", F32({n}, std::vector<float>(static_cast<size_t>(n), 1))).In("K", I64({1}, {n})).Out("Values").Out("Indices");
+  c.cancelled = true;
+  EXPECT_EQ(c.Run(onnx_topk), "the run is cancelled");
 }
 
 TEST(TopK, RefusesMoreThanThereIs) {

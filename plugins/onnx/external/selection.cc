@@ -1,12 +1,10 @@
 // Elements chosen by their values: NonZero, Compress, TopK.
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <functional>
-#include <numeric>
+#include <vector>
 
 #include "plugins/onnx/external/call.h"
 #include "plugins/onnx/external/expand.h"
+#include "plugins/onnx/external/order.h"
 
 namespace onnx_ops::external {
 namespace {
@@ -20,32 +18,6 @@ bool IsNonZero(const hr_value& v, int64_t i) {
     return ToDouble(parts, 2 * i) != 0 || ToDouble(parts, 2 * i + 1) != 0;
   }
   return IsFloat(v.dtype) ? ToDouble(v, i) != 0 : ToInt(v, i) != 0;
-}
-
-// The first k of each line in order; NaN is larger than everything, equal elements keep their
-// order.
-template <typename T, typename Load>
-void TopLines(const Split3& s, int64_t k, bool largest, bool sorted, Load load,
-              const std::function<void(int64_t, int64_t, int64_t)>& put) {
-  std::vector<T> line(static_cast<size_t>(s.n));
-  std::vector<int64_t> order(static_cast<size_t>(s.n));
-  auto less = [](T a, T b) { return a < b || (b != b && a == a); };
-  for (int64_t o = 0; o < s.outer; ++o)
-    for (int64_t i = 0; i < s.inner; ++i) {
-      for (int64_t j = 0; j < s.n; ++j) line[static_cast<size_t>(j)] = load((o * s.n + j) * s.inner + i);
-      std::iota(order.begin(), order.end(), 0);
-      auto before = [&](int64_t a, int64_t b) {
-        const T x = line[static_cast<size_t>(a)], y = line[static_cast<size_t>(b)];
-        if (less(x, y)) return !largest;
-        if (less(y, x)) return largest;
-        return a < b;
-      };
-      std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
-      static_cast<void>(sorted);  // unsorted output may have any order: sorted is one
-      for (int64_t j = 0; j < k; ++j)
-        put((o * k + j) * s.inner + i, (o * s.n + order[static_cast<size_t>(j)]) * s.inner + i,
-            order[static_cast<size_t>(j)]);
-    }
 }
 
 }  // namespace
@@ -113,21 +85,17 @@ HR_ONNX_FUNCTION(onnx_topk) {
   char* values = values_port < 0 ? nullptr : static_cast<char*>(call.Make(values_port, x.dtype, shape));
   int64_t* indices = indices_port < 0 ? nullptr : static_cast<int64_t*>(call.Make(indices_port, HR_I64, shape));
   const int64_t size = Size(x.dtype);
-  auto put = [&](int64_t to, int64_t from, int64_t index) {
-    if (values)
-      std::memcpy(values + to * size, static_cast<const char*>(x.data) + from * size, static_cast<size_t>(size));
-    if (indices) indices[to] = index;
-  };
-  const bool largest = call.Int("largest", 1) != 0, sorted = call.Int("sorted", 1) != 0;
-  if (IsFloat(x.dtype))
-    TopLines<double>(
-        s, k, largest, sorted, [&](int64_t i) { return ToDouble(x, i); }, put);
-  else if (x.dtype == HR_U64)
-    TopLines<uint64_t>(
-        s, k, largest, sorted, [&](int64_t i) { return static_cast<uint64_t>(ToInt(x, i)); }, put);
-  else
-    TopLines<int64_t>(
-        s, k, largest, sorted, [&](int64_t i) { return ToInt(x, i); }, put);
+  const bool largest = call.Int("largest", 1) != 0;  // unsorted output may have any order: sorted is one
+  for (int64_t o = 0; o < s.outer; ++o)
+    for (int64_t i = 0; i < s.inner; ++i) {
+      const int64_t first = o * s.n * s.inner + i;
+      const std::vector<int64_t> order = Order(call, x, first, s.inner, s.n, k, largest);
+      for (int64_t j = 0; j < k; ++j) {
+        const int64_t from = order[static_cast<size_t>(j)], to = (o * k + j) * s.inner + i;
+        if (values) std::memcpy(values + to * size, static_cast<const char*>(x.data) + (first + from * s.inner) * size, static_cast<size_t>(size));
+        if (indices) indices[to] = from;
+      }
+    }
 }
 
 void RegisterSelection(Registrar& r) {

@@ -7,6 +7,7 @@
 
 #include "plugins/onnx/external/call.h"
 #include "plugins/onnx/external/expand.h"
+#include "plugins/onnx/external/order.h"
 
 namespace onnx_ops::external {
 namespace {
@@ -59,9 +60,12 @@ HR_ONNX_FUNCTION(onnx_unique) {
   const int64_t axis = flat ? 0 : WrapAxis(call.Int("axis", 0), static_cast<int64_t>(shape.size()));
   const Split3 s = SplitAt(shape, axis);
   const Slices compare = ComparisonOf(x, s);
-  std::vector<int64_t> order(static_cast<size_t>(s.n));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return compare(i, j) < 0; });
+  const bool numbers = s.outer * s.inner == 1 && x.dtype != HR_STRING;
+  std::vector<int64_t> order = numbers ? Order(call, x, 0, 1, s.n, s.n, false) : std::vector<int64_t>(static_cast<size_t>(s.n));
+  if (!numbers) {
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return compare(i, j) < 0; });
+  }
   // Groups of equal slices in sorted order; each group's first member is its first occurrence.
   std::vector<int64_t> first, counts, group(order.size());
   for (size_t k = 0; k < order.size(); ++k) {

@@ -141,6 +141,9 @@ def op(name: str, *, pure: str = "", backward: str = "", samples: Sequence[str] 
         raise UsageError(f"{name}: required attribute {unknown[0]} has no type: attributes={{\"{unknown[0]}\": int}}")
     if not pure and (inputs is None or outputs is None or not shape):
         raise UsageError(f"{name} has no pure form: say inputs=, outputs= and shape=, and register an implementation")
+    for what, text in (("pure form", pure), ("backward form", backward), ("shape rule", shape)):
+        if text:
+            _check_calls(name, what, text)
     told = _core.form_ports(name, pure, list(attributes or {})) if pure else ([], [], "")
     ports = [_ports(name, given, found, what) for given, found, what in ((inputs, told[0], "inputs"), (outputs, told[1], "outputs"))]
     _check_names(name, told[0], [p[0] for p in ports[0]], attributes or {}, "pure form")
@@ -162,6 +165,13 @@ def _check_names(op: str, read: Sequence[str], ports: Sequence[str], attributes:
     for n in read:
         if n not in known:
             raise InvalidError(f"{op}: its {what} reads '{n}', which is no input or attribute of the op{did_you_mean(n, known)}")
+
+
+def _check_calls(op: str, what: str, text: str) -> None:
+    wrong, known = _core.form_calls(op if what == "pure form" else f"{what.split()[0]} of {op}", text)
+    for function, complaint in wrong:
+        missing = f", which is no function{did_you_mean(function, known)}"
+        raise InvalidError(f"{op}: its {what} calls '{function}'{' ' + complaint if complaint else missing}")
 
 
 def _check_backward(op: str, backward: str, inputs: list[str], outputs: list[str], attributes: Mapping[str, Any]) -> None:

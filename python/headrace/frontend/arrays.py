@@ -10,7 +10,7 @@ import numpy as np
 from . import elementwise, gathers, selections
 from .emitter import Emitter
 from .errors import NeedsNumbers
-from .sizes import Size, atom, canonical, is_size, product, scaled
+from .sizes import Size, atom, canonical, is_size, maximum, product, scaled
 from .values import Array, Dim, Value, value_of
 
 
@@ -27,6 +27,8 @@ def slice_bounds(e: Emitter, s: slice, size):
     if step == 0:
         raise ValueError("slice step cannot be zero")
 
+    signed = []  # bounds that may count from the end: only the run knows where they are
+
     def bound(x, default):
         if x is None:
             return default
@@ -39,6 +41,7 @@ def slice_bounds(e: Emitter, s: slice, size):
         if isinstance(x, int) and isinstance(size, int):
             return min(x, size if step > 0 else size - 1)
         if isinstance(x, Size) and e.may_be_negative(x):  # counts from the end then
+            signed.append(x)
             return canonical(f"clamp(wrap({x}, {size}), {0 if step > 0 else -1}, {size if step > 0 else size - 1})")
         return x
 
@@ -52,6 +55,8 @@ def slice_bounds(e: Emitter, s: slice, size):
         length = (length + (abs(step) - 1)) // abs(step)
     if isinstance(length, int):
         length = max(length, 0)
+    elif signed and s.start is not None and s.stop is not None:  # it may end before it begins
+        length = maximum(length, 0)
     return begin, step, length
 
 

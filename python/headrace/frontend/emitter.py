@@ -295,6 +295,16 @@ class Emitter:
             self._known[text] = (Size(name), {root for root, _ in reads})
         return self._known[text][0]
 
+    def alone(self, size: int | Size) -> int | Size:
+        """The size as one name, where it is an expression of what only the run knows."""
+        if isinstance(size, int) or str(size) in self.symbols or not self.symbols & set(sizes.names_in(size)):
+            return size
+        name = self.fresh("n")
+        self.line(f"let {name} = max({size}, 0)")  # slices from behind their end are empty
+        self.symbols.add(name)
+        self.intervals[name] = (0, None)
+        return Size(name)
+
     def counted(self, a: Array) -> Array:
         """`a`, an integer that is an argument, as what is also a size."""
         a.count = self.size_of(a)

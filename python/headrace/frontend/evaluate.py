@@ -30,7 +30,7 @@ UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Not: "logical_not", ast
 COMPARE = {ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
            ast.GtE: "greater_equal"}
 DEEPEST_CALL = 64
-OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.forward", "transforms.jacobians")}
+OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.custom", "transforms.forward", "transforms.jacobians")}
 
 
 class Scope:
@@ -349,10 +349,11 @@ class Evaluator:
             if self._runtime([*args, *named.values()]):
                 raise NotImplementedError(f"headrace.{function.__name__} of values inside of a program: call grad, value_and_grad or vmap "
                                           "of a function there, and the others outside")
-            for local in (a for a in args if type(a).__name__ == "LocalFunction"):
-                raise NotImplementedError(f"headrace.{function.__name__} of {local.__name__}, which is defined in the program: define it "
-                                          "outside, with what it reads of the program as arguments")
-            return function(*args, **named)
+            from ..closures import closed
+
+            return function(*map(closed, args), **{k: closed(v) for k, v in named.items()})
+        if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType) and self._runtime([*args, *named.values()]):
+            return self.inline(function.__func__, [function.__self__, *args], named)
         inner = getattr(function, "__headrace_function__", function)
         if isinstance(inner, types.FunctionType):
             return self.inline(inner, args, named)

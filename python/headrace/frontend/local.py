@@ -40,19 +40,25 @@ class LocalFunction:
 
     def __init__(self, evaluator: Evaluator, node: ast.FunctionDef | ast.Lambda):
         self.__name__ = getattr(node, "name", "<lambda>")
-        self._scope = evaluator.scope
-        self._signature = _signature(evaluator, node.args)
+        self.scope = evaluator.scope
+        self.signature = _signature(evaluator, node.args)
         body = node.body if isinstance(node, ast.FunctionDef) else [ast.copy_location(ast.Return(node.body), node.body)]
         self._source = copy.copy(evaluator.scope.source)
-        self._source.body, self._source.function = body, types.SimpleNamespace(__name__=self.__name__)
-        self._own = frozenset(assigned(body)) | frozenset(self._signature.parameters)
+        around = evaluator.scope.source.function
+        self.outer = getattr(around, "outer", around)  # the Python function at the bottom
+        self._source.body, self._source.function = body, types.SimpleNamespace(__name__=self.__name__, outer=self.outer)
+        self.own = frozenset(assigned(body)) | frozenset(self.signature.parameters)
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        return self._source.body
 
     def inline(self, evaluator: Evaluator, args: list, named: dict) -> Any:
         if evaluator.depth >= DEEPEST_CALL:
             raise RecursionError("functions that call themselves have no place in a program")
-        bound = self._signature.bind(*args, **named)
+        bound = self.signature.bind(*args, **named)
         bound.apply_defaults()
-        callee = evaluator.function(evaluator.emitter, LocalScope(self._source, {}, self._scope, self._own), evaluator.depth + 1)
+        callee = evaluator.function(evaluator.emitter, LocalScope(self._source, {}, self.scope, self.own), evaluator.depth + 1)
         for name, value in bound.arguments.items():
             callee.bind(name, value)
         return callee.run(self._source.body)

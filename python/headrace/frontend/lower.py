@@ -215,7 +215,7 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
 
     def _own(self, name: str, value) -> Array:
         if has_parts(value):
-            raise NeedsNumbers([], f"{name} is a {type(value).__name__}, which control flow changes")
+            raise NeedsNumbers([], f"{name} is a {type(value).__name__}, which control flow changes (names of their own for its parts would do)")
         if not (isinstance(value, Value) or is_number(value) or is_size(value)):
             raise NotImplementedError(f"{name} is a {type(value).__name__}, which control flow can't change")
         own = self.emitter.materialize(value, _hint(name))
@@ -263,6 +263,7 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
     def _again(self, translate, numbers, both: set[str] = frozenset()) -> None:
         """translate(), from the beginning again where the block gives names other types than they had. `numbers(retry)` gives
         what to do instead where it needs numbers in place of sizes, or None. `both`: names that both branches of an `if` bind."""
+        written_out = False
         while True:
             emitter, names, variables, shared = (self.emitter.snapshot(), dict(self.scope.names), dict(self._variables),
                                                  set(self._shared))
@@ -276,13 +277,13 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
                 instead = numbers(retry) if isinstance(retry, NeedsNumbers) else None
                 known = isinstance(retry, (Retyped, Resized)) and retry.name in names and retry.name not in variables
                 new = isinstance(retry, Retyped) and retry.name not in names and retry.name in both and retry.name not in self._retyped
-                if instead is None and not known and not new:
+                if instead is None and not known and not new or instead is not None and written_out:
                     raise
                 self.emitter.restore(emitter)
                 self.scope.names, self._variables, self._shared = names, variables, shared
                 self.grouped, self._closed = grouped, closed
                 if instead is not None:
-                    translate = instead
+                    translate, written_out = instead, True
                 elif new:
                     self._retyped[retry.name] = retry
                 elif isinstance(retry, Resized):

@@ -58,6 +58,12 @@ class Version:
             if set(refused) == self.fixed.keys():
                 break
             self.fixed = {name: host(weights[name]) for name in refused}
+        self.inner: list[tuple[str, str, str]] = []  # (name in the model, its output, output that tells whether it was computed)
+        if model.transients is not None:
+            inner = read.inner_values()
+            program, made = _core.with_outputs(program, list(dict.fromkeys(c for c, _ in inner)))
+            flags = dict(made)
+            self.inner = [(name, c, flags[c]) for c, name in inner if c in flags]
         self.sdfg = Sdfg(program)
         self.pristine: Sdfg | None = None  # as it was before the user got hold of it
         self.kind, self.report = read.kind(), list(read.report())
@@ -99,8 +105,10 @@ class ONNXModel:
 
     `infer_shapes` is always on (a program has shapes; False warns that it changes nothing). `simplify`: nodes over constants are
     computed once. `dims`: {name of a size: number} fixes sizes. `save_transients`: a dict that has, after a call, every
-    intermediate value of the model's graph by its name (those in the graphs of If, Loop and Scan have one value each time these run, and
-    are not among them); with `debug_transients` they are in the attribute `transients`. `verify`: each call
+    intermediate value by its name in the model; with `debug_transients` they are in the attribute `transients`. Values inside of graphs
+    are there if their graph ran: of the branch of an If that was taken, of a Loop or Scan those of the last iteration. Those of a local
+    function's call stand behind the name of the calling node, "block1/hidden", or of its first output, "Block_y/hidden", if it has
+    no name. Missing are values whose sizes only an iteration knows, and what is computed once, ahead of the run. `verify`: each call
     is run again, "reference": by the onnx package's evaluator; "interpreter": by the interpreter; MismatchError names the first
     output that differs, place, values and tolerance. `dump_dir`: where program and sources are left, `keep_denormals`: whether
     floats below 1.2e-38 are exact, as of `Sdfg.compile`.
@@ -278,13 +286,22 @@ class ONNXModel:
         except UnsupportedError as error:  # a size that only the run finds to be no size
             if version.assumed:
                 raise
-            results = self._call(self._for_values(given, error), given, out)
+            version = self._for_values(given, error)
+            results = self._call(version, given, out)
         count = len(self._source.info.outputs)
         if expected is not None:
             compare(self.name, "the reference evaluator", zip([p.name for p in self._source.info.outputs], results, expected))
         if self.transients is not None:
-            self.transients.update(zip(self._watched, results[count:]))
+            self._keep_transients(version, results)
         return list(results[:count])
+
+    def _keep_transients(self, version: Version, results: Sequence[Any]) -> None:
+        names = self._watched + [name for name, _, _ in version.inner]
+        for name in names:  # of a branch that an earlier call took
+            self.transients.pop(name, None)
+        made = dict(zip([p.name for p in version.compiled.outputs], results))
+        self.transients.update(zip(self._watched, results[len(self._source.info.outputs):]))
+        self.transients.update({name: made[c] for name, c, flag in version.inner if not flag or bool(made[flag])})
 
     def _call(self, version: Version, given: Mapping[str, Any], out: Sequence[Any] | None) -> tuple:
         args = [given.get(n) for n in version.inputs] + [self.weights.given[n] for n in version.lifted]

@@ -20,8 +20,13 @@ class Batched(Function):
         self._declared = dict.fromkeys(self._declared)  # f's annotations are of one element
         self._open = list(self._names)
         self.inner, self._out_axes = f, out_axes
+        around = getattr(f, "around", ())  # what a local function reads is the same for all
+        if around and not isinstance(in_axes, (tuple, list)):
+            in_axes = [in_axes] * (len(self._names) - len(around))
+        if around:
+            in_axes = [*in_axes, *[None] * len(around)]
         if isinstance(in_axes, (tuple, list)) and len(in_axes) != len(self._names):
-            raise ValueError(f"{f.__name__} has {len(self._names)} arguments, and in_axes is of {len(in_axes)}")
+            raise ValueError(f"{f.__name__} has {len(self._names) - len(around)} arguments, and in_axes is of {len(in_axes) - len(around)}")
         self._in_axes = dict(zip(self._names, in_axes)) if isinstance(in_axes, (tuple, list)) else dict.fromkeys(self._names, in_axes)
 
     def translate(self, types: dict[str, Any]) -> Translation:

@@ -1,0 +1,45 @@
+// To be included before Eigen. Eigen lets eigen_assert be defined, and to throw: here it asks whether the run is cancelled, where a block
+// of a matrix is taken, as every step of a factorisation does (other asserts stand at each element). Products, which take long as a
+// whole, are cut into columns: this is the place where Eigen, built for OpenMP, gives its threads theirs.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "plugins/linalg/cancel.h"
+
+namespace linalg_ops {
+// So many columns of a product, or of a triangular system, take about a tenth of a second; a multiple of what kernels take at once.
+inline ptrdiff_t ColumnsAtOnce(ptrdiff_t rows, ptrdiff_t depth) {
+  constexpr double kOperations = 1 << 29;
+  return std::max<ptrdiff_t>(16, static_cast<ptrdiff_t>(kOperations / (static_cast<double>(rows) * static_cast<double>(depth) + 1)) / 16 * 16);
+}
+// Whether the file is Eigen/src/Core/Block.h.
+constexpr bool TakesBlocks(std::string_view file) { return file.size() > 8 && file.substr(file.size() - 8) == "/Block.h"; }
+}  // namespace linalg_ops
+
+#define eigen_assert(condition)                                    \
+  do {                                                             \
+    if constexpr (::linalg_ops::TakesBlocks(__FILE__)) ::linalg_ops::LeaveIfCancelled(); \
+  } while (false)
+
+#define EIGEN_PARALLELIZER_H  // what follows takes the place of Eigen/src/Core/products/Parallelizer.h
+namespace Eigen {
+inline void initParallel() {}
+inline int nbThreads() { return 1; }
+inline void setNbThreads(int) {}
+
+namespace internal {
+template <typename Index>
+struct GemmParallelInfo;
+
+template <bool, typename Product, typename Index>
+void parallelize_gemm(const Product& product, Index rows, Index columns, Index depth, bool) {
+  const Index width = static_cast<Index>(::linalg_ops::ColumnsAtOnce(rows, depth));
+  for (Index c = 0; c < columns; c += width) {
+    ::linalg_ops::LeaveIfCancelled();
+    product(Index(0), rows, c, std::min(width, columns - c));
+  }
+}
+}  // namespace internal
+}  // namespace Eigen
