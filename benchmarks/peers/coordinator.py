@@ -66,6 +66,10 @@ class Process:
         line, self._buffer = self._buffer.split(b"\n", 1)
         return json.loads(line)
 
+    @property
+    def lives(self) -> bool:
+        return self._requests >= 0
+
     def _signal(self, number: int) -> None:
         try:
             os.killpg(self._process.pid, number)
@@ -114,7 +118,7 @@ class Coordinator:
             if answer["status"] == "ok":
                 answer["turns"] = []
                 ready[spec.name] = process
-            elif key.suite != "ops":
+            elif process and key.suite != "ops":
                 process.end()
         if key.suite != "compile":
             self._take_turns(ready, results)
@@ -125,7 +129,7 @@ class Coordinator:
 
     def names(self, suite: str) -> list[str]:
         """Of the operators or kernels of a suite."""
-        answer = self._oracle(suite, 120, do="names", suite=suite)
+        answer = self._oracle(suite, 120, do="names", of=suite)
         if answer["status"] != "ok":
             raise EnvironmentFailure(answer["detail"])
         return answer["names"]
@@ -159,14 +163,17 @@ class Coordinator:
             self._case = (same, key.dtype), path, answer
         return self._case[1], self._case[2]
 
-    def _started(self, spec: Any, key: Key) -> tuple[Process, Answer]:
+    def _started(self, spec: Any, key: Key) -> tuple[Process | None, Answer]:
         which = (spec.name, key.suite, key.threads)
-        if (process := self._kept.get(which)) and process._requests >= 0:
+        if (process := self._kept.get(which)) and process.lives:
             return process, {"status": "ok"}
         caches = os.path.join(self._scratch, spec.name)
         shutil.rmtree(caches, ignore_errors=True)  # nothing is compiled before it is measured
         os.makedirs(caches)
-        process = Process(spec.name, key.suite, key.threads, self._environment, self._scratch, dict(spec.environment), spec.venv)
+        try:
+            process = Process(spec.name, key.suite, key.threads, self._environment, self._scratch, dict(spec.environment), spec.venv)
+        except EnvironmentFailure as e:
+            return None, {"status": "failed", "detail": str(e)}
         if key.suite == "ops":
             self._kept[which] = process
         return process, process.ask(120)

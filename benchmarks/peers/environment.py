@@ -45,7 +45,7 @@ class Environment:
             os.makedirs(cache(), exist_ok=True)
             try:
                 subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True, stdout=sys.stderr)
-                subprocess.run([python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--only-binary=:all:",
+                subprocess.run([python, "-m", "pip", "--quiet", "--quiet", "--disable-pip-version-check", "install", "--only-binary=:all:",
                                 "--requirement", requirements], check=True, stdout=sys.stderr)  # fmt: skip
             except (OSError, subprocess.CalledProcessError) as e:
                 raise EnvironmentFailure(f"{folder} can't be made: {e}") from e

@@ -15,6 +15,7 @@ import argparse
 import datetime
 import fnmatch
 import os
+import signal
 import sys
 import time
 
@@ -40,7 +41,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     flags.add_argument("--threads", type=int, default=0, help="of every engine; all processors by default")
     flags.add_argument("--turns", type=int, default=4)
     flags.add_argument("--seconds", type=float, default=0.4, help="a turn")
-    flags.add_argument("--limit", type=float, default=240, help="seconds that an engine may take to compile and check a case")
+    flags.add_argument("--limit", type=float, default=0, help="seconds that an engine may take to compile and check a case: 240; 60 of --quick")
     flags.add_argument("--merge", action="append", default=[], metavar="ROWS", help="a rows.jsonl whose rows DIR gets as well")
     flags.add_argument("--measure", default="missing", choices=("missing", "nothing"))
     flags.add_argument("--list", action="store_true", help="prints the cases and ends")
@@ -67,7 +68,7 @@ class Run:
                 self.store.add(row)
         self.machine = Machine(options.machine_library, self.environment.processors)
         only = [name for name in options.engines.split(",") if name]
-        self.coordinator = Coordinator(self.environment, options.turns, options.seconds, options.limit, only)
+        self.coordinator = Coordinator(self.environment, options.turns, options.seconds, options.limit or (60 if options.quick else 240), only)
         self.threads = threads
 
     def suite(self, name: str) -> None:
@@ -116,6 +117,7 @@ def line_of(key: Key, row: rows.Row) -> str:
 
 def main() -> int:
     options = options_of()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # through `finally`
     run = Run(options)
     try:
         for suite in suites.SUITES if options.suite == "all" else [options.suite]:

@@ -108,8 +108,8 @@ def answer(worker: Any, request: dict) -> dict:
 
 
 class Oracle:
-    def names(self, suite: str) -> dict:
-        if suite == "npbench":
+    def names(self, of: str) -> dict:
+        if of == "npbench":
             from benchmarks.npbench.cases import CASES
 
             return {"names": [name for name, case in CASES.items() if not case.reason]}

@@ -26,10 +26,12 @@ class Dace(Engine):
     def prepare(self, case: Folder, loaded: Any) -> Call:
         from dace.autodiff import add_backward_pass
 
-        given = dict(zip(loaded.case.names, loaded.arguments()))
-        wanted = [n for n in loaded.names if isinstance(given[n], np.ndarray)]
-        if any(np.iscomplexobj(a) for a in [*given.values(), *loaded.seeds]) or len(wanted) < len(loaded.names):
-            raise NotApplicable("gradients by complex arrays or by numbers")
+        wanted = loaded.names
+        # A number has a gradient where it is an array of one element.
+        given = {n: np.array([a], np.float64) if n in wanted and not isinstance(a, np.ndarray) else a
+                 for n, a in zip(loaded.case.names, loaded.arguments())}  # fmt: skip
+        if any(np.iscomplexobj(a) for a in [*given.values(), *loaded.seeds]):
+            raise NotApplicable("complex numbers")
         given.update({f"seed{k}": s for k, s in enumerate(loaded.seeds)}, loss=np.zeros(1))
         sdfg = _program(loaded).to_sdfg(*given.values(), simplify=True)
         add_backward_pass(sdfg, outputs=["loss"], inputs=wanted)
@@ -54,7 +56,9 @@ def _program(seeds: checks.Seeds) -> Any:
     kernel, names = seeds.case.function, seeds.case.names
     results = [f"r{k}" for k in range(1 + max((o for o in seeds.of if isinstance(o, int)), default=-1))]
     terms = " + ".join(f"np.sum(seed{k} * {o if isinstance(o, str) else results[o]})" for k, o in enumerate(seeds.of))
-    call = f"{', '.join(results)}{' = ' if results else ''}kernel({', '.join(names)})"
+    numbers = {n for n, a in zip(names, seeds.arguments()) if n in seeds.names and not isinstance(a, np.ndarray)}
+    given = ", ".join(f"{n}[0]" if n in numbers else n for n in names)
+    call = f"{', '.join(results)}{' = ' if results else ''}kernel({given})"
     arguments = ", ".join([*names, *(f"seed{k}" for k in range(len(seeds.of))), "loss"])
     text = (f"import dace\nimport numpy as np\nfrom {kernel.__module__} import {kernel.__name__}\n\nkernel = dace.program({kernel.__name__})\n\n\n"
             f"@dace.program\ndef with_loss({arguments}):\n    {call}\n    loss[0] = {terms}\n")
