@@ -100,13 +100,14 @@ OPERATORS.update({
 
 @op("Div")
 def _(xp, a, at):
-    return a[0] // a[1] if np.issubdtype(np.asarray(a[0]).dtype if xp is np else a[0].dtype, np.integer) else a[0] / a[1]
+    whole = np.issubdtype(jnp.result_type(*a), np.integer)
+    return a[0] // a[1] if whole else a[0] / a[1]
 
 
 # ---- shapes: known while tracing ----
 @op("Shape")
 def _(xp, a, at):
-    return np.array(a[0].shape, np.int64)
+    return np.array(np.shape(a[0]), np.int64)
 
 
 @op("Reshape")
@@ -239,7 +240,7 @@ def _(xp, a, at):
         axes = (0, *range(2, x.ndim))
         mean, variance = jnp.mean(x, axes), jnp.var(x, axes)
     factor = scale * lax.rsqrt(variance + at.get("epsilon", 1e-5))
-    return x * factor.reshape(along) + (shift - mean * factor).reshape(along)
+    return (x - mean.reshape(along)) * factor.reshape(along) + shift.reshape(along)
 
 
 # ---- products and windows ----

@@ -63,10 +63,16 @@ class Agreement(unittest.TestCase):
     def error(self, expected, got):
         return agreement.error([(n, np.float32(v)) for n, v in expected.items()], lambda name: np.asarray(got[name]))
 
-    def test_the_worst_array_counts(self):
-        worst, name = self.error({"a": [3, 4], "b": [1, 0]}, {"a": [3, 4.5], "b": [1, 0]})
-        self.assertAlmostEqual(worst, 0.1)
+    def test_all_arrays_count_and_the_worst_is_named(self):
+        error, name = self.error({"a": [3, 4], "b": [1, 0]}, {"a": [3, 4.5], "b": [1, 0]})
+        self.assertAlmostEqual(error, 0.1 / 2**0.5)
         self.assertEqual(name, "a")
+
+    def test_one_wrong_array_among_many_is_found(self):
+        expected = {f"a{k}": [1, 1] for k in range(1000)}
+        error, name = self.error(expected, {**expected, "a7": [-1, 1]})
+        self.assertGreater(error, agreement.tolerance("backward", "f32"))
+        self.assertEqual(name, "a7")
 
     def test_an_array_of_zeros_is_measured_beside_the_others(self):
         self.assertLess(self.error({"a": [1, 1], "b": [0, 0]}, {"a": [1, 1], "b": [1e-8, 0]})[0], 1e-4)
