@@ -52,10 +52,10 @@ def _tuple(result) -> tuple:
     return () if result is None else result if isinstance(result, tuple) else (result,)
 
 
-class Gradients:
-    """The gradients of Σ Re(seed · output) by every float argument of a kernel, at one size, for random seeds."""
+class Seeds:
+    """Σ Re(seed · output) of a kernel, at one size, for random seeds: what gradients are of, without them."""
 
-    def __init__(self, case: Case, backend: str, size: str | dict = "small", dtype=None):
+    def __init__(self, case: Case, size: str | dict = "small", dtype=None):
         self.case, self._size, self._dtype = case, size, dtype
         arguments = self.arguments()
         self.names = case.floats(arguments)
@@ -67,7 +67,6 @@ class Gradients:
         rng = np.random.default_rng(7)
         self.seeds = [(rng.standard_normal(x.shape) + (1j * rng.standard_normal(x.shape) if x.dtype.kind == "c" else 0)).astype(x.dtype)
                       for x in self._values]
-        self.pull = self._pullback(backend)
 
     def arguments(self) -> tuple:
         return self.case.arguments(self._size, dtype=self._dtype)
@@ -75,15 +74,23 @@ class Gradients:
     def _outputs(self, arguments: tuple, returned: tuple) -> list[np.ndarray]:
         return [np.asarray(returned[o] if isinstance(o, int) else arguments[self.case.names.index(o)]) for o in self.of]
 
-    def _pullback(self, backend: str) -> Callable[[], tuple]:
-        function = headrace.program(self.case.function, backend=backend)
-        pull = headrace.vjp(function, *self.arguments(), of=self.of, argnums=self.names)[1]
-        return lambda: pull(*self.seeds)
-
     def loss(self, arguments: tuple) -> float:
         """By NumPy; the arguments change."""
         outputs = self._outputs(arguments, ran(self.case, arguments))
         return sum(np.sum(s * x).real for s, x in zip(self.seeds, outputs))
+
+
+class Gradients(Seeds):
+    """The gradients of that sum by every float argument."""
+
+    def __init__(self, case: Case, backend: str, size: str | dict = "small", dtype=None):
+        super().__init__(case, size, dtype)
+        self.pull = self._pullback(backend)
+
+    def _pullback(self, backend: str) -> Callable[[], tuple]:
+        function = headrace.program(self.case.function, backend=backend)
+        pull = headrace.vjp(function, *self.arguments(), of=self.of, argnums=self.names)[1]
+        return lambda: pull(*self.seeds)
 
     def by_elements(self, name: str, h: float = 1e-6) -> np.ndarray:
         """∂L/∂x − i ∂L/∂y by central differences (real arguments: ∂L/∂x)."""

@@ -55,7 +55,7 @@ def forward(case: Case, options) -> None:
     say(numpy_ms=taken["numpy"], ms=taken["ours"])
 
 
-def by_jax(g: checks.Gradients, kernel: Callable) -> Callable[[], tuple]:
+def by_jax(g: checks.Seeds, kernel: Callable) -> Callable[[], tuple]:
     """The same gradients as jit(grad(…)) of a JAX function."""
     import jax
 

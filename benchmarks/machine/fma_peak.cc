@@ -1,4 +1,4 @@
-#include "benchmarks/eager/fma_peak.h"
+#include "benchmarks/machine/fma_peak.h"
 
 #include <algorithm>
 #include <chrono>

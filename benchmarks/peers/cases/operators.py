@@ -389,3 +389,19 @@ def contractions():
         yield op(name, f"onnx.Conv{{{attributes}}}(X = X, W = A) -> (Y = Y)",
                  lambda x, w, s=stride, p=pad, g=groups: F.conv2d(x, w, stride=s, padding=p, groups=g),
                  2 * n * out * after * after * w[0].size, (n, out, after, after), x, w)  # fmt: skip
+
+
+def every(size):
+    """All of both kinds."""
+    yield from cases(size)
+    yield from contractions()
+
+
+def names():
+    """Of the operators whose arguments NumPy has."""
+    return [case.name for case in every(1 << 20) if all(a.dtype != BF16 for a in case.inputs.values()) and case.output[0] != "bf16"]
+
+
+def find(name, mib):
+    """The case of that name at a size in MiB."""
+    return next(case for case in every(int(mib) << 20) if case.name == name)

@@ -1,0 +1,37 @@
+"""A case as a PyTorch module, built anew and equal in each process that needs it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from . import networks, operators
+from .key import Key
+
+
+@dataclasses.dataclass
+class TorchCase:
+    module: torch.nn.Module  # in training mode where gradients are taken
+    inputs: dict[str, torch.Tensor]
+    by_inputs: bool = False  # gradients by the float inputs instead of by the parameters
+    node: str = ""  # the operator in IR text, where it is one
+    tolerance: float = 0.0  # 0: that of its mode and type
+
+
+class _Operator(torch.nn.Module):
+    def __init__(self, eager):
+        super().__init__()
+        self.eager = eager
+
+    def forward(self, *inputs):
+        return self.eager(*inputs)
+
+
+def build(key: Key) -> TorchCase:
+    if key.suite == "ops":
+        case = operators.find(key.name, key.size)
+        inputs = {name: operators.tensor(a) for name, a in case.inputs.items()}
+        return TorchCase(_Operator(case.eager), inputs, True, case.text(), 10 * case.tolerance)
+    module, inputs = networks.make(key.name, key.batch)
+    return TorchCase(module if key.mode == "forward" else networks.trainable(module), inputs)

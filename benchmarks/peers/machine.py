@@ -1,0 +1,50 @@
+"""What machine it is, and what it can do at most."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+from typing import Any
+
+TRIAD_BYTES = 256 << 20  # of each of three arrays
+
+
+def _cpu() -> tuple[str, set[str]]:
+    name, flags = platform.machine(), set()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as f:
+            for line in f:
+                field, _, value = line.partition(":")
+                if field.strip() == "model name":
+                    name = value.strip()
+                elif field.strip() == "flags":
+                    flags = set(value.split())
+    except OSError:
+        pass
+    return name, flags
+
+
+class Machine:
+    """`library`: libmachine.so."""
+
+    def __init__(self, library: str, processors: int):
+        self._c = ctypes.CDLL(os.path.abspath(library))
+        for name in ("machine_f32_peak", "machine_bf16_peak", "machine_bandwidth"):
+            getattr(self._c, name).restype = ctypes.c_double
+        self._cpu, flags = _cpu()
+        self._processors, self._matrix_units = processors, "amx_bf16" in flags
+        self._bandwidth: dict[int, float] = {}
+
+    def now(self, threads: int) -> dict[str, Any]:
+        """Operations and bytes per second on `threads` threads. None: not measured. Peaks move with the clock, so each case asks."""
+        if threads not in self._bandwidth:
+            self._bandwidth[threads] = self._c.machine_bandwidth(threads, ctypes.c_int64(TRIAD_BYTES))
+        bf16 = None if self._matrix_units else self._c.machine_bf16_peak(threads) or None
+        f32 = self._c.machine_f32_peak(threads)
+        return {"cpu": self._cpu, "processors": self._processors, "f32": f32, "f64": f32 / 2, "bf16": bf16, "bandwidth": self._bandwidth[threads]}
+
+
+def busy() -> float:
+    """Processors that other processes use: the load of the last minute, this benchmark's own in it."""
+    return os.getloadavg()[0]
