@@ -252,8 +252,38 @@ TEST(Convolutions, OfOtherTypesAndSizesByName) {
   ExpectConvolutions({{6, 7}, {3, 3}, {}, {1, 1}, {}, "2", "5", "M"}, {{"M", 13}});
 }
 
-// Too little for a tile.
-TEST(Products, OfTwoRowsHaveNoSchedule) { ExpectSameValues(ProductOf({"2", "40", "50"}), {}, false); }
+// Too little for a tile: sums side by side, or along their terms. Few columns of many rows are a tile's.
+TEST(Products, OfFewRowsColumnsOrTerms) {
+  const char* const kSizes[][3] = {{"2", "40", "50"}, {"1", "7", "300"}, {"300", "5", "70"}, {"65", "4", "8"}, {"130", "6", "257"},
+                                   {"70", "3", "9"},  {"40", "50", "5"}, {"3", "3", "3"},    {"0", "4", "9"},  {"64", "4", "0"}};
+  for (const auto& size : kSizes)
+    for (const auto& [a, b] : kTurned) {
+      const bool along = !a && b && std::stoi(size[0]) >= 130;  // few columns along their terms: faster without a schedule
+      ExpectSameValues(ProductOf({size[0], size[1], size[2], "f32", "", a, b}), {}, !along);
+    }
+  ExpectSameValues(ProductOf({"4", "4", "64", "f32", "9"}));
+  ExpectSameValues(ProductOf({"2", "N", "40"}), {{"N", 100}});
+  ExpectSameValues(ProductOf({"M", "5", "40"}), {{"M", 100}});
+}
+
+// Each of `groups` has `rows` results of `terms` channels: o // rows says which.
+std::string Grouped(int64_t groups, int64_t rows, int64_t terms, int64_t side, const std::string& batch, const std::string& type) {
+  const std::string results = std::to_string(groups * rows), channels = std::to_string(groups * terms), d = std::to_string(side);
+  return "sdfg f(X: " + type + "[" + batch + ", " + channels + ", " + d + ", " + d + "], W: " + type + "[" + results + ", " +
+         std::to_string(terms) + ", 3, 3], Y: " + type + "[" + batch + ", " + results + ", " + d + ", " + d + "]) {\n  map n in 0:" + batch +
+         ", o in 0:" + results + ", y in 0:" + d + ", x in 0:" + d + " { Y[n, o, y, x] = 0 }\n  map n in 0:" + batch + ", o in 0:" + results +
+         ", y in 0:" + d + ", x in 0:" + d + ", c in 0:" + std::to_string(terms) + ", a in 0:3, b in 0:3 {\n    Y[n, o, y, x] += (X[n, c + " +
+         std::to_string(terms) + " * (o // " + std::to_string(rows) + "), y + a - 1, x + b - 1] ?? 0) * W[o, c, a, b]\n  }\n}\n";
+}
+
+TEST(Products, OfGroups) {
+  for (const char* type : {"f32", "f64", "f16", "i32"}) ExpectSameValues(Grouped(3, 13, 5, 9, "2", type));
+  ExpectSameValues(Grouped(2, 64, 17, 16, "1", "f32"));
+  ExpectSameValues(Grouped(4, 2, 3, 20, "1", "f32"), {}, false);  // short rows with borders
+  ExpectSameValues(Grouped(2, 5, 1, 6, "3", "f32"));
+  ExpectSameValues(Grouped(3, 7, 5, 9, "N", "f32"), {{"N", 2}});
+  ExpectSameValues(Grouped(3, 7, 5, 9, "N", "f32"), {{"N", 0}});
+}
 
 }  // namespace
 }  // namespace headrace

@@ -56,6 +56,21 @@ inline constexpr ScheduledProgram kPrograms[] = {
     {"dots", kFloats, 0, "(X: T[N, C], Z: T[N, C], Y: T[N], S: T[C]) { map i in 0:N { Y[i] = 0 }\n map j in 0:C { S[j] = 0 }\n map i in 0:N, j in 0:C { Y[i] += X[i, j] * Z[i, j]; S[j] += X[i, j] } }"},
     {"borders", kAll, 0, "(X: T[N, C], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = (X[i, j - 1] ?? 0) + (X[i - 1, j] ?? 0) + (X[i, j + 2] ?? 0) } }"},
     {"windows", kOnce, 0, "(X: T[N, C], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = 0; map k in 0:3 { Y[i, j] += X[i, j + k - 1] ?? 0 } } }"},
+    {"dropped elements", kAll, 0, "(inout W: T[40], I: i64[N], X: T[N]) { map i in 0:N { W[I[i] - 3] ?? += X[i] } }"},
+    {"dropped rows", kOnce, 0, "(inout W: T[40, C], I: i64[N], X: T[N, C]) { map i in 0:N, j in 0:C { W[I[i] - 3, j] ?? max= X[i, j] } }"},
+    {"moved", kAll, 0, "(X: T[N, C], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = 0 }\n map i in 0:N, j in 0:C { Y[i - 2, j + 1] ?? = X[i, j] } }"},
+    {"moved and added", kOnce, 0, "(X: T[N, C], inout Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i + 1, j - 3] ?? += X[i, j] + (X[i - 1, j] ?? (X[i, j - 1] ?? 2)) } }"},
+    {"beyond where asked", kOnce, 0, "(X: T[N, C], I: i64[N], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = I[i] > 50 ? X[2 * i, j] : 7 } }"},
+    {"from memory or otherwise", kOnce, 0, "(X: T[N, C], I: i64[N], Y: T[N]) { map i in 0:N { Y[i] = X[I[i] - 3, 0] ?? (X[i, I[i]] ?? 4) } }"},
+    {"largest of sums", kAll, 0, "(X: T[N, C], Y: T[N], Z: T[]) { Z[] = 1\n map i in 0:N { Y[i] = 0; map j in 0:C { Y[i] += X[i, j] }; Z[] max= Y[i] } }"},
+    {"groups", kAll, 0, "(X: T[N, 12, C], W: T[8, 6], Y: T[N, 8, C]) { map n in 0:N, o in 0:8, j in 0:C { Y[n, o, j] = 0 }\n map n in 0:N, o in 0:8, j in 0:C, k in 0:6 { Y[n, o, j] += X[n, k + 6 * (o // 4), j] * W[o, k] } }"},
+    {"counted in registers", kOnce, 0, R"((X: T[N, C], I: i64[N, C], Y: T[N, 40]) {
+        transient r: T[40] @register
+        map i in 0:N {
+        map k in 0:40 { r[k] = 0 }
+        map j in 0:C { r[I[i, j]] += X[i, j] }
+        map k in 0:40 { Y[i, k] = r[k] } } })"},
+    {"whole, by steps back", kOnce, 0, "(X: T[N, C], Y: T[]) { Y[] = 0\n map i in N - 1:-1:-2, j in 0:C { Y[] += X[i, j] } }"},
 };
 
 }  // namespace headrace::testing

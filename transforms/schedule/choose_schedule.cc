@@ -179,7 +179,7 @@ std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
 
 // What is written is seen under one name all over the kernel, so that nobody has to show that two views agree.
 bool Scheduler::MayCollapse(const Nest& n, size_t outer, size_t inner) const {
-  if (!CanCollapse(*s_, n, outer, inner)) return false;
+  if (!collapses_ || !CanCollapse(*s_, n, outer, inner)) return false;
   std::unordered_map<Name, int> here;
   for (NodeId id : n.body)
     for (const ElementAccess& a : AccessesOf(*s_, id)) ++here[a.root];
@@ -189,10 +189,19 @@ bool Scheduler::MayCollapse(const Nest& n, size_t outer, size_t inner) const {
 }
 
 std::optional<Scheduler::Statements> Scheduler::Product(Nest n, std::vector<bool> apart) {
-  CollapseWithin(&n, &apart);
-  auto product = ProductOf(*s_, n, apart, d_.block_columns / 2);
-  if (!product) return std::nullopt;
-  return ProductScheduler(s_, d_, std::move(*product)).Run();
+  const Sdfg before = *s_;  // what was changed on the way to finding that it is none
+  const auto run = [&]() -> std::optional<Statements> {
+    SplitGroups(s_, &n);
+    apart = ApartRanges(n);
+    if (!ProductOf(*s_, n, apart, d_)) return std::nullopt;
+    CollapseWithin(&n, &apart);
+    auto product = ProductOf(*s_, n, apart, d_);
+    if (!product) return std::nullopt;
+    return ProductScheduler(s_, d_, std::move(*product)).Run();
+  };
+  auto product = run();
+  if (!product) *s_ = before;
+  return product;
 }
 
 bool Scheduler::OfTasklets(const Nest& n) const {
@@ -233,9 +242,10 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   const std::vector<bool> apart = ApartRanges(n);
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
-  if (ProductOf(*s_, n, apart, d_.block_columns / 2)) return Product(std::move(n), apart);
+  if (const char* const why = BetterUnscheduled(n)) return LeftAsItIs(why);
+  if (auto product = Product(n, apart)) return product;
   if (OfTasklets(n) && n.body.size() == 1) {
-    return IsSum(n, apart) || IsContraction(n) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);
+    return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);
   }
   if (!all) {  // too little for a second thread: in one
     const auto trips = AsInt(TripsOf(n.ranges)), work = AsInt(WorkOf(n.body));
@@ -256,12 +266,13 @@ std::optional<Scheduler::Statements> Scheduler::Inside(NodeId statement) {
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/false);
   if (OfTasklets(n) && n.body.size() == 1) {
-    return IsSum(n, apart) || IsContraction(n) ? Sum(std::move(n), apart, /*share=*/false) : InOrder(std::move(n), apart, /*share=*/false);
+    return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/false) : InOrder(std::move(n), apart, /*share=*/false);
   }
   return SumsWithin(std::move(n));
 }
 
-std::string Scheduler::Run() {
+std::string Scheduler::Run(bool collapse) {
+  collapses_ = collapse;
   const NodeId n = OnlyStatement(*s_);
   if (!n.valid()) return "it has several statements";
   Statements first;
@@ -280,26 +291,51 @@ std::string Scheduler::Run() {
     body = std::move(*scheduled);
   }
   body.insert(body.begin(), first.begin(), first.end());
+  Finish(std::move(body));
+  return "";
+}
+
+void Scheduler::Finish(Statements body) {
   for (BlockId b : s_->body)
     if (std::holds_alternative<State>(s_->blocks[b].control)) std::get<State>(s_->blocks.Mutable(b).control).statements = body;
   s_->device = Name(d_.name);
   Renumber(s_);
-  return "";
 }
 
 }  // namespace schedule
+
+namespace {
+
+// The best schedule that the verifier takes; nullopt: none, and why the last one was not taken. What can't be shown to stay
+// inside, and to race nowhere, is no schedule.
+std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::Device& device, std::string* why) {
+  using schedule::Scheduler;
+  const auto plain = [](bool share) { return [share](Scheduler& x) { return x.Plain(share); }; };
+  const auto run = [](bool collapse) { return [collapse](Scheduler& x) { return x.Run(collapse); }; };
+  // Of ranges that are one where sizes are symbols, less can be shown.
+  for (const std::function<std::string(Scheduler&)>& attempt :
+       std::initializer_list<std::function<std::string(Scheduler&)>>{run(true), run(false), plain(true), plain(false)}) {
+    Sdfg copy = s;
+    Scheduler scheduler(&copy, device);
+    *why = attempt(scheduler);
+    if (why->empty())
+      if (const Status verified = Verify(p, copy); !verified.ok()) *why = verified.diagnostics().front().message;
+    if (why->empty()) return copy;
+    if (scheduler.left()) break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask) {
   bool changed = false;
   for (auto& s : p.sdfgs) {
     if (!s->kernel || !s->device.empty()) continue;
-    Sdfg copy = *s;
-    std::string why = schedule::Scheduler(&copy, device).Run();
-    if (why.empty()) {  // what can't be shown to stay inside, and to race nowhere, is no schedule
-      if (const Status verified = Verify(p, copy); !verified.ok()) why = verified.diagnostics().front().message;
-    }
-    if (!why.empty()) {
-      copy = *s;
+    std::string why;
+    std::optional<Sdfg> scheduled = ScheduleOf(p, *s, device, &why);
+    if (!scheduled) {
+      Sdfg copy = *s;
       copy.unscheduled = why;
       s = std::make_shared<Sdfg>(std::move(copy));
       continue;
@@ -308,7 +344,7 @@ Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const As
     m.sdfg = s->name;
     m.statements = {schedule::OnlyStatement(*s)};
     if (!ask(m)) continue;
-    s = std::make_shared<Sdfg>(std::move(copy));
+    s = std::make_shared<Sdfg>(std::move(*scheduled));
     changed = true;
   }
   return changed;

@@ -122,12 +122,51 @@ kernel k(p0: f64[3], p1: f64[9]) for cpu {
 }
 
 // What no strategy fits stays as it is: complex numbers have no tiles.
-TEST(ChooseSchedule, WhatNoStrategyFitsIsLeft) {
-  ExpectUnchanged(R"(
+// What the backend's own loops are faster at stays as it is: products of complex matrices, which have no tiles yet, few columns whose
+// terms lie side by side, short rows with borders.
+TEST(ChooseSchedule, WhatIsSlowerThanUnscheduledIsLeft) {
+  for (const char* kernel : {R"(
 kernel product(inout p0: c64[n0, n1], p1: c64[n0, n2], p2: c64[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
   map i0 in 0:n0, i1 in 0:n1, i2 in 0:n2 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 })",
-                  "choose-schedule");
+                             R"(
+kernel product(inout p0: f32[4096, 4], p1: f32[4096, 512], p2: f32[4, 512]) {
+  map i0 in 0:4096, i1 in 0:4, i2 in 0:512 { p0[i0, i1] += p1[i0, i2] * p2[i1, i2] }
+})",
+                             R"(
+kernel depthwise(inout p0: f32[512, 14, 14], p1: f32[512, 14, 14], p2: f32[512, 3, 3]) {
+  map i0 in 0:512, i1 in 0:14, i2 in 0:14, i3 in 0:3, i4 in 0:3 {
+    p0[i0, i1, i2] += (p1[i0, i1 + i3 - 1, i2 + i4 - 1] ?? 0) * p2[i0, i3, i4]
+  }
+})"})
+    ExpectUnchanged(kernel, "choose-schedule");
+}
+
+// Where no other strategy fits: loops as they are written, checks before what may be outside, conditions around what may be dropped.
+TEST(ChooseSchedule, PlainLoops) {
+  ExpectPass(R"(
+kernel k(inout p0: f32[m], p1: i64[n], p2: f32[n], n: symbol, m: symbol) {
+  map i in 0:n { p0[p1[i] - 1] ?? += p2[i] }
+})",
+             "choose-schedule", R"(
+kernel k(inout p0: f32[m], p1: i64[n], p2: f32[n], n: symbol, m: symbol) for cpu {
+  for i in 0:n {
+    if p1[i] - 1 >= 0 && p1[i] - 1 < m { p0[p1[i] - 1] += p2[i] }
+  }
+})");
+  ExpectPass(R"(
+kernel k(p0: f32[n, 9], p1: i64[n], p2: f32[n, 9], n: symbol) {
+  map i in 0:n, j in 0:9 { p0[i, j] = p1[i] > 50 ? p2[2 * i, j] : 7 }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[n, 9], p1: i64[n], p2: f32[n, 9], n: symbol) for cpu {
+  map i_0 in 0:n:1820 @parallel {
+    for i in i_0:+1820, j in 0:9 {
+      if p1[i] > 50 { check p2[2 * i, j] }
+      p0[i, j] = p1[i] > 50 ? p2[2 * i, j] : 7
+    }
+  }
+})");
 }
 
 // An array in registers that lives longer than a loop is written whole: what is left over of it, too.
@@ -214,6 +253,9 @@ kernel i(inout p0: f32[4], p1: f32[4, 100]) { map i0 in 0:4, i1 in 0:100 { p0[i0
 kernel j(p0: f32[24], p1: f32[12], p2: f32[8], p3: f32[4]) {
   map i0 in 0:24 { p0[i0] = i0 < 12 ? p1[i0] : i0 < 20 ? p2[i0 - 12] : p3[i0 - 20] }
 }
+kernel few(inout p0: f32[512, 6], p1: f32[512, 40], p2: f32[40, 6]) {
+  map i0 in 0:512, i1 in 0:6, i2 in 0:40 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+}
 kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:64 { p0[i1] += p1[i0, i1] } }
 )";
   const Result<schedule::Device> cpu = schedule::FindDevice("cpu");
@@ -247,6 +289,7 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"block-depth", &schedule::Device::block_depth},
       {"product-parts", &schedule::Device::product_parts},
       {"product-part", &schedule::Device::product_part},
+      {"few-columns", &schedule::Device::few_columns},
       {"cache-stride", &schedule::Device::cache_stride},
       {"most-choices", &schedule::Device::most_choices},
       {"few-results", &schedule::Device::few_results},

@@ -37,6 +37,7 @@ constexpr Field kFields[] = {
     {"block-depth", &Device::block_depth},
     {"product-parts", &Device::product_parts},
     {"product-part", &Device::product_part},
+    {"few-columns", &Device::few_columns},
     {"cache-stride", &Device::cache_stride},
 };
 

@@ -66,7 +66,7 @@ Expr CountOf(const std::vector<Range>& ranges) {
   return n;
 }
 
-std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const std::vector<bool>& apart, int64_t most_columns) {
+std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const std::vector<bool>& apart, const Device& d) {
   const auto* t = n.body.size() == 1 ? std::get_if<Tasklet>(&s.nodes[n.body[0]].body) : nullptr;
   if (!t || t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return std::nullopt;
   Product p;
@@ -98,10 +98,11 @@ std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const std::vector
   const auto row = std::max_element(rows.begin(), rows.end(), [](const Range& x, const Range& y) { return Extent(x) < Extent(y); });
   p.row = *row;
   rows.erase(row);
-  p.columns = TakeColumns(&columns, target.elements, most_columns);
+  p.columns = TakeColumns(&columns, target.elements, d.block_columns / 2);
   for (const auto* rest : {&rows, &columns}) p.outer.insert(p.outer.end(), rest->begin(), rest->end());
   // Too thin for a tile of sums to pay.
-  if (Extent(p.row) < 3 || Extent(p.columns) < 8 || Extent(p.depth) < 8) return std::nullopt;
+  const int64_t wide = Extent(p.columns);
+  if (Extent(p.row) < 3 || 2 * wide < d.few_columns || Extent(p.depth) < 8 || (wide < d.few_columns && Extent(p.row) < d.few_columns * d.few_columns)) return std::nullopt;
   return p;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "transforms/schedule/device.h"
 #include "transforms/schedule/nest.h"
 
 namespace headrace::schedule {
@@ -20,8 +21,8 @@ struct Product {
   std::vector<Range> around;           // as depth, but around the product, which adds to the target each time
 };
 // `apart`: of each range, whether its iterations write different elements. Ranges begin at 0 and go by 1. As many columns as
-// `most_columns` are no longer joined with others.
-std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const std::vector<bool>& apart, int64_t most_columns);
+// half a block has are no longer joined with others.
+std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const std::vector<bool>& apart, const Device& d);
 
 // How an element's place in memory moves with an index; null where it isn't so simple.
 Expr StrideOf(const Expr& elements, Name index);

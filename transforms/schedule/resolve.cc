@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/analysis/facts.h"
 #include "ir/analysis/layout.h"
+#include "transforms/schedule/access_resolver.h"
 #include "transforms/schedule/checks.h"
 
 namespace headrace::schedule {
 namespace {
 
-class Resolver {
+class Resolver : public AccessResolver {
  public:
-  Resolver(Sdfg* s, std::vector<NodeId>* before) : s_(*s), ranges_(s->given), owners_(s->given.size()), before_(before) {}
+  Resolver(Sdfg* s, std::vector<NodeId>* before) : AccessResolver(s), before_(before) {}
 
   std::string Run() {
     for (Name n : s_.order)
@@ -56,27 +56,9 @@ class Resolver {
     ranges_.resize(outer), owners_.resize(outer);
   }
 
-  // What must hold for the access to be inside, as far as it isn't proven or known where it stands; null: nothing.
-  Expr Outside(Name container, const std::vector<Expr>& index, bool flat) const {
-    const Container& c = s_.Get(container);
-    const std::vector<Expr> shape = flat ? std::vector<Expr>{NumElements(c)} : c.shape;
-    Expr all;
-    const auto require = [&](const Expr& condition) {
-      if (std::find(known_.begin(), known_.end(), condition) != known_.end()) return;
-      all = all ? BinaryExpr(Op::kAnd, all, condition) : condition;
-    };
-    for (size_t d = 0; d < index.size(); ++d) {
-      if (!index[d]) continue;  // it will be checked
-      Sides open = UnprovenSides(ranges_, index[d], shape[d], s_.assumptions);
-      if (!open.none() && !known_.empty() && IsIndexExpr(index[d]))
-        open = UnprovenSides(CutByFacts(ranges_, known_), index[d], shape[d], s_.assumptions);
-      if (open.lower) require(BinaryExpr(Op::kGe, index[d], Expr(0)));
-      if (open.upper) require(BinaryExpr(Op::kLt, index[d], shape[d]));
-    }
-    return all;
-  }
   // Indices from memory are checked before.
-  void Inside(Name container, std::vector<Expr> index, bool flat) {
+  void Inside(Name container, std::vector<Expr> index, bool flat) override {
+    if (!why_.empty()) return;
     for (Expr& e : index)
       if (IsFromMemory(e)) e = Expr();
     if (Outside(container, index, flat) && !EndsBefore(container, index, flat)) why_ = "'" + container.str() + "' may be accessed outside its bounds";
@@ -126,38 +108,7 @@ class Resolver {
     return true;
   }
 
-  Expr Resolved(const Expr& e) {
-    if (!e || !why_.empty()) return e;
-    if (e.Is(ExprKind::kRead)) {
-      std::vector<Expr> index(e->args.begin(), e->args.end() - e->has_default);
-      for (Expr& i : index) i = Resolved(i);
-      if (!e->has_default) {
-        Inside(e->name, index, e->flat);
-        return WithArgs(e, std::move(index));
-      }
-      const Expr condition = Outside(e->name, index, e->flat), otherwise = Resolved(e->args.back());
-      ExprNode read = *e;
-      read.has_default = false;
-      read.args = std::move(index);
-      const Expr inside{std::move(read)};
-      return condition ? SelectExpr(condition, inside, otherwise) : inside;
-    }
-    const bool choice = e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kBinary) && (e->op == Op::kAnd || e->op == Op::kOr));
-    std::vector<Expr> args;
-    for (size_t i = 0; i < e->args.size(); ++i) {
-      const size_t known = known_.size();
-      if (choice && i > 0) AddFacts(args[0], e.Is(ExprKind::kSelect) ? i == 1 : e->op == Op::kAnd, &known_);
-      args.push_back(Resolved(e->args[i]));
-      known_.resize(known);
-    }
-    return args.empty() ? e : WithArgs(e, std::move(args));
-  }
-
-  Sdfg& s_;
-  std::vector<Range> ranges_;
-  std::vector<NodeId> owners_;     // the map that each is of; invalid: what loops around calls say
-  std::vector<NodeId>* before_;    // statements that stand before all others
-  std::vector<Expr> known_;  // what holds where an expression is evaluated
+  std::vector<NodeId>* before_;  // statements that stand before all others
   std::string why_;
 };
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ir/graph/homes.h"
 #include "transforms/schedule/checks.h"
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/steps.h"
@@ -20,7 +21,10 @@ Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const
 class Scheduler {
  public:
   Scheduler(Sdfg* kernel, const Device& device) : s_(kernel), d_(device) {}
-  std::string Run();  // "", or why no strategy fits; the kernel is spoilt then
+  // "", or why no strategy fits; the kernel is spoilt then.
+  std::string Run(bool collapse);  // whether ranges that walk memory as one become one
+  std::string Plain(bool share);  // loops as they are written: plain.cc
+  bool left() const { return left_; }  // other schedules need not be tried
 
  private:
   using Statements = std::vector<NodeId>;
@@ -33,11 +37,19 @@ class Scheduler {
     why_ = std::move(why);
     return std::nullopt;
   }
+  class PlainStatements;
+  bool SumsSmallFloats(NodeId statement) const;
+  void Finish(Statements body);
+  // The same, where the loops that a backend makes of the unscheduled kernel are measurably faster: it stays as it is.
+  std::nullopt_t LeftAsItIs(std::string why) {
+    left_ = true;
+    return Declined(std::move(why));
+  }
   bool Prepare(Nest* n);  // ranges from 0 by 1 that don't depend on each other
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
-  bool IsContraction(const Nest& n) const;
+  const char* BetterUnscheduled(const Nest& n) const;
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
   std::optional<Statements> Product(Nest n, std::vector<bool> apart);  // as sums of products have it: product.h
@@ -89,6 +101,7 @@ class Scheduler {
   Sdfg* s_;
   const Device& d_;
   std::string why_;
+  bool left_ = false, collapses_ = true;
   int64_t choices_ = 0;  // that lanes were divided by
   std::unordered_set<Name> collapsed_;        // views that the strategy has made
   std::unordered_map<Name, int> accesses_;    // of what the kernel writes

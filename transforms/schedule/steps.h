@@ -15,6 +15,12 @@ bool Normalize(Sdfg* s, Nest* n, size_t range);
 bool CanCollapse(const Sdfg& s, const Nest& n, size_t outer, size_t inner);
 void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner);
 
+// A range of which some index takes the group, o // 68, is two: the group and what lies in it. Arrays get views.
+//   map o in 0:272, k in 0:68 { Y[o] += X[k + 68 * (o // 68)] * W[o, k] }
+//     →  view y: f32[4, 68] of Y … map o0 in 0:4, o in 0:68, k in 0:68 { y[o0, o] += X[k + 68 * o0] * w[o0, o, k] }
+// Of nests of tasklets. False where nothing changed.
+bool SplitGroups(Sdfg* s, Nest* n);
+
 // Cuts a range into parts of `length` (1 or more, a multiple of its step), the last one shorter: a range of begins, and one
 // of what is in a part.
 //   i in a:b  →  i0 in a:b:length, i in i0:+length

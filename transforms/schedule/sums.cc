@@ -27,9 +27,12 @@ Expr Combined(WriteOp op, const Expr& a, const Expr& b) {
   }
 }
 
-bool HasChoices(const Expr& value) {
+// Choices whose condition mentions `index`, where one is given.
+bool HasChoices(const Expr& value, std::optional<Name> index = {}) {
   bool found = false;
-  Visit(value, [&](const Expr& e) { return found |= e.Is(ExprKind::kSelect), !found; });
+  Visit(value, [&](const Expr& e) {
+    return found |= e.Is(ExprKind::kSelect) && (!index || Mentions(e->args[0], *index)), !found;
+  });
   return found;
 }
 
@@ -77,29 +80,32 @@ int64_t Scheduler::Partials(DType t, const Range& lane) const {
   return std::max<int64_t>(1, bytes / ByteSize(t));
 }
 
-// A sum of products whose operands have indices of their own: a matrix product or convolution.
-bool Scheduler::IsContraction(const Nest& n) const {
-  const auto& t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
-  const DType type = ComputeType(s_->Get(t.target).dtype);
-  const bool has_code = type == DType::kF32 || type == DType::kF64 || type == DType::kI32 || IsComplex(type);
-  if (t.op != WriteOp::kAdd || !has_code) return false;
-  if (!t.value.Is(ExprKind::kBinary) || t.value->op != Op::kMul) return false;
-  bool left = false, right = false, depth = false, groups = false;
-  const auto divides = [&](const Expr& e) {
-    Visit(e, [&](const Expr& x) {
-      groups |= x.Is(ExprKind::kBinary) && (x->op == Op::kFloorDiv || x->op == Op::kMod);
-      return !groups;
-    });
-  };
-  divides(t.value);
-  for (const Expr& e : t.index) divides(e);
-  if (groups) return true;  // o // 68: a product for each group
+// Products that the backend's own loops are faster at, where there is enough to do: those of complex matrices, and of few columns
+// where memory runs along the terms in both operands. Null: it is none.
+const char* Scheduler::BetterUnscheduled(const Nest& n) const {
+  const auto* t = n.body.size() == 1 ? std::get_if<Tasklet>(&s_->nodes[n.body[0]].body) : nullptr;
+  if (!t || t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return nullptr;
+  if (Times(Known(n.ranges, 1 << 16), OperationsOf(*s_, n.body)) < d_.chunk_operations) return nullptr;
+  std::vector<Range> sides[2], depth;
   for (const Range& r : n.ranges) {
-    const bool a = Mentions(t.value->args[0], r.index), b = Mentions(t.value->args[1], r.index);
-    const bool kept = std::any_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
-    left |= a && !b && kept, right |= b && !a && kept, depth |= a && b && !kept;
+    const bool a = Mentions(t->value->args[0], r.index), b = Mentions(t->value->args[1], r.index);
+    const bool kept = std::any_of(t->index.begin(), t->index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
+    if (kept && a != b) sides[b].push_back(r);
+    if (!kept && a && b) depth.push_back(r);
   }
-  return left && right && depth;
+  if (sides[0].empty() || sides[1].empty() || depth.empty()) return nullptr;
+  if (IsComplex(s_->Get(t->target).dtype)) return "a product of complex matrices";
+  const auto walks = [&](Name container, const std::vector<Expr>& index, bool flat, const Range& r) {
+    const Offset at = OffsetOf(*s_, container, index, flat);
+    const auto by = at.elements ? Coefficient(at.elements, r.index) : std::nullopt;
+    return by && AsInt(*by) == 1;
+  };
+  for (const Expr& operand : t->value->args)
+    if (!operand.Is(ExprKind::kRead) || operand->has_default || !walks(operand->name, operand->args, operand->flat, depth.back())) return nullptr;
+  for (const std::vector<Range>& side : sides)
+    for (const Range& r : side)
+      if (walks(t->target, t->index, t->flat, r) && Known(side, 1 << 16) < d_.few_columns) return "few columns of a product, along its terms";
+  return nullptr;
 }
 
 // One accumulation whose terms may come in any order, into elements that the ranges which keep iterations apart name.
@@ -115,7 +121,6 @@ bool Scheduler::IsSum(const Nest& n, const std::vector<bool>& apart) const {
 }
 
 std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial) {
-  if (IsContraction(n)) return Declined("a contraction");
   if (!IsSum(n, apart)) return std::nullopt;
   std::vector<bool> roles = apart;
   if (!initial) CollapseWithin(&n, &roles);
@@ -150,9 +155,13 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   const int64_t whole = d_.vector_bytes / ByteSize(type);
   // Rows a little shorter than vectors are summed in whole ones, whose last lanes add nothing.
   const bool shorter = length && *length < 2 * whole && *length % whole != 0 && IsFloat(type);
-  if (shorter && (HasChoices(t.value) || !LiesSideBySide(n.body, lanes.index)))
-    return Declined("rows shorter than vectors, with borders or steps");
-  const bool masked = shorter && *length >= d_.short_row && Questions(t).empty();
+  const bool whole_lanes = !HasChoices(t.value, lanes.index) && LiesSideBySide(n.body, lanes.index);
+  if (shorter && !whole_lanes) {
+    const char* const why = "rows shorter than vectors, with borders or steps";
+    if (initial) return Declined(why);
+    if (Times(Times(Known(outer, 1 << 16), *length), Times(Known(terms, 1 << 16), cost)) >= d_.chunk_operations) return LeftAsItIs(why);
+  }
+  const bool masked = shorter && whole_lanes && !HasChoices(t.value) && *length >= d_.short_row && Questions(t).empty();
   const int64_t side = length ? std::min(*length, d_.sum_elements) : d_.sum_elements;
   const Expr work = Expr(cost) * TripsOf(terms) * (length ? Expr(side) : Min(Expr(side), lanes.end));
   std::optional<Name> parts;
