@@ -1,7 +1,7 @@
 """Headrace and its peers on the same inputs and weights, in turns, checked against f64.
 
     ./bazelw run //benchmarks:peers -- --suite models --quick --out DIR     8 cases, in 10 minutes at most
-    ./bazelw run //benchmarks:peers -- --suite all --out DIR                everything, in 3 hours at most
+    ./bazelw run //benchmarks:peers -- --suite all --out DIR                everything: hours
     ./bazelw run //benchmarks:peers -- --suite models --case "resnet50 8" --out DIR    single rows: measured anew
     ./bazelw run //benchmarks:peers -- --suite models --merge OTHER/rows.jsonl --out DIR --measure nothing
 

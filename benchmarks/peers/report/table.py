@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 from ..cases.key import Key
+from ..engines import of_suite
 from .statistics import OURS, Entry, entries, geomean
 
 
 def report(suite: str, keys: Iterable[Key], rows: list[Mapping[str, Any]]) -> str:
     """Ratios with spread, what each case reaches of the machine, means, compile times and memory, and what failed."""
     lines = entries(keys, rows)
-    peers = sorted({n for e in lines for n in e.peers}, key=lambda n: _order(lines, n))
+    peers = sorted({n for e in lines for n in e.peers}, key=_order(suite))
     parts = [f"# Headrace and its peers: {suite}", _about(lines), _ratios(lines, peers), _means(lines, peers)]
     if suite != "compile":
         parts.append(_costs(lines, peers))
@@ -19,8 +20,10 @@ def report(suite: str, keys: Iterable[Key], rows: list[Mapping[str, Any]]) -> st
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def _order(lines: list[Entry], peer: str) -> int:
-    return next(list(e.timings).index(peer) for e in lines if peer in e.timings)
+def _order(suite: str) -> Callable[[str], tuple[int, str]]:
+    """As the table of engines has them."""
+    known = list(of_suite(suite))
+    return lambda name: (known.index(name) if name in known else len(known), name)
 
 
 def _markdown(header: list[str], body: list[list[str]]) -> str:
