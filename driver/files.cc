@@ -1,5 +1,7 @@
 #include "driver/files.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 
@@ -26,7 +28,11 @@ Status WriteOut(const std::string& path, const std::vector<std::string_view>& pa
 
 Status CloseStandardOutput() {
   errno = 0;
-  if (fflush(stdout) != 0 || ferror(stdout)) Remember();
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    // A printf before met the reason, which stdio does not keep. The output is cut short as it is, so one byte more may ask again.
+    if (errno == 0 && g_error == 0 && write(STDOUT_FILENO, "\n", 1) == 1) errno = EIO;
+    Remember();
+  }
   if (g_error == 0) return {};
   return training::WriteError("standard output", g_error);
 }

@@ -1,7 +1,7 @@
 """What denormals cost, and what taking them for zero gives: programs that meet them, by default and with --keep-denormals, in turns.
 
-    ./bazelw run //benchmarks:denormals
-    ./bazelw run //benchmarks:denormals -- --threads 2 --turns 5
+    ./bazelw run //benchmarks:tiny_floats
+    ./bazelw run //benchmarks:tiny_floats -- --threads 2 --turns 5
 
 Inputs and weights are uniform in [-1, 1), as `headrace bench` makes them; the last row meets none and is there to compare with.
 """
