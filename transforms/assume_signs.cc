@@ -51,6 +51,7 @@ class Signs {
     if (!sizes_.count(n) && !assumptions_.Find(n)) least_[n].push_back(value);
   }
   void Variable(const Loop& l) {
+    if (l.var.empty()) return;  // a `while`
     const std::optional<Range> r = AsRange(l);
     const std::optional<int64_t> step = !r ? std::nullopt : r->step ? AsInt(r->step) : 1;
     if (!step || *step == 0) return Value(l.var, Expr());

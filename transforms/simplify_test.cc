@@ -45,6 +45,7 @@ TEST(AssumeSigns, OfWhatMayBeNegative) {
                   for i in k:N { Y = X[i + n] + T[0, 0] }
                   for j in N - 1:-1:-1 { Y += X[j + m] + X[p] + X[q] }
                 })");
+  ExpectUnchanged("sdfg f(Y: f32) { Y = 0; while Y < 3 { Y += 1 } }", "assume-signs");
   ExpectUnchanged(R"(sdfg f(K: i64[1], X: f32[N], Y: f32, k: symbol) {
                        assume k >= -3
                        let n = K[0]
