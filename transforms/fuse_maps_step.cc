@@ -117,8 +117,9 @@ void PutInstead(Sdfg* s, NodeId made, NodeId stays, NodeId goes) {
 std::vector<Match> FindFusions(const Program& p, const transforms::FusionLimits& limits) {
   using namespace transforms;
   std::vector<Match> found;
-  for (const auto& s : p.sdfgs)
-    ForEachList(*s, [&](const std::vector<NodeId>& list, const std::vector<Name>&) {
+  for (const auto& s : p.sdfgs) {
+    NameTable names(*s);
+    ForEachList(*s, [&](const std::vector<NodeId>& list, const std::vector<Name>& around) {
       const StatementList statements(p, *s, list);
       for (const auto& [i, j] : statements.Neighbours()) {
         const Kernel &a = statements.kernels()[i], &b = statements.kernels()[j];
@@ -127,11 +128,13 @@ std::vector<Match> FindFusions(const Program& p, const transforms::FusionLimits&
         Match m;
         m.sdfg = s->name;
         m.statements = {a.statement, b.statement};
-        m.note = WhyNotFuse(a, b, *fusion, limits);
+        m.note = WhyNotFuse(*s, &names, around, a, b, *fusion, limits);
         m.advised = m.note.empty();
+        if (limits.product && !m.advised) continue;
         found.push_back(std::move(m));
       }
     });
+  }
   return found;
 }
 

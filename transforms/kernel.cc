@@ -328,25 +328,52 @@ std::optional<Fusion> FindFusion(const Sdfg& s, const Kernel& a, const Kernel& b
   return f;
 }
 
-std::string WhyNotFuse(const Kernel& a, const Kernel& b, const Fusion& f, const FusionLimits& limits) {
-  if (a.contraction || b.contraction) return "products of matrices and convolutions stay whole";
+namespace {
+
+bool Initialises(const Kernel& a, const Kernel& b) {
+  return std::any_of(a.accesses.begin(), a.accesses.end(), [&](const KernelAccess& x) {
+    const auto meets = [&](uint32_t k) { return b.accesses[k].write && b.accesses[k].container == x.container; };
+    const std::vector<uint32_t> of = b.of(x.root);
+    return x.write && x.op == WriteOp::kAssign && std::any_of(of.begin(), of.end(), meets);
+  });
+}
+
+// What a product starts at, before it: it then holds its terms in a map of its own.
+bool BecomesProduct(const Kernel& a, const Kernel& b, const Fusion& f) {
+  return b.contraction && b.leaves == 1 && !b.split && !a.contraction && !a.reduces && !a.split && f.shared == a.ranges.size() &&
+         f.shared < b.ranges.size() && Initialises(a, b);
+}
+
+// What becomes of each result, after it.
+bool IsTail(const Kernel& a, const Kernel& b, const Fusion& f) {
+  return a.contraction && a.split && !b.contraction && !b.reduces && b.inner.empty() && f.shared == a.ranges.size() &&
+         f.shared == b.ranges.size();
+}
+
+}  // namespace
+
+std::string WhyNotFuse(const Sdfg& s, NameTable* names, const std::vector<Name>& around, const Kernel& a, const Kernel& b, const Fusion& f,
+                       const FusionLimits& limits) {
+  if (limits.product && !BecomesProduct(a, b, f) && !IsTail(a, b, f)) return "no product with what it starts at or what becomes of it";
+  if (!limits.product && (a.contraction || b.contraction)) return "products of matrices and convolutions stay whole";
   if (a.leaves + b.leaves > limits.max_statements)
     return "more than " + std::to_string(limits.max_statements) + " statements in one map";
   const bool split_a = f.shared < a.ranges.size(), split_b = f.shared < b.ranges.size();
   if ((split_a && a.split) || (split_b && b.split)) return "maps in maps in a map: one level is enough";
-  if ((split_a || split_b) && !SplitPays(a, b, f.shared)) return "maps in a map that don't go along rows, or too few rows";
+  if (!limits.product && (split_a || split_b) && !SplitPays(a, b, f.shared)) return "maps in a map that don't go along rows, or too few rows";
   std::unordered_set<Name> arrays;
   for (const Kernel* k : {&a, &b})
     for (const KernelAccess& x : k->accesses)
       if (!x.index.empty()) arrays.insert(x.root);
-  return arrays.size() > kMaxArrays ? "more than " + std::to_string(kMaxArrays) + " arrays in one map" : "";
+  if (arrays.size() > kMaxArrays) return "more than " + std::to_string(kMaxArrays) + " arrays in one map";
+  return limits.product && !limits.product(s, names, around, f, a, b) ? "the product would lose its tiles" : "";
 }
 
 bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a,
               const Kernel& b) {
-  if (a->contraction || b.contraction || a->leaves + b.leaves > limits.max_statements) return false;  // soon said
+  if ((a->contraction || b.contraction) != static_cast<bool>(limits.product)) return false;  // soon said
   const std::optional<Fusion> f = FindFusion(*s, *a, b);
-  if (!f || !WhyNotFuse(*a, b, *f, limits).empty()) return false;
+  if (!f || !WhyNotFuse(*s, names, around, *a, b, *f, limits).empty()) return false;
   Fuse(s, names, around, *f, a, b);
   return true;
 }
@@ -415,6 +442,7 @@ void Fuse(Sdfg* s, NameTable* names, const std::vector<Name>& around, const Fusi
   a->Index();
   a->leaves += b.leaves;
   a->reduces |= b.reduces;
+  a->contraction |= b.contraction;
   a->constant = false;
   a->split |= b.split;
   a->changed = true;

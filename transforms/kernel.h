@@ -1,5 +1,6 @@
 // One statement as map fusion sees it: iteration space, body, accesses; and the question whether two can become one.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -40,8 +41,12 @@ struct Kernel {
   size_t indexed_ = 0;
 };
 
+struct Fusion;
 struct FusionLimits {
   int max_statements = 64;
+  // Given: sums of products are fused with what they start at and what becomes of them, and nothing else is, where this says that
+  // the two in one keep the product's tiles.
+  std::function<bool(const Sdfg&, NameTable*, const std::vector<Name>& around, const Fusion&, const Kernel&, const Kernel&)> product;
 };
 
 Kernel MakeKernel(const Program& p, const Sdfg& s, NodeId statement);
@@ -52,9 +57,10 @@ struct Fusion {
 };
 // Where the two run one right after the other, and one map for both means the same.
 std::optional<Fusion> FindFusion(const Sdfg& s, const Kernel& a, const Kernel& b);
-// Why fusing them doesn't pay, "" where it does.
-std::string WhyNotFuse(const Kernel& a, const Kernel& b, const Fusion& f, const FusionLimits& limits);
-// Makes `a` do what `a` then `b` did. `around`: indices of the maps both stand in.
+// Why fusing them doesn't pay, "" where it does. `around`: indices of the maps both stand in.
+std::string WhyNotFuse(const Sdfg& s, NameTable* names, const std::vector<Name>& around, const Kernel& a, const Kernel& b, const Fusion& f,
+                       const FusionLimits& limits);
+// Makes `a` do what `a` then `b` did.
 void Fuse(Sdfg* s, NameTable* names, const std::vector<Name>& around, const Fusion& f, Kernel* a, const Kernel& b);
 // The three together; false where there is none, or none that pays.
 bool TryMerge(Sdfg* s, NameTable* names, const std::vector<Name>& around, const FusionLimits& limits, Kernel* a,

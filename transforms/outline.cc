@@ -8,7 +8,6 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
-#include "transforms/statement_key.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -337,6 +336,10 @@ class Outliner {
 };
 
 }  // namespace
+
+Sdfg KernelOf(const Sdfg& s, NodeId statement, const StatementKey& key) {
+  return KernelMaker(s, key, {}).Make(Name("k"), statement, {}, false);
+}
 
 Result<bool> Outline(Program& p, const Ask& ask) {
   Kernels kernels(p);

@@ -9,9 +9,13 @@
 // Statements that call something, that touch strings or sequences, or a view that may reach outside its base, stay.
 #pragma once
 #include "ir/registry/transformation.h"
+#include "transforms/statement_key.h"
 
 namespace headrace {
 
 Result<bool> Outline(Program& p, const Ask& ask = IsAdvised);
+
+// The kernel that it would make of a map of tasklets and maps.
+Sdfg KernelOf(const Sdfg& s, NodeId statement, const transforms::StatementKey& key);
 
 }  // namespace headrace

@@ -18,6 +18,7 @@
 #include "transforms/fold_constants.h"
 #include "transforms/fold_control.h"
 #include "transforms/forward_registers.h"
+#include "transforms/fuse_epilogue.h"
 #include "transforms/fuse_maps.h"
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
@@ -134,9 +135,30 @@ Transformation MapFusion() {
   return t;
 }
 
+Result<schedule::Device> DeviceOf(const PassOptions& o) {
+  const std::string device = Option(o, "device");
+  return schedule::FindDevice(device.empty() ? "cpu" : device);
+}
+
+Transformation EpilogueFusion() {
+  Transformation t;
+  t.name = "fuse-epilogue", t.doc = "computes products with what they start at and what becomes of them", t.options = {"device"};
+  t.find = [](const Program& p, const PassOptions& o, const Registry&) -> Result<std::vector<Match>> {
+    HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
+    return FindFusions(p, ProductFusion(p, d));
+  };
+  t.apply = [](Program& p, const Match& m, const PassOptions&, const Registry&) { return FuseAt(p, m); };
+  t.run = [](Program& p, const PassOptions& o, const Registry&) -> Result<bool> {
+    HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
+    return FuseEpilogue(p, d);
+  };
+  return t;
+}
+
 // Passes that do one thing at a place, and then the next.
 Status RegisterSteps(Registry& r) {
   HR_RETURN_IF_ERROR(r.Add(MapFusion()));
+  HR_RETURN_IF_ERROR(r.Add(EpilogueFusion()));
   using Plain = Result<bool> (*)(Program&, const Ask&);
   const std::tuple<const char*, const char*, Plain> plain[] = {
       {"fuse-states", "merges states that follow each other", FuseStates},
@@ -162,8 +184,7 @@ Status RegisterSteps(Registry& r) {
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "choose-schedule", "gives kernels the loops, parts and lanes that a device description asks for", {"device"},
       [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
-        const std::string device = Option(o, "device");
-        HR_ASSIGN_OR_RETURN(schedule::Device d, schedule::FindDevice(device.empty() ? "cpu" : device));
+        HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
         return ChooseSchedule(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(

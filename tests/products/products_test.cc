@@ -86,7 +86,8 @@ void ExpectSameBitsOnDevices(const std::string& text) {
 }
 
 // Every kernel gets a schedule, unless `scheduled` says that there is none.
-void ExpectSameValues(const std::string& text, const Sizes& sizes = {}, bool scheduled = true) {
+void ExpectSameValues(const std::string& text, const Sizes& sizes = {}, bool scheduled = true,
+                      const std::string& pipeline = "outline; choose-schedule") {
   SCOPED_TRACE(text);
   const Registry& r = Plugins();
   Result<Program> program = ParseProgram(text);
@@ -97,7 +98,7 @@ void ExpectSameValues(const std::string& text, const Sizes& sizes = {}, bool sch
   Program after = *program;
   PipelineOptions verify;
   verify.verify = true;
-  const Status s = RunPipeline(r, "outline; choose-schedule", after, verify);
+  const Status s = RunPipeline(r, pipeline, after, verify);
   ASSERT_TRUE(s.ok()) << s.ToString();
   bool all = true;
   for (const auto& k : after.sdfgs) all &= !k->kernel || !k->device.empty();
@@ -157,6 +158,26 @@ TEST(Products, TheSameBitsOnEveryDevice) {
     ExpectSameBitsOnDevices(ProductOf({"65", "130", "300", "f32", "", a, b}));
     ExpectSameBitsOnDevices(ProductOf({"40", "33", "270", "f64", "3", a, b}));
   }
+}
+
+// Each result is the start of a sum, the sum, and what is made of it: a bias, a residual, an element that something else reads.
+std::string WithTail(const std::string& type, const std::string& m, const std::string& n, const std::string& k, bool kept) {
+  const std::string map = "  map i in 0:" + m + ", j in 0:" + n;
+  return "sdfg f(A: " + type + "[" + m + ", " + k + "], B: " + type + "[" + k + ", " + n + "], b: " + type + "[" + n + "], R: " + type + "[" +
+         m + ", " + n + "], C: " + type + "[" + m + ", " + n + "]" + (kept ? ", T: " + type + "[" + m + ", " + n + "]) {\n" : ") {\n  transient T: " + type + "[" + m + ", " + n + "]\n") +
+         map + " { T[i, j] = b[j] }\n" + map + ", k in 0:" + k + " { T[i, j] += A[i, k] * B[k, j] }\n" + map +
+         " { C[i, j] = max(T[i, j] + 2 * R[i, j], -3) }\n}\n";
+}
+
+TEST(Products, WithWhatBecomesOfThem) {
+  const char* const pipeline = "fuse-epilogue; scalarize; alias; outline; choose-schedule";
+  const char* const kSizes[][3] = {{"65", "130", "30"}, {"13", "20", "1300"}, {"24", "64", "64"}, {"40", "300", "9"}, {"7", "8", "2100"}};
+  for (const char* type : {"f32", "f64", "i32"})
+    for (const auto& [m, n, k] : kSizes)
+      for (const bool kept : {false, true}) ExpectSameValues(WithTail(type, m, n, k, kept), {}, true, pipeline);
+  ExpectSameValues(WithTail("f16", "65", "40", "30", false), {}, true, pipeline);
+  for (const Sizes& z : {Sizes{{"M", 77}, {"N", 70}, {"K", 300}}, {{"M", 5}, {"N", 9}, {"K", 0}}, {{"M", 0}, {"N", 9}, {"K", 4}}})
+    ExpectSameValues(WithTail("f32", "M", "N", "K", false), z, true, pipeline);
 }
 
 TEST(Products, OfBatches) {

@@ -1,6 +1,6 @@
 // Schedules by hand: steps on a kernel that a person takes, one at a time, calling loops by their indices.
 //
-//   headrace opt f.sdfg --pipeline "loops; outline" --apply 'split-range@k0:#0{index=i0, by=8}'
+//   headrace opt f.sdfg --pipeline "expand-library-nodes; simplify; fuse; outline" --apply 'split-range@k0:#0{index=i0, by=8}'
 //
 // The place is a statement of the kernel, the outermost: it keeps its number. No step changes what the kernel computes, up to
 // the order of sums; whether its loops may run so is for the verifier to say. E0364: why a step does not fit.

@@ -188,19 +188,32 @@ bool Scheduler::MayCollapse(const Nest& n, size_t outer, size_t inner) const {
   return true;
 }
 
-std::optional<Scheduler::Statements> Scheduler::Product(Nest n, std::vector<bool> apart) {
+// Alone, or with what is done around it for each result.
+std::optional<Scheduler::Statements> Scheduler::Product(Nest n) {
   const Sdfg before = *s_;  // what was changed on the way to finding that it is none
   const auto run = [&]() -> std::optional<Statements> {
+    std::optional<Elements> e;
+    if (n.body.size() > 1) {
+      e = ElementsOf(s_, n);
+      if (!e) return std::nullopt;
+      n = e->nest;
+      if (!Prepare(&n)) return std::nullopt;
+    } else if (!OfTasklets(n)) {
+      return std::nullopt;
+    }
     SplitGroups(s_, &n);
-    apart = ApartRanges(n);
-    if (!ProductOf(*s_, n, apart, d_)) return std::nullopt;
+    std::vector<bool> apart = ApartRanges(n);
+    const auto product_of = [&] { return ProductOf(*s_, n, std::get<Tasklet>(s_->nodes[n.body[e ? e->sum : 0]].body), apart, d_); };
+    if (!product_of()) return std::nullopt;
     CollapseWithin(&n, &apart);
-    auto product = ProductOf(*s_, n, apart, d_);
+    auto product = product_of();
     if (!product) return std::nullopt;
-    return ProductScheduler(s_, d_, std::move(*product)).Run();
+    if (e) e->nest = n;
+    return ProductScheduler(s_, d_, std::move(*product), std::move(e)).Run();
   };
   auto product = run();
   if (!product) *s_ = before;
+  tiled_ |= product.has_value();
   return product;
 }
 
@@ -243,7 +256,7 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
   if (const char* const why = BetterUnscheduled(n)) return LeftAsItIs(why);
-  if (auto product = Product(n, apart)) return product;
+  if (auto product = Product(n)) return product;
   if (OfTasklets(n) && n.body.size() == 1) {
     return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);
   }
@@ -327,6 +340,19 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
 }
 
 }  // namespace
+
+namespace schedule {
+
+bool IsTiled(const Program& p, const Sdfg& kernel, const Device& d) {
+  for (const bool collapse : {true, false}) {
+    Sdfg copy = kernel;
+    Scheduler scheduler(&copy, d);
+    if (scheduler.Run(collapse).empty() && scheduler.tiled() && Verify(p, copy).ok()) return true;
+  }
+  return false;
+}
+
+}  // namespace schedule
 
 Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask) {
   bool changed = false;

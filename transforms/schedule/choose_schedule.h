@@ -12,6 +12,11 @@
 
 namespace headrace {
 
+// Whether it gives a kernel the tiles of a product.
+namespace schedule {
+bool IsTiled(const Program& p, const Sdfg& kernel, const Device& d);
+}
+
 Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

@@ -66,9 +66,9 @@ Expr CountOf(const std::vector<Range>& ranges) {
   return n;
 }
 
-std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const std::vector<bool>& apart, const Device& d) {
-  const auto* t = n.body.size() == 1 ? std::get_if<Tasklet>(&s.nodes[n.body[0]].body) : nullptr;
-  if (!t || t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return std::nullopt;
+std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, const Device& d) {
+  const Tasklet* const t = &sum;
+  if (t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return std::nullopt;
   Product p;
   p.sum = *t;
   p.type = ComputeType(s.Get(t->target).dtype);

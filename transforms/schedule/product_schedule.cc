@@ -20,6 +20,7 @@ Expr FlatOf(const std::vector<Range>& ranges) {
 void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
 
 bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
+bool IsBelow(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) < of; }
 
 }  // namespace
 
@@ -207,6 +208,11 @@ std::optional<Name> ProductScheduler::View(Name container, const std::vector<Exp
   if (view.strides == RowMajorStrides(view.shape)) view.strides.clear();
   if (AsInt(view.offset) == 0) view.offset = {};
   if (view.strides.empty() && !view.offset && IsContiguous(root) && view.shape == root.shape) return at.root;
+  for (Name known : s_->order) {
+    const Container& o = s_->Get(known);
+    if (o.kind == ContainerKind::kView && o.base == view.base && o.shape == view.shape && o.strides == view.strides && o.offset == view.offset)
+      return known;
+  }
   view.name = FreshIn(*s_, "v");
   if (!LiesInside(*s_, view)) return std::nullopt;
   const Name name = view.name;
@@ -354,25 +360,23 @@ ProductScheduler::Statements ProductScheduler::PackRows() {
   return Wrap(s_, {{{tiles}, Schedule::kSequential}}, full);
 }
 
-Expr ProductScheduler::Target(const Expr& row, const Expr& column) const {
-  std::vector<Expr> at = Outer(target_outer_);
-  at.push_back(row), at.push_back(column);
-  return ReadExpr(target_, at);
-}
-
 ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, const Expr& row) {
   const Expr r = SymbolExpr(r_), u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
   const Range all{r_, Expr(0), Expr(rows), Expr(1)}, lanes{u_, Expr(0), Expr(tile_columns_), Expr(1)};
-  const auto put = [&](const Expr& column, const Expr& slot) {
-    std::vector<Expr> at = sums_ == Name() ? Outer(target_outer_) : std::vector<Expr>();
-    at.push_back(row - (sums_ == Name() ? Expr(0) : rows_.first()));
-    at.push_back(column - (sums_ == Name() ? Expr(0) : columns_.first()));
-    return Put(sums_ == Name() ? target_ : sums_, at, WriteOp::kAdd, ReadExpr(tile, {r, slot}));
+  const auto put = [&](const Expr& column, const Expr& slot) -> Statements {
+    const Expr sum = ReadExpr(tile, {r, slot});
+    if (sums_ != Name()) return {Put(sums_, {row - rows_.first(), column - columns_.first()}, WriteOp::kAdd, sum)};
+    return Result(row, column, sum);
   };
-  Statements full = Wrap(s_, {{{all}, Schedule::kUnroll}, {{lanes}, Schedule::kVector}}, {put(j1 + u, u)});
-  if (IsMultiple(columns_.count, tile_columns_) || ragged_) return full;
+  const bool simple = sums_ != Name() || !elements_;
+  const bool whole = IsMultiple(columns_.count, tile_columns_) || ragged_;
+  Statements full;
+  if (whole || !IsBelow(columns_.count, tile_columns_))
+    full = Wrap(s_, {{{all}, simple ? Schedule::kUnroll : Schedule::kSequential}, {{lanes}, Schedule::kVector}}, put(j1 + u, u));
+  if (whole) return full;
   const Range tiles = columns_.Within(j1_, Expr(tile_columns_)), some = schedule::Within(tiles, u_);
-  const Statements part = Wrap(s_, {{{all}, Schedule::kSequential}, {{some}, Schedule::kVector}}, {put(u, u - j1)});
+  const Statements part = Wrap(s_, {{{all}, Schedule::kSequential}, {{some}, Schedule::kVector}}, put(u, u - j1));
+  if (full.empty()) return part;
   return {s_->AddNode(If{BinaryExpr(Op::kLe, j1 + Expr(tile_columns_), columns_.count), full, part})};
 }
 
@@ -440,9 +444,7 @@ ProductScheduler::Statements ProductScheduler::InBlocks() {
   const std::vector<Level> each = {{{i}, Schedule::kSequential}, {{j}, Schedule::kVector}};
   Statements out = Wrap(s_, each, {Put(sums_, slot, WriteOp::kAssign, IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0))});
   Add(&out, block);
-  std::vector<Expr> at = Outer(target_outer_);
-  at.push_back(row), at.push_back(column);
-  Add(&out, Wrap(s_, each, {Put(target_, at, WriteOp::kAdd, ReadExpr(sums_, slot))}));
+  Add(&out, Wrap(s_, each, Result(row, column, ReadExpr(sums_, slot))));
   return out;
 }
 
@@ -459,7 +461,7 @@ ProductScheduler::Statements ProductScheduler::Shared(const Statements& body) co
 
 std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   OrderDepth();
-  if (!CutDepth() || !CutRowsAndColumns() || !ViewTarget()) return std::nullopt;
+  if (!CutDepth() || !CutRowsAndColumns() || !(elements_ ? ViewElements() : ViewTarget())) return std::nullopt;
   i1_ = FreshIn(*s_, p_.row.index.str() + "_1");
   j1_ = FreshIn(*s_, p_.columns.back().index.str() + "_1");
   d1_ = FreshIn(*s_, "d"), r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
@@ -470,7 +472,8 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
   if (!in_place) packed_rows_ = Local("a", {Expr(strips), Expr(depth_.most), Expr(tile_rows_)}, Storage::kWorker);
   const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();
-  if ((s_->Get(target_).dtype != p_.type && blocks) || ragged_)
+  const bool rounds = elements_ || s_->Get(target_).dtype != p_.type;  // what is written is no sum that may be added to
+  if ((rounds && blocks) || ragged_)
     sums_ = Local("sums", {Expr(rows_.most), Expr(RoundUp(columns_.most, tile_columns_))}, Storage::kWorker);
   return Shared(InBlocks());
 }

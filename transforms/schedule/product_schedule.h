@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "transforms/schedule/device.h"
+#include "transforms/schedule/elements.h"
 #include "transforms/schedule/product.h"
 #include "transforms/schedule/steps.h"
 
@@ -24,7 +25,8 @@ namespace headrace::schedule {
 
 class ProductScheduler {
  public:
-  ProductScheduler(Sdfg* s, const Device& d, Product p) : s_(s), d_(d), p_(std::move(p)) {}
+  ProductScheduler(Sdfg* s, const Device& d, Product p, std::optional<Elements> e)
+      : s_(s), d_(d), p_(std::move(p)), elements_(std::move(e)) {}
   std::optional<std::vector<NodeId>> Run();  // nullopt: it has none, and what was added to the kernel is spoilt
 
  private:
@@ -65,6 +67,12 @@ class ProductScheduler {
   Statements Tiles();
   Statements Tile(int64_t rows, const Expr& row, const Expr& slot);
   Statements Store(Name tile, int64_t rows, const Expr& row);
+  // ---- product_elements.cc: what is done with each result ----
+  bool ViewElements();
+  std::optional<Name> ViewElement(Name container, bool flat, std::vector<Expr>* index);
+  std::optional<Expr> ViewReads(const Expr& e);
+  Name FreshRegister(std::string stem) const;
+  Statements Result(const Expr& row, const Expr& column, const Expr& sum);
   Statements InBlocks();
   Statements Shared(const Statements& body) const;
 
@@ -73,7 +81,6 @@ class ProductScheduler {
   bool Along(const Expr& operand, Name index) const;  // some read of it walks memory by one
   int64_t StepOf(const Expr& operand, Name index) const;
   Name Local(const std::string& stem, std::vector<Expr> shape, Storage storage);
-  Expr Target(const Expr& row, const Expr& column) const;
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
     return s_->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
   }
@@ -82,6 +89,9 @@ class ProductScheduler {
   Sdfg* s_;
   const Device& d_;
   Product p_;
+  std::optional<Elements> elements_;
+  std::vector<Tasklet> placed_;  // the elements' statements, at row p_.row.index and column column_
+  Name column_;
   Cuts rows_, columns_, depth_;
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index

@@ -15,24 +15,22 @@ kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) {
 })",
              "choose-schedule", R"(
 kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) for cpu {
-  for i2_0 in 0:300:150 {
-    local b: f32[150, 64] @worker
-    for i2 in i2_0:+150 {
-      map i1 in 0:64 @vector { b[i2 - i2_0, i1] = p2[i2, i1] }
+  local b: f32[300, 64] @worker
+  for i2 in 0:300 {
+    map i1 in 0:64 @vector { b[i2, i1] = p2[i2, i1] }
+  }
+  for i1_1 in 0:64:32, i0_1 in 0:96:12 {
+    local t: f32[12, 32]
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { t[r, u] = 0.0 }
     }
-    for i1_1 in 0:64:32, i0_1 in 0:96:12 {
-      local t: f32[12, 32]
+    for d in 0:300 {
       map r in 0:12 @unroll {
-        map u in 0:32 @vector { t[r, u] = 0.0 }
+        map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 + u], t[r, u]) }
       }
-      for d in i2_0:+150 {
-        map r in 0:12 @unroll {
-          map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d - i2_0, i1_1 + u], t[r, u]) }
-        }
-      }
-      map r in 0:12 @unroll {
-        map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
-      }
+    }
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
     }
   }
 })");
@@ -96,47 +94,32 @@ kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) {
 })",
              "choose-schedule", R"(
 kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) for cpu {
-  local sums: f32[24, 32] @worker
-  for i0_1 in 0:24 {
-    map u in 0:30 @vector { sums[i0_1, u] = 0.0 }
+  local b: f32[300, 32] @worker
+  for i2 in 0:300 {
+    map i1 in 0:30 @vector { b[i2, i1] = p2[i2, i1] }
   }
-  for i2_0 in 0:300:150 {
-    local b: f32[150, 32] @worker
-    for i2 in i2_0:+150 {
-      map i1 in 0:30 @vector { b[i2 - i2_0, i1] = p2[i2, i1] }
+  for d in 0:300 {
+    map u in 30:32 @vector { b[d, u] = 0.0 }
+  }
+  local a: f32[2, 300, 12] @worker
+  for i0_1 in 0:24:12 {
+    for r in 0:12 {
+      map i2 in 0:300 @vector { a[i0_1 // 12, i2, r] = p1[i0_1 + r, i2] }
     }
-    for d in i2_0:+150 {
-      map u in 30:32 @vector { b[d - i2_0, u] = 0.0 }
+  }
+  for i1_1 in 0:30:32, i0_1 in 0:24:12 {
+    local t: f32[12, 32]
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { t[r, u] = 0.0 }
     }
-    local a: f32[2, 150, 12] @worker
-    for i0_1 in 0:24:12 {
-      for r in 0:12 {
-        map i2 in i2_0:+150 @vector { a[i0_1 // 12, i2 - i2_0, r] = p1[i0_1 + r, i2] }
-      }
-    }
-    for i1_1 in 0:30:32, i0_1 in 0:24:12 {
-      local t: f32[12, 32]
+    for d in 0:300 {
       map r in 0:12 @unroll {
-        map u in 0:32 @vector { t[r, u] = 0.0 }
-      }
-      for d in i2_0:+150 {
-        map r in 0:12 @unroll {
-          map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 12, d - i2_0, r], b[d - i2_0, i1_1 + u], t[r, u]) }
-        }
-      }
-      if i1_1 + 32 <= 30 {
-        map r in 0:12 @unroll {
-          map u in 0:32 @vector { sums[i0_1 + r, i1_1 + u] += t[r, u] }
-        }
-      } else {
-        for r in 0:12 {
-          map u in i1_1:+32 @vector { sums[i0_1 + r, u] += t[r, u - i1_1] }
-        }
+        map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 12, d, r], b[d, i1_1 + u], t[r, u]) }
       }
     }
-  }
-  for i0_1 in 0:24 {
-    map u in 0:30 @vector { p0[i0_1, u] += sums[i0_1, u] }
+    for r in 0:12 {
+      map u in i1_1:+32 @vector { p0[i0_1 + r, u] += t[r, u - i1_1] }
+    }
   }
 })");
 }
@@ -204,30 +187,27 @@ kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8,
              "choose-schedule", R"(
 kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8, 26, 26]) for cpu {
   view v: f32[16, 72] of p0
-  for i5_0 in 0:2880:240 {
-    local b: f32[240, 96] @worker
-    for i5 in i5_0 // 120:min(i5_0 // 120 + 2, 24), i4 in 0:5, i1 in 0:8, i2 in 0:3, i3 in 0:3 {
+  view v_1: f32[16, 5, 576] of p1 strides [576, 9216, 1]
+  for i4_0 in 0:2880:576 {
+    local b: f32[576, 96] @worker
+    for i4 in i4_0 // 576:min(i4_0 // 576 + 1, 5), i5 in 0:24, i1 in 0:8, i2 in 0:3, i3 in 0:3 {
       map i6 in 0:24 @vector {
-        b[24 * i4 + 120 * i5 - i5_0 + i6, 9 * i1 + 3 * i2 + i3] = p2[i4, i1, i5 + i2, i6 + i3]
+        b[576 * i4 - i4_0 + 24 * i5 + i6, 9 * i1 + 3 * i2 + i3] = p2[i4, i1, i5 + i2, i6 + i3]
       }
     }
-    for d in i5_0:+240 {
-      map u in 72:96 @vector { b[d - i5_0, u] = 0.0 }
-    }
-    local a: f32[2, 240, 8] @worker
-    for i0_1 in 0:16:8 {
-      for r in 0:8, i5 in i5_0 // 120:min(i5_0 // 120 + 2, 24), i4 in 0:5 {
-        map i6 in 0:24 @vector { a[i0_1 // 8, 24 * i4 + 120 * i5 - i5_0 + i6, r] = p1[i4, i0_1 + r, i5, i6] }
-      }
+    for d in i4_0:+576 {
+      map u in 72:96 @vector { b[d - i4_0, u] = 0.0 }
     }
     for i3_1 in 0:72:32, i0_1 in 0:16:8 {
       local t: f32[8, 32]
       map r in 0:8 @unroll {
         map u in 0:32 @vector { t[r, u] = 0.0 }
       }
-      for d in i5_0:+240 {
+      for i4 in i4_0 // 576:min(i4_0 // 576 + 1, 5), d in 0:576 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 8, d - i5_0, r], b[d - i5_0, i3_1 + u], t[r, u]) }
+          map u in 0:32 @vector {
+            t[r, u] = fma(v_1[i0_1 + r, i4, d], b[d + 576 * i4 - i4_0, i3_1 + u], t[r, u])
+          }
         }
       }
       if i3_1 + 32 <= 72 {

@@ -24,6 +24,7 @@ class Scheduler {
   // "", or why no strategy fits; the kernel is spoilt then.
   std::string Run(bool collapse);  // whether ranges that walk memory as one become one
   std::string Plain(bool share);  // loops as they are written: plain.cc
+  bool tiled() const { return tiled_; }  // it holds a product with tiles
   bool left() const { return left_; }  // other schedules need not be tried
 
  private:
@@ -52,7 +53,7 @@ class Scheduler {
   const char* BetterUnscheduled(const Nest& n) const;
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
-  std::optional<Statements> Product(Nest n, std::vector<bool> apart);  // as sums of products have it: product.h
+  std::optional<Statements> Product(Nest n);  // as sums of products have it: product.h, elements.h
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
   std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);
   std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
@@ -101,7 +102,7 @@ class Scheduler {
   Sdfg* s_;
   const Device& d_;
   std::string why_;
-  bool left_ = false, collapses_ = true;
+  bool left_ = false, tiled_ = false, collapses_ = true;
   int64_t choices_ = 0;  // that lanes were divided by
   std::unordered_set<Name> collapsed_;        // views that the strategy has made
   std::unordered_map<Name, int> accesses_;    // of what the kernel writes

@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+constexpr char kFuse[] = "fuse-epilogue; scalarize; eliminate-dead-code";
+
+// A bias and an activation are done where the sums are.
+TEST(FuseEpilogue, BiasAndActivation) {
+  ExpectPass(R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], b: f32[96], Y: f32[64, 96]) {
+  transient T: f32[64, 96]
+  map i in 0:64, j in 0:96 { T[i, j] = 0 }
+  map i in 0:64, j in 0:96, k in 0:128 { T[i, j] += A[i, k] * B[k, j] }
+  map i in 0:64, j in 0:96 { Y[i, j] = max(T[i, j] + b[j], 0) }
+})",
+             kFuse, R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], b: f32[96], Y: f32[64, 96]) {
+  transient T: f32 @register
+  state {
+    map i in 0:64, j in 0:96 {
+      T = 0
+      map k in 0:128 { T += A[i, k] * B[k, j] }
+      Y[i, j] = max(T + b[j], 0)
+    }
+  }
+})");
+}
+
+// What else reads the sum gets it, too.
+TEST(FuseEpilogue, TheSumIsKept) {
+  ExpectPass(R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], S: f32[64, 96], Y: f32[64, 96]) {
+  map i in 0:64, j in 0:96 { S[i, j] = 0 }
+  map i in 0:64, j in 0:96, k in 0:128 { S[i, j] += A[i, k] * B[k, j] }
+  map i in 0:64, j in 0:96 { Y[i, j] = tanh(S[i, j]) }
+})",
+             kFuse, R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], S: f32[64, 96], Y: f32[64, 96]) {
+  state {
+    map i in 0:64, j in 0:96 {
+      S[i, j] = 0
+      map k in 0:128 { S[i, j] += A[i, k] * B[k, j] }
+      Y[i, j] = tanh(S[i, j])
+    }
+  }
+})");
+}
+
+// A convolution with a residual.
+TEST(FuseEpilogue, AConvolution) {
+  ExpectPass(R"(
+sdfg f(X: f32[1, 32, 16, 16], W: f32[48, 32, 3, 3], b: f32[48], R: f32[1, 48, 16, 16], Y: f32[1, 48, 16, 16]) {
+  transient T: f32[1, 48, 16, 16]
+  map n in 0:1, o in 0:48, y in 0:16, x in 0:16 { T[n, o, y, x] = b[o] }
+  map n in 0:1, o in 0:48, y in 0:16, x in 0:16, c in 0:32, k in 0:3, l in 0:3 {
+    T[n, o, y, x] += (X[n, c, y + k - 1, x + l - 1] ?? 0) * W[o, c, k, l]
+  }
+  map n in 0:1, o in 0:48, y in 0:16, x in 0:16 { Y[n, o, y, x] = max(T[n, o, y, x] + R[n, o, y, x], 0) }
+})",
+             kFuse, R"(
+sdfg f(
+    X: f32[1, 32, 16, 16],
+    W: f32[48, 32, 3, 3],
+    b: f32[48],
+    R: f32[1, 48, 16, 16],
+    Y: f32[1, 48, 16, 16]) {
+  transient T: f32 @register
+  state {
+    map n in 0:1, o in 0:48, y in 0:16, x in 0:16 {
+      T = b[o]
+      map c in 0:32, k in 0:3, l in 0:3 { T += (X[n, c, y + k - 1, x + l - 1] ?? 0) * W[o, c, k, l] }
+      Y[n, o, y, x] = max(T + R[n, o, y, x], 0)
+    }
+  }
+})");
+}
+
+// Sums that are no tiles stay by themselves, and so does what needs other results than its own.
+TEST(FuseEpilogue, Left) {
+  const char* const program = R"(
+sdfg f(A: f32[64, 128], v: f32[128], B: f32[128, 96], Y: f32[64], Z: f32[64, 96]) {
+  transient T: f32[64]
+  transient U: f32[64, 96]
+  map i in 0:64 { T[i] = 0 }
+  map i in 0:64, k in 0:128 { T[i] += A[i, k] * v[k] }
+  map i in 0:64 { Y[i] = max(T[i], 0) }
+  map i in 0:64, j in 0:96 { U[i, j] = 1 }
+  map i in 0:64, j in 0:96, k in 0:128 { U[i, j] += A[i, k] * B[k, j] }
+  map i in 0:64, j in 0:96 { Z[i, j] = U[i, 95 - j] }
+})";
+  ExpectPass(program, kFuse, R"(
+sdfg f(A: f32[64, 128], v: f32[128], B: f32[128, 96], Y: f32[64], Z: f32[64, 96]) {
+  transient T: f32[64]
+  transient U: f32[64, 96]
+  state {
+    map i in 0:64 { T[i] = 0 }
+    map i in 0:64, k in 0:128 { T[i] += A[i, k] * v[k] }
+    map i in 0:64 { Y[i] = max(T[i], 0) }
+    map i in 0:64, j in 0:96 {
+      U[i, j] = 1
+      map k in 0:128 { U[i, j] += A[i, k] * B[k, j] }
+    }
+    map i in 0:64, j in 0:96 { Z[i, j] = U[i, 95 - j] }
+  }
+})");
+}
+
+}  // namespace
+}  // namespace headrace::transforms

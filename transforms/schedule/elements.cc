@@ -1,0 +1,68 @@
+#include "transforms/schedule/elements.h"
+
+#include <algorithm>
+
+#include "ir/analysis/dataflow.h"
+#include "ir/analysis/type_inference.h"
+
+namespace headrace::schedule {
+namespace {
+
+bool IsRegister(const Sdfg& s, Name n) { return s.Get(RootOf(s, n)).storage == Storage::kRegister; }
+
+bool ReadsRoot(const Sdfg& s, const Expr& e, Name root) {
+  const auto reads = ReadContainers(e);
+  return std::any_of(reads.begin(), reads.end(), [&](Name r) { return RootOf(s, r) == root; });
+}
+
+// The place of the results: where they are written, the last time.
+const Tasklet* ResultOf(const Sdfg& s, const std::vector<NodeId>& body, size_t after) {
+  for (size_t k = body.size(); k-- > after;)
+    if (const auto& t = std::get<Tasklet>(s.nodes[body[k]].body); !IsRegister(s, t.target)) return &t;
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<Elements> ElementsOf(Sdfg* s, const Nest& n) {
+  Elements out;
+  out.nest.ranges = n.ranges;
+  out.nest.owner = n.owner;
+  std::optional<size_t> sum;
+  for (NodeId id : n.body) {
+    if (std::holds_alternative<Tasklet>(s->nodes[id].body)) {
+      out.nest.body.push_back(id);
+      continue;
+    }
+    if (sum || !std::holds_alternative<Map>(s->nodes[id].body)) return std::nullopt;
+    const Nest terms = NestOf(*s, id);
+    if (terms.body.size() != 1 || !std::holds_alternative<Tasklet>(s->nodes[terms.body[0]].body)) return std::nullopt;
+    sum = out.nest.body.size();
+    out.nest.body.push_back(terms.body[0]);
+    out.nest.ranges.insert(out.nest.ranges.end(), terms.ranges.begin(), terms.ranges.end());
+  }
+  if (!sum || *sum == 0) return std::nullopt;
+  out.sum = *sum, out.initial = *sum - 1;
+  const std::vector<NodeId>& body = out.nest.body;
+  Tasklet adds = std::get<Tasklet>(s->nodes[body[out.sum]].body);
+  const auto& first = std::get<Tasklet>(s->nodes[body[out.initial]].body);
+  if (adds.op == WriteOp::kAssign || adds.guarded || first.op != WriteOp::kAssign || first.target != adds.target ||
+      first.index != adds.index || first.flat != adds.flat || ReadsRoot(*s, first.value, RootOf(*s, first.target)))
+    return std::nullopt;
+  for (size_t k = 0; k < body.size(); ++k) {  // the terms depend on nothing that is done around them
+    const auto& t = std::get<Tasklet>(s->nodes[body[k]].body);
+    if (t.guarded || ReadsRoot(*s, adds.value, RootOf(*s, t.target))) return std::nullopt;
+    if (k < out.initial && RootOf(*s, t.target) == RootOf(*s, adds.target)) return std::nullopt;
+  }
+  if (IsRegister(*s, adds.target)) {
+    const Tasklet* result = ResultOf(*s, body, out.sum + 1);
+    if (!result || !adds.index.empty()) return std::nullopt;
+    if (ComputeType(s->Get(result->target).dtype) != ComputeType(s->Get(adds.target).dtype)) return std::nullopt;
+    out.held = adds.target;
+    adds.target = result->target, adds.index = result->index, adds.flat = result->flat;
+    s->nodes.Mutable(body[out.sum]).body = std::move(adds);
+  }
+  return out;
+}
+
+}  // namespace headrace::schedule

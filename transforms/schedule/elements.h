@@ -1,0 +1,20 @@
+// A sum with what is done around it for each of its results: what it starts at, and what becomes of it.
+//   map i, j { S = b[j] ; map k { S += A[i, k] * B[k, j] } ; Y[i, j] = max(S, 0) }
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "transforms/schedule/nest.h"
+
+namespace headrace::schedule {
+
+struct Elements {
+  Nest nest;            // all statements side by side in all ranges, so that ranges can be joined for all of them at once
+  size_t initial = 0;   // of nest.body: gives the sum its first value,
+  size_t sum = 0;       // and the next one accumulates, into what it is written to if it is a register itself
+  std::optional<Name> held;  // the register
+};
+// Of a nest whose body is tasklets, a map of one accumulation, and tasklets; nullopt where the sum can't be parted from them.
+std::optional<Elements> ElementsOf(Sdfg* s, const Nest& n);
+
+}  // namespace headrace::schedule

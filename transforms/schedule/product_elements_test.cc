@@ -1,0 +1,156 @@
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// What is made of a result is done in its tile.
+TEST(ProductElements, InTheTile) {
+  ExpectPass(R"(
+kernel k(p0: f32[24, 96], p1: f32[24, 128], p2: f32[128, 96], p3: f32[96]) {
+  map i in 0:24, j in 0:96 {
+    local s: f32
+    s = p3[j]
+    map k in 0:128 { s += p1[i, k] * p2[k, j] }
+    p0[i, j] = max(s, 0)
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[24, 96], p1: f32[24, 128], p2: f32[128, 96], p3: f32[96]) for cpu {
+  local b: f32[128, 96] @worker
+  for k in 0:128 {
+    map j in 0:96 @vector { b[k, j] = p2[k, j] }
+  }
+  for j_1 in 0:96:32, i_1 in 0:24:12 {
+    local t: f32[12, 32]
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { t[r, u] = 0.0 }
+    }
+    for d in 0:128 {
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[d, j_1 + u], t[r, u]) }
+      }
+    }
+    for r in 0:12 {
+      map u in 0:32 @vector {
+        local s_1: f32
+        s_1 = p3[j_1 + u] + t[r, u]
+        p0[i_1 + r, j_1 + u] = max(s_1, 0)
+      }
+    }
+  }
+})");
+}
+
+// Where the terms are summed in blocks, a buffer holds the sums, and the rest comes after.
+TEST(ProductElements, AfterAllBlocks) {
+  ExpectPass(R"(
+kernel k(p0: f32[24, 64], p1: f32[24, 3000], p2: f32[3000, 64]) {
+  map i in 0:24, j in 0:64 {
+    local s: f32
+    s = 0
+    map k in 0:3000 { s += p1[i, k] * p2[k, j] }
+    p0[i, j] = exp(s)
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[24, 64], p1: f32[24, 3000], p2: f32[3000, 64]) for cpu {
+  local sums: f32[24, 64] @worker
+  for i_1 in 0:24 {
+    map u in 0:64 @vector { sums[i_1, u] = 0.0 }
+  }
+  for k_0 in 0:3000:1000 {
+    local b: f32[1000, 64] @worker
+    for k in k_0:+1000 {
+      map j in 0:64 @vector { b[k - k_0, j] = p2[k, j] }
+    }
+    for j_1 in 0:64:32, i_1 in 0:24:12 {
+      local t: f32[12, 32]
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in k_0:+1000 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[d - k_0, j_1 + u], t[r, u]) }
+        }
+      }
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { sums[i_1 + r, j_1 + u] += t[r, u] }
+      }
+    }
+  }
+  for i_1 in 0:24 {
+    map u in 0:64 @vector {
+      local s_1: f32
+      s_1 = sums[i_1, u]
+      p0[i_1, u] = exp(s_1)
+    }
+  }
+})");
+}
+
+// Columns that two ranges walk are one in every array; a register of the tail's lives in its lane.
+TEST(ProductElements, JoinedColumns) {
+  ExpectPass(R"(
+kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[16], p4: f32[16, 12, 12]) {
+  map o in 0:16, y in 0:12, x in 0:12 {
+    local s: f32
+    s = p3[o]
+    map c in 0:8, k in 0:3, l in 0:3 { s += p1[c, y + k, x + l] * p2[o, c, k, l] }
+    local u: f32
+    u = s * s
+    p0[o, y, x] = u + p4[o, y, x]
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[16], p4: f32[16, 12, 12]) for cpu {
+  view v: f32[16, 144] of p4
+  view v_1: f32[16, 144] of p0
+  view v_2: f32[16, 72] of p2
+  for x_0 in 0:144:96 {
+    local b: f32[72, 96] @worker
+    for c in 0:8, k in 0:3, l in 0:3, y in x_0 // 12:min(x_0 // 12 + 8, 12) {
+      map x in 0:12 @vector { b[9 * c + 3 * k + l, x - x_0 + 12 * y] = p1[c, y + k, x + l] }
+    }
+    for d in 0:72 {
+      map u_1 in min(144 - x_0, 96):32 * ((min(144 - x_0, 96) + 31) // 32) @vector { b[d, u_1] = 0.0 }
+    }
+    for x_1 in x_0:+96:32, o_1 in 0:16:8 {
+      local t: f32[8, 32]
+      map r in 0:8 @unroll {
+        map u_1 in 0:32 @vector { t[r, u_1] = 0.0 }
+      }
+      for d in 0:72 {
+        map r in 0:8 @unroll {
+          map u_1 in 0:32 @vector { t[r, u_1] = fma(v_2[o_1 + r, d], b[d, u_1 - x_0 + x_1], t[r, u_1]) }
+        }
+      }
+      if x_1 + 32 <= 144 {
+        for r in 0:8 {
+          map u_1 in 0:32 @vector {
+            local s_1: f32
+            s_1 = p3[o_1 + r] + t[r, u_1]
+            local u_1_1: f32
+            u_1_1 = s_1 * s_1
+            v_1[o_1 + r, u_1 + x_1] = u_1_1 + v[o_1 + r, u_1 + x_1]
+          }
+        }
+      } else {
+        for r in 0:8 {
+          map u_1 in x_1:+32 @vector {
+            local s_2: f32
+            s_2 = p3[o_1 + r] + t[r, u_1 - x_1]
+            local u_1_1_1: f32
+            u_1_1_1 = s_2 * s_2
+            v_1[o_1 + r, u_1] = u_1_1_1 + v[o_1 + r, u_1]
+          }
+        }
+      }
+    }
+  }
+})");
+}
+
+}  // namespace
+}  // namespace headrace::transforms
