@@ -162,10 +162,9 @@ TEST(Products, TheSameBitsOnEveryDevice) {
 
 // Each result is the start of a sum, the sum, and what is made of it: a bias, a residual, an element that something else reads.
 std::string WithTail(const std::string& type, const std::string& m, const std::string& n, const std::string& k, bool kept) {
-  const std::string map = "  map i in 0:" + m + ", j in 0:" + n;
-  return "sdfg f(A: " + type + "[" + m + ", " + k + "], B: " + type + "[" + k + ", " + n + "], b: " + type + "[" + n + "], R: " + type + "[" +
-         m + ", " + n + "], C: " + type + "[" + m + ", " + n + "]" + (kept ? ", T: " + type + "[" + m + ", " + n + "]) {\n" : ") {\n  transient T: " + type + "[" + m + ", " + n + "]\n") +
-         map + " { T[i, j] = b[j] }\n" + map + ", k in 0:" + k + " { T[i, j] += A[i, k] * B[k, j] }\n" + map +
+  const std::string map = "  map i in 0:" + m + ", j in 0:" + n, results = type + "[" + m + ", " + n + "]";
+  return "sdfg f(A: " + type + "[" + m + ", " + k + "], B: " + type + "[" + k + ", " + n + "], b: " + type + "[" + n + "], R: " + results +
+         ", C: " + results + (kept ? ", T: " + results + ") {\n" : ") {\n  transient T: " + results + "\n") + map + " { T[i, j] = b[j] }\n" + map + ", k in 0:" + k + " { T[i, j] += A[i, k] * B[k, j] }\n" + map +
          " { C[i, j] = max(T[i, j] + 2 * R[i, j], -3) }\n}\n";
 }
 
