@@ -98,7 +98,7 @@ std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& su
   const auto row = std::max_element(rows.begin(), rows.end(), [](const Range& x, const Range& y) { return Extent(x) < Extent(y); });
   p.row = *row;
   rows.erase(row);
-  p.columns = TakeColumns(&columns, target.elements, d.block_columns / 2);
+  p.columns = TakeColumns(&columns, target.elements, d.block_columns);
   for (const auto* rest : {&rows, &columns}) p.outer.insert(p.outer.end(), rest->begin(), rest->end());
   // Too thin for a tile of sums to pay.
   const int64_t wide = Extent(p.columns);
