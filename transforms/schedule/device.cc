@@ -39,6 +39,13 @@ constexpr Field kFields[] = {
     {"product-part", &Device::product_part},
     {"few-columns", &Device::few_columns},
     {"cache-stride", &Device::cache_stride},
+    {"point-rows", &Device::point_rows},
+    {"point-terms", &Device::point_terms},
+    {"strip-elements", &Device::strip_elements},
+    {"window-rows", &Device::window_rows},
+    {"window-vectors", &Device::window_vectors},
+    {"window-border-vectors", &Device::window_border_vectors},
+    {"window-terms", &Device::window_terms},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {

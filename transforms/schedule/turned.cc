@@ -1,0 +1,69 @@
+#include "transforms/schedule/turned.h"
+
+#include <algorithm>
+
+#include "ir/analysis/layout.h"
+#include "transforms/schedule/scheduler.h"
+
+namespace headrace::schedule {
+namespace {
+
+int64_t StepOf(const Sdfg& s, const Expr& operand, Name index) {
+  int64_t step = 0;
+  Visit(operand, [&](const Expr& e) {
+    if (!e.Is(ExprKind::kRead)) return true;
+    const Offset at = OffsetOf(s, e->name, {e->args.begin(), e->args.end() - e->has_default}, e->flat);
+    const Expr stride = at.elements ? StrideOf(at.elements, index) : Expr();
+    step = std::max(step, std::abs(stride ? AsInt(stride).value_or(INT32_MAX) : INT32_MAX));
+    return true;
+  });
+  return step;
+}
+
+}  // namespace
+
+int64_t Panel::size() const {
+  int64_t n = 1;
+  for (const Term& t : terms) n = std::min<int64_t>(int64_t{1} << 40, n * t.length);
+  return n;
+}
+
+Expr Panel::Place() const {
+  Expr at(0);
+  for (const Term& t : terms) at = at * Expr(t.length) + SymbolExpr(t.range.index) - t.first;
+  return at;
+}
+
+void DeclarePanel(Sdfg* s, DType type, Panel* p) {
+  Container c;
+  c.name = p->buffer = FreshIn(*s, "b");
+  c.dtype = type;
+  c.shape = {Expr(p->size()), Expr(p->width)};
+  c.storage = Storage::kWorker;
+  s->Add(std::move(c));
+}
+
+std::vector<NodeId> FillPanel(Sdfg* s, const Panel& p, const Expr& weights) {
+  std::vector<Range> loops;
+  for (const Term& t : p.terms) loops.push_back(t.range);
+  std::stable_sort(loops.begin(), loops.end(), [&](const Range& x, const Range& y) {
+    return StepOf(*s, weights, x.index) > StepOf(*s, weights, y.index);
+  });
+  const Expr u = SymbolExpr(p.u), first = SymbolExpr(p.first), place = p.Place();
+  const auto put = [&](const Expr& slot, const Expr& value) {
+    return s->AddNode(Tasklet{p.buffer, {place, slot}, false, false, WriteOp::kAssign, value});
+  };
+  const auto lanes = [&](const Expr& begin, const Expr& end, NodeId body) {
+    return Wrap(s, {{{{p.u, begin, end, Expr(1)}}, Schedule::kVector}}, {body});
+  };
+  const auto whole = [&] { return lanes(0, p.width, put(u, Substitute(weights, {{p.columns, first + u}}))); };
+  const int64_t rest = p.count % p.width;
+  const Level terms{loops, Schedule::kSequential};
+  if (rest == 0) return Wrap(s, {terms}, whole());
+  std::vector<NodeId> part = lanes(first, Min(first + Expr(p.width), Expr(p.count)), put(u - first, Substitute(weights, {{p.columns, u}})));
+  for (NodeId n : lanes(rest, p.width, put(u, FloatExpr(0)))) part.push_back(n);
+  if (p.count < p.width) return Wrap(s, {terms}, part);
+  return {s->AddNode(If{BinaryExpr(Op::kLe, first + Expr(p.width), Expr(p.count)), Wrap(s, {terms}, whole()), Wrap(s, {terms}, part)})};
+}
+
+}  // namespace headrace::schedule
