@@ -84,6 +84,14 @@ inline void ExpectSameBitsOnDevices(const std::string& text) {
   EXPECT_TRUE(SameBits(results[0], results[1])) << texts[0] << texts[1];
 }
 
+// Kernels with their schedules.
+inline std::string Scheduled(const std::string& text) {
+  Result<Program> p = ParseProgram(text);
+  const Status s = p.ok() ? RunPipeline(Plugins(), "outline; choose-schedule", *p) : p.status();
+  EXPECT_TRUE(s.ok()) << s.ToString();
+  return s.ok() ? Print(*p) : "";
+}
+
 // Every kernel gets a schedule, unless `scheduled` says that there is none.
 inline void ExpectSameValues(const std::string& text, const Sizes& sizes = {}, bool scheduled = true) {
   SCOPED_TRACE(text);

@@ -1,5 +1,5 @@
 // The schedule of a sum of products over windows, whose results lie side by side along the channels: strips of points in registers,
-// columns in vectors. The windows' data are read where they lie, or with their border from a buffer (strip.h); the weights come
+// columns in vectors. Short lines are taken together. The windows' data are read where they lie, or with their border from a buffer (strip.h); the weights come
 // from panels (turned.h). Terms are the same for all points of a part.
 //   map n in 0:N, y in 0:56, x in 0:56, o in 0:64, k in 0:3, l in 0:3, c in 0:64 {
 //     Y[n, y, x, o] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c, o]
@@ -24,6 +24,7 @@
 
 #include "transforms/schedule/channels.h"
 #include "transforms/schedule/device.h"
+#include "transforms/schedule/steps.h"
 #include "transforms/schedule/strip.h"
 #include "transforms/schedule/turned.h"
 
@@ -55,12 +56,13 @@ class ChannelsScheduler {
   void CutColumns();
   void CutTerms();
   void ChooseTile();
-  Statements Tile(int64_t rows, const Expr& row);
+  Statements Tile(int64_t lines, int64_t rows);
   Statements Tiles();
-  Statements Rows(Name tile, int64_t rows, const Expr& row);
+  Statements Store(Name tile, const std::vector<Level>& each);
+  bool ReadsInPlace() const;
+  NameMap Here() const;  // of the points of a tile, and its columns
   Statements Results();
   Statements Part();
-  Statements Final(const Expr& row, const Expr& column, const Expr& value);
   Expr Zero() const { return FloatExpr(0); }
   Name Local(const std::string& stem, std::vector<int64_t> shape, Storage storage);
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
@@ -78,8 +80,8 @@ class ChannelsScheduler {
   bool has_lines_ = false, in_place_ = false;
   std::optional<Strip> strip_;
   Panel panel_;
-  int64_t tile_rows_ = 1, width_ = 1;
-  Name x1_, j1_, r_, u_, sums_;
+  int64_t tile_lines_ = 1, tile_rows_ = 1, width_ = 1;
+  Name y1_, x1_, j1_, q_, r_, u_, sums_;
 };
 
 }  // namespace headrace::schedule

@@ -28,42 +28,46 @@ int64_t Panel::size() const {
   return n;
 }
 
-Expr Panel::Place() const {
+Expr Panel::Read() const {
   Expr at(0);
   for (const Term& t : terms) at = at * Expr(t.length) + SymbolExpr(t.range.index) - t.first;
-  return at;
+  return ReadExpr(buffer, {FloorDiv(SymbolExpr(parts.index) - parts.begin, Expr(width)), at, SymbolExpr(u)});
 }
 
-void DeclarePanel(Sdfg* s, DType type, Panel* p) {
+void DeclarePanels(Sdfg* s, DType type, Panel* p) {
   Container c;
   c.name = p->buffer = FreshIn(*s, "b");
   c.dtype = type;
-  c.shape = {Expr(p->size()), Expr(p->width)};
+  c.shape = {Expr(p->panels), Expr(p->size()), Expr(p->width)};
   c.storage = Storage::kWorker;
   s->Add(std::move(c));
 }
 
-std::vector<NodeId> FillPanel(Sdfg* s, const Panel& p, const Expr& weights) {
+std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights) {
   std::vector<Range> loops;
   for (const Term& t : p.terms) loops.push_back(t.range);
   std::stable_sort(loops.begin(), loops.end(), [&](const Range& x, const Range& y) {
     return StepOf(*s, weights, x.index) > StepOf(*s, weights, y.index);
   });
-  const Expr u = SymbolExpr(p.u), first = SymbolExpr(p.first), place = p.Place();
+  loops.insert(StepOf(*s, weights, p.columns) == 1 ? loops.end() : loops.begin(), p.parts);
+  const Expr u = SymbolExpr(p.u), first = SymbolExpr(p.parts.index);
+  const std::vector<Expr> place = p.Read()->args;
   const auto put = [&](const Expr& slot, const Expr& value) {
-    return s->AddNode(Tasklet{p.buffer, {place, slot}, false, false, WriteOp::kAssign, value});
+    return s->AddNode(Tasklet{p.buffer, {place[0], place[1], slot}, false, false, WriteOp::kAssign, value});
   };
-  const auto lanes = [&](const Expr& begin, const Expr& end, NodeId body) {
-    return Wrap(s, {{{{p.u, begin, end, Expr(1)}}, Schedule::kVector}}, {body});
+  const auto lanes = [&](int64_t begin, int64_t end, NodeId body) {
+    return Wrap(s, {{{{p.u, Expr(begin), Expr(end), Expr(1)}}, Schedule::kVector}}, {body});
   };
-  const auto whole = [&] { return lanes(0, p.width, put(u, Substitute(weights, {{p.columns, first + u}}))); };
+  const auto some = [&](int64_t n) { return lanes(0, n, put(u, Substitute(weights, {{p.columns, first + u}}))); };
   const int64_t rest = p.count % p.width;
-  const Level terms{loops, Schedule::kSequential};
-  if (rest == 0) return Wrap(s, {terms}, whole());
-  std::vector<NodeId> part = lanes(first, Min(first + Expr(p.width), Expr(p.count)), put(u - first, Substitute(weights, {{p.columns, u}})));
-  for (NodeId n : lanes(rest, p.width, put(u, FloatExpr(0)))) part.push_back(n);
-  if (p.count < p.width) return Wrap(s, {terms}, part);
-  return {s->AddNode(If{BinaryExpr(Op::kLe, first + Expr(p.width), Expr(p.count)), Wrap(s, {terms}, whole()), Wrap(s, {terms}, part)})};
+  const auto part = [&] {
+    std::vector<NodeId> out = some(rest);
+    for (NodeId n : lanes(rest, p.width, put(u, FloatExpr(0)))) out.push_back(n);
+    return out;
+  };
+  std::vector<NodeId> body = rest == 0 ? some(p.width) : part();
+  if (rest != 0 && p.count > p.width) body = {s->AddNode(If{BinaryExpr(Op::kLe, first + Expr(p.width), Expr(p.count)), some(p.width), body})};
+  return Wrap(s, {{loops, Schedule::kSequential}}, body);
 }
 
 }  // namespace headrace::schedule

@@ -88,7 +88,10 @@ WindowsScheduler::Statements WindowsScheduler::Step(const Expr& value, Name tile
   const bool fused = w_.sum.op == WriteOp::kAdd && value.Is(ExprKind::kBinary) && value->op == Op::kMul;
   const Expr t = ReadExpr(tile, at);
   Tasklet step{tile, at, false, false, fused ? WriteOp::kAssign : w_.sum.op, value};
-  if (fused) step.value = CallExpr("fma", {value->args[0], value->args[1], t});
+  const auto wide = [&](const Expr& e) {
+    return s_->Get(w_.sum.target).dtype == w_.type || e.Is(ExprKind::kInt) || e.Is(ExprKind::kFloat) ? e : CastExpr(w_.type, e);
+  };
+  if (fused) step.value = CallExpr("fma", {wide(value->args[0]), wide(value->args[1]), t});
   return Wrap(s_, {{{{r_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll}, {{{u_, Expr(0), Expr(lanes), Expr(1)}}, Schedule::kVector}},
               {s_->AddNode(step)});
 }
@@ -106,12 +109,12 @@ WindowsScheduler::Statements WindowsScheduler::Tile(const Expr& x, int64_t rows,
   std::vector<Range> outer, inner;  // terms that something is asked of, and others
   for (const Range& r : w_.terms) (border || MentionsAny(across_, r.index) ? outer : inner).push_back(r);
   const Expr within = Where(Where(w_.sum.value, along_, true), across_, true);
-  Statements term = Wrap(s_, {{inner, Schedule::kUnroll}}, Step(Substitute(within, at), t, rows, lanes));
+  Statements term = Wrap(s_, {{inner, Schedule::kSequential}}, Step(Substitute(within, at), t, rows, lanes));
   if (all) {
     const Expr outside = Where(Where(w_.sum.value, conditions, false), along_, true);
     Statements otherwise;
     if (outside != IdentityOf(w_.sum.op, w_.type))
-      otherwise = Wrap(s_, {{inner, Schedule::kUnroll}}, Step(Substitute(outside, at), t, rows, lanes));
+      otherwise = Wrap(s_, {{inner, Schedule::kSequential}}, Step(Substitute(outside, at), t, rows, lanes));
     term = {s_->AddNode(If{here(all), term, otherwise})};
   }
   Statements out = Wrap(s_, each, {s_->AddNode(Tasklet{t, {SymbolExpr(r_), SymbolExpr(u_)}, false, false, WriteOp::kAssign,
@@ -122,14 +125,17 @@ WindowsScheduler::Statements WindowsScheduler::Tile(const Expr& x, int64_t rows,
 }
 
 WindowsScheduler::Statements WindowsScheduler::Tiles(const Range& at, int64_t rows, int64_t vectors, bool border) {
-  const int64_t count = LengthOf(w_.lane), lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(w_.type));
-  int64_t width = std::min(count, vectors * lanes);
-  while (width > lanes && count % width != 0) width -= lanes;
-  Range channels{c0_, Expr(0), Expr(count - count % width), Expr(width)};
+  const int64_t count = LengthOf(w_.lane), lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(w_.type)), whole = count / lanes;
+  int64_t many = std::min(vectors, whole);
+  while (many > 1 && whole % many != 0) --many;
   const Expr x = SymbolExpr(at.index);
-  Statements out = Wrap(s_, {{{at, channels}, Schedule::kSequential}}, Tile(x, rows, SymbolExpr(c0_), width, border));
-  if (count % width != 0)
-    Add(&out, Wrap(s_, {{{at}, Schedule::kSequential}}, Tile(x, rows, Expr(count - count % width), count % width, border)));
+  Statements out;
+  if (many > 0) {
+    const Range channels{c0_, Expr(0), Expr(whole * lanes), Expr(many * lanes)};
+    out = Wrap(s_, {{{at, channels}, Schedule::kSequential}}, Tile(x, rows, SymbolExpr(c0_), many * lanes, border));
+  }
+  if (count % lanes != 0)
+    Add(&out, Wrap(s_, {{{at}, Schedule::kSequential}}, Tile(x, rows, Expr(whole * lanes), count % lanes, border)));
   return out;
 }
 
