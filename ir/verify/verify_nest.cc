@@ -327,7 +327,7 @@ class Nest {
   bool ApartAsOne(const std::vector<uint32_t>& maps, const Use& w, const Use& u, const std::vector<Range>& inner_w,
                   const std::vector<Range>& inner_u) const {
     std::vector<Expr> index = w.index;
-    if (index.size() != u.index.size() || !std::equal(index.begin(), index.end(), u.index.begin()) || IsDataDependent(w)) return false;
+    if (index != u.index || IsDataDependent(w)) return false;
     std::vector<OrderedRange> all = Ranges(maps);
     const auto mentioned = [&](Name n) {
       return std::any_of(index.begin(), index.end(), [&](const Expr& e) { return Mentions(e, n); });

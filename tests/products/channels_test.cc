@@ -26,7 +26,8 @@ std::string From(const char* point, const char* term, const Convolution& x) {
 std::string Forward(const Convolution& x, const std::string& init = "0", const std::string& more = "") {
   const std::string h = Str(x.side(x.height)), w = Str(x.side(x.width)), k = Str(x.window),
                     data = x.type + "[" + x.n + ", " + Str(x.height) + ", " + Str(x.width) + ", " + x.c + "]",
-                    weights = x.type + (x.turned ? "[" + x.m + ", " + k + ", " + k + ", " + x.c + "]" : "[" + k + ", " + k + ", " + x.c + ", " + x.m + "]");
+                    window = k + ", " + k + ", ",
+                    weights = x.type + "[" + (x.turned ? x.m + ", " + window + x.c : window + x.c + ", " + x.m) + "]";
   const std::string points = "n in 0:" + x.n + ", y in 0:" + h + ", x in 0:" + w + ", o in 0:" + x.m,
                     terms = "k in 0:" + k + ", l in 0:" + k + ", c in 0:" + x.c;
   return "sdfg f(X: " + data + ", W: " + weights + more + ", Y: " + x.type + "[" + x.n + ", " + h + ", " + w + ", " + x.m + "]) {\n  map " +
@@ -44,7 +45,8 @@ std::string Apart(std::string text) {
 
 TEST(Channels, StridesPaddingAndDilation) {
   for (const bool turned : {false, true}) {
-    for (Convolution x : {Convolution{}, {9, 10, 3, 1, 0}, {9, 11, 3, 2, 1}, {12, 12, 3, 1, 2, 2}, {15, 16, 7, 2, 3}, {9, 10, 1, 2, 0}, {5, 5, 5, 1, 2}}) {
+    for (Convolution x : {Convolution{}, {9, 10, 3, 1, 0}, {9, 11, 3, 2, 1}, {12, 12, 3, 1, 2, 2}, {15, 16, 7, 2, 3}, {9, 10, 1, 2, 0},
+                          {5, 5, 5, 1, 2}}) {
       x.turned = turned;
       ExpectTiles(Forward(x));
       ExpectTiles(Apart(Forward(x)));
@@ -103,7 +105,8 @@ TEST(Channels, GroupsAndOneDimension) {
                    "    Y[n, y, x, o] += (X[n, y + k - 1, x + l - 1, c + 4 * (o // 16)] ?? 0) * W[k, l, c, o]\n  }\n}\n");
   ExpectTiles("sdfg f(X: f32[2, 500, 9], W: f32[5, 9, 20], Y: f32[2, 500, 20]) {\n"
                    "  map n in 0:2, x in 0:500, o in 0:20 { Y[n, x, o] = 0 }\n"
-                   "  map n in 0:2, x in 0:500, o in 0:20, l in 0:5, c in 0:9 { Y[n, x, o] += (X[n, x + l - 2, c] ?? 0) * W[l, c, o] }\n}\n");
+                   "  map n in 0:2, x in 0:500, o in 0:20, l in 0:5, c in 0:9 {\n"
+                   "    Y[n, x, o] += (X[n, x + l - 2, c] ?? 0) * W[l, c, o]\n  }\n}\n");
 }
 
 // The gradient of the data: a convolution with the window turned round; by steps of two, phases of it.

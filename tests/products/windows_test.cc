@@ -47,7 +47,8 @@ void ExpectAll(const Window& x, const Sizes& sizes = {}) {
 }
 
 TEST(Windows, StridesPaddingAndDilation) {
-  for (const Window& x : {Window{}, {9, 10, 3, 1, 0}, {9, 11, 3, 2, 1}, {12, 12, 3, 1, 2, 2}, {15, 16, 5, 2, 2}, {9, 10, 2, 2, 0}, {3, 3, 3, 1, 1}, {2, 2, 3, 1, 1}})
+  for (const Window& x : {Window{}, {9, 10, 3, 1, 0}, {9, 11, 3, 2, 1}, {12, 12, 3, 1, 2, 2}, {15, 16, 5, 2, 2}, {9, 10, 2, 2, 0},
+                          {3, 3, 3, 1, 1}, {2, 2, 3, 1, 1}})
     ExpectAll(x);
 }
 

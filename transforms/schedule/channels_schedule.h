@@ -1,22 +1,26 @@
 // The schedule of a sum of products over windows, whose results lie side by side along the channels: strips of points in registers,
-// columns in vectors. Short lines are taken together. The windows' data are read where they lie, or with their border from a buffer (strip.h); the weights come
-// from panels (turned.h). Terms are the same for all points of a part.
+// columns in vectors. Short lines are taken together. The windows' data are read where they lie, or with their border from a buffer
+// (strip.h); the weights come from panels (turned.h). Terms are the same for all points of a part.
 //   map n in 0:N, y in 0:56, x in 0:56, o in 0:64, k in 0:3, l in 0:3, c in 0:64 {
 //     Y[n, y, x, o] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c, o]
 //   }
 //     →  map n in 0:N, y0 in 0:56:14 @parallel {
 //          local a: f32[16, 58, 64] @worker
+//          local b: f32[2, 576, 32] @worker
 //          …
-//          for j in 0:64:32 {
-//            local b: f32[576, 32] @worker
+//          for j in 0:64:32, y in y0:+14, x in 0:56:14 {
+//            local t: f32[1, 14, 32]
 //            …
-//            for y in y0:+14, x1 in 0:56:14 {
-//              local t: f32[14, 32]
-//              …
-//              for k in 0:3, l in 0:3, c in 0:64 {
-//                map r in 0:14 @unroll { map u in 0:32 @vector { t[r, u] = fma(a[y + k - y0, x1 + l + r, c], b[192*k + 64*l + c, u], t[r, u]) } }
+//            for k in 0:3, l in 0:3, c in 0:64 {
+//              map q in 0:1, r in 0:14 @unroll {
+//                map u in 0:32 @vector {
+//                  t[q, r, u] = fma(a[y + k - y0 + q, x + l + r, c], b[j // 32, 192*k + 64*l + c, u], t[q, r, u])
+//                }
 //              }
-//              map r in 0:14 @unroll { map u in 0:32 @vector { Y[n, y, x1 + r, j + u] += t[r, u] } } } } }
+//            }
+//            map q in 0:1, r in 0:14 @unroll { map u in 0:32 @vector { Y[n, y + q, x + r, j + u] += t[q, r, u] } }
+//          }
+//        }
 #pragma once
 #include <functional>
 #include <optional>

@@ -322,7 +322,9 @@ kernel points(p0: f16[60, 64, 300], p1: f16[60, 64, 300], p2: f16[3, 3, 300, 300
   }
 }
 kernel terms(inout p0: f32[60, 64, 16], p1: f32[62, 66, 300], p2: f32[3, 3, 300, 16]) {
-  map i0 in 0:60, i1 in 0:64, i2 in 0:16, i3 in 0:3, i4 in 0:3, i5 in 0:300 { p0[i0, i1, i2] += p1[i0 + i3, i1 + i4, i5] * p2[i3, i4, i5, i2] }
+  map i0 in 0:60, i1 in 0:64, i2 in 0:16, i3 in 0:3, i4 in 0:3, i5 in 0:300 {
+    p0[i0, i1, i2] += p1[i0 + i3, i1 + i4, i5] * p2[i3, i4, i5, i2]
+  }
 }
 kernel windows(inout p0: f32[60, 64, 300], p1: f32[60, 64, 300]) {
   map i0 in 0:60, i1 in 0:64, i2 in 0:300, i3 in 0:3, i4 in 0:3 { p0[i0, i1, i2] += p1[i0 + i3 - 1, i1 + i4 - 1, i2] ?? 0 }

@@ -66,7 +66,8 @@ std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights) {
     return out;
   };
   std::vector<NodeId> body = rest == 0 ? some(p.width) : part();
-  if (rest != 0 && p.count > p.width) body = {s->AddNode(If{BinaryExpr(Op::kLe, first + Expr(p.width), Expr(p.count)), some(p.width), body})};
+  const Expr fits = BinaryExpr(Op::kLe, first + Expr(p.width), Expr(p.count));
+  if (rest != 0 && p.count > p.width) body = {s->AddNode(If{fits, some(p.width), body})};
   return Wrap(s, {{loops, Schedule::kSequential}}, body);
 }
 

@@ -1,18 +1,26 @@
 // Windows of channels by themselves, depthwise convolutions and pools: lanes along the channels, the results of some neighbours in
 // registers, which share what they read. Points at the borders of a line are taken one by one.
-//   map n in 0:N, y in 0:28, x in 0:28, c in 0:64, k in 0:3, l in 0:3 { Y[n, y, x, c] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c] }
+//   map n in 0:N, y in 0:28, x in 0:28, c in 0:64, k in 0:3, l in 0:3 {
+//     Y[n, y, x, c] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c]
+//   }
 //     →  map n in 0:N, y in 0:28 @parallel {
-//          for x1 in 1:25:4, c0 in 0:64:32 {
-//            local t: f32[4, 32]
+//          for x in 1:25:6, c in 0:64:32 {
+//            local t: f32[6, 32]
 //            …
 //            for k in 0:3 {
 //              if y + k - 1 >= 0 && y + k - 1 < 28 {
-//                map l in 0:3, r in 0:4 @unroll { map u in 0:32 @vector { t[r, u] = fma(X[n, y + k - 1, x1 + r + l - 1, c0 + u], W[k, l, c0 + u], t[r, u]) } }
+//                for l in 0:3 {
+//                  map r in 0:6 @unroll {
+//                    map u in 0:32 @vector { t[r, u] = fma(X[n, y + k - 1, x + r + l - 1, c + u], W[k, l, c + u], t[r, u]) }
+//                  }
+//                }
 //              } else { … 0 … }
 //            }
-//            map r in 0:4 @unroll { map u in 0:32 @vector { Y[n, y, x1 + r, c0 + u] += t[r, u] } }
+//            map r in 0:6 @unroll { map u in 0:32 @vector { Y[n, y, x + r, c + u] += t[r, u] } }
 //          }
-//          for x in 0:1, c0 in 0:64:64 { … } } }
+//          for x in 0:1, c in 0:64:64 { … }
+//          …
+//        }
 #pragma once
 #include <functional>
 #include <optional>
