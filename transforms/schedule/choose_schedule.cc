@@ -188,28 +188,35 @@ bool Scheduler::MayCollapse(const Nest& n, size_t outer, size_t inner) const {
   return true;
 }
 
-// Alone, or with what is done around it for each result.
-std::optional<Scheduler::Statements> Scheduler::Product(Nest n) {
+// Its ranges are split into groups and joined, in what is done around it, too.
+std::optional<Scheduler::OneSum> Scheduler::OneSumOf(const Nest& n) {
+  OneSum out;
+  out.nest = n;
+  std::optional<Elements> elements;
+  if (n.body.size() > 1) {
+    elements = ElementsOf(s_, n);
+    if (!elements) return std::nullopt;
+    out.nest = elements->nest;
+    if (!Prepare(&out.nest)) return std::nullopt;
+  } else if (!OfTasklets(n)) {
+    return std::nullopt;
+  }
+  SplitGroups(s_, &out.nest);
+  out.apart = ApartRanges(out.nest);
+  CollapseWithin(&out.nest, &out.apart);
+  out.sum = std::get<Tasklet>(s_->nodes[out.nest.body[elements ? elements->sum : 0]].body);
+  if (elements) elements->nest = out.nest;
+  out.completion = elements ? CompletionOf(*s_, *elements) : CompletionOf(out.sum);
+  return out;
+}
+
+std::optional<Scheduler::Statements> Scheduler::Product(const Nest& n) {
   const Sdfg before = *s_;  // what was changed on the way to finding that it is none
   const auto run = [&]() -> std::optional<Statements> {
-    std::optional<Elements> e;
-    if (n.body.size() > 1) {
-      e = ElementsOf(s_, n);
-      if (!e) return std::nullopt;
-      n = e->nest;
-      if (!Prepare(&n)) return std::nullopt;
-    } else if (!OfTasklets(n)) {
-      return std::nullopt;
-    }
-    SplitGroups(s_, &n);
-    std::vector<bool> apart = ApartRanges(n);
-    const auto product_of = [&] { return ProductOf(*s_, n, std::get<Tasklet>(s_->nodes[n.body[e ? e->sum : 0]].body), apart, d_); };
-    if (!product_of()) return std::nullopt;
-    CollapseWithin(&n, &apart);
-    auto product = product_of();
+    auto sum = OneSumOf(n);
+    auto product = sum ? ProductOf(*s_, sum->nest, sum->sum, sum->apart, d_) : std::nullopt;
     if (!product) return std::nullopt;
-    if (e) e->nest = n;
-    return ProductScheduler(s_, d_, std::move(*product), std::move(e)).Run();
+    return ProductScheduler(s_, d_, std::move(*product), std::move(sum->completion)).Run();
   };
   auto product = run();
   if (!product) *s_ = before;
@@ -256,6 +263,7 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
   if (const char* const why = BetterUnscheduled(n)) return LeftAsItIs(why);
+  if (auto windowed = Windowed(n)) return windowed;
   if (auto product = Product(n)) return product;
   if (OfTasklets(n) && n.body.size() == 1) {
     return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);

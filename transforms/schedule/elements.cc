@@ -4,6 +4,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/type_inference.h"
+#include "transforms/schedule/scheduler.h"
 
 namespace headrace::schedule {
 namespace {
@@ -63,6 +64,60 @@ std::optional<Elements> ElementsOf(Sdfg* s, const Nest& n) {
     s->nodes.Mutable(body[out.sum]).body = std::move(adds);
   }
   return out;
+}
+
+Completion CompletionOf(const Sdfg& s, const Elements& e) {
+  Completion f;
+  f.initial = e.initial, f.sum = e.sum;
+  for (NodeId id : e.nest.body) f.statements.push_back(std::get<Tasklet>(s.nodes[id].body));
+  Tasklet& sum = f.statements[f.sum];
+  sum.value = f.statements[f.initial].value;
+  if (e.held) sum.target = *e.held, sum.index.clear(), sum.flat = false;
+  return f;
+}
+
+Completion CompletionOf(const Tasklet& sum) {
+  Completion c{{sum}, 1, 0};
+  c.statements[0].value = FloatExpr(0);
+  return c;
+}
+
+std::vector<NodeId> CompletedAt(Sdfg* s, const Completion& f, const NameMap& place, const Expr& sum) {
+  std::vector<std::pair<Name, Name>> own;
+  std::vector<NodeId> out;
+  for (size_t k = 0; k < f.statements.size(); ++k) {
+    if (k == f.initial) continue;
+    Tasklet t = f.statements[k];
+    t.value = Substitute(t.value, place);
+    if (k == f.sum && f.initial < f.sum) {
+      const Expr nothing = IdentityOf(t.op, ComputeType(s->Get(t.target).dtype));
+      const bool adds_zero = t.op == WriteOp::kAdd && AsInt(t.value) == 0;
+      t.value = adds_zero || t.value == nothing ? sum : Combined(t.op, t.value, sum);
+      t.op = WriteOp::kAssign;
+    } else if (k == f.sum) {
+      t.value = sum;
+    }
+    t.value = RenameContainers(t.value, own);
+    for (Expr& e : t.index) e = RenameContainers(Substitute(e, place), own);
+    const auto known = std::find_if(own.begin(), own.end(), [&](const auto& r) { return r.first == t.target; });
+    if (known != own.end()) {
+      t.target = known->second;
+    } else if (IsRegister(*s, t.target)) {
+      Container fresh = s->Get(t.target);
+      fresh.name = FreshIn(*s, t.target.str() + "_at");  // like no index, of which there may be no map yet
+      own.emplace_back(t.target, fresh.name);
+      t.target = fresh.name;
+      s->Add(std::move(fresh));
+    }
+    out.push_back(s->AddNode(std::move(t)));
+  }
+  return out;
+}
+
+int64_t OperationsOf(Sdfg* s, const Completion& f) {
+  std::vector<NodeId> nodes;
+  for (const Tasklet& t : f.statements) nodes.push_back(s->AddNode(t));
+  return OperationsOf(*s, nodes);
 }
 
 }  // namespace headrace::schedule

@@ -9,12 +9,25 @@
 namespace headrace::schedule {
 
 struct Elements {
-  Nest nest;            // all statements side by side in all ranges, so that ranges can be joined for all of them at once
-  size_t initial = 0;   // of nest.body: gives the sum its first value,
-  size_t sum = 0;       // and the next one accumulates, into what it is written to if it is a register itself
-  std::optional<Name> held;  // the register
+  Nest nest;           // all statements side by side in all ranges, so that ranges can be joined for all of them at once
+  size_t initial = 0;  // of nest.body: gives the sum its first value,
+  size_t sum = 0;      // and the next one accumulates, into what it is written to if it is a register itself:
+  std::optional<Name> held;
 };
 // Of a nest whose body is tasklets, a map of one accumulation, and tasklets; nullopt where the sum can't be parted from them.
 std::optional<Elements> ElementsOf(Sdfg* s, const Nest& n);
+
+// What is done with each result once its sum is known.
+struct Completion {
+  std::vector<Tasklet> statements;
+  size_t initial = 0, sum = 0;  // which of them; the latter's value is that of the former
+};
+Completion CompletionOf(const Sdfg& s, const Elements& e);
+// A sum that is added to what its element holds.
+Completion CompletionOf(const Tasklet& sum);
+// At a place, with registers of its own, so that they live where they are used.
+std::vector<NodeId> CompletedAt(Sdfg* s, const Completion& f, const NameMap& place, const Expr& sum);
+// Scalar operations, roughly.
+int64_t OperationsOf(Sdfg* s, const Completion& f);
 
 }  // namespace headrace::schedule

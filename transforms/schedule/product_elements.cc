@@ -5,30 +5,21 @@
 
 #include "ir/analysis/layout.h"
 #include "transforms/schedule/product_schedule.h"
-#include "transforms/schedule/scheduler.h"
+#include "transforms/schedule/steps.h"
 
 namespace headrace::schedule {
 
 // The accesses as places in views by the outer ranges, the row and the column, where they move with these evenly.
 bool ProductScheduler::ViewElements() {
   column_ = p_.columns.size() == 1 ? p_.columns[0].index : FreshIn(*s_, "c");
-  for (size_t k = 0; k < elements_->nest.body.size(); ++k) {
-    Tasklet t = std::get<Tasklet>(s_->nodes[elements_->nest.body[k]].body);
-    if (k == elements_->sum) {
-      t.op = WriteOp::kAssign;
-      t.value = placed_[elements_->initial].value;
-      if (elements_->held) t.target = *elements_->held, t.index.clear(), t.flat = false;
-    } else {
-      const auto value = ViewReads(t.value);
-      if (!value) return false;
-      t.value = *value;
-    }
-    for (const Expr& e : t.index)
-      if (!IsIndexExpr(e)) return false;
+  for (size_t k = 0; k < completion_.statements.size(); ++k) {
+    Tasklet& t = completion_.statements[k];
+    const auto value = ViewReads(t.value);
+    if (!value || !std::all_of(t.index.begin(), t.index.end(), IsIndexExpr)) return false;
+    t.value = *value;
     const auto view = ViewElement(t.target, t.flat, &t.index);
     if (!view) return false;
     t.target = *view, t.flat = false;
-    placed_.push_back(std::move(t));
   }
   return true;
 }
@@ -79,48 +70,8 @@ std::optional<Expr> ProductScheduler::ViewReads(const Expr& value) {
   return fits ? std::optional<Expr>(viewed) : std::nullopt;
 }
 
-// No index of the product's own either, of which there may be no map yet.
-Name ProductScheduler::FreshRegister(std::string stem) const {
-  for (;; stem += "_1") {
-    const Name name = FreshIn(*s_, stem);
-    const Name own[] = {i1_, j1_, d1_, r_, u_, column_};
-    if (std::find(std::begin(own), std::end(own), name) == std::end(own)) return name;
-  }
-}
-
-// Each time with registers of its own, so that they live where they are used.
 ProductScheduler::Statements ProductScheduler::Result(const Expr& row, const Expr& column, const Expr& sum) {
-  if (!elements_) {
-    std::vector<Expr> at = Outer(target_outer_);
-    at.push_back(row), at.push_back(column);
-    return {Put(target_, at, WriteOp::kAdd, sum)};
-  }
-  const NameMap place = {{p_.row.index, row}, {column_, column}};
-  const Expr zero = IdentityOf(WriteOp::kAdd, p_.type);
-  std::vector<std::pair<Name, Name>> own;
-  Statements out;
-  for (size_t k = 0; k < placed_.size(); ++k) {
-    if (k == elements_->initial) continue;
-    Tasklet t = placed_[k];
-    t.value = Substitute(t.value, place);
-    if (k == elements_->sum) t.value = t.value == zero || AsInt(t.value) == 0 ? sum : BinaryExpr(Op::kAdd, t.value, sum);
-    t.value = RenameContainers(t.value, own);
-    for (Expr& e : t.index) e = Substitute(e, place);
-    if (const Container& c = s_->Get(t.target); c.storage == Storage::kRegister) {
-      const auto known = std::find_if(own.begin(), own.end(), [&](const auto& r) { return r.first == t.target; });
-      if (known == own.end()) {
-        Container fresh = c;
-        fresh.name = FreshRegister(c.name.str());
-        own.emplace_back(t.target, fresh.name);
-        t.target = fresh.name;
-        s_->Add(std::move(fresh));
-      } else {
-        t.target = known->second;
-      }
-    }
-    out.push_back(s_->AddNode(std::move(t)));
-  }
-  return out;
+  return CompletedAt(s_, completion_, {{p_.row.index, row}, {column_, column}}, sum);
 }
 
 }  // namespace headrace::schedule

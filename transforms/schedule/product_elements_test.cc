@@ -32,11 +32,11 @@ kernel k(p0: f32[24, 96], p1: f32[24, 128], p2: f32[128, 96], p3: f32[96]) for c
         map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[d, j_1 + u], t[r, u]) }
       }
     }
-    for r in 0:12 {
+    map r in 0:12 @unroll {
       map u in 0:32 @vector {
-        local s_1: f32
-        s_1 = p3[j_1 + u] + t[r, u]
-        p0[i_1 + r, j_1 + u] = max(s_1, 0)
+        local s_at: f32
+        s_at = p3[j_1 + u] + t[r, u]
+        p0[i_1 + r, j_1 + u] = max(s_at, 0)
       }
     }
   }
@@ -82,9 +82,9 @@ kernel k(p0: f32[24, 64], p1: f32[24, 3000], p2: f32[3000, 64]) for cpu {
   }
   for i_1 in 0:24 {
     map u in 0:64 @vector {
-      local s_1: f32
-      s_1 = sums[i_1, u]
-      p0[i_1, u] = exp(s_1)
+      local s_at: f32
+      s_at = sums[i_1, u]
+      p0[i_1, u] = exp(s_at)
     }
   }
 })");
@@ -127,23 +127,23 @@ kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[
         }
       }
       if x_1 + 32 <= 144 {
-        for r in 0:8 {
+        map r in 0:8 @unroll {
           map u_1 in 0:32 @vector {
-            local s_1: f32
-            s_1 = p3[o_1 + r] + t[r, u_1]
-            local u_1_1: f32
-            u_1_1 = s_1 * s_1
-            v_1[o_1 + r, u_1 + x_1] = u_1_1 + v[o_1 + r, u_1 + x_1]
+            local s_at: f32
+            s_at = p3[o_1 + r] + t[r, u_1]
+            local u_at: f32
+            u_at = s_at * s_at
+            v_1[o_1 + r, u_1 + x_1] = u_at + v[o_1 + r, u_1 + x_1]
           }
         }
       } else {
         for r in 0:8 {
           map u_1 in x_1:+32 @vector {
-            local s_2: f32
-            s_2 = p3[o_1 + r] + t[r, u_1 - x_1]
-            local u_1_1_1: f32
-            u_1_1_1 = s_2 * s_2
-            v_1[o_1 + r, u_1] = u_1_1_1 + v[o_1 + r, u_1]
+            local s_at_1: f32
+            s_at_1 = p3[o_1 + r] + t[r, u_1 - x_1]
+            local u_at_1: f32
+            u_at_1 = s_at_1 * s_at_1
+            v_1[o_1 + r, u_1] = u_at_1 + v[o_1 + r, u_1]
           }
         }
       }

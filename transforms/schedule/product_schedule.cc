@@ -226,16 +226,6 @@ std::vector<Expr> ProductScheduler::Outer(const std::vector<Name>& names) const 
   return out;
 }
 
-bool ProductScheduler::ViewTarget() {
-  const Offset at = OffsetOf(*s_, p_.sum.target, p_.sum.index, p_.sum.flat);
-  for (const Range& r : p_.outer) target_outer_.push_back(r.index);
-  const auto view = View(p_.sum.target, p_.sum.index, p_.sum.flat, p_.outer,
-                         {{p_.row.end, StrideOf(at.elements, p_.row.index)},
-                          {columns_.count, StrideOf(at.elements, p_.columns.back().index)}});
-  if (view) target_ = *view;
-  return view.has_value();
-}
-
 // One read of the right type, whose memory runs along what is in one step of the depth's first index, or along all of it.
 bool ProductScheduler::ReadRowsInPlace() {
   const Expr& e = p_.row_operand;
@@ -368,7 +358,7 @@ ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, co
     if (sums_ != Name()) return {Put(sums_, {row - rows_.first(), column - columns_.first()}, WriteOp::kAdd, sum)};
     return Result(row, column, sum);
   };
-  const bool simple = sums_ != Name() || !elements_;
+  const bool simple = sums_ != Name() || OperationsOf(s_, completion_) <= d_.tile_operations;
   const bool whole = IsMultiple(columns_.count, tile_columns_) || ragged_;
   Statements full;
   if (whole || !IsBelow(columns_.count, tile_columns_))
@@ -461,7 +451,7 @@ ProductScheduler::Statements ProductScheduler::Shared(const Statements& body) co
 
 std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   OrderDepth();
-  if (!CutDepth() || !CutRowsAndColumns() || !(elements_ ? ViewElements() : ViewTarget())) return std::nullopt;
+  if (!CutDepth() || !CutRowsAndColumns() || !ViewElements()) return std::nullopt;
   i1_ = FreshIn(*s_, p_.row.index.str() + "_1");
   j1_ = FreshIn(*s_, p_.columns.back().index.str() + "_1");
   d1_ = FreshIn(*s_, "d"), r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
@@ -472,8 +462,9 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
   if (!in_place) packed_rows_ = Local("a", {Expr(strips), Expr(depth_.most), Expr(tile_rows_)}, Storage::kWorker);
   const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();
-  const bool rounds = elements_ || s_->Get(target_).dtype != p_.type;  // what is written is no sum that may be added to
-  if ((rounds && blocks) || ragged_)
+  const Tasklet& result = completion_.statements[completion_.sum];
+  const bool adds = completion_.statements.size() == 1 && s_->Get(result.target).dtype == p_.type;  // each block its part
+  if ((!adds && blocks) || ragged_)
     sums_ = Local("sums", {Expr(rows_.most), Expr(RoundUp(columns_.most, tile_columns_))}, Storage::kWorker);
   return Shared(InBlocks());
 }

@@ -25,8 +25,7 @@ namespace headrace::schedule {
 
 class ProductScheduler {
  public:
-  ProductScheduler(Sdfg* s, const Device& d, Product p, std::optional<Elements> e)
-      : s_(s), d_(d), p_(std::move(p)), elements_(std::move(e)) {}
+  ProductScheduler(Sdfg* s, const Device& d, Product p, Completion completion) : s_(s), d_(d), p_(std::move(p)), completion_(std::move(completion)) {}
   std::optional<std::vector<NodeId>> Run();  // nullopt: it has none, and what was added to the kernel is spoilt
 
  private:
@@ -50,7 +49,6 @@ class ProductScheduler {
   bool CutColumns(int64_t wide);
   bool CutRowsAndColumns();
   bool ReadRowsInPlace();  // false: they are packed
-  bool ViewTarget();
   // A view in which `ranges` are a dimension each, where the access moves with each of them evenly.
   struct Dimension {
     Expr extent, stride;
@@ -71,7 +69,6 @@ class ProductScheduler {
   bool ViewElements();
   std::optional<Name> ViewElement(Name container, bool flat, std::vector<Expr>* index);
   std::optional<Expr> ViewReads(const Expr& e);
-  Name FreshRegister(std::string stem) const;
   Statements Result(const Expr& row, const Expr& column, const Expr& sum);
   Statements InBlocks();
   Statements Shared(const Statements& body) const;
@@ -89,16 +86,15 @@ class ProductScheduler {
   Sdfg* s_;
   const Device& d_;
   Product p_;
-  std::optional<Elements> elements_;
-  std::vector<Tasklet> placed_;  // the elements' statements, at row p_.row.index and column column_
+  Completion completion_;  // of the result at row p_.row.index and column column_
   Name column_;
   Cuts rows_, columns_, depth_;
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
   bool ragged_ = false;  // parts of columns end in the middle of a tile
   Name i1_, j1_, d1_, r_, u_;
-  Name target_, in_place_, packed_rows_, packed_columns_, sums_;  // in_place_: the view of the rows
-  std::vector<Name> target_outer_, in_place_outer_;
+  Name in_place_, packed_rows_, packed_columns_, sums_;  // in_place_: the view of the rows
+  std::vector<Name> in_place_outer_;
 };
 
 }  // namespace headrace::schedule

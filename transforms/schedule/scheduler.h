@@ -8,6 +8,7 @@
 #include "ir/graph/homes.h"
 #include "transforms/schedule/checks.h"
 #include "transforms/schedule/device.h"
+#include "transforms/schedule/elements.h"
 #include "transforms/schedule/steps.h"
 
 namespace headrace::schedule {
@@ -53,7 +54,16 @@ class Scheduler {
   const char* BetterUnscheduled(const Nest& n) const;
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
-  std::optional<Statements> Product(Nest n);  // as sums of products have it: product.h, elements.h
+  // A nest of one sum, alone or with what is done around it for each result: elements.h.
+  struct OneSum {
+    Nest nest;
+    Tasklet sum;
+    std::vector<bool> apart;  // of each range of the nest
+    Completion completion;
+  };
+  std::optional<OneSum> OneSumOf(const Nest& n);
+  std::optional<Statements> Product(const Nest& n);   // as sums of products have it: product.h
+  std::optional<Statements> Windowed(const Nest& n);  // along channels that lie innermost in memory: windowed.cc
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
   std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);
   std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
@@ -110,6 +120,7 @@ class Scheduler {
 };
 Expr TripsOf(const std::vector<Range>& ranges);  // of all together, where known
 
+Expr Combined(WriteOp op, const Expr& a, const Expr& b);
 // What a sum, product, maximum or minimum of nothing is; null where the type has none.
 Expr IdentityOf(WriteOp op, DType t);
 

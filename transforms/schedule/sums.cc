@@ -16,8 +16,6 @@ Expr IdentityOf(WriteOp op, DType t) {
   return {};
 }
 
-namespace {
-
 Expr Combined(WriteOp op, const Expr& a, const Expr& b) {
   switch (op) {
     case WriteOp::kMul: return BinaryExpr(Op::kMul, a, b);
@@ -26,6 +24,8 @@ Expr Combined(WriteOp op, const Expr& a, const Expr& b) {
     default: return BinaryExpr(Op::kAdd, a, b);
   }
 }
+
+namespace {
 
 // Choices whose condition mentions `index`, where one is given.
 bool HasChoices(const Expr& value, std::optional<Name> index = {}) {

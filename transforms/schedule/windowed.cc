@@ -1,0 +1,25 @@
+// Where the strategy takes channels that lie innermost in memory: channels_schedule.h, windows.h.
+#include "transforms/schedule/channels_schedule.h"
+#include "transforms/schedule/scheduler.h"
+#include "transforms/schedule/windows.h"
+
+namespace headrace::schedule {
+
+std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
+  const Sdfg before = *s_;  // what was changed on the way to finding that it is none
+  const auto run = [&]() -> std::optional<Statements> {
+    const auto sum = OneSumOf(n);
+    if (!sum) return std::nullopt;
+    if (auto channels = ChannelsOf(*s_, sum->nest, sum->sum, sum->apart))
+      return ChannelsScheduler(s_, d_, std::move(*channels), sum->completion).Run();
+    if (auto windows = WindowsOf(*s_, sum->nest, sum->sum, sum->apart))
+      return WindowsScheduler(s_, d_, std::move(*windows), sum->completion).Run();
+    return std::nullopt;
+  };
+  auto windowed = run();
+  if (!windowed) *s_ = before;
+  tiled_ |= windowed.has_value();
+  return windowed;
+}
+
+}  // namespace headrace::schedule
