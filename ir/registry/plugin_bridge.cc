@@ -343,9 +343,9 @@ void CNode::Call(const NodeView& v, bool dense) {
   if (const Attribute* a = FindAttribute(v.node->attributes, Name(kEpilogueAttribute)))
     if (const auto* steps = std::get_if<std::vector<std::string>>(&a->value))
       for (const std::string& s : *steps) Step(s);
-  auto strides = [&](const std::vector<Port>& ports, std::vector<const char* const*>* out) {
+  auto strides = [&](const std::vector<headrace::Port>& ports, std::vector<const char* const*>* out) {
     bool any = false;
-    for (const Port& p : ports) {
+    for (const headrace::Port& p : ports) {
       const Container* c = v.sdfg && !dense ? v.sdfg->Find(p.container) : nullptr;
       out->push_back(nullptr);
       if (!c || IsContiguous(*c)) continue;
