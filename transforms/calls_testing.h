@@ -8,7 +8,7 @@
 
 namespace headrace::transforms {
 
-// `product(A, B) -> Y`: wants A by columns, takes "bias", "relu" and "add" as epilogue, needs 64 bytes for each row of A, and its
+// `product(A, B) -> Y`: wants A by columns, takes most steps as epilogue, no "tanh" and "sigmoid", needs 64 bytes for each row of A, and its
 // result may lie over e0. `refuser`: refuses layouts; `shrinker`: its scratch is none.
 inline const Registry& RegistryWithCalls() {
   static const Registry* r = [] {
@@ -24,7 +24,7 @@ inline const Registry& RegistryWithCalls() {
     };
     f.epilogue = [](void*, const hr_node* n, const hr_writer* error) -> int32_t {
       const std::string op = n->steps[n->n_steps - 1].op;
-      if (op == "bias" || op == "relu" || op == "add" || op == "clip" || op == "linear") return 0;
+      if (op == "bias" || op == "relu" || op == "add" || op == "clip" || op == "linear" || op == "leaky") return 0;
       return error->put(error->ctx, ("no " + op).c_str()), 1;
     };
     f.in_place = {{"Y", "e0"}};

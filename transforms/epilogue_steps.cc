@@ -26,6 +26,7 @@ class Peeler {
     if (IsSigmoid(e)) return Peel(e->args[1]->args[1]->args[0]->args[0]) && Add("sigmoid");
     if (IsCall(e, "tanh")) return Peel(e->args[0]) && Add("tanh");
     if (e.Is(ExprKind::kUnary) && e->op == Op::kNeg) return Peel(e->args[0]) && Linear(-1, 0);
+    if (e.Is(ExprKind::kSelect)) return Select(e->args[0], e->args[1], e->args[2]);
     if (e->args.size() != 2) return false;
     const bool left = Holds(e->args[0]), right = Holds(e->args[1]);
     if (left == right) return false;
@@ -43,6 +44,24 @@ class Peeler {
     });
     return found;
   }
+  // What activations are written as; a NaN stays one. v <= 0 ? 0 : v, v > b ? b : v, v > 0 ? v : a * v, and the sigmoid's two sides.
+  bool Select(const Expr& condition, const Expr& yes, const Expr& no) {
+    if (!condition.Is(ExprKind::kBinary)) return false;
+    const Expr& v = condition->args[0];
+    const auto bound = NumberIn(condition->args[1]);
+    const bool below = condition->op == Op::kLt || condition->op == Op::kLe, above = condition->op == Op::kGt || condition->op == Op::kGe;
+    if (!bound || below == above) return false;
+    if (no == v && NumberIn(yes) == bound) return Peel(v) && (below ? AtLeast(*bound) : AtMost(*bound));
+    if (above && *bound == 0 && yes == v && no.Is(ExprKind::kBinary) && no->op == Op::kMul && no->args[1] == v)
+      if (const auto slope = NumberIn(no->args[0])) return Peel(v) && Add("leaky", {*slope});
+    return below && *bound == 0 && IsSigmoid(no) && no->args[1]->args[1]->args[0]->args[0] == v && IsSigmoidBelow(yes, v) && Peel(v) && Add("sigmoid");
+  }
+  // exp(v) / (1 + exp(v))
+  static bool IsSigmoidBelow(const Expr& e, const Expr& v) {
+    if (!e.Is(ExprKind::kBinary) || e->op != Op::kDiv || !IsCall(e->args[0], "exp") || e->args[0]->args[0] != v) return false;
+    const Expr& sum = e->args[1];
+    return sum.Is(ExprKind::kBinary) && sum->op == Op::kAdd && NumberIn(sum->args[0]) == 1.0 && sum->args[1] == e->args[0];
+  }
   // 1 / (1 + exp(-v))
   static bool IsSigmoid(const Expr& e) {
     if (!e.Is(ExprKind::kBinary) || e->op != Op::kDiv || NumberIn(e->args[0]) != 1.0) return false;
@@ -58,12 +77,14 @@ class Peeler {
     if (e.Is(ExprKind::kBinary) && e->op == Op::kSub && number) return left ? Linear(1, -*number) : Linear(-1, *number);
     const bool most = IsCall(e, "min"), least = IsCall(e, "max");
     if (!number || most == least) return false;
-    if (least && *number == 0) return Add("relu");
-    if (least) return Add("clip", {*number, kInfinity});
+    return least ? AtLeast(*number) : AtMost(*number);
+  }
+  bool AtLeast(double number) { return number == 0 ? Add("relu") : Add("clip", {number, kInfinity}); }
+  bool AtMost(double number) {
     EpilogueStep* last = steps_.empty() ? nullptr : &steps_.back();  // min(max(v, a), b)
-    if (last && last->op == "clip" && last->numbers[1] == kInfinity && last->numbers[0] <= *number) return last->numbers[1] = *number, true;
-    if (last && last->op == "relu" && *number >= 0) return *last = {"clip", {}, -1, {0, *number}}, true;
-    return Add("clip", {-kInfinity, *number});
+    if (last && last->op == "clip" && last->numbers[1] == kInfinity && last->numbers[0] <= number) return last->numbers[1] = number, true;
+    if (last && last->op == "relu" && number >= 0) return *last = {"clip", {}, -1, {0, number}}, true;
+    return Add("clip", {-kInfinity, number});
   }
   static bool IsCall(const Expr& e, std::string_view name) { return e.Is(ExprKind::kCall) && e->name.view() == name; }
   bool Add(const char* op, std::vector<double> numbers = {}) {

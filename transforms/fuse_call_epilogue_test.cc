@@ -45,6 +45,24 @@ TEST(FuseCallEpilogue, OneStep) {
              RegistryWithCalls());
 }
 
+// As ONNX's activations are written: a NaN stays one.
+TEST(FuseCallEpilogue, Activations) {
+  const std::string head = "sdfg f(X: f32[4, 8], W: f32[8, 8], Y: f32[4, 8]) {\n";
+  const std::pair<const char*, const char*> kCases[] = {{"v <= 0.0 ? 0.0 : v", "relu"},
+                                                        {"(v < 0 ? 0 : v) > 6 ? 6 : (v < 0 ? 0 : v)", "clip 0 6"},
+                                                        {"(v < -1 ? -1 : v) > 6 ? 6 : (v < -1 ? -1 : v)", "clip -1 6"},
+                                                        {"v > 0 ? v : 0.5 * v", "leaky 0.5"},
+                                                        {"v < 0 ? exp(v) / (1 + exp(v)) : 1 / (1 + exp(-v))", "sigmoid"}};
+  for (const auto& [form, step] : kCases) {
+    std::string value = form;
+    for (size_t at = 0; (at = value.find('v', at)) != std::string::npos; at += 7) value.replace(at, 1, "T[i, j]");
+    const std::string call = head + " transient T: f32[4, 8]\n call.product(A = X, B = W) -> (Y = T)\n map i in 0:4, j in 0:8 { Y[i, j] = ";
+    if (step == std::string("sigmoid")) ExpectUnchanged(call + value + " }\n }", "fuse-call-epilogue", RegistryWithCalls());  // refused
+    else ExpectPass(call + value + " }\n }", "fuse-call-epilogue", head + "call.product{epilogue = [\"" + step + "\"]}(A = X, B = W) -> (Y = Y)\n }",
+                    RegistryWithCalls());
+  }
+}
+
 // What the function refuses, what reads the result besides, what is no step, what is written in between, what the call reads itself.
 TEST(FuseCallEpilogue, StaysApart) {
   const std::string head = "sdfg f(X: f32[4, 8], W: f32[8, 8], b: f32[4], Y: f32[4, 8], Z: f32[4, 8], S: f32[8, 4]) {\n transient T: f32[4, 8]\n"
