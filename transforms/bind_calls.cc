@@ -90,7 +90,8 @@ class Wishes {
       const Container& c = s_.Get(p.container);
       const bool free = std::all_of(c.shape.begin(), c.shape.end(), [&](const Expr& e) {
         const std::vector<Name> symbols = FreeSymbols(e);
-        return std::none_of(symbols.begin(), symbols.end(), [&](Name n) { return std::find(l.defines.begin(), l.defines.end(), n) != l.defines.end(); });
+        return std::none_of(symbols.begin(), symbols.end(),
+                            [&](Name n) { return std::find(l.defines.begin(), l.defines.end(), n) != l.defines.end(); });
       });
       if (f && free && c.kind != ContainerKind::kSequence && c.dtype != DType::kString) {
         HR_ASSIGN_OR_RETURN(order, OrderOf(*f, v, i));

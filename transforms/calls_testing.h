@@ -8,8 +8,8 @@
 
 namespace headrace::transforms {
 
-// `product(A, B) -> Y`: wants A by columns, takes most steps as epilogue, no "tanh" and "sigmoid", needs 64 bytes for each row of A, and its
-// result may lie over e0. `refuser`: refuses layouts; `shrinker`: its scratch is none.
+// `product(A, B) -> Y`: wants A by columns, takes most steps as epilogue, no "tanh" and "sigmoid", needs 64 bytes for each row of A,
+// and its result may lie over e0. `refuser`: refuses layouts; `shrinker`: its scratch is no size.
 inline const Registry& RegistryWithCalls() {
   static const Registry* r = [] {
     auto* reg = new Registry;
@@ -37,7 +37,9 @@ inline const Registry& RegistryWithCalls() {
     EXPECT_TRUE(reg->Add(refuser).ok());
     ExternalFunction shrinker;
     shrinker.name = shrinker.symbol = "shrinker";
-    shrinker.scratch = [](void*, const hr_node*, const hr_writer* bytes, const hr_writer*) -> int32_t { return bytes->put(bytes->ctx, "Q - 1"), 0; };
+    shrinker.scratch = [](void*, const hr_node*, const hr_writer* bytes, const hr_writer*) -> int32_t {
+      return bytes->put(bytes->ctx, "Q - 1"), 0;
+    };
     EXPECT_TRUE(reg->Add(shrinker).ok());
     return reg;
   }();

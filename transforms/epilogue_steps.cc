@@ -54,7 +54,8 @@ class Peeler {
     if (no == v && NumberIn(yes) == bound) return Peel(v) && (below ? AtLeast(*bound) : AtMost(*bound));
     if (above && *bound == 0 && yes == v && no.Is(ExprKind::kBinary) && no->op == Op::kMul && no->args[1] == v)
       if (const auto slope = NumberIn(no->args[0])) return Peel(v) && Add("leaky", {*slope});
-    return below && *bound == 0 && IsSigmoid(no) && no->args[1]->args[1]->args[0]->args[0] == v && IsSigmoidBelow(yes, v) && Peel(v) && Add("sigmoid");
+    if (!below || *bound != 0 || !IsSigmoid(no) || !IsSigmoidBelow(yes, v)) return false;
+    return no->args[1]->args[1]->args[0]->args[0] == v && Peel(v) && Add("sigmoid");
   }
   // exp(v) / (1 + exp(v))
   static bool IsSigmoidBelow(const Expr& e, const Expr& v) {

@@ -15,19 +15,20 @@ namespace {
 using transforms::EpilogueStep;
 using transforms::UseIndex;
 
-// A map of one tasklet that gives each element of an array once: Y[i, j] = value.
+// A map of one tasklet that gives each element of an array once: Y[i, j] = value; dimensions of 1 may have a 0.
 const Tasklet* ElementwiseOver(const Sdfg& s, NodeId id, const std::vector<Expr>& shape) {
   const auto* m = std::get_if<Map>(&s.nodes[id].body);
-  if (!m || m->schedule != Schedule::kDefault || m->body.size() != 1 || m->ranges.size() != shape.size()) return nullptr;
+  if (!m || m->schedule != Schedule::kDefault || m->body.size() != 1) return nullptr;
   const auto* t = std::get_if<Tasklet>(&s.nodes[m->body[0]].body);
   if (!t || t->op != WriteOp::kAssign || t->flat || t->guarded || t->index.size() != shape.size()) return nullptr;
   std::set<Name> seen;
   for (size_t d = 0; d < shape.size(); ++d) {
+    if (AsInt(t->index[d]) == 0 && AsInt(shape[d]) == 1) continue;
     if (!t->index[d].Is(ExprKind::kSymbol) || !seen.insert(t->index[d]->name).second) return nullptr;
     const auto range = std::find_if(m->ranges.begin(), m->ranges.end(), [&](const Range& r) { return r.index == t->index[d]->name; });
     if (range == m->ranges.end() || AsInt(range->begin) != 0 || AsInt(range->step) != 1 || range->end != shape[d]) return nullptr;
   }
-  return t;
+  return seen.size() == m->ranges.size() ? t : nullptr;
 }
 
 class Epilogues {

@@ -45,6 +45,18 @@ TEST(FuseCallEpilogue, OneStep) {
              RegistryWithCalls());
 }
 
+TEST(FuseCallEpilogue, DimensionsOfOne) {
+  ExpectPass(R"(sdfg f(X: f32[1, 4], W: f32[4, 8], b: f32[8], Y: f32[1, 8]) {
+      transient T: f32[1, 8]
+      call.product(A = X, B = W) -> (Y = T)
+      map j in 0:8 { Y[0, j] = T[0, j] + b[j] }
+    })",
+             "fuse-call-epilogue", R"(sdfg f(X: f32[1, 4], W: f32[4, 8], b: f32[8], Y: f32[1, 8]) {
+      call.product{epilogue = ["bias e0 1"]}(A = X, B = W, e0 = b) -> (Y = Y)
+    })",
+             RegistryWithCalls());
+}
+
 // As ONNX's activations are written: a NaN stays one.
 TEST(FuseCallEpilogue, Activations) {
   const std::string head = "sdfg f(X: f32[4, 8], W: f32[8, 8], Y: f32[4, 8]) {\n";
@@ -56,21 +68,23 @@ TEST(FuseCallEpilogue, Activations) {
   for (const auto& [form, step] : kCases) {
     std::string value = form;
     for (size_t at = 0; (at = value.find('v', at)) != std::string::npos; at += 7) value.replace(at, 1, "T[i, j]");
-    const std::string call = head + " transient T: f32[4, 8]\n call.product(A = X, B = W) -> (Y = T)\n map i in 0:4, j in 0:8 { Y[i, j] = ";
-    if (step == std::string("sigmoid")) ExpectUnchanged(call + value + " }\n }", "fuse-call-epilogue", RegistryWithCalls());  // refused
-    else ExpectPass(call + value + " }\n }", "fuse-call-epilogue", head + "call.product{epilogue = [\"" + step + "\"]}(A = X, B = W) -> (Y = Y)\n }",
-                    RegistryWithCalls());
+    const std::string before = head + " transient T: f32[4, 8]\n call.product(A = X, B = W) -> (Y = T)\n" +
+                               " map i in 0:4, j in 0:8 { Y[i, j] = " + value + " }\n }";
+    const std::string after = head + "call.product{epilogue = [\"" + step + "\"]}(A = X, B = W) -> (Y = Y)\n }";
+    if (step == std::string("sigmoid")) ExpectUnchanged(before, "fuse-call-epilogue", RegistryWithCalls());  // refused
+    else ExpectPass(before, "fuse-call-epilogue", after, RegistryWithCalls());
   }
 }
 
 // What the function refuses, what reads the result besides, what is no step, what is written in between, what the call reads itself.
 TEST(FuseCallEpilogue, StaysApart) {
-  const std::string head = "sdfg f(X: f32[4, 8], W: f32[8, 8], b: f32[4], Y: f32[4, 8], Z: f32[4, 8], S: f32[8, 4]) {\n transient T: f32[4, 8]\n"
-                           " transient V: f32[4, 8]\n map i in 0:4, j in 0:8 { V[i, j] = X[i, j] }\n call.product(A = V, B = W) -> (Y = T)\n";
+  const std::string head = "sdfg f(X: f32[4, 8], W: f32[8, 8], b: f32[4], Y: f32[4, 8], Z: f32[4, 8], S: f32[8, 4]) {\n"
+                           " transient T: f32[4, 8]\n transient V: f32[4, 8]\n map i in 0:4, j in 0:8 { V[i, j] = X[i, j] }\n"
+                           " call.product(A = V, B = W) -> (Y = T)\n";
   for (const char* rest : {"map i in 0:4, j in 0:8 { Y[i, j] = tanh(T[i, j]) }", "map i in 0:4, j in 0:8 { Y[i, j] = T[i, j] * T[i, j] }",
                            "map i in 0:4, j in 0:8 { Y[i, j] = max(T[i, j], 0) } map i in 0:4, j in 0:8 { Z[i, j] = T[i, j] }",
                            "map i in 0:4, j in 0:8 { V[i, j] = 0 } map i in 0:4, j in 0:8 { Y[i, j] = max(T[i, j], 0) } Z[0, 0] = V[0, 0]",
-                           "map i in 0:4, j in 0:8 { V[i, j] = max(T[i, j], 0) } map i in 0:4, j in 0:8 { Y[i, j] = V[i, j] * V[j // 2, i] }",
+                           "map i in 0:4, j in 0:8 { V[i, j] = max(T[i, j], 0) }\n map i in 0:4, j in 0:8 { Y[i, j] = V[i, j] * V[j // 2, i] }",
                            "map i in 0:4, j in 0:8 { S[j, i] = max(T[i, j], 0) }", "map i in 0:3, j in 0:8 { Y[i, j] = max(T[i, j], 0) }",
                            "map i in 0:4, j in 0:8 { Y[i, j] = T[3 - i, j] + 1 }", "map i in 0:4, j in 0:8 { Y[i, j] = T[i, j] / 3 }",
                            "map i in 0:4, j in 0:8 { Y[i, j] = T[i, j] + b[3 - i] }",

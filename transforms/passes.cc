@@ -154,8 +154,9 @@ Status RegisterSteps(Registry& r) {
     HR_RETURN_IF_ERROR(r.Add(FromSteps(name, doc, {}, [run = run](Program& p, const PassOptions&, const Registry&, const Ask& ask) {
       return run(p, ask);
     })));
-  HR_RETURN_IF_ERROR(r.Add(FromSteps("alias", "lets elementwise statements and calls write over an input that is not used any more", {},
-                                     [](Program& p, const PassOptions&, const Registry& reg, const Ask& ask) { return Alias(p, reg, ask); })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "alias", "lets elementwise statements and calls write over an input that is not used any more", {},
+      [](Program& p, const PassOptions&, const Registry& reg, const Ask& ask) { return Alias(p, reg, ask); })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "fuse-call-epilogue", "puts elementwise statements into the call before them, where its function takes an epilogue", {},
       [](Program& p, const PassOptions&, const Registry& reg, const Ask& ask) { return FuseCallEpilogue(p, reg, ask); })));

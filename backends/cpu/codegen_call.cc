@@ -322,8 +322,8 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
     w.Line("const hr_call_more more = {" + std::string(has_scratch ? "scratch.data, scratch.shape[0]" : "nullptr, 0") +
            ", in_strides, out_strides};");
   }
-  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", " + StringLiteral(l.op.str()) + ", in, " + std::to_string(l.inputs.size()) +
-         ", out, sink, " + std::to_string(outputs) + ", attributes, " + std::to_string(count) +
+  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", " + StringLiteral(l.op.str()) + ", in, " +
+         std::to_string(l.inputs.size()) + ", out, sink, " + std::to_string(outputs) + ", attributes, " + std::to_string(count) +
          (more ? ", &more" : "") + ")) " + Leave());
   staged.CopyBack(w);
   for (size_t i = 0; i < l.outputs.size(); ++i) {

@@ -17,15 +17,18 @@ std::string Quoted(const char* s) { return s ? StringLiteral(s) : "nullptr"; }
 
 class Printer {
  public:
-  Printer(const NodeView& v, int number) : node_(v, {0, "cpu", false, -1}), n_(*node_.get()), name_("prepared_" + std::to_string(number)) {}
+  Printer(const NodeView& v, int number)
+      : node_(v, {0, "cpu", false, -1}), n_(*node_.get()), name_("prepared_" + std::to_string(number)) {}
 
   std::string Text(const std::string& constants) {
     const std::string inputs = Ports(n_.inputs, n_.n_inputs, "in"), outputs = Ports(n_.outputs, n_.n_outputs, "out");
-    const std::string in = Strides(n_.input_strides, n_.inputs, n_.n_inputs, "in"), out = Strides(n_.output_strides, n_.outputs, n_.n_outputs, "out");
+    const std::string in = Strides(n_.input_strides, n_.inputs, n_.n_inputs, "in");
+    const std::string out = Strides(n_.output_strides, n_.outputs, n_.n_outputs, "out");
     const std::string attributes = Attributes(), steps = Steps();
     Table("int32_t", "constants", constants);
-    text_ += "static const hr_node " + name_ + " = {sizeof(hr_node), " + Quoted(n_.domain) + ", " + Quoted(n_.op) + ", " + Quoted(n_.name) + ", " +
-             std::to_string(n_.version) + ", " + std::to_string(n_.n_inputs) + ", " + std::to_string(n_.n_outputs) + ", " +
+    text_ += "static const hr_node " + name_ + " = {sizeof(hr_node), " + Quoted(n_.domain) + ", " + Quoted(n_.op) + ", " +
+             Quoted(n_.name) + ", " + std::to_string(n_.version) + ", " + std::to_string(n_.n_inputs) + ", " +
+             std::to_string(n_.n_outputs) + ", " +
              std::to_string(n_.n_attributes) + ", " + inputs + ", " + outputs + ", " + attributes + ", 0, " + std::to_string(n_.n_steps) +
              ", \"cpu\", " + steps + ", " + in + ", " + out + ", -1};\n";
     return text_;
@@ -47,8 +50,8 @@ class Printer {
     for (int i = 0; i < count; ++i) {
       const hr_port& p = ports[i];
       const std::string shape = p.rank > 0 ? Sizes(p.shape, p.rank, what + std::to_string(i) + "_shape") : "nullptr";
-      items += (i ? ", {" : "{") + Quoted(p.name) + ", " + std::to_string(p.present) + ", " + std::to_string(p.dtype) + ", " + std::to_string(p.rank) +
-               ", " + shape + ", nullptr}";
+      items += (i ? ", {" : "{") + Quoted(p.name) + ", " + std::to_string(p.present) + ", " + std::to_string(p.dtype) + ", " +
+               std::to_string(p.rank) + ", " + shape + ", nullptr}";
     }
     return Table("hr_port", what, items);
   }
@@ -69,8 +72,8 @@ class Printer {
     std::string items;
     for (int i = 0; i < n_.n_steps; ++i) {
       const hr_step& s = n_.steps[i];
-      items += (i ? ", {" : "{") + Quoted(s.op) + ", " + std::to_string(s.input) + ", " + std::to_string(s.dim) + ", " + Number(s.alpha) + ", " +
-               Number(s.beta) + "}";
+      items += (i ? ", {" : "{") + Quoted(s.op) + ", " + std::to_string(s.input) + ", " + std::to_string(s.dim) + ", " +
+               Number(s.alpha) + ", " + Number(s.beta) + "}";
     }
     return Table("hr_step", "steps", items);
   }

@@ -30,7 +30,8 @@ struct Weights {
     packed.assign(static_cast<size_t>(panels * depth * kColumns), 0);
     for (int64_t k = 0; k < depth; ++k)
       for (int64_t c = 0; c < columns; ++c)
-        packed[static_cast<size_t>(((c / kColumns) * depth + k) * kColumns + c % kColumns)] = static_cast<const float*>(b->data)[k * columns + c];
+        packed[static_cast<size_t>(((c / kColumns) * depth + k) * kColumns + c % kColumns)] =
+            static_cast<const float*>(b->data)[k * columns + c];
     for (const hr_step& s : n.steps()) steps.push_back({s.op[0], s.input});
     Trace("prepared");
   }
@@ -97,8 +98,10 @@ std::string Expansion(const Node& n) {
 }
 
 std::string WhyNoEpilogue(const Node& n) {
-  const std::string op = n.steps().back().op;
-  return op == "bias" && n.steps().back().dim != 1 ? "only a bias of columns" : op == "bias" || op == "add" || op == "relu" ? "" : "no " + op;
+  const hr_step s = n.steps().back();  // those before it were accepted
+  const std::string op = s.op;
+  if (op == "bias") return s.dim == 1 ? "" : "only a bias of columns";
+  return op == "add" || op == "relu" ? "" : "no " + op;
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ HEADRACE_PLUGIN("bad_kernels", "1.0") {
   overrun.scratch = [](const Node&) { return "32"; };
   r.external("bad_overrun", "bad_overrun", overrun);
   Contract refuses;
-  refuses.prepare = [](const Node& n) -> void* { throw std::runtime_error("no kernel for " + std::string(n.input("X")->shape[0]) + " rows"); };
+  refuses.prepare = [](const Node& n) -> void* {
+    throw std::runtime_error("no kernel for " + std::string(n.input("X")->shape[0]) + " rows");
+  };
   r.external("bad_prepare", "bad_copy", refuses);
   Contract layout;
   layout.layout = [](const Node&, int) -> std::vector<int> { return {0, 0}; };

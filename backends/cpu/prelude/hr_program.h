@@ -480,7 +480,8 @@ static HR_UNUSED bool hr_canary_lives(const hr_call_more* m) {
 }
 static HR_COLD void hr_wrote_beyond(hr_x* x, const char* name, int64_t bytes) {
   char text[400];
-  __builtin_snprintf(text, sizeof text, "E0679 external function %.200s wrote beyond the %lld bytes of its scratch", name, (long long)bytes);
+  __builtin_snprintf(text, sizeof text, "E0679 external function %.200s wrote beyond the %lld bytes of its scratch", name,
+                     (long long)bytes);
   hr_fail(x, HR_FAILED, text);
 }
 
