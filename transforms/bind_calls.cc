@@ -30,6 +30,13 @@ std::vector<Expr> StridesOf(const std::vector<Expr>& shape, const Order& order) 
   return strides;
 }
 
+// Where a dimension of 1 begins anew does not matter.
+bool SamePlaces(const std::vector<Expr>& shape, const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (AsInt(shape[d]) != 1 && a[d] != b[d]) return false;
+  return true;
+}
+
 // Which order each call wants of each container, and which containers cannot lie in any other than row-major.
 class Wishes {
  public:
@@ -96,6 +103,7 @@ class Wishes {
       if (f && free && c.kind != ContainerKind::kSequence && c.dtype != DType::kString) {
         HR_ASSIGN_OR_RETURN(order, OrderOf(*f, v, i));
       }
+      if (!order.empty() && SamePlaces(c.shape, StridesOf(c.shape, order), RowMajorStrides(c.shape))) order.clear();
       wanted_[p.container].insert(order);
       if (!order.empty()) of_port_[{id.value, i}] = order;
     }
@@ -142,7 +150,8 @@ class Binder {
       if (wish == orders.end()) continue;
       Port& port = i < inputs ? l.inputs[i] : l.outputs[i - inputs];
       const std::vector<Expr> strides = StridesOf(s_.Get(port.container).shape, wish->second);
-      if (s_.Get(port.container).strides == strides) continue;
+      const Container& c = s_.Get(port.container);
+      if (SamePlaces(c.shape, c.strides.empty() ? RowMajorStrides(c.shape) : c.strides, strides)) continue;
       const Name copy = Like(port.container, strides);
       if (i < inputs) w.AppendStatement(CopyOf(port.container, copy, wish->second, s_.nodes[id].origin));
       else behind.push_back(CopyOf(copy, port.container, wish->second, s_.nodes[id].origin));
@@ -206,7 +215,7 @@ class Binder {
       if (!f || !f->scratch) continue;
       HR_ASSIGN_OR_RETURN(const NodeView v, ViewOf(r_, p_, s_, id));
       HR_ASSIGN_OR_RETURN(const Expr bytes, ScratchOf(*f, v));
-      if (bytes) return Refused(f->name, "it needs scratch, and is called within a map", v);
+      if (bytes) return Refused(f->name, "it needs scratch, and is called within a map", v.name);
     }
     return {};
   }

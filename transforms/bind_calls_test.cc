@@ -51,6 +51,14 @@ TEST(BindCalls, Copies) {
              RegistryWithCalls());
 }
 
+// One row lies as one column does.
+TEST(BindCalls, DimensionsOfOneNeedNoCopy) {
+  ExpectPass("sdfg f(X: f32[1, 4], W: f32[4, 4], Y: f32[1, 4]) { call.product(A = X, B = W) -> (Y = Y) }", "bind-calls",
+             "sdfg f(X: f32[1, 4], W: f32[4, 4], Y: f32[1, 4]) { transient scratch: u8[128] "
+             "call.product(A = X, B = W) -> (Y = Y, hr_scratch = scratch) }",
+             RegistryWithCalls());
+}
+
 TEST(BindCalls, Refusals) {
   ExpectPassError("sdfg f(X: f32[4, 4], Y: f32[4, 4]) { call.refuser(A = X) -> (Y = Y) }", "bind-calls",
                   "error[E0678]: external function 'refuser' refuses: it has no lead", RegistryWithCalls());

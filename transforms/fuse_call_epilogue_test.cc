@@ -84,7 +84,8 @@ TEST(FuseCallEpilogue, StaysApart) {
   for (const char* rest : {"map i in 0:4, j in 0:8 { Y[i, j] = tanh(T[i, j]) }", "map i in 0:4, j in 0:8 { Y[i, j] = T[i, j] * T[i, j] }",
                            "map i in 0:4, j in 0:8 { Y[i, j] = max(T[i, j], 0) } map i in 0:4, j in 0:8 { Z[i, j] = T[i, j] }",
                            "map i in 0:4, j in 0:8 { V[i, j] = 0 } map i in 0:4, j in 0:8 { Y[i, j] = max(T[i, j], 0) } Z[0, 0] = V[0, 0]",
-                           "map i in 0:4, j in 0:8 { V[i, j] = max(T[i, j], 0) }\n map i in 0:4, j in 0:8 { Y[i, j] = V[i, j] * V[j // 2, i] }",
+                           "map i in 0:4, j in 0:8 { V[i, j] = max(T[i, j], 0) }"
+                           " map i in 0:4, j in 0:8 { Y[i, j] = V[i, j] * V[j // 2, i] }",
                            "map i in 0:4, j in 0:8 { S[j, i] = max(T[i, j], 0) }", "map i in 0:3, j in 0:8 { Y[i, j] = max(T[i, j], 0) }",
                            "map i in 0:4, j in 0:8 { Y[i, j] = T[3 - i, j] + 1 }", "map i in 0:4, j in 0:8 { Y[i, j] = T[i, j] / 3 }",
                            "map i in 0:4, j in 0:8 { Y[i, j] = T[i, j] + b[3 - i] }",

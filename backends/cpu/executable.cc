@@ -15,6 +15,7 @@
 #include "backends/cpu/cache.h"
 #include "backends/cpu/call.h"
 #include "backends/cpu/output_pool.h"
+#include "ir/registry/call_contract.h"
 #include "runtime/externals.h"
 #include "runtime/processor.h"
 
@@ -274,15 +275,7 @@ Status CpuExecutable::Bind(int32_t external, const hr_external_attributes& attri
   }
   runtime::ExternalState state;
   const std::string refused = runtime::MakeState(e, &attributes, prepared, *info_, constants_.data(), r_.threads, state);
-  if (!refused.empty()) {
-    Diagnostic d;
-    d.kind = ErrorKind::kUnsupported;
-    d.code = "E0678";
-    d.message = "external function '" + name + "' refuses: " + refused;
-    if (prepared && prepared->node) d.node = prepared->node->name;
-    d.hint = "--impl pure takes the op's own form";
-    return Status(d);
-  }
+  if (!refused.empty()) return Refused(name, refused, prepared && prepared->node ? prepared->node->name : "");
   states_.push_back(state);
   externals_.push_back({e.function, state.state});
   serial_ |= !e.thread_safe;

@@ -32,12 +32,12 @@ const ExternalFunction* FunctionOf(const Registry& r, const Library& l) {
   return l.domain == Name("call") ? r.FindFunction(l.op.str()) : nullptr;
 }
 
-Status Refused(const std::string& function, const std::string& why, const NodeView& v) {
+Status Refused(const std::string& function, const std::string& why, const std::string& node) {
   Diagnostic d;
   d.kind = ErrorKind::kUnsupported;
   d.code = "E0678";
   d.message = "external function '" + function + "' refuses: " + (why.empty() ? "no reason given" : why);
-  d.node = v.name;
+  d.node = node;
   d.hint = "--impl pure takes the op's own form";
   return Status(d);
 }
@@ -47,15 +47,15 @@ Result<Expr> ScratchOf(const ExternalFunction& f, const NodeView& v) {
   const CNode node(v);
   std::string text, error;
   const hr_writer out{&text, Append}, err{&error, Append};
-  if (Guarded(&error, [&] { return f.scratch(f.user, node.get(), &out, &err); }) != 0) return Refused(f.name, error, v);
+  if (Guarded(&error, [&] { return f.scratch(f.user, node.get(), &out, &err); }) != 0) return Refused(f.name, error, v.name);
   if (text.empty()) return Expr();
   Result<Expr> bytes = ParseExpr(text);
-  if (!bytes.ok() || !IsIndexExpr(*bytes)) return Refused(f.name, "its scratch is no size: '" + text + "'", v);
+  if (!bytes.ok() || !IsIndexExpr(*bytes)) return Refused(f.name, "its scratch is no size: '" + text + "'", v.name);
   const std::unordered_set<Name> around = SizesAround(v);
   for (Name n : FreeSymbols(*bytes))
-    if (!around.count(n)) return Refused(f.name, "its scratch speaks of '" + n.str() + "', which is no size of its ports", v);
+    if (!around.count(n)) return Refused(f.name, "its scratch speaks of '" + n.str() + "', which is no size of its ports", v.name);
   if (const auto number = AsInt(*bytes); number && *number <= 0) {
-    if (*number < 0) return Refused(f.name, "its scratch is negative: '" + text + "'", v);
+    if (*number < 0) return Refused(f.name, "its scratch is negative: '" + text + "'", v.name);
     return Expr();
   }
   return *bytes;
@@ -70,12 +70,12 @@ Result<std::vector<int>> OrderOf(const ExternalFunction& f, const NodeView& v, i
   const hr_writer err{&error, Append};
   std::vector<int32_t> order(view.shape.size(), -1);
   const int32_t code = Guarded(&error, [&] { return f.layout(f.user, node.get(), port, order.data(), &err); });
-  if (code < 0) return Refused(f.name, error, v);
+  if (code < 0) return Refused(f.name, error, v.name);
   if (code == 0) return std::vector<int>();
   std::vector<int32_t> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   for (size_t d = 0; d < sorted.size(); ++d)
-    if (sorted[d] != static_cast<int32_t>(d)) return Refused(f.name, "its layout of '" + view.name + "' is no order of its dimensions", v);
+    if (sorted[d] != static_cast<int32_t>(d)) return Refused(f.name, "its layout of '" + view.name + "' is no order of its dimensions", v.name);
   if (sorted == order) return std::vector<int>();
   return std::vector<int>(order.begin(), order.end());
 }
@@ -94,7 +94,7 @@ Result<void*> PrepareCall(const ExternalFunction& f, const NodeView& v, const Pr
   std::string error;
   const hr_writer err{&error, Append};
   void* state = nullptr;
-  if (Guarded(&error, [&] { return f.prepare(f.user, node.get(), &state, &err); }) != 0) return Refused(f.name, error, v);
+  if (Guarded(&error, [&] { return f.prepare(f.user, node.get(), &state, &err); }) != 0) return Refused(f.name, error, v.name);
   return state;
 }
 

@@ -35,6 +35,6 @@ struct PrepareOptions {
 };
 Result<void*> PrepareCall(const ExternalFunction& f, const NodeView& v, const PrepareOptions& o);
 
-Status Refused(const std::string& function, const std::string& why, const NodeView& v);
+Status Refused(const std::string& function, const std::string& why, const std::string& node);
 
 }  // namespace headrace
