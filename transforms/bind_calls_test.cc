@@ -54,7 +54,7 @@ TEST(BindCalls, Copies) {
 // One row lies as one column does.
 TEST(BindCalls, DimensionsOfOneNeedNoCopy) {
   ExpectPass("sdfg f(X: f32[1, 4], W: f32[4, 4], Y: f32[1, 4]) { call.product(A = X, B = W) -> (Y = Y) }", "bind-calls",
-             "sdfg f(X: f32[1, 4], W: f32[4, 4], Y: f32[1, 4]) { transient scratch: u8[128] "
+             "sdfg f(X: f32[1, 4], W: f32[4, 4], Y: f32[1, 4]) { transient scratch: u8[128]\n"
              "call.product(A = X, B = W) -> (Y = Y, hr_scratch = scratch) }",
              RegistryWithCalls());
 }
