@@ -39,6 +39,16 @@ constexpr Field kFields[] = {
     {"product-part", &Device::product_part},
     {"few-columns", &Device::few_columns},
     {"cache-stride", &Device::cache_stride},
+    {"point-rows", &Device::point_rows},
+    {"point-terms", &Device::point_terms},
+    {"panel-elements", &Device::panel_elements},
+    {"columns-span", &Device::columns_span},
+    {"strip-elements", &Device::strip_elements},
+    {"strip-points", &Device::strip_points},
+    {"window-rows", &Device::window_rows},
+    {"window-vectors", &Device::window_vectors},
+    {"window-border-vectors", &Device::window_border_vectors},
+    {"window-terms", &Device::window_terms},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {
