@@ -121,5 +121,32 @@ TEST(Channels, GradientsOfData) {
                    "    P[n, f, g, y, x, c] += (G[n, y - k, x - l, o] ?? 0) * (W[f + 2*k, g + 2*l, c, o] ?? 0)\n  }\n}\n");
 }
 
+// The gradient of the weights: few results, sums over images. Weights lie as [o, c, k, l] or [k, l, c, o].
+std::string Weights(const Convolution& x, bool last) {
+  const std::string h = Str(x.side(x.height)), w = Str(x.side(x.width)), k = Str(x.window), window = k + ", " + k,
+                    at = last ? "k, l, c, o" : "o, c, k, l";
+  const std::string results = last ? "k in 0:" + k + ", l in 0:" + k + ", c in 0:" + x.c + ", o in 0:" + x.m
+                                   : "o in 0:" + x.m + ", c in 0:" + x.c + ", k in 0:" + k + ", l in 0:" + k;
+  const std::string data = x.n + ", " + Str(x.height) + ", " + Str(x.width) + ", " + x.c;
+  return "sdfg f(X: " + x.type + "[" + data + "], G: " + x.type + "[" + x.n +
+         ", " + h + ", " + w + ", " + x.m + "], W: " +
+         x.type + "[" + (last ? window + ", " + x.c + ", " + x.m : x.m + ", " + x.c + ", " + window) +
+         "]) {\n  map " + results + " { W[" + at + "] = 0 }\n  map " + results + ", n in 0:" + x.n + ", y in 0:" + h + ", x in 0:" + w +
+         " {\n    W[" + at + "] += G[n, y, x, o] * (X[n, " + From("y", "k", x) + ", " + From("x", "l", x) + ", c] ?? 0)\n  }\n}\n";
+}
+
+TEST(Channels, GradientsOfWeights) {
+  for (const bool last : {false, true}) {
+    for (const Convolution& x : {Convolution{}, {9, 10, 3, 1, 0, 1, "2", "16", "32"}, {9, 11, 3, 2, 1, 1, "3", "17", "24"},
+                                 {15, 16, 7, 2, 3, 1, "2", "3", "40"}, {40, 41, 3, 1, 1, 1, "2", "33", "48"},
+                                 {9, 9, 3, 1, 2, 2, "1", "5", "16"}})
+      ExpectTiles(Weights(x, last));
+    for (const char* type : {"f64", "f16"}) ExpectTiles(Weights({9, 10, 3, 1, 1, 1, "2", "20", "24", type}, last));
+    ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "N", "6", "24"}, last), {{"N", 3}});
+    ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "N", "6", "24"}, last), {{"N", 0}});
+    ExpectSameBitsOnDevices(Weights({40, 41, 3, 1, 1, 1, "2", "33", "48"}, last));
+  }
+}
+
 }  // namespace
 }  // namespace headrace

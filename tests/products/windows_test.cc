@@ -59,6 +59,14 @@ TEST(Windows, Sizes) {
   ExpectAll({7, 8, 3, 1, 1, 1, "N", "6"}, {{"N", 0}});
 }
 
+// One of two reads is outside, or the other, or both.
+TEST(Windows, SeveralReads) {
+  for (bool apart : {false, true})
+    for (const char* value : {"(@ ?? 2) * (Z[n, y*1 + k*1 - 2, x*1 + l*1, c] ?? 3)", "(@ ?? 2) + (Z[n, y*1 + k*1 - 1, x*1 + l*1, c] ?? 3)",
+                              "(@ ?? 2) * (W[k + l - 1, l, c] ?? 3)"})
+      ExpectTiles(Of({9, 10, 3, 1, 1, 1, "2", "24"}, "0", "+=", value, ", W: f32[3, 3, 24], Z: f32[2, 8, 10, 24]", apart));
+}
+
 TEST(Windows, Types) {
   for (const char* type : {"f64", "f16", "bf16"}) ExpectAll({6, 7, 3, 1, 1, 1, "2", "24", type});
 }

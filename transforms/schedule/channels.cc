@@ -92,6 +92,45 @@ std::optional<WindowRead> WindowReadOf(const Sdfg& s, const Expr& e) {
   return out;
 }
 
+namespace {
+
+// The index that walks a read by one and has its dimension for itself.
+const Range* Innermost(const Sdfg& s, const Expr& read, const std::vector<Range>& ranges) {
+  const auto at = WindowReadOf(s, read);
+  if (!at) return nullptr;
+  for (const Range& r : ranges)
+    if (LengthOf(r) > 1 && StepOf(s, at->container, at->index, false, r.index) == 1 &&
+        std::find(at->index.begin(), at->index.end(), SymbolExpr(r.index)) != at->index.end())
+      return &r;
+  return nullptr;
+}
+
+// A gradient of weights: points are the places of a window and a channel of the data, terms the places of an image.
+bool Turn(const Sdfg& s, const Expr (&operands)[2], std::vector<Range> (&sides)[2], Channels* c) {
+  for (const int side : {0, 1}) {
+    const auto data = WindowReadOf(s, operands[side]);
+    const Range *row = Innermost(s, operands[side], sides[side]), *columns = Innermost(s, operands[1 - side], sides[1 - side]);
+    if (!data || !row || !columns || !HasWindow(data->index, sides[side], c->terms)) continue;
+    c->data = *data;
+    c->weights = operands[1 - side];
+    c->columns = *columns;
+    for (const Range& r : sides[side])
+      if (r.index != row->index) c->points.push_back(r);
+    Order(s, data->container, data->index, &c->points);
+    c->points.push_back(*row);
+    for (const Range& r : sides[1 - side])
+      if (r.index != columns->index) c->blocks.push_back(r);
+    Order(s, data->container, data->index, &c->terms);
+    const auto all = c->terms;
+    c->terms.clear();
+    for (const Range& r : all) (HasWindow(data->index, sides[side], {r}) ? c->terms : c->around).push_back(r);
+    return c->turned = true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const std::vector<bool>& apart) {
   const Tasklet* t = OnlySum(s, n);
   if (!t || t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return std::nullopt;
@@ -111,6 +150,11 @@ std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const std::vect
     else if (a && b) c.terms.push_back(r);
     else return std::nullopt;
   }
+  const auto known = [&] {
+    return std::all_of(c.terms.begin(), c.terms.end(), [](const Range& r) { return LengthOf(r) > 0; }) && LengthOf(c.points.back()) > 0;
+  };
+  const Expr operands[2] = {t->value->args[0], t->value->args[1]};
+  if (Turn(s, operands, sides, &c)) return known() ? std::optional<Channels>(c) : std::nullopt;
   const auto walks = [&](const Range& r) { return StepOf(s, t->target, t->index, false, r.index) == 1 && LengthOf(r) > 1; };
   const bool second = std::any_of(sides[0].begin(), sides[0].end(), walks);  // which operand has the columns
   if (second == std::any_of(sides[1].begin(), sides[1].end(), walks)) return std::nullopt;
@@ -126,9 +170,7 @@ std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const std::vect
   if (c.points.size() == 1 && !c.data.outside && !HasWindow(c.data.index, c.points, c.terms)) return std::nullopt;
   Order(s, t->target, t->index, &c.points);
   Order(s, c.data.container, c.data.index, &c.terms);
-  for (const Range& r : c.terms)
-    if (LengthOf(r) < 1) return std::nullopt;
-  return LengthOf(c.points.back()) < 1 ? std::nullopt : std::optional<Channels>(c);
+  return known() ? std::optional<Channels>(c) : std::nullopt;
 }
 
 std::optional<Windows> WindowsOf(const Sdfg& s, const Nest& n, const std::vector<bool>& apart) {

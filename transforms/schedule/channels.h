@@ -31,6 +31,8 @@ struct Channels {
   std::vector<Range> blocks;   // in the weights and the target, beside the columns
   Range columns;               // … and of these the one that walks the target by one
   std::vector<Range> terms;    // in both operands; in the order of the data's memory
+  std::vector<Range> around;   // as terms, but around the sum, which is added to the target each time
+  bool turned = false;         // the data have the channels of points: a gradient of weights, whose terms are the places of an image
 };
 // Nullopt: it is none, or plain matrix products and the like are better off as such. Ranges begin at 0 and go by 1.
 std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const std::vector<bool>& apart);

@@ -45,10 +45,13 @@ void ChannelsScheduler::ChooseTile() {
   width_ = LengthOf(c_.columns) <= lanes ? lanes : d_.tile_vectors * lanes;
 }
 
-// The data of so many lines and points of each.
+// The data of one block of terms, for so many lines and points of each.
 bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
   std::vector<Moving> moving;
-  for (const Range& t : c_.terms) moving.push_back({t.index, Expr(0), LengthOf(t)});
+  for (size_t k = 0; k < panel_.terms.size(); ++k) {
+    const Term& t = panel_.terms[k];
+    moving.push_back({t.range.index, t.first, t.length, LengthOf(c_.terms[k]) % t.length != 0});
+  }
   lines_.length = lines, row_.length = row;
   if (has_lines_) moving.push_back({lines_.whole.index, lines_.begin(), lines, LengthOf(lines_.whole) % lines != 0});
   moving.push_back({row_.whole.index, row_.begin(), row, LengthOf(row_.whole) % row != 0});
@@ -58,19 +61,6 @@ bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
 
 // As many lines as their data stay near; of lines that are too long, parts.
 bool ChannelsScheduler::CutPoints() {
-  row_.whole = c_.points.back();
-  row_.first = FreshIn(*s_, row_.whole.index.str() + "_0");
-  others_.assign(c_.points.begin(), c_.points.end() - 1);
-  has_lines_ = !others_.empty() && LengthOf(others_.back()) > 0;
-  if (has_lines_) {
-    lines_.whole = others_.back();
-    lines_.first = FreshIn(*s_, lines_.whole.index.str() + "_0");
-    others_.pop_back();
-  } else {
-    lines_.whole = {Name(), Expr(0), Expr(1), Expr(1)};
-  }
-  if (!has_lines_ && others_.size() > 1) return false;  // the weights would be packed for each line
-  ChooseTile();
   const int64_t lines = LengthOf(lines_.whole), row = LengthOf(row_.whole);
   int64_t part = row;
   while (SetStrip(1, part) && strip_->elements() > d_.strip_elements && part > tile_rows_)
@@ -85,6 +75,23 @@ bool ChannelsScheduler::CutPoints() {
   return SetStrip(std::min(lines, Ceil(high, tile_lines_) * tile_lines_), part);
 }
 
+bool ChannelsScheduler::NamePoints() {
+  row_.whole = c_.points.back();
+  row_.first = FreshIn(*s_, row_.whole.index.str() + "_0");
+  others_.assign(c_.points.begin(), c_.points.end() - 1);
+  has_lines_ = !others_.empty() && LengthOf(others_.back()) > 0;
+  if (has_lines_) {
+    lines_.whole = others_.back();
+    lines_.first = FreshIn(*s_, lines_.whole.index.str() + "_0");
+    others_.pop_back();
+  } else {
+    lines_.whole = {Name(), Expr(0), Expr(1), Expr(1)};
+  }
+  if (!has_lines_ && others_.size() > 1) return false;  // the weights would be packed for each line
+  ChooseTile();
+  return true;
+}
+
 // Whole panels, at most some at a time, and more parts where there would be too few for the threads.
 void ChannelsScheduler::CutColumns() {
   const int64_t count = LengthOf(c_.columns), panels = Ceil(count, width_);
@@ -95,20 +102,45 @@ void ChannelsScheduler::CutColumns() {
   columns_ = {c_.columns, Ceil(panels, parts) * width_, FreshIn(*s_, c_.columns.index.str() + "_0")};
 }
 
-// How many there are at a time decides on bits, and is the same whatever vectors and tiles are.
+// Small images are terms of one sum.
+void ChannelsScheduler::TakeImages(int64_t most) {
+  int64_t count = 2;
+  for (const Range& r : c_.terms) count *= LengthOf(r);
+  if (!c_.turned || c_.around.empty() || LengthOf(c_.around.back()) < 1 || count > most) return;
+  c_.terms.insert(c_.terms.begin(), c_.around.back());
+  c_.around.pop_back();
+}
+
+// Results side by side in a tile lie apart in memory: they are collected, and written along the points.
+bool ChannelsScheduler::Across() const {
+  const Offset at = OffsetOf(*s_, c_.sum.target, c_.sum.index);
+  return AsInt(StrideOf(at.elements, c_.columns.index)) != 1;
+}
+
+// How many there are at a time decides on bits, and is the same whatever vectors and tiles are. Lines of images go with their border:
+// as many as stay near. Channels are cut where lines of memory end.
 void ChannelsScheduler::CutTerms() {
+  const int64_t most = std::min(d_.point_terms, d_.panel_elements / std::min(LengthOf(c_.columns), d_.columns_span));
+  TakeImages(most);
   int64_t count = 1;
   for (size_t k = 0; k < c_.terms.size(); ++k) {
     count *= LengthOf(c_.terms[k]);
-    if (LengthOf(c_.terms[k]) > LengthOf(c_.terms[cut_term_])) cut_term_ = k;
+    if (!c_.turned && LengthOf(c_.terms[k]) > LengthOf(c_.terms[cut_term_])) cut_term_ = k;
   }
+  const int64_t all = LengthOf(c_.terms[cut_term_]), line = d_.transpose_elements;
+  int64_t blocks = std::min(all, Ceil(count, std::max<int64_t>(1, most)));
+  const auto length = [&] { return blocks > 1 && !c_.turned ? Ceil(Ceil(all, blocks), line) * line : Ceil(all, blocks); };
+  CutTerms(length());
+  const auto is_far = [&] { return SetStrip(1, LengthOf(row_.whole)) && strip_->elements() > d_.strip_elements; };
+  while (c_.turned && blocks < all && is_far()) ++blocks, CutTerms(length());
+}
+
+void ChannelsScheduler::CutTerms(int64_t length) {
   const Range& r = c_.terms[cut_term_];
-  const int64_t most = std::min(d_.point_terms, d_.panel_elements / std::min(LengthOf(c_.columns), d_.columns_span));
-  const int64_t blocks = Ceil(count, std::max<int64_t>(1, most));
-  channel_ = {r, Ceil(LengthOf(r), blocks), FreshIn(*s_, r.index.str() + "_0")};
-  for (size_t k = 0; k < c_.terms.size(); ++k) {
-    const Range& t = c_.terms[k];
-    if (k == cut_term_) panel_.terms.push_back({channel_.Within(t.index, 1), channel_.begin(), channel_.length});
+  block_ = {r, length, block_.first == Name() ? FreshIn(*s_, r.index.str() + "_0") : block_.first};
+  panel_.terms.clear();
+  for (const Range& t : c_.terms) {
+    if (t.index == r.index) panel_.terms.push_back({block_.Within(t.index, 1), block_.begin(), std::min(length, LengthOf(r))});
     else panel_.terms.push_back({t, Expr(0), LengthOf(t)});
   }
 }
@@ -182,17 +214,21 @@ ChannelsScheduler::Statements ChannelsScheduler::Results() {
   const Expr line = has_lines_ ? SymbolExpr(lines_.whole.index) - lines_.begin() : Expr(0);
   std::vector<Range> loops;
   if (has_lines_) loops.push_back(lines_.Within(lines_.whole.index, 1));
-  loops.push_back(row_.Within(row_.whole.index, 1));
-  return Wrap(s_, {{loops, Schedule::kSequential}, {{columns_.Within(u_, 1)}, Schedule::kVector}},
+  Range lane = columns_.Within(u_, 1), points = row_.Within(row_.whole.index, 1);
+  if (Across()) std::swap(lane, points);
+  loops.insert(Across() ? loops.begin() : loops.end(), points);
+  return Wrap(s_, {{loops, Schedule::kSequential}, {{lane}, Schedule::kVector}},
               {finish_({{c_.columns.index, u}}, ReadExpr(sums_, {line, x - row_.begin(), u - columns_.begin()}))});
 }
 
 // Of the columns of one part.
 ChannelsScheduler::Statements ChannelsScheduler::Part() {
-  Statements block = FillPanels(s_, panel_, c_.weights);
+  Statements block;
+  if (!in_place_) block = strip_->Fill(s_);
+  Add(&block, FillPanels(s_, panel_, c_.weights));
   Add(&block, Tiles());
-  std::vector<Range> blocks;
-  channel_.AddTo(&blocks);
+  std::vector<Range> blocks = c_.around;
+  block_.AddTo(&blocks);
   block = Wrap(s_, {{blocks, Schedule::kSequential}}, block);
   if (sums_ == Name()) return block;
   const Name q0 = FreshIn(*s_, "z0"), q1 = FreshIn(*s_, "z1");
@@ -206,9 +242,10 @@ ChannelsScheduler::Statements ChannelsScheduler::Part() {
 }
 
 std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
-  if (LengthOf(c_.columns) < d_.few_columns || !CutPoints()) return std::nullopt;
-  CutColumns();
+  if (LengthOf(c_.columns) < d_.few_columns || !NamePoints()) return std::nullopt;
   CutTerms();
+  if (!CutPoints()) return std::nullopt;
+  CutColumns();
   x1_ = FreshIn(*s_, row_.whole.index.str() + "_1"), j1_ = FreshIn(*s_, c_.columns.index.str() + "_1");
   r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
   if (has_lines_) y1_ = FreshIn(*s_, lines_.whole.index.str() + "_1");
@@ -219,11 +256,9 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   panel_.parts = columns_.Within(j1_, width_), panel_.panels = Ceil(columns_.length, width_);
   DeclarePanels(s_, c_.type, &panel_);
   if (!in_place_) strip_->Declare(s_, c_.type, d_);
-  if (!channel_.one() && (assigns_ || s_->Get(c_.sum.target).dtype != c_.type))
+  if (((!block_.one() || !c_.around.empty()) && (assigns_ || s_->Get(c_.sum.target).dtype != c_.type)) || Across())
     sums_ = Local("sums", {lines_.length, row_.length, panel_.panels * width_}, Storage::kWorker);
-  Statements body;
-  if (!in_place_) body = strip_->Fill(s_);
-  Add(&body, Part());
+  const Statements body = Part();
   std::vector<Range> units = c_.outer;
   units.insert(units.end(), others_.begin(), others_.end());
   lines_.AddTo(&units);
@@ -232,7 +267,8 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   columns_.AddTo(&units);
   int64_t terms = 1;
   for (const Range& r : c_.terms) terms *= LengthOf(r);
-  const Expr work(lines_.length * row_.length * terms * Ceil(columns_.length, std::max<int64_t>(1, d_.vector_bytes / ByteSize(c_.type))));
+  const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(c_.type));
+  const Expr work = Expr(lines_.length * row_.length * terms * Ceil(columns_.length, lanes)) * CountOf(c_.around);
   const Shared shared = ShareOut(*s_, units, work, d_);
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }

@@ -1,6 +1,7 @@
 // The schedule of a sum of products over windows, whose results lie side by side along the channels: strips of points in registers,
 // columns in vectors. Short lines are taken together. The windows' data are read where they lie, or with their border from a buffer
-// (strip.h); the weights come from panels (turned.h). Terms are the same for all points of a part.
+// (strip.h); the weights come from panels (turned.h). Terms are the same for all points of a part; too many are cut into blocks.
+// A gradient of weights is such a sum, too: its points are the places of a window, its terms those of the images.
 //   map n in 0:N, y in 0:56, x in 0:56, o in 0:64, k in 0:3, l in 0:3, c in 0:64 {
 //     Y[n, y, x, o] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c, o]
 //   }
@@ -55,8 +56,12 @@ class ChannelsScheduler {
     Range Within(Name index, int64_t step) const;
     void AddTo(std::vector<Range>* units) const;
   };
+  bool NamePoints();
   bool CutPoints();
   bool SetStrip(int64_t lines, int64_t row);
+  void CutTerms(int64_t length);
+  void TakeImages(int64_t most);
+  bool Across() const;
   void CutColumns();
   void CutTerms();
   void ChooseTile();
@@ -78,7 +83,7 @@ class ChannelsScheduler {
   Channels c_;
   bool assigns_;
   Finish finish_;
-  Parts lines_, row_, columns_, channel_;  // lines_: of the points but the last, the innermost; channel_: the terms' part
+  Parts lines_, row_, columns_, block_;  // lines_: of the points but the last, the innermost; block_: of the terms
   size_t cut_term_ = 0;
   std::vector<Range> others_;  // points around the lines
   bool has_lines_ = false, in_place_ = false;

@@ -70,15 +70,26 @@ void WindowsScheduler::Borders() {
   last_ = std::max(first_, last_);
 }
 
-Expr WindowsScheduler::Where(const Expr& value, const std::vector<Expr>& conditions, bool hold) {
+Expr WindowsScheduler::Where(const Expr& value, const std::vector<Expr>& conditions) {
   return Transform(value, [&](const Expr& e) -> Expr {
     if (!e.Is(ExprKind::kSelect)) return e;
     std::vector<Expr> all, left;
     Conjuncts(e->args[0], &all);
     for (const Expr& c : all)
       if (std::find(conditions.begin(), conditions.end(), c) == conditions.end()) left.push_back(c);
-    if (!hold) return left.size() == all.size() ? e : e->args[2];
     return left.empty() ? e->args[1] : WithArgs(e, {All(left), e->args[1], e->args[2]});
+  });
+}
+
+// Reads that ask for less than all of them still ask: one may be outside where another isn't.
+Expr WindowsScheduler::Outside(const Expr& value, const std::vector<Expr>& conditions) {
+  return Transform(value, [&](const Expr& e) -> Expr {
+    if (!e.Is(ExprKind::kSelect)) return e;
+    std::vector<Expr> all;
+    Conjuncts(e->args[0], &all);
+    const bool each = std::all_of(conditions.begin(), conditions.end(),
+                                  [&](const Expr& c) { return std::find(all.begin(), all.end(), c) != all.end(); });
+    return each ? e->args[2] : e;
   });
 }
 
@@ -108,10 +119,10 @@ WindowsScheduler::Statements WindowsScheduler::Tile(const Expr& x, int64_t rows,
   const Expr all = All(conditions);
   std::vector<Range> outer, inner;  // terms that something is asked of, and others
   for (const Range& r : w_.terms) (border || MentionsAny(across_, r.index) ? outer : inner).push_back(r);
-  const Expr within = Where(Where(w_.sum.value, along_, true), across_, true);
+  const Expr here_along = border ? w_.sum.value : Where(w_.sum.value, along_), within = Where(here_along, conditions);
   Statements term = Wrap(s_, {{inner, Schedule::kSequential}}, Step(Substitute(within, at), t, rows, lanes));
   if (all) {
-    const Expr outside = Where(Where(w_.sum.value, conditions, false), along_, true);
+    const Expr outside = Outside(here_along, conditions);
     Statements otherwise;
     if (outside != IdentityOf(w_.sum.op, w_.type))
       otherwise = Wrap(s_, {{inner, Schedule::kSequential}}, Step(Substitute(outside, at), t, rows, lanes));

@@ -45,8 +45,9 @@ class WindowsScheduler {
   Statements Tiles(const Range& at, int64_t rows, int64_t vectors, bool border);
   Statements Tile(const Expr& x, int64_t rows, const Expr& c, int64_t lanes, bool border);
   Statements Step(const Expr& value, Name tile, int64_t rows, int64_t lanes);
-  // The value where these conditions hold (or where one of them doesn't).
-  static Expr Where(const Expr& value, const std::vector<Expr>& conditions, bool hold);
+  // The value where these conditions hold, and where one of them doesn't.
+  static Expr Where(const Expr& value, const std::vector<Expr>& conditions);
+  static Expr Outside(const Expr& value, const std::vector<Expr>& conditions);
   Name Local(const std::string& stem, std::vector<int64_t> shape);
 
   Sdfg* s_;
