@@ -242,9 +242,7 @@ ChannelsScheduler::Statements ChannelsScheduler::Part() {
 }
 
 std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
-  int64_t count = 1;
-  for (const Range& r : c_.terms) count = std::min<int64_t>(d_.few_columns, count * LengthOf(r));
-  if (count < d_.few_columns || LengthOf(c_.columns) < d_.few_columns || !NamePoints()) return std::nullopt;
+  if (LengthOf(c_.columns) < d_.few_columns || !NamePoints()) return std::nullopt;
   CutTerms();
   if (!CutPoints()) return std::nullopt;
   CutColumns();
