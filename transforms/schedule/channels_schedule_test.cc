@@ -120,6 +120,61 @@ kernel strided(p0: f32[7, 7, 32], p1: f32[15, 15, 1200], p2: f32[32, 2, 1200], p
 })");
 }
 
+// Points are the places of the window and channels of the data, terms the places of images, some lines at a time. What lies apart in
+// the results is collected before.
+TEST(ChannelsSchedule, TheGradientOfWeights) {
+  ExpectPass(R"(
+kernel weights(inout p0: f32[32, 16, 3, 3], p1: f32[n0, 40, 40, 32], p2: f32[n0, 40, 40, 16], n0: symbol) {
+  map i0 in 0:32, i1 in 0:16, i2 in 0:3, i3 in 0:3, i4 in 0:n0, i5 in 0:40, i6 in 0:40 {
+    p0[i0, i1, i2, i3] += p1[i4, i5, i6, i0] * (p2[i4, i5 + i2 - 1, i6 + i3 - 1, i1] ?? 0)
+  }
+})",
+             "choose-schedule", R"(
+kernel weights(inout p0: f32[32, 16, 3, 3], p1: f32[n0, 40, 40, 32], p2: f32[n0, 40, 40, 16], n0: symbol) for cpu {
+  map i2_0 in 0:3:max(65536 // max(153600 * n0, 1), 1) @parallel {
+    for i2 in i2_0:+max(65536 // max(153600 * n0, 1), 1) {
+      local sums: f32[3, 16, 32] @worker
+      for z0 in 0:3, z1 in 0:16 {
+        map u in 0:32 @vector { sums[z0, z1, u] = 0.0 }
+      }
+      for i4 in 0:n0, i5_0 in 0:40:20 {
+        local a: f32[20, 42, 16] @worker
+        for q0 in 0:20, q1 in 0:42 {
+          if i2 + i5_0 + q0 - 1 >= 0 && i2 + i5_0 + q0 - 1 < 40 && q1 - 1 >= 0 && q1 - 1 < 40 {
+            map q2 in 0:16 @vector { a[q0, q1, q2] = p2[i4, i2 + i5_0 + q0 - 1, q1 - 1, q2] }
+          } else {
+            map q2 in 0:16 @vector { a[q0, q1, q2] = 0 }
+          }
+        }
+        local b: f32[1, 800, 32] @worker
+        for i5 in i5_0:+20, i6 in 0:40, i0_1 in 0:32:32 {
+          map u in 0:32 @vector { b[i0_1 // 32, 40 * i5 - 40 * i5_0 + i6, u] = p1[i4, i5, i6, i0_1 + u] }
+        }
+        for i0_1 in 0:32:32, i3_1 in 0:3, i1_1 in 0:16:8 {
+          local t: f32[1, 8, 32]
+          map q in 0:1, r in 0:8 @unroll {
+            map u in 0:32 @vector { t[q, r, u] = 0.0 }
+          }
+          for i5 in i5_0:+20, i6 in 0:40 {
+            map q in 0:1, r in 0:8 @unroll {
+              map u in 0:32 @vector {
+                t[q, r, u] = fma(a[i5 - i5_0, i3_1 + i6 + q, i1_1 + r], b[i0_1 // 32, 40 * i5 - 40 * i5_0 + i6, u], t[q, r, u])
+              }
+            }
+          }
+          map q in 0:1, r in 0:8 @unroll {
+            map u in 0:32 @vector { sums[i3_1 + q, i1_1 + r, i0_1 + u] += t[q, r, u] }
+          }
+        }
+      }
+      for u in 0:32, i3 in 0:3 {
+        map i1 in 0:16 @vector { p0[u, i1, i2, i3] += sums[i3, i1, u] }
+      }
+    }
+  }
+})");
+}
+
 // Subsets say channel, line, point; strides say that channels lie innermost.
 TEST(ChannelsSchedule, ChannelsByStrides) {
   ExpectPass(R"(
