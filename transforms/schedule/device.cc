@@ -39,6 +39,11 @@ constexpr Field kFields[] = {
     {"product-part", &Device::product_part},
     {"few-columns", &Device::few_columns},
     {"cache-stride", &Device::cache_stride},
+    {"channel-sum-gain", &Device::channel_sum_gain},
+    {"window-gain", &Device::window_gain},
+    {"turned-element", &Device::turned_element},
+    {"copy-share", &Device::copy_share},
+    {"symbol-size", &Device::symbol_size},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {
