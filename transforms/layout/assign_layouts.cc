@@ -81,7 +81,7 @@ class Assigner {
       for (const Weighed& w : st.leaves) Connect(w);
     for (const Statement& st : statements_)
       for (const Weighed& w : st.leaves)
-        for (const Access& a : w.sum ? w.sum->images : std::vector<Access>())
+        for (const Access& a : w.sum && w.sum->channel == 1 ? w.sum->images : std::vector<Access>())
           if (parent_.count(a.root)) sums_.insert(SetOf(a.root));
   }
 
@@ -120,7 +120,7 @@ class Assigner {
 
   double Cost(const std::set<size_t>& statements) const {
     double sum = 0;
-    for (size_t i : statements) sum += CostOf(s_, statements_[i].leaves, d_);
+    for (size_t i : statements) sum += CostOf(s_, statements_[i].leaves, d_, [this](Name n) { return parent_.count(n) > 0; });
     return sum;
   }
   void Turn(Name n, bool innermost) {

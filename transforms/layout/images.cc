@@ -12,38 +12,49 @@ bool MentionsAny(const Expr& e, const std::vector<Name>& names) {
 }
 bool IsImage(const Access& a) { return !a.flat && a.index.size() >= 3; }
 
-// Y[n, o, …] += f(X[n, c, …]): the same batch, and places or channels that the sum runs over.
+// What the sum does with the image's dimension d: its terms, a window of places, or neither.
+enum class Part { kOther, kTerms, kPlaces };
+Part PartOf(const Leaf& l, const Access& x, size_t d) {
+  if (!MentionsAny(x.index[d], l.within)) return Part::kOther;
+  const std::vector<Name> place = FreeSymbols(l.target->index[d]);
+  if (place.empty()) return Part::kOther;  // one result for all of them
+  return std::all_of(place.begin(), place.end(), [&](Name n) { return Mentions(x.index[d], n); }) ? Part::kPlaces : Part::kTerms;
+}
+
+// Y[n, o, …] += f(X[n, c, …]): the same batch, and channels or places that the sum runs over.
 std::optional<ImageSum> Forward(const Leaf& l) {
   const Access& y = *l.target;
-  ImageSum out{ImageSum::kWindow, {}, {}, {}};
-  bool runs = false;
+  ImageSum out;
+  size_t found = 0;
   for (const Access& x : l.reads) {
-    const bool image = IsImage(x) && x.index.size() == y.index.size() && x.index[0] == y.index[0] && x.root != y.root;
-    const bool batch = FreeSymbols(y.index[0]).empty();  // without one, a weight looks the same
-    const bool channels = image && MentionsAny(x.index[1], l.within);
-    bool window = false;
-    for (size_t d = 2; image && d < x.index.size(); ++d) window |= MentionsAny(x.index[d], l.within);
-    const bool moves = image && std::any_of(x.index.begin() + 2, x.index.end(), [&](const Expr& e) {
-      return std::any_of(l.ranges.begin(), l.ranges.end(), [&](const Range& r) { return Speaks(y, r.index) && Mentions(e, r.index); });
-    });
-    if (image && (channels || (window && x.index[1] == y.index[1])) && (!batch || moves)) {
-      runs = true;
-      if (channels) out.kind = ImageSum::kChannels;
-      out.images.push_back(x);
-    } else if (!Speaks(x, y.index[0].Is(ExprKind::kSymbol) ? y.index[0]->name : Name())) {
+    const bool alike = IsImage(x) && x.index.size() == y.index.size() && x.index[0] == y.index[0] && x.root != y.root;
+    size_t terms = 0, places = 0, channel = 1;
+    for (size_t d = 1; alike && d < x.index.size(); ++d) {
+      const Part part = PartOf(l, x, d);
+      if (part == Part::kTerms) channel = d, ++terms;
+      places += part == Part::kPlaces;
+    }
+    if (alike && (terms == 1 || (terms == 0 && places > 0 && x.index[1] == y.index[1]))) {
+      const bool again = found && out.images[0].container == x.container && out.images[0].index == x.index;
+      found += !again;
+      out.kind = terms ? ImageSum::kChannels : ImageSum::kWindow;
+      out.channel = channel;
+      if (!again) out.images.push_back(x);
+    } else if (!y.index[0].Is(ExprKind::kSymbol) || !Speaks(x, y.index[0]->name)) {
       out.weights.push_back(x);
     }
   }
-  if (!runs) return std::nullopt;
+  if (found != 1) return std::nullopt;
   out.images.push_back(y);
-  if (y.index[1].Is(ExprKind::kSymbol)) out.lane = y.index[1]->name;
+  if (y.index[out.channel].Is(ExprKind::kSymbol)) out.lane = y.index[out.channel]->name;
   return out;
 }
 
 // dW[o, c, …] += dY[n, o, …] * X[n, c, …], for depthwise ones dW[o, 0, …] += dY[n, o, …] * X[n, o, …].
 std::optional<ImageSum> OfWeights(const Leaf& l) {
   const Access& w = *l.target;
-  ImageSum out{ImageSum::kChannels, {}, {}, {}};
+  ImageSum out;
+  out.kind = ImageSum::kChannels;
   for (const Access& x : l.reads)
     if (IsImage(x) && x.index.size() == w.index.size() && x.root != w.root) out.images.push_back(x);
   if (out.images.size() != 2) return std::nullopt;

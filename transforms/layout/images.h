@@ -9,7 +9,8 @@ struct ImageSum {
   enum Kind {
     kChannels,  // channels are its terms: a convolution, its gradients
     kWindow,    // each channel for itself: depthwise convolution, pooling
-  } kind;
+  } kind = kWindow;
+  size_t channel = 1;           // the dimension of images that is best innermost: 2 or more where terms are the last one already
   std::vector<Access> images;
   std::vector<Access> weights;  // read: one for all of the batch
   Name lane;                    // the index of the channels that lie side by side in what is written; "" = none

@@ -67,12 +67,12 @@ class LaneCost {
   std::vector<std::pair<Offset, double>> accesses_;
 };
 
-// Every image that can be has its channels side by side; what the program takes and gives stays as it is.
-bool Gains(const Sdfg& s, const ImageSum& sum) {
+// What can't have its channels side by side is no reason that others shouldn't.
+bool Gains(const Sdfg& s, const ImageSum& sum, const std::function<bool(Name)>& may_turn) {
   bool any = false;
   for (const Access& a : sum.images) {
-    const bool innermost = AsInt(StridesOf(s.Get(a.container))[1]) == 1;
-    if (!innermost && s.Get(a.root).kind != ContainerKind::kParameter) return false;
+    const bool innermost = AsInt(StridesOf(s.Get(a.container))[sum.channel]) == 1;
+    if (!innermost && may_turn(a.root)) return false;
     any |= innermost;
   }
   return any;
@@ -102,11 +102,12 @@ std::vector<Weighed> Weigh(const Sdfg& s, std::vector<Leaf> leaves) {
   return out;
 }
 
-double CostOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedule::Device& d) {
+double CostOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedule::Device& d,
+              const std::function<bool(Name)>& may_turn) {
   double cost = 0;
   for (const Weighed& w : statement) {
     cost += LaneCost(s, w, d).Least();
-    if (!w.sum || !Gains(s, *w.sum)) continue;
+    if (!w.sum || !Gains(s, *w.sum, may_turn)) continue;
     const int64_t percent = w.sum->kind == ImageSum::kChannels ? d.channel_sum_gain : d.window_gain;
     cost -= TripsOf(w.leaf.ranges, d) * static_cast<double>(percent) / 100;
   }
