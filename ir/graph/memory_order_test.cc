@@ -45,7 +45,8 @@ TEST(MemoryOrder, StridesFollow) {
 }
 
 TEST(MemoryOrder, ConstantsAreTurned) {
-  auto p = ParseProgram("sdfg f(Y: f32[2]) { constant K: f32[2, 3] = [[1, 2, 3], [4, 5, 6]] layout [d1, d0]\n map i in 0:2 { Y[i] = K[i, 0] } }");
+  auto p = ParseProgram("sdfg f(Y: f32[2]) { constant K: f32[2, 3] = [[1, 2, 3], [4, 5, 6]] layout [d1, d0]\n"
+                        " map i in 0:2 { Y[i] = K[i, 0] } }");
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   auto t = InMemory(p->Entry().Get("K"));
   ASSERT_TRUE(t.ok());

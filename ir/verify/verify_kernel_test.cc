@@ -206,6 +206,27 @@ TEST(VerifyKernel, Tiles) {
   EXPECT_EQ(Codes(With(With(kTiles, "0:M:48", "0:M:40"), "+48:12", "+40:12")).find("E0261"), 0u);
 }
 
+// One index on both sides, of which one has fewer: no two points of all of them meet.
+TEST(VerifyKernel, WholeTilesAndARest) {
+  const char text[] = R"(kernel k(C: f32[200]) for cpu {
+  map i0 in 0:100:48 @parallel {
+    for i1 in i0:+48:12 {
+      if i1 + 12 <= 100 {
+        map r in 0:12 @unroll { C[i1 + r] = 1 }
+      } else {
+        map r in 0:4 @unroll { C[i1 + r] = 2 }
+      }
+    }
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "C[i1 + r] = 2", "C[i1 + r + 12] = 2")), "E0262 ");
+  EXPECT_EQ(Codes(With(text, "r in 0:4", "r in 1:5")), "E0262 ");  // is not shown: ranges begin alike
+  EXPECT_EQ(Codes(With(text, "r in 0:4", "r in 0:24")), "E0262 E0261 ");
+  EXPECT_EQ(Codes(With(With(text, "0:100:48", "0:100:40"), "+48:12", "+40:12")).find("E0261"), 0u);
+}
+
 // Two iterations of a map may be at different points of the loops in them.
 TEST(VerifyKernel, LoopsWithinMapsDontTellThemApart) {
   const char text[] = R"(kernel k(inout C: f32[N, 9], N: symbol) for cpu {

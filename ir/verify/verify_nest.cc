@@ -322,6 +322,35 @@ class Nest {
     return false;
   }
 
+  // The same index on both sides, whose inner indices run over the same values, or over fewer of them on one side: if no two points
+  // of the larger ranges meet, these don't.
+  bool ApartAsOne(const std::vector<uint32_t>& maps, const Use& w, const Use& u, const std::vector<Range>& inner_w,
+                  const std::vector<Range>& inner_u) const {
+    std::vector<Expr> index = w.index;
+    if (index != u.index || IsDataDependent(w)) return false;
+    std::vector<OrderedRange> all = Ranges(maps);
+    const auto mentioned = [&](Name n) {
+      return std::any_of(index.begin(), index.end(), [&](const Expr& e) { return Mentions(e, n); });
+    };
+    std::vector<Name> both;
+    for (const Range& a : inner_w)
+      for (const Range& b : inner_u) {
+        if (a.index != b.index || !mentioned(a.index)) continue;
+        const bool less = ProveLe(a.end, b.end, s_.assumptions) == Truth::kYes;
+        if (a.begin != b.begin || a.step != b.step || (!less && ProveLe(b.end, a.end, s_.assumptions) != Truth::kYes)) return false;
+        all.push_back({less ? b : a, false});
+        both.push_back(a.index);
+      }
+    for (const auto* inner : {&inner_w, &inner_u})
+      for (const Range& r : *inner)
+        if (mentioned(r.index) && std::find(both.begin(), both.end(), r.index) == both.end()) return false;
+    JoinParts(&all, {&index});
+    std::vector<Range> ranges;
+    for (const OrderedRange& r : all)
+      if (!r.ordered || mentioned(r.range.index)) ranges.push_back(r.range);
+    return IsInjective(ranges, index, s_.assumptions) == Truth::kYes;
+  }
+
   // Other uses of what `w` writes, in other iterations of the maps that both are in.
   void Against(size_t wi) {
     const Use& w = uses_[wi];
@@ -343,6 +372,9 @@ class Nest {
         if (AgreeOn(shared, pair.w, pair.u)) continue;
         if (Separates(shared, pair.inner_w, pair.w, pair.u, s_.assumptions)) continue;
         if (MeetAcross(s_, shared, pair.inner_w, pair.inner_u, pair.w, pair.u) == Truth::kNo) continue;
+        if (IsScheduled(s_) && ApartAsOne(maps, w, u, RangesOf(s_, {w.maps.begin() + common, w.maps.end()}),
+                                          RangesOf(s_, {u.maps.begin() + common, u.maps.end()})))
+          continue;
       }
       r_->Add("E0262",
               std::string(u.write ? "another write" : "a read") + " of '" + u.container.str() +

@@ -83,7 +83,8 @@ class Turner {
   }
   bool Touches(BlockId b, Name name) const {
     const auto& control = s_.blocks[b].control;
-    if (std::holds_alternative<Loop>(control) || std::holds_alternative<Conditional>(control)) return false;  // what is in it comes by itself
+    // What is in it comes by itself.
+    if (std::holds_alternative<Loop>(control) || std::holds_alternative<Conditional>(control)) return false;
     const auto touched = TouchedBy(p_, s_, b);
     return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return t.root == name; });
   }

@@ -158,6 +158,8 @@ std::optional<Scheduler::Statements> Scheduler::TryInitialisedSum(const Nest& n,
   apart.resize(n.ranges.size() + all.ranges.size(), false);
   all.ranges.insert(all.ranges.begin(), n.ranges.begin(), n.ranges.end());
   if (!Prepare(&all)) return std::nullopt;
+  if (share)
+    if (auto windowed = Windowed(all, apart, init.value)) return windowed;
   const int lane = LaneRange(*s_, all);
   if (lane < 0 || !apart[lane]) return std::nullopt;
   return Sum(std::move(all), apart, share, init.value);
@@ -243,6 +245,7 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
   if (const char* const why = BetterUnscheduled(n)) return LeftAsItIs(why);
+  if (auto windowed = Windowed(n, apart)) return windowed;
   if (auto product = Product(n, apart)) return product;
   if (OfTasklets(n) && n.body.size() == 1) {
     return IsSum(n, apart) ? Sum(std::move(n), apart, /*share=*/true) : InOrder(std::move(n), apart, /*share=*/true);

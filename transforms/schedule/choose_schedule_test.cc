@@ -230,7 +230,33 @@ kernel k(p0: f32[8, 64], p1: f32[8, 64], p2: f32[8]) for cpu {
 })");
 }
 
-// Another device has other numbers: each of them changes the schedule of some kernel.
+using Numbers = std::vector<std::pair<const char*, int64_t schedule::Device::*>>;
+// Each of them changes the schedule of some kernel.
+void ExpectEachToCount(const char* text, const Numbers& numbers) {
+  const Result<schedule::Device> cpu = schedule::FindDevice("cpu");
+  ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
+  const auto scheduled = [&](const schedule::Device& d) {
+    Program p = *ParseProgram(text);
+    EXPECT_TRUE(ChooseSchedule(p, d).ok());
+    EXPECT_TRUE(Verify(p).ok()) << Verify(p).ToString();
+    return Print(p);
+  };
+  const std::string usual = scheduled(*cpu);
+  EXPECT_EQ(usual, scheduled(*cpu));
+  for (const auto& [name, number] : numbers) {
+    bool changes = false;
+    for (int64_t by : {2, 64}) {
+      schedule::Device other = *cpu;
+      other.*number *= by;
+      changes |= scheduled(other) != usual;
+      other.*number = std::max<int64_t>(1, (*cpu).*number / by);
+      changes |= scheduled(other) != usual;
+    }
+    EXPECT_TRUE(changes) << name;
+  }
+}
+
+// Another device has other numbers.
 TEST(ChooseSchedule, EachNumberOfTheDeviceCounts) {
   const char* text = R"(
 kernel a(p0: f32[n0], p1: f32[n0], n0: symbol) { map i0 in 0:n0 { p0[i0] = p1[i0] } }
@@ -258,17 +284,7 @@ kernel few(inout p0: f32[512, 6], p1: f32[512, 40], p2: f32[40, 6]) {
 }
 kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:64 { p0[i1] += p1[i0, i1] } }
 )";
-  const Result<schedule::Device> cpu = schedule::FindDevice("cpu");
-  ASSERT_TRUE(cpu.ok()) << cpu.status().ToString();
-  const auto scheduled = [&](const schedule::Device& d) {
-    Program p = *ParseProgram(text);
-    EXPECT_TRUE(ChooseSchedule(p, d).ok());
-    EXPECT_TRUE(Verify(p).ok()) << Verify(p).ToString();
-    return Print(p);
-  };
-  const std::string usual = scheduled(*cpu);
-  EXPECT_EQ(usual, scheduled(*cpu));
-  const std::pair<const char*, int64_t schedule::Device::*> numbers[] = {
+  ExpectEachToCount(text, {
       {"vector-bytes", &schedule::Device::vector_bytes},
       {"chunk-operations", &schedule::Device::chunk_operations},
       {"row-elements", &schedule::Device::row_elements},
@@ -294,18 +310,38 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"most-choices", &schedule::Device::most_choices},
       {"few-results", &schedule::Device::few_results},
       {"most-parts", &schedule::Device::most_parts},
-  };
-  for (const auto& [name, number] : numbers) {
-    bool changes = false;
-    for (int64_t by : {2, 64}) {
-      schedule::Device other = *cpu;
-      other.*number *= by;
-      changes |= scheduled(other) != usual;
-      other.*number = std::max<int64_t>(1, (*cpu).*number / by);
-      changes |= scheduled(other) != usual;
-    }
-    EXPECT_TRUE(changes) << name;
+  });
+}
+
+TEST(ChooseSchedule, EachNumberForWindowsCounts) {
+  const char* text = R"(
+kernel points(p0: f16[60, 64, 300], p1: f16[60, 64, 300], p2: f16[3, 3, 300, 300]) {
+  map i0 in 0:60, i1 in 0:64, i2 in 0:300 {
+    p0[i0, i1, i2] = 0
+    map i3 in 0:3, i4 in 0:3, i5 in 0:300 { p0[i0, i1, i2] += (p1[i0 + i3 - 1, i1 + i4 - 1, i5] ?? 0) * p2[i3, i4, i5, i2] }
   }
+}
+kernel terms(inout p0: f32[60, 64, 16], p1: f32[62, 66, 300], p2: f32[3, 3, 300, 16]) {
+  map i0 in 0:60, i1 in 0:64, i2 in 0:16, i3 in 0:3, i4 in 0:3, i5 in 0:300 {
+    p0[i0, i1, i2] += p1[i0 + i3, i1 + i4, i5] * p2[i3, i4, i5, i2]
+  }
+}
+kernel windows(inout p0: f32[60, 64, 300], p1: f32[60, 64, 300]) {
+  map i0 in 0:60, i1 in 0:64, i2 in 0:300, i3 in 0:3, i4 in 0:3 { p0[i0, i1, i2] += p1[i0 + i3 - 1, i1 + i4 - 1, i2] ?? 0 }
+}
+)";
+  ExpectEachToCount(text, {
+      {"point-rows", &schedule::Device::point_rows},
+      {"columns-span", &schedule::Device::columns_span},
+      {"point-terms", &schedule::Device::point_terms},
+      {"panel-elements", &schedule::Device::panel_elements},
+      {"strip-elements", &schedule::Device::strip_elements},
+      {"strip-points", &schedule::Device::strip_points},
+      {"window-rows", &schedule::Device::window_rows},
+      {"window-vectors", &schedule::Device::window_vectors},
+      {"window-border-vectors", &schedule::Device::window_border_vectors},
+      {"window-terms", &schedule::Device::window_terms},
+  });
 }
 
 TEST(Device, WrongDescriptionsSayWhatIsWrong) {

@@ -53,6 +53,8 @@ class Scheduler {
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
   std::optional<Statements> Product(Nest n, std::vector<bool> apart);  // as sums of products have it: product.h
+  // Sums over windows whose results lie side by side along the channels: windowed.cc. `initial` as of `Sum`.
+  std::optional<Statements> Windowed(Nest n, std::vector<bool> apart, const Expr& initial = {});
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
   std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);
   std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);

@@ -1,0 +1,276 @@
+#include "transforms/schedule/channels_schedule.h"
+
+#include <algorithm>
+
+#include "ir/analysis/layout.h"
+#include "transforms/schedule/scheduler.h"
+
+namespace headrace::schedule {
+namespace {
+
+void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
+
+int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+}  // namespace
+
+Range ChannelsScheduler::Parts::Within(Name index, int64_t step) const {
+  if (one()) return {index, Expr(0), whole.end, Expr(step)};
+  return {index, SymbolExpr(first), Min(SymbolExpr(first) + Expr(length), whole.end), Expr(step)};
+}
+
+void ChannelsScheduler::Parts::AddTo(std::vector<Range>* units) const {
+  if (!one()) units->push_back({first, Expr(0), whole.end, Expr(length)});
+}
+
+Name ChannelsScheduler::Local(const std::string& stem, std::vector<int64_t> shape, Storage storage) {
+  Container c;
+  c.name = FreshIn(*s_, stem);
+  c.dtype = c_.type;
+  for (int64_t n : shape) c.shape.push_back(Expr(n));
+  c.storage = storage;
+  const Name name = c.name;
+  s_->Add(std::move(c));
+  return name;
+}
+
+// All tiles of a row alike if they can be nearly as high, else one that is less high is left.
+void ChannelsScheduler::ChooseTile() {
+  const int64_t rows = LengthOf(row_.whole), most = d_.point_rows;
+  int64_t even = most;
+  while (3 * even > 2 * most && rows % even != 0) --even;
+  tile_rows_ = rows % even == 0 ? even : Ceil(rows, Ceil(rows, most));
+  if (has_lines_ && tile_rows_ == rows) tile_lines_ = std::clamp<int64_t>(most / rows, 1, LengthOf(lines_.whole));
+  const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(c_.type));
+  width_ = LengthOf(c_.columns) <= lanes ? lanes : d_.tile_vectors * lanes;
+}
+
+// The data of one block of terms, for so many lines and points of each.
+bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
+  std::vector<Moving> moving;
+  for (size_t k = 0; k < panel_.terms.size(); ++k) {
+    const Term& t = panel_.terms[k];
+    moving.push_back({t.range.index, t.first, t.length, LengthOf(c_.terms[k]) % t.length != 0});
+  }
+  lines_.length = lines, row_.length = row;
+  if (has_lines_) moving.push_back({lines_.whole.index, lines_.begin(), lines, LengthOf(lines_.whole) % lines != 0});
+  moving.push_back({row_.whole.index, row_.begin(), row, LengthOf(row_.whole) % row != 0});
+  strip_ = Strip::Of(*s_, c_.data, moving);
+  return strip_.has_value();
+}
+
+// As many lines as their data stay near; of lines that are too long, parts.
+bool ChannelsScheduler::CutPoints() {
+  const int64_t lines = LengthOf(lines_.whole), row = LengthOf(row_.whole);
+  int64_t part = row;
+  while (SetStrip(1, part) && strip_->elements() > d_.strip_elements && part > tile_rows_)
+    part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
+  if (!strip_) return false;
+  int64_t high = 1;  // few points would not be worth the weights
+  const auto one_more = [&] {
+    return SetStrip(high + 1, row) && (strip_->elements() <= d_.strip_elements || high * row < d_.strip_points);
+  };
+  while (part == row && high < lines && one_more()) ++high;
+  high = Ceil(lines, Ceil(lines, high));
+  return SetStrip(std::min(lines, Ceil(high, tile_lines_) * tile_lines_), part);
+}
+
+bool ChannelsScheduler::NamePoints() {
+  row_.whole = c_.points.back();
+  row_.first = FreshIn(*s_, row_.whole.index.str() + "_0");
+  others_.assign(c_.points.begin(), c_.points.end() - 1);
+  has_lines_ = !others_.empty() && LengthOf(others_.back()) > 0;
+  if (has_lines_) {
+    lines_.whole = others_.back();
+    lines_.first = FreshIn(*s_, lines_.whole.index.str() + "_0");
+    others_.pop_back();
+  } else {
+    lines_.whole = {Name(), Expr(0), Expr(1), Expr(1)};
+  }
+  if (!has_lines_ && others_.size() > 1) return false;  // the weights would be packed for each line
+  ChooseTile();
+  return true;
+}
+
+// Whole panels, at most some at a time, and more parts where there would be too few for the threads.
+void ChannelsScheduler::CutColumns() {
+  const int64_t count = LengthOf(c_.columns), panels = Ceil(count, width_);
+  int64_t others = Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
+  for (const auto* list : {&c_.outer, &c_.blocks, &others_})
+    for (const Range& r : *list) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(64)));
+  const int64_t parts = std::min(panels, std::max(Ceil(count, d_.columns_span), Ceil(d_.product_parts, others)));
+  columns_ = {c_.columns, Ceil(panels, parts) * width_, FreshIn(*s_, c_.columns.index.str() + "_0")};
+}
+
+// Small images are terms of one sum.
+void ChannelsScheduler::TakeImages(int64_t most) {
+  int64_t count = 2;
+  for (const Range& r : c_.terms) count *= LengthOf(r);
+  if (!c_.turned || c_.around.empty() || LengthOf(c_.around.back()) < 1 || count > most) return;
+  c_.terms.insert(c_.terms.begin(), c_.around.back());
+  c_.around.pop_back();
+}
+
+// Results side by side in a tile lie apart in memory: they are collected, and written along the points.
+bool ChannelsScheduler::Across() const {
+  const Offset at = OffsetOf(*s_, c_.sum.target, c_.sum.index);
+  return AsInt(StrideOf(at.elements, c_.columns.index)) != 1;
+}
+
+// How many there are at a time decides on bits, and is the same whatever vectors and tiles are. Lines of images go with their border:
+// as many as stay near. Channels are cut where lines of memory end.
+void ChannelsScheduler::CutTerms() {
+  const int64_t most = std::min(d_.point_terms, d_.panel_elements / std::min(LengthOf(c_.columns), d_.columns_span));
+  TakeImages(most);
+  int64_t count = 1;
+  for (size_t k = 0; k < c_.terms.size(); ++k) {
+    count *= LengthOf(c_.terms[k]);
+    if (!c_.turned && LengthOf(c_.terms[k]) > LengthOf(c_.terms[cut_term_])) cut_term_ = k;
+  }
+  const int64_t all = LengthOf(c_.terms[cut_term_]), line = d_.transpose_elements;
+  int64_t blocks = std::min(all, Ceil(count, std::max<int64_t>(1, most)));
+  const auto length = [&] { return blocks > 1 && !c_.turned ? Ceil(Ceil(all, blocks), line) * line : Ceil(all, blocks); };
+  CutTerms(length());
+  const auto is_far = [&] { return SetStrip(1, LengthOf(row_.whole)) && strip_->elements() > d_.strip_elements; };
+  while (c_.turned && blocks < all && is_far()) ++blocks, CutTerms(length());
+}
+
+void ChannelsScheduler::CutTerms(int64_t length) {
+  const Range& r = c_.terms[cut_term_];
+  block_ = {r, length, block_.first == Name() ? FreshIn(*s_, r.index.str() + "_0") : block_.first};
+  panel_.terms.clear();
+  for (const Range& t : c_.terms) {
+    if (t.index == r.index) panel_.terms.push_back({block_.Within(t.index, 1), block_.begin(), std::min(length, LengthOf(r))});
+    else panel_.terms.push_back({t, Expr(0), LengthOf(t)});
+  }
+}
+
+NameMap ChannelsScheduler::Here() const {
+  NameMap at = {{row_.whole.index, SymbolExpr(x1_) + SymbolExpr(r_)}, {c_.columns.index, SymbolExpr(j1_) + SymbolExpr(u_)}};
+  if (has_lines_) at.emplace_back(lines_.whole.index, SymbolExpr(y1_) + SymbolExpr(q_));
+  return at;
+}
+
+// A tile's sums go where they belong: to the results, or what they are collected in.
+ChannelsScheduler::Statements ChannelsScheduler::Store(Name tile, const std::vector<Level>& each) {
+  const Expr q = SymbolExpr(q_), r = SymbolExpr(r_), u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
+  if (sums_ != Name()) {
+    const Expr line = has_lines_ ? SymbolExpr(y1_) + q - lines_.begin() : q;
+    return Wrap(s_, each, {Put(sums_, {line, SymbolExpr(x1_) + r - row_.begin(), j1 - columns_.begin() + u}, WriteOp::kAdd,
+                               ReadExpr(tile, {q, r, u}))});
+  }
+  const int64_t count = LengthOf(c_.columns), rest = count % width_;
+  const auto some = [&](int64_t columns) {
+    return Wrap(s_, {each[0], {{{u_, Expr(0), Expr(columns), Expr(1)}}, Schedule::kVector}}, {finish_(Here(), ReadExpr(tile, {q, r, u}))});
+  };
+  if (rest == 0 || count < width_) return some(rest == 0 ? width_ : rest);
+  return {s_->AddNode(If{BinaryExpr(Op::kLe, j1 + Expr(width_), Expr(count)), some(width_), some(rest)})};
+}
+
+ChannelsScheduler::Statements ChannelsScheduler::Tile(int64_t lines, int64_t rows) {
+  const Name t = Local("t", {lines, rows, width_}, Storage::kRegister);
+  const std::vector<Expr> at = {SymbolExpr(q_), SymbolExpr(r_), SymbolExpr(u_)};
+  const std::vector<Level> each = {
+      {{{q_, Expr(0), Expr(lines), Expr(1)}, {r_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll},
+      {{{u_, Expr(0), Expr(width_), Expr(1)}}, Schedule::kVector}};
+  std::vector<Range> terms;
+  for (const Term& x : panel_.terms) terms.push_back(x.range);
+  std::vector<Expr> index = c_.data.index;
+  for (Expr& e : index) e = Substitute(e, Here());
+  const Expr left = in_place_ ? ReadExpr(c_.data.container, index) : strip_->Read(Here());
+  Statements out = Wrap(s_, each, {Put(t, at, WriteOp::kAssign, Zero())});
+  Add(&out, Wrap(s_, {{terms, Schedule::kSequential}, each[0], each[1]},
+                 {Put(t, at, WriteOp::kAssign, CallExpr("fma", {left, panel_.Read(), ReadExpr(t, at)}))}));
+  Add(&out, Store(t, each));
+  return out;
+}
+
+ChannelsScheduler::Statements ChannelsScheduler::Tiles() {
+  const int64_t lines = LengthOf(lines_.whole), rows = LengthOf(row_.whole);
+  Statements tile = Tile(tile_lines_, tile_rows_);
+  const auto ends = [&](Name first, int64_t step, int64_t count, const Statements& rest) {
+    tile = {s_->AddNode(If{BinaryExpr(Op::kLe, SymbolExpr(first) + Expr(step), Expr(count)), tile, rest})};
+  };
+  if (rows % tile_rows_ != 0) ends(x1_, tile_rows_, rows, Tile(tile_lines_, rows % tile_rows_));
+  if (lines % tile_lines_ != 0) ends(y1_, tile_lines_, lines, Tile(lines % tile_lines_, tile_rows_));
+  std::vector<Range> loops = {panel_.parts};
+  if (has_lines_) loops.push_back(lines_.Within(y1_, tile_lines_));
+  loops.push_back(row_.Within(x1_, tile_rows_));
+  return Wrap(s_, {{loops, Schedule::kSequential}}, tile);
+}
+
+// Not where the points of a tile would share the few places that a cache has for them.
+bool ChannelsScheduler::ReadsInPlace() const {
+  if (c_.data.outside || s_->Get(c_.data.container).dtype != c_.type) return false;
+  const Offset at = OffsetOf(*s_, c_.data.container, c_.data.index);
+  const auto step = at.elements ? Coefficient(at.elements, row_.whole.index) : std::nullopt;
+  const int64_t by = step ? AsInt(*step).value_or(0) : 0;
+  return by * ByteSize(c_.type) % (2 * d_.cache_stride) != 0;
+}
+
+// Of sums that were collected.
+ChannelsScheduler::Statements ChannelsScheduler::Results() {
+  const Expr u = SymbolExpr(u_), x = SymbolExpr(row_.whole.index);
+  const Expr line = has_lines_ ? SymbolExpr(lines_.whole.index) - lines_.begin() : Expr(0);
+  std::vector<Range> loops;
+  if (has_lines_) loops.push_back(lines_.Within(lines_.whole.index, 1));
+  Range lane = columns_.Within(u_, 1), points = row_.Within(row_.whole.index, 1);
+  if (Across()) std::swap(lane, points);
+  loops.insert(Across() ? loops.begin() : loops.end(), points);
+  return Wrap(s_, {{loops, Schedule::kSequential}, {{lane}, Schedule::kVector}},
+              {finish_({{c_.columns.index, u}}, ReadExpr(sums_, {line, x - row_.begin(), u - columns_.begin()}))});
+}
+
+// Of the columns of one part.
+ChannelsScheduler::Statements ChannelsScheduler::Part() {
+  Statements block;
+  if (!in_place_) block = strip_->Fill(s_);
+  Add(&block, FillPanels(s_, panel_, c_.weights));
+  Add(&block, Tiles());
+  std::vector<Range> blocks = c_.around;
+  block_.AddTo(&blocks);
+  block = Wrap(s_, {{blocks, Schedule::kSequential}}, block);
+  if (sums_ == Name()) return block;
+  const Name q0 = FreshIn(*s_, "z0"), q1 = FreshIn(*s_, "z1");
+  const std::vector<Range> all = {{q0, Expr(0), Expr(lines_.length), Expr(1)}, {q1, Expr(0), Expr(row_.length), Expr(1)}};
+  const Level lanes{{{u_, Expr(0), Expr(panel_.panels * width_), Expr(1)}}, Schedule::kVector};
+  Statements out = Wrap(s_, {{all, Schedule::kSequential}, lanes},
+                        {Put(sums_, {SymbolExpr(q0), SymbolExpr(q1), SymbolExpr(u_)}, WriteOp::kAssign, Zero())});
+  Add(&out, block);
+  Add(&out, Results());
+  return out;
+}
+
+std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
+  if (LengthOf(c_.columns) < d_.few_columns || !NamePoints()) return std::nullopt;
+  CutTerms();
+  if (!CutPoints()) return std::nullopt;
+  CutColumns();
+  x1_ = FreshIn(*s_, row_.whole.index.str() + "_1"), j1_ = FreshIn(*s_, c_.columns.index.str() + "_1");
+  r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
+  if (has_lines_) y1_ = FreshIn(*s_, lines_.whole.index.str() + "_1");
+  q_ = FreshIn(*s_, "q");
+  in_place_ = ReadsInPlace();
+  panel_.width = width_, panel_.count = LengthOf(c_.columns);
+  panel_.columns = c_.columns.index, panel_.u = u_;
+  panel_.parts = columns_.Within(j1_, width_), panel_.panels = Ceil(columns_.length, width_);
+  DeclarePanels(s_, c_.type, &panel_);
+  if (!in_place_) strip_->Declare(s_, c_.type, d_);
+  if (((!block_.one() || !c_.around.empty()) && (assigns_ || s_->Get(c_.sum.target).dtype != c_.type)) || Across())
+    sums_ = Local("sums", {lines_.length, row_.length, panel_.panels * width_}, Storage::kWorker);
+  const Statements body = Part();
+  std::vector<Range> units = c_.outer;
+  units.insert(units.end(), others_.begin(), others_.end());
+  lines_.AddTo(&units);
+  row_.AddTo(&units);
+  units.insert(units.end(), c_.blocks.begin(), c_.blocks.end());
+  columns_.AddTo(&units);
+  int64_t terms = 1;
+  for (const Range& r : c_.terms) terms *= LengthOf(r);
+  const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(c_.type));
+  const Expr work = Expr(lines_.length * row_.length * terms * Ceil(columns_.length, lanes)) * CountOf(c_.around);
+  const Shared shared = ShareOut(*s_, units, work, d_);
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
+}
+
+}  // namespace headrace::schedule

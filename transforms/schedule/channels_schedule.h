@@ -1,0 +1,96 @@
+// The schedule of a sum of products over windows, whose results lie side by side along the channels: strips of points in registers,
+// columns in vectors. Short lines are taken together. The windows' data are read where they lie, or with their border from a buffer
+// (strip.h); the weights come from panels (turned.h). Terms are the same for all points of a part; too many are cut into blocks.
+// A gradient of weights is such a sum, too: its points are the places of a window, its terms those of the images.
+//   map n in 0:N, y in 0:56, x in 0:56, o in 0:64, k in 0:3, l in 0:3, c in 0:64 {
+//     Y[n, y, x, o] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c, o]
+//   }
+//     →  map n in 0:N, y0 in 0:56:14 @parallel {
+//          local a: f32[16, 58, 64] @worker
+//          local b: f32[2, 576, 32] @worker
+//          …
+//          for j in 0:64:32, y in y0:+14, x in 0:56:14 {
+//            local t: f32[1, 14, 32]
+//            …
+//            for k in 0:3, l in 0:3, c in 0:64 {
+//              map q in 0:1, r in 0:14 @unroll {
+//                map u in 0:32 @vector {
+//                  t[q, r, u] = fma(a[y + k - y0 + q, x + l + r, c], b[j // 32, 192*k + 64*l + c, u], t[q, r, u])
+//                }
+//              }
+//            }
+//            map q in 0:1, r in 0:14 @unroll { map u in 0:32 @vector { Y[n, y + q, x + r, j + u] += t[q, r, u] } }
+//          }
+//        }
+#pragma once
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "transforms/schedule/channels.h"
+#include "transforms/schedule/device.h"
+#include "transforms/schedule/steps.h"
+#include "transforms/schedule/strip.h"
+#include "transforms/schedule/turned.h"
+
+namespace headrace::schedule {
+
+class ChannelsScheduler {
+ public:
+  // The statement that a result's sum ends in, where indices have these values.
+  using Finish = std::function<NodeId(const NameMap&, const Expr& sum)>;
+  // `assigns`: a result gets its sum once, and is not added to in parts.
+  ChannelsScheduler(Sdfg* s, const Device& d, Channels c, bool assigns, Finish finish)
+      : s_(s), d_(d), c_(std::move(c)), assigns_(assigns), finish_(std::move(finish)) {}
+  std::optional<std::vector<NodeId>> Run();  // nullopt: it has none, and what was added to the kernel is spoilt
+
+ private:
+  using Statements = std::vector<NodeId>;
+  // A range cut into parts of `length`.
+  struct Parts {
+    Range whole;
+    int64_t length = 1;
+    Name first;  // the index of a part's first; none: there is but one
+    bool one() const { return length >= LengthOf(whole); }
+    Expr begin() const { return one() ? Expr(0) : SymbolExpr(first); }
+    Range Within(Name index, int64_t step) const;
+    void AddTo(std::vector<Range>* units) const;
+  };
+  bool NamePoints();
+  bool CutPoints();
+  bool SetStrip(int64_t lines, int64_t row);
+  void CutTerms(int64_t length);
+  void TakeImages(int64_t most);
+  bool Across() const;
+  void CutColumns();
+  void CutTerms();
+  void ChooseTile();
+  Statements Tile(int64_t lines, int64_t rows);
+  Statements Tiles();
+  Statements Store(Name tile, const std::vector<Level>& each);
+  bool ReadsInPlace() const;
+  NameMap Here() const;  // of the points of a tile, and its columns
+  Statements Results();
+  Statements Part();
+  Expr Zero() const { return FloatExpr(0); }
+  Name Local(const std::string& stem, std::vector<int64_t> shape, Storage storage);
+  NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
+    return s_->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
+  }
+
+  Sdfg* s_;
+  const Device& d_;
+  Channels c_;
+  bool assigns_;
+  Finish finish_;
+  Parts lines_, row_, columns_, block_;  // lines_: of the points but the last, the innermost; block_: of the terms
+  size_t cut_term_ = 0;
+  std::vector<Range> others_;  // points around the lines
+  bool has_lines_ = false, in_place_ = false;
+  std::optional<Strip> strip_;
+  Panel panel_;
+  int64_t tile_lines_ = 1, tile_rows_ = 1, width_ = 1;
+  Name y1_, x1_, j1_, q_, r_, u_, sums_;
+};
+
+}  // namespace headrace::schedule

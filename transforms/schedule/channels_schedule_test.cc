@@ -1,0 +1,299 @@
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// The data are laid out with their border, the weights in panels; 14 points and two vectors of channels are in registers.
+TEST(ChannelsSchedule, AConvolution) {
+  ExpectPass(R"(
+kernel convolution(inout p0: f32[10, 28, 40], p1: f32[10, 28, 16], p2: f32[3, 3, 16, 40]) {
+  map i0 in 0:10, i1 in 0:28, i2 in 0:40, i3 in 0:3, i4 in 0:3, i5 in 0:16 {
+    p0[i0, i1, i2] += (p1[i0 + i3 - 1, i1 + i4 - 1, i5] ?? 0) * p2[i3, i4, i5, i2]
+  }
+})",
+             "choose-schedule", R"(
+kernel convolution(inout p0: f32[10, 28, 40], p1: f32[10, 28, 16], p2: f32[3, 3, 16, 40]) for cpu {
+  map i2_0 in 0:40:32 @parallel {
+    local a: f32[12, 30, 16] @worker
+    for q0 in 0:12, q1 in 0:30 {
+      if q0 - 1 >= 0 && q0 - 1 < 10 && q1 - 1 >= 0 && q1 - 1 < 28 {
+        map q2 in 0:16 @vector { a[q0, q1, q2] = p1[q0 - 1, q1 - 1, q2] }
+      } else {
+        map q2 in 0:16 @vector { a[q0, q1, q2] = 0 }
+      }
+    }
+    local b: f32[1, 144, 32] @worker
+    for i3 in 0:3, i4 in 0:3, i5 in 0:16, i2_1 in i2_0:+32:32 {
+      if i2_1 + 32 <= 40 {
+        map u in 0:32 @vector { b[(i2_1 - i2_0) // 32, 48 * i3 + 16 * i4 + i5, u] = p2[i3, i4, i5, i2_1 + u] }
+      } else {
+        map u in 0:8 @vector { b[(i2_1 - i2_0) // 32, 48 * i3 + 16 * i4 + i5, u] = p2[i3, i4, i5, i2_1 + u] }
+        map u in 8:32 @vector { b[(i2_1 - i2_0) // 32, 48 * i3 + 16 * i4 + i5, u] = 0.0 }
+      }
+    }
+    for i2_1 in i2_0:+32:32, i0_1 in 0:10, i1_1 in 0:28:14 {
+      local t: f32[1, 14, 32]
+      map q in 0:1, r in 0:14 @unroll {
+        map u in 0:32 @vector { t[q, r, u] = 0.0 }
+      }
+      for i3 in 0:3, i4 in 0:3, i5 in 0:16 {
+        map q in 0:1, r in 0:14 @unroll {
+          map u in 0:32 @vector {
+            t[q, r, u] = fma(a[i0_1 + i3 + q, i1_1 + i4 + r, i5], b[(i2_1 - i2_0) // 32, 48 * i3 + 16 * i4 + i5, u], t[q, r, u])
+          }
+        }
+      }
+      if i2_1 + 32 <= 40 {
+        map q in 0:1, r in 0:14 @unroll {
+          map u in 0:32 @vector { p0[i0_1 + q, i1_1 + r, i2_1 + u] += t[q, r, u] }
+        }
+      } else {
+        map q in 0:1, r in 0:14 @unroll {
+          map u in 0:8 @vector { p0[i0_1 + q, i1_1 + r, i2_1 + u] += t[q, r, u] }
+        }
+      }
+    }
+  }
+})");
+}
+
+// Without a border the data are read where they lie. Lines of 7 points are taken two at a time. Sums of more terms than are packed at
+// once are collected before what they start at is added; weights whose terms lie side by side are turned.
+TEST(ChannelsSchedule, StridesAndManyTerms) {
+  ExpectPass(R"(
+kernel strided(p0: f32[7, 7, 32], p1: f32[15, 15, 1200], p2: f32[32, 2, 1200], p3: f32[32]) {
+  map i0 in 0:7, i1 in 0:7, i2 in 0:32 {
+    p0[i0, i1, i2] = p3[i2]
+    map i3 in 0:2, i4 in 0:1200 { p0[i0, i1, i2] += p1[2 * i0, 2 * i1 + i3, i4] * p2[i2, i3, i4] }
+  }
+})",
+             "choose-schedule", R"(
+kernel strided(p0: f32[7, 7, 32], p1: f32[15, 15, 1200], p2: f32[32, 2, 1200], p3: f32[32]) for cpu {
+  local sums: f32[7, 7, 32] @worker
+  for z0 in 0:7, z1 in 0:7 {
+    map u in 0:32 @vector { sums[z0, z1, u] = 0.0 }
+  }
+  for i4_0 in 0:1200:400 {
+    local b: f32[1, 800, 32] @worker
+    for i2_1 in 0:32:32, i3 in 0:2, i4 in i4_0:+400 {
+      map u in 0:32 @vector { b[i2_1 // 32, 400 * i3 + i4 - i4_0, u] = p2[i2_1 + u, i3, i4] }
+    }
+    for i2_1 in 0:32:32, i0_1 in 0:7:2, i1_1 in 0:7:7 {
+      if i0_1 + 2 <= 7 {
+        local t: f32[2, 7, 32]
+        map q in 0:2, r in 0:7 @unroll {
+          map u in 0:32 @vector { t[q, r, u] = 0.0 }
+        }
+        for i3 in 0:2, i4 in i4_0:+400 {
+          map q in 0:2, r in 0:7 @unroll {
+            map u in 0:32 @vector {
+              t[q, r, u] = fma(p1[2 * i0_1 + 2 * q, 2 * i1_1 + i3 + 2 * r, i4], b[i2_1 // 32, 400 * i3 + i4 - i4_0, u], t[q, r, u])
+            }
+          }
+        }
+        map q in 0:2, r in 0:7 @unroll {
+          map u in 0:32 @vector { sums[i0_1 + q, i1_1 + r, i2_1 + u] += t[q, r, u] }
+        }
+      } else {
+        local t_1: f32[1, 7, 32]
+        map q in 0:1, r in 0:7 @unroll {
+          map u in 0:32 @vector { t_1[q, r, u] = 0.0 }
+        }
+        for i3 in 0:2, i4 in i4_0:+400 {
+          map q in 0:1, r in 0:7 @unroll {
+            map u in 0:32 @vector {
+              t_1[q, r, u] = fma(p1[2 * i0_1 + 2 * q, 2 * i1_1 + i3 + 2 * r, i4], b[i2_1 // 32, 400 * i3 + i4 - i4_0, u], t_1[q, r, u])
+            }
+          }
+        }
+        map q in 0:1, r in 0:7 @unroll {
+          map u in 0:32 @vector { sums[i0_1 + q, i1_1 + r, i2_1 + u] += t_1[q, r, u] }
+        }
+      }
+    }
+  }
+  for i0 in 0:7, i1 in 0:7 {
+    map u in 0:32 @vector { p0[i0, i1, u] = p3[u] + sums[i0, i1, u] }
+  }
+})");
+}
+
+// Subsets say channel, line, point; strides say that channels lie innermost.
+TEST(ChannelsSchedule, ChannelsByStrides) {
+  ExpectPass(R"(
+kernel strides(inout p0: f32[32, 14, 14] strides [1, 448, 32], p1: f32[8, 14, 14] strides [1, 112, 8], p2: f32[32, 8, 3, 3]) {
+  map i0 in 0:32, i1 in 0:14, i2 in 0:14, i3 in 0:8, i4 in 0:3, i5 in 0:3 {
+    p0[i0, i1, i2] += (p1[i3, i1 + i4 - 1, i2 + i5 - 1] ?? 0) * p2[i0, i3, i4, i5]
+  }
+})",
+             "choose-schedule", R"(
+kernel strides(
+    inout p0: f32[32, 14, 14] strides [1, 448, 32],
+    p1: f32[8, 14, 14] strides [1, 112, 8],
+    p2: f32[32, 8, 3, 3]) for cpu {
+  local a: f32[16, 16, 8] @worker
+  for q0 in 0:16, q1 in 0:16 {
+    if q0 - 1 >= 0 && q0 - 1 < 14 && q1 - 1 >= 0 && q1 - 1 < 14 {
+      map q2 in 0:8 @vector { a[q0, q1, q2] = p1[q2, q0 - 1, q1 - 1] }
+    } else {
+      map q2 in 0:8 @vector { a[q0, q1, q2] = 0 }
+    }
+  }
+  local b: f32[1, 72, 32] @worker
+  for i0_1 in 0:32:32, i3 in 0:8, i4 in 0:3, i5 in 0:3 {
+    map u in 0:32 @vector { b[i0_1 // 32, i3 + 24 * i4 + 8 * i5, u] = p2[i0_1 + u, i3, i4, i5] }
+  }
+  for i0_1 in 0:32:32, i1_1 in 0:14, i2_1 in 0:14:14 {
+    local t: f32[1, 14, 32]
+    map q in 0:1, r in 0:14 @unroll {
+      map u in 0:32 @vector { t[q, r, u] = 0.0 }
+    }
+    for i4 in 0:3, i5 in 0:3, i3 in 0:8 {
+      map q in 0:1, r in 0:14 @unroll {
+        map u in 0:32 @vector {
+          t[q, r, u] = fma(a[i1_1 + i4 + q, i2_1 + i5 + r, i3], b[i0_1 // 32, i3 + 24 * i4 + 8 * i5, u], t[q, r, u])
+        }
+      }
+    }
+    map q in 0:1, r in 0:14 @unroll {
+      map u in 0:32 @vector { p0[i0_1 + u, i1_1 + q, i2_1 + r] += t[q, r, u] }
+    }
+  }
+})");
+}
+
+// The points at the borders of a line one by one; the others share what they read. Lines outside count as zeros.
+TEST(ChannelsSchedule, ADepthwiseConvolution) {
+  ExpectPass(R"(
+kernel depthwise(inout p0: f32[n0, 7, 8, 32], p1: f32[n0, 7, 8, 32], p2: f32[3, 3, 32], n0: symbol) {
+  map i0 in 0:n0, i1 in 0:7, i2 in 0:8, i3 in 0:32, i4 in 0:3, i5 in 0:3 {
+    p0[i0, i1, i2, i3] += (p1[i0, i1 + i4 - 1, i2 + i5 - 1, i3] ?? 0) * p2[i4, i5, i3]
+  }
+})",
+             "choose-schedule", R"(
+kernel depthwise(inout p0: f32[n0, 7, 8, 32], p1: f32[n0, 7, 8, 32], p2: f32[3, 3, 32], n0: symbol) for cpu {
+  map i0_0 in 0:n0:2 @parallel {
+    for i0 in i0_0:+2, i1 in 0:7 {
+      for i2_1 in 0:1, i3_0 in 0:32:32 {
+        local t: f32[1, 32]
+        map r in 0:1 @unroll {
+          map u in 0:32 @vector { t[r, u] = 0.0 }
+        }
+        for i4 in 0:3, i5 in 0:3 {
+          if i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 7 && i2_1 + i5 - 1 >= 0 && i2_1 + i5 - 1 < 8 {
+            map r in 0:1 @unroll {
+              map u in 0:32 @vector {
+                t[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t[r, u])
+              }
+            }
+          } else {
+            map r in 0:1 @unroll {
+              map u in 0:32 @vector { t[r, u] = fma(0, p2[i4, i5, i3_0 + u], t[r, u]) }
+            }
+          }
+        }
+        map r in 0:1 @unroll {
+          map u in 0:32 @vector { p0[i0, i1, i2_1, i3_0 + u] += t[r, u] }
+        }
+      }
+      for i2_1 in 1:7:6, i3_0 in 0:32:32 {
+        local t_1: f32[6, 32]
+        map r in 0:6 @unroll {
+          map u in 0:32 @vector { t_1[r, u] = 0.0 }
+        }
+        for i4 in 0:3 {
+          if i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 7 {
+            for i5 in 0:3 {
+              map r in 0:6 @unroll {
+                map u in 0:32 @vector {
+                  t_1[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 + r - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t_1[r, u])
+                }
+              }
+            }
+          } else {
+            for i5 in 0:3 {
+              map r in 0:6 @unroll {
+                map u in 0:32 @vector { t_1[r, u] = fma(0, p2[i4, i5, i3_0 + u], t_1[r, u]) }
+              }
+            }
+          }
+        }
+        map r in 0:6 @unroll {
+          map u in 0:32 @vector { p0[i0, i1, i2_1 + r, i3_0 + u] += t_1[r, u] }
+        }
+      }
+      for i2_1 in 7:8, i3_0 in 0:32:32 {
+        local t_2: f32[1, 32]
+        map r in 0:1 @unroll {
+          map u in 0:32 @vector { t_2[r, u] = 0.0 }
+        }
+        for i4 in 0:3, i5 in 0:3 {
+          if i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 7 && i2_1 + i5 - 1 >= 0 && i2_1 + i5 - 1 < 8 {
+            map r in 0:1 @unroll {
+              map u in 0:32 @vector {
+                t_2[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t_2[r, u])
+              }
+            }
+          } else {
+            map r in 0:1 @unroll {
+              map u in 0:32 @vector { t_2[r, u] = fma(0, p2[i4, i5, i3_0 + u], t_2[r, u]) }
+            }
+          }
+        }
+        map r in 0:1 @unroll {
+          map u in 0:32 @vector { p0[i0, i1, i2_1, i3_0 + u] += t_2[r, u] }
+        }
+      }
+    }
+  }
+})");
+}
+
+// Channels that are no whole number of vectors; nothing is asked where there are no borders.
+TEST(ChannelsSchedule, APool) {
+  ExpectPass(R"(
+kernel pool(p0: f32[8, 6, 20], p1: f32[17, 12, 20]) {
+  map i0 in 0:8, i1 in 0:6, i2 in 0:20 {
+    p0[i0, i1, i2] = -inf
+    map i3 in 0:3, i4 in 0:2 { p0[i0, i1, i2] max= p1[2 * i0 + i3, 2 * i1 + i4, i2] }
+  }
+})",
+             "choose-schedule", R"(
+kernel pool(p0: f32[8, 6, 20], p1: f32[17, 12, 20]) for cpu {
+  for i0 in 0:8 {
+    for i1_1 in 0:6:6, i2_0 in 0:16:16 {
+      local t: f32[6, 16]
+      map r in 0:6 @unroll {
+        map u in 0:16 @vector { t[r, u] = -inf }
+      }
+      for i3 in 0:3, i4 in 0:2 {
+        map r in 0:6 @unroll {
+          map u in 0:16 @vector { t[r, u] max= p1[2 * i0 + i3, 2 * i1_1 + i4 + 2 * r, i2_0 + u] }
+        }
+      }
+      map r in 0:6 @unroll {
+        map u in 0:16 @vector { p0[i0, i1_1 + r, i2_0 + u] = t[r, u] }
+      }
+    }
+    for i1_1 in 0:6:6 {
+      local t_1: f32[6, 4]
+      map r in 0:6 @unroll {
+        map u in 0:4 @vector { t_1[r, u] = -inf }
+      }
+      for i3 in 0:3, i4 in 0:2 {
+        map r in 0:6 @unroll {
+          map u in 0:4 @vector { t_1[r, u] max= p1[2 * i0 + i3, 2 * i1_1 + i4 + 2 * r, u + 16] }
+        }
+      }
+      map r in 0:6 @unroll {
+        map u in 0:4 @vector { p0[i0, i1_1 + r, u + 16] = t_1[r, u] }
+      }
+    }
+  }
+})");
+}
+
+}  // namespace
+}  // namespace headrace::transforms

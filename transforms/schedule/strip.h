@@ -1,0 +1,49 @@
+// What the windows of some points read, laid out in a worker's buffer with what lies outside of the container: whoever reads the
+// buffer asks for nothing. Dimensions stay in the order of memory; what lies between steps is left out.
+//   X[y + k - 1, x + l - 1, c] ?? 0  for y in y0:+4, x in 0:56, k in 0:3, l in 0:3, c in 0:64
+//     →  local a: f32[6, 58, 64] @worker
+//        for q0 in 0:6, q1 in 0:58 {
+//          if q0 + y0 - 1 >= 0 && … { map q2 in 0:64 @vector { a[q0, q1, q2] = X[q0 + y0 - 1, q1 - 1, q2] } }
+//          else { map q2 in 0:64 @vector { a[q0, q1, q2] = 0 } }
+//        }
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "transforms/schedule/channels.h"
+#include "transforms/schedule/device.h"
+
+namespace headrace::schedule {
+
+// An index that moves within a strip: `length` values from `begin` on, of which the last may lie beyond the container.
+struct Moving {
+  Name index;
+  Expr begin;
+  int64_t length = 1;
+  bool ragged = false;
+};
+
+class Strip {
+ public:
+  // Nullopt where the read does not move evenly with one of them.
+  static std::optional<Strip> Of(const Sdfg& s, const WindowRead& read, const std::vector<Moving>& moving);
+
+  int64_t elements() const;
+  void Declare(Sdfg* s, DType type, const Device& d);
+  std::vector<NodeId> Fill(Sdfg* s) const;
+  Expr Read(const NameMap& indices) const;  // of the buffer, where these indices have these values
+
+ private:
+  struct Dimension {
+    size_t of = 0;  // the container's
+    int64_t extent = 1, step = 1;
+    Expr first;  // the container's index at which it begins
+    bool below = false, above = false;
+    std::vector<std::pair<Moving, int64_t>> moving;  // and by how much
+  };
+  WindowRead read_;
+  std::vector<Dimension> dimensions_;  // neighbours in memory last
+  Name buffer_;
+};
+
+}  // namespace headrace::schedule

@@ -1,0 +1,62 @@
+// Windows of channels by themselves, depthwise convolutions and pools: lanes along the channels, the results of some neighbours in
+// registers, which share what they read. Points at the borders of a line are taken one by one.
+//   map n in 0:N, y in 0:28, x in 0:28, c in 0:64, k in 0:3, l in 0:3 {
+//     Y[n, y, x, c] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c]
+//   }
+//     →  map n in 0:N, y in 0:28 @parallel {
+//          for x in 1:25:6, c in 0:64:32 {
+//            local t: f32[6, 32]
+//            …
+//            for k in 0:3 {
+//              if y + k - 1 >= 0 && y + k - 1 < 28 {
+//                for l in 0:3 {
+//                  map r in 0:6 @unroll {
+//                    map u in 0:32 @vector { t[r, u] = fma(X[n, y + k - 1, x + r + l - 1, c + u], W[k, l, c + u], t[r, u]) }
+//                  }
+//                }
+//              } else { … 0 … }
+//            }
+//            map r in 0:6 @unroll { map u in 0:32 @vector { Y[n, y, x + r, c + u] += t[r, u] } }
+//          }
+//          for x in 0:1, c in 0:64:64 { … }
+//          …
+//        }
+#pragma once
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "transforms/schedule/channels.h"
+#include "transforms/schedule/device.h"
+
+namespace headrace::schedule {
+
+class WindowsScheduler {
+ public:
+  using Finish = std::function<NodeId(const NameMap&, const Expr& result)>;
+  WindowsScheduler(Sdfg* s, const Device& d, Windows w, Finish finish) : s_(s), d_(d), w_(std::move(w)), finish_(std::move(finish)) {}
+  std::optional<std::vector<NodeId>> Run();
+
+ private:
+  using Statements = std::vector<NodeId>;
+  void Borders();
+  Statements Lines();
+  // Tiles of `rows` points and some channels each, at each of `at`.
+  Statements Tiles(const Range& at, int64_t rows, int64_t vectors, bool border);
+  Statements Tile(const Expr& x, int64_t rows, const Expr& c, int64_t lanes, bool border);
+  Statements Step(const Expr& value, Name tile, int64_t rows, int64_t lanes);
+  // The value where these conditions hold, and where one of them doesn't.
+  static Expr Where(const Expr& value, const std::vector<Expr>& conditions);
+  static Expr Outside(const Expr& value, const std::vector<Expr>& conditions);
+  Name Local(const std::string& stem, std::vector<int64_t> shape);
+
+  Sdfg* s_;
+  const Device& d_;
+  Windows w_;
+  Finish finish_;
+  std::vector<Expr> along_, across_;  // what is asked of the line's index, and of others
+  int64_t first_ = 0, last_ = 0;      // points of a line within the borders
+  Name r_, u_, x1_, c0_;
+};
+
+}  // namespace headrace::schedule
