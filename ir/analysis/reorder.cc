@@ -97,8 +97,8 @@ class Reordering {
     }
     return {};
   }
-      else if (AsInt(stride) && AsInt(before[d]) && *AsInt(before[d]) > 0 && *AsInt(stride) > 0 &&
-               *AsInt(stride) % *AsInt(before[d]) == 0)
+  bool RunsThrough(const Expr& extent, size_t inner, const Exprs& shape, const Exprs& before, const Exprs& after,
+                   const Exprs& first) const {
     Expr whole = shape[inner];
     for (size_t last = inner, d = inner; first[last] == Expr(0) && d-- > 0;) {
       if (AsInt(shape[d]) == 1) continue;
