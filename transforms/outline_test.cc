@@ -109,7 +109,7 @@ TEST(Outline, LayoutsMakeOtherKernels) {
   transient B: f32[N, 3] layout [d1, d0]
   state {
     map i in 0:N, j in 0:3 { A[i, j] = X[i, j] }
-    map i in 0:N, j in 0:3 { Y[i, j] = A[i, j] }
+    map i in 0:N, j in 0:3 { Y[i, j] = X[i, j] }
     map i in 0:N, j in 0:3 { B[i, j] = X[i, j] }
   }
 })",
@@ -117,13 +117,13 @@ TEST(Outline, LayoutsMakeOtherKernels) {
   transient A: f32[N, 3]
   transient B: f32[N, 3] layout [d1, d0]
   state {
-    call k1(p0 = A, p1 = X, n0 := N)
-    call k1(p0 = Y, p1 = A, n0 := N)
-    call k2(p0 = B, p1 = X, n0 := N)
+    call k0(p0 = A, p1 = X, n0 := N)
+    call k0(p0 = Y, p1 = X, n0 := N)
+    call k1(p0 = B, p1 = X, n0 := N)
   }
 }
-kernel k1(p0: f32[n0, 3], p1: f32[n0, 3], n0: symbol) { map i0 in 0:n0, i1 in 0:3 { p0[i0, i1] = p1[i0, i1] } }
-kernel k2(p0: f32[n0, 3] layout [d1, d0], p1: f32[n0, 3], n0: symbol) { map i0 in 0:n0, i1 in 0:3 { p0[i0, i1] = p1[i0, i1] } })");
+kernel k0(p0: f32[n0, 3], p1: f32[n0, 3], n0: symbol) { map i0 in 0:n0, i1 in 0:3 { p0[i0, i1] = p1[i0, i1] } }
+kernel k1(p0: f32[n0, 3] layout [d1, d0], p1: f32[n0, 3], n0: symbol) { map i0 in 0:n0, i1 in 0:3 { p0[i0, i1] = p1[i0, i1] } })");
 }
 
 }  // namespace
