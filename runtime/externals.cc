@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include <cstddef>
+#include <exception>
+#include <vector>
 
 namespace headrace::runtime {
 namespace {
@@ -26,6 +28,7 @@ int32_t AddExternal(void* ctx, const hr_external* e) {
   s.out.thread_safe = e->thread_safe != 0;
   if (Has(e, &hr_external::create)) s.out.create = e->create;
   if (Has(e, &hr_external::destroy)) s.out.destroy = e->destroy;
+  if (Has(e, &hr_external::in_place)) s.out.user = e->user, s.out.prepare = e->prepare, s.out.release = e->release;
   return 0;
 }
 
@@ -60,6 +63,45 @@ std::string LoadExternal(const std::string& library, const std::string& name, Lo
            (code ? " (its entry returned " + std::to_string(code) + ")" : "");
   out.function = reinterpret_cast<hr_function>(dlsym(handle, search.symbol.c_str()));
   return out.function ? "" : library + " does not export '" + search.symbol + "'";
+}
+
+std::string MakeState(const LoadedExternal& e, const hr_external_attributes* attributes, const hr_prepared_node* node,
+                      const headrace_program_info_t& info, const void* const* constants, int32_t threads, ExternalState& out) {
+  out = {};
+  if (!e.prepare) {
+    if (!e.create) return "";
+    out.state = e.create(attributes ? attributes->at : nullptr, attributes ? attributes->count : 0);
+    if (out.state) out.destroy = e.destroy;
+    return "";
+  }
+  if (!node || !node->node) return "the program was compiled without what it needs to prepare its state: compile it again";
+  hr_node copy = *node->node;
+  std::vector<hr_port> inputs(copy.inputs, copy.inputs + copy.n_inputs);
+  std::vector<hr_value> values(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int32_t at = node->constants[i];
+    if (at < 0) continue;
+    const hr_constant& c = info.constants[at];
+    values[i].kind = HR_TENSOR, values[i].dtype = c.dtype, values[i].rank = c.rank, values[i].shape = c.shape;
+    values[i].data = const_cast<void*>(constants[at]);
+    inputs[i].constant = &values[i];
+  }
+  copy.inputs = inputs.data();
+  copy.threads = threads > 0 ? threads : hr_runtime()->max_threads();
+  std::string why;
+  const hr_writer error = {&why, [](void* ctx, const char* text) { static_cast<std::string*>(ctx)->append(text ? text : ""); }};
+  try {
+    if (e.prepare(e.user, &copy, &out.state, &error) == 0) {
+      out.user = e.user, out.release = e.release;
+      return "";
+    }
+    if (why.empty()) why = "no reason given";
+  } catch (const std::exception& x) {
+    why = std::string("it threw an exception: ") + x.what();
+  } catch (...) {
+    why = "it threw an exception";
+  }
+  return why;
 }
 
 }  // namespace headrace::runtime

@@ -19,7 +19,6 @@ extern "C" {
 enum { HR_OK = 0, HR_FAILED = 1, HR_CANCELLED = 2, HR_OUT_OF_MEMORY = 3 };
 
 /* ---- services of the runtime, given to a program at init ---- */
-typedef void (*hr_chunk_fn)(void* ctx, int64_t chunk);
 typedef struct hr_runtime_api {
   size_t struct_size;
   /* Calls fn(ctx, c) once for each c in [0, chunks), on up to `threads` threads (0 = all), and returns when all are done.
@@ -83,6 +82,14 @@ typedef struct hr_external_attributes {
   int32_t count;
 } hr_external_attributes;
 
+/* Calls of functions that prepare a state, one item per name in `externals`, `node` null where it is none; the symbol is there
+ * only if some function prepares. `constants`: by input, which of the program's constants it is, or -1. The loader puts their
+ * values, the threads and the device into a copy of the node. */
+typedef struct hr_prepared_node {
+  const hr_node* node;
+  const int32_t* constants;
+} hr_prepared_node;
+
 /* ---- init ---- */
 typedef struct hr_external_binding {
   hr_function function;
@@ -124,6 +131,7 @@ typedef void (*headrace_program_free_fn)(void* program);
 #define HEADRACE_PROGRAM_FREE_SYMBOL "headrace_program_free"
 #define HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL \
   "headrace_program_external_attributes" /* hr_external_attributes[], optional */
+#define HEADRACE_PROGRAM_PREPARED_SYMBOL "headrace_program_prepared" /* hr_prepared_node[], optional */
 
 #ifdef __cplusplus
 }

@@ -22,7 +22,7 @@ class LoadedProgram {
  public:
   ~LoadedProgram() {
     if (program_) free_(program_);
-    for (const auto& [destroy, state] : states_) destroy(state);
+    for (const ExternalState& s : states_) s.End();
     if (library_) dlclose(library_);
   }
   // What is wrong, or "".
@@ -43,7 +43,7 @@ class LoadedProgram {
   headrace_program_free_fn free_ = nullptr;
   std::vector<const void*> constants_;
   std::vector<hr_external_binding> externals_;
-  std::vector<std::pair<void (*)(void*), void*>> states_;  // of external functions
+  std::vector<ExternalState> states_;
   bool serial_ = false;
   std::mutex serial_mutex_;
 };
@@ -80,6 +80,7 @@ std::string LoadedProgram::Load(const std::string& path) {
 std::string LoadedProgram::BindExternals() {
   const auto* attributes =
       static_cast<const hr_external_attributes*>(dlsym(library_, HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL));
+  const auto* prepared = static_cast<const hr_prepared_node*>(dlsym(library_, HEADRACE_PROGRAM_PREPARED_SYMBOL));
   serial_ = files_.serial();
   for (int32_t i = 0; i < info_->n_externals; ++i) {
     const std::string name = info_->externals[i], library = files_.LibraryOf(name);
@@ -87,12 +88,12 @@ std::string LoadedProgram::BindExternals() {
     LoadedExternal e;
     const std::string trouble = LoadExternal(library, name, e);
     if (!trouble.empty()) return "external function '" + name + "' can't be loaded: " + trouble;
-    void* state = nullptr;
-    if (e.create) {
-      state = e.create(attributes ? attributes[i].at : nullptr, attributes ? attributes[i].count : 0);
-      if (state && e.destroy) states_.push_back({e.destroy, state});
-    }
-    externals_.push_back({e.function, state});
+    ExternalState state;
+    const std::string refused = MakeState(e, attributes ? attributes + i : nullptr, prepared ? prepared + i : nullptr, *info_,
+                                          files_.constants().data(), 0, state);
+    if (!refused.empty()) return "E0678 external function '" + name + "' refuses: " + refused;
+    states_.push_back(state);
+    externals_.push_back({e.function, state.state});
     serial_ |= !e.thread_safe;
   }
   return "";

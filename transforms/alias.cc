@@ -6,6 +6,7 @@
 
 #include "ir/analysis/arena.h"
 #include "ir/analysis/dataflow.h"
+#include "ir/registry/call_contract.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -100,14 +101,15 @@ class Nest {
 
 class InPlace {
  public:
-  InPlace(const Program& p, Sdfg* s, const Ask& ask) : s_(*s), ask_(ask), index_(p, *s) {}
+  InPlace(const Program& p, const Registry& r, Sdfg* s, const Ask& ask) : r_(r), s_(*s), ask_(ask), index_(p, *s) {}
 
   bool Run() {
     for (uint32_t at = 0; at < index_.positions().size(); ++at) {
       const UseIndex::Position& place = index_.positions()[at];
-      if (place.statement.valid() && !InLoop(place.region) &&
-          std::holds_alternative<Map>(s_.nodes[place.statement].body))
-        Statement(place.statement, at);
+      if (!place.statement.valid() || InLoop(place.region)) continue;
+      const Body& b = s_.nodes[place.statement].body;
+      if (std::holds_alternative<Map>(b)) Statement(place.statement, at);
+      else if (const auto* l = std::get_if<Library>(&b)) Call(place.statement, *l, at);
     }
     if (renamed_.empty()) return false;
     transforms::RenameUses(&s_, renamed_);
@@ -140,11 +142,36 @@ class InPlace {
       }
     }
   }
+  // The pairs of ports that the function called can do without a second array for.
+  void Call(NodeId id, const Library& l, uint32_t at) {
+    const ExternalFunction* f = FunctionOf(r_, l);
+    std::set<Name> taken;
+    for (size_t k = 0; f && k < f->in_place.size(); ++k) {
+      const Name to = ContainerAt(l.outputs, f->in_place[k].first), from = ContainerAt(l.inputs, f->in_place[k].second);
+      if (to.empty() || from.empty() || to == from || taken.count(from) || renamed_.count(to)) continue;
+      const auto uses = [&](Name n) {
+        size_t count = 0;
+        for (const auto* ports : {&l.inputs, &l.outputs})
+          for (const Port& p : *ports) count += !p.container.empty() && RootOf(s_, p.container) == n;
+        return count;
+      };
+      const bool fresh = MayLieInArena(s_.Get(to)) && index_.Of(to).First() == at && !index_.Of(to).viewed && uses(to) == 1;
+      const bool free = index_.Of(from).Last() == at && !index_.Of(from).viewed && uses(from) == 1;
+      if (!fresh || !free || !Alike(s_.Get(from), s_.Get(to)) || !ask_(Match{s_.name, {id}, {}, {to}, "", true})) continue;
+      renamed_[to] = from, taken.insert(from);
+    }
+  }
+  static Name ContainerAt(const std::vector<Port>& ports, const std::string& name) {
+    for (const Port& p : ports)
+      if (p.name == Name(name)) return p.container;
+    return Name();
+  }
   static bool Alike(const Container& a, const Container& b) {
     return MayLieInArena(a) && a.dtype == b.dtype && a.storage == b.storage && a.shape == b.shape &&
            a.strides == b.strides && a.order == b.order;
   }
 
+  const Registry& r_;
   Sdfg& s_;
   const Ask& ask_;
   UseIndex index_;
@@ -153,12 +180,12 @@ class InPlace {
 
 }  // namespace
 
-Result<bool> Alias(Program& p, const Ask& ask) {
+Result<bool> Alias(Program& p, const Registry& r, const Ask& ask) {
   bool changed = false;
   for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
     if (shared->kernel) continue;
     Sdfg s = *shared;
-    if (!InPlace(p, &s, ask).Run()) continue;
+    if (!InPlace(p, r, &s, ask).Run()) continue;
     p.Mutable(shared->name) = std::move(s);
     changed = true;
   }

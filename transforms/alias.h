@@ -4,12 +4,13 @@
 //   map i in 0:N { Y[i] = T[i] + 1 }                                       map i in 0:N { Y[i] = X[i] + 1 }
 //
 // Legal where both are transients of one type and shape, every iteration writes an element of its own, and reads of the input
-// none but that one, before. Inside loops nothing changes: there an array is needed again by the next round.
+// none but that one, before. Calls of functions that say so (hr_in_place) do the same. Inside loops nothing changes: there an
+// array is needed again by the next round.
 #pragma once
 #include "ir/registry/transformation.h"
 
 namespace headrace {
 
-Result<bool> Alias(Program& p, const Ask& ask = IsAdvised);
+Result<bool> Alias(Program& p, const Registry& r, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "transforms/calls_testing.h"
 #include "transforms/testing.h"
 
 namespace headrace {
@@ -124,6 +125,38 @@ TEST(Alias, LoopsStayAsTheyAre) {
 TEST(Alias, ViewsKeepTheirArrays) {
   ExpectUnchanged(Two(" view V: f32[8, 8] of A\n transient B: f32[8, 8]", "map i in 0:8, j in 0:8 { B[i, j] = V[i, j] }"), "alias");
   ExpectUnchanged(Two(" transient C: f32[8, 8]\n view B: f32[8, 8] of C", "map i in 0:8, j in 0:8 { C[i, j] = A[i, j] }"), "alias");
+}
+
+// A call whose function can do without a second array; an input that is used again keeps its own.
+TEST(Alias, CallsInPlace) {
+  ExpectPass(R"(sdfg f(X: f32[4, 4], W: f32[4, 4], Y: f32[4, 4]) {
+      transient R: f32[4, 4]
+      transient T: f32[4, 4]
+      transient U: f32[4, 4]
+      map i in 0:4, j in 0:4 { R[i, j] = X[i, j] * 2 }
+      call.product{epilogue = ["add e0"]}(A = X, B = W, e0 = R) -> (Y = T)
+      call.product{epilogue = ["add e0"]}(A = X, B = W, e0 = T) -> (Y = U)
+      map i in 0:4, j in 0:4 { Y[i, j] = U[i, j] + T[3 - i, j] }
+    })",
+             "alias", R"(sdfg f(X: f32[4, 4], W: f32[4, 4], Y: f32[4, 4]) {
+      transient R: f32[4, 4]
+      transient U: f32[4, 4]
+      map i in 0:4, j in 0:4 { R[i, j] = X[i, j] * 2 }
+      call.product{epilogue = ["add e0"]}(A = X, B = W, e0 = R) -> (Y = R)
+      call.product{epilogue = ["add e0"]}(A = X, B = W, e0 = R) -> (Y = U)
+      map i in 0:4, j in 0:4 { Y[i, j] = U[i, j] + R[3 - i, j] }
+    })",
+             transforms::RegistryWithCalls());
+}
+
+// What the program gives keeps its own array.
+TEST(Alias, CallsIntoParameters) {
+  ExpectUnchanged(R"(sdfg f(X: f32[4, 4], W: f32[4, 4], Y: f32[4, 4]) {
+      transient R: f32[4, 4]
+      map i in 0:4, j in 0:4 { R[i, j] = X[i, j] * 2 }
+      call.product{epilogue = ["add e0"]}(A = X, B = W, e0 = R) -> (Y = Y)
+    })",
+                  "alias", transforms::RegistryWithCalls());
 }
 
 }  // namespace

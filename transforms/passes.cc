@@ -10,6 +10,7 @@
 #include "ir/verify/verify.h"
 #include "transforms/alias.h"
 #include "transforms/assume_signs.h"
+#include "transforms/bind_calls.h"
 #include "transforms/by_hand/by_hand.h"
 #include "transforms/dead_code.h"
 #include "transforms/denormals.h"
@@ -18,6 +19,7 @@
 #include "transforms/fold_constants.h"
 #include "transforms/fold_control.h"
 #include "transforms/forward_registers.h"
+#include "transforms/fuse_call_epilogue.h"
 #include "transforms/fuse_maps.h"
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
@@ -145,7 +147,6 @@ Status RegisterSteps(Registry& r) {
       {"eliminate-dead-code", "removes statements whose results nobody reads, and unused containers",
        EliminateDeadCode},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
-      {"alias", "lets elementwise statements write over an input that is not used any more", Alias},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
       {"outline", "makes kernels of statements: each distinct one once, called where it stood", Outline},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
@@ -154,6 +155,12 @@ Status RegisterSteps(Registry& r) {
     HR_RETURN_IF_ERROR(r.Add(FromSteps(name, doc, {}, [run = run](Program& p, const PassOptions&, const Registry&, const Ask& ask) {
       return run(p, ask);
     })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "alias", "lets elementwise statements and calls write over an input that is not used any more", {},
+      [](Program& p, const PassOptions&, const Registry& reg, const Ask& ask) { return Alias(p, reg, ask); })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "fuse-call-epilogue", "puts elementwise statements into the call before them, where its function takes an epilogue", {},
+      [](Program& p, const PassOptions&, const Registry& reg, const Ask& ask) { return FuseCallEpilogue(p, reg, ask); })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "expand-library-nodes", "replaces library nodes by their implementation's expansion, inlined", {"only", "where"},
       [](Program& p, const PassOptions& o, const Registry& reg, const Ask& ask) -> Result<bool> {
@@ -203,6 +210,8 @@ Status RegisterAll(Registry& r) {
                                 [](Program& p, const PassOptions&, const Registry&) { return Result<bool>(AssumeSigns(p)); })));
   HR_RETURN_IF_ERROR(r.Add(Make("plan-memory", "gives transients their places in one arena, from lifetimes", {},
                                 [](Program& p, const PassOptions&, const Registry&) { return PlanMemory(p); })));
+  HR_RETURN_IF_ERROR(r.Add(Make("bind-calls", "gives calls the layouts of operands and the scratch that their functions ask for", {},
+                                [](Program& p, const PassOptions&, const Registry& reg) { return BindCalls(p, reg); })));
   HR_RETURN_IF_ERROR(AddClock(r));
   HR_RETURN_IF_ERROR(r.Add(Make("profile", "adds a parameter with the time, operations and bytes of each statement", {},
                                 [](Program& p, const PassOptions&, const Registry&) { return Profile(p); })));

@@ -118,6 +118,36 @@ int32_t Cancelled(hr_call* call) {
   return c->cancelled = (*c->poll)();
 }
 
+void OneByOne(int64_t chunks, hr_chunk_fn fn, void* ctx, int32_t) {
+  for (int64_t c = 0; c < chunks; ++c) fn(ctx, c);
+}
+
+// What a call needs besides, with bytes behind it that must stay what they are.
+class Scratch {
+ public:
+  explicit Scratch(int64_t bytes) : bytes_(bytes) {
+    if (bytes == 0) return;
+    memory_.resize(static_cast<size_t>(bytes) + kCanary + kAlignment);
+    std::memset(data() + bytes_, kMark, kCanary);
+  }
+  char* data() {
+    if (bytes_ == 0) return nullptr;
+    const auto at = reinterpret_cast<uintptr_t>(memory_.data());
+    return memory_.data() + (kAlignment - at % kAlignment) % kAlignment;
+  }
+  bool Whole() {
+    for (size_t i = 0; bytes_ > 0 && i < kCanary; ++i)
+      if (static_cast<unsigned char>(data()[bytes_ + static_cast<int64_t>(i)]) != kMark) return false;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kCanary = 64, kAlignment = 64;
+  static constexpr unsigned char kMark = 0xA5;
+  const int64_t bytes_;
+  std::vector<char> memory_;
+};
+
 }  // namespace
 
 hr_value HrValues::View(const Tensor& t) {
@@ -184,7 +214,7 @@ AttributeTexts::AttributeTexts(const Attributes& attributes) {
 
 Status CallExternal(const ExternalFunction& f, const Attributes& attributes, void* state, int threads,
                     const std::vector<Value>& inputs, std::vector<Value>* outputs, const std::string& node,
-                    const std::function<bool()>& cancelled) {
+                    const std::function<bool()>& cancelled, int64_t scratch_bytes) {
   if (f.address == nullptr)
     return WithNode(UnsupportedError("E0681", "external function " + f.name + " has no code here"), node);
   Call c{};
@@ -214,11 +244,18 @@ Status CallExternal(const ExternalFunction& f, const Attributes& attributes, voi
   call.fail = Fail;
   call.host = &c;
   if (cancelled) call.cancelled = Cancelled;
+  call.parallel_for = OneByOne;
+  Scratch scratch(scratch_bytes);
+  call.scratch = scratch.data(), call.scratch_bytes = scratch_bytes;
   static std::mutex serial;  // functions that are not thread-safe may share anything: one at a time of all of them
   std::unique_lock<std::mutex> lock(serial, std::defer_lock);
   if (!f.thread_safe) lock.lock();
   const int32_t rc = reinterpret_cast<hr_function>(f.address)(&call);
   if (rc != 0 && c.cancelled) return InterruptedError();
+  if (!scratch.Whole())
+    return WithNode(InvalidError("E0679", "external function " + f.name + " wrote beyond the " + std::to_string(scratch_bytes) +
+                                 " bytes of its scratch"),
+                    node);
   if (rc != 0 || !c.error.empty()) {
     return WithNode(InvalidError("E0654", "external function " + f.name +
                                  " failed: " + (c.error.empty() ? "code " + std::to_string(rc) : c.error)),

@@ -39,9 +39,10 @@ class AttributeTexts {
 };
 
 // Calls `f`. An output that holds a tensor has its final size and is filled in place; any other is made by the function
-// (kSequence: items are appended). Errors name the function and `node`; kInterrupted when `cancelled` turned true while it ran.
+// (kSequence: items are appended). It gets `scratch_bytes`, and writing beyond them is E0679. Errors name the function and `node`;
+// kInterrupted when `cancelled` turned true while it ran.
 Status CallExternal(const ExternalFunction& f, const Attributes& attributes, void* state, int threads,
                     const std::vector<Value>& inputs, std::vector<Value>* outputs, const std::string& node,
-                    const std::function<bool()>& cancelled = {});
+                    const std::function<bool()>& cancelled = {}, int64_t scratch_bytes = 0);
 
 }  // namespace headrace

@@ -8,7 +8,9 @@
 #include "backends/common/external_call.h"
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/kernel_key.h"
+#include "backends/cpu/prepared.h"
 #include "ir/analysis/type_inference.h"
+#include "ir/registry/call_contract.h"
 #include "ir/text/printer.h"
 
 namespace headrace::cpu {
@@ -186,6 +188,25 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
   return {};
 }
 
+// One binding for all calls of a function, one per node where each node has a state.
+Result<int> SdfgGen::BindingOf(NodeId id, const Library& l, const std::string& attributes) {
+  const ExternalFunction* function = names_.registry->FindFunction(l.op.str());
+  const bool prepares = function && function->prepare, stateful = prepares || (function && function->create);
+  if (const auto it = names_.external_index.find(l.op.str()); !stateful && it != names_.external_index.end()) return it->second;
+  const int binding = static_cast<int>(names_.externals.size());
+  if (!stateful) names_.external_index[l.op.str()] = binding;
+  names_.externals.push_back(l.op.str());
+  names_.external_attributes.push_back(stateful && !prepares ? attributes : "");
+  names_.prepared.push_back("");
+  if (!prepares) return binding;
+  HR_ASSIGN_OR_RETURN(const NodeView view, ViewOf(*names_.registry, *names_.program, s_, id));
+  names_.prepared.back() = PreparedNode(view, binding, [&](Name container) {
+    const auto it = names_.constant_index.find({s_.name, container});
+    return it == names_.constant_index.end() ? -1 : it->second;
+  });
+  return binding;
+}
+
 Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   const std::string node = s_.nodes[id].origin.Label();
   if (l.domain != Name("call"))
@@ -199,22 +220,17 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
     const std::string text = AttributeText(a);
     attributes += (count++ ? ", " : "") + ("{" + StringLiteral(name.str()) + ", " + StringLiteral(text) + ", nullptr}");
   }
-  // One binding for all calls of a function, one per node where each node has a state.
+  HR_ASSIGN_OR_RETURN(const int binding, BindingOf(id, l, attributes));
   const ExternalFunction* function = names_.registry->FindFunction(l.op.str());
-  const bool stateful = function && function->create;
-  int binding = static_cast<int>(names_.externals.size());
-  if (const auto it = names_.external_index.find(l.op.str()); !stateful && it != names_.external_index.end()) {
-    binding = it->second;
-  } else {
-    if (!stateful) names_.external_index[l.op.str()] = binding;
-    names_.externals.push_back(l.op.str());
-    names_.external_attributes.push_back(stateful ? attributes : "");
-  }
+  const bool strided = function && function->layout;  // it takes operands that are not row-major
+  const bool has_scratch = !l.outputs.empty() && l.outputs.back().name == Name(kScratchPort);
+  const size_t outputs = l.outputs.size() - has_scratch;
   const std::vector<Name> run_outputs =
       s_.name == names_.program->entry ? Outputs(*names_.program, s_) : std::vector<Name>();
   w.Open("{");
   std::set<Name> done;
   StagedArguments staged(*this);
+  std::set<std::string> strides_of;  // the variables that have some
   auto value = [&](const Port& p, const std::string& var, bool output) -> Status {
     if (p.container.empty()) {
       w.Line("hr_value " + var + " = {};");
@@ -227,6 +243,17 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
       return {};
     }
     w.Line("const int64_t " + var + "_shape[] = {" + Shape(c, w) + "};");
+    if (!IsContiguous(c) && strided) {
+      std::string strides;
+      for (const Expr& e : c.strides) strides += (strides.empty() ? "" : ", ") + Text(e, DType::kIndex, w);
+      w.Line("const int64_t " + var + "_strides[] = {" + strides + "};");
+      HR_ASSIGN_OR_RETURN(const Address at, lowerer_.AddressOf(p.container, std::vector<Expr>(c.shape.size(), Expr(0)), false));
+      w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " +
+             std::to_string(c.shape.size()) + ", " + var + "_shape, (void*)(" + Pointer(at.base) + " + " +
+             Text(at.linear, DType::kIndex, w) + "));");
+      strides_of.insert(var);
+      return {};
+    }
     if (!IsContiguous(c)) {
       HR_ASSIGN_OR_RETURN(const std::string copy, staged.Add(p.container, {}, !output, output, w));
       w.Line("hr_value " + var + " = hr_tensor(" + std::to_string(static_cast<int>(c.dtype)) + ", " +
@@ -245,7 +272,7 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
     HR_RETURN_IF_ERROR(value(l.inputs[i], "in" + std::to_string(i), false));
     ins += (i ? ", in" : "in") + std::to_string(i);
   }
-  for (size_t i = 0; i < l.outputs.size(); ++i) {
+  for (size_t i = 0; i < outputs; ++i) {
     const Name name = l.outputs[i].container;
     const std::string var = "out" + std::to_string(i);
     std::string sink = "{nullptr, nullptr, -1, {}}";  // its memory is there: nothing to allocate
@@ -279,9 +306,25 @@ Status SdfgGen::EmitExternal(NodeId id, const Library& l, Writer& w) {
   w.Line("hr_value out[] = {" + (outs.empty() ? "{}" : outs) + "};");
   w.Line("hr_sink sink[] = {" + (sinks.empty() ? "{}" : sinks) + "};");
   w.Line("static const hr_attribute attributes[] = {" + (attributes.empty() ? "{}" : attributes) + "};");
-  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", " + StringLiteral(l.op.str()) + ", in, " + std::to_string(l.inputs.size()) +
-         ", out, sink, " + std::to_string(l.outputs.size()) + ", attributes, " + std::to_string(count) +
-         ")) " + Leave());
+  if (has_scratch) HR_RETURN_IF_ERROR(value(l.outputs.back(), "scratch", true));
+  const bool more = has_scratch || !strides_of.empty();
+  auto strides = [&](const std::string& stem, size_t ports) {
+    std::string items;
+    for (size_t i = 0; i < ports; ++i) {
+      const std::string var = stem + std::to_string(i);
+      items += (i ? ", " : "") + (strides_of.count(var) ? var + "_strides" : "nullptr");
+    }
+    w.Line("const int64_t* const " + stem + "_strides[] = {" + (items.empty() ? "nullptr" : items) + "};");
+  };
+  if (more) {
+    strides("in", l.inputs.size());
+    strides("out", outputs);
+    w.Line("const hr_call_more more = {" + std::string(has_scratch ? "scratch.data, scratch.shape[0]" : "nullptr, 0") +
+           ", in_strides, out_strides};");
+  }
+  w.Line("if (hr_call_external(x, " + std::to_string(binding) + ", " + StringLiteral(l.op.str()) + ", in, " +
+         std::to_string(l.inputs.size()) + ", out, sink, " + std::to_string(outputs) + ", attributes, " + std::to_string(count) +
+         (more ? ", &more" : "") + ")) " + Leave());
   staged.CopyBack(w);
   for (size_t i = 0; i < l.outputs.size(); ++i) {
     if (l.outputs[i].container.empty() || !done.count(l.outputs[i].container)) continue;

@@ -209,6 +209,14 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   if (stateful)
     w.Raw("extern \"C\" HEADRACE_EXPORT const hr_external_attributes headrace_program_external_attributes[] = {\n" +
           states + "};\n");
+  std::string prepared;
+  for (size_t i = 0; i < names.prepared.size(); ++i) {
+    w.Raw(names.prepared[i]);
+    const std::string n = std::to_string(i);
+    prepared += names.prepared[i].empty() ? "  {nullptr, nullptr},\n" : "  {&prepared_" + n + ", prepared_" + n + "_constants},\n";
+  }
+  if (prepared.find('&') != std::string::npos)
+    w.Raw("extern \"C\" HEADRACE_EXPORT const hr_prepared_node headrace_program_prepared[] = {\n" + prepared + "};\n");
   // ---- init, free ----
   const size_t persistent = names.persistent.size();
   if (persistent) w.Line("struct persistent_item { int64_t bytes; int32_t initial; };");

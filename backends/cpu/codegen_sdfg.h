@@ -24,6 +24,7 @@ struct ProgramNames {
   std::vector<std::string> externals;
   std::vector<std::string>
       external_attributes;  // of each: C text of its attributes where it makes a state of them, else ""
+  std::vector<std::string> prepared;  // of each: C text that makes `prepared_N` of its node, where it prepares a state, else ""
   std::map<std::string, int> external_index;
   // Kernel text → name; new kernels are appended to `kernels`.
   std::map<std::string, std::string> kernel_of;

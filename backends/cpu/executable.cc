@@ -15,6 +15,7 @@
 #include "backends/cpu/cache.h"
 #include "backends/cpu/call.h"
 #include "backends/cpu/output_pool.h"
+#include "ir/registry/call_contract.h"
 #include "runtime/externals.h"
 #include "runtime/processor.h"
 
@@ -204,7 +205,7 @@ class CpuExecutable : public Executable {
   explicit CpuExecutable(LoadRequest r) : r_(std::move(r)), watch_(r_.cancelled) {}
   ~CpuExecutable() override {
     if (program_) free_(program_);
-    for (const auto& [destroy, state] : states_) destroy(state);
+    for (const runtime::ExternalState& s : states_) s.End();
     if (library_) dlclose(library_);
     RemoveTree(r_.scratch);
   }
@@ -247,8 +248,8 @@ class CpuExecutable : public Executable {
   std::vector<const void*> constants_;
   HrValues constant_views_;
   std::vector<hr_external_binding> externals_;
-  std::vector<std::pair<void (*)(void*), void*>> states_;  // of external functions
-  Status Bind(int32_t external, const hr_external_attributes& attributes);
+  std::vector<runtime::ExternalState> states_;
+  Status Bind(int32_t external, const hr_external_attributes& attributes, const hr_prepared_node* prepared);
   std::string lacks_;  // instructions of the target that this processor has not
   OutputPool pool_;
   bool serial_ = false;  // an external function that is not thread-safe
@@ -256,11 +257,11 @@ class CpuExecutable : public Executable {
 };
 
 // The registered function of that name; an artifact brings the plugin's library along for where it is not registered.
-Status CpuExecutable::Bind(int32_t external, const hr_external_attributes& attributes) {
+Status CpuExecutable::Bind(int32_t external, const hr_external_attributes& attributes, const hr_prepared_node* prepared) {
   const std::string name = info_->externals[external];
   runtime::LoadedExternal e;
   if (const ExternalFunction* f = r_.registry->FindFunction(name); f && f->address) {
-    e = {reinterpret_cast<hr_function>(f->address), f->thread_safe, f->create, f->destroy};
+    e = {reinterpret_cast<hr_function>(f->address), f->thread_safe, f->create, f->destroy, f->user, f->prepare, f->release};
   } else {
     const auto carried = std::find_if(r_.externals.begin(), r_.externals.end(),
                                       [&](const ArtifactExternal& a) { return a.name == name && !a.library.empty(); });
@@ -272,12 +273,11 @@ Status CpuExecutable::Bind(int32_t external, const hr_external_attributes& attri
       return InvalidError("E0379", "external function '" + name + "' can't be loaded: " + trouble,
                           "install what it needs, or load its plugin: --plugin FILE.so");
   }
-  void* state = nullptr;
-  if (e.create) {
-    state = e.create(attributes.at, attributes.count);
-    if (state && e.destroy) states_.push_back({e.destroy, state});
-  }
-  externals_.push_back({e.function, state});
+  runtime::ExternalState state;
+  const std::string refused = runtime::MakeState(e, &attributes, prepared, *info_, constants_.data(), r_.threads, state);
+  if (!refused.empty()) return Refused(name, refused, prepared && prepared->node ? prepared->node->name : "");
+  states_.push_back(state);
+  externals_.push_back({e.function, state.state});
   serial_ |= !e.thread_safe;
   return {};
 }
@@ -315,9 +315,10 @@ Status CpuExecutable::Load() {
   for (const Tensor& t : r_.constants) constants_.push_back(t.elements() == 0 ? nullptr : constant_views_.View(t).data);
   const auto* attributes =
       static_cast<const hr_external_attributes*>(dlsym(library_, HEADRACE_PROGRAM_EXTERNAL_ATTRIBUTES_SYMBOL));
+  const auto* prepared = static_cast<const hr_prepared_node*>(dlsym(library_, HEADRACE_PROGRAM_PREPARED_SYMBOL));
   for (int32_t i = 0; i < info_->n_externals; ++i) {
     const hr_external_attributes none = {nullptr, 0};
-    HR_RETURN_IF_ERROR(Bind(i, attributes ? attributes[i] : none));
+    HR_RETURN_IF_ERROR(Bind(i, attributes ? attributes[i] : none, prepared ? prepared + i : nullptr));
   }
   hr_init request = {};
   request.struct_size = sizeof request;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "backends/common/external_call.h"
+#include "ir/registry/call_contract.h"
 #include "backends/interpreter/compile_expr.h"
 #include "ir/analysis/type_inference.h"
 #include "ir/graph/homes.h"
@@ -44,7 +45,7 @@ class SdfgCompiler {
   Result<Stmt> NestedStmt(const Nested& n);
   Result<Stmt> IfStmt(NodeId id);
   Result<Stmt> CheckStmt(const Check& k);
-  Result<Stmt> CallStmt(const Library& l, const Origin& origin);
+  Result<Stmt> CallStmt(NodeId id, const Library& l, const Origin& origin);
   Status Slots();
   int Root(int slot) const;
   void AddSlot(std::vector<int>* slots, int slot) const;
@@ -325,7 +326,7 @@ Result<Stmt> SdfgCompiler::NestedStmt(const Nested& n) {
   return s;
 }
 
-Result<Stmt> SdfgCompiler::CallStmt(const Library& l, const Origin& origin) {
+Result<Stmt> SdfgCompiler::CallStmt(NodeId id, const Library& l, const Origin& origin) {
   Stmt s;
   s.kind = Stmt::kCall;
   s.library = &l;
@@ -360,7 +361,12 @@ Result<Stmt> SdfgCompiler::CallStmt(const Library& l, const Origin& origin) {
   HR_RETURN_IF_ERROR(slots_of(l.inputs, &s.inputs));
   HR_RETURN_IF_ERROR(slots_of(l.outputs, &s.outputs));
   for (Name n : l.defines) s.defines.push_back(SymbolOf(plan_, n));
-  if (s.function->create != nullptr) {
+  if (!l.outputs.empty() && l.outputs.back().name == Name(kScratchPort)) s.scratch = s.outputs.back(), s.outputs.pop_back();
+  if (s.function->prepare != nullptr) {
+    HR_ASSIGN_OR_RETURN(const NodeView view, ViewOf(c_.registry, c_.program, s_, id));
+    HR_ASSIGN_OR_RETURN(s.state, PrepareCall(*s.function, view, {1, "interpreter", /*dense=*/true}));
+    c_.out.states.emplace_back(s.function, s.state);
+  } else if (s.function->create != nullptr) {
     AttributeTexts attributes(l.attributes);
     s.state = s.function->create(attributes.data(), attributes.size());
     c_.out.states.emplace_back(s.function, s.state);
@@ -401,7 +407,7 @@ Result<Stmt> SdfgCompiler::Statement(NodeId id) {
   if (const auto* c = std::get_if<Nested>(&n.body)) return located(NestedStmt(*c));
   if (std::holds_alternative<If>(n.body)) return located(IfStmt(id));
   if (const auto* k = std::get_if<Check>(&n.body)) return located(CheckStmt(*k));
-  return located(CallStmt(std::get<Library>(n.body), origin));
+  return located(CallStmt(id, std::get<Library>(n.body), origin));
 }
 
 Result<std::vector<Stmt>> SdfgCompiler::Statements(const std::vector<NodeId>& ids) {
@@ -514,7 +520,9 @@ Result<const SdfgPlan*> Compiler::Compile(Name name) {
 
 ProgramPlan::~ProgramPlan() {
   for (auto& [function, state] : states)
-    if (function->destroy != nullptr && state != nullptr) function->destroy(state);
+    if (function->prepare != nullptr) {
+      if (function->release != nullptr) function->release(function->user, state);
+    } else if (function->destroy != nullptr && state != nullptr) function->destroy(state);
 }
 
 Result<std::shared_ptr<ProgramPlan>> Compile(const Program& p, const Registry& r) {

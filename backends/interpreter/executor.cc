@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "backends/common/external_call.h"
+#include "ir/registry/call_contract.h"
 #include "runtime/hr_scalar.h"
 
 namespace headrace::interpreter {
@@ -244,7 +245,12 @@ bool Executor::RunCall(Frame& f, const Stmt& s) {
     }
     outputs.push_back(std::move(v));
   }
-  Status called = CallExternal(*s.function, s.library->attributes, s.state, 0, inputs, &outputs, s.origin.Label(), cancelled_);
+  int64_t scratch = 0;
+  if (s.scratch >= 0) {
+    if (!Ready(f, s.scratch)) return false;
+    scratch = f.slots[s.scratch].shape[0] - kCanaryBytes;
+  }
+  Status called = CallExternal(*s.function, s.library->attributes, s.state, 0, inputs, &outputs, s.origin.Label(), cancelled_, scratch);
   if (!called.ok()) return Fail(std::move(called));
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     const int k = s.outputs[i];

@@ -198,6 +198,7 @@ struct Stmt {
   std::vector<int> inputs, outputs;  // slots; -1 = absent
   std::vector<int> defines;
   void* state = nullptr;
+  int scratch = -1;  // its slot
   std::vector<int> release;  // at the top level: containers that nothing after this statement uses
 };
 

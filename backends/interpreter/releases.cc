@@ -23,6 +23,7 @@ class Uses {
       for (const Stmt& inner : *list) Add(inner);
     Add(s.condition);
     for (const Stmt::Binding& b : s.bindings) Add(b.slot);
+    if (s.scratch >= 0) Add(s.scratch);
     for (const auto* ports : {&s.inputs, &s.outputs})
       for (int k : *ports)
         if (k >= 0) Add(k);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/analysis/cost.h"
 #include "ir/base/log.h"
 #include "ir/registry/inference.h"
 #include "ir/registry/registry.h"
@@ -349,6 +350,42 @@ Result<const ForwardImplementation*> Ordered(const Registry& r, const NodeView& 
   return Status(d);
 }
 
+// The operations of the node's pure form, or -1.
+double PureOperations(const std::vector<const ForwardImplementation*>& all, const NodeView& v) {
+  for (const ForwardImplementation* i : all) {
+    if (i->name != "pure" || !WhyNot(*i, v).empty()) continue;
+    const Result<Program> body = i->expand(v);
+    if (!body.ok()) return -1;
+    const Sdfg& s = body->Entry();
+    Expr sum(0);
+    bool known = true;
+    ForEachNode(s, [&](NodeId n) {
+      const Expr e = CostOf(*body, s, n).operations;
+      known &= static_cast<bool>(e);
+      if (known) sum = sum + e;
+    }, /*into_maps=*/false);
+    const auto number = known ? AsInt(sum) : std::nullopt;
+    return number ? static_cast<double>(*number) : -1;
+  }
+  return -1;
+}
+
+// The cheapest of those that say what they cost, where it is cheaper than `otherwise`, which is taken without them; null: none.
+const ForwardImplementation* ByCost(const std::vector<const ForwardImplementation*>& order, const ForwardImplementation* otherwise,
+                                    const NodeView& v, std::string* reasons) {
+  const ForwardImplementation* best = nullptr;
+  double least = 0, operations = -2;
+  for (const ForwardImplementation* i : order) {
+    if (!i->cost || i->priority < 0 || !WhyNot(*i, v).empty()) continue;
+    if (operations < -1) operations = PureOperations(order, v);
+    const double cost = i->cost(v, operations);
+    const bool dear = otherwise && (otherwise->name != "pure" || operations < 0 || cost < 0 || cost >= operations);
+    if (dear) *reasons += (reasons->empty() ? "" : "; ") + i->name + ": it is not the cheapest";
+    else if (!best || (cost >= 0 && (least < 0 || cost < least))) best = i, least = cost;
+  }
+  return best;
+}
+
 }  // namespace
 
 Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v,
@@ -378,15 +415,23 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
     return rank(a) < rank(b);
   });
   std::string reasons;
+  const auto asked_for = [&](const ForwardImplementation* i) { return std::find(wanted.begin(), wanted.end(), i->name) != wanted.end(); };
+  const bool weighed = std::any_of(order.begin(), order.end(), [](const auto* i) { return i->cost != nullptr; });
   for (const ForwardImplementation* i : order) {
+    if (i->cost && !asked_for(i)) continue;  // by cost, below
     const std::string why = WhyNot(*i, v);
     if (why.empty()) {
+      const ForwardImplementation* cheaper = weighed && !asked_for(i) ? ByCost(order, i, v, &reasons) : nullptr;
+      if (cheaper) i = cheaper;
       Log(LogTopic::kChoice, full + (v.name.empty() ? "" : " '" + v.name + "'") + ": " + i->name +
                                  (reasons.empty() ? "" : " (not " + reasons + ")"));
       return i;
     }
     reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + why;
   }
+  if (const ForwardImplementation* only = weighed ? ByCost(order, nullptr, v, &reasons) : nullptr) return only;
+  for (const ForwardImplementation* i : order)
+    if (i->cost && !asked_for(i)) reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + WhyNot(*i, v);
   Diagnostic d = NoImplementation(l, v);
   std::string types;
   for (const PortView& p : v.inputs)

@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <sstream>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
 #include "ir/expr/expr.h"
+#include "ir/registry/call_contract.h"
 #include "ir/registry/inference.h"
 #include "ir/text/parser.h"
 #include "ir/text/parser_program.h"
@@ -196,6 +199,13 @@ int32_t AddImplementation(void* ctx, const hr_implementation* i) {
     if (Guarded([&] { return fn(user, n.get(), &out, &err); }, &error) != 0) return ExpansionError(v, name, error);
     return ParseExpansion(text, v, ExpansionFile(v, name));
   };
+  if (HR_HAS(i, cost) && i->cost)
+    f.cost = [fn = i->cost, user = i->user](const NodeView& v, double operations) {
+      CNode n(v, {0, "", false, operations});
+      double cost = -1;
+      std::string error;
+      return Guarded([&] { return cost = fn(user, n.get()), 0; }, &error) == 0 ? cost : -1;
+    };
   return Give(ctx, static_cast<BridgeContext*>(ctx)->registry->Add(std::move(f)));
 }
 
@@ -231,6 +241,11 @@ int32_t AddExternal(void* ctx, const hr_external* e) {
   f.name = Text(e->name), f.symbol = Text(e->symbol), f.thread_safe = e->thread_safe != 0;
   if (HR_HAS(e, create)) f.create = e->create;
   if (HR_HAS(e, destroy)) f.destroy = e->destroy;
+  if (HR_HAS(e, in_place)) {  // all of minor version 2 came together
+    f.user = e->user, f.prepare = e->prepare, f.release = e->release;
+    f.scratch = e->scratch, f.layout = e->layout, f.epilogue = e->epilogue;
+    for (int32_t i = 0; i < e->n_in_place; ++i) f.in_place.push_back({Text(e->in_place[i].output), Text(e->in_place[i].input)});
+  }
   return Give(ctx, static_cast<BridgeContext*>(ctx)->registry->Add(std::move(f)));
 }
 
@@ -307,9 +322,50 @@ hr_port CNode::Port(const PortView& p) {
   return port;
 }
 
-CNode::CNode(const NodeView& v) {
+// "bias e0 1", "clip 0 6": a name, the input it reads, numbers.
+void CNode::Step(const std::string& text) {
+  std::istringstream words(text);
+  std::string word;
+  words >> word;
+  hr_step step{Keep(word), -1, -1, 0, 0};
+  std::vector<double> numbers;
+  while (words >> word) {
+    const auto port = std::find_if(inputs_.begin(), inputs_.end(), [&](const hr_port& p) { return word == p.name; });
+    if (port != inputs_.end()) step.input = static_cast<int32_t>(port - inputs_.begin());
+    else numbers.push_back(std::strtod(word.c_str(), nullptr));
+  }
+  if (step.input >= 0 && !numbers.empty()) step.dim = static_cast<int32_t>(numbers[0]);
+  else if (!numbers.empty()) step.alpha = numbers[0], step.beta = numbers.size() > 1 ? numbers[1] : 0;
+  steps_.push_back(step);
+}
+
+void CNode::Call(const NodeView& v, bool dense) {
+  if (const Attribute* a = FindAttribute(v.node->attributes, Name(kEpilogueAttribute)))
+    if (const auto* steps = std::get_if<std::vector<std::string>>(&a->value))
+      for (const std::string& s : *steps) Step(s);
+  auto strides = [&](const std::vector<headrace::Port>& ports, std::vector<const char* const*>* out) {
+    bool any = false;
+    for (const headrace::Port& p : ports) {
+      const Container* c = v.sdfg && !dense ? v.sdfg->Find(p.container) : nullptr;
+      out->push_back(nullptr);
+      if (!c || IsContiguous(*c)) continue;
+      auto& list = shapes_.emplace_back();
+      for (const Expr& e : c->strides) list.push_back(Keep(ToString(e)));
+      out->back() = list.data();
+      any = true;
+    }
+    return any ? out->data() : nullptr;
+  };
+  node_.input_strides = strides(v.node->inputs, &input_strides_);
+  node_.output_strides = strides(v.node->outputs, &output_strides_);
+  node_.steps = steps_.data(), node_.n_steps = static_cast<int32_t>(steps_.size());
+}
+
+CNode::CNode(const NodeView& v, const CNodeContext& c) {
+  const bool call = v.node->domain == Name("call");
   for (const PortView& p : v.inputs) inputs_.push_back(Port(p));
-  for (const PortView& p : v.outputs) outputs_.push_back(Port(p));
+  for (const PortView& p : v.outputs)
+    if (!call || p.name != kScratchPort) outputs_.push_back(Port(p));
   for (const auto& [name, a] : v.attributes) {
     hr_attribute c{};
     c.name = Keep(name.str());
@@ -331,6 +387,9 @@ CNode::CNode(const NodeView& v) {
   node_.n_inputs = static_cast<int32_t>(inputs_.size()), node_.n_outputs = static_cast<int32_t>(outputs_.size());
   node_.n_attributes = static_cast<int32_t>(attributes_.size());
   node_.inputs = inputs_.data(), node_.outputs = outputs_.data(), node_.attributes = attributes_.data();
+  node_.threads = c.threads, node_.operations = c.operations;
+  if (!c.device.empty()) node_.device = Keep(c.device);
+  if (call) Call(v, c.dense);
 }
 
 }  // namespace headrace

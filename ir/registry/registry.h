@@ -100,6 +100,9 @@ struct ForwardImplementation {
   std::function<std::string(const NodeView&)> can_be_applied;
   ExpandFn expand;
   std::string plugin;  // who registered it
+  // In operations of the pure form (given, negative when not known) that take as long; negative: not known. Null: it has its place
+  // in the order, whatever it costs.
+  std::function<double(const NodeView&, double operations)> cost = nullptr;
 };
 
 // Names the backward node's ports: gradients it needs by forward output, gradients it gives by forward input.
@@ -136,6 +139,14 @@ struct ExternalFunction {
   void* (*create)(const hr_attribute*, int32_t) = nullptr;  // state made once per node, or null
   void (*destroy)(void*) = nullptr;
   std::string plugin;
+  // What a library of kernels says of its calls (hr_external); null or empty where it doesn't.
+  void* user = nullptr;
+  int32_t (*prepare)(void* user, const hr_node*, void** state, const hr_writer* error) = nullptr;
+  void (*release)(void* user, void* state) = nullptr;
+  int32_t (*scratch)(void* user, const hr_node*, const hr_writer* bytes, const hr_writer* error) = nullptr;
+  int32_t (*layout)(void* user, const hr_node*, int32_t port, int32_t* order, const hr_writer* error) = nullptr;
+  int32_t (*epilogue)(void* user, const hr_node*, const hr_writer* error) = nullptr;
+  std::vector<std::pair<std::string, std::string>> in_place;  // output, input
 };
 
 // ---- passes, pipelines, importers, backends ----

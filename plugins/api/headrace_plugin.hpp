@@ -12,11 +12,14 @@
 // An op name is "domain.Name"; without a dot the domain is "onnx", whose signatures the importer declares.
 #ifndef HEADRACE_PLUGIN_HPP_
 #define HEADRACE_PLUGIN_HPP_
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headrace_plugin.h"
@@ -67,6 +70,15 @@ class Node {
     for (int i = 0; i < p->rank; ++i) s += (i ? ", " : "") + std::string(p->shape[i]);
     return s;
   }
+  // A size as a number; -1 where it is a name.
+  static int64_t Size(const hr_port* p, int dimension) {
+    char* end = nullptr;
+    const long long n = std::strtoll(p->shape[dimension], &end, 10);
+    return *end ? -1 : n;
+  }
+  // Of a call: what is done to its result, see hr_step.
+  std::vector<hr_step> steps() const { return std::vector<hr_step>(n_->steps, n_->steps + n_->n_steps); }
+  double operations() const { return n_->operations; }
 
  private:
   static const hr_port* Find(const hr_port* ports, int n, const std::string& name) {
@@ -79,6 +91,24 @@ class Node {
 
 using Condition = std::function<std::string(const Node&)>;  // "" = applies, else the reason why not
 using Expand = std::function<std::string(const Node&)>;     // the SDFG's text; throw std::exception for an error
+using Cost = std::function<double(const Node&)>;  // in operations of the pure form that take as long; negative = not known
+// What a function of a library of kernels says of its calls (hr_external); what is empty is not there. Exceptions are refusals.
+struct Contract {
+  std::function<void*(const Node&)> prepare;  // call->state, made once
+  std::function<void(void*)> release;
+  std::function<std::string(const Node&)> scratch;               // bytes: "4 * M * 64", "" = none
+  std::function<std::vector<int>(const Node&, int port)> layout;  // dimensions, the slowest first; {} = row-major
+  std::function<std::string(const Node&)> epilogue;              // "" = its steps are accepted, else why not
+  std::vector<std::pair<std::string, std::string>> in_place;     // output, input
+};
+// The state as a class: State(const headrace_plugin::Node&) and ~State().
+template <typename State>
+Contract Prepared() {
+  Contract c;
+  c.prepare = [](const Node& n) -> void* { return new State(n); };
+  c.release = [](void* state) { delete static_cast<State*>(state); };
+  return c;
+}
 using BackwardFn = std::function<std::string(const Node&, const std::vector<std::string>& given, const std::vector<std::string>& required)>;
 
 class Registrar {
@@ -139,20 +169,25 @@ class Registrar {
   struct Versions { int since = 1, until = 0, priority = 0; };
   void impl(const std::string& op, const std::string& name, Condition when, Expand expand) { impl(op, name, when, expand, Versions()); }
   void impl(const std::string& op, const std::string& name, Condition when, Expand expand, Versions v) {
+    impl(op, name, std::move(when), std::move(expand), nullptr, v);
+  }
+  // Without being asked for it is taken where `cost` says that it is the cheapest.
+  void impl(const std::string& op, const std::string& name, Condition when, Expand expand, Cost cost, Versions v) {
     OpName n(op);
-    Callbacks* c = Keep({std::move(when), std::move(expand), nullptr});
+    Callbacks* c = Keep({std::move(when), std::move(expand), nullptr, std::move(cost), {}, {}});
     hr_implementation i{};
     i.struct_size = sizeof i;
     i.domain = n.domain.c_str(), i.op = n.op.c_str(), i.name = name.c_str();
     i.since_version = v.since, i.until_version = v.until, i.priority = v.priority, i.user = c;
     i.condition = c->when ? Ask : nullptr;
     i.expand = RunExpand;
+    if (c->cost) i.cost = AskCost;
     Check(host_->add_implementation(host_->ctx, &i));
   }
   void backward(const std::string& op, const std::string& name, Condition when, BackwardFn fn) { backward(op, name, when, fn, Versions()); }
   void backward(const std::string& op, const std::string& name, Condition when, BackwardFn fn, Versions v) {
     OpName n(op);
-    Callbacks* c = Keep({std::move(when), nullptr, std::move(fn)});
+    Callbacks* c = Keep({std::move(when), nullptr, std::move(fn), nullptr, {}, {}});
     hr_backward b{};
     b.struct_size = sizeof b;
     b.domain = n.domain.c_str(), b.op = n.op.c_str(), b.name = name.c_str();
@@ -175,6 +210,22 @@ class Registrar {
     e.create = create, e.destroy = destroy;
     Check(host_->add_external(host_->ctx, &e));
   }
+  // A function of a library of kernels: `r.external("product", "product", Prepared<Weights>())`.
+  void external(const std::string& name, const std::string& symbol, Contract contract, bool thread_safe = true) {
+    Callbacks* c = Keep({nullptr, nullptr, nullptr, nullptr, std::move(contract), {}});
+    for (const auto& pair : c->contract.in_place) c->in_place.push_back({pair.first.c_str(), pair.second.c_str()});
+    hr_external e{};
+    e.struct_size = sizeof e;
+    e.name = name.c_str(), e.symbol = symbol.c_str(), e.thread_safe = thread_safe;
+    e.user = c;
+    if (c->contract.prepare) e.prepare = RunPrepare;
+    if (c->contract.release) e.release = [](void* user, void* state) { static_cast<Callbacks*>(user)->contract.release(state); };
+    if (c->contract.scratch) e.scratch = RunScratch;
+    if (c->contract.layout) e.layout = RunLayout;
+    if (c->contract.epilogue) e.epilogue = RunEpilogue;
+    e.n_in_place = static_cast<int32_t>(c->in_place.size()), e.in_place = c->in_place.data();
+    Check(host_->add_external(host_->ctx, &e));
+  }
   // The state as a class: State(const headrace_plugin::Attributes&) and ~State().
   template <typename State>
   void external(const std::string& name, const std::string& symbol, bool thread_safe = true) {
@@ -183,7 +234,14 @@ class Registrar {
   bool failed() const { return failed_; }
 
  private:
-  struct Callbacks { Condition when; Expand expand; BackwardFn backward; };
+  struct Callbacks {
+    Condition when;
+    Expand expand;
+    BackwardFn backward;
+    Cost cost;
+    Contract contract;
+    std::vector<hr_in_place> in_place;
+  };
   // Until this shared object is unloaded; hidden, so that every one has a list of its own.
   __attribute__((visibility("hidden"))) static Callbacks* Keep(Callbacks c) {
     static std::mutex one_at_a_time;
@@ -225,6 +283,47 @@ class Registrar {
   }
   static int32_t RunExpand(void* user, const hr_node* node, const hr_writer* out, const hr_writer* error) {
     return Write(out, error, [&] { return static_cast<Callbacks*>(user)->expand(Node(node)); });
+  }
+  static double AskCost(void* user, const hr_node* node) {
+    try {
+      return static_cast<Callbacks*>(user)->cost(Node(node));
+    } catch (...) {
+      return -1;  // not known
+    }
+  }
+  // What `fn` gives, or the reason why it throws.
+  template <typename Fn>
+  static int32_t Try(const hr_writer* error, Fn&& fn) {
+    try {
+      return fn();
+    } catch (const std::exception& e) {
+      error->put(error->ctx, e.what());
+    } catch (...) {
+      error->put(error->ctx, "unknown exception");
+    }
+    return -1;
+  }
+  static int32_t RunPrepare(void* user, const hr_node* node, void** state, const hr_writer* error) {
+    return Try(error, [&] { return *state = static_cast<Callbacks*>(user)->contract.prepare(Node(node)), 0; });
+  }
+  static int32_t RunScratch(void* user, const hr_node* node, const hr_writer* bytes, const hr_writer* error) {
+    return Write(bytes, error, [&] { return static_cast<Callbacks*>(user)->contract.scratch(Node(node)); });
+  }
+  static int32_t RunLayout(void* user, const hr_node* node, int32_t port, int32_t* order, const hr_writer* error) {
+    return Try(error, [&] {
+      const std::vector<int> wish = static_cast<Callbacks*>(user)->contract.layout(Node(node), port);
+      const hr_port& p = port < node->n_inputs ? node->inputs[port] : node->outputs[port - node->n_inputs];
+      if (!wish.empty() && static_cast<int32_t>(wish.size()) != p.rank) throw std::length_error("a layout of another rank");
+      for (size_t k = 0; k < wish.size(); ++k) order[k] = wish[k];
+      return wish.empty() ? 0 : 1;
+    });
+  }
+  static int32_t RunEpilogue(void* user, const hr_node* node, const hr_writer* error) {
+    return Try(error, [&] {
+      const std::string why = static_cast<Callbacks*>(user)->contract.epilogue(Node(node));
+      if (!why.empty()) throw std::runtime_error(why);
+      return 0;
+    });
   }
   static int32_t RunBackward(void* user, const hr_node* node, const char* const* given, int32_t n_given, const char* const* required,
                              int32_t n_required, const hr_writer* out, const hr_writer* error) {

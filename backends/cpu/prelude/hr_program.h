@@ -464,9 +464,31 @@ static HR_UNUSED void hr_sink_fail(hr_call* c, const char* message) {
 
 static HR_UNUSED int32_t hr_sink_cancelled(hr_call* c) { return hr_stopped(((hr_call_host*)c->host)->x); }
 
+/* What only some calls have: scratch, whose last bytes the function must leave alone, and strides by port. */
+struct hr_call_more {
+  void* scratch;
+  int64_t scratch_bytes;
+  const int64_t* const* input_strides;
+  const int64_t* const* output_strides;
+};
+enum { HR_CANARY_BYTES = 64, HR_CANARY = 0xA5 };
+static HR_UNUSED bool hr_canary_lives(const hr_call_more* m) {
+  const unsigned char* end = (const unsigned char*)m->scratch + m->scratch_bytes;
+  unsigned char wrong = 0;
+  for (int i = 1; i <= HR_CANARY_BYTES; ++i) wrong |= end[-i] ^ HR_CANARY;
+  return !wrong;
+}
+static HR_COLD void hr_wrote_beyond(hr_x* x, const char* name, int64_t bytes) {
+  char text[400];
+  __builtin_snprintf(text, sizeof text, "E0679 external function %.200s wrote beyond the %lld bytes of its scratch", name,
+                     (long long)bytes);
+  hr_fail(x, HR_FAILED, text);
+}
+
 /* Calls external function `index`; what it allocates goes to the sinks. */
 static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const char* name, const hr_value* in, int n_in,
-                                          hr_value* out, hr_sink* sinks, int n_out, const hr_attribute* attributes, int n_attributes) {
+                                          hr_value* out, hr_sink* sinks, int n_out, const hr_attribute* attributes, int n_attributes,
+                                          const hr_call_more* more = nullptr) {
   const hr_external_binding* b = x->program->externals + index;
   hr_call_host host = {};
   host.x = x, host.sinks = sinks, host.name = name;
@@ -477,9 +499,18 @@ static HR_UNUSED int32_t hr_call_external(hr_x* x, int index, const char* name, 
   c.inputs = in, c.outputs = out, c.attributes = attributes, c.state = b->state;
   c.allocate = hr_sink_allocate, c.set_strings = hr_sink_strings, c.append = hr_sink_append, c.fail = hr_sink_fail,
   c.host = &host, c.cancelled = x->run->cancel ? hr_sink_cancelled : nullptr;
+  c.parallel_for = x->program->runtime->parallel_for;
+  if (more) {
+    c.input_strides = more->input_strides, c.output_strides = more->output_strides;
+    if (more->scratch) {
+      c.scratch = more->scratch, c.scratch_bytes = more->scratch_bytes - HR_CANARY_BYTES;
+      __builtin_memset((char*)c.scratch + c.scratch_bytes, HR_CANARY, HR_CANARY_BYTES);
+    }
+  }
   const hr_float_mode ours = hr_float_mode_swap(x->found);
   const int32_t failed = b->function(&c);
   hr_float_mode_be(ours); /* whatever it left */
+  if (more && more->scratch && !hr_canary_lives(more)) hr_wrote_beyond(x, name, c.scratch_bytes);
   if (failed && !x->stop) hr_sink_fail(&c, "it did not say why");
   for (int i = 0; i < n_out; ++i) {
     if (!sinks[i].handle) {

@@ -1,0 +1,38 @@
+// A library of kernels whose functions are wrong, each in one way (vendor_test.py): call.NAME(X) -> (Y) copies X.
+#include <cstring>
+#include <stdexcept>
+
+#include "headrace_plugin.hpp"
+
+using headrace_plugin::Contract;
+using headrace_plugin::Node;
+
+extern "C" HEADRACE_EXPORT int32_t bad_copy(hr_call* call) {
+  const hr_value& x = call->inputs[0];
+  int64_t bytes = 4;
+  for (int32_t d = 0; d < x.rank; ++d) bytes *= x.shape[d];
+  std::memcpy(call->outputs[0].data, x.data, static_cast<size_t>(bytes));
+  return 0;
+}
+extern "C" HEADRACE_EXPORT int32_t bad_overrun(hr_call* call) {
+  if (call->scratch_bytes != 32) return call->fail(call, "the scratch has another size"), 1;
+  std::memset(call->scratch, 0, 33);
+  return bad_copy(call);
+}
+
+HEADRACE_PLUGIN("bad_kernels", "1.0") {
+  Contract overrun;
+  overrun.scratch = [](const Node&) { return "32"; };
+  r.external("bad_overrun", "bad_overrun", overrun);
+  Contract refuses;
+  refuses.prepare = [](const Node& n) -> void* {
+    throw std::runtime_error("no kernel for " + std::string(n.input("X")->shape[0]) + " rows");
+  };
+  r.external("bad_prepare", "bad_copy", refuses);
+  Contract layout;
+  layout.layout = [](const Node&, int) -> std::vector<int> { return {0, 0}; };
+  r.external("bad_layout", "bad_copy", layout);
+  Contract scratch;
+  scratch.scratch = [](const Node&) { return "4 * nobody"; };
+  r.external("bad_scratch", "bad_copy", scratch);
+}
