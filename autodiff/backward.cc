@@ -172,7 +172,7 @@ void Separate(const Combined& c, BackwardPrograms* out) {
     }
     if (own_size || in(changed, n)) {  // the backward program works on a copy
       kept.name = names("kept_" + n.str());
-      if (own_size) kept.strides.clear();
+      if (own_size) kept.MakeRowMajor();
       f.Add(kept), b.Add(kept);
       BlockList copy(&f);
       copy.Statement(CopyWhole(&f, &names, kept.name, n));
@@ -318,6 +318,7 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
   HR_RETURN_IF_ERROR(CheckNames(p, outputs, inputs));
   BackwardPrograms out;
   Program work = p;
+  HR_RETURN_IF_ERROR(ToRowMajor(&work));
   HR_ASSIGN_OR_RETURN(const bool nodes, StatementsToNodes(&work, r));
   HR_RETURN_IF_ERROR(Normalize(work, r, o.fuse));
   HR_ASSIGN_OR_RETURN(Combined c, Reversal(&work, r, o).Run(outputs, inputs, &out));

@@ -177,7 +177,7 @@ class Expansion {
       Container shift = f->Get(x);
       shift.name = fresh(x.str() + "_shift");
       shift.kind = ContainerKind::kParameter;
-      shift.strides.clear();
+      shift.MakeRowMajor();
       f->Add(shift);
       f->parameters.push_back(shift.name);
       shifts_.push_back(shift.name);
@@ -287,7 +287,7 @@ class Expansion {
     c.kind = ContainerKind::kTransient;
     c.base = Name();
     c.offset = Expr();
-    c.strides.clear();
+    c.MakeRowMajor();
     const Name more = c.name;
     s->Add(std::move(c));
     after->push_back(CopyWhole(s, fresh, target, more, first ? WriteOp::kAssign : WriteOp::kAdd));

@@ -6,6 +6,7 @@
 #include "autodiff/emit.h"
 #include "autodiff/fix_sizes.h"
 #include "autodiff/gather_adjoints.h"
+#include "ir/analysis/reorder.h"
 
 namespace headrace::autodiff {
 namespace {
@@ -108,6 +109,18 @@ Status CheckCalls(const Sdfg& s) {
 }
 
 }  // namespace
+
+Status ToRowMajor(Program* p) {
+  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p->sdfgs)) {
+    if (shared->kernel) continue;
+    for (Name n : std::vector<Name>(shared->order)) {
+      if (shared->Get(n).order.row_major() || Reorder(&p->Mutable(shared->name), n, {})) continue;
+      return UnsupportedError("E0817", "the views of '" + n.str() + "' need its layout, and gradients are computed row-major",
+                              "copy the container, or leave its layout out");
+    }
+  }
+  return {};
+}
 
 Status Normalize(Program& p, const Registry& r, bool fuse) {
   HR_RETURN_IF_ERROR(RunPass(r, "inline-nested", "{everywhere=true}", p));

@@ -23,6 +23,9 @@ namespace headrace::autodiff {
 
 Status Normalize(Program& p, const Registry& r, bool fuse);
 
+// Layouts say how the program was to run; of the gradient's statements other ones may be better. Kernels keep theirs.
+Status ToRowMajor(Program* p);
+
 // The parts, each useful alone (and each a pass: "structure-exits", "localize-maps").
 Result<bool> StructureExits(Program& p);
 Result<bool> LocalizeMaps(Program& p);

@@ -388,5 +388,18 @@ sdfg f(n: i64, X: f64[N], Y: f64[N]) {
       << done.status().ToString();
 }
 
+// Layouts are taken out, views with them; what needs one is refused.
+TEST(Normalize, LayoutsAreTakenOut) {
+  const auto rows = [](const std::string& views) {
+    auto p = ParseProgram("sdfg f(Y: f32[2]) {\n  transient T: f32[2, 3] layout [d1, d0]\n" + views + "\n  map i in 0:2 { Y[i] = 0 }\n}");
+    EXPECT_TRUE(p.ok()) << p.status().ToString();
+    const Status status = ToRowMajor(&*p);
+    return status.ok() ? Plain(*p) : status.ToString();
+  };
+  const std::string out = rows("  view second: f32[3] of T offset 1 strides [2]");
+  EXPECT_NE(out.find("transient T: f32[2, 3]\n  view second: f32[3] of T offset 3"), std::string::npos) << out;
+  EXPECT_NE(rows("  view memory: f32[6] of T strides [1]").find("E0817"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace headrace::autodiff

@@ -390,7 +390,7 @@ Name Reversal::Parameter(Name like, std::string_view stem) {
   c.name = names_(stem);
   c.kind = ContainerKind::kParameter;
   c.storage = Storage::kArena;
-  c.strides.clear(), c.offset = Expr(), c.base = Name();
+  c.MakeRowMajor(), c.offset = Expr(), c.base = Name();
   c.inout = c.optional = false;
   c.data = Tensor();
   Name n = c.name;

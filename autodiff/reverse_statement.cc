@@ -145,7 +145,7 @@ Status Reversal::ReverseLibrary(NodeId n, Adjoint* out) {
     Name total = GradientOfContainer(it->second);
     Container part = s_.Get(total);
     part.kind = ContainerKind::kTransient;
-    part.strides.clear(), part.offset = Expr(), part.base = Name();
+    part.MakeRowMajor(), part.offset = Expr(), part.base = Name();
     part.name = names_(total.str() + "_part");
     p.container = part.name;
     Name from = part.name;

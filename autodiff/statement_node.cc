@@ -137,7 +137,7 @@ class Maker {
     Container c = s_.Get(container);
     c.kind = ContainerKind::kTransient, c.storage = Storage::kArena;
     c.name = around_(container.str() + "_before");
-    c.base = Name(), c.offset = Expr(), c.strides.clear();
+    c.base = Name(), c.offset = Expr(), c.MakeRowMajor();
     c.inout = c.output = c.optional = false;
     out_.added.push_back(c);
     out_.before.push_back({c.name, container, Name()});
@@ -266,7 +266,7 @@ Sdfg Alone(const Sdfg& s, const StatementNode& node, const Origin& origin) {
   out.assumptions = s.assumptions;
   auto add = [&](Container c) {
     if (out.Find(c.name)) return;
-    if (c.kind == ContainerKind::kView || c.kind == ContainerKind::kTransient) c.kind = ContainerKind::kParameter;
+    if (c.kind == ContainerKind::kView || c.kind == ContainerKind::kTransient) c.kind = ContainerKind::kParameter, c.order = {};
     out.Add(std::move(c));
   };
   for (const Container& c : node.added) add(c);

@@ -68,7 +68,7 @@ void WidenSums(Program* p, size_t first) {
     if (c.kind == ContainerKind::kParameter) {
       c.name = wide = names(n.str() + "_sum");
       c.kind = ContainerKind::kTransient;
-      c.strides.clear();
+      c.MakeRowMajor();
       shadows.push_back({n, wide});
       s.Add(std::move(c));
     } else {

@@ -168,7 +168,7 @@ class InPlace {
   }
   static bool Alike(const Container& a, const Container& b) {
     return MayLieInArena(a) && a.dtype == b.dtype && a.storage == b.storage && a.shape == b.shape &&
-           a.strides == b.strides;
+           a.strides == b.strides && a.order == b.order;
   }
 
   const Registry& r_;

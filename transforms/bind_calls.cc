@@ -44,7 +44,7 @@ class Wishes {
 
   Status Collect() {
     for (Name n : s_.order)
-      if (const Container& c = s_.Get(n); !MayLieInArena(c) || !c.strides.empty()) fixed_.insert(n);
+      if (const Container& c = s_.Get(n); !MayLieInArena(c) || !c.row_major()) fixed_.insert(n);
       else if (c.kind == ContainerKind::kView) fixed_.insert(RootOf(s_, n));
     for (Name n : s_.order)
       if (s_.Get(n).kind == ContainerKind::kView) fixed_.insert(n), fixed_.insert(RootOf(s_, n));
@@ -151,7 +151,7 @@ class Binder {
       Port& port = i < inputs ? l.inputs[i] : l.outputs[i - inputs];
       const std::vector<Expr> strides = StridesOf(s_.Get(port.container).shape, wish->second);
       const Container& c = s_.Get(port.container);
-      if (SamePlaces(c.shape, c.strides.empty() ? RowMajorStrides(c.shape) : c.strides, strides)) continue;
+      if (SamePlaces(c.shape, headrace::StridesOf(c), strides)) continue;
       const Name copy = Like(port.container, strides);
       if (i < inputs) w.AppendStatement(CopyOf(port.container, copy, wish->second, s_.nodes[id].origin));
       else behind.push_back(CopyOf(copy, port.container, wish->second, s_.nodes[id].origin));
@@ -182,7 +182,7 @@ class Binder {
     for (size_t d = 0; d < shape.size(); ++d) t.index.push_back(Expr(names_.FreshIndex(Name("i" + std::to_string(d)), {})));
     t.value = ReadExpr(from, t.index);
     Map m;
-    const bool laid = !s_.Get(to).strides.empty();
+    const bool laid = !s_.Get(to).row_major();
     for (size_t k = 0; k < shape.size(); ++k) {
       const size_t d = laid ? static_cast<size_t>(order[k]) : k;
       m.ranges.push_back({t.index[d]->name, Expr(0), shape[d], Expr(1)});

@@ -68,7 +68,7 @@ std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
 }
 
 // Elements lie one after the other, so that a view of another shape is possible.
-bool Contiguous(const Container& c) { return c.strides.empty(); }
+bool Contiguous(const Container& c) { return c.row_major(); }
 
 class Eliminator {
  public:
@@ -183,7 +183,7 @@ class Eliminator {
     c.kind = ContainerKind::kView;
     c.base = base;
     c.offset = Expr();
-    c.strides.clear();
+    c.MakeRowMajor();
     made_views_ = true;
   }
   // A view stands after its base.

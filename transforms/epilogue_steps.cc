@@ -99,7 +99,7 @@ class Peeler {
     if (!e.Is(ExprKind::kRead) || e->flat || e->has_default) return false;
     const Container* c = s_.Find(e->name);
     const Container& r = s_.Get(result_);
-    if (!c || c->dtype != r.dtype || c->storage != Storage::kArena || !c->strides.empty()) return false;
+    if (!c || c->dtype != r.dtype || c->storage != Storage::kArena || !c->row_major()) return false;
     if (e->args == index_ && c->shape == r.shape) return steps_.push_back({whole, e->name, -1, {}}), true;
     int dim = -1;
     for (size_t k = 0; k < e->args.size(); ++k) {

@@ -286,7 +286,7 @@ class Expander {
     c.name = names_->Fresh(Name(output.str() + "_new"));
     c.base = Name();
     c.offset = Expr();
-    c.strides.clear();
+    c.MakeRowMajor();
     c.inout = c.optional = false;
     c.data = Tensor();
     Name temporary = c.name;

@@ -60,7 +60,7 @@ class Epilogues {
     const Tasklet* t = ElementwiseOver(s_, place.statement, result->shape);
     if (!t || !Movable(*l, *t, at, until)) return false;
     const Container& target = s_.Get(t->target);
-    if (target.dtype != result->dtype || target.shape != result->shape || !target.strides.empty()) return false;
+    if (target.dtype != result->dtype || target.shape != result->shape || !target.row_major()) return false;
     const auto steps = transforms::StepsOf(s_, t->value, result->name, t->index);
     if (!steps || !Apart(*steps, target.name) || !ask_(Match{s_.name, {id, place.statement}, {}, {}, "", true})) return false;
     return Take(*f, id, place.statement, target.name, *steps);

@@ -158,6 +158,8 @@ class Copier {
       auto it = bound_.find(c.base);
       if (it != bound_.end() && !it->second.index.empty()) return UnsupportedError("E0359",
                                                                                    "a view of a part of an array");
+      if (it != bound_.end() && !to_.Get(it->second.container).order.row_major())
+        return UnsupportedError("E0359", "a view of an array whose elements lie in another order");
       copy.base = Rename(c.base);
     }
     Argument bound{c.name, copy.name, {}};
@@ -176,7 +178,7 @@ class Copier {
 
   // An element for every iteration of the maps around: leading dimensions, and the indices to put there.
   Status PerIteration(Container* c, std::vector<Expr>* index) {
-    if (q_.ranges_around.empty() || !c->strides.empty()) return UnsupportedError("E0359",
+    if (q_.ranges_around.empty() || !c->row_major()) return UnsupportedError("E0359",
                                                                                  "it needs an array per iteration");
     std::vector<Expr> shape;
     for (const Range& r : q_.ranges_around) {

@@ -102,5 +102,29 @@ kernel k0(n0: f32[n0_], X: f32[n0_], i0: i64[n0_], n0_: symbol) {
 })");
 }
 
+// Statements that walk memory otherwise are other kernels, whose parameters say so.
+TEST(Outline, LayoutsMakeOtherKernels) {
+  ExpectPass(R"(sdfg f(X: f32[N, 3], Y: f32[N, 3]) {
+  transient A: f32[N, 3]
+  transient B: f32[N, 3] layout [d1, d0]
+  state {
+    map i in 0:N, j in 0:3 { A[i, j] = X[i, j] }
+    map i in 0:N, j in 0:3 { Y[i, j] = X[i, j] }
+    map i in 0:N, j in 0:3 { B[i, j] = X[i, j] }
+  }
+})",
+             "outline", R"(sdfg f(X: f32[N, 3], Y: f32[N, 3]) {
+  transient A: f32[N, 3]
+  transient B: f32[N, 3] layout [d1, d0]
+  state {
+    call k0(p0 = A, p1 = X, n0 := N)
+    call k0(p0 = Y, p1 = X, n0 := N)
+    call k1(p0 = B, p1 = X, n0 := N)
+  }
+}
+kernel k0(p0: f32[n0, 3], p1: f32[n0, 3], n0: symbol) { map i0 in 0:n0, i1 in 0:3 { p0[i0, i1] = p1[i0, i1] } }
+kernel k1(p0: f32[n0, 3] layout [d1, d0], p1: f32[n0, 3], n0: symbol) { map i0 in 0:n0, i1 in 0:3 { p0[i0, i1] = p1[i0, i1] } })");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

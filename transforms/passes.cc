@@ -24,6 +24,7 @@
 #include "transforms/fuse_maps.h"
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
+#include "transforms/layout/assign_layouts.h"
 #include "transforms/outline.h"
 #include "transforms/parameters.h"
 #include "transforms/plan_memory.h"
@@ -187,6 +188,13 @@ Status RegisterSteps(Registry& r) {
       [](Program& p, const PassOptions& o, const Registry& reg, const Ask& ask) -> Result<bool> {
         HR_ASSIGN_OR_RETURN(ExpandOptions expand, ExpansionOptions(o));
         return ExpandLibraryNodes(p, reg, expand, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "assign-layouts", "puts the channels of images innermost in memory where sums over them gain from it", {"device"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        const std::string device = Option(o, "device");
+        HR_ASSIGN_OR_RETURN(schedule::Device d, schedule::FindDevice(device.empty() ? "cpu" : device));
+        return AssignLayouts(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "choose-schedule", "gives kernels the loops, parts and lanes that a device description asks for", {"device"},

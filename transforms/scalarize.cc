@@ -50,7 +50,7 @@ class Scalarizer {
       Container& c = s_.Mutable(n);
       c.storage = Storage::kRegister;
       c.shape = Kept(n, c.shape);
-      c.strides.clear();
+      c.MakeRowMajor();
     }
     Rewrite(chosen);
     return true;

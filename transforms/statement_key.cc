@@ -72,11 +72,12 @@ class KeyWriter {
     Put(static_cast<int64_t>(c.dtype) | static_cast<int64_t>(c.storage) << 8 | c.optional << 16 | view << 17 |
         static_cast<int64_t>(c.kind == ContainerKind::kSequence) << 18 |
         static_cast<int64_t>(written_.count(n)) << 19);
-    Put(static_cast<int64_t>(c.shape.size() * 64 + c.strides.size()));
+    Put(static_cast<int64_t>((c.shape.size() * 64 + c.strides.size()) * 64 + c.order.dims().size()));
     const std::vector<Name> saved = std::move(indices_);  // sizes know no map indices
     indices_.clear();
     for (const Expr& e : c.shape) Write(e);
     for (const Expr& e : c.strides) Write(e);
+    for (int d : c.order.dims()) Put(static_cast<int64_t>(d));
     if (view) Write(c.offset);
     indices_ = saved;
     if (view) Container(c.base);

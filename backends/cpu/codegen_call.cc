@@ -93,9 +93,9 @@ namespace {
 
 // Do the strides of an argument, from dimension `fixed` on, agree with those of the parameter?
 bool SameStrides(const Container& actual, size_t fixed, const Container& formal, const NameMap& symbols, const Assumptions& as) {
-  const std::vector<Expr> have = actual.strides.empty() ? RowMajorStrides(actual.shape) : actual.strides;
-  for (size_t d = 0; d < formal.strides.size(); ++d)
-    if (ProveEq(Substitute(formal.strides[d], symbols), have[fixed + d], as) != Truth::kYes) return false;
+  const std::vector<Expr> have = StridesOf(actual), want = StridesOf(formal);
+  for (size_t d = 0; d < want.size(); ++d)
+    if (ProveEq(Substitute(want[d], symbols), have[fixed + d], as) != Truth::kYes) return false;
   return true;
 }
 

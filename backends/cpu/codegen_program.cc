@@ -7,6 +7,7 @@
 #include "backends/cpu/access.h"
 #include "backends/cpu/codegen_sdfg.h"
 #include "backends/cpu/ctypes.h"
+#include "ir/analysis/layout.h"
 #include "ir/verify/verify.h"
 
 namespace headrace::cpu {
@@ -301,7 +302,8 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
       if (c.kind == ContainerKind::kConstant) {
         names.constant_index[{s->name, n}] = static_cast<int>(names.constants.size());
         names.constants.push_back({s->name, n});
-        out.constants.push_back(c.data);
+        HR_ASSIGN_OR_RETURN(Tensor data, InMemory(c));
+        out.constants.push_back(std::move(data));
       } else if (c.kind == ContainerKind::kState) {
         names.persistent_index[{s->name, n}] = static_cast<int>(names.persistent.size());
         names.persistent.push_back({s->name, n});

@@ -49,12 +49,13 @@ class KeyWriter {
     const bool view = c.kind == ContainerKind::kView;
     Put(static_cast<int64_t>(c.dtype) | static_cast<int64_t>(c.storage) << 8 | c.optional << 16 | view << 17 |
         static_cast<int64_t>(c.kind == ContainerKind::kSequence) << 18);
-    Put(static_cast<int64_t>(c.shape.size() * 64 + c.strides.size()));
+    Put(static_cast<int64_t>((c.shape.size() * 64 + c.strides.size()) * 64 + c.order.dims().size()));
     if (c.optional || c.storage == Storage::kRegister) Put(static_cast<int64_t>(n.id()));
     const std::vector<Name> saved = std::move(indices_);  // sizes know no map indices
     indices_.clear();
     for (const Expr& e : c.shape) Write(e);
     for (const Expr& e : c.strides) Write(e);
+    for (int d : c.order.dims()) Put(static_cast<int64_t>(d));
     if (view) Write(c.offset);
     indices_ = saved;
     if (view) Container(c.base);

@@ -78,10 +78,10 @@ Expr TripCount(const Range& r) {
 }
 
 bool IsContiguous(const Container& c) {
-  if (c.strides.empty()) return true;
-  const std::vector<Expr> dense = RowMajorStrides(c.shape);
+  if (c.row_major()) return true;
+  const std::vector<Expr> dense = RowMajorStrides(c.shape), strides = StridesOf(c);
   for (size_t d = 0; d < c.shape.size(); ++d)
-    if (AsInt(c.shape[d]) != 1 && ProveEq(c.strides[d], dense[d]) != Truth::kYes) return false;
+    if (AsInt(c.shape[d]) != 1 && ProveEq(strides[d], dense[d]) != Truth::kYes) return false;
   return true;
 }
 
@@ -169,7 +169,7 @@ Result<Address> Lowerer::AddressOf(Name container, std::vector<Expr> index, bool
   if (flat) {
     linear = index[0];
   } else {
-    const std::vector<Expr>& strides = c->strides.empty() ? dense : c->strides;
+    const std::vector<Expr> strides = StridesOf(*c);
     for (size_t d = 0; d < index.size(); ++d) linear = IndexAdd(linear, IndexMul(index[d], strides[d]));
   }
   // A view counts in its base's own memory, whatever the base's strides are.

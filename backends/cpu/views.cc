@@ -7,7 +7,7 @@ namespace {
 
 // The offset of the last element from the first one, where no stride is negative.
 Expr LastElement(const Container& c) {
-  const std::vector<Expr> strides = c.strides.empty() ? RowMajorStrides(c.shape) : c.strides;
+  const std::vector<Expr> strides = StridesOf(c);
   Expr last(0);
   for (size_t d = 0; d < c.shape.size(); ++d) last = IndexAdd(last, IndexMul(strides[d], c.shape[d] - IntExpr(1)));
   return last;
@@ -27,7 +27,7 @@ bool LiesWithin(const Sdfg& s, const Container& view) {
 }  // namespace
 
 Expr MemoryExtent(const Container& c) {
-  return IsContiguous(c) ? NumElements(c) : IndexAdd(LastElement(c), IntExpr(1));
+  return c.strides.empty() || IsContiguous(c) ? NumElements(c) : IndexAdd(LastElement(c), IntExpr(1));
 }
 
 std::set<Name> LooseViews(const Sdfg& s) {
@@ -48,7 +48,7 @@ void SdfgGen::CheckViews(const std::vector<RawAccess>& accesses, Writer& w) {
       w.Open(s_.Get(root).optional ? "if (" + Pointer(root) + ") {" : "{");
       w.Line("const int64_t shape[] = {" + Shape(view, w) + "};");
       std::string strides;
-      for (const Expr& e : view.strides.empty() ? RowMajorStrides(view.shape) : view.strides)
+      for (const Expr& e : StridesOf(view))
         strides += (strides.empty() ? "" : ", ") + Text(e, DType::kIndex, w);
       w.Line("const int64_t strides[] = {" + (strides.empty() ? "0" : strides) + "};");
       w.Line("if (!hr_view_fits(x, " + StringLiteral(n.str()) + ", " + StringLiteral(view.base.str()) + ", " +

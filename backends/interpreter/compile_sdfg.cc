@@ -94,7 +94,7 @@ Status SdfgCompiler::Slots() {
       HR_ASSIGN_OR_RETURN(IndexExpr i, Index(d, "a dimension"));
       p.shape.push_back(std::move(i));
     }
-    for (const Expr& d : p.container->strides) {
+    for (const Expr& d : p.container->row_major() ? std::vector<Expr>() : StridesOf(*p.container)) {
       HR_ASSIGN_OR_RETURN(IndexExpr i, Index(d, "a stride"));
       p.strides.push_back(std::move(i));
     }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "backends/interpreter/executor.h"
+#include "ir/analysis/layout.h"
 #include "runtime/hr_scalar.h"
 
 namespace headrace::interpreter {
@@ -137,7 +138,12 @@ bool Executor::Bind(Frame& f, int k) {
   }
   if (c.kind == ContainerKind::kView) return ResolveView(f, k);
   if (c.kind == ContainerKind::kConstant) {
-    s = SlotOf(c.data);
+    Result<Tensor> data = InMemory(c);
+    if (!data.ok()) return Fail(WithNode(data.status(), c.name.str()));
+    s = SlotOf(*data);
+    for (size_t d = 0; d < p.strides.size(); ++d)
+      if (!EvalIndex(f, p.strides[d], &s.strides[d])) return false;
+    FindContiguous(&s);
     return true;
   }
   std::vector<int64_t> shape(p.shape.size());

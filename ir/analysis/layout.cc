@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "ir/analysis/sets.h"
 
@@ -12,7 +13,7 @@ bool IsLe(const Expr& a, const Expr& b, const Assumptions& as) { return a == b |
 
 // From the first element to the last one, where no stride is negative.
 Expr LastElement(const Container& c) {
-  const std::vector<Expr> strides = c.strides.empty() ? RowMajorStrides(c.shape) : c.strides;
+  const std::vector<Expr> strides = StridesOf(c);
   Expr last(0);
   for (size_t d = 0; d < c.shape.size(); ++d) last = last + strides[d] * (c.shape[d] - Expr(1));
   return last;
@@ -54,14 +55,40 @@ std::vector<Range> RangesFor(const Expr& index, const std::vector<Range>& ranges
 }  // namespace
 
 bool IsContiguous(const Container& c) {
-  if (c.strides.empty()) return true;
-  const std::vector<Expr> dense = RowMajorStrides(c.shape);
+  if (c.row_major()) return true;
+  const std::vector<Expr> dense = RowMajorStrides(c.shape), strides = StridesOf(c);
   for (size_t d = 0; d < c.shape.size(); ++d)
-    if (AsInt(c.shape[d]) != 1 && ProveEq(c.strides[d], dense[d]) != Truth::kYes) return false;
+    if (AsInt(c.shape[d]) != 1 && ProveEq(strides[d], dense[d]) != Truth::kYes) return false;
   return true;
 }
 
-Expr MemoryExtent(const Container& c) { return IsContiguous(c) ? NumElements(c) : LastElement(c) + Expr(1); }
+Result<Tensor> InMemory(const Container& constant) {
+  const Tensor& from = constant.data;
+  if (constant.order.row_major() || !from.data || from.shape.size() != constant.order.dims().size()) return from;
+  HR_ASSIGN_OR_RETURN(Tensor to, Tensor::Create(from.dtype, from.shape));
+  const size_t rank = from.shape.size(), item = static_cast<size_t>(ByteSize(from.dtype));
+  std::vector<int64_t> dense(rank, 1), extent(rank), stride(rank), at(rank, 0);
+  for (size_t d = rank; d-- > 1;) dense[d - 1] = dense[d] * from.shape[d];
+  for (size_t k = 0; k < rank; ++k) {
+    const size_t d = static_cast<size_t>(constant.order.dims()[k]);
+    extent[k] = from.shape[d], stride[k] = dense[d];
+  }
+  const char* source = from.data->data();
+  char* target = to.data->data();
+  int64_t offset = 0;
+  for (int64_t n = from.elements(); n > 0; --n, target += item) {
+    std::memcpy(target, source + offset * static_cast<int64_t>(item), item);
+    for (size_t k = rank; k-- > 0;) {
+      offset += stride[k];
+      if (++at[k] < extent[k]) break;
+      offset -= stride[k] * extent[k];
+      at[k] = 0;
+    }
+  }
+  return to;
+}
+
+Expr MemoryExtent(const Container& c) { return c.strides.empty() || IsContiguous(c) ? NumElements(c) : LastElement(c) + Expr(1); }
 
 bool LiesInside(const Sdfg& s, const Container& view) {
   const Container& base = s.Get(view.base);
@@ -83,7 +110,7 @@ Offset OffsetOf(const Sdfg& s, Name container, const std::vector<Expr>& index, b
   } else if (flat) {
     at = index[0];
   } else if (known) {
-    const std::vector<Expr> strides = c->strides.empty() ? RowMajorStrides(c->shape) : c->strides;
+    const std::vector<Expr> strides = StridesOf(*c);
     for (size_t d = 0; d < index.size(); ++d) at = at + index[d] * strides[d];
   }
   for (; c->kind == ContainerKind::kView; c = &s.Get(c->base))

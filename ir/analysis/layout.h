@@ -8,6 +8,7 @@
 namespace headrace {
 
 bool IsContiguous(const Container& c);    // row-major without gaps
+Result<Tensor> InMemory(const Container& constant);  // its data as the elements lie in memory: turned where it has an order
 Expr MemoryExtent(const Container& c);    // elements from its first to its last one in memory
 // Whether a view's elements all lie in its base, as far as sizes and assumptions show.
 bool LiesInside(const Sdfg& s, const Container& view);

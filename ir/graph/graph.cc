@@ -460,4 +460,6 @@ std::vector<Expr> RowMajorStrides(const std::vector<Expr>& shape) {
   return strides;
 }
 
+std::vector<Expr> StridesOf(const Container& c) { return c.strides.empty() ? c.order.Strides(c.shape) : c.strides; }
+
 }  // namespace headrace

@@ -15,6 +15,7 @@
 #include "ir/base/status.h"
 #include "ir/base/value.h"
 #include "ir/expr/expr.h"
+#include "ir/graph/memory_order.h"
 #include "ir/graph/origin.h"
 
 namespace headrace {
@@ -61,7 +62,8 @@ struct Container {
   ContainerKind kind = ContainerKind::kTransient;
   DType dtype = DType::kNone;
   std::vector<Expr> shape;    // empty = scalar
-  std::vector<Expr> strides;  // in elements; empty = row-major contiguous
+  std::vector<Expr> strides;  // in elements; empty = all elements, one after the other, in this order:
+  MemoryOrder order;          // transients, constants, parameters of kernels; of constants `data` stays row-major
   Storage storage = Storage::kArena;
   ArenaPlace place;       // transients of the arena, once it is planned
   bool inout = false;     // parameters: both read and written, may alias nothing else
@@ -72,6 +74,9 @@ struct Container {
   Tensor data;            // constants
   ValueType type;         // sequences
   Origin origin;
+
+  bool row_major() const { return strides.empty() && order.row_major(); }
+  void MakeRowMajor() { strides.clear(), order = {}; }
 };
 
 // ---- statements (nodes) ----
@@ -284,5 +289,6 @@ void ForEachNode(const Sdfg& s, const std::function<void(NodeId)>& fn, bool into
 void Renumber(Sdfg* s);
 Expr NumElements(const Container& c);
 std::vector<Expr> RowMajorStrides(const std::vector<Expr>& shape);
+std::vector<Expr> StridesOf(const Container& c);  // whichever way they are given
 
 }  // namespace headrace

@@ -174,7 +174,7 @@ ValueType ProgramParser::ParseValueType() {
   return t;
 }
 
-// layout = { "strides" "[" sizes "]" | "@" STORAGE | "@" "arena" "(" INT [ "," size ] ")" }
+// layout = { "strides" "[" sizes "]" | "layout" "[" dN { "," dN } "]" | "@" STORAGE | "@" "arena" "(" INT [ "," size ] ")" }
 void ProgramParser::ParseLayout(Container& c) {
   while (ok()) {
     if (AtWord("strides") && Peek(1).Is("[")) {
@@ -190,6 +190,8 @@ void ProgramParser::ParseLayout(Container& c) {
         Fail(at, "'" + c.name.str() + "' has " + std::to_string(c.shape.size()) + " dimensions and " +
                      std::to_string(c.strides.size()) + " strides");
       }
+    } else if (AtWord("layout") && Peek(1).Is("[")) {
+      ParseOrder(c);
     } else if (At("@") && Peek(1).IsWord("arena") && Peek(2).Is("(")) {
       ParsePlace(c);
     } else if (Accept("@")) {
@@ -208,6 +210,23 @@ void ProgramParser::ParseLayout(Container& c) {
       return;
     }
   }
+}
+
+// The verifier asks whether each dimension is there once.
+void ProgramParser::ParseOrder(Container& c) {
+  Take(), Take();
+  Newlines within(*this, false);
+  std::vector<int> dims;
+  do {
+    const Token at = Peek();
+    const std::string name = ExpectName("a dimension, as in layout [d0, d2, d1]").str();
+    const std::string digits = name.substr(name.empty() ? 0 : 1);
+    const bool number = !digits.empty() && digits.size() < 4 && digits.find_first_not_of("0123456789") == std::string::npos;
+    if (ok() && (name[0] != 'd' || !number)) Fail(at, "'" + name + "' is no dimension", "the first one is d0, the next d1");
+    if (ok()) dims.push_back(std::stoi(digits));
+  } while (ok() && Accept(","));
+  Expect("]", "after the dimensions");
+  c.order = MemoryOrder(std::move(dims));
 }
 
 void ProgramParser::ParsePlace(Container& c) {

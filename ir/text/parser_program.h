@@ -29,8 +29,9 @@ class ProgramParser : public ParserBase {
   void ParseAssumption();
   void ParseType(Container& c);  // f32[N, 4], or seq(f32)
   ValueType ParseValueType();
-  void ParseLayout(Container& c);  // strides […], @storage, @arena(slot, offset)
+  void ParseLayout(Container& c);  // strides […], layout […], @storage, @arena(slot, offset)
   void ParseArena();
+  void ParseOrder(Container& c);
   void ParsePlace(Container& c);
   bool AtOrigin();
   Origin ParseOrigin();            // [from "x", grad "y"] [by "pass"]

@@ -113,6 +113,7 @@ class Printer {
   std::string LayoutText(const Container& c) const {
     std::string text;
     if (!c.strides.empty()) text += " strides [" + Text(c.strides) + "]";
+    if (!c.order.row_major()) text += " layout [" + Joined(c.order.dims(), [](int d) { return "d" + std::to_string(d); }) + "]";
     if (c.storage != Storage::kArena) text += " @" + std::string(StorageWord(c.storage));
     if (c.place.slot >= 0) text += " @arena(" + std::to_string(c.place.slot) + OffsetText(c.place.offset) + ")";
     return text + OriginText(c.origin);

@@ -464,7 +464,10 @@ class SdfgVerifier {
     }
     CheckAllBound(n, *f, id, &r_);
     for (const Argument& a : n.arguments)
-      if (const Container* c = Find(a.container)) CheckArgumentSizes(s_, *c, *f, a, sizes, id, &r_);
+      if (const Container* c = Find(a.container)) {
+        CheckArgumentSizes(s_, *c, *f, a, sizes, id, &r_);
+        CheckArgumentLayout(s_, *c, *f, a, sizes, id, &r_);
+      }
     CheckAliases(
         n, *f, [&](Name port) { return writers_.Writes(n.callee, port); }, id, &r_);
   }

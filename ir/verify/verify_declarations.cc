@@ -124,6 +124,7 @@ class Declarations {
                 {}, at, "they must be equal");
     }
     if (c.kind == ContainerKind::kView) View(c);
+    CheckLayout(s_, c, r_);
     if (c.storage == Storage::kRegister) {
       if (c.kind != ContainerKind::kTransient)
         r_->Add("E0208", "register container " + Quoted(c.name) + " is not a transient", {}, at,

@@ -54,6 +54,9 @@ std::string Closest(const Sdfg& s, Name n);          // a hint: the container th
 std::string Listed(const std::vector<Name>& names);  // "a, b, c"
 bool HasExit(const Sdfg& s, const std::vector<BlockId>& body);  // a break somewhere
 void CheckDeclarations(const Sdfg& s, Report* report);
+void CheckLayout(const Sdfg& s, const Container& c, Report* report);
+void CheckArgumentLayout(const Sdfg& caller, const Container& c, const Sdfg& f, const Argument& a, const NameMap& sizes,
+                         NodeId id, Report* report);
 void CheckArena(const Sdfg& s, Report* report);  // of a body without errors
 void CheckBody(const Program& p, const Sdfg& s, std::vector<Diagnostic>* out);
 

@@ -27,7 +27,7 @@ class AsOutputs {
   bool Add(Name n, std::string* flag) {
     const Container* c = s_.Find(n);
     const auto at = first_.find(n);
-    if (!c || at == first_.end() || c->kind != ContainerKind::kTransient || c->dtype == DType::kString || !c->strides.empty() || !SizesAreKnown(*c))
+    if (!c || at == first_.end() || c->kind != ContainerKind::kTransient || c->dtype == DType::kString || !c->row_major() || !SizesAreKnown(*c))
       return false;
     *flag = at->second == 0 ? "" : FlagOf(at->second).str();
     MakeParameter(n);

@@ -1,7 +1,7 @@
 // The official ONNX node cases, each in a process of its own: a crash, a hang or a wrong number fails the test; a case
 // ends as passed or as unsupported (an error of that kind, with op, type and reason). There is no skip list.
 //
-// node_suite --cases CASES.tar --backend cpu [--symbolic] [--min-pass N] [--filter TEXT] [--jobs N] [--list]
+// node_suite --cases CASES.tar --backend cpu [--pipeline TEXT] [--symbolic] [--min-pass N] [--filter TEXT] [--jobs N] [--list]
 // --symbolic: every size of every input is a symbol of its own. What shapes decide may then be an error; no number may be wrong.
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace headrace {
 namespace {
 
 struct Flags {
-  std::string cases, backend = "cpu", filter, folder, only;
+  std::string cases, backend = "cpu", pipeline, filter, folder, only;
   int jobs = 2, min_pass = 0, timeout = 120;
   bool list = false, symbolic = false;
 };
@@ -69,6 +69,7 @@ Verdict RunCase(const Registry& r, const CaseFiles& c, const Flags& f) {
   const Program& p = m->model.program;
   CompileRequest request;
   request.backend = f.backend;
+  request.pipeline = f.pipeline;
   request.options.threads = 2;
   request.options.cache_dir = f.folder + "/cache";
   Result<std::unique_ptr<Executable>> compiled = CompileProgram(r, p, request);
@@ -146,6 +147,7 @@ int Main(int argc, char** argv) {
     auto next = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
     if (a == "--cases") f.cases = next();
     else if (a == "--backend") f.backend = next();
+    else if (a == "--pipeline") f.pipeline = next();
     else if (a == "--filter") f.filter = next();
     else if (a == "--only") f.only = next();
     else if (a == "--jobs") f.jobs = std::stoi(next());

@@ -61,7 +61,7 @@ int64_t LengthOf(const Range& r) { return AsInt(r.end).value_or(-1); }
 
 int64_t StrideIn(const Sdfg& s, Name container, size_t dimension) {
   const Container& c = s.Get(container);
-  const std::vector<Expr> strides = c.strides.empty() ? RowMajorStrides(c.shape) : c.strides;
+  const std::vector<Expr> strides = StridesOf(c);
   return AsInt(strides[dimension]).value_or(INT32_MAX);
 }
 

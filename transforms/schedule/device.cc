@@ -50,6 +50,11 @@ constexpr Field kFields[] = {
     {"window-vectors", &Device::window_vectors},
     {"window-border-vectors", &Device::window_border_vectors},
     {"window-terms", &Device::window_terms},
+    {"channel-sum-gain", &Device::channel_sum_gain},
+    {"window-gain", &Device::window_gain},
+    {"turned-element", &Device::turned_element},
+    {"copy-share", &Device::copy_share},
+    {"symbol-size", &Device::symbol_size},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {

@@ -89,15 +89,16 @@ class Splitter {
     view.base = container;
     view.dtype = c.dtype;
     std::vector<Expr> split;
+    const std::vector<Expr> strides = c.row_major() ? std::vector<Expr>() : StridesOf(c);
     for (size_t d = 0; d < index->size(); ++d) {
       const bool whole = (*index)[d] != SymbolExpr(range_.index);
       if (!whole) {
         view.shape.push_back(Expr(trips_ / length_));
-        if (!c.strides.empty()) view.strides.push_back(c.strides[d] * Expr(length_));
+        if (!strides.empty()) view.strides.push_back(strides[d] * Expr(length_));
         split.push_back(SymbolExpr(group_));
       }
       view.shape.push_back(whole ? c.shape[d] : Expr(length_));
-      if (!c.strides.empty()) view.strides.push_back(c.strides[d]);
+      if (!strides.empty()) view.strides.push_back(strides[d]);
       split.push_back((*index)[d]);
     }
     if (split.size() == index->size()) return container;

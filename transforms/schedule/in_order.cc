@@ -94,7 +94,7 @@ bool Scheduler::LiesSideBySide(const Statements& body, Name lane) const {
       for (size_t d = 0; d < a.index.size(); ++d) {
         if (!Mentions(a.index[d], lane)) continue;
         const Container& c = s_->Get(a.container);
-        const bool last = d + 1 == a.index.size() && !a.flat && (c.strides.empty() || AsInt(c.strides.back()) == 1);
+        const bool last = !a.flat && (c.row_major() ? d + 1 == a.index.size() : AsInt(StridesOf(c)[d]) == 1);
         if (!last || a.index[d] != SymbolExpr(lane)) return false;
       }
     }

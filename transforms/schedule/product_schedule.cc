@@ -205,7 +205,7 @@ std::optional<Name> ProductScheduler::View(Name container, const std::vector<Exp
   }
   for (const Dimension& d : inner) view.shape.push_back(d.extent), view.strides.push_back(d.stride);
   view.offset = Substitute(at.elements, zero);
-  if (view.strides == RowMajorStrides(view.shape)) view.strides.clear();
+  if (view.strides == RowMajorStrides(view.shape) && root.order.row_major()) view.strides.clear();
   if (AsInt(view.offset) == 0) view.offset = {};
   if (view.strides.empty() && !view.offset && IsContiguous(root) && view.shape == root.shape) return at.root;
   for (Name known : s_->order) {

@@ -37,7 +37,8 @@ std::optional<size_t> Pair(const Sdfg& s, const ElementAccess& a, Name outer, co
   for (size_t d = 0; d + 1 < a.index.size(); ++d) {
     if (a.index[d] != SymbolExpr(outer) || a.index[d + 1] != SymbolExpr(inner.index)) continue;
     if (c.shape[d + 1] != inner.end) return std::nullopt;
-    if (!c.strides.empty() && c.strides[d] != c.strides[d + 1] * c.shape[d + 1]) return std::nullopt;
+    const std::vector<Expr> strides = StridesOf(c);
+    if (!c.row_major() && strides[d] != strides[d + 1] * c.shape[d + 1]) return std::nullopt;
     for (size_t o = 0; o < a.index.size(); ++o)
       if (o != d && o != d + 1 && (Mentions(a.index[o], outer) || Mentions(a.index[o], inner.index))) return std::nullopt;
     return d;
@@ -124,8 +125,8 @@ void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner) {
     view.shape = c.shape;
     view.shape[*d] = c.shape[*d] * c.shape[*d + 1];
     view.shape.erase(view.shape.begin() + static_cast<long>(*d) + 1);
-    if (!c.strides.empty()) {
-      view.strides = c.strides;
+    if (!c.row_major()) {
+      view.strides = StridesOf(c);
       view.strides.erase(view.strides.begin() + static_cast<long>(*d));
     }
     index->erase(index->begin() + static_cast<long>(*d) + 1);

@@ -1,0 +1,93 @@
+#include "transforms/layout/leaves.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
+#include "ir/graph/homes.h"
+
+namespace headrace::layout {
+namespace {
+
+class Walker {
+ public:
+  explicit Walker(const Sdfg& s) : s_(s) {}
+
+  bool Walk(NodeId id, std::vector<Range> ranges) {
+    const Body& b = s_.nodes[id].body;
+    if (const auto* m = std::get_if<Map>(&b)) {
+      ranges.insert(ranges.end(), m->ranges.begin(), m->ranges.end());
+      return std::all_of(m->body.begin(), m->body.end(), [&](NodeId n) { return Walk(n, ranges); });
+    }
+    if (std::holds_alternative<std::monostate>(b)) return true;
+    const auto* t = std::get_if<Tasklet>(&b);
+    if (t) Add(id, *t, std::move(ranges));
+    return t != nullptr;
+  }
+
+  std::vector<Leaf> Finish() {
+    for (Leaf& l : leaves_) {
+      if (!l.target) l.target = WrittenFrom(l);
+      if (!l.target) continue;
+      for (const Range& r : l.ranges)
+        if (!Speaks(*l.target, r.index)) l.within.push_back(r.index);
+    }
+    return std::move(leaves_);
+  }
+
+ private:
+  bool IsRegister(Name n) const { return IsScoped(s_.Get(n).storage); }
+  void Add(NodeId id, const Tasklet& t, std::vector<Range> ranges) {
+    Leaf l;
+    l.tasklet = id, l.ranges = std::move(ranges), l.accumulates = t.op != WriteOp::kAssign;
+    const auto read = [&](const Expr& e) {
+      Visit(e, [&](const Expr& x) {
+        if (!x.Is(ExprKind::kRead)) return true;
+        Access a{x->name, RootOf(s_, x->name), {x->args.begin(), x->args.end() - x->has_default}, x->flat};
+        (IsRegister(a.root) ? l.registers : l.reads).push_back(std::move(a));
+        return true;
+      });
+    };
+    read(t.value);
+    for (const Expr& e : t.index) read(e);
+    Access target{t.target, RootOf(s_, t.target), t.index, t.flat};
+    if (IsRegister(target.root)) l.registers.push_back(std::move(target));
+    else l.target = std::move(target);
+    leaves_.push_back(std::move(l));
+  }
+
+  // The first element in memory that what the leaf leaves in registers goes to, by way of others.
+  std::optional<Access> WrittenFrom(const Leaf& from) const {
+    std::set<Name> holds = {TargetOf(from)};
+    for (size_t more = 0; more != holds.size();) {
+      more = holds.size();
+      for (const Leaf& l : leaves_) {
+        const bool reads = std::any_of(l.registers.begin(), l.registers.end(), [&](const Access& a) { return holds.count(a.root) > 0; });
+        const Name to = TargetOf(l);
+        if (!reads || &l == &from || holds.count(to)) continue;
+        if (!IsRegister(RootOf(s_, to))) return l.target;
+        holds.insert(to);
+      }
+    }
+    return std::nullopt;
+  }
+  Name TargetOf(const Leaf& l) const { return RootOf(s_, std::get<Tasklet>(s_.nodes[l.tasklet].body).target); }
+
+  const Sdfg& s_;
+  std::vector<Leaf> leaves_;
+};
+
+}  // namespace
+
+std::optional<std::vector<Leaf>> LeavesOf(const Sdfg& s, NodeId statement) {
+  Walker w(s);
+  if (!w.Walk(statement, {})) return std::nullopt;
+  return w.Finish();
+}
+
+bool Speaks(const Access& a, Name index) {
+  return std::any_of(a.index.begin(), a.index.end(), [&](const Expr& e) { return Mentions(e, index); });
+}
+
+}  // namespace headrace::layout
