@@ -61,6 +61,11 @@ def _pip_archive_impl(ctx):
         command.append("--platform=" + ctx.attr.platform)
 
     result = ctx.execute(command, timeout = 1200)
+    if result.return_code != 0 and ctx.attr.optional:
+        print("@{}: pip could not fetch {}: what needs it is left out".format(ctx.name, ctx.attr.requirement))
+        ctx.file("BUILD.bazel", "")
+        ctx.file("have.bzl", "HAVE = 0\n")
+        return
     if result.return_code != 0:
         fail("@{}: pip could not fetch {}:\n{}{}".format(
             ctx.name,
@@ -73,6 +78,8 @@ def _pip_archive_impl(ctx):
         fail("@{}: could not unpack {}: {}".format(ctx.name, ctx.attr.requirement, result.stderr))
     ctx.delete("download")
     ctx.symlink(ctx.attr.build_file, "BUILD.bazel")
+    if ctx.attr.optional:
+        ctx.file("have.bzl", "HAVE = 1\n")
 
 # PYTHON_BIN_PATH is not in `environ`: the hash fixes the content whichever Python fetches it.
 pip_archive = repository_rule(
@@ -80,6 +87,7 @@ pip_archive = repository_rule(
     attrs = {
         "abi": attr.string(default = "none"),
         "build_file": attr.label(allow_single_file = True, mandatory = True),
+        "optional": attr.bool(doc = "where it can't be had the repository is empty: @NAME//:have.bzl has HAVE = 0 or 1"),
         "keep": attr.string_list(doc = "unpack only paths with these prefixes"),
         "platform": attr.string(),
         "python_version": attr.string(),

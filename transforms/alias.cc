@@ -155,7 +155,7 @@ class InPlace {
           for (const Port& p : *ports) count += !p.container.empty() && RootOf(s_, p.container) == n;
         return count;
       };
-      const bool fresh = index_.Of(to).First() == at && !index_.Of(to).viewed && uses(to) == 1;
+      const bool fresh = MayLieInArena(s_.Get(to)) && index_.Of(to).First() == at && !index_.Of(to).viewed && uses(to) == 1;
       const bool free = index_.Of(from).Last() == at && !index_.Of(from).viewed && uses(from) == 1;
       if (!fresh || !free || !Alike(s_.Get(from), s_.Get(to)) || !ask_(Match{s_.name, {id}, {}, {to}, "", true})) continue;
       renamed_[to] = from, taken.insert(from);

@@ -149,5 +149,15 @@ TEST(Alias, CallsInPlace) {
              transforms::RegistryWithCalls());
 }
 
+// What the program gives keeps its own array.
+TEST(Alias, CallsIntoParameters) {
+  ExpectUnchanged(R"(sdfg f(X: f32[4, 4], W: f32[4, 4], Y: f32[4, 4]) {
+      transient R: f32[4, 4]
+      map i in 0:4, j in 0:4 { R[i, j] = X[i, j] * 2 }
+      call.product{epilogue = ["add e0"]}(A = X, B = W, e0 = R) -> (Y = Y)
+    })",
+                  "alias", transforms::RegistryWithCalls());
+}
+
 }  // namespace
 }  // namespace headrace
