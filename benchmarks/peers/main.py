@@ -22,7 +22,7 @@ import time
 from . import rows, suites
 from .cases.key import Key
 from .coordinator import Coordinator
-from .engines import of_suite
+from .engines import OLDER_PACKAGE, of_suite
 from .environment import Environment, EnvironmentFailure
 from .machine import Machine, busy
 from .report import chart, table
@@ -38,6 +38,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     flags.add_argument("--quick", action="store_true", help="8 cases of the suite")
     flags.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose title (as --list prints it) has all of these words; * stands for any part; may be repeated")
     flags.add_argument("--engines", default="", help="only these, with commas between them")
+    flags.add_argument("--older", default="", metavar="PACKAGE", help="a folder with another build's Python package (python/package of a build, or an unpacked wheel): one more engine, `older`")
     flags.add_argument("--threads", type=int, default=0, help="of every engine; all processors by default")
     flags.add_argument("--turns", type=int, default=4)
     flags.add_argument("--seconds", type=float, default=0.4, help="a turn")
@@ -117,6 +118,8 @@ def line_of(key: Key, row: rows.Row) -> str:
 
 def main() -> int:
     options = options_of()
+    if options.older:
+        os.environ[OLDER_PACKAGE] = os.path.abspath(os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", "."), options.older))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # through `finally`
     run = Run(options)
     try:

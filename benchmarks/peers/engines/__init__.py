@@ -31,7 +31,7 @@ class Spec:
     @property
     def version(self) -> str:
         """As the requirements pin it."""
-        if self.name == OURS:
+        if self.name in (OURS, OLDER):
             return ""
         with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), REQUIREMENTS[self.venv]), encoding="utf-8") as f:
             return next(line.strip().replace("==", " ") for line in f if line.startswith(self.package + "=="))
@@ -41,6 +41,8 @@ class Spec:
 
 
 OURS = "headrace"
+#: Another build of it, a peer like others: --older's folder, which workers find in this variable.
+OLDER, OLDER_PACKAGE = "older", "PEERS_OLDER_PACKAGE"
 ENGINES = {
     spec.name: spec
     for spec in (
@@ -69,5 +71,13 @@ COMPILERS = (OURS, "compile", "onnxruntime", "openvino", "jax")
 
 def of_suite(suite: str) -> dict[str, Spec]:
     if suite == "compile":
-        return {name: ENGINES[name] for name in COMPILERS}
-    return NPBENCH if suite == "npbench" else ENGINES
+        engines = {name: ENGINES[name] for name in COMPILERS}
+    else:
+        engines = NPBENCH if suite == "npbench" else ENGINES
+    package = os.environ.get(OLDER_PACKAGE)
+    return {**engines, OLDER: older(engines[OURS], package)} if package else engines
+
+
+def older(ours: Spec, package: str) -> Spec:
+    workspace = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+    return dataclasses.replace(ours, name=OLDER, environment=(*ours.environment, ("PYTHONPATH", os.pathsep.join((workspace, package)))))

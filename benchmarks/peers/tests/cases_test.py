@@ -1,11 +1,13 @@
 """Which cases a run has, operators as ONNX models, and the measure of agreement: no peer is needed."""
 
+import os
 import unittest
+import unittest.mock
 
 import numpy as np
 import onnx
 
-from benchmarks.peers import main, suites
+from benchmarks.peers import engines, main, suites
 from benchmarks.peers.cases import agreement, operators_onnx
 
 NO_NAMES = {"ops": ["Mish", "Floor"], "npbench": ["gemm"]}.get
@@ -35,6 +37,22 @@ class Cases(unittest.TestCase):
         titles = lambda *texts: [k.title for k in main.chosen(self.keys("models"), list(texts))]
         self.assertEqual(titles("lenet 1 forward f32", "dlrm 8 step bf16"), ["dlrm 8 step bf16 2t", "lenet 1 forward f32 2t"])
         self.assertEqual(len(titles("*resnet50* 8")), 12)
+
+
+class Older(unittest.TestCase):
+    """Another build is an engine like ours, with its package before ours."""
+
+    def test_its_package(self):
+        with unittest.mock.patch.dict(os.environ, {engines.OLDER_PACKAGE: "/other/python/package"}):
+            for suite, module in (("models", "headrace"), ("npbench", "npbench"), ("compile", "headrace")):
+                older = engines.of_suite(suite)[engines.OLDER]
+                self.assertEqual((older.name, older.module, older.version), ("older", module, ""))
+                folders = dict(older.environment)["PYTHONPATH"].split(os.pathsep)
+                self.assertEqual(folders[1], "/other/python/package")
+                self.assertTrue(os.path.exists(os.path.join(folders[0], "benchmarks", "peers", "worker.py")))
+
+    def test_none_unless_it_is_asked_for(self):
+        self.assertNotIn(engines.OLDER, engines.of_suite("models"))
 
 
 class Operators(unittest.TestCase):
