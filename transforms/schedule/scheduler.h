@@ -26,7 +26,6 @@ class Scheduler {
   std::string Run(bool collapse);  // whether ranges that walk memory as one become one
   std::string Plain(bool share);  // loops as they are written: plain.cc
   bool tiled() const { return tiled_; }  // it holds a product with tiles
-  bool left() const { return left_; }  // other schedules need not be tried
 
  private:
   using Statements = std::vector<NodeId>;
@@ -42,16 +41,10 @@ class Scheduler {
   class PlainStatements;
   bool SumsSmallFloats(NodeId statement) const;
   void Finish(Statements body);
-  // The same, where the loops that a backend makes of the unscheduled kernel are measurably faster: it stays as it is.
-  std::nullopt_t LeftAsItIs(std::string why) {
-    left_ = true;
-    return Declined(std::move(why));
-  }
   bool Prepare(Nest* n);  // ranges from 0 by 1 that don't depend on each other
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
-  const char* BetterUnscheduled(const Nest& n) const;
   // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
   // A nest of one sum, alone or with what is done around it for each result: elements.h.
@@ -112,7 +105,7 @@ class Scheduler {
   Sdfg* s_;
   const Device& d_;
   std::string why_;
-  bool left_ = false, tiled_ = false, collapses_ = true;
+  bool tiled_ = false, collapses_ = true;
   int64_t choices_ = 0;  // that lanes were divided by
   std::unordered_set<Name> collapsed_;        // views that the strategy has made
   std::unordered_map<Name, int> accesses_;    // of what the kernel writes

@@ -80,34 +80,6 @@ int64_t Scheduler::Partials(DType t, const Range& lane) const {
   return std::max<int64_t>(1, bytes / ByteSize(t));
 }
 
-// Products that the backend's own loops are faster at, where there is enough to do: those of complex matrices, and of few columns
-// where memory runs along the terms in both operands. Null: it is none.
-const char* Scheduler::BetterUnscheduled(const Nest& n) const {
-  const auto* t = n.body.size() == 1 ? std::get_if<Tasklet>(&s_->nodes[n.body[0]].body) : nullptr;
-  if (!t || t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return nullptr;
-  if (Times(Known(n.ranges, 1 << 16), OperationsOf(*s_, n.body)) < d_.chunk_operations) return nullptr;
-  std::vector<Range> sides[2], depth;
-  for (const Range& r : n.ranges) {
-    const bool a = Mentions(t->value->args[0], r.index), b = Mentions(t->value->args[1], r.index);
-    const bool kept = std::any_of(t->index.begin(), t->index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
-    if (kept && a != b) sides[b].push_back(r);
-    if (!kept && a && b) depth.push_back(r);
-  }
-  if (sides[0].empty() || sides[1].empty() || depth.empty()) return nullptr;
-  if (IsComplex(s_->Get(t->target).dtype)) return "a product of complex matrices";
-  const auto walks = [&](Name container, const std::vector<Expr>& index, bool flat, const Range& r) {
-    const Offset at = OffsetOf(*s_, container, index, flat);
-    const auto by = at.elements ? Coefficient(at.elements, r.index) : std::nullopt;
-    return by && AsInt(*by) == 1;
-  };
-  for (const Expr& operand : t->value->args)
-    if (!operand.Is(ExprKind::kRead) || operand->has_default || !walks(operand->name, operand->args, operand->flat, depth.back())) return nullptr;
-  for (const std::vector<Range>& side : sides)
-    for (const Range& r : side)
-      if (walks(t->target, t->index, t->flat, r) && Known(side, 1 << 16) < d_.few_columns) return "few columns of a product, along its terms";
-  return nullptr;
-}
-
 // One accumulation whose terms may come in any order, into elements that the ranges which keep iterations apart name.
 bool Scheduler::IsSum(const Nest& n, const std::vector<bool>& apart) const {
   const auto& t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
@@ -157,9 +129,7 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   const bool shorter = length && *length < 2 * whole && *length % whole != 0 && IsFloat(type);
   const bool whole_lanes = !HasChoices(t.value, lanes.index) && LiesSideBySide(n.body, lanes.index);
   if (shorter && !whole_lanes) {
-    const char* const why = "rows shorter than vectors, with borders or steps";
-    if (initial) return Declined(why);
-    if (Times(Times(Known(outer, 1 << 16), *length), Times(Known(terms, 1 << 16), cost)) >= d_.chunk_operations) return LeftAsItIs(why);
+    if (initial) return Declined("rows shorter than vectors, with borders or steps");
   }
   const bool masked = shorter && *length <= d_.sum_elements && whole_lanes && !HasChoices(t.value) && *length >= d_.short_row && Questions(t).empty();
   const int64_t side = length ? std::min(*length, d_.sum_elements) : d_.sum_elements;
