@@ -37,8 +37,9 @@ Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple)
 }
 
 // `apart`: the ranges that results have, all of known length.
-std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Expr& initial) {
-  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane,
+                                                          const Ending& ending) {
+  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body.back()].body);
   const DType type = ComputeType(s_->Get(t.target).dtype);
   size_t first = lane;
   std::vector<Range> results;
@@ -76,9 +77,9 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   } else {
     part.ranges[first] = {cut.index, begin, Min(begin + length, cut.end), Expr(1)};
   }
-  part.body = {Put(partial.name, place, t.op, value)};
+  part.body.back() = Put(partial.name, place, t.op, value);
   const bool side = apart[lane];
-  const Expr nothing = IdentityOf(t.op, type);
+  const Ending nothing{IdentityOf(t.op, type)};
   auto one = side ? SumSideBySide(part, apart, lane, false, nothing) : SumAlong(part, apart, lane, false, nothing);
   Nest all;
   all.ranges = results;
@@ -89,7 +90,7 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   size_t last = results.size();
   for (size_t i = 0; side && i < results.size(); ++i)
     if (results[i].index == n.ranges[lane].index) last = i;
-  auto two = side ? SumSideBySide(all, of_results, last, false, initial) : SumAlong(all, of_results, last, false, initial);
+  auto two = side ? SumSideBySide(all, of_results, last, false, ending) : SumAlong(all, of_results, last, false, ending);
   if (!one || !two) return std::nullopt;
   Statements out = Wrap(s_, {{{units}, Schedule::kParallel}}, *one);
   out.insert(out.end(), two->begin(), two->end());
