@@ -19,6 +19,30 @@ std::optional<Scheduler::Statements> Scheduler::CompletedSum(const Nest& n) {
   return sum;
 }
 
+// What is done before each term fills its registers, or elements that nothing around the sum touches, from what nothing there writes.
+bool Scheduler::StandApart(const Statements& first, const Statements& around, const Nest& terms) const {
+  std::unordered_set<Name> touched, written;
+  for (NodeId id : around)
+    for (const ElementAccess& a : AccessesOf(*s_, id)) (a.write ? written : touched).insert(a.root);
+  for (NodeId id : first) {
+    const auto& t = std::get<Tasklet>(s_->nodes[id].body);
+    if (t.op != WriteOp::kAssign || t.guarded) return false;
+    for (const ElementAccess& a : AccessesOf(*s_, id)) {
+      const bool local = s_->Get(a.root).storage == Storage::kRegister;
+      if (written.count(a.root) || (a.write && (local ? !IsPrivate(a.root, terms) : touched.count(a.root) > 0))) return false;
+    }
+  }
+  return true;
+}
+
+// But for the sum, the last statement, iterations write elements of their own.
+bool Scheduler::EachForItself(Nest n) {
+  const Tasklet sum = std::get<Tasklet>(s_->nodes[n.body.back()].body);
+  n.body.back() = Put(sum.target, sum.index, WriteOp::kAssign, sum.value);
+  const std::vector<bool> apart = DisjointRanges(*s_, n);
+  return std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
+}
+
 std::optional<Scheduler::Statements> Scheduler::TryCompletedSum(const Nest& n) {
   Nest around = n;
   const auto map = std::find_if(around.body.begin(), around.body.end(),
@@ -31,14 +55,9 @@ std::optional<Scheduler::Statements> Scheduler::TryCompletedSum(const Nest& n) {
   auto elements = ElementsOf(s_, around);
   if (!elements) return std::nullopt;
   const NodeId adds = elements->nest.body[elements->sum];
-  for (NodeId id : first) {  // registers of one term, filled from what nothing here writes
-    const auto& t = std::get<Tasklet>(s_->nodes[id].body);
-    if (t.op != WriteOp::kAssign || t.guarded || s_->Get(t.target).storage != Storage::kRegister || !IsPrivate(t.target, terms))
-      return std::nullopt;
-    for (const ElementAccess& a : AccessesOf(*s_, id))
-      for (NodeId other : elements->nest.body)
-        if (!a.write && RootOf(*s_, std::get<Tasklet>(s_->nodes[other].body).target) == a.root) return std::nullopt;
-  }
+  Statements others = elements->nest.body;
+  others.erase(others.begin() + static_cast<long>(elements->sum));
+  if (!StandApart(first, others, terms)) return std::nullopt;
 
   Nest all = elements->nest;
   all.body.insert(all.body.end(), first.begin(), first.end());
@@ -48,7 +67,7 @@ std::optional<Scheduler::Statements> Scheduler::TryCompletedSum(const Nest& n) {
   const Tasklet sum = std::get<Tasklet>(s_->nodes[adds].body);
   all.body = first;
   all.body.push_back(adds);
-  if (!TakesLanes(*s_, all.body) || !IdentityOf(sum.op, ComputeType(s_->Get(sum.target).dtype))) return std::nullopt;
+  if (!EachForItself(all) || !TakesLanes(*s_, all.body) || !IdentityOf(sum.op, ComputeType(s_->Get(sum.target).dtype))) return std::nullopt;
   std::vector<bool> apart(n.ranges.size(), true);
   apart.resize(all.ranges.size(), false);
   const int lane = LaneRange(*s_, all);

@@ -29,17 +29,17 @@ kernel short(p0: f32[N, 320], p1: f32[N, 320, 7, 7] layout [d0, d2, d3, d1], N: 
              "choose-schedule", R"(
 kernel long(p0: f32[1, 32], p1: f32[1, 32, 112, 112] layout [d0, d2, d3, d1]) for cpu {
   local partial: f32[56, 32] @worker
-  map part_0 in 0:56 @parallel {
+  map part_0 in 0:112:2 @parallel {
     local sums: f32[32]
     map c in 0:32 @vector { sums[c] = 0.0 }
-    for p in 2 * part_0:min(2 * part_0 + 2, 112), q in 0:112 {
+    for p in part_0:+2, q in 0:112 {
       map c in 0:32 @vector {
         local r: f32
         r = max(p1[0, c, p, q], 0.0)
         sums[c] += r * tanh(r)
       }
     }
-    map c in 0:32 @vector { partial[part_0, c] = sums[c] }
+    map c in 0:32 @vector { partial[part_0 // 2, c] = sums[c] }
   }
   local sums_1: f32[32]
   map c in 0:32 @vector { sums_1[c] = 0.0 }
@@ -69,6 +69,45 @@ kernel short(p0: f32[N, 320], p1: f32[N, 320, 7, 7] layout [d0, d2, d3, d1], N: 
       p0[n, c] = p0[n, c] / 49.0
     }
   }
+})");
+}
+
+// Terms that write what they read, each its own.
+TEST(CompletedSum, Squeeze) {
+  ExpectPass(R"(
+kernel squeeze(p0: f32[1, 32], inout p1: f32[1, 32, 112, 112] layout [d0, d2, d3, d1]) {
+  local r: f32
+  map c in 0:32 {
+    p0[0, c] = 0.0
+    map p in 0:112, q in 0:112 {
+      r = tanh(p1[0, c, p, q])
+      p1[0, c, p, q] = p1[0, c, p, q] * r
+      p0[0, c] += p1[0, c, p, q] / 12544.0
+    }
+  }
+})",
+             "choose-schedule", R"(
+kernel squeeze(p0: f32[1, 32], inout p1: f32[1, 32, 112, 112] layout [d0, d2, d3, d1]) for cpu {
+  local partial: f32[56, 32] @worker
+  map part_0 in 0:112:2 @parallel {
+    local sums: f32[32]
+    map c in 0:32 @vector { sums[c] = 0.0 }
+    for p in part_0:+2, q in 0:112 {
+      map c in 0:32 @vector {
+        local r: f32
+        r = tanh(p1[0, c, p, q])
+        p1[0, c, p, q] = p1[0, c, p, q] * r
+        sums[c] += p1[0, c, p, q] / 12544.0
+      }
+    }
+    map c in 0:32 @vector { partial[part_0 // 2, c] = sums[c] }
+  }
+  local sums_1: f32[32]
+  map c in 0:32 @vector { sums_1[c] = 0.0 }
+  for part_1 in 0:56 {
+    map c in 0:32 @vector { sums_1[c] += partial[part_1, c] }
+  }
+  map c in 0:32 @vector { p0[0, c] = sums_1[c] }
 })");
 }
 

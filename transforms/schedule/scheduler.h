@@ -75,6 +75,8 @@ class Scheduler {
   std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Ending& ending);
   std::optional<Statements> CompletedSum(const Nest& n);  // completed_sum.cc
   std::optional<Statements> TryCompletedSum(const Nest& n);
+  bool StandApart(const Statements& first, const Statements& around, const Nest& terms) const;
+  bool EachForItself(Nest n);
   std::optional<Statements> Rows(Nest n);                           // a body of several statements, maps among them
   std::optional<Statements> SumsWithin(Nest n);  // several statements, sums among them
   Statements Result(const Tasklet& t, const Expr& sum, const Ending& ending);
