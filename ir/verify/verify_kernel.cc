@@ -1,6 +1,7 @@
 // Schedules: where each kind of map may stand, and what it may hold.
 #include <algorithm>
 
+#include "ir/analysis/threads.h"
 #include "ir/graph/homes.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify_impl.h"
@@ -15,7 +16,7 @@ class Schedules {
   void Run() {
     for (BlockId b : s_.body) {
       const Control& c = s_.blocks[b].control;
-      if (const auto* state = std::get_if<State>(&c)) Statements(state->statements);
+      if (const auto* state = std::get_if<State>(&c)) List(state->statements);
       else if (!std::holds_alternative<Assign>(c)) Wrong({}, "a kernel is a list of statements", "let stands before them");
     }
     for (Name n : s_.order) {
@@ -27,6 +28,17 @@ class Schedules {
   }
 
  private:
+  void List(const std::vector<NodeId>& statements) {
+    Statements(statements);
+    if (!grids_) return;
+    for (Name n : SharedByThreads(s_, statements))
+      if (s_.Get(n).storage == Storage::kRegister)
+        Wrong({}, "register " + Quoted(n) + " is used by several threads of a block", "declare it @shared");
+    for (const Home& h : HomesOf(s_, statements))
+      if (!h.owner.valid() && s_.Get(h.container).storage == Storage::kShared)
+        Wrong(h.first, Quoted(h.container) + " is @shared by several grids", "declare it @worker");
+  }
+
   void Statements(const std::vector<NodeId>& list) {
     for (NodeId n : list) {
       if (r_->Full()) return;
@@ -65,12 +77,16 @@ class Schedules {
       case Schedule::kSequential: break;
       case Schedule::kParallel:
       case Schedule::kGrid:
+        grids_ |= kind == Schedule::kGrid;
         if (!around_.empty()) Wrong(n, "a map " + word + " stands inside another map", "regions of threads are outermost");
         break;
       case Schedule::kBlock:
       case Schedule::kLane:
         if (std::find(around_.begin(), around_.end(), Schedule::kGrid) == around_.end())
           Wrong(n, "a map " + word + " stands outside of a map @grid", "blocks and lanes are of a grid");
+        if (std::find(around_.begin(), around_.end(), kind) != around_.end() ||
+            (kind == Schedule::kBlock && std::find(around_.begin(), around_.end(), Schedule::kLane) != around_.end()))
+          Wrong(n, "a map " + word + " stands inside what one thread does", "threads of a block meet where all of them do");
         break;
       case Schedule::kVector: Vector(n, m); break;
       case Schedule::kUnroll:
@@ -113,6 +129,7 @@ class Schedules {
   const Sdfg& s_;
   Report* r_;
   std::vector<Schedule> around_;
+  bool grids_ = false;
   int lanes_ = 0;
 };
 

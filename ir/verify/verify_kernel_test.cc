@@ -206,6 +206,39 @@ TEST(VerifyKernel, Tiles) {
   EXPECT_EQ(Codes(With(With(kTiles, "0:M:48", "0:M:40"), "+48:12", "+40:12")).find("E0261"), 0u);
 }
 
+// One iteration meets no other, wherever it writes.
+TEST(VerifyKernel, OneIteration) {
+  const char text[] = R"(kernel k(inout W: f32[V], I: i64[N], N: symbol, V: symbol) for gpu {
+  map g in 0:1 @grid {
+    for i in 0:N {
+      check W[I[i]]
+      W[I[i]] += 1
+    }
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "g in 0:1", "g in 0:2")), "E0261 ");
+}
+
+// What the threads of a block share lies in its memory.
+TEST(VerifyKernel, RegistersOfThreads) {
+  EXPECT_EQ(Codes(With(kGpu, "p: f32[256] @shared", "p: f32[256]")), "E0257 ");
+  EXPECT_EQ(Codes(With(kGpu, "M: f32 @shared", "M: f32")), "E0257 ");
+  const char own[] = R"(kernel k(X: f32[N, 64], Y: f32[N, 64], N: symbol) for gpu {
+  map n in 0:N @grid {
+    local p: f32[64]
+    map t in 0:64 @block { p[t] = X[n, t] }
+    map t in 0:64 @block { Y[n, t] = p[t] * 2 }
+  }
+}
+)";
+  EXPECT_EQ(Codes(own), "");
+  EXPECT_EQ(Codes(With(own, "p[t] * 2", "p[63 - t] * 2")), "E0257 ");
+  EXPECT_EQ(Codes(With(With(own, "p[t] * 2", "p[63 - t] * 2"), "f32[64]\n", "f32[64] @shared\n")), "");
+  EXPECT_EQ(Codes(With(own, "map t in 0:64 @block { Y", "map t in 1:64 @block { Y")), "E0257 ") << "t is not the thread's number";
+}
+
 // One index on both sides, of which one has fewer: no two points of all of them meet.
 TEST(VerifyKernel, WholeTilesAndARest) {
   const char text[] = R"(kernel k(C: f32[200]) for cpu {

@@ -301,7 +301,8 @@ class Nest {
     if (w.op != WriteOp::kAssign && !IsScheduled(s_)) return true;
     std::vector<Expr> index = w.index;
     std::vector<Range> ranges, ordered;
-    for (const OrderedRange& r : Joined(MapsAround(w), std::vector<std::vector<Expr>*>{&index})) (r.ordered ? ordered : ranges).push_back(r.range);
+    for (const OrderedRange& r : Joined(MapsAround(w), std::vector<std::vector<Expr>*>{&index}))
+      if (!SinglePoint({r.range})) (r.ordered ? ordered : ranges).push_back(r.range);
     Truth t = w.whole ? (ranges.empty() ? Truth::kYes : Truth::kNo) : IsInjective(ranges, index, s_.assumptions);
     if (t == Truth::kYes && !w.whole && !ranges.empty()) t = ApartInAnyOrder(ranges, ordered, index);
     if (t == Truth::kYes) return true;

@@ -1,5 +1,7 @@
 // Schedules compute what the statements do that they are made of: over many sizes and types, on the interpreter and on cpu with
 // 1 and 2 threads, whose bits are equal. Elements are small whole numbers, whose sums are exact in any order.
+//
+// values_test [--device NAME] PLUGIN… : schedules for another device are interpreted only.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -61,6 +63,7 @@ bool SameBits(const Tensor& a, const Tensor& b) {
 
 struct Tester {
   Registry registry;
+  std::string device = "cpu";
   int64_t compared = 0, left = 0, kernels = 0;
 
   using Made = std::shared_ptr<Executable>;
@@ -81,7 +84,7 @@ struct Tester {
   // "" where the program, its schedule on the interpreter and (with `cpu`) its code agree on all sizes.
   Result<std::string> Check(const ScheduledProgram& what, const std::string& text, const std::vector<Sizes>& sizes, bool cpu) {
     HR_ASSIGN_OR_RETURN(const Program p, ParseProgram(text));
-    HR_ASSIGN_OR_RETURN(const Program scheduled, Lowered(p, "outline; choose-schedule"));
+    HR_ASSIGN_OR_RETURN(const Program scheduled, Lowered(p, "outline; choose-schedule{device=" + device + "}"));
     for (const auto& s : scheduled.sdfgs)
       if (s->kernel) ++kernels, left += s->device.empty();
     HR_ASSIGN_OR_RETURN(const Made reference, Compiled("interpreter", p, 1));
@@ -91,7 +94,7 @@ struct Tester {
     made.emplace_back("the schedule, interpreted backwards", of_text);
     made.emplace_back("the schedule, interpreted in another order", of_text);
     for (int threads : {1, 2}) {
-      if (!cpu) continue;
+      if (!cpu || device != "cpu") continue;
       HR_ASSIGN_OR_RETURN(const Program planned, Lowered(scheduled, "plan-memory"));
       HR_ASSIGN_OR_RETURN(Made e, Compiled("cpu", planned, threads));
       made.emplace_back(std::to_string(threads) + " threads", e);
@@ -160,7 +163,9 @@ struct Tester {
 
 int main(int argc, char** argv) {
   headrace::testing::Tester t;
-  for (int i = 1; i < argc; ++i)
+  int i = 1;
+  if (argc > 2 && std::strcmp(argv[1], "--device") == 0) t.device = argv[2], i = 3;
+  for (; i < argc; ++i)
     if (headrace::Status s = t.registry.LoadPlugin(argv[i]); !s.ok()) {
       std::fprintf(stderr, "%s\n", s.ToString().c_str());
       return 1;

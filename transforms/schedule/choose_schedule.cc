@@ -7,6 +7,7 @@
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
 #include "ir/verify/verify.h"
+#include "transforms/schedule/grid.h"
 #include "transforms/schedule/peel.h"
 #include "transforms/schedule/product_schedule.h"
 #include "transforms/schedule/resolve.h"
@@ -340,6 +341,7 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
     Sdfg copy = s;
     Scheduler scheduler(&copy, device);
     *why = attempt(scheduler);
+    if (why->empty() && device.block_threads > 1) *why = schedule::OntoGrid(&copy, device);
     if (why->empty())
       if (const Status verified = Verify(p, copy); !verified.ok()) *why = verified.diagnostics().front().message;
     if (why->empty()) return copy;

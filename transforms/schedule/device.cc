@@ -55,6 +55,8 @@ constexpr Field kFields[] = {
     {"turned-element", &Device::turned_element},
     {"copy-share", &Device::copy_share},
     {"symbol-size", &Device::symbol_size},
+    {"block-threads", &Device::block_threads},
+    {"shared-bytes", &Device::shared_bytes},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {

@@ -162,7 +162,8 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
     if (ending.initial || ending.completion) return Declined(why);
     if (Times(Times(Known(outer, 1 << 16), *length), Times(Known(terms, 1 << 16), cost)) >= d_.chunk_operations) return LeftAsItIs(why);
   }
-  const bool masked = shorter && whole_lanes && n.body.size() == 1 && !HasChoices(t.value) && *length >= d_.short_row && Questions(t).empty();
+  const bool one = n.body.size() == 1 && !HasChoices(t.value) && Questions(t).empty();
+  const bool masked = shorter && *length <= d_.sum_elements && whole_lanes && one && *length >= d_.short_row;
   const int64_t side = length ? std::min(*length, d_.sum_elements) : d_.sum_elements;
   const Expr work = Expr(cost) * TripsOf(terms) * (length ? Expr(side) : Min(Expr(side), lanes.end));
   std::optional<Name> parts;
