@@ -72,6 +72,19 @@ inline constexpr ScheduledProgram kPrograms[] = {
         map k in 0:40 { r[k] = 0 }
         map j in 0:C { r[I[i, j]] += X[i, j] }
         map k in 0:40 { Y[i, k] = r[k] } } })"},
+    {"pooled columns", kFloats, 0, R"((X: T[N, C], Y: T[C]) {
+        transient s: T @register
+        transient r: T @register
+        map j in 0:C {
+        s = 1
+        map i in 0:N { r = max(X[i, j], 0); s += 2 * r }
+        Y[j] = s - 3 } })"},
+    {"changed and pooled", kFloats, 0, R"((inout X: T[N, C], Y: T[C]) {
+        transient r: T @register
+        map j in 0:C {
+        Y[j] = 0
+        map i in 0:N { r = max(X[i, j], 0); X[i, j] = X[i, j] - r; Y[j] += X[i, j] * r + 1 }
+        Y[j] = 2 * Y[j] } })"},
     {"whole, by steps back", kOnce, 0, "(X: T[N, C], Y: T[]) { Y[] = 0\n map i in N - 1:-1:-2, j in 0:C { Y[] += X[i, j] } }"},
 };
 

@@ -162,12 +162,13 @@ std::optional<Scheduler::Statements> Scheduler::TryInitialisedSum(const Nest& n,
   if (!Prepare(&all)) return std::nullopt;
   const int lane = LaneRange(*s_, all);
   if (lane < 0 || !apart[lane]) return std::nullopt;
-  return Sum(std::move(all), apart, share, init.value);
+  return Sum(std::move(all), apart, share, {init.value});
 }
 
 // Rows: a body of several statements, each of which one thread does as it can.
 std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
   if (auto sum = InitialisedSum(n, /*share=*/true)) return sum;
+  if (auto sum = CompletedSum(n)) return sum;
   const Expr work = WorkOf(n.body);
   Statements body;
   for (NodeId id : n.body) {

@@ -19,6 +19,12 @@ struct Shared {
 };
 Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const Device& d);
 
+// What becomes of a sum.
+struct Ending {
+  Expr initial;                            // the value that it starts at instead of what its element holds; null: the latter
+  const Completion* completion = nullptr;  // or all that is done around it for each result
+};
+
 class Scheduler {
  public:
   Scheduler(Sdfg* kernel, const Device& device) : s_(kernel), d_(device) {}
@@ -45,8 +51,7 @@ class Scheduler {
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
-  // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
-  std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
+  std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Ending& ending = {});
   // A nest of one sum, alone or with what is done around it for each result: elements.h.
   struct OneSum {
     Nest nest;
@@ -59,15 +64,19 @@ class Scheduler {
   std::optional<Statements> Windowed(const Nest& n);  // along channels that lie innermost in memory: windowed.cc
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
   std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);
-  std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
-  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
+  std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Ending& ending);
+  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Ending& ending);
+  std::optional<Statements> CompletedSum(const Nest& n);  // completed_sum.cc
+  std::optional<Statements> TryCompletedSum(const Nest& n);
+  bool StandApart(const Statements& first, const Statements& around, const Nest& terms) const;
+  bool EachForItself(Nest n);
   std::optional<Statements> Rows(Nest n);                           // a body of several statements, maps among them
   std::optional<Statements> SumsWithin(Nest n);  // several statements, sums among them
-  NodeId Result(const Tasklet& t, const Expr& sum, const Expr& initial);
+  Statements Result(const Tasklet& t, const Expr& sum, const Ending& ending);
   // ---- two_phase.cc ----
   Expr Let(const std::string& stem, const Expr& value);
   Expr PartLength(const Range& cut, const Expr& work, int64_t multiple) const;
-  std::optional<Statements> TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Expr& initial);
+  std::optional<Statements> TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Ending& ending);
   Statements Hoist(Name lane, Statements* body);
   // ---- in_order.cc ----
   std::vector<Question> Questions(const Tasklet& t) const;
