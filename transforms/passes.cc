@@ -31,6 +31,7 @@
 #include "transforms/profile.h"
 #include "transforms/replace.h"
 #include "transforms/scalarize.h"
+#include "transforms/share_calls.h"
 #include "transforms/schedule/choose_schedule.h"
 
 namespace headrace::transforms {
@@ -170,6 +171,7 @@ Status RegisterSteps(Registry& r) {
        EliminateDeadCode},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
+      {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
       {"outline", "makes kernels of statements: each distinct one once, called where it stood", Outline},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };

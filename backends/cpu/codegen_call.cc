@@ -7,7 +7,6 @@
 
 #include "backends/common/external_call.h"
 #include "backends/cpu/ctypes.h"
-#include "backends/cpu/kernel_key.h"
 #include "backends/cpu/prepared.h"
 #include "ir/analysis/type_inference.h"
 #include "ir/registry/call_contract.h"

@@ -1,9 +1,7 @@
 // Kernels: those of the program, which calls name, and those that statements outside of kernels become.
-#include <algorithm>
-
 #include "backends/cpu/codegen_sdfg_internal.h"
-#include "backends/cpu/kernel_key.h"
 #include "backends/cpu/kernel_printer.h"
+#include "backends/cpu/plain_loops.h"
 #include "ir/text/printer.h"
 
 namespace headrace::cpu {
@@ -61,7 +59,7 @@ Result<const ProgramNames::NamedKernel*> SdfgGen::KernelOf(const Sdfg& callee) {
   } else {
     Lowerer lowerer(callee);
     for (const Range& r : callee.given) lowerer.Push(r);
-    HR_ASSIGN_OR_RETURN(k, GenerateKernel(callee, StatementsOf(callee)[0], lowerer, o));
+    HR_ASSIGN_OR_RETURN(k, PlainKernel(callee, StatementsOf(callee)[0], lowerer, o));
   }
   const std::string name = AddKernel(k, Print(callee), !callee.device.empty());
   k.text.clear();
@@ -103,18 +101,16 @@ Status SdfgGen::CallKernel(const Nested& call, const Sdfg& callee, Writer& w) {
   return {};
 }
 
-Result<std::string> SdfgGen::EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w) {
+Status SdfgGen::StatementAsKernel(NodeId n, Writer& w) {
   KernelOptions o;
   o.restrict_pointers = !names_.may_alias.count(s_.name);
-  HR_ASSIGN_OR_RETURN(Kernel k, GenerateKernel(s, n, lowerer, o));
-  const std::string name = AddKernel(k, PrintNode(s, n), false);
-  std::string call = name + "(x";
+  HR_ASSIGN_OR_RETURN(Kernel k, PlainKernel(s_, n, lowerer_, o));
+  std::string call = AddKernel(k, PrintNode(s_, n), false) + "(x";
   for (Name p : k.pointers) call += ", " + Pointer(p);
   for (Name p : k.symbols) call += ", " + Symbol(p);
   w.Line(call + ");");
   if (k.may_fail) w.Line("if (x->stop) " + Leave());
-  *out = std::move(k);
-  return name;
+  return {};
 }
 
 std::string SdfgGen::AddKernel(Kernel k, const std::string& comment, bool scheduled) {
@@ -130,39 +126,6 @@ std::string SdfgGen::AddKernel(Kernel k, const std::string& comment, bool schedu
   for (size_t at = 0; (at = k.text.find("$K", at)) != std::string::npos;) k.text.replace(at, 2, it->second);
   names_.kernels.push_back({it->second, k.parameters, text + k.text, scheduled});
   return it->second;
-}
-
-Status SdfgGen::CallKernel(NodeId n, Writer& w) {
-  // Statements equal up to their containers share a kernel without being generated again.
-  const bool keyed = lowerer_.depth() == 0;
-  KernelKey key;
-  if (keyed) key = KeyOf(s_, n);
-  const auto known = keyed ? known_.find(key.text) : known_.end();
-  if (known != known_.end()) {
-    const KnownKernel& k = known->second;
-    std::string call = k.name + "(x";
-    for (int p : k.pointers) call += ", " + Pointer(BaseOf(s_, key.containers[p]));
-    for (Name p : k.symbols) call += ", " + Symbol(p);
-    w.Line(call + ");");
-    if (k.may_fail) w.Line("if (x->stop) " + Leave());
-    return {};
-  }
-  Kernel k;
-  HR_ASSIGN_OR_RETURN(const std::string name, EmitKernel(s_, n, lowerer_, &k, w));
-  if (!keyed) return {};
-  KnownKernel known_kernel{name, {}, k.symbols, k.may_fail};
-  for (Name p : k.pointers) {
-    const auto at =
-        std::find_if(key.containers.begin(), key.containers.end(), [&](Name c) { return BaseOf(s_, c) == p; });
-    if (at == key.containers.end()) return {};
-    known_kernel.pointers.push_back(static_cast<int>(at - key.containers.begin()));
-  }
-  // The same container under two names would be two pointers: such statements are generated on their own.
-  std::set<Name> bases;
-  for (Name c : key.containers)
-    if (s_.Get(c).kind != ContainerKind::kView && !bases.insert(c).second) return {};
-  known_.emplace(std::move(key.text), std::move(known_kernel));
-  return {};
 }
 
 }  // namespace headrace::cpu

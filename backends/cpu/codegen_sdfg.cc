@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "backends/common/external_call.h"
-#include "backends/cpu/affine.h"
 #include "backends/cpu/ctypes.h"
+#include "backends/cpu/plain_loops.h"
 #include "ir/analysis/type_inference.h"
 #include "ir/text/printer.h"
 
@@ -58,13 +58,14 @@ Status SdfgGen::Statement(NodeId n, Writer& w) {
   } else if (const auto* lib = std::get_if<Library>(&node.body)) {
     status = EmitExternal(n, *lib, w);
   } else if (CheckViews(loose_.empty() ? std::vector<RawAccess>() : AccessesOf(s_, n), w); IsKernel(s_, n)) {
-    status = CallKernel(n, w);
+    status = StatementAsKernel(n, w);
   } else {
-    NestGen gen(s_, lowerer_, *this, n);
+    PlainLoops loops(s_, n, lowerer_, *this);
     const bool nested = std::exchange(in_nest_, true);
-    gen.call = [&](NodeId c, Writer& inner) { return Statement(c, inner); };
+    loops.call = [&](NodeId c, Writer& inner) { return Statement(c, inner); };
+    loops.leave = Leave();
     w.Open("{");
-    status = gen.Statement(n, w);
+    status = loops.Print(w);
     w.Close();
     in_nest_ = nested;
     w.Line("if (x->stop) " + (nested ? Leave() : "return hr_is(x, " + std::to_string(site_) + ");"));
@@ -157,58 +158,7 @@ Status SdfgGen::EmitRequire(const Require& r, Writer& w) {
   return {};
 }
 
-// for t { map o { Y[…, o, …] = f(Y[…, o, …], t) } }: what one o writes no other o reads, so the loop may stand inside the map,
-// whose iterations then run at once, each over its own memory. Gives the map with the loop as its last index.
-std::optional<Map> SdfgGen::LoopInsideMap(const Loop& l) const {
-  const auto range = AsRange(l);
-  if (!range || !IsIndexExpr(range->begin) || !IsIndexExpr(range->end) || !AsInt(range->step) || l.body.size() != 1)
-    return std::nullopt;
-  if (const int64_t step = *AsInt(range->step); step != 1 && step != -1) return std::nullopt;
-  const auto* state = std::get_if<State>(&s_.blocks[l.body[0]].control);
-  if (!state || state->statements.size() != 1) return std::nullopt;
-  const NodeId n = state->statements[0];
-  const auto* m = std::get_if<Map>(&s_.nodes[n].body);
-  const auto* t = m && m->body.size() == 1 ? std::get_if<Tasklet>(&s_.nodes[m->body[0]].body) : nullptr;
-  if (!t || t->op != WriteOp::kAssign || t->flat || s_.Get(t->target).kind == ContainerKind::kView) return std::nullopt;
-  auto owns = [&](const RawAccess& a, Name index) {
-    for (size_t d = 0; d < a.index.size(); ++d)
-      if (a.index[d].Is(ExprKind::kSymbol) && a.index[d]->name == index && t->index[d] == a.index[d]) return true;
-    return false;
-  };
-  for (const RawAccess& a : AccessesOf(s_, n)) {
-    if (BaseOf(s_, a.container) != t->target) continue;
-    if (a.container != t->target || a.flat || a.index.size() != t->index.size()) return std::nullopt;
-    for (const Range& r : m->ranges)
-      if (!owns(a, r.index)) return std::nullopt;
-  }
-  for (const Range& r : m->ranges)
-    for (const Expr& e : {r.begin, r.end, r.step})
-      if (e && (!IsIndexExpr(e) || Mentions(e, l.var))) return std::nullopt;
-  for (Name c : s_.order)
-    for (const std::vector<Expr>& layout : {s_.Get(c).shape, s_.Get(c).strides, {s_.Get(c).offset}})
-      for (const Expr& e : layout)
-        if (e && Mentions(e, l.var)) return std::nullopt;
-  Map out = *m;
-  out.ranges.push_back(*range);
-  return out;
-}
-
 Status SdfgGen::EmitLoop(const Loop& l, Writer& w) {
-  if (std::optional<Map> map = LoopInsideMap(l)) {
-    Sdfg copy = s_;
-    const NodeId n =
-        copy.AddNode(std::move(*map), s_.nodes[std::get<State>(s_.blocks[l.body[0]].control).statements[0]].origin);
-    Lowerer lowerer(copy);
-    for (const Range& r : lowerer_.ranges()) lowerer.Push(r);
-    if (!loose_.empty()) CheckViews(AccessesOf(copy, n), w);
-    Kernel k;
-    HR_RETURN_IF_ERROR(EmitKernel(copy, n, lowerer, &k, w).status());
-    const Range range = *AsRange(l);  // where the loop leaves its index
-    const std::string begin = Text(range.begin, DType::kIndex, w), end = Text(range.end, DType::kIndex, w);
-    w.Line("f->" + fields_.Of(l.var, "") + (AsInt(range.step) == 1 ? " = hr_most(" : " = hr_least(") + Bare(begin) +
-           ", " + Bare(end) + ");");
-    return {};
-  }
   const bool ranged = AsRange(l).has_value();
   Expr init, cond, update;
   const std::string var = l.var.empty() ? "" : "f->" + fields_.Of(l.var, "");

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/codegen_map.h"
+#include "backends/cpu/kernel.h"
 #include "ir/analysis/lifetimes.h"
 #include "ir/registry/registry.h"
 

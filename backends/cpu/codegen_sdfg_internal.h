@@ -16,7 +16,7 @@ namespace headrace::cpu {
 
 inline bool IsHandle(const Container& c) { return c.kind == ContainerKind::kSequence || c.dtype == DType::kString; }
 
-class SdfgGen : public NestEnv {
+class SdfgGen : public LoopEnv {
  public:
   SdfgGen(ProgramNames& names, const Sdfg& s)
       : names_(names),
@@ -92,14 +92,11 @@ class SdfgGen : public NestEnv {
   // An error of the run where a view that is used reaches outside its base.
   void CheckViews(const std::vector<RawAccess>& accesses, Writer& w);
   void CheckViews(const Expr& e, Writer& w);
-  Status CallKernel(NodeId n, Writer& w);
   std::string CallIn(const Sdfg& callee, const std::string& call) const;
   Status CallKernel(const Nested& call, const Sdfg& callee, Writer& w);
   Result<const ProgramNames::NamedKernel*> KernelOf(const Sdfg& callee);  // prints it unless it was
   std::string AddKernel(Kernel k, const std::string& comment, bool scheduled);  // its name
-  // Generates the kernel of a statement unless there is an equal one, and calls it; its name.
-  Result<std::string> EmitKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, Kernel* out, Writer& w);
-  std::optional<Map> LoopInsideMap(const Loop& l) const;
+  Status StatementAsKernel(NodeId n, Writer& w);
   void TakeArena(Writer& w);
   void Allocate(Name n, Writer& w);
   void AllocateFirst(Writer& w);
@@ -147,13 +144,6 @@ class SdfgGen : public NestEnv {
   int site_ = 0;                            // the statement's
   bool in_nest_ = false;                    // inside a parallel loop, whose iterations do not say where they failed
   SdfgCode out_;
-  struct KnownKernel {
-    std::string name;
-    std::vector<int> pointers;
-    std::vector<Name> symbols;
-    bool may_fail;
-  };
-  std::unordered_map<std::string, KnownKernel> known_;
   std::unordered_map<std::string, std::string> part_of_;  // body → name: equal stretches are one function
 };
 

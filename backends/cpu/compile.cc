@@ -122,7 +122,7 @@ Result<std::unique_ptr<Executable>> Compile(const Program& p, const CompileOptio
                     {"cache hit", entry.hit ? 1.0 : 0.0},
                     {"kernels", static_cast<double>(g.kernels)},
                     {"kernels scheduled", static_cast<double>(g.scheduled)},
-                    {"kernels on the old path", static_cast<double>(g.kernels - g.scheduled)},
+                    {"kernels without a schedule", static_cast<double>(g.kernels - g.scheduled)},
                     {"source bytes", static_cast<double>(request.source.size())}};
   if (const auto bytes = ArenaBytes(p.Entry())) request.report.push_back({"arena bytes", static_cast<double>(*bytes)});
   return LoadProgram(std::move(request));

@@ -231,15 +231,10 @@ TEST(Cpu, NothingIsReadAheadOfALoopThatDoesNotRun) {
   EXPECT_THAT(Doubles((*some)[0]), ElementsAre(0.25, 1, 1));
 }
 
-TEST(Cpu, BranchesThatCallOneFunctionShareTheCall) {
-  Registry r;
-  auto e = CompileText(
+TEST(Cpu, BranchesOfAChoice) {
+  auto out = RunText(
       "sdfg f(X: f32[N], Y: f32[N]) { state { map i in 0:N { Y[i] = X[i] < 0 ? exp(X[i]) / (1 + exp(X[i])) : 1 / (1 + exp(-X[i])) } } }",
-      r);
-  ASSERT_TRUE(e);
-  const std::string source = e->Source(), loop = source.substr(source.find("k0_part"));
-  EXPECT_EQ(loop.find("hr_exp("), loop.rfind("hr_exp(")) << loop;
-  auto out = e->Run({{"X", F32({5}, {-200, -1, 0, 1, 200})}});
+      {{"X", F32({5}, {-200, -1, 0, 1, 200})}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_NEAR(Doubles((*out)[0])[1], 1 / (1 + std::exp(1)), 1e-7);
   EXPECT_EQ(Doubles((*out)[0])[2], 0.5);
@@ -249,13 +244,19 @@ TEST(Cpu, BranchesThatCallOneFunctionShareTheCall) {
 TEST(Cpu, HalfPrecisionSumsRoundOnce) {
   std::vector<double> ones(4096, 1.0);
   auto out = RunText(R"(
-    sdfg f(X: f16[4096], S: f16[]) { state { S[] = 0; map i in 0:4096 { S[] += X[i] } } })",
+    sdfg f(X: f16[4096], S: f16[], T: f16[2]) {
+      S[] = 0
+      map i in 0:4096 { S[] += X[i] }
+      map j in 0:2 { T[j] = j }
+      map i in 0:4096, j in 0:2 { T[j] += X[i] }
+    })",
                      {{"X", Make(DType::kF16, {4096}, ones)}});
   ASSERT_TRUE(out.ok()) << out.status().ToString();
   EXPECT_THAT(Doubles((*out)[0]), ElementsAre(4096)) << "sums in f16 itself would stop at 2048";
+  EXPECT_THAT(Doubles((*out)[1]), ElementsAre(4096, 4096)) << "4097 is rounded to even";
 }
 
-// Columns are shared out evenly, in units that end anywhere; B's memory may run along the depth.
+// B's memory may run along the depth.
 TEST(Cpu, ProductsOfEverySize) {
   for (const auto& [rows, columns, depth] :
        {std::tuple<int64_t, int64_t, int64_t>{64, 512, 40}, {5, 130, 300}, {3, 784, 17}, {800, 33, 9}}) {
@@ -281,8 +282,8 @@ TEST(Cpu, ProductsOfEverySize) {
   }
 }
 
-// A bias's gradient, fused into the map that makes what it sums: the channels are shared out, not the samples.
-TEST(Cpu, SumsOverTheOuterIndexLeaveTheInnerToThreads) {
+// A bias's gradient, fused into the map that makes what it sums.
+TEST(Cpu, SumsOverTheOuterIndex) {
   Registry r;
   auto e = CompileText(R"(
     sdfg f(X: f32[64, 24, 8], Y: f32[64, 24, 8], S: f32[24]) {
@@ -295,8 +296,6 @@ TEST(Cpu, SumsOverTheOuterIndexLeaveTheInnerToThreads) {
     })",
                        r);
   ASSERT_TRUE(e);
-  const std::string source = e->Source(), kernel = source.substr(source.find("k1("));
-  EXPECT_NE(kernel.find("hr_chunks(x, 24"), std::string::npos) << source;
   std::vector<double> x(64 * 24 * 8);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i % 17);
   auto out = e->Run({{"X", F32({64, 24, 8}, x)}});

@@ -1,6 +1,8 @@
 #include <utility>
 
+#include "backends/cpu/ctypes.h"
 #include "backends/cpu/kernel_printer_internal.h"
+#include "ir/analysis/layout.h"
 #include "ir/analysis/type_inference.h"
 #include "ir/text/printer.h"
 
@@ -21,11 +23,8 @@ bool Reads(const Expr& e) {
 
 KernelPrinter::KernelPrinter(const Sdfg& s, const std::vector<NodeId>& statements, const KernelOptions& o)
     : s_(s), options_(o), statements_(statements), homes_(HomesOf(s, statements)), env_(s), lowerer_(s, true),
-      gen_(s, lowerer_, env_, statements.front()) {
+      code_(env_) {
   env_.reads_stay_in_choices = true;
-  for (NodeId n : statements)
-    for (const RawAccess& a : AccessesOf(s, n))
-      if (a.write) written_.insert(BaseOf(s, a.container));
 }
 
 Result<Kernel> KernelPrinter::Run() {
@@ -38,23 +37,11 @@ Result<Kernel> KernelPrinter::Run() {
   k.pointers = env_.pointers;
   k.symbols = env_.symbols;
   k.may_fail = env_.may_fail;
-  k.parameters = Parameters(false);
+  k.parameters = env_.Parameters(WrittenBy(s_, statements_), options_);
   k.text = parts_ + "void $K($P) {\n" + w.text() + "}\n";
   Fill(&k.text, "$P", k.parameters);
-  Fill(&k.text, "$A", Parameters(true));
+  Fill(&k.text, "$A", env_.Arguments());
   return k;
-}
-
-std::string KernelPrinter::Parameters(bool names_only) const {
-  std::string p = names_only ? "x" : "hr_x* x";
-  for (size_t i = 0; i < env_.pointers.size(); ++i) {
-    const Name n = env_.pointers[i];
-    const std::string type = std::string(written_.count(n) ? "" : "const ") + StorageType(s_.Get(n).dtype) + "* " +
-                             (options_.restrict_pointers ? "__restrict " : "");
-    p += ", " + (names_only ? "" : type) + "p" + std::to_string(i);
-  }
-  for (size_t i = 0; i < env_.symbols.size(); ++i) p += std::string(names_only ? ", n" : ", int64_t n") + std::to_string(i);
-  return p;
 }
 
 Status KernelPrinter::Unprintable(NodeId n, const std::string& what, const std::string& pass) const {
@@ -82,7 +69,7 @@ Status KernelPrinter::Let(const Assign& let, Writer& w) {
   if (Reads(let.value)) return Unprintable({}, "'" + let.symbol.str() + "' is a size that is read from memory", "outline");
   HR_ASSIGN_OR_RETURN(Expr typed, InferTypes(s_, let.value, DType::kIndex));
   HR_ASSIGN_OR_RETURN(Expr value, lowerer_.Lower(typed));
-  const std::string text = gen_.IndexText(value, w), name = env_.OpenIndex(let.symbol);
+  const std::string text = code_.IndexText(value, w), name = env_.OpenIndex(let.symbol);
   w.Line("const int64_t " + name + " = " + Bare(text) + ";");
   outer_.push_back({"int64_t ", name});
   return {};
@@ -111,7 +98,7 @@ Status KernelPrinter::DeclareWorkers(const std::vector<const Home*>& homes, Writ
   std::vector<std::string> begins = {"0"};
   for (size_t i = 0; i < homes.size(); ++i) {
     const Container& c = s_.Get(homes[i]->container);
-    const std::string count = CountText(NumElements(c), [&](const Expr& e) { return gen_.IndexText(e, w); });
+    const std::string count = CountText(NumElements(c), [&](const Expr& e) { return code_.IndexText(e, w); });
     const std::string end = memory + "_" + std::to_string(i);
     w.Line("const int64_t " + end + " = hr_extend(" + begins.back() + ", " + count + ", " + std::to_string(ByteSize(c.dtype)) + ");");
     begins.push_back(end);
@@ -148,14 +135,14 @@ Status KernelPrinter::Parallel(NodeId n, const Map& m, Writer& w) {
     dims.push_back(DimOf(r));
   }
   w.Open("{");
-  const std::string total = UnitCount(gen_, dims, w), part = "$K_part" + std::to_string(next_part_++);
+  const std::string total = code_.UnitCount(dims, w), part = "$K_part" + std::to_string(next_part_++);
   std::string formals, actuals;
   for (const Outer& o : outer_) formals += ", " + o.type + o.name, actuals += ", " + o.name;
   w.Line("hr_chunks(x, " + total + ", 1, [&](int64_t begin, int64_t end) { " + part + "($A" + actuals + ", begin, end); });");
   Writer inside(1);
   const bool failed_before = std::exchange(env_.may_fail, false);
   in_part_ = true;
-  DecodeUnits(gen_, dims, "", inside);
+  code_.OpenUnits(dims, inside);
   const Status body = Statements(n, false, m.body, inside);
   in_part_ = false;
   HR_RETURN_IF_ERROR(body);

@@ -1,7 +1,7 @@
 // A scheduled kernel as C++. Nothing is decided here: loops, parts, lanes, partial results and their order stand in the
 // kernel's text, which the verifier has shown to stay within its containers.
 #pragma once
-#include "backends/cpu/codegen_map.h"
+#include "backends/cpu/kernel.h"
 
 namespace headrace::cpu {
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/codegen_map_internal.h"
 #include "backends/cpu/kernel_printer.h"
 #include "ir/graph/homes.h"
 
@@ -18,7 +17,6 @@ class KernelPrinter {
 
  private:
   // ---- kernel_printer.cc ----
-  std::string Parameters(bool names_only) const;
   Status Unprintable(NodeId n, const std::string& what, const std::string& pass) const;
   Status CheckContainers() const;
   Status Let(const Assign& let, Writer& w);
@@ -51,8 +49,7 @@ class KernelPrinter {
   const std::vector<Home> homes_;
   KernelEnv env_;
   Lowerer lowerer_;
-  NestGen gen_;
-  std::set<Name> written_;
+  LoopCode code_;
   std::vector<Outer> outer_;
   std::string parts_;
   int next_part_ = 0;

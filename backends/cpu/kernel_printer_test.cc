@@ -320,15 +320,15 @@ kernel b(u: f32[m], v: f32[m], m: symbol) for cpu { map t in 0:m @vector { u[t] 
   Registry r;
   auto e = CompileText(text, r);
   ASSERT_TRUE(e);
-  double kernels = -1, scheduled = -1, old = -1;
+  double kernels = -1, scheduled = -1, plain = -1;
   for (const auto& [name, value] : e->Report()) {
     if (name == "kernels") kernels = value;
     if (name == "kernels scheduled") scheduled = value;
-    if (name == "kernels on the old path") old = value;
+    if (name == "kernels without a schedule") plain = value;
   }
   EXPECT_EQ(kernels, 2);
   EXPECT_EQ(scheduled, 1);
-  EXPECT_EQ(old, 1);
+  EXPECT_EQ(plain, 1);
   ExpectAsInterpreted(text, {{"X", F32({5}, Whole(5))}});
 }
 

@@ -1,6 +1,7 @@
 // Each kind of statement of a scheduled kernel as C++.
 #include <cstdint>
 
+#include "backends/cpu/ctypes.h"
 #include "backends/cpu/kernel_printer_internal.h"
 #include "ir/analysis/type_inference.h"
 
@@ -44,7 +45,7 @@ Status KernelPrinter::Store(NodeId n, const Tasklet& t, Writer& w) {
   if (HasDefault(t.value)) return Unprintable(n, "a read with a value for outside", "resolve-accesses");
   HR_ASSIGN_OR_RETURN(LoweredStmt stmt, lowerer_.Lower(t));
   w.Open("{");
-  gen_.Store(stmt, w);
+  code_.Store(stmt, w);
   w.Close();
   return {};
 }
@@ -153,17 +154,17 @@ Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, W
     if (last && !pragma.empty() && !AsInt(dims[i].end)) {
       w.Open("{");
       braces = true;
-      const std::string text = gen_.IndexText(dims[i].end, w), end = "end" + std::to_string(env_.next_temp++);
+      const std::string text = code_.IndexText(dims[i].end, w), end = "end" + std::to_string(env_.next_temp++);
       w.Line("const int64_t " + end + " = " + Bare(text) + ";");
       dims[i].end = LocalExpr(end, DType::kIndex);
     }
-    gen_.OpenLoop(dims[i], w, last ? pragma : "");
+    code_.Open(dims[i], w, last ? pragma : "");
     if (i == 0 && polls) w.Line("if (hr_stopped(x)) return;");
   }
   const bool before = std::exchange(in_loop_, in_loop_ || m.schedule == Schedule::kSequential);
   HR_RETURN_IF_ERROR(Inside(n, false, m.body, w));
   in_loop_ = before;
-  for (size_t i = dims.size(); i-- > 0;) gen_.CloseLoop(dims[i], w);
+  for (size_t i = dims.size(); i-- > 0;) code_.Close(dims[i], w);
   if (braces) w.Close();
   return {};
 }
@@ -175,10 +176,10 @@ Status KernelPrinter::Unrolled(NodeId n, const Map& m, Writer& w) {
     const auto trip = AsInt(d.trip);
     if (!trip || *trip > kMostUnrolled)
       return Unprintable(n, "a map @unroll has no fixed number of iterations, or too many", "choose-schedule");
-    gen_.OpenLoop(d, w, *trip > 0 ? "#pragma GCC unroll " + std::to_string(*trip) : "");
+    code_.Open(d, w, *trip > 0 ? "#pragma GCC unroll " + std::to_string(*trip) : "");
   }
   HR_RETURN_IF_ERROR(Statements(n, false, m.body, w));
-  for (size_t i = dims.size(); i-- > 0;) gen_.CloseLoop(dims[i], w);
+  for (size_t i = dims.size(); i-- > 0;) code_.Close(dims[i], w);
   return {};
 }
 
@@ -195,20 +196,20 @@ Status KernelPrinter::Halves(NodeId n, const Map& m, Writer& w) {
   const std::string of = "half" + std::to_string(env_.next_temp++), size = std::to_string(count);
   w.Open("{");
   w.Line(std::string(ValueType(type)) + " " + of + "[" + size + "];");
-  gen_.OpenLoop(d, w, "#pragma omp simd");
+  code_.Open(d, w, "#pragma omp simd");
   {
     ExprCode code(env_, w);
     code.Use(stmt.value);
     w.Line(of + "[" + env_.Symbol(d.index) + "] = " + Bare(code.Value(stmt.value, type)) + ";");
   }
-  gen_.CloseLoop(d, w);
+  code_.Close(d, w);
   for (int64_t half = count / 2; half > 0; half /= 2) {  // each of known length: they stay in registers
     if (half <= kMostUnrolled) w.Line("#pragma GCC unroll " + std::to_string(half));
     w.Line("for (int64_t u = 0; u < " + std::to_string(half) + "; ++u) " + of + "[u] = " +
-           Bare(gen_.Combine(stmt.op, type, of + "[u]", of + "[u + " + std::to_string(half) + "]")) + ";");
+           Bare(code_.Combine(stmt.op, type, of + "[u]", of + "[u + " + std::to_string(half) + "]")) + ";");
   }
   stmt.value = LocalExpr(of + "[0]", type);
-  gen_.Store(stmt, w);
+  code_.Store(stmt, w);
   w.Close();
   return {};
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/cpu/hoist.h"
 #include "ir/analysis/sets.h"
 #include "ir/analysis/type_inference.h"
 
@@ -235,7 +234,6 @@ Result<LoweredStmt> Lowerer::Lower(const Tasklet& t) {
       IsFloat(typed->args[0]->dtype) && ComputeType(typed->dtype) != typed->dtype)
     typed = typed->args[0];
   HR_ASSIGN_OR_RETURN(out.value, Lower(typed));
-  out.value = CheaperCalls(out.value);
   std::vector<Expr> index;
   for (const Expr& i : t.index) {
     HR_ASSIGN_OR_RETURN(Expr ti, InferTypes(s_, i, DType::kIndex));

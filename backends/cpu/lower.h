@@ -30,8 +30,7 @@ struct LoweredStmt {
   Expr condition;  // null: always in bounds
   Expr report;     // $bad to evaluate when the condition fails; null: the write is dropped
   WriteOp op = WriteOp::kAssign;
-  Expr value;    // typed and lowered
-  Expr initial;  // of a sum that starts here instead of at what the target holds; null: accumulates
+  Expr value;  // typed and lowered
 };
 
 // An access to a base container: what C code does with it.

@@ -1,4 +1,4 @@
-"""The light networks through the driver, against ONNX's reference evaluator: usage light_test.py DRIVER [--layouts] NAME..."""
+"""The light networks through the driver, against ONNX's reference evaluator: usage light_test.py DRIVER NAME..."""
 
 import os
 import subprocess
@@ -14,9 +14,6 @@ from onnx.reference.op_run import OpRun
 from tests.models import light_models
 
 DRIVER = os.path.abspath(sys.argv[1])
-# compile-cpu with channels innermost where that is worth it (docs/layouts.md).
-LAYOUTS = ["--pipeline", "expand-library-nodes; simplify; fuse; assign-layouts{device=host}; alias; outline; choose-schedule{device=host}; "
-           "plan-memory; denormals"] if "--layouts" in sys.argv else []
 
 
 class BatchNormalization(OpRun):
@@ -40,7 +37,7 @@ class Light(unittest.TestCase):
             np.save(os.path.join(folder, "in.npy"), value)
             output_name = model.graph.output[0].name
             done = subprocess.run(
-                [DRIVER, "run", path, "--input", f"{input_name}=@in.npy", "--output", f"{output_name}=@out.npy", *LAYOUTS],
+                [DRIVER, "run", path, "--input", f"{input_name}=@in.npy", "--output", f"{output_name}=@out.npy"],
                 cwd=folder, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             got = np.load(os.path.join(folder, "out.npy"))
@@ -52,5 +49,5 @@ class Light(unittest.TestCase):
         self.assertLessEqual(difference, 1e-4)
 
 
-for _name in sys.argv[2 + len(LAYOUTS) // 2:]:
+for _name in sys.argv[2:]:
     setattr(Light, "test_" + _name, lambda self, name=_name: self.check(name))

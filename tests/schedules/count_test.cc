@@ -1,5 +1,5 @@
 // How many distinct kernels have no schedule, and why: over the official node cases and networks, the gradients of both, random
-// programs and those of values_test. The numbers only fall: what leaves the cpu backend's own loops doesn't come back.
+// programs and those of values_test. The numbers only fall: what has a schedule once doesn't lose it.
 //
 // count_test [--cases CASES.tar MOST] [--gradients MOST] [--random PROGRAMS MOST] [--list]
 #include <sys/stat.h>

@@ -63,6 +63,8 @@ inline constexpr ScheduledProgram kPrograms[] = {
     {"beyond where asked", kOnce, 0, "(X: T[N, C], I: i64[N], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = I[i] > 50 ? X[2 * i, j] : 7 } }"},
     {"from memory or otherwise", kOnce, 0, "(X: T[N, C], I: i64[N], Y: T[N]) { map i in 0:N { Y[i] = X[I[i] - 3, 0] ?? (X[i, I[i]] ?? 4) } }"},
     {"largest of sums", kAll, 0, "(X: T[N, C], Y: T[N], Z: T[]) { Z[] = 1\n map i in 0:N { Y[i] = 0; map j in 0:C { Y[i] += X[i, j] }; Z[] max= Y[i] } }"},
+    {"product of complex matrices", "c64 c128", 0, "(A: T[N, 9], B: T[9, C], Y: T[N, C]) { map i in 0:N, j in 0:C { Y[i, j] = 0 }\n map i in 0:N, j in 0:C, k in 0:9 { Y[i, j] += A[i, k] * B[k, j] } }"},
+    {"product of complex matrices, turned", "c64", 0, "(A: T[N, 3, 7], B: T[C, 3, 7], Y: T[C, N]) { map i in 0:N, j in 0:C { Y[j, i] = 1 }\n map i in 0:N, j in 0:C, k in 0:3, l in 0:7 { Y[j, i] += A[i, k, l] * B[j, k, l] } }"},
     {"groups", kAll, 0, "(X: T[N, 12, C], W: T[8, 6], Y: T[N, 8, C]) { map n in 0:N, o in 0:8, j in 0:C { Y[n, o, j] = 0 }\n map n in 0:N, o in 0:8, j in 0:C, k in 0:6 { Y[n, o, j] += X[n, k + 6 * (o // 4), j] * W[o, k] } }"},
     {"counted in registers", kOnce, 0, R"((X: T[N, C], I: i64[N, C], Y: T[N, 40]) {
         transient r: T[40] @register
@@ -70,6 +72,19 @@ inline constexpr ScheduledProgram kPrograms[] = {
         map k in 0:40 { r[k] = 0 }
         map j in 0:C { r[I[i, j]] += X[i, j] }
         map k in 0:40 { Y[i, k] = r[k] } } })"},
+    {"pooled columns", kFloats, 0, R"((X: T[N, C], Y: T[C]) {
+        transient s: T @register
+        transient r: T @register
+        map j in 0:C {
+        s = 1
+        map i in 0:N { r = max(X[i, j], 0); s += 2 * r }
+        Y[j] = s - 3 } })"},
+    {"changed and pooled", kFloats, 0, R"((inout X: T[N, C], Y: T[C]) {
+        transient r: T @register
+        map j in 0:C {
+        Y[j] = 0
+        map i in 0:N { r = max(X[i, j], 0); X[i, j] = X[i, j] - r; Y[j] += X[i, j] * r + 1 }
+        Y[j] = 2 * Y[j] } })"},
     {"whole, by steps back", kOnce, 0, "(X: T[N, C], Y: T[]) { Y[] = 0\n map i in N - 1:-1:-2, j in 0:C { Y[] += X[i, j] } }"},
 };
 

@@ -37,6 +37,11 @@ std::string Replaced(const std::string& text, char what, const std::string& by) 
 
 using Inputs = std::vector<std::pair<Name, Value>>;
 
+void SetComplex(Tensor* t, int64_t i, double re, double im) {
+  if (t->dtype == DType::kC128) t->as<double>()[2 * i] = re, t->as<double>()[2 * i + 1] = im;
+  else t->as<float>()[2 * i] = static_cast<float>(re), t->as<float>()[2 * i + 1] = static_cast<float>(im);
+}
+
 Inputs InputsFor(const Program& p, Sizes z) {
   Inputs out;
   const NameMap sizes = {{Name("N"), Expr(z.n)}, {Name("C"), Expr(z.c)}};
@@ -49,7 +54,8 @@ Inputs InputsFor(const Program& p, Sizes z) {
     for (int64_t i = 0; i < t.elements(); ++i) {
       state ^= state << 13, state ^= state >> 7, state ^= state << 17;
       const int64_t v = name == Name("I") ? static_cast<int64_t>(state % 40) : static_cast<int64_t>(state % 3) - 1;
-      if (IsFloat(c.dtype)) t.SetDouble(i, static_cast<double>(v));
+      if (IsComplex(c.dtype)) SetComplex(&t, i, static_cast<double>(v), static_cast<double>(state / 3 % 3) - 1);
+      else if (IsFloat(c.dtype)) t.SetDouble(i, static_cast<double>(v));
       else t.SetInt(i, c.dtype == DType::kBool ? v != 0 : v);
     }
     out.emplace_back(name, Value(std::move(t)));

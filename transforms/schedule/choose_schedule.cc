@@ -7,6 +7,7 @@
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
 #include "ir/verify/verify.h"
+#include "transforms/schedule/complex_product.h"
 #include "transforms/schedule/grid.h"
 #include "transforms/schedule/peel.h"
 #include "transforms/schedule/product_schedule.h"
@@ -161,12 +162,13 @@ std::optional<Scheduler::Statements> Scheduler::TryInitialisedSum(const Nest& n,
   if (!Prepare(&all)) return std::nullopt;
   const int lane = LaneRange(*s_, all);
   if (lane < 0 || !apart[lane]) return std::nullopt;
-  return Sum(std::move(all), apart, share, init.value);
+  return Sum(std::move(all), apart, share, {init.value});
 }
 
 // Rows: a body of several statements, each of which one thread does as it can.
 std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
   if (auto sum = InitialisedSum(n, /*share=*/true)) return sum;
+  if (auto sum = CompletedSum(n)) return sum;
   const Expr work = WorkOf(n.body);
   Statements body;
   for (NodeId id : n.body) {
@@ -217,6 +219,7 @@ std::optional<Scheduler::Statements> Scheduler::Product(const Nest& n) {
     auto sum = OneSumOf(n);
     auto product = sum ? ProductOf(*s_, sum->nest, sum->sum, sum->apart, d_) : std::nullopt;
     if (!product) return std::nullopt;
+    if (IsComplex(product->type)) return ComplexProduct(s_, d_, *product, sum->completion);
     return ProductScheduler(s_, d_, std::move(*product), std::move(sum->completion)).Run();
   };
   auto product = run();
@@ -263,7 +266,6 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   const std::vector<bool> apart = ApartRanges(n);
   const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
   if (OfTasklets(n) && all) return Elementwise(std::move(n), /*share=*/true);
-  if (const char* const why = BetterUnscheduled(n)) return LeftAsItIs(why);
   if (auto windowed = Windowed(n)) return windowed;
   if (auto product = Product(n)) return product;
   if (OfTasklets(n) && n.body.size() == 1) {
@@ -344,7 +346,6 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
     if (why->empty())
       if (const Status verified = Verify(p, copy); !verified.ok()) *why = verified.diagnostics().front().message;
     if (why->empty()) return copy;
-    if (scheduler.left()) break;
   }
   return std::nullopt;
 }

@@ -121,27 +121,6 @@ kernel k(p0: f64[3], p1: f64[9]) for cpu {
 })");
 }
 
-// What no strategy fits stays as it is: complex numbers have no tiles.
-// What the backend's own loops are faster at stays as it is: products of complex matrices, which have no tiles yet, few columns whose
-// terms lie side by side, short rows with borders.
-TEST(ChooseSchedule, WhatIsSlowerThanUnscheduledIsLeft) {
-  for (const char* kernel : {R"(
-kernel product(inout p0: c64[n0, n1], p1: c64[n0, n2], p2: c64[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
-  map i0 in 0:n0, i1 in 0:n1, i2 in 0:n2 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
-})",
-                             R"(
-kernel product(inout p0: f32[4096, 4], p1: f32[4096, 512], p2: f32[4, 512]) {
-  map i0 in 0:4096, i1 in 0:4, i2 in 0:512 { p0[i0, i1] += p1[i0, i2] * p2[i1, i2] }
-})",
-                             R"(
-kernel depthwise(inout p0: f32[512, 14, 14], p1: f32[512, 14, 14], p2: f32[512, 3, 3]) {
-  map i0 in 0:512, i1 in 0:14, i2 in 0:14, i3 in 0:3, i4 in 0:3 {
-    p0[i0, i1, i2] += (p1[i0, i1 + i3 - 1, i2 + i4 - 1] ?? 0) * p2[i0, i3, i4]
-  }
-})"})
-    ExpectUnchanged(kernel, "choose-schedule");
-}
-
 // Where no other strategy fits: loops as they are written, checks before what may be outside, conditions around what may be dropped.
 TEST(ChooseSchedule, PlainLoops) {
   ExpectPass(R"(

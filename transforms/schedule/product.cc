@@ -72,7 +72,8 @@ std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& su
   Product p;
   p.sum = *t;
   p.type = ComputeType(s.Get(t->target).dtype);
-  if ((p.type != DType::kF32 && p.type != DType::kF64 && p.type != DType::kI32) || !ComputesIn(s, *t, p.type)) return std::nullopt;
+  const bool real = p.type == DType::kF32 || p.type == DType::kF64 || p.type == DType::kI32;
+  if ((!real && !IsComplex(p.type)) || !ComputesIn(s, *t, p.type)) return std::nullopt;
   const Offset target = OffsetOf(s, t->target, t->index, t->flat);
   if (!target.elements) return std::nullopt;
   p.row_operand = t->value->args[0], p.column_operand = t->value->args[1];

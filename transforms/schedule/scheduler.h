@@ -19,6 +19,12 @@ struct Shared {
 };
 Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const Device& d);
 
+// What becomes of a sum.
+struct Ending {
+  Expr initial;                            // the value that it starts at instead of what its element holds; null: the latter
+  const Completion* completion = nullptr;  // or all that is done around it for each result
+};
+
 class Scheduler {
  public:
   Scheduler(Sdfg* kernel, const Device& device) : s_(kernel), d_(device) {}
@@ -26,7 +32,6 @@ class Scheduler {
   std::string Run(bool collapse);  // whether ranges that walk memory as one become one
   std::string Plain(bool share);  // loops as they are written: plain.cc
   bool tiled() const { return tiled_; }  // it holds a product with tiles
-  bool left() const { return left_; }  // other schedules need not be tried
 
  private:
   using Statements = std::vector<NodeId>;
@@ -42,18 +47,11 @@ class Scheduler {
   class PlainStatements;
   bool SumsSmallFloats(NodeId statement) const;
   void Finish(Statements body);
-  // The same, where the loops that a backend makes of the unscheduled kernel are measurably faster: it stays as it is.
-  std::nullopt_t LeftAsItIs(std::string why) {
-    left_ = true;
-    return Declined(std::move(why));
-  }
   bool Prepare(Nest* n);  // ranges from 0 by 1 that don't depend on each other
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
-  const char* BetterUnscheduled(const Nest& n) const;
-  // `initial`: the value that a sum starts at instead of what its element holds; null: the latter.
-  std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial = {});
+  std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Ending& ending = {});
   // A nest of one sum, alone or with what is done around it for each result: elements.h.
   struct OneSum {
     Nest nest;
@@ -66,15 +64,19 @@ class Scheduler {
   std::optional<Statements> Windowed(const Nest& n);  // along channels that lie innermost in memory: windowed.cc
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
   std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);
-  std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
-  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Expr& initial);
+  std::optional<Statements> SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Ending& ending);
+  std::optional<Statements> SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share, const Ending& ending);
+  std::optional<Statements> CompletedSum(const Nest& n);  // completed_sum.cc
+  std::optional<Statements> TryCompletedSum(const Nest& n);
+  bool StandApart(const Statements& first, const Statements& around, const Nest& terms) const;
+  bool EachForItself(Nest n);
   std::optional<Statements> Rows(Nest n);                           // a body of several statements, maps among them
   std::optional<Statements> SumsWithin(Nest n);  // several statements, sums among them
-  NodeId Result(const Tasklet& t, const Expr& sum, const Expr& initial);
+  Statements Result(const Tasklet& t, const Expr& sum, const Ending& ending);
   // ---- two_phase.cc ----
   Expr Let(const std::string& stem, const Expr& value);
   Expr PartLength(const Range& cut, const Expr& work, int64_t multiple) const;
-  std::optional<Statements> TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Expr& initial);
+  std::optional<Statements> TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Ending& ending);
   Statements Hoist(Name lane, Statements* body);
   // ---- in_order.cc ----
   std::vector<Question> Questions(const Tasklet& t) const;
@@ -112,7 +114,7 @@ class Scheduler {
   Sdfg* s_;
   const Device& d_;
   std::string why_;
-  bool left_ = false, tiled_ = false, collapses_ = true;
+  bool tiled_ = false, collapses_ = true;
   int64_t choices_ = 0;  // that lanes were divided by
   std::unordered_set<Name> collapsed_;        // views that the strategy has made
   std::unordered_map<Name, int> accesses_;    // of what the kernel writes

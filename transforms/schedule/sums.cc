@@ -80,34 +80,6 @@ int64_t Scheduler::Partials(DType t, const Range& lane) const {
   return std::max<int64_t>(1, bytes / ByteSize(t));
 }
 
-// Products that the backend's own loops are faster at, where there is enough to do: those of complex matrices, and of few columns
-// where memory runs along the terms in both operands. Null: it is none.
-const char* Scheduler::BetterUnscheduled(const Nest& n) const {
-  const auto* t = n.body.size() == 1 ? std::get_if<Tasklet>(&s_->nodes[n.body[0]].body) : nullptr;
-  if (!t || t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return nullptr;
-  if (Times(Known(n.ranges, 1 << 16), OperationsOf(*s_, n.body)) < d_.chunk_operations) return nullptr;
-  std::vector<Range> sides[2], depth;
-  for (const Range& r : n.ranges) {
-    const bool a = Mentions(t->value->args[0], r.index), b = Mentions(t->value->args[1], r.index);
-    const bool kept = std::any_of(t->index.begin(), t->index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
-    if (kept && a != b) sides[b].push_back(r);
-    if (!kept && a && b) depth.push_back(r);
-  }
-  if (sides[0].empty() || sides[1].empty() || depth.empty()) return nullptr;
-  if (IsComplex(s_->Get(t->target).dtype)) return "a product of complex matrices";
-  const auto walks = [&](Name container, const std::vector<Expr>& index, bool flat, const Range& r) {
-    const Offset at = OffsetOf(*s_, container, index, flat);
-    const auto by = at.elements ? Coefficient(at.elements, r.index) : std::nullopt;
-    return by && AsInt(*by) == 1;
-  };
-  for (const Expr& operand : t->value->args)
-    if (!operand.Is(ExprKind::kRead) || operand->has_default || !walks(operand->name, operand->args, operand->flat, depth.back())) return nullptr;
-  for (const std::vector<Range>& side : sides)
-    for (const Range& r : side)
-      if (walks(t->target, t->index, t->flat, r) && Known(side, 1 << 16) < d_.few_columns) return "few columns of a product, along its terms";
-  return nullptr;
-}
-
 // One accumulation whose terms may come in any order, into elements that the ranges which keep iterations apart name.
 bool Scheduler::IsSum(const Nest& n, const std::vector<bool>& apart) const {
   const auto& t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
@@ -120,26 +92,27 @@ bool Scheduler::IsSum(const Nest& n, const std::vector<bool>& apart) const {
   return true;
 }
 
-std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bool>& apart, bool share, const Expr& initial) {
+std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bool>& apart, bool share, const Ending& ending) {
   if (!IsSum(n, apart)) return std::nullopt;
   std::vector<bool> roles = apart;
-  if (!initial) CollapseWithin(&n, &roles);
+  if (!ending.initial) CollapseWithin(&n, &roles);
   const int lane = LaneRange(*s_, n);
-  if (lane < 0 || (initial && !roles[lane])) return Declined("no range walks memory");
-  return roles[lane] ? SumSideBySide(std::move(n), roles, lane, share, initial) : SumAlong(std::move(n), roles, lane, share, initial);
+  if (lane < 0 || (ending.initial && !roles[lane])) return Declined("no range walks memory");
+  return roles[lane] ? SumSideBySide(std::move(n), roles, lane, share, ending) : SumAlong(std::move(n), roles, lane, share, ending);
 }
 
 // What a sum starts at is combined with it, or what its element holds.
-NodeId Scheduler::Result(const Tasklet& t, const Expr& sum, const Expr& initial) {
-  if (!initial) return Put(t.target, t.index, t.op, sum);
-  const bool nothing = initial == IdentityOf(t.op, ComputeType(s_->Get(t.target).dtype));
-  return Put(t.target, t.index, WriteOp::kAssign, nothing ? sum : Combined(t.op, initial, sum));
+Scheduler::Statements Scheduler::Result(const Tasklet& t, const Expr& sum, const Ending& ending) {
+  if (ending.completion) return CompletedAt(s_, *ending.completion, {}, sum);
+  if (!ending.initial) return {Put(t.target, t.index, t.op, sum)};
+  const bool nothing = ending.initial == IdentityOf(t.op, ComputeType(s_->Get(t.target).dtype));
+  return {Put(t.target, t.index, WriteOp::kAssign, nothing ? sum : Combined(t.op, ending.initial, sum))};
 }
 
-// Results that lie side by side are accumulated together.
+// Results that lie side by side are accumulated together: by the last statement, others fill its registers.
 std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane,
-                                                              bool share, const Expr& initial) {
-  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+                                                              bool share, const Ending& ending) {
+  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body.back()].body);
   const DType type = ComputeType(s_->Get(t.target).dtype);
   Range lanes = n.ranges[lane];
   std::vector<Range> outer, terms;
@@ -150,18 +123,17 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   if (share && length && AllKnown(outer)) {  // few results, long sums: shared out by their terms
     const int64_t count = Times(Known(outer, 1), *length), each = Known(terms, 1 << 16);
     if (count > 0 && count < d_.few_results && each >= 4 * count && Times(each, Times(cost, count)) >= 8 * d_.chunk_operations)
-      if (auto phases = TwoPhases(n, apart, lane, initial)) return phases;
+      if (auto phases = TwoPhases(n, apart, lane, ending)) return phases;
   }
   const int64_t whole = d_.vector_bytes / ByteSize(type);
   // Rows a little shorter than vectors are summed in whole ones, whose last lanes add nothing.
   const bool shorter = length && *length < 2 * whole && *length % whole != 0 && IsFloat(type);
   const bool whole_lanes = !HasChoices(t.value, lanes.index) && LiesSideBySide(n.body, lanes.index);
   if (shorter && !whole_lanes) {
-    const char* const why = "rows shorter than vectors, with borders or steps";
-    if (initial) return Declined(why);
-    if (Times(Times(Known(outer, 1 << 16), *length), Times(Known(terms, 1 << 16), cost)) >= d_.chunk_operations) return LeftAsItIs(why);
+    if (ending.initial || ending.completion) return Declined("rows shorter than vectors, with borders or steps");
   }
-  const bool masked = shorter && *length <= d_.sum_elements && whole_lanes && !HasChoices(t.value) && *length >= d_.short_row && Questions(t).empty();
+  const bool one = n.body.size() == 1 && !HasChoices(t.value) && Questions(t).empty();
+  const bool masked = shorter && *length <= d_.sum_elements && whole_lanes && one && *length >= d_.short_row;
   const int64_t side = length ? std::min(*length, d_.sum_elements) : d_.sum_elements;
   const Expr work = Expr(cost) * TripsOf(terms) * (length ? Expr(side) : Min(Expr(side), lanes.end));
   std::optional<Name> parts;
@@ -185,17 +157,18 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   }
   Statements body = Wrap(s_, {{{summed}, Schedule::kVector}}, {Put(sums, {slot}, WriteOp::kAssign, IdentityOf(t.op, type))});
   const auto add = [&](Statements more) { body.insert(body.end(), more.begin(), more.end()); };
-  const Statements term = {Put(sums, {slot}, t.op, value)};
+  Statements term = n.body;
+  term.back() = Put(sums, {slot}, t.op, value);
   add(Wrap(s_, {{terms, Schedule::kSequential}},
            masked ? Wrap(s_, {{{summed}, Schedule::kVector}}, term) : Walk(lanes, term, true, /*whole_rows=*/false)));
   const Expr result = ReadExpr(sums, {slot});
-  add(Wrap(s_, {{{lanes}, Schedule::kVector}}, {Result(t, result, initial)}));
+  add(Wrap(s_, {{{lanes}, Schedule::kVector}}, Result(t, result, ending)));
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }
 
 // The terms of a result lie side by side: partial results, combined by halves.
 std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share,
-                                                         const Expr& initial) {
+                                                         const Ending& ending) {
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
   const DType type = ComputeType(s_->Get(t.target).dtype);
   const Range lanes = n.ranges[lane];
@@ -204,7 +177,7 @@ std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vect
     if (i != lane) (apart[i] ? outer : terms).push_back(n.ranges[i]);
   const int64_t cost = OperationsOf(*s_, n.body), each = Times(Known(terms, 1 << 20), AsInt(lanes.end).value_or(1 << 20));
   if (share && AllKnown(outer) && Known(outer, 1) < 8 && Times(each, cost) >= 4 * d_.chunk_operations)
-    if (auto phases = TwoPhases(n, apart, lane, initial)) return phases;
+    if (auto phases = TwoPhases(n, apart, lane, ending)) return phases;
   const Name sum = Local("sum", type);
   Statements body = {Put(sum, {}, WriteOp::kAssign, IdentityOf(t.op, type))};
   const NodeId term = Put(sum, {}, t.op, t.value);
@@ -216,7 +189,7 @@ std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vect
   } else {
     for (NodeId id : InParts(n, terms, lanes, {term}, partials)) body.push_back(id);
   }
-  body.push_back(Result(t, ReadExpr(sum, {}), initial));
+  for (NodeId id : Result(t, ReadExpr(sum, {}), ending)) body.push_back(id);
   const Expr work = Expr(cost) * TripsOf(terms) * lanes.end;
   const Shared shared = share ? ShareOut(*s_, outer, work, d_) : Shared{{}, outer};
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);

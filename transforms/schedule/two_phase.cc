@@ -37,8 +37,9 @@ Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple)
 }
 
 // `apart`: the ranges that results have, all of known length.
-std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane, const Expr& initial) {
-  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
+std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane,
+                                                          const Ending& ending) {
+  const Tasklet t = std::get<Tasklet>(s_->nodes[n.body.back()].body);
   const DType type = ComputeType(s_->Get(t.target).dtype);
   size_t first = lane;
   std::vector<Range> results;
@@ -51,7 +52,9 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
     if (i != first) work = work * n.ranges[i].end;
   const Range cut = n.ranges[first];
   const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut)) : 1;
-  const Expr length = Let("part", PartLength(cut, work, multiple));
+  const Expr most = PartLength(cut, work, multiple);
+  if (n.body.size() > 1 && !AsInt(most)) return std::nullopt;
+  const Expr length = Let("part", most);
   const Expr parts = Let("parts", FloorDiv(cut.end + length - Expr(1), length));
   if (AsInt(parts) && *AsInt(parts) < 2) return std::nullopt;
 
@@ -63,22 +66,24 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   for (const Range& r : results) partial.shape.push_back(r.end);
   s_->Add(partial);
   const Name u = FreshIn(*s_, "part_0"), v = FreshIn(*s_, "part_1");
-  const Range units{u, Expr(0), parts, Expr(1)}, again{v, Expr(0), parts, Expr(1)};
-  std::vector<Expr> place = {SymbolExpr(u)}, from = {SymbolExpr(v)};
+  // Where terms write elements of their own, parts are those of a range, whose begins keep them apart.
+  const bool begins = n.body.size() > 1;
+  const Range units = begins ? Range{u, Expr(0), cut.end, length} : Range{u, Expr(0), parts, Expr(1)}, again{v, Expr(0), parts, Expr(1)};
+  std::vector<Expr> place = {begins ? FloorDiv(SymbolExpr(u), length) : SymbolExpr(u)}, from = {SymbolExpr(v)};
   for (const Range& r : results) place.push_back(SymbolExpr(r.index)), from.push_back(SymbolExpr(r.index));
 
   Nest part = n;
-  const Expr begin = SymbolExpr(u) * length;
+  const Expr begin = begins ? SymbolExpr(u) : SymbolExpr(u) * length;
   Expr value = t.value;
   if (first == lane) {  // lanes begin at 0
     value = Substitute(value, {{cut.index, begin + SymbolExpr(cut.index)}});
     part.ranges[first] = {cut.index, Expr(0), Min(length, cut.end - begin), Expr(1)};
   } else {
-    part.ranges[first] = {cut.index, begin, Min(begin + length, cut.end), Expr(1)};
+    part.ranges[first] = begins ? Within(units, cut.index) : Range{cut.index, begin, Min(begin + length, cut.end), Expr(1)};
   }
-  part.body = {Put(partial.name, place, t.op, value)};
+  part.body.back() = Put(partial.name, place, t.op, value);
   const bool side = apart[lane];
-  const Expr nothing = IdentityOf(t.op, type);
+  const Ending nothing{IdentityOf(t.op, type)};
   auto one = side ? SumSideBySide(part, apart, lane, false, nothing) : SumAlong(part, apart, lane, false, nothing);
   Nest all;
   all.ranges = results;
@@ -89,7 +94,7 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   size_t last = results.size();
   for (size_t i = 0; side && i < results.size(); ++i)
     if (results[i].index == n.ranges[lane].index) last = i;
-  auto two = side ? SumSideBySide(all, of_results, last, false, initial) : SumAlong(all, of_results, last, false, initial);
+  auto two = side ? SumSideBySide(all, of_results, last, false, ending) : SumAlong(all, of_results, last, false, ending);
   if (!one || !two) return std::nullopt;
   Statements out = Wrap(s_, {{{units}, Schedule::kParallel}}, *one);
   out.insert(out.end(), two->begin(), two->end());

@@ -1,5 +1,6 @@
-// Where the strategy takes channels that lie innermost in memory: channels_schedule.h, windows.h.
+// Where the strategy takes windows of images, channels innermost in memory or rows: channels_schedule.h, windows.h, frames.h.
 #include "transforms/schedule/channels_schedule.h"
+#include "transforms/schedule/frames.h"
 #include "transforms/schedule/scheduler.h"
 #include "transforms/schedule/windows.h"
 
@@ -14,6 +15,8 @@ std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
       return ChannelsScheduler(s_, d_, std::move(*channels), sum->completion).Run();
     if (auto windows = WindowsOf(*s_, sum->nest, sum->sum, sum->apart))
       return WindowsScheduler(s_, d_, std::move(*windows), sum->completion).Run();
+    if (const auto frames = FramesOf(*s_, sum->nest, sum->sum, sum->apart, d_))
+      return ScheduleFrames(s_, d_, *frames, sum->completion);
     return std::nullopt;
   };
   auto windowed = run();

@@ -1,17 +1,16 @@
-// Top-level maps and tasklets → kernels: functions over pointers and sizes. The outermost dimensions that write disjoint
-// elements are cut into chunks fixed by the shapes and given to parallel_for; the innermost loop runs over unit strides.
+// A kernel as a C++ function over pointers and sizes.
 #pragma once
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "backends/cpu/nest.h"
+#include "backends/cpu/loops.h"
 #include "ir/graph/graph.h"
 
 namespace headrace::cpu {
 
-// A kernel with its names made canonical: kernels equal up to names have equal text.
+// With its names made canonical: kernels equal up to names have equal text.
 struct Kernel {
   std::string text;            // "$K" stands for the kernel's name
   std::string parameters;      // "hr_x* x, const float* p0, …"
@@ -20,17 +19,12 @@ struct Kernel {
   bool may_fail = false;  // can report an error
 };
 
-// True when the statement can be a kernel: no calls inside.
-bool IsKernel(const Sdfg& s, NodeId n);
-
 struct KernelOptions {
   bool restrict_pointers = true;  // false where callers may pass overlapping containers
 };
-// `lowerer` holds the enclosing loops' ranges.
-Result<Kernel> GenerateKernel(const Sdfg& s, NodeId n, Lowerer& lowerer, const KernelOptions& o = {});
 
 // Names in a kernel: containers are p0, p1 …, sizes n0, n1 …, map indices i0, i1 …, private containers r0, r1 ….
-class KernelEnv : public NestEnv {
+class KernelEnv : public LoopEnv {
  public:
   explicit KernelEnv(const Sdfg& s) : s_(s) {}
   std::string Symbol(Name n) override;
@@ -46,6 +40,9 @@ class KernelEnv : public NestEnv {
   void DeclareRegister(const Container& c, Writer& w) override;
   std::string OpenRegister(const Container& c);  // a C++ name for what is declared otherwise: a worker's buffer
   const std::string& Local(Name container) const { return registers_.at(container); }
+  // Of the function: all that was named so far, or the names alone, for a call with the same arguments.
+  std::string Parameters(const std::set<Name>& written, const KernelOptions& o) const;
+  std::string Arguments() const;
   std::vector<Name> pointers, symbols;
   bool may_fail = false;
 
@@ -54,5 +51,8 @@ class KernelEnv : public NestEnv {
   std::map<Name, std::string> pointer_, symbol_, indices_, registers_;
   int next_index_ = 0;
 };
+
+// The bases of what the statements write.
+std::set<Name> WrittenBy(const Sdfg& s, const std::vector<NodeId>& statements);
 
 }  // namespace headrace::cpu

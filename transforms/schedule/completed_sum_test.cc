@@ -1,0 +1,156 @@
+// Sums whose results lie side by side, with what is done around them.
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// Channels of an image that lie innermost: a pooling after other statements walks memory, however many terms it has.
+TEST(CompletedSum, Pooling) {
+  ExpectPass(R"(
+kernel long(p0: f32[1, 32], p1: f32[1, 32, 112, 112] layout [d0, d2, d3, d1]) {
+  local S: f32
+  local r: f32
+  map c in 0:32 {
+    S = 0.0
+    map p in 0:112, q in 0:112 { r = max(p1[0, c, p, q], 0.0) ; S += r * tanh(r) }
+    p0[0, c] = S / 12544.0
+  }
+}
+kernel short(p0: f32[N, 320], p1: f32[N, 320, 7, 7] layout [d0, d2, d3, d1], N: symbol) {
+  local r: f32
+  map n in 0:N, c in 0:320 {
+    p0[n, c] = 0.0
+    map p in 0:7, q in 0:7 { r = max(p1[n, c, p, q], 0.0) ; p0[n, c] += r * tanh(r) }
+    p0[n, c] = p0[n, c] / 49.0
+  }
+})",
+             "choose-schedule", R"(
+kernel long(p0: f32[1, 32], p1: f32[1, 32, 112, 112] layout [d0, d2, d3, d1]) for cpu {
+  local partial: f32[56, 32] @worker
+  map part_0 in 0:112:2 @parallel {
+    local sums: f32[32]
+    map c in 0:32 @vector { sums[c] = 0.0 }
+    for p in part_0:+2, q in 0:112 {
+      map c in 0:32 @vector {
+        local r: f32
+        r = max(p1[0, c, p, q], 0.0)
+        sums[c] += r * tanh(r)
+      }
+    }
+    map c in 0:32 @vector { partial[part_0 // 2, c] = sums[c] }
+  }
+  local sums_1: f32[32]
+  map c in 0:32 @vector { sums_1[c] = 0.0 }
+  for part_1 in 0:56 {
+    map c in 0:32 @vector { sums_1[c] += partial[part_1, c] }
+  }
+  map c in 0:32 @vector {
+    local S_at: f32
+    S_at = sums_1[c]
+    p0[0, c] = S_at / 12544.0
+  }
+}
+
+kernel short(p0: f32[N, 320], p1: f32[N, 320, 7, 7] layout [d0, d2, d3, d1], N: symbol) for cpu {
+  map n in 0:N, c_0 in 0:320:256 @parallel {
+    local sums: f32[256]
+    map c in c_0:+256 @vector { sums[c - c_0] = 0.0 }
+    for p in 0:7, q in 0:7 {
+      map c in c_0:+256 @vector {
+        local r: f32
+        r = max(p1[n, c, p, q], 0.0)
+        sums[c - c_0] += r * tanh(r)
+      }
+    }
+    map c in c_0:+256 @vector {
+      p0[n, c] = sums[c - c_0]
+      p0[n, c] = p0[n, c] / 49.0
+    }
+  }
+})");
+}
+
+// Terms that write what they read, each its own.
+TEST(CompletedSum, Squeeze) {
+  ExpectPass(R"(
+kernel squeeze(p0: f32[1, 32], inout p1: f32[1, 32, 112, 112] layout [d0, d2, d3, d1]) {
+  local r: f32
+  map c in 0:32 {
+    p0[0, c] = 0.0
+    map p in 0:112, q in 0:112 {
+      r = tanh(p1[0, c, p, q])
+      p1[0, c, p, q] = p1[0, c, p, q] * r
+      p0[0, c] += p1[0, c, p, q] / 12544.0
+    }
+  }
+})",
+             "choose-schedule", R"(
+kernel squeeze(p0: f32[1, 32], inout p1: f32[1, 32, 112, 112] layout [d0, d2, d3, d1]) for cpu {
+  local partial: f32[56, 32] @worker
+  map part_0 in 0:112:2 @parallel {
+    local sums: f32[32]
+    map c in 0:32 @vector { sums[c] = 0.0 }
+    for p in part_0:+2, q in 0:112 {
+      map c in 0:32 @vector {
+        local r: f32
+        r = tanh(p1[0, c, p, q])
+        p1[0, c, p, q] = p1[0, c, p, q] * r
+        sums[c] += p1[0, c, p, q] / 12544.0
+      }
+    }
+    map c in 0:32 @vector { partial[part_0 // 2, c] = sums[c] }
+  }
+  local sums_1: f32[32]
+  map c in 0:32 @vector { sums_1[c] = 0.0 }
+  for part_1 in 0:56 {
+    map c in 0:32 @vector { sums_1[c] += partial[part_1, c] }
+  }
+  map c in 0:32 @vector { p0[0, c] = sums_1[c] }
+})");
+}
+
+// Terms that read what is done around the sum stay where they are.
+TEST(CompletedSum, TermsThatDependOnOthers) {
+  ExpectPass(R"(
+kernel centred(p0: f32[32], p1: f32[100, 32], p2: f32[32]) {
+  local m: f32
+  local S: f32
+  local r: f32
+  map c in 0:32 {
+    m = 2.0 * p2[c]
+    S = 0.0
+    map p in 0:100 { r = p1[p, c] - m ; S += r * r }
+    p0[c] = S / 100.0
+  }
+})",
+             "choose-schedule", R"(
+kernel centred(p0: f32[32], p1: f32[100, 32], p2: f32[32]) for cpu {
+  for c in 0:32 {
+    local m: f32
+    m = 2.0 * p2[c]
+    local S: f32
+    S = 0.0
+    local partial: f32[16]
+    map u in 0:16 @vector { partial[u] = 0.0 }
+    for p_0 in 0:96:16 {
+      map u in 0:16 @vector {
+        local r: f32
+        r = p1[p_0 + u, c] - m
+        partial[u] += r * r
+      }
+    }
+    map p in 96:100 @vector {
+      local r_1: f32
+      r_1 = p1[p, c] - m
+      partial[p - 96] += r_1 * r_1
+    }
+    map u in 0:16 @halves { S += partial[u] }
+    p0[c] = S / 100.0
+  }
+})");
+}
+
+}  // namespace
+}  // namespace headrace::transforms

@@ -1,0 +1,39 @@
+#include "transforms/share_calls.h"
+
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// As Sigmoid is written, so that nothing overflows: the exponential of whichever sign.
+TEST(ShareCalls, OneExponential) {
+  ExpectPass("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] >= 0 ? 1 / (1 + exp(-X[i])) : exp(X[i]) / (1 + exp(X[i])) } }",
+             "share-calls", R"(sdfg f(X: f32[N], Y: f32[N]) {
+  map i in 0:N {
+    Y[i] = (X[i] >= 0 ? 1 : exp(X[i] >= 0 ? -X[i] : X[i])) / (1 + exp(X[i] >= 0 ? -X[i] : X[i]))
+  }
+})");
+}
+
+TEST(ShareCalls, Squares) {
+  ExpectPass("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = pow(X[i] + 1, 2) } }", "share-calls",
+             "sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = (X[i] + 1) * (X[i] + 1) } }");
+}
+
+// Another function, another type, a call that both sides have already, a power that isn't known.
+TEST(ShareCalls, OthersStay) {
+  for (const char* value : {"X[i] > 0 ? exp(X[i]) : log(-X[i])", "X[i] > 0 ? exp(X[i]) : f32(exp(Z[i]))", "X[i] > 0 ? exp(X[i]) : 1 - exp(X[i])",
+                            "pow(X[i], X[i])", "X[i] > 0 ? sqrt(X[i]) : sqrt(-X[i])"})
+    ExpectUnchanged("sdfg f(X: f32[N], Z: f64[N], Y: f32[N]) { map i in 0:N { Y[i] = " + std::string(value) + " } }", "share-calls");
+}
+
+// What only one side may read is read on that side alone.
+TEST(ShareCalls, BordersStayInTheirBranch) {
+  ExpectPass("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = i > 0 ? exp(X[i - 1]) : exp(X[i]) } }", "share-calls",
+             "sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = exp(i > 0 ? X[i - 1] : X[i]) } }");
+}
+
+}  // namespace
+}  // namespace headrace::transforms
