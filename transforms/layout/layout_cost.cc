@@ -1,6 +1,7 @@
 #include "transforms/layout/layout_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/analysis/layout.h"
 
@@ -48,10 +49,13 @@ class LaneCost {
   }
   void Add(const Access& a) {
     if (s_.Get(a.container).shape.empty()) return;
-    accesses_.emplace_back(OffsetOf(s_, a.container, a.index, a.flat), TouchesOf(w_.leaf, a, d_));
+    // What other sums read is copied again and again, as they are cut.
+    const double touches = w_.leaf.accumulates && !w_.sum ? layout::TripsOf(w_.leaf.ranges, d_) : TouchesOf(w_.leaf, a, d_);
+    accesses_.emplace_back(OffsetOf(s_, a.container, a.index, a.flat), touches);
   }
   // Registers that are arrays are lanes by their own indices.
   bool MayBeLane(Name index) const {
+    if (std::find(w_.leaf.lanes.begin(), w_.leaf.lanes.end(), index) == w_.leaf.lanes.end()) return false;
     return std::all_of(w_.leaf.registers.begin(), w_.leaf.registers.end(),
                        [&](const Access& a) { return a.index.empty() || Speaks(a, index); });
   }
@@ -76,6 +80,20 @@ bool Gains(const Sdfg& s, const ImageSum& sum, const std::function<bool(Name)>& 
     any |= innermost;
   }
   return any;
+}
+
+// How many lanes its channels fill of the vectors that hold them, where they are side by side.
+double LanesFilled(const Sdfg& s, const ImageSum& sum, const schedule::Device& d) {
+  double least = 1;
+  const bool forward = !sum.lane.empty();  // lanes are the channels of the result
+  for (size_t i = forward ? sum.images.size() - 1 : 0; i < sum.images.size(); ++i) {
+    const Container& c = s.Get(sum.images[i].container);
+    if (AsInt(StridesOf(c)[sum.channel]) != 1) continue;
+    const double lanes = std::max<double>(1, static_cast<double>(d.vector_bytes) / static_cast<double>(ByteSize(c.dtype)));
+    const double channels = std::max(1.0, SizeOf(c.shape[sum.channel], d));
+    least = std::min(least, channels / (std::ceil(channels / lanes) * lanes));
+  }
+  return least;
 }
 
 }  // namespace
@@ -103,13 +121,17 @@ std::vector<Weighed> Weigh(const Sdfg& s, std::vector<Leaf> leaves) {
 }
 
 double CostOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedule::Device& d,
-              const std::function<bool(Name)>& may_turn) {
+              const std::function<bool(Name)>& may_turn, const std::function<bool()>& is_tiled) {
   double cost = 0;
   for (const Weighed& w : statement) {
     cost += LaneCost(s, w, d).Least();
     if (!w.sum || !Gains(s, *w.sum, may_turn)) continue;
+    if (!is_tiled()) {  // each of its terms walks across memory
+      cost += TripsOf(w.leaf.ranges, d) * static_cast<double>(d.turned_element);
+      continue;
+    }
     const int64_t percent = w.sum->kind == ImageSum::kChannels ? d.channel_sum_gain : d.window_gain;
-    cost -= TripsOf(w.leaf.ranges, d) * static_cast<double>(percent) / 100;
+    cost += TripsOf(w.leaf.ranges, d) * (1 / LanesFilled(s, *w.sum, d) - 1 - static_cast<double>(percent) / 100);
   }
   return cost;
 }

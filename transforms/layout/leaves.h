@@ -22,6 +22,7 @@ struct Leaf {
   std::vector<Access> reads;         // of memory
   std::vector<Access> registers;     // read or written
   std::vector<Name> within;          // indices that the target does not speak of: the sum's, where it is one
+  std::vector<Name> lanes;           // indices that schedules may put in lanes
 };
 
 // Nothing where the statement holds more than maps and tasklets.
