@@ -1,10 +1,11 @@
-// Random programs: every pass and the cpu backend against the interpreter.
-//   random_test --what=passes|cpu|normalize|steps --first=SEED --count=N [--statements=K] [--plugins=DIR]…
+// Random programs: every pass and the cpu backend against the interpreter; the bits that cpu gives with other threads and lanes.
+//   random_test --what=passes|cpu|bits|normalize|steps --first=SEED --count=N [--statements=K] [--plugins=DIR]…
 // A failure prints the seed, the smallest number of statements that still fails, and that program.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -56,7 +57,7 @@ std::string Disagreement(const RandomProgram& p, const std::vector<Value>& got, 
 
 struct Tester {
   Registry registry;
-  bool cpu = false, steps = false;
+  bool cpu = false, bits = false, steps = false;
   std::string cache;
   std::vector<std::string> pipelines;
   std::map<std::string, int> found;  // matches by transformation
@@ -89,11 +90,43 @@ struct Tester {
     return out;
   }
 
+  // "" where 1 and 2 threads, and descriptions of cpu that differ in lanes and caches, give the same bits.
+  std::string SameBits(const RandomProgram& p, const Program& program, uint64_t seed) {
+    std::vector<std::vector<Value>> first(std::size(kSizes));
+    for (const char* device : {"cpu", "cpu_avx2"}) {
+      setenv("HEADRACE_DEVICE", device, 1);
+      Program prepared = program;
+      if (Status s = RunPipeline(registry, "compile-cpu", prepared); !s.ok()) return "compile-cpu: " + s.ToString();
+      for (int threads : {1, 2}) {
+        CompileOptions o;
+        o.cache_dir = cache;
+        o.threads = threads;
+        auto e = registry.FindBackend("cpu")->compile(prepared, o, registry);
+        if (!e.ok()) return std::string(device) + ": " + e.status().ToString();
+        for (size_t k = 0; k < std::size(kSizes); ++k) {
+          std::vector<Value> got;
+          if (std::string s = RunAll(p, e->get(), kSizes[k], seed, &got); !s.empty()) return s;
+          if (first[k].empty()) first[k] = got;
+          for (size_t i = 0; i < got.size(); ++i)
+            if (!SameBits(got[i].tensor, first[k][i].tensor))
+              return p.outputs[i].name + " has other bits for " + device + ", " + std::to_string(threads) + " threads, N = " +
+                     std::to_string(kSizes[k].n) + ", M = " + std::to_string(kSizes[k].m);
+        }
+      }
+    }
+    return "";
+  }
+  static bool SameBits(const Tensor& a, const Tensor& b) {
+    return a.elements() == b.elements() &&
+           (a.elements() == 0 || std::memcmp(a.data->data(), b.data->data(), static_cast<size_t>(a.bytes())) == 0);
+  }
+
   // "" when everything agrees.
   std::string Check(const RandomProgram& p, uint64_t seed) {
     auto program = ParseProgram(p.text);
     if (!program.ok()) return "does not parse: " + program.status().ToString();
     if (Status s = Verify(*program); !s.ok()) return "does not verify: " + s.ToString();
+    if (bits) return SameBits(p, *program, seed);
     auto reference = registry.FindBackend("interpreter")->compile(*program, {}, registry);
     if (!reference.ok()) return "interpreter: " + reference.status().ToString();
     std::vector<std::vector<Value>> want;
@@ -177,7 +210,7 @@ int Main(int argc, char** argv) {
       return 1;
     }
   }
-  t.cpu = what == "cpu", t.steps = what == "steps";
+  t.cpu = what == "cpu", t.bits = what == "bits", t.steps = what == "steps";
   const char* tmp = std::getenv("TEST_TMPDIR");
   t.cache = std::string(tmp ? tmp : "/tmp") + "/random-programs-cache";
   if (t.pipelines.empty() && !t.steps) {  // every pass alone that needs no names and adds no parameter, and all pipelines

@@ -1,5 +1,6 @@
 #include "transforms/schedule/device.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <vector>
@@ -97,8 +98,9 @@ Result<Device> ParseDevice(std::string name, std::string_view text) {
 
 namespace {
 
-// Of the descriptions of cpu: the one for the vectors that this processor has.
-const char* HostDevice() {
+// Of the descriptions of cpu: the one for the vectors that this processor has; or what the environment asks for.
+std::string HostDevice() {
+  if (const char* asked = std::getenv("HEADRACE_DEVICE"); asked && *asked) return asked;
 #if defined(__x86_64__) || defined(__i386__)
   if (__builtin_cpu_supports("avx512f")) return "cpu";
 #endif
@@ -114,11 +116,11 @@ Result<Device> FindDevice(const std::string& name_or_file) {
     if (name == kDevices[i].name) return ParseDevice(name.substr(0, name.find('_')), kDevices[i].text);
     known += ", " + std::string(kDevices[i].name);
   }
-  std::ifstream in(name_or_file);
-  if (!in) return Wrong(name_or_file, "there is none of this name, and no such file", "devices: " + known);
+  std::ifstream in(name);
+  if (!in) return Wrong(name, "there is none of this name, and no such file", "devices: " + known);
   std::stringstream all;
   all << in.rdbuf();
-  const std::string file = name_or_file.substr(name_or_file.rfind('/') + 1);
+  const std::string file = name.substr(name.rfind('/') + 1);
   return ParseDevice(file.substr(0, file.find('.')), all.str());
 }
 

@@ -22,7 +22,8 @@ struct Device {
 
 // Each number once, at least 1. Errors: E0369.
 Result<Device> ParseDevice(std::string name, std::string_view text);
-// The description that comes with Headrace under this name ("cpu"; "cpu_avx2" is one of cpu, too; "host": the one of this processor),
+// The description that comes with Headrace under this name ("cpu"; "cpu_avx2" is one of cpu, too; "host": the one of this
+// processor, or what HEADRACE_DEVICE names),
 // or else that of the file of this name.
 Result<Device> FindDevice(const std::string& name_or_file);
 
