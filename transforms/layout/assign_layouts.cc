@@ -131,10 +131,13 @@ class Assigner {
   // Asked of the strategy, once for each distinct statement.
   bool IsTiled(size_t i) const {
     const NodeId id = statements_[i].id;
-    const std::unordered_set<Name> written(s_.order.begin(), s_.order.end());
-    const transforms::StatementKey key = transforms::KeyOf(s_, id, {}, written);
+    Sdfg s = s_;
+    for (const Weighed& w : statements_[i].leaves)
+      if (w.sum) LayWeights(&s, *w.sum);
+    const std::unordered_set<Name> written(s.order.begin(), s.order.end());
+    const transforms::StatementKey key = transforms::KeyOf(s, id, {}, written);
     const auto [it, fresh] = tiled_.try_emplace(key.text, false);
-    if (fresh) it->second = schedule::IsTiled(p_, KernelOf(s_, id, key, written), d_);
+    if (fresh) it->second = schedule::IsTiled(p_, KernelOf(s, id, key, written), d_);
     return it->second;
   }
   void Turn(Name n, bool innermost) {

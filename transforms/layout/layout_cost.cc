@@ -71,15 +71,18 @@ class LaneCost {
   std::vector<std::pair<Offset, double>> accesses_;
 };
 
+bool IsInnermost(const Sdfg& s, const ImageSum& sum, const Access& a) {
+  return AsInt(StridesOf(s.Get(a.container))[sum.channel]) == 1;
+}
+bool AnyInnermost(const Sdfg& s, const ImageSum& sum) {
+  return std::any_of(sum.images.begin(), sum.images.end(), [&](const Access& a) { return IsInnermost(s, sum, a); });
+}
+
 // What can't have its channels side by side is no reason that others shouldn't.
 bool Gains(const Sdfg& s, const ImageSum& sum, const std::function<bool(Name)>& may_turn) {
-  bool any = false;
-  for (const Access& a : sum.images) {
-    const bool innermost = AsInt(StridesOf(s.Get(a.container))[sum.channel]) == 1;
-    if (!innermost && may_turn(a.root)) return false;
-    any |= innermost;
-  }
-  return any;
+  return AnyInnermost(s, sum) && std::none_of(sum.images.begin(), sum.images.end(), [&](const Access& a) {
+           return !IsInnermost(s, sum, a) && may_turn(a.root);
+         });
 }
 
 // How many lanes its channels fill of the vectors that hold them, where they are side by side.
@@ -88,7 +91,7 @@ double LanesFilled(const Sdfg& s, const ImageSum& sum, const schedule::Device& d
   const bool forward = !sum.lane.empty();  // lanes are the channels of the result
   for (size_t i = forward ? sum.images.size() - 1 : 0; i < sum.images.size(); ++i) {
     const Container& c = s.Get(sum.images[i].container);
-    if (AsInt(StridesOf(c)[sum.channel]) != 1) continue;
+    if (!IsInnermost(s, sum, sum.images[i])) continue;
     const double lanes = std::max<double>(1, static_cast<double>(d.vector_bytes) / static_cast<double>(ByteSize(c.dtype)));
     const double channels = std::max(1.0, SizeOf(c.shape[sum.channel], d));
     least = std::min(least, channels / (std::ceil(channels / lanes) * lanes));
@@ -125,13 +128,16 @@ double CostOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedu
   double cost = 0;
   for (const Weighed& w : statement) {
     cost += LaneCost(s, w, d).Least();
-    if (!w.sum || !Gains(s, *w.sum, may_turn)) continue;
+    if (!w.sum) continue;
+    const double work = TripsOf(w.leaf.ranges, d);
+    if (w.sum->kind == ImageSum::kWeights && AnyInnermost(s, *w.sum)) cost += work * static_cast<double>(d.weight_gradient_loss) / 100;
+    if (!Gains(s, *w.sum, may_turn)) continue;
     if (!is_tiled()) {  // each of its terms walks across memory
-      cost += TripsOf(w.leaf.ranges, d) * static_cast<double>(d.turned_element);
+      cost += work * static_cast<double>(d.turned_element);
       continue;
     }
-    const int64_t percent = w.sum->kind == ImageSum::kChannels ? d.channel_sum_gain : d.window_gain;
-    cost += TripsOf(w.leaf.ranges, d) * (1 / LanesFilled(s, *w.sum, d) - 1 - static_cast<double>(percent) / 100);
+    const int64_t percent = w.sum->kind == ImageSum::kWindow ? d.window_gain : d.channel_sum_gain;
+    cost += work * (1 / LanesFilled(s, *w.sum, d) - 1 - static_cast<double>(percent) / 100);
   }
   return cost;
 }
