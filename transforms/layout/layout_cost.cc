@@ -21,20 +21,32 @@ double TouchesOf(const Leaf& l, const Access& a, const schedule::Device& d) {
   return n;
 }
 
+// Functions that a tasklet calls, which lanes compute together.
+double CallsOf(const Sdfg& s, NodeId tasklet) {
+  double n = 0;
+  Visit(std::get<Tasklet>(s.nodes[tasklet].body).value, [&](const Expr& e) { return n += e.Is(ExprKind::kCall), true; });
+  return n;
+}
+
+// Of tasklets side by side in one map: all of them have the same lanes.
 class LaneCost {
  public:
-  LaneCost(const Sdfg& s, const Weighed& w, const schedule::Device& d) : s_(s), w_(w), d_(d) {
-    if (w.leaf.target) Add(*w.leaf.target);
-    for (const Access& a : w.leaf.reads)
-      if (!IsWeight(a)) Add(a);
+  LaneCost(const Sdfg& s, std::vector<const Weighed*> tasklets, const schedule::Device& d) : s_(s), tasklets_(std::move(tasklets)), d_(d) {
+    for (const Weighed* w : tasklets_) {
+      if (w->leaf.target) Add(*w, *w->leaf.target);
+      for (const Access& a : w->leaf.reads)
+        if (!IsWeight(*w, a)) Add(*w, a);
+      calls_ += CallsOf(s, w->leaf.tasklet) * layout::TripsOf(w->leaf.ranges, d);
+    }
   }
   double Least() const {
     double least = -1;
-    for (const Range& r : w_.leaf.ranges) {
+    for (const Range& r : tasklets_[0]->leaf.ranges) {
       if (AsInt(r.end - r.begin) == 1 || !MayBeLane(r.index)) continue;
       double across = 0;
       for (const auto& [at, touches] : accesses_)
         if (!RunsAlong(at, r.index)) across += touches;
+      if (across > 0) across += calls_ * static_cast<double>(d_.turned_element);
       if (least < 0 || across < least) least = across;
     }
     return std::max(least, 0.0) * static_cast<double>(d_.turned_element);
@@ -42,22 +54,24 @@ class LaneCost {
 
  private:
   // Weights are laid out as their sums want them.
-  bool IsWeight(const Access& a) const {
-    return w_.sum && std::any_of(w_.sum->weights.begin(), w_.sum->weights.end(), [&](const Access& x) {
+  static bool IsWeight(const Weighed& w, const Access& a) {
+    return w.sum && std::any_of(w.sum->weights.begin(), w.sum->weights.end(), [&](const Access& x) {
       return x.container == a.container && x.index == a.index;
     });
   }
-  void Add(const Access& a) {
+  void Add(const Weighed& w, const Access& a) {
     if (s_.Get(a.container).shape.empty()) return;
     // What other sums read is copied again and again, as they are cut.
-    const double touches = w_.leaf.accumulates && !w_.sum ? layout::TripsOf(w_.leaf.ranges, d_) : TouchesOf(w_.leaf, a, d_);
+    const double touches = w.leaf.accumulates && !w.sum ? layout::TripsOf(w.leaf.ranges, d_) : TouchesOf(w.leaf, a, d_);
     accesses_.emplace_back(OffsetOf(s_, a.container, a.index, a.flat), touches);
   }
   // Registers that are arrays are lanes by their own indices.
   bool MayBeLane(Name index) const {
-    if (std::find(w_.leaf.lanes.begin(), w_.leaf.lanes.end(), index) == w_.leaf.lanes.end()) return false;
-    return std::all_of(w_.leaf.registers.begin(), w_.leaf.registers.end(),
-                       [&](const Access& a) { return a.index.empty() || Speaks(a, index); });
+    return std::all_of(tasklets_.begin(), tasklets_.end(), [&](const Weighed* w) {
+      const auto& [lanes, registers] = std::tie(w->leaf.lanes, w->leaf.registers);
+      return std::find(lanes.begin(), lanes.end(), index) != lanes.end() &&
+             std::all_of(registers.begin(), registers.end(), [&](const Access& a) { return a.index.empty() || Speaks(a, index); });
+    });
   }
   static bool RunsAlong(const Offset& at, Name index) {
     if (!at.elements) return false;
@@ -66,10 +80,24 @@ class LaneCost {
   }
 
   const Sdfg& s_;
-  const Weighed& w_;
+  std::vector<const Weighed*> tasklets_;
   const schedule::Device& d_;
   std::vector<std::pair<Offset, double>> accesses_;
+  double calls_ = 0;
 };
+
+// Across memory, map by map.
+double AcrossOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedule::Device& d) {
+  double cost = 0;
+  std::vector<const Weighed*> beside;
+  for (size_t i = 0; i < statement.size(); ++i) {
+    beside.push_back(&statement[i]);
+    if (i + 1 < statement.size() && statement[i + 1].leaf.map == statement[i].leaf.map) continue;
+    cost += LaneCost(s, std::move(beside), d).Least();
+    beside.clear();
+  }
+  return cost;
+}
 
 bool IsInnermost(const Sdfg& s, const ImageSum& sum, const Access& a) {
   return AsInt(StridesOf(s.Get(a.container))[sum.channel]) == 1;
@@ -125,9 +153,8 @@ std::vector<Weighed> Weigh(const Sdfg& s, std::vector<Leaf> leaves) {
 
 double CostOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedule::Device& d,
               const std::function<bool(Name)>& may_turn, const std::function<bool()>& is_tiled) {
-  double cost = 0;
+  double cost = AcrossOf(s, statement, d);
   for (const Weighed& w : statement) {
-    cost += LaneCost(s, w, d).Least();
     if (!w.sum) continue;
     const double work = TripsOf(w.leaf.ranges, d);
     if (w.sum->kind == ImageSum::kWeights && AnyInnermost(s, *w.sum)) cost += work * static_cast<double>(d.weight_gradient_loss) / 100;

@@ -14,7 +14,7 @@ struct Access {
 };
 
 struct Leaf {
-  NodeId tasklet;
+  NodeId tasklet, map;  // and the map that it stands in; invalid: none
   std::vector<Range> ranges;
   // What it writes. Sums in registers belong to what they are written to: then it is that, in the same statement.
   std::optional<Access> target;
