@@ -2,11 +2,11 @@
 // from the compile cache.
 #include <benchmark/benchmark.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "driver/compile.h"
+#include "driver/plugin_path.h"
 #include "ir/registry/registry.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
@@ -17,9 +17,7 @@ namespace {
 const Registry& Plugins() {
   static const Registry* const registry = [] {
     auto* r = new Registry;
-    const bool runfiles = getenv("HEADRACE_PLUGIN_PATH") == nullptr && InstalledPluginFolder().empty();
-    const Status s =
-        LoadPlugins(*r, runfiles ? std::vector<std::string>{"driver/plugins"} : std::vector<std::string>());
+    const Status s = LoadPlugins(*r, PluginPath());
     if (!s.ok()) fprintf(stderr, "%s\n", s.ToString().c_str());
     return r;
   }();

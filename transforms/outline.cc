@@ -337,8 +337,8 @@ class Outliner {
 
 }  // namespace
 
-Sdfg KernelOf(const Sdfg& s, NodeId statement, const StatementKey& key) {
-  return KernelMaker(s, key, {}).Make(Name("k"), statement, {}, false);
+Sdfg KernelOf(const Sdfg& s, NodeId statement, const StatementKey& key, const std::unordered_set<Name>& written) {
+  return KernelMaker(s, key, written).Make(Name("k"), statement, {}, false);
 }
 
 Result<bool> Outline(Program& p, const Ask& ask) {

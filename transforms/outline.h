@@ -15,7 +15,7 @@ namespace headrace {
 
 Result<bool> Outline(Program& p, const Ask& ask = IsAdvised);
 
-// The kernel that it would make of a map of tasklets and maps.
-Sdfg KernelOf(const Sdfg& s, NodeId statement, const transforms::StatementKey& key);
+// The kernel that it would make of a map of tasklets and maps. `written`: as the key's.
+Sdfg KernelOf(const Sdfg& s, NodeId statement, const transforms::StatementKey& key, const std::unordered_set<Name>& written = {});
 
 }  // namespace headrace

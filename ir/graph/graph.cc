@@ -180,11 +180,27 @@ BlockId Sdfg::AddBlock(Control c, Origin o) { return blocks.Add(Block{std::move(
 
 // ---- Program ----
 
+namespace {
+
+// Where the sdfg of that name is, sdfgs.size() when nowhere. A program of 10^4 kernels asks for each of them, so this thread
+// remembers where it last found a name; what it remembers is compared before it is believed.
+size_t PositionOf(const std::vector<std::shared_ptr<Sdfg>>& sdfgs, Name n) {
+  constexpr size_t kFew = 8;
+  static thread_local std::unordered_map<Name, size_t> last;
+  if (sdfgs.size() > kFew)
+    if (const auto at = last.find(n); at != last.end() && at->second < sdfgs.size() && sdfgs[at->second]->name == n)
+      return at->second;
+  size_t i = 0;
+  while (i < sdfgs.size() && sdfgs[i]->name != n) ++i;
+  if (i >= kFew && i < sdfgs.size()) last[n] = i;
+  return i;
+}
+
+}  // namespace
+
 const Sdfg* Program::Find(Name n) const {
-  for (const auto& s : sdfgs) {
-    if (s->name == n) return s.get();
-  }
-  return nullptr;
+  const size_t i = PositionOf(sdfgs, n);
+  return i < sdfgs.size() ? sdfgs[i].get() : nullptr;
 }
 
 const Sdfg& Program::Entry() const {
@@ -194,12 +210,11 @@ const Sdfg& Program::Entry() const {
 }
 
 Sdfg& Program::Mutable(Name n) {
-  for (auto& s : sdfgs) {
-    if (s->name != n) continue;
-    if (s.use_count() > 1) s = std::make_shared<Sdfg>(*s);
-    return *s;
-  }
-  HR_CHECK(false, "the program has no sdfg '" + n.str() + "'");
+  const size_t i = PositionOf(sdfgs, n);
+  HR_CHECK(i < sdfgs.size(), "the program has no sdfg '" + n.str() + "'");
+  std::shared_ptr<Sdfg>& s = sdfgs[i];
+  if (s.use_count() > 1) s = std::make_shared<Sdfg>(*s);
+  return *s;
 }
 
 Sdfg& Program::Add(Sdfg s) {

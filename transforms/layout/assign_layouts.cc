@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "ir/analysis/arena.h"
 #include "ir/analysis/dataflow.h"
@@ -10,6 +12,8 @@
 #include "ir/analysis/reorder.h"
 #include "transforms/layout/layout_cost.h"
 #include "transforms/layout/weights.h"
+#include "transforms/outline.h"
+#include "transforms/schedule/choose_schedule.h"
 
 namespace headrace {
 namespace layout {
@@ -120,8 +124,21 @@ class Assigner {
 
   double Cost(const std::set<size_t>& statements) const {
     double sum = 0;
-    for (size_t i : statements) sum += CostOf(s_, statements_[i].leaves, d_, [this](Name n) { return parent_.count(n) > 0; });
+    for (size_t i : statements)
+      sum += CostOf(s_, statements_[i].leaves, d_, [this](Name n) { return parent_.count(n) > 0; }, [this, i] { return IsTiled(i); });
     return sum;
+  }
+  // Asked of the strategy, once for each distinct statement.
+  bool IsTiled(size_t i) const {
+    const NodeId id = statements_[i].id;
+    Sdfg s = s_;
+    for (const Weighed& w : statements_[i].leaves)
+      if (w.sum) LayWeights(&s, *w.sum);
+    const std::unordered_set<Name> written(s.order.begin(), s.order.end());
+    const transforms::StatementKey key = transforms::KeyOf(s, id, {}, written);
+    const auto [it, fresh] = tiled_.try_emplace(key.text, false);
+    if (fresh) it->second = schedule::IsTiled(p_, KernelOf(s, id, key, written), d_);
+    return it->second;
   }
   void Turn(Name n, bool innermost) {
     HR_CHECK(Reorder(&s_, n, innermost ? ChannelsInnermost(s_.Get(n).shape.size()) : MemoryOrder()), n.str());
@@ -160,6 +177,7 @@ class Assigner {
   std::vector<Statement> statements_;
   std::map<Name, std::vector<size_t>> uses_;
   std::map<Name, Name> parent_;  // of candidates
+  mutable std::unordered_map<std::string, bool> tiled_;  // by what a statement computes
   std::set<Name> sums_;          // sets that sums over images are in
 };
 

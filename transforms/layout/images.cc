@@ -54,7 +54,7 @@ std::optional<ImageSum> Forward(const Leaf& l) {
 std::optional<ImageSum> OfWeights(const Leaf& l) {
   const Access& w = *l.target;
   ImageSum out;
-  out.kind = ImageSum::kChannels;
+  out.kind = ImageSum::kWeights;
   for (const Access& x : l.reads)
     if (IsImage(x) && x.index.size() == w.index.size() && x.root != w.root) out.images.push_back(x);
   if (out.images.size() != 2) return std::nullopt;
@@ -66,7 +66,6 @@ std::optional<ImageSum> OfWeights(const Leaf& l) {
   const bool crossed = (a.index[1] == w.index[0] && b.index[1] != w.index[0]) || (b.index[1] == w.index[0] && a.index[1] != w.index[0]);
   const bool each = a.index[1] == w.index[0] && b.index[1] == w.index[0];
   if (!crossed && !each) return std::nullopt;
-  if (each) out.kind = ImageSum::kWindow;
   return out;
 }
 

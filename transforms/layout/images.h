@@ -9,6 +9,7 @@ struct ImageSum {
   enum Kind {
     kChannels,  // channels are its terms: a convolution, its gradients
     kWindow,    // each channel for itself: depthwise convolution, pooling
+    kWeights,   // places are its terms: a gradient of weights
   } kind = kWindow;
   size_t channel = 1;           // the dimension of images that is best innermost: 2 or more where terms are the last one already
   std::vector<Access> images;

@@ -1,6 +1,7 @@
 #include "transforms/layout/layout_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/analysis/layout.h"
 
@@ -20,20 +21,32 @@ double TouchesOf(const Leaf& l, const Access& a, const schedule::Device& d) {
   return n;
 }
 
+// Functions that a tasklet calls, which lanes compute together.
+double CallsOf(const Sdfg& s, NodeId tasklet) {
+  double n = 0;
+  Visit(std::get<Tasklet>(s.nodes[tasklet].body).value, [&](const Expr& e) { return n += e.Is(ExprKind::kCall), true; });
+  return n;
+}
+
+// Of tasklets side by side in one map: all of them have the same lanes.
 class LaneCost {
  public:
-  LaneCost(const Sdfg& s, const Weighed& w, const schedule::Device& d) : s_(s), w_(w), d_(d) {
-    if (w.leaf.target) Add(*w.leaf.target);
-    for (const Access& a : w.leaf.reads)
-      if (!IsWeight(a)) Add(a);
+  LaneCost(const Sdfg& s, std::vector<const Weighed*> tasklets, const schedule::Device& d) : s_(s), tasklets_(std::move(tasklets)), d_(d) {
+    for (const Weighed* w : tasklets_) {
+      if (w->leaf.target) Add(*w, *w->leaf.target);
+      for (const Access& a : w->leaf.reads)
+        if (!IsWeight(*w, a)) Add(*w, a);
+      calls_ += CallsOf(s, w->leaf.tasklet) * layout::TripsOf(w->leaf.ranges, d);
+    }
   }
   double Least() const {
     double least = -1;
-    for (const Range& r : w_.leaf.ranges) {
+    for (const Range& r : tasklets_[0]->leaf.ranges) {
       if (AsInt(r.end - r.begin) == 1 || !MayBeLane(r.index)) continue;
       double across = 0;
       for (const auto& [at, touches] : accesses_)
         if (!RunsAlong(at, r.index)) across += touches;
+      if (across > 0) across += calls_ * static_cast<double>(d_.turned_element);
       if (least < 0 || across < least) least = across;
     }
     return std::max(least, 0.0) * static_cast<double>(d_.turned_element);
@@ -41,19 +54,24 @@ class LaneCost {
 
  private:
   // Weights are laid out as their sums want them.
-  bool IsWeight(const Access& a) const {
-    return w_.sum && std::any_of(w_.sum->weights.begin(), w_.sum->weights.end(), [&](const Access& x) {
+  static bool IsWeight(const Weighed& w, const Access& a) {
+    return w.sum && std::any_of(w.sum->weights.begin(), w.sum->weights.end(), [&](const Access& x) {
       return x.container == a.container && x.index == a.index;
     });
   }
-  void Add(const Access& a) {
+  void Add(const Weighed& w, const Access& a) {
     if (s_.Get(a.container).shape.empty()) return;
-    accesses_.emplace_back(OffsetOf(s_, a.container, a.index, a.flat), TouchesOf(w_.leaf, a, d_));
+    // What other sums read is copied again and again, as they are cut.
+    const double touches = w.leaf.accumulates && !w.sum ? layout::TripsOf(w.leaf.ranges, d_) : TouchesOf(w.leaf, a, d_);
+    accesses_.emplace_back(OffsetOf(s_, a.container, a.index, a.flat), touches);
   }
   // Registers that are arrays are lanes by their own indices.
   bool MayBeLane(Name index) const {
-    return std::all_of(w_.leaf.registers.begin(), w_.leaf.registers.end(),
-                       [&](const Access& a) { return a.index.empty() || Speaks(a, index); });
+    return std::all_of(tasklets_.begin(), tasklets_.end(), [&](const Weighed* w) {
+      const auto& [lanes, registers] = std::tie(w->leaf.lanes, w->leaf.registers);
+      return std::find(lanes.begin(), lanes.end(), index) != lanes.end() &&
+             std::all_of(registers.begin(), registers.end(), [&](const Access& a) { return a.index.empty() || Speaks(a, index); });
+    });
   }
   static bool RunsAlong(const Offset& at, Name index) {
     if (!at.elements) return false;
@@ -62,20 +80,51 @@ class LaneCost {
   }
 
   const Sdfg& s_;
-  const Weighed& w_;
+  std::vector<const Weighed*> tasklets_;
   const schedule::Device& d_;
   std::vector<std::pair<Offset, double>> accesses_;
+  double calls_ = 0;
 };
+
+// Across memory, map by map.
+double AcrossOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedule::Device& d) {
+  double cost = 0;
+  std::vector<const Weighed*> beside;
+  for (size_t i = 0; i < statement.size(); ++i) {
+    beside.push_back(&statement[i]);
+    if (i + 1 < statement.size() && statement[i + 1].leaf.map == statement[i].leaf.map) continue;
+    cost += LaneCost(s, std::move(beside), d).Least();
+    beside.clear();
+  }
+  return cost;
+}
+
+bool IsInnermost(const Sdfg& s, const ImageSum& sum, const Access& a) {
+  return AsInt(StridesOf(s.Get(a.container))[sum.channel]) == 1;
+}
+bool AnyInnermost(const Sdfg& s, const ImageSum& sum) {
+  return std::any_of(sum.images.begin(), sum.images.end(), [&](const Access& a) { return IsInnermost(s, sum, a); });
+}
 
 // What can't have its channels side by side is no reason that others shouldn't.
 bool Gains(const Sdfg& s, const ImageSum& sum, const std::function<bool(Name)>& may_turn) {
-  bool any = false;
-  for (const Access& a : sum.images) {
-    const bool innermost = AsInt(StridesOf(s.Get(a.container))[sum.channel]) == 1;
-    if (!innermost && may_turn(a.root)) return false;
-    any |= innermost;
+  return AnyInnermost(s, sum) && std::none_of(sum.images.begin(), sum.images.end(), [&](const Access& a) {
+           return !IsInnermost(s, sum, a) && may_turn(a.root);
+         });
+}
+
+// How many lanes its channels fill of the vectors that hold them, where they are side by side.
+double LanesFilled(const Sdfg& s, const ImageSum& sum, const schedule::Device& d) {
+  double least = 1;
+  const bool forward = !sum.lane.empty();  // lanes are the channels of the result
+  for (size_t i = forward ? sum.images.size() - 1 : 0; i < sum.images.size(); ++i) {
+    const Container& c = s.Get(sum.images[i].container);
+    if (!IsInnermost(s, sum, sum.images[i])) continue;
+    const double lanes = std::max<double>(1, static_cast<double>(d.vector_bytes) / static_cast<double>(ByteSize(c.dtype)));
+    const double channels = std::max(1.0, SizeOf(c.shape[sum.channel], d));
+    least = std::min(least, channels / (std::ceil(channels / lanes) * lanes));
   }
-  return any;
+  return least;
 }
 
 }  // namespace
@@ -103,13 +152,19 @@ std::vector<Weighed> Weigh(const Sdfg& s, std::vector<Leaf> leaves) {
 }
 
 double CostOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedule::Device& d,
-              const std::function<bool(Name)>& may_turn) {
-  double cost = 0;
+              const std::function<bool(Name)>& may_turn, const std::function<bool()>& is_tiled) {
+  double cost = AcrossOf(s, statement, d);
   for (const Weighed& w : statement) {
-    cost += LaneCost(s, w, d).Least();
-    if (!w.sum || !Gains(s, *w.sum, may_turn)) continue;
-    const int64_t percent = w.sum->kind == ImageSum::kChannels ? d.channel_sum_gain : d.window_gain;
-    cost -= TripsOf(w.leaf.ranges, d) * static_cast<double>(percent) / 100;
+    if (!w.sum) continue;
+    const double work = TripsOf(w.leaf.ranges, d);
+    if (w.sum->kind == ImageSum::kWeights && AnyInnermost(s, *w.sum)) cost += work * static_cast<double>(d.weight_gradient_loss) / 100;
+    if (!Gains(s, *w.sum, may_turn)) continue;
+    if (!is_tiled()) {  // each of its terms walks across memory
+      cost += work * static_cast<double>(d.turned_element);
+      continue;
+    }
+    const int64_t percent = w.sum->kind == ImageSum::kWindow ? d.window_gain : d.channel_sum_gain;
+    cost += work * (1 / LanesFilled(s, *w.sum, d) - 1 - static_cast<double>(percent) / 100);
   }
   return cost;
 }

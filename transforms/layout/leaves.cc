@@ -14,15 +14,22 @@ class Walker {
  public:
   explicit Walker(const Sdfg& s) : s_(s) {}
 
-  bool Walk(NodeId id, std::vector<Range> ranges) {
+  // `first`: of the ranges that may be lanes. `completed`: with what is done around a sum, whose lanes are those of all of it.
+  bool Walk(NodeId id, NodeId map, std::vector<Range> ranges, size_t first, bool completed) {
     const Body& b = s_.nodes[id].body;
     if (const auto* m = std::get_if<Map>(&b)) {
+      const auto is_map = [&](NodeId n) { return std::holds_alternative<Map>(s_.nodes[n].body); };
+      const auto maps = std::count_if(m->body.begin(), m->body.end(), is_map);
+      const bool several = m->body.size() > 1;
       ranges.insert(ranges.end(), m->ranges.begin(), m->ranges.end());
-      return std::all_of(m->body.begin(), m->body.end(), [&](NodeId n) { return Walk(n, ranges); });
+      if (maps > 1 || (maps == 1 && several && completed)) first = ranges.size();
+      else if (maps == 1 && several) completed = true;
+      else if (several && !completed && AddsBesideOthers(*m)) first = ranges.size() - 1;
+      return std::all_of(m->body.begin(), m->body.end(), [&](NodeId n) { return Walk(n, id, ranges, first, completed); });
     }
     if (std::holds_alternative<std::monostate>(b)) return true;
     const auto* t = std::get_if<Tasklet>(&b);
-    if (t) Add(id, *t, std::move(ranges));
+    if (t) Add(id, map, *t, std::move(ranges), first);
     return t != nullptr;
   }
 
@@ -38,9 +45,17 @@ class Walker {
 
  private:
   bool IsRegister(Name n) const { return IsScoped(s_.Get(n).storage); }
-  void Add(NodeId id, const Tasklet& t, std::vector<Range> ranges) {
+  // Into memory: such statements keep all but their last range in order.
+  bool AddsBesideOthers(const Map& m) const {
+    return std::any_of(m.body.begin(), m.body.end(), [&](NodeId n) {
+      const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
+      return t && t->op != WriteOp::kAssign && !IsRegister(RootOf(s_, t->target));
+    });
+  }
+  void Add(NodeId id, NodeId map, const Tasklet& t, std::vector<Range> ranges, size_t first) {
     Leaf l;
-    l.tasklet = id, l.ranges = std::move(ranges), l.accumulates = t.op != WriteOp::kAssign;
+    for (size_t i = first; i < ranges.size(); ++i) l.lanes.push_back(ranges[i].index);
+    l.tasklet = id, l.map = map, l.ranges = std::move(ranges), l.accumulates = t.op != WriteOp::kAssign;
     const auto read = [&](const Expr& e) {
       Visit(e, [&](const Expr& x) {
         if (!x.Is(ExprKind::kRead)) return true;
@@ -82,7 +97,7 @@ class Walker {
 
 std::optional<std::vector<Leaf>> LeavesOf(const Sdfg& s, NodeId statement) {
   Walker w(s);
-  if (!w.Walk(statement, {})) return std::nullopt;
+  if (!w.Walk(statement, {}, {}, 0, false)) return std::nullopt;
   return w.Finish();
 }
 

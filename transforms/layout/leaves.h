@@ -14,7 +14,7 @@ struct Access {
 };
 
 struct Leaf {
-  NodeId tasklet;
+  NodeId tasklet, map;  // and the map that it stands in; invalid: none
   std::vector<Range> ranges;
   // What it writes. Sums in registers belong to what they are written to: then it is that, in the same statement.
   std::optional<Access> target;
@@ -22,6 +22,7 @@ struct Leaf {
   std::vector<Access> reads;         // of memory
   std::vector<Access> registers;     // read or written
   std::vector<Name> within;          // indices that the target does not speak of: the sum's, where it is one
+  std::vector<Name> lanes;           // indices that schedules may put in lanes
 };
 
 // Nothing where the statement holds more than maps and tasklets.

@@ -154,6 +154,12 @@ class Turner {
 
 }  // namespace
 
+void LayWeights(Sdfg* s, const ImageSum& sum) {
+  if (sum.lane.empty()) return;
+  for (const Access& a : sum.weights)
+    if (const auto order = OrderFor(s->Get(a.root), a, sum.lane)) Reorder(s, a.root, *order);
+}
+
 bool TurnWeights(const Program& p, Sdfg* s, const std::vector<NodeId>& statements, const schedule::Device& d) {
   return Turner(p, s, d).Run(statements);
 }

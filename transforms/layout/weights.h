@@ -10,6 +10,9 @@
 
 namespace headrace::layout {
 
+// The sum's weights as they would lie then.
+void LayWeights(Sdfg* s, const ImageSum& sum);
+
 // `statements`: those with sums whose images have their channels innermost now.
 bool TurnWeights(const Program& p, Sdfg* s, const std::vector<NodeId>& statements, const schedule::Device& d);
 

@@ -53,6 +53,7 @@ constexpr Field kFields[] = {
     {"window-terms", &Device::window_terms},
     {"channel-sum-gain", &Device::channel_sum_gain},
     {"window-gain", &Device::window_gain},
+    {"weight-gradient-loss", &Device::weight_gradient_loss},
     {"turned-element", &Device::turned_element},
     {"copy-share", &Device::copy_share},
     {"symbol-size", &Device::symbol_size},
