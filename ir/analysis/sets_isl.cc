@@ -10,11 +10,13 @@
 #include <isl/val.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace headrace::isl_sets {
 namespace {
 
 constexpr unsigned long kMaxOperations = 200000;  // of isl, per question: some milliseconds
+constexpr size_t kMostAnswers = 1 << 15;          // remembered by a thread: some megabytes
 
 struct ThreadContext {
   isl_ctx* ctx = isl_ctx_alloc();
@@ -51,22 +53,24 @@ class Problem {
     return !MentionsIndex(e) && IsIndexExpr(e) && AddParameter(e);
   }
 
-  void Finish() {
-    space_ = isl_space_set_alloc(ctx_, parameters_.size(), indices_.size());
-    for (size_t i = 0; i < parameters_.size(); ++i)
-      space_ = isl_space_set_dim_id(space_, isl_dim_param, i,
-                                    isl_id_alloc(ctx_, ("p" + std::to_string(i)).c_str(), nullptr));
-    context_ = isl_set_universe(isl_space_copy(space_));
-    for (size_t i = 0; i < parameters_.size(); ++i) {
-      Interval b = BoundsOf(parameters_[i], as_);
-      if (b.lo)
-        context_ = isl_set_lower_bound_si(context_, isl_dim_param, i,
-                                          static_cast<int>(std::clamp<int64_t>(*b.lo, -(1 << 30), 1 << 30)));
-      if (b.hi && *b.hi < (1 << 30))
-        context_ =
-            isl_set_upper_bound_si(context_, isl_dim_param, i, static_cast<int>(std::max<int64_t>(*b.hi, -(1 << 30))));
+  // The answer to a question that follows from `question` and the bounds of the parameters. Equal statements, and a statement
+  // that is scheduled in several ways, ask the same again and again: a thread remembers its answers.
+  template <typename Ask>
+  Truth Answer(std::string question, const Ask& ask) {
+    std::vector<Interval> bounds;
+    for (const Expr& e : parameters_) {
+      bounds.push_back(BoundsOf(e, as_));
+      question += " | " + ToString(e) + " in " + Text(bounds.back().lo) + ".." + Text(bounds.back().hi);
     }
+    thread_local std::unordered_map<std::string, Truth> answers;
+    if (const auto known = answers.find(question); known != answers.end()) return known->second;
+    Finish(bounds);
+    const Truth answer = ask();
+    if (answers.size() >= kMostAnswers) answers.clear();
+    answers.emplace(std::move(question), answer);
+    return answer;
   }
+
   ~Problem() {
     if (space_) isl_space_free(space_);
     if (context_) isl_set_free(context_);
@@ -123,6 +127,25 @@ class Problem {
   }
 
  private:
+  static std::string Text(const std::optional<int64_t>& bound) { return bound ? std::to_string(*bound) : "?"; }
+
+  void Finish(const std::vector<Interval>& bounds) {
+    space_ = isl_space_set_alloc(ctx_, parameters_.size(), indices_.size());
+    for (size_t i = 0; i < parameters_.size(); ++i)
+      space_ = isl_space_set_dim_id(space_, isl_dim_param, i,
+                                    isl_id_alloc(ctx_, ("p" + std::to_string(i)).c_str(), nullptr));
+    context_ = isl_set_universe(isl_space_copy(space_));
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      const Interval& b = bounds[i];
+      if (b.lo)
+        context_ = isl_set_lower_bound_si(context_, isl_dim_param, i,
+                                          static_cast<int>(std::clamp<int64_t>(*b.lo, -(1 << 30), 1 << 30)));
+      if (b.hi && *b.hi < (1 << 30))
+        context_ =
+            isl_set_upper_bound_si(context_, isl_dim_param, i, static_cast<int>(std::max<int64_t>(*b.hi, -(1 << 30))));
+    }
+  }
+
   static bool Structured(const Expr& e) {
     if (e.Is(ExprKind::kUnary)) return e->op == Op::kNeg;
     if (e.Is(ExprKind::kCall)) return (e->name == Name("min") || e->name == Name("max")) && !e->args.empty();
@@ -184,6 +207,22 @@ Truth Subseteq(isl_set* a, isl_set* b) {
   return t;
 }
 
+// Everything that a question says, in a form that tells different ones apart.
+std::string TextOf(const std::vector<Range>& ranges, bool named) {
+  std::string out;
+  for (const Range& r : ranges) {
+    out += "; ";
+    if (named) out += r.index.str() + " in ";
+    out += ToString(r.begin) + ":" + ToString(r.end) + ":" + (r.step ? ToString(r.step) : "1");
+  }
+  return out;
+}
+std::string TextOf(const std::vector<Expr>& list) {
+  std::string out;
+  for (const Expr& e : list) out += ", " + ToString(e);
+  return out;
+}
+
 std::optional<int64_t> StepOf(const Range& r) { return r.step ? AsInt(r.step) : std::optional<int64_t>(1); }
 
 std::vector<Name> DimNames(size_t n) {
@@ -222,20 +261,21 @@ Truth Overlaps(const Subset& a, const Subset& b, const Assumptions& as) {
   for (const Subset* s : {&a, &b})
     for (const Range& r : s->dims)
       if (!CollectRange(p, r)) return Truth::kUnknown;
-  p.Finish();
-  isl_set* both = isl_set_intersect(BoxOf(p, a, names), BoxOf(p, b, names));
-  isl_bool empty = isl_set_is_empty(both);
-  Truth t = Truth::kUnknown;
-  if (empty == isl_bool_true) {
-    t = Truth::kNo;
-  } else if (empty == isl_bool_false) {
-    isl_set *context = isl_set_params(p.Context()), *where = isl_set_params(isl_set_copy(both));
-    t = FromBool(isl_set_is_subset(context, where), Truth::kUnknown);
-    isl_set_free(context);
-    isl_set_free(where);
-  }
-  isl_set_free(both);
-  return t;
+  return p.Answer("overlap" + TextOf(a.dims, false) + " with" + TextOf(b.dims, false), [&] {
+    isl_set* both = isl_set_intersect(BoxOf(p, a, names), BoxOf(p, b, names));
+    isl_bool empty = isl_set_is_empty(both);
+    Truth t = Truth::kUnknown;
+    if (empty == isl_bool_true) {
+      t = Truth::kNo;
+    } else if (empty == isl_bool_false) {
+      isl_set *context = isl_set_params(p.Context()), *where = isl_set_params(isl_set_copy(both));
+      t = FromBool(isl_set_is_subset(context, where), Truth::kUnknown);
+      isl_set_free(context);
+      isl_set_free(where);
+    }
+    isl_set_free(both);
+    return t;
+  });
 }
 
 Truth Covers(const Subset& outer, const Subset& inner, const Assumptions& as) {
@@ -244,8 +284,8 @@ Truth Covers(const Subset& outer, const Subset& inner, const Assumptions& as) {
   for (const Subset* s : {&outer, &inner})
     for (const Range& r : s->dims)
       if (!CollectRange(p, r)) return Truth::kUnknown;
-  p.Finish();
-  return Subseteq(BoxOf(p, inner, names), BoxOf(p, outer, names));
+  return p.Answer("covered" + TextOf(inner.dims, false) + " by" + TextOf(outer.dims, false),
+                  [&] { return Subseteq(BoxOf(p, inner, names), BoxOf(p, outer, names)); });
 }
 
 Truth IsInjective(const std::vector<Range>& ranges, const std::vector<Expr>& index, const Assumptions& as) {
@@ -254,14 +294,15 @@ Truth IsInjective(const std::vector<Range>& ranges, const std::vector<Expr>& ind
     if (!CollectRange(p, r)) return Truth::kUnknown;
   for (const Expr& e : index)
     if (!p.Collect(e)) return Truth::kUnknown;
-  p.Finish();
-  isl_set* domain = DomainOf(p, ranges);
-  isl_map* m = isl_map_from_domain(domain);
-  m = isl_map_add_dims(m, isl_dim_out, 0);
-  for (const Expr& e : index) m = isl_map_flat_range_product(m, isl_map_from_pw_aff(p.Build(e)));
-  Truth t = FromBool(isl_map_is_injective(m), Truth::kUnknown);
-  isl_map_free(m);
-  return t;
+  return p.Answer("injective" + TextOf(ranges, true) + " to" + TextOf(index), [&] {
+    isl_set* domain = DomainOf(p, ranges);
+    isl_map* m = isl_map_from_domain(domain);
+    m = isl_map_add_dims(m, isl_dim_out, 0);
+    for (const Expr& e : index) m = isl_map_flat_range_product(m, isl_map_from_pw_aff(p.Build(e)));
+    Truth t = FromBool(isl_map_is_injective(m), Truth::kUnknown);
+    isl_map_free(m);
+    return t;
+  });
 }
 
 Truth WithinBounds(const std::vector<Range>& ranges, const std::vector<Expr>& index, const std::vector<Expr>& shape,
@@ -272,13 +313,14 @@ Truth WithinBounds(const std::vector<Range>& ranges, const std::vector<Expr>& in
   for (const auto* list : {&index, &shape})
     for (const Expr& e : *list)
       if (!p.Collect(e)) return Truth::kUnknown;
-  p.Finish();
-  isl_set* inside = p.Context();
-  for (size_t i = 0; i < index.size(); ++i) {
-    inside = isl_set_intersect(inside, p.Le(IntExpr(0), index[i]));
-    inside = isl_set_intersect(inside, p.Lt(index[i], shape[i]));
-  }
-  return Subseteq(DomainOf(p, ranges), inside);
+  return p.Answer("within" + TextOf(ranges, true) + " at" + TextOf(index) + " of" + TextOf(shape), [&] {
+    isl_set* inside = p.Context();
+    for (size_t i = 0; i < index.size(); ++i) {
+      inside = isl_set_intersect(inside, p.Le(IntExpr(0), index[i]));
+      inside = isl_set_intersect(inside, p.Lt(index[i], shape[i]));
+    }
+    return Subseteq(DomainOf(p, ranges), inside);
+  });
 }
 
 }  // namespace headrace::isl_sets

@@ -48,6 +48,18 @@ TEST(Sets, Coverage) {
   EXPECT_EQ(Covers(Box1("0", "8", "2"), Box1("2", "8", "4")), kYes);
 }
 
+// Answers are remembered: the same words under other bounds are another question.
+TEST(Sets, TheSameQuestionUnderOtherBounds) {
+  const Subset even = Box1("0", "N", "2"), odd = Box1("3", "4");
+  Assumptions large, small;
+  large.bounds = {{"N", {8, {}}}}, small.bounds = {{"N", {0, 2}}};
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(WithinBounds({R("i", "0", "N", "2")}, Exprs({"i"}), Exprs({"6"}), small), kYes);
+    EXPECT_NE(WithinBounds({R("i", "0", "N", "2")}, Exprs({"i"}), Exprs({"6"}), large), kYes);
+    EXPECT_EQ(Overlaps(even, odd, large), kNo);
+  }
+}
+
 TEST(Sets, Injectivity) {
   std::vector<Range> ij = {R("i", "0", "N"), R("j", "0", "M")};
   EXPECT_EQ(IsInjective(ij, Exprs({"i", "j"})), kYes);
