@@ -118,7 +118,7 @@ def gradients(case: Case, options) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernel", choices=list(CASES))
-    parser.add_argument("--size", default="small", choices=("small", "S"))
+    parser.add_argument("--size", default="small", choices=("small", "S", "M"))
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--jax", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)

@@ -2,7 +2,7 @@
 from JAX's, or from differences; and the times of one call by NumPy, Headrace and JAX, taken in turn.
 
     ./bazelw build //python:package
-    PYTHONPATH=bazel-bin/python/package:. python3 -m benchmarks.npbench.table [--size S] [--backend cpu] [--jax] [--rounds 5]
+    PYTHONPATH=bazel-bin/python/package:. python3 -m benchmarks.npbench.table [--size S|M] [--backend cpu] [--jax] [--rounds 5]
                                                                               [--out FILE] [--limit 900] [KERNEL …]
 
 Each kernel has a process and at most `--limit` seconds of its own (`measure.py`). `--out` keeps what was measured, a line each: what
@@ -89,7 +89,7 @@ class Kept:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", default="small", choices=("small", "S"))
+    parser.add_argument("--size", default="small", choices=("small", "S", "M"))
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--jax", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)

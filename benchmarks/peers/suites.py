@@ -54,10 +54,11 @@ def compile_(threads: int) -> Iterator[Key]:
 
 
 def npbench(threads: int, names: list[str]) -> Iterator[Key]:
-    """Each side has the better of one thread and of all."""
-    for name in names:
-        for count in sorted({1, threads}):
-            yield Key("npbench", name, "S", "backward", "f64", count)
+    """Each side has the better of one thread and of all; the small sizes first."""
+    for size in ("S", "M"):
+        for name in names:
+            for count in sorted({1, threads}):
+                yield Key("npbench", name, size, "backward", "f64", count)
 
 
 def quick(suite: str, threads: int) -> list[Key]:

@@ -31,7 +31,7 @@ class Cases(unittest.TestCase):
         self.assertEqual([(k.name, k.mode) for k in self.keys("ops")], [("Mish", "forward"), ("Mish", "backward"), ("Floor", "forward")])
 
     def test_npbench_with_one_thread_and_with_all(self):
-        self.assertEqual([k.threads for k in self.keys("npbench")], [1, 2])
+        self.assertEqual([(k.size, k.threads) for k in self.keys("npbench")], [("S", 1), ("S", 2), ("M", 1), ("M", 2)])
 
     def test_cases_are_chosen_by_words_of_their_titles(self):
         titles = lambda *texts: [k.title for k in main.chosen(self.keys("models"), list(texts))]
