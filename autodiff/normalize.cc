@@ -130,6 +130,11 @@ Status Normalize(Program& p, const Registry& r, bool fuse) {
     HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{where=elementwise}", p));
     HR_RETURN_IF_ERROR(RunPass(r, "fuse-maps", "", p));
     HR_RETURN_IF_ERROR(RunPass(r, "scalarize", "", p));
+    // Maps keep nothing for each iteration of a loop, and their adjoints are maps.
+    HR_RETURN_IF_ERROR(RunPass(r, "loop-to-map", "", p));
+    HR_RETURN_IF_ERROR(RunPass(r, "fuse-states", "", p));
+    HR_RETURN_IF_ERROR(RunPass(r, "fuse-maps", "", p));
+    HR_RETURN_IF_ERROR(RunPass(r, "scalarize", "", p));
   }
   for (int round = 0; round < kMaxRounds; ++round) {
     HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{where=maps}", p));

@@ -406,18 +406,21 @@ Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<N
   std::unordered_set<Name> restored;
   for (const auto& p : pushes_)
     for (const Push& push : p.second) restored.insert(push.root);
+  // So do those that only the gradients need: what they become is nobody's, and the work for it dead.
+  const bool only_gradients = !o_.keep_outputs && !o_.separate;
   Renames renames;
   for (Name n : s_.parameters) {
-    if (!restored.count(n)) continue;
     Container c = s_.Get(n);
-    const bool in = c.inout;
+    const bool in = c.inout, dropped = in && only_gradients;
+    if (!restored.count(n) && !dropped) continue;
     c.name = names_("own_" + n.str());
     c.kind = ContainerKind::kTransient;
     c.inout = c.optional = false;
     renames.push_back({n, c.name});
     s_.Add(c);
     if (in) before->Statement(CopyWhole(&s_, &names_, c.name, n));
-    after->Statement(CopyWhole(&s_, &names_, n, c.name));
+    if (dropped) s_.Mutable(n).inout = false;
+    else after->Statement(CopyWhole(&s_, &names_, n, c.name));
   }
   if (!renames.empty()) {
     // The copies made above name the parameter itself: rename around them.

@@ -25,6 +25,7 @@
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
 #include "transforms/layout/assign_layouts.h"
+#include "transforms/loop_to_map.h"
 #include "transforms/outline.h"
 #include "transforms/parameters.h"
 #include "transforms/plan_memory.h"
@@ -166,6 +167,7 @@ Status RegisterSteps(Registry& r) {
   using Plain = Result<bool> (*)(Program&, const Ask&);
   const std::tuple<const char*, const char*, Plain> plain[] = {
       {"fuse-states", "merges states that follow each other", FuseStates},
+      {"loop-to-map", "makes maps of loops whose iterations don't need each other, statement by statement", LoopToMap},
       {"fold-control", "removes branches, loops and maps that sizes decide", FoldControl},
       {"eliminate-dead-code", "removes statements whose results nobody reads, and unused containers",
        EliminateDeadCode},

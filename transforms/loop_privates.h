@@ -1,0 +1,34 @@
+// What each iteration of a loop keeps for itself, and the statements of its body as maps over the loop.
+#pragma once
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "transforms/loop_dependences.h"
+
+namespace headrace::transforms {
+
+// A tasklet, or a map of maps and tasklets: without a schedule, with ranges of sizes, and no index of the loop's name.
+bool IsElementwiseNest(const Sdfg& s, NodeId n, Name loop_variable);
+
+// `X[i] = X[i] + e`, with an element that all iterations share and an e without X: `X[i] += e`.
+void AccumulateOver(Sdfg* s, Name loop_variable, const std::vector<NodeId>& statements);
+
+struct Privates {
+  std::unordered_set<Name> names;
+  Expr first, count;  // of the loop's variable, for all iterations of the loops around it
+};
+// Transients that a body alone uses and that each iteration sets, in its first statement with them, before it reads them. None where
+// an element for each iteration would take more memory than what the loop works on.
+std::optional<Privates> FindPrivates(const Program& p, const Sdfg& s, const LoopNest& nest, const std::vector<NodeId>& statements);
+
+// Do both statements use one of these?
+bool ShareAny(const Sdfg& s, NodeId a, NodeId b, const std::unordered_set<Name>& names);
+
+// Each of them gets a first dimension, one element for each iteration.
+void GiveEach(Sdfg* s, const Privates& own, const Range& loop, const std::vector<NodeId>& statements);
+
+// The statement for all iterations. Indices of sums come last, as other passes expect them.
+NodeId MapOver(Sdfg* s, const Range& loop, NodeId statement);
+
+}  // namespace headrace::transforms
