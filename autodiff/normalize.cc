@@ -136,6 +136,7 @@ Status Normalize(Program& p, const Registry& r, bool fuse) {
     HR_RETURN_IF_ERROR(RunPass(r, "fuse-maps", "", p));
     HR_RETURN_IF_ERROR(RunPass(r, "scalarize", "", p));
   }
+  HR_RETURN_IF_ERROR(RunPass(r, "accumulate", "", p));  // adjoints of sums read no element and move no gradient
   for (int round = 0; round < kMaxRounds; ++round) {
     HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{where=maps}", p));
     for (int k = 0; k < 2; ++k) {  // the second time for calls that are alone in their map by now

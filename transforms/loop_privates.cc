@@ -31,18 +31,6 @@ void ForEachLeaf(const Sdfg& s, NodeId n, const std::function<void(NodeId, const
     for (NodeId inner : m->body) ForEachLeaf(s, inner, fn);
 }
 
-// e of `X[…] = X[…] + e`, as it is added.
-std::optional<Expr> Added(const Sdfg& s, const Tasklet& t) {
-  if (t.op != WriteOp::kAssign || t.guarded || t.flat || !t.value.Is(ExprKind::kBinary)) return std::nullopt;
-  const Expr self = ReadExpr(t.target, t.index);
-  const Expr &a = t.value->args[0], &b = t.value->args[1];
-  Expr rest;
-  if (t.value->op == Op::kAdd) rest = a == self ? b : b == self ? a : Expr();
-  if (t.value->op == Op::kSub && a == self) rest = UnaryExpr(Op::kNeg, b);
-  if (!rest || Reads(rest, s, RootOf(s, t.target))) return std::nullopt;
-  return rest;
-}
-
 // Does the first statement that touches `n` set all that others touch of it, without reading it?
 bool SetFirst(const Sdfg& s, Name n, const std::vector<std::vector<Memlet>>& memlets, const Assumptions& as) {
   const Memlet* set = nullptr;
@@ -108,6 +96,57 @@ bool FitsBeside(const Sdfg& s, const Container& c, const Expr& count, const std:
   });
 }
 
+// What is always added to index k of a map where it finds elements, such as i + 1 of A[k + i + 1, i] * B[k + i + 1, j].
+std::optional<Expr> OffsetOf(const Sdfg& s, NodeId map, Name k, Name loop_variable) {
+  std::optional<Expr> offset;
+  bool same = true;
+  auto index = [&](const Expr& e) {
+    if (!Mentions(e, k)) return;
+    if (!IsIndexExpr(e)) return void(same = false);
+    const Expr rest = Simplify(e - SymbolExpr(k));
+    same &= !Mentions(rest, k) && (!offset || *offset == rest);
+    offset = rest;
+  };
+  auto reads = [&](const Expr& e) {
+    Visit(e, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead))
+        for (const Expr& a : x->args) index(a);
+      return true;
+    });
+  };
+  ForEachLeaf(s, map, [&](NodeId, const Tasklet& t) {
+    reads(t.value);
+    for (const Expr& e : t.index) index(e), reads(e);
+  });
+  if (!same || !offset || !Mentions(*offset, loop_variable)) return std::nullopt;
+  return offset;
+}
+
+// Triangles with bounds that move instead of elements: `k in 0:N - i - 1 { … B[k + i + 1] }` is `k in i + 1:N { … B[k] }`, so that
+// adjoints and sums see which indices a product has.
+void TakeOffsets(Sdfg* s, NodeId map, Name loop_variable) {
+  const std::vector<Range> ranges = std::get<Map>(s->nodes[map].body).ranges;
+  for (size_t r = 0; r < ranges.size(); ++r) {
+    const Name k = ranges[r].index;
+    if (k == loop_variable) continue;
+    const std::optional<Expr> offset = OffsetOf(*s, map, k, loop_variable);
+    const auto used = [&](const Range& other) { return Mentions(other.begin, k) || Mentions(other.end, k); };
+    if (!offset || std::any_of(ranges.begin(), ranges.end(), used)) continue;
+    const NameMap moved = {{k, SymbolExpr(k) - *offset}};
+    ForEachLeaf(*s, map, [&](NodeId leaf, const Tasklet&) {
+      Tasklet& t = std::get<Tasklet>(s->nodes.Mutable(leaf).body);
+      t.value = Substitute(t.value, moved);
+      for (Expr& e : t.index) e = Substitute(e, moved);
+    });
+    Range& range = std::get<Map>(s->nodes.Mutable(map).body).ranges[r];
+    range.begin = Simplify(range.begin + *offset), range.end = Simplify(range.end + *offset);
+  }
+}
+
+bool HasMapsInside(const Sdfg& s, const Map& m) {
+  return std::any_of(m.body.begin(), m.body.end(), [&](NodeId n) { return std::holds_alternative<Map>(s.nodes[n].body); });
+}
+
 }  // namespace
 
 bool IsElementwiseNest(const Sdfg& s, NodeId n, Name loop_variable) {
@@ -123,14 +162,27 @@ bool IsElementwiseNest(const Sdfg& s, NodeId n, Name loop_variable) {
   return std::all_of(m->body.begin(), m->body.end(), [&](NodeId inner) { return IsElementwiseNest(s, inner, loop_variable); });
 }
 
+std::optional<Expr> AddedInPlace(const Sdfg& s, const Tasklet& t) {
+  const Container& c = s.Get(t.target);
+  if (c.storage == Storage::kRegister || !(c.dtype == DType::kF32 || c.dtype == DType::kF64 || IsComplex(c.dtype))) return std::nullopt;
+  if (t.op != WriteOp::kAssign || t.guarded || t.flat || !t.value.Is(ExprKind::kBinary)) return std::nullopt;
+  const Expr self = ReadExpr(t.target, t.index);
+  const Expr &a = t.value->args[0], &b = t.value->args[1];
+  Expr rest;
+  if (t.value->op == Op::kAdd) rest = a == self ? b : b == self ? a : Expr();
+  if (t.value->op == Op::kSub && a == self) rest = UnaryExpr(Op::kNeg, b);
+  const Name root = RootOf(s, t.target);
+  if (!rest || Reads(rest, s, root)) return std::nullopt;
+  for (const Expr& e : t.index)
+    if (Reads(e, s, root)) return std::nullopt;
+  return rest;
+}
+
 void AccumulateOver(Sdfg* s, Name loop_variable, const std::vector<NodeId>& statements) {
   for (NodeId n : statements)
     ForEachLeaf(*s, n, [&](NodeId leaf, const Tasklet& t) {
-      const Container& c = s->Get(t.target);
-      const bool rounds_once = c.dtype == DType::kF32 || c.dtype == DType::kF64 || IsComplex(c.dtype);
-      if (c.storage == Storage::kRegister || !rounds_once) return;
       if (std::any_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, loop_variable); })) return;
-      const std::optional<Expr> added = Added(*s, t);
+      const std::optional<Expr> added = AddedInPlace(*s, t);
       if (!added) return;
       Tasklet& changed = std::get<Tasklet>(s->nodes.Mutable(leaf).body);
       changed.op = WriteOp::kAdd, changed.value = *added;
@@ -232,7 +284,10 @@ NodeId MapOver(Sdfg* s, const Range& loop, NodeId statement) {
   for (const Range& r : inner->ranges) moves |= Mentions(r.begin, loop.index) || Mentions(r.end, loop.index);
   Map m = *inner;
   m.ranges.insert(summed && !moves ? m.ranges.end() : m.ranges.begin(), loop);
-  return s->AddNode(std::move(m), origin);
+  const bool flat = !HasMapsInside(*s, m);
+  const NodeId map = s->AddNode(std::move(m), origin);
+  if (flat) TakeOffsets(s, map, loop.index);
+  return map;
 }
 
 }  // namespace headrace::transforms

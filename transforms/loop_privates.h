@@ -11,6 +11,9 @@ namespace headrace::transforms {
 // A tasklet, or a map of maps and tasklets: without a schedule, with ranges of sizes, and no index of the loop's name.
 bool IsElementwiseNest(const Sdfg& s, NodeId n, Name loop_variable);
 
+// e of `X[i] = X[i] + e` or `X[i] = X[i] - e`, as it is added; none where e reads X, or where adding rounds differently (halves).
+std::optional<Expr> AddedInPlace(const Sdfg& s, const Tasklet& t);
+
 // `X[i] = X[i] + e`, with an element that all iterations share and an e without X: `X[i] += e`.
 void AccumulateOver(Sdfg* s, Name loop_variable, const std::vector<NodeId>& statements);
 

@@ -3,8 +3,8 @@
 //
 //   transient t: f64                                transient t: f64[N, M]
 //   for i in 0:N {                                  map i in 0:N, j in 0:M { t[i, j] = 0.0 }
-//     for j in 0:M {                                map i in 0:N, j in 0:M, k in 0:N - i - 1 {
-//       t = 0.0                                       t[i, j] += A[k + i + 1, i] * B[k + i + 1, j]
+//     for j in 0:M {                                map i in 0:N, j in 0:M, k in i + 1:N {
+//       t = 0.0                                       t[i, j] += A[k, i] * B[k, j]
 //       map k in 0:N - i - 1 {                      }
 //         t += A[k + i + 1, i] * B[k + i + 1, j] →  map i in 0:N, j in 0:M { B[i, j] = B[i, j] + t[i, j] }
 //       }
@@ -21,5 +21,11 @@
 namespace headrace {
 
 Result<bool> LoopToMap(Program& p, const Ask& ask = IsAdvised);
+
+// What a statement adds to an element in place it accumulates, where it does nothing else with the array. Sums over loops are found by
+// it, and adjoints of sums read no element and move no gradient.
+//
+//   map i in 0:N { A[i] = A[i] - Q[i] * r }   →   map i in 0:N { A[i] += -(Q[i] * r) }
+Result<bool> Accumulate(Program& p, const Ask& ask = IsAdvised);
 
 }  // namespace headrace

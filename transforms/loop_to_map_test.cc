@@ -30,7 +30,7 @@ TEST(LoopToMap, TriangularProduct) {
     transient t: f64[M, N]
     state {
       map i in 0:M, j in 0:N { t[i, j] = 0.0 }
-      map i in 0:M, j in 0:N, k in 0:M - i - 1 { t[i, j] += A[k + i + 1, i] * B[k + i + 1, j] }
+      map i in 0:M, j in 0:N, k in i + 1:M { t[i, j] += A[k, i] * B[k, j] }
       map i in 0:M, j in 0:N { B[i, j] = B[i, j] + t[i, j] }
     }
   })");
@@ -127,6 +127,29 @@ TEST(LoopToMap, WhatOutlivesAnIterationIsNotItsOwn) {
     }
   })",
                   "loop-to-map");
+}
+
+TEST(Accumulate, WhatIsAddedInPlace) {
+  ExpectPass(R"(sdfg f(X: f64[N], inout A: f64[N], inout B: f64[N], inout C: f64[N], inout s: f64) {
+    map i in 0:N { A[i] = A[i] - X[i] * 2.0 }
+    map i in 0:N { B[i] = B[i] + X[i] * B[i] }
+    map i in 0:N {
+      C[i] = X[i] + C[i]
+      C[i] = C[i] * 2.0
+    }
+    s = s + X[0]
+  })",
+             "accumulate", R"(sdfg f(X: f64[N], inout A: f64[N], inout B: f64[N], inout C: f64[N], inout s: f64) {
+    state {
+      map i in 0:N { A[i] += -(X[i] * 2.0) }
+      map i in 0:N { B[i] = B[i] + X[i] * B[i] }
+      map i in 0:N {
+        C[i] = X[i] + C[i]
+        C[i] = C[i] * 2.0
+      }
+      s += X[0]
+    }
+  })");
 }
 
 // An array of each iteration's own would be M times what the loop works on.

@@ -168,6 +168,7 @@ Status RegisterSteps(Registry& r) {
   const std::tuple<const char*, const char*, Plain> plain[] = {
       {"fuse-states", "merges states that follow each other", FuseStates},
       {"loop-to-map", "makes maps of loops whose iterations don't need each other, statement by statement", LoopToMap},
+      {"accumulate", "what a statement adds to an element in place it accumulates", Accumulate},
       {"fold-control", "removes branches, loops and maps that sizes decide", FoldControl},
       {"eliminate-dead-code", "removes statements whose results nobody reads, and unused containers",
        EliminateDeadCode},
