@@ -226,6 +226,16 @@ std::optional<Privates> FindPrivates(const Program& p, const Sdfg& s, const Loop
   return out;
 }
 
+bool EachSetsItsOwn(const Sdfg& s, Name loop_variable, const std::unordered_set<Name>& own, const std::vector<NodeId>& statements) {
+  bool fine = true;
+  for (NodeId n : statements)
+    ForEachLeaf(s, n, [&](NodeId, const Tasklet& t) {
+      if (t.op != WriteOp::kAssign || own.count(t.target) || s.Get(t.target).storage == Storage::kRegister) return;
+      fine &= std::any_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, loop_variable); });
+    });
+  return fine;
+}
+
 bool ShareAny(const Sdfg& s, NodeId a, NodeId b, const std::unordered_set<Name>& names) {
   std::unordered_set<Name> of_a;
   auto touched = [&](NodeId n, const std::function<void(Name)>& fn) {

@@ -25,6 +25,9 @@ struct Privates {
 // an element for each iteration would take more memory than what the loop works on.
 std::optional<Privates> FindPrivates(const Program& p, const Sdfg& s, const LoopNest& nest, const std::vector<NodeId>& statements);
 
+// Does each iteration assign to elements of its own only? A map that assigns to what all share would have to run for it to be set.
+bool EachSetsItsOwn(const Sdfg& s, Name loop_variable, const std::unordered_set<Name>& own, const std::vector<NodeId>& statements);
+
 // Do both statements use one of these?
 bool ShareAny(const Sdfg& s, NodeId a, NodeId b, const std::unordered_set<Name>& names);
 

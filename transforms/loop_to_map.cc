@@ -46,13 +46,14 @@ class Loops {
     const std::optional<std::vector<NodeId>> statements = Straight(b, range.index);
     if (!statements || !IsPlain(range)) return;
     LoopNest nest{KnownOuter(), range};
+    if (RunsOnceAtMost(nest)) return;  // `fold-control` knows whether it does
     Program work = *p_;
     Sdfg& s = work.Mutable(sdfg_);
     transforms::AccumulateOver(&s, range.index, *statements);
     const auto own = transforms::FindPrivates(work, s, nest, *statements);
     if (!own) return;
     const auto order = Order(work, s, nest, *statements, own->names);
-    if (!order) return;
+    if (!order || !transforms::EachSetsItsOwn(s, range.index, own->names, *statements)) return;
     transforms::GiveEach(&s, *own, range, *statements);
     State state;
     for (size_t k : *order) state.statements.push_back(transforms::MapOver(&s, range, (*statements)[k]));
@@ -82,6 +83,12 @@ class Loops {
   static bool IsPlain(const Range& r) {
     const auto step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
     return (step == 1 || step == -1) && IsIndexExpr(r.begin) && IsIndexExpr(r.end);
+  }
+  bool RunsOnceAtMost(const LoopNest& nest) const {
+    const Range& r = nest.range;
+    const Expr trips = r.step && AsInt(r.step) == -1 ? r.begin - r.end : r.end - r.begin;
+    const Interval bounds = BoundsOf(trips, transforms::WithLoops(Get().assumptions, nest.outer));
+    return bounds.hi && *bounds.hi <= 1;
   }
   // What is not known of a loop around it is not supposed.
   std::vector<Range> KnownOuter() const {

@@ -94,6 +94,8 @@ TEST(LoopToMap, WhatNeedsTheIterationBeforeStays) {
            "for i in 0:N { Y[0] = X[i] }",                                // so it does here
            "for i in 0:N { Y[i] = Y[N - 1 - i] }",                        // half of it has changed when the other half reads it
            "for i in 0:N { Y[i] = Y[i] + Y[0] }",                         // Y[0] changes in the first
+           "for i in 0:0 { Y[0] = X[i] }",                                // runs never
+           "for i in 0:min(n, 1) { Y[i] += X[i] }",                       // or once
            "for i in 0:N:n { Y[i] = X[i] }",                              // a step of unknown size
        })
     ExpectUnchanged(std::string("sdfg f(X: f64[N], inout Y: f64[N], n: symbol) { assume 2 <= N\n") + body + " }", "loop-to-map");
