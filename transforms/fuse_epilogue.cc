@@ -8,6 +8,19 @@
 #include "transforms/schedule/choose_schedule.h"
 
 namespace headrace {
+namespace {
+
+// What statements alone ask an SDFG for. Trying is done on a copy of that: lists of all containers grow with the program.
+Sdfg StatementsOf(const Sdfg& s) {
+  Sdfg out;
+  out.name = s.name;
+  out.containers = s.containers;
+  out.nodes = s.nodes;
+  out.assumptions = s.assumptions;
+  return out;
+}
+
+}  // namespace
 
 transforms::FusionLimits ProductFusion(const Program& p, const schedule::Device& device) {
   using namespace transforms;
@@ -16,7 +29,7 @@ transforms::FusionLimits ProductFusion(const Program& p, const schedule::Device&
   limits.product = [&p, device, known](const Sdfg& s, NameTable* names, const std::vector<Name>& around, const Fusion& f, const Kernel& a,
                                        const Kernel& b) {
     if (!around.empty()) return false;
-    Sdfg copy = s;
+    Sdfg copy = StatementsOf(s);
     Kernel both = a;
     Fuse(&copy, names, around, f, &both, b);
     const NodeId statement = Emit(&copy, both);
