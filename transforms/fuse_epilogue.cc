@@ -10,13 +10,22 @@
 namespace headrace {
 namespace {
 
-// What statements alone ask an SDFG for. Trying is done on a copy of that: lists of all containers grow with the program.
-Sdfg StatementsOf(const Sdfg& s) {
+NodeId CopyStatement(const Sdfg& from, NodeId n, Sdfg* to) {
+  Node node = from.nodes[n];
+  ForEachBody(&node.body, [&](std::vector<NodeId>& body) {
+    for (NodeId& c : body) c = CopyStatement(from, c, to);
+  });
+  return to->AddNode(std::move(node.body), node.origin);
+}
+
+// Two statements by themselves, to try on: all others, and lists of all containers, would cost each trial what the program has.
+Sdfg Excerpt(const Sdfg& s, transforms::Kernel* a, transforms::Kernel* b) {
   Sdfg out;
   out.name = s.name;
   out.containers = s.containers;
-  out.nodes = s.nodes;
   out.assumptions = s.assumptions;
+  for (transforms::Kernel* k : {a, b})
+    for (NodeId& n : k->body) n = CopyStatement(s, n, &out);
   return out;
 }
 
@@ -29,9 +38,9 @@ transforms::FusionLimits ProductFusion(const Program& p, const schedule::Device&
   limits.product = [&p, device, known](const Sdfg& s, NameTable* names, const std::vector<Name>& around, const Fusion& f, const Kernel& a,
                                        const Kernel& b) {
     if (!around.empty()) return false;
-    Sdfg copy = StatementsOf(s);
-    Kernel both = a;
-    Fuse(&copy, names, around, f, &both, b);
+    Kernel both = a, second = b;
+    Sdfg copy = Excerpt(s, &both, &second);
+    Fuse(&copy, names, around, f, &both, second);
     const NodeId statement = Emit(&copy, both);
     const StatementKey key = KeyOf(copy, statement, {}, {});
     const auto [it, fresh] = known->try_emplace(key.text, false);
