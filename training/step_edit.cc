@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <unordered_set>
 
 #include "training/step_internal.h"
 
@@ -68,8 +69,9 @@ Tensor MakeParameter(Sdfg* s, Name constant) {
 
 void SortContainers(Sdfg* s) {
   std::vector<Name> order = s->parameters;
+  const std::unordered_set<Name> parameters(order.begin(), order.end());
   for (Name n : s->order)
-    if (std::find(s->parameters.begin(), s->parameters.end(), n) == s->parameters.end()) order.push_back(n);
+    if (!parameters.count(n)) order.push_back(n);
   s->order = std::move(order);
 }
 

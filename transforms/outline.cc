@@ -229,12 +229,10 @@ class Outliner {
   bool Run() {
     Blocks(s_.body);
     if (!changed_) return false;
-    std::unordered_set<Name> dead;
-    const std::vector<Home> used = HomesOf(s_, AllStatements());
+    std::unordered_set<Name> dead, used;
+    for (const Home& h : HomesOf(s_, AllStatements())) used.insert(h.container);
     for (Name n : s_.order)
-      if (IsScoped(s_.Get(n).storage) &&
-          std::none_of(used.begin(), used.end(), [&](const Home& h) { return h.container == n; }))
-        dead.insert(n);
+      if (IsScoped(s_.Get(n).storage) && !used.count(n)) dead.insert(n);
     transforms::RemoveContainers(&s_, dead);
     return true;
   }

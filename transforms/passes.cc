@@ -220,11 +220,10 @@ Status RegisterSteps(Registry& r) {
         return ChooseSchedule(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
-      "share-layers", "makes one SDFG of layers of equal statements, of `least` or more, and calls it for each", {"least", "gradients"},
+      "share-layers", "makes one SDFG of layers of equal statements, of `least` or more, and calls it for each", {"least"},
       [](Program& p, const PassOptions& o, const Registry& reg, const Ask& ask) -> Result<bool> {
         LayerOptions layers;
         HR_RETURN_IF_ERROR(CountOption("share-layers", o, "least", &layers.least));
-        layers.gradients = Option(o, "gradients") == "true";
         return ShareLayers(p, reg, layers, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(

@@ -24,7 +24,6 @@ class Sharer {
 
   bool Run() {
     const Sdfg& s = p_.Entry();
-    if (!o_.gradients && HasGradients(s)) return false;
     std::vector<NodeId> line;
     std::vector<std::vector<NodeId>> lines;
     const auto end = [&] {
@@ -60,15 +59,6 @@ class Sharer {
     Layer layer;
     std::vector<std::vector<NodeId>> runs;
   };
-
-  static bool HasGradients(const Sdfg& s) {
-    bool found = false;
-    ForEachNode(s, [&](NodeId n) {
-      const auto* l = std::get_if<Library>(&s.nodes[n].body);
-      found |= l && (l->domain == Name("grad") || l->domain == Name("train"));
-    });
-    return found;
-  }
 
   // Repeats in [from, to), and then on both sides of the best one.
   void Within(size_t from, size_t to) {

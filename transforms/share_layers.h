@@ -8,7 +8,7 @@
 //     onnx.MatMul(A = x, B = w0) -> (Y = a0) ; onnx.Relu(X = a0) -> (Y = h) }
 //
 // A layer has `least` statements or more. It begins where nothing that could be one kernel is cut in two; sums over images stay,
-// for layouts are chosen for all of them. Programs with gradients stay unless gradients=true asks for them. The pass inline-nested{keep=…} leaves the calls, and a later one without it inlines them.
+// for layouts are chosen for all of them. The pass inline-nested{keep=…} leaves the calls, and a later one without it inlines them.
 #pragma once
 #include "ir/registry/transformation.h"
 
@@ -16,7 +16,6 @@ namespace headrace {
 
 struct LayerOptions {
   size_t least = 16;
-  bool gradients = false;  // of programs with gradients, too
 };
 Result<bool> ShareLayers(Program& p, const Registry& r, const LayerOptions& o = {}, const Ask& ask = IsAdvised);
 

@@ -65,43 +65,61 @@ class OperationCounter {
         sum = sum + one;
       }
     }
+    const std::vector<Name> sizes = FreeSymbols(*kernel);
+    for (Name n : FreeSymbols(sum))
+      if (std::find(sizes.begin(), sizes.end(), n) == sizes.end()) return {};  // an index, which nobody knows outside
     return Substitute(sum, NameMap(call.symbols.begin(), call.symbols.end()));
   }
 
-  // A range that is cut into parts counts where its parts do.
   bool HasParts(const std::vector<NodeId>& body, const Range& r) const {
+    bool found = false;
     for (NodeId n : body) {
-      const auto* m = std::get_if<Map>(&s_.nodes[n].body);
-      if (!m) continue;
-      for (const Range& inner : m->ranges)
-        if (IsPartOf(inner, r)) return true;
-      if (HasParts(m->body, r)) return true;
+      if (const auto* m = std::get_if<Map>(&s_.nodes[n].body))
+        for (const Range& inner : m->ranges) found |= WholeOf(inner, {r, r, {}}).has_value();
+      ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& inside) { found = found || HasParts(inside, r); });
     }
-    return false;
+    return found;
   }
 
   Expr OfMap(const Map& m) {
     NameMap middle;
     Expr trips(1);
+    const size_t around = cut_.size();
+    std::vector<Expr> cut_trips;
     for (Range r : m.ranges) {
       const Range written = r;
-      const auto of = std::find_if(cut_.begin(), cut_.end(), [&](const Cut& o) { return IsPartOf(written, o.written); });
-      if (of != cut_.end()) r.begin = of->whole.begin, r.end = of->whole.end;
-      if (s_.kernel && HasParts(m.body, written)) {
-        cut_.push_back({written, r});
-        continue;
+      for (const Cut& c : cut_) {
+        const std::optional<Range> whole = WholeOf(written, c);
+        if (!whole) continue;
+        r = *whole;
+        trips = trips * SymbolExpr(c.share);
+        break;
       }
       if (!IsIndexExpr(r.begin) || !IsIndexExpr(r.end) || (r.step && !IsIndexExpr(r.step))) return {};
       const Expr begin = Substitute(r.begin, middle), end = Substitute(r.end, middle), step = r.step ? r.step : Expr(1);
       const std::optional<int64_t> known = AsInt(step);
       if (!known || *known == 0) return {};
-      const Expr length = *known > 0 ? FloorDiv(end - begin + Expr(*known - 1), step)
-                                     : FloorDiv(begin - end + Expr(-*known - 1), Expr(-*known));
-      trips = trips * Length(length, s_);
+      const Expr length = Length(*known > 0 ? FloorDiv(end - begin + Expr(*known - 1), step)
+                                            : FloorDiv(begin - end + Expr(-*known - 1), Expr(-*known)), s_);
       middle.emplace_back(r.index, FloorDiv(begin + end - Expr(*known > 0 ? 1 : -1), Expr(2)));
+      if (s_.kernel && HasParts(m.body, written)) {
+        cut_.push_back({written, r, Name("/" + std::to_string(cut_.size()))});
+        cut_trips.push_back(length);
+      } else {
+        trips = trips * length;
+      }
     }
-    const Expr inner = OfList(m.body);
-    return inner ? Substitute(inner, middle) * trips : inner;
+    Expr sum = OfList(m.body);
+    if (sum) sum = Substitute(sum, middle) * trips;
+    for (; cut_.size() > around; cut_.pop_back(), cut_trips.pop_back())
+      if (sum) sum = Joined(sum, cut_.back().share, cut_trips.back());
+    return sum;
+  }
+
+  // What doesn't run over a part of a cut range counts for each of its iterations; what does, together.
+  static Expr Joined(const Expr& sum, Name share, const Expr& trips) {
+    const Expr outside = Substitute(sum, {{share, Expr(0)}});
+    return outside * trips + (Substitute(sum, {{share, Expr(1)}}) - outside);
   }
 
   Expr OfList(const std::vector<NodeId>& body) {
@@ -114,12 +132,32 @@ class OperationCounter {
     return sum;
   }
 
-  const Program& p_;
-  const Sdfg& s_;
+  // A range around the statement of which it has parts.
   struct Cut {
     Range written, whole;  // whole: all that it is a part of, where it is one
+    Name share;            // stands for one of as many parts as there are iterations
   };
-  std::vector<Cut> cut_;  // ranges around the statement of which it has parts
+  // All of which `inner` runs over a part in each iteration of the range; or over a part of its quotients: under `i0 in 0:256 * n:1024`,
+  // `i in i0 // 256:min(n, i0 // 256 + 4)` is one of 0:n.
+  static std::optional<Range> WholeOf(const Range& inner, const Cut& c) {
+    const auto is = [&](const Range& part, const Range& of, const Expr& begin, const Expr& end) -> std::optional<Range> {
+      if (!IsPartOf(part, of)) return std::nullopt;
+      return Range{inner.index, begin, end, inner.step};
+    };
+    if (auto whole = is(inner, c.written, c.whole.begin, c.whole.end)) return whole;
+    if (!inner.begin.Is(ExprKind::kBinary) || inner.begin->op != Op::kFloorDiv) return std::nullopt;
+    const Expr by = inner.begin->args[1], step = c.written.step ? c.written.step : Expr(1);
+    if (!AsInt(by) || AsInt(Mod(step, by)) != 0 || AsInt(Mod(c.written.begin, by)) != 0) return std::nullopt;
+    const NameMap quotient = {{c.written.index, SymbolExpr(c.written.index) * by}};
+    const Range part{inner.index, Substitute(inner.begin, quotient), Substitute(inner.end, quotient), inner.step};
+    const auto over = [&](const Expr& e) { return FloorDiv(e + by - Expr(1), by); };
+    const Range of{c.written.index, over(c.written.begin), over(c.written.end), FloorDiv(step, by)};
+    return is(part, of, over(c.whole.begin), over(c.whole.end));
+  }
+
+  const Program& p_;
+  const Sdfg& s_;
+  std::vector<Cut> cut_;
 };
 
 Expr BytesOf(const Program& p, const Sdfg& s, NodeId statement) {

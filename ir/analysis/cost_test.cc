@@ -53,6 +53,28 @@ kernel k(a: f32[96, 300], b: f32[300, 64], inout c: f32[96, 64]) for cpu {
   EXPECT_EQ(Costs(text).substr(0, 7), std::to_string(2 * 96 * 64 * 300 + 2 * 96 * 64));  // and one to add each block
 }
 
+// A gradient of weights: its terms are cut, some of its loops run over quotients of a part, and some over no part.
+TEST(Cost, OfPartsIsThatOfTheWhole) {
+  const std::string text = R"(
+sdfg f(X: f32[N, 27, 256], dY: f32[8, N, 256], inout dW: f32[8, 27]) { call k(p0 = dW, p1 = dY, p2 = X, n0 := N) }
+kernel k(inout p0: f32[8, 27], p1: f32[8, n0, 256], p2: f32[n0, 27, 256], n0: symbol) for cpu {
+  for i0 in 0:256 * n0:1024 {
+    local b: f32[1024, 27] @worker
+    for i in i0 // 256:min(n0, i0 // 256 + 4), j in 0:256, u in 0:27 { b[256 * i + j - i0, u] = p2[i, u, j] }
+    for d in i0:+1024 { map u in 0:27 @vector { b[d - i0, u] += 1.0 } }
+    for r in 0:8 {
+      local t: f32[27]
+      map u in 0:27 @vector { t[u] = 0.0 }
+      for i in i0 // 256:min(n0, i0 // 256 + 4), d in 0:256 {
+        map u in 0:27 @vector { t[u] = fma(p1[r, i, d], b[d + 256 * i - i0, u], t[u]) }
+      }
+      map u in 0:27 @vector { p0[r, u] += t[u] }
+    }
+  }
+})";
+  EXPECT_EQ(Costs(text).substr(0, Costs(text).find(',')), "117504 * N + 216 * ((N + 3) // 4)");
+}
+
 TEST(Cost, ElementsAreCountedOnce) {
   // Three taps of a stencil read hardly more than the array.
   EXPECT_EQ(Costs("sdfg f(X: f64[100], Y: f64[100]) { map i in 1:99 { Y[i] = X[i - 1] + X[i] + X[i + 1] } }"), "196, 1584");

@@ -183,7 +183,8 @@ BlockId Sdfg::AddBlock(Control c, Origin o) { return blocks.Add(Block{std::move(
 namespace {
 
 // Where the sdfg of that name is, sdfgs.size() when nowhere. A program of 10^4 kernels asks for each of them, so this thread
-// remembers where it last found a name; what it remembers is compared before it is believed.
+// remembers where it last found a name, and what stands behind it, which is mostly what is asked for next; what it remembers
+// is compared before it is believed.
 size_t PositionOf(const std::vector<std::shared_ptr<Sdfg>>& sdfgs, Name n) {
   constexpr size_t kFew = 8;
   static thread_local std::unordered_map<Name, size_t> last;
@@ -192,7 +193,8 @@ size_t PositionOf(const std::vector<std::shared_ptr<Sdfg>>& sdfgs, Name n) {
       return at->second;
   size_t i = 0;
   while (i < sdfgs.size() && sdfgs[i]->name != n) ++i;
-  if (i >= kFew && i < sdfgs.size()) last[n] = i;
+  if (i < kFew) return i;
+  for (size_t k = i, end = std::min(sdfgs.size(), i + i / 4 + 64); k < end; ++k) last[sdfgs[k]->name] = k;
   return i;
 }
 

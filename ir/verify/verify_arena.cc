@@ -2,6 +2,7 @@
 // refused: two arrays in one place are wrong numbers.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "ir/analysis/arena.h"
 #include "ir/analysis/lifetimes.h"
@@ -67,25 +68,41 @@ class Arena {
   }
   static Expr OffsetOf(const Container& c) { return c.place.offset ? c.place.offset : Expr(0); }
 
+  // Where a container lies in its slot, as numbers where they are some.
+  struct Lying {
+    Lifetime life;
+    Expr begin, end, bytes;
+    std::optional<int64_t> from, until;
+  };
+  Lying LyingOf(const Lifetime& life) const {
+    const Container& c = s_.Get(life.container);
+    Lying out{life, OffsetOf(c), {}, BytesOf(c), {}, {}};
+    out.end = out.begin + out.bytes;
+    out.from = AsInt(out.begin), out.until = AsInt(out.end);
+    return out;
+  }
+
   // In the order of use, each against those of its slot that are still in use.
   void Overlaps() {
-    std::map<int, std::vector<Lifetime>> in_use;
+    std::map<int, std::vector<Lying>> in_use;
     for (const Lifetime& life : LifetimesOf(s_)) {
       const Container& c = s_.Get(life.container);
       if (c.place.slot < 0) continue;
-      std::vector<Lifetime>& others = in_use[c.place.slot];
-      others.erase(std::remove_if(others.begin(), others.end(), [&](const Lifetime& o) { return o.end < life.begin; }),
+      std::vector<Lying>& others = in_use[c.place.slot];
+      others.erase(std::remove_if(others.begin(), others.end(), [&](const Lying& o) { return o.life.end < life.begin; }),
                    others.end());
-      for (const Lifetime& o : others)
-        if (const Container& other = s_.Get(o.container); !Apart(c, other))
-          r_->Add("E0271", Quoted(c.name) + " and " + Quoted(other.name) + " share memory and are in use at the same time", {},
+      Lying lying = LyingOf(life);
+      for (const Lying& o : others)
+        if (!Apart(lying, o))
+          r_->Add("E0271",
+                  Quoted(c.name) + " and " + Quoted(o.life.container) + " share memory and are in use at the same time", {},
                   c.name.str(), "a pass moved statements after memory was planned: run plan-memory last");
-      others.push_back(life);
+      others.push_back(std::move(lying));
     }
   }
-  bool Apart(const Container& a, const Container& b) const {
-    const Expr a_end = OffsetOf(a) + BytesOf(a), b_end = OffsetOf(b) + BytesOf(b);
-    return AtMost(a_end, OffsetOf(b), BytesOf(b)) || AtMost(b_end, OffsetOf(a), BytesOf(a));
+  bool Apart(const Lying& a, const Lying& b) const {
+    if (a.from && a.until && b.from && b.until) return *a.until <= *b.from || *b.until <= *a.from;
+    return AtMost(a.end, b.begin, b.bytes) || AtMost(b.end, a.begin, a.bytes);
   }
 
   const Sdfg& s_;

@@ -24,14 +24,7 @@ void ChannelsScheduler::Parts::AddTo(std::vector<Range>* units) const {
 }
 
 Name ChannelsScheduler::Local(const std::string& stem, std::vector<int64_t> shape, Storage storage) {
-  Container c;
-  c.name = FreshIn(*s_, stem);
-  c.dtype = c_.type;
-  for (int64_t n : shape) c.shape.push_back(Expr(n));
-  c.storage = storage;
-  const Name name = c.name;
-  s_->Add(std::move(c));
-  return name;
+  return schedule::Local(s_, stem, c_.type, {shape.begin(), shape.end()}, storage);
 }
 
 // All tiles of a row alike if they can be nearly as high, else one that is less high is left.

@@ -71,7 +71,7 @@ class ChannelsScheduler {
   Expr Zero() const { return FloatExpr(0); }
   Name Local(const std::string& stem, std::vector<int64_t> shape, Storage storage);
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
-    return s_->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
+    return schedule::Put(s_, target, std::move(index), op, std::move(value));
   }
 
   Sdfg* s_;

@@ -47,14 +47,7 @@ Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const
 }
 
 Name Scheduler::Local(const std::string& stem, DType t, std::vector<Expr> shape) {
-  Container c;
-  c.name = FreshIn(*s_, stem);
-  c.dtype = t;
-  c.shape = std::move(shape);
-  c.storage = Storage::kRegister;
-  const Name name = c.name;
-  s_->Add(std::move(c));
-  return name;
+  return schedule::Local(s_, stem, t, std::move(shape), Storage::kRegister);
 }
 
 bool Scheduler::Prepare(Nest* n) {

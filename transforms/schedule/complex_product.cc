@@ -39,17 +39,10 @@ class Complex {
 
  private:
   NodeId Put(Name target, std::vector<Expr> index, Expr value) {
-    return s_->AddNode(Tasklet{target, std::move(index), false, false, WriteOp::kAssign, std::move(value)});
+    return schedule::Put(s_, target, std::move(index), WriteOp::kAssign, std::move(value));
   }
   Name Local(const std::string& stem, std::vector<Expr> shape, Storage storage) {
-    Container c;
-    c.name = FreshIn(*s_, stem);
-    c.dtype = part_;
-    c.shape = std::move(shape);
-    c.storage = storage;
-    const Name name = c.name;
-    s_->Add(std::move(c));
-    return name;
+    return schedule::Local(s_, stem, part_, std::move(shape), storage);
   }
   Expr DepthIndex() const {
     Expr at(0);

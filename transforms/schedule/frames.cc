@@ -166,17 +166,10 @@ class FramesScheduler {
     return n;
   }
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
-    return s_->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
+    return schedule::Put(s_, target, std::move(index), op, std::move(value));
   }
   Name Local(const std::string& stem, std::vector<Expr> shape, Storage storage) {
-    Container c;
-    c.name = FreshIn(*s_, stem);
-    c.dtype = type_;
-    c.shape = std::move(shape);
-    c.storage = storage;
-    const Name name = c.name;
-    s_->Add(std::move(c));
-    return name;
+    return schedule::Local(s_, stem, type_, std::move(shape), storage);
   }
 
   // The border, then what is inside.

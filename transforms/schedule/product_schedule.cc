@@ -34,17 +34,6 @@ std::vector<Range> ProductScheduler::Cuts::Parts() const {
   return {{parts, Expr(0), count, part}};
 }
 
-Name ProductScheduler::Local(const std::string& stem, std::vector<Expr> shape, Storage storage) {
-  Container c;
-  c.name = FreshIn(*s_, stem);
-  c.dtype = p_.type;
-  c.shape = std::move(shape);
-  c.storage = storage;
-  const Name name = c.name;
-  s_->Add(std::move(c));
-  return name;
-}
-
 bool ProductScheduler::Along(const Expr& operand, Name index) const {
   bool along = false;
   Visit(operand, [&](const Expr& e) {

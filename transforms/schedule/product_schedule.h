@@ -77,9 +77,11 @@ class ProductScheduler {
   std::vector<Range> ColumnLoops() const;
   bool Along(const Expr& operand, Name index) const;  // some read of it walks memory by one
   int64_t StepOf(const Expr& operand, Name index) const;
-  Name Local(const std::string& stem, std::vector<Expr> shape, Storage storage);
+  Name Local(const std::string& stem, std::vector<Expr> shape, Storage storage) {
+    return schedule::Local(s_, stem, p_.type, std::move(shape), storage);
+  }
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
-    return s_->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
+    return schedule::Put(s_, target, std::move(index), op, std::move(value));
   }
   std::vector<Expr> Outer(const std::vector<Name>& names) const;
 

@@ -107,7 +107,7 @@ class Scheduler {
   Expr WorkOf(const std::vector<NodeId>& body) const;
 
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
-    return s_->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
+    return schedule::Put(s_, target, std::move(index), op, std::move(value));
   }
   Name Local(const std::string& stem, DType t, std::vector<Expr> shape = {});
 

@@ -186,4 +186,19 @@ std::vector<NodeId> Wrap(Sdfg* s, const std::vector<Level>& levels, std::vector<
   return body;
 }
 
+Name Local(Sdfg* s, const std::string& stem, DType type, std::vector<Expr> shape, Storage storage) {
+  Container c;
+  c.name = FreshIn(*s, stem);
+  c.dtype = type;
+  c.shape = std::move(shape);
+  c.storage = storage;
+  const Name name = c.name;
+  s->Add(std::move(c));
+  return name;
+}
+
+NodeId Put(Sdfg* s, Name target, std::vector<Expr> index, WriteOp op, Expr value) {
+  return s->AddNode(Tasklet{target, std::move(index), false, false, op, std::move(value)});
+}
+
 }  // namespace headrace::schedule

@@ -41,6 +41,10 @@ struct Level {
 };
 std::vector<NodeId> Wrap(Sdfg* s, const std::vector<Level>& levels, std::vector<NodeId> body);
 
+// A container of the kernel's own, and a statement that stores `value` in one of its elements or adds it there.
+Name Local(Sdfg* s, const std::string& stem, DType type, std::vector<Expr> shape, Storage storage);
+NodeId Put(Sdfg* s, Name target, std::vector<Expr> index, WriteOp op, Expr value);
+
 // A name that no container, size or index of the kernel has.
 Name FreshIn(const Sdfg& s, const std::string& stem);
 

@@ -28,14 +28,7 @@ bool MentionsAny(const std::vector<Expr>& list, Name index) {
 }  // namespace
 
 Name WindowsScheduler::Local(const std::string& stem, std::vector<int64_t> shape) {
-  Container c;
-  c.name = FreshIn(*s_, stem);
-  c.dtype = w_.type;
-  for (int64_t n : shape) c.shape.push_back(Expr(n));
-  c.storage = Storage::kRegister;
-  const Name name = c.name;
-  s_->Add(std::move(c));
-  return name;
+  return schedule::Local(s_, stem, w_.type, {shape.begin(), shape.end()}, Storage::kRegister);
 }
 
 // Which points of a line ask for nothing along it, whatever the term.
