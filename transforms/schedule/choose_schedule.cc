@@ -173,14 +173,14 @@ std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }
 
-// What is written is seen under one name all over the kernel, so that nobody has to show that two views agree.
+// What is written is seen under one name all over the kernel, so that nobody has to show that two views agree. Scalars have no views.
 bool Scheduler::MayCollapse(const Nest& n, size_t outer, size_t inner) const {
   if (!collapses_ || !CanCollapse(*s_, n, outer, inner)) return false;
   std::unordered_map<Name, int> here;
   for (NodeId id : n.body)
     for (const ElementAccess& a : AccessesOf(*s_, id)) ++here[a.root];
   for (const auto& [root, count] : here)
-    if (const auto all = accesses_.find(root); all != accesses_.end() && all->second > count) return false;
+    if (const auto all = accesses_.find(root); all != accesses_.end() && all->second > count && !s_->Get(root).shape.empty()) return false;
   return true;
 }
 

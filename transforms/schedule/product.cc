@@ -96,7 +96,8 @@ std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& su
     std::swap(rows, columns);
     std::swap(p.row_operand, p.column_operand);
   }
-  const auto row = std::max_element(rows.begin(), rows.end(), [](const Range& x, const Range& y) { return Extent(x) < Extent(y); });
+  // Of those that nobody knows the inner one: batches are often of one.
+  const auto row = std::max_element(rows.begin(), rows.end(), [](const Range& x, const Range& y) { return Extent(x) <= Extent(y); });
   p.row = *row;
   rows.erase(row);
   p.columns = TakeColumns(&columns, target.elements, d.block_columns);

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "transforms/testing.h"
@@ -150,6 +151,26 @@ kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[
     }
   }
 })");
+}
+
+// Batch and sequence are rows together, whatever is held in registers: with a batch of one there would be one row, else.
+TEST(ProductElements, RowsOfUnknownBatches) {
+  const std::string text = Transformed(R"(sdfg f(X: f32[N, S, 64], W: f32[64, 96], Y: f32[N, S, 96]) {
+  assume 1 <= N
+  assume 1 <= S
+  transient T: f32 @register
+  state {
+    map n in 0:N, s in 0:S, j in 0:96 {
+      T = 0
+      map k in 0:64 { T += X[n, s, k] * W[k, j] }
+      Y[n, s, j] = max(T, 0)
+    }
+  }
+}
+)",
+                                       "outline; choose-schedule{device=cpu}");
+  EXPECT_THAT(text, testing::HasSubstr("view v: f32[n0 * n1, 64] of p0\n  view v_1: f32[n0 * n1, 96] of p2\n"));
+  EXPECT_THAT(text, testing::HasSubstr("in 0:n0 * n1:"));
 }
 
 }  // namespace

@@ -340,8 +340,8 @@ ProductScheduler::Statements ProductScheduler::PackRows() {
 }
 
 ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, const Expr& row) {
-  const Expr r = SymbolExpr(r_), u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
-  const Range all{r_, Expr(0), Expr(rows), Expr(1)}, lanes{u_, Expr(0), Expr(tile_columns_), Expr(1)};
+  const Expr r = SymbolExpr(tile_row_), u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
+  const Range all{tile_row_, Expr(0), Expr(rows), Expr(1)}, lanes{u_, Expr(0), Expr(tile_columns_), Expr(1)};
   const auto put = [&](const Expr& column, const Expr& slot) -> Statements {
     const Expr sum = ReadExpr(tile, {r, slot});
     if (sums_ != Name()) return {Put(sums_, {row - rows_.first(), column - columns_.first()}, WriteOp::kAdd, sum)};
@@ -362,8 +362,8 @@ ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, co
 // `row`: of the target, by r; `slot`: in a packed strip.
 ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& row, const Expr& slot) {
   const Name t = Local("t", {Expr(rows), Expr(tile_columns_)}, Storage::kRegister);
-  const Expr r = SymbolExpr(r_), u = SymbolExpr(u_), d = SymbolExpr(d1_);
-  const Level all{{{r_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll}, lanes{{{u_, Expr(0), Expr(tile_columns_), Expr(1)}}, Schedule::kVector};
+  const Expr r = SymbolExpr(tile_row_), u = SymbolExpr(u_), d = SymbolExpr(d1_);
+  const Level all{{{tile_row_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll}, lanes{{{u_, Expr(0), Expr(tile_columns_), Expr(1)}}, Schedule::kVector};
   const Expr zero = IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0);
   std::vector<Range> depth = {depth_.Within(d1_, Expr(1))};
   Expr at = d - depth_.first(), left;
@@ -391,6 +391,21 @@ ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& ro
   return out;
 }
 
+// One by one. What stores results gives them the places that those of a whole tile have, so that it shows that none meet.
+ProductScheduler::Statements ProductScheduler::RestOfRows(const Range& tiles) {
+  const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_);
+  if (sums_ != Name() || completion_.statements.size() == 1) {
+    const Range row = schedule::Within(tiles, p_.row.index);
+    const Expr q = SymbolExpr(row.index);
+    return Wrap(s_, {{{row}, Schedule::kSequential}}, Tile(1, q, q - i1));
+  }
+  const Range left{r_, Expr(0), Min(Expr(tile_rows_), tiles.end - i1), Expr(1)};
+  tile_row_ = FreshIn(*s_, "q");
+  const Statements rest = Wrap(s_, {{{left}, Schedule::kSequential}}, Tile(1, i1 + r, r));
+  tile_row_ = r_;
+  return rest;
+}
+
 ProductScheduler::Statements ProductScheduler::Tiles() {
   const Range columns = columns_.Within(j1_, Expr(tile_columns_)), tiles = rows_.Within(i1_, Expr(tile_rows_));
   const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_);
@@ -399,10 +414,8 @@ ProductScheduler::Statements ProductScheduler::Tiles() {
     Statements rest;
     if (const auto known = AsInt(rows_.count)) {
       rest = Tile(*known % tile_rows_, i1 + r, r);
-    } else {  // one by one
-      const Range row = schedule::Within(tiles, p_.row.index);
-      const Expr q = SymbolExpr(row.index);
-      rest = Wrap(s_, {{{row}, Schedule::kSequential}}, Tile(1, q, q - i1));
+    } else {
+      rest = RestOfRows(tiles);
     }
     tile = {s_->AddNode(If{BinaryExpr(Op::kLe, i1 + Expr(tile_rows_), rows_.count), tile, rest})};
   }
@@ -443,7 +456,7 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   if (!CutDepth() || !CutRowsAndColumns() || !ViewElements()) return std::nullopt;
   i1_ = FreshIn(*s_, p_.row.index.str() + "_1");
   j1_ = FreshIn(*s_, p_.columns.back().index.str() + "_1");
-  d1_ = FreshIn(*s_, "d"), r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
+  d1_ = FreshIn(*s_, "d"), tile_row_ = r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
   const bool in_place = ReadRowsInPlace();
   int64_t line = RoundUp(columns_.most, tile_columns_);
   if (line * ByteSize(p_.type) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(p_.type);  // lines in different sets

@@ -63,6 +63,7 @@ class ProductScheduler {
   Statements Strip(const Range& row, const Expr& slot);
   Statements Pad();
   Statements Tiles();
+  Statements RestOfRows(const Range& tiles);
   Statements Tile(int64_t rows, const Expr& row, const Expr& slot);
   Statements Store(Name tile, int64_t rows, const Expr& row);
   // ---- product_elements.cc: what is done with each result ----
@@ -95,6 +96,7 @@ class ProductScheduler {
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
   bool ragged_ = false;  // parts of columns end in the middle of a tile
   Name i1_, j1_, d1_, r_, u_;
+  Name tile_row_;  // the index of a tile's rows: r_, but where that counts tiles of one row
   Name in_place_, packed_rows_, packed_columns_, sums_;  // in_place_: the view of the rows
   std::vector<Name> in_place_outer_;
 };
