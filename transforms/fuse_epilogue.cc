@@ -44,7 +44,7 @@ transforms::FusionLimits ProductFusion(const Program& p, const schedule::Device&
     const NodeId statement = Emit(&copy, both);
     const StatementKey key = KeyOf(copy, statement, {}, {});
     const auto [it, fresh] = known->try_emplace(key.text, false);
-    if (fresh) it->second = schedule::IsTiled(p, KernelOf(copy, statement, key), device);
+    if (fresh) it->second = schedule::TilesOf(p, KernelOf(copy, statement, key), device).has_value();
     return it->second;
   };
   return limits;

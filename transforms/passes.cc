@@ -25,6 +25,7 @@
 #include "transforms/fuse_states.h"
 #include "transforms/inline_nested.h"
 #include "transforms/layout/assign_layouts.h"
+#include "transforms/layout/pack_constants.h"
 #include "transforms/loop_to_map.h"
 #include "transforms/outline.h"
 #include "transforms/parameters.h"
@@ -212,6 +213,12 @@ Status RegisterSteps(Registry& r) {
         const std::string device = Option(o, "device");
         HR_ASSIGN_OR_RETURN(schedule::Device d, schedule::FindDevice(device.empty() ? "cpu" : device));
         return AssignLayouts(p, d, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "pack-constants", "packs constants as the tiles of products read them", {"device"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
+        return PackConstants(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "choose-schedule", "gives kernels the loops, parts and lanes that a device description asks for", {"device"},

@@ -82,7 +82,8 @@ class Layouts(unittest.TestCase):
     def test_channels_are_innermost(self):
         text = self.headrace("opt", "network.sdfg", "--pipeline", "loops")
         self.assertGreater(text.count("layout [d0, d2, d3, d1]"), 4, text)
-        self.assertGreater(text.count("layout [d2, d3, d1, d0]"), 3, text)
+        self.assertGreater(text.count("layout [d2, d3, d1, d0]"), 2, text)
+        self.assertIn("constant W1_packed: f32[1, 3, 3, 3, 32]", text)
 
     def test_values_threads_and_batches(self):
         (want,) = self.results("network.sdfg", "--backend", "interpreter", out="want")

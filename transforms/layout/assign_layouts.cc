@@ -137,7 +137,7 @@ class Assigner {
     const std::unordered_set<Name> written(s.order.begin(), s.order.end());
     const transforms::StatementKey key = transforms::KeyOf(s, id, {}, written);
     const auto [it, fresh] = tiled_.try_emplace(key.text, false);
-    if (fresh) it->second = schedule::IsTiled(p_, KernelOf(s, id, key, written), d_);
+    if (fresh) it->second = schedule::TilesOf(p_, KernelOf(s, id, key, written), d_).has_value();
     return it->second;
   }
   void Turn(Name n, bool innermost) {

@@ -175,7 +175,7 @@ ChannelsScheduler::Statements ChannelsScheduler::Tile(int64_t lines, int64_t row
   const Expr left = in_place_ ? ReadExpr(c_.data.container, index) : strip_->Read(Here());
   Statements out = Wrap(s_, each, {Put(t, at, WriteOp::kAssign, Zero())});
   Add(&out, Wrap(s_, {{terms, Schedule::kSequential}, each[0], each[1]},
-                 {Put(t, at, WriteOp::kAssign, CallExpr("fma", {left, panel_.Read(), ReadExpr(t, at)}))}));
+                 {Put(t, at, WriteOp::kAssign, CallExpr("fma", {left, packed_ ? packed_ : panel_.Read(), ReadExpr(t, at)}))}));
   Add(&out, Store(t, each));
   return out;
 }
@@ -220,7 +220,7 @@ ChannelsScheduler::Statements ChannelsScheduler::Results() {
 ChannelsScheduler::Statements ChannelsScheduler::Part() {
   Statements block;
   if (!in_place_) block = strip_->Fill(s_);
-  Add(&block, FillPanels(s_, panel_, c_.weights));
+  if (!packed_) Add(&block, FillPanels(s_, panel_, c_.weights));
   Add(&block, Tiles());
   std::vector<Range> blocks = c_.around;
   block_.AddTo(&blocks);
@@ -236,6 +236,13 @@ ChannelsScheduler::Statements ChannelsScheduler::Part() {
   return out;
 }
 
+void ChannelsScheduler::Pack() {
+  DeclarePanels(s_, c_.type, &panel_);
+  std::vector<Name> terms;
+  for (const Range& r : c_.terms) terms.push_back(r.index);
+  if (c_.around.empty()) packing_ = PackingOf(*s_, c_.weights, c_.type, c_.columns.index, terms, width_);
+}
+
 std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   if (LengthOf(c_.columns) < d_.few_columns || !NamePoints()) return std::nullopt;
   CutTerms();
@@ -249,7 +256,8 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   panel_.width = width_, panel_.count = LengthOf(c_.columns);
   panel_.columns = c_.columns.index, panel_.u = u_;
   panel_.parts = columns_.Within(j1_, width_), panel_.panels = Ceil(columns_.length, width_);
-  DeclarePanels(s_, c_.type, &panel_);
+  packed_ = ReadPacked(*s_, c_.weights, c_.type, c_.columns.index, width_, SymbolExpr(j1_), SymbolExpr(u_));
+  if (!packed_) Pack();
   if (!in_place_) strip_->Declare(s_, c_.type, d_);
   const bool adds = completion_.statements.size() == 1 && s_->Get(c_.sum.target).dtype == c_.type;  // each part of the terms its own
   if (((!block_.one() || !c_.around.empty()) && !adds) || Across())

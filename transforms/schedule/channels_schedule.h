@@ -1,6 +1,6 @@
 // The schedule of a sum of products over windows, whose results lie side by side along the channels: strips of points in registers,
 // columns in vectors. Short lines are taken together. The windows' data are read where they lie, or with their border from a buffer
-// (strip.h); the weights come from panels (turned.h). Terms are the same for all points of a part; too many are cut into blocks.
+// (strip.h); the weights come from panels (turned.h, packed.h). Terms are the same for all points of a part; too many are cut into blocks.
 // A gradient of weights is such a sum, too: its points are the places of a window, its terms those of the images.
 //   map n in 0:N, y in 0:56, x in 0:56, o in 0:64, k in 0:3, l in 0:3, c in 0:64 {
 //     Y[n, y, x, o] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c, o]
@@ -29,6 +29,7 @@
 #include "transforms/schedule/channels.h"
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/elements.h"
+#include "transforms/schedule/packed.h"
 #include "transforms/schedule/steps.h"
 #include "transforms/schedule/strip.h"
 #include "transforms/schedule/turned.h"
@@ -39,6 +40,8 @@ class ChannelsScheduler {
  public:
   ChannelsScheduler(Sdfg* s, const Device& d, Channels c, Completion completion) : s_(s), d_(d), c_(std::move(c)), completion_(std::move(completion)) {}
   std::optional<std::vector<NodeId>> Run();  // nullopt: it has none, and what was added to the kernel is spoilt
+  const std::optional<Packing>& packing() const { return packing_; }
+  bool packed() const { return static_cast<bool>(packed_); }
 
  private:
   using Statements = std::vector<NodeId>;
@@ -65,6 +68,7 @@ class ChannelsScheduler {
   Statements Tiles();
   Statements Store(Name tile, const std::vector<Level>& each);
   bool ReadsInPlace() const;
+  void Pack();  // weights
   NameMap Here() const;  // of the points of a tile, and its columns
   Statements Results();
   Statements Part();
@@ -84,6 +88,8 @@ class ChannelsScheduler {
   bool has_lines_ = false, in_place_ = false;
   std::optional<Strip> strip_;
   Panel panel_;
+  Expr packed_;  // the read of weights that are panels already; null: they are packed
+  std::optional<Packing> packing_;
   int64_t tile_lines_ = 1, tile_rows_ = 1, width_ = 1;
   Name y1_, x1_, j1_, q_, r_, u_, sums_;
 };

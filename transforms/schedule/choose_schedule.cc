@@ -212,12 +212,17 @@ std::optional<Scheduler::Statements> Scheduler::Product(const Nest& n) {
     auto sum = OneSumOf(n);
     auto product = sum ? ProductOf(*s_, sum->nest, sum->sum, sum->apart, d_) : std::nullopt;
     if (!product) return std::nullopt;
-    if (IsComplex(product->type)) return ComplexProduct(s_, d_, *product, sum->completion);
-    return ProductScheduler(s_, d_, std::move(*product), std::move(sum->completion)).Run();
+    if (IsComplex(product->type)) {
+      tiles_ = Tiles();
+      return ComplexProduct(s_, d_, *product, sum->completion);
+    }
+    ProductScheduler scheduler(s_, d_, std::move(*product), std::move(sum->completion));
+    auto out = scheduler.Run();
+    tiles_ = {scheduler.packing(), scheduler.packed()};
+    return out;
   };
   auto product = run();
-  if (!product) *s_ = before;
-  tiled_ |= product.has_value();
+  if (!product) *s_ = before, tiles_.reset();
   return product;
 }
 
@@ -347,13 +352,13 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
 
 namespace schedule {
 
-bool IsTiled(const Program& p, const Sdfg& kernel, const Device& d) {
+std::optional<Tiles> TilesOf(const Program& p, const Sdfg& kernel, const Device& d) {
   for (const bool collapse : {true, false}) {
     Sdfg copy = kernel;
     Scheduler scheduler(&copy, d);
-    if (scheduler.Run(collapse).empty() && scheduler.tiled() && Verify(p, copy).ok()) return true;
+    if (scheduler.Run(collapse).empty() && scheduler.tiles() && Verify(p, copy).ok()) return scheduler.tiles();
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace schedule

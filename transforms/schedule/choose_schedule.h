@@ -7,15 +7,23 @@
 // Kernels that no strategy fits, or whose schedule the verifier can't show to be right, stay as they are: a backend runs
 // their statement.
 #pragma once
+#include <optional>
+
 #include "ir/registry/transformation.h"
 #include "transforms/schedule/device.h"
+#include "transforms/schedule/packed.h"
 
 namespace headrace {
 
-// Whether it gives a kernel the tiles of a product.
 namespace schedule {
-bool IsTiled(const Program& p, const Sdfg& kernel, const Device& d);
-}
+// A product's tiles.
+struct Tiles {
+  std::optional<Packing> packing;  // how they want the weights that each call packs
+  bool packed = false;             // they are packed already
+};
+// Those that it gives a kernel; nullopt: it gives it none.
+std::optional<Tiles> TilesOf(const Program& p, const Sdfg& kernel, const Device& d);
+}  // namespace schedule
 
 Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask = IsAdvised);
 

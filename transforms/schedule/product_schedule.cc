@@ -382,7 +382,7 @@ ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& ro
   } else {
     left = ReadExpr(packed_rows_, {FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_)), at, slot});
   }
-  const Expr right = ReadExpr(packed_columns_, {at, SymbolExpr(j1_) - columns_.first() + u}), sum = ReadExpr(t, {r, u});
+  const Expr right = packed_ ? packed_ : ReadExpr(packed_columns_, {at, SymbolExpr(j1_) - columns_.first() + u}), sum = ReadExpr(t, {r, u});
   const NodeId step = IsFloat(p_.type) ? Put(t, {r, u}, WriteOp::kAssign, CallExpr("fma", {left, right, sum}))
                                        : Put(t, {r, u}, WriteOp::kAdd, BinaryExpr(Op::kMul, left, right));
   Statements out = Wrap(s_, {all, lanes}, {Put(t, {r, u}, WriteOp::kAssign, zero)});
@@ -424,8 +424,11 @@ ProductScheduler::Statements ProductScheduler::Tiles() {
 
 // What is narrower than its sums, or cut in the middle of tiles, is added to once.
 ProductScheduler::Statements ProductScheduler::InBlocks() {
-  Statements block = PackColumns();
-  Add(&block, Pad());
+  Statements block;
+  if (!packed_) {
+    block = PackColumns();
+    Add(&block, Pad());
+  }
   if (in_place_ == Name()) Add(&block, PackRows());
   Add(&block, Tiles());
   block = Wrap(s_, {{p_.around, Schedule::kSequential}, {depth_.Parts(), Schedule::kSequential}}, block);
@@ -451,6 +454,19 @@ ProductScheduler::Statements ProductScheduler::Shared(const Statements& body) co
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }
 
+void ProductScheduler::Columns() {
+  if (p_.columns.size() == 1 && p_.depth.size() == 1 && p_.around.empty()) {
+    const Name column = p_.columns[0].index;
+    packed_ = ReadPacked(*s_, p_.column_operand, p_.type, column, tile_columns_, SymbolExpr(j1_), SymbolExpr(u_));
+    if (packed_) packed_ = Substitute(packed_, {{p_.depth[0].index, SymbolExpr(d1_)}});
+    else packing_ = PackingOf(*s_, p_.column_operand, p_.type, column, {p_.depth[0].index}, tile_columns_);
+  }
+  if (packed_) return;
+  int64_t line = RoundUp(columns_.most, tile_columns_);
+  if (line * ByteSize(p_.type) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(p_.type);  // lines in different sets
+  packed_columns_ = Local("b", {Expr(depth_.most), Expr(line)}, Storage::kWorker);
+}
+
 std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   OrderDepth();
   if (!CutDepth() || !CutRowsAndColumns() || !ViewElements()) return std::nullopt;
@@ -458,9 +474,7 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   j1_ = FreshIn(*s_, p_.columns.back().index.str() + "_1");
   d1_ = FreshIn(*s_, "d"), tile_row_ = r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
   const bool in_place = ReadRowsInPlace();
-  int64_t line = RoundUp(columns_.most, tile_columns_);
-  if (line * ByteSize(p_.type) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(p_.type);  // lines in different sets
-  packed_columns_ = Local("b", {Expr(depth_.most), Expr(line)}, Storage::kWorker);
+  Columns();
   const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
   if (!in_place) packed_rows_ = Local("a", {Expr(strips), Expr(depth_.most), Expr(tile_rows_)}, Storage::kWorker);
   const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();

@@ -18,6 +18,7 @@
 
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/elements.h"
+#include "transforms/schedule/packed.h"
 #include "transforms/schedule/product.h"
 #include "transforms/schedule/steps.h"
 
@@ -27,6 +28,8 @@ class ProductScheduler {
  public:
   ProductScheduler(Sdfg* s, const Device& d, Product p, Completion completion) : s_(s), d_(d), p_(std::move(p)), completion_(std::move(completion)) {}
   std::optional<std::vector<NodeId>> Run();  // nullopt: it has none, and what was added to the kernel is spoilt
+  const std::optional<Packing>& packing() const { return packing_; }
+  bool packed() const { return static_cast<bool>(packed_); }
 
  private:
   using Statements = std::vector<NodeId>;
@@ -58,6 +61,7 @@ class ProductScheduler {
 
   bool TurnsColumns() const;
   int64_t BlockRows() const;
+  void Columns();  // whether they are packed
   Statements PackColumns();
   Statements PackRows();
   Statements Strip(const Range& row, const Expr& slot);
@@ -99,6 +103,8 @@ class ProductScheduler {
   Name tile_row_;  // the index of a tile's rows: r_, but where that counts tiles of one row
   Name in_place_, packed_rows_, packed_columns_, sums_;  // in_place_: the view of the rows
   std::vector<Name> in_place_outer_;
+  Expr packed_;  // the read of columns that are panels already; null: they are packed
+  std::optional<Packing> packing_;
 };
 
 }  // namespace headrace::schedule

@@ -7,6 +7,7 @@
 
 #include "ir/graph/homes.h"
 #include "transforms/schedule/checks.h"
+#include "transforms/schedule/choose_schedule.h"
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/elements.h"
 #include "transforms/schedule/steps.h"
@@ -31,7 +32,7 @@ class Scheduler {
   // "", or why no strategy fits; the kernel is spoilt then.
   std::string Run(bool collapse);  // whether ranges that walk memory as one become one
   std::string Plain(bool share);  // loops as they are written: plain.cc
-  bool tiled() const { return tiled_; }  // it holds a product with tiles
+  const std::optional<Tiles>& tiles() const { return tiles_; }
 
  private:
   using Statements = std::vector<NodeId>;
@@ -114,7 +115,8 @@ class Scheduler {
   Sdfg* s_;
   const Device& d_;
   std::string why_;
-  bool tiled_ = false, collapses_ = true;
+  std::optional<Tiles> tiles_;
+  bool collapses_ = true;
   int64_t choices_ = 0;  // that lanes were divided by
   std::unordered_set<Name> collapsed_;        // views that the strategy has made
   std::unordered_map<Name, int> accesses_;    // of what the kernel writes

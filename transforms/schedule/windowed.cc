@@ -11,8 +11,13 @@ std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
   const auto run = [&]() -> std::optional<Statements> {
     const auto sum = OneSumOf(n);
     if (!sum) return std::nullopt;
-    if (auto channels = ChannelsOf(*s_, sum->nest, sum->sum, sum->apart))
-      return ChannelsScheduler(s_, d_, std::move(*channels), sum->completion).Run();
+    if (auto channels = ChannelsOf(*s_, sum->nest, sum->sum, sum->apart)) {
+      ChannelsScheduler scheduler(s_, d_, std::move(*channels), sum->completion);
+      auto out = scheduler.Run();
+      tiles_ = {scheduler.packing(), scheduler.packed()};
+      return out;
+    }
+    tiles_ = Tiles();
     if (auto windows = WindowsOf(*s_, sum->nest, sum->sum, sum->apart))
       return WindowsScheduler(s_, d_, std::move(*windows), sum->completion).Run();
     if (const auto frames = FramesOf(*s_, sum->nest, sum->sum, sum->apart, d_))
@@ -20,8 +25,7 @@ std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
     return std::nullopt;
   };
   auto windowed = run();
-  if (!windowed) *s_ = before;
-  tiled_ |= windowed.has_value();
+  if (!windowed) *s_ = before, tiles_.reset();
   return windowed;
 }
 

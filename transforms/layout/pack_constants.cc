@@ -1,0 +1,210 @@
+#include "transforms/layout/pack_constants.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/analysis/dataflow.h"
+#include "ir/graph/homes.h"
+#include "transforms/outline.h"
+#include "transforms/schedule/choose_schedule.h"
+
+namespace headrace {
+namespace layout {
+namespace {
+
+using schedule::Packing;
+using schedule::Tiles;
+
+// Element by element: columns outermost, so that rows of the source are read as they lie.
+template <typename T>
+void Pack(const Tensor& from, const Packing& k, Tensor* to) {
+  std::vector<int64_t> strides(from.shape.size(), 1);
+  for (size_t d = from.shape.size(); d-- > 1;) strides[d - 1] = strides[d] * from.shape[d];
+  int64_t terms = 1;
+  for (size_t d : k.terms) terms *= from.shape[d];
+  std::vector<int64_t> offsets(static_cast<size_t>(terms), 0);
+  int64_t inner = terms;
+  for (size_t d : k.terms) {
+    inner /= from.shape[d];
+    for (int64_t i = 0; i < terms; ++i) offsets[static_cast<size_t>(i)] += i / inner % from.shape[d] * strides[d];
+  }
+  for (int64_t column = 0; column < from.shape[k.columns]; ++column) {
+    const T* source = from.as<T>() + column * strides[k.columns];
+    T* target = to->as<T>() + column / k.width * terms * k.width + column % k.width;
+    for (int64_t i = 0; i < terms; ++i) target[i * k.width] = source[offsets[static_cast<size_t>(i)]];
+  }
+}
+
+Result<Tensor> Packed(const Tensor& from, const Packing& k) {
+  std::vector<int64_t> shape = {(from.shape[k.columns] + k.width - 1) / k.width};
+  for (size_t d : k.terms) shape.push_back(from.shape[d]);
+  shape.push_back(k.width);
+  HR_ASSIGN_OR_RETURN(Tensor to, Tensor::Create(from.dtype, shape));
+  std::memset(to.data->data(), 0, static_cast<size_t>(to.bytes()));
+  ByteSize(from.dtype) == 8 ? Pack<uint64_t>(from, k, &to) : Pack<uint32_t>(from, k, &to);
+  return to;
+}
+
+class Packer {
+ public:
+  Packer(const Program& p, const Sdfg& s, const schedule::Device& d, const Ask& ask) : p_(p), s_(s), d_(d), ask_(ask) {}
+
+  Result<bool> Run() {
+    ForEachBlock(s_, s_.body, [&](BlockId b) {
+      if (const auto* state = std::get_if<State>(&s_.blocks[b].control))
+        for (NodeId id : state->statements) Collect(id);
+      else
+        for (const Touched& t : TouchedBy(p_, s_, b)) others_.insert(t.root);
+    });
+    bool changed = false;
+    for (const auto& [name, want] : wants_) {
+      if (others_.count(name) || !IsAsked(name, want)) continue;
+      HR_ASSIGN_OR_RETURN(const bool packed, Apply(name, want));
+      changed |= packed;
+    }
+    return changed;
+  }
+  Sdfg Take() { return std::move(s_); }
+
+ private:
+  struct Want {
+    Packing packing;
+    std::vector<NodeId> statements;
+  };
+
+  static bool MayBePacked(const Container& c) {
+    return c.kind == ContainerKind::kConstant && c.data.data && c.shape.size() > 1 && (c.dtype == DType::kF32 || c.dtype == DType::kF64);
+  }
+
+  // What a statement wants of its weights, if they are a constant, and what it touches otherwise.
+  void Collect(NodeId id) {
+    const std::optional<Packing> packing = IsMapOfTasklets(s_, id) ? PackingIn(s_, id) : std::nullopt;
+    for (const Touched& t : TouchedBy(p_, s_, id)) {
+      if (!packing || t.root != packing->container) {
+        others_.insert(t.root);
+        continue;
+      }
+      const auto [it, fresh] = wants_.try_emplace(t.root, Want{*packing, {}});
+      if (!fresh && !(it->second.packing == *packing)) others_.insert(t.root);
+      it->second.statements.push_back(id);
+    }
+  }
+
+  static bool IsMapOfTasklets(const Sdfg& s, NodeId id) {
+    const auto* m = std::get_if<Map>(&s.nodes[id].body);
+    if (!m) return false;
+    return std::all_of(m->body.begin(), m->body.end(),
+                       [&](NodeId n) { return std::holds_alternative<Tasklet>(s.nodes[n].body) || IsMapOfTasklets(s, n); });
+  }
+
+  // With the program's container in place of the kernel's parameter.
+  std::optional<Packing> PackingIn(const Sdfg& s, NodeId id) {
+    std::vector<Name> parameters;
+    const Answer* answer = AnswerOf(s, id, &parameters);
+    if (!answer || !answer->tiles || !answer->tiles->packing) return std::nullopt;
+    Packing out = *answer->tiles->packing;
+    out.container = parameters[answer->weights];
+    return MayBePacked(s.Get(out.container)) ? std::optional<Packing>(out) : std::nullopt;
+  }
+
+  struct Answer {
+    std::optional<Tiles> tiles;
+    size_t weights = 0;  // which of the parameters they would pack
+  };
+  // Of the strategy, asked once for each distinct statement; null where it reads no constant. `parameters`: the kernel's, as the
+  // program calls them.
+  const Answer* AnswerOf(const Sdfg& s, NodeId id, std::vector<Name>* parameters) {
+    const std::unordered_set<Name> written(s.order.begin(), s.order.end());
+    const transforms::StatementKey key = transforms::KeyOf(s, id, {}, written);
+    for (Name n : key.containers)
+      if (s.Get(n).kind != ContainerKind::kView && !IsScoped(s.Get(n).storage)) parameters->push_back(n);
+    const bool reads_constant = std::any_of(parameters->begin(), parameters->end(), [&](Name n) { return MayBePacked(s.Get(n)); });
+    if (!reads_constant) return nullptr;
+    const auto [it, fresh] = answers_.try_emplace(key.text);
+    Answer& answer = it->second;
+    if (!fresh) return &answer;
+    const Sdfg kernel = KernelOf(s, id, key, written);
+    answer.tiles = schedule::TilesOf(p_, kernel, d_);
+    if (answer.tiles && answer.tiles->packing)
+      answer.weights = static_cast<size_t>(
+          std::find(kernel.parameters.begin(), kernel.parameters.end(), answer.tiles->packing->container) - kernel.parameters.begin());
+    return &answer;
+  }
+
+  // No view of it.
+  bool IsAsked(Name name, const Want& w) const {
+    if (std::any_of(s_.order.begin(), s_.order.end(), [&](Name n) { return s_.Get(n).base == name; })) return false;
+    return ask_({s_.name, w.statements, {}, {name}, "", true});
+  }
+
+  Result<bool> Apply(Name name, const Want& w) {
+    const Container& from = s_.Get(name);
+    Sdfg packed = s_;
+    Container c;
+    c.name = packed.FreshName(name.str() + "_packed");
+    c.kind = ContainerKind::kConstant;
+    c.dtype = from.dtype;
+    c.origin = from.origin;
+    HR_ASSIGN_OR_RETURN(c.data, Packed(from.data, w.packing));
+    for (int64_t n : c.data.shape) c.shape.push_back(Expr(n));
+    const Name to = c.name;
+    packed.Add(std::move(c));
+    for (NodeId id : w.statements) {
+      Replace(&packed, id, w.packing, to);
+      std::vector<Name> parameters;
+      const Answer* answer = AnswerOf(packed, id, &parameters);
+      if (!answer || !answer->tiles || !answer->tiles->packed) return false;
+    }
+    packed.Remove(name);
+    s_ = std::move(packed);
+    return true;
+  }
+
+  static void Replace(Sdfg* s, NodeId id, const Packing& k, Name to) {
+    Body body = s->nodes[id].body;
+    if (const auto* m = std::get_if<Map>(&body)) {
+      for (NodeId n : m->body) Replace(s, n, k, to);
+      return;
+    }
+    auto* t = std::get_if<Tasklet>(&body);
+    if (!t) return;
+    t->value = Transform(t->value, [&](const Expr& e) -> Expr {
+      if (!e.Is(ExprKind::kRead) || e->name != k.container) return e;
+      const Expr width(k.width), column = e->args[k.columns];
+      std::vector<Expr> index = {FloorDiv(column, width)};
+      for (size_t d : k.terms) index.push_back(e->args[d]);
+      index.push_back(Mod(column, width));
+      return ReadExpr(to, std::move(index));
+    });
+    s->nodes.Mutable(id).body = std::move(body);
+  }
+
+  const Program& p_;
+  Sdfg s_;
+  const schedule::Device& d_;
+  const Ask& ask_;
+  std::map<Name, Want> wants_;          // by constant
+  std::unordered_set<Name> others_;     // what somebody uses otherwise
+  std::unordered_map<std::string, Answer> answers_;  // by what a statement computes
+};
+
+}  // namespace
+}  // namespace layout
+
+Result<bool> PackConstants(Program& p, const schedule::Device& device, const Ask& ask) {
+  bool changed = false;
+  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
+    if (shared->kernel) continue;
+    layout::Packer packer(p, *shared, device, ask);
+    HR_ASSIGN_OR_RETURN(const bool packed, packer.Run());
+    if (!packed) continue;
+    p.Mutable(shared->name) = packer.Take();
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace headrace

@@ -1,0 +1,108 @@
+// Which constants are packed when a program is compiled, and which stay as they are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/text/parser.h"
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+constexpr char kPack[] = "pack-constants{device=cpu}";
+
+// 40 columns: two panels of 32, the second of which ends in zeros.
+TEST(PackConstants, Elements) {
+  Program p = *ParseProgram(R"(sdfg f(X: f32[N, 16], Y: f32[N, 40]) {
+  constant W: f32[16, 40] = fill(2)
+  state {
+    map i in 0:N, j in 0:40 { Y[i, j] = 0 }
+    map i in 0:N, j in 0:40, k in 0:16 { Y[i, j] += X[i, k] * W[k, j] }
+  }
+}
+)");
+  Tensor w = *Tensor::Create(DType::kF32, {16, 40});
+  for (int64_t i = 0; i < w.elements(); ++i) w.SetDouble(i, static_cast<double>(i + 1));
+  p.MutableEntry().Mutable("W").data = w;
+  ASSERT_TRUE(RunPipeline(TestRegistry(), kPack, p).ok());
+  const Tensor& packed = p.Entry().Get("W_packed").data;
+  EXPECT_THAT(packed.shape, testing::ElementsAre(2, 16, 32));
+  for (int64_t j = 0; j < 64; ++j)
+    for (int64_t k = 0; k < 16; ++k)
+      EXPECT_EQ(packed.GetDouble(((j / 32) * 16 + k) * 32 + j % 32), j < 40 ? static_cast<double>(k * 40 + j + 1) : 0) << j << " " << k;
+}
+
+// As linear layers have it: memory runs along the terms.
+TEST(PackConstants, ATransposedMatrix) {
+  ExpectPass(R"(sdfg f(X: f32[N, 16], Y: f32[N, 64]) {
+  constant W: f32[64, 16] = fill(2)
+  state {
+    map i in 0:N, j in 0:64 { Y[i, j] = 0 }
+    map i in 0:N, j in 0:64, k in 0:16 { Y[i, j] += X[i, k] * W[j, k] }
+  }
+}
+)",
+             kPack, R"(sdfg f(X: f32[N, 16], Y: f32[N, 64]) {
+  constant W_packed: f32[2, 16, 32] = fill(2.0)
+  state {
+    map i in 0:N, j in 0:64 { Y[i, j] = 0 }
+    map i in 0:N, j in 0:64, k in 0:16 { Y[i, j] += X[i, k] * W_packed[j // 32, k, j % 32] }
+  }
+}
+)");
+}
+
+// A convolution with channels innermost, and what becomes of its sums.
+TEST(PackConstants, AConvolution) {
+  ExpectPass(R"(sdfg f(Y: f32[N, 32, 16, 16]) {
+  constant W: f32[32, 32, 3, 3] = fill(2) layout [d2, d3, d1, d0]
+  transient S: f32 @register
+  transient X: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
+  transient Z: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
+  state {
+    map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { X[n, o, p, q] = 1 }
+    map n in 0:N, o in 0:32, p in 0:16, q in 0:16 {
+      S = 0
+      map c in 0:32, k in 0:3, l in 0:3 { S += (X[n, c, p + k - 1, q + l - 1] ?? 0.0) * W[o, c, k, l] }
+      Z[n, o, p, q] = max(S, 0)
+    }
+    map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { Y[n, o, p, q] = Z[n, o, p, q] }
+  }
+}
+)",
+             kPack, R"(sdfg f(Y: f32[N, 32, 16, 16]) {
+  transient S: f32 @register
+  transient X: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
+  transient Z: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
+  constant W_packed: f32[1, 3, 3, 32, 32] = fill(2.0)
+  state {
+    map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { X[n, o, p, q] = 1 }
+    map n in 0:N, o in 0:32, p in 0:16, q in 0:16 {
+      S = 0
+      map c in 0:32, k in 0:3, l in 0:3 {
+        S += (X[n, c, p + k - 1, q + l - 1] ?? 0.0) * W_packed[o // 32, k, l, c, o % 32]
+      }
+      Z[n, o, p, q] = max(S, 0)
+    }
+    map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { Y[n, o, p, q] = Z[n, o, p, q] }
+  }
+}
+)");
+}
+
+// One reader that wants something else, or a view, and it stays; so does what no product reads.
+TEST(PackConstants, Left) {
+  for (const char* other : {"map j in 0:64 { Z[j] = W[0, j] }", "map j in 0:64 { Z[j] = row[j] }",
+                            "map j in 0:64 { Z[j] = 0 }\n    map i in 0:64, j in 0:16, k in 0:64 { Z[i] += X[k, j] * W[j, i] }"}) {
+    const std::string text = std::string(R"(sdfg f(X: f32[64, 16], Y: f32[64, 64], Z: f32[64]) {
+  constant W: f32[16, 64] = fill(2)
+  )") + (std::string(other).find("row") != std::string::npos ? "view row: f32[64] of W" : "") + R"(
+  state {
+    map i in 0:64, j in 0:64 { Y[i, j] = 0 }
+    map i in 0:64, j in 0:64, k in 0:16 { Y[i, j] += X[i, k] * W[k, j] }
+    )" + other + "\n  }\n}\n";
+    ExpectUnchanged(text, kPack);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::transforms
