@@ -156,6 +156,8 @@ class Eliminator {
     if (auto* n = std::get_if<Nested>(&b)) {
       const Sdfg* callee = p_.Find(n->callee);
       for (const Argument& a : n->arguments) {
+        const Container* c = s_.Find(a.container);
+        if (!c || c->storage != Storage::kRegister) continue;
         const Direction d = callee ? DirectionOf(p_, *callee, a.port) : Direction::kInOut;
         touch(a.container, d == Direction::kIn || d == Direction::kInOut, d == Direction::kOut || d == Direction::kInOut);
       }

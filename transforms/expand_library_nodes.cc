@@ -6,6 +6,7 @@
 #include "ir/analysis/dataflow.h"
 #include "transforms/inline.h"
 #include "transforms/requires.h"
+#include "transforms/statement_key.h"
 
 namespace headrace {
 namespace transforms {
@@ -21,27 +22,6 @@ struct Expansion {
   std::vector<Name> symbols;  // of `called`
   Name called;                // the entry's own name in the program, once a node inside a map needed to call it
 };
-
-void AppendValue(const Attribute& a, std::string* key) {
-  auto number = [&](auto v) { *key += std::to_string(v) + ","; };
-  std::visit(
-      [&](const auto& v) {
-        using T = std::decay_t<decltype(v)>;
-        if constexpr (std::is_same_v<T, int64_t>) number(v);
-        else if constexpr (std::is_same_v<T, double>) key->append(reinterpret_cast<const char*>(&v), sizeof v);
-        else if constexpr (std::is_same_v<T, std::string>) *key += v;
-        else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
-          for (int64_t x : v) number(x);
-        else if constexpr (std::is_same_v<T, std::vector<double>>)
-          key->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double));
-        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
-          for (const auto& x : v) *key += x + '\1';
-        else if constexpr (std::is_same_v<T, Tensor>) number(reinterpret_cast<uintptr_t>(v.data.get()));
-        else *key += v.str();
-        *key += '\2' + std::to_string(a.value.index());
-      },
-      a.value);
-}
 
 // Tasklets in maps that write every element at the indices of the maps, from elements at some of these indices, in their order.
 bool IsElementwise(const Program& p) {
@@ -372,7 +352,7 @@ class Expander {
         l.domain.str() + "." + l.op.str() + "@" + l.implementation.str() + "#" + std::to_string(l.version);
     for (const auto& a : l.attributes) {
       key += ";" + a.first.str() + "=";
-      AppendValue(a.second, &key);
+      AppendAttribute(a.second, &key);
     }
     for (const auto* ports : {&l.inputs, &l.outputs}) {
       key += "|";

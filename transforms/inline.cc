@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/call_origins.h"
 
 namespace headrace::transforms {
 
@@ -170,7 +171,7 @@ class Copier {
     }
     if (q_.spread && (copy.kind == ContainerKind::kSequence || copy.kind == ContainerKind::kState))
       return UnsupportedError("E0359", "it has a container that can't be one per iteration");
-    if (!copy.origin.named()) copy.origin = q_.origin;
+    copy.origin = copy.origin.named() ? WithSources(copy.origin, q_.sources) : q_.origin;
     bound_[c.name] = bound;
     to_.Add(std::move(copy));
     return {};
@@ -252,7 +253,7 @@ class Copier {
 
   // What has no name takes the caller's, but keeps its own place.
   Origin OriginOf(const Origin& own) const {
-    return own.named() ? own : q_.origin.At(own.file(), own.line(), own.column());
+    return own.named() ? WithSources(own, q_.sources) : q_.origin.At(own.file(), own.line(), own.column());
   }
 
   NodeId Statement(NodeId id) {

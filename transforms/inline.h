@@ -30,6 +30,7 @@ struct InlineRequest {
   NameMap symbols;                             // callee symbol → caller expression; bare dims of parameters are added
   std::vector<std::pair<Name, Name>> callees;  // renamed SDFGs that the body calls
   Origin origin;                               // given to nodes that have none
+  std::unordered_map<Name, Name> sources;      // of the origins in the callee: what they are called for this call
   std::vector<Name> indices_around;            // of the maps that the call is in; empty at state level
   // The ranges of these maps, if arrays of the callee may become arrays with an element for every iteration.
   std::vector<Range> ranges_around;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/call_origins.h"
 #include "transforms/dead_code.h"
 #include "transforms/inline.h"
 #include "transforms/requires.h"
@@ -15,9 +16,15 @@ using transforms::BlockRewriter;
 using transforms::InlineRequest;
 using transforms::NameTable;
 
+size_t StatementsIn(const Sdfg& s) {
+  size_t count = 0;
+  ForEachNode(s, [&](NodeId) { ++count; });
+  return count;
+}
+
 class NestedInliner {
  public:
-  NestedInliner(Program& p, const InlineOptions& o, const Ask& ask) : p_(p), o_(o), ask_(ask) {}
+  NestedInliner(Program& p, const InlineOptions& o, const Ask& ask) : p_(p), o_(o), ask_(ask), origins_(p) {}
 
   bool Run() {
     for (const auto& s : p_.sdfgs)
@@ -80,12 +87,13 @@ class NestedInliner {
     });
     transforms::HoistRequires(&s);
   }
-  static InlineRequest Request(const Nested& n, const Sdfg& callee, const Origin& origin) {
+  InlineRequest Request(const Nested& n, const Sdfg& callee, const Origin& origin) const {
     InlineRequest q;
     q.callee = &callee;
     q.arguments = n.arguments;
     q.symbols = n.symbols;
     q.origin = origin;
+    q.sources = origins_.SourcesOf(n, origin);
     return q;
   }
   // `required`: what the callees require, for the place before the outermost map.
@@ -218,7 +226,7 @@ class NestedInliner {
   bool Take(const Sdfg& s, NodeId id) const { return ask_(Match{s.name, {id}, {}, {}, "", true}); }
   bool Suitable(const Nested& n, const Sdfg& callee) const {
     if (callee.kernel && !(o_.everywhere && callee.device.empty())) return false;  // kernels are where inlining ends
-    if (calls_.at(n.callee) > 1 && callee.nodes.size() > o_.max_nodes) return false;
+    if (calls_.at(n.callee) > 1 && StatementsIn(callee) > o_.max_statements) return false;
     if (!o_.everywhere) {
       for (const Argument& a : n.arguments)
         if (!a.index.empty()) return false;
@@ -234,6 +242,7 @@ class NestedInliner {
   Program& p_;
   InlineOptions o_;
   const Ask& ask_;
+  transforms::CallOrigins origins_;
   std::unordered_map<Name, int> calls_;
   std::unordered_set<Name> done_;
   bool changed_ = false;

@@ -32,6 +32,7 @@
 #include "transforms/replace.h"
 #include "transforms/scalarize.h"
 #include "transforms/share_calls.h"
+#include "transforms/share_layers.h"
 #include "transforms/schedule/choose_schedule.h"
 
 namespace headrace::transforms {
@@ -114,6 +115,17 @@ Result<ExpandOptions> ExpansionOptions(const PassOptions& o) {
   else if (!where.empty())
     return UsageError("E0357", "expand-library-nodes: where is maps or elementwise, not '" + where + "'");
   return expand;
+}
+
+// A number that an option gives; as it is where the option is not there.
+Status CountOption(const std::string& pass, const PassOptions& o, const std::string& name, size_t* out) {
+  const std::string text = Option(o, name);
+  if (text.empty()) return {};
+  char* end = nullptr;
+  const long long value = std::strtoll(text.c_str(), &end, 10);
+  if (*end || value < 1) return UsageError("E0357", pass + ": " + name + " must be a number, at least 1, not '" + text + "'");
+  *out = static_cast<size_t>(value);
+  return {};
 }
 
 Result<FusionLimits> Limits(const PassOptions& o) {
@@ -205,10 +217,21 @@ Status RegisterSteps(Registry& r) {
         return ChooseSchedule(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
-      "inline-nested", "inlines calls at state level; everywhere=true: in maps, and of parts of arrays", {"everywhere"},
-      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) {
+      "share-layers", "makes one SDFG of layers of equal statements, of `least` or more, and calls it for each", {"least", "gradients"},
+      [](Program& p, const PassOptions& o, const Registry& reg, const Ask& ask) -> Result<bool> {
+        LayerOptions layers;
+        HR_RETURN_IF_ERROR(CountOption("share-layers", o, "least", &layers.least));
+        layers.gradients = Option(o, "gradients") == "true";
+        return ShareLayers(p, reg, layers, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "inline-nested",
+      "inlines calls at state level; everywhere=true: in maps, and of parts of arrays; keep=N: but not what is called more than once "
+      "and has more than N statements", {"everywhere", "keep"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
         InlineOptions inlining;
         inlining.everywhere = Option(o, "everywhere") == "true";
+        HR_RETURN_IF_ERROR(CountOption("inline-nested", o, "keep", &inlining.max_statements));
         return InlineNested(p, inlining, ask);
       },
       Asking::kAsksFirst)));

@@ -30,6 +30,8 @@ class KeyWriter {
       for (NodeId c : m->body) Statement(c);
       indices_.resize(indices_.size() - m->ranges.size());
       Put('m');
+    } else if (const auto* l = std::get_if<Library>(&body)) {
+      Node(*l);
     }
   }
 
@@ -52,6 +54,27 @@ class KeyWriter {
  private:
   void Put(char c) { out_.text += c; }
   void Put(int64_t v) { out_.text.append(reinterpret_cast<const char*>(&v), sizeof v); }
+
+  void Put(Name n) { Put(static_cast<int64_t>(n.id())); }
+
+  void Node(const Library& l) {
+    Put('L');
+    Put(l.domain), Put(l.op), Put(l.implementation);
+    Put(static_cast<int64_t>(l.version));
+    for (const auto& [name, a] : l.attributes) {
+      Put(name);
+      AppendAttribute(a, &out_.text);
+    }
+    for (const auto* ports : {&l.inputs, &l.outputs}) {
+      Put('|');
+      for (const Port& p : *ports) {
+        Put(p.name);
+        if (p.container.empty()) Put('-');
+        else Container(p.container);
+      }
+    }
+    Put('l');
+  }
 
   void Symbol(Name n) {
     for (size_t i = indices_.size(); i-- > 0;)  // innermost first
@@ -112,6 +135,27 @@ class KeyWriter {
 };
 
 }  // namespace
+
+void AppendAttribute(const Attribute& a, std::string* key) {
+  auto number = [&](auto v) { *key += std::to_string(v) + ","; };
+  std::visit(
+      [&](const auto& v) {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, int64_t>) number(v);
+        else if constexpr (std::is_same_v<T, double>) key->append(reinterpret_cast<const char*>(&v), sizeof v);
+        else if constexpr (std::is_same_v<T, std::string>) *key += v;
+        else if constexpr (std::is_same_v<T, std::vector<int64_t>>)
+          for (int64_t x : v) number(x);
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          key->append(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double));
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          for (const auto& x : v) *key += x + '\1';
+        else if constexpr (std::is_same_v<T, Tensor>) number(reinterpret_cast<uintptr_t>(v.data.get()));
+        else *key += v.str();
+        *key += '\2' + std::to_string(a.value.index());
+      },
+      a.value);
+}
 
 StatementKey KeyOf(const Sdfg& s, NodeId statement, const std::vector<Range>& given,
                    const std::unordered_set<Name>& written) {

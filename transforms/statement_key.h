@@ -16,5 +16,7 @@ struct StatementKey {
 // `given`: ranges of the loops around it. `written`: roots that hold values before it runs.
 StatementKey KeyOf(const Sdfg& s, NodeId statement, const std::vector<Range>& given,
                    const std::unordered_set<Name>& written);
+// An attribute's type and value, for keys; tensors by identity.
+void AppendAttribute(const Attribute& a, std::string* key);
 
 }  // namespace headrace::transforms

@@ -7,6 +7,24 @@
 namespace headrace {
 namespace {
 
+// Of a call's parameters, found in one walk over the callee.
+class ParameterDirections {
+ public:
+  ParameterDirections(const Program& p, const Nested& call) {
+    const Sdfg* callee = p.Find(call.callee);
+    if (!callee) return;
+    const std::vector<Direction> all = Directions(p, *callee);
+    for (size_t k = 0; k < all.size(); ++k) of_.emplace(callee->parameters[k], all[k]);
+  }
+  Direction Of(Name port) const {
+    const auto it = of_.find(port);
+    return it == of_.end() ? Direction::kInOut : it->second;
+  }
+
+ private:
+  std::unordered_map<Name, Direction> of_;
+};
+
 // Walks one statement with the ranges of the maps it is in.
 class Collector {
  public:
@@ -121,13 +139,13 @@ class Collector {
   }
 
   void Call(const Nested& n) {
-    const Sdfg* callee = p_.Find(n.callee);
+    const ParameterDirections directions(p_, n);
     for (const auto& b : n.symbols) Reads(b.second);
     for (const Argument& a : n.arguments) {
       for (const Expr& e : a.index) Reads(e);
       const Container* c = Array(a.container);
       if (!c) continue;
-      Direction d = callee ? DirectionOf(p_, *callee, a.port) : Direction::kInOut;
+      const Direction d = directions.Of(a.port);
       if (d == Direction::kUnused) continue;
       for (bool write : {false, true}) {
         if (write ? d == Direction::kIn : d == Direction::kOut) continue;
@@ -243,9 +261,9 @@ class Toucher {
         for (NodeId n : inside) Writes(n);
       });
     } else if (auto* n = std::get_if<Nested>(&body)) {
-      const Sdfg* callee = p_.Find(n->callee);
+      const ParameterDirections directions(p_, *n);
       for (const Argument& a : n->arguments) {
-        Direction d = callee ? DirectionOf(p_, *callee, a.port) : Direction::kInOut;
+        const Direction d = directions.Of(a.port);
         Touch(a.container, d == Direction::kIn || d == Direction::kInOut,
               d == Direction::kOut || d == Direction::kInOut);
       }
