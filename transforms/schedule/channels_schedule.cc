@@ -81,6 +81,8 @@ bool ChannelsScheduler::NamePoints() {
     lines_.whole = {Name(), Expr(0), Expr(1), Expr(1)};
   }
   if (!has_lines_ && others_.size() > 1) return false;  // the weights would be packed for each line
+  // … or for each few points: the phases of a gradient by the data of a convolution with steps
+  if (!others_.empty() && LengthOf(others_.back()) > 1 && LengthOf(lines_.whole) * LengthOf(row_.whole) < d_.few_columns) return false;
   ChooseTile();
   return true;
 }

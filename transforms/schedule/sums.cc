@@ -70,10 +70,17 @@ void Scheduler::CollapseWithin(Nest* n, std::vector<bool>* apart) {
     }
 }
 
-// How many results are accumulated side by side along `lane`; 0: the terms are few, one will do.
-int64_t Scheduler::Partials(DType t, const Range& lane) const {
+// How many results are accumulated side by side along `lane`, in all its walks; 0: the terms are few, one will do. Walks that are short
+// but many have a result for each of their terms.
+int64_t Scheduler::Partials(DType t, const Range& lane, const std::vector<Range>& around) const {
   const int64_t trips = AsInt(lane.end).value_or(INT64_MAX);
-  if (!IsFloat(t) || trips < d_.short_sum) return 0;
+  if (!IsFloat(t)) return 0;
+  if (trips < d_.short_sum) {
+    if (trips < d_.short_row || Times(Known(around, d_.short_sum), trips) < d_.long_sum) return 0;
+    int64_t partials = 1;
+    while (partials < trips) partials *= 2;
+    return partials;
+  }
   const int64_t bytes = trips >= d_.long_sum     ? d_.long_partial_bytes
                         : trips >= d_.middle_sum ? d_.partial_bytes
                                                  : d_.short_partial_bytes;
@@ -181,7 +188,7 @@ std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vect
   const Name sum = Local("sum", type);
   Statements body = {Put(sum, {}, WriteOp::kAssign, IdentityOf(t.op, type))};
   const NodeId term = Put(sum, {}, t.op, t.value);
-  const int64_t partials = Questions(t).empty() ? Partials(type, lanes) : 0;
+  const int64_t partials = Questions(t).empty() ? Partials(type, lanes, terms) : 0;
   if (partials == 0) {
     std::vector<Range> all = terms;
     all.push_back(lanes);
@@ -243,7 +250,8 @@ Scheduler::Statements Scheduler::InParts(const Nest& n, const std::vector<Range>
     tail.push_back(s_->AddNode(last));
   }
   const auto length = AsInt(lane.end);
-  Statements both = Wrap(s_, {{{blocks}, Schedule::kSequential}, {{all}, Schedule::kVector}}, main);
+  Statements both;
+  if (!length || *length >= partials) both = Wrap(s_, {{{blocks}, Schedule::kSequential}, {{all}, Schedule::kVector}}, main);
   if (!length || *length % partials != 0)
     for (NodeId id : Wrap(s_, {{{rest}, Schedule::kVector}}, tail)) both.push_back(id);
   Statements out = before;
@@ -272,14 +280,17 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
     }
     return Wrap(s_, {{n.ranges, Schedule::kSequential}}, body);
   }
+  if (n.ranges.empty()) return n.body;
+  // Images whose lines follow each other are walked as one line.
+  while (n.ranges.size() > 1 && MayCollapse(n, n.ranges.size() - 2, n.ranges.size() - 1)) Merge(&n, n.ranges.size() - 2, n.ranges.size() - 1);
   const Range lane = n.ranges.back();
   const std::vector<Range> around(n.ranges.begin(), n.ranges.end() - 1);
-  if (n.ranges.empty()) return n.body;
   const auto in_order = [&] { return Wrap(s_, {{n.ranges, Schedule::kSequential}}, WithChecks(n.body)); };
   Nest others = n;
   others.body.clear();
   std::vector<Name> summed;
-  int64_t partials = INT64_MAX;
+  int64_t partials = INT64_MAX, of_all = INT64_MAX;  // of one walk along the lane, of all of them
+  bool one_result = true;                            // of all walks, for each sum
   for (NodeId id : n.body) {
     const auto& t = std::get<Tasklet>(s_->nodes[id].body);
     const bool meets = t.op != WriteOp::kAssign && !IsWrittenFirst(n.body, t.target) &&
@@ -290,7 +301,10 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
     }
     const DType type = ComputeType(s_->Get(t.target).dtype);
     if (!IdentityOf(t.op, type) || !std::all_of(t.index.begin(), t.index.end(), IsIndexExpr)) return in_order();
-    partials = std::min(partials, Partials(type, lane));
+    partials = std::min(partials, Partials(type, lane, {}));
+    of_all = std::min(of_all, Partials(type, lane, around));
+    for (const Range& r : around)
+      for (const Expr& e : t.index) one_result = one_result && !Mentions(e, r.index);
     summed.push_back(AccessesOf(*s_, id).back().root);
   }
   for (NodeId id : n.body)
@@ -300,14 +314,16 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
       if (a.op == WriteOp::kAssign && std::find(summed.begin(), summed.end(), a.root) != summed.end()) return in_order();
   std::sort(summed.begin(), summed.end(), [](Name a, Name b) { return a.id() < b.id(); });
   const bool twice = std::adjacent_find(summed.begin(), summed.end()) != summed.end();
-  if (twice || summed.empty() || partials == 0) return in_order();
+  if (!one_result) of_all = 0;
+  if (twice || summed.empty() || (partials == 0 && of_all == 0)) return in_order();
   if (!ApartRanges(others).back() || !TakesLanes(*s_, n.body)) return in_order();
   // Short rows: what is not summed has its lanes for itself, so that little of it is left over.
-  const bool split = AsInt(lane.end).value_or(INT64_MAX) < d_.middle_sum &&
+  const bool split = partials > 0 && AsInt(lane.end).value_or(INT64_MAX) < d_.middle_sum &&
                      std::none_of(others.body.begin(), others.body.end(),
                                   [&](NodeId id) { return IsPrivate(std::get<Tasklet>(s_->nodes[id].body).target, n); });
   std::vector<bool> plain;
   for (NodeId id : n.body) plain.push_back(std::find(others.body.begin(), others.body.end(), id) != others.body.end());
+  if (of_all > 0 && !split) return InParts(n, around, lane, n.body, of_all);
   Statements body = Hoist(lane.index, &n.body);
   const auto add = [&](const Statements& more) { body.insert(body.end(), more.begin(), more.end()); };
   if (!split) add(InParts(n, {}, lane, n.body, partials));

@@ -51,7 +51,7 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   for (size_t i = 0; i < n.ranges.size(); ++i)
     if (i != first) work = work * n.ranges[i].end;
   const Range cut = n.ranges[first];
-  const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut)) : 1;
+  const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut, {})) : 1;
   const Expr most = PartLength(cut, work, multiple);
   if (n.body.size() > 1 && !AsInt(most)) return std::nullopt;
   const Expr length = Let("part", most);
