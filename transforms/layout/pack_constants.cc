@@ -10,6 +10,7 @@
 #include "ir/graph/homes.h"
 #include "transforms/outline.h"
 #include "transforms/schedule/choose_schedule.h"
+#include "transforms/uses.h"
 
 namespace headrace {
 namespace layout {
@@ -50,7 +51,8 @@ Result<Tensor> Packed(const Tensor& from, const Packing& k) {
 
 class Packer {
  public:
-  Packer(const Program& p, const Sdfg& s, const schedule::Device& d, const Ask& ask) : p_(p), s_(s), d_(d), ask_(ask) {}
+  Packer(const Program& p, const Sdfg& s, const schedule::Device& d, const Ask& ask)
+      : p_(p), s_(s), d_(d), ask_(ask), written_(s.order.begin(), s.order.end()) {}
 
   Result<bool> Run() {
     ForEachBlock(s_, s_.body, [&](BlockId b) {
@@ -59,13 +61,16 @@ class Packer {
       else
         for (const Touched& t : TouchedBy(p_, s_, b)) others_.insert(t.root);
     });
-    bool changed = false;
+    for (Name n : s_.order)
+      if (const Container& c = s_.Get(n); !c.base.empty()) others_.insert(c.base);
+    std::unordered_set<Name> replaced;
     for (const auto& [name, want] : wants_) {
-      if (others_.count(name) || !IsAsked(name, want)) continue;
+      if (others_.count(name) || !ask_({s_.name, want.statements, {}, {name}, "", true})) continue;
       HR_ASSIGN_OR_RETURN(const bool packed, Apply(name, want));
-      changed |= packed;
+      if (packed) replaced.insert(name);
     }
-    return changed;
+    transforms::RemoveContainers(&s_, replaced);
+    return !replaced.empty();
   }
   Sdfg Take() { return std::move(s_); }
 
@@ -81,8 +86,10 @@ class Packer {
 
   // What a statement wants of its weights, if they are a constant, and what it touches otherwise.
   void Collect(NodeId id) {
-    const std::optional<Packing> packing = IsMapOfTasklets(s_, id) ? PackingIn(s_, id) : std::nullopt;
-    for (const Touched& t : TouchedBy(p_, s_, id)) {
+    const std::vector<Touched> touched = TouchedBy(p_, s_, id);
+    const bool reads_constant = std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return MayBePacked(s_.Get(t.root)); });
+    const std::optional<Packing> packing = reads_constant && IsMapOfTasklets(s_, id) ? PackingIn(id) : std::nullopt;
+    for (const Touched& t : touched) {
       if (!packing || t.root != packing->container) {
         others_.insert(t.root);
         continue;
@@ -101,65 +108,55 @@ class Packer {
   }
 
   // With the program's container in place of the kernel's parameter.
-  std::optional<Packing> PackingIn(const Sdfg& s, NodeId id) {
+  std::optional<Packing> PackingIn(NodeId id) {
     std::vector<Name> parameters;
-    const Answer* answer = AnswerOf(s, id, &parameters);
-    if (!answer || !answer->tiles || !answer->tiles->packing) return std::nullopt;
-    Packing out = *answer->tiles->packing;
-    out.container = parameters[answer->weights];
-    return MayBePacked(s.Get(out.container)) ? std::optional<Packing>(out) : std::nullopt;
+    const Answer& answer = AnswerOf(id, &parameters);
+    if (!answer.tiles || !answer.tiles->packing) return std::nullopt;
+    Packing out = *answer.tiles->packing;
+    out.container = parameters[answer.weights];
+    return MayBePacked(s_.Get(out.container)) ? std::optional<Packing>(out) : std::nullopt;
   }
 
   struct Answer {
     std::optional<Tiles> tiles;
     size_t weights = 0;  // which of the parameters they would pack
   };
-  // Of the strategy, asked once for each distinct statement; null where it reads no constant. `parameters`: the kernel's, as the
-  // program calls them.
-  const Answer* AnswerOf(const Sdfg& s, NodeId id, std::vector<Name>* parameters) {
-    const std::unordered_set<Name> written(s.order.begin(), s.order.end());
-    const transforms::StatementKey key = transforms::KeyOf(s, id, {}, written);
+  // Of the strategy, asked once for each distinct statement. `parameters`: the kernel's, as the program calls them.
+  const Answer& AnswerOf(NodeId id, std::vector<Name>* parameters) {
+    const transforms::StatementKey key = transforms::KeyOf(s_, id, {}, written_);
     for (Name n : key.containers)
-      if (s.Get(n).kind != ContainerKind::kView && !IsScoped(s.Get(n).storage)) parameters->push_back(n);
-    const bool reads_constant = std::any_of(parameters->begin(), parameters->end(), [&](Name n) { return MayBePacked(s.Get(n)); });
-    if (!reads_constant) return nullptr;
+      if (s_.Get(n).kind != ContainerKind::kView && !IsScoped(s_.Get(n).storage)) parameters->push_back(n);
     const auto [it, fresh] = answers_.try_emplace(key.text);
     Answer& answer = it->second;
-    if (!fresh) return &answer;
-    const Sdfg kernel = KernelOf(s, id, key, written);
+    if (!fresh) return answer;
+    const Sdfg kernel = KernelOf(s_, id, key, written_);
     answer.tiles = schedule::TilesOf(p_, kernel, d_);
     if (answer.tiles && answer.tiles->packing)
       answer.weights = static_cast<size_t>(
           std::find(kernel.parameters.begin(), kernel.parameters.end(), answer.tiles->packing->container) - kernel.parameters.begin());
-    return &answer;
+    return answer;
   }
 
-  // No view of it.
-  bool IsAsked(Name name, const Want& w) const {
-    if (std::any_of(s_.order.begin(), s_.order.end(), [&](Name n) { return s_.Get(n).base == name; })) return false;
-    return ask_({s_.name, w.statements, {}, {name}, "", true});
-  }
-
+  // False where the strategy then wants it otherwise: nothing has changed.
   Result<bool> Apply(Name name, const Want& w) {
-    const Container& from = s_.Get(name);
-    Sdfg packed = s_;
     Container c;
-    c.name = packed.FreshName(name.str() + "_packed");
+    c.name = s_.FreshName(name.str() + "_packed");
     c.kind = ContainerKind::kConstant;
-    c.dtype = from.dtype;
-    c.origin = from.origin;
-    HR_ASSIGN_OR_RETURN(c.data, Packed(from.data, w.packing));
+    c.dtype = s_.Get(name).dtype;
+    c.origin = s_.Get(name).origin;
+    HR_ASSIGN_OR_RETURN(c.data, Packed(s_.Get(name).data, w.packing));
     for (int64_t n : c.data.shape) c.shape.push_back(Expr(n));
+    const Sdfg before = s_;
     const Name to = c.name;
-    packed.Add(std::move(c));
+    s_.Add(std::move(c));
     for (NodeId id : w.statements) {
-      Replace(&packed, id, w.packing, to);
+      Replace(&s_, id, w.packing, to);
       std::vector<Name> parameters;
-      const Answer* answer = AnswerOf(packed, id, &parameters);
-      if (!answer || !answer->tiles || !answer->tiles->packed) return false;
+      const Answer& answer = AnswerOf(id, &parameters);
+      if (answer.tiles && answer.tiles->packed) continue;
+      s_ = before;
+      return false;
     }
-    packed.Remove(name);
-    s_ = std::move(packed);
     return true;
   }
 
@@ -186,6 +183,7 @@ class Packer {
   Sdfg s_;
   const schedule::Device& d_;
   const Ask& ask_;
+  const std::unordered_set<Name> written_;  // all that may hold values, for keys
   std::map<Name, Want> wants_;          // by constant
   std::unordered_set<Name> others_;     // what somebody uses otherwise
   std::unordered_map<std::string, Answer> answers_;  // by what a statement computes

@@ -101,6 +101,7 @@ class Scheduler {
   bool IsPrivate(Name local, const Nest& n) const;
   bool IsWrittenFirst(const Statements& body, Name target) const;
   Statements InParts(const Nest& n, const std::vector<Range>& around, const Range& lane, const Statements& body, int64_t partials);
+  std::optional<Statements> InPartsOfAll(const Nest& n, const std::vector<Range>& around, const Range& lane, int64_t partials, bool must);
   int64_t Partials(DType t, const Range& lane, const std::vector<Range>& around) const;
   // ---- choices.cc ----
   std::optional<Statements> BothSides(const Range& lane, const Statements& body);

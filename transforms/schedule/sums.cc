@@ -269,6 +269,26 @@ bool Scheduler::IsWrittenFirst(const Statements& body, Name target) const {
   return false;
 }
 
+// All walks along the lane share their partial results, with what is the same for all of them before it. Where some of that is the
+// same for one walk only, it is computed again and again: only if it `must` be, else nullopt.
+std::optional<Scheduler::Statements> Scheduler::InPartsOfAll(const Nest& n, const std::vector<Range>& around, const Range& lane,
+                                                             int64_t partials, bool must) {
+  const Sdfg before = *s_;
+  Statements body = n.body, out = Hoist(lane.index, &body);
+  const bool of_one = std::any_of(out.begin(), out.end(), [&](NodeId id) {
+    const Expr& value = std::get<Tasklet>(s_->nodes[id].body).value;
+    return std::any_of(around.begin(), around.end(), [&](const Range& r) { return Mentions(value, r.index); });
+  });
+  if (of_one) {
+    *s_ = before;
+    if (!must) return std::nullopt;
+    body = n.body, out.clear();
+  }
+  const Statements parts = InParts(n, around, lane, body, partials);
+  out.insert(out.end(), parts.begin(), parts.end());
+  return out;
+}
+
 std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
   if (!OfTasklets(n)) {
     if (auto sum = InitialisedSum(n, /*share=*/false)) return sum;
@@ -323,7 +343,8 @@ std::optional<Scheduler::Statements> Scheduler::SumsWithin(Nest n) {
                                   [&](NodeId id) { return IsPrivate(std::get<Tasklet>(s_->nodes[id].body).target, n); });
   std::vector<bool> plain;
   for (NodeId id : n.body) plain.push_back(std::find(others.body.begin(), others.body.end(), id) != others.body.end());
-  if (of_all > 0 && !split) return InParts(n, around, lane, n.body, of_all);
+  if (of_all > 0 && !split)
+    if (auto all = InPartsOfAll(n, around, lane, of_all, partials == 0)) return all;
   Statements body = Hoist(lane.index, &n.body);
   const auto add = [&](const Statements& more) { body.insert(body.end(), more.begin(), more.end()); };
   if (!split) add(InParts(n, {}, lane, n.body, partials));

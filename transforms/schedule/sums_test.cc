@@ -57,6 +57,53 @@ kernel gradient(
 })");
 }
 
+// What is the same for all of a channel is computed once, before its images.
+TEST(Sums, OfImagesWithWhatIsTheSameForAChannel) {
+  ExpectPass(R"(
+kernel gradient(X: f32[n0, 96, 14, 14], V: f32[96], inout S: f32[96], Y: f32[n0, 96, 14, 14], n0: symbol) {
+  map i1 in 0:96 {
+    local v: f32
+    v = V[i1] + 0.001
+    map i0 in 0:n0, i2 in 0:14, i3 in 0:14 {
+      local r0: f32
+      r0 = X[i0, i1, i2, i3] * sqrt(v)
+      S[i1] += r0
+      Y[i0, i1, i2, i3] = r0
+    }
+  }
+})",
+             "choose-schedule", R"(
+kernel gradient(X: f32[n0, 96, 14, 14], V: f32[96], inout S: f32[96], Y: f32[n0, 96, 14, 14], n0: symbol) for cpu {
+  view v_1: f32[n0, 96, 196] of X
+  view v_2: f32[n0, 96, 196] of Y
+  map i1 in 0:96 @parallel {
+    local v: f32
+    v = V[i1] + 0.001
+    local once: f32
+    once = sqrt(v)
+    local partial: f32[16]
+    map u in 0:16 @vector { partial[u] = 0.0 }
+    for i0 in 0:n0 {
+      for i2_0 in 0:192:16 {
+        map u in 0:16 @vector {
+          local r0: f32
+          r0 = v_1[i0, i1, i2_0 + u] * once
+          partial[u] += r0
+          v_2[i0, i1, i2_0 + u] = r0
+        }
+      }
+      map i2 in 192:196 @vector {
+        local r0_1: f32
+        r0_1 = v_1[i0, i1, i2] * once
+        partial[i2 - 192] += r0_1
+        v_2[i0, i1, i2] = r0_1
+      }
+    }
+    map u in 0:16 @halves { S[i1] += partial[u] }
+  }
+})");
+}
+
 // Of each weight of a depthwise convolution: a result for each place of a line.
 TEST(Sums, OfManyShortLines) {
   ExpectPass(R"(
