@@ -8,5 +8,6 @@ using headrace_plugin::Registrar;
 
 void RegisterOptimizers(Registrar& r);
 void RegisterLosses(Registrar& r);
+void RegisterStatistics(Registrar& r);
 
 }  // namespace training_ops

@@ -66,7 +66,7 @@ class Assigner {
     ForEachBlock(s_, s_.body, [&](BlockId b) {
       const auto* state = std::get_if<State>(&s_.blocks[b].control);
       for (NodeId id : state ? state->statements : std::vector<NodeId>()) {
-        auto leaves = LeavesOf(s_, id);
+        auto leaves = LeavesOf(s_, id, d_);
         if (leaves) statements_.push_back({id, Weigh(s_, std::move(*leaves))});
         else
           for (const Touched& t : TouchedBy(p_, s_, id)) parent_.erase(t.root);

@@ -2,25 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-
-#include "transforms/schedule/device.h"
 #include "transforms/testing.h"
 
 namespace headrace::transforms {
 namespace {
-
-// "cpu", where gradients of weights lose nothing.
-std::string FreeGradients() {
-  std::string text;
-  for (int i = 0; i < schedule::kDeviceCount; ++i)
-    if (schedule::kDevices[i].name == std::string("cpu")) text = schedule::kDevices[i].text;
-  const std::string key = "weight-gradient-loss 100", path = std::string(std::getenv("TEST_TMPDIR")) + "/cpu.txt";
-  text.replace(text.find(key), key.size(), "weight-gradient-loss 1");
-  std::ofstream(path) << text;
-  return "assign-layouts{device=" + path + "}";
-}
 
 // The image is read as it is, the reshaped result written as it must be; a weight that is a parameter is copied.
 TEST(AssignLayouts, Networks) {
@@ -102,7 +87,7 @@ TEST(AssignLayouts, DepthwisePoolingAndGradients) {
   }
 }
 )",
-             FreeGradients(),
+             "assign-layouts",
              R"(sdfg f(
     X: f32[2, 64, 32],
     W: f32[64, 1, 3],
@@ -148,26 +133,6 @@ TEST(AssignLayouts, DepthwisePoolingAndGradients) {
   }
 }
 )");
-}
-
-// A gradient of weights keeps the images that it reads row-major.
-TEST(AssignLayouts, GradientsOfWeights) {
-  ExpectUnchanged(R"(sdfg f(X: f32[2, 64, 32], dY: f32[2, 96, 32], V: f32[96, 64, 3], Y: f32[2, 96, 32], dV: f32[96, 64, 3]) {
-  transient A: f32[2, 64, 32]
-  transient D: f32[2, 96, 32]
-  transient B: f32[2, 96, 32]
-  state {
-    map n in 0:2, c in 0:64, p in 0:32 { A[n, c, p] = 2.0 * X[n, c, p] }
-    map n in 0:2, o in 0:96, p in 0:32 { D[n, o, p] = 2.0 * dY[n, o, p] }
-    map n in 0:2, o in 0:96, p in 0:32 { B[n, o, p] = 0.0 }
-    map n in 0:2, o in 0:96, p in 0:32, c in 0:64, k in 0:3 { B[n, o, p] += (A[n, c, p + k - 1] ?? 0.0) * V[o, c, k] }
-    map n in 0:2, o in 0:96, p in 0:32 { Y[n, o, p] = max(B[n, o, p], 0.0) }
-    map o in 0:96, c in 0:64, k in 0:3 { dV[o, c, k] = 0.0 }
-    map o in 0:96, c in 0:64, k in 0:3, n in 0:2, p in 0:32 { dV[o, c, k] += D[n, o, p] * (A[n, c, p + k - 1] ?? 0.0) }
-  }
-}
-)",
-                  "assign-layouts");
 }
 
 // 6 channels fill vectors of 16 lanes badly.

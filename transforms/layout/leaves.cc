@@ -12,7 +12,7 @@ namespace {
 
 class Walker {
  public:
-  explicit Walker(const Sdfg& s) : s_(s) {}
+  Walker(const Sdfg& s, const schedule::Device& d) : s_(s), d_(d) {}
 
   // `first`: of the ranges that may be lanes. `completed`: with what is done around a sum, whose lanes are those of all of it.
   bool Walk(NodeId id, NodeId map, std::vector<Range> ranges, size_t first, bool completed) {
@@ -22,9 +22,9 @@ class Walker {
       const auto maps = std::count_if(m->body.begin(), m->body.end(), is_map);
       const bool several = m->body.size() > 1;
       ranges.insert(ranges.end(), m->ranges.begin(), m->ranges.end());
-      if (maps > 1 || (maps == 1 && several && completed)) first = ranges.size();
-      else if (maps == 1 && several) completed = true;
-      else if (several && !completed && AddsBesideOthers(*m)) first = ranges.size() - 1;
+      const bool distributed = !completed && Iterations(ranges) <= 8 * d_.few_results;  // as the strategy does
+      if (!distributed && (maps > 1 || (maps == 1 && several && completed))) first = ranges.size();
+      else if (maps > 0 && several) completed = true;
       return std::all_of(m->body.begin(), m->body.end(), [&](NodeId n) { return Walk(n, id, ranges, first, completed); });
     }
     if (std::holds_alternative<std::monostate>(b)) return true;
@@ -45,12 +45,11 @@ class Walker {
 
  private:
   bool IsRegister(Name n) const { return IsScoped(s_.Get(n).storage); }
-  // Into memory: such statements keep all but their last range in order.
-  bool AddsBesideOthers(const Map& m) const {
-    return std::any_of(m.body.begin(), m.body.end(), [&](NodeId n) {
-      const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
-      return t && t->op != WriteOp::kAssign && !IsRegister(RootOf(s_, t->target));
-    });
+  // Where sizes are known.
+  static int64_t Iterations(const std::vector<Range>& ranges) {
+    int64_t n = 1;
+    for (const Range& r : ranges) n = std::min(kMost, n * std::max<int64_t>(1, AsInt(r.end - r.begin).value_or(1)));
+    return n;
   }
   void Add(NodeId id, NodeId map, const Tasklet& t, std::vector<Range> ranges, size_t first) {
     Leaf l;
@@ -89,14 +88,16 @@ class Walker {
   }
   Name TargetOf(const Leaf& l) const { return RootOf(s_, std::get<Tasklet>(s_.nodes[l.tasklet].body).target); }
 
+  static constexpr int64_t kMost = int64_t{1} << 32;
   const Sdfg& s_;
+  const schedule::Device& d_;
   std::vector<Leaf> leaves_;
 };
 
 }  // namespace
 
-std::optional<std::vector<Leaf>> LeavesOf(const Sdfg& s, NodeId statement) {
-  Walker w(s);
+std::optional<std::vector<Leaf>> LeavesOf(const Sdfg& s, NodeId statement, const schedule::Device& d) {
+  Walker w(s, d);
   if (!w.Walk(statement, {}, {}, 0, false)) return std::nullopt;
   return w.Finish();
 }

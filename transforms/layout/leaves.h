@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "transforms/schedule/device.h"
 
 namespace headrace::layout {
 
@@ -26,7 +27,7 @@ struct Leaf {
 };
 
 // Nothing where the statement holds more than maps and tasklets.
-std::optional<std::vector<Leaf>> LeavesOf(const Sdfg& s, NodeId statement);
+std::optional<std::vector<Leaf>> LeavesOf(const Sdfg& s, NodeId statement, const schedule::Device& d);
 
 bool Speaks(const Access& a, Name index);
 

@@ -47,7 +47,7 @@ class Turner {
 
  private:
   void Collect(NodeId id) {
-    auto leaves = LeavesOf(s_, id);
+    auto leaves = LeavesOf(s_, id, d_);
     if (!leaves) return;
     for (const Weighed& w : Weigh(s_, std::move(*leaves))) {
       if (!w.sum || w.sum->lane.empty()) continue;

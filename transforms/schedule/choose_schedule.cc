@@ -162,6 +162,7 @@ std::optional<Scheduler::Statements> Scheduler::TryInitialisedSum(const Nest& n,
 std::optional<Scheduler::Statements> Scheduler::Rows(Nest n) {
   if (auto sum = InitialisedSum(n, /*share=*/true)) return sum;
   if (auto sum = CompletedSum(n)) return sum;
+  if (auto pieces = Distributed(n)) return pieces;
   const Expr work = WorkOf(n.body);
   Statements body;
   for (NodeId id : n.body) {
@@ -272,6 +273,8 @@ std::optional<Scheduler::Statements> Scheduler::Top(NodeId map) {
   if (!all) {  // too little for a second thread: in one
     const auto trips = AsInt(TripsOf(n.ranges)), work = AsInt(WorkOf(n.body));
     const bool little = trips && work && *trips < d_.chunk_operations && *trips * *work < 4 * d_.chunk_operations;
+    if (auto sums = SumsSideBySide(n, apart)) return sums;
+    if (auto pieces = Distributed(n)) return pieces;
     if (!little) return Mixed(std::move(n), apart);
     return SumsWithin(std::move(n));
   }

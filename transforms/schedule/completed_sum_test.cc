@@ -111,7 +111,7 @@ kernel squeeze(p0: f32[1, 32], inout p1: f32[1, 32, 112, 112] layout [d0, d2, d3
 })");
 }
 
-// Terms that read what is done around the sum stay where they are.
+// Terms that read what is done around the sum have it from an array.
 TEST(CompletedSum, TermsThatDependOnOthers) {
   ExpectPass(R"(
 kernel centred(p0: f32[32], p1: f32[100, 32], p2: f32[32]) {
@@ -127,28 +127,23 @@ kernel centred(p0: f32[32], p1: f32[100, 32], p2: f32[32]) {
 })",
              "choose-schedule", R"(
 kernel centred(p0: f32[32], p1: f32[100, 32], p2: f32[32]) for cpu {
-  for c in 0:32 {
-    local m: f32
-    m = 2.0 * p2[c]
-    local S: f32
-    S = 0.0
-    local partial: f32[16]
-    map u in 0:16 @vector { partial[u] = 0.0 }
-    for p_0 in 0:96:16 {
-      map u in 0:16 @vector {
-        local r: f32
-        r = p1[p_0 + u, c] - m
-        partial[u] += r * r
-      }
-    }
-    map p in 96:100 @vector {
-      local r_1: f32
-      r_1 = p1[p, c] - m
-      partial[p - 96] += r_1 * r_1
-    }
-    map u in 0:16 @halves { S += partial[u] }
-    p0[c] = S / 100.0
+  local m_all: f32[32] @worker
+  local S_all: f32[32] @worker
+  map c in 0:32 @vector {
+    m_all[c] = 2.0 * p2[c]
+    S_all[c] = 0.0
   }
+  local sums: f32[32]
+  map c in 0:32 @vector { sums[c] = 0.0 }
+  for p in 0:100 {
+    map c in 0:32 @vector {
+      local r: f32
+      r = p1[p, c] - m_all[c]
+      sums[c] += r * r
+    }
+  }
+  map c in 0:32 @vector { S_all[c] += sums[c] }
+  map c in 0:32 @vector { p0[c] = S_all[c] / 100.0 }
 })");
 }
 

@@ -73,6 +73,18 @@ class Scheduler {
   bool EachForItself(Nest n);
   std::optional<Statements> Rows(Nest n);                           // a body of several statements, maps among them
   std::optional<Statements> SumsWithin(Nest n);  // several statements, sums among them
+  // ---- side_by_side.cc ----
+  std::optional<std::vector<size_t>> SumsAmong(const Nest& n, const std::vector<bool>& apart) const;
+  std::optional<Statements> SumsSideBySide(const Nest& n, const std::vector<bool>& apart);
+  Statements SumsOfLanes(const Nest& n, const std::vector<bool>& apart, size_t lane, const std::vector<size_t>& sums, bool share, bool onto);
+  std::optional<Statements> SumsInParts(const Nest& n, const std::vector<bool>& apart, size_t lane, const std::vector<size_t>& sums);
+  // ---- distributed.cc ----
+  std::optional<Statements> Distributed(const Nest& n);
+  std::optional<Statements> TryDistributed(const Nest& n);
+  std::optional<std::vector<Nest>> PiecesOf(const Nest& n) const;
+  Statements WithoutSums(const Statements& body, const std::unordered_map<Name, int>& touches);
+  bool KeepApart(Nest n);
+  void SpreadOut(const Statements& body, const std::unordered_map<Name, Name>& arrays, const std::vector<Expr>& place);
   Statements Result(const Tasklet& t, const Expr& sum, const Ending& ending);
   // ---- two_phase.cc ----
   Expr Let(const std::string& stem, const Expr& value);

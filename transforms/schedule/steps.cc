@@ -73,6 +73,8 @@ Name FreshIn(const Sdfg& s, const std::string& stem) {
     if (const auto* m = std::get_if<Map>(&s.nodes[n].body))
       for (const Range& r : m->ranges) taken.insert(r.index);
   });
+  for (BlockId b : s.body)
+    if (const auto* let = std::get_if<Assign>(&s.blocks[b].control)) taken.insert(let->symbol);
   for (int k = 0;; ++k) {
     const Name n(k == 0 ? stem : stem + "_" + std::to_string(k));
     if (!taken.count(n) && !s.Find(n)) return n;

@@ -16,9 +16,11 @@ Expr Least(const Expr& a, const Expr& b) { return AsInt(a) && AsInt(b) ? Expr(st
 
 }  // namespace
 
-// A size that is computed before the statements, unless it is known.
+// A size that is computed before the statements, unless it is known, or was computed for others.
 Expr Scheduler::Let(const std::string& stem, const Expr& value) {
   if (AsInt(value)) return value;
+  for (BlockId b : s_->body)
+    if (const auto* known = std::get_if<Assign>(&s_->blocks[b].control); known && known->value == value) return SymbolExpr(known->symbol);
   const Name name = FreshIn(*s_, stem);
   const BlockId let = s_->AddBlock(Assign{name, value});
   const auto at = std::find_if(s_->body.begin(), s_->body.end(),

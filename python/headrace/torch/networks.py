@@ -85,6 +85,16 @@ def _channels(x: Value) -> Axes:
     return Axes(x, [d for d in range(x.rank) if d != 1], False)
 
 
+def _channel_moments(c, x: Value, t: str) -> tuple[Value, Value]:
+    """Mean and variance of each channel, in `t`."""
+    axes = _channels(x)
+    if x.dtype != t:
+        return moments(c, axes, x, t)
+    mu, v = c.new(t, axes.shape, "mean"), c.new(t, axes.shape, "var")
+    c.node("train.ChannelMoments", {}, {"X": x}, {"mean": mu, "variance": v})
+    return mu, v
+
+
 @op("_native_batch_norm_legit_no_training")
 def batch_norm_inference(c, x, weight, bias, mean, var, momentum, eps):
     t = wide(x.dtype)
@@ -108,7 +118,7 @@ def batch_norm(c, x, weight, bias, *rest):
         raise UnsupportedError("native_batch_norm that updates its arguments")
     t = wide(x.dtype)
     axes = _channels(x)
-    mu, v = moments(c, axes, x, t)
+    mu, v = _channel_moments(c, x, t)
     r = c.fill(c.new(t, mu.shape), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
     y = _scaled(c, x, axes.of(mu), axes.of(r), weight, bias, t, lambda i: [i[1]])
     if "functional" not in c.target:
