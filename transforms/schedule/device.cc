@@ -65,6 +65,16 @@ Status Wrong(const std::string& device, const std::string& what, const std::stri
   return UsageError("E0369", "device description '" + device + "': " + what, hint);
 }
 
+Result<const Field*> FindField(const std::string& device, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Field& f : kFields) {
+    if (name == f.name) return &f;
+    known.push_back(f.name);
+  }
+  const std::string close = ClosestWord(name, known);
+  return Wrong(device, "unknown property '" + name + "'", close.empty() ? "" : "did you mean '" + close + "'?");
+}
+
 }  // namespace
 
 Result<Device> ParseDevice(std::string name, std::string_view text) {
@@ -75,16 +85,7 @@ Result<Device> ParseDevice(std::string name, std::string_view text) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string key, value, rest;
     if (!(words >> key)) continue;
-    const Field* field = nullptr;
-    std::vector<std::string> known;
-    for (const Field& f : kFields) {
-      if (key == f.name) field = &f;
-      known.push_back(f.name);
-    }
-    if (!field) {
-      const std::string close = ClosestWord(key, known);
-      return Wrong(d.name, "unknown property '" + key + "'", close.empty() ? "" : "did you mean '" + close + "'?");
-    }
+    HR_ASSIGN_OR_RETURN(const Field* field, FindField(d.name, key));
     if (d.*field->value != 0) return Wrong(d.name, "'" + key + "' is there twice", "give each property once");
     size_t used = 0;
     if (words >> value && !(words >> rest) && value.size() < 12 && value.find_first_not_of("0123456789") == value.npos)
@@ -94,6 +95,14 @@ Result<Device> ParseDevice(std::string name, std::string_view text) {
   for (const Field& f : kFields)
     if (d.*f.value == 0)
       return Wrong(d.name, "there is no '" + std::string(f.name) + "'", "transforms/schedule/devices/cpu.txt has all");
+  return d;
+}
+
+Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers) {
+  for (const auto& [name, value] : numbers) {
+    HR_ASSIGN_OR_RETURN(const Field* field, FindField(d.name, name));
+    d.*field->value = value;
+  }
   return d;
 }
 
