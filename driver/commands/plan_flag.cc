@@ -11,8 +11,8 @@ namespace {
 Result<Plan> ReadPlan(const std::string& path) {
   std::ifstream in(path);
   std::stringstream all;
-  if (in) all << in.rdbuf();
-  if (!in || !all) {
+  if (in && in.peek() != std::ifstream::traits_type::eof()) all << in.rdbuf();
+  if (!in.is_open() || in.bad()) {
     Diagnostic d;
     d.kind = ErrorKind::kUsage;
     d.code = "E0446", d.file = path;

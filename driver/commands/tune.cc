@@ -168,15 +168,16 @@ Status Tune(const TuneFlags& f, const Common& c) {
   HR_RETURN_IF_ERROR(CheckAssumed(m.model, values));
 
   const Progress progress(c.out, f.seconds);
-  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(f.seconds));
+  const auto begin = Clock::now(), until = begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(f.seconds));
   const Scratch scratch(request);
   CompileRequest tried = request;
   if (!scratch.folder().empty()) tried.options.cache_dir = scratch.folder();
-  tune::Machine machine({r, program, tried, values, SizesOf(program.Entry(), sizes), Interrupted, ForgetInterrupt, until});
+  tune::Machine machine({r, program, tried, values, SizesOf(program.Entry(), sizes), Interrupted, ForgetInterrupt, begin, until});
   HR_ASSIGN_OR_RETURN(tune::Found found, tune::Search(machine, start.plan, ChoicesFor(r, program, request),
                                                       [&](const std::string& now) { progress.Now(now); }));
   EndProgress(c.out);
-  if (!found.plan.empty())
+  if (found.plan.empty()) found.plan.comment = f.model.model + ": nothing was faster\n";
+  else
     found.plan.comment = f.model.model + ", " + std::to_string(ThreadsOf(request)) + (ThreadsOf(request) == 1 ? " thread: " : " threads: ") + Summary(found) + "\n";
   const std::string kept = Keep(found.plan, PlanPath(program, request), c);
   if (!f.out.empty()) HR_RETURN_IF_ERROR(WriteOut(f.out, {Print(found.plan)}));

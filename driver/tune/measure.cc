@@ -158,9 +158,9 @@ Result<Trial> Machine::Try(const Plan& plan) {
   return t;
 }
 
-bool Machine::Stop() {
+bool Machine::Stop(double share) {
   stopped_ |= m_.interrupted() || Clock::now() >= m_.until;
-  return stopped_;
+  return stopped_ || Clock::now() - m_.start >= share * (m_.until - m_.start);
 }
 
 void Machine::Finish() {

@@ -15,7 +15,7 @@ struct Measured {
   NamedSizes symbols;
   std::function<bool()> interrupted;      // polled
   std::function<void()> goes_on;          // an interrupt is over: Finish
-  std::chrono::steady_clock::time_point until;
+  std::chrono::steady_clock::time_point start, until;
 };
 
 class Machine : public Workbench {
@@ -28,7 +28,7 @@ class Machine : public Workbench {
   std::string NameOf(const std::string& key) const override;
   Result<std::string> Schedule(const std::string& key, const Plan::Numbers& numbers) override;
   Result<Trial> Try(const Plan& plan) override;
-  bool Stop() override;
+  bool Stop(double share) override;
   void Finish() override;
 
  private:

@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kClearly = 0.97;     // of the time: less than measuring twice would give by chance
 constexpr double kAtAll = 0.99;       // what a plan as a whole must save to be one
+constexpr double kShareOfChoices = 0.4;  // of the time, for what is chosen for the whole program
 constexpr double kWorthTuning = 0.01; // of the whole time, or a kernel is left alone
 
 Plan Together(const Plan& a, const Plan& b) {
@@ -91,7 +92,7 @@ class Searcher {
     if (!start.empty()) all.insert(all.begin(), {"the plan so far", start});
     HR_RETURN_IF_ERROR(bench_.SetReference({}));
     for (const Choice& c : all) {
-      if (bench_.Stop()) break;
+      if (bench_.Stop(kShareOfChoices)) break;
       const Plan p = Together(whole_, c.plan);
       const Result<bool> differs = bench_.Differs(p);
       if (!differs.ok() && differs.status().kind() == ErrorKind::kInterrupted) return differs.status();

@@ -36,8 +36,8 @@ class Workbench {
   virtual Result<std::string> Schedule(const std::string& key, const Plan::Numbers& numbers) = 0;
   // Compiles the program and runs it in turns with the reference, kernel by kernel. An error where values differ.
   virtual Result<Trial> Try(const Plan& plan) = 0;
-  // Whether to end: time is up, or the user has seen enough.
-  virtual bool Stop() = 0;
+  // Whether to end: this share of the time is up, or the user has seen enough.
+  virtual bool Stop(double share = 1) = 0;
   // The search has ended, and measures what it found once more: what made it stop does not stop that.
   virtual void Finish() = 0;
 };

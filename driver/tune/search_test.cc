@@ -53,7 +53,7 @@ class Imagined : public Workbench {
     }
     return t;
   }
-  bool Stop() override { return finished || trials >= most_trials; }
+  bool Stop(double share) override { return finished || trials >= share * most_trials; }
   void Finish() override { finished = true; }
 
  private:

@@ -44,6 +44,13 @@ class PlanTest(Plans):
             self.refused(code, word, args=["run", "p.sdfg", "--plan", "plan.txt"])
         self.refused("E0446", "the plan can't be read", args=["run", "p.sdfg", "--plan", "absent.txt"])
 
+    def test_a_plan_of_nothing(self):
+        self.write("plan.txt", "")
+        self.assertEqual(self.scheduled("--plan", "plan.txt"), self.scheduled())
+
+    def scheduled(self, *args):
+        return self.run_headrace("compile", "p.sdfg", "--emit", "scheduled", *args).stdout
+
     def test_what_has_no_effect_is_said(self):
         self.plan("without profile\nkernel 0123456789abcdef: tile-rows 1  # conv1\n")
         said = self.run_headrace("compile", "p.sdfg", "--emit", "scheduled", "--plan", "plan.txt").stderr
@@ -69,7 +76,7 @@ class TuneTest(Plans):
         with open(self.path("out.txt"), encoding="utf-8") as f:
             self.assertEqual(f.read(), found["plan"])
         self.run_headrace("run", "p.sdfg", "--plan", "out.txt", "--threads", "1", "--verify")
-        if found["plan"]:
+        if "kept" in found:
             self.assertLess(found["tuned_seconds"], found["untuned_seconds"])
             self.assertTrue(os.path.exists(found["kept"]))
 
@@ -110,7 +117,7 @@ class TuneTest(Plans):
         out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, err)
         self.assertTrue(os.path.exists(self.path("out.txt")))
-        self.assertIn("tried in" if open(self.path("out.txt")).read() else "nothing is faster", out)
+        self.assertRegex(out, "tried in|nothing is faster")
 
     def test_sizes_by_name(self):
         self.write("c.sdfg", CHAIN)
