@@ -73,6 +73,16 @@ const DeviceText* Known(const std::string& name) {
   return found == end ? nullptr : found;
 }
 
+Result<const Field*> FindField(const std::string& device, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Field& f : kFields) {
+    if (name == f.name) return &f;
+    known.push_back(f.name);
+  }
+  const std::string close = ClosestWord(name, known);
+  return Wrong(device, "unknown property '" + name + "'", close.empty() ? "" : "did you mean '" + close + "'?");
+}
+
 }  // namespace
 
 Result<Device> ParseDevice(std::string name, std::string_view text) {
@@ -90,16 +100,7 @@ Result<Device> ParseDevice(std::string name, std::string_view text) {
       HR_ASSIGN_OR_RETURN(like, ParseDevice(value, known->text));
       continue;
     }
-    const Field* field = nullptr;
-    std::vector<std::string> known;
-    for (const Field& f : kFields) {
-      if (key == f.name) field = &f;
-      known.push_back(f.name);
-    }
-    if (!field) {
-      const std::string close = ClosestWord(key, known);
-      return Wrong(d.name, "unknown property '" + key + "'", close.empty() ? "" : "did you mean '" + close + "'?");
-    }
+    HR_ASSIGN_OR_RETURN(const Field* field, FindField(d.name, key));
     if (d.*field->value != 0) return Wrong(d.name, "'" + key + "' is there twice", "give each property once");
     size_t used = 0;
     if (words >> value && !(words >> rest) && value.size() < 12 && value.find_first_not_of("0123456789") == value.npos)
@@ -110,6 +111,14 @@ Result<Device> ParseDevice(std::string name, std::string_view text) {
     if (d.*f.value == 0) d.*f.value = like.*f.value;
     if (d.*f.value == 0)
       return Wrong(d.name, "there is no '" + std::string(f.name) + "'", "transforms/schedule/devices/cpu.txt has all");
+  }
+  return d;
+}
+
+Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers) {
+  for (const auto& [name, value] : numbers) {
+    HR_ASSIGN_OR_RETURN(const Field* field, FindField(d.name, name));
+    d.*field->value = value;
   }
   return d;
 }

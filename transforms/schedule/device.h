@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ir/base/status.h"
 
@@ -23,6 +25,8 @@ struct Device {
 
 // Each number once, at least 1; those that are missing are of the description that `like NAME` names. Errors: E0369.
 Result<Device> ParseDevice(std::string name, std::string_view text);
+// The device with these numbers instead of its own. Errors: E0369.
+Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers);
 // The description that comes with Headrace under this name ("cpu"; "cpu_avx2" is one of cpu, too; "host": the one of this
 // processor, or what HEADRACE_DEVICE names),
 // or else that of the file of this name.

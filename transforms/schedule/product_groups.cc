@@ -33,11 +33,11 @@ bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of =
 // Where denormals count products of bf16 stay those of f32.
 void ProductScheduler::ChooseGroup() {
   factors_ = p_.type;
-  if (d_.bf16_dot < 2 || p_.type != DType::kF32 || NeedsDenormals(*s_)) return;
+  if (d_.bf16_dot != 2 || p_.type != DType::kF32 || NeedsDenormals(*s_)) return;
   const Expr row = AsBf16(*s_, p_.row_operand), column = AsBf16(*s_, p_.column_operand);
   if (!row || !column) return;
   p_.row_operand = row, p_.column_operand = column;
-  factors_ = DType::kBF16, group_ = d_.bf16_dot;
+  factors_ = DType::kBF16, group_ = 2;
 }
 
 Expr ProductScheduler::LengthOfBlock() const {
