@@ -195,7 +195,13 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
   Program program = out.model.model.program;
   HR_RETURN_IF_ERROR(f.UsePlan(r, program, c, &request));
   WriteModelNames(out.model.model, &program);
-  HR_ASSIGN_OR_RETURN(out.executable, CompileProgram(r, std::move(program), request));
+  Result<std::unique_ptr<Executable>> made = CompileProgram(r, program, request);
+  if (!made.ok() && made.status().kind() == ErrorKind::kUsage && f.plan == "auto" && !request.plan.empty()) {
+    Note(c.out, "warning: the plan that was kept for this model is of another headrace, and is not taken: " + made.status().message());
+    request.plan = {};
+    made = CompileProgram(r, std::move(program), request);
+  }
+  HR_ASSIGN_OR_RETURN(out.executable, std::move(made));
   EndProgress(c.out);
   out.request = std::move(request);
   out.load_seconds = std::chrono::duration<double>(loaded - start).count();

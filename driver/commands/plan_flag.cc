@@ -23,6 +23,14 @@ Result<Plan> ReadPlan(const std::string& path) {
   return ParsePlan(all.str(), path);
 }
 
+// Whether the implementations that the plan was measured with are loaded.
+bool HasAll(const Registry& r, const Program& imported, const Plan& plan) {
+  CompileOptions chosen;
+  chosen.implementations = plan.implementations;
+  std::vector<std::string> warnings;
+  return CheckImplementations(r, imported, chosen, &warnings).ok() && warnings.empty();
+}
+
 }  // namespace
 
 void ModelFlags::AddPlanTo(CLI::App& app) {
@@ -39,7 +47,7 @@ Status ModelFlags::UsePlan(const Registry& r, const Program& imported, const Com
     const std::string path = PlanPath(imported, *request);
     const std::optional<Plan> kept = KeptPlan(path);
     if (c.out.verbosity > 0) Note(c.out, (kept ? "plan: " : "no plan in ") + path);
-    if (!kept || kept->empty()) return {};
+    if (!kept || kept->empty() || !HasAll(r, imported, *kept)) return {};
     request->plan = *kept;
   } else {
     HR_ASSIGN_OR_RETURN(request->plan, ReadPlan(plan));

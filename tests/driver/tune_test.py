@@ -89,6 +89,12 @@ class TuneTest(Plans):
         self.assertNotIn("plan", bench("--plan", "none"))
         self.assertNotIn("plan", self.json("bench", "p.sdfg", "--runs", "1", "--threads", "2"))  # made for one
         self.assertNotIn("plan", bench("--pipeline", "default"))
+        self.keep("implementation * = absent\n")  # of a plugin that is not loaded now
+        self.assertNotIn("plan", bench())
+        self.keep("kernel 0123456789abcdef: tile-stripes 2\n")  # of a headrace whose strategy had other numbers
+        self.assertNotIn("plan", bench())
+        self.assertIn("is not taken", self.run_headrace("run", "p.sdfg", "--threads", "1").stderr)
+        self.keep(plan)
         self.assertIn("by hand", self.run_headrace("cache", "list").stdout)
         self.assertEqual(self.json("cache", "list")["plans"][0]["title"], "by hand")
         self.run_headrace("cache", "clear")
@@ -98,7 +104,7 @@ class TuneTest(Plans):
     def keep(self, plan):
         """Where `run -v` looks is where `tune` writes."""
         said = self.run_headrace("run", "p.sdfg", "--threads", "1", "-v").stderr
-        path = re.search(r"no plan in (\S+)", said).group(1)
+        path = re.search(r"plan(?: in|:) (\S+)", said).group(1)
         with open(path, "w", encoding="utf-8") as f:
             f.write(plan)
         os.chmod(path, 0o600)
