@@ -329,6 +329,8 @@ TEST(Device, WrongDescriptionsSayWhatIsWrong) {
   EXPECT_NE(error("vector-bytes 64\nvector-bytes 32").find("twice"), std::string::npos);
   EXPECT_NE(error("vector-bytes none").find("no number"), std::string::npos);
   EXPECT_NE(error("vector-bytes 64").find("there is no 'chunk-operations'"), std::string::npos);
+  EXPECT_NE(error("like abacus").find("there is no 'abacus' to be like"), std::string::npos);
+  EXPECT_EQ(schedule::ParseDevice("mine", "like cpu\ntile-rows 5")->tile_rows, 5);
   EXPECT_NE(schedule::FindDevice("abacus").status().ToString().find("E0369"), std::string::npos);
 }
 

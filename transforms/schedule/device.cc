@@ -1,5 +1,6 @@
 #include "transforms/schedule/device.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -59,10 +60,17 @@ constexpr Field kFields[] = {
     {"symbol-size", &Device::symbol_size},
     {"block-threads", &Device::block_threads},
     {"shared-bytes", &Device::shared_bytes},
+    {"bf16-dot", &Device::bf16_dot},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {
   return UsageError("E0369", "device description '" + device + "': " + what, hint);
+}
+
+const DeviceText* Known(const std::string& name) {
+  const DeviceText* const end = kDevices + kDeviceCount;
+  const DeviceText* const found = std::find_if(kDevices, end, [&](const DeviceText& d) { return name == d.name; });
+  return found == end ? nullptr : found;
 }
 
 Result<const Field*> FindField(const std::string& device, const std::string& name) {
@@ -78,13 +86,20 @@ Result<const Field*> FindField(const std::string& device, const std::string& nam
 }  // namespace
 
 Result<Device> ParseDevice(std::string name, std::string_view text) {
-  Device d;
+  Device d, like;
   d.name = std::move(name);
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string key, value, rest;
     if (!(words >> key)) continue;
+    if (key == "like") {
+      words >> value;
+      const DeviceText* known = Known(value);
+      if (!known) return Wrong(d.name, "there is no '" + value + "' to be like", "name one that comes with Headrace: like cpu");
+      HR_ASSIGN_OR_RETURN(like, ParseDevice(value, known->text));
+      continue;
+    }
     HR_ASSIGN_OR_RETURN(const Field* field, FindField(d.name, key));
     if (d.*field->value != 0) return Wrong(d.name, "'" + key + "' is there twice", "give each property once");
     size_t used = 0;
@@ -92,9 +107,11 @@ Result<Device> ParseDevice(std::string name, std::string_view text) {
       d.*field->value = std::stoll(value, &used);
     if (d.*field->value < 1) return Wrong(d.name, "'" + key + "' is no number of 1 or more", "write one: " + key + " 64");
   }
-  for (const Field& f : kFields)
+  for (const Field& f : kFields) {
+    if (d.*f.value == 0) d.*f.value = like.*f.value;
     if (d.*f.value == 0)
       return Wrong(d.name, "there is no '" + std::string(f.name) + "'", "transforms/schedule/devices/cpu.txt has all");
+  }
   return d;
 }
 
@@ -112,6 +129,7 @@ namespace {
 std::string HostDevice() {
   if (const char* asked = std::getenv("HEADRACE_DEVICE"); asked && *asked) return asked;
 #if defined(__x86_64__) || defined(__i386__)
+  if (__builtin_cpu_supports("avx512bf16")) return "cpu_bf16";
   if (__builtin_cpu_supports("avx512f")) return "cpu";
 #endif
   return "cpu_avx2";
@@ -122,10 +140,8 @@ std::string HostDevice() {
 Result<Device> FindDevice(const std::string& name_or_file) {
   std::string known = "host";
   const std::string name = name_or_file == "host" ? HostDevice() : name_or_file;
-  for (int i = 0; i < kDeviceCount; ++i) {
-    if (name == kDevices[i].name) return ParseDevice(name.substr(0, name.find('_')), kDevices[i].text);
-    known += ", " + std::string(kDevices[i].name);
-  }
+  if (const DeviceText* d = Known(name)) return ParseDevice(name.substr(0, name.find('_')), d->text);
+  for (int i = 0; i < kDeviceCount; ++i) known += ", " + std::string(kDevices[i].name);
   std::ifstream in(name);
   if (!in) return Wrong(name, "there is none of this name, and no such file", "devices: " + known);
   std::stringstream all;
