@@ -105,6 +105,8 @@ Ref ExpressionDag::InternNode(const Expr& e) {
     const Ref cast = Make(std::move(n), std::move(args));
     return IsNarrow(t) ? Cast(ComputeType(t), cast) : cast;  // a cast rounds
   }
+  if (e.Is(ExprKind::kCall) && e->name == Name("dot2"))
+    return Call("fma", {args[0], args[1], Call("fma", {args[2], args[3], args[4]}, t)}, t);
   if (e.Is(ExprKind::kCall) && e->name == Name("complex")) return Call("complex", std::move(args), t);
   n.dtype = ComputeType(t);
   return Make(std::move(n), std::move(args));

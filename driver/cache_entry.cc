@@ -11,8 +11,15 @@
 namespace headrace {
 namespace {
 
-// BLAKE2b-256 of parts, each with its length before it, in hex.
-std::string Hash(const std::vector<std::string>& parts) {
+bool OnlyOurs(const std::string& path) {
+  struct stat st;
+  return lstat(path.c_str(), &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 022) == 0;
+}
+
+}  // namespace
+
+std::string HashOf(const std::vector<std::string>& parts) {
+  if (sodium_init() < 0) return "";
   crypto_generichash_state state;
   crypto_generichash_init(&state, nullptr, 0, 32);
   for (const std::string& p : parts) {
@@ -27,13 +34,6 @@ std::string Hash(const std::vector<std::string>& parts) {
   return hex;
 }
 
-bool OnlyOurs(const std::string& path) {
-  struct stat st;
-  return lstat(path.c_str(), &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 022) == 0;
-}
-
-}  // namespace
-
 std::string WhyDamaged(const std::string& folder, const std::string& name) {
   const std::string entry = folder + "/" + name, program = entry + "/program.so", manifest = entry + "/manifest";
   for (const std::string& path : {program, manifest})
@@ -47,7 +47,7 @@ std::string WhyDamaged(const std::string& folder, const std::string& name) {
   std::stringstream text;
   text << file.rdbuf();
   if (sodium_init() < 0 || !file) return "program.so can't be read";
-  return Hash({name, Hash({text.str()})}) == stamp ? "" : "program.so has another hash than its manifest says";
+  return HashOf({name, HashOf({text.str()})}) == stamp ? "" : "program.so has another hash than its manifest says";
 }
 
 }  // namespace headrace

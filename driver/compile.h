@@ -1,10 +1,12 @@
 // A facade over the registries: find plugins, load a program from any file, compile it with any backend, make inputs.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "plans/plan.h"
 #include "ir/registry/registry.h"
 
 namespace headrace {
@@ -35,6 +37,8 @@ struct CompileRequest {
   std::string backend = "cpu";
   std::string pipeline;
   CompileOptions options;
+  Plan plan;                                     // what is done otherwise than by default
+  std::function<void(const std::string&)> warn;  // told what of the plan has no effect on this program; null: nobody
 };
 // The backend of that name; else the error that kept its plugin from loading, or that no plugin has it.
 Result<const Backend*> BackendNamed(const Registry& r, const std::string& name);

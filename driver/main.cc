@@ -49,6 +49,7 @@ int Main(int argc, char** argv) {
       {"grad", "Gradients of a model's output, as .npy files", AddGrad},
       {"train", "Train a model: data in, trained model out", AddTrain},
       {"bench", "Time a model", AddBench},
+      {"tune", "Look for a faster way to compile a model on this machine", AddTune},
       {"ops", "List ops and their implementations", AddOps},
       {"plugins", "List loaded plugins", AddPlugins},
       {"cache", "List or clear the compilation cache", AddCache},

@@ -106,6 +106,7 @@ void InstallInterruptHandler() {
   signal(SIGXFSZ, SIG_IGN);  // a limit on a file's size is an error of writing, as a full disk is
 }
 bool Interrupted() { return g_interrupted != 0; }
+void ForgetInterrupt() { g_interrupted = 0; }
 
 std::string HumanBytes(double b) {
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

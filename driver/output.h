@@ -37,6 +37,7 @@ void PrintJson(const nlohmann::json& j);  // on stdout; names come from files, w
 // poll; twice: exit at once.
 void InstallInterruptHandler();
 bool Interrupted();
+void ForgetInterrupt();  // the work that it ended is over; what follows is asked for
 
 std::string HumanBytes(double bytes);
 std::string HumanSeconds(double seconds);

@@ -158,6 +158,17 @@ Result<schedule::Device> DeviceOf(const PassOptions& o) {
   return schedule::FindDevice(device.empty() ? "cpu" : device);
 }
 
+// The text of a plan, or a file's name.
+Result<Plan> PlanOf(const PassOptions& o) {
+  const std::string given = Option(o, "plan");
+  if (given.empty() || given.find_first_of(" \n") != given.npos) return ParsePlan(given);
+  std::ifstream in(given);
+  if (!in) return UsageError("E0357", "choose-schedule: plan '" + given + "' is neither a plan's text nor a file that can be read");
+  std::stringstream all;
+  all << in.rdbuf();
+  return ParsePlan(all.str(), given);
+}
+
 Transformation EpilogueFusion() {
   Transformation t;
   t.name = "fuse-epilogue", t.doc = "computes products with what they start at and what becomes of them", t.options = {"device"};
@@ -221,10 +232,11 @@ Status RegisterSteps(Registry& r) {
         return PackConstants(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
-      "choose-schedule", "gives kernels the loops, parts and lanes that a device description asks for", {"device"},
-      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+      "choose-schedule", "gives kernels the loops, parts and lanes that a device description asks for, and a `plan` for those it names",
+      {"device", "plan"}, [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
         HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
-        return ChooseSchedule(p, d, ask);
+        HR_ASSIGN_OR_RETURN(const Plan plan, PlanOf(o));
+        return ChooseSchedule(p, d, ask, plan);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "share-layers", "makes one SDFG of layers of equal statements, of `least` or more, and calls it for each", {"least"},

@@ -170,22 +170,29 @@ std::string ConvertCode(const std::string& value, DType from, DType to, bool sat
   return std::string("(") + ValueType(to) + ")(" + value + ")";
 }
 
+namespace {
+
+// What is between `before`, which ends with a parenthesis, and the one that closes it at the very end of `text`; "" if it isn't so.
+std::string Between(const std::string& before, const std::string& text) {
+  if (text.rfind(before, 0) != 0) return "";
+  int depth = 1;
+  size_t close = before.size();
+  for (; close < text.size(); ++close) {
+    depth += text[close] == '(' ? 1 : text[close] == ')' ? -1 : 0;
+    if (depth == 0) break;
+  }
+  return close + 1 == text.size() ? text.substr(before.size(), close - before.size()) : "";
+}
+
+}  // namespace
+
 std::string StoreCode(DType t, const std::string& value, DType value_type) {
   if (IsFloat(t) && Computed(t) != t) {
     DType from = Computed(value_type);
     std::string v = value;
     if (!IsFloat(from)) v = "(double)(" + v + ")", from = DType::kF64;
-    // A value just rounded to t by ConvertCode: take the code instead of converting there and back.
-    const std::string back = "hr_" + std::string(DTypeName(t)) + "_to_f32(hr_f";
-    if (v.rfind(back, 0) == 0 && v.find("_to_" + std::string(DTypeName(t)), back.size()) != std::string::npos) {
-      int depth = 0;
-      size_t open = v.find('('), close = open;
-      for (; close < v.size(); ++close) {
-        depth += v[close] == '(' ? 1 : v[close] == ')' ? -1 : 0;
-        if (depth == 0) break;
-      }
-      if (close == v.size() - 1) return v.substr(open + 1, v.size() - open - 2);
-    }
+    // What was read from a t, or just rounded to one by ConvertCode: the code is taken, instead of converting there and back.
+    if (const std::string code = Between("hr_" + std::string(DTypeName(t)) + "_to_f32(", v); !code.empty()) return code;
     return "hr_" + std::string(DTypeName(from)) + "_to_" + std::string(DTypeName(t)) + "(" + v + ")";
   }
   return ConvertCode(value, value_type, t);

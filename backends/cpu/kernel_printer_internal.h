@@ -1,5 +1,5 @@
-// Shared by the files that print a scheduled kernel: kernel_printer.cc (the function, its parts, what lives where) and
-// kernel_statements.cc (each kind of statement).
+// Shared by the files that print a scheduled kernel: kernel_printer.cc (the function, its parts, what lives where),
+// kernel_statements.cc (each kind of statement) and kernel_dots.cc.
 #pragma once
 #include <set>
 #include <string>
@@ -38,6 +38,8 @@ class KernelPrinter {
   bool MayLeave(const std::vector<NodeId>& body) const;
   Status Unrolled(NodeId n, const Map& m, Writer& w);
   Status Halves(NodeId n, const Map& m, Writer& w);
+  // ---- kernel_dots.cc ----
+  Result<bool> Dots(const Map& m, Writer& w);  // false: they are no such lanes, and nothing was written
 
   // What stands before a parallel map, and is passed on to its function.
   struct Outer {

@@ -434,5 +434,52 @@ kernel k(a: f32[m, 40], b: f32[40, 32], inout c: f32[m, 32], m: symbol) for cpu 
   EXPECT_THAT(SourceOf(text), HasSubstr("[&]() __attribute__((noinline)) {"));
 }
 
+// Lanes of dots that lie side by side are the processor's own; exact where denormals count.
+TEST(Kernels, Dots) {
+  const std::string text = R"(
+sdfg f(A: bf16[4, 40], B: bf16[20, 32, 2], C: f32[4, 32]) {
+  map i in 0:4, j in 0:32 { C[i, j] = 1 }
+  call k(a = A, b = B, c = C)
+}
+kernel k(a: bf16[4, 40], b: bf16[20, 32, 2], inout c: f32[4, 32]) for cpu @flush {
+  local t: f32[4, 32]
+  map r in 0:4 @unroll { map u in 0:32 @vector { t[r, u] = 0 } }
+  for d in 0:20 {
+    map r in 0:4 @unroll { map u in 0:32 @vector { t[r, u] = dot2(a[r, 2*d], b[d, u, 0], a[r, 2*d + 1], b[d, u, 1], t[r, u]) } }
+  }
+  map r in 0:4 @unroll { map u in 0:32 @vector { c[r, u] += t[r, u] } }
+})";
+  const Arguments inputs = {{"A", Make(DType::kBF16, {4, 40}, Whole(160))}, {"B", Make(DType::kBF16, {20, 32, 2}, Whole(1280, 2))}};
+  ExpectAsInterpreted(text, inputs);
+  EXPECT_THAT(SourceOf(text), HasSubstr("hr_dot2_lanes<32>("));
+  std::string exact = text;
+  exact.erase(exact.find(" @flush"), 7);
+  ExpectAsInterpreted(exact, inputs);
+  EXPECT_THAT(SourceOf(exact), HasSubstr("hr_dot2_lanes_exact<32>("));
+  std::string apart = text;  // the second of each pair is the next lane's first: no such lanes
+  apart.replace(apart.find("b[d, u, 1]"), 10, "b[d, 31 - u, 1]");
+  ExpectAsInterpreted(apart, inputs);
+  EXPECT_THAT(SourceOf(apart), Not(HasSubstr("hr_dot2_lanes")));
+}
+
+TEST(Kernels, DotsOfBytes) {
+  const std::string text = R"(
+sdfg f(A: u8[3, 40], B: i8[10, 16, 4], C: i32[3, 16]) {
+  map i in 0:3, j in 0:16 { C[i, j] = 1 }
+  call k(a = A, b = B, c = C)
+}
+kernel k(a: u8[3, 40], b: i8[10, 16, 4], inout c: i32[3, 16]) for cpu {
+  for d in 0:10, r in 0:3 {
+    map u in 0:16 @vector {
+      c[r, u] = dot4(a[r, 4*d], b[d, u, 0], a[r, 4*d + 1], b[d, u, 1], a[r, 4*d + 2], b[d, u, 2], a[r, 4*d + 3], b[d, u, 3], c[r, u])
+    }
+  }
+})";
+  std::vector<double> a;
+  for (int64_t i = 0; i < 120; ++i) a.push_back(static_cast<double>(i * 37 % 256));
+  ExpectAsInterpreted(text, {{"A", Make(DType::kU8, {3, 40}, a)}, {"B", Make(DType::kI8, {10, 16, 4}, Whole(640, 2))}});
+  EXPECT_THAT(SourceOf(text), HasSubstr("hr_dot4_lanes<16>("));
+}
+
 }  // namespace
 }  // namespace headrace::cpu

@@ -144,6 +144,10 @@ bool KernelPrinter::HasLoop(const std::vector<NodeId>& body) const {
 }
 
 Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w) {
+  if (m.schedule == Schedule::kVector) {
+    HR_ASSIGN_OR_RETURN(const bool printed, Dots(m, w));
+    if (printed) return {};
+  }
   std::vector<LoopDim> dims;
   for (const Range& r : m.ranges) dims.push_back(DimOf(r));
   // Loops of loops may take long: whoever cancels the run is heard in each round of the outermost.

@@ -100,6 +100,22 @@ Result<ExprCompiler::Val> ExprCompiler::ComplexCall(const Expr& e, const std::st
   return emit(Opc::kFnC, 2);
 }
 
+// a0, b0, a1, b1 …, s: the last product is added to s, then the one before it.
+ExprCompiler::Val ExprCompiler::Dot(const std::vector<Val>& args, DType t) {
+  Val sum = args.back();
+  for (size_t k = args.size() - 1; k > 0; k -= 2) {
+    const Val &a = args[k - 2], &b = args[k - 1];
+    if (IsInteger(t)) {
+      sum = Normalise(Op2(Opc::kAddI, sum, Op2(Opc::kMulI, a, b, DType::kI64), t), t);
+      continue;
+    }
+    for (const Val& v : {a, b, sum}) Free(v);
+    sum = {RegClass::kFloat, t, Emit(Opc::kFma, a.r, b.r, sum.r), true};
+    code_.instrs.back().imm = 1;
+  }
+  return sum;
+}
+
 Result<ExprCompiler::Val> ExprCompiler::Call(const Expr& e) {
   const std::string fn = e->name.str();
   DType t = e->dtype;
@@ -130,6 +146,7 @@ Result<ExprCompiler::Val> ExprCompiler::Call(const Expr& e) {
     return Normalise(Op2(fn == "wrap" ? Opc::kWrapIndex : Opc::kReflect, i, n, IsInteger(t) ? t : DType::kIndex), t);
   }
   if (fn == "hold") return args[0];
+  if (fn == "dot2" || fn == "dot4") return Dot(args, t);
   if (fn == "real") return Cast(args[0], t, false);
   const RegClass c = ClassOf(t);
   const bool u64 = t == DType::kU64;

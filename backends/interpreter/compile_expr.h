@@ -33,6 +33,7 @@ class ExprCompiler {
     bool temp = false;
   };
   uint16_t Alloc(int width = 1);
+  Val Dot(const std::vector<Val>& args, DType t);
   void Free(const Val& v);
   uint16_t Emit(Opc op, uint16_t a, uint16_t b = 0, uint16_t c = 0, int64_t imm = 0);
   Val Op1(Opc op, const Val& a, DType t, int64_t imm = 0);

@@ -367,6 +367,16 @@ TEST(Interpreter, Functions) {
   EXPECT_EQ(f("isinf(X) ? 1 : 0", -kInf), 1);
 }
 
+// The second product is added to the sum, which is rounded, then the first.
+TEST(Interpreter, DotsOfSmallFactors) {
+  EXPECT_EQ(First("sdfg f(X: bf16[4], S: f32[1], Y: f32[1]) { map i in 0:1 { Y[i] = dot2(X[0], X[1], X[2], X[3], S[i]) } }",
+                  {{"X", Make(DType::kBF16, {4}, {-1, 1, 1, 1})}, {"S", F32({1}, {0x1p24})}}),
+            (Numbers{0x1p24 - 1}));
+  EXPECT_EQ(First("sdfg f(X: u8[4], W: i8[4], S: i32[1], Y: i32[1]) { map i in 0:1 { Y[i] = dot4(X[0], W[0], X[1], W[1], X[2], W[2], X[3], W[3], S[i]) } }",
+                  {{"X", Make(DType::kU8, {4}, {255, 255, 2, 0})}, {"W", Make(DType::kI8, {4}, {-128, -128, 3, 5})}, {"S", Make(DType::kI32, {1}, {7})}}),
+            (Numbers{2 * 255 * -128 + 13}));
+}
+
 TEST(Interpreter, IndexArithmetic) {
   EXPECT_EQ(First("sdfg f(X: f32[4], Y: f32[8]) { map i in 0:8 { Y[i] = X[reflect(i - 2, 4)] } }",
                   {{"X", F32({4}, {0, 1, 2, 3})}}),

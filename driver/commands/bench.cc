@@ -149,6 +149,7 @@ nlohmann::json ToJson(const BenchFlags& f, const Opened& opened, const Measured&
   j["p99_seconds"] = Quantile(t.ours, 0.99), j["min_seconds"] = Quantile(t.ours, 0);
   j["first_run_seconds"] = t.first, j["load_seconds"] = opened.load_seconds;
   j["compile_seconds"] = opened.compile_seconds, j["peak_memory_bytes"] = PeakBytes();
+  if (!opened.request.plan.empty()) j["plan"] = Print(opened.request.plan);
   if (t.batch) {
     j["batch_size"] = *t.batch;
     j["items_per_second"] = static_cast<double>(*t.batch) / Quantile(t.ours, 0.5);
@@ -166,7 +167,7 @@ nlohmann::json ToJson(const BenchFlags& f, const Opened& opened, const Measured&
   return j;
 }
 
-void Print(const BenchFlags& f, const Opened& opened, const Measured& t, const Peer* peer) {
+void PrintTimes(const BenchFlags& f, const Opened& opened, const Measured& t, const Peer* peer) {
   const auto at = [&](double q) { return HumanSeconds(Quantile(t.ours, q)); };
   printf("median      %s   (min %s, p90 %s, p99 %s; %zu runs)\n", at(0.5).c_str(), at(0).c_str(), at(0.9).c_str(),
          at(0.99).c_str(), t.ours.size());
@@ -180,6 +181,7 @@ void Print(const BenchFlags& f, const Opened& opened, const Measured& t, const P
     printf("ratio       %.3g   (%.3g times %s as %s)\n", ratio, ratio <= 1 ? 1 / ratio : ratio,
            ratio <= 1 ? "as fast" : "as long", f.compare.c_str());
   }
+  if (!opened.request.plan.empty()) printf("plan        %s   (--plan none: without)\n", f.model.plan == "auto" ? "kept" : f.model.plan.c_str());
   printf("first run   %s\n", HumanSeconds(t.first).c_str());
   printf("compile     %s   (reading and checking %s)\n", HumanSeconds(opened.compile_seconds).c_str(),
          HumanSeconds(opened.load_seconds).c_str());
@@ -214,8 +216,8 @@ Status Bench(const BenchFlags& f, const Common& c) {
   HR_ASSIGN_OR_RETURN(Measured t, Bencher(f, *opened.executable, values, symbols, peer.get()).Run());
   std::optional<ProgramProfile> profile;
   if (f.profile) {
-    HR_ASSIGN_OR_RETURN(CompileRequest request, f.model.Compile(c));
-    request.options.progress = nullptr;
+    CompileRequest request = opened.request;
+    request.options.progress = nullptr, request.warn = nullptr;
     HR_ASSIGN_OR_RETURN(profile, ProfileProgram(r, m.program, request, values, symbols, f.seconds));
   }
   if (c.out.json) {
@@ -223,7 +225,7 @@ Status Bench(const BenchFlags& f, const Common& c) {
     if (profile) j["profile"] = ProfileJson(*profile);
     PrintJson(j);
   } else {
-    Print(f, opened, t, peer.get());
+    PrintTimes(f, opened, t, peer.get());
     if (profile) PrintProfile(*profile);
   }
   return {};
@@ -244,6 +246,7 @@ Runner AddBench(CLI::App& app, Common& c) {
                  "NAME=VALUE: @FILE.npy, @FILE.npz, @FILE.npz:ARRAY, 3, [0,1] (repeatable); others are random, seeded")
       ->allow_extra_args(false);
   f->model.AddPipelineTo(app);
+  f->model.AddPlanTo(app);
   app.add_option("--seconds", f->seconds, "time to measure for")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--runs", f->runs, "this many runs, without a warm-up")->check(CLI::PositiveNumber);
   app.add_option("--compare", f->compare, "onnxruntime, torch, reference: time it as well, in turns with ours; the ratio")

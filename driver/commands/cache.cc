@@ -9,6 +9,7 @@
 
 #include "driver/cache_entry.h"
 #include "driver/commands/commands.h"
+#include "driver/plan_store.h"
 
 namespace headrace {
 
@@ -62,19 +63,28 @@ std::vector<CacheEntry> CacheEntries(const std::string& folder) {
 
 namespace {
 
+std::string Minute(time_t t) {
+  char when[32];
+  tm local;
+  localtime_r(&t, &local);
+  strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
+  return when;
+}
+
 int List(const Common& c) {
   std::string folder = CacheFolder();
   nlohmann::json j;
   j["folder"] = folder, j["entries"] = nlohmann::json::array();
   double total = 0;
   for (const CacheEntry& e : CacheEntries(folder)) {
-    char when[32];
-    tm local;
-    localtime_r(&e.used, &local);
-    strftime(when, sizeof when, "%Y-%m-%d %H:%M", &local);
     total += e.bytes;
-    if (c.out.json) j["entries"].push_back({{"name", e.name}, {"bytes", static_cast<int64_t>(e.bytes)}, {"used", when}});
-    else printf("%s  %9s  %s\n", when, HumanBytes(e.bytes).c_str(), e.name.c_str());
+    if (c.out.json) j["entries"].push_back({{"name", e.name}, {"bytes", static_cast<int64_t>(e.bytes)}, {"used", Minute(e.used)}});
+    else printf("%s  %9s  %s\n", Minute(e.used).c_str(), HumanBytes(e.bytes).c_str(), e.name.c_str());
+  }
+  for (const KeptPlanFile& f : KeptPlans(folder)) {
+    total += f.bytes;
+    if (c.out.json) j["plans"].push_back({{"name", f.name}, {"title", f.title}, {"bytes", static_cast<int64_t>(f.bytes)}, {"used", Minute(f.used)}});
+    else printf("%s  %9s  %s  %s\n", Minute(f.used).c_str(), HumanBytes(f.bytes).c_str(), f.name.c_str(), f.title.c_str());
   }
   j["bytes"] = static_cast<int64_t>(total);
   if (c.out.json) PrintJson(j);
@@ -100,6 +110,8 @@ int Clear(const Common& c) {
     if (!RemoveEntry(folder, e.name)) continue;
     freed += e.bytes, ++entries;
   }
+  for (const KeptPlanFile& f : KeptPlans(folder))
+    if (unlink((folder + "/" + f.name).c_str()) == 0) freed += f.bytes, ++entries;
   if (c.out.json) PrintJson(nlohmann::json({{"entries", entries}, {"bytes", static_cast<int64_t>(freed)}, {"folder", folder}}));
   else Note(c.out, "removed " + std::to_string(entries) + " entries, " + HumanBytes(freed));
   return kExitOk;
@@ -139,9 +151,9 @@ int Verify(const Common& c) {
 Runner AddCache(CLI::App& app, Common& c) {
   app.require_subcommand(1);
   app.fallthrough();
-  CLI::App* list = app.add_subcommand("list", "Entries, newest first");
+  CLI::App* list = app.add_subcommand("list", "Entries, newest first; then plans of `headrace tune`");
   CLI::App* verify = app.add_subcommand("verify", "Read every entry; report and remove damaged ones");
-  app.add_subcommand("clear", "Remove all entries");
+  app.add_subcommand("clear", "Remove all entries and plans");
   return [list, verify, &c] { return list->parsed() ? List(c) : verify->parsed() ? Verify(c) : Clear(c); };
 }
 

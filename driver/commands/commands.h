@@ -28,6 +28,7 @@ Runner AddOpt(CLI::App& app, Common& c);
 Runner AddGrad(CLI::App& app, Common& c);
 Runner AddTrain(CLI::App& app, Common& c);
 Runner AddBench(CLI::App& app, Common& c);
+Runner AddTune(CLI::App& app, Common& c);
 Runner AddOps(CLI::App& app, Common& c);
 Runner AddPlugins(CLI::App& app, Common& c);
 Runner AddCache(CLI::App& app, Common& c);
@@ -36,10 +37,11 @@ Runner AddExplain(CLI::App& app, Common& c);
 
 // ---- flags that several verbs share ----
 struct ModelFlags {
-  std::string model, backend = "cpu", pipeline;
+  std::string model, backend = "cpu", pipeline, plan = "none";
   std::vector<std::string> dims, implementations;
   int threads = 0;
   void AddPipelineTo(CLI::App& app);  // verbs that run or save what they compile
+  void AddPlanTo(CLI::App& app);      // those that time it, too
   std::string target;      // --target of compile
   bool keep_denormals = false;
   bool no_verify = false;  // --no-verify: an artifact's checksums are not compared
@@ -50,6 +52,8 @@ struct ModelFlags {
   Status WantModel(const std::string& done) const;
   Result<ImportOptions> Import() const;
   Result<CompileRequest> Compile(const Common& c) const;
+  // The plan that --plan asks for, or that was kept for this model, into the request.
+  Status UsePlan(const Registry& r, const Program& imported, const Common& c, CompileRequest* request) const;
   Result<NamedSizes> Sizes() const;
   // Warnings about flags that do nothing for this model; errors about names that nothing has.
   Status CheckChoices(const Registry& r, const LoadedModel& m, const Common& c) const;
@@ -67,6 +71,7 @@ Result<int64_t> ParseBytes(const std::string& text, const std::string& flag);
 // Opens MODEL as an executable: a .hrx artifact, or compiled from source; `program` gets the entry's interface.
 struct Opened {
   std::unique_ptr<Executable> executable;
+  CompileRequest request;  // what it was compiled by
   LoadedModel model;
   double load_seconds = 0, compile_seconds = 0;
 };

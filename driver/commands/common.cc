@@ -120,6 +120,9 @@ Status ModelFlags::CheckChoices(const Registry& r, const LoadedModel& m, const C
     if (!pipeline.empty())
       return UsageError("E0461", "--pipeline has no effect on an artifact: it is compiled already",
                         "give --pipeline to `headrace compile`");
+    if (plan != "auto" && plan != "none")
+      return UsageError("E0461", "--plan has no effect on an artifact: it is compiled already",
+                        "give --plan to `headrace compile`");
     if (keep_denormals)
       return UsageError("E0461", "--keep-denormals has no effect on an artifact: it is compiled already",
                         "give --keep-denormals to `headrace compile`");
@@ -190,9 +193,17 @@ Result<Opened> OpenModel(const Registry& r, const ModelFlags& f, const Common& c
   HR_RETURN_IF_ERROR(f.CheckChoices(r, out.model, c));
   auto loaded = Clock::now();
   Program program = out.model.model.program;
+  HR_RETURN_IF_ERROR(f.UsePlan(r, program, c, &request));
   WriteModelNames(out.model.model, &program);
-  HR_ASSIGN_OR_RETURN(out.executable, CompileProgram(r, std::move(program), request));
+  Result<std::unique_ptr<Executable>> made = CompileProgram(r, program, request);
+  if (!made.ok() && made.status().kind() == ErrorKind::kUsage && f.plan == "auto" && !request.plan.empty()) {
+    Note(c.out, "warning: the plan that was kept for this model is of another headrace, and is not taken: " + made.status().message());
+    request.plan = {};
+    made = CompileProgram(r, std::move(program), request);
+  }
+  HR_ASSIGN_OR_RETURN(out.executable, std::move(made));
   EndProgress(c.out);
+  out.request = std::move(request);
   out.load_seconds = std::chrono::duration<double>(loaded - start).count();
   out.compile_seconds = std::chrono::duration<double>(Clock::now() - loaded).count();
   if (c.out.verbosity > 0)

@@ -42,6 +42,8 @@ int Compile(const CompileFlags& f, const Common& c) {
     Note(c.out, "warning: --impl has no effect on the imported program: --emit lowered shows what is chosen");
   if (!f.model.pipeline.empty() && f.emit == "loops")
     Note(c.out, "warning: --pipeline has no effect on --emit loops: it is of what is compiled, --emit scheduled");
+  if (f.model.plan != "auto" && f.model.plan != "none" && imported)
+    Note(c.out, "warning: --plan has no effect on the imported program: see --emit scheduled");
   if (!f.model.pipeline.empty() && imported)
     Note(c.out, "warning: --pipeline has no effect on the imported program: see --emit lowered, or `headrace opt`");
   if (!f.model.target.empty() && !f.emit.empty())
@@ -62,7 +64,9 @@ int Compile(const CompileFlags& f, const Common& c) {
     if (lowered) {
       Result<CompileRequest> request = f.model.Compile(c);
       if (!request.ok()) return Fail(c.out, request.status());
-      if (f.emit == "loops") request->pipeline = "loops";
+      s = f.model.UsePlan(r, p, c, &*request);
+      if (!s.ok()) return Fail(c.out, s);
+      if (f.emit == "loops") request->pipeline = "loops", request->plan.kernels.clear();
       Result<Program> made = LowerProgram(r, p, *request);
       if (!made.ok()) return Fail(c.out, made.status());
       p = *made;
@@ -92,6 +96,7 @@ Runner AddCompile(CLI::App& app, Common& c) {
   auto f = std::make_shared<CompileFlags>();
   f->model.AddTo(app, ModelFlags::kModels);
   f->model.AddPipelineTo(app);
+  f->model.AddPlanTo(app);
   app.add_option("-o,--out", f->out, "OUT.hrx, or the file for --emit (default: standard output)");
   app.add_option("--emit", f->emit,
                  "library, json: the imported program; loops: expanded and fused; scheduled: kernels, what the backend gets; cpp: code")

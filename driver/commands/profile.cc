@@ -13,7 +13,6 @@ namespace headrace {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kColumns = 4;  // of the parameter that the pass adds: runs, nanoseconds, operations, bytes
 
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -43,6 +42,8 @@ std::vector<ProfiledStatement> RowsOf(const Program& p) {
         plain.max_constant_bytes = 64;
         rows[row].origin = node.origin;
         rows[row].sdfg = s->name.str();
+        const auto* call = std::get_if<Nested>(&s->nodes[state->statements[k - 2]].body);
+        if (call) rows[row].kernel = call->callee;
         rows[row].text = FirstLine(PrintNode(*s, state->statements[k - 2], plain));
       }
     });
@@ -50,48 +51,19 @@ std::vector<ProfiledStatement> RowsOf(const Program& p) {
   return rows;
 }
 
-class ProfiledRuns {
- public:
-  ProfiledRuns(Executable& e, const Program& p, NamedValues inputs, const NamedSizes& symbols, size_t rows)
-      : executable_(e), inputs_(std::move(inputs)), symbols_(symbols), sums_(rows * kColumns, 0.0) {
-    table_ = p.Entry().parameters.back();
-  }
-
-  // The sums over the runs after the first; how many.
-  Result<int> Run(double seconds) {
-    HR_RETURN_IF_ERROR(Once(/*warm_up=*/true));
-    const auto start = Clock::now();
-    int runs = 0;
-    while (runs < 3 || Since(start) < seconds) {
-      HR_RETURN_IF_ERROR(Once(false));
-      ++runs;
-    }
-    return runs;
-  }
-  double Sum(size_t row, int column) const { return sums_[row * kColumns + static_cast<size_t>(column)]; }
-
- private:
-  Status Once(bool warm_up) {
+// The sums of rows and columns over the runs after the first; how many.
+Result<int> SumUp(const Clocked& clocked, const NamedValues& inputs, const NamedSizes& symbols, double seconds, std::vector<double>* sums) {
+  HR_RETURN_IF_ERROR(clocked.Run(inputs, symbols).status());
+  const auto start = Clock::now();
+  int runs = 0;
+  while (runs < 3 || Since(start) < seconds) {
     if (Interrupted()) return InterruptedError();
-    HR_ASSIGN_OR_RETURN(Tensor zeros, Tensor::Create(DType::kF64, {static_cast<int64_t>(sums_.size()) / kColumns, kColumns}));
-    std::memset(zeros.data->data(), 0, static_cast<size_t>(zeros.bytes()));
-    NamedValues values = inputs_;
-    Value v;
-    v.kind = Value::kTensor;
-    v.tensor = zeros;
-    values.emplace_back(table_, v);
-    HR_ASSIGN_OR_RETURN(std::vector<Value> results, executable_.Run(values, symbols_));
-    const double* measured = reinterpret_cast<const double*>(results.back().tensor.data->data());
-    for (size_t k = 0; !warm_up && k < sums_.size(); ++k) sums_[k] += measured[k];
-    return {};
+    HR_ASSIGN_OR_RETURN(const std::vector<double> once, clocked.Run(inputs, symbols));
+    for (size_t k = 0; k < once.size(); ++k) (*sums)[k] += once[k];
+    ++runs;
   }
-
-  Executable& executable_;
-  NamedValues inputs_;
-  const NamedSizes& symbols_;
-  std::vector<double> sums_;
-  Name table_;
-};
+  return runs;
+}
 
 // How fast this machine does what has no dependencies: the least time of some runs of a small program.
 Result<double> LeastSeconds(const Registry& r, const char* text, const CompileRequest& request, const NamedSizes& sizes) {
@@ -126,13 +98,6 @@ Status MeasureMachine(const Registry& r, const CompileRequest& request, ProgramP
   return {};
 }
 
-std::string Called(const ProfiledStatement& s) {
-  std::string text = s.origin.Label();
-  if (text.empty() && s.origin.line() > 0) text = s.origin.file().str() + ":" + std::to_string(s.origin.line()) + ": " + s.text;
-  if (text.empty()) text = s.text;
-  return s.origin.op().empty() ? text : text + " (" + s.origin.op().str() + ")";
-}
-
 std::string Cell(double value, double scale, const char* format) {
   char text[32];
   std::snprintf(text, sizeof text, format, value / scale);
@@ -141,22 +106,55 @@ std::string Cell(double value, double scale, const char* format) {
 
 }  // namespace
 
+std::string TitleOf(const ProfiledStatement& s) {
+  std::string text = s.origin.Label();
+  if (text.empty() && s.origin.line() > 0) text = s.origin.file().str() + ":" + std::to_string(s.origin.line()) + ": " + s.text;
+  if (text.empty()) text = s.text;
+  return s.origin.op().empty() ? text : text + " (" + s.origin.op().str() + ")";
+}
+
+Result<Clocked> MakeClocked(const Registry& r, Program lowered, const CompileRequest& request) {
+  HR_RETURN_IF_ERROR(RunPipeline(r, "profile", lowered));
+  Clocked out;
+  out.statements = RowsOf(lowered);
+  HR_ASSIGN_OR_RETURN(const Backend* backend, BackendNamed(r, request.backend));
+  HR_ASSIGN_OR_RETURN(out.executable_, backend->compile(lowered, request.options, r));
+  if (!out.statements.empty()) out.table_ = lowered.Entry().parameters.back();
+  return out;
+}
+
+Result<std::vector<double>> Clocked::Run(const NamedValues& inputs, const NamedSizes& symbols, std::vector<Value>* outputs) const {
+  NamedValues values = inputs;
+  const size_t cells = statements.size() * kColumns;
+  if (cells > 0) {
+    HR_ASSIGN_OR_RETURN(Tensor zeros, Tensor::Create(DType::kF64, {static_cast<int64_t>(statements.size()), kColumns}));
+    std::memset(zeros.data->data(), 0, static_cast<size_t>(zeros.bytes()));
+    values.emplace_back(table_, Value(std::move(zeros)));
+  }
+  HR_ASSIGN_OR_RETURN(std::vector<Value> results, executable_->Run(values, symbols));
+  std::vector<double> measured(cells);
+  if (cells > 0) {
+    std::memcpy(measured.data(), results.back().tensor.data->data(), cells * sizeof(double));
+    results.pop_back();
+  }
+  if (outputs) *outputs = std::move(results);
+  return measured;
+}
+
 Result<ProgramProfile> ProfileProgram(const Registry& r, const Program& p, const CompileRequest& request, const NamedValues& inputs,
                                       const NamedSizes& symbols, double seconds) {
   HR_ASSIGN_OR_RETURN(Program lowered, LowerProgram(r, p, request));
-  HR_RETURN_IF_ERROR(RunPipeline(r, "profile", lowered));
+  HR_ASSIGN_OR_RETURN(const Clocked clocked, MakeClocked(r, std::move(lowered), request));
   ProgramProfile out;
-  out.statements = RowsOf(lowered);
+  out.statements = clocked.statements;
   if (out.statements.empty()) return out;
-  HR_ASSIGN_OR_RETURN(const Backend* backend, BackendNamed(r, request.backend));
-  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e, backend->compile(lowered, request.options, r));
-  ProfiledRuns runs(*e, lowered, inputs, symbols, out.statements.size());
-  HR_ASSIGN_OR_RETURN(out.runs, runs.Run(seconds));
+  std::vector<double> sums(out.statements.size() * Clocked::kColumns, 0.0);
+  HR_ASSIGN_OR_RETURN(out.runs, SumUp(clocked, inputs, symbols, seconds, &sums));
+  const auto sum = [&](size_t row, int column) { return sums[row * Clocked::kColumns + static_cast<size_t>(column)] / out.runs; };
   if (request.backend != "interpreter") HR_RETURN_IF_ERROR(MeasureMachine(r, request, &out));
   for (size_t k = 0; k < out.statements.size(); ++k) {
     ProfiledStatement& s = out.statements[k];
-    s.runs = runs.Sum(k, 0) / out.runs, s.seconds = runs.Sum(k, 1) * 1e-9 / out.runs;
-    s.operations = runs.Sum(k, 2) / out.runs, s.bytes = runs.Sum(k, 3) / out.runs;
+    s.runs = sum(k, 0), s.seconds = sum(k, 1) * 1e-9, s.operations = sum(k, 2), s.bytes = sum(k, 3);
     const double least = std::fmax(s.operations / out.product_rate, s.bytes / out.copy_rate);  // NaN only where both are
     s.peak_share = out.copy_rate > 0 ? least / s.seconds : NAN;
   }
@@ -180,7 +178,7 @@ void PrintProfile(const ProgramProfile& p) {
     }
     printf("%6.1f%% %9s %7s %7s %8s %6s  %s\n", 100 * s.seconds / all, HumanSeconds(s.seconds).c_str(), Cell(s.runs, 1, "%.4g").c_str(),
            Cell(s.bytes / s.seconds, 1e9, "%.1f").c_str(), Cell(s.operations / s.seconds, 1e9, "%.1f").c_str(),
-           Cell(s.peak_share, 0.01, "%.0f%%").c_str(), Called(s).c_str());
+           Cell(s.peak_share, 0.01, "%.0f%%").c_str(), TitleOf(s).c_str());
   }
   if (p.statements.size() > kMost) printf("%6.1f%% %9s  in %zu more\n", 100 * rest / all, HumanSeconds(rest).c_str(), p.statements.size() - kMost);
 }

@@ -198,6 +198,7 @@ Runner AddRun(CLI::App& app, Common& c) {
   auto f = std::make_shared<RunFlags>();
   f->model.AddTo(app, ModelFlags::kArtifactsToo);
   f->model.AddPipelineTo(app);
+  f->model.AddPlanTo(app);
   app.add_option("--input", f->inputs,
                  "NAME=VALUE: @FILE.npy, @FILE.npz, @FILE.npz:ARRAY, 3, [0,1] (repeatable); others are random, seeded")
       ->allow_extra_args(false);

@@ -5,8 +5,8 @@
 namespace headrace {
 namespace {
 
-// Implementations sum in other orders and fuse roundings: a few units of the type, more where much is summed.
-std::pair<double, double> UsualTolerance(DType t) {
+// A few units of the type, more where much is summed.
+std::pair<double, double> ToleranceOf(DType t) {
   switch (t) {
     case DType::kF64:
     case DType::kC128: return {1e-9, 1e-12};
@@ -24,6 +24,8 @@ DType TypeOf(const Value& v) {
 }
 
 }  // namespace
+
+std::pair<double, double> UsualTolerance(const Value& v) { return ToleranceOf(TypeOf(v)); }
 
 Result<std::vector<std::pair<std::string, Tensor>>> PeerInputs(const ModelFlags& f, const LoadedModel& m,
                                                                const NamedValues& inputs, const std::string& runtime) {
@@ -64,7 +66,7 @@ bool Judge(const std::vector<std::string>& names, const std::vector<Value>& got,
            const Tolerances& t, const Common& c, nlohmann::json* j) {
   bool all = true;
   for (size_t i = 0; i < expected.size() && i < got.size(); ++i) {
-    const auto [relative, absolute] = UsualTolerance(TypeOf(expected[i]));
+    const auto [relative, absolute] = UsualTolerance(expected[i]);
     const double rtol = t.relative.value_or(relative), atol = t.absolute.value_or(absolute);
     const Difference d = Compare(got[i], expected[i], rtol, atol);
     all &= d.ok;

@@ -10,6 +10,9 @@ struct Tolerances {
   std::optional<double> relative, absolute;  // as the user says; else by the dtype
 };
 
+// Relative and absolute, where nobody says otherwise: implementations sum in other orders and fuse roundings.
+std::pair<double, double> UsualTolerance(const Value& v);
+
 // What `program` gives by `runtime`: interpreter, reference (the onnx package), onnxruntime. In the order of the outputs.
 Result<std::vector<Value>> OutputsOf(const std::string& runtime, const Registry& r, const ModelFlags& f,
                                      const LoadedModel& m, const NamedValues& inputs, const NamedSizes& symbols,

@@ -12,6 +12,7 @@ namespace {
 
 int64_t Weight(const Expr& e) {
   const bool complex = IsComplex(e->dtype);
+  if (e.Is(ExprKind::kCall) && e->name.view() == "dot2") return 4;
   if (!IsFloat(e->dtype) && !complex) return 0;
   if (e.Is(ExprKind::kCall)) return e->name.view() == "fma" ? 2 : 1;
   if (e.Is(ExprKind::kUnary)) return complex ? 2 : 1;

@@ -307,6 +307,20 @@ class Typer {
         if (f->type == FnType::kFloatNary) need(IsFloat(t), "floats", "convert first: f32(…)");
         else need(IsInteger(t) || IsFloat(t) || t == DType::kBool, "numbers that have an order", "");
         break;
+      case FnType::kDot: {
+        const bool floats = f->name == "dot2";
+        t = floats ? DType::kF32 : DType::kI32;
+        for (size_t i = 0; i < args.size(); ++i) {
+          const bool sum = i + 1 == args.size();
+          if (IsUntyped(args[i]->dtype)) args[i] = Adapt(args[i], sum ? t : floats ? DType::kBF16 : DType::kI8);
+          const DType is = args[i]->dtype;
+          const bool fits = sum ? is == t : floats ? is == DType::kBF16 : is == DType::kI8 || is == DType::kU8;
+          if (!status_.ok() || fits) continue;
+          Fail(e, "E0616", fn + (floats ? " takes factors in bf16 and a sum in f32" : " takes factors in i8 or u8 and a sum in i32"),
+               floats ? "convert first: bf16(…)" : "convert first: i8(…)", Shown(is));
+        }
+        break;
+      }
       case FnType::kFloatBinary:
         t = Meet(e, &args[0], &args[1]);
         if (t == kIndexT) t = kRealT;

@@ -99,6 +99,7 @@ TEST(Types, OtherKinds) {
   EXPECT_EQ(Typed("s + 1"), "f32: s[] + 1.0");
   EXPECT_EQ(Typed("pow(X[i], 2)"), "f32: pow(X[i], 2.0)");
   EXPECT_EQ(Typed("u64(-1)"), "u64: u64(-1)");
+  EXPECT_EQ(Typed("dot2(bf16(X[i]), 2, 0, 1, X[i])"), "f32: dot2(bf16(X[i]), 2.0, 0.0, 1.0, X[i])");
   EXPECT_EQ(Typed("f16(3)"), "f16: 3.0");
   EXPECT_EQ(Typed("sat(X[i] * 2, i8)"), "i8: sat(X[i] * 2.0, i8)");
 }
@@ -106,6 +107,8 @@ TEST(Types, OtherKinds) {
 TEST(Types, ErrorsHavePlaceAndHint) {
   EXPECT_EQ(Typed("X[i] + I[i]"), "E0617 1:1 values of two types meet in '+'");
   EXPECT_EQ(Typed("1 + exp(I[i])"), "E0616 1:5 'exp' takes floats");
+  EXPECT_EQ(Typed("dot2(X[i], 0, 1, 2, X[i])"), "E0616 1:1 'dot2' takes factors in bf16 and a sum in f32");
+  EXPECT_EQ(Typed("dot4(i8(1), 2, 3, 4, 5, 6, 7, 8, f32(2))"), "E0616 1:1 'dot4' takes factors in i8 or u8 and a sum in i32");
   EXPECT_EQ(Typed("I[i] * 0.5"), "E0603 1:8 the number 0.5 meets integers of type i32");
   EXPECT_EQ(Typed("B[i] + 300"), "E0618 1:8 the number 300 does not fit in u8");
   EXPECT_EQ(Typed("exo(X[i])"), "E0614 1:1 there is no function 'exo'");

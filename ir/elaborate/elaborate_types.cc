@@ -190,6 +190,7 @@ class Typer {
         if (e->name == Name("abs") && IsComplex(t)) t = t == DType::kC64 ? DType::kF32 : DType::kF64;
         break;
       case FnType::kRandom: t = DType::kF32; break;
+      case FnType::kDot: t = e->name == Name("dot2") ? DType::kF32 : DType::kI32; break;
       case FnType::kFloatBinary:
         if (e->name == Name("pow")) return Power(args);
         [[fallthrough]];

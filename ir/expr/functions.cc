@@ -46,6 +46,8 @@ const std::vector<FunctionInfo>& ScalarFunctions() {
       {"atan2", 2, 2, FnType::kFloatBinary, "angle of the point (y, x): atan2(y, x)"},
       {"fmod", 2, 2, FnType::kFloatBinary, "remainder with the sign of x"},
       {"fma", 3, 3, FnType::kFloatNary, "x * y + z, rounded once; twice where the processor has no such instruction"},
+      {"dot2", 5, 5, FnType::kDot, "dot2(a0, b0, a1, b1, s) of bf16 and an f32 s: a0 * b0 + (a1 * b1 + s), each sum rounded to f32"},
+      {"dot4", 9, 9, FnType::kDot, "dot4(a0, b0, … a3, b3, s) of 8-bit integers and an i32 s: s and the products' sum; it wraps"},
       {"isnan", 1, 1, FnType::kPredicate, "is it NaN?"},
       {"isinf", 1, 1, FnType::kPredicate, "is it +inf or -inf?"},
       {"wrap", 2, 2, FnType::kIndexFn, "wrap(i, n) = i < 0 ? i + n : i"},

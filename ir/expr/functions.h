@@ -14,6 +14,7 @@ enum class FnType : uint8_t {
   kSameNary,     // min max clamp: operands meet in one type
   kFloatBinary,  // pow atan2 fmod
   kFloatNary,    // fma: floats that meet in one type
+  kDot,          // dot2, dot4: small factors in pairs, added to a wide sum
   kPredicate,    // isnan isinf: → bool
   kIndexFn,      // wrap(i, n), reflect(i, n), clamp on indices
   kBitcast,      // bits: reinterpretation
@@ -29,6 +30,8 @@ struct FunctionInfo {
 // Scalar functions that survive into lowered IR:
 //   exp expm1 log log1p log2 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf
 //   abs sign floor ceil rint trunc  min max clamp(x, lo, hi)  pow atan2 fmod(x, y)  fma(x, y, z)  isnan isinf
+//   dot2(a0, b0, a1, b1, s): bf16, s f32: fma(a0, b0, fma(a1, b1, s)), each step rounded to f32
+//   dot4(a0, b0, … a3, b3, s): i8 or u8, s i32: s + a0*b0 + … + a3*b3, which wraps
 //   hold(x) = x, with derivative 0
 //   wrap(i, n) = i < 0 ? i + n : i   reflect(i, n)   popcount   uniform(seed, n)   real imag conj complex(re, im)
 // min and max propagate NaN; rint rounds half to even; sign(NaN) = NaN; pow of integers is exact where representable.

@@ -225,9 +225,12 @@ Result<std::unique_ptr<Executable>> CompileAndDump(const Registry& r, const Prog
 
 PyExecutable Compile(const Program& p, const std::string& backend, const std::string& pipeline, int threads,
                      const std::vector<std::pair<std::string, std::string>>& implementations, const std::string& dump_dir,
-                     bool debug, bool keep_denormals) {
+                     bool debug, bool keep_denormals, const std::string& plan) {
   Registry& registry = Plugins();
   CompileRequest q;
+  q.plan = Checked(ParsePlan(plan));
+  std::vector<std::string> without_effect;
+  q.warn = [&](const std::string& text) { without_effect.push_back(text); };
   q.backend = backend;
   q.pipeline = pipeline;
   q.options.threads = threads;
@@ -243,6 +246,8 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
     nb::gil_scoped_release release;
     made = dump_dir.empty() ? CompileProgram(registry, std::move(preferred), q) : CompileAndDump(registry, preferred, q);
   }
+  for (const std::string& text : without_effect)
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw nb::python_error();
   return PyExecutable(Checked(std::move(made)), p, backend == "cpu", progress);
 }
 
@@ -271,7 +276,7 @@ void BindExecutable(nb::module_& m) {
       .def("source", [](const PyExecutable& e) { return e.get().Source(); })
       .def("report", [](const PyExecutable& e) { return e.get().Report(); });
   m.def("compile", &Compile, nb::arg("program"), nb::arg("backend"), nb::arg("pipeline"), nb::arg("threads"),
-        nb::arg("implementations"), nb::arg("dump_dir"), nb::arg("debug"), nb::arg("keep_denormals"));
+        nb::arg("implementations"), nb::arg("dump_dir"), nb::arg("debug"), nb::arg("keep_denormals"), nb::arg("plan") = "");
   m.def("load_artifact", &LoadArtifact, nb::arg("path"), nb::arg("threads"));
 }
 

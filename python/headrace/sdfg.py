@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, NamedTuple, Sequence
 
@@ -258,14 +259,16 @@ class Sdfg:
     # ---- running them ----
     def compile(self, *, backend: str = "cpu", optimize: str = "default", threads: int = 0,
                 implementations: Mapping[str, str] | None = None, verify: str | None = None,
-                dump_dir: str | os.PathLike | None = None, keep_denormals: bool = False) -> Compiled:
+                dump_dir: str | os.PathLike | None = None, keep_denormals: bool = False,
+                plan: str | os.PathLike | None = None) -> Compiled:
         """`optimize`: "default", "none" (what the backend needs and no more) or the text of a pipeline. `threads`: 0 = all.
         `implementations`: {op or node ("*": all): name of an implementation}; for an op or node it must apply. `verify`:
         each call is also run by the interpreter, "reference": of the program as it stands, "interpreter": after the passes of
         `optimize="default"`, and MismatchError names the first output that differs, place, values and tolerance.
         `dump_dir`: a folder in which a folder with the program, what it was lowered to, and sources is left (headrace.set_dump_dir).
         `keep_denormals`: True computes exactly with floats below 1.2e-38, too, which kernels without f64 take for zero by default, since
-        processors are many times slower with them.
+        processors are many times slower with them. `plan`: what `headrace tune` has found, or the like by hand: a file, or its text
+        (docs/tuning.md); a plan's line without effect on this program is a warning.
 
         Raises UsageError for a backend, pass, op or implementation that there is not, UnsupportedError for what the backend can't do
         or this machine lacks."""
@@ -275,7 +278,8 @@ class Sdfg:
             raise TypeError(f"optimize is \"default\", \"none\" or a text of passes, not {optimize!r}")
         check_implementations(self, implementations or {})
         return compile_program(self._program, backend=backend, optimize=optimize, threads=threads,
-                               implementations=implementations, verify=verify, dump_dir=dump_dir, keep_denormals=keep_denormals)
+                               implementations=implementations, verify=verify, dump_dir=dump_dir, keep_denormals=keep_denormals,
+                               plan=plan_text(plan))
 
     def __call__(self, *args, **named):
         """Compiles at the first call."""
@@ -323,6 +327,19 @@ class Gradient:
     def _repr_html_(self) -> str:
         """The program's graph, for notebooks."""
         return self.program._repr_html_()
+
+
+def plan_text(plan: str | os.PathLike | None) -> str:
+    """Of a file, or as it is given."""
+    if plan is None:
+        return ""
+    if isinstance(plan, str) and (not plan or re.match(r"\s*(#|without\s|implementation\s|threads\s|kernel\s)", plan)):
+        return plan
+    try:
+        with open(plan, encoding="utf-8") as file:
+            return file.read()
+    except OSError as e:
+        raise UsageError(f"plan is a plan's text or a file of `headrace tune`, not {plan!r}: {e.strerror}") from None
 
 
 def check_implementations(program: Sdfg, wanted: Mapping[str, str]) -> None:

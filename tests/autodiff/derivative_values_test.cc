@@ -239,7 +239,7 @@ TEST(DerivativeValues, CoverEveryFunction) {
   std::string all = "real( imag( conj( complex( hold(";
   for (const auto& e : Expressions()) all += e.first + " ";
   for (const FunctionInfo& f : ScalarFunctions()) {
-    if (f.type == FnType::kPredicate || f.type == FnType::kIndexFn || f.type == FnType::kRandom || f.name == "popcount")
+    if (f.type == FnType::kPredicate || f.type == FnType::kIndexFn || f.type == FnType::kRandom || f.type == FnType::kDot || f.name == "popcount")
       continue;
     EXPECT_NE(all.find(std::string(f.name) + "("), std::string::npos) << f.name;
   }
@@ -250,6 +250,13 @@ TEST(DerivativeValues, OfHoldIsZero) {
   const Outcome o = Evaluate("hold(x[i]) * x[i]", {{"x", {3}}}, "f64", {1});
   EXPECT_EQ(o.value, Numbers{9});
   EXPECT_EQ(o.gradients[0], Numbers{3});
+}
+
+TEST(DerivativeValues, OfDots) {
+  const Outcome o = Evaluate("f64(dot2(bf16(x[i]), bf16(y[i]), bf16(x[i]), 5, f32(x[i])))", {{"x", {3}}, {"y", {2}}}, "f64", {1});
+  EXPECT_EQ(o.value, Numbers{24});
+  EXPECT_EQ(o.gradients[0], Numbers{8});
+  EXPECT_EQ(o.gradients[1], Numbers{3});
 }
 
 // A factor that is inf or NaN in the arm not taken doesn't reach the gradient.

@@ -26,6 +26,7 @@ NOT_RUN = {
     'program   = { [ "entry" ] ( "sdfg" | "kernel" ) NAME "(" [ parameter {"," parameter} ] ")" [ "for" NAME ] [ "@" "flush" ]':
         "the grammar itself",
     "python3 examples/digits.py make digits": "minutes: tests/training/digits_test.py runs it as it stands there",
+    "$ headrace tune lenet.onnx --threads 1 --seconds 40": "a session, with what it printed: the commands above it run",
     'half_way() { timeout --signal=INT 1 "$@" || true; }': "minutes: tests/training/digits_test.py runs it as it stands there",
 }
 # Forms alone can't be run: //docs:documents_test parses them, and the programs once more.

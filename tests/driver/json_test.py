@@ -21,6 +21,7 @@ RUNS = {
     "grad": [["m.onnx", "--output", "Y", "--wrt", "X", "--out", "g", "--backend", "interpreter"]],
     "train": [["t.onnx", "--data", "d.npz", "--loss", "mse", "--checkpoint", "c", "--epochs", "1", "--lr", "0", "--backend", "interpreter"]],
     "bench": [["relu.sdfg", "--backend", "interpreter", "--runs", "2"], ["relu.sdfg", "--runs", "1"]],
+    "tune": [["relu.sdfg", "--seconds", "0.1"]],
     "ops": [[], ["Conv"], ["--missing"]],
     "plugins": [[]],
     "cache": [["list"], ["clear"]],
@@ -29,7 +30,7 @@ RUNS = {
 }  # fmt: skip
 WRONG = {  # an error of each
     "run": ["absent.onnx"], "compile": ["absent.onnx", "--emit", "ir"], "check": ["absent.onnx"], "opt": ["absent.sdfg"],
-    "grad": ["absent.onnx", "--output", "Y", "--wrt", "X", "--out", "g"], "bench": ["absent.onnx"], "ops": ["Convv"],
+    "grad": ["absent.onnx", "--output", "Y", "--wrt", "X", "--out", "g"], "bench": ["absent.onnx"], "tune": ["absent.onnx"], "ops": ["Convv"],
     "train": ["absent.onnx", "--data", "d.npz", "--loss", "mse", "--checkpoint", "c", "--epochs", "1", "--lr", "0.1"],
     "plugins": ["more"], "cache": ["lsit"], "explain": ["E9999"], "doctor": ["more"],
 }  # fmt: skip

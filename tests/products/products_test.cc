@@ -9,13 +9,14 @@ namespace {
 struct Matrices {
   std::string m, n, k, type = "f32", batch = "";
   bool turn_a = false, turn_b = false, one_b = false;  // one_b: of all the batch
+  std::string sums = type;
 };
 std::string ProductOf(const Matrices& x) {
   const std::string of = x.batch.empty() ? "" : x.batch + ", ", b = x.batch.empty() ? "" : "b, ",
                     of_b = x.one_b ? "" : of, b_b = x.one_b ? "" : b,
                     range = x.batch.empty() ? "" : "b in 0:" + x.batch + ", ";
   return "sdfg f(A: " + x.type + "[" + of + (x.turn_a ? x.k + ", " + x.m : x.m + ", " + x.k) + "], B: " + x.type + "[" + of_b +
-         (x.turn_b ? x.n + ", " + x.k : x.k + ", " + x.n) + "], C: " + x.type + "[" + of + x.m + ", " + x.n + "]) {\n" +
+         (x.turn_b ? x.n + ", " + x.k : x.k + ", " + x.n) + "], C: " + x.sums + "[" + of + x.m + ", " + x.n + "]) {\n" +
          "  map " + range + "i in 0:" + x.m + ", j in 0:" + x.n + " { C[" + b + "i, j] = 1 }\n  map " + range + "i in 0:" + x.m +
          ", j in 0:" + x.n + ", k in 0:" + x.k + " { C[" + b + "i, j] += A[" + b + (x.turn_a ? "k, i" : "i, k") + "] * B[" + b_b +
          (x.turn_b ? "j, k" : "k, j") + "] }\n}\n";
@@ -36,6 +37,32 @@ TEST(Products, OfSizesByName) {
   ExpectSameValues(ProductOf({"M", "130", "17"}), {{"M", 193}});
   ExpectSameValues(ProductOf({"65", "N", "17"}), {{"N", 400}});
   ExpectSameValues(ProductOf({"65", "64", "K"}), {{"K", 257}});
+}
+
+// Two products at once where the device has that: values and, with `denormals`, the processor's own instruction.
+const char* const kPairs[] = {"outline; choose-schedule{device=cpu_bf16}", "outline; choose-schedule{device=cpu_bf16}; denormals"};
+
+TEST(Products, OfBf16InPairs) {
+  const char* sizes[][3] = {{"3", "17", "63"}, {"63", "65", "130"}, {"130", "33", "1025"}, {"12", "32", "8"}, {"193", "385", "21"}};
+  for (const char* pipeline : kPairs)
+    for (const auto& [m, n, k] : sizes)
+      for (const auto& [a, b] : kTurned) ExpectSameValues(ProductOf({m, n, k, "bf16", "", a, b, false, "f32"}), {}, pipeline);
+}
+
+TEST(Products, OfBf16InPairsOfSizesByName) {
+  for (const auto& [a, b] : kTurned)
+    for (const Sizes& z : {Sizes{{"M", 77}, {"N", 70}, {"K", 301}}, {{"M", 1}, {"N", 1}, {"K", 1}}, {{"M", 5}, {"N", 9}, {"K", 0}}, {{"M", 12}, {"N", 32}, {"K", 256}}})
+      ExpectSameValues(ProductOf({"M", "N", "K", "bf16", "", a, b, false, "f32"}), z, kPairs[1]);
+  ExpectSameValues(ProductOf({"M", "130", "18", "bf16", "3", false, false, false, "f32"}), {{"M", 193}}, kPairs[1]);
+  ExpectSameValues(ProductOf({"65", "N", "17", "bf16", "", true, false, false, "f32"}), {{"N", 400}}, kPairs[1]);
+  ExpectSameValues(ProductOf({"65", "64", "K", "bf16", "2", false, true, true, "f32"}), {{"K", 2049}}, kPairs[1]);
+}
+
+// What is rounded to bf16 for the product is rounded while it is packed; sums in f32 stay.
+TEST(Products, OfRoundedFactorsInPairs) {
+  for (const char* factors : {"bf16(A[i, k]) * bf16(B[k, j])", "f32(bf16(A[i, k])) * f32(bf16(B[k, j]))"})
+    ExpectSameValues(std::string("sdfg f(A: f32[20, 31], B: f32[31, 40], C: f32[20, 40]) {\n  map i in 0:20, j in 0:40 { C[i, j] = 0 }\n"
+                                 "  map i in 0:20, j in 0:40, k in 0:31 { C[i, j] += ") + factors + " }\n}\n", {}, kPairs[1]);
 }
 
 TEST(Products, TheSameBitsOnEveryDevice) {

@@ -366,12 +366,14 @@ std::optional<Tiles> TilesOf(const Program& p, const Sdfg& kernel, const Device&
 
 }  // namespace schedule
 
-Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask) {
+Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask, const Plan& plan) {
+  for (const Plan::Kernel& k : plan.kernels) HR_RETURN_IF_ERROR(schedule::With(device, k.numbers).status());
   bool changed = false;
   for (auto& s : p.sdfgs) {
     if (!s->kernel || !s->device.empty()) continue;
     std::string why;
-    std::optional<Sdfg> scheduled = ScheduleOf(p, *s, device, &why);
+    const Plan::Kernel* planned = plan.kernels.empty() ? nullptr : plan.Find(KernelKey(*s));
+    std::optional<Sdfg> scheduled = ScheduleOf(p, *s, planned ? *schedule::With(device, planned->numbers) : device, &why);
     if (!scheduled) {
       Sdfg copy = *s;
       copy.unscheduled = why;

@@ -9,6 +9,7 @@
 #pragma once
 #include <optional>
 
+#include "plans/plan.h"
 #include "ir/registry/transformation.h"
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/packed.h"
@@ -25,6 +26,7 @@ struct Tiles {
 std::optional<Tiles> TilesOf(const Program& p, const Sdfg& kernel, const Device& d);
 }  // namespace schedule
 
-Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask = IsAdvised);
+// `plan`: the kernels that it names are scheduled as if the device had its numbers. Errors: E0369, for a number that no device has.
+Result<bool> ChooseSchedule(Program& p, const schedule::Device& device, const Ask& ask = IsAdvised, const Plan& plan = {});
 
 }  // namespace headrace

@@ -329,7 +329,47 @@ TEST(Device, WrongDescriptionsSayWhatIsWrong) {
   EXPECT_NE(error("vector-bytes 64\nvector-bytes 32").find("twice"), std::string::npos);
   EXPECT_NE(error("vector-bytes none").find("no number"), std::string::npos);
   EXPECT_NE(error("vector-bytes 64").find("there is no 'chunk-operations'"), std::string::npos);
+  EXPECT_NE(error("like abacus").find("there is no 'abacus' to be like"), std::string::npos);
+  EXPECT_EQ(schedule::ParseDevice("mine", "like cpu\ntile-rows 5")->tile_rows, 5);
   EXPECT_NE(schedule::FindDevice("abacus").status().ToString().find("E0369"), std::string::npos);
+}
+
+std::string KeyOf(const std::string& program, const std::string& kernel) {
+  const Result<Program> p = ParseProgram(program);
+  HR_CHECK(p.ok() && p->Find(Name(kernel)), kernel);
+  return KernelKey(*p->Find(Name(kernel)));
+}
+
+// A plan gives the kernels that it names other numbers; the others are scheduled as ever (docs/tuning.md).
+TEST(ChooseSchedule, NumbersOfAPlan) {
+  const std::string before = R"(
+kernel twice(p0: f32[n0], p1: f32[n0], n0: symbol) {
+  map i0 in 0:n0 { p0[i0] = p1[i0] * 2 }
+}
+kernel thrice(p0: f32[n0], p1: f32[n0], n0: symbol) {
+  map i0 in 0:n0 { p0[i0] = p1[i0] * 3 }
+})";
+  ExpectPass(before,
+             "choose-schedule{device=cpu, plan=\"kernel 0123456789abcdef: row-elements 1\nkernel " + KeyOf(before, "twice") +
+                 ": chunk-operations 3000\"}",
+             R"(
+kernel twice(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu {
+  map i0_0 in 0:n0:4096 @parallel {
+    map i0 in i0_0:+4096 @vector { p0[i0] = p1[i0] * 2 }
+  }
+}
+kernel thrice(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu {
+  map i0_0 in 0:n0:20480 @parallel {
+    map i0 in i0_0:+20480 @vector { p0[i0] = p1[i0] * 3 }
+  }
+})");
+}
+
+TEST(ChooseSchedule, PlansThatAreWrong) {
+  const std::string kernel = "kernel k(p0: f32[8], p1: f32[8]) { map i0 in 0:8 { p0[i0] = p1[i0] } }";
+  ExpectPassError(kernel, "choose-schedule{plan=\"kernel 0123456789abcdef: tile-row 1\"}", "did you mean 'tile-rows'?");
+  ExpectPassError(kernel, "choose-schedule{plan=\"kernel 0123456789abcdef tile-rows 1\"}", "E0385");
+  ExpectPassError(kernel, "choose-schedule{plan=absent.txt}", "neither a plan's text nor a file");
 }
 
 }  // namespace

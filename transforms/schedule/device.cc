@@ -1,5 +1,6 @@
 #include "transforms/schedule/device.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -59,41 +60,66 @@ constexpr Field kFields[] = {
     {"symbol-size", &Device::symbol_size},
     {"block-threads", &Device::block_threads},
     {"shared-bytes", &Device::shared_bytes},
+    {"bf16-dot", &Device::bf16_dot},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {
   return UsageError("E0369", "device description '" + device + "': " + what, hint);
 }
 
+const DeviceText* Known(const std::string& name) {
+  const DeviceText* const end = kDevices + kDeviceCount;
+  const DeviceText* const found = std::find_if(kDevices, end, [&](const DeviceText& d) { return name == d.name; });
+  return found == end ? nullptr : found;
+}
+
+Result<const Field*> FindField(const std::string& device, const std::string& name) {
+  std::vector<std::string> known;
+  for (const Field& f : kFields) {
+    if (name == f.name) return &f;
+    known.push_back(f.name);
+  }
+  const std::string close = ClosestWord(name, known);
+  return Wrong(device, "unknown property '" + name + "'", close.empty() ? "" : "did you mean '" + close + "'?");
+}
+
 }  // namespace
 
 Result<Device> ParseDevice(std::string name, std::string_view text) {
-  Device d;
+  Device d, like;
   d.name = std::move(name);
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string key, value, rest;
     if (!(words >> key)) continue;
-    const Field* field = nullptr;
-    std::vector<std::string> known;
-    for (const Field& f : kFields) {
-      if (key == f.name) field = &f;
-      known.push_back(f.name);
+    if (key == "like") {
+      words >> value;
+      const DeviceText* known = Known(value);
+      if (!known) return Wrong(d.name, "there is no '" + value + "' to be like", "name one that comes with Headrace: like cpu");
+      HR_ASSIGN_OR_RETURN(like, ParseDevice(value, known->text));
+      continue;
     }
-    if (!field) {
-      const std::string close = ClosestWord(key, known);
-      return Wrong(d.name, "unknown property '" + key + "'", close.empty() ? "" : "did you mean '" + close + "'?");
-    }
+    HR_ASSIGN_OR_RETURN(const Field* field, FindField(d.name, key));
     if (d.*field->value != 0) return Wrong(d.name, "'" + key + "' is there twice", "give each property once");
     size_t used = 0;
     if (words >> value && !(words >> rest) && value.size() < 12 && value.find_first_not_of("0123456789") == value.npos)
       d.*field->value = std::stoll(value, &used);
     if (d.*field->value < 1) return Wrong(d.name, "'" + key + "' is no number of 1 or more", "write one: " + key + " 64");
   }
-  for (const Field& f : kFields)
+  for (const Field& f : kFields) {
+    if (d.*f.value == 0) d.*f.value = like.*f.value;
     if (d.*f.value == 0)
       return Wrong(d.name, "there is no '" + std::string(f.name) + "'", "transforms/schedule/devices/cpu.txt has all");
+  }
+  return d;
+}
+
+Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers) {
+  for (const auto& [name, value] : numbers) {
+    HR_ASSIGN_OR_RETURN(const Field* field, FindField(d.name, name));
+    d.*field->value = value;
+  }
   return d;
 }
 
@@ -103,6 +129,7 @@ namespace {
 std::string HostDevice() {
   if (const char* asked = std::getenv("HEADRACE_DEVICE"); asked && *asked) return asked;
 #if defined(__x86_64__) || defined(__i386__)
+  if (__builtin_cpu_supports("avx512bf16")) return "cpu_bf16";
   if (__builtin_cpu_supports("avx512f")) return "cpu";
 #endif
   return "cpu_avx2";
@@ -113,10 +140,8 @@ std::string HostDevice() {
 Result<Device> FindDevice(const std::string& name_or_file) {
   std::string known = "host";
   const std::string name = name_or_file == "host" ? HostDevice() : name_or_file;
-  for (int i = 0; i < kDeviceCount; ++i) {
-    if (name == kDevices[i].name) return ParseDevice(name.substr(0, name.find('_')), kDevices[i].text);
-    known += ", " + std::string(kDevices[i].name);
-  }
+  if (const DeviceText* d = Known(name)) return ParseDevice(name.substr(0, name.find('_')), d->text);
+  for (int i = 0; i < kDeviceCount; ++i) known += ", " + std::string(kDevices[i].name);
   std::ifstream in(name);
   if (!in) return Wrong(name, "there is none of this name, and no such file", "devices: " + known);
   std::stringstream all;

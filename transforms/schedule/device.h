@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ir/base/status.h"
 
@@ -17,11 +19,14 @@ struct Device {
           point_terms = 0, panel_elements = 0, strip_elements = 0, strip_points = 0, window_rows = 0, window_vectors = 0,
           window_border_vectors = 0, window_terms = 0,
           channel_sum_gain = 0, window_gain = 0, weight_gradient_loss = 0, turned_element = 0, copy_share = 0, symbol_size = 0,  // layouts
-          block_threads = 0, shared_bytes = 0;  // of an accelerator
+          block_threads = 0, shared_bytes = 0,  // of an accelerator
+          bf16_dot = 0;  // products of bf16 that are added to an f32 at once: dot2; 1: none are
 };
 
-// Each number once, at least 1. Errors: E0369.
+// Each number once, at least 1; those that are missing are of the description that `like NAME` names. Errors: E0369.
 Result<Device> ParseDevice(std::string name, std::string_view text);
+// The device with these numbers instead of its own. Errors: E0369.
+Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers);
 // The description that comes with Headrace under this name ("cpu"; "cpu_avx2" is one of cpu, too; "host": the one of this
 // processor, or what HEADRACE_DEVICE names),
 // or else that of the file of this name.

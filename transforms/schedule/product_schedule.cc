@@ -111,6 +111,7 @@ bool ProductScheduler::CutDepth() {
     const int64_t blocks = std::max<int64_t>(1, (*first + most - 1) / most);
     step = std::max<int64_t>(1, (*first + blocks - 1) / blocks);
   }
+  while (step * *inner % group_ != 0) ++step;  // whole groups
   depth_ = {CountOf(p_.depth), Expr(first && step >= *first ? 0 : step * *inner), step * *inner,
             FreshIn(*s_, p_.depth[0].index.str() + "_0")};
   return true;
@@ -218,7 +219,8 @@ std::vector<Expr> ProductScheduler::Outer(const std::vector<Name>& names) const 
 // One read of the right type, whose memory runs along what is in one step of the depth's first index, or along all of it.
 bool ProductScheduler::ReadRowsInPlace() {
   const Expr& e = p_.row_operand;
-  if (!e.Is(ExprKind::kRead) || e->has_default || s_->Get(e->name).dtype != p_.type) return false;
+  if (!e.Is(ExprKind::kRead) || e->has_default || s_->Get(e->name).dtype != factors_) return false;
+  if (!IsMultiple(depth_.count, group_)) return false;
   const std::vector<Expr> index(e->args.begin(), e->args.end());
   const Offset at = OffsetOf(*s_, e->name, index, e->flat);
   const Expr rows = at.elements ? StrideOf(at.elements, p_.row.index) : Expr();
@@ -230,7 +232,7 @@ bool ProductScheduler::ReadRowsInPlace() {
   }
   const Expr first = StrideOf(at.elements, p_.depth[0].index);
   in_steps_ = first != step;
-  if (!first || (in_steps_ && p_.depth.size() == 1)) return false;
+  if (!first || (in_steps_ && (p_.depth.size() == 1 || !IsMultiple(step, group_)))) return false;
   std::vector<Dimension> inner = {{p_.row.end, rows}, {depth_.count, Expr(1)}};
   if (in_steps_) inner = {{p_.row.end, rows}, {p_.depth[0].end, first}, {step, Expr(1)}};
   std::vector<Range> outer;
@@ -271,60 +273,69 @@ bool ProductScheduler::TurnsColumns() const {
 
 int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_rows_turned : d_.block_rows; }
 
-ProductScheduler::Statements ProductScheduler::PackColumns() {
-  std::vector<Range> columns = ColumnLoops(), depth = DepthLoops();
-  const NodeId copy = Put(packed_columns_, {FlatOf(p_.depth) - depth_.first(), FlatOf(p_.columns) - columns_.first()},
-                          WriteOp::kAssign, p_.column_operand);
+ProductScheduler::Statements ProductScheduler::PackColumns(const Stretch& x) {
+  std::vector<Range> columns = ColumnLoops(), depth = x.depth;
+  const Statements copies = Copies(x, p_.column_operand, packed_columns_, {}, FlatOf(p_.columns) - columns_.first());
   const Range lane = columns.back();
   columns.pop_back();
   const bool along_depth = TurnsColumns();
   if (along_depth && columns.empty()) {  // some columns at a time: lines are read and written whole
     const Range some{FreshIn(*s_, lane.index.str() + "_2"), lane.begin, lane.end, Expr(d_.transpose_elements)};
     const Range lanes = schedule::Within(some, lane.index);
-    return Wrap(s_, {{{some}, Schedule::kSequential}, {depth, Schedule::kSequential}}, PeeledLanes(s_, lanes, {copy}));
+    return Wrap(s_, {{{some}, Schedule::kSequential}, {depth, Schedule::kSequential}}, PeeledLanes(s_, lanes, copies));
   }
   const auto short_lane = AsInt(lane.end), long_step = AsInt(p_.depth.back().end);
   if (short_lane && long_step && *short_lane < d_.transpose_elements && *short_lane < *long_step &&
-      p_.depth.size() > 1 && Along(p_.column_operand, depth.back().index)) {  // whole lines of the depth are read
+      p_.depth.size() > 1 && Along(p_.column_operand, p_.depth.back().index)) {  // whole lines of the depth are read
     const Range along = depth.back();
     depth.pop_back();
     columns.push_back(lane);
     depth.insert(depth.end(), columns.begin(), columns.end());
-    return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, along, {copy}));
+    return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, along, copies));
   }
   if (along_depth) {
     columns.push_back(lane);
-    return Wrap(s_, {{columns, Schedule::kSequential}, {depth, Schedule::kSequential}}, {copy});
+    return Wrap(s_, {{columns, Schedule::kSequential}, {depth, Schedule::kSequential}}, copies);
   }
   depth.insert(depth.end(), columns.begin(), columns.end());
-  return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, lane, {copy}));
+  return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, lane, copies));
 }
 
-// The last tile is read whole.
+// The last tile is read whole, and so is the last group.
 ProductScheduler::Statements ProductScheduler::Pad() {
-  if (IsMultiple(columns_.count, tile_columns_) && !ragged_) return {};
   const Expr tile(tile_columns_), left = columns_.count - columns_.first();
-  const Range d = depth_.Within(d1_, Expr(1));
   const bool one = AsInt(columns_.part) == 0;
   const Expr filled = one ? left : Min(left, columns_.part), below = FloorDiv(filled + tile - Expr(1), tile) * tile;
-  const Range u{u_, filled, below, Expr(1)};
-  const NodeId zero = Put(packed_columns_, {SymbolExpr(d1_) - depth_.first(), SymbolExpr(u_)}, WriteOp::kAssign,
-                          IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0));
-  return Wrap(s_, {{{d}, Schedule::kSequential}, {{u}, Schedule::kVector}}, {zero});
+  Statements out = PadGroups({}, packed_columns_, {u_, Expr(0), filled, Expr(1)});
+  if (IsMultiple(columns_.count, tile_columns_) && !ragged_) return out;
+  Statements zeros;
+  for (int64_t k = 0; k < group_; ++k) {
+    zeros.push_back(Put(packed_columns_, PlaceIn({}, PlaceOfGroup(), SymbolExpr(u_), Expr(k)), WriteOp::kAssign, Zero()));
+  }
+  Add(&out, Wrap(s_, {{{GroupsOfBlock()}, Schedule::kSequential}, {{{u_, filled, below, Expr(1)}}, Schedule::kVector}}, zeros));
+  return out;
 }
 
 ProductScheduler::Statements ProductScheduler::Strip(const Range& row, const Expr& slot) {
-  std::vector<Range> depth = DepthLoops();
-  const Expr strip = FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_)), at = FlatOf(p_.depth) - depth_.first();
+  const Expr strip = FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_));
   const Expr index = SymbolExpr(row.index) + (AsInt(row.begin) == 0 ? SymbolExpr(i1_) : Expr(0));
-  const NodeId copy =
-      Put(packed_rows_, {strip, at, slot}, WriteOp::kAssign, Substitute(p_.row_operand, {{p_.row.index, index}}));
-  if (Along(p_.row_operand, p_.row.index) || !Along(p_.row_operand, depth.back().index))
-    return Wrap(s_, {{depth, Schedule::kSequential}, {{row}, Schedule::kVector}}, {copy});
-  const Range lane = depth.back();
-  depth.pop_back();
-  depth.insert(depth.begin(), row);
-  return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, lane, {copy}));
+  const Expr operand = Substitute(p_.row_operand, {{p_.row.index, index}});
+  const bool along = !Along(p_.row_operand, p_.row.index) && Along(p_.row_operand, p_.depth.back().index);
+  Statements out;
+  for (const Stretch& x : Stretches()) {
+    const Statements copies = Copies(x, operand, packed_rows_, {strip}, slot);
+    std::vector<Range> depth = x.depth;
+    if (!along) {
+      Add(&out, Wrap(s_, {{depth, Schedule::kSequential}, {{row}, Schedule::kVector}}, copies));
+      continue;
+    }
+    const Range lane = depth.back();
+    depth.pop_back();
+    depth.insert(depth.begin(), row);
+    Add(&out, Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, lane, copies)));
+  }
+  Add(&out, PadGroups({strip}, packed_rows_, {r_, Expr(0), Expr(tile_rows_), Expr(1)}));
+  return out;
 }
 
 // Strips of as many rows as a tile has, one element of the depth after the other.
@@ -364,28 +375,10 @@ ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& ro
   const Name t = Local("t", {Expr(rows), Expr(tile_columns_)}, Storage::kRegister);
   const Expr r = SymbolExpr(tile_row_), u = SymbolExpr(u_), d = SymbolExpr(d1_);
   const Level all{{{tile_row_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll}, lanes{{{u_, Expr(0), Expr(tile_columns_), Expr(1)}}, Schedule::kVector};
-  const Expr zero = IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0);
-  std::vector<Range> depth = {depth_.Within(d1_, Expr(1))};
-  Expr at = d - depth_.first(), left;
-  if (in_place_ != Name()) {
-    std::vector<Expr> index = Outer(in_place_outer_);
-    index.push_back(row);
-    if (in_steps_) {
-      const Range step = DepthLoops()[0];
-      const Expr length = CountOf({p_.depth.begin() + 1, p_.depth.end()});
-      depth = {step, {d1_, Expr(0), length, Expr(1)}};
-      at = SymbolExpr(step.index) * length + d - depth_.first();
-      index.push_back(SymbolExpr(step.index));
-    }
-    index.push_back(d);
-    left = ReadExpr(in_place_, index);
-  } else {
-    left = ReadExpr(packed_rows_, {FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_)), at, slot});
-  }
-  const Expr right = packed_ ? packed_ : ReadExpr(packed_columns_, {at, SymbolExpr(j1_) - columns_.first() + u}), sum = ReadExpr(t, {r, u});
-  const NodeId step = IsFloat(p_.type) ? Put(t, {r, u}, WriteOp::kAssign, CallExpr("fma", {left, right, sum}))
-                                       : Put(t, {r, u}, WriteOp::kAdd, BinaryExpr(Op::kMul, left, right));
-  Statements out = Wrap(s_, {all, lanes}, {Put(t, {r, u}, WriteOp::kAssign, zero)});
+  std::vector<Range> depth = {GroupsOfBlock()};
+  const Factors factors = in_place_ != Name() ? InPlace(row, &depth) : FromStrips(slot);
+  const NodeId step = Step(t, factors);
+  Statements out = Wrap(s_, {all, lanes}, {Put(t, {r, u}, WriteOp::kAssign, Zero())});
   Add(&out, Wrap(s_, {{depth, Schedule::kSequential}, all, lanes}, {step}));
   Add(&out, Store(t, rows, row));
   return out;
@@ -426,7 +419,7 @@ ProductScheduler::Statements ProductScheduler::Tiles() {
 ProductScheduler::Statements ProductScheduler::InBlocks() {
   Statements block;
   if (!packed_) {
-    block = PackColumns();
+    for (const Stretch& x : Stretches()) Add(&block, PackColumns(x));
     Add(&block, Pad());
   }
   if (in_place_ == Name()) Add(&block, PackRows());
@@ -437,7 +430,7 @@ ProductScheduler::Statements ProductScheduler::InBlocks() {
   const Expr row = SymbolExpr(i1_), column = SymbolExpr(u_);
   const std::vector<Expr> slot = {row - rows_.first(), column - columns_.first()};
   const std::vector<Level> each = {{{i}, Schedule::kSequential}, {{j}, Schedule::kVector}};
-  Statements out = Wrap(s_, each, {Put(sums_, slot, WriteOp::kAssign, IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0))});
+  Statements out = Wrap(s_, each, {Put(sums_, slot, WriteOp::kAssign, Zero())});
   Add(&out, block);
   Add(&out, Wrap(s_, each, Result(row, column, ReadExpr(sums_, slot))));
   return out;
@@ -449,7 +442,7 @@ ProductScheduler::Statements ProductScheduler::Shared(const Statements& body) co
     for (const Range& r : c->Parts()) units.push_back(r);
   const auto size = [](const Cuts& c) { return AsInt(c.part) == 0 ? c.count : Min(c.part, c.count); };
   const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(p_.type));
-  const Expr work = FloorDiv(size(rows_) * size(columns_) * depth_.count * CountOf(p_.around), Expr(lanes));
+  const Expr work = FloorDiv(size(rows_) * size(columns_) * depth_.count * CountOf(p_.around), Expr(lanes * group_));
   const schedule::Shared shared = ShareOut(*s_, units, work, d_);
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }
@@ -464,10 +457,11 @@ void ProductScheduler::Columns() {
   if (packed_) return;
   int64_t line = RoundUp(columns_.most, tile_columns_);
   if (line * ByteSize(p_.type) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(p_.type);  // lines in different sets
-  packed_columns_ = Local("b", {Expr(depth_.most), Expr(line)}, Storage::kWorker);
+  packed_columns_ = Packed("b", {}, Expr(line));
 }
 
 std::optional<std::vector<NodeId>> ProductScheduler::Run() {
+  ChooseGroup();
   OrderDepth();
   if (!CutDepth() || !CutRowsAndColumns() || !ViewElements()) return std::nullopt;
   i1_ = FreshIn(*s_, p_.row.index.str() + "_1");
@@ -476,7 +470,7 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   const bool in_place = ReadRowsInPlace();
   Columns();
   const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
-  if (!in_place) packed_rows_ = Local("a", {Expr(strips), Expr(depth_.most), Expr(tile_rows_)}, Storage::kWorker);
+  if (!in_place) packed_rows_ = Packed("a", {Expr(strips)}, Expr(tile_rows_));
   const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();
   const Tasklet& result = completion_.statements[completion_.sum];
   const bool adds = completion_.statements.size() == 1 && s_->Get(result.target).dtype == p_.type;  // each block its part

@@ -45,6 +45,18 @@ class ProductScheduler {
     std::vector<Range> Parts() const;
   };
 
+  // A part of the depth of a block: loops, and what its innermost index is at the first of so many elements of an iteration.
+  struct Stretch {
+    std::vector<Range> depth;
+    Expr last;
+    int64_t elements = 1;
+  };
+  // What rows bring to a step, and the place of its group in what is packed.
+  struct Factors {
+    std::vector<Expr> rows;
+    Expr group;
+  };
+
   void OrderDepth();
   void InOrder(std::vector<Range>* depth) const;
   bool CutDepth();
@@ -62,7 +74,7 @@ class ProductScheduler {
   bool TurnsColumns() const;
   int64_t BlockRows() const;
   void Columns();  // whether they are packed
-  Statements PackColumns();
+  Statements PackColumns(const Stretch& x);
   Statements PackRows();
   Statements Strip(const Range& row, const Expr& slot);
   Statements Pad();
@@ -70,6 +82,18 @@ class ProductScheduler {
   Statements RestOfRows(const Range& tiles);
   Statements Tile(int64_t rows, const Expr& row, const Expr& slot);
   Statements Store(Name tile, int64_t rows, const Expr& row);
+  // ---- product_groups.cc ----
+  void ChooseGroup();
+  Expr LengthOfBlock() const;
+  Range GroupsOfBlock() const;
+  Expr PlaceOfGroup() const;
+  std::vector<Expr> PlaceIn(const std::vector<Expr>& before, const Expr& group, const Expr& slot, const Expr& element) const;
+  std::vector<Stretch> Stretches() const;
+  Statements Copies(const Stretch& x, const Expr& operand, Name to, const std::vector<Expr>& before, const Expr& slot);
+  Statements PadGroups(const std::vector<Expr>& before, Name to, const Range& slots);
+  Factors InPlace(const Expr& row, std::vector<Range>* depth) const;
+  Factors FromStrips(const Expr& slot) const;
+  NodeId Step(Name tile, const Factors& f);
   // ---- product_elements.cc: what is done with each result ----
   bool ViewElements();
   std::optional<Name> ViewElement(Name container, bool flat, std::vector<Expr>* index);
@@ -78,6 +102,11 @@ class ProductScheduler {
   Statements InBlocks();
   Statements Shared(const Statements& body) const;
 
+  Expr Zero() const { return IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0); }
+  // For factors: `before`, the groups of a block, `row`, and what is in a group.
+  Name Packed(const std::string& stem, std::vector<Expr> before, const Expr& row) {
+    return schedule::Local(s_, stem, factors_, PlaceIn(before, Expr((depth_.most + group_ - 1) / group_), row, Expr(group_)), Storage::kWorker);
+  }
   std::vector<Range> DepthLoops() const;
   std::vector<Range> ColumnLoops() const;
   bool Along(const Expr& operand, Name index) const;  // some read of it walks memory by one
@@ -96,6 +125,8 @@ class ProductScheduler {
   Completion completion_;  // of the result at row p_.row.index and column column_
   Name column_;
   Cuts rows_, columns_, depth_;
+  DType factors_ = DType::kNone;  // of what is packed
+  int64_t group_ = 1;             // factors that one step multiplies and adds up
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
   bool ragged_ = false;  // parts of columns end in the middle of a tile

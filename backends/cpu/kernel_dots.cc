@@ -1,0 +1,63 @@
+// Dots of lanes that lie side by side are one call of the prelude (hr_dot.h), however they are computed there:
+//   map u in 0:32 @vector { t[r, u] = dot2(x[d], b[d, u, 0], x[d + 1], b[d, u, 1], t[r, u]) }
+//     →  hr_dot2_lanes<32>(&t[32 * r], hr_group(x[d], x[d + 1]), &b[64 * d]);
+#include "backends/cpu/ctypes.h"
+#include "backends/cpu/kernel_printer_internal.h"
+#include "ir/analysis/layout.h"
+
+namespace headrace::cpu {
+namespace {
+
+constexpr int64_t kLanes = 16, kMostLanes = 256;  // of the narrowest vectors in use, and what is written out at most
+
+bool IsRead(const Expr& e, Name base, const Expr& linear) {
+  return e.Is(ExprKind::kRead) && e->name == base && e->args.size() == 1 && e->args[0] == linear;
+}
+
+// The first of the groups' elements, where they lie one after the other, as the lanes do; null where they don't.
+Expr FirstOfGroups(const std::vector<Expr>& args, Name lane) {
+  const Expr& first = args[1];
+  const int64_t group = static_cast<int64_t>(args.size() / 2);
+  if (!first.Is(ExprKind::kRead) || AsInt(Coefficient(first->args[0], lane).value_or(Expr(0))) != group) return {};
+  for (int64_t k = 0; k < group; ++k)
+    if (!IsRead(args[static_cast<size_t>(2 * k + 1)], first->name, first->args[0] + Expr(k))) return {};
+  return first;
+}
+
+}  // namespace
+
+Result<bool> KernelPrinter::Dots(const Map& m, Writer& w) {
+  const auto* t = m.body.size() == 1 ? std::get_if<Tasklet>(&s_.nodes[m.body[0]].body) : nullptr;
+  const LoopDim d = m.ranges.size() == 1 ? DimOf(m.ranges[0]) : LoopDim();
+  const int64_t lanes = d.simple ? AsInt(d.end).value_or(0) : 0;
+  if (!t || t->guarded || t->op != WriteOp::kAssign || lanes < kLanes || lanes > kMostLanes || lanes % kLanes != 0) return false;
+  if (!t->value.Is(ExprKind::kCall) || (t->value->name != Name("dot2") && t->value->name != Name("dot4"))) return false;
+  HR_ASSIGN_OR_RETURN(const LoweredStmt stmt, lowerer_.Lower(*t));
+  const std::vector<Expr>& args = stmt.value->args;
+  const Expr own = FirstOfGroups(args, d.index);
+  if (!own || stmt.condition || !IsRead(args.back(), stmt.base, stmt.linear)) return false;
+  if (AsInt(Coefficient(stmt.linear, d.index).value_or(Expr(0))) != 1) return false;
+  const bool floats = t->value->name == Name("dot2");
+  for (size_t k = 0; k + 1 < args.size(); k += 2)  // of dot4 u8 by i8, as processors have it
+    if (Mentions(args[k], d.index) || (!floats && (args[k]->dtype != DType::kU8 || own->dtype != DType::kI8))) return false;
+  const NameMap begin = {{d.index, Expr(0)}};
+  const Expr sums = Substitute(stmt.linear, begin), groups = Substitute(own->args[0], begin);
+  w.Open("{");
+  ExprCode code(env_, w);
+  code.Use(sums);
+  code.Use(groups);
+  for (size_t k = 0; k + 1 < args.size(); k += 2) code.Use(args[k].Is(ExprKind::kRead) ? args[k]->args[0] : args[k]);
+  std::string same;
+  for (size_t k = 0; k + 1 < args.size(); k += 2) {
+    const Expr& a = args[k];
+    same += (k == 0 ? "" : ", ") + (a.Is(ExprKind::kRead) ? env_.Element(a->name, Bare(code.Index(a->args[0])))
+                                                           : StoreCode(a->dtype, code.Value(a), code.TypeOf(a)));
+  }
+  const std::string at = env_.Element(stmt.base, Bare(code.Index(sums))), of = env_.Element(own->name, Bare(code.Index(groups)));
+  w.Line("hr_" + t->value->name.str() + "_lanes" + (floats && !s_.flush ? "_exact<" : "<") + std::to_string(lanes) + ">(&" + at +
+         ", hr_group(" + same + "), &" + of + ");");
+  w.Close();
+  return true;
+}
+
+}  // namespace headrace::cpu

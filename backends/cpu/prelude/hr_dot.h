@@ -1,0 +1,69 @@
+/* Small factors in groups, added to a wide sum: dot2 of bf16 and dot4 of 8-bit integers, one by one and for lanes of sums that
+ * lie side by side. Of lanes all have the same a (one group) and their own b (a group each, one after the other). */
+static inline float hr_dot2(float a0, float b0, float a1, float b1, float s) { return hr_fma(a0, b0, hr_fma(a1, b1, s)); }
+static inline int32_t hr_dot4(int32_t a0, int32_t b0, int32_t a1, int32_t b1, int32_t a2, int32_t b2, int32_t a3, int32_t b3, int32_t s) {
+  return (int32_t)((uint32_t)s + (uint32_t)(a0 * b0 + a1 * b1 + a2 * b2 + a3 * b3));
+}
+static inline uint32_t hr_group(uint16_t a0, uint16_t a1) { return (uint32_t)a1 << 16 | a0; }
+static inline uint32_t hr_group(uint8_t a0, uint8_t a1, uint8_t a2, uint8_t a3) {
+  return (uint32_t)a3 << 24 | (uint32_t)a2 << 16 | (uint32_t)a1 << 8 | a0;
+}
+#define HR_LANES static inline __attribute__((always_inline)) void
+typedef uint32_t hr_pair_at __attribute__((may_alias, aligned(2)));
+/* Exact with denormals. */
+template <int n>
+HR_LANES hr_dot2_lanes_exact(float* t, uint32_t a, const uint16_t* b) {
+  const float a0 = hr_f32_bits(a << 16), a1 = hr_f32_bits(a & 0xffff0000u);
+#pragma omp simd
+  for (int u = 0; u < n; ++u) {
+    const uint32_t pair = *(const hr_pair_at*)(b + 2 * u);
+    t[u] = hr_dot2(a0, hr_f32_bits(pair << 16), a1, hr_f32_bits(pair & 0xffff0000u), t[u]);
+  }
+}
+#if defined(__AVX512F__) && defined(__x86_64__)
+typedef float hr_sums __attribute__((vector_size(64)));
+typedef float hr_sums_at __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t hr_groups __attribute__((vector_size(64)));
+typedef int32_t hr_groups_at __attribute__((vector_size(64), aligned(1), may_alias));
+#endif
+/* Denormals are zero, before and after each sum. */
+#if defined(__AVX512BF16__) && defined(__x86_64__)
+template <int n>
+HR_LANES hr_dot2_lanes(float* t, uint32_t a, const uint16_t* b) {
+  static_assert(n % 16 == 0, "whole vectors");
+  const hr_groups all = (hr_groups){} + (int32_t)a;
+#pragma GCC unroll 16
+  for (int u = 0; u < n; u += 16) {
+    hr_sums s = *(const hr_sums_at*)(t + u);
+    const hr_groups own = *(const hr_groups_at*)(b + 2 * u);
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(own), "v"(all));
+    *(hr_sums_at*)(t + u) = s;
+  }
+}
+#else
+template <int n>
+HR_LANES hr_dot2_lanes(float* t, uint32_t a, const uint16_t* b) {
+  hr_dot2_lanes_exact<n>(t, a, b);
+}
+#endif
+/* u8 by i8. */
+template <int n>
+HR_LANES hr_dot4_lanes(int32_t* t, uint32_t a, const int8_t* b) {
+#if defined(__AVX512VNNI__) && defined(__x86_64__)
+  static_assert(n % 16 == 0, "whole vectors");
+  const hr_groups all = (hr_groups){} + (int32_t)a;
+#pragma GCC unroll 16
+  for (int u = 0; u < n; u += 16) {
+    hr_groups s = *(const hr_groups_at*)(t + u);
+    const hr_groups own = *(const hr_groups_at*)(b + 4 * u);
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(s) : "v"(all), "v"(own));
+    *(hr_groups_at*)(t + u) = s;
+  }
+#else
+#pragma omp simd
+  for (int u = 0; u < n; ++u)
+    t[u] = hr_dot4((int32_t)(a & 255), b[4 * u], (int32_t)(a >> 8 & 255), b[4 * u + 1], (int32_t)(a >> 16 & 255), b[4 * u + 2],
+                   (int32_t)(a >> 24), b[4 * u + 3], t[u]);
+#endif
+}
+#undef HR_LANES

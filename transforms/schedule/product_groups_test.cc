@@ -1,0 +1,218 @@
+// Products whose factors the device multiplies in groups.
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// Rows are read where they lie, two elements at a time; columns are packed with such two side by side.
+TEST(ProductGroups, PairsOfBf16) {
+  ExpectPass(R"(
+kernel k(inout p0: f32[96, 64], p1: bf16[96, 300], p2: bf16[300, 64]) {
+  map i0 in 0:96, i1 in 0:64, i2 in 0:300 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+})",
+             "choose-schedule{device=cpu_bf16}", R"(
+kernel k(inout p0: f32[96, 64], p1: bf16[96, 300], p2: bf16[300, 64]) for cpu {
+  local b: bf16[150, 64, 2] @worker
+  for i2_2 in 0:150 {
+    map i1 in 0:64 @vector {
+      b[i2_2, i1, 0] = p2[2 * i2_2, i1]
+      b[i2_2, i1, 1] = p2[2 * i2_2 + 1, i1]
+    }
+  }
+  for i1_1 in 0:64:32, i0_1 in 0:96:12 {
+    local t: f32[12, 32]
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { t[r, u] = 0.0 }
+    }
+    for d in 0:150 {
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector {
+          t[r, u] = dot2(p1[i0_1 + r, 2 * d], b[d, i1_1 + u, 0], p1[i0_1 + r, 2 * d + 1], b[d, i1_1 + u, 1], t[r, u])
+        }
+      }
+    }
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+    }
+  }
+})");
+}
+
+// The last pair of an odd depth has a zero; then rows are packed, too.
+TEST(ProductGroups, OddDepth) {
+  ExpectPass(R"(
+kernel k(inout p0: f32[24, 40], p1: bf16[24, 31], p2: bf16[31, 40]) {
+  map i0 in 0:24, i1 in 0:40, i2 in 0:31 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+})",
+             "choose-schedule{device=cpu_bf16}", R"(
+kernel k(inout p0: f32[24, 40], p1: bf16[24, 31], p2: bf16[31, 40]) for cpu {
+  local b: bf16[16, 64, 2] @worker
+  for i2_2 in 0:15 {
+    map i1 in 0:40 @vector {
+      b[i2_2, i1, 0] = p2[2 * i2_2, i1]
+      b[i2_2, i1, 1] = p2[2 * i2_2 + 1, i1]
+    }
+  }
+  for i2 in 30:31 {
+    map i1 in 0:40 @vector { b[i2 // 2, i1, i2 % 2] = p2[i2, i1] }
+  }
+  for d in 31:32 {
+    map u in 0:40 @vector { b[d // 2, u, d % 2] = 0.0 }
+  }
+  for d in 0:16 {
+    map u in 40:64 @vector {
+      b[d, u, 0] = 0.0
+      b[d, u, 1] = 0.0
+    }
+  }
+  local a: bf16[2, 16, 12, 2] @worker
+  for i0_1 in 0:24:12 {
+    for r in 0:12 {
+      map i2_2 in 0:15 @vector {
+        a[i0_1 // 12, i2_2, r, 0] = p1[i0_1 + r, 2 * i2_2]
+        a[i0_1 // 12, i2_2, r, 1] = p1[i0_1 + r, 2 * i2_2 + 1]
+      }
+    }
+    for r in 0:12 {
+      map i2 in 30:31 @vector { a[i0_1 // 12, i2 // 2, r, i2 % 2] = p1[i0_1 + r, i2] }
+    }
+    for d in 31:32 {
+      map r in 0:12 @vector { a[i0_1 // 12, d // 2, r, d % 2] = 0.0 }
+    }
+  }
+  for i1_1 in 0:40:32, i0_1 in 0:24:12 {
+    local t: f32[12, 32]
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { t[r, u] = 0.0 }
+    }
+    for d in 0:16 {
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector {
+          t[r, u] = dot2(a[i0_1 // 12, d, r, 0], b[d, i1_1 + u, 0], a[i0_1 // 12, d, r, 1], b[d, i1_1 + u, 1], t[r, u])
+        }
+      }
+    }
+    if i1_1 + 32 <= 40 {
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+      }
+    } else {
+      for r in 0:12 {
+        map u in i1_1:+32 @vector { p0[i0_1 + r, u] += t[r, u - i1_1] }
+      }
+    }
+  }
+})");
+}
+
+// What becomes a bf16 for the product becomes one while it is packed.
+TEST(ProductGroups, RoundedFactors) {
+  ExpectPass(R"(
+kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) {
+  map i0 in 0:24, i1 in 0:32, i2 in 0:n0 { p0[i0, i1] += bf16(p1[i0, i2]) * bf16(p2[i1, i2]) }
+})",
+             "choose-schedule{device=cpu_bf16}", R"(
+kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) for cpu {
+  for i2_0 in 0:n0:1024 {
+    local b: bf16[512, 32, 2] @worker
+    for i1_2 in 0:32:16 {
+      for i2_2 in 0:min(n0 - i2_0, 1024) // 2 {
+        map i1 in i1_2:+16 @vector {
+          b[i2_2, i1, 0] = bf16(p2[i1, i2_0 + 2 * i2_2])
+          b[i2_2, i1, 1] = bf16(p2[i1, i2_0 + 2 * i2_2 + 1])
+        }
+      }
+    }
+    for i1_2 in 0:32:16 {
+      for i2 in i2_0 + 2 * (min(n0 - i2_0, 1024) // 2):min(n0, i2_0 + 1024) {
+        map i1 in i1_2:+16 @vector { b[(i2 - i2_0) // 2, i1, (i2 - i2_0) % 2] = bf16(p2[i1, i2]) }
+      }
+    }
+    for d in min(n0 - i2_0, 1024):2 * ((min(n0 - i2_0, 1024) + 1) // 2) {
+      map u in 0:32 @vector { b[d // 2, u, d % 2] = 0.0 }
+    }
+    local a: bf16[2, 512, 12, 2] @worker
+    for i0_1 in 0:24:12 {
+      for r in 0:12 {
+        map i2_2 in 0:min(n0 - i2_0, 1024) // 2 @vector {
+          a[i0_1 // 12, i2_2, r, 0] = bf16(p1[i0_1 + r, i2_0 + 2 * i2_2])
+          a[i0_1 // 12, i2_2, r, 1] = bf16(p1[i0_1 + r, i2_0 + 2 * i2_2 + 1])
+        }
+      }
+      for r in 0:12 {
+        map i2 in i2_0 + 2 * (min(n0 - i2_0, 1024) // 2):min(n0, i2_0 + 1024) @vector {
+          a[i0_1 // 12, (i2 - i2_0) // 2, r, (i2 - i2_0) % 2] = bf16(p1[i0_1 + r, i2])
+        }
+      }
+      for d in min(n0 - i2_0, 1024):2 * ((min(n0 - i2_0, 1024) + 1) // 2) {
+        map r in 0:12 @vector { a[i0_1 // 12, d // 2, r, d % 2] = 0.0 }
+      }
+    }
+    for i1_1 in 0:32:32, i0_1 in 0:24:12 {
+      local t: f32[12, 32]
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in 0:(min(n0 - i2_0, 1024) + 1) // 2 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector {
+            t[r, u] = dot2(a[i0_1 // 12, d, r, 0], b[d, i1_1 + u, 0], a[i0_1 // 12, d, r, 1], b[d, i1_1 + u, 1], t[r, u])
+          }
+        }
+      }
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+      }
+    }
+  }
+})");
+}
+
+// A device without such an instruction multiplies as f32.
+TEST(ProductGroups, NoneWithoutTheInstruction) {
+  ExpectPass(R"(
+kernel k(inout p0: f32[12, 32], p1: bf16[12, 30], p2: bf16[30, 32]) {
+  map i0 in 0:12, i1 in 0:32, i2 in 0:30 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+})",
+             "choose-schedule", R"(
+kernel k(inout p0: f32[12, 32], p1: bf16[12, 30], p2: bf16[30, 32]) for cpu {
+  local b: f32[30, 32] @worker
+  for i2 in 0:30 {
+    map i1 in 0:32 @vector { b[i2, i1] = p2[i2, i1] }
+  }
+  local a: f32[1, 30, 12] @worker
+  for i0_1 in 0:12:12 {
+    for r in 0:12 {
+      map i2 in 0:30 @vector { a[i0_1 // 12, i2, r] = p1[i0_1 + r, i2] }
+    }
+  }
+  for i1_1 in 0:32:32, i0_1 in 0:12:12 {
+    local t: f32[12, 32]
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { t[r, u] = 0.0 }
+    }
+    for d in 0:30 {
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 12, d, r], b[d, i1_1 + u], t[r, u]) }
+      }
+    }
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+    }
+  }
+})");
+}
+
+// Nor are products in pairs where they are rounded between, or of other types.
+TEST(ProductGroups, NoneOfOtherFactors) {
+  for (const char* factors : {"p1[i0, i2] * f32(p2[i2, i1])", "bf16(p1[i0, i2]) * bf16(p1[i0, i2]) * p2[i2, i1]"}) {
+    const std::string text = std::string("kernel k(inout p0: f32[12, 32], p1: f32[12, 30], p2: bf16[30, 32]) { map i0 in 0:12, i1 in 0:32, "
+                                         "i2 in 0:30 { p0[i0, i1] += ") + factors + " } }";
+    EXPECT_EQ(Transformed(text, "choose-schedule{device=cpu_bf16}").find("dot2"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace headrace::transforms
