@@ -128,6 +128,8 @@ std::optional<Scheduler::Statements> Scheduler::TryDistributed(const Nest& n) {
     arrays[name] = schedule::Local(s_, name.str() + "_all", c.dtype, shape, Storage::kWorker);
     accesses_[arrays[name]] = INT32_MAX;  // seen under one name
   }
+  const auto loops = std::count_if(pieces->begin(), pieces->end(), [](const Nest& p) { return p.owner.valid(); });
+  if (arrays.empty() && loops == 1) return std::nullopt;  // one sum with its first value and its end, which other schedules know
   Statements out;
   for (Nest& piece : *pieces) {
     SpreadOut(piece.body, arrays, place);
