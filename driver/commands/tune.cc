@@ -115,6 +115,7 @@ void Show(const tune::Found& f, double seconds) {
     const auto p = f.kernels.find(k.key);
     if (p != f.kernels.end())
       printf("%9s instead of %9s   ", HumanSeconds(p->second.Tried()).c_str(), HumanSeconds(p->second.Reference()).c_str());
+    else printf("%33s", "");
     printf("%s: %s\n", (k.comment.empty() ? k.key : k.comment).c_str(), NumbersText(k.numbers).c_str());
   }
 }
