@@ -78,10 +78,10 @@ class Progress {
   Progress(const Output& out, double seconds) : out_(out), start_(Clock::now()), seconds_(seconds) {}
 
   double Elapsed() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-  void Now(const std::string& what) const {
+  void Now(const std::string& what, double faster) const {
     if (out_.progress == ProgressStyle::kNone) return;
-    char left[32];
-    snprintf(left, sizeof left, "%4.0f s left  ", std::max(0.0, seconds_ - Elapsed()));
+    char left[64];
+    snprintf(left, sizeof left, "%4.0f s left, %.2f times as fast  ", std::max(0.0, seconds_ - Elapsed()), faster);
     if (out_.progress == ProgressStyle::kBar) ProgressLine(left + what);
     else fprintf(stderr, "%s%s\n", left, what.c_str());
   }
@@ -174,7 +174,7 @@ Status Tune(const TuneFlags& f, const Common& c) {
   if (!scratch.folder().empty()) tried.options.cache_dir = scratch.folder();
   tune::Machine machine({r, program, tried, values, SizesOf(program.Entry(), sizes), Interrupted, ForgetInterrupt, begin, until});
   HR_ASSIGN_OR_RETURN(tune::Found found, tune::Search(machine, start.plan, ChoicesFor(r, program, request),
-                                                      [&](const std::string& now) { progress.Now(now); }));
+                                                      [&](const std::string& now, double faster) { progress.Now(now, faster); }));
   EndProgress(c.out);
   if (found.plan.empty()) found.plan.comment = f.model.model + ": nothing was faster\n";
   else

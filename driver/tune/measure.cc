@@ -137,7 +137,7 @@ Status Machine::CheckValues(const std::vector<Value>& outputs, const Plan& plan)
   return Status(d);
 }
 
-Result<Trial> Machine::Try(const Plan& plan) {
+Result<Trial> Machine::Try(const Plan& plan, int times) {
   HR_ASSIGN_OR_RETURN(Build tried, Make(plan));
   std::vector<Value> outputs;
   HR_ASSIGN_OR_RETURN(tried.seconds, Run(tried, 0, false, nullptr, &outputs));
@@ -145,7 +145,7 @@ Result<Trial> Machine::Try(const Plan& plan) {
   Trial t;
   const auto start = Clock::now();
   const int turns = reference_.seconds > kSlow ? 2 : kFewestTurns;
-  for (int turn = 0; turn < turns || Since(start) < kTrial; ++turn)
+  for (int turn = 0; turn < times * turns || Since(start) < times * kTrial; ++turn)
     for (const bool reference : {true, false}) {
       const auto turn_start = Clock::now();
       do HR_RETURN_IF_ERROR(Run(reference ? reference_ : tried, static_cast<size_t>(turn % 2), reference, &t).status());

@@ -27,7 +27,7 @@ class Machine : public Workbench {
   Result<std::map<std::string, double>> KernelSeconds() override;
   std::string NameOf(const std::string& key) const override;
   Result<std::string> Schedule(const std::string& key, const Plan::Numbers& numbers) override;
-  Result<Trial> Try(const Plan& plan) override;
+  Result<Trial> Try(const Plan& plan, int times) override;
   bool Stop(double share) override;
   void Finish() override;
 

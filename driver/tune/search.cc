@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kClearly = 0.97;     // of the time: less than measuring twice would give by chance
 constexpr double kAtAll = 0.99;       // what a plan as a whole must save to be one
+constexpr int kFinally = 4;           // times as long as a trial, for what is kept
 constexpr double kShareOfChoices = 0.4;  // of the time, for what is chosen for the whole program
 constexpr double kWorthTuning = 0.01; // of the whole time, or a kernel is left alone
 
@@ -73,21 +74,26 @@ class Searcher {
   }
 
  private:
+  void Tell(const std::string& now) const {
+    double saved = 0;
+    for (const Tuned& t : kernels_) saved += t.seconds * (1 - t.ratio);
+    say_(now, 1 / (whole_ratio_ * (1 - (all_seconds_ > 0 ? saved / all_seconds_ : 0))));
+  }
+
   // A search that was told to stop has done what it could.
   Status UntilStopped(const Status& s) const { return !s.ok() && s.kind() == ErrorKind::kInterrupted && bench_.Stop() ? Status() : s; }
 
   // nullopt: the program can't be made so; wrong values are an error.
-  Result<std::optional<Trial>> Try(const Plan& p) {
+  Result<std::optional<Trial>> Try(const Plan& p, int times = 1) {
     ++out_.tries;
-    Result<Trial> t = bench_.Try(p);
+    Result<Trial> t = bench_.Try(p, times);
     if (t.ok()) return std::optional<Trial>(std::move(*t));
     if (t.status().kind() == ErrorKind::kMismatch || t.status().kind() == ErrorKind::kInterrupted) return t.status();
-    say_("failed: " + t.status().message());
+    Tell("failed: " + t.status().message());
     return std::optional<Trial>();
   }
 
   Status ChooseWhole(const Plan& start, const std::vector<Choice>& choices) {
-    double ratio = 1;
     std::vector<Choice> all = choices;
     if (!start.empty()) all.insert(all.begin(), {"the plan so far", start});
     HR_RETURN_IF_ERROR(bench_.SetReference({}));
@@ -97,10 +103,10 @@ class Searcher {
       const Result<bool> differs = bench_.Differs(p);
       if (!differs.ok() && differs.status().kind() == ErrorKind::kInterrupted) return differs.status();
       if (!differs.ok() || !*differs) continue;  // an implementation that serves no such node
-      say_(c.what);
+      Tell(c.what);
       HR_ASSIGN_OR_RETURN(const std::optional<Trial> t, Try(p));
-      if (!t || t->whole.Ratio() >= kClearly * ratio) continue;
-      whole_ = p, ratio = t->whole.Ratio();
+      if (!t || t->whole.Ratio() >= kClearly * whole_ratio_) continue;
+      whole_ = p, whole_ratio_ = t->whole.Ratio();
     }
     return {};
   }
@@ -113,10 +119,9 @@ class Searcher {
 
   Status CollectKernels(const Plan& start) {
     HR_ASSIGN_OR_RETURN(auto seconds, bench_.KernelSeconds());
-    double all = 0;
-    for (const auto& [key, s] : seconds) all += s;
+    for (const auto& [key, s] : seconds) all_seconds_ += s;
     for (const auto& [key, s] : seconds) {
-      if (s < kWorthTuning * all) continue;
+      if (s < kWorthTuning * all_seconds_) continue;
       Tuned t;
       t.key = key, t.seconds = s;
       if (const Plan::Kernel* k = start.Find(key)) t.trying = k->numbers;
@@ -157,7 +162,7 @@ class Searcher {
       }
       if (p.kernels.empty()) return {};
       const std::string others = p.kernels.size() > 1 ? ", and " + std::to_string(p.kernels.size() - 1) + " more" : "";
-      say_(bench_.NameOf(first->key) + ": " + Text(first->trying) + others);
+      Tell(bench_.NameOf(first->key) + ": " + Text(first->trying) + others);
       HR_ASSIGN_OR_RETURN(const std::optional<Trial> trial, Try(p));
       if (!trial) continue;
       for (Tuned& t : kernels_) Judge(trial->kernels, &t);
@@ -177,8 +182,8 @@ class Searcher {
     for (const Tuned& t : kernels_)
       if (!t.numbers.empty()) p.kernels.push_back({t.key, t.numbers, bench_.NameOf(t.key)});
     if (p.kernels.empty()) return p.kernels;
-    say_("the best of all, once more");
-    HR_ASSIGN_OR_RETURN(const std::optional<Trial> again, Try(p));
+    Tell("the best of all, once more");
+    HR_ASSIGN_OR_RETURN(const std::optional<Trial> again, Try(p, kFinally));
     std::vector<Plan::Kernel> kept;
     for (const Plan::Kernel& k : p.kernels) {
       if (!again) break;
@@ -192,8 +197,8 @@ class Searcher {
 
   Result<bool> IsGood(const Plan& p) {
     if (p.empty()) return false;
-    say_("the plan, against none");
-    HR_ASSIGN_OR_RETURN(const std::optional<Trial> t, Try(p));
+    Tell("the plan, against none");
+    HR_ASSIGN_OR_RETURN(const std::optional<Trial> t, Try(p, kFinally));
     if (!t || t->whole.Ratio() >= kAtAll) return false;
     out_.plan = p, out_.whole = t->whole;
     if (p.kernels.empty()) out_.kernels.clear();
@@ -204,6 +209,7 @@ class Searcher {
   const Say& say_;
   Found out_;
   Plan whole_;  // the choices for the whole program
+  double whole_ratio_ = 1, all_seconds_ = 0;  // with them, to the time without; of all kernels then
   std::vector<Tuned> kernels_;
 };
 

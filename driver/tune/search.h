@@ -34,8 +34,8 @@ class Workbench {
   virtual std::string NameOf(const std::string& key) const = 0;
   // The text of a kernel's schedule with these numbers.
   virtual Result<std::string> Schedule(const std::string& key, const Plan::Numbers& numbers) = 0;
-  // Compiles the program and runs it in turns with the reference, kernel by kernel. An error where values differ.
-  virtual Result<Trial> Try(const Plan& plan) = 0;
+  // Compiles the program and runs it in turns with the reference, kernel by kernel, `times` as long as usual. An error where values differ.
+  virtual Result<Trial> Try(const Plan& plan, int times) = 0;
   // Whether to end: this share of the time is up, or the user has seen enough.
   virtual bool Stop(double share = 1) = 0;
   // The search has ended, and measures what it found once more: what made it stop does not stop that.
@@ -59,7 +59,8 @@ struct Found {
   Pair whole;                           // against no plan; only where the plan is not empty
   std::map<std::string, Pair> kernels;  // of those in the plan, against the plan without kernels
 };
-using Say = std::function<void(const std::string& now)>;  // what is being tried
+// What is being tried, and how much faster the best so far seems to be: 1.2 times.
+using Say = std::function<void(const std::string& now, double faster)>;
 
 // `start`: a plan to begin with, that need not be good. Interrupted or late, it ends with what was found, after it was measured again.
 Result<Found> Search(Workbench& bench, const Plan& start, const std::vector<Choice>& choices, const Say& say);

@@ -36,7 +36,7 @@ class Imagined : public Workbench {
       if (factors.count({key, name})) text += " " + name + std::to_string(value);
     return text;
   }
-  Result<Trial> Try(const Plan& plan) override {
+  Result<Trial> Try(const Plan& plan, int) override {
     ++trials;
     if (!failing.empty() && Print(plan).find(failing) != std::string::npos) return InvalidError("E0000", "it does not compile");
     if (!wrong.empty() && Print(plan).find(wrong) != std::string::npos) {
@@ -68,7 +68,7 @@ class Imagined : public Workbench {
 };
 
 std::string PlanOf(Imagined& m, const std::vector<Choice>& choices = {}, const Plan& start = {}) {
-  const Result<Found> f = Search(m, start, choices, [](const std::string&) {});
+  const Result<Found> f = Search(m, start, choices, [](const std::string&, double) {});
   EXPECT_TRUE(f.ok()) << f.status().ToString();
   return f.ok() ? Print(f->plan) : "";
 }
@@ -90,6 +90,20 @@ TEST(Search, NothingIsFaster) {
   Imagined m;
   m.factors[{"conv", "tile-rows"}] = {{8, 1.1}, {6, 0.99}};  // not by enough
   EXPECT_EQ(PlanOf(m), "");
+}
+
+// What is shown meanwhile: the kernel that takes the longest, and what all of them have saved together.
+TEST(Search, SaysHowFarItIs) {
+  Imagined m;
+  m.kernels = {{"conv", 10}, {"pool", 10}};
+  m.factors[{"conv", "tile-rows"}] = {{8, 0.5}};
+  m.factors[{"pool", "window-rows"}] = {{4, 0.5}};
+  std::vector<std::pair<std::string, double>> said;
+  ASSERT_TRUE(Search(m, {}, {}, [&](const std::string& now, double faster) { said.emplace_back(now, faster); }).ok());
+  ASSERT_GT(said.size(), 2u);
+  EXPECT_EQ(said[0].first, "the conv: tile-rows 8, and 1 more");
+  EXPECT_EQ(said[0].second, 1.0);
+  EXPECT_EQ(said[1].second, 2.0);
 }
 
 // What is faster in some turns, or once, is noise.
@@ -157,7 +171,7 @@ TEST(Search, OtherValuesAreAnError) {
   Imagined m;
   m.factors[{"conv", "tile-rows"}] = {{8, 0.5}};
   m.wrong = "tile-rows 8";
-  const Result<Found> f = Search(m, {}, {}, [](const std::string&) {});
+  const Result<Found> f = Search(m, {}, {}, [](const std::string&, double) {});
   ASSERT_FALSE(f.ok());
   EXPECT_EQ(f.status().diagnostics()[0].code, "E0469");
 }
