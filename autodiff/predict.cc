@@ -6,8 +6,20 @@
 
 namespace headrace::autodiff {
 
+namespace {
+
+bool HasLoops(const Sdfg& s) {
+  bool found = false;
+  ForEachBlock(s, s.body, [&](BlockId b) { found |= std::holds_alternative<Loop>(s.blocks[b].control); });
+  return found;
+}
+
+}  // namespace
+
 std::optional<int64_t> PredictedArena(Program p, const std::vector<std::pair<Name, int64_t>>& given, const Registry& r) {
   if (!r.FindPipeline("loops") || !RunPipeline(r, "loops", p).ok()) return std::nullopt;
+  // What a loop that is one kernel uses is in use as long as it runs.
+  if (HasLoops(p.Entry()) && !RunPipeline(r, "outline{device=host}", p).ok()) return std::nullopt;
   Sdfg& s = p.MutableEntry();
   PlaceInArena(&s);
   if (!WithoutPlace(s).empty()) return std::nullopt;

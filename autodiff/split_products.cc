@@ -21,21 +21,44 @@ bool Mentions(const std::vector<Expr>& all, Name index) {
   return found;
 }
 
-// A sum of products of two elements, both of which move along what is summed, one of them used again along something else.
+constexpr size_t kMostFactors = 4;
+
+// The elements that are multiplied, which is all that is done: a product is as soon computed twice as kept.
+bool Factors(const Expr& e, std::vector<Expr>* out) {
+  if (e.Is(ExprKind::kFloat) || e.Is(ExprKind::kInt)) return true;
+  if (e.Is(ExprKind::kUnary) && e->op == Op::kNeg) return Factors(e->args[0], out);
+  if (e.Is(ExprKind::kBinary) && e->op == Op::kMul) return Factors(e->args[0], out) && Factors(e->args[1], out);
+  if (!e.Is(ExprKind::kRead) || e->flat || e->has_default || out->size() == kMostFactors) return false;
+  out->push_back(e);
+  return true;
+}
+
+bool IsProductOf(const Sdfg& s, const Expr& e, DType type) {
+  std::vector<Expr> factors;
+  return Factors(e, &factors) && !factors.empty() &&
+         std::all_of(factors.begin(), factors.end(), [&](const Expr& f) { return s.Get(f->name).dtype == type; });
+}
+
+// A sum of products of elements, two of which or more move along what is summed, one of them used again along something else. Others
+// are the same all over the map.
 bool IsContraction(const Tasklet& t, const std::vector<Range>& ranges) {
-  if (t.op != WriteOp::kAdd || t.flat || t.guarded || !t.value.Is(ExprKind::kBinary) || t.value->op != Op::kMul) return false;
+  std::vector<Expr> factors;
+  if (t.op != WriteOp::kAdd || t.flat || t.guarded || !Factors(t.value, &factors)) return false;
   bool reused = false;
-  for (const Expr& factor : {t.value->args[0], t.value->args[1]}) {
-    if (!factor.Is(ExprKind::kRead) || factor->flat || factor->has_default) return false;
-    bool moves = false;
+  int moving = 0;
+  for (const Expr& factor : factors) {
+    bool moves = false, still = true, again = false;
     for (const Range& r : ranges) {
       const bool here = Mentions(IndexOf(factor), r.index);
       moves |= here && !Mentions(t.index, r.index);
-      reused |= !here;
+      still &= !here;
+      again |= !here;
     }
-    if (!moves) return false;
+    if (!moves && !still) return false;
+    moving += moves;
+    reused |= moves && again;
   }
-  return reused;
+  return moving >= 2 && reused;
 }
 
 }  // namespace
@@ -49,7 +72,7 @@ std::vector<NodeId> SplitProducts(Sdfg* s, NodeId map) {
     body = std::vector<NodeId>(m.body);
   }
   if (ranges.size() < 3) return {map};  // of products with vectors, one pass over the matrix serves both
-  std::unordered_map<Name, Expr> held;  // registers that hold an element
+  std::unordered_map<Name, Expr> held;  // registers that hold an element, or a product of some
   std::vector<std::pair<NodeId, Tasklet>> writes;
   std::unordered_set<Name> written, read;
   for (NodeId n : body) {
@@ -61,8 +84,7 @@ std::vector<NodeId> SplitProducts(Sdfg* s, NodeId map) {
       return it == held.end() ? e : it->second;
     });
     if (IsRegister(*s, t.target)) {
-      const bool element = t.value.Is(ExprKind::kRead) && s->Get(t.value->name).dtype == s->Get(t.target).dtype;
-      if (!element || t.op != WriteOp::kAssign || !t.index.empty() || !held.emplace(t.target, t.value).second) return {map};
+      if (!IsProductOf(*s, t.value, s->Get(t.target).dtype) || t.op != WriteOp::kAssign || !t.index.empty() || !held.emplace(t.target, t.value).second) return {map};
       continue;
     }
     if (!IsContraction(t, ranges)) return {map};

@@ -41,6 +41,28 @@ sdfg f(A: f64[N, K], B: f64[K, M], G: f64[N, M], inout dA: f64[N, K], inout dB: 
 })");
 }
 
+// C[i, j] += alpha * A[i, k] * A[j, k], below the diagonal.
+TEST(SplitProducts, WhatIsTheSameAllOverTheMapIsAFactor) {
+  Expect(R"(
+sdfg f(a: f64, A: f64[N, K], G: f64[N, N], inout dA: f64[N, K], inout da: f64) {
+  transient g: f64 @register
+  transient t: f64 @register
+  map i in 0:N, j in 0:i + 1, k in 0:K {
+    g = G[i, j]
+    t = g * A[j, k]
+    dA[j, k] += g * (a * A[i, k])
+    da += t * A[i, k]
+  }
+})",
+         R"(
+sdfg f(a: f64, A: f64[N, K], G: f64[N, N], inout dA: f64[N, K], inout da: f64) {
+  transient g: f64 @register
+  transient t: f64 @register
+  map i in 0:N, j in 0:i + 1, k in 0:K { dA[j, k] += G[i, j] * (a * A[i, k]) }
+  map i in 0:N, j in 0:i + 1, k in 0:K { da += G[i, j] * A[j, k] * A[i, k] }
+})");
+}
+
 TEST(SplitProducts, OthersStayAsTheyAre) {
   for (std::string_view text : {
            // one pass over the matrix serves both

@@ -350,6 +350,29 @@ bool IsTail(const Kernel& a, const Kernel& b, const Fusion& f) {
          f.shared == b.ranges.size();
 }
 
+// Both add to one array, at elements that are not the same and may meet. In one map, where no iteration has elements for itself,
+// these sums would keep their order; each alone is summed in lanes.
+bool AddApart(const Kernel& a, const Kernel& b, const Fusion& f) {
+  NameMap same;
+  for (size_t i = 0; i < f.shared; ++i)
+    same.push_back({b.ranges[static_cast<size_t>(f.match[i])].index, Expr(a.ranges[i].index)});
+  const auto apart = [&](const KernelAccess& x, const KernelAccess& y) {
+    if (!y.write || y.op == WriteOp::kAssign || x.container != y.container || x.flat != y.flat || x.index.size() != y.index.size()) return false;
+    bool differ = false;
+    for (size_t d = 0; d < x.index.size(); ++d) {
+      const Expr own = Simplify(x.index[d]), other = Simplify(Substitute(y.index[d], same));
+      if (own == other) continue;
+      if (AsInt(own) && AsInt(other)) return false;
+      differ = true;
+    }
+    return differ;
+  };
+  return std::any_of(a.accesses.begin(), a.accesses.end(), [&](const KernelAccess& x) {
+    const std::vector<uint32_t> of = b.of(x.root);
+    return x.write && x.op != WriteOp::kAssign && std::any_of(of.begin(), of.end(), [&](uint32_t k) { return apart(x, b.accesses[k]); });
+  });
+}
+
 }  // namespace
 
 std::string WhyNotFuse(const Sdfg& s, NameTable* names, const std::vector<Name>& around, const Kernel& a, const Kernel& b, const Fusion& f,
@@ -361,6 +384,7 @@ std::string WhyNotFuse(const Sdfg& s, NameTable* names, const std::vector<Name>&
   const bool split_a = f.shared < a.ranges.size(), split_b = f.shared < b.ranges.size();
   if ((split_a && a.split) || (split_b && b.split)) return "maps in maps in a map: one level is enough";
   if (!limits.product && (split_a || split_b) && !SplitPays(a, b, f.shared)) return "maps in a map that don't go along rows, or too few rows";
+  if (AddApart(a, b, f)) return "sums into one array at different places, which each alone is summed in lanes";
   std::unordered_set<Name> arrays;
   for (const Kernel* k : {&a, &b})
     for (const KernelAccess& x : k->accesses)

@@ -8,6 +8,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
+#include "transforms/loop_statement.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -218,7 +219,8 @@ class Kernels {
 
 class Outliner {
  public:
-  Outliner(Program& p, Kernels& kernels, Sdfg& s, const Ask& ask) : p_(p), kernels_(kernels), s_(s), ask_(ask) {
+  Outliner(Program& p, Kernels& kernels, Sdfg& s, const Ask& ask, int64_t thread_operations)
+      : p_(p), kernels_(kernels), s_(s), ask_(ask), thread_operations_(thread_operations) {
     for (Name n : s.order) {
       const Container& c = s.Get(n);
       if (c.kind == ContainerKind::kView && !LiesInside(s, c)) loose_.insert(n);
@@ -259,6 +261,7 @@ class Outliner {
         const std::vector<NodeId> statements = std::get<State>(c).statements;
         for (NodeId n : statements) Statement(n);
       } else if (const auto* l = std::get_if<Loop>(&c)) {
+        if (AsKernel(b)) continue;
         const std::vector<BlockId> inside = l->body;
         for (Name n : Written(inside)) written_.insert(n);  // by a round before
         const std::optional<Range> range = AsRange(*l);
@@ -271,6 +274,22 @@ class Outliner {
         for (const Branch& br : branches) Blocks(br.body);
       }
     }
+  }
+
+  bool AsKernel(BlockId loop) {
+    if (thread_operations_ == 0) return false;
+    if (!loops_) loops_.emplace(p_, &s_);
+    const auto may = [&](NodeId n) { return CanBeKernel(n, TouchedBy(p_, s_, n)); };
+    if (!loops_->Fits(loop, given_, thread_operations_, may)) return false;
+    Match m;
+    m.sdfg = s_.name, m.blocks = {loop};
+    if (!ask_(m)) return false;
+    const std::vector<Name> written = Written({loop});
+    const NodeId statement = loops_->Make(loop);
+    Replace(statement);
+    s_.blocks.Mutable(loop).control = State{{}, {statement}};
+    written_.insert(written.begin(), written.end());
+    return true;
   }
 
   void Statement(NodeId n) {
@@ -328,6 +347,8 @@ class Outliner {
   Kernels& kernels_;
   Sdfg& s_;
   const Ask& ask_;
+  const int64_t thread_operations_;
+  std::optional<transforms::LoopStatements> loops_;
   std::unordered_set<Name> loose_, written_;  // written: what may hold values that a statement changes
   std::vector<Range> given_;
   bool changed_ = false;
@@ -339,14 +360,14 @@ Sdfg KernelOf(const Sdfg& s, NodeId statement, const StatementKey& key, const st
   return KernelMaker(s, key, written).Make(Name("k"), statement, {}, false);
 }
 
-Result<bool> Outline(Program& p, const Ask& ask) {
+Result<bool> Outline(Program& p, const Ask& ask, int64_t thread_operations) {
   Kernels kernels(p);
   bool changed = false;
   const size_t count = p.sdfgs.size();
   for (size_t i = 0; i < count; ++i) {
     if (p.sdfgs[i]->kernel) continue;
     Sdfg copy = *p.sdfgs[i];
-    if (!Outliner(p, kernels, copy, ask).Run()) continue;
+    if (!Outliner(p, kernels, copy, ask, thread_operations).Run()) continue;
     p.sdfgs[i] = std::make_shared<Sdfg>(std::move(copy));
     changed = true;
   }

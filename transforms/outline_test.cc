@@ -126,5 +126,98 @@ kernel k0(p0: f32[n0, 3], p1: f32[n0, 3], n0: symbol) { map i0 in 0:n0, i1 in 0:
 kernel k1(p0: f32[n0, 3] layout [d1, d0], p1: f32[n0, 3], n0: symbol) { map i0 in 0:n0, i1 in 0:3 { p0[i0, i1] = p1[i0, i1] } })");
 }
 
+// Loops of small statements are one kernel. Numbers that each iteration sets are its registers, what it passes on is not.
+TEST(Outline, LoopsOfSmallStatements) {
+  ExpectPass(R"(
+sdfg f(X: f32[T, 8], inout Y: f32[T, 8], inout Z: f32[T, T]) {
+  transient s: f32
+  transient last: f32
+  state { last = 0 }
+  for t in 1:T {
+    state {
+      s = X[t, 0] * last
+      map i in 0:8 { Y[t, i] = Y[t - 1, i] * s }
+    }
+    for u in t - 1:-1:-1 {
+      state { Z[t, u] = Z[t - 1, u] + s }
+    }
+    state { last = s }
+  }
+})",
+             "outline{device=cpu}", R"(
+sdfg f(X: f32[T, 8], inout Y: f32[T, 8], inout Z: f32[T, T]) {
+  transient last: f32
+  state {
+    call k0(p0 = last)
+  }
+  state {
+    call k1(p0 = X, p1 = last, p2 = Y, p3 = Z, n0 := T)
+  }
+}
+
+kernel k0(p0: f32) {
+  p0 = 0
+}
+
+kernel k1(p0: f32[n0, 8], inout p1: f32, inout p2: f32[n0, 8], inout p3: f32[n0, n0], n0: symbol) {
+  for i0 in 1:n0 {
+    local r0: f32
+    r0 = p0[i0, 0] * p1
+    map i1 in 0:8 { p2[i0, i1] = p2[i0 - 1, i1] * r0 }
+    for i1 in i0 - 1:-1:-1 { p3[i0, i1] = p3[i0 - 1, i1] + r0 }
+    p1 = r0
+  }
+})");
+}
+
+// Statements that are worth threads, that may be, or that are products with tiles, keep their loop: it calls a kernel of each.
+TEST(Outline, LoopsOfLargeStatementsStay) {
+  ExpectPass(R"(
+sdfg f(inout X: f32[T, 100000], inout Y: f32[T, N], A: f32[32, 32], inout B: f32[T, 32, 32]) {
+  for t in 1:T {
+    state { map i in 0:100000 { X[t, i] = X[t - 1, 99999 - i] + 1 } }
+  }
+  for t in 1:T {
+    state { map i in 0:N { Y[t, i] = Y[t - 1, i] + 1 } }
+  }
+  for t in 1:T {
+    state { map i in 0:32, j in 0:32, k in 0:32 { B[t, i, j] += A[i, k] * B[t - 1, k, j] } }
+  }
+})",
+             "outline{device=cpu}", R"(
+sdfg f(inout X: f32[T, 100000], inout Y: f32[T, N], A: f32[32, 32], inout B: f32[T, 32, 32]) {
+  for t in 1:T {
+    state {
+      call k0(p0 = X, n0 := T, n1 := t)
+    }
+  }
+  for t in 1:T {
+    state {
+      call k1(p0 = Y, n0 := N, n1 := T, n2 := t)
+    }
+  }
+  for t in 1:T {
+    state {
+      call k2(p0 = B, p1 = A, n0 := T, n1 := t)
+    }
+  }
+}
+
+kernel k0(inout p0: f32[n0, 100000], n0: symbol, n1: symbol) {
+  assume n1 in 1:n0
+  map i0 in 0:100000 { p0[n1, i0] = p0[n1 - 1, 99999 - i0] + 1 }
+}
+
+kernel k1(inout p0: f32[n1, n0], n0: symbol, n1: symbol, n2: symbol) {
+  assume n2 in 1:n1
+  map i0 in 0:n0 { p0[n2, i0] = p0[n2 - 1, i0] + 1 }
+}
+
+kernel k2(inout p0: f32[n0, 32, 32], p1: f32[32, 32], n0: symbol, n1: symbol) {
+  assume n1 in 1:n0
+  map i0 in 0:32, i1 in 0:32, i2 in 0:32 { p0[n1, i0, i1] += p1[i0, i2] * p0[n1 - 1, i2, i1] }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

@@ -13,6 +13,7 @@
 #include "transforms/bind_calls.h"
 #include "transforms/by_hand/by_hand.h"
 #include "transforms/dead_code.h"
+#include "transforms/dead_stores.h"
 #include "transforms/denormals.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
@@ -23,6 +24,7 @@
 #include "transforms/fuse_epilogue.h"
 #include "transforms/fuse_maps.h"
 #include "transforms/fuse_states.h"
+#include "transforms/hoist_calls.h"
 #include "transforms/inline_nested.h"
 #include "transforms/layout/assign_layouts.h"
 #include "transforms/layout/pack_constants.h"
@@ -196,10 +198,11 @@ Status RegisterSteps(Registry& r) {
       {"fold-control", "removes branches, loops and maps that sizes decide", FoldControl},
       {"eliminate-dead-code", "removes statements whose results nobody reads, and unused containers",
        EliminateDeadCode},
+      {"eliminate-dead-stores", "removes statements whose results are overwritten before anybody reads them", EliminateDeadStores},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
+      {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
-      {"outline", "makes kernels of statements: each distinct one once, called where it stood", Outline},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };
   for (const auto& [name, doc, run] : plain)
@@ -230,6 +233,14 @@ Status RegisterSteps(Registry& r) {
       [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
         HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
         return PackConstants(p, d, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "outline", "makes kernels of statements: each distinct one once, called where it stood; with a device, of loops of small ones, too",
+      {"device"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        if (Option(o, "device").empty()) return Outline(p, ask);
+        HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
+        return Outline(p, ask, d.chunk_operations);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "choose-schedule", "gives kernels the loops, parts and lanes that a device description asks for, and a `plan` for those it names",

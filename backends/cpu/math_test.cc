@@ -1,8 +1,10 @@
 // Accuracy of the functions that generated code computes itself: floats from end to end against libm in double, doubles
 // against libm in long double.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 #include "backends/cpu/testing.h"
 #include "runtime/hr_float.h"
@@ -22,6 +24,11 @@ double Ulps(float got, double want) {
   return std::fabs(got - want) / std::ldexp(1.0, std::max(exponent - 24, -149));
 }
 
+Tensor OfDoubles(const std::vector<double>& values) {
+  Tensor t = *Tensor::Create(DType::kF64, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), t.as<double>());
+  return t;
+}
 Tensor Floats(const std::vector<float>& values) {
   Tensor t = *Tensor::Create(DType::kF32, {static_cast<int64_t>(values.size())});
   std::memcpy(t.data->data(), values.data(), values.size() * sizeof(float));
@@ -186,6 +193,28 @@ TEST(Math, PowIsRoundedOnceAndKnowsEverySpecialCase) {
   for (size_t i = 0; i < x.size(); ++i)
     ASSERT_LE(Ulps(z[i], std::pow(static_cast<double>(x[i]), static_cast<double>(y[i]))), 1)
         << "pow(" << x[i] << ", " << y[i] << ") is not " << z[i];
+}
+
+TEST(Math, PowersOfRootsAreWithinThreeUnits) {
+  std::vector<double> x = {0.0, -0.0, 1.0, -1.0, 1e-300, 1e300, 1e-160, 1e160, std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
+  for (int i = 0; i < 20000; ++i) x.push_back(std::ldexp(1.0 + i / 7001.0, i % 400 - 200));
+  const double powers[] = {1.5, 2.5, -0.5, -1.5, -2.5};
+  auto out = RunText(
+      "sdfg f(X: f64[N], B: f64[N], C: f64[N], D: f64[N], E: f64[N], F: f64[N]) { state { map i in 0:N {\n"
+      "B[i] = pow(X[i], 1.5)\nC[i] = pow(X[i], 2.5)\n"
+      "D[i] = pow(X[i], -0.5)\nE[i] = pow(X[i], -1.5)\nF[i] = pow(X[i], -2.5) } } }",
+      {{"X", OfDoubles(x)}});
+  ASSERT_TRUE(out.ok()) << out.status().ToString();
+  for (size_t p = 0; p < 5; ++p) {
+    const double* z = (*out)[p].tensor.as<double>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double want = std::pow(x[i], powers[p]);
+      const bool same = z[i] == want || (std::isnan(z[i]) && std::isnan(want));
+      ASSERT_TRUE(same || std::abs(z[i] / want - 1) <= 3 * std::numeric_limits<double>::epsilon())
+          << "pow(" << x[i] << ", " << powers[p] << ") is not " << z[i];
+    }
+  }
 }
 
 TEST(Math, FmodIsExact) {

@@ -112,9 +112,11 @@ void Show(const tune::Found& f, double seconds) {
   whole.kernels.clear(), whole.comment.clear();
   printf("%s", Print(whole).c_str());
   for (const Plan::Kernel& k : f.plan.kernels) {
-    const tune::Pair& p = f.kernels.at(k.key);
-    printf("%9s instead of %9s   %s: %s\n", HumanSeconds(p.Tried()).c_str(), HumanSeconds(p.Reference()).c_str(), k.comment.c_str(),
-           NumbersText(k.numbers).c_str());
+    const auto p = f.kernels.find(k.key);
+    if (p != f.kernels.end())
+      printf("%9s instead of %9s   ", HumanSeconds(p->second.Tried()).c_str(), HumanSeconds(p->second.Reference()).c_str());
+    else printf("%33s", "");
+    printf("%s: %s\n", (k.comment.empty() ? k.key : k.comment).c_str(), NumbersText(k.numbers).c_str());
   }
 }
 
@@ -158,6 +160,7 @@ Status Tune(const TuneFlags& f, const Common& c) {
   request.options.progress = nullptr;
   CompileRequest start = request;
   HR_RETURN_IF_ERROR(f.model.UsePlan(r, program, c, &start));
+  start.plan.comment.clear();
 
   HR_ASSIGN_OR_RETURN(NamedValues values, ReadInputs(m.model, f.inputs));
   FitValues(program, values);

@@ -64,7 +64,7 @@ class Searcher {
     Plan best = whole_;
     HR_ASSIGN_OR_RETURN(best.kernels, Confirmed());
     HR_RETURN_IF_ERROR(bench_.SetReference({}));
-    for (const Plan& p : {best, whole_}) {
+    for (const Plan& p : {best, whole_, start}) {  // a search that was ended early has not come to all of the last
       HR_ASSIGN_OR_RETURN(const bool good, IsGood(p));
       if (good) return std::move(out_);
     }
@@ -196,18 +196,24 @@ class Searcher {
   }
 
   Result<bool> IsGood(const Plan& p) {
-    if (p.empty()) return false;
+    if (p.empty() || !compared_.insert(Print(p)).second) return false;
     Tell("the plan, against none");
     HR_ASSIGN_OR_RETURN(const std::optional<Trial> t, Try(p, kFinally));
     if (!t || t->whole.Ratio() >= kAtAll) return false;
     out_.plan = p, out_.whole = t->whole;
-    if (p.kernels.empty()) out_.kernels.clear();
+    std::map<std::string, Pair> measured;
+    for (const Plan::Kernel& k : p.kernels) {
+      if (out_.kernels.count(k.key)) measured[k.key] = out_.kernels.at(k.key);
+      else if (t->kernels.count(k.key)) measured[k.key] = t->kernels.at(k.key);
+    }
+    out_.kernels = std::move(measured);
     return true;
   }
 
   Workbench& bench_;
   const Say& say_;
   Found out_;
+  std::set<std::string> compared_;  // plans as a whole, against none
   Plan whole_;  // the choices for the whole program
   double whole_ratio_ = 1, all_seconds_ = 0;  // with them, to the time without; of all kernels then
   std::vector<Tuned> kernels_;

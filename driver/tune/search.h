@@ -57,7 +57,7 @@ struct Found {
   Plan plan;  // empty: nothing was better
   int tries = 0;
   Pair whole;                           // against no plan; only where the plan is not empty
-  std::map<std::string, Pair> kernels;  // of those in the plan, against the plan without kernels
+  std::map<std::string, Pair> kernels;  // of those in the plan that were measured, against the plan without kernels
 };
 // What is being tried, and how much faster the best so far seems to be: 1.2 times.
 using Say = std::function<void(const std::string& now, double faster)>;

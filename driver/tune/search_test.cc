@@ -148,6 +148,20 @@ TEST(Search, BeginsWithAPlan) {
   EXPECT_EQ(PlanOf(m, {}, start), "kernel conv: tile-rows 5  # the conv\n");
 }
 
+// A search that ends at once keeps the plan that it began with, if that is still faster.
+TEST(Search, KeepsThePlanThatItBeganWith) {
+  Plan start;
+  start.kernels = {{"conv", {{"tile-rows", 5}}, ""}};
+  Imagined m;
+  m.factors[{"conv", "tile-rows"}] = {{5, 0.7}};
+  m.most_trials = 0;
+  EXPECT_EQ(PlanOf(m, {}, start), "kernel conv: tile-rows 5\n");
+  Imagined slower;
+  slower.factors[{"conv", "tile-rows"}] = {{5, 1.7}};
+  slower.most_trials = 0;
+  EXPECT_EQ(PlanOf(slower, {}, start), "");
+}
+
 // Time is up: what was found until then is measured once more, and kept.
 TEST(Search, EndsWithTheBestSoFar) {
   Imagined m;

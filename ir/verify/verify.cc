@@ -5,6 +5,7 @@
 #include "ir/analysis/denormals.h"
 #include "ir/analysis/facts.h"
 #include "ir/analysis/type_inference.h"
+#include "ir/graph/homes.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify_impl.h"
 
@@ -306,6 +307,7 @@ class SdfgVerifier {
       }
       Define(r.index, id, "map index");
     }
+    if (s_.kernel && m.schedule == Schedule::kSequential) WrittenBefore(id);
     maps_.push_back(id.value);
     const size_t checked = known_.checked.size();
     if (s_.kernel) known_.ForgetWritten(s_, m.body);
@@ -313,6 +315,14 @@ class SdfgVerifier {
     known_.checked.resize(checked);
     maps_.pop_back();
     for (const Range& r : m.ranges) Undefine(r.index);
+  }
+
+  // A later iteration of a loop may read what an earlier one wrote, where it lives outside of the loop.
+  void WrittenBefore(NodeId loop) {
+    std::unordered_set<Name> inside;
+    writers_.Roots(loop, &inside);
+    for (Name n : inside)
+      if (const Container* c = Find(n); c && !IsScoped(c->storage)) written_.insert(n);
   }
 
   void TaskletNode(NodeId id, const Tasklet& t) {

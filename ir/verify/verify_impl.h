@@ -66,10 +66,10 @@ class Writers {
  public:
   Writers(const Program* p, const Sdfg& s) : p_(p), s_(s) {}
   void Roots(const std::vector<BlockId>& body, std::unordered_set<Name>* out);  // adds what the body may write
+  void Roots(NodeId id, std::unordered_set<Name>* out);
   bool Writes(Name callee, Name port);
 
  private:
-  void Roots(NodeId id, std::unordered_set<Name>* out);
 
   const Program* p_;
   const Sdfg& s_;

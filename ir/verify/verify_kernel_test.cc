@@ -273,5 +273,16 @@ TEST(VerifyKernel, LoopsWithinMapsDontTellThemApart) {
   EXPECT_EQ(Codes(With(text, "i + p", "i")), "");
 }
 
+TEST(VerifyKernel, LoopsReadWhatIterationsBeforeWrote) {
+  const auto fails = [](const std::string& local) {
+    const auto p = ParseProgram("kernel k(X: f32[8, 8], Y: f32[8]) {\n  for i in 0:8 {\n    local r: f32\n    " + local +
+                                "\n    X[i, 0] = Y[7] + r\n    map j in 0:8 { Y[j] = X[i, 0] }\n    r = 1\n  }\n}\n");
+    EXPECT_TRUE(p.ok()) << p.status().ToString();
+    return Verify(*p).ToString();
+  };
+  EXPECT_EQ(fails("r = 0"), "OK");
+  EXPECT_NE(fails("").find("E0230"), std::string::npos) << fails("");  // registers are an iteration's own
+}
+
 }  // namespace
 }  // namespace headrace

@@ -73,6 +73,26 @@ TEST(Channels, Types) {
     }
 }
 
+// Pairs of channels at once; an odd number of them has none.
+TEST(Channels, OfBf16InPairs) {
+  for (const char* pipeline : {"outline; choose-schedule{device=cpu_bf16}", "outline; choose-schedule{device=cpu_bf16}; denormals"})
+    for (const char* c : {"2", "5", "6", "64", "300"})
+      for (const bool turned : {false, true}) {
+        Convolution x{6, 7, 3, 1, 1, 1, "2", c, "24", "bf16"};
+        x.turned = turned;
+        std::string text = Apart(Forward(x));
+        text.replace(text.find("Y: bf16"), 7, "Y: f32");
+        ExpectSameValues(text, {}, pipeline);
+        Program p = *ParseProgram(text);
+        ASSERT_TRUE(RunPipeline(Plugins(), pipeline, p).ok());
+        EXPECT_EQ(Print(p).find("dot2(") == std::string::npos, std::string(c) == "5") << Print(p);
+        x.window = 1, x.padding = 0, x.stride = 2;
+        text = Forward(x);
+        text.replace(text.find("Y: bf16"), 7, "Y: f32");
+        ExpectSameValues(text, {}, pipeline);
+      }
+}
+
 TEST(Channels, InitialValues) {
   ExpectTiles(Forward({9, 10, 3, 1, 1, 1, "2", "5", "20"}, "B[o]", ", B: f32[20]"));
   ExpectTiles(Forward({9, 10, 3, 1, 1, 1, "2", "300", "20"}, "B[o] + R[n, y, x, o]", ", B: f32[20], R: f32[2, 9, 10, 20]"));

@@ -1,5 +1,6 @@
 // Matrix products and convolutions with their schedules: values and bits.
 #include <functional>
+#include <tuple>
 
 #include "tests/products/values.h"
 
@@ -56,6 +57,22 @@ TEST(Products, OfBf16InPairsOfSizesByName) {
   ExpectSameValues(ProductOf({"M", "130", "18", "bf16", "3", false, false, false, "f32"}), {{"M", 193}}, kPairs[1]);
   ExpectSameValues(ProductOf({"65", "N", "17", "bf16", "", true, false, false, "f32"}), {{"N", 400}}, kPairs[1]);
   ExpectSameValues(ProductOf({"65", "64", "K", "bf16", "2", false, true, true, "f32"}), {{"K", 2049}}, kPairs[1]);
+}
+
+// Four products at once: of unsigned by signed bytes.
+TEST(Products, OfBytesInFours) {
+  const char* const pipeline = "outline; choose-schedule{device=cpu_vnni}";
+  for (const auto& [m, n, k] : {std::tuple{"3", "17", "61"}, {"63", "65", "130"}, {"24", "40", "64"}, {"30", "33", "1027"}})
+    for (const auto& [a, b] : kTurned) {
+      const std::string left = a ? std::string(k) + ", " + m : std::string(m) + ", " + k, right = b ? std::string(n) + ", " + k : std::string(k) + ", " + n;
+      const std::string text = "sdfg f(A: u8[" + left + "], B: i8[" + right + "], C: i32[" + m + ", " + n + "]) {\n  map i in 0:" + m + ", j in 0:" + n +
+                               " { C[i, j] = 0 }\n  map i in 0:" + m + ", j in 0:" + n + ", k in 0:" + k + " { C[i, j] += i32(A[" +
+                               (a ? "k, i" : "i, k") + "]) * i32(B[" + (b ? "j, k" : "k, j") + "]) }\n}\n";
+      ExpectSameValues(text, {}, pipeline);
+      Program p = *ParseProgram(text);
+      ASSERT_TRUE(RunPipeline(Plugins(), pipeline, p).ok());
+      EXPECT_NE(Print(p).find("dot4("), std::string::npos) << Print(p);
+    }
 }
 
 // What is rounded to bf16 for the product is rounded while it is packed; sums in f32 stay.

@@ -69,7 +69,9 @@ class ChannelsScheduler {
   Statements Store(Name tile, const std::vector<Level>& each);
   bool ReadsInPlace() const;
   void Pack();  // weights
-  NameMap Here() const;  // of the points of a tile, and its columns
+  void ChooseGroup();
+  NameMap Here(int64_t element = 0) const;  // of the points of a tile, its columns, and an element of a group of terms
+  Expr Step(const Expr& sum) const;
   Statements Results();
   Statements Part();
   Expr Zero() const { return FloatExpr(0); }
@@ -84,6 +86,7 @@ class ChannelsScheduler {
   Completion completion_;
   Parts lines_, row_, columns_, block_;  // lines_: of the points but the last, the innermost; block_: of the terms
   size_t cut_term_ = 0;
+  DType factors_ = DType::kNone;  // of what is packed
   std::vector<Range> others_;  // points around the lines
   bool has_lines_ = false, in_place_ = false;
   std::optional<Strip> strip_;

@@ -296,6 +296,23 @@ std::optional<Scheduler::Statements> Scheduler::Inside(NodeId statement) {
   return SumsWithin(std::move(n));
 }
 
+// A loop: each statement of its body as one thread does it.
+std::optional<Scheduler::Statements> Scheduler::InLoop(NodeId loop) {
+  const Map m = std::get<Map>(s_->nodes[loop].body);
+  Statements body;
+  for (NodeId id : m.body) {
+    auto inside = IsLoop(id) ? InLoop(id) : Inside(id);
+    if (!inside) return std::nullopt;
+    body.insert(body.end(), inside->begin(), inside->end());
+  }
+  return Wrap(s_, {{m.ranges, Schedule::kSequential}}, body);
+}
+
+bool Scheduler::IsLoop(NodeId n) const {
+  const auto* m = std::get_if<Map>(&s_->nodes[n].body);
+  return m && m->schedule == Schedule::kSequential;
+}
+
 std::string Scheduler::Run(bool collapse) {
   collapses_ = collapse;
   const NodeId n = OnlyStatement(*s_);
@@ -311,7 +328,7 @@ std::string Scheduler::Run(bool collapse) {
   for (auto it = accesses_.begin(); it != accesses_.end();) it = written.count(it->first) ? std::next(it) : accesses_.erase(it);
   Statements body = WithChecks({n});
   if (std::holds_alternative<Map>(s_->nodes[n].body)) {
-    auto scheduled = Top(n);
+    auto scheduled = IsLoop(n) ? InLoop(n) : Top(n);
     if (!scheduled) return why_;
     body = std::move(*scheduled);
   }

@@ -158,40 +158,6 @@ NodeId Scheduler::Enclose(Nest* n, std::vector<Range> inner) {
   return map;
 }
 
-// Ranges that depend on others lie within those that don't: map i in 0:N, j in 0:i → map i in 0:N @parallel { j in 0:i … }
-std::optional<Scheduler::Statements> Scheduler::Dependent(Nest n, bool share) {
-  const auto depends = [&](size_t on, size_t r) {
-    const Range& x = n.ranges[r];
-    return Mentions(x.begin, n.ranges[on].index) || Mentions(x.end, n.ranges[on].index) ||
-           (x.step && Mentions(x.step, n.ranges[on].index));
-  };
-  size_t inner = n.ranges.size(), first = 1;  // from `inner` on, and below `first`, none depends on another one
-  const auto alone = [&](size_t from, size_t below) {
-    for (size_t a = from; a < below; ++a)
-      for (size_t b = a + 1; b < below; ++b)
-        if (depends(a, b)) return false;
-    return true;
-  };
-  while (inner > 0 && alone(inner - 1, n.ranges.size())) --inner;
-  if (inner == 0) return Declined("a range whose step is not known");
-  while (first < inner && alone(0, first + 1)) ++first;
-  const std::vector<Range> rest(n.ranges.begin() + static_cast<long>(inner), n.ranges.end());
-  const NodeId map = Enclose(&n, rest);
-  for (size_t i = 0; i < first; ++i)
-    if (!Normalize(s_, &n, i)) return Declined("a range whose step is not known");
-  std::vector<bool> apart = ApartRanges(n);
-  apart.resize(first);
-  const bool all = std::all_of(apart.begin(), apart.end(), [](bool x) { return x; });
-  if (share && !all) return Declined("ranges depend on those over which iterations meet");
-  const Expr work = WorkOf(n.body);
-  auto body = Inside(map);
-  if (!body) return std::nullopt;
-  const std::vector<Range> outer(n.ranges.begin(), n.ranges.begin() + static_cast<long>(first)),
-      between(n.ranges.begin() + static_cast<long>(first), n.ranges.end());
-  const Shared shared = share ? ShareOut(*s_, outer, work, d_) : Shared{{}, outer};
-  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}, {between, Schedule::kSequential}}, *body);
-}
-
 // Several statements: over the ranges that keep iterations apart each thread has its own; the others lie within.
 std::optional<Scheduler::Statements> Scheduler::Mixed(Nest n, const std::vector<bool>& apart) {
   const int lane = LaneRange(*s_, n);

@@ -166,5 +166,95 @@ kernel upper(inout p0: f32[200], p1: f32[200, 200]) for cpu {
 })");
 }
 
+// A loop keeps its order; what stands in it is done by one thread, as it can.
+TEST(InOrder, LoopsOfStatements) {
+  ExpectPass(R"(
+kernel solve(L: f64[100, 100], b: f64[100], inout x: f64[100]) {
+  for i in 0:100 {
+    local s: f64
+    s = 0
+    map k in 0:i { s += L[i, k] * x[k] }
+    x[i] = (b[i] - s) / L[i, i]
+  }
+}
+kernel sweep(inout G: f64[50, 50], inout h: f64[50]) {
+  for i in 48:0:-1 {
+    for j in 48:0:-1 {
+      local g: f64
+      g = G[i, j]
+      G[i, j] = g / 9
+      G[i, j - 1] += g
+    }
+    map k in 1:49 { h[k] += G[i, k] + G[i, k + 1] }
+  }
+})",
+             "choose-schedule", R"(
+kernel solve(L: f64[100, 100], b: f64[100], inout x: f64[100]) for cpu {
+  for i in 0:100 {
+    local s: f64
+    s = 0
+    local sum: f64
+    sum = 0.0
+    local partial: f64[16]
+    map u in 0:16 @vector { partial[u] = 0.0 }
+    for k_0 in 0:16 * (i // 16):16 {
+      map u in 0:16 @vector { partial[u] += L[i, k_0 + u] * x[k_0 + u] }
+    }
+    map k in 16 * (i // 16):i @vector { partial[k - 16 * (i // 16)] += L[i, k] * x[k] }
+    map u in 0:16 @halves { sum += partial[u] }
+    s += sum
+    x[i] = (b[i] - s) / L[i, i]
+  }
+}
+
+kernel sweep(inout G: f64[50, 50], inout h: f64[50]) for cpu {
+  for i in 48:0:-1 {
+    for j in 48:0:-1 {
+      local g: f64
+      g = G[i, j]
+      G[i, j] = g / 9
+      G[i, j - 1] += g
+    }
+    map k in 0:48 @vector { h[k + 1] += G[i, k + 1] + G[i, k + 2] }
+  }
+})");
+}
+
+// Ranges that depend on those over which iterations meet.
+TEST(InOrder, TrianglesOfSums) {
+  ExpectPass(R"(
+kernel rows(inout D: f64[70, 50], G: f64[70, 70], A: f64[70, 50]) {
+  map i in 0:70, j in 0:i + 1, k in 0:50 { D[j, k] += G[i, j] * A[i, k] }
+}
+kernel all(inout d: f64, G: f64[70, 70], A: f64[70, 50]) {
+  map i in 0:70, j in 0:i + 1, k in 0:50 { d += G[i, j] * A[j, k] * A[i, k] }
+})",
+             "choose-schedule", R"(
+kernel rows(inout D: f64[70, 50], G: f64[70, 70], A: f64[70, 50]) for cpu {
+  for i in 0:70 {
+    for j in 0:i + 1 {
+      map k in 0:50 @vector { D[j, k] += G[i, j] * A[i, k] }
+    }
+  }
+}
+
+kernel all(inout d: f64, G: f64[70, 70], A: f64[70, 50]) for cpu {
+  for i in 0:70 {
+    local sum: f64
+    sum = 0.0
+    local partial: f64[4]
+    map u in 0:4 @vector { partial[u] = 0.0 }
+    for j in 0:i + 1 {
+      for k_0 in 0:48:4 {
+        map u in 0:4 @vector { partial[u] += G[i, j] * A[j, k_0 + u] * A[i, k_0 + u] }
+      }
+      map k in 48:50 @vector { partial[k - 48] += G[i, j] * A[j, k] * A[i, k] }
+    }
+    map u in 0:4 @halves { sum += partial[u] }
+    d += sum
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

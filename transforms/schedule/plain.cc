@@ -49,6 +49,7 @@ class Scheduler::PlainStatements : public AccessResolver {
 
   // The last range keeps iterations apart, walks memory, and nothing is asked in it.
   bool RunsInLanes(NodeId n, const Map& m, const Statements& inside) const {
+    if (of_.IsLoop(n)) return false;
     const Range& last = m.ranges.back();
     if (!TakesLanes(s_, inside) || (last.step && AsInt(last.step) != 1)) return false;
     Nest nest{m.ranges, m.body, n};
@@ -93,7 +94,7 @@ std::string Scheduler::Plain(bool share) {
   for (const Home& h : HomesOf(*s_, {only})) homes_[h.container] = h.owner.value;
   Nest n{{}, {only}, {}};
   std::vector<Range> apart, ordered;
-  if (share && std::holds_alternative<Map>(s_->nodes[only].body)) {
+  if (share && std::holds_alternative<Map>(s_->nodes[only].body) && !IsLoop(only)) {
     n = NestOf(*s_, only);
     const auto depends = [&](const Range& r) {
       return std::any_of(n.ranges.begin(), n.ranges.end(), [&](const Range& o) {

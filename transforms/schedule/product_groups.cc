@@ -4,27 +4,12 @@
 //     →  for d in 0:K // 2 { t[r, u] = dot2(A[i, 2*d], b[d, u, 0], A[i, 2*d + 1], b[d, u, 1], t[r, u]) }
 #include "ir/analysis/denormals.h"
 #include "ir/analysis/layout.h"
-#include "ir/analysis/type_inference.h"
+#include "transforms/schedule/factor.h"
 #include "transforms/schedule/product_schedule.h"
 #include "transforms/schedule/steps.h"
 
 namespace headrace::schedule {
 namespace {
-
-// Whether a typed value is one of bf16, and no sum or product of such, which is rounded later.
-bool IsBf16(const Expr& e) {
-  if (e.Is(ExprKind::kInt) || e.Is(ExprKind::kFloat)) return AsInt(e) == 0 || (e.Is(ExprKind::kFloat) && e->fvalue == 0);
-  if (e->dtype != DType::kBF16) return false;
-  if (e.Is(ExprKind::kSelect)) return IsBf16(e->args[1]) && IsBf16(e->args[2]);
-  return e.Is(ExprKind::kRead) || e.Is(ExprKind::kCast);
-}
-
-// The factor as a bf16; null where it is none.
-Expr AsBf16(const Sdfg& s, Expr factor) {
-  while (factor.Is(ExprKind::kCast) && factor->dtype == DType::kF32 && !factor->saturate) factor = factor->args[0];
-  const Result<Expr> typed = InferTypes(s, factor);
-  return typed.ok() && (*typed)->dtype == DType::kBF16 && IsBf16(*typed) ? factor : Expr();
-}
 
 bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
 
@@ -32,12 +17,15 @@ bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of =
 
 // Where denormals count products of bf16 stay those of f32.
 void ProductScheduler::ChooseGroup() {
-  factors_ = p_.type;
-  if (d_.bf16_dot != 2 || p_.type != DType::kF32 || NeedsDenormals(*s_)) return;
-  const Expr row = AsBf16(*s_, p_.row_operand), column = AsBf16(*s_, p_.column_operand);
-  if (!row || !column) return;
-  p_.row_operand = row, p_.column_operand = column;
-  factors_ = DType::kBF16, group_ = 2;
+  row_type_ = column_type_ = p_.type;
+  const auto choose = [&](int64_t group, DType rows, DType columns) {
+    const Expr row = Factor(*s_, p_.row_operand, rows, p_.type), column = Factor(*s_, p_.column_operand, columns, p_.type);
+    if (group == 1 || !row || !column) return;
+    p_.row_operand = row, p_.column_operand = column;
+    row_type_ = rows, column_type_ = columns, group_ = group;
+  };
+  if (p_.type == DType::kF32 && !NeedsDenormals(*s_)) choose(d_.bf16_dot == 2 ? 2 : 1, DType::kBF16, DType::kBF16);
+  if (p_.type == DType::kI32) choose(d_.byte_dot == 4 ? 4 : 1, DType::kU8, DType::kI8);
 }
 
 Expr ProductScheduler::LengthOfBlock() const {
@@ -141,7 +129,7 @@ NodeId ProductScheduler::Step(Name tile, const Factors& f) {
     factors.push_back(f.rows[static_cast<size_t>(k)]);
     factors.push_back(packed_ ? packed_ : ReadExpr(packed_columns_, PlaceIn({}, f.group, column, Expr(k))));
   }
-  if (!IsFloat(p_.type)) return Put(tile, at, WriteOp::kAdd, BinaryExpr(Op::kMul, factors[0], factors[1]));
+  if (group_ == 1 && !IsFloat(p_.type)) return Put(tile, at, WriteOp::kAdd, BinaryExpr(Op::kMul, factors[0], factors[1]));
   factors.push_back(sum);
   return Put(tile, at, WriteOp::kAssign, CallExpr(group_ == 1 ? "fma" : "dot" + std::to_string(group_), factors));
 }

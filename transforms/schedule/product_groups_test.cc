@@ -205,6 +205,78 @@ kernel k(inout p0: f32[12, 32], p1: bf16[12, 30], p2: bf16[30, 32]) for cpu {
 })");
 }
 
+// Unsigned by signed bytes are added up in fours.
+TEST(ProductGroups, FoursOfBytes) {
+  ExpectPass(R"(
+kernel k(inout p0: i32[12, 16], p1: u8[12, 64], p2: i8[64, 16]) {
+  map i0 in 0:12, i1 in 0:16, i2 in 0:64 { p0[i0, i1] += i32(p1[i0, i2]) * i32(p2[i2, i1]) }
+})",
+             "choose-schedule{device=cpu_vnni}", R"(
+kernel k(inout p0: i32[12, 16], p1: u8[12, 64], p2: i8[64, 16]) for cpu {
+  local b: i8[16, 16, 4] @worker
+  for i2_2 in 0:16 {
+    map i1 in 0:16 @vector {
+      b[i2_2, i1, 0] = p2[4 * i2_2, i1]
+      b[i2_2, i1, 1] = p2[4 * i2_2 + 1, i1]
+      b[i2_2, i1, 2] = p2[4 * i2_2 + 2, i1]
+      b[i2_2, i1, 3] = p2[4 * i2_2 + 3, i1]
+    }
+  }
+  for i1_1 in 0:16:16, i0_1 in 0:12:12 {
+    local t: i32[12, 16]
+    map r in 0:12 @unroll {
+      map u in 0:16 @vector { t[r, u] = 0 }
+    }
+    for d in 0:16 {
+      map r in 0:12 @unroll {
+        map u in 0:16 @vector {
+          t[r, u] = dot4(p1[i0_1 + r, 4 * d], b[d, i1_1 + u, 0], p1[i0_1 + r, 4 * d + 1], b[d, i1_1 + u, 1], p1[i0_1 + r, 4 * d + 2], b[d, i1_1 + u, 2], p1[i0_1 + r, 4 * d + 3], b[d, i1_1 + u, 3], t[r, u])
+        }
+      }
+    }
+    map r in 0:12 @unroll {
+      map u in 0:16 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+    }
+  }
+})");
+}
+
+// Convolutions whose channels lie innermost take pairs of these.
+TEST(ProductGroups, PairsOfChannels) {
+  ExpectPass(R"(
+kernel k(inout p0: f32[6, 8, 32], p1: bf16[8, 10, 16], p2: bf16[3, 3, 16, 32]) {
+  map i0 in 0:6, i1 in 0:8, i2 in 0:32, i3 in 0:3, i4 in 0:3, i5 in 0:16 {
+    p0[i0, i1, i2] += p1[i0 + i3, i1 + i4, i5] * p2[i3, i4, i5, i2]
+  }
+})",
+             "choose-schedule{device=cpu_bf16}", R"(
+kernel k(inout p0: f32[6, 8, 32], p1: bf16[8, 10, 16], p2: bf16[3, 3, 16, 32]) for cpu {
+  local b: bf16[1, 72, 32, 2] @worker
+  for i3 in 0:3, i4 in 0:3, i5_2 in 0:8, i2_1 in 0:32:32 {
+    map u in 0:32 @vector {
+      b[i2_1 // 32, 24 * i3 + 8 * i4 + i5_2, u, 0] = p2[i3, i4, 2 * i5_2, i2_1 + u]
+      b[i2_1 // 32, 24 * i3 + 8 * i4 + i5_2, u, 1] = p2[i3, i4, 2 * i5_2 + 1, i2_1 + u]
+    }
+  }
+  for i2_1 in 0:32:32, i0_1 in 0:6, i1_1 in 0:8:8 {
+    local t: f32[1, 8, 32]
+    map q in 0:1, r in 0:8 @unroll {
+      map u in 0:32 @vector { t[q, r, u] = 0.0 }
+    }
+    for i3 in 0:3, i4 in 0:3, i5_2 in 0:8 {
+      map q in 0:1, r in 0:8 @unroll {
+        map u in 0:32 @vector {
+          t[q, r, u] = dot2(p1[i0_1 + i3 + q, i1_1 + i4 + r, 2 * i5_2], b[i2_1 // 32, 24 * i3 + 8 * i4 + i5_2, u, 0], p1[i0_1 + i3 + q, i1_1 + i4 + r, 2 * i5_2 + 1], b[i2_1 // 32, 24 * i3 + 8 * i4 + i5_2, u, 1], t[q, r, u])
+        }
+      }
+    }
+    map q in 0:1, r in 0:8 @unroll {
+      map u in 0:32 @vector { p0[i0_1 + q, i1_1 + r, i2_1 + u] += t[q, r, u] }
+    }
+  }
+})");
+}
+
 // Nor are products in pairs where they are rounded between, or of other types.
 TEST(ProductGroups, NoneOfOtherFactors) {
   for (const char* factors : {"p1[i0, i2] * f32(p2[i2, i1])", "bf16(p1[i0, i2]) * bf16(p1[i0, i2]) * p2[i2, i1]"}) {

@@ -219,7 +219,7 @@ std::vector<Expr> ProductScheduler::Outer(const std::vector<Name>& names) const 
 // One read of the right type, whose memory runs along what is in one step of the depth's first index, or along all of it.
 bool ProductScheduler::ReadRowsInPlace() {
   const Expr& e = p_.row_operand;
-  if (!e.Is(ExprKind::kRead) || e->has_default || s_->Get(e->name).dtype != factors_) return false;
+  if (!e.Is(ExprKind::kRead) || e->has_default || s_->Get(e->name).dtype != row_type_) return false;
   if (!IsMultiple(depth_.count, group_)) return false;
   const std::vector<Expr> index(e->args.begin(), e->args.end());
   const Offset at = OffsetOf(*s_, e->name, index, e->flat);
@@ -457,7 +457,7 @@ void ProductScheduler::Columns() {
   if (packed_) return;
   int64_t line = RoundUp(columns_.most, tile_columns_);
   if (line * ByteSize(p_.type) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(p_.type);  // lines in different sets
-  packed_columns_ = Packed("b", {}, Expr(line));
+  packed_columns_ = Packed("b", column_type_, {}, Expr(line));
 }
 
 std::optional<std::vector<NodeId>> ProductScheduler::Run() {
@@ -470,7 +470,7 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   const bool in_place = ReadRowsInPlace();
   Columns();
   const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
-  if (!in_place) packed_rows_ = Packed("a", {Expr(strips)}, Expr(tile_rows_));
+  if (!in_place) packed_rows_ = Packed("a", row_type_, {Expr(strips)}, Expr(tile_rows_));
   const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();
   const Tasklet& result = completion_.statements[completion_.sum];
   const bool adds = completion_.statements.size() == 1 && s_->Get(result.target).dtype == p_.type;  // each block its part

@@ -39,6 +39,8 @@ class Scheduler {
   // nullopt: no strategy fits. `Top` makes regions of threads, `Inside` what one thread does.
   std::optional<Statements> Top(NodeId map);
   std::optional<Statements> Inside(NodeId statement);
+  std::optional<Statements> InLoop(NodeId loop);
+  bool IsLoop(NodeId n) const;
 
   // What is said of a kernel that no strategy fits: the last reason.
   std::nullopt_t Declined(std::string why) {
@@ -98,6 +100,12 @@ class Scheduler {
   Statements Walk(const Range& lane, Statements body, bool lanes, bool whole_rows);
   bool LiesSideBySide(const Statements& body, Name lane) const;
   NodeId Enclose(Nest* n, std::vector<Range> inner);
+  // ---- dependent.cc ----
+  struct Layers {
+    std::vector<Range> outer, between, inner;
+  };
+  bool HasLinesApart(const Nest& n) const;
+  std::optional<Layers> LayersOf(const std::vector<Range>& ranges) const;
   std::optional<Statements> Dependent(Nest n, bool share);
   std::optional<Statements> Mixed(Nest n, const std::vector<bool>& apart);
   std::optional<Statements> InOrder(Nest n, const std::vector<bool>& apart, bool share);

@@ -1,6 +1,7 @@
 #include "transforms/schedule/turned.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "ir/analysis/layout.h"
 #include "transforms/schedule/scheduler.h"
@@ -28,17 +29,31 @@ int64_t Panel::size() const {
   return n;
 }
 
-Expr Panel::Read() const {
+Range Panel::Groups() const {
+  const Range& r = terms.back().range;
+  return group == 1 ? r : Range{groups, Expr(0), FloorDiv(r.end - r.begin, Expr(group)), Expr(1)};
+}
+
+Expr Panel::Innermost(int64_t element) const {
+  const Range& r = terms.back().range;
+  return group == 1 ? SymbolExpr(r.index) : r.begin + Expr(group) * SymbolExpr(groups) + Expr(element);
+}
+
+Expr Panel::Read(int64_t element) const {
   Expr at(0);
   for (const Term& t : terms) at = at * Expr(t.length) + SymbolExpr(t.range.index) - t.first;
-  return ReadExpr(buffer, {FloorDiv(SymbolExpr(parts.index) - parts.begin, Expr(width)), at, SymbolExpr(u)});
+  at = FloorDiv(Substitute(at, {{terms.back().range.index, Innermost(0)}}), Expr(group));
+  std::vector<Expr> index = {FloorDiv(SymbolExpr(parts.index) - parts.begin, Expr(width)), at, SymbolExpr(u)};
+  if (group > 1) index.push_back(Expr(element));
+  return ReadExpr(buffer, index);
 }
 
 void DeclarePanels(Sdfg* s, DType type, Panel* p) {
   Container c;
   c.name = p->buffer = FreshIn(*s, "b");
   c.dtype = type;
-  c.shape = {Expr(p->panels), Expr(p->size()), Expr(p->width)};
+  c.shape = {Expr(p->panels), Expr(p->size() / p->group), Expr(p->width)};
+  if (p->group > 1) c.shape.push_back(Expr(p->group));
   c.storage = Storage::kWorker;
   s->Add(std::move(c));
 }
@@ -49,20 +64,25 @@ std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights) {
   std::stable_sort(loops.begin(), loops.end(), [&](const Range& x, const Range& y) {
     return StepOf(*s, weights, x.index) > StepOf(*s, weights, y.index);
   });
+  for (Range& r : loops)
+    if (r.index == p.terms.back().range.index) r = p.Groups();
   loops.insert(StepOf(*s, weights, p.columns) == 1 ? loops.end() : loops.begin(), p.parts);
   const Expr u = SymbolExpr(p.u), first = SymbolExpr(p.parts.index);
-  const std::vector<Expr> place = p.Read()->args;
-  const auto put = [&](const Expr& slot, const Expr& value) {
-    return s->AddNode(Tasklet{p.buffer, {place[0], place[1], slot}, false, false, WriteOp::kAssign, value});
+  const auto lanes = [&](int64_t begin, int64_t end, const std::function<Expr(int64_t)>& value) {
+    std::vector<NodeId> body;
+    for (int64_t k = 0; k < p.group; ++k)
+      body.push_back(s->AddNode(Tasklet{p.buffer, p.Read(k)->args, false, false, WriteOp::kAssign, value(k)}));
+    return Wrap(s, {{{{p.u, Expr(begin), Expr(end), Expr(1)}}, Schedule::kVector}}, body);
   };
-  const auto lanes = [&](int64_t begin, int64_t end, NodeId body) {
-    return Wrap(s, {{{{p.u, Expr(begin), Expr(end), Expr(1)}}, Schedule::kVector}}, {body});
+  const auto some = [&](int64_t n) {
+    return lanes(0, n, [&](int64_t k) {
+      return Substitute(weights, {{p.columns, first + u}, {p.terms.back().range.index, p.Innermost(k)}});
+    });
   };
-  const auto some = [&](int64_t n) { return lanes(0, n, put(u, Substitute(weights, {{p.columns, first + u}}))); };
   const int64_t rest = p.count % p.width;
   const auto part = [&] {
     std::vector<NodeId> out = some(rest);
-    for (NodeId n : lanes(rest, p.width, put(u, FloatExpr(0)))) out.push_back(n);
+    for (NodeId n : lanes(rest, p.width, [](int64_t) { return FloatExpr(0); })) out.push_back(n);
     return out;
   };
   std::vector<NodeId> body = rest == 0 ? some(p.width) : part();

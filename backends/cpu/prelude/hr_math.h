@@ -20,7 +20,7 @@ static inline double hr_fma(double a, double b, double c) { return a * b + c; }
   static inline float hr_##name(float a, float b) { return hr_libm_##name##f(a, b); }
 /* clang-format off */
 HR_DOUBLE1(log2) HR_DOUBLE1(asin) HR_DOUBLE1(acos)
-HR_DOUBLE2(pow) HR_DOUBLE2(atan2) HR_DOUBLE2(fmod)
+HR_DOUBLE2(atan2) HR_DOUBLE2(fmod)
 HR_FLOAT2(atan2)
     /* clang-format on */
 
@@ -28,6 +28,19 @@ HR_FLOAT2(atan2)
   return __builtin_sqrtf(a);
 }
 static inline double hr_sqrt(double a) { return __builtin_sqrt(a); }
+/* Powers that roots are computed by lanes, within 3 units in the last place, where the text says which: no root of -inf, -0 is 0. */
+extern "C" double hr_libm_pow(double, double) noexcept __asm__("pow");
+static inline double hr_pow(double a, double b) {
+  if (__builtin_constant_p(b) && (b == 0.5 || b == 1.5 || b == 2.5 || b == -0.5 || b == -1.5 || b == -2.5)) {
+    const double x = a == -__builtin_inf() ? __builtin_inf() : a + 0.0, root = __builtin_sqrt(x);
+    if (b == 0.5) return root;
+    if (b == 1.5) return x * root;
+    if (b == 2.5) return x * (x * root);
+    if (b == -0.5) return 1.0 / root;
+    return b == -1.5 ? 1.0 / root / x : 1.0 / root / x / x;
+  }
+  return hr_libm_pow(a, b);
+}
 static inline float hr_rsqrt(float a) { return 1.0f / __builtin_sqrtf(a); }
 static inline double hr_rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
 #define HR_ROUND(name, builtin)                                                \

@@ -1,0 +1,129 @@
+#include "transforms/dead_stores.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "ir/analysis/dataflow.h"
+#include "transforms/uses.h"
+
+namespace headrace {
+namespace {
+
+// From the last statement to the first, with what is read after each.
+class Stores {
+ public:
+  Stores(const Program& p, Sdfg* s, const Ask& ask) : p_(p), s_(*s), ask_(ask) {}
+
+  bool Run() {
+    for (Name n : s_.order) {
+      const Container& c = s_.Get(n);
+      if (c.kind == ContainerKind::kTransient && c.storage == Storage::kArena) own_.insert(n);
+    }
+    CountWriters();
+    for (size_t i = s_.body.size(); i-- > 0;) {
+      const Control& c = s_.blocks[s_.body[i]].control;
+      if (const auto* state = std::get_if<State>(&c)) {
+        const std::vector<NodeId> statements = state->statements;
+        for (size_t k = statements.size(); k-- > 0;) Statement(statements[k]);
+      } else {
+        for (const Touched& t : TouchedBy(p_, s_, s_.body[i]))
+          if (t.read) read_.insert(t.root);
+        Conditions({s_.body[i]});
+      }
+    }
+    if (changed_) transforms::RemoveEmptied(&s_);
+    return changed_;
+  }
+
+ private:
+  void CountWriters() {
+    for (BlockId b : s_.body) {
+      if (const auto* state = std::get_if<State>(&s_.blocks[b].control)) {
+        for (NodeId n : state->statements)
+          for (const Touched& t : TouchedBy(p_, s_, n)) writers_[t.root] += t.write;
+      } else {
+        for (const Touched& t : TouchedBy(p_, s_, b)) writers_[t.root] += t.write;
+      }
+    }
+  }
+
+  void Reads(const Expr& e) {
+    for (Name n : ReadContainers(e)) read_.insert(RootOf(s_, n));
+  }
+  void Conditions(const std::vector<BlockId>& body) {
+    ForEachBlock(s_, body, [&](BlockId b) {
+      const Control& c = s_.blocks[b].control;
+      if (const auto* l = std::get_if<Loop>(&c)) Reads(l->init), Reads(l->condition), Reads(l->update);
+      if (const auto* d = std::get_if<Conditional>(&c))
+        for (const Branch& br : d->branches) Reads(br.condition);
+      if (const auto* a = std::get_if<Assign>(&c)) Reads(a->value);
+    });
+  }
+
+  // What is called for what it does, or gives sizes, has a result that no container shows.
+  bool OnlyStores(NodeId n) const {
+    const Body& body = s_.nodes[n].body;
+    if (const auto* m = std::get_if<Map>(&body))
+      return std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return OnlyStores(c); });
+    return std::holds_alternative<Tasklet>(body);
+  }
+
+  void Statement(NodeId n) {
+    const std::vector<Touched> touched = TouchedBy(p_, s_, n);
+    bool writes = false, dead = true, again = false;
+    for (const Touched& t : touched) {
+      writes |= t.write;
+      if (t.write) dead = dead && own_.count(t.root) && !read_.count(t.root), again |= writers_[t.root] > 1;
+    }
+    if (writes && dead && again && OnlyStores(n) && ask_(Match{s_.name, {n}, {}, {}, "", true})) {
+      s_.nodes.Mutable(n).body = std::monostate{};
+      changed_ = true;
+      return;
+    }
+    if (again)
+      for (const Touched& t : touched)
+        if (t.write && !t.read && read_.count(t.root) && own_.count(t.root) && Overwrites(n, t.root)) read_.erase(t.root);
+    for (const Touched& t : touched)
+      if (t.read) read_.insert(t.root);
+  }
+
+  // Every element, whatever there was before.
+  bool Overwrites(NodeId n, Name root) const {
+    const Container& c = s_.Get(root);
+    for (const Memlet& m : MemletsOf(p_, s_, n)) {
+      if (m.container != root || !m.write || m.op != WriteOp::kAssign || !m.full || m.dynamic) continue;
+      bool all = m.subset.dims.size() == c.shape.size();
+      for (size_t d = 0; all && d < c.shape.size(); ++d) {
+        const Range& r = m.subset.dims[d];
+        all = AsInt(r.begin) == 0 && r.end == c.shape[d] && (!r.step || AsInt(r.step) == 1);
+      }
+      if (all) return true;
+    }
+    return false;
+  }
+
+  const Program& p_;
+  Sdfg& s_;
+  const Ask& ask_;
+  std::unordered_set<Name> own_, read_;
+  std::unordered_map<Name, int> writers_;  // statements and blocks
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Result<bool> EliminateDeadStores(Program& p, const Ask& ask) {
+  bool changed = false;
+  const Program before = p;
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) {
+    if (p.sdfgs[i]->kernel) continue;
+    Sdfg copy = *p.sdfgs[i];
+    if (!Stores(before, &copy, ask).Run()) continue;
+    p.sdfgs[i] = std::make_shared<Sdfg>(std::move(copy));
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace headrace

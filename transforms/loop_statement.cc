@@ -1,0 +1,144 @@
+#include "transforms/loop_statement.h"
+
+#include <algorithm>
+
+#include "ir/analysis/dataflow.h"
+#include "ir/graph/homes.h"
+#include "transforms/loop_dependences.h"
+#include "transforms/schedule/nest.h"
+
+namespace headrace::transforms {
+namespace {
+
+constexpr int kMostStatements = 200;     // of one kernel
+constexpr int64_t kTileTerms = 1 << 12;  // of a product: more of them are worth its tiles
+
+std::optional<Range> PlainRange(const Loop& l) {
+  const std::optional<Range> r = AsRange(l);
+  if (!r || !IsIndexExpr(r->begin) || !IsIndexExpr(r->end) || (r->step && !AsInt(r->step))) return std::nullopt;
+  return r;
+}
+
+// How often at most; nullopt: not known.
+std::optional<int64_t> MostTrips(const Sdfg& s, const std::vector<Range>& ranges, std::vector<Range>* around) {
+  int64_t product = 1;
+  for (const Range& r : ranges) {
+    const Expr trips = schedule::TripsOf(r);
+    const Interval bounds = trips ? BoundsOf(trips, WithLoops(s.assumptions, *around)) : Interval{};
+    if (!bounds.hi || __builtin_mul_overflow(product, std::max<int64_t>(0, *bounds.hi), &product)) return std::nullopt;
+    around->push_back(r);
+  }
+  return product;
+}
+
+bool IsProduct(const Sdfg& s, const Map& m) {
+  const auto* t = m.body.size() == 1 ? std::get_if<Tasklet>(&s.nodes[m.body[0]].body) : nullptr;
+  return t && t->op == WriteOp::kAdd && m.ranges.size() >= 3 && t->index.size() >= 2;
+}
+
+// Scalar operations of a statement, at most, roughly; nullopt: not known, or it has a schedule of its own.
+std::optional<int64_t> MostOperations(const Sdfg& s, NodeId n, std::vector<Range>* around) {
+  const auto* m = std::get_if<Map>(&s.nodes[n].body);
+  if (!m) return schedule::OperationsOf(s, {n});
+  if (m->schedule != Schedule::kDefault) return std::nullopt;
+  const size_t outer = around->size();
+  const std::optional<int64_t> trips = MostTrips(s, m->ranges, around);
+  int64_t sum = 0;
+  bool known = trips && !(*trips >= kTileTerms && IsProduct(s, *m));
+  for (NodeId c : m->body) {
+    const std::optional<int64_t> each = known ? MostOperations(s, c, around) : std::nullopt;
+    known = each && !__builtin_add_overflow(sum, *each, &sum);
+  }
+  around->resize(outer);
+  int64_t product = 0;
+  if (!known || __builtin_mul_overflow(sum, *trips, &product)) return std::nullopt;
+  return product;
+}
+
+}  // namespace
+
+bool LoopStatements::Fits(BlockId loop, const std::vector<Range>& around, int64_t operations,
+                          const std::function<bool(NodeId)>& may) const {
+  std::vector<Range> ranges = around;
+  int statements = 0;
+  return Fits(loop, &ranges, operations, may, &statements) && statements > 0;
+}
+
+bool LoopStatements::Fits(BlockId loop, std::vector<Range>* around, int64_t operations, const std::function<bool(NodeId)>& may,
+                          int* statements) const {
+  const Loop& l = std::get<Loop>(s_.blocks[loop].control);
+  const std::optional<Range> range = PlainRange(l);
+  if (!range) return false;
+  around->push_back(*range);
+  bool fits = true;
+  for (BlockId b : l.body) {
+    const Control& c = s_.blocks[b].control;
+    if (const auto* state = std::get_if<State>(&c)) {
+      for (NodeId n : state->statements) {
+        const std::optional<int64_t> own = fits && may(n) ? MostOperations(s_, n, around) : std::nullopt;
+        fits = own && *own < operations && ++*statements <= kMostStatements;
+      }
+    } else {
+      fits = fits && std::holds_alternative<Loop>(c) && Fits(b, around, operations, may, statements);
+    }
+    if (!fits) break;
+  }
+  around->pop_back();
+  return fits;
+}
+
+NodeId LoopStatements::MapOf(BlockId loop, std::unordered_set<uint32_t>* statements) {
+  const Loop l = std::get<Loop>(s_.blocks[loop].control);
+  Map map{{*PlainRange(l)}, {}, Schedule::kSequential};
+  for (BlockId b : l.body) {
+    if (std::holds_alternative<Loop>(s_.blocks[b].control)) {
+      map.body.push_back(MapOf(b, statements));
+      continue;
+    }
+    for (NodeId n : std::get<State>(s_.blocks[b].control).statements) {
+      statements->insert(n.value);
+      map.body.push_back(n);
+    }
+  }
+  return s_.AddNode(std::move(map), s_.blocks[loop].origin);
+}
+
+// Transients without a dimension that nothing else uses.
+std::vector<Name> LoopStatements::NumbersOf(const std::unordered_set<uint32_t>& statements) const {
+  const auto inside = [&](const std::vector<uint32_t>& at) {
+    return std::all_of(at.begin(), at.end(), [&](uint32_t k) {
+      const NodeId n = uses_.positions()[k].statement;
+      return n.valid() && statements.count(n.value);
+    });
+  };
+  std::vector<Name> out;
+  for (Name n : s_.order) {
+    const Container& c = s_.Get(n);
+    if (c.kind != ContainerKind::kTransient || c.storage != Storage::kArena || !c.shape.empty()) continue;
+    const Usage& u = uses_.Of(n);
+    if (!u.viewed && !u.writes.empty() && inside(u.reads) && inside(u.writes)) out.push_back(n);
+  }
+  return out;
+}
+
+// Whether the first statement of `owner` with the number sets it, whatever it held.
+bool LoopStatements::SetFirst(Name number, NodeId owner, NodeId first) const {
+  const auto* t = std::get_if<Tasklet>(&s_.nodes[first].body);
+  if (!owner.valid() || !t || t->target != number || t->op != WriteOp::kAssign || t->guarded) return false;
+  const std::vector<Name> reads = ReadContainers(t->value);
+  return std::find(reads.begin(), reads.end(), number) == reads.end();
+}
+
+NodeId LoopStatements::Make(BlockId loop) {
+  std::unordered_set<uint32_t> statements;
+  const NodeId map = MapOf(loop, &statements);
+  const std::vector<Name> numbers = NumbersOf(statements);
+  for (Name n : numbers) s_.Mutable(n).storage = Storage::kRegister;
+  for (const Home& h : HomesOf(s_, {map})) {
+    const bool one_of_them = std::find(numbers.begin(), numbers.end(), h.container) != numbers.end();
+    if (one_of_them && !SetFirst(h.container, h.owner, h.first)) s_.Mutable(h.container).storage = Storage::kArena;
+  }
+  return map;
+}
+
+}  // namespace headrace::transforms
