@@ -60,7 +60,7 @@ bool Scheduler::HasLinesApart(const Nest& n) const {
 std::optional<Scheduler::Statements> Scheduler::Dependent(Nest n, bool share) {
   const auto layers = LayersOf(n.ranges);
   if (!layers) return Declined("a range whose step is not known");
-  if (share && HasLinesApart(n)) return Declined("lines that are kept apart, over ranges that depend on those where iterations meet");
+  const bool lines = share && HasLinesApart(n);
   const size_t first = layers->outer.size();
   const NodeId map = Enclose(&n, layers->inner);
   for (size_t i = 0; i < first; ++i)
@@ -68,6 +68,7 @@ std::optional<Scheduler::Statements> Scheduler::Dependent(Nest n, bool share) {
   const std::vector<bool> apart = ApartRanges(n);
   std::vector<Range> outer, meeting;
   for (size_t i = 0; i < first; ++i) (apart[i] || !share ? outer : meeting).push_back(n.ranges[i]);
+  if (lines && !meeting.empty()) return Declined("lines that are kept apart, over ranges that depend on those where iterations meet");
   const std::vector<Range> between(n.ranges.begin() + static_cast<long>(first), n.ranges.end());
   const Expr work = WorkOf(n.body) * TripsOf(meeting);
   auto body = Inside(map);
