@@ -34,7 +34,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     flags = argparse.ArgumentParser(prog="peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--machine-library", required=True, help=argparse.SUPPRESS)
     flags.add_argument("--suite", default="models", choices=(*suites.SUITES, "all"))
-    flags.add_argument("--out", required=True, help="folder for rows, tables and pictures")
+    flags.add_argument("--out", default="", help="folder for rows, tables and pictures; only --list needs none")
     flags.add_argument("--quick", action="store_true", help="8 cases of the suite")
     flags.add_argument("--case", action="append", default=[], metavar="TEXT", help="only cases whose title (as --list prints it) has all of these words; * stands for any part; may be repeated")
     flags.add_argument("--engines", default="", help="only these, with commas between them")
@@ -46,7 +46,10 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     flags.add_argument("--merge", action="append", default=[], metavar="ROWS", help="a rows.jsonl whose rows DIR gets as well")
     flags.add_argument("--measure", default="missing", choices=("missing", "nothing"))
     flags.add_argument("--list", action="store_true", help="prints the cases and ends")
-    return flags.parse_args(arguments)
+    options = flags.parse_args(arguments)
+    if not options.out and not options.list:
+        flags.error("where to: --out FOLDER")
+    return options
 
 
 def chosen(keys: list[Key], texts: list[str]) -> list[Key]:
