@@ -29,7 +29,7 @@ class Stores {
       } else {
         for (const Touched& t : TouchedBy(p_, s_, s_.body[i]))
           if (t.read) read_.insert(t.root);
-        Conditions({s_.body[i]});
+        Inside({s_.body[i]});
       }
     }
     if (changed_) transforms::RemoveEmptied(&s_);
@@ -51,13 +51,23 @@ class Stores {
   void Reads(const Expr& e) {
     for (Name n : ReadContainers(e)) read_.insert(RootOf(s_, n));
   }
-  void Conditions(const std::vector<BlockId>& body) {
+  void Inside(const std::vector<BlockId>& body) {
     ForEachBlock(s_, body, [&](BlockId b) {
       const Control& c = s_.blocks[b].control;
       if (const auto* l = std::get_if<Loop>(&c)) Reads(l->init), Reads(l->condition), Reads(l->update);
       if (const auto* d = std::get_if<Conditional>(&c))
         for (const Branch& br : d->branches) Reads(br.condition);
       if (const auto* a = std::get_if<Assign>(&c)) Reads(a->value);
+      if (const auto* state = std::get_if<State>(&c))
+        for (NodeId n : state->statements) Accumulates(n);
+    });
+  }
+  // What is added to is read.
+  void Accumulates(NodeId n) {
+    const Body& body = s_.nodes[n].body;
+    if (const auto* t = std::get_if<Tasklet>(&body); t && t->op != WriteOp::kAssign) read_.insert(RootOf(s_, t->target));
+    ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+      for (NodeId c : inside) Accumulates(c);
     });
   }
 
@@ -86,6 +96,7 @@ class Stores {
         if (t.write && !t.read && read_.count(t.root) && own_.count(t.root) && Overwrites(n, t.root)) read_.erase(t.root);
     for (const Touched& t : touched)
       if (t.read) read_.insert(t.root);
+    Accumulates(n);
   }
 
   // Every element, whatever there was before.

@@ -58,5 +58,18 @@ sdfg f(X: f32[N], Y: f32[N], Z: f32[N]) {
                   "eliminate-dead-stores");
 }
 
+// Nobody reads the sum, but the loop adds to it, and stays: what the sum starts at, too.
+TEST(DeadStores, WhatLoopsAddTo) {
+  ExpectUnchanged(R"(
+sdfg f(X: f32[N], Y: f32[N]) {
+  transient S: f32
+  state { S = 0 }
+  for t in 0:N {
+    state { S += X[t]; Y[t] = X[t] }
+  }
+})",
+                  "eliminate-dead-stores");
+}
+
 }  // namespace
 }  // namespace headrace::transforms
