@@ -134,11 +134,11 @@ bool KernelPrinter::MayLeave(const std::vector<NodeId>& body) const {
   return false;
 }
 
-bool KernelPrinter::HasLoop(const std::vector<NodeId>& body) const {
+bool KernelPrinter::HasLoop(const std::vector<NodeId>& body, bool or_lanes) const {
   return std::any_of(body.begin(), body.end(), [&](NodeId n) {
     const auto* m = std::get_if<Map>(&s_.nodes[n].body);
-    bool found = m && m->schedule == Schedule::kSequential;
-    ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& inside) { found |= HasLoop(inside); });
+    bool found = m && (m->schedule == Schedule::kSequential || (or_lanes && m->schedule == Schedule::kVector));
+    ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& inside) { found |= HasLoop(inside, or_lanes); });
     return found;
   });
 }
@@ -150,8 +150,9 @@ Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, W
   }
   std::vector<LoopDim> dims;
   for (const Range& r : m.ranges) dims.push_back(DimOf(r));
-  // Loops of loops may take long: whoever cancels the run is heard in each round of the outermost.
-  const bool polls = !in_loop_ && m.schedule == Schedule::kSequential && (dims.size() > 1 || HasLoop(m.body));
+  // Loops of loops may take long: whoever cancels the run is heard in each round of the outermost, of lanes, too, where it is no
+  // part of a loop that is shared out.
+  const bool polls = !in_loop_ && m.schedule == Schedule::kSequential && (dims.size() > 1 || HasLoop(m.body, !in_part_));
   bool braces = false;
   for (size_t i = 0; i < dims.size(); ++i) {
     const bool last = i + 1 == dims.size();
