@@ -90,6 +90,7 @@ TEST(Windows, GradientsOfWeights) {
     for (const char* c : {"2", "7", "16", "33", "100"}) ExpectTiles(Weights({7, 17, 3, 1, 1, 1, "1", c}, apart));
     ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "N", "6"}, apart), {{"N", 3}});
     ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "N", "6"}, apart), {{"N", 0}});
+    ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "0", "6"}, apart));
     for (const char* type : {"f64", "f16", "bf16"}) ExpectTiles(Weights({6, 7, 3, 1, 1, 1, "2", "24", type}, apart));
   }
 }

@@ -80,7 +80,7 @@ void WindowWeightsScheduler::CutTerms() {
     if (n > length) cut_ = i, length = n;
   }
   for (size_t i = 0; i < w_.terms.size(); ++i)
-    if (i != cut_) work *= AsInt(w_.terms[i].end).value_or(1);
+    if (i != cut_) work *= std::max<int64_t>(1, AsInt(w_.terms[i].end).value_or(1));
   const int64_t worth = (d_.chunk_operations + work - 1) / work, few = (length + d_.most_parts - 1) / d_.most_parts;
   part_length_ = std::min(length, std::max(worth, few));
   parts_ = (length + part_length_ - 1) / part_length_;
