@@ -48,7 +48,7 @@ bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
   lines_.length = lines, row_.length = row;
   if (has_lines_) moving.push_back({lines_.whole.index, lines_.begin(), lines, LengthOf(lines_.whole) % lines != 0});
   moving.push_back({row_.whole.index, row_.begin(), row, LengthOf(row_.whole) % row != 0});
-  strip_ = Strip::Of(*s_, c_.data, moving);
+  strip_ = Strip::Of(*s_, c_.data, moving, group_ > 1 ? c_.terms.back().index : Name());
   return strip_.has_value();
 }
 
@@ -56,12 +56,12 @@ bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
 bool ChannelsScheduler::CutPoints() {
   const int64_t lines = LengthOf(lines_.whole), row = LengthOf(row_.whole);
   int64_t part = row;
-  while (SetStrip(1, part) && strip_->elements() > d_.strip_elements && part > tile_rows_)
+  while (SetStrip(1, part) && strip_->elements() > group_ * d_.strip_elements && part > tile_rows_)
     part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
   if (!strip_) return false;
   int64_t high = 1;  // few points would not be worth the weights
   const auto one_more = [&] {
-    return SetStrip(high + 1, row) && (strip_->elements() <= d_.strip_elements || high * row < d_.strip_points);
+    return SetStrip(high + 1, row) && (strip_->elements() <= group_ * d_.strip_elements || high * row < d_.strip_points);
   };
   while (part == row && high < lines && one_more()) ++high;
   high = Ceil(lines, Ceil(lines, high));
@@ -125,6 +125,7 @@ void ChannelsScheduler::CutTerms() {
   const int64_t all = LengthOf(c_.terms[cut_term_]), line = d_.transpose_elements;
   int64_t blocks = std::min(all, Ceil(count, std::max<int64_t>(1, most)));
   const auto length = [&] { return blocks > 1 && !c_.turned ? Ceil(Ceil(all, blocks), line) * line : Ceil(all, blocks); };
+  if (group_ > 1) blocks = 1;  // sums of integers are exact, and what is laid out is small
   CutTerms(length());
   const auto is_far = [&] { return SetStrip(1, LengthOf(row_.whole)) && strip_->elements() > d_.strip_elements; };
   while (c_.turned && blocks < all && is_far()) ++blocks, CutTerms(length());
@@ -172,12 +173,9 @@ ChannelsScheduler::Statements ChannelsScheduler::Tile(int64_t lines, int64_t row
       {{{u_, Expr(0), Expr(width_), Expr(1)}}, Schedule::kVector}};
   std::vector<Range> terms;
   for (const Term& x : panel_.terms) terms.push_back(x.range);
-  std::vector<Expr> index = c_.data.index;
-  for (Expr& e : index) e = Substitute(e, Here());
-  const Expr left = in_place_ ? ReadExpr(c_.data.container, index) : strip_->Read(Here());
+  const NodeId step = Step(t, &terms);
   Statements out = Wrap(s_, each, {Put(t, at, WriteOp::kAssign, Zero())});
-  Add(&out, Wrap(s_, {{terms, Schedule::kSequential}, each[0], each[1]},
-                 {Put(t, at, WriteOp::kAssign, CallExpr("fma", {left, packed_ ? packed_ : panel_.Read(), ReadExpr(t, at)}))}));
+  Add(&out, Wrap(s_, {{terms, Schedule::kSequential}, each[0], each[1]}, {step}));
   Add(&out, Store(t, each));
   return out;
 }
@@ -198,11 +196,12 @@ ChannelsScheduler::Statements ChannelsScheduler::Tiles() {
 
 // Not where the points of a tile would share the few places that a cache has for them.
 bool ChannelsScheduler::ReadsInPlace() const {
-  if (c_.data.outside || s_->Get(c_.data.container).dtype != c_.type) return false;
+  const DType stored = s_->Get(c_.data.container).dtype;
+  if (c_.data.outside || c_.data.more != 0 || (c_.data.cast == DType::kNone ? stored : c_.data.cast) != data_type_ || !GroupsLieInMemory()) return false;
   const Offset at = OffsetOf(*s_, c_.data.container, c_.data.index);
   const auto step = at.elements ? Coefficient(at.elements, row_.whole.index) : std::nullopt;
   const int64_t by = step ? AsInt(*step).value_or(0) : 0;
-  return by * ByteSize(c_.type) % (2 * d_.cache_stride) != 0;
+  return by * ByteSize(stored) % (2 * d_.cache_stride) != 0;
 }
 
 // Of sums that were collected.
@@ -239,14 +238,15 @@ ChannelsScheduler::Statements ChannelsScheduler::Part() {
 }
 
 void ChannelsScheduler::Pack() {
-  DeclarePanels(s_, c_.type, &panel_);
+  DeclarePanels(s_, weight_type_, &panel_);
   std::vector<Name> terms;
   for (const Range& r : c_.terms) terms.push_back(r.index);
-  if (c_.around.empty()) packing_ = PackingOf(*s_, c_.weights, c_.type, c_.columns.index, terms, width_);
+  if (c_.around.empty()) packing_ = PackingOf(*s_, c_.weights, weight_type_, c_.columns.index, terms, width_, group_);
 }
 
 std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   if (LengthOf(c_.columns) < d_.few_columns || !NamePoints()) return std::nullopt;
+  ChooseGroup();
   CutTerms();
   if (!CutPoints()) return std::nullopt;
   CutColumns();
@@ -255,12 +255,12 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   if (has_lines_) y1_ = FreshIn(*s_, lines_.whole.index.str() + "_1");
   q_ = FreshIn(*s_, "q");
   in_place_ = ReadsInPlace();
-  panel_.width = width_, panel_.count = LengthOf(c_.columns);
+  panel_.width = width_, panel_.group = group_, panel_.count = LengthOf(c_.columns);
   panel_.columns = c_.columns.index, panel_.u = u_;
   panel_.parts = columns_.Within(j1_, width_), panel_.panels = Ceil(columns_.length, width_);
-  packed_ = ReadPacked(*s_, c_.weights, c_.type, c_.columns.index, width_, SymbolExpr(j1_), SymbolExpr(u_));
+  packed_ = PackedWeights(0);
   if (!packed_) Pack();
-  if (!in_place_) strip_->Declare(s_, c_.type, d_);
+  if (!in_place_) strip_->Declare(s_, data_type_, d_, group_);
   const bool adds = completion_.statements.size() == 1 && s_->Get(c_.sum.target).dtype == c_.type;  // each part of the terms its own
   if (((!block_.one() || !c_.around.empty()) && !adds) || Across())
     sums_ = Local("sums", {lines_.length, row_.length, panel_.panels * width_}, Storage::kWorker);
@@ -274,7 +274,7 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   int64_t terms = 1;
   for (const Range& r : c_.terms) terms *= LengthOf(r);
   const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(c_.type));
-  const Expr work = Expr(lines_.length * row_.length * terms * Ceil(columns_.length, lanes)) * CountOf(c_.around);
+  const Expr work = Expr(lines_.length * row_.length * Ceil(terms, group_) * Ceil(columns_.length, lanes)) * CountOf(c_.around);
   const Shared shared = ShareOut(*s_, units, work, d_);
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }

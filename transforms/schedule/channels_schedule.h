@@ -65,6 +65,13 @@ class ChannelsScheduler {
   void CutTerms();
   void ChooseTile();
   Statements Tile(int64_t lines, int64_t rows);
+  // ---- channels_groups.cc ----
+  void ChooseGroup();
+  std::optional<size_t> ChannelTerm() const;
+  bool GroupsLieInMemory() const;
+  NodeId Step(Name tile, std::vector<Range>* terms);
+  Expr Data(const NameMap& place) const;
+  Expr PackedWeights(int64_t k);
   Statements Tiles();
   Statements Store(Name tile, const std::vector<Level>& each);
   bool ReadsInPlace() const;
@@ -72,7 +79,7 @@ class ChannelsScheduler {
   NameMap Here() const;  // of the points of a tile, and its columns
   Statements Results();
   Statements Part();
-  Expr Zero() const { return FloatExpr(0); }
+  Expr Zero() const { return IsFloat(c_.type) ? FloatExpr(0) : IntExpr(0); }
   Name Local(const std::string& stem, std::vector<int64_t> shape, Storage storage);
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
     return schedule::Put(s_, target, std::move(index), op, std::move(value));
@@ -90,8 +97,10 @@ class ChannelsScheduler {
   Panel panel_;
   Expr packed_;  // the read of weights that are panels already; null: they are packed
   std::optional<Packing> packing_;
+  int64_t group_ = 1;  // terms that one step multiplies and adds up: elements of the last one
+  DType data_type_ = DType::kNone, weight_type_ = DType::kNone;  // of what is laid out
   int64_t tile_lines_ = 1, tile_rows_ = 1, width_ = 1;
-  Name y1_, x1_, j1_, q_, r_, u_, sums_;
+  Name y1_, x1_, j1_, q_, r_, u_, g_, sums_;
 };
 
 }  // namespace headrace::schedule

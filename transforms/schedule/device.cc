@@ -61,6 +61,7 @@ constexpr Field kFields[] = {
     {"block-threads", &Device::block_threads},
     {"shared-bytes", &Device::shared_bytes},
     {"bf16-dot", &Device::bf16_dot},
+    {"int8-dot", &Device::int8_dot},
 };
 
 Status Wrong(const std::string& device, const std::string& what, const std::string& hint) {
@@ -130,6 +131,7 @@ std::string HostDevice() {
   if (const char* asked = std::getenv("HEADRACE_DEVICE"); asked && *asked) return asked;
 #if defined(__x86_64__) || defined(__i386__)
   if (__builtin_cpu_supports("avx512bf16")) return "cpu_bf16";
+  if (__builtin_cpu_supports("avx512vnni")) return "cpu_vnni";
   if (__builtin_cpu_supports("avx512f")) return "cpu";
 #endif
   return "cpu_avx2";

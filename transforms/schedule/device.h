@@ -20,7 +20,8 @@ struct Device {
           window_border_vectors = 0, window_terms = 0,
           channel_sum_gain = 0, window_gain = 0, weight_gradient_loss = 0, turned_element = 0, copy_share = 0, symbol_size = 0,  // layouts
           block_threads = 0, shared_bytes = 0,  // of an accelerator
-          bf16_dot = 0;  // products of bf16 that are added to an f32 at once: dot2; 1: none are
+          bf16_dot = 0,  // products of bf16 that are added to an f32 at once: dot2; 1: none are
+          int8_dot = 0;  // products of 8-bit integers that are added to an i32 at once: dot4; 1: none are
 };
 
 // Each number once, at least 1; those that are missing are of the description that `like NAME` names. Errors: E0369.

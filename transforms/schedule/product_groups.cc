@@ -26,18 +26,54 @@ Expr AsBf16(const Sdfg& s, Expr factor) {
   return typed.ok() && (*typed)->dtype == DType::kBF16 && IsBf16(*typed) ? factor : Expr();
 }
 
+// Of this type, an element or a choice of one: what is converted to the sum's i32, or 128 more or less than an element of the other
+// sign. Null where it is none.
+bool IsElement(const Expr& e) {
+  if (e.Is(ExprKind::kSelect)) return IsElement(e->args[1]) && IsElement(e->args[2]);
+  return e.Is(ExprKind::kRead) || e.Is(ExprKind::kInt);
+}
+Expr AsByte(const Sdfg& s, const Expr& factor, DType type) {
+  const auto element = [&](Expr e, DType of) -> Expr {
+    while (e.Is(ExprKind::kCast) && e->dtype == DType::kI32 && !e->saturate) e = e->args[0];
+    const Result<Expr> typed = InferTypes(s, e);
+    return typed.ok() && (*typed)->dtype == of && IsElement(e) ? e : Expr();
+  };
+  const bool shifted = factor.Is(ExprKind::kBinary) && factor->op == (type == DType::kU8 ? Op::kAdd : Op::kSub) && AsInt(factor->args[1]) == 128;
+  if (!shifted) return element(factor, type);
+  return element(factor->args[0], type == DType::kU8 ? DType::kI8 : DType::kU8) ? CastExpr(type, factor) : Expr();
+}
+
 bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
 
 }  // namespace
 
 // Where denormals count products of bf16 stay those of f32.
 void ProductScheduler::ChooseGroup() {
-  factors_ = p_.type;
+  factors_ = column_factors_ = p_.type;
+  if (d_.int8_dot == 4 && p_.type == DType::kI32) {
+    const Expr row = AsByte(*s_, p_.row_operand, DType::kU8), column = AsByte(*s_, p_.column_operand, DType::kI8);
+    if (!row || !column) return;
+    p_.row_operand = row, p_.column_operand = column;
+    factors_ = DType::kU8, column_factors_ = DType::kI8, group_ = 4;
+    return;
+  }
   if (d_.bf16_dot != 2 || p_.type != DType::kF32 || NeedsDenormals(*s_)) return;
   const Expr row = AsBf16(*s_, p_.row_operand), column = AsBf16(*s_, p_.column_operand);
   if (!row || !column) return;
   p_.row_operand = row, p_.column_operand = column;
-  factors_ = DType::kBF16, group_ = 2;
+  factors_ = column_factors_ = DType::kBF16, group_ = 2;
+}
+
+// Of a tile; null: they are no panels.
+Expr ProductScheduler::PackedColumns(int64_t k) const {
+  const Name column = p_.columns[0].index, term = p_.depth[0].index;
+  const Expr first = SymbolExpr(j1_), u = SymbolExpr(u_), d = SymbolExpr(d1_);
+  if (group_ == 1) {
+    const Expr read = ReadPacked(*s_, p_.column_operand, column_factors_, column, tile_columns_, first, u);
+    return read ? Substitute(read, {{term, d}}) : Expr();
+  }
+  const Expr place = AsInt(depth_.part) == 0 ? d : FloorDiv(depth_.first(), Expr(group_)) + d;
+  return ReadPacked(*s_, p_.column_operand, column_factors_, column, tile_columns_, first, u, {term, group_, place}, k);
 }
 
 Expr ProductScheduler::LengthOfBlock() const {
@@ -139,9 +175,9 @@ NodeId ProductScheduler::Step(Name tile, const Factors& f) {
   std::vector<Expr> factors;
   for (int64_t k = 0; k < group_; ++k) {
     factors.push_back(f.rows[static_cast<size_t>(k)]);
-    factors.push_back(packed_ ? packed_ : ReadExpr(packed_columns_, PlaceIn({}, f.group, column, Expr(k))));
+    factors.push_back(packed_ ? PackedColumns(k) : ReadExpr(packed_columns_, PlaceIn({}, f.group, column, Expr(k))));
   }
-  if (!IsFloat(p_.type)) return Put(tile, at, WriteOp::kAdd, BinaryExpr(Op::kMul, factors[0], factors[1]));
+  if (group_ == 1 && !IsFloat(p_.type)) return Put(tile, at, WriteOp::kAdd, BinaryExpr(Op::kMul, factors[0], factors[1]));
   factors.push_back(sum);
   return Put(tile, at, WriteOp::kAssign, CallExpr(group_ == 1 ? "fma" : "dot" + std::to_string(group_), factors));
 }

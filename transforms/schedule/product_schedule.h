@@ -84,6 +84,7 @@ class ProductScheduler {
   Statements Store(Name tile, int64_t rows, const Expr& row);
   // ---- product_groups.cc ----
   void ChooseGroup();
+  Expr PackedColumns(int64_t k) const;
   Expr LengthOfBlock() const;
   Range GroupsOfBlock() const;
   Expr PlaceOfGroup() const;
@@ -104,8 +105,8 @@ class ProductScheduler {
 
   Expr Zero() const { return IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0); }
   // For factors: `before`, the groups of a block, `row`, and what is in a group.
-  Name Packed(const std::string& stem, std::vector<Expr> before, const Expr& row) {
-    return schedule::Local(s_, stem, factors_, PlaceIn(before, Expr((depth_.most + group_ - 1) / group_), row, Expr(group_)), Storage::kWorker);
+  Name Packed(const std::string& stem, DType factors, std::vector<Expr> before, const Expr& row) {
+    return schedule::Local(s_, stem, factors, PlaceIn(before, Expr((depth_.most + group_ - 1) / group_), row, Expr(group_)), Storage::kWorker);
   }
   std::vector<Range> DepthLoops() const;
   std::vector<Range> ColumnLoops() const;
@@ -125,7 +126,7 @@ class ProductScheduler {
   Completion completion_;  // of the result at row p_.row.index and column column_
   Name column_;
   Cuts rows_, columns_, depth_;
-  DType factors_ = DType::kNone;  // of what is packed
+  DType factors_ = DType::kNone, column_factors_ = DType::kNone;  // of what is packed
   int64_t group_ = 1;             // factors that one step multiplies and adds up
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index

@@ -18,14 +18,15 @@ struct Term {
 
 struct Panel {
   Name buffer;
-  int64_t width = 0;
+  int64_t width = 0, group = 1;  // columns; elements of the last term that lie side by side
   std::vector<Term> terms;  // outermost first
   Range parts;              // the panels of a part: of the first column of each
   int64_t panels = 1;       // of a part, at most
   Name columns, u;          // the index of the columns, and the one within the panel
   int64_t count = 0;        // columns of all parts
-  int64_t size() const;     // terms
+  int64_t size() const;     // terms, or groups of them
   Expr Read() const;        // of a term, for column u of a panel
+  Expr Read(Name place, int64_t k) const;  // element k of a group that is counted by an index
 };
 void DeclarePanels(Sdfg* s, DType type, Panel* p);
 std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights);
