@@ -121,9 +121,12 @@ std::optional<Written> Quantisation::WrittenTo(const Expr& e, uint32_t at) const
 }
 
 std::optional<Quantised> Quantisation::Read(const Expr& e, uint32_t at) const {
+  if (depth_ == 2) return std::nullopt;  // of a long chain of products nothing is asked
   const auto written = WrittenTo(e, at);
   if (!written) return std::nullopt;
+  ++depth_;
   auto q = Parse(written->value, written->at);
+  --depth_;
   if (!q || !e->has_default) return q;
   if (!IsZero(e->args.back()) || q->read->has_default) return std::nullopt;
   q->read = ReadExpr(q->read->name, IndexOf(q->read), q->zero ? q->zero : Expr(0));

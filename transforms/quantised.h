@@ -44,6 +44,7 @@ class Quantisation {
 
   const Sdfg& s_;
   const UseIndex& uses_;
+  mutable int depth_ = 0;  // of statements that values are followed to
 };
 
 // A map, or maps that consist of nothing but the next, around one tasklet; ranges from 0 by 1 that don't depend on each other.
