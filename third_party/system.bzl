@@ -43,9 +43,10 @@ def _libraries(ctx):
     return []
 
 def _system_lib_impl(ctx):
-    root = _find_include_root(ctx)
-    for name in ctx.attr.include:
-        ctx.symlink(root + "/" + name, "include/" + name)
+    if ctx.attr.include:
+        root = _find_include_root(ctx)
+        for name in ctx.attr.include:
+            ctx.symlink(root + "/" + name, "include/" + name)
     libs = _libraries(ctx) if ctx.attr.lib_prefix else []
     ctx.file("libs.bzl", "LIBS = %r\n" % libs)
     ctx.symlink(ctx.attr.build_file, "BUILD.bazel")
@@ -56,8 +57,7 @@ system_lib = repository_rule(
     attrs = {
         "build_file": attr.label(allow_single_file = True, mandatory = True),
         "include": attr.string_list(
-            mandatory = True,
-            doc = "headers or folders of headers below /usr/include",
+            doc = "headers or folders of headers below /usr/include; none: the library is linked where the machine has it",
         ),
         "lib_prefix": attr.string(
             doc = "put the libraries with this prefix into LIBS of libs.bzl, " +

@@ -19,6 +19,7 @@ class Eliminator {
     Control(s_.body);
     for (const Leaf& l : leaves_)  // a node that defines a size that somebody uses is live
       for (Name d : l.defines) definers_[d].push_back(&l - leaves_.data());
+    writers_.reserve(s_.order.size()), live_.reserve(s_.order.size());
     for (size_t i = 0; i < leaves_.size(); ++i)
       for (Name w : leaves_[i].writes) writers_[w].push_back(i);
     std::vector<Name> roots(live_.begin(), live_.end());
@@ -212,7 +213,7 @@ class Eliminator {
   }
 
   bool DropContainers() {
-    std::unordered_set<Name> used(s_.parameters.begin(), s_.parameters.end());
+    std::unordered_set<Name> used(s_.parameters.begin(), s_.parameters.end(), s_.order.size());
     auto reads = [&](const Expr& e) {
       Visit(e, [&](const Expr& x) {
         if (x.Is(ExprKind::kRead)) used.insert(x->name);

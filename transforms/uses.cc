@@ -24,6 +24,7 @@ bool Usage::WrittenBetween(uint32_t after, uint32_t until) const {
 }
 
 UseIndex::UseIndex(const Program& p, const Sdfg& s) {
+  usage_.reserve(s.order.size());
   Walk(p, s, s.body, -1);
   for (Name n : s.order) {
     const Container* c = s.Find(n);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/cpu/code_style.h"
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/lower.h"
 #include "ir/expr/functions.h"
@@ -121,7 +122,7 @@ std::string ExprCode::Text(int id, bool hoist) {
   const ExprKind k = copy.e->kind;
   const bool trivial = k == ExprKind::kInt || k == ExprKind::kFloat || k == ExprKind::kBool || k == ExprKind::kSymbol ||
                        IsFn(copy.e, kBadFn) || IsFn(copy.e, kPresentFn) || IsFn(copy.e, kLocalFn);
-  if (hoist && !trivial && nodes_[id].local.empty() && (copy.uses > 1 || s.size() > 110)) {
+  if (hoist && !trivial && nodes_[id].local.empty() && (copy.uses > 1 || s.size() > kStyle.expression_characters)) {
     const std::string name = "t" + std::to_string(env_.next_temp++);
     w_.Line(std::string("const ") + ValueType(copy.type) + " " + name + " = " + Bare(s) + ";");
     nodes_[id].local = name;
@@ -199,7 +200,7 @@ std::string ExprCode::Sides(int id, const std::string& cond, int a, int b, bool 
   }
   if (const int from = nodes_[a].e.Is(ExprKind::kRead) ? nodes_[a].args[0] : -1; !early && hoist && from >= 0)
     if (nodes_[from].safe && !ReadsYet(from)) Text(from, true);
-  if (lazy && hoist && nodes_[a].size + nodes_[b].size > 24) {
+  if (lazy && hoist && nodes_[a].size + nodes_[b].size > kStyle.choice_operations) {
     const std::string name = "t" + std::to_string(env_.next_temp++);
     w_.Line(std::string(ValueType(t)) + " " + name + ";");
     for (int side : {a, b}) {

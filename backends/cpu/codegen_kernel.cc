@@ -1,4 +1,5 @@
 // Kernels: those of the program, which calls name, and those that statements outside of kernels become.
+#include "backends/cpu/code_style.h"
 #include "backends/cpu/codegen_sdfg_internal.h"
 #include "backends/cpu/kernel_printer.h"
 #include "backends/cpu/plain_loops.h"
@@ -118,7 +119,7 @@ std::string SdfgGen::AddKernel(Kernel k, const std::string& comment, bool schedu
   if (!fresh) return it->second;
   std::string text = "// ";
   int lines = 0;
-  for (size_t i = 0; i < comment.size() && lines < 12; ++i) {
+  for (size_t i = 0; i < comment.size() && lines < kStyle.comment_lines; ++i) {
     text += comment[i] == '\\' ? '/' : comment[i];
     if (comment[i] == '\n' && i + 1 < comment.size()) text += "// ", ++lines;
   }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backends/cpu/access.h"
+#include "backends/cpu/code_style.h"
 #include "backends/cpu/codegen_sdfg.h"
 #include "backends/cpu/ctypes.h"
 #include "ir/analysis/layout.h"
@@ -12,8 +13,6 @@
 
 namespace headrace::cpu {
 namespace {
-
-constexpr size_t kPartBytes = 32 * 1024;  // source text per file: enough work for a compiler process, not too much
 
 // Callees before callers.
 std::vector<const Sdfg*> Reachable(const Program& p) {
@@ -226,7 +225,7 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
     const auto n = AsInt(NumElements(c));
     if (!n) return UnsupportedError("E0682", "persistent container '" + name.str() + "' has no fixed size");
     auto it = names.constant_index.find({sdfg, Name(name.str() + "$initial")});
-    items += "  {" + std::to_string(std::max<int64_t>(64, *n * ByteSize(c.dtype))) + ", " +
+    items += "  {" + std::to_string(std::max(kStyle.state_bytes, *n * ByteSize(c.dtype))) + ", " +
              (it == names.constant_index.end() ? "-1" : std::to_string(it->second)) + "},\n";
   }
   if (persistent) table_of("const persistent_item", "persistent_items", items);
@@ -354,7 +353,7 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
     };
     for (const std::string& item : items) {
       text += item + "\n";
-      if (text.size() >= kPartBytes) flush();
+      if (text.size() >= kStyle.file_bytes) flush();
     }
     flush();
   };

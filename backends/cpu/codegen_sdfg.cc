@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "backends/common/external_call.h"
+#include "backends/cpu/code_style.h"
 #include "backends/cpu/ctypes.h"
 #include "backends/cpu/plain_loops.h"
 #include "ir/analysis/type_inference.h"
@@ -20,17 +21,6 @@ std::string FieldNames::Of(Name n, const std::string& kind) {
   while (!taken_.insert(s).second) s += "_";
   return it->second = s;
 }
-
-namespace {
-
-constexpr int kPartStatements = 200;
-
-// Sequences keep their kind as parameters.
-bool IsParameter(const Sdfg& s, Name n) {
-  return std::find(s.parameters.begin(), s.parameters.end(), n) != s.parameters.end();
-}
-
-}  // namespace
 
 std::string SdfgGen::Pointer(Name base) {
   const Container& c = s_.Get(base);
@@ -51,7 +41,7 @@ Status SdfgGen::Statement(NodeId n, Writer& w) {
   Status status;
   const int around = site_;
   if (!in_nest_) site_ = NewSite(node.origin);
-  if (++statements_ % 16 == 0) w.Line("if (hr_stopped(x)) " + Leave());
+  if (++statements_ % kStyle.poll_statements == 0) w.Line("if (hr_stopped(x)) " + Leave());
   if (const auto* call = std::get_if<Nested>(&node.body)) {
     const Sdfg* callee = names_.program->Find(call->callee);
     status = callee && IsOneFunction(*callee) ? CallKernel(*call, *callee, w) : EmitNested(*call, w);
@@ -75,11 +65,11 @@ Status SdfgGen::Statement(NodeId n, Writer& w) {
 }
 
 Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
-  if (list.size() <= kPartStatements) {
+  if (list.size() <= kStyle.function_statements) {
     for (NodeId n : list) HR_RETURN_IF_ERROR(Statement(n, w));
     return {};
   }
-  for (size_t begin = 0; begin < list.size(); begin += kPartStatements) {
+  for (size_t begin = 0; begin < list.size(); begin += kStyle.function_statements) {
     Writer part;
     part.Open("(" + frame_ + "* f) {");
     Prolog(part);
@@ -87,7 +77,7 @@ Status SdfgGen::Statements(const std::vector<NodeId>& list, Writer& w) {
     std::vector<Origin> sites = std::exchange(sites_, {Origin()});
     next_temp = 0;
     next_index_ = 0;
-    for (size_t i = begin; i < std::min(list.size(), begin + kPartStatements); ++i)
+    for (size_t i = begin; i < std::min(list.size(), begin + kStyle.function_statements); ++i)
       HR_RETURN_IF_ERROR(Statement(list[i], part));
     part.Line("return 0;");
     part.Close();
@@ -273,13 +263,13 @@ std::string SdfgGen::FrameStruct() {
   w.Line("char* arena;");
   for (const auto& [name, field] : FrameFieldList(s_, &fields_)) {
     const Container* c = s_.Find(name);
-    if (!c || !IsParameter(s_, name)) w.Line("int64_t " + field + ";");
+    if (!c || !IsParameter(name)) w.Line("int64_t " + field + ";");
     else if (IsHandle(*c)) w.Line("hr_value* " + field + ";");
     else w.Line(std::string(StorageType(c->dtype)) + "* " + field + ";");
   }
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
-    if (IsHandle(c) && !IsParameter(s_, n)) {
+    if (IsHandle(c) && !IsParameter(n)) {
       w.Line("hr_value* " + fields_.Of(n, "value_") + ";");
       w.Line("hr_box " + fields_.Of(n, "box_") + ";");
     }
@@ -322,7 +312,7 @@ std::string SdfgGen::MainFunction(const std::string& body) {
   std::string release;
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
-    if (!IsHandle(c) || IsParameter(s_, n)) continue;
+    if (!IsHandle(c) || IsParameter(n)) continue;
     if (c.kind == ContainerKind::kConstant)
       w.Line("f->" + fields_.Of(n, "value_") + " = (hr_value*)x->program->handles + " +
              std::to_string(names_.constant_index.at({s_.name, n})) + ";");
@@ -332,7 +322,7 @@ std::string SdfgGen::MainFunction(const std::string& body) {
   for (Name n : outside_) w.Line("hr_free_slot(x, &f->" + fields_.Of(n, "slot_") + ");");
   for (Name n : s_.order) {
     const Container& c = s_.Get(n);
-    if (IsHandle(c) && !IsParameter(s_, n) && c.kind != ContainerKind::kConstant)
+    if (IsHandle(c) && !IsParameter(n) && c.kind != ContainerKind::kConstant)
       w.Line("hr_free_box(&f->" + fields_.Of(n, "box_") + ");");
   }
   w.Line("hr_release(x, mark);");

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "backends/cpu/access.h"
 #include "backends/cpu/arena_code.h"
@@ -23,6 +24,7 @@ class SdfgGen : public LoopEnv {
         s_(s),
         fn_(names.function.at(s.name)),
         frame_("F_" + fn_),
+        parameters_(s.parameters.begin(), s.parameters.end()),
         lowerer_(s),
         arena_(s),
         outside_(WithoutPlace(s)),
@@ -118,6 +120,7 @@ class SdfgGen : public LoopEnv {
   std::string Count(const Expr& e, Writer& w) {
     return CountText(e, [&](const Expr& x) { return Text(x, DType::kIndex, w); });
   }
+  bool IsParameter(Name n) const { return parameters_.count(n) > 0; }  // sequences keep their kind as parameters
   std::string FrameStruct();
   std::string MainFunction(const std::string& body);
   std::string Leave() const;           // "return …;" out of a statement that failed
@@ -133,6 +136,7 @@ class SdfgGen : public LoopEnv {
   ProgramNames& names_;
   const Sdfg& s_;
   std::string fn_, frame_;
+  const std::unordered_set<Name> parameters_;
   Lowerer lowerer_;
   ArenaCode arena_;
   std::vector<Name> outside_;  // of the arena: allocated when their sizes are known

@@ -1,12 +1,8 @@
 // Where an error of a run comes from.
+#include "backends/cpu/code_style.h"
 #include "backends/cpu/codegen_sdfg_internal.h"
 
 namespace headrace::cpu {
-namespace {
-
-constexpr size_t kMaxSites = 50000;  // calls of large programs that call each other multiply them
-
-}  // namespace
 
 // Statements have numbers in the function they are printed in; functions that are called, by calls or as equal stretches,
 // have a range of numbers in their caller. On the way out of a failed run every function adds its own (hr_at), and the sum
@@ -31,7 +27,7 @@ std::string SdfgGen::LeaveCall(Name callee) {
   const auto at = names_.sites.find(callee);  // callees come first; one that can't be generated has none
   if (at == names_.sites.end()) return Leave();
   const std::vector<Origin>& inner = at->second;
-  if (sites_.size() + inner.size() > kMaxSites) return "return hr_is(x, " + std::to_string(site_) + ");";
+  if (sites_.size() + inner.size() > kStyle.sites) return "return hr_is(x, " + std::to_string(site_) + ");";
   const Origin call = sites_[static_cast<size_t>(site_)];
   return "return hr_at(x, " + std::to_string(Append(inner, call)) + ");";
 }

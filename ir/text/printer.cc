@@ -1,6 +1,7 @@
 #include "ir/text/printer.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "ir/base/spelling.h"
@@ -30,10 +31,9 @@ class Printer {
     }
     for (const Range& r : s_.given) Line("assume " + NameText(r.index) + " in " + RangeText(r));
     if (!s_.arena.empty()) Line(ArenaText());
-    for (Name n : s_.order) {
-      if (std::find(s_.parameters.begin(), s_.parameters.end(), n) == s_.parameters.end() && !IsLocal(s_.Get(n)))
-        Declaration(s_.Get(n));
-    }
+    const std::unordered_set<Name> in_header(s_.parameters.begin(), s_.parameters.end());
+    for (Name n : s_.order)
+      if (!in_header.count(n) && !IsLocal(s_.Get(n))) Declaration(s_.Get(n));
     Blocks(s_.body);
     out += "}\n";
   }

@@ -34,6 +34,14 @@ bool AgreeOn(const std::vector<Range>& ranges, const Use& a, const Use& b) {
   return true;
 }
 
+// At some position the uses have different numbers: whatever the iterations, their elements differ.
+bool ApartByNumbers(const Use& a, const Use& b) {
+  if (a.container != b.container || a.flat != b.flat || a.whole || b.whole) return false;
+  for (size_t i = 0; i < a.index.size() && i < b.index.size(); ++i)
+    if (const auto x = AsInt(a.index[i]), y = AsInt(b.index[i]); x && y && *x != *y) return true;
+  return false;
+}
+
 std::vector<Range> Renamed(const std::vector<Range>& ranges, NameMap* names, const char* suffix) {
   std::vector<Range> out;
   for (const Range& r : ranges) {
@@ -359,6 +367,7 @@ class Nest {
       const Use& u = uses_[j];
       if (j == wi || u.root != w.root || (u.write && j < wi)) continue;
       if (u.write && u.op == w.op && w.op != WriteOp::kAssign) continue;  // both accumulate alike: any order will do
+      if (ApartByNumbers(w, u)) continue;
       size_t common = CommonMaps(w, u);
       const size_t around = w.maps.size() - MapsAround(w).size();  // each iteration of these has its own
       if (common <= around) continue;

@@ -24,6 +24,7 @@ BUNDLED = {
     "libsodium": "sodium",
     "libtiff": "tiff",
     "libwebp": "webp",
+    "mimalloc": "mimalloc",
     "minizip": "minizip",
     "openjp2": "openjp2",
     "re2": "re2",

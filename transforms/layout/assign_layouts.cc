@@ -78,8 +78,9 @@ class Assigner {
         if (w.leaf.target) uses.insert(w.leaf.target->root);
         for (const Access& a : w.leaf.reads) uses.insert(a.root);
       }
+      candidates_.emplace_back();
       for (Name n : uses)
-        if (parent_.count(n)) uses_[n].push_back(i);
+        if (parent_.count(n)) uses_[n].push_back(i), candidates_[i].push_back(n);
     }
     for (const Statement& st : statements_)
       for (const Weighed& w : st.leaves) Connect(w);
@@ -124,9 +125,17 @@ class Assigner {
 
   double Cost(const std::set<size_t>& statements) const {
     double sum = 0;
-    for (size_t i : statements)
-      sum += CostOf(s_, statements_[i].leaves, d_, [this](Name n) { return parent_.count(n) > 0; }, [this, i] { return IsTiled(i); });
+    for (size_t i : statements) sum += CostOfStatement(i);
     return sum;
+  }
+  // Of what may change only the orders of its candidates count: the same ones come back in each round.
+  double CostOfStatement(size_t i) const {
+    std::vector<bool> orders;
+    for (Name n : candidates_[i]) orders.push_back(s_.Get(n).order.row_major());
+    const auto [it, fresh] = costs_[i].try_emplace(std::move(orders), 0.0);
+    if (fresh)
+      it->second = CostOf(s_, statements_[i].leaves, d_, [this](Name n) { return parent_.count(n) > 0; }, [this, i] { return IsTiled(i); });
+    return it->second;
   }
   // Asked of the strategy, once for each distinct statement.
   bool IsTiled(size_t i) const {
@@ -176,6 +185,8 @@ class Assigner {
   const Ask& ask_;
   std::vector<Statement> statements_;
   std::map<Name, std::vector<size_t>> uses_;
+  std::vector<std::vector<Name>> candidates_;  // of each statement
+  mutable std::unordered_map<size_t, std::map<std::vector<bool>, double>> costs_;  // of a statement, by whether each is row-major
   std::map<Name, Name> parent_;  // of candidates
   mutable std::unordered_map<std::string, bool> tiled_;  // by what a statement computes
   std::set<Name> sums_;          // sets that sums over images are in

@@ -22,7 +22,8 @@ std::optional<Extremes> ExtremesOf(const Expr& index, const std::vector<Range>& 
   Extremes out{*base, *base};
   for (const Range& r : ranges) {
     const auto c = Coefficient(index, r.index);
-    const auto step = c ? AsInt(*c) : std::nullopt, count = AsInt(r.end);
+    if (!c) return std::nullopt;
+    const auto step = AsInt(*c), count = AsInt(r.end);
     if (!step || !count || *count < 1) return std::nullopt;
     (*step < 0 ? out.least : out.most) += *step * (*count - 1);
   }
