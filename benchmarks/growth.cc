@@ -1,7 +1,8 @@
 // How the time of each phase grows with the program:
 //   growth [--sizes 10000,100000] [--runs N] [--most SLOPE] [--least SECONDS] [chain|wide|rows|layers …]
 // prints the least of N runs at each size, and the slope, log(time ratio) / log(size ratio): 1 is linear, 2 quadratic. With
-// --most, a steeper phase is an error where it takes --least seconds: caches and clocks make short times look steep.
+// --most, a steeper phase is an error where it takes --least seconds: caches and clocks make short times look steep; and so are
+// more kernels for what is more of the same (over 1.2 times as many).
 #include <time.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@ namespace {
 
 constexpr double kNoise = 0.02;        // seconds: what takes less at the larger size has no slope worth a word
 constexpr int64_t kTextOnly = 500000;  // nodes from which a program is only parsed, copied and walked
+constexpr double kMoreKernels = 1.2;
 
 struct Arguments {
   std::vector<int64_t> sizes = {10000, 100000};
@@ -124,9 +126,9 @@ Status RunOnce(const Registry& r, const std::string& text, bool text_only, Times
 
 bool IsCount(const std::string& phase) { return phase == "nodes" || phase == "kernels"; }
 
-// Whether every phase stays below the slope.
-bool PrintTable(const std::string& shape, const Arguments& a, const std::vector<Times>& times) {
-  std::printf("%s\n  %-40s", shape.c_str(), "ms");
+// Whether every phase stays below the slope, and kernels as many as they are to be.
+bool PrintTable(const GrowthProgram& program, const Arguments& a, const std::vector<Times>& times) {
+  std::printf("%s\n  %-40s", program.name, "ms");
   for (int64_t n : a.sizes) std::printf(" %10lld", static_cast<long long>(n));
   std::printf("  slope\n");
   bool good = true;
@@ -140,6 +142,11 @@ bool PrintTable(const std::string& shape, const Arguments& a, const std::vector<
       const bool steep = a.most > 0 && most >= a.least && slope > a.most;
       std::printf("  %5.2f%s", slope, steep ? "  too steep" : "");
       good &= !steep;
+    }
+    for (size_t i = 1; a.most > 0 && program.same_kernels && phase == "kernels" && i < times.size(); ++i) {
+      if (!(times[i][phase] > kMoreKernels * times[0][phase])) continue;
+      std::printf("  too many");
+      good = false;
     }
     std::printf("\n");
   }
@@ -177,7 +184,7 @@ int Main(int argc, char** argv) {
       const std::string text = program.text(a.sizes[i]);
       for (int run = 0; s.ok() && run < a.runs; ++run) s = RunOnce(r, text, a.sizes[i] >= kTextOnly, &times[i]);
     }
-    if (wanted && s.ok()) good &= PrintTable(program.name, a, times);
+    if (wanted && s.ok()) good &= PrintTable(program, a, times);
   }
   if (!s.ok()) std::fprintf(stderr, "%s\n", s.ToString().c_str());
   return s.ok() && good ? 0 : 1;

@@ -8,6 +8,7 @@ namespace headrace {
 struct GrowthProgram {
   const char* name;
   std::string (*text)(int64_t nodes);
+  bool same_kernels = false;  // however long: what is added is what was there
 };
 
 // One after another: Relu maps, each with a container of its own.
@@ -81,6 +82,6 @@ inline std::string LayersText(int64_t nodes) {
 }
 
 inline constexpr GrowthProgram kGrowthPrograms[] = {
-    {"chain", ChainText}, {"wide", WideText}, {"rows", RowsText}, {"layers", LayersText}};
+    {"chain", ChainText, true}, {"wide", WideText}, {"rows", RowsText}, {"layers", LayersText, true}};
 
 }  // namespace headrace
