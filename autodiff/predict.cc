@@ -14,9 +14,18 @@ bool HasLoops(const Sdfg& s) {
   return found;
 }
 
+// Lowering takes containers away and gives none a size of other symbols: whether there will be an answer is seen before.
+bool SizesAreGiven(const Sdfg& s, const std::vector<std::pair<Name, int64_t>>& given) {
+  Sizes sizes(s, given);
+  for (Name n : s.order)
+    if (MayLieInArena(s.Get(n))) sizes.Of(BytesOf(s.Get(n)));
+  return sizes.guessed().empty();
+}
+
 }  // namespace
 
 std::optional<int64_t> PredictedArena(Program p, const std::vector<std::pair<Name, int64_t>>& given, const Registry& r) {
+  if (!SizesAreGiven(p.Entry(), given)) return std::nullopt;
   if (!r.FindPipeline("loops") || !RunPipeline(r, "loops", p).ok()) return std::nullopt;
   // What a loop that is one kernel uses is in use as long as it runs.
   if (HasLoops(p.Entry()) && !RunPipeline(r, "outline{device=host}", p).ok()) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify.h"
@@ -77,6 +78,37 @@ Result<bool> InputToConstant(Program& p, Name input, const std::string& value) {
   HR_RETURN_IF_ERROR(Verify(changed));
   p = std::move(changed);
   return true;
+}
+
+Result<bool> ParameterInnermost(Program& p, const std::vector<Name>& names) {
+  Program changed = p;
+  Sdfg& s = changed.MutableEntry();
+  for (Name n : names) {
+    if (!IsParameter(s, n)) return NoParameter(s, n);
+    Container view = s.Get(n), held = view;
+    const bool seen = std::any_of(s.order.begin(), s.order.end(), [&](Name v) { return s.Get(v).kind == ContainerKind::kView && s.Get(v).base == n; });
+    const Name name(n.str() + "_innermost");
+    if (view.shape.size() < 3 || !view.row_major() || view.optional || seen || s.Find(name))
+      return InvalidError("E0360", "parameter '" + n.str() + "' can't have its channels innermost",
+                          "such are arrays [batch, channels, space…] without views, which callers may not leave out");
+    held.name = name;
+    held.shape.erase(held.shape.begin() + 1), held.shape.push_back(view.shape[1]);
+    view.kind = ContainerKind::kView, view.inout = view.output = false, view.base = name, view.offset = Expr(0);
+    const std::vector<Expr> strides = StridesOf(held);
+    view.strides = {strides[0], strides.back()};
+    view.strides.insert(view.strides.end(), strides.begin() + 1, strides.end() - 1);
+    std::replace(s.parameters.begin(), s.parameters.end(), n, name);
+    s.Mutable(n) = view;
+    s.Add(std::move(held));
+  }
+  std::vector<Name> order = s.parameters;
+  for (Name n : names) order.push_back(n);
+  for (Name n : s.order)
+    if (std::find(order.begin(), order.end(), n) == order.end()) order.push_back(n);
+  s.order = std::move(order);
+  HR_RETURN_IF_ERROR(Verify(changed));
+  p = std::move(changed);
+  return !names.empty();
 }
 
 }  // namespace headrace

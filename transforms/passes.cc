@@ -83,12 +83,23 @@ Result<bool> RunReplace(Program& p, const PassOptions& o, const Registry& r) {
   return count > 0;
 }
 
-Result<bool> RunParameterToTransient(Program& p, const PassOptions& o, const Registry&) {
+std::vector<Name> NamesIn(const PassOptions& o) {
   std::stringstream words(Option(o, "names"));
   std::vector<Name> names;
   for (std::string word; words >> word;) names.push_back(Name(word));
+  return names;
+}
+
+Result<bool> RunParameterToTransient(Program& p, const PassOptions& o, const Registry&) {
+  const std::vector<Name> names = NamesIn(o);
   if (names.empty()) return UsageError("E0357", "parameter-to-transient needs names=\"Y Z\": which outputs");
   return ParameterToTransient(p, names);
+}
+
+Result<bool> RunParameterInnermost(Program& p, const PassOptions& o, const Registry&) {
+  const std::vector<Name> names = NamesIn(o);
+  if (names.empty()) return UsageError("E0357", "parameter-innermost needs names=\"X Y\": which images");
+  return ParameterInnermost(p, names);
 }
 
 Result<bool> RunDenormals(Program& p, const PassOptions& o, const Registry&) {
@@ -289,6 +300,8 @@ Status RegisterAll(Registry& r) {
                                 {"pattern", "replacement"}, RunReplace)));
   HR_RETURN_IF_ERROR(r.Add(
       Make("parameter-to-transient", "outputs, `names`, that the caller no longer gets", {"names"}, RunParameterToTransient)));
+  HR_RETURN_IF_ERROR(r.Add(Make("parameter-innermost", "images, `names`, that the caller gives and gets with their channels innermost",
+                                {"names"}, RunParameterInnermost)));
   HR_RETURN_IF_ERROR(r.Add(Make("input-to-constant", "makes the `value` of the input `name` a part of the program",
                                 {"name", "value"}, RunInputToConstant)));
   HR_RETURN_IF_ERROR(r.Add(Make("assume-signs", "says of which symbols nothing shows that they are 0 or more", {},

@@ -87,6 +87,25 @@ TEST(ParameterToTransient, Outputs) {
   ExpectPassError(kProgram, "parameter-to-transient", "needs names=");
 }
 
+TEST(ParameterInnermost, Images) {
+  ExpectPass(R"(
+    sdfg f(X: f32[N, 8, 4, 5], Y: f32[N, 8, 4, 5], S: f32[N]) {
+      map n in 0:N, c in 0:8, y in 0:4, x in 0:5 { Y[n, c, y, x] = X[n, c, y, x] * 2 }
+      map n in 0:N { S[n] = Y[n, 0, 0, 0] }
+    })",
+             R"(parameter-innermost{names="Y X"})", R"(
+    sdfg f(X_innermost: f32[N, 4, 5, 8], Y_innermost: f32[N, 4, 5, 8], S: f32[N]) {
+      view Y: f32[N, 8, 4, 5] of Y_innermost strides [160, 1, 40, 8]
+      view X: f32[N, 8, 4, 5] of X_innermost strides [160, 1, 40, 8]
+      map n in 0:N, c in 0:8, y in 0:4, x in 0:5 { Y[n, c, y, x] = X[n, c, y, x] * 2 }
+      map n in 0:N { S[n] = Y[n, 0, 0, 0] }
+    })");
+  ExpectPassError("sdfg f(X: f32[N, 8], Y: f32[N]) { map i in 0:N { Y[i] = X[i, 0] } }", "parameter-innermost{names=X}",
+                  "can't have its channels innermost");  // E0360
+  ExpectPassError("sdfg f(X: f32[N, 8], Y: f32[N]) { map i in 0:N { Y[i] = X[i, 0] } }", "parameter-innermost{names=Z}", "no parameter 'Z'");
+  ExpectPassError("sdfg f(Y: f32[2]) { map i in 0:2 { Y[i] = 0 } }", "parameter-innermost", "needs names=");
+}
+
 TEST(InputToConstant, Values) {
   ExpectPass("sdfg f(X: f32[2], a: f32, Y: f32[2]) { map i in 0:2 { Y[i] = X[i] * a } }",
              R"(input-to-constant{name=X, value="[1.5, -2]"}; input-to-constant{name=a, value=3})", R"(

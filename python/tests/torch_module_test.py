@@ -37,6 +37,29 @@ class TorchCase(Case):
                 self.same(q.grad, p.grad)
 
 
+class Images(TorchCase):
+    def test_what_convolutions_give_is_kept_with_channels_innermost(self):
+        def make():
+            depthwise = nn.Conv2d(16, 16, 3, stride=2, padding=1, groups=16, bias=False)
+            return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), depthwise, nn.BatchNorm2d(16),
+                                 nn.ReLU(), nn.Conv2d(16, 8, 1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 25, 4))
+
+        eager, ours = pair(make)
+        for n in (2, 5):
+            x = torch.randn(n, 3, 10, 10)
+            theirs, mine = x.clone().requires_grad_(), x.clone().requires_grad_()
+            for model in (eager, ours):
+                model.zero_grad()
+            eager(theirs).square().sum().backward()
+            ours(mine).square().sum().backward()
+            self.same(mine.grad, theirs.grad)
+            self.same_gradients(ours, eager)
+        held = {p.name: p.shape for p in ours.forward_sdfg.parameters if p.name.endswith("_innermost")}
+        self.assertTrue(held)
+        self.assertEqual({s[-1] for s in held.values()}, {16})  # 8 channels fill no vector
+        self.assertEqual({p.name: p.shape for p in ours.backward_sdfg.parameters if p.name.endswith("_innermost")}, held)
+
+
 class Networks(TorchCase):
     def check(self, name):
         make, inputs = MODELS[name]

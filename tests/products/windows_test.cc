@@ -71,7 +71,32 @@ TEST(Windows, Types) {
   for (const char* type : {"f64", "f16", "bf16"}) ExpectAll({6, 7, 3, 1, 1, 1, "2", "24", type});
 }
 
+// The gradient of a depthwise convolution's weights; `apart` as above.
+std::string Weights(const Window& x, bool apart = false) {
+  const std::string h = Str(x.side(x.height)), w = Str(x.side(x.width)), k = Str(x.window);
+  const std::string taps = "c in 0:" + x.c + ", k in 0:" + k + ", l in 0:" + k,
+                    terms = "n in 0:" + x.n + ", y in 0:" + h + ", x in 0:" + w,
+                    sum = "W[c, k, l] += G[n, y, x, c] * (X[n, " + From("y", "k", x) + ", " + From("x", "l", x) + ", c] ?? 0) }\n";
+  return "sdfg f(X: " + x.type + "[" + x.n + ", " + Str(x.height) + ", " + Str(x.width) + ", " + x.c + "], G: " + x.type + "[" + x.n + ", " +
+         h + ", " + w + ", " + x.c + "], W: " + x.type + "[" + x.c + ", " + k + ", " + k + "]) {\n  map " + taps + " {\n    W[c, k, l] = 0\n" +
+         (apart ? "  }\n  map " + taps + ", " + terms + " { " + sum : "    map " + terms + " { " + sum + "  }\n") + "}\n";
+}
+
+TEST(Windows, GradientsOfWeights) {
+  for (bool apart : {false, true}) {
+    for (const Window& x : {Window{}, {9, 10, 3, 1, 0}, {9, 11, 3, 2, 1}, {12, 12, 3, 1, 2, 2}, {15, 16, 5, 2, 2}, {9, 10, 2, 2, 0},
+                            {5, 5, 3, 1, 1}, {60, 12, 3, 1, 1, 1, "3", "64"}, {30, 31, 7, 1, 3, 1, "2", "48"}})
+      ExpectTiles(Weights(x, apart));
+    for (const char* c : {"2", "7", "16", "33", "100"}) ExpectTiles(Weights({7, 17, 3, 1, 1, 1, "1", c}, apart));
+    ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "N", "6"}, apart), {{"N", 3}});
+    ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "N", "6"}, apart), {{"N", 0}});
+    for (const char* type : {"f64", "f16", "bf16"}) ExpectTiles(Weights({6, 7, 3, 1, 1, 1, "2", "24", type}, apart));
+  }
+}
+
 TEST(Windows, TheSameBitsOnEveryDevice) {
+  ExpectSameBitsOnDevices(Weights({60, 30, 3, 1, 1, 1, "2", "72"}));
+  ExpectSameBitsOnDevices(Weights({30, 30, 7, 2, 3, 1, "2", "48", "f64"}, true));
   ExpectSameBitsOnDevices(Depthwise({9, 30, 3, 1, 1, 1, "2", "72"}));
   ExpectSameBitsOnDevices(Depthwise({9, 30, 3, 2, 1, 1, "2", "72", "f64"}, true));
   ExpectSameBitsOnDevices(Sum({9, 30, 3, 1, 1, 1, "2", "72"}));

@@ -56,7 +56,7 @@ class Assigner {
   void FindCandidates() {
     for (Name n : s_.order) {
       const Container& c = s_.Get(n);
-      const bool image = c.shape.size() >= 3 && c.shape.size() < 6 && c.strides.empty() && AsInt(c.shape[1]) != 1;
+      const bool image = c.shape.size() >= 3 && c.shape.size() < 8 && c.strides.empty() && AsInt(c.shape[1]) != 1;
       if (image && MayLieInArena(c) && c.storage == Storage::kArena && CanReorder(s_, n, ChannelsInnermost(c.shape.size())))
         parent_[n] = n;
     }
@@ -100,7 +100,7 @@ class Assigner {
     for (const Access& a : w.leaf.reads) add(a);
     for (size_t i = 1; i < images.size(); ++i) {
       const Access &a = *images[0], &b = *images[i];
-      const bool alike = a.index.size() == b.index.size() && a.index[0] == b.index[0] && SameSymbols(a.index[1], b.index[1]);
+      const bool alike = a.index[0] == b.index[0] && SameSymbols(a.index[1], b.index[1]);
       const auto in_sum = [&](const Access& x) {
         return w.sum && std::any_of(w.sum->images.begin(), w.sum->images.end(), [&](const Access& y) { return y.root == x.root; });
       };

@@ -154,6 +154,48 @@ TEST(AssignLayouts, FewChannels) {
                   "assign-layouts");
 }
 
+// The gradient of a depthwise convolution with steps of two: places in phases, of which each meets every second weight.
+TEST(AssignLayouts, Phases) {
+  ExpectPass(R"(sdfg f(A: f32[32], W: f32[32, 1, 3, 3], Y: f32[N, 32]) {
+  transient G: f32[N, 32, 14, 14]
+  transient P: f32[N, 32, 2, 2, 15, 15]
+  state {
+    map n in 0:N, c in 0:32, y in 0:14, x in 0:14 { G[n, c, y, x] = exp(A[c]) }
+    map n in 0:N, c in 0:32, f in 0:2, g in 0:2, r in 0:15, s in 0:15 {
+      P[n, c, f, g, r, s] = 0.0
+      map i in 0:2, j in 0:2 {
+        P[n, c, f, g, r, s] += (G[n, c, r - i, s - j] ?? 0.0) * (W[c, 0, f + 2 * i, g + 2 * j] ?? 0.0)
+      }
+    }
+    map n in 0:N, c in 0:32 { Y[n, c] = 0.0 }
+    map n in 0:N, c in 0:32, y in 0:28, x in 0:28 {
+      Y[n, c] += P[n, c, (y + 1) % 2, (x + 1) % 2, (y + 1) // 2, (x + 1) // 2]
+    }
+  }
+}
+)",
+             "assign-layouts", R"(
+sdfg f(A: f32[32], W: f32[32, 1, 3, 3], Y: f32[N, 32]) {
+  transient G: f32[N, 32, 14, 14] layout [d0, d2, d3, d1]
+  transient P: f32[N, 32, 2, 2, 15, 15] layout [d0, d2, d3, d4, d5, d1]
+  transient W_turned: f32[32, 1, 3, 3] layout [d2, d3, d1, d0]
+  state {
+    map n in 0:N, c in 0:32, y in 0:14, x in 0:14 { G[n, c, y, x] = exp(A[c]) }
+    map i0 in 0:32, i1 in 0:1, i2 in 0:3, i3 in 0:3 { W_turned[i0, i1, i2, i3] = W[i0, i1, i2, i3] }
+    map n in 0:N, c in 0:32, f in 0:2, g in 0:2, r in 0:15, s in 0:15 {
+      P[n, c, f, g, r, s] = 0.0
+      map i in 0:2, j in 0:2 {
+        P[n, c, f, g, r, s] += (G[n, c, r - i, s - j] ?? 0.0) * (W_turned[c, 0, f + 2 * i, g + 2 * j] ?? 0.0)
+      }
+    }
+    map n in 0:N, c in 0:32 { Y[n, c] = 0.0 }
+    map n in 0:N, c in 0:32, y in 0:28, x in 0:28 {
+      Y[n, c] += P[n, c, (y + 1) % 2, (x + 1) % 2, (y + 1) // 2, (x + 1) // 2]
+    }
+  }
+})");
+}
+
 // Products of two arrays that both have the batch are no convolutions.
 TEST(AssignLayouts, Attention) {
   ExpectUnchanged(R"(sdfg f(X: f32[B, T, 4, 16], K: f32[B, T, 4, 16], Y: f32[B, 4, T, T]) {

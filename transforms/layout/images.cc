@@ -16,6 +16,11 @@ bool IsImage(const Access& a) { return !a.flat && a.index.size() >= 3; }
 enum class Part { kOther, kTerms, kPlaces };
 Part PartOf(const Leaf& l, const Access& x, size_t d) {
   if (!MentionsAny(x.index[d], l.within)) return Part::kOther;
+  if (x.index.size() != l.target->index.size()) {  // places in phases: elements that lie so far after a window's start
+    const auto& y = l.target->index;
+    const bool moves = d > 1 && std::any_of(y.begin() + 2, y.end(), [&](const Expr& e) { return MentionsAny(x.index[d], FreeSymbols(e)); });
+    return moves ? Part::kPlaces : Part::kTerms;
+  }
   const std::vector<Name> place = FreeSymbols(l.target->index[d]);
   if (place.empty()) return Part::kOther;  // one result for all of them
   return std::all_of(place.begin(), place.end(), [&](Name n) { return Mentions(x.index[d], n); }) ? Part::kPlaces : Part::kTerms;
@@ -27,14 +32,14 @@ std::optional<ImageSum> Forward(const Leaf& l) {
   ImageSum out;
   size_t found = 0;
   for (const Access& x : l.reads) {
-    const bool alike = IsImage(x) && x.index.size() == y.index.size() && x.index[0] == y.index[0] && x.root != y.root;
+    const bool alike = IsImage(x) && x.index[0] == y.index[0] && x.root != y.root, in_phases = x.index.size() != y.index.size();
     size_t terms = 0, places = 0, channel = 1;
     for (size_t d = 1; alike && d < x.index.size(); ++d) {
       const Part part = PartOf(l, x, d);
       if (part == Part::kTerms) channel = d, ++terms;
       places += part == Part::kPlaces;
     }
-    if (alike && (terms == 1 || (terms == 0 && places > 0 && x.index[1] == y.index[1]))) {
+    if (alike && ((terms == 1 && (channel == 1 || !in_phases)) || (terms == 0 && places > 0 && x.index[1] == y.index[1]))) {
       const bool again = found && out.images[0].container == x.container && out.images[0].index == x.index;
       found += !again;
       out.kind = terms ? ImageSum::kChannels : ImageSum::kWindow;

@@ -5,15 +5,11 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/analysis/type_inference.h"
+#include "transforms/schedule/borders.h"
 #include "transforms/schedule/scheduler.h"
 
 namespace headrace::schedule {
 namespace {
-
-void Conjuncts(const Expr& c, std::vector<Expr>* out) {
-  if (c.Is(ExprKind::kBinary) && c->op == Op::kAnd) return Conjuncts(c->args[0], out), Conjuncts(c->args[1], out);
-  out->push_back(c);
-}
 
 // The same wherever it stands.
 bool IsOneValue(const Expr& e) {
@@ -22,14 +18,20 @@ bool IsOneValue(const Expr& e) {
 
 std::vector<Expr> IndexOf(const Expr& read) { return {read->args.begin(), read->args.end() - read->has_default}; }
 
-// How far apart in memory the elements for consecutive values are.
+bool Computes(const Sdfg& s, const Tasklet& t, DType type) {
+  const Result<Expr> typed = InferTypes(s, t.value, s.Get(t.target).dtype);
+  if (!typed.ok() || ComputeType((*typed)->dtype) != type) return false;
+  return std::all_of((*typed)->args.begin(), (*typed)->args.end(), [&](const Expr& e) { return ComputeType(e->dtype) == type; });
+}
+
+}  // namespace
+
 int64_t StepOf(const Sdfg& s, Name container, const std::vector<Expr>& index, bool flat, Name of) {
   const Offset at = OffsetOf(s, container, index, flat);
   const Expr stride = at.elements ? StrideOf(at.elements, of) : Expr();
   return stride ? std::abs(AsInt(stride).value_or(INT32_MAX)) : INT32_MAX;
 }
 
-// Accumulates what is not read from its own target.
 bool IsPlainSum(const Sdfg& s, const Tasklet& t) {
   if (t.op == WriteOp::kAssign || t.flat || t.guarded) return false;
   for (Name r : ReadContainers(t.value))
@@ -37,28 +39,18 @@ bool IsPlainSum(const Sdfg& s, const Tasklet& t) {
   return std::all_of(t.index.begin(), t.index.end(), IsIndexExpr);
 }
 
-// Neighbours in memory last.
 void Order(const Sdfg& s, Name container, const std::vector<Expr>& index, std::vector<Range>* ranges) {
   std::stable_sort(ranges->begin(), ranges->end(), [&](const Range& x, const Range& y) {
     return StepOf(s, container, index, false, x.index) > StepOf(s, container, index, false, y.index);
   });
 }
 
-bool Computes(const Sdfg& s, const Tasklet& t, DType type) {
-  const Result<Expr> typed = InferTypes(s, t.value, s.Get(t.target).dtype);
-  if (!typed.ok() || ComputeType((*typed)->dtype) != type) return false;
-  return std::all_of((*typed)->args.begin(), (*typed)->args.end(), [&](const Expr& e) { return ComputeType(e->dtype) == type; });
-}
-
-// Some dimension is walked by a point and by a term.
 bool HasWindow(const std::vector<Expr>& index, const std::vector<Range>& points, const std::vector<Range>& terms) {
   const auto mentions = [](const Expr& e, const std::vector<Range>& list) {
     return std::any_of(list.begin(), list.end(), [&](const Range& r) { return Mentions(e, r.index); });
   };
   return std::any_of(index.begin(), index.end(), [&](const Expr& e) { return mentions(e, points) && mentions(e, terms); });
 }
-
-}  // namespace
 
 int64_t LengthOf(const Range& r) { return AsInt(r.end).value_or(-1); }
 

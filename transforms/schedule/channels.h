@@ -50,6 +50,15 @@ struct Windows {
 };
 std::optional<Windows> WindowsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type);
 
+// ---- what such sums are made of ----
+// Accumulates what is not read from its own target.
+bool IsPlainSum(const Sdfg& s, const Tasklet& t);
+// How far apart in memory the elements for consecutive values are; INT32_MAX where nobody knows.
+int64_t StepOf(const Sdfg& s, Name container, const std::vector<Expr>& index, bool flat, Name of);
+// Neighbours in memory last.
+void Order(const Sdfg& s, Name container, const std::vector<Expr>& index, std::vector<Range>* ranges);
+// Some dimension is walked by a point and by a term.
+bool HasWindow(const std::vector<Expr>& index, const std::vector<Range>& points, const std::vector<Range>& terms);
 int64_t StrideIn(const Sdfg& s, Name container, size_t dimension);  // in memory; INT32_MAX where nobody knows
 int64_t LengthOf(const Range& r);                                   // -1 where nobody knows
 

@@ -1,7 +1,8 @@
-// Where the strategy takes windows of images, channels innermost in memory or rows: channels_schedule.h, windows.h, frames.h.
+// Where the strategy takes windows of images, channels innermost in memory or rows: channels_schedule.h, windows.h, window_weights.h, frames.h.
 #include "transforms/schedule/channels_schedule.h"
 #include "transforms/schedule/frames.h"
 #include "transforms/schedule/scheduler.h"
+#include "transforms/schedule/window_weights.h"
 #include "transforms/schedule/windows.h"
 
 namespace headrace::schedule {
@@ -21,6 +22,8 @@ std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
     tiles_ = Tiles();
     if (auto windows = WindowsOf(*s_, sum->nest, sum->sum, sum->apart, type))
       return WindowsScheduler(s_, d_, std::move(*windows), sum->completion).Run();
+    if (auto weights = WindowWeightsOf(*s_, sum->nest, sum->sum, sum->apart, type, d_))
+      return WindowWeightsScheduler(s_, d_, std::move(*weights), sum->completion).Run();
     if (const auto frames = FramesOf(*s_, sum->nest, sum->sum, sum->apart, type, d_))
       return ScheduleFrames(s_, d_, *frames, sum->completion);
     return std::nullopt;

@@ -10,17 +10,6 @@ namespace {
 
 void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
 
-void Conjuncts(const Expr& c, std::vector<Expr>* out) {
-  if (c.Is(ExprKind::kBinary) && c->op == Op::kAnd) return Conjuncts(c->args[0], out), Conjuncts(c->args[1], out);
-  if (std::find(out->begin(), out->end(), c) == out->end()) out->push_back(c);
-}
-
-Expr All(const std::vector<Expr>& conditions) {
-  Expr all;
-  for (const Expr& c : conditions) all = all ? BinaryExpr(Op::kAnd, all, c) : c;
-  return all;
-}
-
 bool MentionsAny(const std::vector<Expr>& list, Name index) {
   return std::any_of(list.begin(), list.end(), [&](const Expr& e) { return Mentions(e, index); });
 }
@@ -29,61 +18,6 @@ bool MentionsAny(const std::vector<Expr>& list, Name index) {
 
 Name WindowsScheduler::Local(const std::string& stem, std::vector<int64_t> shape) {
   return schedule::Local(s_, stem, w_.type, {shape.begin(), shape.end()}, Storage::kRegister);
-}
-
-// Which points of a line ask for nothing along it, whatever the term.
-void WindowsScheduler::Borders() {
-  const Range& line = w_.points.back();
-  std::vector<Expr> conditions;
-  Visit(w_.sum.value, [&](const Expr& e) {
-    if (e.Is(ExprKind::kSelect)) Conjuncts(e->args[0], &conditions);
-    return true;
-  });
-  first_ = 0, last_ = LengthOf(line);
-  for (const Expr& c : conditions) {
-    if (!Mentions(c, line.index)) {
-      across_.push_back(c);
-      continue;
-    }
-    along_.push_back(c);
-    Expr slack = c->op == Op::kGe ? c->args[0] - c->args[1] : c->args[1] - Expr(1) - c->args[0];  // 0 or more where it holds
-    for (const Range& t : w_.terms) {  // at the worst term
-      const auto by = Coefficient(slack, t.index);
-      const int64_t step = by ? AsInt(*by).value_or(0) : 0;
-      slack = Substitute(slack, {{t.index, step < 0 ? t.end - Expr(1) : Expr(0)}});
-    }
-    const auto by = Coefficient(slack, line.index);
-    const int64_t step = by ? AsInt(*by).value_or(0) : 0;
-    const auto rest = AsInt(Substitute(slack, {{line.index, Expr(0)}}));
-    if (step == 0 || !rest) last_ = 0;  // nobody knows
-    else if (step > 0) first_ = std::max(first_, *AsInt(FloorDiv(Expr(step - 1 - *rest), Expr(step))));
-    else last_ = std::min(last_, *AsInt(FloorDiv(Expr(*rest), Expr(-step))) + 1);
-  }
-  first_ = std::min(first_, LengthOf(line));
-  last_ = std::max(first_, last_);
-}
-
-Expr WindowsScheduler::Where(const Expr& value, const std::vector<Expr>& conditions) {
-  return Transform(value, [&](const Expr& e) -> Expr {
-    if (!e.Is(ExprKind::kSelect)) return e;
-    std::vector<Expr> all, left;
-    Conjuncts(e->args[0], &all);
-    for (const Expr& c : all)
-      if (std::find(conditions.begin(), conditions.end(), c) == conditions.end()) left.push_back(c);
-    return left.empty() ? e->args[1] : WithArgs(e, {All(left), e->args[1], e->args[2]});
-  });
-}
-
-// Reads that ask for less than all of them still ask: one may be outside where another isn't.
-Expr WindowsScheduler::Outside(const Expr& value, const std::vector<Expr>& conditions) {
-  return Transform(value, [&](const Expr& e) -> Expr {
-    if (!e.Is(ExprKind::kSelect)) return e;
-    std::vector<Expr> all;
-    Conjuncts(e->args[0], &all);
-    const bool each = std::all_of(conditions.begin(), conditions.end(),
-                                  [&](const Expr& c) { return std::find(all.begin(), all.end(), c) != all.end(); });
-    return each ? e->args[2] : e;
-  });
 }
 
 // One term for each result of a tile.
@@ -105,22 +39,20 @@ WindowsScheduler::Statements WindowsScheduler::Tile(const Expr& x, int64_t rows,
   const std::vector<Level> each = {{{{r_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll},
                                    {{{u_, Expr(0), Expr(lanes), Expr(1)}}, Schedule::kVector}};
   const NameMap at = {{w_.points.back().index, border ? x : x + SymbolExpr(r_)}, {w_.lane.index, c + SymbolExpr(u_)}};
-  // Of a border's only point.
-  const auto here = [&](const Expr& e) { return Substitute(e, {{w_.points.back().index, x}}); };
-  std::vector<Expr> conditions = across_;
-  if (border) conditions.insert(conditions.end(), along_.begin(), along_.end());
-  const Expr all = All(conditions);
-  std::vector<Range> outer, inner;  // terms that something is asked of, and others
-  for (const Range& r : w_.terms) (border || MentionsAny(across_, r.index) ? outer : inner).push_back(r);
-  const Expr here_along = border ? w_.sum.value : Where(w_.sum.value, along_), within = Where(here_along, conditions);
-  Statements term = Wrap(s_, {{inner, Schedule::kSequential}}, Step(Substitute(within, at), t, rows, lanes));
-  if (all) {
-    const Expr outside = Outside(here_along, conditions);
-    Statements otherwise;
-    if (outside != IdentityOf(w_.sum.op, w_.type))
-      otherwise = Wrap(s_, {{inner, Schedule::kSequential}}, Step(Substitute(outside, at), t, rows, lanes));
-    term = {s_->AddNode(If{here(all), term, otherwise})};
+  const auto& [along, across] = std::tie(borders_.along, borders_.across);
+  std::vector<Expr> conditions = across;
+  Expr value = Where(w_.sum.value, along);
+  if (border) {  // of its only point
+    conditions.insert(conditions.end(), along.begin(), along.end());
+    for (Expr& c : conditions) c = Substitute(c, at);
+    value = Substitute(w_.sum.value, at);
   }
+  std::vector<Range> outer, inner;  // terms that something is asked of, and others
+  for (const Range& r : w_.terms) (border || MentionsAny(across, r.index) ? outer : inner).push_back(r);
+  const Statements term = OnEachSide(s_, value, conditions, [&](const Expr& v) {
+    if (v == IdentityOf(w_.sum.op, w_.type)) return Statements{};
+    return Wrap(s_, {{inner, Schedule::kSequential}}, Step(Substitute(v, at), t, rows, lanes));
+  });
   Statements out = Wrap(s_, each, {s_->AddNode(Tasklet{t, {SymbolExpr(r_), SymbolExpr(u_)}, false, false, WriteOp::kAssign,
                                                        IdentityOf(w_.sum.op, w_.type)})});
   Add(&out, Wrap(s_, {{outer, Schedule::kSequential}}, term));
@@ -145,21 +77,22 @@ WindowsScheduler::Statements WindowsScheduler::Tiles(const Range& at, int64_t ro
 }
 
 WindowsScheduler::Statements WindowsScheduler::Lines() {
-  const int64_t rows = std::max<int64_t>(1, std::min(d_.window_rows, last_ - first_)), whole = (last_ - first_) / rows * rows;
+  const auto [first, last] = std::pair(borders_.first, borders_.last);
+  const int64_t rows = std::max<int64_t>(1, std::min(d_.window_rows, last - first)), whole = (last - first) / rows * rows;
   Statements out;
   const auto tiles = [&](int64_t from, int64_t to, int64_t high, bool border) {
     if (from >= to) return;
     Add(&out, Tiles({x1_, Expr(from), Expr(to), Expr(high)}, high, border ? d_.window_border_vectors : d_.window_vectors, border));
   };
-  tiles(0, first_, 1, true);
-  tiles(first_, first_ + whole, rows, false);
-  tiles(first_ + whole, last_, last_ - first_ - whole, false);
-  tiles(last_, LengthOf(w_.points.back()), 1, true);
+  tiles(0, first, 1, true);
+  tiles(first, first + whole, rows, false);
+  tiles(first + whole, last, last - first - whole, false);
+  tiles(last, LengthOf(w_.points.back()), 1, true);
   return out;
 }
 
 std::optional<std::vector<NodeId>> WindowsScheduler::Run() {
-  Borders();
+  borders_ = BordersOf(w_.sum.value, w_.points.back(), w_.terms);
   int64_t terms = 1;
   for (const Range& r : w_.terms) terms *= LengthOf(r);
   if (terms > d_.window_terms) return std::nullopt;

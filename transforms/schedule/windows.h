@@ -25,6 +25,7 @@
 #include <optional>
 #include <vector>
 
+#include "transforms/schedule/borders.h"
 #include "transforms/schedule/channels.h"
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/elements.h"
@@ -38,23 +39,18 @@ class WindowsScheduler {
 
  private:
   using Statements = std::vector<NodeId>;
-  void Borders();
   Statements Lines();
   // Tiles of `rows` points and some channels each, at each of `at`.
   Statements Tiles(const Range& at, int64_t rows, int64_t vectors, bool border);
   Statements Tile(const Expr& x, int64_t rows, const Expr& c, int64_t lanes, bool border);
   Statements Step(const Expr& value, Name tile, int64_t rows, int64_t lanes);
-  // The value where these conditions hold, and where one of them doesn't.
-  static Expr Where(const Expr& value, const std::vector<Expr>& conditions);
-  static Expr Outside(const Expr& value, const std::vector<Expr>& conditions);
   Name Local(const std::string& stem, std::vector<int64_t> shape);
 
   Sdfg* s_;
   const Device& d_;
   Windows w_;
   Completion completion_;
-  std::vector<Expr> along_, across_;  // what is asked of the line's index, and of others
-  int64_t first_ = 0, last_ = 0;      // points of a line within the borders
+  Borders borders_;
   Name r_, u_, x1_, c0_;
 };
 

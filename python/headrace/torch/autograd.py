@@ -116,6 +116,7 @@ class Differentiable:
         if wanted not in self._programs:
             outputs, inputs = self._targets(wanted)
             forward, made = self.sdfg.separate_gradient([self.outputs[k] for k in outputs], [self.inputs[k] for k in inputs])
+            _turn_images(forward, made.program, self.outputs)
             if self._hook is not None:
                 self._hook(forward, made.program)
             self._programs[wanted] = forward, made
@@ -164,6 +165,24 @@ class Differentiable:
             made.gradients = {g.input_gradients[self.inputs[k]]: k for k in inputs}
             self._joint[key] = made
         return self._joint[key]
+
+
+_LANES = 16  # channels that fill vectors
+
+
+def _turn_images(forward: Sdfg, backward: Sdfg, outputs: Sequence[str]) -> None:
+    """What convolutions give and the backward program takes lies with its channels innermost, as both programs compute best."""
+    given = {c for n in forward.nodes("library") if n.op == "onnx.Conv" and n.sdfg == forward.name for c in n.outputs.values()}
+    if not given:
+        return
+    seen = {c.base for p in (forward, backward) for c in p.containers() if c.kind == "view"}
+    taken = {p.name for p in backward.parameters}
+    names = [p.name for p in forward.parameters
+             if p.name in given & taken and p.name not in seen and p.name not in outputs and p.type in FLOATS
+             and len(p.shape) > 3 and isinstance(p.shape[1], int) and p.shape[1] >= _LANES]
+    if names:
+        for program in (forward, backward):
+            program.apply(f'parameter-innermost{{names="{" ".join(names)}"}}')
 
 
 def _shape(parameters, name: str) -> tuple:
