@@ -34,6 +34,11 @@ void RegisterPooling(Registrar& r) {
           "    let w = (q + lo) // st ; let inside = (q + lo) % st\n"
           "    dX[n, c, q..] = all(inside < K) && (A[n, c, w] ?? -1) == fold(inside, K) ? dY[n, c, w] ?? 0 : 0 "
           "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd\n"
+          "  } else if all(dl == 1) {  # elements that lie f after a window's start meet every st-th of its places only\n"
+          "    let s = 0 * xd + st ; let start = lo // s\n"
+          "    P[n, c, f.., r..] += all(f + j * s < K) && (A[n, c, r + start - j] ?? -1) == fold(f + j * s, K) ? dY[n, c, r + start - j] ?? 0 : 0 "
+          "over n in 0:dim(X, 0), c in 0:dim(X, 1), f.. in 0:min(s, K), r.. in 0 : (xd + lo - 1) // s - start + 1, j.. in 0 : (K + s - 1) // s\n"
+          "    dX[n, c, q..] = P[n, c, (q + lo) % s, (q + lo) // s - start] ?? 0 over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd\n"
           "  } else {\n"
           "    dX[n, c, q..] += all(back % st == 0) && (A[n, c, back // st] ?? -1) == fold(k, K) ? dY[n, c, back // st] ?? 0 : 0 "
           "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd, k.. in 0:K\n"
@@ -63,8 +68,15 @@ void RegisterPooling(Registrar& r) {
           "let at = p * st + k * dl - lo ; let back = q + lo - k * dl\n"
           "C[p..] += all((count_include_pad ?: 0) ? at < xd + hi : at >= 0 && at < xd) ? 1.0 : 0.0 over k.. in 0:K, p.. in 0:yd\n"
           "G[n, c, p..] = dY[n, c, p..] / C[p..]\n"
-          "dX[n, c, q..] += all(back % st == 0) ? G[n, c, back // st] ?? 0 : 0 "
-          "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd, k.. in 0:K")
+          "if all(dl == 1) {  # elements that lie f after a window's start meet every st-th of its places only\n"
+          "  let s = 0 * xd + st ; let start = lo // s\n"
+          "  P[n, c, f.., r..] += all(f + j * s < K) ? G[n, c, r + start - j] ?? 0 : 0 "
+          "over n in 0:dim(X, 0), c in 0:dim(X, 1), f.. in 0:min(s, K), r.. in 0 : (xd + lo - 1) // s - start + 1, j.. in 0 : (K + s - 1) // s\n"
+          "  dX[n, c, q..] = P[n, c, (q + lo) % s, (q + lo) // s - start] ?? 0 over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd\n"
+          "} else {\n"
+          "  dX[n, c, q..] += all(back % st == 0) ? G[n, c, back // st] ?? 0 : 0 "
+          "over n in 0:dim(X, 0), c in 0:dim(X, 1), q.. in 0:xd, k.. in 0:K\n"
+          "}")
       .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [3, 3], pads = [1, 1, 1, 1]")
       .Sample("X: f32[1, 2, 5, 5]; attr kernel_shape = [3, 3], pads = [1, 1, 1, 1], count_include_pad = 1")
       .Sample("X: f32[1, 1, 7]; attr kernel_shape = [3], strides = [3], ceil_mode = 1")
