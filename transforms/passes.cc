@@ -26,6 +26,7 @@
 #include "transforms/fuse_states.h"
 #include "transforms/hoist_calls.h"
 #include "transforms/inline_nested.h"
+#include "transforms/integer_products.h"
 #include "transforms/layout/assign_layouts.h"
 #include "transforms/layout/pack_constants.h"
 #include "transforms/loop_to_map.h"
@@ -238,6 +239,12 @@ Status RegisterSteps(Registry& r) {
         const std::string device = Option(o, "device");
         HR_ASSIGN_OR_RETURN(schedule::Device d, schedule::FindDevice(device.empty() ? "cpu" : device));
         return AssignLayouts(p, d, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "integer-products", "sums products of quantised operands as integers", {"device"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
+        return IntegerProducts(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "pack-constants", "packs constants as the tiles of products read them", {"device"},

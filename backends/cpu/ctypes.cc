@@ -124,6 +124,8 @@ std::string ToInt(const std::string& v, DType from, DType to, bool saturate) {
   const std::string cast = std::string("(") + StorageType(to) + ")";
   if (IsFloat(from)) {
     if (to == DType::kU64) return saturate ? "hr_sat_u64(" + v + ")" : "hr_f64_to_u64(" + v + ")";
+    if (saturate && from == DType::kF32 && ByteSize(to) <= 2)
+      return cast + "hr_sat_small(" + v + ", " + std::to_string(LowestInt(to)) + ".0f, " + std::to_string(HighestInt(to)) + ".0f)";
     std::string wide = "hr_f64_to_i64(" + v + ")";
     if (saturate && to != DType::kI64)
       wide = "hr_clamp_i64(" + wide + ", " + std::to_string(LowestInt(to)) + ", " +

@@ -14,6 +14,13 @@ bool IsRead(const Expr& e, Name base, const Expr& linear) {
   return e.Is(ExprKind::kRead) && e->name == base && e->args.size() == 1 && e->args[0] == linear;
 }
 
+// What all lanes share is one group as it lies in memory.
+bool LieSideBySide(const std::vector<Expr>& args) {
+  for (size_t k = 0; k + 1 < args.size(); k += 2)
+    if (!args[0].Is(ExprKind::kRead) || !IsRead(args[k], args[0]->name, args[0]->args[0] + Expr(static_cast<int64_t>(k / 2)))) return false;
+  return true;
+}
+
 // The first of the groups' elements, where they lie one after the other, as the lanes do; null where they don't.
 Expr FirstOfGroups(const std::vector<Expr>& args, Name lane) {
   const Expr& first = args[1];
@@ -47,15 +54,16 @@ Result<bool> KernelPrinter::Dots(const Map& m, Writer& w) {
   code.Use(sums);
   code.Use(groups);
   for (size_t k = 0; k + 1 < args.size(); k += 2) code.Use(args[k].Is(ExprKind::kRead) ? args[k]->args[0] : args[k]);
+  const bool side_by_side = LieSideBySide(args);
   std::string same;
-  for (size_t k = 0; k + 1 < args.size(); k += 2) {
+  for (size_t k = 0; k + 1 < args.size() && !side_by_side; k += 2) {
     const Expr& a = args[k];
     same += (k == 0 ? "" : ", ") + (a.Is(ExprKind::kRead) ? env_.Element(a->name, Bare(code.Index(a->args[0])))
                                                            : StoreCode(a->dtype, code.Value(a), code.TypeOf(a)));
   }
   const std::string at = env_.Element(stmt.base, Bare(code.Index(sums))), of = env_.Element(own->name, Bare(code.Index(groups)));
   w.Line("hr_" + t->value->name.str() + "_lanes" + (floats && !s_.flush ? "_exact<" : "<") + std::to_string(lanes) + ">(&" + at +
-         ", hr_group(" + same + "), &" + of + ");");
+         (side_by_side ? ", hr_group_at(&" + env_.Element(args[0]->name, Bare(code.Index(args[0]->args[0]))) : ", hr_group(" + same) + "), &" + of + ");");
   w.Close();
   return true;
 }

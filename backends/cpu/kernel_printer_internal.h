@@ -34,6 +34,7 @@ class KernelPrinter {
   Status Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w);
   Status Inside(NodeId owner, bool otherwise, const std::vector<NodeId>& body, Writer& w);
   bool HoldsTile(NodeId owner, bool otherwise, const std::vector<NodeId>& body) const;
+  bool WritesBytes() const;
   bool HasLoop(const std::vector<NodeId>& body, bool or_lanes) const;
   bool MayLeave(const std::vector<NodeId>& body) const;
   Status Unrolled(NodeId n, const Map& m, Writer& w);

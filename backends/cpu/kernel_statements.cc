@@ -108,10 +108,17 @@ Status KernelPrinter::Checked(NodeId n, const Check& k, Writer& w) {
 // A tile of sums is a function of its own: compilers keep its elements in registers where few other addresses are in sight.
 Status KernelPrinter::Inside(NodeId n, bool otherwise, const std::vector<NodeId>& body, Writer& w) {
   if (!HoldsTile(n, otherwise, body)) return Statements(n, otherwise, body, w);
-  w.Open("[&]() __attribute__((noinline)) {");
+  const bool bytes = WritesBytes();
+  w.Open(std::string("[&](") + (bytes ? "$P" : "") + ") __attribute__((noinline)) {");
   HR_RETURN_IF_ERROR(Statements(n, otherwise, body, w));
-  w.Close("}();");
+  w.Close(std::string("}(") + (bytes ? "$A" : "") + ");");
   return {};
+}
+
+// Bytes may be a part of anything: whoever writes some has pointers of its own, of which nobody else knows.
+bool KernelPrinter::WritesBytes() const {
+  const std::set<Name> written = WrittenBy(s_, statements_);
+  return std::any_of(written.begin(), written.end(), [&](Name n) { return ByteSize(s_.Get(n).dtype) == 1; });
 }
 
 // Registers of two dimensions live in the body; and nothing in it leaves the function.

@@ -41,6 +41,13 @@ double Products(const NodeCall& call, const std::vector<Inferred>& out) {
   return std::sqrt(product);
 }
 
+// Weights that products take as they are: 8 bits each.
+bool IsQuantised(const NodeCall& call) {
+  if (call.op() != "DequantizeLinear" || !call.In(0)) return false;
+  const DType t = call.In(0)->type.dtype;
+  return (t == DType::kI8 || t == DType::kU8) && call.In(0)->shape.size() > 1;
+}
+
 int64_t Bytes(const Tensor& t) {
   if (t.dtype != DType::kString) return t.bytes();
   int64_t n = 0;
@@ -51,7 +58,7 @@ int64_t Bytes(const Tensor& t) {
 }  // namespace
 
 bool Lowering::Fold(const NodeCall& call, const std::vector<Inferred>& out, Scope& scope) {
-  if (!fold || call.inputs.empty() || IsRandom(call)) return false;
+  if (!fold || call.inputs.empty() || IsRandom(call) || IsQuantised(call)) return false;
   if (!call.schema && !IsFunctionOfInputs(registry_, call)) return false;
   int64_t in_bytes = 0, out_bytes = 0, largest = 0;
   std::unordered_set<const ValueInfo*> counted;  // Concat(w, w) grows w

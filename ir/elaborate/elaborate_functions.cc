@@ -277,12 +277,13 @@ Val Elaborator::EvalCall(const Expr& e, const Env& env, Context c) {
       return fn == "cast" && AsNumber(x[0]) ? x[0] : CastExpr(target_type_, x[0], fn == "sat");
     });
   }
-  if (fn == "wide") {  // to i64, f32 or f64: where a difference of small types is exact
+  if (fn == "wide") {  // to i32, i64, f32 or f64: where a difference of small types is exact
     TypeScope scope{&s_, has_f64_};
     return MapVals({args.at(0)}, At(e), [&](const std::vector<Expr>& x) -> Expr {
       if (AsNumber(x[0]) || IsIndexExpr(x[0])) return x[0];
       const DType t = TemporaryType(scope, x[0], WriteOp::kMax, At(e));
-      return t == DType::kF64 || t == DType::kF32 ? x[0] : CastExpr(IsFloat(t) ? DType::kF32 : DType::kI64, x[0]);
+      if (t == DType::kF64 || t == DType::kF32) return x[0];
+      return CastExpr(IsFloat(t) ? DType::kF32 : ByteSize(t) == 1 ? DType::kI32 : DType::kI64, x[0]);
     });
   }
   if (fn == "call") {

@@ -26,7 +26,9 @@ void Pack(const Tensor& from, const Packing& k, Tensor* to) {
   for (size_t d = from.shape.size(); d-- > 1;) strides[d - 1] = strides[d] * from.shape[d];
   int64_t terms = 1;
   for (size_t d : k.terms) terms *= from.shape[d];
-  std::vector<int64_t> offsets(static_cast<size_t>(terms), 0);
+  std::vector<int64_t> offsets(static_cast<size_t>(terms), 0), places(static_cast<size_t>(terms), 0);
+  const int64_t last = from.shape[k.terms.back()], groups = (last + k.group - 1) / k.group, group = k.width * k.group;
+  for (int64_t i = 0; i < terms; ++i) places[static_cast<size_t>(i)] = (i / last * groups + i % last / k.group) * group + i % last % k.group;
   int64_t inner = terms;
   for (size_t d : k.terms) {
     inner /= from.shape[d];
@@ -34,18 +36,24 @@ void Pack(const Tensor& from, const Packing& k, Tensor* to) {
   }
   for (int64_t column = 0; column < from.shape[k.columns]; ++column) {
     const T* source = from.as<T>() + column * strides[k.columns];
-    T* target = to->as<T>() + column / k.width * terms * k.width + column % k.width;
-    for (int64_t i = 0; i < terms; ++i) target[i * k.width] = source[offsets[static_cast<size_t>(i)]];
+    T* target = to->as<T>() + column / k.width * (terms / last * groups * group) + column % k.width * k.group;
+    for (int64_t i = 0; i < terms; ++i) target[places[static_cast<size_t>(i)]] = source[offsets[static_cast<size_t>(i)]];
   }
 }
 
 Result<Tensor> Packed(const Tensor& from, const Packing& k) {
   std::vector<int64_t> shape = {(from.shape[k.columns] + k.width - 1) / k.width};
   for (size_t d : k.terms) shape.push_back(from.shape[d]);
+  shape.back() = (shape.back() + k.group - 1) / k.group;
   shape.push_back(k.width);
+  if (k.group > 1) shape.push_back(k.group);
   HR_ASSIGN_OR_RETURN(Tensor to, Tensor::Create(from.dtype, shape));
   std::memset(to.data->data(), 0, static_cast<size_t>(to.bytes()));
-  ByteSize(from.dtype) == 8 ? Pack<uint64_t>(from, k, &to) : Pack<uint32_t>(from, k, &to);
+  switch (ByteSize(from.dtype)) {
+    case 1: Pack<uint8_t>(from, k, &to); break;
+    case 4: Pack<uint32_t>(from, k, &to); break;
+    default: Pack<uint64_t>(from, k, &to);
+  }
   return to;
 }
 
@@ -81,7 +89,7 @@ class Packer {
   };
 
   static bool MayBePacked(const Container& c) {
-    return c.kind == ContainerKind::kConstant && c.data.data && c.shape.size() > 1 && (c.dtype == DType::kF32 || c.dtype == DType::kF64);
+    return c.kind == ContainerKind::kConstant && c.data.data && c.shape.size() > 1 && (c.dtype == DType::kF32 || c.dtype == DType::kF64 || c.dtype == DType::kI8);
   }
 
   // What a statement wants of its weights, if they are a constant, and what it touches otherwise.
@@ -170,10 +178,12 @@ class Packer {
     if (!t) return;
     t->value = Transform(t->value, [&](const Expr& e) -> Expr {
       if (!e.Is(ExprKind::kRead) || e->name != k.container) return e;
-      const Expr width(k.width), column = e->args[k.columns];
+      const Expr width(k.width), group(k.group), column = e->args[k.columns], last = e->args[k.terms.back()];
       std::vector<Expr> index = {FloorDiv(column, width)};
       for (size_t d : k.terms) index.push_back(e->args[d]);
+      if (k.group > 1) index.back() = FloorDiv(last, group);
       index.push_back(Mod(column, width));
+      if (k.group > 1) index.push_back(Mod(last, group));
       return ReadExpr(to, std::move(index));
     });
     s->nodes.Mutable(id).body = std::move(body);

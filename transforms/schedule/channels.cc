@@ -11,7 +11,10 @@
 namespace headrace::schedule {
 namespace {
 
-bool IsLiteral(const Expr& e) { return e.Is(ExprKind::kInt) || e.Is(ExprKind::kFloat); }
+// The same wherever it stands.
+bool IsOneValue(const Expr& e) {
+  return e.Is(ExprKind::kInt) || e.Is(ExprKind::kFloat) || (e.Is(ExprKind::kRead) && e->args.empty());
+}
 
 std::vector<Expr> IndexOf(const Expr& read) { return {read->args.begin(), read->args.end() - read->has_default}; }
 
@@ -61,10 +64,14 @@ std::optional<WindowRead> WindowReadOf(const Sdfg& s, const Expr& e) {
   WindowRead out;
   std::vector<Expr> conditions;
   Expr read = e;
-  if (e.Is(ExprKind::kSelect)) {
-    if (!IsLiteral(e->args[2])) return std::nullopt;
-    Conjuncts(e->args[0], &conditions);
-    read = e->args[1], out.outside = e->args[2];
+  if (read.Is(ExprKind::kBinary) && read->op == Op::kAdd && read->args[0].Is(ExprKind::kCast) && AsInt(read->args[1]))
+    out.more = *AsInt(read->args[1]), read = read->args[0];
+  if (read.Is(ExprKind::kCast) && !read->saturate) out.cast = read->dtype, read = read->args[0];
+  if (read.Is(ExprKind::kSelect)) {
+    const Expr choice = read;
+    if (!IsOneValue(choice->args[2])) return std::nullopt;
+    Conjuncts(choice->args[0], &conditions);
+    read = choice->args[1], out.outside = choice->args[2];
   }
   if (!read.Is(ExprKind::kRead) || read->flat || read->has_default) return std::nullopt;
   out.container = read->name;
@@ -122,13 +129,13 @@ bool Turn(const Sdfg& s, const Expr (&operands)[2], std::vector<Range> (&sides)[
 
 }  // namespace
 
-std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart) {
+std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type) {
   const Tasklet* const t = &sum;
   if (!IsPlainSum(s, sum) || t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return std::nullopt;
   Channels c;
   c.sum = *t;
-  c.type = ComputeType(s.Get(t->target).dtype);
-  if ((c.type != DType::kF32 && c.type != DType::kF64) || !Computes(s, *t, c.type)) return std::nullopt;
+  c.type = type;
+  if ((c.type != DType::kF32 && c.type != DType::kF64 && c.type != DType::kI32) || !Computes(s, *t, c.type)) return std::nullopt;
   const Offset target = OffsetOf(s, t->target, t->index);
   std::vector<Range> sides[2];
   for (size_t i = 0; i < n.ranges.size(); ++i) {
@@ -164,13 +171,13 @@ std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const Tasklet& 
   return known() ? std::optional<Channels>(c) : std::nullopt;
 }
 
-std::optional<Windows> WindowsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart) {
+std::optional<Windows> WindowsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type) {
   const Tasklet* const t = &sum;
   if (!IsPlainSum(s, sum)) return std::nullopt;
   Windows w;
   w.sum = *t;
-  w.type = ComputeType(s.Get(t->target).dtype);
-  if (!IsFloat(w.type) || IsComplex(w.type) || !IdentityOf(t->op, w.type)) return std::nullopt;
+  w.type = type;
+  if ((!IsFloat(w.type) && w.type != DType::kI32) || IsComplex(w.type) || !IdentityOf(t->op, w.type)) return std::nullopt;
   const Offset target = OffsetOf(s, t->target, t->index);
   int lane = -1;
   for (size_t i = 0; i < n.ranges.size(); ++i) {

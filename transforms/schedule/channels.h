@@ -10,12 +10,14 @@
 
 namespace headrace::schedule {
 
-// X[…], or what it is outside: i >= 0 && i < 9 ? X[i] : 0.
+// X[…], or what it is outside: i >= 0 && i < 9 ? X[i] : 0; or either of them converted.
 struct WindowRead {
   Name container;
   std::vector<Expr> index;
   std::vector<bool> below, above;  // of each dimension: sides that are asked for
   Expr outside;                    // null: it is always inside
+  DType cast = DType::kNone;       // what elements are converted to, if they are,
+  int64_t more = 0;                // and what is added then
 };
 // Nullopt: it asks for something else.
 std::optional<WindowRead> WindowReadOf(const Sdfg& s, const Expr& e);
@@ -35,7 +37,8 @@ struct Channels {
   bool turned = false;         // the data have the channels of points: a gradient of weights, whose terms are the places of an image
 };
 // Nullopt: it is none, or plain matrix products and the like are better off as such. Ranges begin at 0 and go by 1.
-std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart);
+// `type`: what the sum is computed in.
+std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type);
 
 // A sum, maximum or minimum for each channel by itself.
 struct Windows {
@@ -45,7 +48,7 @@ struct Windows {
   Range lane;                 // the channel
   std::vector<Range> terms;
 };
-std::optional<Windows> WindowsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart);
+std::optional<Windows> WindowsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type);
 
 // ---- what such sums are made of ----
 // Accumulates what is not read from its own target.

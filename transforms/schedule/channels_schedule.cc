@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/analysis/denormals.h"
 #include "ir/analysis/layout.h"
-#include "transforms/schedule/factor.h"
 #include "transforms/schedule/scheduler.h"
 
 namespace headrace::schedule {
@@ -50,7 +48,7 @@ bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
   lines_.length = lines, row_.length = row;
   if (has_lines_) moving.push_back({lines_.whole.index, lines_.begin(), lines, LengthOf(lines_.whole) % lines != 0});
   moving.push_back({row_.whole.index, row_.begin(), row, LengthOf(row_.whole) % row != 0});
-  strip_ = Strip::Of(*s_, c_.data, moving);
+  strip_ = Strip::Of(*s_, c_.data, moving, panel_.group > 1 ? c_.terms.back().index : Name());
   return strip_.has_value();
 }
 
@@ -58,12 +56,12 @@ bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
 bool ChannelsScheduler::CutPoints() {
   const int64_t lines = LengthOf(lines_.whole), row = LengthOf(row_.whole);
   int64_t part = row;
-  while (SetStrip(1, part) && strip_->elements() > d_.strip_elements && part > tile_rows_)
+  while (SetStrip(1, part) && strip_->elements() > panel_.group * d_.strip_elements && part > tile_rows_)
     part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
   if (!strip_) return false;
   int64_t high = 1;  // few points would not be worth the weights
   const auto one_more = [&] {
-    return SetStrip(high + 1, row) && (strip_->elements() <= d_.strip_elements || high * row < d_.strip_points);
+    return SetStrip(high + 1, row) && (strip_->elements() <= panel_.group * d_.strip_elements || high * row < d_.strip_points);
   };
   while (part == row && high < lines && one_more()) ++high;
   high = Ceil(lines, Ceil(lines, high));
@@ -124,9 +122,10 @@ void ChannelsScheduler::CutTerms() {
     count *= LengthOf(c_.terms[k]);
     if (!c_.turned && LengthOf(c_.terms[k]) > LengthOf(c_.terms[cut_term_])) cut_term_ = k;
   }
-  const int64_t all = LengthOf(c_.terms[cut_term_]), line = d_.transpose_elements;
+  const int64_t all = LengthOf(c_.terms[cut_term_]), line = c_.turned ? panel_.group : d_.transpose_elements;
   int64_t blocks = std::min(all, Ceil(count, std::max<int64_t>(1, most)));
-  const auto length = [&] { return blocks > 1 && !c_.turned ? Ceil(Ceil(all, blocks), line) * line : Ceil(all, blocks); };
+  const auto length = [&] { return blocks > 1 ? Ceil(Ceil(all, blocks), line) * line : all; };
+  if (weight_type_ == DType::kI8) blocks = 1;  // sums of integers are exact, and what is laid out is small
   CutTerms(length());
   const auto is_far = [&] { return SetStrip(1, LengthOf(row_.whole)) && strip_->elements() > d_.strip_elements; };
   while (c_.turned && blocks < all && is_far()) ++blocks, CutTerms(length());
@@ -142,41 +141,11 @@ void ChannelsScheduler::CutTerms(int64_t length) {
   }
 }
 
-// Pairs of channels that lie side by side in memory.
-void ChannelsScheduler::ChooseGroup() {
-  factors_ = c_.type;
-  const Term& last = panel_.terms.back();
-  const Offset at = OffsetOf(*s_, c_.data.container, c_.data.index);
-  const auto step = at.elements ? Coefficient(at.elements, last.range.index) : std::nullopt;
-  const bool pairs = step && AsInt(*step) == 1 && last.length % 2 == 0 && LengthOf(c_.terms.back()) % 2 == 0;
-  if (d_.bf16_dot != 2 || !pairs || c_.type != DType::kF32 || NeedsDenormals(*s_)) return;
-  const Expr weights = Factor(*s_, c_.weights, DType::kBF16, c_.type);
-  const Expr& outside = c_.data.outside;
-  const bool zero = !outside || AsInt(outside) == 0 || (outside.Is(ExprKind::kFloat) && outside->fvalue == 0);
-  if (s_->Get(c_.data.container).dtype != DType::kBF16 || !weights || !zero) return;
-  c_.weights = weights;
-  factors_ = DType::kBF16, panel_.group = 2;
-  panel_.groups = FreshIn(*s_, last.range.index.str() + "_2");
-}
-
 NameMap ChannelsScheduler::Here(int64_t element) const {
   NameMap at = {{row_.whole.index, SymbolExpr(x1_) + SymbolExpr(r_)}, {c_.columns.index, SymbolExpr(j1_) + SymbolExpr(u_)}};
   if (has_lines_) at.emplace_back(lines_.whole.index, SymbolExpr(y1_) + SymbolExpr(q_));
   if (panel_.group > 1) at.emplace_back(panel_.terms.back().range.index, panel_.Innermost(element));
   return at;
-}
-
-// A group of terms is added to the sum.
-Expr ChannelsScheduler::Step(const Expr& sum) const {
-  std::vector<Expr> factors;
-  for (int64_t k = 0; k < panel_.group; ++k) {
-    std::vector<Expr> index = c_.data.index;
-    for (Expr& e : index) e = Substitute(e, Here(k));
-    factors.push_back(in_place_ ? ReadExpr(c_.data.container, index) : strip_->Read(Here(k)));
-    factors.push_back(packed_ ? packed_ : panel_.Read(k));
-  }
-  factors.push_back(sum);
-  return CallExpr(panel_.group == 1 ? "fma" : "dot" + std::to_string(panel_.group), factors);
 }
 
 // A tile's sums go where they belong: to the results, or what they are collected in.
@@ -207,8 +176,7 @@ ChannelsScheduler::Statements ChannelsScheduler::Tile(int64_t lines, int64_t row
   for (const Term& x : panel_.terms) terms.push_back(x.range);
   terms.back() = panel_.Groups();
   Statements out = Wrap(s_, each, {Put(t, at, WriteOp::kAssign, Zero())});
-  Add(&out, Wrap(s_, {{terms, Schedule::kSequential}, each[0], each[1]},
-                 {Put(t, at, WriteOp::kAssign, Step(ReadExpr(t, at)))}));
+  Add(&out, Wrap(s_, {{terms, Schedule::kSequential}, each[0], each[1]}, {Step(t)}));
   Add(&out, Store(t, each));
   return out;
 }
@@ -229,11 +197,13 @@ ChannelsScheduler::Statements ChannelsScheduler::Tiles() {
 
 // Not where the points of a tile would share the few places that a cache has for them.
 bool ChannelsScheduler::ReadsInPlace() const {
-  if (c_.data.outside || s_->Get(c_.data.container).dtype != factors_) return false;
+  const DType stored = s_->Get(c_.data.container).dtype;
+  const bool as_it_is = (c_.data.cast == DType::kNone ? stored : c_.data.cast) == data_type_ && (stored == data_type_ || !IsFloat(stored));
+  if (c_.data.outside || c_.data.more != 0 || !as_it_is || !LieInMemory(panel_.group)) return false;
   const Offset at = OffsetOf(*s_, c_.data.container, c_.data.index);
   const auto step = at.elements ? Coefficient(at.elements, row_.whole.index) : std::nullopt;
   const int64_t by = step ? AsInt(*step).value_or(0) : 0;
-  return by * ByteSize(factors_) % (2 * d_.cache_stride) != 0;
+  return by * ByteSize(stored) % (2 * d_.cache_stride) != 0;
 }
 
 // Of sums that were collected.
@@ -270,14 +240,15 @@ ChannelsScheduler::Statements ChannelsScheduler::Part() {
 }
 
 void ChannelsScheduler::Pack() {
-  DeclarePanels(s_, factors_, &panel_);
+  DeclarePanels(s_, weight_type_, &panel_);
   std::vector<Name> terms;
   for (const Range& r : c_.terms) terms.push_back(r.index);
-  if (c_.around.empty()) packing_ = PackingOf(*s_, c_.weights, c_.type, c_.columns.index, terms, width_);
+  if (c_.around.empty()) packing_ = PackingOf(*s_, c_.weights, weight_type_, c_.columns.index, terms, width_, panel_.group);
 }
 
 std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   if (LengthOf(c_.columns) < d_.few_columns || !NamePoints()) return std::nullopt;
+  ChooseGroup();
   CutTerms();
   if (!CutPoints()) return std::nullopt;
   CutColumns();
@@ -285,14 +256,13 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
   if (has_lines_) y1_ = FreshIn(*s_, lines_.whole.index.str() + "_1");
   q_ = FreshIn(*s_, "q");
-  ChooseGroup();
   in_place_ = ReadsInPlace();
   panel_.width = width_, panel_.count = LengthOf(c_.columns);
   panel_.columns = c_.columns.index, panel_.u = u_;
   panel_.parts = columns_.Within(j1_, width_), panel_.panels = Ceil(columns_.length, width_);
-  packed_ = ReadPacked(*s_, c_.weights, c_.type, c_.columns.index, width_, SymbolExpr(j1_), SymbolExpr(u_));
+  packed_ = PackedWeights(0);
   if (!packed_) Pack();
-  if (!in_place_) strip_->Declare(s_, factors_, d_);
+  if (!in_place_) strip_->Declare(s_, data_type_, d_, panel_.group);
   const bool adds = completion_.statements.size() == 1 && s_->Get(c_.sum.target).dtype == c_.type;  // each part of the terms its own
   if (((!block_.one() || !c_.around.empty()) && !adds) || Across())
     sums_ = Local("sums", {lines_.length, row_.length, panel_.panels * width_}, Storage::kWorker);
@@ -306,7 +276,7 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   int64_t terms = 1;
   for (const Range& r : c_.terms) terms *= LengthOf(r);
   const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(c_.type));
-  const Expr work = Expr(lines_.length * row_.length * terms * Ceil(columns_.length, lanes * panel_.group)) * CountOf(c_.around);
+  const Expr work = Expr(lines_.length * row_.length * Ceil(terms, panel_.group) * Ceil(columns_.length, lanes)) * CountOf(c_.around);
   const Shared shared = ShareOut(*s_, units, work, d_);
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }

@@ -65,16 +65,24 @@ class ChannelsScheduler {
   void CutTerms();
   void ChooseTile();
   Statements Tile(int64_t lines, int64_t rows);
+  // ---- channels_groups.cc ----
+  void ChooseGroup();
+  bool LieInMemory(int64_t size) const;
+  std::optional<size_t> ChannelTerm() const;
+  void TakePairs();
+  void TakeFours();
+  void TakeGroups(int64_t size, DType data, const Expr& weights, DType weight_type);
+  Expr Data(int64_t element) const;
+  Expr PackedWeights(int64_t element) const;
+  NodeId Step(Name tile);
   Statements Tiles();
   Statements Store(Name tile, const std::vector<Level>& each);
   bool ReadsInPlace() const;
   void Pack();  // weights
-  void ChooseGroup();
   NameMap Here(int64_t element = 0) const;  // of the points of a tile, its columns, and an element of a group of terms
-  Expr Step(const Expr& sum) const;
   Statements Results();
   Statements Part();
-  Expr Zero() const { return FloatExpr(0); }
+  Expr Zero() const { return IsFloat(c_.type) ? FloatExpr(0) : IntExpr(0); }
   Name Local(const std::string& stem, std::vector<int64_t> shape, Storage storage);
   NodeId Put(Name target, std::vector<Expr> index, WriteOp op, Expr value) {
     return schedule::Put(s_, target, std::move(index), op, std::move(value));
@@ -86,7 +94,7 @@ class ChannelsScheduler {
   Completion completion_;
   Parts lines_, row_, columns_, block_;  // lines_: of the points but the last, the innermost; block_: of the terms
   size_t cut_term_ = 0;
-  DType factors_ = DType::kNone;  // of what is packed
+  DType data_type_ = DType::kNone, weight_type_ = DType::kNone;  // of what is laid out
   std::vector<Range> others_;  // points around the lines
   bool has_lines_ = false, in_place_ = false;
   std::optional<Strip> strip_;

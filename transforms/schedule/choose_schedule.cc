@@ -211,7 +211,7 @@ std::optional<Scheduler::Statements> Scheduler::Product(const Nest& n) {
   const Sdfg before = *s_;  // what was changed on the way to finding that it is none
   const auto run = [&]() -> std::optional<Statements> {
     auto sum = OneSumOf(n);
-    auto product = sum ? ProductOf(*s_, sum->nest, sum->sum, sum->apart, d_) : std::nullopt;
+    auto product = sum ? ProductOf(*s_, sum->nest, sum->sum, sum->apart, SumTypeOf(*s_, sum->completion), d_) : std::nullopt;
     if (!product) return std::nullopt;
     if (IsComplex(product->type)) {
       tiles_ = Tiles();

@@ -67,7 +67,7 @@ std::optional<Scheduler::Statements> Scheduler::TryCompletedSum(const Nest& n) {
   const Tasklet sum = std::get<Tasklet>(s_->nodes[adds].body);
   all.body = first;
   all.body.push_back(adds);
-  if (!EachForItself(all) || !TakesLanes(*s_, all.body) || !IdentityOf(sum.op, ComputeType(s_->Get(sum.target).dtype))) return std::nullopt;
+  if (!EachForItself(all) || !TakesLanes(*s_, all.body) || !IdentityOf(sum.op, SumTypeOf(*s_, completion))) return std::nullopt;
   std::vector<bool> apart(n.ranges.size(), true);
   apart.resize(all.ranges.size(), false);
   const int lane = LaneRange(*s_, all);

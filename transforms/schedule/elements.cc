@@ -58,7 +58,6 @@ std::optional<Elements> ElementsOf(Sdfg* s, const Nest& n) {
   if (IsRegister(*s, adds.target)) {
     const Tasklet* result = ResultOf(*s, body, out.sum + 1);
     if (!result || !adds.index.empty()) return std::nullopt;
-    if (ComputeType(s->Get(result->target).dtype) != ComputeType(s->Get(adds.target).dtype)) return std::nullopt;
     out.held = adds.target;
     adds.target = result->target, adds.index = result->index, adds.flat = result->flat;
     s->nodes.Mutable(body[out.sum]).body = std::move(adds);
@@ -81,6 +80,8 @@ Completion CompletionOf(const Tasklet& sum) {
   c.statements[0].value = FloatExpr(0);
   return c;
 }
+
+DType SumTypeOf(const Sdfg& s, const Completion& f) { return ComputeType(s.Get(f.statements[f.sum].target).dtype); }
 
 std::vector<NodeId> CompletedAt(Sdfg* s, const Completion& f, const NameMap& place, const Expr& sum) {
   std::vector<std::pair<Name, Name>> own;

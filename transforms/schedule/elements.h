@@ -25,6 +25,8 @@ struct Completion {
 Completion CompletionOf(const Sdfg& s, const Elements& e);
 // A sum that is added to what its element holds.
 Completion CompletionOf(const Tasklet& sum);
+// What the sum is computed in; its results may be of another type.
+DType SumTypeOf(const Sdfg& s, const Completion& f);
 // At a place, with registers of its own, so that they live where they are used.
 std::vector<NodeId> CompletedAt(Sdfg* s, const Completion& f, const NameMap& place, const Expr& sum);
 // Scalar operations, roughly.

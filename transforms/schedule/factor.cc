@@ -20,4 +20,11 @@ Expr Factor(const Sdfg& s, Expr factor, DType small, DType wide) {
   return typed.ok() && (*typed)->dtype == small && HasItsType(*typed) ? factor : Expr();
 }
 
+Expr ByteFactor(const Sdfg& s, const Expr& factor, DType small, DType wide) {
+  if (const Expr same = Factor(s, factor, small, wide)) return same;
+  const bool to_unsigned = small == DType::kU8;
+  const bool shifted = factor.Is(ExprKind::kBinary) && factor->op == (to_unsigned ? Op::kAdd : Op::kSub) && AsInt(factor->args[1]) == 128;
+  return shifted && Factor(s, factor->args[0], to_unsigned ? DType::kI8 : DType::kU8, wide) ? CastExpr(small, factor) : Expr();
+}
+
 }  // namespace headrace::schedule

@@ -67,11 +67,10 @@ bool MentionsAny(const Expr& e, const std::vector<Range>& ranges) {
 
 }  // namespace
 
-std::optional<Frames> FramesOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, const Device& d) {
+std::optional<Frames> FramesOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type, const Device& d) {
   Frames f;
   f.sum = sum;
   f.choice = OnlyChoice(sum.value);
-  const DType type = ComputeType(s.Get(sum.target).dtype);
   if (!f.choice || !IsFloat(type) || sum.op == WriteOp::kAssign) return std::nullopt;
   const Offset target = OffsetOf(s, sum.target, sum.index, sum.flat);
   const Expr read = f.choice->args[1];
@@ -135,7 +134,7 @@ class FramesScheduler {
   using Statements = std::vector<NodeId>;
 
   FramesScheduler(Sdfg* s, const Device& d, const Frames& f, const Completion& c)
-      : s_(s), d_(d), f_(f), completion_(c), type_(ComputeType(s->Get(f.sum.target).dtype)) {
+      : s_(s), d_(d), f_(f), completion_(c), type_(SumTypeOf(*s, c)) {
     const int64_t vector = d.vector_bytes / ByteSize(type_);
     lanes_ = (*AsInt(f.column.end) + vector - 1) / vector * vector;
     i1_ = FreshIn(*s, f.row.index.str() + "_1"), r_ = FreshIn(*s, "r"), u_ = FreshIn(*s, "u");

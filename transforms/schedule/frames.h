@@ -28,7 +28,7 @@ struct Frames {
   size_t row_dimension = 0, column_dimension = 0;  // of X
   int64_t row_begin = 0, row_end = 0, column_begin = 0;  // what the windows reach, before 0 and beyond the end
 };
-std::optional<Frames> FramesOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, const Device& d);
+std::optional<Frames> FramesOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type, const Device& d);
 std::optional<std::vector<NodeId>> ScheduleFrames(Sdfg* s, const Device& d, const Frames& f, const Completion& completion);
 
 }  // namespace headrace::schedule

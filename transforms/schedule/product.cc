@@ -66,12 +66,12 @@ Expr CountOf(const std::vector<Range>& ranges) {
   return n;
 }
 
-std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, const Device& d) {
+std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type, const Device& d) {
   const Tasklet* const t = &sum;
   if (t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return std::nullopt;
   Product p;
   p.sum = *t;
-  p.type = ComputeType(s.Get(t->target).dtype);
+  p.type = type;
   const bool real = p.type == DType::kF32 || p.type == DType::kF64 || p.type == DType::kI32;
   if ((!real && !IsComplex(p.type)) || !ComputesIn(s, *t, p.type)) return std::nullopt;
   const Offset target = OffsetOf(s, t->target, t->index, t->flat);

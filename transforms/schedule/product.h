@@ -21,8 +21,8 @@ struct Product {
   std::vector<Range> around;           // as depth, but around the product, which adds to the target each time
 };
 // `apart`: of each range, whether its iterations write different elements. Ranges begin at 0 and go by 1. As many columns as
-// a block has are no longer joined with others.
-std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, const Device& d);
+// a block has are no longer joined with others. `type`: what the sum is computed in.
+std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type, const Device& d);
 
 // How an element's place in memory moves with an index; null where it isn't so simple.
 Expr StrideOf(const Expr& elements, Name index);

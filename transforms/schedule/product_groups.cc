@@ -18,14 +18,26 @@ bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of =
 // Where denormals count products of bf16 stay those of f32.
 void ProductScheduler::ChooseGroup() {
   row_type_ = column_type_ = p_.type;
-  const auto choose = [&](int64_t group, DType rows, DType columns) {
-    const Expr row = Factor(*s_, p_.row_operand, rows, p_.type), column = Factor(*s_, p_.column_operand, columns, p_.type);
+  const auto choose = [&](int64_t group, DType rows, DType columns, const auto& factor) {
+    const Expr row = factor(*s_, p_.row_operand, rows, p_.type), column = factor(*s_, p_.column_operand, columns, p_.type);
     if (group == 1 || !row || !column) return;
     p_.row_operand = row, p_.column_operand = column;
     row_type_ = rows, column_type_ = columns, group_ = group;
   };
-  if (p_.type == DType::kF32 && !NeedsDenormals(*s_)) choose(d_.bf16_dot == 2 ? 2 : 1, DType::kBF16, DType::kBF16);
-  if (p_.type == DType::kI32) choose(d_.byte_dot == 4 ? 4 : 1, DType::kU8, DType::kI8);
+  if (p_.type == DType::kF32 && !NeedsDenormals(*s_)) choose(d_.bf16_dot == 2 ? 2 : 1, DType::kBF16, DType::kBF16, Factor);
+  if (p_.type == DType::kI32) choose(d_.byte_dot == 4 ? 4 : 1, DType::kU8, DType::kI8, ByteFactor);
+}
+
+// Of a tile; null: they are no panels.
+Expr ProductScheduler::PackedColumns(int64_t k) const {
+  const Name column = p_.columns[0].index, term = p_.depth[0].index;
+  const Expr first = SymbolExpr(j1_), u = SymbolExpr(u_), d = SymbolExpr(d1_);
+  if (group_ == 1) {
+    const Expr read = ReadPacked(*s_, p_.column_operand, column_type_, column, tile_columns_, first, u);
+    return read ? Substitute(read, {{term, d}}) : Expr();
+  }
+  const Expr place = AsInt(depth_.part) == 0 ? d : FloorDiv(depth_.first(), Expr(group_)) + d;
+  return ReadPacked(*s_, p_.column_operand, column_type_, column, tile_columns_, first, u, {term, group_, place}, k);
 }
 
 Expr ProductScheduler::LengthOfBlock() const {
@@ -127,7 +139,7 @@ NodeId ProductScheduler::Step(Name tile, const Factors& f) {
   std::vector<Expr> factors;
   for (int64_t k = 0; k < group_; ++k) {
     factors.push_back(f.rows[static_cast<size_t>(k)]);
-    factors.push_back(packed_ ? packed_ : ReadExpr(packed_columns_, PlaceIn({}, f.group, column, Expr(k))));
+    factors.push_back(packed_ ? PackedColumns(k) : ReadExpr(packed_columns_, PlaceIn({}, f.group, column, Expr(k))));
   }
   if (group_ == 1 && !IsFloat(p_.type)) return Put(tile, at, WriteOp::kAdd, BinaryExpr(Op::kMul, factors[0], factors[1]));
   factors.push_back(sum);

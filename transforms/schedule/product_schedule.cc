@@ -104,7 +104,8 @@ bool ProductScheduler::CutDepth() {
   const std::vector<Range> rest(p_.depth.begin() + 1, p_.depth.end());
   const auto inner = AsInt(CountOf(rest));
   if (!inner || *inner < 1) return false;
-  const int64_t most = std::max<int64_t>(1, d_.block_depth / *inner);
+  const int64_t longest = p_.type == DType::kI32 ? group_ * d_.block_depth : d_.block_depth;  // of integers, which are small
+  const int64_t most = std::max<int64_t>(1, longest / *inner);
   const auto first = AsInt(p_.depth[0].end);
   int64_t step = most;
   if (first) {
@@ -450,9 +451,8 @@ ProductScheduler::Statements ProductScheduler::Shared(const Statements& body) co
 void ProductScheduler::Columns() {
   if (p_.columns.size() == 1 && p_.depth.size() == 1 && p_.around.empty()) {
     const Name column = p_.columns[0].index;
-    packed_ = ReadPacked(*s_, p_.column_operand, p_.type, column, tile_columns_, SymbolExpr(j1_), SymbolExpr(u_));
-    if (packed_) packed_ = Substitute(packed_, {{p_.depth[0].index, SymbolExpr(d1_)}});
-    else packing_ = PackingOf(*s_, p_.column_operand, p_.type, column, {p_.depth[0].index}, tile_columns_);
+    packed_ = PackedColumns(0);
+    if (!packed_) packing_ = PackingOf(*s_, p_.column_operand, column_type_, column, {p_.depth[0].index}, tile_columns_, group_);
   }
   if (packed_) return;
   int64_t line = RoundUp(columns_.most, tile_columns_);

@@ -84,6 +84,7 @@ class ProductScheduler {
   Statements Store(Name tile, int64_t rows, const Expr& row);
   // ---- product_groups.cc ----
   void ChooseGroup();
+  Expr PackedColumns(int64_t k) const;
   Expr LengthOfBlock() const;
   Range GroupsOfBlock() const;
   Expr PlaceOfGroup() const;

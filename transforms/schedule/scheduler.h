@@ -54,6 +54,7 @@ class Scheduler {
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
+  DType TypeOf(const Tasklet& sum, const Ending& ending) const;  // that it is computed in
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Ending& ending = {});
   // A nest of one sum, alone or with what is done around it for each result: elements.h.
   struct OneSum {

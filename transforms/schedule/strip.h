@@ -26,10 +26,11 @@ struct Moving {
 class Strip {
  public:
   // Nullopt where the read does not move evenly with one of them.
-  static std::optional<Strip> Of(const Sdfg& s, const WindowRead& read, const std::vector<Moving>& moving);
+  // `innermost`: what moves by this index alone lies side by side; none: as in memory.
+  static std::optional<Strip> Of(const Sdfg& s, const WindowRead& read, const std::vector<Moving>& moving, Name innermost = {});
 
   int64_t elements() const;
-  void Declare(Sdfg* s, DType type, const Device& d);
+  void Declare(Sdfg* s, DType type, const Device& d, int64_t group = 1);  // what lies side by side may be read in whole groups
   std::vector<NodeId> Fill(Sdfg* s) const;
   Expr Read(const NameMap& indices) const;  // of the buffer, where these indices have these values
 
@@ -42,7 +43,7 @@ class Strip {
     std::vector<std::pair<Moving, int64_t>> moving;  // and by how much
   };
   WindowRead read_;
-  std::vector<Dimension> dimensions_;  // neighbours in memory last
+  std::vector<Dimension> dimensions_;  // neighbours in memory last, but for `innermost`
   Name buffer_;
 };
 

@@ -108,6 +108,10 @@ std::optional<Scheduler::Statements> Scheduler::Sum(Nest n, const std::vector<bo
   return roles[lane] ? SumSideBySide(std::move(n), roles, lane, share, ending) : SumAlong(std::move(n), roles, lane, share, ending);
 }
 
+DType Scheduler::TypeOf(const Tasklet& sum, const Ending& ending) const {
+  return ending.completion ? SumTypeOf(*s_, *ending.completion) : ComputeType(s_->Get(sum.target).dtype);
+}
+
 // What a sum starts at is combined with it, or what its element holds.
 Scheduler::Statements Scheduler::Result(const Tasklet& t, const Expr& sum, const Ending& ending) {
   if (ending.completion) return CompletedAt(s_, *ending.completion, {}, sum);
@@ -120,7 +124,7 @@ Scheduler::Statements Scheduler::Result(const Tasklet& t, const Expr& sum, const
 std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane,
                                                               bool share, const Ending& ending) {
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body.back()].body);
-  const DType type = ComputeType(s_->Get(t.target).dtype);
+  const DType type = TypeOf(t, ending);
   Range lanes = n.ranges[lane];
   std::vector<Range> outer, terms;
   for (size_t i = 0; i < n.ranges.size(); ++i)
@@ -177,7 +181,7 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
 std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vector<bool>& apart, size_t lane, bool share,
                                                          const Ending& ending) {
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[0]].body);
-  const DType type = ComputeType(s_->Get(t.target).dtype);
+  const DType type = TypeOf(t, ending);
   const Range lanes = n.ranges[lane];
   std::vector<Range> outer, terms;
   for (size_t i = 0; i < n.ranges.size(); ++i)

@@ -24,10 +24,11 @@ struct Panel {
   int64_t panels = 1;       // of a part, at most
   Name columns, u;          // the index of the columns, and the one within the panel
   int64_t count = 0;        // columns of all parts
-  // Where the device adds some terms at once (product_groups.cc): the innermost go in groups, which lie side by side.
+  // Where the device adds some terms at once (channels_groups.cc): the innermost go in groups, which lie side by side; what is left
+  // of a last one is 0, if terms are not cut into blocks.
   int64_t group = 1;
   Name groups;              // the index of the groups
-  int64_t size() const;     // terms
+  int64_t size() const;     // terms, or groups of them
   Expr Read(int64_t element = 0) const;   // of a term, for column u of a panel: of this element of a group
   Range Groups() const;                   // of the innermost term
   Expr Innermost(int64_t element) const;  // its index

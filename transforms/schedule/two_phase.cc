@@ -42,7 +42,7 @@ Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple)
 std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane,
                                                           const Ending& ending) {
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body.back()].body);
-  const DType type = ComputeType(s_->Get(t.target).dtype);
+  const DType type = TypeOf(t, ending);
   size_t first = lane;
   std::vector<Range> results;
   Expr work(OperationsOf(*s_, n.body));

@@ -25,14 +25,16 @@ void Take(std::vector<Range>* from, std::vector<Range>::iterator at, Range* to) 
 }  // namespace
 
 std::optional<WindowWeights> WindowWeightsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart,
-                                             const Device& d) {
+                                             DType type, const Device& d) {
   if (!IsPlainSum(s, sum) || sum.op != WriteOp::kAdd || !sum.value.Is(ExprKind::kBinary) || sum.value->op != Op::kMul) return std::nullopt;
   WindowWeights w;
   w.sum = sum;
-  w.type = ComputeType(s.Get(sum.target).dtype);
+  w.type = type;
   if (!IsFloat(w.type) || IsComplex(w.type)) return std::nullopt;
   std::optional<WindowRead> reads[2] = {WindowReadOf(s, sum.value->args[0]), WindowReadOf(s, sum.value->args[1])};
   if (!reads[0] || !reads[1]) return std::nullopt;
+  for (const auto& read : reads)  // products of integers are none of floats
+    if (read->more != 0 || (read->cast != DType::kNone && read->cast != type)) return std::nullopt;
 
   const Offset target = OffsetOf(s, sum.target, sum.index);
   std::vector<Range> lanes;

@@ -38,7 +38,9 @@ struct WindowWeights {
   std::vector<Range> terms;  // images and their lines,
   Range line;                // and the places of one
 };
-std::optional<WindowWeights> WindowWeightsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, const Device& d);
+// `type`: what the sum is computed in.
+std::optional<WindowWeights> WindowWeightsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type,
+                                             const Device& d);
 
 class WindowWeightsScheduler {
  public:

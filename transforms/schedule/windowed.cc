@@ -12,18 +12,19 @@ std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
   const auto run = [&]() -> std::optional<Statements> {
     const auto sum = OneSumOf(n);
     if (!sum) return std::nullopt;
-    if (auto channels = ChannelsOf(*s_, sum->nest, sum->sum, sum->apart)) {
+    const DType type = SumTypeOf(*s_, sum->completion);
+    if (auto channels = ChannelsOf(*s_, sum->nest, sum->sum, sum->apart, type)) {
       ChannelsScheduler scheduler(s_, d_, std::move(*channels), sum->completion);
       auto out = scheduler.Run();
       tiles_ = {scheduler.packing(), scheduler.packed()};
       return out;
     }
     tiles_ = Tiles();
-    if (auto windows = WindowsOf(*s_, sum->nest, sum->sum, sum->apart))
+    if (auto windows = WindowsOf(*s_, sum->nest, sum->sum, sum->apart, type))
       return WindowsScheduler(s_, d_, std::move(*windows), sum->completion).Run();
-    if (auto weights = WindowWeightsOf(*s_, sum->nest, sum->sum, sum->apart, d_))
+    if (auto weights = WindowWeightsOf(*s_, sum->nest, sum->sum, sum->apart, type, d_))
       return WindowWeightsScheduler(s_, d_, std::move(*weights), sum->completion).Run();
-    if (const auto frames = FramesOf(*s_, sum->nest, sum->sum, sum->apart, d_))
+    if (const auto frames = FramesOf(*s_, sum->nest, sum->sum, sum->apart, type, d_))
       return ScheduleFrames(s_, d_, *frames, sum->completion);
     return std::nullopt;
   };

@@ -23,7 +23,7 @@ Name WindowsScheduler::Local(const std::string& stem, std::vector<int64_t> shape
 // One term for each result of a tile.
 WindowsScheduler::Statements WindowsScheduler::Step(const Expr& value, Name tile, int64_t rows, int64_t lanes) {
   const std::vector<Expr> at = {SymbolExpr(r_), SymbolExpr(u_)};
-  const bool fused = w_.sum.op == WriteOp::kAdd && value.Is(ExprKind::kBinary) && value->op == Op::kMul;
+  const bool fused = IsFloat(w_.type) && w_.sum.op == WriteOp::kAdd && value.Is(ExprKind::kBinary) && value->op == Op::kMul;
   const Expr t = ReadExpr(tile, at);
   Tasklet step{tile, at, false, false, fused ? WriteOp::kAssign : w_.sum.op, value};
   const auto wide = [&](const Expr& e) {

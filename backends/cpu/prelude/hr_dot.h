@@ -8,6 +8,10 @@ static inline uint32_t hr_group(uint16_t a0, uint16_t a1) { return (uint32_t)a1 
 static inline uint32_t hr_group(uint8_t a0, uint8_t a1, uint8_t a2, uint8_t a3) {
   return (uint32_t)a3 << 24 | (uint32_t)a2 << 16 | (uint32_t)a1 << 8 | a0;
 }
+/* As it lies in memory, where numbers begin with their lowest byte. */
+typedef uint32_t hr_group_of __attribute__((may_alias, aligned(1)));
+static inline uint32_t hr_group_at(const uint16_t* a) { return *(const hr_group_of*)a; }
+static inline uint32_t hr_group_at(const uint8_t* a) { return *(const hr_group_of*)a; }
 #define HR_LANES static inline __attribute__((always_inline)) void
 typedef uint32_t hr_pair_at __attribute__((may_alias, aligned(2)));
 /* Exact with denormals. */

@@ -138,6 +138,12 @@ static inline int64_t hr_wrap_i2(int64_t v) { return (int64_t)((uint64_t)v << 62
 static inline int64_t hr_wrap_i4(int64_t v) { return (int64_t)((uint64_t)v << 60) >> 60; }
 static inline uint64_t hr_sat_u64(double v) { return v > 0 ? hr_f64_to_u64(v) : 0; }
 
+/* To an integer of up to 16 bits from lo to hi, saturated; in lanes, unlike by way of 64 bits. */
+static inline int32_t hr_sat_small(float v, float lo, float hi) {
+  const float above = v > lo ? v : lo, inside = above < hi ? above : hi;
+  return v == v ? (int32_t)inside : 0;
+}
+
 /* exp: Cody and Waite reduction, polynomial of degree 6, two-step scaling (reaches the subnormals). */
 static inline float hr_exp(float a) {
   float x = a > 89.0f ? 89.0f : a;
