@@ -107,6 +107,24 @@ Result<LoadedModel> ImportBytes(const Registry& r, const std::string& bytes, con
   return Status(std::move(all));
 }
 
+// A size that has this value, in place of what the program says of it.
+Status Fix(Sdfg* s, Name size, int64_t value) {
+  auto& bounds = s->assumptions.bounds;
+  const auto known = std::find_if(bounds.begin(), bounds.end(), [&](const auto& b) { return b.first == size; });
+  if (known == bounds.end()) return bounds.emplace_back(size, Interval{value, value}), Status();
+  const Interval assumed = known->second;
+  if ((assumed.lo && value < *assumed.lo) || (assumed.hi && value > *assumed.hi)) {
+    Diagnostic d;
+    d.code = "E0675";
+    d.message = "size " + size.str() + " = " + std::to_string(value) + " is outside what the program assumes";
+    d.got = std::to_string(value);
+    d.expected = (assumed.lo ? std::to_string(*assumed.lo) + " <= " : "") + size.str() + (assumed.hi ? " <= " + std::to_string(*assumed.hi) : "");
+    return Status(d);
+  }
+  known->second = {value, value};
+  return Status();
+}
+
 // IR text, or its JSON.
 Result<LoadedModel> ParseModel(const Registry& r, const std::string& text, const std::string& file, const ImportOptions& o) {
   LoadedModel out;
@@ -129,7 +147,7 @@ Result<LoadedModel> ParseModel(const Registry& r, const std::string& text, const
                         : all.empty()  ? "its sizes are all fixed"
                                        : "it has " + all);
     }
-  for (const auto& [name, value] : o.dims) s.assumptions.bounds.emplace_back(Name(name), Interval{value, value});
+  for (const auto& [name, value] : o.dims) HR_RETURN_IF_ERROR(Fix(&s, Name(name), value));
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "driver/verify_outputs.h"
 #include "ir/text/parser.h"
+#include "ir/text/printer.h"
 
 namespace headrace {
 namespace {
@@ -25,6 +26,23 @@ TEST(CheckAssumed, AnotherValueIsAnError) {
   const Status s = CheckAssumed(m, {{"axes", Value(value(2))}});
   ASSERT_FALSE(s.ok());
   EXPECT_EQ(s.diagnostics()[0].code, "E0413");
+}
+
+// One assumption about each size, so that the program's text can be read again.
+TEST(LoadModelBytes, SizesThatAreFixed) {
+  const std::string text = "sdfg f(X: f32[N], Y: f32[N]) { assume 1 <= N <= 64 ; map i in 0:N { Y[i] = X[i] } }";
+  const Registry r;
+  ImportOptions o;
+  o.dims = {{"N", 8}};
+  const auto m = LoadModelBytes(r, text, "f.sdfg", o);
+  ASSERT_TRUE(m.ok()) << m.status().ToString();
+  const auto again = ParseProgram(Print(m->model.program));
+  ASSERT_TRUE(again.ok()) << again.status().ToString();
+  EXPECT_NE(Print(*again).find("assume 8 <= N <= 8\n"), std::string::npos) << Print(*again);
+  o.dims = {{"N", 65}};
+  const auto outside = LoadModelBytes(r, text, "f.sdfg", o);
+  ASSERT_FALSE(outside.ok());
+  EXPECT_EQ(outside.status().diagnostics()[0].code, "E0675");
 }
 
 // A backend whose plugin is there and can't be loaded is not unknown: the reason is what the user needs.
