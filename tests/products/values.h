@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <sstream>
 
 #include "ir/registry/registry.h"
@@ -58,7 +59,14 @@ inline Tensor Fractions(const Container& c, int64_t seed) {
   return t;
 }
 
-// Devices that differ in vectors and tiles: the terms of a sum are added in one order.
+// A cpu with more parts of products, for many processors.
+inline std::string ManyParts() {
+  const std::string path = ::testing::TempDir() + "/many.txt";
+  std::ofstream(path) << "like cpu\nproduct-parts 16\nproduct-part 32\n";
+  return path;
+}
+
+// Devices that differ in vectors, tiles and parts: the terms of a sum are added in one order.
 inline void ExpectSameBitsOnDevices(const std::string& text) {
   const Registry& r = Plugins();
   Result<Program> program = ParseProgram(text);
@@ -68,7 +76,7 @@ inline void ExpectSameBitsOnDevices(const std::string& text) {
     inputs.emplace_back(n, Value(Fractions(program->Entry().Get(n), static_cast<int64_t>(inputs.size()))));
   std::vector<Tensor> results;
   std::vector<std::string> texts;
-  for (const std::string device : {"cpu", "cpu_avx2"}) {
+  for (const std::string& device : {std::string("cpu"), std::string("cpu_avx2"), ManyParts()}) {
     Program p = *program;
     ASSERT_TRUE(RunPipeline(r, "outline; choose-schedule{device=" + device + "}; plan-memory", p).ok());
     CompileOptions o;
@@ -81,7 +89,7 @@ inline void ExpectSameBitsOnDevices(const std::string& text) {
     texts.push_back(Print(p));
   }
   EXPECT_NE(texts[0], texts[1]);
-  EXPECT_TRUE(SameBits(results[0], results[1])) << texts[0] << texts[1];
+  for (size_t i = 1; i < results.size(); ++i) EXPECT_TRUE(SameBits(results[0], results[i])) << texts[0] << texts[i];
 }
 
 // Kernels with their schedules.

@@ -323,6 +323,14 @@ kernel windows(inout p0: f32[60, 64, 300], p1: f32[60, 64, 300]) {
   });
 }
 
+TEST(Device, OfManyProcessors) {
+  const schedule::Device cpu = *schedule::FindDevice("cpu"), two = schedule::ForProcessors(cpu, 2), many = schedule::ForProcessors(cpu, 16);
+  EXPECT_EQ(two.product_parts, cpu.product_parts);
+  EXPECT_EQ(two.product_part, cpu.product_part);
+  EXPECT_EQ(many.product_parts, 16);
+  EXPECT_LT(many.product_part, cpu.product_part);
+}
+
 TEST(Device, WrongDescriptionsSayWhatIsWrong) {
   const auto error = [](const char* text) { return schedule::ParseDevice("mine", text).status().ToString(); };
   EXPECT_NE(error("vector-byte 64").find("did you mean 'vector-bytes'?"), std::string::npos) << error("vector-byte 64");

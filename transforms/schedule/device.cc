@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include "ir/base/closest_word.h"
@@ -124,11 +125,17 @@ Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>
   return d;
 }
 
+Device ForProcessors(Device d, int64_t count) {
+  if (count <= d.product_parts) return d;
+  d.product_parts = count;
+  d.product_part = std::max<int64_t>(1, d.product_part / 2);
+  return d;
+}
+
 namespace {
 
-// Of the descriptions of cpu: the one for the vectors that this processor has; or what the environment asks for.
+// Of the descriptions of cpu: the one for the vectors that this processor has.
 std::string HostDevice() {
-  if (const char* asked = std::getenv("HEADRACE_DEVICE"); asked && *asked) return asked;
 #if defined(__x86_64__) || defined(__i386__)
   if (__builtin_cpu_supports("avx512bf16")) return "cpu_bf16";
   if (__builtin_cpu_supports("avx512vnni")) return "cpu_vnni";
@@ -141,8 +148,14 @@ std::string HostDevice() {
 
 Result<Device> FindDevice(const std::string& name_or_file) {
   std::string known = "host";
-  const std::string name = name_or_file == "host" ? HostDevice() : name_or_file;
-  if (const DeviceText* d = Known(name)) return ParseDevice(name.substr(0, name.find('_')), d->text);
+  const char* const asked = std::getenv("HEADRACE_DEVICE");
+  if (name_or_file == "host" && asked && *asked && asked != name_or_file) return FindDevice(asked);
+  const bool host = name_or_file == "host";
+  const std::string name = host ? HostDevice() : name_or_file;
+  if (const DeviceText* text = Known(name)) {
+    HR_ASSIGN_OR_RETURN(Device d, ParseDevice(name.substr(0, name.find('_')), text->text));
+    return host ? ForProcessors(std::move(d), std::thread::hardware_concurrency()) : d;
+  }
   for (int i = 0; i < kDeviceCount; ++i) known += ", " + std::string(kDevices[i].name);
   std::ifstream in(name);
   if (!in) return Wrong(name, "there is none of this name, and no such file", "devices: " + known);

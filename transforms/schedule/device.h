@@ -27,9 +27,10 @@ struct Device {
 Result<Device> ParseDevice(std::string name, std::string_view text);
 // The device with these numbers instead of its own. Errors: E0369.
 Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers);
-// The description that comes with Headrace under this name ("cpu"; "cpu_avx2" is one of cpu, too; "host": the one of this
-// processor, or what HEADRACE_DEVICE names),
-// or else that of the file of this name.
+// Products in parts for so many processors, where there are more than the description has parts for. Sums stay whole: the same bits.
+Device ForProcessors(Device d, int64_t count);
+// The description that comes with Headrace under this name ("cpu"; "cpu_avx2" is one of cpu, too; "host": what HEADRACE_DEVICE
+// names, or else the one of this processor, for as many as there are), or else that of the file of this name.
 Result<Device> FindDevice(const std::string& name_or_file);
 
 struct DeviceText {
