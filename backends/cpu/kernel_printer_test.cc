@@ -250,7 +250,7 @@ kernel k(i: i64[n], y: f32[n], n: symbol) for cpu {
 TEST(Kernels, ReadsStayInTheirChoices) {
   const std::string read = "x[i - 1000000000000]";
   const std::string where = "i - 1000000000000 >= 0 && i - 1000000000000 < n ? ";
-  for (const std::string value : {read, read + " * " + read, "exp(" + read + " * 2 + 1) + sin(" + read + ") * cos(" + read +
+  for (const std::string& value : {read, read + " * " + read, "exp(" + read + " * 2 + 1) + sin(" + read + ") * cos(" + read +
                                   ") + tanh(" + read + ") * sqrt(abs(" + read + "))"}) {
     const std::string text = "sdfg f(X: f32[N], Y: f32[N], k: symbol) { call s(x = X, y = Y, n := N, k := k) }\n" +
                              std::string("kernel s(x: f32[n], y: f32[n], n: symbol, k: symbol) for cpu {\n") +
