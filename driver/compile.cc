@@ -115,7 +115,7 @@ Status Fix(Sdfg* s, Name size, int64_t value) {
   const Interval assumed = known->second;
   if ((assumed.lo && value < *assumed.lo) || (assumed.hi && value > *assumed.hi)) {
     Diagnostic d;
-    d.code = "E0675";
+    d.code = "E0463";
     d.message = "size " + size.str() + " = " + std::to_string(value) + " is outside what the program assumes";
     d.got = std::to_string(value);
     d.expected = (assumed.lo ? std::to_string(*assumed.lo) + " <= " : "") + size.str() + (assumed.hi ? " <= " + std::to_string(*assumed.hi) : "");

@@ -42,7 +42,7 @@ TEST(LoadModelBytes, SizesThatAreFixed) {
   o.dims = {{"N", 65}};
   const auto outside = LoadModelBytes(r, text, "f.sdfg", o);
   ASSERT_FALSE(outside.ok());
-  EXPECT_EQ(outside.status().diagnostics()[0].code, "E0675");
+  EXPECT_EQ(outside.status().diagnostics()[0].code, "E0463");
 }
 
 // A backend whose plugin is there and can't be loaded is not unknown: the reason is what the user needs.

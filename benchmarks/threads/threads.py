@@ -1,7 +1,7 @@
 """What more threads give: programs on 1, 2, 4 … threads, in turns, and how many times as fast each is as on one.
 
-    ./bazelw run //benchmarks:threads
-    ./bazelw run //benchmarks:threads -- --most 8 --turns 5 resnet50.onnx step.sdfg
+    ./bazelw run //benchmarks:speedup
+    ./bazelw run //benchmarks:speedup -- --most 8 --turns 5 resnet50.onnx step.sdfg
 
 Without files: programs of each kind that has a schedule of its own. Inputs are those of `headrace bench`; times are the least of all turns.
 """

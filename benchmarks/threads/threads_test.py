@@ -1,4 +1,4 @@
-"""The table of //benchmarks:threads: a row for each program, a column for each number of threads."""
+"""The table of //benchmarks:speedup: a row for each program, a column for each number of threads."""
 
 import subprocess
 import sys
