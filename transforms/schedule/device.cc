@@ -1,10 +1,11 @@
 #include "transforms/schedule/device.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include "ir/base/closest_word.h"
@@ -144,17 +145,23 @@ std::string HostDevice() {
   return "cpu_avx2";
 }
 
+// Those that this process may use, of which a container may have fewer than the machine.
+int64_t Processors() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 }  // namespace
 
 Result<Device> FindDevice(const std::string& name_or_file) {
   std::string known = "host";
-  const char* const asked = std::getenv("HEADRACE_DEVICE");
-  if (name_or_file == "host" && asked && *asked && asked != name_or_file) return FindDevice(asked);
   const bool host = name_or_file == "host";
+  const char* const asked = std::getenv("HEADRACE_DEVICE");
+  if (host && asked && *asked && asked != name_or_file) return FindDevice(asked);
   const std::string name = host ? HostDevice() : name_or_file;
   if (const DeviceText* text = Known(name)) {
     HR_ASSIGN_OR_RETURN(Device d, ParseDevice(name.substr(0, name.find('_')), text->text));
-    return host ? ForProcessors(std::move(d), std::thread::hardware_concurrency()) : d;
+    return host ? ForProcessors(std::move(d), Processors()) : d;
   }
   for (int i = 0; i < kDeviceCount; ++i) known += ", " + std::string(kDevices[i].name);
   std::ifstream in(name);

@@ -30,7 +30,7 @@ Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>
 // Products in parts for so many processors, where there are more than the description has parts for. Sums stay whole: the same bits.
 Device ForProcessors(Device d, int64_t count);
 // The description that comes with Headrace under this name ("cpu"; "cpu_avx2" is one of cpu, too; "host": what HEADRACE_DEVICE
-// names, or else the one of this processor, for as many as there are), or else that of the file of this name.
+// names, or else the one of this processor, for as many as this process may use), or else that of the file of this name.
 Result<Device> FindDevice(const std::string& name_or_file);
 
 struct DeviceText {
