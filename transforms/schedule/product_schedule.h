@@ -73,6 +73,7 @@ class ProductScheduler {
 
   bool TurnsColumns() const;
   int64_t BlockRows() const;
+  int64_t BlockColumns() const;
   void Columns();  // whether they are packed
   Statements PackColumns(const Stretch& x);
   Statements PackRows();

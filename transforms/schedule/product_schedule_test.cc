@@ -134,8 +134,8 @@ kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8,
 })",
              "choose-schedule", R"(
 kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8, 3, 3]) for cpu {
-  view v: f32[16, 144] of p0
-  view v_1: f32[16, 72] of p2
+  view v: f32[16, 72] of p2
+  view v_1: f32[16, 144] of p0
   for i2_0 in 0:144:96 {
     local b: f32[72, 96] @worker
     for i3 in 0:8, i4 in 0:3, i5 in 0:3, i1 in i2_0 // 12:min(i2_0 // 12 + 8, 12) {
@@ -159,16 +159,16 @@ kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8,
       }
       for d in 0:72 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector { t[r, u] = fma(v_1[i0_1 + r, d], b[d, i2_1 - i2_0 + u], t[r, u]) }
+          map u in 0:32 @vector { t[r, u] = fma(v[i0_1 + r, d], b[d, i2_1 - i2_0 + u], t[r, u]) }
         }
       }
       if i2_1 + 32 <= 144 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector { v[i0_1 + r, i2_1 + u] += t[r, u] }
+          map u in 0:32 @vector { v_1[i0_1 + r, i2_1 + u] += t[r, u] }
         }
       } else {
         for r in 0:8 {
-          map u in i2_1:+32 @vector { v[i0_1 + r, u] += t[r, u - i2_1] }
+          map u in i2_1:+32 @vector { v_1[i0_1 + r, u] += t[r, u - i2_1] }
         }
       }
     }
@@ -186,8 +186,8 @@ kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8,
 })",
              "choose-schedule", R"(
 kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8, 26, 26]) for cpu {
-  view v: f32[16, 72] of p0
-  view v_1: f32[16, 5, 576] of p1 strides [576, 9216, 1]
+  view v: f32[16, 5, 576] of p1 strides [576, 9216, 1]
+  view v_1: f32[16, 72] of p0
   for i4_0 in 0:2880:576 {
     local b: f32[576, 96] @worker
     for i4 in i4_0 // 576:min(i4_0 // 576 + 1, 5), i5 in 0:24, i1 in 0:8, i2 in 0:3, i3 in 0:3 {
@@ -206,17 +206,17 @@ kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8,
       for i4 in i4_0 // 576:min(i4_0 // 576 + 1, 5), d in 0:576 {
         map r in 0:8 @unroll {
           map u in 0:32 @vector {
-            t[r, u] = fma(v_1[i0_1 + r, i4, d], b[d + 576 * i4 - i4_0, i3_1 + u], t[r, u])
+            t[r, u] = fma(v[i0_1 + r, i4, d], b[d + 576 * i4 - i4_0, i3_1 + u], t[r, u])
           }
         }
       }
       if i3_1 + 32 <= 72 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector { v[i0_1 + r, i3_1 + u] += t[r, u] }
+          map u in 0:32 @vector { v_1[i0_1 + r, i3_1 + u] += t[r, u] }
         }
       } else {
         for r in 0:8 {
-          map u in i3_1:+32 @vector { v[i0_1 + r, u] += t[r, u - i3_1] }
+          map u in i3_1:+32 @vector { v_1[i0_1 + r, u] += t[r, u - i3_1] }
         }
       }
     }
