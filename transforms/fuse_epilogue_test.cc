@@ -29,6 +29,24 @@ sdfg f(A: f32[64, 128], B: f32[128, 96], b: f32[96], Y: f32[64, 96]) {
 })");
 }
 
+// However many rows and columns there are: attention's scores, for a length by name.
+TEST(FuseEpilogue, SizesByName) {
+  ExpectPass(R"(
+sdfg f(Q: f32[B, N, 64], K: f32[B, N, 64], Y: f32[B, N, N]) {
+  map b in 0:B, i in 0:N, j in 0:N { Y[b, i, j] = 0 }
+  map b in 0:B, i in 0:N, j in 0:N, k in 0:64 { Y[b, i, j] += Q[b, i, k] * K[b, j, k] }
+})",
+             kFuse, R"(
+sdfg f(Q: f32[B, N, 64], K: f32[B, N, 64], Y: f32[B, N, N]) {
+  state {
+    map b in 0:B, i in 0:N, j in 0:N {
+      Y[b, i, j] = 0
+      map k in 0:64 { Y[b, i, j] += Q[b, i, k] * K[b, j, k] }
+    }
+  }
+})");
+}
+
 // What else reads the sum gets it, too.
 TEST(FuseEpilogue, TheSumIsKept) {
   ExpectPass(R"(

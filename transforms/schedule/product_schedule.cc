@@ -356,6 +356,17 @@ ProductScheduler::Statements ProductScheduler::PackRows() {
   return Wrap(s_, {{{tiles}, Schedule::kSequential}}, full);
 }
 
+// Of the last columns. Where nobody knows how many there are they have the places of those of a whole tile, as rows have.
+ProductScheduler::Statements ProductScheduler::StoreSome(const Range& rows, const std::function<Statements(const Expr&, const Expr&)>& put) {
+  const Expr u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
+  if (!AsInt(columns_.count)) {
+    const Range left{u_, Expr(0), Min(Expr(tile_columns_), columns_.count - j1), Expr(1)};
+    return Wrap(s_, {{{rows}, Schedule::kSequential}, {{left}, Schedule::kVector}}, put(j1 + u, u));
+  }
+  const Range some = schedule::Within(columns_.Within(j1_, Expr(tile_columns_)), u_);
+  return Wrap(s_, {{{rows}, Schedule::kSequential}, {{some}, Schedule::kVector}}, put(u, u - j1));
+}
+
 ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, const Expr& row) {
   const Expr r = SymbolExpr(tile_row_), u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
   const Range all{tile_row_, Expr(0), Expr(rows), Expr(1)}, lanes{u_, Expr(0), Expr(tile_columns_), Expr(1)};
@@ -370,8 +381,7 @@ ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, co
   if (whole || !IsBelow(columns_.count, tile_columns_))
     full = Wrap(s_, {{{all}, simple ? Schedule::kUnroll : Schedule::kSequential}, {{lanes}, Schedule::kVector}}, put(j1 + u, u));
   if (whole) return full;
-  const Range tiles = columns_.Within(j1_, Expr(tile_columns_)), some = schedule::Within(tiles, u_);
-  const Statements part = Wrap(s_, {{{all}, Schedule::kSequential}, {{some}, Schedule::kVector}}, put(u, u - j1));
+  const Statements part = StoreSome(all, put);
   if (full.empty()) return part;
   return {s_->AddNode(If{BinaryExpr(Op::kLe, j1 + Expr(tile_columns_), columns_.count), full, part})};
 }
@@ -393,7 +403,7 @@ ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& ro
 // One by one. What stores results gives them the places that those of a whole tile have, so that it shows that none meet.
 ProductScheduler::Statements ProductScheduler::RestOfRows(const Range& tiles) {
   const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_);
-  if (sums_ != Name() || completion_.statements.size() == 1) {
+  if (sums_ != Name() || (completion_.statements.size() == 1 && AsInt(columns_.count))) {
     const Range row = schedule::Within(tiles, p_.row.index);
     const Expr q = SymbolExpr(row.index);
     return Wrap(s_, {{{row}, Schedule::kSequential}}, Tile(1, q, q - i1));

@@ -36,6 +36,74 @@ kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) for cpu 
 })");
 }
 
+// Neither rows nor columns are known: those of the last tiles have the places that they have in whole ones, so that no two are one.
+TEST(ProductSchedule, SizesByName) {
+  ExpectPass(R"(
+kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1: symbol) {
+  map i0 in 0:n0, i1 in 0:n1 {
+    p0[i0, i1] = 0
+    map i2 in 0:64 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+  }
+})",
+             "choose-schedule", R"(
+kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1: symbol) for cpu {
+  map i0_0 in 0:n0:12 * max(min((n0 + 47) // 48, 42), 6), i1_0_0 in 0:n1:128 * max(65536 // max(4 * min(n0, 12 * max(min((n0 + 47) // 48, 42), 6)) * min(n1, 128), 1), 1) @parallel {
+    for i1_0 in i1_0_0:+128 * max(65536 // max(4 * min(n0, 12 * max(min((n0 + 47) // 48, 42), 6)) * min(n1, 128), 1), 1):128 {
+      local b: f32[64, 128] @worker
+      for i2 in 0:64 {
+        map i1 in i1_0:min(n1, i1_0 + 128) @vector { b[i2, i1 - i1_0] = p2[i2, i1] }
+      }
+      for d in 0:64 {
+        map u in min(n1 - i1_0, 128):32 * ((min(n1 - i1_0, 128) + 31) // 32) @vector { b[d, u] = 0.0 }
+      }
+      for i1_1 in i1_0:min(n1, i1_0 + 128):32, i0_1 in i0_0:+12 * max(min((n0 + 47) // 48, 42), 6):12 {
+        if i0_1 + 12 <= n0 {
+          local t: f32[12, 32]
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { t[r, u] = 0.0 }
+          }
+          for d in 0:64 {
+            map r in 0:12 @unroll {
+              map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 - i1_0 + u], t[r, u]) }
+            }
+          }
+          if i1_1 + 32 <= n1 {
+            map r in 0:12 @unroll {
+              map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] = t[r, u] }
+            }
+          } else {
+            for r in 0:12 {
+              map u in 0:min(n1 - i1_1, 32) @vector { p0[i0_1 + r, i1_1 + u] = t[r, u] }
+            }
+          }
+        } else {
+          for r in 0:min(min(n0, i0_0 + 12 * max(min((n0 + 47) // 48, 42), 6)) - i0_1, 12) {
+            local t_1: f32[1, 32]
+            map q in 0:1 @unroll {
+              map u in 0:32 @vector { t_1[q, u] = 0.0 }
+            }
+            for d in 0:64 {
+              map q in 0:1 @unroll {
+                map u in 0:32 @vector { t_1[q, u] = fma(p1[i0_1 + r, d], b[d, i1_1 - i1_0 + u], t_1[q, u]) }
+              }
+            }
+            if i1_1 + 32 <= n1 {
+              map q in 0:1 @unroll {
+                map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] = t_1[q, u] }
+              }
+            } else {
+              for q in 0:1 {
+                map u in 0:min(n1 - i1_1, 32) @vector { p0[i0_1 + r, i1_1 + u] = t_1[q, u] }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+})");
+}
+
 // As many rows as nobody knows: whole tiles, then one row after the other. Columns whose depth lies together are turned.
 TEST(ProductSchedule, RowsByName) {
   ExpectPass(R"(
