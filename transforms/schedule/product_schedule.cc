@@ -151,7 +151,9 @@ bool ProductScheduler::CutRows(int64_t high) {
     rows_ = {m, Expr(part >= *rows ? 0 : part), part, parts};
     return true;
   }
-  // As many parts as threads want, each of some tiles and at most a block.
+  // As many parts as threads want, each of some tiles and at most a block. Sizes are mostly multiples of a power of 2, and a row that
+  // is left over takes a third of a tile's time.
+  while (tile_rows_ & (tile_rows_ - 1)) tile_rows_ &= tile_rows_ - 1;
   const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, BlockRows() / tile_rows_);
   const Expr even = FloorDiv(m + Expr(d_.product_parts * tile_rows_ - 1), Expr(d_.product_parts * tile_rows_));
   rows_ = {m, Expr(tile_rows_) * Max(Expr(least), Min(even, Expr(most))), most * tile_rows_, parts};

@@ -47,8 +47,8 @@ kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1:
 })",
              "choose-schedule", R"(
 kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1: symbol) for cpu {
-  map i0_0 in 0:n0:12 * max(min((n0 + 47) // 48, 42), 6), i1_0_0 in 0:n1:128 * max(65536 // max(4 * min(n0, 12 * max(min((n0 + 47) // 48, 42), 6)) * min(n1, 128), 1), 1) @parallel {
-    for i1_0 in i1_0_0:+128 * max(65536 // max(4 * min(n0, 12 * max(min((n0 + 47) // 48, 42), 6)) * min(n1, 128), 1), 1):128 {
+  map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 64), 8), i1_0_0 in 0:n1:128 * max(65536 // max(4 * min(n0, 8 * max(min((n0 + 31) // 32, 64), 8)) * min(n1, 128), 1), 1) @parallel {
+    for i1_0 in i1_0_0:+128 * max(65536 // max(4 * min(n0, 8 * max(min((n0 + 31) // 32, 64), 8)) * min(n1, 128), 1), 1):128 {
       local b: f32[64, 128] @worker
       for i2 in 0:64 {
         map i1 in i1_0:min(n1, i1_0 + 128) @vector { b[i2, i1 - i1_0] = p2[i2, i1] }
@@ -56,28 +56,28 @@ kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1:
       for d in 0:64 {
         map u in min(n1 - i1_0, 128):32 * ((min(n1 - i1_0, 128) + 31) // 32) @vector { b[d, u] = 0.0 }
       }
-      for i1_1 in i1_0:min(n1, i1_0 + 128):32, i0_1 in i0_0:+12 * max(min((n0 + 47) // 48, 42), 6):12 {
-        if i0_1 + 12 <= n0 {
-          local t: f32[12, 32]
-          map r in 0:12 @unroll {
+      for i1_1 in i1_0:min(n1, i1_0 + 128):32, i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 64), 8):8 {
+        if i0_1 + 8 <= n0 {
+          local t: f32[8, 32]
+          map r in 0:8 @unroll {
             map u in 0:32 @vector { t[r, u] = 0.0 }
           }
           for d in 0:64 {
-            map r in 0:12 @unroll {
+            map r in 0:8 @unroll {
               map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 - i1_0 + u], t[r, u]) }
             }
           }
           if i1_1 + 32 <= n1 {
-            map r in 0:12 @unroll {
+            map r in 0:8 @unroll {
               map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] = t[r, u] }
             }
           } else {
-            for r in 0:12 {
+            for r in 0:8 {
               map u in 0:min(n1 - i1_1, 32) @vector { p0[i0_1 + r, i1_1 + u] = t[r, u] }
             }
           }
         } else {
-          for r in 0:min(min(n0, i0_0 + 12 * max(min((n0 + 47) // 48, 42), 6)) - i0_1, 12) {
+          for r in 0:min(min(n0, i0_0 + 8 * max(min((n0 + 31) // 32, 64), 8)) - i0_1, 8) {
             local t_1: f32[1, 32]
             map q in 0:1 @unroll {
               map u in 0:32 @vector { t_1[q, u] = 0.0 }
@@ -112,29 +112,29 @@ kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbo
 })",
              "choose-schedule", R"(
 kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbol) for cpu {
-  map i0_0 in 0:n0:12 * max(min((n0 + 47) // 48, 64), 6) @parallel {
+  map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 96), 8) @parallel {
     local b: f64[100, 64] @worker
     for i1_2 in 0:64:16 {
       for i2 in 0:100 {
         map i1 in i1_2:+16 @vector { b[i2, i1] = p2[i1, i2] }
       }
     }
-    for i1_1 in 0:64:16, i0_1 in i0_0:+12 * max(min((n0 + 47) // 48, 64), 6):12 {
-      if i0_1 + 12 <= n0 {
-        local t: f64[12, 16]
-        map r in 0:12 @unroll {
+    for i1_1 in 0:64:16, i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 96), 8):8 {
+      if i0_1 + 8 <= n0 {
+        local t: f64[8, 16]
+        map r in 0:8 @unroll {
           map u in 0:16 @vector { t[r, u] = 0.0 }
         }
         for d in 0:100 {
-          map r in 0:12 @unroll {
+          map r in 0:8 @unroll {
             map u in 0:16 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 + u], t[r, u]) }
           }
         }
-        map r in 0:12 @unroll {
+        map r in 0:8 @unroll {
           map u in 0:16 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
         }
       } else {
-        for i0 in i0_1:+12 {
+        for i0 in i0_1:+8 {
           local t_1: f64[1, 16]
           map r in 0:1 @unroll {
             map u in 0:16 @vector { t_1[r, u] = 0.0 }
