@@ -135,6 +135,12 @@ bool ProductScheduler::CutRowsAndColumns() {
   return CutRows(high) && CutColumns(wide);
 }
 
+// Parts of the columns alone are as many as threads want: parts of rows would each pack them again.
+bool ProductScheduler::ColumnsSuffice() const {
+  const auto columns = AsInt(CountOf(p_.columns));
+  return columns && *columns >= d_.product_parts * BlockColumns();
+}
+
 bool ProductScheduler::CutRows(int64_t high) {
   const Expr m = p_.row.end;
   const auto rows = AsInt(m);
@@ -155,6 +161,10 @@ bool ProductScheduler::CutRows(int64_t high) {
   // is left over takes a third of a tile's time.
   while (tile_rows_ & (tile_rows_ - 1)) tile_rows_ &= tile_rows_ - 1;
   const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, BlockRows() / tile_rows_);
+  if (ColumnsSuffice()) {
+    rows_ = {m, Expr(tile_rows_ * most), most * tile_rows_, parts};
+    return true;
+  }
   const Expr even = FloorDiv(m + Expr(d_.product_parts * tile_rows_ - 1), Expr(d_.product_parts * tile_rows_));
   rows_ = {m, Expr(tile_rows_) * Max(Expr(least), Min(even, Expr(most))), most * tile_rows_, parts};
   return true;

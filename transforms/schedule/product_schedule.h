@@ -61,6 +61,7 @@ class ProductScheduler {
   void OrderDepth();
   void InOrder(std::vector<Range>* depth) const;
   bool CutDepth();
+  bool ColumnsSuffice() const;
   bool CutRows(int64_t high);
   bool CutColumns(int64_t wide);
   bool CutRowsAndColumns();
