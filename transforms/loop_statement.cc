@@ -129,9 +129,27 @@ bool LoopStatements::SetFirst(Name number, NodeId owner, NodeId first) const {
   return std::find(reads.begin(), reads.end(), number) == reads.end();
 }
 
+bool LoopStatements::IsSmall(NodeId statement, const std::vector<Range>& around, int64_t operations) const {
+  std::vector<Range> ranges = around;
+  const std::optional<int64_t> own = MostOperations(s_, statement, &ranges);
+  return own && *own < operations;
+}
+
 NodeId LoopStatements::Make(BlockId loop) {
   std::unordered_set<uint32_t> statements;
   const NodeId map = MapOf(loop, &statements);
+  return WithRegisters(map, statements);
+}
+
+NodeId LoopStatements::Make(const std::vector<NodeId>& statements) {
+  std::unordered_set<uint32_t> ids;
+  for (NodeId n : statements) ids.insert(n.value);
+  const Range once{s_.FreshName("once"), Expr(0), Expr(1), Expr(1)};
+  const NodeId map = s_.AddNode(Map{{once}, statements, Schedule::kSequential}, s_.nodes[statements[0]].origin);
+  return WithRegisters(map, ids);
+}
+
+NodeId LoopStatements::WithRegisters(NodeId map, const std::unordered_set<uint32_t>& statements) {
   const std::vector<Name> numbers = NumbersOf(statements);
   for (Name n : numbers) s_.Mutable(n).storage = Storage::kRegister;
   for (const Home& h : HomesOf(s_, {map})) {
