@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMostStatements = 200;     // of one kernel
 constexpr int64_t kTileTerms = 1 << 12;  // of a product: more of them are worth its tiles
+constexpr int64_t kCall = 1 << 10;       // operations beside which a call is much
 
 std::optional<Range> PlainRange(const Loop& l) {
   const std::optional<Range> r = AsRange(l);
@@ -53,6 +54,14 @@ std::optional<int64_t> MostOperations(const Sdfg& s, NodeId n, std::vector<Range
   int64_t product = 0;
   if (!known || __builtin_mul_overflow(sum, *trips, &product)) return std::nullopt;
   return product;
+}
+
+bool HasKnownTrips(const Sdfg& s, NodeId n) {
+  const auto* m = std::get_if<Map>(&s.nodes[n].body);
+  if (!m) return true;
+  const auto known = [](const Range& r) { return AsInt(r.begin) && AsInt(r.end); };
+  return std::all_of(m->ranges.begin(), m->ranges.end(), known) &&
+         std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return HasKnownTrips(s, c); });
 }
 
 }  // namespace
@@ -132,7 +141,7 @@ bool LoopStatements::SetFirst(Name number, NodeId owner, NodeId first) const {
 bool LoopStatements::IsSmall(NodeId statement, const std::vector<Range>& around, int64_t operations) const {
   std::vector<Range> ranges = around;
   const std::optional<int64_t> own = MostOperations(s_, statement, &ranges);
-  return own && *own < operations;
+  return own && *own < (HasKnownTrips(s_, statement) ? std::min(operations, kCall) : operations);
 }
 
 NodeId LoopStatements::Make(BlockId loop) {

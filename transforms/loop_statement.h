@@ -24,7 +24,8 @@ class LoopStatements {
   // operations, less than `operations`. `around`: ranges of the loops around it.
   bool Fits(BlockId loop, const std::vector<Range>& around, int64_t operations, const std::function<bool(NodeId)>& may) const;
 
-  // Whether the statement has a known number of operations, less than `operations`.
+  // Whether the statement has a known number of operations, less than `operations`; and beside which a call is much, unless data
+  // decide how many there are.
   bool IsSmall(NodeId statement, const std::vector<Range>& around, int64_t operations) const;
 
   // The statement. Numbers that each iteration sets before it reads them become registers.
