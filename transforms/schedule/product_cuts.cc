@@ -16,7 +16,7 @@ bool ProductScheduler::CutDepth() {
   const auto inner = AsInt(CountOf(rest));
   if (!inner || *inner < 1) return false;
   const int64_t block = in_place_ != Name() ? d_.block_depth : d_.block_depth_packed;
-  const int64_t longest = p_.type == DType::kI32 ? group_ * block : block;  // of integers, which are small
+  const int64_t longest = group_ * block;  // of factors that are as much smaller
   const int64_t most = std::max<int64_t>(1, longest / *inner);
   const auto first = AsInt(p_.depth[0].end);
   int64_t step = most;
