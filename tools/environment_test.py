@@ -6,7 +6,7 @@ import unittest
 
 PAGE = sys.argv[1]
 FILES = [f for a in sys.argv[2:] for f in a.split()]
-READ = re.compile(r'\bgetenv\("([A-Z_]+)"\)')
+READ = re.compile(r'\b(?:getenv|envname)\("([A-Z_]+)"\)')
 READ_IN_TURN = re.compile(r'for \(const char\* name : \{([^}]*)\}\)(?:[^;]{0,80}getenv\(name\))', re.S)
 
 

@@ -104,18 +104,30 @@ class Eliminator {
       if (auto* a = std::get_if<Assign>(&c)) Condition(a->value);
       if (auto* r = std::get_if<Require>(&c)) Condition(r->condition);
       if (auto* st = std::get_if<State>(&c))
-        for (NodeId n : st->statements) Statement(n, {});
+        for (NodeId n : st->statements) Statement(n);
     });
   }
-  void Statement(NodeId id, std::vector<Name> outer_reads) {
+  void Statement(NodeId id) {
     const Body& b = s_.nodes[id].body;
     if (auto* m = std::get_if<Map>(&b)) {
       Leaf ranges;
       for (const Range& r : m->ranges) Reads(r.begin, &ranges), Reads(r.end, &ranges), Reads(r.step, &ranges);
+      for (Name n : ranges.reads) Live(n);
       std::vector<Name> saved = outer_symbols_;
       outer_symbols_.insert(outer_symbols_.end(), ranges.symbols.begin(), ranges.symbols.end());
-      for (NodeId n : m->body) Statement(n, outer_reads);
+      for (NodeId n : m->body) Statement(n);
       outer_symbols_ = std::move(saved);
+      return;
+    }
+    if (auto* choice = std::get_if<If>(&b)) {
+      Condition(choice->condition);
+      for (const auto* body : {&choice->body, &choice->otherwise})
+        for (NodeId n : *body) Statement(n);
+      return;
+    }
+    if (auto* check = std::get_if<Check>(&b)) {
+      Live(RootOf(s_, check->container));
+      for (const Expr& e : check->index) Condition(e);
       return;
     }
     Leaf l;
@@ -244,6 +256,11 @@ class Eliminator {
         for (const auto& v : n->symbols) reads(v.second);
       } else if (auto* m = std::get_if<Map>(&b)) {
         for (const Range& r : m->ranges) reads(r.begin), reads(r.end);
+      } else if (auto* choice = std::get_if<If>(&b)) {
+        reads(choice->condition);
+      } else if (auto* check = std::get_if<Check>(&b)) {
+        used.insert(check->container);
+        for (const Expr& e : check->index) reads(e);
       }
     });
     for (size_t i = s_.order.size(); i-- > 0;) {  // a used view keeps its base; bases may be declared after

@@ -29,6 +29,46 @@ sdfg f(A: f32[64, 128], B: f32[128, 96], b: f32[96], Y: f32[64, 96]) {
 })");
 }
 
+// However many rows and columns there are: attention's scores, for a length by name.
+TEST(FuseEpilogue, SizesByName) {
+  ExpectPass(R"(
+sdfg f(Q: f32[B, N, 64], K: f32[B, N, 64], Y: f32[B, N, N]) {
+  map b in 0:B, i in 0:N, j in 0:N { Y[b, i, j] = 0 }
+  map b in 0:B, i in 0:N, j in 0:N, k in 0:64 { Y[b, i, j] += Q[b, i, k] * K[b, j, k] }
+})",
+             kFuse, R"(
+sdfg f(Q: f32[B, N, 64], K: f32[B, N, 64], Y: f32[B, N, N]) {
+  state {
+    map b in 0:B, i in 0:N, j in 0:N {
+      Y[b, i, j] = 0
+      map k in 0:64 { Y[b, i, j] += Q[b, i, k] * K[b, j, k] }
+    }
+  }
+})");
+}
+
+// The gradient of weights: its terms' indices come first, and it is filled with zeros long before, in the shape that it has elsewhere.
+TEST(FuseEpilogue, AGradientOfWeights) {
+  ExpectPass(R"(
+sdfg f(A: f32[B, N, 64], G: f32[B, N, 96], X: f32[N], dW: f32[4, 16, 96], Y: f32[N]) {
+  view V: f32[64, 96] of dW
+  map a in 0:4, b in 0:16, c in 0:96 { dW[a, b, c] = 0 }
+  map n in 0:N { Y[n] = X[n] * 2 }
+  map b in 0:B, n in 0:N, i in 0:64, j in 0:96 { V[i, j] += A[b, n, i] * G[b, n, j] }
+})",
+             kFuse, R"(
+sdfg f(A: f32[B, N, 64], G: f32[B, N, 96], X: f32[N], dW: f32[4, 16, 96], Y: f32[N]) {
+  view V: f32[64, 96] of dW
+  state {
+    map n in 0:N { Y[n] = X[n] * 2 }
+    map d0 in 0:64, d1 in 0:96 {
+      V[d0, d1] = 0
+      map b in 0:B, n in 0:N { V[d0, d1] += A[b, n, d0] * G[b, n, d1] }
+    }
+  }
+})");
+}
+
 // What else reads the sum gets it, too.
 TEST(FuseEpilogue, TheSumIsKept) {
   ExpectPass(R"(

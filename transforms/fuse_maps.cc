@@ -4,6 +4,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "ir/base/log.h"
+#include "transforms/fill.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -213,7 +214,8 @@ class ListFuser {
       d = Find(d);
       if (!slots_[d].floating) continue;
       slots_[d].floating = false;
-      Kernel merged = slots_[d].kernel;
+      const std::optional<Kernel> viewed = FillThroughView(p_, s_, names_, slots_[d].kernel, slots_[at].kernel);
+      Kernel merged = viewed ? *viewed : slots_[d].kernel;
       if (TryMerge(s_, names_, around_, limits_, &merged, slots_[at].kernel)) {
         LogFusion(slots_[d].kernel.origin, slots_[at].kernel.origin);
         slots_[at].kernel = std::move(merged);

@@ -277,6 +277,15 @@ void Split(Sdfg* s, size_t shared, Kernel* k) {
   k->split = true;
 }
 
+// The indices of a product's results before those of its terms, as maps that take it in have them. Bounds mention no index.
+void TargetFirst(const Sdfg& s, Kernel* k) {
+  const Tasklet& t = std::get<Tasklet>(s.nodes[k->body[0]].body);
+  const auto kept = [&](const Range& r) {
+    return std::any_of(t.index.begin(), t.index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
+  };
+  std::stable_partition(k->ranges.begin(), k->ranges.end(), kept);
+}
+
 }  // namespace
 
 std::vector<uint32_t> Kernel::of(Name root) const {
@@ -315,6 +324,7 @@ Kernel MakeKernel(const Program& p, const Sdfg& s, NodeId statement) {
     }
   }
   for (const KernelAccess& a : k.accesses) k.constant &= a.write && !a.whole;
+  if (k.fusable && k.contraction && k.leaves == 1 && k.inner.empty()) TargetFirst(s, &k);
   k.Index();
   return k;
 }

@@ -139,6 +139,25 @@ TEST(EliminateDeadCode, KeepsWhatConditionsAndSizesNeed) {
                   "eliminate-dead-code");
 }
 
+TEST(EliminateDeadCode, KeepsWhatChoicesInKernelsRead) {
+  const char* text = R"(kernel k(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu {
+  for i0_0 in 0:n0:8 {
+    local b: f32[8]
+    local unused: f32[8]
+    map u in 0:8 @vector { b[u] = 1.0 }
+    if i0_0 + 8 <= n0 {
+      map u in 0:8 @vector { p0[i0_0 + u] = b[u] }
+    } else {
+      map i0 in i0_0:+8 @vector { p0[i0] = b[i0 - i0_0] }
+    }
+  }
+}
+)";
+  std::string without = text;
+  without.replace(without.find("    local unused: f32[8]\n"), 25, "");
+  ExpectPass(text, "eliminate-dead-code", without);
+}
+
 TEST(EliminateDeadCode, KeepsRegistersThatCallsInMapsRead) {
   ExpectUnchanged(R"(entry sdfg f(X: f32[N, K], Y: f32[N, K]) {
                        transient s: f32 @register

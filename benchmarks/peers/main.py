@@ -25,7 +25,7 @@ from .coordinator import Coordinator
 from .engines import OLDER_PACKAGE, of_suite
 from .environment import Environment, EnvironmentFailure
 from .machine import Machine, busy
-from .report import chart, table
+from .report import chart, document, table
 
 QUICK_SECONDS = 540  # no case is begun after these
 
@@ -45,6 +45,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     flags.add_argument("--limit", type=float, default=0, help="seconds that an engine may take to compile and check a case: 240; 60 of --quick")
     flags.add_argument("--merge", action="append", default=[], metavar="ROWS", help="a rows.jsonl whose rows DIR gets as well")
     flags.add_argument("--measure", default="missing", choices=("missing", "nothing"))
+    flags.add_argument("--page", default="", metavar="FILE", help="a page whose tables of the suite are written anew (docs/performance.md)")
     flags.add_argument("--list", action="store_true", help="prints the cases and ends")
     options = flags.parse_args(arguments)
     if not options.out and not options.list:
@@ -108,6 +109,14 @@ class Run:
             with open(temporary, "w", encoding="utf-8") as f:
                 f.write(made)
             os.replace(temporary, os.path.join(self.out, name))
+        if self.options.page:
+            self.write_page(os.path.join(os.environ.get("BUILD_WORKING_DIRECTORY", "."), self.options.page), suite, keys)
+
+    def write_page(self, path: str, suite: str, keys: list[Key]) -> None:
+        with open(path, encoding="utf-8") as f:
+            page = f.read()
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(document.replaced(page, suite, table.summary(suite, keys, self.store.rows())))
 
 
 def line_of(key: Key, row: rows.Row) -> str:

@@ -23,12 +23,15 @@ QUICK = {
     "compile": tuple((name, "1", mode, "f32") for name, mode in (
         ("resnet50", "forward"), ("mobilenetv2", "forward"), ("bert_large", "forward"), ("lenet", "forward"), ("dlrm", "forward"),
         ("wavenet", "forward"), ("bert_large", "backward"), ("lenet", "step"))),
+    "passes": tuple((name, "1", mode, "f32") for mode in ("forward", "backward") for name in ("mobilenetv2", "bert_large", "wavenet", "lenet")),
 }  # fmt: skip
 #: Operators whose gradient is measured, too.
 DIFFERENTIATED = ("Mish", "Gelu", "Tanh", "Sigmoid", "Relu", "Exp", "Softplus", "Mul", "Softmax (last)", "LogSoftmax (last)", "LayerNormalization (1024)",
                   "RMSNormalization (1024)", "BatchNormalization, training (32x32)", "GroupNormalization (32x32)", "ReduceSum (last)", "ReduceMean (last)",
                   "MaxPool 2x2 by 2", "AveragePool 3x3 by 2", "GlobalAveragePool", "Transpose [0, 2, 1]")  # fmt: skip
-SUITES = ("models", "ops", "npbench", "compile")
+#: Networks that passes are left out of.
+ABLATED = ("resnet50", "mobilenetv2", "bert_large", "llama", "wavenet", "dlrm", "lenet", "mishnet")
+SUITES = ("models", "ops", "npbench", "compile", "passes")
 
 
 def models(threads: int) -> Iterator[Key]:
@@ -53,6 +56,12 @@ def compile_(threads: int) -> Iterator[Key]:
             yield Key("compile", name, "8", mode, "f32", threads)
 
 
+def passes(threads: int) -> Iterator[Key]:
+    for name in ABLATED:
+        for mode in ("forward", "backward"):
+            yield Key("passes", name, "8", mode, "f32", threads)
+
+
 def npbench(threads: int, names: list[str]) -> Iterator[Key]:
     """Each side has the better of one thread and of all; the small sizes first."""
     for size in ("S", "M"):
@@ -71,4 +80,4 @@ def keys(suite: str, threads: int, is_quick: bool, names_of: Callable[[str], lis
         return quick(suite, threads)
     if suite in ("ops", "npbench"):
         return list({"ops": ops, "npbench": npbench}[suite](threads, names_of(suite)))
-    return list({"models": models, "compile": compile_}[suite](threads))
+    return list({"models": models, "compile": compile_, "passes": passes}[suite](threads))

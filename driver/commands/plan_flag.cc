@@ -36,7 +36,8 @@ bool HasAll(const Registry& r, const Program& imported, const Plan& plan) {
 void ModelFlags::AddPlanTo(CLI::App& app) {
   plan = "auto";
   app.add_option("--plan", plan, "how to compile: a FILE of `headrace tune`, auto: the one that it has kept for this model here, or none")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->envname("HEADRACE_PLAN");
 }
 
 Status ModelFlags::UsePlan(const Registry& r, const Program& imported, const Common& c, CompileRequest* request) const {

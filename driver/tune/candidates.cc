@@ -20,6 +20,8 @@ const std::vector<Values>& AllValues() {
       {"block-rows", {256, 1024, 128, 2048}},
       {"block-rows-turned", {384, 1536, 192}},
       {"block-columns", {256, 64, 512, 32}},
+      {"block-columns-packed", {512, 256, 2048, 128}},
+      {"block-depth-packed", {256, 1024, 128}},
       {"product-parts", {2, 1, 8, 16}},
       {"product-part", {32, 128, 16}},
       {"few-columns", {4, 16, 32, 1}},

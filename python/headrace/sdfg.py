@@ -331,9 +331,11 @@ class Gradient:
 
 
 def plan_text(plan: str | os.PathLike | None) -> str:
-    """Of a file, or as it is given."""
+    """Of a file, or as it is given; without one, that of the environment."""
     if plan is None:
-        return ""
+        plan = os.environ.get("HEADRACE_PLAN", "none")
+        if plan in ("none", "auto"):
+            return ""
     if isinstance(plan, str) and (not plan or re.match(r"\s*(#|without\s|implementation\s|threads\s|kernel\s)", plan)):
         return plan
     try:

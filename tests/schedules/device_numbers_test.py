@@ -19,6 +19,7 @@ WHOLE = "(X: f32[1000000], Y: f32[]) { Y[] = 0; Y[] += X[i] }"
 TRANSPOSED = "(X: f32[1000, 1000], Y: f32[1000, 1000]) { Y[i, j] = X[j, i] }"
 PRODUCT = "(A: f32[1000, 900], B: f32[900, 1100], C: f32[1000, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[k, j] }"
 TURNED = "(A: f32[4000, 900], B: f32[1100, 900], C: f32[4000, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[j, k] }"
+PACKED = "(A: f32[900, 1000], B: f32[900, 2100], C: f32[1000, 2100]) { C[i, j] = 0; C[i, j] += A[k, i] * B[k, j] }"
 
 # The number, its other value, and a program that it decides about.
 EXAMPLES = [
@@ -40,6 +41,8 @@ EXAMPLES = [
     ("block-rows-turned", 96, TURNED),
     ("block-columns", 96, PRODUCT),
     ("block-depth", 100, PRODUCT),
+    ("block-columns-packed", 96, PACKED),
+    ("block-depth-packed", 100, PACKED),
 ]
 
 

@@ -369,26 +369,22 @@ kernel phases(
     W: f32[128, 64, 3, 3],
     n0: symbol) for cpu {
   view v: f32[2, 2, n0, 64, 841] of P strides [1682, 841, 215296, 3364, 1]
-  map i2_0 in 0:2:max(65536 // max(3801088 * n0, 1), 1), i3_0 in 0:2:max(65536 // max(1900544 * n0, 1), 1), i0 in 0:n0, i5_0 in 0:841:116 @parallel {
-    for i2 in i2_0:+max(65536 // max(3801088 * n0, 1), 1), i3 in i3_0:+max(65536 // max(1900544 * n0, 1), 1) {
-      local sums: f32[64, 128] @worker
-      for i1_1 in 0:64 {
-        map u in i5_0:+116 @vector { sums[i1_1, u - i5_0] = 0.0 }
-      }
-      local b: f32[512, 128] @worker
-      for i6 in 0:128, i7 in 0:2, i8 in 0:2, i4 in i5_0 // 29:min(i5_0 // 29 + 4, 29) {
+  map i2_0 in 0:2:max(65536 // max(3444736 * n0, 1), 1), i3_0 in 0:2:max(65536 // max(1722368 * n0, 1), 1), i0 in 0:n0 @parallel {
+    for i2 in i2_0:+max(65536 // max(3444736 * n0, 1), 1), i3 in i3_0:+max(65536 // max(1722368 * n0, 1), 1) {
+      local b: f32[512, 864] @worker
+      for i6 in 0:128, i7 in 0:2, i8 in 0:2, i4 in 0:29 {
         for i5 in 0:min(max(i8, 0), 29) {
-          b[4 * i6 + 2 * i7 + i8, 29 * i4 + i5 - i5_0] = i4 - i7 >= 0 && i4 - i7 < 28 && i5 - i8 >= 0 && i5 - i8 < 28 ? G[i0, i6, i4 - i7, i5 - i8] : 0
+          b[4 * i6 + 2 * i7 + i8, 29 * i4 + i5] = i4 - i7 >= 0 && i4 - i7 < 28 && i5 - i8 >= 0 && i5 - i8 < 28 ? G[i0, i6, i4 - i7, i5 - i8] : 0
         }
         map i5 in max(i8, 0):min(i8 + 28, 29) @vector {
-          b[4 * i6 + 2 * i7 + i8, 29 * i4 + i5 - i5_0] = i4 - i7 >= 0 && i4 - i7 < 28 ? G[i0, i6, i4 - i7, i5 - i8] : 0
+          b[4 * i6 + 2 * i7 + i8, 29 * i4 + i5] = i4 - i7 >= 0 && i4 - i7 < 28 ? G[i0, i6, i4 - i7, i5 - i8] : 0
         }
         for i5 in max(min(i8 + 28, 29), min(max(i8, 0), 29)):29 {
-          b[4 * i6 + 2 * i7 + i8, 29 * i4 + i5 - i5_0] = i4 - i7 >= 0 && i4 - i7 < 28 && i5 - i8 >= 0 && i5 - i8 < 28 ? G[i0, i6, i4 - i7, i5 - i8] : 0
+          b[4 * i6 + 2 * i7 + i8, 29 * i4 + i5] = i4 - i7 >= 0 && i4 - i7 < 28 && i5 - i8 >= 0 && i5 - i8 < 28 ? G[i0, i6, i4 - i7, i5 - i8] : 0
         }
       }
       for d in 0:512 {
-        map u in min(841 - i5_0, 116):32 * ((min(841 - i5_0, 116) + 31) // 32) @vector { b[d, u] = 0.0 }
+        map u in 841:864 @vector { b[d, u] = 0.0 }
       }
       local a: f32[8, 512, 8] @worker
       for i1_1 in 0:64:8 {
@@ -398,22 +394,25 @@ kernel phases(
           }
         }
       }
-      for i5_1 in i5_0:+116:32, i1_1 in 0:64:8 {
+      for i5_1 in 0:841:32, i1_1 in 0:64:8 {
         local t: f32[8, 32]
         map r in 0:8 @unroll {
           map u in 0:32 @vector { t[r, u] = 0.0 }
         }
         for d in 0:512 {
           map r in 0:8 @unroll {
-            map u in 0:32 @vector { t[r, u] = fma(a[i1_1 // 8, d, r], b[d, i5_1 - i5_0 + u], t[r, u]) }
+            map u in 0:32 @vector { t[r, u] = fma(a[i1_1 // 8, d, r], b[d, i5_1 + u], t[r, u]) }
           }
         }
-        map r in 0:8 @unroll {
-          map u in 0:32 @vector { sums[i1_1 + r, i5_1 - i5_0 + u] += t[r, u] }
+        if i5_1 + 32 <= 841 {
+          map r in 0:8 @unroll {
+            map u in 0:32 @vector { v[i2, i3, i0, i1_1 + r, i5_1 + u] = t[r, u] }
+          }
+        } else {
+          for r in 0:8 {
+            map u in i5_1:+32 @vector { v[i2, i3, i0, i1_1 + r, u] = t[r, u - i5_1] }
+          }
         }
-      }
-      for i1_1 in 0:64 {
-        map u in i5_0:+116 @vector { v[i2, i3, i0, i1_1, u] = sums[i1_1, u - i5_0] }
       }
     }
   }

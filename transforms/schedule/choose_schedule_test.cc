@@ -250,6 +250,9 @@ kernel m(inout p0: f32[512, 512], p1: f32[512, 512], p2: f32[512, 512]) {
 kernel turned(inout p0: f32[512, 512], p1: f32[512, 512], p2: f32[512, 512]) {
   map i0 in 0:512, i1 in 0:512, i2 in 0:512 { p0[i0, i1] += p1[i0, i2] * p2[i1, i2] }
 }
+kernel packed(inout p0: f32[512, 2048], p1: f32[1024, 512], p2: f32[1024, 2048]) {
+  map i0 in 0:512, i1 in 0:2048, i2 in 0:1024 { p0[i0, i1] += p1[i2, i0] * p2[i2, i1] }
+}
 kernel w(inout p0: f32[n0, n1], p1: f32[n0, n2], p2: f32[n2, n1], n0: symbol, n1: symbol, n2: symbol) {
   map i0 in 0:n0, i1 in 0:n1, i2 in 0:n2 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 }
@@ -282,6 +285,8 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"block-rows-turned", &schedule::Device::block_rows_turned},
       {"block-columns", &schedule::Device::block_columns},
       {"block-depth", &schedule::Device::block_depth},
+      {"block-columns-packed", &schedule::Device::block_columns_packed},
+      {"block-depth-packed", &schedule::Device::block_depth_packed},
       {"product-parts", &schedule::Device::product_parts},
       {"product-part", &schedule::Device::product_part},
       {"few-columns", &schedule::Device::few_columns},

@@ -39,6 +39,8 @@ constexpr Field kFields[] = {
     {"block-rows-turned", &Device::block_rows_turned},
     {"block-columns", &Device::block_columns},
     {"block-depth", &Device::block_depth},
+    {"block-columns-packed", &Device::block_columns_packed},
+    {"block-depth-packed", &Device::block_depth_packed},
     {"tile-operations", &Device::tile_operations},
     {"product-parts", &Device::product_parts},
     {"product-part", &Device::product_part},

@@ -106,9 +106,9 @@ kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[
 })",
              "choose-schedule", R"(
 kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[16], p4: f32[16, 12, 12]) for cpu {
-  view v: f32[16, 144] of p4
-  view v_1: f32[16, 144] of p0
-  view v_2: f32[16, 72] of p2
+  view v: f32[16, 72] of p2
+  view v_1: f32[16, 144] of p4
+  view v_2: f32[16, 144] of p0
   for x_0 in 0:144:96 {
     local b: f32[72, 96] @worker
     for c in 0:8, k in 0:3, l in 0:3, y in x_0 // 12:min(x_0 // 12 + 8, 12) {
@@ -124,7 +124,7 @@ kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[
       }
       for d in 0:72 {
         map r in 0:8 @unroll {
-          map u_1 in 0:32 @vector { t[r, u_1] = fma(v_2[o_1 + r, d], b[d, u_1 - x_0 + x_1], t[r, u_1]) }
+          map u_1 in 0:32 @vector { t[r, u_1] = fma(v[o_1 + r, d], b[d, u_1 - x_0 + x_1], t[r, u_1]) }
         }
       }
       if x_1 + 32 <= 144 {
@@ -134,7 +134,7 @@ kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[
             s_at = p3[o_1 + r] + t[r, u_1]
             local u_at: f32
             u_at = s_at * s_at
-            v_1[o_1 + r, u_1 + x_1] = u_at + v[o_1 + r, u_1 + x_1]
+            v_2[o_1 + r, u_1 + x_1] = u_at + v_1[o_1 + r, u_1 + x_1]
           }
         }
       } else {
@@ -144,7 +144,7 @@ kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[
             s_at_1 = p3[o_1 + r] + t[r, u_1 - x_1]
             local u_at_1: f32
             u_at_1 = s_at_1 * s_at_1
-            v_1[o_1 + r, u_1] = u_at_1 + v[o_1 + r, u_1]
+            v_2[o_1 + r, u_1] = u_at_1 + v_1[o_1 + r, u_1]
           }
         }
       }

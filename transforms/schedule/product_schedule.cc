@@ -104,7 +104,8 @@ bool ProductScheduler::CutDepth() {
   const std::vector<Range> rest(p_.depth.begin() + 1, p_.depth.end());
   const auto inner = AsInt(CountOf(rest));
   if (!inner || *inner < 1) return false;
-  const int64_t longest = p_.type == DType::kI32 ? group_ * d_.block_depth : d_.block_depth;  // of integers, which are small
+  const int64_t block = in_place_ != Name() ? d_.block_depth : d_.block_depth_packed;
+  const int64_t longest = p_.type == DType::kI32 ? group_ * block : block;  // of integers, which are small
   const int64_t most = std::max<int64_t>(1, longest / *inner);
   const auto first = AsInt(p_.depth[0].end);
   int64_t step = most;
@@ -124,7 +125,7 @@ bool ProductScheduler::CutRowsAndColumns() {
   int64_t others = 1;
   for (const Range& r : p_.outer) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(64)));
   int64_t high = rows ? std::max<int64_t>(1, (*rows + BlockRows() - 1) / BlockRows()) : 1,
-          wide = columns ? std::max<int64_t>(1, (*columns + d_.block_columns - 1) / d_.block_columns) : 1;
+          wide = columns ? std::max<int64_t>(1, (*columns + BlockColumns() - 1) / BlockColumns()) : 1;
   while (rows && columns && high * wide * others < d_.product_parts) {
     const int64_t tall = *rows / (high + 1), broad = *columns / (wide + 1);
     if (std::max(tall, broad) < d_.product_part) break;
@@ -150,7 +151,9 @@ bool ProductScheduler::CutRows(int64_t high) {
     rows_ = {m, Expr(part >= *rows ? 0 : part), part, parts};
     return true;
   }
-  // As many parts as threads want, each of some tiles and at most a block.
+  // As many parts as threads want, each of some tiles and at most a block. Sizes are mostly multiples of a power of 2, and a row that
+  // is left over takes a third of a tile's time.
+  while (tile_rows_ & (tile_rows_ - 1)) tile_rows_ &= tile_rows_ - 1;
   const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, BlockRows() / tile_rows_);
   const Expr even = FloorDiv(m + Expr(d_.product_parts * tile_rows_ - 1), Expr(d_.product_parts * tile_rows_));
   rows_ = {m, Expr(tile_rows_) * Max(Expr(least), Min(even, Expr(most))), most * tile_rows_, parts};
@@ -166,9 +169,9 @@ bool ProductScheduler::CutColumns(int64_t wide) {
   tile_columns_ = columns && *columns <= lanes ? lanes : d_.tile_vectors * lanes;
   const Name parts = FreshIn(*s_, p_.columns.back().index.str() + "_0");
   int64_t unit = *width;
-  while (unit % tile_columns_ != 0 && unit + *width <= 2 * d_.block_columns) unit += *width;
+  while (unit % tile_columns_ != 0 && unit + *width <= 2 * BlockColumns()) unit += *width;
   if (unit % tile_columns_ != 0) unit = *width;
-  const int64_t most = std::max(unit, d_.block_columns / unit * unit);
+  const int64_t most = std::max(unit, BlockColumns() / unit * unit);
   const int64_t part = columns ? std::min(RoundUp((*columns + wide - 1) / wide, unit), std::max(most, unit)) : most;
   const bool one = columns && part >= *columns;
   columns_ = {n, Expr(one ? 0 : part), one ? *columns : part, parts};
@@ -221,7 +224,8 @@ std::vector<Expr> ProductScheduler::Outer(const std::vector<Name>& names) const 
 bool ProductScheduler::ReadRowsInPlace() {
   const Expr& e = p_.row_operand;
   if (!e.Is(ExprKind::kRead) || e->has_default || s_->Get(e->name).dtype != row_type_) return false;
-  if (!IsMultiple(depth_.count, group_)) return false;
+  const Expr terms = CountOf(p_.depth);
+  if (!IsMultiple(terms, group_)) return false;
   const std::vector<Expr> index(e->args.begin(), e->args.end());
   const Offset at = OffsetOf(*s_, e->name, index, e->flat);
   const Expr rows = at.elements ? StrideOf(at.elements, p_.row.index) : Expr();
@@ -234,7 +238,7 @@ bool ProductScheduler::ReadRowsInPlace() {
   const Expr first = StrideOf(at.elements, p_.depth[0].index);
   in_steps_ = first != step;
   if (!first || (in_steps_ && (p_.depth.size() == 1 || !IsMultiple(step, group_)))) return false;
-  std::vector<Dimension> inner = {{p_.row.end, rows}, {depth_.count, Expr(1)}};
+  std::vector<Dimension> inner = {{p_.row.end, rows}, {terms, Expr(1)}};
   if (in_steps_) inner = {{p_.row.end, rows}, {p_.depth[0].end, first}, {step, Expr(1)}};
   std::vector<Range> outer;
   for (const auto* list : {&p_.outer, &p_.around})
@@ -273,6 +277,9 @@ bool ProductScheduler::TurnsColumns() const {
 }
 
 int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_rows_turned : d_.block_rows; }
+
+// Rows that are packed are so for each part of the columns.
+int64_t ProductScheduler::BlockColumns() const { return in_place_ != Name() ? d_.block_columns : d_.block_columns_packed; }
 
 ProductScheduler::Statements ProductScheduler::PackColumns(const Stretch& x) {
   std::vector<Range> columns = ColumnLoops(), depth = x.depth;
@@ -351,6 +358,17 @@ ProductScheduler::Statements ProductScheduler::PackRows() {
   return Wrap(s_, {{{tiles}, Schedule::kSequential}}, full);
 }
 
+// Of the last columns. Where nobody knows how many there are they have the places of those of a whole tile, as rows have.
+ProductScheduler::Statements ProductScheduler::StoreSome(const Range& rows, const std::function<Statements(const Expr&, const Expr&)>& put) {
+  const Expr u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
+  if (!AsInt(columns_.count)) {
+    const Range left{u_, Expr(0), Min(Expr(tile_columns_), columns_.count - j1), Expr(1)};
+    return Wrap(s_, {{{rows}, Schedule::kSequential}, {{left}, Schedule::kVector}}, put(j1 + u, u));
+  }
+  const Range some = schedule::Within(columns_.Within(j1_, Expr(tile_columns_)), u_);
+  return Wrap(s_, {{{rows}, Schedule::kSequential}, {{some}, Schedule::kVector}}, put(u, u - j1));
+}
+
 ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, const Expr& row) {
   const Expr r = SymbolExpr(tile_row_), u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
   const Range all{tile_row_, Expr(0), Expr(rows), Expr(1)}, lanes{u_, Expr(0), Expr(tile_columns_), Expr(1)};
@@ -365,8 +383,7 @@ ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, co
   if (whole || !IsBelow(columns_.count, tile_columns_))
     full = Wrap(s_, {{{all}, simple ? Schedule::kUnroll : Schedule::kSequential}, {{lanes}, Schedule::kVector}}, put(j1 + u, u));
   if (whole) return full;
-  const Range tiles = columns_.Within(j1_, Expr(tile_columns_)), some = schedule::Within(tiles, u_);
-  const Statements part = Wrap(s_, {{{all}, Schedule::kSequential}, {{some}, Schedule::kVector}}, put(u, u - j1));
+  const Statements part = StoreSome(all, put);
   if (full.empty()) return part;
   return {s_->AddNode(If{BinaryExpr(Op::kLe, j1 + Expr(tile_columns_), columns_.count), full, part})};
 }
@@ -388,7 +405,7 @@ ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& ro
 // One by one. What stores results gives them the places that those of a whole tile have, so that it shows that none meet.
 ProductScheduler::Statements ProductScheduler::RestOfRows(const Range& tiles) {
   const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_);
-  if (sums_ != Name() || completion_.statements.size() == 1) {
+  if (sums_ != Name() || (completion_.statements.size() == 1 && AsInt(columns_.count))) {
     const Range row = schedule::Within(tiles, p_.row.index);
     const Expr q = SymbolExpr(row.index);
     return Wrap(s_, {{{row}, Schedule::kSequential}}, Tile(1, q, q - i1));
@@ -463,11 +480,11 @@ void ProductScheduler::Columns() {
 std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   ChooseGroup();
   OrderDepth();
+  const bool in_place = ReadRowsInPlace();
   if (!CutDepth() || !CutRowsAndColumns() || !ViewElements()) return std::nullopt;
   i1_ = FreshIn(*s_, p_.row.index.str() + "_1");
   j1_ = FreshIn(*s_, p_.columns.back().index.str() + "_1");
   d1_ = FreshIn(*s_, "d"), tile_row_ = r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
-  const bool in_place = ReadRowsInPlace();
   Columns();
   const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
   if (!in_place) packed_rows_ = Packed("a", row_type_, {Expr(strips)}, Expr(tile_rows_));

@@ -12,6 +12,7 @@
 //              map r in 0:12 @unroll { map u in 0:32 @vector { C[i1 + r, j1 + u] += t[r, u] } } } } }
 // Rows are read where they lie if memory runs along the depth, else packed in strips.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,6 +74,7 @@ class ProductScheduler {
 
   bool TurnsColumns() const;
   int64_t BlockRows() const;
+  int64_t BlockColumns() const;
   void Columns();  // whether they are packed
   Statements PackColumns(const Stretch& x);
   Statements PackRows();
@@ -81,6 +83,7 @@ class ProductScheduler {
   Statements Tiles();
   Statements RestOfRows(const Range& tiles);
   Statements Tile(int64_t rows, const Expr& row, const Expr& slot);
+  Statements StoreSome(const Range& rows, const std::function<Statements(const Expr&, const Expr&)>& put);
   Statements Store(Name tile, int64_t rows, const Expr& row);
   // ---- product_groups.cc ----
   void ChooseGroup();

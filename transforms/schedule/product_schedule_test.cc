@@ -36,6 +36,74 @@ kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) for cpu 
 })");
 }
 
+// Neither rows nor columns are known: those of the last tiles have the places that they have in whole ones, so that no two are one.
+TEST(ProductSchedule, SizesByName) {
+  ExpectPass(R"(
+kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1: symbol) {
+  map i0 in 0:n0, i1 in 0:n1 {
+    p0[i0, i1] = 0
+    map i2 in 0:64 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+  }
+})",
+             "choose-schedule", R"(
+kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1: symbol) for cpu {
+  map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 64), 8), i1_0_0 in 0:n1:128 * max(65536 // max(4 * min(n0, 8 * max(min((n0 + 31) // 32, 64), 8)) * min(n1, 128), 1), 1) @parallel {
+    for i1_0 in i1_0_0:+128 * max(65536 // max(4 * min(n0, 8 * max(min((n0 + 31) // 32, 64), 8)) * min(n1, 128), 1), 1):128 {
+      local b: f32[64, 128] @worker
+      for i2 in 0:64 {
+        map i1 in i1_0:min(n1, i1_0 + 128) @vector { b[i2, i1 - i1_0] = p2[i2, i1] }
+      }
+      for d in 0:64 {
+        map u in min(n1 - i1_0, 128):32 * ((min(n1 - i1_0, 128) + 31) // 32) @vector { b[d, u] = 0.0 }
+      }
+      for i1_1 in i1_0:min(n1, i1_0 + 128):32, i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 64), 8):8 {
+        if i0_1 + 8 <= n0 {
+          local t: f32[8, 32]
+          map r in 0:8 @unroll {
+            map u in 0:32 @vector { t[r, u] = 0.0 }
+          }
+          for d in 0:64 {
+            map r in 0:8 @unroll {
+              map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 - i1_0 + u], t[r, u]) }
+            }
+          }
+          if i1_1 + 32 <= n1 {
+            map r in 0:8 @unroll {
+              map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] = t[r, u] }
+            }
+          } else {
+            for r in 0:8 {
+              map u in 0:min(n1 - i1_1, 32) @vector { p0[i0_1 + r, i1_1 + u] = t[r, u] }
+            }
+          }
+        } else {
+          for r in 0:min(min(n0, i0_0 + 8 * max(min((n0 + 31) // 32, 64), 8)) - i0_1, 8) {
+            local t_1: f32[1, 32]
+            map q in 0:1 @unroll {
+              map u in 0:32 @vector { t_1[q, u] = 0.0 }
+            }
+            for d in 0:64 {
+              map q in 0:1 @unroll {
+                map u in 0:32 @vector { t_1[q, u] = fma(p1[i0_1 + r, d], b[d, i1_1 - i1_0 + u], t_1[q, u]) }
+              }
+            }
+            if i1_1 + 32 <= n1 {
+              map q in 0:1 @unroll {
+                map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] = t_1[q, u] }
+              }
+            } else {
+              for q in 0:1 {
+                map u in 0:min(n1 - i1_1, 32) @vector { p0[i0_1 + r, i1_1 + u] = t_1[q, u] }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+})");
+}
+
 // As many rows as nobody knows: whole tiles, then one row after the other. Columns whose depth lies together are turned.
 TEST(ProductSchedule, RowsByName) {
   ExpectPass(R"(
@@ -44,29 +112,29 @@ kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbo
 })",
              "choose-schedule", R"(
 kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbol) for cpu {
-  map i0_0 in 0:n0:12 * max(min((n0 + 47) // 48, 64), 6) @parallel {
+  map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 96), 8) @parallel {
     local b: f64[100, 64] @worker
     for i1_2 in 0:64:16 {
       for i2 in 0:100 {
         map i1 in i1_2:+16 @vector { b[i2, i1] = p2[i1, i2] }
       }
     }
-    for i1_1 in 0:64:16, i0_1 in i0_0:+12 * max(min((n0 + 47) // 48, 64), 6):12 {
-      if i0_1 + 12 <= n0 {
-        local t: f64[12, 16]
-        map r in 0:12 @unroll {
+    for i1_1 in 0:64:16, i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 96), 8):8 {
+      if i0_1 + 8 <= n0 {
+        local t: f64[8, 16]
+        map r in 0:8 @unroll {
           map u in 0:16 @vector { t[r, u] = 0.0 }
         }
         for d in 0:100 {
-          map r in 0:12 @unroll {
+          map r in 0:8 @unroll {
             map u in 0:16 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 + u], t[r, u]) }
           }
         }
-        map r in 0:12 @unroll {
+        map r in 0:8 @unroll {
           map u in 0:16 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
         }
       } else {
-        for i0 in i0_1:+12 {
+        for i0 in i0_1:+8 {
           local t_1: f64[1, 16]
           map r in 0:1 @unroll {
             map u in 0:16 @vector { t_1[r, u] = 0.0 }
@@ -134,8 +202,8 @@ kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8,
 })",
              "choose-schedule", R"(
 kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8, 3, 3]) for cpu {
-  view v: f32[16, 144] of p0
-  view v_1: f32[16, 72] of p2
+  view v: f32[16, 72] of p2
+  view v_1: f32[16, 144] of p0
   for i2_0 in 0:144:96 {
     local b: f32[72, 96] @worker
     for i3 in 0:8, i4 in 0:3, i5 in 0:3, i1 in i2_0 // 12:min(i2_0 // 12 + 8, 12) {
@@ -159,16 +227,16 @@ kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8,
       }
       for d in 0:72 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector { t[r, u] = fma(v_1[i0_1 + r, d], b[d, i2_1 - i2_0 + u], t[r, u]) }
+          map u in 0:32 @vector { t[r, u] = fma(v[i0_1 + r, d], b[d, i2_1 - i2_0 + u], t[r, u]) }
         }
       }
       if i2_1 + 32 <= 144 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector { v[i0_1 + r, i2_1 + u] += t[r, u] }
+          map u in 0:32 @vector { v_1[i0_1 + r, i2_1 + u] += t[r, u] }
         }
       } else {
         for r in 0:8 {
-          map u in i2_1:+32 @vector { v[i0_1 + r, u] += t[r, u - i2_1] }
+          map u in i2_1:+32 @vector { v_1[i0_1 + r, u] += t[r, u - i2_1] }
         }
       }
     }
@@ -186,8 +254,8 @@ kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8,
 })",
              "choose-schedule", R"(
 kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8, 26, 26]) for cpu {
-  view v: f32[16, 72] of p0
-  view v_1: f32[16, 5, 576] of p1 strides [576, 9216, 1]
+  view v: f32[16, 5, 576] of p1 strides [576, 9216, 1]
+  view v_1: f32[16, 72] of p0
   for i4_0 in 0:2880:576 {
     local b: f32[576, 96] @worker
     for i4 in i4_0 // 576:min(i4_0 // 576 + 1, 5), i5 in 0:24, i1 in 0:8, i2 in 0:3, i3 in 0:3 {
@@ -206,17 +274,17 @@ kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8,
       for i4 in i4_0 // 576:min(i4_0 // 576 + 1, 5), d in 0:576 {
         map r in 0:8 @unroll {
           map u in 0:32 @vector {
-            t[r, u] = fma(v_1[i0_1 + r, i4, d], b[d + 576 * i4 - i4_0, i3_1 + u], t[r, u])
+            t[r, u] = fma(v[i0_1 + r, i4, d], b[d + 576 * i4 - i4_0, i3_1 + u], t[r, u])
           }
         }
       }
       if i3_1 + 32 <= 72 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector { v[i0_1 + r, i3_1 + u] += t[r, u] }
+          map u in 0:32 @vector { v_1[i0_1 + r, i3_1 + u] += t[r, u] }
         }
       } else {
         for r in 0:8 {
-          map u in i3_1:+32 @vector { v[i0_1 + r, u] += t[r, u - i3_1] }
+          map u in i3_1:+32 @vector { v_1[i0_1 + r, u] += t[r, u - i3_1] }
         }
       }
     }

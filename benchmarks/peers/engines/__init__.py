@@ -31,7 +31,7 @@ class Spec:
     @property
     def version(self) -> str:
         """As the requirements pin it."""
-        if self.name in (OURS, OLDER):
+        if self.name in (OURS, OLDER) or self.module == "without":
             return ""
         with open(os.path.join(os.path.dirname(os.path.dirname(__file__)), REQUIREMENTS[self.venv]), encoding="utf-8") as f:
             return next(line.strip().replace("==", " ") for line in f if line.startswith(self.package + "=="))
@@ -64,18 +64,24 @@ NPBENCH = {
         Spec("dace", "dace", "Dace", ("backward",), ("f64",), venv="dace", package="dace"),
     )
 }
-
-
+#: Passes that `--suite passes` leaves out, one at a time.
+PASSES = ("fuse-maps", "assign-layouts", "fuse-epilogue", "pack-constants", "forward-registers", "share-calls", "hoist-calls", "alias", "plan-memory", "denormals")
 COMPILERS = (OURS, "compile", "onnxruntime", "openvino", "jax")
 
 
 def of_suite(suite: str) -> dict[str, Spec]:
     if suite == "compile":
         engines = {name: ENGINES[name] for name in COMPILERS}
+    elif suite == "passes":
+        engines = {OURS: ENGINES[OURS], **{s.name: s for s in map(_without, PASSES)}}
     else:
         engines = NPBENCH if suite == "npbench" else ENGINES
     package = os.environ.get(OLDER_PACKAGE)
     return {**engines, OLDER: older(engines[OURS], package)} if package else engines
+
+
+def _without(name: str) -> Spec:
+    return Spec(f"without {name}", "without", "Without", environment=(("PEERS_WITHOUT", name),))
 
 
 def older(ours: Spec, package: str) -> Spec:

@@ -20,6 +20,23 @@ def report(suite: str, keys: Iterable[Key], rows: list[Mapping[str, Any]]) -> st
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
+def summary(suite: str, keys: Iterable[Key], rows: list[Mapping[str, Any]]) -> str:
+    """Of the cases that were measured: ratios and means, for a page that says more than tables."""
+    lines = [e for e in entries(keys, rows) if e.row]
+    peers = sorted({n for e in lines for n in e.peers}, key=_order(suite))
+    return "\n\n".join([_about(lines), *([_passes(lines, peers)] if suite == "passes" else [_means(lines, peers), _ratios(lines, peers)])])
+
+
+def _passes(lines: list[Entry], peers: list[str]) -> str:
+    """A line a pass: what leaving it out costs."""
+    body = []
+    for p in peers:
+        each = [(e, e.ratio(p)) for e in lines]
+        body.append([p, *(f"{r.value:.2f}" if r else e.timings[p].status if p in e.timings else "" for e, r in each), f"**{number(geomean(r.value for _, r in each if r))}**"])
+    return "The time without a pass over that with all of them: more than 1 is what the pass brings.\n\n" + _markdown(
+        ["", *(f"{e.key.name} {e.key.mode}" for e in lines), "mean"], body)  # fmt: skip
+
+
 def _order(suite: str) -> Callable[[str], tuple[int, str]]:
     """As the table of engines has them."""
     known = list(of_suite(suite))

@@ -8,7 +8,7 @@ import unittest
 
 from benchmarks.peers import rows
 from benchmarks.peers.cases.key import Key
-from benchmarks.peers.report import chart, statistics, table
+from benchmarks.peers.report import chart, document, statistics, table
 
 HERE = os.path.join("benchmarks", "peers", "tests")
 ROWS = os.path.join(HERE, "rows.jsonl")
@@ -92,6 +92,18 @@ class Reports(unittest.TestCase):
 
     def test_chart(self):
         self.check("expected.svg", chart.chart("models", KEYS, rows.read(ROWS)))
+
+    def test_passes_have_a_line_each(self):
+        key = Key("passes", "lenet", "8", "forward")
+        r = row(key, engines=("headrace", "without alias", "without fuse-maps"))
+        r["engines"]["without fuse-maps"]["turns"] = [[3.0]]
+        self.assertIn("| without fuse-maps | 3.00 | **3** |\n| without alias | 1.00 | **1** |", table.summary("passes", [key, KEYS[0]], [r]))
+
+    def test_a_page_has_the_tables_between_its_marks(self):
+        page = "a\n<!-- models -->\nold\n<!-- end of models -->\nb\n"
+        self.assertEqual(document.replaced(page, "models", "new"), page.replace("old", "new"))
+        with self.assertRaisesRegex(ValueError, "end of passes"):
+            document.replaced(page, "passes", "new")
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["--update"]:
