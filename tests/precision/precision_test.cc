@@ -11,7 +11,7 @@
 namespace headrace::autodiff::testing {
 namespace {
 
-// T: the type. Weights are inputs, as in training.
+// T: the type. Weights are inputs, as in training. Activations are smooth: near a kink the rounding decides on the derivative.
 const char kMlp[] = R"(
 sdfg mlp(X: T[N, 24], W1: T[24, 40], b1: T[40], W2: T[40, 24], g: T[24], c: T[24], W3: T[24, 7], Y: T[N, 7]) {
   transient P: T[N, 40]
@@ -42,7 +42,7 @@ sdfg net(X: T[N, 3, 10, 10], W1: T[20, 3, 3, 3], b1: T[20], s: T[20], o: T[20], 
   state {
     onnx.Conv{pads = [1, 1, 1, 1]}(X = X, W = W1, B = b1) -> (Y = P)
     onnx.BatchNormalization(X = P, scale = s, B = o, input_mean = m, input_var = v) -> (Y = Q)
-    onnx.Relu(X = Q) -> (Y = R)
+    onnx.Mish(X = Q) -> (Y = R)
     onnx.AveragePool{kernel_shape = [2, 2], strides = [2, 2]}(X = R) -> (Y = S)
     onnx.Conv(X = S, W = W2) -> (Y = U)
     onnx.GlobalAveragePool(X = U) -> (Y = Y)
