@@ -9,8 +9,6 @@
 namespace headrace::schedule {
 namespace {
 
-int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
 Expr FlatOf(const std::vector<Range>& ranges) {
   Expr at(0);
   for (const Range& r : ranges) at = at * r.end + SymbolExpr(r.index);
@@ -97,86 +95,6 @@ void ProductScheduler::OrderDepth() {
   p_.around.push_back(*far);
   p_.depth = rest;
   InOrder(&p_.depth);
-}
-
-// Blocks are of whole steps of the first index, all as long as each other if they can be.
-bool ProductScheduler::CutDepth() {
-  const std::vector<Range> rest(p_.depth.begin() + 1, p_.depth.end());
-  const auto inner = AsInt(CountOf(rest));
-  if (!inner || *inner < 1) return false;
-  const int64_t block = in_place_ != Name() ? d_.block_depth : d_.block_depth_packed;
-  const int64_t longest = p_.type == DType::kI32 ? group_ * block : block;  // of integers, which are small
-  const int64_t most = std::max<int64_t>(1, longest / *inner);
-  const auto first = AsInt(p_.depth[0].end);
-  int64_t step = most;
-  if (first) {
-    const int64_t blocks = std::max<int64_t>(1, (*first + most - 1) / most);
-    step = std::max<int64_t>(1, (*first + blocks - 1) / blocks);
-  }
-  while (step * *inner % group_ != 0) ++step;  // whole groups
-  depth_ = {CountOf(p_.depth), Expr(first && step >= *first ? 0 : step * *inner), step * *inner,
-            FreshIn(*s_, p_.depth[0].index.str() + "_0")};
-  return true;
-}
-
-// Even parts of at most a block each, and smaller ones where they would be too few for the threads.
-bool ProductScheduler::CutRowsAndColumns() {
-  const auto rows = AsInt(p_.row.end), columns = AsInt(CountOf(p_.columns));
-  int64_t others = 1;
-  for (const Range& r : p_.outer) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(64)));
-  int64_t high = rows ? std::max<int64_t>(1, (*rows + BlockRows() - 1) / BlockRows()) : 1,
-          wide = columns ? std::max<int64_t>(1, (*columns + BlockColumns() - 1) / BlockColumns()) : 1;
-  while (rows && columns && high * wide * others < d_.product_parts) {
-    const int64_t tall = *rows / (high + 1), broad = *columns / (wide + 1);
-    if (std::max(tall, broad) < d_.product_part) break;
-    if (tall >= d_.product_part && (tall >= broad || broad < d_.product_part)) ++high;
-    else ++wide;
-  }
-  return CutRows(high) && CutColumns(wide);
-}
-
-bool ProductScheduler::CutRows(int64_t high) {
-  const Expr m = p_.row.end;
-  const auto rows = AsInt(m);
-  const Name parts = FreshIn(*s_, p_.row.index.str() + "_0");
-  tile_rows_ = d_.tile_rows;
-  if (rows) {
-    if (*rows < 1) return false;
-    // All tiles alike if they can be nearly as high; else one less high is left.
-    int64_t even = tile_rows_;
-    while (3 * even > 2 * tile_rows_ && *rows % even != 0) --even;
-    const int64_t tiles = (*rows + tile_rows_ - 1) / tile_rows_;
-    tile_rows_ = *rows % even == 0 ? even : (*rows + tiles - 1) / tiles;
-    const int64_t part = RoundUp((*rows + high - 1) / high, tile_rows_);
-    rows_ = {m, Expr(part >= *rows ? 0 : part), part, parts};
-    return true;
-  }
-  // As many parts as threads want, each of some tiles and at most a block. Sizes are mostly multiples of a power of 2, and a row that
-  // is left over takes a third of a tile's time.
-  while (tile_rows_ & (tile_rows_ - 1)) tile_rows_ &= tile_rows_ - 1;
-  const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, BlockRows() / tile_rows_);
-  const Expr even = FloorDiv(m + Expr(d_.product_parts * tile_rows_ - 1), Expr(d_.product_parts * tile_rows_));
-  rows_ = {m, Expr(tile_rows_) * Max(Expr(least), Min(even, Expr(most))), most * tile_rows_, parts};
-  return true;
-}
-
-// Parts of columns are of whole steps of the first index, and of whole tiles if such are not too long.
-bool ProductScheduler::CutColumns(int64_t wide) {
-  const Expr n = CountOf(p_.columns);
-  const auto columns = AsInt(n), width = AsInt(CountOf({p_.columns.begin() + 1, p_.columns.end()}));
-  if (!width || *width < 1 || (columns && *columns < 1)) return false;
-  const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(p_.type));
-  tile_columns_ = columns && *columns <= lanes ? lanes : d_.tile_vectors * lanes;
-  const Name parts = FreshIn(*s_, p_.columns.back().index.str() + "_0");
-  int64_t unit = *width;
-  while (unit % tile_columns_ != 0 && unit + *width <= 2 * BlockColumns()) unit += *width;
-  if (unit % tile_columns_ != 0) unit = *width;
-  const int64_t most = std::max(unit, BlockColumns() / unit * unit);
-  const int64_t part = columns ? std::min(RoundUp((*columns + wide - 1) / wide, unit), std::max(most, unit)) : most;
-  const bool one = columns && part >= *columns;
-  columns_ = {n, Expr(one ? 0 : part), one ? *columns : part, parts};
-  ragged_ = !one && part % tile_columns_ != 0;
-  return true;
 }
 
 std::optional<Name> ProductScheduler::View(Name container, const std::vector<Expr>& index, bool flat,
@@ -276,10 +194,16 @@ bool ProductScheduler::TurnsColumns() const {
          std::any_of(p_.depth.begin(), p_.depth.end(), [&](const Range& r) { return Along(p_.column_operand, r.index); });
 }
 
-int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_rows_turned : d_.block_rows; }
-
-// Rows that are packed are so for each part of the columns.
-int64_t ProductScheduler::BlockColumns() const { return in_place_ != Name() ? d_.block_columns : d_.block_columns_packed; }
+// Columns that are turned at once: fewer where all their lines share one set of a cache, and would push each other out of it.
+int64_t ProductScheduler::TurnedAtOnce() const {
+  int64_t bytes = ByteSize(p_.type);
+  Visit(p_.column_operand, [&](const Expr& e) {
+    if (e.Is(ExprKind::kRead)) bytes = ByteSize(s_->Get(e->name).dtype);
+    return true;
+  });
+  const bool one_set = StepOf(p_.column_operand, p_.columns.back().index) * bytes % (4 * d_.cache_stride) == 0;
+  return one_set ? std::max<int64_t>(1, d_.transpose_elements / 2) : d_.transpose_elements;
+}
 
 ProductScheduler::Statements ProductScheduler::PackColumns(const Stretch& x) {
   std::vector<Range> columns = ColumnLoops(), depth = x.depth;
@@ -288,7 +212,7 @@ ProductScheduler::Statements ProductScheduler::PackColumns(const Stretch& x) {
   columns.pop_back();
   const bool along_depth = TurnsColumns();
   if (along_depth && columns.empty()) {  // some columns at a time: lines are read and written whole
-    const Range some{FreshIn(*s_, lane.index.str() + "_2"), lane.begin, lane.end, Expr(d_.transpose_elements)};
+    const Range some{FreshIn(*s_, lane.index.str() + "_2"), lane.begin, lane.end, Expr(TurnedAtOnce())};
     const Range lanes = schedule::Within(some, lane.index);
     return Wrap(s_, {{{some}, Schedule::kSequential}, {depth, Schedule::kSequential}}, PeeledLanes(s_, lanes, copies));
   }

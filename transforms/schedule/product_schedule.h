@@ -25,6 +25,8 @@
 
 namespace headrace::schedule {
 
+inline int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
 class ProductScheduler {
  public:
   ProductScheduler(Sdfg* s, const Device& d, Product p, Completion completion) : s_(s), d_(d), p_(std::move(p)), completion_(std::move(completion)) {}
@@ -60,11 +62,16 @@ class ProductScheduler {
 
   void OrderDepth();
   void InOrder(std::vector<Range>* depth) const;
+  bool ReadRowsInPlace();  // false: they are packed
+  // ---- product_cuts.cc ----
+  int64_t BlockRows() const;
+  int64_t BlockColumns() const;
   bool CutDepth();
+  bool ColumnsSuffice() const;
   bool CutRows(int64_t high);
   bool CutColumns(int64_t wide);
   bool CutRowsAndColumns();
-  bool ReadRowsInPlace();  // false: they are packed
+  // ---- product_schedule.cc ----
   // A view in which `ranges` are a dimension each, where the access moves with each of them evenly.
   struct Dimension {
     Expr extent, stride;
@@ -73,8 +80,7 @@ class ProductScheduler {
                            const std::vector<Dimension>& inner);
 
   bool TurnsColumns() const;
-  int64_t BlockRows() const;
-  int64_t BlockColumns() const;
+  int64_t TurnedAtOnce() const;
   void Columns();  // whether they are packed
   Statements PackColumns(const Stretch& x);
   Statements PackRows();

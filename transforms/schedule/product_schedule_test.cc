@@ -112,14 +112,14 @@ kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbo
 })",
              "choose-schedule", R"(
 kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbol) for cpu {
-  map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 96), 8) @parallel {
+  map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 128), 8) @parallel {
     local b: f64[100, 64] @worker
     for i1_2 in 0:64:16 {
       for i2 in 0:100 {
         map i1 in i1_2:+16 @vector { b[i2, i1] = p2[i1, i2] }
       }
     }
-    for i1_1 in 0:64:16, i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 96), 8):8 {
+    for i1_1 in 0:64:16, i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 128), 8):8 {
       if i0_1 + 8 <= n0 {
         local t: f64[8, 16]
         map r in 0:8 @unroll {
