@@ -128,9 +128,11 @@ Status Normalize(Program& p, const Registry& r, bool fuse) {
   HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{only=grad.*}", p));
   if (fuse) {
     HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{where=elementwise}", p));
+    // Maps keep nothing for each iteration of a loop, and their adjoints are maps. Some loops are maps only statement by statement,
+    // others only once what an iteration keeps for itself is in registers.
+    HR_RETURN_IF_ERROR(RunPass(r, "loop-to-map", "", p));
     HR_RETURN_IF_ERROR(RunPass(r, "fuse-maps", "", p));
     HR_RETURN_IF_ERROR(RunPass(r, "scalarize", "", p));
-    // Maps keep nothing for each iteration of a loop, and their adjoints are maps.
     HR_RETURN_IF_ERROR(RunPass(r, "loop-to-map", "", p));
     HR_RETURN_IF_ERROR(RunPass(r, "fuse-states", "", p));
     HR_RETURN_IF_ERROR(RunPass(r, "fuse-maps", "", p));

@@ -44,6 +44,15 @@ bool Reversal::WrittenIn(const std::vector<BlockId>& body, const Expr& e) const 
   return false;
 }
 
+bool Reversal::IsTheSameAgain(const Expr& e) const {
+  for (Name n : ReadContainers(e)) {
+    const ContainerKind kind = s_.Get(RootOf(s_, n)).kind;
+    if (written_.count(RootOf(s_, n)) || (kind != ContainerKind::kParameter && kind != ContainerKind::kConstant)) return false;
+  }
+  const std::vector<Name> symbols = FreeSymbols(e);
+  return std::none_of(symbols.begin(), symbols.end(), [&](Name n) { return let_count_.count(n) > 0 || defined_.count(n) > 0; });
+}
+
 Status Reversal::VisitState(const State& st, const std::vector<Frame>& frames, BlockList* forward,
                             std::vector<std::vector<BlockId>>* backward) {
   for (NodeId n : st.statements) {
@@ -75,22 +84,27 @@ Status Reversal::VisitState(const State& st, const std::vector<Frame>& frames, B
   return {};
 }
 
-// A size from data: in the backward sweep it has the value it had, so blocks after it see theirs again.
+// A size from data: in the backward sweep it has the value it had, so blocks after it see theirs again: found anew where it is the
+// same again, otherwise from a tape.
 Status Reversal::VisitLet(BlockId b, const std::vector<Frame>& frames, BlockList* forward,
-                          std::vector<std::vector<BlockId>>* backward, std::map<Name, Name>* lets) {
+                          std::vector<std::vector<BlockId>>* backward, std::map<Name, Expr>* lets) {
   const Assign a = std::get<Assign>(s_.blocks[b].control);
   forward->Block(b);
   // In a branch it has no value where another one was taken.
   const bool nested = !frames.empty() || depth_ > 1;
   const bool repeated = nested || lets->count(a.symbol) || let_count_[a.symbol] > 1;
   if (!repeated) return {};
+  if (let_count_[a.symbol] == 1 && IsTheSameAgain(a.value)) {
+    backward->emplace_back();
+    (*lets)[a.symbol] = a.value;
+    return {};
+  }
   HR_ASSIGN_OR_RETURN(Name tape, Tape("tape_" + a.symbol.str(), DType::kI64, {}, frames));
   forward->Statement(AddTasklet(&s_, tape, Slot(frames), SymbolExpr(a.symbol)));
   BlockList again(&s_);
-  if (auto previous = lets->find(a.symbol); previous != lets->end())
-    again.Let(a.symbol, ReadExpr(previous->second, Slot(frames)));
+  if (auto previous = lets->find(a.symbol); previous != lets->end()) again.Let(a.symbol, previous->second);
   backward->push_back(again.Take());
-  (*lets)[a.symbol] = tape;
+  (*lets)[a.symbol] = ReadExpr(tape, Slot(frames));
   return {};
 }
 
@@ -120,6 +134,11 @@ Result<Reversal::Sides> Reversal::VisitLoop(BlockId id, std::vector<Frame>* fram
       before.Let(n, *e);
       if (!frames->empty() || depth_ > 1) {
         inner_lets_.insert(n);
+        if (IsTheSameAgain(*e)) {
+          relet.Let(n, *e);
+          *e = SymbolExpr(n);
+          continue;
+        }
         HR_ASSIGN_OR_RETURN(Name tape, Tape("tape_" + n.str(), DType::kI64, {}, *frames));
         before.Statement(AddTasklet(&s_, tape, slot, SymbolExpr(n)));
         relet.Let(n, ReadExpr(tape, slot));
@@ -263,7 +282,7 @@ Result<Reversal::Sides> Reversal::VisitConditional(BlockId id, std::vector<Frame
 Result<Reversal::Sides> Reversal::Visit(const std::vector<BlockId>& body, std::vector<Frame>* frames) {
   BlockList forward(&s_);
   std::vector<std::vector<BlockId>> backward;
-  std::map<Name, Name> lets;  // symbol → its last tape
+  std::map<Name, Expr> lets;  // symbol → its last value, of a tape or found anew
   for (BlockId b : body) {
     const bool outermost = frames->empty() && depth_ == 0;
     if (outermost) {
@@ -308,7 +327,7 @@ Result<Reversal::Sides> Reversal::Visit(const std::vector<BlockId>& body, std::v
   bool any = false;
   for (const auto& b : backward) any |= !b.empty();
   if (any)
-    for (const auto& [symbol, tape] : lets) all.Let(symbol, ReadExpr(tape, Slot(*frames)));
+    for (const auto& [symbol, value] : lets) all.Let(symbol, value);
   for (size_t k = backward.size(); k-- > 0;) all.Blocks(backward[k]);
   Sides out;
   out.forward = forward.Take();
@@ -329,6 +348,11 @@ Result<Combined> Reversal::Run(const std::vector<Name>& outputs, const std::vect
   Order(s_.body, false);
   ForEachBlock(s_, s_.body, [&](BlockId b) {
     if (auto* a = std::get_if<Assign>(&s_.blocks[b].control)) ++let_count_[a->symbol];
+    for (const Touched& t : TouchedBy(*p_, s_, b))
+      if (t.write) written_.insert(t.root);
+  });
+  ForEachNode(s_, [&](NodeId n) {
+    if (auto* l = std::get_if<Library>(&s_.nodes[n].body)) defined_.insert(l->defines.begin(), l->defines.end());
   });
   Needed needed;
   HR_RETURN_IF_ERROR(Analyse(s_.body, &needed));

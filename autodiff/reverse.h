@@ -95,8 +95,9 @@ class Reversal {
   Result<Sides> VisitLoop(BlockId b, std::vector<Frame>* frames);
   Result<Sides> VisitConditional(BlockId b, std::vector<Frame>* frames);
   Status VisitLet(BlockId b, const std::vector<Frame>& frames, BlockList* forward,
-                  std::vector<std::vector<BlockId>>* backward, std::map<Name, Name>* lets);
+                  std::vector<std::vector<BlockId>>* backward, std::map<Name, Expr>* lets);
   bool WrittenIn(const std::vector<BlockId>& body, const Expr& e) const;
+  bool IsTheSameAgain(const Expr& e) const;  // in the backward sweep: of loop variables, sizes, and what nothing writes
   bool Varies(const Expr& e) const;  // holds a symbol that a `let` inside the current top-level block defines
   void Settle(const std::vector<BlockId>& backward, std::unordered_map<Name, NodeId> zeros);
   Status CheckSizes();
@@ -123,6 +124,8 @@ class Reversal {
   std::unordered_set<uint32_t> cleared_;            // clearing statements that are not needed
   int depth_ = 0;                                   // of regions being visited
   std::unordered_map<Name, int> let_count_;         // how many blocks define a symbol
+  std::unordered_set<Name> written_;                // roots that some statement writes
+  std::unordered_set<Name> defined_;                // symbols that library nodes define
   BlockId top_;                                     // the top-level block being visited
   std::unordered_map<uint32_t, Name> trip_bounds_;  // loop → symbol with its largest trip count (of `top_`)
   std::vector<std::pair<Name, Expr>> sizes_;        // symbols to define before `top_`

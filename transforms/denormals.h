@@ -1,5 +1,6 @@
-// Marks what may take denormal floats for zero: every sdfg and kernel that computes nothing in f64, c128 or f8e8m0; whole
-// numbers go with the entry, so that no call between them changes the mode. A program without floats has no marks.
+// Marks what may take denormal floats for zero: every sdfg and kernel that computes nothing in f64, c128 or f8e8m0. An entry that
+// only calls goes with its callees, and what computes with no floats goes with the entry, so that no call between them changes the
+// mode; changing it costs more than a small kernel. A program without floats that flush has no marks.
 // With `keep` all marks go.
 //
 //   kernel k0(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu { … }    →    kernel k0(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu @flush { … }

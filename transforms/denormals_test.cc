@@ -72,6 +72,18 @@ kernel whole(inout x: i64[n], n: symbol) @flush { map i in 0:n { x[i] = x[i] + 1
   ExpectUnchanged("sdfg f(I: i64[N], Y: i64[N]) { map i in 0:N { Y[i] = I[i] * 2 } }", "denormals");
 }
 
+// An entry that only calls is as its callees are: a program in f64 changes no mode for any of its kernels.
+TEST(Denormals, AnEntryOfCallsGoesWithTheCallees) {
+  ExpectUnchanged(R"(
+sdfg f(X: f64[N], I: i64[N], J: i64[N], Y: f64[N]) {
+  for t in 0:N { let n = I[t] ; state { call whole(x = J, t := t, n := n, m := N) ; call double(x = X, y = Y, n := N) } }
+}
+kernel whole(x: i64[m], t: symbol, n: symbol, m: symbol) { x[0] = n }
+kernel double(x: f64[n], y: f64[n], n: symbol) { map i in 0:n { y[i] = x[i] * 2 } }
+)",
+                  "denormals");
+}
+
 // In conditions, sizes and calls of functions, too.
 TEST(Denormals, CastsWhereverTheyStand) {
   ExpectUnchanged("sdfg f(X: f32[2], Y: f32) { if f64(X[0]) > 1 { state { Y = 1 } } else { state { Y = X[1] } } }", "denormals");

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kMostStatements = 200;     // of one kernel
 constexpr int64_t kTileTerms = 1 << 12;  // of a product: more of them are worth its tiles
+constexpr int64_t kCall = 1 << 10;       // operations beside which a call is much
 
 std::optional<Range> PlainRange(const Loop& l) {
   const std::optional<Range> r = AsRange(l);
@@ -53,6 +54,14 @@ std::optional<int64_t> MostOperations(const Sdfg& s, NodeId n, std::vector<Range
   int64_t product = 0;
   if (!known || __builtin_mul_overflow(sum, *trips, &product)) return std::nullopt;
   return product;
+}
+
+bool HasKnownTrips(const Sdfg& s, NodeId n) {
+  const auto* m = std::get_if<Map>(&s.nodes[n].body);
+  if (!m) return true;
+  const auto known = [](const Range& r) { return AsInt(r.begin) && AsInt(r.end); };
+  return std::all_of(m->ranges.begin(), m->ranges.end(), known) &&
+         std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return HasKnownTrips(s, c); });
 }
 
 }  // namespace
@@ -129,9 +138,27 @@ bool LoopStatements::SetFirst(Name number, NodeId owner, NodeId first) const {
   return std::find(reads.begin(), reads.end(), number) == reads.end();
 }
 
+bool LoopStatements::IsSmall(NodeId statement, const std::vector<Range>& around, int64_t operations) const {
+  std::vector<Range> ranges = around;
+  const std::optional<int64_t> own = MostOperations(s_, statement, &ranges);
+  return own && *own < (HasKnownTrips(s_, statement) ? std::min(operations, kCall) : operations);
+}
+
 NodeId LoopStatements::Make(BlockId loop) {
   std::unordered_set<uint32_t> statements;
   const NodeId map = MapOf(loop, &statements);
+  return WithRegisters(map, statements);
+}
+
+NodeId LoopStatements::Make(const std::vector<NodeId>& statements) {
+  std::unordered_set<uint32_t> ids;
+  for (NodeId n : statements) ids.insert(n.value);
+  const Range once{s_.FreshName("once"), Expr(0), Expr(1), Expr(1)};
+  const NodeId map = s_.AddNode(Map{{once}, statements, Schedule::kSequential}, s_.nodes[statements[0]].origin);
+  return WithRegisters(map, ids);
+}
+
+NodeId LoopStatements::WithRegisters(NodeId map, const std::unordered_set<uint32_t>& statements) {
   const std::vector<Name> numbers = NumbersOf(statements);
   for (Name n : numbers) s_.Mutable(n).storage = Storage::kRegister;
   for (const Home& h : HomesOf(s_, {map})) {

@@ -1,6 +1,9 @@
 // A loop of small statements as one statement, which a kernel writes as `for`: calls of tiny kernels cost more than what they do.
 //   for t in 1:T { state { s = X[t] ; map i in 0:8 { Y[t, i] = Y[t - 1, i] * s } } }
 //     →  map t in 1:T @sequential { s = X[t] ; map i in 0:8 { Y[t, i] = Y[t - 1, i] * s } }
+// In loops that can't be one, such as those with a `let`, statements of a state are one for the same reason, of one iteration:
+//   for t in 0:T { let n = I[t] ; state { s = X[t] ; map i in 0:n { Y[i] += s } } }
+//     →  for t in 0:T { let n = I[t] ; state { map once in 0:1 @sequential { s = X[t] ; map i in 0:n { Y[i] += s } } } }
 #pragma once
 #include <functional>
 #include <unordered_map>
@@ -21,10 +24,17 @@ class LoopStatements {
   // operations, less than `operations`. `around`: ranges of the loops around it.
   bool Fits(BlockId loop, const std::vector<Range>& around, int64_t operations, const std::function<bool(NodeId)>& may) const;
 
+  // Whether the statement has a known number of operations, less than `operations`; and beside which a call is much, unless data
+  // decide how many there are.
+  bool IsSmall(NodeId statement, const std::vector<Range>& around, int64_t operations) const;
+
   // The statement. Numbers that each iteration sets before it reads them become registers.
   NodeId Make(BlockId loop);
+  // The same of some statements of a state, one after the other.
+  NodeId Make(const std::vector<NodeId>& statements);
 
  private:
+  NodeId WithRegisters(NodeId map, const std::unordered_set<uint32_t>& statements);
   bool Fits(BlockId loop, std::vector<Range>* around, int64_t operations, const std::function<bool(NodeId)>& may, int* statements) const;
   NodeId MapOf(BlockId loop, std::unordered_set<uint32_t>* statements);
   std::vector<Name> NumbersOf(const std::unordered_set<uint32_t>& statements) const;

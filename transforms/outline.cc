@@ -258,7 +258,8 @@ class Outliner {
     for (BlockId b : body) {
       const Control& c = s_.blocks[b].control;
       if (std::holds_alternative<State>(c)) {
-        const std::vector<NodeId> statements = std::get<State>(c).statements;
+        if (loops_around_ > 0 && thread_operations_ > 0) Group(b);
+        const std::vector<NodeId> statements = std::get<State>(s_.blocks[b].control).statements;
         for (NodeId n : statements) Statement(n);
       } else if (const auto* l = std::get_if<Loop>(&c)) {
         if (AsKernel(b)) continue;
@@ -267,7 +268,9 @@ class Outliner {
         const std::optional<Range> range = AsRange(*l);
         const bool known = range && IsIndexExpr(range->begin) && IsIndexExpr(range->end) && IsIndexExpr(range->step);
         if (known) given_.push_back(*range);
+        ++loops_around_;
         Blocks(inside);
+        --loops_around_;
         if (known) given_.pop_back();
       } else if (const auto* d = std::get_if<Conditional>(&c)) {
         const std::vector<Branch> branches = d->branches;
@@ -290,6 +293,28 @@ class Outliner {
     s_.blocks.Mutable(loop).control = State{{}, {statement}};
     written_.insert(written.begin(), written.end());
     return true;
+  }
+
+  // Small statements of a loop's body that stand one after the other become one.
+  void Group(BlockId state) {
+    constexpr size_t kMostStatements = 64;
+    if (!loops_) loops_.emplace(p_, &s_);
+    std::vector<NodeId> out, run;
+    const auto end_run = [&] {
+      Match m;
+      m.sdfg = s_.name, m.statements = run;
+      if (run.size() > 1 && ask_(m)) out.push_back(loops_->Make(run));
+      else out.insert(out.end(), run.begin(), run.end());
+      run.clear();
+    };
+    const std::vector<NodeId> statements = std::get<State>(s_.blocks[state].control).statements;
+    for (NodeId n : statements) {
+      const bool small = CanBeKernel(n, TouchedBy(p_, s_, n)) && loops_->IsSmall(n, given_, thread_operations_);
+      if (!small || run.size() == kMostStatements) end_run();
+      (small ? run : out).push_back(n);
+    }
+    end_run();
+    if (out != statements) std::get<State>(s_.blocks.Mutable(state).control).statements = std::move(out);
   }
 
   void Statement(NodeId n) {
@@ -351,6 +376,7 @@ class Outliner {
   std::optional<transforms::LoopStatements> loops_;
   std::unordered_set<Name> loose_, written_;  // written: what may hold values that a statement changes
   std::vector<Range> given_;
+  int loops_around_ = 0;
   bool changed_ = false;
 };
 

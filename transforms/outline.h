@@ -13,6 +13,8 @@
 //     →  call k0(p0 = X, p1 = Y, n0 := T)
 //        kernel k0(p0: f32[n0], p1: f32[n0, 8], n0: symbol) {
 //          for i0 in 1:n0 { local r0: f32 ; r0 = p0[i0] ; map i1 in 0:8 { p1[i0, i1] = p1[i0 - 1, i1] * r0 } } }
+//
+// and in other loops the small statements of a state that stand one after the other.
 #pragma once
 #include "ir/registry/transformation.h"
 #include "transforms/statement_key.h"

@@ -170,6 +170,39 @@ kernel k1(p0: f32[n0, 8], inout p1: f32, inout p2: f32[n0, 8], inout p3: f32[n0,
 })");
 }
 
+// Where a loop can't be one, what stands together in its body is.
+TEST(Outline, SmallStatementsOfOtherLoops) {
+  ExpectPass(R"(
+sdfg f(I: i64[T], X: f64[T], inout Y: f64[64]) {
+  transient s: f64
+  for t in 0:T {
+    let n = I[t]
+    state {
+      s = X[t] * 2
+      map i in 0:min(n, 64) { Y[i] += s }
+    }
+  }
+})",
+             "outline{device=cpu}", R"(
+sdfg f(I: i64[T], X: f64[T], inout Y: f64[64]) {
+  for t in 0:T {
+    let n = I[t]
+    state {
+      call k0(p0 = X, p1 = Y, n0 := T, n1 := t, n2 := n)
+    }
+  }
+}
+
+kernel k0(p0: f64[n0], inout p1: f64[64], n0: symbol, n1: symbol, n2: symbol) {
+  assume n1 in 0:n0
+  for i0 in 0:1 {
+    local r0: f64
+    r0 = p0[n1] * 2
+    map i1 in 0:min(n2, 64) { p1[i1] += r0 }
+  }
+})");
+}
+
 // Statements that are worth threads, that may be, or that are products with tiles, keep their loop: it calls a kernel of each.
 TEST(Outline, LoopsOfLargeStatementsStay) {
   ExpectPass(R"(

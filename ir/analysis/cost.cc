@@ -72,12 +72,18 @@ class OperationCounter {
     return Substitute(sum, NameMap(call.symbols.begin(), call.symbols.end()));
   }
 
-  bool HasParts(const std::vector<NodeId>& body, const Range& r) const {
+  // A range around the statement of which it has parts.
+  struct Cut {
+    Range written, whole;  // whole: all that it is a part of, where it is one
+    Name share;            // stands for one of as many parts as there are iterations
+  };
+
+  bool HasParts(const std::vector<NodeId>& body, const Cut& c) const {
     bool found = false;
     for (NodeId n : body) {
       if (const auto* m = std::get_if<Map>(&s_.nodes[n].body))
-        for (const Range& inner : m->ranges) found |= WholeOf(inner, {r, r, {}}).has_value();
-      ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& inside) { found = found || HasParts(inside, r); });
+        for (const Range& inner : m->ranges) found |= WholeOf(inner, c).has_value();
+      ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& inside) { found = found || HasParts(inside, c); });
     }
     return found;
   }
@@ -99,11 +105,12 @@ class OperationCounter {
       if (!IsIndexExpr(r.begin) || !IsIndexExpr(r.end) || (r.step && !IsIndexExpr(r.step))) return {};
       const Expr begin = Substitute(r.begin, middle), end = Substitute(r.end, middle), step = r.step ? r.step : Expr(1);
       const std::optional<int64_t> known = AsInt(step);
-      if (!known || *known == 0) return {};
-      const Expr length = Length(*known > 0 ? FloorDiv(end - begin + Expr(*known - 1), step)
-                                            : FloorDiv(begin - end + Expr(-*known - 1), Expr(-*known)), s_);
-      middle.emplace_back(r.index, FloorDiv(begin + end - Expr(*known > 0 ? 1 : -1), Expr(2)));
-      if (s_.kernel && HasParts(m.body, written)) {
+      if (known ? *known == 0 : !s_.kernel) return {};  // parts of kernels go forwards
+      const bool forwards = !known || *known > 0;
+      const Expr length = Length(forwards ? FloorDiv(end - begin + step - Expr(1), step)
+                                          : FloorDiv(begin - end + Expr(-*known - 1), Expr(-*known)), s_);
+      middle.emplace_back(r.index, FloorDiv(begin + end - Expr(forwards ? 1 : -1), Expr(2)));
+      if (s_.kernel && HasParts(m.body, {written, r, {}})) {
         cut_.push_back({written, r, Name("/" + std::to_string(cut_.size()))});
         cut_trips.push_back(length);
       } else {
@@ -133,11 +140,6 @@ class OperationCounter {
     return sum;
   }
 
-  // A range around the statement of which it has parts.
-  struct Cut {
-    Range written, whole;  // whole: all that it is a part of, where it is one
-    Name share;            // stands for one of as many parts as there are iterations
-  };
   // All of which `inner` runs over a part in each iteration of the range; or over a part of its quotients: under `i0 in 0:256 * n:1024`,
   // `i in i0 // 256:min(n, i0 // 256 + 4)` is one of 0:n.
   static std::optional<Range> WholeOf(const Range& inner, const Cut& c) {
@@ -146,6 +148,8 @@ class OperationCounter {
       return Range{inner.index, begin, end, inner.step};
     };
     if (auto whole = is(inner, c.written, c.whole.begin, c.whole.end)) return whole;
+    const Range ends_with_it{c.written.index, c.whole.begin, c.whole.end, c.written.step};
+    if (auto whole = is(inner, ends_with_it, c.whole.begin, c.whole.end)) return whole;
     if (!inner.begin.Is(ExprKind::kBinary) || inner.begin->op != Op::kFloorDiv) return std::nullopt;
     const Expr by = inner.begin->args[1], step = c.written.step ? c.written.step : Expr(1);
     if (!AsInt(by) || AsInt(Mod(step, by)) != 0 || AsInt(Mod(c.written.begin, by)) != 0) return std::nullopt;

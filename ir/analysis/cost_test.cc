@@ -53,6 +53,26 @@ kernel k(a: f32[96, 300], b: f32[300, 64], inout c: f32[96, 64]) for cpu {
   EXPECT_EQ(Costs(text).substr(0, 7), std::to_string(2 * 96 * 64 * 300 + 2 * 96 * 64));  // and one to add each block
 }
 
+// Parts of parts, as many in each as work asks for: steps are no numbers, and the innermost range ends with the outermost.
+TEST(Cost, OfPartsByNameIsThatOfTheWhole) {
+  const std::string text = R"(
+sdfg f(A: f32[M, 300], B: f32[300, 64], C: f32[M, 64]) { call k(a = A, b = B, c = C, n0 := M) }
+kernel k(a: f32[n0, 300], b: f32[300, 64], c: f32[n0, 64], n0: symbol) for cpu {
+  map i0 in 0:n0:512 * max(65536 // max(n0, 1), 1) @parallel {
+    for i1 in i0:+512 * max(65536 // max(n0, 1), 1):512 {
+      for i2 in i1:min(n0, i1 + 512):8 {
+        if i2 + 8 <= n0 {
+          map r in 0:8, u in 0:64 { c[i2 + r, u] = a[i2 + r, 0] * b[0, u] }
+        } else {
+          for i in i2:+8 { map u in 0:64 { c[i, u] = 0 } }
+        }
+      }
+    }
+  }
+})";
+  EXPECT_EQ(Costs(text).substr(0, 20), "512 * ((M + 7) // 8)");
+}
+
 // A gradient of weights: its terms are cut, some of its loops run over quotients of a part, and some over no part.
 TEST(Cost, OfPartsIsThatOfTheWhole) {
   const std::string text = R"(

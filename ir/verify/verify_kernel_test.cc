@@ -273,6 +273,23 @@ TEST(VerifyKernel, LoopsWithinMapsDontTellThemApart) {
   EXPECT_EQ(Codes(With(text, "i + p", "i")), "");
 }
 
+// Lanes are at one point of the loops around them; so are iterations of maps around these loops only where they agree.
+TEST(VerifyKernel, LanesAreAtOnePointOfTheLoopsAroundThem) {
+  const char text[] = R"(kernel k(inout C: f32[64, 9]) for cpu {
+  map n in 0:64 @parallel {
+    for i in 0:8 {
+      map j in 0:8 - i @vector { C[n, i + j + 1] += 1 }
+    }
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "C[n, i", "C[0, i")), "E0261 ");
+  EXPECT_EQ(Codes(With(With(text, "n in 0:64", "n in 0:2"), "C[n, i + j + 1]", "C[0, i + j + n]")), "E0261 ");
+  EXPECT_EQ(Codes(With(text, "i + j + 1", "i + 1")), "E0261 ");
+  EXPECT_EQ(Codes(With(text, "for i in 0:8", "map i in 0:8 @unroll")), "E0261 ");
+}
+
 TEST(VerifyKernel, LoopsReadWhatIterationsBeforeWrote) {
   const auto fails = [](const std::string& local) {
     const auto p = ParseProgram("kernel k(X: f32[8, 8], Y: f32[8]) {\n  for i in 0:8 {\n    local r: f32\n    " + local +

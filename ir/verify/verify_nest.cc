@@ -11,11 +11,10 @@
 namespace headrace::verify {
 namespace {
 
-bool IsDataDependent(const Use& u) {
-  for (const Expr& e : u.index)
-    if (!IsIndexExpr(e)) return true;
-  return false;
+bool IsDataDependent(const std::vector<Expr>& index) {
+  return !std::all_of(index.begin(), index.end(), [](const Expr& e) { return IsIndexExpr(e); });
 }
+bool IsDataDependent(const Use& u) { return IsDataDependent(u.index); }
 
 size_t CommonMaps(const Use& a, const Use& b) {
   size_t n = 0;
@@ -304,16 +303,44 @@ class Nest {
     return IsInjective(all, index, s_.assumptions);
   }
 
+  // Iterations that run at once are at one point of every loop around them, if they agree in the maps around it. So where those maps are
+  // told apart by indices that nothing else moves, the maps within the innermost loop only have to differ at one point of all loops.
+  bool ApartAtOnePoint(const std::vector<OrderedRange>& all, const std::vector<Expr>& index) const {
+    size_t last = all.size();
+    for (size_t k = 0; k < all.size(); ++k)
+      if (all[k].ordered) last = k;
+    if (last == all.size() || IsDataDependent(index)) return false;
+    std::vector<Range> around, within;
+    for (size_t k = 0; k < all.size(); ++k)
+      if (!all[k].ordered) (k < last ? around : within).push_back(all[k].range);
+    const auto others = [&](const Expr& e) {  // whether it moves by more than the maps around
+      return e && std::any_of(all.begin(), all.end(), [&](const OrderedRange& r) {
+        const bool is_around = std::any_of(around.begin(), around.end(), [&](const Range& a) { return a.index == r.range.index; });
+        return !is_around && Mentions(e, r.range.index);
+      });
+    };
+    for (const Range& r : around)
+      if (others(r.begin) || others(r.end) || others(r.step)) return false;
+    std::vector<Expr> still;
+    for (const Expr& e : index)
+      if (!others(e)) still.push_back(e);
+    if (!around.empty() && (still.empty() || IsInjective(around, still, s_.assumptions) != Truth::kYes)) return false;
+    return within.empty() || IsInjective(within, index, s_.assumptions) == Truth::kYes;
+  }
+
   // Do two iterations of the maps around `w` write one element?
   bool OneIteration(const Use& w) {
     if (w.op != WriteOp::kAssign && !IsScheduled(s_)) return true;
     std::vector<Expr> index = w.index;
     std::vector<Range> ranges, ordered;
-    for (const OrderedRange& r : Joined(MapsAround(w), std::vector<std::vector<Expr>*>{&index}))
+    const std::vector<OrderedRange> written = Ranges(MapsAround(w)),
+                                    joined = Joined(MapsAround(w), std::vector<std::vector<Expr>*>{&index});
+    for (const OrderedRange& r : joined)
       if (!SinglePoint({r.range})) (r.ordered ? ordered : ranges).push_back(r.range);
     Truth t = w.whole ? (ranges.empty() ? Truth::kYes : Truth::kNo) : IsInjective(ranges, index, s_.assumptions);
     if (t == Truth::kYes && !w.whole && !ranges.empty()) t = ApartInAnyOrder(ranges, ordered, index);
     if (t == Truth::kYes) return true;
+    if (!w.whole && written.size() == joined.size() && ApartAtOnePoint(written, w.index)) return true;
     if (t == Truth::kUnknown && (w.guarded || IsDataDependent(w)) && !IsScheduled(s_)) return true;
     std::string missing;
     for (const Range& r : ranges) {

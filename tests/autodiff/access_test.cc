@@ -1,4 +1,5 @@
 // Elements found by data: gather, scatter, sparse matrices, guarded writes, sorting networks.
+#include "ir/text/printer.h"
 #include "tests/autodiff/testing.h"
 
 namespace headrace::autodiff::testing {
@@ -123,6 +124,37 @@ TEST(Access, SparseMatrixInCompressedRows) {
   })",
                        values),
                   reference);
+}
+
+// Sizes from data that nothing overwrites are found anew in the backward sweep; what changes is kept.
+TEST(Access, SizesFromDataThatStays) {
+  const std::string text = R"(sdfg f(A: f64[N], inout ptr: i64[P], y: f64[P - 1]) {
+    for i in 0:P - 1 {
+      let lo = ptr[i]
+      y[i] = 0
+      map k in lo:N { y[i] += A[k] * A[k] }
+      LAST
+    }
+  })";
+  for (const bool changes : {false, true}) {
+    std::string with = text;
+    with.replace(with.find("LAST"), 4, changes ? "ptr[i + 1] = ptr[i + 1] + lo" : "");
+    if (!changes) with.replace(with.find("inout "), 6, "");
+    Case c = With(with, {{"A", Uniform({5}, -1, 1)}, {"ptr", Integers({4}, {1, 2, 0, 3})}});
+    c.inputs = {Name("A")}, c.outputs = {Name("y")};
+    Result<BackwardPrograms> programs = Differentiated(c);
+    ASSERT_TRUE(programs.ok()) << programs.status().ToString();
+    EXPECT_EQ(Print(programs->program).find("tape_lo") != std::string::npos, changes);
+    ExpectGradients(c, [&](auto& m) {
+      NumberOf<decltype(m)> s = 0;
+      std::vector<int64_t> ptr = m.Int("ptr");
+      for (size_t i = 0; i + 1 < ptr.size(); ++i) {
+        for (int64_t k = ptr[i]; k < 5; ++k) s += Square(m["A"][static_cast<size_t>(k)]);
+        if (changes) ptr[i + 1] += ptr[i];
+      }
+      return s;
+    });
+  }
 }
 
 TEST(Access, WritesOutsideAreDropped) {

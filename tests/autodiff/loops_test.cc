@@ -1,4 +1,5 @@
 // Control flow: loops of every kind, branches at any depth, exits.
+#include "ir/text/printer.h"
 #include "tests/autodiff/testing.h"
 
 namespace headrace::autodiff::testing {
@@ -425,6 +426,37 @@ TEST(Loops, CholeskyInPlace) {
     }
     NumberOf<decltype(m)> s = 0;
     for (auto& a : A) s += a;
+    return s;
+  });
+}
+
+// A symmetric matrix, both sides of which are written from the same values: a loop whose statements are maps one by one, not together.
+TEST(Loops, BothSidesOfADiagonal) {
+  Case c = With(R"(sdfg f(A: f64[5, 4], Y: f64[4, 4]) {
+    transient p: f64[4]
+    transient v: f64[4]
+    for i in 0:4 {
+      map k in 0:4 - i { p[k] = 0 }
+      map k in 0:4 - i, l in 0:5 { p[k] += A[l, i] * A[l, i + k] }
+      map k in 0:4 - i { v[k] = p[k] / 3 }
+      map k in 0:4 - i { Y[i + k, i] = v[k] }
+      map k in 0:4 - i { Y[i, i + k] = v[k] }
+    }
+    map i in 0:4, j in 0:4 { Y[i, j] = Y[i, j] * Y[i, j] }
+  })",
+                {{"A", Uniform({5, 4}, -1, 1)}});
+  Result<BackwardPrograms> programs = Differentiated(c);
+  ASSERT_TRUE(programs.ok()) << programs.status().ToString();
+  EXPECT_EQ(Print(programs->program).find("  for "), std::string::npos) << Print(programs->program);
+  ExpectGradients(c, [](auto& m) {
+    using T = NumberOf<decltype(m)>;
+    T s = 0;
+    for (size_t i = 0; i < 4; ++i)
+      for (size_t j = 0; j < 4; ++j) {
+        T y = 0;
+        for (size_t l = 0; l < 5; ++l) y += m["A"][4 * l + i] * m["A"][4 * l + j];
+        s += Square(y * (1.0 / 3));
+      }
     return s;
   });
 }

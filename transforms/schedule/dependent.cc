@@ -41,26 +41,45 @@ std::optional<Scheduler::Layers> Scheduler::LayersOf(const std::vector<Range>& r
   return Layers{{ranges.begin(), at(first)}, {at(first), at(inner)}, {at(inner), ranges.end()}};
 }
 
-// Whether lines of memory are kept apart by an index that nothing depends on, though iterations meet over others: they come first then.
-bool Scheduler::HasLinesApart(const Nest& n) const {
-  const std::vector<bool> apart = ApartRanges(n);
-  if (std::all_of(apart.begin(), apart.end(), [](bool x) { return x; })) return false;
+// Ranges that keep lines of memory apart, which depend on no other and no other on them.
+std::vector<Range> Scheduler::LinesApart(const Nest& n, const std::vector<bool>& apart) const {
+  std::vector<Range> out;
   for (size_t k = 0; k < n.ranges.size(); ++k) {
     const Range& own = n.ranges[k];
     const bool depends = std::any_of(n.ranges.begin(), n.ranges.end(), [&](const Range& o) {
       return DependsOn(o, own.index) || DependsOn(own, o.index);
     });
-    if (apart[k] && !depends && !WalksMemory(*s_, n.body, own.index)) return true;
+    if (apart[k] && !depends && !WalksMemory(*s_, n.body, own.index)) out.push_back(own);
   }
-  return false;
+  return out;
+}
+
+// Iterations meet over some of the outer ranges though others keep lines apart: these come first then.
+void Scheduler::LinesFirst(Nest* n, const Layers& layers) const {
+  const std::vector<bool> apart = ApartRanges(*n);
+  const auto meets = [&](const Range& outer) {
+    for (size_t k = 0; k < n->ranges.size(); ++k)
+      if (n->ranges[k].index == outer.index) return !apart[k];
+    return false;
+  };
+  if (std::none_of(layers.outer.begin(), layers.outer.end(), meets)) return;
+  std::vector<Range> ranges = LinesApart(*n, apart);
+  const size_t lines = ranges.size();
+  for (const Range& r : n->ranges)
+    if (std::none_of(ranges.begin(), ranges.begin() + static_cast<long>(lines), [&](const Range& l) { return l.index == r.index; }))
+      ranges.push_back(r);
+  n->ranges = std::move(ranges);
 }
 
 // Ranges that depend on others lie within those that don't: map i in 0:N, j in 0:i → map i in 0:N @parallel { j in 0:i … }
 // Those over which iterations meet keep their order, within those that are shared out.
 std::optional<Scheduler::Statements> Scheduler::Dependent(Nest n, bool share) {
-  const auto layers = LayersOf(n.ranges);
+  auto layers = LayersOf(n.ranges);
+  if (layers && share) {
+    LinesFirst(&n, *layers);
+    layers = LayersOf(n.ranges);
+  }
   if (!layers) return Declined("a range whose step is not known");
-  const bool lines = share && HasLinesApart(n);
   const size_t first = layers->outer.size();
   const NodeId map = Enclose(&n, layers->inner);
   for (size_t i = 0; i < first; ++i)
@@ -68,7 +87,6 @@ std::optional<Scheduler::Statements> Scheduler::Dependent(Nest n, bool share) {
   const std::vector<bool> apart = ApartRanges(n);
   std::vector<Range> outer, meeting;
   for (size_t i = 0; i < first; ++i) (apart[i] || !share ? outer : meeting).push_back(n.ranges[i]);
-  if (lines && !meeting.empty()) return Declined("lines that are kept apart, over ranges that depend on those where iterations meet");
   const std::vector<Range> between(n.ranges.begin() + static_cast<long>(first), n.ranges.end());
   const Expr work = WorkOf(n.body) * TripsOf(meeting);
   auto body = Inside(map);

@@ -256,5 +256,21 @@ kernel all(inout d: f64, G: f64[70, 70], A: f64[70, 50]) for cpu {
 })");
 }
 
+// Lines of memory that no range depends on come first, each for itself.
+TEST(InOrder, TrianglesWhoseLinesAreKeptApart) {
+  ExpectPass(R"(
+kernel lines(inout D: f64[600, 500], G: f64[500, 500], A: f64[600, 500]) {
+  map i in 0:499, j in 0:499 - i, k in 0:600 { D[k, i + j + 1] += G[i, j] * A[k, i] }
+})",
+             "choose-schedule", R"(
+kernel lines(inout D: f64[600, 500], G: f64[500, 500], A: f64[600, 500]) for cpu {
+  map k in 0:600 @parallel {
+    for i in 0:499 {
+      map j in 0:499 - i @vector { D[k, i + j + 1] += G[i, j] * A[k, i] }
+    }
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

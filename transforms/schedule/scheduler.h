@@ -105,7 +105,8 @@ class Scheduler {
   struct Layers {
     std::vector<Range> outer, between, inner;
   };
-  bool HasLinesApart(const Nest& n) const;
+  std::vector<Range> LinesApart(const Nest& n, const std::vector<bool>& apart) const;
+  void LinesFirst(Nest* n, const Layers& layers) const;
   std::optional<Layers> LayersOf(const std::vector<Range>& ranges) const;
   std::optional<Statements> Dependent(Nest n, bool share);
   std::optional<Statements> Mixed(Nest n, const std::vector<bool>& apart);
