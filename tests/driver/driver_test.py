@@ -278,7 +278,7 @@ class DriverTest(unittest.TestCase):
             self.assertIn(option, self.run_headrace("compile", "product.sdfg", "--emit", "scheduled", "--autocast", option).stdout)
         self.run_headrace("grad", "product.sdfg", "--output", "Y", "--wrt", "W", *io[:4], "--out", "g", "--autocast", "bf16")
         gradient = np.repeat(x.sum(0)[:, None], 8, 1)
-        got = np.load(self.path("g/W.npy"))
+        got = self.load("g/W.npy")
         self.assertEqual(got.dtype, np.float32)
         self.assertTrue(1e-4 < np.abs(got - gradient).max() / np.abs(gradient).max() < 0.02)
 
