@@ -37,6 +37,7 @@ struct CompileRequest {
   std::string backend = "cpu";
   std::string pipeline;
   CompileOptions options;
+  std::string autocast;                          // "bf16", "f16": what products are computed in (docs/mixed_precision.md)
   Plan plan;                                     // what is done otherwise than by default
   std::function<void(const std::string&)> warn;  // told what of the plan has no effect on this program; null: nobody
 };
@@ -45,6 +46,8 @@ Result<const Backend*> BackendNamed(const Registry& r, const std::string& name);
 Result<std::unique_ptr<Executable>> CompileProgram(const Registry& r, Program program, const CompileRequest& request);
 // The lowered program that the backend would get.
 Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request);
+// What compiling does first with request.autocast (docs/mixed_precision.md); who differentiates the program does it before.
+Status Autocast(const Registry& r, const CompileRequest& request, Program& program);
 
 using NamedValues = std::vector<std::pair<Name, Value>>;
 using NamedSizes = std::vector<std::pair<Name, int64_t>>;

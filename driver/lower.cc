@@ -146,10 +146,21 @@ void WarnOfKernels(const CompileRequest& request, const Program& kernels, bool s
       Warn(request, "the plan's kernel " + k.key + (k.comment.empty() ? "" : " (" + k.comment + ")") + " is not in this program");
 }
 
+// What is asked of the program before the pipeline: its precision, then the implementations that serve it so.
+Status Prepare(const Registry& r, const CompileRequest& request, Program& program) {
+  HR_RETURN_IF_ERROR(Autocast(r, request, program));
+  return WriteImplementations(r, request, program);
+}
+
 }  // namespace
 
+Status Autocast(const Registry& r, const CompileRequest& request, Program& program) {
+  const std::string& to = request.autocast;
+  return to.empty() ? Status() : RunPipeline(r, "autocast{to=\"" + to + "\"}", program, OptionsOf(request));
+}
+
 Result<Program> LowerToKernels(const Registry& r, Program program, const CompileRequest& request) {
-  HR_RETURN_IF_ERROR(WriteImplementations(r, request, program));
+  HR_RETURN_IF_ERROR(Prepare(r, request, program));
   HR_ASSIGN_OR_RETURN(const Passes passes, PassesOf(r, request));
   HR_RETURN_IF_ERROR(RunPipeline(r, passes.before, program, OptionsOf(request)));
   WarnOfKernels(request, program, !passes.schedule.empty());
@@ -174,7 +185,7 @@ Result<Program> ScheduleKernels(const Registry& r, Program kernels, const Compil
 
 Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request) {
   if (request.plan.empty()) {
-    HR_RETURN_IF_ERROR(WriteImplementations(r, request, program));
+    HR_RETURN_IF_ERROR(Prepare(r, request, program));
     HR_RETURN_IF_ERROR(RunPipeline(r, PipelineOf(request), program, OptionsOf(request)));
     return program;
   }

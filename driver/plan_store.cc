@@ -72,7 +72,7 @@ std::string PlanPath(const Program& imported, const CompileRequest& request) {
   plain.max_constant_bytes = 64;
   return folder + "/" + kPrefix +
          HashOf({HEADRACE_VERSION, Print(imported, plain), Processor(), Environment("HEADRACE_DEVICE"), request.backend,
-                 std::to_string(ThreadsOf(request)), request.options.keep_denormals ? "exact" : ""})
+                 std::to_string(ThreadsOf(request)), (request.options.keep_denormals ? "exact" : "") + request.autocast})
              .substr(0, 32) +
          ".txt";
 }

@@ -75,6 +75,7 @@ Result<std::vector<Setting>> SettingsOf(const TrainOptions& o, const std::vector
   s.push_back({"epsilon", "--eps", Exact(o.step.epsilon)});
   s.push_back({"weight_decay", "--weight-decay", Exact(o.step.weight_decay)});
   s.push_back({"clip_norm", "--clip-norm", o.step.clip_norm ? Exact(*o.step.clip_norm) : "none"});
+  if (!o.step.autocast.empty()) s.push_back({"autocast", "--autocast", o.step.autocast});
   s.push_back({"only", "--only", List(o.step.trained)});
   s.push_back({"freeze", "--freeze", List(o.step.frozen)});
   s.push_back({"schedule", "--schedule", o.schedule.kind});

@@ -37,6 +37,10 @@ void Append(const std::vector<std::string>& more, std::vector<std::string>* note
   notes->insert(notes->end(), more.begin(), more.end());
 }
 
+Status Autocast(const StepSpec& spec, const Registry& r, Program* p) {
+  return spec.autocast.empty() ? Status() : RunPipeline(r, "autocast{to=\"" + spec.autocast + "\"}", *p);
+}
+
 }  // namespace
 
 Result<StepProgram> BuildStep(const ImportedModel& m, const StepSpec& spec, const Registry& r) {
@@ -47,6 +51,7 @@ Result<StepProgram> BuildStep(const ImportedModel& m, const StepSpec& spec, cons
   HR_ASSIGN_OR_RETURN(BatchNorms norms, TrackStatistics(m, &p));
   HR_ASSIGN_OR_RETURN(Loss loss, AddLoss(m, &p, spec.loss, norms.statistics));
   HR_ASSIGN_OR_RETURN(Trained trained, ChooseParameters(m, &p, loss.loss, norms.fixed, spec, r));
+  HR_RETURN_IF_ERROR(Autocast(spec, r, &p));
   HR_RETURN_IF_ERROR(SeedRandomness(&p, r, &out.seed, &out.step).status());
   Append(norms.notes, &out.notes);
   Append(trained.notes, &out.notes);
@@ -58,6 +63,8 @@ Result<StepProgram> BuildStep(const ImportedModel& m, const StepSpec& spec, cons
   GradientOptions options;
   options.keep_outputs = true;  // the loss is reported, the statistics go on
   options.memory_limit = spec.memory_limit;
+  const bool scaled = spec.autocast == "f16";
+  if (scaled) options.given_gradients = {loss.loss};
   std::vector<Name> by;
   for (const Variable& v : trained.variables) by.push_back(v.name);
   HR_ASSIGN_OR_RETURN(BackwardPrograms gradient, Differentiate(p, {loss.loss}, by, options, r));
@@ -70,12 +77,14 @@ Result<StepProgram> BuildStep(const ImportedModel& m, const StepSpec& spec, cons
       if (input == v.name) gradients.push_back({v.name, name});
   HR_CHECK(gradients.size() == trained.variables.size(), "a parameter has no gradient");
   for (const Gradient& g : gradients) MakeTransient(&s, g.gradient);
-  const std::vector<Variable> states =
-      AddOptimizer(&out.program, spec, trained.variables, gradients, &out.rate, &out.step);
+  Scaling scaling;
+  if (scaled) scaling = AddScaling(&out.program, spec, gradient.output_gradients.at(0).second, gradients);
+  std::vector<Variable> states = AddOptimizer(&out.program, spec, trained.variables, gradients, scaling, &out.rate, &out.step);
+  states.insert(states.end(), scaling.state.begin(), scaling.state.end());
   for (const Statistic& x : norms.statistics) {
     MakeTransient(&s, x.updated);
     s.Mutable(x.container).inout = true;
-    AppendCopy(&s, x.container, x.updated, x.node);
+    AppendCopy(&s, x.container, x.updated, x.node, scaling.go);
     Variable v;
     v.name = x.container;
     v.original = x.original;
@@ -104,6 +113,7 @@ Result<EvaluationProgram> BuildEvaluation(const ImportedModel& m, const StepSpec
   out.loss = loss.loss;
   HR_ASSIGN_OR_RETURN(BatchNorms norms, TrackStatistics(m, &p));
   HR_ASSIGN_OR_RETURN(Trained trained, ChooseParameters(m, &p, loss.loss, norms.fixed, spec, r));
+  HR_RETURN_IF_ERROR(Autocast(spec, r, &p));
   HR_RETURN_IF_ERROR(SeedRandomness(&p, r, &out.seed, nullptr).status());
   out.variables = trained.variables;
   Sdfg& s = p.MutableEntry();

@@ -21,15 +21,22 @@ struct StepSpec {
   // Initializers by name, '*' and '?' match: only these are trained (empty: all floats that reach the loss but single numbers,
   // which exporters make of constants), and these are not.
   std::vector<std::string> trained, frozen;
+  std::string autocast;                 // "bf16", "f16": mixed precision of model and gradients; parameters and loss keep their type
+  // Of autocast "f16": the first factor of the loss's gradient, and how many good steps double it (train.LossScale).
+  double loss_scale = 65536;
+  int64_t scale_interval = 2000;
   std::optional<double> clip_norm;      // of all gradients together, as torch.nn.utils.clip_grad_norm_
   std::optional<int64_t> memory_limit;  // bytes of tape and workspace
 };
+
+inline constexpr char kScale[] = "loss_scale", kGoodSteps[] = "loss_scale.good", kTakenSteps[] = "loss_scale.taken";
 
 // Something that training changes, an inout parameter of the program.
 struct Variable {
   enum Kind { kParameter, kStatistic, kOptimizer };
   Name name;
-  std::string original;  // the model's name; of optimizer state "W.momentum", "W.exp_avg", "W.exp_avg_sq"
+  // The model's name; of optimizer state "W.momentum", "W.exp_avg", "W.exp_avg_sq"; of loss scaling kScale, kGoodSteps, kTakenSteps.
+  std::string original;
   Kind kind = kParameter;
   Tensor initial;
 };

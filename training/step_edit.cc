@@ -33,7 +33,7 @@ void AppendStatement(Sdfg* s, Body body, const std::string& origin) {
   s->body.push_back(s->AddBlock(State{{}, {n}}));
 }
 
-void AppendCopy(Sdfg* s, Name target, Name source, const std::string& origin) {
+void AppendCopy(Sdfg* s, Name target, Name source, const std::string& origin, Name go) {
   const std::vector<Expr> shape = s->Get(target).shape;
   Tasklet t;
   Map m;
@@ -44,6 +44,7 @@ void AppendCopy(Sdfg* s, Name target, Name source, const std::string& origin) {
     t.index.push_back(Expr(index));
   }
   t.value = ReadExpr(source, t.index);
+  if (!go.empty()) t.value = SelectExpr(ReadExpr(go, {}), t.value, ReadExpr(target, t.index));
   if (shape.empty()) return AppendStatement(s, std::move(t), origin);
   m.body = {s->AddNode(std::move(t), {Name(origin), Name()})};
   AppendStatement(s, std::move(m), origin);

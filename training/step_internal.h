@@ -11,8 +11,8 @@ namespace headrace::training {
 Name AddParameter(Sdfg* s, const std::string& stem, DType t, std::vector<Expr> shape, bool first = false);
 Name AddTransient(Sdfg* s, const std::string& stem, DType t, std::vector<Expr> shape);
 void AppendStatement(Sdfg* s, Body body, const std::string& origin = "");
-// target[i…] = source[i…], every element.
-void AppendCopy(Sdfg* s, Name target, Name source, const std::string& origin = "");
+// target[i…] = source[i…], every element; with `go`, where that is true.
+void AppendCopy(Sdfg* s, Name target, Name source, const std::string& origin = "", Name go = {});
 // A parameter that nobody outside sees any more.
 void MakeTransient(Sdfg* s, Name parameter);
 // A constant becomes the last parameter; gives its value.
@@ -66,13 +66,25 @@ struct Loss {
 // Adds the loss; every other output of the model becomes a transient.
 Result<Loss> AddLoss(const ImportedModel& m, Program* p, const std::string& loss, const std::vector<Statistic>& keep);
 
-// ---- optimizer (step_optimizer.cc) ----
 struct Gradient {
   Name parameter, gradient;  // `gradient`: a container of the program
 };
+
+// ---- loss scaling (step_scaling.cc) ----
+// Names are empty where gradients are as they are.
+struct Scaling {
+  Name go;      // bool: whether the step is taken
+  Name factor;  // f64: what gradients are multiplied by
+  Name taken;   // i64: steps taken, this one among them
+  std::vector<Variable> state;
+};
+// `seed`, the parameter that takes the loss's gradient, becomes the scale.
+Scaling AddScaling(Program* p, const StepSpec& spec, Name seed, const std::vector<Gradient>& gradients);
+
+// ---- optimizer (step_optimizer.cc) ----
 Status CheckOptimizer(const StepSpec& spec);
 // Appends clipping and updates; the parameters of the program that they need are added.
 std::vector<Variable> AddOptimizer(Program* p, const StepSpec& spec, const std::vector<Variable>& parameters,
-                                   const std::vector<Gradient>& gradients, Name* rate, Name* step);
+                                   const std::vector<Gradient>& gradients, const Scaling& scaling, Name* rate, Name* step);
 
 }  // namespace headrace::training

@@ -62,18 +62,20 @@ Status CheckOptimizer(const StepSpec& spec) {
 }
 
 std::vector<Variable> AddOptimizer(Program* p, const StepSpec& spec, const std::vector<Variable>& parameters,
-                                   const std::vector<Gradient>& gradients, Name* rate, Name* step) {
+                                   const std::vector<Gradient>& gradients, const Scaling& scaling, Name* rate, Name* step) {
   const Optimizer& o = Optimizers().at(spec.optimizer);
   Sdfg& s = p->MutableEntry();
   *rate = AddParameter(&s, "rate", DType::kF64, {});
-  if (o.counts && step->empty()) *step = AddParameter(&s, "step", DType::kI64, {});
-  Name scale;
+  const bool scaled = !scaling.go.empty();
+  if (o.counts && step->empty() && !scaled) *step = AddParameter(&s, "step", DType::kI64, {});
+  Name scale = scaling.factor;
   if (spec.clip_norm) {
     scale = AddTransient(&s, "clip_scale", DType::kF64, {});
     Library l;
     l.domain = Name("train"), l.op = Name("ClipNorm");
     l.attributes = {{Name("max_norm"), Attribute{*spec.clip_norm}}};
     for (const Gradient& g : gradients) l.inputs.push_back({Name("gradients"), g.gradient});
+    if (scaled) l.inputs.push_back({Name("factor"), scaling.factor});
     l.outputs = {{Name("scale"), scale}};
     AppendStatement(&s, std::move(l), "clip_norm");
   }
@@ -99,8 +101,9 @@ std::vector<Variable> AddOptimizer(Program* p, const StepSpec& spec, const std::
       states.push_back(std::move(v));
     }
     l.inputs.push_back({Name("rate"), *rate});
-    if (o.counts) l.inputs.push_back({Name("step"), *step});
+    if (o.counts) l.inputs.push_back({Name("step"), scaled ? scaling.taken : *step});
     if (!scale.empty()) l.inputs.push_back({Name("scale"), scale});
+    if (scaled) l.inputs.push_back({Name("go"), scaling.go});
     AppendStatement(&s, std::move(l), spec.optimizer);
   }
   return states;

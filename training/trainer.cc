@@ -434,6 +434,9 @@ Result<TrainResult> Trainer::Run() {
 
   training_ = true;
   HR_RETURN_IF_ERROR(Loop());
+  if (const Variable* taken = state_.Find(kTakenSteps); taken && taken->initial.GetInt(0) < step_)
+    Note("note: gradients overflowed f16 in " + std::to_string(step_ - taken->initial.GetInt(0)) + " of " + std::to_string(step_) +
+         " steps, which were left out, as loss scaling has it");
   HR_RETURN_IF_ERROR(WriteModel());
   result_.steps = step_;
   result_.train_seconds = seconds_;

@@ -10,6 +10,7 @@
 #include "ir/verify/verify.h"
 #include "transforms/alias.h"
 #include "transforms/assume_signs.h"
+#include "transforms/autocast.h"
 #include "transforms/bind_calls.h"
 #include "transforms/by_hand/by_hand.h"
 #include "transforms/dead_code.h"
@@ -100,6 +101,12 @@ Result<bool> RunParameterInnermost(Program& p, const PassOptions& o, const Regis
   const std::vector<Name> names = NamesIn(o);
   if (names.empty()) return UsageError("E0357", "parameter-innermost needs names=\"X Y\": which images");
   return ParameterInnermost(p, names);
+}
+
+Result<bool> RunAutocast(Program& p, const PassOptions& o, const Registry& r) {
+  const std::string to = Option(o, "to");
+  if (to != "bf16" && to != "f16") return UsageError("E0357", "autocast: to is bf16 or f16, not '" + to + "'");
+  return Autocast(p, to == "f16" ? DType::kF16 : DType::kBF16, r);
 }
 
 Result<bool> RunDenormals(Program& p, const PassOptions& o, const Registry&) {
@@ -296,6 +303,8 @@ Status RegisterAll(Registry& r) {
   HR_RETURN_IF_ERROR(by_hand::RegisterAll(r));
   HR_RETURN_IF_ERROR(r.Add(Make("denormals", "marks what takes denormal floats for zero (all without f64); mode=keep: nothing does",
                                 {"mode"}, RunDenormals)));
+  HR_RETURN_IF_ERROR(r.Add(Make("autocast", "computes products in f16 or bf16, `to`, and what needs range or precision in f32", {"to"},
+                                RunAutocast)));
   HR_RETURN_IF_ERROR(r.Add(Make("replace", "puts a call of `replacement` wherever library nodes compute `pattern`; both are files or IR text",
                                 {"pattern", "replacement"}, RunReplace)));
   HR_RETURN_IF_ERROR(r.Add(

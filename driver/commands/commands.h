@@ -44,6 +44,7 @@ struct ModelFlags {
   void AddPlanTo(CLI::App& app);      // those that time it, too
   std::string target;      // --target of compile
   bool keep_denormals = false;
+  std::string autocast;    // --autocast
   bool no_verify = false;  // --no-verify: an artifact's checksums are not compared
   enum Takes { kModels, kArtifactsToo };
   void AddTo(CLI::App& app, Takes takes);

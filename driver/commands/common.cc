@@ -26,6 +26,9 @@ void ModelFlags::AddTo(CLI::App& app, Takes takes) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--threads", threads, "threads to use; 0 = all, or $HEADRACE_NUM_THREADS, $OMP_NUM_THREADS");
+  app.add_option("--autocast", autocast,
+                 "bf16 or f16: compute products and convolutions so, and what needs range or precision in f32")
+      ->check(OneOf({"bf16", "f16"}));
   app.add_flag("--keep-denormals", keep_denormals,
                "compute exactly with floats below 1.2e-38, too, instead of taking them for zero: slower where they occur");
 }
@@ -96,6 +99,7 @@ Result<CompileRequest> ModelFlags::Compile(const Common& c) const {
   request.options.threads = threads;
   request.options.target = target;
   request.options.keep_denormals = keep_denormals;
+  request.autocast = autocast;
   request.options.verify_artifact = !no_verify;
   if (threads < 0) return UsageError("E0434", "--threads must not be negative");
   for (const std::string& i : implementations) {
@@ -123,6 +127,9 @@ Status ModelFlags::CheckChoices(const Registry& r, const LoadedModel& m, const C
     if (plan != "auto" && plan != "none")
       return UsageError("E0461", "--plan has no effect on an artifact: it is compiled already",
                         "give --plan to `headrace compile`");
+    if (!autocast.empty())
+      return UsageError("E0461", "--autocast has no effect on an artifact: it is compiled already",
+                        "give --autocast to `headrace compile`");
     if (keep_denormals)
       return UsageError("E0461", "--keep-denormals has no effect on an artifact: it is compiled already",
                         "give --keep-denormals to `headrace compile`");

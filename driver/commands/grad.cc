@@ -211,6 +211,8 @@ Result<nlohmann::json> Grad(const GradFlags& f, const Common& c) {
 
   start = Clock::now();
   if (request.options.progress) request.options.progress("gradient", 0);
+  HR_RETURN_IF_ERROR(Autocast(r, request, m.program));
+  request.autocast.clear();
   const bool check = SizedByTheRun(m.program, plan.given, sizes);
   GradientOptions wanted;
   wanted.given_gradients = plan.given, wanted.keep_outputs = check;

@@ -149,6 +149,8 @@ Status Parse(TrainFlags& f, const Common& c) {
     HR_ASSIGN_OR_RETURN(o.step.memory_limit, ParseBytes(f.memory_limit, "--memory-limit"));
   }
   HR_ASSIGN_OR_RETURN(o.compile, f.model.Compile(c));
+  o.step.autocast = std::move(o.compile.autocast);  // of the forward pass, before it is differentiated
+  o.compile.autocast.clear();
   HR_ASSIGN_OR_RETURN(NamedSizes sizes, f.model.Sizes());
   for (const auto& [n, v] : sizes) o.dims.emplace_back(n.str(), v);
   return {};

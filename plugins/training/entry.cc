@@ -4,5 +4,6 @@
 HEADRACE_PLUGIN("training_ops", "1.0") {
   training_ops::RegisterLosses(r);
   training_ops::RegisterOptimizers(r);
+  training_ops::RegisterScaling(r);
   training_ops::RegisterStatistics(r);
 }

@@ -8,6 +8,7 @@ using headrace_plugin::Registrar;
 
 void RegisterOptimizers(Registrar& r);
 void RegisterLosses(Registrar& r);
+void RegisterScaling(Registrar& r);
 void RegisterStatistics(Registrar& r);
 
 }  // namespace training_ops

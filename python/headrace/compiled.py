@@ -173,6 +173,13 @@ class Parameter:
         return isinstance(other, Parameter) and repr(self) == repr(other) and self.optional == other.optional
 
 
+def check_autocast(given: str | None) -> str:
+    """The type that `autocast=` asks for, "" for none."""
+    if given not in (None, "", "bf16", "f16"):
+        raise UsageError(f"autocast is \"bf16\" or \"f16\", what products are computed in, or None, not {given!r}")
+    return given or ""
+
+
 def compile_program(program: Any, *, backend: str, optimize: str, threads: int, implementations: Mapping[str, str] | None,
                     names: Mapping[str, str] | None = None, verify: str | None = None,
                     dump_dir: str | os.PathLike | None = None, keep_denormals: bool = False, plan: str = "") -> Compiled:

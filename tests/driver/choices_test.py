@@ -42,6 +42,7 @@ class ChoicesTest(CommandTest):
         self.refused("E0463", "there is no size 'bach'", args=["run", "relu.hrx", "--dim", "bach=4"])
         self.refused("E0461", "--impl has no effect on an artifact", args=["run", "relu.hrx", "--impl", "pure"])
         self.refused("E0461", "--keep-denormals has no effect on an artifact", args=["run", "relu.hrx", "--keep-denormals"])
+        self.refused("E0461", "--autocast has no effect on an artifact", args=["run", "relu.hrx", "--autocast", "bf16"])
         self.assertIn("f32[4]", self.run_headrace("run", "relu.hrx", "--dim", "N=4").stdout)
         self.refused("E0461", "an artifact is a folder", args=["compile", "relu.sdfg", "-o", "-"])
 
@@ -88,6 +89,8 @@ class ChoicesTest(CommandTest):
             (["run", "relu.sdfg", "more"], "one argument too many: 'more'"),
             (["compile", "relu.sdfg", "--emit", "lowred"], "did you mean 'lowered'?"),
             (["run", "relu.sdfg", "--progress", "plian"], "did you mean 'plain'?"),
+            (["run", "relu.sdfg", "--autocast", "bf61"], "did you mean 'bf16'?"),
+            (["compile", "relu.sdfg", "--autocast", "half"], "it is one of"),
             (["run", "relu.sdfg", "--verify=interpeter"], "did you mean 'interpreter'?"),
             (["bench", "relu.sdfg", "--compare", "onxruntime"], "did you mean 'onnxruntime'?"),
             (["run", "relu.sdfg", "--threads", "many"], "--threads"),

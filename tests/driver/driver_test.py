@@ -256,6 +256,32 @@ class DriverTest(unittest.TestCase):
         self.run_headrace("run", "half.hrx", *io)
         np.testing.assert_array_equal(self.load("y.npy"), np.full(4, smallest / 2, np.float32))
 
+    def test_autocast(self):
+        self.write("product.sdfg", "sdfg f(X: f32[6, 32], W: f32[32, 8], Y: f32[6, 8]) { onnx.MatMul(A = X, B = W) -> (Y = Y) }")
+        random = np.random.default_rng(0)
+        x, w = (random.standard_normal(s).astype(np.float32) for s in ((6, 32), (32, 8)))
+        self.save("x.npy", x), self.save("w.npy", w)
+        io = ["--input", "X=@x.npy", "--input", "W=@w.npy", "--output", "Y=@y.npy"]
+
+        def check(least, most, y=x @ w):
+            self.assertEqual(self.load("y.npy").dtype, np.float32)
+            self.assertTrue(least < np.abs(self.load("y.npy") - y).max() / np.abs(y).max() < most)
+
+        for option, least, most in (("bf16", 1e-4, 0.02), ("f16", 1e-5, 0.002)):
+            for backend in ("cpu", "interpreter"):
+                self.run_headrace("run", "product.sdfg", "--backend", backend, *io, "--autocast", option)
+                check(least, most)
+            self.run_headrace("run", "product.sdfg", "--verify", *io, "--autocast", option)
+            self.run_headrace("compile", "product.sdfg", "-o", option + ".hrx", "--autocast", option)
+            self.run_headrace("run", option + ".hrx", *io)
+            check(least, most)
+            self.assertIn(option, self.run_headrace("compile", "product.sdfg", "--emit", "scheduled", "--autocast", option).stdout)
+        self.run_headrace("grad", "product.sdfg", "--output", "Y", "--wrt", "W", *io[:4], "--out", "g", "--autocast", "bf16")
+        gradient = np.repeat(x.sum(0)[:, None], 8, 1)
+        got = self.load("g/W.npy")
+        self.assertEqual(got.dtype, np.float32)
+        self.assertTrue(1e-4 < np.abs(got - gradient).max() / np.abs(gradient).max() < 0.02)
+
     def test_an_artifact_runs_without_a_compiler(self):
         self.write("relu.sdfg", RELU)
         self.run_headrace("compile", "relu.sdfg", "-o", "relu.hrx")

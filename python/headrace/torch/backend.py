@@ -15,10 +15,12 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
+from ..compiled import check_autocast
 from ..counters import count
 from ..errors import UsageError
 from .exporting import decompositions
 from .partition import compile_graph
+from .precision import narrowed
 from .reuse import Compiled, Graph, earlier
 
 #: What `mode` means here: programs are compiled the same way in each.
@@ -33,6 +35,7 @@ OPTIONS = {
     "threads": "how many threads a program uses; 0 = all",
     "backend": '"cpu", or "interpreter", which needs no compiler and is slow',
     "keep_denormals": "True: exact with floats below 1.2e-38, too, which are zero by default, and slower where they occur",
+    "autocast": '"bf16" or "f16": as under torch.autocast("cpu"); results have the types that they have without it',
     "fallback": "False: an operator that programs don't know is an error",
 }
 
@@ -77,19 +80,20 @@ def headrace(gm: torch.fx.GraphModule, example_inputs: list, *, mode: str | None
     """The backend: `mode` and `options` as in MODES and OPTIONS. UsageError for what is in neither."""
     options = check(mode, options)
     whole = not options.pop("fallback", True) or _fullgraph()
+    autocast = check_autocast(options.pop("autocast", None))
 
     def compiler(graph: torch.fx.GraphModule, _inputs: list) -> Any:
         return make_boxed_func(compile_graph(graph, whole=whole, **options))
 
     count("torch.compile", "calls of the backend")
-    graph = Graph(gm, example_inputs, (whole, options))
+    graph = Graph(gm, example_inputs, (whole, options, autocast))
     known = earlier(graph)
     if known is not None:
         return known
     from functorch.compile import min_cut_rematerialization_partition
 
     made = aot_autograd(fw_compiler=compiler, decompositions=_table(), partition_fn=min_cut_rematerialization_partition)(
-        gm, example_inputs)
+        narrowed(gm, autocast) if autocast else gm, example_inputs)
     return Compiled(graph, made)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Callable
 import torch
 from torch.utils import _pytree as pytree
 
+from ..compiled import check_autocast
 from ..counters import count
 from ..debug import check_verify
 from ..errors import HeadraceError, UnsupportedError, UsageError
@@ -20,6 +21,7 @@ from .diagnosis import check_skipped, explained
 from .dynamic import grown
 from .exporting import Conditions, Exported, Trace, trace
 from .guards import fitting, made, same_call
+from .precision import narrow
 from .program import evaluate
 
 HOOKS = ("post_onnx_hook", "post_autodiff_hook", "post_compile_hook")
@@ -170,7 +172,9 @@ class State:
     group = "torch.module"  # of counters
 
     def __init__(self, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0,
-                 verify: str | None = None, dump_dir: Any = None, keep_denormals: bool = False):
+                 verify: str | None = None, dump_dir: Any = None, keep_denormals: bool = False,
+                 autocast: str | None = None):
+        self.autocast = check_autocast(autocast)
         self.backward, self.dynamic, self.threads = backward, dynamic, threads
         check_verify(verify, ("interpreter",), "to compare with eager PyTorch, call a copy of the module")
         self.debug = {k: v for k, v in (("verify", verify), ("dump_dir", dump_dir), ("keep_denormals", keep_denormals or None))
@@ -185,7 +189,7 @@ class State:
 
     def options(self) -> dict:
         return {"backward": self.backward, "inputs_to_skip": self.inputs_to_skip, "dynamic": self.dynamic, "threads": self.threads,
-                **self.debug}
+                "autocast": self.autocast, **self.debug}
 
     def __reduce__(self):
         """A copy of a module traces anew."""
@@ -275,7 +279,7 @@ class State:
                            [m.__dict__ for m in everything], [m._parameters for m in everything if m._parameters])
 
     def _trace(self, module, key, args, kwargs, leaves) -> Version:
-        with self.lock:
+        with self.lock, narrow(self.autocast):
             for version in self.versions.get(key, ()):
                 if version.fits(leaves):
                     return version
@@ -406,7 +410,7 @@ def _compiled_class(kind: type, **options: Any) -> type:
 
 
 def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dynamic: Any = True, threads: int = 0,
-           verify: str | None = None, dump_dir: Any = None, keep_denormals: bool = False) -> Any:
+           verify: str | None = None, dump_dir: Any = None, keep_denormals: bool = False, autocast: str | None = None) -> Any:
     """A torch module, compiled: of an instance, or as a decorator of a class.
 
         model = headrace.module(torch.nn.Linear(3, 4))
@@ -421,12 +425,15 @@ def module(target: Any = None, *, backward: bool = True, inputs_to_skip=(), dyna
     are attributes of the module that are neither parameters nor buffers: call `reset()` after changing one. `verify="interpreter"`:
     each forward and backward pass is run by the interpreter, too, and MismatchError names the first result that differs;
     `dump_dir`: where the programs and their sources are left, and `keep_denormals`: whether floats below 1.2e-38 are exact, as of `Sdfg.compile`.
+    `autocast="bf16"` (or "f16"): calls compute as under `torch.autocast("cpu", torch.bfloat16)`, and results have its types; parameters
+    stay what they are (docs/mixed_precision.md).
 
     TypeError where `target` is no module; UnsupportedError where it can't be traced, or has an operator that programs don't know.
     """
     options = {"backward": backward, "inputs_to_skip": tuple([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip),
                "dynamic": dynamic, "threads": threads, "verify": verify, "dump_dir": dump_dir,
-               "keep_denormals": keep_denormals}
+               "keep_denormals": keep_denormals, "autocast": autocast}
+    check_autocast(autocast)
     if target is None:
         return functools.partial(module, **options)
     if isinstance(target, type) and issubclass(target, torch.nn.Module):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from array import array
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 import torch
 
+from ..compiled import check_autocast
 from ..counters import count
 from ..errors import UnsupportedError, UsageError
 from ..reports import Report, report_of
@@ -20,7 +21,7 @@ from .emit import FLOATS, HALVES
 from .exporting import Conditions
 from .module import State, Version
 from .optimizers import Group, Rule, rule_of, structure
-from .program import Runner
+from .program import TORCH_TYPES, Runner
 
 
 class Whole(torch.nn.Module):
@@ -43,14 +44,15 @@ class TrainStep:
     """What `train_step` gives."""
 
     def __init__(self, model: torch.nn.Module, loss: Callable | None, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int,
-                 keep_denormals: bool = False):
+                 keep_denormals: bool = False, autocast: str | None = None, scaler: torch.amp.GradScaler | None = None):
         for hooks in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"):
             if getattr(optimizer, hooks, None):
                 raise UnsupportedError("an optimizer with hooks around its step: the update is a part of the program\n"
                                        "hint: headrace.module(model) and optimizer.step()")
         self.model, self.loss, self.optimizer = model, loss, optimizer
         self._whole = Whole(model, loss)
-        self._state = _Steps(optimizer, dynamic, threads, keep_denormals)
+        self.scaler = _scaler(autocast, scaler)
+        self._state = _Steps(optimizer, dynamic, threads, keep_denormals, autocast, self.scaler)
         self._losses = array("d")
 
     def __call__(self, inputs: Any, targets: Any = ()) -> torch.Tensor:
@@ -91,7 +93,7 @@ class _Step(Version):
 
     def __init__(self, state: _Steps, exported, module: torch.nn.Module):
         super().__init__(state, exported, module)
-        self.optimizer = state.optimizer
+        self.optimizer, self.scaler = state.optimizer, state.scaler
         if asserted := [check.message for check in exported.checks if check.assertion]:
             raise UnsupportedError(f"a model that looks at its data, \"{asserted[0]}\": the parameters would be updated before "
                                    "that is known\nhint: headrace.module(model) and optimizer.step()")
@@ -101,10 +103,11 @@ class _Step(Version):
         groups = [[n for n in inputs if any(_tensor(places[n]) is p for p in settings["params"])] for settings in state.optimizer.param_groups]
         self.groups = [Group(state.optimizer, k, [_tensor(places[n]) for n in members]) for k, members in enumerate(groups) if members]
         members = [m for m in groups if m]
-        text = _composed(self.function, self.function.outputs[loss], members, [g.rule for g in self.groups])
+        text = _composed(self.function, self.function.outputs[loss], members, [g.rule for g in self.groups], self.scaler is not None)
         count("torch.train_step", "programs")
         self.runner = Runner(Sdfg.parse(text), threads=state.threads, **state.debug)
         self.sizes: dict[str, int] = {}  # of the latest step
+        self._loss_like = next(p for p in self.runner.compiled.outputs if p.name == self.function.outputs[loss])
         self._where = [places[n] for m in members for n in m]
         self._structure = self._looked_at()
 
@@ -163,14 +166,17 @@ class _Step(Version):
             states += s
             scalars += h
             done.append(d)
+        if self.scaler is not None:
+            scalars.append(_scale(self.scaler).to(TORCH_TYPES[self._loss_like.type]).reshape([1] * len(self._loss_like.shape)))
         sizes = [symbols[s] for s in self.runner.sizes] or None
         with torch.no_grad():
             made = self.runner.run([t.detach() for t in [*arguments, *states, *scalars]], None, sizes)
             torch.autograd.graph.increment_version([_tensor(w) for w in self._where] + states)
-            for k, (where, name) in self.buffers:
-                where[name].copy_(self._result(self.exported.lowered.outputs[k], made, leaves, symbols))
-        for d in done:
-            d()
+            if self.scaler is None or _taken(self.scaler, made[-1]):
+                for k, (where, name) in self.buffers:
+                    where[name].copy_(self._result(self.exported.lowered.outputs[k], made, leaves, symbols))
+                for d in done:
+                    d()
         for check in self.exported.checks:
             check.look(self._result(self.exported.lowered.outputs[check.result], made, leaves, symbols))
         self.optimizer._opt_called = True  # what schedulers look at
@@ -180,20 +186,45 @@ class _Step(Version):
 class _Steps(State):
     version, group = _Step, "torch.train_step"
 
-    def __init__(self, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int, keep_denormals: bool = False):
-        super().__init__(dynamic=dynamic, threads=threads, keep_denormals=keep_denormals)
-        self.optimizer = optimizer
+    def __init__(self, optimizer: torch.optim.Optimizer, dynamic: Any, threads: int, keep_denormals: bool, autocast: str | None,
+                 scaler: torch.amp.GradScaler | None):
+        super().__init__(dynamic=dynamic, threads=threads, keep_denormals=keep_denormals, autocast=autocast)
+        self.optimizer, self.scaler = optimizer, scaler
 
 
 def _tensor(place: tuple[dict, str]) -> torch.Tensor:
     return place[0][place[1]]
 
 
+# ---- loss scaling, as torch.amp.GradScaler does it ----
+def _scaler(autocast: str | None, given: torch.amp.GradScaler | None) -> torch.amp.GradScaler | None:
+    if given is not None and not isinstance(given, torch.amp.GradScaler):
+        raise TypeError(f"scaler is a torch.amp.GradScaler, not {type(given).__name__}")
+    if given is None:
+        return torch.amp.GradScaler("cpu") if check_autocast(autocast) == "f16" else None
+    return given if given.is_enabled() else None
+
+
+def _scale(scaler: torch.amp.GradScaler) -> torch.Tensor:
+    if scaler._scale is None:
+        scaler._lazy_init_scale_growth_tracker(torch.device("cpu"))
+    return scaler._scale
+
+
+def _taken(scaler: torch.amp.GradScaler, overflows: torch.Tensor) -> bool:
+    """Whether parameters were updated; the scale follows."""
+    torch._amp_update_scale_(scaler._scale, scaler._growth_tracker, overflows.reshape(()), scaler.get_growth_factor(),
+                             scaler.get_backoff_factor(), scaler.get_growth_interval())
+    return not overflows.item()
+
+
 # ---- the program ----
-def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule]) -> str:
-    """IR text: the gradient of `loss` by the inputs in `groups`, and after it their updates."""
+def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule], scaled: bool) -> str:
+    """IR text: the gradient of `loss` by the inputs in `groups`, and after it their updates. `scaled`: the gradient of the loss is an
+    argument, what the others are divided by; where one is not finite nothing is updated, and the last result says how many numbers are
+    not."""
     wanted = [function.inputs[n] for members in groups for n in members]
-    gradient = function.sdfg.gradient([loss], wanted, keep_outputs=True)
+    gradient = function.sdfg.gradient([loss], wanted, keep_outputs=True, given=[loss] if scaled else [])
     text, gradients = gradient.program.text, gradient.input_gradients
     head, signature, body = re.fullmatch(r"(sdfg \w+)\((.*?)\) \{\n(.*)\}\n*", text, re.DOTALL).groups()
     parameters = _split(signature)
@@ -204,6 +235,7 @@ def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule]) -
     symbols = [p for p in parameters if p.endswith(": symbol")]
     declared = [f"transient {g}: {types[g]}" for g in gradients.values()]
     states, scalars, lines = [], [], []
+    guard = _Guard(gradient.output_gradients[loss], types, gradients.values(), names) if scaled else None
     for k, (members, rule) in enumerate(zip(groups, rules)):
         h = _unused(f"settings_{k}", names)
         scalars.append(f"{h}: f64[{len(rule.scalars(_ANY, 1))}]")
@@ -211,7 +243,11 @@ def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule]) -
             name = function.inputs[n]
             kept = {s: _unused(f"{name}_{s}", names) for s in rule.states}
             states += [f"inout {s}: {types[name]}" for s in kept.values()]
-            lines += _update(rule, name, gradients[name], kept, h, types[name], declared, names)
+            lines += _update(rule, name, gradients[name], kept, h, types[name], declared, names, guard)
+    if guard is not None:
+        scalars.append(guard.scale)
+        outputs.append(f"{guard.overflows}: f32[1]")
+        lines = guard.lines + lines
     everything = [*inputs, *states, *scalars, *outputs, *symbols]
     declarations = "".join(f"  {d}\n" for d in declared)
     assumed, rest = re.fullmatch(r"((?:  assume [^\n]*\n)*)(.*)", body, re.DOTALL).groups()
@@ -223,21 +259,53 @@ def _composed(function, loss: str, groups: list[list[int]], rules: list[Rule]) -
 _ANY = {"lr": 1, "weight_decay": 0, "momentum": 0, "dampening": 0, "betas": (0.5, 0.5), "eps": 1}
 
 
-def _update(rule: Rule, name: str, gradient: str, states: dict[str, str], h: str, type_: str, declared: list[str], names: set[str]) -> list[str]:
+class _Guard:
+    """Of the updates of scaled gradients: what they are divided by, and whether all are finite."""
+
+    def __init__(self, seed: str, types: dict[str, str], gradients: Iterable[str], names: set[str]):
+        self.scale = f"{seed}: {types[seed]}"  # declared
+        self.overflows = _unused("overflows", names)
+        self.divisor = seed + _indexed(["0"] * len(_sizes(types[seed])))
+        self.lines = [f"{self.overflows}[0] = 0"]
+        for g in gradients:
+            sizes = _sizes(types[g])
+            index = [_unused(f"i{k}_", names, keep=False) for k in range(len(sizes))]
+            element = g + _indexed(index)
+            self.lines += _mapped(index, sizes, [f"{self.overflows}[0] += isnan({element}) || isinf({element}) ? 1.0 : 0.0"])
+
+
+def _sizes(type_: str) -> list[str]:
+    _, _, sizes = type_.partition("[")
+    return sizes.rstrip("]").split(", ") if sizes else []
+
+
+def _indexed(index: list[str]) -> str:
+    return f"[{', '.join(index)}]" if index else ""
+
+
+def _mapped(index: list[str], sizes: list[str], lines: list[str]) -> list[str]:
+    if not index:
+        return lines
+    return [f"map {', '.join(f'{i} in 0:{s}' for i, s in zip(index, sizes))} {{", *("  " + line for line in lines), "}"]
+
+
+def _update(rule: Rule, name: str, gradient: str, states: dict[str, str], h: str, type_: str, declared: list[str], names: set[str],
+            guard: _Guard | None) -> list[str]:
     """The map of one parameter's update."""
-    dtype, _, sizes = type_.partition("[")
+    dtype, sizes = type_.partition("[")[0], _sizes(type_)
     if dtype not in FLOATS:
         raise UnsupportedError(f"{name} is {type_}: optimizers update f16, bf16, f32 and f64")
-    index = [_unused(f"i{k}_", names, keep=False) for k in range(len(sizes.rstrip("]").split(", ")) if sizes else 0)]
+    index = [_unused(f"i{k}_", names, keep=False) for k in range(len(sizes))]
     work = "f32" if dtype in HALVES else dtype
-    place = f"[{', '.join(index)}]" if index else ""
+    place = _indexed(index)
     arrays = {"W": name + place, "G": gradient + place, **{s: c + place for s, c in states.items()}}
     local: dict[str, str] = {}
 
     def read(match: re.Match) -> str:
         word = match[0]
         if word in arrays:
-            return f"{work}({arrays[word]})" if dtype in HALVES else arrays[word]
+            element = f"{work}({arrays[word]})" if dtype in HALVES else arrays[word]
+            return f"({element} / {work}({guard.divisor}))" if word == "G" and guard is not None else element
         if word in local:
             return local[word]
         return f"{work}({h}[{word[1:]}])" if re.fullmatch(r"h\d", word) else word
@@ -247,15 +315,13 @@ def _update(rule: Rule, name: str, gradient: str, states: dict[str, str], h: str
         target, _, value = statement.partition(" = ")
         value = re.sub(r"\b[A-Za-z_]\w*", read, value)
         if target in arrays:
-            lines.append(f"{arrays[target]} = {f'{dtype}({value})' if dtype in HALVES else value}")
+            value = f"{dtype}({value})" if dtype in HALVES else value
+            lines.append(f"{arrays[target]} = " + (f"{guard.overflows}[0] == 0 ? {value} : {arrays[target]}" if guard is not None else value))
         else:
             local[target] = _unused(f"{target}_{name}", names)
             declared.append(f"transient {local[target]}: {work} @register")
             lines.append(f"{local[target]} = {value}")
-    if not index:
-        return lines
-    ranges = ", ".join(f"{i} in 0:{s}" for i, s in zip(index, sizes.rstrip("]").split(", ")))
-    return [f"map {ranges} {{", *("  " + line for line in lines), "}"]
+    return _mapped(index, sizes, lines)
 
 
 def _split(signature: str) -> list[str]:
@@ -280,7 +346,8 @@ def _unused(name: str, names: set[str], keep: bool = True) -> str:
 
 
 def train_step(model: torch.nn.Module, loss: Callable | None, optimizer: torch.optim.Optimizer, *, dynamic: Any = True,
-               threads: int = 0, keep_denormals: bool = False) -> TrainStep:
+               threads: int = 0, keep_denormals: bool = False, autocast: str | None = None,
+               scaler: torch.amp.GradScaler | None = None) -> TrainStep:
     """A function that trains `model` by one step: forward pass, loss, backward pass and update are one compiled program.
 
         step = headrace.train_step(model, torch.nn.functional.cross_entropy, torch.optim.AdamW(model.parameters()))
@@ -293,6 +360,11 @@ def train_step(model: torch.nn.Module, loss: Callable | None, optimizer: torch.o
     `load_state_dict` and learning-rate schedules work as ever. `p.grad` is neither read nor written. Module and optimizer may be
     changed between steps (`train()`, `requires_grad_`, `add_param_group`); sizes, `dynamic`, `threads` and
     `keep_denormals` are as in `headrace.module`.
+
+    `autocast`: "bf16" or "f16", as in `headrace.module`. With "f16", or where a `scaler` is given, the loss's gradient is multiplied by the
+    scaler's scale and parameters' gradients divided by it; a step with one that is not finite leaves parameters, buffers and the
+    optimizer's state as they are, and the scale follows as `torch.amp.GradScaler` has it. `step.scaler` is that object, whose `state_dict()`
+    belongs into checkpoints.
 
     Optimizers: torch.optim.SGD, Adam and AdamW, all their settings but `differentiable`. UnsupportedError for another one, for
     modules that `headrace.module` refuses, and for parameters that share memory; UsageError for a loss that is no scalar.
@@ -308,4 +380,4 @@ def train_step(model: torch.nn.Module, loss: Callable | None, optimizer: torch.o
         raise TypeError(f"loss is a function of the model's result and the targets, or None, not {type(loss).__name__}")
     for settings in optimizer.param_groups:
         rule_of(optimizer, settings)
-    return TrainStep(model, loss, optimizer, dynamic, threads, keep_denormals)
+    return TrainStep(model, loss, optimizer, dynamic, threads, keep_denormals, autocast, scaler)
