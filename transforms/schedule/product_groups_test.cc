@@ -115,10 +115,10 @@ kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) {
 })",
              "choose-schedule{device=cpu_bf16}", R"(
 kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) for cpu {
-  for i2_0 in 0:n0:512 {
-    local b: bf16[256, 32, 2] @worker
+  for i2_0 in 0:n0:1024 {
+    local b: bf16[512, 32, 2] @worker
     for i1_2 in 0:32:16 {
-      for i2_2 in 0:min(n0 - i2_0, 512) // 2 {
+      for i2_2 in 0:min(n0 - i2_0, 1024) // 2 {
         map i1 in i1_2:+16 @vector {
           b[i2_2, i1, 0] = bf16(p2[i1, i2_0 + 2 * i2_2])
           b[i2_2, i1, 1] = bf16(p2[i1, i2_0 + 2 * i2_2 + 1])
@@ -126,27 +126,27 @@ kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) fo
       }
     }
     for i1_2 in 0:32:16 {
-      for i2 in i2_0 + 2 * (min(n0 - i2_0, 512) // 2):min(n0, i2_0 + 512) {
+      for i2 in i2_0 + 2 * (min(n0 - i2_0, 1024) // 2):min(n0, i2_0 + 1024) {
         map i1 in i1_2:+16 @vector { b[(i2 - i2_0) // 2, i1, (i2 - i2_0) % 2] = bf16(p2[i1, i2]) }
       }
     }
-    for d in min(n0 - i2_0, 512):2 * ((min(n0 - i2_0, 512) + 1) // 2) {
+    for d in min(n0 - i2_0, 1024):2 * ((min(n0 - i2_0, 1024) + 1) // 2) {
       map u in 0:32 @vector { b[d // 2, u, d % 2] = 0.0 }
     }
-    local a: bf16[2, 256, 12, 2] @worker
+    local a: bf16[2, 512, 12, 2] @worker
     for i0_1 in 0:24:12 {
       for r in 0:12 {
-        map i2_2 in 0:min(n0 - i2_0, 512) // 2 @vector {
+        map i2_2 in 0:min(n0 - i2_0, 1024) // 2 @vector {
           a[i0_1 // 12, i2_2, r, 0] = bf16(p1[i0_1 + r, i2_0 + 2 * i2_2])
           a[i0_1 // 12, i2_2, r, 1] = bf16(p1[i0_1 + r, i2_0 + 2 * i2_2 + 1])
         }
       }
       for r in 0:12 {
-        map i2 in i2_0 + 2 * (min(n0 - i2_0, 512) // 2):min(n0, i2_0 + 512) @vector {
+        map i2 in i2_0 + 2 * (min(n0 - i2_0, 1024) // 2):min(n0, i2_0 + 1024) @vector {
           a[i0_1 // 12, (i2 - i2_0) // 2, r, (i2 - i2_0) % 2] = bf16(p1[i0_1 + r, i2])
         }
       }
-      for d in min(n0 - i2_0, 512):2 * ((min(n0 - i2_0, 512) + 1) // 2) {
+      for d in min(n0 - i2_0, 1024):2 * ((min(n0 - i2_0, 1024) + 1) // 2) {
         map r in 0:12 @vector { a[i0_1 // 12, d // 2, r, d % 2] = 0.0 }
       }
     }
@@ -155,7 +155,7 @@ kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) fo
       map r in 0:12 @unroll {
         map u in 0:32 @vector { t[r, u] = 0.0 }
       }
-      for d in 0:(min(n0 - i2_0, 512) + 1) // 2 {
+      for d in 0:(min(n0 - i2_0, 1024) + 1) // 2 {
         map r in 0:12 @unroll {
           map u in 0:32 @vector {
             t[r, u] = dot2(a[i0_1 // 12, d, r, 0], b[d, i1_1 + u, 0], a[i0_1 // 12, d, r, 1], b[d, i1_1 + u, 1], t[r, u])
