@@ -72,10 +72,10 @@ std::vector<Variable> AddOptimizer(Program* p, const StepSpec& spec, const std::
   if (spec.clip_norm) {
     scale = AddTransient(&s, "clip_scale", DType::kF64, {});
     Library l;
-    l.domain = Name("train"), l.op = Name("ClipNorm");
+    l.domain = Name("train"), l.op = Name(scaled ? "ClipScaledNorm" : "ClipNorm");
     l.attributes = {{Name("max_norm"), Attribute{*spec.clip_norm}}};
-    for (const Gradient& g : gradients) l.inputs.push_back({Name("gradients"), g.gradient});
     if (scaled) l.inputs.push_back({Name("factor"), scaling.factor});
+    for (const Gradient& g : gradients) l.inputs.push_back({Name("gradients"), g.gradient});
     l.outputs = {{Name("scale"), scale}};
     AppendStatement(&s, std::move(l), "clip_norm");
   }

@@ -47,11 +47,11 @@ Scaling AddScaling(Program* p, const StepSpec& spec, Name seed, const std::vecto
   Library l;
   l.domain = Name("train"), l.op = Name("LossScale");
   l.attributes = {{Name("interval"), Attribute{spec.scale_interval}}};
-  for (const Gradient& g : gradients) l.inputs.push_back({Name("gradients"), g.gradient});
   for (const auto& [port, container] : {std::pair("scale", scale), std::pair("good", good), std::pair("taken", out.taken)}) {
     l.inputs.push_back({Name(port), container});
     l.outputs.push_back({Name(std::string(port) + "_new"), container});
   }
+  for (const Gradient& g : gradients) l.inputs.push_back({Name("gradients"), g.gradient});
   l.outputs.push_back({Name("go"), out.go});
   l.outputs.push_back({Name("factor"), out.factor});
   AppendStatement(&s, std::move(l), "loss_scale");

@@ -27,7 +27,7 @@ const std::pair<Precision, const char*> kOps[] = {
     {Precision::kWide, "com.microsoft.QEmbedLayerNormalization com.microsoft.QAttention com.microsoft.MatMulNBits com.microsoft.QuantizeLinear"},
     {Precision::kWide, "com.microsoft.MatMulIntegerToFloat com.microsoft.DynamicQuantizeMatMul com.microsoft.DynamicQuantizeLSTM com.microsoft.QGemm"},
     {Precision::kWide, "linalg.Solve linalg.Det linalg.Cholesky linalg.Slogdet linalg.Eigh linalg.Svd linalg.Qr linalg.Pinv linalg.Fft"},
-    {Precision::kWide, "train.MeanSquaredError train.ChannelMoments train.ClipNorm train.LossScale train.SGD train.Momentum train.Adam train.AdamW"},
+    {Precision::kWide, "train.MeanSquaredError train.ChannelMoments train.ClipNorm train.ClipScaledNorm train.LossScale train.SGD train.Momentum train.Adam train.AdamW"},
     {Precision::kWide, "ai.onnx.preview.training.Adagrad ai.onnx.preview.training.Adam ai.onnx.preview.training.Momentum"},
     {Precision::kExact, "onnx.DequantizeLinear com.microsoft.DequantizeLinear"},
 };

@@ -32,20 +32,17 @@ std::string Adam(const std::string& gradient, const std::string& parameter) {
 
 void RegisterOptimizers(Registrar& r) {
   r.op("train.ClipNorm")
-      .Doc("The factor that brings the norm of all gradients, times `factor`, together down to max_norm; `factor` where it is smaller.")
+      .Doc("The factor that brings the norm of all gradients together down to max_norm; 1 where it is smaller.")
       .Input("gradients", "float", /*optional=*/false, /*variadic=*/true)
-      .Input("factor", "f64", /*optional=*/true)
       .Output("scale", "f64")
       .Attribute("max_norm", "float", "1")
       .Shape("shape scale[]")
       .Pure(
           "each g in gradients { S[] += f64(g[k..]) * f64(g[k..]) }\n"
-          "let f = factor ?: 1.0\n"
-          "scale[] = min(max_norm / (sqrt(S) * f + 1e-6), 1) * f")
+          "scale[] = min(max_norm / (sqrt(S) + 1e-6), 1)")
       .Sample("gradients: f32[2, 3]; gradients: f32[4]; gradients: f32[] in [1, 2]; attr max_norm = 0.5")
       .Sample("gradients: f32[3] in [0.1, 0.2]; gradients: f32[2, 1] in [0.1, 0.2]; attr max_norm = 100.0")
-      .Sample("gradients: f64[2, 2] in [1, 2]")
-      .Sample("gradients: f32[2, 2] in [100, 200]; factor: f64[] in [0.01, 0.02]; attr max_norm = 0.5");
+      .Sample("gradients: f64[2, 2] in [1, 2]");
   r.op("train.SGD")
       .Doc("Gradient descent: W - rate * gradient. Weight decay adds to the gradient.")
       .Input("W", "float")

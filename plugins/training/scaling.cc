@@ -8,10 +8,10 @@ void RegisterScaling(Registrar& r) {
       .Doc(
           "Whether a step on gradients of a loss times `scale` is taken: all of them are finite. If not, the scale halves; after `interval` "
           "steps in a row it doubles, up to 2^24. `factor` is one divided by the scale, `good` counts steps since it changed, `taken` all.")
-      .Input("gradients", "float", /*optional=*/false, /*variadic=*/true)
       .Input("scale", "f32")
       .Input("good", "i64")
       .Input("taken", "i64")
+      .Input("gradients", "float", /*optional=*/false, /*variadic=*/true)
       .Output("go", "bool")
       .Output("factor", "f64")
       .Output("scale_new", "f32")
@@ -27,9 +27,21 @@ void RegisterScaling(Registrar& r) {
           "scale_new[] = fine ? (full ? min(scale[] * 2, 16777216) : scale[]) : max(scale[] / 2, 1)\n"
           "good_new[] = fine && !full ? good[] + 1 : 0\n"
           "taken_new[] = fine ? taken[] + 1 : taken[]")
-      .Sample("gradients: f32[2, 3]; gradients: f32[4]; scale: f32[] in [8, 8]; good: i64[] = 3; taken: i64[] = 7; attr interval = 5")
-      .Sample("gradients: f32[3]; gradients: f64[]; scale: f32[] in [8, 8]; good: i64[] = 4; taken: i64[] = 7; attr interval = 5")
-      .Sample("gradients: f32[3]; at inf; scale: f32[] in [8, 8]; good: i64[] = 4; taken: i64[] = 7; attr interval = 5");
+      .Sample("scale: f32[] in [8, 8]; good: i64[] = 3; taken: i64[] = 7; gradients: f32[2, 3]; gradients: f32[4]; attr interval = 5")
+      .Sample("scale: f32[] in [8, 8]; good: i64[] = 4; taken: i64[] = 7; gradients: f32[3]; gradients: f32[2, 1]; attr interval = 5")
+      .Sample("scale: f32[] in [8, 8]; good: i64[] = 4; taken: i64[] = 7; gradients: f32[3]; at inf; attr interval = 5");
+  r.op("train.ClipScaledNorm")
+      .Doc("ClipNorm of gradients that are to be multiplied by `factor`: the factor of both.")
+      .Input("factor", "f64")
+      .Input("gradients", "float", /*optional=*/false, /*variadic=*/true)
+      .Output("scale", "f64")
+      .Attribute("max_norm", "float", "1")
+      .Shape("shape scale[]")
+      .Pure(
+          "each g in gradients { S[] += f64(g[k..]) * f64(g[k..]) }\n"
+          "scale[] = min(max_norm / (sqrt(S) * factor[] + 1e-6), 1) * factor[]")
+      .Sample("factor: f64[] in [0.1, 0.2]; gradients: f32[2, 3] in [10, 20]; gradients: f32[4]; attr max_norm = 0.5")
+      .Sample("factor: f64[] in [0.1, 0.2]; gradients: f32[3]; attr max_norm = 100.0");
 }
 
 }  // namespace training_ops
