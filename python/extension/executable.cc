@@ -225,7 +225,7 @@ Result<std::unique_ptr<Executable>> CompileAndDump(const Registry& r, const Prog
 
 PyExecutable Compile(const Program& p, const std::string& backend, const std::string& pipeline, int threads,
                      const std::vector<std::pair<std::string, std::string>>& implementations, const std::string& dump_dir,
-                     bool debug, bool keep_denormals, const std::string& plan) {
+                     bool debug, bool keep_denormals, const std::string& plan, const std::string& autocast) {
   Registry& registry = Plugins();
   CompileRequest q;
   q.plan = Checked(ParsePlan(plan));
@@ -240,6 +240,7 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
   q.options.dump_dir = dump_dir;
   q.options.debug = debug;
   q.options.keep_denormals = keep_denormals;
+  q.autocast = autocast;
   Program preferred = WithPreferences(p, implementations);
   Result<std::unique_ptr<Executable>> made = Status();
   {
@@ -276,7 +277,8 @@ void BindExecutable(nb::module_& m) {
       .def("source", [](const PyExecutable& e) { return e.get().Source(); })
       .def("report", [](const PyExecutable& e) { return e.get().Report(); });
   m.def("compile", &Compile, nb::arg("program"), nb::arg("backend"), nb::arg("pipeline"), nb::arg("threads"),
-        nb::arg("implementations"), nb::arg("dump_dir"), nb::arg("debug"), nb::arg("keep_denormals"), nb::arg("plan") = "");
+        nb::arg("implementations"), nb::arg("dump_dir"), nb::arg("debug"), nb::arg("keep_denormals"), nb::arg("plan") = "",
+        nb::arg("autocast") = "");
   m.def("load_artifact", &LoadArtifact, nb::arg("path"), nb::arg("threads"));
 }
 

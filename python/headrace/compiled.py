@@ -182,21 +182,23 @@ def check_autocast(given: str | None) -> str:
 
 def compile_program(program: Any, *, backend: str, optimize: str, threads: int, implementations: Mapping[str, str] | None,
                     names: Mapping[str, str] | None = None, verify: str | None = None,
-                    dump_dir: str | os.PathLike | None = None, keep_denormals: bool = False, plan: str = "") -> Compiled:
+                    dump_dir: str | os.PathLike | None = None, keep_denormals: bool = False, plan: str = "",
+                    autocast: str | None = None) -> Compiled:
     """`optimize`: "default", "none" (what the backend needs and no more), or the text of a pipeline. `plan`: a plan's text."""
+    narrow = check_autocast(autocast)
     debug.check_verify(verify, ("reference", "interpreter"))
     if verify == "interpreter" and backend == "interpreter":
         raise UsageError("verify=\"interpreter\" would compare the interpreter with itself: choose another backend, or \"reference\"")
     pipeline = {"default": "", "none": "expand-library-nodes"}.get(optimize, optimize)
     chosen = list((implementations or {}).items())
-    folder = debug.dump_folder(program, [backend, pipeline, chosen, *["keep-denormals"] * keep_denormals, *[plan] * bool(plan)], dump_dir)
+    folder = debug.dump_folder(program, [backend, pipeline, chosen, *["keep-denormals"] * keep_denormals, *[plan] * bool(plan), *[narrow] * bool(narrow)], dump_dir)
     checked = "HEADRACE_VERIFY" in os.environ
     reference = None
     if verify:
         passes = "" if verify == "interpreter" else "expand-library-nodes"  # the reference: as the program stands
-        reference = Compiled(_core.compile(program, "interpreter", passes, threads, [("*", "pure")], "", checked, keep_denormals), program, names)
+        reference = Compiled(_core.compile(program, "interpreter", passes, threads, [("*", "pure")], "", checked, keep_denormals, "", narrow), program, names)
         reference.what = "the interpreter" if verify == "interpreter" else "the interpreter of the program without passes"
-    executable = _core.compile(program, backend, pipeline, threads, chosen, folder, checked, keep_denormals, plan)
+    executable = _core.compile(program, backend, pipeline, threads, chosen, folder, checked, keep_denormals, plan, narrow)
     return Compiled(executable, program, names, reference)
 
 

@@ -260,7 +260,7 @@ class Sdfg:
     def compile(self, *, backend: str = "cpu", optimize: str = "default", threads: int = 0,
                 implementations: Mapping[str, str] | None = None, verify: str | None = None,
                 dump_dir: str | os.PathLike | None = None, keep_denormals: bool = False,
-                plan: str | os.PathLike | None = None) -> Compiled:
+                plan: str | os.PathLike | None = None, autocast: str | None = None) -> Compiled:
         """`optimize`: "default", "none" (what the backend needs and no more) or the text of a pipeline. `threads`: 0 = all.
         `implementations`: {op or node ("*": all): name of an implementation}; for an op or node it must apply. `verify`:
         each call is also run by the interpreter, "reference": of the program as it stands, "interpreter": after the passes of
@@ -268,7 +268,8 @@ class Sdfg:
         `dump_dir`: a folder in which a folder with the program, what it was lowered to, and sources is left (headrace.set_dump_dir).
         `keep_denormals`: True computes exactly with floats below 1.2e-38, too, which kernels without f64 take for zero by default, since
         processors are many times slower with them. `plan`: what `headrace tune` has found, or the like by hand: a file, or its text
-        (docs/tuning.md); a plan's line without effect on this program is a warning.
+        (docs/tuning.md); a plan's line without effect on this program is a warning. `autocast`: "bf16" or "f16", what products and
+        convolutions that are library nodes are computed in (docs/mixed_precision.md).
 
         Raises UsageError for a backend, pass, op or implementation that there is not, UnsupportedError for what the backend can't do
         or this machine lacks."""
@@ -279,7 +280,7 @@ class Sdfg:
         check_implementations(self, implementations or {})
         return compile_program(self._program, backend=backend, optimize=optimize, threads=threads,
                                implementations=implementations, verify=verify, dump_dir=dump_dir, keep_denormals=keep_denormals,
-                               plan=plan_text(plan))
+                               plan=plan_text(plan), autocast=autocast)
 
     def __call__(self, *args, **named):
         """Compiles at the first call."""

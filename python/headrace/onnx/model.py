@@ -10,6 +10,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from .. import _core, registrations
+from ..compiled import check_autocast
 from ..debug import check_verify, compare
 from ..errors import HeadraceError, UnsupportedError, UsageError
 from ..sdfg import Gradient, Sdfg
@@ -111,7 +112,7 @@ class ONNXModel:
     no name. Missing are values whose sizes only an iteration knows, and what is computed once, ahead of the run. `verify`: each call
     is run again, "reference": by the onnx package's evaluator; "interpreter": by the interpreter; MismatchError names the first
     output that differs, place, values and tolerance. `dump_dir`: where program and sources are left, `keep_denormals`: whether
-    floats below 1.2e-38 are exact, as of `Sdfg.compile`.
+    floats below 1.2e-38 are exact, and `autocast`, "bf16" or "f16": what products are computed in, as of `Sdfg.compile`; gradients, too.
 
     Raises InvalidError for a damaged or wrong model, UnsupportedError for what can't be compiled, both with all reasons.
     """
@@ -119,8 +120,10 @@ class ONNXModel:
     def __init__(self, name: str, model: Any, *, infer_shapes: bool = True, simplify: bool = True,
                  dims: Mapping[str, int] | None = None, save_transients: dict | None = None, debug_transients: bool = False,
                  backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None,
-                 keep_denormals: bool = False):
+                 keep_denormals: bool = False, autocast: str | None = None):
         check_verify(verify, ("reference", "interpreter"))
+        if check_autocast(autocast) and verify == "reference":
+            raise UsageError("verify=\"reference\" computes as the model is written, without autocast: verify=\"interpreter\" has it")
         self.name = name
         self.dims = {str(n): _size(n, size) for n, size in (dims or {}).items()}
         self.transients = save_transients if save_transients is not None else {} if debug_transients else None
@@ -134,7 +137,7 @@ class ONNXModel:
         self._feeds = frozenset(p.name for p in self._source.info.inputs)
         self._options = {"backend": backend, "optimize": "default", "threads": threads, "implementations": None,
                          "verify": verify if verify == "interpreter" else None, "dump_dir": dump_dir,
-                         "keep_denormals": keep_denormals}
+                         "keep_denormals": keep_denormals, "autocast": autocast}
         self._versions: list[Version] = []
         self._usual: Version | None = None  # one that needs no choice
         self._by_value = False              # it is a program only for given values of some inputs
@@ -149,7 +152,7 @@ class ONNXModel:
         debug = {"verify": self._options["verify"] or self._reference and "reference", "dump_dir": self._options["dump_dir"]}
         options = {"simplify": self._simplify, "dims": self.dims, "backend": self._options["backend"], "threads": self._options["threads"],
                    "debug_transients": self.transients is not None, **debug}
-        compiled = {k: self._options[k] for k in ("optimize", "implementations", "keep_denormals")}
+        compiled = {k: self._options[k] for k in ("optimize", "implementations", "keep_denormals", "autocast")}
         return _copied, (self.name, self._source.path or self._source.data, options, compiled, dict(self._weights.given))
 
     # ---- what it is ----
@@ -384,6 +387,8 @@ class ONNXModel:
                 names = dict.fromkeys([*self._feeds, *self.weights, *(p.name for p in self._source.info.outputs)])
                 raise UsageError(f"{self.name} has nothing named '{n}'{did_you_mean(n, list(names))}")
         program, parameters = self._with_inputs([n for n in free if n in self.weights], fixed)
+        if narrow := check_autocast(self._options["autocast"]):
+            program.apply(f"autocast{{to={narrow}}}")
         types = {p.name: p.type for p in program.parameters}
         outputs = outputs or [p.name for p in self._source.info.outputs if types[parameters[p.name]][0] in "fc"]
         g = program.gradient([parameters[n] for n in outputs], [parameters[n] for n in inputs], **options)
@@ -413,7 +418,7 @@ class ModelGradient:
         free = [*inputs, *(n for n in self._weights if n not in inputs)]
         self.gradient, names = model._gradient(inputs, free, self._outputs, dict(self._given), self._fixed)
         verify = "reference" if model._reference else model._options["verify"]  # no other evaluator has gradients
-        self._compiled = self.gradient.program.compile(**{**model._options, "verify": verify})
+        self._compiled = self.gradient.program.compile(**{**model._options, "verify": verify, "autocast": None})
         self._order = [names[p.name] for p in self._compiled.inputs]
 
     def __call__(self, *args: Any, **named: Any) -> dict[str, Any]:

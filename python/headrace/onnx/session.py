@@ -121,11 +121,12 @@ class InferenceSession:
 
     `path_or_bytes`: a file or its contents. `providers`: names; the CPU is the only one, another one is a warning as in ONNX
     Runtime. Models that are programs only for given values of some inputs (those that decide ranks) are compiled at the first
-    run with such values.
+    run with such values. `autocast`, not of ONNX Runtime: "bf16" or "f16", as of `headrace.ONNXModel`.
     """
 
     def __init__(self, path_or_bytes: Any, sess_options: SessionOptions | None = None, providers: Sequence | None = None,
-                 provider_options: Sequence[Mapping] | None = None, **_: Any):
+                 provider_options: Sequence[Mapping] | None = None, *, autocast: str | None = None, **_: Any):
+        self._autocast = autocast
         self._options = sess_options or SessionOptions()
         self._started = time.perf_counter_ns()
         self._events: list[dict] = []
@@ -153,7 +154,8 @@ class InferenceSession:
         plain = o.graph_optimization_level == GraphOptimizationLevel.ORT_DISABLE_ALL
         try:
             model = ONNXModel("model", given, simplify=not plain, dims=o._dims, threads=o.intra_op_num_threads,
-                              keep_denormals=o._entries.get("session.set_denormal_as_zero") == "0")
+                              keep_denormals=o._entries.get("session.set_denormal_as_zero") == "0",
+                              autocast=self._autocast)
             for name, value in o._initializers.items():
                 model.weights[name] = value.numpy() if isinstance(value, OrtValue) else value
             if o.optimized_model_filepath:
