@@ -94,6 +94,11 @@ class Version:
                 and all(same(v, weights[n]) for n, v in self.fixed.items()))
 
 
+def _check_precision(autocast: str | None, reference: bool) -> None:
+    if check_autocast(autocast) and reference:
+        raise UsageError("verify=\"reference\" computes as the model is written, without autocast: verify=\"interpreter\" has it")
+
+
 class ONNXModel:
     """An ONNX model as a program.
 
@@ -122,8 +127,7 @@ class ONNXModel:
                  backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None,
                  keep_denormals: bool = False, autocast: str | None = None):
         check_verify(verify, ("reference", "interpreter"))
-        if check_autocast(autocast) and verify == "reference":
-            raise UsageError("verify=\"reference\" computes as the model is written, without autocast: verify=\"interpreter\" has it")
+        _check_precision(autocast, verify == "reference")
         self.name = name
         self.dims = {str(n): _size(n, size) for n, size in (dims or {}).items()}
         self.transients = save_transients if save_transients is not None else {} if debug_transients else None
@@ -236,10 +240,12 @@ class ONNXModel:
                 raise UsageError(f"{self.name}: a weight was set after the program (.sdfg) was changed: set weights first")
 
     def compile(self, *, backend: str | None = None, optimize: str | None = None, threads: int | None = None,
-                implementations: Mapping[str, str] | None = None, keep_denormals: bool | None = None) -> ONNXModel:
-        """Compiles now, with these options from now on (as of `Sdfg.compile`); returns the model itself."""
+                implementations: Mapping[str, str] | None = None, keep_denormals: bool | None = None,
+                autocast: str | None = None) -> ONNXModel:
+        """Compiles now, with these options from now on (as of `Sdfg.compile`; `autocast=""`: none); returns the model itself."""
+        _check_precision(autocast, self._reference is not None)
         given = {"backend": backend, "optimize": optimize, "threads": threads, "implementations": implementations,
-                 "keep_denormals": keep_denormals}
+                 "keep_denormals": keep_denormals, "autocast": autocast}
         self._options.update({k: v for k, v in given.items() if v is not None})
         with self._lock:
             self._usual = None
