@@ -41,7 +41,8 @@ void RegisterScaling(Registrar& r) {
           "each g in gradients { S[] += f64(g[k..]) * f64(g[k..]) }\n"
           "scale[] = min(max_norm / (sqrt(S) * factor[] + 1e-6), 1) * factor[]")
       .Sample("factor: f64[] in [0.1, 0.2]; gradients: f32[2, 3] in [10, 20]; gradients: f32[4]; attr max_norm = 0.5")
-      .Sample("factor: f64[] in [0.1, 0.2]; gradients: f32[3]; attr max_norm = 100.0");
+      .Sample("factor: f64[] in [0.1, 0.2]; gradients: f32[3]; attr max_norm = 100.0")
+      .Sample("factor: f64[] in [0.1, 0.2]; gradients: f64[3] in [4, 8]; gradients: f64[]; attr max_norm = 0.25");
 }
 
 }  // namespace training_ops

@@ -9,6 +9,7 @@ import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
 
+import headrace.torch  # noqa: E402, F401: registers the backend, as the wheel's entry point does
 from python.tests.torch_models import LeNet  # noqa: E402
 
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
