@@ -16,11 +16,16 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 def losses(*options):
     environment = {**os.environ, "PYTHONPATH": os.path.join(os.getcwd(), "python", "package")}
-    ran = subprocess.run([sys.executable, os.path.join("examples", "ddp.py"), "--steps", "3", *options], env=environment,
-                         capture_output=True, text=True, timeout=240)
-    if ran.returncode:
-        raise AssertionError(f"ddp.py {options}:\n{ran.stdout}{ran.stderr}")
-    return [float(x) for x in re.findall(r"^step \d+ loss (\S+)$", ran.stdout, re.MULTILINE)]
+    for _ in range(3):
+        ran = subprocess.run([sys.executable, os.path.join("examples", "ddp.py"), "--steps", "3", *options], env=environment,
+                             capture_output=True, text=True, timeout=240)
+        printed = [float(x) for x in re.findall(r"^step \d+ loss (\S+)$", ran.stdout, re.MULTILINE)]
+        if ran.returncode == 0:
+            return printed
+        # Threads of PyTorch's gloo outlive the interpreter and may let go of a tensor too late: pytorch/pytorch#179291. Eager's do, too.
+        if len(printed) < 3 or "terminate called without an active exception" not in ran.stderr:
+            break
+    raise AssertionError(f"ddp.py {options}:\n{ran.stdout}{ran.stderr}")
 
 
 class Example(Case):
