@@ -213,8 +213,8 @@ int Main(int argc, char** argv) {
   t.cpu = what == "cpu", t.bits = what == "bits", t.steps = what == "steps";
   const char* tmp = std::getenv("TEST_TMPDIR");
   t.cache = std::string(tmp ? tmp : "/tmp") + "/random-programs-cache";
-  if (t.pipelines.empty() && !t.steps) {  // every pass alone that needs no names and adds no parameter, and all pipelines
-    const std::set<std::string> left_out = {"expand-library-nodes", "input-to-constant", "parameter-innermost",
+  if (t.pipelines.empty() && !t.steps) {  // every pass alone that needs no names, adds no parameter and rounds nothing, and all pipelines
+    const std::set<std::string> left_out = {"autocast", "expand-library-nodes", "input-to-constant", "parameter-innermost",
                                             "parameter-to-transient", "profile", "replace"};
     for (const Pass* p : t.registry.Passes())
       if (!left_out.count(p->name)) t.pipelines.push_back(p->name);
