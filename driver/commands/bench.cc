@@ -186,7 +186,7 @@ void PrintTimes(const BenchFlags& f, const Opened& opened, const Measured& t, co
   printf("compile     %s   (reading and checking %s)\n", HumanSeconds(opened.compile_seconds).c_str(),
          HumanSeconds(opened.load_seconds).c_str());
   for (const auto& [name, value] : opened.executable->Report())
-    printf("  %-26s%s\n", name.c_str(), Shown(name, value).c_str());
+    printf("  %-28s%s\n", name.c_str(), Shown(name, value).c_str());
   printf("peak memory %s\n", HumanBytes(static_cast<double>(PeakBytes())).c_str());
 }
 
