@@ -79,8 +79,9 @@ def _about(lines: list[Entry]) -> str:
         days = sorted({r["date"][:10] for r in of})
         said.append(f"{cpu}, {processors} processors: {', '.join(limits)}, {most['bandwidth'] / 1e9:.0f} GB/s (measured). "
                     f"{len(of)} cases, {days[0]}{' to ' + days[-1] if len(days) > 1 else ''}; load {min(r['busy'] for r in of):.1f} to {max(r['busy'] for r in of):.1f}.")
-    versions = {n: v for r in measured for n, v in r.get("versions", {}).items() if n != OURS}
-    said.append("Peers: " + ", ".join(f"{n} ({v})" for n, v in versions.items()) + ".")
+    versions = {n: v for r in measured for n, v in r.get("versions", {}).items() if v}
+    if versions:
+        said.append("Peers: " + ", ".join(f"{n} ({v})" for n, v in versions.items()) + ".")
     return "\n".join(said)
 
 
