@@ -44,15 +44,6 @@ bool Reversal::WrittenIn(const std::vector<BlockId>& body, const Expr& e) const 
   return false;
 }
 
-bool Reversal::IsTheSameAgain(const Expr& e) const {
-  for (Name n : ReadContainers(e)) {
-    const ContainerKind kind = s_.Get(RootOf(s_, n)).kind;
-    if (written_.count(RootOf(s_, n)) || (kind != ContainerKind::kParameter && kind != ContainerKind::kConstant)) return false;
-  }
-  const std::vector<Name> symbols = FreeSymbols(e);
-  return std::none_of(symbols.begin(), symbols.end(), [&](Name n) { return let_count_.count(n) > 0 || defined_.count(n) > 0; });
-}
-
 Status Reversal::VisitState(const State& st, const std::vector<Frame>& frames, BlockList* forward,
                             std::vector<std::vector<BlockId>>* backward) {
   for (NodeId n : st.statements) {

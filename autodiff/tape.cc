@@ -212,6 +212,15 @@ bool Reversal::Varies(const Expr& e) const {
   return false;
 }
 
+bool Reversal::IsTheSameAgain(const Expr& e) const {
+  for (Name n : ReadContainers(e)) {
+    const ContainerKind kind = s_.Get(RootOf(s_, n)).kind;
+    if (written_.count(RootOf(s_, n)) || (kind != ContainerKind::kParameter && kind != ContainerKind::kConstant)) return false;
+  }
+  const std::vector<Name> symbols = FreeSymbols(e);
+  return std::none_of(symbols.begin(), symbols.end(), [&](Name n) { return let_count_.count(n) > 0 || defined_.count(n) > 0; });
+}
+
 // An upper bound of `e` over all iterations of frames[0, until).
 Result<Expr> Reversal::Largest(const Expr& e, const std::vector<Frame>& frames, size_t until, bool* exact) {
   Expr out = e;

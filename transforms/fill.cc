@@ -6,19 +6,13 @@
 namespace headrace::transforms {
 namespace {
 
-Expr CountOf(const Container& c) {
-  Expr n(1);
-  for (const Expr& d : c.shape) n = n * d;
-  return n;
-}
-
 // It shows the elements of its root, all of them and in their order.
 bool ShowsAll(const Sdfg& s, Name name) {
   const Container& c = s.Get(name);
   if (c.kind != ContainerKind::kView) return c.row_major();
   const Container& root = s.Get(RootOf(s, name));
   return c.base == root.name && root.row_major() && IsContiguous(c) && (!c.offset || AsInt(c.offset) == 0) &&
-         ProveEq(CountOf(c), CountOf(root), s.assumptions) == Truth::kYes;
+         ProveEq(NumElements(c), NumElements(root), s.assumptions) == Truth::kYes;
 }
 
 // One constant for every element of a container that shows all of its root.
