@@ -10,6 +10,7 @@
 #include "ir/graph/homes.h"
 #include "transforms/outline.h"
 #include "transforms/schedule/choose_schedule.h"
+#include "transforms/schedule/winograd_transform.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -41,7 +42,31 @@ void Pack(const Tensor& from, const Packing& k, Tensor* to) {
   }
 }
 
+// G W Gᵀ of every window of 3 × 3: schedule/winograd.h.
+Result<Tensor> Transformed(const Tensor& from, const Packing& k) {
+  const int64_t columns = from.shape[k.columns], channels = from.shape[k.terms[2]];
+  std::vector<int64_t> strides(from.shape.size(), 1);
+  for (size_t d = from.shape.size(); d-- > 1;) strides[d - 1] = strides[d] * from.shape[d];
+  HR_ASSIGN_OR_RETURN(Tensor to, Tensor::Create(from.dtype, {(columns + k.width - 1) / k.width, 16, channels, k.width}));
+  std::memset(to.data->data(), 0, static_cast<size_t>(to.bytes()));
+  const auto& g = schedule::kWeightsTransform;
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      const float* const window = from.as<float>() + column * strides[k.columns] + channel * strides[k.terms[2]];
+      float* const first = to.as<float>() + (column / k.width * 16 * channels + channel) * k.width + column % k.width;
+      for (size_t e = 0; e < 16; ++e) {
+        double sum = 0;
+        for (size_t i = 0; i < 3; ++i)
+          for (size_t j = 0; j < 3; ++j)
+            sum += g[e / 4][i] * g[e % 4][j] * static_cast<double>(window[static_cast<int64_t>(i) * strides[k.terms[0]] + static_cast<int64_t>(j) * strides[k.terms[1]]]);
+        first[static_cast<int64_t>(e) * channels * k.width] = static_cast<float>(sum);
+      }
+    }
+  return to;
+}
+
 Result<Tensor> Packed(const Tensor& from, const Packing& k) {
+  if (k.transformed) return Transformed(from, k);
   std::vector<int64_t> shape = {(from.shape[k.columns] + k.width - 1) / k.width};
   for (size_t d : k.terms) shape.push_back(from.shape[d]);
   shape.back() = (shape.back() + k.group - 1) / k.group;
@@ -168,6 +193,12 @@ class Packer {
     return true;
   }
 
+  static Expr Untransformed(const Expr& e, const Packing& k, Name to) {
+    const Expr width(k.width), column = e->args[k.columns], channel = e->args[k.terms[2]];
+    const auto element = [&](int64_t n) { return ReadExpr(to, {FloorDiv(column, width), Expr(n), channel, Mod(column, width)}); };
+    return schedule::WeightsOf(element, e->args[k.terms[0]], e->args[k.terms[1]]);
+  }
+
   static void Replace(Sdfg* s, NodeId id, const Packing& k, Name to) {
     Body body = s->nodes[id].body;
     if (const auto* m = std::get_if<Map>(&body)) {
@@ -178,6 +209,7 @@ class Packer {
     if (!t) return;
     t->value = Transform(t->value, [&](const Expr& e) -> Expr {
       if (!e.Is(ExprKind::kRead) || e->name != k.container) return e;
+      if (k.transformed) return Untransformed(e, k, to);
       const Expr width(k.width), group(k.group), column = e->args[k.columns], last = e->args[k.terms.back()];
       std::vector<Expr> index = {FloorDiv(column, width)};
       for (size_t d : k.terms) index.push_back(e->args[d]);

@@ -14,15 +14,6 @@ int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 }  // namespace
 
-Range ChannelsScheduler::Parts::Within(Name index, int64_t step) const {
-  if (one()) return {index, Expr(0), whole.end, Expr(step)};
-  return {index, SymbolExpr(first), Min(SymbolExpr(first) + Expr(length), whole.end), Expr(step)};
-}
-
-void ChannelsScheduler::Parts::AddTo(std::vector<Range>* units) const {
-  if (!one()) units->push_back({first, Expr(0), whole.end, Expr(length)});
-}
-
 Name ChannelsScheduler::Local(const std::string& stem, std::vector<int64_t> shape, Storage storage) {
   return schedule::Local(s_, stem, c_.type, {shape.begin(), shape.end()}, storage);
 }

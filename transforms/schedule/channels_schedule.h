@@ -30,6 +30,7 @@
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/elements.h"
 #include "transforms/schedule/packed.h"
+#include "transforms/schedule/parts.h"
 #include "transforms/schedule/steps.h"
 #include "transforms/schedule/strip.h"
 #include "transforms/schedule/turned.h"
@@ -45,16 +46,6 @@ class ChannelsScheduler {
 
  private:
   using Statements = std::vector<NodeId>;
-  // A range cut into parts of `length`.
-  struct Parts {
-    Range whole;
-    int64_t length = 1;
-    Name first;  // the index of a part's first; none: there is but one
-    bool one() const { return length >= LengthOf(whole); }
-    Expr begin() const { return one() ? Expr(0) : SymbolExpr(first); }
-    Range Within(Name index, int64_t step) const;
-    void AddTo(std::vector<Range>* units) const;
-  };
   bool NamePoints();
   bool CutPoints();
   bool SetStrip(int64_t lines, int64_t row);

@@ -4,6 +4,8 @@
 //     →  P: f32[4, 3, 64, 32], read as P[o // 32, k, c, o % 32]
 // Where one instruction adds up several terms (dot4) their weights lie side by side:
 //     →  P: i8[4, 3, 16, 32, 4], read as P[o // 32, k, c // 4, o % 32, c % 4]
+// Of windows of 3 × 3 that are transformed (winograd.h), the 16 elements of each, from which WeightsOf has the nine:
+//   W: f32[3, 3, 64, 128], read as W[k, l, c, o]  →  P: f32[4, 16, 64, 32]
 #pragma once
 #include <optional>
 #include <vector>
@@ -18,9 +20,10 @@ struct Packing {
   std::vector<size_t> terms;  // those that go along the terms, outermost first; others have one element
   int64_t width = 0;          // columns of a panel
   int64_t group = 1;          // of the last term's, side by side
+  bool transformed = false;   // the terms are the lines and columns of a window, and a channel
 };
 inline bool operator==(const Packing& a, const Packing& b) {
-  return a.container == b.container && a.columns == b.columns && a.terms == b.terms && a.width == b.width && a.group == b.group;
+  return a.container == b.container && a.columns == b.columns && a.terms == b.terms && a.width == b.width && a.group == b.group && a.transformed == b.transformed;
 }
 
 // How a schedule wants the weights that it reads `width` columns at a time. Nullopt: they are no such read of a parameter.

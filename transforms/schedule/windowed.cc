@@ -1,9 +1,10 @@
-// Where the strategy takes windows of images, channels innermost in memory or rows: channels_schedule.h, windows.h, window_weights.h, frames.h.
+// Where the strategy takes windows of images, channels innermost in memory or rows: channels_schedule.h, winograd.h, windows.h, window_weights.h, frames.h.
 #include "transforms/schedule/channels_schedule.h"
 #include "transforms/schedule/frames.h"
 #include "transforms/schedule/scheduler.h"
 #include "transforms/schedule/window_weights.h"
 #include "transforms/schedule/windows.h"
+#include "transforms/schedule/winograd.h"
 
 namespace headrace::schedule {
 
@@ -14,6 +15,12 @@ std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
     if (!sum) return std::nullopt;
     const DType type = SumTypeOf(*s_, sum->completion);
     if (auto channels = ChannelsOf(*s_, sum->nest, sum->sum, sum->apart, type)) {
+      WinogradScheduler winograd(s_, d_, *channels, sum->completion);
+      if (winograd.Applies()) {
+        auto out = winograd.Run();
+        tiles_ = {winograd.packing(), winograd.packed()};
+        return out;
+      }
       ChannelsScheduler scheduler(s_, d_, std::move(*channels), sum->completion);
       auto out = scheduler.Run();
       tiles_ = {scheduler.packing(), scheduler.packed()};

@@ -1,0 +1,264 @@
+#include "transforms/schedule/winograd.h"
+
+#include <algorithm>
+
+#include "ir/analysis/layout.h"
+#include "transforms/schedule/scheduler.h"
+#include "transforms/schedule/winograd_transform.h"
+
+namespace headrace::schedule {
+namespace {
+
+constexpr int64_t kTaps = 3, kPoints = 2, kSide = 4, kProducts = kSide * kSide;  // of F(2 × 2, 3 × 3)
+
+void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
+
+int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+Range UpTo(Name index, int64_t end, int64_t step = 1) { return {index, Expr(0), Expr(end), Expr(step)}; }
+
+bool IsZero(const Expr& e) { return AsInt(e) == 0 || (e.Is(ExprKind::kFloat) && e->fvalue == 0); }
+
+}  // namespace
+
+// The only dimension of the data that goes with the point, and by one; the term that goes with it, too.
+std::optional<WindowOfThree> WinogradScheduler::WindowAlong(Name point) const {
+  const Expr* along = nullptr;
+  for (const Expr& e : c_.data.index) {
+    if (!Mentions(e, point)) continue;
+    if (along) return std::nullopt;
+    along = &e;
+  }
+  const auto by = along ? Coefficient(*along, point) : std::nullopt;
+  if (!by || AsInt(*by) != 1) return std::nullopt;
+  WindowOfThree out{point, Name(), false};
+  for (const Range& r : c_.terms) {
+    if (!Mentions(*along, r.index)) continue;
+    const auto step = Coefficient(*along, r.index);
+    if (out.term != Name() || LengthOf(r) != kTaps || !step || std::abs(AsInt(*step).value_or(0)) != 1) return std::nullopt;
+    out.term = r.index, out.back = AsInt(*step) == -1;
+  }
+  return out.term == Name() ? std::nullopt : std::optional<WindowOfThree>(out);
+}
+
+// Data in f32 as they are, with zeros around them, and a channel that is a dimension of its own.
+bool WinogradScheduler::ReadsPlainly() const {
+  const WindowRead& x = c_.data;
+  if (c_.type != DType::kF32 || s_->Get(x.container).dtype != DType::kF32 || x.cast != DType::kNone || x.more != 0) return false;
+  if (x.outside && !IsZero(x.outside)) return false;
+  if (std::find(x.index.begin(), x.index.end(), SymbolExpr(channel_.index)) == x.index.end()) return false;
+  return StepOf(*s_, x.container, x.index, false, channel_.index) == 1 && !Mentions(c_.weights, c_.points.back().index);
+}
+
+int64_t WinogradScheduler::Images() const {
+  int64_t n = 1;
+  for (const Range& r : others_) n = std::min<int64_t>(1 << 20, n * std::max<int64_t>(1, AsInt(r.end).value_or(d_.symbol_size)));
+  return n;
+}
+
+// Of products and transforms; what is done once for all images counts, too.
+bool WinogradScheduler::SavesEnough() const {
+  const auto of = [](int64_t n) { return static_cast<double>(n); };
+  const double channels = of(LengthOf(channel_)), columns = of(LengthOf(c_.columns)), images = of(Images());
+  const double points = of(LengthOf(lines_.whole) * LengthOf(row_.whole));
+  const double tiles = of(Ceil(LengthOf(lines_.whole), kPoints) * Ceil(LengthOf(row_.whole), kPoints));
+  const double direct = kTaps * kTaps * points * channels * columns * images;
+  const double ours = images * tiles * kProducts * (channels * columns + 4 * (channels + columns)) + 2 * kProducts * channels * columns;
+  return 100 * ours <= of(100 - d_.winograd_gain) * direct;
+}
+
+bool WinogradScheduler::Applies() {
+  if (c_.turned || !c_.around.empty() || !c_.outer.empty() || !c_.blocks.empty() || c_.points.size() < 2 || c_.terms.size() != 3) return false;
+  lines_.whole = c_.points[c_.points.size() - 2], row_.whole = c_.points.back();
+  others_.assign(c_.points.begin(), c_.points.end() - 2);
+  const auto lines = WindowAlong(lines_.whole.index), row = WindowAlong(row_.whole.index);
+  if (!lines || !row || lines->term == row->term || LengthOf(lines_.whole) < 1 || LengthOf(c_.columns) < d_.winograd_channels) return false;
+  along_lines_ = *lines, along_row_ = *row;
+  channel_ = *std::find_if(c_.terms.begin(), c_.terms.end(), [&](const Range& r) { return r.index != lines->term && r.index != row->term; });
+  return LengthOf(channel_) >= d_.winograd_channels && ReadsPlainly() && SavesEnough();
+}
+
+// The data of so many lines and columns of tiles.
+bool WinogradScheduler::SetStrip(int64_t lines, int64_t row) {
+  tile_lines_ = lines, tile_columns_ = row;
+  lines_.length = kPoints * lines, row_.length = kPoints * row;
+  strip_ = Strip::Of(*s_, c_.data,
+                     {{along_lines_.term, Expr(0), kTaps, false}, {along_row_.term, Expr(0), kTaps, false},
+                      {channel_.index, Expr(0), LengthOf(channel_), false},
+                      {lines_.whole.index, lines_.begin(), lines_.length, LengthOf(lines_.whole) % lines_.length != 0},
+                      {row_.whole.index, row_.begin(), row_.length, LengthOf(row_.whole) % row_.length != 0}});
+  return strip_.has_value();
+}
+
+// As many lines as their data, transformed, stay near, where not much is computed beyond the last one; more where those would be too
+// few to be worth reading the weights. Lines that are too long are cut.
+bool WinogradScheduler::CutPoints() {
+  lines_.first = FreshIn(*s_, lines_.whole.index.str() + "_0");
+  row_.first = FreshIn(*s_, row_.whole.index.str() + "_0");
+  const int64_t lines = Ceil(LengthOf(lines_.whole), kPoints), all = Ceil(LengthOf(row_.whole), kPoints);
+  const auto fits = [&](int64_t tiles) { return kProducts * tiles * LengthOf(channel_) <= d_.winograd_elements; };
+  int64_t row = all, high = 0;
+  while (!fits(row) && row >= 2 * d_.winograd_tiles) row = Ceil(row, 2);
+  for (int64_t some = 1; some <= (row == all ? lines : 1); ++some) {
+    if (high != 0 && 8 * Ceil(lines, some) * some > 9 * lines) continue;
+    if (high == 0 || high * row < d_.winograd_tiles || fits(some * row)) high = some;
+  }
+  return SetStrip(high, row);
+}
+
+// All channels of results, or parts of them where there would be too few units for the threads.
+void WinogradScheduler::CutColumns() {
+  const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(DType::kF32));
+  width_ = LengthOf(c_.columns) <= lanes ? lanes : d_.tile_vectors * lanes;
+  const int64_t panels = Ceil(LengthOf(c_.columns), width_);
+  const int64_t units = Images() * Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
+  const int64_t parts = std::min(panels, Ceil(d_.product_parts, units));
+  columns_ = {c_.columns, Ceil(panels, parts) * width_, FreshIn(*s_, c_.columns.index.str() + "_0")};
+}
+
+// The weights are panels of transformed windows already.
+bool WinogradScheduler::FindTransformed() {
+  Visit(c_.weights, [&](const Expr& e) {
+    if (e.Is(ExprKind::kRead)) weights_ = e->name;
+    return weights_ == Name();
+  });
+  if (weights_ == Name() || along_lines_.back || along_row_.back) return false;
+  const Container& c = s_->Get(weights_);
+  const std::vector<Expr> shape = {Expr(Ceil(LengthOf(c_.columns), width_)), Expr(kProducts), channel_.end, Expr(width_)};
+  if (c.kind != ContainerKind::kParameter || c.dtype != DType::kF32 || !c.row_major() || c.shape != shape) return false;
+  const Expr column = SymbolExpr(c_.columns.index), channel = SymbolExpr(channel_.index), width(width_);
+  const auto element = [&](int64_t e) { return ReadExpr(weights_, {FloorDiv(column, width), Expr(e), channel, Mod(column, width)}); };
+  return c_.weights == WeightsOf(element, SymbolExpr(along_lines_.term), SymbolExpr(along_row_.term));
+}
+
+Expr WinogradScheduler::Weight(const Expr& e) const {
+  return ReadExpr(weights_, {FloorDiv(SymbolExpr(j_), Expr(width_)), e, SymbolExpr(channel_.index), SymbolExpr(u_)});
+}
+
+// Once, for all parts: b[j // 32, 4*i + k, c, u]; beyond the last channel 0.
+WinogradScheduler::Statements WinogradScheduler::TransformWeights() {
+  const int64_t count = LengthOf(c_.columns), rest = count % width_, panels = Ceil(count, width_);
+  if (!along_lines_.back && !along_row_.back) {
+    packing_ = PackingOf(*s_, c_.weights, DType::kF32, c_.columns.index, {along_lines_.term, along_row_.term, channel_.index}, width_);
+    if (packing_) packing_->transformed = true;
+  }
+  weights_ = Local("b", {panels, kProducts, LengthOf(channel_), width_});
+  const Expr j = SymbolExpr(j_), u = SymbolExpr(u_);
+  const auto tap = [](const WindowOfThree& w, int64_t k) { return std::make_pair(w.term, Expr(w.back ? kTaps - 1 - k : k)); };
+  const auto lanes = [&](int64_t begin, int64_t end, bool there) {
+    const auto read = [&](int64_t i, int64_t k) {
+      return Substitute(c_.weights, {{c_.columns.index, j + u}, tap(along_lines_, i), tap(along_row_, k)});
+    };
+    const auto put = [&](int64_t i, int64_t k, Expr value) {
+      return Put(weights_, Weight(Expr(kSide * i + k))->args, there ? value : FloatExpr(0));
+    };
+    Statements body;
+    if (there) body = TransformBothSides(s_, kWeightsTransform, read, put);
+    for (int64_t e = 0; !there && e < kProducts; ++e) body.push_back(put(e / kSide, e % kSide, {}));
+    return Wrap(s_, {{{{u_, Expr(begin), Expr(end), Expr(1)}}, Schedule::kVector}}, body);
+  };
+  Statements some = lanes(0, rest == 0 ? width_ : rest, true);
+  if (rest != 0) Add(&some, lanes(rest, width_, false));
+  if (rest != 0 && panels > 1) some = {s_->AddNode(If{BinaryExpr(Op::kLe, j + Expr(width_), Expr(count)), lanes(0, width_, true), some})};
+  const int64_t vectors = Ceil(width_ * ByteSize(DType::kF32), d_.vector_bytes);
+  const Shared shared = ShareOut(*s_, {UpTo(j_, count, width_), UpTo(channel_.index, LengthOf(channel_))}, Expr(4 * kProducts * vectors), d_);
+  return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, some);
+}
+
+WinogradScheduler::Statements WinogradScheduler::EachTile(Name line, Name column, const Level& lanes, const Statements& body) const {
+  return Wrap(s_, {{{UpTo(line, tile_lines_), UpTo(column, tile_columns_)}, Schedule::kSequential}, lanes}, body);
+}
+
+// v[e, tile, c] of the strip: rows 2*line to 2*line + 3.
+WinogradScheduler::Statements WinogradScheduler::TransformData() {
+  const int64_t channels = LengthOf(channel_), line_bytes = channels * ByteSize(DType::kF32);
+  const int64_t apart = line_bytes % d_.cache_stride == 0 ? d_.vector_bytes / ByteSize(DType::kF32) : 0;  // tiles in different sets
+  data_ = Local("v", {kProducts, tile_lines_ * tile_columns_, channels + apart});
+  const Name line = FreshIn(*s_, "ty"), column = FreshIn(*s_, "tx");
+  const auto at = [&](NameMap* places, const WindowOfThree& w, const Expr& begin, Name tile, int64_t i) {
+    const int64_t k = std::min(i, kTaps - 1);  // the i-th place is tap k of point i - k
+    places->emplace_back(w.point, begin + Expr(kPoints) * SymbolExpr(tile) + Expr(i - k));
+    places->emplace_back(w.term, Expr(w.back ? kTaps - 1 - k : k));
+  };
+  const auto read = [&](int64_t i, int64_t k) {
+    NameMap places;
+    at(&places, along_lines_, lines_.begin(), line, i);
+    at(&places, along_row_, row_.begin(), column, k);
+    return strip_->Read(places);
+  };
+  const auto put = [&](int64_t i, int64_t k, Expr value) {
+    return Put(data_, {Expr(kSide * i + k), TileOf(SymbolExpr(line), SymbolExpr(column)), SymbolExpr(channel_.index)}, std::move(value));
+  };
+  return EachTile(line, column, {{UpTo(channel_.index, channels)}, Schedule::kVector}, TransformBothSides(s_, kDataTransform, read, put));
+}
+
+// m[e, p + r, u] for some tiles p.
+WinogradScheduler::Statements WinogradScheduler::Tile(int64_t rows, Name e, Name p) {
+  const Name t = Local("t", {rows, width_}, Storage::kRegister), r = FreshIn(*s_, "r");
+  const Expr tile = SymbolExpr(p) + SymbolExpr(r), u = SymbolExpr(u_), c = SymbolExpr(channel_.index);
+  const Level each{{UpTo(r, rows)}, Schedule::kUnroll}, lanes{{UpTo(u_, width_)}, Schedule::kVector};
+  const std::vector<Expr> at = {SymbolExpr(r), u};
+  const Expr fma = CallExpr("fma", {ReadExpr(data_, {SymbolExpr(e), tile, c}), Weight(SymbolExpr(e)), ReadExpr(t, at)});
+  Statements out = Wrap(s_, {each, lanes}, {Put(t, at, FloatExpr(0))});
+  Add(&out, Wrap(s_, {{{UpTo(channel_.index, LengthOf(channel_))}, Schedule::kSequential}, each, lanes}, {Put(t, at, fma)}));
+  Add(&out, Wrap(s_, {each, lanes}, {Put(sums_, {SymbolExpr(e), tile, u}, ReadExpr(t, at))}));
+  return out;
+}
+
+WinogradScheduler::Statements WinogradScheduler::Products() {
+  const int64_t tiles = tile_lines_ * tile_columns_, rows = Ceil(tiles, Ceil(tiles, d_.point_rows)), rest = tiles % rows;
+  sums_ = Local("m", {kProducts, tiles, width_});
+  const Name e = FreshIn(*s_, "w"), p = FreshIn(*s_, "p");
+  Statements some = Tile(rows, e, p);
+  if (rest != 0) some = {s_->AddNode(If{BinaryExpr(Op::kLe, SymbolExpr(p) + Expr(rows), Expr(tiles)), some, Tile(rest, e, p)})};
+  return Wrap(s_, {{{UpTo(e, kProducts), UpTo(p, tiles, rows)}, Schedule::kSequential}}, some);
+}
+
+WinogradScheduler::Statements WinogradScheduler::TransformSums() {
+  results_ = Local("z", {lines_.length, row_.length, width_});
+  const Name line = FreshIn(*s_, "ty"), column = FreshIn(*s_, "tx");
+  const auto read = [&](int64_t i, int64_t k) {
+    return ReadExpr(sums_, {Expr(kSide * i + k), TileOf(SymbolExpr(line), SymbolExpr(column)), SymbolExpr(u_)});
+  };
+  const auto put = [&](int64_t i, int64_t k, Expr value) {
+    return Put(results_, {Expr(kPoints) * SymbolExpr(line) + Expr(i), Expr(kPoints) * SymbolExpr(column) + Expr(k), SymbolExpr(u_)}, std::move(value));
+  };
+  return EachTile(line, column, {{UpTo(u_, width_)}, Schedule::kVector}, TransformBothSides(s_, kResultsTransform, read, put));
+}
+
+WinogradScheduler::Statements WinogradScheduler::Results() {
+  const int64_t count = LengthOf(c_.columns), rest = count % width_;
+  const Expr j = SymbolExpr(j_), line = SymbolExpr(lines_.whole.index) - lines_.begin(), point = SymbolExpr(row_.whole.index) - row_.begin();
+  const auto some = [&](int64_t columns) {
+    const Statements completed =
+        CompletedAt(s_, completion_, {{c_.columns.index, j + SymbolExpr(u_)}}, ReadExpr(results_, {line, point, SymbolExpr(u_)}));
+    return Wrap(s_, {{{UpTo(u_, columns)}, Schedule::kVector}}, completed);
+  };
+  Statements all = some(rest == 0 || count > width_ ? width_ : rest);
+  if (rest != 0 && count > width_) all = {s_->AddNode(If{BinaryExpr(Op::kLe, j + Expr(width_), Expr(count)), all, some(rest)})};
+  return Wrap(s_, {{{lines_.Within(lines_.whole.index, 1), row_.Within(row_.whole.index, 1)}, Schedule::kSequential}}, all);
+}
+
+std::optional<std::vector<NodeId>> WinogradScheduler::Run() {
+  if (!CutPoints()) return std::nullopt;
+  CutColumns();
+  j_ = FreshIn(*s_, c_.columns.index.str() + "_1"), u_ = FreshIn(*s_, "u");
+  packed_ = FindTransformed();
+  Statements out = packed_ ? Statements() : TransformWeights();
+  strip_->Declare(s_, DType::kF32, d_);
+  Statements panel;
+  Statements body = strip_->Fill(s_);
+  Add(&body, TransformData());
+  panel = Products();
+  Add(&panel, TransformSums());
+  Add(&panel, Results());
+  Add(&body, Wrap(s_, {{{columns_.Within(j_, width_)}, Schedule::kSequential}}, panel));
+  std::vector<Range> units = others_;
+  lines_.AddTo(&units);
+  row_.AddTo(&units);
+  columns_.AddTo(&units);
+  Add(&out, Wrap(s_, {{units, Schedule::kParallel}}, body));
+  return out;
+}
+
+}  // namespace headrace::schedule

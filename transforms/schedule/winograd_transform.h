@@ -1,0 +1,23 @@
+// The transforms of Winograd's F(2 × 2, 3 × 3) as statements: M X Mᵀ for a matrix M of small numbers (winograd.h).
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "transforms/schedule/steps.h"
+
+namespace headrace::schedule {
+
+using SmallMatrix = std::vector<std::vector<double>>;
+extern const SmallMatrix kDataTransform;     // Bᵀ, 4 × 4
+extern const SmallMatrix kWeightsTransform;  // G, 4 × 3
+extern const SmallMatrix kResultsTransform;  // Aᵀ, 2 × 4
+
+using SmallRead = std::function<Expr(int64_t i, int64_t j)>;
+using SmallPut = std::function<NodeId(int64_t i, int64_t j, Expr value)>;
+// Registers hold what is read and what is between the two products.
+std::vector<NodeId> TransformBothSides(Sdfg* s, const SmallMatrix& m, const SmallRead& read, const SmallPut& put);
+
+// The window's element k, l where G W Gᵀ has these elements, which are numbered line by line.
+Expr WeightsOf(const std::function<Expr(int64_t e)>& transformed, const Expr& k, const Expr& l);
+
+}  // namespace headrace::schedule
