@@ -71,7 +71,45 @@ TEST(Winograd, WhatASumStartsAtAndBecomes) {
   ExpectWinograd(Text({9, 10}, "Z[n, y, x, o]", ", Z: f32[2, 9, 10, 32]", "    Y[n, y, x, o] = max(Y[n, y, x, o], 0)\n"));
 }
 
+// Weights that are constants are transformed when the program is compiled.
+TEST(Winograd, Constants) {
+  for (const int64_t results : {32, 40, 96}) {
+    std::string text = Text({9, 10, 32, results, 1, "2", false, "o, c, k, l"}), weights = "W: f32[" + Str(results) + ", 32, 3, 3]";
+    text.replace(text.find(", " + weights), weights.size() + 2, "");
+    text.insert(text.find("{\n") + 2, "  constant " + weights + " = fill(3)\n");
+    ExpectSameValues(text, {}, "pack-constants{device=cpu}; outline; choose-schedule{device=cpu}");
+  }
+}
+
+// The gradient by the weights.
+std::string Gradient(const Convolution& x, const std::string& initial = "0", bool apart = false) {
+  const std::string h = Str(x.height + 2 * x.padding - 2), w = Str(x.width + 2 * x.padding - 2), c = Str(x.channels), o = Str(x.results);
+  std::string weights;
+  for (char i : x.weights)
+    if (i == ',') weights += ", ";
+    else if (i != ' ') weights += i == 'c' ? c : i == 'o' ? o : "3";
+  const std::string target = "W[" + x.weights + "]", of_weights = "o in 0:" + o + ", c in 0:" + c + ", k in 0:3, l in 0:3";
+  const std::string terms = "n in 0:" + x.images + ", y in 0:" + h + ", x in 0:" + w;
+  const std::string sum = target + " += D[n, y, x, o] * (X[n, y + k - " + Str(x.padding) + ", x + l - " + Str(x.padding) + ", c] ?? 0)";
+  return "sdfg f(X: f32[" + x.images + ", " + Str(x.height) + ", " + Str(x.width) + ", " + c + "], D: f32[" + x.images + ", " + h + ", " + w + ", " +
+         o + "], W: f32[" + weights + "]) {\n  map " + of_weights + " { " + target + " = " + initial + (apart ? " }\n  map " + of_weights + ", " + terms
+         : "\n    map " + terms) + " { " + sum + " }" + (apart ? "" : " }") + "\n}\n";
+}
+
+TEST(Winograd, GradientsOfWeights) {
+  for (const int64_t height : {8, 9, 29})
+    for (const int64_t width : {8, 11, 28}) ExpectWinograd(Gradient({height, width}));
+  for (const char* order : {"o, c, k, l", "k, l, c, o", "c, o, k, l"})
+    for (const int64_t channels : {32, 40, 100}) ExpectWinograd(Gradient({8, 10, channels, 64, 1, "2", false, order}));
+  ExpectWinograd(Gradient({4, 200, 32, 33}));
+  ExpectWinograd(Gradient({12, 14, 32, 32, 0}, "1"));
+  ExpectWinograd(Gradient({12, 14, 32, 32, 2}, "1", true));
+  for (const int64_t n : {0, 1, 3}) ExpectWinograd(Gradient({8, 10, 32, 32, 1, "N"}), {{"N", n}});
+}
+
 TEST(Winograd, SameBitsOnDevices) {
+  ExpectSameBitsOnDevices(Gradient({14, 14, 64, 96}));
+
   ExpectSameBitsOnDevices(Text({14, 14, 32, 64}));
   ExpectSameBitsOnDevices(Text({7, 9, 64, 96, 1, "1", true}));
 }
@@ -118,6 +156,11 @@ TEST(Winograd, IsAsExactAsDirectSums) {
     const double ours = ErrorOf(Text(x), "cpu"), theirs = ErrorOf(Text(x), direct);
     std::printf("channels %d: %.3g, direct %.3g\n", static_cast<int>(x.channels), ours, theirs);
     EXPECT_LE(ours, 2 * theirs) << Text(x);
+  }
+  for (const Convolution& x : {Convolution{16, 16, 64, 64, 1, "4"}, {56, 56, 32, 32, 1, "2"}}) {
+    const double ours = ErrorOf(Gradient(x), "cpu"), theirs = ErrorOf(Gradient(x), direct);
+    std::printf("points %d: %.3g, direct %.3g\n", static_cast<int>(x.height), ours, theirs);
+    EXPECT_LE(ours, 2 * theirs) << Gradient(x);
   }
 }
 

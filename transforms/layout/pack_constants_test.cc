@@ -54,15 +54,15 @@ TEST(PackConstants, ATransposedMatrix) {
 // A convolution with channels innermost, and what becomes of its sums.
 TEST(PackConstants, AConvolution) {
   ExpectPass(R"(sdfg f(Y: f32[N, 32, 16, 16]) {
-  constant W: f32[32, 32, 3, 3] = fill(2) layout [d2, d3, d1, d0]
+  constant W: f32[32, 16, 3, 3] = fill(2) layout [d2, d3, d1, d0]
   transient S: f32 @register
-  transient X: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
+  transient X: f32[N, 16, 16, 16] layout [d0, d2, d3, d1]
   transient Z: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
   state {
-    map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { X[n, o, p, q] = 1 }
+    map n in 0:N, c in 0:16, p in 0:16, q in 0:16 { X[n, c, p, q] = 1 }
     map n in 0:N, o in 0:32, p in 0:16, q in 0:16 {
       S = 0
-      map c in 0:32, k in 0:3, l in 0:3 { S += (X[n, c, p + k - 1, q + l - 1] ?? 0.0) * W[o, c, k, l] }
+      map c in 0:16, k in 0:3, l in 0:3 { S += (X[n, c, p + k - 1, q + l - 1] ?? 0.0) * W[o, c, k, l] }
       Z[n, o, p, q] = max(S, 0)
     }
     map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { Y[n, o, p, q] = Z[n, o, p, q] }
@@ -71,14 +71,14 @@ TEST(PackConstants, AConvolution) {
 )",
              kPack, R"(sdfg f(Y: f32[N, 32, 16, 16]) {
   transient S: f32 @register
-  transient X: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
+  transient X: f32[N, 16, 16, 16] layout [d0, d2, d3, d1]
   transient Z: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
-  constant W_packed: f32[1, 3, 3, 32, 32] = fill(2.0)
+  constant W_packed: f32[1, 3, 3, 16, 32] = fill(2.0)
   state {
-    map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { X[n, o, p, q] = 1 }
+    map n in 0:N, c in 0:16, p in 0:16, q in 0:16 { X[n, c, p, q] = 1 }
     map n in 0:N, o in 0:32, p in 0:16, q in 0:16 {
       S = 0
-      map c in 0:32, k in 0:3, l in 0:3 {
+      map c in 0:16, k in 0:3, l in 0:3 {
         S += (X[n, c, p + k - 1, q + l - 1] ?? 0.0) * W_packed[o // 32, k, l, c, o % 32]
       }
       Z[n, o, p, q] = max(S, 0)
@@ -87,6 +87,30 @@ TEST(PackConstants, AConvolution) {
   }
 }
 )");
+}
+
+// Windows that are transformed (schedule/winograd.h). The statement still says what it did.
+TEST(PackConstants, AConvolutionByFewerProducts) {
+  Program p = *ParseProgram(R"(sdfg f(X: f32[N, 16, 16, 32], Y: f32[N, 16, 16, 40]) {
+  constant W: f32[40, 32, 3, 3] = fill(2)
+  state {
+    map n in 0:N, p in 0:16, q in 0:16, o in 0:40 { Y[n, p, q, o] = 0 }
+    map n in 0:N, p in 0:16, q in 0:16, o in 0:40, c in 0:32, k in 0:3, l in 0:3 {
+      Y[n, p, q, o] += (X[n, p + k - 1, q + l - 1, c] ?? 0.0) * W[o, c, k, l]
+    }
+  }
+}
+)");
+  ASSERT_TRUE(RunPipeline(TestRegistry(), kPack, p).ok());
+  const Tensor& packed = p.Entry().Get("W_packed").data;
+  EXPECT_THAT(packed.shape, testing::ElementsAre(2, 16, 32, 32));
+  const double of_line[] = {1, 1.5, 0.5, 1};
+  for (int64_t e = 0; e < 16; ++e) {
+    EXPECT_EQ(packed.GetDouble(e * 32 * 32), 2 * of_line[e / 4] * of_line[e % 4]) << e;
+    EXPECT_EQ(packed.GetDouble((16 + e) * 32 * 32 + 8), 0) << e;  // beyond the last column
+  }
+  EXPECT_NE(Print(p).find("l == 1 ? W_packed[o // 32, 1, c, o % 32] - W_packed[o // 32, 2, c, o % 32] : W_packed[o // 32, 3, c, o % 32]"),
+            std::string::npos);
 }
 
 // One reader that wants something else, or a view, and it stays; so does what no product reads.

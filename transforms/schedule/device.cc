@@ -56,6 +56,7 @@ constexpr Field kFields[] = {
     {"winograd-gain", &Device::winograd_gain},
     {"winograd-elements", &Device::winograd_elements},
     {"winograd-tiles", &Device::winograd_tiles},
+    {"winograd-span", &Device::winograd_span},
     {"window-rows", &Device::window_rows},
     {"window-vectors", &Device::window_vectors},
     {"window-border-vectors", &Device::window_border_vectors},

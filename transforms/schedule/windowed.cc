@@ -4,7 +4,7 @@
 #include "transforms/schedule/scheduler.h"
 #include "transforms/schedule/window_weights.h"
 #include "transforms/schedule/windows.h"
-#include "transforms/schedule/winograd.h"
+#include "transforms/schedule/winograd_gradient.h"
 
 namespace headrace::schedule {
 
@@ -21,6 +21,8 @@ std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
         tiles_ = {winograd.packing(), winograd.packed()};
         return out;
       }
+      WinogradGradientScheduler gradient(s_, d_, *channels, sum->completion);
+      if (gradient.Applies()) return tiles_ = Tiles(), gradient.Run();
       ChannelsScheduler scheduler(s_, d_, std::move(*channels), sum->completion);
       auto out = scheduler.Run();
       tiles_ = {scheduler.packing(), scheduler.packed()};

@@ -21,18 +21,17 @@ bool IsZero(const Expr& e) { return AsInt(e) == 0 || (e.Is(ExprKind::kFloat) && 
 
 }  // namespace
 
-// The only dimension of the data that goes with the point, and by one; the term that goes with it, too.
-std::optional<WindowOfThree> WinogradScheduler::WindowAlong(Name point) const {
+std::optional<WindowOfThree> WindowAlong(const WindowRead& data, Name place, const std::vector<Range>& taps) {
   const Expr* along = nullptr;
-  for (const Expr& e : c_.data.index) {
-    if (!Mentions(e, point)) continue;
+  for (const Expr& e : data.index) {
+    if (!Mentions(e, place)) continue;
     if (along) return std::nullopt;
     along = &e;
   }
-  const auto by = along ? Coefficient(*along, point) : std::nullopt;
+  const auto by = along ? Coefficient(*along, place) : std::nullopt;
   if (!by || AsInt(*by) != 1) return std::nullopt;
-  WindowOfThree out{point, Name(), false};
-  for (const Range& r : c_.terms) {
+  WindowOfThree out{place, Name(), false};
+  for (const Range& r : taps) {
     if (!Mentions(*along, r.index)) continue;
     const auto step = Coefficient(*along, r.index);
     if (out.term != Name() || LengthOf(r) != kTaps || !step || std::abs(AsInt(*step).value_or(0)) != 1) return std::nullopt;
@@ -41,13 +40,30 @@ std::optional<WindowOfThree> WinogradScheduler::WindowAlong(Name point) const {
   return out.term == Name() ? std::nullopt : std::optional<WindowOfThree>(out);
 }
 
-// Data in f32 as they are, with zeros around them, and a channel that is a dimension of its own.
-bool WinogradScheduler::ReadsPlainly() const {
-  const WindowRead& x = c_.data;
-  if (c_.type != DType::kF32 || s_->Get(x.container).dtype != DType::kF32 || x.cast != DType::kNone || x.more != 0) return false;
-  if (x.outside && !IsZero(x.outside)) return false;
-  if (std::find(x.index.begin(), x.index.end(), SymbolExpr(channel_.index)) == x.index.end()) return false;
-  return StepOf(*s_, x.container, x.index, false, channel_.index) == 1 && !Mentions(c_.weights, c_.points.back().index);
+bool ReadsPlainly(const Sdfg& s, const WindowRead& data, Name channel) {
+  if (s.Get(data.container).dtype != DType::kF32 || data.cast != DType::kNone || data.more != 0) return false;
+  if (data.outside && !IsZero(data.outside)) return false;
+  const bool alone = std::find(data.index.begin(), data.index.end(), SymbolExpr(channel)) != data.index.end();
+  return alone && StepOf(s, data.container, data.index, false, channel) == 1;
+}
+
+bool SavesEnough(const WinogradSizes& n, const Device& d) {
+  const auto of = [](int64_t k) { return static_cast<double>(k); };
+  const double images = of(n.images), channels = of(n.channels), results = of(n.results);
+  const double tiles = of(Ceil(n.lines, kPoints) * Ceil(n.row, kPoints));
+  const double direct = of(kTaps * kTaps * n.lines * n.row) * channels * results * images;
+  const double ours = images * tiles * kProducts * (channels * results + 4 * (channels + results)) + 2 * kProducts * channels * results;
+  return 100 * ours <= of(100 - d.winograd_gain) * direct;
+}
+
+TileBlock BlockOfTiles(int64_t lines, int64_t columns, int64_t most, const Device& d) {
+  TileBlock out{0, columns};
+  while (out.columns > most && out.columns >= 2 * d.winograd_tiles) out.columns = Ceil(out.columns, 2);
+  for (int64_t some = 1; some <= (out.columns == columns ? lines : 1); ++some) {
+    if (out.lines != 0 && 8 * Ceil(lines, some) * some > 9 * lines) continue;
+    if (out.lines == 0 || out.lines * columns < d.winograd_tiles || some * columns <= most) out.lines = some;
+  }
+  return out;
 }
 
 int64_t WinogradScheduler::Images() const {
@@ -56,54 +72,32 @@ int64_t WinogradScheduler::Images() const {
   return n;
 }
 
-// Of products and transforms; what is done once for all images counts, too.
-bool WinogradScheduler::SavesEnough() const {
-  const auto of = [](int64_t n) { return static_cast<double>(n); };
-  const double channels = of(LengthOf(channel_)), columns = of(LengthOf(c_.columns)), images = of(Images());
-  const double points = of(LengthOf(lines_.whole) * LengthOf(row_.whole));
-  const double tiles = of(Ceil(LengthOf(lines_.whole), kPoints) * Ceil(LengthOf(row_.whole), kPoints));
-  const double direct = kTaps * kTaps * points * channels * columns * images;
-  const double ours = images * tiles * kProducts * (channels * columns + 4 * (channels + columns)) + 2 * kProducts * channels * columns;
-  return 100 * ours <= of(100 - d_.winograd_gain) * direct;
-}
-
 bool WinogradScheduler::Applies() {
   if (c_.turned || !c_.around.empty() || !c_.outer.empty() || !c_.blocks.empty() || c_.points.size() < 2 || c_.terms.size() != 3) return false;
   lines_.whole = c_.points[c_.points.size() - 2], row_.whole = c_.points.back();
   others_.assign(c_.points.begin(), c_.points.end() - 2);
-  const auto lines = WindowAlong(lines_.whole.index), row = WindowAlong(row_.whole.index);
-  if (!lines || !row || lines->term == row->term || LengthOf(lines_.whole) < 1 || LengthOf(c_.columns) < d_.winograd_channels) return false;
+  const auto lines = WindowAlong(c_.data, lines_.whole.index, c_.terms), row = WindowAlong(c_.data, row_.whole.index, c_.terms);
+  if (!lines || !row || lines->term == row->term || LengthOf(lines_.whole) < 1 || c_.type != DType::kF32) return false;
   along_lines_ = *lines, along_row_ = *row;
   channel_ = *std::find_if(c_.terms.begin(), c_.terms.end(), [&](const Range& r) { return r.index != lines->term && r.index != row->term; });
-  return LengthOf(channel_) >= d_.winograd_channels && ReadsPlainly() && SavesEnough();
+  const WinogradSizes n{Images(), LengthOf(lines_.whole), LengthOf(row_.whole), LengthOf(channel_), LengthOf(c_.columns)};
+  return std::min(n.channels, n.results) >= d_.winograd_channels && ReadsPlainly(*s_, c_.data, channel_.index) && SavesEnough(n, d_);
 }
 
-// The data of so many lines and columns of tiles.
-bool WinogradScheduler::SetStrip(int64_t lines, int64_t row) {
-  tile_lines_ = lines, tile_columns_ = row;
-  lines_.length = kPoints * lines, row_.length = kPoints * row;
+// As many lines as their data, transformed, stay near.
+bool WinogradScheduler::CutPoints() {
+  lines_.first = FreshIn(*s_, lines_.whole.index.str() + "_0");
+  row_.first = FreshIn(*s_, row_.whole.index.str() + "_0");
+  const int64_t most = d_.winograd_elements / (kProducts * LengthOf(channel_));
+  const TileBlock block = BlockOfTiles(Ceil(LengthOf(lines_.whole), kPoints), Ceil(LengthOf(row_.whole), kPoints), most, d_);
+  tile_lines_ = block.lines, tile_columns_ = block.columns;
+  lines_.length = kPoints * tile_lines_, row_.length = kPoints * tile_columns_;
   strip_ = Strip::Of(*s_, c_.data,
                      {{along_lines_.term, Expr(0), kTaps, false}, {along_row_.term, Expr(0), kTaps, false},
                       {channel_.index, Expr(0), LengthOf(channel_), false},
                       {lines_.whole.index, lines_.begin(), lines_.length, LengthOf(lines_.whole) % lines_.length != 0},
                       {row_.whole.index, row_.begin(), row_.length, LengthOf(row_.whole) % row_.length != 0}});
   return strip_.has_value();
-}
-
-// As many lines as their data, transformed, stay near, where not much is computed beyond the last one; more where those would be too
-// few to be worth reading the weights. Lines that are too long are cut.
-bool WinogradScheduler::CutPoints() {
-  lines_.first = FreshIn(*s_, lines_.whole.index.str() + "_0");
-  row_.first = FreshIn(*s_, row_.whole.index.str() + "_0");
-  const int64_t lines = Ceil(LengthOf(lines_.whole), kPoints), all = Ceil(LengthOf(row_.whole), kPoints);
-  const auto fits = [&](int64_t tiles) { return kProducts * tiles * LengthOf(channel_) <= d_.winograd_elements; };
-  int64_t row = all, high = 0;
-  while (!fits(row) && row >= 2 * d_.winograd_tiles) row = Ceil(row, 2);
-  for (int64_t some = 1; some <= (row == all ? lines : 1); ++some) {
-    if (high != 0 && 8 * Ceil(lines, some) * some > 9 * lines) continue;
-    if (high == 0 || high * row < d_.winograd_tiles || fits(some * row)) high = some;
-  }
-  return SetStrip(high, row);
 }
 
 // All channels of results, or parts of them where there would be too few units for the threads.

@@ -38,6 +38,22 @@ struct WindowOfThree {
   bool back = false;  // the term goes down: x - l + 1
 };
 
+// The only dimension of the data that goes with the place, and by one; the tap that goes with it, too.
+std::optional<WindowOfThree> WindowAlong(const WindowRead& data, Name place, const std::vector<Range>& taps);
+// In f32 as they are, with zeros around them, and a channel that is a dimension of its own, and innermost.
+bool ReadsPlainly(const Sdfg& s, const WindowRead& data, Name channel);
+// Of products and transforms; what is done once for all images counts, too.
+struct WinogradSizes {
+  int64_t images = 1, lines = 1, row = 1, channels = 1, results = 1;
+};
+bool SavesEnough(const WinogradSizes& n, const Device& d);
+// How many lines of tiles, of so many of so many tiles each, go together: as many as fit into `most` tiles, if little is computed
+// beyond the last line then, but at least `winograd_tiles`; of lines that are too long a part.
+struct TileBlock {
+  int64_t lines = 1, columns = 1;
+};
+TileBlock BlockOfTiles(int64_t lines, int64_t columns, int64_t most, const Device& d);
+
 class WinogradScheduler {
  public:
   WinogradScheduler(Sdfg* s, const Device& d, Channels c, Completion completion)
@@ -49,13 +65,9 @@ class WinogradScheduler {
 
  private:
   using Statements = std::vector<NodeId>;
-  std::optional<WindowOfThree> WindowAlong(Name point) const;
-  bool ReadsPlainly() const;
-  bool SavesEnough() const;
   int64_t Images() const;
   bool FindTransformed();
   Expr Weight(const Expr& e) const;  // of channel u of the panel at j
-  bool SetStrip(int64_t lines, int64_t row);
   bool CutPoints();
   void CutColumns();
   Expr TileOf(const Expr& line, const Expr& column) const { return Expr(tile_columns_) * line + column; }

@@ -1,26 +1,28 @@
 #include "transforms/schedule/winograd_transform.h"
 
-#include <cmath>
-
 namespace headrace::schedule {
 
 const SmallMatrix kDataTransform = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
 const SmallMatrix kWeightsTransform = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 const SmallMatrix kResultsTransform = {{1, 1, 1, 0}, {0, 1, -1, -1}};
+const SmallMatrix kTurnedDataTransform = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, -1, 0, 1}};
+const SmallMatrix kGradientTransform = {{1, 0}, {1, 1}, {1, -1}, {0, 1}};
+const SmallMatrix kTurnedResultsTransform = {{1, 0.5, 0.5, 0}, {0, 0.5, -0.5, 0}, {0, 0.5, 0.5, 1}};
 
 namespace {
 
-// Of factors that differ in sign alone, of which the first of a row, or another one, is positive.
+// Those of one size together: x + 0.5 * (y - z). The first of each is positive.
 Expr Combination(const std::vector<double>& row, const std::vector<Expr>& x) {
-  Expr sum;
-  double factor = 1;
-  for (const bool positive : {true, false})
-    for (size_t k = 0; k < row.size(); ++k) {
-      if (row[k] == 0 || (row[k] > 0) != positive) continue;
-      factor = std::abs(row[k]);
-      sum = !sum ? x[k] : BinaryExpr(positive ? Op::kAdd : Op::kSub, sum, x[k]);
-    }
-  return factor == 1 ? sum : BinaryExpr(Op::kMul, FloatExpr(factor), sum);
+  Expr all;
+  for (const double factor : {1.0, 0.5}) {
+    Expr sum;
+    for (const double sign : {1.0, -1.0})
+      for (size_t k = 0; k < row.size(); ++k)
+        if (row[k] == sign * factor) sum = !sum ? x[k] : BinaryExpr(sign > 0 ? Op::kAdd : Op::kSub, sum, x[k]);
+    if (sum && factor != 1) sum = BinaryExpr(Op::kMul, FloatExpr(factor), sum);
+    if (sum) all = !all ? sum : BinaryExpr(Op::kAdd, all, sum);
+  }
+  return all;
 }
 
 }  // namespace

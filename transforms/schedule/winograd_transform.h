@@ -11,6 +11,10 @@ using SmallMatrix = std::vector<std::vector<double>>;
 extern const SmallMatrix kDataTransform;     // Bᵀ, 4 × 4
 extern const SmallMatrix kWeightsTransform;  // G, 4 × 3
 extern const SmallMatrix kResultsTransform;  // Aᵀ, 2 × 4
+// Of gradients of weights; the last rows of the first two have both another sign than in Bᵀ and A.
+extern const SmallMatrix kTurnedDataTransform;     // Bᵀ, 4 × 4
+extern const SmallMatrix kGradientTransform;       // A, 4 × 2
+extern const SmallMatrix kTurnedResultsTransform;  // Gᵀ, 3 × 4
 
 using SmallRead = std::function<Expr(int64_t i, int64_t j)>;
 using SmallPut = std::function<NodeId(int64_t i, int64_t j, Expr value)>;
