@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "transforms/testing.h"
 
 namespace headrace::transforms {

@@ -310,6 +310,16 @@ kernel terms(inout p0: f32[60, 64, 16], p1: f32[62, 66, 300], p2: f32[3, 3, 300,
     p0[i0, i1, i2] += p1[i0 + i3, i1 + i4, i5] * p2[i3, i4, i5, i2]
   }
 }
+kernel products(inout p0: f32[8, 64, 64, 64], p1: f32[8, 64, 64, 64], p2: f32[3, 3, 64, 64]) {
+  map i0 in 0:8, i1 in 0:64, i2 in 0:64, i3 in 0:64, i4 in 0:3, i5 in 0:3, i6 in 0:64 {
+    p0[i0, i1, i2, i3] += (p1[i0, i1 + i4 - 1, i2 + i5 - 1, i6] ?? 0) * p2[i4, i5, i6, i3]
+  }
+}
+kernel gradients(inout p0: f32[64, 64, 3, 3], p1: f32[8, 64, 64, 64], p2: f32[8, 64, 64, 64]) {
+  map i0 in 0:64, i1 in 0:64, i2 in 0:3, i3 in 0:3, i4 in 0:8, i5 in 0:64, i6 in 0:64 {
+    p0[i0, i1, i2, i3] += (p1[i4, i5 + i2 - 1, i6 + i3 - 1, i1] ?? 0) * p2[i4, i5, i6, i0]
+  }
+}
 kernel windows(inout p0: f32[60, 64, 300], p1: f32[60, 64, 300]) {
   map i0 in 0:60, i1 in 0:64, i2 in 0:300, i3 in 0:3, i4 in 0:3 { p0[i0, i1, i2] += p1[i0 + i3 - 1, i1 + i4 - 1, i2] ?? 0 }
 }
@@ -321,6 +331,11 @@ kernel windows(inout p0: f32[60, 64, 300], p1: f32[60, 64, 300]) {
       {"panel-elements", &schedule::Device::panel_elements},
       {"strip-elements", &schedule::Device::strip_elements},
       {"strip-points", &schedule::Device::strip_points},
+      {"winograd-channels", &schedule::Device::winograd_channels},
+      {"winograd-gain", &schedule::Device::winograd_gain},
+      {"winograd-elements", &schedule::Device::winograd_elements},
+      {"winograd-tiles", &schedule::Device::winograd_tiles},
+      {"winograd-span", &schedule::Device::winograd_span},
       {"window-rows", &schedule::Device::window_rows},
       {"window-vectors", &schedule::Device::window_vectors},
       {"window-border-vectors", &schedule::Device::window_border_vectors},
