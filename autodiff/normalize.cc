@@ -137,6 +137,7 @@ Status Normalize(Program& p, const Registry& r, bool fuse) {
     HR_RETURN_IF_ERROR(RunPass(r, "fuse-states", "", p));
     HR_RETURN_IF_ERROR(RunPass(r, "fuse-maps", "", p));
     HR_RETURN_IF_ERROR(RunPass(r, "scalarize", "", p));
+    HR_RETURN_IF_ERROR(RunPass(r, "bin-sums", "", p));  // before there are adjoints of every element for every interval
   }
   HR_RETURN_IF_ERROR(RunPass(r, "accumulate", "", p));  // adjoints of sums read no element and move no gradient
   for (int round = 0; round < kMaxRounds; ++round) {

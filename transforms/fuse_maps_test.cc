@@ -368,5 +368,34 @@ sdfg f(X: f64[N, N], inout Y: f64[N, N], inout D: f64[N, 2]) {
 })");
 }
 
+// What is added where data say is added in order: whatever takes lanes stays apart, if it is much.
+TEST(FuseMaps, SumsWhereDataSayStayAlone) {
+  ExpectUnchanged(R"(
+sdfg f(X: f64[N], V: f64[N], inout D: f64[100]) {
+  transient P: i64[N]
+  state {
+    map i in 0:N { P[i] = i64(exp(sin(X[i] * 3.0 + 1.0) * cos(X[i] * 5.0 - 2.0)) * tanh(X[i] / 7.0 + 4.0) * 9.0 - 1.0) }
+    map i in 0:N { D[P[i]] ?? += V[i] }
+  }
+})",
+                  "fuse-maps");
+  ExpectPass(R"(
+sdfg f(X: f64[N], V: f64[N], inout D: f64[100]) {
+  transient P: i64[N]
+  state {
+    map i in 0:N { P[i] = i64(X[i] * 9.0) }
+    map i in 0:N { D[P[i]] ?? += V[i] }
+  }
+})",
+             "fuse-maps", R"(
+sdfg f(X: f64[N], V: f64[N], inout D: f64[100]) {
+  transient P: i64[N]
+  map i in 0:N {
+    P[i] = i64(X[i] * 9.0)
+    D[P[i]] ?? += V[i]
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kMaxArrays = 48;  // per kernel
 constexpr int64_t kFewRows = 16;   // splitting keeps only the shared indices parallel: few rows must be short ones
 constexpr int64_t kShortRow = 4096;
+constexpr int kMuchWork = 16;      // operations of an iteration
 
 bool IsBare(const Expr& e, Name n) { return e.Is(ExprKind::kSymbol) && e->name == n; }
 bool Mentions(const Expr& e, Name n) {
@@ -383,6 +384,28 @@ bool AddApart(const Kernel& a, const Kernel& b, const Fusion& f) {
   });
 }
 
+// What it adds to lies where data say, with no row to walk along: iterations may meet, and keep their order.
+bool AddsInOrder(const Kernel& k) {
+  return std::any_of(k.accesses.begin(), k.accesses.end(), [](const KernelAccess& a) {
+    return a.write && a.op != WriteOp::kAssign && !a.index.empty() && !ReadContainers(a.index.back()).empty();
+  });
+}
+
+// Operations of its tasklets, as far as it holds them itself.
+int Operations(const Sdfg& s, const Kernel& k) {
+  int count = 0;
+  for (NodeId n : k.body)
+    if (const auto* t = std::get_if<Tasklet>(&s.nodes[n].body))
+      Visit(t->value, [&](const Expr& e) { return count += e.Is(ExprKind::kCall) ? 8 : e.Is(ExprKind::kBinary), count < kMuchWork; });
+  return count;
+}
+
+// What would take lanes alone would be done in order beside such sums.
+bool LosesLanes(const Sdfg& s, const Kernel& a, const Kernel& b) {
+  const bool first = AddsInOrder(a), second = AddsInOrder(b);
+  return first != second && Operations(s, first ? b : a) >= kMuchWork;
+}
+
 }  // namespace
 
 std::string WhyNotFuse(const Sdfg& s, NameTable* names, const std::vector<Name>& around, const Kernel& a, const Kernel& b, const Fusion& f,
@@ -395,6 +418,7 @@ std::string WhyNotFuse(const Sdfg& s, NameTable* names, const std::vector<Name>&
   if ((split_a && a.split) || (split_b && b.split)) return "maps in maps in a map: one level is enough";
   if (!limits.product && (split_a || split_b) && !SplitPays(a, b, f.shared)) return "maps in a map that don't go along rows, or too few rows";
   if (AddApart(a, b, f)) return "sums into one array at different places, which each alone is summed in lanes";
+  if (LosesLanes(s, a, b)) return "sums where data say keep their order, and much that needs none would be done in order beside them";
   std::unordered_set<Name> arrays;
   for (const Kernel* k : {&a, &b})
     for (const KernelAccess& x : k->accesses)

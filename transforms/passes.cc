@@ -11,6 +11,7 @@
 #include "transforms/alias.h"
 #include "transforms/assume_signs.h"
 #include "transforms/autocast.h"
+#include "transforms/bin_sums.h"
 #include "transforms/bind_calls.h"
 #include "transforms/by_hand/by_hand.h"
 #include "transforms/dead_code.h"
@@ -220,6 +221,7 @@ Status RegisterSteps(Registry& r) {
       {"eliminate-dead-stores", "removes statements whose results are overwritten before anybody reads them", EliminateDeadStores},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
+      {"bin-sums", "sums over intervals of values, one for each iteration: the interval of each element, and what it adds there", BinSums},
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
