@@ -5,6 +5,8 @@
 //     Y[i, j] += X[i, k] * W[k, j]                             Y[i, j] += X[i, k] * W_packed[j // 32, k, j % 32]
 //   }                                                        }
 //
+// Weights of 3 × 3 windows that are summed by fewer products are transformed for that (schedule/winograd.h), and read back by
+// what undoes it: the statement computes what it did.
 // How they are packed is asked of the strategy (transforms/schedule/packed.h), `device` being what it schedules for. Only where all
 // that read a constant want it alike, and only what is read element by element under its own name: nothing is kept twice.
 #pragma once
