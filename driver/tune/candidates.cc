@@ -25,6 +25,7 @@ const std::vector<Values>& AllValues() {
       {"product-parts", {2, 1, 8, 16}},
       {"product-part", {32, 128, 16}},
       {"few-columns", {4, 16, 32, 1}},
+      {"along-results", {1, 1024}},
       {"tile-operations", {4, 64}},
       // convolutions whose channels lie innermost
       {"point-rows", {12, 10, 8, 6, 16, 7}},

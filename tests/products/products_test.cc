@@ -233,5 +233,23 @@ TEST(Products, OfGroups) {
   ExpectSameValues(Grouped(3, 7, 5, 9, "N", "f32"), {{"N", 0}});
 }
 
+// Both operands lie along the terms: gradients of weights whose channels do not lie innermost.
+std::string Along(int64_t rows, int64_t columns, int64_t taps, int64_t terms, const std::string& batch, const std::string& type) {
+  const std::string o = std::to_string(rows), c = std::to_string(columns), l = std::to_string(taps), x = std::to_string(terms);
+  return "sdfg f(D: " + type + "[" + batch + ", " + o + ", " + x + "], X: " + type + "[" + batch + ", " + c + ", " + std::to_string(terms + 3 * taps) +
+         "], G: " + type + "[" + o + ", " + c + ", " + l + "]) {\n  map o in 0:" + o + ", c in 0:" + c + ", l in 0:" + l +
+         " {\n    G[o, c, l] = 1\n    map n in 0:" + batch + ", x in 0:" + x + " { G[o, c, l] += D[n, o, x] * X[n, c, x + 3*l] }\n  }\n}\n";
+}
+
+TEST(Products, AlongTheirTerms) {
+  for (const char* type : {"f32", "f64"})
+    for (const int64_t rows : {8, 19, 64})
+      for (const int64_t columns : {8, 33}) ExpectSameValues(Along(rows, columns, 2, 270, "3", type));
+  ExpectSameValues(Along(16, 100, 1, 256, "2", "f32"));
+  for (const int64_t n : {0, 1, 5}) ExpectSameValues(Along(24, 12, 3, 300, "N", "f32"), {{"N", n}});
+  EXPECT_NE(Scheduled(Along(64, 33, 2, 270, "3", "f32")).find("@halves"), std::string::npos);
+  ExpectSameBitsOnDevices(Along(64, 33, 2, 270, "3", "f32"));
+}
+
 }  // namespace
 }  // namespace headrace

@@ -12,6 +12,7 @@
 #include "transforms/schedule/complex_product.h"
 #include "transforms/schedule/grid.h"
 #include "transforms/schedule/peel.h"
+#include "transforms/schedule/product_along.h"
 #include "transforms/schedule/product_schedule.h"
 #include "transforms/schedule/resolve.h"
 #include "transforms/schedule/scheduler.h"
@@ -219,6 +220,8 @@ std::optional<Scheduler::Statements> Scheduler::Product(const Nest& n) {
       tiles_ = Tiles();
       return ComplexProduct(s_, d_, *product, sum->completion);
     }
+    ProductAlongScheduler along(s_, d_, *product, sum->completion);
+    if (along.Applies()) return tiles_ = Tiles(), along.Run();
     ProductScheduler scheduler(s_, d_, std::move(*product), std::move(sum->completion));
     auto out = scheduler.Run();
     tiles_ = {scheduler.packing(), scheduler.packed()};

@@ -45,6 +45,7 @@ constexpr Field kFields[] = {
     {"product-parts", &Device::product_parts},
     {"product-part", &Device::product_part},
     {"few-columns", &Device::few_columns},
+    {"along-results", &Device::along_results},
     {"cache-stride", &Device::cache_stride},
     {"point-rows", &Device::point_rows},
     {"point-terms", &Device::point_terms},
