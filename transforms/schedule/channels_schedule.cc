@@ -6,14 +6,6 @@
 #include "transforms/schedule/scheduler.h"
 
 namespace headrace::schedule {
-namespace {
-
-void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
-
-int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
-}  // namespace
-
 Name ChannelsScheduler::Local(const std::string& stem, std::vector<int64_t> shape, Storage storage) {
   return schedule::Local(s_, stem, c_.type, {shape.begin(), shape.end()}, storage);
 }

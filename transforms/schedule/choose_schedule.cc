@@ -5,9 +5,7 @@
 #include <unordered_set>
 
 #include "ir/analysis/layout.h"
-#include "ir/base/log.h"
 #include "ir/graph/homes.h"
-#include "ir/text/printer.h"
 #include "ir/verify/verify.h"
 #include "transforms/schedule/complex_product.h"
 #include "transforms/schedule/grid.h"
@@ -367,10 +365,7 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
     *why = attempt(scheduler);
     if (why->empty() && device.block_threads > 1) *why = schedule::OntoGrid(&copy, device);
     if (why->empty())
-      if (const Status verified = Verify(p, copy); !verified.ok()) {
-        *why = verified.diagnostics().front().message;
-        if (LogsOn(LogTopic::kChoice)) Log(LogTopic::kChoice, "a schedule of " + s.name.str() + " is refused: " + verified.ToString() + "\n" + Print(copy));
-      }
+      if (const Status verified = Verify(p, copy); !verified.ok()) *why = verified.diagnostics().front().message;
     if (why->empty()) return copy;
   }
   return std::nullopt;

@@ -7,16 +7,6 @@
 #include "transforms/schedule/scheduler.h"
 
 namespace headrace::schedule {
-namespace {
-
-void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
-
-int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
-Range UpTo(Name index, int64_t end, int64_t step = 1) { return {index, Expr(0), Expr(end), Expr(step)}; }
-
-}  // namespace
-
 bool ProductAlongScheduler::LiesAlong(const Expr& operand) const {
   if (!operand.Is(ExprKind::kRead) || operand->flat || operand->has_default || s_->Get(operand->name).dtype != p_.type) return false;
   return StepOf(*s_, operand->name, {operand->args.begin(), operand->args.end()}, false, terms_.index) == 1;

@@ -15,8 +15,6 @@ Expr FlatOf(const std::vector<Range>& ranges) {
   return at;
 }
 
-void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
-
 bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
 bool IsBelow(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) < of; }
 

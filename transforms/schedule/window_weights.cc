@@ -10,8 +10,6 @@
 namespace headrace::schedule {
 namespace {
 
-void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
-
 bool WalksByOne(const Sdfg& s, const WindowRead& read, Name index) {
   return StepOf(s, read.container, read.index, false, index) == 1 &&
          std::find(read.index.begin(), read.index.end(), SymbolExpr(index)) != read.index.end();

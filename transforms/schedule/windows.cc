@@ -8,8 +8,6 @@
 namespace headrace::schedule {
 namespace {
 
-void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
-
 bool MentionsAny(const std::vector<Expr>& list, Name index) {
   return std::any_of(list.begin(), list.end(), [&](const Expr& e) { return Mentions(e, index); });
 }

@@ -9,14 +9,6 @@
 namespace headrace::schedule {
 namespace {
 
-constexpr int64_t kTaps = 3, kPoints = 2, kSide = 4, kProducts = kSide * kSide;  // of F(2 × 2, 3 × 3)
-
-void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
-
-int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
-Range UpTo(Name index, int64_t end, int64_t step = 1) { return {index, Expr(0), Expr(end), Expr(step)}; }
-
 bool IsZero(const Expr& e) { return AsInt(e) == 0 || (e.Is(ExprKind::kFloat) && e->fvalue == 0); }
 
 }  // namespace
@@ -47,6 +39,12 @@ bool ReadsPlainly(const Sdfg& s, const WindowRead& data, Name channel) {
   return alone && StepOf(s, data.container, data.index, false, channel) == 1;
 }
 
+int64_t ImagesOf(const std::vector<Range>& ranges, const Device& d) {
+  int64_t n = 1;
+  for (const Range& r : ranges) n = std::min<int64_t>(1 << 20, n * std::max<int64_t>(1, AsInt(r.end).value_or(d.symbol_size)));
+  return n;
+}
+
 bool SavesEnough(const WinogradSizes& n, const Device& d) {
   const auto of = [](int64_t k) { return static_cast<double>(k); };
   const double images = of(n.images), channels = of(n.channels), results = of(n.results);
@@ -66,12 +64,6 @@ TileBlock BlockOfTiles(int64_t lines, int64_t columns, int64_t most, const Devic
   return out;
 }
 
-int64_t WinogradScheduler::Images() const {
-  int64_t n = 1;
-  for (const Range& r : others_) n = std::min<int64_t>(1 << 20, n * std::max<int64_t>(1, AsInt(r.end).value_or(d_.symbol_size)));
-  return n;
-}
-
 bool WinogradScheduler::Applies() {
   if (c_.turned || !c_.around.empty() || !c_.outer.empty() || !c_.blocks.empty() || c_.points.size() < 2 || c_.terms.size() != 3) return false;
   lines_.whole = c_.points[c_.points.size() - 2], row_.whole = c_.points.back();
@@ -80,7 +72,7 @@ bool WinogradScheduler::Applies() {
   if (!lines || !row || lines->term == row->term || LengthOf(lines_.whole) < 1 || c_.type != DType::kF32) return false;
   along_lines_ = *lines, along_row_ = *row;
   channel_ = *std::find_if(c_.terms.begin(), c_.terms.end(), [&](const Range& r) { return r.index != lines->term && r.index != row->term; });
-  const WinogradSizes n{Images(), LengthOf(lines_.whole), LengthOf(row_.whole), LengthOf(channel_), LengthOf(c_.columns)};
+  const WinogradSizes n{ImagesOf(others_, d_), LengthOf(lines_.whole), LengthOf(row_.whole), LengthOf(channel_), LengthOf(c_.columns)};
   return std::min(n.channels, n.results) >= d_.winograd_channels && ReadsPlainly(*s_, c_.data, channel_.index) && SavesEnough(n, d_);
 }
 
@@ -105,7 +97,7 @@ void WinogradScheduler::CutColumns() {
   const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(DType::kF32));
   width_ = LengthOf(c_.columns) <= lanes ? lanes : d_.tile_vectors * lanes;
   const int64_t panels = Ceil(LengthOf(c_.columns), width_);
-  const int64_t units = Images() * Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
+  const int64_t units = ImagesOf(others_, d_) * Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
   const int64_t parts = std::min(panels, Ceil(d_.product_parts, units));
   columns_ = {c_.columns, Ceil(panels, parts) * width_, FreshIn(*s_, c_.columns.index.str() + "_0")};
 }

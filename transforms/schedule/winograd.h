@@ -42,6 +42,8 @@ struct WindowOfThree {
 std::optional<WindowOfThree> WindowAlong(const WindowRead& data, Name place, const std::vector<Range>& taps);
 // In f32 as they are, with zeros around them, and a channel that is a dimension of its own, and innermost.
 bool ReadsPlainly(const Sdfg& s, const WindowRead& data, Name channel);
+// Of all these ranges together; a size that is not known counts as some.
+int64_t ImagesOf(const std::vector<Range>& ranges, const Device& d);
 // Of products and transforms; what is done once for all images counts, too.
 struct WinogradSizes {
   int64_t images = 1, lines = 1, row = 1, channels = 1, results = 1;
@@ -65,7 +67,6 @@ class WinogradScheduler {
 
  private:
   using Statements = std::vector<NodeId>;
-  int64_t Images() const;
   bool FindTransformed();
   Expr Weight(const Expr& e) const;  // of channel u of the panel at j
   bool CutPoints();

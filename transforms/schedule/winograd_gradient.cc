@@ -9,24 +9,10 @@
 namespace headrace::schedule {
 namespace {
 
-constexpr int64_t kTaps = 3, kPoints = 2, kSide = 4, kProducts = kSide * kSide;  // of F(2 × 2, 3 × 3)
-
-void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
-
-int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
-Range UpTo(Name index, int64_t end, int64_t step = 1) { return {index, Expr(0), Expr(end), Expr(step)}; }
-
 // Whole tiles of columns, as many in each part.
 int64_t PartOf(int64_t count, int64_t most, int64_t width) { return Ceil(Ceil(count, width), Ceil(count, most)) * width; }
 
 }  // namespace
-
-int64_t WinogradGradientScheduler::Images() const {
-  int64_t n = 1;
-  for (const Range& r : c_.around) n = std::min<int64_t>(1 << 20, n * std::max<int64_t>(1, AsInt(r.end).value_or(d_.symbol_size)));
-  return n;
-}
 
 bool WinogradGradientScheduler::Applies() {
   if (!c_.turned || !c_.outer.empty() || !c_.blocks.empty() || c_.points.size() != 3 || c_.terms.size() != 2 || c_.type != DType::kF32) return false;
@@ -42,7 +28,7 @@ bool WinogradGradientScheduler::Applies() {
   data_.read = c_.data, data_.channels.whole = c_.points.back();
   gradients_.read = *gradients, gradients_.channels.whole = c_.columns;
   if (!ReadsPlainly(*s_, data_.read, c_.points.back().index) || !ReadsPlainly(*s_, gradients_.read, c_.columns.index)) return false;
-  const WinogradSizes n{Images(), LengthOf(lines_.whole), LengthOf(row_.whole), LengthOf(c_.points.back()), LengthOf(c_.columns)};
+  const WinogradSizes n{ImagesOf(c_.around, d_), LengthOf(lines_.whole), LengthOf(row_.whole), LengthOf(c_.points.back()), LengthOf(c_.columns)};
   return std::min(n.channels, n.results) >= d_.winograd_channels && SavesEnough(n, d_);
 }
 

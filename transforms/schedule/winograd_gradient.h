@@ -37,7 +37,6 @@ class WinogradGradientScheduler {
     std::optional<Strip> strip;
     Name tiles;  // of 16 elements each: v or g
   };
-  int64_t Images() const;
   void CutChannels();
   bool LayOut();
   Statements Transform(Side* side, bool data);

@@ -7,6 +7,8 @@
 
 namespace headrace::schedule {
 
+constexpr int64_t kTaps = 3, kPoints = 2, kSide = 4, kProducts = kSide * kSide;  // of a window, of results and of a tile of data
+
 using SmallMatrix = std::vector<std::vector<double>>;
 extern const SmallMatrix kDataTransform;     // Bᵀ, 4 × 4
 extern const SmallMatrix kWeightsTransform;  // G, 4 × 3
