@@ -7,97 +7,15 @@
 #include "ir/analysis/arena.h"
 #include "ir/analysis/dataflow.h"
 #include "ir/registry/call_contract.h"
+#include "transforms/in_place.h"
 #include "transforms/uses.h"
 
 namespace headrace {
 namespace {
 
+using transforms::InPlaceNest;
+using transforms::IsWhole;
 using transforms::UseIndex;
-
-// A statement of maps and tasklets, and what it says of a container.
-class Nest {
- public:
-  Nest(const Sdfg& s, NodeId top) : s_(s) { plain_ = Walk(top, {}); }
-  bool plain() const { return plain_; }
-
-  struct Write {
-    Name target;
-    NodeId body;  // the map around it
-    size_t at;    // in that body
-    std::vector<Expr> index;
-  };
-  // Writes that give each iteration an element of its own.
-  const std::vector<Write>& writes() const { return writes_; }
-  // Is every access of `c` that element, read before it is written or while it is, or, of the target itself, after?
-  bool OnlyBeside(Name c, const Write& w) const {
-    return std::all_of(accesses_.begin(), accesses_.end(), [&](const Access& a) {
-      if (RootOf(s_, a.container) != c) return true;
-      const bool same = a.container == c && a.exact && a.body == w.body && a.index == w.index;
-      if (c == w.target) return same && (a.at >= w.at) && (!a.write || a.at == w.at);
-      return same && !a.write && a.at <= w.at;
-    });
-  }
-  std::vector<Name> ReadAt(const Write& w) const {
-    std::vector<Name> out;
-    for (const Access& a : accesses_)
-      if (!a.write && a.body == w.body && std::find(out.begin(), out.end(), a.container) == out.end())
-        out.push_back(a.container);
-    return out;
-  }
-
- private:
-  struct Access {
-    Name container;
-    NodeId body;
-    size_t at;
-    std::vector<Expr> index;
-    bool exact, write;  // exact: at this very index
-  };
-
-  bool Walk(NodeId n, std::vector<Name> indices) {
-    const auto* m = std::get_if<Map>(&s_.nodes[n].body);
-    if (!m || m->schedule != Schedule::kDefault) return false;
-    for (const Range& r : m->ranges) {
-      for (const Expr& e : {r.begin, r.end, r.step})
-        if (e && !ReadContainers(e).empty()) return false;
-      indices.push_back(r.index);
-    }
-    for (size_t at = 0; at < m->body.size(); ++at) {
-      const Body& b = s_.nodes[m->body[at]].body;
-      if (const auto* t = std::get_if<Tasklet>(&b)) Statement(*t, n, at, indices);
-      else if (std::holds_alternative<Map>(b) && !Walk(m->body[at], indices)) return false;
-      else if (!std::holds_alternative<Map>(b) && !std::holds_alternative<std::monostate>(b)) return false;
-    }
-    return true;
-  }
-  void Statement(const Tasklet& t, NodeId body, size_t at, const std::vector<Name>& indices) {
-    const auto reads = [&](const Expr& e) {
-      Visit(e, [&](const Expr& x) {
-        if (x.Is(ExprKind::kRead)) accesses_.push_back({x->name, body, at, x->args, !x->flat && !x->has_default, false});
-        return true;
-      });
-    };
-    reads(t.value);
-    for (const Expr& e : t.index) reads(e);
-    const bool exact = !t.flat && !t.guarded && t.op == WriteOp::kAssign;
-    accesses_.push_back({t.target, body, at, t.index, exact, true});
-    if (exact && EachItsOwn(t.index, indices)) writes_.push_back({t.target, body, at, t.index});
-  }
-  // Every index of the maps around stands alone in one dimension.
-  static bool EachItsOwn(const std::vector<Expr>& index, const std::vector<Name>& indices) {
-    std::set<Name> seen;
-    for (const Expr& e : index)
-      if (e.Is(ExprKind::kSymbol)) seen.insert(e->name);
-      else if (!AsInt(e)) return false;
-    return std::all_of(indices.begin(), indices.end(), [&](Name n) { return seen.count(n) > 0; }) &&
-           std::set<Name>(indices.begin(), indices.end()).size() == indices.size();
-  }
-
-  const Sdfg& s_;
-  bool plain_;
-  std::vector<Write> writes_;
-  std::vector<Access> accesses_;
-};
 
 class InPlace {
  public:
@@ -111,11 +29,9 @@ class InPlace {
       if (std::holds_alternative<Map>(b)) Statement(place.statement, at);
       else if (const auto* l = std::get_if<Library>(&b)) Call(place.statement, *l, at);
     }
-    if (renamed_.empty()) return false;
-    transforms::RenameUses(&s_, renamed_);
-    std::unordered_set<Name> gone;
-    for (const auto& r : renamed_) gone.insert(r.first);
-    transforms::RemoveContainers(&s_, gone);
+    if (placed_.empty()) return false;
+    for (const InPlaceNest::Write& w : moved_) Move(w);
+    OneName();
     return true;
   }
 
@@ -126,21 +42,84 @@ class InPlace {
     return false;
   }
   void Statement(NodeId id, uint32_t at) {
-    const Nest nest(s_, id);
+    const InPlaceNest nest(s_, id);
     if (!nest.plain()) return;
     std::set<Name> taken;  // each array once
-    for (const Nest::Write& w : nest.writes()) {
-      const Container& to = s_.Get(w.target);
-      if (!MayLieInArena(to) || index_.Of(to.name).First() != at || index_.Of(to.name).viewed) continue;
-      if (!nest.OnlyBeside(to.name, w)) continue;
+    for (const InPlaceNest::Write& w : nest.writes()) {
+      const Name to = RootOf(s_, w.target);
+      const bool own = MayLieInArena(s_.Get(to)), result = !own && IsResult(to) && nest.Covers(w);
+      if ((!own && !result) || index_.Of(to).First() != at || placed_.count(to) || homes_.count(to)) continue;
+      if (!nest.OnlyBeside(w.target, w)) continue;
       for (Name n : nest.ReadAt(w)) {
-        const Container& from = s_.Get(n);
-        const bool free = n != to.name && !taken.count(n) && index_.Of(n).Last() == at;
-        if (!free || !Alike(from, to) || !nest.OnlyBeside(n, w)) continue;
-        if (ask_(Match{s_.name, {id}, {}, {to.name}, "", true})) renamed_[to.name] = n, taken.insert(n);
+        const Name from = RootOf(s_, n);
+        const bool free = from != to && !taken.count(from) && index_.Of(from).Last() == at && MayLieInArena(s_.Get(from));
+        if (!free || !Alike(n, w.target) || !nest.OnlyBeside(n, w) || (result && !WithoutBranches(Home(from), at))) continue;
+        if (!ask_(Match{s_.name, {id}, {}, {to}, "", true})) break;
+        taken.insert(from);
+        if (w.moved_before.valid()) moved_.push_back(w);
+        if (own) Place(to, from);
+        else Place(Home(from), to), homes_.insert(to);
         break;
       }
     }
+  }
+  void Place(Name array, Name at) { placed_[array] = at, order_.push_back(array); }
+  // What the program only writes, and gives in any case.
+  bool IsResult(Name n) const {
+    const Container& c = s_.Get(n);
+    return c.kind == ContainerKind::kParameter && !c.inout && !c.optional && c.dtype != DType::kString && index_.Of(n).First() <= index_.Of(n).Last();
+  }
+  // Every run that computes the array comes to statement `at`, where a result takes its place.
+  bool WithoutBranches(Name array, uint32_t at) const {
+    for (uint32_t k = index_.Of(array).First(); k <= at; ++k)
+      if (index_.positions()[k].region >= 0) return false;
+    return true;
+  }
+  Name Home(Name n) const {
+    for (auto it = placed_.find(n); it != placed_.end(); it = placed_.find(n)) n = it->second;
+    return n;
+  }
+  void Move(const InPlaceNest::Write& w) {
+    std::vector<NodeId>& body = std::get<Map>(s_.nodes.Mutable(w.body).body).body;
+    body.erase(std::find(body.begin(), body.end(), w.tasklet));
+    body.insert(std::find(body.begin(), body.end(), w.moved_before), w.tasklet);
+  }
+  // What was placed is a view of where it lies now; and all of one shape that are the whole array are one name.
+  void OneName() {
+    std::unordered_map<Name, std::vector<Name>> names;  // of each array, one for every shape
+    for (Name n : order_) {
+      const Name home = Home(n);
+      names.emplace(home, std::vector<Name>{home});
+      Container& c = s_.Mutable(n);
+      c.kind = ContainerKind::kView;
+      c.base = home;
+    }
+    std::unordered_map<Name, Name> renamed;
+    for (Name n : std::vector<Name>(s_.order.begin(), s_.order.end())) {
+      if (s_.Get(n).kind != ContainerKind::kView) continue;
+      const auto it = names.find(RootOf(s_, n));
+      if (it == names.end() || (!placed_.count(n) && !IsWhole(s_, n))) continue;
+      const auto same = std::find_if(it->second.begin(), it->second.end(), [&](Name other) { return SameForm(s_.Get(n), s_.Get(other)); });
+      if (same == it->second.end()) it->second.push_back(n);
+      else renamed[n] = *same;
+    }
+    transforms::RenameUses(&s_, renamed);
+    std::unordered_set<Name> gone;
+    for (const auto& r : renamed) gone.insert(r.first);
+    transforms::RemoveContainers(&s_, gone);
+    DropCopiesOntoThemselves();
+  }
+  void DropCopiesOntoThemselves() {
+    bool dropped = false;
+    for (uint32_t i = 0; i < s_.nodes.size(); ++i) {
+      const auto* t = std::get_if<Tasklet>(&s_.nodes[NodeId{i}].body);
+      if (!t || t->op != WriteOp::kAssign || t->flat || t->guarded || !t->value.Is(ExprKind::kRead)) continue;
+      const Expr& e = t->value;
+      if (e->name != t->target || e->flat || e->has_default || e->args != t->index) continue;
+      s_.nodes.Mutable(NodeId{i}).body = std::monostate{};
+      dropped = true;
+    }
+    if (dropped) transforms::RemoveEmptied(&s_);
   }
   // The pairs of ports that the function called can do without a second array for.
   void Call(NodeId id, const Library& l, uint32_t at) {
@@ -148,7 +127,7 @@ class InPlace {
     std::set<Name> taken;
     for (size_t k = 0; f && k < f->in_place.size(); ++k) {
       const Name to = ContainerAt(l.outputs, f->in_place[k].first), from = ContainerAt(l.inputs, f->in_place[k].second);
-      if (to.empty() || from.empty() || to == from || taken.count(from) || renamed_.count(to)) continue;
+      if (to.empty() || from.empty() || to == from || taken.count(from) || placed_.count(to)) continue;
       const auto uses = [&](Name n) {
         size_t count = 0;
         for (const auto* ports : {&l.inputs, &l.outputs})
@@ -156,9 +135,9 @@ class InPlace {
         return count;
       };
       const bool fresh = MayLieInArena(s_.Get(to)) && index_.Of(to).First() == at && !index_.Of(to).viewed && uses(to) == 1;
-      const bool free = index_.Of(from).Last() == at && !index_.Of(from).viewed && uses(from) == 1;
-      if (!fresh || !free || !Alike(s_.Get(from), s_.Get(to)) || !ask_(Match{s_.name, {id}, {}, {to}, "", true})) continue;
-      renamed_[to] = from, taken.insert(from);
+      const bool free = MayLieInArena(s_.Get(from)) && index_.Of(from).Last() == at && !index_.Of(from).viewed && uses(from) == 1;
+      if (!fresh || !free || !Alike(from, to) || !ask_(Match{s_.name, {id}, {}, {to}, "", true})) continue;
+      Place(to, from), taken.insert(from);
     }
   }
   static Name ContainerAt(const std::vector<Port>& ports, const std::string& name) {
@@ -166,16 +145,23 @@ class InPlace {
       if (p.name == Name(name)) return p.container;
     return Name();
   }
-  static bool Alike(const Container& a, const Container& b) {
-    return MayLieInArena(a) && a.dtype == b.dtype && a.storage == b.storage && a.shape == b.shape &&
-           a.strides == b.strides && a.order == b.order;
+  static bool SameForm(const Container& a, const Container& b) {
+    return a.shape == b.shape && a.strides == b.strides && a.order == b.order;
+  }
+  // Names of whole arrays that lie in memory alike.
+  bool Alike(Name a, Name b) const {
+    const Container &x = s_.Get(a), &y = s_.Get(b), &of_x = s_.Get(RootOf(s_, a)), &of_y = s_.Get(RootOf(s_, b));
+    return IsWhole(s_, a) && IsWhole(s_, b) && x.dtype == y.dtype && SameForm(x, y) && of_x.storage == of_y.storage;
   }
 
   const Registry& r_;
   Sdfg& s_;
   const Ask& ask_;
   UseIndex index_;
-  std::unordered_map<Name, Name> renamed_;
+  std::unordered_map<Name, Name> placed_;  // arrays, and in whose place they lie
+  std::vector<Name> order_;                // of those
+  std::set<Name> homes_;                   // results that others lie in
+  std::vector<InPlaceNest::Write> moved_;
 };
 
 }  // namespace
