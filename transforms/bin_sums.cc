@@ -234,6 +234,7 @@ class Binning {
   }
 
   // ---- what takes its place ----
+  // Stems that no index of a map around has.
   Name Array(const char* stem, DType type, std::vector<Expr> shape, Storage storage = Storage::kArena) {
     Container c;
     c.name = s_.FreshName(stem);
@@ -261,14 +262,14 @@ class Binning {
   Name Places(const Bins& bins, const Origin& origin, std::vector<NodeId>* out) {
     std::vector<Expr> shape;
     for (const Range& r : bins.elements.ranges) shape.push_back(Simplify(r.end - r.begin));
-    const Name at = Array("at", DType::kI64, std::move(shape));
+    const Name at = Array("bin_at", DType::kI64, std::move(shape));
     const Interval& v = bins.interval;
     const auto number = [](int64_t n) { return CastExpr(DType::kI64, Expr(n)); };
     std::vector<NodeId> body;
     const auto set = [&](Name target, std::vector<Expr> index, Expr value) {
       body.push_back(s_.AddNode(Tasklet{target, std::move(index), false, false, WriteOp::kAssign, std::move(value)}, origin));
     };
-    const Name x = Array("x", DTypeOf(v.x), {}, Storage::kRegister);
+    const Name x = Array("value_at", DTypeOf(v.x), {}, Storage::kRegister);
     set(x, {}, v.x);
     const Expr value = ReadExpr(x, {});
     Expr found = number(0);
@@ -277,7 +278,7 @@ class Binning {
     for (; step > 0; step /= 2) {
       const Expr next = BinaryExpr(Op::kAdd, found, number(step));
       const Expr below = BinaryExpr(Op::kAnd, BinaryExpr(Op::kLt, next, number(count_)), BinaryExpr(v.op, Lower(v, next), value));
-      const Name half = Array("half", DType::kI64, {}, Storage::kRegister);
+      const Name half = Array("half_at", DType::kI64, {}, Storage::kRegister);
       set(half, {}, BinaryExpr(Op::kAdd, found, SelectExpr(below, number(step), number(0))));
       found = ReadExpr(half, {});
     }
@@ -294,7 +295,7 @@ class Binning {
   }
 
   Name Scatter(const Bins& bins, const Sum& sum, Name at, const Origin& origin, std::vector<NodeId>* out) {
-    const Name sums = Array("sums", s_.Get(sum.target).dtype, {Expr(count_)});
+    const Name sums = Array("sums_at", s_.Get(sum.target).dtype, {Expr(count_)});
     const Range over{i_, Expr(0), Expr(count_), {}};
     const NodeId zero = s_.AddNode(Tasklet{sums, {SymbolExpr(i_)}, false, false, WriteOp::kAssign, CastExpr(s_.Get(sums).dtype, Expr(0))}, origin);
     out->push_back(s_.AddNode(Map{{over}, {zero}}, origin));

@@ -32,30 +32,30 @@ sdfg rings(X: f64[N], V: f64[N], r: f64, Y: f64[6]) {
   transient chosen: f64 @register
   transient count: i64 @register
   transient total: f64 @register
-  transient at: i64[N]
-  transient x: f64 @register
-  transient half: i64 @register
-  transient half_1: i64 @register
-  transient half_2: i64 @register
-  transient sums: i64[6]
-  transient sums_1: f64[6]
+  transient bin_at: i64[N]
+  transient value_at: f64 @register
+  transient half_at: i64 @register
+  transient half_at_1: i64 @register
+  transient half_at_2: i64 @register
+  transient sums_at: i64[6]
+  transient sums_at_1: f64[6]
   state {
     map j in 0:N {
-      x = X[j]
-      half = i64(0) + (i64(0) + i64(4) < i64(6) && r * f64(i64(0) + i64(4)) / 6.0 <= x ? i64(4) : i64(0))
-      half_1 = half + (half + i64(2) < i64(6) && r * f64(half + i64(2)) / 6.0 <= x ? i64(2) : i64(0))
-      half_2 = half_1 + (half_1 + i64(1) < i64(6) && r * f64(half_1 + i64(1)) / 6.0 <= x ? i64(1) : i64(0))
-      at[j] = r * f64(half_2) / 6.0 <= x && x < r * f64(half_2 + i64(1)) / 6.0 ? half_2 : i64(-1)
+      value_at = X[j]
+      half_at = i64(0) + (i64(0) + i64(4) < i64(6) && r * f64(i64(0) + i64(4)) / 6.0 <= value_at ? i64(4) : i64(0))
+      half_at_1 = half_at + (half_at + i64(2) < i64(6) && r * f64(half_at + i64(2)) / 6.0 <= value_at ? i64(2) : i64(0))
+      half_at_2 = half_at_1 + (half_at_1 + i64(1) < i64(6) && r * f64(half_at_1 + i64(1)) / 6.0 <= value_at ? i64(1) : i64(0))
+      bin_at[j] = r * f64(half_at_2) / 6.0 <= value_at && value_at < r * f64(half_at_2 + i64(1)) / 6.0 ? half_at_2 : i64(-1)
     }
-    map i in 0:6 { sums[i] = i64(0) }
-    map j in 0:N { sums[at[j]] ?? += i64(1) }
-    map i in 0:6 { sums_1[i] = f64(0) }
-    map j in 0:N { sums_1[at[j]] ?? += V[j] }
+    map i in 0:6 { sums_at[i] = i64(0) }
+    map j in 0:N { sums_at[bin_at[j]] ?? += i64(1) }
+    map i in 0:6 { sums_at_1[i] = f64(0) }
+    map j in 0:N { sums_at_1[bin_at[j]] ?? += V[j] }
     map i in 0:6 {
       count = i64(0)
       total = 0.0
-      count += sums[i]
-      total += sums_1[i]
+      count += sums_at[i]
+      total += sums_at_1[i]
       Y[i] = total / f64(count)
     }
   }
@@ -77,25 +77,25 @@ sdfg f(X: f32[N, 3], a: f32, w: f32, Y: f32[9], Z: f32[9]) {
              "bin-sums", R"(
 sdfg f(X: f32[N, 3], a: f32, w: f32, Y: f32[9], Z: f32[9]) {
   transient t: f32 @register
-  transient at: i64[N, 3]
-  transient x: f32 @register
-  transient half: i64 @register
-  transient half_1: i64 @register
-  transient half_2: i64 @register
-  transient sums: f32[8]
+  transient bin_at: i64[N, 3]
+  transient value_at: f32 @register
+  transient half_at: i64 @register
+  transient half_at_1: i64 @register
+  transient half_at_2: i64 @register
+  transient sums_at: f32[8]
   state {
     map j in 0:N, k in 0:3 {
-      x = X[j, k]
-      half = i64(0) + (i64(0) + i64(4) < i64(8) && a + f32(i64(2) * (i64(0) + i64(4)) + i64(2)) * w < x ? i64(4) : i64(0))
-      half_1 = half + (half + i64(2) < i64(8) && a + f32(i64(2) * (half + i64(2)) + i64(2)) * w < x ? i64(2) : i64(0))
-      half_2 = half_1 + (half_1 + i64(1) < i64(8) && a + f32(i64(2) * (half_1 + i64(1)) + i64(2)) * w < x ? i64(1) : i64(0))
-      at[j, k] = a + f32(i64(2) * half_2 + i64(2)) * w < x && x <= a + f32(i64(2) * (half_2 + i64(1)) + i64(2)) * w ? half_2 : i64(-1)
+      value_at = X[j, k]
+      half_at = i64(0) + (i64(0) + i64(4) < i64(8) && a + f32(i64(2) * (i64(0) + i64(4)) + i64(2)) * w < value_at ? i64(4) : i64(0))
+      half_at_1 = half_at + (half_at + i64(2) < i64(8) && a + f32(i64(2) * (half_at + i64(2)) + i64(2)) * w < value_at ? i64(2) : i64(0))
+      half_at_2 = half_at_1 + (half_at_1 + i64(1) < i64(8) && a + f32(i64(2) * (half_at_1 + i64(1)) + i64(2)) * w < value_at ? i64(1) : i64(0))
+      bin_at[j, k] = a + f32(i64(2) * half_at_2 + i64(2)) * w < value_at && value_at <= a + f32(i64(2) * (half_at_2 + i64(1)) + i64(2)) * w ? half_at_2 : i64(-1)
     }
-    map i in 0:8 { sums[i] = f32(0) }
-    map j in 0:N, k in 0:3 { sums[at[j, k]] ?? += X[j, k] * X[j, k] }
+    map i in 0:8 { sums_at[i] = f32(0) }
+    map j in 0:N, k in 0:3 { sums_at[bin_at[j, k]] ?? += X[j, k] * X[j, k] }
     map i in 1:9 {
       t = 1.0
-      t += sums[i - 1]
+      t += sums_at[i - 1]
       Y[i] = t
       Z[i] = f32(i)
     }

@@ -13,6 +13,7 @@
 #include "transforms/autocast.h"
 #include "transforms/bin_sums.h"
 #include "transforms/bind_calls.h"
+#include "transforms/block_triangles.h"
 #include "transforms/by_hand/by_hand.h"
 #include "transforms/dead_code.h"
 #include "transforms/dead_stores.h"
@@ -223,6 +224,7 @@ Status RegisterSteps(Registry& r) {
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
       {"bin-sums", "sums over intervals of values, one for each iteration: the interval of each element, and what it adds there", BinSums},
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
+      {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };

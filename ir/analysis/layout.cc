@@ -90,15 +90,29 @@ Result<Tensor> InMemory(const Container& constant) {
 
 Expr MemoryExtent(const Container& c) { return c.strides.empty() || IsContiguous(c) ? NumElements(c) : LastElement(c) + Expr(1); }
 
+namespace {
+
+// What is known of sizes, and of the indices of loops around a kernel's calls.
+Assumptions KnownIn(const Sdfg& s) {
+  Assumptions as = s.assumptions;
+  for (const Range& r : s.given)
+    if (const auto begin = AsInt(r.begin), end = AsInt(r.end); begin && end && CountsUp(r) && !as.Find(r.index))
+      as.bounds.push_back({r.index, {*begin, *end - 1}});
+  return as;
+}
+
+}  // namespace
+
 bool LiesInside(const Sdfg& s, const Container& view) {
   const Container& base = s.Get(view.base);
+  const Assumptions as = s.given.empty() ? s.assumptions : KnownIn(s);
   const Expr extent = MemoryExtent(base);
-  if (!view.offset && view.strides.empty()) return IsLe(NumElements(view), extent, s.assumptions);
-  if (view.offset && !IsLe(Expr(0), view.offset, s.assumptions)) return false;
+  if (!view.offset && view.strides.empty()) return IsLe(NumElements(view), extent, as);
+  if (view.offset && !IsLe(Expr(0), view.offset, as)) return false;
   for (const Expr& stride : view.strides)
-    if (!IsLe(Expr(0), stride, s.assumptions)) return false;
+    if (!IsLe(Expr(0), stride, as)) return false;
   const Expr last = LastElement(view);
-  return IsLe((view.offset ? view.offset + last : last) + Expr(1), extent, s.assumptions);
+  return IsLe((view.offset ? view.offset + last : last) + Expr(1), extent, as);
 }
 
 Offset OffsetOf(const Sdfg& s, Name container, const std::vector<Expr>& index, bool flat) {

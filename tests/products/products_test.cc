@@ -108,6 +108,28 @@ TEST(Products, WithWhatBecomesOfThem) {
     ExpectSameValues(WithTail("f32", "M", "N", "K", false), z, pipeline);
 }
 
+// Each row has fewer columns, or more, than the one before: blocks of rows, of products and of small triangles.
+TEST(Products, OverTriangles) {
+  const std::string blocks = "block-triangles; outline; choose-schedule{device=cpu}";
+  for (const char* map : {"i in 0:150, j in 0:i + 1, k in 0:100 { C[i, j] += A[i, k] * B[j, k] }", "i in 0:150, j in 0:i, k in 0:100 { C[i, j] += A[i, k] * B[j, k] }",
+                          "i in 0:149, j in i + 1:150, k in 0:100 { C[i, j] += A[i, k] * B[j, k] }",
+                          "i in 0:150, j in 0:150 - i, k in 0:100 { C[i, j] += A[i, k] * B[i + j, k] }",
+                          "i in 0:149, j in 0:149 - i, k in 0:100 { C[j + i + 1, i] += A[i, k] * B[i + j + 1, k] }",
+                          "i in 0:128, j in i:150, k in 0:100 { C[i, j] += A[i, k] * B[j, k] }"})
+    ExpectSameValues("sdfg f(A: f64[150, 100], B: f64[150, 100], C: f64[150, 150]) {\n  map i in 0:150, j in 0:150 { C[i, j] = 1 }\n  map " +
+                         std::string(map) + "\n}\n",
+                     {}, blocks);
+  for (const char* map : {"D[k, i + j] += T[i, j] * A[k, i]", "D[k, i] += T[i, j] * A[k, i + j]"})
+    ExpectSameValues(R"(
+sdfg f(A: f64[70, 150], G: f64[150, 150], D: f64[70, 150]) {
+  transient T: f64[150, 150]
+  map i in 0:150, j in 0:150 { T[i, j] = 0.0 }
+  map i in 0:150, j in 0:150 - i { T[i, j] = G[i + j, i] + G[i, i + j] }
+  map i in 0:70, j in 0:150 { D[i, j] = 0.0 }
+  map i in 0:150, j in 0:150 - i, k in 0:70 { )" + std::string(map) + " }\n}\n",
+                     {}, blocks);
+}
+
 TEST(Products, OfBatches) {
   for (const auto& [a, b] : kTurned) {
     ExpectSameValues(ProductOf({"33", "40", "50", "f32", "7", a, b}));
