@@ -207,7 +207,8 @@ class DriverTest(unittest.TestCase):
         text = "sdfg main(X: f32[N], Y: f32[N]) {\n  transient T: f32[N]\n  state {\n    map i in 0:N { T[i] = X[i] + 1 }\n  }\n" \
                "  state {\n    map i in 0:N { Y[i] = T[i] * 2 }\n  }\n}\n"
         listed = self.run_headrace("opt", "-", "--list", stdin=text).stdout
-        self.assertEqual(listed, "fuse-states@#b0+#b1\n    state  +  state\noutline@#0\n    map i in 0:N { T[i] = X[i] + 1 }\n"
+        self.assertEqual(listed, "alias@#2+Y\n    map i in 0:N { Y[i] = T[i] * 2 }  +  Y: f32[N]\n"
+                         "fuse-states@#b0+#b1\n    state  +  state\noutline@#0\n    map i in 0:N { T[i] = X[i] + 1 }\n"
                          "outline@#2\n    map i in 0:N { Y[i] = T[i] * 2 }\n")
         listed = self.run_headrace("opt", "-", "--pipeline", "fuse-states", "--list", "--of", "fuse-maps", stdin=text).stdout
         self.assertEqual(listed, "fuse-maps@#0+#2\n    map i in 0:N { T[i] = X[i] + 1 }  +  map i in 0:N { Y[i] = T[i] * 2 }\n")
