@@ -107,6 +107,14 @@ TEST(Winograd, GradientsOfWeights) {
   for (const int64_t n : {0, 1, 3}) ExpectWinograd(Gradient({8, 10, 32, 32, 1, "N"}), {{"N", n}});
 }
 
+// Places beyond the last term are there in memory, and no terms.
+TEST(Winograd, GradientsOfSomeLines) {
+  std::string text = Gradient({9, 11});
+  const std::string whole = "D: f32[2, 9, 11, 32]";
+  text.replace(text.find(whole), whole.size(), "D: f32[2, 12, 14, 32]");
+  ExpectSameValues(text);
+}
+
 TEST(Winograd, SameBitsOnDevices) {
   ExpectSameBitsOnDevices(Gradient({14, 14, 64, 96}));
 

@@ -23,8 +23,11 @@ bool WinogradGradientScheduler::Applies() {
   along_lines_ = *lines, along_row_ = *row;
   k_ = taps[taps[0].index == lines->term ? 0 : 1], l_ = taps[taps[0].index == lines->term ? 1 : 0];
   lines_.whole = c_.terms[0], row_.whole = c_.terms[1];
-  for (const Range& r : c_.terms)  // gradients are those of the places
-    if (std::find(gradients->index.begin(), gradients->index.end(), SymbolExpr(r.index)) == gradients->index.end()) return false;
+  for (const Range& r : c_.terms) {  // gradients are those of the places, and there are no others: beyond the last one a tile has zeros
+    const auto at = std::find(gradients->index.begin(), gradients->index.end(), SymbolExpr(r.index));
+    if (at == gradients->index.end()) return false;
+    if (s_->Get(gradients->container).shape[static_cast<size_t>(at - gradients->index.begin())] != r.end) return false;
+  }
   data_.read = c_.data, data_.channels.whole = c_.points.back();
   gradients_.read = *gradients, gradients_.channels.whole = c_.columns;
   if (!ReadsPlainly(*s_, data_.read, c_.points.back().index) || !ReadsPlainly(*s_, gradients_.read, c_.columns.index)) return false;
