@@ -49,6 +49,7 @@ struct FusionLimits {
   std::function<bool(const Sdfg&, NameTable*, const std::vector<Name>& around, const Fusion&, const Kernel&, const Kernel&)> product;
 };
 
+bool MentionsAny(const Expr& e, const std::vector<Name>& names);  // of these symbols
 Kernel MakeKernel(const Program& p, const Sdfg& s, NodeId statement);
 // How one kernel can go on where another ends, iteration by iteration of the indices that they share.
 struct Fusion {
