@@ -31,7 +31,9 @@ class Sharing {
   Expr Of(const Expr& value) const {
     return Transform(value, [&](const Expr& e) {
       if (e.Is(ExprKind::kSelect)) return Merged(e);
-      if (!e.Is(ExprKind::kCall) || e->name.view() != "pow" || !IsRealFloat(TypeOf(e->args[0]))) return e;
+      if (!e.Is(ExprKind::kCall) || !IsRealFloat(TypeOf(e->args[0]))) return e;
+      if (IsCall(e, "tanh")) return Quotient(e);
+      if (!IsCall(e, "pow")) return e;
       const Expr& power = e->args[1];
       const bool square = (power.Is(ExprKind::kFloat) && power->fvalue == 2) || AsInt(power) == 2;
       return square ? BinaryExpr(Op::kMul, e->args[0], e->args[0]) : e;
@@ -43,7 +45,30 @@ class Sharing {
     const Result<Expr> typed = InferTypes(s_, e);
     return typed.ok() ? (*typed)->dtype : DType::kNone;
   }
+  static bool IsCall(const Expr& e, std::string_view name) { return e.Is(ExprKind::kCall) && e->name.view() == name; }
   static bool IsRealFloat(DType t) { return IsFloat(t) && t != DType::kReal && !IsComplex(t); }
+
+  static bool IsZero(const Expr& e) { return AsInt(e) == 0 || (e.Is(ExprKind::kFloat) && e->fvalue == 0); }
+  // What softplus is of: log1p(exp(x)), max(x, 0) + log1p(exp(-abs(x))); null where `e` is no softplus.
+  static Expr UnderSoftplus(const Expr& e) {
+    const bool sum = e.Is(ExprKind::kBinary) && e->op == Op::kAdd;
+    const Expr& log = sum ? e->args[1] : e;
+    if (!IsCall(log, "log1p") || !IsCall(log->args[0], "exp")) return {};
+    const Expr& power = log->args[0]->args[0];
+    if (!sum) return power;
+    if (!power.Is(ExprKind::kUnary) || power->op != Op::kNeg || !IsCall(power->args[0], "abs")) return {};
+    const Expr &x = power->args[0]->args[0], &most = e->args[0];
+    return IsCall(most, "max") && most->args[0] == x && IsZero(most->args[1]) ? x : Expr();
+  }
+  // tanh(log(1 + e)) = ((1 + e)² - 1) / ((1 + e)² + 1). From 20 on it is 1 in every type, and n stays finite.
+  static Expr Quotient(const Expr& tanh) {
+    const Expr x = UnderSoftplus(tanh->args[0]);
+    if (!x) return tanh;
+    const Expr most = FloatExpr(20), two = FloatExpr(2);
+    const Expr e = CallExpr("exp", {SelectExpr(BinaryExpr(Op::kGt, x, most), most, x)});
+    const Expr n = BinaryExpr(Op::kMul, e, BinaryExpr(Op::kAdd, e, two));
+    return BinaryExpr(Op::kDiv, n, BinaryExpr(Op::kAdd, n, two));
+  }
 
   std::vector<Expr> LongCalls(const Expr& e) const {
     std::vector<Expr> out;
@@ -92,7 +117,7 @@ class Sharing {
 bool MayShare(const Expr& value) {
   bool found = false;
   Visit(value, [&](const Expr& e) {
-    return found |= e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kCall) && e->name.view() == "pow"), !found;
+    return found |= e.Is(ExprKind::kSelect) || (e.Is(ExprKind::kCall) && (e->name.view() == "pow" || e->name.view() == "tanh")), !found;
   });
   return found;
 }

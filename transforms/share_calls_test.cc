@@ -22,6 +22,19 @@ TEST(ShareCalls, Squares) {
              "sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = (X[i] + 1) * (X[i] + 1) } }");
 }
 
+// Mish's factor, as PyTorch writes it and as ONNX's Softplus does: one exponential. Softplus alone stays.
+TEST(ShareCalls, TanhOfSoftplus) {
+  for (const char* softplus : {"log1p(exp(X[i]))", "max(X[i], 0) + log1p(exp(-abs(X[i])))"})
+    ExpectPass("sdfg f(X: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = X[i] * tanh(" + std::string(softplus) + ") } }", "share-calls",
+               R"(sdfg f(X: f32[N], Y: f32[N]) {
+  map i in 0:N {
+    Y[i] = X[i] * (exp(X[i] > 20.0 ? 20.0 : X[i]) * (exp(X[i] > 20.0 ? 20.0 : X[i]) + 2.0) / (exp(X[i] > 20.0 ? 20.0 : X[i]) * (exp(X[i] > 20.0 ? 20.0 : X[i]) + 2.0) + 2.0))
+  }
+})");
+  for (const char* value : {"log1p(exp(X[i]))", "tanh(max(X[i], 1) + log1p(exp(-abs(X[i]))))", "tanh(max(Z[i], 0) + log1p(exp(-abs(X[i]))))", "tanh(log1p(X[i]))"})
+    ExpectUnchanged("sdfg f(X: f32[N], Z: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = " + std::string(value) + " } }", "share-calls");
+}
+
 // Another function, another type, a call that both sides have already, a power that isn't known.
 TEST(ShareCalls, OthersStay) {
   for (const char* value : {"X[i] > 0 ? exp(X[i]) : log(-X[i])", "X[i] > 0 ? exp(X[i]) : f32(exp(Z[i]))", "X[i] > 0 ? exp(X[i]) : 1 - exp(X[i])",

@@ -56,7 +56,8 @@ const Unary kUnary[] = {
      " | X: f32[2, 3] in [-10, 10]; at 0; attr alpha = 0.5"
      " | X: f32[2, 3] in [-10, 10]; at 0; attr alpha = -0.25"},
     {"Log", "Natural logarithm.", "output = log(input)", "input: f32[2, 3] in [0.01, 100]; at 1, 1e-30"},
-    {"Mish", "X times tanh of softplus of X.", "Y = X * tanh(max(X, 0) + log1p(exp(-abs(X))))",
+    // tanh(log(1 + e)) = n / (n + 2) with n = (1 + e)² - 1; beyond 20 it is 1.
+    {"Mish", "X times tanh of softplus of X.", "let e = exp(X[..] > 20 ? 20.0 : X[..])\nlet n = e * (e + 2)\nY = X * (n / (n + 2))",
      "X: f32[2, 3] in [-10, 10]; at 0, -100, 100"},
     {"Neg", "Negation.", "Y = -X", "X: f32[2, 3] in [-10, 10]; at 0"},
     {"Not", "Logical negation.", "Y = !X", "X: bool[2, 3]"},

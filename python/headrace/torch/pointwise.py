@@ -12,6 +12,7 @@ from .emit import COMPLEX, FLOATS, Value, type_of
 from .table import OPERATORS, op
 
 _RELU = "({0} <= 0 ? 0 : {0})"
+_POWER = "exp({0} > 20 ? 20.0 : {0})"  # tanh(log1p(exp(x))) is 1 beyond
 _SIGMOID = "({0} >= 0 ? 1 / (1 + exp(-{0})) : exp({0}) / (1 + exp({0})))"
 
 # operator → the text of one element; operands have the result's type
@@ -31,7 +32,8 @@ FLOAT = {
     "atanh": "atanh({0})", "erf": "erf({0})", "atan2": "atan2({0}, {1})", "reciprocal": "1 / {0}", "sigmoid": _SIGMOID,
     "div": "{0} / {1}", "true_divide": "{0} / {1}", "silu": f"{{0}} * {_SIGMOID}",
     "log_sigmoid": "(min({0}, 0) - log1p(exp(-abs({0}))))",
-    "deg2rad": "{0} * 0.017453292519943295", "rad2deg": "{0} * 57.29577951308232", "mish": "{0} * tanh(log1p(exp({0})))",
+    "deg2rad": "{0} * 0.017453292519943295", "rad2deg": "{0} * 57.29577951308232",
+    "mish": f"{{0}} * ({_POWER} * ({_POWER} + 2) / ({_POWER} * ({_POWER} + 2) + 2))",
     "hypot": "sqrt({0} * {0} + {1} * {1})",
 }
 COMPLEX_TOO = {"add", "sub", "mul", "neg", "exp", "log", "sqrt", "div", "true_divide", "reciprocal", "square", "positive",
