@@ -12,16 +12,20 @@ static inline int64_t hr_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)
 static inline int64_t hr_neg(int64_t a) { return (int64_t)(0 - (uint64_t)a); }
 static inline int64_t hr_abs(int64_t a) { return a < 0 ? hr_neg(a) : a; }
 static inline int64_t hr_div_trunc(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? hr_neg(a) : a / b; }
+/* Known powers of two, as tiles have: without a branch, which would keep a kernel's sums out of registers. */
+#define HR_KNOWN_POWER(b) (__builtin_constant_p(b) && (b) > 0 && ((b) & ((b) - 1)) == 0)
 static inline int64_t hr_floor_div(int64_t a, int64_t b) {
+  if (HR_KNOWN_POWER(b)) return a >> __builtin_ctzll((uint64_t)b);
   if (b == 0) return 0;
   if (b == -1) return hr_neg(a);
   int64_t q = a / b;
-  return q - (a % b != 0 && (a < 0) != (b < 0));
+  return q - ((a % b != 0) & ((a ^ b) < 0));
 }
 static inline int64_t hr_floor_mod(int64_t a, int64_t b) { /* sign of the divisor */
+  if (HR_KNOWN_POWER(b)) return a & (b - 1);
   if (b == 0 || b == -1) return 0;
   int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  return r + (b & -(int64_t)((r != 0) & ((r ^ b) < 0)));
 }
 static inline int64_t hr_rem_trunc(int64_t a, int64_t b) {
   return b == 0 || b == -1 ? 0 : a % b;

@@ -202,6 +202,13 @@ TEST(Scalars, DivisionIsDefinedEverywhere) {
       }
     }
   }
+  for (int64_t a : {INT64_MIN, int64_t{-17}, int64_t{-16}, int64_t{-1}, int64_t{0}, int64_t{15}, INT64_MAX}) {
+    volatile int64_t unknown = 16;  // known powers of two are shifts
+    EXPECT_EQ(hr_floor_div(a, 16), hr_floor_div(a, unknown)) << a;
+    EXPECT_EQ(hr_floor_mod(a, 16), hr_floor_mod(a, unknown)) << a;
+    EXPECT_EQ(hr_floor_div(a, 1), a);
+    EXPECT_EQ(hr_floor_mod(a, 1), 0);
+  }
   EXPECT_EQ(hr_floor_div(-7, 2), -4);
   EXPECT_EQ(hr_div_trunc(-7, 2), -3);
   EXPECT_EQ(hr_floor_mod_f64(-1, 3), 2);

@@ -10,12 +10,9 @@ Name ChannelsScheduler::Local(const std::string& stem, std::vector<int64_t> shap
   return schedule::Local(s_, stem, c_.type, {shape.begin(), shape.end()}, storage);
 }
 
-// All tiles of a row alike if they can be nearly as high, else one that is less high is left.
 void ChannelsScheduler::ChooseTile() {
   const int64_t rows = LengthOf(row_.whole), most = d_.point_rows;
-  int64_t even = most;
-  while (3 * even > 2 * most && rows % even != 0) --even;
-  tile_rows_ = rows % even == 0 ? even : Ceil(rows, Ceil(rows, most));
+  tile_rows_ = RowsOfTiles(rows, most, d_);
   if (has_lines_ && tile_rows_ == rows) tile_lines_ = std::clamp<int64_t>(most / rows, 1, LengthOf(lines_.whole));
   const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(c_.type));
   width_ = LengthOf(c_.columns) <= lanes ? lanes : d_.tile_vectors * lanes;

@@ -284,6 +284,7 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"transpose-elements", &schedule::Device::transpose_elements},
       {"tile-rows", &schedule::Device::tile_rows},
       {"tile-vectors", &schedule::Device::tile_vectors},
+      {"tile-sums", &schedule::Device::tile_sums},
       {"block-rows", &schedule::Device::block_rows},
       {"block-rows-turned", &schedule::Device::block_rows_turned},
       {"block-columns", &schedule::Device::block_columns},

@@ -35,6 +35,7 @@ constexpr Field kFields[] = {
     {"most-parts", &Device::most_parts},
     {"tile-rows", &Device::tile_rows},
     {"tile-vectors", &Device::tile_vectors},
+    {"tile-sums", &Device::tile_sums},
     {"block-rows", &Device::block_rows},
     {"block-rows-turned", &Device::block_rows_turned},
     {"block-columns", &Device::block_columns},
@@ -132,6 +133,14 @@ Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>
     d.*field->value = value;
   }
   return d;
+}
+
+int64_t RowsOfTiles(int64_t rows, int64_t most, const Device& d) {
+  int64_t even = most;
+  while (3 * even > 2 * most && rows % even != 0) --even;
+  if (rows % even == 0 && even * d.tile_vectors >= d.tile_sums) return even;
+  const int64_t tiles = (rows + most - 1) / most;
+  return (rows + tiles - 1) / tiles;
 }
 
 Device ForProcessors(Device d, int64_t count) {

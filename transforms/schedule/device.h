@@ -14,7 +14,7 @@ struct Device {
   std::string name;
   int64_t vector_bytes = 0, chunk_operations = 0, row_elements = 0, sum_elements = 0, short_sum = 0, partial_bytes = 0,
           long_partial_bytes = 0, long_sum = 0, transpose_elements = 0, few_results = 0, most_choices = 0, short_row = 0, middle_sum = 0,
-          short_partial_bytes = 0, most_parts = 0, tile_rows = 0, tile_vectors = 0, block_rows = 0, block_rows_turned = 0, block_columns = 0,
+          short_partial_bytes = 0, most_parts = 0, tile_rows = 0, tile_vectors = 0, tile_sums = 0, block_rows = 0, block_rows_turned = 0, block_columns = 0,
           block_depth = 0, block_columns_packed = 0, block_depth_packed = 0, tile_operations = 0, product_parts = 0, product_part = 0, few_columns = 0, along_results = 0, cache_stride = 0, point_rows = 0, columns_span = 0,
           point_terms = 0, panel_elements = 0, strip_elements = 0, strip_points = 0,
           winograd_channels = 0, winograd_gain = 0, winograd_elements = 0, winograd_tiles = 0, winograd_span = 0, window_rows = 0, window_vectors = 0,
@@ -26,6 +26,9 @@ struct Device {
 
 // Each number once, at least 1; those that are missing are of the description that `like NAME` names. Errors: E0369.
 Result<Device> ParseDevice(std::string name, std::string_view text);
+// Rows of the tiles that so many are cut into, `most` at most: as many in all if they can be nearly as high and have sums enough, else
+// one tile is less high.
+int64_t RowsOfTiles(int64_t rows, int64_t most, const Device& d);
 // The device with these numbers instead of its own. Errors: E0369.
 Result<Device> With(Device d, const std::vector<std::pair<std::string, int64_t>>& numbers);
 // Products in parts for so many processors, where there are more than the description has parts for. Sums stay whole: the same bits.

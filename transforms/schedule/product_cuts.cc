@@ -59,18 +59,16 @@ bool ProductScheduler::CutRows(int64_t high) {
   tile_rows_ = d_.tile_rows;
   if (rows) {
     if (*rows < 1) return false;
-    // All tiles alike if they can be nearly as high; else one less high is left.
-    int64_t even = tile_rows_;
-    while (3 * even > 2 * tile_rows_ && *rows % even != 0) --even;
-    const int64_t tiles = (*rows + tile_rows_ - 1) / tile_rows_;
-    tile_rows_ = *rows % even == 0 ? even : (*rows + tiles - 1) / tiles;
+    tile_rows_ = RowsOfTiles(*rows, tile_rows_, d_);
     const int64_t part = RoundUp((*rows + high - 1) / high, tile_rows_);
     rows_ = {m, Expr(part >= *rows ? 0 : part), part, parts};
     return true;
   }
   // As many parts as threads want, each of some tiles and at most a block. Sizes are mostly multiples of a power of 2, and a row that
   // is left over takes a third of a tile's time.
-  while (tile_rows_ & (tile_rows_ - 1)) tile_rows_ &= tile_rows_ - 1;
+  int64_t power = tile_rows_;
+  while (power & (power - 1)) power &= power - 1;
+  if (power * d_.tile_vectors >= d_.tile_sums) tile_rows_ = power;
   const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, BlockRows() / tile_rows_);
   if (ColumnsSuffice()) {
     rows_ = {m, Expr(tile_rows_ * most), most * tile_rows_, parts};
