@@ -397,5 +397,21 @@ sdfg f(X: f64[N], V: f64[N], inout D: f64[100]) {
 })");
 }
 
+// A pool reads windows of what an activation computes: each alone may have its channels innermost.
+TEST(FuseMaps, PoolsStayAlone) {
+  ExpectUnchanged(R"(
+sdfg f(X: f32[64, 112, 112], Y: f32[64, 56, 56]) {
+  transient A: f32[64, 112, 112]
+  state {
+    map c in 0:64, i in 0:112, j in 0:112 { A[c, i, j] = max(X[c, i, j], 0.0) }
+    map c in 0:64, i in 0:56, j in 0:56 {
+      Y[c, i, j] = -inf
+      map k in 0:3, l in 0:3 { Y[c, i, j] max= A[c, 2 * i + k - 1, 2 * j + l - 1] ?? -inf }
+    }
+  }
+})",
+                  "fuse-maps");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

@@ -107,6 +107,21 @@ int Operations(const Sdfg& s, const Kernel& k) {
   return count;
 }
 
+// Windows on what the first computes, as pools read: side by side in one map the two could not have their channels innermost.
+bool ReadsWindows(const Kernel& a, const Kernel& b, const Fusion& f) {
+  std::vector<Name> within = b.inner;
+  for (size_t i = 0; i < b.ranges.size(); ++i)
+    if (std::find(f.match.begin(), f.match.end(), static_cast<int>(i)) == f.match.end()) within.push_back(b.ranges[i].index);
+  const auto moves = [&](const Expr& e) {
+    return std::count_if(within.begin(), within.end(), [&](Name n) { return MentionsAny(e, {n}); }) > 1;
+  };
+  return std::any_of(b.accesses.begin(), b.accesses.end(), [&](const KernelAccess& x) {
+    const auto written = [&](uint32_t k) { return a.accesses[k].write && a.accesses[k].container == x.container; };
+    const std::vector<uint32_t> of = a.of(x.root);
+    return !x.write && std::count_if(x.index.begin(), x.index.end(), moves) > 1 && std::any_of(of.begin(), of.end(), written);
+  });
+}
+
 // What would take lanes alone would be done in order beside such sums.
 bool LosesLanes(const Sdfg& s, const Kernel& a, const Kernel& b) {
   const bool first = AddsInOrder(a), second = AddsInOrder(b);
@@ -124,6 +139,7 @@ std::string WhyNotFuse(const Sdfg& s, NameTable* names, const std::vector<Name>&
   const bool split_a = f.shared < a.ranges.size(), split_b = f.shared < b.ranges.size();
   if ((split_a && a.split) || (split_b && b.split)) return "maps in maps in a map: one level is enough";
   if (!limits.product && (split_a || split_b) && !SplitPays(a, b, f.shared)) return "maps in a map that don't go along rows, or too few rows";
+  if (split_a && split_b && ReadsWindows(a, b, f)) return "windows on what the other computes, whose channels may then lie innermost";
   if (AddApart(a, b, f)) return "sums into one array at different places, which each alone is summed in lanes";
   if (LosesLanes(s, a, b)) return "sums where data say keep their order, and much that needs none would be done in order beside them";
   std::unordered_set<Name> arrays;
