@@ -1,4 +1,5 @@
-// Nothing is read beyond an input that ends where the process's memory does, and results are those of an input with room behind it.
+// Nothing is read beyond an input that ends where the process's memory does, and results are those of an input with room behind it, also
+// of runs at the same time.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "plugins/xnnpack/kernels.h"
@@ -107,14 +109,21 @@ std::vector<float> ResultOf(const std::string& name, hr_function function, const
   void* state = nullptr;
   EXPECT_EQ(e.prepare(e.user, &node, &state, &writer), 0) << error;
   if (!state) return {};
-  std::vector<float> result(output.count(), 12345);
-  hr_value out{HR_TENSOR, HR_F32, static_cast<int32_t>(output.shape.size()), 0, output.shape.data(), result.data(), 0, nullptr};
-  hr_call call{};
-  call.struct_size = sizeof call;
-  call.n_inputs = node.n_inputs, call.n_outputs = 1, call.inputs = values.data(), call.outputs = &out, call.state = state;
-  EXPECT_EQ(function(&call), 0);
+  // Runs at the same time, which share the state.
+  std::vector<std::vector<float>> results(4, std::vector<float>(output.count(), 12345));
+  std::vector<std::thread> runs;
+  for (std::vector<float>& result : results)
+    runs.emplace_back([&] {
+      hr_value out{HR_TENSOR, HR_F32, static_cast<int32_t>(output.shape.size()), 0, output.shape.data(), result.data(), 0, nullptr};
+      hr_call call{};
+      call.struct_size = sizeof call;
+      call.n_inputs = node.n_inputs, call.n_outputs = 1, call.inputs = values.data(), call.outputs = &out, call.state = state;
+      EXPECT_EQ(function(&call), 0);
+    });
+  for (std::thread& run : runs) run.join();
+  for (const std::vector<float>& result : results) EXPECT_EQ(result, results[0]);
   e.release(e.user, state);
-  return result;
+  return results[0];
 }
 
 }  // namespace
