@@ -119,10 +119,12 @@ class Convolution {
     float sum = 0;
     for (int64_t k = 0; k < window_.height; ++k)
       for (int64_t l = 0; l < window_.width; ++l) {
-        const int64_t h = i * window_.stride_h + k * window_.dilation_h - s.above, v = j * window_.stride_w + l * window_.dilation_w - window_.left;
+        const int64_t h = i * window_.stride_h + k * window_.dilation_h - s.above;
+        const int64_t v = j * window_.stride_w + l * window_.dilation_w - window_.left;
         if (h < 0 || h >= s.x_rows || v < 0 || v >= x_.width) continue;
         for (int64_t c = 0; c < w_[1]; ++c)
-          sum += static_cast<float>(x[(h * x_.width + v) * x_.channels + c]) * static_cast<float>(w[(c * window_.height + k) * window_.width + l]);
+          sum += static_cast<float>(x[(h * x_.width + v) * x_.channels + c]) *
+                 static_cast<float>(w[(c * window_.height + k) * window_.width + l]);
       }
     return sum;
   }

@@ -70,8 +70,9 @@ std::vector<const char*> Pointers(const std::vector<std::string>& texts) {
 }
 
 // The result of a call, whose inputs are X or A, W or B.
-std::vector<float> ResultOf(const std::string& name, hr_function function, const std::vector<std::pair<std::string, std::string>>& attributes,
-                       const std::vector<std::pair<std::string, Port>>& inputs, const Port& output, bool room) {
+std::vector<float> ResultOf(const std::string& name, hr_function function,
+                            const std::vector<std::pair<std::string, std::string>>& attributes,
+                            const std::vector<std::pair<std::string, Port>>& inputs, const Port& output, bool room) {
   std::vector<std::unique_ptr<Numbers>> data;
   std::vector<hr_value> values;
   for (const auto& [port, p] : inputs) {
@@ -90,7 +91,8 @@ std::vector<float> ResultOf(const std::string& name, hr_function function, const
   std::vector<const char* const*> strides;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Port& p = inputs[i].second;
-    ports.push_back({inputs[i].first.c_str(), 1, HR_F32, static_cast<int32_t>(p.shape.size()), table(p.shape), p.constant ? &values[i] : nullptr});
+    const int32_t rank = static_cast<int32_t>(p.shape.size());
+    ports.push_back({inputs[i].first.c_str(), 1, HR_F32, rank, table(p.shape), p.constant ? &values[i] : nullptr});
     strides.push_back(p.last ? table(ChannelsLast(p.shape)) : nullptr);
   }
   const hr_port y{"Y", 1, HR_F32, static_cast<int32_t>(output.shape.size()), table(output.shape), nullptr};

@@ -99,8 +99,8 @@ class Means : public Pool {
     for (int64_t first = 0; first < x_.channels; first += each)
       for (int64_t group = 0; group < groups_; ++group) {
         const int64_t count = std::min(each, x_.channels - first);
-        ops_.push_back({first, count, group, Made(xnn_create_global_average_pooling_nwc_f32, Z(count), Z(x_.channels), Z(x_.channels), steps_.low,
-                                           steps_.high, 0u)});
+        ops_.push_back({first, count, group, Made(xnn_create_global_average_pooling_nwc_f32, Z(count), Z(x_.channels), Z(x_.channels),
+                                                  steps_.low, steps_.high, 0u)});
       }
   }
   int32_t Run(hr_call* call) const {
@@ -166,7 +166,8 @@ std::string Expansion(const Node& n, const char* function, const std::string& at
          attributes + "(X = X) -> (Y = Y)\n}\n";
 }
 std::string WindowsOf(const Node& n, const std::string& kind) {
-  return Expansion(n, "xnnpack_pool", "{kind = \"" + kind + "\", " + AttributesOf(n, {"dilations", "kernel_shape", "pads", "strides"}) + "}");
+  const std::string attributes = AttributesOf(n, {"dilations", "kernel_shape", "pads", "strides"});
+  return Expansion(n, "xnnpack_pool", "{kind = \"" + kind + "\", " + attributes + "}");
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ class SignedProduct : public Weighted<int8_t> {
  private:
   SignedProduct(const Node& n, const Scales& s)
       : Weighted(n, 0, n.input("b"), false, Steps(), xnn_setup_fully_connected_nc_qs8, [&](const Piece& p) {
-          return Made(xnn_create_fully_connected_nc_qs8, Z(p.depth), Z(p.count), Z(p.depth), Z(p.columns), static_cast<int8_t>(s.x_zero), s.x,
-                      s.w[0], p.weights, static_cast<const int32_t*>(nullptr), static_cast<int8_t>(s.y_zero), s.y,
+          return Made(xnn_create_fully_connected_nc_qs8, Z(p.depth), Z(p.count), Z(p.depth), Z(p.columns), static_cast<int8_t>(s.x_zero),
+                      s.x, s.w[0], p.weights, static_cast<const int32_t*>(nullptr), static_cast<int8_t>(s.y_zero), s.y,
                       static_cast<int8_t>(-128), static_cast<int8_t>(127), 0u);
         }) {}
 };
@@ -134,9 +134,9 @@ std::string WhyNotNumbers(const Node& n, const Names& names, bool scales_of_resu
     if (NumberOf(zero, i) != NumberOf(zero) || (x->dtype == HR_I8 && NumberOf(zero, i) != 0)) return "zero points of weights";
   const Scales s = ScalesOf(n, names);
   for (const float scale : s.w) {
+    const auto usable = [](float v) { return std::isnormal(v) && v > 0; };
     const float all = s.x * scale / s.y;
-    if (!std::isnormal(s.x) || !std::isnormal(scale) || !std::isnormal(s.y) || s.x < 0 || scale < 0 || s.y < 0 || all >= 256 || all < 0x1p-31f)
-      return "scales that XNNPACK does not take";
+    if (!usable(s.x) || !usable(scale) || !usable(s.y) || all >= 256 || all < 0x1p-31f) return "scales that XNNPACK does not take";
   }
   return "";
 }
