@@ -19,6 +19,8 @@ def _find_include_root(ctx):
     for root in _INCLUDE_ROOTS:
         if ctx.path(root + "/" + ctx.attr.include[0]).exists:
             return root
+    if ctx.attr.optional:
+        return None
     fail("@{}: no header {} in {}. On Debian: apt-get install {} (./bazelw does it)".format(
         ctx.name,
         ctx.attr.include[0],
@@ -45,6 +47,13 @@ def _libraries(ctx):
 def _system_lib_impl(ctx):
     if ctx.attr.include:
         root = _find_include_root(ctx)
+        if ctx.attr.optional:
+            have = root and not (ctx.attr.without and ctx.attr.without in ctx.read(root + "/" + ctx.attr.include[0]))
+            ctx.file("have.bzl", "HAVE = %d\n" % (1 if have else 0))
+            if not have:
+                print("@{}: no {} of the version that is known here: what needs it is left out".format(ctx.name, ctx.attr.package))
+                ctx.file("BUILD.bazel", "")
+                return
         for name in ctx.attr.include:
             ctx.symlink(root + "/" + name, "include/" + name)
     libs = _libraries(ctx) if ctx.attr.lib_prefix else []
@@ -63,6 +72,8 @@ system_lib = repository_rule(
             doc = "put the libraries with this prefix into LIBS of libs.bzl, " +
                   "for families whose members change with each release",
         ),
+        "optional": attr.bool(doc = "where it is missing the repository is empty: @NAME//:have.bzl has HAVE = 0 or 1"),
+        "without": attr.string(doc = "optional: a first header with this text is another version's, and as if missing"),
         "package": attr.string(doc = "Debian package, for the error message"),
     },
 )

@@ -21,12 +21,8 @@ Geometry GeometryOf(const Node& n) {
   g.x = Sizes(n.input("X")), g.w = Sizes(n.input("W")), g.y = Sizes(n.output("Y"));
   g.x[0] = g.y[0] = 1;
   const size_t spatial = g.x.size() - 2;
-  const auto list = [&](const char* name, int64_t otherwise, size_t count) {
-    Dims d = Ints(n.attribute(name));
-    return d.empty() ? Dims(count, otherwise) : d;
-  };
-  g.strides = list("strides", 1, spatial), g.dilations = list("dilations", 1, spatial);
-  const Dims pads = list("pads", 0, 2 * spatial);
+  g.strides = IntsOf(n, "strides", 1, spatial), g.dilations = IntsOf(n, "dilations", 1, spatial);
+  const Dims pads = IntsOf(n, "pads", 0, 2 * spatial);
   g.begin.assign(pads.begin(), pads.begin() + static_cast<long>(spatial));
   g.end.assign(pads.begin() + static_cast<long>(spatial), pads.end());
   g.group = Ints(n.attribute("group", "1")).at(0);
@@ -40,8 +36,7 @@ std::string WhyNot(const Node& n) {
   if (!w->constant) return "W is no constant";
   if (b && !b->constant) return "B is no constant";
   if (!Known(Sizes(x), 1) || !Known(Sizes(y), 1)) return "only the batch may be a name";
-  const std::string pad = n.attribute("auto_pad", "\"NOTSET\"");
-  return pad == "\"NOTSET\"" || pad == "\"VALID\"" ? "" : "auto_pad";
+  return PadsAsWritten(n) ? "" : "auto_pad";
 }
 
 std::string Expansion(const Node& n) {

@@ -21,60 +21,6 @@ dnnl::stream& Stream() {
 OneThread::OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
 OneThread::~OneThread() { omp_set_num_threads(before_); }
 
-Dims Ints(const std::string& list) {
-  Dims out;
-  for (const char* at = list.c_str(); *at;) {
-    char* end = nullptr;
-    const long long v = std::strtoll(at, &end, 10);
-    if (end == at) {
-      ++at;
-      continue;
-    }
-    out.push_back(v);
-    at = end;
-  }
-  return out;
-}
-Dims Sizes(const hr_port* p) {
-  Dims out;
-  for (int d = 0; d < p->rank; ++d) out.push_back(Node::Size(p, d));
-  return out;
-}
-bool Known(const Dims& d, size_t from) {
-  for (size_t i = from; i < d.size(); ++i)
-    if (d[i] < 1) return false;
-  return true;
-}
-int64_t Product(const Dims& d, size_t from) {
-  int64_t n = 1;
-  for (size_t i = from; i < d.size(); ++i) n *= d[i];
-  return n;
-}
-Dims RowMajor(const Dims& shape) {
-  Dims s(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;) s[d - 1] = s[d] * shape[d];
-  return s;
-}
-Dims ChannelsLast(const Dims& shape) {
-  Dims s(shape.size(), 1);
-  int64_t step = shape[1];
-  for (size_t d = shape.size(); d-- > 2; step *= shape[d]) s[d] = step;
-  s[0] = step;
-  return s;
-}
-Dims StridesOf(const Node& n, bool output, int port, const Dims& shape) {
-  const hr_node* raw = n.raw();
-  const auto* all = output ? raw->output_strides : raw->input_strides;
-  if (!all || !all[port]) return shape.size() > 2 && Product(shape, 2) == 1 ? ChannelsLast(shape) : RowMajor(shape);  // the same memory
-  Dims s;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    char* end = nullptr;
-    const int64_t v = std::strtoll(all[port][d], &end, 10);
-    if (*end) throw std::invalid_argument("strides that are no numbers");
-    s.push_back(v);
-  }
-  return s;
-}
 dnnl::memory::desc Desc(const Dims& shape, const Dims& strides) {
   return dnnl::memory::desc(shape, dnnl::memory::data_type::f32, strides);
 }
@@ -146,28 +92,6 @@ void Kernel::Run(std::vector<std::pair<int, dnnl::memory>> arguments) const {
   if (scratchpad_.get_size() > 0) all[DNNL_ARG_SCRATCHPAD] = At(scratchpad_, Scratchpad(scratchpad_.get_size()));
   primitive_.execute(Stream(), all);
   Stream().wait();
-}
-
-std::string AttributesOf(const Node& n, const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) {
-    const std::string text = n.attribute(name);
-    if (text.empty() || (name == "pads" && n.attribute("auto_pad") == "\"VALID\"")) continue;
-    out += (out.empty() ? "" : ", ") + name + " = " + text;
-  }
-  return out;
-}
-
-std::vector<int> ImagesChannelsLast(const Node& n, int port, const char* weights) {
-  const hr_node* raw = n.raw();
-  const hr_port& p = port < raw->n_inputs ? raw->inputs[port] : raw->outputs[port - raw->n_inputs];
-  if (p.rank < 3 || p.rank != raw->inputs[0].rank || std::string(p.name) == weights) return {};
-  for (const hr_step& s : n.steps())
-    if (s.input == port && s.dim >= 0) return {};
-  std::vector<int> order = {0};
-  for (int d = 2; d < p.rank; ++d) order.push_back(d);
-  order.push_back(1);
-  return order;
 }
 
 dnnl::memory Packed(const hr_value& constant, const dnnl::memory::desc& from, const dnnl::memory::desc& to) {

@@ -16,13 +16,9 @@ class Pooling {
     const Dims xs = StridesOf(n, false, 0, x), ys = StridesOf(n, true, 0, y);
     x_step_ = xs[0], y_step_ = ys[0];
     const bool global = n.attribute("kernel_shape").empty();
-    const auto list = [&](const char* name, int64_t otherwise, size_t count) {
-      const Dims d = Ints(n.attribute(name));
-      return d.empty() ? Dims(count, otherwise) : d;
-    };
-    const Dims window = global ? Dims(x.begin() + 2, x.end()) : list("kernel_shape", 1, spatial);
-    const Dims strides = list("strides", 1, spatial), pads = list("pads", 0, 2 * spatial);
-    Dims dilations = list("dilations", 1, spatial), end;
+    const Dims window = global ? Dims(x.begin() + 2, x.end()) : IntsOf(n, "kernel_shape", 1, spatial);
+    const Dims strides = IntsOf(n, "strides", 1, spatial), pads = IntsOf(n, "pads", 0, 2 * spatial);
+    Dims dilations = IntsOf(n, "dilations", 1, spatial), end;
     const Dims begin(pads.begin(), pads.begin() + static_cast<long>(spatial));
     for (size_t d = 0; d < spatial; ++d)
       end.push_back((y[d + 2] - 1) * strides[d] + (window[d] - 1) * dilations[d] + 1 - x[d + 2] - begin[d]);
@@ -57,8 +53,7 @@ std::string WhyNot(const Node& n) {
   if (x->rank < 3 || x->rank > 5) return "only one to three dimensions";
   if (n.output("Indices")) return "Indices are asked for";
   if (!Known(Sizes(x), 1) || !Known(Sizes(y), 1)) return "only the batch may be a name";
-  const std::string pad = n.attribute("auto_pad", "\"NOTSET\"");
-  if (pad != "\"NOTSET\"" && pad != "\"VALID\"") return "auto_pad";
+  if (!PadsAsWritten(n)) return "auto_pad";
   if (n.attribute("ceil_mode", "0") != "0") return "ceil_mode";
   return "";
 }

@@ -33,7 +33,7 @@ BUNDLED = {
 FROM_THE_INDEX = ("highs", "nanobind", "onnx")
 # Nothing of these is in the wheel: tests, benchmarks and Bazel's own needs.
 NOT_IN_THE_WHEEL = ("beside_packages", "com_github_google_benchmark", "com_google_googletest", "local_python", "mypy_packages",
-                    "onednn", "onednn_lib", "python_packages", "remote_coverage_tools", "rules_cc", "rules_java")
+                    "onednn", "onednn_lib", "python_packages", "remote_coverage_tools", "rules_cc", "rules_java", "xnnpack")
 
 
 def package_of(path: str) -> str:
