@@ -33,8 +33,8 @@ std::string Reason(const PlanModel& m, const PlannedValue& v, Fate fate, bool co
   if (Names(copied ? o.recompute : o.store, m, v)) return copied ? "recomputed: as asked for" : "kept: as asked for";
   if (fate != Fate::kKeep && copied) {
     if (o.keep == Keep::kRecomputeAll) return "recomputed: everything is";
-    return v.cheap ? "recomputed: elementwise from values that are there"
-                   : "recomputed: to stay within the memory limit";
+    if (v.cheap) return "recomputed: elementwise from values that are there";
+    return o.memory_limit ? "recomputed: to stay within the memory limit" : "recomputed: little work for its size";
   }
   for (int a : v.members)
     if (m.arrays[a].tape) return "kept: values that are overwritten";
@@ -60,6 +60,55 @@ void FillReport(const PlanModel& m, const Choice& choice, const Schedule& s, con
   const Timeline kept = Evaluate(m, Choice(m.values.size(), Fate::kKeep));
   report->recompute_work = m.forward_work > 0 ? std::max(0.0, t.extra_work - kept.extra_work) / m.forward_work : 0;
 }
+
+constexpr int64_t kLargeBytes = 8 << 20;
+constexpr double kWorkPerByte = 128, kMostWork = 0.25;  // the latter: of the forward part's, all together
+
+// Values that little work makes again for their size, from what is there anyway: the weights of an attention, which are larger than
+// what they come from. Products with parameters are none: they do much for each element.
+class LargeValues {
+ public:
+  LargeValues(const PlanModel& m, Choice* choice) : m_(m), choice_(*choice) {}
+
+  void Recompute() {
+    double left = kMostWork * m_.forward_work;
+    for (size_t v = 0; v < m_.values.size(); ++v) {
+      const PlannedValue& value = m_.values[v];
+      if (choice_[v] != Fate::kKeep || value.uses.empty() || value.bytes < kLargeBytes) continue;
+      std::vector<int> again;
+      double work = 0;
+      if (!Add(static_cast<int>(v), &again, &work)) continue;
+      if (work > left || work > kWorkPerByte * static_cast<double>(value.bytes)) continue;
+      left -= work;
+      for (int a : again) choice_[static_cast<size_t>(a)] = Fate::kOnce;
+    }
+  }
+
+ private:
+  // The value, and all that it needs and that is not there.
+  bool Add(int v, std::vector<int>* again, double* work) const {
+    if (std::count(again->begin(), again->end(), v) > 0) return true;
+    const PlannedValue& value = m_.values[static_cast<size_t>(v)];
+    if (!value.recomputable || again->size() >= kMostAgain) return false;
+    for (int u : value.producers) {
+      const Unit& unit = m_.units[static_cast<size_t>(u)];
+      for (int a : unit.reads)
+        if (!unit.elementwise && m_.arrays[static_cast<size_t>(a)].value < 0) return false;
+    }
+    again->push_back(v), *work += value.work;
+    return std::all_of(value.inputs.begin(), value.inputs.end(), [&](int i) { return IsThere(i) || Add(i, again, work); });
+  }
+  bool IsThere(int v) const {
+    const PlannedValue& value = m_.values[static_cast<size_t>(v)];
+    const bool outside = std::none_of(value.members.begin(), value.members.end(),
+                                      [&](int a) { return m_.arrays[static_cast<size_t>(a)].arena; });
+    return outside || !value.uses.empty();
+  }
+
+  static constexpr size_t kMostAgain = 8;
+  const PlanModel& m_;
+  Choice& choice_;
+};
 
 constexpr size_t kMostLoops = 3;  // beyond, the loops with the largest tapes
 
@@ -149,6 +198,7 @@ Status PlanMemory(Combined* c, const Options& o, const Registry& r, Report* repo
     solution.choice = o.keep == Keep::kStoreAll       ? Choice(m.values.size(), Fate::kKeep)
                       : o.keep == Keep::kRecomputeAll ? RecomputeAllChoice(m)
                                                       : DefaultChoice(m);
+    if (o.keep == Keep::kSolve) LargeValues(m, &solution.choice).Recompute();
     solution.timeline = Evaluate(m, solution.choice);
     solution.solver = "none needed";
     HR_RETURN_IF_ERROR(Fits(solution.timeline, o));

@@ -308,5 +308,36 @@ TEST(PlanMemory, AStackOfLayersFitsInAQuarter) {
               least.solver.c_str(), least.timeline.extra_work / m.forward_work, Seconds() - start);
 }
 
+// P, from another product of values that the backward part reads anyway; a product with a parameter does more for each element.
+std::string Weights(int64_t rows, const std::string& key) {
+  const std::string n = std::to_string(rows), all = "map i in 0:" + n + ", j in 0:" + n;
+  return "sdfg f(X: f32[" + n + ", 64], W: f32[64, 64], U: f32[" + n + ", " + n + "], Y: f32[" + n + ", " + n + "], dP: f32[" + n + ", " + n +
+         "], dQ: f32[" + n + ", 64]) {\n  transient Q: f32[" + n + ", 64]\n  transient S: f32[" + n + ", " + n + "]\n  transient P: f32[" + n + ", " +
+         n + "]\n  transient dS: f32[" + n + ", " + n + "]\n  state {\n    map i in 0:" + n + ", j in 0:64 { Q[i, j] = 0 }\n    map i in 0:" + n +
+         ", j in 0:64, k in 0:64 { Q[i, j] += X[i, k] * W[k, j] }\n    " + all + " { S[i, j] = 0 }\n    " + all + ", k in 0:64 { S[i, j] += Q[i, k] * " + key +
+         "[j, k] }\n    " + all + " { P[i, j] = exp(S[i, j]) }\n    " + all + " { Y[i, j] = 0 }\n    " + all + ", k in 0:" + n +
+         " { Y[i, j] += U[i, k] * P[k, j] }\n  }\n  state {\n    " + all + " { dS[i, j] = dP[i, j] * P[i, j] }\n    map i in 0:" + n +
+         ", k in 0:64 { dQ[i, k] = 0 }\n    map i in 0:" + n + ", k in 0:64, j in 0:" + n + " { dQ[i, k] += dS[i, j] * Q[j, k] }\n  }\n}\n";
+}
+
+TEST(PlanMemory, LargeValuesOfLittleWorkAreComputedAgain) {
+  const auto fate = [](const std::string& text, const Options& o) {
+    Combined c = Load(text);
+    Report report;
+    const Status s = PlanMemory(&c, o, Registry(), &report);
+    EXPECT_TRUE(s.ok()) << s.ToString();
+    EXPECT_TRUE(Verify(c.program).ok()) << Verify(c.program).ToString() << Plain(c.program);
+    for (const Report::Item& item : report.items)
+      if (item.container == Name("P")) return item.why;
+    return std::string();
+  };
+  EXPECT_EQ(fate(Weights(4096, "Q"), {}), "recomputed: little work for its size");
+  EXPECT_EQ(fate(Weights(4096, "X"), {}), "kept: read by the backward part");  // a parameter
+  EXPECT_EQ(fate(Weights(512, "Q"), {}), "kept: read by the backward part");   // 1 MiB
+  Options all;
+  all.keep = Keep::kStoreAll;
+  EXPECT_EQ(fate(Weights(4096, "Q"), all), "kept: read by the backward part");
+}
+
 }  // namespace
 }  // namespace headrace::autodiff

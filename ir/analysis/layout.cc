@@ -92,13 +92,34 @@ Expr MemoryExtent(const Container& c) { return c.strides.empty() || IsContiguous
 
 namespace {
 
-// What is known of sizes, and of the indices of loops around a kernel's calls.
+// What is known of sizes, and of the indices of loops around a kernel's calls, which are no sizes.
 Assumptions KnownIn(const Sdfg& s) {
   Assumptions as = s.assumptions;
-  for (const Range& r : s.given)
-    if (const auto begin = AsInt(r.begin), end = AsInt(r.end); begin && end && CountsUp(r) && !as.Find(r.index))
-      as.bounds.push_back({r.index, {*begin, *end - 1}});
+  for (const Range& r : s.given) {
+    if (as.Find(r.index)) continue;
+    Interval bounds;
+    if (CountsUp(r)) bounds.lo = AsInt(r.begin), bounds.hi = AsInt(r.end);
+    if (bounds.hi) --*bounds.hi;
+    as.bounds.push_back({r.index, bounds});
+  }
   return as;
+}
+
+// a <= b for all points of the ranges, inside of which there is one at least. Where the difference moves one way along a range, its first
+// or its last point decides.
+bool IsLeIn(const std::vector<Range>& ranges, const Expr& a, const Expr& b, const Assumptions& as) {
+  if (IsLe(a, b, as)) return true;
+  Expr gap = b - a;
+  for (size_t k = ranges.size(); k-- > 0;) {
+    const Range& r = ranges[k];
+    if (!Mentions(gap, r.index)) continue;
+    const std::optional<Expr> slope = CountsUp(r) ? Coefficient(gap, r.index) : std::nullopt;
+    if (!slope) return false;
+    const bool rises = IsLe(Expr(0), *slope, as);
+    if (!rises && !IsLe(*slope, Expr(0), as)) return false;
+    gap = Substitute(gap, {{r.index, rises ? r.begin : r.end - Expr(1)}});
+  }
+  return IsLe(Expr(0), gap, as);
 }
 
 }  // namespace
@@ -106,13 +127,14 @@ Assumptions KnownIn(const Sdfg& s) {
 bool LiesInside(const Sdfg& s, const Container& view) {
   const Container& base = s.Get(view.base);
   const Assumptions as = s.given.empty() ? s.assumptions : KnownIn(s);
+  const auto le = [&](const Expr& a, const Expr& b) { return IsLeIn(s.given, a, b, as); };
   const Expr extent = MemoryExtent(base);
-  if (!view.offset && view.strides.empty()) return IsLe(NumElements(view), extent, as);
-  if (view.offset && !IsLe(Expr(0), view.offset, as)) return false;
+  if (!view.offset && view.strides.empty()) return le(NumElements(view), extent);
+  if (view.offset && !le(Expr(0), view.offset)) return false;
   for (const Expr& stride : view.strides)
-    if (!IsLe(Expr(0), stride, as)) return false;
+    if (!le(Expr(0), stride)) return false;
   const Expr last = LastElement(view);
-  return IsLe((view.offset ? view.offset + last : last) + Expr(1), extent, as);
+  return le((view.offset ? view.offset + last : last) + Expr(1), extent);
 }
 
 Offset OffsetOf(const Sdfg& s, Name container, const std::vector<Expr>& index, bool flat) {
