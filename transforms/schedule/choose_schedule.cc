@@ -351,23 +351,37 @@ void Scheduler::Finish(Statements body) {
 
 namespace {
 
+bool AddsProducts(const Sdfg& s) {
+  bool found = false;
+  ForEachNode(s, [&](NodeId n) {
+    const auto* t = std::get_if<Tasklet>(&s.nodes[n].body);
+    found |= t && t->op == WriteOp::kAdd && t->value.Is(ExprKind::kBinary) && t->value->op == Op::kMul;
+  });
+  return found;
+}
+
 // The best schedule that the verifier takes; nullopt: none, and why the last one was not taken. What can't be shown to stay
 // inside, and to race nowhere, is no schedule.
 std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::Device& device, std::string* why) {
-  using schedule::Scheduler;
-  const auto plain = [](bool share) { return [share](Scheduler& x) { return x.Plain(share); }; };
-  const auto run = [](bool collapse) { return [collapse](Scheduler& x) { return x.Run(collapse); }; };
-  // Of ranges that are one where sizes are symbols, less can be shown.
-  for (const std::function<std::string(Scheduler&)>& attempt :
-       std::initializer_list<std::function<std::string(Scheduler&)>>{run(true), run(false), plain(true), plain(false)}) {
+  bool tiles = false;
+  const auto attempt = [&](const std::function<std::string(schedule::Scheduler&)>& run) -> std::optional<Sdfg> {
     Sdfg copy = s;
-    Scheduler scheduler(&copy, device);
-    *why = attempt(scheduler);
+    schedule::Scheduler scheduler(&copy, device);
+    *why = run(scheduler);
     if (why->empty() && device.block_threads > 1) *why = schedule::OntoGrid(&copy, device);
     if (why->empty())
       if (const Status verified = Verify(p, copy); !verified.ok()) *why = verified.diagnostics().front().message;
-    if (why->empty()) return copy;
-  }
+    tiles = scheduler.tiles().has_value();
+    return why->empty() ? std::optional<Sdfg>(std::move(copy)) : std::nullopt;
+  };
+  // Of ranges that are one where sizes are symbols, less can be shown; and a product may have tiles only where they aren't.
+  auto joined = attempt([](schedule::Scheduler& x) { return x.Run(/*collapse=*/true); });
+  if (joined && (tiles || !AddsProducts(s))) return joined;
+  auto apart = attempt([](schedule::Scheduler& x) { return x.Run(/*collapse=*/false); });
+  if (apart && (tiles || !joined)) return apart;
+  if (joined) return joined;
+  for (const bool share : {true, false})
+    if (auto plain = attempt([share](schedule::Scheduler& x) { return x.Plain(share); })) return plain;
   return std::nullopt;
 }
 

@@ -280,10 +280,11 @@ ProductScheduler::Statements ProductScheduler::PackRows() {
   return Wrap(s_, {{{tiles}, Schedule::kSequential}}, full);
 }
 
-// Of the last columns. Where nobody knows how many there are they have the places of those of a whole tile, as rows have.
+// Of the last columns. Where nobody knows how many there are, or more is done with each result than to add it, they have the places of
+// those of a whole tile, as rows have: so it shows that none meet.
 ProductScheduler::Statements ProductScheduler::StoreSome(const Range& rows, const std::function<Statements(const Expr&, const Expr&)>& put) {
   const Expr u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
-  if (!AsInt(columns_.count)) {
+  if (!AsInt(columns_.count) || (sums_ == Name() && completion_.statements.size() > 1)) {
     const Range left{u_, Expr(0), Min(Expr(tile_columns_), columns_.count - j1), Expr(1)};
     return Wrap(s_, {{{rows}, Schedule::kSequential}, {{left}, Schedule::kVector}}, put(j1 + u, u));
   }
