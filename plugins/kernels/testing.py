@@ -148,7 +148,8 @@ class Comparison:
 
     def agree(self, got, wanted, what):
         if wanted.dtype.kind == "f":
-            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=2e-5 * max(1, np.abs(wanted).max()), err_msg=what)
+            largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1)
+            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=2e-5 * largest, err_msg=what)
             return
         self.assertEqual(got.dtype, wanted.dtype, what)  # quantised: a step apart where a sum lies between two
         steps = np.abs(got.astype(np.int64) - wanted.astype(np.int64))

@@ -10,7 +10,7 @@ class FloatConvolution : public Convolution<float> {
 
  private:
   FloatConvolution(const Node& n, const Steps& s)
-      : Convolution(n, 0, n.input("W"), xnn_setup_convolution2d_nhwc_f32, [&](const Piece& p) {
+      : Convolution(n, 0, n.input("W"), s, xnn_setup_convolution2d_nhwc_f32, [&](const Piece& p) {
           const Window& w = p.window;
           return Made(xnn_create_convolution2d_nhwc_f32, U(p.slab.above), U(p.slab.right), U(p.slab.below), U(w.left), U(w.height),
                       U(w.width), U(w.stride_h), U(w.stride_w), U(w.dilation_h), U(w.dilation_w), U(p.groups), Z(p.group_channels),
@@ -49,7 +49,7 @@ void RegisterConvolution(headrace_plugin::Registrar& r) {
   c.layout = [](const Node& n, int port) { return ImagesChannelsLast(n, port, "W"); };
   c.epilogue = [](const Node& n) { return WhyNoSteps(n, 1); };
   r.external("xnnpack_conv", "xnnpack_conv", c);
-  r.impl("Conv", "xnnpack", WhyNot, Expansion, /*cost=*/[](const Node& n) { return n.operations() * 1.001; }, {});
+  r.impl("Conv", "xnnpack", WhyNot, Expansion, FloatCost, {});
 }
 
 }  // namespace headrace_xnnpack

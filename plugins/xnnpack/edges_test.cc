@@ -1,4 +1,5 @@
-// Nothing is read beyond an input that ends where the process's memory does, and results are those of an input with room behind it.
+// Nothing is read beyond an input that ends where the process's memory does, and results are those of an input with room behind it, also
+// of runs at the same time.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "plugins/xnnpack/kernels.h"
@@ -68,8 +70,9 @@ std::vector<const char*> Pointers(const std::vector<std::string>& texts) {
 }
 
 // The result of a call, whose inputs are X or A, W or B.
-std::vector<float> ResultOf(const std::string& name, hr_function function, const std::vector<std::pair<std::string, std::string>>& attributes,
-                       const std::vector<std::pair<std::string, Port>>& inputs, const Port& output, bool room) {
+std::vector<float> ResultOf(const std::string& name, hr_function function,
+                            const std::vector<std::pair<std::string, std::string>>& attributes,
+                            const std::vector<std::pair<std::string, Port>>& inputs, const Port& output, bool room) {
   std::vector<std::unique_ptr<Numbers>> data;
   std::vector<hr_value> values;
   for (const auto& [port, p] : inputs) {
@@ -88,7 +91,8 @@ std::vector<float> ResultOf(const std::string& name, hr_function function, const
   std::vector<const char* const*> strides;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Port& p = inputs[i].second;
-    ports.push_back({inputs[i].first.c_str(), 1, HR_F32, static_cast<int32_t>(p.shape.size()), table(p.shape), p.constant ? &values[i] : nullptr});
+    const int32_t rank = static_cast<int32_t>(p.shape.size());
+    ports.push_back({inputs[i].first.c_str(), 1, HR_F32, rank, table(p.shape), p.constant ? &values[i] : nullptr});
     strides.push_back(p.last ? table(ChannelsLast(p.shape)) : nullptr);
   }
   const hr_port y{"Y", 1, HR_F32, static_cast<int32_t>(output.shape.size()), table(output.shape), nullptr};
@@ -107,14 +111,21 @@ std::vector<float> ResultOf(const std::string& name, hr_function function, const
   void* state = nullptr;
   EXPECT_EQ(e.prepare(e.user, &node, &state, &writer), 0) << error;
   if (!state) return {};
-  std::vector<float> result(output.count(), 12345);
-  hr_value out{HR_TENSOR, HR_F32, static_cast<int32_t>(output.shape.size()), 0, output.shape.data(), result.data(), 0, nullptr};
-  hr_call call{};
-  call.struct_size = sizeof call;
-  call.n_inputs = node.n_inputs, call.n_outputs = 1, call.inputs = values.data(), call.outputs = &out, call.state = state;
-  EXPECT_EQ(function(&call), 0);
+  // Runs at the same time, which share the state.
+  std::vector<std::vector<float>> results(4, std::vector<float>(output.count(), 12345));
+  std::vector<std::thread> runs;
+  for (std::vector<float>& result : results)
+    runs.emplace_back([&] {
+      hr_value out{HR_TENSOR, HR_F32, static_cast<int32_t>(output.shape.size()), 0, output.shape.data(), result.data(), 0, nullptr};
+      hr_call call{};
+      call.struct_size = sizeof call;
+      call.n_inputs = node.n_inputs, call.n_outputs = 1, call.inputs = values.data(), call.outputs = &out, call.state = state;
+      EXPECT_EQ(function(&call), 0);
+    });
+  for (std::thread& run : runs) run.join();
+  for (const std::vector<float>& result : results) EXPECT_EQ(result, results[0]);
   e.release(e.user, state);
-  return result;
+  return results[0];
 }
 
 }  // namespace

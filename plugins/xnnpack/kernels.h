@@ -113,6 +113,14 @@ void RunRows(const Operator& op, const Setup& setup, int64_t depth, int64_t colu
 }
 int64_t RowsOf(const hr_value& a);  // all dimensions but the last
 
+// Whether all are finite. XNNPACK's bounds make other numbers of NaN, so what such inputs give is computed here: `Direct…`.
+bool Finite(const float* numbers, int64_t count);
+// Whole numbers are.
+template <typename T>
+bool Finite(const T*, int64_t) {
+  return true;
+}
+
 // Channels [channel, channel + count) of rows that lie densely, into an image that doesn't.
 template <typename T>
 void StoreRows(const Image& i, const T* rows_from, int64_t channel, int64_t count, T* image, int64_t first, int64_t rows) {
@@ -140,11 +148,18 @@ std::vector<Slab> SlabsOf(const Window& w, const Image& x, const Image& y, int64
 struct Steps {
   std::vector<float> bias;  // with the node's own; empty: none
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+
+  float Bias(int64_t i) const { return bias.empty() ? 0 : bias[Z(i)]; }
+  float Bounded(float v) const { return v < low ? low : v > high ? high : v; }  // NaN stays
 };
 // "" = all of them can be done. `channel`: the dimension of the vector; -1: it can't be there.
 std::string WhyNoSteps(const Node& n, int channel);
 // `own`: the node's bias of `count` numbers, or null.
 Steps StepsOf(const Node& n, int channel, const hr_value* own, int64_t count);
+
+// Measured against the pure forms (README.md), in operations of theirs; negative: not known.
+double FloatCost(const Node& n);
+double QuantizedCost(const Node& n);
 
 void RegisterConvolution(headrace_plugin::Registrar& r);
 void RegisterProducts(headrace_plugin::Registrar& r);

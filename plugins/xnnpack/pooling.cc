@@ -57,9 +57,31 @@ class Windows : public Pool {
       const float* from = RowsOf(x_, x, images, image, p.slab.x_first, p.slab.x_rows);
       float* const to = y + image * y_.step;
       float* const rows = y_.Dense() ? to + p.slab.first * y_.row() : BufferOf<float>(1, p.slab.rows * y_.row());
-      p.op.Run([&](xnn_operator_t op) { return setup(op, 1, Z(p.slab.x_rows), Z(x_.width), from, rows, nullptr); });
+      if (Finite(from, p.slab.x_rows * x_.row()))
+        p.op.Run([&](xnn_operator_t op) { return setup(op, 1, Z(p.slab.x_rows), Z(x_.width), from, rows, nullptr); });
+      else
+        Direct(p.slab, from, rows);
       if (!y_.Dense()) StoreRows(y_, rows, 0, y_.channels, to, p.slab.first, p.slab.rows);
     }
+  }
+  // Of rows as an operator has them, one window after the other.
+  void Direct(const Slab& s, const float* x, float* y) const {
+    const Window& w = window_;
+    for (int64_t i = 0; i < s.rows; ++i)
+      for (int64_t j = 0; j < y_.width; ++j)
+        for (int64_t c = 0; c < x_.channels; ++c) {
+          float most = -std::numeric_limits<float>::infinity(), sum = 0;
+          int64_t count = 0;
+          for (int64_t k = 0; k < w.height; ++k)
+            for (int64_t l = 0; l < w.width; ++l) {
+              const int64_t h = i * w.stride_h + k * w.dilation_h - s.above, v = j * w.stride_w + l * w.dilation_w - w.left;
+              if (h < 0 || h >= s.x_rows || v < 0 || v >= x_.width) continue;
+              const float value = x[(h * x_.width + v) * x_.channels + c];
+              sum += value, ++count;
+              if (value > most || value != value) most = value;  // nothing is more than NaN
+            }
+          y[(i * y_.width + j) * x_.channels + c] = steps_.Bounded(max_ ? most : sum / static_cast<float>(count));
+        }
   }
 
   const Window window_;
@@ -77,8 +99,8 @@ class Means : public Pool {
     for (int64_t first = 0; first < x_.channels; first += each)
       for (int64_t group = 0; group < groups_; ++group) {
         const int64_t count = std::min(each, x_.channels - first);
-        ops_.push_back({first, group, Made(xnn_create_global_average_pooling_nwc_f32, Z(count), Z(x_.channels), Z(x_.channels), steps_.low,
-                                           steps_.high, 0u)});
+        ops_.push_back({first, count, group, Made(xnn_create_global_average_pooling_nwc_f32, Z(count), Z(x_.channels), Z(x_.channels),
+                                                  steps_.low, steps_.high, 0u)});
       }
   }
   int32_t Run(hr_call* call) const {
@@ -90,6 +112,10 @@ class Means : public Pool {
       for (int64_t image = p.group; image < images; image += groups_) {
         const float* from = RowsOf(x_, x, images, image, 0, x_.height) + p.channel;
         float* const to = y + image * x_.channels + p.channel;  // channels of one pixel lie densely
+        if (!Finite(from - p.channel, x_.height * x_.row())) {
+          for (int64_t c = 0; c < p.count; ++c) to[c] = steps_.Bounded(Mean(from + c));
+          continue;
+        }
         p.op.Run([&](xnn_operator_t op) {
           return xnn_setup_global_average_pooling_nwc_f32(op, 1, Z(x_.height * x_.width), from, to, nullptr);
         });
@@ -99,9 +125,15 @@ class Means : public Pool {
 
  private:
   struct Part {
-    int64_t channel, group;
+    int64_t channel, count, group;
     Operator op;
   };
+  float Mean(const float* x) const {
+    float sum = 0;
+    for (int64_t i = 0; i < x_.height * x_.width; ++i) sum += x[i * x_.channels];
+    return sum / static_cast<float>(x_.height * x_.width);
+  }
+
   int64_t groups_;
   std::vector<Part> ops_;
 };
@@ -134,7 +166,8 @@ std::string Expansion(const Node& n, const char* function, const std::string& at
          attributes + "(X = X) -> (Y = Y)\n}\n";
 }
 std::string WindowsOf(const Node& n, const std::string& kind) {
-  return Expansion(n, "xnnpack_pool", "{kind = \"" + kind + "\", " + AttributesOf(n, {"dilations", "kernel_shape", "pads", "strides"}) + "}");
+  const std::string attributes = AttributesOf(n, {"dilations", "kernel_shape", "pads", "strides"});
+  return Expansion(n, "xnnpack_pool", "{kind = \"" + kind + "\", " + attributes + "}");
 }
 
 }  // namespace
@@ -150,12 +183,11 @@ void RegisterPooling(headrace_plugin::Registrar& r) {
   };
   r.external("xnnpack_pool", "xnnpack_pool", contract(headrace_plugin::Prepared<Windows>()));
   r.external("xnnpack_mean", "xnnpack_mean", contract(headrace_plugin::Prepared<Means>()));
-  const auto cost = [](const Node& n) { return n.operations() * 1.001; };
-  r.impl("MaxPool", "xnnpack", [](const Node& n) { return WhyNotWindows(n, true); }, [](const Node& n) { return WindowsOf(n, "max"); }, cost,
-         {});
+  r.impl("MaxPool", "xnnpack", [](const Node& n) { return WhyNotWindows(n, true); }, [](const Node& n) { return WindowsOf(n, "max"); },
+         FloatCost, {});
   r.impl("AveragePool", "xnnpack", [](const Node& n) { return WhyNotWindows(n, false); },
-         [](const Node& n) { return WindowsOf(n, "average"); }, cost, {});
-  r.impl("GlobalAveragePool", "xnnpack", WhyNotMean, [](const Node& n) { return Expansion(n, "xnnpack_mean", ""); }, cost, {});
+         [](const Node& n) { return WindowsOf(n, "average"); }, FloatCost, {});
+  r.impl("GlobalAveragePool", "xnnpack", WhyNotMean, [](const Node& n) { return Expansion(n, "xnnpack_mean", ""); }, FloatCost, {});
 }
 
 }  // namespace headrace_xnnpack

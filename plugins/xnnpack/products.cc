@@ -19,7 +19,7 @@ class FloatProduct : public Weighted<float> {
 
  private:
   FloatProduct(const Node& n, const Steps& s)
-      : Weighted(n, 0, n.input("B"), n.attribute("transB", "0") == "1", xnn_setup_fully_connected_nc_f32,
+      : Weighted(n, 0, n.input("B"), n.attribute("transB", "0") == "1", s, xnn_setup_fully_connected_nc_f32,
                  [&](const Piece& p) { return Packed(p, s); }) {}
 };
 
@@ -42,11 +42,14 @@ class Batched {
     const int64_t blocks = Ratio(columns_, each_);
     return Chunks(call, all / rows * blocks, [&](int64_t chunk) {
       const int64_t i = chunk / blocks, first = chunk % blocks * each_, count = std::min(each_, columns_ - first);
+      const float *rows_of = a + i * rows * depth_, *matrix = b + i * depth_ * columns_;
+      float* const to = y + i * rows * columns_;
       float* const block = BufferOf<float>(1, count * depth_);
-      Gather(b + i * depth_ * columns_, depth_, columns_, false, first, count, block);
+      Gather(matrix, depth_, columns_, false, first, count, block);
+      if (!Finite(rows_of, rows * depth_) || !Finite(block, count * depth_))
+        return Direct(rows_of, rows, depth_, columns_, matrix, false, first, count, Steps(), to);
       const Operator op = Packed({depth_, columns_, first, count, block}, Steps());
-      RunRows(op, xnn_setup_fully_connected_nc_f32, depth_, columns_, a + i * rows * depth_, a + all * depth_, rows,
-              y + i * rows * columns_ + first);
+      RunRows(op, xnn_setup_fully_connected_nc_f32, depth_, columns_, rows_of, a + all * depth_, rows, to + first);
     });
   }
 
@@ -104,10 +107,9 @@ void RegisterProducts(headrace_plugin::Registrar& r) {
   weighted.epilogue = [](const Node& n) { return WhyNoSteps(n, n.output("Y")->rank - 1); };
   r.external("xnnpack_product", "xnnpack_product", weighted);
   r.external("xnnpack_batched_product", "xnnpack_batched_product", headrace_plugin::Prepared<Batched>());
-  const auto cost = [](const Node& n) { return n.operations() * 1.001; };
   r.impl("MatMul", "xnnpack", WhyNotMatMul,
-         [](const Node& n) { return Expansion(n, Weights(n) ? "xnnpack_product" : "xnnpack_batched_product"); }, cost, {});
-  r.impl("Gemm", "xnnpack", WhyNotGemm, [](const Node& n) { return Expansion(n, "xnnpack_product"); }, cost, {});
+         [](const Node& n) { return Expansion(n, Weights(n) ? "xnnpack_product" : "xnnpack_batched_product"); }, FloatCost, {});
+  r.impl("Gemm", "xnnpack", WhyNotGemm, [](const Node& n) { return Expansion(n, "xnnpack_product"); }, FloatCost, {});
 }
 
 }  // namespace headrace_xnnpack

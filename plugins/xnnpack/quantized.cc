@@ -60,7 +60,7 @@ class SignedConvolution : public Convolution<int8_t> {
 
  private:
   SignedConvolution(const Node& n, Scales s)
-      : Convolution(n, 0, n.input("w"), xnn_setup_convolution2d_nhwc_qc8, [&](const Piece& p) {
+      : Convolution(n, 0, n.input("w"), Steps(), xnn_setup_convolution2d_nhwc_qc8, [&](const Piece& p) {
           s.w.resize(Z(Node::Size(n.input("w"), 0)), s.w[0]);
           const Window& w = p.window;
           return Made(xnn_create_convolution2d_nhwc_qc8, U(p.slab.above), U(p.slab.right), U(p.slab.below), U(w.left), U(w.height),
@@ -76,7 +76,7 @@ class UnsignedConvolution : public Convolution<uint8_t> {
 
  private:
   UnsignedConvolution(const Node& n, const Scales& s)
-      : Convolution(n, 0, n.input("w"), xnn_setup_convolution2d_nhwc_qu8, [&](const Piece& p) {
+      : Convolution(n, 0, n.input("w"), Steps(), xnn_setup_convolution2d_nhwc_qu8, [&](const Piece& p) {
           const Window& w = p.window;
           const int64_t weights = p.groups * p.group_results * p.group_channels * w.height * w.width;
           const Unsigned u(p.weights, weights, s, n.input("w")->dtype == HR_I8);
@@ -95,9 +95,9 @@ class SignedProduct : public Weighted<int8_t> {
 
  private:
   SignedProduct(const Node& n, const Scales& s)
-      : Weighted(n, 0, n.input("b"), false, xnn_setup_fully_connected_nc_qs8, [&](const Piece& p) {
-          return Made(xnn_create_fully_connected_nc_qs8, Z(p.depth), Z(p.count), Z(p.depth), Z(p.columns), static_cast<int8_t>(s.x_zero), s.x,
-                      s.w[0], p.weights, static_cast<const int32_t*>(nullptr), static_cast<int8_t>(s.y_zero), s.y,
+      : Weighted(n, 0, n.input("b"), false, Steps(), xnn_setup_fully_connected_nc_qs8, [&](const Piece& p) {
+          return Made(xnn_create_fully_connected_nc_qs8, Z(p.depth), Z(p.count), Z(p.depth), Z(p.columns), static_cast<int8_t>(s.x_zero),
+                      s.x, s.w[0], p.weights, static_cast<const int32_t*>(nullptr), static_cast<int8_t>(s.y_zero), s.y,
                       static_cast<int8_t>(-128), static_cast<int8_t>(127), 0u);
         }) {}
 };
@@ -107,7 +107,7 @@ class UnsignedProduct : public Weighted<uint8_t> {
 
  private:
   UnsignedProduct(const Node& n, const Scales& s)
-      : Weighted(n, 0, n.input("b"), false, xnn_setup_fully_connected_nc_qu8, [&](const Piece& p) {
+      : Weighted(n, 0, n.input("b"), false, Steps(), xnn_setup_fully_connected_nc_qu8, [&](const Piece& p) {
           const Unsigned u(p.weights, p.count * p.depth, s, n.input("b")->dtype == HR_I8);
           return Made(xnn_create_fully_connected_nc_qu8, Z(p.depth), Z(p.count), Z(p.depth), Z(p.columns), static_cast<uint8_t>(s.x_zero),
                       s.x, u.zero, s.w[0], u.weights, static_cast<const int32_t*>(nullptr), static_cast<uint8_t>(s.y_zero), s.y,
@@ -134,9 +134,9 @@ std::string WhyNotNumbers(const Node& n, const Names& names, bool scales_of_resu
     if (NumberOf(zero, i) != NumberOf(zero) || (x->dtype == HR_I8 && NumberOf(zero, i) != 0)) return "zero points of weights";
   const Scales s = ScalesOf(n, names);
   for (const float scale : s.w) {
+    const auto usable = [](float v) { return std::isnormal(v) && v > 0; };
     const float all = s.x * scale / s.y;
-    if (!std::isnormal(s.x) || !std::isnormal(scale) || !std::isnormal(s.y) || s.x < 0 || scale < 0 || s.y < 0 || all >= 256 || all < 0x1p-31f)
-      return "scales that XNNPACK does not take";
+    if (!usable(s.x) || !usable(scale) || !usable(s.y) || all >= 256 || all < 0x1p-31f) return "scales that XNNPACK does not take";
   }
   return "";
 }
@@ -187,11 +187,11 @@ void RegisterQuantized(headrace_plugin::Registrar& r) {
   conv("xnnpack_qconv_u8", headrace_plugin::Prepared<UnsignedConvolution>());
   r.external("xnnpack_qproduct_i8", "xnnpack_qproduct_i8", headrace_plugin::Prepared<SignedProduct>());
   r.external("xnnpack_qproduct_u8", "xnnpack_qproduct_u8", headrace_plugin::Prepared<UnsignedProduct>());
-  const auto cost = [](const Node& n) { return n.operations() * 1.001; };
   r.impl("QLinearConv", "xnnpack", WhyNotConv, [](const Node& n) {
     return Expansion(n, kConv, "xnnpack_qconv", AttributesOf(n, {"dilations", "group", "pads", "strides"}));
-  }, cost, {});
-  r.impl("QLinearMatMul", "xnnpack", WhyNotMatMul, [](const Node& n) { return Expansion(n, kProduct, "xnnpack_qproduct", ""); }, cost, {});
+  }, QuantizedCost, {});
+  r.impl("QLinearMatMul", "xnnpack", WhyNotMatMul, [](const Node& n) { return Expansion(n, kProduct, "xnnpack_qproduct", ""); },
+         QuantizedCost, {});
 }
 
 }  // namespace headrace_xnnpack

@@ -1,4 +1,6 @@
 // onnx.Softmax along the last dimension: blocks of rows, cut by sizes.
+#include <cmath>
+
 #include "plugins/xnnpack/kernels.h"
 
 namespace headrace_xnnpack {
@@ -22,6 +24,9 @@ class Softmax {
       if (some <= 0) return;
       RunRows(parts_[Z(part)], xnn_setup_softmax_nc_f32, columns_, columns_, x + first * columns_, x + rows * columns_,
               some, y + first * columns_);
+      // Rows whose sum is NaN: XNNPACK's bounds make -inf of all their results.
+      for (int64_t row = first; row < first + some; ++row)
+        if (!std::isfinite(y[row * columns_])) std::fill_n(y + row * columns_, columns_, std::numeric_limits<float>::quiet_NaN());
     });
   }
 
@@ -53,7 +58,7 @@ void RegisterRows(headrace_plugin::Registrar& r) {
     const auto port = [](const char* name, const hr_port* p) { return std::string(name) + ": f32[" + Node::Shape(p) + "]"; };
     return "sdfg xnnpack_softmax(" + port("input", n.input("input")) + ", " + port("output", n.output("output")) +
            ") {\n  call.xnnpack_softmax(input = input) -> (Y = output)\n}\n";
-  }, /*cost=*/[](const Node& n) { return n.operations() * 1.001; }, versions);
+  }, FloatCost, versions);
 }
 
 }  // namespace headrace_xnnpack

@@ -1,7 +1,9 @@
 """Each function of the plugin against the op's own form: many nodes in one model. usage: xnnpack_test.py DRIVER PLUGIN"""
 
 import os
+import subprocess
 import sys
+import tempfile
 import unittest
 
 import numpy as np
@@ -59,6 +61,48 @@ class Xnnpack(testing.Comparison, unittest.TestCase):
         m.output(m.node("MatMul", m.input(1, 1500), m.weight(1500, 1000)), 2)
         m.output(m.node("Clip", m.node("Gemm", m.input(70, 1), m.weight(1, 5), m.weight(5)), m.scalar(-1.0), m.scalar(1.0)), 2)
         self.compare(m, {"xnnpack_product": 3, "xnnpack_batched_product": 2})
+    def odd(self, m, *shape):
+        """An input with NaN and infinities."""
+        name = m.input(*shape)
+        flat = m.arrays[name].reshape(-1)
+        flat[[len(flat) // 2, -1]] = np.nan
+        flat[[3, len(flat) // 3]] = np.inf, -np.inf
+        return name
+
+    def test_numbers_that_are_not_finite(self):
+        m = testing.Model()
+        weights = m.weight(6, 5, 3, 3)
+        spoilt = m.constant(np.where(np.arange(45).reshape(9, 5) == 7, np.nan, np.float32(1)).astype(np.float32))
+        m.output(m.node("Conv", self.odd(m, 2, 5, 30, 9), weights, pads=[1, 1, 1, 1]), 4)
+        m.output(m.node("Relu", m.node("Conv", self.odd(m, 1, 5, 30, 9), weights, m.weight(6), strides=[2, 2])), 4)
+        m.output(m.node("Relu", m.node("Conv", self.odd(m, 1, 8, 9, 9), m.weight(8, 1, 3, 3), group=8)), 4)
+        m.output(m.node("Relu", m.node("Add", m.node("MatMul", self.odd(m, 40, 9), m.weight(9, 33)), m.weight(33))), 2)
+        m.output(m.node("MatMul", m.input(7, 9), spoilt), 2)
+        m.output(m.node("MatMul", m.input(3, 7, 9), self.odd(m, 3, 9, 20)), 3)
+        m.output(m.node("Gemm", self.odd(m, 7, 9), m.weight(20, 9), transB=1), 2)
+        m.output(m.node("Relu", m.node("MaxPool", self.odd(m, 2, 5, 30, 9), kernel_shape=[3, 3], pads=[1, 1, 1, 1])), 4)
+        m.output(m.node("AveragePool", self.odd(m, 2, 5, 30, 9), kernel_shape=[3, 3], pads=[1, 1, 1, 1]), 4)
+        m.output(m.node("GlobalAveragePool", self.odd(m, 2, 40, 3, 3)), 4)
+        m.output(m.node("Softmax", self.odd(m, 30, 9)), 2)
+        masked = m.input(20, 13)
+        m.arrays[masked][:, 5:] = -np.inf
+        m.arrays[masked][7] = -np.inf
+        m.output(m.node("Softmax", masked), 2)
+        self.compare(m, {"xnnpack_conv": 3, "xnnpack_product": 3, "xnnpack_batched_product": 1, "xnnpack_pool": 2, "xnnpack_mean": 1, "xnnpack_softmax": 2})
+
+    def test_choice(self):
+        m = testing.Model()
+        m.output(m.node("Conv", m.input(1, 64, 28, 28), m.weight(64, 64, 3, 3)), 4)
+        self.quantized_convolution(m, (1, 64, 28, 28), (64, 64, 3, 3), np.int8, np.int8)
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            m.save(folder + "/m.onnx")
+            command = [self.DRIVER, "--plugin", self.PLUGIN, "compile", folder + "/m.onnx", "--emit", "loops"]
+            loops = subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout
+        with open("/proc/cpuinfo") as f:
+            flags = f.read().split()
+        self.assertNotIn("call.xnnpack_conv", loops)
+        self.assertEqual("call.xnnpack_qconv_i8" in loops, "avx2" in flags and "avx512_vnni" not in flags)
+
     def quantized_convolution(self, m, x, w, data, weights, scales=1, **attributes):
         zero = m.constant(np.zeros(scales, weights)) if data == np.int8 else m.scalar(131 if weights == np.uint8 else 0, weights)
         y_zero, x_zero = (m.scalar(v - 128 if data == np.int8 else v, data) for v in (97, 120))
