@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "autodiff/plan_names.h"
 #include "ir/analysis/dataflow.h"
@@ -65,10 +66,24 @@ bool OnlyAssigns(const Sdfg& s, NodeId n) {
   return m && std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return OnlyAssigns(s, c); });
 }
 
+// Sizes and loop variables.
+std::unordered_set<Name> SymbolsOf(const Sdfg& s) {
+  std::unordered_set<Name> out(s.symbol_params.begin(), s.symbol_params.end());
+  for (Name p : s.parameters)
+    for (const Expr& d : s.Get(p).shape)
+      for (Name n : FreeSymbols(d)) out.insert(n);
+  for (uint32_t i = 0; i < s.blocks.size(); ++i) {
+    const Control& c = s.blocks[BlockId{i}].control;
+    if (const auto* l = std::get_if<Loop>(&c)) out.insert(l->var);
+    if (const auto* a = std::get_if<Assign>(&c)) out.insert(a->symbol);
+  }
+  return out;
+}
+
 class Rewriter {
  public:
   Rewriter(const PlanModel& m, const Schedule& schedule, Combined* c)
-      : m_(m), schedule_(schedule), s_(c->program.MutableEntry()), names_(&s_) {
+      : m_(m), schedule_(schedule), s_(c->program.MutableEntry()), names_(&s_), symbols_(SymbolsOf(s_)) {
     for (size_t a = 0; a < m.arrays.size(); ++a) array_[m.arrays[a].name] = static_cast<int>(a);
   }
 
@@ -101,7 +116,8 @@ class Rewriter {
 
  private:
   Name Fresh(Container c) {
-    c.name = s_.FreshName(c.name.str() + "_again");
+    const std::string name = c.name.str() + "_again";
+    c.name = s_.Find(name) || symbols_.count(name) ? s_.FreshName(name) : Name(name);
     if (c.kind == ContainerKind::kParameter) c.kind = ContainerKind::kTransient;  // an output made on the way
     c.inout = c.optional = false;
     const Name n = c.name;
@@ -132,6 +148,7 @@ class Rewriter {
   ContainerNames names_;
   std::unordered_map<Name, int> array_;
   std::map<std::pair<Name, int>, Name> copies_;
+  const std::unordered_set<Name> symbols_;  // which stay as they are: whether a name is free is asked once for each copy
 };
 
 }  // namespace

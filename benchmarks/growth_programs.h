@@ -9,6 +9,7 @@ struct GrowthProgram {
   const char* name;
   std::string (*text)(int64_t nodes);
   bool same_kernels = false;  // however long: what is added is what was there
+  bool gradient = false;      // the program is differentiated, by all of its inputs, before the passes
 };
 
 // One after another: Relu maps, each with a container of its own.
@@ -81,7 +82,55 @@ inline std::string LayersText(int64_t nodes) {
   return "sdfg layers(X: f32[W, 8]" + parameters + ", Y: f32[W, 8]) {\n" + declarations + "  state {\n" + statements + "  }\n}\n";
 }
 
+// Equal layers as BERT's are, one head of them: products with biases, attention whose scores are scaled, GELU by erf. Their
+// nodes have names, as those of models have.
+inline std::string BertText(int64_t nodes) {
+  constexpr int64_t kPerLayer = 27;
+  const int64_t layers = (nodes + kPerLayer - 1) / kPerLayer;
+  std::string parameters, declarations, statements, from = "X";
+  for (int64_t l = 0; l < layers; ++l) {
+    const std::string n = std::to_string(l), to = l + 1 == layers ? "Y" : "X" + n;
+    const auto node = [&](const std::string& op, const std::string& inputs, const std::string& port, const std::string& out,
+                          const std::string& type) {
+      if (out != "Y") declarations += "  transient " + out + ": " + type + "\n";
+      statements += "    onnx." + op + "(" + inputs + ") -> (" + port + " = " + out + ") from \"" + out + "\"\n";
+    };
+    const auto two = [&](const std::string& op, const std::string& a, const std::string& b, const std::string& out,
+                         const std::string& type = "f32[W, 8]") {
+      node(op, "A = " + a + ", B = " + b, op == "MatMul" ? "Y" : "C", out, type);
+    };
+    const auto dense = [&](const std::string& in, const std::string& name, const std::string& sizes, const std::string& width) {
+      parameters += ", W" + name + n + ": f32[" + sizes + "], B" + name + n + ": f32[" + width + "]";
+      two("MatMul", in, "W" + name + n, "M" + name + n, "f32[W, " + width + "]");
+      two("Add", "M" + name + n, "B" + name + n, name + n, "f32[W, " + width + "]");
+    };
+    const auto normalise = [&](const std::string& in, const std::string& name, const std::string& out) {
+      parameters += ", S" + name + n + ": f32[8], B" + name + n + ": f32[8]";
+      node("LayerNormalization:17{axis = -1}", "X = " + in + ", Scale = S" + name + n + ", B = B" + name + n, "Y", out, "f32[W, 8]");
+    };
+    dense(from, "Q", "8, 8", "8"), dense(from, "K", "8, 8", "8"), dense(from, "V", "8, 8", "8");
+    node("Transpose{perm = [1, 0]}", "data = K" + n, "transposed", "KT" + n, "f32[8, W]");
+    two("MatMul", "Q" + n, "KT" + n, "P" + n, "f32[W, W]"), two("Div", "P" + n, "eight", "PS" + n, "f32[W, W]");
+    node("Softmax:13{axis = -1}", "input = PS" + n, "output", "A" + n, "f32[W, W]");
+    two("MatMul", "A" + n, "V" + n, "H" + n), dense("H" + n, "O", "8, 8", "8"), two("Add", from, "O" + n, "R" + n);
+    normalise("R" + n, "L", "NL" + n);
+    dense("NL" + n, "U", "8, 16", "16");
+    two("Div", "U" + n, "root", "UR" + n, "f32[W, 16]"), node("Erf", "input = UR" + n, "output", "E" + n, "f32[W, 16]");
+    two("Add", "E" + n, "one", "EP" + n, "f32[W, 16]"), two("Mul", "U" + n, "EP" + n, "UE" + n, "f32[W, 16]");
+    two("Mul", "UE" + n, "half", "G" + n, "f32[W, 16]");
+    dense("G" + n, "D", "16, 8", "8"), two("Add", "NL" + n, "D" + n, "F" + n);
+    normalise("F" + n, "F", to);
+    from = to;
+  }
+  std::string constants;
+  for (const char* c : {"eight: f32 = 8", "root: f32 = 1.4142135", "one: f32 = 1", "half: f32 = 0.5"})
+    constants += "  constant " + std::string(c) + "\n";
+  return "sdfg bert(X: f32[W, 8]" + parameters + ", Y: f32[W, 8]) {\n" + constants + declarations + "  state {\n" + statements +
+         "  }\n}\n";
+}
+
 inline constexpr GrowthProgram kGrowthPrograms[] = {
-    {"chain", ChainText, true}, {"wide", WideText}, {"rows", RowsText}, {"layers", LayersText, true}};
+    {"chain", ChainText, true}, {"wide", WideText}, {"rows", RowsText}, {"layers", LayersText, true},
+    {"bert", BertText, true}, {"gradient", BertText, true, true}};
 
 }  // namespace headrace

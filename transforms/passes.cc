@@ -26,6 +26,7 @@
 #include "transforms/fuse_call_epilogue.h"
 #include "transforms/fuse_epilogue.h"
 #include "transforms/fuse_maps.h"
+#include "transforms/fuse_outer_loops.h"
 #include "transforms/fuse_states.h"
 #include "transforms/hoist_calls.h"
 #include "transforms/inline_nested.h"
@@ -176,6 +177,30 @@ Transformation MapFusion() {
   return t;
 }
 
+Result<OuterLoopLimits> LoopLimits(const PassOptions& o) {
+  OuterLoopLimits limits;
+  HR_RETURN_IF_ERROR(CountOption("fuse-outer-loops", o, "bytes", &limits.least_bytes));
+  HR_RETURN_IF_ERROR(CountOption("fuse-outer-loops", o, "operations", &limits.least_operations));
+  return limits;
+}
+
+Transformation OuterLoopFusion() {
+  Transformation t = FromSteps(
+      "fuse-outer-loops",
+      "puts neighbouring maps into one loop around them, so that arrays between them hold one iteration's part: where it saves `bytes` at "
+      "least, and each has `operations` in an iteration", {"bytes", "operations"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        HR_ASSIGN_OR_RETURN(const OuterLoopLimits limits, LoopLimits(o));
+        return FuseOuterLoopsAt(p, limits, ask);
+      },
+      Asking::kAsksFirst);
+  t.run = [](Program& p, const PassOptions& o, const Registry&) -> Result<bool> {
+    HR_ASSIGN_OR_RETURN(const OuterLoopLimits limits, LoopLimits(o));
+    return FuseOuterLoops(p, limits);
+  };
+  return t;
+}
+
 Result<schedule::Device> DeviceOf(const PassOptions& o) {
   const std::string device = Option(o, "device");
   return schedule::FindDevice(device.empty() ? "cpu" : device);
@@ -263,6 +288,7 @@ Status RegisterSteps(Registry& r) {
         HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
         return PackConstants(p, d, ask);
       })));
+  HR_RETURN_IF_ERROR(r.Add(OuterLoopFusion()));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "outline", "makes kernels of statements: each distinct one once, called where it stood; with a device, of loops of small ones, too",
       {"device"},

@@ -229,15 +229,22 @@ Expr RenameContainers(const Expr& e, const std::vector<std::pair<Name, Name>>& n
 }
 
 namespace {
+constexpr size_t kSmallTree = 64;  // nodes
+
 std::vector<Name> NamesOf(const Expr& e, ExprKind kind) {
-  std::set<Name> names;
-  std::set<const void*> seen;  // trees share subtrees
+  std::vector<Name> names;
+  std::set<const void*> seen;  // trees share subtrees; small ones are quicker walked again
+  size_t visited = 0;
   Visit(e, [&](const Expr& x) {
-    if (!x->args.empty() && !seen.insert(x.id()).second) return false;
-    if (x->kind == kind) names.insert(x->name);
+    if (!x->args.empty() && ++visited > kSmallTree && !seen.insert(x.id()).second) return false;
+    if (x->kind == kind && (names.empty() || names.back() != x->name)) names.push_back(x->name);
     return true;
   });
-  return {names.begin(), names.end()};
+  if (names.size() > 1) {
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+  }
+  return names;
 }
 }  // namespace
 

@@ -142,9 +142,9 @@ bool IsSymbolOf(const Sdfg& s, Name n) {
   }
   for (Name p : s.parameters) {
     for (const Expr& dim : s.Get(p).shape) {
-      for (Name f : FreeSymbols(dim)) {
-        if (f == n) return true;
-      }
+      bool found = false;
+      Visit(dim, [&](const Expr& x) { return !(found |= x.Is(ExprKind::kSymbol) && x->name == n); });
+      if (found) return true;
     }
   }
   for (uint32_t i = 0; i < s.blocks.size(); ++i) {
