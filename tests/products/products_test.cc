@@ -274,4 +274,22 @@ TEST(Products, AlongTheirTerms) {
 }
 
 }  // namespace
+// What is done with each result, where the last columns fill no tile.
+TEST(Products, WithWhatIsDoneWithResults) {
+  for (const auto& [m, n, k] : {std::tuple{"63", "65", "130"}, {"12", "100", "40"}, {"130", "33", "1300"}})
+    ExpectSameValues("sdfg f(A: f32[" + std::string(m) + ", " + k + "], B: f32[" + k + ", " + n + "], C: f32[" + m + ", " + n + "]) {\n" +
+                     "  transient S: f32 @register\n  map i in 0:" + m + ", j in 0:" + n + " {\n    S = 1\n    map k in 0:" + k +
+                     " { S += A[i, k] * B[k, j] }\n    C[i, j] = S < 0 ? S * 2 : S + 1\n  }\n}\n");
+  ExpectSameValues(R"(
+sdfg f(X: f32[2, 20, 7, 9], W: f32[40, 20, 1, 1], Y: f32[2, 40, 7, 9]) {
+  transient S: f32 @register
+  map n in 0:2, o in 0:40, p in 0:7, q in 0:9 {
+    S = 0
+    map c in 0:20 { S += X[n, c, p, q] * W[o, c, 0, 0] }
+    Y[n, o, p, q] = max(S, 0)
+  }
+}
+)");
+}
+
 }  // namespace headrace

@@ -410,7 +410,7 @@ kernel phases(
           }
         } else {
           for r in 0:8 {
-            map u in i5_1:+32 @vector { v[i2, i3, i0, i1_1 + r, u] = t[r, u - i5_1] }
+            map u in 0:min(841 - i5_1, 32) @vector { v[i2, i3, i0, i1_1 + r, i5_1 + u] = t[r, u] }
           }
         }
       }

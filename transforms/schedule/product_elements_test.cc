@@ -139,12 +139,12 @@ kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[
         }
       } else {
         for r in 0:8 {
-          map u_1 in x_1:+32 @vector {
+          map u_1 in 0:min(144 - x_1, 32) @vector {
             local s_at_1: f32
-            s_at_1 = p3[o_1 + r] + t[r, u_1 - x_1]
+            s_at_1 = p3[o_1 + r] + t[r, u_1]
             local u_at_1: f32
             u_at_1 = s_at_1 * s_at_1
-            v_2[o_1 + r, u_1] = u_at_1 + v_1[o_1 + r, u_1]
+            v_2[o_1 + r, u_1 + x_1] = u_at_1 + v_1[o_1 + r, u_1 + x_1]
           }
         }
       }
@@ -171,6 +171,31 @@ TEST(ProductElements, RowsOfUnknownBatches) {
                                        "outline; choose-schedule{device=cpu}");
   EXPECT_THAT(text, testing::HasSubstr("view v: f32[n0 * n1, 64] of p0\n  view v_1: f32[n0 * n1, 96] of p2\n"));
   EXPECT_THAT(text, testing::HasSubstr("in 0:n0 * n1:"));
+}
+
+// Columns that fill no tile at the end; and a convolution whose points are joined only where nothing is done with its results.
+TEST(ProductElements, LastColumnsHaveTiles) {
+  const char* const programs[] = {R"(
+sdfg f(X: f32[256, 196], W: f32[512, 256], Y: f32[512, 196]) {
+  transient S: f32 @register
+  map o in 0:512, p in 0:196 {
+    S = 0
+    map c in 0:256 { S += X[c, p] * W[o, c] }
+    Y[o, p] = max(S, 0)
+  }
+})",
+                                  R"(
+sdfg f(X: f32[1, 256, 14, 14], W: f32[512, 256, 1, 1], Y: f32[1, 512, 14, 14]) {
+  transient S: f32 @register
+  map o in 0:512, p in 0:14, q in 0:14 {
+    S = 0
+    map c in 0:256 { S += X[0, c, p, q] * W[o, c, 0, 0] }
+    Y[0, o, p, q] = max(S, 0)
+  }
+})"};
+  for (const char* program : programs)
+    for (const char* device : {"cpu", "cpu_avx2"})
+      EXPECT_THAT(Transformed(program, std::string("outline; choose-schedule{device=") + device + "}"), testing::HasSubstr("local t: f32[")) << device;
 }
 
 }  // namespace
