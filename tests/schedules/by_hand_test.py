@@ -13,6 +13,11 @@ from tests.driver.command import CommandTest
 
 SHARE = 0.7  # of the strategy's speed
 ROUNDS = 7
+# A tile whose sums fill this processor's registers, and sizes that are multiples of it.
+with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+    LONG_VECTORS = "avx512f" in f.read()
+ROWS, COLUMNS = (8, 32) if LONG_VECTORS else (6, 16)
+SIZES = ((512, 512, 512), (256, 384, 640)) if LONG_VECTORS else ((480, 512, 544), (240, 384, 640))
 
 PRODUCT = """sdfg f(A: f32[{m}, {k}], B: f32[{k}, {n}], C: f32[{m}, {n}]) {{
   state {{
@@ -21,8 +26,8 @@ PRODUCT = """sdfg f(A: f32[{m}, {k}], B: f32[{k}, {n}], C: f32[{m}, {n}]) {{
   }}
 }}
 """
-PRODUCT_STEPS = ["split-range@k1:#0{index=i0, by=8}",
-                 "split-range@k1:#0{index=i1, by=32}",
+PRODUCT_STEPS = [f"split-range@k1:#0{{index=i0, by={ROWS}}}",
+                 f"split-range@k1:#0{{index=i1, by={COLUMNS}}}",
                  "reorder-ranges@k1:#0{order=i0_0 | i1_0 | i2 | i0 | i1}",
                  "schedule-range@k1:#0{index=i0_0, as=parallel}",
                  "schedule-range@k1:#0{index=i1_0, as=sequential}",
@@ -35,14 +40,14 @@ PRODUCT_TEXT = """sdfg f(A: f32[{m}, {k}], B: f32[{k}, {n}], C: f32[{m}, {n}]) {
   call product(a = A, b = B, c = C)
 }}
 kernel product(a: f32[{m}, {k}], b: f32[{k}, {n}], c: f32[{m}, {n}]) for cpu {{
-  map i in 0:{m}:8 @parallel {{
-    for j in 0:{n}:32 {{
-      local t: f32[8, 32]
-      map r in 0:8 @unroll {{ map u in 0:32 @vector {{ t[r, u] = 0 }} }}
+  map i in 0:{m}:{rows} @parallel {{
+    for j in 0:{n}:{columns} {{
+      local t: f32[{rows}, {columns}]
+      map r in 0:{rows} @unroll {{ map u in 0:{columns} @vector {{ t[r, u] = 0 }} }}
       for k in 0:{k} {{
-        map r in 0:8 @unroll {{ map u in 0:32 @vector {{ t[r, u] = fma(a[i + r, k], b[k, j + u], t[r, u]) }} }}
+        map r in 0:{rows} @unroll {{ map u in 0:{columns} @vector {{ t[r, u] = fma(a[i + r, k], b[k, j + u], t[r, u]) }} }}
       }}
-      map r in 0:8 @unroll {{ map u in 0:32 @vector {{ c[i + r, j + u] = t[r, u] }} }}
+      map r in 0:{rows} @unroll {{ map u in 0:{columns} @vector {{ c[i + r, j + u] = t[r, u] }} }}
     }}
   }}
 }}
@@ -100,10 +105,10 @@ class ByHand(CommandTest):
 
     def test_matrix_product(self):
         r = np.random.default_rng(0)
-        for m, k, n in ((512, 512, 512), (256, 384, 640)):
+        for m, k, n in SIZES:
             a, b = r.standard_normal((m, k)).astype(np.float32), r.standard_normal((k, n)).astype(np.float32)
             with self.subTest(m=m, k=k, n=n):
-                self.compare(PRODUCT.format(m=m, k=k, n=n), PRODUCT_STEPS, PRODUCT_TEXT.format(m=m, k=k, n=n), {"A": a, "B": b}, "C")
+                self.compare(PRODUCT.format(m=m, k=k, n=n), PRODUCT_STEPS, PRODUCT_TEXT.format(m=m, k=k, n=n, rows=ROWS, columns=COLUMNS), {"A": a, "B": b}, "C")
 
     def test_stencil(self):
         r = np.random.default_rng(1)
