@@ -90,4 +90,28 @@ std::vector<int> ImagesChannelsLast(const Node& n, int port, const char* weights
   return order;
 }
 
+std::string WhyNotPlainGemm(const Node& n) {
+  const hr_port *a = n.input("A"), *b = n.input("B"), *c = n.input("C");
+  const auto one = [&](const char* factor) { return n.attribute(factor, "1.0") == "1.0" || n.attribute(factor, "1.0") == "1"; };
+  if (a->dtype != HR_F32) return "only f32";
+  if (!b->constant || !Known(Sizes(b))) return "B is no constant";
+  if (n.attribute("transA", "0") != "0") return "A is transposed";
+  if (!one("alpha") || (c && !one("beta"))) return "it has a factor";
+  if (!c) return "";
+  const Dims s = Sizes(c), y = Sizes(n.output("Y"));
+  return c->constant && !s.empty() && Product(s) == y[1] && s.back() == y[1] ? "" : "C is no constant row";
+}
+
+std::string ProductExpansion(const Node& n, const std::string& function) {
+  std::string parameters, arguments;
+  for (const char* name : {"A", "B", "C"})
+    if (const hr_port* p = n.input(name)) {
+      parameters += std::string(name) + ": f32[" + Node::Shape(p) + "], ";
+      arguments += (arguments.empty() ? "" : ", ") + std::string(name) + " = " + name;
+    }
+  const std::string attributes = n.attribute("transB", "0") == "1" ? "{transB = 1}" : "";
+  return "sdfg " + function + "(" + parameters + "Y: f32[" + Node::Shape(n.output("Y")) + "]) {\n  call." + function + attributes + "(" +
+         arguments + ") -> (Y = Y)\n}\n";
+}
+
 }  // namespace headrace_kernels

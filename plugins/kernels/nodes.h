@@ -32,6 +32,11 @@ bool PadsAsWritten(const Node& n);
 // Channels last for ports of the images' rank that are no vectors of an epilogue; `weights`: a port that is left alone.
 std::vector<int> ImagesChannelsLast(const Node& n, int port, const char* weights);
 
+// "", or why an onnx.Gemm is not rows times a constant matrix, with a constant row or without one, and no factors, in f32.
+std::string WhyNotPlainGemm(const Node& n);
+// An expansion of onnx.MatMul and onnx.Gemm: a call of `function` with their operands.
+std::string ProductExpansion(const Node& n, const std::string& function);
+
 // Chunks on the host's threads; the first exception of one is the call's failure. 0, or 1 when it failed.
 template <typename Fn>
 int32_t Chunks(hr_call* call, int64_t count, const Fn& fn) {

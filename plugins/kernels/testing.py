@@ -101,6 +101,7 @@ def products():
     m.output(m.node("MatMul", m.input(3, 5, 20), m.weight(20, 33)), 3)
     m.output(m.node("MatMul", m.input(2, 4, 30, 16), m.input(2, 4, 16, 25)), 4)
     m.output(m.node("Gemm", m.input(33, 40), m.weight(50, 40), m.weight(50), transB=1), 2)
+    m.output(m.node("Gemm", m.input(33, 40), m.weight(40, 1), m.weight()), 2)  # its C has no dimension: the op's own form
     m.output(m.node("Softmax", m.input(3, 700, 65)), 3)
     m.output(m.node("Sin", m.node("Softmax", m.node("Sin", m.input(3, 700, 65)))), 3)  # in place
     m.output(m.node("LayerNormalization", m.node("Sin", m.input(500, 77)), m.weight(77), m.weight(77), epsilon=1e-5), 2)

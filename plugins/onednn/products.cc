@@ -160,29 +160,6 @@ std::string WhyNotMatMul(const Node& n) {
     if (std::string(a->shape[d]) != b->shape[d]) return "a batch of different sizes";
   return Known(x, x.size() - 2) && Known(w, w.size() - 2) ? "" : "only the batch may be a name";
 }
-std::string WhyNotGemm(const Node& n) {
-  const hr_port *a = n.input("A"), *b = n.input("B"), *c = n.input("C");
-  if (a->dtype != HR_F32) return "only f32";
-  if (!b->constant || !Known(Sizes(b))) return "B is no constant";
-  if (n.attribute("transA", "0") != "0") return "A is transposed";
-  if (n.attribute("alpha", "1.0") != "1.0" && n.attribute("alpha", "1.0") != "1") return "it has a factor";
-  if (!c) return "";
-  if (n.attribute("beta", "1.0") != "1.0" && n.attribute("beta", "1.0") != "1") return "it has a factor";
-  const Dims s = Sizes(c), y = Sizes(n.output("Y"));
-  return c->constant && Product(s) == y[1] && s.back() == y[1] ? "" : "C is no constant row";
-}
-
-std::string Expansion(const Node& n, const char* function) {
-  std::string parameters, arguments;
-  for (const char* name : {"A", "B", "C"})
-    if (const hr_port* p = n.input(name)) {
-      parameters += std::string(name) + ": f32[" + Node::Shape(p) + "], ";
-      arguments += (arguments.empty() ? "" : ", ") + std::string(name) + " = " + name;
-    }
-  const std::string attributes = n.attribute("transB", "0") == "1" ? "{transB = 1}" : "";
-  return "sdfg onednn_product(" + parameters + "Y: f32[" + Node::Shape(n.output("Y")) + "]) {\n  call." + function + attributes + "(" +
-         arguments + ") -> (Y = Y)\n}\n";
-}
 // Rows are one dimension here: vectors lie along the columns.
 std::string WhyNoProductSteps(const Node& n) { return WhyNoSteps(n, n.output("Y")->rank - 1); }
 
@@ -199,9 +176,9 @@ void RegisterProducts(headrace_plugin::Registrar& r) {
   const headrace_plugin::Registrar::Versions versions;
   const auto cost = [](const Node& n) { return n.operations() * 1.001; };
   r.impl("MatMul", "onednn", WhyNotMatMul, [](const Node& n) {
-    return Expansion(n, n.input("B")->constant && n.input("B")->rank == 2 ? "onednn_product" : "onednn_batched_product");
+    return ProductExpansion(n, n.input("B")->constant && n.input("B")->rank == 2 ? "onednn_product" : "onednn_batched_product");
   }, cost, versions);
-  r.impl("Gemm", "onednn", WhyNotGemm, [](const Node& n) { return Expansion(n, "onednn_product"); }, cost, versions);
+  r.impl("Gemm", "onednn", WhyNotPlainGemm, [](const Node& n) { return ProductExpansion(n, "onednn_product"); }, cost, versions);
 }
 
 }  // namespace headrace_onednn

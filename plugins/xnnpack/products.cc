@@ -72,30 +72,6 @@ std::string WhyNotMatMul(const Node& n) {
     if (std::string(a->shape[d]) != b->shape[d]) return "a batch of different sizes";
   return Known(x, x.size() - 2) ? WhyNotHere() : "only the batch may be a name";
 }
-std::string WhyNotGemm(const Node& n) {
-  const hr_port *a = n.input("A"), *b = n.input("B"), *c = n.input("C");
-  const auto one = [&](const char* factor) { return n.attribute(factor, "1.0") == "1.0" || n.attribute(factor, "1.0") == "1"; };
-  if (a->dtype != HR_F32) return "only f32";
-  if (!b->constant || !Known(Sizes(b))) return "B is no constant";
-  if (n.attribute("transA", "0") != "0") return "A is transposed";
-  if (!one("alpha") || (c && !one("beta"))) return "it has a factor";
-  if (!c) return WhyNotHere();
-  const Dims s = Sizes(c), y = Sizes(n.output("Y"));
-  return c->constant && !s.empty() && Product(s) == y[1] && s.back() == y[1] ? WhyNotHere() : "C is no constant row";
-}
-
-std::string Expansion(const Node& n, const char* function) {
-  std::string parameters, arguments;
-  for (const char* name : {"A", "B", "C"})
-    if (const hr_port* p = n.input(name)) {
-      parameters += std::string(name) + ": f32[" + Node::Shape(p) + "], ";
-      arguments += (arguments.empty() ? "" : ", ") + std::string(name) + " = " + name;
-    }
-  const std::string attributes = n.attribute("transB", "0") == "1" ? "{transB = 1}" : "";
-  return "sdfg xnnpack_product(" + parameters + "Y: f32[" + Node::Shape(n.output("Y")) + "]) {\n  call." + function + attributes + "(" +
-         arguments + ") -> (Y = Y)\n}\n";
-}
-
 }  // namespace
 
 extern "C" HEADRACE_EXPORT int32_t xnnpack_product(hr_call* call) { return RunState<FloatProduct>(call); }
@@ -108,8 +84,12 @@ void RegisterProducts(headrace_plugin::Registrar& r) {
   r.external("xnnpack_product", "xnnpack_product", weighted);
   r.external("xnnpack_batched_product", "xnnpack_batched_product", headrace_plugin::Prepared<Batched>());
   r.impl("MatMul", "xnnpack", WhyNotMatMul,
-         [](const Node& n) { return Expansion(n, Weights(n) ? "xnnpack_product" : "xnnpack_batched_product"); }, FloatCost, {});
-  r.impl("Gemm", "xnnpack", WhyNotGemm, [](const Node& n) { return Expansion(n, "xnnpack_product"); }, FloatCost, {});
+         [](const Node& n) { return ProductExpansion(n, Weights(n) ? "xnnpack_product" : "xnnpack_batched_product"); }, FloatCost, {});
+  const auto why_not_gemm = [](const Node& n) {
+    const std::string why = WhyNotPlainGemm(n);
+    return why.empty() ? WhyNotHere() : why;
+  };
+  r.impl("Gemm", "xnnpack", why_not_gemm, [](const Node& n) { return ProductExpansion(n, "xnnpack_product"); }, FloatCost, {});
 }
 
 }  // namespace headrace_xnnpack

@@ -104,6 +104,14 @@ class Ways(CompileCase):
         self.assertEqual(headrace.module(Half())(smallest).tolist(), [0] * 4)
         self.assertEqual(headrace.module(Half(), keep_denormals=True)(smallest).tolist(), (smallest * 0.5).tolist())
 
+    def test_mish_far_out(self):
+        """exp(x) is infinite from 89 on; values and gradients are not."""
+        x = torch.tensor([-100.0, -20.0, -1.0, 0.0, 1.0, 19.0, 21.0, 88.0, 90.0, 1000.0], requires_grad=True)
+        ours = torch.compile(torch.nn.functional.mish, backend="headrace", fullgraph=True, dynamic=False)
+        got, expected = ours(x), torch.nn.functional.mish(x)
+        self.close(got, expected)
+        self.close(*[torch.autograd.grad(y.sum(), x)[0] for y in (got, expected)])
+
     def test_modes_and_options(self):
         x = torch.randn(4)
         for mode in ("default", "reduce-overhead", "max-autotune"):

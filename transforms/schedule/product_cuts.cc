@@ -65,7 +65,7 @@ bool ProductScheduler::CutRows(int64_t high) {
     return true;
   }
   // As many parts as threads want, each of some tiles and at most a block. Sizes are mostly multiples of a power of 2, and a row that
-  // is left over takes a third of a tile's time.
+  // is left over takes a third of a tile's time; but a tile needs sums enough.
   int64_t power = tile_rows_;
   while (power & (power - 1)) power &= power - 1;
   if (power * d_.tile_vectors >= d_.tile_sums) tile_rows_ = power;
