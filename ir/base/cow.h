@@ -1,8 +1,7 @@
-// Copy-on-write tables: copying one is copying a few hundred pointers, changing one element copies one chunk.
+// Copy-on-write tables: copying one is copying the pointers to its chunks, changing one element copies one chunk.
 // That is what makes "try a rewrite on a copy" cheap at 10^5 nodes.
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,47 +63,112 @@ class CowTable {
   uint32_t size_ = 0;
 };
 
-// A hash map split in shards, each copied only when written through a shared copy. Order is kept elsewhere (Sdfg::order).
-template <typename Key, typename T, int kShards = 256>
+// A hash map: entries in a CowTable, and an index of them in another, with open addressing. Entries stay where they are while
+// others are added or erased; writing to a map of which there is a copy moves the entries of one chunk. Order is kept elsewhere
+// (Sdfg::order).
+template <typename Key, typename T>
 class CowMap {
  public:
   const T* Find(const Key& k) const {
-    const auto& s = shards_[Shard(k)];
-    if (!s) return nullptr;
-    auto it =
-        std::lower_bound(s->begin(), s->end(), k, [](const auto& e, const Key& key) { return Less(e.first, key); });
-    return it != s->end() && it->first == k ? &it->second : nullptr;
+    const uint32_t at = Search(k);
+    return at == kNone ? nullptr : &entries_[cells_[Cell{at}].entry].value;
   }
-  // Null when absent; copies the shard when it is shared.
+  // Null when absent; copies the chunk when it is shared.
   T* FindMutable(const Key& k) {
-    if (!Find(k)) return nullptr;
-    auto& s = Own(Shard(k));
-    auto it = std::lower_bound(s.begin(), s.end(), k, [](const auto& e, const Key& key) { return Less(e.first, key); });
-    return &it->second;
+    const uint32_t at = Search(k);
+    return at == kNone ? nullptr : &entries_.Mutable(cells_[Cell{at}].entry).value;
   }
   void Set(const Key& k, T value) {
-    auto& s = Own(Shard(k));
-    auto it = std::lower_bound(s.begin(), s.end(), k, [](const auto& e, const Key& key) { return Less(e.first, key); });
-    if (it != s.end() && it->first == k) it->second = std::move(value);
-    else s.insert(it, {k, std::move(value)});
+    if (T* there = FindMutable(k)) {
+      *there = std::move(value);
+      return;
+    }
+    if (2 * (used_ + 1) > cells_.size()) Grow();
+    Insert({Hash(k), Add({k, std::move(value), kNone})});
+    ++used_;
   }
   void Erase(const Key& k) {
-    auto& s = Own(Shard(k));
-    auto it = std::lower_bound(s.begin(), s.end(), k, [](const auto& e, const Key& key) { return Less(e.first, key); });
-    if (it != s.end() && it->first == k) s.erase(it);
+    const uint32_t at = Search(k);
+    if (at == kNone) return;
+    const Entry entry = cells_[Cell{at}].entry;
+    entries_.Mutable(entry) = {Key(), T(), free_};
+    free_ = entry.value;
+    --used_;
+    CloseGap(at);
   }
 
  private:
-  using Shards = std::vector<std::pair<Key, T>>;
-  static size_t Shard(const Key& k) { return std::hash<Key>()(k) / 64 % kShards; }
-  static bool Less(const Key& a, const Key& b) { return std::hash<Key>()(a) < std::hash<Key>()(b); }
-  Shards& Own(size_t i) {
-    auto& s = shards_[i];
-    if (!s) s = std::make_shared<Shards>();
-    else if (s.use_count() > 1) s = std::make_shared<Shards>(*s);
-    return *s;
+  static constexpr uint32_t kNone = ~0u, kFirstCells = 16;
+  struct Entry {
+    uint32_t value = kNone;
+  };
+  struct Cell {
+    uint32_t value;
+  };
+  struct Held {
+    Key key;
+    T value;
+    uint32_t next_free = kNone;  // of an erased entry, whose place is taken again
+  };
+  // 32 bits of the hash tell cells apart without a look at the entries, and where a cell belongs in an index of any size.
+  struct Indexed {
+    uint32_t hash = 0;
+    Entry entry;
+    bool empty() const { return entry.value == kNone; }
+  };
+
+  static uint32_t Hash(const Key& k) {
+    uint64_t h = std::hash<Key>()(k);  // of numbers often themselves
+    h = (h ^ h >> 32) * 0x9E3779B97F4A7C15ull;
+    return static_cast<uint32_t>(h >> 32);
   }
-  std::array<std::shared_ptr<Shards>, kShards> shards_;
+  uint32_t HomeOf(uint32_t hash) const { return static_cast<uint32_t>(uint64_t{hash} * cells_.size() >> 32); }
+  uint32_t Next(uint32_t at) const { return at + 1 == cells_.size() ? 0 : at + 1; }
+
+  uint32_t Search(const Key& k) const {
+    if (cells_.size() == 0) return kNone;
+    const uint32_t hash = Hash(k);
+    for (uint32_t at = HomeOf(hash);; at = Next(at)) {
+      const Indexed& cell = cells_[Cell{at}];
+      if (cell.empty()) return kNone;
+      if (cell.hash == hash && entries_[cell.entry].key == k) return at;
+    }
+  }
+  Entry Add(Held held) {
+    if (free_ == kNone) return entries_.Add(std::move(held));
+    const Entry entry{free_};
+    free_ = entries_[entry].next_free;
+    entries_.Mutable(entry) = std::move(held);
+    return entry;
+  }
+  void Insert(const Indexed& cell) {
+    uint32_t at = HomeOf(cell.hash);
+    while (!cells_[Cell{at}].empty()) at = Next(at);
+    cells_.Mutable(Cell{at}) = cell;
+  }
+  void Grow() {
+    const CowTable<Cell, Indexed> old = std::move(cells_);
+    cells_ = {};
+    for (uint32_t n = std::max(kFirstCells, 2 * old.size()); n > 0; --n) cells_.Add({});
+    for (uint32_t i = 0; i < old.size(); ++i)
+      if (const Indexed& cell = old[Cell{i}]; !cell.empty()) Insert(cell);
+  }
+  // Cells behind an emptied one move up, as far as they belong there, so that no search ends too early.
+  void CloseGap(uint32_t gap) {
+    for (uint32_t at = Next(gap);; at = Next(at)) {
+      const Indexed cell = cells_[Cell{at}];
+      if (cell.empty()) break;
+      const uint32_t size = cells_.size(), home = HomeOf(cell.hash);
+      if ((at + size - home) % size < (at + size - gap) % size) continue;
+      cells_.Mutable(Cell{gap}) = cell;
+      gap = at;
+    }
+    cells_.Mutable(Cell{gap}) = {};
+  }
+
+  CowTable<Entry, Held> entries_;
+  CowTable<Cell, Indexed> cells_;
+  uint32_t used_ = 0, free_ = kNone;
 };
 
 }  // namespace headrace

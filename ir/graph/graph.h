@@ -253,7 +253,7 @@ struct Sdfg {
 
   const Container* Find(Name n) const { return containers.Find(n); }
   const Container& Get(Name n) const;  // must exist
-  Container& Mutable(Name n);          // must exist; copies the shard when shared
+  Container& Mutable(Name n);          // must exist; copies its chunk when shared
   void Add(Container c);               // appends to `order`; the name must be new
   void Remove(Name n);                 // must have no uses
   // stem, stem_1, stem_2 …: not yet a container, size or loop variable here (map indices are local and not looked at).
