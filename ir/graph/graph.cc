@@ -44,6 +44,7 @@ std::string_view ScheduleWord(Schedule s) {
     case Schedule::kVector: return "vector";
     case Schedule::kUnroll: return "unroll";
     case Schedule::kHalves: return "halves";
+    case Schedule::kApart: return "apart";
     case Schedule::kGrid: return "grid";
     case Schedule::kBlock: return "block";
     case Schedule::kLane: return "lane";
@@ -54,7 +55,8 @@ std::string_view ScheduleWord(Schedule s) {
 const std::vector<Schedule>& AllSchedules() {
   static const std::vector<Schedule> kAll = {Schedule::kDefault, Schedule::kSequential, Schedule::kParallel,
                                              Schedule::kVector,  Schedule::kUnroll,     Schedule::kHalves,
-                                             Schedule::kGrid,    Schedule::kBlock,      Schedule::kLane};
+                                             Schedule::kApart,   Schedule::kGrid,       Schedule::kBlock,
+                                             Schedule::kLane};
   return kAll;
 }
 

@@ -107,6 +107,7 @@ enum class Schedule : uint8_t {
   kVector,    // in the lanes of vectors
   kUnroll,    // written out one after the other, in any order
   kHalves,    // accumulates by halves: u and u + n/2 are combined, again and again, then the target with what is left
+  kApart,     // no ranges: the body, once, as code of its own, so that its registers are all that compilers have to place
   kGrid,      // accelerators: blocks of threads, the threads of a block, the lanes of a warp
   kBlock,
   kLane,

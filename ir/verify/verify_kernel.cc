@@ -1,5 +1,6 @@
 // Schedules: where each kind of map may stand, and what it may hold.
 #include <algorithm>
+#include <set>
 
 #include "ir/analysis/threads.h"
 #include "ir/graph/homes.h"
@@ -30,11 +31,16 @@ class Schedules {
  private:
   void List(const std::vector<NodeId>& statements) {
     Statements(statements);
+    const std::vector<Home> homes = HomesOf(s_, statements);
+    for (const Home& h : homes)
+      if (apart_.count(h.owner.value) > 0 && s_.Get(h.container).storage == Storage::kWorker)
+        Wrong(h.first, Quoted(h.container) + " is @worker in a map @apart, which runs to its end",
+              "there may be no memory for it: use it before the map, too");
     if (!grids_) return;
     for (Name n : SharedByThreads(s_, statements))
       if (s_.Get(n).storage == Storage::kRegister)
         Wrong({}, "register " + Quoted(n) + " is used by several threads of a block", "declare it @shared");
-    for (const Home& h : HomesOf(s_, statements))
+    for (const Home& h : homes)
       if (!h.owner.valid() && s_.Get(h.container).storage == Storage::kShared)
         Wrong(h.first, Quoted(h.container) + " is @shared by several grids", "declare it @worker");
   }
@@ -54,6 +60,8 @@ class Schedules {
       if (guarded) Wrong(n, "`??` is left in a scheduled kernel", "compare the index: c ? X[i] : 0");
       return;
     }
+    const bool apart = std::find(around_.begin(), around_.end(), Schedule::kApart) != around_.end();
+    if (apart) apart_.insert(n.value);
     if (const auto* i = std::get_if<If>(&body)) {
       const bool data = !ReadContainers(i->condition).empty();
       if (data && lanes_ > 0) Wrong(n, "a condition on data where lanes run together", "choose with condition ? a : b");
@@ -62,6 +70,7 @@ class Schedules {
     }
     if (std::holds_alternative<Check>(body)) {
       if (lanes_ > 0) Wrong(n, "a check where lanes run together", "check in a loop of its own before the map");
+      if (apart) Wrong(n, "a check in a map @apart, which runs to its end", "check before the map");
       return;
     }
     if (const auto* m = std::get_if<Map>(&body)) return MapNode(n, *m);
@@ -94,7 +103,11 @@ class Schedules {
           if (!AsInt(r.end) || !AsInt(r.begin)) Wrong(n, "a map @unroll has no fixed number of iterations", "use for");
         break;
       case Schedule::kHalves: Halves(n, m); break;
+      case Schedule::kApart:
+        if (!m.ranges.empty()) Wrong(n, "a map @apart has ranges", "write for, and map @apart { … } in it");
+        break;
     }
+    if (kind == Schedule::kApart) apart_.insert(n.value);
     around_.push_back(kind);
     const bool lanes = kind == Schedule::kVector || kind == Schedule::kBlock || kind == Schedule::kLane;
     lanes_ += lanes;
@@ -129,6 +142,7 @@ class Schedules {
   const Sdfg& s_;
   Report* r_;
   std::vector<Schedule> around_;
+  std::set<uint32_t> apart_;  // maps @apart, and what they hold
   bool grids_ = false;
   int lanes_ = 0;
 };

@@ -85,8 +85,34 @@ std::string With(std::string text, const std::string& what, const std::string& b
   return text.replace(at, what.size(), by);
 }
 
+const char kTile[] = R"(kernel tile(A: f32[N, 4], B: f32[4, 16], inout Y: f32[N, 16], N: symbol) for cpu {
+  map i0 in 0:N:6 @parallel {
+    if N - i0 >= 6 {
+      map @apart {
+        local t: f32[6, 16]
+        map i in 0:6 @unroll {
+          map j in 0:16 @vector { t[i, j] = 0 }
+        }
+        for k in 0:4 {
+          map i in 0:6 @unroll {
+            map j in 0:16 @vector { t[i, j] += A[i0 + i, k] * B[k, j] }
+          }
+        }
+        map i in 0:6 @unroll {
+          map j in 0:16 @vector { Y[i0 + i, j] += t[i, j] }
+        }
+      }
+    } else {
+      for i in i0:+6 {
+        map j in 0:16 @vector { Y[i, j] += 1 }
+      }
+    }
+  }
+}
+)";
+
 TEST(VerifyKernel, RightOnesAreTextThatRoundTrips) {
-  for (const char* text : {kSoftmax, kGather, kStencil, kGpu}) {
+  for (const char* text : {kSoftmax, kGather, kStencil, kGpu, kTile}) {
     EXPECT_EQ(Codes(text), "");
     const Result<Program> p = ParseProgram(text);
     ASSERT_TRUE(p.ok());
@@ -114,6 +140,10 @@ TEST(VerifyKernel, WrongOnes) {
       {kStencil, "map i in 1:N", "map i in 0:N", "E0260"},
       {kStencil, "i - 1 >= 0 ? X[i - 1] : 0", "i >= 0 ? X[i - 1] : 0", "E0256"},  // asks for something else
       {kStencil, "Y[i] = X[i - 1] }\n}", "Y[i] = Y[i - 1] }\n}", "E0262"},        // a recurrence is no map
+      {kTile, "map @apart", "map q in 0:1 @apart", "E0257"},
+      {kTile, "for k in 0:4 {", "for k in 0:4 {\n check A[i0, k]", "E0257"},      // would have to leave
+      {kTile, "local t: f32[6, 16]", "local t: f32[6, 16] @worker", "E0257"},     // for which there may be no memory
+      {kTile, "Y[i0 + i, j] += t[i, j]", "Y[i0 + i, 0] += t[i, j]", "E0261"},
       {kGpu, "p[t] max= X[n, c]", "p[0] max= X[n, c]", "E0261"},
       {kGpu, "p: f32[256]", "p: f32[128]", "E0260"},
       {kGpu, "map n in 0:N @grid", "map n in 0:N @vector", "E0257"},
