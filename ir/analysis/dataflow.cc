@@ -7,28 +7,10 @@
 namespace headrace {
 namespace {
 
-// Of a call's parameters, found in one walk over the callee.
-class ParameterDirections {
- public:
-  ParameterDirections(const Program& p, const Nested& call) {
-    const Sdfg* callee = p.Find(call.callee);
-    if (!callee) return;
-    const std::vector<Direction> all = Directions(p, *callee);
-    for (size_t k = 0; k < all.size(); ++k) of_.emplace(callee->parameters[k], all[k]);
-  }
-  Direction Of(Name port) const {
-    const auto it = of_.find(port);
-    return it == of_.end() ? Direction::kInOut : it->second;
-  }
-
- private:
-  std::unordered_map<Name, Direction> of_;
-};
-
 // Walks one statement with the ranges of the maps it is in.
 class Collector {
  public:
-  Collector(const Program& p, const Sdfg& s) : p_(p), s_(s) {}
+  Collector(const Sdfg& s, Callees& callees) : s_(s), callees_(callees) {}
 
   void Statement(NodeId id) {
     const Body& body = s_.nodes[id].body;
@@ -139,13 +121,12 @@ class Collector {
   }
 
   void Call(const Nested& n) {
-    const ParameterDirections directions(p_, n);
     for (const auto& b : n.symbols) Reads(b.second);
     for (const Argument& a : n.arguments) {
       for (const Expr& e : a.index) Reads(e);
       const Container* c = Array(a.container);
       if (!c) continue;
-      const Direction d = directions.Of(a.port);
+      const Direction d = callees_.Of(n.callee, a.port);
       if (d == Direction::kUnused) continue;
       for (bool write : {false, true}) {
         if (write ? d == Direction::kIn : d == Direction::kOut) continue;
@@ -185,8 +166,8 @@ class Collector {
     out_.push_back(std::move(m));
   }
 
-  const Program& p_;
   const Sdfg& s_;
+  Callees& callees_;
   std::vector<Range> ranges_;
   int conditions_ = 0;  // around the statement: what it writes may not be written
   std::vector<Memlet> out_;
@@ -222,7 +203,7 @@ void ForEachExpr(const Sdfg& s, NodeId id, Fn&& fn) {
 
 class Toucher {
  public:
-  Toucher(const Program& p, const Sdfg& s) : p_(p), s_(s) {}
+  Toucher(const Sdfg& s, Callees& callees) : s_(s), callees_(callees) {}
   void Statement(NodeId id) {
     ForEachExpr(s_, id, [&](const Expr& e) { Reads(e); });
     Writes(id);
@@ -261,9 +242,8 @@ class Toucher {
         for (NodeId n : inside) Writes(n);
       });
     } else if (auto* n = std::get_if<Nested>(&body)) {
-      const ParameterDirections directions(p_, *n);
       for (const Argument& a : n->arguments) {
-        const Direction d = directions.Of(a.port);
+        const Direction d = callees_.Of(n->callee, a.port);
         Touch(a.container, d == Direction::kIn || d == Direction::kInOut,
               d == Direction::kOut || d == Direction::kInOut);
       }
@@ -294,8 +274,8 @@ class Toucher {
     }
     out_.push_back({root, read, write});
   }
-  const Program& p_;
   const Sdfg& s_;
+  Callees& callees_;
   std::vector<Touched> out_;
   std::unordered_map<Name, size_t> where_;
 };
@@ -315,7 +295,7 @@ struct History {
 
 class EdgeBuilder {
  public:
-  EdgeBuilder(const Program& p, const Sdfg& s, const State& state) : p_(p), s_(s), state_(state) {}
+  EdgeBuilder(const Program& p, const Sdfg& s, const State& state) : callees_(p), s_(s), state_(state) {}
 
   std::vector<Edge> Build() {
     std::unordered_set<Name> defined;
@@ -323,7 +303,7 @@ class EdgeBuilder {
       if (auto* l = std::get_if<Library>(&s_.nodes[n].body)) defined.insert(l->defines.begin(), l->defines.end());
     for (uint32_t i = 0; i < state_.statements.size(); ++i) {
       NodeId n = state_.statements[i];
-      std::vector<Memlet> memlets = MemletsOf(p_, s_, n);
+      std::vector<Memlet> memlets = MemletsOf(s_, n, callees_);
       // Reads first: a statement that reads and writes a container depends on what was there.
       for (bool write : {false, true})
         for (const Memlet& m : memlets)
@@ -407,7 +387,7 @@ class EdgeBuilder {
       for (Name d : l->defines) definer_[d] = at;
   }
 
-  const Program& p_;
+  Callees callees_;
   const Sdfg& s_;
   const State& state_;
   std::unordered_map<Name, History> pending_;
@@ -426,24 +406,48 @@ Name RootOf(const Sdfg& s, Name container) {
   return container;
 }
 
-std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, NodeId statement) {
-  Toucher t(p, s);
+Direction Callees::Of(Name callee, Name port) {
+  const auto [of, fresh] = known_.try_emplace(callee);
+  if (const Sdfg* s = fresh ? p_.Find(callee) : nullptr) {
+    const std::vector<Direction> all = Directions(p_, *s);
+    for (size_t k = 0; k < all.size(); ++k) of->second.emplace(s->parameters[k], all[k]);
+  }
+  const auto it = of->second.find(port);
+  return it == of->second.end() ? Direction::kInOut : it->second;
+}
+
+std::vector<Touched> TouchedBy(const Sdfg& s, NodeId statement, Callees& callees) {
+  Toucher t(s, callees);
   t.Statement(statement);
   return t.Take();
 }
-std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, BlockId block) {
-  Toucher t(p, s);
+std::vector<Touched> TouchedBy(const Sdfg& s, BlockId block, Callees& callees) {
+  Toucher t(s, callees);
   t.Block(block);
   return t.Take();
 }
+std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, NodeId statement) {
+  Callees callees(p);
+  return TouchedBy(s, statement, callees);
+}
+std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, BlockId block) {
+  Callees callees(p);
+  return TouchedBy(s, block, callees);
+}
 
-std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, NodeId statement) {
-  Collector c(p, s);
+std::vector<Memlet> MemletsOf(const Sdfg& s, NodeId statement, Callees& callees) {
+  Collector c(s, callees);
   c.Statement(statement);
   return c.Take();
 }
+std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, NodeId statement) {
+  Callees callees(p);
+  return MemletsOf(s, statement, callees);
+}
 
-std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, BlockId block) {
+namespace {
+
+std::vector<Memlet> MemletsOfBlock(const Sdfg& s, BlockId block, Callees& callees) {
   const Control& control = s.blocks[block].control;
   std::vector<Memlet> out;
   auto append = [&](std::vector<Memlet> more, bool certain, Name loop_var) {
@@ -463,24 +467,31 @@ std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, BlockId block) {
     }
   };
   auto reads = [&](const Expr& e) {
-    Collector c(p, s);
+    Collector c(s, callees);
     c.Reads(e);
     append(c.Take(), true, Name());
   };
   if (auto* st = std::get_if<State>(&control)) {
-    for (NodeId n : st->statements) append(MemletsOf(p, s, n), true, Name());
+    for (NodeId n : st->statements) append(MemletsOf(s, n, callees), true, Name());
   } else if (auto* l = std::get_if<Loop>(&control)) {
     for (const Expr* e : {&l->init, &l->condition, &l->update}) reads(*e);
-    for (BlockId b : l->body) append(MemletsOf(p, s, b), false, l->var);
+    for (BlockId b : l->body) append(MemletsOfBlock(s, b, callees), false, l->var);
   } else if (auto* d = std::get_if<Conditional>(&control)) {
     for (const Branch& br : d->branches) {
       reads(br.condition);
-      for (BlockId b : br.body) append(MemletsOf(p, s, b), false, Name());
+      for (BlockId b : br.body) append(MemletsOfBlock(s, b, callees), false, Name());
     }
   } else if (auto* a = std::get_if<Assign>(&control)) {
     reads(a->value);
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, BlockId block) {
+  Callees callees(p);
+  return MemletsOfBlock(s, block, callees);
 }
 
 std::vector<Edge> EdgesOf(const Program& p, const Sdfg& s, const State& state) {
@@ -495,8 +506,9 @@ std::vector<AccessNode> AccessNodesOf(const Program& p, const Sdfg& s, const Sta
     if (fresh) out.push_back({n, 0, {}, {}});
     return out[it->second];
   };
+  Callees callees(p);
   for (uint32_t i = 0; i < state.statements.size(); ++i) {
-    std::vector<Touched> touched = TouchedBy(p, s, state.statements[i]);
+    std::vector<Touched> touched = TouchedBy(s, state.statements[i], callees);
     for (const Touched& t : touched)
       if (t.read) node(t.root).readers.push_back(i);
     for (const Touched& t : touched) {

@@ -1,5 +1,6 @@
 // Derived dataflow: memlets of statements, and the edges between the statements of one state.
 #pragma once
+#include <unordered_map>
 #include <vector>
 
 #include "ir/analysis/sets.h"
@@ -27,6 +28,21 @@ struct Touched {
 };
 std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, NodeId statement);
 std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, BlockId block);
+
+// What callees do with their parameters, each found out once: for who asks about many statements, and changes no callee meanwhile.
+class Callees {
+ public:
+  explicit Callees(const Program& p) : p_(p) {}
+  Direction Of(Name callee, Name port);  // kInOut: nobody knows
+
+ private:
+  const Program& p_;
+  std::unordered_map<Name, std::unordered_map<Name, Direction>> known_;
+};
+std::vector<Memlet> MemletsOf(const Sdfg& s, NodeId statement, Callees& callees);
+std::vector<Touched> TouchedBy(const Sdfg& s, NodeId statement, Callees& callees);
+std::vector<Touched> TouchedBy(const Sdfg& s, BlockId block, Callees& callees);
+
 // Reads and writes of a whole block (loops, branches, nested calls), over-approximated.
 std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, BlockId block);
 
