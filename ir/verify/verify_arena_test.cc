@@ -1,6 +1,9 @@
 // Places in the arena that can't be trusted.
 #include <gtest/gtest.h>
 
+#include <random>
+#include <string>
+
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify.h"
@@ -36,6 +39,48 @@ TEST(VerifyArena, ArraysInUseAtOnceLieApart) {
   EXPECT_TRUE(Has(same, "'B' and 'A' share memory and are in use at the same time")) << same;
   EXPECT_TRUE(Has(Errors("arena { slot 0: 512 * N }", "@arena(0)", "@arena(0, 192 * N)"), "E0271"));
   EXPECT_TRUE(Has(Errors("arena { slot 0: 256 * N + 64 }", "@arena(0)", "@arena(0, 64)"), "E0271"));
+}
+
+// Random places of arrays that live for random times, in units of 64 or 64 * N bytes: whether any two that are in use at once lie
+// over each other.
+TEST(VerifyArena, AnyTwoOfMany) {
+  constexpr int kArrays = 12, kRoom = 40;
+  std::mt19937 random(1);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int wrong = 0;
+  for (int round = 0; round < 300; ++round) {
+    const bool symbolic = round % 2 != 0;
+    const std::string unit = symbolic ? " * N" : "";
+    const int most = round % 3 == 0 ? 1 : 6;
+    struct {
+      int from, until, first, last;
+    } a[kArrays];
+    std::string text = "sdfg f(X: f32[N], Y: f32) {\n  arena { slot 0: " + std::to_string(64 * kRoom) + unit + " }\n", statements;
+    for (int i = 0; i < kArrays; ++i) {
+      const int size = symbolic ? 1 + below(most) : below(most + 1), from = below(kRoom - 6);
+      a[i] = {from, from + size, 0, 0};
+      text += "  transient A" + std::to_string(i) + ": f32[" + std::to_string(16 * size) + unit + "] @arena(0" +
+              (from == 0 ? "" : ", " + std::to_string(64 * from) + unit) + ")\n";
+    }
+    for (int i = 0, at = 1; i < kArrays; ++i, ++at) {
+      statements += "  A" + std::to_string(i) + ".flat[0] = 1\n";
+      a[i].first = a[i].last = at;
+      if (const int other = i - below(4); other >= 0 && other != i) {
+        statements += "  A" + std::to_string(other) + ".flat[0] += 1\n";
+        a[other].last = ++at;
+      }
+    }
+    bool apart = true;
+    for (int i = 0; i < kArrays; ++i)
+      for (int j = 0; j < i; ++j)
+        apart &= a[j].last < a[i].first || a[j].until <= a[i].from || a[i].until <= a[j].from;
+    const Result<Program> p = ParseProgram(text + statements + "  Y = 1\n}\n");
+    ASSERT_TRUE(p.ok()) << p.status().ToString() << text;
+    EXPECT_EQ(Has(VerifyArena(p->Entry()).ToString(), "E0271"), !apart) << text << statements;
+    wrong += apart ? 0 : 1;
+  }
+  EXPECT_GT(wrong, 50);
+  EXPECT_LT(wrong, 250);
 }
 
 TEST(VerifyArena, PlacesAreWithinTheirSlots) {
