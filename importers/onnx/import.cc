@@ -22,7 +22,7 @@ class Dimensions {
   void Collect(const onnx::ValueInfoProto& input) {
     if (!input.type().has_tensor_type()) return;
     for (const auto& d : input.type().tensor_type().shape().dim())
-      if (!d.dim_param().empty()) names_.push_back(d.dim_param());
+      if (!d.has_dim_value() && !IsUnknown(d)) names_.push_back(d.dim_param());
   }
   Status Fix() {
     for (const auto& [name, size] : options_.dims) {
@@ -43,9 +43,9 @@ class Dimensions {
     return {};
   }
   Expr Of(const onnx::TensorShapeProto::Dimension& d, const std::string& input, int axis) {
-    if (d.has_dim_value()) return IntExpr(d.dim_value());
-    if (d.dim_param().empty())
+    if (IsUnknown(d))
       return SymbolExpr(lowering_->emit.Unique(Identifier(input, "t") + "_d" + std::to_string(axis)));
+    if (d.has_dim_value()) return IntExpr(d.dim_value());
     auto it = known_.find(d.dim_param());
     if (it != known_.end()) return it->second;
     Expr e = Formula(d.dim_param());
@@ -295,7 +295,7 @@ class ModelImport {
                                                      [](const auto& d) { return d.has_dim_value(); });
     for (int d = 0; options_.dims.empty() && d < declared.dim_size(); ++d)
       if (auto size = AsInt(v.shape[static_cast<size_t>(d)]);
-          size && declared.dim(d).has_dim_value() && declared.dim(d).dim_value() != *size)
+          size && declared.dim(d).has_dim_value() && !IsUnknown(declared.dim(d)) && declared.dim(d).dim_value() != *size)
         return false;
     return true;
   }

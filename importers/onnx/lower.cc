@@ -260,7 +260,7 @@ void Lowering::UseDeclared(const NodeCall& call, const Scope& scope, std::vector
     if (!o.has_rank) {
       o.shape.assign(static_cast<size_t>(shape.dim_size()), Expr());
       for (int d = 0; !call.schema && d < shape.dim_size(); ++d)  // ops of plugins: nobody else knows
-        if (shape.dim(d).has_dim_value()) o.shape[static_cast<size_t>(d)] = IntExpr(shape.dim(d).dim_value());
+        if (shape.dim(d).has_dim_value() && !IsUnknown(shape.dim(d))) o.shape[static_cast<size_t>(d)] = IntExpr(shape.dim(d).dim_value());
     }
     o.has_rank = true;
   }

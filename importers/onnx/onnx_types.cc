@@ -91,6 +91,11 @@ std::string TypeText(const onnx::TypeProto& t) {
   }
 }
 
+bool IsUnknown(const onnx::TensorShapeProto::Dimension& d) {
+  if (d.has_dim_value()) return d.dim_value() == -1;
+  return d.dim_param().empty() || d.dim_param() == "?";
+}
+
 std::string IrDomain(const std::string& domain) { return domain.empty() || domain == "ai.onnx" ? "onnx" : domain; }
 std::string OnnxDomain(const std::string& ir_domain) { return ir_domain == "onnx" ? "" : ir_domain; }
 

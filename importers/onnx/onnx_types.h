@@ -16,6 +16,9 @@ std::string OnnxTypeName(int32_t elem_type);  // "float16", for messages
 Result<ValueType> FromTypeProto(const onnx::TypeProto& t);
 std::string TypeText(const onnx::TypeProto& t);  // "seq(f32)", "f32", "map(i64, f32)": as signatures spell types
 
+// A size that is not known and has no name. Paddle's and other exporters write such as -1 or "?".
+bool IsUnknown(const onnx::TensorShapeProto::Dimension& d);
+
 // "ai.onnx" and "" are the domain "onnx" of the IR; other domains keep their names.
 std::string IrDomain(const std::string& domain);
 std::string OnnxDomain(const std::string& ir_domain);

@@ -252,6 +252,11 @@ def corners_of_graphs():
     yield "a loop's value as its result, twice", text(21, "g (int64 n, float[3] x) => (float[3] y, float[3] z, float[A, 3] s) { y, z, s = Loop (n, , x, x) <body = l (int64 i, bool c, float[3] h, float[3] k) => (bool c, float[3] h, float[3] h, float[3] k) {}> }"), [np.int64(2), f32(3)], [f32(3), f32(3), np.stack([f32(3)] * 2)]
     yield "one value as two outputs' source", text(21, "g (float[N] x) => (float[N] a, float[N] b) { t = Exp(x) a = Identity(t) b = Identity(t) }"), [f32(3)]
     yield "initializers listed as inputs", edited(text(8, "g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }", ir=3), lambda m: m.graph.initializer.append(numpy_helper.from_array(f32(2), "w"))), [f32(2)]
+    def unknown(m):  # as Paddle and others write them: each is a size of its own
+        for value, sizes in ((m.graph.input[0], [-1, "?"]), (m.graph.input[1], [-1, "?"]), (m.graph.output[0], ["?", -1])):
+            for dim, size in zip(value.type.tensor_type.shape.dim, sizes, strict=True):
+                setattr(dim, "dim_param" if size == "?" else "dim_value", size)
+    yield "sizes -1 and ?", edited(text(21, "g (float[A, B] x, float[C, D] z) => (float[E, F] y) { t = MatMul(x, z) y = Exp(t) }"), unknown), [f32(4, 3), f32(3, 5)], [np.exp(f32(4, 3) @ f32(3, 5))]
     yield "nodes out of names", edited(text(21, "g (float[N] x) => (float[N] y) { t = Exp(x) y = Neg(t) }"), lambda m: [n.ClearField("name") for n in m.graph.node]), [f32(3)]
     yield "names that are words of the notation", text(21, "g (float[N] map) => (float[N] state) { for = Exp(map) in = Neg(for) if = Add(in, map) state = Mul(if, for) }"), [f32(3)]
 
