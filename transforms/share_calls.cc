@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 #include <vector>
 
+#include "ir/analysis/dataflow.h"
 #include "ir/analysis/type_inference.h"
 
 namespace headrace {
@@ -24,9 +26,42 @@ Expr Replaced(const Expr& e, const Expr& what, const Expr& by) {
   return Transform(e, [&](const Expr& x) { return x == what ? by : x; });
 }
 
+// What registers hold, each from its assignment on, as long as what it was computed of is the same.
+class Held {
+ public:
+  explicit Held(const Sdfg& s) : s_(s) {}
+
+  // The value of `e`: itself, but for a register that holds one.
+  Expr Value(const Expr& e) const {
+    const auto it = e.Is(ExprKind::kRead) && e->args.empty() ? values_.find(e->name) : values_.end();
+    return it == values_.end() ? e : it->second;
+  }
+  void After(NodeId n) {
+    const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
+    if (!t) return values_.clear();
+    const Name root = RootOf(s_, t->target);
+    for (auto it = values_.begin(); it != values_.end();) it = it->first == root || Reads(it->second, root) ? values_.erase(it) : std::next(it);
+    const Container& c = s_.Get(t->target);
+    const bool whole = c.storage == Storage::kRegister && c.shape.empty() && t->op == WriteOp::kAssign && !t->guarded && !t->flat;
+    if (!whole || Reads(t->value, root)) return;
+    const Result<Expr> typed = InferTypes(s_, t->value);
+    if (typed.ok() && (*typed)->dtype == c.dtype) values_[root] = t->value;  // nothing is rounded on the way
+  }
+
+ private:
+  bool Reads(const Expr& e, Name root) const {
+    for (Name n : ReadContainers(e))
+      if (RootOf(s_, n) == root) return true;
+    return false;
+  }
+
+  const Sdfg& s_;
+  std::map<Name, Expr> values_;
+};
+
 class Sharing {
  public:
-  explicit Sharing(const Sdfg& s) : s_(s) {}
+  Sharing(const Sdfg& s, const Held& held) : s_(s), held_(held) {}
 
   Expr Of(const Expr& value) const {
     return Transform(value, [&](const Expr& e) {
@@ -50,18 +85,19 @@ class Sharing {
 
   static bool IsZero(const Expr& e) { return AsInt(e) == 0 || (e.Is(ExprKind::kFloat) && e->fvalue == 0); }
   // What softplus is of: log1p(exp(x)), max(x, 0) + log1p(exp(-abs(x))); null where `e` is no softplus.
-  static Expr UnderSoftplus(const Expr& e) {
+  Expr UnderSoftplus(const Expr& held) const {
+    const Expr e = held_.Value(held);
     const bool sum = e.Is(ExprKind::kBinary) && e->op == Op::kAdd;
-    const Expr& log = sum ? e->args[1] : e;
-    if (!IsCall(log, "log1p") || !IsCall(log->args[0], "exp")) return {};
-    const Expr& power = log->args[0]->args[0];
-    if (!sum) return power;
-    if (!power.Is(ExprKind::kUnary) || power->op != Op::kNeg || !IsCall(power->args[0], "abs")) return {};
-    const Expr &x = power->args[0]->args[0], &most = e->args[0];
+    const Expr log = sum ? held_.Value(e->args[1]) : e, exp = IsCall(log, "log1p") ? held_.Value(log->args[0]) : Expr();
+    if (!exp || !IsCall(exp, "exp")) return {};
+    if (!sum) return exp->args[0];
+    const Expr power = held_.Value(exp->args[0]), size = power.Is(ExprKind::kUnary) && power->op == Op::kNeg ? held_.Value(power->args[0]) : Expr();
+    if (!size || !IsCall(size, "abs")) return {};
+    const Expr &x = size->args[0], most = held_.Value(e->args[0]);
     return IsCall(most, "max") && most->args[0] == x && IsZero(most->args[1]) ? x : Expr();
   }
   // tanh(log(1 + e)) = ((1 + e)² - 1) / ((1 + e)² + 1). From 20 on it is 1 in every type, and n stays finite.
-  static Expr Quotient(const Expr& tanh) {
+  Expr Quotient(const Expr& tanh) const {
     const Expr x = UnderSoftplus(tanh->args[0]);
     if (!x) return tanh;
     const Expr most = FloatExpr(20), two = FloatExpr(2);
@@ -112,6 +148,7 @@ class Sharing {
   }
 
   const Sdfg& s_;
+  const Held& held_;
 };
 
 bool MayShare(const Expr& value) {
@@ -128,14 +165,21 @@ Result<bool> ShareCalls(Program& p, const Ask& ask) {
   bool changed = false;
   for (const auto& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
     std::vector<std::pair<NodeId, Expr>> values;
-    ForEachNode(*shared, [&](NodeId n) {
+    const auto share = [&](NodeId n, const Held& held) {
       const auto* t = std::get_if<Tasklet>(&shared->nodes[n].body);
       if (!t || !MayShare(t->value)) return;
-      const Expr value = Sharing(*shared).Of(t->value);
+      const Expr value = Sharing(*shared, held).Of(t->value);
       Match m;
       m.sdfg = shared->name;
       m.statements = {n};
       if (value != t->value && ask(m)) values.emplace_back(n, value);
+    };
+    ForEachNode(*shared, [&](NodeId n) { share(n, Held(*shared)); }, false);
+    ForEachNode(*shared, [&](NodeId n) {
+      const auto* map = std::get_if<Map>(&shared->nodes[n].body);
+      if (!map) return;
+      Held held(*shared);
+      for (NodeId inner : map->body) share(inner, held), held.After(inner);
     });
     if (values.empty()) continue;
     Sdfg& s = p.Mutable(shared->name);

@@ -35,6 +35,20 @@ TEST(ShareCalls, TanhOfSoftplus) {
     ExpectUnchanged("sdfg f(X: f32[N], Z: f32[N], Y: f32[N]) { map i in 0:N { Y[i] = " + std::string(value) + " } }", "share-calls");
 }
 
+// As exporters of ONNX leave it: each step in a register.
+TEST(ShareCalls, TanhOfSoftplusInRegisters) {
+  const std::string head = "sdfg f(X: f32[N], Z: f32[N], Y: f32[N]) {\n  transient x: f32 @register\n  transient s: f32 @register\n  transient e: f32 @register\n";
+  const std::string e = "exp(x > 20.0 ? 20.0 : x)";
+  ExpectPass(head + "  map i in 0:N { x = X[i]; e = exp(x); s = log1p(e); Y[i] = x * tanh(s) }\n}", "share-calls",
+             head + "  map i in 0:N {\n    x = X[i]\n    e = exp(x)\n    s = log1p(e)\n    Y[i] = x * (" + e + " * (" + e + " + 2.0) / (" + e + " * (" + e +
+                 " + 2.0) + 2.0))\n  }\n}");
+  // Another x by then, a sum, a rounded value, one of another iteration.
+  for (const char* body : {"x = X[i]; s = log1p(exp(x)); x = 2 * x; Y[i] = x * tanh(s)", "x = X[i]; s = log1p(exp(x)); s += x; Y[i] = tanh(s)",
+                           "x = X[i]; s = log1p(exp(f64(x))); Y[i] = tanh(s)", "Z[i] = X[i]; s = log1p(exp(Z[i])); Z[i] = 2; Y[i] = tanh(s)",
+                           "s = X[i]; Y[i] = tanh(s); s = log1p(exp(X[i]))"})
+    ExpectUnchanged(head + "  map i in 0:N { " + body + " }\n}", "share-calls");
+}
+
 // Another function, another type, a call that both sides have already, a power that isn't known.
 TEST(ShareCalls, OthersStay) {
   for (const char* value : {"X[i] > 0 ? exp(X[i]) : log(-X[i])", "X[i] > 0 ? exp(X[i]) : f32(exp(Z[i]))", "X[i] > 0 ? exp(X[i]) : 1 - exp(X[i])",
