@@ -9,15 +9,15 @@ namespace {
 
 // The image is read as it is, the reshaped result written as it must be; a weight that is a parameter is copied.
 TEST(AssignLayouts, Networks) {
-  ExpectPass(R"(sdfg f(X: f32[N, 3, 16, 16], W2: f32[32, 32, 3, 3], Y: f32[N, 32, 16, 16], Z: f32[N, 8192]) {
-  constant W1: f32[32, 3, 3, 3] = fill(0.5)
+  ExpectPass(R"(sdfg f(X: f32[N, 32, 16, 16], W2: f32[32, 32, 3, 3], Y: f32[N, 32, 16, 16], Z: f32[N, 8192]) {
+  constant W1: f32[32, 32, 3, 3] = fill(0.5)
   transient A: f32[N, 32, 16, 16]
   transient B: f32[N, 32, 16, 16]
   transient C: f32[N, 32, 16, 16]
   view rows: f32[N, 8192] of C
   state {
     map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { A[n, o, p, q] = 0.0 }
-    map n in 0:N, o in 0:32, p in 0:16, q in 0:16, c in 0:3, k in 0:3, l in 0:3 {
+    map n in 0:N, o in 0:32, p in 0:16, q in 0:16, c in 0:32, k in 0:3, l in 0:3 {
       A[n, o, p, q] += (X[n, c, p + k - 1, q + l - 1] ?? 0.0) * W1[o, c, k, l]
     }
     map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { B[n, o, p, q] = max(A[n, o, p, q], 0.0) }
@@ -31,8 +31,8 @@ TEST(AssignLayouts, Networks) {
 }
 )",
              "assign-layouts",
-             R"(sdfg f(X: f32[N, 3, 16, 16], W2: f32[32, 32, 3, 3], Y: f32[N, 32, 16, 16], Z: f32[N, 8192]) {
-  constant W1: f32[32, 3, 3, 3] = fill(0.5) layout [d2, d3, d1, d0]
+             R"(sdfg f(X: f32[N, 32, 16, 16], W2: f32[32, 32, 3, 3], Y: f32[N, 32, 16, 16], Z: f32[N, 8192]) {
+  constant W1: f32[32, 32, 3, 3] = fill(0.5) layout [d2, d3, d1, d0]
   transient A: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
   transient B: f32[N, 32, 16, 16] layout [d0, d2, d3, d1]
   transient C: f32[N, 32, 16, 16]
@@ -40,7 +40,7 @@ TEST(AssignLayouts, Networks) {
   transient W2_turned: f32[32, 32, 3, 3] layout [d2, d3, d1, d0]
   state {
     map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { A[n, o, p, q] = 0.0 }
-    map n in 0:N, o in 0:32, p in 0:16, q in 0:16, c in 0:3, k in 0:3, l in 0:3 {
+    map n in 0:N, o in 0:32, p in 0:16, q in 0:16, c in 0:32, k in 0:3, l in 0:3 {
       A[n, o, p, q] += (X[n, c, p + k - 1, q + l - 1] ?? 0.0) * W1[o, c, k, l]
     }
     map n in 0:N, o in 0:32, p in 0:16, q in 0:16 { B[n, o, p, q] = max(A[n, o, p, q], 0.0) }
@@ -230,6 +230,50 @@ TEST(AssignLayouts, Rows) {
 }
 )",
                   "assign-layouts");
+}
+
+// Lanes are the channels of a result: one that stays as it is gains nothing by an image that is turned.
+TEST(AssignLayouts, ResultsThatStay) {
+  ExpectUnchanged(R"(sdfg f(X: f32[2, 64, 32, 32], W: f32[64, 64, 1, 1], Y: f32[2, 64, 32, 32]) {
+  transient A: f32[2, 64, 32, 32]
+  state {
+    map n in 0:2, c in 0:64, p in 0:32, q in 0:32 { A[n, c, p, q] = X[n, c, p, q] + 1.0 }
+    map n in 0:2, o in 0:64, p in 0:32, q in 0:32 { Y[n, o, p, q] = 0.0 }
+    map n in 0:2, o in 0:64, p in 0:32, q in 0:32, c in 0:64 { Y[n, o, p, q] += A[n, c, p, q] * W[o, c, 0, 0] }
+  }
+}
+)",
+                  "assign-layouts");
+}
+
+// Images of one channel: sums over their places give images as others do.
+TEST(AssignLayouts, ImagesOfOneChannel) {
+  ExpectPass(R"(sdfg f(X: f32[2, 1, 32, 32], Y: f32[2, 64]) {
+  constant W: f32[64, 1, 5, 5] = fill(0.5)
+  transient A: f32[2, 64, 32, 32]
+  state {
+    map n in 0:2, o in 0:64, p in 0:32, q in 0:32 { A[n, o, p, q] = 0.0 }
+    map n in 0:2, o in 0:64, p in 0:32, q in 0:32, k in 0:5, l in 0:5 {
+      A[n, o, p, q] += (X[n, 0, p + k - 2, q + l - 2] ?? 0.0) * W[o, 0, k, l]
+    }
+    map n in 0:2, o in 0:64 { Y[n, o] = 0.0 }
+    map n in 0:2, o in 0:64, p in 0:32, q in 0:32 { Y[n, o] += max(A[n, o, p, q], 0.0) }
+  }
+}
+)",
+             "assign-layouts", R"(sdfg f(X: f32[2, 1, 32, 32], Y: f32[2, 64]) {
+  constant W: f32[64, 1, 5, 5] = fill(0.5) layout [d2, d3, d1, d0]
+  transient A: f32[2, 64, 32, 32] layout [d0, d2, d3, d1]
+  state {
+    map n in 0:2, o in 0:64, p in 0:32, q in 0:32 { A[n, o, p, q] = 0.0 }
+    map n in 0:2, o in 0:64, p in 0:32, q in 0:32, k in 0:5, l in 0:5 {
+      A[n, o, p, q] += (X[n, 0, p + k - 2, q + l - 2] ?? 0.0) * W[o, 0, k, l]
+    }
+    map n in 0:2, o in 0:64 { Y[n, o] = 0.0 }
+    map n in 0:2, o in 0:64, p in 0:32, q in 0:32 { Y[n, o] += max(A[n, o, p, q], 0.0) }
+  }
+}
+)");
 }
 
 // Between an input and an output more is lost than one small sum gains.

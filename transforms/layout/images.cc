@@ -26,8 +26,8 @@ Part PartOf(const Leaf& l, const Access& x, size_t d) {
   return std::all_of(place.begin(), place.end(), [&](Name n) { return Mentions(x.index[d], n); }) ? Part::kPlaces : Part::kTerms;
 }
 
-// Y[n, o, …] += f(X[n, c, …]): the same batch, and channels or places that the sum runs over.
-std::optional<ImageSum> Forward(const Leaf& l) {
+// Y[n, o, …] += f(X[n, c, …]): the same batch, and channels or places that the sum runs over; images of one channel among them.
+std::optional<ImageSum> Forward(const Sdfg& s, const Leaf& l) {
   const Access& y = *l.target;
   ImageSum out;
   size_t found = 0;
@@ -39,10 +39,11 @@ std::optional<ImageSum> Forward(const Leaf& l) {
       if (part == Part::kTerms) channel = d, ++terms;
       places += part == Part::kPlaces;
     }
-    if (alike && ((terms == 1 && (channel == 1 || !in_phases)) || (terms == 0 && places > 0 && x.index[1] == y.index[1]))) {
+    const bool each = alike && x.index[1] == y.index[1], only = alike && AsInt(s.Get(x.container).shape[1]) == 1;
+    if (alike && ((terms == 1 && (channel == 1 || !in_phases)) || (terms == 0 && places > 0 && (each || only)))) {
       const bool again = found && out.images[0].container == x.container && out.images[0].index == x.index;
       found += !again;
-      out.kind = terms ? ImageSum::kChannels : ImageSum::kWindow;
+      out.kind = terms || !each ? ImageSum::kChannels : ImageSum::kWindow;
       out.channel = channel;
       if (!again) out.images.push_back(x);
     } else if (!y.index[0].Is(ExprKind::kSymbol) || !Speaks(x, y.index[0]->name)) {
@@ -76,9 +77,9 @@ std::optional<ImageSum> OfWeights(const Leaf& l) {
 
 }  // namespace
 
-std::optional<ImageSum> ImageSumOf(const Sdfg&, const Leaf& l) {
+std::optional<ImageSum> ImageSumOf(const Sdfg& s, const Leaf& l) {
   if (!l.target || !l.accumulates || l.within.empty() || !IsImage(*l.target)) return std::nullopt;
-  if (auto out = Forward(l)) return out;
+  if (auto out = Forward(s, l)) return out;
   return OfWeights(l);
 }
 

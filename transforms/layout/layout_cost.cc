@@ -106,9 +106,11 @@ bool AnyInnermost(const Sdfg& s, const ImageSum& sum) {
   return std::any_of(sum.images.begin(), sum.images.end(), [&](const Access& a) { return IsInnermost(s, sum, a); });
 }
 
-// What can't have its channels side by side is no reason that others shouldn't.
+// What can't have its channels side by side is no reason that others shouldn't. But lanes are those of the result: where it stays
+// as it is, nothing is gained.
 bool Gains(const Sdfg& s, const ImageSum& sum, const std::function<bool(Name)>& may_turn) {
-  return AnyInnermost(s, sum) && std::none_of(sum.images.begin(), sum.images.end(), [&](const Access& a) {
+  const bool lanes = sum.lane.empty() ? AnyInnermost(s, sum) : IsInnermost(s, sum, sum.images.back());
+  return lanes && std::none_of(sum.images.begin(), sum.images.end(), [&](const Access& a) {
            return !IsInnermost(s, sum, a) && may_turn(a.root);
          });
 }
