@@ -358,7 +358,7 @@ std::string ExprCode::Call(const Node& n, bool hoist) {
     if (!IsFloat(t) && !IsComplex(t)) a = std::string("(") + ValueType(t) + ")" + a;
     s += (i ? ", " : "") + Bare(a);
   }
-  return fn + "(" + s + ")";
+  return fn + (name == "exp" && t == DType::kF32 && env_.flushes ? "_flushed(" : "(") + s + ")";
 }
 
 }  // namespace headrace::cpu

@@ -23,6 +23,7 @@ class Env {
   int next_temp = 0;
   // Where a condition must hold for an access to be inside, it stands around it as a choice: nothing is read ahead of it.
   bool reads_stay_in_choices = false;
+  bool flushes = false;  // subnormal floats are zero
 };
 
 class ExprCode {

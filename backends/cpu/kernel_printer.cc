@@ -25,6 +25,7 @@ KernelPrinter::KernelPrinter(const Sdfg& s, const std::vector<NodeId>& statement
     : s_(s), options_(o), statements_(statements), homes_(HomesOf(s, statements)), env_(s), lowerer_(s, true),
       code_(env_) {
   env_.reads_stay_in_choices = true;
+  env_.flushes = s.flush;
 }
 
 Result<Kernel> KernelPrinter::Run() {

@@ -88,6 +88,23 @@ INSTANTIATE_TEST_SUITE_P(
                       Function{"acosh", std::acosh, 3}, Function{"atanh", std::atanh, 2}),
     [](const auto& info) { return std::string(info.param.name); });
 
+// One function for both, where denormals are zero: every float between ln(2^-127) and ln(2^-125), and the rest of them in samples.
+TEST(Math, ExpWhereDenormalsAreZero) {
+  std::vector<float> x = Samples();
+  for (float f = -88.03f; f < -86.6f; f = std::nextafterf(f, 0)) x.push_back(f);
+  for (float f = 88.7f; f < 88.75f; f = std::nextafterf(f, 100)) x.push_back(f);
+  const std::string head = "kernel k(x: f32[n], y: f32[n], n: symbol)", body = " { map i in 0:n @vector { y[i] = exp(x[i]) } }\n";
+  const std::string entry = "sdfg f(X: f32[N], Y: f32[N]) { call k(x = X, y = Y, n := N) }\n";
+  auto exact = RunText(entry + head + " for cpu" + body, {{"X", Floats(x)}});
+  auto flushed = RunText(entry + head + " for cpu @flush" + body, {{"X", Floats(x)}});
+  ASSERT_TRUE(exact.ok() && flushed.ok()) << exact.status().ToString() << flushed.status().ToString();
+  const float *want = (*exact)[0].tensor.as<float>(), *got = (*flushed)[0].tensor.as<float>();
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(want[i])) ASSERT_TRUE(std::isnan(got[i])) << x[i];
+    else ASSERT_EQ(got[i], std::fpclassify(want[i]) == FP_SUBNORMAL ? 0 : want[i]) << x[i];
+  }
+}
+
 // The processor's conversions, in vectors and alone, have the bits of runtime/hr_float.h.
 TEST(Half, ConversionsHaveTheBitsOfTheReference) {
   Tensor codes = *Tensor::Create(DType::kF16, {65536});

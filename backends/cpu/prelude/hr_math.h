@@ -144,12 +144,11 @@ static inline int32_t hr_sat_small(float v, float lo, float hi) {
   return v == v ? (int32_t)inside : 0;
 }
 
-/* exp: Cody and Waite reduction, polynomial of degree 6, two-step scaling (reaches the subnormals). */
-static inline float hr_exp(float a) {
-  float x = a > 89.0f ? 89.0f : a;
-  x = x < -104.0f ? -104.0f : x;
-  const float n = __builtin_rintf(x * 1.44269504f);
-  float r = hr_fma(n, -0.693145752f, x);
+/* exp: Cody and Waite reduction, polynomial of degree 6 in [sqrt(1/2), sqrt(2)], to whose bits the exponent is added: the float
+   where that is neither infinite nor subnormal. Adding 3 * 2^22 rounds to an integer and leaves it in the lowest bits. */
+static inline uint32_t hr_exp_bits(float a) {
+  const float t = a * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+  float r = hr_fma(n, -0.693145752f, a);
   r = hr_fma(n, -1.42860677e-6f, r);
   float p = 1.38319808e-3f;
   p = hr_fma(p, r, 8.37550033e-3f);
@@ -158,8 +157,19 @@ static inline float hr_exp(float a) {
   p = hr_fma(p, r, 0.499999851f);
   p = hr_fma(p, r, 1.0f);
   p = hr_fma(p, r, 1.0f);
-  const int32_t k = (int32_t)(n == n ? n : 0.0f), half = k >> 1;
-  return p * hr_f32_bits((uint32_t)(half + 127) << 23) * hr_f32_bits((uint32_t)(k - half + 127) << 23);
+  return hr_bits_f32(p) + (hr_bits_f32(t) << 23);
+}
+/* Subnormal results are computed 2^64 times as large. 88.7228317 is the last float whose exponential is finite. */
+static inline float hr_exp(float a) {
+  const bool low = a < -80.0f;
+  float r = hr_f32_bits(hr_exp_bits(a) + (low ? 64u << 23 : 0u)) * (low ? 0x1p-64f : 1.0f);
+  r = a < -104.0f ? 0.0f : r;
+  return a <= 88.7228317f ? r : a + __builtin_inff();
+}
+/* Where subnormal floats are zero: -87.3365402 is the first float whose exponential is none. */
+static inline float hr_exp_flushed(float a) {
+  const float r = hr_f32_bits(hr_exp_bits(a));
+  return a < -87.3365402f ? 0.0f : a <= 88.7228317f ? r : a + __builtin_inff();
 }
 /* log: mantissa in [2/3, 4/3), polynomial of degree 9 (after N. Juffa's logf). */
 static inline float hr_log(float a) {
