@@ -9,6 +9,7 @@
 
 MACHINE_API double machine_f32_peak(int threads) { return headrace::benchmarks::FmaPeak(threads); }
 MACHINE_API double machine_bf16_peak(int threads) { return headrace::benchmarks::Bf16Peak(threads); }
+MACHINE_API double machine_int8_peak(int threads) { return headrace::benchmarks::Int8Peak(threads); }
 MACHINE_API double machine_bandwidth(int threads, int64_t bytes) {
   return headrace::benchmarks::TriadBandwidth(threads, bytes);
 }

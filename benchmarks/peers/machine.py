@@ -30,19 +30,19 @@ class Machine:
 
     def __init__(self, library: str, processors: int):
         self._c = ctypes.CDLL(os.path.abspath(library))
-        for name in ("machine_f32_peak", "machine_bf16_peak", "machine_bandwidth"):
+        for name in ("machine_f32_peak", "machine_bf16_peak", "machine_int8_peak", "machine_bandwidth"):
             getattr(self._c, name).restype = ctypes.c_double
         self._cpu, flags = _cpu()
-        self._processors, self._matrix_units = processors, "amx_bf16" in flags
+        self._processors, self._matrix_units = processors, {"bf16": "amx_bf16" in flags, "int8": "amx_int8" in flags}
         self._bandwidth: dict[int, float] = {}
 
     def now(self, threads: int) -> dict[str, Any]:
         """Operations and bytes per second on `threads` threads. None: not measured. Peaks move with the clock, so each case asks."""
         if threads not in self._bandwidth:
             self._bandwidth[threads] = self._c.machine_bandwidth(threads, ctypes.c_int64(TRIAD_BYTES))
-        bf16 = None if self._matrix_units else self._c.machine_bf16_peak(threads) or None
+        small = {t: None if units else getattr(self._c, f"machine_{t}_peak")(threads) or None for t, units in self._matrix_units.items()}
         f32 = self._c.machine_f32_peak(threads)
-        return {"cpu": self._cpu, "processors": self._processors, "f32": f32, "f64": f32 / 2, "bf16": bf16, "bandwidth": self._bandwidth[threads]}
+        return {"cpu": self._cpu, "processors": self._processors, "f32": f32, "f64": f32 / 2, **small, "bandwidth": self._bandwidth[threads]}
 
 
 def busy() -> float:

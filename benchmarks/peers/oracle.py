@@ -1,4 +1,5 @@
-"""Makes cases: inputs, the ONNX model, and what PyTorch computes in f64. A worker like an engine, without turns."""
+"""Makes cases: inputs, the ONNX model, and what PyTorch computes in f64 (of quantised networks: what the model says, operator by
+operator). A worker like an engine, without turns."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ import warnings
 
 import torch
 
-from .cases import folder, operators_onnx, torch_case
-from .cases.agreement import tolerance
+from .cases import folder, operators_onnx, quantised, torch_case
+from .cases.agreement import tolerance, tolerance_of_steps
 from .cases.key import Key
 
 
@@ -17,12 +18,17 @@ def make(key: Key, path: str) -> dict:
     os.makedirs(path, exist_ok=True)
     case = torch_case.build(key)
     inputs = {name: x.numpy() for name, x in case.inputs.items()}
-    _export(case, os.path.join(path, "model.onnx"))
+    model = os.path.join(path, "model.onnx")
+    _export(case, model)
     values, wanted, target, flops = _values(case, key.mode)
-    moved = _bytes(case, key.mode, wanted, values["y"])
+    moved = _bytes(case, key.mode, wanted, values["y"], 1 if key.dtype == "int8" else 4)
     values = {n: v.detach().numpy() for n, v in values.items() if not (n == "y" and key.mode == "step")}
-    folder.write(path, key, inputs, None if target is None else target.numpy(), list(wanted), values, flops=flops, bytes=moved,
-                 tolerance=case.tolerance or tolerance(key.mode, key.dtype))  # fmt: skip
+    allowed = case.tolerance or tolerance(key.mode, key.dtype)
+    if key.dtype == "int8":
+        quantised.quantise(key.name, model, model, inputs)
+        values = {"y": quantised.values(model, inputs)}
+        allowed = tolerance_of_steps(quantised.step_of_output(model), values["y"])
+    folder.write(path, key, inputs, None if target is None else target.numpy(), list(wanted), values, flops=flops, bytes=moved, tolerance=allowed)
     return {"flops": flops, "bytes": moved}
 
 
@@ -61,11 +67,11 @@ def _values(case: torch_case.TorchCase, mode: str) -> tuple[dict, dict, torch.Te
     return values, wanted, target, float(counter.get_total_flops())
 
 
-def _bytes(case: torch_case.TorchCase, mode: str, wanted: dict, y: torch.Tensor) -> int:
-    """What must be moved at least: inputs and parameters read, results written; with gradients, of the output's read, of the others
+def _bytes(case: torch_case.TorchCase, mode: str, wanted: dict, y: torch.Tensor, size: int) -> int:
+    """What must be moved at least: inputs and parameters (of `size` bytes) read, results written; with gradients, of the output's read, of the others
     written, and inputs read twice."""
     read = sum(x.nbytes for x in case.inputs.values())
-    parameters = sum(p.numel() * 4 for p in case.module.parameters())
+    parameters = sum(p.numel() * size for p in case.module.parameters())
     out = y.numel() * min(4, y.element_size())
     if mode == "forward":
         return read + parameters + out

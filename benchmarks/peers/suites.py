@@ -8,6 +8,8 @@ from .cases.key import Key
 
 #: As in cases/networks.py, which needs PyTorch.
 MODELS = ("resnet50", "wide_resnet50_2", "mobilenetv2", "efficientnet_b0", "fcn8s", "mixer", "bert_large", "llama", "wavenet", "dlrm", "lenet", "mishnet")
+#: Those that are measured in 8 bits, too.
+QUANTISED = ("resnet50", "mobilenetv2", "bert_large")
 #: Of `--quick`: for each kind of network one that takes little time, and each mode.
 QUICK = {
     "models": (
@@ -40,6 +42,8 @@ def models(threads: int) -> Iterator[Key]:
             for mode in ("forward", "backward", "step"):
                 for dtype in ("f32", "bf16"):
                     yield Key("models", name, size, mode, dtype, threads)
+            if name in QUANTISED:
+                yield Key("models", name, size, "forward", "int8", threads)
 
 
 def ops(threads: int, names: list[str]) -> Iterator[Key]:

@@ -72,7 +72,7 @@ class Worker:
         self._once, self._calls = once, max(1, int(BATCH_SECONDS / max(once, 1e-7)))
         right = error <= case.about["tolerance"]
         return {"compile_seconds": max(prepared, first - once), "error": error, "where": where, "memory": memory.peak(),
-                "status": "ok" if right else "wrong", "detail": "" if right else f"{where} is {error:.2g} from f64"}  # fmt: skip
+                "status": "ok" if right else "wrong", "detail": "" if right else f"{where} is {error:.2g} from {case.oracle}"}  # fmt: skip
 
     def turn(self, seconds: float) -> dict:
         """Seconds of a call, the mean of each batch of calls."""

@@ -16,7 +16,7 @@ LEARNING_RATE, MOMENTUM = 1e-3, 0.9  # of the mode `step`
 class Folder:
     """`case.json`: what it is. `inputs.npz`: inputs, and `target`, the output's gradient (backward) or the loss's target (step).
     `model.onnx`: the network with its initial weights, in training mode where gradients are taken. `expected.bin`: values in
-    f64, rounded to f32."""
+    f64, rounded to f32; of a quantised network those of the model as it is written."""
 
     def __init__(self, path: str):
         self.path = path
@@ -27,6 +27,11 @@ class Folder:
     @property
     def onnx(self) -> str:
         return os.path.join(self.path, "model.onnx")
+
+    @property
+    def oracle(self) -> str:
+        """What `expected` is of."""
+        return "the model as it is written" if self.key.dtype == "int8" else "f64"
 
     @property
     def names(self) -> list[str]:

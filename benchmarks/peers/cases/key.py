@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 MODES = ("forward", "backward", "step")
-DTYPES = ("f32", "bf16", "f64")
+DTYPES = ("f32", "bf16", "f64", "int8")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,7 +13,8 @@ class Key:
     """`name` is a network, operator or kernel; `size` its batch (models), MiB (ops) or NPBench's size.
 
     Modes: `forward`: inference. `backward`: forward pass and gradients, by the parameters in training mode (models), or by
-    the float inputs. `step`: the same with a loss and an optimizer's update.
+    the float inputs. `step`: the same with a loss and an optimizer's update. The type `int8` is that of quantised networks
+    (quantised.py), of which there is inference only.
     """
 
     suite: str

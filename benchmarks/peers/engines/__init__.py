@@ -46,12 +46,12 @@ OLDER, OLDER_PACKAGE = "older", "PEERS_OLDER_PACKAGE"
 ENGINES = {
     spec.name: spec
     for spec in (
-        Spec(OURS, "headrace", "Headrace", environment=()),
+        Spec(OURS, "headrace", "Headrace", dtypes=("f32", "bf16", "int8"), environment=()),
         Spec("eager", "eager", "Eager"),
         Spec("channels_last", "channels_last", "ChannelsLast"),
         Spec("compile", "compiled", "Compiled"),
-        Spec("onnxruntime", "ort", "OnnxRuntime", modes=("forward",), dtypes=("f32",), package="onnxruntime"),
-        Spec("openvino", "openvino", "OpenVino", modes=("forward",), package="openvino"),
+        Spec("onnxruntime", "ort", "OnnxRuntime", modes=("forward",), dtypes=("f32", "int8"), package="onnxruntime"),
+        Spec("openvino", "openvino", "OpenVino", modes=("forward",), dtypes=("f32", "bf16", "int8"), package="openvino"),
         Spec("jax", "jax", "Jax", package="jax"),
     )
 }

@@ -1,4 +1,4 @@
-"""Headrace: inference of the ONNX model, as ONNX Runtime's users write it; training (and bf16) of the PyTorch module."""
+"""Headrace: inference of the ONNX model (in f32 and int8), as ONNX Runtime's users write it; training (and bf16) of the PyTorch module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .base import Call, Engine
 
 
 class Headrace(Engine):
-    """Inference in f32 needs no PyTorch."""
+    """Inference of ONNX models needs no PyTorch."""
 
     def start(self, threads: int) -> None:
         import headrace  # noqa: F401
@@ -18,7 +18,7 @@ class Headrace(Engine):
         self._threads = threads
 
     def load(self, case: Folder) -> Any:
-        if case.key.mode == "forward" and case.key.dtype == "f32":
+        if _by_onnx(case):
             return case.arrays()
         if self._torch is None:
             self._torch = _module_engine()
@@ -26,12 +26,16 @@ class Headrace(Engine):
         return self._torch.load(case)
 
     def prepare(self, case: Folder, loaded: Any) -> Call:
-        if case.key.mode == "forward" and case.key.dtype == "f32":
+        if _by_onnx(case):
             import headrace
 
             session = headrace.InferenceSession(case.onnx)
             return Call(lambda: session.run(None, loaded), lambda outputs, name: outputs[0])
         return self._torch.prepare(case, loaded)
+
+
+def _by_onnx(case: Folder) -> bool:
+    return case.key.mode == "forward" and case.key.dtype in ("f32", "int8")
 
 
 def _module_engine() -> Engine:

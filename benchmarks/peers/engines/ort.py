@@ -1,4 +1,4 @@
-"""ONNX Runtime: inference in f32."""
+"""ONNX Runtime: inference in f32 and int8."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ def _about(lines: list[Entry]) -> str:
     said = []
     for cpu, processors in sorted({(r["machine"]["cpu"], r["machine"]["processors"]) for r in measured}):
         of = [r for r in measured if (r["machine"]["cpu"], r["machine"]["processors"]) == (cpu, processors)]
-        most = {what: max((r["machine"].get(what) or 0 for r in of), default=0) for what in ("f32", "bf16", "bandwidth")}
-        limits = [f"{most['f32'] / 1e9:.0f} GFLOP/s in f32"] + ([f"{most['bf16'] / 1e9:.0f} in bf16"] if most["bf16"] else [])
+        most = {what: max((r["machine"].get(what) or 0 for r in of), default=0) for what in ("f32", "bf16", "int8", "bandwidth")}
+        limits = [f"{most['f32'] / 1e9:.0f} GFLOP/s in f32"] + [f"{most[t] / 1e9:.0f} in {t}" for t in ("bf16", "int8") if most[t]]
         days = sorted({r["date"][:10] for r in of})
         said.append(f"{cpu}, {processors} processors: {', '.join(limits)}, {most['bandwidth'] / 1e9:.0f} GB/s (measured). "
                     f"{len(of)} cases, {days[0]}{' to ' + days[-1] if len(days) > 1 else ''}; load {min(r['busy'] for r in of):.1f} to {max(r['busy'] for r in of):.1f}.")

@@ -19,8 +19,12 @@ class Cases(unittest.TestCase):
 
     def test_models(self):
         keys = self.keys("models")
-        self.assertEqual(len(keys), 12 * 2 * 3 * 2)
+        self.assertEqual(len(keys), 12 * 2 * 3 * 2 + 3 * 2)
         self.assertEqual(len(set(keys)), len(keys))
+
+    def test_quantised_networks_are_measured_by_those_who_run_onnx_models(self):
+        self.assertEqual({(k.name, k.mode) for k in self.keys("models") if k.dtype == "int8"}, {(n, "forward") for n in suites.QUANTISED})
+        self.assertEqual([s.name for s in engines.ENGINES.values() if s.measures("forward", "int8")], ["headrace", "onnxruntime", "openvino"])
 
     def test_quick_has_eight_cases_of_the_suite(self):
         for suite in suites.SUITES:
@@ -36,7 +40,7 @@ class Cases(unittest.TestCase):
     def test_cases_are_chosen_by_words_of_their_titles(self):
         titles = lambda *texts: [k.title for k in main.chosen(self.keys("models"), list(texts))]
         self.assertEqual(titles("lenet 1 forward f32", "dlrm 8 step bf16"), ["dlrm 8 step bf16 2t", "lenet 1 forward f32 2t"])
-        self.assertEqual(len(titles("*resnet50* 8")), 12)
+        self.assertEqual(len(titles("*resnet50* 8")), 13)
 
 
 class Older(unittest.TestCase):
@@ -95,6 +99,14 @@ class Agreement(unittest.TestCase):
     def test_an_array_of_zeros_is_measured_beside_the_others(self):
         self.assertLess(self.error({"a": [1, 1], "b": [0, 0]}, {"a": [1, 1], "b": [1e-8, 0]})[0], 1e-4)
         self.assertGreater(self.error({"a": [1, 1], "b": [0, 0]}, {"a": [1, 1], "b": [1e-2, 0]})[0], 1)
+
+    def test_quantised_results_may_be_steps_away(self):
+        expected = np.float32([[0.5, -0.5], [0.25, 0.5]])
+        allowed = agreement.tolerance_of_steps(0.05, expected)
+        at = lambda value: self.error({"y": expected}, {"y": value})[0]
+        self.assertLess(at(expected + np.float32(0.05)), allowed)
+        self.assertGreater(at(expected + np.float32(0.1)), allowed)
+        self.assertAlmostEqual(agreement.tolerance_of_steps(0.05, np.zeros(3)), agreement.STEPS)
 
     def test_nan_infinities_and_sizes(self):
         self.assertEqual(self.error({"a": [np.nan, np.inf, 1]}, {"a": [np.nan, np.inf, 1]})[0], 0)
