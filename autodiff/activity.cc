@@ -30,6 +30,7 @@ Activity::Activity(const Program& p, const Sdfg& s, const Registry& r, const std
                    const std::vector<Name>& inputs)
     : s_(s) {
   std::vector<std::pair<Name, Name>> edges;  // from, to
+  Callees callees(p);
   auto add = [&](Name from, Name to) {
     const Container *f = s.Find(RootOf(s, from)), *t = s.Find(RootOf(s, to));
     if (f && t && f->kind != ContainerKind::kConstant && CarriesDerivative(*f) && CarriesDerivative(*t))
@@ -49,9 +50,8 @@ Activity::Activity(const Program& p, const Sdfg& s, const Registry& r, const std
           if (!out.container.empty()) add(in.container, out.container);
       }
     } else if (auto* c = std::get_if<Nested>(&b)) {
-      const Sdfg& callee = *p.Find(c->callee);
       for (const Argument& to : c->arguments) {
-        const Direction d = DirectionOf(p, callee, to.port);
+        const Direction d = callees.Of(c->callee, to.port);
         if (d != Direction::kOut && d != Direction::kInOut) continue;
         for (const Argument& from : c->arguments) add(from.container, to.container);
       }

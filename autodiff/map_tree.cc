@@ -77,6 +77,7 @@ TreeAccesses AccessesOf(const Program& p, const Sdfg& s, const MapTree& root) {
     a.leaf = out.leaves.size();
     out.all.push_back(std::move(a));
   };
+  Callees callees(p);
   std::function<void(const MapTree&)> walk = [&](const MapTree& t) {
     if (t.IsMap()) {
       for (size_t i = 0; i < t.body.size(); ++i) {
@@ -103,10 +104,9 @@ TreeAccesses AccessesOf(const Program& p, const Sdfg& s, const MapTree& root) {
       for (const Port& q : l->inputs) opaque(q.container, false, {});
       for (const Port& q : l->outputs) opaque(q.container, true, {});
     } else if (auto* n = std::get_if<Nested>(&t.node)) {
-      const Sdfg* f = p.Find(n->callee);
       for (const Argument& a : n->arguments) {
         for (const Expr& e : a.index) reads(e);
-        Direction d = f ? DirectionOf(p, *f, a.port) : Direction::kInOut;
+        const Direction d = callees.Of(n->callee, a.port);
         if (d != Direction::kOut) opaque(a.container, false, a.index);
         if (d == Direction::kOut || d == Direction::kInOut) opaque(a.container, true, a.index);
       }

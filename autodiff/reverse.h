@@ -66,7 +66,7 @@ class Reversal {
     Name root;
     Subset box;
   };
-  using Needed = std::vector<Use>;
+  using Needed = std::unordered_map<Name, std::vector<Use>>;  // by root
 
   // ---- adjoints (reverse_statement.cc, reverse_map.cc, reverse_library.cc) ----
   Name GradientOfContainer(Name container);

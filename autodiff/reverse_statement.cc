@@ -60,9 +60,9 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
   for (Name w : WrittenBy(s_, n)) writes_active |= (*active_)(w);
   if (std::holds_alternative<Nested>(node.body)) {
     const Nested& call = std::get<Nested>(node.body);
-    const Sdfg& callee = *p_->Find(call.callee);
+    Callees callees(*p_);
     for (const Argument& arg : call.arguments) {
-      const Direction d = DirectionOf(*p_, callee, arg.port);
+      const Direction d = callees.Of(call.callee, arg.port);
       writes_active |= (d == Direction::kOut || d == Direction::kInOut) && (*active_)(arg.container);
     }
     if (writes_active)

@@ -11,7 +11,7 @@ bool Contains(const std::vector<Name>& list, Name n) { return std::find(list.beg
 
 class Finder {
  public:
-  Finder(const Program& p, const Sdfg& s) : p_(p), s_(s) {}
+  Finder(const Program& p, const Sdfg& s) : callees_(p), s_(s) {}
 
   void Statement(NodeId n, const std::vector<Name>& bound) {
     const Body& b = s_.nodes[n].body;
@@ -29,10 +29,9 @@ class Finder {
       for (NodeId c : m->body) Statement(c, inside);
     } else if (auto* call = std::get_if<Nested>(&b)) {
       Put(&out_.callees, call->callee);
-      const Sdfg* callee = p_.Find(call->callee);
       for (const Argument& a : call->arguments) {
         for (const Expr& e : a.index) Read(e, bound);
-        const Direction d = callee ? DirectionOf(p_, *callee, a.port) : Direction::kInOut;
+        const Direction d = callees_.Of(call->callee, a.port);
         Touch(a.container, d != Direction::kOut, d == Direction::kOut || d == Direction::kInOut);
       }
       for (const auto& x : call->symbols) Read(x.second, bound);
@@ -70,7 +69,7 @@ class Finder {
     out_.containers.push_back({n, read, write, false});
   }
 
-  const Program& p_;
+  Callees callees_;
   const Sdfg& s_;
   Accesses out_;
 };

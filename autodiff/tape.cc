@@ -24,19 +24,20 @@ bool SameBox(const Subset& a, const Subset& b) {
   return true;
 }
 
-void AddUse(const Sdfg& s, std::vector<Use>* uses, Use u) {
-  size_t same = 0;
-  for (const Use& x : *uses) {
-    if (x.root != u.root) continue;
+void AddUse(const Sdfg& s, std::unordered_map<Name, std::vector<Use>>* needed, Use u) {
+  std::vector<Use>& uses = (*needed)[u.root];
+  for (const Use& x : uses)
     if (SameBox(x.subset, u.subset)) return;
-    ++same;
-  }
-  if (same >= kMaxUses) {
-    uses->erase(std::remove_if(uses->begin(), uses->end(), [&](const Use& x) { return x.root == u.root; }),
-                uses->end());
+  if (uses.size() >= kMaxUses) {
+    uses.clear();
     u.subset = FullSubset(s.Get(u.root).shape);
   }
-  uses->push_back(std::move(u));
+  uses.push_back(std::move(u));
+}
+
+void AddAll(const Sdfg& s, std::unordered_map<Name, std::vector<Use>>* needed, const std::unordered_map<Name, std::vector<Use>>& more) {
+  for (const auto& [root, uses] : more)
+    for (const Use& u : uses) AddUse(s, needed, u);
 }
 
 // One range made plain: the box between the first and last element, ignoring the step.
@@ -79,16 +80,10 @@ Reversal::Needed Reversal::Project(const Needed& n, const Loop& l, bool whole) c
   Needed out;
   std::optional<Range> range = AsRange(l);
   bool known = range && IsIndexExpr(range->begin) && IsIndexExpr(range->end) && AsInt(range->step);
-  for (const Use& u : n) {
+  const auto project = [&](const Use& u) {
     const Container& c = s_.Get(u.root);
-    if (l.var.empty() || !Involves(u.subset, l.var)) {
-      AddUse(s_, &out, u);
-      continue;
-    }
-    if (!known) {
-      AddUse(s_, &out, {u.root, FullSubset(c.shape)});
-      continue;
-    }
+    if (l.var.empty() || !Involves(u.subset, l.var)) return AddUse(s_, &out, u);
+    if (!known) return AddUse(s_, &out, {u.root, FullSubset(c.shape)});
     Range over = *range;
     Name previous("previous");
     NameMap rename{{l.var, SymbolExpr(previous)}};
@@ -112,7 +107,9 @@ Reversal::Needed Reversal::Project(const Needed& n, const Loop& l, bool whole) c
       first = false;
     }
     AddUse(s_, &out, {u.root, box});
-  }
+  };
+  for (const auto& [root, uses] : n)
+    for (const Use& u : uses) project(u);
   return out;
 }
 
@@ -152,8 +149,10 @@ Status Reversal::AnalyseStatement(NodeId n, Needed* needed) {
     Name root = RootOf(s_, m.container);
     Subset box = root == m.container ? m.subset : FullSubset(s_.Get(root).shape);
     for (Range& r : box.dims) r = Hull(r);
-    bool hit = false;
-    for (const Use& u : *needed) hit |= u.root == root && Overlaps(u.subset, box, s_.assumptions) != Truth::kNo;
+    const auto of_root = needed->find(root);
+    const bool hit = of_root != needed->end() && std::any_of(of_root->second.begin(), of_root->second.end(), [&](const Use& u) {
+      return Overlaps(u.subset, box, s_.assumptions) != Truth::kNo;
+    });
     if (!hit) continue;
     Push push{root, box};
     for (bool merged = true; merged;) {
@@ -167,12 +166,12 @@ Status Reversal::AnalyseStatement(NodeId n, Needed* needed) {
     }
     pushes.push_back(std::move(push));
   }
-  for (const Push& p : pushes)  // what the tape holds is safe from now on
-    needed->erase(std::remove_if(needed->begin(), needed->end(),
-                                 [&](const Use& u) {
-                                   return u.root == p.root && Covers(p.box, u.subset, s_.assumptions) == Truth::kYes;
-                                 }),
-                  needed->end());
+  for (const Push& p : pushes) {  // what the tape holds is safe from now on
+    std::vector<Use>& uses = needed->at(p.root);
+    uses.erase(std::remove_if(uses.begin(), uses.end(),
+                              [&](const Use& u) { return Covers(p.box, u.subset, s_.assumptions) == Truth::kYes; }),
+               uses.end());
+  }
   if (pushes.empty()) pushes_.erase(n.value);
   else pushes_[n.value] = std::move(pushes);
   for (const Use& u : a->after) AddUse(s_, needed, u);
@@ -189,15 +188,15 @@ Status Reversal::Analyse(const std::vector<BlockId>& body, Needed* needed) {
       HR_RETURN_IF_ERROR(Analyse(l->body, &one));
       Needed head = *needed;
       if (!RunsAtMostOnce(*l))
-        for (Use& u : Project(one, *l, false)) AddUse(s_, &head, std::move(u));
+        AddAll(s_, &head, Project(one, *l, false));
       HR_RETURN_IF_ERROR(Analyse(l->body, &head));
-      for (Use& u : Project(one, *l, true)) AddUse(s_, needed, std::move(u));
+      AddAll(s_, needed, Project(one, *l, true));
     } else if (auto* d = std::get_if<Conditional>(&c)) {
       Needed before = *needed;
       for (const Branch& br : d->branches) {
         Needed branch = before;
         HR_RETURN_IF_ERROR(Analyse(br.body, &branch));
-        for (Use& u : branch) AddUse(s_, needed, std::move(u));
+        AddAll(s_, needed, branch);
       }
     }
   }

@@ -1,8 +1,8 @@
-"""What the cpu backend's printers still decide by numbers and queries of their own: usage printer_literals_test.py SOURCE...
+"""The cpu backend's printers decide nothing by numbers and queries of their own: usage printer_literals_test.py SOURCE...
 
 Decisions belong onto the graph or into a device description (docs/schedules.md); how text is cut for who reads it, into
-backends/cpu/code_style.h. A number beside 0 and 1, or a query, that is
-not named here fails; so does one that is named and gone, so that the list only shrinks.
+backends/cpu/code_style.h. What C++ and its types ask for is named here: a number beside 0 and 1, or a query, that is
+not fails; so does one that is named and gone.
 """
 
 import collections
@@ -12,7 +12,7 @@ import sys
 import unittest
 
 PRINTERS = re.compile(r"(codegen_\w+|kernel|kernel_printer|kernel_statements|loops|plain_loops|access|arena_code|views)\.cc$")
-QUERIES = r"ProveLe|ProveEq|Overlaps|Covers|IsInjective|WithinBounds|CostOf|BoundsOf|HoldsTile"
+QUERIES = r"ProveLe|ProveEq|Overlaps|Covers|IsInjective|WithinBounds|CostOf|BoundsOf"
 
 # What C++, its types, or the shape of a tree ask for: nobody could choose another.
 FACTS = {
@@ -27,12 +27,6 @@ FACTS = {
     "loops.cc: 8": 1, "loops.cc: 20": 1,  # bytes; what can't come near 2^63
     "codegen_call.cc: ProveLe": 2, "codegen_call.cc: ProveEq": 1, "views.cc: ProveLe": 1,  # whether a run has to ask
     "codegen_expr.cc: BoundsOf": 2,  # whether a division may be by 0
-}
-
-# Decisions that still have to move.
-LEFT = {
-    "kernel_statements.cc: 2": 1,  # dimensions of registers that get a function of their own,
-    "kernel_statements.cc: HoldsTile": 2,  # which is a query
 }
 
 
@@ -54,7 +48,7 @@ class PrinterLiterals(unittest.TestCase):
             if PRINTERS.fullmatch(os.path.basename(path)):
                 with open(path, encoding="utf-8") as f:
                     got += found(os.path.basename(path), f.read())
-        self.assertEqual(got, collections.Counter(FACTS) + collections.Counter(LEFT))
+        self.assertEqual(got, collections.Counter(FACTS))
 
     def test_comments_and_texts_are_none(self):
         text = 'int a = b2 + 0; // 300\nw.Line("for 64");\nif (c == \'7\') f(1);\n#pragma once 9\n'

@@ -82,7 +82,7 @@ class Wishes {
     } else if (outermost && IsCall(s_, id)) {
       return Call(id, std::get<Library>(b));
     } else {
-      for (const Touched& t : TouchedBy(p_, s_, id)) fixed_.insert(t.root);
+      for (const Touched& t : TouchedBy(s_, id, callees_)) fixed_.insert(t.root);
     }
     return {};
   }
@@ -111,6 +111,7 @@ class Wishes {
   }
 
   const Program& p_;
+  Callees callees_{p_};
   const Registry& r_;
   const Sdfg& s_;
   std::set<Name> fixed_;

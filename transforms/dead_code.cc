@@ -147,7 +147,7 @@ class Eliminator {
       return;
     }
     if (!std::holds_alternative<Tasklet>(b)) {
-      for (const Touched& t : TouchedBy(p_, s_, id)) {
+      for (const Touched& t : TouchedBy(s_, id, callees_)) {
         if (t.read) l.reads.push_back(t.root);
         if (t.write) l.writes.push_back(t.root);
       }
@@ -167,11 +167,8 @@ class Eliminator {
       if (write) l->writes.push_back(n);
     };
     if (auto* n = std::get_if<Nested>(&b)) {
-      const Sdfg* callee = p_.Find(n->callee);
       for (const Argument& a : n->arguments) {
-        const Container* c = s_.Find(a.container);
-        if (!c || c->storage != Storage::kRegister) continue;
-        const Direction d = callee ? DirectionOf(p_, *callee, a.port) : Direction::kInOut;
+        const Direction d = callees_.Of(n->callee, a.port);
         touch(a.container, d == Direction::kIn || d == Direction::kInOut, d == Direction::kOut || d == Direction::kInOut);
       }
     } else if (auto* lib = std::get_if<Library>(&b)) {
@@ -278,6 +275,7 @@ class Eliminator {
   }
 
   const Program& p_;
+  Callees callees_{p_};
   Sdfg& s_;
   const Ask& ask_;
   std::vector<Leaf> leaves_;

@@ -27,7 +27,7 @@ class Stores {
         const std::vector<NodeId> statements = state->statements;
         for (size_t k = statements.size(); k-- > 0;) Statement(statements[k]);
       } else {
-        for (const Touched& t : TouchedBy(p_, s_, s_.body[i]))
+        for (const Touched& t : TouchedBy(s_, s_.body[i], callees_))
           if (t.read) read_.insert(t.root);
         Inside({s_.body[i]});
       }
@@ -41,9 +41,9 @@ class Stores {
     for (BlockId b : s_.body) {
       if (const auto* state = std::get_if<State>(&s_.blocks[b].control)) {
         for (NodeId n : state->statements)
-          for (const Touched& t : TouchedBy(p_, s_, n)) writers_[t.root] += t.write;
+          for (const Touched& t : TouchedBy(s_, n, callees_)) writers_[t.root] += t.write;
       } else {
-        for (const Touched& t : TouchedBy(p_, s_, b)) writers_[t.root] += t.write;
+        for (const Touched& t : TouchedBy(s_, b, callees_)) writers_[t.root] += t.write;
       }
     }
   }
@@ -80,7 +80,7 @@ class Stores {
   }
 
   void Statement(NodeId n) {
-    const std::vector<Touched> touched = TouchedBy(p_, s_, n);
+    const std::vector<Touched> touched = TouchedBy(s_, n, callees_);
     bool writes = false, dead = true, again = false;
     for (const Touched& t : touched) {
       writes |= t.write;
@@ -102,7 +102,7 @@ class Stores {
   // Every element, whatever there was before.
   bool Overwrites(NodeId n, Name root) const {
     const Container& c = s_.Get(root);
-    for (const Memlet& m : MemletsOf(p_, s_, n)) {
+    for (const Memlet& m : MemletsOf(s_, n, callees_)) {
       if (m.container != root || !m.write || m.op != WriteOp::kAssign || !m.full || m.dynamic) continue;
       bool all = m.subset.dims.size() == c.shape.size();
       for (size_t d = 0; all && d < c.shape.size(); ++d) {
@@ -115,6 +115,7 @@ class Stores {
   }
 
   const Program& p_;
+  mutable Callees callees_{p_};
   Sdfg& s_;
   const Ask& ask_;
   std::unordered_set<Name> own_, read_;

@@ -241,7 +241,7 @@ class Folder {
     bool any = false;
     for (NodeId c : body) {
       auto* m = std::get_if<Map>(&s_->nodes[c].body);
-      if (!m || !m->ranges.empty()) {
+      if (!m || !m->ranges.empty() || m->schedule == Schedule::kApart) {
         out.push_back(c);
         continue;
       }

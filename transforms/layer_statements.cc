@@ -63,7 +63,7 @@ bool LayerStatements::CanBeShared(NodeId n) {
 LayerStatement LayerStatements::One(NodeId n) {
   LayerStatement out;
   out.id = n;
-  out.touched = TouchedBy(p_, s_, n);
+  out.touched = TouchedBy(s_, n, callees_);
   const auto* l = std::get_if<Library>(&s_.nodes[n].body);
   out.contraction = l && (IsContraction(*l) || IsOverImages(*l));
   if (!CanBeShared(n)) return out;

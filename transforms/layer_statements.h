@@ -20,15 +20,15 @@ struct LayerStatement {
 
 class LayerStatements {
  public:
-  LayerStatements(const Program& p, const Sdfg& s, const Registry& r) : p_(p), s_(s), r_(r) {}
+  LayerStatements(const Program& p, const Sdfg& s, const Registry& r) : s_(s), callees_(p), r_(r) {}
   std::vector<LayerStatement> Of(const std::vector<NodeId>& line);
 
  private:
   LayerStatement One(NodeId n);
   bool CanBeShared(NodeId n);
   bool OnlyPure(const Library& l);
-  const Program& p_;
   const Sdfg& s_;
+  Callees callees_;
   const Registry& r_;
   std::unordered_map<std::string, uint32_t> keys_;
   std::unordered_map<std::string, bool> pure_;

@@ -123,7 +123,7 @@ bool OuterGroups::IsWrittenAnew(Name array) const {
   const UseIndex::Position& first = uses_.positions()[u.First()];
   if (first.region < 0) return true;
   if (!u.reads.empty() && u.reads.front() == u.First()) return false;
-  const std::vector<Memlet> memlets = MemletsOf(p_, s_, first.statement);
+  const std::vector<Memlet> memlets = MemletsOf(s_, first.statement, callees_);
   return std::any_of(memlets.begin(), memlets.end(), [&](const Memlet& m) {
     return m.write && m.full && m.container == array &&
            Covers(m.subset, FullSubset(s_.Get(array).shape), s_.assumptions) == Truth::kYes;
@@ -208,7 +208,7 @@ bool OuterGroups::Arrange(OuterGroup* g) {
   std::unordered_map<Name, bool> inside, later;  // roots, and whether they are written
   for (uint32_t at = g->members.begin()->first; at <= g->members.rbegin()->first; ++at) {
     const NodeId n = uses_.positions()[at].statement;
-    const std::vector<Touched> touched = TouchedBy(p_, s_, n);
+    const std::vector<Touched> touched = TouchedBy(s_, n, callees_);
     if (g->members.count(at)) {
       if (Conflict(touched, later)) return false;
       Note(touched, &inside);
@@ -279,7 +279,7 @@ double OuterGroups::LessInUse(const OuterGroup& g) {
   std::vector<double> was(last - first + 2), is(last - first + 2);  // by how much more is in use from a position on
   std::unordered_set<Name> seen;
   for (uint32_t at = first; at <= last; ++at)
-    for (const Touched& t : TouchedBy(p_, s_, uses_.positions()[at].statement)) {
+    for (const Touched& t : TouchedBy(s_, uses_.positions()[at].statement, callees_)) {
       if (!seen.insert(t.root).second || !MayLieInArena(s_.Get(t.root))) continue;
       const double bytes = Size(BytesOf(s_.Get(t.root)));
       const Usage& u = uses_.Of(t.root);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/analysis/dataflow.h"
 #include "transforms/kernel.h"
 #include "transforms/uses.h"
 
@@ -61,6 +62,7 @@ class OuterGroups {
 
   const Program& p_;
   const Sdfg& s_;
+  mutable Callees callees_{p_};
   const int64_t symbol_size_;
   const UseIndex uses_;
   std::unordered_map<Name, std::vector<Name>> views_;  // of each array

@@ -249,7 +249,7 @@ class Outliner {
   std::vector<Name> Written(const std::vector<BlockId>& body) const {
     std::vector<Name> out;
     for (BlockId b : body)
-      for (const Touched& t : TouchedBy(p_, s_, b))
+      for (const Touched& t : TouchedBy(s_, b, callees_))
         if (t.write) out.push_back(t.root);
     return out;
   }
@@ -282,7 +282,7 @@ class Outliner {
   bool AsKernel(BlockId loop) {
     if (thread_operations_ == 0) return false;
     if (!loops_) loops_.emplace(p_, &s_);
-    const auto may = [&](NodeId n) { return CanBeKernel(n, TouchedBy(p_, s_, n)); };
+    const auto may = [&](NodeId n) { return CanBeKernel(n, TouchedBy(s_, n, callees_)); };
     if (!loops_->Fits(loop, given_, thread_operations_, may)) return false;
     Match m;
     m.sdfg = s_.name, m.blocks = {loop};
@@ -309,7 +309,7 @@ class Outliner {
     };
     const std::vector<NodeId> statements = std::get<State>(s_.blocks[state].control).statements;
     for (NodeId n : statements) {
-      const bool small = CanBeKernel(n, TouchedBy(p_, s_, n)) && loops_->IsSmall(n, given_, thread_operations_);
+      const bool small = CanBeKernel(n, TouchedBy(s_, n, callees_)) && loops_->IsSmall(n, given_, thread_operations_);
       if (!small || run.size() == kMostStatements) end_run();
       (small ? run : out).push_back(n);
     }
@@ -318,7 +318,7 @@ class Outliner {
   }
 
   void Statement(NodeId n) {
-    const std::vector<Touched> touched = TouchedBy(p_, s_, n);
+    const std::vector<Touched> touched = TouchedBy(s_, n, callees_);
     if (CanBeKernel(n, touched)) {
       Match m;
       m.sdfg = s_.name, m.statements = {n};
@@ -369,6 +369,7 @@ class Outliner {
   }
 
   Program& p_;
+  mutable Callees callees_{p_};
   Kernels& kernels_;
   Sdfg& s_;
   const Ask& ask_;

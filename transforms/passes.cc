@@ -40,6 +40,7 @@
 #include "transforms/profile.h"
 #include "transforms/replace.h"
 #include "transforms/scalarize.h"
+#include "transforms/separate_tiles.h"
 #include "transforms/share_calls.h"
 #include "transforms/share_layers.h"
 #include "transforms/schedule/choose_schedule.h"
@@ -251,6 +252,7 @@ Status RegisterSteps(Registry& r) {
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
+      {"separate-tiles", "lets code around tiles of registers be apart from the rest of a kernel, where compilers keep them there", SeparateTiles},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };
   for (const auto& [name, doc, run] : plain)

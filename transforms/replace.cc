@@ -123,7 +123,7 @@ class Matcher {
     }
     for (size_t at = m.positions.front(); at < m.positions.back(); ++at) {
       if (std::find(m.positions.begin(), m.positions.end(), at) != m.positions.end()) continue;
-      for (const Touched& t : TouchedBy(program_, s_, state.statements[at])) {
+      for (const Touched& t : TouchedBy(s_, state.statements[at], callees_)) {
         const auto it = back.find(t.root);
         if (it != back.end() && (made_.count(it->second) || t.write)) return false;
       }
@@ -141,7 +141,7 @@ class Matcher {
       if (auto* inner = std::get_if<State>(&control)) {
         for (NodeId id : inner->statements)
           if (!own.count(id.value))
-            for (const Touched& t : TouchedBy(program_, s_, id)) used |= t.root == n;
+            for (const Touched& t : TouchedBy(s_, id, callees_)) used |= t.root == n;
       } else if (auto* loop = std::get_if<Loop>(&control)) {
         used |= Reads(loop->init, n) || Reads(loop->condition, n) || Reads(loop->update, n);
       } else if (auto* conditional = std::get_if<Conditional>(&control)) {
@@ -156,6 +156,7 @@ class Matcher {
   const Registry& registry_;
   const Sdfg& pattern_;
   const Program& program_;
+  mutable Callees callees_{program_};
   const Sdfg& s_;
   std::vector<const Library*> nodes_;
   std::unordered_map<Name, int> writes_;

@@ -70,7 +70,7 @@ class Scalarizer {
       maps_.pop_back();
     } else {
       // A call takes containers, not elements.
-      for (const Touched& t : TouchedBy(p_, s_, id)) Refuse(t.root);
+      for (const Touched& t : TouchedBy(s_, id, callees_)) Refuse(t.root);
     }
   }
   void Reads(const Expr& e) {
@@ -190,6 +190,7 @@ class Scalarizer {
   }
 
   const Program& p_;
+  Callees callees_{p_};
   Sdfg& s_;
   const Ask& ask_;
   std::unordered_map<Name, Candidate> candidates_;

@@ -25,14 +25,15 @@ bool Usage::WrittenBetween(uint32_t after, uint32_t until) const {
 
 UseIndex::UseIndex(const Program& p, const Sdfg& s) {
   usage_.reserve(s.order.size());
-  Walk(p, s, s.body, -1);
+  Callees callees(p);
+  Walk(s, s.body, -1, callees);
   for (Name n : s.order) {
     const Container* c = s.Find(n);
     if (c && c->kind == ContainerKind::kView) usage_[RootOf(s, n)].viewed = true;
   }
 }
 
-void UseIndex::Walk(const Program& p, const Sdfg& s, const std::vector<BlockId>& body, int region) {
+void UseIndex::Walk(const Sdfg& s, const std::vector<BlockId>& body, int region, Callees& callees) {
   auto use = [&](const std::vector<Touched>& touched, uint32_t at) {
     for (const Touched& t : touched) {
       Usage& u = usage_[t.root];
@@ -54,7 +55,7 @@ void UseIndex::Walk(const Program& p, const Sdfg& s, const std::vector<BlockId>&
     int saved = region;
     region = r;
     if (at_start) control(b, at_start);
-    Walk(p, s, inner, r);
+    Walk(s, inner, r, callees);
     if (at_end) control(b, at_end);
     region = saved;
     regions_[r].end = positions_.size();
@@ -65,7 +66,7 @@ void UseIndex::Walk(const Program& p, const Sdfg& s, const std::vector<BlockId>&
       for (NodeId n : st->statements) {
         uint32_t at = positions_.size();
         positions_.push_back({n, b, region});
-        use(TouchedBy(p, s, n), at);
+        use(TouchedBy(s, n, callees), at);
       }
     } else if (auto* l = std::get_if<Loop>(&c)) {
       control(b, l->init);
@@ -117,10 +118,11 @@ Name Resolve(const std::unordered_map<Name, Name>& names, Name n) {
 
 std::unordered_map<Name, int> CountWrites(const Program& p, const Sdfg& s) {
   std::unordered_map<Name, int> count;
+  Callees callees(p);
   ForEachBlock(s, s.body, [&](BlockId b) {
     if (auto* state = std::get_if<State>(&s.blocks[b].control))
       for (NodeId n : state->statements)
-        for (const Touched& t : TouchedBy(p, s, n))
+        for (const Touched& t : TouchedBy(s, n, callees))
           if (t.write) ++count[t.root];
   });
   return count;

@@ -7,6 +7,10 @@
 
 #include "ir/graph/graph.h"
 
+namespace headrace {
+class Callees;
+}
+
 namespace headrace::transforms {
 
 struct Usage {
@@ -42,7 +46,7 @@ class UseIndex {
   uint32_t LastRound(const Usage& u, uint32_t at) const;
 
  private:
-  void Walk(const Program& p, const Sdfg& s, const std::vector<BlockId>& body, int region);
+  void Walk(const Sdfg& s, const std::vector<BlockId>& body, int region, Callees& callees);
   std::vector<Position> positions_;
   std::vector<Region> regions_;
   std::unordered_map<Name, Usage> usage_;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <unordered_map>
 
 #include "backends/cpu/access.h"
 #include "backends/cpu/code_style.h"
 #include "backends/cpu/codegen_sdfg.h"
 #include "backends/cpu/ctypes.h"
+#include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/verify/verify.h"
 
@@ -57,6 +59,7 @@ Status CheckLibraryNodes(const std::vector<const Sdfg*>& sdfgs, const Registry& 
 // SDFGs that some call gives two overlapping containers, one of them written, and all they call.
 std::set<Name> MayAlias(const Program& p, const std::vector<const Sdfg*>& sdfgs) {
   std::set<Name> out;
+  Callees callees(p);
   for (auto it = sdfgs.rbegin(); it != sdfgs.rend(); ++it) {  // callers first
     const Sdfg& s = **it;
     ForEachNode(s, [&](NodeId n) {
@@ -64,14 +67,17 @@ std::set<Name> MayAlias(const Program& p, const std::vector<const Sdfg*>& sdfgs)
       const Sdfg* callee = call ? p.Find(call->callee) : nullptr;
       if (!callee) return;
       bool overlap = out.count(s.name) > 0;
-      for (size_t i = 0; i < call->arguments.size(); ++i)
-        for (size_t k = 0; k < i; ++k) {
-          if (BaseOf(s, call->arguments[i].container) != BaseOf(s, call->arguments[k].container)) continue;
-          for (size_t w : {i, k}) {
-            const Direction d = DirectionOf(p, *callee, call->arguments[w].port);
-            overlap |= d == Direction::kOut || d == Direction::kInOut;
-          }
-        }
+      struct Given {
+        size_t times = 0;
+        bool written = false;
+      };
+      std::unordered_map<Name, Given> given;  // what the arguments are (parts) of
+      for (const Argument& a : call->arguments) {
+        Given& g = given[BaseOf(s, a.container)];
+        const Direction d = callees.Of(call->callee, a.port);
+        g.written |= d == Direction::kOut || d == Direction::kInOut;
+        overlap |= ++g.times > 1 && g.written;
+      }
       if (overlap) out.insert(callee->name);
     });
   }

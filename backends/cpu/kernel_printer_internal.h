@@ -32,11 +32,9 @@ class KernelPrinter {
   Status Checked(NodeId n, const Check& k, Writer& w);
   // `pragma` is of the innermost loop, whose bounds stand before it.
   Status Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w);
-  Status Inside(NodeId owner, bool otherwise, const std::vector<NodeId>& body, Writer& w);
-  bool HoldsTile(NodeId owner, bool otherwise, const std::vector<NodeId>& body) const;
+  Status Apart(NodeId n, const Map& m, Writer& w);
   bool WritesBytes() const;
   bool HasLoop(const std::vector<NodeId>& body, bool or_lanes) const;
-  bool MayLeave(const std::vector<NodeId>& body) const;
   Status Unrolled(NodeId n, const Map& m, Writer& w);
   Status Halves(NodeId n, const Map& m, Writer& w);
   // ---- kernel_dots.cc ----

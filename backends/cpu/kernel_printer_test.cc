@@ -407,8 +407,8 @@ kernel k(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu {
   ExpectClose(Doubles((*out)[0]), want);
 }
 
-// A tile of sums is a function of its own, where compilers keep it in registers.
-TEST(Kernels, Tiles) {
+// What stands apart is a function of its own, where compilers keep tiles in registers.
+TEST(Kernels, Apart) {
   const std::string text = R"(
 sdfg f(A: f32[M, 40], B: f32[40, 32], C: f32[M, 32]) {
   map i in 0:M, j in 0:32 { C[i, j] = 1 }
@@ -418,10 +418,12 @@ kernel k(a: f32[m, 40], b: f32[40, 32], inout c: f32[m, 32], m: symbol) for cpu 
   map i0 in 0:m:48 @parallel {
     for i1 in i0:+48:12 {
       if i1 + 12 <= m {
-        local t: f32[12, 32]
-        map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = 0 } }
-        for k in 0:40 { map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = fma(a[i1 + r, k], b[k, u], t[r, u]) } } }
-        map r in 0:12 @unroll { map u in 0:32 @vector { c[i1 + r, u] += t[r, u] } }
+        map @apart {
+          local t: f32[12, 32]
+          map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = 0 } }
+          for k in 0:40 { map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = fma(a[i1 + r, k], b[k, u], t[r, u]) } } }
+          map r in 0:12 @unroll { map u in 0:32 @vector { c[i1 + r, u] += t[r, u] } }
+        }
       } else {
         for i in i1:+12 {
           for k in 0:40 { map u in 0:32 @vector { c[i, u] += a[i, k] * b[k, u] } }

@@ -34,6 +34,7 @@ Status KernelPrinter::Statement(NodeId n, Writer& w) {
     case Schedule::kUnroll: return Unrolled(n, *m, w);
     case Schedule::kParallel: return Parallel(n, *m, w);
     case Schedule::kHalves: return Halves(n, *m, w);
+    case Schedule::kApart: return Apart(n, *m, w);
     case Schedule::kDefault: return Unprintable(n, "a map without a schedule", "choose-schedule");
     default: break;
   }
@@ -60,11 +61,11 @@ Status KernelPrinter::Choice(NodeId n, const If& i, Writer& w) {
     code.Use(condition);
     w.Open("if (" + AloneCode(Bare(code.Value(condition, DType::kBool)), w) + ") {");
   }
-  HR_RETURN_IF_ERROR(Inside(n, false, i.body, w));
+  HR_RETURN_IF_ERROR(Statements(n, false, i.body, w));
   w.Close();
   if (!i.otherwise.empty()) {
     w.Open("else {");
-    HR_RETURN_IF_ERROR(Inside(n, true, i.otherwise, w));
+    HR_RETURN_IF_ERROR(Statements(n, true, i.otherwise, w));
     w.Close();
   }
   w.Close();
@@ -105,12 +106,12 @@ Status KernelPrinter::Checked(NodeId n, const Check& k, Writer& w) {
   return {};
 }
 
-// A tile of sums is a function of its own: compilers keep its elements in registers where few other addresses are in sight.
-Status KernelPrinter::Inside(NodeId n, bool otherwise, const std::vector<NodeId>& body, Writer& w) {
-  if (!HoldsTile(n, otherwise, body)) return Statements(n, otherwise, body, w);
+// A function of its own.
+Status KernelPrinter::Apart(NodeId n, const Map& m, Writer& w) {
+  if (!m.ranges.empty()) return Unprintable(n, "a map @apart has ranges", "separate-tiles");
   const bool bytes = WritesBytes();
   w.Open(std::string("[&](") + (bytes ? "$P" : "") + ") __attribute__((noinline)) {");
-  HR_RETURN_IF_ERROR(Statements(n, otherwise, body, w));
+  HR_RETURN_IF_ERROR(Statements(n, false, m.body, w));
   w.Close(std::string("}(") + (bytes ? "$A" : "") + ");");
   return {};
 }
@@ -119,26 +120,6 @@ Status KernelPrinter::Inside(NodeId n, bool otherwise, const std::vector<NodeId>
 bool KernelPrinter::WritesBytes() const {
   const std::set<Name> written = WrittenBy(s_, statements_);
   return std::any_of(written.begin(), written.end(), [&](Name n) { return ByteSize(s_.Get(n).dtype) == 1; });
-}
-
-// Registers of two dimensions live in the body; and nothing in it leaves the function.
-bool KernelPrinter::HoldsTile(NodeId n, bool otherwise, const std::vector<NodeId>& body) const {
-  bool tile = false;
-  for (const Home& h : homes_) {
-    const Container& c = s_.Get(h.container);
-    tile |= h.owner == n && h.otherwise == otherwise && c.storage == Storage::kRegister && c.shape.size() >= 2;
-  }
-  return tile && !MayLeave(body);
-}
-
-bool KernelPrinter::MayLeave(const std::vector<NodeId>& body) const {
-  for (NodeId n : body) {
-    bool leaves = std::holds_alternative<Check>(s_.nodes[n].body);
-    for (const Home& h : homes_) leaves |= h.owner == n && s_.Get(h.container).storage == Storage::kWorker;
-    ForEachBody(s_.nodes[n].body, [&](const std::vector<NodeId>& inside) { leaves |= MayLeave(inside); });
-    if (leaves) return true;
-  }
-  return false;
 }
 
 bool KernelPrinter::HasLoop(const std::vector<NodeId>& body, bool or_lanes) const {
@@ -174,7 +155,7 @@ Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, W
     if (i == 0 && polls) w.Line("if (hr_stopped(x)) return;");
   }
   const bool before = std::exchange(in_loop_, in_loop_ || m.schedule == Schedule::kSequential);
-  HR_RETURN_IF_ERROR(Inside(n, false, m.body, w));
+  HR_RETURN_IF_ERROR(Statements(n, false, m.body, w));
   in_loop_ = before;
   for (size_t i = dims.size(); i-- > 0;) code_.Close(dims[i], w);
   if (braces) w.Close();

@@ -69,7 +69,7 @@ class Assigner {
         auto leaves = LeavesOf(s_, id, d_);
         if (leaves) statements_.push_back({id, Weigh(s_, std::move(*leaves))});
         else
-          for (const Touched& t : TouchedBy(p_, s_, id)) parent_.erase(t.root);
+          for (const Touched& t : TouchedBy(s_, id, callees_)) parent_.erase(t.root);
       }
     });
     for (size_t i = 0; i < statements_.size(); ++i) {
@@ -180,6 +180,7 @@ class Assigner {
   }
 
   const Program& p_;
+  mutable Callees callees_{p_};
   Sdfg s_;
   const schedule::Device& d_;
   const Ask& ask_;

@@ -92,7 +92,7 @@ class Packer {
       if (const auto* state = std::get_if<State>(&s_.blocks[b].control))
         for (NodeId id : state->statements) Collect(id);
       else
-        for (const Touched& t : TouchedBy(p_, s_, b)) others_.insert(t.root);
+        for (const Touched& t : TouchedBy(s_, b, callees_)) others_.insert(t.root);
     });
     for (Name n : s_.order)
       if (const Container& c = s_.Get(n); !c.base.empty()) others_.insert(c.base);
@@ -119,7 +119,7 @@ class Packer {
 
   // What a statement wants of its weights, if they are a constant, and what it touches otherwise.
   void Collect(NodeId id) {
-    const std::vector<Touched> touched = TouchedBy(p_, s_, id);
+    const std::vector<Touched> touched = TouchedBy(s_, id, callees_);
     const bool reads_constant = std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return MayBePacked(s_.Get(t.root)); });
     const std::optional<Packing> packing = reads_constant && IsMapOfTasklets(s_, id) ? PackingIn(id) : std::nullopt;
     for (const Touched& t : touched) {
@@ -222,6 +222,7 @@ class Packer {
   }
 
   const Program& p_;
+  Callees callees_{p_};
   Sdfg s_;
   const schedule::Device& d_;
   const Ask& ask_;

@@ -75,7 +75,7 @@ class Turner {
       if (!state) return alone = alone && !Touches(b, name), void();
       for (NodeId n : state->statements) {
         if (!alone || wanting.count(n.value)) continue;
-        for (const Touched& t : TouchedBy(p_, s_, n))
+        for (const Touched& t : TouchedBy(s_, n, callees_))
           if (t.root == name) alone = !constant && t.write && !t.read && std::holds_alternative<Map>(s_.nodes[n].body);
       }
     });
@@ -85,7 +85,7 @@ class Turner {
     const auto& control = s_.blocks[b].control;
     // What is in it comes by itself.
     if (std::holds_alternative<Loop>(control) || std::holds_alternative<Conditional>(control)) return false;
-    const auto touched = TouchedBy(p_, s_, b);
+    const auto touched = TouchedBy(s_, b, callees_);
     return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return t.root == name; });
   }
 
@@ -101,7 +101,7 @@ class Turner {
           for (const Want& w : wants)
             if (w.statement == n && !placed_.count(name) && IsCheap(w)) changed |= Copy(w, &copies, &out);
         out.push_back(n);
-        for (const Touched& t : TouchedBy(p_, s_, n))
+        for (const Touched& t : TouchedBy(s_, n, callees_))
           for (auto it = copies.begin(); it != copies.end();) it = t.write && it->first.first == t.root ? copies.erase(it) : std::next(it);
       }
       std::get<State>(s_.blocks.Mutable(b).control).statements = std::move(out);
@@ -146,6 +146,7 @@ class Turner {
   }
 
   const Program& p_;
+  mutable Callees callees_{p_};
   Sdfg& s_;
   const schedule::Device& d_;
   std::map<Name, std::vector<Want>> wants_;
