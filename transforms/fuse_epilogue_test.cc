@@ -69,6 +69,121 @@ sdfg f(A: f32[B, N, 64], G: f32[B, N, 96], X: f32[N], dW: f32[4, 16, 96], Y: f32
 })");
 }
 
+// In small floats a sum starts at a bias of their type, and is rounded before its activation; it is in f32 itself.
+TEST(FuseEpilogue, SmallFloats) {
+  for (const char* device : {"cpu", "cpu_bf16"})
+    ExpectPass(R"(
+sdfg f(A: bf16[64, 128], B: bf16[128, 96], b: bf16[96], Y: bf16[64, 96]) {
+  transient T: f32[64, 96]
+  map i in 0:64, j in 0:96 { T[i, j] = b[j] }
+  map i in 0:64, j in 0:96, k in 0:128 { T[i, j] += A[i, k] * B[k, j] }
+  map i in 0:64, j in 0:96 { Y[i, j] = max(bf16(T[i, j]), 0) }
+})",
+               "fuse-epilogue{device=" + std::string(device) + "}; scalarize; eliminate-dead-code", R"(
+sdfg f(A: bf16[64, 128], B: bf16[128, 96], b: bf16[96], Y: bf16[64, 96]) {
+  transient T: f32 @register
+  state {
+    map i in 0:64, j in 0:96 {
+      T = b[j]
+      map k in 0:128 { T += A[i, k] * B[k, j] }
+      Y[i, j] = max(bf16(T), 0)
+    }
+  }
+})");
+}
+
+// The factors of a normalisation are computed behind the product, and need nothing of it: they go before it.
+TEST(FuseEpilogue, FactorsComputedInBetween) {
+  ExpectPass(R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], g: f32[96], v: f32[96], m: f32[96], Y: f32[64, 96]) {
+  transient T: f32[64, 96]
+  transient r: f32[96]
+  transient s: f32[96]
+  map i in 0:64, j in 0:96 { T[i, j] = 0 }
+  map i in 0:64, j in 0:96, k in 0:128 { T[i, j] += A[i, k] * B[k, j] }
+  map j in 0:96 { r[j] = 1 / sqrt(v[j] + 0.5) }
+  map j in 0:96 { s[j] = g[j] * r[95 - j] }
+  map i in 0:64, j in 0:96 { Y[i, j] = (T[i, j] - m[j]) * s[j] }
+})",
+             kFuse, R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], g: f32[96], v: f32[96], m: f32[96], Y: f32[64, 96]) {
+  transient T: f32 @register
+  transient r: f32[96]
+  transient s: f32[96]
+  state {
+    map j in 0:96 { r[j] = 1 / sqrt(v[j] + 0.5) }
+    map j in 0:96 { s[j] = g[j] * r[95 - j] }
+    map i in 0:64, j in 0:96 {
+      T = 0
+      map k in 0:128 { T += A[i, k] * B[k, j] }
+      Y[i, j] = (T - m[j]) * s[j]
+    }
+  }
+})");
+}
+
+// Factors of two products, computed behind both and used by both; and factors that are of the product itself, which stay.
+TEST(FuseEpilogue, FactorsOfTwoProducts) {
+  ExpectPass(R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], v: f32[96], w: f32[96], Y: f32[64, 96], Z: f32[64, 96]) {
+  transient S: f32[64, 96]
+  transient T: f32[64, 96]
+  transient r: f32[96]
+  transient s: f32[96]
+  map i in 0:64, j in 0:96 { S[i, j] = 0 }
+  map i in 0:64, j in 0:96, k in 0:128 { S[i, j] += A[i, k] * B[k, j] }
+  map i in 0:64, j in 0:96 { T[i, j] = 0 }
+  map i in 0:64, j in 0:96, k in 0:128 { T[i, j] += A[i, k] * B[127 - k, j] }
+  map j in 0:96 { r[j] = 1 / v[j] }
+  map j in 0:96 { s[j] = r[95 - j] + w[j] }
+  map i in 0:64, j in 0:96 { Z[i, j] = T[i, j] * s[j] }
+  map i in 0:64, j in 0:96 { Y[i, j] = S[i, j] * r[j] }
+})",
+             kFuse, R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], v: f32[96], w: f32[96], Y: f32[64, 96], Z: f32[64, 96]) {
+  transient S: f32 @register
+  transient T: f32 @register
+  transient r: f32[96]
+  transient s: f32[96]
+  state {
+    map j in 0:96 { r[j] = 1 / v[j] }
+    map i in 0:64, j in 0:96 {
+      S = 0
+      map k in 0:128 { S += A[i, k] * B[k, j] }
+      Y[i, j] = S * r[j]
+    }
+    map j in 0:96 { s[j] = r[95 - j] + w[j] }
+    map i in 0:64, j in 0:96 {
+      T = 0
+      map k in 0:128 { T += A[i, k] * B[127 - k, j] }
+      Z[i, j] = T * s[j]
+    }
+  }
+})");
+  ExpectPass(R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], Y: f32[64, 96]) {
+  transient T: f32[64, 96]
+  transient r: f32[96]
+  map i in 0:64, j in 0:96 { T[i, j] = 0 }
+  map i in 0:64, j in 0:96, k in 0:128 { T[i, j] += A[i, k] * B[k, j] }
+  map j in 0:96 { r[j] = 1 / T[0, j] }
+  map i in 0:64, j in 0:96 { Y[i, j] = T[i, j] * r[j] }
+})",
+             kFuse, R"(
+sdfg f(A: f32[64, 128], B: f32[128, 96], Y: f32[64, 96]) {
+  transient T: f32[64, 96]
+  transient r: f32[96]
+  state {
+    map i in 0:64, j in 0:96 {
+      T[i, j] = 0
+      map k in 0:128 { T[i, j] += A[i, k] * B[k, j] }
+    }
+    map j in 0:96 { r[j] = 1 / T[0, j] }
+    map i in 0:64, j in 0:96 { Y[i, j] = T[i, j] * r[j] }
+  }
+})");
+}
+
 // What else reads the sum gets it, too.
 TEST(FuseEpilogue, TheSumIsKept) {
   ExpectPass(R"(

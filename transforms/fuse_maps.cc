@@ -11,6 +11,9 @@ namespace headrace {
 namespace transforms {
 namespace {
 
+constexpr double kSmallBytes = 65536;  // of all arrays of a statement
+constexpr size_t kMostMoved = 16;      // statements
+
 // Bytes of a container, an unknown size counted as 64: good enough to compare one with another.
 double RoughBytes(const Container& c) {
   NameMap sizes;
@@ -71,7 +74,8 @@ class ListFuser {
   // Where slot i stands in the order: its own place, or right before its anchor.
   int Place0(int i) {
     i = Find(i);
-    return slots_[i].anchor >= 0 ? Find(slots_[i].anchor) : i;
+    while (slots_[i].anchor >= 0) i = Find(slots_[i].anchor);
+    return i;
   }
 
   void Place(int i) {
@@ -86,6 +90,7 @@ class ListFuser {
     int at = i;
     int candidate = Candidate(i);
     if (candidate >= 0 && Merge(candidate, i)) at = candidate;
+    else if (const int past = MergePast(candidate, i); past >= 0) at = past;
     Note(i);
     if (at != i) slots_[i].kernel = Kernel();
     bool grown = at != i;
@@ -171,9 +176,11 @@ class ListFuser {
     }
     return bytes;
   }
-  bool Adjacent(int into, int from) {
+  bool Adjacent(int into, int from, const std::vector<int>& moved) {
     for (int i = into + 1; i < from; ++i)
-      if (slots_[i].into == i && !slots_[i].floating && Place0(i) > into && Place0(i) < from) return false;
+      if (slots_[i].into == i && !slots_[i].floating && Place0(i) > into && Place0(i) < from &&
+          std::find(moved.begin(), moved.end(), i) == moved.end())
+        return false;
     return true;
   }
 
@@ -184,8 +191,10 @@ class ListFuser {
     };
     Log(LogTopic::kFusion, s_->name.str() + ": " + text(first) + " and " + text(second) + " in one map");
   }
-  bool Merge(int into, int from) {
-    if (uses_ && !Adjacent(into, from) && LongerInUse(into, from) > 0) return false;
+  // `moved`: what stands between and won't, then.
+  bool Merge(int into, int from, const std::vector<int>& moved = {}) {
+    if (uses_ && !Adjacent(into, from, moved) && LongerInUse(into, from) > 0) return false;
+    if (!BringsAlong(into, from)) return false;
     const Origin first = slots_[into].kernel.origin, second = slots_[from].kernel.origin;
     if (!TryMerge(s_, names_, around_, limits_, &slots_[into].kernel, slots_[from].kernel)) return false;
     LogFusion(first, second);
@@ -197,6 +206,66 @@ class ListFuser {
     a.before.insert(a.before.end(), b.before.begin(), b.before.end());
     b.before.clear();
     return changed_ = true;
+  }
+  // What i needs beside a slot that it could join, such as a normalisation's factors, may have been computed after that slot: small
+  // values that don't depend on it go before it. The slot that i joined, or -1. `latest`: one that it can't join.
+  int MergePast(int latest, int i) {
+    if (!uses_ || latest < 0 || !slots_[i].kernel.fusable) return -1;
+    std::vector<int> places;
+    for (int d : slots_[i].deps) {
+      d = Find(d);
+      if (d < latest && !slots_[d].floating && Place0(d) == d && slots_[d].kernel.fusable && !Moves(d)) places.push_back(d);
+    }
+    std::sort(places.rbegin(), places.rend());
+    for (int into : places) {
+      std::vector<int> moved;
+      const bool free = std::all_of(slots_[i].deps.begin(), slots_[i].deps.end(), [&](int d) {
+        return Find(d) == into || slots_[Find(d)].floating || GoesBefore(into, Find(d), &moved);
+      });
+      if (!free || !Merge(into, i, moved)) continue;
+      for (int m : moved) PutBefore(into, m);
+      return into;
+    }
+    return -1;
+  }
+  // Whether d, with what it needs, can stand before `into`, and what has to move there, in its order. Nothing moves before what could
+  // move itself, so that no two wait for each other.
+  bool GoesBefore(int into, int d, std::vector<int>* moved) {
+    if (d == into) return false;
+    if (Place0(d) <= into || std::find(moved->begin(), moved->end(), d) != moved->end()) return true;
+    if (slots_[d].floating || !Moves(d) || moved->size() >= kMostMoved) return false;
+    for (int e : slots_[d].deps) {
+      e = Find(e);
+      if (e == d || slots_[e].anchor == d) continue;
+      if (!GoesBefore(into, e, moved)) return false;
+    }
+    moved->push_back(d);
+    return true;
+  }
+  // What was put before `from` can stand before `into`, too.
+  bool BringsAlong(int into, int from) {
+    for (int f : slots_[from].before)
+      for (int d : slots_[f].deps) {
+        d = Find(d);
+        if (d == into || (Place0(d) > into && Place0(d) != from)) return false;
+      }
+    return true;
+  }
+  void PutBefore(int into, int m) {
+    if (const int other = slots_[m].anchor; other >= 0) {
+      std::vector<int>& list = slots_[Find(other)].before;
+      list.erase(std::remove(list.begin(), list.end(), m), list.end());
+    }
+    slots_[m].anchor = into;
+    slots_[into].before.push_back(m);
+    slots_[into].deps.insert(slots_[into].deps.end(), slots_[m].deps.begin(), slots_[m].deps.end());
+    Tidy(into);
+  }
+  bool Moves(int i) const {
+    const Kernel& k = slots_[i].kernel;
+    double bytes = 0;
+    for (const KernelAccess& a : k.accesses) bytes += RoughBytes(s_->Get(a.root));
+    return k.fusable && !k.contraction && bytes <= kSmallBytes;
   }
   void Tidy(int i) {
     std::vector<int>& deps = slots_[i].deps;

@@ -133,6 +133,43 @@ TEST(FuseMaps, AStatementStaysWhereItIsIfMovingItTakesMemory) {
                 })");
 }
 
+// What moves before a map moves on with it where that joins another one.
+TEST(FuseMaps, FactorsGoBeforeWhatReadsThem) {
+  ExpectPass(R"(sdfg f(X: f32[512, 512], a: f32[512], b: f32[512], Y: f32[512, 512], Z: f32[512, 512]) {
+                  transient B: f32[512, 512]
+                  transient r: f32[512]
+                  state {
+                    map i in 0:512, j in 0:512 { Z[i, j] = X[i, j] + 2 }
+                    map i in 0:512, j in 0:512 { B[i, j] = X[i, j] * 2 }
+                    map j in 0:512 { r[j] = a[511 - j] + b[j] }
+                    map i in 0:512, j in 0:512 { Y[i, j] = B[i, j] * Z[i, j] + r[j] }
+                  }
+                })",
+             "fuse", R"(sdfg f(X: f32[512, 512], a: f32[512], b: f32[512], Y: f32[512, 512], Z: f32[512, 512]) {
+                  transient B: f32 @register
+                  transient r: f32[512]
+                  state {
+                    map j in 0:512 { r[j] = a[511 - j] + b[j] }
+                    map i in 0:512, j in 0:512 { Z[i, j] = X[i, j] + 2; B = X[i, j] * 2; Y[i, j] = B * Z[i, j] + r[j] }
+                  }
+                })");
+}
+
+// Each of two small maps could go before the other.
+TEST(FuseMaps, SmallMapsDoNotPassEachOther) {
+  ExpectUnchanged(R"(sdfg f(a: f32[8], b: f32[8], Y: f32[8], Z: f32[8]) {
+                  transient r: f32[8]
+                  transient s: f32[8]
+                  state {
+                    map j in 0:8 { r[j] = a[j] + 1 }
+                    map j in 0:8 { s[j] = b[7 - j] + 2 }
+                    map j in 0:8 { Y[j] = r[j] + s[7 - j] }
+                    map j in 0:8 { Z[j] = s[j] + r[7 - j] * Y[7 - j] }
+                  }
+                })",
+                  "fuse-maps");
+}
+
 TEST(FuseMaps, SoftmaxBecomesOneMapOverRows) {
   ExpectPass(R"(sdfg softmax(X: f32[N, M], Y: f32[N, M]) {
                   transient T: f32[N]

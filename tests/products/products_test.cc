@@ -59,6 +59,19 @@ TEST(Products, OfBf16InPairsOfSizesByName) {
   ExpectSameValues(ProductOf({"65", "64", "K", "bf16", "2", false, true, true, "f32"}), {{"K", 2049}}, kPairs[1]);
 }
 
+// Weights of bf16 that are constants lie in pairs, or are f32; an odd number of terms, and columns that fill no tile.
+TEST(Products, OfConstantsOfBf16) {
+  for (const auto& [n, k] : {std::tuple{"64", "32"}, {"40", "15"}, {"33", "1027"}})
+    for (const bool b : {false, true}) {
+      std::string text = ProductOf({"20", n, k, "bf16", "", false, b, false, "f32"}), weights = std::string("B: bf16[") + (b ? n : k) + ", " + (b ? k : n) + "]";
+      ASSERT_NE(text.find(", " + weights), std::string::npos) << text;
+      text.replace(text.find(", " + weights), weights.size() + 2, "");
+      text.insert(text.find("{\n") + 2, "  constant " + weights + " = fill(3)\n");
+      ExpectSameValues(text, {}, std::string("pack-constants{device=cpu_bf16}; ") + kPairs[1]);
+      ExpectSameValues(text, {}, "pack-constants{device=cpu}; outline; choose-schedule{device=cpu}; denormals");
+    }
+}
+
 // Four products at once: of unsigned by signed bytes.
 TEST(Products, OfBytesInFours) {
   const char* const pipeline = "outline; choose-schedule{device=cpu_vnni}";

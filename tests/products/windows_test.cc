@@ -71,14 +71,28 @@ TEST(Windows, Types) {
   for (const char* type : {"f64", "f16", "bf16"}) ExpectAll({6, 7, 3, 1, 1, 1, "2", "24", type});
 }
 
+// Factors of a small type, sums in f32: what these start at and what becomes of them is of one type or the other.
+TEST(Windows, SmallFactors) {
+  for (const char* type : {"f16", "bf16"})
+    for (const char* c : {"2", "16", "40"}) {
+      const std::string points = "n in 0:2, y in 0:6, x in 0:7, c in 0:" + std::string(c);
+      const std::string arrays = "X: " + std::string(type) + "[2, 6, 7, " + c + "], W: " + type + "[3, 3, " + c + "], a: " + type + "[" + c + "], b: f32[" + c + "], Y: f32[2, 6, 7, " + c + "]";
+      const std::string sum = "map k in 0:3, l in 0:3 { T += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c] }";
+      for (const char* held : {type, "f32"})
+        ExpectTiles("sdfg f(" + arrays + ") {\n  transient T: " + held + " @register\n  map " + points + " {\n    T = a[c]\n    " + sum +
+                    "\n    Y[n, y, x, c] = f32(T) * b[c] + 1\n  }\n}\n");
+    }
+}
+
 // The gradient of a depthwise convolution's weights; `apart` as above.
-std::string Weights(const Window& x, bool apart = false) {
+std::string Weights(const Window& x, bool apart = false, const std::string& result = "") {
   const std::string h = Str(x.side(x.height)), w = Str(x.side(x.width)), k = Str(x.window);
   const std::string taps = "c in 0:" + x.c + ", k in 0:" + k + ", l in 0:" + k,
                     terms = "n in 0:" + x.n + ", y in 0:" + h + ", x in 0:" + w,
                     sum = "W[c, k, l] += G[n, y, x, c] * (X[n, " + From("y", "k", x) + ", " + From("x", "l", x) + ", c] ?? 0) }\n";
   return "sdfg f(X: " + x.type + "[" + x.n + ", " + Str(x.height) + ", " + Str(x.width) + ", " + x.c + "], G: " + x.type + "[" + x.n + ", " +
-         h + ", " + w + ", " + x.c + "], W: " + x.type + "[" + x.c + ", " + k + ", " + k + "]) {\n  map " + taps + " {\n    W[c, k, l] = 0\n" +
+         h + ", " + w + ", " + x.c + "], W: " + (result.empty() ? x.type : result) + "[" + x.c + ", " + k + ", " + k + "]) {\n  map " + taps +
+         " {\n    W[c, k, l] = 0\n" +
          (apart ? "  }\n  map " + taps + ", " + terms + " { " + sum : "    map " + terms + " { " + sum + "  }\n") + "}\n";
 }
 
@@ -92,6 +106,7 @@ TEST(Windows, GradientsOfWeights) {
     ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "N", "6"}, apart), {{"N", 0}});
     ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "0", "6"}, apart));
     for (const char* type : {"f64", "f16", "bf16"}) ExpectTiles(Weights({6, 7, 3, 1, 1, 1, "2", "24", type}, apart));
+    for (const char* type : {"f16", "bf16"}) ExpectTiles(Weights({6, 7, 3, 1, 1, 1, "2", "24", type}, apart, "f32"));
   }
 }
 

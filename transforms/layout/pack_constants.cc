@@ -10,6 +10,7 @@
 #include "ir/graph/homes.h"
 #include "transforms/outline.h"
 #include "transforms/schedule/choose_schedule.h"
+#include "transforms/schedule/elements.h"
 #include "transforms/schedule/winograd_transform.h"
 #include "transforms/uses.h"
 
@@ -65,7 +66,20 @@ Result<Tensor> Transformed(const Tensor& from, const Packing& k) {
   return to;
 }
 
+// bf16 where no instruction takes pairs of it: it is computed with in f32, and what it is multiplied by, too.
+bool IsWidened(DType t, const Packing& k) { return t == DType::kBF16 && k.group == 1; }
+
+Result<Tensor> Widened(const Tensor& from) {
+  HR_ASSIGN_OR_RETURN(Tensor to, Tensor::Create(DType::kF32, from.shape));
+  for (int64_t i = 0; i < from.elements(); ++i) to.SetDouble(i, from.GetDouble(i));
+  return to;
+}
+
 Result<Tensor> Packed(const Tensor& from, const Packing& k) {
+  if (IsWidened(from.dtype, k)) {
+    HR_ASSIGN_OR_RETURN(const Tensor wide, Widened(from));
+    return Packed(wide, k);
+  }
   if (k.transformed) return Transformed(from, k);
   std::vector<int64_t> shape = {(from.shape[k.columns] + k.width - 1) / k.width};
   for (size_t d : k.terms) shape.push_back(from.shape[d]);
@@ -76,6 +90,7 @@ Result<Tensor> Packed(const Tensor& from, const Packing& k) {
   std::memset(to.data->data(), 0, static_cast<size_t>(to.bytes()));
   switch (ByteSize(from.dtype)) {
     case 1: Pack<uint8_t>(from, k, &to); break;
+    case 2: Pack<uint16_t>(from, k, &to); break;
     case 4: Pack<uint32_t>(from, k, &to); break;
     default: Pack<uint64_t>(from, k, &to);
   }
@@ -114,7 +129,8 @@ class Packer {
   };
 
   static bool MayBePacked(const Container& c) {
-    return c.kind == ContainerKind::kConstant && c.data.data && c.shape.size() > 1 && (c.dtype == DType::kF32 || c.dtype == DType::kF64 || c.dtype == DType::kI8);
+    const bool known = c.kind == ContainerKind::kConstant && c.data.data && c.shape.size() > 1;
+    return known && (c.dtype == DType::kF32 || c.dtype == DType::kF64 || c.dtype == DType::kBF16 || c.dtype == DType::kI8);
   }
 
   // What a statement wants of its weights, if they are a constant, and what it touches otherwise.
@@ -147,7 +163,8 @@ class Packer {
     if (!answer.tiles || !answer.tiles->packing) return std::nullopt;
     Packing out = *answer.tiles->packing;
     out.container = parameters[answer.weights];
-    return MayBePacked(s_.Get(out.container)) ? std::optional<Packing>(out) : std::nullopt;
+    const Container& c = s_.Get(out.container);
+    return MayBePacked(c) && (!out.transformed || c.dtype == DType::kF32) ? std::optional<Packing>(out) : std::nullopt;
   }
 
   struct Answer {
@@ -175,7 +192,7 @@ class Packer {
     Container c;
     c.name = s_.FreshName(name.str() + "_packed");
     c.kind = ContainerKind::kConstant;
-    c.dtype = s_.Get(name).dtype;
+    c.dtype = IsWidened(s_.Get(name).dtype, w.packing) ? DType::kF32 : s_.Get(name).dtype;
     c.origin = s_.Get(name).origin;
     HR_ASSIGN_OR_RETURN(c.data, Packed(s_.Get(name).data, w.packing));
     for (int64_t n : c.data.shape) c.shape.push_back(Expr(n));
@@ -199,6 +216,17 @@ class Packer {
     return schedule::WeightsOf(element, e->args[k.terms[0]], e->args[k.terms[1]]);
   }
 
+  static bool Reads(const Expr& e, Name container) {
+    const auto reads = ReadContainers(e);
+    return std::find(reads.begin(), reads.end(), container) != reads.end();
+  }
+  // Factors of a product are of one type.
+  static Expr OfOneType(const Sdfg& s, const Expr& value) {
+    if (!value.Is(ExprKind::kBinary) || value->op != Op::kMul) return value;
+    const auto wide = [&](const Expr& e) { return schedule::Widened(s, e, DType::kF32); };
+    return BinaryExpr(Op::kMul, wide(value->args[0]), wide(value->args[1]));
+  }
+
   static void Replace(Sdfg* s, NodeId id, const Packing& k, Name to) {
     Body body = s->nodes[id].body;
     if (const auto* m = std::get_if<Map>(&body)) {
@@ -207,6 +235,7 @@ class Packer {
     }
     auto* t = std::get_if<Tasklet>(&body);
     if (!t) return;
+    const bool widened = Reads(t->value, k.container) && IsWidened(s->Get(k.container).dtype, k);
     t->value = Transform(t->value, [&](const Expr& e) -> Expr {
       if (!e.Is(ExprKind::kRead) || e->name != k.container) return e;
       if (k.transformed) return Untransformed(e, k, to);
@@ -218,6 +247,7 @@ class Packer {
       if (k.group > 1) index.push_back(Mod(last, group));
       return ReadExpr(to, std::move(index));
     });
+    if (widened) t->value = OfOneType(*s, t->value);
     s->nodes.Mutable(id).body = std::move(body);
   }
 

@@ -32,6 +32,48 @@ TEST(PackConstants, Elements) {
       EXPECT_EQ(packed.GetDouble(((j / 32) * 16 + k) * 32 + j % 32), j < 40 ? static_cast<double>(k * 40 + j + 1) : 0) << j << " " << k;
 }
 
+// Of bf16 pairs of terms lie side by side, the last of them beside a zero.
+TEST(PackConstants, Pairs) {
+  Program p = *ParseProgram(R"(sdfg f(X: bf16[N, 15], Y: f32[N, 40]) {
+  constant W: bf16[15, 40] = fill(2)
+  state {
+    map i in 0:N, j in 0:40 { Y[i, j] = 0 }
+    map i in 0:N, j in 0:40, k in 0:15 { Y[i, j] += X[i, k] * W[k, j] }
+  }
+}
+)");
+  Tensor w = *Tensor::Create(DType::kBF16, {15, 40});
+  for (int64_t i = 0; i < w.elements(); ++i) w.SetDouble(i, static_cast<double>(i % 255 + 1));
+  p.MutableEntry().Mutable("W").data = w;
+  ASSERT_TRUE(RunPipeline(TestRegistry(), "pack-constants{device=cpu_bf16}", p).ok());
+  const Tensor& packed = p.Entry().Get("W_packed").data;
+  EXPECT_THAT(packed.shape, testing::ElementsAre(2, 8, 32, 2));
+  for (int64_t j = 0; j < 64; ++j)
+    for (int64_t k = 0; k < 16; ++k)
+      EXPECT_EQ(packed.GetDouble((((j / 32) * 8 + k / 2) * 32 + j % 32) * 2 + k % 2), j < 40 && k < 15 ? static_cast<double>((k * 40 + j) % 255 + 1) : 0) << j << " " << k;
+  EXPECT_THAT(Print(p), testing::HasSubstr("X[i, k] * W_packed[j // 32, k // 2, j % 32, k % 2]"));
+}
+
+// Where nothing takes pairs, bf16 is computed with in f32, and packed so.
+TEST(PackConstants, SmallFloats) {
+  ExpectPass(R"(sdfg f(X: bf16[N, 16], Y: f32[N, 64]) {
+  constant W: bf16[64, 16] = fill(2)
+  state {
+    map i in 0:N, j in 0:64 { Y[i, j] = 0 }
+    map i in 0:N, j in 0:64, k in 0:16 { Y[i, j] += X[i, k] * W[j, k] }
+  }
+}
+)",
+             kPack, R"(sdfg f(X: bf16[N, 16], Y: f32[N, 64]) {
+  constant W_packed: f32[2, 16, 32] = fill(2.0)
+  state {
+    map i in 0:N, j in 0:64 { Y[i, j] = 0 }
+    map i in 0:N, j in 0:64, k in 0:16 { Y[i, j] += f32(X[i, k]) * W_packed[j // 32, k, j % 32] }
+  }
+}
+)");
+}
+
 // As linear layers have it: memory runs along the terms.
 TEST(PackConstants, ATransposedMatrix) {
   ExpectPass(R"(sdfg f(X: f32[N, 16], Y: f32[N, 64]) {

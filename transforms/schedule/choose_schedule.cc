@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/analysis/layout.h"
+#include "ir/base/log.h"
 #include "ir/graph/homes.h"
 #include "ir/verify/verify.h"
 #include "transforms/schedule/complex_product.h"
@@ -360,6 +361,15 @@ bool AddsProducts(const Sdfg& s) {
   return found;
 }
 
+// What stays inside, and races nowhere, as far as the verifier can tell; else the reason.
+std::string WhyNotTaken(const Program& p, const Sdfg& kernel) {
+  const Status verified = Verify(p, kernel);
+  if (verified.ok()) return "";
+  const std::string why = verified.diagnostics().front().message;
+  if (LogsOn(LogTopic::kChoice)) Log(LogTopic::kChoice, kernel.name.str() + ": a schedule is not taken: " + why);
+  return why;
+}
+
 // The best schedule that the verifier takes; nullopt: none, and why the last one was not taken. What can't be shown to stay
 // inside, and to race nowhere, is no schedule.
 std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::Device& device, std::string* why) {
@@ -369,8 +379,7 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
     schedule::Scheduler scheduler(&copy, device);
     *why = run(scheduler);
     if (why->empty() && device.block_threads > 1) *why = schedule::OntoGrid(&copy, device);
-    if (why->empty())
-      if (const Status verified = Verify(p, copy); !verified.ok()) *why = verified.diagnostics().front().message;
+    if (why->empty()) *why = WhyNotTaken(p, copy);
     tiles = scheduler.tiles().has_value();
     return why->empty() ? std::optional<Sdfg>(std::move(copy)) : std::nullopt;
   };
@@ -393,7 +402,7 @@ std::optional<Tiles> TilesOf(const Program& p, const Sdfg& kernel, const Device&
   for (const bool collapse : {true, false}) {
     Sdfg copy = kernel;
     Scheduler scheduler(&copy, d);
-    if (scheduler.Run(collapse).empty() && scheduler.tiles() && Verify(p, copy).ok()) return scheduler.tiles();
+    if (scheduler.Run(collapse).empty() && scheduler.tiles() && WhyNotTaken(p, copy).empty()) return scheduler.tiles();
   }
   return std::nullopt;
 }

@@ -91,9 +91,9 @@ std::vector<NodeId> CompletedAt(Sdfg* s, const Completion& f, const NameMap& pla
     Tasklet t = f.statements[k];
     t.value = Substitute(t.value, place);
     if (k == f.sum && f.initial < f.sum) {
-      const Expr nothing = IdentityOf(t.op, ComputeType(s->Get(t.target).dtype));
+      const DType type = ComputeType(s->Get(t.target).dtype);
       const bool adds_zero = t.op == WriteOp::kAdd && AsInt(t.value) == 0;
-      t.value = adds_zero || t.value == nothing ? sum : Combined(t.op, t.value, sum);
+      t.value = adds_zero || t.value == IdentityOf(t.op, type) ? sum : Combined(t.op, Widened(*s, t.value, type), sum);
       t.op = WriteOp::kAssign;
     } else if (k == f.sum) {
       t.value = sum;
@@ -113,6 +113,13 @@ std::vector<NodeId> CompletedAt(Sdfg* s, const Completion& f, const NameMap& pla
     out.push_back(s->AddNode(std::move(t)));
   }
   return out;
+}
+
+Expr Widened(const Sdfg& s, const Expr& factor, DType sum) {
+  const Result<Expr> typed = InferTypes(s, factor);
+  if (!typed.ok()) return factor;
+  const DType type = (*typed)->dtype;
+  return IsFloat(type) && type != sum && ComputeType(type) == sum ? CastExpr(sum, factor) : factor;
 }
 
 int64_t OperationsOf(Sdfg* s, const Completion& f) {

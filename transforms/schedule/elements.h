@@ -31,5 +31,8 @@ DType SumTypeOf(const Sdfg& s, const Completion& f);
 std::vector<NodeId> CompletedAt(Sdfg* s, const Completion& f, const NameMap& place, const Expr& sum);
 // Scalar operations, roughly.
 int64_t OperationsOf(Sdfg* s, const Completion& f);
+// A factor of a smaller float type as what the sum is computed in: fma takes one type.
+//   X[i], bf16, of a sum in f32  →  f32(X[i])
+Expr Widened(const Sdfg& s, const Expr& factor, DType sum);
 
 }  // namespace headrace::schedule

@@ -17,7 +17,8 @@ bool IsPlainRead(const Sdfg& s, const Expr& e, DType type) {
 
 std::optional<Packing> PackingOf(const Sdfg& s, const Expr& weights, DType type, Name columns, const std::vector<Name>& terms, int64_t width,
                                  int64_t group) {
-  if (!IsPlainRead(s, weights, type)) return std::nullopt;
+  const bool wide = type == DType::kF32 && IsPlainRead(s, weights, DType::kBF16);  // bf16 is packed as what it is computed in
+  if (!wide && !IsPlainRead(s, weights, type)) return std::nullopt;
   const Container& c = s.Get(weights->name);
   const auto dimension = [&](Name index) {
     return static_cast<size_t>(std::find(weights->args.begin(), weights->args.end(), SymbolExpr(index)) - weights->args.begin());

@@ -116,8 +116,9 @@ DType Scheduler::TypeOf(const Tasklet& sum, const Ending& ending) const {
 Scheduler::Statements Scheduler::Result(const Tasklet& t, const Expr& sum, const Ending& ending) {
   if (ending.completion) return CompletedAt(s_, *ending.completion, {}, sum);
   if (!ending.initial) return {Put(t.target, t.index, t.op, sum)};
-  const bool nothing = ending.initial == IdentityOf(t.op, ComputeType(s_->Get(t.target).dtype));
-  return {Put(t.target, t.index, WriteOp::kAssign, nothing ? sum : Combined(t.op, ending.initial, sum))};
+  const DType type = ComputeType(s_->Get(t.target).dtype);
+  const bool nothing = ending.initial == IdentityOf(t.op, type);
+  return {Put(t.target, t.index, WriteOp::kAssign, nothing ? sum : Combined(t.op, Widened(*s_, ending.initial, type), sum))};
 }
 
 // Results that lie side by side are accumulated together: by the last statement, others fill its registers.

@@ -92,10 +92,7 @@ WindowWeightsScheduler::Statements WindowWeightsScheduler::Each(int64_t lanes, c
 }
 
 Expr WindowWeightsScheduler::Fused(const Expr& value, const Expr& sum) const {
-  const auto wide = [&](const Expr& e) {
-    return s_->Get(w_.sum.target).dtype == w_.type || e.Is(ExprKind::kFloat) ? e : CastExpr(w_.type, e);
-  };
-  return CallExpr("fma", {wide(value->args[0]), wide(value->args[1]), sum});
+  return CallExpr("fma", {Widened(*s_, value->args[0], w_.type), Widened(*s_, value->args[1], w_.type), sum});
 }
 
 // Places that some tap of their own reaches beyond the line.

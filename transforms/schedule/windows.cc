@@ -24,10 +24,7 @@ WindowsScheduler::Statements WindowsScheduler::Step(const Expr& value, Name tile
   const bool fused = IsFloat(w_.type) && w_.sum.op == WriteOp::kAdd && value.Is(ExprKind::kBinary) && value->op == Op::kMul;
   const Expr t = ReadExpr(tile, at);
   Tasklet step{tile, at, false, false, fused ? WriteOp::kAssign : w_.sum.op, value};
-  const auto wide = [&](const Expr& e) {
-    return s_->Get(w_.sum.target).dtype == w_.type || e.Is(ExprKind::kInt) || e.Is(ExprKind::kFloat) ? e : CastExpr(w_.type, e);
-  };
-  if (fused) step.value = CallExpr("fma", {wide(value->args[0]), wide(value->args[1]), t});
+  if (fused) step.value = CallExpr("fma", {Widened(*s_, value->args[0], w_.type), Widened(*s_, value->args[1], w_.type), t});
   return Wrap(s_, {{{{r_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll}, {{{u_, Expr(0), Expr(lanes), Expr(1)}}, Schedule::kVector}},
               {s_->AddNode(step)});
 }
