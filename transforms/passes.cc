@@ -22,6 +22,7 @@
 #include "transforms/expand_library_nodes.h"
 #include "transforms/fold_constants.h"
 #include "transforms/fold_control.h"
+#include "transforms/forward_quantised.h"
 #include "transforms/forward_registers.h"
 #include "transforms/fuse_call_epilogue.h"
 #include "transforms/fuse_epilogue.h"
@@ -251,6 +252,7 @@ Status RegisterSteps(Registry& r) {
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
+      {"forward-quantised", "moves what is dequantised, moved and quantised again as it is", ForwardQuantised},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };
   for (const auto& [name, doc, run] : plain)
