@@ -85,14 +85,14 @@ class Rewriter {
   bool IsConstant(const Quantised& q) const { return s_.Get(q.read->name).kind == ContainerKind::kConstant; }
 
   // Factors are less than 256 each; zero points are of the same type.
-  static bool SumFits(const Found& f) {
+  static bool SumFits(const Found& f, int64_t most = std::numeric_limits<int32_t>::max()) {
     int64_t count = 1;
     for (const Range& r : f.terms) {
       const auto n = AsInt(r.end);
       if (!n || *n > std::numeric_limits<int32_t>::max()) return false;
       count = std::min<int64_t>(std::numeric_limits<int32_t>::max(), count * std::max<int64_t>(1, *n));
     }
-    return count * 255 * 255 <= std::numeric_limits<int32_t>::max();
+    return count * 255 * 255 <= most;
   }
 
   // What is taken out of the sum depends on none of its terms, and on nothing that is written here.
@@ -132,7 +132,7 @@ class Rewriter {
     out_ = out;
     const Tasklet& sum = f.sum.tasklet;
     Factor left = FactorOf(f.left), right = FactorOf(f.right);
-    const bool dots = device_.byte_dot == 4 && IsMatrix(f);
+    const bool floats = IsShortInFloats(f), dots = !floats && device_.byte_dot == 4 && IsMatrix(f);
     if (dots) HR_RETURN_IF_ERROR(Signs(&left, &right));
     Expr less;
     if (right.zero && !dots) right.value = BinaryExpr(Op::kSub, right.value, right.zero), right.zero = Expr();
@@ -141,7 +141,12 @@ class Rewriter {
       if (!less && dots) less = BinaryExpr(Op::kMul, left.zero, Sums(f, right, right.zero));
       if (!less) left.value = BinaryExpr(Op::kSub, left.value, left.zero);
     }
-    const Name total = Transient(sum.target.str() + "_sums", s_.Get(sum.target).shape);
+    if (floats) {
+      HR_RETURN_IF_ERROR(InFloats(&right));
+      left.value = CastExpr(DType::kF32, left.value);
+      if (less) less = CastExpr(DType::kF32, less);
+    }
+    const Name total = Transient(sum.target.str() + "_sums", s_.Get(sum.target).shape, floats ? DType::kF32 : DType::kI32);
     Put(f.results, {total, sum.index, false, false, WriteOp::kAssign, Expr(0)});
     Put(f.sum.ranges, {total, sum.index, false, false, WriteOp::kAdd, BinaryExpr(Op::kMul, left.value, right.value)});
     Expr value = ReadExpr(total, sum.index);
@@ -164,6 +169,27 @@ class Rewriter {
       return std::any_of(f.results.begin(), f.results.end(), [&](const Range& r) { return Mentions(in, r.index) && !Mentions(not_in, r.index); });
     };
     return only(f.left.read, f.right.read) && only(f.right.read, f.left.read);
+  }
+
+  // Short sums for each result by itself, such as those of depthwise convolutions: floats hold them exactly, and are multiplied and added
+  // at once, where integers of 32 bits take some instructions.
+  bool IsShortInFloats(const Found& f) const {
+    const bool apart = std::any_of(f.results.begin(), f.results.end(), [&](const Range& r) {
+      return Mentions(f.left.read, r.index) && Mentions(f.right.read, r.index);
+    });
+    return apart && !IsMatrix(f) && s_.Get(f.sum.tasklet.target).dtype == DType::kF32 && SumFits(f, int64_t{1} << 24);
+  }
+  // Weights that are constant are so in floats.
+  Status InFloats(Factor* f) {
+    const Container& weights = s_.Get(f->read->name);
+    if (weights.kind != ContainerKind::kConstant || !weights.data.data || f->value != CastExpr(DType::kI32, f->read)) {
+      f->value = CastExpr(DType::kF32, f->value);
+      return {};
+    }
+    HR_ASSIGN_OR_RETURN(Tensor floats, Tensor::Create(DType::kF32, weights.data.shape));
+    for (int64_t i = 0; i < floats.elements(); ++i) floats.as<float>()[i] = static_cast<float>(weights.data.GetInt(i));
+    f->value = ReadExpr(AddConstant(weights.name.str() + "_floats", DType::kF32, weights.shape, std::move(floats)), f->read->args);
+    return {};
   }
 
   // Processors multiply u8 by i8: 128 more on the left, or less on the right, as its zero point is.
@@ -192,7 +218,7 @@ class Rewriter {
 
   // The scaled sum, after what it starts at.
   Expr Scaled(const Found& f, Expr sum) const {
-    const bool real = s_.Get(f.sum.tasklet.target).dtype == DType::kF32;
+    const bool real = s_.Get(f.sum.tasklet.target).dtype == DType::kF32 && !IsShortInFloats(f);
     Expr scale;
     for (const Quantised* q : {&f.left, &f.right})
       for (const Expr& e : q->scales) scale = scale ? BinaryExpr(Op::kMul, scale, e) : e;
@@ -214,7 +240,7 @@ class Rewriter {
       if (Mentions(of.value, r.index)) results.push_back(r), index.push_back(SymbolExpr(r.index)), shape.push_back(r.end);
     std::vector<Range> all = results;
     all.insert(all.end(), terms.begin(), terms.end());
-    const Name to = Transient(of.read->name.str() + "_sums", shape);
+    const Name to = Transient(of.read->name.str() + "_sums", shape, DType::kI32);
     Put(results, {to, index, false, false, WriteOp::kAssign, Expr(0)});
     Put(all, {to, index, false, false, WriteOp::kAdd, zero ? BinaryExpr(Op::kSub, of.value, zero) : of.value});
     return ReadExpr(to, index);
@@ -277,10 +303,10 @@ class Rewriter {
     s_.Add(std::move(c));
     return name;
   }
-  Name Transient(const std::string& stem, const std::vector<Expr>& shape) {
+  Name Transient(const std::string& stem, const std::vector<Expr>& shape, DType type) {
     Container c;
     c.name = names_.Fresh(Name(stem));
-    c.dtype = DType::kI32, c.shape = shape;
+    c.dtype = type, c.shape = shape;
     const Name name = c.name;
     s_.Add(std::move(c));
     return name;

@@ -78,6 +78,51 @@ TEST(IntegerProducts, AConvolution) {
 )");
 }
 
+std::string Of(std::string text, const std::string& places) {
+  for (size_t at; (at = text.find("$K")) != std::string::npos;) text.replace(at, 2, places);
+  return text;
+}
+
+// Each channel by itself: floats hold such short sums, 255 * 255 * 258 at most, and are added up faster.
+TEST(IntegerProducts, ADepthwiseConvolution) {
+  constexpr char kProgram[] = R"(sdfg f(X: u8[N, 4, 8, $K], s: f32, t: f32[4], Y: f32[N, 4, 8]) {
+  constant W: i8[4, $K] = fill(1)
+  transient D: f32[N, 4, 8, $K]
+  transient E: f32[4, $K]
+  state {
+    map n in 0:N, c in 0:4, p in 0:8, k in 0:$K { D[n, c, p, k] = f32(i32(X[n, c, p, k]) - 5) * s }
+    map c in 0:4, k in 0:$K { E[c, k] = f32(i32(W[c, k])) * t[c] }
+    map n in 0:N, c in 0:4, p in 0:8 { Y[n, c, p] = 0 }
+    map n in 0:N, c in 0:4, p in 0:8, k in 0:$K { Y[n, c, p] += D[n, c, p, k] * E[c, k] }
+  }
+}
+)";
+  for (const char* pipeline : {kLanes, kDots}) {
+    ExpectPass(Of(kProgram, "258"), pipeline, R"(sdfg f(X: u8[N, 4, 8, 258], s: f32, t: f32[4], Y: f32[N, 4, 8]) {
+  constant W_sums: i32[4] = fill(1290)
+  constant W_floats: f32[4, 258] = fill(1)
+  transient Y_sums: f32[N, 4, 8]
+  state {
+    map n in 0:N, c in 0:4, p in 0:8 { Y_sums[n, c, p] = 0 }
+    map n in 0:N, c in 0:4, p in 0:8, k in 0:258 { Y_sums[n, c, p] += f32(i32(X[n, c, p, k])) * W_floats[c, k] }
+    map n in 0:N, c in 0:4, p in 0:8 { Y[n, c, p] = (Y_sums[n, c, p] - f32(W_sums[c])) * (s * t[c]) }
+  }
+}
+)");
+    ExpectPass(Of(kProgram, "259"), pipeline, R"(sdfg f(X: u8[N, 4, 8, 259], s: f32, t: f32[4], Y: f32[N, 4, 8]) {
+  constant W: i8[4, 259] = fill(1)
+  constant W_sums: i32[4] = fill(1295)
+  transient Y_sums: i32[N, 4, 8]
+  state {
+    map n in 0:N, c in 0:4, p in 0:8 { Y_sums[n, c, p] = 0 }
+    map n in 0:N, c in 0:4, p in 0:8, k in 0:259 { Y_sums[n, c, p] += i32(X[n, c, p, k]) * i32(W[c, k]) }
+    map n in 0:N, c in 0:4, p in 0:8 { Y[n, c, p] = f32(Y_sums[n, c, p] - W_sums[c]) * (s * t[c]) }
+  }
+}
+)");
+  }
+}
+
 // u8 by u8, as asymmetric weights are: less 128 when compiled, and the zero point of 8 that is left times the sums of the data.
 TEST(IntegerProducts, WeightsWithAZeroPoint) {
   constexpr char kProgram[] = R"(sdfg f(A: u8[M, 16], s: f32, Y: f32[M, 8]) {

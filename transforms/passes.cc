@@ -22,6 +22,8 @@
 #include "transforms/expand_library_nodes.h"
 #include "transforms/fold_constants.h"
 #include "transforms/fold_control.h"
+#include "transforms/fold_scales.h"
+#include "transforms/forward_quantised.h"
 #include "transforms/forward_registers.h"
 #include "transforms/fuse_call_epilogue.h"
 #include "transforms/fuse_epilogue.h"
@@ -253,6 +255,8 @@ Status RegisterSteps(Registry& r) {
       {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
       {"separate-tiles", "lets code around tiles of registers be apart from the rest of a kernel, where compilers keep them there", SeparateTiles},
+      {"fold-scales", "gives what is rounded to 8 bits one scale, of integers and constants", FoldScales},
+      {"forward-quantised", "moves what is dequantised, moved and quantised again as it is", ForwardQuantised},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},
   };
   for (const auto& [name, doc, run] : plain)

@@ -158,6 +158,18 @@ std::string ExprCode::Compute(Node& n, bool hoist) {
       if (a.e.Is(ExprKind::kInt) || a.e.Is(ExprKind::kFloat))
         if (Computed(n.type) == n.type && IsFloat(n.type)) return Arg(n.args[0], n.type, hoist);
       const DType from = a.type;
+      if (e.saturate && (e.dtype == DType::kU8 || e.dtype == DType::kI8) && a.local.empty() && from == DType::kF32) {
+        // sat(rint(x) + f32(z), u8), as numbers are quantised: in integers, of which there are lanes for maximum and minimum.
+        const bool shifted = a.e.Is(ExprKind::kBinary) && a.e->op == Op::kAdd;
+        const Node& rint = shifted ? nodes_[a.args[0]] : a;
+        const Node* zero = shifted ? &nodes_[a.args[1]] : nullptr;
+        const bool fits = !zero || (zero->e.Is(ExprKind::kCast) && zero->type == DType::kF32 && ByteSize(nodes_[zero->args[0]].type) == 1 && IsInteger(nodes_[zero->args[0]].type));
+        if (fits && rint.e.Is(ExprKind::kCall) && rint.e->name == Name("rint") && rint.type == DType::kF32) {
+          const int value = rint.args[0], offset = zero ? zero->args[0] : -1;
+          const std::string v = Arg(value, DType::kF32, hoist), z = zero ? Arg(offset, DType::kI32, hoist) : "0";
+          return RoundedCode(v, z, e.dtype);
+        }
+      }
       return ConvertCode(Text(n.args[0], hoist), from, e.dtype, e.saturate);
     }
     default: break;

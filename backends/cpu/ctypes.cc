@@ -107,6 +107,10 @@ std::string StringLiteral(const std::string& s) {
   return out + "\"";
 }
 
+std::string RoundedCode(const std::string& v, const std::string& zero, DType to) {
+  return std::string("(") + StorageType(to) + ")hr_round_small(" + v + ", " + zero + ", " + std::to_string(LowestInt(to)) + ", " + std::to_string(HighestInt(to)) + ")";
+}
+
 std::string LoadCode(DType t, const std::string& lvalue) {
   if (t == DType::kBool) return "(" + lvalue + " != 0)";
   if (IsFloat(t) && Computed(t) != t) return "hr_" + std::string(DTypeName(t)) + "_to_f32(" + lvalue + ")";

@@ -1,5 +1,5 @@
 // Shared by the files that print a scheduled kernel: kernel_printer.cc (the function, its parts, what lives where),
-// kernel_statements.cc (each kind of statement) and kernel_dots.cc.
+// kernel_statements.cc (each kind of statement), kernel_dots.cc and kernel_bytes.cc.
 #pragma once
 #include <set>
 #include <string>
@@ -39,6 +39,8 @@ class KernelPrinter {
   Status Halves(NodeId n, const Map& m, Writer& w);
   // ---- kernel_dots.cc ----
   Result<bool> Dots(const Map& m, Writer& w);  // false: they are no such lanes, and nothing was written
+  // ---- kernel_bytes.cc ----
+  Result<bool> Bytes(const Map& m, Writer& w);  // so
 
   // What stands before a parallel map, and is passed on to its function.
   struct Outer {

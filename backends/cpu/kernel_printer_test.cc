@@ -464,6 +464,47 @@ kernel k(a: bf16[4, 40], b: bf16[20, 32, 2], inout c: f32[4, 32]) for cpu @flush
   EXPECT_THAT(SourceOf(apart), Not(HasSubstr("hr_dot2_lanes")));
 }
 
+// As numbers are quantised: rounded to even, saturated, and 0 where there is no number; also where the zero point is negative.
+TEST(Kernels, RoundedBytes) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> x = {0.5, 1.5, -0.5, -1.5, 127.5, 254.5, 255.5, 300, -129, -1e9, 1e9, 3e38, -3e38, inf, -inf, nan,
+                                 2047.5, 2048.5, -2048.5, 4e9, -4e9, 1, 2, 3, -nan, 7, 8, 9, 10, 11, 12, 13};
+  for (const char* type : {"u8", "i8"})
+    for (const char* zero : {"3", "127", "-128"}) {
+      if (*type == 'u' && *zero == '-') continue;
+      const std::string text = std::string("sdfg f(X: f32[32], Y: ") + type + "[32]) {\n  constant z: " + type + " = " + zero +
+                               "\n  call k(x = X, z = z, y = Y)\n}\nkernel k(x: f32[32], z: " + type + ", y: " + type +
+                               "[32]) for cpu {\n  map u in 0:32 @vector { y[u] = sat(rint(x[u]) + f32(z), " + type + ") }\n}";
+      ExpectAsInterpreted(text, {{"X", Make(DType::kF32, {32}, x)}});
+      EXPECT_THAT(SourceOf(text), HasSubstr("hr_round_small("));
+    }
+}
+
+// Bytes to numbers of 32 bits and back, copied, and filled: one call of the prelude or of the compiler.
+TEST(Kernels, LanesOfBytes) {
+  for (const std::string type : {"u8", "i8"}) {
+    const std::string text = "sdfg f(X: " + type + "[2, 48], Y: " + type + "[2, 48], Z: " + type + "[2, 48]) {\n  call k(x = X, y = Y, z = Z)\n}\nkernel k(x: " + type +
+                             "[2, 48], y: " + type + "[2, 48], z: " + type + R"([2, 48]) for cpu {
+  for i in 0:2 {
+    local w: i32[32]
+    local q: i32[32]
+    map u in 0:32 @vector { w[u] = i32(x[i, u + 5]) }
+    map u in 0:32 @vector { q[u] = w[u] * 3 - 7 }
+    map u in 0:32 @vector { y[i, u + 3] = )" + type + R"((q[u]) }
+    map u in 0:3 @vector { y[i, u] = 1 }
+    map u in 0:13 @vector { y[i, u + 35] = 2 }
+    map u in 0:20 @vector { z[i, u] = x[i, u + 28] }
+    map u in 0:28 @vector { z[i, u + 20] = 9 }
+  }
+})";
+    std::vector<double> x;
+    for (int64_t i = 0; i < 96; ++i) x.push_back(static_cast<double>(i * 37 % 256 - (type == "i8" ? 128 : 0)));
+    ExpectAsInterpreted(text, {{"X", Make(type == "u8" ? DType::kU8 : DType::kI8, {2, 48}, x)}});
+    for (const char* part : {"hr_widen_lanes<32>(", "hr_narrow_lanes<32>(", "__builtin_memcpy(", "__builtin_memset("})
+      EXPECT_THAT(SourceOf(text), HasSubstr(part));
+  }
+}
+
 TEST(Kernels, DotsOfBytes) {
   const std::string text = R"(
 sdfg f(A: u8[3, 40], B: i8[10, 16, 4], C: i32[3, 16]) {

@@ -133,8 +133,10 @@ bool KernelPrinter::HasLoop(const std::vector<NodeId>& body, bool or_lanes) cons
 
 Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w) {
   if (m.schedule == Schedule::kVector) {
-    HR_ASSIGN_OR_RETURN(const bool printed, Dots(m, w));
-    if (printed) return {};
+    HR_ASSIGN_OR_RETURN(const bool dots, Dots(m, w));
+    if (dots) return {};
+    HR_ASSIGN_OR_RETURN(const bool bytes, Bytes(m, w));
+    if (bytes) return {};
   }
   std::vector<LoopDim> dims;
   for (const Range& r : m.ranges) dims.push_back(DimOf(r));

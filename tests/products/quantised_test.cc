@@ -5,7 +5,7 @@
 namespace headrace {
 namespace {
 
-constexpr char kTuned[] = "; eliminate-dead-code; fuse; assign-layouts{device=D}; fuse-epilogue{device=D}; scalarize; pack-constants{device=D}; outline; choose-schedule{device=D}";
+constexpr char kTuned[] = "; eliminate-dead-code; fuse; assign-layouts{device=D}; fuse-epilogue{device=D}; scalarize; pack-constants{device=D}; fold-scales; outline; choose-schedule{device=D}";
 
 std::string For(const std::string& device) {
   std::string pipeline = std::string("integer-products{device=D}") + kTuned;

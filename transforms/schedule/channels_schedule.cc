@@ -39,13 +39,24 @@ bool ChannelsScheduler::CutPoints() {
   while (SetStrip(1, part) && strip_->elements() > panel_.group * d_.strip_elements && part > tile_rows_)
     part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
   if (!strip_) return false;
+  const int64_t most = MostLines();
   int64_t high = 1;  // few points would not be worth the weights
   const auto one_more = [&] {
     return SetStrip(high + 1, row) && (strip_->elements() <= panel_.group * d_.strip_elements || high * row < d_.strip_points);
   };
-  while (part == row && high < lines && one_more()) ++high;
+  while (part == row && high < most && one_more()) ++high;
   high = Ceil(lines, Ceil(lines, high));
   return SetStrip(std::min(lines, Ceil(high, tile_lines_) * tile_lines_), part);
+}
+
+// Bytes of whole images stay near: where too few panels are left for the threads, lines are shared out.
+int64_t ChannelsScheduler::MostLines() const {
+  const int64_t lines = LengthOf(lines_.whole);
+  if (weight_type_ != DType::kI8) return lines;
+  int64_t others = std::min(Ceil(LengthOf(c_.columns), width_), d_.product_parts);
+  for (const auto* list : {&c_.outer, &c_.blocks, &others_})
+    for (const Range& r : *list) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(64)));
+  return std::max(tile_lines_, Ceil(lines, Ceil(d_.product_parts, others)));
 }
 
 bool ChannelsScheduler::NamePoints() {

@@ -48,6 +48,7 @@ class ChannelsScheduler {
   using Statements = std::vector<NodeId>;
   bool NamePoints();
   bool CutPoints();
+  int64_t MostLines() const;
   bool SetStrip(int64_t lines, int64_t row);
   void CutTerms(int64_t length);
   void TakeImages(int64_t most);

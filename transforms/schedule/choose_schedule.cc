@@ -8,6 +8,7 @@
 #include "ir/base/log.h"
 #include "ir/graph/homes.h"
 #include "ir/verify/verify.h"
+#include "transforms/schedule/byte_lanes.h"
 #include "transforms/schedule/complex_product.h"
 #include "transforms/schedule/grid.h"
 #include "transforms/schedule/peel.h"
@@ -379,6 +380,7 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
     schedule::Scheduler scheduler(&copy, device);
     *why = run(scheduler);
     if (why->empty() && device.block_threads > 1) *why = schedule::OntoGrid(&copy, device);
+    else if (why->empty()) schedule::PartByteLanes(&copy, device.vector_bytes / ByteSize(DType::kI32));
     if (why->empty()) *why = WhyNotTaken(p, copy);
     tiles = scheduler.tiles().has_value();
     return why->empty() ? std::optional<Sdfg>(std::move(copy)) : std::nullopt;

@@ -70,4 +70,39 @@ HR_LANES hr_dot4_lanes(int32_t* t, uint32_t a, const int8_t* b) {
                    (int32_t)(a >> 24), b[4 * u + 3], t[u]);
 #endif
 }
+/* Bytes side by side as numbers of 32 bits, and back. */
+#if defined(__AVX512F__) && defined(__x86_64__)
+typedef int8_t hr_bytes_at __attribute__((vector_size(16), aligned(1), may_alias));
+#define HR_WIDEN(type, instruction)                                                                                  \
+  template <int n>                                                                                                   \
+  HR_LANES hr_widen_lanes(int32_t* w, const type* x) {                                                               \
+    _Pragma("GCC unroll 16") for (int u = 0; u < n; u += 16) {                                                       \
+      hr_groups wide;                                                                                                \
+      __asm__(instruction " %1, %0" : "=v"(wide) : "m"(*(const hr_bytes_at*)(x + u)));                               \
+      *(hr_groups_at*)(w + u) = wide;                                                                                \
+    }                                                                                                                \
+  }
+HR_WIDEN(uint8_t, "vpmovzxbd")
+HR_WIDEN(int8_t, "vpmovsxbd")
+#undef HR_WIDEN
+template <int n, class Byte>
+HR_LANES hr_narrow_lanes(Byte* y, const int32_t* q) {
+#pragma GCC unroll 16
+  for (int u = 0; u < n; u += 16) {
+    const hr_groups wide = *(const hr_groups_at*)(q + u);
+    __asm__("vpmovdb %1, %0" : "=m"(*(hr_bytes_at*)(y + u)) : "v"(wide));
+  }
+}
+#else
+template <int n, class Byte>
+HR_LANES hr_widen_lanes(int32_t* w, const Byte* x) {
+#pragma omp simd
+  for (int u = 0; u < n; ++u) w[u] = x[u];
+}
+template <int n, class Byte>
+HR_LANES hr_narrow_lanes(Byte* y, const int32_t* q) {
+#pragma omp simd
+  for (int u = 0; u < n; ++u) y[u] = (Byte)q[u];
+}
+#endif
 #undef HR_LANES

@@ -140,8 +140,25 @@ static inline uint64_t hr_sat_u64(double v) { return v > 0 ? hr_f64_to_u64(v) : 
 
 /* To an integer of up to 16 bits from lo to hi, saturated; in lanes, unlike by way of 64 bits. */
 static inline int32_t hr_sat_small(float v, float lo, float hi) {
-  const float above = v > lo ? v : lo, inside = above < hi ? above : hi;
-  return v == v ? (int32_t)inside : 0;
+  const float above = v > lo ? v : lo, inside = above < hi ? above : hi;  /* lo where v is no number */
+  return lo == 0 || v == v ? (int32_t)inside : 0;
+}
+
+/* A float that is rounded, and a small zero point, to an integer of 8 bits from lo to hi, saturated. Lanes have maxima of integers, and floats
+ * of 0 and more are ordered as their bits are: what is large need not be told from what is no number by floats. */
+#if defined(__clang__)
+static inline int32_t hr_rint_i32(float v) { return (int32_t)__builtin_rintf(v < -2048.0f ? -2048.0f : v); }
+#else
+static inline int32_t hr_rint_i32(float v) { return __builtin_irintf(v); }
+#endif
+static inline int32_t hr_round_small(float v, int32_t zero, int32_t lo, int32_t hi) {
+  const int32_t bits = hr_bits_f32(v), most = 0x45000000; /* 2048 */
+  int32_t q = hr_rint_i32(hr_f32_bits((uint32_t)(bits < most ? bits : most)));
+  if (lo < 0) q = q > -2048 ? q : -2048; /* zero points may be negative, and what is below all integers is the least of them */
+  q += zero;
+  q = q > lo ? q : lo;
+  q = q < hi ? q : hi;
+  return v == v ? q : 0;
 }
 
 /* exp: Cody and Waite reduction, polynomial of degree 6 in [sqrt(1/2), sqrt(2)], to whose bits the exponent is added: the float
