@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/gather_adjoints.h"
+#include "autodiff/layers.h"
 #include "autodiff/normalize.h"
 #include "autodiff/plan.h"
 #include "autodiff/predict.h"
@@ -185,7 +186,7 @@ void Separate(const Combined& c, BackwardPrograms* out) {
     out->kept.push_back(kept.name);
   }
   for (Name n : s.parameters)
-    if (is_gradient(n)) b.parameters.push_back(n), f.Mutable(n).kind = ContainerKind::kTransient;
+    if (is_gradient(n)) b.parameters.push_back(n), f.Mutable(n).kind = ContainerKind::kTransient, f.Mutable(n).inout = false;
   for (BlockId x : backward) start.Block(x);
   b.body = start.Take();
   for (Sdfg* g : {&f, &b}) {
@@ -311,17 +312,18 @@ class Within {
   std::optional<BackwardPrograms> found_;
 };
 
-}  // namespace
+// A program in normal form, and what is known of it.
+struct Normal {
+  Program program;
+  bool nodes = false;  // statements became nodes
+  ReversedLayers layers;
+  std::unordered_set<Name> added;  // inputs whose gradients are added to what is passed in
+};
 
-Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
-                                  const Options& o, const Registry& r) {
-  HR_RETURN_IF_ERROR(CheckNames(p, outputs, inputs));
+Result<BackwardPrograms> Reversed(Normal n, const std::vector<Name>& own, const std::vector<Name>& outputs,
+                                  const std::vector<Name>& inputs, const Options& o, const Registry& r) {
   BackwardPrograms out;
-  Program work = p;
-  HR_RETURN_IF_ERROR(ToRowMajor(&work));
-  HR_ASSIGN_OR_RETURN(const bool nodes, StatementsToNodes(&work, r));
-  HR_RETURN_IF_ERROR(Normalize(work, r, o.fuse));
-  HR_ASSIGN_OR_RETURN(Combined c, Reversal(&work, r, o).Run(outputs, inputs, &out));
+  HR_ASSIGN_OR_RETURN(Combined c, Reversal(&n.program, r, o, n.layers, n.added).Run(outputs, inputs, &out));
   if (!o.keep_outputs && !o.separate) {
     std::vector<Name> keep;
     for (const auto& g : out.input_gradients) keep.push_back(g.second);
@@ -332,13 +334,61 @@ Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& out
     GatherAdjoints(before, &c.program.MutableEntry(), c.forward_blocks);
   }
   WidenSums(&c.program, c.forward_blocks);
-  const Attempt attempt{c, out, p.Entry().parameters, nodes, r};
+  const Attempt attempt{c, out, own, n.nodes, r};
   if (o.memory_limit && o.keep == Keep::kSolve && !o.separate) return Within(*o.memory_limit, attempt, o).Run();
   Report report;
   HR_ASSIGN_OR_RETURN(out, attempt.Plan(o, &report));
   if (const auto limit = o.memory_limit; limit && !o.separate && report.predicted_peak > *limit)
     return LimitTooSmall(*limit, report.predicted_peak);
   return out;
+}
+
+// The normal form with equal layers reversed; nothing where there are none. What goes wrong in one is an error of the statements
+// themselves, which say where they stand.
+Result<std::optional<Normal>> WithLayers(Program p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
+                                         const Options& o, const Registry& r) {
+  const std::optional<Normal> none;
+  HR_ASSIGN_OR_RETURN(const std::vector<Name> layers, ShareLayers(&p, r));
+  if (layers.empty()) return none;
+  HR_RETURN_IF_ERROR(Normalize(p, r, o.fuse, layers));
+  Result<std::optional<ReversedLayers>> reversed = ReverseLayers(&p, layers, outputs, inputs, o, r);
+  if (!reversed.ok() || !*reversed) return none;
+  Normal n;
+  n.program = std::move(p);
+  n.layers = std::move(**reversed);
+  return std::optional<Normal>(std::move(n));
+}
+
+}  // namespace
+
+Result<BackwardPrograms> BackwardOfLayer(Program layer, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
+                                         const std::unordered_set<Name>& added, const Options& o, const Registry& r) {
+  const std::vector<Name> own = layer.Entry().parameters;
+  Options parts;
+  parts.separate = parts.all_given = true;
+  parts.fuse = o.fuse, parts.keep = o.keep, parts.sizes = o.sizes;
+  Normal n;
+  n.added = added;
+  HR_RETURN_IF_ERROR(CheckNames(layer, outputs, inputs));
+  n.program = std::move(layer);
+  HR_RETURN_IF_ERROR(Normalize(n.program, r, o.fuse));
+  return Reversed(std::move(n), own, outputs, inputs, parts, r);
+}
+
+Result<BackwardPrograms> Backward(const Program& p, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
+                                  const Options& o, const Registry& r) {
+  HR_RETURN_IF_ERROR(CheckNames(p, outputs, inputs));
+  const std::vector<Name>& own = p.Entry().parameters;
+  Normal n;
+  n.program = p;
+  HR_RETURN_IF_ERROR(ToRowMajor(&n.program));
+  HR_ASSIGN_OR_RETURN(n.nodes, StatementsToNodes(&n.program, r));
+  if (!n.nodes && MayShareLayers(p, o, r)) {
+    HR_ASSIGN_OR_RETURN(std::optional<Normal> shared, WithLayers(n.program, outputs, inputs, o, r));
+    if (shared) return Reversed(std::move(*shared), own, outputs, inputs, o, r);
+  }
+  HR_RETURN_IF_ERROR(Normalize(n.program, r, o.fuse));
+  return Reversed(std::move(n), own, outputs, inputs, o, r);
 }
 
 Result<std::vector<std::pair<Name, Name>>> AddBackwardPass(Program& p, const std::vector<Name>& outputs,

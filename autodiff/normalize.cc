@@ -95,11 +95,11 @@ class CallsToLoops {
 };
 
 // What is left that reversal has no answer for.
-Status CheckCalls(const Sdfg& s) {
+Status CheckCalls(const Sdfg& s, const std::vector<Name>& layers) {
   Status status;
   ForEachNode(s, [&](NodeId id) {
     const auto* n = std::get_if<Nested>(&s.nodes[id].body);
-    if (n && status.ok())
+    if (n && status.ok() && std::find(layers.begin(), layers.end(), n->callee) == layers.end())
       status = WithNode(UnsupportedError("E0808", "the call of '" + n->callee.str() +
                                              "' can't be made part of its caller to be differentiated",
                                          "callees with persistent containers have no derivative"),
@@ -122,8 +122,11 @@ Status ToRowMajor(Program* p) {
   return {};
 }
 
-Status Normalize(Program& p, const Registry& r, bool fuse) {
-  HR_RETURN_IF_ERROR(RunPass(r, "inline-nested", "{everywhere=true}", p));
+Status Normalize(Program& p, const Registry& r, bool fuse, const std::vector<Name>& layers) {
+  std::string inlining = "{everywhere=true";
+  for (Name layer : layers) inlining += (layer == layers.front() ? ",leave=\"" : " ") + layer.str();
+  inlining += layers.empty() ? "}" : "\"}";
+  HR_RETURN_IF_ERROR(RunPass(r, "inline-nested", inlining, p));
   // Second order: what a gradient node computes is differentiated as ordinary maps.
   HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{only=grad.*}", p));
   if (fuse) {
@@ -143,13 +146,13 @@ Status Normalize(Program& p, const Registry& r, bool fuse) {
   for (int round = 0; round < kMaxRounds; ++round) {
     HR_RETURN_IF_ERROR(RunPass(r, "expand-library-nodes", "{where=maps}", p));
     for (int k = 0; k < 2; ++k) {  // the second time for calls that are alone in their map by now
-      HR_RETURN_IF_ERROR(RunPass(r, "inline-nested", "{everywhere=true}", p));
+      HR_RETURN_IF_ERROR(RunPass(r, "inline-nested", inlining, p));
       HR_RETURN_IF_ERROR(StructureExits(p).status());
       HR_RETURN_IF_ERROR(LocalizeMaps(p).status());
     }
     if (!CallsToLoops(&p.MutableEntry()).Run()) break;
   }
-  HR_RETURN_IF_ERROR(CheckCalls(p.Entry()));
+  HR_RETURN_IF_ERROR(CheckCalls(p.Entry(), layers));
   HR_RETURN_IF_ERROR(FixSizes(p).status());
   return RunPass(r, "eliminate-dead-code", "", p);
 }

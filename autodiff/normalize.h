@@ -1,7 +1,7 @@
 // Brings a program into the shape that reversal understands. Meaning is unchanged; a backend could run the result.
 //
 // Afterwards, in the entry SDFG:
-//  1. No calls at state level (inlined). A call inside a map is the only statement of its (perfect) map nest.
+//  1. No calls at state level (inlined), but those of `layers` (layers.h). A call inside a map is the only statement of its (perfect) map nest.
 //  2. No break and no continue: `if c { break }; rest` became flags (`transient` i64 scalars), conditionals and loop
 //     conditions. `do … while` became a loop with a flag or a first copy. Loops keep AsRange() form where they had it and no exit.
 //  3. Library nodes inside maps are expanded or the only statement of their map nest. At state level elementwise library
@@ -21,7 +21,7 @@
 
 namespace headrace::autodiff {
 
-Status Normalize(Program& p, const Registry& r, bool fuse);
+Status Normalize(Program& p, const Registry& r, bool fuse, const std::vector<Name>& layers = {});
 
 // Layouts say how the program was to run; of the gradient's statements other ones may be better. Kernels keep theirs.
 Status ToRowMajor(Program* p);

@@ -461,7 +461,11 @@ Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<N
   // Every adjoint starts at zero; outputs at the gradient given.
   for (Name n : outputs) GradientOfContainer(n);
   std::unordered_map<Name, NodeId> zeros;
+  std::unordered_set<Name> passed_in;
+  for (Name n : inputs)
+    if (added_.count(n)) passed_in.insert(gradients_[n]);
   for (Name g : zeroed_) {
+    if (passed_in.count(g)) continue;
     Name given, output;
     for (Name n : outputs)
       if (gradients_[n] == g) output = n;
@@ -480,6 +484,7 @@ Status Reversal::Interface(const std::vector<Name>& outputs, const std::vector<N
     Container& c = s_.Mutable(g);
     c.kind = ContainerKind::kParameter;
     c.storage = Storage::kArena;
+    c.inout = passed_in.count(g) > 0;
     out->input_gradients.push_back({n, g});
   }
   s_.parameters.clear();

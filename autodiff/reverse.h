@@ -13,6 +13,7 @@
 
 #include "autodiff/backward.h"
 #include "autodiff/emit.h"
+#include "autodiff/layers.h"
 #include "autodiff/plan.h"
 #include "ir/analysis/sets.h"
 
@@ -54,7 +55,9 @@ struct Frame {
 
 class Reversal {
  public:
-  Reversal(Program* p, const Registry& r, const Options& o) : p_(p), s_(p->MutableEntry()), r_(r), o_(o), names_(s_) {}
+  // `layers`: whose calls have reverses; `added`: inputs whose gradients are added to what the caller passes in.
+  Reversal(Program* p, const Registry& r, const Options& o, const ReversedLayers& layers, const std::unordered_set<Name>& added)
+      : p_(p), s_(p->MutableEntry()), r_(r), o_(o), layers_(layers), added_(added), names_(s_) {}
   // The entry SDFG of the program becomes the combined one.
   Result<Combined> Run(const std::vector<Name>& outputs, const std::vector<Name>& inputs, BackwardPrograms* out);
 
@@ -68,10 +71,12 @@ class Reversal {
   };
   using Needed = std::unordered_map<Name, std::vector<Use>>;  // by root
 
-  // ---- adjoints (reverse_statement.cc, reverse_map.cc, reverse_library.cc) ----
+  // ---- adjoints (reverse_statement.cc, reverse_map.cc, reverse_layer.cc) ----
   Name GradientOfContainer(Name container);
   Result<const Adjoint*> AdjointOf(NodeId n);
   Status ReverseLibrary(NodeId n, Adjoint* out);
+  void ReverseLayer(NodeId n, const ReversedLayer& layer, Adjoint* out);
+  Name GradientOfCall(Name argument, bool added, Adjoint* out, std::vector<NodeId>* add);
   void FindUses(const Adjoint& a, NodeId n, std::vector<Use>* before) const;
   bool NeedsZero(Name root, NodeId n) const;
 
@@ -109,6 +114,8 @@ class Reversal {
   Sdfg& s_;
   const Registry& r_;
   const Options& o_;
+  const ReversedLayers& layers_;
+  const std::unordered_set<Name>& added_;
   FreshNames names_;
   std::optional<Activity> active_;
   std::unordered_map<Name, Name> gradients_;        // container → its adjoint

@@ -58,19 +58,17 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
   uint32_t first = s_.nodes.size();
   bool writes_active = false;
   for (Name w : WrittenBy(s_, n)) writes_active |= (*active_)(w);
-  if (std::holds_alternative<Nested>(node.body)) {
-    const Nested& call = std::get<Nested>(node.body);
-    Callees callees(*p_);
-    for (const Argument& arg : call.arguments) {
-      const Direction d = callees.Of(call.callee, arg.port);
-      writes_active |= (d == Direction::kOut || d == Direction::kInOut) && (*active_)(arg.container);
-    }
-    if (writes_active)
-      return UnsupportedError("E0808", "a call that could not be inlined has no gradient",
-                              "inline '" + std::get<Nested>(node.body).callee.str() + "'");
+  const ReversedLayer* layer = nullptr;
+  if (const auto* call = std::get_if<Nested>(&node.body)) {
+    for (const Touched& t : TouchedBy(*p_, s_, n)) writes_active |= t.write && (*active_)(t.root);
+    if (const auto reversed = layers_.find(call->callee); reversed != layers_.end()) layer = &reversed->second;
+    if (writes_active && !layer)
+      return UnsupportedError("E0808", "a call that could not be inlined has no gradient", "inline '" + call->callee.str() + "'");
   }
   if (writes_active) {
-    if (std::holds_alternative<Library>(node.body)) {
+    if (layer) {
+      ReverseLayer(n, *layer, &a);
+    } else if (std::holds_alternative<Library>(node.body)) {
       HR_RETURN_IF_ERROR(ReverseLibrary(n, &a));
     } else {
       MapContext c{&s_, &names_, [this](Name x) { return (*active_)(x); },

@@ -38,13 +38,19 @@ NodeId OnlyFullAccumulation(const Program& p, const Sdfg& s, NodeId n, Name g) {
   return found;
 }
 
-// The gradient node in `statements` before position k whose output is read by statement k alone: `total += part`.
-NodeId ProducerOf(const Sdfg& s, const std::vector<NodeId>& statements, Name part) {
-  for (NodeId n : statements)
-    if (auto* l = std::get_if<Library>(&s.nodes[n].body))
-      for (const Port& p : l->outputs)
-        if (p.container == part) return n;
-  return {};
+// The gradient node or call in `statements` whose output is read by `total += part` alone: where it names that output.
+Name* OutputOf(Sdfg* s, const std::vector<NodeId>& statements, Name part) {
+  for (NodeId n : statements) {
+    const Body& body = s->nodes[n].body;
+    if (auto* l = std::get_if<Library>(&body)) {
+      for (size_t k = 0; k < l->outputs.size(); ++k)
+        if (l->outputs[k].container == part) return &std::get<Library>(s->nodes.Mutable(n).body).outputs[k].container;
+    } else if (auto* call = std::get_if<Nested>(&body)) {
+      for (size_t k = 0; k < call->arguments.size(); ++k)
+        if (call->arguments[k].container == part) return &std::get<Nested>(s->nodes.Mutable(n).body).arguments[k].container;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -72,10 +78,9 @@ void Reversal::Settle(const std::vector<BlockId>& backward, std::unordered_map<N
         cleared_.insert(zeros[t.root].value);
         // A gradient node may write there itself.
         auto part = partial_.find(n.value);
-        NodeId producer = part == partial_.end() ? NodeId() : ProducerOf(s_, statements, part->second);
-        if (!producer.valid()) continue;
-        for (Port& p : std::get<Library>(s_.nodes.Mutable(producer).body).outputs)
-          if (p.container == part->second) p.container = t.root;
+        Name* output = part == partial_.end() ? nullptr : OutputOf(&s_, statements, part->second);
+        if (!output) continue;
+        *output = t.root;
         dropped = true;
       }
       for (const Touched& t : here) touched.insert(t.root);

@@ -243,6 +243,7 @@ Status NodesToStatements(Program* p, const Registry& r) {
 
 OrdinaryDerivatives::OrdinaryDerivatives() { ++ordinary; }
 OrdinaryDerivatives::~OrdinaryDerivatives() { --ordinary; }
+bool OrdinaryDerivatives::Now() { return ordinary > 0; }
 
 Status RegisterStatementNodes(Registry& r) {
   for (const char* kind : kKinds) {

@@ -21,6 +21,7 @@ class OrdinaryDerivatives {
   ~OrdinaryDerivatives();
   OrdinaryDerivatives(const OrdinaryDerivatives&) = delete;
   OrdinaryDerivatives& operator=(const OrdinaryDerivatives&) = delete;
+  static bool Now();
 };
 
 // The meaning of the nodes.

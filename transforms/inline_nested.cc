@@ -226,6 +226,7 @@ class NestedInliner {
   bool Take(const Sdfg& s, NodeId id) const { return ask_(Match{s.name, {id}, {}, {}, "", true}); }
   bool Suitable(const Nested& n, const Sdfg& callee) const {
     if (callee.kernel && !(o_.everywhere && callee.device.empty())) return false;  // kernels are where inlining ends
+    if (std::find(o_.leave.begin(), o_.leave.end(), n.callee) != o_.leave.end()) return false;
     if (calls_.at(n.callee) > 1 && StatementsIn(callee) > o_.max_statements) return false;
     if (!o_.everywhere) {
       for (const Argument& a : n.arguments)

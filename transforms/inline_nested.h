@@ -10,6 +10,7 @@ namespace headrace {
 
 struct InlineOptions {
   size_t max_statements = 1 << 30;  // callees with more of them, in maps too, stay calls when called more than once
+  std::vector<Name> leave;                  // callees that stay calls
   // Also calls in maps whose callee is tasklets and maps; and, at state level, narrowed arguments and symbols from data.
   bool everywhere = false;
 };

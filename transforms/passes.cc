@@ -90,8 +90,8 @@ Result<bool> RunReplace(Program& p, const PassOptions& o, const Registry& r) {
   return count > 0;
 }
 
-std::vector<Name> NamesIn(const PassOptions& o) {
-  std::stringstream words(Option(o, "names"));
+std::vector<Name> NamesIn(const PassOptions& o, const std::string& option = "names") {
+  std::stringstream words(Option(o, option));
   std::vector<Name> names;
   for (std::string word; words >> word;) names.push_back(Name(word));
   return names;
@@ -320,10 +320,11 @@ Status RegisterSteps(Registry& r) {
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "inline-nested",
       "inlines calls at state level; everywhere=true: in maps, and of parts of arrays; keep=N: but not what is called more than once "
-      "and has more than N statements", {"everywhere", "keep"},
+      "and has more than N statements; leave=\"F G\": but not these", {"everywhere", "keep", "leave"},
       [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
         InlineOptions inlining;
         inlining.everywhere = Option(o, "everywhere") == "true";
+        inlining.leave = NamesIn(o, "leave");
         HR_RETURN_IF_ERROR(CountOption("inline-nested", o, "keep", &inlining.max_statements));
         return InlineNested(p, inlining, ask);
       },
