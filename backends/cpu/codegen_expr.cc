@@ -5,6 +5,7 @@
 
 #include "backends/cpu/code_style.h"
 #include "backends/cpu/ctypes.h"
+#include "backends/cpu/exact.h"
 #include "backends/cpu/lower.h"
 #include "ir/expr/functions.h"
 
@@ -170,7 +171,8 @@ std::string ExprCode::Compute(Node& n, bool hoist) {
           return RoundedCode(v, z, e.dtype);
         }
       }
-      return ConvertCode(Text(n.args[0], hoist), from, e.dtype, e.saturate);
+      const bool exact = e.dtype == DType::kBF16 && Computed(from) == DType::kF32 && IsExactBf16(a.e);
+      return ConvertCode(Text(n.args[0], hoist), from, exact ? Computed(e.dtype) : e.dtype, e.saturate);
     }
     default: break;
   }

@@ -192,13 +192,14 @@ std::string Between(const std::string& before, const std::string& text) {
 
 }  // namespace
 
-std::string StoreCode(DType t, const std::string& value, DType value_type) {
+std::string StoreCode(DType t, const std::string& value, DType value_type, bool exact) {
   if (IsFloat(t) && Computed(t) != t) {
     DType from = Computed(value_type);
     std::string v = value;
     if (!IsFloat(from)) v = "(double)(" + v + ")", from = DType::kF64;
     // What was read from a t, or just rounded to one by ConvertCode: the code is taken, instead of converting there and back.
     if (const std::string code = Between("hr_" + std::string(DTypeName(t)) + "_to_f32(", v); !code.empty()) return code;
+    if (exact && from == DType::kF32) return "hr_exact_" + std::string(DTypeName(t)) + "(" + v + ")";
     return "hr_" + std::string(DTypeName(from)) + "_to_" + std::string(DTypeName(t)) + "(" + v + ")";
   }
   return ConvertCode(value, value_type, t);

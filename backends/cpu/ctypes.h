@@ -15,7 +15,7 @@ std::string FloatLiteral(double v, DType t);
 std::string StringLiteral(const std::string& s);
 std::string RoundedCode(const std::string& v, const std::string& zero, DType to);  // sat(rint(v) + zero), an f32 and an i32, as 8 bits
 std::string LoadCode(DType t, const std::string& lvalue);                    // memory → value
-std::string StoreCode(DType t, const std::string& value, DType value_type);  // value → memory's type
+std::string StoreCode(DType t, const std::string& value, DType value_type, bool exact = false);  // value → memory's type
 std::string ConvertCode(const std::string& value, DType from, DType to, bool saturate = false);  // value → value
 std::string Identifier(std::string_view name);  // a C++ identifier near `name`, never a keyword
 

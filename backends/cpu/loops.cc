@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "backends/cpu/ctypes.h"
+#include "backends/cpu/exact.h"
 
 namespace headrace::cpu {
 
@@ -117,7 +118,7 @@ void LoopCode::Store(const LoweredStmt& s, Writer& w) {
   const DType t = Computed(s.dtype);
   std::string v = s.op == WriteOp::kAssign ? code.Value(s.value) : code.Value(s.value, t);
   const std::string target = env_.Element(s.base, Bare(code.Index(s.linear)));
-  if (s.op == WriteOp::kAssign) v = StoreCode(s.dtype, v, code.TypeOf(s.value));
+  if (s.op == WriteOp::kAssign) v = StoreCode(s.dtype, v, code.TypeOf(s.value), s.dtype == DType::kBF16 && IsExactBf16(s.value));
   else v = StoreCode(s.dtype, Combine(s.op, t, LoadCode(s.dtype, target), v), t);
   w.Line(target + " = " + Bare(v) + ";");
   if (!s.condition) return;

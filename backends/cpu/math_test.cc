@@ -131,6 +131,43 @@ TEST(Half, ConversionsHaveTheBitsOfTheReference) {
   for (int64_t i = 0; i < m; i += 3) ASSERT_EQ(c[i], hr_f32_to_f16(a[m - 1 - i])) << a[m - 1 - i];
 }
 
+// What is a bf16 already is not rounded: choices among such values, of every bit pattern.
+TEST(Half, ValuesThatAreBf16AreNotRounded) {
+  const auto float_of = [](uint16_t b) { return hr_bf16_to_f32(b); };
+  struct Case {
+    const char* value;
+    bool exact;
+    std::function<float(float, float)> want;
+  };
+  const Case cases[] = {
+      {"max(X[i], 0)", true, [](float x, float) { return x > 0 || x != x ? x : 0.0f; }},
+      {"clamp(X[i], -1, 6)", true, [](float x, float) { return x < -1 ? -1.0f : x > 6 ? 6.0f : x; }},
+      {"X[i] > 2 ? -X[i] : X[N - 1 - i]", true, [](float x, float y) { return x > 2 ? -x : y; }},
+      {"bf16(min(f32(X[i]), f32(X[N - 1 - i])))", true, [](float x, float y) { return x != x ? x : x < y ? x : y; }},
+      {"abs(bf16(f32(X[i]) * 1.01))", true, [&](float x, float) { return std::fabs(float_of(hr_f32_to_bf16(x * 1.01f))); }},
+      {"max(X[i], 0.1)", false, [](float x, float) { return x > 0.1f || x != x ? x : 0.1f; }},
+      {"-(X[i] + X[N - 1 - i])", false, [](float x, float y) { return -(x + y); }},
+  };
+  Tensor codes = *Tensor::Create(DType::kBF16, {65536});
+  for (int i = 0; i < 65536; ++i) codes.as<uint16_t>()[i] = static_cast<uint16_t>(i);
+  for (const Case& c : cases) {
+    const std::string text = "sdfg f(X: bf16[N], Y: bf16[N]) { map i in 0:N { Y[i] = " + std::string(c.value) + " } }";
+    Registry r;
+    auto e = CompileText(text, r);
+    ASSERT_TRUE(e != nullptr);
+    const std::string source = e->Source();
+    EXPECT_EQ(source.find("hr_exact_bf16(", source.find("struct F_")) != std::string::npos, c.exact) << c.value;
+    auto out = e->Run({{"X", codes}}, {});
+    ASSERT_TRUE(out.ok()) << out.status().ToString();
+    for (int i = 0; i < 65536; ++i) {
+      const float want = c.want(float_of(static_cast<uint16_t>(i)), float_of(static_cast<uint16_t>(65535 - i)));
+      const uint16_t got = (*out)[0].tensor.as<uint16_t>()[i];
+      if (want != want) ASSERT_TRUE(std::isnan(float_of(got))) << c.value << " " << i;
+      else ASSERT_EQ(got, hr_f32_to_bf16(want)) << c.value << " " << i;
+    }
+  }
+}
+
 double Ulps64(double got, long double want) {
   const double nearest = static_cast<double>(want);
   if (std::isnan(nearest) || std::isnan(got)) return std::isnan(nearest) && std::isnan(got) ? 0 : INFINITY;

@@ -31,3 +31,5 @@ static inline float hr_load_f16(uint16_t h) {
 #define hr_f16_to_f32(h) hr_load_f16(h)
 #define hr_f32_to_f16(f) (uint16_t) hr_store_f16(f)
 #endif
+/* A value that is a bf16 (exact.h): its other bits are 0. */
+static inline uint16_t hr_exact_bf16(float f) { return (uint16_t)(hr_bits_f32(f) >> 16); }
