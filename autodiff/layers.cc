@@ -212,7 +212,10 @@ Result<std::optional<ReversedLayers>> ReverseLayers(Program* p, const std::vecto
   const std::optional<ReversedLayers> unsuitable;
   const Sdfg& s = p->Entry();
   std::vector<LayerReverser> reversers;
-  for (Name layer : layers) reversers.emplace_back(p, layer, o, r);
+  for (Name layer : layers) {
+    if (!p->Find(layer)) return unsuitable;  // nothing needs its calls
+    reversers.emplace_back(p, layer, o, r);
+  }
   std::unordered_map<Name, NodeId> last;
   ForEachBlock(s, s.body, [&](BlockId b) {
     const auto* state = std::get_if<State>(&s.blocks[b].control);

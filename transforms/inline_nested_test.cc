@@ -99,6 +99,22 @@ TEST(InlineEverywhere, ControlFlowThatDiffersStaysACall) {
                   kEverywhere);
 }
 
+TEST(InlineNested, LeavesWhatIsNamed) {
+  ExpectPass(R"(
+    sdfg f(X: f64[N], Y: f64[N], Z: f64[N]) {
+      call g(x = X, y = Y)
+      call h(x = X, y = Z)
+    }
+    sdfg g(x: f64[n], y: f64[n]) { map i in 0:n { y[i] = x[i] } }
+    sdfg h(x: f64[n], y: f64[n]) { map i in 0:n { y[i] = 2 * x[i] } })",
+             "inline-nested{everywhere=true,leave=\"g k\"}", R"(
+    sdfg f(X: f64[N], Y: f64[N], Z: f64[N]) {
+      call g(x = X, y = Y)
+      map i in 0:N { Z[i] = 2 * X[i] }
+    }
+    sdfg g(x: f64[n], y: f64[n]) { map i in 0:n { y[i] = x[i] } })");
+}
+
 TEST(InlineEverywhere, PartsOfArraysAndSizesFromData) {
   ExpectPass(R"(
     sdfg f(X: f64[N, K], n: i64, Y: f64[N]) {
