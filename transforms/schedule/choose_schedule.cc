@@ -380,7 +380,7 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
     schedule::Scheduler scheduler(&copy, device);
     *why = run(scheduler);
     if (why->empty() && device.block_threads > 1) *why = schedule::OntoGrid(&copy, device);
-    else if (why->empty()) schedule::PartByteLanes(&copy, device.vector_bytes / ByteSize(DType::kI32));
+    else if (why->empty()) schedule::PartByteLanes(&copy, std::max<int64_t>(1, device.vector_bytes / ByteSize(DType::kI32)));
     if (why->empty()) *why = WhyNotTaken(p, copy);
     tiles = scheduler.tiles().has_value();
     return why->empty() ? std::optional<Sdfg>(std::move(copy)) : std::nullopt;
