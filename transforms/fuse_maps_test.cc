@@ -340,6 +340,48 @@ TEST(Scalarize, ShortRowsBecomePrivate) {
                   "scalarize");
 }
 
+TEST(Scalarize, RowsOfOneElementAreScalars) {
+  ExpectPass(R"(sdfg f(X: f32[N, 8], Y: f32[N, 1]) {
+                  transient A: f32[N, 1]
+                  state {
+                    map i in 0:N {
+                      map r in 0:1 { A[i, r] = 0 }
+                      map k in 0:8 { A[i, 0] += X[i, k] }
+                      map r in 0:1 { Y[i, r] = A[i, r] / 8 }
+                    }
+                  }
+                })",
+             "scalarize", R"(sdfg f(X: f32[N, 8], Y: f32[N, 1]) {
+                  transient A: f32 @register
+                  state {
+                    map i in 0:N {
+                      map r in 0:1 { A = 0 }
+                      map k in 0:8 { A += X[i, k] }
+                      map r in 0:1 { Y[i, r] = A / 8 }
+                    }
+                  }
+                })");
+  // What is asked for may lie outside.
+  ExpectPass(R"(sdfg f(X: f32[N], Y: f32[N, 8]) {
+                  transient A: f32[N, 1]
+                  state {
+                    map i in 0:N {
+                      map r in 0:1 { A[i, r] = X[i] }
+                      map k in 0:8 { Y[i, k] = A[i, k] ?? 5 }
+                    }
+                  }
+                })",
+             "scalarize", R"(sdfg f(X: f32[N], Y: f32[N, 8]) {
+                  transient A: f32[1] @register
+                  state {
+                    map i in 0:N {
+                      map r in 0:1 { A[r] = X[i] }
+                      map k in 0:8 { Y[i, k] = A[k] ?? 5 }
+                    }
+                  }
+                })");
+}
+
 TEST(Scalarize, OnlyWhatLivesInOneIteration) {
   ExpectUnchanged(R"(sdfg f(X: f32[N], Y: f32[N], Z: f32[N]) {
                        transient A: f32[N]

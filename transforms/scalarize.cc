@@ -20,6 +20,7 @@ struct Candidate {
   std::vector<bool> same;            // positions where all uses so far agree with it
   std::vector<bool> keep;            // the answer: positions that remain
   bool first = true, ok = true;
+  bool within = true;                // no use asks whether its index is one of the array's
 };
 
 class Scalarizer {
@@ -62,7 +63,7 @@ class Scalarizer {
     if (auto* t = std::get_if<Tasklet>(&b)) {
       Reads(t->value);
       for (const Expr& e : t->index) Reads(e);
-      Use(t->target, t->index, t->flat, true, t->op == WriteOp::kAssign && !t->guarded);
+      Use(t->target, t->index, t->flat, true, t->op == WriteOp::kAssign && !t->guarded, !t->guarded);
     } else if (auto* m = std::get_if<Map>(&b)) {
       for (const Range& r : m->ranges) Reads(r.begin), Reads(r.end);
       maps_.push_back(id.value);
@@ -76,7 +77,7 @@ class Scalarizer {
   void Reads(const Expr& e) {
     Visit(e, [&](const Expr& x) {
       if (x.Is(ExprKind::kRead))
-        Use(x->name, {x->args.begin(), x->args.end() - (x->has_default ? 1 : 0)}, x->flat, false, false);
+        Use(x->name, {x->args.begin(), x->args.end() - (x->has_default ? 1 : 0)}, x->flat, false, false, !x->has_default);
       return true;
     });
   }
@@ -84,11 +85,12 @@ class Scalarizer {
     auto it = candidates_.find(n);
     if (it != candidates_.end()) it->second.ok = false;
   }
-  void Use(Name n, const std::vector<Expr>& index, bool flat, bool write, bool sets) {
+  void Use(Name n, const std::vector<Expr>& index, bool flat, bool write, bool sets, bool within) {
     auto it = candidates_.find(n);
     if (it == candidates_.end() || !it->second.ok) return;
     Candidate& c = it->second;
     if (flat) return void(c.ok = false);
+    c.within &= within;
     if (c.first) {
       c.ok = write && sets;
       c.first = false;
@@ -115,22 +117,29 @@ class Scalarizer {
         if (!bare && !(AsInt(r.begin) == 0 && AsInt(r.end) == 1)) return false;
         known.insert(r.index);
       }
-    // Positions that stay the same during an iteration go; the others, moved by indices of inner maps, stay.
+    // Positions that stay the same during an iteration go, as those with one element do; the others, moved by indices of inner maps, stay.
     c->keep.assign(c->index.size(), false);
     int64_t bytes = ByteSize(container.dtype);
     for (size_t t = 0; t < c->index.size(); ++t) {
       bool fixed = c->same[t] && IsIndexExpr(c->index[t]);
       if (fixed)
         for (Name n : FreeSymbols(c->index[t])) fixed &= known.count(n) || !IsMapIndex(n);
-      if (fixed) continue;
       auto dim = AsInt(container.shape[t]);
+      if (fixed || (c->within && dim == 1)) continue;
       if (!dim || *dim > kMaxRowBytes || (bytes *= std::max<int64_t>(1, *dim)) > kMaxRowBytes || !SetsAll(*c, t, *dim))
         return false;
       c->keep[t] = true;
     }
     // An inner map without iterations would leave a scalar unset.
     bool scalar = std::none_of(c->keep.begin(), c->keep.end(), [](bool k) { return k; });
-    return !scalar || c->first_path == c->path;
+    return !scalar || std::all_of(c->first_path.begin() + static_cast<long>(c->path.size()), c->first_path.end(),
+                                  [&](uint32_t m) { return Runs(std::get<Map>(s_.nodes[NodeId{m}].body)); });
+  }
+  static bool Runs(const Map& m) {
+    return std::all_of(m.ranges.begin(), m.ranges.end(), [](const Range& r) {
+      const auto begin = AsInt(r.begin), end = AsInt(r.end);
+      return begin && end && *begin < *end && (!r.step || AsInt(r.step).value_or(0) > 0);
+    });
   }
   // The first write runs over the whole of dimension t, with an index of its own.
   bool SetsAll(const Candidate& c, size_t t, int64_t dim) const {
