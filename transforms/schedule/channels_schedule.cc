@@ -78,12 +78,13 @@ bool ChannelsScheduler::NamePoints() {
   return true;
 }
 
-// Whole panels, at most some at a time, and more parts where there would be too few for the threads.
+// Whole panels, at most some at a time, and more parts where there would be too few for the threads: a batch that is not known may be one
+// image.
 void ChannelsScheduler::CutColumns() {
   const int64_t count = LengthOf(c_.columns), panels = Ceil(count, width_);
   int64_t others = Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
   for (const auto* list : {&c_.outer, &c_.blocks, &others_})
-    for (const Range& r : *list) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(64)));
+    for (const Range& r : *list) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(1)));
   const int64_t parts = std::min(panels, std::max(Ceil(count, d_.columns_span), Ceil(d_.product_parts, others)));
   columns_ = {c_.columns, Ceil(panels, parts) * width_, FreshIn(*s_, c_.columns.index.str() + "_0")};
 }

@@ -419,5 +419,64 @@ kernel phases(
 })");
 }
 
+// Channels are shared out, too.
+TEST(ChannelsSchedule, OfABatchThatMayBeOneImage) {
+  ExpectPass(R"(
+kernel conv(
+    p0: f32[N, 240, 28, 28] layout [d0, d2, d3, d1],
+    p1: f32[N, 40, 28, 28] layout [d0, d2, d3, d1],
+    p2: f32[240, 40, 1, 1] layout [d2, d3, d1, d0],
+    N: symbol) {
+  assume 1 <= N
+  map n in 0:N, o in 0:240, p in 0:28, q in 0:28 {
+    p0[n, o, p, q] = 0.0
+    map c in 0:40 { p0[n, o, p, q] += p1[n, c, p, q] * p2[o, c, 0, 0] }
+  }
+})",
+             "choose-schedule", R"(
+kernel conv(
+    p0: f32[N, 240, 28, 28] layout [d0, d2, d3, d1],
+    p1: f32[N, 40, 28, 28] layout [d0, d2, d3, d1],
+    p2: f32[240, 40, 1, 1] layout [d2, d3, d1, d0],
+    N: symbol) for cpu {
+  assume 1 <= N
+  view v: f32[N, 240, 784] of p0 strides [188160, 1, 240]
+  view v_1: f32[N, 40, 784] of p1 strides [31360, 1, 40]
+  map n in 0:N, o_0 in 0:240:64 @parallel {
+    local b: f32[2, 40, 32] @worker
+    for c in 0:40, o_1 in o_0:+64:32 {
+      if o_1 + 32 <= 240 {
+        map u in 0:32 @vector { b[(o_1 - o_0) // 32, c, u] = p2[o_1 + u, c, 0, 0] }
+      } else {
+        map u in 0:16 @vector { b[(o_1 - o_0) // 32, c, u] = p2[o_1 + u, c, 0, 0] }
+        map u in 16:32 @vector { b[(o_1 - o_0) // 32, c, u] = 0.0 }
+      }
+    }
+    for o_1 in o_0:+64:32, p_1 in 0:784:14 {
+      local t: f32[1, 14, 32]
+      map q_1 in 0:1, r in 0:14 @unroll {
+        map u in 0:32 @vector { t[q_1, r, u] = 0.0 }
+      }
+      for c in 0:40 {
+        map q_1 in 0:1, r in 0:14 @unroll {
+          map u in 0:32 @vector {
+            t[q_1, r, u] = fma(v_1[n, c, p_1 + r], b[(o_1 - o_0) // 32, c, u], t[q_1, r, u])
+          }
+        }
+      }
+      if o_1 + 32 <= 240 {
+        map q_1 in 0:1, r in 0:14 @unroll {
+          map u in 0:32 @vector { v[n, o_1 + u, p_1 + r] = t[q_1, r, u] }
+        }
+      } else {
+        map q_1 in 0:1, r in 0:14 @unroll {
+          map u in 0:16 @vector { v[n, o_1 + u, p_1 + r] = t[q_1, r, u] }
+        }
+      }
+    }
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

@@ -147,5 +147,60 @@ kernel centred(p0: f32[32], p1: f32[100, 32], p2: f32[32]) for cpu {
 })");
 }
 
+// Images of a batch that may be one: parts of each.
+TEST(CompletedSum, OfEachImage) {
+  ExpectPass(R"(
+kernel squeeze(
+    p0: f32[N, 32, 56, 56] layout [d0, d2, d3, d1],
+    p1: f32[N, 32, 56, 56] layout [d0, d2, d3, d1],
+    p2: f32[N, 32],
+    N: symbol) {
+  assume 1 <= N
+  local s: f32
+  map n in 0:N, c in 0:32 {
+    s = 0.0
+    map p in 0:56, q in 0:56 {
+      p1[n, c, p, q] = max(p0[n, c, p, q], 0.0)
+      s += p1[n, c, p, q]
+    }
+    p2[n, c] = s / 3136.0
+  }
+})",
+             "choose-schedule", R"(
+kernel squeeze(
+    p0: f32[N, 32, 56, 56] layout [d0, d2, d3, d1],
+    p1: f32[N, 32, 56, 56] layout [d0, d2, d3, d1],
+    p2: f32[N, 32],
+    N: symbol) for cpu {
+  assume 1 <= N
+  local partial: f32[N, 19, 32] @worker
+  map n in 0:N, part_0 in 0:56:3 @parallel {
+    local sums: f32[32]
+    map c in 0:32 @vector { sums[c] = 0.0 }
+    for p in part_0:+3, q in 0:56 {
+      map c in 0:32 @vector {
+        p1[n, c, p, q] = max(p0[n, c, p, q], 0.0)
+        sums[c] += p1[n, c, p, q]
+      }
+    }
+    map c in 0:32 @vector { partial[n, part_0 // 3, c] = sums[c] }
+  }
+  map n_0 in 0:N:53 @parallel {
+    for n in n_0:+53 {
+      local sums_1: f32[32]
+      map c in 0:32 @vector { sums_1[c] = 0.0 }
+      for part_1 in 0:19 {
+        map c in 0:32 @vector { sums_1[c] += partial[n, part_1, c] }
+      }
+      map c in 0:32 @vector {
+        local s_at: f32
+        s_at = sums_1[c]
+        p2[n, c] = s_at / 3136.0
+      }
+    }
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

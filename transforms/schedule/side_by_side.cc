@@ -105,44 +105,61 @@ Scheduler::Statements Scheduler::SumsOfLanes(const Nest& n, const std::vector<bo
 }
 
 // Few results of many terms: one of the ranges of these is cut into parts, each with results of its own, which are added up in order.
+// Ranges of results that are not known, such as a batch, go around all that.
 std::optional<Scheduler::Statements> Scheduler::SumsInParts(const Nest& n, const std::vector<bool>& apart, size_t lane,
                                                             const std::vector<size_t>& sums) {
-  std::vector<Range> results, terms;
-  std::optional<size_t> first;
+  std::vector<Range> around, results, terms;
+  Nest part{{}, n.body, n.owner};
+  std::vector<bool> part_apart;
+  std::optional<size_t> first;  // of the part's ranges
   for (size_t i = 0; i < n.ranges.size(); ++i) {
-    (apart[i] ? results : terms).push_back(n.ranges[i]);
-    if (!apart[i] && AsInt(n.ranges[i].end).value_or(0) > 1 && (!first || *AsInt(n.ranges[i].end) > *AsInt(n.ranges[*first].end))) first = i;
+    const Range& r = n.ranges[i];
+    if (apart[i] && i != lane && !AsInt(r.end)) {
+      around.push_back(r);
+      continue;
+    }
+    (apart[i] ? results : terms).push_back(r);
+    if (!apart[i] && AsInt(r.end).value_or(0) > 1 && (!first || *AsInt(r.end) > *AsInt(part.ranges[*first].end))) first = part.ranges.size();
+    part.ranges.push_back(r);
+    part_apart.push_back(apart[i]);
   }
   const int64_t count = ProductOfEnds(results, 0), each = ProductOfEnds(terms, d_.short_sum);
-  const bool known = std::all_of(results.begin(), results.end(), [](const Range& r) { return AsInt(r.end).has_value(); });
-  if (!first || !known || count >= d_.few_results || each < 4 * count / d_.most_parts) return std::nullopt;
+  if (!first || !AsInt(n.ranges[lane].end) || count >= d_.few_results || each < 4 * count / d_.most_parts) return std::nullopt;
   const int64_t cost = std::min<int64_t>(int64_t{1} << 40, OperationsOf(*s_, n.body) * count) * each;
   if (cost < 8 * d_.chunk_operations) return std::nullopt;
-  const Range cut = n.ranges[*first];
+  const Range cut = part.ranges[*first];
   const int64_t length = *AsInt(PartLength(cut, Expr(cost / *AsInt(cut.end)), 1)), parts = (*AsInt(cut.end) + length - 1) / length;
   if (parts < 2) return std::nullopt;
 
   const Range units{FreshIn(*s_, "part_0"), Expr(0), cut.end, Expr(length)}, again{FreshIn(*s_, "part_1"), Expr(0), Expr(parts), Expr(1)};
-  Nest part = n;
   part.ranges[*first] = Within(units, cut.index);
-  std::vector<Expr> place = {FloorDiv(SymbolExpr(units.index), Expr(length))}, from = {SymbolExpr(again.index)}, shape = {Expr(parts)};
-  for (const Range& r : results) place.push_back(SymbolExpr(r.index)), from.push_back(SymbolExpr(r.index)), shape.push_back(r.end);
-  std::vector<bool> of_results(results.size(), true);
-  of_results.push_back(false);
-  Nest all{results, {}, {}};
-  all.ranges.push_back(again);
+  std::vector<Expr> place, from, shape;
+  const auto add = [&](const std::vector<Range>& ranges) {
+    for (const Range& r : ranges) place.push_back(SymbolExpr(r.index)), from.push_back(SymbolExpr(r.index)), shape.push_back(r.end);
+  };
+  add(around);
+  place.push_back(FloorDiv(SymbolExpr(units.index), Expr(length))), from.push_back(SymbolExpr(again.index)), shape.push_back(Expr(parts));
+  add(results);
+  Nest all{around, {}, {}};
+  all.ranges.insert(all.ranges.end(), results.begin(), results.end());
+  std::vector<bool> of_results(all.ranges.size(), true);
+  const auto at = std::find_if(all.ranges.begin(), all.ranges.end(), [&](const Range& r) { return r.index == n.ranges[lane].index; });
+  const auto column = static_cast<size_t>(at - all.ranges.begin());
+  all.ranges.push_back(again), of_results.push_back(false);
   Statements added;
   for (size_t k : sums) {
     const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[k]].body);
     const Name partial = schedule::Local(s_, "partial", ComputeType(s_->Get(t.target).dtype), shape, Storage::kWorker);
     part.body[k] = Put(partial, place, t.op, t.value);
     all.body = {Put(t.target, t.index, t.op, ReadExpr(partial, from))};
-    const auto at = std::find_if(results.begin(), results.end(), [&](const Range& r) { return r.index == n.ranges[lane].index; });
-    auto sum = SumSideBySide(all, of_results, static_cast<size_t>(at - results.begin()), /*share=*/false, {});
+    auto sum = SumSideBySide(all, of_results, column, /*share=*/!around.empty(), {});
     if (!sum) return std::nullopt;
     added.insert(added.end(), sum->begin(), sum->end());
   }
-  Statements out = Wrap(s_, {{{units}, Schedule::kParallel}}, SumsOfLanes(part, apart, lane, sums, /*share=*/false, /*onto=*/false));
+  const auto part_lane = std::find_if(part.ranges.begin(), part.ranges.end(), [&](const Range& r) { return r.index == n.ranges[lane].index; });
+  const Statements sum = SumsOfLanes(part, part_apart, static_cast<size_t>(part_lane - part.ranges.begin()), sums, /*share=*/false, /*onto=*/false);
+  around.push_back(units);
+  Statements out = Wrap(s_, {{around, Schedule::kParallel}}, sum);
   out.insert(out.end(), added.begin(), added.end());
   return out;
 }

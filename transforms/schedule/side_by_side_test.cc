@@ -229,5 +229,69 @@ kernel scaled(
 })");
 }
 
+// Images of a batch that may be one: parts of each.
+TEST(SideBySide, SumsOfEachImage) {
+  ExpectPass(R"(
+kernel moments(
+    p0: f32[N, 32, 56, 56] layout [d0, d2, d3, d1],
+    inout p1: f32[N, 32],
+    inout p2: f32[N, 32],
+    N: symbol) {
+  assume 1 <= N
+  map n in 0:N, c in 0:32, p in 0:56, q in 0:56 {
+    p1[n, c] += p0[n, c, p, q]
+    p2[n, c] += p0[n, c, p, q] * p0[n, c, p, q]
+  }
+})",
+             "choose-schedule", R"(
+kernel moments(
+    p0: f32[N, 32, 56, 56] layout [d0, d2, d3, d1],
+    inout p1: f32[N, 32],
+    inout p2: f32[N, 32],
+    N: symbol) for cpu {
+  assume 1 <= N
+  local partial: f32[N, 10, 32] @worker
+  local partial_1: f32[N, 10, 32] @worker
+  map n in 0:N, part_0 in 0:56:6 @parallel {
+    local sums_2: f32[32]
+    local sums_3: f32[32]
+    map c in 0:32 @vector {
+      sums_2[c] = 0.0
+      sums_3[c] = 0.0
+    }
+    for p in part_0:+6, q in 0:56 {
+      map c in 0:32 @vector {
+        sums_2[c] += p0[n, c, p, q]
+        sums_3[c] += p0[n, c, p, q] * p0[n, c, p, q]
+      }
+    }
+    map c in 0:32 @vector {
+      partial[n, part_0 // 6, c] = sums_2[c]
+      partial_1[n, part_0 // 6, c] = sums_3[c]
+    }
+  }
+  map n_0 in 0:N:102 @parallel {
+    for n in n_0:+102 {
+      local sums: f32[32]
+      map c in 0:32 @vector { sums[c] = 0.0 }
+      for part_1 in 0:10 {
+        map c in 0:32 @vector { sums[c] += partial[n, part_1, c] }
+      }
+      map c in 0:32 @vector { p1[n, c] += sums[c] }
+    }
+  }
+  map n_0 in 0:N:102 @parallel {
+    for n in n_0:+102 {
+      local sums_1: f32[32]
+      map c in 0:32 @vector { sums_1[c] = 0.0 }
+      for part_1 in 0:10 {
+        map c in 0:32 @vector { sums_1[c] += partial_1[n, part_1, c] }
+      }
+      map c in 0:32 @vector { p2[n, c] += sums_1[c] }
+    }
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

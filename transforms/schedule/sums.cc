@@ -132,7 +132,7 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
     if (i != lane) (apart[i] ? outer : terms).push_back(n.ranges[i]);
   const auto length = AsInt(lanes.end);
   const int64_t cost = OperationsOf(*s_, n.body);
-  if (share && length && AllKnown(outer)) {  // few results, long sums: shared out by their terms
+  if (share && length && (AllKnown(outer) || AllKnown(terms))) {  // few results, long sums: shared out by their terms
     const int64_t count = Times(Known(outer, 1), *length), each = Known(terms, 1 << 16);
     if (count > 0 && count < d_.few_results && each >= 4 * count && Times(each, Times(cost, count)) >= 8 * d_.chunk_operations)
       if (auto phases = TwoPhases(n, apart, lane, ending)) return phases;

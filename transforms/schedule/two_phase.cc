@@ -38,9 +38,15 @@ Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple)
   return multiple == 1 ? length : FloorDiv(length + Expr(multiple - 1), Expr(multiple)) * Expr(multiple);
 }
 
-// `apart`: the ranges that results have, all of known length.
-std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vector<bool>& apart, size_t lane,
-                                                          const Ending& ending) {
+// `apart`: the ranges that results have. Those that are not known, such as a batch, go around all that.
+std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, std::vector<bool> apart, size_t lane, const Ending& ending) {
+  std::vector<Range> around;
+  for (size_t i = n.ranges.size(); i-- > 0;) {
+    if (!apart[i] || i == lane || AsInt(n.ranges[i].end)) continue;
+    around.insert(around.begin(), n.ranges[i]);
+    n.ranges.erase(n.ranges.begin() + static_cast<long>(i)), apart.erase(apart.begin() + static_cast<long>(i));
+    lane -= i < lane;
+  }
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body.back()].body);
   const DType type = TypeOf(t, ending);
   size_t first = lane;
@@ -55,7 +61,7 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   const Range cut = n.ranges[first];
   const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut, {})) : 1;
   const Expr most = PartLength(cut, work, multiple);
-  if (n.body.size() > 1 && !AsInt(most)) return std::nullopt;
+  if ((n.body.size() > 1 || !around.empty()) && !AsInt(most)) return std::nullopt;
   const Expr length = Let("part", most);
   const Expr parts = Let("parts", FloorDiv(cut.end + length - Expr(1), length));
   if (AsInt(parts) && *AsInt(parts) < 2) return std::nullopt;
@@ -63,7 +69,8 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   Container partial;
   partial.name = FreshIn(*s_, "partial");
   partial.dtype = type;
-  partial.shape = {parts};
+  for (const Range& r : around) partial.shape.push_back(r.end);
+  partial.shape.push_back(parts);
   partial.storage = Storage::kWorker;
   for (const Range& r : results) partial.shape.push_back(r.end);
   s_->Add(partial);
@@ -71,8 +78,13 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   // Where terms write elements of their own, parts are those of a range, whose begins keep them apart.
   const bool begins = n.body.size() > 1;
   const Range units = begins ? Range{u, Expr(0), cut.end, length} : Range{u, Expr(0), parts, Expr(1)}, again{v, Expr(0), parts, Expr(1)};
-  std::vector<Expr> place = {begins ? FloorDiv(SymbolExpr(u), length) : SymbolExpr(u)}, from = {SymbolExpr(v)};
-  for (const Range& r : results) place.push_back(SymbolExpr(r.index)), from.push_back(SymbolExpr(r.index));
+  std::vector<Expr> place, from;
+  const auto name = [&](const std::vector<Range>& ranges) {
+    for (const Range& r : ranges) place.push_back(SymbolExpr(r.index)), from.push_back(SymbolExpr(r.index));
+  };
+  name(around);
+  place.push_back(begins ? FloorDiv(SymbolExpr(u), length) : SymbolExpr(u)), from.push_back(SymbolExpr(v));
+  name(results);
 
   Nest part = n;
   const Expr begin = begins ? SymbolExpr(u) : SymbolExpr(u) * length;
@@ -88,17 +100,20 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, const std::vec
   const Ending nothing{IdentityOf(t.op, type)};
   auto one = side ? SumSideBySide(part, apart, lane, false, nothing) : SumAlong(part, apart, lane, false, nothing);
   Nest all;
-  all.ranges = results;
+  all.ranges = around;
+  all.ranges.insert(all.ranges.end(), results.begin(), results.end());
   all.ranges.push_back(again);
   all.body = {Put(t.target, t.index, t.op, ReadExpr(partial.name, from))};
-  std::vector<bool> of_results(results.size(), true);
-  of_results.push_back(false);
-  size_t last = results.size();
-  for (size_t i = 0; side && i < results.size(); ++i)
-    if (results[i].index == n.ranges[lane].index) last = i;
-  auto two = side ? SumSideBySide(all, of_results, last, false, ending) : SumAlong(all, of_results, last, false, ending);
+  std::vector<bool> of_results(all.ranges.size(), true);
+  of_results.back() = false;
+  size_t last = all.ranges.size() - 1;
+  for (size_t i = 0; side && i < last; ++i)
+    if (all.ranges[i].index == n.ranges[lane].index) last = i;
+  const bool share = !around.empty();
+  auto two = side ? SumSideBySide(all, of_results, last, share, ending) : SumAlong(all, of_results, last, share, ending);
   if (!one || !two) return std::nullopt;
-  Statements out = Wrap(s_, {{{units}, Schedule::kParallel}}, *one);
+  around.push_back(units);
+  Statements out = Wrap(s_, {{around, Schedule::kParallel}}, *one);
   out.insert(out.end(), two->begin(), two->end());
   return out;
 }
