@@ -110,6 +110,8 @@ std::optional<Scheduler::Statements> Scheduler::Elementwise(Nest n, bool share) 
         if (c && AsInt(*c) == 1 && AsInt(outer[i].end).value_or(64) >= 8) across = i;
       }
     }
+  if (across && kind == Schedule::kVector)
+    if (auto squares = Transposed(n, lanes, outer, *across)) return squares;
   std::vector<Range> inner;
   if (across) {
     inner.push_back(outer[*across]);
