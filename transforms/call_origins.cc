@@ -22,9 +22,10 @@ std::unordered_map<Name, Name> CallOrigins::SourcesOf(const Nested& call, const 
   return out;
 }
 
+namespace {
+
 // Histories are as long as a layer has statements that were merged.
-Origin WithSources(const Origin& o, const std::unordered_map<Name, Name>& names) {
-  if (names.empty() || !o.named()) return o;
+Origin Renamed(const Origin& o, const std::unordered_map<Name, Name>& names, KnownOrigins* known) {
   if (const Name source = o.source(); !source.empty()) {
     const auto it = names.find(source);
     return it == names.end() ? o : Origin(it->second).WithOp(o.op());
@@ -32,12 +33,20 @@ Origin WithSources(const Origin& o, const std::unordered_map<Name, Name>& names)
   std::vector<Origin> inputs;
   bool same = true;
   for (const Origin& in : o.inputs()) {
-    inputs.push_back(WithSources(in, names));
+    inputs.push_back(WithSources(in, names, known));
     same &= inputs.back() == in;
   }
   if (same || inputs.empty()) return o;
   if (o.is_gradient()) return inputs[0].Gradient(o.pass()).WithOp(o.op());
   return (inputs.size() == 1 ? inputs[0].By(o.pass()) : Origin::Merged(inputs, o.pass())).WithOp(o.op());
+}
+
+}  // namespace
+
+Origin WithSources(const Origin& o, const std::unordered_map<Name, Name>& names, KnownOrigins* known) {
+  if (names.empty() || !o.named()) return o;
+  if (const auto it = known->find(o.identity()); it != known->end()) return it->second;
+  return known->emplace(o.identity(), Renamed(o, names, known)).first->second;
 }
 
 }  // namespace headrace::transforms

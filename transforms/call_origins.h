@@ -17,7 +17,9 @@ class CallOrigins {
   std::unordered_map<Name, Origin> first_;  // the origin of a callee's first call
 };
 
-// The same history, from other sources. The places in files are those of what was renamed, and are left out.
-Origin WithSources(const Origin& o, const std::unordered_map<Name, Name>& names);
+// The same history, from other sources. The places in files are those of what was renamed, and are left out. `known`: what was
+// found for these names, by identity; a callee's statements have much of their history in common.
+using KnownOrigins = std::unordered_map<const void*, Origin>;
+Origin WithSources(const Origin& o, const std::unordered_map<Name, Name>& names, KnownOrigins* known);
 
 }  // namespace headrace::transforms

@@ -1,6 +1,10 @@
 #include "transforms/dead_code.h"
 
-#include "ir/analysis/dataflow.h"
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "ir/analysis/callees.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -11,33 +15,33 @@ class Eliminator {
   Eliminator(const Program& p, Sdfg* s, const Ask& ask) : p_(p), s_(*s), ask_(ask) {}
 
   bool Run() {
-    for (Name n : s_.order) {
-      const Container& c = s_.Get(n);
-      if (c.kind == ContainerKind::kParameter || c.kind == ContainerKind::kState) Live(n);
+    NumberContainers();
+    for (uint32_t n = 0; n < containers_.size(); ++n) {
+      const ContainerKind kind = containers_[n]->kind;
+      if (kind == ContainerKind::kParameter || kind == ContainerKind::kState) Live(n);
     }
-    for (Name n : s_.parameters) Live(n);
+    for (Name n : s_.parameters) Live(NumberOf(n));
     Control(s_.body);
-    for (const Leaf& l : leaves_)  // a node that defines a size that somebody uses is live
-      for (Name d : l.defines) definers_[d].push_back(&l - leaves_.data());
-    writers_.reserve(s_.order.size()), live_.reserve(s_.order.size());
-    for (size_t i = 0; i < leaves_.size(); ++i)
-      for (Name w : leaves_[i].writes) writers_[w].push_back(i);
-    std::vector<Name> roots(live_.begin(), live_.end());
-    for (Name n : roots) Producers(n);
+    leaves_.push_back(NextLeaf({}));  // where the last one's lists end
+    for (size_t i = 0; i + 1 < leaves_.size(); ++i)  // a node that defines a size that somebody uses is live
+      for (Name d : DefinesOf(leaves_[i])) definers_[d].push_back(i);
+    ListWriters();
+    for (uint32_t n = 0; n < containers_.size(); ++n)
+      if (live_[n]) Producers(n);
     for (Name n : symbols_) Definers(n);
     Spread();
     // Consumers before producers: what stays nevertheless keeps alive what it reads and what else writes its results.
-    for (size_t i = leaves_.size(); i-- > 0;) {
+    for (size_t i = leaves_.size() - 1; i-- > 0;) {
       if (leaves_[i].live || ask_(Match{s_.name, {leaves_[i].node}, {}, {}, "", true})) continue;
       Mark(i);
-      for (Name w : leaves_[i].writes)
-        if (Live(w)) Producers(w);
+      for (uint32_t k = leaves_[i].writes; k < leaves_[i + 1].writes; ++k)
+        if (Live(writes_[k])) Producers(writes_[k]);
       Spread();
     }
     bool changed = false;
-    for (const Leaf& l : leaves_) {
-      if (l.live) continue;
-      s_.nodes.Mutable(l.node).body = std::monostate{};
+    for (size_t i = 0; i + 1 < leaves_.size(); ++i) {
+      if (leaves_[i].live) continue;
+      s_.nodes.Mutable(leaves_[i].node).body = std::monostate{};
       changed = true;
     }
     if (changed) transforms::RemoveEmptied(&s_);
@@ -46,29 +50,75 @@ class Eliminator {
   }
 
  private:
+  static constexpr uint32_t kNone = ~0u;
+  // A statement that is no map: its lists begin here in those of all, and end where the next one's begin.
   struct Leaf {
     NodeId node;
-    std::vector<Name> reads, writes, symbols, defines;  // roots
+    uint32_t reads, writes, symbols;
     bool live = false;
   };
+
+  // Containers are numbers from here on, as `order` has them: walks look a name up once and are in arrays from then on.
+  void NumberContainers() {
+    number_.reserve(s_.order.size()), containers_.reserve(s_.order.size());
+    for (Name n : s_.order) {
+      number_.emplace(n, static_cast<uint32_t>(containers_.size()));
+      containers_.push_back(&s_.Get(n));
+    }
+    live_.resize(containers_.size());
+  }
+  uint32_t NumberOf(Name n) const {
+    const auto it = number_.find(n);
+    return it == number_.end() ? kNone : it->second;
+  }
+  uint32_t BaseOf(uint32_t n) const {
+    return containers_[n]->kind == ContainerKind::kView ? NumberOf(containers_[n]->base) : kNone;
+  }
+  uint32_t RootOf(Name name) const {
+    uint32_t n = NumberOf(name);
+    for (uint32_t base = n; base != kNone; base = BaseOf(n)) n = base;
+    return n;
+  }
+
+  Leaf NextLeaf(NodeId node) const {
+    return {node, static_cast<uint32_t>(reads_.size()), static_cast<uint32_t>(writes_.size()),
+            static_cast<uint32_t>(leaf_symbols_.size())};
+  }
+  std::vector<Name> DefinesOf(const Leaf& l) const {
+    const auto* lib = l.node.valid() ? std::get_if<Library>(&s_.nodes[l.node].body) : nullptr;
+    return lib ? lib->defines : std::vector<Name>();
+  }
+  // For each container, the leaves that write it, one after the other in one array.
+  void ListWriters() {
+    writers_begin_.resize(containers_.size() + 1);
+    for (uint32_t w : writes_) ++writers_begin_[w + 1];
+    for (size_t n = 0; n < containers_.size(); ++n) writers_begin_[n + 1] += writers_begin_[n];
+    writers_.resize(writes_.size());
+    std::vector<uint32_t> next(writers_begin_.begin(), writers_begin_.end() - 1);
+    for (size_t i = 0; i + 1 < leaves_.size(); ++i)
+      for (uint32_t k = leaves_[i].writes; k < leaves_[i + 1].writes; ++k)
+        writers_[next[writes_[k]]++] = static_cast<uint32_t>(i);
+  }
 
   void Spread() {
     while (!work_.empty()) {
       const size_t i = work_.back();
       work_.pop_back();
-      for (Name r : leaves_[i].reads)
-        if (Live(r)) Producers(r);
-      for (Name sym : leaves_[i].symbols)
-        if (symbols_.insert(sym).second) Definers(sym);
+      for (uint32_t k = leaves_[i].reads; k < leaves_[i + 1].reads; ++k)
+        if (Live(reads_[k])) Producers(reads_[k]);
+      for (uint32_t k = leaves_[i].symbols; k < leaves_[i + 1].symbols; ++k)
+        if (symbols_.insert(leaf_symbols_[k]).second) Definers(leaf_symbols_[k]);
     }
   }
-  bool Live(Name root) { return live_.insert(root).second; }
-  void Producers(Name root) {
-    for (size_t i : writers_[root]) Mark(i);
+  bool Live(uint32_t root) { return root != kNone && !std::exchange(live_[root], true); }
+  void Producers(uint32_t root) {
+    for (uint32_t k = writers_begin_[root]; k < writers_begin_[root + 1]; ++k) Mark(writers_[k]);
     // The sizes of a live container must be there.
-    for (const Expr& d : s_.Get(root).shape)
-      for (Name n : FreeSymbols(d))
-        if (symbols_.insert(n).second) Definers(n);
+    for (const Expr& d : containers_[root]->shape)
+      Visit(d, [&](const Expr& x) {
+        if (x.Is(ExprKind::kSymbol) && symbols_.insert(x->name).second) Definers(x->name);
+        return true;
+      });
   }
   void Definers(Name symbol) {
     auto it = definers_.find(symbol);
@@ -81,19 +131,25 @@ class Eliminator {
     work_.push_back(i);
   }
 
-  void Reads(const Expr& e, Leaf* l) {
+  void Touch(uint32_t root, bool read, bool write) {
+    if (read && root != kNone) reads_.push_back(root);
+    if (write && root != kNone) writes_.push_back(root);
+  }
+  // Of the leaf that is being made.
+  void Reads(const Expr& e) {
     Visit(e, [&](const Expr& x) {
-      if (x.Is(ExprKind::kRead)) l->reads.push_back(RootOf(s_, x->name));
-      if (x.Is(ExprKind::kSymbol)) l->symbols.push_back(x->name);
+      if (x.Is(ExprKind::kRead)) Touch(RootOf(x->name), true, false);
+      if (x.Is(ExprKind::kSymbol)) leaf_symbols_.push_back(x->name);
       return true;
     });
   }
   // Conditions and computed sizes are taken to be needed; loops and branches that lose their content go later.
   void Condition(const Expr& e) {
-    Leaf l;
-    Reads(e, &l);
-    for (Name n : l.reads) Live(n);
-    symbols_.insert(l.symbols.begin(), l.symbols.end());
+    Visit(e, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead)) Live(RootOf(x->name));
+      if (x.Is(ExprKind::kSymbol)) symbols_.insert(x->name);
+      return true;
+    });
   }
   void Control(const std::vector<BlockId>& body) {
     ForEachBlock(s_, body, [&](BlockId b) {
@@ -107,16 +163,21 @@ class Eliminator {
         for (NodeId n : st->statements) Statement(n);
     });
   }
+  // What a range reads is needed; its symbols are where something in the map is.
+  void Bound(const Expr& e) {
+    Visit(e, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead)) Live(RootOf(x->name));
+      if (x.Is(ExprKind::kSymbol)) outer_symbols_.push_back(x->name);
+      return true;
+    });
+  }
   void Statement(NodeId id) {
     const Body& b = s_.nodes[id].body;
     if (auto* m = std::get_if<Map>(&b)) {
-      Leaf ranges;
-      for (const Range& r : m->ranges) Reads(r.begin, &ranges), Reads(r.end, &ranges), Reads(r.step, &ranges);
-      for (Name n : ranges.reads) Live(n);
-      std::vector<Name> saved = outer_symbols_;
-      outer_symbols_.insert(outer_symbols_.end(), ranges.symbols.begin(), ranges.symbols.end());
+      const size_t around = outer_symbols_.size();
+      for (const Range& r : m->ranges) Bound(r.begin), Bound(r.end), Bound(r.step);
       for (NodeId n : m->body) Statement(n);
-      outer_symbols_ = std::move(saved);
+      outer_symbols_.resize(around);
       return;
     }
     if (auto* choice = std::get_if<If>(&b)) {
@@ -126,55 +187,32 @@ class Eliminator {
       return;
     }
     if (auto* check = std::get_if<Check>(&b)) {
-      Live(RootOf(s_, check->container));
+      Live(RootOf(check->container));
       for (const Expr& e : check->index) Condition(e);
       return;
     }
-    Leaf l;
-    l.node = id;
-    l.symbols = outer_symbols_;
+    Leaf l = NextLeaf(id);
     if (auto* t = std::get_if<Tasklet>(&b)) {
-      Reads(t->value, &l);
-      for (const Expr& e : t->index) Reads(e, &l);
-      l.writes.push_back(RootOf(s_, t->target));
+      Reads(t->value);
+      for (const Expr& e : t->index) Reads(e);
+      Touch(RootOf(t->target), false, true);
     } else if (auto* n = std::get_if<Nested>(&b)) {
-      for (const auto& v : n->symbols) Reads(v.second, &l);
-      for (const Argument& a : n->arguments)
-        for (const Expr& e : a.index) Reads(e, &l);
+      for (const auto& v : n->symbols) Reads(v.second);
+      for (const Argument& a : n->arguments) {
+        for (const Expr& e : a.index) Reads(e);
+        const Direction d = callees_.Of(n->callee, a.port);
+        Touch(RootOf(a.container), d == Direction::kIn || d == Direction::kInOut, d == Direction::kOut || d == Direction::kInOut);
+      }
     } else if (auto* lib = std::get_if<Library>(&b)) {
-      l.defines = lib->defines;
+      for (const Port& port : lib->inputs) Touch(RootOf(port.container), true, false);
+      for (const Port& port : lib->outputs) Touch(RootOf(port.container), false, true);
+      l.live = lib->outputs.empty();  // called for what it does
     } else {
       return;
     }
-    if (!std::holds_alternative<Tasklet>(b)) {
-      for (const Touched& t : TouchedBy(s_, id, callees_)) {
-        if (t.read) l.reads.push_back(t.root);
-        if (t.write) l.writes.push_back(t.root);
-      }
-      Registers(b, &l);
-      if (auto* lib = std::get_if<Library>(&b); lib && lib->outputs.empty()) l.live = true;  // called for what it does
-    }
+    leaf_symbols_.insert(leaf_symbols_.end(), outer_symbols_.begin(), outer_symbols_.end());
     if (l.live) work_.push_back(leaves_.size());
-    leaves_.push_back(std::move(l));
-  }
-
-  // What TouchedBy leaves out: a call or library node in a map takes registers, too.
-  void Registers(const Body& b, Leaf* l) {
-    auto touch = [&](Name n, bool read, bool write) {
-      const Container* c = n.empty() ? nullptr : s_.Find(n);
-      if (!c || c->storage != Storage::kRegister) return;
-      if (read) l->reads.push_back(n);
-      if (write) l->writes.push_back(n);
-    };
-    if (auto* n = std::get_if<Nested>(&b)) {
-      for (const Argument& a : n->arguments) {
-        const Direction d = callees_.Of(n->callee, a.port);
-        touch(a.container, d == Direction::kIn || d == Direction::kInOut, d == Direction::kOut || d == Direction::kInOut);
-      }
-    } else if (auto* lib = std::get_if<Library>(&b)) {
-      for (const Port& port : lib->inputs) touch(port.container, true, false);
-      for (const Port& port : lib->outputs) touch(port.container, false, true);
-    }
+    leaves_.push_back(l);
   }
 
   // Loops and branches without content; a loop whose end is uncertain stays.
@@ -222,13 +260,17 @@ class Eliminator {
   }
 
   bool DropContainers() {
-    std::unordered_set<Name> used(s_.parameters.begin(), s_.parameters.end(), s_.order.size());
+    std::vector<char> used(containers_.size());
+    auto use = [&](Name n) {
+      if (const uint32_t number = NumberOf(n); number != kNone) used[number] = true;
+    };
     auto reads = [&](const Expr& e) {
       Visit(e, [&](const Expr& x) {
-        if (x.Is(ExprKind::kRead)) used.insert(x->name);
+        if (x.Is(ExprKind::kRead)) use(x->name);
         return true;
       });
     };
+    for (Name n : s_.parameters) use(n);
     ForEachBlock(s_, s_.body, [&](BlockId b) {
       const auto& c = s_.blocks[b].control;
       if (auto* l = std::get_if<Loop>(&c)) reads(l->init), reads(l->condition), reads(l->update);
@@ -239,37 +281,37 @@ class Eliminator {
     ForEachNode(s_, [&](NodeId id) {
       const Body& b = s_.nodes[id].body;
       if (auto* t = std::get_if<Tasklet>(&b)) {
-        used.insert(t->target);
+        use(t->target);
         reads(t->value);
         for (const Expr& e : t->index) reads(e);
       } else if (auto* l = std::get_if<Library>(&b)) {
         for (const auto* ports : {&l->inputs, &l->outputs})
-          for (const Port& q : *ports) used.insert(q.container);
+          for (const Port& q : *ports) use(q.container);
       } else if (auto* n = std::get_if<Nested>(&b)) {
         for (const Argument& a : n->arguments) {
-          used.insert(a.container);
+          use(a.container);
           for (const Expr& e : a.index) reads(e);
         }
         for (const auto& v : n->symbols) reads(v.second);
       } else if (auto* m = std::get_if<Map>(&b)) {
-        for (const Range& r : m->ranges) reads(r.begin), reads(r.end);
+        for (const Range& r : m->ranges) reads(r.begin), reads(r.end), reads(r.step);
       } else if (auto* choice = std::get_if<If>(&b)) {
         reads(choice->condition);
       } else if (auto* check = std::get_if<Check>(&b)) {
-        used.insert(check->container);
+        use(check->container);
         for (const Expr& e : check->index) reads(e);
       }
     });
-    for (size_t i = s_.order.size(); i-- > 0;) {  // a used view keeps its base; bases may be declared after
-      for (Name n = s_.order[i]; used.count(n);) {
-        const Container& c = s_.Get(n);
-        if (c.kind != ContainerKind::kView || !used.insert(c.base).second) break;
-        n = c.base;
+    for (uint32_t i = static_cast<uint32_t>(containers_.size()); i-- > 0;) {  // a used view keeps its base; bases may be declared after
+      for (uint32_t n = i; used[n];) {
+        const uint32_t base = BaseOf(n);
+        if (base == kNone || std::exchange(used[base], true)) break;
+        n = base;
       }
     }
     std::unordered_set<Name> dead;
-    for (Name n : s_.order)
-      if (!used.count(n) && s_.Get(n).kind != ContainerKind::kState) dead.insert(n);
+    for (size_t n = 0; n < containers_.size(); ++n)
+      if (!used[n] && containers_[n]->kind != ContainerKind::kState) dead.insert(s_.order[n]);
     transforms::RemoveContainers(&s_, dead);
     return !dead.empty();
   }
@@ -278,10 +320,15 @@ class Eliminator {
   Callees callees_{p_};
   Sdfg& s_;
   const Ask& ask_;
+  std::unordered_map<Name, uint32_t> number_;
+  std::vector<const Container*> containers_;
+  std::vector<char> live_;  // by number
   std::vector<Leaf> leaves_;
-  std::vector<Name> outer_symbols_;
-  std::unordered_set<Name> live_, symbols_;
-  std::unordered_map<Name, std::vector<size_t>> writers_, definers_;
+  std::vector<uint32_t> reads_, writes_;  // of all leaves: roots
+  std::vector<Name> leaf_symbols_, outer_symbols_;
+  std::vector<uint32_t> writers_begin_, writers_;
+  std::unordered_set<Name> symbols_;
+  std::unordered_map<Name, std::vector<size_t>> definers_;
   std::vector<size_t> work_;
 };
 

@@ -21,6 +21,7 @@ class Stores {
       if (c.kind == ContainerKind::kTransient && c.storage == Storage::kArena) own_.insert(n);
     }
     CountWriters();
+    if (!AnyAgain()) return false;  // what is written once is for eliminate-dead-code
     for (size_t i = s_.body.size(); i-- > 0;) {
       const Control& c = s_.blocks[s_.body[i]].control;
       if (const auto* state = std::get_if<State>(&c)) {
@@ -46,6 +47,10 @@ class Stores {
         for (const Touched& t : TouchedBy(s_, b, callees_)) writers_[t.root] += t.write;
       }
     }
+  }
+
+  bool AnyAgain() const {
+    return std::any_of(writers_.begin(), writers_.end(), [&](const auto& w) { return w.second > 1 && own_.count(w.first); });
   }
 
   void Reads(const Expr& e) {

@@ -67,6 +67,15 @@ std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
   return Copy{from.name, to.name, !same_shape};
 }
 
+bool HasCopies(const Sdfg& s) {
+  bool any = false;
+  ForEachBlock(s, s.body, [&](BlockId b) {
+    if (const auto* state = std::get_if<State>(&s.blocks[b].control); state && !any)
+      any = std::any_of(state->statements.begin(), state->statements.end(), [&](NodeId n) { return AsCopy(s, n).has_value(); });
+  });
+  return any;
+}
+
 // Elements lie one after the other, so that a view of another shape is possible.
 bool Contiguous(const Container& c) { return c.row_major(); }
 
@@ -212,7 +221,8 @@ class Eliminator {
 
 Result<bool> EliminateCopies(Program& p, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i)
+    if (HasCopies(*p.sdfgs[i])) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
   return changed;
 }
 

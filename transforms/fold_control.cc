@@ -198,7 +198,15 @@ class Folder {
     for (NodeId n : all)
       if (std::holds_alternative<Map>(s_->nodes[n].body)) Splice(n);
   }
+  // Whether a map has no iterations, or only one, along this range.
+  static bool IsShort(const Range& r) {
+    const auto b = AsInt(r.begin), e = AsInt(r.end), step = r.step ? AsInt(r.step) : std::optional<int64_t>(1);
+    if (!step) return false;
+    return r.begin == r.end || (b && e && (*step > 0 ? *b + *step >= *e : *b + *step <= *e));
+  }
   void MapRanges(NodeId n) {
+    const std::vector<Range>& all = std::get<Map>(s_->nodes[n].body).ranges;
+    if (std::none_of(all.begin(), all.end(), IsShort)) return;
     std::vector<Range> ranges = std::get<Map>(s_->nodes[n].body).ranges, kept;
     NameMap values;
     for (Range r : ranges) {
@@ -237,20 +245,24 @@ class Folder {
     return inner_.count(n.value) > 0;
   }
   void Splice(NodeId n) {
-    std::vector<NodeId> body = std::get<Map>(s_->nodes[n].body).body, out;
-    bool any = false;
+    const auto goes = [&](NodeId c) {
+      const auto* m = std::get_if<Map>(&s_->nodes[c].body);
+      return m && m->ranges.empty() && m->schedule != Schedule::kApart;
+    };
+    const std::vector<NodeId>& all = std::get<Map>(s_->nodes[n].body).body;
+    if (std::none_of(all.begin(), all.end(), goes)) return;
+    const std::vector<NodeId> body = all;
+    std::vector<NodeId> out;
     for (NodeId c : body) {
-      auto* m = std::get_if<Map>(&s_->nodes[c].body);
-      if (!m || !m->ranges.empty() || m->schedule == Schedule::kApart) {
+      if (!goes(c)) {
         out.push_back(c);
         continue;
       }
       Splice(c);
       const std::vector<NodeId>& inner = std::get<Map>(s_->nodes[c].body).body;
       out.insert(out.end(), inner.begin(), inner.end());
-      any = true;
     }
-    if (any) std::get<Map>(s_->nodes.Mutable(n).body).body = std::move(out);
+    std::get<Map>(s_->nodes.Mutable(n).body).body = std::move(out);
   }
 
   // Replaces a loop variable by its only value.
@@ -314,11 +326,12 @@ void KeepOutputs(const Program& p, const std::vector<Name>& outputs, Sdfg* s) {
 Result<bool> FoldControl(Program& p, const Ask& ask) {
   bool changed = false;
   for (size_t i = 0; i < p.sdfgs.size(); ++i) {
-    Sdfg& s = p.Mutable(p.sdfgs[i]->name);
-    const std::vector<Name> outputs = Outputs(p, s);
+    const std::shared_ptr<Sdfg> before = p.sdfgs[i];
+    Sdfg s = *before;
     if (!Folder(&s, ask).Run()) continue;
     changed = true;
-    KeepOutputs(p, outputs, &s);
+    KeepOutputs(p, Outputs(p, *before), &s);
+    p.Mutable(s.name) = std::move(s);
   }
   return changed;
 }

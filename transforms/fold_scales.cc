@@ -20,6 +20,7 @@ class Folder {
   Folder(Sdfg* s, const Ask& ask) : s_(*s), ask_(ask) {}
 
   Result<bool> Run() {
+    if (!MayFold()) return false;
     ForEachNode(s_, [&](NodeId id) {
       if (std::holds_alternative<Map>(s_.nodes[id].body)) maps_.push_back(id);
       else if (const auto* t = std::get_if<Tasklet>(&s_.nodes[id].body)) writers_[t->target].push_back(id);
@@ -35,6 +36,14 @@ class Folder {
   }
 
  private:
+  bool MayFold() const {
+    bool rounds = false;
+    ForEachNode(s_, [&](NodeId id) {
+      const auto* t = rounds ? nullptr : std::get_if<Tasklet>(&s_.nodes[id].body);
+      rounds |= t && Rounded(t->value);
+    });
+    return rounds;
+  }
   bool IsRegister(Name n) const {
     const Container* c = s_.Find(n);
     return c && c->storage == Storage::kRegister && c->shape.empty();

@@ -157,12 +157,22 @@ class Forwarder {
   std::unordered_map<Name, NodeId> writer_;  // library nodes of this state so far
 };
 
+bool Quantises(const Sdfg& s) {
+  static const Name quantise("QuantizeLinear");
+  bool any = false;
+  ForEachNode(s, [&](NodeId n) {
+    const auto* op = std::get_if<Library>(&s.nodes[n].body);
+    any |= op && op->op == quantise;
+  });
+  return any;
+}
+
 }  // namespace
 
 Result<bool> ForwardQuantised(Program& p, const Ask& ask) {
   bool changed = false;
   for (const std::shared_ptr<Sdfg>& s : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (s->kernel) continue;
+    if (s->kernel || !Quantises(*s)) continue;
     Sdfg copy = *s;
     if (!Forwarder(p, &copy, ask).Run()) continue;
     p.Mutable(s->name) = std::move(copy);

@@ -179,10 +179,19 @@ double ArenaOf(const Sdfg& s, int64_t symbol_size) {
   return sum;
 }
 
+// Whether some array is as large as what a loop has to save.
+bool HasLarge(const Sdfg& s, const OuterLoopLimits& limits) {
+  return std::any_of(s.order.begin(), s.order.end(), [&](Name n) {
+    const Container& c = s.Get(n);
+    return c.kind == ContainerKind::kTransient &&
+           transforms::RoughSize(BytesOf(c), limits.symbol_size) >= static_cast<double>(limits.least_bytes);
+  });
+}
+
 Result<bool> Run(Program& p, const OuterLoopLimits& limits, const Ask& ask, bool must_save) {
   bool changed = false;
   for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
+    if (shared->kernel || (must_save && !HasLarge(*shared, limits))) continue;
     Sdfg s = *shared;
     if (!Fuser(p, &s, limits, ask).Run()) continue;
     const bool saves = ArenaOf(s, limits.symbol_size) + static_cast<double>(limits.least_bytes) <= ArenaOf(*shared, limits.symbol_size);

@@ -171,7 +171,7 @@ class Copier {
     }
     if (q_.spread && (copy.kind == ContainerKind::kSequence || copy.kind == ContainerKind::kState))
       return UnsupportedError("E0359", "it has a container that can't be one per iteration");
-    copy.origin = copy.origin.named() ? WithSources(copy.origin, q_.sources) : q_.origin;
+    copy.origin = copy.origin.named() ? WithSources(copy.origin, q_.sources, &origins_) : q_.origin;
     bound_[c.name] = bound;
     to_.Add(std::move(copy));
     return {};
@@ -252,8 +252,8 @@ class Copier {
   }
 
   // What has no name takes the caller's, but keeps its own place.
-  Origin OriginOf(const Origin& own) const {
-    return own.named() ? WithSources(own, q_.sources) : q_.origin.At(own.file(), own.line(), own.column());
+  Origin OriginOf(const Origin& own) {
+    return own.named() ? WithSources(own, q_.sources, &origins_) : q_.origin.At(own.file(), own.line(), own.column());
   }
 
   NodeId Statement(NodeId id) {
@@ -379,6 +379,7 @@ class Copier {
   std::unordered_map<Name, Expr> symbols_, indices_;
   std::unordered_set<Name> absent_;
   std::vector<Name> around_;
+  KnownOrigins origins_;
   std::string trouble_;
 };
 

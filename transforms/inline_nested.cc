@@ -1,6 +1,7 @@
 #include "transforms/inline_nested.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "ir/analysis/dataflow.h"
@@ -24,13 +25,15 @@ size_t StatementsIn(const Sdfg& s) {
 
 class NestedInliner {
  public:
-  NestedInliner(Program& p, const InlineOptions& o, const Ask& ask) : p_(p), o_(o), ask_(ask), origins_(p) {}
+  NestedInliner(Program& p, const InlineOptions& o, const Ask& ask) : p_(p), o_(o), ask_(ask) {}
 
   bool Run() {
     for (const auto& s : p_.sdfgs)
       ForEachNode(*s, [&](NodeId id) {
         if (auto* n = std::get_if<Nested>(&s->nodes[id].body)) ++calls_[n->callee];
       });
+    if (calls_.empty()) return false;
+    origins_.emplace(p_);
     std::vector<Name> all;
     for (const auto& s : p_.sdfgs) all.push_back(s->name);
     for (Name n : all) Inline(n);  // callees first
@@ -93,7 +96,7 @@ class NestedInliner {
     q.arguments = n.arguments;
     q.symbols = n.symbols;
     q.origin = origin;
-    q.sources = origins_.SourcesOf(n, origin);
+    q.sources = origins_->SourcesOf(n, origin);
     return q;
   }
   // `required`: what the callees require, for the place before the outermost map.
@@ -224,10 +227,12 @@ class NestedInliner {
     return any;
   }
   bool Take(const Sdfg& s, NodeId id) const { return ask_(Match{s.name, {id}, {}, {}, "", true}); }
-  bool Suitable(const Nested& n, const Sdfg& callee) const {
+  bool Suitable(const Nested& n, const Sdfg& callee) {
     if (callee.kernel && !(o_.everywhere && callee.device.empty())) return false;  // kernels are where inlining ends
     if (std::find(o_.leave.begin(), o_.leave.end(), n.callee) != o_.leave.end()) return false;
-    if (calls_.at(n.callee) > 1 && StatementsIn(callee) > o_.max_statements) return false;
+    const auto [facts, fresh] = callees_.try_emplace(n.callee);
+    if (fresh) facts->second = FactsOf(callee);
+    if (calls_.at(n.callee) > 1 && facts->second.statements > o_.max_statements) return false;
     if (!o_.everywhere) {
       for (const Argument& a : n.arguments)
         if (!a.index.empty()) return false;
@@ -235,16 +240,24 @@ class NestedInliner {
         if (!IsIndexExpr(sym.second)) return false;  // data-dependent: evaluated once, at the call
     }
     // A persistent container belongs to the callee, whoever calls it.
-    for (Name c : callee.order)
-      if (callee.Get(c).kind == ContainerKind::kState) return false;
-    return true;
+    return !facts->second.has_state;
+  }
+  // Of a callee that is as it stays: callees come first.
+  struct Facts {
+    size_t statements = 0;
+    bool has_state = false;
+  };
+  static Facts FactsOf(const Sdfg& callee) {
+    const auto is_state = [&](Name c) { return callee.Get(c).kind == ContainerKind::kState; };
+    return {StatementsIn(callee), std::any_of(callee.order.begin(), callee.order.end(), is_state)};
   }
 
   Program& p_;
   InlineOptions o_;
   const Ask& ask_;
-  transforms::CallOrigins origins_;
+  std::optional<transforms::CallOrigins> origins_;
   std::unordered_map<Name, int> calls_;
+  std::unordered_map<Name, Facts> callees_;
   std::unordered_set<Name> done_;
   bool changed_ = false;
 };

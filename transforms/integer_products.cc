@@ -329,12 +329,19 @@ class Rewriter {
   BlockRewriter* out_ = nullptr;
 };
 
+bool HoldsBytes(const Sdfg& s) {
+  return std::any_of(s.order.begin(), s.order.end(), [&](Name n) {
+    const DType t = s.Get(n).dtype;
+    return t == DType::kU8 || t == DType::kI8;
+  });
+}
+
 }  // namespace
 
 Result<bool> IntegerProducts(Program& p, const schedule::Device& device, const Ask& ask) {
   bool changed = false;
   for (const std::shared_ptr<Sdfg>& s : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (s->kernel) continue;
+    if (s->kernel || !HoldsBytes(*s)) continue;
     Sdfg copy = *s;
     HR_ASSIGN_OR_RETURN(const bool some, Rewriter(p, &copy, device, ask).Run());
     const bool more = ReadQuantised(p, &copy, ask);

@@ -42,11 +42,14 @@ bool IsByValue(const Container& c) {
   return !(IsFloat(c.dtype) || IsComplex(c.dtype)) || c.data.elements() <= kByValue;
 }
 
-bool LayerStatements::OnlyPure(const Library& l) {
-  const auto [it, fresh] = pure_.try_emplace(l.domain.str() + "." + l.op.str(), true);
-  if (fresh)
-    for (const ForwardImplementation* i : r_.Implementations(l.domain.str(), l.op.str())) it->second &= IsPlain(*i);
-  return it->second;
+const LayerStatements::OpKind& LayerStatements::KindOf(const Library& l) {
+  const auto [it, fresh] = kinds_.try_emplace(uint64_t{l.domain.id()} << 32 | l.op.id());
+  OpKind& kind = it->second;
+  if (!fresh) return kind;
+  kind.over_images = IsOverImages(l);
+  kind.contraction = IsContraction(l) || kind.over_images;
+  for (const ForwardImplementation* i : r_.Implementations(l.domain.str(), l.op.str())) kind.only_pure &= IsPlain(*i);
+  return kind;
 }
 
 // Functions of plugins may prepare what is constant, once for each node.
@@ -54,10 +57,11 @@ bool LayerStatements::CanBeShared(NodeId n) {
   if (!s_.nodes[n].origin.named()) return false;  // the calls tell whose statements they are by name
   const auto* l = std::get_if<Library>(&s_.nodes[n].body);
   if (!l) return OfTasklets(s_, n);
-  if (l->domain == Name("call") || l->domain == Name("autodiff") || !l->defines.empty() || IsOverImages(*l)) return false;
+  static const Name call("call"), autodiff("autodiff");
+  if (l->domain == call || l->domain == autodiff || !l->defines.empty() || KindOf(*l).over_images) return false;
   for (const auto& a : l->attributes)
     if (std::holds_alternative<Name>(a.second.value)) return false;
-  return OnlyPure(*l);
+  return KindOf(*l).only_pure;
 }
 
 LayerStatement LayerStatements::One(NodeId n) {
@@ -65,7 +69,7 @@ LayerStatement LayerStatements::One(NodeId n) {
   out.id = n;
   out.touched = TouchedBy(s_, n, callees_);
   const auto* l = std::get_if<Library>(&s_.nodes[n].body);
-  out.contraction = l && (IsContraction(*l) || IsOverImages(*l));
+  out.contraction = l && KindOf(*l).contraction;
   if (!CanBeShared(n)) return out;
   StatementKey key = KeyOf(s_, n, {}, {});
   for (Name c : key.containers)

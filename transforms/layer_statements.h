@@ -26,12 +26,18 @@ class LayerStatements {
  private:
   LayerStatement One(NodeId n);
   bool CanBeShared(NodeId n);
-  bool OnlyPure(const Library& l);
+  // What the name of an op says, and the registry.
+  struct OpKind {
+    bool contraction = false;  // a sum of products
+    bool over_images = false;
+    bool only_pure = true;  // its implementations are statements, not functions of plugins
+  };
+  const OpKind& KindOf(const Library& l);
   const Sdfg& s_;
   Callees callees_;
   const Registry& r_;
   std::unordered_map<std::string, uint32_t> keys_;
-  std::unordered_map<std::string, bool> pure_;
+  std::unordered_map<uint64_t, OpKind> kinds_;  // by domain and op
 };
 
 // A constant that every layer has by value, as sizes and axes are.

@@ -84,6 +84,35 @@ TEST(PlanMemory, SmallFactorsShareSlotsByTheirSize) {
     })");
 }
 
+// Of the slots that are free the first is taken, whichever was left first.
+TEST(PlanMemory, TheFirstFreeSlotIsTaken) {
+  ExpectPass(R"(sdfg f(X: f32[N], Y: f32[N], Z: f32[N]) {
+      transient T: f32[N]
+      transient U: f32[N]
+      transient V: f32[N]
+      transient W: f32[N]
+      map i in 0:N { T[i] = X[i] }
+      map i in 0:N { U[i] = X[i] + 1 }
+      map i in 0:N { V[i] = U[i] * 2 }
+      map i in 0:N { Y[i] = V[i] + T[i] }
+      map i in 0:N { W[i] = X[i] * X[i] }
+      map i in 0:N { Z[i] = W[N - 1 - i] }
+    })",
+             "plan-memory", R"(sdfg f(X: f32[N], Y: f32[N], Z: f32[N]) {
+      arena { slot 0: 4 * N; slot 1: 4 * N; slot 2: 4 * N }
+      transient T: f32[N] @arena(0)
+      transient U: f32[N] @arena(1)
+      transient V: f32[N] @arena(2)
+      transient W: f32[N] @arena(0)
+      map i in 0:N { T[i] = X[i] }
+      map i in 0:N { U[i] = X[i] + 1 }
+      map i in 0:N { V[i] = U[i] * 2 }
+      map i in 0:N { Y[i] = V[i] + T[i] }
+      map i in 0:N { W[i] = X[i] * X[i] }
+      map i in 0:N { Z[i] = W[N - 1 - i] }
+    })");
+}
+
 // A size may be any polynomial: what is left without the common number is the unit.
 TEST(PlanMemory, UnitsAreWhatSizesHaveInCommon) {
   ExpectPass(R"(sdfg f(X: f32[N, C], Y: f32[N, C]) {

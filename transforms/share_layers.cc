@@ -42,7 +42,6 @@ class Sharer {
     end();
     if (lines.empty()) return false;
     LayerStatements statements(p_, s, r_);
-    maker_.emplace(p_, s);
     for (const std::vector<NodeId>& l : lines) {
       statements_ = statements.Of(l);
       items_.clear();
@@ -73,6 +72,7 @@ class Sharer {
 
   // The runs from the `first` on that can be calls of one layer; how many there were.
   size_t Take(const Repeat& r, size_t first) {
+    if (!maker_) maker_.emplace(p_, p_.Entry());
     std::optional<Layer> layer = maker_->Of(statements_, r, first);
     if (!layer) return 1;
     const size_t count = layer->calls.size();

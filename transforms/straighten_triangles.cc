@@ -14,6 +14,7 @@ class Straightener {
   Straightener(Sdfg* s, const std::function<bool(NodeId)>& is_triangle) : s_(*s), is_triangle_(is_triangle) {}
 
   bool Run() {
+    if (!AnyTriangle()) return false;
     ForEachBlock(s_, s_.body, [&](BlockId b) { Block(s_.blocks[b].control); });
     for (Name n : s_.order)
       if (s_.Get(n).kind == ContainerKind::kView) fixed_.insert(s_.Get(n).base);
@@ -38,6 +39,14 @@ class Straightener {
   }
 
  private:
+  bool AnyTriangle() const {
+    bool any = false;
+    ForEachBlock(s_, s_.body, [&](BlockId b) {
+      const auto* state = std::get_if<State>(&s_.blocks[b].control);
+      any = any || (state && std::any_of(state->statements.begin(), state->statements.end(), is_triangle_));
+    });
+    return any;
+  }
   static Expr Sum(const std::vector<Expr>& index) { return Simplify(index[0] + index[1]); }
 
   bool IsCandidate(Name n) const {

@@ -72,9 +72,15 @@ Status SdfgGen::CheckSizes(const Nested& n, const Sdfg& callee, const std::map<N
     const Container &formal = *callee.Find(a.port), &actual = s_.Get(a.container);
     if (IsHandle(actual)) continue;
     for (size_t k = 0; k < formal.shape.size() && a.index.size() + k < actual.shape.size(); ++k) {
-      const std::vector<Name> free = FreeSymbols(formal.shape[k]);
+      const Expr &size = formal.shape[k], &have = actual.shape[a.index.size() + k];
+      if (AsInt(size) && size == have) continue;
+      if (size.Is(ExprKind::kSymbol)) {  // most are what this argument says that they are
+        const auto it = bound.find(size->name);
+        if (it == bound.end() || it->second == have) continue;
+      }
+      const std::vector<Name> free = FreeSymbols(size);
       if (!std::all_of(free.begin(), free.end(), [&](Name f) { return bound.count(f); })) continue;
-      const Expr want = Substitute(formal.shape[k], symbols), have = actual.shape[a.index.size() + k];
+      const Expr want = Substitute(size, symbols);
       if (want == have ||
           (ProveLe(want, have, s_.assumptions) == Truth::kYes && ProveLe(have, want, s_.assumptions) == Truth::kYes))
         continue;
@@ -136,10 +142,14 @@ Result<SdfgGen::BoundCall> SdfgGen::BindArguments(const Nested& n, const Sdfg& c
       out.pointers[a.port] = copy;
       continue;
     }
-    const NameMap symbols(out.symbols.begin(), out.symbols.end());
-    if (!IsContiguous(*formal) && !SameStrides(actual, fixed, *formal, symbols, s_.assumptions))
+    if (!IsContiguous(*formal) &&
+        !SameStrides(actual, fixed, *formal, {out.symbols.begin(), out.symbols.end()}, s_.assumptions))
       return InvalidError("E0683", "argument '" + a.container.str() + "' of '" + n.callee.str() +
                           "' has other strides than its parameter '" + a.port.str() + "'");
+    if (index.empty() && actual.kind != ContainerKind::kView && actual.storage != Storage::kRegister) {
+      out.pointers[a.port] = Pointer(a.container);
+      continue;
+    }
     index.resize(actual.shape.size(), IntExpr(0));
     HR_ASSIGN_OR_RETURN(Address at, lowerer_.AddressOf(a.container, index, false));
     const std::string text = Text(at.linear, DType::kIndex, w);
@@ -155,7 +165,7 @@ Status SdfgGen::EmitNested(const Nested& n, Writer& w) {
   HR_CHECK(callee != nullptr, n.callee.str());
   const std::string fn = names_.function.at(n.callee);
   FieldNames fields;  // the callee's, in the order its own generator uses: symbols, then parameters
-  std::map<Name, std::string> field = FrameFields(*callee, &fields);
+  const std::unordered_map<Name, std::string> field = FrameFields(*callee, &fields);
   w.Open("{");
   StagedArguments staged(*this);
   w.Line("F_" + fn + " c = {};");

@@ -96,7 +96,7 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   const std::string fn = names.function.at(s.name);
   const std::set<Name> inside = DefinedInside(s);
   FieldNames table;
-  const std::map<Name, std::string> fields = FrameFields(s, &table);
+  const std::unordered_map<Name, std::string> fields = FrameFields(s, &table);
   Writer w;
   auto handle = [](const Container& c) { return c.kind == ContainerKind::kSequence || c.dtype == DType::kString; };
   // ---- info ----
@@ -138,7 +138,7 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
         run.Open("{");
         std::string shape;
         struct SymbolEnv : Env {  // one for all sizes, whose temporaries have names of their own
-          const std::map<Name, std::string>* fields;
+          const std::unordered_map<Name, std::string>* fields;
           Assumptions none;
           std::string Symbol(Name n) override { return "f." + fields->at(n); }
           std::string Pointer(Name) override { return ""; }

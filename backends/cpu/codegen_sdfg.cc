@@ -15,11 +15,12 @@
 namespace headrace::cpu {
 
 std::string FieldNames::Of(Name n, const std::string& kind) {
-  auto [it, fresh] = of_.emplace(std::make_pair(kind, n), "");
-  if (!fresh) return it->second;
+  auto& fields = of_[n];
+  for (const auto& [of, field] : fields)
+    if (of == kind) return field;
   std::string s = kind + Identifier(n.view());
   while (!taken_.insert(s).second) s += "_";
-  return it->second = s;
+  return fields.emplace_back(kind, std::move(s)).second;
 }
 
 std::string SdfgGen::Pointer(Name base) {
@@ -344,7 +345,7 @@ Result<SdfgCode> SdfgGen::Run() {
 
 std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNames* fields) {
   std::vector<std::pair<Name, std::string>> out;
-  std::set<Name> seen;
+  std::unordered_set<Name> seen;
   auto symbol = [&](Name n) {
     if (seen.insert(n).second) out.push_back({n, fields->Of(n, "")});
   };
@@ -357,8 +358,8 @@ std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNam
   return out;
 }
 
-std::map<Name, std::string> FrameFields(const Sdfg& s, FieldNames* fields) {
-  std::map<Name, std::string> out;
+std::unordered_map<Name, std::string> FrameFields(const Sdfg& s, FieldNames* fields) {
+  std::unordered_map<Name, std::string> out;
   for (const auto& [name, field] : FrameFieldList(s, fields)) out[name] = field;
   return out;
 }

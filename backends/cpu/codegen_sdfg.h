@@ -4,6 +4,9 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/kernel.h"
@@ -47,12 +50,12 @@ class FieldNames {
  public:
   std::string Of(Name n, const std::string& kind);  // kind tells a symbol from a container of that name
  private:
-  std::map<std::pair<std::string, Name>, std::string> of_;
-  std::set<std::string> taken_;
+  std::unordered_map<Name, std::vector<std::pair<std::string, std::string>>> of_;  // kind and field
+  std::unordered_set<std::string> taken_;
 };
 // The frame's parameters and symbols with their fields, in the one order both the callee and its callers use.
 std::vector<std::pair<Name, std::string>> FrameFieldList(const Sdfg& s, FieldNames* fields);
-std::map<Name, std::string> FrameFields(const Sdfg& s, FieldNames* fields);
+std::unordered_map<Name, std::string> FrameFields(const Sdfg& s, FieldNames* fields);
 
 // A kernel that is called with pointers and sizes, without a frame (codegen_kernel.cc).
 bool IsOneFunction(const Sdfg& s);

@@ -87,7 +87,7 @@ class SdfgGen : public LoopEnv {
     std::vector<Item> items_;
   };
   struct BoundCall {
-    std::map<Name, std::string> pointers;  // by parameter: C++ text
+    std::unordered_map<Name, std::string> pointers;  // by parameter: C++ text
     std::map<Name, Expr> symbols;
   };
   Result<BoundCall> BindArguments(const Nested& n, const Sdfg& callee, StagedArguments* staged, Writer& w);

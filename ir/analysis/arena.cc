@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <queue>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "ir/analysis/lifetimes.h"
 #include "ir/analysis/packing.h"
@@ -32,6 +35,29 @@ struct Layout {
   int64_t total = 0;
 };
 
+// Slots that equal items share, one after the other: of those that are free, the first. Items come by first use.
+class EqualSlots {
+ public:
+  explicit EqualSlots(std::vector<int64_t>* slots) : slots_(*slots) {}
+  int Take(const Item& x) {
+    for (; !busy_.empty() && busy_.top().first < x.life.begin; busy_.pop())
+      free_[slots_[static_cast<size_t>(busy_.top().second)]].push(busy_.top().second);
+    First<int>& mine = free_[x.number];
+    if (mine.empty()) mine.push(static_cast<int>(slots_.size())), slots_.push_back(x.number);
+    const int slot = mine.top();
+    mine.pop();
+    busy_.push({x.life.end, slot});
+    return slot;
+  }
+
+ private:
+  template <typename T>
+  using First = std::priority_queue<T, std::vector<T>, std::greater<T>>;
+  std::vector<int64_t>& slots_;
+  First<std::pair<int64_t, int>> busy_;             // until when, slot
+  std::unordered_map<int64_t, First<int>> free_;  // by size
+};
+
 // Items that `packed` names are packed, each rounded up; the others share slots with their equals.
 Layout LayOut(const Group& g, const std::function<bool(const Item&)>& packed) {
   Layout out;
@@ -46,16 +72,9 @@ Layout LayOut(const Group& g, const std::function<bool(const Item&)>& packed) {
     for (size_t k = 0; k < which.size(); ++k) out.places[which[k]] = {0, p.at[k]};
     out.slots.push_back(p.bytes);
   }
-  std::vector<int64_t> busy_until(out.slots.size());
-  for (size_t i = 0; i < g.items.size(); ++i) {
-    const Item& x = g.items[i];
-    if (packed(x)) continue;
-    size_t slot = items.empty() ? 0 : 1;
-    while (slot < out.slots.size() && !(busy_until[slot] < x.life.begin && out.slots[slot] == x.number)) ++slot;
-    if (slot == out.slots.size()) out.slots.push_back(x.number), busy_until.push_back(0);
-    busy_until[slot] = x.life.end;
-    out.places[i] = {static_cast<int>(slot), 0};
-  }
+  EqualSlots equal(&out.slots);
+  for (size_t i = 0; i < g.items.size(); ++i)
+    if (const Item& x = g.items[i]; !packed(x)) out.places[i] = {equal.Take(x), 0};
   for (int64_t bytes : out.slots) out.total += bytes;
   return out;
 }

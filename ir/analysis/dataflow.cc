@@ -406,16 +406,6 @@ Name RootOf(const Sdfg& s, Name container) {
   return container;
 }
 
-Direction Callees::Of(Name callee, Name port) {
-  const auto [of, fresh] = known_.try_emplace(callee);
-  if (const Sdfg* s = fresh ? p_.Find(callee) : nullptr) {
-    const std::vector<Direction> all = Directions(p_, *s);
-    for (size_t k = 0; k < all.size(); ++k) of->second.emplace(s->parameters[k], all[k]);
-  }
-  const auto it = of->second.find(port);
-  return it == of->second.end() ? Direction::kInOut : it->second;
-}
-
 std::vector<Touched> TouchedBy(const Sdfg& s, NodeId statement, Callees& callees) {
   Toucher t(s, callees);
   t.Statement(statement);
@@ -496,78 +486,6 @@ std::vector<Memlet> MemletsOf(const Program& p, const Sdfg& s, BlockId block) {
 
 std::vector<Edge> EdgesOf(const Program& p, const Sdfg& s, const State& state) {
   return EdgeBuilder(p, s, state).Build();
-}
-
-std::vector<AccessNode> AccessNodesOf(const Program& p, const Sdfg& s, const State& state) {
-  std::vector<AccessNode> out;
-  std::unordered_map<Name, size_t> current;
-  auto node = [&](Name n) -> AccessNode& {
-    auto [it, fresh] = current.emplace(n, out.size());
-    if (fresh) out.push_back({n, 0, {}, {}});
-    return out[it->second];
-  };
-  Callees callees(p);
-  for (uint32_t i = 0; i < state.statements.size(); ++i) {
-    std::vector<Touched> touched = TouchedBy(s, state.statements[i], callees);
-    for (const Touched& t : touched)
-      if (t.read) node(t.root).readers.push_back(i);
-    for (const Touched& t : touched) {
-      if (!t.write) continue;
-      auto it = current.find(t.root);
-      int version = it == current.end() ? 1 : out[it->second].version + 1;
-      current[t.root] = out.size();
-      out.push_back({t.root, version, {i}, {}});
-    }
-  }
-  return out;
-}
-
-void DeclareSymbols(Sdfg* s) {
-  std::unordered_set<Name> known, local;
-  for (Name n : FreeSymbols(*s)) known.insert(n);
-  ForEachNode(*s, [&](NodeId id) {
-    if (auto* m = std::get_if<Map>(&s->nodes[id].body))
-      for (const Range& r : m->ranges) local.insert(r.index);
-    if (auto* l = std::get_if<Library>(&s->nodes[id].body)) local.insert(l->defines.begin(), l->defines.end());
-  });
-  ForEachBlock(*s, s->body, [&](BlockId b) {
-    if (auto* l = std::get_if<Loop>(&s->blocks[b].control)) local.insert(l->var);
-    if (auto* a = std::get_if<Assign>(&s->blocks[b].control)) local.insert(a->symbol);
-  });
-  auto declare = [&](const Expr& e) {
-    if (!e) return;
-    for (Name n : FreeSymbols(e))
-      if (!s->Find(n) && !local.count(n) && known.insert(n).second) s->symbol_params.push_back(n);
-  };
-  for (Name n : s->order) {
-    const Container& c = s->Get(n);
-    for (const Expr& d : c.shape) declare(d);
-    for (const Expr& d : c.strides) declare(d);
-    declare(c.offset);
-  }
-  ForEachNode(*s, [&](NodeId id) {
-    const Body& b = s->nodes[id].body;
-    if (auto* t = std::get_if<Tasklet>(&b)) {
-      declare(t->value);
-      for (const Expr& e : t->index) declare(e);
-    } else if (auto* m = std::get_if<Map>(&b)) {
-      for (const Range& r : m->ranges) declare(r.begin), declare(r.end), declare(r.step);
-    } else if (auto* i = std::get_if<If>(&b)) {
-      declare(i->condition);
-    } else if (auto* k = std::get_if<Check>(&b)) {
-      for (const Expr& e : k->index) declare(e);
-    } else if (auto* n = std::get_if<Nested>(&b)) {
-      for (const auto& symbol : n->symbols) declare(symbol.second);
-    }
-  });
-  ForEachBlock(*s, s->body, [&](BlockId b) {
-    const Control& c = s->blocks[b].control;
-    if (auto* l = std::get_if<Loop>(&c)) declare(l->init), declare(l->condition), declare(l->update);
-    else if (auto* a = std::get_if<Assign>(&c)) declare(a->value);
-    else if (auto* r = std::get_if<Require>(&c)) declare(r->condition);
-    else if (auto* i = std::get_if<Conditional>(&c))
-      for (const Branch& x : i->branches) declare(x.condition);
-  });
 }
 
 }  // namespace headrace

@@ -1,8 +1,8 @@
 // Derived dataflow: memlets of statements, and the edges between the statements of one state.
 #pragma once
-#include <unordered_map>
 #include <vector>
 
+#include "ir/analysis/callees.h"
 #include "ir/analysis/sets.h"
 #include "ir/graph/graph.h"
 
@@ -29,16 +29,6 @@ struct Touched {
 std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, NodeId statement);
 std::vector<Touched> TouchedBy(const Program& p, const Sdfg& s, BlockId block);
 
-// What callees do with their parameters, each found out once: for who asks about many statements, and changes no callee meanwhile.
-class Callees {
- public:
-  explicit Callees(const Program& p) : p_(p) {}
-  Direction Of(Name callee, Name port);  // kInOut: nobody knows
-
- private:
-  const Program& p_;
-  std::unordered_map<Name, std::unordered_map<Name, Direction>> known_;
-};
 std::vector<Memlet> MemletsOf(const Sdfg& s, NodeId statement, Callees& callees);
 std::vector<Touched> TouchedBy(const Sdfg& s, NodeId statement, Callees& callees);
 std::vector<Touched> TouchedBy(const Sdfg& s, BlockId block, Callees& callees);

@@ -110,7 +110,11 @@ class CowMap {
     T value;
     uint32_t next_free = kNone;  // of an erased entry, whose place is taken again
   };
-  // 32 bits of the hash tell cells apart without a look at the entries, and where a cell belongs in an index of any size.
+  // Keys are asked for in about the order in which they were numbered: those of one group stay in one cache line.
+  static constexpr uint32_t kGroupBits = 3, kGroup = 1u << kGroupBits;
+  static_assert(kFirstCells % kGroup == 0, "whole groups");
+  // 32 bits of the hash tell cells apart without a look at the entries, and where a cell belongs in an index of any size: the
+  // upper ones the group of cells, the lowest three the place in it.
   struct Indexed {
     uint32_t hash = 0;
     Entry entry;
@@ -119,10 +123,14 @@ class CowMap {
 
   static uint32_t Hash(const Key& k) {
     uint64_t h = std::hash<Key>()(k);  // of numbers often themselves
-    h = (h ^ h >> 32) * 0x9E3779B97F4A7C15ull;
-    return static_cast<uint32_t>(h >> 32);
+    h ^= h >> 32;
+    const uint64_t group = (h >> kGroupBits) * 0x9E3779B97F4A7C15ull;
+    return static_cast<uint32_t>(group >> 32 & ~uint64_t{kGroup - 1}) | static_cast<uint32_t>(h & (kGroup - 1));
   }
-  uint32_t HomeOf(uint32_t hash) const { return static_cast<uint32_t>(uint64_t{hash} * cells_.size() >> 32); }
+  uint32_t HomeOf(uint32_t hash) const {
+    const uint64_t groups = cells_.size() / kGroup, upper = hash >> kGroupBits;
+    return static_cast<uint32_t>(upper * groups >> (32 - kGroupBits)) * kGroup + (hash & (kGroup - 1));
+  }
   uint32_t Next(uint32_t at) const { return at + 1 == cells_.size() ? 0 : at + 1; }
 
   uint32_t Search(const Key& k) const {

@@ -116,6 +116,18 @@ TEST(CowMap, CopiesShareWhatNeitherChanged) {
   EXPECT_EQ(*copy.Find(0), -1);
 }
 
+// Keys that lie apart as regularly as the cells of an index do: each search still ends soon.
+TEST(CowMap, KeysAtRegularDistances) {
+  constexpr int kKeys = 1 << 16;
+  for (const int distance : {7, 8, 64, 4096, 16384}) {
+    CowMap<int, int> m;
+    for (int i = 0; i < kKeys; ++i) m.Set(i * distance, i);
+    for (int i = 0; i < kKeys; ++i) ASSERT_EQ(*m.Find(i * distance), i) << distance;
+    for (int i = 0; i < kKeys; i += 2) m.Erase(i * distance);
+    for (int i = 0; i < kKeys; ++i) ASSERT_EQ(m.Find(i * distance) != nullptr, i % 2 == 1) << distance;
+  }
+}
+
 // What is erased gives its value back at once.
 TEST(CowMap, ErasedValuesAreGone) {
   CowMap<int, std::shared_ptr<int>> m;

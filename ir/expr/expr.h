@@ -73,13 +73,14 @@ struct ExprNode {
   DType dtype = DType::kNone;
   bool flat = false, has_default = false, saturate = false;
   bool canonical = false;  // Simplify returns it as it is; not part of equality
-  int64_t ivalue = 0;
-  double fvalue = 0;
   Name name;
-  std::string text;  // kString
+  // What a walk looks at stands first: it is one cache line.
   std::vector<Expr> args;
+  int64_t ivalue = 0;
+  uint64_t hash = 0;  // structural, of all but place and dtype (a cast's dtype counts)
+  double fvalue = 0;
   int line = 0, column = 0;  // where it was parsed; not part of equality
-  uint64_t hash = 0;         // structural, of all but place and dtype (a cast's dtype counts)
+  std::string text;          // kString
 };
 
 // A shared handle; null by default. Equality is structural.

@@ -57,20 +57,21 @@ struct ArenaPlace {
   Expr offset;
 };
 
+// What nearly every look at one asks for stands first, in one cache line.
 struct Container {
   Name name;
   ContainerKind kind = ContainerKind::kTransient;
   DType dtype = DType::kNone;
-  std::vector<Expr> shape;    // empty = scalar
-  std::vector<Expr> strides;  // in elements; empty = all elements, one after the other, in this order:
-  MemoryOrder order;          // transients, constants, parameters of kernels; of constants `data` stays row-major
   Storage storage = Storage::kArena;
-  ArenaPlace place;       // transients of the arena, once it is planned
   bool inout = false;     // parameters: both read and written, may alias nothing else
   bool output = false;    // parameters: `out` says that it is an output even though no statement writes it (any more)
   bool optional = false;  // parameters that the caller may leave out (read with `??` or has())
-  Name base;              // views
-  Expr offset;            // views, in elements
+  Name base;                  // views
+  std::vector<Expr> shape;    // empty = scalar
+  std::vector<Expr> strides;  // in elements; empty = all elements, one after the other, in this order:
+  MemoryOrder order;          // transients, constants, parameters of kernels; of constants `data` stays row-major
+  ArenaPlace place;           // transients of the arena, once it is planned
+  Expr offset;                // views, in elements
   Tensor data;            // constants
   ValueType type;         // sequences
   Origin origin;

@@ -107,7 +107,7 @@ class Packer {
       if (const auto* state = std::get_if<State>(&s_.blocks[b].control))
         for (NodeId id : state->statements) Collect(id);
       else
-        for (const Touched& t : TouchedBy(s_, b, callees_)) others_.insert(t.root);
+        for (const Touched& t : TouchedBy(s_, b, callees_)) Otherwise(t.root);
     });
     for (Name n : s_.order)
       if (const Container& c = s_.Get(n); !c.base.empty()) others_.insert(c.base);
@@ -121,6 +121,9 @@ class Packer {
     return !replaced.empty();
   }
   Sdfg Take() { return std::move(s_); }
+  static bool HasWeights(const Sdfg& s) {
+    return std::any_of(s.order.begin(), s.order.end(), [&](Name n) { return MayBePacked(s.Get(n)); });
+  }
 
  private:
   struct Want {
@@ -133,6 +136,10 @@ class Packer {
     return known && (c.dtype == DType::kF32 || c.dtype == DType::kF64 || c.dtype == DType::kBF16 || c.dtype == DType::kI8);
   }
 
+  void Otherwise(Name n) {
+    if (MayBePacked(s_.Get(n))) others_.insert(n);
+  }
+
   // What a statement wants of its weights, if they are a constant, and what it touches otherwise.
   void Collect(NodeId id) {
     const std::vector<Touched> touched = TouchedBy(s_, id, callees_);
@@ -140,7 +147,7 @@ class Packer {
     const std::optional<Packing> packing = reads_constant && IsMapOfTasklets(s_, id) ? PackingIn(id) : std::nullopt;
     for (const Touched& t : touched) {
       if (!packing || t.root != packing->container) {
-        others_.insert(t.root);
+        Otherwise(t.root);
         continue;
       }
       const auto [it, fresh] = wants_.try_emplace(t.root, Want{*packing, {}});
@@ -258,7 +265,7 @@ class Packer {
   const Ask& ask_;
   const std::unordered_set<Name> written_;  // all that may hold values, for keys
   std::map<Name, Want> wants_;          // by constant
-  std::unordered_set<Name> others_;     // what somebody uses otherwise
+  std::unordered_set<Name> others_;     // constants that somebody uses otherwise
   std::unordered_map<std::string, Answer> answers_;  // by what a statement computes
 };
 
@@ -268,7 +275,7 @@ class Packer {
 Result<bool> PackConstants(Program& p, const schedule::Device& device, const Ask& ask) {
   bool changed = false;
   for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
+    if (shared->kernel || !layout::Packer::HasWeights(*shared)) continue;
     layout::Packer packer(p, *shared, device, ask);
     HR_ASSIGN_OR_RETURN(const bool packed, packer.Run());
     if (!packed) continue;
