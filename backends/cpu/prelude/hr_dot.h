@@ -71,7 +71,7 @@ HR_LANES hr_dot4_lanes(int32_t* t, uint32_t a, const int8_t* b) {
 #endif
 }
 /* Bytes side by side as numbers of 32 bits, and back. */
-#if defined(__AVX512F__) && defined(__x86_64__)
+#if defined(__AVX512BW__) && defined(__x86_64__)
 typedef int8_t hr_bytes_at __attribute__((vector_size(16), aligned(1), may_alias));
 #define HR_WIDEN(type, instruction)                                                                                  \
   template <int n>                                                                                                   \
@@ -93,7 +93,48 @@ HR_LANES hr_narrow_lanes(Byte* y, const int32_t* q) {
     __asm__("vpmovdb %1, %0" : "=m"(*(hr_bytes_at*)(y + u)) : "v"(wide));
   }
 }
+/* Floats side by side, rounded, and a small zero point added, as bytes, saturated: what is no number becomes 0 (hr_round_small). Words of
+ * two vectors are packed within each 16 bytes; `order` has the places of the groups of four. */
+#define HR_PACKED(instruction, a, b)                                         \
+  ({                                                                         \
+    hr_groups packed;                                                        \
+    __asm__(instruction " %2, %1, %0" : "=v"(packed) : "v"(a), "v"(b));      \
+    packed;                                                                  \
+  })
+static inline __attribute__((always_inline)) hr_groups hr_rounded(const float* v, hr_groups nothing, bool is_signed) {
+  const hr_sums x = *(const hr_sums_at*)v, most = (hr_sums){} + 2048.0f;
+  hr_sums least;
+  hr_groups q = nothing;
+  __asm__("vminps %1, %2, %0" : "=v"(least) : "v"(x), "v"(most)); /* x where that is no number: then the least integer */
+  if (is_signed) __asm__("vcmpordps %1, %1, %%k1\n\tvcvtps2dq %1, %0%{%%k1%}" : "+v"(q) : "v"(least) : "k1");
+  else __asm__("vcvtps2dq %1, %0" : "=v"(q) : "v"(least));
+  return q;
+}
+template <int n, class Byte>
+HR_LANES hr_round_lanes(Byte* y, const float* v, int32_t zero) {
+  const bool is_signed = (Byte)-1 < 0;
+  const hr_groups order = {0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13};
+  const hr_groups nothing = (hr_groups){} - zero, more = (hr_groups){} + (int32_t)((uint32_t)zero << 16 | ((uint32_t)zero & 0xffff));
+#pragma GCC unroll 16
+  for (int u = 0; u < n; u += 32) {
+    const hr_groups first = hr_rounded(v + u, nothing, is_signed);
+    const hr_groups second = u + 16 < n ? hr_rounded(v + u + 16, nothing, is_signed) : first;
+    const hr_groups words = HR_PACKED("vpaddsw", HR_PACKED("vpackssdw", first, second), more);
+    const hr_groups bytes = is_signed ? HR_PACKED("vpacksswb", words, words) : HR_PACKED("vpackuswb", words, words);
+    const hr_groups out = HR_PACKED("vpermd", order, bytes);
+    __builtin_memcpy(y + u, &out, u + 16 < n ? 32 : 16);
+  }
+}
+#undef HR_PACKED
 #else
+template <int n, class Byte>
+HR_LANES hr_round_lanes(Byte* y, const float* v, int32_t zero) {
+  int32_t q[n];
+#pragma omp simd
+  for (int u = 0; u < n; ++u) q[u] = (Byte)-1 < 0 ? hr_round_small(v[u], zero, -128, 127) : hr_round_small(v[u], zero, 0, 255);
+#pragma omp simd
+  for (int u = 0; u < n; ++u) y[u] = (Byte)q[u];
+}
 template <int n, class Byte>
 HR_LANES hr_widen_lanes(int32_t* w, const Byte* x) {
 #pragma omp simd
