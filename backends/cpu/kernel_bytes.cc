@@ -83,4 +83,32 @@ Result<bool> KernelPrinter::Bytes(const Map& m, Writer& w) {
   return true;
 }
 
+// Bytes of four rows as groups of four:
+//   map e in 0:4 @unroll { map u in 0:32 @vector { d[u, e] = a[32 * e + u] } }   →   hr_group_lanes<32>(&d[0], &a[0], 32);
+Result<bool> KernelPrinter::Grouped(const Map& m, Writer& w) {
+  const auto* lanes_map = m.body.size() == 1 ? std::get_if<Map>(&s_.nodes[m.body[0]].body) : nullptr;
+  if (!lanes_map || lanes_map->schedule != Schedule::kVector || lanes_map->ranges.size() != 1 || m.ranges.size() != 1) return false;
+  const auto* t = lanes_map->body.size() == 1 ? std::get_if<Tasklet>(&s_.nodes[lanes_map->body[0]].body) : nullptr;
+  const LoopDim row = DimOf(m.ranges[0]), d = DimOf(lanes_map->ranges[0]);
+  const int64_t lanes = d.simple ? AsInt(d.end).value_or(0) : 0;
+  if (!t || t->guarded || t->op != WriteOp::kAssign || !row.simple || AsInt(row.end) != 4 || lanes < kLanes || lanes > kMostLanes || lanes % kLanes != 0)
+    return false;
+  HR_ASSIGN_OR_RETURN(const LoweredStmt stmt, lowerer_.Lower(*t));
+  const Expr& read = stmt.value;
+  const bool bytes = !stmt.condition && s_.Get(t->target).dtype == DType::kU8 && read.Is(ExprKind::kRead) && read->dtype == DType::kU8 && read->name != stmt.base;
+  if (!bytes || AsInt(Coefficient(stmt.linear, d.index).value_or(Expr(0))) != 4 || !WalksByOne(stmt.linear, row.index)) return false;
+  const auto step = Coefficient(read->args[0], row.index);
+  if (!step || !AsInt(*step) || !WalksByOne(read->args[0], d.index)) return false;
+  const NameMap begin = {{d.index, Expr(0)}, {row.index, Expr(0)}};
+  const Expr target = Substitute(stmt.linear, begin), source = Substitute(read->args[0], begin);
+  w.Open("{");
+  ExprCode code(env_, w);
+  code.Use(target);
+  code.Use(source);
+  w.Line("hr_group_lanes<" + std::to_string(lanes) + ">(&" + env_.Element(stmt.base, Bare(code.Index(target))) + ", &" +
+         env_.Element(read->name, Bare(code.Index(source))) + ", " + std::to_string(*AsInt(*step)) + ");");
+  w.Close();
+  return true;
+}
+
 }  // namespace headrace::cpu

@@ -532,5 +532,27 @@ kernel k(a: u8[3, 40], b: i8[10, 16, 4], inout c: i32[3, 16]) for cpu {
   EXPECT_THAT(SourceOf(text), HasSubstr("hr_dot4_lanes<16>("));
 }
 
+// Bytes of four rows laid out as groups, and dots whose lanes have groups of their own on both sides, also behind zeros.
+TEST(Kernels, GroupsOfBytes) {
+  const std::string text = R"(
+sdfg f(A: u8[6, 48], B: i8[48, 4], C: i32[3, 48]) {
+  map i in 0:3, j in 0:48 { C[i, j] = i }
+  call k(a = A, b = B, c = C)
+}
+kernel k(a: u8[6, 48], b: i8[48, 4], inout c: i32[3, 48]) for cpu {
+  for r in 0:3, j in 0:48:16 {
+    local d: u8[16, 4]
+    map e in 0:4 @unroll { map u in 0:16 @vector { d[u, e] = a[r + e, j + u] } }
+    map u in 0:16 @vector { c[r, j + u] = dot4(d[u, 0], b[j + u, 0], d[u, 1], b[j + u, 1], d[u, 2], b[j + u, 2], d[u, 3], b[j + u, 3], c[r, j + u]) }
+    map u in 0:16 @vector { c[r, j + u] = dot4(d[u, 0], 0, d[u, 1], b[j + u, 0], d[u, 2], b[j + u, 1], d[u, 3], b[j + u, 2], c[r, j + u]) }
+  }
+})";
+  std::vector<double> a;
+  for (int64_t i = 0; i < 288; ++i) a.push_back(static_cast<double>(i * 37 % 256));
+  ExpectAsInterpreted(text, {{"A", Make(DType::kU8, {6, 48}, a)}, {"B", Make(DType::kI8, {48, 4}, Whole(192, 2))}});
+  for (const char* part : {"hr_group_lanes<16>(", "hr_dot4_lanes_both<16, 0>(", "hr_dot4_lanes_both<16, 1>("})
+    EXPECT_THAT(SourceOf(text), HasSubstr(part));
+}
+
 }  // namespace
 }  // namespace headrace::cpu

@@ -70,6 +70,47 @@ HR_LANES hr_dot4_lanes(int32_t* t, uint32_t a, const int8_t* b) {
                    (int32_t)(a >> 24), b[4 * u + 3], t[u]);
 #endif
 }
+/* Groups of their own on both sides: that of b without its last `less` elements, behind as many zeros. */
+template <int n, int less>
+HR_LANES hr_dot4_lanes_both(int32_t* t, const uint8_t* a, const int8_t* b) {
+#if defined(__AVX512VNNI__) && defined(__x86_64__)
+  static_assert(n % 16 == 0, "whole vectors");
+#pragma GCC unroll 16
+  for (int u = 0; u < n; u += 16) {
+    hr_groups s = *(const hr_groups_at*)(t + u);
+    const hr_groups data = *(const hr_groups_at*)(a + 4 * u), own = *(const hr_groups_at*)(b + 4 * u) << 8 * less;
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(s) : "v"(data), "v"(own));
+    *(hr_groups_at*)(t + u) = s;
+  }
+#else
+  for (int u = 0; u < n; ++u)
+    for (int k = less; k < 4; ++k) t[u] += a[4 * u + k] * b[4 * u + k - less];
+#endif
+}
+/* Bytes of four rows, `step` apart, as groups of four. */
+template <int n>
+HR_LANES hr_group_lanes(uint8_t* d, const uint8_t* a, int64_t step) {
+#if defined(__AVX512BW__) && defined(__x86_64__)
+  static_assert(n % 16 == 0, "whole vectors");
+  typedef int8_t hr_row_at __attribute__((vector_size(16), aligned(1), may_alias));
+  const hr_groups order = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15}; /* of fours of a row, then of bytes of four of them */
+  const hr_groups within = {0x0c080400, 0x0d090501, 0x0e0a0602, 0x0f0b0703, 0x0c080400, 0x0d090501, 0x0e0a0602, 0x0f0b0703,
+                            0x0c080400, 0x0d090501, 0x0e0a0602, 0x0f0b0703, 0x0c080400, 0x0d090501, 0x0e0a0602, 0x0f0b0703};
+#pragma GCC unroll 4
+  for (int u = 0; u < n; u += 16) {
+    hr_groups rows, out;
+    __asm__("vmovdqu32 %1, %x0\n\tvinserti32x4 $1, %2, %0, %0\n\tvinserti32x4 $2, %3, %0, %0\n\tvinserti32x4 $3, %4, %0, %0"
+            : "=&v"(rows)
+            : "m"(*(const hr_row_at*)(a + u)), "m"(*(const hr_row_at*)(a + u + step)), "m"(*(const hr_row_at*)(a + u + 2 * step)),
+              "m"(*(const hr_row_at*)(a + u + 3 * step)));
+    __asm__("vpermd %1, %2, %0\n\tvpshufb %3, %0, %0" : "=&v"(out) : "v"(rows), "v"(order), "v"(within));
+    *(hr_groups_at*)(d + 4 * u) = out;
+  }
+#else
+  for (int u = 0; u < n; ++u)
+    for (int k = 0; k < 4; ++k) d[4 * u + k] = a[k * step + u];
+#endif
+}
 /* Bytes side by side as numbers of 32 bits, and back. */
 #if defined(__AVX512BW__) && defined(__x86_64__)
 typedef int8_t hr_bytes_at __attribute__((vector_size(16), aligned(1), may_alias));
