@@ -24,7 +24,7 @@ class Parter {
     ForEachBody(&body, [&](Statements& list) {
       Statements out;
       for (NodeId n : list) {
-        const auto parts = Parts(n);
+        const auto parts = Parts(n, lanes_);
         if (!parts) In(n);
         changed |= parts.has_value();
         const Statements one = {n};
@@ -36,13 +36,13 @@ class Parter {
   }
 
  private:
-  // Of lanes that read or write bytes beside wider numbers; nullopt: they are others.
-  std::optional<Statements> Parts(NodeId n) {
+  // Of at least so many lanes that read or write bytes beside wider numbers; nullopt: they are others.
+  std::optional<Statements> Parts(NodeId n, int64_t least) {
     const auto* m = std::get_if<Map>(&s_->nodes[n].body);
     if (!m || m->schedule != Schedule::kVector || m->ranges.size() != 1) return std::nullopt;
     const Range range = m->ranges[0];
     const auto count = AsInt(range.end);
-    if (AsInt(range.begin) != 0 || !count || *count < lanes_ || (range.step && AsInt(range.step) != 1)) return std::nullopt;
+    if (AsInt(range.begin) != 0 || !count || *count < least || (range.step && AsInt(range.step) != 1)) return std::nullopt;
     std::vector<Tasklet> body;
     for (NodeId inner : m->body) {
       const auto* t = std::get_if<Tasklet>(&s_->nodes[inner].body);
@@ -52,7 +52,7 @@ class Parter {
     const bool bytes = EndsInBytes(body, range.index);
     const std::vector<Expr> reads = ByteReads(body, range.index);
     if (!bytes && (reads.empty() || !EndsInRegisters(body))) return std::nullopt;
-    if (*count % lanes_ != 0) return WithRest(n, *count / lanes_ * lanes_);
+    if (*count > lanes_ && *count % lanes_ != 0) return WithRest(n, *count / lanes_ * lanes_);
     Statements out;
     HoldWide(&body);
     for (const Expr& read : reads) {
@@ -69,7 +69,8 @@ class Parter {
       return out;
     }
     Tasklet last = body.back();
-    if (const Expr rounded = RoundedOf(last.value, range.index)) {
+    const Expr rounded = *count % lanes_ == 0 ? RoundedOf(last.value, range.index) : Expr();
+    if (rounded) {
       const Expr held = Held("v", DType::kF32, *count, range.index);
       body.back() = {held->name, {held->args[0]}, false, false, WriteOp::kAssign, rounded};
       out.push_back(Lanes(range, body));
@@ -85,16 +86,19 @@ class Parter {
     return out;
   }
 
-  // Whole vectors, and the lanes that are left.
+  // Whole vectors, and the lanes that are left: half a vector or more of them in lanes by themselves, too.
   Statements WithRest(NodeId n, int64_t whole) {
     Map first = std::get<Map>(s_->nodes[n].body), rest = first;
-    first.ranges[0].end = Expr(whole), rest.ranges[0].begin = Expr(whole);
+    const Range& range = first.ranges[0];
+    const NameMap behind = {{range.index, SymbolExpr(range.index) + Expr(whole)}};
+    rest.ranges[0].end = range.end - Expr(whole);
+    first.ranges[0].end = Expr(whole);
     rest.body.clear();
     std::vector<std::pair<Name, Name>> own;  // registers
     for (NodeId inner : first.body) {
       Tasklet t = std::get<Tasklet>(s_->nodes[inner].body);
-      t.value = RenameContainers(t.value, own);
-      for (Expr& e : t.index) e = RenameContainers(e, own);
+      t.value = RenameContainers(Substitute(t.value, behind), own);
+      for (Expr& e : t.index) e = RenameContainers(Substitute(e, behind), own);
       if (rest.body.size() + 1 < first.body.size()) {
         auto known = std::find_if(own.begin(), own.end(), [&](const auto& names) { return names.first == t.target; });
         if (known == own.end())
@@ -103,9 +107,10 @@ class Parter {
       }
       rest.body.push_back(s_->AddNode(std::move(t)));
     }
-    const NodeId head = s_->AddNode(std::move(first));
-    Statements out = *Parts(head);
-    out.push_back(s_->AddNode(std::move(rest)));
+    const NodeId head = s_->AddNode(std::move(first)), tail = s_->AddNode(std::move(rest));
+    Statements out = *Parts(head, lanes_);
+    const auto left = Parts(tail, std::max<int64_t>(2, lanes_ / 2));
+    Add(&out, left ? *left : Statements{tail});
     return out;
   }
 

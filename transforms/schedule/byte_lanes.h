@@ -8,7 +8,7 @@
 //                                                                 map u in 0:32 @vector { Y[i, u] = u8(q[u]) }
 //
 // What is rounded to bytes, sat(rint(x) + f32(z), u8), is held as the f32 x: the lanes that write it are one step (hr_round_lanes of `cpu`).
-// Lanes that fill no whole vector stay as they are, behind those that do.
+// Lanes that fill no whole vector come behind those that do; fewer than half a vector stay as they are.
 #pragma once
 #include "ir/graph/graph.h"
 

@@ -68,7 +68,7 @@ TEST(ByteLanes, WhatIsRounded) {
                       "x: u8[4, 64], z: u8"));
 }
 
-// Bytes between two statements, too, have 32 bits; lanes that fill no vector come last.
+// Bytes between two statements, too, have 32 bits; lanes that fill half a vector come last.
 TEST(ByteLanes, WhatIsHeldAndLeft) {
   ExpectParted(Kernel(R"(    map u in 0:24 @vector {
       local r: u8
@@ -83,11 +83,13 @@ TEST(ByteLanes, WhatIsHeldAndLeft) {
       v[u] = f32(i32(r_wide)) * 2
     }
     map u in 0:16 @vector { y[i, u] = sat(rint(v[u]), u8) }
-    map u in 16:24 @vector {
-      local r_rest: u8
-      r_rest = sat(rint(t[u]), u8)
-      y[i, u] = sat(rint(f32(i32(r_rest)) * 2), u8)
+    local q: i32[8]
+    map u in 0:8 @vector {
+      local r_rest_wide: i32
+      r_rest_wide = i32(sat(rint(t[u + 16]), u8))
+      q[u] = i32(sat(rint(f32(i32(r_rest_wide)) * 2), u8))
     }
+    map u in 0:8 @vector { y[i, u + 16] = u8(q[u]) }
 )"));
 }
 
