@@ -9,6 +9,7 @@
 #include "ir/analysis/type_inference.h"
 #include "transforms/inline.h"
 #include "transforms/quantised.h"
+#include "transforms/schedule/byte_windows.h"
 
 namespace headrace {
 namespace {
@@ -132,7 +133,8 @@ class Rewriter {
     out_ = out;
     const Tasklet& sum = f.sum.tasklet;
     Factor left = FactorOf(f.left), right = FactorOf(f.right);
-    const bool floats = IsShortInFloats(f), dots = !floats && device_.byte_dot == 4 && IsMatrix(f);
+    const bool windows = IsWindowOfBytes(f), floats = !windows && IsShortInFloats(f),
+               dots = windows || (!floats && device_.byte_dot == 4 && IsMatrix(f));
     if (dots) HR_RETURN_IF_ERROR(Signs(&left, &right));
     Expr less;
     if (right.zero && !dots) right.value = BinaryExpr(Op::kSub, right.value, right.zero), right.zero = Expr();
@@ -179,6 +181,30 @@ class Rewriter {
     });
     return apart && !IsMatrix(f) && s_.Get(f.sum.tasklet.target).dtype == DType::kF32 && SumFits(f, int64_t{1} << 24);
   }
+  // … unless the device adds up four products at once, and their windows are such as schedule/byte_windows.h takes, whichever way the lines
+  // of the image go.
+  bool IsWindowOfBytes(const Found& f) const {
+    const Container& weights = s_.Get(f.right.read->name);
+    if (device_.byte_dot != 4 || !IsShortInFloats(f) || f.right.zero || f.right.type != DType::kI8 || weights.kind != ContainerKind::kConstant)
+      return false;
+    const int64_t lanes = device_.vector_bytes / ByteSize(DType::kI32);
+    const bool whole = std::any_of(f.results.begin(), f.results.end(), [&](const Range& r) {
+      return Mentions(f.left.read, r.index) && Mentions(f.right.read, r.index) && AsInt(r.end).value_or(1) % lanes == 0;
+    });
+    int windows = 0;
+    for (const Expr& e : f.left.read->args)
+      for (const Range& t : f.terms) {
+        if (!Mentions(e, t.index) || LengthOf(t) == 1) continue;
+        ++windows;
+        const auto slope = [&](Name index) { return AsInt(Coefficient(e, index).value_or(Expr(0))).value_or(0); };
+        int64_t by = 0;
+        for (const Range& r : f.results)
+          if (Mentions(e, r.index)) by = slope(r.index);
+        if (slope(t.index) != 1 || !schedule::FitsByteWindows(LengthOf(t), by)) return false;
+      }
+    return whole && windows > 0;
+  }
+  static int64_t LengthOf(const Range& r) { return AsInt(r.end).value_or(0); }
   // Weights that are constant are so in floats.
   Status InFloats(Factor* f) {
     const Container& weights = s_.Get(f->read->name);
@@ -218,7 +244,7 @@ class Rewriter {
 
   // The scaled sum, after what it starts at.
   Expr Scaled(const Found& f, Expr sum) const {
-    const bool real = s_.Get(f.sum.tasklet.target).dtype == DType::kF32 && !IsShortInFloats(f);
+    const bool real = s_.Get(f.sum.tasklet.target).dtype == DType::kF32 && (IsWindowOfBytes(f) || !IsShortInFloats(f));
     Expr scale;
     for (const Quantised* q : {&f.left, &f.right})
       for (const Expr& e : q->scales) scale = scale ? BinaryExpr(Op::kMul, scale, e) : e;

@@ -83,6 +83,33 @@ std::string Of(std::string text, const std::string& places) {
   return text;
 }
 
+// … but where four products of bytes are added up at once: of windows of up to three places, and whole vectors of channels.
+TEST(IntegerProducts, ADepthwiseConvolutionInBytes) {
+  constexpr char kProgram[] = R"(sdfg f(X: u8[N, 16, 8], s: f32, t: f32[16], Y: f32[N, 16, 8]) {
+  constant W: i8[16, 3] = fill(1)
+  transient D: f32[N, 16, 8]
+  transient E: f32[16, 3]
+  state {
+    map n in 0:N, c in 0:16, p in 0:8 { D[n, c, p] = f32(i32(X[n, c, p]) - 5) * s }
+    map c in 0:16, k in 0:3 { E[c, k] = f32(i32(W[c, k])) * t[c] }
+    map n in 0:N, c in 0:16, p in 0:8 { Y[n, c, p] = 0 }
+    map n in 0:N, c in 0:16, p in 0:8, k in 0:3 { Y[n, c, p] += (D[n, c, p + k - 1] ?? 0) * E[c, k] }
+  }
+}
+)";
+  ExpectPass(kProgram, kDots, R"(sdfg f(X: u8[N, 16, 8], s: f32, t: f32[16], Y: f32[N, 16, 8]) {
+  constant W: i8[16, 3] = fill(1)
+  constant W_sums: i32[16] = fill(15)
+  transient Y_sums: i32[N, 16, 8]
+  state {
+    map n in 0:N, c in 0:16, p in 0:8 { Y_sums[n, c, p] = 0 }
+    map n in 0:N, c in 0:16, p in 0:8, k in 0:3 { Y_sums[n, c, p] += i32(X[n, c, k + p - 1] ?? 5) * i32(W[c, k]) }
+    map n in 0:N, c in 0:16, p in 0:8 { Y[n, c, p] = f32(Y_sums[n, c, p] - W_sums[c]) * (s * t[c]) }
+  }
+}
+)");
+}
+
 // Each channel by itself: floats hold such short sums, 255 * 255 * 258 at most, and are added up faster.
 TEST(IntegerProducts, ADepthwiseConvolution) {
   constexpr char kProgram[] = R"(sdfg f(X: u8[N, 4, 8, $K], s: f32, t: f32[4], Y: f32[N, 4, 8]) {

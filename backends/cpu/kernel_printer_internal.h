@@ -39,8 +39,10 @@ class KernelPrinter {
   Status Halves(NodeId n, const Map& m, Writer& w);
   // ---- kernel_dots.cc ----
   Result<bool> Dots(const Map& m, Writer& w);  // false: they are no such lanes, and nothing was written
+  Result<bool> DotsOfBoth(const LoweredStmt& stmt, Name lane, int64_t lanes, Writer& w);
   // ---- kernel_bytes.cc ----
   Result<bool> Bytes(const Map& m, Writer& w);  // so
+  Result<bool> Grouped(const Map& m, Writer& w);
 
   // What stands before a parallel map, and is passed on to its function.
   struct Outer {

@@ -464,7 +464,8 @@ kernel k(a: bf16[4, 40], b: bf16[20, 32, 2], inout c: f32[4, 32]) for cpu @flush
   EXPECT_THAT(SourceOf(apart), Not(HasSubstr("hr_dot2_lanes")));
 }
 
-// As numbers are quantised: rounded to even, saturated, and 0 where there is no number; also where the zero point is negative.
+// As numbers are quantised: rounded to even, saturated, and 0 where there is no number; also where the zero point is negative. Whole vectors
+// are one call of the prelude.
 TEST(Kernels, RoundedBytes) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> x = {0.5, 1.5, -0.5, -1.5, 127.5, 254.5, 255.5, 300, -129, -1e9, 1e9, 3e38, -3e38, inf, -inf, nan,
@@ -472,11 +473,18 @@ TEST(Kernels, RoundedBytes) {
   for (const char* type : {"u8", "i8"})
     for (const char* zero : {"3", "127", "-128"}) {
       if (*type == 'u' && *zero == '-') continue;
-      const std::string text = std::string("sdfg f(X: f32[32], Y: ") + type + "[32]) {\n  constant z: " + type + " = " + zero +
-                               "\n  call k(x = X, z = z, y = Y)\n}\nkernel k(x: f32[32], z: " + type + ", y: " + type +
-                               "[32]) for cpu {\n  map u in 0:32 @vector { y[u] = sat(rint(x[u]) + f32(z), " + type + ") }\n}";
-      ExpectAsInterpreted(text, {{"X", Make(DType::kF32, {32}, x)}});
-      EXPECT_THAT(SourceOf(text), HasSubstr("hr_round_small("));
+      const auto text = [&](const std::string& parts) {
+        return std::string("sdfg f(X: f32[32], Y: ") + type + "[32]) {\n  constant z: " + type + " = " + zero +
+               "\n  call k(x = X, z = z, y = Y)\n}\nkernel k(x: f32[32], z: " + type + ", y: " + type + "[32]) for cpu {\n" + parts + "}";
+      };
+      const std::string value = std::string(" @vector { y[u] = sat(rint(x[u]) + f32(z), ") + type + ") }\n";
+      const std::string whole = text("  map u in 0:32" + value), two = text("  map u in 0:16" + value + "  map u in 16:32" + value),
+                        wide = text("  for i in 0:2 {\n    map u in 0:16 @vector { y[16 * i + u] = sat(rint(x[16 * i + u]) + f32(z), " +
+                                    std::string(type) + ") }\n  }\n");
+      for (const std::string& t : {whole, two, wide}) ExpectAsInterpreted(t, {{"X", Make(DType::kF32, {32}, x)}});
+      EXPECT_THAT(SourceOf(whole), HasSubstr("hr_round_lanes<32>("));
+      EXPECT_THAT(SourceOf(wide), HasSubstr("hr_round_lanes<16>("));
+      EXPECT_THAT(SourceOf(two), HasSubstr("hr_round_small("));
     }
 }
 
@@ -522,6 +530,28 @@ kernel k(a: u8[3, 40], b: i8[10, 16, 4], inout c: i32[3, 16]) for cpu {
   for (int64_t i = 0; i < 120; ++i) a.push_back(static_cast<double>(i * 37 % 256));
   ExpectAsInterpreted(text, {{"A", Make(DType::kU8, {3, 40}, a)}, {"B", Make(DType::kI8, {10, 16, 4}, Whole(640, 2))}});
   EXPECT_THAT(SourceOf(text), HasSubstr("hr_dot4_lanes<16>("));
+}
+
+// Bytes of four rows laid out as groups, and dots whose lanes have groups of their own on both sides, also behind zeros.
+TEST(Kernels, GroupsOfBytes) {
+  const std::string text = R"(
+sdfg f(A: u8[6, 48], B: i8[48, 4], C: i32[3, 48]) {
+  map i in 0:3, j in 0:48 { C[i, j] = i }
+  call k(a = A, b = B, c = C)
+}
+kernel k(a: u8[6, 48], b: i8[48, 4], inout c: i32[3, 48]) for cpu {
+  for r in 0:3, j in 0:48:16 {
+    local d: u8[16, 4]
+    map e in 0:4 @unroll { map u in 0:16 @vector { d[u, e] = a[r + e, j + u] } }
+    map u in 0:16 @vector { c[r, j + u] = dot4(d[u, 0], b[j + u, 0], d[u, 1], b[j + u, 1], d[u, 2], b[j + u, 2], d[u, 3], b[j + u, 3], c[r, j + u]) }
+    map u in 0:16 @vector { c[r, j + u] = dot4(d[u, 0], 0, d[u, 1], b[j + u, 0], d[u, 2], b[j + u, 1], d[u, 3], b[j + u, 2], c[r, j + u]) }
+  }
+})";
+  std::vector<double> a;
+  for (int64_t i = 0; i < 288; ++i) a.push_back(static_cast<double>(i * 37 % 256));
+  ExpectAsInterpreted(text, {{"A", Make(DType::kU8, {6, 48}, a)}, {"B", Make(DType::kI8, {48, 4}, Whole(192, 2))}});
+  for (const char* part : {"hr_group_lanes<16>(", "hr_dot4_lanes_both<16, 0>(", "hr_dot4_lanes_both<16, 1>("})
+    EXPECT_THAT(SourceOf(text), HasSubstr(part));
 }
 
 }  // namespace

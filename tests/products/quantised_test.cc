@@ -99,8 +99,36 @@ TEST(Quantised, Convolutions) {
     }
 }
 
+// Weights of their own at each place, so that none can stand for another.
+std::string Varied(std::string text, int64_t channels, int64_t window) {
+  std::string values;
+  for (int64_t k = 0, i = 0; k < window * window; ++k) {
+    values += std::string(k == 0 ? "[" : ", ") + (k % window == 0 ? "[[[" : "[[");
+    for (int64_t c = 0; c < channels; ++c, ++i) values += (c ? ", " : "") + std::to_string(i * 37 % 255 - 127);
+    values += k % window == window - 1 ? "]]]" : "]]";
+  }
+  return text.replace(text.find("fill(-2)"), 8, values + "]");
+}
+
+// Four places of a line at once, of whole vectors of channels.
+TEST(Quantised, Depthwise) {
+  const auto depthwise = [](Image x) {
+    x.m = x.c, x.groups = std::stoll(x.c), x.last = true;
+    return Varied(Convolution(x), x.groups, x.window);
+  };
+  for (const char* data : {"u8", "i8"})
+    for (const int64_t stride : {1, 2})
+      for (const auto& [height, width] : {std::pair<int64_t, int64_t>{9, 10}, {7, 7}, {3, 3}, {1, 1}})
+        ExpectIntegers(depthwise({height, width, 3, stride, 1, "32", "", data, "7"}), {}, true);
+  ExpectIntegers(depthwise({9, 20, 3, 1, 0, "48", "", "u8", "7"}), {}, true);
+  ExpectIntegers(depthwise({9, 10, 2, 1, 1, "64", "", "u8", "7"}), {}, true);
+  ExpectIntegers(depthwise({9, 10, 4, 2, 1, "32", "", "u8", "0"}), {}, true);
+  ExpectIntegers(depthwise({60, 70, 3, 1, 1, "64", "", "u8", "7"}), {}, true);  // lines in parts
+  ExpectIntegers(depthwise({9, 10, 5, 1, 2, "32", "", "u8", "7"}), {}, false);
+  ExpectIntegers(depthwise({9, 10, 3, 1, 1, "40", "", "u8", "7"}), {}, false);
+}
+
 TEST(Quantised, Groups) {
-  ExpectIntegers(Convolution({9, 10, 3, 1, 1, "32", "32", "u8", "7", 32}), {}, false);
   ExpectIntegers(Convolution({9, 10, 3, 2, 1, "40", "40", "u8", "7", 40}), {}, false);
   ExpectIntegers(Convolution({9, 10, 3, 1, 1, "16", "48", "u8", "7", 2}), {}, false);
 }

@@ -4,6 +4,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
+#include "ir/analysis/type_inference.h"
 #include "transforms/schedule/steps.h"
 
 namespace headrace::schedule {
@@ -23,7 +24,7 @@ class Parter {
     ForEachBody(&body, [&](Statements& list) {
       Statements out;
       for (NodeId n : list) {
-        const auto parts = Parts(n);
+        const auto parts = Parts(n, lanes_);
         if (!parts) In(n);
         changed |= parts.has_value();
         const Statements one = {n};
@@ -35,14 +36,13 @@ class Parter {
   }
 
  private:
-  // Of lanes that read or write bytes beside wider numbers; nullopt: they are others.
-  std::optional<Statements> Parts(NodeId n) {
+  // Of at least so many lanes that read or write bytes beside wider numbers; nullopt: they are others.
+  std::optional<Statements> Parts(NodeId n, int64_t least) {
     const auto* m = std::get_if<Map>(&s_->nodes[n].body);
     if (!m || m->schedule != Schedule::kVector || m->ranges.size() != 1) return std::nullopt;
     const Range range = m->ranges[0];
     const auto count = AsInt(range.end);
-    if (AsInt(range.begin) != 0 || !count || *count % lanes_ != 0 || (range.step && AsInt(range.step) != 1))
-      return std::nullopt;
+    if (AsInt(range.begin) != 0 || !count || *count < least || (range.step && AsInt(range.step) != 1)) return std::nullopt;
     std::vector<Tasklet> body;
     for (NodeId inner : m->body) {
       const auto* t = std::get_if<Tasklet>(&s_->nodes[inner].body);
@@ -52,7 +52,9 @@ class Parter {
     const bool bytes = EndsInBytes(body, range.index);
     const std::vector<Expr> reads = ByteReads(body, range.index);
     if (!bytes && (reads.empty() || !EndsInRegisters(body))) return std::nullopt;
+    if (*count > lanes_ && *count % lanes_ != 0) return WithRest(n, *count / lanes_ * lanes_);
     Statements out;
+    HoldWide(&body);
     for (const Expr& read : reads) {
       const Expr wide = Wide("w", *count, range.index);
       out.push_back(Lanes(
@@ -66,13 +68,97 @@ class Parter {
       out.push_back(Lanes(range, body));
       return out;
     }
-    const Expr wide = Wide("q", *count, range.index);
     Tasklet last = body.back();
+    const Expr rounded = *count % lanes_ == 0 ? RoundedOf(last.value, range.index) : Expr();
+    if (rounded) {
+      const Expr held = Held("v", DType::kF32, *count, range.index);
+      body.back() = {held->name, {held->args[0]}, false, false, WriteOp::kAssign, rounded};
+      out.push_back(Lanes(range, body));
+      last.value = Transform(last.value, [&](const Expr& e) { return IsRint(e) ? CallExpr("rint", {held}) : e; });
+      out.push_back(Lanes(range, {last}));
+      return out;
+    }
+    const Expr wide = Wide("q", *count, range.index);
     body.back() = {wide->name, {wide->args[0]}, false, false, WriteOp::kAssign, CastExpr(DType::kI32, last.value)};
     out.push_back(Lanes(range, body));
     last.value = CastExpr(s_->Get(last.target).dtype, wide);
     out.push_back(Lanes(range, {last}));
     return out;
+  }
+
+  // Whole vectors, and the lanes that are left: half a vector or more of them in lanes by themselves, too.
+  Statements WithRest(NodeId n, int64_t whole) {
+    Map first = std::get<Map>(s_->nodes[n].body), rest = first;
+    const Range& range = first.ranges[0];
+    const NameMap behind = {{range.index, SymbolExpr(range.index) + Expr(whole)}};
+    rest.ranges[0].end = range.end - Expr(whole);
+    first.ranges[0].end = Expr(whole);
+    rest.body.clear();
+    std::vector<std::pair<Name, Name>> own;  // registers
+    for (NodeId inner : first.body) {
+      Tasklet t = std::get<Tasklet>(s_->nodes[inner].body);
+      t.value = RenameContainers(Substitute(t.value, behind), own);
+      for (Expr& e : t.index) e = RenameContainers(Substitute(e, behind), own);
+      if (rest.body.size() + 1 < first.body.size()) {
+        auto known = std::find_if(own.begin(), own.end(), [&](const auto& names) { return names.first == t.target; });
+        if (known == own.end())
+          known = own.insert(own.end(), {t.target, Local(s_, t.target.str() + "_rest", s_->Get(t.target).dtype, {}, Storage::kRegister)});
+        t.target = known->second;
+      }
+      rest.body.push_back(s_->AddNode(std::move(t)));
+    }
+    const NodeId head = s_->AddNode(std::move(first)), tail = s_->AddNode(std::move(rest));
+    Statements out = *Parts(head, lanes_);
+    const auto left = Parts(tail, std::max<int64_t>(2, lanes_ / 2));
+    Add(&out, left ? *left : Statements{tail});
+    return out;
+  }
+
+  // Bytes that are held between two statements are numbers of 32 bits wherever they are read as wider ones.
+  void HoldWide(std::vector<Tasklet>* body) {
+    for (size_t k = 0; k + 1 < body->size(); ++k) {
+      Tasklet& t = (*body)[k];
+      const DType type = s_->Get(t.target).dtype;
+      const Expr held = ReadExpr(t.target, {});
+      if (!IsByte(type) || t.op != WriteOp::kAssign || !IsReadWide(*body, held)) continue;
+      const Expr wide = ReadExpr(Local(s_, t.target.str() + "_wide", DType::kI32, {}, Storage::kRegister), {});
+      t.target = wide->name, t.value = CastExpr(DType::kI32, CastExpr(type, t.value));
+      if (t.value->args[0]->args[0].Is(ExprKind::kCast) && t.value->args[0]->args[0]->dtype == type)
+        t.value = CastExpr(DType::kI32, t.value->args[0]->args[0]);
+      for (Tasklet& later : *body)
+        later.value = Transform(later.value, [&](const Expr& e) { return IsWideCast(e) && e->args[0] == held ? WithArgs(e, {wide}) : e; });
+    }
+  }
+  static bool IsWideCast(const Expr& e) { return e.Is(ExprKind::kCast) && !e->saturate && ByteSize(e->dtype) >= 4; }
+  // One statement gives it its value.
+  static bool IsReadWide(const std::vector<Tasklet>& body, const Expr& held) {
+    int writers = 0;
+    bool wide = true;
+    for (const Tasklet& t : body) {
+      writers += t.target == held->name;
+      Visit(t.value, [&](const Expr& e) {
+        if (IsWideCast(e) && e->args[0] == held) return false;
+        wide &= e != held;
+        return true;
+      });
+    }
+    return writers == 1 && wide;
+  }
+
+  static bool IsRint(const Expr& e) { return e.Is(ExprKind::kCall) && e->name == Name("rint"); }
+  // x of `sat(rint(x) + f32(z), u8)`, in f32, where all lanes have the byte z; null: it is none.
+  Expr RoundedOf(const Expr& e, Name lane) const {
+    Expr rint = e->args[0];
+    if (rint.Is(ExprKind::kBinary) && rint->op == Op::kAdd) {
+      const Expr& zero = rint->args[1];
+      const bool byte = zero.Is(ExprKind::kCast) && zero->dtype == DType::kF32 && zero->args[0].Is(ExprKind::kRead) &&
+                        !zero->args[0]->has_default && IsByte(s_->Get(zero->args[0]->name).dtype) && !Mentions(zero, lane);
+      if (!byte) return {};
+      rint = rint->args[0];
+    }
+    if (!IsRint(rint)) return {};
+    const Result<Expr> typed = InferTypes(*s_, rint);
+    return typed.ok() && (*typed)->dtype == DType::kF32 ? rint->args[0] : Expr();
   }
 
   // All but the last statement hold numbers in registers.
@@ -121,8 +207,9 @@ class Parter {
     return out;
   }
 
-  Expr Wide(const std::string& stem, int64_t count, Name lane) {
-    return ReadExpr(Local(s_, stem, DType::kI32, {Expr(count)}, Storage::kRegister), {SymbolExpr(lane)});
+  Expr Wide(const std::string& stem, int64_t count, Name lane) { return Held(stem, DType::kI32, count, lane); }
+  Expr Held(const std::string& stem, DType type, int64_t count, Name lane) {
+    return ReadExpr(Local(s_, stem, type, {Expr(count)}, Storage::kRegister), {SymbolExpr(lane)});
   }
   NodeId Lanes(const Range& range, const std::vector<Tasklet>& body) {
     Statements inside;

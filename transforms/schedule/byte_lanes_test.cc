@@ -30,14 +30,14 @@ TEST(ByteLanes, WhatIsReadAndWritten) {
       Kernel(
           "    map u in 0:32 @vector {\n      local r: f32\n      r = t[u] * 2\n      y[i, u] = sat(rint(r + f32(i32(x[i, u + 3]) - 7)), u8)\n    }\n"),
       Kernel(R"(    local w: i32[32]
-    local q: i32[32]
+    local v: f32[32]
     map u in 0:32 @vector { w[u] = i32(x[i, u + 3]) }
     map u in 0:32 @vector {
       local r: f32
       r = t[u] * 2
-      q[u] = i32(sat(rint(r + f32(i32(w[u]) - 7)), u8))
+      v[u] = r + f32(i32(w[u]) - 7)
     }
-    map u in 0:32 @vector { y[i, u] = u8(q[u]) }
+    map u in 0:32 @vector { y[i, u] = sat(rint(v[u]), u8) }
 )"));
 }
 
@@ -56,9 +56,46 @@ TEST(ByteLanes, WhatIsReadAlone) {
 )"));
 }
 
-// Lanes that fill no vectors, that lie apart, that are copied, or computed with bytes alone.
+// What is rounded is held as it is before: rounding, a zero point and saturation are one step, of which processors make bytes at once.
+TEST(ByteLanes, WhatIsRounded) {
+  ExpectParted(Kernel("    map u in 0:32 @vector { y[i, u] = sat(rint(fma(f32(i32(x[i, u])), t[u], 1)) + f32(z), u8) }\n", "x: u8[4, 64], z: u8"),
+               Kernel(R"(    local w: i32[32]
+    local v: f32[32]
+    map u in 0:32 @vector { w[u] = i32(x[i, u]) }
+    map u in 0:32 @vector { v[u] = fma(f32(i32(w[u])), t[u], 1) }
+    map u in 0:32 @vector { y[i, u] = sat(rint(v[u]) + f32(z), u8) }
+)",
+                      "x: u8[4, 64], z: u8"));
+}
+
+// Bytes between two statements, too, have 32 bits; lanes that fill half a vector come last.
+TEST(ByteLanes, WhatIsHeldAndLeft) {
+  ExpectParted(Kernel(R"(    map u in 0:24 @vector {
+      local r: u8
+      r = sat(rint(t[u]), u8)
+      y[i, u] = sat(rint(f32(i32(r)) * 2), u8)
+    }
+)"),
+               Kernel(R"(    local v: f32[16]
+    map u in 0:16 @vector {
+      local r_wide: i32
+      r_wide = i32(sat(rint(t[u]), u8))
+      v[u] = f32(i32(r_wide)) * 2
+    }
+    map u in 0:16 @vector { y[i, u] = sat(rint(v[u]), u8) }
+    local q: i32[8]
+    map u in 0:8 @vector {
+      local r_rest_wide: i32
+      r_rest_wide = i32(sat(rint(t[u + 16]), u8))
+      q[u] = i32(sat(rint(f32(i32(r_rest_wide)) * 2), u8))
+    }
+    map u in 0:8 @vector { y[i, u + 16] = u8(q[u]) }
+)"));
+}
+
+// Lanes that fill no vector, that lie apart, that are copied, or computed with bytes alone.
 TEST(ByteLanes, OtherLanes) {
-  for (const char* statements : {"    map u in 0:24 @vector { y[i, u] = sat(rint(t[u]), u8) }\n",
+  for (const char* statements : {"    map u in 0:12 @vector { y[i, u] = sat(rint(t[u]), u8) }\n",
                                  "    map u in 0:16 @vector { y[i, 2 * u] = sat(rint(t[u]), u8) }\n",
                                  "    map u in 0:16 @vector { y[i, u] = x[i, u] }\n",
                                  "    map u in 0:16 @vector { y[i, u] = max(x[i, u], 3) }\n",

@@ -171,6 +171,18 @@ std::optional<Channels> ChannelsOf(const Sdfg& s, const Nest& n, const Tasklet& 
   return known() ? std::optional<Channels>(c) : std::nullopt;
 }
 
+namespace {
+
+// Weights that are panels of this lane already, in groups: packed.h.
+bool IsPackedFor(const Sdfg& s, const Expr& e, Name lane) {
+  const size_t n = e->args.size();
+  if (e->has_default || n < 4) return false;
+  const Expr width = s.Get(e->name).shape[n - 2];
+  return e->args[0] == FloorDiv(SymbolExpr(lane), width) && e->args[n - 2] == Mod(SymbolExpr(lane), width);
+}
+
+}  // namespace
+
 std::optional<Windows> WindowsOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type) {
   const Tasklet* const t = &sum;
   if (!IsPlainSum(s, sum)) return std::nullopt;
@@ -193,6 +205,7 @@ std::optional<Windows> WindowsOf(const Sdfg& s, const Nest& n, const Tasklet& su
   Visit(t->value, [&](const Expr& e) {
     if (e.Is(ExprKind::kSelect)) fine = fine && WindowReadOf(s, e) && !Mentions(e->args[0], w.lane.index);
     if (!e.Is(ExprKind::kRead)) return fine;
+    if (IsPackedFor(s, e, w.lane.index)) return false;
     const auto read = WindowReadOf(s, e);
     const int64_t step = read ? StepOf(s, e->name, read->index, false, w.lane.index) : INT32_MAX;
     fine = fine && step <= 1;

@@ -1,4 +1,5 @@
-// Where the strategy takes windows of images, channels innermost in memory or rows: channels_schedule.h, winograd.h, windows.h, window_weights.h, frames.h.
+// Where the strategy takes windows of images, channels innermost in memory or rows: channels_schedule.h, winograd.h, byte_windows.h, windows.h, window_weights.h, frames.h.
+#include "transforms/schedule/byte_windows.h"
 #include "transforms/schedule/channels_schedule.h"
 #include "transforms/schedule/frames.h"
 #include "transforms/schedule/scheduler.h"
@@ -29,8 +30,16 @@ std::optional<Scheduler::Statements> Scheduler::Windowed(const Nest& n) {
       return out;
     }
     tiles_ = Tiles();
-    if (auto windows = WindowsOf(*s_, sum->nest, sum->sum, sum->apart, type))
+    if (auto windows = WindowsOf(*s_, sum->nest, sum->sum, sum->apart, type)) {
+      const Sdfg as_it_was = *s_;
+      ByteWindowsScheduler bytes(s_, d_, *windows, sum->completion);
+      if (auto out = bytes.Run()) {
+        tiles_ = {bytes.packing(), bytes.packed()};
+        return out;
+      }
+      *s_ = as_it_was;
       return WindowsScheduler(s_, d_, std::move(*windows), sum->completion).Run();
+    }
     if (auto weights = WindowWeightsOf(*s_, sum->nest, sum->sum, sum->apart, type, d_))
       return WindowWeightsScheduler(s_, d_, std::move(*weights), sum->completion).Run();
     if (const auto frames = FramesOf(*s_, sum->nest, sum->sum, sum->apart, type, d_))

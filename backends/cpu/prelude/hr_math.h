@@ -144,21 +144,27 @@ static inline int32_t hr_sat_small(float v, float lo, float hi) {
   return lo == 0 || v == v ? (int32_t)inside : 0;
 }
 
-/* A float that is rounded, and a small zero point, to an integer of 8 bits from lo to hi, saturated. Lanes have maxima of integers, and floats
- * of 0 and more are ordered as their bits are: what is large need not be told from what is no number by floats. */
+/* A float that is rounded, and a small zero point, to an integer of 8 bits from lo to hi, saturated. What is no number is the least of all
+ * integers as processors of Intel's kind round it, and as clang, which would take it for undefined, is told: of no zero point below 0 it
+ * becomes 0, as it should, by itself. */
 #if defined(__clang__)
-static inline int32_t hr_rint_i32(float v) { return (int32_t)__builtin_rintf(v < -2048.0f ? -2048.0f : v); }
+#define HR_RINT_LEAST 1
+static inline int32_t hr_rint_i32(float v) { return (int32_t)__builtin_rintf(v > -2048.0f ? v : -2048.0f); }
 #else
+#if defined(__x86_64__)
+#define HR_RINT_LEAST 1
+#else
+#define HR_RINT_LEAST 0
+#endif
 static inline int32_t hr_rint_i32(float v) { return __builtin_irintf(v); }
 #endif
 static inline int32_t hr_round_small(float v, int32_t zero, int32_t lo, int32_t hi) {
-  const int32_t bits = hr_bits_f32(v), most = 0x45000000; /* 2048 */
-  int32_t q = hr_rint_i32(hr_f32_bits((uint32_t)(bits < most ? bits : most)));
+  int32_t q = hr_rint_i32(2048.0f < v ? 2048.0f : v);
   if (lo < 0) q = q > -2048 ? q : -2048; /* zero points may be negative, and what is below all integers is the least of them */
   q += zero;
   q = q > lo ? q : lo;
   q = q < hi ? q : hi;
-  return v == v ? q : 0;
+  return HR_RINT_LEAST && lo == 0 ? q : v == v ? q : 0;
 }
 
 /* exp: Cody and Waite reduction, polynomial of degree 6 in [sqrt(1/2), sqrt(2)], to whose bits the exponent is added: the float
