@@ -6,8 +6,16 @@
 
 namespace headrace::cpu {
 
+// What a file's functions leave to the host compiler, least first (CompileFlags).
+enum class CodeKind : uint8_t {
+  kCalls,  // what calls kernels, and headers
+  kTiles,  // kernels with tiles of registers, `map @apart`: loops stand as they are meant, unrolled and in vectors
+  kLanes,  // kernels whose schedule has lanes: functions of the prelude in vectors, sizes that only compilers may know
+  kLoops,  // other kernels: loops as they are written
+};
+
 struct CodeStyle {
-  size_t file_bytes = 32 << 10;         // of text: enough work for a compiler process, not too much
+  size_t file_bytes = 64 << 10;         // of text: enough work for a compiler process, not too much
   size_t function_statements = 200;     // more of them are functions one after the other
   int poll_statements = 16;             // after so many, whether the run was cancelled is asked again
   size_t sites = 50000;                 // places of errors that are kept; calls of large programs that call each other multiply them

@@ -23,6 +23,16 @@ bool NeedsSchedule(const Body& body) {
   return (m && m->schedule != Schedule::kDefault) || std::holds_alternative<If>(body) || std::holds_alternative<Check>(body);
 }
 
+CodeKind KindOf(const Sdfg& kernel) {
+  CodeKind kind = CodeKind::kLoops;
+  ForEachNode(kernel, [&](NodeId n) {
+    const auto* m = std::get_if<Map>(&kernel.nodes[n].body);
+    if (m && m->schedule == Schedule::kApart) kind = CodeKind::kTiles;
+    if (m && m->schedule == Schedule::kVector && kind == CodeKind::kLoops) kind = CodeKind::kLanes;
+  });
+  return kind;
+}
+
 }  // namespace
 
 Status CheckKernel(const Program& p, const Sdfg& kernel) {
@@ -62,7 +72,7 @@ Result<const ProgramNames::NamedKernel*> SdfgGen::KernelOf(const Sdfg& callee) {
     for (const Range& r : callee.given) lowerer.Push(r);
     HR_ASSIGN_OR_RETURN(k, PlainKernel(callee, StatementsOf(callee)[0], lowerer, o));
   }
-  const std::string name = AddKernel(k, Print(callee), !callee.device.empty());
+  const std::string name = AddKernel(k, Print(callee), !callee.device.empty(), KindOf(callee));
   k.text.clear();
   return &names_.kernel_named.emplace(callee.name, ProgramNames::NamedKernel{name, std::move(k)}).first->second;
 }
@@ -106,7 +116,7 @@ Status SdfgGen::StatementAsKernel(NodeId n, Writer& w) {
   KernelOptions o;
   o.restrict_pointers = !names_.may_alias.count(s_.name);
   HR_ASSIGN_OR_RETURN(Kernel k, PlainKernel(s_, n, lowerer_, o));
-  std::string call = AddKernel(k, PrintNode(s_, n), false) + "(x";
+  std::string call = AddKernel(k, PrintNode(s_, n), false, CodeKind::kLoops) + "(x";
   for (Name p : k.pointers) call += ", " + Pointer(p);
   for (Name p : k.symbols) call += ", " + Symbol(p);
   w.Line(call + ");");
@@ -114,7 +124,7 @@ Status SdfgGen::StatementAsKernel(NodeId n, Writer& w) {
   return {};
 }
 
-std::string SdfgGen::AddKernel(Kernel k, const std::string& comment, bool scheduled) {
+std::string SdfgGen::AddKernel(Kernel k, const std::string& comment, bool scheduled, CodeKind kind) {
   auto [it, fresh] = names_.kernel_of.emplace(k.text, "k" + std::to_string(names_.kernels.size()));
   if (!fresh) return it->second;
   std::string text = "// ";
@@ -125,7 +135,7 @@ std::string SdfgGen::AddKernel(Kernel k, const std::string& comment, bool schedu
   }
   if (text.back() != '\n') text += '\n';
   for (size_t at = 0; (at = k.text.find("$K", at)) != std::string::npos;) k.text.replace(at, 2, it->second);
-  names_.kernels.push_back({it->second, k.parameters, text + k.text, scheduled});
+  names_.kernels.push_back({it->second, k.parameters, text + k.text, scheduled, kind});
   return it->second;
 }
 

@@ -345,16 +345,16 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   out.sites = names.sites[p.entry];
   out.kernels = static_cast<int>(names.kernels.size());
   for (const auto& k : names.kernels) out.scheduled += k.scheduled;
-  out.files.push_back({"headrace.h", Prelude(), false});
+  out.files.push_back({"headrace.h", Prelude()});
   out.files.push_back(
-      {"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes, false});
+      {"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes});
   // Kernels and functions, cut into files by size alone: the cut does not depend on the machine.
-  auto split = [&](const std::string& stem, const std::vector<std::string>& items, bool hot) {
+  auto split = [&](const std::string& stem, const std::string& header, const std::vector<std::string>& items, CodeKind kind) {
     std::string text;
     int number = 0;
     auto flush = [&] {
       if (text.empty()) return;
-      out.files.push_back({stem + std::to_string(number++) + ".cc", "#include \"program.h\"\n\n" + text, hot});
+      out.files.push_back({stem + std::to_string(number++) + ".cc", "#include \"" + header + "\"\n\n" + text, kind});
       text.clear();
     };
     for (const std::string& item : items) {
@@ -363,11 +363,13 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
     }
     flush();
   };
-  std::vector<std::string> kernel_texts;
-  for (const auto& k : names.kernels) kernel_texts.push_back(k.text);
-  split("kernels", kernel_texts, true);
+  std::map<CodeKind, std::vector<std::string>> texts;
+  for (const auto& k : names.kernels) texts[k.kind].push_back(k.text);
+  split("tiles", "headrace.h", texts[CodeKind::kTiles], CodeKind::kTiles);
+  split("kernels", "headrace.h", texts[CodeKind::kLanes], CodeKind::kLanes);
+  split("loops", "headrace.h", texts[CodeKind::kLoops], CodeKind::kLoops);
   functions.push_back(entry);
-  split("program", functions, false);
+  split("program", "program.h", functions, CodeKind::kCalls);
   return out;
 }
 

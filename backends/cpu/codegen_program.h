@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/code_style.h"
 #include "ir/base/status.h"
 #include "ir/graph/graph.h"
 #include "ir/registry/registry.h"
@@ -11,7 +12,7 @@ namespace headrace::cpu {
 
 struct SourceFile {
   std::string name, text;
-  bool hot = false;  // kernels: optimised hard; the rest: compiled fast
+  CodeKind kind = CodeKind::kCalls;
 };
 struct GeneratedProgram {
   std::vector<SourceFile> files;       // headers first; byte-identical for equal programs

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/code_style.h"
 #include "backends/cpu/kernel.h"
 #include "ir/analysis/lifetimes.h"
 #include "ir/registry/registry.h"
@@ -34,6 +35,7 @@ struct ProgramNames {
   struct KernelCode {
     std::string name, parameters, text;
     bool scheduled = false;  // its loops stand in the program; else they were made here
+    CodeKind kind = CodeKind::kLoops;
   };
   std::vector<KernelCode> kernels;
   struct NamedKernel {

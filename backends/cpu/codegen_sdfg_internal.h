@@ -97,7 +97,7 @@ class SdfgGen : public LoopEnv {
   std::string CallIn(const Sdfg& callee, const std::string& call) const;
   Status CallKernel(const Nested& call, const Sdfg& callee, Writer& w);
   Result<const ProgramNames::NamedKernel*> KernelOf(const Sdfg& callee);  // prints it unless it was
-  std::string AddKernel(Kernel k, const std::string& comment, bool scheduled);  // its name
+  std::string AddKernel(Kernel k, const std::string& comment, bool scheduled, CodeKind kind);  // its name
   Status StatementAsKernel(NodeId n, Writer& w);
   void TakeArena(Writer& w);
   void Allocate(Name n, Writer& w);

@@ -27,8 +27,9 @@ std::vector<SourceFile> JoinSmall(const std::vector<SourceFile>& files) {
   for (const SourceFile& f : files) bytes += f.name == "headrace.h" ? 0 : f.text.size();
   if (bytes > 24 * 1024) return files;
   std::vector<SourceFile> out;
-  SourceFile all{"all.cc", "", true};
+  SourceFile all{"all.cc", ""};
   for (const SourceFile& f : files) {
+    all.kind = std::max(all.kind, f.kind);
     if (f.name.size() > 2 && f.name.substr(f.name.size() - 2) == ".h") out.push_back(f);
     else all.text += "// ---- " + f.name + " ----\n" + f.text;
   }
@@ -39,8 +40,8 @@ std::vector<SourceFile> JoinSmall(const std::vector<SourceFile>& files) {
 std::vector<KeyPart> KeyParts(const GeneratedProgram& g, const std::vector<SourceFile>& files, const HostCompiler& c,
                               const std::string& target, const Registry& r) {
   std::vector<std::string> flags, headrace = {"headrace cpu 2", HEADRACE_VERSION}, program, externals;
-  for (bool hot : {false, true})
-    for (const std::string& f : CompileFlags(c, target, hot)) flags.push_back(f);
+  for (CodeKind kind : {CodeKind::kCalls, CodeKind::kTiles, CodeKind::kLanes, CodeKind::kLoops})
+    for (const std::string& f : CompileFlags(c, target, kind)) flags.push_back(f);
   for (const SourceFile& f : files) {
     std::vector<std::string>& part = f.name == "headrace.h" ? headrace : program;
     part.push_back(f.name);

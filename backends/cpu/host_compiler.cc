@@ -33,6 +33,27 @@ std::string FindInPath(const std::string& program) {
   return "";
 }
 
+// So that no processor is left alone with one at the end.
+std::vector<SourceFile> LongestFirst(std::vector<SourceFile> files) {
+  std::stable_sort(files.begin(), files.end(), [](const SourceFile& a, const SourceFile& b) { return a.text.size() > b.text.size(); });
+  return files;
+}
+
+// What of -O3 a schedule leaves to do. No level changes the order of sums or contracts them, so bits are the same.
+std::vector<std::string> LevelFlags(CodeKind kind, bool gcc) {
+  if (kind == CodeKind::kCalls) return {"-O1"};
+  if (kind == CodeKind::kLoops || !gcc) return {"-O3"};
+  // Short loops are written out, conditions that stay as they are leave them, and functions of the prelude become part of lanes.
+  std::vector<std::string> flags = {"-O2", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops", "-fpredictive-commoning",
+                                    "--param=max-inline-insns-single=200", "--param=inline-min-speedup=15"};
+  if (kind == CodeKind::kLanes) return flags;
+  flags[0] = "-O1";  // and what of -O2 tiles are slower without: the rest of it takes as long as these
+  for (const char* pass : {"-fstrict-aliasing", "-fexpensive-optimizations", "-finline-small-functions", "-fgcse", "-ftree-pre",
+                           "-fcode-hoisting", "-ftree-loop-vectorize"})
+    flags.push_back(pass);
+  return flags;
+}
+
 }  // namespace
 
 Result<HostCompiler> FindHostCompiler() {
@@ -72,18 +93,20 @@ Result<HostCompiler> FindHostCompiler() {
                           "install g++ or clang++, or set CXX; --backend interpreter needs none");
 }
 
-std::vector<std::string> CompileFlags(const HostCompiler& c, const std::string& target, bool hot) {
-  std::vector<std::string> flags = {
-      "-std=c++17",          hot ? "-O3" : "-O1", "-march=" + target,   "-fPIC",
-      "-ffp-contract=off",   "-fno-math-errno",   "-fno-trapping-math", "-fno-semantic-interposition",
-      "-fvisibility=hidden", "-fno-exceptions",   "-fno-rtti",          "-w"};
+std::vector<std::string> CompileFlags(const HostCompiler& c, const std::string& target, CodeKind kind) {
+  const bool hot = kind != CodeKind::kCalls, gcc = c.version.find("clang") == std::string::npos;
+  std::vector<std::string> flags = LevelFlags(kind, gcc);
+  flags.push_back("-march=" + target);
+  for (const char* f : {"-std=c++17", "-fPIC", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-semantic-interposition",
+                        "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w"})
+    flags.push_back(f);
   if (hot) flags.push_back("-fopenmp-simd");
 #if defined(__x86_64__) || defined(__i386__)
   // Compilers halve vectors of 64 bytes for most of Intel's processors: a schedule's tiles then take twice the registers there are.
   if (hot) flags.push_back("-mprefer-vector-width=512");
 #endif
   // gcc 12 makes a memset of `x[a + i] = 0`, before the same loop has read x[a + i] (loops_test). clang has no such flag.
-  if (hot && c.version.find("clang") == std::string::npos) flags.push_back("-fno-tree-loop-distribute-patterns");
+  if (hot && gcc) flags.push_back("-fno-tree-loop-distribute-patterns");
   return flags;
 }
 
@@ -117,13 +140,13 @@ Status CompileShared(const HostCompiler& c, const std::string& target, const std
   Command link{c.command, directory};
   size_t sources = 0;
   for (const SourceFile& f : files) sources += f.name.find(".cc") != std::string::npos;
-  for (const SourceFile& f : files) {
+  for (const SourceFile& f : LongestFirst(files)) {
     std::ofstream out(directory + "/" + f.name, std::ios::binary);
     out << f.text;
     out.close();
     if (!out) return InvalidError("E0691", "cannot write " + directory + "/" + f.name, "is the disk full?");
     if (f.name.size() < 3 || f.name.substr(f.name.size() - 3) != ".cc") continue;
-    const std::vector<std::string> flags = CompileFlags(c, target, f.hot);
+    const std::vector<std::string> flags = CompileFlags(c, target, f.kind);
     if (sources == 1) {  // compile and link at once
       link.argv.insert(link.argv.end(), flags.begin(), flags.end());
       link.argv.push_back(f.name);

@@ -17,8 +17,8 @@ struct HostCompiler {
 // $CXX, g++, clang++, c++, in this order. The error says what was tried.
 Result<HostCompiler> FindHostCompiler();
 
-// `target`: "native", "x86-64-v3" … (runtime/processor.h).
-std::vector<std::string> CompileFlags(const HostCompiler& c, const std::string& target, bool hot);
+// `target`: "native", "x86-64-v3" … (runtime/processor.h). Less is asked for where a schedule has done the work.
+std::vector<std::string> CompileFlags(const HostCompiler& c, const std::string& target, CodeKind kind);
 std::string CpuFeatures();  // what -march=native depends on
 
 // Compiles and links the files, written to `directory`, into directory/program.so.

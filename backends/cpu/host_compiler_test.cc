@@ -10,14 +10,14 @@
 namespace headrace::cpu {
 namespace {
 
-// The assembly of `source`, compiled as kernels are that do much work.
-std::string Assembly(const std::string& source, const std::string& target) {
+// The assembly of `source`, compiled as kernels with lanes are, or others.
+std::string Assembly(const std::string& source, const std::string& target, CodeKind kind = CodeKind::kLanes) {
   const std::string folder = ::testing::TempDir();
   std::ofstream(folder + "/kernel.cc") << source;
   auto compiler = FindHostCompiler();
   EXPECT_TRUE(compiler.ok()) << compiler.status().ToString();
   Command compile{compiler->command, folder};
-  for (const std::string& f : CompileFlags(*compiler, target, true)) compile.argv.push_back(f);
+  for (const std::string& f : CompileFlags(*compiler, target, kind)) compile.argv.push_back(f);
   for (const char* a : {"-S", "kernel.cc", "-o", "kernel.s"}) compile.argv.push_back(a);
   auto result = RunCommands({compile}, 1, nullptr);
   EXPECT_TRUE(result.ok()) << result.status().ToString();
@@ -37,6 +37,15 @@ TEST(HostCompiler, UsesVectorsAsWideAsTheTargetHasThem) {
     EXPECT_NE(Assembly(sum, target).find("%zmm"), std::string::npos) << target;
   EXPECT_NE(Assembly(sum, "x86-64-v3").find("%ymm"), std::string::npos);
   EXPECT_EQ(Assembly(sum, "x86-64-v3").find("%zmm"), std::string::npos);
+}
+
+// A tile's body knows the kernel's pointers by reference: whoever takes a store of a number for one of a pointer reads them again and
+// again, and finds no lanes.
+TEST(HostCompiler, WhatIsStoredInTilesChangesNoPointer) {
+  const std::string tile = "void f(float* const& y, long n) {\n  for (long i = 0; i < n; ++i) y[i] = 1.0f;\n}\n";
+  for (CodeKind kind : {CodeKind::kTiles, CodeKind::kLanes, CodeKind::kLoops})
+    EXPECT_NE(Assembly(tile, "x86-64-v4", kind).find("%zmm"), std::string::npos) << static_cast<int>(kind);
+  EXPECT_EQ(Assembly(tile, "x86-64-v4", CodeKind::kCalls).find("%zmm"), std::string::npos);
 }
 #endif
 

@@ -332,6 +332,35 @@ kernel b(u: f32[m], v: f32[m], m: symbol) for cpu { map t in 0:m @vector { u[t] 
   ExpectAsInterpreted(text, {{"X", F32({5}, Whole(5))}});
 }
 
+// What is left to the host compiler depends on what stands in a kernel: files are of one kind, and don't depend on the calls.
+TEST(Kernels, FilesAreOfOneKind) {
+  const auto p = ParseProgram(R"(
+sdfg f(X: f32[32], Y: f32[32], Z: f32[32]) {
+  call tile(p = Y, q = X)
+  call lanes(p = Z, q = X)
+  map i in 0:32 { Z[i] = Z[i] + X[i] }
+}
+kernel tile(inout p: f32[32], q: f32[32]) for cpu {
+  map @apart {
+    local t: f32[32]
+    map u in 0:32 @vector { t[u] = q[u] }
+    map u in 0:32 @vector { p[u] = t[u] + t[u] }
+  }
+}
+kernel lanes(p: f32[32], q: f32[32]) for cpu { map i in 0:32 @vector { p[i] = q[i] + 1 } }
+)");
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  const auto g = GenerateProgram(WithArenas(*p), Registry());
+  ASSERT_TRUE(g.ok()) << g.status().ToString();
+  std::vector<std::pair<std::string, CodeKind>> files;
+  for (const SourceFile& f : g->files) files.emplace_back(f.name, f.kind);
+  EXPECT_THAT(files, ::testing::ElementsAre(std::pair("headrace.h", CodeKind::kCalls), std::pair("program.h", CodeKind::kCalls),
+                                            std::pair("tiles0.cc", CodeKind::kTiles), std::pair("kernels0.cc", CodeKind::kLanes),
+                                            std::pair("loops0.cc", CodeKind::kLoops), std::pair("program0.cc", CodeKind::kCalls)));
+  for (const SourceFile& f : g->files)
+    EXPECT_EQ(f.text.find("#include \"program.h\"") != std::string::npos, f.name == "program0.cc") << f.name;
+}
+
 const char kRowSums[] = R"(
 sdfg f(X: f32[N, C], Y: f32[N]) {
   call k(p0 = Y, p1 = X, n0 := N, n1 := C)
