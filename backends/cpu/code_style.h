@@ -9,7 +9,6 @@ namespace headrace::cpu {
 // What a file's functions leave to the host compiler, least first (CompileFlags).
 enum class CodeKind : uint8_t {
   kCalls,  // what calls kernels, and headers
-  kTiles,  // kernels with tiles of registers, `map @apart`: loops stand as they are meant, unrolled and in vectors
   kLanes,  // kernels whose schedule has lanes: functions of the prelude in vectors, sizes that only compilers may know
   kLoops,  // other kernels: loops as they are written
 };

@@ -24,13 +24,12 @@ bool NeedsSchedule(const Body& body) {
 }
 
 CodeKind KindOf(const Sdfg& kernel) {
-  CodeKind kind = CodeKind::kLoops;
+  bool lanes = false;
   ForEachNode(kernel, [&](NodeId n) {
     const auto* m = std::get_if<Map>(&kernel.nodes[n].body);
-    if (m && m->schedule == Schedule::kApart) kind = CodeKind::kTiles;
-    if (m && m->schedule == Schedule::kVector && kind == CodeKind::kLoops) kind = CodeKind::kLanes;
+    lanes |= m && m->schedule == Schedule::kVector;
   });
-  return kind;
+  return lanes ? CodeKind::kLanes : CodeKind::kLoops;
 }
 
 }  // namespace

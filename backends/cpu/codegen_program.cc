@@ -365,7 +365,6 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   };
   std::map<CodeKind, std::vector<std::string>> texts;
   for (const auto& k : names.kernels) texts[k.kind].push_back(k.text);
-  split("tiles", "headrace.h", texts[CodeKind::kTiles], CodeKind::kTiles);
   split("kernels", "headrace.h", texts[CodeKind::kLanes], CodeKind::kLanes);
   split("loops", "headrace.h", texts[CodeKind::kLoops], CodeKind::kLoops);
   functions.push_back(entry);

@@ -40,7 +40,7 @@ std::vector<SourceFile> JoinSmall(const std::vector<SourceFile>& files) {
 std::vector<KeyPart> KeyParts(const GeneratedProgram& g, const std::vector<SourceFile>& files, const HostCompiler& c,
                               const std::string& target, const Registry& r) {
   std::vector<std::string> flags, headrace = {"headrace cpu 2", HEADRACE_VERSION}, program, externals;
-  for (CodeKind kind : {CodeKind::kCalls, CodeKind::kTiles, CodeKind::kLanes, CodeKind::kLoops})
+  for (CodeKind kind : {CodeKind::kCalls, CodeKind::kLanes, CodeKind::kLoops})
     for (const std::string& f : CompileFlags(c, target, kind)) flags.push_back(f);
   for (const SourceFile& f : files) {
     std::vector<std::string>& part = f.name == "headrace.h" ? headrace : program;

@@ -44,14 +44,8 @@ std::vector<std::string> LevelFlags(CodeKind kind, bool gcc) {
   if (kind == CodeKind::kCalls) return {"-O1"};
   if (kind == CodeKind::kLoops || !gcc) return {"-O3"};
   // Short loops are written out, conditions that stay as they are leave them, and functions of the prelude become part of lanes.
-  std::vector<std::string> flags = {"-O2", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops", "-fpredictive-commoning",
-                                    "--param=max-inline-insns-single=200", "--param=inline-min-speedup=15"};
-  if (kind == CodeKind::kLanes) return flags;
-  flags[0] = "-O1";  // and what of -O2 tiles are slower without: the rest of it takes as long as these
-  for (const char* pass : {"-fstrict-aliasing", "-fexpensive-optimizations", "-finline-small-functions", "-fgcse", "-ftree-pre",
-                           "-fcode-hoisting", "-ftree-loop-vectorize"})
-    flags.push_back(pass);
-  return flags;
+  return {"-O2", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops", "-fpredictive-commoning", "--param=max-inline-insns-single=200",
+          "--param=inline-min-speedup=15"};
 }
 
 }  // namespace

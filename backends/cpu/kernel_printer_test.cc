@@ -335,17 +335,9 @@ kernel b(u: f32[m], v: f32[m], m: symbol) for cpu { map t in 0:m @vector { u[t] 
 // What is left to the host compiler depends on what stands in a kernel: files are of one kind, and don't depend on the calls.
 TEST(Kernels, FilesAreOfOneKind) {
   const auto p = ParseProgram(R"(
-sdfg f(X: f32[32], Y: f32[32], Z: f32[32]) {
-  call tile(p = Y, q = X)
+sdfg f(X: f32[32], Z: f32[32]) {
   call lanes(p = Z, q = X)
   map i in 0:32 { Z[i] = Z[i] + X[i] }
-}
-kernel tile(inout p: f32[32], q: f32[32]) for cpu {
-  map @apart {
-    local t: f32[32]
-    map u in 0:32 @vector { t[u] = q[u] }
-    map u in 0:32 @vector { p[u] = t[u] + t[u] }
-  }
 }
 kernel lanes(p: f32[32], q: f32[32]) for cpu { map i in 0:32 @vector { p[i] = q[i] + 1 } }
 )");
@@ -355,7 +347,7 @@ kernel lanes(p: f32[32], q: f32[32]) for cpu { map i in 0:32 @vector { p[i] = q[
   std::vector<std::pair<std::string, CodeKind>> files;
   for (const SourceFile& f : g->files) files.emplace_back(f.name, f.kind);
   EXPECT_THAT(files, ::testing::ElementsAre(std::pair("headrace.h", CodeKind::kCalls), std::pair("program.h", CodeKind::kCalls),
-                                            std::pair("tiles0.cc", CodeKind::kTiles), std::pair("kernels0.cc", CodeKind::kLanes),
+                                            std::pair("kernels0.cc", CodeKind::kLanes),
                                             std::pair("loops0.cc", CodeKind::kLoops), std::pair("program0.cc", CodeKind::kCalls)));
   for (const SourceFile& f : g->files)
     EXPECT_EQ(f.text.find("#include \"program.h\"") != std::string::npos, f.name == "program0.cc") << f.name;
