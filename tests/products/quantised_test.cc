@@ -129,6 +129,7 @@ TEST(Quantised, Depthwise) {
 }
 
 TEST(Quantised, Groups) {
+  ExpectIntegers(Convolution({9, 10, 3, 1, 1, "32", "32", "u8", "7", 32}), {}, false);
   ExpectIntegers(Convolution({9, 10, 3, 2, 1, "40", "40", "u8", "7", 40}), {}, false);
   ExpectIntegers(Convolution({9, 10, 3, 1, 1, "16", "48", "u8", "7", 2}), {}, false);
 }
