@@ -267,6 +267,9 @@ kernel few(inout p0: f32[512, 6], p1: f32[512, 40], p2: f32[40, 6]) {
 kernel along(inout p0: f32[64, 64], p1: f32[9, 64, 500], p2: f32[9, 64, 500]) {
   map i0 in 0:64, i1 in 0:64, i2 in 0:9, i3 in 0:500 { p0[i0, i1] += p1[i2, i0, i3] * p2[i2, i1, i3] }
 }
+kernel lines(inout p0: f32[64, 28, 28], p1: f32[100, 30, 30], p2: f32[100, 3, 64, 3]) {
+  map i0 in 0:64, i1 in 0:28, i2 in 0:28, i3 in 0:100, i4 in 0:3, i5 in 0:3 { p0[i0, i1, i2] += p2[i3, i4, i0, i5] * p1[i3, i1 + i4, i2 + i5] }
+}
 kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:64 { p0[i1] += p1[i0, i1] } }
 )";
   ExpectEachToCount(text, {
@@ -291,6 +294,7 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"block-depth", &schedule::Device::block_depth},
       {"block-columns-packed", &schedule::Device::block_columns_packed},
       {"block-depth-packed", &schedule::Device::block_depth_packed},
+      {"block-depth-lines", &schedule::Device::block_depth_lines},
       {"product-parts", &schedule::Device::product_parts},
       {"product-part", &schedule::Device::product_part},
       {"few-columns", &schedule::Device::few_columns},

@@ -42,6 +42,7 @@ constexpr Field kFields[] = {
     {"block-depth", &Device::block_depth},
     {"block-columns-packed", &Device::block_columns_packed},
     {"block-depth-packed", &Device::block_depth_packed},
+    {"block-depth-lines", &Device::block_depth_lines},
     {"tile-operations", &Device::tile_operations},
     {"product-parts", &Device::product_parts},
     {"product-part", &Device::product_part},

@@ -170,7 +170,7 @@ kernel k1(inout p0: f32[128, 512], p1: f32[128, 60], p2: f32[60, 512]) for gpu {
       for i2 in i2_0:+15 {
         map i1 in i1_0:+256 @block { b[i2 - i2_0, i1 - i1_0] = p2[i2, i1] }
       }
-      for i1_1 in i1_0:+256:256, i0_1 in i0_0:+64:8 {
+      for i0_1 in i0_0:+64:8, i1_1 in i1_0:+256:256 {
         local t: f32[8, 256]
         map r in 0:8 @unroll {
           map u in 0:256 @block { t[r, u] = 0.0 }

@@ -10,13 +10,18 @@ int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_r
 // Rows that are packed are so for each part of the columns.
 int64_t ProductScheduler::BlockColumns() const { return in_place_ != Name() ? d_.block_columns : d_.block_columns_packed; }
 
+// Rows that are packed are so as strips for each block of panels, or all of them before lines of columns.
+int64_t ProductScheduler::BlockDepth() const {
+  if (in_place_ != Name()) return d_.block_depth;
+  return p_.columns.size() == 1 ? d_.block_depth_packed : d_.block_depth_lines;
+}
+
 // Blocks are of whole steps of the first index, all as long as each other if they can be.
 bool ProductScheduler::CutDepth() {
   const std::vector<Range> rest(p_.depth.begin() + 1, p_.depth.end());
   const auto inner = AsInt(CountOf(rest));
   if (!inner || *inner < 1) return false;
-  const int64_t block = in_place_ != Name() ? d_.block_depth : d_.block_depth_packed;
-  const int64_t longest = group_ * block;  // of factors that are as much smaller
+  const int64_t longest = group_ * BlockDepth();  // of factors that are as much smaller
   const int64_t most = std::max<int64_t>(1, longest / *inner);
   const auto first = AsInt(p_.depth[0].end);
   int64_t step = most;

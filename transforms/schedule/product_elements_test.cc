@@ -19,18 +19,20 @@ kernel k(p0: f32[24, 96], p1: f32[24, 128], p2: f32[128, 96], p3: f32[96]) {
 })",
              "choose-schedule", R"(
 kernel k(p0: f32[24, 96], p1: f32[24, 128], p2: f32[128, 96], p3: f32[96]) for cpu {
-  local b: f32[128, 96] @worker
+  local b: f32[3, 128, 32] @worker
   for k in 0:128 {
-    map j in 0:96 @vector { b[k, j] = p2[k, j] }
+    for j_2 in 0:96:32 {
+      map j in j_2:+32 @vector { b[j_2 // 32, k, j - j_2] = p2[k, j] }
+    }
   }
-  for j_1 in 0:96:32, i_1 in 0:24:12 {
+  for i_1 in 0:24:12, j_1 in 0:96:32 {
     local t: f32[12, 32]
     map r in 0:12 @unroll {
       map u in 0:32 @vector { t[r, u] = 0.0 }
     }
     for d in 0:128 {
       map r in 0:12 @unroll {
-        map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[d, j_1 + u], t[r, u]) }
+        map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[j_1 // 32, d, u], t[r, u]) }
       }
     }
     map r in 0:12 @unroll {
@@ -62,18 +64,20 @@ kernel k(p0: f32[24, 64], p1: f32[24, 3000], p2: f32[3000, 64]) for cpu {
     map u in 0:64 @vector { sums[i_1, u] = 0.0 }
   }
   for k_0 in 0:3000:1000 {
-    local b: f32[1000, 64] @worker
+    local b: f32[2, 1000, 32] @worker
     for k in k_0:+1000 {
-      map j in 0:64 @vector { b[k - k_0, j] = p2[k, j] }
+      for j_2 in 0:64:32 {
+        map j in j_2:+32 @vector { b[j_2 // 32, k - k_0, j - j_2] = p2[k, j] }
+      }
     }
-    for j_1 in 0:64:32, i_1 in 0:24:12 {
+    for i_1 in 0:24:12, j_1 in 0:64:32 {
       local t: f32[12, 32]
       map r in 0:12 @unroll {
         map u in 0:32 @vector { t[r, u] = 0.0 }
       }
       for d in k_0:+1000 {
         map r in 0:12 @unroll {
-          map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[d - k_0, j_1 + u], t[r, u]) }
+          map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[j_1 // 32, d - k_0, u], t[r, u]) }
         }
       }
       map r in 0:12 @unroll {

@@ -94,7 +94,7 @@ ProductScheduler::Statements ProductScheduler::Copies(const Stretch& x, const Ex
 
 // The rest of a last group: zero.
 ProductScheduler::Statements ProductScheduler::PadGroups(const std::vector<Expr>& before, Name to, const Range& slots) {
-  if (IsMultiple(depth_.count, group_)) return {};
+  if (group_ == 1 || IsMultiple(depth_.count, group_)) return {};
   const Expr length = LengthOfBlock(), g(group_), e = SymbolExpr(d1_);
   const NodeId zero = Put(to, PlaceIn(before, FloorDiv(e, g), SymbolExpr(slots.index), Mod(e, g)), WriteOp::kAssign, Zero());
   const Range rest{d1_, length, FloorDiv(length + g - Expr(1), g) * g, Expr(1)};
@@ -125,21 +125,21 @@ ProductScheduler::Factors ProductScheduler::InPlace(const Expr& row, std::vector
 }
 
 ProductScheduler::Factors ProductScheduler::FromStrips(const Expr& slot) const {
-  const Expr strip = FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_));
   Factors out{{}, PlaceOfGroup()};
-  for (int64_t k = 0; k < group_; ++k) out.rows.push_back(ReadExpr(packed_rows_, PlaceIn({strip}, out.group, slot, Expr(k))));
+  for (int64_t k = 0; k < group_; ++k) out.rows.push_back(ReadExpr(packed_rows_, PlaceIn(PlaceOfStrip(), out.group, slot, Expr(k))));
   return out;
 }
 
 // One group is added to the sums of a tile.
 NodeId ProductScheduler::Step(Name tile, const Factors& f) {
-  const Expr u = SymbolExpr(u_), column = SymbolExpr(j1_) - columns_.first() + u;
+  const Expr u = SymbolExpr(u_);
+  const Place column = PlaceOfColumn(SymbolExpr(j1_), u);
   const std::vector<Expr> at = {SymbolExpr(tile_row_), u};
   const Expr sum = ReadExpr(tile, at);
   std::vector<Expr> factors;
   for (int64_t k = 0; k < group_; ++k) {
     factors.push_back(f.rows[static_cast<size_t>(k)]);
-    factors.push_back(packed_ ? PackedColumns(k) : ReadExpr(packed_columns_, PlaceIn({}, f.group, column, Expr(k))));
+    factors.push_back(packed_ ? PackedColumns(k) : ReadExpr(packed_columns_, PlaceIn(column.before, f.group, column.slot, Expr(k))));
   }
   if (group_ == 1 && !IsFloat(p_.type)) return Put(tile, at, WriteOp::kAdd, BinaryExpr(Op::kMul, factors[0], factors[1]));
   factors.push_back(sum);

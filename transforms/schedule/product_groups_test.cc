@@ -14,14 +14,16 @@ kernel k(inout p0: f32[96, 64], p1: bf16[96, 300], p2: bf16[300, 64]) {
 })",
              "choose-schedule{device=cpu_bf16}", R"(
 kernel k(inout p0: f32[96, 64], p1: bf16[96, 300], p2: bf16[300, 64]) for cpu {
-  local b: bf16[150, 64, 2] @worker
+  local b: bf16[2, 150, 32, 2] @worker
   for i2_2 in 0:150 {
-    map i1 in 0:64 @vector {
-      b[i2_2, i1, 0] = p2[2 * i2_2, i1]
-      b[i2_2, i1, 1] = p2[2 * i2_2 + 1, i1]
+    for i1_2 in 0:64:32 {
+      map i1 in i1_2:+32 @vector {
+        b[i1_2 // 32, i2_2, i1 - i1_2, 0] = p2[2 * i2_2, i1]
+        b[i1_2 // 32, i2_2, i1 - i1_2, 1] = p2[2 * i2_2 + 1, i1]
+      }
     }
   }
-  for i1_1 in 0:64:32, i0_1 in 0:96:12 {
+  for i0_1 in 0:96:12, i1_1 in 0:64:32 {
     local t: f32[12, 32]
     map r in 0:12 @unroll {
       map u in 0:32 @vector { t[r, u] = 0.0 }
@@ -29,7 +31,7 @@ kernel k(inout p0: f32[96, 64], p1: bf16[96, 300], p2: bf16[300, 64]) for cpu {
     for d in 0:150 {
       map r in 0:12 @unroll {
         map u in 0:32 @vector {
-          t[r, u] = dot2(p1[i0_1 + r, 2 * d], b[d, i1_1 + u, 0], p1[i0_1 + r, 2 * d + 1], b[d, i1_1 + u, 1], t[r, u])
+          t[r, u] = dot2(p1[i0_1 + r, 2 * d], b[i1_1 // 32, d, u, 0], p1[i0_1 + r, 2 * d + 1], b[i1_1 // 32, d, u, 1], t[r, u])
         }
       }
     }
@@ -48,59 +50,65 @@ kernel k(inout p0: f32[24, 40], p1: bf16[24, 31], p2: bf16[31, 40]) {
 })",
              "choose-schedule{device=cpu_bf16}", R"(
 kernel k(inout p0: f32[24, 40], p1: bf16[24, 31], p2: bf16[31, 40]) for cpu {
-  local b: bf16[16, 64, 2] @worker
+  local b: bf16[2, 16, 32, 2] @worker
+  for d in 0:16 {
+    map u in 0:32 @vector {
+      b[1, d, u, 0] = 0.0
+      b[1, d, u, 1] = 0.0
+    }
+  }
   for i2_2 in 0:15 {
-    map i1 in 0:40 @vector {
-      b[i2_2, i1, 0] = p2[2 * i2_2, i1]
-      b[i2_2, i1, 1] = p2[2 * i2_2 + 1, i1]
+    for i1_2 in 0:40:32 {
+      map i1 in i1_2:+32 @vector {
+        b[i1_2 // 32, i2_2, i1 - i1_2, 0] = p2[2 * i2_2, i1]
+        b[i1_2 // 32, i2_2, i1 - i1_2, 1] = p2[2 * i2_2 + 1, i1]
+      }
     }
   }
   for i2 in 30:31 {
-    map i1 in 0:40 @vector { b[i2 // 2, i1, i2 % 2] = p2[i2, i1] }
-  }
-  for d in 31:32 {
-    map u in 0:40 @vector { b[d // 2, u, d % 2] = 0.0 }
-  }
-  for d in 0:16 {
-    map u in 40:64 @vector {
-      b[d, u, 0] = 0.0
-      b[d, u, 1] = 0.0
+    for i1_2 in 0:40:32 {
+      map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2 // 2, i1 - i1_2, i2 % 2] = p2[i2, i1] }
     }
   }
-  local a: bf16[2, 16, 12, 2] @worker
+  for q in 0:2 {
+    for d in 31:32 {
+      map u in 0:32 @vector { b[q, d // 2, u, d % 2] = 0.0 }
+    }
+  }
   for i0_1 in 0:24:12 {
+    local a: bf16[16, 12, 2] @worker
     for r in 0:12 {
       map i2_2 in 0:15 @vector {
-        a[i0_1 // 12, i2_2, r, 0] = p1[i0_1 + r, 2 * i2_2]
-        a[i0_1 // 12, i2_2, r, 1] = p1[i0_1 + r, 2 * i2_2 + 1]
+        a[i2_2, r, 0] = p1[i0_1 + r, 2 * i2_2]
+        a[i2_2, r, 1] = p1[i0_1 + r, 2 * i2_2 + 1]
       }
     }
     for r in 0:12 {
-      map i2 in 30:31 @vector { a[i0_1 // 12, i2 // 2, r, i2 % 2] = p1[i0_1 + r, i2] }
+      map i2 in 30:31 @vector { a[i2 // 2, r, i2 % 2] = p1[i0_1 + r, i2] }
     }
     for d in 31:32 {
-      map r in 0:12 @vector { a[i0_1 // 12, d // 2, r, d % 2] = 0.0 }
+      map r in 0:12 @vector { a[d // 2, r, d % 2] = 0.0 }
     }
-  }
-  for i1_1 in 0:40:32, i0_1 in 0:24:12 {
-    local t: f32[12, 32]
-    map r in 0:12 @unroll {
-      map u in 0:32 @vector { t[r, u] = 0.0 }
-    }
-    for d in 0:16 {
+    for i1_1 in 0:40:32 {
+      local t: f32[12, 32]
       map r in 0:12 @unroll {
-        map u in 0:32 @vector {
-          t[r, u] = dot2(a[i0_1 // 12, d, r, 0], b[d, i1_1 + u, 0], a[i0_1 // 12, d, r, 1], b[d, i1_1 + u, 1], t[r, u])
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in 0:16 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector {
+            t[r, u] = dot2(a[d, r, 0], b[i1_1 // 32, d, u, 0], a[d, r, 1], b[i1_1 // 32, d, u, 1], t[r, u])
+          }
         }
       }
-    }
-    if i1_1 + 32 <= 40 {
-      map r in 0:12 @unroll {
-        map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
-      }
-    } else {
-      for r in 0:12 {
-        map u in i1_1:+32 @vector { p0[i0_1 + r, u] += t[r, u - i1_1] }
+      if i1_1 + 32 <= 40 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+        }
+      } else {
+        for r in 0:12 {
+          map u in i1_1:+32 @vector { p0[i0_1 + r, u] += t[r, u - i1_1] }
+        }
       }
     }
   }
@@ -115,10 +123,10 @@ kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) {
 })",
              "choose-schedule{device=cpu_bf16}", R"(
 kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) for cpu {
-  for i2_0 in 0:n0:1024 {
-    local b: bf16[512, 32, 2] @worker
+  for i2_0 in 0:n0:512 {
+    local b: bf16[256, 32, 2] @worker
     for i1_2 in 0:32:16 {
-      for i2_2 in 0:min(n0 - i2_0, 1024) // 2 {
+      for i2_2 in 0:min(n0 - i2_0, 512) // 2 {
         map i1 in i1_2:+16 @vector {
           b[i2_2, i1, 0] = bf16(p2[i1, i2_0 + 2 * i2_2])
           b[i2_2, i1, 1] = bf16(p2[i1, i2_0 + 2 * i2_2 + 1])
@@ -126,44 +134,44 @@ kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) fo
       }
     }
     for i1_2 in 0:32:16 {
-      for i2 in i2_0 + 2 * (min(n0 - i2_0, 1024) // 2):min(n0, i2_0 + 1024) {
+      for i2 in i2_0 + 2 * (min(n0 - i2_0, 512) // 2):min(n0, i2_0 + 512) {
         map i1 in i1_2:+16 @vector { b[(i2 - i2_0) // 2, i1, (i2 - i2_0) % 2] = bf16(p2[i1, i2]) }
       }
     }
-    for d in min(n0 - i2_0, 1024):2 * ((min(n0 - i2_0, 1024) + 1) // 2) {
+    for d in min(n0 - i2_0, 512):2 * ((min(n0 - i2_0, 512) + 1) // 2) {
       map u in 0:32 @vector { b[d // 2, u, d % 2] = 0.0 }
     }
-    local a: bf16[2, 512, 12, 2] @worker
     for i0_1 in 0:24:12 {
+      local a: bf16[256, 12, 2] @worker
       for r in 0:12 {
-        map i2_2 in 0:min(n0 - i2_0, 1024) // 2 @vector {
-          a[i0_1 // 12, i2_2, r, 0] = bf16(p1[i0_1 + r, i2_0 + 2 * i2_2])
-          a[i0_1 // 12, i2_2, r, 1] = bf16(p1[i0_1 + r, i2_0 + 2 * i2_2 + 1])
+        map i2_2 in 0:min(n0 - i2_0, 512) // 2 @vector {
+          a[i2_2, r, 0] = bf16(p1[i0_1 + r, i2_0 + 2 * i2_2])
+          a[i2_2, r, 1] = bf16(p1[i0_1 + r, i2_0 + 2 * i2_2 + 1])
         }
       }
       for r in 0:12 {
-        map i2 in i2_0 + 2 * (min(n0 - i2_0, 1024) // 2):min(n0, i2_0 + 1024) @vector {
-          a[i0_1 // 12, (i2 - i2_0) // 2, r, (i2 - i2_0) % 2] = bf16(p1[i0_1 + r, i2])
+        map i2 in i2_0 + 2 * (min(n0 - i2_0, 512) // 2):min(n0, i2_0 + 512) @vector {
+          a[(i2 - i2_0) // 2, r, (i2 - i2_0) % 2] = bf16(p1[i0_1 + r, i2])
         }
       }
-      for d in min(n0 - i2_0, 1024):2 * ((min(n0 - i2_0, 1024) + 1) // 2) {
-        map r in 0:12 @vector { a[i0_1 // 12, d // 2, r, d % 2] = 0.0 }
+      for d in min(n0 - i2_0, 512):2 * ((min(n0 - i2_0, 512) + 1) // 2) {
+        map r in 0:12 @vector { a[d // 2, r, d % 2] = 0.0 }
       }
-    }
-    for i1_1 in 0:32:32, i0_1 in 0:24:12 {
-      local t: f32[12, 32]
-      map r in 0:12 @unroll {
-        map u in 0:32 @vector { t[r, u] = 0.0 }
-      }
-      for d in 0:(min(n0 - i2_0, 1024) + 1) // 2 {
+      for i1_1 in 0:32:32 {
+        local t: f32[12, 32]
         map r in 0:12 @unroll {
-          map u in 0:32 @vector {
-            t[r, u] = dot2(a[i0_1 // 12, d, r, 0], b[d, i1_1 + u, 0], a[i0_1 // 12, d, r, 1], b[d, i1_1 + u, 1], t[r, u])
+          map u in 0:32 @vector { t[r, u] = 0.0 }
+        }
+        for d in 0:(min(n0 - i2_0, 512) + 1) // 2 {
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector {
+              t[r, u] = dot2(a[d, r, 0], b[d, i1_1 + u, 0], a[d, r, 1], b[d, i1_1 + u, 1], t[r, u])
+            }
           }
         }
-      }
-      map r in 0:12 @unroll {
-        map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+        }
       }
     }
   }
@@ -182,24 +190,24 @@ kernel k(inout p0: f32[12, 32], p1: bf16[12, 30], p2: bf16[30, 32]) for cpu {
   for i2 in 0:30 {
     map i1 in 0:32 @vector { b[i2, i1] = p2[i2, i1] }
   }
-  local a: f32[1, 30, 12] @worker
   for i0_1 in 0:12:12 {
+    local a: f32[30, 12] @worker
     for r in 0:12 {
-      map i2 in 0:30 @vector { a[i0_1 // 12, i2, r] = p1[i0_1 + r, i2] }
+      map i2 in 0:30 @vector { a[i2, r] = p1[i0_1 + r, i2] }
     }
-  }
-  for i1_1 in 0:32:32, i0_1 in 0:12:12 {
-    local t: f32[12, 32]
-    map r in 0:12 @unroll {
-      map u in 0:32 @vector { t[r, u] = 0.0 }
-    }
-    for d in 0:30 {
+    for i1_1 in 0:32:32 {
+      local t: f32[12, 32]
       map r in 0:12 @unroll {
-        map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 12, d, r], b[d, i1_1 + u], t[r, u]) }
+        map u in 0:32 @vector { t[r, u] = 0.0 }
       }
-    }
-    map r in 0:12 @unroll {
-      map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+      for d in 0:30 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { t[r, u] = fma(a[d, r], b[d, i1_1 + u], t[r, u]) }
+        }
+      }
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+      }
     }
   }
 })");
@@ -222,7 +230,7 @@ kernel k(inout p0: i32[12, 16], p1: u8[12, 64], p2: i8[64, 16]) for cpu {
       b[i2_2, i1, 3] = p2[4 * i2_2 + 3, i1]
     }
   }
-  for i1_1 in 0:16:16, i0_1 in 0:12:12 {
+  for i0_1 in 0:12:12, i1_1 in 0:16:16 {
     local t: i32[12, 16]
     map r in 0:12 @unroll {
       map u in 0:16 @vector { t[r, u] = 0 }

@@ -3,17 +3,10 @@
 #include <algorithm>
 
 #include "ir/analysis/layout.h"
-#include "transforms/schedule/peel.h"
 #include "transforms/schedule/scheduler.h"
 
 namespace headrace::schedule {
 namespace {
-
-Expr FlatOf(const std::vector<Range>& ranges) {
-  Expr at(0);
-  for (const Range& r : ranges) at = at * r.end + SymbolExpr(r.index);
-  return at;
-}
 
 bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
 bool IsBelow(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) < of; }
@@ -165,121 +158,6 @@ bool ProductScheduler::ReadRowsInPlace() {
   return view.has_value();
 }
 
-// The indices that the depth of a block consists of.
-std::vector<Range> ProductScheduler::DepthLoops() const {
-  std::vector<Range> loops = p_.depth;
-  if (AsInt(depth_.part) == 0) return loops;
-  if (loops.size() == 1) return {depth_.Within(loops[0].index, Expr(1))};
-  const Expr inner = CountOf({loops.begin() + 1, loops.end()});
-  loops[0].begin = FloorDiv(SymbolExpr(depth_.parts), inner);
-  loops[0].end = Min(loops[0].begin + FloorDiv(depth_.part, inner), loops[0].end);
-  return loops;
-}
-
-std::vector<Range> ProductScheduler::ColumnLoops() const {
-  std::vector<Range> loops = p_.columns;
-  if (AsInt(columns_.part) == 0) return loops;
-  if (loops.size() == 1) return {columns_.Within(loops[0].index, Expr(1))};
-  const Expr inner = CountOf({loops.begin() + 1, loops.end()});
-  loops[0].begin = FloorDiv(SymbolExpr(columns_.parts), inner);
-  loops[0].end = Min(loops[0].begin + FloorDiv(columns_.part, inner), loops[0].end);
-  return loops;
-}
-
-// Memory runs along the depth of the columns, which lie lines apart: packing them takes its time.
-bool ProductScheduler::TurnsColumns() const {
-  return StepOf(p_.column_operand, p_.columns.back().index) >= d_.transpose_elements &&
-         std::any_of(p_.depth.begin(), p_.depth.end(), [&](const Range& r) { return Along(p_.column_operand, r.index); });
-}
-
-// Columns that are turned at once: fewer where all their lines share one set of a cache, and would push each other out of it.
-int64_t ProductScheduler::TurnedAtOnce() const {
-  int64_t bytes = ByteSize(p_.type);
-  Visit(p_.column_operand, [&](const Expr& e) {
-    if (e.Is(ExprKind::kRead)) bytes = ByteSize(s_->Get(e->name).dtype);
-    return true;
-  });
-  const bool one_set = StepOf(p_.column_operand, p_.columns.back().index) * bytes % (4 * d_.cache_stride) == 0;
-  return one_set ? std::max<int64_t>(1, d_.transpose_elements / 2) : d_.transpose_elements;
-}
-
-ProductScheduler::Statements ProductScheduler::PackColumns(const Stretch& x) {
-  std::vector<Range> columns = ColumnLoops(), depth = x.depth;
-  const Statements copies = Copies(x, p_.column_operand, packed_columns_, {}, FlatOf(p_.columns) - columns_.first());
-  const Range lane = columns.back();
-  columns.pop_back();
-  const bool along_depth = TurnsColumns();
-  if (along_depth && columns.empty()) {  // some columns at a time: lines are read and written whole
-    const Range some{FreshIn(*s_, lane.index.str() + "_2"), lane.begin, lane.end, Expr(TurnedAtOnce())};
-    const Range lanes = schedule::Within(some, lane.index);
-    return Wrap(s_, {{{some}, Schedule::kSequential}, {depth, Schedule::kSequential}}, PeeledLanes(s_, lanes, copies));
-  }
-  const auto short_lane = AsInt(lane.end), long_step = AsInt(p_.depth.back().end);
-  if (short_lane && long_step && *short_lane < d_.transpose_elements && *short_lane < *long_step &&
-      p_.depth.size() > 1 && Along(p_.column_operand, p_.depth.back().index)) {  // whole lines of the depth are read
-    const Range along = depth.back();
-    depth.pop_back();
-    columns.push_back(lane);
-    depth.insert(depth.end(), columns.begin(), columns.end());
-    return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, along, copies));
-  }
-  if (along_depth) {
-    columns.push_back(lane);
-    return Wrap(s_, {{columns, Schedule::kSequential}, {depth, Schedule::kSequential}}, copies);
-  }
-  depth.insert(depth.end(), columns.begin(), columns.end());
-  return Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, lane, copies));
-}
-
-// The last tile is read whole, and so is the last group.
-ProductScheduler::Statements ProductScheduler::Pad() {
-  const Expr tile(tile_columns_), left = columns_.count - columns_.first();
-  const bool one = AsInt(columns_.part) == 0;
-  const Expr filled = one ? left : Min(left, columns_.part), below = FloorDiv(filled + tile - Expr(1), tile) * tile;
-  Statements out = PadGroups({}, packed_columns_, {u_, Expr(0), filled, Expr(1)});
-  if (IsMultiple(columns_.count, tile_columns_) && !ragged_) return out;
-  Statements zeros;
-  for (int64_t k = 0; k < group_; ++k) {
-    zeros.push_back(Put(packed_columns_, PlaceIn({}, PlaceOfGroup(), SymbolExpr(u_), Expr(k)), WriteOp::kAssign, Zero()));
-  }
-  Add(&out, Wrap(s_, {{{GroupsOfBlock()}, Schedule::kSequential}, {{{u_, filled, below, Expr(1)}}, Schedule::kVector}}, zeros));
-  return out;
-}
-
-ProductScheduler::Statements ProductScheduler::Strip(const Range& row, const Expr& slot) {
-  const Expr strip = FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_));
-  const Expr index = SymbolExpr(row.index) + (AsInt(row.begin) == 0 ? SymbolExpr(i1_) : Expr(0));
-  const Expr operand = Substitute(p_.row_operand, {{p_.row.index, index}});
-  const bool along = !Along(p_.row_operand, p_.row.index) && Along(p_.row_operand, p_.depth.back().index);
-  Statements out;
-  for (const Stretch& x : Stretches()) {
-    const Statements copies = Copies(x, operand, packed_rows_, {strip}, slot);
-    std::vector<Range> depth = x.depth;
-    if (!along) {
-      Add(&out, Wrap(s_, {{depth, Schedule::kSequential}, {{row}, Schedule::kVector}}, copies));
-      continue;
-    }
-    const Range lane = depth.back();
-    depth.pop_back();
-    depth.insert(depth.begin(), row);
-    Add(&out, Wrap(s_, {{depth, Schedule::kSequential}}, PeeledLanes(s_, lane, copies)));
-  }
-  Add(&out, PadGroups({strip}, packed_rows_, {r_, Expr(0), Expr(tile_rows_), Expr(1)}));
-  return out;
-}
-
-// Strips of as many rows as a tile has, one element of the depth after the other.
-ProductScheduler::Statements ProductScheduler::PackRows() {
-  const Range tiles = rows_.Within(i1_, Expr(tile_rows_)), whole{r_, Expr(0), Expr(tile_rows_), Expr(1)};
-  Statements full = Strip(whole, SymbolExpr(r_));
-  if (!IsMultiple(rows_.count, tile_rows_)) {
-    const Range rest = schedule::Within(tiles, r_);
-    full = {s_->AddNode(If{BinaryExpr(Op::kLe, SymbolExpr(i1_) + Expr(tile_rows_), rows_.count), full,
-                           Strip(rest, SymbolExpr(r_) - SymbolExpr(i1_))})};
-  }
-  return Wrap(s_, {{{tiles}, Schedule::kSequential}}, full);
-}
-
 // Of the last columns. Where nobody knows how many there are, or more is done with each result than to add it, they have the places of
 // those of a whole tile, as rows have: so it shows that none meet.
 ProductScheduler::Statements ProductScheduler::StoreSome(const Range& rows, const std::function<Statements(const Expr&, const Expr&)>& put) {
@@ -353,17 +231,21 @@ ProductScheduler::Statements ProductScheduler::Tiles() {
     }
     tile = {s_->AddNode(If{BinaryExpr(Op::kLe, i1 + Expr(tile_rows_), rows_.count), tile, rest})};
   }
-  return Wrap(s_, {{{columns, tiles}, Schedule::kSequential}}, tile);
+  const Statements strip = in_place_ == Name() ? PackRows(tiles) : Statements();
+  if (rows_first() && strip.empty()) return Wrap(s_, {{{tiles, columns}, Schedule::kSequential}}, tile);
+  Statements out = strip;
+  if (rows_first()) {
+    Add(&out, Wrap(s_, {{{columns}, Schedule::kSequential}}, tile));
+    return Wrap(s_, {{{tiles}, Schedule::kSequential}}, out);
+  }
+  if (!strip.empty()) out = Wrap(s_, {{{tiles}, Schedule::kSequential}}, strip);
+  Add(&out, Wrap(s_, {{{columns, tiles}, Schedule::kSequential}}, tile));
+  return out;
 }
 
 // What is narrower than its sums, or cut in the middle of tiles, is added to once.
 ProductScheduler::Statements ProductScheduler::InBlocks() {
-  Statements block;
-  if (!packed_) {
-    for (const Stretch& x : Stretches()) Add(&block, PackColumns(x));
-    Add(&block, Pad());
-  }
-  if (in_place_ == Name()) Add(&block, PackRows());
+  Statements block = PackColumns();
   Add(&block, Tiles());
   block = Wrap(s_, {{p_.around, Schedule::kSequential}, {depth_.Parts(), Schedule::kSequential}}, block);
   if (sums_ == Name()) return block;
@@ -388,18 +270,6 @@ ProductScheduler::Statements ProductScheduler::Shared(const Statements& body) co
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }
 
-void ProductScheduler::Columns() {
-  if (p_.columns.size() == 1 && p_.depth.size() == 1 && p_.around.empty()) {
-    const Name column = p_.columns[0].index;
-    packed_ = PackedColumns(0);
-    if (!packed_) packing_ = PackingOf(*s_, p_.column_operand, column_type_, column, {p_.depth[0].index}, tile_columns_, group_);
-  }
-  if (packed_) return;
-  int64_t line = RoundUp(columns_.most, tile_columns_);
-  if (line * ByteSize(p_.type) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(p_.type);  // lines in different sets
-  packed_columns_ = Packed("b", column_type_, {}, Expr(line));
-}
-
 std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   ChooseGroup();
   OrderDepth();
@@ -410,7 +280,7 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   d1_ = FreshIn(*s_, "d"), tile_row_ = r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
   Columns();
   const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
-  if (!in_place) packed_rows_ = Packed("a", row_type_, {Expr(strips)}, Expr(tile_rows_));
+  if (!in_place) packed_rows_ = Packed("a", row_type_, rows_first() ? std::vector<Expr>{} : std::vector<Expr>{Expr(strips)}, Expr(tile_rows_));
   const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();
   const Tasklet& result = completion_.statements[completion_.sum];
   const bool adds = completion_.statements.size() == 1 && s_->Get(result.target).dtype == p_.type;  // each block its part

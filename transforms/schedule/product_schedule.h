@@ -2,15 +2,16 @@
 // tiles whose sums stay in registers.
 //   map i in 0:M, j in 0:N, k in 0:K { C[i, j] += A[i, k] * B[k, j] }
 //     →  map i0 in 0:M:192, j0 in 0:N:384 @parallel {
-//          local b: f32[256, 384] @worker
+//          local b: f32[12, 256, 32] @worker                 panels: the columns of one tile after the other
 //          for k0 in 0:K:256 {
-//            for k in k0:+256 { map j in j0:+384 @vector { b[k - k0, j - j0] = B[k, j] } }
-//            for j1 in j0:+384:32, i1 in i0:+192:12 {
+//            for k in k0:+256, j2 in j0:+384:32 { map j in j2:+32 @vector { b[(j2 - j0) // 32, k - k0, j - j2] = B[k, j] } }
+//            for i1 in i0:+192:12, j1 in j0:+384:32 {
 //              local t: f32[12, 32]
 //              …
-//              for k in k0:+256 { map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = fma(A[i1 + r, k], b[k - k0, j1 - j0 + u], t[r, u]) } } }
+//              for k in k0:+256 { map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = fma(A[i1 + r, k], b[(j1 - j0) // 32, k - k0, u], t[r, u]) } } }
 //              map r in 0:12 @unroll { map u in 0:32 @vector { C[i1 + r, j1 + u] += t[r, u] } } } } }
-// Rows are read where they lie if memory runs along the depth, else packed in strips.
+// The rows of a tile stay in the first cache while panels pass them from the second. They are read where they lie if memory runs along the
+// depth, else packed, one strip at a time.
 #pragma once
 #include <functional>
 #include <optional>
@@ -54,6 +55,11 @@ class ProductScheduler {
     Expr last;
     int64_t elements = 1;
   };
+  // In what is packed: the dimensions before a group's, and the one behind it.
+  struct Place {
+    std::vector<Expr> before;
+    Expr slot;
+  };
   // What rows bring to a step, and the place of its group in what is packed.
   struct Factors {
     std::vector<Expr> rows;
@@ -66,6 +72,7 @@ class ProductScheduler {
   // ---- product_cuts.cc ----
   int64_t BlockRows() const;
   int64_t BlockColumns() const;
+  int64_t BlockDepth() const;
   bool CutDepth();
   bool ColumnsSuffice() const;
   bool CutRows(int64_t high);
@@ -79,18 +86,28 @@ class ProductScheduler {
   std::optional<Name> View(Name container, const std::vector<Expr>& index, bool flat, const std::vector<Range>& outer,
                            const std::vector<Dimension>& inner);
 
-  bool TurnsColumns() const;
-  int64_t TurnedAtOnce() const;
-  void Columns();  // whether they are packed
-  Statements PackColumns(const Stretch& x);
-  Statements PackRows();
-  Statements Strip(const Range& row, const Expr& slot);
-  Statements Pad();
   Statements Tiles();
   Statements RestOfRows(const Range& tiles);
   Statements Tile(int64_t rows, const Expr& row, const Expr& slot);
   Statements StoreSome(const Range& rows, const std::function<Statements(const Expr&, const Expr&)>& put);
   Statements Store(Name tile, int64_t rows, const Expr& row);
+  // ---- product_packing.cc ----
+  std::vector<Range> DepthLoops() const;
+  std::vector<Range> ColumnLoops() const;
+  bool TurnsColumns() const;
+  bool ReadsLinesOfDepth() const;
+  int64_t TurnedAtOnce() const;
+  void Columns();  // whether they are packed, and how
+  Place PlaceOfColumn(const Expr& begin, const Expr& within) const;
+  Statements PackPanels(const Stretch& x);
+  Statements PackLines(const Stretch& x);
+  Statements PackColumns();
+  Statements ClearLastPanel();
+  Statements Zeros(const std::vector<Expr>& before, const Expr& slot);
+  Statements Pad();
+  std::vector<Expr> PlaceOfStrip() const;
+  Statements Strip(const Range& row, const Expr& slot);
+  Statements PackRows(const Range& tiles);
   // ---- product_groups.cc ----
   void ChooseGroup();
   Expr PackedColumns(int64_t k) const;
@@ -117,8 +134,7 @@ class ProductScheduler {
   Name Packed(const std::string& stem, DType type, std::vector<Expr> before, const Expr& row) {
     return schedule::Local(s_, stem, type, PlaceIn(before, Expr((depth_.most + group_ - 1) / group_), row, Expr(group_)), Storage::kWorker);
   }
-  std::vector<Range> DepthLoops() const;
-  std::vector<Range> ColumnLoops() const;
+  bool rows_first() const { return p_.columns.size() == 1; }  // a strip of rows meets all columns before the next strip does
   bool Along(const Expr& operand, Name index) const;  // some read of it walks memory by one
   int64_t StepOf(const Expr& operand, Name index) const;
   Name Local(const std::string& stem, std::vector<Expr> shape, Storage storage) {
@@ -145,6 +161,7 @@ class ProductScheduler {
   Name in_place_, packed_rows_, packed_columns_, sums_;  // in_place_: the view of the rows
   std::vector<Name> in_place_outer_;
   Expr packed_;  // the read of columns that are panels already; null: they are packed
+  bool panels_ = false;  // … into several panels
   std::optional<Packing> packing_;
 };
 

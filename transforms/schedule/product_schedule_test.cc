@@ -15,18 +15,20 @@ kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) {
 })",
              "choose-schedule", R"(
 kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) for cpu {
-  local b: f32[300, 64] @worker
+  local b: f32[2, 300, 32] @worker
   for i2 in 0:300 {
-    map i1 in 0:64 @vector { b[i2, i1] = p2[i2, i1] }
+    for i1_2 in 0:64:32 {
+      map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2, i1 - i1_2] = p2[i2, i1] }
+    }
   }
-  for i1_1 in 0:64:32, i0_1 in 0:96:12 {
+  for i0_1 in 0:96:12, i1_1 in 0:64:32 {
     local t: f32[12, 32]
     map r in 0:12 @unroll {
       map u in 0:32 @vector { t[r, u] = 0.0 }
     }
     for d in 0:300 {
       map r in 0:12 @unroll {
-        map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 + u], t[r, u]) }
+        map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[i1_1 // 32, d, u], t[r, u]) }
       }
     }
     map r in 0:12 @unroll {
@@ -49,14 +51,16 @@ kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1:
 kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1: symbol) for cpu {
   map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 64), 8), i1_0_0 in 0:n1:128 * max(65536 // max(4 * min(n0, 8 * max(min((n0 + 31) // 32, 64), 8)) * min(n1, 128), 1), 1) @parallel {
     for i1_0 in i1_0_0:+128 * max(65536 // max(4 * min(n0, 8 * max(min((n0 + 31) // 32, 64), 8)) * min(n1, 128), 1), 1):128 {
-      local b: f32[64, 128] @worker
-      for i2 in 0:64 {
-        map i1 in i1_0:min(n1, i1_0 + 128) @vector { b[i2, i1 - i1_0] = p2[i2, i1] }
-      }
+      local b: f32[4, 64, 32] @worker
       for d in 0:64 {
-        map u in min(n1 - i1_0, 128):32 * ((min(n1 - i1_0, 128) + 31) // 32) @vector { b[d, u] = 0.0 }
+        map u in 0:32 @vector { b[min(min(n1 - i1_0, 128) // 32, 3), d, u] = 0.0 }
       }
-      for i1_1 in i1_0:min(n1, i1_0 + 128):32, i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 64), 8):8 {
+      for i2 in 0:64 {
+        for i1_2 in i1_0:min(n1, i1_0 + 128):32 {
+          map i1 in i1_2:+32 @vector { b[(i1_2 - i1_0) // 32, i2, i1 - i1_2] = p2[i2, i1] }
+        }
+      }
+      for i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 64), 8):8, i1_1 in i1_0:min(n1, i1_0 + 128):32 {
         if i0_1 + 8 <= n0 {
           local t: f32[8, 32]
           map r in 0:8 @unroll {
@@ -64,7 +68,7 @@ kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1:
           }
           for d in 0:64 {
             map r in 0:8 @unroll {
-              map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 - i1_0 + u], t[r, u]) }
+              map u in 0:32 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[(i1_1 - i1_0) // 32, d, u], t[r, u]) }
             }
           }
           if i1_1 + 32 <= n1 {
@@ -84,7 +88,9 @@ kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1:
             }
             for d in 0:64 {
               map q in 0:1 @unroll {
-                map u in 0:32 @vector { t_1[q, u] = fma(p1[i0_1 + r, d], b[d, i1_1 - i1_0 + u], t_1[q, u]) }
+                map u in 0:32 @vector {
+                  t_1[q, u] = fma(p1[i0_1 + r, d], b[(i1_1 - i1_0) // 32, d, u], t_1[q, u])
+                }
               }
             }
             if i1_1 + 32 <= n1 {
@@ -113,13 +119,13 @@ kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbo
              "choose-schedule", R"(
 kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbol) for cpu {
   map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 128), 8) @parallel {
-    local b: f64[100, 64] @worker
+    local b: f64[4, 100, 16] @worker
     for i1_2 in 0:64:16 {
       for i2 in 0:100 {
-        map i1 in i1_2:+16 @vector { b[i2, i1] = p2[i1, i2] }
+        map i1 in i1_2:+16 @vector { b[i1_2 // 16, i2, i1 - i1_2 + i1_2 % 16] = p2[i1, i2] }
       }
     }
-    for i1_1 in 0:64:16, i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 128), 8):8 {
+    for i0_1 in i0_0:+8 * max(min((n0 + 31) // 32, 128), 8):8, i1_1 in 0:64:16 {
       if i0_1 + 8 <= n0 {
         local t: f64[8, 16]
         map r in 0:8 @unroll {
@@ -127,7 +133,7 @@ kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbo
         }
         for d in 0:100 {
           map r in 0:8 @unroll {
-            map u in 0:16 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[d, i1_1 + u], t[r, u]) }
+            map u in 0:16 @vector { t[r, u] = fma(p1[i0_1 + r, d], b[i1_1 // 16, d, u], t[r, u]) }
           }
         }
         map r in 0:8 @unroll {
@@ -141,7 +147,7 @@ kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbo
           }
           for d in 0:100 {
             map r in 0:1 @unroll {
-              map u in 0:16 @vector { t_1[r, u] = fma(p1[i0, d], b[d, i1_1 + u], t_1[r, u]) }
+              map u in 0:16 @vector { t_1[r, u] = fma(p1[i0, d], b[i1_1 // 16, d, u], t_1[r, u]) }
             }
           }
           map r in 0:1 @unroll {
@@ -162,32 +168,41 @@ kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) {
 })",
              "choose-schedule", R"(
 kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) for cpu {
-  local b: f32[300, 32] @worker
-  for i2 in 0:300 {
-    map i1 in 0:30 @vector { b[i2, i1] = p2[i2, i1] }
+  local sums: f32[24, 32] @worker
+  for i0_1 in 0:24 {
+    map u in 0:30 @vector { sums[i0_1, u] = 0.0 }
   }
-  for d in 0:300 {
-    map u in 30:32 @vector { b[d, u] = 0.0 }
-  }
-  local a: f32[2, 300, 12] @worker
-  for i0_1 in 0:24:12 {
-    for r in 0:12 {
-      map i2 in 0:300 @vector { a[i0_1 // 12, i2, r] = p1[i0_1 + r, i2] }
+  for i2_0 in 0:300:150 {
+    local b: f32[150, 32] @worker
+    for i2 in i2_0:+150 {
+      map i1 in 0:30 @vector { b[i2 - i2_0, i1] = p2[i2, i1] }
     }
-  }
-  for i1_1 in 0:30:32, i0_1 in 0:24:12 {
-    local t: f32[12, 32]
-    map r in 0:12 @unroll {
-      map u in 0:32 @vector { t[r, u] = 0.0 }
+    for d in i2_0:+150 {
+      map u in 30:32 @vector { b[d - i2_0, u] = 0.0 }
     }
-    for d in 0:300 {
-      map r in 0:12 @unroll {
-        map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 12, d, r], b[d, i1_1 + u], t[r, u]) }
+    for i0_1 in 0:24:12 {
+      local a: f32[150, 12] @worker
+      for r in 0:12 {
+        map i2 in i2_0:+150 @vector { a[i2 - i2_0, r] = p1[i0_1 + r, i2] }
+      }
+      for i1_1 in 0:30:32 {
+        local t: f32[12, 32]
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { t[r, u] = 0.0 }
+        }
+        for d in i2_0:+150 {
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { t[r, u] = fma(a[d - i2_0, r], b[d - i2_0, i1_1 + u], t[r, u]) }
+          }
+        }
+        for r in 0:12 {
+          map u in i1_1:+32 @vector { sums[i0_1 + r, u] += t[r, u - i1_1] }
+        }
       }
     }
-    for r in 0:12 {
-      map u in i1_1:+32 @vector { p0[i0_1 + r, u] += t[r, u - i1_1] }
-    }
+  }
+  for i0_1 in 0:24 {
+    map u in 0:30 @vector { p0[i0_1, u] += sums[i0_1, u] }
   }
 })");
 }
