@@ -202,5 +202,104 @@ sdfg f(X: f32[1, 256, 14, 14], W: f32[512, 256, 1, 1], Y: f32[1, 512, 14, 14]) {
       EXPECT_THAT(Transformed(program, std::string("outline; choose-schedule{device=") + device + "}"), testing::HasSubstr("local t: f32[")) << device;
 }
 
+// Later blocks add to what the first one stored, so that no array of sums is filled and copied.
+TEST(ProductElements, TheFirstBlockStores) {
+  ExpectPass(R"(
+kernel k(p0: f32[24, 64], p1: f32[600, 24], p2: f32[600, 64], p3: f32[64]) {
+  map i0 in 0:24, i1 in 0:64 {
+    p0[i0, i1] = p3[i1]
+    map i2 in 0:600 { p0[i0, i1] += p1[i2, i0] * p2[i2, i1] }
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[24, 64], p1: f32[600, 24], p2: f32[600, 64], p3: f32[64]) for cpu {
+  for i2_0 in 0:600:200 {
+    local b: f32[2, 200, 32] @worker
+    for i2 in i2_0:+200 {
+      for i1_2 in 0:64:32 {
+        map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2 - i2_0, i1 - i1_2] = p2[i2, i1] }
+      }
+    }
+    for i0_1 in 0:24:12 {
+      local a: f32[200, 12] @worker
+      for i2 in i2_0:+200 {
+        map r in 0:12 @vector { a[i2 - i2_0, r] = p1[i2, i0_1 + r] }
+      }
+      for i1_1 in 0:64:32 {
+        local t: f32[12, 32]
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { t[r, u] = 0.0 }
+        }
+        for d in i2_0:+200 {
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { t[r, u] = fma(a[d - i2_0, r], b[i1_1 // 32, d - i2_0, u], t[r, u]) }
+          }
+        }
+        if i2_0 == 0 {
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] = p3[i1_1 + u] + t[r, u] }
+          }
+        } else {
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+          }
+        }
+      }
+    }
+  }
+})");
+}
+
+// Where nobody knows that there is a first block, results are stored after all of them.
+TEST(ProductElements, ThereMayBeNoBlock) {
+  ExpectPass(R"(
+kernel k(p0: f32[24, 64], p1: f32[n0, 24], p2: f32[n0, 64], n0: symbol) {
+  assume 0 <= n0
+  map i0 in 0:24, i1 in 0:64 {
+    p0[i0, i1] = 0
+    map i2 in 0:n0 { p0[i0, i1] += p1[i2, i0] * p2[i2, i1] }
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[24, 64], p1: f32[n0, 24], p2: f32[n0, 64], n0: symbol) for cpu {
+  assume 0 <= n0
+  local sums: f32[24, 64] @worker
+  for i0_1 in 0:24 {
+    map u in 0:64 @vector { sums[i0_1, u] = 0.0 }
+  }
+  for i2_0 in 0:n0:256 {
+    local b: f32[2, 256, 32] @worker
+    for i2 in i2_0:+256 {
+      for i1_2 in 0:64:32 {
+        map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2 - i2_0, i1 - i1_2] = p2[i2, i1] }
+      }
+    }
+    for i0_1 in 0:24:12 {
+      local a: f32[256, 12] @worker
+      for i2 in i2_0:+256 {
+        map r in 0:12 @vector { a[i2 - i2_0, r] = p1[i2, i0_1 + r] }
+      }
+      for i1_1 in 0:64:32 {
+        local t: f32[12, 32]
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { t[r, u] = 0.0 }
+        }
+        for d in i2_0:+256 {
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { t[r, u] = fma(a[d - i2_0, r], b[i1_1 // 32, d - i2_0, u], t[r, u]) }
+          }
+        }
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { sums[i0_1 + r, i1_1 + u] += t[r, u] }
+        }
+      }
+    }
+  }
+  for i0_1 in 0:24 {
+    map u in 0:64 @vector { p0[i0_1, u] = sums[i0_1, u] }
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

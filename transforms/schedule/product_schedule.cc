@@ -170,14 +170,47 @@ ProductScheduler::Statements ProductScheduler::StoreSome(const Range& rows, cons
   return Wrap(s_, {{{rows}, Schedule::kSequential}, {{some}, Schedule::kVector}}, put(u, u - j1));
 }
 
+// Nothing else is done with a result than that its sum is added to a first value: blocks after the first, of which there is one, add to the
+// result.
+bool ProductScheduler::GoesOn() const {
+  const auto may_be_none = [&](const Expr& count) { return BoundsOf(count, s_->assumptions).lo.value_or(0) < 1; };
+  if (may_be_none(depth_.count) || may_be_none(CountOf(p_.around))) return false;
+  const Tasklet& sum = completion_.statements[completion_.sum];
+  return completion_.statements.size() == 2 && completion_.initial == 0 && completion_.sum == 1 && sum.op == WriteOp::kAdd &&
+         s_->Get(sum.target).storage != Storage::kRegister && s_->Get(sum.target).dtype == p_.type;
+}
+
+Expr ProductScheduler::IsFirstBlock() const {
+  Expr first = AsInt(depth_.part) == 0 ? Expr() : BinaryExpr(Op::kEq, depth_.first(), Expr(0));
+  for (const Range& r : p_.around) {
+    const Expr begins = BinaryExpr(Op::kEq, SymbolExpr(r.index), r.begin);
+    first = first ? BinaryExpr(Op::kAnd, first, begins) : begins;
+  }
+  return first;
+}
+
 ProductScheduler::Statements ProductScheduler::Store(Name tile, int64_t rows, const Expr& row) {
-  const Expr r = SymbolExpr(tile_row_), u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
+  const auto sum = [&](const Expr& slot) { return ReadExpr(tile, {SymbolExpr(tile_row_), slot}); };
+  if (sums_ != Name()) {
+    return StoreEach(rows, [&](const Expr& column, const Expr& slot) -> Statements {
+      return {Put(sums_, {row - rows_.first(), column - columns_.first()}, WriteOp::kAdd, sum(slot))};
+    });
+  }
+  const Statements first = StoreEach(rows, [&](const Expr& column, const Expr& slot) { return Result(row, column, sum(slot)); });
+  if (!goes_on_) return first;
+  const Tasklet result = completion_.statements[completion_.sum];
+  const Statements more = StoreEach(rows, [&](const Expr& column, const Expr& slot) -> Statements {
+    std::vector<Expr> index;
+    for (const Expr& e : result.index) index.push_back(Substitute(e, {{p_.row.index, row}, {column_, column}}));
+    return {Put(result.target, index, WriteOp::kAdd, sum(slot))};
+  });
+  return {s_->AddNode(If{IsFirstBlock(), first, more})};
+}
+
+// With each result of a tile of so many rows: `put` of its column, and of its place in the tile.
+ProductScheduler::Statements ProductScheduler::StoreEach(int64_t rows, const std::function<Statements(const Expr&, const Expr&)>& put) {
+  const Expr u = SymbolExpr(u_), j1 = SymbolExpr(j1_);
   const Range all{tile_row_, Expr(0), Expr(rows), Expr(1)}, lanes{u_, Expr(0), Expr(tile_columns_), Expr(1)};
-  const auto put = [&](const Expr& column, const Expr& slot) -> Statements {
-    const Expr sum = ReadExpr(tile, {r, slot});
-    if (sums_ != Name()) return {Put(sums_, {row - rows_.first(), column - columns_.first()}, WriteOp::kAdd, sum)};
-    return Result(row, column, sum);
-  };
   const bool simple = sums_ != Name() || OperationsOf(s_, completion_) <= d_.tile_operations;
   const bool whole = IsMultiple(columns_.count, tile_columns_) || ragged_;
   Statements full;
@@ -284,7 +317,8 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();
   const Tasklet& result = completion_.statements[completion_.sum];
   const bool adds = completion_.statements.size() == 1 && s_->Get(result.target).dtype == p_.type;  // each block its part
-  if ((!adds && blocks) || ragged_)
+  goes_on_ = blocks && !ragged_ && GoesOn();
+  if ((!adds && !goes_on_ && blocks) || ragged_)
     sums_ = Local("sums", {Expr(rows_.most), Expr(RoundUp(columns_.most, tile_columns_))}, Storage::kWorker);
   return Shared(InBlocks());
 }

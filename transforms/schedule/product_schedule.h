@@ -90,7 +90,10 @@ class ProductScheduler {
   Statements RestOfRows(const Range& tiles);
   Statements Tile(int64_t rows, const Expr& row, const Expr& slot);
   Statements StoreSome(const Range& rows, const std::function<Statements(const Expr&, const Expr&)>& put);
+  bool GoesOn() const;
+  Expr IsFirstBlock() const;
   Statements Store(Name tile, int64_t rows, const Expr& row);
+  Statements StoreEach(int64_t rows, const std::function<Statements(const Expr&, const Expr&)>& put);
   // ---- product_packing.cc ----
   std::vector<Range> DepthLoops() const;
   std::vector<Range> ColumnLoops() const;
@@ -155,6 +158,7 @@ class ProductScheduler {
   int64_t group_ = 1;             // factors that one step multiplies and adds up
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
+  bool goes_on_ = false;  // the first block stores results, others add to them
   bool ragged_ = false;  // parts of columns end in the middle of a tile
   Name i1_, j1_, d1_, r_, u_;
   Name tile_row_;  // the index of a tile's rows: r_, but where that counts tiles of one row
