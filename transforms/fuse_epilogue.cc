@@ -1,5 +1,6 @@
 #include "transforms/fuse_epilogue.h"
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 
@@ -18,15 +19,32 @@ NodeId CopyStatement(const Sdfg& from, NodeId n, Sdfg* to) {
   return to->AddNode(std::move(node.body), node.origin);
 }
 
-// Two statements by themselves, to try on: all others, and lists of all containers, would cost each trial what the program has.
+// A container, and what it is a view of.
+void CopyContainer(const Sdfg& from, Name n, Sdfg* to) {
+  const Container* c = to->Find(n) ? nullptr : from.Find(n);
+  if (!c) return;
+  to->Add(*c);
+  if (c->kind == ContainerKind::kView) CopyContainer(from, c->base, to);
+}
+
+// Two statements by themselves, to try on: all others, and all containers, even as a copy on write, would cost each trial what the
+// program has.
 Sdfg Excerpt(const Sdfg& s, transforms::Kernel* a, transforms::Kernel* b) {
   Sdfg out;
   out.name = s.name;
-  out.containers = s.containers;
   out.assumptions = s.assumptions;
-  for (transforms::Kernel* k : {a, b})
+  for (transforms::Kernel* k : {a, b}) {
+    for (const transforms::KernelAccess& x : k->accesses) CopyContainer(s, x.container, &out);
     for (NodeId& n : k->body) n = CopyStatement(s, n, &out);
+  }
   return out;
+}
+
+// Products are sums: where nothing is added up there is nothing to look for.
+bool HasSums(const Sdfg& s) {
+  for (uint32_t i = 0; i < s.nodes.size(); ++i)
+    if (const auto* t = std::get_if<Tasklet>(&s.nodes[NodeId{i}].body); t && t->op != WriteOp::kAssign) return true;
+  return false;
 }
 
 }  // namespace
@@ -50,6 +68,10 @@ transforms::FusionLimits ProductFusion(const Program& p, const schedule::Device&
   return limits;
 }
 
-Result<bool> FuseEpilogue(Program& p, const schedule::Device& device) { return FuseMaps(p, ProductFusion(p, device)); }
+Result<bool> FuseEpilogue(Program& p, const schedule::Device& device) {
+  const bool sums = std::any_of(p.sdfgs.begin(), p.sdfgs.end(), [](const auto& s) { return HasSums(*s); });
+  if (!sums) return false;
+  return FuseMaps(p, ProductFusion(p, device));
+}
 
 }  // namespace headrace
