@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "ir/analysis/arena.h"
 #include "ir/analysis/dataflow.h"
@@ -44,7 +45,7 @@ class InPlace {
   void Statement(NodeId id, uint32_t at) {
     const InPlaceNest nest(s_, id);
     if (!nest.plain()) return;
-    std::set<Name> taken;  // each array once
+    std::unordered_set<Name> taken;  // each array once
     for (const InPlaceNest::Write& w : nest.writes()) {
       const Name to = RootOf(s_, w.target);
       const bool own = MayLieInArena(s_.Get(to)), result = !own && IsResult(to) && nest.Covers(w);
@@ -124,7 +125,7 @@ class InPlace {
   // The pairs of ports that the function called can do without a second array for.
   void Call(NodeId id, const Library& l, uint32_t at) {
     const ExternalFunction* f = FunctionOf(r_, l);
-    std::set<Name> taken;
+    std::unordered_set<Name> taken;
     for (size_t k = 0; f && k < f->in_place.size(); ++k) {
       const Name to = ContainerAt(l.outputs, f->in_place[k].first), from = ContainerAt(l.inputs, f->in_place[k].second);
       if (to.empty() || from.empty() || to == from || taken.count(from) || placed_.count(to)) continue;
@@ -160,7 +161,7 @@ class InPlace {
   UseIndex index_;
   std::unordered_map<Name, Name> placed_;  // arrays, and in whose place they lie
   std::vector<Name> order_;                // of those
-  std::set<Name> homes_;                   // results that others lie in
+  std::unordered_set<Name> homes_;         // results that others lie in
   std::vector<InPlaceNest::Write> moved_;
 };
 

@@ -1,9 +1,9 @@
 #include "transforms/in_place.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/graph/homes.h"
 
 namespace headrace::transforms {
 namespace {
@@ -29,6 +29,12 @@ int DimensionOf(const std::vector<Expr>& index, Name n) {
     found = static_cast<int>(d);
   }
   return found;
+}
+
+// What it lies in; none where that is a map's own and takes nobody's place.
+Name ArrayOf(const Sdfg& s, Name container) {
+  const Name root = RootOf(s, container);
+  return IsScoped(s.Get(root).storage) ? Name() : root;
 }
 
 }  // namespace
@@ -62,27 +68,33 @@ void InPlaceNest::Note(NodeId id) {
   for (const Level& l : around_) path.push_back(2 * l.at + 1);
   const auto reads = [&](const Expr& e) {
     Visit(e, [&](const Expr& x) {
-      if (x.Is(ExprKind::kRead)) accesses_.push_back({x->name, RootOf(s_, x->name), id, path, x->args, !x->flat && !x->has_default, false});
+      const auto root = x.Is(ExprKind::kRead) ? ArrayOf(s_, x->name) : Name();
+      if (!root.empty()) accesses_.push_back({x->name, root, id, path, x->args, !x->flat && !x->has_default, false});
       return true;
     });
   };
   reads(t.value);
   for (const Expr& e : t.index) reads(e);
+  const Name written = ArrayOf(s_, t.target);
+  if (written.empty()) return;
   const bool exact = !t.flat && !t.guarded && t.op == WriteOp::kAssign;
   // What is added to is its own element, too, once it has been written.
-  accesses_.push_back({t.target, RootOf(s_, t.target), id, path, t.index, !t.flat && !t.guarded, true});
+  accesses_.push_back({t.target, written, id, path, t.index, !t.flat && !t.guarded, true});
   if (exact && EachItsOwn(t.index)) writes_.push_back({t.target, id, around_.back().map, t.index, path, {}});
 }
 
 // Every index of the maps around stands alone in one dimension.
 bool InPlaceNest::EachItsOwn(const std::vector<Expr>& index) const {
-  std::set<Name> seen, indices;
+  std::vector<Name> seen, indices;  // as few as an array has dimensions
   for (const Expr& e : index)
-    if (e.Is(ExprKind::kSymbol)) seen.insert(e->name);
+    if (e.Is(ExprKind::kSymbol)) seen.push_back(e->name);
     else if (!AsInt(e)) return false;
+  const auto contains = [](const std::vector<Name>& list, Name n) { return std::find(list.begin(), list.end(), n) != list.end(); };
   for (const Level& l : around_)
-    for (const Range& r : std::get<Map>(s_.nodes[l.map].body).ranges)
-      if (!seen.count(r.index) || !indices.insert(r.index).second) return false;
+    for (const Range& r : std::get<Map>(s_.nodes[l.map].body).ranges) {
+      if (!contains(seen, r.index) || contains(indices, r.index)) return false;
+      indices.push_back(r.index);
+    }
   return true;
 }
 
@@ -161,6 +173,7 @@ bool InPlaceNest::Covers(const Write& w) const {
 }
 
 bool IsWhole(const Sdfg& s, Name container) {
+  if (s.Get(container).kind != ContainerKind::kView) return true;
   const Expr count = NumElements(s.Get(container));
   for (Name n = container;; n = s.Get(n).base) {
     const Container& c = s.Get(n);

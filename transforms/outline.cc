@@ -342,6 +342,7 @@ class Outliner {
       return std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return OfTasklets(c); });
     const auto* t = std::get_if<Tasklet>(&body);
     if (!t) return std::holds_alternative<std::monostate>(body);
+    if (loose_.empty()) return true;
     bool firm = !IsLoose(t->target);
     const auto look = [&](const Expr& e) {
       for (Name r : ReadContainers(e)) firm &= !IsLoose(r);

@@ -174,10 +174,14 @@ Result<bool> ShareCalls(Program& p, const Ask& ask) {
       m.statements = {n};
       if (value != t->value && ask(m)) values.emplace_back(n, value);
     };
+    const auto may_share = [&](NodeId n) {
+      const auto* t = std::get_if<Tasklet>(&shared->nodes[n].body);
+      return t && MayShare(t->value);
+    };
     ForEachNode(*shared, [&](NodeId n) { share(n, Held(*shared)); }, false);
     ForEachNode(*shared, [&](NodeId n) {
       const auto* map = std::get_if<Map>(&shared->nodes[n].body);
-      if (!map) return;
+      if (!map || std::none_of(map->body.begin(), map->body.end(), may_share)) return;
       Held held(*shared);
       for (NodeId inner : map->body) share(inner, held), held.After(inner);
     });
