@@ -1,5 +1,7 @@
 #include "transforms/plan_memory.h"
 
+#include <algorithm>
+
 #include "ir/analysis/arena.h"
 
 namespace headrace {
@@ -17,11 +19,20 @@ bool Same(const Sdfg& a, const Sdfg& b) {
   return true;
 }
 
+bool HasAnythingToPlan(const Sdfg& s) {
+  const auto lies_there = [&](Name n) {
+    const Container& c = s.Get(n);
+    return MayLieInArena(c) || c.place.slot >= 0;
+  };
+  return !s.arena.empty() || std::any_of(s.order.begin(), s.order.end(), lies_there);
+}
+
 }  // namespace
 
 Result<bool> PlanMemory(Program& p) {
   bool changed = false;
   for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
+    if (!HasAnythingToPlan(*shared)) continue;
     Sdfg planned = *shared;
     PlaceInArena(&planned);
     if (Same(*shared, planned)) continue;
