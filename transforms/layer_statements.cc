@@ -89,6 +89,7 @@ LayerStatement LayerStatements::One(NodeId n) {
 
 std::vector<LayerStatement> LayerStatements::Of(const std::vector<NodeId>& line) {
   std::vector<LayerStatement> out;
+  out.reserve(line.size());
   for (NodeId n : line) out.push_back(One(n));
   return out;
 }

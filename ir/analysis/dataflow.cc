@@ -256,7 +256,7 @@ class Toucher {
     if (n.empty() || !(read || write)) return;
     const Container* c = s_.Find(n);
     if (!c || c->storage == Storage::kRegister) return;
-    Name root = RootOf(s_, n);
+    const Name root = c->kind == ContainerKind::kView ? RootOf(s_, n) : n;
     if (out_.size() > 16) {
       if (where_.empty())
         for (size_t i = 0; i < out_.size(); ++i) where_.emplace(out_[i].root, i);

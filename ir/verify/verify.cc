@@ -19,6 +19,7 @@ class SdfgVerifier {
       : p_(p), s_(s), r_(s, out), writers_(p, s) {}
 
   void Run() {
+    table_.reserve(s_.order.size());
     for (Name n : s_.order)
       if (const Container* c = s_.Find(n)) table_[n] = {c, RootOf(s_, n)};
     CheckDeclarations(s_, &r_);
