@@ -291,23 +291,29 @@ static HR_UNUSED int64_t hr_trip(int64_t begin, int64_t end, int64_t step) {
   if (step > 0) return end > begin ? (int64_t)((e - b - 1) / s + 1) : 0;
   return step < 0 && begin > end ? (int64_t)((b - e - 1) / (0 - s) + 1) : 0;
 }
-template <typename Body>
-static inline void hr_chunks(hr_x* x, int64_t total, int64_t grain, const Body& body) {
+/* Once per file, not once per parallel map: compilers take as long for it as for a loop with lanes. */
+static __attribute__((noinline, unused)) void hr_run_chunks(hr_x* x, int64_t total, int64_t grain,
+                                                            void (*part)(const void*, int64_t, int64_t), const void* body) {
   if (total <= 0) return;
-  if (total <= grain) return body(0, total);
+  if (total <= grain) return part(body, 0, total);
   struct Call {
     hr_x* x;
-    const Body* body;
+    void (*part)(const void*, int64_t, int64_t);
+    const void* body;
     int64_t total, grain;
-  } call = {x, &body, total, grain};
+  } call = {x, part, body, total, grain};
   x->program->runtime->parallel_for((total + grain - 1) / grain,
                                     [](void* p, int64_t chunk) {
                                       const Call& c = *(const Call*)p;
                                       if (hr_stopped(c.x)) return;
                                       const int64_t begin = chunk * c.grain;
-                                      (*c.body)(begin, hr_least(c.total, begin + c.grain));
+                                      c.part(c.body, begin, hr_least(c.total, begin + c.grain));
                                     },
                                     &call, x->threads);
+}
+template <typename Body>
+static inline void hr_chunks(hr_x* x, int64_t total, int64_t grain, const Body& body) {
+  hr_run_chunks(x, total, grain, [](const void* b, int64_t begin, int64_t end) { (*(const Body*)b)(begin, end); }, &body);
 }
 
 /* ---- strings, sequences and external functions ---- */
