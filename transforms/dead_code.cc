@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/analysis/callees.h"
+#include "transforms/by_name.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -16,15 +17,9 @@ class Eliminator {
 
   bool Run() {
     NumberContainers();
-    for (uint32_t n = 0; n < containers_.size(); ++n) {
-      const ContainerKind kind = containers_[n]->kind;
-      if (kind == ContainerKind::kParameter || kind == ContainerKind::kState) Live(n);
-    }
-    for (Name n : s_.parameters) Live(NumberOf(n));
+    for (Name n : s_.parameters) Live(containers_.NumberOf(n));
     Control(s_.body);
     leaves_.push_back(NextLeaf({}));  // where the last one's lists end
-    for (size_t i = 0; i + 1 < leaves_.size(); ++i)  // a node that defines a size that somebody uses is live
-      for (Name d : DefinesOf(leaves_[i])) definers_[d].push_back(i);
     ListWriters();
     for (uint32_t n = 0; n < containers_.size(); ++n)
       if (live_[n]) Producers(n);
@@ -46,11 +41,11 @@ class Eliminator {
     }
     if (changed) transforms::RemoveEmptied(&s_);
     changed |= DropEmptyControl(&s_.body);
-    return DropContainers() || changed;
+    return DropContainers(changed ? Used() : named_) || changed;
   }
 
  private:
-  static constexpr uint32_t kNone = ~0u;
+  static constexpr uint32_t kNone = transforms::ByName<const Container*>::kNone;
   // A statement that is no map: its lists begin here in those of all, and end where the next one's begin.
   struct Leaf {
     NodeId node;
@@ -60,33 +55,29 @@ class Eliminator {
 
   // Containers are numbers from here on, as `order` has them: walks look a name up once and are in arrays from then on.
   void NumberContainers() {
-    number_.reserve(s_.order.size()), containers_.reserve(s_.order.size());
+    containers_.Reserve(s_.order.size());
+    std::vector<uint32_t> views;
     for (Name n : s_.order) {
-      number_.emplace(n, static_cast<uint32_t>(containers_.size()));
-      containers_.push_back(&s_.Get(n));
+      const Container& c = s_.Get(n);
+      if (c.kind == ContainerKind::kView) views.push_back(containers_.size());
+      live_.push_back(c.kind == ContainerKind::kParameter || c.kind == ContainerKind::kState);
+      containers_[n] = &c;
     }
-    live_.resize(containers_.size());
+    base_.assign(containers_.size(), kNone);
+    for (uint32_t v : views) base_[v] = containers_.NumberOf(containers_.At(v)->base);
+    named_.resize(containers_.size());
   }
-  uint32_t NumberOf(Name n) const {
-    const auto it = number_.find(n);
-    return it == number_.end() ? kNone : it->second;
-  }
-  uint32_t BaseOf(uint32_t n) const {
-    return containers_[n]->kind == ContainerKind::kView ? NumberOf(containers_[n]->base) : kNone;
-  }
-  uint32_t RootOf(Name name) const {
-    uint32_t n = NumberOf(name);
-    for (uint32_t base = n; base != kNone; base = BaseOf(n)) n = base;
+  // Of what the program names: it stays declared.
+  uint32_t RootOf(Name name) {
+    uint32_t n = containers_.NumberOf(name);
+    if (n != kNone) named_[n] = true;
+    for (uint32_t base = n; base != kNone; base = base_[n]) n = base;
     return n;
   }
 
   Leaf NextLeaf(NodeId node) const {
     return {node, static_cast<uint32_t>(reads_.size()), static_cast<uint32_t>(writes_.size()),
             static_cast<uint32_t>(leaf_symbols_.size())};
-  }
-  std::vector<Name> DefinesOf(const Leaf& l) const {
-    const auto* lib = l.node.valid() ? std::get_if<Library>(&s_.nodes[l.node].body) : nullptr;
-    return lib ? lib->defines : std::vector<Name>();
   }
   // For each container, the leaves that write it, one after the other in one array.
   void ListWriters() {
@@ -106,15 +97,16 @@ class Eliminator {
       work_.pop_back();
       for (uint32_t k = leaves_[i].reads; k < leaves_[i + 1].reads; ++k)
         if (Live(reads_[k])) Producers(reads_[k]);
-      for (uint32_t k = leaves_[i].symbols; k < leaves_[i + 1].symbols; ++k)
+      for (uint32_t k = leaves_[i].symbols; !definers_.empty() && k < leaves_[i + 1].symbols; ++k)
         if (symbols_.insert(leaf_symbols_[k]).second) Definers(leaf_symbols_[k]);
     }
   }
   bool Live(uint32_t root) { return root != kNone && !std::exchange(live_[root], true); }
   void Producers(uint32_t root) {
     for (uint32_t k = writers_begin_[root]; k < writers_begin_[root + 1]; ++k) Mark(writers_[k]);
+    if (definers_.empty()) return;
     // The sizes of a live container must be there.
-    for (const Expr& d : containers_[root]->shape)
+    for (const Expr& d : containers_.At(root)->shape)
       Visit(d, [&](const Expr& x) {
         if (x.Is(ExprKind::kSymbol) && symbols_.insert(x->name).second) Definers(x->name);
         return true;
@@ -207,6 +199,7 @@ class Eliminator {
       for (const Port& port : lib->inputs) Touch(RootOf(port.container), true, false);
       for (const Port& port : lib->outputs) Touch(RootOf(port.container), false, true);
       l.live = lib->outputs.empty();  // called for what it does
+      for (Name d : lib->defines) definers_[d].push_back(leaves_.size());  // live where somebody uses the size
     } else {
       return;
     }
@@ -220,13 +213,13 @@ class Eliminator {
     std::vector<BlockId> kept;
     bool changed = false;
     for (BlockId b : *body) {
-      auto c = s_.blocks[b].control;
-      if (auto* st = std::get_if<State>(&c)) {
-        if (st->statements.empty() && body->size() > 1) {
-          changed = true;
-          continue;
-        }
-      } else if (auto* l = std::get_if<Loop>(&c)) {
+      if (const auto* st = std::get_if<State>(&s_.blocks[b].control)) {
+        if (st->statements.empty() && body->size() > 1) changed = true;
+        else kept.push_back(b);
+        continue;
+      }
+      const auto c = s_.blocks[b].control;
+      if (auto* l = std::get_if<Loop>(&c)) {
         std::vector<BlockId> inner = l->body;
         if (DropEmptyControl(&inner)) changed = true, std::get<Loop>(s_.blocks.Mutable(b).control).body = inner;
         if (Empty(inner) && AsRange(*l)) {
@@ -259,10 +252,11 @@ class Eliminator {
     return true;
   }
 
-  bool DropContainers() {
+  // What is still named once statements have gone.
+  std::vector<char> Used() const {
     std::vector<char> used(containers_.size());
     auto use = [&](Name n) {
-      if (const uint32_t number = NumberOf(n); number != kNone) used[number] = true;
+      if (const uint32_t number = containers_.NumberOf(n); number != kNone) used[number] = true;
     };
     auto reads = [&](const Expr& e) {
       Visit(e, [&](const Expr& x) {
@@ -270,7 +264,6 @@ class Eliminator {
         return true;
       });
     };
-    for (Name n : s_.parameters) use(n);
     ForEachBlock(s_, s_.body, [&](BlockId b) {
       const auto& c = s_.blocks[b].control;
       if (auto* l = std::get_if<Loop>(&c)) reads(l->init), reads(l->condition), reads(l->update);
@@ -302,16 +295,22 @@ class Eliminator {
         for (const Expr& e : check->index) reads(e);
       }
     });
-    for (uint32_t i = static_cast<uint32_t>(containers_.size()); i-- > 0;) {  // a used view keeps its base; bases may be declared after
+    return used;
+  }
+
+  bool DropContainers(std::vector<char> used) {
+    for (Name n : s_.parameters)
+      if (const uint32_t number = containers_.NumberOf(n); number != kNone) used[number] = true;
+    for (uint32_t i = containers_.size(); i-- > 0;) {  // a used view keeps its base; bases may be declared after
       for (uint32_t n = i; used[n];) {
-        const uint32_t base = BaseOf(n);
+        const uint32_t base = base_[n];
         if (base == kNone || std::exchange(used[base], true)) break;
         n = base;
       }
     }
     std::unordered_set<Name> dead;
-    for (size_t n = 0; n < containers_.size(); ++n)
-      if (!used[n] && containers_[n]->kind != ContainerKind::kState) dead.insert(s_.order[n]);
+    for (uint32_t n = 0; n < containers_.size(); ++n)
+      if (!used[n] && containers_.At(n)->kind != ContainerKind::kState) dead.insert(containers_.NameOf(n));
     transforms::RemoveContainers(&s_, dead);
     return !dead.empty();
   }
@@ -320,9 +319,9 @@ class Eliminator {
   Callees callees_{p_};
   Sdfg& s_;
   const Ask& ask_;
-  std::unordered_map<Name, uint32_t> number_;
-  std::vector<const Container*> containers_;
-  std::vector<char> live_;  // by number
+  transforms::ByName<const Container*> containers_;
+  std::vector<uint32_t> base_;       // by number, of views
+  std::vector<char> live_, named_;   // by number
   std::vector<Leaf> leaves_;
   std::vector<uint32_t> reads_, writes_;  // of all leaves: roots
   std::vector<Name> leaf_symbols_, outer_symbols_;
@@ -337,6 +336,7 @@ class Eliminator {
 Result<bool> EliminateDeadCode(Program& p, const Ask& ask) {
   bool changed = false;
   for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Eliminator(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
+  if (p.sdfgs.size() == 1 && p.Find(p.entry)) return changed;
   // SDFGs that nothing reaches from the entry.
   std::unordered_set<Name> reached;
   std::vector<Name> work = {p.entry, Name("init")};  // `init` runs once, by name

@@ -1,10 +1,11 @@
 #include "transforms/dead_stores.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/by_name.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -18,7 +19,8 @@ class Stores {
   bool Run() {
     for (Name n : s_.order) {
       const Container& c = s_.Get(n);
-      if (c.kind == ContainerKind::kTransient && c.storage == Storage::kArena) own_.insert(n);
+      own_.push_back(c.kind == ContainerKind::kTransient && c.storage == Storage::kArena);
+      arrays_[n].root = c.kind == ContainerKind::kView ? RootOf(s_, n) : n;
     }
     CountWriters();
     if (!AnyAgain()) return false;  // what is written once is for eliminate-dead-code
@@ -41,16 +43,47 @@ class Stores {
   void CountWriters() {
     for (BlockId b : s_.body) {
       if (const auto* state = std::get_if<State>(&s_.blocks[b].control)) {
-        for (NodeId n : state->statements)
-          for (const Touched& t : TouchedBy(s_, n, callees_)) writers_[t.root] += t.write;
+        for (NodeId n : state->statements) ++turn_, CountWrites(n);
       } else {
-        for (const Touched& t : TouchedBy(s_, b, callees_)) writers_[t.root] += t.write;
+        ++turn_;
+        for (const Touched& t : TouchedBy(s_, b, callees_))
+          if (t.write) CountWrite(t.root);
       }
     }
   }
+  // Without a look at what is read: that is most of a statement.
+  void CountWrites(NodeId n) {
+    const Body& body = s_.nodes[n].body;
+    if (const auto* t = std::get_if<Tasklet>(&body)) {
+      CountWrite(t->target);
+    } else if (const auto* l = std::get_if<Library>(&body)) {
+      for (const Port& port : l->outputs) CountWrite(port.container);
+    } else if (std::holds_alternative<Nested>(body)) {
+      for (const Touched& t : TouchedBy(s_, n, callees_))
+        if (t.write) CountWrite(t.root);
+    }
+    ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+      for (NodeId c : inside) CountWrites(c);
+    });
+  }
+  void CountWrite(Name container) {
+    Array* root = arrays_.Find(container);
+    if (root && root->root != container) root = arrays_.Find(root->root);
+    if (root && std::exchange(root->last, turn_) != turn_) ++root->writers;
+  }
 
+  bool IsOwn(Name root) const {
+    const uint32_t number = arrays_.NumberOf(root);
+    return number != Arrays::kNone && own_[number];
+  }
+  int WritersOf(Name root) const {
+    const Array* a = arrays_.Find(root);
+    return a ? a->writers : 0;
+  }
   bool AnyAgain() const {
-    return std::any_of(writers_.begin(), writers_.end(), [&](const auto& w) { return w.second > 1 && own_.count(w.first); });
+    for (uint32_t i = 0; i < arrays_.size(); ++i)
+      if (own_[i] && arrays_.At(i).writers > 1) return true;
+    return false;
   }
 
   void Reads(const Expr& e) {
@@ -89,7 +122,7 @@ class Stores {
     bool writes = false, dead = true, again = false;
     for (const Touched& t : touched) {
       writes |= t.write;
-      if (t.write) dead = dead && own_.count(t.root) && !read_.count(t.root), again |= writers_[t.root] > 1;
+      if (t.write) dead = dead && IsOwn(t.root) && !read_.count(t.root), again |= WritersOf(t.root) > 1;
     }
     if (writes && dead && again && OnlyStores(n) && ask_(Match{s_.name, {n}, {}, {}, "", true})) {
       s_.nodes.Mutable(n).body = std::monostate{};
@@ -98,7 +131,7 @@ class Stores {
     }
     if (again)
       for (const Touched& t : touched)
-        if (t.write && !t.read && read_.count(t.root) && own_.count(t.root) && Overwrites(n, t.root)) read_.erase(t.root);
+        if (t.write && !t.read && read_.count(t.root) && IsOwn(t.root) && Overwrites(n, t.root)) read_.erase(t.root);
     for (const Touched& t : touched)
       if (t.read) read_.insert(t.root);
     Accumulates(n);
@@ -123,8 +156,16 @@ class Stores {
   mutable Callees callees_{p_};
   Sdfg& s_;
   const Ask& ask_;
-  std::unordered_set<Name> own_, read_;
-  std::unordered_map<Name, int> writers_;  // statements and blocks
+  struct Array {
+    Name root;        // itself, but for views
+    int writers = 0;  // statements and blocks
+    uint32_t last = 0;  // the turn of the last of them
+  };
+  using Arrays = transforms::ByName<Array>;
+  Arrays arrays_;
+  std::vector<char> own_;  // by number
+  uint32_t turn_ = 0;
+  std::unordered_set<Name> read_;
   bool changed_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "transforms/forward_registers.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,6 +15,8 @@ class Forwarder {
   Forwarder(Sdfg* s, const Ask& ask) : s_(*s), ask_(ask) {}
 
   bool Run() {
+    const auto in_register = [&](Name n) { return s_.Get(n).storage == Storage::kRegister; };
+    if (std::none_of(s_.order.begin(), s_.order.end(), in_register)) return false;
     ForEachNode(s_, [&](NodeId id) {
       if (const auto* m = std::get_if<Map>(&s_.nodes[id].body)) Count(*m);
     });

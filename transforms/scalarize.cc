@@ -1,10 +1,10 @@
 #include "transforms/scalarize.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/by_name.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -28,22 +28,27 @@ class Scalarizer {
   Scalarizer(const Program& p, Sdfg* s, const Ask& ask) : p_(p), s_(*s), ask_(ask) {}
 
   bool Run() {
+    const auto may_be = [&](Name n) {
+      const Container& c = s_.Get(n);
+      return c.kind == ContainerKind::kTransient && c.storage == Storage::kArena && c.dtype != DType::kString;
+    };
+    if (std::none_of(s_.order.begin(), s_.order.end(), may_be)) return false;
     transforms::UseIndex uses(p_, s_);
     for (Name n : s_.order) {
-      const Container& c = s_.Get(n);
-      if (c.kind != ContainerKind::kTransient || c.storage != Storage::kArena || c.dtype == DType::kString) continue;
+      if (!may_be(n)) continue;
       const transforms::Usage& u = uses.Of(n);
       if (u.viewed || u.writes.empty() || u.First() != u.Last() || u.reads.empty()) continue;
       NodeId id = uses.positions()[u.First()].statement;
-      if (id.valid() && std::holds_alternative<Map>(s_.nodes[id].body)) candidates_.emplace(n, Candidate());
+      if (id.valid() && std::holds_alternative<Map>(s_.nodes[id].body)) candidates_[n];
     }
-    if (candidates_.empty()) return false;
+    if (candidates_.size() == 0) return false;
     for (const auto& at : uses.positions())
       if (at.statement.valid()) Statement(at.statement);
     std::unordered_set<Name> chosen;
-    for (Name n : s_.order) {
-      auto it = candidates_.find(n);
-      if (it == candidates_.end() || !it->second.ok || it->second.first || !Owned(s_.Get(n), &it->second)) continue;
+    for (uint32_t i = 0; i < candidates_.size(); ++i) {
+      const Name n = candidates_.NameOf(i);
+      Candidate& c = candidates_.At(i);
+      if (!c.ok || c.first || !Owned(s_.Get(n), &c)) continue;
       if (ask_(Match{s_.name, {}, {}, {n}, "", true})) chosen.insert(n);
     }
     if (chosen.empty()) return false;
@@ -63,7 +68,7 @@ class Scalarizer {
     if (auto* t = std::get_if<Tasklet>(&b)) {
       Reads(t->value);
       for (const Expr& e : t->index) Reads(e);
-      Use(t->target, t->index, t->flat, true, t->op == WriteOp::kAssign && !t->guarded, !t->guarded);
+      Use(t->target, t->index, t->index.size(), t->flat, true, t->op == WriteOp::kAssign && !t->guarded, !t->guarded);
     } else if (auto* m = std::get_if<Map>(&b)) {
       for (const Range& r : m->ranges) Reads(r.begin), Reads(r.end);
       maps_.push_back(id.value);
@@ -77,29 +82,29 @@ class Scalarizer {
   void Reads(const Expr& e) {
     Visit(e, [&](const Expr& x) {
       if (x.Is(ExprKind::kRead))
-        Use(x->name, {x->args.begin(), x->args.end() - (x->has_default ? 1 : 0)}, x->flat, false, false, !x->has_default);
+        Use(x->name, x->args, x->args.size() - (x->has_default ? 1 : 0), x->flat, false, false, !x->has_default);
       return true;
     });
   }
   void Refuse(Name n) {
-    auto it = candidates_.find(n);
-    if (it != candidates_.end()) it->second.ok = false;
+    if (Candidate* c = candidates_.Find(n)) c->ok = false;
   }
-  void Use(Name n, const std::vector<Expr>& index, bool flat, bool write, bool sets, bool within) {
-    auto it = candidates_.find(n);
-    if (it == candidates_.end() || !it->second.ok) return;
-    Candidate& c = it->second;
+  // `rank`: how many of `index` are the index.
+  void Use(Name n, const std::vector<Expr>& index, size_t rank, bool flat, bool write, bool sets, bool within) {
+    Candidate* candidate = candidates_.Find(n);
+    if (!candidate || !candidate->ok) return;
+    Candidate& c = *candidate;
     if (flat) return void(c.ok = false);
     c.within &= within;
     if (c.first) {
       c.ok = write && sets;
       c.first = false;
       c.path = c.first_path = maps_;
-      c.index = index;
-      c.same.assign(index.size(), true);
+      c.index.assign(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(rank));
+      c.same.assign(rank, true);
       return;
     }
-    for (size_t t = 0; t < index.size(); ++t)
+    for (size_t t = 0; t < rank; ++t)
       if (!(index[t] == c.index[t])) c.same[t] = false;
     size_t common = 0;
     while (common < c.path.size() && common < maps_.size() && c.path[common] == maps_[common]) ++common;
@@ -155,7 +160,7 @@ class Scalarizer {
   template <typename T>
   std::vector<T> Kept(Name n, const std::vector<T>& all) const {
     std::vector<T> out;
-    const std::vector<bool>& keep = candidates_.at(n).keep;
+    const std::vector<bool>& keep = candidates_.Find(n)->keep;
     for (size_t t = 0; t < keep.size(); ++t)
       if (keep[t]) out.push_back(all[t]);
     return out;
@@ -202,7 +207,7 @@ class Scalarizer {
   Callees callees_{p_};
   Sdfg& s_;
   const Ask& ask_;
-  std::unordered_map<Name, Candidate> candidates_;
+  transforms::ByName<Candidate> candidates_;  // as declared
   std::vector<uint32_t> maps_;
   mutable std::unordered_set<Name> indices_;
   mutable bool indices_built_ = false;

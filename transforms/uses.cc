@@ -24,7 +24,7 @@ bool Usage::WrittenBetween(uint32_t after, uint32_t until) const {
 }
 
 UseIndex::UseIndex(const Program& p, const Sdfg& s) {
-  usage_.reserve(s.order.size());
+  usage_.Reserve(s.order.size());
   Callees callees(p);
   Walk(s, s.body, -1, callees);
   for (Name n : s.order) {
@@ -85,8 +85,8 @@ void UseIndex::Walk(const Sdfg& s, const std::vector<BlockId>& body, int region,
 
 const Usage& UseIndex::Of(Name root) const {
   static const Usage* none = new Usage;
-  auto it = usage_.find(root);
-  return it == usage_.end() ? *none : it->second;
+  const Usage* usage = usage_.Find(root);
+  return usage ? *usage : *none;
 }
 
 bool UseIndex::Inside(const Usage& u, uint32_t at) const {

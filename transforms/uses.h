@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "transforms/by_name.h"
 
 namespace headrace {
 class Callees;
@@ -49,7 +50,7 @@ class UseIndex {
   void Walk(const Sdfg& s, const std::vector<BlockId>& body, int region, Callees& callees);
   std::vector<Position> positions_;
   std::vector<Region> regions_;
-  std::unordered_map<Name, Usage> usage_;
+  ByName<Usage> usage_;
 };
 
 // How many statements write each container.
