@@ -75,6 +75,24 @@ DType FromDlpack(nb::dlpack::dtype t) {
   }
 }
 
+std::optional<nb::dlpack::dtype> ToDlpack(DType t) {
+  const auto bits = static_cast<uint8_t>(8 * ByteSize(t));
+  switch (t) {
+    case DType::kI8:
+    case DType::kI16:
+    case DType::kI32:
+    case DType::kI64: return nb::dlpack::dtype{0, bits, 1};
+    case DType::kU8: return nb::dlpack::dtype{1, bits, 1};
+    case DType::kF16:
+    case DType::kF32:
+    case DType::kF64: return nb::dlpack::dtype{2, bits, 1};
+    case DType::kC64:
+    case DType::kC128: return nb::dlpack::dtype{5, bits, 1};
+    case DType::kBool: return nb::dlpack::dtype{6, bits, 1};
+    default: return std::nullopt;
+  }
+}
+
 const SmallFloat* FindSmallFloat(DType t) {
   for (const SmallFloat& s : kSmallFloats)
     if (s.dtype == t) return &s;

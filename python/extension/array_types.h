@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <optional>
 #include <string>
 
 #include "ir/base/dtype.h"
@@ -14,6 +15,7 @@ namespace nb = nanobind;
 // kNone: a type that programs don't have.
 DType FromFormat(const char* format, Py_ssize_t item);  // of the struct module, native
 DType FromDlpack(nb::dlpack::dtype t);
+std::optional<nb::dlpack::dtype> ToDlpack(DType t);  // of the types that every library has; nullopt: of others
 
 // Types that NumPy lacks: ml_dtypes' names for them, and NumPy's types of as many bytes.
 struct SmallFloat {

@@ -6,6 +6,8 @@
 
 #include <deque>
 #include <fstream>
+#include <functional>
+#include <numeric>
 
 #include "driver/compile.h"
 #include "ir/registry/call.h"
@@ -13,6 +15,7 @@
 #include "python/extension/arrays.h"
 #include "python/extension/bindings.h"
 #include "python/extension/interrupts.h"
+#include "python/extension/kept_memory.h"
 
 namespace headrace::python {
 namespace {
@@ -89,7 +92,9 @@ class PyExecutable {
   };
   struct Made {  // outputs of one call
     ArrayKind kind;
+    KeptMemory* kept;
     std::vector<nb::object> arrays;
+    size_t kept_bytes = 0;
   };
   static void* Allocate(void* context, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape);
   static bool Taken(nb::handle given, const Input& input, ArrayArgument* a);
@@ -101,6 +106,7 @@ class PyExecutable {
   std::shared_ptr<Progress> progress_;
   std::vector<Input> inputs_;
   std::vector<std::string> outputs_;
+  std::shared_ptr<KeptMemory> kept_ = std::make_shared<KeptMemory>();
 };
 
 void* PyExecutable::Allocate(void* context, int32_t index, int32_t dtype, int32_t rank, const int64_t* shape) {
@@ -108,7 +114,12 @@ void* PyExecutable::Allocate(void* context, int32_t index, int32_t dtype, int32_
   nb::gil_scoped_acquire gil;
   try {
     void* memory = nullptr;
-    made->arrays[static_cast<size_t>(index)] = NewArray(made->kind, static_cast<DType>(dtype), rank, shape, &memory);
+    nb::object& array = made->arrays[static_cast<size_t>(index)];
+    const auto type = static_cast<DType>(dtype);
+    const auto bytes = static_cast<size_t>(std::accumulate(shape, shape + rank, ByteSize(type), std::multiplies<>()));
+    if (bytes >= KeptMemory::kLeast) array = made->kept->NewArray(made->kind, type, rank, shape, bytes, &memory);
+    if (array.is_valid()) made->kept_bytes += bytes;
+    else array = NewArray(made->kind, type, rank, shape, &memory);
     return memory;
   } catch (nb::python_error&) {
     return nullptr;
@@ -151,7 +162,7 @@ nb::tuple PyExecutable::Call(nb::args args, nb::handle out, nb::handle sizes) {
   std::vector<hr_array> in, results(outputs_.size());
   in.reserve(inputs_.size());
   TakeInputs(args, &taken, &in);
-  Made made{args.size() > 0 ? KindOf(args[0]) : ArrayKind::kNumpy, {}};
+  Made made{args.size() > 0 ? KindOf(args[0]) : ArrayKind::kNumpy, kept_.get(), {}};
   made.arrays.resize(outputs_.size());
   for (size_t k = 0; k < outputs_.size(); ++k) {
     results[k].device_type = HR_DEVICE_CPU;
@@ -179,6 +190,7 @@ nb::tuple PyExecutable::Call(nb::args args, nb::handle out, nb::handle sizes) {
     nb::gil_scoped_release release;
     done = e_->Call(frame);
   }
+  kept_->Expect(made.kept_bytes);
   for (size_t k = 0; k < inputs_.size(); ++k)
     if (inputs_[k].updated && !args[k].is_none()) MarkWritten(args[k]);
   for (size_t k = 0; k < outputs_.size(); ++k)

@@ -86,13 +86,17 @@ class Translated:
 
     def pack(self, values: list):
         """What the function returns, of its results one by one."""
-        def filled(part):
-            return values[part.number] if isinstance(part, Place) else mapped(filled, part) if has_parts(part) else part
-
-        return filled(self.structure)
+        return _filled(self.structure, values)
 
     def argument(self, name: str, updated: bool, given: dict[str, Any]):
         return given[name]
+
+
+def _filled(part, values: list):
+    """`part` with these in its places. No closure that calls itself: that would hold every call's results until garbage is collected."""
+    if isinstance(part, Place):
+        return values[part.number]
+    return mapped(lambda inner: _filled(inner, values), part) if has_parts(part) else part
 
 
 def _python_number(value, result: Result):

@@ -93,6 +93,7 @@ class Scheduler {
   // ---- two_phase.cc ----
   Expr Let(const std::string& stem, const Expr& value);
   Expr PartLength(const Range& cut, const Expr& work, int64_t multiple) const;
+  size_t RangeToCut(const Nest& n, const std::vector<bool>& apart, size_t lane) const;
   std::optional<Statements> TwoPhases(Nest n, std::vector<bool> apart, size_t lane, const Ending& ending);
   Statements Hoist(Name lane, Statements* body);
   // ---- in_order.cc ----

@@ -38,6 +38,18 @@ Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple)
   return multiple == 1 ? length : FloorDiv(length + Expr(multiple - 1), Expr(multiple)) * Expr(multiple);
 }
 
+// Of the terms: the first that may be long. A batch may be of one, and so is cut only where the lines of an image are few.
+size_t Scheduler::RangeToCut(const Nest& n, const std::vector<bool>& apart, size_t lane) const {
+  std::optional<size_t> unknown;
+  for (size_t i = 0; i < n.ranges.size(); ++i) {
+    if (apart[i] || i == lane) continue;
+    const auto length = AsInt(n.ranges[i].end);
+    if (length && *length >= d_.short_sum) return i;
+    if (!unknown) unknown = i;
+  }
+  return unknown.value_or(lane);
+}
+
 // `apart`: the ranges that results have. Those that are not known, such as a batch, go around all that.
 std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, std::vector<bool> apart, size_t lane, const Ending& ending) {
   std::vector<Range> around;
@@ -49,15 +61,13 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, std::vector<bo
   }
   const Tasklet t = std::get<Tasklet>(s_->nodes[n.body.back()].body);
   const DType type = TypeOf(t, ending);
-  size_t first = lane;
+  const size_t first = RangeToCut(n, apart, lane);
   std::vector<Range> results;
   Expr work(OperationsOf(*s_, n.body));
-  for (size_t i = n.ranges.size(); i-- > 0;) {
-    if (apart[i]) results.insert(results.begin(), n.ranges[i]);
-    else if (i != lane) first = i;
+  for (size_t i = 0; i < n.ranges.size(); ++i) {
+    if (apart[i]) results.push_back(n.ranges[i]);
+    if (i != first) work = work * (AsInt(n.ranges[first].end) && !AsInt(n.ranges[i].end) ? Expr(1) : n.ranges[i].end);
   }
-  for (size_t i = 0; i < n.ranges.size(); ++i)
-    if (i != first) work = work * n.ranges[i].end;
   const Range cut = n.ranges[first];
   const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut, {})) : 1;
   const Expr most = PartLength(cut, work, multiple);
