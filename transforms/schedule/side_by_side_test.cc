@@ -134,43 +134,41 @@ kernel moments(p0: f32[N, 32, 56, 56] layout [d0, d2, d3, d1], p1: f32[32], p2: 
              "choose-schedule", R"(
 kernel moments(p0: f32[N, 32, 56, 56] layout [d0, d2, d3, d1], p1: f32[32], p2: f32[32], N: symbol) for cpu {
   assume 1 <= N
-  let part = max((N + 63) // 64, 1)
-  let parts = (N - 1) // part + 1
   local s_all: f32[32] @worker
   local v_all: f32[32] @worker
   map c in 0:32 @vector {
     s_all[c] = 0.0
     v_all[c] = 0.0
   }
-  local partial: f32[parts, 32] @worker
-  map part_0 in 0:parts @parallel {
+  local partial: f32[56, 32] @worker
+  map part_0 in 0:56 @parallel {
     local sums: f32[32]
     map c in 0:32 @vector { sums[c] = 0.0 }
-    for n in part * part_0:min(N, part * part_0 + part), p in 0:56, q in 0:56 {
+    for n in 0:N, p in part_0:+1, q in 0:56 {
       map c in 0:32 @vector { sums[c] += p0[n, c, p, q] }
     }
     map c in 0:32 @vector { partial[part_0, c] = sums[c] }
   }
   local sums_1: f32[32]
   map c in 0:32 @vector { sums_1[c] = 0.0 }
-  for part_1 in 0:parts {
+  for part_1 in 0:56 {
     map c in 0:32 @vector { sums_1[c] += partial[part_1, c] }
   }
   map c in 0:32 @vector { s_all[c] += sums_1[c] }
   local m_all: f32[32] @worker
   map c in 0:32 @vector { m_all[c] = s_all[c] / f32(3136 * N) }
-  local partial_1: f32[parts, 32] @worker
-  map part_0 in 0:parts @parallel {
+  local partial_1: f32[56, 32] @worker
+  map part_0 in 0:56 @parallel {
     local sums_2: f32[32]
     map c in 0:32 @vector { sums_2[c] = 0.0 }
-    for n in part * part_0:min(N, part * part_0 + part), p in 0:56, q in 0:56 {
+    for n in 0:N, p in part_0:+1, q in 0:56 {
       map c in 0:32 @vector { sums_2[c] += (p0[n, c, p, q] - m_all[c]) * (p0[n, c, p, q] - m_all[c]) }
     }
     map c in 0:32 @vector { partial_1[part_0, c] = sums_2[c] }
   }
   local sums_3: f32[32]
   map c in 0:32 @vector { sums_3[c] = 0.0 }
-  for part_1 in 0:parts {
+  for part_1 in 0:56 {
     map c in 0:32 @vector { sums_3[c] += partial_1[part_1, c] }
   }
   map c in 0:32 @vector { v_all[c] += sums_3[c] }

@@ -66,7 +66,8 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, std::vector<bo
   Expr work(OperationsOf(*s_, n.body));
   for (size_t i = 0; i < n.ranges.size(); ++i) {
     if (apart[i]) results.push_back(n.ranges[i]);
-    if (i != first) work = work * (AsInt(n.ranges[first].end) && !AsInt(n.ranges[i].end) ? Expr(1) : n.ranges[i].end);
+    const bool unknown = AsInt(n.ranges[first].end) && !AsInt(n.ranges[i].end);
+    if (i != first) work = work * (unknown ? Expr(d_.short_sum) : n.ranges[i].end);
   }
   const Range cut = n.ranges[first];
   const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut, {})) : 1;
