@@ -56,6 +56,7 @@ const std::vector<Values>& AllValues() {
       {"most-choices", {1}},
       {"short-row", {3, 8, 2}},
       {"cache-stride", {512, 4096}},
+      {"square-elements", {1, 16, 64}},
       {"vector-bytes", {32, 64, 16}},
   };
   return *kValues;

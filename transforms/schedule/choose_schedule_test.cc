@@ -270,6 +270,7 @@ kernel along(inout p0: f32[64, 64], p1: f32[9, 64, 500], p2: f32[9, 64, 500]) {
 kernel lines(inout p0: f32[64, 28, 28], p1: f32[100, 30, 30], p2: f32[100, 3, 64, 3]) {
   map i0 in 0:64, i1 in 0:28, i2 in 0:28, i3 in 0:100, i4 in 0:3, i5 in 0:3 { p0[i0, i1, i2] += p2[i3, i4, i0, i5] * p1[i3, i1 + i4, i2 + i5] }
 }
+kernel square(p0: f32[160, 96], p1: f32[96, 160]) { map i0 in 0:160, i1 in 0:96 { p0[i0, i1] = p1[i1, i0] } }
 kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:64 { p0[i1] += p1[i0, i1] } }
 )";
   ExpectEachToCount(text, {
@@ -300,6 +301,7 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"few-columns", &schedule::Device::few_columns},
       {"along-results", &schedule::Device::along_results},
       {"cache-stride", &schedule::Device::cache_stride},
+      {"square-elements", &schedule::Device::square_elements},
       {"most-choices", &schedule::Device::most_choices},
       {"few-results", &schedule::Device::few_results},
       {"most-parts", &schedule::Device::most_parts},

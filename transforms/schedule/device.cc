@@ -49,6 +49,7 @@ constexpr Field kFields[] = {
     {"few-columns", &Device::few_columns},
     {"along-results", &Device::along_results},
     {"cache-stride", &Device::cache_stride},
+    {"square-elements", &Device::square_elements},
     {"point-rows", &Device::point_rows},
     {"point-terms", &Device::point_terms},
     {"panel-elements", &Device::panel_elements},

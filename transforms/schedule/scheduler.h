@@ -53,7 +53,8 @@ class Scheduler {
   bool Prepare(Nest* n);  // ranges from 0 by 1 that don't depend on each other
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
-  std::optional<Statements> Transposed(const Nest& n, const Range& lanes, std::vector<Range> outer, size_t across);  // transposed.cc
+  std::optional<Statements> Transposed(const Nest& n, Range lanes, std::vector<Range> outer, size_t across);
+  bool IsReadAlong(NodeId id, Name index) const;  // transposed.cc
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
   DType TypeOf(const Tasklet& sum, const Ending& ending) const;  // that it is computed in
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Ending& ending = {});

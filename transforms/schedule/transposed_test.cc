@@ -6,7 +6,6 @@
 namespace headrace::transforms {
 namespace {
 
-// Lines of 4096 bytes are written side by side: sixteen of them would share one set of a cache.
 TEST(Transposed, BySquares) {
   ExpectPass(R"(
 kernel transpose(p0: f32[512, 1024], p1: f32[1024, 512]) {
@@ -14,31 +13,57 @@ kernel transpose(p0: f32[512, 1024], p1: f32[1024, 512]) {
 })",
              "choose-schedule", R"(
 kernel transpose(p0: f32[512, 1024], p1: f32[1024, 512]) for cpu {
-  map i_0_0 in 0:1024:32 @parallel {
-    for i_0 in i_0_0:+32:16, j_0 in 0:512:16 {
-      local t: f32[16, 16]
-      for i in i_0:+16 {
-        map j in j_0:+16 @vector { t[i - i_0, j - j_0] = p1[i, j] * 2.0 }
+  map i_0 in 0:1024:32 @parallel {
+    for j_0 in 0:512:32 {
+      local t: f32[32, 32]
+      for i in i_0:+32 {
+        map j in j_0:+32 @vector { t[i - i_0, j - j_0] = p1[i, j] * 2.0 }
       }
-      for j in j_0:+16 {
-        map i in i_0:+16 @vector { p0[j, i] = t[i - i_0, j - j_0] }
+      for j in j_0:+32 {
+        map i in i_0:+32 @vector { p0[j, i] = t[i - i_0, j - j_0] }
       }
     }
   }
 })");
 }
 
-// These are written as they are read.
-TEST(Transposed, LinesWithPlacesOfTheirOwn) {
+// Squares are smaller where that leaves nothing over, and as long as what is short.
+TEST(Transposed, OfLengthsThatNoSquareDivides) {
   ExpectPass(R"(
-kernel transpose(p0: f32[512, 1000], p1: f32[1000, 512]) {
-  map i in 0:1000, j in 0:512 { p0[j, i] = p1[i, j] * 2.0 }
+kernel transpose(p0: f32[49, 144], p1: f32[144, 49]) {
+  map i in 0:144, j in 0:49 { p0[j, i] = p1[i, j] * 2.0 }
 })",
              "choose-schedule", R"(
-kernel transpose(p0: f32[512, 1000], p1: f32[1000, 512]) for cpu {
-  map j_0 in 0:512:16 @parallel {
-    for i in 0:1000 {
-      map j in j_0:+16 @vector { p0[j, i] = p1[i, j] * 2.0 }
+kernel transpose(p0: f32[49, 144], p1: f32[144, 49]) for cpu {
+  for i_0 in 0:144:16, j_0 in 0:49:49 {
+    local t: f32[16, 49]
+    for i in i_0:+16 {
+      map j in j_0:+49 @vector { t[i - i_0, j - j_0] = p1[i, j] * 2.0 }
+    }
+    for j in j_0:+49 {
+      map i in i_0:+16 @vector { p0[j, i] = t[i - i_0, j - j_0] }
+    }
+  }
+})");
+}
+
+// What is not known may be short, and has as many squares as there are.
+TEST(Transposed, OfImages) {
+  ExpectPass(R"(
+kernel turned(p0: f32[n0, 96, 784], p1: f32[n0, 784, 96], n0: symbol) {
+  map i0 in 0:n0, i1 in 0:784, i2 in 0:96 { p0[i0, i2, i1] = p1[i0, i1, i2] }
+})",
+             "choose-schedule", R"(
+kernel turned(p0: f32[n0, 96, 784], p1: f32[n0, 784, 96], n0: symbol) for cpu {
+  map i0 in 0:n0, i1_0_0 in 0:784:336 @parallel {
+    for i1_0 in i1_0_0:+336:16, i2_0 in 0:96:32 {
+      local t: f32[16, 32]
+      for i1 in i1_0:+16 {
+        map i2 in i2_0:+32 @vector { t[i1 - i1_0, i2 - i2_0] = p1[i0, i1, i2] }
+      }
+      for i2 in i2_0:+32 {
+        map i1 in i1_0:+16 @vector { p0[i0, i2, i1] = t[i1 - i1_0, i2 - i2_0] }
+      }
     }
   }
 })");
