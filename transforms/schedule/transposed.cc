@@ -47,6 +47,7 @@ std::optional<Scheduler::Statements> Scheduler::Transposed(const Nest& n, Range 
   if (step(other) != Expr(1) || !step(lanes) || !AsInt(*step(lanes))) return std::nullopt;
 
   const int64_t high = SideOf(other, d_.square_elements), wide = SideOf(lanes, d_.square_elements);
+  if (std::min(high, wide) < d_.square_elements / 2) return std::nullopt;  // of a line little would be read
   outer.erase(outer.begin() + static_cast<long>(across));
   const Cut rows = Split(*s_, other, Expr(high)), columns = Split(*s_, lanes, Expr(wide));
   outer.push_back(rows.parts), outer.push_back(columns.parts);

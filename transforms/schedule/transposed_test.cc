@@ -69,5 +69,29 @@ kernel turned(p0: f32[n0, 96, 784], p1: f32[n0, 784, 96], n0: symbol) for cpu {
 })");
 }
 
+// Of nine weights of a window there is no square.
+TEST(Transposed, ShortLines) {
+  ExpectPass(R"(
+kernel turned(p0: f32[64, 9, 64], p1: f32[64, 64, 9]) {
+  map i0 in 0:64, i1 in 0:64, i2 in 0:9 { p0[i1, i2, i0] = p1[i0, i1, i2] }
+})",
+             "choose-schedule", R"(
+kernel turned(p0: f32[64, 9, 64], p1: f32[64, 64, 9]) for cpu {
+  view v: f32[64, 576] of p1
+  view v_1: f32[576, 64] of p0
+  map i0_0 in 0:64:32 @parallel {
+    for i1_0 in 0:576:32 {
+      local t: f32[32, 32]
+      for i0 in i0_0:+32 {
+        map i1 in i1_0:+32 @vector { t[i0 - i0_0, i1 - i1_0] = v[i0, i1] }
+      }
+      for i1 in i1_0:+32 {
+        map i0 in i0_0:+32 @vector { v_1[i1, i0] = t[i0 - i0_0, i1 - i1_0] }
+      }
+    }
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms
