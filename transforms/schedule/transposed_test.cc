@@ -69,8 +69,8 @@ kernel turned(p0: f32[n0, 96, 784], p1: f32[n0, 784, 96], n0: symbol) for cpu {
 })");
 }
 
-// Of nine weights of a window there is no square.
-TEST(Transposed, ShortLines) {
+// The weights of all windows of a line follow each other.
+TEST(Transposed, LinesThatAreOne) {
   ExpectPass(R"(
 kernel turned(p0: f32[64, 9, 64], p1: f32[64, 64, 9]) {
   map i0 in 0:64, i1 in 0:64, i2 in 0:9 { p0[i1, i2, i0] = p1[i0, i1, i2] }
@@ -88,6 +88,22 @@ kernel turned(p0: f32[64, 9, 64], p1: f32[64, 64, 9]) for cpu {
       for i1 in i1_0:+32 {
         map i0 in i0_0:+32 @vector { v_1[i1, i0] = t[i0 - i0_0, i1 - i1_0] }
       }
+    }
+  }
+})");
+}
+
+// Where they are written apart, nine of them are no line.
+TEST(Transposed, ShortLines) {
+  ExpectPass(R"(
+kernel turned(p0: f32[9, 64, 64], p1: f32[64, 64, 9]) {
+  map i0 in 0:64, i1 in 0:64, i2 in 0:9 { p0[i2, i1, i0] = p1[i0, i1, i2] }
+})",
+             "choose-schedule", R"(
+kernel turned(p0: f32[9, 64, 64], p1: f32[64, 64, 9]) for cpu {
+  map i1_0 in 0:64:56 @parallel {
+    for i1 in i1_0:+56, i0_0 in 0:64:16, i2 in 0:9 {
+      map i0 in i0_0:+16 @vector { p0[i2, i1, i0] = p1[i0, i1, i2] }
     }
   }
 })");
