@@ -13,11 +13,13 @@ namespace headrace::schedule {
 struct Device {
   std::string name;
   int64_t vector_bytes = 0, chunk_operations = 0, row_elements = 0, sum_elements = 0, short_sum = 0, partial_bytes = 0,
-          long_partial_bytes = 0, long_sum = 0, transpose_elements = 0, few_results = 0, most_choices = 0, short_row = 0, middle_sum = 0,
-          short_partial_bytes = 0, most_parts = 0, tile_rows = 0, tile_vectors = 0, tile_sums = 0, block_rows = 0, block_rows_turned = 0, block_columns = 0,
-          block_depth = 0, block_columns_packed = 0, block_depth_packed = 0, block_depth_lines = 0, tile_operations = 0, product_parts = 0, product_part = 0, few_columns = 0, along_results = 0, cache_stride = 0, square_elements = 0, point_rows = 0, columns_span = 0,
-          point_terms = 0, panel_elements = 0, strip_elements = 0, strip_points = 0,
-          winograd_channels = 0, winograd_gain = 0, winograd_elements = 0, winograd_tiles = 0, winograd_span = 0, window_rows = 0, window_vectors = 0,
+          long_partial_bytes = 0, long_sum = 0, transpose_elements = 0, few_results = 0, most_choices = 0, short_row = 0,
+          middle_sum = 0, short_partial_bytes = 0, most_parts = 0, tile_rows = 0, tile_vectors = 0, tile_sums = 0,
+          block_rows = 0, block_rows_turned = 0, block_columns = 0, block_depth = 0, block_columns_packed = 0,
+          block_depth_packed = 0, block_depth_lines = 0, tile_operations = 0, product_parts = 0, product_part = 0,
+          few_columns = 0, along_results = 0, cache_stride = 0, square_elements = 0, point_rows = 0, columns_span = 0,
+          point_terms = 0, panel_elements = 0, strip_elements = 0, strip_points = 0, winograd_channels = 0, winograd_gain = 0,
+          winograd_elements = 0, winograd_tiles = 0, winograd_span = 0, window_rows = 0, window_vectors = 0,
           window_border_vectors = 0, window_terms = 0,
           channel_sum_gain = 0, window_gain = 0, weight_gradient_loss = 0, turned_element = 0, copy_share = 0, symbol_size = 0,  // layouts
           block_threads = 0, shared_bytes = 0,  // of an accelerator

@@ -9,12 +9,6 @@
 #include "transforms/schedule/steps.h"
 
 namespace headrace::schedule {
-namespace {
-
-bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
-
-}  // namespace
-
 // Where denormals count products of bf16 stay those of f32.
 void ProductScheduler::ChooseGroup() {
   row_type_ = column_type_ = p_.type;

@@ -16,8 +16,6 @@ Expr FlatOf(const std::vector<Range>& ranges) {
   return at;
 }
 
-bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
-
 }  // namespace
 
 void ProductScheduler::Columns() {
@@ -97,7 +95,8 @@ ProductScheduler::Statements ProductScheduler::PackPanels(const Stretch& x) {
   const Range some{FreshIn(*s_, lane.index.str() + "_2"), lane.begin, lane.end, step};
   const Expr begin = SymbolExpr(some.index), before = panels_ && turned ? Mod(begin - columns_.first(), tile) : Expr(0);
   const Place place = PlaceOfColumn(begin, before + SymbolExpr(lane.index) - begin);
-  const Statements lanes = PeeledLanes(s_, schedule::Within(some, lane.index), Copies(x, p_.column_operand, packed_columns_, place.before, place.slot));
+  const Statements copies = Copies(x, p_.column_operand, packed_columns_, place.before, place.slot);
+  const Statements lanes = PeeledLanes(s_, schedule::Within(some, lane.index), copies);
   if (turned) return Wrap(s_, {{{some}, Schedule::kSequential}, {x.depth, Schedule::kSequential}}, lanes);
   return Wrap(s_, {{x.depth, Schedule::kSequential}, {{some}, Schedule::kSequential}}, lanes);
 }

@@ -8,7 +8,6 @@
 namespace headrace::schedule {
 namespace {
 
-bool IsMultiple(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) % of == 0; }
 bool IsBelow(const Expr& n, int64_t of) { return AsInt(n) && *AsInt(n) < of; }
 
 }  // namespace
@@ -226,7 +225,7 @@ ProductScheduler::Statements ProductScheduler::StoreEach(int64_t rows, const std
 ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& row, const Expr& slot) {
   const Name t = Local("t", {Expr(rows), Expr(tile_columns_)}, Storage::kRegister);
   const Expr r = SymbolExpr(tile_row_), u = SymbolExpr(u_), d = SymbolExpr(d1_);
-  const Level all{{{tile_row_, Expr(0), Expr(rows), Expr(1)}}, Schedule::kUnroll}, lanes{{{u_, Expr(0), Expr(tile_columns_), Expr(1)}}, Schedule::kVector};
+  const Level all{{UpTo(tile_row_, rows)}, Schedule::kUnroll}, lanes{{UpTo(u_, tile_columns_)}, Schedule::kVector};
   std::vector<Range> depth = {GroupsOfBlock()};
   const Factors factors = in_place_ != Name() ? InPlace(row, &depth) : FromStrips(slot);
   const NodeId step = Step(t, factors);
