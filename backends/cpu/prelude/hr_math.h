@@ -170,7 +170,7 @@ static inline int32_t hr_round_small(float v, int32_t zero, int32_t lo, int32_t 
 /* exp: Cody and Waite reduction, polynomial of degree 6 in [sqrt(1/2), sqrt(2)], to whose bits the exponent is added: the float
    where that is neither infinite nor subnormal. Adding 3 * 2^22 rounds to an integer and leaves it in the lowest bits. */
 static inline uint32_t hr_exp_bits(float a) {
-  const float t = a * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
+  const float t = hr_fma(a, 1.44269504f, 12582912.0f), n = t - 12582912.0f;
   float r = hr_fma(n, -0.693145752f, a);
   r = hr_fma(n, -1.42860677e-6f, r);
   float p = 1.38319808e-3f;
@@ -189,10 +189,12 @@ static inline float hr_exp(float a) {
   r = a < -104.0f ? 0.0f : r;
   return a <= 88.7228317f ? r : a + __builtin_inff();
 }
-/* Where subnormal floats are zero: -87.3365402 is the first float whose exponential is none. */
+/* Where subnormal floats are zero: -87.3365402 is the first float whose exponential is none. One choice after the other, for
+   compilers do what follows twice where one lies in the other. */
 static inline float hr_exp_flushed(float a) {
-  const float r = hr_f32_bits(hr_exp_bits(a));
-  return a < -87.3365402f ? 0.0f : a <= 88.7228317f ? r : a + __builtin_inff();
+  float r = hr_f32_bits(hr_exp_bits(a));
+  r = a < -87.3365402f ? 0.0f : r;
+  return a <= 88.7228317f ? r : a + __builtin_inff();
 }
 /* log: mantissa in [2/3, 4/3), polynomial of degree 9 (after N. Juffa's logf). */
 static inline float hr_log(float a) {
