@@ -97,9 +97,13 @@ Status CheckPasses(const Registry& r, const CompileRequest& request, const std::
   return {};
 }
 
-std::string PipelineOf(const CompileRequest& request) {
+// Where denormals are kept, they are from the pass on that asks.
+std::string PipelineOf(const Registry& r, const CompileRequest& request) {
   const std::string pipeline = WithDefault(request.pipeline, "compile-" + request.backend);
-  return request.options.keep_denormals ? pipeline + "\ndenormals{mode=keep}" : pipeline;
+  if (!request.options.keep_denormals) return pipeline;
+  std::string kept;
+  for (const PipelineStep& s : StepsOf(r, pipeline)) kept += (s.text == "denormals" ? WithOption(s, "mode", "keep") : s.text) + "\n";
+  return kept + "denormals{mode=keep}";
 }
 
 constexpr const char* kScheduling = "choose-schedule";
@@ -109,7 +113,7 @@ struct Passes {
   std::string before, schedule, rest;
 };
 Result<Passes> PassesOf(const Registry& r, const CompileRequest& request) {
-  const std::vector<PipelineStep> steps = StepsOf(r, PipelineOf(request));
+  const std::vector<PipelineStep> steps = StepsOf(r, PipelineOf(r, request));
   HR_RETURN_IF_ERROR(CheckPasses(r, request, steps));
   Plan kernels;  // what the pass looks at; texts in pipelines have no quotation marks
   for (const Plan::Kernel& k : request.plan.kernels) kernels.kernels.push_back({k.key, k.numbers, ""});
@@ -186,7 +190,7 @@ Result<Program> ScheduleKernels(const Registry& r, Program kernels, const Compil
 Result<Program> LowerProgram(const Registry& r, Program program, const CompileRequest& request) {
   if (request.plan.empty()) {
     HR_RETURN_IF_ERROR(Prepare(r, request, program));
-    HR_RETURN_IF_ERROR(RunPipeline(r, PipelineOf(request), program, OptionsOf(request)));
+    HR_RETURN_IF_ERROR(RunPipeline(r, PipelineOf(r, request), program, OptionsOf(request)));
     return program;
   }
   HR_ASSIGN_OR_RETURN(Program kernels, LowerToKernels(r, std::move(program), request));

@@ -36,6 +36,7 @@
 #include "transforms/layout/assign_layouts.h"
 #include "transforms/layout/pack_constants.h"
 #include "transforms/loop_to_map.h"
+#include "transforms/one_sided_sigmoids.h"
 #include "transforms/outline.h"
 #include "transforms/parameters.h"
 #include "transforms/plan_memory.h"
@@ -254,6 +255,7 @@ Status RegisterSteps(Registry& r) {
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
+      {"one-sided-sigmoids", "computes sigmoids in f32 by one exponential of one sign, where denormals are zero", OneSidedSigmoids},
       {"separate-tiles", "lets code around tiles of registers be apart from the rest of a kernel, where compilers keep them there", SeparateTiles},
       {"fold-scales", "gives what is rounded to 8 bits one scale, of integers and constants", FoldScales},
       {"forward-quantised", "moves what is dequantised, moved and quantised again as it is", ForwardQuantised},

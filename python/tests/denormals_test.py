@@ -6,6 +6,9 @@ from python.tests.case import Case, headrace, np
 
 TINY = float(np.finfo(np.float32).tiny)
 SMALLEST = np.full(4, TINY, np.float32)
+SIGMOID = (
+    "sdfg sigmoid(X: f32[4], Y: f32[4]) { state { map i in 0:4 { Y[i] = X[i] < 0 ? exp(X[i]) / (1 + exp(X[i])) : 1 / (1 + exp(-X[i])) } } }"
+)
 HALVES = "sdfg halves(X: f32[4], Y: f32[4]) { state { map i in 0:4 { Y[i] = X[i] * 0.5 } } }"
 
 
@@ -27,6 +30,14 @@ class Denormals(Case):
         for verify in ("interpreter", "reference"):
             sdfg.compile(verify=verify)(SMALLEST)
             sdfg.compile(verify=verify, keep_denormals=True)(SMALLEST)
+
+    def test_sigmoids(self):
+        sdfg, x = headrace.Sdfg.parse(SIGMOID), np.array([-90, -88.5, -87, 3], np.float32)
+        exact = np.exp(x.astype(np.float64)) / (1 + np.exp(x.astype(np.float64)))
+        for backend in ("cpu", "interpreter"):
+            kept = sdfg.compile(backend=backend, keep_denormals=True)(x)
+            np.testing.assert_allclose(kept, exact, rtol=1e-5, err_msg=backend)
+        np.testing.assert_allclose(sdfg.compile()(x), np.where(exact < TINY, 0, exact), rtol=1e-6)
 
     def test_callers_arithmetic_is_as_before(self):
         expected = halves_of(np.float32)
