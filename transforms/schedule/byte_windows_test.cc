@@ -40,7 +40,7 @@ kernel k0(Y: i32[2, 7, 16], X: u8[2, 13, 16], W: i8[3, 16]) for cpu {
       map q2 in 0:16 @vector { a[q0, q1, q2] = 7 }
     }
   }
-  local d: u8[2, 13, 16, 4] @worker
+  local d: u8[2, 14, 16, 4] @worker
   for q0 in 0:2, i1_1 in 0:7 {
     map e in 0:4 @unroll {
       map u in 0:16 @vector { d[q0, i1_1, u, e] = a[q0, e + 2 * i1_1, u] }
@@ -56,33 +56,18 @@ kernel k0(Y: i32[2, 7, 16], X: u8[2, 13, 16], W: i8[3, 16]) for cpu {
     }
   }
   for i2_1 in 0:16:16, i0 in 0:2 {
-    for i1_1 in 0:7:6 {
-      if i1_1 + 6 <= 7 {
-        local t: i32[6, 16]
-        map r in 0:6 @unroll {
-          map u in 0:16 @vector { t[r, u] = 0 }
+    for i1_1 in 0:7:7 {
+      local t: i32[7, 16]
+      map r in 0:7 @unroll {
+        map u in 0:16 @vector { t[r, u] = 0 }
+      }
+      map r in 0:7 @unroll {
+        map u in 0:16 @vector {
+          t[r, u] = dot4(d[i0, i1_1 + r, u, 0], b[i2_1 // 16, 0, u, 0], d[i0, i1_1 + r, u, 1], b[i2_1 // 16, 0, u, 1], d[i0, i1_1 + r, u, 2], b[i2_1 // 16, 0, u, 2], d[i0, i1_1 + r, u, 3], b[i2_1 // 16, 0, u, 3], t[r, u])
         }
-        map r in 0:6 @unroll {
-          map u in 0:16 @vector {
-            t[r, u] = dot4(d[i0, i1_1 + r, u, 0], b[i2_1 // 16, 0, u, 0], d[i0, i1_1 + r, u, 1], b[i2_1 // 16, 0, u, 1], d[i0, i1_1 + r, u, 2], b[i2_1 // 16, 0, u, 2], d[i0, i1_1 + r, u, 3], b[i2_1 // 16, 0, u, 3], t[r, u])
-          }
-        }
-        map r in 0:6 @unroll {
-          map u in 0:16 @vector { Y[i0, i1_1 + r, i2_1 + u] = t[r, u] }
-        }
-      } else {
-        local t_1: i32[1, 16]
-        map r in 0:1 @unroll {
-          map u in 0:16 @vector { t_1[r, u] = 0 }
-        }
-        map r in 0:1 @unroll {
-          map u in 0:16 @vector {
-            t_1[r, u] = dot4(d[i0, i1_1 + r, u, 0], b[i2_1 // 16, 0, u, 0], d[i0, i1_1 + r, u, 1], b[i2_1 // 16, 0, u, 1], d[i0, i1_1 + r, u, 2], b[i2_1 // 16, 0, u, 2], d[i0, i1_1 + r, u, 3], b[i2_1 // 16, 0, u, 3], t_1[r, u])
-          }
-        }
-        map r in 0:1 @unroll {
-          map u in 0:16 @vector { Y[i0, i1_1 + r, i2_1 + u] = t_1[r, u] }
-        }
+      }
+      map r in 0:7 @unroll {
+        map u in 0:16 @vector { Y[i0, i1_1 + r, i2_1 + u] = t[r, u] }
       }
     }
   }

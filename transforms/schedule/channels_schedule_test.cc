@@ -219,7 +219,7 @@ kernel strides(
 })");
 }
 
-// The points at the borders of a line one by one; the others share what they read. Lines outside count as zeros.
+// Points share what they read; which of them a place of the window reaches at the borders of a line stands there. Lines outside count as zeros.
 TEST(ChannelsSchedule, ADepthwiseConvolution) {
   ExpectPass(R"(
 kernel depthwise(inout p0: f32[n0, 7, 8, 32], p1: f32[n0, 7, 8, 32], p2: f32[3, 3, 32], n0: symbol) {
@@ -231,74 +231,76 @@ kernel depthwise(inout p0: f32[n0, 7, 8, 32], p1: f32[n0, 7, 8, 32], p2: f32[3, 
 kernel depthwise(inout p0: f32[n0, 7, 8, 32], p1: f32[n0, 7, 8, 32], p2: f32[3, 3, 32], n0: symbol) for cpu {
   map i0_0 in 0:n0:2 @parallel {
     for i0 in i0_0:+2, i1 in 0:7 {
-      for i2_1 in 0:1, i3_0 in 0:32:32 {
-        local t: f32[1, 32]
-        map r in 0:1 @unroll {
+      for i2_1 in 0:4:4, i3_0 in 0:32:32 {
+        local t: f32[4, 32]
+        map r in 0:4 @unroll {
           map u in 0:32 @vector { t[r, u] = 0.0 }
-        }
-        for i4 in 0:3, i5 in 0:3 {
-          if i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 7 && i2_1 + i5 - 1 >= 0 && i2_1 + i5 - 1 < 8 {
-            map r in 0:1 @unroll {
-              map u in 0:32 @vector {
-                t[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t[r, u])
-              }
-            }
-          } else {
-            map r in 0:1 @unroll {
-              map u in 0:32 @vector { t[r, u] = fma(0, p2[i4, i5, i3_0 + u], t[r, u]) }
-            }
-          }
-        }
-        map r in 0:1 @unroll {
-          map u in 0:32 @vector { p0[i0, i1, i2_1, i3_0 + u] += t[r, u] }
-        }
-      }
-      for i2_1 in 1:7:6, i3_0 in 0:32:32 {
-        local t_1: f32[6, 32]
-        map r in 0:6 @unroll {
-          map u in 0:32 @vector { t_1[r, u] = 0.0 }
         }
         for i4 in 0:3 {
           if i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 7 {
-            for i5 in 0:3 {
-              map r in 0:6 @unroll {
+            for i5 in 0:1 {
+              map r in 0:1 @unroll {
+                map u in 0:32 @vector { t[r, u] = fma(0, p2[i4, i5, i3_0 + u], t[r, u]) }
+              }
+              map r in 1:4 @unroll {
                 map u in 0:32 @vector {
-                  t_1[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 + r - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t_1[r, u])
+                  t[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 + r - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t[r, u])
+                }
+              }
+            }
+            for i5 in 1:3 {
+              map r in 0:4 @unroll {
+                map u in 0:32 @vector {
+                  t[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 + r - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t[r, u])
                 }
               }
             }
           } else {
             for i5 in 0:3 {
-              map r in 0:6 @unroll {
+              map r in 0:4 @unroll {
+                map u in 0:32 @vector { t[r, u] = fma(0, p2[i4, i5, i3_0 + u], t[r, u]) }
+              }
+            }
+          }
+        }
+        map r in 0:4 @unroll {
+          map u in 0:32 @vector { p0[i0, i1, i2_1 + r, i3_0 + u] += t[r, u] }
+        }
+      }
+      for i2_1 in 4:8:4, i3_0 in 0:32:32 {
+        local t_1: f32[4, 32]
+        map r in 0:4 @unroll {
+          map u in 0:32 @vector { t_1[r, u] = 0.0 }
+        }
+        for i4 in 0:3 {
+          if i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 7 {
+            for i5 in 0:2 {
+              map r in 0:4 @unroll {
+                map u in 0:32 @vector {
+                  t_1[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 + r - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t_1[r, u])
+                }
+              }
+            }
+            for i5 in 2:3 {
+              map r in 0:3 @unroll {
+                map u in 0:32 @vector {
+                  t_1[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 + r - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t_1[r, u])
+                }
+              }
+              map r in 3:4 @unroll {
+                map u in 0:32 @vector { t_1[r, u] = fma(0, p2[i4, i5, i3_0 + u], t_1[r, u]) }
+              }
+            }
+          } else {
+            for i5 in 0:3 {
+              map r in 0:4 @unroll {
                 map u in 0:32 @vector { t_1[r, u] = fma(0, p2[i4, i5, i3_0 + u], t_1[r, u]) }
               }
             }
           }
         }
-        map r in 0:6 @unroll {
+        map r in 0:4 @unroll {
           map u in 0:32 @vector { p0[i0, i1, i2_1 + r, i3_0 + u] += t_1[r, u] }
-        }
-      }
-      for i2_1 in 7:8, i3_0 in 0:32:32 {
-        local t_2: f32[1, 32]
-        map r in 0:1 @unroll {
-          map u in 0:32 @vector { t_2[r, u] = 0.0 }
-        }
-        for i4 in 0:3, i5 in 0:3 {
-          if i1 + i4 - 1 >= 0 && i1 + i4 - 1 < 7 && i2_1 + i5 - 1 >= 0 && i2_1 + i5 - 1 < 8 {
-            map r in 0:1 @unroll {
-              map u in 0:32 @vector {
-                t_2[r, u] = fma(p1[i0, i1 + i4 - 1, i2_1 + i5 - 1, i3_0 + u], p2[i4, i5, i3_0 + u], t_2[r, u])
-              }
-            }
-          } else {
-            map r in 0:1 @unroll {
-              map u in 0:32 @vector { t_2[r, u] = fma(0, p2[i4, i5, i3_0 + u], t_2[r, u]) }
-            }
-          }
-        }
-        map r in 0:1 @unroll {
-          map u in 0:32 @vector { p0[i0, i1, i2_1, i3_0 + u] += t_2[r, u] }
         }
       }
     }

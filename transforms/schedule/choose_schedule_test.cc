@@ -334,6 +334,9 @@ kernel gradients(inout p0: f32[64, 64, 3, 3], p1: f32[8, 64, 64, 64], p2: f32[8,
 kernel windows(inout p0: f32[60, 64, 300], p1: f32[60, 64, 300]) {
   map i0 in 0:60, i1 in 0:64, i2 in 0:300, i3 in 0:3, i4 in 0:3 { p0[i0, i1, i2] += p1[i0 + i3 - 1, i1 + i4 - 1, i2] ?? 0 }
 }
+kernel askew(inout p0: f32[60, 64, 300], p1: f32[60, 64, 300]) {
+  map i0 in 0:60, i1 in 0:64, i2 in 0:300, i3 in 0:3, i4 in 0:3 { p0[i0, i1, i2] += p1[i0 + i3 - 1, i1 + i3 + i4 - 2, i2] ?? 0 }
+}
 )";
   ExpectEachToCount(text, {
       {"point-rows", &schedule::Device::point_rows},

@@ -25,31 +25,19 @@ kernel depthwise(inout p0: f32[512, 14, 14], p1: f32[512, 14, 14], p2: f32[512, 
     for r in 1:15 {
       map u in 1:15 @vector { frame[r, u] = p1[i0, r - 1, u - 1] }
     }
-    for i1_1 in 0:12:6 {
-      local t: f32[6, 16]
-      map r in 0:6 @unroll {
+    for i1_1 in 0:14:7 {
+      local t: f32[7, 16]
+      map r in 0:7 @unroll {
         map u in 0:16 @vector { t[r, u] = 0.0 }
       }
       for i3 in 0:3, i4 in 0:3 {
-        map r in 0:6 @unroll {
+        map r in 0:7 @unroll {
           map u in 0:16 @vector { t[r, u] += frame[i1_1 + i3 + r, i4 + u] * p2[i0, i3, i4] }
         }
       }
-      map r in 0:6 @unroll {
+      map r in 0:7 @unroll {
         map u in 0:14 @vector { p0[i0, i1_1 + r, u] += t[r, u] }
       }
-    }
-    local t_1: f32[2, 16]
-    map r in 0:2 @unroll {
-      map u in 0:16 @vector { t_1[r, u] = 0.0 }
-    }
-    for i3 in 0:3, i4 in 0:3 {
-      map r in 0:2 @unroll {
-        map u in 0:16 @vector { t_1[r, u] += frame[i3 + r + 12, i4 + u] * p2[i0, i3, i4] }
-      }
-    }
-    map r in 0:2 @unroll {
-      map u in 0:14 @vector { p0[i0, r + 12, u] += t_1[r, u] }
     }
   }
 })");
@@ -77,38 +65,22 @@ kernel pool(p0: f32[64, 7, 7], p1: f32[64, 14, 14]) for cpu {
       for r in 1:15 {
         map u in 1:15 @vector { frame[r, u] = p1[i0, r - 1, u - 1] }
       }
-      for i1_1 in 0:6:6 {
-        local t: f32[6, 16]
-        map r in 0:6 @unroll {
+      for i1_1 in 0:7:7 {
+        local t: f32[7, 16]
+        map r in 0:7 @unroll {
           map u in 0:16 @vector { t[r, u] = -inf }
         }
         for i3 in 0:3, i4 in 0:3 {
-          map r in 0:6 @unroll {
+          map r in 0:7 @unroll {
             map u in 0:16 @vector { t[r, u] max= frame[2 * i1_1 + i3 + 2 * r, i4 + 2 * u] }
           }
         }
-        map r in 0:6 @unroll {
+        map r in 0:7 @unroll {
           map u in 0:7 @vector {
             local m_at: f32
             m_at = t[r, u]
             p0[i0, i1_1 + r, u] = max(m_at, 0)
           }
-        }
-      }
-      local t_1: f32[1, 16]
-      map r in 0:1 @unroll {
-        map u in 0:16 @vector { t_1[r, u] = -inf }
-      }
-      for i3 in 0:3, i4 in 0:3 {
-        map r in 0:1 @unroll {
-          map u in 0:16 @vector { t_1[r, u] max= frame[i3 + 2 * r + 12, i4 + 2 * u] }
-        }
-      }
-      map r in 0:1 @unroll {
-        map u in 0:7 @vector {
-          local m_at_1: f32
-          m_at_1 = t_1[r, u]
-          p0[i0, r + 6, u] = max(m_at_1, 0)
         }
       }
     }

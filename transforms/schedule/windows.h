@@ -1,5 +1,6 @@
 // Windows of channels by themselves, depthwise convolutions and pools: lanes along the channels, the results of some neighbours in
-// registers, which share what they read. Points at the borders of a line are taken one by one.
+// registers, which share what they read. At the borders of a line, which of them a place of the window reaches stands in the text; where that
+// is not known, points there are taken one by one.
 //   map n in 0:N, y in 0:28, x in 0:28, c in 0:64, k in 0:3, l in 0:3 {
 //     Y[n, y, x, c] += (X[n, y + k - 1, x + l - 1, c] ?? 0) * W[k, l, c]
 //   }
@@ -18,7 +19,7 @@
 //            }
 //            map r in 0:6 @unroll { map u in 0:32 @vector { Y[n, y, x + r, c + u] += t[r, u] } }
 //          }
-//          for x in 0:1, c in 0:64:64 { … }
+//          for x in 0:1, c in 0:64:32 { … for l in 0:1 { r in 1:6 … r in 0:1 with 0 … } for l in 1:3 { r in 0:6 … } … }
 //          …
 //        }
 #pragma once
@@ -29,6 +30,7 @@
 #include "transforms/schedule/channels.h"
 #include "transforms/schedule/device.h"
 #include "transforms/schedule/elements.h"
+#include "transforms/schedule/window_reach.h"
 
 namespace headrace::schedule {
 
@@ -41,9 +43,15 @@ class WindowsScheduler {
   using Statements = std::vector<NodeId>;
   Statements Lines();
   // Tiles of `rows` points and some channels each, at each of `at`.
-  Statements Tiles(const Range& at, int64_t rows, int64_t vectors, bool border);
+  enum class Place { kInside, kAtBorder, kAlone };  // of points side by side, of those that ask for places, and of one such
+  Statements Tiles(const Range& at, int64_t rows, int64_t vectors, Place place);
   Statements Tile(const Expr& x, int64_t rows, const Expr& c, int64_t lanes, bool border);
-  Statements Step(const Expr& value, Name tile, int64_t rows, int64_t lanes);
+  Statements Step(const Expr& value, Name tile, const RowSpan& rows, int64_t lanes);
+  // Points from `first` on, some of which places of the window reach beyond the line from.
+  Statements BorderTile(int64_t first, const Expr& x, int64_t rows, const Expr& c, int64_t lanes);
+  Statements Tiled(Name tile, int64_t rows, int64_t lanes, const NameMap& at, Statements terms);
+  Statements BorderSteps(const Expr& value, Name tile, int64_t first, int64_t rows, int64_t lanes, const NameMap& at);
+  Statements BalancedLines();
   Name Local(const std::string& stem, std::vector<int64_t> shape);
 
   Sdfg* s_;
@@ -51,6 +59,7 @@ class WindowsScheduler {
   Windows w_;
   Completion completion_;
   Borders borders_;
+  std::optional<WindowReach> reach_;
   Name r_, u_, x1_, c0_;
 };
 
