@@ -46,6 +46,7 @@
 #include "transforms/separate_tiles.h"
 #include "transforms/share_calls.h"
 #include "transforms/share_layers.h"
+#include "transforms/whole_parts.h"
 #include "transforms/schedule/choose_schedule.h"
 
 namespace headrace::transforms {
@@ -257,6 +258,7 @@ Status RegisterSteps(Registry& r) {
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
       {"one-sided-sigmoids", "computes sigmoids in f32 by one exponential of one sign, where denormals are zero", OneSidedSigmoids},
       {"separate-tiles", "lets code around tiles of registers be apart from the rest of a kernel, where compilers keep them there", SeparateTiles},
+      {"whole-parts", "parts of ranges that their length divides have no end but their own", WholeParts},
       {"fold-scales", "gives what is rounded to 8 bits one scale, of integers and constants", FoldScales},
       {"forward-quantised", "moves what is dequantised, moved and quantised again as it is", ForwardQuantised},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},

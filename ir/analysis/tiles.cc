@@ -34,6 +34,9 @@ bool Remove(const std::vector<Expr>& needed, std::vector<Expr>* bounds) {
   return true;
 }
 
+// Whether the range has no part that is shorter than its step.
+bool AllPartsAreWhole(const Range& r) { return AsInt(Mod(r.end - r.begin, StepOf(r))) == 0; }
+
 // A stretch of a part: what else bounds it below and above.
 struct Stretch {
   std::vector<Expr> from, below;
@@ -44,7 +47,7 @@ std::optional<Stretch> StretchOf(const Range& inner, const Range& outer) {
   if (!Speaks(inner.begin, outer.index)) return std::nullopt;
   if (inner.begin == begin && IsCyclic(inner, outer)) return s;
   std::vector<Expr> ends;
-  Flatten(Min(begin + StepOf(outer), outer.end), "min", &ends);
+  Flatten(AllPartsAreWhole(outer) ? begin + StepOf(outer) : Min(begin + StepOf(outer), outer.end), "min", &ends);
   Flatten(inner.begin, "max", &s.from);
   Flatten(inner.end, "min", &s.below);
   const auto at = std::find(s.from.begin(), s.from.end(), begin);

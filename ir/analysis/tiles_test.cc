@@ -43,6 +43,20 @@ TEST(Tiles, StepsThatDontFitAreNoneOfTheWhole) {
   }
 }
 
+TEST(Tiles, WholePartsNeedNoEnd) {
+  const Expr i0 = SymbolExpr("i0");
+  const Range inner{"i", i0, i0 + Expr(16), Expr(1)};
+  EXPECT_TRUE(IsPartOf(inner, {"i0", Expr(0), Expr(64), Expr(16)}));
+  EXPECT_TRUE(IsPartOf(inner, {"i0", kN, kN + Expr(32) * SymbolExpr("M"), Expr(16)}));
+  EXPECT_FALSE(IsPartOf(inner, {"i0", Expr(0), Expr(72), Expr(16)}));
+  EXPECT_FALSE(IsPartOf(inner, {"i0", Expr(8), Expr(64), Expr(16)}));
+  std::vector<OrderedRange> ranges = {{{"i0", Expr(0), Expr(64), Expr(16)}, false}, {inner, false}};
+  std::vector<Expr> index = {SymbolExpr("i")};
+  JoinParts(&ranges, {&index});
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ranges[0].range.end, Expr(64));
+}
+
 TEST(Tiles, AStretchOfAPartKeepsItsBounds) {
   const Range outer{"i0", Expr(0), kN, Expr(64)};
   const Range stretch{"i", Max(SymbolExpr("i0"), Expr(3)), Min(Min(SymbolExpr("i0") + Expr(64), kN), SymbolExpr("M")), Expr(1)};

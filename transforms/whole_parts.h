@@ -1,0 +1,12 @@
+// Where the length of its parts divides a range, all of them are whole: none asks where the range ends, and compilers see how many
+// iterations it has.
+//
+//   for i0 in 0:64:16 { map i in i0:min(i0 + 16, 64) @vector { … } }   →   for i0 in 0:64:16 { map i in i0:i0 + 16 @vector { … } }
+#pragma once
+#include "ir/registry/transformation.h"
+
+namespace headrace {
+
+Result<bool> WholeParts(Program& p, const Ask& ask = IsAdvised);
+
+}  // namespace headrace
