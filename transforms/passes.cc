@@ -45,6 +45,7 @@
 #include "transforms/scalarize.h"
 #include "transforms/separate_tiles.h"
 #include "transforms/share_calls.h"
+#include "transforms/share_kernels.h"
 #include "transforms/share_layers.h"
 #include "transforms/whole_parts.h"
 #include "transforms/schedule/choose_schedule.h"
@@ -259,6 +260,7 @@ Status RegisterSteps(Registry& r) {
       {"one-sided-sigmoids", "computes sigmoids in f32 by one exponential of one sign, where denormals are zero", OneSidedSigmoids},
       {"separate-tiles", "lets code around tiles of registers be apart from the rest of a kernel, where compilers keep them there", SeparateTiles},
       {"whole-parts", "parts of ranges that their length divides have no end but their own", WholeParts},
+      {"share-kernels", "makes one kernel of scheduled ones that differ in numbers only, which their calls give", ShareKernels},
       {"fold-scales", "gives what is rounded to 8 bits one scale, of integers and constants", FoldScales},
       {"forward-quantised", "moves what is dequantised, moved and quantised again as it is", ForwardQuantised},
       {"forward-registers", "makes maps of one statement of those that hold elements in registers for it", ForwardRegisters},

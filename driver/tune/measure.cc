@@ -59,7 +59,8 @@ Result<Machine::Build> Machine::Make(const Plan& plan) {
   std::map<Name, std::string> keys;
   for (const auto& s : p.sdfgs)
     if (s->kernel) keys[s->name] = KernelKey(*s);
-  const CompileRequest request = RequestOf(plan);
+  CompileRequest request = RequestOf(plan);
+  request.plan.without.push_back("share-kernels");  // each is measured by itself
   HR_ASSIGN_OR_RETURN(p, ScheduleKernels(m_.registry, std::move(p), request));
   HR_ASSIGN_OR_RETURN(out.clocked, MakeClocked(m_.registry, std::move(p), request));
   for (const ProfiledStatement& row : out.clocked.statements) {
