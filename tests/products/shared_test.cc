@@ -49,13 +49,14 @@ TEST(Shared, Images) {
   for (const int64_t n : {0, 1, 3}) ExpectShared(Centred("0", 12, 32), Centred("1", 6, 32), 2, {{"N", n}});
 }
 
-// The order of memory turned, tile by tile.
+// The order of memory turned: of short lines in lanes, of others by squares, which keep their strides.
 Sized Turned(const std::string& at, const std::string& rows, const std::string& columns) {
   return {"X" + at + ": f32[" + rows + ", " + columns + "]", "Y" + at + ": f32[" + columns + ", " + rows + "]",
           "  map i in 0:" + rows + ", j in 0:" + columns + " { Y" + at + "[j, i] = X" + at + "[i, j] }\n"};
 }
 TEST(Shared, OnesThatAreTurned) {
-  ExpectShared(Turned("0", "64", "48"), Turned("1", "128", "48"), 1);
+  ExpectShared(Turned("0", "64", "9"), Turned("1", "128", "9"), 1);
+  ExpectShared(Turned("0", "64", "48"), Turned("1", "128", "48"), 2);
   ExpectShared(Turned("0", "60", "48"), Turned("1", "64", "41"), 2);
 }
 

@@ -17,6 +17,7 @@ ROWS = "(X: f32[500, {0}], Y: f32[500]) {{ Y[i] = 0; Y[i] += X[i, j] }}"
 COLUMNS = "(X: f32[300, 1000], Y: f32[1000]) { Y[j] = 0; Y[j] += X[i, j] }"
 WHOLE = "(X: f32[1000000], Y: f32[]) { Y[] = 0; Y[] += X[i] }"
 TRANSPOSED = "(X: f32[1000, 1000], Y: f32[1000, 1000]) { Y[i, j] = X[j, i] }"
+TRANSPOSED_SYMBOLIC = "(X: f32[N, M], Y: f32[M, N]) { Y[i, j] = X[j, i] }"
 PRODUCT = "(A: f32[1000, 900], B: f32[900, 1100], C: f32[1000, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[k, j] }"
 TURNED = "(A: f32[4000, 900], B: f32[1100, 900], C: f32[4000, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[j, k] }"
 PACKED = "(A: f32[900, 1000], B: f32[900, 2100], C: f32[1000, 2100]) { C[i, j] = 0; C[i, j] += A[k, i] * B[k, j] }"
@@ -33,7 +34,8 @@ EXAMPLES = [
     ("long-sum", 5000, ROWS.format(1000)),
     ("long-partial-bytes", 64, ROWS.format(1000)),
     ("most-parts", 5, WHOLE),
-    ("transpose-elements", 32, TRANSPOSED),
+    ("transpose-elements", 32, TRANSPOSED_SYMBOLIC),
+    ("square-elements", 64, TRANSPOSED),
     ("vector-bytes", 32, PRODUCT),
     ("tile-rows", 6, PRODUCT),
     ("tile-vectors", 1, PRODUCT),
