@@ -38,16 +38,16 @@ Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple)
   return multiple == 1 ? length : FloorDiv(length + Expr(multiple - 1), Expr(multiple)) * Expr(multiple);
 }
 
-// Of the terms: the first that may be long. A batch may be of one, and so is cut only where the lines of an image are few.
+// Of the terms: the first range that is known to be long, for a batch may be of one; else the first of all, or the lane.
 size_t Scheduler::RangeToCut(const Nest& n, const std::vector<bool>& apart, size_t lane) const {
-  std::optional<size_t> unknown;
+  std::optional<size_t> first;
   for (size_t i = 0; i < n.ranges.size(); ++i) {
     if (apart[i] || i == lane) continue;
     const auto length = AsInt(n.ranges[i].end);
     if (length && *length >= d_.short_sum) return i;
-    if (!unknown) unknown = i;
+    if (!first) first = i;
   }
-  return unknown.value_or(lane);
+  return first.value_or(lane);
 }
 
 // `apart`: the ranges that results have. Those that are not known, such as a batch, go around all that.
