@@ -1,4 +1,4 @@
-"""Headrace: inference of the ONNX model (in f32 and int8), as ONNX Runtime's users write it; training (and bf16) of the PyTorch module."""
+"""Headrace: inference of the ONNX model, as ONNX Runtime's users write it; training of the PyTorch module."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Headrace(Engine):
         if _by_onnx(case):
             import headrace
 
-            session = headrace.InferenceSession(case.onnx)
+            session = headrace.InferenceSession(case.onnx, autocast="bf16" if case.key.dtype == "bf16" else None)
             return Call(lambda: session.run(None, loaded), lambda outputs, name: outputs[0])
         return self._torch.prepare(case, loaded)
 
 
 def _by_onnx(case: Folder) -> bool:
-    return case.key.mode == "forward" and case.key.dtype in ("f32", "int8")
+    return case.key.mode == "forward" and case.key.dtype in ("f32", "bf16", "int8")
 
 
 def _module_engine() -> Engine:
