@@ -42,6 +42,27 @@ kernel rows(X: f32[128 * N], Y: f32[128 * N], N: symbol) for cpu {
 })");
 }
 
+// 96 columns are no whole parts of 64, and one thread may get several parts: tiles of 32 are whole all the same.
+TEST(WholeParts, TilesOfPartsThatAreNot) {
+  ExpectPass(R"(
+kernel rows(X: f32[96], Y: f32[96], N: symbol) for cpu {
+  assume 1 <= N
+  map i0 in 0:96:64 * N @parallel {
+    for i1 in i0:+64 * N:64, i2 in i1:min(i1 + 64, 96):32 {
+      map i in i2:+32 @vector { Y[i] = X[i] }
+    }
+  }
+})", "whole-parts", R"(
+kernel rows(X: f32[96], Y: f32[96], N: symbol) for cpu {
+  assume 1 <= N
+  map i0 in 0:96:64 * N @parallel {
+    for i1 in i0:+64 * N:64, i2 in i1:min(i1 + 64, 96):32 {
+      map i in i2:i2 + 32 @vector { Y[i] = X[i] }
+    }
+  }
+})");
+}
+
 // The last part of 72 is shorter, that of N may be, and nobody knows of 40 by 16.
 TEST(WholeParts, OthersKeepTheEndOfTheRange) {
   for (const char* range : {"0:72:16", "0:N:16", "8:48:16", "M:64:16"})
