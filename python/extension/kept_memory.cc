@@ -1,15 +1,17 @@
 #include "python/extension/kept_memory.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 #include "python/extension/array_types.h"
+#include "runtime/headrace_runtime.h"
 
 namespace headrace::python {
 namespace {
 
-constexpr size_t kAlignment = 64;  // what a cache's line and the widest vector have
+// Large ones have huge pages, as arenas have.
+void* New(size_t bytes) { return hr_runtime()->arena_new(static_cast<int64_t>(bytes)); }
+void Delete(void* memory, size_t bytes) { hr_runtime()->arena_delete(memory, static_cast<int64_t>(bytes)); }
 
 }  // namespace
 
@@ -27,7 +29,7 @@ struct KeptMemory::Block {
 };
 
 KeptMemory::~KeptMemory() {
-  for (const auto& [bytes, memory] : idle_) std::free(memory);
+  for (const auto& [bytes, memory] : idle_) Delete(memory, bytes);
 }
 
 void KeptMemory::Expect(size_t bytes) {
@@ -44,15 +46,15 @@ void* KeptMemory::Take(size_t bytes) {
     idle_bytes_ -= bytes;
     return memory;
   }
-  for (const auto& [size, memory] : idle_) std::free(memory);
+  for (const auto& [size, memory] : idle_) Delete(memory, size);
   idle_.clear();
   idle_bytes_ = 0;
-  return std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  return New(bytes);
 }
 
 void KeptMemory::Give(void* memory, size_t bytes) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (idle_bytes_ + bytes > most_) return std::free(memory);
+  if (idle_bytes_ + bytes > most_) return Delete(memory, bytes);
   idle_.emplace(bytes, memory);
   idle_bytes_ += bytes;
 }
