@@ -51,10 +51,11 @@ bool ProductScheduler::CutRowsAndColumns() {
   return CutRows(high) && CutColumns(wide);
 }
 
-// Parts of the columns alone are as many as threads want: parts of rows would each pack them again.
-bool ProductScheduler::ColumnsSuffice() const {
+// Parts of the columns alone, or what goes around the product, are as many as threads want: parts of rows would each pack them again.
+bool ProductScheduler::OthersSuffice() const {
   const auto columns = AsInt(CountOf(p_.columns));
-  return columns && *columns >= d_.product_parts * BlockColumns();
+  const int64_t outer = BoundsOf(CountOf(p_.outer), s_->assumptions).lo.value_or(0);
+  return outer >= d_.product_parts || (columns && *columns >= d_.product_parts * BlockColumns());
 }
 
 bool ProductScheduler::CutRows(int64_t high) {
@@ -75,7 +76,7 @@ bool ProductScheduler::CutRows(int64_t high) {
   while (power & (power - 1)) power &= power - 1;
   if (power * d_.tile_vectors >= d_.tile_sums) tile_rows_ = power;
   const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, BlockRows() / tile_rows_);
-  if (ColumnsSuffice()) {
+  if (OthersSuffice()) {
     rows_ = {m, Expr(tile_rows_ * most), most * tile_rows_, parts};
     return true;
   }

@@ -74,7 +74,7 @@ class ProductScheduler {
   int64_t BlockColumns() const;
   int64_t BlockDepth() const;
   bool CutDepth();
-  bool ColumnsSuffice() const;
+  bool OthersSuffice() const;
   bool CutRows(int64_t high);
   bool CutColumns(int64_t wide);
   bool CutRowsAndColumns();

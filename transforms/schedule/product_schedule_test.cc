@@ -160,6 +160,65 @@ kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbo
 })");
 }
 
+// As many terms as nobody knows: rows are read where they lie, all the same. What goes around the product is enough for the threads: rows
+// have whole blocks, each of which packs the columns.
+TEST(ProductSchedule, TermsByName) {
+  ExpectPass(R"(
+kernel weighed(inout p0: f32[16, n0, 64], p1: f32[16, n0, n0], p2: f32[16, n0, 64], n0: symbol) {
+  map i0 in 0:16, i1 in 0:n0, i2 in 0:64, i3 in 0:n0 { p0[i0, i1, i2] += p1[i0, i1, i3] * p2[i0, i3, i2] }
+})",
+             "choose-schedule", R"(
+kernel weighed(inout p0: f32[16, n0, 64], p1: f32[16, n0, n0], p2: f32[16, n0, 64], n0: symbol) for cpu {
+  map i0_0 in 0:16:max(65536 // max(4 * n0 * ((n0 + 511) // 512) * min(n0, 512), 1), 1), i1_0_0 in 0:n0:512 * max(65536 // max(4 * n0 * min(n0, 512), 1), 1) @parallel {
+    for i0 in i0_0:+max(65536 // max(4 * n0 * ((n0 + 511) // 512) * min(n0, 512), 1), 1), i1_0 in i1_0_0:+512 * max(65536 // max(4 * n0 * min(n0, 512), 1), 1):512 {
+      for i3_0 in 0:n0:1024 {
+        local b: f32[2, 1024, 32] @worker
+        for i3 in i3_0:+1024 {
+          for i2_2 in 0:64:32 {
+            map i2 in i2_2:+32 @vector { b[i2_2 // 32, i3 - i3_0, i2 - i2_2] = p2[i0, i3, i2] }
+          }
+        }
+        for i1_1 in i1_0:min(n0, i1_0 + 512):8, i2_1 in 0:64:32 {
+          if i1_1 + 8 <= n0 {
+            local t: f32[8, 32]
+            map r in 0:8 @unroll {
+              map u in 0:32 @vector { t[r, u] = 0.0 }
+            }
+            for d in i3_0:+1024 {
+              map r in 0:8 @unroll {
+                map u in 0:32 @vector {
+                  t[r, u] = fma(p1[i0, i1_1 + r, d], b[i2_1 // 32, d - i3_0, u], t[r, u])
+                }
+              }
+            }
+            map r in 0:8 @unroll {
+              map u in 0:32 @vector { p0[i0, i1_1 + r, i2_1 + u] += t[r, u] }
+            }
+          } else {
+            for i1 in i1_1:+8 {
+              local t_1: f32[1, 32]
+              map r in 0:1 @unroll {
+                map u in 0:32 @vector { t_1[r, u] = 0.0 }
+              }
+              for d in i3_0:+1024 {
+                map r in 0:1 @unroll {
+                  map u in 0:32 @vector {
+                    t_1[r, u] = fma(p1[i0, i1, d], b[i2_1 // 32, d - i3_0, u], t_1[r, u])
+                  }
+                }
+              }
+              map r in 0:1 @unroll {
+                map u in 0:32 @vector { p0[i0, i1, i2_1 + u] += t_1[r, u] }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+})");
+}
+
 // What is narrower than its sums is added to once; it is converted when it is packed.
 TEST(ProductSchedule, NarrowTypes) {
   ExpectPass(R"(
