@@ -8,25 +8,48 @@
 namespace headrace::cpu {
 
 std::string KernelEnv::Symbol(Name n) {
-  if (auto it = indices_.find(n); it != indices_.end()) return it->second;
+  if (auto it = indices_.find(n); it != indices_.end()) return Take(it->second, "int64_t "), it->second;
   auto [it, fresh] = symbol_.emplace(n, "n" + std::to_string(symbols.size()));
   if (fresh) symbols.push_back(n);
+  Take(it->second, "int64_t ");
   return it->second;
 }
 
 std::string KernelEnv::Pointer(Name base) {
   auto [it, fresh] = pointer_.emplace(base, "p" + std::to_string(pointers.size()));
   if (fresh) pointers.push_back(base);
+  if (taking_) Take(it->second, PointerType(base, taking_->written.count(base) > 0, taking_->options));
   return it->second;
 }
 
 std::string KernelEnv::Element(Name base, const std::string& index) {
   auto it = registers_.find(base);
   if (it == registers_.end()) return Pointer(base) + "[" + index + "]";
+  const Container& c = s_.Get(base);
+  if (c.storage == Storage::kWorker && !c.shape.empty()) Take(it->second, std::string(StorageType(c.dtype)) + "* __restrict ");
   return s_.Get(base).shape.empty() ? it->second : it->second + "[" + index + "]";
 }
 
-std::string KernelEnv::OpenIndex(Name index) { return indices_[index] = "i" + std::to_string(next_index_++); }
+std::string KernelEnv::OpenIndex(Name index) {
+  const std::string name = "i" + std::to_string(next_index_++);
+  if (taking_) taking_->known.insert(name);
+  return indices_[index] = name;
+}
+
+void KernelEnv::BeginTaking(const std::set<Name>& written, const KernelOptions& o) { taking_ = Taking{written, o, {}, {}}; }
+
+Taken KernelEnv::EndTaking() {
+  Taken taken = std::move(taking_->taken);
+  taking_.reset();
+  return taken;
+}
+
+void KernelEnv::Take(const std::string& name, const std::string& type) {
+  if (!taking_ || !taking_->known.insert(name).second) return;
+  Taken& t = taking_->taken;
+  t.formals += (t.formals.empty() ? "" : ", ") + type + name;
+  t.actuals += (t.actuals.empty() ? "" : ", ") + name;
+}
 
 std::string KernelEnv::OpenRegister(const Container& c) {
   const std::string name = "r" + std::to_string(registers_.size());
@@ -42,11 +65,13 @@ void KernelEnv::DeclareRegister(const Container& c, Writer& w) {
   w.Line(std::string(StorageType(c.dtype)) + " " + name + "[" + std::to_string(count) + "];");
 }
 
+std::string KernelEnv::PointerType(Name base, bool written, const KernelOptions& o) const {
+  return std::string(written ? "" : "const ") + StorageType(s_.Get(base).dtype) + "* " + (o.restrict_pointers ? "__restrict " : "");
+}
+
 std::string KernelEnv::Parameters(const std::set<Name>& written, const KernelOptions& o) const {
   std::string p = "hr_x* x";
-  for (size_t i = 0; i < pointers.size(); ++i)
-    p += std::string(", ") + (written.count(pointers[i]) ? "" : "const ") + StorageType(s_.Get(pointers[i]).dtype) + "* " +
-         (o.restrict_pointers ? "__restrict " : "") + "p" + std::to_string(i);
+  for (size_t i = 0; i < pointers.size(); ++i) p += ", " + PointerType(pointers[i], written.count(pointers[i]) > 0, o) + "p" + std::to_string(i);
   for (size_t i = 0; i < symbols.size(); ++i) p += ", int64_t n" + std::to_string(i);
   return p;
 }

@@ -1,6 +1,7 @@
 // A kernel as a C++ function over pointers and sizes.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,11 @@ struct KernelOptions {
   bool restrict_pointers = true;  // false where callers may pass overlapping containers
 };
 
+// What a body takes from around it: a function of its own has parameters for it.
+struct Taken {
+  std::string formals, actuals;  // "int64_t i0, const float* __restrict p1", "i0, p1"
+};
+
 // Names in a kernel: containers are p0, p1 …, sizes n0, n1 …, map indices i0, i1 …, private containers r0, r1 ….
 class KernelEnv : public LoopEnv {
  public:
@@ -40,6 +46,10 @@ class KernelEnv : public LoopEnv {
   void DeclareRegister(const Container& c, Writer& w) override;
   std::string OpenRegister(const Container& c);  // a C++ name for what is declared otherwise: a worker's buffer
   const std::string& Local(Name container) const { return registers_.at(container); }
+  // From the one to the other: which indices, sizes, pointers and buffers of workers a body uses that are older than it. Registers
+  // are not among them: they are the variables that they are.
+  void BeginTaking(const std::set<Name>& written, const KernelOptions& o);
+  Taken EndTaking();
   // Of the function: all that was named so far, or the names alone, for a call with the same arguments.
   std::string Parameters(const std::set<Name>& written, const KernelOptions& o) const;
   std::string Arguments() const;
@@ -47,9 +57,19 @@ class KernelEnv : public LoopEnv {
   bool may_fail = false;
 
  private:
+  std::string PointerType(Name base, bool written, const KernelOptions& o) const;
+  void Take(const std::string& name, const std::string& type);
+
   const Sdfg& s_;
   std::map<Name, std::string> pointer_, symbol_, indices_, registers_;
   int next_index_ = 0;
+  struct Taking {
+    std::set<Name> written;
+    KernelOptions options;
+    std::set<std::string> known;  // that were taken, or begin within
+    Taken taken;
+  };
+  std::optional<Taking> taking_;
 };
 
 // The bases of what the statements write.

@@ -33,7 +33,6 @@ class KernelPrinter {
   // `pragma` is of the innermost loop, whose bounds stand before it.
   Status Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w);
   Status Apart(NodeId n, const Map& m, Writer& w);
-  bool WritesBytes() const;
   bool HasLoop(const std::vector<NodeId>& body, bool or_lanes) const;
   Status Unrolled(NodeId n, const Map& m, Writer& w);
   Status Halves(NodeId n, const Map& m, Writer& w);

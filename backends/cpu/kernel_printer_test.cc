@@ -454,7 +454,8 @@ kernel k(a: f32[m, 40], b: f32[40, 32], inout c: f32[m, 32], m: symbol) for cpu 
   }
 })";
   for (int64_t m : {0, 11, 12, 100}) ExpectAsInterpreted(text, {{"A", F32({m, 40}, Whole(m * 40))}, {"B", F32({40, 32}, Whole(1280, 2))}});
-  EXPECT_THAT(SourceOf(text), HasSubstr("[&]() __attribute__((noinline)) {"));
+  // What it takes are arguments: references are stored as one vector, and one of them is read slowly.
+  EXPECT_THAT(SourceOf(text), HasSubstr("[&](int64_t i1, const float* __restrict p0, const float* __restrict p1, float* __restrict p2) __attribute__((noinline)) {"));
 }
 
 }  // namespace

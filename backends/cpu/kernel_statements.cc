@@ -106,20 +106,20 @@ Status KernelPrinter::Checked(NodeId n, const Check& k, Writer& w) {
   return {};
 }
 
-// A function of its own.
+// A function of its own. What it takes are arguments, not references: compilers store many of those as one vector, from which a single one
+// can't be read before everything that was stored earlier is in the cache. Pointers of its own also show that bytes it writes are part of
+// nothing else.
 Status KernelPrinter::Apart(NodeId n, const Map& m, Writer& w) {
   if (!m.ranges.empty()) return Unprintable(n, "a map @apart has ranges", "separate-tiles");
-  const bool bytes = WritesBytes();
-  w.Open(std::string("[&](") + (bytes ? "$P" : "") + ") __attribute__((noinline)) {");
-  HR_RETURN_IF_ERROR(Statements(n, false, m.body, w));
-  w.Close(std::string("}(") + (bytes ? "$A" : "") + ");");
+  Writer inside(w.indent() + 1);
+  env_.BeginTaking(WrittenBy(s_, statements_), options_);
+  const Status body = Statements(n, false, m.body, inside);
+  const Taken taken = env_.EndTaking();
+  HR_RETURN_IF_ERROR(body);
+  w.Open("[&](" + taken.formals + ") __attribute__((noinline)) {");
+  w.Raw(inside.text());
+  w.Close("}(" + taken.actuals + ");");
   return {};
-}
-
-// Bytes may be a part of anything: whoever writes some has pointers of its own, of which nobody else knows.
-bool KernelPrinter::WritesBytes() const {
-  const std::set<Name> written = WrittenBy(s_, statements_);
-  return std::any_of(written.begin(), written.end(), [&](Name n) { return ByteSize(s_.Get(n).dtype) == 1; });
 }
 
 bool KernelPrinter::HasLoop(const std::vector<NodeId>& body, bool or_lanes) const {
