@@ -45,6 +45,7 @@ EXAMPLES = [
     ("block-depth", 100, PRODUCT),
     ("block-columns-packed", 96, PACKED),
     ("block-depth-packed", 100, PACKED),
+    ("packed-rows", 1, PACKED),
 ]
 
 

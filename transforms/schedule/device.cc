@@ -43,6 +43,7 @@ constexpr Field kFields[] = {
     {"block-columns-packed", &Device::block_columns_packed},
     {"block-depth-packed", &Device::block_depth_packed},
     {"block-depth-lines", &Device::block_depth_lines},
+    {"packed-rows", &Device::packed_rows},
     {"tile-operations", &Device::tile_operations},
     {"product-parts", &Device::product_parts},
     {"product-part", &Device::product_part},

@@ -220,19 +220,23 @@ kernel k(p0: f32[24, 64], p1: f32[600, 24], p2: f32[600, 64], p3: f32[64]) for c
         map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2 - i2_0, i1 - i1_2] = p2[i2, i1] }
       }
     }
-    for i0_1 in 0:24:12 {
-      local a: f32[200, 12] @worker
+    for i0_2 in 0:24:24 {
+      local a: f32[2, 200, 12] @worker
       for i2 in i2_0:+200 {
-        map r in 0:12 @vector { a[i2 - i2_0, r] = p1[i2, i0_1 + r] }
+        for q in 0:2 {
+          map r in 0:12 @vector { a[q, i2 - i2_0, r] = p1[i2, i0_2 + 12 * q + r] }
+        }
       }
-      for i1_1 in 0:64:32 {
+      for i0_1 in i0_2:+24:12, i1_1 in 0:64:32 {
         local t: f32[12, 32]
         map r in 0:12 @unroll {
           map u in 0:32 @vector { t[r, u] = 0.0 }
         }
         for d in i2_0:+200 {
           map r in 0:12 @unroll {
-            map u in 0:32 @vector { t[r, u] = fma(a[d - i2_0, r], b[i1_1 // 32, d - i2_0, u], t[r, u]) }
+            map u in 0:32 @vector {
+              t[r, u] = fma(a[(i0_1 - i0_2) // 12, d - i2_0, r], b[i1_1 // 32, d - i2_0, u], t[r, u])
+            }
           }
         }
         if i2_0 == 0 {
@@ -274,19 +278,23 @@ kernel k(p0: f32[24, 64], p1: f32[n0, 24], p2: f32[n0, 64], n0: symbol) for cpu 
         map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2 - i2_0, i1 - i1_2] = p2[i2, i1] }
       }
     }
-    for i0_1 in 0:24:12 {
-      local a: f32[256, 12] @worker
+    for i0_2 in 0:24:24 {
+      local a: f32[2, 258, 12] @worker
       for i2 in i2_0:+256 {
-        map r in 0:12 @vector { a[i2 - i2_0, r] = p1[i2, i0_1 + r] }
+        for q in 0:2 {
+          map r in 0:12 @vector { a[q, i2 - i2_0, r] = p1[i2, i0_2 + 12 * q + r] }
+        }
       }
-      for i1_1 in 0:64:32 {
+      for i0_1 in i0_2:+24:12, i1_1 in 0:64:32 {
         local t: f32[12, 32]
         map r in 0:12 @unroll {
           map u in 0:32 @vector { t[r, u] = 0.0 }
         }
         for d in i2_0:+256 {
           map r in 0:12 @unroll {
-            map u in 0:32 @vector { t[r, u] = fma(a[d - i2_0, r], b[i1_1 // 32, d - i2_0, u], t[r, u]) }
+            map u in 0:32 @vector {
+              t[r, u] = fma(a[(i0_1 - i0_2) // 12, d - i2_0, r], b[i1_1 // 32, d - i2_0, u], t[r, u])
+            }
           }
         }
         map r in 0:12 @unroll {

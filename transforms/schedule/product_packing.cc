@@ -27,12 +27,12 @@ void ProductScheduler::Columns() {
   if (packed_) return;
   panels_ = p_.columns.size() == 1 && columns_.most > tile_columns_;
   if (panels_) {
-    packed_columns_ = Packed("b", column_type_, {Expr((columns_.most + tile_columns_ - 1) / tile_columns_)}, Expr(tile_columns_));
+    packed_columns_ = Packed("b", column_type_, {Expr(Ceil(columns_.most, tile_columns_))}, tile_columns_);
     return;
   }
   int64_t line = RoundUp(columns_.most, tile_columns_);
   if (line * ByteSize(p_.type) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(p_.type);  // lines in different sets
-  packed_columns_ = Packed("b", column_type_, {}, Expr(line));
+  packed_columns_ = Packed("b", column_type_, {}, line);
 }
 
 // The indices that the depth of a block consists of.
@@ -164,6 +164,7 @@ ProductScheduler::Statements ProductScheduler::ClearLastPanel() {
 
 // Where the strip of a tile's rows lies in what is packed.
 std::vector<Expr> ProductScheduler::PlaceOfStrip() const {
+  if (strips_ > 1) return {FloorDiv(SymbolExpr(i1_) - SymbolExpr(i2_), Expr(tile_rows_))};
   if (rows_first()) return {};
   return {FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_))};
 }
@@ -199,6 +200,65 @@ ProductScheduler::Statements ProductScheduler::PackRows(const Range& tiles) {
                            Strip(rest, SymbolExpr(r_) - SymbolExpr(i1_))})};
   }
   return full;
+}
+
+// Where memory runs along them, lines of several strips are read whole, for those of one lie far apart, and each strip would bring all of
+// them again.
+void ProductScheduler::Rows() {
+  const int64_t strips = Ceil(rows_.most, tile_rows_), most = std::max<int64_t>(1, d_.packed_rows / tile_rows_);
+  if (!rows_first()) {
+    packed_rows_ = Packed("a", row_type_, {Expr(strips)}, tile_rows_);
+    return;
+  }
+  if (group_ == 1 && Along(p_.row_operand, p_.row.index)) strips_ = Ceil(strips, Ceil(strips, most));  // as many each time
+  if (strips_ > 1) i2_ = FreshIn(*s_, p_.row.index.str() + "_2");
+  packed_rows_ = strips_ > 1 ? Packed("a", row_type_, {Expr(strips_)}, tile_rows_, /*apart=*/true) : Packed("a", row_type_, {}, tile_rows_);
+}
+
+// Whether all strips that are packed at once are whole tiles, of one part; null: they always are.
+Expr ProductScheduler::StripsAreWhole() const {
+  const int64_t together = strips_ * tile_rows_;
+  const Expr end = SymbolExpr(i2_) + Expr(together);
+  Expr whole = IsMultiple(rows_.count, together) ? Expr() : BinaryExpr(Op::kLe, end, rows_.count);
+  if (AsInt(rows_.part) == 0 || IsMultiple(rows_.part, together)) return whole;
+  const Expr within = BinaryExpr(Op::kLe, end, rows_.first() + rows_.part);
+  return whole ? BinaryExpr(Op::kAnd, whole, within) : within;
+}
+
+// `tiles`: those of the strips.
+ProductScheduler::Statements ProductScheduler::PackStrips(const Range& tiles) {
+  const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_), tile(tile_rows_), whole = StripsAreWhole();
+  const Range row = UpTo(r_, tile_rows_), strip = UpTo(FreshIn(*s_, "q"), strips_);
+  const Expr q = SymbolExpr(strip.index), place = PlaceOfStrip()[0];
+  Statements all, some;
+  for (const Stretch& x : Stretches()) {
+    const auto copies = [&](const Range& rows, const Expr& index, const Expr& at, const Expr& slot) {
+      const Expr operand = Substitute(p_.row_operand, {{p_.row.index, index}});
+      return Wrap(s_, {{{rows}, Schedule::kVector}}, Copies(x, operand, packed_rows_, {at}, slot));
+    };
+    const auto lines = [&](const Range& strips, const Statements& body) {
+      return Wrap(s_, {{x.depth, Schedule::kSequential}, {{strips}, Schedule::kSequential}}, body);
+    };
+    Add(&all, lines(strip, copies(row, SymbolExpr(i2_) + tile * q + r, q, r)));
+    if (!whole) continue;
+    Statements each = copies(row, i1 + r, place, r);
+    if (!IsMultiple(rows_.count, tile_rows_)) {
+      const Statements rest = copies(schedule::Within(tiles, r_), r, place, r - i1);
+      each = {s_->AddNode(If{BinaryExpr(Op::kLe, i1 + tile, rows_.count), each, rest})};
+    }
+    Add(&some, lines(tiles, each));
+  }
+  return whole ? Statements{s_->AddNode(If{whole, all, some})} : all;
+}
+
+// `tile`: what is done with each of the tiles.
+ProductScheduler::Statements ProductScheduler::InStrips(const Range& tiles, const Range& columns, const Statements& tile) {
+  const Range some{i2_, tiles.begin, tiles.end, Expr(strips_ * tile_rows_)};
+  Range each = schedule::Within(some, i1_);
+  each.step = Expr(tile_rows_);
+  Statements out = PackStrips(each);
+  Add(&out, Wrap(s_, {{{each, columns}, Schedule::kSequential}}, tile));
+  return Wrap(s_, {{{some}, Schedule::kSequential}}, out);
 }
 
 }  // namespace headrace::schedule

@@ -263,6 +263,7 @@ ProductScheduler::Statements ProductScheduler::Tiles() {
     }
     tile = {s_->AddNode(If{BinaryExpr(Op::kLe, i1 + Expr(tile_rows_), rows_.count), tile, rest})};
   }
+  if (strips_ > 1) return InStrips(tiles, columns, tile);
   const Statements strip = in_place_ == Name() ? PackRows(tiles) : Statements();
   if (rows_first() && strip.empty()) return Wrap(s_, {{{tiles, columns}, Schedule::kSequential}}, tile);
   Statements out = strip;
@@ -311,8 +312,7 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   j1_ = FreshIn(*s_, p_.columns.back().index.str() + "_1");
   d1_ = FreshIn(*s_, "d"), tile_row_ = r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
   Columns();
-  const int64_t strips = (rows_.most + tile_rows_ - 1) / tile_rows_;
-  if (!in_place) packed_rows_ = Packed("a", row_type_, rows_first() ? std::vector<Expr>{} : std::vector<Expr>{Expr(strips)}, Expr(tile_rows_));
+  if (!in_place) Rows();
   const bool blocks = AsInt(depth_.part) != 0 || !p_.around.empty();
   const Tasklet& result = completion_.statements[completion_.sum];
   const bool adds = completion_.statements.size() == 1 && s_->Get(result.target).dtype == p_.type;  // each block its part

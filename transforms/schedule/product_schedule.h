@@ -111,6 +111,10 @@ class ProductScheduler {
   std::vector<Expr> PlaceOfStrip() const;
   Statements Strip(const Range& row, const Expr& slot);
   Statements PackRows(const Range& tiles);
+  void Rows();  // how they are packed
+  Expr StripsAreWhole() const;
+  Statements PackStrips(const Range& tiles);
+  Statements InStrips(const Range& tiles, const Range& columns, const Statements& tile);
   // ---- product_groups.cc ----
   void ChooseGroup();
   Expr PackedColumns(int64_t k) const;
@@ -133,9 +137,13 @@ class ProductScheduler {
   Statements Shared(const Statements& body) const;
 
   Expr Zero() const { return IsFloat(p_.type) ? FloatExpr(0) : IntExpr(0); }
-  // For factors: `before`, the groups of a block, `row`, and what is in a group.
-  Name Packed(const std::string& stem, DType type, std::vector<Expr> before, const Expr& row) {
-    return schedule::Local(s_, stem, type, PlaceIn(before, Expr((depth_.most + group_ - 1) / group_), row, Expr(group_)), Storage::kWorker);
+  // For factors: `before`, the groups of a block, and more of them if `apart`, so that what is of one group lies in different sets of a
+  // cache; `row`, and what is in a group.
+  Name Packed(const std::string& stem, DType type, std::vector<Expr> before, int64_t row, bool apart = false) {
+    int64_t groups = Ceil(depth_.most, group_);
+    const int64_t bytes = row * group_ * ByteSize(type);
+    if (apart && groups * bytes % d_.cache_stride == 0) groups += Ceil(d_.vector_bytes, bytes);
+    return schedule::Local(s_, stem, type, PlaceIn(before, Expr(groups), Expr(row), Expr(group_)), Storage::kWorker);
   }
   bool rows_first() const { return p_.columns.size() == 1; }  // a strip of rows meets all columns before the next strip does
   bool Along(const Expr& operand, Name index) const;  // some read of it walks memory by one
@@ -157,10 +165,11 @@ class ProductScheduler {
   DType row_type_ = DType::kNone, column_type_ = DType::kNone;  // of the factors, and of what is packed
   int64_t group_ = 1;             // factors that one step multiplies and adds up
   int64_t tile_rows_ = 0, tile_columns_ = 0;
+  int64_t strips_ = 1;     // that are packed at once where a strip of rows meets all columns; i2_: where the first of them begins
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
   bool goes_on_ = false;  // the first block stores results, others add to them
   bool ragged_ = false;  // parts of columns end in the middle of a tile
-  Name i1_, j1_, d1_, r_, u_;
+  Name i1_, i2_, j1_, d1_, r_, u_;
   Name tile_row_;  // the index of a tile's rows: r_, but where that counts tiles of one row
   Name in_place_, packed_rows_, packed_columns_, sums_;  // in_place_: the view of the rows
   std::vector<Name> in_place_outer_;

@@ -219,6 +219,80 @@ kernel weighed(inout p0: f32[16, n0, 64], p1: f32[16, n0, n0], p2: f32[16, n0, 6
 })");
 }
 
+// Rows that memory runs along: as many are packed at once as whole lines have, and whole strips of them without asking for each.
+TEST(ProductSchedule, LinesOfRows) {
+  ExpectPass(R"(
+kernel weights(inout p0: f32[n0, 64], p1: f32[200, n0], p2: f32[200, 64], n0: symbol) {
+  map i0 in 0:n0, i1 in 0:64, i2 in 0:200 { p0[i0, i1] += p1[i2, i0] * p2[i2, i1] }
+})",
+             "choose-schedule", R"(
+kernel weights(inout p0: f32[n0, 64], p1: f32[200, n0], p2: f32[200, 64], n0: symbol) for cpu {
+  map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 64), 8) @parallel {
+    local b: f32[2, 200, 32] @worker
+    for i2 in 0:200 {
+      for i1_2 in 0:64:32 {
+        map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2, i1 - i1_2] = p2[i2, i1] }
+      }
+    }
+    for i0_2 in i0_0:+8 * max(min((n0 + 31) // 32, 64), 8):128 {
+      local a: f32[16, 200, 8] @worker
+      if i0_2 + 128 <= n0 && i0_2 + 128 <= i0_0 + 8 * max(min((n0 + 31) // 32, 64), 8) {
+        for i2 in 0:200 {
+          for q in 0:16 {
+            map r in 0:8 @vector { a[q, i2, r] = p1[i2, i0_2 + 8 * q + r] }
+          }
+        }
+      } else {
+        for i2 in 0:200 {
+          for i0_1 in i0_2:+128:8 {
+            if i0_1 + 8 <= n0 {
+              map r in 0:8 @vector { a[(i0_1 - i0_2) // 8, i2, r] = p1[i2, i0_1 + r] }
+            } else {
+              map r in i0_1:+8 @vector { a[(i0_1 - i0_2) // 8, i2, r - i0_1] = p1[i2, r] }
+            }
+          }
+        }
+      }
+      for i0_1 in i0_2:+128:8, i1_1 in 0:64:32 {
+        if i0_1 + 8 <= n0 {
+          local t: f32[8, 32]
+          map r in 0:8 @unroll {
+            map u in 0:32 @vector { t[r, u] = 0.0 }
+          }
+          for d in 0:200 {
+            map r in 0:8 @unroll {
+              map u in 0:32 @vector {
+                t[r, u] = fma(a[(i0_1 - i0_2) // 8, d, r], b[i1_1 // 32, d, u], t[r, u])
+              }
+            }
+          }
+          map r in 0:8 @unroll {
+            map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+          }
+        } else {
+          for i0 in i0_1:min(min(n0, i0_0 + 8 * max(min((n0 + 31) // 32, 64), 8)), i0_1 + 8) {
+            local t_1: f32[1, 32]
+            map r in 0:1 @unroll {
+              map u in 0:32 @vector { t_1[r, u] = 0.0 }
+            }
+            for d in 0:200 {
+              map r in 0:1 @unroll {
+                map u in 0:32 @vector {
+                  t_1[r, u] = fma(a[(i0_1 - i0_2) // 8, d, i0 - i0_1], b[i1_1 // 32, d, u], t_1[r, u])
+                }
+              }
+            }
+            map r in 0:1 @unroll {
+              map u in 0:32 @vector { p0[i0, i1_1 + u] += t_1[r, u] }
+            }
+          }
+        }
+      }
+    }
+  }
+})");
+}
+
 // What is narrower than its sums is added to once; it is converted when it is packed.
 TEST(ProductSchedule, NarrowTypes) {
   ExpectPass(R"(
