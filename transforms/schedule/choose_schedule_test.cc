@@ -209,6 +209,25 @@ kernel k(p0: f32[8, 64], p1: f32[8, 64], p2: f32[8]) for cpu {
 })");
 }
 
+// A number that a choice may take is read before: compilers make no vectors of lanes that read it only where it is chosen.
+TEST(ChooseSchedule, NumbersOfChoices) {
+  ExpectPass(R"(
+kernel masked(p0: f32[64, 1000], p1: bool[64, 1000], p2: f32, p3: f32[64, 1000]) {
+  map i0 in 0:64, i1 in 0:1000 { p0[i0, i1] = p1[i0, i1] ? p2 : p3[i0, i1] }
+})",
+             "choose-schedule", R"(
+kernel masked(p0: f32[64, 1000], p1: bool[64, 1000], p2: f32, p3: f32[64, 1000]) for cpu {
+  view v: bool[64000] of p1
+  view v_1: f32[64000] of p3
+  view v_2: f32[64000] of p0
+  map i0_0 in 0:64000:16384 @parallel {
+    local once: f32
+    once = p2
+    map i0 in i0_0:+16384 @vector { v_2[i0] = v[i0] ? once : v_1[i0] }
+  }
+})");
+}
+
 using Numbers = std::vector<std::pair<const char*, int64_t schedule::Device::*>>;
 // Each of them changes the schedule of some kernel.
 void ExpectEachToCount(const char* text, const Numbers& numbers) {

@@ -1,5 +1,7 @@
-// Functions of what is the same in all lanes are computed once, before them.
+// Functions of what is the same in all lanes are computed once, before them; and numbers that a choice takes are read there: compilers make no
+// vectors of lanes that read one under a condition.
 //   map j in 0:C @vector { Y[i, j] = X[i, j] - log(s) }  →  h = log(s) ; map j in 0:C @vector { Y[i, j] = X[i, j] - h }
+//   map j in 0:C @vector { Y[j] = M[j] ? s : X[j] }  →  h = s ; map j in 0:C @vector { Y[j] = M[j] ? h : X[j] }
 #include <algorithm>
 
 #include "ir/analysis/dataflow.h"
@@ -33,12 +35,21 @@ class Hoister {
     if (!e || e->args.empty() || e.Is(ExprKind::kRead)) return e;
     if (const DType t = TypeOf(e); t != DType::kNone && IsInvariant(e) && CallsSomething(e)) return Known(e, t);
     std::vector<Expr> args = e->args;
-    for (size_t i = 0; i < (Decides(e) ? 1 : args.size()); ++i) args[i] = Of(args[i]);
+    for (size_t i = 0; i < args.size(); ++i)
+      if (i == 0 || !Decides(e)) args[i] = Of(args[i]);
+      else if (e.Is(ExprKind::kSelect)) args[i] = Side(args[i]);
     return WithArgs(e, std::move(args));
   }
   std::vector<NodeId> Statements() const { return statements_; }
 
  private:
+  // Of a choice: a number of the kernel's parameters, which can be read whatever is chosen, or another choice.
+  Expr Side(const Expr& e) {
+    if (e.Is(ExprKind::kSelect)) return WithArgs(e, {e->args[0], Side(e->args[1]), Side(e->args[2])});
+    if (!e.Is(ExprKind::kRead) || !e->args.empty() || IsScoped(s_->Get(e->name).storage) || !IsInvariant(e)) return e;
+    const DType t = TypeOf(e);
+    return t == DType::kNone ? e : Known(e, t);
+  }
   bool IsInvariant(const Expr& e) const {
     if (Mentions(e, lane_)) return false;
     bool known = true;
