@@ -20,13 +20,17 @@ const Tasklet* WholeFill(const Sdfg& s, const Kernel& k) {
   const Tasklet* const t = k.constant && k.fusable && k.body.size() == 1 ? std::get_if<Tasklet>(&s.nodes[k.body[0]].body) : nullptr;
   if (!t || t->guarded || t->flat || t->op != WriteOp::kAssign || !ShowsAll(s, t->target)) return nullptr;
   const Container& c = s.Get(t->target);
-  if (t->index.size() != k.ranges.size() || c.shape.size() != k.ranges.size()) return nullptr;
-  for (size_t d = 0; d < k.ranges.size(); ++d) {
-    const Range& r = k.ranges[d];
+  if (t->index.size() != c.shape.size()) return nullptr;
+  size_t next = 0;
+  for (size_t d = 0; d < c.shape.size(); ++d) {
+    if (AsInt(c.shape[d]) == 1 && AsInt(t->index[d]) == 0) continue;  // a range that is gone
+    if (next == k.ranges.size()) return nullptr;
+    const Range& r = k.ranges[next++];
     if (t->index[d] != SymbolExpr(r.index) || AsInt(r.begin) != 0 || (r.step && AsInt(r.step) != 1) || r.end != c.shape[d] ||
         Mentions(t->value, r.index))
       return nullptr;
   }
+  if (next != k.ranges.size()) return nullptr;
   return t;
 }
 
@@ -47,11 +51,16 @@ std::optional<Kernel> FillThroughView(const Program& p, Sdfg* s, NameTable* name
   Map m;
   std::vector<Name> taken;
   for (const Expr& extent : s->Get(view).shape) {
+    if (AsInt(extent) == 1) {
+      filled.index.push_back(Expr(0));
+      continue;
+    }
     const Name index = names->FreshIndex("d" + std::to_string(m.ranges.size()), taken);
     taken.push_back(index);
     m.ranges.push_back({index, Expr(0), extent, Expr(1)});
     filled.index.push_back(SymbolExpr(index));
   }
+  if (m.ranges.empty()) return std::nullopt;
   m.body = {s->AddNode(std::move(filled), fill.origin)};
   return MakeKernel(p, *s, s->AddNode(std::move(m), fill.origin));
 }

@@ -47,6 +47,26 @@ sdfg f(Q: f32[B, N, 64], K: f32[B, N, 64], Y: f32[B, N, N]) {
 })");
 }
 
+// Of one image: the fill has no range for it, and the sum sees the container without it.
+TEST(FuseEpilogue, OfOneImage) {
+  ExpectPass(R"(
+sdfg f(Q: f32[16, 512, 64], K: f32[16, 512, 64], Y: f32[1, 16, 512, 512]) {
+  view V: f32[16, 512, 512] of Y
+  map h in 0:16, i in 0:512, j in 0:512 { Y[0, h, i, j] = 0 }
+  map h in 0:16, i in 0:512, j in 0:512, k in 0:64 { V[h, i, j] += Q[h, i, k] * K[h, j, k] }
+})",
+             kFuse, R"(
+sdfg f(Q: f32[16, 512, 64], K: f32[16, 512, 64], Y: f32[1, 16, 512, 512]) {
+  view V: f32[16, 512, 512] of Y
+  state {
+    map d0 in 0:16, d1 in 0:512, d2 in 0:512 {
+      V[d0, d1, d2] = 0
+      map k in 0:64 { V[d0, d1, d2] += Q[d0, d1, k] * K[d0, d2, k] }
+    }
+  }
+})");
+}
+
 // The gradient of weights: its terms' indices come first, and it is filled with zeros long before, in the shape that it has elsewhere.
 TEST(FuseEpilogue, AGradientOfWeights) {
   ExpectPass(R"(
