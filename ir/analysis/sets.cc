@@ -26,6 +26,12 @@ Hull HullOf(const Range& r, const Assumptions& as) {
   return {};
 }
 
+// The last value of a range of literals; else `most`.
+Expr LastOf(const Range& r, const Expr& most) {
+  const auto begin = AsInt(r.begin), end = AsInt(r.end), step = AsInt(StepOf(r));
+  return begin && end && step && *step > 1 && *begin < *end ? Expr(*begin + (*end - 1 - *begin) / *step * *step) : most;
+}
+
 bool MentionsAny(const Expr& e, const std::vector<Range>& ranges) {
   bool found = false;
   Visit(e, [&](const Expr& x) {
@@ -61,13 +67,16 @@ const Range* BareIndex(const Expr& e, const std::vector<Range>& ranges) {
 struct Sweep {
   const std::vector<Range>& ranges;
   const Assumptions& as;
+  bool by_steps = false;  // the last value, not what is before the end
 
   Hull Of(const Expr& e, int depth = 0) const {
     if (!MentionsAny(e, ranges)) return {e, e};
     if (depth > 16) return {};
     if (e.Is(ExprKind::kSymbol)) {
-      Hull h = HullOf(*BareIndex(e, ranges), as);
+      const Range& r = *BareIndex(e, ranges);
+      Hull h = HullOf(r, as);
       if (!h.lo) return {};
+      if (by_steps) h.hi = LastOf(r, h.hi);
       // Triangular loops: bounds that mention outer indices are swept in turn.
       Hull lo = Of(h.lo, depth + 1), hi = Of(h.hi, depth + 1);
       return lo.lo && hi.hi ? Hull{lo.lo, hi.hi} : Hull{};
@@ -150,6 +159,36 @@ bool LinearIn(const Expr& e, const std::vector<Range>& ranges, LinearForm* out) 
   return true;
 }
 
+// `e` or what it is at most (at least), without the indices: null where nothing says so.
+Expr Without(const std::vector<Range>& ranges, const Expr& e, bool at_most) {
+  if (!MentionsAny(e, ranges)) return e;
+  if (!e.Is(ExprKind::kCall) || e->name != Name(at_most ? "min" : "max")) return {};
+  Expr out;
+  for (const Expr& a : e->args)
+    if (const Expr x = Without(ranges, a, at_most)) out = !out ? x : at_most ? Min(out, x) : Max(out, x);
+  return out;
+}
+
+// An index as a digit of a number: by how much its values differ at least, and at most. No spread: not known.
+struct Digit {
+  int64_t step = 1;
+  Expr spread;
+};
+Digit DigitOf(const Range& r, const std::vector<Range>& ranges, const Assumptions& as) {
+  const int64_t step = AsInt(StepOf(r)).value_or(0);
+  if (step < 1) {
+    const Hull h = HullOf(r, as);
+    return {1, h.lo && !MentionsAny(h.lo, ranges) && !MentionsAny(h.hi, ranges) ? h.hi - h.lo : Expr()};
+  }
+  // Where the first value moves, two may be nearer than a step.
+  const Expr first = Without(ranges, r.begin, /*at_most=*/false), end = Without(ranges, r.end, /*at_most=*/true);
+  if (!first || !end) return {};
+  const Expr spread = end - first - Expr(1);
+  if (first != r.begin) return {1, spread};
+  const auto known = AsInt(spread);
+  return {step, known && *known >= 0 ? Expr(*known / step * step) : spread};
+}
+
 // Injectivity by elimination: an index is determined once some position fixes it given the determined ones. Positions
 // that hold several undetermined indices count when they are a mixed-radix number (i*N + j with 0 ≤ j < N).
 Truth InjectiveByElimination(const std::vector<Range>& ranges, const std::vector<Expr>& index, const Assumptions& as) {
@@ -174,10 +213,8 @@ Truth InjectiveByElimination(const std::vector<Range>& ranges, const std::vector
     LinearForm f;
     if (LinearIn(e, ranges, &f)) forms.push_back(std::move(f));
   }
-  auto extent = [&](size_t i) {
-    Hull h = HullOf(ranges[i], as);
-    return h.lo && !MentionsAny(h.lo, ranges) && !MentionsAny(h.hi, ranges) ? h.hi - h.lo + Expr(1) : Expr();
-  };
+  std::vector<Digit> digits;
+  for (const Range& r : ranges) digits.push_back(DigitOf(r, ranges, as));
   for (bool progress = true; progress;) {
     progress = false;
     for (const LinearForm& f : forms) {
@@ -196,6 +233,8 @@ Truth InjectiveByElimination(const std::vector<Range>& ranges, const std::vector
         if (b.hi && *b.hi <= 0) return Expr(0) - c;
         return Expr();
       };
+      auto least = [&](size_t i) { return magnitude(i) * Expr(digits[i].step); };  // two values of the index differ by that, or more
+      auto most = [&](size_t i) { return magnitude(i) * digits[i].spread; };       // and by that at most
       if (open.size() == 1) {
         size_t i = open[0];
         // A symbolic coefficient that is ≥ 0 may still be 0; extents of such symbols being 0 leaves no iteration at all.
@@ -203,9 +242,9 @@ Truth InjectiveByElimination(const std::vector<Range>& ranges, const std::vector
         known[i] = progress = true;
         continue;
       }
-      // Mixed radix: order by magnitude; each step must be at least what all smaller digits reach together.
+      // Mixed radix: order by magnitude; each step must be more than what all smaller digits reach together.
       bool ok = true;
-      for (size_t i : open) ok &= magnitude(i) && extent(i);
+      for (size_t i : open) ok &= magnitude(i) && digits[i].spread;
       if (!ok) continue;
       std::vector<size_t> order;
       std::vector<size_t> rest = open;
@@ -213,12 +252,12 @@ Truth InjectiveByElimination(const std::vector<Range>& ranges, const std::vector
       while (ok && !rest.empty()) {
         size_t best = rest.size();
         for (size_t k = 0; k < rest.size() && best == rest.size(); ++k) {
-          Expr m = magnitude(rest[k]);
+          Expr m = least(rest[k]);
           if (ProveLe(reach + Expr(1), m, as) != Truth::kYes) continue;
           bool smallest = true;
           for (size_t o = 0; o < rest.size(); ++o)
-            if (o != k && ProveLe(m, magnitude(rest[o]), as) != Truth::kYes &&
-                ProveLe(reach + m * (extent(rest[k]) - Expr(1)) + Expr(1), magnitude(rest[o]), as) != Truth::kYes)
+            if (o != k && ProveLe(m, least(rest[o]), as) != Truth::kYes &&
+                ProveLe(reach + most(rest[k]) + Expr(1), least(rest[o]), as) != Truth::kYes)
               smallest = false;
           if (smallest) best = k;
         }
@@ -226,7 +265,7 @@ Truth InjectiveByElimination(const std::vector<Range>& ranges, const std::vector
           ok = false;
           break;
         }
-        reach = reach + magnitude(rest[best]) * (extent(rest[best]) - Expr(1));
+        reach = reach + most(rest[best]);
         rest.erase(rest.begin() + best);
       }
       if (!ok) continue;
@@ -252,6 +291,19 @@ Assumptions WithNonEmptyRanges(const std::vector<Range>& ranges, const Assumptio
   };
   for (const Range& r : ranges)
     if (AsInt(r.begin) == 0 && AsInt(StepOf(r)).value_or(0) > 0) at_least_one(r.end);
+  return out;
+}
+
+// Those of an expression's indices, and of what their ends speak of.
+std::vector<Range> RangesOf(const Expr& e, const std::vector<Range>& ranges) {
+  std::vector<Range> out;
+  std::vector<Expr> speaks = {e};
+  for (size_t k = ranges.size(); k-- > 0;) {  // ends speak of what is further out
+    const Range& r = ranges[k];
+    if (std::none_of(speaks.begin(), speaks.end(), [&](const Expr& x) { return MentionsAny(x, {r}); })) continue;
+    out.insert(out.begin(), r);
+    speaks.insert(speaks.end(), {r.begin, r.end});
+  }
   return out;
 }
 
@@ -362,28 +414,27 @@ Truth IsInjective(const std::vector<Range>& ranges, const std::vector<Expr>& ind
 Truth WithinBounds(const std::vector<Range>& ranges, const std::vector<Expr>& index, const std::vector<Expr>& shape,
                    const Assumptions& as) {
   if (index.size() != shape.size()) return Truth::kUnknown;
-  bool yes = true;
+  std::vector<size_t> open;
   std::optional<Assumptions> inside;
-  for (size_t i = 0; i < index.size() && yes; ++i) {
+  for (size_t i = 0; i < index.size(); ++i) {
     const Range* r = BareIndex(index[i], ranges);
     if (r && AsInt(r->begin).value_or(-1) >= 0 && r->end == shape[i] && AsInt(StepOf(*r)).value_or(0) > 0) continue;
     if (auto c = AsInt(index[i])) {
-      if (*c < 0) return Truth::kNo;
-      if (auto d = AsInt(shape[i]); d && *c < *d) continue;
+      if (*c < 0 && open.empty()) return Truth::kNo;
+      if (auto d = AsInt(shape[i]); d && *c >= 0 && *c < *d) continue;
     }
-    if (!IsIndexExpr(index[i])) {
-      yes = false;
-      break;
-    }
+    if (!IsIndexExpr(index[i])) return Truth::kUnknown;
     if (!inside) inside = WithNonEmptyRanges(ranges, as);
-    Hull h = Sweep{ranges, *inside}.Of(index[i]);
-    yes = h.lo && ProveLe(Expr(0), h.lo, *inside) == Truth::kYes &&
-          ProveLe(h.hi + Expr(1), shape[i], *inside) == Truth::kYes;
+    Hull h = Sweep{ranges, *inside, /*by_steps=*/true}.Of(index[i]);
+    const bool shown = h.lo && ProveLe(Expr(0), h.lo, *inside) == Truth::kYes &&
+                       ProveLe(h.hi + Expr(1), shape[i], *inside) == Truth::kYes;
+    if (!shown) open.push_back(i);
   }
-  if (yes) return Truth::kYes;
-  for (const Expr& e : index)
-    if (!IsIndexExpr(e)) return Truth::kUnknown;
-  return isl_sets::WithinBounds(ranges, index, shape, as);
+  // One dimension at a time, with the ranges that it moves by: small questions, and the same ones again and again.
+  const bool all = std::all_of(open.begin(), open.end(), [&](size_t i) {
+    return isl_sets::WithinBounds(RangesOf(index[i], ranges), {index[i]}, {shape[i]}, as) == Truth::kYes;
+  });
+  return all ? Truth::kYes : isl_sets::WithinBounds(ranges, index, shape, as);
 }
 
 Box ImageBox(const std::vector<Range>& ranges, const std::vector<Expr>& index, const std::vector<Expr>& shape,

@@ -76,6 +76,15 @@ TEST(Sets, Injectivity) {
   EXPECT_EQ(IsInjective({R("i", "0", "N"), R("u", "0", "1")}, Exprs({"i"})), kYes);
   EXPECT_EQ(IsInjective({R("i", "0", "64", "8"), R("j", "0", "8")}, Exprs({"i + j"})), kYes);  // tiles
   EXPECT_EQ(IsInjective({R("i", "0", "64", "8"), R("j", "0", "9")}, Exprs({"i + j"})), kUnknown);
+  EXPECT_EQ(IsInjective({R("i", "0", "N", "8"), R("j", "0", "min(N - i, 8)")}, Exprs({"i + j"})), kYes);  // the last one is cut
+  EXPECT_NE(IsInjective({R("i", "0", "N", "8"), R("j", "0", "min(N - i, 9)")}, Exprs({"i + j"})), kYes);
+  EXPECT_EQ(IsInjective({R("i", "a", "min(a + 64, N)", "8"), R("k", "0", "20", "4"), R("j", "0", "4")}, Exprs({"k + j", "i - a"})), kYes);
+  EXPECT_NE(IsInjective({R("i", "a", "min(a + 64, N)", "8"), R("k", "0", "12", "4"), R("j", "0", "4")}, Exprs({"i - a + k + j"})), kYes);
+  EXPECT_EQ(IsInjective({R("i", "0", "64", "12"), R("k", "0", "9", "4"), R("j", "0", "4")}, Exprs({"i + k + j"})), kYes);
+  EXPECT_EQ(IsInjective({R("i", "0", "9"), R("j", "max(3 - 2*i, 0)", "7")}, Exprs({"7*i + j"})), kYes);  // the first one moves
+  EXPECT_NE(IsInjective({R("i", "0", "9"), R("j", "max(3 - 2*i, 0)", "7")}, Exprs({"6*i + j"})), kYes);
+  EXPECT_NE(IsInjective({R("i", "0", "2"), R("j", "max(i, 0)", "99", "8")}, Exprs({"j - i"})), kYes);
+  EXPECT_NE(IsInjective({R("i", "0", "2"), R("j", "i", "99", "8")}, Exprs({"j - i"})), kYes);
 }
 
 TEST(Sets, Bounds) {
@@ -92,6 +101,13 @@ TEST(Sets, Bounds) {
   EXPECT_EQ(WithinBounds({R("i", "0", "N"), R("j", "0", "i")}, Exprs({"j"}), Exprs({"N"})), kYes);  // triangular
   EXPECT_EQ(WithinBounds({R("i", "N - 1", "-1", "-1")}, Exprs({"i"}), Exprs({"N"})), kYes);
   EXPECT_EQ(WithinBounds({R("i", "0", "N"), R("j", "0", "M")}, Exprs({"i*M + j"}), Exprs({"N*M"})), kYes);
+  EXPECT_EQ(WithinBounds({R("i", "0", "112", "14"), R("j", "0", "14")}, Exprs({"i + j"}), Exprs({"112"})), kYes);
+  EXPECT_NE(WithinBounds({R("i", "0", "113", "14"), R("j", "0", "14")}, Exprs({"i + j"}), Exprs({"113"})), kYes);
+  const std::vector<Range> cut = {R("n", "0", "N"), R("i", "0", "80", "32"), R("j", "0", "min(80 - i, 32)")};
+  EXPECT_EQ(WithinBounds(cut, Exprs({"n", "i + j"}), Exprs({"N", "80"})), kYes);
+  EXPECT_EQ(WithinBounds(cut, Exprs({"n", "i + j + 1"}), Exprs({"N", "80"})), kNo);
+  EXPECT_EQ(WithinBounds(cut, Exprs({"n + 1", "i + j"}), Exprs({"N", "80"})), kNo);
+  EXPECT_NE(WithinBounds({R("i", "0", "10"), R("j", "i", "5")}, Exprs({"i"}), Exprs({"5"})), kNo);  // j leaves few of i
   Assumptions small;
   small.bounds.push_back({Name("M"), Interval{1, 8}});
   EXPECT_EQ(WithinBounds({}, Exprs({"M"}), Exprs({"9"}), small), kYes);
