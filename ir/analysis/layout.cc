@@ -160,9 +160,28 @@ bool Mentions(const Expr& e, Name symbol) {
   return found;
 }
 
+namespace {
+
+// Of sums, and of products with what does not move: without a look at the whole. Null for others.
+Expr SlopeOf(const Expr& e, Name index) {
+  if (e.Is(ExprKind::kSymbol)) return Expr(e->name == index ? 1 : 0);
+  if (e.Is(ExprKind::kBinary) && (e->op == Op::kAdd || e->op == Op::kSub || e->op == Op::kMul)) {
+    const Expr a = SlopeOf(e->args[0], index), b = SlopeOf(e->args[1], index);
+    if (!a || !b) return {};
+    if (e->op == Op::kAdd) return a + b;
+    if (e->op == Op::kSub) return a - b;
+    if (AsInt(a) == 0) return e->args[0] * b;
+    return AsInt(b) == 0 ? a * e->args[1] : Expr();
+  }
+  return Mentions(e, index) ? Expr() : Expr(0);
+}
+
+}  // namespace
+
 std::optional<Expr> Coefficient(const Expr& e, Name index) {
   if (!Mentions(e, index)) return IntExpr(0);
   if (!IsIndexExpr(e)) return std::nullopt;
+  if (const Expr slope = SlopeOf(e, index); slope && !Mentions(slope, index)) return slope;
   const Expr at0 = Substitute(e, {{index, IntExpr(0)}}), at1 = Substitute(e, {{index, IntExpr(1)}});
   const Expr slope = at1 - at0;
   if (Mentions(slope, index) || Simplify(e) != at0 + slope * SymbolExpr(index)) return std::nullopt;

@@ -26,5 +26,22 @@ TEST(Layout, ViewsLieInsideForAllRoundsOfLoops) {
   EXPECT_FALSE(inside("M:0:-1", "64 * M * t + 64 * u"));
 }
 
+// How far an index moves an expression: where sums and products show it, and where only the whole does.
+TEST(Layout, Coefficients) {
+  const auto by = [](const char* text) {
+    const auto c = Coefficient(*ParseExpr(text), Name("i"));
+    return c ? ToString(*c) : "none";
+  };
+  EXPECT_EQ(by("3 * i - 2 * (i - j) + N * (1 - i)"), "1 - N");
+  EXPECT_EQ(by("64 * (i // 1) + j // 2"), "64");
+  EXPECT_EQ(by("(i + j) * N - i * N"), "0");
+  EXPECT_EQ(by("(2 * i + j) // 2 - j // 2"), "1");
+  EXPECT_EQ(by("i * i"), "none");
+  EXPECT_EQ(by("i // 2"), "none");
+  EXPECT_EQ(by("i * (i - i + 4)"), "4");
+  EXPECT_EQ(by("A[i]"), "none");
+  EXPECT_EQ(by("A[j]"), "0");
+}
+
 }  // namespace
 }  // namespace headrace

@@ -7,8 +7,9 @@ namespace headrace {
 namespace {
 
 bool Speaks(const Expr& e, Name n) {
-  const std::vector<Name> names = FreeSymbols(e);
-  return std::find(names.begin(), names.end(), n) != names.end();
+  bool found = false;
+  Visit(e, [&](const Expr& x) { return found |= x.Is(ExprKind::kSymbol) && x->name == n, !found; });
+  return found;
 }
 
 Expr StepOf(const Range& r) { return r.step ? r.step : Expr(1); }
@@ -46,13 +47,14 @@ std::optional<Stretch> StretchOf(const Range& inner, const Range& outer) {
   const Expr begin = SymbolExpr(outer.index);
   if (!Speaks(inner.begin, outer.index)) return std::nullopt;
   if (inner.begin == begin && IsCyclic(inner, outer)) return s;
+  Flatten(inner.begin, "max", &s.from);
+  const auto at = std::find(s.from.begin(), s.from.end(), begin);
+  if (at == s.from.end()) return std::nullopt;
+  s.from.erase(at);
   std::vector<Expr> ends;
   Flatten(AllPartsAreWhole(outer) ? begin + StepOf(outer) : Min(begin + StepOf(outer), outer.end), "min", &ends);
-  Flatten(inner.begin, "max", &s.from);
   Flatten(inner.end, "min", &s.below);
-  const auto at = std::find(s.from.begin(), s.from.end(), begin);
-  if (at == s.from.end() || !Remove(ends, &s.below)) return std::nullopt;
-  s.from.erase(at);
+  if (!Remove(ends, &s.below)) return std::nullopt;
   return s;
 }
 
@@ -67,10 +69,14 @@ bool JoinOne(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Ex
   for (size_t i = ranges->size(); i-- > 0;) {  // from the inside: a part may be of a part
     OrderedRange& inner = (*ranges)[i];
     const auto end = ranges->begin() + static_cast<long>(i);
-    const auto outer = std::find_if(ranges->begin(), end, [&](const OrderedRange& o) { return IsPartOf(inner.range, o.range); });
+    std::optional<Stretch> found;
+    const auto outer = std::find_if(ranges->begin(), end, [&](const OrderedRange& o) {
+      found = StretchOf(inner.range, o.range);
+      return found.has_value();
+    });
     if (outer == end) continue;
     const bool cyclic = inner.range.begin == SymbolExpr(outer->range.index) && IsCyclic(inner.range, outer->range);
-    const Stretch stretch = *StretchOf(inner.range, outer->range);
+    const Stretch stretch = std::move(*found);
     bool both = false;
     for (const auto* list : indices)
       for (const Expr& e : *list) both |= Speaks(e, outer->range.index);
