@@ -21,7 +21,9 @@ namespace {
 using schedule::Packing;
 using schedule::Tiles;
 
-// Element by element: columns outermost, so that rows of the source are read as they lie.
+constexpr int64_t kTermsAtOnce = 64;  // of a panel: they stay in the first cache while all columns write to them
+
+// Element by element, panel by panel; rows of the source are read as they lie.
 template <typename T>
 void Pack(const Tensor& from, const Packing& k, Tensor* to) {
   std::vector<int64_t> strides(from.shape.size(), 1);
@@ -36,11 +38,15 @@ void Pack(const Tensor& from, const Packing& k, Tensor* to) {
     inner /= from.shape[d];
     for (int64_t i = 0; i < terms; ++i) offsets[static_cast<size_t>(i)] += i / inner % from.shape[d] * strides[d];
   }
-  for (int64_t column = 0; column < from.shape[k.columns]; ++column) {
-    const T* source = from.as<T>() + column * strides[k.columns];
-    T* target = to->as<T>() + column / k.width * (terms / last * groups * group) + column % k.width * k.group;
-    for (int64_t i = 0; i < terms; ++i) target[places[static_cast<size_t>(i)]] = source[offsets[static_cast<size_t>(i)]];
-  }
+  const int64_t columns = from.shape[k.columns], panel = terms / last * groups * group;
+  for (int64_t first = 0; first < columns; first += k.width)
+    for (int64_t begin = 0; begin < terms; begin += kTermsAtOnce)
+      for (int64_t column = first; column < std::min(columns, first + k.width); ++column) {
+        const T* source = from.as<T>() + column * strides[k.columns];
+        T* target = to->as<T>() + first / k.width * panel + (column - first) * k.group;
+        for (int64_t i = begin; i < std::min(terms, begin + kTermsAtOnce); ++i)
+          target[places[static_cast<size_t>(i)]] = source[offsets[static_cast<size_t>(i)]];
+      }
 }
 
 // G W Gᵀ of every window of 3 × 3: schedule/winograd.h.
@@ -49,18 +55,23 @@ Result<Tensor> Transformed(const Tensor& from, const Packing& k) {
   std::vector<int64_t> strides(from.shape.size(), 1);
   for (size_t d = from.shape.size(); d-- > 1;) strides[d - 1] = strides[d] * from.shape[d];
   HR_ASSIGN_OR_RETURN(Tensor to, Tensor::Create(from.dtype, {(columns + k.width - 1) / k.width, 16, channels, k.width}));
-  std::memset(to.data->data(), 0, static_cast<size_t>(to.bytes()));
   const auto& g = schedule::kWeightsTransform;
-  for (int64_t column = 0; column < columns; ++column)
-    for (int64_t channel = 0; channel < channels; ++channel) {
-      const float* const window = from.as<float>() + column * strides[k.columns] + channel * strides[k.terms[2]];
-      float* const first = to.as<float>() + (column / k.width * 16 * channels + channel) * k.width + column % k.width;
-      for (size_t e = 0; e < 16; ++e) {
-        double sum = 0;
-        for (size_t i = 0; i < 3; ++i)
-          for (size_t j = 0; j < 3; ++j)
-            sum += g[e / 4][i] * g[e % 4][j] * static_cast<double>(window[static_cast<int64_t>(i) * strides[k.terms[0]] + static_cast<int64_t>(j) * strides[k.terms[1]]]);
-        first[static_cast<int64_t>(e) * channels * k.width] = static_cast<float>(sum);
+  const auto width = static_cast<size_t>(k.width);
+  for (int64_t first = 0; first < columns; first += k.width)
+    for (int64_t channel = 0; channel < channels; ++channel) {  // a panel's columns side by side
+      std::vector<double> windows(9 * width, 0);
+      for (int64_t u = 0; u < std::min(k.width, columns - first); ++u)
+        for (int64_t e = 0; e < 9; ++e)
+          windows[static_cast<size_t>(e * k.width + u)] = from.as<float>()[(first + u) * strides[k.columns] + channel * strides[k.terms[2]] +
+                                                                           e / 3 * strides[k.terms[0]] + e % 3 * strides[k.terms[1]]];
+      float* to_line = to.as<float>() + (first / k.width * 16 * channels + channel) * k.width;
+      for (size_t e = 0; e < 16; ++e, to_line += channels * k.width) {
+        std::vector<double> sums(width, 0);
+        for (size_t i = 0; i < 9; ++i) {
+          const double weight = g[e / 4][i / 3] * g[e % 4][i % 3];
+          for (size_t u = 0; u < width; ++u) sums[u] += weight * windows[i * width + u];
+        }
+        std::copy(sums.begin(), sums.end(), to_line);
       }
     }
   return to;
