@@ -121,7 +121,7 @@ kernel k(p0: f32[16, 12, 12], p1: f32[8, 14, 14], p2: f32[16, 8, 3, 3], p3: f32[
     for d in 0:72 {
       map u_1 in min(144 - x_0, 96):32 * ((min(144 - x_0, 96) + 31) // 32) @vector { b[d, u_1] = 0.0 }
     }
-    for x_1 in x_0:+96:32, o_1 in 0:16:8 {
+    for o_1 in 0:16:8, x_1 in x_0:+96:32 {
       local t: f32[8, 32]
       map r in 0:8 @unroll {
         map u_1 in 0:32 @vector { t[r, u_1] = 0.0 }

@@ -250,6 +250,13 @@ ProductScheduler::Statements ProductScheduler::RestOfRows(const Range& tiles) {
   return rest;
 }
 
+// Whether lines of columns pass a strip of rows, as panels do: results are then written along memory. They come from the second cache each
+// time, and so have to be few.
+bool ProductScheduler::LinesPass() const {
+  const auto terms = BoundsOf(depth_.count, s_->assumptions).hi;
+  return terms && *terms <= d_.block_depth_packed;
+}
+
 ProductScheduler::Statements ProductScheduler::Tiles() {
   const Range columns = columns_.Within(j1_, Expr(tile_columns_)), tiles = rows_.Within(i1_, Expr(tile_rows_));
   const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_);
@@ -272,7 +279,8 @@ ProductScheduler::Statements ProductScheduler::Tiles() {
     return Wrap(s_, {{{tiles}, Schedule::kSequential}}, out);
   }
   if (!strip.empty()) out = Wrap(s_, {{{tiles}, Schedule::kSequential}}, strip);
-  Add(&out, Wrap(s_, {{{columns, tiles}, Schedule::kSequential}}, tile));
+  const std::vector<Range> all = LinesPass() ? std::vector<Range>{tiles, columns} : std::vector<Range>{columns, tiles};
+  Add(&out, Wrap(s_, {{all, Schedule::kSequential}}, tile));
   return out;
 }
 

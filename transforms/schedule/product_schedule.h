@@ -146,6 +146,7 @@ class ProductScheduler {
     return schedule::Local(s_, stem, type, PlaceIn(before, Expr(groups), Expr(row), Expr(group_)), Storage::kWorker);
   }
   bool rows_first() const { return p_.columns.size() == 1; }  // a strip of rows meets all columns before the next strip does
+  bool LinesPass() const;
   bool Along(const Expr& operand, Name index) const;  // some read of it walks memory by one
   int64_t StepOf(const Expr& operand, Name index) const;
   Name Local(const std::string& stem, std::vector<Expr> shape, Storage storage) {
