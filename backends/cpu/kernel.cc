@@ -18,7 +18,7 @@ std::string KernelEnv::Symbol(Name n) {
 std::string KernelEnv::Pointer(Name base) {
   auto [it, fresh] = pointer_.emplace(base, "p" + std::to_string(pointers.size()));
   if (fresh) pointers.push_back(base);
-  if (taking_) Take(it->second, PointerType(base, taking_->written.count(base) > 0, taking_->options));
+  if (!taking_.empty()) Take(it->second, PointerType(base, taking_.back().written.count(base) > 0, taking_.back().options));
   return it->second;
 }
 
@@ -32,23 +32,24 @@ std::string KernelEnv::Element(Name base, const std::string& index) {
 
 std::string KernelEnv::OpenIndex(Name index) {
   const std::string name = "i" + std::to_string(next_index_++);
-  if (taking_) taking_->known.insert(name);
+  for (Taking& t : taking_) t.known.insert(name);
   return indices_[index] = name;
 }
 
-void KernelEnv::BeginTaking(const std::set<Name>& written, const KernelOptions& o) { taking_ = Taking{written, o, {}, {}}; }
+void KernelEnv::BeginTaking(const std::set<Name>& written, const KernelOptions& o) { taking_.push_back({written, o, {}, {}}); }
 
 Taken KernelEnv::EndTaking() {
-  Taken taken = std::move(taking_->taken);
-  taking_.reset();
+  Taken taken = std::move(taking_.back().taken);
+  taking_.pop_back();
   return taken;
 }
 
 void KernelEnv::Take(const std::string& name, const std::string& type) {
-  if (!taking_ || !taking_->known.insert(name).second) return;
-  Taken& t = taking_->taken;
-  t.formals += (t.formals.empty() ? "" : ", ") + type + name;
-  t.actuals += (t.actuals.empty() ? "" : ", ") + name;
+  for (Taking& t : taking_) {
+    if (!t.known.insert(name).second) continue;
+    t.taken.formals += (t.taken.formals.empty() ? "" : ", ") + type + name;
+    t.taken.actuals += (t.taken.actuals.empty() ? "" : ", ") + name;
+  }
 }
 
 std::string KernelEnv::OpenRegister(const Container& c) {

@@ -1,7 +1,6 @@
 // A kernel as a C++ function over pointers and sizes.
 #pragma once
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,7 +46,7 @@ class KernelEnv : public LoopEnv {
   std::string OpenRegister(const Container& c);  // a C++ name for what is declared otherwise: a worker's buffer
   const std::string& Local(Name container) const { return registers_.at(container); }
   // From the one to the other: which indices, sizes, pointers and buffers of workers a body uses that are older than it. Registers
-  // are not among them: they are the variables that they are.
+  // are not among them: they are the variables that they are. Bodies may lie in each other.
   void BeginTaking(const std::set<Name>& written, const KernelOptions& o);
   Taken EndTaking();
   // Of the function: all that was named so far, or the names alone, for a call with the same arguments.
@@ -69,7 +68,7 @@ class KernelEnv : public LoopEnv {
     std::set<std::string> known;  // that were taken, or begin within
     Taken taken;
   };
-  std::optional<Taking> taking_;
+  std::vector<Taking> taking_;  // by bodies, from the outermost in
 };
 
 // The bases of what the statements write.

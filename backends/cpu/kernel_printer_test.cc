@@ -458,5 +458,34 @@ kernel k(a: f32[m, 40], b: f32[40, 32], inout c: f32[m, 32], m: symbol) for cpu 
   EXPECT_THAT(SourceOf(text), HasSubstr("[&](int64_t i1, const float* __restrict p0, const float* __restrict p1, float* __restrict p2) __attribute__((noinline)) {"));
 }
 
+// One within another: what the inner one takes from around both, the outer one takes, too.
+TEST(Kernels, ApartWithinApart) {
+  const std::string text = R"(
+sdfg f(A: f32[M, 32], C: f32[M, 32]) {
+  map i in 0:M, j in 0:32 { C[i, j] = 1 }
+  call k(a = A, c = C, m := M)
+}
+kernel k(a: f32[m, 32], inout c: f32[m, 32], m: symbol) for cpu {
+  for i in 0:m {
+    map @apart {
+      local t: f32[1, 32]
+      map u in 0:32 @vector { t[0, u] = c[i, u] }
+      for q in 0:2 {
+        map @apart {
+          local e: f32[1, 32]
+          map u in 0:32 @vector { e[0, u] = a[i, u] + m }
+          map u in 0:32 @vector { t[0, u] += q * e[0, u] }
+        }
+      }
+      map u in 0:32 @vector { c[i, u] = t[0, u] }
+    }
+  }
+})";
+  for (int64_t m : {0, 1, 5}) ExpectAsInterpreted(text, {{"A", F32({m, 32}, Whole(m * 32))}});
+  const std::string source = SourceOf(text);
+  EXPECT_THAT(source, HasSubstr("[&](int64_t i0, float* __restrict p0, const float* __restrict p1, int64_t n0) __attribute__((noinline)) {"));
+  EXPECT_THAT(source, HasSubstr("[&](int64_t i0, const float* __restrict p1, int64_t n0, int64_t i2) __attribute__((noinline)) {"));
+}
+
 }  // namespace
 }  // namespace headrace::cpu
