@@ -11,7 +11,7 @@
 //              for k in k0:+256 { map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = fma(A[i1 + r, k], b[(j1 - j0) // 32, k - k0, u], t[r, u]) } } }
 //              map r in 0:12 @unroll { map u in 0:32 @vector { C[i1 + r, j1 + u] += t[r, u] } } } } }
 // The rows of a tile stay in the first cache while panels pass them from the second. They are read where they lie if memory runs along the
-// depth, else packed, one strip at a time.
+// depth, else packed: a strip at a time, or some at once where memory runs along the rows.
 #pragma once
 #include <functional>
 #include <optional>

@@ -340,7 +340,8 @@ kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) for cpu
 })");
 }
 
-// The columns of a convolution are the points of its result, packed for each place of its window: borders are peeled there.
+// The columns of a convolution are the points of its result, packed for each place of its window: borders are peeled there. Of so few terms,
+// all lines pass a strip of rows before the next one.
 TEST(ProductSchedule, AConvolution) {
   ExpectPass(R"(
 kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8, 3, 3]) {
@@ -368,7 +369,7 @@ kernel convolution(inout p0: f32[16, 12, 12], p1: f32[8, 12, 12], p2: f32[16, 8,
     for d in 0:72 {
       map u in min(144 - i2_0, 96):32 * ((min(144 - i2_0, 96) + 31) // 32) @vector { b[d, u] = 0.0 }
     }
-    for i2_1 in i2_0:+96:32, i0_1 in 0:16:8 {
+    for i0_1 in 0:16:8, i2_1 in i2_0:+96:32 {
       local t: f32[8, 32]
       map r in 0:8 @unroll {
         map u in 0:32 @vector { t[r, u] = 0.0 }
