@@ -38,8 +38,8 @@ class Parts {
       std::vector<Range> ranges = m->ranges;
       around_.insert(around_.end(), ranges.begin(), ranges.end());
       bool any = false;
-      for (Range& r : ranges)
-        if (const Expr end = WholeEnd(r, outside)) r.end = end, any = true;
+      for (size_t i = 0; i < ranges.size(); ++i)
+        if (const Expr end = WholeEnd(ranges[i], outside + i)) ranges[i].end = end, any = true;
       if (any && Asked(n)) std::get<Map>(s_->nodes.Mutable(n).body).ranges = std::move(ranges), changed_ = true;
     }
     ForEachBody(body, [&](const std::vector<NodeId>& inside) { List(inside); });

@@ -63,6 +63,17 @@ kernel rows(X: f32[96], Y: f32[96], N: symbol) for cpu {
 })");
 }
 
+// Of a range of the same loop.
+TEST(WholeParts, WithinOneLoop) {
+  ExpectPass(R"(
+kernel rows(inout Y: f32[64]) for cpu {
+  for i0 in 0:64:16, i in i0:min(i0 + 16, 64) { Y[i] += 1.0 }
+})", "whole-parts", R"(
+kernel rows(inout Y: f32[64]) for cpu {
+  for i0 in 0:64:16, i in i0:i0 + 16 { Y[i] += 1.0 }
+})");
+}
+
 // The last part of 72 is shorter, that of N may be, and nobody knows of 40 by 16.
 TEST(WholeParts, OthersKeepTheEndOfTheRange) {
   for (const char* range : {"0:72:16", "0:N:16", "8:48:16", "M:64:16"})
