@@ -36,7 +36,18 @@ void RegisterConvolution(Registrar& r) {
       .Backward(
           Window("X", "Y", "W") +
           "let D = dim(W, 1) ; let M = dim(W, 0) // group ; let back = q + lo - k * dl\n"
-          "if all(st == 1) {\n"
+          "if group == 1 && D < 8 && M >= 16 && (all(st == 1) || all(dl == 1)) {  # tiles of few channels stay empty: products first, "
+          "then their sums\n"
+          "  Q[n, c, k.., p..] += dY[n, m, p..] * W[m, c, k..] over c in 0:D, k.. in 0 * xd : 0 * xd + K, p.. in 0:yd, n in 0:dim(X, 0), m in 0:M\n"
+          "  if all(st == 1) {\n"
+          "    dX[n, c, q..] += Q[n, c, k.., back] ?? 0 over q.. in 0:xd, c in 0:D, k.. in 0 * xd : 0 * xd + K\n"
+          "  } else {\n"
+          "    let s = 0 * xd + st ; let first = lo // s\n"
+          "    R[n, c, f.., r..] += Q[n, c, f + j * s, r + first - j] ?? 0 "
+          "over f.. in 0:min(s, K), r.. in 0 : (xd + lo - 1) // s - first + 1, j.. in 0 : (K + s - 1) // s, n in 0:dim(X, 0), c in 0:D\n"
+          "    dX[n, c, q..] = R[n, c, (q + lo) % s, (q + lo) // s - first] ?? 0 over c in 0:D, q.. in 0:xd\n"
+          "  }\n"
+          "} else if all(st == 1) {\n"
           "  dX[n, g*D + c, q..] += (dY[n, g*M + m, q + k * dl - ((K - 1) * dl - lo)] ?? 0) * W[g*M + m, c, K - 1 - k] "
           "over g in 0:group, c in 0:D, q.. in 0:xd, m in 0:M, k.. in 0 * xd : 0 * xd + K\n"
           "} else if all(dl == 1) {  # elements that lie f after a window's start meet every st-th weight only\n"
@@ -56,7 +67,9 @@ void RegisterConvolution(Registrar& r) {
           "X: f32[1, 2, 5, 4]; W: f32[2, 1, 2, 3]; B: f32[2]; attr group = 2, auto_pad = \"SAME_UPPER\", strides = [2, 1]")
       .Sample("X: f32[1, 1, 3, 4, 3]; W: f32[2, 1, 2, 2, 2]")
       .Sample("X: f32[2, 2, 7, 6]; W: f32[2, 2, 3, 2]; attr strides = [3, 2], pads = [1, 0, 2, 1]")
-      .Sample("X: f32[1, 4, 9]; W: f32[4, 2, 2]; attr group = 2, strides = [3], pads = [2, 0]");
+      .Sample("X: f32[1, 4, 9]; W: f32[4, 2, 2]; attr group = 2, strides = [3], pads = [2, 0]")
+      .Sample("X: f32[2, 3, 4, 5]; W: f32[16, 3, 3, 2]; attr pads = [1, 1, 1, 0], dilations = [1, 2]")
+      .Sample("X: f32[1, 2, 6, 5]; W: f32[16, 2, 3, 4]; attr pads = [1, 2, 0, 1], strides = [2, 3]");
   r.op("ConvInteger")
       .Doc("Convolution of small integers less their zero points, in 32 bits.")
       .Pure(
