@@ -92,14 +92,21 @@ bool WinogradScheduler::CutPoints() {
   return strip_.has_value();
 }
 
-// All channels of results, or parts of them where there would be too few units for the threads.
+// All channels of results, or parts of them where there would be too few units for the threads: a batch that is not known may be one image,
+// and has the smaller parts the fewer it has.
 void WinogradScheduler::CutColumns() {
   const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(DType::kF32));
   width_ = LengthOf(c_.columns) <= lanes ? lanes : d_.tile_vectors * lanes;
   const int64_t panels = Ceil(LengthOf(c_.columns), width_);
-  const int64_t units = ImagesOf(others_, d_) * Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
-  const int64_t parts = std::min(panels, Ceil(d_.product_parts, units));
-  columns_ = {c_.columns, Ceil(panels, parts) * width_, FreshIn(*s_, c_.columns.index.str() + "_0")};
+  int64_t units = Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
+  Expr images(1);
+  for (const Range& r : others_) {
+    if (const auto known = AsInt(r.end)) units = std::min<int64_t>(1 << 20, units * std::max<int64_t>(1, *known));
+    else images = images * r.end;
+  }
+  const int64_t parts = std::min(panels, Ceil(d_.product_parts, units)), length = Ceil(panels, parts) * width_;
+  columns_ = {c_.columns, length, FreshIn(*s_, c_.columns.index.str() + "_0")};
+  if (!columns_.one() && !AsInt(images)) columns_.by = Expr(length) * Min(Max(images, Expr(1)), Expr(Ceil(panels * width_, length)));
 }
 
 // The weights are panels of transformed windows already.

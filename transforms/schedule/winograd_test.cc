@@ -518,6 +518,16 @@ kernel gradient(inout p0: f32[32, 32, 3, 3], p1: f32[N, 8, 24, 32], p2: f32[N, 8
 })");
 }
 
+// Of a batch that may be one image, channels of results are shared out: the fewer in a part, the fewer images there are.
+TEST(Winograd, OfABatchThatMayBeOneImage) {
+  Program p = *ParseProgram(
+      "kernel k(inout p0: f32[N, 14, 14, 256], p1: f32[N, 16, 16, 64], p2: f32[3, 3, 64, 256], N: symbol) {\n  assume 1 <= N\n"
+      "  map n in 0:N, i1 in 0:14, i2 in 0:14, i3 in 0:256, i4 in 0:3, i5 in 0:3, i6 in 0:64 { "
+      "p0[n, i1, i2, i3] += p1[n, i1 + i4, i2 + i5, i6] * p2[i4, i5, i6, i3] }\n}\n");
+  ASSERT_TRUE(RunPipeline(TestRegistry(), "choose-schedule{device=cpu}", p).ok());
+  EXPECT_NE(Print(p).find("map n in 0:N, i3_0 in 0:256:64 * min(max(N, 1), 4) @parallel"), std::string::npos) << Print(p);
+}
+
 // Few channels or points, steps, and other windows stay sums of their terms.
 TEST(Winograd, WhatHasDirectSums) {
   const auto direct = [](const std::string& text) {
