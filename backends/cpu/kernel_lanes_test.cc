@@ -34,6 +34,24 @@ kernel k(a: bf16[4, 40], b: bf16[20, 32, 2], inout c: f32[4, 32]) for cpu @flush
   EXPECT_THAT(SourceOf(apart), Not(HasSubstr("hr_dot2_lanes")));
 }
 
+// Squares that are read along one index and written along the other are turned in registers, as wide as they are computed in.
+TEST(KernelLanes, Squares) {
+  for (const std::string type : {"f32", "bf16"})
+    for (const int side : {8, 16}) {
+      const std::string text = "sdfg f(W: " + type + "[n, 50], B: f32[17, n, 20]) {\n  call k(w = W, b = B, n0 := n)\n}\nkernel k(w: " + type +
+                               "[n0, 50], b: f32[17, n0, 20], n0: symbol) for cpu {\n  assume 16 <= n0\n" +
+                               "  for i in 0:17, j in 0:n0, k in 0:20 { b[i, j, k] = 0.5 }\n  for q in 0:2 {\n    map r in 0:" + std::to_string(side) +
+                               " @unroll { map u in 0:" + std::to_string(side) + " @vector { b[r, q, u + q] = w[u, r + 30 + q] } }\n  }\n}";
+      const Arguments inputs = {{"W", Make(*ParseDType(type), {18, 50}, Whole(900))}};
+      ExpectAsInterpreted(text, inputs, {{"n", 18}});
+      EXPECT_THAT(SourceOf(text), HasSubstr("hr_transpose<" + std::to_string(side) + ">("));
+      std::string other = text;  // both along the lanes: a copy
+      other.replace(other.find("w[u, r + 30 + q]"), 16, "w[r, u + 30 + q]");
+      ExpectAsInterpreted(other, inputs, {{"n", 18}});
+      EXPECT_THAT(SourceOf(other), Not(HasSubstr("hr_transpose<")));
+    }
+}
+
 // As numbers are quantised: rounded to even, saturated, and 0 where there is no number; also where the zero point is negative. Whole vectors
 // are one call of the prelude.
 TEST(KernelLanes, RoundedBytes) {

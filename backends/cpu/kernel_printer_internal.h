@@ -1,5 +1,5 @@
 // Shared by the files that print a scheduled kernel: kernel_printer.cc (the function, its parts, what lives where),
-// kernel_statements.cc (each kind of statement), kernel_dots.cc and kernel_bytes.cc.
+// kernel_statements.cc (each kind of statement), kernel_dots.cc, kernel_bytes.cc and kernel_squares.cc.
 #pragma once
 #include <set>
 #include <string>
@@ -42,6 +42,8 @@ class KernelPrinter {
   // ---- kernel_bytes.cc ----
   Result<bool> Bytes(const Map& m, Writer& w);  // so
   Result<bool> Grouped(const Map& m, Writer& w);
+  // ---- kernel_squares.cc ----
+  Result<bool> Squared(const Map& m, Writer& w);  // so
 
   // What stands before a parallel map, and is passed on to its function.
   struct Outer {

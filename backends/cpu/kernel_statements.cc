@@ -167,6 +167,8 @@ Status KernelPrinter::Loops(NodeId n, const Map& m, const std::string& pragma, W
 Status KernelPrinter::Unrolled(NodeId n, const Map& m, Writer& w) {
   HR_ASSIGN_OR_RETURN(const bool grouped, Grouped(m, w));
   if (grouped) return {};
+  HR_ASSIGN_OR_RETURN(const bool squared, Squared(m, w));
+  if (squared) return {};
   std::vector<LoopDim> dims;
   for (const Range& r : m.ranges) dims.push_back(DimOf(r));
   for (const LoopDim& d : dims) {

@@ -23,6 +23,7 @@ const std::vector<Values>& AllValues() {
       {"block-columns-packed", {512, 256, 2048, 128}},
       {"block-depth-packed", {256, 1024, 128}},
       {"packed-rows", {64, 256, 1}},
+      {"register-square", {8, 1}},
       {"product-parts", {2, 1, 8, 16}},
       {"product-part", {32, 128, 16}},
       {"few-columns", {4, 16, 32, 1}},

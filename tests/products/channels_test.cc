@@ -1,5 +1,7 @@
 // Convolutions whose channels lie innermost in memory, by position or by strides: values, and bits with 1 and 2 threads and on
 // devices with other vectors.
+#include <tuple>
+
 #include "tests/products/values.h"
 
 namespace headrace {
@@ -52,6 +54,23 @@ TEST(Channels, StridesPaddingAndDilation) {
       ExpectTiles(Apart(Forward(x)));
     }
   }
+}
+
+// Weights that memory runs across: all terms of a window, or of each channel its places, which go down, follow each other.
+TEST(Channels, WeightsBySquares) {
+  for (const char* m : {"32", "40", "64"})
+    for (const auto& [type, window, c] : {std::tuple<const char*, int64_t, const char*>{"f32", 1, "37"}, {"f32", 1, "300"}, {"f32", 3, "16"},
+                                          {"f32", 7, "5"}, {"bf16", 1, "37"}, {"bf16", 3, "5"}}) {
+      Convolution x{5, 8, window, 1, window / 2, 1, "N", c, m, type};
+      x.turned = true;
+      ExpectTiles(Forward(x), {{"N", 2}});
+    }
+  const std::string gradient =
+      "sdfg f(G: f32[N, 9, 9, 40], W: f32[40, 48, 7, 7], D: f32[N, 9, 9, 48]) {\n  map n in 0:N, y in 0:9, x in 0:9, c in 0:48 {\n"
+      "    D[n, y, x, c] = 0\n    map o in 0:40, k in 0:7, l in 0:7 { "
+      "D[n, y, x, c] += (G[n, y + k - 3, x + l - 3, o] ?? 0) * W[o, c, 6 - k, 6 - l] }\n  }\n}\n";
+  ExpectTiles(gradient, {{"N", 2}});
+  EXPECT_NE(Scheduled(gradient).find("line in 0:16 @unroll"), std::string::npos) << Scheduled(gradient);
 }
 
 TEST(Channels, Sizes) {

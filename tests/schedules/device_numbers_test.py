@@ -46,6 +46,7 @@ EXAMPLES = [
     ("block-columns-packed", 96, PACKED),
     ("block-depth-packed", 100, PACKED),
     ("packed-rows", 1, PACKED),
+    ("register-square", 1, TURNED),
 ]
 
 

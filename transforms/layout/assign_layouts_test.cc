@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "transforms/testing.h"
 
 namespace headrace::transforms {
@@ -152,6 +154,34 @@ TEST(AssignLayouts, FewChannels) {
 }
 )",
                   "assign-layouts");
+}
+
+// Of windows of one place, channels that are terms follow each other: schedules turn such weights by squares when they pack them, and a
+// gradient finds its channels side by side.
+TEST(AssignLayouts, WeightsThatSchedulesTurn) {
+  Program p = *ParseProgram(R"(sdfg f(X: f32[N, 64, 16, 16], W1: f32[64, 64, 1, 1], W2: f32[64, 64, 3, 3], Y: f32[N, 64, 16, 16]) {
+  transient A: f32[N, 64, 16, 16]
+  transient B: f32[N, 64, 16, 16]
+  transient C: f32[N, 64, 16, 16]
+  state {
+    map n in 0:N, o in 0:64, p in 0:16, q in 0:16 { A[n, o, p, q] = 0.0 }
+    map n in 0:N, o in 0:64, p in 0:16, q in 0:16, c in 0:64, k in 0:3, l in 0:3 {
+      A[n, o, p, q] += (X[n, c, p + k - 1, q + l - 1] ?? 0.0) * W2[o, c, k, l]
+    }
+    map n in 0:N, o in 0:64, p in 0:16, q in 0:16 { B[n, o, p, q] = 0.0 }
+    map n in 0:N, o in 0:64, p in 0:16, q in 0:16, c in 0:64 { B[n, o, p, q] += A[n, c, p, q] * W1[o, c, 0, 0] }
+    map n in 0:N, o in 0:64, p in 0:16, q in 0:16 { C[n, o, p, q] = 0.0 }
+    map n in 0:N, o in 0:64, p in 0:16, q in 0:16, c in 0:64 { C[n, o, p, q] += B[n, c, p, q] * W1[c, o, 0, 0] }
+    map n in 0:N, o in 0:64, p in 0:16, q in 0:16 { Y[n, o, p, q] = max(C[n, o, p, q], 0.0) }
+  }
+}
+)");
+  ASSERT_TRUE(RunPipeline(TestRegistry(), "assign-layouts", p).ok());
+  const std::string text = Print(p);
+  for (const char* image : {"A", "B"})
+    EXPECT_NE(text.find(std::string("transient ") + image + ": f32[N, 64, 16, 16] layout [d0, d2, d3, d1]"), std::string::npos) << text;
+  EXPECT_NE(text.find("W2_turned"), std::string::npos) << text;
+  EXPECT_EQ(text.find("W1_turned"), std::string::npos) << text;
 }
 
 // The gradient of a depthwise convolution with steps of two: places in phases, of which each meets every second weight.

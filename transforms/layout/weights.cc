@@ -16,9 +16,10 @@ struct Want {
   Name weight;
   MemoryOrder order;
   double work;
+  bool by_squares;  // its schedule turns them when it packs them, by squares in registers: a copy would be read as often
 };
 
-// The lane's dimension last, its partner before it: what is left of a kernel is outermost.
+// The lane's dimension last, its partner before it: what is left of a kernel is outermost. None where they lie so: by windows of one place.
 std::optional<MemoryOrder> OrderFor(const Container& c, const Access& a, Name lane) {
   if (a.flat || a.container != a.root || !c.row_major() || c.shape.size() < 2) return std::nullopt;
   const auto at = std::find(a.index.begin(), a.index.end(), SymbolExpr(lane));
@@ -30,7 +31,20 @@ std::optional<MemoryOrder> OrderFor(const Container& c, const Access& a, Name la
   for (int d = 0; d < 2; ++d)
     if (d != last) dims.push_back(d);
   dims.push_back(last);
+  std::vector<int> walked = dims;
+  walked.erase(std::remove_if(walked.begin(), walked.end(), [&](int d) { return AsInt(c.shape[static_cast<size_t>(d)]) == 1; }), walked.end());
+  if (std::is_sorted(walked.begin(), walked.end())) return std::nullopt;
   return MemoryOrder(std::move(dims));
+}
+
+// Numbers that follow each other in memory and in panels: of one place all channels that are terms, or of one channel all places.
+bool TurnsBySquares(const Container& c, const MemoryOrder& order, const schedule::Device& d) {
+  const size_t lane = static_cast<size_t>(order.dims().back()), other = 1 - lane;
+  if (lane > 1 || d.register_square < 2 || (c.dtype != DType::kF32 && c.dtype != DType::kBF16)) return false;
+  int64_t places = 1;
+  for (size_t k = 2; k < c.shape.size(); ++k) places *= AsInt(c.shape[k]).value_or(0);
+  const int64_t run = places == 1 ? lane == 0 ? AsInt(c.shape[other]).value_or(0) : 0 : places;
+  return run >= 2 * d.register_square;
 }
 
 class Turner {
@@ -54,7 +68,8 @@ class Turner {
       for (const Access& a : w.sum->weights) {
         const Container& c = s_.Get(a.root);
         const auto order = OrderFor(c, a, w.sum->lane);
-        if (order) wants_[a.root].push_back({id, w.leaf.tasklet, a.root, *order, TripsOf(w.leaf.ranges, d_)});
+        const bool packs = order && w.sum->kind == ImageSum::kChannels && TurnsBySquares(c, *order, d_);
+        if (order) wants_[a.root].push_back({id, w.leaf.tasklet, a.root, *order, TripsOf(w.leaf.ranges, d_), packs});
       }
     }
   }
@@ -99,7 +114,7 @@ class Turner {
       for (NodeId n : state->statements) {
         for (const auto& [name, wants] : wants_)
           for (const Want& w : wants)
-            if (w.statement == n && !placed_.count(name) && IsCheap(w)) changed |= Copy(w, &copies, &out);
+            if (w.statement == n && !placed_.count(name) && !w.by_squares && IsCheap(w)) changed |= Copy(w, &copies, &out);
         out.push_back(n);
         for (const Touched& t : TouchedBy(s_, n, callees_))
           for (auto it = copies.begin(); it != copies.end();) it = t.write && it->first.first == t.root ? copies.erase(it) : std::next(it);

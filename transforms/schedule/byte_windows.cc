@@ -188,7 +188,7 @@ std::optional<std::vector<NodeId>> ByteWindowsScheduler::Run() {
   Statements body = strip_->Fill(s_);
   Add(&body, FillGroups());
   Pack();
-  if (!packed_) Add(&body, FillPanels(s_, panel_, weights_));
+  if (!packed_) Add(&body, FillPanels(s_, panel_, weights_, d_.register_square));
   Add(&body, Tiles());
   std::vector<Range> units(w_.points.begin(), w_.points.end() - (has_lines_ ? 2 : 1));
   lines_.AddTo(&units);

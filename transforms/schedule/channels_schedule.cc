@@ -203,10 +203,21 @@ ChannelsScheduler::Statements ChannelsScheduler::Results() {
   const Expr u = SymbolExpr(u_), x = SymbolExpr(row_.whole.index);
   const Expr line = has_lines_ ? SymbolExpr(lines_.whole.index) - lines_.begin() : Expr(0);
   std::vector<Range> loops;
+  const auto add_part_of = [&](const Range& r, int64_t length, int64_t most) {
+    if (length <= most) return r;
+    const Cut parts = Split(*s_, r, Expr(most));
+    loops.push_back(parts.parts);
+    return parts.within;
+  };
+  Range lane = columns_.Within(u_, 1), point = row_.Within(row_.whole.index, 1);
+  if (Across()) {  // by blocks, so that lines of both stay near
+    std::swap(lane, point);
+    point = add_part_of(point, columns_.length, d_.transpose_elements);
+    lane = add_part_of(lane, row_.length, d_.square_elements);
+    loops.push_back(point);
+  }
   if (has_lines_) loops.push_back(lines_.Within(lines_.whole.index, 1));
-  Range lane = columns_.Within(u_, 1), points = row_.Within(row_.whole.index, 1);
-  if (Across()) std::swap(lane, points);
-  loops.insert(Across() ? loops.begin() : loops.end(), points);
+  if (!Across()) loops.push_back(point);
   return Wrap(s_, {{loops, Schedule::kSequential}, {{lane}, Schedule::kVector}},
               CompletedAt(s_, completion_, {{c_.columns.index, u}}, ReadExpr(sums_, {line, x - row_.begin(), u - columns_.begin()})));
 }
@@ -215,7 +226,7 @@ ChannelsScheduler::Statements ChannelsScheduler::Results() {
 ChannelsScheduler::Statements ChannelsScheduler::Part() {
   Statements block;
   if (!in_place_) block = strip_->Fill(s_);
-  if (!packed_) Add(&block, FillPanels(s_, panel_, c_.weights));
+  if (!packed_) Add(&block, FillPanels(s_, panel_, c_.weights, d_.register_square));
   Add(&block, Tiles());
   std::vector<Range> blocks = c_.around;
   block_.AddTo(&blocks);
@@ -245,9 +256,9 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   if (!CutPoints()) return std::nullopt;
   CutColumns();
   x1_ = FreshIn(*s_, row_.whole.index.str() + "_1"), j1_ = FreshIn(*s_, c_.columns.index.str() + "_1");
-  r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");
   if (has_lines_) y1_ = FreshIn(*s_, lines_.whole.index.str() + "_1");
-  q_ = FreshIn(*s_, "q");
+  const std::vector<Name> named = {x1_, j1_, y1_};
+  r_ = FreshIn(*s_, "r", named), u_ = FreshIn(*s_, "u", named), q_ = FreshIn(*s_, "q", named);
   in_place_ = ReadsInPlace();
   panel_.width = width_, panel_.count = LengthOf(c_.columns);
   panel_.columns = c_.columns.index, panel_.u = u_;

@@ -77,8 +77,14 @@ kernel strided(p0: f32[7, 7, 32], p1: f32[15, 15, 1200], p2: f32[32, 2, 1200], p
   }
   for i4_0 in 0:1200:400 {
     local b: f32[1, 800, 32] @worker
-    for i2_1 in 0:32:32, i3 in 0:2, i4 in i4_0:+400 {
-      map u in 0:32 @vector { b[i2_1 // 32, 400 * i3 + i4 - i4_0, u] = p2[i2_1 + u, i3, i4] }
+    for i2_1 in 0:32:32 {
+      for i2_2 in 0:32:16, i3 in 0:2, at in 0:400:16 {
+        map line in 0:16 @unroll {
+          map u in 0:16 @vector {
+            b[i2_1 // 32, at + 400 * i3 + line, i2_2 + u] = p2[i2_1 + i2_2 + u, i3, at + i4_0 + line]
+          }
+        }
+      }
     }
     for i2_1 in 0:32:32, i0_1 in 0:7:2, i1_1 in 0:7:7 {
       if i0_1 + 2 <= 7 {
@@ -167,7 +173,7 @@ kernel weights(inout p0: f32[32, 16, 3, 3], p1: f32[n0, 40, 40, 32], p2: f32[n0,
           }
         }
       }
-      for u in 0:32, i3 in 0:3 {
+      for u_0 in 0:32:16, u in u_0:+16, i3 in 0:3 {
         map i1 in 0:16 @vector { p0[u, i1, i2, i3] += sums[i3, i1, u] }
       }
     }
@@ -416,6 +422,101 @@ kernel phases(
           }
         }
       }
+    }
+  }
+})");
+}
+
+// Weights that memory runs across are turned by squares: here of the places of a window, which go down, and are 16 apart in a panel.
+TEST(ChannelsSchedule, PanelsBySquares) {
+  ExpectPass(R"(
+kernel conv(
+    p0: f32[N, 32, 7, 7] layout [d0, d2, d3, d1],
+    p1: f32[N, 32, 7, 7] layout [d0, d2, d3, d1],
+    p2: f32[32, 32, 7, 7],
+    N: symbol) {
+  assume 1 <= N
+  map n in 0:N, c in 0:32, p in 0:7, q in 0:7 {
+    p0[n, c, p, q] = 0.0
+    map o in 0:32, k in 0:7, l in 0:7 { p0[n, c, p, q] += (p1[n, o, p + k - 3, q + l - 3] ?? 0.0) * p2[o, c, 6 - k, 6 - l] }
+  }
+})",
+             "choose-schedule", R"(
+kernel conv(
+    p0: f32[N, 32, 7, 7] layout [d0, d2, d3, d1],
+    p1: f32[N, 32, 7, 7] layout [d0, d2, d3, d1],
+    p2: f32[32, 32, 7, 7],
+    N: symbol) for cpu {
+  assume 1 <= N
+  view w: f32[32, 32, 49] of p2
+  map n in 0:N @parallel {
+    local sums: f32[7, 7, 32] @worker
+    for z0 in 0:7, z1 in 0:7 {
+      map u in 0:32 @vector { sums[z0, z1, u] = 0.0 }
+    }
+    for o_0 in 0:32:16 {
+      local a: f32[13, 13, 16] @worker
+      for q0 in 0:13, q1 in 0:13 {
+        if q0 - 3 >= 0 && q0 - 3 < 7 && q1 - 3 >= 0 && q1 - 3 < 7 {
+          map q2 in 0:16 @vector { a[q0, q1, q2] = p1[n, o_0 + q2, q0 - 3, q1 - 3] }
+        } else {
+          map q2 in 0:16 @vector { a[q0, q1, q2] = 0.0 }
+        }
+      }
+      local b: f32[1, 784, 32] @worker
+      for c_1 in 0:32:32 {
+        for c_2 in 0:32:16, o in o_0:+16, at in 0:49:16 {
+          if at + 16 <= 49 {
+            map line in 0:16 @unroll {
+              map u in 0:16 @vector {
+                b[c_1 // 32, o - 16 * at - 16 * line - o_0 + 768, c_2 + u] = w[o, c_1 + c_2 + u, at + line]
+              }
+            }
+          } else {
+            for one in at:+16 {
+              map u in 0:16 @vector {
+                b[c_1 // 32, o - o_0 - 16 * one + 768, c_2 + u] = w[o, c_1 + c_2 + u, one]
+              }
+            }
+          }
+        }
+      }
+      for c_1 in 0:32:32, p_1 in 0:7:2, q_1 in 0:7:7 {
+        if p_1 + 2 <= 7 {
+          local t: f32[2, 7, 32]
+          map q_2 in 0:2, r in 0:7 @unroll {
+            map u in 0:32 @vector { t[q_2, r, u] = 0.0 }
+          }
+          for k in 0:7, l in 0:7, o in o_0:+16 {
+            map q_2 in 0:2, r in 0:7 @unroll {
+              map u in 0:32 @vector {
+                t[q_2, r, u] = fma(a[k + p_1 + q_2, l + q_1 + r, o - o_0], b[c_1 // 32, 112 * k + 16 * l + o - o_0, u], t[q_2, r, u])
+              }
+            }
+          }
+          map q_2 in 0:2, r in 0:7 @unroll {
+            map u in 0:32 @vector { sums[p_1 + q_2, q_1 + r, c_1 + u] += t[q_2, r, u] }
+          }
+        } else {
+          local t_1: f32[1, 7, 32]
+          map q_2 in 0:1, r in 0:7 @unroll {
+            map u in 0:32 @vector { t_1[q_2, r, u] = 0.0 }
+          }
+          for k in 0:7, l in 0:7, o in o_0:+16 {
+            map q_2 in 0:1, r in 0:7 @unroll {
+              map u in 0:32 @vector {
+                t_1[q_2, r, u] = fma(a[k + p_1 + q_2, l + q_1 + r, o - o_0], b[c_1 // 32, 112 * k + 16 * l + o - o_0, u], t_1[q_2, r, u])
+              }
+            }
+          }
+          map q_2 in 0:1, r in 0:7 @unroll {
+            map u in 0:32 @vector { sums[p_1 + q_2, q_1 + r, c_1 + u] += t_1[q_2, r, u] }
+          }
+        }
+      }
+    }
+    for p in 0:7, q in 0:7 {
+      map u in 0:32 @vector { p0[n, u, p, q] = sums[p, q, u] }
     }
   }
 })");

@@ -316,6 +316,7 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"block-depth-packed", &schedule::Device::block_depth_packed},
       {"block-depth-lines", &schedule::Device::block_depth_lines},
       {"packed-rows", &schedule::Device::packed_rows},
+      {"register-square", &schedule::Device::register_square},
       {"product-parts", &schedule::Device::product_parts},
       {"product-part", &schedule::Device::product_part},
       {"few-columns", &schedule::Device::few_columns},

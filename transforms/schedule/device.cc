@@ -44,6 +44,7 @@ constexpr Field kFields[] = {
     {"block-depth-packed", &Device::block_depth_packed},
     {"block-depth-lines", &Device::block_depth_lines},
     {"packed-rows", &Device::packed_rows},
+    {"register-square", &Device::register_square},
     {"tile-operations", &Device::tile_operations},
     {"product-parts", &Device::product_parts},
     {"product-part", &Device::product_part},

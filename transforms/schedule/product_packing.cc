@@ -124,7 +124,10 @@ ProductScheduler::Statements ProductScheduler::PackLines(const Stretch& x) {
 ProductScheduler::Statements ProductScheduler::PackColumns() {
   if (packed_) return {};
   Statements out = ClearLastPanel();
-  for (const Stretch& x : Stretches()) Add(&out, panels_ || (rows_first() && TurnsColumns()) ? PackPanels(x) : PackLines(x));
+  for (const Stretch& x : Stretches()) {
+    if (panels_ || (rows_first() && TurnsColumns())) Add(&out, TurnsSquares(x) ? PackSquares(x) : PackPanels(x));
+    else Add(&out, PackLines(x));
+  }
   Add(&out, Pad());
   return out;
 }

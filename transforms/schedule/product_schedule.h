@@ -115,6 +115,10 @@ class ProductScheduler {
   Expr StripsAreWhole() const;
   Statements PackStrips(const Range& tiles);
   Statements InStrips(const Range& tiles, const Range& columns, const Statements& tile);
+  // ---- product_squares.cc ----
+  bool TurnsSquares(const Stretch& x) const;
+  Statements Squares(const Stretch& x, const Place& place, const Expr& begin);
+  Statements PackSquares(const Stretch& x);
   // ---- product_groups.cc ----
   void ChooseGroup();
   Expr PackedColumns(int64_t k) const;

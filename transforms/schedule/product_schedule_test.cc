@@ -38,6 +38,60 @@ kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) for cpu 
 })");
 }
 
+// Columns that memory runs across are packed by squares, which are turned in registers; what squares don't reach goes by lines.
+TEST(ProductSchedule, ColumnsBySquares) {
+  ExpectPass(R"(
+kernel squares(inout p0: f32[96, 70], p1: f32[96, 40], p2: f32[70, 40]) {
+  map i in 0:96, j in 0:70, k in 0:40 { p0[i, j] += p1[i, k] * p2[j, k] }
+})",
+             "choose-schedule", R"(
+kernel squares(inout p0: f32[96, 70], p1: f32[96, 40], p2: f32[70, 40]) for cpu {
+  local b: f32[3, 40, 32] @worker
+  for d in 0:40 {
+    map u in 0:32 @vector { b[2, d, u] = 0.0 }
+  }
+  for j_2 in 0:70:16 {
+    if j_2 + 16 <= 70 {
+      for k_2 in 0:40:16 {
+        if k_2 + 16 <= 40 {
+          map r in 0:16 @unroll {
+            map u in 0:16 @vector { b[j_2 // 32, k_2 + r, u + j_2 % 32] = p2[j_2 + u, k_2 + r] }
+          }
+        } else {
+          for k in k_2:+16 {
+            map u in 0:16 @vector { b[j_2 // 32, k, u + j_2 % 32] = p2[j_2 + u, k] }
+          }
+        }
+      }
+    } else {
+      for k in 0:40 {
+        map j in j_2:+16 @vector { b[j_2 // 32, k, j - j_2 + j_2 % 32] = p2[j, k] }
+      }
+    }
+  }
+  for i_1 in 0:96:12, j_1 in 0:70:32 {
+    local t: f32[12, 32]
+    map r in 0:12 @unroll {
+      map u in 0:32 @vector { t[r, u] = 0.0 }
+    }
+    for d in 0:40 {
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[j_1 // 32, d, u], t[r, u]) }
+      }
+    }
+    if j_1 + 32 <= 70 {
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { p0[i_1 + r, j_1 + u] += t[r, u] }
+      }
+    } else {
+      for r in 0:12 {
+        map u in j_1:+32 @vector { p0[i_1 + r, u] += t[r, u - j_1] }
+      }
+    }
+  }
+})");
+}
+
 // Neither rows nor columns are known: those of the last tiles have the places that they have in whole ones, so that no two are one.
 TEST(ProductSchedule, SizesByName) {
   ExpectPass(R"(

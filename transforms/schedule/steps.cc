@@ -67,8 +67,9 @@ bool SpeaksOf(const Expr& e, Name a, Name b) {
 
 }  // namespace
 
-Name FreshIn(const Sdfg& s, const std::string& stem) {
+Name FreshIn(const Sdfg& s, const std::string& stem, const std::vector<Name>& also_taken) {
   std::set<Name> taken(s.symbol_params.begin(), s.symbol_params.end());
+  taken.insert(also_taken.begin(), also_taken.end());
   ForEachNode(s, [&](NodeId n) {
     if (const auto* m = std::get_if<Map>(&s.nodes[n].body))
       for (const Range& r : m->ranges) taken.insert(r.index);

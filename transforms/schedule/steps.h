@@ -51,6 +51,6 @@ Name Local(Sdfg* s, const std::string& stem, DType type, std::vector<Expr> shape
 NodeId Put(Sdfg* s, Name target, std::vector<Expr> index, WriteOp op, Expr value);
 
 // A name that no container, size or index of the kernel has.
-Name FreshIn(const Sdfg& s, const std::string& stem);
+Name FreshIn(const Sdfg& s, const std::string& stem, const std::vector<Name>& also_taken = {});
 
 }  // namespace headrace::schedule

@@ -84,13 +84,23 @@ void DeclarePanels(Sdfg* s, DType type, Panel* p) {
   s->Add(std::move(c));
 }
 
-std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights) {
+std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights, int64_t square) {
   const Term& last = p.terms.back();
   std::vector<Range> loops;
   for (const Term& t : p.terms) loops.push_back(t.range);
   std::stable_sort(loops.begin(), loops.end(), [&](const Range& x, const Range& y) {
     return StepOf(*s, weights, x.index) > StepOf(*s, weights, y.index);
   });
+  if (const auto squares = PanelBySquares(s, p, weights, loops, square)) {
+    std::vector<NodeId> panel = *squares;
+    if (p.count % p.width != 0) {
+      const Expr fits = BinaryExpr(Op::kLe, SymbolExpr(p.parts.index) + Expr(p.width), Expr(p.count));
+      Panel last = p;
+      last.count = p.count % p.width;
+      panel = {s->AddNode(If{fits, panel, FillGroups(s, last, weights, loops, 1)})};
+    }
+    return Wrap(s, {{{p.parts}, Schedule::kSequential}}, panel);
+  }
   for (Range& r : loops)
     if (r.index == last.range.index) r = p.Groups();
   loops.insert(StepOf(*s, weights, p.columns) == 1 ? loops.end() : loops.begin(), p.parts);

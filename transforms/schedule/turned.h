@@ -4,6 +4,7 @@
 //        for k in 0:3, l in 0:3, c in 0:64, j in 0:128:32 { map u in 0:32 @vector { b[j // 32, 192*k + 64*l + c, u] = W[k, l, c, j + u] } }
 // Lanes lie along the columns also where memory runs along the terms, which then go by the innermost loop: lines are used whole.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "transforms/schedule/channels.h"
@@ -34,6 +35,10 @@ struct Panel {
   Expr Innermost(int64_t element) const;  // its index
 };
 void DeclarePanels(Sdfg* s, DType type, Panel* p);
-std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights);
+// `square`: numbers of a line of those that the device turns in registers.
+std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights, int64_t square);
+// Of one panel whose columns are all there, turned_squares.cc; `terms` as memory has them, outermost first. Nullopt: memory runs along the
+// columns, or nothing runs along it evenly.
+std::optional<std::vector<NodeId>> PanelBySquares(Sdfg* s, const Panel& p, const Expr& weights, const std::vector<Range>& terms, int64_t square);
 
 }  // namespace headrace::schedule
