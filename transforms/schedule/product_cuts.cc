@@ -4,6 +4,11 @@
 #include "transforms/schedule/product_schedule.h"
 
 namespace headrace::schedule {
+namespace {
+
+constexpr int64_t kLikely = 64;  // of something that is not known
+
+}  // namespace
 
 int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_rows_turned : d_.block_rows; }
 
@@ -35,20 +40,36 @@ bool ProductScheduler::CutDepth() {
   return true;
 }
 
-// Even parts of at most a block each, and smaller ones where they would be too few for the threads.
-bool ProductScheduler::CutRowsAndColumns() {
+// Even parts of at most a block each, and smaller ones where they would be too few for the threads, as many products as there are.
+ProductScheduler::Counts ProductScheduler::CountsOf(int64_t products) const {
   const auto rows = AsInt(p_.row.end), columns = AsInt(CountOf(p_.columns));
-  int64_t others = 1;
-  for (const Range& r : p_.outer) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(64)));
-  int64_t high = rows ? std::max<int64_t>(1, (*rows + BlockRows() - 1) / BlockRows()) : 1,
-          wide = columns ? std::max<int64_t>(1, (*columns + BlockColumns() - 1) / BlockColumns()) : 1;
-  while (rows && columns && high * wide * others < d_.product_parts) {
-    const int64_t tall = *rows / (high + 1), broad = *columns / (wide + 1);
+  Counts n{rows ? std::max<int64_t>(1, Ceil(*rows, BlockRows())) : 1, columns ? std::max<int64_t>(1, Ceil(*columns, BlockColumns())) : 1};
+  while (rows && columns && n.high * n.wide * products < d_.product_parts) {
+    const int64_t tall = *rows / (n.high + 1), broad = *columns / (n.wide + 1);
     if (std::max(tall, broad) < d_.product_part) break;
-    if (tall >= d_.product_part && (tall >= broad || broad < d_.product_part)) ++high;
-    else ++wide;
+    if (tall >= d_.product_part && (tall >= broad || broad < d_.product_part)) ++n.high;
+    else ++n.wide;
   }
-  return CutRows(high) && CutColumns(wide);
+  return n;
+}
+
+// A batch that is not known may be one image: parts are smaller the fewer it has.
+bool ProductScheduler::CutRowsAndColumns() {
+  const auto times = [](int64_t n, int64_t more) { return std::min<int64_t>(1 << 20, n * std::max<int64_t>(1, more)); };
+  int64_t known = 1, likely = 1;
+  for (const Range& r : p_.outer) {
+    const auto n = AsInt(r.end);
+    known = times(known, n.value_or(1)), likely = times(likely, n.value_or(kLikely));
+    if (!n) products_ = products_ * r.end;
+  }
+  const Counts least = CountsOf(likely), most = CountsOf(known);
+  return CutRows(least.high, most.high) && CutColumns(least.wide, most.wide);
+}
+
+// So long parts, or as many of them together as there are products, up to `most`.
+Expr ProductScheduler::Grown(int64_t part, int64_t most) const {
+  if (part >= most) return Expr(part);
+  return Expr(part) * Min(Max(products_, Expr(1)), Expr(Ceil(most, part)));
 }
 
 // Parts of the columns alone, or what goes around the product, are as many as threads want: parts of rows would each pack them again.
@@ -58,7 +79,7 @@ bool ProductScheduler::OthersSuffice() const {
   return outer >= d_.product_parts || (columns && *columns >= d_.product_parts * BlockColumns());
 }
 
-bool ProductScheduler::CutRows(int64_t high) {
+bool ProductScheduler::CutRows(int64_t least, int64_t most) {
   const Expr m = p_.row.end;
   const auto rows = AsInt(m);
   const Name parts = FreshIn(*s_, p_.row.index.str() + "_0");
@@ -66,8 +87,8 @@ bool ProductScheduler::CutRows(int64_t high) {
   if (rows) {
     if (*rows < 1) return false;
     tile_rows_ = RowsOfTiles(*rows, tile_rows_, d_);
-    const int64_t part = RoundUp((*rows + high - 1) / high, tile_rows_);
-    rows_ = {m, Expr(part >= *rows ? 0 : part), part, parts};
+    const int64_t part = RoundUp(Ceil(*rows, most), tile_rows_), longest = RoundUp(Ceil(*rows, least), tile_rows_);
+    rows_ = {m, part >= *rows ? Expr(0) : Grown(part, longest), longest, parts};
     return true;
   }
   // As many parts as threads want, each of some tiles and at most a block. Sizes are mostly multiples of a power of 2, and a row that
@@ -75,18 +96,18 @@ bool ProductScheduler::CutRows(int64_t high) {
   int64_t power = tile_rows_;
   while (power & (power - 1)) power &= power - 1;
   if (power * d_.tile_vectors >= d_.tile_sums) tile_rows_ = power;
-  const int64_t least = (d_.product_part + tile_rows_ - 1) / tile_rows_, most = std::max(least, BlockRows() / tile_rows_);
+  const int64_t some = Ceil(d_.product_part, tile_rows_), block = std::max(some, BlockRows() / tile_rows_);
   if (OthersSuffice()) {
-    rows_ = {m, Expr(tile_rows_ * most), most * tile_rows_, parts};
+    rows_ = {m, Expr(tile_rows_ * block), block * tile_rows_, parts};
     return true;
   }
   const Expr even = FloorDiv(m + Expr(d_.product_parts * tile_rows_ - 1), Expr(d_.product_parts * tile_rows_));
-  rows_ = {m, Expr(tile_rows_) * Max(Expr(least), Min(even, Expr(most))), most * tile_rows_, parts};
+  rows_ = {m, Expr(tile_rows_) * Max(Expr(some), Min(even, Expr(block))), block * tile_rows_, parts};
   return true;
 }
 
 // Parts of columns are of whole steps of the first index, and of whole tiles if such are not too long.
-bool ProductScheduler::CutColumns(int64_t wide) {
+bool ProductScheduler::CutColumns(int64_t least, int64_t most) {
   const Expr n = CountOf(p_.columns);
   const auto columns = AsInt(n), width = AsInt(CountOf({p_.columns.begin() + 1, p_.columns.end()}));
   if (!width || *width < 1 || (columns && *columns < 1)) return false;
@@ -96,10 +117,11 @@ bool ProductScheduler::CutColumns(int64_t wide) {
   int64_t unit = *width;
   while (unit % tile_columns_ != 0 && unit + *width <= 2 * BlockColumns()) unit += *width;
   if (unit % tile_columns_ != 0) unit = *width;
-  const int64_t most = std::max(unit, BlockColumns() / unit * unit);
-  const int64_t part = columns ? std::min(RoundUp((*columns + wide - 1) / wide, unit), std::max(most, unit)) : most;
+  const int64_t block = std::max(unit, BlockColumns() / unit * unit);
+  const auto length = [&](int64_t count) { return columns ? std::min(RoundUp(Ceil(*columns, count), unit), std::max(block, unit)) : block; };
+  const int64_t part = length(most), longest = length(least);
   const bool one = columns && part >= *columns;
-  columns_ = {n, Expr(one ? 0 : part), one ? *columns : part, parts};
+  columns_ = {n, one ? Expr(0) : Grown(part, longest), one ? *columns : longest, parts};
   ragged_ = !one && part % tile_columns_ != 0;
   return true;
 }

@@ -75,8 +75,13 @@ class ProductScheduler {
   int64_t BlockDepth() const;
   bool CutDepth();
   bool OthersSuffice() const;
-  bool CutRows(int64_t high);
-  bool CutColumns(int64_t wide);
+  struct Counts {
+    int64_t high = 1, wide = 1;  // parts of rows and of columns
+  };
+  Counts CountsOf(int64_t products) const;
+  Expr Grown(int64_t part, int64_t most) const;
+  bool CutRows(int64_t least, int64_t most);     // into at least so many parts where products are many, into so many where they are one
+  bool CutColumns(int64_t least, int64_t most);  // so
   bool CutRowsAndColumns();
   // ---- product_schedule.cc ----
   // A view in which `ranges` are a dimension each, where the access moves with each of them evenly.
@@ -173,6 +178,7 @@ class ProductScheduler {
   int64_t strips_ = 1;     // that are packed at once where a strip of rows meets all columns; i2_: where the first of them begins
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
   bool goes_on_ = false;  // the first block stores results, others add to them
+  Expr products_{1};     // that are around this one, as far as their number is not known
   bool ragged_ = false;  // parts of columns end in the middle of a tile
   Name i1_, i2_, j1_, d1_, r_, u_;
   Name tile_row_;  // the index of a tile's rows: r_, but where that counts tiles of one row

@@ -38,6 +38,41 @@ kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) for cpu 
 })");
 }
 
+// Products of a batch that may be one image are cut into parts as if it were, which grow with the images.
+TEST(ProductSchedule, OfABatchThatMayBeOneImage) {
+  ExpectPass(R"(
+kernel product(inout p0: f32[n0, 96, 256], p1: f32[n0, 96, 64], p2: f32[n0, 64, 256], n0: symbol) {
+  map n in 0:n0, i in 0:96, j in 0:256, k in 0:64 { p0[n, i, j] += p1[n, i, k] * p2[n, k, j] }
+})",
+             "choose-schedule", R"(
+kernel product(inout p0: f32[n0, 96, 256], p1: f32[n0, 96, 64], p2: f32[n0, 64, 256], n0: symbol) for cpu {
+  map n_0 in 0:n0:65536 // (24576 * min(max(n0, 1), 2)), j_0 in 0:256:64 * min(max(n0, 1), 2) @parallel {
+    for n in n_0:+65536 // (24576 * min(max(n0, 1), 2)) {
+      local b: f32[4, 64, 32] @worker
+      for k in 0:64 {
+        for j_2 in j_0:+64 * min(max(n0, 1), 2):32 {
+          map j in j_2:+32 @vector { b[(j_2 - j_0) // 32, k, j - j_2] = p2[n, k, j] }
+        }
+      }
+      for i_1 in 0:96:12, j_1 in j_0:+64 * min(max(n0, 1), 2):32 {
+        local t: f32[12, 32]
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { t[r, u] = 0.0 }
+        }
+        for d in 0:64 {
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { t[r, u] = fma(p1[n, i_1 + r, d], b[(j_1 - j_0) // 32, d, u], t[r, u]) }
+          }
+        }
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector { p0[n, i_1 + r, j_1 + u] += t[r, u] }
+        }
+      }
+    }
+  }
+})");
+}
+
 // Columns that memory runs across are packed by squares, which are turned in registers; what squares don't reach goes by lines.
 TEST(ProductSchedule, ColumnsBySquares) {
   ExpectPass(R"(
