@@ -82,11 +82,29 @@ bool ChannelsScheduler::NamePoints() {
 // image.
 void ChannelsScheduler::CutColumns() {
   const int64_t count = LengthOf(c_.columns), panels = Ceil(count, width_);
+  int64_t most = panels;
+  if (SharesLines() && panels >= d_.product_parts) {
+    inside_.swap(others_);
+    int64_t results = LengthOf(lines_.whole) * LengthOf(row_.whole);  // of one column
+    for (const Range& r : inside_) results *= LengthOf(r);
+    most = std::max<int64_t>(1, d_.panel_elements / (results * width_));
+  }
   int64_t others = Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
   for (const auto* list : {&c_.outer, &c_.blocks, &others_})
     for (const Range& r : *list) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(1)));
-  const int64_t parts = std::min(panels, std::max(Ceil(count, d_.columns_span), Ceil(d_.product_parts, others)));
+  const int64_t parts = std::min(panels, std::max({Ceil(panels, most), Ceil(count, d_.columns_span), Ceil(d_.product_parts, others)}));
   columns_ = {c_.columns, Ceil(panels, parts) * width_, FreshIn(*s_, c_.columns.index.str() + "_0")};
+}
+
+// Whether results of what is around the lines lie between those of a line, as of a window's rows where its gradient is laid out by channels:
+// they are written one soon after the other, so that memory has whole lines from them (where columns are enough for the threads).
+bool ChannelsScheduler::SharesLines() const {
+  const Offset at = OffsetOf(*s_, c_.sum.target, c_.sum.index);
+  const auto step = [&](const Range& r) { return AsInt(StrideOf(at.elements, r.index)).value_or(0); };
+  const int64_t by = step(row_.whole);
+  return c_.turned && !others_.empty() && std::all_of(others_.begin(), others_.end(), [&](const Range& r) {
+           return LengthOf(r) > 0 && step(r) > 0 && step(r) < by;
+         });
 }
 
 // Small images are terms of one sum.
@@ -269,7 +287,7 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   const bool adds = completion_.statements.size() == 1 && s_->Get(c_.sum.target).dtype == c_.type;  // each part of the terms its own
   if (((!block_.one() || !c_.around.empty()) && !adds) || Across())
     sums_ = Local("sums", {lines_.length, row_.length, panel_.panels * width_}, Storage::kWorker);
-  const Statements body = Part();
+  const Statements body = Wrap(s_, {{inside_, Schedule::kSequential}}, Part());
   std::vector<Range> units = c_.outer;
   units.insert(units.end(), others_.begin(), others_.end());
   lines_.AddTo(&units);
@@ -279,7 +297,7 @@ std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   int64_t terms = 1;
   for (const Range& r : c_.terms) terms *= LengthOf(r);
   const int64_t lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(c_.type));
-  const Expr work = Expr(lines_.length * row_.length * Ceil(terms, panel_.group) * Ceil(columns_.length, lanes)) * CountOf(c_.around);
+  const Expr work = Expr(lines_.length * row_.length * Ceil(terms, panel_.group) * Ceil(columns_.length, lanes)) * CountOf(c_.around) * CountOf(inside_);
   const Shared shared = ShareOut(*s_, units, work, d_);
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);
 }

@@ -53,6 +53,7 @@ class ChannelsScheduler {
   void CutTerms(int64_t length);
   void TakeImages(int64_t most);
   bool Across() const;
+  bool SharesLines() const;
   void CutColumns();
   void CutTerms();
   void ChooseTile();
@@ -87,7 +88,7 @@ class ChannelsScheduler {
   Parts lines_, row_, columns_, block_;  // lines_: of the points but the last, the innermost; block_: of the terms
   size_t cut_term_ = 0;
   DType data_type_ = DType::kNone, weight_type_ = DType::kNone;  // of what is laid out
-  std::vector<Range> others_;  // points around the lines
+  std::vector<Range> others_, inside_;  // points around the lines; those that a unit goes through
   bool has_lines_ = false, in_place_ = false;
   std::optional<Strip> strip_;
   Panel panel_;
