@@ -38,10 +38,10 @@ class TorchCase(Case):
 
 
 class Images(TorchCase):
-    def test_what_convolutions_give_is_kept_with_channels_innermost(self):
+    def test_what_convolutions_and_pools_give_is_kept_with_channels_innermost(self):
         def make():
             depthwise = nn.Conv2d(16, 16, 3, stride=2, padding=1, groups=16, bias=False)
-            return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), depthwise, nn.BatchNorm2d(16),
+            return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.MaxPool2d(3, 1, 1), depthwise, nn.BatchNorm2d(16),
                                  nn.ReLU(), nn.Conv2d(16, 8, 1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 25, 4))
 
         eager, ours = pair(make)
@@ -55,7 +55,7 @@ class Images(TorchCase):
             self.same(mine.grad, theirs.grad)
             self.same_gradients(ours, eager)
         held = {p.name: p.shape for p in ours.forward_sdfg.parameters if p.name.endswith("_innermost")}
-        self.assertTrue(held)
+        self.assertEqual(len(held), 3)  # of two convolutions and the pool
         self.assertEqual({s[-1] for s in held.values()}, {16})  # 8 channels fill no vector
         self.assertEqual({p.name: p.shape for p in ours.backward_sdfg.parameters if p.name.endswith("_innermost")}, held)
 

@@ -36,6 +36,8 @@ bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
 bool ChannelsScheduler::CutPoints() {
   const int64_t lines = LengthOf(lines_.whole), row = LengthOf(row_.whole);
   int64_t part = row;
+  while (!inside_.empty() && ResultsOf(part) * width_ > d_.panel_elements && part > tile_rows_)
+    part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
   while (SetStrip(1, part) && strip_->elements() > panel_.group * d_.strip_elements && part > tile_rows_)
     part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
   if (!strip_) return false;
@@ -82,13 +84,7 @@ bool ChannelsScheduler::NamePoints() {
 // image.
 void ChannelsScheduler::CutColumns() {
   const int64_t count = LengthOf(c_.columns), panels = Ceil(count, width_);
-  int64_t most = panels;
-  if (SharesLines() && panels >= d_.product_parts) {
-    inside_.swap(others_);
-    int64_t results = LengthOf(lines_.whole) * LengthOf(row_.whole);  // of one column
-    for (const Range& r : inside_) results *= LengthOf(r);
-    most = std::max<int64_t>(1, d_.panel_elements / (results * width_));
-  }
+  const int64_t most = inside_.empty() ? panels : std::max<int64_t>(1, d_.panel_elements / (ResultsOf(row_.length) * width_));
   int64_t others = Ceil(LengthOf(lines_.whole), lines_.length) * Ceil(LengthOf(row_.whole), row_.length);
   for (const auto* list : {&c_.outer, &c_.blocks, &others_})
     for (const Range& r : *list) others = std::min<int64_t>(1 << 20, others * std::max<int64_t>(1, AsInt(r.end).value_or(1)));
@@ -105,6 +101,13 @@ bool ChannelsScheduler::SharesLines() const {
   return c_.turned && !others_.empty() && std::all_of(others_.begin(), others_.end(), [&](const Range& r) {
            return LengthOf(r) > 0 && step(r) > 0 && step(r) < by;
          });
+}
+
+// Of one column.
+int64_t ChannelsScheduler::ResultsOf(int64_t row) const {
+  int64_t n = LengthOf(lines_.whole) * row;
+  for (const Range& r : inside_) n *= LengthOf(r);
+  return n;
 }
 
 // Small images are terms of one sum.
@@ -269,6 +272,7 @@ void ChannelsScheduler::Pack() {
 
 std::optional<std::vector<NodeId>> ChannelsScheduler::Run() {
   if (LengthOf(c_.columns) < d_.few_columns || !NamePoints()) return std::nullopt;
+  if (SharesLines() && Ceil(LengthOf(c_.columns), width_) >= d_.product_parts) inside_.swap(others_);
   ChooseGroup();
   CutTerms();
   if (!CutPoints()) return std::nullopt;

@@ -54,6 +54,7 @@ class ChannelsScheduler {
   void TakeImages(int64_t most);
   bool Across() const;
   bool SharesLines() const;
+  int64_t ResultsOf(int64_t row) const;
   void CutColumns();
   void CutTerms();
   void ChooseTile();

@@ -13,7 +13,11 @@ Expr IdentityOf(WriteOp op, DType t) {
   if (op == WriteOp::kAdd) return IsFloat(t) ? FloatExpr(0) : IntExpr(0);
   if (op == WriteOp::kMul) return IsFloat(t) ? FloatExpr(1) : IntExpr(1);
   if (IsFloat(t)) return FloatExpr(op == WriteOp::kMax ? -__builtin_inf() : __builtin_inf());
-  return {};
+  if (t < DType::kU8 || t > DType::kI64) return {};
+  const bool is_signed = t == DType::kI8 || t == DType::kI16 || t == DType::kI32 || t == DType::kI64;
+  const int64_t bits = 8 * ByteSize(t), most = INT64_MAX >> (64 - bits);  // of a signed one
+  if (op == WriteOp::kMax) return !is_signed ? IntExpr(0) : bits == 64 ? Expr() : IntExpr(-most - 1);
+  return is_signed ? IntExpr(most) : bits == 64 ? Expr() : IntExpr(2 * most + 1);
 }
 
 Expr Combined(WriteOp op, const Expr& a, const Expr& b) {

@@ -104,6 +104,30 @@ kernel gradient(X: f32[n0, 96, 14, 14], V: f32[96], inout S: f32[96], Y: f32[n0,
 })");
 }
 
+// The least and the most of integers start at their type's most and least.
+TEST(Sums, LeastOfIntegers) {
+  ExpectPass(R"(
+kernel first(p0: i32[8, 24, 64], p1: f32[8, 48, 64], p2: f32[8, 24, 64]) {
+  map i in 0:8, j in 0:24, c in 0:64 {
+    p0[i, j, c] = 2147483647
+    map k in 0:2 { p0[i, j, c] min= p1[i, 2 * j + k, c] == p2[i, j, c] ? i32(k) : 2 }
+  }
+})",
+             "choose-schedule", R"(
+kernel first(p0: i32[8, 24, 64], p1: f32[8, 48, 64], p2: f32[8, 24, 64]) for cpu {
+  map i_0 in 0:8:5 @parallel {
+    for i in i_0:+5, j in 0:24 {
+      local sums: i32[64]
+      map c in 0:64 @vector { sums[c] = 2147483647 }
+      for k in 0:2 {
+        map c in 0:64 @vector { sums[c] min= p1[i, 2 * j + k, c] == p2[i, j, c] ? i32(k) : 2 }
+      }
+      map c in 0:64 @vector { p0[i, j, c] = sums[c] }
+    }
+  }
+})");
+}
+
 // Of each weight of a depthwise convolution: a result for each place of a line.
 TEST(Sums, OfManyShortLines) {
   ExpectPass(R"(

@@ -7,6 +7,7 @@ for, the backward step runs as a program of its own, forward pass included, whic
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
@@ -168,13 +169,18 @@ class Differentiable:
 
 
 _LANES = 16  # channels that fill vectors
+_POOLS = {"onnx.MaxPool", "onnx.AveragePool"}
+_PLACES = 9  # of a window, at most, whose weights' gradient is written across memory
 
 
 def _turn_images(forward: Sdfg, backward: Sdfg, outputs: Sequence[str]) -> None:
-    """What convolutions give and the backward program takes lies with its channels innermost, as both programs compute best."""
-    given = {c for n in forward.nodes("library") if n.op == "onnx.Conv" and n.sdfg == forward.name for c in n.outputs.values()}
-    if not given:
+    """What convolutions and pools beside them give and the backward program takes lies with its channels innermost, as both programs compute best."""
+    nodes = [n for n in forward.nodes("library") if n.sdfg == forward.name]
+    if all(n.op != "onnx.Conv" for n in nodes):
         return
+    given = {c for n in nodes if n.op == "onnx.Conv" or n.op in _POOLS for c in n.outputs.values()}
+    shapes = {c.name: c.shape for c in forward.containers()}
+    given -= {n.inputs["X"] for n in nodes if n.op == "onnx.Conv" and _has_large_windows(shapes[n.inputs["W"]])}
     seen = {c.base for p in (forward, backward) for c in p.containers() if c.kind == "view"}
     taken = {p.name for p in backward.parameters}
     names = [p.name for p in forward.parameters
@@ -183,6 +189,11 @@ def _turn_images(forward: Sdfg, backward: Sdfg, outputs: Sequence[str]) -> None:
     if names:
         for program in (forward, backward):
             program.apply(f'parameter-innermost{{names="{" ".join(names)}"}}')
+
+
+def _has_large_windows(weights: tuple) -> bool:
+    _, channels, *window = weights
+    return channels != 1 and all(isinstance(k, int) for k in window) and math.prod(window) > _PLACES
 
 
 def _shape(parameters, name: str) -> tuple:
