@@ -47,6 +47,7 @@
 #include "transforms/share_calls.h"
 #include "transforms/share_kernels.h"
 #include "transforms/share_layers.h"
+#include "transforms/shorten_lifetimes.h"
 #include "transforms/whole_parts.h"
 #include "transforms/schedule/choose_schedule.h"
 
@@ -272,6 +273,9 @@ Status RegisterSteps(Registry& r) {
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "alias", "lets elementwise statements and calls write over an input that is not used any more", {},
       [](Program& p, const PassOptions&, const Registry& reg, const Ask& ask) { return Alias(p, reg, ask); })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "shorten-lifetimes", "moves statements to where fewer bytes are in use at once, such as updates right behind their gradients", {},
+      [](Program& p, const PassOptions&, const Registry&, const Ask& ask) { return ShortenLifetimes(p, {}, ask); })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "fuse-call-epilogue", "puts elementwise statements into the call before them, where its function takes an epilogue", {},
       [](Program& p, const PassOptions&, const Registry& reg, const Ask& ask) { return FuseCallEpilogue(p, reg, ask); })));
