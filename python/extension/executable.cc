@@ -1,4 +1,5 @@
 // Compiled programs, called from Python: by position without copies, by name with any kind of value.
+#include <malloc.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -235,6 +236,13 @@ Result<std::unique_ptr<Executable>> CompileAndDump(const Registry& r, const Prog
   return backend->compile(lowered, q.options, r);
 }
 
+// What compiling took goes back to the system, a millisecond or two: nothing asks for as much before the next compilation.
+void GiveBackMemory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 PyExecutable Compile(const Program& p, const std::string& backend, const std::string& pipeline, int threads,
                      const std::vector<std::pair<std::string, std::string>>& implementations, const std::string& dump_dir,
                      bool debug, bool keep_denormals, const std::string& plan, const std::string& autocast) {
@@ -258,6 +266,7 @@ PyExecutable Compile(const Program& p, const std::string& backend, const std::st
   {
     nb::gil_scoped_release release;
     made = dump_dir.empty() ? CompileProgram(registry, std::move(preferred), q) : CompileAndDump(registry, preferred, q);
+    GiveBackMemory();
   }
   for (const std::string& text : without_effect)
     if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw nb::python_error();
