@@ -44,10 +44,12 @@ static inline uint16_t hr_f32_to_f16(float f) {
   return (uint16_t)(r | (u >> 16 & 0x8000u));
 }
 static inline float hr_bf16_to_f32(uint16_t b) { return hr_f32_bits((uint32_t)b << 16); }
+/* In 32 bits up to the end, for what is widened again is then a mask, and lanes keep their width: a choice between results would be one of
+ * 16 bits. A NaN becomes a quiet one. */
 static inline uint16_t hr_f32_to_bf16(float f) {
   uint32_t u = hr_bits_f32(f);
-  uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1)) >> 16;
-  return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? (u >> 16 & 0x8000u) | 0x7fc0u : rounded);
+  uint32_t more = f == f ? 0x7fffu + ((u >> 16) & 1) : ~u & 0x00400000u;
+  return (uint16_t)((u + more) >> 16);
 }
 
 /* ---- any format ---- */

@@ -187,6 +187,13 @@ TEST(Floats, OverflowAndNan) {
   EXPECT_EQ(hr_f32_to_f4e2m1(100.0f), 7);
   EXPECT_EQ(hr_f32_to_f8e8m0(3.0f), 129);
   EXPECT_EQ(hr_f8e8m0_to_f32(0), 0x1p-127f);
+  for (uint32_t nan : {0x7f800001u, 0x7fbfffffu, 0x7fc00000u, 0x7fffffffu}) {  // none is rounded to an infinity, or to another sign
+    for (uint32_t sign : {0u, 0x80000000u}) {
+      const uint16_t b = hr_f32_to_bf16(hr_f32_bits(nan | sign));
+      EXPECT_TRUE(std::isnan(hr_bf16_to_f32(b))) << nan;
+      EXPECT_EQ(b >> 15, sign >> 31) << nan;
+    }
+  }
 }
 
 // ---- integers ----
