@@ -39,7 +39,7 @@ Expr OneSided(const Sdfg& s, const Expr& value) {
     const Expr x = UnderSigmoid(e);
     if (!x) return e;
     const Result<Expr> typed = InferTypes(s, x);
-    if (!typed.ok() || (*typed)->dtype != DType::kF32) return e;
+    if (!typed.ok() || ((*typed)->dtype != DType::kF32 && (*typed)->dtype != DType::kBF16)) return e;
     return BinaryExpr(Op::kDiv, FloatExpr(1), BinaryExpr(Op::kAdd, FloatExpr(1), CallExpr("exp", {UnaryExpr(Op::kNeg, x)})));
   });
 }

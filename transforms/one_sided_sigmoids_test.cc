@@ -26,6 +26,9 @@ TEST(OneSidedSigmoids, AfterSharedCalls) {
              "share-calls; denormals; one-sided-sigmoids", "sdfg f(X: f32[N], Y: f32[N]) @flush { map i in 0:N { Y[i] = 1.0 / (1.0 + exp(-X[i])) } }");
 }
 
+// A bf16 is computed with in f32, and goes as far.
+TEST(OneSidedSigmoids, InBf16) { ExpectPass(Kernel("bf16", kByOthers), "one-sided-sigmoids", Kernel("bf16", "1.0 / (1.0 + exp(-X[i]))")); }
+
 // Where denormals count, or what is infinite earlier.
 TEST(OneSidedSigmoids, NotElsewhere) {
   ExpectUnchanged(Kernel("f32", kByOthers, ""), "one-sided-sigmoids");
