@@ -54,6 +54,11 @@ std::vector<Expr> ProductScheduler::PlaceIn(const std::vector<Expr>& before, con
   return at;
 }
 
+std::vector<Expr> ProductScheduler::PlaceInRows(const std::vector<Expr>& before, const Expr& group, const Expr& slot,
+                                                const Expr& element) const {
+  return lines_ ? PlaceIn(before, slot, group, element) : PlaceIn(before, group, slot, element);
+}
+
 // Whole groups where they lie along the innermost index, then what is left, one by one.
 std::vector<ProductScheduler::Stretch> ProductScheduler::Stretches() const {
   std::vector<Range> all = DepthLoops(), groups = all;
@@ -81,7 +86,9 @@ ProductScheduler::Statements ProductScheduler::Copies(const Stretch& x, const Ex
   for (int64_t k = 0; k < x.elements; ++k) {
     const Expr element = x.elements == 1 ? Mod(first, Expr(group_)) : Expr(k);
     const Expr value = x.last == SymbolExpr(index) ? operand : Substitute(operand, {{index, x.last + Expr(k)}});
-    out.push_back(Put(to, PlaceIn(before, FloorDiv(first, Expr(group_)), slot, element), WriteOp::kAssign, value));
+    const Expr group = FloorDiv(first, Expr(group_));
+    const std::vector<Expr> at = to == packed_rows_ ? PlaceInRows(before, group, slot, element) : PlaceIn(before, group, slot, element);
+    out.push_back(Put(to, at, WriteOp::kAssign, value));
   }
   return out;
 }
@@ -120,7 +127,7 @@ ProductScheduler::Factors ProductScheduler::InPlace(const Expr& row, std::vector
 
 ProductScheduler::Factors ProductScheduler::FromStrips(const Expr& slot) const {
   Factors out{{}, PlaceOfGroup()};
-  for (int64_t k = 0; k < group_; ++k) out.rows.push_back(ReadExpr(packed_rows_, PlaceIn(PlaceOfStrip(), out.group, slot, Expr(k))));
+  for (int64_t k = 0; k < group_; ++k) out.rows.push_back(ReadExpr(packed_rows_, PlaceInRows(PlaceOfStrip(), out.group, slot, Expr(k))));
   return out;
 }
 

@@ -191,9 +191,9 @@ kernel k(inout p0: f32[12, 32], p1: bf16[12, 30], p2: bf16[30, 32]) for cpu {
     map i1 in 0:32 @vector { b[i2, i1] = p2[i2, i1] }
   }
   for i0_1 in 0:12:12 {
-    local a: f32[30, 12] @worker
+    local a: f32[12, 30] @worker
     for r in 0:12 {
-      map i2 in 0:30 @vector { a[i2, r] = p1[i0_1 + r, i2] }
+      map i2 in 0:30 @vector { a[r, i2] = p1[i0_1 + r, i2] }
     }
     for i1_1 in 0:32:32 {
       local t: f32[12, 32]
@@ -202,7 +202,7 @@ kernel k(inout p0: f32[12, 32], p1: bf16[12, 30], p2: bf16[30, 32]) for cpu {
       }
       for d in 0:30 {
         map r in 0:12 @unroll {
-          map u in 0:32 @vector { t[r, u] = fma(a[d, r], b[d, i1_1 + u], t[r, u]) }
+          map u in 0:32 @vector { t[r, u] = fma(a[r, d], b[d, i1_1 + u], t[r, u]) }
         }
       }
       map r in 0:12 @unroll {

@@ -172,10 +172,14 @@ std::vector<Expr> ProductScheduler::PlaceOfStrip() const {
   return {FloorDiv(SymbolExpr(i1_) - rows_.first(), Expr(tile_rows_))};
 }
 
+bool ProductScheduler::RowsGoAlongDepth() const {
+  return !Along(p_.row_operand, p_.row.index) && Along(p_.row_operand, p_.depth.back().index);
+}
+
 ProductScheduler::Statements ProductScheduler::Strip(const Range& row, const Expr& slot) {
   const Expr index = SymbolExpr(row.index) + (AsInt(row.begin) == 0 ? SymbolExpr(i1_) : Expr(0));
   const Expr operand = Substitute(p_.row_operand, {{p_.row.index, index}});
-  const bool along = !Along(p_.row_operand, p_.row.index) && Along(p_.row_operand, p_.depth.back().index);
+  const bool along = RowsGoAlongDepth();
   Statements out;
   for (const Stretch& x : Stretches()) {
     const Statements copies = Copies(x, operand, packed_rows_, PlaceOfStrip(), slot);
@@ -209,6 +213,15 @@ ProductScheduler::Statements ProductScheduler::PackRows(const Range& tiles) {
 // them again.
 void ProductScheduler::Rows() {
   const int64_t strips = Ceil(rows_.most, tile_rows_), most = std::max<int64_t>(1, d_.packed_rows / tile_rows_);
+  lines_ = group_ == 1 && RowsGoAlongDepth();
+  if (lines_) {
+    int64_t line = depth_.most;
+    if (line * ByteSize(row_type_) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(row_type_);  // lines in different sets
+    std::vector<Expr> shape = rows_first() ? std::vector<Expr>() : std::vector<Expr>{Expr(strips)};
+    shape.insert(shape.end(), {Expr(tile_rows_), Expr(line)});
+    packed_rows_ = schedule::Local(s_, "a", row_type_, std::move(shape), Storage::kWorker);
+    return;
+  }
   if (!rows_first()) {
     packed_rows_ = Packed("a", row_type_, {Expr(strips)}, tile_rows_);
     return;

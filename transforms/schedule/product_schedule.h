@@ -11,7 +11,8 @@
 //              for k in k0:+256 { map r in 0:12 @unroll { map u in 0:32 @vector { t[r, u] = fma(A[i1 + r, k], b[(j1 - j0) // 32, k - k0, u], t[r, u]) } } }
 //              map r in 0:12 @unroll { map u in 0:32 @vector { C[i1 + r, j1 + u] += t[r, u] } } } } }
 // The rows of a tile stay in the first cache while panels pass them from the second. They are read where they lie if memory runs along the
-// depth, else packed: a strip at a time, or some at once where memory runs along the rows.
+// depth, else packed: a strip at a time, or some at once where memory runs along the rows. What is converted or computed of rows along the
+// depth is packed as the lines that it was.
 #pragma once
 #include <functional>
 #include <optional>
@@ -114,6 +115,7 @@ class ProductScheduler {
   Statements Zeros(const std::vector<Expr>& before, const Expr& slot);
   Statements Pad();
   std::vector<Expr> PlaceOfStrip() const;
+  bool RowsGoAlongDepth() const;
   Statements Strip(const Range& row, const Expr& slot);
   Statements PackRows(const Range& tiles);
   void Rows();  // how they are packed
@@ -131,6 +133,7 @@ class ProductScheduler {
   Range GroupsOfBlock() const;
   Expr PlaceOfGroup() const;
   std::vector<Expr> PlaceIn(const std::vector<Expr>& before, const Expr& group, const Expr& slot, const Expr& element) const;
+  std::vector<Expr> PlaceInRows(const std::vector<Expr>& before, const Expr& group, const Expr& slot, const Expr& element) const;
   std::vector<Stretch> Stretches() const;
   Statements Copies(const Stretch& x, const Expr& operand, Name to, const std::vector<Expr>& before, const Expr& slot);
   Statements PadGroups(const std::vector<Expr>& before, Name to, const Range& slots);
@@ -176,6 +179,7 @@ class ProductScheduler {
   int64_t group_ = 1;             // factors that one step multiplies and adds up
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   int64_t strips_ = 1;     // that are packed at once where a strip of rows meets all columns; i2_: where the first of them begins
+  bool lines_ = false;     // rows that are packed stay lines along the depth
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
   bool goes_on_ = false;  // the first block stores results, others add to them
   Expr products_{1};     // that are around this one, as far as their number is not known

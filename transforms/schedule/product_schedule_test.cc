@@ -403,9 +403,9 @@ kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) for cpu
       map u in 30:32 @vector { b[d - i2_0, u] = 0.0 }
     }
     for i0_1 in 0:24:12 {
-      local a: f32[150, 12] @worker
+      local a: f32[12, 150] @worker
       for r in 0:12 {
-        map i2 in i2_0:+150 @vector { a[i2 - i2_0, r] = p1[i0_1 + r, i2] }
+        map i2 in i2_0:+150 @vector { a[r, i2 - i2_0] = p1[i0_1 + r, i2] }
       }
       for i1_1 in 0:30:32 {
         local t: f32[12, 32]
@@ -414,7 +414,7 @@ kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) for cpu
         }
         for d in i2_0:+150 {
           map r in 0:12 @unroll {
-            map u in 0:32 @vector { t[r, u] = fma(a[d - i2_0, r], b[d - i2_0, i1_1 + u], t[r, u]) }
+            map u in 0:32 @vector { t[r, u] = fma(a[r, d - i2_0], b[d - i2_0, i1_1 + u], t[r, u]) }
           }
         }
         for r in 0:12 {
