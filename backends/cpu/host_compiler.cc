@@ -43,9 +43,10 @@ std::vector<SourceFile> LongestFirst(std::vector<SourceFile> files) {
 std::vector<std::string> LevelFlags(CodeKind kind, bool gcc) {
   if (kind == CodeKind::kCalls) return {"-O1"};
   if (kind == CodeKind::kLoops || !gcc) return {"-O3"};
-  // Short loops are written out, conditions that stay as they are leave them, and functions of the prelude become part of lanes.
-  return {"-O2", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops", "-fpredictive-commoning", "--param=max-inline-insns-single=200",
-          "--param=inline-min-speedup=15"};
+  // Short loops are written out, conditions that stay as they are leave them, and functions of the prelude become part of lanes. One choice
+  // after the other stays so: jumps from the first into a side of the second would be choices within choices, with lanes for each way.
+  return {"-O2", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops", "-fpredictive-commoning", "-fno-thread-jumps",
+          "--param=max-inline-insns-single=200", "--param=inline-min-speedup=15"};
 }
 
 }  // namespace
