@@ -15,10 +15,13 @@ int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_r
 // Rows that are packed are so for each part of the columns.
 int64_t ProductScheduler::BlockColumns() const { return in_place_ != Name() ? d_.block_columns : d_.block_columns_packed; }
 
-// Rows that are packed are so as strips for each block of panels, or all of them before lines of columns.
+// Rows that are packed are so as strips for each block of panels, or all of them before lines of columns. A strip of lines may be as long as
+// rows that are read in place, if the panels that pass it are few.
 int64_t ProductScheduler::BlockDepth() const {
   if (in_place_ != Name()) return d_.block_depth;
-  return p_.columns.size() == 1 ? d_.block_depth_packed : d_.block_depth_lines;
+  if (!rows_first()) return d_.block_depth_lines;
+  const int64_t packed = d_.block_columns_packed * d_.block_depth_packed;
+  return lines_ ? std::clamp(packed / columns_.most, d_.block_depth_packed, std::max(d_.block_depth_packed, d_.block_depth)) : d_.block_depth_packed;
 }
 
 // Blocks are of whole steps of the first index, all as long as each other if they can be.

@@ -213,7 +213,6 @@ ProductScheduler::Statements ProductScheduler::PackRows(const Range& tiles) {
 // them again.
 void ProductScheduler::Rows() {
   const int64_t strips = Ceil(rows_.most, tile_rows_), most = std::max<int64_t>(1, d_.packed_rows / tile_rows_);
-  lines_ = group_ == 1 && RowsGoAlongDepth();
   if (lines_) {
     int64_t line = depth_.most;
     if (line * ByteSize(row_type_) % d_.cache_stride == 0) line += d_.vector_bytes / ByteSize(row_type_);  // lines in different sets

@@ -315,7 +315,8 @@ std::optional<std::vector<NodeId>> ProductScheduler::Run() {
   ChooseGroup();
   OrderDepth();
   const bool in_place = ReadRowsInPlace();
-  if (!CutDepth() || !CutRowsAndColumns() || !ViewElements()) return std::nullopt;
+  lines_ = !in_place && group_ == 1 && RowsGoAlongDepth();
+  if (!CutRowsAndColumns() || !CutDepth() || !ViewElements()) return std::nullopt;
   i1_ = FreshIn(*s_, p_.row.index.str() + "_1");
   j1_ = FreshIn(*s_, p_.columns.back().index.str() + "_1");
   d1_ = FreshIn(*s_, "d"), tile_row_ = r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u");

@@ -385,34 +385,34 @@ kernel weights(inout p0: f32[n0, 64], p1: f32[200, n0], p2: f32[200, 64], n0: sy
 // What is narrower than its sums is added to once; it is converted when it is packed.
 TEST(ProductSchedule, NarrowTypes) {
   ExpectPass(R"(
-kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) {
-  map i0 in 0:24, i1 in 0:30, i2 in 0:300 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+kernel narrow(inout p0: f16[24, 30], p1: f16[24, 1200], p2: f16[1200, 30]) {
+  map i0 in 0:24, i1 in 0:30, i2 in 0:1200 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 })",
              "choose-schedule", R"(
-kernel narrow(inout p0: f16[24, 30], p1: f16[24, 300], p2: f16[300, 30]) for cpu {
+kernel narrow(inout p0: f16[24, 30], p1: f16[24, 1200], p2: f16[1200, 30]) for cpu {
   local sums: f32[24, 32] @worker
   for i0_1 in 0:24 {
     map u in 0:30 @vector { sums[i0_1, u] = 0.0 }
   }
-  for i2_0 in 0:300:150 {
-    local b: f32[150, 32] @worker
-    for i2 in i2_0:+150 {
+  for i2_0 in 0:1200:600 {
+    local b: f32[600, 32] @worker
+    for i2 in i2_0:+600 {
       map i1 in 0:30 @vector { b[i2 - i2_0, i1] = p2[i2, i1] }
     }
-    for d in i2_0:+150 {
+    for d in i2_0:+600 {
       map u in 30:32 @vector { b[d - i2_0, u] = 0.0 }
     }
     for i0_1 in 0:24:12 {
-      local a: f32[12, 150] @worker
+      local a: f32[12, 600] @worker
       for r in 0:12 {
-        map i2 in i2_0:+150 @vector { a[r, i2 - i2_0] = p1[i0_1 + r, i2] }
+        map i2 in i2_0:+600 @vector { a[r, i2 - i2_0] = p1[i0_1 + r, i2] }
       }
       for i1_1 in 0:30:32 {
         local t: f32[12, 32]
         map r in 0:12 @unroll {
           map u in 0:32 @vector { t[r, u] = 0.0 }
         }
-        for d in i2_0:+150 {
+        for d in i2_0:+600 {
           map r in 0:12 @unroll {
             map u in 0:32 @vector { t[r, u] = fma(a[r, d - i2_0], b[d - i2_0, i1_1 + u], t[r, u]) }
           }
