@@ -138,7 +138,7 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   const int64_t cost = OperationsOf(*s_, n.body);
   if (share && length && (AllKnown(outer) || AllKnown(terms))) {  // few results, long sums: shared out by their terms
     const int64_t count = Times(Known(outer, 1), *length), each = Known(terms, 1 << 16);
-    if (count > 0 && count < d_.few_results && each >= 4 * count && Times(each, Times(cost, count)) >= 8 * d_.chunk_operations)
+    if (count > 0 && count < d_.few_results && each >= 4 * count / d_.most_parts && Times(each, Times(cost, count)) >= 8 * d_.chunk_operations)
       if (auto phases = TwoPhases(n, apart, lane, ending)) return phases;
   }
   const int64_t whole = d_.vector_bytes / ByteSize(type);
