@@ -90,6 +90,7 @@ class Scheduler {
   Statements WithoutSums(const Statements& body, const std::unordered_map<Name, int>& touches);
   bool KeepApart(Nest n);
   void SpreadOut(const Statements& body, const std::unordered_map<Name, Name>& arrays, const std::vector<Expr>& place);
+  Expr ReadOnce(const Expr& value, Name lane, Statements* before);
   Statements Result(const Tasklet& t, const Expr& sum, const Ending& ending);
   // ---- two_phase.cc ----
   Expr Let(const std::string& stem, const Expr& value);

@@ -125,6 +125,20 @@ Scheduler::Statements Scheduler::Result(const Tasklet& t, const Expr& sum, const
   return {Put(t.target, t.index, WriteOp::kAssign, nothing ? sum : Combined(t.op, Widened(*s_, ending.initial, type), sum))};
 }
 
+// What all lanes read goes before them: compilers make no vectors of lanes that read one element under a condition.
+Expr Scheduler::ReadOnce(const Expr& value, Name lane, Statements* before) {
+  std::vector<std::pair<Expr, Name>> known;
+  return Transform(value, [&](const Expr& e) {
+    if (!e.Is(ExprKind::kRead) || e->args.empty() || e->has_default || e->flat || Mentions(e, lane)) return e;
+    for (const auto& [read, name] : known)
+      if (read == e) return ReadExpr(name, {});
+    const Name once = Local("once", s_->Get(e->name).dtype);
+    known.emplace_back(e, once);
+    before->push_back(Put(once, {}, WriteOp::kAssign, e));
+    return ReadExpr(once, {});
+  });
+}
+
 // Results that lie side by side are accumulated together: by the last statement, others fill its registers.
 std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std::vector<bool>& apart, size_t lane,
                                                               bool share, const Ending& ending) {
@@ -167,16 +181,18 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
   const Expr slot = SymbolExpr(lanes.index) - lanes.begin;
   Range summed = lanes;
   Expr value = t.value;
+  Statements before;
   if (masked) {
     summed.end = Expr(slots);
-    value = SelectExpr(BinaryExpr(Op::kLt, SymbolExpr(lanes.index), lanes.end), value, IdentityOf(t.op, type));
+    value = SelectExpr(BinaryExpr(Op::kLt, SymbolExpr(lanes.index), lanes.end), ReadOnce(value, lanes.index, &before), IdentityOf(t.op, type));
   }
   Statements body = Wrap(s_, {{{summed}, Schedule::kVector}}, {Put(sums, {slot}, WriteOp::kAssign, IdentityOf(t.op, type))});
   const auto add = [&](Statements more) { body.insert(body.end(), more.begin(), more.end()); };
   Statements term = n.body;
   term.back() = Put(sums, {slot}, t.op, value);
-  add(Wrap(s_, {{terms, Schedule::kSequential}},
-           masked ? Wrap(s_, {{{summed}, Schedule::kVector}}, term) : Walk(lanes, term, true, /*whole_rows=*/false)));
+  Statements each = masked ? Wrap(s_, {{{summed}, Schedule::kVector}}, term) : Walk(lanes, term, true, /*whole_rows=*/false);
+  each.insert(each.begin(), before.begin(), before.end());
+  add(Wrap(s_, {{terms, Schedule::kSequential}}, each));
   const Expr result = ReadExpr(sums, {slot});
   add(Wrap(s_, {{{lanes}, Schedule::kVector}}, Result(t, result, ending)));
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, body);

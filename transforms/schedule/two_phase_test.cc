@@ -66,6 +66,39 @@ kernel bias(inout p0: f32[64], p1: f32[n0, 64], n0: symbol) for cpu {
 })");
 }
 
+// As many terms as there are results, or fewer: what the parts give is little beside them.
+TEST(Sums, OfASmallImage) {
+  ExpectPass(R"(
+kernel k(p0: f32[480], p1: f32[14, 14, 480]) {
+  map i0 in 0:480 {
+    p0[i0] = 0
+    map i1 in 0:14, i2 in 0:14 { p0[i0] += exp(p1[i1, i2, i0]) }
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[480], p1: f32[14, 14, 480]) for cpu {
+  local partial: f32[14, 480] @worker
+  map part_0 in 0:14 @parallel {
+    for i0_0 in 0:480:256 {
+      local sums: f32[256]
+      map i0 in i0_0:+256 @vector { sums[i0 - i0_0] = 0.0 }
+      for i1 in part_0:+1, i2 in 0:14 {
+        map i0 in i0_0:+256 @vector { sums[i0 - i0_0] += exp(p1[i1, i2, i0]) }
+      }
+      map i0 in i0_0:+256 @vector { partial[part_0, i0] = sums[i0 - i0_0] }
+    }
+  }
+  for i0_0 in 0:480:256 {
+    local sums_1: f32[256]
+    map i0 in i0_0:+256 @vector { sums_1[i0 - i0_0] = 0.0 }
+    for part_1 in 0:14 {
+      map i0 in i0_0:+256 @vector { sums_1[i0 - i0_0] += partial[part_1, i0] }
+    }
+    map i0 in i0_0:+256 @vector { p0[i0] = 0 + sums_1[i0 - i0_0] }
+  }
+})");
+}
+
 // Rows a little shorter than vectors are summed in whole ones.
 TEST(Sums, RowsShorterThanVectors) {
   ExpectPass(R"(
@@ -78,6 +111,23 @@ kernel classes(inout p0: f32[10], p1: f32[100, 10]) for cpu {
     map i1 in 0:16 @vector { sums[i1] += i1 < 10 ? p1[i0, i1] : 0.0 }
   }
   map i1 in 0:10 @vector { p0[i1] += sums[i1] }
+})");
+}
+
+// What all of their lanes read is read before them.
+TEST(Sums, RowsShorterThanVectorsTimesNumbers) {
+  ExpectPass(R"(
+kernel squeeze(inout p0: f32[20], p1: f32[48], p2: f32[48, 20]) { map i0 in 0:20, i1 in 0:48 { p0[i0] += p1[i1] * p2[i1, i0] } })",
+             "choose-schedule", R"(
+kernel squeeze(inout p0: f32[20], p1: f32[48], p2: f32[48, 20]) for cpu {
+  local sums: f32[32]
+  map i0 in 0:32 @vector { sums[i0] = 0.0 }
+  for i1 in 0:48 {
+    local once: f32
+    once = p1[i1]
+    map i0 in 0:32 @vector { sums[i0] += i0 < 20 ? once * p2[i1, i0] : 0.0 }
+  }
+  map i0 in 0:20 @vector { p0[i0] += sums[i0] }
 })");
 }
 
