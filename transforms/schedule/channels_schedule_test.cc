@@ -314,6 +314,54 @@ kernel depthwise(inout p0: f32[n0, 7, 8, 32], p1: f32[n0, 7, 8, 32], p2: f32[3, 
 })");
 }
 
+// Elements of half the size fill a vector with two of the sums': tiles are as wide wherever they can be.
+TEST(ChannelsSchedule, ADepthwiseConvolutionOfSmallElements) {
+  ExpectPass(R"(
+kernel k(p0: f32[4, 4, 48], p1: bf16[6, 6, 48], p2: bf16[3, 3, 48]) {
+  map i0 in 0:4, i1 in 0:4, i2 in 0:48 {
+    p0[i0, i1, i2] = 0
+    map i3 in 0:3, i4 in 0:3 { p0[i0, i1, i2] += f32(p1[i0 + i3, i1 + i4, i2]) * f32(p2[i3, i4, i2]) }
+  }
+})",
+             "choose-schedule", R"(
+kernel k(p0: f32[4, 4, 48], p1: bf16[6, 6, 48], p2: bf16[3, 3, 48]) for cpu {
+  for i0 in 0:4 {
+    for i1_1 in 0:4:4, i2_0 in 0:32:32 {
+      local t: f32[4, 32]
+      map r in 0:4 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for i3 in 0:3, i4 in 0:3 {
+        map r in 0:4 @unroll {
+          map u in 0:32 @vector {
+            t[r, u] = fma(f32(p1[i0 + i3, i1_1 + i4 + r, i2_0 + u]), f32(p2[i3, i4, i2_0 + u]), t[r, u])
+          }
+        }
+      }
+      map r in 0:4 @unroll {
+        map u in 0:32 @vector { p0[i0, i1_1 + r, i2_0 + u] = t[r, u] }
+      }
+    }
+    for i1_1 in 0:4:4 {
+      local t_1: f32[4, 16]
+      map r in 0:4 @unroll {
+        map u in 0:16 @vector { t_1[r, u] = 0.0 }
+      }
+      for i3 in 0:3, i4 in 0:3 {
+        map r in 0:4 @unroll {
+          map u in 0:16 @vector {
+            t_1[r, u] = fma(f32(p1[i0 + i3, i1_1 + i4 + r, u + 32]), f32(p2[i3, i4, u + 32]), t_1[r, u])
+          }
+        }
+      }
+      map r in 0:4 @unroll {
+        map u in 0:16 @vector { p0[i0, i1_1 + r, u + 32] = t_1[r, u] }
+      }
+    }
+  }
+})");
+}
+
 // Channels that are no whole number of vectors; nothing is asked where there are no borders.
 TEST(ChannelsSchedule, APool) {
   ExpectPass(R"(

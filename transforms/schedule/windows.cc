@@ -91,19 +91,31 @@ WindowsScheduler::Statements WindowsScheduler::BorderTile(int64_t first, const E
   return Tiled(t, rows, lanes, at, Wrap(s_, {{others, Schedule::kSequential}}, terms));
 }
 
+// Elements that are smaller than their sums: compilers fill a vector with them, and halve those of the sums where lanes are fewer.
+bool WindowsScheduler::ReadsSmaller() const {
+  bool smaller = false;
+  Visit(w_.sum.value, [&](const Expr& e) {
+    smaller |= e.Is(ExprKind::kRead) && ByteSize(s_->Get(e->name).dtype) < ByteSize(w_.type);
+    return !smaller;
+  });
+  return smaller;
+}
+
 WindowsScheduler::Statements WindowsScheduler::Tiles(const Range& at, int64_t rows, int64_t vectors, Place place) {
   const int64_t count = LengthOf(w_.lane), lanes = std::max<int64_t>(1, d_.vector_bytes / ByteSize(w_.type)), whole = count / lanes;
   int64_t many = std::min(vectors, whole);
-  while (many > 1 && whole % many != 0) --many;
+  while (many > 1 && whole % many != 0 && !ReadsSmaller()) --many;
+  const int64_t even = many > 0 ? whole / many * many : 0;
   const Expr x = SymbolExpr(at.index);
   const auto tile = [&](const Expr& c, int64_t wide) {
     return place == Place::kAtBorder ? BorderTile(*AsInt(at.begin), x, rows, c, wide) : Tile(x, rows, c, wide, place == Place::kAlone);
   };
   Statements out;
   if (many > 0) {
-    const Range channels{c0_, Expr(0), Expr(whole * lanes), Expr(many * lanes)};
+    const Range channels{c0_, Expr(0), Expr(even * lanes), Expr(many * lanes)};
     out = Wrap(s_, {{{at, channels}, Schedule::kSequential}}, tile(SymbolExpr(c0_), many * lanes));
   }
+  if (even < whole) Add(&out, Wrap(s_, {{{at}, Schedule::kSequential}}, tile(Expr(even * lanes), (whole - even) * lanes)));
   if (count % lanes != 0)
     Add(&out, Wrap(s_, {{{at}, Schedule::kSequential}}, tile(Expr(whole * lanes), count % lanes)));
   return out;

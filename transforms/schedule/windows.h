@@ -44,6 +44,7 @@ class WindowsScheduler {
   Statements Lines();
   // Tiles of `rows` points and some channels each, at each of `at`.
   enum class Place { kInside, kAtBorder, kAlone };  // of points side by side, of those that ask for places, and of one such
+  bool ReadsSmaller() const;
   Statements Tiles(const Range& at, int64_t rows, int64_t vectors, Place place);
   Statements Tile(const Expr& x, int64_t rows, const Expr& c, int64_t lanes, bool border);
   Statements Step(const Expr& value, Name tile, const RowSpan& rows, int64_t lanes);
