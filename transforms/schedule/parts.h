@@ -10,7 +10,7 @@ struct Parts {
   Range whole;
   int64_t length = 1;
   Name first;  // the index of a part's first; none: there is but one
-  Expr by;     // the length where that is known when it runs, at least `length`; null: that
+  Expr by = {};  // the length where that is known when it runs, at least `length`; null: that
   Expr step() const { return by ? by : Expr(length); }
   bool one() const { return length >= LengthOf(whole); }
   Expr begin() const { return one() ? Expr(0) : SymbolExpr(first); }
