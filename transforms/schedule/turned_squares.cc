@@ -96,7 +96,8 @@ class Squares {
     const Container& c = s_->Get(weights_->name);
     size_t d = 0;
     while (d < c.shape.size() && !InRun(weights_->args[d])) ++d;
-    if (!c.row_major() || d == 0) return false;
+    const bool one = d + 1 == c.shape.size();
+    if (d == 0 || (!one && !(c.row_major() && c.strides.empty()))) return false;
     Container view;
     view.kind = ContainerKind::kView, view.base = weights_->name, view.dtype = c.dtype;
     view.shape.assign(c.shape.begin(), c.shape.begin() + static_cast<long>(d));
@@ -110,7 +111,7 @@ class Squares {
     for (size_t k = run_; k < terms_.size(); ++k) begin.emplace_back(terms_[k].index, sign_ > 0 ? terms_[k].begin : terms_[k].end - Expr(1));
     index_.push_back(Substitute(at, begin));
     place_ = Substitute(place_, begin);
-    if (d + 1 == c.shape.size()) return from_ = weights_->name, true;
+    if (one) return from_ = weights_->name, true;
     view.shape.push_back(size);
     view.name = from_ = FreshIn(*s_, "w");
     s_->Add(std::move(view));
