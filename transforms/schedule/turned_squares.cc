@@ -97,7 +97,7 @@ class Squares {
     size_t d = 0;
     while (d < c.shape.size() && !InRun(weights_->args[d])) ++d;
     const bool one = d + 1 == c.shape.size();
-    if (d == 0 || (!one && !(c.row_major() && c.strides.empty()))) return false;
+    if (d == 0 || (!one && !c.row_major())) return false;
     Container view;
     view.kind = ContainerKind::kView, view.base = weights_->name, view.dtype = c.dtype;
     view.shape.assign(c.shape.begin(), c.shape.begin() + static_cast<long>(d));
