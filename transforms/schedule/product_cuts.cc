@@ -16,12 +16,12 @@ int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_r
 int64_t ProductScheduler::BlockColumns() const { return in_place_ != Name() ? d_.block_columns : d_.block_columns_packed; }
 
 // Rows that are packed are so as strips for each block of panels, or all of them before lines of columns. A strip of lines may be as long as
-// rows that are read in place, if the panels that pass it are few.
+// rows that are read in place, if the columns that pass it are few, which no lanes decide on: bits would be theirs.
 int64_t ProductScheduler::BlockDepth() const {
   if (in_place_ != Name()) return d_.block_depth;
   if (!rows_first()) return d_.block_depth_lines;
   const int64_t packed = d_.block_columns_packed * d_.block_depth_packed;
-  return lines_ ? std::clamp(packed / columns_.most, d_.block_depth_packed, std::max(d_.block_depth_packed, d_.block_depth)) : d_.block_depth_packed;
+  return lines_ ? std::clamp(packed / wide_, d_.block_depth_packed, std::max(d_.block_depth_packed, d_.block_depth)) : d_.block_depth_packed;
 }
 
 // Blocks are of whole steps of the first index, all as long as each other if they can be.
@@ -122,6 +122,7 @@ bool ProductScheduler::CutColumns(int64_t least, int64_t most) {
   if (unit % tile_columns_ != 0) unit = *width;
   const int64_t block = std::max(unit, BlockColumns() / unit * unit);
   const auto length = [&](int64_t count) { return columns ? std::min(RoundUp(Ceil(*columns, count), unit), std::max(block, unit)) : block; };
+  wide_ = columns ? std::min(Ceil(*columns, least), BlockColumns()) : BlockColumns();
   const int64_t part = length(most), longest = length(least);
   const bool one = columns && part >= *columns;
   columns_ = {n, one ? Expr(0) : Grown(part, longest), one ? *columns : longest, parts};

@@ -182,6 +182,7 @@ class ProductScheduler {
   bool lines_ = false;     // rows that are packed stay lines along the depth
   bool in_steps_ = false;  // rows that are read in place lie apart for each step of the depth's first index
   bool goes_on_ = false;  // the first block stores results, others add to them
+  int64_t wide_ = 1;     // columns of a part, about
   Expr products_{1};     // that are around this one, as far as their number is not known
   bool ragged_ = false;  // parts of columns end in the middle of a tile
   Name i1_, i2_, j1_, d1_, r_, u_;

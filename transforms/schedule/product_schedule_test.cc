@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "transforms/testing.h"
 
 namespace headrace::transforms {
@@ -36,6 +38,18 @@ kernel plain(inout p0: f32[96, 64], p1: f32[96, 300], p2: f32[300, 64]) for cpu 
     }
   }
 })");
+}
+
+// Where sums are cut into blocks is the same whatever vectors are: it decides on bits.
+TEST(ProductSchedule, BlocksOfTermsOnOtherDevices) {
+  for (const char* device : {"cpu", "cpu_avx2"}) {
+    Program p = *ParseProgram(
+        "kernel product(inout p0: f32[64, 1300], p1: bf16[64, 760], p2: f32[760, 1300]) {\n"
+        "  map i in 0:64, j in 0:1300, k in 0:760 { p0[i, j] += f32(p1[i, k]) * p2[k, j] }\n}\n");
+    ASSERT_TRUE(RunPipeline(TestRegistry(), "choose-schedule{device=" + std::string(device) + "}", p).ok());
+    EXPECT_NE(Print(p).find(", 760, "), std::string::npos) << Print(p);  // all terms are packed at once
+    EXPECT_EQ(Print(p).find("k_0"), std::string::npos) << Print(p);
+  }
 }
 
 // Products of a batch that may be one image are cut into parts as if it were, which grow with the images.

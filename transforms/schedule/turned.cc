@@ -95,9 +95,9 @@ std::vector<NodeId> FillPanels(Sdfg* s, const Panel& p, const Expr& weights, int
     std::vector<NodeId> panel = *squares;
     if (p.count % p.width != 0) {
       const Expr fits = BinaryExpr(Op::kLe, SymbolExpr(p.parts.index) + Expr(p.width), Expr(p.count));
-      Panel last = p;
-      last.count = p.count % p.width;
-      panel = {s->AddNode(If{fits, panel, FillGroups(s, last, weights, loops, 1)})};
+      Panel rest = p;
+      rest.count = p.count % p.width;
+      panel = {s->AddNode(If{fits, panel, FillGroups(s, rest, weights, loops, 1)})};
     }
     return Wrap(s, {{{p.parts}, Schedule::kSequential}}, panel);
   }
