@@ -170,8 +170,8 @@ class Exporter {
       } else if (auto* i = std::get_if<If>(&node.body)) {
         j = {{"kind", "if"}, {"condition", ToString(i->condition)}, {"body", Statements(i->body, false)}};
         if (!i->otherwise.empty()) j["else"] = Statements(i->otherwise, false);
-      } else if (auto* k = std::get_if<Check>(&node.body)) {
-        j = {{"kind", "check"}, {"container", k->container.str()}, {"index", Texts(k->index)}, {"flat", k->flat}};
+      } else if (auto* k = std::get_if<Touch>(&node.body)) {
+        j = {{"kind", k->kind == TouchKind::kCheck ? "check" : "prefetch"}, {"container", k->container.str()}, {"index", Texts(k->index)}, {"flat", k->flat}};
       } else if (auto* c = std::get_if<Nested>(&node.body)) {
         j = {{"kind", "call"}, {"callee", c->callee.str()}, {"arguments", Json::array()}};
         for (const Argument& a : c->arguments)

@@ -123,14 +123,14 @@ class Eliminator {
     work_.push_back(i);
   }
 
-  void Touch(uint32_t root, bool read, bool write) {
+  void Note(uint32_t root, bool read, bool write) {
     if (read && root != kNone) reads_.push_back(root);
     if (write && root != kNone) writes_.push_back(root);
   }
   // Of the leaf that is being made.
   void Reads(const Expr& e) {
     Visit(e, [&](const Expr& x) {
-      if (x.Is(ExprKind::kRead)) Touch(RootOf(x->name), true, false);
+      if (x.Is(ExprKind::kRead)) Note(RootOf(x->name), true, false);
       if (x.Is(ExprKind::kSymbol)) leaf_symbols_.push_back(x->name);
       return true;
     });
@@ -178,7 +178,7 @@ class Eliminator {
         for (NodeId n : *body) Statement(n);
       return;
     }
-    if (auto* check = std::get_if<Check>(&b)) {
+    if (auto* check = std::get_if<Touch>(&b)) {
       Live(RootOf(check->container));
       for (const Expr& e : check->index) Condition(e);
       return;
@@ -187,17 +187,17 @@ class Eliminator {
     if (auto* t = std::get_if<Tasklet>(&b)) {
       Reads(t->value);
       for (const Expr& e : t->index) Reads(e);
-      Touch(RootOf(t->target), false, true);
+      Note(RootOf(t->target), false, true);
     } else if (auto* n = std::get_if<Nested>(&b)) {
       for (const auto& v : n->symbols) Reads(v.second);
       for (const Argument& a : n->arguments) {
         for (const Expr& e : a.index) Reads(e);
         const Direction d = callees_.Of(n->callee, a.port);
-        Touch(RootOf(a.container), d == Direction::kIn || d == Direction::kInOut, d == Direction::kOut || d == Direction::kInOut);
+        Note(RootOf(a.container), d == Direction::kIn || d == Direction::kInOut, d == Direction::kOut || d == Direction::kInOut);
       }
     } else if (auto* lib = std::get_if<Library>(&b)) {
-      for (const Port& port : lib->inputs) Touch(RootOf(port.container), true, false);
-      for (const Port& port : lib->outputs) Touch(RootOf(port.container), false, true);
+      for (const Port& port : lib->inputs) Note(RootOf(port.container), true, false);
+      for (const Port& port : lib->outputs) Note(RootOf(port.container), false, true);
       l.live = lib->outputs.empty();  // called for what it does
       for (Name d : lib->defines) definers_[d].push_back(leaves_.size());  // live where somebody uses the size
     } else {
@@ -290,7 +290,7 @@ class Eliminator {
         for (const Range& r : m->ranges) reads(r.begin), reads(r.end), reads(r.step);
       } else if (auto* choice = std::get_if<If>(&b)) {
         reads(choice->condition);
-      } else if (auto* check = std::get_if<Check>(&b)) {
+      } else if (auto* check = std::get_if<Touch>(&b)) {
         use(check->container);
         for (const Expr& e : check->index) reads(e);
       }

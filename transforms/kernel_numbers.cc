@@ -84,7 +84,7 @@ class Numbers {
       if (!IsRegister(t->target))
         for (Expr& e : t->index) Replace(&e);
       t->value = Value(t->value);
-    } else if (auto* k = std::get_if<Check>(&body)) {
+    } else if (auto* k = std::get_if<Touch>(&body)) {
       for (Expr& e : k->index) Replace(&e);
     } else if (auto* i = std::get_if<If>(&body)) {
       i->condition = Value(i->condition);

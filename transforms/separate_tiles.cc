@@ -60,7 +60,7 @@ class TileSides {
     if (AsksForMemory(side)) return true;
     return std::any_of(body.begin(), body.end(), [&](NodeId n) {
       const Body& statement = s_.nodes[n].body;
-      if (std::holds_alternative<Check>(statement)) return true;
+      if (const auto* k = std::get_if<Touch>(&statement)) return k->kind == TouchKind::kCheck;
       if (const auto* m = std::get_if<Map>(&statement)) return MayLeave({n}, m->body);
       const auto* i = std::get_if<If>(&statement);
       return i && (MayLeave({n}, i->body) || MayLeave({n, true}, i->otherwise));

@@ -74,7 +74,7 @@ void SimplifyIn(Sdfg* s) {
       for (Range& r : m->ranges) r.begin = Simplified(r.begin), r.end = Simplified(r.end), r.step = Simplified(r.step);
     } else if (auto* i = std::get_if<If>(&body)) {
       i->condition = Simplified(i->condition);
-    } else if (auto* k = std::get_if<Check>(&body)) {
+    } else if (auto* k = std::get_if<Touch>(&body)) {
       for (Expr& e : k->index) e = Simplified(e);
     }
   }

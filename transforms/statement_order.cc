@@ -11,7 +11,8 @@ namespace {
 // Whether something in a statement may end the run: an index outside, a plugin's function.
 bool CanFail(const Program& p, const Sdfg& s, NodeId n) {
   const Body& body = s.nodes[n].body;
-  if (std::holds_alternative<Check>(body) || std::holds_alternative<Library>(body)) return true;
+  if (const auto* k = std::get_if<Touch>(&body)) return k->kind == TouchKind::kCheck;
+  if (std::holds_alternative<Library>(body)) return true;
   bool found = false;
   if (const auto* call = std::get_if<Nested>(&body)) {
     const Sdfg* callee = p.Find(call->callee);

@@ -36,7 +36,7 @@ void Collect(const Sdfg& s, NodeId n, std::vector<RawAccess>* out) {
         if (b) CollectReads(b, out);
   } else if (const auto* i = std::get_if<If>(&body)) {
     CollectReads(i->condition, out);
-  } else if (const auto* k = std::get_if<Check>(&body)) {
+  } else if (const auto* k = std::get_if<Touch>(&body)) {
     for (const Expr& e : k->index) CollectReads(e, out);
   }
   ForEachBody(body, [&](const std::vector<NodeId>& inside) {

@@ -20,7 +20,7 @@ std::vector<NodeId> StatementsOf(const Sdfg& s) {
 // What only a scheduled kernel may hold.
 bool NeedsSchedule(const Body& body) {
   const auto* m = std::get_if<Map>(&body);
-  return (m && m->schedule != Schedule::kDefault) || std::holds_alternative<If>(body) || std::holds_alternative<Check>(body);
+  return (m && m->schedule != Schedule::kDefault) || std::holds_alternative<If>(body) || std::holds_alternative<Touch>(body);
 }
 
 CodeKind KindOf(const Sdfg& kernel) {

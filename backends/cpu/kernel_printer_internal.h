@@ -29,7 +29,8 @@ class KernelPrinter {
   Status Statement(NodeId n, Writer& w);
   Status Store(NodeId n, const Tasklet& t, Writer& w);
   Status Choice(NodeId n, const If& i, Writer& w);
-  Status Checked(NodeId n, const Check& k, Writer& w);
+  Status Checked(NodeId n, const Touch& k, Writer& w);
+  Status Prefetched(const Touch& k, Writer& w);
   // `pragma` is of the innermost loop, whose bounds stand before it.
   Status Loops(NodeId n, const Map& m, const std::string& pragma, Writer& w);
   Status Apart(NodeId n, const Map& m, Writer& w);

@@ -224,6 +224,21 @@ TEST(Kernels, Gather) {
   ExpectAsInterpreted(kGather, {{"E", F32({5, 3}, Whole(15))}, {"I", I64({4}, {4, 0, 2, 2})}});
 }
 
+// Nothing is read: what is near may be anything, also beyond the array.
+TEST(Kernels, Prefetch) {
+  const char text[] = R"(
+sdfg f(X: f32[N, 4], Y: f32[N, 4]) { call copy(x = X, y = Y, n := N) }
+kernel copy(x: f32[n, 4], y: f32[n, 4], n: symbol) for cpu {
+  map i in 0:n @parallel {
+    prefetch x[i + 1000000, 7]
+    prefetch x.flat[4 * n - i]
+    map @apart { for c in 0:4 { prefetch y[i + 1, c] ; y[i, c] = x[i, c] } }
+  }
+})";
+  ExpectAsInterpreted(text, {{"X", F32({5, 4}, Whole(20))}});
+  EXPECT_THAT(SourceOf(text), HasSubstr("hr_prefetch(&p0[0], "));
+}
+
 // A bad index ends the run: the error names index, shape and the call's origin.
 TEST(Kernels, CheckFails) {
   for (int64_t bad : {int64_t{5}, int64_t{-1}, INT64_MAX, INT64_MIN}) {

@@ -25,7 +25,7 @@ Status KernelPrinter::Statement(NodeId n, Writer& w) {
   if (std::holds_alternative<std::monostate>(body)) return {};
   if (const auto* t = std::get_if<Tasklet>(&body)) return Store(n, *t, w);
   if (const auto* i = std::get_if<If>(&body)) return Choice(n, *i, w);
-  if (const auto* k = std::get_if<Check>(&body)) return Checked(n, *k, w);
+  if (const auto* k = std::get_if<Touch>(&body)) return k->kind == TouchKind::kCheck ? Checked(n, *k, w) : Prefetched(*k, w);
   const auto* m = std::get_if<Map>(&body);
   if (!m) return Unprintable(n, "a statement of a kind that has no code", "outline");
   switch (m->schedule) {
@@ -73,7 +73,7 @@ Status KernelPrinter::Choice(NodeId n, const If& i, Writer& w) {
 }
 
 // Where the element is none the run is told so, and this function left: nothing goes on with such an index.
-Status KernelPrinter::Checked(NodeId n, const Check& k, Writer& w) {
+Status KernelPrinter::Checked(NodeId n, const Touch& k, Writer& w) {
   const Container& c = s_.Get(k.container);
   const std::vector<Expr> shape = k.flat ? std::vector<Expr>{NumElements(c)} : c.shape;
   std::vector<Expr> at;
@@ -102,6 +102,18 @@ Status KernelPrinter::Checked(NodeId n, const Check& k, Writer& w) {
   w.Line("(void)" + bad.Value(report) + ";");
   w.Line("return;");
   w.Close();
+  w.Close();
+  return {};
+}
+
+// Of its address alone: an element that is none has one, too.
+Status KernelPrinter::Prefetched(const Touch& k, Writer& w) {
+  HR_ASSIGN_OR_RETURN(Expr typed, InferTypes(s_, ReadExpr(k.container, k.index, {}, k.flat), s_.Get(k.container).dtype));
+  HR_ASSIGN_OR_RETURN(const Expr read, lowerer_.Lower(typed));
+  w.Open("{");
+  ExprCode code(env_, w);
+  code.Use(read->args[0]);
+  w.Line("hr_prefetch(&" + env_.Element(read->name, "0") + ", " + Bare(code.Index(read->args[0])) + ");");
   w.Close();
   return {};
 }

@@ -44,7 +44,7 @@ class SdfgCompiler {
   std::vector<int> FreshIn(NodeId owner) const;
   Result<Stmt> NestedStmt(const Nested& n);
   Result<Stmt> IfStmt(NodeId id);
-  Result<Stmt> CheckStmt(const Check& k);
+  Result<Stmt> CheckStmt(const Touch& k);
   Result<Stmt> CallStmt(NodeId id, const Library& l, const Origin& origin);
   Status Slots();
   int Root(int slot) const;
@@ -386,7 +386,7 @@ Result<Stmt> SdfgCompiler::IfStmt(NodeId id) {
 }
 
 // An element that is compared with itself is read, which fails where it is none.
-Result<Stmt> SdfgCompiler::CheckStmt(const Check& k) {
+Result<Stmt> SdfgCompiler::CheckStmt(const Touch& k) {
   Stmt s;
   s.kind = Stmt::kCheck;
   const Expr read = ReadExpr(k.container, k.index, {}, k.flat);
@@ -406,14 +406,16 @@ Result<Stmt> SdfgCompiler::Statement(NodeId id) {
   if (std::holds_alternative<Map>(n.body)) return located(MapStmt(id, origin));
   if (const auto* c = std::get_if<Nested>(&n.body)) return located(NestedStmt(*c));
   if (std::holds_alternative<If>(n.body)) return located(IfStmt(id));
-  if (const auto* k = std::get_if<Check>(&n.body)) return located(CheckStmt(*k));
+  if (const auto* k = std::get_if<Touch>(&n.body)) return located(CheckStmt(*k));
   return located(CallStmt(id, std::get<Library>(n.body), origin));
 }
 
 Result<std::vector<Stmt>> SdfgCompiler::Statements(const std::vector<NodeId>& ids) {
   std::vector<Stmt> r;
   for (NodeId id : ids) {
-    if (std::holds_alternative<std::monostate>(s_.nodes[id].body)) continue;
+    const Body& body = s_.nodes[id].body;
+    const auto* touch = std::get_if<Touch>(&body);
+    if (std::holds_alternative<std::monostate>(body) || (touch && touch->kind == TouchKind::kPrefetch)) continue;
     HR_ASSIGN_OR_RETURN(Stmt s, Statement(id));
     r.push_back(std::move(s));
   }

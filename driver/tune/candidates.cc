@@ -24,6 +24,7 @@ const std::vector<Values>& AllValues() {
       {"block-depth-packed", {256, 1024, 128}},
       {"packed-rows", {64, 256, 1}},
       {"register-square", {8, 1}},
+      {"prefetch-elements", {1000000000, 65536}},
       {"product-parts", {2, 1, 8, 16}},
       {"product-part", {32, 128, 16}},
       {"few-columns", {4, 16, 32, 1}},

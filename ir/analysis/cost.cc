@@ -35,7 +35,8 @@ class OperationCounter {
     if (auto* m = std::get_if<Map>(&body)) return OfMap(*m);
     if (auto* c = std::get_if<Nested>(&body)) return OfKernel(*c);
     if (auto* i = std::get_if<If>(&body)) return OfList(i->body);
-    return std::holds_alternative<std::monostate>(body) ? Expr(0) : Expr();
+    const bool none = std::holds_alternative<std::monostate>(body) || std::holds_alternative<Touch>(body);
+    return none ? Expr(0) : Expr();
   }
 
  private:

@@ -34,7 +34,7 @@ class Collector {
         for (NodeId n : inside) Statement(n);
       });
       --conditions_;
-    } else if (auto* k = std::get_if<Check>(&body)) {
+    } else if (auto* k = std::get_if<Touch>(&body)) {
       for (const Expr& e : k->index) Reads(e);
     } else if (auto* n = std::get_if<Nested>(&body)) {
       Call(*n);
@@ -192,7 +192,7 @@ void ForEachExpr(const Sdfg& s, NodeId id, Fn&& fn) {
     ForEachBody(body, [&](const std::vector<NodeId>& inside) {
       for (NodeId n : inside) ForEachExpr(s, n, fn);
     });
-  } else if (auto* k = std::get_if<Check>(&body)) {
+  } else if (auto* k = std::get_if<Touch>(&body)) {
     for (const Expr& e : k->index) fn(e);
   } else if (auto* n = std::get_if<Nested>(&body)) {
     for (const Argument& a : n->arguments)

@@ -36,7 +36,7 @@ void DeclareSymbols(Sdfg* s) {
       for (const Range& r : m->ranges) declare(r.begin), declare(r.end), declare(r.step);
     } else if (auto* i = std::get_if<If>(&b)) {
       declare(i->condition);
-    } else if (auto* k = std::get_if<Check>(&b)) {
+    } else if (auto* k = std::get_if<Touch>(&b)) {
       for (const Expr& e : k->index) declare(e);
     } else if (auto* n = std::get_if<Nested>(&b)) {
       for (const auto& symbol : n->symbols) declare(symbol.second);

@@ -37,7 +37,7 @@ class Walk {
       for (const Range& r : m->ranges) Use(r.begin), Use(r.end), Use(r.step);
     } else if (const auto* i = std::get_if<If>(&body)) {
       Use(i->condition);
-    } else if (const auto* k = std::get_if<Check>(&body)) {
+    } else if (const auto* k = std::get_if<Touch>(&body)) {
       Use(k->container), Use(k->index);
     } else if (const auto* call = std::get_if<Nested>(&body)) {
       for (const Argument& a : call->arguments) Use(a.container), Use(a.index);

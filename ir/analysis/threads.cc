@@ -44,7 +44,7 @@ class Threads {
       for (const Expr& e : t->index) Reads(e);
     } else if (const auto* choice = std::get_if<If>(&body)) {
       Reads(choice->condition);
-    } else if (const auto* check = std::get_if<Check>(&body)) {
+    } else if (const auto* check = std::get_if<Touch>(&body)) {
       for (const Expr& e : check->index) Reads(e);
     }
     const NodeId outside = threads_;

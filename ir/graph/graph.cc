@@ -315,7 +315,7 @@ class UseFinder {
         }
       } else if (auto* choice = std::get_if<If>(&body)) {
         reads(choice->condition);
-      } else if (auto* check = std::get_if<Check>(&body)) {
+      } else if (auto* check = std::get_if<Touch>(&body)) {
         for (const Expr& e : check->index) reads(e);
       } else if (auto* library = std::get_if<Library>(&body)) {
         for (const Port& p : library->inputs) {

@@ -128,12 +128,17 @@ struct If {
   std::vector<NodeId> body, otherwise;
 };
 
-// In kernels: `check X[I[b], j]`: where an index is outside of the container the program stops with an error that says so.
-// What comes after may use these indices.
-struct Check {
+// In kernels, a statement about one element of a container.
+enum class TouchKind : uint8_t {
+  kCheck,     // `check X[I[b], j]`: where an index is outside of the container the program stops with an error that says so. What comes
+              // after may use these indices.
+  kPrefetch,  // `prefetch X[i, j]`: its memory may be brought near meanwhile. No value depends on it, and it may be outside.
+};
+struct Touch {
   Name container;
   std::vector<Expr> index;
   bool flat = false;
+  TouchKind kind = TouchKind::kCheck;
 };
 
 // A call of another SDFG of the program. Arguments are whole containers (views for parts); inside a map an argument may
@@ -172,7 +177,7 @@ struct Library {
   Name implementation;        // chosen by the user or a pass; "" = first that applies
 };
 
-using Body = std::variant<std::monostate, Tasklet, Map, Nested, Library, If, Check>;  // monostate: a removed node
+using Body = std::variant<std::monostate, Tasklet, Map, Nested, Library, If, Touch>;  // monostate: a removed node
 struct Node {
   Body body;
   Origin origin;

@@ -48,7 +48,7 @@ class HomeFinder {
       Body(choice->body);
       path_.back().otherwise = true;
       Body(choice->otherwise);
-    } else if (const auto* check = std::get_if<Check>(&body)) {
+    } else if (const auto* check = std::get_if<Touch>(&body)) {
       for (const Expr& e : check->index) Reads(e);
     } else if (const auto* call = std::get_if<Nested>(&body)) {
       for (const Argument& a : call->arguments) Use(a.container);

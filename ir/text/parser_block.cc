@@ -34,7 +34,7 @@ std::vector<BlockId> ProgramParser::ParseBlocks(bool top) {
       ParseDeclaration();
     } else if (AtBlock()) {
       if (s_.kernel && !AtWord("let"))
-        Fail(Peek(), "a kernel is a list of statements", "in a kernel stand let, for, if, map, check and tasklets");
+        Fail(Peek(), "a kernel is a list of statements", "in a kernel stand let, for, if, map, check, prefetch and tasklets");
       implicit = {};
       ParseBlock(out);
     } else {

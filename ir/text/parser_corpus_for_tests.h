@@ -81,6 +81,7 @@ entry sdfg rows(X: f32[N, M], Y: f32[N]) { map i in 0:N { call row(x = X[i, :], 
     if n > 0 && n < N - 1 { sums[n, 0] = s } else if n == t { sums[n, 0] = 1 } else { sums[n, 0] = 0 }
     check X[I[n], 0]
     check X.flat[n]
+    prefetch X[n + 1, 0]
     Y[n] = sums[n, 0] + X[I[n], 0]
   } }
   map b in 0:N @grid { map u in 0:32 @block { for c in u:C:32 { X[b, c] += 1 } } }

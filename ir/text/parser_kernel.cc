@@ -1,4 +1,4 @@
-// IR text: kernels (docs/schedules.md). `for`, `if`, `check` and `local` stand among statements there.
+// IR text: kernels (docs/schedules.md). `for`, `if`, `check`, `prefetch` and `local` stand among statements there.
 #include <algorithm>
 
 #include "ir/text/parser_program.h"
@@ -13,14 +13,14 @@ void ProgramParser::ParseKernelHead() {
 
 bool ProgramParser::AtKernelStatement() {
   if (!s_.kernel || Peek().kind != Token::kName || Peek().quoted || AtTarget() || Peek(1).Is(".")) return false;
-  if (AtWord("for") || AtWord("local") || AtWord("check")) return Peek(1).kind == Token::kName;
+  if (AtWord("for") || AtWord("local") || AtWord("check") || AtWord("prefetch")) return Peek(1).kind == Token::kName;
   return AtWord("if");
 }
 
 NodeId ProgramParser::ParseKernelStatement() {
   if (AtWord("for")) return ParseMap();
   if (AtWord("if")) return ParseChoice();
-  return ParseCheck();
+  return ParseTouch();
 }
 
 // if = "if" condition "{" statements "}" [ "else" ( if | "{" statements "}" ) ]
@@ -48,8 +48,9 @@ std::vector<NodeId> ProgramParser::ParseStatementBody() {
   return body;
 }
 
-// check = "check" NAME ( "[" args "]" | ".flat" "[" expr "]" )
-NodeId ProgramParser::ParseCheck() {
+// touch = ( "check" | "prefetch" ) NAME ( "[" args "]" | ".flat" "[" expr "]" )
+NodeId ProgramParser::ParseTouch() {
+  const bool checks = AtWord("check");
   Take();
   const Token at = Peek();
   in_statement_ = true;
@@ -59,10 +60,11 @@ NodeId ProgramParser::ParseCheck() {
   ExpectStatementEnd();
   if (!ok()) return {};
   if (!access.Is(ExprKind::kRead) || access->has_default) {
-    Fail(at, "'check' is followed by the access that it speaks of, as in check X[I[b], j]");
+    Fail(at, checks ? "'check' is followed by the access that it speaks of, as in check X[I[b], j]"
+                    : "'prefetch' is followed by the element that it speaks of, as in prefetch X[i, j]");
     return {};
   }
-  return s_.AddNode(Check{access->name, access->args, access->flat}, origin);
+  return s_.AddNode(Touch{access->name, access->args, access->flat, checks ? TouchKind::kCheck : TouchKind::kPrefetch}, origin);
 }
 
 // local = "local" NAME ":" type [ "@" STORAGE ]: a register unless it says otherwise

@@ -71,7 +71,7 @@ class ProgramParser : public ParserBase {
   bool AtKernelStatement();
   NodeId ParseKernelStatement();
   NodeId ParseChoice();
-  NodeId ParseCheck();
+  NodeId ParseTouch();
   void ParseLocal();
   void ParseGiven();
   std::vector<NodeId> ParseStatementBody();  // "{" statements "}"

@@ -47,7 +47,7 @@ class Printer {
     else if (auto* c = std::get_if<Nested>(&node.body)) Line(CallText(*c) + OriginText(node.origin));
     else if (auto* l = std::get_if<Library>(&node.body)) Line(LibraryText(*l) + OriginText(node.origin));
     else if (auto* i = std::get_if<If>(&node.body)) ChoiceStatement(id, *i, node.origin);
-    else if (auto* k = std::get_if<Check>(&node.body)) Line(CheckText(*k) + OriginText(node.origin));
+    else if (auto* k = std::get_if<Touch>(&node.body)) Line(TouchText(*k) + OriginText(node.origin));
   }
 
  private:
@@ -307,9 +307,9 @@ class Printer {
     Close();
   }
 
-  std::string CheckText(const Check& c) const {
-    const std::string flat = c.flat ? ".flat" : "";
-    return "check " + NameText(c.container) + flat + (c.index.empty() ? "" : "[" + Text(c.index) + "]");
+  std::string TouchText(const Touch& c) const {
+    const std::string flat = c.flat ? ".flat" : "", word = c.kind == TouchKind::kCheck ? "check " : "prefetch ";
+    return word + NameText(c.container) + flat + (c.index.empty() ? "" : "[" + Text(c.index) + "]");
   }
 
   void MapStatement(NodeId id, const Map& m, const Origin& origin) {

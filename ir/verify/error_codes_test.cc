@@ -129,7 +129,7 @@ TEST(ErrorCodes, OfTheVerifier) {
       {"E0252", "call f(X = X, I = I, C = C, Y = Y, w = w, s = s, c = c)", {}},
       {"E0253", "require I[0] == N else \"sizes\"", {}},
       {"E0254", "require N == 4 else \"{} and {}\", N", {}},
-      {"E0255", "w[0] = 0", [](Sdfg& s) { s.nodes.Mutable(NodeId{0}).body = Check{"w", {Expr(0)}, false}; }},
+      {"E0255", "w[0] = 0", [](Sdfg& s) { s.nodes.Mutable(NodeId{0}).body = Touch{"w", {Expr(0)}, false}; }},
       {"E0258", "transient d: f64\nd = 1\ns = f32(d)", [](Sdfg& s) { s.flush = true; }},
       {"E0258", "s = f32(f64(w[0]) * 2)", [](Sdfg& s) { s.flush = true; }},
       {"E0365", "transient L: f32[2, 3] layout [d0, d0]\n", {}},

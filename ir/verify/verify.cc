@@ -256,7 +256,7 @@ class SdfgVerifier {
     else if (auto* l = std::get_if<Library>(&body)) LibraryNode(id, *l);
     else if (auto* c = std::get_if<Nested>(&body)) CallNode(id, *c);
     else if (auto* i = std::get_if<If>(&body)) ChoiceNode(id, *i);
-    else if (auto* k = std::get_if<Check>(&body)) CheckNode(id, *k);
+    else if (auto* k = std::get_if<Touch>(&body)) TouchNode(id, *k);
   }
 
   void ChoiceNode(NodeId id, const If& i) {
@@ -270,8 +270,9 @@ class SdfgVerifier {
       known_.conditions.resize(conditions);  // what was checked is known where the same conditions hold
     }
   }
-  void CheckNode(NodeId id, const Check& k) {
-    if (!s_.kernel) OnlyInKernels("check", id);
+  void TouchNode(NodeId id, const Touch& k) {
+    const bool checks = k.kind == TouchKind::kCheck;
+    if (!s_.kernel) OnlyInKernels(checks ? "check" : "prefetch", id);
     const Container* c = Find(k.container);
     if (!c) {
       r_.Add("E0226", "container " + Quoted(k.container) + " is not declared", id, k.container.str(),
@@ -282,7 +283,7 @@ class SdfgVerifier {
     bool ok = Rank(*c, k.index.size(), k.flat, id);
     for (const Expr& e : k.index) ok &= Names(e, id), CollectReads(e, id, false);
     nest_ok_ &= ok;
-    known_.Add(k);
+    if (checks) known_.Add(k);
   }
   void OnlyInKernels(const char* what, NodeId id) {
     r_.Add("E0255", std::string(what) + " stands among the statements of an sdfg that is no kernel", id, "",

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/analysis/dataflow.h"
 #include "ir/analysis/threads.h"
 #include "ir/graph/homes.h"
 #include "ir/text/printer.h"
@@ -68,13 +69,19 @@ class Schedules {
       Statements(i->body);
       return Statements(i->otherwise);
     }
-    if (std::holds_alternative<Check>(body)) {
+    if (const auto* k = std::get_if<Touch>(&body)) {
+      if (k->kind == TouchKind::kPrefetch) return Prefetch(n, *k);
       if (lanes_ > 0) Wrong(n, "a check where lanes run together", "check in a loop of its own before the map");
       if (apart) Wrong(n, "a check in a map @apart, which runs to its end", "check before the map");
       return;
     }
     if (const auto* m = std::get_if<Map>(&body)) return MapNode(n, *m);
     if (body.index() != 0) Wrong(n, "a statement that a scheduled kernel can't hold", "call it from the program");
+  }
+
+  void Prefetch(NodeId n, const Touch& k) {
+    if (lanes_ > 0) Wrong(n, "a prefetch where lanes run together", "prefetch before the map: what is near comes as a line of memory");
+    if (s_.Get(RootOf(s_, k.container)).storage == Storage::kRegister) Wrong(n, "a prefetch of a register", "prefetch memory");
   }
 
   void MapNode(NodeId n, const Map& m) {

@@ -137,11 +137,14 @@ TEST(VerifyKernel, WrongOnes) {
       {kSoftmax, "X[n, c] - M", "(X[n, c + 1] ?? 0) - M", "E0257"},
       {kGather, "check W[I[n], 0]", "check W[0, 0]", "E0256"},                    // of another row
       {kGather, "check W[I[n], 0]", "", "E0256"},
+      {kGather, "check W[I[n], 0]", "prefetch W[I[n], 0]", "E0256"},              // asks for nothing
       {kStencil, "map i in 1:N", "map i in 0:N", "E0260"},
+      {kStencil, "{ Y[i] = X[i - 1] }\n}", "{\n prefetch X[i]\n Y[i] = X[i - 1] }\n}", "E0257"},
       {kStencil, "i - 1 >= 0 ? X[i - 1] : 0", "i >= 0 ? X[i - 1] : 0", "E0256"},  // asks for something else
       {kStencil, "Y[i] = X[i - 1] }\n}", "Y[i] = Y[i - 1] }\n}", "E0262"},        // a recurrence is no map
       {kTile, "map @apart", "map q in 0:1 @apart", "E0257"},
       {kTile, "for k in 0:4 {", "for k in 0:4 {\n check A[i0, k]", "E0257"},      // would have to leave
+      {kTile, "for k in 0:4 {", "for k in 0:4 {\n prefetch t[0, 0]", "E0257"},
       {kTile, "local t: f32[6, 16]", "local t: f32[6, 16] @worker", "E0257"},     // for which there may be no memory
       {kTile, "Y[i0 + i, j] += t[i, j]", "Y[i0 + i, 0] += t[i, j]", "E0261"},
       {kGpu, "p[t] max= X[n, c]", "p[0] max= X[n, c]", "E0261"},
@@ -165,6 +168,13 @@ const char kWhere[] = R"(kernel where(W: f32[V], I: i64[N], A: f32[N], B: f32[N]
   }
 }
 )";
+TEST(VerifyKernel, WhatIsPrefetchedMayBeAnything) {
+  std::string text = kGather;
+  const std::string check = "check W[I[n], 0]\n";
+  text.insert(text.find(check) + check.size(), "    prefetch W[I[n] + 1, D + 9]\n");
+  EXPECT_EQ(Codes(text), "");
+}
+
 TEST(VerifyKernel, WhatConditionsSay) {
   EXPECT_EQ(Codes(kWhere), "");
   EXPECT_EQ(Codes(With(kWhere, "i < N ? A[i]", "i <= N ? A[i]")), "E0256 ");

@@ -8,7 +8,7 @@ namespace headrace::verify {
 
 // An access that was checked: known wherever all that held there holds.
 struct Checked {
-  Check check;
+  Touch check;
   std::vector<Expr> where;
 };
 
@@ -16,7 +16,7 @@ struct Known {
   std::vector<Expr> conditions;
   std::vector<Checked> checked;
 
-  void Add(const Check& k) { checked.push_back({k, conditions}); }
+  void Add(const Touch& k) { checked.push_back({k, conditions}); }
   // What was read from memory before it changes says nothing any more.
   void Forget(const Sdfg& s, Name root);
   // A later iteration comes after what an earlier one writes.

@@ -189,7 +189,9 @@ ChannelsScheduler::Statements ChannelsScheduler::Tile(int64_t lines, int64_t row
   for (const Term& x : panel_.terms) terms.push_back(x.range);
   terms.back() = panel_.Groups();
   Statements out = Wrap(s_, each, {Put(t, at, WriteOp::kAssign, Zero())});
-  Add(&out, Wrap(s_, {{terms, Schedule::kSequential}, each[0], each[1]}, {Step(t)}));
+  Statements body = Wrap(s_, {each[0], each[1]}, {Step(t)});
+  Add(&body, Prefetch());
+  Add(&out, Wrap(s_, {{terms, Schedule::kSequential}}, body));
   Add(&out, Store(t, each));
   return out;
 }

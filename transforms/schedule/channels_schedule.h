@@ -59,6 +59,9 @@ class ChannelsScheduler {
   void CutTerms();
   void ChooseTile();
   Statements Tile(int64_t lines, int64_t rows);
+  // ---- channels_prefetch.cc ----
+  bool AsksAhead() const;
+  Statements Prefetch();
   // ---- channels_groups.cc ----
   void ChooseGroup();
   bool LieInMemory(int64_t size) const;

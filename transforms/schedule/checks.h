@@ -9,7 +9,7 @@
 namespace headrace::schedule {
 
 struct Question {
-  Check check;
+  Touch check;
   std::vector<Expr> where;  // it is asked only where all of these hold: elsewhere the access does not happen
 };
 // Whether a value from memory decides on it.

@@ -283,6 +283,9 @@ kernel j(p0: f32[24], p1: f32[12], p2: f32[8], p3: f32[4]) {
 kernel few(inout p0: f32[512, 6], p1: f32[512, 40], p2: f32[40, 6]) {
   map i0 in 0:512, i1 in 0:6, i2 in 0:40 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 }
+kernel ahead(inout p0: f32[64, 700], p1: f32[64, 600], p2: f32[600, 700]) {
+  map i0 in 0:64, i1 in 0:700, i2 in 0:600 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+}
 kernel along(inout p0: f32[64, 64], p1: f32[9, 64, 500], p2: f32[9, 64, 500]) {
   map i0 in 0:64, i1 in 0:64, i2 in 0:9, i3 in 0:500 { p0[i0, i1] += p1[i2, i0, i3] * p2[i2, i1, i3] }
 }
@@ -317,6 +320,7 @@ kernel h(inout p0: f32[64], p1: f32[100000, 64]) { map i0 in 0:100000, i1 in 0:6
       {"block-depth-lines", &schedule::Device::block_depth_lines},
       {"packed-rows", &schedule::Device::packed_rows},
       {"register-square", &schedule::Device::register_square},
+      {"prefetch-elements", &schedule::Device::prefetch_elements},
       {"product-parts", &schedule::Device::product_parts},
       {"product-part", &schedule::Device::product_part},
       {"few-columns", &schedule::Device::few_columns},

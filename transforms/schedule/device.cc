@@ -45,6 +45,7 @@ constexpr Field kFields[] = {
     {"block-depth-lines", &Device::block_depth_lines},
     {"packed-rows", &Device::packed_rows},
     {"register-square", &Device::register_square},
+    {"prefetch-elements", &Device::prefetch_elements},
     {"tile-operations", &Device::tile_operations},
     {"product-parts", &Device::product_parts},
     {"product-part", &Device::product_part},

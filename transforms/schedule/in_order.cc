@@ -22,7 +22,7 @@ std::vector<Question> Scheduler::Questions(const Tasklet& t) const {
   std::vector<Question> out;
   for (const Question& q : QuestionsOf(*s_, t)) {
     Question whole = q;
-    Check& k = whole.check;
+    Touch& k = whole.check;
     while (collapsed_.count(k.container)) {
       const Container& view = s_->Get(k.container);
       const Container& base = s_->Get(view.base);

@@ -230,7 +230,9 @@ ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& ro
   const Factors factors = in_place_ != Name() ? InPlace(row, &depth) : FromStrips(slot);
   const NodeId step = Step(t, factors);
   Statements out = Wrap(s_, {all, lanes}, {Put(t, {r, u}, WriteOp::kAssign, Zero())});
-  Add(&out, Wrap(s_, {{depth, Schedule::kSequential}, all, lanes}, {step}));
+  Statements body = Wrap(s_, {all, lanes}, {step});
+  Add(&body, Prefetch());
+  Add(&out, Wrap(s_, {{depth, Schedule::kSequential}}, body));
   Add(&out, Store(t, rows, row));
   return out;
 }

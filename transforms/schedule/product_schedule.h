@@ -126,6 +126,16 @@ class ProductScheduler {
   bool TurnsSquares(const Stretch& x) const;
   Statements Squares(const Stretch& x, const Place& place, const Expr& begin);
   Statements PackSquares(const Stretch& x);
+  // ---- product_prefetch.cc ----
+  struct Block {
+    Expr first, column;  // its first term; the first column of a tile
+    Expr steps;          // of its depth
+  };
+  bool AsksAhead() const;
+  int64_t StripsOfRows() const;
+  Block NextBlock() const;
+  Touch PanelAhead(const Block& next, const Expr& place) const;
+  Statements Prefetch();
   // ---- product_groups.cc ----
   void ChooseGroup();
   Expr PackedColumns(int64_t k) const;

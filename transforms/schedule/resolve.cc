@@ -92,7 +92,7 @@ class Resolver : public AccessResolver {
     if (!by || AsInt(*by) != 1) return false;
     Range& r = ranges_[at];
     const Expr limit = extent - Substitute(index[d], {{r.index, Expr(0)}});
-    Check beyond{container, index, flat};
+    Touch beyond{container, index, flat};
     NodeId check;
     NameMap first = {{r.index, Max(limit, Expr(0))}};
     for (const Range& o : ranges_)

@@ -21,7 +21,7 @@ void ForEachExpr(Sdfg* s, const std::vector<NodeId>& body, const std::function<E
           if (*e) *e = fn(*e);
     } else if (auto* i = std::get_if<If>(&b)) {
       i->condition = fn(i->condition);
-    } else if (auto* k = std::get_if<Check>(&b)) {
+    } else if (auto* k = std::get_if<Touch>(&b)) {
       for (Expr& e : k->index) e = fn(e);
     }
     std::vector<NodeId> inside;

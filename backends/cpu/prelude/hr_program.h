@@ -286,6 +286,12 @@ static HR_UNUSED void* hr_output(hr_x* x, int32_t index, int32_t dtype, int32_t 
 static inline int64_t hr_grain(int64_t work) { return work >= 65536 ? 1 : work <= 0 ? 65536 : 65536 / work; }
 static inline int64_t hr_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t hr_most(int64_t a, int64_t b) { return a > b ? a : b; }
+/* Of an index that compilers know nothing of: they would write other addresses in terms of this one, and not see which array those are in. */
+template <class T>
+static inline void hr_prefetch(const T* p, int64_t at) {
+  asm("" : "+r"(at));
+  __builtin_prefetch(p + at);
+}
 static HR_UNUSED int64_t hr_trip(int64_t begin, int64_t end, int64_t step) {
   const uint64_t b = (uint64_t)begin, e = (uint64_t)end, s = (uint64_t)step;
   if (step > 0) return end > begin ? (int64_t)((e - b - 1) / s + 1) : 0;
