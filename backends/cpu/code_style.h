@@ -14,7 +14,9 @@ enum class CodeKind : uint8_t {
 };
 
 struct CodeStyle {
-  size_t file_bytes = 64 << 10;         // of text: enough work for a compiler process, not too much
+  size_t file_bytes = 64 << 10;         // of text: enough work for a compiler process, not too much; but the last ones are shorter, so that
+  size_t file_share = 4;                // no processor is left alone for long: such a part of what is left,
+  size_t file_least = 16 << 10;         // at least so much
   size_t function_statements = 200;     // more of them are functions one after the other
   int poll_statements = 16;             // after so many, whether the run was cancelled is asked again
   size_t sites = 50000;                 // places of errors that are kept; calls of large programs that call each other multiply them

@@ -279,6 +279,20 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
   return w.text();
 }
 
+// Kernels and functions, cut into files by size alone: the cut does not depend on the machine.
+void AddFiles(const std::string& stem, const std::string& header, const std::vector<std::string>& items, CodeKind kind,
+              std::vector<SourceFile>* files) {
+  size_t left = 0;
+  for (const std::string& item : items) left += item.size();
+  size_t next = 0, number = 0;
+  while (next < items.size()) {
+    const size_t bytes = std::clamp(left / kStyle.file_share, kStyle.file_least, kStyle.file_bytes);
+    std::string text;
+    for (; next < items.size() && text.size() < bytes; ++next) text += items[next] + "\n", left -= items[next].size();
+    files->push_back({stem + std::to_string(number++) + ".cc", "#include \"" + header + "\"\n\n" + text, kind});
+  }
+}
+
 }  // namespace
 
 std::string GeneratedProgram::Text() const {
@@ -348,27 +362,12 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
   out.files.push_back({"headrace.h", Prelude()});
   out.files.push_back(
       {"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes});
-  // Kernels and functions, cut into files by size alone: the cut does not depend on the machine.
-  auto split = [&](const std::string& stem, const std::string& header, const std::vector<std::string>& items, CodeKind kind) {
-    std::string text;
-    int number = 0;
-    auto flush = [&] {
-      if (text.empty()) return;
-      out.files.push_back({stem + std::to_string(number++) + ".cc", "#include \"" + header + "\"\n\n" + text, kind});
-      text.clear();
-    };
-    for (const std::string& item : items) {
-      text += item + "\n";
-      if (text.size() >= kStyle.file_bytes) flush();
-    }
-    flush();
-  };
   std::map<CodeKind, std::vector<std::string>> texts;
   for (const auto& k : names.kernels) texts[k.kind].push_back(k.text);
-  split("kernels", "headrace.h", texts[CodeKind::kLanes], CodeKind::kLanes);
-  split("loops", "headrace.h", texts[CodeKind::kLoops], CodeKind::kLoops);
+  AddFiles("kernels", "headrace.h", texts[CodeKind::kLanes], CodeKind::kLanes, &out.files);
+  AddFiles("loops", "headrace.h", texts[CodeKind::kLoops], CodeKind::kLoops, &out.files);
   functions.push_back(entry);
-  split("program", "program.h", functions, CodeKind::kCalls);
+  AddFiles("program", "program.h", functions, CodeKind::kCalls, &out.files);
   return out;
 }
 

@@ -45,8 +45,10 @@ std::vector<std::string> LevelFlags(CodeKind kind, bool gcc) {
   if (kind == CodeKind::kLoops || !gcc) return {"-O3"};
   // Short loops are written out, conditions that stay as they are leave them, and functions of the prelude become part of lanes. One choice
   // after the other stays so: jumps from the first into a side of the second would be choices within choices, with lanes for each way.
-  return {"-O2", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops", "-fpredictive-commoning", "-fno-thread-jumps",
-          "--param=max-inline-insns-single=200", "--param=inline-min-speedup=15"};
+  // Loops around lanes are written out once their lanes are vectors (cunroll), not before (cunrolli): the lanes of each copy would be
+  // looked at again, for the same code. First iterations of longer loops gain nothing by standing apart.
+  return {"-O2", "-fvect-cost-model=dynamic", "-fpeel-loops", "--param=max-peeled-insns=0", "-fdisable-tree-cunrolli", "-funswitch-loops",
+          "-fpredictive-commoning", "-fno-thread-jumps", "--param=max-inline-insns-single=200", "--param=inline-min-speedup=15"};
 }
 
 }  // namespace
