@@ -280,7 +280,7 @@ Result<std::string> EntryPoints(const Program& p, const ProgramNames& names, con
 }
 
 // Kernels and functions, cut into files by size alone: the cut does not depend on the machine.
-void AddFiles(const std::string& stem, const std::string& header, const std::vector<std::string>& items, CodeKind kind,
+void AddFiles(const std::string& stem, const std::string& includes, const std::vector<std::string>& items, CodeKind kind,
               std::vector<SourceFile>* files) {
   size_t left = 0;
   for (const std::string& item : items) left += item.size();
@@ -289,7 +289,7 @@ void AddFiles(const std::string& stem, const std::string& header, const std::vec
     const size_t bytes = std::clamp(left / kStyle.file_share, kStyle.file_least, kStyle.file_bytes);
     std::string text;
     for (; next < items.size() && text.size() < bytes; ++next) text += items[next] + "\n", left -= items[next].size();
-    files->push_back({stem + std::to_string(number++) + ".cc", "#include \"" + header + "\"\n\n" + text, kind});
+    files->push_back({stem + std::to_string(number++) + ".cc", includes + "\n" + text, kind});
   }
 }
 
@@ -364,10 +364,14 @@ Result<GeneratedProgram> GenerateProgram(const Program& p, const Registry& r) {
       {"program.h", "#pragma once\n#include \"headrace.h\"\n\n" + frames + "\n" + kernels + prototypes});
   std::map<CodeKind, std::vector<std::string>> texts;
   for (const auto& k : names.kernels) texts[k.kind].push_back(k.text);
-  AddFiles("kernels", "headrace.h", texts[CodeKind::kLanes], CodeKind::kLanes, &out.files);
-  AddFiles("loops", "headrace.h", texts[CodeKind::kLoops], CodeKind::kLoops, &out.files);
   functions.push_back(entry);
-  AddFiles("program", "program.h", functions, CodeKind::kCalls, &out.files);
+  bool half = false;
+  for (const auto* list : {&texts[CodeKind::kLanes], &texts[CodeKind::kLoops], &functions})
+    for (const std::string& text : *list) half |= text.find("f16") != std::string::npos;
+  const std::string first = half ? "#define HR_USES_F16\n" : "", headers = first + "#include \"headrace.h\"\n";
+  AddFiles("kernels", headers, texts[CodeKind::kLanes], CodeKind::kLanes, &out.files);
+  AddFiles("loops", headers, texts[CodeKind::kLoops], CodeKind::kLoops, &out.files);
+  AddFiles("program", first + "#include \"program.h\"\n", functions, CodeKind::kCalls, &out.files);
   return out;
 }
 

@@ -1,8 +1,8 @@
 /* f16 in vectors, with the results of hr_float.h (NaN has one pattern). Loads: the exponent moved by adding to it; where it is 0,
  * as 2^-14 more than the value, less 2^-14, so that no denormal of f32 occurs (it would be zero or slow). Stores are the
  * processor's own conversion: g++ 12 vectorises no such thing, but calls the vector variant of a function where one is
- * declared. Its name is what the vector function ABI says: 16 lanes, AVX-512. */
-#if defined(__AVX512F__) && defined(__F16C__) && !defined(__clang__)
+ * declared. Its name is what the vector function ABI says: 16 lanes, AVX-512. What every file compiles is left out of programs without f16. */
+#if defined(HR_USES_F16) && defined(__AVX512F__) && defined(__F16C__) && !defined(__clang__)
 extern "C" {
 typedef float hr_16_floats __attribute__((vector_size(64)));
 typedef int32_t hr_16_ints __attribute__((vector_size(64)));
