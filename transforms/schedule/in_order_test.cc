@@ -242,15 +242,12 @@ kernel all(inout d: f64, G: f64[70, 70], A: f64[70, 50]) for cpu {
   for i in 0:70 {
     local sum: f64
     sum = 0.0
-    local partial: f64[4]
-    map u in 0:4 @vector { partial[u] = 0.0 }
+    local partial: f64[64]
+    map u in 0:64 @vector { partial[u] = 0.0 }
     for j in 0:i + 1 {
-      for k_0 in 0:48:4 {
-        map u in 0:4 @vector { partial[u] += G[i, j] * A[j, k_0 + u] * A[i, k_0 + u] }
-      }
-      map k in 48:50 @vector { partial[k - 48] += G[i, j] * A[j, k] * A[i, k] }
+      map k in 0:50 @vector { partial[k] += G[i, j] * A[j, k] * A[i, k] }
     }
-    map u in 0:4 @halves { sum += partial[u] }
+    map u in 0:64 @halves { sum += partial[u] }
     d += sum
   }
 })");

@@ -129,6 +129,7 @@ class Scheduler {
   Statements InParts(const Nest& n, const std::vector<Range>& around, const Range& lane, const Statements& body, int64_t partials);
   std::optional<Statements> InPartsOfAll(const Nest& n, const std::vector<Range>& around, const Range& lane, int64_t partials, bool must);
   int64_t Partials(DType t, const Range& lane, const std::vector<Range>& around) const;
+  int64_t PartialsOfOne(DType t, const Range& lane, const std::vector<Range>& around) const;
   // ---- choices.cc ----
   std::optional<Statements> BothSides(const Range& lane, const Statements& body);
   Statements Lanes(const Range& lane, const Statements& body, bool whole_rows);

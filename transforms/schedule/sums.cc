@@ -57,6 +57,12 @@ int64_t Known(const std::vector<Range>& ranges, int64_t otherwise) {
   return product;
 }
 
+int64_t ForEachOf(int64_t terms) {  // as many, or the next power of two
+  int64_t partials = 1;
+  while (partials < terms) partials *= 2;
+  return partials;
+}
+
 bool AllKnown(const std::vector<Range>& ranges) {
   return std::all_of(ranges.begin(), ranges.end(), [](const Range& r) { return AsInt(r.end).has_value(); });
 }
@@ -81,14 +87,20 @@ int64_t Scheduler::Partials(DType t, const Range& lane, const std::vector<Range>
   if (!IsFloat(t)) return 0;
   if (trips < d_.short_sum) {
     if (trips < d_.short_row || Times(Known(around, d_.short_sum), trips) < d_.long_sum) return 0;
-    int64_t partials = 1;
-    while (partials < trips) partials *= 2;
-    return partials;
+    return ForEachOf(trips);
   }
   const int64_t bytes = trips >= d_.long_sum     ? d_.long_partial_bytes
                         : trips >= d_.middle_sum ? d_.partial_bytes
                                                  : d_.short_partial_bytes;
   return std::max<int64_t>(1, bytes / ByteSize(t));
+}
+
+// Of one sum: many walks have a result for each of their terms also where these are more, if registers hold them; its additions don't
+// wait for each other.
+int64_t Scheduler::PartialsOfOne(DType t, const Range& lane, const std::vector<Range>& around) const {
+  const int64_t partials = Partials(t, lane, around), trips = AsInt(lane.end).value_or(INT64_MAX);
+  if (partials == 0 || trips >= d_.long_sum || Known(around, d_.short_sum) < d_.short_sum) return partials;
+  return trips * ByteSize(t) <= d_.tile_sums * d_.vector_bytes ? ForEachOf(trips) : partials;
 }
 
 // One accumulation whose terms may come in any order, into elements that the ranges which keep iterations apart name.
@@ -213,7 +225,7 @@ std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vect
   const Name sum = Local("sum", type);
   Statements body = {Put(sum, {}, WriteOp::kAssign, IdentityOf(t.op, type))};
   const NodeId term = Put(sum, {}, t.op, t.value);
-  const int64_t partials = Questions(t).empty() ? Partials(type, lanes, terms) : 0;
+  const int64_t partials = Questions(t).empty() ? PartialsOfOne(type, lanes, terms) : 0;
   if (partials == 0) {
     std::vector<Range> all = terms;
     all.push_back(lanes);
