@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "transforms/inline.h"
+#include "transforms/set_first.h"
 #include "transforms/uses.h"
 
 namespace headrace::transforms {
@@ -29,29 +31,6 @@ void ForEachLeaf(const Sdfg& s, NodeId n, const std::function<void(NodeId, const
   if (const auto* t = std::get_if<Tasklet>(&body)) fn(n, *t);
   if (const auto* m = std::get_if<Map>(&body))
     for (NodeId inner : m->body) ForEachLeaf(s, inner, fn);
-}
-
-// Does the first statement that touches `n` set all that others touch of it, without reading it?
-bool SetFirst(const Sdfg& s, Name n, const std::vector<std::vector<Memlet>>& memlets, const Assumptions& as) {
-  const Memlet* set = nullptr;
-  for (const std::vector<Memlet>& of : memlets) {
-    for (const Memlet& m : of) {
-      if (RootOf(s, m.container) != n) continue;
-      if (m.container != n) return false;  // by a view
-      if (set) continue;
-      if (!m.write) return false;
-    }
-    if (set) continue;
-    for (const Memlet& m : of)
-      if (m.container == n && m.write && m.full && m.op == WriteOp::kAssign && !m.dynamic) set = &m;
-    const bool touched = std::any_of(of.begin(), of.end(), [&](const Memlet& m) { return m.container == n; });
-    if (touched && !set) return false;
-  }
-  if (!set) return false;
-  for (const std::vector<Memlet>& of : memlets)
-    for (const Memlet& m : of)
-      if (m.container == n && Covers(set->subset, m.subset, as) != Truth::kYes) return false;
-  return true;
 }
 
 Expr Bytes(const Container& c) { return NumElements(c) * Expr(ByteSize(c.dtype)); }
@@ -209,11 +188,16 @@ std::optional<Privates> FindPrivates(const Program& p, const Sdfg& s, const Loop
       const Container& c = s.Get(n);
       if (out.names.count(n) || std::find(others.begin(), others.end(), n) != others.end()) continue;
       const Usage& u = uses.Of(n);
+      const auto inside = [&](uint32_t at) { return at >= begin && at <= end; };
       const bool alone = c.kind == ContainerKind::kTransient && c.storage == Storage::kArena && c.row_major() && !u.viewed &&
-                         u.First() >= begin && u.Last() <= end && IsSettled(NumElements(c), sizes) &&
+                         std::all_of(u.reads.begin(), u.reads.end(), inside) && IsSettled(NumElements(c), sizes) &&
                          !HasFlatAccess(s, n, statements);
-      if (alone && SetFirst(s, n, memlets, as)) out.names.insert(n);
-      else others.push_back(n);
+      if (!alone || !SetFirst(s, n, statements, memlets, as)) {
+        others.push_back(n);
+        continue;
+      }
+      out.names.insert(n);
+      if (!std::all_of(u.writes.begin(), u.writes.end(), inside)) out.elsewhere.insert(n);
     }
   if (out.names.empty()) return out;
   const Box box = ImageBox(loops, {SymbolExpr(nest.range.index)}, {SymbolExpr(nest.range.index)}, s.assumptions);
@@ -255,14 +239,21 @@ bool ShareAny(const Sdfg& s, NodeId a, NodeId b, const std::unordered_set<Name>&
 void GiveEach(Sdfg* s, const Privates& own, const Range& loop, const std::vector<NodeId>& statements) {
   if (own.names.empty()) return;
   const Expr at = SymbolExpr(loop.index) - own.first;
+  NameTable table(*s);
+  std::unordered_set<Name> grown;
+  std::vector<std::pair<Name, Name>> renamed;
   for (Name n : own.names) {
-    Container& c = s->Mutable(n);
+    Container c = s->Get(n);
     c.shape.insert(c.shape.begin(), own.count);
     c.MakeRowMajor();
+    if (own.elsewhere.count(n)) renamed.emplace_back(n, c.name = table.Fresh(n));
+    grown.insert(c.name);
+    if (c.name != n) s->Add(std::move(c));
+    else s->Mutable(n) = std::move(c);
   }
   auto fix = [&](const Expr& e) {
-    return Transform(e, [&](const Expr& x) {
-      if (!x.Is(ExprKind::kRead) || !own.names.count(x->name)) return x;
+    return Transform(RenameContainers(e, renamed), [&](const Expr& x) {
+      if (!x.Is(ExprKind::kRead) || !grown.count(x->name)) return x;
       std::vector<Expr> args = x->args;
       args.insert(args.begin(), at);
       return WithArgs(x, std::move(args));
@@ -273,7 +264,9 @@ void GiveEach(Sdfg* s, const Privates& own, const Range& loop, const std::vector
       Tasklet& t = std::get<Tasklet>(s->nodes.Mutable(leaf).body);
       t.value = fix(t.value);
       for (Expr& e : t.index) e = fix(e);
-      if (own.names.count(t.target)) t.index.insert(t.index.begin(), at);
+      for (const auto& [from, to] : renamed)
+        if (t.target == from) t.target = to;
+      if (grown.count(t.target)) t.index.insert(t.index.begin(), at);
     });
 }
 

@@ -19,9 +19,10 @@ void AccumulateOver(Sdfg* s, Name loop_variable, const std::vector<NodeId>& stat
 
 struct Privates {
   std::unordered_set<Name> names;
+  std::unordered_set<Name> elsewhere;  // of these, what statements outside of the body write, too: they keep what they write
   Expr first, count;  // of the loop's variable, for all iterations of the loops around it
 };
-// Transients that a body alone uses and that each iteration sets, in its first statement with them, before it reads them. None where
+// Transients that a body alone reads and that each iteration sets, in its first statement with them, before it reads them. None where
 // an element for each iteration would take more memory than what the loop works on.
 std::optional<Privates> FindPrivates(const Program& p, const Sdfg& s, const LoopNest& nest, const std::vector<NodeId>& statements);
 
@@ -31,7 +32,7 @@ bool EachSetsItsOwn(const Sdfg& s, Name loop_variable, const std::unordered_set<
 // Do both statements use one of these?
 bool ShareAny(const Sdfg& s, NodeId a, NodeId b, const std::unordered_set<Name>& names);
 
-// Each of them gets a first dimension, one element for each iteration.
+// Each of them gets a first dimension, one element for each iteration; what others write, too, under another name.
 void GiveEach(Sdfg* s, const Privates& own, const Range& loop, const std::vector<NodeId>& statements);
 
 // The statement for all iterations. Indices of sums come last, as other passes expect them.

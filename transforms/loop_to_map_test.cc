@@ -51,6 +51,44 @@ TEST(LoopToMap, SumsOverIterations) {
   })");
 }
 
+// What is set before the loop, and by each iteration again before it reads it, is each iteration's own; the body sets and reads it.
+TEST(LoopToMap, ArraysThatEachIterationSetsAgain) {
+  ExpectPass(R"(sdfg f(A: f64[N, N], B: f64[N, M], inout C: f64[N, M]) {
+    transient t: f64[M]
+    map j in 0:M { t[j] = 0.0 }
+    for i in 0:N {
+      map j in 0:M {
+        t[j] = B[i, j] * 2.0
+        C[i, j] += t[j]
+      }
+    }
+  })",
+             "loop-to-map; eliminate-dead-code", R"(sdfg f(A: f64[N, N], B: f64[N, M], inout C: f64[N, M]) {
+    transient t_1: f64[N, M]
+    state {
+      map i in 0:N, j in 0:M {
+        t_1[i, j] = B[i, j] * 2.0
+        C[i, j] += t_1[i, j]
+      }
+    }
+  })");
+}
+
+// What the body adds to first has what was there before.
+TEST(LoopToMap, ArraysThatAnIterationAddsToFirstAreAllIterations) {
+  const char* text = R"(sdfg f(B: f64[N, M], C: f64[N, M]) {
+    transient t: f64[M]
+    map j in 0:M { t[j] = 0.0 }
+    for i in 0:N {
+      map j in 0:M {
+        t[j] += B[i, j]
+        C[i, j] = t[j]
+      }
+    }
+  })";
+  ExpectPass(text, "loop-to-map", text);
+}
+
 // What comes later in the text, but is needed first: an earlier iteration's second statement by a later one's first.
 TEST(LoopToMap, StatementsChangeTheirOrder) {
   ExpectPass(R"(sdfg f(X: f64[N + 1], T: f64[N + 1], Y: f64[N]) {
