@@ -43,6 +43,7 @@ class MapReverser {
       for (NodeId piece : pieces)
         for (NodeId part : SplitProducts(&s_, piece)) all.push_back(part);
     }
+    ShareSums(&s_, &names_, &all);
     all.insert(all.end(), after_.begin(), after_.end());
     return all;
   }

@@ -29,4 +29,8 @@ std::vector<NodeId> SplitWrites(Sdfg* s, FreshNames* names, NodeId map);
 // for each of the sums, without registers. Others stay as they are. (split_products.cc)
 std::vector<NodeId> SplitProducts(Sdfg* s, NodeId map);
 
+// The gradient of a number that is a factor of a sum's products is taken from sums that the gradient of an array has anyway. `statements`:
+// the adjoint of one. (share_sums.cc)
+void ShareSums(Sdfg* s, FreshNames* names, std::vector<NodeId>* statements);
+
 }  // namespace headrace::autodiff

@@ -61,6 +61,13 @@ bool IsContraction(const Tasklet& t, const std::vector<Range>& ranges) {
   return moving >= 2 && reused;
 }
 
+std::vector<Expr> TermsOf(const Expr& e) {
+  if (!e.Is(ExprKind::kBinary) || e->op != Op::kAdd) return {e};
+  std::vector<Expr> terms = TermsOf(e->args[0]);
+  for (const Expr& more : TermsOf(e->args[1])) terms.push_back(more);
+  return terms;
+}
+
 }  // namespace
 
 std::vector<NodeId> SplitProducts(Sdfg* s, NodeId map) {
@@ -87,10 +94,13 @@ std::vector<NodeId> SplitProducts(Sdfg* s, NodeId map) {
       if (!IsProductOf(*s, t.value, s->Get(t.target).dtype) || t.op != WriteOp::kAssign || !t.index.empty() || !held.emplace(t.target, t.value).second) return {map};
       continue;
     }
-    if (!IsContraction(t, ranges)) return {map};
-    written.insert(RootOf(*s, t.target));
-    for (Name r : ReadContainers(t.value)) read.insert(RootOf(*s, r));
-    writes.push_back({n, std::move(t)});
+    for (const Expr& term : TermsOf(t.value)) {
+      t.value = term;
+      if (!IsContraction(t, ranges)) return {map};
+      written.insert(RootOf(*s, t.target));
+      for (Name r : ReadContainers(t.value)) read.insert(RootOf(*s, r));
+      writes.push_back({n, t});
+    }
   }
   if (std::any_of(written.begin(), written.end(), [&](Name n) { return read.count(n) > 0; })) return {map};
   std::vector<NodeId> out;

@@ -82,5 +82,41 @@ TEST(SplitProducts, OthersStayAsTheyAre) {
     Expect(text, text);
 }
 
+// da takes what dA has summed; where the array's elements are no sums of the same products, both stay.
+TEST(ShareSums, OfANumberAndAnArray) {
+  Result<Program> p = ParseProgram(R"(
+sdfg f(a: f64, A: f64[N, K], G: f64[N, N], inout dA: f64[N, K], inout da: f64) {
+  map i in 0:N, j in 0:i + 1, k in 0:K { dA[j, k] += G[i, j] * A[j, k] }
+  map i in 0:N, j in 0:i + 1, k in 0:K { dA[i, k] += G[i, j] * A[j, k] * a }
+  map i in 0:N, j in 0:i + 1, k in 0:K { da += G[i, j] * A[i, k] * A[j, k] }
+})");
+  ASSERT_TRUE(p.ok()) << p.status().ToString();
+  Sdfg& s = p->MutableEntry();
+  FreshNames names(s);
+  std::vector<NodeId> statements;
+  for (BlockId b : s.body)
+    for (NodeId n : std::get<State>(s.blocks[b].control).statements) statements.push_back(n);
+  ShareSums(&s, &names, &statements);
+  std::get<State>(s.blocks.Mutable(s.body[0]).control).statements = statements;
+  s.body.resize(1);
+  PrintOptions o;
+  o.origins = false;
+  Result<Program> expected = ParseProgram(R"(
+sdfg f(a: f64, A: f64[N, K], G: f64[N, N], inout dA: f64[N, K], inout da: f64) {
+  transient sums: f64[N, K]
+  state {
+    map i in 0:N, j in 0:i + 1, k in 0:K { dA[j, k] += G[i, j] * A[j, k] }
+    map i_1 in 0:N, i_2 in 0:K { sums[i_1, i_2] = 0.0 }
+    map i in 0:N, j in 0:i + 1, k in 0:K { sums[i, k] += G[i, j] * A[j, k] }
+    map i_1 in 0:N, i_2 in 0:K {
+      dA[i_1, i_2] += sums[i_1, i_2] * a
+      da += sums[i_1, i_2] * A[i_1, i_2]
+    }
+  }
+})");
+  ASSERT_TRUE(expected.ok()) << expected.status().ToString();
+  EXPECT_EQ(Print(*p, o), Print(*expected, o));
+}
+
 }  // namespace
 }  // namespace headrace::autodiff
