@@ -5,30 +5,11 @@
 #include <unordered_set>
 
 #include "autodiff/emit.h"
+#include "autodiff/taps.h"
 #include "ir/analysis/sets.h"
-#include "ir/analysis/type_inference.h"
 
 namespace headrace::autodiff {
 namespace {
-
-constexpr int kMaxNodes = 400;  // of a value whose registers have been put in
-
-// A map that writes element (indices + distance) of an array, in the coordinates of the array.
-struct Tap {
-  NodeId node;
-  Name target;
-  WriteOp op = WriteOp::kAssign;
-  std::vector<Expr> fixed;  // per dimension: its index where no map moves it, else null
-  std::vector<Range> box;   // per dimension that moves: where it writes; `index` is the map's
-  std::vector<Expr> distance;
-  Expr value;  // in terms of the maps' indices
-};
-
-int Size(const Expr& e) {
-  int n = 0;
-  Visit(e, [&](const Expr&) { return ++n < kMaxNodes; });
-  return n;
-}
 
 class Gatherer {
  public:
@@ -84,127 +65,61 @@ class Gatherer {
       // Taps that follow each other and don't see what the others add: their order does not matter.
       std::vector<Tap> run;
       std::unordered_set<Name> targets, read;
-      while (i < all.size()) {
-        std::optional<Tap> t = TapOf(all[i]);
-        if (!t || t->op != WriteOp::kAdd) break;
-        const Name root = RootOf(s_, t->target);
-        std::vector<Name> reads;
-        bool sees = read.count(root) > 0;
-        for (Name n : ReadContainers(t->value)) {
-          reads.push_back(RootOf(s_, n));
-          sees |= targets.count(reads.back()) || reads.back() == root;
-        }
-        if (sees) break;
-        targets.insert(root);
-        read.insert(reads.begin(), reads.end());
-        run.push_back(std::move(*t));
-        ++i;
+      for (; i < all.size(); ++i) {
+        std::optional<std::vector<Tap>> taps = TapsOf(s_, all[i]);
+        if (!taps || Sees(*taps, targets, read)) break;
+        for (Tap& t : *taps) run.push_back(std::move(t));
       }
-      if (run.empty()) {
-        out.push_back(all[i++]);
-        continue;
-      }
-      std::vector<bool> done(run.size());
-      for (size_t k = 0; k < run.size(); ++k) {
-        if (done[k]) continue;
-        std::vector<const Tap*> group;
-        for (size_t m = k; m < run.size(); ++m)
-          if (!done[m] && SameShape(run[k], run[m])) group.push_back(&run[m]), done[m] = true;
-        if (group.size() < 2 || !Emit(group, &out))
-          for (const Tap* t : group) out.push_back(t->node);
-      }
+      if (run.empty()) out.push_back(all[i++]);
+      else Together(run, &out);
     }
     return out;
   }
 
-  static bool SameShape(const Tap& a, const Tap& b) { return a.target == b.target && a.fixed == b.fixed; }
-
-  // ---- recognising ----
-  std::optional<Tap> TapOf(NodeId id) const {
-    Tap t;
-    t.node = id;
-    std::vector<Range> ranges;
-    const Map* m = std::get_if<Map>(&s_.nodes[id].body);
-    if (!m) return std::nullopt;
-    for (;;) {
-      ranges.insert(ranges.end(), m->ranges.begin(), m->ranges.end());
-      const Map* inner = m->body.size() == 1 ? std::get_if<Map>(&s_.nodes[m->body[0]].body) : nullptr;
-      if (!inner) break;
-      m = inner;
+  // Whether what one of them reads is added to by one of them or before, or the other way round; if not, they join those before.
+  bool Sees(const std::vector<Tap>& taps, std::unordered_set<Name>& targets, std::unordered_set<Name>& read) const {
+    std::unordered_set<Name> added = targets, seen = read;
+    for (const Tap& t : taps) {
+      if (t.op != WriteOp::kAdd) return true;
+      added.insert(RootOf(s_, t.target));
+      for (Name n : ReadContainers(t.value)) seen.insert(RootOf(s_, n));
     }
-    std::unordered_set<Name> indices;
-    for (const Range& r : ranges) indices.insert(r.index);
-    auto moves = [&](const Expr& e) {
-      bool found = false;
-      Visit(e, [&](const Expr& x) {
-        found |= x.Is(ExprKind::kSymbol) && indices.count(x->name);
-        return !found;
-      });
-      return found;
-    };
-    for (const Range& r : ranges)
-      if ((r.step && AsInt(r.step) != 1) || moves(r.begin) || moves(r.end)) return std::nullopt;
-
-    // Registers are put in where they are read.
-    std::unordered_map<Name, Expr> registers;
-    auto inlined = [&](const Expr& e) {
-      return Transform(e, [&](const Expr& x) -> Expr {
-        if (!x.Is(ExprKind::kRead) || !x->args.empty()) return x;
-        auto it = registers.find(x->name);
-        return it == registers.end() ? x : it->second;
-      });
-    };
-    const Tasklet* last = nullptr;
-    for (size_t k = 0; k < m->body.size(); ++k) {
-      auto* s = std::get_if<Tasklet>(&s_.nodes[m->body[k]].body);
-      if (!s || s->guarded || s->flat) return std::nullopt;
-      const Container& c = s_.Get(s->target);
-      if (k + 1 < m->body.size()) {
-        if (c.storage != Storage::kRegister || !c.shape.empty() || s->op != WriteOp::kAssign ||
-            registers.count(s->target))
-          return std::nullopt;
-        Result<Expr> typed = InferTypes(s_, s->value, c.dtype);
-        if (!typed.ok() || (*typed)->dtype != c.dtype || ComputeType(c.dtype) != c.dtype) return std::nullopt;
-        Expr value = inlined(s->value);
-        if (Size(value) >= kMaxNodes) return std::nullopt;
-        registers.emplace(s->target, std::move(value));
-      } else {
-        last = s;
-        if (c.storage == Storage::kRegister) return std::nullopt;
-      }
-    }
-    if (!last) return std::nullopt;
-    if (!IsFloat(s_.Get(last->target).dtype)) return std::nullopt;
-    t.target = last->target;
-    t.op = last->op;
-    t.value = inlined(last->value);
-    if (Size(t.value) >= kMaxNodes) return std::nullopt;
-    std::unordered_set<Name> placed;
-    for (const Expr& written : last->index) {
-      const Expr e = inlined(written);
-      if (!IsIndexExpr(e)) return std::nullopt;
-      if (!moves(e)) {
-        t.fixed.push_back(e);
-        continue;
-      }
-      t.fixed.push_back(Expr());
-      bool found = false;
-      for (const Range& r : ranges) {
-        Expr d = e - Expr(r.index);
-        if (moves(d)) continue;
-        if (!placed.insert(r.index).second) return std::nullopt;
-        t.box.push_back({r.index, r.begin + d, r.end + d, Expr(1)});
-        t.distance.push_back(d);
-        found = true;
-        break;
-      }
-      if (!found) return std::nullopt;
-    }
-    if (placed.size() != ranges.size()) return std::nullopt;
-    for (Name n : ReadContainers(t.value))
-      if (s_.Get(n).storage == Storage::kRegister) return std::nullopt;  // of a map around, or never set
-    return t;
+    if (std::any_of(added.begin(), added.end(), [&](Name n) { return seen.count(n) > 0; })) return true;
+    targets = std::move(added), read = std::move(seen);
+    return false;
   }
+
+  // Taps of one array become one map. Of a map some of whose taps did the others are maps of their own.
+  void Together(const std::vector<Tap>& run, std::vector<NodeId>* out) {
+    std::vector<bool> done(run.size());
+    std::unordered_set<uint32_t> parted;
+    for (size_t k = 0; k < run.size(); ++k) {
+      if (done[k]) continue;
+      std::vector<const Tap*> group;
+      std::vector<size_t> members;
+      for (size_t m = k; m < run.size(); ++m)
+        if (!done[m] && SameShape(run[k], run[m])) group.push_back(&run[m]), members.push_back(m);
+      if (group.size() < 2 || !Emit(group, out)) continue;
+      for (size_t m : members) done[m] = true, parted.insert(run[m].node.value);
+    }
+    std::unordered_set<uint32_t> whole;
+    for (size_t k = 0; k < run.size(); ++k) {
+      if (done[k] || IsZero(run[k].value)) continue;
+      if (!run[k].alone && parted.count(run[k].node.value)) out->push_back(Alone(run[k]));
+      else if (whole.insert(run[k].node.value).second) out->push_back(run[k].node);
+    }
+  }
+  NodeId Alone(const Tap& tap) {
+    Tasklet t;
+    t.target = tap.target, t.index = tap.index, t.op = tap.op, t.value = tap.value;
+    const Origin origin = s_.nodes[tap.node].origin;
+    Map m;
+    m.ranges = tap.ranges;
+    m.body = {s_.AddNode(std::move(t), origin)};
+    return s_.AddNode(std::move(m), origin);
+  }
+
+  static bool SameShape(const Tap& a, const Tap& b) { return a.target == b.target && a.fixed == b.fixed; }
 
   // ---- bounds ----
   bool Le(const Expr& a, const Expr& b) const { return a == b || ProveLe(a, b, assumptions_) == Truth::kYes; }
@@ -293,7 +208,7 @@ class Gatherer {
       bool touches = false;
       for (const Touched& t : TouchedBy(p_, s_, (*out)[k])) touches |= t.root == root;
       if (!touches) continue;
-      std::optional<Tap> z = TapOf((*out)[k]);
+      std::optional<Tap> z = TapOf(s_, (*out)[k]);
       if (!z || z->op != WriteOp::kAssign || !SameShape(*z, like) ||
           !(z->value.Is(ExprKind::kFloat) || z->value.Is(ExprKind::kInt)))
         return false;

@@ -42,6 +42,31 @@ sdfg f(G: f64[N], c: f64, inout D: f64[N]) {
 })");
 }
 
+// Maps that add to several arrays: where one of these has taps in both, the others stay maps of their own; a register that adds nothing
+// adds nothing.
+TEST(GatherAdjoints, MapsOfSeveralSums) {
+  Expect(R"(
+sdfg f(G: f64[N], X: f64[N], inout D: f64[N], inout E: f64[N], inout H: f64[N]) {
+  assume N >= 4
+  transient t: f64 @register
+  transient r: f64 @register
+  transient z: f64 @register
+  map i in 1:N - 1 { t = X[i]; r = 0.0; z = 0.0; r += t > 0.0 ? G[i] : 0.0; D[i - 1] += r; E[i] += -z; H[i] += t * G[i] }
+  map i in 1:N - 1 { D[i + 1] += G[i] }
+})",
+         R"(
+sdfg f(G: f64[N], X: f64[N], inout D: f64[N], inout E: f64[N], inout H: f64[N]) {
+  assume N >= 4
+  transient t: f64 @register
+  transient r: f64 @register
+  transient z: f64 @register
+  map i_1 in 2:N - 2 { D[i_1] += (X[i_1 + 1] > 0.0 ? G[i_1 + 1] : 0.0) + G[i_1 - 1] }
+  map i_1 in 0:2 { D[i_1] += X[i_1 + 1] > 0.0 ? G[i_1 + 1] : 0.0 }
+  map i_1 in N - 2:N { D[i_1] += G[i_1 - 1] }
+  map i in 1:N - 1 { H[i] += X[i] * G[i] }
+})");
+}
+
 // Where an edge belongs to some of the taps only, each asks whether it is one of them.
 TEST(GatherAdjoints, EdgesOfThreeTaps) {
   Expect(R"(
