@@ -356,10 +356,13 @@ void Scheduler::Finish(Statements body) {
 namespace {
 
 bool AddsProducts(const Sdfg& s) {
+  const auto negated = [](const Expr& e) { return e.Is(ExprKind::kUnary) && e->op == Op::kNeg; };
   bool found = false;
   ForEachNode(s, [&](NodeId n) {
     const auto* t = std::get_if<Tasklet>(&s.nodes[n].body);
-    found |= t && t->op == WriteOp::kAdd && t->value.Is(ExprKind::kBinary) && t->value->op == Op::kMul;
+    if (!t || t->op != WriteOp::kAdd) return;
+    const Expr& value = negated(t->value) ? t->value->args[0] : t->value;
+    found |= value.Is(ExprKind::kBinary) && value->op == Op::kMul;
   });
   return found;
 }

@@ -53,22 +53,45 @@ std::vector<Range> TakeColumns(std::vector<Range>* from, const Expr& target, int
   return columns;
 }
 
-}  // namespace
-
-Expr StrideOf(const Expr& elements, Name index) {
-  const auto c = Coefficient(elements, index);
-  return c ? *c : Expr();
+// The value's factors, a sign being one's.
+void Factors(const Expr& e, std::vector<Expr>* out, bool* negative) {
+  if (e.Is(ExprKind::kUnary) && e->op == Op::kNeg) {
+    *negative = !*negative;
+    return Factors(e->args[0], out, negative);
+  }
+  if (!e.Is(ExprKind::kBinary) || e->op != Op::kMul) return out->push_back(e);
+  Factors(e->args[0], out, negative);
+  Factors(e->args[1], out, negative);
 }
 
-Expr CountOf(const std::vector<Range>& ranges) {
-  Expr n(1);
-  for (const Range& r : ranges) n = n * r.end;
-  return n;
+// More than two factors, or a sign, as two operands: those that share a range of the target, and others; what speaks of no such range goes
+// to the others.
+std::optional<std::pair<Expr, Expr>> Gathered(const Expr& value, const std::vector<Range>& ranges, const Expr& target) {
+  std::vector<Expr> factors;
+  bool negative = false;
+  Factors(value, &factors, &negative);
+  std::vector<Expr> sides[2];
+  const auto shares = [&](const Expr& e, const std::vector<Expr>& side) {
+    return std::any_of(ranges.begin(), ranges.end(), [&](const Range& r) {
+      const auto speaks = [&](const Expr& f) { return Mentions(f, r.index); };
+      return speaks(target) && speaks(e) && std::any_of(side.begin(), side.end(), speaks);
+    });
+  };
+  for (const Expr& f : factors) {
+    const bool kept = shares(f, {f});
+    sides[!kept || !(sides[0].empty() || shares(f, sides[0]))].push_back(f);
+  }
+  if (sides[0].empty() || sides[1].empty()) return std::nullopt;
+  Expr operands[2];
+  for (int k = 0; k < 2; ++k)
+    for (const Expr& f : sides[k]) operands[k] = operands[k] ? BinaryExpr(Op::kMul, operands[k], f) : f;
+  if (negative) operands[1] = UnaryExpr(Op::kNeg, operands[1]);
+  return std::pair(operands[0], operands[1]);
 }
 
-std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type, const Device& d) {
+std::optional<Product> ProductOfTwo(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::pair<Expr, Expr>& operands,
+                                    const std::vector<bool>& apart, DType type, const Device& d) {
   const Tasklet* const t = &sum;
-  if (t->op != WriteOp::kAdd || !t->value.Is(ExprKind::kBinary) || t->value->op != Op::kMul) return std::nullopt;
   Product p;
   p.sum = *t;
   p.type = type;
@@ -76,7 +99,7 @@ std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& su
   if ((!real && !IsComplex(p.type)) || !ComputesIn(s, *t, p.type)) return std::nullopt;
   const Offset target = OffsetOf(s, t->target, t->index, t->flat);
   if (!target.elements) return std::nullopt;
-  p.row_operand = t->value->args[0], p.column_operand = t->value->args[1];
+  p.row_operand = operands.first, p.column_operand = operands.second;
   for (Name r : ReadContainers(t->value))
     if (RootOf(s, r) == target.root) return std::nullopt;
   std::vector<Range> rows, columns;
@@ -106,6 +129,29 @@ std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& su
   const int64_t wide = Extent(p.columns);
   if (Extent(p.row) < 3 || 2 * wide < d.few_columns || Extent(p.depth) < 8 || (wide < d.few_columns && Extent(p.row) < d.few_columns * d.few_columns)) return std::nullopt;
   return p;
+}
+
+}  // namespace
+
+Expr StrideOf(const Expr& elements, Name index) {
+  const auto c = Coefficient(elements, index);
+  return c ? *c : Expr();
+}
+
+Expr CountOf(const std::vector<Range>& ranges) {
+  Expr n(1);
+  for (const Range& r : ranges) n = n * r.end;
+  return n;
+}
+
+std::optional<Product> ProductOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type, const Device& d) {
+  const Expr& value = sum.value;
+  if (sum.op != WriteOp::kAdd) return std::nullopt;
+  if (value.Is(ExprKind::kBinary) && value->op == Op::kMul)
+    if (auto p = ProductOfTwo(s, n, sum, {value->args[0], value->args[1]}, apart, type, d)) return p;
+  const Expr target = OffsetOf(s, sum.target, sum.index, sum.flat).elements;
+  const auto operands = type == DType::kI32 || !target ? std::nullopt : Gathered(value, n.ranges, target);
+  return operands ? ProductOfTwo(s, n, sum, *operands, apart, type, d) : std::nullopt;
 }
 
 }  // namespace headrace::schedule
