@@ -1,5 +1,5 @@
-// Built twice (BUILD), as namespace LINALG_BUILD and with a name of its own for Eigen's, so that no template of the one build takes
-// the place of one of the other.
+// Built three times (BUILD), as namespace LINALG_BUILD and with a name of its own for Eigen's, so that no template of one build takes
+// the place of one of another.
 #include "plugins/linalg/dense.h"
 
 #include "plugins/linalg/eigen_asks.h"

@@ -1,4 +1,4 @@
-// Solves and factors by Eigen, which is built twice: for processors with AVX2 and FMA, and for every processor.
+// Solves and factors by Eigen, which is built three times: for processors with AVX-512, with AVX2 and FMA, and for every processor.
 #pragma once
 #include <cstdint>
 
@@ -16,6 +16,10 @@ struct Dense {
   void (*pseudo_inverse)(int32_t dtype, int64_t m, int64_t n, double rtol, const void* a, void* p);  // rtol below 0: the type's own
 };
 
+namespace wide {  // for AVX-512 (F, DQ, VL, BW)
+Dense Solvers();
+Dense Factors();
+}  // namespace wide
 namespace fast {  // for AVX2 and FMA
 Dense Solvers();
 Dense Factors();

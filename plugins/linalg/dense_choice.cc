@@ -10,6 +10,14 @@ bool RunsFast() {
   return false;
 #endif
 }
+bool RunsWide() {
+#if defined(__x86_64__)
+  return RunsFast() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
+}
 
 Dense Joined(Dense all, const Dense& factors) {
   all.log_determinant = factors.log_determinant;
@@ -23,7 +31,9 @@ Dense Joined(Dense all, const Dense& factors) {
 }  // namespace
 
 const Dense& DenseOfThisProcessor() {
-  static const Dense all = RunsFast() ? Joined(fast::Solvers(), fast::Factors()) : Joined(plain::Solvers(), plain::Factors());
+  static const Dense all = RunsWide()   ? Joined(wide::Solvers(), wide::Factors())
+                           : RunsFast() ? Joined(fast::Solvers(), fast::Factors())
+                                        : Joined(plain::Solvers(), plain::Factors());
   return all;
 }
 

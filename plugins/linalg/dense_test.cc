@@ -37,15 +37,21 @@ void Near(const Numbers& a, const Numbers& b) {
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-10) << i;
 }
 
-class Builds : public testing::TestWithParam<bool> {
+enum class Build { kPlain, kFast, kWide };
+
+class Builds : public testing::TestWithParam<Build> {
  protected:
   void SetUp() override {
-    if (GetParam() && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) GTEST_SKIP() << "this processor has no AVX2 or no FMA";
+    const bool fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool wide = fast && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512bw");
+    if (GetParam() == Build::kFast && !fast) GTEST_SKIP() << "this processor has no AVX2 or no FMA";
+    if (GetParam() == Build::kWide && !wide) GTEST_SKIP() << "this processor has no AVX-512";
   }
-  Dense solvers() const { return GetParam() ? fast::Solvers() : plain::Solvers(); }
-  Dense factors() const { return GetParam() ? fast::Factors() : plain::Factors(); }
+  Dense solvers() const { return GetParam() == Build::kWide ? wide::Solvers() : GetParam() == Build::kFast ? fast::Solvers() : plain::Solvers(); }
+  Dense factors() const { return GetParam() == Build::kWide ? wide::Factors() : GetParam() == Build::kFast ? fast::Factors() : plain::Factors(); }
 };
-INSTANTIATE_TEST_SUITE_P(Dense, Builds, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Dense, Builds, testing::Values(Build::kPlain, Build::kFast, Build::kWide));
 
 TEST_P(Builds, SolveDeterminantAndCholesky) {
   const int64_t n = 13;
