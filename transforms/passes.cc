@@ -34,6 +34,7 @@
 #include "transforms/inline_nested.h"
 #include "transforms/integer_products.h"
 #include "transforms/layout/assign_layouts.h"
+#include "transforms/layout/turn_arrays.h"
 #include "transforms/layout/pack_constants.h"
 #include "transforms/loop_to_map.h"
 #include "transforms/one_sided_sigmoids.h"
@@ -291,6 +292,12 @@ Status RegisterSteps(Registry& r) {
         const std::string device = Option(o, "device");
         HR_ASSIGN_OR_RETURN(schedule::Device d, schedule::FindDevice(device.empty() ? "cpu" : device));
         return AssignLayouts(p, d, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "turn-arrays", "puts the dimension innermost in memory along which loops' statements walk an array", {"device"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
+        return TurnArrays(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "integer-products", "sums products of quantised operands as integers", {"device"},

@@ -1,0 +1,62 @@
+#include <gtest/gtest.h>
+
+#include "transforms/testing.h"
+
+namespace headrace::transforms {
+namespace {
+
+// A recurrence over columns: what it leaves lies column by column. The rows that it reads stay rows.
+TEST(TurnArrays, RecurrencesOverColumns) {
+  ExpectPass(R"(
+sdfg f(U: f64[100, 100], Y: f64[100]) {
+  transient P: f64[100, 100]
+  map i in 0:100 { P[i, 0] = 0.0 }
+  for j in 1:100 {
+    map i in 0:100 { P[i, j] = U[j, i] / (P[i, j - 1] + 2.0) }
+  }
+  map i in 0:100 { Y[i] = P[i, 99] }
+})",
+             "turn-arrays", R"(
+sdfg f(U: f64[100, 100], Y: f64[100]) {
+  transient P: f64[100, 100] layout [d1, d0]
+  map i in 0:100 { P[i, 0] = 0.0 }
+  for j in 1:100 {
+    map i in 0:100 { P[i, j] = U[j, i] / (P[i, j - 1] + 2.0) }
+  }
+  map i in 0:100 { Y[i] = P[i, 99] }
+})");
+}
+
+// Planes of three dimensions, in a loop over the last one.
+TEST(TurnArrays, Planes) {
+  ExpectPass(R"(
+sdfg f(Y: f64[8, 9]) {
+  transient T: f64[8, 9, 40]
+  map i in 0:8, j in 0:9 { T[i, j, 0] = 1.0 }
+  for k in 1:40 {
+    map i in 0:8, j in 0:9 { T[i, j, k] = T[i, j, k - 1] * 0.5 }
+  }
+  map i in 0:8, j in 0:9 { Y[i, j] = T[i, j, 39] }
+})",
+             "turn-arrays", R"(
+sdfg f(Y: f64[8, 9]) {
+  transient T: f64[8, 9, 40] layout [d2, d0, d1]
+  map i in 0:8, j in 0:9 { T[i, j, 0] = 1.0 }
+  for k in 1:40 {
+    map i in 0:8, j in 0:9 { T[i, j, k] = T[i, j, k - 1] * 0.5 }
+  }
+  map i in 0:8, j in 0:9 { Y[i, j] = T[i, j, 39] }
+})");
+}
+
+// Where nothing is gained: rows in a loop, columns in none, what library nodes use, parameters.
+TEST(TurnArrays, OthersStay) {
+  for (const char* body : {"for j in 1:50 { map i in 0:50 { T[j, i] = T[j - 1, i] * 0.5 } }",
+                           "map j in 0:50 { map i in 0:50 { T[i, j] = 0.5 } }",
+                           "for j in 1:50 { map i in 0:50 { T[i, j] = T[i, j - 1] * 0.5 } }\n  onnx.Neg(X = T) -> (Y = T)",
+                           "for j in 1:50 { map i in 0:50 { X[i, j] = X[i, j - 1] * 0.5 } }"})
+    ExpectUnchanged("sdfg f(inout X: f64[50, 50]) {\n  transient T: f64[50, 50]\n  " + std::string(body) + "\n}", "turn-arrays");
+}
+
+}  // namespace
+}  // namespace headrace::transforms
