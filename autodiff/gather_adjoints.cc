@@ -104,11 +104,13 @@ class Gatherer {
     }
     std::unordered_set<uint32_t> whole;
     for (size_t k = 0; k < run.size(); ++k) {
-      if (done[k] || IsZero(run[k].value)) continue;
+      if (done[k] || AddsNothing(run[k])) continue;
       if (!run[k].alone && parted.count(run[k].node.value)) out->push_back(Alone(run[k]));
       else if (whole.insert(run[k].node.value).second) out->push_back(run[k].node);
     }
   }
+  // A parameter that is marked as read and written stays written.
+  bool AddsNothing(const Tap& t) const { return IsZero(t.value) && !s_.Get(RootOf(s_, t.target)).inout; }
   NodeId Alone(const Tap& tap) {
     Tasklet t;
     t.target = tap.target, t.index = tap.index, t.op = tap.op, t.value = tap.value;

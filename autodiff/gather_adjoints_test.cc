@@ -46,20 +46,22 @@ sdfg f(G: f64[N], c: f64, inout D: f64[N]) {
 // adds nothing.
 TEST(GatherAdjoints, MapsOfSeveralSums) {
   Expect(R"(
-sdfg f(G: f64[N], X: f64[N], inout D: f64[N], inout E: f64[N], inout H: f64[N]) {
+sdfg f(G: f64[N], X: f64[N], inout D: f64[N], E: f64[N], inout H: f64[N]) {
   assume N >= 4
   transient t: f64 @register
   transient r: f64 @register
   transient z: f64 @register
+  map i in 0:N { E[i] = 0.0 }
   map i in 1:N - 1 { t = X[i]; r = 0.0; z = 0.0; r += t > 0.0 ? G[i] : 0.0; D[i - 1] += r; E[i] += -z; H[i] += t * G[i] }
   map i in 1:N - 1 { D[i + 1] += G[i] }
 })",
          R"(
-sdfg f(G: f64[N], X: f64[N], inout D: f64[N], inout E: f64[N], inout H: f64[N]) {
+sdfg f(G: f64[N], X: f64[N], inout D: f64[N], E: f64[N], inout H: f64[N]) {
   assume N >= 4
   transient t: f64 @register
   transient r: f64 @register
   transient z: f64 @register
+  map i in 0:N { E[i] = 0.0 }
   map i_1 in 2:N - 2 { D[i_1] += (X[i_1 + 1] > 0.0 ? G[i_1 + 1] : 0.0) + G[i_1 - 1] }
   map i_1 in 0:2 { D[i_1] += X[i_1 + 1] > 0.0 ? G[i_1 + 1] : 0.0 }
   map i_1 in N - 2:N { D[i_1] += G[i_1 - 1] }
