@@ -20,7 +20,7 @@ TRANSPOSED = "(X: f32[1000, 1000], Y: f32[1000, 1000]) { Y[i, j] = X[j, i] }"
 TRANSPOSED_SYMBOLIC = "(X: f32[N, M], Y: f32[M, N]) { Y[i, j] = X[j, i] }"
 PRODUCT = "(A: f32[1000, 900], B: f32[900, 1100], C: f32[1000, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[k, j] }"
 TURNED = "(A: f32[4000, 900], B: f32[1100, 900], C: f32[4000, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[j, k] }"
-FEW_ROWS = "(A: f32[100, 900], B: f32[900, 1100], C: f32[100, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[k, j] }"
+FEW_ROWS = "(A: f32[100, 900], B: f32[1100, 900], C: f32[100, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[j, k] }"
 PACKED = "(A: f32[900, 1000], B: f32[900, 2100], C: f32[1000, 2100]) { C[i, j] = 0; C[i, j] += A[k, i] * B[k, j] }"
 
 # The number, its other value, and a program that it decides about.

@@ -73,7 +73,11 @@ class Turner {
     const Container& c = s_.Get(n);
     const auto in_loop = in_loops_.find(n);
     return c.kind == ContainerKind::kTransient && c.shape.size() >= 2 && c.shape.size() < 8 && MayLieInArena(c) &&
-           c.storage == Storage::kArena && c.strides.empty() && in_loop != in_loops_.end() && in_loop->second && !fixed_.count(n);
+           c.storage == Storage::kArena && c.strides.empty() && in_loop != in_loops_.end() && in_loop->second && !fixed_.count(n) &&
+           !HasViews(n);
+  }
+  bool HasViews(Name n) const {
+    return std::any_of(s_.order.begin(), s_.order.end(), [&](Name v) { return s_.Get(v).kind == ContainerKind::kView && s_.Get(v).base == n; });
   }
   double Cost(const std::vector<size_t>& statements) const {
     double sum = 0;

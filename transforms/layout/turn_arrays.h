@@ -7,7 +7,7 @@
 //   }                                                                     }
 //
 // One after the other, while what is read or written across memory becomes less, loops counted (layout_cost.h). Subsets stay as they are,
-// and so does what others have laid out, what the program takes and gives, and what library nodes and calls use.
+// and so does what others have laid out, what has views, what the program takes and gives, and what library nodes and calls use.
 #pragma once
 #include "ir/registry/transformation.h"
 #include "transforms/schedule/device.h"

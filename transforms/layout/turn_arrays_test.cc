@@ -49,6 +49,21 @@ sdfg f(Y: f64[8, 9]) {
 })");
 }
 
+// A view may run through dimensions that would lie apart.
+TEST(TurnArrays, ArraysWithViewsStay) {
+  ExpectUnchanged(R"(
+sdfg f(Y: f64[50], k: symbol) {
+  transient T: f64[50, 50]
+  view V: f64[k, 7] of T strides [k, 3]
+  for j in 1:50 {
+    map i in 0:50 { T[i, j] = T[i, j - 1] * 0.5 }
+    V[0, 1] = 2.0
+  }
+  map i in 0:50 { Y[i] = T[i, 49] }
+})",
+                  "turn-arrays");
+}
+
 // Where nothing is gained: rows in a loop, columns in none, what library nodes use, parameters.
 TEST(TurnArrays, OthersStay) {
   for (const char* body : {"for j in 1:50 { map i in 0:50 { T[j, i] = T[j - 1, i] * 0.5 } }",

@@ -283,8 +283,8 @@ kernel j(p0: f32[24], p1: f32[12], p2: f32[8], p3: f32[4]) {
 kernel few(inout p0: f32[512, 6], p1: f32[512, 40], p2: f32[40, 6]) {
   map i0 in 0:512, i1 in 0:6, i2 in 0:40 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 }
-kernel ahead(inout p0: f32[64, 700], p1: f32[64, 600], p2: f32[600, 700]) {
-  map i0 in 0:64, i1 in 0:700, i2 in 0:600 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
+kernel ahead(inout p0: f32[64, 700], p1: f32[64, 600], p2: f32[700, 600]) {
+  map i0 in 0:64, i1 in 0:700, i2 in 0:600 { p0[i0, i1] += p1[i0, i2] * p2[i1, i2] }
 }
 kernel along(inout p0: f32[64, 64], p1: f32[9, 64, 500], p2: f32[9, 64, 500]) {
   map i0 in 0:64, i1 in 0:64, i2 in 0:9, i3 in 0:500 { p0[i0, i1] += p1[i2, i0, i3] * p2[i2, i1, i3] }
