@@ -1,7 +1,6 @@
 #include "transforms/block_triangles.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
 #include "ir/analysis/layout.h"
@@ -161,39 +160,10 @@ class Blocks {
   std::vector<NodeId> Both(const Triangle& t, const Expr& first, int64_t rows, const Origin& origin) {
     const Expr x = SymbolExpr(t.map.ranges[t.x].index), edge(t.edge), other(t.other_end);
     const Expr between = Simplify(first + Expr(t.upper ? UpperBegin(t, rows) : LowerEnd(t)));
-    const Expr outermost = Simplify(first + Expr(t.upper ? t.edge : rows - 1 + t.edge));
-    NodeId triangle;
-    if (const std::optional<Triangle> all = WithZeros(t))
-      triangle = t.upper ? Part(*all, first, rows, outermost, between, origin) : Part(*all, first, rows, between, outermost, origin);
-    else
-      triangle = t.upper ? Part(t, first, rows, x + edge, between, origin) : Part(t, first, rows, between, x + edge, origin);
+    const NodeId triangle = t.upper ? Part(t, first, rows, x + edge, between, origin) : Part(t, first, rows, between, x + edge, origin);
     if (between == other) return {triangle};
     if (t.upper) return {triangle, Part(t, first, rows, between, other, origin)};
     return {Part(t, first, rows, other, between, origin), triangle};
-  }
-  // A factor that is known to both indices is 0 outside of the triangle: then all of the rectangle around it is summed, in tiles. Not
-  // where both say what is written: those are other elements.
-  static std::optional<Triangle> WithZeros(const Triangle& t) {
-    const Name x = t.map.ranges[t.x].index, y = t.map.ranges[t.y].index;
-    const auto speaks = [&](Name n) {
-      return std::any_of(t.sum.index.begin(), t.sum.index.end(), [&](const Expr& e) { return Mentions(e, n); });
-    };
-    if (speaks(x) && speaks(y)) return std::nullopt;
-    const Expr within = BinaryExpr(t.upper ? Op::kGe : Op::kLt, SymbolExpr(y), SymbolExpr(x) + Expr(t.edge));
-    bool found = false;
-    const std::function<Expr(const Expr&)> put = [&](const Expr& e) -> Expr {
-      if (found) return e;
-      if (e.Is(ExprKind::kBinary) && e->op == Op::kMul) {
-        const Expr a = put(e->args[0]);
-        return BinaryExpr(Op::kMul, a, put(e->args[1]));
-      }
-      if (!e.Is(ExprKind::kRead) || !Mentions(e, x) || !Mentions(e, y)) return e;
-      found = true;
-      return SelectExpr(within, e, FloatExpr(0));
-    };
-    Triangle all = t;
-    all.sum.value = put(t.sum.value);
-    return found ? std::optional<Triangle>(std::move(all)) : std::nullopt;
   }
   NodeId Part(const Triangle& t, const Expr& first, int64_t rows, const Expr& begin, const Expr& end, const Origin& origin) {
     Map m = t.map;

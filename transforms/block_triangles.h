@@ -10,14 +10,6 @@
 //        }
 //        … and the same of the rows that are left, 448:500
 //
-// Where an element of the triangle is a factor, and the sum goes over it, the small triangle is a rectangle with zeros, too, which has
-// tiles: what is 0 · inf then is NaN, as in a product of matrices.
-//
-//   map i in 0:500, j in 0:i, k in 0:600 { D[j, k] += T[i, j] * A[i, k] }
-//     →  …  map i in 64 * block:64 * block + 64, j in 64 * block:64 * block + 63, k in 0:600 {
-//             D[j, k] += (j < i ? T[i, j] : 0) * A[i, k]
-//           }
-//
 // Maps of one sum of known sizes, of which one range begins or ends with the index of another one. Iterations of a map have no order.
 #pragma once
 #include <functional>

@@ -73,30 +73,11 @@ sdfg f(A: f64[200, 128], G: f64[128, 128], D: f64[200, 128]) {
   }
   for block in 0:2 {
     state {
-      map i in 64 * block:64 * block + 64, j in 64 * block:64 * block + 64, k in 0:200 {
-        D[k, j] += (j >= i ? T[i, j] : 0.0) * A[k, i]
+      map i in 64 * block:64 * block + 64, j in 0:64 * block - i + 64, k in 0:200 {
+        D[k, i + j] += T[i, i + j] * A[k, i]
       }
       map i in 64 * block:64 * block + 64, j in 64 * block + 64:128, k in 0:200 {
         D[k, j] += T[i, j] * A[k, i]
-      }
-    }
-  }
-})");
-}
-
-// The triangle is a factor: beside the rectangles, the small triangles are rectangles with zeros.
-TEST(BlockTriangles, FactorsThatAreTriangles) {
-  ExpectPass(R"(
-sdfg f(G: f64[128, 128], A: f64[128, 150], a: f64, inout D: f64[128, 150]) {
-  map i in 0:128, j in 0:i, k in 0:150 { D[j, k] += G[i, j] * (a * A[i, k]) }
-})",
-             "block-triangles", R"(
-sdfg f(G: f64[128, 128], A: f64[128, 150], a: f64, inout D: f64[128, 150]) {
-  for block in 0:2 {
-    state {
-      map i in 64 * block:64 * block + 64, j in 0:64 * block, k in 0:150 { D[j, k] += G[i, j] * (a * A[i, k]) }
-      map i in 64 * block:64 * block + 64, j in 64 * block:64 * block + 63, k in 0:150 {
-        D[j, k] += (j < i ? G[i, j] : 0.0) * (a * A[i, k])
       }
     }
   }
