@@ -126,7 +126,7 @@ TEST(KernelTextTest, MessagesSayWhatIsWrongAndWhatToDo) {
        "write its bounds: i in a:b"},
       {"for i in 0:N { if i > 0 Y[i] = 1 }", "to open the body", ""},
       {"check X[0] ?? 0", "'check' is followed by the access that it speaks of", ""},
-      {"prefetch 2 * X[0]", "'prefetch' is followed by the element that it speaks of", ""},
+      {"prefetch X[0] ?? 0", "'prefetch' is followed by the element that it speaks of", ""},
       {"assume t in 0:N", "'t' is not a symbol that the kernel is given", "declare it: t: symbol"},
       {"local s: f32\nlocal s: f32\ns = 0\nY[0] = s", "there is already a local 's' in this kernel",
        "names are of the whole kernel"},
