@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "autodiff/reverse_pieces.h"
+#include "ir/analysis/layout.h"
 
 namespace headrace::autodiff {
 namespace {
@@ -64,6 +65,26 @@ bool SameRanges(const std::vector<Range>& a, const std::vector<Range>& b) {
   });
 }
 
+// Whether all elements of `array` get a term: 0 for one that gets none, times an infinity, would be no 0.
+bool IsWhole(const Sum& array, const std::vector<Name>& kept, const std::vector<Expr>& shape) {
+  for (const Range& r : array.ranges) {
+    const auto at = std::find(kept.begin(), kept.end(), r.index);
+    if (at != kept.end()) {
+      if (AsInt(r.begin) != 0 || r.end != shape[static_cast<size_t>(at - kept.begin())]) return false;
+      continue;
+    }
+    Expr least = r.end - r.begin;
+    for (const Range& q : array.ranges) {
+      if (!Speaks(least, q.index)) continue;
+      const auto by = Coefficient(least, q.index);
+      if (!by || AsInt(*by).value_or(-1) < 0) return false;
+      least = Substitute(least, {{q.index, q.begin}});
+    }
+    if (AsInt(least).value_or(1) < 1) return false;
+  }
+  return true;
+}
+
 // What `array` adds up is, but for factors that its elements are multiplied by, what `number` adds up: the other factors of both.
 struct Shared {
   std::vector<Expr> common, of_array, of_number;
@@ -78,6 +99,7 @@ std::optional<Shared> SharedBy(const Sdfg& s, const Sum& array, const Sum& numbe
     if (!e.Is(ExprKind::kSymbol) || std::find(kept.begin(), kept.end(), e->name) != kept.end()) return std::nullopt;
     kept.push_back(e->name);
   }
+  if (!IsWhole(array, kept, c.shape)) return std::nullopt;
   Shared out;
   out.of_number = number.factors;
   for (const Expr& f : array.factors) {

@@ -118,5 +118,22 @@ sdfg f(a: f64, A: f64[N, K], G: f64[N, N], inout dA: f64[N, K], inout da: f64) {
   EXPECT_EQ(Print(*p, o), Print(*expected, o));
 }
 
+// An element of A that the sum does not speak of may be infinite.
+TEST(ShareSums, NotOfPartsOfAnArray) {
+  for (const char* ranges : {"i in 1:N, j in 0:i + 1, k in 0:K", "i in 0:N, j in 0:i, k in 0:K", "i in 0:N, j in i:N, k in 0:K - 1"}) {
+    const std::string map = "  map " + std::string(ranges);
+    Result<Program> p = ParseProgram("sdfg f(a: f64, A: f64[N, K], G: f64[N, N], inout dA: f64[N, K], inout da: f64) {\n" + map +
+                                     " { dA[i, k] += G[i, j] * A[j, k] * a }\n" + map + " { da += G[i, j] * A[i, k] * A[j, k] }\n}");
+    ASSERT_TRUE(p.ok()) << p.status().ToString();
+    Sdfg& s = p->MutableEntry();
+    FreshNames names(s);
+    std::vector<NodeId> statements;
+    for (BlockId b : s.body)
+      for (NodeId n : std::get<State>(s.blocks[b].control).statements) statements.push_back(n);
+    ShareSums(&s, &names, &statements);
+    EXPECT_EQ(statements.size(), 2u) << ranges;
+  }
+}
+
 }  // namespace
 }  // namespace headrace::autodiff
