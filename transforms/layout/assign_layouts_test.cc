@@ -226,6 +226,42 @@ sdfg f(A: f32[32], W: f32[32, 1, 3, 3], Y: f32[N, 32]) {
 })");
 }
 
+// A batch of one, that no index counts: the gradient of weights is one all the same.
+TEST(AssignLayouts, GradientOfWeightsOfOneImage) {
+  ExpectPass(R"(
+sdfg f(Xi: f32[1, 14, 14, 64], Yi: f32[1, 14, 14, 64], dW: f32[64, 64, 3, 3]) {
+  view X: f32[1, 64, 14, 14] of Xi strides [12544, 1, 896, 64]
+  view Y: f32[1, 64, 14, 14] of Yi strides [12544, 1, 896, 64]
+  transient A: f32[1, 64, 14, 14]
+  transient G: f32[1, 64, 14, 14]
+  state {
+    map c in 0:64, p in 0:14, q in 0:14 { A[0, c, p, q] = max(X[0, c, p, q], 0.0) }
+    map o in 0:64, p in 0:14, q in 0:14 { G[0, o, p, q] = exp(Y[0, o, p, q]) }
+    map o in 0:64, c in 0:64, k in 0:3, l in 0:3 { dW[o, c, k, l] = 0.0 }
+    map o in 0:64, c in 0:64, k in 0:3, l in 0:3, p in 0:14, q in 0:14 {
+      dW[o, c, k, l] += G[0, o, p, q] * (A[0, c, p + k - 1, q + l - 1] ?? 0.0)
+    }
+  }
+}
+)",
+             "assign-layouts", R"(
+sdfg f(Xi: f32[1, 14, 14, 64], Yi: f32[1, 14, 14, 64], dW: f32[64, 64, 3, 3]) {
+  view X: f32[1, 64, 14, 14] of Xi strides [12544, 1, 896, 64]
+  view Y: f32[1, 64, 14, 14] of Yi strides [12544, 1, 896, 64]
+  transient A: f32[1, 64, 14, 14] layout [d0, d2, d3, d1]
+  transient G: f32[1, 64, 14, 14] layout [d0, d2, d3, d1]
+  state {
+    map c in 0:64, p in 0:14, q in 0:14 { A[0, c, p, q] = max(X[0, c, p, q], 0.0) }
+    map o in 0:64, p in 0:14, q in 0:14 { G[0, o, p, q] = exp(Y[0, o, p, q]) }
+    map o in 0:64, c in 0:64, k in 0:3, l in 0:3 { dW[o, c, k, l] = 0.0 }
+    map o in 0:64, c in 0:64, k in 0:3, l in 0:3, p in 0:14, q in 0:14 {
+      dW[o, c, k, l] += G[0, o, p, q] * (A[0, c, p + k - 1, q + l - 1] ?? 0.0)
+    }
+  }
+}
+)");
+}
+
 // Products of two arrays that both have the batch are no convolutions.
 TEST(AssignLayouts, Attention) {
   ExpectUnchanged(R"(sdfg f(X: f32[B, T, 4, 16], K: f32[B, T, 4, 16], Y: f32[B, 4, T, T]) {

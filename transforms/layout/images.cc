@@ -65,7 +65,8 @@ std::optional<ImageSum> OfWeights(const Leaf& l) {
     if (IsImage(x) && x.index.size() == w.index.size() && x.root != w.root) out.images.push_back(x);
   if (out.images.size() != 2) return std::nullopt;
   const Access &a = out.images[0], &b = out.images[1];
-  if (a.index[0] != b.index[0] || !MentionsAny(a.index[0], l.within)) return std::nullopt;
+  const bool images = MentionsAny(a.index[0], l.within) || AsInt(a.index[0]);  // those of a batch, or the one
+  if (a.index[0] != b.index[0] || !images) return std::nullopt;
   for (const Access* x : {&a, &b})
     for (const Range& r : l.ranges)
       if (Mentions(x->index[1], r.index) && !Speaks(w, r.index)) return std::nullopt;

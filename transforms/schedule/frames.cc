@@ -102,6 +102,9 @@ std::optional<Frames> FramesOf(const Sdfg& s, const Nest& n, const Tasklet& sum,
   f.row = *row, f.row_dimension = *dimension(row->index);
   kept.erase(row);
   f.outer = kept;
+  // One frame per result of several would be filled anew for each: such a sum is a product of columns.
+  const auto moves = [&](const Range& r) { return std::any_of(read->args.begin(), read->args.end(), [&](const Expr& x) { return Mentions(x, r.index); }); };
+  if (!std::all_of(kept.begin(), kept.end(), moves)) return std::nullopt;
   for (size_t k = 0; k < read->args.size(); ++k)
     if (k != f.row_dimension && k != f.column_dimension && (!IsIndexExpr(read->args[k]) || MentionsAny(read->args[k], f.window))) return std::nullopt;
   // Nothing else moves with the column, so lanes beyond the last one read nothing but the frame.

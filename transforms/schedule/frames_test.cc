@@ -88,5 +88,20 @@ kernel pool(p0: f32[64, 7, 7], p1: f32[64, 14, 14]) for cpu {
 })");
 }
 
+// A gradient of weights, every image of the data with every one of the results: a product, for which each is laid out once.
+TEST(Frames, NotForEachOfManyResults) {
+  const std::string scheduled = Transformed(R"(
+kernel weights(p0: f32[64, 64, 3, 3], p1: f32[64, 7, 7], p2: f32[64, 14, 14]) {
+  map i0 in 0:64, i1 in 0:64, i2 in 0:3, i3 in 0:3 {
+    p0[i0, i1, i2, i3] = 0.0
+    map i4 in 0:7, i5 in 0:7 { p0[i0, i1, i2, i3] += p1[i0, i4, i5] * (p2[i1, i2 + 2 * i4 - 1, i3 + 2 * i5 - 1] ?? 0.0) }
+  }
+}
+)",
+                                            "choose-schedule");
+  EXPECT_EQ(scheduled.find("frame"), std::string::npos) << scheduled;
+  EXPECT_NE(scheduled.find("local b: f32[49, 128] @worker"), std::string::npos) << scheduled;
+}
+
 }  // namespace
 }  // namespace headrace::transforms
