@@ -69,6 +69,34 @@ TEST(FuseMaps, OtherElementsKeepThemApart) {
                   "fuse-maps");
 }
 
+// Rows are what lies side by side in memory, not the last dimensions: these are across it.
+TEST(FuseMaps, RowsOfViewsAreThoseInMemory) {
+  ExpectPass(R"(sdfg f(X: f32[56, 56, 64], M: f32[64], Y: f32[56, 56, 64], S: f32[64]) {
+  view Xc: f32[64, 56, 56] of X strides [1, 3584, 64]
+  view Yc: f32[64, 56, 56] of Y strides [1, 3584, 64]
+  state {
+    map c in 0:64, p in 0:56, q in 0:56 { Yc[c, p, q] = Xc[c, p, q] - M[c] }
+    map c in 0:64 { S[c] = 0.0 }
+    map c in 0:64, p in 0:56, q in 0:56 { S[c] += Yc[c, p, q] * Yc[c, p, q] }
+    map c in 0:64, p in 0:56, q in 0:56 { Yc[c, p, q] = Yc[c, p, q] / S[c] }
+  }
+}
+)",
+             "fuse-maps", R"(sdfg f(X: f32[56, 56, 64], M: f32[64], Y: f32[56, 56, 64], S: f32[64]) {
+  view Xc: f32[64, 56, 56] of X strides [1, 3584, 64]
+  view Yc: f32[64, 56, 56] of Y strides [1, 3584, 64]
+  state {
+    map c in 0:64 { S[c] = 0.0 }
+    map c in 0:64, p in 0:56, q in 0:56 {
+      Yc[c, p, q] = Xc[c, p, q] - M[c]
+      S[c] += Yc[c, p, q] * Yc[c, p, q]
+    }
+    map c in 0:64, p in 0:56, q in 0:56 { Yc[c, p, q] = Yc[c, p, q] / S[c] }
+  }
+}
+)");
+}
+
 TEST(FuseMaps, AStatementInBetweenThatConflictsKeepsThemApart) {
   ExpectUnchanged(R"(sdfg f(inout X: f32[N], Y: f32[N]) {
                        transient A: f32[N]

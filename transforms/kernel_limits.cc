@@ -13,14 +13,25 @@ constexpr int64_t kFewRows = 16;   // splitting keeps only the shared indices pa
 constexpr int64_t kShortRow = 4096;
 constexpr int kMuchWork = 16;      // operations of an iteration
 
+// Whose elements lie side by side in memory.
+size_t InnermostDimension(const Container& c) {
+  const size_t last = c.shape.size() - 1;
+  if (c.strides.empty()) return c.order.row_major() ? last : static_cast<size_t>(c.order.dims().back());
+  for (size_t d = c.shape.size(); d-- > 0;)
+    if (c.strides[d] == Expr(1) && c.shape[d] != Expr(1)) return d;
+  return last;
+}
+
 // Rows are worth a loop of their own when memory is walked along them.
-bool WalksRows(const Kernel& k, size_t shared) {
+bool WalksRows(const Sdfg& s, const Kernel& k, size_t shared) {
   std::vector<Name> rest = k.inner;
   for (size_t i = shared; i < k.ranges.size(); ++i) rest.push_back(k.ranges[i].index);
   for (const KernelAccess& a : k.accesses) {
     bool moves = false;
     for (const Expr& e : a.index) moves |= MentionsAny(e, rest);
-    if (moves && !MentionsAny(a.index.back(), rest)) return false;
+    if (!moves) continue;
+    const Expr& along = a.flat ? a.index.back() : a.index[InnermostDimension(s.Get(a.container))];
+    if (!MentionsAny(along, rest)) return false;
   }
   return true;
 }
@@ -34,11 +45,11 @@ std::optional<int64_t> Volume(const std::vector<Range>& ranges, size_t begin, si
   }
   return v;
 }
-bool SplitPays(const Kernel& a, const Kernel& b, size_t shared) {
+bool SplitPays(const Sdfg& s, const Kernel& a, const Kernel& b, size_t shared) {
   bool split_a = shared < a.ranges.size(), split_b = shared < b.ranges.size();
   if (a.contraction || b.contraction) return false;
   if (split_a && split_b && !a.reduces && !b.reduces) return false;
-  if (!WalksRows(a, shared) || !WalksRows(b, shared)) return false;
+  if (!WalksRows(s, a, shared) || !WalksRows(s, b, shared)) return false;
   auto rows = Volume(a.ranges, 0, shared);
   if (rows && *rows < kFewRows)
     for (const Kernel* k : {&a, &b}) {
@@ -138,7 +149,7 @@ std::string WhyNotFuse(const Sdfg& s, NameTable* names, const std::vector<Name>&
     return "more than " + std::to_string(limits.max_statements) + " statements in one map";
   const bool split_a = f.shared < a.ranges.size(), split_b = f.shared < b.ranges.size();
   if ((split_a && a.split) || (split_b && b.split)) return "maps in maps in a map: one level is enough";
-  if (!limits.product && (split_a || split_b) && !SplitPays(a, b, f.shared)) return "maps in a map that don't go along rows, or too few rows";
+  if (!limits.product && (split_a || split_b) && !SplitPays(s, a, b, f.shared)) return "maps in a map that don't go along rows, or too few rows";
   if (split_a && split_b && ReadsWindows(a, b, f)) return "windows on what the other computes, whose channels may then lie innermost";
   if (AddApart(a, b, f)) return "sums into one array at different places, which each alone is summed in lanes";
   if (LosesLanes(s, a, b)) return "sums where data say keep their order, and much that needs none would be done in order beside them";
