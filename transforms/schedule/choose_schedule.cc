@@ -9,11 +9,8 @@
 #include "ir/graph/homes.h"
 #include "ir/verify/verify.h"
 #include "transforms/schedule/byte_lanes.h"
-#include "transforms/schedule/complex_product.h"
 #include "transforms/schedule/grid.h"
 #include "transforms/schedule/peel.h"
-#include "transforms/schedule/product_along.h"
-#include "transforms/schedule/product_schedule.h"
 #include "transforms/schedule/resolve.h"
 #include "transforms/schedule/scheduler.h"
 
@@ -210,28 +207,6 @@ std::optional<Scheduler::OneSum> Scheduler::OneSumOf(const Nest& n) {
   if (elements) elements->nest = out.nest;
   out.completion = elements ? CompletionOf(*s_, *elements) : CompletionOf(out.sum);
   return out;
-}
-
-std::optional<Scheduler::Statements> Scheduler::Product(const Nest& n) {
-  const Sdfg before = *s_;  // what was changed on the way to finding that it is none
-  const auto run = [&]() -> std::optional<Statements> {
-    auto sum = OneSumOf(n);
-    auto product = sum ? ProductOf(*s_, sum->nest, sum->sum, sum->apart, SumTypeOf(*s_, sum->completion), d_) : std::nullopt;
-    if (!product) return std::nullopt;
-    if (IsComplex(product->type)) {
-      tiles_ = Tiles();
-      return ComplexProduct(s_, d_, *product, sum->completion);
-    }
-    ProductAlongScheduler along(s_, d_, *product, sum->completion);
-    if (along.Applies()) return tiles_ = Tiles(), along.Run();
-    ProductScheduler scheduler(s_, d_, std::move(*product), std::move(sum->completion));
-    auto out = scheduler.Run();
-    tiles_ = {scheduler.packing(), scheduler.packed()};
-    return out;
-  };
-  auto product = run();
-  if (!product) *s_ = before, tiles_.reset();
-  return product;
 }
 
 bool Scheduler::OfTasklets(const Nest& n) const {

@@ -154,14 +154,18 @@ int LaneRange(const Sdfg& s, const Nest& n) {
   for (size_t i = 0; i < n.ranges.size(); ++i) {
     const Range& r = n.ranges[i];
     int64_t score = 0;
+    bool across = true;  // whatever it touches
     for (const ElementAccess& a : accesses) {
       const Offset at = OffsetOf(s, a.container, a.index, a.flat);
       const auto c = at.elements ? Coefficient(at.elements, r.index) : std::nullopt;
       const auto step = c ? AsInt(*c) : std::nullopt;
       score += step == 1 ? 6 : step == 0 ? (a.write ? 3 : 4) : -8;
+      across = across && step != 1 && step != 0;
     }
     const Expr trips = TripsOf(r);
-    if (const auto k = trips ? AsInt(trips) : std::nullopt; k && *k < 16) score -= *k < 4 ? 40 : 16;
+    const auto k = trips ? AsInt(trips) : std::nullopt;
+    if (k && *k < 16) score -= *k < 4 ? 40 : 16;
+    if (!k && across) score -= 16;  // a batch, say: it may be as short
     if (AsInt(r.begin) != 0 || (r.step && AsInt(r.step) != 1)) score -= 2;
     if (score >= best_score) best = static_cast<int>(i), best_score = score;
   }

@@ -127,7 +127,7 @@ std::optional<Product> ProductOfTwo(const Sdfg& s, const Nest& n, const Tasklet&
   for (const auto* rest : {&rows, &columns}) p.outer.insert(p.outer.end(), rest->begin(), rest->end());
   // Too thin for a tile of sums to pay.
   const int64_t wide = Extent(p.columns);
-  if (Extent(p.row) < 3 || 2 * wide < d.few_columns || Extent(p.depth) < 8 || (wide < d.few_columns && Extent(p.row) < d.few_columns * d.few_columns)) return std::nullopt;
+  if (Extent(p.row) < kLeastRows || 2 * wide < d.few_columns || Extent(p.depth) < kLeastDepth || (wide < d.few_columns && Extent(p.row) < d.few_columns * d.few_columns)) return std::nullopt;
   return p;
 }
 

@@ -10,6 +10,9 @@
 
 namespace headrace::schedule {
 
+// Fewer are too few for a tile of sums to pay.
+inline constexpr int64_t kLeastRows = 3, kLeastDepth = 8;
+
 struct Product {
   Tasklet sum;                         // of one iteration
   DType type = DType::kNone;           // that it is computed in

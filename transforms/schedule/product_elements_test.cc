@@ -267,44 +267,57 @@ kernel k(p0: f32[24, 64], p1: f32[n0, 24], p2: f32[n0, 64], n0: symbol) {
              "choose-schedule", R"(
 kernel k(p0: f32[24, 64], p1: f32[n0, 24], p2: f32[n0, 64], n0: symbol) for cpu {
   assume 0 <= n0
-  local sums: f32[24, 64] @worker
-  for i0_1 in 0:24 {
-    map u in 0:64 @vector { sums[i0_1, u] = 0.0 }
-  }
-  for i2_0 in 0:n0:256 {
-    local b: f32[2, 256, 32] @worker
-    for i2 in i2_0:+256 {
-      for i1_2 in 0:64:32 {
-        map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2 - i2_0, i1 - i1_2] = p2[i2, i1] }
+  if n0 < 8 {
+    map i0_0 in 0:24:max(65536 // max(256 * n0, 1), 1) @parallel {
+      for i0 in i0_0:+max(65536 // max(256 * n0, 1), 1) {
+        local sums_1: f32[64]
+        map i1 in 0:64 @vector { sums_1[i1] = 0.0 }
+        for i2 in 0:n0 {
+          map i1 in 0:64 @vector { sums_1[i1] += p1[i2, i0] * p2[i2, i1] }
+        }
+        map i1 in 0:64 @vector { p0[i0, i1] = sums_1[i1] }
       }
     }
-    for i0_2 in 0:24:24 {
-      local a: f32[2, 258, 12] @worker
+  } else {
+    local sums: f32[24, 64] @worker
+    for i0_1 in 0:24 {
+      map u in 0:64 @vector { sums[i0_1, u] = 0.0 }
+    }
+    for i2_0 in 0:n0:256 {
+      local b: f32[2, 256, 32] @worker
       for i2 in i2_0:+256 {
-        for q in 0:2 {
-          map r in 0:12 @vector { a[q, i2 - i2_0, r] = p1[i2, i0_2 + 12 * q + r] }
+        for i1_2 in 0:64:32 {
+          map i1 in i1_2:+32 @vector { b[i1_2 // 32, i2 - i2_0, i1 - i1_2] = p2[i2, i1] }
         }
       }
-      for i0_1 in i0_2:+24:12, i1_1 in 0:64:32 {
-        local t: f32[12, 32]
-        map r in 0:12 @unroll {
-          map u in 0:32 @vector { t[r, u] = 0.0 }
-        }
-        for d in i2_0:+256 {
-          map r in 0:12 @unroll {
-            map u in 0:32 @vector {
-              t[r, u] = fma(a[(i0_1 - i0_2) // 12, d - i2_0, r], b[i1_1 // 32, d - i2_0, u], t[r, u])
-            }
+      for i0_2 in 0:24:24 {
+        local a: f32[2, 258, 12] @worker
+        for i2 in i2_0:+256 {
+          for q in 0:2 {
+            map r in 0:12 @vector { a[q, i2 - i2_0, r] = p1[i2, i0_2 + 12 * q + r] }
           }
         }
-        map r in 0:12 @unroll {
-          map u in 0:32 @vector { sums[i0_1 + r, i1_1 + u] += t[r, u] }
+        for i0_1 in i0_2:+24:12, i1_1 in 0:64:32 {
+          local t: f32[12, 32]
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { t[r, u] = 0.0 }
+          }
+          for d in i2_0:+256 {
+            map r in 0:12 @unroll {
+              map u in 0:32 @vector {
+                t[r, u] = fma(a[(i0_1 - i0_2) // 12, d - i2_0, r], b[i1_1 // 32, d - i2_0, u], t[r, u])
+              }
+            }
+          }
+          map r in 0:12 @unroll {
+            map u in 0:32 @vector { sums[i0_1 + r, i1_1 + u] += t[r, u] }
+          }
         }
       }
     }
-  }
-  for i0_1 in 0:24 {
-    map u in 0:64 @vector { p0[i0_1, u] = sums[i0_1, u] }
+    for i0_1 in 0:24 {
+      map u in 0:64 @vector { p0[i0_1, u] = sums[i0_1, u] }
+    }
   }
 })");
 }

@@ -145,6 +145,7 @@ kernel squares(inout p0: f32[96, 70], p1: f32[96, 40], p2: f32[70, 40]) for cpu 
 TEST(ProductSchedule, SizesByName) {
   ExpectPass(R"(
 kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1: symbol) {
+  assume 8 <= n0
   map i0 in 0:n0, i1 in 0:n1 {
     p0[i0, i1] = 0
     map i2 in 0:64 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
@@ -152,6 +153,7 @@ kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1:
 })",
              "choose-schedule", R"(
 kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1: symbol) for cpu {
+  assume 8 <= n0
   map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 64), 8), i1_0_0 in 0:n1:128 * max(65536 // max(4 * min(n0, 8 * max(min((n0 + 31) // 32, 64), 8)) * min(n1, 128), 1), 1) @parallel {
     for i1_0 in i1_0_0:+128 * max(65536 // max(4 * min(n0, 8 * max(min((n0 + 31) // 32, 64), 8)) * min(n1, 128), 1), 1):128 {
       local b: f32[4, 64, 32] @worker
@@ -217,10 +219,12 @@ kernel scores(p0: f32[n0, n1], p1: f32[n0, 64], p2: f32[64, n1], n0: symbol, n1:
 TEST(ProductSchedule, RowsByName) {
   ExpectPass(R"(
 kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbol) {
+  assume 8 <= n0
   map i0 in 0:n0, i1 in 0:64, i2 in 0:100 { p0[i0, i1] += p1[i0, i2] * p2[i1, i2] }
 })",
              "choose-schedule", R"(
 kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbol) for cpu {
+  assume 8 <= n0
   map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 128), 8) @parallel {
     local b: f64[4, 100, 16] @worker
     for i1_2 in 0:64:16 {
@@ -268,10 +272,12 @@ kernel some(inout p0: f64[n0, 64], p1: f64[n0, 100], p2: f64[64, 100], n0: symbo
 TEST(ProductSchedule, TermsByName) {
   ExpectPass(R"(
 kernel weighed(inout p0: f32[16, n0, 64], p1: f32[16, n0, n0], p2: f32[16, n0, 64], n0: symbol) {
+  assume 8 <= n0
   map i0 in 0:16, i1 in 0:n0, i2 in 0:64, i3 in 0:n0 { p0[i0, i1, i2] += p1[i0, i1, i3] * p2[i0, i3, i2] }
 })",
              "choose-schedule", R"(
 kernel weighed(inout p0: f32[16, n0, 64], p1: f32[16, n0, n0], p2: f32[16, n0, 64], n0: symbol) for cpu {
+  assume 8 <= n0
   map i0_0 in 0:16:max(65536 // max(4 * n0 * ((n0 + 511) // 512) * min(n0, 512), 1), 1), i1_0_0 in 0:n0:512 * max(65536 // max(4 * n0 * min(n0, 512), 1), 1) @parallel {
     for i0 in i0_0:+max(65536 // max(4 * n0 * ((n0 + 511) // 512) * min(n0, 512), 1), 1), i1_0 in i1_0_0:+512 * max(65536 // max(4 * n0 * min(n0, 512), 1), 1):512 {
       for i3_0 in 0:n0:1024 {
@@ -326,10 +332,12 @@ kernel weighed(inout p0: f32[16, n0, 64], p1: f32[16, n0, n0], p2: f32[16, n0, 6
 TEST(ProductSchedule, LinesOfRows) {
   ExpectPass(R"(
 kernel weights(inout p0: f32[n0, 64], p1: f32[200, n0], p2: f32[200, 64], n0: symbol) {
+  assume 8 <= n0
   map i0 in 0:n0, i1 in 0:64, i2 in 0:200 { p0[i0, i1] += p1[i2, i0] * p2[i2, i1] }
 })",
              "choose-schedule", R"(
 kernel weights(inout p0: f32[n0, 64], p1: f32[200, n0], p2: f32[200, 64], n0: symbol) for cpu {
+  assume 8 <= n0
   map i0_0 in 0:n0:8 * max(min((n0 + 31) // 32, 64), 8) @parallel {
     local b: f32[2, 200, 32] @worker
     for i2 in 0:200 {

@@ -24,6 +24,7 @@ Shared ShareOut(const Sdfg& s, const std::vector<Range>& outer, Expr work, const
 struct Ending {
   Expr initial;                            // the value that it starts at instead of what its element holds; null: the latter
   const Completion* completion = nullptr;  // or all that is done around it for each result
+  bool few_terms = false;                  // although nobody knows how many: no parts of them for threads
 };
 
 class Scheduler {
@@ -66,7 +67,8 @@ class Scheduler {
     Completion completion;
   };
   std::optional<OneSum> OneSumOf(const Nest& n);
-  std::optional<Statements> Product(const Nest& n);   // as sums of products have it: product.h
+  std::optional<Statements> Product(const Nest& n);   // as sums of products have it: products.cc
+  Statements OrThin(const OneSum& sum, const struct Product& p, Statements tiles);
   std::optional<Statements> Windowed(const Nest& n);  // along channels that lie innermost in memory: windowed.cc
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
   std::optional<Statements> TryInitialisedSum(const Nest& n, bool share);

@@ -162,7 +162,7 @@ std::optional<Scheduler::Statements> Scheduler::SumSideBySide(Nest n, const std:
     if (i != lane) (apart[i] ? outer : terms).push_back(n.ranges[i]);
   const auto length = AsInt(lanes.end);
   const int64_t cost = OperationsOf(*s_, n.body);
-  if (share && length && (AllKnown(outer) || AllKnown(terms))) {  // few results, long sums: shared out by their terms
+  if (share && length && !ending.few_terms && (AllKnown(outer) || AllKnown(terms))) {  // few results, long sums: shared out by their terms
     const int64_t count = Times(Known(outer, 1), *length), each = Known(terms, 1 << 16);
     if (count > 0 && count < d_.few_results && each >= 4 * count / d_.most_parts && Times(each, Times(cost, count)) >= 8 * d_.chunk_operations)
       if (auto phases = TwoPhases(n, apart, lane, ending)) return phases;
@@ -220,7 +220,7 @@ std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vect
   for (size_t i = 0; i < n.ranges.size(); ++i)
     if (i != lane) (apart[i] ? outer : terms).push_back(n.ranges[i]);
   const int64_t cost = OperationsOf(*s_, n.body), each = Times(Known(terms, 1 << 20), AsInt(lanes.end).value_or(1 << 20));
-  if (share && AllKnown(outer) && Known(outer, 1) < 8 && Times(each, cost) >= 4 * d_.chunk_operations)
+  if (share && !ending.few_terms && AllKnown(outer) && Known(outer, 1) < 8 && Times(each, cost) >= 4 * d_.chunk_operations)
     if (auto phases = TwoPhases(n, apart, lane, ending)) return phases;
   const Name sum = Local("sum", type);
   Statements body = {Put(sum, {}, WriteOp::kAssign, IdentityOf(t.op, type))};

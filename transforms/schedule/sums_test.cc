@@ -104,6 +104,31 @@ kernel gradient(X: f32[n0, 96, 14, 14], V: f32[96], inout S: f32[96], Y: f32[n0,
 })");
 }
 
+// Nothing lies side by side along a batch that nobody knows: lanes don't go along it.
+TEST(Sums, OfImagesOfAnyBatch) {
+  ExpectPass(R"(
+kernel pool(p0: f32[n0, 6, 14, 14], p1: f32[n0, 6, 28, 28], n0: symbol) {
+  assume 1 <= n0
+  map i0 in 0:n0, i1 in 0:6, i2 in 0:14, i3 in 0:14 {
+    p0[i0, i1, i2, i3] = -inf
+    map i4 in 0:2, i5 in 0:2 { p0[i0, i1, i2, i3] max= p1[i0, i1, 2 * i2 + i4, 2 * i3 + i5] }
+  }
+})",
+             "choose-schedule", R"(
+kernel pool(p0: f32[n0, 6, 14, 14], p1: f32[n0, 6, 28, 28], n0: symbol) for cpu {
+  assume 1 <= n0
+  map i0_0 in 0:n0:6 @parallel {
+    for i0 in i0_0:+6, i1 in 0:6, i2 in 0:14, i3 in 0:14 {
+      p0[i0, i1, i2, i3] = -inf
+      local sum: f32
+      sum = -inf
+      for i4 in 0:2, i5 in 0:2 { sum max= p1[i0, i1, 2 * i2 + i4, 2 * i3 + i5] }
+      p0[i0, i1, i2, i3] max= sum
+    }
+  }
+})");
+}
+
 // The least and the most of integers start at their type's most and least.
 TEST(Sums, LeastOfIntegers) {
   ExpectPass(R"(
