@@ -65,6 +65,18 @@ bool MentionsAny(const Expr& e, const std::vector<Range>& ranges) {
   return std::any_of(ranges.begin(), ranges.end(), [&](const Range& r) { return Mentions(e, r.index); });
 }
 
+// An image that several results read is laid out anew for each: only for sums that read it often.
+bool IsWorthItsFrame(const Frames& f, int64_t elements, const Device& d) {
+  const auto moves = [&](const Range& r) {
+    const auto& index = f.choice->args[1]->args;
+    return std::any_of(index.begin(), index.end(), [&](const Expr& x) { return Mentions(x, r.index); });
+  };
+  if (std::all_of(f.outer.begin(), f.outer.end(), moves)) return true;
+  int64_t operations = 2 * *AsInt(f.row.end) * *AsInt(f.column.end);
+  for (const Range& r : f.window) operations *= *AsInt(r.end);
+  return operations >= d.copy_share * elements;
+}
+
 }  // namespace
 
 std::optional<Frames> FramesOf(const Sdfg& s, const Nest& n, const Tasklet& sum, const std::vector<bool>& apart, DType type, const Device& d) {
@@ -102,9 +114,6 @@ std::optional<Frames> FramesOf(const Sdfg& s, const Nest& n, const Tasklet& sum,
   f.row = *row, f.row_dimension = *dimension(row->index);
   kept.erase(row);
   f.outer = kept;
-  // One frame per result of several would be filled anew for each: such a sum is a product of columns.
-  const auto moves = [&](const Range& r) { return std::any_of(read->args.begin(), read->args.end(), [&](const Expr& x) { return Mentions(x, r.index); }); };
-  if (!std::all_of(kept.begin(), kept.end(), moves)) return std::nullopt;
   for (size_t k = 0; k < read->args.size(); ++k)
     if (k != f.row_dimension && k != f.column_dimension && (!IsIndexExpr(read->args[k]) || MentionsAny(read->args[k], f.window))) return std::nullopt;
   // Nothing else moves with the column, so lanes beyond the last one read nothing but the frame.
@@ -126,7 +135,8 @@ std::optional<Frames> FramesOf(const Sdfg& s, const Nest& n, const Tasklet& sum,
   const auto high = ExtremesOf(read->args[f.row_dimension], rows), wide = ExtremesOf(read->args[f.column_dimension], all);
   if (!high || !wide || !AsInt(shape[f.row_dimension]) || !AsInt(shape[f.column_dimension])) return std::nullopt;
   f.row_begin = high->least, f.row_end = high->most + 1, f.column_begin = wide->least;
-  if ((f.row_end - f.row_begin) * (wide->most + 1 - wide->least) > d.strip_elements) return std::nullopt;
+  const int64_t elements = (f.row_end - f.row_begin) * (wide->most + 1 - wide->least);
+  if (elements > d.strip_elements || !IsWorthItsFrame(f, elements, d)) return std::nullopt;
   return f;
 }
 

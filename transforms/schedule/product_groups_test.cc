@@ -119,10 +119,12 @@ kernel k(inout p0: f32[24, 40], p1: bf16[24, 31], p2: bf16[31, 40]) for cpu {
 TEST(ProductGroups, RoundedFactors) {
   ExpectPass(R"(
 kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) {
+  assume 8 <= n0
   map i0 in 0:24, i1 in 0:32, i2 in 0:n0 { p0[i0, i1] += bf16(p1[i0, i2]) * bf16(p2[i1, i2]) }
 })",
              "choose-schedule{device=cpu_bf16}", R"(
 kernel k(inout p0: f32[24, 32], p1: f32[24, n0], p2: f32[32, n0], n0: symbol) for cpu {
+  assume 8 <= n0
   for i2_0 in 0:n0:512 {
     local b: bf16[256, 32, 2] @worker
     for i1_2 in 0:32:16 {

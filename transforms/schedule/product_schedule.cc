@@ -237,6 +237,13 @@ ProductScheduler::Statements ProductScheduler::Tile(int64_t rows, const Expr& ro
   return out;
 }
 
+// Of the last tile, where it is no whole one: known of sizes that are not, too, if they are multiples of half a tile.
+std::optional<int64_t> ProductScheduler::RowsLeft() const {
+  if (const auto known = AsInt(rows_.count)) return *known % tile_rows_;
+  const int64_t half = tile_rows_ / 2;
+  return tile_rows_ % 2 == 0 && IsMultiple(rows_.count, half) ? std::optional(half) : std::nullopt;
+}
+
 // One by one. What stores results gives them the places that those of a whole tile have, so that it shows that none meet.
 ProductScheduler::Statements ProductScheduler::RestOfRows(const Range& tiles) {
   const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_);
@@ -264,12 +271,8 @@ ProductScheduler::Statements ProductScheduler::Tiles() {
   const Expr i1 = SymbolExpr(i1_), r = SymbolExpr(r_);
   Statements tile = Tile(tile_rows_, i1 + r, r);
   if (!IsMultiple(rows_.count, tile_rows_)) {
-    Statements rest;
-    if (const auto known = AsInt(rows_.count)) {
-      rest = Tile(*known % tile_rows_, i1 + r, r);
-    } else {
-      rest = RestOfRows(tiles);
-    }
+    const auto left = RowsLeft();
+    const Statements rest = left ? Tile(*left, i1 + r, r) : RestOfRows(tiles);
     tile = {s_->AddNode(If{BinaryExpr(Op::kLe, i1 + Expr(tile_rows_), rows_.count), tile, rest})};
   }
   if (strips_ > 1) return InStrips(tiles, columns, tile);

@@ -93,6 +93,7 @@ class ProductScheduler {
                            const std::vector<Dimension>& inner);
 
   Statements Tiles();
+  std::optional<int64_t> RowsLeft() const;
   Statements RestOfRows(const Range& tiles);
   Statements Tile(int64_t rows, const Expr& row, const Expr& slot);
   Statements StoreSome(const Range& rows, const std::function<Statements(const Expr&, const Expr&)>& put);

@@ -36,7 +36,8 @@ void SubstituteIn(Sdfg* s, const std::vector<NodeId>& body, const NameMap& indic
 
 inline void Add(std::vector<NodeId>* to, const std::vector<NodeId>& more) { to->insert(to->end(), more.begin(), more.end()); }
 inline int64_t Ceil(int64_t n, int64_t by) { return (n + by - 1) / by; }  // parts of `by` that n elements have
-inline bool IsMultiple(const Expr& n, int64_t of) { return of == 1 || (AsInt(n) && *AsInt(n) % of == 0); }  // as far as n is known
+// As far as it shows: 196 * N is one of 4.
+inline bool IsMultiple(const Expr& n, int64_t of) { return of == 1 || AsInt(Mod(n, Expr(of))) == 0; }
 inline Range UpTo(Name index, int64_t end, int64_t step = 1) { return {index, Expr(0), Expr(end), Expr(step)}; }
 
 // Maps around `body`, outermost first; those without ranges are left out.

@@ -225,7 +225,7 @@ std::optional<Scheduler::Statements> Scheduler::SumAlong(Nest n, const std::vect
   const Name sum = Local("sum", type);
   Statements body = {Put(sum, {}, WriteOp::kAssign, IdentityOf(t.op, type))};
   const NodeId term = Put(sum, {}, t.op, t.value);
-  const int64_t partials = Questions(t).empty() ? PartialsOfOne(type, lanes, terms) : 0;
+  const int64_t partials = Questions(t).empty() && !ending.few_terms ? PartialsOfOne(type, lanes, terms) : 0;
   if (partials == 0) {
     std::vector<Range> all = terms;
     all.push_back(lanes);
