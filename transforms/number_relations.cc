@@ -88,8 +88,9 @@ Related Relate(const std::vector<Column>& columns, const std::vector<Name>& name
   std::vector<std::pair<double, Column>> order;  // what grows least first: others are products of it
   for (const Column& c : columns) {
     if (!distinct.emplace(c, Expr()).second) continue;
+    const auto divisor = static_cast<double>(DivisorOf(c));
     double size = 0;
-    for (int64_t v : c) size += static_cast<double>(v) / static_cast<double>(DivisorOf(c));
+    for (int64_t v : c) size += static_cast<double>(v) / divisor;
     order.emplace_back(size, c);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
