@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "ir/analysis/arena.h"
 #include "ir/analysis/dataflow.h"
@@ -76,9 +77,11 @@ class InPlace {
       if (index_.positions()[k].region >= 0) return false;
     return true;
   }
-  Name Home(Name n) const {
-    for (auto it = placed_.find(n); it != placed_.end(); it = placed_.find(n)) n = it->second;
-    return n;
+  Name Home(Name n) {
+    Name home = n;
+    for (auto it = placed_.find(home); it != placed_.end(); it = placed_.find(home)) home = it->second;
+    while (n != home) n = std::exchange(placed_.at(n), home);  // chains are as long as programs
+    return home;
   }
   void Move(const InPlaceNest::Write& w) {
     std::vector<NodeId>& body = std::get<Map>(s_.nodes.Mutable(w.body).body).body;
@@ -170,7 +173,9 @@ class InPlace {
 Result<bool> Alias(Program& p, const Registry& r, const Ask& ask) {
   bool changed = false;
   for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
+    // What takes a place, or gives its own, is an array of the arena.
+    const auto in_arena = [&](Name n) { return MayLieInArena(shared->Get(n)); };
+    if (shared->kernel || std::none_of(shared->order.begin(), shared->order.end(), in_arena)) continue;
     Sdfg s = *shared;
     if (!InPlace(p, r, &s, ask).Run()) continue;
     p.Mutable(shared->name) = std::move(s);
