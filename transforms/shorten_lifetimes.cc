@@ -12,12 +12,29 @@ namespace {
 using transforms::StatementOrder;
 using transforms::UseIndex;
 
+// Bytes of an array whose memory is a run's own.
+using Weight = std::pair<Name, double>;
+
+std::vector<Weight> WeightsOf(const Sdfg& s, const LifetimeLimits& limits) {
+  std::vector<Weight> out;
+  for (Name n : s.order)
+    if (const Container& c = s.Get(n); MayLieInArena(c)) out.emplace_back(n, transforms::RoughSize(BytesOf(c), limits.symbol_size));
+  return out;
+}
+// Whether all of them together have what a step is to save.
+bool MaySave(const std::vector<Weight>& weights, const LifetimeLimits& limits) {
+  double bytes = 0;
+  for (const Weight& w : weights) bytes += std::max(0.0, w.second);
+  return bytes >= limits.least_bytes;
+}
+
 class Shortener {
  public:
-  Shortener(const Program& p, Sdfg* s, const LifetimeLimits& limits, const Ask& ask)
+  Shortener(const Program& p, Sdfg* s, const std::vector<Weight>& weights, const LifetimeLimits& limits, const Ask& ask)
       : p_(p), s_(*s), limits_(limits), ask_(ask), callees_(p), uses_(p, *s) {
     for (uint32_t at = 0; at < uses_.positions().size(); ++at)
       if (const NodeId n = uses_.positions()[at].statement; n.valid()) position_.emplace(n.value, at);
+    Weigh(weights);
   }
   bool Run() {
     std::vector<BlockId> body = s_.body;
@@ -26,6 +43,21 @@ class Shortener {
   }
 
  private:
+  // Bytes of the arrays that each position uses.
+  void Weigh(const std::vector<Weight>& weights) {
+    bytes_.resize(uses_.positions().size());
+    for (const auto& [array, bytes] : weights) {
+      const transforms::Usage& u = uses_.Of(array);
+      for (uint32_t at : u.reads) bytes_[at] += bytes;
+      for (uint32_t at : u.writes)
+        if (!std::binary_search(u.reads.begin(), u.reads.end(), at)) bytes_[at] += bytes;
+    }
+  }
+  bool MaySave(const std::vector<BlockId>& states, uint32_t first) const {
+    uint32_t end = first;
+    for (BlockId b : states) end += static_cast<uint32_t>(std::get<State>(s_.blocks[b].control).statements.size());
+    return std::any_of(bytes_.begin() + first, bytes_.begin() + end, [&](double b) { return b >= limits_.least_bytes; });
+  }
   // States that follow each other are one line; what they lose all of goes.
   bool List(std::vector<BlockId>* body) {
     std::vector<BlockId> out, line;
@@ -58,7 +90,7 @@ class Shortener {
     line->clear();
     const uint32_t* first = FirstOf(states);
     std::optional<StatementOrder> order;
-    if (first) order.emplace(p_, s_, states, uses_, *first, callees_, limits_.symbol_size);
+    if (first && MaySave(states, *first)) order.emplace(p_, s_, states, uses_, *first, callees_, limits_.symbol_size);
     if (!order || !Steps(&*order)) {
       out->insert(out->end(), states.begin(), states.end());
       return;
@@ -117,6 +149,7 @@ class Shortener {
   Callees callees_;
   const UseIndex uses_;
   std::unordered_map<uint32_t, uint32_t> position_;  // of statements
+  std::vector<double> bytes_;                         // by position
   bool changed_ = false;
 };
 
@@ -127,8 +160,10 @@ Result<bool> ShortenLifetimes(Program& p, const LifetimeLimits& limits, const As
   const Program before = p;
   for (const std::shared_ptr<Sdfg>& shared : before.sdfgs) {
     if (shared->kernel) continue;
+    const std::vector<Weight> weights = WeightsOf(*shared, limits);
+    if (!MaySave(weights, limits)) continue;
     Sdfg s = *shared;
-    if (!Shortener(before, &s, limits, ask).Run()) continue;
+    if (!Shortener(before, &s, weights, limits, ask).Run()) continue;
     p.Mutable(shared->name) = std::move(s);
     changed = true;
   }

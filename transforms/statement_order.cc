@@ -45,32 +45,37 @@ StatementOrder::StatementOrder(const Program& p, const Sdfg& s, const std::vecto
 }
 
 void StatementOrder::AddState(const Program& p, const Sdfg& s, const std::vector<NodeId>& statements, size_t state, Callees& callees) {
-  std::vector<NodeId> fills;  // not added yet
+  struct Fill {
+    NodeId statement;
+    Touched touched;
+  };
+  std::vector<Fill> fills;  // not added yet
   for (NodeId n : statements) {
-    const std::vector<Touched> touched = TouchedBy(s, n, callees);
+    std::vector<Touched> touched = TouchedBy(s, n, callees);
     if (touched.size() == 1 && touched[0].write && !touched[0].read) {
-      fills.push_back(n);
+      fills.push_back({n, touched[0]});
       continue;
     }
-    const auto starts = [&](NodeId fill) {
-      const Name root = TouchedBy(s, fill, callees)[0].root;
-      return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return t.root == root && t.write; });
+    const auto starts = [&](const Fill& fill) {
+      return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return t.root == fill.touched.root && t.write; });
     };
     size_t own = fills.size();
     while (own > 0 && starts(fills[own - 1])) --own;
-    for (size_t k = 0; k < own; ++k) Add(p, s, {fills[k]}, state, callees);
-    std::vector<NodeId> all(fills.begin() + static_cast<ptrdiff_t>(own), fills.end());
+    for (size_t k = 0; k < own; ++k) Add(p, s, {fills[k].statement}, {fills[k].touched}, state);
+    std::vector<NodeId> all;
+    for (size_t k = own; k < fills.size(); ++k) all.push_back(fills[k].statement);
     all.push_back(n);
-    Add(p, s, std::move(all), state, callees);
+    Add(p, s, std::move(all), std::move(touched), state);
     fills.clear();
   }
-  for (NodeId n : fills) Add(p, s, {n}, state, callees);
+  for (const Fill& fill : fills) Add(p, s, {fill.statement}, {fill.touched}, state);
 }
 
-void StatementOrder::Add(const Program& p, const Sdfg& s, std::vector<NodeId> statements, size_t state, Callees& callees) {
+// `touched`: by the last of them; what it starts at is among that.
+void StatementOrder::Add(const Program& p, const Sdfg& s, std::vector<NodeId> statements, std::vector<Touched> touched, size_t state) {
   const auto id = static_cast<uint32_t>(items_.size());
   Item x;
-  x.state = state, x.touched = TouchedBy(s, statements.back(), callees);  // what it starts at is among that
+  x.state = state, x.touched = std::move(touched);
   for (NodeId n : statements) x.fixed |= DefinesSymbols(s, n), x.can_fail |= CanFail(p, s, n);
   x.statements = std::move(statements);
   for (const Touched& t : x.touched) {

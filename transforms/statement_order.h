@@ -53,7 +53,7 @@ class StatementOrder {
     bool before = false, between = false, after = false;
   };
   void AddState(const Program& p, const Sdfg& s, const std::vector<NodeId>& statements, size_t state, Callees& callees);
-  void Add(const Program& p, const Sdfg& s, std::vector<NodeId> statements, size_t state, Callees& callees);
+  void Add(const Program& p, const Sdfg& s, std::vector<NodeId> statements, std::vector<Touched> touched, size_t state);
   void Weigh(const Sdfg& s, const UseIndex& uses, uint32_t first, uint32_t end, int64_t symbol_size);
   template <typename Fn>
   void ForEachConflict(uint32_t item, Fn&& fn) const;
