@@ -67,7 +67,6 @@ bool LayerStatements::CanBeShared(NodeId n) {
 LayerStatement LayerStatements::One(NodeId n) {
   LayerStatement out;
   out.id = n;
-  out.touched = TouchedBy(s_, n, callees_);
   const auto* l = std::get_if<Library>(&s_.nodes[n].body);
   out.contraction = l && KindOf(*l).contraction;
   if (!CanBeShared(n)) return out;
@@ -92,6 +91,11 @@ std::vector<LayerStatement> LayerStatements::Of(const std::vector<NodeId>& line)
   out.reserve(line.size());
   for (NodeId n : line) out.push_back(One(n));
   return out;
+}
+
+void LayerStatements::FindTouched(std::vector<LayerStatement>* statements, size_t from, size_t to) {
+  for (size_t i = from; i < to && i < statements->size(); ++i)
+    if (LayerStatement& x = (*statements)[i]; x.touched.empty()) x.touched = TouchedBy(s_, x.id, callees_);
 }
 
 namespace {
@@ -120,6 +124,8 @@ size_t CutsAt(const std::vector<LayerStatement>& statements, size_t begin, size_
 }
 
 }  // namespace
+
+size_t AskedByPlaced(const Repeat& r) { return r.slack + 3 * r.period; }  // a part less has its slack, and two parts are compared
 
 Repeat Placed(const std::vector<LayerStatement>& statements, const Repeat& r) {
   for (const bool shorter : {false, true}) {

@@ -41,9 +41,9 @@ class Sharer {
     }
     end();
     if (lines.empty()) return false;
-    LayerStatements statements(p_, s, r_);
+    finder_.emplace(p_, s, r_);
     for (const std::vector<NodeId>& l : lines) {
-      statements_ = statements.Of(l);
+      statements_ = finder_->Of(l);
       items_.clear();
       for (const LayerStatement& x : statements_) items_.push_back(x.key);
       Within(0, items_.size());
@@ -63,8 +63,10 @@ class Sharer {
   void Within(size_t from, size_t to) {
     const std::optional<Repeat> best = transforms::BestRepeat(items_, from, to, o_.least);
     if (!best) return;
+    finder_->FindTouched(&statements_, best->begin, best->begin + transforms::AskedByPlaced(*best));
     const Repeat r = transforms::Placed(statements_, *best);
     if (r.count < 2) return;
+    finder_->FindTouched(&statements_, r.begin, r.end());
     for (size_t first = 0; first < r.count;) first += Take(r, first);
     Within(from, r.begin);
     Within(r.end(), to);
@@ -123,6 +125,7 @@ class Sharer {
   const Registry& r_;
   const LayerOptions& o_;
   const Ask& ask_;
+  std::optional<LayerStatements> finder_;
   std::optional<LayerMaker> maker_;
   std::vector<LayerStatement> statements_;
   std::vector<uint32_t> items_;
