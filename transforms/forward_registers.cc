@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/by_name.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -17,14 +17,16 @@ class Forwarder {
   bool Run() {
     const auto in_register = [&](Name n) { return s_.Get(n).storage == Storage::kRegister; };
     if (std::none_of(s_.order.begin(), s_.order.end(), in_register)) return false;
-    ForEachNode(s_, [&](NodeId id) {
-      if (const auto* m = std::get_if<Map>(&s_.nodes[id].body)) Count(*m);
-    });
-    bool changed = false;
+    for (Name n : s_.order)
+      if (IsRegister(n)) occurs_[n];
     std::vector<NodeId> maps;
     ForEachNode(s_, [&](NodeId id) {
-      if (std::holds_alternative<Map>(s_.nodes[id].body)) maps.push_back(id);
+      const auto* m = std::get_if<Map>(&s_.nodes[id].body);
+      if (!m) return;
+      Count(id, *m);
+      maps.push_back(id);
     });
+    bool changed = false;
     for (NodeId id : maps) changed |= Forward(id);
     if (changed) transforms::RemoveEmptied(&s_);
     return changed;
@@ -36,32 +38,40 @@ class Forwarder {
     return c && c->storage == Storage::kRegister && c->shape.empty();
   }
   // In how many maps' own statements each register occurs.
-  void Count(const Map& m) {
-    std::unordered_set<Name> here;
-    auto reads = [&](const Expr& e) {
-      for (Name r : ReadContainers(e)) here.insert(r);
+  void Count(NodeId map, const Map& m) {
+    const auto use = [&](Name n) {
+      Occurrences* of = occurs_.Find(n);
+      if (of && !(of->last == map)) of->last = map, ++of->maps;
+    };
+    const auto reads = [&](const Expr& e) {
+      Visit(e, [&](const Expr& x) {
+        if (x.Is(ExprKind::kRead)) use(x->name);
+        return true;
+      });
     };
     for (NodeId n : m.body) {
       const Body& body = s_.nodes[n].body;
       if (const auto* t = std::get_if<Tasklet>(&body)) {
-        here.insert(t->target), reads(t->value);
+        use(t->target), reads(t->value);
         for (const Expr& e : t->index) reads(e);
       } else if (const auto* call = std::get_if<Nested>(&body)) {
         for (const Argument& a : call->arguments) {
-          here.insert(a.container);
+          use(a.container);
           for (const Expr& e : a.index) reads(e);
         }
       } else if (const auto* op = std::get_if<Library>(&body)) {
         for (const auto* ports : {&op->inputs, &op->outputs})
-          for (const Port& port : *ports) here.insert(port.container);
+          for (const Port& port : *ports) use(port.container);
       }
     }
-    for (Name n : here) ++maps_with_[n];
+  }
+  bool OccursOnce(Name n) const {
+    const Occurrences* of = occurs_.Find(n);
+    return of && of->maps == 1;
   }
   // `t = X[…]` with a register that occurs in this map alone: the element, of its type, that it stands for.
   std::optional<Expr> Held(const Tasklet& t, const std::unordered_map<Name, Expr>& held) const {
-    if (t.op != WriteOp::kAssign || t.guarded || t.flat || !IsRegister(t.target) || maps_with_.at(t.target) != 1)
-      return std::nullopt;
+    if (t.op != WriteOp::kAssign || t.guarded || t.flat || !OccursOnce(t.target)) return std::nullopt;
     Expr value = Replaced(t.value, held);
     const bool element = value.Is(ExprKind::kRead) && !value->has_default && !IsRegister(value->name);
     const DType type = s_.Get(t.target).dtype;
@@ -101,7 +111,11 @@ class Forwarder {
 
   Sdfg& s_;
   const Ask& ask_;
-  std::unordered_map<Name, int> maps_with_;
+  struct Occurrences {
+    NodeId last;  // the map that was looked at last
+    int maps = 0;
+  };
+  transforms::ByName<Occurrences> occurs_;  // registers of one element
 };
 
 }  // namespace

@@ -36,6 +36,7 @@ class ListFuser {
       : p_(p), s_(s), names_(names), limits_(limits), around_(std::move(around)), uses_(uses), first_(first) {}
 
   bool Run(std::vector<NodeId>* statements) {
+    slots_.reserve(statements->size());
     for (NodeId id : *statements) {
       Kernel k = MakeKernel(p_, *s_, id);
       // What calls do to registers is not tracked: bodies with calls stay as they are.
@@ -107,11 +108,11 @@ class ListFuser {
       if (d != i && std::find(deps.begin(), deps.end(), d) == deps.end()) deps.push_back(d);
     };
     for (const KernelAccess& a : slots_[i].kernel.accesses) {
-      auto it = last_.find(a.root);
-      if (it == last_.end()) continue;
-      add(it->second.writer);
+      const Last* last = last_.Find(a.root);
+      if (!last) continue;
+      add(last->writer);
       if (a.write)
-        for (int r : it->second.readers) add(r);
+        for (int r : last->readers) add(r);
     }
     if (!definers_.empty())
       for (Name n : SymbolsOf(*s_, slots_[i].kernel)) {
@@ -316,7 +317,7 @@ class ListFuser {
   const UseIndex* uses_;
   uint32_t first_;
   std::vector<Slot> slots_;
-  std::unordered_map<Name, Last> last_;
+  ByName<Last> last_;
   std::unordered_map<Name, int> definers_;
   bool changed_ = false, putting_ = false;
 };

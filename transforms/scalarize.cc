@@ -14,12 +14,12 @@ constexpr int64_t kMaxRowBytes = 32 << 10;  // a private row lies on the stack o
 
 // All uses of one candidate, in the order they run within an iteration.
 struct Candidate {
-  std::vector<uint32_t> path;        // maps that hold all uses so far, outermost first
-  std::vector<uint32_t> first_path;  // those around the first use
+  std::vector<uint32_t> path;  // maps around the first use, outermost first
+  size_t shared = 0;           // how many of them hold all uses so far
   std::vector<Expr> index;           // of the first use
   std::vector<bool> same;            // positions where all uses so far agree with it
   std::vector<bool> keep;            // the answer: positions that remain
-  bool first = true, ok = true;
+  bool first = true, ok = true, chosen = false;
   bool within = true;                // no use asks whether its index is one of the array's
 };
 
@@ -44,12 +44,12 @@ class Scalarizer {
     if (candidates_.size() == 0) return false;
     for (const auto& at : uses.positions())
       if (at.statement.valid()) Statement(at.statement);
-    std::unordered_set<Name> chosen;
+    std::vector<Name> chosen;
     for (uint32_t i = 0; i < candidates_.size(); ++i) {
       const Name n = candidates_.NameOf(i);
       Candidate& c = candidates_.At(i);
       if (!c.ok || c.first || !Owned(s_.Get(n), &c)) continue;
-      if (ask_(Match{s_.name, {}, {}, {n}, "", true})) chosen.insert(n);
+      if (ask_(Match{s_.name, {}, {}, {n}, "", true})) chosen.push_back(n), c.chosen = true;
     }
     if (chosen.empty()) return false;
     for (Name n : chosen) {
@@ -58,7 +58,7 @@ class Scalarizer {
       c.shape = Kept(n, c.shape);
       c.MakeRowMajor();
     }
-    Rewrite(chosen);
+    Rewrite();
     return true;
   }
 
@@ -99,7 +99,8 @@ class Scalarizer {
     if (c.first) {
       c.ok = write && sets;
       c.first = false;
-      c.path = c.first_path = maps_;
+      c.path = maps_;
+      c.shared = maps_.size();
       c.index.assign(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(rank));
       c.same.assign(rank, true);
       return;
@@ -107,15 +108,15 @@ class Scalarizer {
     for (size_t t = 0; t < rank; ++t)
       if (!(index[t] == c.index[t])) c.same[t] = false;
     size_t common = 0;
-    while (common < c.path.size() && common < maps_.size() && c.path[common] == maps_[common]) ++common;
-    c.path.resize(common);
+    while (common < c.shared && common < maps_.size() && c.path[common] == maps_[common]) ++common;
+    c.shared = common;
   }
   // Every iteration of the maps around all uses has its own element or row, and sets it before anything else.
   bool Owned(const Container& container, Candidate* c) const {
-    if (c->path.empty()) return false;
+    if (c->shared == 0) return false;
     std::unordered_set<Name> known;
-    for (uint32_t m : c->path)
-      for (const Range& r : std::get<Map>(s_.nodes[NodeId{m}].body).ranges) {
+    for (size_t i = 0; i < c->shared; ++i)
+      for (const Range& r : std::get<Map>(s_.nodes[NodeId{c->path[i]}].body).ranges) {
         bool bare = false;
         for (size_t t = 0; t < c->index.size(); ++t)
           bare |= c->same[t] && c->index[t].Is(ExprKind::kSymbol) && c->index[t]->name == r.index;
@@ -137,7 +138,7 @@ class Scalarizer {
     }
     // An inner map without iterations would leave a scalar unset.
     bool scalar = std::none_of(c->keep.begin(), c->keep.end(), [](bool k) { return k; });
-    return !scalar || std::all_of(c->first_path.begin() + static_cast<long>(c->path.size()), c->first_path.end(),
+    return !scalar || std::all_of(c->path.begin() + static_cast<long>(c->shared), c->path.end(),
                                   [&](uint32_t m) { return Runs(std::get<Map>(s_.nodes[NodeId{m}].body)); });
   }
   static bool Runs(const Map& m) {
@@ -151,8 +152,8 @@ class Scalarizer {
     if (!c.index[t].Is(ExprKind::kSymbol)) return false;
     for (size_t u = 0; u < c.index.size(); ++u)
       if (u != t && c.index[u] == c.index[t]) return false;
-    for (size_t i = c.path.size(); i < c.first_path.size(); ++i)
-      for (const Range& r : std::get<Map>(s_.nodes[NodeId{c.first_path[i]}].body).ranges)
+    for (size_t i = c.shared; i < c.path.size(); ++i)
+      for (const Range& r : std::get<Map>(s_.nodes[NodeId{c.path[i]}].body).ranges)
         if (r.index == c.index[t]->name)
           return AsInt(r.begin) == 0 && AsInt(r.end) == dim && (!r.step || AsInt(r.step) == 1);
     return false;
@@ -176,16 +177,20 @@ class Scalarizer {
     return indices_.count(n) > 0;
   }
 
-  void Rewrite(const std::unordered_set<Name>& chosen) {
+  bool IsChosen(Name n) const {
+    const Candidate* c = candidates_.Find(n);
+    return c && c->chosen;
+  }
+  void Rewrite() {
     auto fix = [&](Expr& e) {
       bool stale = false;
       Visit(e, [&](const Expr& x) {
-        stale |= x.Is(ExprKind::kRead) && chosen.count(x->name);
+        stale |= x.Is(ExprKind::kRead) && IsChosen(x->name);
         return !stale;
       });
       if (!stale) return;
       e = Transform(e, [&](const Expr& x) {
-        if (!x.Is(ExprKind::kRead) || !chosen.count(x->name)) return x;
+        if (!x.Is(ExprKind::kRead) || !IsChosen(x->name)) return x;
         std::vector<Expr> index = Kept(x->name, x->args);
         // What was in bounds at the first write is in bounds here, but for the positions that are kept.
         Expr r = ReadExpr(x->name, index, x->has_default && !index.empty() ? x->args.back() : Expr());
@@ -197,7 +202,7 @@ class Scalarizer {
       Tasklet& t = std::get<Tasklet>(s_.nodes.Mutable(id).body);
       fix(t.value);
       for (Expr& e : t.index) fix(e);
-      if (!chosen.count(t.target)) return;
+      if (!IsChosen(t.target)) return;
       t.index = Kept(t.target, t.index);
       t.guarded &= !t.index.empty();
     });
