@@ -28,6 +28,7 @@ class NestedInliner {
   NestedInliner(Program& p, const InlineOptions& o, const Ask& ask) : p_(p), o_(o), ask_(ask) {}
 
   bool Run() {
+    if (p_.sdfgs.size() < 2) return false;  // nothing to call
     for (const auto& s : p_.sdfgs)
       ForEachNode(*s, [&](NodeId id) {
         if (auto* n = std::get_if<Nested>(&s->nodes[id].body)) ++calls_[n->callee];

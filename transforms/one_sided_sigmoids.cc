@@ -49,13 +49,19 @@ bool MayHold(const Expr& value) {
   Visit(value, [&](const Expr& e) { return found |= IsBinary(e, Op::kDiv) && e->args[0].Is(ExprKind::kSelect), !found; });
   return found;
 }
+// Whether a kernel's statement may: most kernels have none. They are looked at as they lie in memory.
+bool MayHold(const Sdfg& s) {
+  for (uint32_t i = 0; i < s.nodes.size(); ++i)
+    if (const auto* t = std::get_if<Tasklet>(&s.nodes[NodeId{i}].body); t && MayHold(t->value)) return true;
+  return false;
+}
 
 }  // namespace
 
 Result<bool> OneSidedSigmoids(Program& p, const Ask& ask) {
   bool changed = false;
   for (const auto& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (!shared->flush) continue;
+    if (!shared->flush || (shared->kernel && !MayHold(*shared))) continue;
     std::vector<std::pair<NodeId, Expr>> values;
     ForEachNode(*shared, [&](NodeId n) {
       const auto* t = std::get_if<Tasklet>(&shared->nodes[n].body);
