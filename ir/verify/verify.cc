@@ -1,5 +1,6 @@
 // The body of one SDFG: names, definitions before uses, types, statements, control flow, calls.
 #include <algorithm>
+#include <utility>
 
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/denormals.h"
@@ -19,22 +20,66 @@ class SdfgVerifier {
       : p_(p), s_(s), r_(s, out), writers_(p, s) {}
 
   void Run() {
-    table_.reserve(s_.order.size());
-    for (Name n : s_.order)
-      if (const Container* c = s_.Find(n)) table_[n] = {c, RootOf(s_, n)};
+    ListContainers();
     CheckDeclarations(s_, &r_);
     if (r_.Full()) return;
     Symbols();
-    writers_.Roots(s_.body, &written_later_);
+    NoteWrites();
     if (IsScheduled(s_)) CheckSchedule(s_, &r_);
     Blocks(s_.body, 0);
     r_.InBlock(nullptr);
     Unwritten();
     Registers();
-    if (r_.None()) CheckArena(s_, &r_);
+    if (has_arena_ && r_.None()) CheckArena(s_, &r_);
   }
 
  private:
+  // What is known of a container, and of an array how it was used so far.
+  struct Entry {
+    const Container* container = nullptr;
+    Name root;
+    Entry* array = nullptr;  // the root's own; null: it is not declared
+    bool written = false, written_later = false, read = false, complained = false;
+  };
+
+  void ListContainers() {
+    has_arena_ = !s_.arena.empty();
+    table_.reserve(s_.order.size());
+    for (Name n : s_.order)
+      if (const Container* c = s_.Find(n)) table_[n].container = c, has_arena_ |= c->place.slot >= 0;
+    for (auto& [n, e] : table_) {
+      e.root = e.container->kind == ContainerKind::kView ? RootOf(s_, n) : n;
+      e.array = e.root == n ? &e : EntryOf(e.root);
+    }
+  }
+  // Where statements write at all.
+  void NoteWrites() {
+    ForEachBlock(s_, s_.body, [&](BlockId b) {
+      const auto* state = std::get_if<State>(&s_.blocks[b].control);
+      if (!state) return;
+      for (NodeId n : state->statements) NoteWrites(n);
+    });
+  }
+  void NoteWrites(NodeId n) {
+    const auto note = [&](Name container) {
+      if (Entry* e = EntryOf(container); e && e->array) e->array->written_later = true;
+    };
+    if (const auto* l = std::get_if<Library>(&s_.nodes[n].body)) {
+      for (const Port& p : l->outputs) note(p.container);
+      return;
+    }
+    std::unordered_set<Name> roots;
+    writers_.Roots(n, &roots);
+    for (Name root : roots) note(root);
+  }
+  Entry* EntryOf(Name n) {
+    auto it = table_.find(n);
+    return it == table_.end() ? nullptr : &it->second;
+  }
+  void MarkWritten(Name root) {
+    if (Entry* e = EntryOf(root)) e->written = true;
+  }
+
   // ---- symbols ----
   void Symbols() {
     for (Name n : FreeSymbols(s_)) Define(n, {}, "a size");
@@ -119,7 +164,7 @@ class SdfgVerifier {
   void LoopBlock(const Loop& l, int loops) {
     std::unordered_set<Name> inside;
     writers_.Roots(l.body, &inside);  // a later iteration may read what an earlier one wrote
-    written_.insert(inside.begin(), inside.end());
+    for (Name n : inside) MarkWritten(n);
     if (l.init) (void)Typed(l.init, {}, "the start of a loop");
     if (!l.var.empty()) {
       if (!l.init || !l.update)
@@ -172,15 +217,15 @@ class SdfgVerifier {
     return ok;
   }
   bool Read(const Expr& x, NodeId at) {
-    const Container* c = Find(x->name);
-    if (!c) {
+    const Entry* e = EntryOf(x->name);
+    if (!e) {
       Diagnostic& d = r_.Add("E0226", "container " + Quoted(x->name) + " is not declared", at, x->name.str(),
                              Closest(s_, x->name));
       r_.PointAt(x->line, x->column, &d);
       return false;
     }
     size_t rank = x->args.size() - (x->has_default ? 1 : 0);
-    return Rank(*c, rank, x->flat, at) && Readable(*c, at, x->has_default, x);
+    return Rank(*e->container, rank, x->flat, at) && Readable(*e, at, x->has_default, x);
   }
   bool Rank(const Container& c, size_t rank, bool flat, NodeId at) {
     if (c.kind == ContainerKind::kSequence) {
@@ -203,22 +248,24 @@ class SdfgVerifier {
   static bool IsEmpty(const Container& c) {
     return std::any_of(c.shape.begin(), c.shape.end(), [](const Expr& n) { return AsInt(n) == 0; });
   }
-  bool Readable(const Container& c, NodeId at, bool guarded, const Expr& read = {}) {
-    Name root = Root(c.name);
-    const Container* b = Find(root);
-    if (!b || b->kind == ContainerKind::kConstant || b->kind == ContainerKind::kState) return true;
+  bool Readable(const Entry& e, NodeId at, bool guarded, const Expr& read = {}) {
+    if (!e.array) return true;
+    Entry& a = *e.array;
+    const Name root = e.root;
+    const Container* b = a.container;
+    if (b->kind == ContainerKind::kConstant || b->kind == ContainerKind::kState) return true;
     if (b->kind == ContainerKind::kParameter) {
-      first_use_.emplace(root, 'r');
+      a.read = true;
       // An output that is read before anything wrote it would read the caller's garbage.
-      if (b->inout || written_.count(root) || !written_later_.count(root) || guarded || IsEmpty(*b)) return true;
-      if (!complained_.insert(root).second) return true;
+      if (b->inout || a.written || !a.written_later || guarded || IsEmpty(*b)) return true;
+      if (std::exchange(a.complained, true)) return true;
       Diagnostic& d = r_.Add("E0229", "output " + Quoted(root) + " is read before it is written", at, root.str(),
                              "declare it inout, or write it first");
       if (read) r_.PointAt(read->line, read->column, &d);
       return false;
     }
-    if (written_.count(root) || IsEmpty(*b)) return true;
-    if (!complained_.insert(root).second) return true;
+    if (a.written || IsEmpty(*b)) return true;
+    if (std::exchange(a.complained, true)) return true;
     Diagnostic& d = r_.Add("E0230", Quoted(root) + " is read before it is written", at, root.str(),
                            "write it in an earlier statement");
     if (read) r_.PointAt(read->line, read->column, &d);
@@ -325,21 +372,22 @@ class SdfgVerifier {
     std::unordered_set<Name> inside;
     writers_.Roots(loop, &inside);
     for (Name n : inside)
-      if (const Container* c = Find(n); c && !IsScoped(c->storage)) written_.insert(n);
+      if (Entry* e = EntryOf(n); e && !IsScoped(e->container->storage)) e->written = true;
   }
 
   void TaskletNode(NodeId id, const Tasklet& t) {
-    const Container* c = Find(t.target);
-    if (!c) {
+    const Entry* e = EntryOf(t.target);
+    if (!e) {
       r_.Add("E0226", "container " + Quoted(t.target) + " is not declared", id, t.target.str(), Closest(s_, t.target));
       nest_ok_ = false;
       return;
     }
+    const Container* c = e->container;
     bool ok = Rank(*c, t.index.size(), t.flat, id);
-    for (const Expr& e : t.index) ok &= Names(e, id);
+    for (const Expr& i : t.index) ok &= Names(i, id);
     ok &= Names(t.value, id);
-    if (t.op != WriteOp::kAssign) ok &= Readable(*c, id, false);
-    Written(*c, id);
+    if (t.op != WriteOp::kAssign) ok &= Readable(*e, id, false);
+    Written(*e, id);
     if (c->storage == Storage::kRegister && maps_.empty() && !s_.kernel)
       r_.Add("E0234", "register container " + Quoted(c->name) + " is used outside of a map", id, c->name.str(),
              "registers live in one iteration of a map; use arena storage");
@@ -353,9 +401,9 @@ class SdfgVerifier {
       nest_ok_ = false;
       return;
     }
-    for (const Expr& e : t.index) {
-      if (IsIndexExpr(e)) continue;
-      Result<Expr> it = InferTypes(s_, e);
+    for (const Expr& i : t.index) {
+      if (IsIndexExpr(i)) continue;
+      Result<Expr> it = InferTypes(s_, i);
       if (!it.ok()) TypeError(it.status(), id, t.target.str());
       else if (!IsInteger((*it)->dtype))
         r_.Add("E0235", "an index of " + Quoted(t.target) + " is not an integer", id, t.target.str(), "cast it: i64(…)")
@@ -365,7 +413,7 @@ class SdfgVerifier {
       if (IsComplex(c->dtype))
         r_.Add("E0236", "complex numbers have no order: " + std::string(WriteOpToken(t.op)), id, t.target.str(),
                "reduce their magnitude");
-    for (const Expr& e : t.index) CollectReads(e, id, false);
+    for (const Expr& i : t.index) CollectReads(i, id, false);
     CollectReads(t.value, id, false);
     Use u;
     u.node = id;
@@ -409,37 +457,36 @@ class SdfgVerifier {
     uses_.push_back(std::move(u));
   }
 
-  void Written(const Container& c, NodeId id) {
-    Name root = Root(c.name);
-    const Container* b = Find(root);
-    if (b && b->kind == ContainerKind::kConstant)
-      r_.Add("E0237", "constant " + Quoted(root) + " is written", id, root.str(), "write to a transient");
-    written_.insert(root);
+  void Written(const Entry& e, NodeId id) {
+    if (!e.array) return;
+    if (e.array->container->kind == ContainerKind::kConstant)
+      r_.Add("E0237", "constant " + Quoted(e.root) + " is written", id, e.root.str(), "write to a transient");
+    e.array->written = true;
   }
 
   void LibraryNode(NodeId id, const Library& l) {
     for (const Port& p : l.inputs) {
       if (p.container.empty()) continue;
-      const Container* c = Find(p.container);
-      if (!c)
+      const Entry* e = EntryOf(p.container);
+      if (!e)
         r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(),
                Closest(s_, p.container));
-      else if (c->kind == ContainerKind::kSequence) continue;
-      else Readable(*c, id, false);
+      else if (e->container->kind == ContainerKind::kSequence) continue;
+      else Readable(*e, id, false);
     }
     std::unordered_set<Name> outputs;
     for (const Port& p : l.outputs) {
       if (p.container.empty()) continue;
-      const Container* c = Find(p.container);
-      if (!c) {
+      const Entry* e = EntryOf(p.container);
+      if (!e) {
         r_.Add("E0226", "container " + Quoted(p.container) + " is not declared", id, p.container.str(),
                Closest(s_, p.container));
         continue;
       }
-      if (!outputs.insert(Root(p.container)).second && c->kind != ContainerKind::kView)
+      if (!outputs.insert(e->root).second && e->container->kind != ContainerKind::kView)
         r_.Add("E0238", "two outputs of a node are " + Quoted(p.container), id, p.container.str(),
                "give each its own container");
-      Written(*c, id);
+      Written(*e, id);
       if (!maps_.empty()) WholeUse(id, p.container, true);
     }
     if (!maps_.empty())
@@ -494,17 +541,18 @@ class SdfgVerifier {
     }
     if (!bound->insert(a.port).second)
       r_.Add("E0242", "argument " + Quoted(a.port) + " is bound twice", id, n.callee.str(), "bind it once");
-    const Container* c = Find(a.container);
-    if (!c) {
+    const Entry* entry = EntryOf(a.container);
+    if (!entry) {
       if (!a.container.empty())
         r_.Add("E0226", "container " + Quoted(a.container) + " is not declared", id, a.container.str(),
                Closest(s_, a.container));
       return;
     }
+    const Container* c = entry->container;
     for (const Expr& e : a.index) Names(e, id);
     bool writes = writers_.Writes(n.callee, a.port);
-    if (!writes || formal->inout) Readable(*c, id, false);
-    if (writes) Written(*c, id);
+    if (!writes || formal->inout) Readable(*entry, id, false);
+    if (writes) Written(*entry, id);
     if (c->kind == ContainerKind::kSequence || formal->kind == ContainerKind::kSequence) return;
     if (!CheckArgumentType(*c, *formal, n, a, id, &r_)) {
       nest_ok_ = false;
@@ -529,8 +577,8 @@ class SdfgVerifier {
   // ---- the end ----
   void Unwritten() {
     for (Name n : s_.parameters) {
-      const Container* c = Find(n);
-      if (c && c->inout && !c->output && !written_.count(n) && !first_use_.count(n) && !written_later_.count(n))
+      const Entry* e = EntryOf(n);
+      if (e && e->container->inout && !e->container->output && !e->written && !e->read && !e->written_later)
         r_.Add("E0250", "inout parameter " + Quoted(n) + " is never written", {}, n.str(), "drop inout, or write it");
     }
   }
@@ -550,23 +598,18 @@ class SdfgVerifier {
                "registers live in one iteration of a map; use arena storage");
   }
 
-  struct Entry {
-    const Container* container;
-    Name root;
-  };
   const Program* p_;
   const Sdfg& s_;
   Report r_;
   std::unordered_map<Name, Entry> table_;  // the SDFG's, for quicker look-up
   std::unordered_map<Name, int> defined_;
-  std::unordered_set<Name> written_, written_later_, complained_;
-  std::unordered_map<Name, char> first_use_;
   Writers writers_;
   std::unordered_map<Name, std::vector<uint32_t>> register_home_;
   std::vector<Use> uses_;
   std::vector<uint32_t> maps_;
-    Known known_;
+  Known known_;
   bool nest_ok_ = true;
+  bool has_arena_ = false;  // slots, or places in them
 };
 
 }  // namespace
