@@ -1,5 +1,7 @@
 // Library nodes as implementations see them, the choice among implementations, and forms as implementations.
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <unordered_set>
 
 #include "ir/analysis/cost.h"
@@ -450,6 +452,33 @@ Result<const ForwardImplementation*> SelectImplementation(const Registry& r, con
   return Status(d);
 }
 
+namespace {
+
+// A form whose text has been checked. It is kept parsed once somebody has asked for it: a process needs few of all ops' forms.
+class CheckedForm {
+ public:
+  static Result<std::shared_ptr<CheckedForm>> Of(const std::string& text, std::string what) {
+    HR_RETURN_IF_ERROR(ParseForm(text, what).status());
+    return std::shared_ptr<CheckedForm>(new CheckedForm(text, std::move(what)));
+  }
+  Result<const Form*> Get() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!form_) {
+      HR_ASSIGN_OR_RETURN(Form parsed, ParseForm(text_, what_));
+      form_ = std::make_unique<Form>(std::move(parsed));
+    }
+    return form_.get();
+  }
+
+ private:
+  CheckedForm(std::string text, std::string what) : text_(std::move(text)), what_(std::move(what)) {}
+  const std::string text_, what_;
+  std::mutex mutex_;
+  std::unique_ptr<Form> form_;
+};
+
+}  // namespace
+
 Status Registry::Add(OpDefinition def) {
   def.plugin = impl_->Owner(def.plugin);
   if (def.domain.empty() || def.name.empty()) {
@@ -468,8 +497,7 @@ Status Registry::Add(OpDefinition def) {
       return Status(d);
     }
   if (!def.pure.empty()) {
-    HR_ASSIGN_OR_RETURN(Form parsed, ParseForm(def.pure, def.domain + "." + def.name));
-    auto form = std::make_shared<Form>(std::move(parsed));
+    HR_ASSIGN_OR_RETURN(std::shared_ptr<CheckedForm> form, CheckedForm::Of(def.pure, def.domain + "." + def.name));
     ForwardImplementation i;
     i.domain = def.domain, i.op = def.name, i.name = "pure", i.plugin = def.plugin;
     i.since_version = def.since_version, i.until_version = def.until_version;
@@ -477,7 +505,8 @@ Status Registry::Add(OpDefinition def) {
       if (!v.node->defines.empty())
         return UnsupportedError("E0315", "the size " + v.node->defines[0].str() +
                                 " is known only when the node has run, and its form needs it before");
-      HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*form, ContextOf(v, v.node->op.str() + "_pure")));
+      HR_ASSIGN_OR_RETURN(const Form* parsed, form->Get());
+      HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*parsed, ContextOf(v, v.node->op.str() + "_pure")));
       Program p;
       p.entry = s.name;
       p.Add(std::move(s));
@@ -486,8 +515,7 @@ Status Registry::Add(OpDefinition def) {
     HR_RETURN_IF_ERROR(Add(std::move(i)));
   }
   if (!def.backward.empty()) {
-    HR_ASSIGN_OR_RETURN(Form parsed, ParseForm(def.backward, "backward of " + def.domain + "." + def.name));
-    auto form = std::make_shared<Form>(std::move(parsed));
+    HR_ASSIGN_OR_RETURN(std::shared_ptr<CheckedForm> form, CheckedForm::Of(def.backward, "backward of " + def.domain + "." + def.name));
     BackwardImplementation b;
     b.domain = def.domain, b.op = def.name, b.name = "form", b.plugin = def.plugin, b.form = def.backward;
     b.since_version = def.since_version, b.until_version = def.until_version;
@@ -518,7 +546,8 @@ Status Registry::Add(OpDefinition def) {
       };
       gradients(forward_outputs, given, &result.given_grad_names, &c.inputs, &not_given);
       gradients(forward_inputs, required, &result.required_grad_names, &c.outputs, &not_required);
-      HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*form, c));
+      HR_ASSIGN_OR_RETURN(const Form* parsed, form->Get());
+      HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*parsed, c));
       for (Name n : not_given) BecomesZero(&s, n);
       for (Name n : not_required) BecomesTransient(&s, n);
       result.sdfg.entry = s.name;
