@@ -60,11 +60,13 @@ OpSignature ToSignature(const onnx::OpSchema& s) {
   std::set<std::string> variables;
   for (const auto& p : s.typeConstraintParams()) {
     std::vector<std::string> types;
+    types.reserve(p.allowed_type_strs.size());
     for (const auto& t : p.allowed_type_strs) types.push_back(OurType(t));
     sig.types[p.type_param_str] = std::move(types);
     variables.insert(p.type_param_str);
   }
   auto ports = [&](const std::vector<onnx::OpSchema::FormalParameter>& from, std::vector<PortSignature>* to) {
+    to->reserve(from.size());
     for (const auto& p : from) {
       PortSignature port;
       port.name = p.GetName();
@@ -221,21 +223,35 @@ Result<Program> Lowering::Finish(const onnx::FunctionProto& f, const NodeCall& c
   return p;
 }
 
-Status RegisterSchemas(Registry& registry) {
-  std::vector<onnx::OpSchema> all = onnx::OpSchemaRegistry::get_all_schemas_with_history();
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return std::make_tuple(a.domain(), a.Name(), a.SinceVersion()) <
-           std::make_tuple(b.domain(), b.Name(), b.SinceVersion());
+namespace {
+
+// Those of the process's registry, which live as long as it does, in order. It gives lists as copies only: of 3 MB, so one of the
+// newest versions alone, and the older ones by name.
+std::vector<const onnx::OpSchema*> AllSchemas() {
+  using Schemas = onnx::OpSchemaRegistry;
+  std::vector<const onnx::OpSchema*> all;
+  for (const onnx::OpSchema& newest : Schemas::get_all_schemas())
+    for (int version = newest.SinceVersion(); version > 0;) {
+      const onnx::OpSchema* s = Schemas::Schema(newest.Name(), version, newest.domain());
+      if (!s) break;
+      all.push_back(s);
+      version = s->SinceVersion() - 1;
+    }
+  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
+    return std::make_tuple(a->domain(), a->Name(), a->SinceVersion()) < std::make_tuple(b->domain(), b->Name(), b->SinceVersion());
   });
+  return all;
+}
+
+}  // namespace
+
+Status RegisterSchemas(Registry& registry) {
+  const std::vector<const onnx::OpSchema*> all = AllSchemas();
   for (size_t i = 0; i < all.size(); ++i) {
-    HR_RETURN_IF_ERROR(registry.Add(ToSignature(all[i])));
-    if (!all[i].HasFunction() && !all[i].HasContextDependentFunction()) continue;
-    const bool last =
-        i + 1 == all.size() || all[i + 1].Name() != all[i].Name() || all[i + 1].domain() != all[i].domain();
-    // The schema of the process's registry lives as long as the process; `all` holds copies.
-    const onnx::OpSchema* schema =
-        onnx::OpSchemaRegistry::Schema(all[i].Name(), all[i].SinceVersion(), all[i].domain());
-    if (!schema) continue;
+    const onnx::OpSchema* schema = all[i];
+    HR_RETURN_IF_ERROR(registry.Add(ToSignature(*schema)));
+    if (!schema->HasFunction() && !schema->HasContextDependentFunction()) continue;
+    const bool last = i + 1 == all.size() || all[i + 1]->Name() != schema->Name() || all[i + 1]->domain() != schema->domain();
     std::vector<int> bodies =
         schema->HasFunction() ? schema->function_opset_versions() : schema->context_dependent_function_opset_versions();
     ForwardImplementation f;
@@ -243,7 +259,7 @@ Status RegisterSchemas(Registry& registry) {
     f.op = schema->Name();
     f.name = "function";
     f.since_version = schema->SinceVersion();
-    f.until_version = last ? 1 << 30 : all[i + 1].SinceVersion() - 1;
+    f.until_version = last ? 1 << 30 : all[i + 1]->SinceVersion() - 1;
     f.priority = -100;  // after "pure" and whatever else there is
     // Bodies are written for an opset: the one the op was defined in, or the first a body exists for.
     const int opset = bodies.empty() ? schema->SinceVersion() : std::max(bodies.front(), schema->SinceVersion());
