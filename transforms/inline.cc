@@ -209,7 +209,7 @@ class Copier {
   Expr Rewrite(const Expr& e) {
     if (!e) return e;
     bool substituted = false;
-    Expr out = Transform(e, [&](const Expr& x) -> Expr {
+    const auto renamed = [&](const Expr& x) -> Expr {
       if (x.Is(ExprKind::kSymbol)) {
         auto i = indices_.find(x->name);
         if (i != indices_.end()) return i->second;
@@ -232,7 +232,8 @@ class Copier {
       Prefix(a, x->flat, &args);
       Expr r = ReadExpr(a.container, std::move(args), x->has_default ? x->args.back() : Expr(), x->flat);
       return x->dtype == DType::kNone ? r : WithType(r, x->dtype);
-    });
+    };
+    const Expr out = e->args.empty() ? renamed(e) : Transform(e, renamed);  // most are one symbol or number
     return substituted ? Simplify(out) : out;
   }
   void Prefix(const Argument& a, bool flat, std::vector<Expr>* args) {

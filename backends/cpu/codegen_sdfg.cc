@@ -26,7 +26,7 @@ std::string FieldNames::Of(Name n, const std::string& kind) {
 std::string SdfgGen::Pointer(Name base) {
   const Container& c = s_.Get(base);
   const std::string type = StorageType(c.dtype);
-  const std::pair<Name, Name> key(s_.name, base);
+  const Place key(s_.name, base);
   if (auto it = names_.constant_index.find(key); it != names_.constant_index.end())
     return "((" + type + "*)x->program->constants[" + std::to_string(it->second) + "])";
   if (auto it = names_.persistent_index.find(key); it != names_.persistent_index.end())

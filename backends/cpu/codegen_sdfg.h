@@ -16,15 +16,23 @@
 
 namespace headrace::cpu {
 
+// An SDFG and one of its containers, in whichever order.
+using Place = std::pair<Name, Name>;
+struct PlaceOrder {
+  bool operator()(const Place& a, const Place& b) const {
+    return a.first.id() != b.first.id() ? a.first.id() < b.first.id() : a.second.id() < b.second.id();
+  }
+};
+
 // What functions of the whole program share.
 struct ProgramNames {
   const Program* program = nullptr;
   const Registry* registry = nullptr;
   std::map<Name, std::string> function;          // SDFG → identifier
-  std::vector<std::pair<Name, Name>> constants;  // (SDFG, container), in order of the constant table
-  std::map<std::pair<Name, Name>, int> constant_index;
-  std::vector<std::pair<Name, Name>> persistent;
-  std::map<std::pair<Name, Name>, int> persistent_index;
+  std::vector<Place> constants;  // in order of the constant table
+  std::map<Place, int, PlaceOrder> constant_index;
+  std::vector<Place> persistent;
+  std::map<Place, int, PlaceOrder> persistent_index;
   std::vector<std::string> externals;
   std::vector<std::string>
       external_attributes;  // of each: C text of its attributes where it makes a state of them, else ""
