@@ -29,6 +29,7 @@ class Assigner {
     for (Name n : s_.order)
       if (!s_.Get(n).order.row_major()) return false;  // somebody has chosen already
     FindCandidates();
+    if (parent_.empty()) return false;
     Collect();
     std::set<uint32_t> turned;
     bool changed = false;
