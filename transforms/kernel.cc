@@ -249,13 +249,21 @@ void TargetFirst(const Sdfg& s, Kernel* k) {
   std::stable_partition(k->ranges.begin(), k->ranges.end(), kept);
 }
 
+constexpr size_t kFewAccesses = 8;  // up to which an index costs more than it saves
+
 }  // namespace
 
 std::vector<uint32_t> Kernel::of(Name root) const {
+  std::vector<uint32_t> out;
+  for (uint32_t k = indexed_; k < accesses.size(); ++k)
+    if (accesses[k].root == root) out.push_back(k);
+  if (indexed_ == 0) return out;
   auto it = by_root_.find(root);
-  return it == by_root_.end() ? std::vector<uint32_t>() : it->second;
+  if (it != by_root_.end()) out.insert(out.begin(), it->second.begin(), it->second.end());
+  return out;
 }
 void Kernel::Index() {
+  if (indexed_ == 0 && accesses.size() <= kFewAccesses) return;  // `of` looks at what has no index one by one
   for (; indexed_ < accesses.size(); ++indexed_) by_root_[accesses[indexed_].root].push_back(indexed_);
 }
 
