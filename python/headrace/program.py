@@ -197,6 +197,7 @@ class Function:
         self._names = list(self._signature.parameters)
         self._open = [name for name, declared in self._declared.items() if declared is None]
         self._versions: dict[tuple, Translated] = {}
+        self._keys: dict[tuple, tuple] = {}  # by element type and shape
         self._shown: dict[tuple, tuple[Translated, list]] = {}  # programs that the user has, with their parameters then
         self._made: dict[tuple, Any] = {}
         self._generation = registrations.generation
@@ -253,9 +254,21 @@ class Function:
             return found
 
     def _key(self, given: dict[str, Any]) -> tuple:
-        types = [self._type_of(name, given[name]) for name in self._open]
+        return tuple([self._key_of(name, given[name]) for name in self._open])
+
+    def _key_of(self, name: str, value) -> tuple:
+        if type(value) is not np.ndarray:
+            return self._made_key(name, value)
+        kind = value.dtype, value.shape  # a type's name takes as long to find as a small program to run
+        key = self._keys.get(kind)
+        if key is None:
+            key = self._keys[kind] = self._made_key(name, value)
+        return key
+
+    def _made_key(self, name: str, value) -> tuple:
+        t = self._type_of(name, value)
         # 1, 1.0 and True are equal, and different constants
-        return tuple((type(t), t if _hashable(t) else ByIdentity(t)) for t in types)
+        return type(t), t if _hashable(t) else ByIdentity(t)
 
     def _translate(self, given: dict[str, Any]) -> Translated:
         with surroundings_read() as reads:
