@@ -1,6 +1,7 @@
 #include "transforms/block_triangles.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "ir/analysis/layout.h"
@@ -8,7 +9,8 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kBlock = 64;          // rows
+constexpr int64_t kBlock = 64;          // rows, at most,
+constexpr int64_t kLeast = 8;           // and at least
 constexpr int64_t kLeastOther = 64;     // iterations over the other ranges,
 constexpr int64_t kLeastAll = 1 << 20;  // and all of them together
 
@@ -138,13 +140,7 @@ class Blocks {
       }
       close();
       cut = changed_ = true;
-      const Origin origin = s_.nodes[n].origin;
-      const int64_t whole = t->rows / kBlock, left = t->rows % kBlock;
-      const Name block = s_.FreshName("block");
-      Loop loop = RangeLoop(block, Expr(0), Expr(whole));
-      loop.body = {s_.AddBlock(State{{}, Both(*t, Expr(t->first) + Expr(kBlock) * SymbolExpr(block), kBlock, origin)}, origin)};
-      out->push_back(s_.AddBlock(std::move(loop), origin));
-      if (left > 0) run = Both(*t, Expr(t->first + kBlock * whole), left, origin);
+      All(*t, s_.nodes[n].origin, out, &run);
     }
     if (!cut) return out->push_back(b);
     close();
@@ -156,14 +152,99 @@ class Blocks {
   }
   static int64_t LowerEnd(const Triangle& t) { return t.edge == 1 && t.other_end <= t.first ? 0 : t.edge; }
 
-  // The triangle and the rectangle of some rows.
-  std::vector<NodeId> Both(const Triangle& t, const Expr& first, int64_t rows, const Origin& origin) {
-    const Expr x = SymbolExpr(t.map.ranges[t.x].index), edge(t.edge), other(t.other_end);
-    const Expr between = Simplify(first + Expr(t.upper ? UpperBegin(t, rows) : LowerEnd(t)));
-    const NodeId triangle = t.upper ? Part(t, first, rows, x + edge, between, origin) : Part(t, first, rows, between, x + edge, origin);
-    if (between == other) return {triangle};
-    if (t.upper) return {triangle, Part(t, first, rows, between, other, origin)};
-    return {Part(t, first, rows, other, between, origin), triangle};
+  static Expr Between(const Triangle& t, const Expr& first, int64_t rows) {
+    return Simplify(first + Expr(t.upper ? UpperBegin(t, rows) : LowerEnd(t)));
+  }
+
+  // Rectangles of blocks of rows in a loop, and those of what is left; then all the small triangles, in one map.
+  void All(const Triangle& t, const Origin& origin, std::vector<BlockId>* out, std::vector<NodeId>* rest) {
+    const int64_t blocks = t.rows / kBlock, smallest = t.rows / kLeast, left = t.rows % kLeast;
+    const Expr first(t.first), second(t.first + kBlock * blocks), last(t.first + kLeast * smallest);
+    Repeat(blocks, first, kBlock, origin, out, [&](const Expr& from, std::vector<BlockId>* inside) {
+      Outer(t, from, kBlock, origin, inside);
+      Halve(t, from, kBlock, origin, inside);
+    });
+    Repeat(smallest - blocks * (kBlock / kLeast), second, kLeast, origin, out, [&](const Expr& from, std::vector<BlockId>* inside) {
+      Outer(t, from, kLeast, origin, inside);
+    });
+    const Name block = s_.FreshName("block");
+    const Range each{block, Expr(0), Expr(smallest), Expr(1)};
+    rest->push_back(Small(t, Simplify(first + Expr(kLeast) * SymbolExpr(block)), kLeast, {each}, origin));
+    if (left == 0) return;
+    if (!(Between(t, last, left) == Expr(t.other_end))) rest->push_back(Rectangle(t, last, left, Expr(t.other_end), origin));
+    rest->push_back(Small(t, last, left, {}, origin));
+  }
+  void Outer(const Triangle& t, const Expr& first, int64_t rows, const Origin& origin, std::vector<BlockId>* out) {
+    out->push_back(s_.AddBlock(State{{}, {Rectangle(t, first, rows, Expr(t.other_end), origin)}}, origin));
+  }
+  // A triangle of a power of two of rows is a square and two triangles of half as many, and so on.
+  void Halve(const Triangle& t, const Expr& from, int64_t rows, const Origin& origin, std::vector<BlockId>* out) {
+    for (int64_t half = rows / 2; half >= kLeast; half /= 2)
+      Repeat(rows / half / 2, from, 2 * half, origin, out, [&](const Expr& first, std::vector<BlockId>* inside) {
+        const Expr begin = t.upper ? first : Simplify(first + Expr(half));
+        inside->push_back(s_.AddBlock(State{{}, {Rectangle(t, begin, half, Between(t, first, 2 * half), origin)}}, origin));
+      });
+  }
+  // What `body` makes of `from`, from + by … in a loop.
+  void Repeat(int64_t times, const Expr& from, int64_t by, const Origin& origin, std::vector<BlockId>* out,
+              const std::function<void(const Expr&, std::vector<BlockId>*)>& body) {
+    if (times == 0) return;
+    if (times == 1) return body(from, out);
+    const Name block = s_.FreshName("block");
+    const BlockId loop = s_.AddBlock(RangeLoop(block, Expr(0), Expr(times)), origin);  // first: its name is taken then
+    out->push_back(loop);
+    std::vector<BlockId> inside;
+    body(Simplify(from + Expr(by) * SymbolExpr(block)), &inside);
+    std::get<Loop>(s_.blocks.Mutable(loop).control).body = std::move(inside);
+  }
+
+  // Of some rows what lies between the triangle at their end and `other`; and that triangle.
+  NodeId Rectangle(const Triangle& t, const Expr& first, int64_t rows, const Expr& other, const Origin& origin) {
+    const Expr between = Between(t, first, rows);
+    return t.upper ? Part(t, first, rows, between, other, origin) : Part(t, first, rows, other, between, origin);
+  }
+  // The triangle itself. `around`: ranges that say where it is.
+  NodeId Small(const Triangle& t, const Expr& first, int64_t rows, const std::vector<Range>& around, const Origin& origin) {
+    const Expr x = SymbolExpr(t.map.ranges[t.x].index), edge(t.edge), between = Between(t, first, rows);
+    const Expr end = Simplify(first + Expr(t.upper ? t.edge : rows - 1 + t.edge));
+    const Range xs{Name(), first, first + Expr(rows), 1}, ys{Name(), t.upper ? end : between, t.upper ? between : end, 1};
+    const std::optional<Triangle> square = Chosen(t, xs, ys, around);
+    const Triangle& sum = square ? *square : t;
+    const Expr moves = square ? end : x + edge;
+    return Among(t.upper ? Part(sum, first, rows, moves, between, origin) : Part(sum, first, rows, between, moves, origin), around);
+  }
+  // A sum over the triangle as one over the square around it: terms outside are none, whatever their factors are. Not where each
+  // result has one element of the triangle, or where a factor would be outside of its array.
+  std::optional<Triangle> Chosen(const Triangle& t, const Range& xs, const Range& ys, const std::vector<Range>& around) const {
+    const Name x = t.map.ranges[t.x].index, y = t.map.ranges[t.y].index;
+    const auto speaks = [&](Name n) {
+      return std::any_of(t.sum.index.begin(), t.sum.index.end(), [&](const Expr& e) { return Mentions(e, n); });
+    };
+    if (speaks(x) && speaks(y)) return std::nullopt;
+    std::vector<Range> ranges = around;
+    for (size_t k = 0; k < t.map.ranges.size(); ++k) {
+      ranges.push_back(k == t.x ? xs : k == t.y ? ys : t.map.ranges[k]);
+      ranges.back().index = t.map.ranges[k].index;
+    }
+    bool inside = true;
+    Visit(t.sum.value, [&](const Expr& e) {
+      if (!e.Is(ExprKind::kRead)) return true;
+      const std::vector<Expr>& shape = s_.Get(e->name).shape;
+      inside = inside && !e->flat && !e->has_default && e->args.size() == shape.size();
+      for (size_t d = 0; inside && d < shape.size(); ++d)
+        inside = IsIndexExpr(e->args[d]) && UnprovenSides(ranges, e->args[d], shape[d], s_.assumptions).none();
+      return true;
+    });
+    if (!inside) return std::nullopt;
+    Triangle all = t;
+    const Expr within = BinaryExpr(t.upper ? Op::kGe : Op::kLt, SymbolExpr(y), Simplify(SymbolExpr(x) + Expr(t.edge)));
+    all.sum.value = SelectExpr(within, t.sum.value, FloatExpr(0));
+    return all;
+  }
+  NodeId Among(NodeId map, const std::vector<Range>& around) {
+    std::vector<Range>& ranges = std::get<Map>(s_.nodes.Mutable(map).body).ranges;
+    ranges.insert(ranges.begin(), around.begin(), around.end());
+    return map;
   }
   NodeId Part(const Triangle& t, const Expr& first, int64_t rows, const Expr& begin, const Expr& end, const Origin& origin) {
     Map m = t.map;

@@ -1,14 +1,20 @@
-// Sums of products over a triangle of indices as loops over blocks of rows: a rectangle, which products have tiles for, and the small
-// triangle beside it.
+// Sums of products over a triangle of indices as rectangles, which products have tiles for, and the small triangles beside them.
 //
-//   map i in 0:500, j in 0:500 - i, k in 0:600 { P[i, j] += A[k, i] * A[k, i + j] }
+//   map i in 0:500, j in i:500, k in 0:600 { D[k, j] += G[i, j] * A[k, i] }
 //     →  for block in 0:7 {
-//          state {
-//            map i in 64 * block:64 * block + 64, j in 0:64 * block - i + 64, k in 0:600 { P[i, j] += A[k, i] * A[k, i + j] }
-//            map i in 64 * block:64 * block + 64, j in 64 * block + 64:500, k in 0:600 { P[i, j - i] += A[k, i] * A[k, j] }
+//          state { map i in 64 * block:64 * block + 64, j in 64 * block + 64:500, k in 0:600 { D[k, j] += G[i, j] * A[k, i] } }
+//          … and squares of 32, of 16 and of 8 rows within the triangle that is left of these 64 rows
+//        }
+//        … and the rows that are left, 448:500, by 8
+//        state {
+//          map block in 0:62, i in 8 * block:8 * block + 8, j in 8 * block:8 * block + 8, k in 0:600 {
+//            D[k, j] += j >= i ? G[i, j] * A[k, i] : 0
 //          }
 //        }
-//        … and the same of the rows that are left, 448:500
+//        … and that of the last rows, 496:500
+//
+// A small triangle whose results are not its elements is a square like this: the choice is of products, for 0 times what lies outside
+// might be NaN. Others stay triangles: map block in 0:62, i in 8 * block:8 * block + 8, j in i:8 * block + 8, …
 //
 // Maps of one sum of known sizes, of which one range begins or ends with the index of another one. Iterations of a map have no order.
 #pragma once

@@ -141,6 +141,26 @@ sdfg f(A: f64[70, 150], G: f64[150, 150], D: f64[70, 150]) {
   map i in 0:70, j in 0:150 { D[i, j] = 0.0 }
   map i in 0:150, j in 0:150 - i, k in 0:70 { )" + std::string(map) + " }\n}\n",
                      {}, blocks);
+  ExpectSameValues(R"(
+sdfg f(G: f32[203, 203], A: f32[203, 70], D: f32[203, 70]) {
+  map i in 0:203, j in 0:70 { D[i, j] = 1.0 }
+  map i in 0:203, j in 0:i, k in 0:70 { D[j, k] += G[i, j] * A[i, k] }
+})",
+                   {}, blocks);
+}
+
+// An infinity reaches the sums that have a term with it, whatever lies beside the triangle.
+TEST(Products, OverTrianglesOfWhatIsInfinite) {
+  for (const char* map : {"D[k, i + j] += T[i, i + j] * A[k, i]", "D[k, i] += T[i, i + j] * A[k, i + j]"})
+    ExpectSameValues(R"(
+sdfg f(G: f64[150, 150], D: f64[70, 150]) {
+  transient T: f64[150, 150]
+  transient A: f64[70, 150]
+  map i in 0:70, j in 0:150 { A[i, j] = j == 149 && i < 3 || j == 0 && i == 4 ? 1.0 / 0.0 : 1.0 + f64(j) }
+  map i in 0:150, j in 0:150 { T[i, j] = j >= i ? 1.0 + G[i, j] * G[i, j] : 0.0 }
+  map i in 0:70, j in 0:150 { D[i, j] = 0.0 }
+  map i in 0:150, j in 0:150 - i, k in 0:70 { )" + std::string(map) + " }\n}\n",
+                     {}, "block-triangles; outline; choose-schedule{device=cpu}");
 }
 
 TEST(Products, OfBatches) {
