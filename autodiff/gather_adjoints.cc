@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "autodiff/emit.h"
+#include "autodiff/shared_parts.h"
 #include "autodiff/taps.h"
 #include "ir/analysis/sets.h"
 
@@ -71,7 +72,7 @@ class Gatherer {
         for (Tap& t : *taps) run.push_back(std::move(t));
       }
       if (run.empty()) out.push_back(all[i++]);
-      else Together(run, &out);
+      else Together(std::move(run), &out);
     }
     return out;
   }
@@ -90,7 +91,8 @@ class Gatherer {
   }
 
   // Taps of one array become one map. Of a map some of whose taps did the others are maps of their own.
-  void Together(const std::vector<Tap>& run, std::vector<NodeId>* out) {
+  void Together(std::vector<Tap> run, std::vector<NodeId>* out) {
+    for (NodeId n : ShareParts(&s_, &names_, &run)) out->push_back(n);
     std::vector<bool> done(run.size());
     std::unordered_set<uint32_t> parted;
     for (size_t k = 0; k < run.size(); ++k) {

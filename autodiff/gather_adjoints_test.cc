@@ -113,6 +113,40 @@ sdfg f(G: f64[N], inout D: f64[N, N]) {
 })");
 }
 
+// A quotient that three neighbours need is computed once for each of them; what may not be computed everywhere stays.
+TEST(GatherAdjoints, QuotientsThatAreShared) {
+  Expect(R"(
+sdfg f(G: f64[98], X: f64[98], inout D: f64[100], inout E: f64[98]) {
+  map i in 0:98 {
+    D[i] += G[i] / (X[i] + 2.0) * 3.0
+    E[i] += -(G[i] / (X[i] + 2.0))
+  }
+  map i in 0:98 { D[i + 2] += G[i] / (X[i] + 2.0) * 4.0 }
+  map i in 0:98 {
+    D[i] += X[i] > 0.0 ? G[i] / X[i] : 1.0
+    D[i + 1] += X[i] > 0.0 ? G[i] / X[i] : 2.0
+    D[i + 2] += X[i] > 0.0 ? G[i] / X[i] : 3.0
+  }
+})",
+         R"(
+sdfg f(G: f64[98], X: f64[98], inout D: f64[100], inout E: f64[98]) {
+  transient part: f64[98]
+  state {
+    map i in 0:98 { part[i] = G[i] / (X[i] + 2.0) }
+    map i_1 in 2:98 {
+      D[i_1] += part[i_1] * 3.0 + part[i_1 - 2] * 4.0 + (X[i_1] > 0.0 ? G[i_1] / X[i_1] : 1.0) + (X[i_1 - 1] > 0.0 ? G[i_1 - 1] / X[i_1 - 1] : 2.0) + (X[i_1 - 2] > 0.0 ? G[i_1 - 2] / X[i_1 - 2] : 3.0)
+    }
+    map i_1 in 0:2 {
+      D[i_1] += part[i_1] * 3.0 + (X[i_1] > 0.0 ? G[i_1] / X[i_1] : 1.0) + (i_1 >= 1 ? X[i_1 - 1] > 0.0 ? G[i_1 - 1] / X[i_1 - 1] : 2.0 : 0.0)
+    }
+    map i_1 in 98:100 {
+      D[i_1] += part[i_1 - 2] * 4.0 + (i_1 < 99 ? X[i_1 - 1] > 0.0 ? G[i_1 - 1] / X[i_1 - 1] : 2.0 : 0.0) + (X[i_1 - 2] > 0.0 ? G[i_1 - 2] / X[i_1 - 2] : 3.0)
+    }
+    map i in 0:98 { E[i] += -part[i] }
+  }
+})");
+}
+
 TEST(GatherAdjoints, WhatReadsTheSumsOrHitsElementsTwiceStays) {
   const char* text = R"(
 sdfg f(G: f64[N], I: i64[N], inout D: f64[N], inout E: f64[N]) {
