@@ -1,11 +1,14 @@
 #include "transforms/dead_code.h"
 
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "ir/analysis/callees.h"
 #include "transforms/by_name.h"
+#include "transforms/dead_lets.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -222,7 +225,7 @@ class Eliminator {
       if (auto* l = std::get_if<Loop>(&c)) {
         std::vector<BlockId> inner = l->body;
         if (DropEmptyControl(&inner)) changed = true, std::get<Loop>(s_.blocks.Mutable(b).control).body = inner;
-        if (Empty(inner) && AsRange(*l)) {
+        if (AsRange(*l) && (Empty(inner) || OnlyNamesSizes(b))) {
           changed = true;
           continue;
         }
@@ -243,6 +246,13 @@ class Eliminator {
     }
     if (kept.size() != body->size()) *body = std::move(kept);
     return changed;
+  }
+  bool OnlyNamesSizes(BlockId loop) {
+    const Loop& l = std::get<Loop>(s_.blocks[loop].control);
+    const auto is_let = [&](BlockId b) { return std::holds_alternative<Assign>(s_.blocks[b].control); };
+    if (std::none_of(l.body.begin(), l.body.end(), is_let)) return false;
+    if (!exposed_) exposed_ = transforms::ExposedSymbols(s_);
+    return transforms::SetsUnusedSymbols(s_, l, *exposed_);
   }
   bool Empty(const std::vector<BlockId>& body) const {
     for (BlockId b : body) {
@@ -329,6 +339,7 @@ class Eliminator {
   std::unordered_set<Name> symbols_;
   std::unordered_map<Name, std::vector<size_t>> definers_;
   std::vector<size_t> work_;
+  std::optional<std::unordered_set<Name>> exposed_;  // symbols, once somebody asks
 };
 
 }  // namespace

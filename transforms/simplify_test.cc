@@ -139,6 +139,29 @@ TEST(EliminateDeadCode, KeepsWhatConditionsAndSizesNeed) {
                   "eliminate-dead-code");
 }
 
+// Loops of sizes that are named anew before anybody reads them; not where what is read might be outside, or is read later.
+TEST(EliminateDeadCode, RemovesLoopsOfUnusedSizes) {
+  ExpectPass(R"(sdfg f(I: i64[9], X: f32[64], inout Y: f32[8]) {
+                  for i in 0:8 { let n = I[i]; let m = I[i + 1] }
+                  for i in 0:8 {
+                    let n = I[i]
+                    state { map j in 0:n { Y[i] += X[j] } }
+                  }
+                })",
+             "eliminate-dead-code", R"(sdfg f(I: i64[9], X: f32[64], inout Y: f32[8]) {
+                  for i in 0:8 {
+                    let n = I[i]
+                    state { map j in 0:n { Y[i] += X[j] } }
+                  }
+                })");
+  ExpectUnchanged(R"(sdfg f(I: i64[9], X: f32[64], inout Y: f32[8]) {
+                       for i in 0:9 { let n = I[i + 1] }
+                       for i in 0:8 { let m = I[i] }
+                       state { map i in 0:8, j in 0:m { Y[i] += X[j] } }
+                     })",
+                  "eliminate-dead-code");
+}
+
 TEST(EliminateDeadCode, KeepsWhatChoicesInKernelsRead) {
   const char* text = R"(kernel k(p0: f32[n0], p1: f32[n0], n0: symbol) for cpu {
   for i0_0 in 0:n0:8 {
