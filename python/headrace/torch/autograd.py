@@ -229,9 +229,9 @@ class _Function(torch.autograd.Function):
         owner: Differentiable = pair.owner
         n = len(ctx.arguments)
         given = {k for k, g in enumerate(gradients) if g is not None}
-        alive = {i for k in given for i in owner.reach[k]}
         if not given:
             return (None,) * (n + 1)
+        alive = owner.reach[0] if pair.outputs == 1 else {i for k in given for i in owner.reach[k]}
         if owner.complex:
             gradients = [_conjugate(g) for g in gradients]
         if torch.is_grad_enabled():
@@ -243,7 +243,7 @@ class _Function(torch.autograd.Function):
         results: list = [None] * (n + 1)
         for k, g in zip(pair.wanted, made):
             if k in alive:
-                results[k + 1] = _conjugate(g)
+                results[k + 1] = _conjugate(g) if owner.complex else g
         return tuple(results)
 
 
