@@ -33,11 +33,22 @@ TEST(Products, OfOddSizes) {
 TEST(Products, OfSizesByName) {
   for (const auto& [a, b] : kTurned)
     for (const Sizes& z : {Sizes{{"M", 77}, {"N", 70}, {"K", 300}}, {{"M", 1}, {"N", 1}, {"K", 1}}, {{"M", 0}, {"N", 5}, {"K", 9}},
-                           {{"M", 5}, {"N", 0}, {"K", 9}}, {{"M", 5}, {"N", 9}, {"K", 0}}, {{"M", 12}, {"N", 32}, {"K", 256}}})
+                           {{"M", 5}, {"N", 0}, {"K", 9}}, {{"M", 5}, {"N", 9}, {"K", 0}}, {{"M", 12}, {"N", 32}, {"K", 256}},
+                           {{"M", 2}, {"N", 300}, {"K", 400}}, {{"M", 3}, {"N", 40}, {"K", 8}}, {{"M", 130}, {"N", 300}, {"K", 7}}})
       ExpectSameValues(ProductOf({"M", "N", "K", "f32", "", a, b}), z);
   ExpectSameValues(ProductOf({"M", "130", "17"}), {{"M", 193}});
   ExpectSameValues(ProductOf({"65", "N", "17"}), {{"N", 400}});
   ExpectSameValues(ProductOf({"65", "64", "K"}), {{"K", 257}});
+}
+
+// 12 * M rows, in tiles of 8 and one of 4.
+TEST(Products, OfRowsThatAreMultiples) {
+  for (const int64_t m : {1, 2, 3, 5})
+    ExpectSameValues(R"(sdfg f(A: f32[M, 12, 40], B: f32[40, 70], C: f32[M, 12, 70]) {
+  map n in 0:M, i in 0:12, j in 0:70 { C[n, i, j] = 1 }
+  map n in 0:M, i in 0:12, j in 0:70, k in 0:40 { C[n, i, j] += A[n, i, k] * B[k, j] }
+})",
+                     {{"M", m}});
 }
 
 // Two products at once where the device has that: values and, with `denormals`, the processor's own instruction.
