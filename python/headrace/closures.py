@@ -10,7 +10,8 @@ from typing import Any
 from .frontend.local import LocalFunction, LocalScope
 from .frontend.sizes import Size
 from .frontend.values import Value
-from .program import Function, Translation
+from .function import Function
+from .translated import Translation
 from .trees import has_parts, items
 
 

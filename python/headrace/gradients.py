@@ -9,8 +9,10 @@ import numpy as np
 
 from .frontend.calls import DTYPES
 from .frontend.types import Type
-from .program import Function, Result, Translated, program
+from .function import Function
+from .program import program
 from .sdfg import Sdfg
+from .translated import Result, Translated
 from .trees import Tree, has_parts, mapped
 
 

@@ -12,8 +12,9 @@ from ..frontend import creation, elementwise
 from ..frontend.calls import back, renamed
 from ..frontend.sizes import Size, names_in
 from ..frontend.values import broadcast, is_number, show, value_of
-from ..program import Function, Translation
+from ..function import Function
 from ..sdfg import Sdfg
+from ..translated import Translation
 from ..trees import Tree, leaf_name
 from .nodes import Node, NodePort
 

@@ -7,8 +7,9 @@ from typing import Any, Callable
 from ..frontend import arrays
 from ..frontend.sizes import Size
 from ..frontend.values import Value, value_of
+from ..function import Function
 from ..gradients import function_of
-from ..program import Function, Translation
+from ..translated import Translation
 from ..trees import has_parts, is_tree, items, mapped
 
 

@@ -14,8 +14,9 @@ from ..frontend import elementwise
 from ..frontend.calls import DTYPES, back, renamed, type_of
 from ..frontend.types import Type
 from ..frontend.values import Array, broadcast, is_number, value_of
+from ..function import Function
 from ..gradients import PulledBack, function_of
-from ..program import Function, Translated, Translation
+from ..translated import Translated, Translation
 from ..trees import flat
 
 

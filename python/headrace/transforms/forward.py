@@ -11,8 +11,9 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
+from ..function import Function
 from ..gradients import Derived, PulledBack, argument_names, as_seed, check_floats, copied, frozen, function_of, grad, is_float
-from ..program import Function, Place, Result, Translated
+from ..translated import Place, Result, Translated
 from ..trees import Tree, is_tree, leaves_like
 
 
