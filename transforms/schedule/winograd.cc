@@ -64,6 +64,10 @@ TileBlock BlockOfTiles(int64_t lines, int64_t columns, int64_t most, const Devic
   return out;
 }
 
+int64_t LinesApart(int64_t lines, int64_t elements, const Device& d) {
+  return lines + (lines * elements * ByteSize(DType::kF32) % d.cache_stride == 0 ? 1 : 0);
+}
+
 bool WinogradScheduler::Applies() {
   if (c_.turned || !c_.around.empty() || !c_.outer.empty() || !c_.blocks.empty() || c_.points.size() < 2 || c_.terms.size() != 3) return false;
   lines_.whole = c_.points[c_.points.size() - 2], row_.whole = c_.points.back();
@@ -125,17 +129,20 @@ bool WinogradScheduler::FindTransformed() {
 }
 
 Expr WinogradScheduler::Weight(const Expr& e) const {
+  if (near_) return ReadExpr(weights_, {e, SymbolExpr(channel_.index), SymbolExpr(u_)});
   return ReadExpr(weights_, {FloorDiv(SymbolExpr(j_), Expr(width_)), e, SymbolExpr(channel_.index), SymbolExpr(u_)});
 }
 
-// Once, for all parts: b[j // 32, 4*i + k, c, u]; beyond the last channel 0.
+// Once, for all parts: b[j // 32, 4*i + k, c, u]; near: of one panel. Beyond the last channel 0.
 WinogradScheduler::Statements WinogradScheduler::TransformWeights() {
   const int64_t count = LengthOf(c_.columns), rest = count % width_, panels = Ceil(count, width_);
   if (!along_lines_.back && !along_row_.back) {
     packing_ = PackingOf(*s_, c_.weights, DType::kF32, c_.columns.index, {along_lines_.term, along_row_.term, channel_.index}, width_);
     if (packing_) packing_->transformed = true;
   }
-  weights_ = Local("b", {panels, kProducts, LengthOf(channel_), width_});
+  std::vector<int64_t> shape = {panels, kProducts, LinesApart(LengthOf(channel_), width_, d_), width_};
+  if (near_) shape.erase(shape.begin());
+  weights_ = Local("b", shape);
   const Expr j = SymbolExpr(j_), u = SymbolExpr(u_);
   const auto tap = [](const WindowOfThree& w, int64_t k) { return std::make_pair(w.term, Expr(w.back ? kTaps - 1 - k : k)); };
   const auto lanes = [&](int64_t begin, int64_t end, bool there) {
@@ -153,6 +160,7 @@ WinogradScheduler::Statements WinogradScheduler::TransformWeights() {
   Statements some = lanes(0, rest == 0 ? width_ : rest, true);
   if (rest != 0) Add(&some, lanes(rest, width_, false));
   if (rest != 0 && panels > 1) some = {s_->AddNode(If{BinaryExpr(Op::kLe, j + Expr(width_), Expr(count)), lanes(0, width_, true), some})};
+  if (near_) return Wrap(s_, {{{UpTo(channel_.index, LengthOf(channel_))}, Schedule::kSequential}}, some);
   const int64_t vectors = Ceil(width_ * ByteSize(DType::kF32), d_.vector_bytes);
   const Shared shared = ShareOut(*s_, {UpTo(j_, count, width_), UpTo(channel_.index, LengthOf(channel_))}, Expr(4 * kProducts * vectors), d_);
   return Wrap(s_, {{shared.units, Schedule::kParallel}, {shared.within, Schedule::kSequential}}, some);
@@ -200,7 +208,7 @@ WinogradScheduler::Statements WinogradScheduler::Tile(int64_t rows, Name e, Name
 
 WinogradScheduler::Statements WinogradScheduler::Products() {
   const int64_t tiles = tile_lines_ * tile_columns_, rows = Ceil(tiles, Ceil(tiles, d_.point_rows)), rest = tiles % rows;
-  sums_ = Local("m", {kProducts, tiles, width_});
+  sums_ = Local("m", {kProducts, LinesApart(tiles, width_, d_), width_});
   const Name e = FreshIn(*s_, "w"), p = FreshIn(*s_, "p");
   Statements some = Tile(rows, e, p);
   if (rest != 0) some = {s_->AddNode(If{BinaryExpr(Op::kLe, SymbolExpr(p) + Expr(rows), Expr(tiles)), some, Tile(rest, e, p)})};
@@ -232,17 +240,20 @@ WinogradScheduler::Statements WinogradScheduler::Results() {
   return Wrap(s_, {{{lines_.Within(lines_.whole.index, 1), row_.Within(row_.whole.index, 1)}, Schedule::kSequential}}, all);
 }
 
-std::optional<std::vector<NodeId>> WinogradScheduler::Run() {
-  if (!CutPoints()) return std::nullopt;
-  CutColumns();
-  j_ = FreshIn(*s_, c_.columns.index.str() + "_1"), u_ = FreshIn(*s_, "u");
-  packed_ = FindTransformed();
-  Statements out = packed_ ? Statements() : TransformWeights();
+// Whether every unit works on panels of its own, if there is one image: what is transformed of many weights is then used where it is made.
+bool WinogradScheduler::MayBeNear() const {
+  const int64_t weights = kTaps * kTaps * LengthOf(channel_) * LengthOf(c_.columns);
+  return !packed_ && lines_.one() && row_.one() && weights >= d_.prefetch_elements;
+}
+
+WinogradScheduler::Statements WinogradScheduler::Images(bool near) {
+  near_ = near;
+  Statements out = packed_ || near ? Statements() : TransformWeights();
   strip_->Declare(s_, DType::kF32, d_);
-  Statements panel;
   Statements body = strip_->Fill(s_);
   Add(&body, TransformData());
-  panel = Products();
+  Statements panel = near ? TransformWeights() : Statements();
+  Add(&panel, Products());
   Add(&panel, TransformSums());
   Add(&panel, Results());
   Add(&body, Wrap(s_, {{{columns_.Within(j_, width_)}, Schedule::kSequential}}, panel));
@@ -252,6 +263,19 @@ std::optional<std::vector<NodeId>> WinogradScheduler::Run() {
   columns_.AddTo(&units);
   Add(&out, Wrap(s_, {{units, Schedule::kParallel}}, body));
   return out;
+}
+
+std::optional<std::vector<NodeId>> WinogradScheduler::Run() {
+  if (!CutPoints()) return std::nullopt;
+  CutColumns();
+  j_ = FreshIn(*s_, c_.columns.index.str() + "_1"), u_ = FreshIn(*s_, "u");
+  packed_ = FindTransformed();
+  const Expr images = CountOf(others_);
+  const auto bounds = BoundsOf(images, s_->assumptions);
+  if (!MayBeNear() || bounds.lo.value_or(0) > 1) return Images(false);
+  if (bounds.hi && *bounds.hi <= 1) return Images(true);
+  Statements one = Images(true), several = Images(false);
+  return Statements{s_->AddNode(If{BinaryExpr(Op::kLe, images, Expr(1)), std::move(one), std::move(several)})};
 }
 
 }  // namespace headrace::schedule

@@ -18,6 +18,7 @@
 //            for y in y0:+4, x in 0:56 { map u in 0:32 @vector { Y[n, y, x, j + u] += z[y - y0, x, u] } }
 //          }
 //        }
+// Many weights are transformed panel by panel, between the data and the products, where there is one image.
 #pragma once
 #include <optional>
 #include <vector>
@@ -56,6 +57,9 @@ struct TileBlock {
 };
 TileBlock BlockOfTiles(int64_t lines, int64_t columns, int64_t most, const Device& d);
 
+// As many lines of so many elements, or one more: what a transform reads or writes in one place of each product lies in different sets of a cache.
+int64_t LinesApart(int64_t lines, int64_t elements, const Device& d);
+
 class WinogradScheduler {
  public:
   WinogradScheduler(Sdfg* s, const Device& d, Channels c, Completion completion)
@@ -78,6 +82,8 @@ class WinogradScheduler {
   Statements Tile(int64_t rows, Name e, Name p);
   Statements TransformSums();
   Statements Results();
+  bool MayBeNear() const;
+  Statements Images(bool near);
   Statements EachTile(Name line, Name column, const Level& lanes, const Statements& body) const;
   Name Local(const std::string& stem, std::vector<int64_t> shape, Storage storage = Storage::kWorker) {
     return schedule::Local(s_, stem, DType::kF32, {shape.begin(), shape.end()}, storage);
@@ -97,7 +103,7 @@ class WinogradScheduler {
   int64_t tile_lines_ = 1, tile_columns_ = 1, width_ = 1;  // tiles of a part; channels of results side by side
   std::optional<Strip> strip_;
   std::optional<Packing> packing_;
-  bool packed_ = false;
+  bool packed_ = false, near_ = false;
   Name weights_, data_, sums_, results_;  // b, v, m and z
   Name j_, u_;                            // the first channel of results of some, and one of them
 };

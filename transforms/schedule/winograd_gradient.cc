@@ -74,7 +74,7 @@ bool WinogradGradientScheduler::LayOut() {
 
 // v[e, tile, c] or g[e, tile, o], 0 beyond the last channel.
 WinogradGradientScheduler::Statements WinogradGradientScheduler::Transform(Side* side, bool data) {
-  side->tiles = Local(data ? "v" : "g", {kProducts, tile_lines_ * tile_columns_, side->channels.length});
+  side->tiles = Local(data ? "v" : "g", {kProducts, LinesApart(tile_lines_ * tile_columns_, side->channels.length, d_), side->channels.length});
   const Name line = FreshIn(*s_, "ty"), column = FreshIn(*s_, "tx"), c = FreshIn(*s_, "q");
   const auto at = [&](NameMap* places, const WindowOfThree& w, const Expr& begin, Name tile, int64_t i) {
     const int64_t k = data ? std::min(i, kTaps - 1) : 0;  // the i-th place is tap k of point i - k
@@ -119,29 +119,40 @@ WinogradGradientScheduler::Statements WinogradGradientScheduler::Products() {
   return Wrap(s_, {{{UpTo(e, kProducts), UpTo(u1_, columns, width_), UpTo(r1_, rows, high)}, Schedule::kSequential}}, some);
 }
 
-// Of all channels of a part that there are.
+// Of all channels of a part that there are. Lanes write to memory where that runs along them; where the taps lie between two channels, a row
+// is there one channel after the other.
 WinogradGradientScheduler::Statements WinogradGradientScheduler::Results() {
   const Parts &rows = rows_->channels, &columns = columns_->channels;
-  const Expr row = SymbolExpr(rows.whole.index), column = SymbolExpr(u_);
-  Statements completed;
-  const auto read = [&](int64_t i, int64_t k) { return ReadExpr(sums_, {Expr(kSide * i + k), row - rows.begin(), column - columns.begin()}); };
-  std::vector<std::pair<NameMap, Name>> results;
-  const auto put = [&](int64_t i, int64_t k, Expr value) {
-    const Name result = Local("x", {}, Storage::kRegister);
-    const auto tap = [](const WindowOfThree& w, int64_t n) { return std::make_pair(w.term, Expr(w.back ? kTaps - 1 - n : n)); };
-    results.push_back({{tap(along_lines_, i), tap(along_row_, k), {columns.whole.index, column}}, result});
-    return Put(result, {}, std::move(value));
+  const Expr row = SymbolExpr(rows.whole.index);
+  const bool along = StepOf(*s_, c_.sum.target, c_.sum.index, false, columns.whole.index) == 1;
+  const Name channel = along ? u_ : columns.whole.index;
+  const Name near = along ? Name() : Local("x", {kTaps, kTaps, columns.length});
+  const auto read = [&](int64_t i, int64_t k) {
+    return ReadExpr(sums_, {Expr(kSide * i + k), row - rows.begin(), SymbolExpr(u_) - columns.begin()});
   };
-  completed = TransformBothSides(s_, kTurnedResultsTransform, read, put);
-  for (const auto& [place, result] : results) Add(&completed, CompletedAt(s_, completion_, place, ReadExpr(result, {})));
-  return Wrap(s_, {{{rows.Within(rows.whole.index, 1)}, Schedule::kSequential}, {{columns.Within(u_, 1)}, Schedule::kVector}}, completed);
+  Statements completed;
+  const auto complete = [&](int64_t i, int64_t k, const Expr& value) {
+    const auto tap = [](const WindowOfThree& w, int64_t n) { return std::make_pair(w.term, Expr(w.back ? kTaps - 1 - n : n)); };
+    Add(&completed, CompletedAt(s_, completion_, {tap(along_lines_, i), tap(along_row_, k), {columns.whole.index, SymbolExpr(channel)}}, value));
+  };
+  const auto put = [&](int64_t i, int64_t k, Expr value) {
+    const Name at = along ? Local("x", {}, Storage::kRegister) : near;
+    const std::vector<Expr> index = {Expr(i), Expr(k), SymbolExpr(u_) - columns.begin()};
+    complete(i, k, along ? ReadExpr(at, {}) : ReadExpr(at, {Expr(i), Expr(k), SymbolExpr(channel) - columns.begin()}));
+    return Put(at, along ? std::vector<Expr>() : index, std::move(value));
+  };
+  Statements each = TransformBothSides(s_, kTurnedResultsTransform, read, put);
+  if (along) Add(&each, completed);
+  each = Wrap(s_, {{{columns.Within(u_, 1)}, Schedule::kVector}}, each);
+  if (!along) Add(&each, Wrap(s_, {{{columns.Within(channel, 1)}, Schedule::kSequential}}, completed));
+  return Wrap(s_, {{{rows.Within(rows.whole.index, 1)}, Schedule::kSequential}}, each);
 }
 
 std::optional<std::vector<NodeId>> WinogradGradientScheduler::Run() {
   CutChannels();
   if (!LayOut()) return std::nullopt;
   r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u"), r1_ = FreshIn(*s_, "r1"), u1_ = FreshIn(*s_, "u1");
-  sums_ = Local("m", {kProducts, rows_->channels.length, columns_->channels.length});
+  sums_ = Local("m", {kProducts, LinesApart(rows_->channels.length, columns_->channels.length, d_), columns_->channels.length});
   const Name e = FreshIn(*s_, "z0"), row = FreshIn(*s_, "z1");
   Statements out = Wrap(s_, {{{UpTo(e, kProducts), UpTo(row, rows_->channels.length)}, Schedule::kSequential},
                              {{UpTo(u_, columns_->channels.length)}, Schedule::kVector}},
