@@ -66,6 +66,11 @@ TEST(Winograd, SizesByName) {
   for (const int64_t n : {0, 1, 3}) ExpectWinograd(Text({8, 10, 32, 32, 1, "N"}), {{"N", n}});
 }
 
+TEST(Winograd, ManyWeights) {
+  for (const char* images : {"1", "2"}) ExpectWinograd(Text({7, 6, 192, 168, 1, images}));
+  for (const int64_t n : {0, 1, 2}) ExpectWinograd(Text({6, 7, 160, 200, 1, "N", true, "c, k, l, o"}), {{"N", n}});
+}
+
 TEST(Winograd, WhatASumStartsAtAndBecomes) {
   ExpectWinograd(Text({9, 10}, "B[o]", ", B: f32[32]"));
   ExpectWinograd(Text({9, 10}, "Z[n, y, x, o]", ", Z: f32[2, 9, 10, 32]", "    Y[n, y, x, o] = max(Y[n, y, x, o], 0)\n"));

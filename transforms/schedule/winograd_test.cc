@@ -24,7 +24,7 @@ kernel convolution(
     p2: f32[3, 3, 32, 32],
     p3: f32[32],
     N: symbol) for cpu {
-  local b: f32[1, 16, 32, 32] @worker
+  local b: f32[1, 16, 33, 32] @worker
   for i3_1 in 0:32:32, i6 in 0:32 {
     map u in 0:32 @vector {
       local d: f32
@@ -170,7 +170,7 @@ kernel convolution(
       }
     }
     for i3_1 in 0:32:32 {
-      local m: f32[16, 48, 32] @worker
+      local m: f32[16, 49, 32] @worker
       for w in 0:16, p in 0:48:12 {
         local t: f32[12, 32]
         map r in 0:12 @unroll {
@@ -258,6 +258,24 @@ TEST(Winograd, OfABatchThatMayBeOneImage) {
       "p0[n, i1, i2, i3] += p1[n, i1 + i4, i2 + i5, i6] * p2[i4, i5, i6, i3] }\n}\n");
   ASSERT_TRUE(RunPipeline(TestRegistry(), "choose-schedule{device=cpu}", p).ok());
   EXPECT_NE(Print(p).find("map n in 0:N, i3_0 in 0:256:64 * min(max(N, 1), 4) @parallel"), std::string::npos) << Print(p);
+}
+
+// Many weights are transformed panel by panel where there is one image, and before all images where there are several.
+TEST(Winograd, OfManyWeights) {
+  const auto scheduled = [](const std::string& batch, const std::string& symbol) {
+    Program p = *ParseProgram(
+        "kernel k(inout p0: f32[" + batch + ", 14, 14, 256], p1: f32[" + batch + ", 16, 16, 256], p2: f32[3, 3, 256, 256]" + symbol + ") {\n"
+        "  map n in 0:" + batch + ", i1 in 0:14, i2 in 0:14, i3 in 0:256, i4 in 0:3, i5 in 0:3, i6 in 0:256 { "
+        "p0[n, i1, i2, i3] += p1[n, i1 + i4, i2 + i5, i6] * p2[i4, i5, i6, i3] }\n}\n");
+    EXPECT_TRUE(RunPipeline(TestRegistry(), "choose-schedule{device=cpu}", p).ok());
+    return Print(p);
+  };
+  const std::string panel = "local b: f32[16, 257, 32] @worker", all = "local b: f32[8, 16, 257, 32] @worker";
+  const auto has = [](const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; };
+  const std::string one = scheduled("1", ""), several = scheduled("4", ""), some = scheduled("N", ", N: symbol");
+  EXPECT_TRUE(has(one, panel) && !has(one, all)) << one;
+  EXPECT_TRUE(has(several, all) && !has(several, panel)) << several;
+  EXPECT_TRUE(has(some, "if N <= 1 {") && has(some, panel) && has(some, "local b_1: f32[8, 16, 257, 32] @worker")) << some;
 }
 
 // Few channels or points, steps, and other windows stay sums of their terms.

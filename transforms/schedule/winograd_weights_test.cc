@@ -15,7 +15,7 @@ kernel gradient(inout p0: f32[32, 32, 3, 3], p1: f32[N, 8, 24, 32], p2: f32[N, 8
 })",
              "choose-schedule{device=cpu}", R"(
 kernel gradient(inout p0: f32[32, 32, 3, 3], p1: f32[N, 8, 24, 32], p2: f32[N, 8, 24, 32], N: symbol) for cpu {
-  local m: f32[16, 32, 32] @worker
+  local m: f32[16, 33, 32] @worker
   for z0 in 0:16, z1 in 0:32 {
     map u in 0:32 @vector { m[z0, z1, u] = 0.0 }
   }
@@ -28,7 +28,7 @@ kernel gradient(inout p0: f32[32, 32, 3, 3], p1: f32[N, 8, 24, 32], p2: f32[N, 8
         map q2 in 0:32 @vector { a[q0, q1, q2] = 0 }
       }
     }
-    local v: f32[16, 48, 32] @worker
+    local v: f32[16, 49, 32] @worker
     for ty in 0:4, tx in 0:12 {
       map q in 0:32 @vector {
         local d: f32
@@ -117,7 +117,7 @@ kernel gradient(inout p0: f32[32, 32, 3, 3], p1: f32[N, 8, 24, 32], p2: f32[N, 8
     for q0 in 0:8, q1 in 0:24 {
       map q2 in 0:32 @vector { a_1[q0, q1, q2] = p2[i4, q0, q1, q2] }
     }
-    local g: f32[16, 48, 32] @worker
+    local g: f32[16, 49, 32] @worker
     for ty in 0:4, tx in 0:12 {
       map q in 0:32 @vector {
         local d_16: f32
@@ -185,6 +185,7 @@ kernel gradient(inout p0: f32[32, 32, 3, 3], p1: f32[N, 8, 24, 32], p2: f32[N, 8
     }
   }
   for i0 in 0:32 {
+    local x: f32[3, 3, 32] @worker
     map u in 0:32 @vector {
       local d_20: f32
       d_20 = m[0, i0, u]
@@ -242,33 +243,26 @@ kernel gradient(inout p0: f32[32, 32, 3, 3], p1: f32[N, 8, 24, 32], p2: f32[N, 8
       e_30 = 0.5 * (d_33 - d_34)
       local e_31: f32
       e_31 = d_35 + 0.5 * (d_33 + d_34)
-      local x: f32
-      x = e_20 + 0.5 * (e_23 + e_26)
-      local x_1: f32
-      x_1 = 0.5 * (e_23 - e_26)
-      local x_2: f32
-      x_2 = e_29 + 0.5 * (e_23 + e_26)
-      local x_3: f32
-      x_3 = e_21 + 0.5 * (e_24 + e_27)
-      local x_4: f32
-      x_4 = 0.5 * (e_24 - e_27)
-      local x_5: f32
-      x_5 = e_30 + 0.5 * (e_24 + e_27)
-      local x_6: f32
-      x_6 = e_22 + 0.5 * (e_25 + e_28)
-      local x_7: f32
-      x_7 = 0.5 * (e_25 - e_28)
-      local x_8: f32
-      x_8 = e_31 + 0.5 * (e_25 + e_28)
-      p0[i0, u, 0, 0] += x
-      p0[i0, u, 0, 1] += x_1
-      p0[i0, u, 0, 2] += x_2
-      p0[i0, u, 1, 0] += x_3
-      p0[i0, u, 1, 1] += x_4
-      p0[i0, u, 1, 2] += x_5
-      p0[i0, u, 2, 0] += x_6
-      p0[i0, u, 2, 1] += x_7
-      p0[i0, u, 2, 2] += x_8
+      x[0, 0, u] = e_20 + 0.5 * (e_23 + e_26)
+      x[0, 1, u] = 0.5 * (e_23 - e_26)
+      x[0, 2, u] = e_29 + 0.5 * (e_23 + e_26)
+      x[1, 0, u] = e_21 + 0.5 * (e_24 + e_27)
+      x[1, 1, u] = 0.5 * (e_24 - e_27)
+      x[1, 2, u] = e_30 + 0.5 * (e_24 + e_27)
+      x[2, 0, u] = e_22 + 0.5 * (e_25 + e_28)
+      x[2, 1, u] = 0.5 * (e_25 - e_28)
+      x[2, 2, u] = e_31 + 0.5 * (e_25 + e_28)
+    }
+    for i1 in 0:32 {
+      p0[i0, i1, 0, 0] += x[0, 0, i1]
+      p0[i0, i1, 0, 1] += x[0, 1, i1]
+      p0[i0, i1, 0, 2] += x[0, 2, i1]
+      p0[i0, i1, 1, 0] += x[1, 0, i1]
+      p0[i0, i1, 1, 1] += x[1, 1, i1]
+      p0[i0, i1, 1, 2] += x[1, 2, i1]
+      p0[i0, i1, 2, 0] += x[2, 0, i1]
+      p0[i0, i1, 2, 1] += x[2, 1, i1]
+      p0[i0, i1, 2, 2] += x[2, 2, i1]
     }
   }
 })");
