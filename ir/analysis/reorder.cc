@@ -118,6 +118,14 @@ class Reordering {
 
 }  // namespace
 
+std::vector<Container> WithViews(const Sdfg& s, Name container) {
+  std::vector<Container> out = {s.Get(container)};
+  for (size_t i = 0; i < out.size(); ++i)
+    for (Name n : s.order)
+      if (const Container& v = s.Get(n); v.kind == ContainerKind::kView && v.base == out[i].name) out.push_back(v);
+  return out;
+}
+
 bool CanReorder(const Sdfg& s, Name container, const MemoryOrder& order) { return Reordering(s, container, order).fine(); }
 
 bool Reorder(Sdfg* s, Name container, const MemoryOrder& order) {

@@ -1,5 +1,7 @@
 // Another order of a container's elements in memory, its views with it.
 #pragma once
+#include <vector>
+
 #include "ir/graph/graph.h"
 
 namespace headrace {
@@ -9,6 +11,9 @@ namespace headrace {
 //           view V: f32[3, 4] of T offset 12 strides [4, 1]         view V: f32[3, 4] of T offset 12 strides [1, 3]
 // False, and nothing changed, where strides can't say so: a view that runs through dimensions which then lie apart.
 bool Reorder(Sdfg* s, Name container, const MemoryOrder& order);
+
+// What Reorder may change: the container and its views, as they are.
+std::vector<Container> WithViews(const Sdfg& s, Name container);
 
 // Whether Reorder would.
 bool CanReorder(const Sdfg& s, Name container, const MemoryOrder& order);

@@ -150,8 +150,14 @@ class Assigner {
     if (fresh) it->second = schedule::TilesOf(p_, KernelOf(s, id, key, written), d_).has_value();
     return it->second;
   }
+  // Back as it was: strides of a view say where its elements lie, and not always of which order that comes.
   void Turn(Name n, bool innermost) {
-    HR_CHECK(Reorder(&s_, n, innermost ? ChannelsInnermost(s_.Get(n).shape.size()) : MemoryOrder()), n.str());
+    if (!innermost) {
+      for (const Container& c : rows_[n]) s_.Mutable(c.name) = c;
+      return;
+    }
+    rows_[n] = WithViews(s_, n);
+    HR_CHECK(Reorder(&s_, n, ChannelsInnermost(s_.Get(n).shape.size())), n.str());
   }
 
   bool Choose(const std::vector<Name>& set) {
@@ -190,6 +196,7 @@ class Assigner {
   std::vector<std::vector<Name>> candidates_;  // of each statement
   mutable std::unordered_map<size_t, std::map<std::vector<bool>, double>> costs_;  // of a statement, by whether each is row-major
   std::map<Name, Name> parent_;  // of candidates
+  std::map<Name, std::vector<Container>> rows_;  // those that are turned, with their views, as they were
   mutable std::unordered_map<std::string, bool> tiled_;  // by what a statement computes
   std::set<Name> sums_;          // sets that sums over images are in
 };

@@ -356,6 +356,20 @@ TEST(AssignLayouts, NotWorthIt) {
                   "assign-layouts");
 }
 
+// What is tried is taken back, also where the strides of a view don't say of which order they come: 16 * N of V.
+TEST(AssignLayouts, NotWorthItWithAView) {
+  ExpectUnchanged(R"(sdfg f(G: f32[N, 10, 32], X: f32[N, 32, 8], inout Y: f32[32, 8, 160]) {
+  transient T: f32[32, N, 160]
+  view V: f32[32, N, 10, 16] of T
+  state {
+    map i in 0:32, n in 0:N, j in 0:10, k in 0:16 { V[i, n, j, k] = G[n, j, i] }
+    map i in 0:32, n in 0:N, o in 0:160, c in 0:8 { Y[i, c, o] += T[i, n, o] * X[n, i, c] }
+  }
+}
+)",
+                  "assign-layouts");
+}
+
 // Numbers are the device's: where nothing is gained, nothing is turned.
 TEST(AssignLayouts, DevicesDecide) {
   ExpectPassError("sdfg f(Y: f32[2]) { map i in 0:2 { Y[i] = 0.0 } }", "assign-layouts{device=abacus}", "E0369");
