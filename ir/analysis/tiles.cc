@@ -112,4 +112,34 @@ void JoinParts(std::vector<OrderedRange>* ranges, const std::vector<std::vector<
   }
 }
 
+namespace {
+
+// The number in a product; 1 if there is none.
+int64_t NumberIn(const Expr& e) {
+  if (!e.Is(ExprKind::kBinary) || e->op != Op::kMul) return 1;
+  return AsInt(e->args[0]).value_or(AsInt(e->args[1]).value_or(1));
+}
+
+}  // namespace
+
+void CountSteps(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Expr>*>& indices, const Assumptions& as) {
+  for (size_t k = 0; k < ranges->size(); ++k) {
+    Range& r = (*ranges)[k].range;
+    const int64_t by = r.step && !AsInt(r.step) ? NumberIn(r.step) : 1;
+    const auto begin = AsInt(r.begin);
+    if (by < 2 || BoundsOf(r.step, as).lo.value_or(0) < 1 || !begin || *begin % by != 0) continue;
+    r = {r.index, Expr(*begin / by), FloorDiv(r.end + Expr(by - 1), Expr(by)), Expr(1)};
+    const NameMap counted = {{r.index, Expr(by) * SymbolExpr(r.index)}};
+    const auto count = [&](Expr* e) {
+      if (*e) *e = Simplify(Substitute(*e, counted));
+    };
+    for (size_t i = k + 1; i < ranges->size(); ++i) {
+      Range& inner = (*ranges)[i].range;
+      count(&inner.begin), count(&inner.end), count(&inner.step);
+    }
+    for (std::vector<Expr>* index : indices)
+      for (Expr& e : *index) count(&e);
+  }
+}
+
 }  // namespace headrace

@@ -19,4 +19,8 @@ struct OrderedRange {
 // A range is ordered if both were.
 void JoinParts(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Expr>*>& indices);
 
+// Ranges that count up by numbers times something: `i in 0:1024:256 * m` becomes 256 * i, i in 0:4, which are more points, and
+// shows of what i is a multiple. For what holds of all points.
+void CountSteps(std::vector<OrderedRange>* ranges, const std::vector<std::vector<Expr>*>& indices, const Assumptions& as);
+
 }  // namespace headrace

@@ -86,5 +86,21 @@ TEST(Tiles, PartsOfPartsAndCyclicOnes) {
   EXPECT_EQ(ToString(ranges[0].range.step), "1");
 }
 
+// 32 * (i // 32) - i is 0 where i goes by multiples of 256, however many. A step that may be negative says nothing.
+TEST(Tiles, StepsAreCounted) {
+  for (const auto& [least, counted] : {std::pair{1, true}, {-1, false}}) {
+    Assumptions as;
+    as.bounds.push_back({Name("m"), {least, 4}});
+    const Expr i = SymbolExpr("i");
+    std::vector<OrderedRange> ranges = {{{"i", Expr(0), Expr(1000), Expr(256) * SymbolExpr("m")}, false},
+                                        {{"k", FloorDiv(i, Expr(32)), FloorDiv(i, Expr(32)) + Expr(8), Expr(1)}, true}};
+    std::vector<Expr> index = {Expr(32) * FloorDiv(i, Expr(32)) - i};
+    CountSteps(&ranges, {&index}, as);
+    EXPECT_EQ(AsInt(index[0]), counted ? std::optional<int64_t>(0) : std::nullopt) << ToString(index[0]);
+    EXPECT_EQ(ToString(ranges[0].range.end), counted ? "4" : "1000");
+    EXPECT_EQ(ToString(ranges[1].range.begin), counted ? "8 * i" : "i // 32");
+  }
+}
+
 }  // namespace
 }  // namespace headrace

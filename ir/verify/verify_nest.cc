@@ -140,7 +140,9 @@ class Nest {
   }
   std::vector<Range> Joined(const std::vector<uint32_t>& maps, std::vector<Expr>* index) const {
     std::vector<Range> out = s_.given;
-    for (const OrderedRange& r : Joined(maps, std::vector<std::vector<Expr>*>{index})) out.push_back(r.range);
+    std::vector<OrderedRange> all = Joined(maps, std::vector<std::vector<Expr>*>{index});
+    if (s_.kernel) CountSteps(&all, {index}, s_.assumptions);
+    for (const OrderedRange& r : all) out.push_back(r.range);
     return out;
   }
   struct Pair {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "ir/text/parser.h"
+#include "ir/text/printer.h"
 #include "transforms/testing.h"
 
 namespace headrace::transforms {
@@ -266,6 +268,17 @@ kernel weights(inout p0: f32[n0, 64], p1: f32[200, n0], p2: f32[200, 64], n0: sy
     }
   }
 })");
+}
+
+// Parts of points grow with the images: what is packed of them stays inside, for it is known of what their beginnings are multiples.
+TEST(ProductSizes, PointsOfSomeImages) {
+  Program p = *ParseProgram(
+      "kernel k(inout p0: f32[n0, 40, 32, 32], p1: f32[n0, 12, 32, 32], p2: f32[12, 40, 3, 3], n0: symbol) {\n"
+      "  map i0 in 0:n0, i1 in 0:40, i2 in 0:32, i3 in 0:32, i4 in 0:12, i5 in 0:3, i6 in 0:3 { "
+      "p0[i0, i1, i2, i3] += (p1[i0, i4, i2 + i5 - 1, i3 + i6 - 1] ?? 0.0) * p2[i4, i1, 2 - i5, 2 - i6] }\n}\n");
+  ASSERT_TRUE(RunPipeline(TestRegistry(), "choose-schedule{device=cpu}", p).ok());
+  EXPECT_NE(Print(p).find("i3_0 in 0:1024:256 * min(max(n0, 1), 4) @parallel"), std::string::npos) << Print(p);
+  EXPECT_NE(Print(p).find("fma("), std::string::npos) << Print(p);
 }
 
 }  // namespace
