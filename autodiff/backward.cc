@@ -81,8 +81,9 @@ void DropOutputs(Program* p, const std::vector<Name>& keep) {
 std::vector<Name> RootsTouched(const Program& p, const Sdfg& s, const std::vector<BlockId>& blocks, bool writes) {
   std::vector<Name> out;
   std::unordered_set<Name> seen;
+  Callees callees(p);
   for (BlockId b : blocks)
-    for (const Touched& t : TouchedBy(p, s, b))
+    for (const Touched& t : TouchedBy(s, b, callees))
       if ((writes ? t.write : (t.read || t.write)) && seen.insert(t.root).second) out.push_back(t.root);
   return out;
 }
@@ -316,6 +317,7 @@ class Within {
 struct Normal {
   Program program;
   bool nodes = false;  // statements became nodes
+  std::shared_ptr<KnownCosts> costs = std::make_shared<KnownCosts>();
   ReversedLayers layers;
   std::unordered_set<Name> added;  // inputs whose gradients are added to what is passed in
 };
@@ -324,6 +326,7 @@ Result<BackwardPrograms> Reversed(Normal n, const std::vector<Name>& own, const 
                                   const std::vector<Name>& inputs, const Options& o, const Registry& r) {
   BackwardPrograms out;
   HR_ASSIGN_OR_RETURN(Combined c, Reversal(&n.program, r, o, n.layers, n.added).Run(outputs, inputs, &out));
+  c.costs = n.costs;
   if (!o.keep_outputs && !o.separate) {
     std::vector<Name> keep;
     for (const auto& g : out.input_gradients) keep.push_back(g.second);
@@ -351,9 +354,9 @@ Result<std::optional<Normal>> WithLayers(Program p, const std::vector<Name>& out
   HR_ASSIGN_OR_RETURN(const std::vector<Name> layers, ShareLayers(&p, r));
   if (layers.empty()) return none;
   HR_RETURN_IF_ERROR(Normalize(p, r, o.fuse, layers));
-  Result<std::optional<ReversedLayers>> reversed = ReverseLayers(&p, layers, outputs, inputs, o, r);
-  if (!reversed.ok() || !*reversed) return none;
   Normal n;
+  Result<std::optional<ReversedLayers>> reversed = ReverseLayers(&p, layers, outputs, inputs, o, n.costs, r);
+  if (!reversed.ok() || !*reversed) return none;
   n.program = std::move(p);
   n.layers = std::move(**reversed);
   return std::optional<Normal>(std::move(n));
@@ -362,13 +365,15 @@ Result<std::optional<Normal>> WithLayers(Program p, const std::vector<Name>& out
 }  // namespace
 
 Result<BackwardPrograms> BackwardOfLayer(Program layer, const std::vector<Name>& outputs, const std::vector<Name>& inputs,
-                                         const std::unordered_set<Name>& added, const Options& o, const Registry& r) {
+                                         const std::unordered_set<Name>& added, const Options& o,
+                                         const std::shared_ptr<KnownCosts>& costs, const Registry& r) {
   const std::vector<Name> own = layer.Entry().parameters;
   Options parts;
   parts.separate = parts.all_given = true;
   parts.fuse = o.fuse, parts.keep = o.keep, parts.sizes = o.sizes;
   Normal n;
   n.added = added;
+  n.costs = costs;
   HR_RETURN_IF_ERROR(CheckNames(layer, outputs, inputs));
   n.program = std::move(layer);
   HR_RETURN_IF_ERROR(Normalize(n.program, r, o.fuse));

@@ -35,8 +35,8 @@ Origin Renamed(const Origin& o, const std::unordered_map<Name, Name>& names) {
 // All calls of one layer, and what makes of them calls of the same layer with a tape.
 class LayerReverser {
  public:
-  LayerReverser(Program* p, Name layer, const Options& o, const Registry& r)
-      : p_(*p), layer_(*p->Find(layer)), o_(o), r_(r), directions_(Directions(*p, layer_)) {}
+  LayerReverser(Program* p, Name layer, const Options& o, const std::shared_ptr<KnownCosts>& costs, const Registry& r)
+      : p_(*p), layer_(*p->Find(layer)), o_(o), costs_(costs), r_(r), directions_(Directions(*p, layer_)) {}
 
   void AddCall(NodeId n) { calls_.push_back(n); }
 
@@ -56,7 +56,7 @@ class LayerReverser {
     Program alone;
     alone.entry = layer_.name;
     alone.Add(layer_);
-    HR_ASSIGN_OR_RETURN(parts_, BackwardOfLayer(std::move(alone), InOrder(given_), InOrder(required_), added_, o_, r_));
+    HR_ASSIGN_OR_RETURN(parts_, BackwardOfLayer(std::move(alone), InOrder(given_), InOrder(required_), added_, o_, costs_, r_));
     if (parts_.forward.sdfgs.size() != 1 || parts_.program.sdfgs.size() != 1) return false;
     const std::vector<Name> known = FreeSymbols(layer_), callers = FreeSymbols(p_.Entry());
     const auto is_known = [&](Name n) {
@@ -175,6 +175,7 @@ class LayerReverser {
   Program& p_;
   const Sdfg layer_;
   const Options& o_;
+  const std::shared_ptr<KnownCosts> costs_;
   const Registry& r_;
   const std::vector<Direction> directions_;
   std::vector<NodeId> calls_;
@@ -208,20 +209,22 @@ Result<std::vector<Name>> ShareLayers(Program* p, const Registry& r) {
 
 Result<std::optional<ReversedLayers>> ReverseLayers(Program* p, const std::vector<Name>& layers,
                                                     const std::vector<Name>& outputs, const std::vector<Name>& inputs,
-                                                    const Options& o, const Registry& r) {
+                                                    const Options& o, const std::shared_ptr<KnownCosts>& costs,
+                                                    const Registry& r) {
   const std::optional<ReversedLayers> unsuitable;
   const Sdfg& s = p->Entry();
   std::vector<LayerReverser> reversers;
   for (Name layer : layers) {
     if (!p->Find(layer)) return unsuitable;  // nothing needs its calls
-    reversers.emplace_back(p, layer, o, r);
+    reversers.emplace_back(p, layer, o, costs, r);
   }
   std::unordered_map<Name, NodeId> last;
+  Callees callees(*p);
   ForEachBlock(s, s.body, [&](BlockId b) {
     const auto* state = std::get_if<State>(&s.blocks[b].control);
     if (!state) return;
     for (NodeId n : state->statements) {
-      for (const Touched& t : TouchedBy(*p, s, n)) last[t.root] = n;
+      for (const Touched& t : TouchedBy(s, n, callees)) last[t.root] = n;
       if (const Nested* call = CallOf(s, n, layers))
         reversers[static_cast<size_t>(std::find(layers.begin(), layers.end(), call->callee) - layers.begin())].AddCall(
             n);

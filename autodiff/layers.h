@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "autodiff/backward.h"
+#include "autodiff/plan_cost.h"
 
 namespace headrace::autodiff {
 
@@ -40,11 +41,13 @@ Result<std::vector<Name>> ShareLayers(Program* p, const Registry& r);
 // reversed on its own: it updates an argument, takes one array twice, or its tapes have sizes of their own.
 Result<std::optional<ReversedLayers>> ReverseLayers(Program* p, const std::vector<Name>& layers,
                                                     const std::vector<Name>& outputs, const std::vector<Name>& inputs,
-                                                    const Options& o, const Registry& r);
+                                                    const Options& o, const std::shared_ptr<KnownCosts>& costs,
+                                                    const Registry& r);
 
 // Forward and backward part of one layer: every output's gradient is given, those of `added` are added to.
 Result<BackwardPrograms> BackwardOfLayer(Program layer, const std::vector<Name>& outputs,
                                          const std::vector<Name>& inputs, const std::unordered_set<Name>& added,
-                                         const Options& o, const Registry& r);
+                                         const Options& o, const std::shared_ptr<KnownCosts>& costs,
+                                         const Registry& r);
 
 }  // namespace headrace::autodiff

@@ -5,11 +5,14 @@
 
 namespace headrace::autodiff {
 
+struct KnownCosts;
+
 // A combined program as the reversal leaves it: the entry's body is forward blocks, then backward blocks.
 struct Combined {
   Program program;
   size_t forward_blocks = 0;  // number of top-level blocks of the entry that belong to the forward part
   std::vector<Name> tapes;    // containers that hold overwritten values (recomputed only through checkpoints)
+  std::shared_ptr<KnownCosts> costs = nullptr;  // of nodes, found so far; null: nothing is shared
 };
 
 Status LimitTooSmall(int64_t limit, int64_t minimum);  // E0815

@@ -27,6 +27,17 @@ double WorkOf(const Expr& e) {
   return std::max(work, 1.0);
 }
 
+// By value where it is small: others of the kind may come to lie in the same place.
+void AppendTensor(const Tensor& t, std::string* key) {
+  constexpr int64_t kSmall = 4096;
+  *key += '=' + std::to_string(static_cast<int>(t.dtype));
+  for (int64_t n : t.shape) *key += 'x' + std::to_string(n);
+  if (!t.data) return;
+  *key += ':';
+  if (t.bytes() <= kSmall) key->append(reinterpret_cast<const char*>(t.data->data()), static_cast<size_t>(t.bytes()));
+  else *key += std::to_string(reinterpret_cast<uintptr_t>(t.data.get()));
+}
+
 void AppendValue(const Attribute& a, std::string* key) {
   auto number = [&](auto v) { *key += std::to_string(v) + ","; };
   std::visit(
@@ -38,7 +49,7 @@ void AppendValue(const Attribute& a, std::string* key) {
           for (auto x : v) number(x);
         else if constexpr (std::is_same_v<T, std::vector<std::string>>)
           for (const auto& x : v) *key += x + '\1';
-        else if constexpr (std::is_same_v<T, Tensor>) number(reinterpret_cast<uintptr_t>(v.data.get()));
+        else if constexpr (std::is_same_v<T, Tensor>) AppendTensor(v, key);
         else *key += v.str();
         *key += '\2';
       },
@@ -50,6 +61,7 @@ int64_t PeakOfTransients(const Program& p, Sizes* sizes) {
   const Sdfg& s = p.Entry();
   std::map<Name, std::pair<int64_t, int64_t>> life;
   int64_t now = 0;
+  Callees callees(p);
   auto use = [&](const std::vector<Touched>& touched) {
     for (const Touched& t : touched) {
       auto [it, fresh] = life.emplace(t.root, std::make_pair(now, now));
@@ -59,9 +71,9 @@ int64_t PeakOfTransients(const Program& p, Sizes* sizes) {
   };
   for (BlockId b : s.body) {
     const auto* st = std::get_if<State>(&s.blocks[b].control);
-    if (!st) use(TouchedBy(p, s, b));
+    if (!st) use(TouchedBy(s, b, callees));
     else
-      for (NodeId n : st->statements) use(TouchedBy(p, s, n));
+      for (NodeId n : st->statements) use(TouchedBy(s, n, callees));
   }
   std::vector<int64_t> change(now + 1, 0);
   for (const auto& [name, span] : life) {
@@ -164,16 +176,40 @@ void CostModel::Add(const Program& p, const Sdfg& s, NodeId n, double times, Cos
     }
   } else if (const auto* call = std::get_if<Nested>(&body)) {
     c->elementwise = false;
-    const Sdfg* callee = p.Find(call->callee);
-    if (!callee) return;
-    for (const auto& [name, value] : call->symbols) sizes_.Set(name, sizes_.Of(value));
-    Add(p, *callee, callee->body, times, c);
+    Call(p, *call, times, c);
   } else if (std::holds_alternative<Library>(body)) {
     const Cost one = Library_(p, s, n);
     c->work += times * one.work;
     c->workspace = std::max(c->workspace, one.workspace);
     c->elementwise &= one.elementwise;
   }
+}
+
+// Equal layers cost the same for the same sizes.
+void CostModel::Call(const Program& p, const Nested& call, double times, Cost* c) {
+  const Sdfg* callee = p.Find(call.callee);
+  if (!callee) return;
+  for (const auto& [name, value] : call.symbols) sizes_.Set(name, sizes_.Of(value));
+  if (depth_ > 0) return Add(p, *callee, callee->body, times, c);
+  const auto [it, fresh] = callees_.try_emplace(call.callee);
+  Callee& known = it->second;
+  if (fresh) {
+    known.symbols = FreeSymbols(*callee);
+    known.plain = std::all_of(callee->body.begin(), callee->body.end(), [&](BlockId b) {
+      return std::holds_alternative<State>(callee->blocks[b].control);
+    });
+  }
+  if (!known.plain) return Add(p, *callee, callee->body, times, c);
+  std::vector<int64_t> values;
+  for (Name n : known.symbols) values.push_back(sizes_.Of(n));
+  const auto [cost, first] = known.costs.try_emplace(std::move(values));
+  if (first) {
+    Cost one;
+    Add(p, *callee, callee->body, 1, &one);
+    cost->second = one;
+  }
+  c->work += times * cost->second.work;
+  c->workspace = std::max(c->workspace, cost->second.workspace);
 }
 
 void CostModel::Add(const Program& p, const Sdfg& s, const std::vector<BlockId>& body, double times, Cost* c) {
@@ -214,10 +250,11 @@ Cost CostModel::Library_(const Program& p, const Sdfg& s, NodeId n) {
         size *= static_cast<double>(extent);
       }
       elements += size;
-      if (c->kind == ContainerKind::kConstant && size <= 64) key += "=" + port.container.str();  // may decide shapes
+      if (c->kind == ContainerKind::kConstant && size <= 64)  // may decide shapes
+        AppendTensor(c->data, &key);
     }
-  auto it = known_.find(key);
-  if (it != known_.end()) return it->second;
+  auto it = known_->of.find(key);
+  if (it != known_->of.end()) return it->second;
   Cost c;
   c.work = elements * kTranscendental;  // when there is nothing to look into
   c.elementwise = false;
@@ -240,7 +277,7 @@ Cost CostModel::Library_(const Program& p, const Sdfg& s, NodeId n) {
     }
     --depth_;
   }
-  return known_[key] = c;
+  return known_->of[key] = c;
 }
 
 }  // namespace headrace::autodiff

@@ -13,7 +13,7 @@ namespace {
 class Builder {
  public:
   Builder(const Combined& c, const Options& o, const Registry& r)
-      : c_(c), p_(c.program), s_(c.program.Entry()), sizes_(s_, o.sizes), costs_(r, &sizes_) {}
+      : c_(c), p_(c.program), s_(c.program.Entry()), sizes_(s_, o.sizes), costs_(r, &sizes_, c.costs) {}
 
   PlanModel Build() {
     for (size_t b = 0; b < s_.body.size(); ++b) {
@@ -58,7 +58,7 @@ class Builder {
     Unit u;
     u.block = block;
     u.node = node;
-    for (const Touched& t : node.valid() ? TouchedBy(p_, s_, node) : TouchedBy(p_, s_, block)) {
+    for (const Touched& t : node.valid() ? TouchedBy(s_, node, callees_) : TouchedBy(s_, block, callees_)) {
       const int a = Array(t.root);
       if (t.read) u.reads.push_back(a);
       if (t.write) u.writes.push_back(a);
@@ -180,6 +180,7 @@ class Builder {
   const Combined& c_;
   const Program& p_;
   const Sdfg& s_;
+  Callees callees_{p_};
   Sizes sizes_;
   CostModel costs_;
   PlanModel m_;

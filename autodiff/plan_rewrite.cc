@@ -158,7 +158,9 @@ void SinkFills(Combined* c) {
   const Sdfg& s = p.Entry();
   const std::vector<Item> items = BackwardItems(*c);
   std::vector<std::vector<Touched>> touched;
-  for (const Item& i : items) touched.push_back(i.node.valid() ? TouchedBy(p, s, i.node) : TouchedBy(p, s, i.block));
+  Callees callees(p);
+  for (const Item& i : items)
+    touched.push_back(i.node.valid() ? TouchedBy(s, i.node, callees) : TouchedBy(s, i.block, callees));
   std::vector<std::vector<size_t>> before(items.size());
   std::vector<bool> moved(items.size(), false);
   std::unordered_map<Name, size_t> next;  // the next item that touches it

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <random>
 
+#include "autodiff/plan_cost.h"
 #include "autodiff/plan_model.h"
 #include "autodiff/plan_programs_for_tests.h"
 #include "ir/text/parser.h"
@@ -236,6 +237,37 @@ TEST(PlanMemory, ALimitNeedsSizes) {
   o.memory_limit = 4032;
   EXPECT_TRUE(PlanMemory(&c, o, Registry(), &report).ok());
   EXPECT_EQ(report.predicted_peak, 4032);
+}
+
+// What a node costs is found by expanding it: once, whoever calls the layer that it stands in, and whichever model asks.
+TEST(PlanModel, EqualNodesAreExpandedOnce) {
+  int expanded = 0;
+  Registry r;
+  ForwardImplementation i;
+  i.domain = "test", i.op = "Twice", i.name = "pure";
+  i.expand = [&](const NodeView&) {
+    ++expanded;
+    return ParseProgram("sdfg twice(X: f32[n], Y: f32[n]) { state { map i in 0:n { Y[i] = X[i] * 2 } } }");
+  };
+  ASSERT_TRUE(r.Add(std::move(i)).ok());
+  Combined c = Load(R"(sdfg f(A: f32[N], B: f32[N], C: f32[N], D: f32[M], E: f32[M]) {
+    state { call layer(X = A, Y = B, n := N) ; call layer(X = B, Y = C, n := N) ; call layer(X = D, Y = E, n := M) }
+  }
+  sdfg layer(X: f32[n], Y: f32[n]) {
+    transient T: f32[n]
+    state { test.Twice(X = X) -> (Y = T) ; map i in 0:n { Y[i] = T[i] + 1 } }
+  })");
+  c.costs = std::make_shared<KnownCosts>();
+  Options o;
+  o.sizes = {{"N", 10}, {"M", 1000}};
+  for (int model = 0; model < 2; ++model) {
+    const PlanModel m = BuildPlanModel(c, o, r);
+    EXPECT_EQ(expanded, 2) << "once for each size";
+    ASSERT_EQ(m.units.size(), 3u);
+    EXPECT_GT(m.units[0].work, 0);
+    EXPECT_EQ(m.units[0].work, m.units[1].work);
+    EXPECT_EQ(100 * m.units[0].work, m.units[2].work);
+  }
 }
 
 // The solver's plan does as little extra work as the best of all plans, and its minimum is theirs.

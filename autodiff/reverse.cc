@@ -34,7 +34,7 @@ bool Reversal::WrittenIn(const std::vector<BlockId>& body, const Expr& e) const 
     if (auto* a = std::get_if<Assign>(&s_.blocks[b].control)) lets.insert(a->symbol);
     if (auto* st = std::get_if<State>(&s_.blocks[b].control))
       for (NodeId n : st->statements)
-        for (const Touched& t : TouchedBy(*p_, s_, n))
+        for (const Touched& t : TouchedBy(s_, n, callees_))
           if (t.write) written.insert(t.root);
   });
   for (Name n : ReadContainers(e))
@@ -339,7 +339,7 @@ Result<Combined> Reversal::Run(const std::vector<Name>& outputs, const std::vect
   Order(s_.body, false);
   ForEachBlock(s_, s_.body, [&](BlockId b) {
     if (auto* a = std::get_if<Assign>(&s_.blocks[b].control)) ++let_count_[a->symbol];
-    for (const Touched& t : TouchedBy(*p_, s_, b))
+    for (const Touched& t : TouchedBy(s_, b, callees_))
       if (t.write) written_.insert(t.root);
   });
   ForEachNode(s_, [&](NodeId n) {

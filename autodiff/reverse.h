@@ -15,6 +15,7 @@
 #include "autodiff/emit.h"
 #include "autodiff/layers.h"
 #include "autodiff/plan.h"
+#include "ir/analysis/callees.h"
 #include "ir/analysis/sets.h"
 
 namespace headrace::autodiff {
@@ -112,6 +113,7 @@ class Reversal {
 
   Program* p_;
   Sdfg& s_;
+  mutable Callees callees_{*p_};  // only the entry changes
   const Registry& r_;
   const Options& o_;
   const ReversedLayers& layers_;

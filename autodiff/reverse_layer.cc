@@ -40,7 +40,7 @@ void Reversal::ReverseLayer(NodeId n, const ReversedLayer& layer, Adjoint* out) 
     if (const Name y = container.at(given.first); NeedsZero(RootOf(s_, y), n))
       out->statements.push_back(FillWith(&s_, &names_, GradientOfContainer(y), FloatExpr(0)));
   out->statements.insert(out->statements.end(), add.begin(), add.end());
-  for (const Touched& t : TouchedBy(*p_, s_, n))
+  for (const Touched& t : TouchedBy(s_, n, callees_))
     if (t.write) out->after.push_back({t.root, FullSubset(s_.Get(t.root).shape)});
 }
 

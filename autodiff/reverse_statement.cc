@@ -39,14 +39,21 @@ bool Reversal::NeedsZero(Name root, NodeId n) const {
 
 void Reversal::FindUses(const Adjoint& a, NodeId n, std::vector<Use>* before) const {
   (void)n;
-  for (NodeId x : a.statements)
-    for (const Memlet& m : MemletsOf(*p_, s_, x)) {
+  for (NodeId x : a.statements) {
+    if (std::holds_alternative<Nested>(s_.nodes[x].body)) {  // takes whole arrays
+      for (const Touched& t : TouchedBy(s_, x, callees_))
+        if (const Container& c = s_.Get(t.root); t.read && c.kind != ContainerKind::kConstant)
+          before->push_back({t.root, FullSubset(c.shape)});
+      continue;
+    }
+    for (const Memlet& m : MemletsOf(s_, x, callees_)) {
       if (m.write) continue;
       Name root = RootOf(s_, m.container);
       const Container& c = s_.Get(root);
       if (c.kind == ContainerKind::kConstant) continue;
       before->push_back({root, root == m.container ? m.subset : FullSubset(c.shape)});
     }
+  }
 }
 
 Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
@@ -60,7 +67,7 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
   for (Name w : WrittenBy(s_, n)) writes_active |= (*active_)(w);
   const ReversedLayer* layer = nullptr;
   if (const auto* call = std::get_if<Nested>(&node.body)) {
-    for (const Touched& t : TouchedBy(*p_, s_, n)) writes_active |= t.write && (*active_)(t.root);
+    for (const Touched& t : TouchedBy(s_, n, callees_)) writes_active |= t.write && (*active_)(t.root);
     if (const auto reversed = layers_.find(call->callee); reversed != layers_.end()) layer = &reversed->second;
     if (writes_active && !layer)
       return UnsupportedError("E0808", "a call that could not be inlined has no gradient", "inline '" + call->callee.str() + "'");

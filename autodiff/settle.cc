@@ -1,5 +1,6 @@
 // The first contribution to an adjoint need not be added to zeros when it covers the whole of it.
 #include <algorithm>
+#include <optional>
 
 #include "autodiff/reverse.h"
 
@@ -7,7 +8,7 @@ namespace headrace::autodiff {
 namespace {
 
 // The only accumulation into `g` in statement n, when it hits every element exactly once and n doesn't touch `g` otherwise.
-NodeId OnlyFullAccumulation(const Program& p, const Sdfg& s, NodeId n, Name g) {
+NodeId OnlyFullAccumulation(const Sdfg& s, NodeId n, Name g, Callees& callees) {
   NodeId found;
   bool good = true;
   std::vector<Range> ranges;
@@ -31,27 +32,45 @@ NodeId OnlyFullAccumulation(const Program& p, const Sdfg& s, NodeId n, Name g) {
   };
   walk(n);
   if (!good || !found.valid()) return {};
-  for (const Memlet& m : MemletsOf(p, s, n)) {
+  for (const Memlet& m : MemletsOf(s, n, callees)) {
     if (m.container != g) continue;
     if (!m.write || !m.full || Covers(m.subset, FullSubset(s.Get(g).shape), s.assumptions) != Truth::kYes) return {};
   }
   return found;
 }
 
-// The gradient node or call in `statements` whose output is read by `total += part` alone: where it names that output.
-Name* OutputOf(Sdfg* s, const std::vector<NodeId>& statements, Name part) {
-  for (NodeId n : statements) {
-    const Body& body = s->nodes[n].body;
-    if (auto* l = std::get_if<Library>(&body)) {
-      for (size_t k = 0; k < l->outputs.size(); ++k)
-        if (l->outputs[k].container == part) return &std::get<Library>(s->nodes.Mutable(n).body).outputs[k].container;
-    } else if (auto* call = std::get_if<Nested>(&body)) {
-      for (size_t k = 0; k < call->arguments.size(); ++k)
-        if (call->arguments[k].container == part) return &std::get<Nested>(s->nodes.Mutable(n).body).arguments[k].container;
+// Where gradient nodes and calls of a list name what `total += part` alone reads: looked for once, not for every part.
+class Outputs {
+ public:
+  Outputs(Sdfg* s, const std::vector<NodeId>& statements) : s_(*s) {
+    for (NodeId n : statements) {
+      const Body& body = s_.nodes[n].body;
+      if (auto* l = std::get_if<Library>(&body)) {
+        for (size_t k = 0; k < l->outputs.size(); ++k) places_.emplace(l->outputs[k].container, Place{n, k});
+      } else if (auto* call = std::get_if<Nested>(&body)) {
+        for (size_t k = 0; k < call->arguments.size(); ++k) places_.emplace(call->arguments[k].container, Place{n, k});
+      }
     }
   }
-  return nullptr;
-}
+  // Whether there was one, which gives to `to` from now on.
+  bool Redirect(Name part, Name to) {
+    const auto it = places_.find(part);
+    if (it == places_.end()) return false;
+    Body& body = s_.nodes.Mutable(it->second.node).body;
+    if (auto* l = std::get_if<Library>(&body)) l->outputs[it->second.at].container = to;
+    else std::get<Nested>(body).arguments[it->second.at].container = to;
+    places_.erase(it);
+    return true;
+  }
+
+ private:
+  struct Place {
+    NodeId node;
+    size_t at;
+  };
+  Sdfg& s_;
+  std::unordered_map<Name, Place> places_;
+};
 
 }  // namespace
 
@@ -61,27 +80,27 @@ void Reversal::Settle(const std::vector<BlockId>& backward, std::unordered_map<N
   for (BlockId b : backward) {
     auto* st = std::get_if<State>(&s_.blocks[b].control);
     if (!st) {
-      for (const Touched& t : TouchedBy(*p_, s_, b)) touched.insert(t.root);
+      for (const Touched& t : TouchedBy(s_, b, callees_)) touched.insert(t.root);
       continue;
     }
     const std::vector<NodeId> statements = st->statements;
     std::vector<NodeId> kept;
+    std::optional<Outputs> outputs;
     for (NodeId n : statements) {
-      std::vector<Touched> here = TouchedBy(*p_, s_, n);
+      std::vector<Touched> here = TouchedBy(s_, n, callees_);
       bool dropped = false;
       for (const Touched& t : here) {
         if (!t.write || touched.count(t.root) || !zeros.count(t.root)) continue;
-        NodeId leaf = OnlyFullAccumulation(*p_, s_, n, t.root);
+        NodeId leaf = OnlyFullAccumulation(s_, n, t.root, callees_);
         if (!leaf.valid()) continue;
         Tasklet& tasklet = std::get<Tasklet>(s_.nodes.Mutable(leaf).body);
         tasklet.op = WriteOp::kAssign;
         cleared_.insert(zeros[t.root].value);
         // A gradient node may write there itself.
-        auto part = partial_.find(n.value);
-        Name* output = part == partial_.end() ? nullptr : OutputOf(&s_, statements, part->second);
-        if (!output) continue;
-        *output = t.root;
-        dropped = true;
+        const auto part = partial_.find(n.value);
+        if (part == partial_.end()) continue;
+        if (!outputs) outputs.emplace(&s_, statements);
+        dropped |= outputs->Redirect(part->second, t.root);
       }
       for (const Touched& t : here) touched.insert(t.root);
       if (!dropped) kept.push_back(n);

@@ -129,7 +129,7 @@ void Reversal::Order(const std::vector<BlockId>& body, bool in_loop) {
         int at = static_cast<int>(order_.size());
         order_[n.value] = at;
         in_loop_[n.value] = in_loop;
-        for (const Touched& t : TouchedBy(*p_, s_, n)) first_use_.emplace(t.root, at);
+        for (const Touched& t : TouchedBy(s_, n, callees_)) first_use_.emplace(t.root, at);
       }
     } else if (auto* l = std::get_if<Loop>(&c)) {
       Order(l->body, true);
@@ -143,7 +143,7 @@ Status Reversal::AnalyseStatement(NodeId n, Needed* needed) {
   HR_ASSIGN_OR_RETURN(const Adjoint* a, AdjointOf(n));
   for (const Use& u : a->before) AddUse(s_, needed, u);
   std::vector<Push> pushes;
-  std::vector<Memlet> memlets = MemletsOf(*p_, s_, n);
+  std::vector<Memlet> memlets = MemletsOf(s_, n, callees_);
   for (const Memlet& m : memlets) {
     if (!m.write) continue;
     Name root = RootOf(s_, m.container);
@@ -343,7 +343,7 @@ void Reversal::CountTrips(BlockId top, BlockList* prologue) {
           if (s_.Get(t.target).storage == Storage::kRegister) registers.insert(t.target);
         });
   });
-  for (const Touched& t : TouchedBy(*p_, s_, top))
+  for (const Touched& t : TouchedBy(s_, top, callees_))
     if (t.write) written.push_back(t.root);
   const std::vector<Name> order = s_.order;
   for (Name n : order) {
