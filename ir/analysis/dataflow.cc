@@ -1,6 +1,7 @@
 #include "ir/analysis/dataflow.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -254,30 +255,36 @@ class Toucher {
   }
   void Touch(Name n, bool read, bool write) {
     if (n.empty() || !(read || write)) return;
+    auto& [name, at] = met_[n.id() % met_.size()];
+    if (name != n) name = n, at = Find(n);
+    if (at == kNone) return;
+    out_[at].read |= read;
+    out_[at].write |= write;
+  }
+  // Where the container's root stands in the list; kNone: it is not to.
+  size_t Find(Name n) {
     const Container* c = s_.Find(n);
-    if (!c || c->storage == Storage::kRegister) return;
+    if (!c || c->storage == Storage::kRegister) return kNone;
     const Name root = c->kind == ContainerKind::kView ? RootOf(s_, n) : n;
-    if (out_.size() > 16) {
+    if (out_.size() > kFew) {
       if (where_.empty())
         for (size_t i = 0; i < out_.size(); ++i) where_.emplace(out_[i].root, i);
       auto [it, fresh] = where_.emplace(root, out_.size());
       if (fresh) out_.push_back({root, false, false});
-      out_[it->second].read |= read;
-      out_[it->second].write |= write;
-      return;
+      return it->second;
     }
-    for (Touched& t : out_) {
-      if (t.root != root) continue;
-      t.read |= read;
-      t.write |= write;
-      return;
-    }
-    out_.push_back({root, read, write});
+    for (size_t i = 0; i < out_.size(); ++i)
+      if (out_[i].root == root) return i;
+    out_.push_back({root, false, false});
+    return out_.size() - 1;
   }
+
+  static constexpr size_t kFew = 16, kNone = ~size_t{0};
   const Sdfg& s_;
   Callees& callees_;
   std::vector<Touched> out_;
   std::unordered_map<Name, size_t> where_;
+  std::array<std::pair<Name, size_t>, kFew> met_ = {};  // names, by number, and where their roots stand: most come again soon
 };
 
 // ---- edges ----
