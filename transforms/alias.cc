@@ -24,9 +24,10 @@ class InPlace {
   InPlace(const Program& p, const Registry& r, Sdfg* s, const Ask& ask) : r_(r), s_(*s), ask_(ask), index_(p, *s) {}
 
   bool Run() {
+    const std::vector<bool> handed_on = HandedOn();
     for (uint32_t at = 0; at < index_.positions().size(); ++at) {
       const UseIndex::Position& place = index_.positions()[at];
-      if (!place.statement.valid() || InLoop(place.region)) continue;
+      if (!handed_on[at] || !place.statement.valid() || InLoop(place.region)) continue;
       const Body& b = s_.nodes[place.statement].body;
       if (std::holds_alternative<Map>(b)) Statement(place.statement, at);
       else if (const auto* l = std::get_if<Library>(&b)) Call(place.statement, *l, at);
@@ -38,6 +39,23 @@ class InPlace {
   }
 
  private:
+  // Where one array is used first and another one last: nowhere else is there anything to look at.
+  std::vector<bool> HandedOn() const {
+    struct Ends {
+      uint32_t first = 0, last = 0, both = 0;
+    };
+    std::vector<Ends> ends(index_.positions().size());
+    for (Name n : s_.order) {
+      const transforms::Usage& u = index_.Of(n);
+      const uint32_t first = u.First(), last = u.Last();
+      if (first > last) continue;
+      const bool gives = MayLieInArena(s_.Get(n));
+      ++ends[first].first, ends[last].last += gives, ends[first].both += gives && first == last;
+    }
+    std::vector<bool> out;
+    for (const Ends& e : ends) out.push_back(e.first > 0 && e.last > 0 && !(e.first == 1 && e.last == 1 && e.both == 1));
+    return out;
+  }
   bool InLoop(int region) const {
     for (; region >= 0; region = index_.regions()[region].parent)
       if (index_.regions()[region].loop) return true;

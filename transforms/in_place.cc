@@ -31,12 +31,6 @@ int DimensionOf(const std::vector<Expr>& index, Name n) {
   return found;
 }
 
-// What it lies in; none where that is a map's own and takes nobody's place.
-Name ArrayOf(const Sdfg& s, Name container) {
-  const Name root = RootOf(s, container);
-  return IsScoped(s.Get(root).storage) ? Name() : root;
-}
-
 }  // namespace
 
 InPlaceNest::InPlaceNest(const Sdfg& s, NodeId top) : s_(s), top_(top) {
@@ -62,25 +56,35 @@ bool InPlaceNest::Walk(NodeId n) {
   return true;
 }
 
+// What it lies in; none where that is a map's own and takes nobody's place.
+Name InPlaceNest::ArrayOf(Name container) {
+  auto& [name, array] = arrays_[container.id() % arrays_.size()];
+  if (name == container) return array;
+  name = container;
+  const Name root = RootOf(s_, container);
+  return array = IsScoped(s_.Get(root).storage) ? Name() : root;
+}
+
 void InPlaceNest::Note(NodeId id) {
   const Tasklet& t = std::get<Tasklet>(s_.nodes[id].body);
-  Path path;
-  for (const Level& l : around_) path.push_back(2 * l.at + 1);
+  const auto path = static_cast<uint32_t>(paths_.size());
+  paths_.emplace_back();
+  for (const Level& l : around_) paths_.back().push_back(2 * l.at + 1);
   const auto reads = [&](const Expr& e) {
     Visit(e, [&](const Expr& x) {
-      const auto root = x.Is(ExprKind::kRead) ? ArrayOf(s_, x->name) : Name();
-      if (!root.empty()) accesses_.push_back({x->name, root, id, path, x->args, !x->flat && !x->has_default, false});
+      const auto root = x.Is(ExprKind::kRead) ? ArrayOf(x->name) : Name();
+      if (!root.empty()) accesses_.push_back({x->name, root, id, path, &x->args, !x->flat && !x->has_default, false});
       return true;
     });
   };
   reads(t.value);
   for (const Expr& e : t.index) reads(e);
-  const Name written = ArrayOf(s_, t.target);
+  const Name written = ArrayOf(t.target);
   if (written.empty()) return;
   const bool exact = !t.flat && !t.guarded && t.op == WriteOp::kAssign;
   // What is added to is its own element, too, once it has been written.
-  accesses_.push_back({t.target, written, id, path, t.index, !t.flat && !t.guarded, true});
-  if (exact && EachItsOwn(t.index)) writes_.push_back({t.target, id, around_.back().map, t.index, path, {}});
+  accesses_.push_back({t.target, written, id, path, &t.index, !t.flat && !t.guarded, true});
+  if (exact && EachItsOwn(t.index)) writes_.push_back({t.target, id, around_.back().map, t.index, paths_[path], {}});
 }
 
 // Every index of the maps around stands alone in one dimension.
@@ -105,8 +109,9 @@ void InPlaceNest::AddLater(const Write& w) {
   const size_t last = w.path.size() - 1;
   size_t next = ~size_t{0};
   for (const Access& a : accesses_)
-    if (a.root == root && a.path.size() > last && CommonLevels(a.path, w.path) == last && a.path[last] > w.path[last])
-      next = std::min(next, a.path[last]);
+    if (const Path& path = paths_[a.path];
+        a.root == root && path.size() > last && CommonLevels(path, w.path) == last && path[last] > w.path[last])
+      next = std::min(next, path[last]);
   if (next == ~size_t{0} || next == w.path[last] + 2) return;
   Write later = w;
   later.path[last] = next - 1;
@@ -117,7 +122,7 @@ void InPlaceNest::AddLater(const Write& w) {
 std::vector<Name> InPlaceNest::ReadAt(const Write& w) const {
   std::vector<Name> out;
   for (const Access& a : accesses_)
-    if (!a.write && InOneBody(a.path, w.path) && std::find(out.begin(), out.end(), a.container) == out.end())
+    if (!a.write && InOneBody(paths_[a.path], w.path) && std::find(out.begin(), out.end(), a.container) == out.end())
       out.push_back(a.container);
   return out;
 }
@@ -135,9 +140,9 @@ std::vector<Name> InPlaceNest::CommonIndices(const Path& a, const Path& b) const
 }
 
 bool InPlaceNest::InItsRow(const Access& a, const Write& w) const {
-  for (Name n : CommonIndices(a.path, w.path)) {
+  for (Name n : CommonIndices(paths_[a.path], w.path)) {
     const int d = DimensionOf(w.index, n);
-    if (d < 0 || DimensionOf(a.index, n) != d) return false;
+    if (d < 0 || DimensionOf(*a.index, n) != d) return false;
   }
   return true;
 }
@@ -149,10 +154,11 @@ bool InPlaceNest::OnlyBeside(Name c, const Write& w) const {
     if (a.root != root) return true;
     if (a.container != c || !a.exact) return false;
     const bool same = a.tasklet == w.tasklet;
+    const Path& path = paths_[a.path];
     if (same && a.write) return target;
-    if (InOneBody(a.path, w.path) ? a.index != w.index : !InItsRow(a, w)) return false;
-    if (same) return target || a.path == w.path;
-    return target ? a.path > w.path : a.path < w.path;
+    if (InOneBody(path, w.path) ? *a.index != w.index : !InItsRow(a, w)) return false;
+    if (same) return target || path == w.path;
+    return target ? path > w.path : path < w.path;
   });
 }
 

@@ -5,7 +5,9 @@
 //     map k in 0:N { T[i, k] = exp(X[i, k] - S) }
 //   }
 #pragma once
+#include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ir/graph/graph.h"
@@ -40,9 +42,9 @@ class InPlaceNest {
   struct Access {
     Name container, root;
     NodeId tasklet;
-    Path path;
-    std::vector<Expr> index;
-    bool exact, write;  // exact: at this very index
+    uint32_t path;                   // of the tasklet's statement, in `paths_`
+    const std::vector<Expr>* index;  // where the SDFG has it
+    bool exact, write;               // exact: at this very index
   };
   struct Level {
     NodeId map;
@@ -51,6 +53,7 @@ class InPlaceNest {
 
   bool Walk(NodeId n);
   void Note(NodeId id);
+  Name ArrayOf(Name container);
   bool EachItsOwn(const std::vector<Expr>& index) const;
   void AddLater(const Write& w);
   bool InItsRow(const Access& a, const Write& w) const;
@@ -62,6 +65,8 @@ class InPlaceNest {
   std::vector<Level> around_;
   std::vector<Write> writes_;
   std::vector<Access> accesses_;
+  std::vector<Path> paths_;
+  std::array<std::pair<Name, Name>, 16> arrays_ = {};  // by the number of the name that was asked for last: most come again soon
 };
 
 // A name for all elements of an array, one after the other: the array itself, or a view of it.
