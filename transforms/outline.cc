@@ -181,17 +181,26 @@ class Kernels {
   };
   const Known& Of(const Sdfg& s, NodeId n, const StatementKey& key, const std::vector<Range>& given,
                   const std::unordered_set<Name>& written) {
-    const auto [reported, first] = reported_.try_emplace(key.text, false);
-    if (first) reported->second = MayReport(s, n, given);
-    std::string text = key.text;
-    if (reported->second)  // an error tells the container's name
-      for (Name c : key.containers) text += '/' + std::to_string(c.id());
-    const auto [it, fresh] = known_.try_emplace(std::move(text));
-    if (fresh) it->second = Make(s, n, key, given, written, reported->second);
-    return it->second;
+    const auto [it, fresh] = by_key_.try_emplace(key.text);
+    Same& same = it->second;
+    if (fresh) same.reported = MayReport(s, n, given);
+    if (!same.reported) {
+      if (fresh) same.kernel = Make(s, n, key, given, written, false);
+      return same.kernel;
+    }
+    std::string text = key.text;  // an error tells the containers' names
+    for (Name c : key.containers) text += '/' + std::to_string(c.id());
+    const auto [named, first] = named_.try_emplace(std::move(text));
+    if (first) named->second = Make(s, n, key, given, written, true);
+    return named->second;
   }
 
  private:
+  // Statements with one key: a kernel for all of them, or, where an error may tell their containers, one for each list of these.
+  struct Same {
+    bool reported = false;
+    Known kernel;
+  };
   Known Make(const Sdfg& s, NodeId n, const StatementKey& key, const std::vector<Range>& given,
              const std::unordered_set<Name>& written, bool reported) {
     Sdfg kernel = KernelMaker(s, key, written).Make(Fresh(), n, given, reported);
@@ -212,8 +221,8 @@ class Kernels {
 
   Program& program_;
   std::unordered_set<Name> names_;
-  std::unordered_map<std::string, bool> reported_;
-  std::unordered_map<std::string, Known> known_;
+  std::unordered_map<std::string, Same> by_key_;
+  std::unordered_map<std::string, Known> named_;
   int next_ = 0;
 };
 

@@ -1,10 +1,11 @@
 #include "transforms/statement_key.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace headrace::transforms {
 namespace {
+
+constexpr size_t kUsualLength = 512;  // of a key
 
 class KeyWriter {
  public:
@@ -79,10 +80,10 @@ class KeyWriter {
   void Symbol(Name n) {
     for (size_t i = indices_.size(); i-- > 0;)  // innermost first
       if (indices_[i] == n) return Put('i'), Put(static_cast<int64_t>(i));
-    const auto [it, fresh] = symbol_number_.emplace(n, out_.symbols.size());
-    if (fresh) out_.symbols.push_back(n);
+    const auto it = std::find(out_.symbols.begin(), out_.symbols.end(), n);  // there are few
     Put('s');
-    Put(static_cast<int64_t>(it->second));
+    Put(static_cast<int64_t>(it - out_.symbols.begin()));
+    if (it == out_.symbols.end()) out_.symbols.push_back(n);
   }
 
   void Container(Name n) {
@@ -131,7 +132,6 @@ class KeyWriter {
   const std::unordered_set<Name>& written_;
   StatementKey& out_;
   std::vector<Name> indices_;
-  std::unordered_map<Name, size_t> symbol_number_;
 };
 
 }  // namespace
@@ -160,6 +160,7 @@ void AppendAttribute(const Attribute& a, std::string* key) {
 StatementKey KeyOf(const Sdfg& s, NodeId statement, const std::vector<Range>& given,
                    const std::unordered_set<Name>& written) {
   StatementKey k;
+  k.text.reserve(kUsualLength);
   KeyWriter writer(s, written, &k);
   writer.Statement(statement);
   writer.Known(given);
