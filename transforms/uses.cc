@@ -130,10 +130,18 @@ std::unordered_map<Name, int> CountWrites(const Program& p, const Sdfg& s) {
 
 void RenameUses(Sdfg* s, const std::unordered_map<Name, Name>& names) {
   if (names.empty()) return;
+  ByName<Name> table;  // what they are called in the end
+  table.Reserve(names.size());
+  for (const auto& [from, to] : names) table[from] = Resolve(names, to);
+  auto resolved = [&](Name n) {
+    const Name* to = table.Find(n);
+    return to ? *to : n;
+  };
+  auto is_renamed = [&](Name n) { return table.NumberOf(n) != ByName<Name>::kNone; };
   auto stale = [&](const Expr& e) {
     bool found = false;
     Visit(e, [&](const Expr& x) {
-      found |= x.Is(ExprKind::kRead) && names.count(x->name);
+      found |= x.Is(ExprKind::kRead) && is_renamed(x->name);
       return !found;
     });
     return found;
@@ -141,7 +149,7 @@ void RenameUses(Sdfg* s, const std::unordered_map<Name, Name>& names) {
   auto renamed = [&](const Expr& e) {
     std::vector<std::pair<Name, Name>> list;
     for (Name n : ReadContainers(e))
-      if (names.count(n)) list.push_back({n, Resolve(names, n)});
+      if (const Name* to = table.Find(n)) list.push_back({n, *to});
     return RenameContainers(e, list);
   };
   auto fix = [&](Expr& e) {
@@ -151,25 +159,25 @@ void RenameUses(Sdfg* s, const std::unordered_map<Name, Name>& names) {
     NodeId id{i};
     const Body& b = s->nodes[id].body;
     if (auto* t = std::get_if<Tasklet>(&b)) {
-      bool change = names.count(t->target) || stale(t->value);
+      bool change = is_renamed(t->target) || stale(t->value);
       for (const Expr& e : t->index) change |= stale(e);
       if (!change) continue;
       Tasklet& m = std::get<Tasklet>(s->nodes.Mutable(id).body);
-      m.target = Resolve(names, m.target);
+      m.target = resolved(m.target);
       fix(m.value);
       for (Expr& e : m.index) fix(e);
     } else if (auto* l = std::get_if<Library>(&b)) {
       bool change = false;
       for (const auto* ports : {&l->inputs, &l->outputs})
-        for (const Port& p : *ports) change |= names.count(p.container) > 0;
+        for (const Port& p : *ports) change |= is_renamed(p.container);
       if (!change) continue;
       Library& m = std::get<Library>(s->nodes.Mutable(id).body);
       for (auto* ports : {&m.inputs, &m.outputs})
-        for (Port& p : *ports) p.container = Resolve(names, p.container);
+        for (Port& p : *ports) p.container = resolved(p.container);
     } else if (std::holds_alternative<Nested>(b)) {
       Nested& m = std::get<Nested>(s->nodes.Mutable(id).body);
       for (Argument& a : m.arguments) {
-        a.container = Resolve(names, a.container);
+        a.container = resolved(a.container);
         for (Expr& e : a.index) fix(e);
       }
       for (auto& v : m.symbols) fix(v.second);
@@ -194,7 +202,7 @@ void RenameUses(Sdfg* s, const std::unordered_map<Name, Name>& names) {
   }
   for (Name n : s->order) {
     const Container* c = s->Find(n);
-    if (c && c->kind == ContainerKind::kView && names.count(c->base)) s->Mutable(n).base = Resolve(names, c->base);
+    if (c && c->kind == ContainerKind::kView && is_renamed(c->base)) s->Mutable(n).base = resolved(c->base);
   }
 }
 
