@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis/arena.h"
+#include "transforms/by_shape.h"
 #include "transforms/inline.h"
 #include "transforms/outer_group.h"
 
@@ -181,10 +182,13 @@ double ArenaOf(const Sdfg& s, int64_t symbol_size) {
 
 // Whether some array is as large as what a loop has to save.
 bool HasLarge(const Sdfg& s, const OuterLoopLimits& limits) {
+  transforms::ByShape<bool> large;
+  const auto is_large = [&](const Container& c) {
+    return transforms::RoughSize(BytesOf(c), limits.symbol_size) >= static_cast<double>(limits.least_bytes);
+  };
   return std::any_of(s.order.begin(), s.order.end(), [&](Name n) {
     const Container& c = s.Get(n);
-    return c.kind == ContainerKind::kTransient &&
-           transforms::RoughSize(BytesOf(c), limits.symbol_size) >= static_cast<double>(limits.least_bytes);
+    return c.kind == ContainerKind::kTransient && large.Of(c, is_large);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
+#include "transforms/by_shape.h"
 
 namespace headrace::transforms {
 namespace {
@@ -305,10 +306,11 @@ double OuterGroups::LessInUse(const OuterGroup& g) {
 bool OuterGroups::IsNearPeak(const OuterGroup& g) {
   if (in_use_.empty()) {
     in_use_.assign(uses_.positions().size() + 1, 0);
+    ByShape<double> sizes;
     for (Name n : s_.order) {
       const Usage& u = uses_.Of(n);
       if (!MayLieInArena(s_.Get(n)) || u.First() > u.Last()) continue;
-      const double bytes = Size(BytesOf(s_.Get(n)));
+      const double bytes = sizes.Of(s_.Get(n), [&](const Container& c) { return Size(BytesOf(c)); });
       in_use_[u.First()] += bytes, in_use_[u.Last() + 1] -= bytes;
     }
     for (size_t k = 1; k < in_use_.size(); ++k) in_use_[k] += in_use_[k - 1];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis/arena.h"
+#include "transforms/by_shape.h"
 #include "transforms/outer_group.h"
 #include "transforms/statement_order.h"
 
@@ -17,8 +18,10 @@ using Weight = std::pair<Name, double>;
 
 std::vector<Weight> WeightsOf(const Sdfg& s, const LifetimeLimits& limits) {
   std::vector<Weight> out;
+  transforms::ByShape<double> bytes;
+  const auto rough = [&](const Container& c) { return transforms::RoughSize(BytesOf(c), limits.symbol_size); };
   for (Name n : s.order)
-    if (const Container& c = s.Get(n); MayLieInArena(c)) out.emplace_back(n, transforms::RoughSize(BytesOf(c), limits.symbol_size));
+    if (const Container& c = s.Get(n); MayLieInArena(c)) out.emplace_back(n, bytes.Of(c, rough));
   return out;
 }
 // Whether all of them together have what a step is to save.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis/arena.h"
+#include "transforms/by_shape.h"
 #include "transforms/outer_group.h"
 
 namespace headrace::transforms {
@@ -91,13 +92,15 @@ void StatementOrder::Add(const Program& p, const Sdfg& s, std::vector<NodeId> st
 }
 
 void StatementOrder::Weigh(const Sdfg& s, const UseIndex& uses, uint32_t first, uint32_t end, int64_t symbol_size) {
+  ByShape<double> bytes;
+  const auto rough = [&](const Container& c) { return RoughSize(BytesOf(c), symbol_size); };
   for (auto& [name, a] : arrays_) {
     const Container& c = s.Get(name);
     const Usage& u = uses.Of(name);
     a.before = u.First() < first, a.after = u.Last() >= end;
     // What is used around a loop's body may be used again by the next iteration.
     if ((a.before || a.after) && uses.positions()[first].region >= 0) a.before = a.after = true;
-    if (MayLieInArena(c)) a.bytes = RoughSize(BytesOf(c), symbol_size);
+    if (MayLieInArena(c)) a.bytes = bytes.Of(c, rough);
   }
 }
 
