@@ -1,5 +1,5 @@
 // How the time of each phase grows with the program:
-//   growth [--sizes 10000,100000] [--runs N] [--most SLOPE] [--least SECONDS] [--ratios] [chain|wide|rows|layers|bert|gradient …]
+//   growth [--sizes 10000,100000] [--runs N] [--most SLOPE] [--least SECONDS] [--ratios] [chain|wide|rows|layers|bert|gradient|unfused|unshared|registers …]
 // prints the least of N runs at each size, and the slope, log(time ratio) / log(size ratio): 1 is linear, 2 quadratic. With
 // --most, a steeper phase is an error where it takes --least seconds: caches and clocks make short times look steep; and so are
 // more kernels for what is more of the same (over 1.2 times as many). --ratios prints how many times as long each phase takes
@@ -83,10 +83,10 @@ void AddPasses(const Registry& r, const std::string& pipeline, std::vector<std::
   }
 }
 
-// Every pass that the cpu backend's programs go through, by the number of its turn: some run twice.
-Status RunPasses(const Registry& r, Program p, Times* times) {
+// Every pass of the pipeline, by the number of its turn: some run twice. C++ of what cpu's programs become.
+Status RunPasses(const Registry& r, Program p, const char* own, Times* times) {
   std::vector<std::string> passes;
-  AddPasses(r, "compile-cpu", &passes);
+  AddPasses(r, own ? own : "compile-cpu", &passes);
   for (size_t i = 0; i < passes.size(); ++i) {
     const double before = Now();
     HR_RETURN_IF_ERROR(RunPipeline(r, passes[i], p));
@@ -97,6 +97,7 @@ Status RunPasses(const Registry& r, Program p, Times* times) {
   const double start = Now();
   HR_RETURN_IF_ERROR(Verify(p));
   times->Add("verify kernels", Now() - start);
+  if (own) return {};
   int64_t kernels = 0;
   for (const auto& s : p.sdfgs) kernels += s->kernel ? 1 : 0;
   times->Add("kernels", static_cast<double>(kernels));
@@ -127,7 +128,7 @@ Status RunOnce(const Registry& r, const GrowthProgram& program, const std::strin
     HR_RETURN_IF_ERROR(RunPipeline(r, "backward", p));
     done("backward");
   }
-  return RunPasses(r, std::move(p), times);
+  return RunPasses(r, std::move(p), program.passes, times);
 }
 
 bool IsCount(const std::string& phase) { return phase == "nodes" || phase == "kernels"; }

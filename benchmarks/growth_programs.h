@@ -10,6 +10,7 @@ struct GrowthProgram {
   std::string (*text)(int64_t nodes);
   bool same_kernels = false;  // however long: what is added is what was there
   bool gradient = false;      // the program is differentiated, by all of its inputs, before the passes
+  const char* passes = nullptr;  // a line each: what it goes through instead of all that cpu's programs do
 };
 
 // One after another: Relu maps, each with a container of its own.
@@ -129,8 +130,25 @@ inline std::string BertText(int64_t nodes) {
          "  }\n}\n";
 }
 
+// A map whose statements pass on registers, one after another.
+inline std::string RegistersText(int64_t nodes) {
+  const int64_t length = nodes - 2;
+  std::string declarations, statements;
+  for (int64_t i = 0; i < length; ++i) {
+    const std::string n = std::to_string(i);
+    declarations += "  transient R" + n + ": f32 @register\n";
+    statements += "      R" + n + " = " + (i == 0 ? "X[i]" : "max(R" + std::to_string(i - 1) + ", X[i] * " + n + ")") + "\n";
+  }
+  return "sdfg registers(X: f32[N], Y: f32[N]) {\n" + declarations + "  state {\n    map i in 0:N {\n" + statements + "      Y[i] = R" +
+         std::to_string(length - 1) + "\n    }\n  }\n}\n";
+}
+
 inline constexpr GrowthProgram kGrowthPrograms[] = {
     {"chain", ChainText, true}, {"wide", WideText}, {"rows", RowsText}, {"layers", LayersText, true},
-    {"bert", BertText, true}, {"gradient", BertText, true, true}};
+    {"bert", BertText, true}, {"gradient", BertText, true, true},
+    // Passes that see short lists behind fusion, on long ones.
+    {"unfused", ChainText, false, false, "shorten-lifetimes\nalias\nbind-calls\nfuse-outer-loops\nfold-scales\nhoist-calls"},
+    {"unshared", ChainText, false, false, "outline\nshare-kernels\nplan-memory\ndenormals"},
+    {"registers", RegistersText, false, false, "scalarize\nforward-registers\neliminate-dead-code\ninline-nested"}};
 
 }  // namespace headrace
