@@ -6,8 +6,9 @@
 //     state { map i in 0:100 { P[i, j] = U[j, i] / P[i, j - 1] } }          state { map i in 0:100 { P[i, j] = U[j, i] / P[i, j - 1] } }
 //   }                                                                     }
 //
-// One after the other, while what is read or written across memory becomes less, loops counted (layout_cost.h). Subsets stay as they are,
-// and so does what others have laid out, what has views, what the program takes and gives, and what library nodes and calls use.
+// One after the other, while what is read or written across memory becomes less, loops counted (layout_cost.h). What the program takes and
+// gives is copied into an array that lies so, and back, where that is less, too. Subsets stay as they are, and so does what others have laid
+// out, what has views, and what library nodes and calls use.
 #pragma once
 #include "ir/registry/transformation.h"
 #include "transforms/schedule/device.h"
