@@ -140,8 +140,14 @@ class Nest {
   }
   std::vector<Range> Joined(const std::vector<uint32_t>& maps, std::vector<Expr>* index) const {
     std::vector<Range> out = s_.given;
+    for (const OrderedRange& r : Joined(maps, std::vector<std::vector<Expr>*>{index})) out.push_back(r.range);
+    return out;
+  }
+  // Maybe of more points than there are, for what is to hold of all.
+  std::vector<Range> Counted(const std::vector<uint32_t>& maps, std::vector<Expr>* index) const {
     std::vector<OrderedRange> all = Joined(maps, std::vector<std::vector<Expr>*>{index});
     if (s_.kernel) CountSteps(&all, {index}, s_.assumptions);
+    std::vector<Range> out = s_.given;
     for (const OrderedRange& r : all) out.push_back(r.range);
     return out;
   }
@@ -224,7 +230,7 @@ class Nest {
       const Expr slack = open.none() ? Expr() : SlackOf(condition);
       if (!slack) continue;
       std::vector<Expr> both = {u.index[d], slack};
-      const std::vector<Range> ranges = Joined(u.maps, &both);
+      const std::vector<Range> ranges = Counted(u.maps, &both);
       const auto negative = [&](const Expr& e) { return UnprovenSides(ranges, e, extent, s_.assumptions).lower; };
       open.lower = open.lower && negative(both[0] - both[1]);
       open.upper = open.upper && negative(extent - Expr(1) - both[0] - both[1]);
@@ -238,7 +244,7 @@ class Nest {
     if (!c || u.whole || u.guarded) return;
     const std::vector<Expr> shape = u.flat ? std::vector<Expr>{NumElements(*c)} : c->shape;
     std::vector<Expr> index = u.index;
-    const std::vector<Range> ranges = Joined(u.maps, &index);
+    const std::vector<Range> ranges = Counted(u.maps, &index);
     const auto known = [&](const Expr& condition) {
       return std::find(u.conditions.begin(), u.conditions.end(), condition) != u.conditions.end();
     };
