@@ -183,6 +183,18 @@ TEST(VerifyKernel, WhatConditionsSay) {
   EXPECT_EQ(Codes(With(kWhere, "if I[i] != 3 { check W[I[i]] }", "if I[i] != 3 { check W[I[i]] }\n    Z[i] = 1")), "");
 }
 
+// Of steps that grow only the first point is there: 256, 512 and 768 are none, and a check is enough.
+TEST(VerifyKernel, PointsThatStepsPassOver) {
+  EXPECT_EQ(Codes(R"(kernel steps(A: f32[600], m: symbol) for cpu {
+  assume 4 <= m
+  for i in 0:1000:256 * m {
+    check A[i]
+    A[i] = 1.0
+  }
+})"),
+            "");
+}
+
 // An index that changes after it was checked is not known any more.
 TEST(VerifyKernel, WhatChangesIsForgotten) {
   const std::string text = R"(kernel late(W: f32[V], inout I: i64[N], Y: f32[N], V: symbol, N: symbol) for cpu {
