@@ -4,11 +4,17 @@
 #include <numeric>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/analysis/dataflow.h"
 
 namespace headrace::autodiff {
 namespace {
+
+// What a cheap value may cost that is computed again: operations for each of its bytes. A byte that is kept is written and
+// read once, which takes as long as some of these.
+constexpr double kChainPerByte = 64;
+constexpr double kThroughMemoryPerByte = 4;  // of a value on the way to it, besides its own work
 
 class Builder {
  public:
@@ -149,9 +155,7 @@ class Builder {
       }
       std::sort(v.inputs.begin(), v.inputs.end());
       v.inputs.erase(std::unique(v.inputs.begin(), v.inputs.end()), v.inputs.end());
-      bool arena = false;
-      for (int a : v.members) arena |= m_.arrays[a].arena;
-      v.recomputable &= arena;
+      v.recomputable &= InArena(v);
       m_.values.push_back(std::move(v));
     }
     for (int u = m_.forward; u < static_cast<int>(m_.units.size()); ++u)
@@ -163,18 +167,33 @@ class Builder {
   }
 
   // Elementwise from what is there in the backward part anyway: arguments, constants, values that it reads and keeps, or
-  // other cheap values.
+  // other cheap values, unless there are many: every step of a long chain begins at one that is kept, not all at the first.
   void Cheap() {
     for (PlannedValue& v : m_.values) {
       v.cheap = v.recomputable;
       for (int u : v.producers) v.cheap &= m_.units[u].elementwise;
-      for (int i : v.inputs) {
-        const PlannedValue& input = m_.values[i];
-        bool arena = false;
-        for (int a : input.members) arena |= m_.arrays[a].arena;
-        v.cheap &= !arena || input.cheap || !input.uses.empty();
-      }
+      for (int i : v.inputs)
+        v.cheap &= !InArena(m_.values[i]) || m_.values[i].cheap || !m_.values[i].uses.empty();
+      if (v.cheap && !v.uses.empty()) v.cheap = ShortChain(v);
     }
+  }
+  bool ShortChain(const PlannedValue& v) {
+    double left = kChainPerByte * static_cast<double>(v.bytes);
+    std::vector<int> todo = v.inputs;
+    std::unordered_set<int> seen(todo.begin(), todo.end());
+    while (!todo.empty()) {
+      const PlannedValue& before = m_.values[todo.back()];
+      todo.pop_back();
+      if (!InArena(before) || !before.cheap) continue;
+      left -= before.work + kThroughMemoryPerByte * static_cast<double>(before.bytes);
+      if (left < 0) return false;
+      for (int i : before.inputs)
+        if (seen.insert(i).second) todo.push_back(i);
+    }
+    return true;
+  }
+  bool InArena(const PlannedValue& v) const {
+    return std::any_of(v.members.begin(), v.members.end(), [&](int a) { return m_.arrays[a].arena; });
   }
 
   const Combined& c_;

@@ -270,6 +270,28 @@ TEST(PlanModel, EqualNodesAreExpandedOnce) {
   }
 }
 
+// Each step is computed again from those before it, but not from the first one on: some are kept, where the next begin.
+TEST(PlanMemory, AChainOfStepsKeepsSome) {
+  constexpr int kSteps = 20;
+  std::string declared, forward, backward;
+  for (int k = 1; k <= kSteps; ++k) {
+    const std::string t = "T" + std::to_string(k), before = k == 1 ? "X" : "T" + std::to_string(k - 1);
+    declared += "  transient " + t + ": f32[64]\n";
+    forward += "    map i in 0:64 { " + t + "[i] = sin(" + before + "[i]) }\n";
+    backward = "    map i in 0:64 { dX[i] = dX[i] * cos(" + t + "[i]) }\n" + backward;
+  }
+  Combined c = Load("sdfg f(X: f32[64], dX: f32[64]) {\n" + declared + "  state {\n" + forward +
+                    "  }\n  state {\n    map i in 0:64 { dX[i] = 1.0 }\n" + backward + "  }\n}\n");
+  Report report;
+  const Status s = PlanMemory(&c, {}, Registry(), &report);
+  ASSERT_TRUE(s.ok()) << s.ToString();
+  EXPECT_TRUE(Verify(c.program).ok()) << Verify(c.program).ToString() << Plain(c.program);
+  std::string kept;
+  for (const Report::Item& item : report.items)
+    if (item.why.rfind("kept", 0) == 0) kept += item.container.str() + " ";
+  EXPECT_EQ(kept, "T9 T18 ");
+}
+
 // The solver's plan does as little extra work as the best of all plans, and its minimum is theirs.
 TEST(PlanMemory, SmallProblemsAreSolvedExactly) {
   std::mt19937 random(7);
