@@ -209,6 +209,54 @@ kernel k(p0: f32[8, 64], p1: f32[8, 64], p2: f32[8]) for cpu {
 })");
 }
 
+// Also of numbers and sizes alone, which have the type of what they meet.
+TEST(ChooseSchedule, OnceOfNumbersAndSizes) {
+  ExpectPass(R"(
+kernel scaled(p0: f32[n], p1: f32[n], n: symbol) { map i0 in 0:n { p0[i0] = p1[i0] / sqrt(n) } }
+kernel wide(p0: f64[n], p1: f64[n], n: symbol) { map i0 in 0:n { p0[i0] = p1[i0] < exp(-0.5) ? p1[i0] * tanh(2) : 0 } }
+kernel half(p0: bf16[n], p1: bf16[n], n: symbol) { map i0 in 0:n { p0[i0] = p1[i0] + -(3.25 + tanh(-1)) } }
+kernel mixed(inout p0: f32[n], n: symbol) { map i0 in 0:n { p0[i0] = p0[i0] * (i0 + sqrt(n)) } }
+kernel twice(inout p0: f32[n], p1: f64[n], n: symbol) { map i0 in 0:n { p0[i0] = p0[i0] / sqrt(n) + f32(p1[i0] / sqrt(n)) } })",
+             "choose-schedule", R"(
+kernel scaled(p0: f32[n], p1: f32[n], n: symbol) for cpu {
+  map i0_0 in 0:n:4096 @parallel {
+    local once: f32
+    once = sqrt(n)
+    map i0 in i0_0:+4096 @vector { p0[i0] = p1[i0] / once }
+  }
+}
+
+kernel wide(p0: f64[n], p1: f64[n], n: symbol) for cpu {
+  map i0_0 in 0:n:4096 @parallel {
+    local once: f64
+    once = exp(-0.5)
+    map i0 in i0_0:+4096 @vector { p0[i0] = p1[i0] < once ? p1[i0] * tanh(2) : 0 }
+  }
+}
+
+kernel half(p0: bf16[n], p1: bf16[n], n: symbol) for cpu {
+  map i0_0 in 0:n:4096 @parallel {
+    map i0 in i0_0:+4096 @vector { p0[i0] = p1[i0] + -(3.25 + tanh(-1)) }
+  }
+}
+
+kernel mixed(inout p0: f32[n], n: symbol) for cpu {
+  map i0_0 in 0:n:4096 @parallel {
+    map i0 in i0_0:+4096 @vector { p0[i0] = p0[i0] * (i0 + sqrt(n)) }
+  }
+}
+
+kernel twice(inout p0: f32[n], p1: f64[n], n: symbol) for cpu {
+  map i0_0 in 0:n:4096 @parallel {
+    local once: f32
+    once = sqrt(n)
+    local once_1: f64
+    once_1 = sqrt(n)
+    map i0 in i0_0:+4096 @vector { p0[i0] = p0[i0] / once + f32(p1[i0] / once_1) }
+  }
+})");
+}
+
 // A number that a choice may take is read before: compilers make no vectors of lanes that read it only where it is chosen.
 TEST(ChooseSchedule, NumbersOfChoices) {
   ExpectPass(R"(

@@ -30,13 +30,15 @@ class Hoister {
  public:
   Hoister(Sdfg* s, Name lane, std::vector<Name> written) : s_(s), lane_(lane), written_(std::move(written)) {}
 
-  // What a choice leaves out is not computed: only its condition is looked at.
-  Expr Of(const Expr& e) {
+  // What a choice leaves out is not computed: only its condition is looked at. `typed` is `e` with types: numbers and sizes have
+  // none of their own, but that of what they meet.
+  Expr Of(const Expr& e, const Expr& typed) {
     if (!e || e->args.empty() || e.Is(ExprKind::kRead)) return e;
-    if (const DType t = TypeOf(e); t != DType::kNone && IsInvariant(e) && CallsSomething(e)) return Known(e, t);
+    if (IsReal(typed->dtype) && IsInvariant(e) && CallsSomething(e)) return Known(e, typed->dtype);
+    if (typed->kind != e->kind || typed->args.size() != e->args.size()) return e;  // the text has no such conversion
     std::vector<Expr> args = e->args;
     for (size_t i = 0; i < args.size(); ++i)
-      if (i == 0 || !Decides(e)) args[i] = Of(args[i]);
+      if (i == 0 || !Decides(e)) args[i] = Of(args[i], typed->args[i]);
       else if (e.Is(ExprKind::kSelect)) args[i] = Side(args[i]);
     return WithArgs(e, std::move(args));
   }
@@ -47,8 +49,8 @@ class Hoister {
   Expr Side(const Expr& e) {
     if (e.Is(ExprKind::kSelect)) return WithArgs(e, {e->args[0], Side(e->args[1]), Side(e->args[2])});
     if (!e.Is(ExprKind::kRead) || !e->args.empty() || IsScoped(s_->Get(e->name).storage) || !IsInvariant(e)) return e;
-    const DType t = TypeOf(e);
-    return t == DType::kNone ? e : Known(e, t);
+    const DType t = s_->Get(e->name).dtype;
+    return IsReal(t) ? Known(e, t) : e;
   }
   bool IsInvariant(const Expr& e) const {
     if (Mentions(e, lane_)) return false;
@@ -58,14 +60,10 @@ class Hoister {
     return known;
   }
   // Of those types that intermediate values have anyway.
-  DType TypeOf(const Expr& e) const {
-    const Result<Expr> typed = InferTypes(*s_, e);
-    if (!typed.ok()) return DType::kNone;
-    return (*typed)->dtype == DType::kF32 || (*typed)->dtype == DType::kF64 ? (*typed)->dtype : DType::kNone;
-  }
+  static bool IsReal(DType t) { return t == DType::kF32 || t == DType::kF64; }
   Expr Known(const Expr& e, DType t) {
     for (const auto& [value, name] : known_)
-      if (value == e) return ReadExpr(name, {});
+      if (value == e && s_->Get(name).dtype == t) return ReadExpr(name, {});
     Container c;
     c.name = FreshIn(*s_, "once");
     c.dtype = t;
@@ -94,7 +92,8 @@ Scheduler::Statements Scheduler::Hoist(Name lane, Statements* body) {
   Hoister hoister(s_, lane, std::move(written));
   for (NodeId& id : *body) {
     Tasklet t = std::get<Tasklet>(s_->nodes[id].body);
-    const Expr value = hoister.Of(t.value);
+    const auto typed = InferTypes(*s_, t.value, s_->Get(t.target).dtype);
+    const Expr value = typed.ok() ? hoister.Of(t.value, *typed) : t.value;
     if (value == t.value) continue;
     t.value = value;
     id = s_->AddNode(std::move(t));
