@@ -143,7 +143,8 @@ class Printer {
     out += head + (length > kColumns ? "\n    " : "");
     for (size_t i = 0; i < parameters.size(); ++i) out += (i ? separator : "") + parameters[i];
     out += ")" + (s_.device.empty() ? "" : " for " + NameText(s_.device)) + (s_.flush ? " @flush {" : " {");
-    if (options_.reasons && !s_.unscheduled.empty()) out += "  # no schedule: " + s_.unscheduled;
+    if (options_.reasons && !s_.unscheduled.empty())
+      out += (s_.device.empty() ? "  # no schedule: " : "  # plain loops: ") + s_.unscheduled;
     out += "\n";
   }
 

@@ -352,16 +352,17 @@ std::string WhyNotTaken(const Program& p, const Sdfg& kernel) {
 }
 
 // The best schedule that the verifier takes; nullopt: none, and why the last one was not taken. What can't be shown to stay
-// inside, and to race nowhere, is no schedule.
+// inside, and to race nowhere, is no schedule. Plain loops in place of one that was refused say so (`unscheduled`).
 std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::Device& device, std::string* why) {
   bool tiles = false;
+  std::string refused;  // why the first was that the verifier didn't take
   const auto attempt = [&](const std::function<std::string(schedule::Scheduler&)>& run) -> std::optional<Sdfg> {
     Sdfg copy = s;
     schedule::Scheduler scheduler(&copy, device);
     *why = run(scheduler);
     if (why->empty() && device.block_threads > 1) *why = schedule::OntoGrid(&copy, device);
     else if (why->empty()) schedule::PartByteLanes(&copy, std::max<int64_t>(1, device.vector_bytes / ByteSize(DType::kI32)));
-    if (why->empty()) *why = WhyNotTaken(p, copy);
+    if (why->empty() && !(*why = WhyNotTaken(p, copy)).empty() && refused.empty()) refused = *why;
     tiles = scheduler.tiles().has_value();
     return why->empty() ? std::optional<Sdfg>(std::move(copy)) : std::nullopt;
   };
@@ -372,7 +373,10 @@ std::optional<Sdfg> ScheduleOf(const Program& p, const Sdfg& s, const schedule::
   if (apart && (tiles || !joined)) return apart;
   if (joined) return joined;
   for (const bool share : {true, false})
-    if (auto plain = attempt([share](schedule::Scheduler& x) { return x.Plain(share); })) return plain;
+    if (auto plain = attempt([share](schedule::Scheduler& x) { return x.Plain(share); })) {
+      plain->unscheduled = refused;
+      return plain;
+    }
   return std::nullopt;
 }
 
