@@ -59,6 +59,19 @@ class Images(TorchCase):
         self.assertEqual({s[-1] for s in held.values()}, {16})  # 8 channels fill no vector
         self.assertEqual({p.name: p.shape for p in ours.backward_sdfg.parameters if p.name.endswith("_innermost")}, held)
 
+    def test_images_of_convolutions_in_groups_stay_as_they_are(self):
+        def make():
+            return nn.Sequential(nn.Conv2d(3, 32, 1), nn.ReLU(), nn.Conv2d(32, 32, 3, padding=1, groups=4), nn.ReLU(),
+                                 nn.Conv2d(32, 16, 1), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 64, 4))
+
+        eager, ours = pair(make)
+        x = torch.randn(2, 3, 8, 8)
+        for model in (eager, ours):
+            model(x).square().sum().backward()
+        self.same_gradients(ours, eager)
+        held = [p.shape[-1] for p in ours.forward_sdfg.parameters if p.name.endswith("_innermost")]
+        self.assertEqual(held, [32, 16])  # of the first convolution and the last
+
 
 class Networks(TorchCase):
     def check(self, name):

@@ -180,7 +180,14 @@ def _turn_images(forward: Sdfg, backward: Sdfg, outputs: Sequence[str]) -> None:
         return
     given = {c for n in nodes if n.op == "onnx.Conv" or n.op in _POOLS for c in n.outputs.values()}
     shapes = {c.name: c.shape for c in forward.containers()}
-    given -= {n.inputs["X"] for n in nodes if n.op == "onnx.Conv" and _has_large_windows(shapes[n.inputs["W"]])}
+    for n in nodes:
+        if n.op != "onnx.Conv":
+            continue
+        image, weights = shapes[n.inputs["X"]], shapes[n.inputs["W"]]
+        if _has_large_windows(weights):
+            given -= {n.inputs["X"]}
+        if 1 != weights[1] != image[1]:  # in groups: few channels meet
+            given -= {n.inputs["X"], *n.outputs.values()}
     seen = {c.base for p in (forward, backward) for c in p.containers() if c.kind == "view"}
     taken = {p.name for p in backward.parameters}
     names = [p.name for p in forward.parameters
