@@ -280,23 +280,39 @@ TEST(Products, OfFewRowsColumnsOrTerms) {
   ExpectSameValues(ProductOf({"M", "5", "40"}), {{"M", 100}});
 }
 
-// Each of `groups` has `rows` results of `terms` channels: o // rows says which.
-std::string Grouped(int64_t groups, int64_t rows, int64_t terms, int64_t side, const std::string& batch, const std::string& type) {
+// Each of `groups` has `rows` results of `terms` channels: o // rows says which. `weight` is read once for each.
+std::string Grouped(int64_t groups, int64_t rows, int64_t terms, int64_t side, const std::string& batch, const std::string& type,
+                    const std::string& shape, const std::string& weight) {
   const std::string results = std::to_string(groups * rows), channels = std::to_string(groups * terms), d = std::to_string(side);
-  return "sdfg f(X: " + type + "[" + batch + ", " + channels + ", " + d + ", " + d + "], W: " + type + "[" + results + ", " +
-         std::to_string(terms) + ", 3, 3], Y: " + type + "[" + batch + ", " + results + ", " + d + ", " + d + "]) {\n  map n in 0:" + batch +
-         ", o in 0:" + results + ", y in 0:" + d + ", x in 0:" + d + " { Y[n, o, y, x] = 0 }\n  map n in 0:" + batch + ", o in 0:" + results +
-         ", y in 0:" + d + ", x in 0:" + d + ", c in 0:" + std::to_string(terms) + ", a in 0:3, b in 0:3 {\n    Y[n, o, y, x] += (X[n, c + " +
-         std::to_string(terms) + " * (o // " + std::to_string(rows) + "), y + a - 1, x + b - 1] ?? 0) * W[o, c, a, b]\n  }\n}\n";
+  return "sdfg f(X: " + type + "[" + batch + ", " + channels + ", " + d + ", " + d + "], W: " + type + "[" + shape + "], Y: " + type + "[" +
+         batch + ", " + results + ", " + d + ", " + d + "]) {\n  map n in 0:" + batch + ", o in 0:" + results + ", y in 0:" + d +
+         ", x in 0:" + d + " { Y[n, o, y, x] = 0 }\n  map n in 0:" + batch + ", o in 0:" + results + ", y in 0:" + d + ", x in 0:" + d +
+         ", c in 0:" + std::to_string(terms) + ", a in 0:3, b in 0:3 {\n    Y[n, o, y, x] += (X[n, c + " + std::to_string(terms) + " * (o // " +
+         std::to_string(rows) + "), y + a - 1, x + b - 1] ?? 0) * W[" + weight + "]\n  }\n}\n";
+}
+std::string Grouped(int64_t groups, int64_t rows, int64_t terms, int64_t side, const std::string& batch, const std::string& type) {
+  return Grouped(groups, rows, terms, side, batch, type, std::to_string(groups * rows) + ", " + std::to_string(terms) + ", 3, 3", "o, c, a, b");
+}
+// Its gradient: what was a result is a term.
+std::string GroupedGradient(int64_t groups, int64_t rows, int64_t terms, int64_t side, const std::string& batch, const std::string& type) {
+  const std::string m = std::to_string(terms), d = std::to_string(rows);
+  return Grouped(groups, rows, terms, side, batch, type, std::to_string(groups * terms) + ", " + d + ", 3, 3",
+                 "c + " + m + " * (o // " + d + "), o % " + d + ", 2 - a, 2 - b");
 }
 
 TEST(Products, OfGroups) {
-  for (const char* type : {"f32", "f64", "f16", "i32"}) ExpectSameValues(Grouped(3, 13, 5, 9, "2", type));
+  for (const char* type : {"f32", "f64", "f16", "i32"}) {
+    ExpectSameValues(Grouped(3, 13, 5, 9, "2", type));
+    ExpectSameValues(GroupedGradient(3, 5, 13, 9, "2", type));
+  }
   ExpectSameValues(Grouped(2, 64, 17, 16, "1", "f32"));
   ExpectSameValues(Grouped(4, 2, 3, 20, "1", "f32"));  // short rows with borders
   ExpectSameValues(Grouped(2, 5, 1, 6, "3", "f32"));
-  ExpectSameValues(Grouped(3, 7, 5, 9, "N", "f32"), {{"N", 2}});
-  ExpectSameValues(Grouped(3, 7, 5, 9, "N", "f32"), {{"N", 0}});
+  for (const int64_t n : {0, 2}) {
+    ExpectSameValues(Grouped(3, 7, 5, 9, "N", "f32"), {{"N", n}});
+    ExpectSameValues(GroupedGradient(8, 4, 4, 16, "N", "f32"), {{"N", n}});
+  }
+  EXPECT_NE(Scheduled(GroupedGradient(8, 4, 4, 16, "2", "f32")).find("fma("), std::string::npos);
 }
 
 // Both operands lie along the terms: gradients of weights whose channels do not lie innermost.

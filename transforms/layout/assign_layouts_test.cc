@@ -156,6 +156,31 @@ TEST(AssignLayouts, FewChannels) {
                   "assign-layouts");
 }
 
+// Of groups of four channels each result has its own terms: lanes of channels would stay empty. What is around them keeps its rows, too.
+TEST(AssignLayouts, GroupsOfFewChannels) {
+  ExpectUnchanged(R"(sdfg f(X: f32[2, 32, 28, 28], W1: f32[32, 32, 1, 1], W2: f32[32, 4, 3, 3], dY: f32[2, 32, 28, 28],
+    dW2: f32[32, 4, 3, 3], Z: f32[2, 32, 28, 28]) {
+  transient A: f32[2, 32, 28, 28]
+  transient G: f32[2, 32, 28, 28]
+  state {
+    map n in 0:2, o in 0:32, p in 0:28, q in 0:28 { A[n, o, p, q] = 0.0 }
+    map n in 0:2, o in 0:32, p in 0:28, q in 0:28, c in 0:32 { A[n, o, p, q] += X[n, c, p, q] * W1[o, c, 0, 0] }
+    map o in 0:32, c in 0:4, k in 0:3, l in 0:3 { dW2[o, c, k, l] = 0.0 }
+    map o in 0:32, c in 0:4, k in 0:3, l in 0:3, n in 0:2, p in 0:28, q in 0:28 {
+      dW2[o, c, k, l] += dY[n, o, p, q] * (A[n, 4 * (o // 4) + c, p + k - 1, q + l - 1] ?? 0.0)
+    }
+    map n in 0:2, c in 0:32, p in 0:28, q in 0:28 { G[n, c, p, q] = 0.0 }
+    map n in 0:2, c in 0:32, p in 0:28, q in 0:28, m in 0:4, k in 0:3, l in 0:3 {
+      G[n, c, p, q] += (dY[n, 4 * (c // 4) + m, p + k - 1, q + l - 1] ?? 0.0) * W2[4 * (c // 4) + m, c % 4, 2 - k, 2 - l]
+    }
+    map n in 0:2, c in 0:32, p in 0:28, q in 0:28 { Z[n, c, p, q] = 0.0 }
+    map n in 0:2, c in 0:32, p in 0:28, q in 0:28, o in 0:32 { Z[n, c, p, q] += G[n, o, p, q] * W1[o, c, 0, 0] }
+  }
+}
+)",
+                  "assign-layouts");
+}
+
 // Of windows of one place, channels that are terms follow each other: schedules turn such weights by squares when they pack them, and a
 // gradient finds its channels side by side.
 TEST(AssignLayouts, WeightsThatSchedulesTurn) {

@@ -12,6 +12,17 @@ bool MentionsAny(const Expr& e, const std::vector<Name>& names) {
 }
 bool IsImage(const Access& a) { return !a.flat && a.index.size() >= 3; }
 
+// Of channels c + 4*(o // 8), that belong to the groups of other channels: how many of `o` are in one; 0 = it is no such index.
+int64_t GroupOf(const Expr& channel, const Expr& other) {
+  int64_t group = 0;
+  if (!other.Is(ExprKind::kSymbol)) return 0;
+  Visit(channel, [&](const Expr& e) {
+    if (e.Is(ExprKind::kBinary) && e->op == Op::kFloorDiv && e->args[0] == other) group = AsInt(e->args[1]).value_or(0);
+    return group == 0;
+  });
+  return group;
+}
+
 // What the sum does with the image's dimension d: its terms, a window of places, or neither.
 enum class Part { kOther, kTerms, kPlaces };
 Part PartOf(const Leaf& l, const Access& x, size_t d) {
@@ -23,6 +34,7 @@ Part PartOf(const Leaf& l, const Access& x, size_t d) {
   }
   const std::vector<Name> place = FreeSymbols(l.target->index[d]);
   if (place.empty()) return Part::kOther;  // one result for all of them
+  if (d == 1 && GroupOf(x.index[d], l.target->index[d]) > 0) return Part::kTerms;
   return std::all_of(place.begin(), place.end(), [&](Name n) { return Mentions(x.index[d], n); }) ? Part::kPlaces : Part::kTerms;
 }
 
@@ -51,8 +63,9 @@ std::optional<ImageSum> Forward(const Sdfg& s, const Leaf& l) {
     }
   }
   if (found != 1) return std::nullopt;
+  out.group = GroupOf(out.images[0].index[1], y.index[1]);
   out.images.push_back(y);
-  if (y.index[out.channel].Is(ExprKind::kSymbol)) out.lane = y.index[out.channel]->name;
+  if (out.group == 0 && y.index[out.channel].Is(ExprKind::kSymbol)) out.lane = y.index[out.channel]->name;
   return out;
 }
 
@@ -73,6 +86,7 @@ std::optional<ImageSum> OfWeights(const Leaf& l) {
   const bool crossed = (a.index[1] == w.index[0] && b.index[1] != w.index[0]) || (b.index[1] == w.index[0] && a.index[1] != w.index[0]);
   const bool each = a.index[1] == w.index[0] && b.index[1] == w.index[0];
   if (!crossed && !each) return std::nullopt;
+  out.group = std::max(GroupOf(a.index[1], w.index[0]), GroupOf(b.index[1], w.index[0]));
   return out;
 }
 

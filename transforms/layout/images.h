@@ -14,7 +14,8 @@ struct ImageSum {
   size_t channel = 1;           // the dimension of images that is best innermost: 2 or more where terms are the last one already
   std::vector<Access> images;
   std::vector<Access> weights;  // read: one for all of the batch
-  Name lane;                    // the index of the channels that lie side by side in what is written; "" = none
+  Name lane;                    // the index of the channels that lie side by side in what is written; "" = none, or groups of them
+  int64_t group = 0;            // channels that are summed or written together, where sums are those of groups; 0 = all
 };
 // Nothing where the leaf is no such sum.
 std::optional<ImageSum> ImageSumOf(const Sdfg& s, const Leaf& l);

@@ -123,10 +123,15 @@ double LanesFilled(const Sdfg& s, const ImageSum& sum, const schedule::Device& d
     const Container& c = s.Get(sum.images[i].container);
     if (!IsInnermost(s, sum, sum.images[i])) continue;
     const double lanes = std::max<double>(1, static_cast<double>(d.vector_bytes) / static_cast<double>(ByteSize(c.dtype)));
-    const double channels = std::max(1.0, SizeOf(c.shape[sum.channel], d));
+    const double channels = sum.group > 0 ? static_cast<double>(sum.group) : std::max(1.0, SizeOf(c.shape[sum.channel], d));
     least = std::min(least, channels / (std::ceil(channels / lanes) * lanes));
   }
   return least;
+}
+
+// What a sum of groups loses, each of them computed for itself: with few channels side by side the lanes stay empty.
+double LossOfGroups(const Sdfg& s, const ImageSum& sum, const schedule::Device& d) {
+  return sum.group > 0 ? 1 / LanesFilled(s, sum, d) - 1 : 0;
 }
 
 }  // namespace
@@ -160,13 +165,15 @@ double CostOf(const Sdfg& s, const std::vector<Weighed>& statement, const schedu
     if (!w.sum) continue;
     const double work = TripsOf(w.leaf.ranges, d);
     if (w.sum->kind == ImageSum::kWeights && AnyInnermost(s, *w.sum)) cost += work * static_cast<double>(d.weight_gradient_loss) / 100;
+    cost += work * LossOfGroups(s, *w.sum, d);
     if (!Gains(s, *w.sum, may_turn)) continue;
     if (!is_tiled()) {  // each of its terms walks across memory
       cost += work * static_cast<double>(d.turned_element);
       continue;
     }
     const int64_t percent = w.sum->kind == ImageSum::kWindow ? d.window_gain : d.channel_sum_gain;
-    cost += work * (1 / LanesFilled(s, *w.sum, d) - 1 - static_cast<double>(percent) / 100);
+    if (w.sum->group == 0) cost += work * (1 / LanesFilled(s, *w.sum, d) - 1);
+    cost -= work * static_cast<double>(percent) / 100;
   }
   return cost;
 }

@@ -7,9 +7,12 @@
 namespace headrace::schedule {
 namespace {
 
-bool IsGroupOf(const Expr& e, Name index) {
-  return e.Is(ExprKind::kBinary) && e->op == Op::kFloorDiv && e->args[0] == SymbolExpr(index) && AsInt(e->args[1]).value_or(0) > 1;
+// index // 4, or index % 4
+bool IsCut(const Expr& e, Op op, Name index) {
+  return e.Is(ExprKind::kBinary) && e->op == op && e->args[0] == SymbolExpr(index) && AsInt(e->args[1]).value_or(0) > 1;
 }
+bool IsGroupOf(const Expr& e, Name index) { return IsCut(e, Op::kFloorDiv, index); }
+bool IsPlaceOf(const Expr& e, Name index) { return IsCut(e, Op::kMod, index); }
 
 class Splitter {
  public:
@@ -24,7 +27,7 @@ class Splitter {
       else Other(t->index);
       Value(t->value);
     }
-    return fine_ && length_ > 0 && length_ < trips_ && trips_ % length_ == 0 ? length_ : 0;
+    return fine_ && has_groups_ && length_ < trips_ && trips_ % length_ == 0 ? length_ : 0;
   }
 
   void Split(Name group) {
@@ -44,7 +47,7 @@ class Splitter {
   }
   void Value(const Expr& value) {
     Visit(value, [&](const Expr& e) {
-      if (IsGroupOf(e, range_.index)) {
+      if (IsGroupOf(e, range_.index) || IsPlaceOf(e, range_.index)) {
         const int64_t length = *AsInt(e->args[1]);
         fine_ = fine_ && (length_ == 0 || length_ == length);
         length_ = length;
@@ -59,15 +62,25 @@ class Splitter {
       return fine_;
     });
   }
-  // Alone where the dimension is as long as the range.
+  // Alone where the dimension is as long as the range. Who takes the group and the place in it has panels, no groups.
   void Index(Name container, const std::vector<Expr>& index) {
     const Container& c = s_.Get(container);
+    has_groups_ = has_groups_ || (Takes(index, IsGroupOf) && !Takes(index, IsPlaceOf));
     for (size_t d = 0; d < index.size(); ++d)
       if (index[d] != SymbolExpr(range_.index)) Value(index[d]);
       else fine_ = fine_ && AsInt(c.shape[d]) == trips_ && c.storage != Storage::kRegister;
   }
 
+  bool Takes(const std::vector<Expr>& index, bool (*what)(const Expr&, Name)) const {
+    bool found = false;
+    for (const Expr& e : index) Visit(e, [&](const Expr& part) { return found = found || what(part, range_.index), !found; });
+    return found;
+  }
+
   Expr Replaced(const Expr& value) {
+    return Transform(InGroups(value), [&](const Expr& e) { return IsPlaceOf(e, range_.index) ? e->args[0] : e; });
+  }
+  Expr InGroups(const Expr& value) {
     return Transform(value, [&](const Expr& e) -> Expr {
       if (IsGroupOf(e, range_.index)) return SymbolExpr(group_);
       if (!e.Is(ExprKind::kRead) || e->flat) return e;
@@ -117,7 +130,7 @@ class Splitter {
   const Nest& n_;
   Range range_;
   int64_t trips_, length_ = 0;
-  bool fine_ = true;
+  bool fine_ = true, has_groups_ = false;
   Name group_;
 };
 

@@ -281,5 +281,54 @@ TEST(ProductSizes, PointsOfSomeImages) {
   EXPECT_NE(Print(p).find("fma("), std::string::npos) << Print(p);
 }
 
+// Channels in groups of four, and which of its group a channel is: two dimensions each, and tiles of one group.
+TEST(ProductSizes, Groups) {
+  ExpectPass(R"(
+kernel gradient(inout p0: f32[8, 16, 16], p1: f32[8, 16, 16], p2: f32[8, 4, 3]) {
+  map i0 in 0:8, i1 in 0:16, i2 in 0:16, i3 in 0:4, i4 in 0:3 {
+    p0[i0, i1, i2] += (p1[i3 + 4 * (i0 // 4), i1, i2 + i4 - 1] ?? 0.0) * p2[i3 + 4 * (i0 // 4), i0 % 4, 2 - i4]
+  }
+})",
+             "choose-schedule{device=cpu}", R"(
+kernel gradient(inout p0: f32[8, 16, 16], p1: f32[8, 16, 16], p2: f32[8, 4, 3]) for cpu {
+  view v: f32[2, 4, 16, 16] of p0
+  view v_1: f32[2, 4, 256] of p0
+  for i0_g in 0:2, i2_0 in 0:256:128 {
+    local b: f32[12, 128] @worker
+    for i3 in 0:4, i4 in 0:3, i1 in i2_0 // 16:min(i2_0 // 16 + 8, 16) {
+      for i2 in 0:min(max(1 - i4, 0), 16) {
+        b[3 * i3 + i4, 16 * i1 + i2 - i2_0] = i2 + i4 - 1 >= 0 && i2 + i4 - 1 < 16 ? p1[i3 + 4 * i0_g, i1, i2 + i4 - 1] : 0.0
+      }
+      map i2 in max(1 - i4, 0):min(17 - i4, 16) @vector {
+        b[3 * i3 + i4, 16 * i1 + i2 - i2_0] = p1[i3 + 4 * i0_g, i1, i2 + i4 - 1]
+      }
+      for i2 in max(min(17 - i4, 16), min(max(1 - i4, 0), 16)):16 {
+        b[3 * i3 + i4, 16 * i1 + i2 - i2_0] = i2 + i4 - 1 >= 0 && i2 + i4 - 1 < 16 ? p1[i3 + 4 * i0_g, i1, i2 + i4 - 1] : 0.0
+      }
+    }
+    local a: f32[1, 12, 4] @worker
+    for i0_1 in 0:4:4 {
+      for i3 in 0:4, i4 in 0:3 {
+        map r in 0:4 @vector { a[i0_1 // 4, 3 * i3 + i4, r] = p2[4 * i0_g + i3, i0_1 + r, 2 - i4] }
+      }
+    }
+    for i0_1 in 0:4:4, i2_1 in i2_0:+128:32 {
+      local t: f32[4, 32]
+      map r in 0:4 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in 0:12 {
+        map r in 0:4 @unroll {
+          map u in 0:32 @vector { t[r, u] = fma(a[i0_1 // 4, d, r], b[d, i2_1 - i2_0 + u], t[r, u]) }
+        }
+      }
+      map r in 0:4 @unroll {
+        map u in 0:32 @vector { v_1[i0_g, i0_1 + r, i2_1 + u] += t[r, u] }
+      }
+    }
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms
