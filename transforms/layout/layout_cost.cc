@@ -129,9 +129,12 @@ double LanesFilled(const Sdfg& s, const ImageSum& sum, const schedule::Device& d
   return least;
 }
 
-// What a sum of groups loses, each of them computed for itself: with few channels side by side the lanes stay empty.
+// What a sum of groups loses by channels side by side, in shares of its operations. Each group is computed for itself: lanes that are half
+// full do as well as rows, and their gradient of weights lays every window out across memory.
 double LossOfGroups(const Sdfg& s, const ImageSum& sum, const schedule::Device& d) {
-  return sum.group > 0 ? 1 / LanesFilled(s, sum, d) - 1 : 0;
+  if (sum.group == 0 || !AnyInnermost(s, sum)) return 0;
+  const double vectors = 1 / LanesFilled(s, sum, d);
+  return sum.kind == ImageSum::kWeights ? 4 * vectors : std::max(0.0, vectors - 2);
 }
 
 }  // namespace
