@@ -1,7 +1,8 @@
-// How many distinct kernels have no schedule, and why: over the official node cases and networks, the gradients of both, random
-// programs and those of values_test. The numbers only fall: what has a schedule once doesn't lose it.
+// How many distinct kernels have no schedule, and how many have plain loops in place of one that was refused, and why: over the official
+// node cases and networks, the gradients of both, random programs and those of values_test. The numbers only fall: what has a schedule
+// once doesn't lose it.
 //
-// count_test [--cases CASES.tar MOST] [--gradients MOST] [--random PROGRAMS MOST] [--list]
+// count_test [--refused MOST] [--cases CASES.tar MOST] [--gradients MOST] [--random PROGRAMS MOST] [--list]
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,27 +46,30 @@ class Counter {
     if (!lowered.ok()) return;  // what can't be compiled is other tests' subject
     ++programs_;
     for (const auto& s : lowered->sdfgs) {
-      if (!s->kernel) Statements(from, *s);
-      else if (s->device.empty()) Count(from, WithoutNames(s->unscheduled), Print(*s));
-      else ++scheduled_;
+      if (!s->kernel) {
+        Statements(from, *s);
+        continue;
+      }
+      const bool without = s->device.empty();
+      scheduled_ += !without;
+      if (without || !s->unscheduled.empty()) Count(without ? &without_ : &refused_, from, WithoutNames(s->unscheduled), Print(*s));
     }
   }
 
-  // Prints the table; whether there are at most so many.
-  bool Finish(const std::string& what, int64_t most, bool list) {
-    int64_t left = 0;
-    for (const auto& [why, of] : reasons_) left += of.kernels;
+  // Prints the table; whether there are at most so many without a schedule, and so many whose schedule was refused.
+  bool Finish(const std::string& what, int64_t most, int64_t most_refused, bool list) {
     std::printf("%s: %lld programs, %lld kernels with a schedule, %lld without (at most %lld)\n", what.c_str(),
-                static_cast<long long>(programs_), static_cast<long long>(scheduled_), static_cast<long long>(left),
+                static_cast<long long>(programs_), static_cast<long long>(scheduled_), static_cast<long long>(Sum(without_)),
                 static_cast<long long>(most));
-    for (const auto& [why, of] : reasons_) {
-      std::printf("  %5lld  %s (%s)\n", static_cast<long long>(of.kernels), why.c_str(), of.first.c_str());
-      if (list) std::printf("%s\n", of.text.c_str());
-    }
+    PrintReasons(without_, list);
+    std::printf(" plain loops in place of a refused schedule: %lld (at most %lld)\n", static_cast<long long>(Sum(refused_)),
+                static_cast<long long>(most_refused));
+    PrintReasons(refused_, list);
     std::fflush(stdout);
-    reasons_.clear();
+    const bool fine = Sum(without_) <= most && Sum(refused_) <= most_refused;
+    without_.clear(), refused_.clear();
     programs_ = scheduled_ = 0;
-    return left <= most;
+    return fine;
   }
 
  private:
@@ -73,8 +77,21 @@ class Counter {
     int64_t kernels = 0;
     std::string first, text;
   };
-  void Count(const std::string& from, const std::string& why, const std::string& text) {
-    Reason& r = reasons_[why];
+  using Reasons = std::map<std::string, Reason>;
+
+  static int64_t Sum(const Reasons& reasons) {
+    int64_t sum = 0;
+    for (const auto& [why, of] : reasons) sum += of.kernels;
+    return sum;
+  }
+  static void PrintReasons(const Reasons& reasons, bool list) {
+    for (const auto& [why, of] : reasons) {
+      std::printf("  %5lld  %s (%s)\n", static_cast<long long>(of.kernels), why.c_str(), of.first.c_str());
+      if (list) std::printf("%s\n", of.text.c_str());
+    }
+  }
+  static void Count(Reasons* reasons, const std::string& from, const std::string& why, const std::string& text) {
+    Reason& r = (*reasons)[why];
     if (r.kernels++ == 0) r.first = from;
     if (static_cast<int64_t>(r.text.size()) < kMostText) r.text += "# " + from + "\n" + text;
   }
@@ -84,15 +101,15 @@ class Counter {
         s,
         [&](NodeId n) {
           const Body& body = s.nodes[n].body;
-          if (std::holds_alternative<Map>(body)) Count(from, "a map that is no kernel", PrintNode(s, n));
-          if (std::holds_alternative<Tasklet>(body)) Count(from, "an assignment that is no kernel", PrintNode(s, n));
+          if (std::holds_alternative<Map>(body)) Count(&without_, from, "a map that is no kernel", PrintNode(s, n));
+          if (std::holds_alternative<Tasklet>(body)) Count(&without_, from, "an assignment that is no kernel", PrintNode(s, n));
         },
         /*into_maps=*/false);
   }
 
   static constexpr int64_t kMostText = 6000;
   const Registry& r_;
-  std::map<std::string, Reason> reasons_;
+  Reasons without_, refused_;
   int64_t programs_ = 0, scheduled_ = 0;
 };
 
@@ -100,6 +117,7 @@ struct Run {
   const Registry& r;
   std::string folder;
   bool list = false, fine = true;
+  int64_t refused = 0;  // at most so many of each
 
   void Cases(const std::string& tar, int64_t most) {
     Counter counter(r);
@@ -109,7 +127,7 @@ struct Run {
       Result<LoadedModel> m = LoadModel(r, at + "/model.onnx", import);
       if (m.ok()) counter.Add(c.name, m->model.program);
     }
-    fine &= counter.Finish("official cases", most, list);
+    fine &= counter.Finish("official cases", most, refused, list);
   }
 
   void Gradients(int64_t most) {
@@ -131,7 +149,7 @@ struct Run {
       const Result<BackwardPrograms> b = Differentiate(*p, outputs, inputs, options, r);
       if (b.ok()) counter.Add(sample.Label(), b->program);
     }
-    fine &= counter.Finish("gradients of the ops' samples", most, list);
+    fine &= counter.Finish("gradients of the ops' samples", most, refused, list);
   }
 
   void Random(int count, int64_t most) {
@@ -146,7 +164,7 @@ struct Run {
     for (int seed = 1; seed <= count; ++seed)
       if (const Result<Program> p = ParseProgram(Generate(static_cast<uint64_t>(seed), {}).text); p.ok())
         counter.Add("random program " + std::to_string(seed), *p);
-    fine &= counter.Finish("random programs", most, list);
+    fine &= counter.Finish("random programs", most, refused, list);
   }
 };
 
@@ -162,7 +180,8 @@ int Main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) run.list |= std::string(argv[i]) == "--list";
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    if (flag == "--cases" && i + 2 < argc) run.Cases(argv[i + 1], std::atoll(argv[i + 2])), i += 2;
+    if (flag == "--refused" && i + 1 < argc) run.refused = std::atoll(argv[i + 1]), i += 1;
+    else if (flag == "--cases" && i + 2 < argc) run.Cases(argv[i + 1], std::atoll(argv[i + 2])), i += 2;
     else if (flag == "--gradients" && i + 1 < argc) run.Gradients(std::atoll(argv[i + 1])), i += 1;
     else if (flag == "--random" && i + 2 < argc) run.Random(std::atoi(argv[i + 1]), std::atoll(argv[i + 2])), i += 2;
     else if (flag != "--list") return std::fprintf(stderr, "count_test: unknown flag %s\n", flag.c_str()), 2;
