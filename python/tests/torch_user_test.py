@@ -198,6 +198,17 @@ class Calls(UserCase):
             self.agree(eager, ours, ours, (leaf(n, 3),), {"scale": torch.tensor(2.0)})
         self.assertEqual(headrace.counters()["torch.module"], {"traces": 2, "programs": 4, "sizes admitted": 1})
 
+    def test_numbers_after_tensors(self):
+        class Scaled(nn.Module):  # without parameters: the call's tensors are all of the program's arguments
+            def forward(self, x, power: int, scale=1.0, back=False):
+                return (-x if back else x) ** power * scale
+
+        model = headrace.module(Scaled())
+        for takes in (True, False):
+            x = torch.rand(2, 3, requires_grad=takes)
+            for args, named in (((2,), {}), ((3, 2.5), {}), ((2, 0.5, True), {}), ((2,), {"scale": 1.5}), ((2,), {"back": True})):
+                torch.testing.assert_close(model(x, *args, **named), Scaled()(x, *args, **named))
+
     def test_orders_along_open_sizes(self):
         eager, model, ours = self.pair(Ranked)
         for batch, length in ((3, 7), (4, 10), (2, 5)):

@@ -55,7 +55,7 @@ class Version:
         self.conditions: list[Conditions] = []
         self.admit(e)
         # Where the program takes just the call's arguments, in their order, there is nothing to gather.
-        self._gather = None if self.order == [(0, k) for k in range(len(e.shapes))] else self._arguments()
+        self._gather = None if self.order == [(0, k) for k in range(len(e.names))] else self._arguments()
         kinds = [o.kind == "program" and o.strides is None for o in e.lowered.outputs]
         self._plain = all(kinds) and not self.buffers and e.results == [o.what for o in e.lowered.outputs]
         self._one = self._plain and e.spec.is_leaf()
