@@ -138,8 +138,9 @@ class Nest {
     if (s_.kernel) JoinParts(&all, indices);
     return all;
   }
-  std::vector<Range> Joined(const std::vector<uint32_t>& maps, std::vector<Expr>* index) const {
-    std::vector<Range> out = s_.given;
+  // Without what loops around a kernel say: an `if` between may leave points of them out.
+  std::vector<Range> Reached(const std::vector<uint32_t>& maps, std::vector<Expr>* index) const {
+    std::vector<Range> out;
     for (const OrderedRange& r : Joined(maps, std::vector<std::vector<Expr>*>{index})) out.push_back(r.range);
     return out;
   }
@@ -193,7 +194,7 @@ class Nest {
     if (u.flat) shape = {NumElements(*c)};
     if (u.index.size() < shape.size()) shape.resize(u.index.size());
     std::vector<Expr> index = u.index;
-    const std::vector<Range> ranges = Joined(u.maps, &index);
+    const std::vector<Range> ranges = Reached(u.maps, &index);
     if (WithinBounds(ranges, index, shape, s_.assumptions) != Truth::kNo) return;
     for (size_t i = 0; i < u.index.size(); ++i) {
       if (WithinBounds(ranges, {index[i]}, {shape[i]}, s_.assumptions) != Truth::kNo) continue;

@@ -24,6 +24,23 @@ _C = 2.5
 _T = (1, 2, 3)
 
 
+@case(normal(9), normal(10) + 8, normal(9), normal(10), grad=(0, 1, 2, 3))
+def tridiagonal(low, middle, up, b):
+    n = len(b)
+    c, d, x = np.zeros(n), np.zeros(n), np.zeros(n)
+    c[0] = up[0] / middle[0]
+    d[0] = b[0] / middle[0]
+    for i in range(1, n):
+        m = middle[i] - low[i - 1] * c[i - 1]
+        if i < n - 1:  # there is no up[n - 1]
+            c[i] = up[i] / m
+        d[i] = (b[i] - low[i - 1] * d[i - 1]) / m
+    x[-1] = d[-1]
+    for i in range(n - 2, -1, -1):
+        x[i] = d[i] - c[i] * x[i + 1]
+    return np.sum(x ** 2)
+
+
 @case(normal(8,9), normal(3,3), grad=(0,1))
 def filter2d(img, k):
     out = np.zeros((img.shape[0] - 2, img.shape[1] - 2))

@@ -220,6 +220,40 @@ kernel sweep(inout G: f64[50, 50], inout h: f64[50]) for cpu {
 })");
 }
 
+// What loops around a kernel say is what may be, not what is: an `if` around its call may leave points out. So they are asked for.
+TEST(InOrder, LoopsOfStatementsUnderAnIf) {
+  ExpectPass(R"(
+sdfg f(X: f64[4], inout Y: f64[5], inout Z: f64[5]) {
+  for t in 0:5 {
+    if t < 4 {
+      state {
+        Y[t] += X[t]
+        Z[t] = Y[t] * 2
+      }
+    }
+  }
+})",
+             "outline{device=cpu}; choose-schedule", R"(
+sdfg f(X: f64[4], inout Y: f64[5], inout Z: f64[5]) {
+  for t in 0:5 {
+    if t < 4 {
+      state {
+        call k0(Y = Y, X = X, Z = Z, n0 := t)
+      }
+    }
+  }
+}
+
+kernel k0(inout Y: f64[5], X: f64[4], Z: f64[5], n0: symbol) for cpu {
+  assume n0 in 0:5
+  for i0 in 0:1 {
+    check X[n0]
+    Y[n0] += X[n0]
+    Z[n0] = Y[n0] * 2
+  }
+})");
+}
+
 // Ranges that depend on those over which iterations meet.
 TEST(InOrder, TrianglesOfSums) {
   ExpectPass(R"(
