@@ -118,6 +118,7 @@ void* PyExecutable::Allocate(void* context, int32_t index, int32_t dtype, int32_
     nb::object& array = made->arrays[static_cast<size_t>(index)];
     const auto type = static_cast<DType>(dtype);
     const auto bytes = static_cast<size_t>(std::accumulate(shape, shape + rank, ByteSize(type), std::multiplies<>()));
+    array.reset();  // a loop may make its result larger in each round
     if (bytes >= KeptMemory::kLeast) array = made->kept->NewArray(made->kind, type, rank, shape, bytes, &memory);
     if (array.is_valid()) made->kept_bytes += bytes;
     else array = NewArray(made->kind, type, rank, shape, &memory);

@@ -69,6 +69,17 @@ net (float[N] x, int64 n) => (float[N] y) {
 }
 """
 
+# The result is made anew, and larger, in each iteration.
+GROWING = """
+<ir_version: 8, opset_import: ["" : 18]>
+net (float[3, N] x, int64 n) => (float[M, N] y) {
+  y = Loop (n, , x) <body = body (int64 i, bool go_on, float[K, N] before) => (bool on, float[L, N] after) {
+    on = Identity(go_on)
+    after = Concat <axis = 0> (before, x)
+  }>
+}
+"""
+
 
 class Models(Case):
     def test_a_proto_bytes_and_a_file_give_what_the_reference_evaluator_gives(self):
@@ -137,6 +148,13 @@ class Models(Case):
     def test_shapes_that_the_model_does_not_say(self):
         f = headrace.ONNXModel("m", model([helper.make_node("Relu", ["x"], ["y"])], {"x": [None, 3]}, {"y": None}))
         self.assertEqual([p.shape for p in f.inputs + f.outputs], [["x_d0", 3], ["x_d0", 3]])
+
+    def test_results_that_grow_in_a_loop(self):
+        grow = headrace.ONNXModel("grow", onnx.parser.parse_model(GROWING))
+        for columns in (4, 100_000):
+            x = np.random.default_rng(columns).standard_normal((3, columns), np.float32)
+            for n in (0, 1, 4, 2):
+                self.close(grow(x, np.int64(n)), np.concatenate([x] * (n + 1)))
 
     def test_sizes_can_be_fixed(self):
         f = headrace.ONNXModel("net", perceptron(), dims={"batch size": 5})
