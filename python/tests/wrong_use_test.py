@@ -105,6 +105,19 @@ def method(a):
     return a.foo()
 
 
+TABLE = np.arange(4.0)
+
+
+def looks_up(a):
+    for i in range(a.shape[0]):
+        a[i] += TABLE[i]
+
+
+def cuts(a):
+    for i in range(a.shape[0]):
+        a[i] += np.sum(TABLE[i:])
+
+
 FUNCTIONS = [(opens_a_file, headrace.UnsupportedError, "with statements", 'with open("x")'),
              (unknown_function, TypeError, "nosuch", "np.nosuch(a)"),
              (unknown_name, ValueError, "'undefined' is not defined", "undefined + a"),
@@ -113,6 +126,8 @@ FUNCTIONS = [(opens_a_file, headrace.UnsupportedError, "with statements", 'with 
              (inner_sizes, ValueError, "the inner sizes 3 and 2", "@"),
              (yields, headrace.UnsupportedError, "yield has no place", "hint: return arrays"),
              (catches, headrace.UnsupportedError, "try statements have no place", "try:"),
+             (looks_up, TypeError, "arrays of the surroundings are no part of a program: pass them as arguments", "TABLE[i]"),
+             (cuts, TypeError, "pass them as arguments", "TABLE[i:]"),
              (method, TypeError, "no attribute 'foo'", "a.foo()")]
 
 

@@ -309,7 +309,7 @@ class Evaluator:
             return arrays.subscript(self.emitter, base, key)
         if isinstance(key, (Value, Size)) and isinstance(base, (list, tuple, dict)):
             raise NeedsNumbers([], f"an item of a {type(base).__name__} whose place the program computes")
-        return base[key]
+        return value_of(base) if isinstance(base, np.ndarray) and self._runtime(_parts(key)) else base[key]
 
     # ---- calls ----
     def of_Call(self, n: ast.Call):
@@ -419,6 +419,12 @@ def check_truth(v) -> None:
     """ValueError for what has no truth of its own, as in NumPy."""
     if isinstance(v, Value) and v.ndim:
         raise ValueError("the truth of an array with more than one element is ambiguous: use any() or all(), or &, | and ~ for each element")
+
+
+def _parts(key) -> list:
+    """What a subscript is made of."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return [part for k in keys for part in ((k.start, k.stop, k.step) if isinstance(k, slice) else (k,))]
 
 
 def _hashable(x) -> bool:
