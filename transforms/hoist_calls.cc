@@ -7,17 +7,12 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/analysis/type_inference.h"
+#include "transforms/long_calls.h"
 
 namespace headrace {
 namespace {
 
 constexpr int64_t kWorth = 16;  // so many iterations share a call
-
-bool TakesLong(const Expr& e) {
-  static const std::unordered_set<Name>* const kNames = new std::unordered_set<Name>{
-      Name("pow"), Name("exp"), Name("log"), Name("sin"), Name("cos"), Name("tan"), Name("tanh"), Name("sinh"), Name("cosh"), Name("erf")};
-  return e.Is(ExprKind::kCall) && kNames->count(e->name);
-}
 
 // One map.
 class Hoister {
@@ -56,7 +51,7 @@ class Hoister {
     for (NodeId n : m_.body) {
       const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
       if (!t) return false;
-      Visit(t->value, [&](const Expr& e) { return some |= TakesLong(e), !some; });
+      Visit(t->value, [&](const Expr& e) { return some |= transforms::TakesLong(e), !some; });
     }
     if (!some) return false;
     for (const Range& r : m_.ranges) {
@@ -91,7 +86,7 @@ class Hoister {
 
   Expr Of(const Expr& e) {
     if (!e || e->args.empty()) return e;
-    if (TakesLong(e))
+    if (transforms::TakesLong(e))
       if (const Expr once = Once(Inlined(e))) return once;
     std::vector<Expr> args = e->args;
     for (Expr& a : args) a = Of(a);

@@ -15,6 +15,7 @@
 #include "transforms/bind_calls.h"
 #include "transforms/block_triangles.h"
 #include "transforms/by_hand/by_hand.h"
+#include "transforms/compute_constants.h"
 #include "transforms/dead_code.h"
 #include "transforms/dead_stores.h"
 #include "transforms/denormals.h"
@@ -31,6 +32,7 @@
 #include "transforms/fuse_outer_loops.h"
 #include "transforms/fuse_states.h"
 #include "transforms/hoist_calls.h"
+#include "transforms/index_values.h"
 #include "transforms/inline_nested.h"
 #include "transforms/integer_products.h"
 #include "transforms/layout/assign_layouts.h"
@@ -256,6 +258,7 @@ Status RegisterSteps(Registry& r) {
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
       {"bin-sums", "sums over intervals of values, one for each iteration: the interval of each element, and what it adds there", BinSums},
+      {"forward-index-values", "computes elements that are cheap functions of their indices where they are read", ForwardIndexValues},
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
@@ -346,6 +349,15 @@ Status RegisterSteps(Registry& r) {
         return InlineNested(p, inlining, ask);
       },
       Asking::kAsksFirst)));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "compute-constants",
+      "computes arrays that take long and depend on no argument when the program is compiled: of `bytes` at most, all of a program of `all`",
+      {"bytes", "all"}, [](Program& p, const PassOptions& o, const Registry& reg, const Ask& ask) -> Result<bool> {
+        ConstantLimits limits;
+        HR_RETURN_IF_ERROR(CountOption("compute-constants", o, "bytes", &limits.array_bytes));
+        HR_RETURN_IF_ERROR(CountOption("compute-constants", o, "all", &limits.program_bytes));
+        return ComputeConstants(p, limits, reg, ask);
+      })));
   return r.Add(FromSteps("constant-folding", "computes library nodes of constants, where a result has at most `max-bytes`",
                          {"max-bytes"}, RunConstantFolding));
 }
