@@ -13,7 +13,7 @@ namespace headrace::python {
 // At most as much is kept as one call's results took. Safe from any thread: results go where they are used last.
 class KeptMemory : public std::enable_shared_from_this<KeptMemory> {
  public:
-  static constexpr size_t kLeast = size_t{1} << 20;  // bytes of a result whose memory is kept
+  static constexpr size_t kLeast = size_t{1} << 17;  // bytes of a result whose memory is kept: smaller ones are no mappings of their own
 
   ~KeptMemory();
   // An array, not zeroed, whose memory comes back when it is gone; invalid where `dtype` is none that every array library has.
