@@ -43,6 +43,12 @@ class Special(OperatorCase):
     def test_bessel(self):
         self.same(lambda x: (torch.i0(x), torch.special.i0e(x), torch.special.i1(x), torch.special.i1e(x)), self.GRID)
 
+    def test_quotients(self):
+        edges = torch.tensor([math.inf, -math.inf, math.nan, 1.0, -1.0, 0.0, 0.1, -0.3, 5.0, 1e15, -1e-3], dtype=F64)
+        a, b = torch.cartesian_prod(edges, edges).T
+        for x, y in ((a, b), (a.float(), b.float())):
+            self.same(lambda x, y: (x // y, x // 2.0, torch.div(x, y, rounding_mode="floor"), x % y, torch.fmod(x, y), x.sign()), x, y)
+
     def test_polynomials(self):
         s = torch.special
         x, n = torch.linspace(-1.5, 1.5, 13, dtype=F64)[:, None], torch.arange(-1, 12)

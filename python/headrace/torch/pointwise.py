@@ -39,7 +39,7 @@ FLOAT = {
 COMPLEX_TOO = {"add", "sub", "mul", "neg", "exp", "log", "sqrt", "div", "true_divide", "reciprocal", "square", "positive",
                "sin", "cos", "tanh"}
 COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-ROUND = {"floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "round": "rint({0})", "sign": "sign({0})",
+ROUND = {"floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "round": "rint({0})", "sign": "(isnan({0}) ? 0 : sign({0}))",
          "frac": "{0} - trunc({0})"}
 
 
@@ -134,9 +134,9 @@ def div_mode(c, a, b, rounding_mode=None):
         # As torch does: a remainder taken off, so that the quotient of numbers that divide is exact.
         if rounding_mode == "trunc":
             return apply(c, t, "trunc({0} / {1})", a, b)
-        q, m = "(({0} - {0} % {1}) / {1})", "{0} % {1}"
-        whole = f"({q} - floor({q}) > 0.5 ? floor({q}) + 1 : floor({q}))"
-        return apply(c, t, f"({{1}} == 0 || isnan({m}) ? {{0}} / {{1}} : {q} == 0 ? {{0}} / {{1}} * 0 : {whole})", a, b)
+        m = "fmod({0}, {1})"
+        q = f"(({{0}} - {m}) / {{1}} - (({m} < 0 ? {{1}} > 0 : {m} > 0 && {{1}} < 0) ? 1 : 0))"
+        return apply(c, t, f"({{1}} == 0 ? {{0}} / {{1}} : {q} == 0 ? {{0}} / {{1}} * 0 : rint({q}))", a, b)
     return apply(c, t, "{0} // {1}" if rounding_mode == "floor" else "{0} / {1}", a, b)
 
 
