@@ -1,4 +1,4 @@
-// To be included before Eigen. Eigen lets eigen_assert be defined, and to throw: here it asks whether the run is cancelled, where a block
+// To be included instead of Eigen/Core, before the rest of Eigen. Eigen lets eigen_assert be defined, and to throw: here it asks whether the run is cancelled, where a block
 // of a matrix is taken, as every step of a factorisation does (other asserts stand at each element). Products, which take long as a
 // whole, are cut into columns: this is the place where Eigen, built for OpenMP, gives its threads theirs.
 #pragma once
@@ -43,3 +43,19 @@ void parallelize_gemm(const Product& product, Index rows, Index columns, Index d
 }
 }  // namespace internal
 }  // namespace Eigen
+
+#include <Eigen/Core>
+#include <complex>
+
+// Which element is largest decides on an order of rows alone: |re| + |im| does, as in LAPACK, and takes no root.
+namespace Eigen::internal {
+template <typename T>
+struct scalar_score_coeff_op<std::complex<T>> {
+  typedef T result_type;
+  EIGEN_STRONG_INLINE T operator()(const std::complex<T>& z) const { return std::abs(z.real()) + std::abs(z.imag()); }
+};
+template <typename T>
+struct functor_traits<scalar_score_coeff_op<std::complex<T>>> {
+  enum { Cost = 3 * NumTraits<T>::AddCost, PacketAccess = false };
+};
+}  // namespace Eigen::internal
