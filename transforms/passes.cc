@@ -21,6 +21,7 @@
 #include "transforms/denormals.h"
 #include "transforms/eliminate_copies.h"
 #include "transforms/expand_library_nodes.h"
+#include "transforms/first_sums.h"
 #include "transforms/fold_constants.h"
 #include "transforms/fold_control.h"
 #include "transforms/fold_scales.h"
@@ -51,6 +52,8 @@
 #include "transforms/share_kernels.h"
 #include "transforms/share_layers.h"
 #include "transforms/shorten_lifetimes.h"
+#include "transforms/short_sums.h"
+#include "transforms/unflatten.h"
 #include "transforms/whole_parts.h"
 #include "transforms/schedule/choose_schedule.h"
 
@@ -259,6 +262,9 @@ Status RegisterSteps(Registry& r) {
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
       {"bin-sums", "sums over intervals of values, one for each iteration: the interval of each element, and what it adds there", BinSums},
       {"forward-index-values", "computes elements that are cheap functions of their indices where they are read", ForwardIndexValues},
+      {"write-out-short-sums", "sums of products over very few terms become one statement a term, element by element", WriteOutShortSums},
+      {"store-first-sums", "stores what is added to zeros, once to each element, and the zeros not", StoreFirstSums},
+      {"unflatten", "maps over elements one after the other go by the dimensions of what is around them", Unflatten},
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
