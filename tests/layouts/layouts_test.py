@@ -2,6 +2,7 @@
 gradients, artifacts. usage: layouts_test.py DRIVER"""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -77,7 +78,8 @@ class Layouts(unittest.TestCase):
     def test_channels_are_innermost(self):
         text = self.headrace("opt", "network.sdfg", "--pipeline", "loops")
         self.assertGreater(text.count("layout [d0, d2, d3, d1]"), 4, text)
-        self.assertGreater(text.count("layout [d2, d3, d1, d0]"), 2, text)
+        weights = re.findall(r"layout \[d2, d3, d1, d0\]|constant W\d_packed", text)  # as lanes read them, or in panels
+        self.assertGreater(len(weights), 3, text)
         self.assertRegex(text, r"constant W1_packed: f32\[(1, 3, 3, 3, 32|2, 3, 3, 3, 16)\]")  # as wide as the processor's tiles
 
     def test_values_threads_and_batches(self):
