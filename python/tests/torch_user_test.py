@@ -209,6 +209,16 @@ class Calls(UserCase):
             for args, named in (((2,), {}), ((3, 2.5), {}), ((2, 0.5, True), {}), ((2,), {"scale": 1.5}), ((2,), {"back": True})):
                 torch.testing.assert_close(model(x, *args, **named), Scaled()(x, *args, **named))
 
+    def test_sizes_that_data_decide(self):
+        class Each(nn.Module):
+            def forward(self, x):
+                y = x.clone()
+                y[x > 0] += 1
+                return y
+
+        with self.fails(headrace.UnsupportedError, "depends on data", "hint: torch.compile"):
+            headrace.module(Each())(torch.randn(3))
+
     def test_orders_along_open_sizes(self):
         eager, model, ours = self.pair(Ranked)
         for batch, length in ((3, 7), (4, 10), (2, 5)):

@@ -107,7 +107,7 @@ class Lowering(Emitter):
         if "val" not in node.meta:
             _known(name)
             raise UnsupportedError(f"{name} gives no tensor: torch says nothing of its result")
-        if self._metas and all(isinstance(m, torch.Tensor) and 0 in tuple(m.shape) for m in self._metas):
+        if self._metas and all(_has_nothing(m) for m in self._metas):
             made = tuple(zeros(self, type_of(m.dtype), m.shape) for m in self._metas)  # whatever the operator does
             self.values[node] = made if isinstance(node.meta["val"], (tuple, list)) else made[0]
             return
@@ -124,7 +124,7 @@ class Lowering(Emitter):
         """Results that are left out and have no elements are made after all."""
         if not isinstance(result, tuple):
             return result
-        empty = [v is None and isinstance(m, torch.Tensor) and 0 in tuple(m.shape) for v, m in zip(result, self._metas)]
+        empty = [v is None and _has_nothing(m) for v, m in zip(result, self._metas)]
         return tuple(zeros(self, type_of(m.dtype), m.shape) if e else v for e, v, m in zip(empty, result, self._metas))
 
     def _check(self, node: fx.Node, result: Any) -> None:
@@ -149,6 +149,11 @@ def _known(name: str) -> Any:
 
 def zeros(c: Emitter, dtype: str, shape: Sequence) -> Value:
     return c.fill(c.new(dtype, tuple(shape)), lambda i: c.operand(0, (), dtype))
+
+
+def _has_nothing(meta: Any) -> bool:
+    """Whether it is a tensor that surely has no elements: of sizes that data decide nothing is known."""
+    return isinstance(meta, torch.Tensor) and any(isinstance(s, int) and s == 0 for s in meta.shape)
 
 
 def _same_shape(a: Sequence, b: Sequence) -> bool:
@@ -209,7 +214,8 @@ def lower(gm: fx.GraphModule, name: str = "graph") -> Lowered:
             try:
                 c.lower(n)
             except UnsupportedError as e:
-                raise UnsupportedError(f"{e}\n  at {n.format_node()}") from None
+                what, *hint = str(e).split("\n", 1)
+                raise UnsupportedError("\n".join([what, f"  at {n.format_node()}", *hint])) from None
         elif n.op == "get_attr":
             _constant(c, out, gm, n)
         elif n.op == "output":

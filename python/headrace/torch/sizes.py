@@ -34,7 +34,8 @@ def _print(e: sympy.Expr) -> str:
         return str(int(e)) if e >= 0 else f"({int(e)})"
     if e.is_Symbol:
         if not re.fullmatch(r"s\d+", e.name):
-            raise UnsupportedError(f"the size {e.name} depends on data: programs have sizes that follow from their arguments' shapes")
+            raise UnsupportedError(f"the size {e.name} depends on data: programs have sizes that follow from their arguments' shapes\n"
+                                   "hint: torch.compile(model, backend=\"headrace\") compiles what is around it")
         return e.name
     kind = type(e).__name__
     if kind == "Add":
