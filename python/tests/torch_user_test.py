@@ -37,6 +37,17 @@ class Ranked(nn.Module):
         return values.cumsum(1), where, *top, x.argsort(0), *x.median(dim=1), *x.nanmedian(dim=0), *x.kthvalue(2, dim=1)
 
 
+class Masked(nn.Module):
+    """Writes at masks, of one value for all their places."""
+
+    def forward(self, x):
+        a, b, c = x.clone(), x.clone(), x.clone()
+        a[a > 0.5] = 1
+        b[b[:, 0] > 0] = x[0]
+        c[:, x[0] > 0] = x.sum()
+        return a, b, c, x.index_put((x < 0,), x.mean(), accumulate=True)
+
+
 class Labels(nn.Module):
     """one_hot looks whether its numbers are classes."""
 
@@ -208,6 +219,20 @@ class Calls(UserCase):
             x = torch.rand(2, 3, requires_grad=takes)
             for args, named in (((2,), {}), ((3, 2.5), {}), ((2, 0.5, True), {}), ((2,), {"scale": 1.5}), ((2,), {"back": True})):
                 torch.testing.assert_close(model(x, *args, **named), Scaled()(x, *args, **named))
+
+    def test_writes_at_masks(self):
+        ours = headrace.module(Masked())
+        for n in (2, 3, 5, 1):
+            self.agree(Masked(), ours, ours, (leaf(n, 4),), {})
+
+        class Several(nn.Module):
+            def forward(self, x):
+                y = x.clone()
+                y[x > 0] = x[:2]
+                return y
+
+        with self.fails(headrace.UnsupportedError, "values that differ from place to place", "hint: x.masked_scatter"):
+            headrace.module(Several())(torch.tensor([1.0, -1.0, 2.0]))
 
     def test_sizes_that_data_decide(self):
         class Each(nn.Module):

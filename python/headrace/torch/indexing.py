@@ -82,9 +82,11 @@ def index(c, a, indices):
 def index_put(c, a, indices, values, accumulate=False):
     if accumulate and (a.dtype == "bool" or wide(a.dtype) != a.dtype):
         raise UnsupportedError(f"index_put that accumulates {a.dtype}")
+    given = [v for v in indices if v is not None]
+    if len(given) == 1 and given[0].dtype == "bool":
+        return _put_where(c, a, list(indices).index(given[0]), given[0], values, accumulate)
     out = c.result()
     c.fill(out, lambda i: a.at(i))
-    given = [v for v in indices if v is not None]
     picked = _broadcast_shape([v.shape for v in given])
     where = _Advanced(c, a, indices, ())
     taken = {d for d, _ in where.given}
@@ -96,6 +98,20 @@ def index_put(c, a, indices, values, accumulate=False):
     else:
         _in_order(c, shape, range(where.lead, where.lead + len(picked)), lambda i: write(i, "="))
     return out
+
+
+def _put_where(c, a, lead: int, mask: Value, values, accumulate: bool) -> Value:
+    """a[:, …, mask] = values, the mask after `lead` dimensions: a choice, where its places share their value."""
+    after = a.rank - lead - mask.rank
+    if isinstance(values, Value) and values.rank > after and values.shape[values.rank - 1 - after] != 1:
+        raise UnsupportedError("a write at a mask of values that differ from place to place\n"
+                               "hint: x.masked_scatter(mask, values) writes them one after the other")
+
+    def chosen(i):
+        value = c.operand(values, [*i[:lead], "0", *i[lead + mask.rank:]], a.dtype)
+        return f"({mask.at(i[lead:lead + mask.rank])} ? {f'{a.at(i)} + ' * accumulate}{value} : {a.at(i)})"
+
+    return c.fill(c.result(), chosen)
 
 
 def _in_order(c, shape, dims, body) -> None:
