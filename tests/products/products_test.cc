@@ -259,6 +259,7 @@ TEST(Convolutions, OfLargerImages) {
   ExpectConvolutions({{28, 28}, {3, 3}, {}, {1, 1}, {}, "1", "30", "13"});
   ExpectConvolutions({{29, 29}, {3, 3}, {}, {1, 1}, {}, "1", "9", "8"});
   ExpectConvolutions({{5, 500}, {3, 3}, {}, {1, 1}, {}, "1", "4", "8"});
+  for (int64_t n : {1, 2, 5}) ExpectConvolutions({{17, 17}, {5, 5}, {}, {2, 2}, {}, "N", "8", "12"}, {{"N", n}});
 }
 
 TEST(Convolutions, OfOtherTypesAndSizesByName) {

@@ -8,6 +8,9 @@ namespace {
 
 constexpr int64_t kLikely = 64;  // of something that is not known
 
+// The longest that parts grow: whole ones together.
+int64_t MostOf(int64_t part, int64_t least) { return part >= least ? least : RoundUp(least, part); }
+
 }  // namespace
 
 int64_t ProductScheduler::BlockRows() const { return TurnsColumns() ? d_.block_rows_turned : d_.block_rows; }
@@ -90,7 +93,7 @@ bool ProductScheduler::CutRows(int64_t least, int64_t most) {
   if (rows) {
     if (*rows < 1) return false;
     tile_rows_ = RowsOfTiles(*rows, tile_rows_, d_);
-    const int64_t part = RoundUp(Ceil(*rows, most), tile_rows_), longest = RoundUp(Ceil(*rows, least), tile_rows_);
+    const int64_t part = RoundUp(Ceil(*rows, most), tile_rows_), longest = MostOf(part, RoundUp(Ceil(*rows, least), tile_rows_));
     rows_ = {m, part >= *rows ? Expr(0) : Grown(part, longest), longest, parts};
     return true;
   }
@@ -123,7 +126,7 @@ bool ProductScheduler::CutColumns(int64_t least, int64_t most) {
   const int64_t block = std::max(unit, BlockColumns() / unit * unit);
   const auto length = [&](int64_t count) { return columns ? std::min(RoundUp(Ceil(*columns, count), unit), std::max(block, unit)) : block; };
   wide_ = columns ? std::min(Ceil(*columns, least), BlockColumns()) : BlockColumns();
-  const int64_t part = length(most), longest = length(least);
+  const int64_t part = length(most), longest = MostOf(part, length(least));
   const bool one = columns && part >= *columns;
   columns_ = {n, one ? Expr(0) : Grown(part, longest), one ? *columns : longest, parts};
   ragged_ = !one && part % tile_columns_ != 0;

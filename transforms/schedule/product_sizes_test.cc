@@ -330,5 +330,19 @@ kernel gradient(inout p0: f32[8, 16, 16], p1: f32[8, 16, 16], p2: f32[8, 4, 3]) 
 })");
 }
 
+// Parts that grow with the number of images are of whole ones, which a block need not be.
+TEST(ProductSizes, LinesThatFillNoTiles) {
+  for (const char* side : {"15", "17", "18", "19", "30", "45"}) {
+    const std::string image = std::string(side) + ", " + side, points = "i2 in 0:" + std::string(side) + ", i3 in 0:" + side;
+    Program p = *ParseProgram("kernel k(inout p0: f32[n0, 12, " + image + "], p1: f32[n0, 8, " + image +
+                              "], p2: f32[12, 8, 5, 5], n0: symbol) {\n  map i0 in 0:n0, i1 in 0:12, " + points +
+                              ", i4 in 0:8, i5 in 0:5, i6 in 0:5 { "
+                              "p0[i0, i1, i2, i3] += (p1[i0, i4, i2 + i5 - 2, i3 + i6 - 2] ?? 0.0) * p2[i1, i4, i5, i6] }\n}\n");
+    ASSERT_TRUE(RunPipeline(TestRegistry(), "choose-schedule{device=cpu}", p).ok());
+    EXPECT_EQ(p.Entry().unscheduled, "") << Print(p);
+    EXPECT_NE(Print(p).find("fma("), std::string::npos) << Print(p);
+  }
+}
+
 }  // namespace
 }  // namespace headrace::transforms
