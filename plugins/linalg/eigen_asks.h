@@ -1,6 +1,6 @@
-// To be included instead of Eigen/Core, before the rest of Eigen. Eigen lets eigen_assert be defined, and to throw: here it asks whether the run is cancelled, where a block
-// of a matrix is taken, as every step of a factorisation does (other asserts stand at each element). Products, which take long as a
-// whole, are cut into columns: this is the place where Eigen, built for OpenMP, gives its threads theirs.
+// To be included instead of Eigen/Core, before the rest of Eigen. Eigen lets eigen_assert be defined, and to throw: here it asks whether
+// the run is cancelled, where a block of a matrix is taken, as every step of a factorisation does (other asserts stand at each element).
+// Products, which take long as a whole, are cut into columns: this is the place where Eigen, built for OpenMP, gives its threads theirs.
 #pragma once
 #include <algorithm>
 #include <cstddef>
