@@ -3,22 +3,14 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/analysis/dataflow.h"
-#include "ir/analysis/layout.h"
+#include "transforms/whole.h"
 
 namespace headrace {
 namespace {
-
-// It shows the elements of its root, all of them and in their order.
-bool ShowsAll(const Sdfg& s, const Container& c) {
-  if (c.kind != ContainerKind::kView) return c.row_major();
-  const Container& root = s.Get(RootOf(s, c.name));
-  return c.base == root.name && root.row_major() && IsContiguous(c) && (!c.offset || AsInt(c.offset) == 0) &&
-         ProveEq(NumElements(c), NumElements(root), s.assumptions) == Truth::kYes;
-}
 
 bool IsZero(const Expr& e) {
   if (e.Is(ExprKind::kCast)) return IsZero(e->args[0]);
@@ -119,21 +111,12 @@ class Sums {
       if (!use.first.valid()) use.first = c, use.reads_first = reads || !writes;
       use.last = c;
     }
-    if (!use.first.valid() || !use.own || !HasOneEach(s_.Get(seen), *m, at)) return {};
+    if (!use.first.valid() || !use.own || !HasAll(s_.Get(seen), *m, at)) return {};
     return use;
   }
 
-  bool HasOneEach(const Container& c, const Map& m, const std::vector<Expr>& index) const {
-    if (!ShowsAll(s_, c) || index.size() != c.shape.size()) return false;
-    std::unordered_set<Name> seen;
-    for (size_t d = 0; d < index.size(); ++d) {
-      if (AsInt(c.shape[d]) == 1 && AsInt(index[d]) == 0) continue;  // a range that is gone
-      const auto r = std::find_if(m.ranges.begin(), m.ranges.end(),
-                                  [&](const Range& x) { return index[d].Is(ExprKind::kSymbol) && x.index == index[d]->name; });
-      if (r == m.ranges.end() || !seen.insert(r->index).second) return false;
-      if (AsInt(r->begin) != 0 || r->end != c.shape[d] || (r->step && AsInt(r->step) != 1)) return false;
-    }
-    return seen.size() == m.ranges.size();
+  bool HasAll(const Container& c, const Map& m, const std::vector<Expr>& index) const {
+    return transforms::ShowsAll(s_, c) && transforms::HasOneEach(c, m, index);
   }
 
   void Drop(NodeId statement, NodeId tasklet) {

@@ -9,6 +9,7 @@
 #include "ir/analysis/sets.h"
 #include "ir/analysis/type_inference.h"
 #include "transforms/uses.h"
+#include "transforms/whole.h"
 
 namespace headrace {
 namespace {
@@ -56,7 +57,8 @@ class Forwarder {
     const auto& at = uses_.positions()[u.writes[0]];
     const auto* m = at.region < 0 && at.statement.valid() ? std::get_if<Map>(&s_.nodes[at.statement].body) : nullptr;
     const auto* t = m && m->schedule == Schedule::kDefault && m->body.size() == 1 ? std::get_if<Tasklet>(&s_.nodes[m->body[0]].body) : nullptr;
-    if (!t || t->target != n || t->flat || t->guarded || t->op != WriteOp::kAssign || !IsWhole(c, *m, *t) || !IsCheap(t->value)) return {};
+    if (!t || t->target != n || t->flat || t->guarded || t->op != WriteOp::kAssign || m->ranges.size() != t->index.size() ||
+        !transforms::HasOneEach(c, *m, t->index) || !IsCheap(t->value)) return {};
     const Result<Expr> typed = InferTypes(s_, t->value);
     if (!typed.ok() || (*typed)->dtype != c.dtype) return {};
     Formula f{at.statement, {}, t->value.Is(ExprKind::kCast) ? t->value : CastExpr(c.dtype, t->value)};
@@ -67,19 +69,6 @@ class Forwarder {
   }
 
   static bool Has(const std::vector<Name>& names, Name n) { return std::find(names.begin(), names.end(), n) != names.end(); }
-
-  // Each dimension has an index of its own, from its first element to its last.
-  static bool IsWhole(const Container& c, const Map& m, const Tasklet& t) {
-    if (m.ranges.size() != t.index.size() || t.index.size() != c.shape.size()) return false;
-    std::unordered_set<Name> seen;
-    for (size_t d = 0; d < t.index.size(); ++d) {
-      const auto r = std::find_if(m.ranges.begin(), m.ranges.end(),
-                                  [&](const Range& x) { return t.index[d].Is(ExprKind::kSymbol) && x.index == t.index[d]->name; });
-      if (r == m.ranges.end() || !seen.insert(r->index).second) return false;
-      if (AsInt(r->begin) != 0 || r->end != c.shape[d] || (r->step && AsInt(r->step) != 1)) return false;
-    }
-    return true;
-  }
 
   static bool IsCheap(const Expr& value) {
     int parts = 0;

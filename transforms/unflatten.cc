@@ -7,20 +7,12 @@
 #include <vector>
 
 #include "ir/analysis/dataflow.h"
-#include "ir/analysis/layout.h"
+#include "transforms/whole.h"
 
 namespace headrace {
 namespace {
 
 using Shape = std::vector<Expr>;
-
-// It shows the elements of its root, all of them and in their order.
-bool ShowsAll(const Sdfg& s, const Container& c) {
-  if (c.kind != ContainerKind::kView) return c.row_major();
-  const Container& root = s.Get(RootOf(s, c.name));
-  return c.base == root.name && root.row_major() && IsContiguous(c) && (!c.offset || AsInt(c.offset) == 0) &&
-         ProveEq(NumElements(c), NumElements(root), s.assumptions) == Truth::kYes;
-}
 
 // One element of an array in a map's body.
 struct Access {
@@ -88,7 +80,7 @@ class Unflattener {
     if (!accesses || accesses->empty()) return false;
     for (const Access& a : *accesses) {
       const Container& c = s_.Get(a.container);
-      if (!a.plain || a.index.size() != 1 || a.index[0] != SymbolExpr(r.index) || c.shape[0] != r.end || !ShowsAll(s_, c)) return false;
+      if (!a.plain || a.index.size() != 1 || a.index[0] != SymbolExpr(r.index) || c.shape[0] != r.end || !transforms::ShowsAll(s_, c)) return false;
     }
     for (NodeId c : m.body)
       if (MentionsOutsideReads(std::get<Tasklet>(s_.nodes[c].body).value, r.index)) return false;
@@ -112,7 +104,7 @@ class Unflattener {
       const Container& c = s_.Get(a.container);
       const std::pair<Name, Name> which = {RootOf(s_, a.container), a.container};
       const bool symbols = std::all_of(a.index.begin(), a.index.end(), [](const Expr& e) { return e.Is(ExprKind::kSymbol) || AsInt(e) == 0; });
-      if (!a.plain || c.shape.empty() || !symbols || !ShowsAll(s_, c) || std::find(seen.begin(), seen.end(), which) != seen.end()) continue;
+      if (!a.plain || c.shape.empty() || !symbols || !transforms::ShowsAll(s_, c) || std::find(seen.begin(), seen.end(), which) != seen.end()) continue;
       seen.push_back(which);
       ++VotesFor(which.first, c.shape);
     }
@@ -179,7 +171,7 @@ class Unflattener {
     if (s_.Get(root).shape == shape) return root;
     for (Name n : s_.order) {
       const Container& c = s_.Get(n);
-      if (c.kind == ContainerKind::kView && c.base == root && c.shape == shape && ShowsAll(s_, c)) return n;
+      if (c.kind == ContainerKind::kView && c.base == root && c.shape == shape && transforms::ShowsAll(s_, c)) return n;
     }
     Container view;
     view.name = s_.FreshName(root.str() + "_view");
