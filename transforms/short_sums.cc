@@ -5,15 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "ir/analysis/layout.h"
+
 namespace headrace {
 namespace {
 
 constexpr int64_t kMostTerms = 4;
-
-bool MentionsIt(const Expr& e, const Range& r) {
-  const std::vector<Name> symbols = FreeSymbols(e);
-  return std::binary_search(symbols.begin(), symbols.end(), r.index);
-}
 
 std::optional<int64_t> Trips(const Range& r) {
   const auto begin = AsInt(r.begin), end = AsInt(r.end);
@@ -32,7 +29,7 @@ bool IsOfTiles(const std::vector<Expr>& factors, const std::vector<Range>& kept)
   const auto has_own = [&](const Expr& a, const Expr& b) {
     return std::any_of(kept.begin(), kept.end(), [&](const Range& r) {
       const auto trips = Trips(r);
-      return (!trips || *trips > kMostTerms) && MentionsIt(a, r) && !MentionsIt(b, r);
+      return (!trips || *trips > kMostTerms) && Mentions(a, r.index) && !Mentions(b, r.index);
     });
   };
   for (const Expr& a : factors)
@@ -49,8 +46,8 @@ std::optional<ShortSum> ShortSumIn(const Sdfg& s, NodeId statement) {
   int64_t terms = 1;
   for (const Range& r : m->ranges) {
     for (const Range& other : m->ranges)
-      if (MentionsIt(r.begin, other) || MentionsIt(r.end, other)) return {};
-    const bool reduced = std::none_of(t->index.begin(), t->index.end(), [&](const Expr& e) { return MentionsIt(e, r); });
+      if (Mentions(r.begin, other.index) || Mentions(r.end, other.index)) return {};
+    const bool reduced = std::none_of(t->index.begin(), t->index.end(), [&](const Expr& e) { return Mentions(e, r.index); });
     (reduced ? sum.over : sum.kept).push_back(r);
     if (!reduced) continue;
     const auto trips = Trips(r);
@@ -62,13 +59,13 @@ std::optional<ShortSum> ShortSumIn(const Sdfg& s, NodeId statement) {
   Visit(t->value, [&](const Expr& e) {
     if (!e.Is(ExprKind::kRead)) return true;
     for (const Range& r : sum.over)  // windows have schedules of their own
-      for (const Expr& i : e->args) plain &= !MentionsIt(i, r) || i == SymbolExpr(r.index);
+      for (const Expr& i : e->args) plain &= !Mentions(i, r.index) || i == SymbolExpr(r.index);
     plain &= !e->flat && !e->has_default && std::all_of(e->args.begin(), e->args.end(), IsIndexExpr);
     factors.push_back(e);
     return true;
   });
   const auto of_terms = [&](const Expr& e) {
-    return std::any_of(sum.over.begin(), sum.over.end(), [&](const Range& r) { return MentionsIt(e, r); });
+    return std::any_of(sum.over.begin(), sum.over.end(), [&](const Range& r) { return Mentions(e, r.index); });
   };
   const bool product = factors.size() > 1 && of_terms(t->value->args[0]) && of_terms(t->value->args[1]);
   return plain && product && !IsOfTiles(factors, sum.kept) ? std::optional<ShortSum>(std::move(sum)) : std::nullopt;
@@ -78,7 +75,7 @@ std::optional<ShortSum> ShortSumIn(const Sdfg& s, NodeId statement) {
 void SortByTarget(ShortSum* sum) {
   const auto place = [&](const Range& r) {
     size_t d = 0;
-    while (d < sum->term.index.size() && !MentionsIt(sum->term.index[d], r)) ++d;
+    while (d < sum->term.index.size() && !Mentions(sum->term.index[d], r.index)) ++d;
     return d;
   };
   std::stable_sort(sum->kept.begin(), sum->kept.end(), [&](const Range& a, const Range& b) { return place(a) < place(b); });
