@@ -5,6 +5,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "transforms/uses.h"
+#include "transforms/whole.h"
 
 namespace headrace {
 namespace {
@@ -64,6 +65,9 @@ std::optional<Copy> AsCopy(const Sdfg& s, NodeId id) {
   }
   bool same_shape =
       to.shape.size() == from.shape.size() && std::equal(to.shape.begin(), to.shape.end(), from.shape.begin(), Same);
+  // Into all of an array, seen otherwise: a copy that changes the shape.
+  if (const Name root = RootOf(s, to.name); root != to.name && root != from.name && from.row_major() && transforms::ShowsAll(s, to))
+    return Copy{from.name, root, true};
   return Copy{from.name, to.name, !same_shape};
 }
 

@@ -283,6 +283,20 @@ TEST(EliminateCopies, ReshapesBecomeViews) {
                   view A: f32[N, M] of Y
                   state { map i in 0:N, j in 0:M { A[i, j] = max(X[i, j], 0) } }
                 })");
+  // Into all of an array as a view shows it.
+  ExpectPass(R"(sdfg f(X: f32[8], Y: f32[2, 4]) {
+                  transient A: f32[2, 4]
+                  view a: f32[8] of A
+                  state {
+                    map i in 0:8 { a[i] = X[i] }
+                    map i in 0:2, j in 0:4 { Y[i, j] = A[i, j] + a[0] }
+                  }
+                })",
+             "eliminate-copies", R"(sdfg f(X: f32[8], Y: f32[2, 4]) {
+                  view A: f32[2, 4] of X
+                  view a: f32[8] of A
+                  state { map i in 0:2, j in 0:4 { Y[i, j] = A[i, j] + a[0] } }
+                })");
 }
 
 TEST(EliminateCopies, UnitDimensionsComeAndGoAsViews) {
