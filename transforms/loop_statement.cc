@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
 #include "ir/graph/homes.h"
 #include "transforms/loop_dependences.h"
 #include "transforms/schedule/nest.h"
@@ -54,6 +55,27 @@ std::optional<int64_t> MostOperations(const Sdfg& s, NodeId n, std::vector<Range
   int64_t product = 0;
   if (!known || __builtin_mul_overflow(sum, *trips, &product)) return std::nullopt;
   return product;
+}
+
+constexpr size_t kMostInOrder = 16;  // tasklets
+
+// Whether all its iterations may meet where data say: one thread does them in their order, however many there are, and a statement
+// beside it loses nothing.
+bool RunsInOrder(const Sdfg& s, NodeId n) {
+  const auto* m = std::get_if<Map>(&s.nodes[n].body);
+  if (!m || m->schedule != Schedule::kDefault || m->body.size() > kMostInOrder) return false;
+  bool in_order = false;
+  for (NodeId c : m->body) {
+    const auto* t = std::get_if<Tasklet>(&s.nodes[c].body);
+    if (!t) return false;
+    const auto from_data = [](const Expr& e) { return !ReadContainers(e).empty(); };
+    const auto is_own = [&](const Expr& e) {
+      return !from_data(e) && std::any_of(m->ranges.begin(), m->ranges.end(), [&](const Range& r) { return Mentions(e, r.index); });
+    };
+    in_order |= t->op != WriteOp::kAssign && std::any_of(t->index.begin(), t->index.end(), from_data) &&
+                std::none_of(t->index.begin(), t->index.end(), is_own);
+  }
+  return in_order;
 }
 
 bool HasKnownTrips(const Sdfg& s, NodeId n) {
@@ -139,6 +161,7 @@ bool LoopStatements::SetFirst(Name number, NodeId owner, NodeId first) const {
 }
 
 bool LoopStatements::IsSmall(NodeId statement, const std::vector<Range>& around, int64_t operations) const {
+  if (RunsInOrder(s_, statement)) return true;
   std::vector<Range> ranges = around;
   const std::optional<int64_t> own = MostOperations(s_, statement, &ranges);
   return own && *own < (HasKnownTrips(s_, statement) ? std::min(operations, kCall) : operations);

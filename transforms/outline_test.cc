@@ -203,6 +203,39 @@ kernel k0(p0: f64[n0], inout p1: f64[64], n0: symbol, n1: symbol, n2: symbol) {
 })");
 }
 
+// Also beside iterations that all may meet where data say, however many there are: no thread could take a part of them.
+TEST(Outline, SmallStatementsBesideWhatKeepsItsOrder) {
+  ExpectPass(R"(
+sdfg f(I: i64[T], J: i64[M], X: f64[T], inout Y: f64[64]) {
+  transient s: f64
+  for t in 0:T {
+    let n = I[t]
+    state {
+      s = X[t] * 2
+      map i in 0:n { Y[J[i]] += s }
+    }
+  }
+})",
+             "outline{device=cpu}", R"(
+sdfg f(I: i64[T], J: i64[M], X: f64[T], inout Y: f64[64]) {
+  for t in 0:T {
+    let n = I[t]
+    state {
+      call k0(X = X, Y = Y, J = J, n0 := T, n1 := t, n2 := n, n3 := M)
+    }
+  }
+}
+
+kernel k0(X: f64[n0], inout Y: f64[64], J: i64[n3], n0: symbol, n1: symbol, n2: symbol, n3: symbol) {
+  assume n1 in 0:n0
+  for i0 in 0:1 {
+    local r0: f64
+    r0 = X[n1] * 2
+    map i1 in 0:n2 { Y[J[i1]] += r0 }
+  }
+})");
+}
+
 // Statements that are worth threads, that may be, or that are products with tiles, keep their loop: it calls a kernel of each.
 TEST(Outline, LoopsOfLargeStatementsStay) {
   ExpectPass(R"(
