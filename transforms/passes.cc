@@ -43,6 +43,7 @@
 #include "transforms/one_sided_sigmoids.h"
 #include "transforms/outline.h"
 #include "transforms/parameters.h"
+#include "transforms/phases.h"
 #include "transforms/plan_memory.h"
 #include "transforms/profile.h"
 #include "transforms/replace.h"
@@ -265,6 +266,7 @@ Status RegisterSteps(Registry& r) {
       {"write-out-short-sums", "sums of products over very few terms become one statement a term, element by element", WriteOutShortSums},
       {"store-first-sums", "stores what is added to zeros, once to each element, and the zeros not", StoreFirstSums},
       {"unflatten", "maps over elements one after the other go by the dimensions of what is around them", Unflatten},
+      {"split-phases", "writes what is computed in phases where it belongs, each phase by a statement of its own", SplitPhases},
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},
       {"share-calls", "lets both sides of a choice share a call; squares become products", ShareCalls},
