@@ -56,6 +56,39 @@ TEST(Channels, StridesPaddingAndDilation) {
   }
 }
 
+// The gradient of a convolution's data, as the rule has it: elements that lie `f` after a window's start meet every stride-th weight.
+std::string Phases(const Convolution& x, bool apart) {
+  const int64_t first = x.padding / x.stride;
+  const std::string h = Str(x.side(x.height)), w = Str(x.side(x.width)), k = Str(x.window), s = Str(x.stride), lo = Str(x.padding), b = Str(first),
+                    size = Str(x.height) + ", " + Str(x.width),
+                    places = Str((x.height + x.padding - 1) / x.stride - first + 1) + ", " + Str((x.width + x.padding - 1) / x.stride - first + 1),
+                    rows = places.substr(0, places.find(',')), columns = places.substr(places.find(' ') + 1), j = Str((x.window + x.stride - 1) / x.stride);
+  const std::string one = apart ? "" : ", m in 0:" + x.m;
+  return "sdfg f(G: " + x.type + "[" + x.n + ", " + h + ", " + w + ", " + (apart ? x.c : x.m) + "], W: " + x.type + "[" + k + ", " + k + ", " + x.c +
+         (apart ? "" : ", " + x.m) + "], D: " + x.type + "[" + x.n + ", " + size + ", " + x.c + "]) {\n  transient P: " + x.type + "[" + x.n + ", " + x.c +
+         ", " + s + ", " + s + ", " + places + "] layout [d0, d2, d3, d4, d5, d1]\n  transient d: " + x.type + "[" + x.n + ", " + x.c + ", " + size +
+         "] layout [d0, d2, d3, d1]\n  map n in 0:" + x.n + ", c in 0:" + x.c + ", f in 0:" + s + ", g in 0:" + s + ", y in 0:" + rows + ", x in 0:" +
+         columns + " {\n    P[n, c, f, g, y, x] = 0\n    map j in 0:" + j + ", l in 0:" + j + one + " { P[n, c, f, g, y, x] += (G[n, y + " + b +
+         " - j, x + " + b + " - l, " + (apart ? "c" : "m") + "] ?? 0) * (W[f + " + s + "*j, g + " + s + "*l, c" + (apart ? "" : ", m") +
+         "] ?? 0) }\n  }\n  map n in 0:" + x.n + ", c in 0:" + x.c + ", y in 0:" + Str(x.height) + ", x in 0:" + Str(x.width) +
+         " { d[n, c, y, x] = P[n, c, (y + " + lo + ") % " + s + ", (x + " + lo + ") % " + s + ", (y + " + lo + ") // " + s + " - " + b + ", (x + " + lo +
+         ") // " + s + " - " + b + "] }\n  map n in 0:" + x.n + ", y in 0:" + Str(x.height) + ", x in 0:" + Str(x.width) + ", c in 0:" + x.c +
+         " { D[n, y, x, c] = d[n, c, y, x] * 2 }\n}\n";
+}
+
+TEST(Channels, PhasesOfStrides) {
+  for (const bool apart : {false, true})
+    for (const Convolution& x : {Convolution{9, 10, 3, 2, 1}, {12, 7, 5, 2, 2}, {8, 8, 2, 2, 0}, {11, 12, 4, 2, 1}, {9, 13, 5, 2, 0}, {16, 16, 7, 2, 3},
+                                 Convolution{9, 10, 3, 2, 1, 1, "N", "20", "5"}}) {
+      const std::string text = Phases(x, apart);
+      const Sizes sizes = x.n == "N" ? Sizes{{"N", 3}} : Sizes{};
+      ExpectSameValues(text, sizes, "split-phases; outline; choose-schedule");
+      Result<Program> p = ParseProgram(text);
+      ASSERT_TRUE(p.ok() && RunPipeline(Plugins(), "split-phases", *p).ok());
+      EXPECT_NE(Print(*p).find("d_phase_3"), std::string::npos);
+    }
+}
+
 // Weights that memory runs across: all terms of a window, or of each channel its places, which go down, follow each other.
 TEST(Channels, WeightsBySquares) {
   for (const char* m : {"32", "40", "64"})
