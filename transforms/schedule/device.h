@@ -17,7 +17,7 @@ struct Device {
           middle_sum = 0, short_partial_bytes = 0, most_parts = 0, tile_rows = 0, tile_vectors = 0, tile_sums = 0,
           block_rows = 0, block_rows_turned = 0, block_columns = 0, block_depth = 0, block_columns_packed = 0,
           block_depth_packed = 0, block_depth_lines = 0, packed_rows = 0, register_square = 0, prefetch_elements = 0,
-          tile_operations = 0, product_parts = 0, product_part = 0,
+          tile_operations = 0, product_parts = 0, product_part = 0, term_results = 0, term_parts = 0, term_part = 0,
           few_columns = 0, along_results = 0, cache_stride = 0, square_elements = 0, point_rows = 0, columns_span = 0,
           point_terms = 0, panel_elements = 0, strip_elements = 0, strip_points = 0, winograd_channels = 0, winograd_gain = 0,
           winograd_elements = 0, winograd_tiles = 0, winograd_span = 0, window_rows = 0, window_vectors = 0,

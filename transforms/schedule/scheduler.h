@@ -68,6 +68,7 @@ class Scheduler {
   };
   std::optional<OneSum> OneSumOf(const Nest& n);
   std::optional<Statements> Product(const Nest& n);   // as sums of products have it: products.cc
+  std::optional<Statements> InPartsOfTerms(const OneSum& sum, const struct Product& p);  // product_terms.cc
   Statements OrThin(const OneSum& sum, const struct Product& p, Statements tiles);
   std::optional<Statements> Windowed(const Nest& n);  // along channels that lie innermost in memory: windowed.cc
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);

@@ -72,6 +72,19 @@ bool WinogradGradientScheduler::LayOut() {
   return true;
 }
 
+// Bands of whole blocks, where one thread would have all channels: as many as shapes decide, for they are terms of a sum, too.
+void WinogradGradientScheduler::CutLines() {
+  const int64_t blocks = Ceil(LengthOf(lines_.whole), lines_.length);
+  const bool one = rows_->channels.one() && columns_->channels.one() && d_.block_threads == 1;
+  bands_ = {lines_.whole, one ? Ceil(blocks, d_.term_parts) * lines_.length : LengthOf(lines_.whole), FreshIn(*s_, "band")};
+}
+
+std::vector<Expr> WinogradGradientScheduler::SumAt(Expr product, Expr row, Expr column) const {
+  std::vector<Expr> out = {std::move(product), std::move(row), std::move(column)};
+  if (!bands_.one()) out.insert(out.begin(), FloorDiv(bands_.begin(), Expr(bands_.length)));
+  return out;
+}
+
 // v[e, tile, c] or g[e, tile, o], 0 beyond the last channel.
 WinogradGradientScheduler::Statements WinogradGradientScheduler::Transform(Side* side, bool data) {
   side->tiles = Local(data ? "v" : "g", {kProducts, LinesApart(tile_lines_ * tile_columns_, side->channels.length, d_), side->channels.length});
@@ -106,7 +119,7 @@ WinogradGradientScheduler::Statements WinogradGradientScheduler::Tile(int64_t co
                                     ReadExpr(columns_->tiles, {SymbolExpr(e), SymbolExpr(p), column}), ReadExpr(t, at)});
   Statements out = Wrap(s_, {each, lanes}, {Put(t, at, FloatExpr(0))});
   Add(&out, Wrap(s_, {{{UpTo(p, tile_lines_ * tile_columns_)}, Schedule::kSequential}, each, lanes}, {Put(t, at, fma)}));
-  Add(&out, Wrap(s_, {each, lanes}, {Put(sums_, {SymbolExpr(e), row, column}, ReadExpr(t, at), WriteOp::kAdd)}));
+  Add(&out, Wrap(s_, {each, lanes}, {Put(sums_, SumAt(SymbolExpr(e), row, column), ReadExpr(t, at), WriteOp::kAdd)}));
   return out;
 }
 
@@ -148,22 +161,46 @@ WinogradGradientScheduler::Statements WinogradGradientScheduler::Results() {
   return Wrap(s_, {{{rows.Within(rows.whole.index, 1)}, Schedule::kSequential}}, each);
 }
 
+// The sums of all bands, in their order.
+WinogradGradientScheduler::Statements WinogradGradientScheduler::AddUp() {
+  const int64_t rows = rows_->channels.length, columns = columns_->channels.length;
+  const Name all = Local("m", {kProducts, LinesApart(rows, columns, d_), columns}), bands = sums_;
+  const Name e = FreshIn(*s_, "z0"), row = FreshIn(*s_, "z1"), band = FreshIn(*s_, "z2");
+  const Level lanes{{UpTo(u_, columns)}, Schedule::kVector};
+  const std::vector<Expr> at = {SymbolExpr(e), SymbolExpr(row), SymbolExpr(u_)};
+  const Expr read = ReadExpr(bands, {SymbolExpr(band), at[0], at[1], at[2]});
+  Statements each = Wrap(s_, {lanes}, {Put(all, at, FloatExpr(0))});
+  Add(&each, Wrap(s_, {{{UpTo(band, Ceil(LengthOf(bands_.whole), bands_.length))}, Schedule::kSequential}, lanes}, {Put(all, at, read, WriteOp::kAdd)}));
+  sums_ = all;
+  return Wrap(s_, {{{UpTo(e, kProducts), UpTo(row, rows)}, Schedule::kSequential}}, each);
+}
+
 std::optional<std::vector<NodeId>> WinogradGradientScheduler::Run() {
   CutChannels();
   if (!LayOut()) return std::nullopt;
+  CutLines();
   r_ = FreshIn(*s_, "r"), u_ = FreshIn(*s_, "u"), r1_ = FreshIn(*s_, "r1"), u1_ = FreshIn(*s_, "u1");
-  sums_ = Local("m", {kProducts, LinesApart(rows_->channels.length, columns_->channels.length, d_), columns_->channels.length});
+  const int64_t rows = rows_->channels.length, columns = columns_->channels.length;
+  std::vector<int64_t> shape = {kProducts, LinesApart(rows, columns, d_), columns};
+  if (!bands_.one()) shape.insert(shape.begin(), Ceil(LengthOf(bands_.whole), bands_.length));
+  sums_ = Local(bands_.one() ? "m" : "partial", shape);
   const Name e = FreshIn(*s_, "z0"), row = FreshIn(*s_, "z1");
-  Statements out = Wrap(s_, {{{UpTo(e, kProducts), UpTo(row, rows_->channels.length)}, Schedule::kSequential},
-                             {{UpTo(u_, columns_->channels.length)}, Schedule::kVector}},
-                        {Put(sums_, {SymbolExpr(e), SymbolExpr(row), SymbolExpr(u_)}, FloatExpr(0))});
+  Statements out = Wrap(s_, {{{UpTo(e, kProducts), UpTo(row, rows)}, Schedule::kSequential}, {{UpTo(u_, columns)}, Schedule::kVector}},
+                        {Put(sums_, SumAt(SymbolExpr(e), SymbolExpr(row), SymbolExpr(u_)), FloatExpr(0))});
   Statements block = Transform(&data_, true);
   Add(&block, Transform(&gradients_, false));
   Add(&block, Products());
   std::vector<Range> blocks = c_.around, units;
-  lines_.AddTo(&blocks);
+  if (!lines_.one()) blocks.push_back(bands_.Within(lines_.first, lines_.length));
   row_.AddTo(&blocks);
   Add(&out, Wrap(s_, {{blocks, Schedule::kSequential}}, block));
+  if (!bands_.one()) {
+    bands_.AddTo(&units);
+    out = Wrap(s_, {{units, Schedule::kParallel}}, out);
+    Add(&out, AddUp());
+    Add(&out, Results());
+    return out;
+  }
   Add(&out, Results());
   for (const Side* side : {rows_, columns_}) side->channels.AddTo(&units);
   return Wrap(s_, {{units, Schedule::kParallel}}, out);

@@ -2,7 +2,7 @@
 // 2 × 2 gradients and the 4 × 4 data that their windows read,
 //   dW += Gᵀ ((A dY Aᵀ) ∘ (Bᵀ X B)) G
 // with 16 products for each two channels, not 36. Gᵀ M G is taken once, of the sums M over all tiles and images. A thread has some
-// channels of the data and some of the results.
+// channels of the data and some of the results; where they are too few for that, some lines of the images, and the sums of all are added up.
 //   map o in 0:64, c in 0:64, k in 0:3, l in 0:3, n in 0:N, y in 0:56, x in 0:56 { dW[o, c, k, l] += dY[n, y, x, o] * (X[n, y + k - 1, x + l - 1, c] ?? 0) }
 //     →  map o0 in 0:64:32, c0 in 0:64:32 @parallel {
 //          local m: f32[16, 32, 32] @worker
@@ -39,6 +39,9 @@ class WinogradGradientScheduler {
   };
   void CutChannels();
   bool LayOut();
+  void CutLines();
+  std::vector<Expr> SumAt(Expr product, Expr row, Expr column) const;
+  Statements AddUp();
   Statements Transform(Side* side, bool data);
   Statements Products();
   Statements Tile(int64_t count, Name e);
@@ -61,7 +64,8 @@ class WinogradGradientScheduler {
   Side data_, gradients_;
   Side *rows_ = nullptr, *columns_ = nullptr;  // of these two: columns are the nearer ones in the results
   int64_t width_ = 1;       // columns of a tile of sums
-  Name sums_;               // m
+  Parts bands_;             // of the lines, one for a thread at a time
+  Name sums_;               // m; of bands, a dimension more
   Name r_, u_, r1_, u1_;    // a row and a column of a tile, and its first ones
 };
 
