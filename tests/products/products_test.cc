@@ -316,6 +316,23 @@ TEST(Products, OfGroups) {
   EXPECT_NE(Scheduled(GroupedGradient(8, 4, 4, 16, "2", "f32")).find("fma("), std::string::npos);
 }
 
+// The terms of few results in parts: of an image's lines, of images, and of what they walk as one.
+std::string FewResults(const std::string& batch, int64_t lines, int64_t row, const std::string& type, const std::string& more = "") {
+  const std::string h = std::to_string(lines), w = std::to_string(row);
+  return "sdfg f(G: " + type + "[" + batch + ", " + h + ", " + w + ", 24], X: " + type + "[" + batch + ", 3, " + h + ", " + std::to_string(2 * row) +
+         "], D: " + type + "[24, 3, 5]) {\n  map o in 0:24, c in 0:3, k in 0:5 {\n    D[o, c, k] = 1\n    map n in 0:" + batch + ", y in 0:" + h +
+         ", x in 0:" + w + " { D[o, c, k] += G[n, y, x, o] * (X[n, c, y, 2*x + k - 2] ?? 0) }\n" + more + "  }\n}\n";
+}
+
+TEST(Products, OfFewResults) {
+  for (const char* type : {"f32", "f64", "f16"}) ExpectSameValues(FewResults("2", 40, 41, type));
+  ExpectSameValues(FewResults("3", 37, 41, "f32"));  // images
+  ExpectSameValues(FewResults("2", 40, 41, "f32", "    D[o, c, k] = D[o, c, k] * 2\n"));
+  for (const int64_t n : {0, 1, 3}) ExpectSameValues(FewResults("N", 40, 41, "f32"), {{"N", n}});
+  for (const char* batch : {"2", "3"}) ExpectSameBitsOnDevices(FewResults(batch, 40, 41, "f32"));
+  EXPECT_NE(Scheduled(FewResults("2", 40, 41, "f32")).find("local partial: f32[5, 24, 3, 5]"), std::string::npos);
+}
+
 // Both operands lie along the terms: gradients of weights whose channels do not lie innermost.
 std::string Along(int64_t rows, int64_t columns, int64_t taps, int64_t terms, const std::string& batch, const std::string& type) {
   const std::string o = std::to_string(rows), c = std::to_string(columns), l = std::to_string(taps), x = std::to_string(terms);

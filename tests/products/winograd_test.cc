@@ -112,6 +112,17 @@ TEST(Winograd, GradientsOfWeights) {
   for (const int64_t n : {0, 1, 3}) ExpectWinograd(Gradient({8, 10, 32, 32, 1, "N"}), {{"N", n}});
 }
 
+// Few channels: each thread has some of the lines, in bands that the last one may be shorter than.
+TEST(Winograd, GradientsOfFewChannels) {
+  for (const int64_t height : {17, 40, 57}) {
+    const std::string text = Gradient({height, 50});
+    ExpectWinograd(text);
+    EXPECT_NE(Scheduled(text).find("map band in"), std::string::npos) << Scheduled(text);
+  }
+  for (const int64_t n : {0, 1, 3}) ExpectWinograd(Gradient({40, 50, 32, 32, 1, "N"}), {{"N", n}});
+  ExpectSameBitsOnDevices(Gradient({57, 50}));
+}
+
 // Places beyond the last term are there in memory, and no terms.
 TEST(Winograd, GradientsOfSomeLines) {
   std::string text = Gradient({9, 11});

@@ -328,6 +328,9 @@ kernel i(inout p0: f32[4], p1: f32[4, 100]) { map i0 in 0:4, i1 in 0:100 { p0[i0
 kernel j(p0: f32[24], p1: f32[12], p2: f32[8], p3: f32[4]) {
   map i0 in 0:24 { p0[i0] = i0 < 12 ? p1[i0] : i0 < 20 ? p2[i0 - 12] : p3[i0 - 20] }
 }
+kernel terms(inout p0: f32[32, 40], p1: f32[8192, 32], p2: f32[8192, 40]) {
+  map i0 in 0:32, i1 in 0:40, i2 in 0:8192 { p0[i0, i1] += p1[i2, i0] * p2[i2, i1] }
+}
 kernel few(inout p0: f32[512, 6], p1: f32[512, 40], p2: f32[40, 6]) {
   map i0 in 0:512, i1 in 0:6, i2 in 0:40 { p0[i0, i1] += p1[i0, i2] * p2[i2, i1] }
 }

@@ -49,23 +49,23 @@ kernel k(p0: f32[24, 96], p1: f32[24, 128], p2: f32[128, 96], p3: f32[96]) for c
 // Where the terms are summed in blocks, a buffer holds the sums, and the rest comes after.
 TEST(ProductElements, AfterAllBlocks) {
   ExpectPass(R"(
-kernel k(p0: f32[24, 64], p1: f32[24, 3000], p2: f32[3000, 64]) {
+kernel k(p0: f32[24, 64], p1: f32[24, 3001], p2: f32[3001, 64]) {
   map i in 0:24, j in 0:64 {
     local s: f32
     s = 0
-    map k in 0:3000 { s += p1[i, k] * p2[k, j] }
+    map k in 0:3001 { s += p1[i, k] * p2[k, j] }
     p0[i, j] = exp(s)
   }
 })",
              "choose-schedule", R"(
-kernel k(p0: f32[24, 64], p1: f32[24, 3000], p2: f32[3000, 64]) for cpu {
+kernel k(p0: f32[24, 64], p1: f32[24, 3001], p2: f32[3001, 64]) for cpu {
   local sums: f32[24, 64] @worker
   for i_1 in 0:24 {
     map u in 0:64 @vector { sums[i_1, u] = 0.0 }
   }
-  for k_0 in 0:3000:1000 {
-    local b: f32[2, 1000, 32] @worker
-    for k in k_0:+1000 {
+  for k_0 in 0:3001:1001 {
+    local b: f32[2, 1001, 32] @worker
+    for k in k_0:+1001 {
       for j_2 in 0:64:32 {
         map j in j_2:+32 @vector { b[j_2 // 32, k - k_0, j - j_2] = p2[k, j] }
       }
@@ -75,7 +75,7 @@ kernel k(p0: f32[24, 64], p1: f32[24, 3000], p2: f32[3000, 64]) for cpu {
       map r in 0:12 @unroll {
         map u in 0:32 @vector { t[r, u] = 0.0 }
       }
-      for d in k_0:+1000 {
+      for d in k_0:+1001 {
         map r in 0:12 @unroll {
           map u in 0:32 @vector { t[r, u] = fma(p1[i_1 + r, d], b[j_1 // 32, d - k_0, u], t[r, u]) }
         }

@@ -251,40 +251,45 @@ kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8,
 })",
              "choose-schedule", R"(
 kernel weights(inout p0: f32[16, 8, 3, 3], p1: f32[5, 16, 24, 24], p2: f32[5, 8, 26, 26]) for cpu {
-  view v: f32[16, 5, 576] of p1 strides [576, 9216, 1]
-  view v_1: f32[16, 72] of p0
-  for i4_0 in 0:2880:576 {
+  view v: f32[5, 16, 576] of p1
+  view v_1: f32[5, 16, 72] of partial
+  local partial: f32[5, 16, 8, 3, 3] @worker
+  map part in 0:5 @parallel {
     local b: f32[576, 96] @worker
-    for i4 in i4_0 // 576:min(i4_0 // 576 + 1, 5), i5 in 0:24, i1 in 0:8, i2 in 0:3, i3 in 0:3 {
-      map i6 in 0:24 @vector {
-        b[576 * i4 - i4_0 + 24 * i5 + i6, 9 * i1 + 3 * i2 + i3] = p2[i4, i1, i5 + i2, i6 + i3]
-      }
+    for i5 in 0:24, i1 in 0:8, i2 in 0:3, i3 in 0:3 {
+      map i6 in 0:24 @vector { b[24 * i5 + i6, 9 * i1 + 3 * i2 + i3] = p2[part, i1, i2 + i5, i3 + i6] }
     }
-    for d in i4_0:+576 {
-      map u in 72:96 @vector { b[d - i4_0, u] = 0.0 }
+    for d in 0:576 {
+      map u in 72:96 @vector { b[d, u] = 0.0 }
     }
     for i3_1 in 0:72:32, i0_1 in 0:16:8 {
       local t: f32[8, 32]
       map r in 0:8 @unroll {
         map u in 0:32 @vector { t[r, u] = 0.0 }
       }
-      for i4 in i4_0 // 576:min(i4_0 // 576 + 1, 5), d in 0:576 {
+      for d in 0:576 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector {
-            t[r, u] = fma(v[i0_1 + r, i4, d], b[d + 576 * i4 - i4_0, i3_1 + u], t[r, u])
-          }
+          map u in 0:32 @vector { t[r, u] = fma(v[part, i0_1 + r, d], b[d, i3_1 + u], t[r, u]) }
         }
       }
       if i3_1 + 32 <= 72 {
         map r in 0:8 @unroll {
-          map u in 0:32 @vector { v_1[i0_1 + r, i3_1 + u] += t[r, u] }
+          map u in 0:32 @vector { v_1[part, i0_1 + r, i3_1 + u] = t[r, u] }
         }
       } else {
         for r in 0:8 {
-          map u in i3_1:+32 @vector { v_1[i0_1 + r, u] += t[r, u - i3_1] }
+          map u in 0:min(72 - i3_1, 32) @vector { v_1[part, i0_1 + r, i3_1 + u] = t[r, u] }
         }
       }
     }
+  }
+  for i1 in 0:8, i2 in 0:3, i3 in 0:3 {
+    local sums: f32[16]
+    map i0 in 0:16 @vector { sums[i0] = 0.0 }
+    for part in 0:5 {
+      map i0 in 0:16 @vector { sums[i0] += partial[part, i0, i1, i2, i3] }
+    }
+    map i0 in 0:16 @vector { p0[i0, i1, i2, i3] += sums[i0] }
   }
 })");
 }

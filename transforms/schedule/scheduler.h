@@ -68,7 +68,7 @@ class Scheduler {
   };
   std::optional<OneSum> OneSumOf(const Nest& n);
   std::optional<Statements> Product(const Nest& n);   // as sums of products have it: products.cc
-  std::optional<Statements> InPartsOfTerms(const OneSum& sum, const struct Product& p);  // product_terms.cc
+  std::optional<Statements> InPartsOfTerms(const OneSum& sum, DType type);  // a product: product_terms.cc
   Statements OrThin(const OneSum& sum, const struct Product& p, Statements tiles);
   std::optional<Statements> Windowed(const Nest& n);  // along channels that lie innermost in memory: windowed.cc
   std::optional<Statements> InitialisedSum(const Nest& n, bool share);
@@ -147,6 +147,7 @@ class Scheduler {
   const Device& d_;
   std::string why_;
   std::optional<Tiles> tiles_;
+  bool divides_terms_ = false;  // the product at hand is of a part already
   bool collapses_ = true;
   int64_t choices_ = 0;  // that lanes were divided by
   std::unordered_set<Name> collapsed_;        // views that the strategy has made

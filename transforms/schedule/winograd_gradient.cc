@@ -75,7 +75,7 @@ bool WinogradGradientScheduler::LayOut() {
 // Bands of whole blocks, where one thread would have all channels: as many as shapes decide, for they are terms of a sum, too.
 void WinogradGradientScheduler::CutLines() {
   const int64_t blocks = Ceil(LengthOf(lines_.whole), lines_.length);
-  const bool one = rows_->channels.one() && columns_->channels.one() && d_.block_threads == 1;
+  const bool one = std::max(LengthOf(rows_->channels.whole), LengthOf(columns_->channels.whole)) <= d_.winograd_channels && d_.block_threads == 1;
   bands_ = {lines_.whole, one ? Ceil(blocks, d_.term_parts) * lines_.length : LengthOf(lines_.whole), FreshIn(*s_, "band")};
 }
 
