@@ -160,14 +160,17 @@ class Splitter {
     int64_t phases = 1;
     for (const Divided& d : f->divided) phases *= d.step;
     const transforms::Usage& uses = uses_.Of(f->array);
-    const auto others = std::count_if(uses.reads.begin(), uses.reads.end(), [&](uint32_t at) { return !std::binary_search(uses.writes.begin(), uses.writes.end(), at); });
+    const auto others = std::count_if(uses.reads.begin(), uses.reads.end(),
+                                      [&](uint32_t at) { return !std::binary_search(uses.writes.begin(), uses.writes.end(), at); });
     if (phases > kMostPhases || uses.viewed || others != 1) return false;
     const int inner = Innermost(array), last = Innermost(result);
     if (last < 0 || f->dims[static_cast<size_t>(last)] != inner || !result.strides.empty()) return false;
     // All that writes it stands before the copy, and what lies between doesn't look at the result.
     for (size_t k = copy; k-- > 0 && f->products.size() < uses.writes.size();) {
       const std::vector<Touched> touched = TouchedBy(s_, statements[k], callees_);
-      const auto touches = [&](Name root) { return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return t.root == root; }); };
+      const auto touches = [&](Name root) {
+        return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return t.root == root; });
+      };
       if (touches(f->result) || (touches(f->array) && !IsProduct(statements[k], f))) return false;
     }
     const auto stays = [](const Product& p) { return p.reads; };
