@@ -37,12 +37,18 @@ class Machine:
         self._bandwidth: dict[int, float] = {}
 
     def now(self, threads: int) -> dict[str, Any]:
-        """Operations and bytes per second on `threads` threads. None: not measured. Peaks move with the clock, so each case asks."""
+        """Operations and bytes per second on `threads` threads. None: not measured. Peaks move with the clock, so each case asks,
+        before and after it."""
         if threads not in self._bandwidth:
             self._bandwidth[threads] = self._c.machine_bandwidth(threads, ctypes.c_int64(TRIAD_BYTES))
         small = {t: None if units else getattr(self._c, f"machine_{t}_peak")(threads) or None for t, units in self._matrix_units.items()}
         f32 = self._c.machine_f32_peak(threads)
         return {"cpu": self._cpu, "processors": self._processors, "f32": f32, "f64": f32 / 2, **small, "bandwidth": self._bandwidth[threads]}
+
+
+def most(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Of what one machine did at two times: what else runs there only takes from it."""
+    return {name: max(value, after[name]) if isinstance(value, float) else value for name, value in before.items()}
 
 
 def busy() -> float:

@@ -24,7 +24,7 @@ from .cases.key import Key
 from .coordinator import Coordinator
 from .engines import OLDER_PACKAGE, of_suite
 from .environment import Environment, EnvironmentFailure
-from .machine import Machine, busy
+from .machine import Machine, busy, most
 from .report import chart, document, table
 
 QUICK_SECONDS = 540  # no case is begun after these
@@ -93,11 +93,11 @@ class Run:
             if self.options.quick and time.monotonic() - start > QUICK_SECONDS:
                 print(f"{len(left) - n + 1} cases are left out: {QUICK_SECONDS} s are over", file=sys.stderr)
                 break
-            before = busy()
+            load, machine = busy(), self.machine.now(key.threads)
             measured = self.coordinator.measure(key)
             row = {"key": vars(key), "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                   "machine": self.machine.now(key.threads), "busy": before, "versions": {s.name: s.version for s in of_suite(suite).values()},
-                   **measured}  # fmt: skip
+                   "machine": most(machine, self.machine.now(key.threads)), "busy": load,
+                   "versions": {s.name: s.version for s in of_suite(suite).values()}, **measured}  # fmt: skip
             self.store.add(row)
             self.write(suite, keys)
             print(f"[{n}/{len(left)}, {time.monotonic() - start:.0f} s] {key.title}: {line_of(key, row)}", flush=True)

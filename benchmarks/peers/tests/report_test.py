@@ -8,6 +8,7 @@ import unittest
 
 from benchmarks.peers import rows
 from benchmarks.peers.cases.key import Key
+from benchmarks.peers.machine import most
 from benchmarks.peers.report import chart, document, statistics, table
 
 HERE = os.path.join("benchmarks", "peers", "tests")
@@ -38,6 +39,12 @@ class Rows(unittest.TestCase):
             with open(store.path, "a", encoding="utf-8") as f:
                 f.write(json.dumps(row(KEYS[1]))[:40])
             self.assertEqual([rows.key_of(r) for r in store.rows()], [KEYS[0]])
+
+
+class Machines(unittest.TestCase):
+    def test_the_most_that_a_machine_did(self):
+        self.assertEqual(most({"cpu": "A", "processors": 2, "f32": 1e9, "bf16": None}, {"cpu": "A", "processors": 2, "f32": 2e9, "bf16": None}),
+                         {"cpu": "A", "processors": 2, "f32": 2e9, "bf16": None})  # fmt: skip
 
 
 class Ratios(unittest.TestCase):
