@@ -25,6 +25,7 @@
 #include "transforms/fold_constants.h"
 #include "transforms/fold_control.h"
 #include "transforms/fold_scales.h"
+#include "transforms/forward_operands.h"
 #include "transforms/forward_quantised.h"
 #include "transforms/forward_registers.h"
 #include "transforms/fuse_call_epilogue.h"
@@ -309,6 +310,12 @@ Status RegisterSteps(Registry& r) {
       [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
         HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
         return TurnArrays(p, d, ask);
+      })));
+  HR_RETURN_IF_ERROR(r.Add(FromSteps(
+      "forward-operands", "computes what one product reads, and is cheap, where the product lays its operands out", {"device"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        HR_ASSIGN_OR_RETURN(const schedule::Device d, DeviceOf(o));
+        return ForwardOperands(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "integer-products", "sums products of quantised operands as integers", {"device"},

@@ -124,11 +124,6 @@ std::optional<Phases> CopyOf(const Sdfg& s, NodeId n) {
   return out.divided.empty() ? std::nullopt : std::optional<Phases>(std::move(out));
 }
 
-// The dimension whose elements lie side by side.
-int Innermost(const Container& c) {
-  return c.order.row_major() ? static_cast<int>(c.shape.size()) - 1 : c.order.dims().back();
-}
-
 class Splitter {
  public:
   Splitter(const Program& p, Sdfg* s, const Ask& ask) : s_(*s), callees_(p), uses_(p, *s), ask_(ask) {}
@@ -163,7 +158,7 @@ class Splitter {
     const auto others = std::count_if(uses.reads.begin(), uses.reads.end(),
                                       [&](uint32_t at) { return !std::binary_search(uses.writes.begin(), uses.writes.end(), at); });
     if (phases > kMostPhases || uses.viewed || others != 1) return false;
-    const int inner = Innermost(array), last = Innermost(result);
+    const int inner = transforms::Innermost(array), last = transforms::Innermost(result);
     if (last < 0 || f->dims[static_cast<size_t>(last)] != inner || !result.strides.empty()) return false;
     // All that writes it stands before the copy, and what lies between doesn't look at the result.
     for (size_t k = copy; k-- > 0 && f->products.size() < uses.writes.size();) {

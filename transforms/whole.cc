@@ -28,4 +28,6 @@ bool HasOneEach(const Container& c, const Map& m, const std::vector<Expr>& index
   return seen.size() == m.ranges.size();
 }
 
+int Innermost(const Container& c) { return c.order.row_major() ? static_cast<int>(c.shape.size()) - 1 : c.order.dims().back(); }
+
 }  // namespace headrace::transforms
