@@ -18,8 +18,9 @@
 namespace headrace {
 namespace {
 
-constexpr int kMostParts = 64;      // of a value: it is computed once for each time that it is laid out
-constexpr int64_t kLeastUses = 8;   // products, at least, that an element is a factor of
+constexpr int kMostParts = 64;  // of a value: it is computed once for each time that it is laid out
+// Products that an element is a factor of: fewer have no tiles, and more take longer than the walk, and lay it out several times.
+constexpr int64_t kLeastUses = 8, kMostUses = 128;
 
 // What an array holds at `indices`, and which statement writes it.
 struct Formula {
@@ -158,9 +159,10 @@ class Forwarder {
     if (!std::all_of(r.read->args.begin(), r.read->args.end(), plain)) return false;
     const Expr& nearest = r.read->args[static_cast<size_t>(transforms::Innermost(s_.Get(r.read->name)))];
     const bool sums = std::any_of(r.read->args.begin(), r.read->args.end(), [&](const Expr& e) { return !has(t.index, e); });
-    return sums && has(t.index, nearest) && UsesOf(r, statement) >= kLeastUses;
+    const int64_t uses = UsesOf(r, statement);
+    return sums && has(t.index, nearest) && uses >= kLeastUses && uses <= kMostUses;
   }
-  // How many results an element goes into, as far as that is known.
+  // How many results an element goes into; many where that is not known.
   int64_t UsesOf(const Reader& r, NodeId statement) const {
     const auto& t = std::get<Tasklet>(s_.nodes[r.tasklet].body);
     int64_t uses = 1;
@@ -171,7 +173,7 @@ class Forwarder {
         const Expr index = SymbolExpr(x.index);
         const bool others = std::find(t.index.begin(), t.index.end(), index) != t.index.end() &&
                             std::find(r.read->args.begin(), r.read->args.end(), index) == r.read->args.end();
-        if (const auto trips = AsInt(x.end); others && trips) uses = std::min<int64_t>(1 << 20, uses * std::max<int64_t>(1, *trips));
+        if (others) uses = std::min<int64_t>(1 << 20, uses * std::max<int64_t>(1, AsInt(x.end).value_or(kMostUses + 1)));
       }
       for (NodeId c : m->body) look(c);
     };

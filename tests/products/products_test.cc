@@ -333,6 +333,24 @@ TEST(Products, OfFewResults) {
   EXPECT_NE(Scheduled(FewResults("2", 40, 41, "f32")).find("local partial: f32[5, 24, 3, 5]"), std::string::npos);
 }
 
+// An activation that the gradient of weights alone reads, computed where it is laid out: forward_operands.h.
+std::string OfActivation(const std::string& type, int64_t results) {
+  const std::string o = std::to_string(results);
+  return "sdfg f(X: " + type + "[N, 70, 96], G: " + type + "[N, 70, " + o + "], M: " + type + "[96], D: " + type + "[" + o + ", 96]) {\n  transient h: " +
+         type + "[N, 70, 96]\n  map n in 0:N, p in 0:70, c in 0:96 { h[n, p, c] = X[n, p, c] - M[c] <= 0 ? 0 : X[n, p, c] - M[c] }\n  map o in 0:" + o +
+         ", c in 0:96 { D[o, c] = 0 }\n  map o in 0:" + o + ", c in 0:96, n in 0:N, p in 0:70 { D[o, c] += G[n, p, o] * h[n, p, c] }\n}\n";
+}
+
+TEST(Products, OfOperandsThatAreComputed) {
+  for (const char* type : {"f32", "f64"})
+    for (const int64_t results : {9, 16, 100})
+      for (const int64_t n : {0, 1, 3})
+        ExpectSameValues(OfActivation(type, results), {{"N", n}}, "forward-operands; fuse-epilogue; outline; choose-schedule");
+  Result<Program> p = ParseProgram(OfActivation("f32", 16));
+  ASSERT_TRUE(p.ok() && RunPipeline(Plugins(), "forward-operands", *p).ok());
+  EXPECT_EQ(Print(*p).find("h["), std::string::npos) << Print(*p);
+}
+
 // Both operands lie along the terms: gradients of weights whose channels do not lie innermost.
 std::string Along(int64_t rows, int64_t columns, int64_t taps, int64_t terms, const std::string& batch, const std::string& type) {
   const std::string o = std::to_string(rows), c = std::to_string(columns), l = std::to_string(taps), x = std::to_string(terms);
