@@ -9,6 +9,7 @@
 #include "ir/analysis/arena.h"
 #include "ir/analysis/dataflow.h"
 #include "ir/registry/call_contract.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/in_place.h"
 #include "transforms/uses.h"
 
@@ -189,17 +190,11 @@ class InPlace {
 }  // namespace
 
 Result<bool> Alias(Program& p, const Registry& r, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
+  return transforms::ChangeEach(p, [&](Sdfg* s) {
     // What takes a place, or gives its own, is an array of the arena.
-    const auto in_arena = [&](Name n) { return MayLieInArena(shared->Get(n)); };
-    if (shared->kernel || std::none_of(shared->order.begin(), shared->order.end(), in_arena)) continue;
-    Sdfg s = *shared;
-    if (!InPlace(p, r, &s, ask).Run()) continue;
-    p.Mutable(shared->name) = std::move(s);
-    changed = true;
-  }
-  return changed;
+    const auto in_arena = [&](Name n) { return MayLieInArena(s->Get(n)); };
+    return std::any_of(s->order.begin(), s->order.end(), in_arena) && InPlace(p, r, s, ask).Run();
+  });
 }
 
 }  // namespace headrace

@@ -8,6 +8,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/analysis/type_inference.h"
+#include "transforms/each_sdfg.h"
 
 namespace headrace {
 namespace {
@@ -314,15 +315,7 @@ class Binning {
 }  // namespace
 
 Result<bool> BinSums(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (size_t k = 0; k < p.sdfgs.size(); ++k) {
-    if (p.sdfgs[k]->kernel) continue;
-    Sdfg copy = *p.sdfgs[k];
-    if (!Binning(&copy, ask).Run()) continue;
-    p.sdfgs[k] = std::make_shared<Sdfg>(std::move(copy));
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return Binning(s, ask).Run(); });
 }
 
 }  // namespace headrace

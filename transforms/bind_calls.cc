@@ -8,6 +8,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/registry/call_contract.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/inline.h"
 #include "transforms/uses.h"
 
@@ -242,16 +243,10 @@ bool CallsAny(const Sdfg& s, const Registry& r) {
 }  // namespace
 
 Result<bool> BindCalls(Program& p, const Registry& r) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel || !CallsAny(*shared, r)) continue;
-    Sdfg s = *shared;
-    HR_ASSIGN_OR_RETURN(const bool any, Binder(p, r, &s).Run());
-    if (!any) continue;
-    p.Mutable(shared->name) = std::move(s);
-    changed = true;
-  }
-  return changed;
+  return transforms::TryChangeEach(p, [&](Sdfg* s) -> Result<bool> {
+    if (!CallsAny(*s, r)) return false;
+    return Binder(p, r, s).Run();
+  });
 }
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/analysis/layout.h"
+#include "transforms/each_sdfg.h"
 
 namespace headrace {
 namespace {
@@ -270,16 +271,10 @@ class Blocks {
 }  // namespace
 
 Result<bool> BlockTriangles(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) {
-    if (p.sdfgs[i]->kernel) continue;
-    Sdfg copy = *p.sdfgs[i];
-    transforms::StraightenTriangles(&copy, [&](NodeId n) { return TriangleOf(copy, n).has_value(); });
-    if (!Blocks(&copy, ask).Run()) continue;
-    p.sdfgs[i] = std::make_shared<Sdfg>(std::move(copy));
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) {
+    transforms::StraightenTriangles(s, [&](NodeId n) { return TriangleOf(*s, n).has_value(); });
+    return Blocks(s, ask).Run();
+  });
 }
 
 }  // namespace headrace

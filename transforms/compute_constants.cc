@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/long_calls.h"
 #include "transforms/uses.h"
 
@@ -176,19 +177,14 @@ void Keep(Sdfg* s, const std::vector<Known>& known, const std::vector<Value>& va
 
 Result<bool> ComputeConstants(Program& p, const ConstantLimits& limits, const Registry& r, const Ask& ask) {
   if (!r.FindBackend("interpreter")) return false;
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
-    const std::vector<Known> known = Finder(p, *shared, limits).Run(ask);
-    if (known.empty()) continue;
-    const Result<std::vector<Value>> values = Values(r, Alone(*shared, known));
-    if (!values.ok()) continue;  // what fails does so when it runs
-    Sdfg copy = *shared;
-    Keep(&copy, known, *values);
-    p.Mutable(shared->name) = std::move(copy);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) {
+    const std::vector<Known> known = Finder(p, *s, limits).Run(ask);
+    if (known.empty()) return false;
+    const Result<std::vector<Value>> values = Values(r, Alone(*s, known));
+    if (!values.ok()) return false;  // what fails does so when it runs
+    Keep(s, known, *values);
+    return true;
+  });
 }
 
 }  // namespace headrace

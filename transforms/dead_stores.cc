@@ -6,6 +6,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "transforms/by_name.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -172,16 +173,8 @@ class Stores {
 }  // namespace
 
 Result<bool> EliminateDeadStores(Program& p, const Ask& ask) {
-  bool changed = false;
   const Program before = p;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) {
-    if (p.sdfgs[i]->kernel) continue;
-    Sdfg copy = *p.sdfgs[i];
-    if (!Stores(before, &copy, ask).Run()) continue;
-    p.sdfgs[i] = std::make_shared<Sdfg>(std::move(copy));
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return Stores(before, s, ask).Run(); });
 }
 
 }  // namespace headrace

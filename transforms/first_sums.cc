@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/whole.h"
 
 namespace headrace {
@@ -149,15 +150,7 @@ class Sums {
 }  // namespace
 
 Result<bool> StoreFirstSums(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
-    Sdfg copy = *shared;
-    if (!Sums(p, &copy, ask).Run()) continue;
-    p.Mutable(shared->name) = std::move(copy);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return Sums(p, s, ask).Run(); });
 }
 
 }  // namespace headrace

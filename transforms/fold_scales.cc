@@ -8,6 +8,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/type_inference.h"
 #include "transforms/affine.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -203,15 +204,7 @@ class Folder {
 }  // namespace
 
 Result<bool> FoldScales(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& s : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (s->kernel) continue;
-    Sdfg copy = *s;
-    HR_ASSIGN_OR_RETURN(const bool some, Folder(&copy, ask).Run());
-    if (some) p.Mutable(s->name) = std::move(copy);
-    changed |= some;
-  }
-  return changed;
+  return transforms::TryChangeEach(p, [&](Sdfg* s) { return Folder(s, ask).Run(); });
 }
 
 }  // namespace headrace

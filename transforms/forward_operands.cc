@@ -10,6 +10,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/type_inference.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/outline.h"
 #include "transforms/schedule/choose_schedule.h"
 #include "transforms/uses.h"
@@ -200,15 +201,7 @@ class Forwarder {
 }  // namespace
 
 Result<bool> ForwardOperands(Program& p, const schedule::Device& device, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
-    Sdfg copy = *shared;
-    if (!Forwarder(p, &copy, device, ask).Run()) continue;
-    p.Mutable(shared->name) = std::move(copy);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return Forwarder(p, s, device, ask).Run(); });
 }
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/uses.h"
 
 namespace headrace {
@@ -170,15 +171,7 @@ bool Quantises(const Sdfg& s) {
 }  // namespace
 
 Result<bool> ForwardQuantised(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& s : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (s->kernel || !Quantises(*s)) continue;
-    Sdfg copy = *s;
-    if (!Forwarder(p, &copy, ask).Run()) continue;
-    p.Mutable(s->name) = std::move(copy);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return Quantises(*s) && Forwarder(p, s, ask).Run(); });
 }
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/base/log.h"
 #include "ir/registry/call_contract.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/epilogue_steps.h"
 #include "transforms/uses.h"
 
@@ -138,19 +139,13 @@ bool HasCalls(const Sdfg& s) {
 }  // namespace
 
 Result<bool> FuseCallEpilogue(Program& p, const Registry& r, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel || !HasCalls(*shared)) continue;
-    Sdfg s = *shared;
+  return transforms::TryChangeEach(p, [&](Sdfg* s) -> Result<bool> {
     bool any = false;
-    for (bool more = true; more; any |= more) {
-      HR_ASSIGN_OR_RETURN(more, Epilogues(p, r, &s, ask).One());
+    for (bool more = HasCalls(*s); more; any |= more) {
+      HR_ASSIGN_OR_RETURN(more, Epilogues(p, r, s, ask).One());
     }
-    if (!any) continue;
-    p.Mutable(shared->name) = std::move(s);
-    changed = true;
-  }
-  return changed;
+    return any;
+  });
 }
 
 }  // namespace headrace

@@ -4,6 +4,7 @@
 
 #include "ir/analysis/arena.h"
 #include "transforms/by_shape.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/inline.h"
 #include "transforms/outer_group.h"
 
@@ -193,17 +194,13 @@ bool HasLarge(const Sdfg& s, const OuterLoopLimits& limits) {
 }
 
 Result<bool> Run(Program& p, const OuterLoopLimits& limits, const Ask& ask, bool must_save) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel || (must_save && !HasLarge(*shared, limits))) continue;
-    Sdfg s = *shared;
-    if (!Fuser(p, &s, limits, ask).Run()) continue;
-    const bool saves = ArenaOf(s, limits.symbol_size) + static_cast<double>(limits.least_bytes) <= ArenaOf(*shared, limits.symbol_size);
-    if (must_save && !saves) continue;
-    p.Mutable(shared->name) = std::move(s);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) {
+    if (!must_save) return Fuser(p, s, limits, ask).Run();
+    if (!HasLarge(*s, limits)) return false;
+    const Sdfg before = *s;
+    return Fuser(p, s, limits, ask).Run() &&
+           ArenaOf(*s, limits.symbol_size) + static_cast<double>(limits.least_bytes) <= ArenaOf(before, limits.symbol_size);
+  });
 }
 
 }  // namespace

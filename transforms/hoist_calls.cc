@@ -7,6 +7,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/analysis/type_inference.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/long_calls.h"
 
 namespace headrace {
@@ -173,15 +174,7 @@ bool InStates(Sdfg* s, const Ask& ask) {
 }  // namespace
 
 Result<bool> HoistCalls(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) {
-    if (p.sdfgs[i]->kernel) continue;
-    Sdfg copy = *p.sdfgs[i];
-    if (!InStates(&copy, ask)) continue;
-    p.sdfgs[i] = std::make_shared<Sdfg>(std::move(copy));
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return InStates(s, ask); });
 }
 
 }  // namespace headrace

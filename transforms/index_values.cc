@@ -8,6 +8,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/sets.h"
 #include "ir/analysis/type_inference.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/uses.h"
 #include "transforms/whole.h"
 
@@ -145,17 +146,11 @@ class Forwarder {
 }  // namespace
 
 Result<bool> ForwardIndexValues(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
-    Sdfg copy = *shared;
-    if (!Forwarder(p, &copy, ask).Run()) continue;
-    while (Forwarder(p, &copy, ask).Run()) {  // values of values
-    }
-    p.Mutable(shared->name) = std::move(copy);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) {
+    bool any = false;
+    while (Forwarder(p, s, ask).Run()) any = true;  // values of values
+    return any;
+  });
 }
 
 }  // namespace headrace

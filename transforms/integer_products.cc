@@ -7,6 +7,7 @@
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
 #include "ir/analysis/type_inference.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/inline.h"
 #include "transforms/quantised.h"
 #include "transforms/schedule/byte_windows.h"
@@ -365,16 +366,11 @@ bool HoldsBytes(const Sdfg& s) {
 }  // namespace
 
 Result<bool> IntegerProducts(Program& p, const schedule::Device& device, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& s : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (s->kernel || !HoldsBytes(*s)) continue;
-    Sdfg copy = *s;
-    HR_ASSIGN_OR_RETURN(const bool some, Rewriter(p, &copy, device, ask).Run());
-    const bool more = ReadQuantised(p, &copy, ask);
-    if (some || more) p.Mutable(s->name) = std::move(copy);
-    changed |= some || more;
-  }
-  return changed;
+  return transforms::TryChangeEach(p, [&](Sdfg* s) -> Result<bool> {
+    if (!HoldsBytes(*s)) return false;
+    HR_ASSIGN_OR_RETURN(const bool some, Rewriter(p, s, device, ask).Run());
+    return ReadQuantised(p, s, ask) || some;
+  });
 }
 
 }  // namespace headrace

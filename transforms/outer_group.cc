@@ -47,6 +47,26 @@ std::optional<size_t> LeadingDimension(const Container& c) {
   return std::nullopt;
 }
 
+std::optional<Between> StandAside(const Sdfg& s, const UseIndex& uses, Callees& callees, const std::map<uint32_t, Name>& members) {
+  Between out;
+  std::unordered_map<Name, bool> inside, later;  // roots, and whether they are written
+  for (uint32_t at = members.begin()->first; at <= members.rbegin()->first; ++at) {
+    const NodeId n = uses.positions()[at].statement;
+    const std::vector<Touched> touched = TouchedBy(s, n, callees);
+    if (members.count(at)) {
+      if (Conflict(touched, later)) return std::nullopt;
+      Note(touched, &inside);
+      continue;
+    }
+    const auto* library = std::get_if<Library>(&s.nodes[n].body);
+    if (library && !library->defines.empty()) return std::nullopt;
+    const bool waits = Conflict(touched, inside) || Conflict(touched, later);
+    (waits ? out.after : out.before).push_back(at);
+    if (waits) Note(touched, &later);
+  }
+  return out;
+}
+
 OuterGroups::OuterGroups(const Program& p, const Sdfg& s, int64_t symbol_size) : p_(p), s_(s), symbol_size_(symbol_size), uses_(p, s) {
   for (Name n : s.order)
     if (s.Get(n).kind == ContainerKind::kView) views_[RootOf(s, n)].push_back(n);
@@ -203,25 +223,10 @@ bool OuterGroups::IsLegal(const OuterGroup& g) {
                      [&](const auto& r) { return !r.second.several || !r.second.written || Apart(r.first, g); });
 }
 
-// Statements between the members go after the loop where they need what comes before them, else before it.
 bool OuterGroups::Arrange(OuterGroup* g) {
-  g->before.clear(), g->after.clear();
-  std::unordered_map<Name, bool> inside, later;  // roots, and whether they are written
-  for (uint32_t at = g->members.begin()->first; at <= g->members.rbegin()->first; ++at) {
-    const NodeId n = uses_.positions()[at].statement;
-    const std::vector<Touched> touched = TouchedBy(s_, n, callees_);
-    if (g->members.count(at)) {
-      if (Conflict(touched, later)) return false;
-      Note(touched, &inside);
-      continue;
-    }
-    const auto* library = std::get_if<Library>(&s_.nodes[n].body);
-    if (library && !library->defines.empty()) return false;
-    const bool waits = Conflict(touched, inside) || Conflict(touched, later);
-    (waits ? g->after : g->before).push_back(at);
-    if (waits) Note(touched, &later);
-  }
-  return true;
+  const std::optional<Between> aside = StandAside(s_, uses_, callees_, g->members);
+  if (aside) g->before = aside->before, g->after = aside->after;
+  return aside.has_value();
 }
 
 std::optional<OuterGroup> OuterGroups::Around(Name array) {

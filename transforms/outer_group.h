@@ -16,6 +16,13 @@ double RoughSize(const Expr& e, int64_t symbol_size);
 // Which dimension of a container is the leading one: the first that is not 1.
 std::optional<size_t> LeadingDimension(const Container& c);
 
+// What stands between statements that become one: `after` them what needs something that they do, `before` them all other. Nullopt: one of
+// them needs what has to wait.
+struct Between {
+  std::vector<uint32_t> before, after;  // positions
+};
+std::optional<Between> StandAside(const Sdfg& s, const UseIndex& uses, Callees& callees, const std::map<uint32_t, Name>& members);
+
 struct OuterGroup {
   Range range;                             // of the loop; its index is what the first statement calls it
   std::map<uint32_t, Name> members;        // positions (UseIndex), and what each calls the loop's index

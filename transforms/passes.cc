@@ -32,6 +32,7 @@
 #include "transforms/fuse_epilogue.h"
 #include "transforms/fuse_maps.h"
 #include "transforms/fuse_outer_loops.h"
+#include "transforms/fuse_rows.h"
 #include "transforms/fuse_states.h"
 #include "transforms/hoist_calls.h"
 #include "transforms/index_values.h"
@@ -216,6 +217,20 @@ Transformation OuterLoopFusion() {
   return t;
 }
 
+Transformation RowFusion() {
+  return FromSteps(
+      "fuse-rows",
+      "lets statements that walk a matrix of `bytes` or more row by row walk it once, where what a row uses stays within `near` bytes: what is "
+      "summed over the rows is so in about `parts` parts", {"bytes", "near", "parts"},
+      [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
+        RowLimits limits;
+        HR_RETURN_IF_ERROR(CountOption("fuse-rows", o, "bytes", &limits.bytes));
+        HR_RETURN_IF_ERROR(CountOption("fuse-rows", o, "near", &limits.row_bytes));
+        HR_RETURN_IF_ERROR(CountOption("fuse-rows", o, "parts", &limits.parts));
+        return FuseRows(p, limits, ask);
+      });
+}
+
 Result<schedule::Device> DeviceOf(const PassOptions& o) {
   const std::string device = Option(o, "device");
   return schedule::FindDevice(device.empty() ? "cpu" : device);
@@ -330,6 +345,7 @@ Status RegisterSteps(Registry& r) {
         return PackConstants(p, d, ask);
       })));
   HR_RETURN_IF_ERROR(r.Add(OuterLoopFusion()));
+  HR_RETURN_IF_ERROR(r.Add(RowFusion()));
   HR_RETURN_IF_ERROR(r.Add(FromSteps(
       "outline", "makes kernels of statements: each distinct one once, called where it stood; with a device, of loops of small ones, too",
       {"device"},

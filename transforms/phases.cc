@@ -8,6 +8,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/uses.h"
 #include "transforms/whole.h"
 
@@ -358,15 +359,7 @@ class Splitter {
 }  // namespace
 
 Result<bool> SplitPhases(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
-    Sdfg copy = *shared;
-    if (!Splitter(p, &copy, ask).Run()) continue;
-    p.Mutable(shared->name) = std::move(copy);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return Splitter(p, s, ask).Run(); });
 }
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/analysis/layout.h"
+#include "transforms/each_sdfg.h"
 
 namespace headrace {
 namespace {
@@ -104,22 +105,16 @@ void WriteOut(Sdfg* s, NodeId statement, ShortSum sum) {
 }  // namespace
 
 Result<bool> WriteOutShortSums(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
+  return transforms::ChangeEach(p, [&](Sdfg* s) {
     std::vector<NodeId> found;
-    ForEachBlock(*shared, shared->body, [&](BlockId b) {
-      if (const auto* state = std::get_if<State>(&shared->blocks[b].control))
+    ForEachBlock(*s, s->body, [&](BlockId b) {
+      if (const auto* state = std::get_if<State>(&s->blocks[b].control))
         for (NodeId n : state->statements)
-          if (ShortSumIn(*shared, n) && ask(Match{shared->name, {n}, {}, {}, "", true})) found.push_back(n);
+          if (ShortSumIn(*s, n) && ask(Match{s->name, {n}, {}, {}, "", true})) found.push_back(n);
     });
-    if (found.empty()) continue;
-    Sdfg copy = *shared;
-    for (NodeId n : found) WriteOut(&copy, n, *ShortSumIn(copy, n));
-    p.Mutable(shared->name) = std::move(copy);
-    changed = true;
-  }
-  return changed;
+    for (NodeId n : found) WriteOut(s, n, *ShortSumIn(*s, n));
+    return !found.empty();
+  });
 }
 
 }  // namespace headrace

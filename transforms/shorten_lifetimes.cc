@@ -4,6 +4,7 @@
 
 #include "ir/analysis/arena.h"
 #include "transforms/by_shape.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/outer_group.h"
 #include "transforms/statement_order.h"
 
@@ -159,18 +160,11 @@ class Shortener {
 }  // namespace
 
 Result<bool> ShortenLifetimes(Program& p, const LifetimeLimits& limits, const Ask& ask) {
-  bool changed = false;
   const Program before = p;
-  for (const std::shared_ptr<Sdfg>& shared : before.sdfgs) {
-    if (shared->kernel) continue;
-    const std::vector<Weight> weights = WeightsOf(*shared, limits);
-    if (!MaySave(weights, limits)) continue;
-    Sdfg s = *shared;
-    if (!Shortener(before, &s, weights, limits, ask).Run()) continue;
-    p.Mutable(shared->name) = std::move(s);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) {
+    const std::vector<Weight> weights = WeightsOf(*s, limits);
+    return MaySave(weights, limits) && Shortener(before, s, weights, limits, ask).Run();
+  });
 }
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/analysis/dataflow.h"
+#include "transforms/each_sdfg.h"
 #include "transforms/whole.h"
 
 namespace headrace {
@@ -191,15 +192,7 @@ class Unflattener {
 }  // namespace
 
 Result<bool> Unflatten(Program& p, const Ask& ask) {
-  bool changed = false;
-  for (const std::shared_ptr<Sdfg>& shared : std::vector<std::shared_ptr<Sdfg>>(p.sdfgs)) {
-    if (shared->kernel) continue;
-    Sdfg copy = *shared;
-    if (!Unflattener(&copy, ask).Run()) continue;
-    p.Mutable(shared->name) = std::move(copy);
-    changed = true;
-  }
-  return changed;
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return Unflattener(s, ask).Run(); });
 }
 
 }  // namespace headrace

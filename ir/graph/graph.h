@@ -246,7 +246,7 @@ struct Sdfg {
   bool kernel = false;  // one statement with its schedule, written `kernel name(…) for device {`: docs/schedules.md
   Name device;          // of a kernel: the device description it is scheduled for; "" = not scheduled yet
   bool flush = false;       // denormal floats count as zero in its statements (ir/analysis/denormals.h); text: `@flush`
-  std::string unscheduled;  // of a kernel that a strategy has left as it is: why; no part of the text
+  std::string unscheduled;  // of a kernel that a strategy has left as it is, or made plain loops: why; no part of the text
   std::vector<Name> parameters;     // containers, in order
   std::vector<Name> symbol_params;  // symbols not found in a parameter's shape, passed by name
   std::vector<Name> order;          // all containers in declaration order (parameters first)

@@ -9,6 +9,8 @@
 
 namespace headrace {
 
+// The op as messages name it: `onnx.Softplus (opset 1)`; version 0: without it.
+std::string LabelOf(const Library& l, int version);
 // What the elaborator needs to know of a node.
 FormContext FormContextOf(const NodeView& v, const std::string& sdfg_name);
 

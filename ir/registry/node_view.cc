@@ -1,14 +1,9 @@
-// Library nodes as implementations see them, the choice among implementations, and forms as implementations.
+// Library nodes as implementations see them.
 #include <algorithm>
-#include <memory>
-#include <mutex>
 #include <unordered_set>
 
-#include "ir/analysis/cost.h"
-#include "ir/base/log.h"
 #include "ir/registry/inference.h"
 #include "ir/registry/registry.h"
-#include "ir/registry/registry_impl.h"
 #include "ir/text/parser.h"
 
 namespace headrace {
@@ -18,12 +13,6 @@ const PortView* FindPort(const std::vector<PortView>& ports, std::string_view na
   for (const PortView& p : ports)
     if (p.name == name && index-- == 0) return p.present ? &p : nullptr;
   return nullptr;
-}
-
-std::string NodeLabel(const Library& l, int version) {
-  std::string label = l.domain.str() + "." + l.op.str();
-  if (version > 0) label += " (opset " + std::to_string(version) + ")";
-  return label;
 }
 
 std::vector<PortView> ViewsOf(const Sdfg& s, const std::vector<Port>& given, const Attributes& attributes) {
@@ -139,48 +128,13 @@ std::vector<Name> Elsewhere(const Registry& r, const OpSignature& sig) {
   return out;
 }
 
-FormContext ContextOf(const NodeView& v, const std::string& sdfg_name) {
-  FormContext c;
-  c.sdfg_name = sdfg_name;
-  const OpSignature* sig = v.signature;
-  for (const PortView& p : v.inputs)
-    c.inputs.push_back(ToFormPort(p, sig ? Declared(sig->inputs, p.name) : nullptr, sig, v));
-  for (const PortView& p : v.outputs)
-    c.outputs.push_back(ToFormPort(p, sig ? Declared(sig->outputs, p.name) : nullptr, sig, v));
-  for (const auto& a : v.attributes)
-    if (a.first.view().substr(0, 6) != "known.") c.attributes.push_back(a);
-  c.unset_attributes = v.unset_attributes;
-  c.declared = sig != nullptr;
-  if (sig && v.registry) c.elsewhere = Elsewhere(*v.registry, *sig);
-  if (v.sdfg) c.assumptions = v.sdfg->assumptions;
-  return c;
-}
-
-void BecomesTransient(Sdfg* s, Name parameter) {
-  s->Mutable(parameter).kind = ContainerKind::kTransient;
-  s->parameters.erase(std::find(s->parameters.begin(), s->parameters.end(), parameter));
-}
-void BecomesZero(Sdfg* s, Name parameter) {
-  BecomesTransient(s, parameter);
-  Tasklet t;
-  Map m;
-  t.target = parameter;
-  t.value = FloatExpr(0);
-  const std::vector<Expr> shape = s->Get(parameter).shape;
-  for (size_t i = 0; i < shape.size(); ++i) {
-    const Name index = s->FreshName("i" + std::to_string(i));
-    m.ranges.push_back({index, Expr(0), shape[i], Expr(1)});
-    t.index.push_back(Expr(index));
-  }
-  NodeId id = s->AddNode(std::move(t));
-  if (!m.ranges.empty()) {
-    m.body = {id};
-    id = s->AddNode(std::move(m));
-  }
-  s->body.insert(s->body.begin(), s->AddBlock(State{Name(), {id}}));
-}
-
 }  // namespace
+
+std::string LabelOf(const Library& l, int version) {
+  std::string label = l.domain.str() + "." + l.op.str();
+  if (version > 0) label += " (opset " + std::to_string(version) + ")";
+  return label;
+}
 
 const PortView* NodeView::Input(std::string_view port, int index) const { return FindPort(inputs, port, index); }
 const PortView* NodeView::Output(std::string_view port, int index) const { return FindPort(outputs, port, index); }
@@ -217,7 +171,7 @@ Status AttributeFits(const Library& l, const NodeView& v, const std::string& nam
   Diagnostic d;
   d.code = "E0311";
   d.node = v.name;
-  d.op = NodeLabel(l, v.signature->since_version);
+  d.op = LabelOf(l, v.signature->since_version);
   std::vector<std::string> names;
   for (const AttributeSignature& a : v.signature->attributes) {
     names.push_back(a.name);
@@ -245,7 +199,7 @@ Status AttributesOf(const Library& l, NodeView* v) {
       d.code = "E0310";
       d.message = "required attribute '" + a.name + "' is missing";
       d.node = v->name;
-      d.op = NodeLabel(l, v->signature->since_version);
+      d.op = LabelOf(l, v->signature->since_version);
       return Status(d);
     } else v->unset_attributes.push_back(a.name);
   }
@@ -261,7 +215,7 @@ Status PortsAreDeclared(const Library& l, const NodeView& v, const std::vector<P
     d.code = "E0311";
     d.message = std::string("the op has no ") + kind + " '" + port.name + "'";
     d.node = v.name;
-    d.op = NodeLabel(l, v.signature->since_version);
+    d.op = LabelOf(l, v.signature->since_version);
     std::vector<std::string> names;
     for (const auto& x : declared) names.push_back(x.name);
     std::string close = ClosestWord(port.name, names);
@@ -304,261 +258,21 @@ Result<NodeView> ViewOf(const Registry& r, const Program& p, const Sdfg& s, Node
   return v;
 }
 
-FormContext FormContextOf(const NodeView& v, const std::string& sdfg_name) { return ContextOf(v, sdfg_name); }
-
-std::string WhyNot(const ForwardImplementation& i, const NodeView& v) {
-  const int version = v.node->version > 0 ? v.node->version : v.signature ? v.signature->since_version : 1 << 29;
-  if (version < i.since_version || version > i.until_version)
-    return "serves versions " + std::to_string(i.since_version) + " to " +
-           (i.until_version >= 1 << 29 ? std::string("newest") : std::to_string(i.until_version));
-  return i.can_be_applied ? i.can_be_applied(v) : "";
-}
-
-namespace {
-
-Diagnostic NoImplementation(const Library& l, const NodeView& v) {
-  Diagnostic d;
-  d.kind = ErrorKind::kUnsupported;
-  d.code = "E0320";
-  d.op = NodeLabel(l, v.signature ? v.signature->since_version : l.version);
-  d.node = v.name;
-  return d;
-}
-
-// The node itself names its implementation: an order. Null where it names none.
-Result<const ForwardImplementation*> Ordered(const Registry& r, const NodeView& v) {
-  const std::string name = v.node->implementation.str();
-  if (name.empty()) return static_cast<const ForwardImplementation*>(nullptr);
-  Diagnostic d = NoImplementation(*v.node, v);
-  d.code = "E0322";
-  std::vector<std::string> names;
-  std::string other, reasons, own;
-  const std::vector<const ForwardImplementation*> all = r.Implementations(v.node->domain.str(), v.node->op.str());
-  if (all.empty()) return static_cast<const ForwardImplementation*>(nullptr);  // that is what is wrong
-  for (const ForwardImplementation* i : all) {
-    const std::string why = WhyNot(*i, v);
-    if (i->name == name && why.empty()) return i;
-    if (i->name == name) own = why;
-    else if (why.empty() && other.empty()) other = i->name;
-    names.push_back(i->name);
-    reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + (why.empty() ? "applies" : why);
-  }
-  const std::string close = own.empty() ? ClosestWord(name, names) : "";
-  d.message = own.empty() ? "there is no implementation '" + name + "'" : "implementation '" + name + "' does not apply: " + own;
-  d.expected = reasons;
-  d.hint = !close.empty()   ? "did you mean '" + close + "'?"
-           : !other.empty() ? "where no implementation is named, '" + other + "' is taken"
-                            : "no other applies, either";
-  return Status(d);
-}
-
-// The operations of the node's pure form, or -1.
-double PureOperations(const std::vector<const ForwardImplementation*>& all, const NodeView& v) {
-  for (const ForwardImplementation* i : all) {
-    if (i->name != "pure" || !WhyNot(*i, v).empty()) continue;
-    const Result<Program> body = i->expand(v);
-    if (!body.ok()) return -1;
-    const Sdfg& s = body->Entry();
-    Expr sum(0);
-    bool known = true;
-    ForEachNode(s, [&](NodeId n) {
-      const Expr e = CostOf(*body, s, n).operations;
-      known &= static_cast<bool>(e);
-      if (known) sum = sum + e;
-    }, /*into_maps=*/false);
-    const auto number = known ? AsInt(sum) : std::nullopt;
-    return number ? static_cast<double>(*number) : -1;
-  }
-  return -1;
-}
-
-// The cheapest of those that say what they cost, where it is cheaper than `otherwise`, which is taken without them; null: none.
-const ForwardImplementation* ByCost(const std::vector<const ForwardImplementation*>& order, const ForwardImplementation* otherwise,
-                                    const NodeView& v, std::string* reasons) {
-  const ForwardImplementation* best = nullptr;
-  double least = 0, operations = -2;
-  for (const ForwardImplementation* i : order) {
-    if (!i->cost || i->priority < 0 || !WhyNot(*i, v).empty()) continue;
-    if (operations < -1) operations = PureOperations(order, v);
-    const double cost = i->cost(v, operations);
-    const bool dear = otherwise && (otherwise->name != "pure" || operations < 0 || cost < 0 || cost >= operations);
-    if (dear) *reasons += (reasons->empty() ? "" : "; ") + i->name + ": it is not the cheapest";
-    else if (!best || (cost >= 0 && (least < 0 || cost < least))) best = i, least = cost;
-  }
-  return best;
-}
-
-}  // namespace
-
-Result<const ForwardImplementation*> SelectImplementation(const Registry& r, const NodeView& v,
-                                                          const CompileOptions& o) {
-  const Library& l = *v.node;
-  std::string domain = l.domain.str(), op = l.op.str(), full = domain + "." + op;
-  if (!v.signature && l.version > 0 && r.FindOp(domain, op)) {
-    Diagnostic d = NoImplementation(l, v);
-    d.message = full + " does not exist in opset " + std::to_string(l.version);
-    d.hint = op + " since " + std::to_string(r.Versions(domain, op).front()->since_version);
-    return Status(d);
-  }
-  HR_ASSIGN_OR_RETURN(const ForwardImplementation* ordered, Ordered(r, v));
-  if (ordered) {
-    Log(LogTopic::kChoice, full + (v.name.empty() ? "" : " '" + v.name + "'") + ": " + ordered->name + ", as the node says");
-    return ordered;
-  }
-  // Names the user put first, for this node, this op, or everything.
-  std::vector<std::string> wanted;
-  for (const auto& [where, name] : o.implementations)
-    if (where == "*" || where == full || where == op || where == v.name) wanted.push_back(name);
-  std::vector<const ForwardImplementation*> order = r.Implementations(domain, op);
-  std::stable_sort(order.begin(), order.end(), [&](const auto* a, const auto* b) {
-    auto rank = [&](const ForwardImplementation* i) {
-      return std::find(wanted.begin(), wanted.end(), i->name) - wanted.begin();
-    };
-    return rank(a) < rank(b);
-  });
-  std::string reasons;
-  const auto asked_for = [&](const ForwardImplementation* i) { return std::find(wanted.begin(), wanted.end(), i->name) != wanted.end(); };
-  const bool weighed = std::any_of(order.begin(), order.end(), [](const auto* i) { return i->cost != nullptr; });
-  for (const ForwardImplementation* i : order) {
-    if (i->cost && !asked_for(i)) continue;  // by cost, below
-    const std::string why = WhyNot(*i, v);
-    if (why.empty()) {
-      const ForwardImplementation* cheaper = weighed && !asked_for(i) ? ByCost(order, i, v, &reasons) : nullptr;
-      if (cheaper) i = cheaper;
-      Log(LogTopic::kChoice, full + (v.name.empty() ? "" : " '" + v.name + "'") + ": " + i->name +
-                                 (reasons.empty() ? "" : " (not " + reasons + ")"));
-      return i;
-    }
-    reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + why;
-  }
-  if (const ForwardImplementation* only = weighed ? ByCost(order, nullptr, v, &reasons) : nullptr) return only;
-  for (const ForwardImplementation* i : order)
-    if (i->cost && !asked_for(i)) reasons += (reasons.empty() ? "" : "; ") + i->name + ": " + WhyNot(*i, v);
-  Diagnostic d = NoImplementation(l, v);
-  std::string types;
+FormContext FormContextOf(const NodeView& v, const std::string& sdfg_name) {
+  FormContext c;
+  c.sdfg_name = sdfg_name;
+  const OpSignature* sig = v.signature;
   for (const PortView& p : v.inputs)
-    if (p.present) types += (types.empty() ? "" : ", ") + p.name + ": " + std::string(DTypeName(p.dtype));
-  if (!v.signature && order.empty()) {
-    d.message = "unknown op " + full;
-    std::vector<std::string> names;
-    for (const OpSignature* s : r.Ops()) names.push_back(s->domain + "." + s->name);
-    std::string close = ClosestWord(full, names);
-    d.hint = close.empty() ? "load the plugin that brings it with --plugin" : "did you mean '" + close + "'?";
-  } else {
-    d.message = "no implementation of " + full + " applies" + (types.empty() ? "" : " for (" + types + ")");
-    d.got = reasons.empty() ? "none is registered" : reasons;
-    d.hint = "`headrace ops " + full + "` lists implementations; a plugin may add one";
-  }
-  return Status(d);
-}
-
-namespace {
-
-// A form whose text has been checked. It is kept parsed once somebody has asked for it: a process needs few of all ops' forms.
-class CheckedForm {
- public:
-  static Result<std::shared_ptr<CheckedForm>> Of(const std::string& text, std::string what) {
-    HR_RETURN_IF_ERROR(ParseForm(text, what).status());
-    return std::shared_ptr<CheckedForm>(new CheckedForm(text, std::move(what)));
-  }
-  Result<const Form*> Get() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!form_) {
-      HR_ASSIGN_OR_RETURN(Form parsed, ParseForm(text_, what_));
-      form_ = std::make_unique<Form>(std::move(parsed));
-    }
-    return form_.get();
-  }
-
- private:
-  CheckedForm(std::string text, std::string what) : text_(std::move(text)), what_(std::move(what)) {}
-  const std::string text_, what_;
-  std::mutex mutex_;
-  std::unique_ptr<Form> form_;
-};
-
-}  // namespace
-
-Status Registry::Add(OpDefinition def) {
-  def.plugin = impl_->Owner(def.plugin);
-  if (def.domain.empty() || def.name.empty()) {
-    Diagnostic d;
-    d.code = "E0303";
-    d.message = "plugin " + def.plugin + " registers an op without a name or domain";
-    return Status(d);
-  }
-  for (const OpDefinition* other : Definitions())
-    if (other->domain == def.domain && other->name == def.name && other->since_version <= def.until_version &&
-        def.since_version <= other->until_version) {
-      Diagnostic d;
-      d.code = "E0301";
-      d.message =
-          "op " + def.domain + "." + def.name + " is defined twice: by " + other->plugin + " and by " + def.plugin;
-      return Status(d);
-    }
-  if (!def.pure.empty()) {
-    HR_ASSIGN_OR_RETURN(std::shared_ptr<CheckedForm> form, CheckedForm::Of(def.pure, def.domain + "." + def.name));
-    ForwardImplementation i;
-    i.domain = def.domain, i.op = def.name, i.name = "pure", i.plugin = def.plugin;
-    i.since_version = def.since_version, i.until_version = def.until_version;
-    i.expand = [form](const NodeView& v) -> Result<Program> {
-      if (!v.node->defines.empty())
-        return UnsupportedError("E0315", "the size " + v.node->defines[0].str() +
-                                " is known only when the node has run, and its form needs it before");
-      HR_ASSIGN_OR_RETURN(const Form* parsed, form->Get());
-      HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*parsed, ContextOf(v, v.node->op.str() + "_pure")));
-      Program p;
-      p.entry = s.name;
-      p.Add(std::move(s));
-      return p;
-    };
-    HR_RETURN_IF_ERROR(Add(std::move(i)));
-  }
-  if (!def.backward.empty()) {
-    HR_ASSIGN_OR_RETURN(std::shared_ptr<CheckedForm> form, CheckedForm::Of(def.backward, "backward of " + def.domain + "." + def.name));
-    BackwardImplementation b;
-    b.domain = def.domain, b.op = def.name, b.name = "form", b.plugin = def.plugin, b.form = def.backward;
-    b.since_version = def.since_version, b.until_version = def.until_version;
-    b.backward = [form](const NodeView& v, const std::vector<std::string>& given,
-                        const std::vector<std::string>& required) -> Result<BackwardResult> {
-      FormContext c = ContextOf(v, "grad_" + v.node->op.str());
-      std::vector<FormPort> forward_inputs = c.inputs, forward_outputs = c.outputs;
-      c.inputs.insert(c.inputs.end(), forward_outputs.begin(), forward_outputs.end());
-      c.outputs.clear();
-      BackwardResult result;
-      // Gradients of variadic ports are lists with a place for every tensor; what nobody gives or wants stays inside.
-      std::vector<Name> not_given, not_required;
-      auto gradients = [&](const std::vector<FormPort>& ports, const std::vector<std::string>& named,
-                           std::map<std::string, std::string>* names, std::vector<FormPort>* out,
-                           std::vector<Name>* inside) {
-        std::map<Name, int> count;
-        for (const FormPort& p : ports) {
-          const std::string k = p.variadic ? "_" + std::to_string(count[p.name]++) : "";
-          const bool wanted = std::find(named.begin(), named.end(), p.name.str() + k) != named.end();
-          FormPort g = p;
-          g.name = "d" + p.name.str();
-          g.has_known = false, g.known.clear();
-          g.present = wanted || (p.variadic && p.present);
-          if (wanted) (*names)[p.name.str() + k] = g.name.str() + k;
-          else if (g.present) inside->push_back(Name(g.name.str() + k));
-          out->push_back(std::move(g));
-        }
-      };
-      gradients(forward_outputs, given, &result.given_grad_names, &c.inputs, &not_given);
-      gradients(forward_inputs, required, &result.required_grad_names, &c.outputs, &not_required);
-      HR_ASSIGN_OR_RETURN(const Form* parsed, form->Get());
-      HR_ASSIGN_OR_RETURN(Sdfg s, Elaborate(*parsed, c));
-      for (Name n : not_given) BecomesZero(&s, n);
-      for (Name n : not_required) BecomesTransient(&s, n);
-      result.sdfg.entry = s.name;
-      result.sdfg.Add(std::move(s));
-      return result;
-    };
-    HR_RETURN_IF_ERROR(Add(std::move(b)));
-  }
-  std::unique_lock lock(impl_->tables);
-  impl_->definitions.push_back(std::make_unique<OpDefinition>(std::move(def)));
-  return {};
+    c.inputs.push_back(ToFormPort(p, sig ? Declared(sig->inputs, p.name) : nullptr, sig, v));
+  for (const PortView& p : v.outputs)
+    c.outputs.push_back(ToFormPort(p, sig ? Declared(sig->outputs, p.name) : nullptr, sig, v));
+  for (const auto& a : v.attributes)
+    if (a.first.view().substr(0, 6) != "known.") c.attributes.push_back(a);
+  c.unset_attributes = v.unset_attributes;
+  c.declared = sig != nullptr;
+  if (sig && v.registry) c.elsewhere = Elsewhere(*v.registry, *sig);
+  if (v.sdfg) c.assumptions = v.sdfg->assumptions;
+  return c;
 }
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 #include "transforms/schedule/nest.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 
@@ -13,11 +14,20 @@ namespace {
 
 bool ReadsSomething(const Expr& e) { return !ReadContainers(e).empty(); }
 
-void Collect(const Sdfg& s, NodeId n, std::vector<ElementAccess>* out) {
+using Ranges = std::shared_ptr<const std::vector<Range>>;
+
+// `within` and those of a map inside.
+Ranges With(const Ranges& within, const Map& m) {
+  std::vector<Range> all = within ? *within : std::vector<Range>();
+  all.insert(all.end(), m.ranges.begin(), m.ranges.end());
+  return std::make_shared<const std::vector<Range>>(std::move(all));
+}
+
+void Collect(const Sdfg& s, NodeId n, const Ranges& within, std::vector<ElementAccess>* out) {
   const auto reads = [&](const Expr& e) {
     Visit(e, [&](const Expr& x) {
       if (x.Is(ExprKind::kRead))
-        out->push_back({x->name, RootOf(s, x->name), {x->args.begin(), x->args.end() - x->has_default}, x->flat});
+        out->push_back({x->name, RootOf(s, x->name), {x->args.begin(), x->args.end() - x->has_default}, x->flat, false, WriteOp::kAssign, within});
       return true;
     });
   };
@@ -26,34 +36,33 @@ void Collect(const Sdfg& s, NodeId n, std::vector<ElementAccess>* out) {
     reads(t->value);
     for (const Expr& e : t->index) reads(e);
     const Name root = RootOf(s, t->target);
-    if (t->op != WriteOp::kAssign) out->push_back({t->target, root, t->index, t->flat, false, t->op});
-    out->push_back({t->target, root, t->index, t->flat, true, t->op});
+    if (t->op != WriteOp::kAssign) out->push_back({t->target, root, t->index, t->flat, false, t->op, within});
+    out->push_back({t->target, root, t->index, t->flat, true, t->op, within});
   }
+  const auto* m = std::get_if<Map>(&body);
+  const Ranges inner = m ? With(within, *m) : within;
   ForEachBody(body, [&](const std::vector<NodeId>& inside) {
-    for (NodeId c : inside) Collect(s, c, out);
+    for (NodeId c : inside) Collect(s, c, inner, out);
   });
 }
 
-// c * i + rest, where the rest has no other index of the nest: iterations over `i` alone differ in it.
-bool MovesAlone(const Expr& e, const Range& r, const std::vector<Name>& others) {
+// c * i + rest, where all that other indices make of the rest is less than c: iterations that differ in `i` differ in it.
+bool MovesAlone(const Expr& e, const Range& r, const Nest& n, const Ranges& within) {
   if (e.Is(ExprKind::kSymbol)) return true;
   const auto slope = Coefficient(e, r.index);
-  if (!slope || !AsInt(*slope) || *AsInt(*slope) == 0) return false;
-  return std::none_of(others.begin(), others.end(), [&](Name n) { return n != r.index && Mentions(e, n); });
-}
-
-std::vector<Name> IndicesWithin(const Sdfg& s, const Nest& n) {
-  std::vector<Name> out;
-  for (const Range& r : n.ranges) out.push_back(r.index);
-  const std::function<void(NodeId)> visit = [&](NodeId id) {
-    if (const auto* m = std::get_if<Map>(&s.nodes[id].body))
-      for (const Range& r : m->ranges) out.push_back(r.index);
-    ForEachBody(s.nodes[id].body, [&](const std::vector<NodeId>& inside) {
-      for (NodeId c : inside) visit(c);
-    });
+  if (!slope || AsInt(*slope).value_or(0) == 0) return false;
+  int64_t rest = 0;
+  const auto add = [&](const Range& o) {
+    if (o.index == r.index || !Mentions(e, o.index)) return true;
+    const auto factor = Coefficient(e, o.index);
+    const auto begin = AsInt(o.begin), end = AsInt(o.end), by = factor ? AsInt(*factor) : std::nullopt;
+    if (!begin || !end || !by) return false;
+    rest += std::abs(*by) * std::max<int64_t>(0, *end - *begin - 1);
+    return true;
   };
-  for (NodeId id : n.body) visit(id);
-  return out;
+  if (!std::all_of(n.ranges.begin(), n.ranges.end(), add)) return false;
+  if (within && !std::all_of(within->begin(), within->end(), add)) return false;
+  return rest < std::abs(*AsInt(*slope));
 }
 
 }  // namespace
@@ -75,19 +84,18 @@ Nest NestOf(const Sdfg& s, NodeId map) {
 
 std::vector<ElementAccess> AccessesOf(const Sdfg& s, NodeId n) {
   std::vector<ElementAccess> out;
-  Collect(s, n, &out);
+  Collect(s, n, nullptr, &out);
   return out;
 }
 
 std::vector<bool> DisjointRanges(const Sdfg& s, const Nest& n) {
   std::map<Name, std::vector<ElementAccess>> written;
   std::vector<ElementAccess> all;
-  for (NodeId id : n.body) Collect(s, id, &all);
+  for (NodeId id : n.body) Collect(s, id, nullptr, &all);
   for (const ElementAccess& a : all)
     if (a.write && s.Get(a.root).storage != Storage::kRegister) written[a.root];
   for (const ElementAccess& a : all)
     if (auto it = written.find(a.root); it != written.end()) it->second.push_back(a);
-  const std::vector<Name> indices = IndicesWithin(s, n);
   std::vector<bool> disjoint(n.ranges.size(), true);
   for (const auto& [root, accesses] : written) {
     const ElementAccess& first = accesses[0];
@@ -100,10 +108,10 @@ std::vector<bool> DisjointRanges(const Sdfg& s, const Nest& n) {
       bool owned = false;  // one dimension is this index alone in every access
       for (size_t d = 0; d < first.index.size() && !owned; ++d) {
         const Expr& e = first.index[d];
-        if (!Mentions(e, n.ranges[r].index) || ReadsSomething(e) || !MovesAlone(e, n.ranges[r], indices)) continue;
+        if (!Mentions(e, n.ranges[r].index) || ReadsSomething(e)) continue;
         owned = std::all_of(accesses.begin(), accesses.end(), [&](const ElementAccess& a) {
           return a.container == first.container && a.flat == first.flat && a.index.size() == first.index.size() &&
-                 a.index[d] == e;
+                 a.index[d] == e && MovesAlone(e, n.ranges[r], n, a.within);
         });
       }
       if (!owned) disjoint[r] = false;

@@ -1,5 +1,6 @@
 // A statement as schedules see it: maps that consist of nothing but the next, and what lies inside the last.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct ElementAccess {
   std::vector<Expr> index;
   bool flat = false, write = false;
   WriteOp op = WriteOp::kAssign;  // of writes, and of the reads that accumulating is
+  std::shared_ptr<const std::vector<Range>> within;  // those of maps that the statement holds around it; null: none
 };
 // Of the statement and all that it holds, in the order of the text.
 std::vector<ElementAccess> AccessesOf(const Sdfg& s, NodeId n);
