@@ -11,6 +11,8 @@ namespace headrace::autodiff {
 
 using Renames = std::vector<std::pair<Name, Name>>;
 
+inline bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+
 // A list of blocks under construction: statements gather in states.
 class BlockList {
  public:

@@ -9,8 +9,6 @@
 namespace headrace::autodiff {
 namespace {
 
-bool IsHalf(const Container& c) { return c.dtype == DType::kF16 || c.dtype == DType::kBF16; }
-
 bool Holds(const std::vector<Name>& list, Name n) { return std::find(list.begin(), list.end(), n) != list.end(); }
 
 const Nested* CallOf(const Sdfg& s, NodeId n, const std::vector<Name>& layers) {
@@ -193,7 +191,7 @@ bool MayShareLayers(const Program& p, const Options& o, const Registry& r) {
   if (r.FindPass("share-layers") == nullptr || r.FindPass("inline-nested") == nullptr) return false;
   for (const auto& s : p.sdfgs)
     for (Name n : s->order)
-      if (IsHalf(s->Get(n))) return false;
+      if (IsHalf(s->Get(n).dtype)) return false;
   return true;
 }
 

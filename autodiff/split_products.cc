@@ -23,11 +23,13 @@ bool Mentions(const std::vector<Expr>& all, Name index) {
 
 constexpr size_t kMostFactors = 4;
 
-// The elements that are multiplied, which is all that is done: a product is as soon computed twice as kept.
-bool Factors(const Expr& e, std::vector<Expr>* out) {
+// The elements that are multiplied, which is all that is done, but that halves are widened: a product is as soon computed twice as kept.
+bool Factors(const Sdfg& s, const Expr& e, std::vector<Expr>* out) {
   if (e.Is(ExprKind::kFloat) || e.Is(ExprKind::kInt)) return true;
-  if (e.Is(ExprKind::kUnary) && e->op == Op::kNeg) return Factors(e->args[0], out);
-  if (e.Is(ExprKind::kBinary) && e->op == Op::kMul) return Factors(e->args[0], out) && Factors(e->args[1], out);
+  if (e.Is(ExprKind::kUnary) && e->op == Op::kNeg) return Factors(s, e->args[0], out);
+  if (e.Is(ExprKind::kBinary) && e->op == Op::kMul) return Factors(s, e->args[0], out) && Factors(s, e->args[1], out);
+  if (e.Is(ExprKind::kCast) && e->dtype == DType::kF32 && e->args[0].Is(ExprKind::kRead) && IsHalf(s.Get(e->args[0]->name).dtype))
+    return Factors(s, e->args[0], out);
   if (!e.Is(ExprKind::kRead) || e->flat || e->has_default || out->size() == kMostFactors) return false;
   out->push_back(e);
   return true;
@@ -35,15 +37,15 @@ bool Factors(const Expr& e, std::vector<Expr>* out) {
 
 bool IsProductOf(const Sdfg& s, const Expr& e, DType type) {
   std::vector<Expr> factors;
-  return Factors(e, &factors) && !factors.empty() &&
+  return Factors(s, e, &factors) && !factors.empty() &&
          std::all_of(factors.begin(), factors.end(), [&](const Expr& f) { return s.Get(f->name).dtype == type; });
 }
 
 // A sum of products of elements, two of which or more move along what is summed, one of them used again along something else. Others
 // are the same all over the map.
-bool IsContraction(const Tasklet& t, const std::vector<Range>& ranges) {
+bool IsContraction(const Sdfg& s, const Tasklet& t, const std::vector<Range>& ranges) {
   std::vector<Expr> factors;
-  if (t.op != WriteOp::kAdd || t.flat || t.guarded || !Factors(t.value, &factors)) return false;
+  if (t.op != WriteOp::kAdd || t.flat || t.guarded || !Factors(s, t.value, &factors)) return false;
   bool reused = false;
   int moving = 0;
   for (const Expr& factor : factors) {
@@ -59,6 +61,13 @@ bool IsContraction(const Tasklet& t, const std::vector<Range>& ranges) {
     reused |= moves && again;
   }
   return moving >= 2 && reused;
+}
+
+// What is added to a sum of halves is not rounded before.
+Expr Unrounded(const Sdfg& s, const Tasklet& t) {
+  const DType type = s.Get(t.target).dtype;
+  const bool rounds = t.op == WriteOp::kAdd && IsHalf(type) && t.value.Is(ExprKind::kCast) && t.value->dtype == type;
+  return rounds ? t.value->args[0] : t.value;
 }
 
 std::vector<Expr> TermsOf(const Expr& e) {
@@ -94,9 +103,9 @@ std::vector<NodeId> SplitProducts(Sdfg* s, NodeId map) {
       if (!IsProductOf(*s, t.value, s->Get(t.target).dtype) || t.op != WriteOp::kAssign || !t.index.empty() || !held.emplace(t.target, t.value).second) return {map};
       continue;
     }
-    for (const Expr& term : TermsOf(t.value)) {
+    for (const Expr& term : TermsOf(Unrounded(*s, t))) {
       t.value = term;
-      if (!IsContraction(t, ranges)) return {map};
+      if (!IsContraction(*s, t, ranges)) return {map};
       written.insert(RootOf(*s, t.target));
       for (Name r : ReadContainers(t.value)) read.insert(RootOf(*s, r));
       writes.push_back({n, t});

@@ -41,6 +41,21 @@ sdfg f(A: f64[N, K], B: f64[K, M], G: f64[N, M], inout dA: f64[N, K], inout dB: 
 })");
 }
 
+// Under autocast halves are multiplied as f32, and what is added to a gradient is not rounded before.
+TEST(SplitProducts, HalvesAreWidened) {
+  Expect(R"(
+sdfg f(A: bf16[N, K], B: bf16[K, M], G: f32[N, M], inout dA: bf16[N, K], inout dB: bf16[K, M]) {
+  transient g: f32 @register
+  map i in 0:N, j in 0:M { map k in 0:K { g = G[i, j]; dB[k, j] += bf16(g * f32(A[i, k])); dA[i, k] += bf16(g * f32(B[k, j])) } }
+})",
+         R"(
+sdfg f(A: bf16[N, K], B: bf16[K, M], G: f32[N, M], inout dA: bf16[N, K], inout dB: bf16[K, M]) {
+  transient g: f32 @register
+  map i in 0:N, j in 0:M { map k in 0:K { dB[k, j] += G[i, j] * f32(A[i, k]) } }
+  map i in 0:N, j in 0:M { map k in 0:K { dA[i, k] += G[i, j] * f32(B[k, j]) } }
+})");
+}
+
 // C[i, j] += alpha * A[i, k] * A[j, k], below the diagonal.
 TEST(SplitProducts, WhatIsTheSameAllOverTheMapIsAFactor) {
   Expect(R"(

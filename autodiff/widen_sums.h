@@ -7,8 +7,8 @@
 
 namespace headrace::autodiff {
 
-// In the blocks of the entry from `first` on: containers of a half type that something is added to there, unless calls,
-// library nodes, views or the blocks before use them. Transients become f32 themselves.
+// In the blocks of the entry from `first` on: containers of a half type that something is added to there, unless calls or the blocks before
+// use them. Transients become f32 themselves, with their views; library nodes take them rounded, once they are whole.
 void WidenSums(Program* p, size_t first);
 
 }  // namespace headrace::autodiff

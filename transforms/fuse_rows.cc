@@ -56,6 +56,12 @@ int64_t PartsOf(int64_t rows, int64_t wanted) {
   return best;
 }
 
+// Known sizes, many rows, and more than stays near from one statement to the next.
+bool IsMatrix(const Container& c, const RowLimits& limits) {
+  return c.kind != ContainerKind::kView && c.shape.size() > 1 && c.row_major() && !IsScoped(c.storage) &&
+         AsInt(c.shape[0]).value_or(0) >= kLeastRows && AsInt(BytesOf(c)).value_or(0) >= static_cast<int64_t>(limits.bytes);
+}
+
 class Fuser {
  public:
   Fuser(const Program& p, Sdfg* s, const RowLimits& limits, const Ask& ask)
@@ -77,14 +83,11 @@ class Fuser {
   }
 
  private:
-  // Known sizes, many rows, and more than stays near from one statement to the next; large ones first.
+  // Large ones first.
   std::vector<Name> Matrices() const {
     std::vector<Name> out;
-    for (Name n : s_.order) {
-      const Container& c = s_.Get(n);
-      const bool matrix = c.kind != ContainerKind::kView && c.shape.size() > 1 && c.row_major() && !IsScoped(c.storage);
-      if (matrix && Bytes(n) >= static_cast<int64_t>(limits_.bytes) && AsInt(c.shape[0]).value_or(0) >= kLeastRows) out.push_back(n);
-    }
+    for (Name n : s_.order)
+      if (IsMatrix(s_.Get(n), limits_)) out.push_back(n);
     std::stable_sort(out.begin(), out.end(), [&](Name a, Name b) { return Bytes(a) > Bytes(b); });
     return out;
   }
@@ -374,6 +377,7 @@ class Fuser {
 
 Result<bool> FuseRows(Program& p, const RowLimits& limits, const Ask& ask) {
   return transforms::ChangeEach(p, [&](Sdfg* s) {
+    if (std::none_of(s->order.begin(), s->order.end(), [&](Name n) { return IsMatrix(s->Get(n), limits); })) return false;
     bool any = false;
     while (Fuser(p, s, limits, ask).Run()) any = true;
     return any;

@@ -43,6 +43,7 @@
 #include "transforms/layout/pack_constants.h"
 #include "transforms/loop_to_map.h"
 #include "transforms/one_sided_sigmoids.h"
+#include "transforms/narrow_arrays.h"
 #include "transforms/outline.h"
 #include "transforms/parameters.h"
 #include "transforms/phases.h"
@@ -282,6 +283,7 @@ Status RegisterSteps(Registry& r) {
       {"write-out-short-sums", "sums of products over very few terms become one statement a term, element by element", WriteOutShortSums},
       {"store-first-sums", "stores what is added to zeros, once to each element, and the zeros not", StoreFirstSums},
       {"unflatten", "maps over elements one after the other go by the dimensions of what is around them", Unflatten},
+      {"narrow-arrays", "arrays of f32 that hold only what was f16 or bf16 hold that", NarrowArrays},
       {"split-phases", "writes what is computed in phases where it belongs, each phase by a statement of its own", SplitPhases},
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},
       {"block-triangles", "sums of products over triangles by blocks of rows: rectangles and small triangles", BlockTriangles},

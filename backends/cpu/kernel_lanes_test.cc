@@ -52,6 +52,24 @@ TEST(KernelLanes, Squares) {
     }
 }
 
+// Pairs of halves are turned as one number each.
+TEST(KernelLanes, SquaresOfPairs) {
+  for (const int side : {8, 16}) {
+    const std::string lanes = "map u in 0:" + std::to_string(side) + " @vector { ", read = "w[u, 2 * r + 6 * q]";
+    const std::string text = "sdfg f(W: bf16[n, 51], B: bf16[17, n, 17, 2]) {\n  call k(w = W, b = B, n0 := n)\n}\nkernel k(w: bf16[n0, 51], "
+                             "b: bf16[17, n0, 17, 2], n0: symbol) for cpu {\n  assume 16 <= n0\n"
+                             "  for i in 0:17, j in 0:n0, k in 0:17, l in 0:2 { b[i, j, k, l] = 0.5 }\n  for q in 0:2 {\n    map r in 0:" +
+                             std::to_string(side) + " @unroll { " + lanes + "b[r, q, u + q, 0] = " + read + "; b[r, q, u + q, 1] = w[u, 2 * r + 6 * q + 1] } }\n  }\n}";
+    const Arguments inputs = {{"W", Make(DType::kBF16, {18, 51}, Whole(918))}};
+    ExpectAsInterpreted(text, inputs, {{"n", 18}});
+    EXPECT_THAT(SourceOf(text), HasSubstr("hr_transpose_pairs<" + std::to_string(side) + ">("));
+    std::string other = text;  // the second is not beside the first
+    other.replace(other.find("w[u, 2 * r + 6 * q + 1]"), 23, "w[u, 2 * r + 6 * q + 2]");
+    ExpectAsInterpreted(other, inputs, {{"n", 18}});
+    EXPECT_THAT(SourceOf(other), Not(HasSubstr("hr_transpose")));
+  }
+}
+
 // As numbers are quantised: rounded to even, saturated, and 0 where there is no number; also where the zero point is negative. Whole vectors
 // are one call of the prelude.
 TEST(KernelLanes, RoundedBytes) {

@@ -13,11 +13,9 @@ Value Ones(std::vector<int64_t> shape, DType t) {
 }
 
 // Adding ones in f16 one by one ends at 2048, in bf16 at 256.
-void ExpectLongSum(const std::string& type, DType t, bool by_library) {
-  const std::string statement =
-      by_library ? "onnx.Add(A = X, B = B) -> (C = Y)" : "map n in 0:N, i in 0:2 { Y[n, i] = X[n, i] + B[i] }";
+void ExpectLongSum(const std::string& type, DType t, const std::string& statements, const std::string& declarations = "") {
   Result<Program> p = ParseProgram("sdfg f(X: " + type + "[N, 2], B: " + type + "[2], Y: " + type +
-                                   "[N, 2]) {\n  state {\n    " + statement + "\n  }\n}\n");
+                                   "[N, 2]) {\n" + declarations + "  state {\n    " + statements + "\n  }\n}\n");
   ASSERT_TRUE(p.ok()) << p.status().ToString();
   Options o;
   o.keep_outputs = false;
@@ -42,11 +40,23 @@ void ExpectLongSum(const std::string& type, DType t, bool by_library) {
   }
 }
 
+constexpr char kAdded[] = "map n in 0:N, i in 0:2 { Y[n, i] = X[n, i] + B[i] }";
+
 TEST(Half, LongSumsOfStatements) {
-  ExpectLongSum("f16", DType::kF16, false);
-  ExpectLongSum("bf16", DType::kBF16, false);
+  ExpectLongSum("f16", DType::kF16, kAdded);
+  ExpectLongSum("bf16", DType::kBF16, kAdded);
 }
-TEST(Half, LongSumsOfOperators) { ExpectLongSum("f16", DType::kF16, true); }
+TEST(Half, LongSumsThroughViews) {
+  for (const auto& [type, t] : {std::pair{"f16", DType::kF16}, {"bf16", DType::kBF16}})
+    ExpectLongSum(type, t, "map i in 0:2 { T[i] = B[i] }\n    map n in 0:N, i in 0:2 { Y[n, i] = X[n, i] + V[0, i] }",
+                  "  transient T: " + std::string(type) + "[2]\n  view V: " + type + "[1, 2] of T\n");
+}
+// An operator's rule takes the sum when it is whole.
+TEST(Half, LongSumsBehindOperators) {
+  for (const auto& [type, t] : {std::pair{"f16", DType::kF16}, {"bf16", DType::kBF16}})
+    ExpectLongSum(type, t, "onnx.Relu(X = B) -> (Y = T)\n    map n in 0:N, i in 0:2 { Y[n, i] = X[n, i] + T[i] }", "  transient T: " + std::string(type) + "[2]\n");
+}
+TEST(Half, LongSumsOfOperators) { ExpectLongSum("f16", DType::kF16, "onnx.Add(A = X, B = B) -> (C = Y)"); }
 
 }  // namespace
 }  // namespace headrace::autodiff::testing

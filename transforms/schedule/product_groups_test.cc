@@ -115,6 +115,78 @@ kernel k(inout p0: f32[24, 40], p1: bf16[24, 31], p2: bf16[31, 40]) for cpu {
 })");
 }
 
+// Columns that memory runs across: pairs are turned by squares, as numbers are; a last term that fills no pair goes by itself.
+TEST(ProductGroups, ColumnsBySquares) {
+  ExpectPass(R"(
+kernel k(inout p0: f32[24, 64], p1: bf16[24, 71], p2: bf16[64, 71]) {
+  map i0 in 0:24, i1 in 0:64, i2 in 0:71 { p0[i0, i1] += f32(p1[i0, i2]) * f32(p2[i1, i2]) }
+})",
+             "choose-schedule{device=cpu_bf16}", R"(
+kernel k(inout p0: f32[24, 64], p1: bf16[24, 71], p2: bf16[64, 71]) for cpu {
+  local b: bf16[2, 36, 32, 2] @worker
+  for i1_2 in 0:64:16 {
+    for i2_2_2 in 0:35:16 {
+      if i2_2_2 + 16 <= 35 {
+        map r in 0:16 @unroll {
+          map u in 0:16 @vector {
+            b[i1_2 // 32, i2_2_2 + r, u + i1_2 % 32, 0] = p2[i1_2 + u, 2 * i2_2_2 + 2 * r]
+            b[i1_2 // 32, i2_2_2 + r, u + i1_2 % 32, 1] = p2[i1_2 + u, 2 * i2_2_2 + 2 * r + 1]
+          }
+        }
+      } else {
+        for i2_2 in i2_2_2:+16 {
+          map u in 0:16 @vector {
+            b[i1_2 // 32, i2_2, u + i1_2 % 32, 0] = p2[i1_2 + u, 2 * i2_2]
+            b[i1_2 // 32, i2_2, u + i1_2 % 32, 1] = p2[i1_2 + u, 2 * i2_2 + 1]
+          }
+        }
+      }
+    }
+  }
+  for i1_2 in 0:64:16 {
+    for i2 in 70:71 {
+      map i1 in i1_2:+16 @vector { b[i1_2 // 32, i2 // 2, i1 - i1_2 + i1_2 % 32, i2 % 2] = p2[i1, i2] }
+    }
+  }
+  for q in 0:2 {
+    for d in 71:72 {
+      map u in 0:32 @vector { b[q, d // 2, u, d % 2] = 0.0 }
+    }
+  }
+  for i0_1 in 0:24:12 {
+    local a: bf16[36, 12, 2] @worker
+    for r in 0:12 {
+      map i2_2 in 0:35 @vector {
+        a[i2_2, r, 0] = p1[i0_1 + r, 2 * i2_2]
+        a[i2_2, r, 1] = p1[i0_1 + r, 2 * i2_2 + 1]
+      }
+    }
+    for r in 0:12 {
+      map i2 in 70:71 @vector { a[i2 // 2, r, i2 % 2] = p1[i0_1 + r, i2] }
+    }
+    for d in 71:72 {
+      map r in 0:12 @vector { a[d // 2, r, d % 2] = 0.0 }
+    }
+    for i1_1 in 0:64:32 {
+      local t: f32[12, 32]
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { t[r, u] = 0.0 }
+      }
+      for d in 0:36 {
+        map r in 0:12 @unroll {
+          map u in 0:32 @vector {
+            t[r, u] = dot2(a[d, r, 0], b[i1_1 // 32, d, u, 0], a[d, r, 1], b[i1_1 // 32, d, u, 1], t[r, u])
+          }
+        }
+      }
+      map r in 0:12 @unroll {
+        map u in 0:32 @vector { p0[i0_1 + r, i1_1 + u] += t[r, u] }
+      }
+    }
+  }
+})");
+}
+
 // What becomes a bf16 for the product becomes one while it is packed.
 TEST(ProductGroups, RoundedFactors) {
   ExpectPass(R"(

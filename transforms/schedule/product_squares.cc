@@ -6,6 +6,8 @@
 //          for k2 in 0:70:16 {
 //            if k2 + 16 <= 70 { map r in 0:16 @unroll { map u in 0:16 @vector { b[j2 // 32, k2 + r, j2 % 32 + u] = W[j2 + u, k2 + r] } } }
 //            else { for k in k2:+16 { map u in 0:16 @vector { b[j2 // 32, k, j2 % 32 + u] = W[j2 + u, k] } } } } }
+// Pairs of terms in bf16 are as wide as numbers, and turned like them: b[j2 // 32, d2 + r, j2 % 32 + u, 0] = W[j2 + u, 2 * (d2 + r)], and the
+// second of each beside it.
 #include "ir/analysis/layout.h"
 #include "transforms/schedule/product_schedule.h"
 
@@ -14,11 +16,12 @@ namespace headrace::schedule {
 bool ProductScheduler::TurnsSquares(const Stretch& x) const {
   const int64_t side = d_.register_square;
   const Expr& w = p_.column_operand;
-  if (side < 2 || tile_columns_ % side != 0 || x.elements != 1 || group_ != 1 || column_type_ != DType::kF32 || !TurnsColumns()) return false;
-  if (!w.Is(ExprKind::kRead) || w->has_default || !Along(w, x.depth.back().index)) return false;
+  const bool numbers = group_ == 1 && column_type_ == DType::kF32, pairs = group_ == 2 && column_type_ == DType::kBF16;
+  if (side < 2 || tile_columns_ % side != 0 || x.elements != group_ || !(numbers || pairs) || !TurnsColumns()) return false;
+  if (!w.Is(ExprKind::kRead) || w->has_default || !Along(w, p_.depth.back().index)) return false;
   const DType stored = s_->Get(w->name).dtype;
-  const int64_t terms = AsInt(x.depth.size() > 1 ? x.depth.back().end : depth_.count).value_or(side), columns = columns_.most;
-  return (stored == DType::kF32 || stored == DType::kBF16) && terms >= side && columns >= side;
+  const int64_t terms = AsInt(x.depth.size() > 1 ? p_.depth.back().end : depth_.count).value_or(side * group_), columns = columns_.most;
+  return ((numbers && stored == DType::kF32) || stored == DType::kBF16) && terms >= side * group_ && columns >= side;
 }
 
 // Of `side` columns from `begin` on; the last terms of a block may be fewer than a square has.
@@ -30,10 +33,12 @@ ProductScheduler::Statements ProductScheduler::Squares(const Stretch& x, const P
   const Range some{FreshIn(*s_, terms.index.str() + "_2"), terms.begin, terms.end, Expr(side)};
   const Expr first = SymbolExpr(some.index);
   Stretch lines = x;
-  lines.last = first + SymbolExpr(r_);
+  lines.last = Substitute(x.last, {{terms.index, first + SymbolExpr(r_)}});
   Statements square = Wrap(s_, {{{UpTo(r_, side)}, Schedule::kUnroll}, lanes}, Copies(lines, operand, packed_columns_, place.before, place.slot));
-  const bool one = x.depth.size() == 1, whole = IsMultiple(one ? depth_.count : terms.end, side) &&
-                                                (!one || AsInt(depth_.part) == 0 || IsMultiple(depth_.part, side));
+  const bool one = x.depth.size() == 1;
+  const int64_t together = side * group_;
+  const bool whole = one ? IsMultiple(depth_.count, together) && (AsInt(depth_.part) == 0 || IsMultiple(depth_.part, together))
+                         : IsMultiple(terms.end, side);
   if (!whole) {
     const Level rest{{schedule::Within(some, terms.index)}, Schedule::kSequential};
     const Statements each = Wrap(s_, {rest, lanes}, Copies(x, operand, packed_columns_, place.before, place.slot));
