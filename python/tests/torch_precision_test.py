@@ -38,6 +38,60 @@ class PrecisionCase(Case):
         self.assertLessEqual(float((got.detach().double() - expected.detach().double()).abs().max()), ulps * 2.0**-8 * scale)
 
 
+class Mixing(nn.Module):
+    """Tokens, then channels, beside what comes in: gradients of the first bias are sums in which nearly all cancels."""
+
+    def __init__(self):
+        super().__init__()
+        self.before, self.after = nn.LayerNorm(64), nn.LayerNorm(64)
+        self.tokens = nn.Sequential(nn.Linear(24, 48), nn.GELU(), nn.Linear(48, 24))
+        self.channels = nn.Sequential(nn.Linear(64, 96), nn.GELU(), nn.Linear(96, 64))
+
+    def forward(self, x):
+        x = x + self.tokens(self.before(x).transpose(1, 2)).transpose(1, 2)
+        return x + self.channels(self.after(x))
+
+
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.given, self.out = nn.Linear(32, 96), nn.Linear(32, 32)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (4, 8)).transpose(1, 2) for t in self.given(x).chunk(3, -1))
+        scores = F.softmax(q @ k.transpose(-1, -2) / 8**0.5, -1)
+        return self.out((scores @ v).transpose(1, 2).flatten(2))
+
+
+def images():
+    return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU6(),
+                         nn.Conv2d(16, 16, 3, padding=1, groups=16, bias=False), nn.BatchNorm2d(16), nn.ReLU6(), nn.Conv2d(16, 8, 1, bias=False),
+                         nn.BatchNorm2d(8))
+
+
+class Gradients(PrecisionCase):
+    """Sums are in f32 and rounded once, and what is multiplied is rounded no oftener than eager does it."""
+
+    def test_as_near_to_f64_as_eager(self):
+        for make, shape in ((Mixing, (4, 24, 64)), (Heads, (2, 160, 32)), (images, (4, 3, 20, 20))):
+            torch.manual_seed(3)
+            model, x = make(), torch.randn(*shape)
+            exact, eager = copy.deepcopy(model).double(), copy.deepcopy(model)
+            seed = torch.randn_like(exact(x.double()))
+            exact(x.double()).backward(seed)
+            compiled = headrace.module(model, autocast="bf16")
+            compiled(x).backward(seed.to(compiled(x).dtype))
+            with torch.autocast("cpu", torch.bfloat16):
+                y = eager(x)
+            y.backward(seed.to(y.dtype))
+            for (name, p), q, e in zip(exact.named_parameters(), model.parameters(), eager.parameters()):
+                error, theirs = (float((g.grad.double() - p.grad).norm() / p.grad.norm()) for g in (q, e))
+                if theirs > 1:
+                    continue  # a gradient that is nothing but what rounding leaves of 0
+                with self.subTest(f"{make.__name__}: {name}"):
+                    self.assertLessEqual(error, 1.5 * theirs + 2.0**-9)
+
+
 class Calls(PrecisionCase):
     def test_modules(self):
         for kind, dtype in TYPES.items():
