@@ -24,8 +24,6 @@ namespace {
 using transforms::Kernel;
 using transforms::KernelAccess;
 
-constexpr int64_t kLeastRows = 64;  // fewer are too few to share out
-
 bool IsSymbol(const Expr& e, Name n) { return e.Is(ExprKind::kSymbol) && e->name == n; }
 bool Moves(const KernelAccess& a, Name row) {
   return std::any_of(a.index.begin(), a.index.end(), [&](const Expr& e) { return Mentions(e, row); });
@@ -51,7 +49,7 @@ struct Walk {
 // The divisor of `rows` that is nearest to `wanted`, of those that are not far from it; 1: there is none.
 int64_t PartsOf(int64_t rows, int64_t wanted) {
   int64_t best = 1;
-  for (int64_t d = std::max<int64_t>(2, wanted / 2); d <= 2 * wanted; ++d)
+  for (int64_t d = std::max<int64_t>(2, wanted / 2); d <= 2 * wanted && d <= rows; ++d)
     if (rows % d == 0 && (best == 1 || std::abs(d - wanted) < std::abs(best - wanted))) best = d;
   return best;
 }
@@ -59,7 +57,8 @@ int64_t PartsOf(int64_t rows, int64_t wanted) {
 // Known sizes, many rows, and more than stays near from one statement to the next.
 bool IsMatrix(const Container& c, const RowLimits& limits) {
   return c.kind != ContainerKind::kView && c.shape.size() > 1 && c.row_major() && !IsScoped(c.storage) &&
-         AsInt(c.shape[0]).value_or(0) >= kLeastRows && AsInt(BytesOf(c)).value_or(0) >= static_cast<int64_t>(limits.bytes);
+         AsInt(c.shape[0]).value_or(0) >= static_cast<int64_t>(limits.rows) &&
+         AsInt(BytesOf(c)).value_or(0) >= static_cast<int64_t>(limits.bytes);
 }
 
 class Fuser {

@@ -25,6 +25,7 @@ namespace headrace {
 struct RowLimits {
   size_t bytes = 4 << 20;        // of a matrix that is fetched again by each statement
   size_t row_bytes = 768 << 10;  // that all statements use for one row, at most
+  size_t rows = 64;              // fewer are too few to share out
   size_t parts = 16;             // of the rows, about; a divisor of their number
 };
 Result<bool> FuseRows(Program& p, const RowLimits& limits = {}, const Ask& ask = IsAdvised);

@@ -221,11 +221,12 @@ Transformation OuterLoopFusion() {
 Transformation RowFusion() {
   return FromSteps(
       "fuse-rows",
-      "lets statements that walk a matrix of `bytes` or more row by row walk it once, where what a row uses stays within `near` bytes: what is "
-      "summed over the rows is so in about `parts` parts", {"bytes", "near", "parts"},
+      "lets statements that walk a matrix of `bytes` and `rows` or more row by row walk it once, where what a row uses stays within `near` "
+      "bytes: what is summed over the rows is so in about `parts` parts", {"bytes", "rows", "near", "parts"},
       [](Program& p, const PassOptions& o, const Registry&, const Ask& ask) -> Result<bool> {
         RowLimits limits;
         HR_RETURN_IF_ERROR(CountOption("fuse-rows", o, "bytes", &limits.bytes));
+        HR_RETURN_IF_ERROR(CountOption("fuse-rows", o, "rows", &limits.rows));
         HR_RETURN_IF_ERROR(CountOption("fuse-rows", o, "near", &limits.row_bytes));
         HR_RETURN_IF_ERROR(CountOption("fuse-rows", o, "parts", &limits.parts));
         return FuseRows(p, limits, ask);

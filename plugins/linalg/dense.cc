@@ -30,29 +30,23 @@ bool IsUpperTriangular(const In<T>& a) {
   return true;
 }
 
-// Calls f(part) for each few columns, part(matrix) being those of a matrix: Eigen solves a triangular system without asking.
-template <typename F>
-void InColumns(int64_t n, int64_t columns, F&& f) {
-  const int64_t width = ColumnsAtOnce(n, n);
-  for (int64_t c = 0; c < columns; c += width) {
-    LeaveIfCancelled();
-    f([first = c, count = std::min(width, columns - c)](auto& matrix) { return matrix.middleCols(first, count); });
-  }
-}
-
 template <typename T>
 void Solve(int64_t n, int64_t columns, const void* a, const void* b, void* x) {
   const In<T> matrix(static_cast<const T*>(a), n, n);
+  const ColumnParts parts = PartsOf(columns, static_cast<double>(n) * static_cast<double>(n));
   if (x != a && IsUpperTriangular<T>(matrix)) {
     Out<T> out(static_cast<T*>(x), n, columns);
     out = In<T>(static_cast<const T*>(b), n, columns);
-    InColumns(n, columns, [&](auto part) { matrix.template triangularView<Eigen::Upper>().solveInPlace(part(out)); });
+    InColumns(parts, [&](int64_t first, int64_t count) {
+      auto part = out.middleCols(first, count);
+      matrix.template triangularView<Eigen::Upper>().solveInPlace(part);
+    });
     return;
   }
   const Eigen::PartialPivLU<Matrix<T>> lu(matrix);
   const In<T> right(static_cast<const T*>(b), n, columns);
   Out<T> out(static_cast<T*>(x), n, columns);
-  InColumns(n, columns, [&](auto part) { part(out) = lu.solve(part(right)); });
+  InColumns(parts, [&](int64_t first, int64_t count) { out.middleCols(first, count) = lu.solve(right.middleCols(first, count)); });
 }
 
 template <typename T>

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <complex>
 #include <functional>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "plugins/api/headrace_plugin.h"
@@ -132,6 +134,37 @@ TEST_P(Builds, ACancelledRunEnds) {
     EXPECT_GT(rounds, 10);
   }
   Near(Product(n, n, n, a, u), Product(n, n, n, u, a));  // the inverse, after all
+}
+
+// On the host's threads, where it gives some: the same bits.
+TEST_P(Builds, OnThreads) {
+  const int64_t n = 300;
+  const Numbers a = Random(n * n);
+  Numbers upper = a, found[2][3];
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j <= i; ++j) upper[i * n + j] = i == j ? 2 : 0;
+  static std::atomic<int> chunks;
+  chunks = 0;
+  for (const bool threads : {false, true}) {
+    hr_call call = {};
+    call.struct_size = sizeof call;
+    if (threads)
+      call.parallel_for = [](int64_t count, hr_chunk_fn fn, void* ctx, int32_t) {
+        std::vector<std::thread> workers;
+        for (int64_t c = 0; c < count; ++c) workers.emplace_back([=] { fn(ctx, c); });
+        for (std::thread& t : workers) t.join();
+        chunks += static_cast<int>(count);
+      };
+    const Cancellable cancellable(&call);
+    Numbers* const to = found[threads];
+    for (int k = 0; k < 3; ++k) to[k].resize(n * n);
+    solvers().solve(HR_F64, n, n, a.data(), upper.data(), to[0].data());
+    solvers().solve(HR_F64, n, n, upper.data(), a.data(), to[1].data());
+    solvers().determinant(HR_F64, n, a.data(), to[2].data());
+  }
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(found[0][k], found[1][k]) << k;
+  EXPECT_GT(chunks, 10);
+  Near(Product(n, n, n, upper, found[1][1]), a);
 }
 
 TEST_P(Builds, ComplexNumbers) {

@@ -1,19 +1,14 @@
 // To be included instead of Eigen/Core, before the rest of Eigen. Eigen lets eigen_assert be defined, and to throw: here it asks whether
 // the run is cancelled, where a block of a matrix is taken, as every step of a factorisation does (other asserts stand at each element).
-// Products, which take long as a whole, are cut into columns: this is the place where Eigen, built for OpenMP, gives its threads theirs.
+// Products, which take long as a whole, are cut into columns, for threads (parts.h): this is the place where Eigen, built for OpenMP, gives
+// its threads theirs.
 #pragma once
-#include <algorithm>
-#include <cstddef>
 #include <string_view>
 
 #include "plugins/linalg/cancel.h"
+#include "plugins/linalg/parts.h"
 
 namespace linalg_ops {
-// So many columns of a product, or of a triangular system, take about a tenth of a second; a multiple of what kernels take at once.
-inline ptrdiff_t ColumnsAtOnce(ptrdiff_t rows, ptrdiff_t depth) {
-  constexpr double kOperations = 1 << 29;
-  return std::max<ptrdiff_t>(16, static_cast<ptrdiff_t>(kOperations / (static_cast<double>(rows) * static_cast<double>(depth) + 1)) / 16 * 16);
-}
 // Whether the file is Eigen/src/Core/Block.h.
 constexpr bool TakesBlocks(std::string_view file) { return file.size() > 8 && file.substr(file.size() - 8) == "/Block.h"; }
 }  // namespace linalg_ops
@@ -35,11 +30,9 @@ struct GemmParallelInfo;
 
 template <bool, typename Product, typename Index>
 void parallelize_gemm(const Product& product, Index rows, Index columns, Index depth, bool) {
-  const Index width = static_cast<Index>(::linalg_ops::ColumnsAtOnce(rows, depth));
-  for (Index c = 0; c < columns; c += width) {
-    ::linalg_ops::LeaveIfCancelled();
-    product(Index(0), rows, c, std::min(width, columns - c));
-  }
+  ::linalg_ops::InColumns(::linalg_ops::PartsOf(columns, static_cast<double>(rows) * static_cast<double>(depth)), [&](int64_t first, int64_t count) {
+    product(Index(0), rows, static_cast<Index>(first), static_cast<Index>(count));
+  });
 }
 }  // namespace internal
 }  // namespace Eigen
