@@ -75,8 +75,9 @@ class Uses {
   }
   void Element(const Tasklet& t, bool forward, const std::optional<std::pair<BlockId, NodeId>>& at) {
     const Name root = RootOf(s_, t.target);
+    const Container* c = s_.Find(t.target);
     if (forward || given_.count(root)) refused_.insert(root);  // taken before it is whole
-    else if (t.op == WriteOp::kAdd && IsHalf(s_.Get(t.target).dtype)) summed_.insert(root);
+    else if (t.op == WriteOp::kAdd && c && IsHalf(c->dtype)) summed_.insert(root);
     last_[root] = at;
     values_[root].push_back(t.op == WriteOp::kAssign ? t.value : Expr());
     const auto reads = [&](const Expr& e) {
