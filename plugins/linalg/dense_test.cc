@@ -142,7 +142,7 @@ TEST_P(Builds, OnThreads) {
   const Numbers a = Random(n * n);
   Numbers upper = a, found[2][3];
   for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j <= i; ++j) upper[i * n + j] = i == j ? 2 : 0;
+    for (int64_t j = 0; j <= i; ++j) upper[i * n + j] = i == j ? static_cast<double>(n) : 0;
   static std::atomic<int> chunks;
   chunks = 0;
   for (const bool threads : {false, true}) {
