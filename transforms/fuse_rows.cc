@@ -23,6 +23,7 @@ namespace {
 
 using transforms::Kernel;
 using transforms::KernelAccess;
+using Index = std::vector<Expr>;
 
 bool IsSymbol(const Expr& e, Name n) { return e.Is(ExprKind::kSymbol) && e->name == n; }
 bool Moves(const KernelAccess& a, Name row) {
@@ -262,7 +263,7 @@ class Fuser {
     std::vector<Origin> origins;
     for (const auto& [position, index] : w.members) origins.push_back(s_.nodes[uses_.positions()[position].statement].origin);
     origin_ = Origin::Merged(origins, Name("fuse-rows"));
-    std::unordered_map<Name, Name> partial;
+    std::map<Name, Name> partial;
     for (Name n : w.sums) partial.emplace(n, AddPartial(n, w.parts, &names));
 
     Map rows;
@@ -282,10 +283,12 @@ class Fuser {
     } else {
       Map parts;
       parts.ranges = {{part, Expr(0), Expr(w.parts), Expr(1)}};
-      for (Name n : w.sums) parts.body.push_back(OverAll(n, [&](const std::vector<Expr>& index) { return Zero(partial.at(n), Expr(part), index); }, &names));
+      for (const auto& [n, own] : partial)
+        parts.body.push_back(OverAll(n, &names, [&, to = own](const Index& at) { return Zero(to, part, at); }));
       parts.body.push_back(s_.AddNode(std::move(rows), origin_));
       becomes.push_back(s_.AddNode(std::move(parts), origin_));
-      for (Name n : w.sums) becomes.push_back(OverAll(n, [&](const std::vector<Expr>& index) { return AddUp(n, partial.at(n), w.parts, part, index); }, &names));
+      for (const auto& [n, own] : partial)
+        becomes.push_back(OverAll(n, &names, [&, n = n, from = own](const Index& at) { return AddUp(n, from, w.parts, part, at); }));
     }
     for (uint32_t p : w.aside.after) becomes.push_back(uses_.positions()[p].statement);
 
@@ -310,9 +313,9 @@ class Fuser {
 
   // A map over all elements of an array around what `make` makes for one; of a number that alone.
   template <typename Make>
-  NodeId OverAll(Name n, const Make& make, transforms::NameTable* names) {
+  NodeId OverAll(Name n, transforms::NameTable* names, const Make& make) {
     Map m;
-    std::vector<Expr> index;
+    Index index;
     const std::vector<Expr> shape = s_.Get(n).shape;
     for (size_t d = 0; d < shape.size(); ++d) {
       const Name i = names->Fresh(Name("d" + std::to_string(d)));
@@ -324,18 +327,18 @@ class Fuser {
     m.body = {one};
     return s_.AddNode(std::move(m), origin_);
   }
-  NodeId Zero(Name partial, const Expr& part, std::vector<Expr> index) {
+  NodeId Zero(Name partial, Name part, Index index) {
     Tasklet t;
     t.target = partial;
     t.value = IsFloat(s_.Get(partial).dtype) || IsComplex(s_.Get(partial).dtype) ? FloatExpr(0) : IntExpr(0);
-    index.insert(index.begin(), part);
+    index.insert(index.begin(), Expr(part));
     t.index = std::move(index);
     return s_.AddNode(std::move(t), origin_);
   }
-  NodeId AddUp(Name n, Name partial, int64_t parts, Name part, const std::vector<Expr>& index) {
+  NodeId AddUp(Name n, Name partial, int64_t parts, Name part, const Index& index) {
     Tasklet t;
     t.target = n, t.index = index, t.op = WriteOp::kAdd;
-    std::vector<Expr> from = index;
+    Index from = index;
     from.insert(from.begin(), Expr(part));
     t.value = ReadExpr(partial, std::move(from));
     Map m;
@@ -344,7 +347,7 @@ class Fuser {
     return s_.AddNode(std::move(m), origin_);
   }
 
-  void Rewrite(NodeId n, const NameMap& row, const std::unordered_map<Name, Name>& partial, Name part) {
+  void Rewrite(NodeId n, const NameMap& row, const std::map<Name, Name>& partial, Name part) {
     Body& body = s_.nodes.Mutable(n).body;
     if (auto* t = std::get_if<Tasklet>(&body)) {
       t->value = Substitute(t->value, row);

@@ -7,7 +7,7 @@
 //     }                                                             map d0 in 0:5000 { partial[part, d0] = 0 }
 //     map i in 0:4000, j in 0:5000 {                                map row in 0:250 {
 //       z[j] += A[i, j] * y[i]                            →           map j in 0:5000 { y[250*part + row] += A[250*part + row, j] * x[j] }
-//     }                                                               map j in 0:5000 { partial[part, j] += A[250*part + row, j] * y[250*part + row] }
+//     }                                                               map j in 0:5000 { partial[part, j] += A[250*part + row, j] * … }
 //   }                                                               }
 //                                                                 }
 //                                                                 map d0 in 0:5000 {

@@ -117,7 +117,8 @@ void Collapse(Sdfg* s, Nest* n, size_t outer, size_t inner) {
   const Range b = n->ranges[inner];
   Range& a = n->ranges[outer];
   const auto merged = [&](Name container, std::vector<Expr>* index) {
-    const ElementAccess access{container, {}, *index};
+    ElementAccess access;
+    access.container = container, access.index = *index;
     const auto d = Pair(*s, access, a.index, b);
     if (!d) return container;
     const Container& c = s->Get(container);
