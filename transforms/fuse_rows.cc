@@ -203,17 +203,11 @@ class Fuser {
     });
     const bool plain = a.container == a.root && c.row_major() && Bytes(a.root) > 0;
     const bool exact = ByteSize(c.dtype) >= 4;  // halves are added up in wider sums, by whoever does it
-    if (!sums || !plain || !exact || !ReadContainersOf(a).empty()) return false;
+    const bool looked_up = std::any_of(a.index.begin(), a.index.end(), [](const Expr& e) { return !ReadContainers(e).empty(); });
+    if (!sums || !plain || !exact || looked_up) return false;
     w->sums.insert(a.root);
     return true;
   }
-  static std::vector<Name> ReadContainersOf(const KernelAccess& a) {
-    std::vector<Name> out;
-    for (const Expr& e : a.index)
-      for (Name n : ReadContainers(e)) out.push_back(n);
-    return out;
-  }
-
   bool IsLegal(Walk* w) {
     std::unordered_map<Name, std::vector<std::pair<const KernelAccess*, Name>>> roots;
     std::unordered_map<Name, std::set<uint32_t>> where;

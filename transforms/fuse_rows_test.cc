@@ -7,10 +7,7 @@ namespace headrace::transforms {
 namespace {
 
 constexpr char kPass[] = "fuse-rows";
-
-// A sum along rows and one over them; what an iteration needs of the first is the row's own.
-TEST(FuseRows, SumsOverRowsAreInParts) {
-  ExpectPass(R"(
+constexpr char kBothProducts[] = R"(
 sdfg f(A: f64[1024, 1024], x: f64[1024], y: f64[1024], z: f64[1024]) {
   state {
     map i in 0:1024 { y[i] = 0 }
@@ -18,8 +15,11 @@ sdfg f(A: f64[1024, 1024], x: f64[1024], y: f64[1024], z: f64[1024]) {
     map j in 0:1024 { z[j] = 0 }
     map j in 0:1024, i in 0:1024 { z[j] += A[i, j] * y[i] }
   }
-})",
-             kPass, R"(
+})";
+
+// A sum along rows and one over them; what an iteration needs of the first is the row's own.
+TEST(FuseRows, SumsOverRowsAreInParts) {
+  ExpectPass(kBothProducts, kPass, R"(
 sdfg f(A: f64[1024, 1024], x: f64[1024], y: f64[1024], z: f64[1024]) {
   transient partial: f64[16, 1024]
   state {
@@ -143,16 +143,7 @@ sdfg f(A: f64[128, 16], inout y: f64[128], z: f64) {
 
 // Parts of rows are shared out among threads, rows of one are taken in their order, and elements lie in lanes.
 TEST(FuseRows, PartsRunInParallel) {
-  const std::string kernels = Transformed(R"(
-sdfg f(A: f64[1024, 1024], x: f64[1024], y: f64[1024], z: f64[1024]) {
-  state {
-    map i in 0:1024 { y[i] = 0 }
-    map i in 0:1024, j in 0:1024 { y[i] += A[i, j] * x[j] }
-    map j in 0:1024 { z[j] = 0 }
-    map j in 0:1024, i in 0:1024 { z[j] += A[i, j] * y[i] }
-  }
-})",
-                                          "fuse-rows; outline; choose-schedule");
+  const std::string kernels = Transformed(kBothProducts, "fuse-rows; outline; choose-schedule");
   EXPECT_NE(kernels.find("map i0 in 0:16 @parallel {\n    map i1 in 0:1024 @vector { p0[i0, i1] = 0.0 }\n    for i1 in 0:64 {"), std::string::npos)
       << kernels;
 }

@@ -91,7 +91,7 @@ class Narrower {
   void Rewrite(NodeId n, const std::unordered_map<Name, DType>& narrow) {
     const Tasklet& before = std::get<Tasklet>(s_.nodes[n].body);
     Expr value = before.value;
-    if (narrow.count(RootOf(s_, before.target)) && value.Is(ExprKind::kCast)) value = IsZero(value) ? FloatExpr(0) : value->args[0];
+    if (narrow.count(RootOf(s_, before.target)) && value.Is(ExprKind::kCast)) value = value->args[0];
     value = Transform(value, [&](const Expr& e) -> Expr {
       return e.Is(ExprKind::kRead) && narrow.count(RootOf(s_, e->name)) ? CastExpr(DType::kF32, e) : e;
     });
@@ -110,7 +110,6 @@ class Narrower {
 }  // namespace
 
 Result<bool> NarrowArrays(Program& p, const Ask& ask) {
-  // Rounded in an expression alone, values are no halves for anyone else.
   const auto has_halves = [](const Sdfg& s) {
     return std::any_of(s.order.begin(), s.order.end(), [&](Name n) { return IsHalf(s.Get(n).dtype); });
   };
