@@ -146,21 +146,20 @@ std::optional<Scheduler::Statements> Scheduler::SumsInParts(const Nest& n, const
   const auto at = std::find_if(all.ranges.begin(), all.ranges.end(), [&](const Range& r) { return r.index == n.ranges[lane].index; });
   const auto column = static_cast<size_t>(at - all.ranges.begin());
   all.ranges.push_back(again), of_results.push_back(false);
-  Statements added;
+  std::vector<size_t> added;
   for (size_t k : sums) {
     const Tasklet t = std::get<Tasklet>(s_->nodes[n.body[k]].body);
     const Name partial = schedule::Local(s_, "partial", ComputeType(s_->Get(t.target).dtype), shape, Storage::kWorker);
     part.body[k] = Put(partial, place, t.op, t.value);
-    all.body = {Put(t.target, t.index, t.op, ReadExpr(partial, from))};
-    auto sum = SumSideBySide(all, of_results, column, /*share=*/!around.empty(), {});
-    if (!sum) return std::nullopt;
-    added.insert(added.end(), sum->begin(), sum->end());
+    added.push_back(added.size());
+    all.body.push_back(Put(t.target, t.index, t.op, ReadExpr(partial, from)));
   }
   const auto part_lane = std::find_if(part.ranges.begin(), part.ranges.end(), [&](const Range& r) { return r.index == n.ranges[lane].index; });
   const Statements sum = SumsOfLanes(part, part_apart, static_cast<size_t>(part_lane - part.ranges.begin()), sums, /*share=*/false, /*onto=*/false);
   around.push_back(units);
   Statements out = Wrap(s_, {{around, Schedule::kParallel}}, sum);
-  out.insert(out.end(), added.begin(), added.end());
+  const Statements rest = SumsOfLanes(all, of_results, column, added, /*share=*/!around.empty(), /*onto=*/true);
+  out.insert(out.end(), rest.begin(), rest.end());
   return out;
 }
 

@@ -37,38 +37,42 @@ kernel both(
   local partial: f32[56, 32] @worker
   local partial_1: f32[56, 32] @worker
   map part_0 in 0:56 @parallel {
-    local sums_2: f32[32]
-    local sums_3: f32[32]
+    local sums: f32[32]
+    local sums_1: f32[32]
     map c in 0:32 @vector {
-      sums_2[c] = 0.0
-      sums_3[c] = 0.0
+      sums[c] = 0.0
+      sums_1[c] = 0.0
     }
     for n in 0:N, p in part_0:+1, q in 0:56 {
       map c in 0:32 @vector {
         local g: f32
         g = p0[n, c, p, q] * p2[c]
-        sums_2[c] += g
-        sums_3[c] += g * p1[n, c, p, q]
+        sums[c] += g
+        sums_1[c] += g * p1[n, c, p, q]
         p1[n, c, p, q] = g
       }
     }
     map c in 0:32 @vector {
-      partial[part_0, c] = sums_2[c]
-      partial_1[part_0, c] = sums_3[c]
+      partial[part_0, c] = sums[c]
+      partial_1[part_0, c] = sums_1[c]
     }
   }
-  local sums: f32[32]
-  map c in 0:32 @vector { sums[c] = 0.0 }
-  for part_1 in 0:56 {
-    map c in 0:32 @vector { sums[c] += partial[part_1, c] }
+  local sums_2: f32[32]
+  local sums_3: f32[32]
+  map c in 0:32 @vector {
+    sums_2[c] = 0.0
+    sums_3[c] = 0.0
   }
-  map c in 0:32 @vector { p3[c] += sums[c] }
-  local sums_1: f32[32]
-  map c in 0:32 @vector { sums_1[c] = 0.0 }
   for part_1 in 0:56 {
-    map c in 0:32 @vector { sums_1[c] += partial_1[part_1, c] }
+    map c in 0:32 @vector {
+      sums_2[c] += partial[part_1, c]
+      sums_3[c] += partial_1[part_1, c]
+    }
   }
-  map c in 0:32 @vector { p4[c] += sums_1[c] }
+  map c in 0:32 @vector {
+    p3[c] += sums_2[c]
+    p4[c] += sums_3[c]
+  }
 })");
 }
 
@@ -208,22 +212,22 @@ kernel scaled(
   }
   local partial: f32[56, 32] @worker
   map part_0 in 0:56 @parallel {
-    local sums_1: f32[32]
-    map c in 0:32 @vector { sums_1[c] = 0.0 }
+    local sums: f32[32]
+    map c in 0:32 @vector { sums[c] = 0.0 }
     for n in 0:N, p in part_0:+1, q in 0:56 {
       map c in 0:32 @vector {
         p1[n, c, p, q] = r_all[n, c] * p1[n, c, p, q]
-        sums_1[c] += p1[n, c, p, q]
+        sums[c] += p1[n, c, p, q]
       }
     }
-    map c in 0:32 @vector { partial[part_0, c] = sums_1[c] }
+    map c in 0:32 @vector { partial[part_0, c] = sums[c] }
   }
-  local sums: f32[32]
-  map c in 0:32 @vector { sums[c] = 0.0 }
+  local sums_1: f32[32]
+  map c in 0:32 @vector { sums_1[c] = 0.0 }
   for part_1 in 0:56 {
-    map c in 0:32 @vector { sums[c] += partial[part_1, c] }
+    map c in 0:32 @vector { sums_1[c] += partial[part_1, c] }
   }
-  map c in 0:32 @vector { p2[c] += sums[c] }
+  map c in 0:32 @vector { p2[c] += sums_1[c] }
 })");
 }
 
@@ -251,41 +255,41 @@ kernel moments(
   local partial: f32[N, 10, 32] @worker
   local partial_1: f32[N, 10, 32] @worker
   map n in 0:N, part_0 in 0:56:6 @parallel {
-    local sums_2: f32[32]
-    local sums_3: f32[32]
+    local sums: f32[32]
+    local sums_1: f32[32]
     map c in 0:32 @vector {
-      sums_2[c] = 0.0
-      sums_3[c] = 0.0
+      sums[c] = 0.0
+      sums_1[c] = 0.0
     }
     for p in part_0:+6, q in 0:56 {
       map c in 0:32 @vector {
-        sums_2[c] += p0[n, c, p, q]
-        sums_3[c] += p0[n, c, p, q] * p0[n, c, p, q]
+        sums[c] += p0[n, c, p, q]
+        sums_1[c] += p0[n, c, p, q] * p0[n, c, p, q]
       }
     }
     map c in 0:32 @vector {
-      partial[n, part_0 // 6, c] = sums_2[c]
-      partial_1[n, part_0 // 6, c] = sums_3[c]
+      partial[n, part_0 // 6, c] = sums[c]
+      partial_1[n, part_0 // 6, c] = sums_1[c]
     }
   }
-  map n_0 in 0:N:102 @parallel {
-    for n in n_0:+102 {
-      local sums: f32[32]
-      map c in 0:32 @vector { sums[c] = 0.0 }
-      for part_1 in 0:10 {
-        map c in 0:32 @vector { sums[c] += partial[n, part_1, c] }
+  map n_0 in 0:N:51 @parallel {
+    for n in n_0:+51 {
+      local sums_2: f32[32]
+      local sums_3: f32[32]
+      map c in 0:32 @vector {
+        sums_2[c] = 0.0
+        sums_3[c] = 0.0
       }
-      map c in 0:32 @vector { p1[n, c] += sums[c] }
-    }
-  }
-  map n_0 in 0:N:102 @parallel {
-    for n in n_0:+102 {
-      local sums_1: f32[32]
-      map c in 0:32 @vector { sums_1[c] = 0.0 }
       for part_1 in 0:10 {
-        map c in 0:32 @vector { sums_1[c] += partial_1[n, part_1, c] }
+        map c in 0:32 @vector {
+          sums_2[c] += partial[n, part_1, c]
+          sums_3[c] += partial_1[n, part_1, c]
+        }
       }
-      map c in 0:32 @vector { p2[n, c] += sums_1[c] }
+      map c in 0:32 @vector {
+        p1[n, c] += sums_2[c]
+        p2[n, c] += sums_3[c]
+      }
     }
   }
 })");

@@ -175,18 +175,25 @@ WindowWeightsScheduler::Statements WindowWeightsScheduler::Blocks(int64_t first,
 }
 
 // What the parts have summed is added up.
-WindowWeightsScheduler::Statements WindowWeightsScheduler::Finish(int64_t from, int64_t to) {
-  if (parts_ == 1 || from == to) return {};
-  const Name again = FreshIn(*s_, "part_1"), sums = schedule::Local(s_, "sums", w_.type, {Expr(to - from)}, Storage::kRegister);
-  const std::vector<Expr> at = {SymbolExpr(w_.lane.index) - Expr(from)};
-  std::vector<Expr> place = Places(SymbolExpr(w_.lane.index));
+WindowWeightsScheduler::Statements WindowWeightsScheduler::Finish(int64_t channels) {
+  if (parts_ == 1) return {};
+  std::vector<Range> around = all_taps_;
+  Range lane{w_.lane.index, Expr(0), Expr(channels), Expr(1)};
+  if (channels > d_.sum_elements) {
+    const Cut cut = Split(*s_, lane, Expr(d_.sum_elements));
+    around.insert(around.begin(), cut.parts);
+    lane = cut.within;
+  }
+  const Name again = FreshIn(*s_, "part_1"), sums = schedule::Local(s_, "sums", w_.type, {Expr(std::min(channels, d_.sum_elements))}, Storage::kRegister);
+  const std::vector<Expr> at = {SymbolExpr(lane.index) - lane.begin};
+  std::vector<Expr> place = Places(SymbolExpr(lane.index));
   place.insert(place.begin(), SymbolExpr(again));
-  const Level lanes{{{w_.lane.index, Expr(from), Expr(to), Expr(1)}}, Schedule::kVector};
+  const Level lanes{{lane}, Schedule::kVector};
   Statements body = Wrap(s_, {lanes}, {Put(s_, sums, at, WriteOp::kAssign, FloatExpr(0))});
   Add(&body, Wrap(s_, {{{{again, Expr(0), Expr(parts_), Expr(1)}}, Schedule::kSequential}, lanes},
                   {Put(s_, sums, at, WriteOp::kAdd, ReadExpr(partial_, place))}));
   Add(&body, Wrap(s_, {lanes}, CompletedAt(s_, completion_, {}, ReadExpr(sums, at))));
-  return Wrap(s_, {{all_taps_, Schedule::kSequential}}, body);
+  return Wrap(s_, {{around, Schedule::kSequential}}, body);
 }
 
 std::vector<NodeId> WindowWeightsScheduler::Run() {
@@ -207,7 +214,7 @@ std::vector<NodeId> WindowWeightsScheduler::Run() {
   }
   Statements out = Blocks(0, whole / many, lanes);
   Add(&out, Blocks(channels - rest, rest > 0, rest));
-  for (int64_t from = 0; from < channels; from += d_.sum_elements) Add(&out, Finish(from, std::min(channels, from + d_.sum_elements)));
+  Add(&out, Finish(channels));
   return out;
 }
 

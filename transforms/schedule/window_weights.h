@@ -56,7 +56,7 @@ class WindowWeightsScheduler {
   Statements Line(const Expr& value);
   Statements Within(const Expr& value);
   Statements AtBorder(const Expr& value, int64_t from, int64_t to);
-  Statements Finish(int64_t from, int64_t to);
+  Statements Finish(int64_t channels);
   Statements Each(int64_t lanes, const Statements& body);
   Expr Fused(const Expr& value, const Expr& sum) const;
   std::vector<Expr> Places(const Expr& lane) const;  // of all taps, then the lane

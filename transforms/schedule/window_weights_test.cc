@@ -90,6 +90,61 @@ kernel weights(
 })");
 }
 
+// More channels than are summed side by side: their parts are added up some at a time.
+TEST(WindowWeights, ManyChannels) {
+  ExpectPass(R"(
+kernel weights(
+    inout p0: f32[320, 1, 3, 3],
+    p1: f32[N, 320, 28, 28] layout [d0, d2, d3, d1],
+    p2: f32[N, 320, 30, 30] layout [d0, d2, d3, d1],
+    N: symbol) {
+  assume 1 <= N
+  map c in 0:320, k in 0:3, l in 0:3, n in 0:N, y in 0:28, x in 0:28 { p0[c, 0, k, l] += p1[n, c, y, x] * p2[n, c, k + y, l + x] }
+})",
+             "choose-schedule", R"(
+kernel weights(
+    inout p0: f32[320, 1, 3, 3],
+    p1: f32[N, 320, 28, 28] layout [d0, d2, d3, d1],
+    p2: f32[N, 320, 30, 30] layout [d0, d2, d3, d1],
+    N: symbol) for cpu {
+  assume 1 <= N
+  local partial: f32[28, 3, 3, 320] @worker
+  map part_0 in 0:28, c_0 in 0:10 @parallel {
+    local sums: f32[3, 3, 32]
+    for k in 0:3, l in 0:3 {
+      map u in 0:32 @vector { sums[k, l, u] = 0.0 }
+    }
+    for n in 0:N, y in part_0:part_0 + 1, k in 0:3 {
+      local t: f32[3, 32]
+      map l in 0:3 @unroll {
+        map u in 0:32 @vector { t[l, u] = 0.0 }
+      }
+      for x in 0:28 {
+        map l in 0:3 @unroll {
+          map u in 0:32 @vector {
+            t[l, u] = fma(p1[n, 32 * c_0 + u, y, x], p2[n, 32 * c_0 + u, k + y, l + x], t[l, u])
+          }
+        }
+      }
+      map l in 0:3 @unroll {
+        map u in 0:32 @vector { sums[k, l, u] += t[l, u] }
+      }
+    }
+    for k in 0:3, l in 0:3 {
+      map u in 0:32 @vector { partial[part_0, k, l, 32 * c_0 + u] = sums[k, l, u] }
+    }
+  }
+  for c_0 in 0:320:256, k in 0:3, l in 0:3 {
+    local sums_1: f32[256]
+    map c in c_0:+256 @vector { sums_1[c - c_0] = 0.0 }
+    for part_1 in 0:28 {
+      map c in c_0:+256 @vector { sums_1[c - c_0] += partial[part_1, k, l, c] }
+    }
+    map c in c_0:+256 @vector { p0[c, 0, k, l] += sums_1[c - c_0] }
+  }
+})");
+}
+
 // Few places, too few for a second thread; channels that fill no vector; an image in one dimension.
 TEST(WindowWeights, RestOfChannels) {
   ExpectPass(R"(
