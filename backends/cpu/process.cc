@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -14,6 +15,8 @@ extern char** environ;
 
 namespace headrace::cpu {
 namespace {
+
+std::atomic<int> all_running{0};  // of everything that this process compiles: it shares the processors
 
 struct Child {
   size_t index = 0;
@@ -62,12 +65,14 @@ Result<Child> Spawn(const Command& c, size_t index) {
     return InvalidError("E0693", "cannot start '" + c.argv[0] + "': " + std::strerror(error));
   }
   child.pipe = fds[0];
+  all_running.fetch_add(1);
   return child;
 }
 
 int Reap(const Child& c) {
   int status = 0;
   while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) {}
+  all_running.fetch_sub(1);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -80,6 +85,7 @@ Result<std::vector<ProcessResult>> RunCommands(const std::vector<Command>& comma
   std::vector<Child> running;
   size_t next = 0;
   int done = 0;
+  const auto may_start = [&] { return running.empty() || all_running.load() < parallel; };
   auto stop = [&](Status s) {
     for (const Child& c : running) kill(-c.pid, SIGKILL);
     for (const Child& c : running) {
@@ -89,7 +95,7 @@ Result<std::vector<ProcessResult>> RunCommands(const std::vector<Command>& comma
     return s;
   };
   while (next < commands.size() || !running.empty()) {
-    while (next < commands.size() && running.size() < static_cast<size_t>(std::max(1, parallel))) {
+    while (next < commands.size() && may_start()) {
       auto child = Spawn(commands[next], next);
       if (!child.ok()) return stop(child.status());
       running.push_back(*child);

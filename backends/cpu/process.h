@@ -16,7 +16,8 @@ struct Command {
   std::vector<std::string> argv;
   std::string directory;
 };
-// Runs all commands, at most `parallel` at once; results in order. kInterrupted when `cancelled` turned true.
+// Runs all commands, at most `parallel` at once, with those of other threads, but one in any case; results in order. kInterrupted when
+// `cancelled` turned true.
 Result<std::vector<ProcessResult>> RunCommands(const std::vector<Command>& commands, int parallel,
                                                const std::function<bool()>& cancelled,
                                                const std::function<void(int done)>& progress = nullptr);

@@ -13,6 +13,7 @@ namespace nb = nanobind;
 
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler writes it");
 std::atomic<int> arrived{0};
+std::atomic<int> stopped{0};  // compilations that a handler ended, in whatever thread
 struct sigaction next_handler = {};
 unsigned long main_thread = 0;
 
@@ -67,9 +68,12 @@ bool RunInterrupted(const Progress& progress) {
 }  // namespace
 
 std::function<bool()> Cancellation(std::shared_ptr<Progress> progress) {
-  return [progress = std::move(progress), caller = std::this_thread::get_id()] {
+  return [progress = std::move(progress), caller = std::this_thread::get_id(), before = stopped.load()] {
     if (progress->compiled) return RunInterrupted(*progress);
-    return std::this_thread::get_id() == caller && RunHandlers();
+    if (stopped.load() != before) return true;
+    if (std::this_thread::get_id() != caller || !RunHandlers()) return false;
+    stopped.fetch_add(1);
+    return true;
   };
 }
 

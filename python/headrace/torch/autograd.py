@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Sequence
 
@@ -126,7 +127,7 @@ class Differentiable:
     def _differentiate(self, wanted: tuple) -> Pair:
         forward, made = self.programs(wanted)
         count("torch.module", "programs", 2)
-        f, b = (Runner(p, **self._options, **self._debug) for p in (forward, made.program))
+        f, b = self._compiled(forward, made.program)
         for program in (self.sdfg, forward, made.program):
             program.fix(COMPILED)
         given = [p.name for p in f.compiled.outputs]
@@ -153,6 +154,17 @@ class Differentiable:
             raise AssertionError("the forward program gives its results first")
         return Pair(f, b, len(self.outputs), takes, ins, res, [order[p.name] for p in b.compiled.outputs],
                     [k for k in range(len(self.outputs)) if not self.smooth[k] or not self.reach[k] & set(wanted)], self)
+
+    def _compiled(self, forward: Sdfg, backward: Sdfg) -> tuple[Runner, Runner]:
+        """Side by side: while the compiler's processes work on one, passes do on the other."""
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="headrace-compile") as beside:
+            first = beside.submit(Runner, forward, **self._options, **self._debug)
+            try:
+                second = Runner(backward, **self._options, **self._debug)
+            except Exception:
+                first.result()  # whose error comes before
+                raise
+            return first.result(), second
 
     def joint(self, wanted: tuple, seeded: tuple) -> Differentiable:
         """The gradient as one function of all inputs and the gradients of the outputs `seeded`: for second derivatives."""
