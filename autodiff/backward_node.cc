@@ -219,10 +219,11 @@ class Expansion {
       entry.body.insert(entry.body.begin(), entry.AddBlock(State{Name(), {zero}}));
     }
     const std::vector<Name> parameters = entry.parameters;
+    const std::vector<Direction> directions = Directions(b.program, entry);
     entry.parameters.clear();
-    for (Name q : parameters) {
-      if (DirectionOf(b.program, entry, q) != Direction::kUnused) entry.parameters.push_back(q);
-      else entry.Mutable(q).kind = ContainerKind::kTransient;
+    for (size_t k = 0; k < parameters.size(); ++k) {
+      if (directions[k] != Direction::kUnused) entry.parameters.push_back(parameters[k]);
+      else entry.Mutable(parameters[k]).kind = ContainerKind::kTransient;
     }
     // SDFGs that the gradient program brings; those of the program itself are shared.
     std::vector<std::pair<Name, Name>> renamed;

@@ -332,8 +332,10 @@ Status KeepPorts(Program* p, const Forward& f) {
   Sdfg& s = p->MutableEntry();
   std::vector<Name> keep;
   const std::vector<Name> parameters = s.parameters;
-  for (Name n : parameters) {
-    const Direction d = DirectionOf(*p, s, n);
+  const std::vector<Direction> directions = Directions(*p, s);
+  for (size_t k = 0; k < parameters.size(); ++k) {
+    const Name n = parameters[k];
+    const Direction d = directions[k];
     const bool asked = IsGradientName(n.view()) &&
                        std::find(f.required.begin(), f.required.end(), n.str().substr(5)) != f.required.end();
     if (asked && d != Direction::kOut && d != Direction::kInOut)

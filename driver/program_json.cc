@@ -1,6 +1,8 @@
 #include "driver/program_json.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_set>
 
 #include "ir/analysis/dataflow.h"
 #include "ir/base/spelling.h"
@@ -34,7 +36,8 @@ class Exporter {
     j["symbols"] = Json::array();
     j["assumptions"] = Json::array();
     j["containers"] = Json::array();
-    for (Name n : s_.parameters) j["parameters"].push_back(OneContainer(s_.Get(n), true));
+    const std::vector<Direction> directions = Directions(p_, s_);
+    for (size_t k = 0; k < directions.size(); ++k) j["parameters"].push_back(OneContainer(s_.Get(s_.parameters[k]), directions[k]));
     for (Name n : s_.symbol_params) j["symbols"].push_back(n.str());
     for (const auto& [name, interval] : s_.assumptions.bounds) {
       Json a = {{"symbol", name.str()}};
@@ -44,9 +47,9 @@ class Exporter {
     }
     if (!s_.arena.empty()) j["arena"] = Texts(s_.arena);
     for (const Range& r : s_.given) j["given"].push_back(NameText(r.index) + " in " + RangeText(r));
+    const std::unordered_set<Name> parameters(s_.parameters.begin(), s_.parameters.end());
     for (Name n : s_.order)
-      if (std::find(s_.parameters.begin(), s_.parameters.end(), n) == s_.parameters.end())
-        j["containers"].push_back(OneContainer(s_.Get(n), false));
+      if (!parameters.count(n)) j["containers"].push_back(OneContainer(s_.Get(n), {}));
     j["body"] = Blocks(s_.body);
     return j;
   }
@@ -78,7 +81,7 @@ class Exporter {
     const size_t end = parameter ? text.rfind(") {") : text.rfind('}');
     return Trimmed(text.substr(begin, end - begin));
   }
-  Json OneContainer(const Container& c, bool parameter) const {
+  Json OneContainer(const Container& c, std::optional<Direction> of_parameter) const {
     static const char* const kKinds[] = {"parameter", "transient", "constant", "persistent", "view", "sequence"};
     static const char* const kDirections[] = {"unused", "in", "out", "inout"};
     Json j;
@@ -86,10 +89,10 @@ class Exporter {
     j["kind"] = kKinds[static_cast<int>(c.kind)];
     j["type"] = std::string(DTypeName(c.kind == ContainerKind::kSequence ? c.type.dtype : c.dtype));
     j["shape"] = Texts(c.shape);
-    if (parameter) j["direction"] = kDirections[static_cast<int>(DirectionOf(p_, s_, c.name))];
+    if (of_parameter) j["direction"] = kDirections[static_cast<int>(*of_parameter)];
     if (c.kind == ContainerKind::kView) j["base"] = c.base.str();
     PutOrigin(c.origin, &j);
-    j["text"] = Declaration(c, parameter);
+    j["text"] = Declaration(c, of_parameter.has_value());
     return j;
   }
 
