@@ -68,3 +68,10 @@ def write(path: str, key: Key, inputs: Mapping[str, np.ndarray], target: np.ndar
     np.savez(os.path.join(path, "inputs.npz"), **inputs, **({} if target is None else {"target": target}))
     with open(os.path.join(path, "case.json"), "w", encoding="utf-8") as f:
         json.dump({"key": vars(key), "inputs": list(inputs), "wanted": wanted, "expected": index, **about}, f)
+
+
+def allow(path: str, tolerance: float) -> None:
+    """Another tolerance for the case that is there."""
+    about = dict(Folder(path).about, tolerance=tolerance)
+    with open(os.path.join(path, "case.json"), "w", encoding="utf-8") as f:
+        json.dump(about, f)
