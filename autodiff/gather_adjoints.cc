@@ -63,12 +63,12 @@ class Gatherer {
   std::vector<NodeId> Statements(const std::vector<NodeId>& all) {
     std::vector<NodeId> out;
     for (size_t i = 0; i < all.size();) {
-      // Taps that follow each other and don't see what the others add: their order does not matter.
+      // Taps that follow each other and don't see what the others write: their order does not matter.
       std::vector<Tap> run;
-      std::unordered_set<Name> targets, read;
+      Written names;
       for (; i < all.size(); ++i) {
         std::optional<std::vector<Tap>> taps = TapsOf(s_, all[i]);
-        if (!taps || Sees(*taps, targets, read)) break;
+        if (!taps || Sees(*taps, &names)) break;
         for (Tap& t : *taps) run.push_back(std::move(t));
       }
       if (run.empty()) out.push_back(all[i++]);
@@ -77,16 +77,22 @@ class Gatherer {
     return out;
   }
 
-  // Whether what one of them reads is added to by one of them or before, or the other way round; if not, they join those before.
-  bool Sees(const std::vector<Tap>& taps, std::unordered_set<Name>& targets, std::unordered_set<Name>& read) const {
-    std::unordered_set<Name> added = targets, seen = read;
+  struct Written {
+    std::unordered_set<Name> added, assigned, read;
+  };
+  // Whether what one of them reads is written by one of them or before, or the other way round, or what one assigns is written by others;
+  // if not, they join those before.
+  bool Sees(const std::vector<Tap>& taps, Written* run) const {
+    Written r = *run;
     for (const Tap& t : taps) {
-      if (t.op != WriteOp::kAdd) return true;
-      added.insert(RootOf(s_, t.target));
-      for (Name n : ReadContainers(t.value)) seen.insert(RootOf(s_, n));
+      const Name root = RootOf(s_, t.target);
+      const bool adds = t.op == WriteOp::kAdd;
+      if ((!adds && t.op != WriteOp::kAssign) || r.assigned.count(root) || (!adds && r.added.count(root))) return true;
+      (adds ? r.added : r.assigned).insert(root);
+      for (Name n : ReadContainers(t.value)) r.read.insert(RootOf(s_, n));
     }
-    if (std::any_of(added.begin(), added.end(), [&](Name n) { return seen.count(n) > 0; })) return true;
-    targets = std::move(added), read = std::move(seen);
+    if (std::any_of(r.read.begin(), r.read.end(), [&](Name n) { return r.added.count(n) || r.assigned.count(n); })) return true;
+    *run = std::move(r);
     return false;
   }
 
@@ -112,7 +118,7 @@ class Gatherer {
     }
   }
   // A parameter that is marked as read and written stays written.
-  bool AddsNothing(const Tap& t) const { return IsZero(t.value) && !s_.Get(RootOf(s_, t.target)).inout; }
+  bool AddsNothing(const Tap& t) const { return t.op == WriteOp::kAdd && IsZero(t.value) && !s_.Get(RootOf(s_, t.target)).inout; }
   NodeId Alone(const Tap& tap) {
     Tasklet t;
     t.target = tap.target, t.index = tap.index, t.op = tap.op, t.value = tap.value;

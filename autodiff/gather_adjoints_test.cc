@@ -147,6 +147,32 @@ sdfg f(G: f64[98], X: f64[98], inout D: f64[100], inout E: f64[98]) {
 })");
 }
 
+// What a map assigns beside what it adds stays a map of its own; assigned twice, or read, it keeps its place.
+TEST(GatherAdjoints, MapsThatAlsoAssign) {
+  Expect(R"(
+sdfg f(G: f64[98], X: f64[98], D: f64[100], E: f64[98], F: f64[98]) {
+  map i in 0:100 { D[i] = 0.0 }
+  map i in 0:98 {
+    D[i] += G[i] * X[i]
+    E[i] = G[i] + X[i]
+  }
+  map i in 0:98 { D[i + 2] += G[i] }
+  map i in 0:98 { E[i] = E[i] * 2.0 }
+  map i in 0:98 { F[i] = 0.0 }
+})",
+         R"(
+sdfg f(G: f64[98], X: f64[98], D: f64[100], E: f64[98], F: f64[98]) {
+  map i_1 in 0:2 { D[i_1] = 0.0 }
+  map i_1 in 98:100 { D[i_1] = 0.0 }
+  map i_1 in 2:98 { D[i_1] = G[i_1] * X[i_1] + G[i_1 - 2] }
+  map i_1 in 0:2 { D[i_1] += G[i_1] * X[i_1] }
+  map i_1 in 98:100 { D[i_1] += G[i_1 - 2] }
+  map i in 0:98 { E[i] = G[i] + X[i] }
+  map i in 0:98 { E[i] = E[i] * 2.0 }
+  map i in 0:98 { F[i] = 0.0 }
+})");
+}
+
 TEST(GatherAdjoints, WhatReadsTheSumsOrHitsElementsTwiceStays) {
   const char* text = R"(
 sdfg f(G: f64[N], I: i64[N], inout D: f64[N], inout E: f64[N]) {

@@ -5,7 +5,7 @@
 namespace headrace::autodiff {
 namespace {
 
-// Uses of a cheap value that are no further apart share a copy.
+// Uses of a cheap value that are no further apart share a copy; units that only fill arrays don't count.
 constexpr int kNeighbours = 3;
 
 // Numbers originals and copies: array a is a; member k of copy g of value v comes after all arrays.
@@ -57,6 +57,8 @@ Schedule MakeSchedule(const PlanModel& m, const Choice& c) {
   Schedule s;
   const int n = static_cast<int>(m.values.size()), units = static_cast<int>(m.units.size());
   s.generations.resize(n);
+  std::vector<int> place(units);
+  for (int u = 1; u < units; ++u) place[u] = place[u - 1] + !m.units[u - 1].reads.empty();
   std::vector<std::vector<int>> uses(n);
   std::vector<std::vector<std::pair<int, int>>> starting(units - m.forward);  // by backward unit: (value, generation)
   for (int v = n; v-- > 0;) {
@@ -67,7 +69,7 @@ Schedule MakeSchedule(const PlanModel& m, const Choice& c) {
     std::sort(at.begin(), at.end());
     std::vector<Generation>& list = s.generations[v];
     for (int u : at) {
-      if (list.empty() || (c[v] == Fate::kEach && u - list.back().last > kNeighbours)) list.push_back({u, u});
+      if (list.empty() || (c[v] == Fate::kEach && place[u] - place[list.back().last] > kNeighbours)) list.push_back({u, u});
       list.back().last = u;
     }
     for (size_t g = 0; g < list.size(); ++g) {

@@ -148,6 +148,7 @@ struct MapContext {
   std::function<bool(Name)> active;
   std::function<Name(Name)> gradient;
   std::function<bool(Name root)> zero;
+  std::function<void(Name root)> result = nullptr;  // told what the adjoint reads as the statement leaves it; null: it must not
 };
 Result<std::vector<NodeId>> ReverseMap(const MapContext& c, NodeId statement);
 

@@ -27,6 +27,7 @@ class MapReverser {
     NodeId own = CloneStatement(&s_, statement, OwnRegisters(&s_, &names_, statement),
                                 [&](NodeId, Tasklet t) { return std::vector<Tasklet>{t}; });
     if (!PlainWrites(own)) return std::vector<NodeId>();
+    root_ = own;
     HR_RETURN_IF_ERROR(Helpers(own));
     std::vector<NodeId> out;
     HR_RETURN_IF_ERROR(Statement(own, &out, /*in_map=*/false));
@@ -322,6 +323,7 @@ class MapReverser {
       if (copy.valid()) body.push_back(copy);
     }
     size_t prologue = body.size();
+    around_.insert(around_.end(), m.ranges.begin(), m.ranges.end());
     for (size_t k = m.body.size(); k-- > 0;) {
       NodeId c = m.body[k];
       std::vector<std::pair<NodeId, Tasklet>> reduced;
@@ -332,6 +334,7 @@ class MapReverser {
       for (auto& [leaf, t] : reduced) HR_RETURN_IF_ERROR(RegisterHelper(m.body, c, leaf, t, &body));
       HR_RETURN_IF_ERROR(Statement(c, &body, true));
     }
+    around_.resize(around_.size() - m.ranges.size());
     std::vector<NodeId> clear;
     for (Name r : home)
       if (gradients_.count(r)) ClearRegister(gradients_[r], &clear);
@@ -353,7 +356,8 @@ class MapReverser {
   // One assignment: g = dT[t]; dT[t] = 0; dR[r] += g · ∂e/∂R[r].
   Status Leaf(const Tasklet& t, std::vector<NodeId>* out, bool in_map) {
     if (!Active(t.target)) return {};
-    HR_ASSIGN_OR_RETURN(Expr value, TypedValue(s_, t));
+    if (IsRegister(s_, t.target) && !gradients_.count(t.target)) return {};  // what reads it gave nothing
+    HR_ASSIGN_OR_RETURN(Expr value, TypedValue(s_, ChosenByResult(t)));
     const Container target = s_.Get(t.target);  // a copy: what follows adds containers
     const bool is_register = IsRegister(s_, t.target);
     Name g = GradientOf(t.target);
@@ -410,6 +414,44 @@ class MapReverser {
     out->insert(out->end(), own.begin(), own.end());
     return {};
   }
+  // Whether a positive part was taken is asked of the result where what it was made of comes from several arrays: the result is one, and
+  // what is read after it needs it, too.
+  //   t = a[i] + b[i] ; Y[i] = t <= 0 ? 0 : t   →   Y[i] = Y[i] <= 0 ? 0 : t
+  Tasklet ChosenByResult(const Tasklet& t) const {
+    const Expr& value = t.value;
+    if (!c_.result || IsRegister(s_, t.target) || t.op != WriteOp::kAssign || t.flat || t.guarded) return t;
+    if (!value.Is(ExprKind::kSelect) || !value->args[2].Is(ExprKind::kRead) || !IsRegister(s_, value->args[2]->name)) return t;
+    const Expr &positive = value->args[2], &condition = value->args[0];
+    const auto is_zero = [](const Expr& e) { return (e.Is(ExprKind::kFloat) && e->fvalue == 0) || (e.Is(ExprKind::kInt) && e->ivalue == 0); };
+    const bool part = condition.Is(ExprKind::kBinary) && condition->op == Op::kLe && condition->args[0] == positive &&
+                      is_zero(condition->args[1]) && is_zero(value->args[1]);
+    const Name root = RootOf(s_, t.target);
+    const auto touched = touches_.find(root);
+    if (!part || s_.Get(positive->name).dtype != s_.Get(t.target).dtype || touched == touches_.end() || touched->second != 1 ||
+        SourcesOf(positive->name, t.index.size()).size() < 2 || IsInjective(around_, t.index, s_.assumptions) != Truth::kYes)
+      return t;
+    c_.result(root);
+    Tasklet chosen = t;
+    chosen.value = SelectExpr(BinaryExpr(Op::kLe, ReadExpr(t.target, t.index), condition->args[1]), value->args[1], positive);
+    return chosen;
+  }
+  // The arrays of at least so many dimensions that a register is made of.
+  std::unordered_set<Name> SourcesOf(Name reg, size_t dims) const {
+    std::unordered_set<Name> registers{reg}, arrays;
+    for (size_t known = 0; known != registers.size();) {
+      known = registers.size();
+      ForEachTasklet(s_, root_, [&](NodeId, const Tasklet& t) {
+        if (!registers.count(t.target)) return;
+        Visit(t.value, [&](const Expr& e) {
+          if (!e.Is(ExprKind::kRead)) return true;
+          if (IsRegister(s_, e->name)) registers.insert(e->name);
+          else if (IndexOf(e).size() >= dims) arrays.insert(RootOf(s_, e->name));
+          return true;
+        });
+      });
+    }
+    return arrays;
+  }
   Name Scalar(bool in_map, std::string_view stem, DType t) {
     if (in_map) return Register(stem, t);
     Container c;
@@ -429,6 +471,8 @@ class MapReverser {
   std::unordered_map<Name, WriteOp> ops_of_;
   std::unordered_map<Name, int> total_, touches_;
   std::vector<NodeId> before_, after_;
+  NodeId root_;                // the statement
+  std::vector<Range> around_;  // what is being reversed
   bool whole_;
 };
 

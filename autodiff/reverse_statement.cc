@@ -81,6 +81,9 @@ Result<const Adjoint*> Reversal::AdjointOf(NodeId n) {
       MapContext c{&s_, &names_, [this](Name x) { return (*active_)(x); },
                    [this](Name x) { return GradientOfContainer(x); },
                    [this, n](Name root) { return NeedsZero(root, n); }};
+      const auto in_loop = in_loop_.find(n.value);
+      if (in_loop != in_loop_.end() && !in_loop->second)  // in a loop, the next iteration may overwrite it
+        c.result = [&](Name root) { a.after.push_back({root, FullSubset(s_.Get(root).shape)}); };
       HR_ASSIGN_OR_RETURN(a.statements, ReverseMap(c, n));
     }
     const Origin backward = origin.Gradient("backward");

@@ -1,4 +1,5 @@
 // Maps, views, calls, accumulation: what runs in no particular order.
+#include "ir/text/printer.h"
 #include "tests/autodiff/testing.h"
 
 namespace headrace::autodiff::testing {
@@ -148,6 +149,77 @@ TEST(Maps, PiecewiseTasklets) {
     }
     return s;
   });
+}
+
+// What only a condition reads gets zeros, and no statement that adds them.
+TEST(Maps, WhatOnlyConditionsReadIsNotAddedTo) {
+  Case c = With(R"(sdfg f(A: f64[5], B: f64[6], Y: f64[5]) {
+    transient slope: f64 @register
+    map i in 0:5 { slope = B[i + 1] - B[i]; Y[i] = slope * A[i] > 0 ? 0 : A[i] * A[i] }
+  })", {{"A", Uniform({5}, -1, 1)}, {"B", Uniform({6}, -1, 1, 2)}});
+  ExpectGradients(c, [](auto& m) {
+    NumberOf<decltype(m)> sum = 0;
+    for (int i = 0; i < 5; ++i)
+      if (!((m["B"][i + 1] - m["B"][i]) * m["A"][i] > 0)) sum += m["A"][i] * m["A"][i];
+    return sum;
+  });
+  const std::string gradient = Print(Differentiated(c)->program);
+  const size_t zeros = gradient.find("grad_B[");
+  ASSERT_NE(zeros, std::string::npos) << gradient;
+  EXPECT_EQ(gradient.find("grad_B[", zeros + 1), std::string::npos) << gradient;
+}
+
+// A positive part of a sum of arrays: the gradient asks the result, which is one array, whether it was taken.
+TEST(Maps, PositivePartsAskTheirResult) {
+  const std::string text = R"(sdfg f(A: f64[N], B: f64[N], W: f64[N], Z: f64) {
+    transient Y: f64[N]
+    transient t: f64 @register
+    map i in 0:N { t = 2 * A[i] + B[i]; Y[i] = t <= 0 ? 0 : t }
+    LATER
+    Z = 0
+    map i in 0:N { Z += Y[i] * W[i] * Y[N - 1 - i] }
+  })";
+  const auto with = [&](const std::string& later) {
+    std::string s = text;
+    s.replace(s.find("LATER"), 5, later);
+    return With(s, {{"A", Numbers({5}, {0.5, -1, 0.5, 2, -0.0})}, {"B", Numbers({5}, {0.25, 2, 1, -4, 0})}, {"W", Uniform({5}, 1, 2)}});
+  };
+  const auto expected = [](double by) {
+    return [by](auto& m) {
+      using T = NumberOf<decltype(m)>;
+      T s = 0;
+      const auto y = [&](int i) {
+        T t = 2 * m["A"][i] + m["B"][i];
+        return t > 0 ? by * t : T(0);
+      };
+      for (int i = 0; i < 5; ++i) s += y(i) * m["W"][i] * y(4 - i);
+      return s;
+    };
+  };
+  Case plain = with("");
+  ExpectGradients(plain, expected(1));
+  const std::string gradient = Print(Differentiated(plain)->program);
+  EXPECT_NE(gradient.find("Y_again[i] <= 0.0 ?"), std::string::npos) << gradient;
+  EXPECT_EQ(gradient.find("t_1 <= 0"), std::string::npos) << gradient;
+  ExpectGradients(with("map i in 0:N { Y[i] = Y[i] * 3 }"), expected(3));  // the result is overwritten
+  ExpectGradients(with("map i in 0:N { Y[i] += 2 * Y[i] }"), expected(3));
+}
+
+// Not where the result is not what one iteration wrote: the next of a loop overwrites it, or others of the map do.
+TEST(Maps, PositivePartsThatAreOverwritten) {
+  ExpectGradientsNearDifferences(With(R"(sdfg f(A: f64[4], B: f64[4], Z: f64) {
+    transient Y: f64[4]
+    transient t: f64 @register
+    Z = 0
+    for k in 0:3 {
+      map i in 0:4 { t = A[i] * k + B[i]; Y[i] = t <= 0 ? 0 : t }
+      map i in 0:4 { Z += Y[i] * Y[3 - i] * A[i] }
+    }
+  })", {{"A", Uniform({4}, -1, 1, 3)}, {"B", Uniform({4}, -1, 1, 4)}}));
+  ExpectGradientsNearDifferences(With(R"(sdfg f(A: f64[4], B: f64[4], Y: f64[4]) {
+    transient t: f64 @register
+    map i in 0:4 { t = A[i] + B[i] * B[i]; Y[i] = t <= 0 ? 0 : t; Y[i] = Y[i] * A[i] }
+  })", {{"A", Uniform({4}, -1, 1, 3)}, {"B", Uniform({4}, -1, 1, 4)}}));
 }
 
 // The branch that is not taken may be infinite.
