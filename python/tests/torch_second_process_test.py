@@ -1,11 +1,13 @@
-"""A second process with the same model compiles nothing: programs come from the cache."""
+"""What processes with a model start: compilers, for forward and backward program at once, and in the second process none."""
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from python.tests.case import Case
@@ -25,14 +27,56 @@ print(headrace.counters()["torch.compile"]["programs"], headrace.counters()["tor
 """
 
 
+ONE = """
+import os, sys
+sys.path.insert(0, os.path.join(os.getcwd(), "python", "package"))
+import torch, headrace, headrace.torch
+headrace.module(torch.nn.Linear(4, 8))(torch.randn(3, 4))
+"""
+
+
+def with_compiler(folder: str, script: str) -> dict:
+    """The environment for a process that compiles by a shell script, with an empty cache."""
+    compiler = os.path.join(folder, "c++")
+    with open(compiler, "w", encoding="utf-8") as file:
+        file.write("#!/bin/sh\n" + script)
+    os.chmod(compiler, os.stat(compiler).st_mode | stat.S_IXUSR)
+    return {**os.environ, "CXX": compiler, "HEADRACE_CACHE_DIR": os.path.join(folder, "cache")}
+
+
+class SideBySide(Case):
+    def test_an_error_of_both_programs_is_said_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**with_compiler(folder, ""), "CXX": os.path.join(folder, "none")}
+            process = subprocess.run([sys.executable, "-c", ONE], env=environment, capture_output=True, text=True, check=False)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(process.stderr.count("E0690"), 1, process.stderr)
+        self.assertEqual(process.stderr.count("Traceback"), 1, process.stderr)
+
+    def test_ctrl_c_ends_both(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "log")
+            environment = with_compiler(folder, f'case "$*" in *--version*) echo c++ 1;; *) echo started >> "{log}"; exec sleep 300;; esac\n')
+            process = subprocess.Popen([sys.executable, "-c", ONE], env=environment, stderr=subprocess.PIPE, text=True)
+            started = 0
+            for _ in range(1200):
+                if os.path.exists(log):
+                    with open(log, encoding="utf-8") as file:
+                        started = len(file.readlines())
+                if started >= 2 or process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+        self.assertGreaterEqual(started, 2, said)
+        self.assertIn("KeyboardInterrupt", said)
+
+
 class SecondProcess(Case):
     def test_compiles_nothing(self):
         with tempfile.TemporaryDirectory() as folder:
-            log, compiler = os.path.join(folder, "log"), os.path.join(folder, "c++")
-            with open(compiler, "w", encoding="utf-8") as file:
-                file.write(f'#!/bin/sh\necho "$@" >> "{log}"\nexec "{shutil.which(os.environ.get("CXX") or "c++")}" "$@"\n')
-            os.chmod(compiler, os.stat(compiler).st_mode | stat.S_IXUSR)
-            environment = {**os.environ, "CXX": compiler, "HEADRACE_CACHE_DIR": os.path.join(folder, "cache")}
+            log = os.path.join(folder, "log")
+            environment = with_compiler(folder, f'echo "$@" >> "{log}"\nexec "{shutil.which(os.environ.get("CXX") or "c++")}" "$@"\n')
             printed, compilations = [], []
             for _ in range(2):
                 printed.append(subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True).stdout)

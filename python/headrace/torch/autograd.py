@@ -162,7 +162,9 @@ class Differentiable:
             try:
                 second = Runner(backward, **self._options, **self._debug)
             except Exception:
-                first.result()  # whose error comes before
+                before = first.exception()
+                if before is not None:
+                    raise before from None
                 raise
             return first.result(), second
 
