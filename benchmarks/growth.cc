@@ -19,6 +19,7 @@
 #include "backends/cpu/codegen_program.h"
 #include "benchmarks/growth_programs.h"
 #include "driver/compile.h"
+#include "driver/program_json.h"
 #include "driver/plugin_path.h"
 #include "ir/text/parser.h"
 #include "ir/text/printer.h"
@@ -122,6 +123,8 @@ Status RunOnce(const Registry& r, const GrowthProgram& program, const std::strin
   if (text_only) return {};
   if (Print(p).empty()) return UsageError("E0437", "nothing printed");
   done("print");
+  if (ProgramToJson(p).empty()) return UsageError("E0437", "nothing printed");
+  done("JSON");
   HR_RETURN_IF_ERROR(Verify(p));
   done("verify");
   if (program.gradient) {
