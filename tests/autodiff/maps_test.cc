@@ -163,6 +163,7 @@ TEST(Maps, WhatOnlyConditionsReadIsNotAddedTo) {
       if (!((m["B"][i + 1] - m["B"][i]) * m["A"][i] > 0)) sum += m["A"][i] * m["A"][i];
     return sum;
   });
+  if (Flag("rules", "") != "") return;  // whose maps are as the rules have them
   const std::string gradient = Print(Differentiated(c)->program);
   const size_t zeros = gradient.find("grad_B[");
   ASSERT_NE(zeros, std::string::npos) << gradient;
@@ -198,11 +199,12 @@ TEST(Maps, PositivePartsAskTheirResult) {
   };
   Case plain = with("");
   ExpectGradients(plain, expected(1));
+  ExpectGradients(with("map i in 0:N { Y[i] = Y[i] * 3 }"), expected(3));  // the result is overwritten
+  ExpectGradients(with("map i in 0:N { Y[i] += 2 * Y[i] }"), expected(3));
+  if (Flag("rules", "") != "") return;
   const std::string gradient = Print(Differentiated(plain)->program);
   EXPECT_NE(gradient.find("Y_again[i] <= 0.0 ?"), std::string::npos) << gradient;
   EXPECT_EQ(gradient.find("t_1 <= 0"), std::string::npos) << gradient;
-  ExpectGradients(with("map i in 0:N { Y[i] = Y[i] * 3 }"), expected(3));  // the result is overwritten
-  ExpectGradients(with("map i in 0:N { Y[i] += 2 * Y[i] }"), expected(3));
 }
 
 // Not where the result is not what one iteration wrote: the next of a loop overwrites it, or others of the map do.
