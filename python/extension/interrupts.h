@@ -13,8 +13,8 @@ struct Progress {
 };
 
 // What backends poll. True: stop. In the thread that compiles, and in the main thread, Python's handlers run; what they end there ends
-// compilations beside it, too. In others it is true when Ctrl-C came while the main thread was in a run, and signal.default_int_handler, which raises KeyboardInterrupt, is what
-// Python will call. Other handlers run when the program is done.
+// compilations beside it, too. In others it is true when Ctrl-C came while the main thread was in a run, and
+// signal.default_int_handler, which raises KeyboardInterrupt, is what Python will call. Other handlers run when the program is done.
 std::function<bool()> Cancellation(std::shared_ptr<Progress> progress);
 
 // Around a run, with the GIL; costs a few nanoseconds.
