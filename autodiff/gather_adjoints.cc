@@ -219,10 +219,7 @@ class Gatherer {
       for (const Touched& t : TouchedBy(p_, s_, (*out)[k])) touches |= t.root == root;
       if (!touches) continue;
       std::optional<Tap> z = TapOf(s_, (*out)[k]);
-      if (!z || z->op != WriteOp::kAssign || !SameShape(*z, like) ||
-          !(z->value.Is(ExprKind::kFloat) || z->value.Is(ExprKind::kInt)))
-        return false;
-      if (z->value.Is(ExprKind::kFloat) ? z->value->fvalue != 0 : z->value->ivalue != 0) return false;
+      if (!z || z->op != WriteOp::kAssign || !SameShape(*z, like) || !IsZero(z->value)) return false;
       for (size_t d = 0; d < inner.size(); ++d)
         if (!Le(z->box[d].begin, inner[d].begin) || !Le(inner[d].end, z->box[d].end)) return false;
       std::vector<NodeId> edges;

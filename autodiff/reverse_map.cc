@@ -418,39 +418,14 @@ class MapReverser {
   // what is read after it needs it, too.
   //   t = a[i] + b[i] ; Y[i] = t <= 0 ? 0 : t   →   Y[i] = Y[i] <= 0 ? 0 : t
   Tasklet ChosenByResult(const Tasklet& t) const {
-    const Expr& value = t.value;
-    if (!c_.result || IsRegister(s_, t.target) || t.op != WriteOp::kAssign || t.flat || t.guarded) return t;
-    if (!value.Is(ExprKind::kSelect) || !value->args[2].Is(ExprKind::kRead) || !IsRegister(s_, value->args[2]->name)) return t;
-    const Expr &positive = value->args[2], &condition = value->args[0];
-    const auto is_zero = [](const Expr& e) { return (e.Is(ExprKind::kFloat) && e->fvalue == 0) || (e.Is(ExprKind::kInt) && e->ivalue == 0); };
-    const bool part = condition.Is(ExprKind::kBinary) && condition->op == Op::kLe && condition->args[0] == positive &&
-                      is_zero(condition->args[1]) && is_zero(value->args[1]);
     const Name root = RootOf(s_, t.target);
     const auto touched = touches_.find(root);
-    if (!part || s_.Get(positive->name).dtype != s_.Get(t.target).dtype || touched == touches_.end() || touched->second != 1 ||
-        SourcesOf(positive->name, t.index.size()).size() < 2 || IsInjective(around_, t.index, s_.assumptions) != Truth::kYes)
-      return t;
+    if (!c_.result || touched == touches_.end() || touched->second != 1 || !IsPositivePartOfSeveral(s_, root_, t, around_)) return t;
     c_.result(root);
     Tasklet chosen = t;
-    chosen.value = SelectExpr(BinaryExpr(Op::kLe, ReadExpr(t.target, t.index), condition->args[1]), value->args[1], positive);
+    const Expr& zero = t.value->args[0]->args[1];
+    chosen.value = SelectExpr(BinaryExpr(Op::kLe, ReadExpr(t.target, t.index), zero), t.value->args[1], t.value->args[2]);
     return chosen;
-  }
-  // The arrays of at least so many dimensions that a register is made of.
-  std::unordered_set<Name> SourcesOf(Name reg, size_t dims) const {
-    std::unordered_set<Name> registers{reg}, arrays;
-    for (size_t known = 0; known != registers.size();) {
-      known = registers.size();
-      ForEachTasklet(s_, root_, [&](NodeId, const Tasklet& t) {
-        if (!registers.count(t.target)) return;
-        Visit(t.value, [&](const Expr& e) {
-          if (!e.Is(ExprKind::kRead)) return true;
-          if (IsRegister(s_, e->name)) registers.insert(e->name);
-          else if (IndexOf(e).size() >= dims) arrays.insert(RootOf(s_, e->name));
-          return true;
-        });
-      });
-    }
-    return arrays;
   }
   Name Scalar(bool in_map, std::string_view stem, DType t) {
     if (in_map) return Register(stem, t);
@@ -475,41 +450,6 @@ class MapReverser {
   std::vector<Range> around_;  // what is being reversed
   bool whole_;
 };
-
-// Whether a tasklet uses a register that was read from an array which an earlier group overwrites afterwards: the adjoint of the
-// read comes after the one of that write, and so the groups can't be reversed one after the other.
-bool ReadsBeforeOtherGroups(const Sdfg& s, NodeId statement, const std::unordered_map<uint32_t, int>& group) {
-  struct Place {
-    Name root;
-    int at;
-    int group;
-  };
-  std::unordered_map<Name, std::vector<Place>> sources;  // of a register: the arrays it was made of, and where
-  std::vector<Place> writes;
-  int at = 0;
-  bool found = false;
-  ForEachTasklet(s, statement, [&](NodeId id, const Tasklet& t) {
-    ++at;
-    std::vector<Place> read;
-    for (Name n : ReadContainers(t.value)) {
-      if (IsRegister(s, n)) {
-        read.insert(read.end(), sources[n].begin(), sources[n].end());
-      } else if (IsRegister(s, t.target)) {
-        read.push_back({RootOf(s, n), at, 0});
-      }
-    }
-    if (IsRegister(s, t.target)) {
-      std::vector<Place>& of = sources[t.target];
-      of.insert(of.end(), read.begin(), read.end());
-      return;
-    }
-    const int own = group.at(id.value);
-    for (const Place& r : read)
-      for (const Place& w : writes) found |= w.root == r.root && w.at > r.at && w.group < own;
-    writes.push_back({RootOf(s, t.target), at, own});
-  });
-  return found;
-}
 
 }  // namespace
 

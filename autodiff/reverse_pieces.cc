@@ -93,6 +93,39 @@ std::unordered_map<uint32_t, int> GroupsOf(const Sdfg& s, NodeId statement, int*
   return group;
 }
 
+bool ReadsBeforeOtherGroups(const Sdfg& s, NodeId statement, const std::unordered_map<uint32_t, int>& group) {
+  struct Place {
+    Name root;
+    int at;
+    int group;
+  };
+  std::unordered_map<Name, std::vector<Place>> sources;  // of a register: the arrays it was made of, and where
+  std::vector<Place> writes;
+  int at = 0;
+  bool found = false;
+  ForEachTasklet(s, statement, [&](NodeId id, const Tasklet& t) {
+    ++at;
+    std::vector<Place> read;
+    for (Name n : ReadContainers(t.value)) {
+      if (IsRegister(s, n)) {
+        read.insert(read.end(), sources[n].begin(), sources[n].end());
+      } else if (IsRegister(s, t.target)) {
+        read.push_back({RootOf(s, n), at, 0});
+      }
+    }
+    if (IsRegister(s, t.target)) {
+      std::vector<Place>& of = sources[t.target];
+      of.insert(of.end(), read.begin(), read.end());
+      return;
+    }
+    const int own = group.at(id.value);
+    for (const Place& r : read)
+      for (const Place& w : writes) found |= w.root == r.root && w.at > r.at && w.group < own;
+    writes.push_back({RootOf(s, t.target), at, own});
+  });
+  return found;
+}
+
 std::vector<NodeId> SplitWrites(Sdfg* s, FreshNames* names, NodeId map) {
   struct Write {
     NodeId leaf;

@@ -21,6 +21,14 @@ std::unordered_map<Name, int> CountTouches(const Sdfg& s, NodeId root);
 // the adjoint of the first must find the gradient that the second has cleared. Registers belong to every group.
 std::unordered_map<uint32_t, int> GroupsOf(const Sdfg& s, NodeId statement, int* count);
 
+// Whether a tasklet uses a register that was read from an array which an earlier group overwrites afterwards: the adjoint of the
+// read comes after the one of that write, and so the groups can't be reversed one after the other.
+bool ReadsBeforeOtherGroups(const Sdfg& s, NodeId statement, const std::unordered_map<uint32_t, int>& group);
+
+// Whether a tasklet of a statement, within `around`, makes positive parts, Y[i] = t <= 0 ? 0 : t, each element of Y once, of a register to
+// which several arrays of as many dimensions come. (positive_part.cc)
+bool IsPositivePartOfSeveral(const Sdfg& s, NodeId statement, const Tasklet& t, const std::vector<Range>& around);
+
 // Different elements of one array, written by different iterations: one map per element pattern, so that none has a race;
 // X[i, 0] and X[j, 1] never meet and share one. The clearing of the adjoint comes last.
 std::vector<NodeId> SplitWrites(Sdfg* s, FreshNames* names, NodeId map);

@@ -82,7 +82,7 @@ std::optional<Tap> TapOf(const Sdfg& s, const Tasklet& write, const std::vector<
 
 bool IsZero(const Expr& e) {
   if (e.Is(ExprKind::kUnary) && e->op == Op::kNeg) return IsZero(e->args[0]);
-  return e.Is(ExprKind::kFloat) && e->fvalue == 0;
+  return (e.Is(ExprKind::kFloat) && e->fvalue == 0) || (e.Is(ExprKind::kInt) && e->ivalue == 0);
 }
 
 std::optional<std::vector<Tap>> TapsOf(const Sdfg& s, NodeId id) {
