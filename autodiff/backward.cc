@@ -208,6 +208,12 @@ Status CleanUp(Program* p, const Registry& r) {
   return there ? RunPipeline(r, "eliminate-dead-code", *p) : Status();
 }
 
+// What is kept in f32 and read rounded to halves is kept rounded.
+Status RoundKept(Program* p, const Registry& r) {
+  const bool there = r.FindPass("round-early") != nullptr;
+  return there ? RunPipeline(r, "round-early", *p) : Status();
+}
+
 // Parameters that the backward program takes and, after clean-up, does not read: the forward one needn't keep them.
 // `own`: the parameters of the program that was differentiated.
 void DropUnread(const std::vector<Name>& own, BackwardPrograms* out) {
@@ -240,6 +246,7 @@ struct Attempt {
     Combined c = combined;
     BackwardPrograms out = start;
     HR_RETURN_IF_ERROR(PlanMemory(&c, o, r, report));
+    HR_RETURN_IF_ERROR(RoundKept(&c.program, r));
     if (o.separate) Separate(c, &out);
     else out.program = std::move(c.program);
     if (nodes) HR_RETURN_IF_ERROR(NodesToStatements(&out.program, r));

@@ -192,8 +192,20 @@ class ListFuser {
     };
     Log(LogTopic::kFusion, s_->name.str() + ": " + text(first) + " and " + text(second) + " in one map");
   }
+  // Whether it does nothing but round what a product adds up: an epilogue of the product, where nobody else reads the sums.
+  bool RoundsProduct(int i) {
+    const Kernel& k = slots_[i].kernel;
+    const auto* t = uses_ && k.leaves == 1 && k.body.size() == 1 ? std::get_if<Tasklet>(&s_->nodes[k.body[0]].body) : nullptr;
+    const bool rounds = t && t->op == WriteOp::kAssign && t->value.Is(ExprKind::kCast) && ByteSize(t->value->dtype) == 2 &&
+                        t->value->args[0].Is(ExprKind::kRead);
+    if (!rounds) return false;
+    const Name sums = RootOf(*s_, t->value->args[0]->name);
+    if (s_->Get(sums).kind != ContainerKind::kTransient || uses_->Of(sums).reads.size() != 1) return false;
+    return std::any_of(slots_[i].deps.begin(), slots_[i].deps.end(), [&](int d) { return slots_[Find(d)].kernel.contraction; });
+  }
   // `moved`: what stands between and won't, then.
   bool Merge(int into, int from, const std::vector<int>& moved = {}) {
+    if (!limits_.product && RoundsProduct(into)) return false;
     if (uses_ && !Adjacent(into, from, moved) && LongerInUse(into, from) > 0) return false;
     if (!BringsAlong(into, from)) return false;
     const Origin first = slots_[into].kernel.origin, second = slots_[from].kernel.origin;

@@ -50,6 +50,7 @@
 #include "transforms/plan_memory.h"
 #include "transforms/profile.h"
 #include "transforms/replace.h"
+#include "transforms/round_early.h"
 #include "transforms/scalarize.h"
 #include "transforms/separate_tiles.h"
 #include "transforms/share_calls.h"
@@ -279,11 +280,13 @@ Status RegisterSteps(Registry& r) {
       {"eliminate-dead-stores", "removes statements whose results are overwritten before anybody reads them", EliminateDeadStores},
       {"eliminate-copies", "forwards whole copies; copies that only change the shape become views", EliminateCopies},
       {"scalarize", "turns arrays that live within one iteration into registers", Scalarize},
+      {"localize-rows", "arrays of which each iteration has a row of its own become a row of each worker", LocalizeRows},
       {"bin-sums", "sums over intervals of values, one for each iteration: the interval of each element, and what it adds there", BinSums},
       {"forward-index-values", "computes elements that are cheap functions of their indices where they are read", ForwardIndexValues},
       {"write-out-short-sums", "sums of products over very few terms become one statement a term, element by element", WriteOutShortSums},
       {"store-first-sums", "stores what is added to zeros, once to each element, and the zeros not", StoreFirstSums},
       {"unflatten", "maps over elements one after the other go by the dimensions of what is around them", Unflatten},
+      {"round-early", "arrays of f32 that are only read rounded to f16 or bf16 hold what is rounded", RoundEarly},
       {"narrow-arrays", "arrays of f32 that hold only what was f16 or bf16 hold that", NarrowArrays},
       {"split-phases", "writes what is computed in phases where it belongs, each phase by a statement of its own", SplitPhases},
       {"hoist-calls", "computes calls that take long before a map, once for the indices that decide on them", HoistCalls},

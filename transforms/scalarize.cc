@@ -11,6 +11,7 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kMaxRowBytes = 32 << 10;  // a private row lies on the stack of a thread
+constexpr int64_t kMostWorkers = 64;        // with fewer iterations threads may be wanted within each
 
 // All uses of one candidate, in the order they run within an iteration.
 struct Candidate {
@@ -25,7 +26,8 @@ struct Candidate {
 
 class Scalarizer {
  public:
-  Scalarizer(const Program& p, Sdfg* s, const Ask& ask) : p_(p), s_(*s), ask_(ask) {}
+  // `any_length`: rows too long for registers, too, in memory of the workers.
+  Scalarizer(const Program& p, Sdfg* s, bool any_length, const Ask& ask) : p_(p), s_(*s), any_length_(any_length), ask_(ask) {}
 
   bool Run() {
     const auto may_be = [&](Name n) {
@@ -54,8 +56,8 @@ class Scalarizer {
     if (chosen.empty()) return false;
     for (Name n : chosen) {
       Container& c = s_.Mutable(n);
-      c.storage = Storage::kRegister;
       c.shape = Kept(n, c.shape);
+      c.storage = IsShort(c) ? Storage::kRegister : Storage::kWorker;
       c.MakeRowMajor();
     }
     Rewrite();
@@ -125,17 +127,20 @@ class Scalarizer {
       }
     // Positions that stay the same during an iteration go, as those with one element do; the others, moved by indices of inner maps, stay.
     c->keep.assign(c->index.size(), false);
-    int64_t bytes = ByteSize(container.dtype);
+    Container row;
+    row.dtype = container.dtype;
+    const bool any_length = any_length_ && HasManyIterations(*c);
     for (size_t t = 0; t < c->index.size(); ++t) {
       bool fixed = c->same[t] && IsIndexExpr(c->index[t]);
       if (fixed)
         for (Name n : FreeSymbols(c->index[t])) fixed &= known.count(n) || !IsMapIndex(n);
-      auto dim = AsInt(container.shape[t]);
-      if (fixed || (c->within && dim == 1)) continue;
-      if (!dim || *dim > kMaxRowBytes || (bytes *= std::max<int64_t>(1, *dim)) > kMaxRowBytes || !SetsAll(*c, t, *dim))
-        return false;
+      const Expr& extent = container.shape[t];
+      if (fixed || (c->within && AsInt(extent) == 1)) continue;
+      if (!SetsAll(*c, t, extent)) return false;
       c->keep[t] = true;
+      row.shape.push_back(extent);
     }
+    if (!any_length && !IsShort(row)) return false;
     // An inner map without iterations would leave a scalar unset.
     bool scalar = std::none_of(c->keep.begin(), c->keep.end(), [](bool k) { return k; });
     return !scalar || std::all_of(c->path.begin() + static_cast<long>(c->shared), c->path.end(),
@@ -148,15 +153,29 @@ class Scalarizer {
     });
   }
   // The first write runs over the whole of dimension t, with an index of its own.
-  bool SetsAll(const Candidate& c, size_t t, int64_t dim) const {
+  bool SetsAll(const Candidate& c, size_t t, const Expr& extent) const {
     if (!c.index[t].Is(ExprKind::kSymbol)) return false;
     for (size_t u = 0; u < c.index.size(); ++u)
       if (u != t && c.index[u] == c.index[t]) return false;
     for (size_t i = c.shared; i < c.path.size(); ++i)
       for (const Range& r : std::get<Map>(s_.nodes[NodeId{c.path[i]}].body).ranges)
         if (r.index == c.index[t]->name)
-          return AsInt(r.begin) == 0 && AsInt(r.end) == dim && (!r.step || AsInt(r.step) == 1);
+          return AsInt(r.begin) == 0 && r.end == extent && (!r.step || AsInt(r.step) == 1);
     return false;
+  }
+  static bool IsShort(const Container& row) {
+    const auto elements = AsInt(NumElements(row));
+    return elements && *elements <= kMaxRowBytes / ByteSize(row.dtype);
+  }
+  // Of the maps around all uses, as far as that is known.
+  bool HasManyIterations(const Candidate& c) const {
+    int64_t iterations = 1;
+    for (size_t i = 0; i < c.shared; ++i)
+      for (const Range& r : std::get<Map>(s_.nodes[NodeId{c.path[i]}].body).ranges) {
+        const auto begin = AsInt(r.begin), end = AsInt(r.end);
+        if (!begin || !end || __builtin_mul_overflow(iterations, std::max<int64_t>(0, *end - *begin), &iterations)) return true;
+      }
+    return iterations >= kMostWorkers;
   }
   template <typename T>
   std::vector<T> Kept(Name n, const std::vector<T>& all) const {
@@ -211,6 +230,7 @@ class Scalarizer {
   const Program& p_;
   Callees callees_{p_};
   Sdfg& s_;
+  const bool any_length_;
   const Ask& ask_;
   transforms::ByName<Candidate> candidates_;  // as declared
   std::vector<uint32_t> maps_;
@@ -218,12 +238,15 @@ class Scalarizer {
   mutable bool indices_built_ = false;
 };
 
-}  // namespace
-
-Result<bool> Scalarize(Program& p, const Ask& ask) {
+Result<bool> MakePrivate(Program& p, bool any_length, const Ask& ask) {
   bool changed = false;
-  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Scalarizer(p, &p.Mutable(p.sdfgs[i]->name), ask).Run();
+  for (size_t i = 0; i < p.sdfgs.size(); ++i) changed |= Scalarizer(p, &p.Mutable(p.sdfgs[i]->name), any_length, ask).Run();
   return changed;
 }
+
+}  // namespace
+
+Result<bool> Scalarize(Program& p, const Ask& ask) { return MakePrivate(p, false, ask); }
+Result<bool> LocalizeRows(Program& p, const Ask& ask) { return MakePrivate(p, true, ask); }
 
 }  // namespace headrace

@@ -102,6 +102,19 @@ TEST(ShortenLifetimes, WhatIsMadeWaits) {
     })");
 }
 
+// A product's bias stays beside it: what comes between them can't be computed with both.
+TEST(ShortenLifetimes, SumsStayBesideWhatTheyStartAt) {
+  ExpectUnchanged(R"(sdfg f(X: f32[256, 256], W: bf16[256, 256], b: f32[256], Y: bf16[256, 256]) {
+      transient A: bf16[256, 256]
+      transient T: f32[256, 256]
+      map i in 0:256, k in 0:256 { A[i, k] = bf16(X[i, k]) }
+      map i in 0:256, j in 0:256 { T[i, j] = b[j] }
+      map i in 0:256, j in 0:256, k in 0:256 { T[i, j] += f32(A[i, k]) * f32(W[j, k]) }
+      map i in 0:256, j in 0:256 { Y[i, j] = bf16(T[i, j]) }
+    })",
+                  "shorten-lifetimes");
+}
+
 // Weights that a gradient is still to be computed from are updated after it.
 TEST(ShortenLifetimes, UpdatesWaitForTheLastThatReadsTheWeights) {
   ExpectUnchanged(R"(sdfg f(X: f32[256, 256], inout W: f32[256, 256], inout Y: f32[256]) {

@@ -31,6 +31,32 @@ bool DefinesSymbols(const Sdfg& s, NodeId n) {
   return l && !l->defines.empty();
 }
 
+bool Assigns(const Sdfg& s, NodeId n) {
+  const Body& body = s.nodes[n].body;
+  if (const auto* t = std::get_if<Tasklet>(&body)) return t->op == WriteOp::kAssign;
+  const auto* m = std::get_if<Map>(&body);
+  return m && std::all_of(m->body.begin(), m->body.end(), [&](NodeId c) { return Assigns(s, c); });
+}
+
+// What a statement that adds nothing up writes, if that is one array of which it reads nothing.
+Name OnlySet(const Sdfg& s, NodeId n, const std::vector<Touched>& touched) {
+  Name only;
+  for (const Touched& t : touched) {
+    if (!t.write) continue;
+    if (t.read || !only.empty()) return {};
+    only = t.root;
+  }
+  return Assigns(s, n) ? only : Name();
+}
+
+void Include(const std::vector<Touched>& more, std::vector<Touched>* touched) {
+  for (const Touched& m : more) {
+    const auto it = std::find_if(touched->begin(), touched->end(), [&](const Touched& t) { return t.root == m.root; });
+    if (it == touched->end()) touched->push_back(m);
+    else it->read |= m.read, it->write |= m.write;
+  }
+}
+
 }  // namespace
 
 StatementOrder::StatementOrder(const Program& p, const Sdfg& s, const std::vector<BlockId>& states, const UseIndex& uses,
@@ -46,33 +72,38 @@ StatementOrder::StatementOrder(const Program& p, const Sdfg& s, const std::vecto
 }
 
 void StatementOrder::AddState(const Program& p, const Sdfg& s, const std::vector<NodeId>& statements, size_t state, Callees& callees) {
-  struct Fill {
+  struct Start {
     NodeId statement;
-    Touched touched;
+    Name array;
+    std::vector<Touched> touched;
   };
-  std::vector<Fill> fills;  // not added yet
+  std::vector<Start> starts;  // not added yet: something may be added to their arrays right behind them
+  const auto add = [&](const Start& x) { Add(p, s, {x.statement}, x.touched, state); };
   for (NodeId n : statements) {
     std::vector<Touched> touched = TouchedBy(s, n, callees);
-    if (touched.size() == 1 && touched[0].write && !touched[0].read) {
-      fills.push_back({n, touched[0]});
+    if (const Name only = OnlySet(s, n, touched); !only.empty()) {
+      starts.push_back({n, only, std::move(touched)});
       continue;
     }
-    const auto starts = [&](const Fill& fill) {
-      return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return t.root == fill.touched.root && t.write; });
+    const auto begins_at = [&](const Start& x) {
+      return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) { return t.root == x.array && t.write; });
     };
-    size_t own = fills.size();
-    while (own > 0 && starts(fills[own - 1])) --own;
-    for (size_t k = 0; k < own; ++k) Add(p, s, {fills[k].statement}, {fills[k].touched}, state);
+    size_t own = starts.size();
+    while (own > 0 && begins_at(starts[own - 1])) --own;
+    std::for_each(starts.begin(), starts.begin() + own, add);
     std::vector<NodeId> all;
-    for (size_t k = own; k < fills.size(); ++k) all.push_back(fills[k].statement);
+    for (size_t k = own; k < starts.size(); ++k) {
+      all.push_back(starts[k].statement);
+      Include(starts[k].touched, &touched);
+    }
     all.push_back(n);
     Add(p, s, std::move(all), std::move(touched), state);
-    fills.clear();
+    starts.clear();
   }
-  for (const Fill& fill : fills) Add(p, s, {fill.statement}, {fill.touched}, state);
+  std::for_each(starts.begin(), starts.end(), add);
 }
 
-// `touched`: by the last of them; what it starts at is among that.
+// `touched`: by all of them.
 void StatementOrder::Add(const Program& p, const Sdfg& s, std::vector<NodeId> statements, std::vector<Touched> touched, size_t state) {
   const auto id = static_cast<uint32_t>(items_.size());
   Item x;

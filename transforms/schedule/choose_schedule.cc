@@ -216,7 +216,8 @@ bool Scheduler::OfTasklets(const Nest& n) const {
 
 // Registers that live outside of the nest count, as where iterations meet.
 std::vector<bool> Scheduler::ApartRanges(const Nest& n) const {
-  std::vector<bool> apart = DisjointRanges(*s_, n);
+  const auto is_own = [&](Name a) { return s_->Get(a).storage == Storage::kWorker && IsPrivate(a, n); };
+  std::vector<bool> apart = DisjointRanges(*s_, n, is_own);
   for (NodeId id : n.body)
     for (const ElementAccess& a : AccessesOf(*s_, id)) {
       if (!a.write || s_->Get(a.root).storage != Storage::kRegister || IsPrivate(a.root, n)) continue;

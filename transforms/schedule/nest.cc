@@ -88,12 +88,12 @@ std::vector<ElementAccess> AccessesOf(const Sdfg& s, NodeId n) {
   return out;
 }
 
-std::vector<bool> DisjointRanges(const Sdfg& s, const Nest& n) {
+std::vector<bool> DisjointRanges(const Sdfg& s, const Nest& n, const std::function<bool(Name)>& is_own) {
   std::map<Name, std::vector<ElementAccess>> written;
   std::vector<ElementAccess> all;
   for (NodeId id : n.body) Collect(s, id, nullptr, &all);
   for (const ElementAccess& a : all)
-    if (a.write && s.Get(a.root).storage != Storage::kRegister) written[a.root];
+    if (a.write && s.Get(a.root).storage != Storage::kRegister && !(is_own && is_own(a.root))) written[a.root];
   for (const ElementAccess& a : all)
     if (auto it = written.find(a.root); it != written.end()) it->second.push_back(a);
   std::vector<bool> disjoint(n.ranges.size(), true);

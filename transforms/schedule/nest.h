@@ -1,5 +1,6 @@
 // A statement as schedules see it: maps that consist of nothing but the next, and what lies inside the last.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,8 +26,9 @@ struct ElementAccess {
 // Of the statement and all that it holds, in the order of the text.
 std::vector<ElementAccess> AccessesOf(const Sdfg& s, NodeId n);
 
-// For each range: do iterations that differ in it touch other elements of everything that they write? Registers don't count.
-std::vector<bool> DisjointRanges(const Sdfg& s, const Nest& n);
+// For each range: do iterations that differ in it touch other elements of everything that they write? Registers don't count,
+// nor does memory of which each iteration has its own.
+std::vector<bool> DisjointRanges(const Sdfg& s, const Nest& n, const std::function<bool(Name)>& is_own = {});
 // The statements are tasklets alone, and what they compute can be done in lanes.
 bool TakesLanes(const Sdfg& s, const std::vector<NodeId>& body);
 // Scalar operations of one iteration, roughly.
