@@ -283,5 +283,33 @@ sdfg f(A: f32[64, 128], v: f32[128], B: f32[128, 96], Y: f32[64], Z: f32[64, 96]
 })");
 }
 
+// What rounds a product's sums waits for them, though the sum of a row could do it, too: the product's sums never reach memory.
+TEST(FuseEpilogue, RoundingsWaitForTheirProduct) {
+  ExpectPass(R"(
+sdfg f(A: bf16[64, 128], B: bf16[128, 96], S: f32[64], R: bf16[64, 96]) {
+  transient T: f32[64, 96]
+  map i in 0:64, j in 0:96 { T[i, j] = 0 }
+  map i in 0:64, j in 0:96, k in 0:128 { T[i, j] += f32(A[i, k]) * f32(B[k, j]) }
+  map i in 0:64, j in 0:96 { R[i, j] = bf16(T[i, j]) }
+  map i in 0:64 { S[i] = 0 }
+  map i in 0:64, j in 0:96 { S[i] += f32(R[i, j]) }
+})",
+             "fuse-maps; fuse-epilogue; scalarize; eliminate-dead-code", R"(
+sdfg f(A: bf16[64, 128], B: bf16[128, 96], S: f32[64], R: bf16[64, 96]) {
+  transient T: f32 @register
+  state {
+    map i in 0:64, j in 0:96 {
+      T = 0
+      map k in 0:128 { T += f32(A[i, k]) * f32(B[k, j]) }
+      R[i, j] = bf16(T)
+    }
+    map i in 0:64 {
+      S[i] = 0
+      map j in 0:96 { S[i] += f32(R[i, j]) }
+    }
+  }
+})");
+}
+
 }  // namespace
 }  // namespace headrace::transforms

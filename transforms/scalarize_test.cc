@@ -106,15 +106,30 @@ TEST(Scalarize, OnlyWhatLivesInOneIteration) {
 
 // Rows that are too long for registers, or of unknown length, are the workers' own; few iterations leave them where all threads reach them.
 TEST(LocalizeRows, OfAnyLength) {
-  const auto softmax = [](const std::string& rows, const std::string& row) {
-    return "sdfg f(X: f16[" + rows + ", M], Y: f16[" + rows + ", M]) { transient E: f32[" + (row.empty() ? rows + ", M" : row + "] @worker") +
-           (row.empty() ? "]" : "") + " ; transient S: f32 @register ; map i in 0:" + rows + " { S = 0 ; map k in 0:M { E[" +
-           (row.empty() ? "i, k" : "k") + "] = exp(f32(X[i, k])) ; S += E[" + (row.empty() ? "i, k" : "k") +
-           "] } ; map k in 0:M { Y[i, k] = f16(E[" + (row.empty() ? "i, k" : "k") + "] / S) } } }";
+  const auto shared = [](const std::string& rows) {
+    return "sdfg f(X: f16[" + rows + ", M], Y: f16[" + rows + ", M]) {\n  transient E: f32[" + rows + R"(, M]
+                  transient S: f32 @register
+                  map i in 0:)" + rows + R"( {
+                    S = 0
+                    map k in 0:M { E[i, k] = exp(f32(X[i, k])) ; S += E[i, k] }
+                    map k in 0:M { Y[i, k] = f16(E[i, k] / S) }
+                  }
+                })";
   };
-  for (const char* rows : {"N", "64"}) ExpectPass(softmax(rows, ""), "localize-rows", softmax(rows, "M"));
-  ExpectUnchanged(softmax("63", ""), "localize-rows");
-  ExpectUnchanged(softmax("N", ""), "scalarize");
+  const auto own = [](const std::string& rows) {
+    return "sdfg f(X: f16[" + rows + ", M], Y: f16[" + rows + R"(, M]) {
+                  transient E: f32[M] @worker
+                  transient S: f32 @register
+                  map i in 0:)" + rows + R"( {
+                    S = 0
+                    map k in 0:M { E[k] = exp(f32(X[i, k])) ; S += E[k] }
+                    map k in 0:M { Y[i, k] = f16(E[k] / S) }
+                  }
+                })";
+  };
+  for (const char* rows : {"N", "64"}) ExpectPass(shared(rows), "localize-rows", own(rows));
+  ExpectUnchanged(shared("63"), "localize-rows");
+  ExpectUnchanged(shared("N"), "scalarize");
 }
 
 }  // namespace
