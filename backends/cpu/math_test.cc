@@ -2,6 +2,7 @@
 // against libm in long double.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -267,6 +268,41 @@ TEST(Math, PowersOfRootsAreWithinThreeUnits) {
       const bool same = z[i] == want || (std::isnan(z[i]) && std::isnan(want));
       ASSERT_TRUE(same || std::abs(z[i] / want - 1) <= 3 * std::numeric_limits<double>::epsilon())
           << "pow(" << x[i] << ", " << powers[p] << ") is not " << z[i];
+    }
+  }
+}
+
+// In each quadrant, near 0, far away, and on both sides of their cuts, to a few units of the larger part.
+TEST(Math, FunctionsOfComplexNumbers) {
+  using C = std::complex<double>;
+  const std::pair<const char*, C (*)(const C&)> functions[] = {
+      {"exp", std::exp},     {"log", std::log},     {"sqrt", std::sqrt}, {"sin", std::sin},   {"cos", std::cos},
+      {"tan", std::tan},     {"sinh", std::sinh},   {"cosh", std::cosh}, {"tanh", std::tanh}, {"asin", std::asin},
+      {"acos", std::acos},   {"atan", std::atan},   {"asinh", std::asinh}, {"acosh", std::acosh}, {"atanh", std::atanh},
+      {"log2", [](const C& z) { return std::log(z) / std::log(2.0); }},
+      {"expm1", [](const C& z) { return std::exp(z) - 1.0; }},
+      {"log1p", [](const C& z) { return std::log(1.0 + z); }},
+      {"rsqrt", [](const C& z) { return 1.0 / std::sqrt(z); }}};
+  std::vector<C> z;
+  for (double x : {-30.0, -2.0, -0.7, -0.01, 0.01, 0.5, 3.0, 25.0})
+    for (double y : {-9.0, -1.25, -0.3, -0.0, 0.0, 0.02, 0.8, 7.0}) z.push_back({x, y});
+  for (const char* type : {"c128", "c64"}) {
+    const bool wide = std::string(type) == "c128";
+    Tensor t = *Tensor::Create(wide ? DType::kC128 : DType::kC64, {static_cast<int64_t>(z.size())});
+    for (size_t i = 0; i < z.size(); ++i) {
+      if (wide) t.as<double>()[2 * i] = z[i].real(), t.as<double>()[2 * i + 1] = z[i].imag();
+      else t.as<float>()[2 * i] = static_cast<float>(z[i].real()), t.as<float>()[2 * i + 1] = static_cast<float>(z[i].imag());
+    }
+    const double unit = wide ? 2.2e-16 : 1.2e-7;
+    for (const auto& [name, exact] : functions) {
+      auto out = RunText("sdfg f(Z: " + std::string(type) + "[N], Y: " + type + "[N]) { map i in 0:N { Y[i] = " + name + "(Z[i]) } }", {{"Z", t}});
+      ASSERT_TRUE(out.ok()) << out.status().ToString();
+      const Tensor& y = (*out)[0].tensor;
+      for (size_t i = 0; i < z.size(); ++i) {
+        const C got = wide ? C(y.as<double>()[2 * i], y.as<double>()[2 * i + 1]) : C(y.as<float>()[2 * i], y.as<float>()[2 * i + 1]);
+        const C given = wide ? z[i] : C(t.as<float>()[2 * i], t.as<float>()[2 * i + 1]), want = exact(given);
+        EXPECT_LE(std::abs(got - want), 24 * unit * std::max(1.0, std::abs(want))) << type << ' ' << name << given << " is not " << got << " but " << want;
+      }
     }
   }
 }

@@ -39,7 +39,8 @@ const std::unordered_map<std::string, C1>& ComplexFunctions() {
   static const auto* const kTable = new std::unordered_map<std::string, C1>{
       {"exp", std::exp},   {"expm1", Expm1C},   {"log", std::log},  {"log1p", Log1pC}, {"log2", Log2C},
       {"sqrt", std::sqrt}, {"rsqrt", RsqrtC},   {"sin", std::sin},  {"cos", std::cos}, {"tan", std::tan},
-      {"sinh", std::sinh}, {"cosh", std::cosh}, {"tanh", std::tanh}};
+      {"sinh", std::sinh}, {"cosh", std::cosh}, {"tanh", std::tanh},  {"asin", std::asin}, {"acos", std::acos},
+      {"atan", std::atan}, {"asinh", std::asinh}, {"acosh", std::acosh}, {"atanh", std::atanh}};
   return *kTable;
 }
 
