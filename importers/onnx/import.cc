@@ -154,7 +154,8 @@ class ModelImport {
     Program rest;
     rest.entry = s.name;
     rest.Add(std::move(s));
-    for (const Diagnostic& d : RunPipeline(registry_, "expand-library-nodes", rest).diagnostics())
+    const Status others = RunPipeline(registry_, "expand-library-nodes", rest);
+    for (const Diagnostic& d : others.diagnostics())
       if (d.kind == ErrorKind::kUnsupported) all.push_back(d);
     return Status(std::move(all));
   }

@@ -51,5 +51,28 @@ TEST(Sums, Phases) {
   ExpectSameBitsOnDevices(Phases(33, 28));
 }
 
+// Of as many terms as the run has, alone, with other sums, with elements of their own, with sums and maxima of rows: in parts.
+TEST(Sums, OfOneNumber) {
+  const std::pair<const char*, const char*> programs[] = {
+      {"Y: f32", "map i in 0:N { Y += X[i, 0] * (X[i, 0] - m[0]) }"},
+      {"Y: f32", "map i in 0:N, j in 0:C { Y += X[i, j] }"},
+      {"Y: f32, Z: f32", "map i in 0:N { d = abs(X[i, 1]) ; Y += d ; Z max= d * d }"},
+      {"Z: f32, Y: f32", "map i in 0:N { d = abs(X[i, 1]) ; Y += d ; Z max= d * d }"},
+      {"Y: f32, Z: f32, V: f32[N]", "map i in 0:N { d = abs(X[i, 2]) ; V[i] = d ; Y += d * 2 }"},
+      {"V: f32[N, C], Y: f32, Z: f32", "map i in 0:N, j in 0:C { d = X[i, j] + 1 ; V[i, j] = d ; Y += d }"},
+      {"Y: f32, Z: f32, V: f32[N]", "map i in 0:N { d = -9 ; map j in 0:C { d max= X[i, j] } ; V[i] = d ; Y += d - X[i, i64(d) * 0] }"},
+      {"Y: f32", "map i in 0:N { d = 0 ; map j in 0:C { d += X[i, j] } ; Y += d }"}};
+  for (const auto& [results, body] : programs) {
+    const std::string columns = std::string(body).find("0:C") == std::string::npos ? "6" : "C";
+    const bool two = std::string(results).find("Z") != std::string::npos;
+    const std::string text = "sdfg f(X: f32[N, " + columns + "], m: f32[1], " + std::string(results) + ") {\n  transient d: f32 @register\n  Y = 0\n" +
+                             (two ? "  Z = -inf\n  " : "  ") + body + "\n}\n";
+    const std::string scheduled = Scheduled(text);
+    EXPECT_NE(scheduled.find("@parallel"), std::string::npos) << scheduled;
+    EXPECT_EQ(scheduled.find("plain loops"), std::string::npos) << scheduled;
+    for (const int64_t n : {0, 1, 31, 600, 5003, 40001}) ExpectSameValues(text, columns == "C" ? Sizes{{"N", n}, {"C", 6}} : Sizes{{"N", n}});
+  }
+}
+
 }  // namespace
 }  // namespace headrace

@@ -165,7 +165,10 @@ std::optional<Scheduler::Statements> Scheduler::Mixed(Nest n, const std::vector<
   std::vector<Range> meeting;
   for (size_t i = 0; i < n.ranges.size(); ++i)
     if (!apart[i]) meeting.push_back(n.ranges[i]);
-  if (meeting.size() == n.ranges.size()) return SumsWithin(std::move(n));  // in one thread
+  if (meeting.size() == n.ranges.size()) {
+    if (auto parts = NumbersInParts(n)) return parts;
+    return SumsWithin(std::move(n));  // in one thread
+  }
   const NodeId map = Enclose(&n, meeting);
   const Expr work = WorkOf(n.body);
   auto body = SumsWithin(NestOf(*s_, map));

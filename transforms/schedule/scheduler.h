@@ -95,9 +95,14 @@ class Scheduler {
   void SpreadOut(const Statements& body, const std::unordered_map<Name, Name>& arrays, const std::vector<Expr>& place);
   Expr ReadOnce(const Expr& value, Name lane, Statements* before);
   Statements Result(const Tasklet& t, const Expr& sum, const Ending& ending);
+  // ---- numbers_in_parts.cc ----
+  std::optional<Statements> NumbersInParts(const Nest& n);
+  std::optional<Statements> TryNumbersInParts(Nest n);
+  Statements NumbersOf(const Nest& n);
+  std::optional<Statements> OnePart(Nest n);
   // ---- two_phase.cc ----
   Expr Let(const std::string& stem, const Expr& value);
-  Expr PartLength(const Range& cut, const Expr& work, int64_t multiple) const;
+  Expr PartLength(const Range& cut, const Expr& work, int64_t multiple, bool any_number = false) const;
   size_t RangeToCut(const Nest& n, const std::vector<bool>& apart, size_t lane) const;
   std::optional<Statements> TwoPhases(Nest n, std::vector<bool> apart, size_t lane, const Ending& ending);
   Statements Hoist(Name lane, Statements* body);

@@ -29,12 +29,13 @@ Expr Scheduler::Let(const std::string& stem, const Expr& value) {
   return SymbolExpr(name);
 }
 
-// How many iterations of `cut` are a part: worth a thread's while, and at most so many that adding up what they give is little.
-Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple) const {
+// How many iterations of `cut` are a part: worth a thread's while, and, unless there may be `any_number` of parts, so many that adding up
+// what they give is little.
+Expr Scheduler::PartLength(const Range& cut, const Expr& work, int64_t multiple, bool any_number) const {
   const Expr worth = AsInt(work) ? Expr(std::max<int64_t>(1, d_.chunk_operations / std::max<int64_t>(1, *AsInt(work))))
                                  : Max(Expr(1), FloorDiv(Expr(d_.chunk_operations), Max(Expr(1), work)));
   const Expr few = FloorDiv(cut.end + Expr(d_.most_parts - 1), Expr(d_.most_parts));
-  const Expr length = Least(worth, few);
+  const Expr length = any_number ? worth : Least(worth, few);
   return multiple == 1 ? length : FloorDiv(length + Expr(multiple - 1), Expr(multiple)) * Expr(multiple);
 }
 
@@ -71,10 +72,17 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, std::vector<bo
   }
   const Range cut = n.ranges[first];
   const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut, {})) : 1;
-  const Expr most = PartLength(cut, work, multiple);
+  // Of a length that is not known: parts of a known one, whose ends can be shown. They are one number each.
+  const bool any_number = results.empty() && !AsInt(cut.end) && (first == lane || n.body.size() > 1);
+  const Expr most = PartLength(cut, work, multiple, any_number);
+  if (n.body.size() > 1 && first == lane) return std::nullopt;  // what else is done in lanes does not begin at 0
   if ((n.body.size() > 1 || !around.empty()) && !AsInt(most)) return std::nullopt;
   const Expr length = Let("part", most);
-  const Expr parts = Let("parts", FloorDiv(cut.end + length - Expr(1), length));
+  // Where terms write elements of their own, parts are those of a range, whose begins keep them apart; how many there are is shown
+  // by what that is of.
+  const bool begins = n.body.size() > 1;
+  const Expr count = FloorDiv(cut.end + length - Expr(1), length);
+  const Expr parts = begins ? count : Let("parts", count);
   if (AsInt(parts) && *AsInt(parts) < 2) return std::nullopt;
 
   Container partial;
@@ -86,8 +94,6 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, std::vector<bo
   for (const Range& r : results) partial.shape.push_back(r.end);
   s_->Add(partial);
   const Name u = FreshIn(*s_, "part_0"), v = FreshIn(*s_, "part_1");
-  // Where terms write elements of their own, parts are those of a range, whose begins keep them apart.
-  const bool begins = n.body.size() > 1;
   const Range units = begins ? Range{u, Expr(0), cut.end, length} : Range{u, Expr(0), parts, Expr(1)}, again{v, Expr(0), parts, Expr(1)};
   std::vector<Expr> place, from;
   const auto name = [&](const std::vector<Range>& ranges) {
