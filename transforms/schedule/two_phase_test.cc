@@ -40,6 +40,41 @@ kernel whole(inout p0: f32, p1: f32[1000000]) for cpu {
 })");
 }
 
+// As many as the run has: parts of a length that is known, whose ends can be shown.
+TEST(TwoPhases, OneResultOfAnyLength) {
+  ExpectPass(R"(
+kernel whole(inout p0: f32, p1: f32[n0], n0: symbol) { map i0 in 0:n0 { p0 += p1[i0] } })",
+             "choose-schedule", R"(
+kernel whole(inout p0: f32, p1: f32[n0], n0: symbol) for cpu {
+  let parts = (n0 + 32767) // 32768
+  local partial: f32[parts] @worker
+  map part_0 in 0:parts @parallel {
+    local sum: f32
+    sum = 0.0
+    local partial_1: f32[32]
+    map u in 0:32 @vector { partial_1[u] = 0.0 }
+    for i0_0 in 0:32 * (min(n0 - 32768 * part_0, 32768) // 32):32 {
+      map u in 0:32 @vector { partial_1[u] += p1[i0_0 + 32768 * part_0 + u] }
+    }
+    map i0 in 32 * (min(n0 - 32768 * part_0, 32768) // 32):min(n0 - 32768 * part_0, 32768) @vector {
+      partial_1[i0 - 32 * (min(n0 - 32768 * part_0, 32768) // 32)] += p1[i0 + 32768 * part_0]
+    }
+    map u in 0:32 @halves { sum += partial_1[u] }
+    partial[part_0] = sum
+  }
+  local sum_1: f32
+  sum_1 = 0.0
+  local partial_2: f32[32]
+  map u in 0:32 @vector { partial_2[u] = 0.0 }
+  for part_1_0 in 0:32 * (parts // 32):32 {
+    map u in 0:32 @vector { partial_2[u] += partial[part_1_0 + u] }
+  }
+  map part_1 in 32 * (parts // 32):parts @vector { partial_2[part_1 - 32 * (parts // 32)] += partial[part_1] }
+  map u in 0:32 @halves { sum_1 += partial_2[u] }
+  p0 += sum_1
+})");
+}
+
 // Sizes that only the run knows are computed once, before.
 TEST(TwoPhases, SideBySide) {
   ExpectPass(R"(
