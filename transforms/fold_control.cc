@@ -103,6 +103,12 @@ class Folder {
     return out;
   }
 
+  // for t = 0; t < 0 && running; t = t + 1
+  bool NeverBegins(const Loop& l) const {
+    const bool from_sizes = l.condition && (l.var.empty() || (l.init && IsIndexExpr(l.init)));
+    return from_sizes && Decide(l.var.empty() ? l.condition : Substitute(l.condition, {{l.var, l.init}}), Inner()) == false;
+  }
+
   bool LoopBlock(BlockId b, Loop& l, std::vector<BlockId>* out) {
     std::optional<Range> r = AsRange(l);
     if (r && IsIndexExpr(r->begin) && IsIndexExpr(r->end) && AsInt(r->step)) {
@@ -121,6 +127,7 @@ class Folder {
         return changed_ = true;
       }
     }
+    if (!r && !l.do_while && NeverBegins(l) && Take(b)) return changed_ = true;
     if (!l.var.empty()) vars_.push_back(l.var);
     std::vector<BlockId> inner = List(l.body, true);
     if (!l.var.empty()) vars_.pop_back();

@@ -4,6 +4,7 @@
 //   if 2 > 1 { A } else { B }     →      A
 //   for t in 0:1 { Y[t] = 0 }     →      Y[0] = 0
 //   map i in 4:4 { … }            →
+//   for t = 0; t < 0 && go; … { } →
 #pragma once
 #include "ir/registry/transformation.h"
 

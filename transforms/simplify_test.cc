@@ -83,6 +83,14 @@ TEST(FoldControl, AnOutputWithoutElementsStaysAnOutput) {
              "sdfg f(X: f32, out Y: f32[0]) { state {} }");
 }
 
+// Whatever else a condition asks.
+TEST(FoldControl, LoopsThatNeverBegin) {
+  const std::string loop = "sdfg f(X: bool, Y: f32) { state { Y = 1 }; for t = 0; t < N && X; t = t + 1 { state { Y = 2 } } }";
+  const auto of = [&](const std::string& trips) { return std::string(loop).replace(loop.find('N'), 1, trips); };
+  ExpectPass(of("0"), "fold-control", "sdfg f(X: bool, Y: f32) { state { Y = 1 } }");
+  ExpectUnchanged(of("1"), "fold-control");
+}
+
 TEST(FoldControl, AnOutputThatIsNeverWrittenStaysAnOutput) {
   ExpectPass("sdfg f(X: f32, Y: f32, Z: f32) { if 2 > 3 { Y = X }; Z = X }", "fold-control",
              "sdfg f(X: f32, out Y: f32, Z: f32) { state { Z = X } }");

@@ -77,7 +77,7 @@ std::optional<Scheduler::Statements> Scheduler::TryNumbersInParts(Nest n) {
   NameMap sizes;
   const Expr all_work = WorkOf(n.body) * TripsOf({n.ranges.begin() + 1, n.ranges.end()});
   for (Name size : FreeSymbols(all_work)) sizes.push_back({size, Expr(d_.short_sum)});
-  const Expr length = PartLength(cut, Substitute(all_work, sizes), 1, /*any_number=*/!AsInt(cut.end));
+  const Expr length = PartLength(cut, Substitute(all_work, sizes), 1, /*any_number=*/true);
   if (!AsInt(length)) return std::nullopt;
   const Expr parts = FloorDiv(cut.end + length - Expr(1), length);  // by no name: what it is of shows that all parts have a place
   if (AsInt(parts) && *AsInt(parts) < 2) return std::nullopt;

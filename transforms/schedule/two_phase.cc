@@ -72,8 +72,8 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, std::vector<bo
   }
   const Range cut = n.ranges[first];
   const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut, {})) : 1;
-  // Of a length that is not known: parts of a known one, whose ends can be shown. They are one number each.
-  const bool any_number = results.empty() && !AsInt(cut.end) && (first == lane || n.body.size() > 1);
+  // Of one result: however many terms there are, a part has few, so that its sum keeps its digits, and its ends can be shown.
+  const bool any_number = results.empty();
   const Expr most = PartLength(cut, work, multiple, any_number);
   if (n.body.size() > 1 && first == lane) return std::nullopt;  // what else is done in lanes does not begin at 0
   if ((n.body.size() > 1 || !around.empty()) && !AsInt(most)) return std::nullopt;
