@@ -20,13 +20,14 @@ from .resizing import Resizing
 from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
-from .statements import RESULT, assigned, exits, mentions, named_anew, read_after, returning, without_else
+from .statements import RESULT, assigned, mentions, named_anew, read_after, returning, without_else
 from .values import Array, Value, is_number, value_of
+from .written_out import WrittenOut
 
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
 
-class Lowering(Sharing, Resizing, Local, Evaluator):
+class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
@@ -293,7 +294,7 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
 
     def do_For(self, s: ast.For) -> None:
         if s.orelse:
-            self.block(without_else(s, f"left {self.emitter.fresh('loop')}"))
+            self.block(without_else(s, self.fresh_left()))
             return
         call = s.iter
         over = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
@@ -313,9 +314,7 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
                 bounds = list(items.bounds[0])
                 self._again(lambda: self._range_loop(s, bounds), lambda retry: self._written_out(s, bounds, None, retry))
             return
-        for item in [self.held(i, s.body) for i in items]:  # a tuple or list of Python's: known, so written out
-            self.assign(s.target, item)
-            self.block(s.body)
+        self.one_by_one(s, [self.held(i, s.body) for i in items])  # a tuple or list of Python's: known, so written out
 
     def _range_loop(self, s: ast.For, bounds: list, rows: Value | None = None) -> None:
         if not isinstance(s.target, ast.Name):
@@ -387,19 +386,13 @@ class Lowering(Sharing, Resizing, Local, Evaluator):
 
     def _written_out(self, s: ast.For, bounds: list, rows: Value | None, retry: NeedsNumbers):
         """The loop with its variable as a number, one body after the other; None where its bounds are not known."""
-        if not all(isinstance(b, int) for b in bounds) or len(range(*bounds)) > MOST_WRITTEN_OUT or exits(s.body):
+        if not all(isinstance(b, int) for b in bounds) or len(range(*bounds)) > MOST_WRITTEN_OUT:
             return None
-
-        def bodies() -> None:
-            for k in range(*bounds):
-                self.assign(s.target, k if rows is None else arrays.subscript(self.emitter, rows, k))
-                self.block(s.body)
-
-        return bodies
+        return lambda: self.one_by_one(s, (k if rows is None else arrays.subscript(self.emitter, rows, k) for k in range(*bounds)))
 
     def do_While(self, s: ast.While) -> None:
         if s.orelse:
-            self.block(without_else(s, f"left {self.emitter.fresh('loop')}"))
+            self.block(without_else(s, self.fresh_left()))
             return
         self._again(lambda: self._while_loop(s), lambda retry: None)
 

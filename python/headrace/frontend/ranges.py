@@ -6,6 +6,8 @@ import ast
 import itertools
 from typing import Any, Callable, Iterator
 
+from .statements import exits
+
 
 class Ranges:
     """Iterated over in Python, in order; in a program, loops."""
@@ -23,10 +25,17 @@ class Ranges:
         names = loop.target.elts if isinstance(loop.target, (ast.Tuple, ast.List)) else [loop.target]
         if len(names) != len(self.bounds):
             raise ValueError(f"{len(names)} names for {len(self.bounds)} ranges")
-        body = loop.body
-        for name, bounds in reversed(list(zip(names, self.bounds))):
+
+        def at(node: ast.AST) -> Any:
+            return ast.copy_location(node, loop)
+
+        body, leaves = loop.body, exits(loop.body, (ast.Break,))
+        for k, (name, bounds) in reversed(list(enumerate(zip(names, self.bounds)))):
             over = ast.copy_location(ast.Constant(Ranges([bounds])), loop.iter)
-            body = [ast.copy_location(ast.For(name, over, body, []), loop)]
+            body = [at(ast.For(name, over, body, []))]
+            if leaves and k > 0:  # break leaves the loops around, too
+                body[0].orelse = [at(ast.Continue())]
+                body.append(at(ast.Break()))
         return body[0]
 
 

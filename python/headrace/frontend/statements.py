@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from typing import Callable
 
 from ..trees import has_parts, items
 from .selections import Selected
@@ -57,7 +58,7 @@ def read_after(name: str, loop: ast.For, function: list[ast.stmt]) -> bool:
     def reads(node: ast.AST) -> bool:
         if isinstance(node, ast.Name):
             return node.id == name and isinstance(node.ctx, ast.Load)
-        inside = isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name
+        inside = isinstance(node, ast.For) and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node.target))
         return any(map(reads, [node.iter] if inside else ast.iter_child_nodes(node)))
 
     return any(map(reads, function))
@@ -72,17 +73,11 @@ def named_anew(loop: ast.For, name: str) -> ast.For:
 
 def without_else(loop: ast.For | ast.While, left: str) -> list[ast.stmt]:
     """The loop and what its `else` does where no `break` left it, with a name that says so."""
-    def name(context) -> ast.Name:
-        return ast.copy_location(ast.Name(left, context), loop)
-
-    def set_to(value: bool, at: ast.stmt) -> ast.stmt:
-        return ast.copy_location(ast.Assign([name(ast.Store())], ast.copy_location(ast.Constant(value), at)), at)
-
     def marked(statements: list[ast.stmt]) -> list[ast.stmt]:
         found: list[ast.stmt] = []
         for s in statements:
             if isinstance(s, ast.Break):
-                found.append(set_to(True, s))
+                found.append(_set_to(True, left, s))
             elif isinstance(s, ast.If):
                 s = ast.copy_location(ast.If(s.test, marked(s.body), marked(s.orelse)), s)
             elif isinstance(s, (ast.For, ast.While)) and s.orelse:  # a break in its else is of this loop
@@ -96,20 +91,48 @@ def without_else(loop: ast.For | ast.While, left: str) -> list[ast.stmt]:
     if not exits(loop.body):
         return [plain, *loop.orelse]
     plain.body = marked(loop.body)
-    test = ast.copy_location(ast.UnaryOp(ast.Not(), name(ast.Load())), loop)
-    return [set_to(False, loop), plain, ast.copy_location(ast.If(test, loop.orelse, []), loop)]
+    return [_set_to(False, left, loop), plain, unless(left, loop.orelse, loop)]
 
 
-def exits(body: list[ast.stmt]) -> bool:
+def unless(name: str, body: list[ast.stmt], at: ast.stmt) -> ast.If:
+    """if not name: body"""
+    test = ast.copy_location(ast.UnaryOp(ast.Not(), ast.copy_location(ast.Name(name, ast.Load()), at)), at)
+    return ast.copy_location(ast.If(test, body, []), at)
+
+
+def leaving(statements: list[ast.stmt], left: str, without: Callable[[ast.stmt], list[ast.stmt]]) -> list[ast.stmt]:
+    """A loop's body without `break` and `continue`: what follows an `if` with one becomes its other branch, and `break` sets the name
+    `left`. `without`: the statements of an inner loop with an `else`, without it."""
+    for k, s in enumerate(statements):
+        before, rest = statements[:k], statements[k + 1:]
+        if isinstance(s, ast.Continue):
+            return before
+        if isinstance(s, ast.Break):
+            return [*before, _set_to(True, left, s)]
+        if isinstance(s, (ast.For, ast.While)) and exits(s.orelse):
+            return leaving([*before, *without(s), *rest], left, without)
+        if isinstance(s, ast.If) and exits([s]):
+            body, orelse = (leaving([*part, *rest], left, without) for part in (s.body, s.orelse))
+            test = s.test if body else ast.copy_location(ast.UnaryOp(ast.Not(), s.test), s.test)
+            return [*before, ast.copy_location(ast.If(test, body, orelse) if body else ast.If(test, orelse, []), s)]
+    return statements
+
+
+def _set_to(value: bool, name: str, at: ast.stmt) -> ast.stmt:
+    return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), at)],
+                                        ast.copy_location(ast.Constant(value), at)), at)
+
+
+def exits(body: list[ast.stmt], kinds: tuple = (ast.Break, ast.Continue)) -> bool:
     """Whether a `break` or `continue` in it belongs to this loop."""
     for s in body:
-        if isinstance(s, (ast.Break, ast.Continue)):
+        if isinstance(s, kinds):
             return True
         if isinstance(s, (ast.For, ast.While)):
-            if exits(s.orelse):
+            if exits(s.orelse, kinds):
                 return True
             continue
-        if any(exits(getattr(s, part, [])) for part in ("body", "orelse")):
+        if any(exits(getattr(s, part, []), kinds) for part in ("body", "orelse")):
             return True
     return False
 

@@ -1,0 +1,174 @@
+"""Loops that are written out, for what they go over is known, with `break`, `continue` and `else`."""
+
+import unittest
+
+from python.tests.case import Case, headrace, np
+
+
+def neighbours(x):
+    c = np.zeros_like(x)
+    for i in range(len(x)):
+        for d in (-1, 1):
+            j = i + d
+            if j < 0 or j >= len(x):
+                continue
+            c[i] += x[j]
+    return c
+
+
+def pairs_in_order(x, n):
+    c = 0.0
+    for t in range(n):
+        for a, b in zip(x[:-1], x[1:]):
+            if a > b:
+                break
+            c += b
+        for i, a, b in [(1, x[0], x[1]), (2, x[1], x[2]), (3, x[2], x[3])]:
+            if a > b:
+                break
+            c += b * i
+        c += 10
+    return c
+
+
+def without_a_loop_around(x):
+    c = 0.0
+    for a in (0.5, 1.0, 2.0):
+        if x[0] > a:
+            break
+        c += a
+    return c, a
+
+
+def the_loop_variable_is_a_constant(x):
+    s = 0.0
+    for k in (1, 2, 3):
+        if x[0] < k:
+            continue
+        s += np.sum(x[::k]) * x[k]
+    for name in ("first", "second"):
+        if x[1] > 2:
+            break
+        s += {"first": 0, "second": 1}[name]
+    return s
+
+
+def with_else(x):
+    s = 0.0
+    for a in (1.0, 2.0, 4.0):
+        if x[0] > a:
+            s += a
+            if x[1] > a:
+                continue
+            s += 0.5
+        elif x[2] > a:
+            break
+        s += 100
+    else:
+        s -= 1000
+    return s
+
+
+def around_loops_that_end_with_else(x):
+    s = 0.0
+    for a in [1.0, 3.0]:
+        for v in x:
+            if v > a:
+                break
+            s += v
+        else:
+            if s > 4:
+                break
+            s += 0.25
+            continue
+        while s > 10:
+            s *= 0.5
+            if s < 5:
+                break
+        s += a
+    return s
+
+
+def of_numbers_that_are_known(x):
+    t = x * 0
+    for k in range(3):
+        if x[k] > 1:
+            continue
+        t = t + np.sum(x[:: k + 1])
+        if x[0] > 2:
+            break
+    return t
+
+
+def left_where_it_is_known(x):
+    s = 0.0
+    for k in (1, 2, 3, 4):
+        if k == 2:
+            continue
+        if k == 4:
+            break
+        s += x[k]
+    return s
+
+
+def loss(x):
+    s = 0.0
+    for i in range(len(x)):
+        for d in (-1, 1):
+            j = i + d
+            if j < 0 or j >= len(x):
+                continue
+            s += x[i] * x[j]
+    return s
+
+
+def in_a_branch(x):
+    y = x * 1
+    if x[0] > 0:
+        for k in (0, 1, 2):
+            if x[k] < 0:
+                break
+            y[k] = 9
+        else:
+            y = y * 2
+    return y
+
+
+def over_two_ranges(x):
+    s = 0.0
+    for i, j in headrace.map[0:2, 0:3]:
+        if x[i + j] > 2.75:
+            break
+        if x[i] > 0.75:
+            continue
+        s += 1 + x[j]
+    for i, j, k in headrace.map[0:2, 0:2, 0:2]:
+        if x[i + j + k] < 0:
+            break
+        s += 10
+    return s
+
+
+INPUTS = [np.array(v) for v in ([1.0, 2.0, 3.0, 4.0, 5.0], [0.5, 0.25, 3.0, -1.0, 0.0], [2.5, -1.0, 0.5, 2.0, 7.0], [3.0, 3.0, 1.5, 0.0, 1.0],
+                                [-5.0, 0.0, 0.0, 0.0, 9.0])]
+
+
+class Loops(Case):
+    def test_left_as_python_leaves_them(self):
+        for f in (neighbours, without_a_loop_around, the_loop_variable_is_a_constant, with_else, around_loops_that_end_with_else,
+                  of_numbers_that_are_known, left_where_it_is_known, loss, in_a_branch, over_two_ranges):
+            for x in INPUTS:
+                with self.subTest(f.__name__, x=x):
+                    self.same(f, x, backend="interpreter")
+        for x in INPUTS:
+            self.same(pairs_in_order, x, 3, backend="interpreter")
+            self.same(with_else, x, backend="cpu")
+
+    def test_gradients_through_them(self):
+        x = INPUTS[0]
+        expected = [(loss(x + h) - loss(x - h)) / 2e-6 for h in 1e-6 * np.eye(5)]
+        np.testing.assert_allclose(headrace.grad(loss)(x), expected, rtol=1e-6)
+
+
+if __name__ == "__main__":
+    unittest.main()
