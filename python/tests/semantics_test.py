@@ -1,7 +1,10 @@
 """What Python's own constructs mean: and, or, in, loops' variables afterwards, enumerate and zip, names around the function; and what has
 no place in a program."""
 
+import datetime
 import os
+import random
+import time
 import types
 import unittest
 
@@ -205,7 +208,43 @@ def matches(x):
             return x
 
 
-WRONG = [(ands_arrays, ValueError, "ambiguous", "(x > 0) and (x < 1)"), (chains_arrays, ValueError, "ambiguous", "0 < x < 1"),
+GENERATOR = np.random.default_rng(0)
+
+
+def draws(x):
+    for i in range(3):
+        x[i] += np.random.random()
+    return x * 1
+
+
+def draws_of_a_generator(x):
+    return x + GENERATOR.standard_normal(2)
+
+
+def draws_by_a_function(x):
+    return x * the_time() + random.random()
+
+
+def the_time():
+    return time.perf_counter()
+
+
+def draws_of_its_own(x):
+    return x + np.random.default_rng().random()
+
+
+def shuffles(x):
+    random.shuffle(x)
+
+
+def names_today(x):
+    return x * datetime.datetime.now().year
+
+
+WRONG = [*[(f, headrace.UnsupportedError, what + " gives something else at each call", "hint: call it outside of the program, and pass")
+           for f, what in ((draws, "RandomState.random"), (draws_of_a_generator, "Generator.standard_normal"),
+                           (draws_of_its_own, "Generator.random"), (shuffles, "Random.shuffle"), (names_today, "datetime.now"))],
+         (ands_arrays, ValueError, "ambiguous", "(x > 0) and (x < 1)"), (chains_arrays, ValueError, "ambiguous", "0 < x < 1"),
          (negates_arrays, ValueError, "ambiguous", "not x"), (largest_of_matrix, ValueError, "use np.max", "max(x)"),
          (orders_tuples, headrace.UnsupportedError, "the order of tuples", "compare their items"),
          (comprehends, headrace.UnsupportedError, "a comprehension of 1000 items", "range(1000)"),
@@ -427,6 +466,10 @@ class Semantics(Case):
         self.assertEqual(program(1.5), 3)
         factor = 4.0
         self.assertEqual(program(1.5), 6)
+
+    def test_clocks_in_functions_that_it_calls(self):
+        with self.fails(headrace.UnsupportedError, "perf_counter gives something else at each call", "return time.perf_counter()", "in the_time"):
+            headrace.program(draws_by_a_function, backend="interpreter")(np.ones(2))
 
     def test_what_has_no_place(self):
         for function, kind, what, where in WRONG:

@@ -37,6 +37,14 @@ class NoArray(TypeError):
     """What an expression over arrays can't have in it: a list that is to be an array is tried next."""
 
 
+class Refused(NotImplementedError):
+    """What a program can't do, and what to write instead."""
+
+    def __init__(self, what: str, hint: str):
+        super().__init__(what)
+        self.hint = hint
+
+
 class OutOfScope:
     """Stands for what a loop's body bound and what is gone with it."""
 

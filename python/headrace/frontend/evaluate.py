@@ -18,6 +18,7 @@ from .constructs import NoPlace
 from .emitter import Emitter
 from .errors import NeedsNumbers, NoArray, OutOfScope, Retry, Retyped
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
+from .impure import check_pure
 from .sizes import Size
 from .source import Attributes, Source, TranslationError, is_plain, read
 from .types import Type
@@ -326,6 +327,7 @@ class Evaluator:
             return self._mapped(function, *args)
         if growing.is_method(function):
             return growing.call_method(self.emitter, function, args, named, lambda v: self._kept(v, "item"))
+        check_pure(function)
         if isinstance(function, Type):
             function = function.dtype
         if isinstance(function, np.dtype):
