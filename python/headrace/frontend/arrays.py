@@ -62,11 +62,10 @@ def slice_bounds(e: Emitter, s: slice, size):
 
 def subscript(e: Emitter, base, key):
     """base[key] of an array: a view; with arrays or masks among the keys, NumPy's gather, which is a copy."""
-    if not isinstance(base, Array):
-        base = e.materialize(base)
     keys = gathers.complete(base, key)
     if any(isinstance(k, Value) and k.ndim > 0 for k in keys):
-        return gathers.gather(e, base, keys)
+        return gathers.gather(e, _in_memory(e, base), keys)
+    base = _in_memory(e, base.place() if len(keys) > sum(map(is_index, keys)) else base)
     dims = [Dim(d.begin, d.step, None) for d in base.dims]
     where = {d.of: n for n, d in enumerate(base.dims) if d.of is not None}
     shape: list = []
@@ -91,6 +90,14 @@ def subscript(e: Emitter, base, key):
     if base.whole and shape == list(base.shape) and all(isinstance(k, slice) and k == slice(None) for k in keys):
         return base
     return base.view(shape, dims)
+
+
+def is_index(k) -> bool:
+    return k is not None and not isinstance(k, slice)
+
+
+def _in_memory(e: Emitter, base: Value) -> Array:
+    return base if isinstance(base, Array) else base.dense() if isinstance(base, selections.Selected) else e.materialize(base)
 
 
 def _place(index, old: Dim):
@@ -126,7 +133,7 @@ def transpose(v: Value, axes: Sequence[int] | None = None):
     if sorted(axes) != list(range(v.ndim)):
         raise ValueError(f"axes {axes} don't match an array of {v.ndim} dimensions")
     shape = [v.shape[a] for a in axes]
-    back = {a: k for k, a in enumerate(axes)}
+    back, v = {a: k for k, a in enumerate(axes)}, v.place()
     if isinstance(v, Array):
         return v.view(shape, [Dim(d.begin, d.step, None if d.of is None else back[d.of]) for d in v.dims])
     return Value(v.dtype, shape, lambda i: v.at([i[back[k]] for k in range(v.ndim)]), v.weak)
@@ -146,6 +153,7 @@ def reshape(e: Emitter, v: Value, shape) -> Array:
             raise ValueError(f"cannot reshape {total} elements into {shape}")
     elif product(shape) != total:
         raise ValueError(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
+    v = v.place()
     if not (isinstance(v, Array) and v.whole):
         v = e.materialize(v)
     return e.reshaped(v, shape) if v.whole else _reordered(e, v, shape)

@@ -46,6 +46,8 @@ def embed(e: Emitter, function, given: dict[str, Any]):
             made[p.name] = a
             e.written.add(a.root)
         else:
+            if p.direction == "inout" and not translated.copies and isinstance(values[p.name], Value):
+                values[p.name] = values[p.name].place()
             a = operand(e, values[p.name], dtype, p.direction == "inout" and translated.copies)
             e.read.add(a.root)
             if p.direction == "inout" and not translated.copies:

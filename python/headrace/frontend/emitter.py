@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Emitter:
         self.within: dict[str, object] = {}  # name of a size → one that is not smaller
         self.leaves: dict[str, object] = {}  # arrays that require gradients (tape.py)
         self.places: dict[tuple, list] = {}  # of masks: where their true elements are
+        self.dense: dict[int, Any] = {}  # what masks chose → its elements alone (selections.py)
         self._versions: dict[str, int] = {}  # container → how often it was written
         self._blocks = [0]  # numbers of the open blocks
         self._known: dict[str, tuple[Size, set[str]]] = {}  # text → the size it was given, what it reads
@@ -188,6 +189,10 @@ class Emitter:
         return self._blocks[-1]
 
     @property
+    def open_blocks(self) -> list[int]:
+        return self._blocks
+
+    @property
     def nested(self) -> bool:
         """Whether what is written now stands in a loop, a branch or a map."""
         return self._depth > 1
@@ -213,6 +218,7 @@ class Emitter:
 
     def store(self, target: Array, v, op: str = "=") -> None:
         """target[...] = v, as NumPy does it: v is whole before the first element is written."""
+        target = target.place()
         source = broadcast_into(v, target)
         if self._reads_elsewhere(source, target):
             source = self.materialize(source, "copy")

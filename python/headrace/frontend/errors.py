@@ -33,6 +33,14 @@ class Resized(Retry, ValueError):
         self.name = name
 
 
+class NeedsMemory(Retry, NotImplementedError):
+    """What a mask chose before this block, and the block changes in place or has a view of: an array of its own, from before on."""
+
+    def __init__(self, selected):
+        super().__init__("what a mask chose is changed in place here: copy it where it is chosen, by x[mask].copy()")
+        self.selected = selected
+
+
 class NoArray(TypeError):
     """What an expression over arrays can't have in it: a list that is to be an array is tried next."""
 

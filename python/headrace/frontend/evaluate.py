@@ -78,7 +78,7 @@ class Evaluator:
         value = self.scope.find(name)
         if isinstance(value, OutOfScope):
             raise NameError(f"{name} is bound in a loop to what only exists there: bind it before the loop, too, or copy it")
-        return value
+        return value.current() if isinstance(value, Value) else value
 
     def value(self, node: ast.expr):
         handler = getattr(self, "of_" + type(node).__name__, None)
@@ -86,7 +86,8 @@ class Evaluator:
             with self.at(node):
                 raise NoPlace(node)
         with self.at(node):
-            return handler(node)
+            value = handler(node)
+            return value.current() if isinstance(value, Value) else value
 
     def truth(self, value):
         """What a condition asks of a value: of sizes whether they are zero."""

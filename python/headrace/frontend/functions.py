@@ -240,6 +240,7 @@ def _ufunc(name):
         if dtype is not None:
             result = elementwise.cast(e, result, dtype)
         if out is not None:
+            out = out.place() if isinstance(out, Value) else out
             if not isinstance(out, Array):
                 raise TypeError("out= takes an array that the program can write")
             e.store(out, elementwise.cast(e, result, out.dtype))

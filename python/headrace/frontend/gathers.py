@@ -132,6 +132,7 @@ def scatter(e: Emitter, base: Array, key, v, op: str = "") -> bool:
 
 def accumulate(e: Emitter, base: Array, key, v, op: str) -> None:
     """np.add.at(base, key, v) and its like: elements that are named twice take both."""
+    base = base.place()
     places = Places(e, base, complete(base, key))
     source = e.materialize(broadcast(value_of(elementwise.cast(e, v, base.dtype)), places.shape), "new")
     e.maps(places.shape, lambda i: e.write(base, places(i), e.expression(source, i, base.dtype), op))

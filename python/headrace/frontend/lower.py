@@ -14,7 +14,7 @@ from .constructs import NoPlace
 from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
 from .local import Local
-from .errors import NeedsNumbers, OutOfScope, Resized, Retry, Retyped
+from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Resized, Retry, Retyped
 from .ranges import Ranges, Rows
 from .resizing import Resizing
 from .selections import Selected
@@ -95,14 +95,17 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         if isinstance(s.target, ast.Name):
             old = self.name(s.target.id)
             new = self.binary(name, old, self.value(s.value))
-            if isinstance(old, Array) and (old.ndim > 0 or old.in_place):
+            if isinstance(old, Selected):
+                self._update(old, new, name)
+            elif isinstance(old, Array) and (old.ndim > 0 or old.in_place):
                 self._update(old, new, name)
             else:
                 self.bind(s.target.id, new)
             return
         if not isinstance(s.target, ast.Subscript):
             raise NotImplementedError("assignment to an attribute")
-        base, key, value = self.value(s.target.value), self.key(s.target.slice), self.value(s.value)
+        base = self._changed(s.target.value)
+        key, value = self.key(s.target.slice), self.value(s.value)
         if isinstance(base, (list, dict)):
             self._update_item(base, key, value, name)
             return
@@ -125,7 +128,14 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         got = value_of(new).dtype
         if kinds.index(got.kind) > kinds.index(target.dtype.kind) and not (got.kind in "iu" and target.dtype.kind in "iu"):
             raise TypeError(f"cannot cast the result of {name} from {got} to {target.dtype}")
-        self.emitter.store(target, elementwise.cast(self.emitter, new, target.dtype))
+        new = elementwise.cast(self.emitter, new, target.dtype)
+        if not (isinstance(target, Selected) and target.update(new)):
+            self.emitter.store(target, new)
+
+    def _changed(self, node: ast.expr):
+        """What is changed in place."""
+        value = self.value(node)
+        return value.place() if isinstance(value, Value) else value
 
     def assign(self, target: ast.expr, value) -> None:
         if isinstance(target, ast.Name):
@@ -133,7 +143,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, value)
         elif isinstance(target, ast.Subscript):
-            base, key = self.value(target.value), self.key(target.slice)
+            base, key = self._changed(target.value), self.key(target.slice)
             if isinstance(base, (list, dict)):
                 growing.set_item(self.emitter, base, key, self._kept(value, "item"))
                 return
@@ -233,6 +243,8 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
             if name in self._variables or name not in self.scope.names:
                 continue
             value = self.scope.names[name]
+            if isinstance(value, Selected):
+                value = value.place()
             if isinstance(value, OutOfScope):
                 del self.scope.names[name]
             elif name in bound or not (isinstance(value, Array) and value.ndim):  # arrays: x += … changes them in place
@@ -264,7 +276,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
     def _again(self, translate, numbers, both: set[str] = frozenset()) -> None:
         """translate(), from the beginning again where the block gives names other types than they had. `numbers(retry)` gives
         what to do instead where it needs numbers in place of sizes, or None. `both`: names that both branches of an `if` bind."""
-        written_out = False
+        written_out, block = False, self.emitter.block_number
         while True:
             emitter, names, variables, shared = (self.emitter.snapshot(), dict(self.scope.names), dict(self._variables),
                                                  set(self._shared))
@@ -278,13 +290,16 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
                 instead = numbers(retry) if isinstance(retry, NeedsNumbers) else None
                 known = isinstance(retry, (Retyped, Resized)) and retry.name in names and retry.name not in variables
                 new = isinstance(retry, Retyped) and retry.name not in names and retry.name in both and retry.name not in self._retyped
-                if instead is None and not known and not new or instead is not None and written_out:
+                memory = isinstance(retry, NeedsMemory) and retry.selected.block == block
+                if instead is None and not known and not new and not memory or instead is not None and written_out:
                     raise
                 self.emitter.restore(emitter)
                 self.scope.names, self._variables, self._shared = names, variables, shared
                 self.grouped, self._closed = grouped, closed
                 if instead is not None:
                     translate, written_out = instead, True
+                elif memory:
+                    retry.selected.place()
                 elif new:
                     self._retyped[retry.name] = retry
                 elif isinstance(retry, Resized):

@@ -7,11 +7,12 @@ mask its elements are zeros, also in memory, so that derivatives of what was nev
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, NamedTuple
 
 import numpy as np
 
 from .emitter import Emitter
+from .errors import NeedsMemory
 from .types import IR_NAMES
 from .values import Array, Value, number_text
 
@@ -24,7 +25,7 @@ class Selected(Value):
         self.dtype, self.weak = full.dtype, False
         zero = number_text(0, full.dtype) if full.dtype.kind == "c" else f"{IR_NAMES[full.dtype]}({number_text(0, full.dtype)})"
         self.full = Value(full.dtype, full.shape, lambda i: f"({mask.at(i[: mask.ndim])} ? {full.at(i)} : {zero})")
-        self._e, self._dense = e, None
+        self._e, self._own, self.block = e, None, e.block_number
 
     @classmethod
     def of(cls, e: Emitter, mask: Value, base: Value) -> Selected:
@@ -40,7 +41,12 @@ class Selected(Value):
 
     def kept(self) -> Selected:
         """With memory of its own, for a name."""
-        return self.like(self._e.materialize(self.full, "chosen"))
+        if self._own is not None:
+            return self
+        own = self._e.materialize(self.full, "chosen")
+        made = self.like(own)
+        made._own = own
+        return made
 
     @property
     def ndim(self) -> int:
@@ -48,18 +54,55 @@ class Selected(Value):
 
     @property
     def shape(self) -> tuple:
-        return self._made().shape
+        return self.dense().shape
 
     def at(self, index):
-        return self._made().at(index)
+        return self.dense().at(index)
 
-    def _made(self) -> Array:
-        if self._dense is None:
-            e, places = self._e, nonzero(self._e, self.mask, self.key)
-            rest = self.full.shape[self.mask.ndim:]
-            chosen = Value(self.dtype, (*places[0].shape, *rest), lambda i: self.full.at([p.at(i[:1]) for p in places] + list(i[1:])))
-            self._dense = e.materialize(chosen, "dense")
-        return self._dense
+    def dense(self) -> Array:
+        """Its elements alone, to be read."""
+        known = self._e.dense.get(id(self))
+        return known.array if known is not None and (known.alone or known.block in self._e.open_blocks) else self._made(alone=False)
+
+    def place(self) -> Array:
+        """The array that it is from here on: something changes it in place, or is a view of it."""
+        if self._own is None:
+            return self.dense()  # nobody else has it
+        known = self._e.dense.get(id(self))
+        if known is not None and known.alone:
+            return known.array
+        if self.block != self._e.block_number and self.block in self._e.open_blocks:
+            raise NeedsMemory(self)
+        return self._made(alone=True)
+
+    def current(self) -> Value:
+        known = self._e.dense.get(id(self))
+        return known.array if known is not None and known.alone else self
+
+    def _made(self, alone: bool) -> Array:
+        e, places = self._e, nonzero(self._e, self.mask, self.key)
+        rest = self.full.shape[self.mask.ndim:]
+        chosen = Value(self.dtype, (*places[0].shape, *rest), lambda i: self.full.at([p.at(i[:1]) for p in places] + list(i[1:])))
+        array = e.materialize(chosen, "dense")
+        e.dense[id(self)] = Dense(self, array, e.block_number, alone)
+        return array
+
+    def update(self, new: Value) -> bool:
+        """Changes it in place, where `new` is as large as what it was chosen from."""
+        if self._own is None or self.block != self._e.block_number or not isinstance(new, Selected) or new.key != self.key:
+            return False
+        self._e.store(self._own, new.full)
+        self._e.dense.pop(id(self), None)
+        return True
+
+
+class Dense(NamedTuple):
+    """The elements of `of` alone, in memory since `block`. `alone`: its other memory no longer counts."""
+
+    of: Selected
+    array: Array
+    block: int
+    alone: bool
 
 
 def same_mask(e: Emitter, v: Selected, mask: Value) -> bool:

@@ -143,6 +143,7 @@ class Sharing:
 def _arrays(value) -> list[Array]:
     if has_parts(value):
         return [a for _, v in items(value) for a in _arrays(v)]
+    value = value.current() if isinstance(value, Value) else value
     return [value] if isinstance(value, Array) else []
 
 

@@ -37,6 +37,14 @@ class Value:
     def at(self, index: Sequence[str]) -> str:
         return self._at(list(index))
 
+    def place(self) -> Value:
+        """What its views are views of, and what is changed in place."""
+        return self
+
+    def current(self) -> Value:
+        """Itself, or the array that it has become."""
+        return self
+
 
 # Where reads are noted while an expression is written out: (container, index text). Threads translate programs of their own.
 class _Recorders(threading.local):
