@@ -221,21 +221,102 @@ def changed_where_it_may_not_be_bound_anew(a):
     return a
 
 
+def chosen_and_changed(a):
+    u, v = a * 1, a * 2
+    t = u if a[0] > 0.5 else v
+    t[0] = 100
+    return u + v
+
+
+def chosen_while_the_other_is_changed(a):
+    u = a * 1
+    t = u if a[0] > 0.5 else a * 2
+    u[0] = 100
+    return t
+
+
+def chosen_of_arguments(a):
+    b = a * 2
+    t = a if b[0] > 0.5 else b
+    t[0] = 100
+
+
+def chosen_of_several(a):
+    u, v, w = a * 1, a * 2, a * 3
+    t = u if a[0] > 0.5 else v if a[1] > 0.5 else w
+    t += 1
+    return u + v + w
+
+
+def chosen_in_a_loop(a):
+    u, v = a * 1, a * 2
+    t = a * 0
+    for i in range(3):
+        t = u if a[i] > 0.5 else v
+        t[i] = 100
+    return u + v
+
+
+def chosen_for_a_function(a):
+    u, v = a * 1, a * 2
+
+    def clear(t):
+        t[:] = 0
+
+    clear(u if a[0] > 0.5 else v)
+    return u + v
+
+
+def chosen_in_a_tuple(a):
+    u, v = a * 1, a * 2
+    item = (u if a[0] > 0.5 else v, 1)
+    item[0][0] = 5
+    return u + v
+
+
+def chosen_without_a_name(a):
+    u, v = a * 1, a * 2
+    (u if a[0] > 0.5 else v)[1] += 5
+    return u + v
+
+
+def chosen(a):
+    u, v = a * 1, a * 2
+    t = u if a[0] > 0.5 else v
+    s = np.sum((v if a[1] > 0.5 else u) * t)
+    t = t * 2
+    t[0] = 100
+    u = u * 3 if a[2] > 0.5 else u
+    for i in range(3):
+        best = t if np.sum(t) > s else u
+        u = best * 0.5
+    u += 1
+    fresh = np.cos(a) if a[1] > 0.5 else np.zeros(12)
+    fresh[0] = 1
+    positive = a[a > 0]
+    return u + v + t + fresh, s, np.sum(positive if a[0] > 0.5 else positive * 2)
+
+
 class Sharing(Case):
     def test_as_python_has_it(self):
         a = np.random.default_rng(0).standard_normal(12)
         for f in (converge, the_old_one_is_changed, the_old_one_before_an_inner_loop, a_view_of_the_old_one, a_tuple_with_the_old_one,
                   after_the_loop, after_branches, swapped, a_fresh_one_each_time, rows_of_what_is_bound_anew, by_a_function, numbers,
-                  shrunk_by_while, shrunk_until_a_break):
+                  shrunk_by_while, shrunk_until_a_break, chosen):
             with self.subTest(f.__name__):
                 self.same(f, a, backend="interpreter")
 
     def test_what_copies_could_not_do_is_refused(self):
         a = np.random.default_rng(0).standard_normal(12)
         for f, name in ((carried_and_changed, "u"), (picked_and_changed, "r"), (in_another_shape, "r"), (changed_after_the_loop, "a"),
-                        (changed_before_it_is_bound_anew, "a"), (changed_where_it_may_not_be_bound_anew, "a")):
+                        (changed_before_it_is_bound_anew, "a"), (changed_where_it_may_not_be_bound_anew, "a"), (chosen_and_changed, "t"),
+                        (chosen_while_the_other_is_changed, "t"), (chosen_of_arguments, "t"), (chosen_of_several, "t"),
+                        (chosen_in_a_loop, "t"), (chosen_for_a_function, "t"), (chosen_in_a_tuple, "item")):
             with self.subTest(f.__name__), self.fails(headrace.UnsupportedError, f"write {name} = ….copy()"):
                 headrace.program(f, backend="interpreter")(a)
+
+        with self.fails(headrace.UnsupportedError, "a choice between arrays that is changed in place: use an if statement"):
+            headrace.program(chosen_without_a_name, backend="interpreter")(a)
 
 
 if __name__ == "__main__":

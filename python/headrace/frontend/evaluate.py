@@ -201,7 +201,7 @@ class Evaluator:
             return self.chosen(test if both else elementwise.apply(self.emitter, "logical_not", test), node, a)
         if value_of(a).dtype.kind == "b" and value_of(b).dtype.kind == "b":
             return elementwise.apply(self.emitter, "logical_and" if both else "logical_or", a, b)
-        return elementwise.choice(test, b, a) if both else elementwise.choice(test, a, b)
+        return self.choice(test, b, a) if both else self.choice(test, a, b)
 
     def aside(self, node: ast.expr):
         """(value, whether statements were written for it), of what is evaluated in some cases only. The statements are taken back."""
@@ -292,7 +292,7 @@ class Evaluator:
             return self.chosen(test, n.body, n.orelse)
         if not all(isinstance(v, (Value, Size)) or is_number(v) for v, _ in parts):
             raise NotImplementedError("a choice between what is no number or array, by what the program computes")
-        return elementwise.choice(test, *[v for v, _ in parts])
+        return self.choice(test, *[v for v, _ in parts])
 
     # ---- subscripts ----
     def key(self, node: ast.expr):

@@ -35,6 +35,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         self.no_groups()
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
+        self._statement = scope.source.body[0]
         self._retyped: dict[str, Retyped] = {}  # of these, types that the second branch gives and the first has not
 
     def run(self, statements: list[ast.stmt]) -> Any:
@@ -135,6 +136,8 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
     def _changed(self, node: ast.expr):
         """What is changed in place."""
         value = self.value(node)
+        if isinstance(value, Value) and value.sources:
+            raise NotImplementedError("a choice between arrays that is changed in place: use an if statement")
         return value.place() if isinstance(value, Value) else value
 
     def assign(self, target: ast.expr, value) -> None:
@@ -199,6 +202,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         if isinstance(value, Value) and (not isinstance(value, Array) or value.ndim == 0):
             kept = self.emitter.materialize(value, hint)
             kept.count = value.count
+            self.note_sharing(hint, kept, value)
             return kept
         return value
 

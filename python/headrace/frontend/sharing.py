@@ -10,7 +10,7 @@ import contextlib
 from typing import Any, NamedTuple
 
 from ..trees import has_parts, items
-from . import growing
+from . import elementwise, growing
 from .statements import assigned, bound_first
 from .values import Array, Value
 
@@ -82,13 +82,25 @@ class Sharing:
 
     def note_sharing(self, name: str, own: Array, value) -> None:
         """`own`, the memory of `name`, gets a copy of `value`: notes with whom Python would share it."""
+        for source in value.sources if isinstance(value, Value) else ():
+            self._note(name, self._names_of(source) - {name} or {_CALLER}, own.root, source.root)
         if not isinstance(value, Array) or not value.ndim:
             return
-        others = {n for n, other in self.scope.names.items() if n != name and any(a.root == value.root for a in _arrays(other))}
-        if value.root in self.emitter.arguments:
-            others.add(_CALLER)
-        if others:
+        if others := self._names_of(value) - {name}:
             self._note(name, others, own.root, value.root)
+
+    def _names_of(self, array: Array) -> set[str]:
+        """Who has its memory."""
+        others = {n for n, other in self.scope.names.items() if any(a.root == array.root for a in _arrays(other))}
+        return others | {_CALLER} if array.root in self.emitter.arguments else others
+
+    def choice(self, test, a, b) -> Value:
+        """One of the two, with which a name that is bound to it would share memory."""
+        a, b = (x.place() if isinstance(x, Value) else x for x in (a, b))
+        result = elementwise.choice(test, a, b)
+        arrays = [s for x in (a, b) if isinstance(x, Value) for s in ((x,) if isinstance(x, Array) and x.ndim else x.sources)]
+        result.sources = tuple(s for s in arrays if self._names_of(s))
+        return result
 
     def _note(self, name: str, others: set, *roots: str) -> None:
         e, since = self.emitter, self._counts(roots)
@@ -122,9 +134,10 @@ class Sharing:
         kept = []
         for s in self.emitter.sharing:
             if not s.apart and self._counts(s.roots) != s.before:
+                name = s.name.split()[-1]
                 raise s.scope.source.error(NotImplementedError(
-                    f"{s.name} is bound again in a loop or branch to an array that has another name, too, and one of them is changed in "
-                    f"place: write {s.name} = ….copy()"), s.statement)
+                    f"{name} is bound again in a loop or branch to an array that has another name, too, and one of them is changed in "
+                    f"place: write {name} = ….copy()"), s.statement)
             if s.scope is not self.scope or returned & set(s.roots):
                 kept.append(s)
         self.emitter.sharing = kept

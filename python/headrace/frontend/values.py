@@ -23,6 +23,7 @@ class Value:
     meets. `count`: the same number as a size, of an integer that never changes and is known before the program's loops run."""
 
     count: Size | None = None
+    sources: tuple = ()  # of a choice between arrays: these, with which Python would share memory
 
     def __init__(self, dtype, shape: Sequence, at: Callable[[list[str]], str], weak: bool = False):
         self.dtype = np.dtype(dtype)
