@@ -297,6 +297,78 @@ def chosen(a):
     return u + v + t + fresh, s, np.sum(positive if a[0] > 0.5 else positive * 2)
 
 
+def swapped_arguments(x, y):
+    for i in range(3):
+        x, y = y, x
+        x += 1
+
+
+def swapped_arguments_by_a_third_name(x, y):
+    n = 3
+    while n > 0:
+        t = x
+        x = y
+        y = t
+        x[0] += 1
+        n -= 1
+
+
+def swapped_arguments_by_a_name_from_before(x, y):
+    t = x * 0
+    for i in range(3):
+        t = x
+        x = y
+        y = t
+        y[0] += 1
+
+
+def rotated_arguments(x, y):
+    z = y * 1
+    for i in range(4):
+        x, y, z = y, z, x
+        x *= 2
+    return z
+
+
+def swapped_arguments_and_slices(x, y):
+    for t in range(3):
+        x, y = y, x
+        x[1:] += y[:-1]
+
+
+def kept_from_the_arguments(x, y):
+    for t in range(3):
+        a, x = x, x * 2
+        a[0] = 1
+    return x
+
+
+def arguments_bound_anew(x, y):
+    """Nothing of the caller's is changed."""
+    old = x * 0
+    d = 0.0
+    for t in range(3):
+        old = x
+        x = x * 0.5 + y
+        x[0] = 0
+        d = d + np.sum(x - old)
+    for t in range(2):
+        x, y = y * 1, x * 1
+        x += 1
+        y[0] = 3
+    return x, y, d
+
+
+def read_and_swapped(x, y):
+    s = 0.0
+    z = np.zeros_like(x)
+    for t in range(3):
+        x, y = y, x
+        s += x[0] * 2 + y[t]
+        z += x * t
+    return x + z, s, y
+
+
 class Sharing(Case):
     def test_as_python_has_it(self):
         a = np.random.default_rng(0).standard_normal(12)
@@ -305,6 +377,16 @@ class Sharing(Case):
                   shrunk_by_while, shrunk_until_a_break, chosen):
             with self.subTest(f.__name__):
                 self.same(f, a, backend="interpreter")
+
+    def test_arguments_that_are_swapped(self):
+        x, y = np.arange(3.0) + 1, np.arange(3.0) * 10
+        for f, name in ((swapped_arguments, "x"), (swapped_arguments_by_a_third_name, "x"), (swapped_arguments_by_a_name_from_before, "y"),
+                        (rotated_arguments, "x"), (swapped_arguments_and_slices, "x"), (kept_from_the_arguments, "a")):
+            with self.subTest(f.__name__), self.fails(headrace.UnsupportedError, "is bound again in a loop or branch", f"write {name} = ….copy()"):
+                headrace.program(f, backend="interpreter")(x.copy(), y.copy())
+        for f in (arguments_bound_anew, read_and_swapped):
+            with self.subTest(f.__name__):
+                self.same(f, x, y, backend="interpreter")
 
     def test_what_copies_could_not_do_is_refused(self):
         a = np.random.default_rng(0).standard_normal(12)

@@ -168,21 +168,31 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         if len(value) != len(targets):
             raise ValueError(f"{len(value)} values for {len(targets)} names")
         if len(value) > 1:  # a, b = b, a: all are read before the first is bound
-            value = [self._before(v, target) for v in value]
+            value = [self._before(v, target, t.id if isinstance(t, ast.Name) else "value") for t, v in zip(targets, value)]
         for t, v in zip(targets, value):
             self.assign(t, v)
 
-    def _before(self, v, target):
-        """v as it is now, whatever is bound to the target."""
+    def _before(self, v, target, name: str):
+        """v as it is now, for `name`, whatever is bound to the target."""
         if isinstance(v, list):
-            return [self._before(x, target) for x in v]
-        return self.emitter.materialize(v) if isinstance(v, Value) and self._changes(v, target) else v
+            return [self._before(x, target, name) for x in v]
+        if not isinstance(v, Value) or not self._changes(v, target):
+            return v
+        now = self.emitter.materialize(v)
+        if self.is_callers(v):
+            self.note_callers(f"its {name}", now)
+        return now
 
     # ---- names ----
     def bind(self, name: str, value) -> None:
-        self.unshare(name)
         variable = self._variables.get(name)
+        if variable is not None and isinstance(value, Value) and value.ndim:
+            self.release(name)
+        callers = variable is not None and self.is_callers(value)
+        self.unshare(name)
         if variable is not None:
+            if callers:
+                self.note_callers(name, variable)
             self._set(name, variable, value)
         elif name in self._shared:
             self._variables[name] = self._own(name, self._as_retyped(value, self._retyped[name]) if name in self._retyped else value)
@@ -208,8 +218,6 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
 
     def _set(self, name: str, variable: Array, value) -> None:
         v = value_of(value)
-        if isinstance(value, Value) and value.ndim:
-            self.release(name)
         if name in self.grouped:
             self.resize(name, variable, value)
             return

@@ -55,6 +55,8 @@ class Sharing:
                 raise NotImplementedError(f"{name} is bound again in a loop or branch while {other} is a view of it in another shape: "
                                           f"write {other} = ….copy()")
         kept = self.emitter.materialize(variable, name)
+        if self.is_callers(variable):
+            self.note_callers(f"its {min(others)}", kept)
         for other, value in others.items():
             self.scope.names[other] = _moved(self.emitter, value, variable.root, kept.name)
 
@@ -88,6 +90,15 @@ class Sharing:
             return
         if others := self._names_of(value) - {name}:
             self._note(name, others, own.root, value.root)
+
+    def note_callers(self, name: str, own: Array) -> None:
+        """`own`, the memory of `name`, gets what is_callers."""
+        self._note(name, {_CALLER}, own.root)
+
+    def is_callers(self, value) -> bool:
+        """Whether this is the caller's array, or holds what a name has that the caller's array was bound to."""
+        return isinstance(value, Array) and value.ndim > 0 and (value.root in self.emitter.arguments or any(
+            _CALLER in s.others and value.root in s.roots and not s.apart for s in self.emitter.sharing))
 
     def _names_of(self, array: Array) -> set[str]:
         """Who has its memory."""
