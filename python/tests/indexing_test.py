@@ -40,6 +40,16 @@ class Indexing(Case):
         self.same(of_a_matrix, self.random(4, 5), np.array([1, 3]))
         self.close(headrace.program(annotated)(np.arange(5.0), 3), np.arange(5.0)[3:])
 
+    def test_parts_of_complex_arrays_are_views(self):
+        for dtype in (np.complex128, np.complex64):
+            for f in (parts_that_are_named, parts_in_place, parts_of_rows, parts_of_what_is_bound_anew):
+                for backend in ("interpreter", "cpu"):
+                    with self.subTest(f.__name__, dtype=dtype):
+                        self.same(f, (self.random(4) + 1j * self.random(4)).astype(dtype), 3, backend=backend, rtol=1e-5)
+        self.same(parts_of_numbers, self.random(4), 3)
+        with self.fails(headrace.UnsupportedError, "w is bound again in a loop or branch", "write w = ….copy()"):
+            headrace.program(parts_after_branches, backend="interpreter")(self.random(4) + 1j, 3)
+
     def test_masks(self):
         def masks(x, A):
             y = x[x > 0]
@@ -230,6 +240,83 @@ def powers(x: f64[N]):
     for i in range(x.shape[0]):
         s += 2**i
     return s
+
+
+def parts_that_are_named(z, n):
+    w, v = z.real, np.imag(z)
+    w[0] = 5
+    w += v
+    v[1:] = w[:-1]
+    for k in range(n):
+        w[k] *= 2
+        v += 1
+    half = z.imag[::2]
+    half[half > 1] = 0
+    if n > 1:
+        half[0] = 9
+    return w * v, half, z * 1, z.real.sum()
+
+
+def parts_in_place(z, n):
+    z.imag[1:] += 1
+    z.real[:] = n
+    z.imag[z.real > 1] -= 0.5
+    z.real[np.array([0, 0, 2])] += 3
+    z.imag = z.real * 2
+    z.real *= 0.5
+    z[1:].real = 4
+    z.imag.fill(2)
+    z.real[::-1] = z.real
+    z.real = z.real[::-1] + z.imag
+    return z * 1
+
+
+def parts_of_rows(z, n):
+    A = np.outer(z, z)
+    A.real[1] = 7
+    A.T.imag[0] += 1
+    A.imag.T[1, :] = 2
+    A.real.reshape(-1)[:2] = 3
+    for row in A.real:
+        row -= 1
+
+    def clear(part):
+        part[0] = 0
+
+    clear(A.imag)
+    clear(A[1].real)
+    return A
+
+
+def parts_of_what_is_bound_anew(z, n):
+    total = 0.0
+    for k in range(n):
+        old = z.imag
+        z = z * 2
+        z[0] = 1
+        total += np.sum(z.imag - old)
+    w = z.real
+    y = z * 1
+    pair = [y.real, 1.0]
+    pair[0][0] = 3
+    pair[0] += 1
+    return y, w * 1, total
+
+
+def parts_after_branches(z, n):
+    if z[0].real > 1:
+        w = z.real
+    else:
+        w = z.imag
+    w[0] = 5
+
+
+def parts_of_numbers(x, n):
+    x.real[1:] = 4
+    x.real += n
+    s = (x[0] * 1j).imag
+    s += 1
+    return x * 1, s, x.imag
 
 
 if __name__ == "__main__":

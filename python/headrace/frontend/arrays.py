@@ -11,7 +11,7 @@ from . import elementwise, gathers, selections
 from .emitter import Emitter
 from .errors import NeedsNumbers
 from .sizes import Size, atom, canonical, is_size, maximum, product, scaled
-from .values import Array, Dim, Value, value_of
+from .values import Array, Dim, Part, Value, value_of
 
 
 # ---- indexing ----
@@ -62,6 +62,8 @@ def slice_bounds(e: Emitter, s: slice, size):
 
 def subscript(e: Emitter, base, key):
     """base[key] of an array: a view; with arrays or masks among the keys, NumPy's gather, which is a copy."""
+    if isinstance(base, Part) and not any(map(gathers.by_array, key if isinstance(key, tuple) else (key,))):
+        return base.like(subscript(e, base.of, key))
     keys = gathers.complete(base, key)
     if any(isinstance(k, Value) and k.ndim > 0 for k in keys):
         return gathers.gather(e, _in_memory(e, base), keys)
@@ -129,6 +131,8 @@ def index_text(e: Emitter, k, size):
 
 # ---- shapes ----
 def transpose(v: Value, axes: Sequence[int] | None = None):
+    if isinstance(v, Part):
+        return v.like(transpose(v.of, axes))
     axes = list(reversed(range(v.ndim))) if axes is None else [normal(a, v.ndim) for a in axes]
     if sorted(axes) != list(range(v.ndim)):
         raise ValueError(f"axes {axes} don't match an array of {v.ndim} dimensions")
@@ -139,7 +143,9 @@ def transpose(v: Value, axes: Sequence[int] | None = None):
     return Value(v.dtype, shape, lambda i: v.at([i[back[k]] for k in range(v.ndim)]), v.weak)
 
 
-def reshape(e: Emitter, v: Value, shape) -> Array:
+def reshape(e: Emitter, v: Value, shape) -> Value:
+    if isinstance(v, Part) and v.of.whole:
+        return v.like(reshape(e, v.of, shape))
     shape = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     shape = [e.size_of(s) for s in shape]
     if shape.count(-1) > 1:

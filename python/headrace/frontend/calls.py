@@ -12,7 +12,7 @@ from . import elementwise
 from .emitter import Emitter
 from .sizes import Size, canonical, names_in
 from .types import IR_NAMES, Type, Weak
-from .values import Array, Value, is_number, value_of
+from .values import Array, Part, Value, is_number, value_of
 
 DTYPES = {name: dtype for dtype, name in IR_NAMES.items()}
 
@@ -56,7 +56,7 @@ def embed(e: Emitter, function, given: dict[str, Any]):
         ports.append(f"{p.name} = {a.name}")
     e.line(f"call {declare(e, translated.sdfg.text)}({', '.join(ports)})")
     for original, a in changed:
-        if isinstance(original, Array) and original.name != a.name:
+        if isinstance(original, (Array, Part)) and original.name != a.name:
             e.store(original, a)
     return translated.pack([values[r.name] if r.kind == "argument" else _result(made[r.name], r) for r in translated.results])
 

@@ -11,7 +11,7 @@ from ..errors import UnsupportedError
 from .calls import DTYPES, back, declare, operand
 from .emitter import Emitter
 from .sizes import Size, canonical
-from .values import Array, show, value_of
+from .values import Array, Part, show, value_of
 
 _MOST_ELEMENTS = 1 << 20  # of constants, which become text
 
@@ -59,7 +59,7 @@ def call_sdfg(e: Emitter, name: str, sdfg: Any, given: Mapping[str, Any]) -> lis
         ports.append(f"{p.name} = {made[p.name].name}")
     e.line(f"call {declare(e, sdfg.text)}({', '.join(ports)})")
     for original, a in changed:
-        if isinstance(original, Array) and original.name != a.name:
+        if isinstance(original, (Array, Part)) and original.name != a.name:
             e.store(original, a)
     return list(made.values())
 

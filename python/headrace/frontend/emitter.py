@@ -12,7 +12,7 @@ from . import sizes
 from .growing import put_back
 from .sizes import Size
 from .types import IR_NAMES
-from .values import Array, Value, broadcast, is_number, recorded, text_as, value_of
+from .values import Array, Part, Value, broadcast, is_number, recorded, text_as, value_of
 
 
 _LEAST = -(1 << 62)  # what an assumption about any number says
@@ -158,7 +158,13 @@ class Emitter:
                 open_blocks.enter_context(self.block(f"for {i} in 0:{size}"))
             yield index
 
-    def write(self, target: Array, index: Sequence[str], text: str, op: str = "=") -> None:
+    def write(self, target: Array | Part, index: Sequence[str], text: str, op: str = "=") -> None:
+        if isinstance(target, Part):
+            if op != "=":
+                raise NotImplementedError("an operation at indices of a part of complex numbers: change the array itself")
+            self.read.add(target.of.root)
+            self.write(target.of, index, target.joined(text, index))
+            return
         if target.root in self.counts:
             raise NotImplementedError(f"{target.name} is changed in place, and is an integer that may be a size: give it as an array with "
                                       "one element")
@@ -220,6 +226,9 @@ class Emitter:
         """target[...] = v, as NumPy does it: v is whole before the first element is written."""
         target = target.place()
         source = broadcast_into(v, target)
+        if isinstance(target, Part):
+            part, given = target, source
+            target, source = part.of, Value(part.of.dtype, part.shape, lambda i: part.joined(text_as(given, i, part.dtype), i))
         if self._reads_elsewhere(source, target):
             source = self.materialize(source, "copy")
         self.maps(target.shape, lambda i: self.write(target, i, self.expression(source, i, target.dtype), op))

@@ -8,7 +8,7 @@ import numpy as np
 from . import arrays, elementwise, gathers, products, selections, tape
 from .emitter import Emitter
 from .sizes import Size, is_size, maximum, minimum, product
-from .values import Array, Value, broadcast, is_number, value_of
+from .values import Array, Part, Value, broadcast, is_number, value_of
 
 def shape_of(e: Emitter, shape) -> list:
     """The sizes that an argument `shape` means."""
@@ -282,7 +282,13 @@ def clip(e, a, a_min=None, a_max=None):
 @handles(np.real)
 def real(e, a):
     v = value_of(a)
-    return v if v.dtype.kind != "c" else Value(np.float32 if v.dtype == np.complex64 else np.float64, v.shape, lambda i: f"real({v.at(i)})")
+    return v if v.dtype.kind != "c" else _part(v, "real")
+
+
+def _part(v: Value, name: str) -> Value:
+    if isinstance(v.place(), Array) and v.ndim:
+        return Part(v.place(), name)
+    return Value(np.float32 if v.dtype == np.complex64 else np.float64, v.shape, lambda i: f"{name}({v.at(i)})")
 
 
 @handles(np.imag)
@@ -290,7 +296,7 @@ def imag(e, a):
     v = value_of(a)
     if v.dtype.kind != "c":
         return FUNCTIONS[np.zeros_like](e, v)
-    return Value(np.float32 if v.dtype == np.complex64 else np.float64, v.shape, lambda i: f"imag({v.at(i)})")
+    return _part(v, "imag")
 
 
 def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keepdims=False):

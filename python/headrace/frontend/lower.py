@@ -21,7 +21,7 @@ from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
 from .statements import RESULT, assigned, mentions, named_anew, read_after, returning, without_else
-from .values import Array, Value, is_number, value_of
+from .values import Array, Part, Value, is_number, value_of
 from .written_out import WrittenOut
 
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
@@ -96,7 +96,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         if isinstance(s.target, ast.Name):
             old = self.name(s.target.id)
             new = self.binary(name, old, self.value(s.value))
-            if isinstance(old, Selected):
+            if isinstance(old, (Selected, Part)):
                 self._update(old, new, name)
             elif isinstance(old, Array) and (old.ndim > 0 or old.in_place):
                 self._update(old, new, name)
@@ -104,13 +104,15 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
                 self.bind(s.target.id, new)
             return
         if not isinstance(s.target, ast.Subscript):
-            raise NotImplementedError("assignment to an attribute")
+            part = self._part(s.target)
+            self._update(part, self.binary(name, part, self.value(s.value)), name)
+            return
         base = self._changed(s.target.value)
         key, value = self.key(s.target.slice), self.value(s.value)
         if isinstance(base, (list, dict)):
             self._update_item(base, key, value, name)
             return
-        if isinstance(base, Array) and gathers.scatter(self.emitter, base, key, value, name):
+        if isinstance(base, (Array, Part)) and gathers.scatter(self.emitter, base, key, value, name):
             return
         view = arrays.subscript(self.emitter, base, key)
         self._update(view, self.binary(name, view, value), name)
@@ -119,7 +121,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         """owner[key] += value, of a list or dict."""
         old = owner[key]
         new = self.binary(name, old, value)
-        if isinstance(old, Array) and (old.ndim > 0 or old.in_place):
+        if isinstance(old, (Selected, Part)) or isinstance(old, Array) and (old.ndim > 0 or old.in_place):
             self._update(old, new, name)
         else:
             growing.set_item(self.emitter, owner, key, self._kept(new, "item"))
@@ -150,13 +152,21 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
             if isinstance(base, (list, dict)):
                 growing.set_item(self.emitter, base, key, self._kept(value, "item"))
                 return
-            if not isinstance(base, Array):
+            if not isinstance(base, (Array, Part)):
                 raise TypeError("only elements of arrays can be assigned to")
             if not gathers.scatter(self.emitter, base, key, value):
                 view = arrays.subscript(self.emitter, base, key)
                 self.emitter.store(view, elementwise.cast(self.emitter, value, view.dtype))
         else:
+            part = self._part(target)
+            self.emitter.store(part, elementwise.cast(self.emitter, value, part.dtype))
+
+    def _part(self, target: ast.Attribute) -> Value:
+        """z.real or z.imag, to be changed."""
+        part = self.value(target) if target.attr in ("real", "imag") else None
+        if not isinstance(part, (Array, Part)) or not part.ndim:
             raise NotImplementedError("assignment to an attribute")
+        return part
 
     def _unpack(self, target, value) -> None:
         value, targets = self.several(value), target.elts
@@ -209,7 +219,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
             return value if same and (isinstance(value, tuple) or id(value) in self.emitter.collections) else growing.noted(self.emitter, kept)
         if isinstance(value, Selected):
             return value.kept()
-        if isinstance(value, Value) and (not isinstance(value, Array) or value.ndim == 0):
+        if isinstance(value, Value) and (not isinstance(value, (Array, Part)) or value.ndim == 0):
             kept = self.emitter.materialize(value, hint)
             kept.count = value.count
             self.note_sharing(hint, kept, value)
@@ -259,7 +269,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
                 value = value.place()
             if isinstance(value, OutOfScope):
                 del self.scope.names[name]
-            elif name in bound or not (isinstance(value, Array) and value.ndim):  # arrays: x += … changes them in place
+            elif name in bound or not (isinstance(value, (Array, Part)) and value.ndim):  # arrays: x += … changes them in place
                 self._variables[name] = self._own(name, value)
 
     # ---- control flow ----

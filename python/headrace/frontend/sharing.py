@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..trees import has_parts, items
 from . import elementwise, growing
 from .statements import assigned, bound_first
-from .values import Array, Value
+from .values import Array, Part, Value
 
 _CALLER = "(argument)"  # whoever called the program: a name that is never bound anew
 
@@ -62,10 +62,11 @@ class Sharing:
 
     def held(self, value, body: list[ast.stmt]):
         """What a loop goes over: a copy where the body binds the name of that memory to another array."""
-        for name in assigned(body, updated=False) if isinstance(value, Array) and value.ndim else ():
-            if any(a.root == value.root for a in _arrays(self.scope.names.get(name))):
+        memory = _memory(value)
+        for name in assigned(body, updated=False) if isinstance(memory, Array) and memory.ndim else ():
+            if any(a.root == memory.root for a in _arrays(self.scope.names.get(name))):
                 kept = self.emitter.materialize(value)
-                self._note(name, {_CALLER}, value.root, kept.root)
+                self._note(name, {_CALLER}, memory.root, kept.root)
                 return kept
         return value
 
@@ -86,6 +87,7 @@ class Sharing:
         """`own`, the memory of `name`, gets a copy of `value`: notes with whom Python would share it."""
         for source in value.sources if isinstance(value, Value) else ():
             self._note(name, self._names_of(source) - {name} or {_CALLER}, own.root, source.root)
+        value = _memory(value)
         if not isinstance(value, Array) or not value.ndim:
             return
         if others := self._names_of(value) - {name}:
@@ -97,6 +99,7 @@ class Sharing:
 
     def is_callers(self, value) -> bool:
         """Whether this is the caller's array, or holds what a name has that the caller's array was bound to."""
+        value = _memory(value)
         return isinstance(value, Array) and value.ndim > 0 and (value.root in self.emitter.arguments or any(
             _CALLER in s.others and value.root in s.roots and not s.apart for s in self.emitter.sharing))
 
@@ -109,7 +112,7 @@ class Sharing:
         """One of the two, with which a name that is bound to it would share memory."""
         a, b = (x.place() if isinstance(x, Value) else x for x in (a, b))
         result = elementwise.choice(test, a, b)
-        arrays = [s for x in (a, b) if isinstance(x, Value) for s in ((x,) if isinstance(x, Array) and x.ndim else x.sources)]
+        arrays = [s for x in map(_memory, (a, b)) if isinstance(x, Value) for s in ((x,) if isinstance(x, Array) and x.ndim else x.sources)]
         result.sources = tuple(s for s in arrays if self._names_of(s))
         return result
 
@@ -167,11 +170,19 @@ class Sharing:
 def _arrays(value) -> list[Array]:
     if has_parts(value):
         return [a for _, v in items(value) for a in _arrays(v)]
-    value = value.current() if isinstance(value, Value) else value
+    value = _memory(value)
     return [value] if isinstance(value, Array) else []
+
+
+def _memory(value):
+    """The array that it is, or is a part of."""
+    value = value.current() if isinstance(value, Value) else value
+    return value.of if isinstance(value, Part) else value
 
 
 def _moved(e, value, root: str, name: str):
     if has_parts(value):
         return growing.replaced(e, value, lambda v: _moved(e, v, root, name))
+    if isinstance(value, Part):
+        return value.like(_moved(e, value.of, root, name))
     return value.at_container(name) if isinstance(value, Array) and value.root == root else value

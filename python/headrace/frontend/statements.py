@@ -10,7 +10,7 @@ from typing import Callable
 from ..trees import has_parts, items
 from .selections import Selected
 from .sizes import Size
-from .values import Array, Value
+from .values import Array, Part, Value
 
 RESULT = "return"  # what a function returns, as a name: no Python name is a keyword
 
@@ -144,6 +144,8 @@ def mentions(value) -> set[str]:
     parts = [value] if isinstance(value, Size) else []
     if isinstance(value, Selected):
         return mentions(value.full)
+    if isinstance(value, Part):
+        return mentions(value.of)
     if isinstance(value, Value):
         parts += value.shape
     if isinstance(value, Array):

@@ -114,6 +114,22 @@ class Array(Value):
         return text
 
 
+class Part(Value):
+    """z.real or z.imag of an array: what is written to it changes z."""
+
+    def __init__(self, of: Array, which: str):
+        super().__init__(np.float32 if of.dtype == np.complex64 else np.float64, of.shape, lambda i: f"{which}({of.at(i)})")
+        self.of, self.which, self.name = of, which, ""
+
+    def like(self, of: Array) -> Part:
+        return Part(of, self.which)
+
+    def joined(self, text: str, index: Sequence[str]) -> str:
+        """An element of z with another part."""
+        z = self.of.at(index)
+        return f"complex({text}, imag({z}))" if self.which == "real" else f"complex(real({z}), {text})"
+
+
 def scalar(dtype, text: str, weak: bool = False) -> Value:
     return Value(dtype, (), lambda _: text, weak)
 
