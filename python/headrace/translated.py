@@ -127,6 +127,7 @@ class Translation(Translated):
         for name, (what, _) in declared.items():
             if not what.shape and what.dtype.kind in "iu":
                 names[name] = self.emitter.size_of(names[name]) if isinstance(what, Weak) else self.emitter.counted(names[name])
+        self.emitter.given = set(self.emitter.symbols)
         names = {name: what.build(name, names.get) if isinstance(what, Tree) else names[name] for name, what in arguments.items()}
         try:
             evaluator = Lowering(self.emitter, Scope(source, dict(names)))

@@ -37,6 +37,8 @@ class Emitter:
         self.counts: dict[str, Size] = {}  # of these the integers that are sizes, too
         self.in_place: dict[str, int] = {}  # container → how many statements change it that bind no name
         self._rebinding = False
+        self.given: set[str] = set()  # of these, integers that are arguments
+        self.guards = 0  # open branches, and loops that may not run (paths.py)
         self.around: list = []   # the loops that are open (sharing.py)
         self.sharing: list = []  # names that have copies of what others have
         self.within: dict[str, object] = {}  # name of a size → one that is not smaller

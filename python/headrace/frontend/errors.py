@@ -53,6 +53,14 @@ class Refused(NotImplementedError):
         self.hint = hint
 
 
+class Unbound(NameError):
+    """A name that has no value on one of the ways to where it is read."""
+
+    def __init__(self, what: str, hint: str):
+        super().__init__(what)
+        self.hint = hint
+
+
 class OutOfScope:
     """Stands for what a loop's body bound and what is gone with it."""
 

@@ -39,6 +39,11 @@ class Scope:
 
     def __init__(self, source: Source, names: dict[str, Any]):
         self.source, self.names = source, names
+        self.unbound: dict[str, Any] = {}  # names that may have no value, and why (paths.py)
+        self.left: dict[str, list] = {}    # flags of loops, and the ways on which they are set
+
+    def unbound_by(self, name: str):
+        return self.unbound.get(name)
 
     def find(self, name: str):
         if name in self.names:
@@ -75,6 +80,7 @@ class Evaluator:
             self.emitter.origin = before
 
     def name(self, name: str):
+        self.check_bound(name)
         value = self.scope.find(name)
         if isinstance(value, OutOfScope):
             raise NameError(f"{name} is bound in a loop to what only exists there: bind it before the loop, too, or copy it")

@@ -27,6 +27,9 @@ class LocalScope(Scope):
         super().__init__(source, names)
         self.around, self.own = around, own
 
+    def unbound_by(self, name: str):
+        return self.unbound.get(name) if name in self.names or name in self.own else self.around.unbound_by(name)
+
     def find(self, name: str):
         if name in self.names:
             return self.names[name]

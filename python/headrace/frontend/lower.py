@@ -15,6 +15,7 @@ from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
 from .local import Local
 from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Resized, Retry, Retyped
+from .paths import Exits, Paths
 from .ranges import Ranges, Rows
 from .resizing import Resizing
 from .selections import Selected
@@ -27,7 +28,7 @@ from .written_out import WrittenOut
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
 
-class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
+class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
@@ -35,6 +36,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         self.no_groups()
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
+        self._exits: list[Exits] = []           # of the loops that are open
         self._statement = scope.source.body[0]
         self._retyped: dict[str, Retyped] = {}  # of these, types that the second branch gives and the first has not
 
@@ -42,6 +44,9 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         """Translates them all; gives what `return` gives."""
         self.block(returning(statements))
         result = self.scope.names.get(RESULT)
+        if result is not None and (cause := self.scope.unbound.get(RESULT)) is not None:
+            with self.at(cause.statement):
+                self.check_bound(RESULT)
         self.check_sharing(result)
         return result
 
@@ -195,6 +200,7 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
 
     # ---- names ----
     def bind(self, name: str, value) -> None:
+        self.note_bound(name, value)
         variable = self._variables.get(name)
         if variable is not None and isinstance(value, Value) and value.ndim:
             self.release(name)
@@ -273,28 +279,6 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
                 self._variables[name] = self._own(name, value)
 
     # ---- control flow ----
-    def do_If(self, s: ast.If) -> None:
-        test = self.truth(self.value(s.test))
-        if not isinstance(test, Value):
-            self.block(s.body if test else s.orelse)
-            return
-        condition = self.emitter.test(test)
-        both = {n for n in assigned(s.body) if n in assigned(s.orelse)}
-        self._again(lambda: self._branches(s, condition), lambda retry: None, both)
-        for name in both:
-            self._retyped.pop(name, None)
-
-    def _branches(self, s: ast.If, condition: str) -> None:
-        self._settle([*s.body, *s.orelse])
-        both = [n for n in assigned(s.body) if n in assigned(s.orelse) and n not in self._variables]
-        self._shared.update(both)
-        with self.emitter.block(f"if {condition}"):
-            self.block(s.body)
-            if s.orelse:
-                self.emitter.otherwise()
-                self.block(s.orelse)
-        self._shared.difference_update(both)
-
     def _again(self, translate, numbers, both: set[str] = frozenset()) -> None:
         """translate(), from the beginning again where the block gives names other types than they had. `numbers(retry)` gives
         what to do instead where it needs numbers in place of sizes, or None. `both`: names that both branches of an `if` bind."""
@@ -302,7 +286,8 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         while True:
             emitter, names, variables, shared = (self.emitter.snapshot(), dict(self.scope.names), dict(self._variables),
                                                  set(self._shared))
-            grouped, closed = dict(self.grouped), list(self._closed)
+            grouped, closed, unbound, left, open_loops = (dict(self.grouped), list(self._closed), dict(self.scope.unbound),
+                                                          dict(self.scope.left), list(self._exits))
             try:
                 translate()
                 for name in self._variables.keys() - variables.keys() - {RESULT}:
@@ -317,7 +302,8 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
                     raise
                 self.emitter.restore(emitter)
                 self.scope.names, self._variables, self._shared = names, variables, shared
-                self.grouped, self._closed = grouped, closed
+                self.grouped, self._closed, self._exits = grouped, closed, open_loops
+                self.scope.unbound, self.scope.left = unbound, left
                 if instead is not None:
                     translate, written_out = instead, True
                 elif memory:
@@ -374,14 +360,17 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
                                             (last[0] if last[0] is None else last[0] + 1, first[1]))
         self.emitter.loops[variable] = (least, greatest)
         self.emitter.symbols.add(variable)
-        with self._leaving(s.body, variable), self.emitter.block(text), self.iterating(s.body):
+        runs = self.surely_runs(begin, end, step)
+        with self.looping(s, runs) as states, self._leaving(s.body, variable), self.emitter.block(text), self.iterating(s.body):
             index = Size(variable)
             self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)
+            self.scope.unbound.pop(name, None)
             if left is not None:
                 with self.emitter.rebinding():
                     self.emitter.store(left, elementwise.cast(self.emitter, self.scope.names[name], left.dtype))
             with self.sizes_of_iterations(s.body):
                 self.block(s.body)
+            states.append(self.state())
         del self.emitter.loops[variable]
         self.sizes_after_loop()
         self._after_loop(name, before, left, rows)
@@ -434,8 +423,11 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
         self._again(lambda: self._while_loop(s), lambda retry: None)
 
     def _while_loop(self, s: ast.While) -> None:
+        runs = self.starts_true(s.test)
         self._settle(s.body)
-        with self._leaving(s.body), self.emitter.block("loop"), self.iterating(s.body), self.sizes_of_iterations(s.body):
+        ends = not isinstance(s.test, ast.Constant) or not s.test.value
+        with (self.looping(s, runs, ends) as states, self._leaving(s.body), self.emitter.block("loop"), self.iterating(s.body),
+              self.sizes_of_iterations(s.body)):
             test = self.truth(self.value(s.test))
             if isinstance(test, Value):
                 stop = self.emitter.test(elementwise.apply(self.emitter, "logical_not", test))
@@ -444,15 +436,8 @@ class Lowering(Sharing, Resizing, WrittenOut, Local, Evaluator):
             elif not test:
                 self.emitter.line("break")
             self.block(s.body)
+            states.append(self.state())
         self.sizes_after_loop()
-
-    def do_Break(self, s) -> None:
-        self.check_sizes_before_exit()
-        self.emitter.line("break")
-
-    def do_Continue(self, s) -> None:
-        self.check_sizes_before_exit()
-        self.emitter.line("continue")
 
 
 def _hint(name: str) -> str:

@@ -97,7 +97,9 @@ def without_else(loop: ast.For | ast.While, left: str) -> list[ast.stmt]:
 def unless(name: str, body: list[ast.stmt], at: ast.stmt) -> ast.If:
     """if not name: body"""
     test = ast.copy_location(ast.UnaryOp(ast.Not(), ast.copy_location(ast.Name(name, ast.Load()), at)), at)
-    return ast.copy_location(ast.If(test, body, []), at)
+    made = ast.copy_location(ast.If(test, body, []), at)
+    made.left = name  # type: ignore[attr-defined]
+    return made
 
 
 def leaving(statements: list[ast.stmt], left: str, without: Callable[[ast.stmt], list[ast.stmt]]) -> list[ast.stmt]:
