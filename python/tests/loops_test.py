@@ -122,6 +122,15 @@ def loss(x):
     return s
 
 
+def by_steps_that_grow(x):
+    step, s = 1, 0.0
+    while step < len(x):
+        for i in range(0, len(x), step):
+            s += x[i]
+        step *= 2
+    return s
+
+
 def in_a_branch(x):
     y = x * 1
     if x[0] > 0:
@@ -163,6 +172,11 @@ class Loops(Case):
         for x in INPUTS:
             self.same(pairs_in_order, x, 3, backend="interpreter")
             self.same(with_else, x, backend="cpu")
+
+    def test_a_step_that_the_program_computes(self):
+        with self.fails(headrace.UnsupportedError, "the step of a range is a number that is known", "for i in range(0, len(x), step)",
+                        "hint: for k in range((end - begin + step - 1) // step), with i = begin + k * step"):
+            headrace.program(by_steps_that_grow, backend="interpreter")(INPUTS[0])
 
     def test_gradients_through_them(self):
         x = INPUTS[0]

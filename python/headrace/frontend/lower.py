@@ -14,7 +14,7 @@ from .constructs import NoPlace
 from .emitter import Emitter
 from .evaluate import BINARY, Evaluator, Scope
 from .local import Local
-from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Resized, Retry, Retyped
+from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Refused, Resized, Retry, Retyped
 from .paths import Exits, Paths
 from .ranges import Ranges, Rows
 from .resizing import Resizing
@@ -348,8 +348,11 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
             return
         begin, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
         begin, end = self.emitter.size_of(begin), self.emitter.size_of(end)
-        if not isinstance(step, int) or step == 0:
-            raise NotImplementedError("the step of a range is a number that is known when the program is translated")
+        if step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        if not isinstance(step, int):
+            raise Refused("the step of a range is a number that is known when the program is translated",
+                          f"for k in range((end - begin + step - 1) // step), with {name} = begin + k * step, where the step is positive")
         self._settle(s.body)
         before, left = self.scope.names.get(name), self._last_value(s)
         variable = self.emitter.fresh(_hint(name))
