@@ -32,6 +32,10 @@ np.modf(v)[0]|np.compress(v > 0, v)|np.extract(v > 0, w)|np.roll(A, (1, -2), axi
 np.einsum("...i,...i", A, A)|np.einsum("...ij,kj->...ik", A[None], B)|np.einsum("ij,jk", A, B.T)|A[:, ::-1].take([1, 0], axis=1)
 np.quantile(v, [0.1, 0.5])|np.percentile(A, [10, 60], axis=1)|np.interp([0.1, 0.4], s, s * s)|A[np.ix_([0, 2], [1, 3])]|np.delete(v, [0, 3])|np.delete(A, [1, -1], axis=1)
 np.maximum(s, [0.1, 0.2, 0.3])|s * [1, 2, 3]|[1.0, 2.0, 4.0] + s|np.dot([1.0, 2.0, 3.0], s)|s.dot([1, 2, 3])|np.average(s, weights=[1, 2, 3])|np.convolve(v, [1, 2, 1], "same")
+np.concatenate([v, [1.0, 2.0]])|np.hstack([v, 1.0])|np.hstack((A, [[1.0]] * 4))|np.vstack(([1.0, 2.0, 3.0], s))|np.concatenate([A, v], axis=None)|np.concatenate(m)
+np.r_[0.0, v]|np.r_[v, 1:4, [0.5, 2]]|np.r_[A, B]|np.c_[v, w]|np.c_[A, B[:, 0]]|np.einsum(A, [0, 1], B, [2, 1])|np.einsum(A, [0, 1], B, [0, 1], [1])|np.einsum("ij,kj", A, B, optimize=True)
+A.reshape(-1, order="F")|np.reshape(A, (2, -1), order="F")|A.ravel("F")|A.flatten("F")|np.einsum(A, [0, ...], [...])|np.expand_dims(v, (0, 2))|np.expand_dims(A, (-1, 0))
+np.trace(A)|np.trace(np.stack([A, B]))|A[None, :, :, None].trace()
 np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.array(v.tolist()) * 2|A.item(1, 2) * A
 """
 OTHER = """
@@ -42,13 +46,13 @@ np.modf(u)[1]|np.diff(b)|np.nan_to_num(u, nan=1.0)|np.angle(z)|np.angle(v)|np.an
 np.hanning(5)|np.kaiser(5, 2.0)|np.logspace(0, 1, 4)|np.round(f, 1)|np.sort(f)|np.median(f)|np.diff(f)|np.percentile(k, 30)|np.pad(k, 1, constant_values=2)|np.convolve(k, k)|np.sinc(f)
 np.linalg.norm(z)|np.linalg.norm(f)|np.logaddexp(f, f)|np.logaddexp(v - np.inf, w)|np.all(A > -9, where=A > 0)|np.nanmax(u * np.nan)|np.append(k, 0.5)|np.trapezoid(k)|np.gradient(A)[1]
 np.argwhere(A > 0)|np.argwhere(v > 0)|np.unravel_index(k * k, (3, 4))[0]|np.unravel_index(np.argmax(A), A.shape)[1]|A.argsort(axis=0)|A.round(1)|np.maximum.accumulate(k)
-np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]
+np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]|np.trace(b[:4].reshape(2, 2))
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.
 KNOWN_SIZES = ("A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
                "A.item", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
-               "np.fft.ifftn", "np.fft.fft2")
+               "np.fft.ifftn", "np.fft.fft2", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
 
 
 def cases(text):
@@ -131,7 +135,9 @@ class Functions(Case):
     def test_what_they_don_t_do(self):
         calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.spacing(v)": "not among",
                  "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 3)": "there are 'fro'", "np.quantile(v, A)": "one number or a known number of them",
-                 "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements"}
+                 "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements", "np.vectorize(np.sin)(v)": "np.where in place of if",
+                 "np.einsum(A, 'ij')": "einsum takes a text such as", "np.r_['0,2', v]": "use np.concatenate", "np.r_[0:1:5j, v]": "use np.linspace",
+                 "A.reshape(-1, order='A')": "there are 'C' and 'F'", "np.trace(v)": "which has no diagonal"}
         functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(calls)})
         for k, (expression, words) in enumerate(calls.items()):
             with self.subTest(expression=expression), self.assertRaisesRegex(Exception, re.escape(words)):

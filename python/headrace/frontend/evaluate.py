@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, builtin, counting, creation, derived, elementwise, factors, growing, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
+from . import arrays, builtin, counting, creation, derived, elementwise, factors, growing, joining, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
 from ..trees import is_record
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import NeedsNumbers, NoArray, OutOfScope, Retry, Retyped
+from .errors import NeedsNumbers, NoArray, OutOfScope, Refused, Retry, Retyped
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .impure import check_pure
 from .sizes import Size
@@ -313,6 +313,8 @@ class Evaluator:
         base, key = self.value(n.value), self.key(n.slice)
         if base is np.mgrid or base is np.ogrid:
             return creation.grid(self.emitter, key, base is np.ogrid)
+        if base is np.r_ or base is np.c_:
+            return joining.by_subscript(self.emitter, base, key)
         if isinstance(base, Value):
             return arrays.subscript(self.emitter, base, key)
         if isinstance(key, (Value, Size)) and isinstance(base, (list, tuple, dict)):
@@ -335,6 +337,9 @@ class Evaluator:
         if growing.is_method(function):
             return growing.call_method(self.emitter, function, args, named, lambda v: self._kept(v, "item"))
         check_pure(function)
+        if function is np.vectorize or isinstance(function, np.vectorize):
+            raise Refused("np.vectorize, which calls a function for each element, has no place in a program",
+                          "call the function with the whole array, with np.where in place of if")
         if isinstance(function, Type):
             function = function.dtype
         if isinstance(function, np.dtype):

@@ -7,6 +7,7 @@ import numpy as np
 
 from . import arrays, elementwise, gathers, products, selections, tape
 from .emitter import Emitter
+from .errors import Refused
 from .sizes import Size, is_size, maximum, minimum, product
 from .values import Array, Part, Value, broadcast, is_number, value_of
 
@@ -33,13 +34,18 @@ def copy(e, a):
 
 
 @handles(np.reshape)
-def reshape(e, a, shape):
-    return arrays.reshape(e, value_of(a), shape)
+def reshape(e, a, shape, order="C"):
+    if order == "C":
+        return arrays.reshape(e, value_of(a), shape)
+    if order != "F":
+        raise Refused(f"np.reshape in the order '{order}'", "there are 'C' and 'F'")
+    shape = shape_of(e, shape)
+    return arrays.transpose(arrays.reshape(e, arrays.transpose(value_of(a)), shape[::-1]))
 
 
 @handles(np.ravel)
-def ravel(e, a):
-    return arrays.reshape(e, value_of(a), (-1,))
+def ravel(e, a, order="C"):
+    return reshape(e, a, (-1,), order)
 
 
 @handles(np.transpose)
@@ -76,7 +82,8 @@ def fliplr(e, a):
 @handles(np.expand_dims)
 def expand_dims(e, a, axis):
     v = value_of(a)
-    return arrays.keep_dims(v, [arrays.normal(axis, v.ndim + 1)], v.ndim + 1)
+    ndim = v.ndim + (len(axis) if isinstance(axis, (tuple, list)) else 1)
+    return arrays.keep_dims(v, arrays.axes_of(axis, ndim), ndim)
 
 
 @handles(np.squeeze)
@@ -89,21 +96,6 @@ def squeeze(e, a, axis=None):
 @handles(np.stack)
 def stack(e, parts, axis=0):
     return arrays.stack(e, parts, axis)
-
-
-@handles(np.concatenate)
-def concatenate(e, parts, axis=0):
-    return arrays.concatenate(e, parts, axis)
-
-
-@handles(np.hstack)
-def hstack(e, parts):
-    return arrays.concatenate(e, parts, 0 if value_of(parts[0]).ndim == 1 else 1)
-
-
-@handles(np.vstack)
-def vstack(e, parts):
-    return arrays.stack(e, parts) if value_of(parts[0]).ndim == 1 else arrays.concatenate(e, parts, 0)
 
 
 @handles(np.broadcast_to)
@@ -170,7 +162,11 @@ def diag(e, v, k=0):
 
 @handles(np.trace)
 def trace(e, a):
-    return arrays.reduction(e, "sum", diag(e, a))
+    v = e.settled(a)
+    if v.ndim < 2:
+        raise ValueError(f"np.trace of an array of {v.ndim} dimensions, which has no diagonal")
+    shape = (*v.shape[2:], minimum(*v.shape[:2]))
+    return arrays.reduction(e, "sum", Value(v.dtype, shape, lambda i: v.at([i[-1], i[-1], *i[:-1]])), -1)
 
 
 # ---- reductions, products ----
@@ -218,7 +214,9 @@ def dot(e, a, b):
 
 
 @handles(np.einsum)
-def einsum(e, spec, *operands):
+def einsum(e, spec, *operands, optimize=None):
+    if not isinstance(spec, str):
+        spec, operands = products.in_letters(spec, *operands)
     return products.einsum(e, spec, *operands)
 
 
@@ -352,8 +350,8 @@ class Method:
         return self.handler(e, self.value, *args, **kwargs)
 
 
-def _reshape_method(e, a, *shape):
-    return reshape(e, a, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
+def _reshape_method(e, a, *shape, order="C"):
+    return reshape(e, a, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape, order)
 
 
 def _transpose_method(e, a, *axes):
@@ -364,8 +362,8 @@ def _fill_method(e, a, number):
     e.store(a, elementwise.cast(e, number, a.dtype))
 
 
-def _flatten_method(e, a):
-    return ravel(e, e.materialize(a))
+def _flatten_method(e, a, order="C"):
+    return ravel(e, e.materialize(a), order)
 
 
 def _item_method(e, a, *index):

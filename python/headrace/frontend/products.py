@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import string
+
 import numpy as np
 
 from . import elementwise
@@ -25,6 +27,18 @@ def _spelled_out(spec: str, ranks: list[int]) -> str:
         out = "..." + "".join(sorted(c for c in set(inside) if inside.count(c) == 1))
     spelled = [t.replace("...", letters[len(letters) - k:]) for t, k in zip(terms, own)]
     return ",".join(spelled + terms[len(spelled):]) + "->" + out.replace("...", letters)
+
+
+def in_letters(*given) -> tuple[str, list]:
+    """np.einsum(a, [0, 1], b, [1, 2], [0, 2]) as its text and operands."""
+    def term(places) -> str:
+        if not isinstance(places, (list, tuple)) or not all(p is Ellipsis or isinstance(p, int) and 0 <= p < 52 for p in places):
+            raise TypeError("einsum takes a text such as 'ij,jk->ik', or arrays each of which a list of numbers below 52 follows")
+        return "".join("..." if p is Ellipsis else string.ascii_letters[p] for p in places)
+
+    out = f"->{term(given[-1])}" if len(given) % 2 else ""
+    pairs = given[: len(given) // 2 * 2]
+    return ",".join(map(term, pairs[1::2])) + out, list(pairs[::2])
 
 
 def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
