@@ -13,7 +13,7 @@ from python.tests.case import Case, headrace, np
 RNG = np.random.default_rng(0)
 GIVEN = {"A": RNG.normal(size=(4, 5)), "B": RNG.normal(size=(4, 5)), "v": RNG.normal(size=7), "w": RNG.normal(size=7), "s": np.array([-0.5, 0.25, 1.0]),
          "k": np.arange(7) - 3, "m": np.array([[3.0, 1.0], [1.0, 2.0]]), "u": np.array([0.5, np.nan, -1.0, np.nan, 2.0, 0.0, 1.5]),
-         "z": RNG.normal(size=6) + 1j * RNG.normal(size=6), "b": RNG.normal(size=7) > 0, "f": RNG.normal(size=7).astype(np.float32)}
+         "z": RNG.normal(size=6) + 1j * RNG.normal(size=6), "b": RNG.normal(size=7) > 0, "f": RNG.normal(size=7).astype(np.float32), "i8": np.array([4, -128, 6, -128, 0], np.int8)}
 SMOOTH = """
 np.diff(v)|np.diff(A, axis=0)|np.diff(v, 2)|np.ediff1d(A)|np.gradient(v)|np.gradient(A, 0.5, axis=1)|np.trapezoid(v, dx=0.5)|np.trapezoid(A, axis=0)
 np.pad(v, 2)|np.pad(A, ((1, 0), (0, 2)), constant_values=3.0)|np.pad(A, 1, mode="edge")|np.pad(v, 2, mode="reflect")|np.pad(v, (3, 2), mode="wrap")
@@ -46,7 +46,7 @@ np.modf(u)[1]|np.diff(b)|np.nan_to_num(u, nan=1.0)|np.angle(z)|np.angle(v)|np.an
 np.hanning(5)|np.kaiser(5, 2.0)|np.logspace(0, 1, 4)|np.round(f, 1)|np.sort(f)|np.median(f)|np.diff(f)|np.percentile(k, 30)|np.pad(k, 1, constant_values=2)|np.convolve(k, k)|np.sinc(f)
 np.linalg.norm(z)|np.linalg.norm(f)|np.logaddexp(f, f)|np.logaddexp(v - np.inf, w)|np.all(A > -9, where=A > 0)|np.nanmax(u * np.nan)|np.append(k, 0.5)|np.trapezoid(k)|np.gradient(A)[1]
 np.argwhere(A > 0)|np.argwhere(v > 0)|np.unravel_index(k * k, (3, 4))[0]|np.unravel_index(np.argmax(A), A.shape)[1]|A.argsort(axis=0)|A.round(1)|np.maximum.accumulate(k)
-np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]|np.trace(b[:4].reshape(2, 2))
+np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]|np.gcd(i8, -i8)|np.gcd(i8, i8[::-1])|np.gcd(i8, np.int8(6))|np.trace(b[:4].reshape(2, 2))
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.

@@ -45,7 +45,8 @@ def _divisor(e: Emitter, name: str, x1, x2) -> tuple[Value, Value, Value]:
 
 @handles(np.gcd)
 def gcd(e: Emitter, x1, x2):
-    return _divisor(e, "gcd", x1, x2)[0]
+    found, *_ = _divisor(e, "gcd", x1, x2)
+    return op(e, "absolute", found) if found.dtype.kind == "i" else found
 
 
 @handles(np.lcm)
