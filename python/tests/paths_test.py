@@ -46,6 +46,14 @@ def by_a_loop_that_is_left(x, k):
     return y
 
 
+def by_a_branch_in_a_loop(x, k):
+    best = -1.0
+    for i in range(3):
+        if x[i] > best:
+            best, where = x[i], i * 1.0
+    return where
+
+
 def by_a_loop_over_data(x, k):
     for i in range(int(x[0])):
         last = x[i] * 2
@@ -204,7 +212,7 @@ REFUSED = [(in_one_branch, "y", "branch", "return y + 0"), (in_the_other_branch,
            (in_a_branch_of_a_branch, "y", "branch", "return y"), (by_a_loop, "y", "loop", "return y"),
            (by_a_loop_that_is_left, "y", "loop", "return y"), (by_a_loop_over_data, "last", "loop", "return last"),
            (of_other_branches, "y", "branch", "y[0] = 1"), (within_a_function, "r", "branch", "return r"),
-           (by_an_empty_loop, "y", "loop", "return y")]
+           (by_a_branch_in_a_loop, "where", "loop", "return where"), (by_an_empty_loop, "y", "loop", "return y")]
 INPUTS = [np.array(v) for v in ([1.0, 2.0, 7.0], [0.5, -6.0, 0.25], [-7.0, 3.0, 0.0])]
 
 

@@ -46,15 +46,13 @@ class Paths:
         yield
         self.emitter.guards -= really
 
-    def _joined(self, s: ast.stmt, states: list[State]) -> None:
+    def _joined(self, s: ast.stmt, before: State, states: list[State]) -> None:
         """After `s`, where all these ways come together."""
-        here = self.emitter.guards
-        found = {}
-        for n in self.scope.names if states else ():
-            if any(n not in names or n in unbound for names, unbound in states):
-                cause = next((unbound[n] for _, unbound in states if n in unbound), Cause(s, here))
-                found[n] = cause._replace(guards=min(cause.guards, here))
-        self.scope.unbound = found
+        def always(n: str) -> bool:
+            return all(n in names and n not in unbound for names, unbound in states)
+
+        cause = Cause(s, self.emitter.guards)
+        self.scope.unbound = {n: before.unbound.get(n, cause) for n in self.scope.names if not always(n)}
 
     def check_bound(self, name: str) -> None:
         cause = self.scope.unbound_by(name)
@@ -96,7 +94,7 @@ class Paths:
                 self.emitter.otherwise()
             other = self._way(s.orelse)
         self._shared.difference_update(both)
-        self._joined(s, [*ends, *self.scope.left.get(getattr(s, "left", ""), other)])
+        self._joined(s, before, [*ends, *self.scope.left.get(getattr(s, "left", ""), other)])
 
     def _way(self, statements: list[ast.stmt]) -> list[State]:
         """Translates them; the state at their end, if they come to it."""
@@ -130,7 +128,7 @@ class Paths:
         self._exits.pop()
         normal = [*([] if _leaves(s.body) else states), *exits.continues, *([] if runs else [before])]
         ways = [*exits.breaks, *(normal if ends else [])]
-        self._joined(s, ways)
+        self._joined(s, before, ways)
         for n in self.scope.names.keys() - before.names.keys():
             if not _same([names[n] for names, _ in ways if n in names]):
                 self.scope.unbound[n] = Cause(s, self.emitter.guards, several=True)
