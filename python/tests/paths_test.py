@@ -31,33 +31,22 @@ def in_a_branch_of_a_branch(x, k):
     return y
 
 
-def by_a_loop(x, k):
+def by_loops(x, k):
+    k = abs(k) + 0.25
     while k > 0:
-        y = x * 2
+        y = x * k
         k -= 1
-    return y
-
-
-def by_a_loop_that_is_left(x, k):
-    for i in range(3):
-        if x[i] > k:
-            break
-        y = x * i
-    return y
-
-
-def by_a_branch_in_a_loop(x, k):
-    best = -1.0
+    best = -10.0
     for i in range(3):
         if x[i] > best:
             best, where = x[i], i * 1.0
-    return where
-
-
-def by_a_loop_over_data(x, k):
-    for i in range(int(x[0])):
+    for i in range(3):
+        if x[i] > 20:
+            break
+        z = x * i
+    for i in range(min(int(abs(x[0])), 2) + 1):
         last = x[i] * 2
-    return last
+    return y, where, z, last
 
 
 def of_other_branches(x, k):
@@ -209,16 +198,15 @@ def annotated(x: headrace.float64[N], steps: int):
 
 
 REFUSED = [(in_one_branch, "y", "branch", "return y + 0"), (in_the_other_branch, "y", "branch", "return x * y"),
-           (in_a_branch_of_a_branch, "y", "branch", "return y"), (by_a_loop, "y", "loop", "return y"),
-           (by_a_loop_that_is_left, "y", "loop", "return y"), (by_a_loop_over_data, "last", "loop", "return last"),
+           (in_a_branch_of_a_branch, "y", "branch", "return y"),
            (of_other_branches, "y", "branch", "y[0] = 1"), (within_a_function, "r", "branch", "return r"),
-           (by_a_branch_in_a_loop, "where", "loop", "return where"), (by_an_empty_loop, "y", "loop", "return y")]
+           (by_an_empty_loop, "y", "loop", "return y")]
 INPUTS = [np.array(v) for v in ([1.0, 2.0, 7.0], [0.5, -6.0, 0.25], [-7.0, 3.0, 0.0])]
 
 
 class Paths(Case):
     def test_what_has_a_value(self):
-        for f in (bound_on_every_way, found_or_else, under_one_condition, left_early, bound_again, returns_early):
+        for f in (bound_on_every_way, found_or_else, under_one_condition, left_early, bound_again, returns_early, by_loops):
             for x in INPUTS:
                 for k in (-1.0, 0.5, 4.0, 10.0):
                     with self.subTest(f.__name__, x=x, k=k):

@@ -1,6 +1,6 @@
-"""Branches, and which names have a value however a program comes to a statement. A name that one branch alone binds, or a loop that may
-have no iteration, has none on the other way, and Python would say so when the program runs. Within later branches and loops such a name
-may be read: the program knows when."""
+"""Branches, and which names have a value however a program comes to a statement. A name that one branch alone binds has none on the other
+way, and Python would say so when the program runs. Within later branches and loops such a name may be read: the program knows when.
+A loop is taken to bind what some iteration may bind, as searches do: `if x[i] > best: best, where = x[i], i`."""
 
 from __future__ import annotations
 
@@ -118,8 +118,9 @@ class Paths:
         self.emitter.line("continue")
 
     @contextlib.contextmanager
-    def looping(self, s: ast.For | ast.While, runs: bool, ends: bool = True):
-        """Around a loop's translation. `runs`: whether it surely has an iteration; `ends`: whether it ends without `break`."""
+    def looping(self, s: ast.For | ast.While, runs: bool | None, ends: bool = True):
+        """Around a loop's translation. `runs`: whether it surely has an iteration, or surely none (None); `ends`: whether it ends without
+        `break`."""
         before, exits = self.state(), Exits([], [])
         self._exits.append(exits)
         states: list[State] = []
@@ -130,13 +131,18 @@ class Paths:
         ways = [*exits.breaks, *(normal if ends else [])]
         self._joined(s, before, ways)
         for n in self.scope.names.keys() - before.names.keys():
+            if runs is not None:
+                self.scope.unbound.pop(n, None)
             if not _same([names[n] for names, _ in ways if n in names]):
                 self.scope.unbound[n] = Cause(s, self.emitter.guards, several=True)
 
-    def surely_runs(self, begin: Any, end: Any, step: int) -> bool:
-        """Whether a range has a number. That of an argument's size, or up to an integer that is an argument, is taken to have one."""
+    def surely_runs(self, begin: Any, end: Any, step: int) -> bool | None:
+        """Whether a range has a number; None: it has none. That of an argument's size, or up to an integer that is an argument, is taken
+        to have one."""
         e, length = self.emitter, end - begin if step > 0 else begin - end
-        low, _ = interval(length, e.intervals)
+        low, high = interval(length, e.intervals)
+        if high is not None and high <= 0:
+            return None
         return low is not None and low > 0 or not isinstance(length, int) and not (e.symbols - e.given) & set(names_in(length))
 
     def starts_true(self, test: ast.expr) -> bool:
