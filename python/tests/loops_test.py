@@ -158,6 +158,18 @@ def over_two_ranges(x):
     return s
 
 
+def of_no_iteration(x):
+    s, b = np.zeros(1), x.copy()
+    for i in range(len(x)):
+        s += x[i]
+    for i in range(len(x) - 2, -1, -1):
+        b[i] += b[i + 1]
+    for v in x[1:]:
+        for w in x[2:]:
+            s += v * w
+    return s, b
+
+
 INPUTS = [np.array(v) for v in ([1.0, 2.0, 3.0, 4.0, 5.0], [0.5, 0.25, 3.0, -1.0, 0.0], [2.5, -1.0, 0.5, 2.0, 7.0], [3.0, 3.0, 1.5, 0.0, 1.0],
                                 [-5.0, 0.0, 0.0, 0.0, 9.0])]
 
@@ -172,6 +184,11 @@ class Loops(Case):
         for x in INPUTS:
             self.same(pairs_in_order, x, 3, backend="interpreter")
             self.same(with_else, x, backend="cpu")
+
+    def test_of_no_iteration(self):
+        for n in range(4):
+            with self.subTest(n=n):
+                self.same(of_no_iteration, np.arange(n) + 0.5, backend="interpreter")
 
     def test_a_step_that_the_program_computes(self):
         with self.fails(headrace.UnsupportedError, "the step of a range is a number that is known", "for i in range(0, len(x), step)",

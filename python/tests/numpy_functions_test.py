@@ -20,7 +20,7 @@ np.pad(v, 2)|np.pad(A, ((1, 0), (0, 2)), constant_values=3.0)|np.pad(A, 1, mode=
 np.sort(v)|np.sort(A, axis=0)|np.sort(A, axis=None)|np.median(v)|np.median(A, axis=1)|np.percentile(v, 30)|np.quantile(A, 0.25, axis=0)|np.quantile(v, 0.4, keepdims=True)
 np.kron(s, v)|np.kron(m, A)|np.tile(v, 2)|np.tile(A, (2, 3))|np.convolve(v, s)|np.convolve(v, s, mode="same")|np.convolve(s, v, mode="valid")|np.correlate(v, s, "full")
 np.cross(s, np.array([1.0, 2.0, 3.0]))|np.vander(s, 3, increasing=True)|np.ptp(v)|np.ptp(A, axis=1)|np.logaddexp(v, w)|np.logaddexp2(v, w)|np.sinc(v)|np.corrcoef(A)
-np.degrees(v)|np.radians(v)|np.polyval(v, s)|np.polyval([2.0, 0.0, 1.0], v)|np.interp(v, s, np.exp(s))|np.interp(v, s, s * 2, left=-9.0)
+np.degrees(v)|np.radians(v)|np.polyval(v, s)|np.polyval([2.0, 0.0, 1.0], v)|np.interp(v, s, np.exp(s))|np.interp(v, s, s * 2, left=-9.0)|np.interp(v, s[:1], v[:1])
 np.select([v > 1, v > 0], [v * v, w], 0.5)|np.where(np.isclose(v, w), v, w)|np.nan_to_num(v)|np.linalg.norm(v)|np.linalg.norm(A)|np.linalg.norm(A, axis=1)
 np.linalg.norm(v, 1)|np.linalg.norm(v, np.inf)|np.linalg.norm(v, 3)|np.linalg.norm(A, 1)|np.linalg.norm(A, np.inf)|np.linalg.norm(A, -1)|np.linalg.norm(A, axis=0, keepdims=True)
 np.moveaxis(A, 0, 1)|np.rollaxis(A, 1)|np.rot90(A)|np.rot90(A, -1)|np.atleast_2d(v)|np.atleast_3d(A)|np.column_stack((v, w))|np.dstack((A, B))|np.block([[A, B], [B, A]])

@@ -353,6 +353,9 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
         if not isinstance(step, int):
             raise Refused("the step of a range is a number that is known when the program is translated",
                           f"for k in range((end - begin + step - 1) // step), with {name} = begin + k * step, where the step is positive")
+        runs = self.surely_runs(begin, end, step)
+        if runs is None:
+            return self.skipped(s)
         self._settle(s.body)
         before, left = self.scope.names.get(name), self._last_value(s)
         variable = self.emitter.fresh(_hint(name))
@@ -363,7 +366,6 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
                                             (last[0] if last[0] is None else last[0] + 1, first[1]))
         self.emitter.loops[variable] = (least, greatest)
         self.emitter.symbols.add(variable)
-        runs = self.surely_runs(begin, end, step)
         with self.looping(s, runs) as states, self._leaving(s.body, variable), self.emitter.block(text), self.iterating(s.body):
             index = Size(variable)
             self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)

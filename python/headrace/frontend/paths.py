@@ -118,9 +118,8 @@ class Paths:
         self.emitter.line("continue")
 
     @contextlib.contextmanager
-    def looping(self, s: ast.For | ast.While, runs: bool | None, ends: bool = True):
-        """Around a loop's translation. `runs`: whether it surely has an iteration, or surely none (None); `ends`: whether it ends without
-        `break`."""
+    def looping(self, s: ast.For | ast.While, runs: bool, ends: bool = True):
+        """Around a loop's translation. `runs`: whether it surely has an iteration; `ends`: whether it ends without `break`."""
         before, exits = self.state(), Exits([], [])
         self._exits.append(exits)
         states: list[State] = []
@@ -131,8 +130,7 @@ class Paths:
         ways = [*exits.breaks, *(normal if ends else [])]
         self._joined(s, before, ways)
         for n in self.scope.names.keys() - before.names.keys():
-            if runs is not None:
-                self.scope.unbound.pop(n, None)
+            self.scope.unbound.pop(n, None)
             if not _same([names[n] for names, _ in ways if n in names]):
                 self.scope.unbound[n] = Cause(s, self.emitter.guards, several=True)
 
@@ -144,6 +142,12 @@ class Paths:
         if high is not None and high <= 0:
             return None
         return low is not None and low > 0 or not isinstance(length, int) and not (e.symbols - e.given) & set(names_in(length))
+
+    def skipped(self, s: ast.For) -> None:
+        """A loop that surely has no iteration: names that it alone would bind have no value."""
+        for n in assigned([s]):
+            if n not in self.scope.names:
+                self.scope.names[n], self.scope.unbound[n] = 0.0, Cause(s, self.emitter.guards)
 
     def starts_true(self, test: ast.expr) -> bool:
         """Whether a loop's condition is true at first, for all that it asks for is known."""

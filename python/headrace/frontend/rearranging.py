@@ -76,10 +76,12 @@ def interp(e, x, xp, fp, left=None, right=None):
     v, places, values = e.settled(floats(e, x)), e.settled(floats(e, xp)), e.settled(floats(e, fp))
     n = one_dimension("interp", places).shape[0]
     last = n - 1
-    j = e.materialize(do(e, np.clip, op(e, "subtract", searchsorted(e, places, v, "right"), 1), 0, last - 1), "place")
-    next_ = op(e, "add", j, 1)
+    j = e.materialize(do(e, np.clip, op(e, "subtract", searchsorted(e, places, v, "right"), 1), 0, op(e, "maximum", last - 1, 0)), "place")
+    next_ = op(e, "minimum", op(e, "add", j, 1), last)
     at = lambda a, k: arrays.subscript(e, a, (k,))  # noqa: E731
-    slope = op(e, "divide", op(e, "subtract", at(values, next_), at(values, j)), op(e, "subtract", at(places, next_), at(places, j)))
+    width = op(e, "subtract", at(places, next_), at(places, j))
+    width = elementwise.where(op(e, "equal", width, 0), 1.0, width)  # of one point, or of two at one place
+    slope = op(e, "divide", op(e, "subtract", at(values, next_), at(values, j)), width)
     inside = op(e, "add", op(e, "multiply", slope, op(e, "subtract", v, at(places, j))), at(values, j))
     end = lambda a, k: arrays.subscript(e, a, (k,))  # noqa: E731
     made = elementwise.where(op(e, "greater", v, end(places, -1)), end(values, -1) if right is None else right, inside)
