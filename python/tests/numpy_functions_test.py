@@ -40,7 +40,7 @@ np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.arra
 """
 OTHER = """
 np.round(v)|np.round(v, 1)|np.around(A, 2)|np.round(k, 1)|np.fix(v)|np.signbit(v)|np.argsort(v)|np.argsort(k % 3)|np.argsort(A, axis=0)|np.sort(b)|np.sort(k)|np.sort(u)|np.median(u)
-np.searchsorted(s, v)|np.searchsorted(s, s, side="right")|np.digitize(v, s)|np.digitize(v, s[::-1])|np.count_nonzero(k)|np.count_nonzero(A > 0, axis=1)|np.isclose(v, v + 1e-9)
+np.searchsorted(s, v)|np.searchsorted(s, s, side="right")|np.digitize(v, s)|np.digitize(v, s[::-1])|np.digitize(s, s[::-1])|np.digitize(s, s[::-1], right=True)|np.digitize(s, s)|np.count_nonzero(k)|np.count_nonzero(A > 0, axis=1)|np.isclose(v, v + 1e-9)
 np.allclose(v, w)|np.allclose(u, u, equal_nan=True)|np.array_equal(v, v)|np.array_equal(v, s)|np.isin(k, [1, 2])|np.isin(k, k[2:4])|np.divmod(k, 3)[1]|np.divmod(v, w)[0]
 np.modf(u)[1]|np.diff(b)|np.nan_to_num(u, nan=1.0)|np.angle(z)|np.angle(v)|np.angle(z, deg=True)|np.fft.fft2(A)|np.fft.ifftn(A)|np.fft.fftshift(v)|np.fft.ifftshift(v)|np.fft.fftfreq(7)
 np.hanning(5)|np.kaiser(5, 2.0)|np.logspace(0, 1, 4)|np.round(f, 1)|np.sort(f)|np.median(f)|np.diff(f)|np.percentile(k, 30)|np.pad(k, 1, constant_values=2)|np.convolve(k, k)|np.sinc(f)
@@ -118,6 +118,18 @@ class Functions(Case):
         some = "|".join(cases(SMOOTH)[::9] + cases(OTHER)[::9])
         self.functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(cases(some))})
         self.each(some, lambda expression, f, args: self.agrees(headrace.program(f), f, args))
+
+    def test_places_among_many(self):
+        def places(a, v):
+            return (np.searchsorted(a, v), np.searchsorted(a, v, side="right"), np.digitize(v, a), np.digitize(v, a[::-1], right=True),
+                    np.isin(v, a), np.searchsorted(a, v.reshape(17, 3)))
+
+        r = np.random.default_rng(0)
+        for n in (64, 65, 127, 128, 129, 300):
+            a = np.sort(r.integers(-n, n, n) / 4)
+            v = np.concatenate([r.integers(-n - 9, n + 9, 48) / 4, [np.inf, -np.inf, a[-1]]])
+            with self.subTest(n=n):
+                self.same(places, a, v, backend="interpreter")
 
     def test_gradients(self):
         self.functions = module_of({f"f{k}": (names_in(c), f"np.sum(np.sin({c} + 0.3))") for k, c in enumerate(cases(SMOOTH))})

@@ -12,6 +12,9 @@ from .sizes import Size, maximum, minimum
 from .values import Value, is_number, text_as, value_of
 
 
+MANY = 64  # numbers: of fewer all are compared, in more one looks for the place by halves
+
+
 def do(e: Emitter, function, *args, **named):
     """What the program would write: np.function(…)."""
     return FUNCTIONS[function](e, *args, **named)
@@ -215,7 +218,12 @@ def isin(e, element, test_elements):
             found = op(e, "logical_or", found, op(e, "equal", v, t))
         return elementwise.where(found, np.bool_(True), np.bool_(False)) if v.ndim and not found.ndim else found
     other = e.settled(do(e, np.ravel, test_elements))
-    return do(e, np.any, op(e, "equal", arrays.keep_dims(v, [v.ndim], v.ndim + 1), other), -1)
+    n = other.shape[0]
+    if not (v.ndim and isinstance(n, int) and n > MANY and {v.dtype.kind, other.dtype.kind} <= set("iuf")):
+        return do(e, np.any, op(e, "equal", arrays.keep_dims(v, [v.ndim], v.ndim + 1), other), -1)
+    order, x = e.settled(do(e, np.sort, other)), e.settled(v)
+    place = op(e, "minimum", do(e, np.searchsorted, order, x), n - 1)
+    return op(e, "equal", arrays.subscript(e, order, (place,)), x)
 
 
 @handles(np.nan_to_num)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import arrays, creation, elementwise
-from .derived import along, do, floats, known, one_dimension, op
+from .derived import MANY, along, do, floats, known, one_dimension, op
 from .functions import handles
 from .sizes import Size
 from .values import Value, broadcast_shapes, is_number, typed_number, value_of
@@ -57,16 +57,31 @@ def searchsorted(e, a, v, side="left"):
     if side not in ("left", "right"):
         raise ValueError(f"np.searchsorted: side is left or right, not {side!r}")
     order, x = one_dimension("searchsorted", e.settled(a)), e.settled(v)
-    before = op(e, "less" if side == "left" else "less_equal", order, arrays.keep_dims(x, [x.ndim], x.ndim + 1))
-    return do(e, np.sum, elementwise.cast(e, before, np.int64), -1)
+    before = "less" if side == "left" else "less_equal"
+    n = order.shape[0]
+    if x.ndim and isinstance(n, int) and n > MANY:
+        return _by_halves(e, order, x, before)
+    return do(e, np.sum, elementwise.cast(e, op(e, before, order, arrays.keep_dims(x, [x.ndim], x.ndim + 1)), np.int64), -1)
+
+
+def _by_halves(e, order, x, before):
+    """How many elements of the order stand before each of x: more by the largest power of two that fits, then by half of it, and so on."""
+    n, count = order.shape[0], do(e, np.zeros, x.shape, np.int64)
+    for more in (1 << k for k in reversed(range(n.bit_length()))):
+        next_ = op(e, "add", count, more)
+        last = arrays.subscript(e, order, (op(e, "subtract", op(e, "minimum", next_, n), 1),))
+        fits = op(e, "logical_and", op(e, "less_equal", next_, n), op(e, before, last, x))
+        count = e.materialize(elementwise.where(fits, next_, count), "place")
+    return count
 
 
 @handles(np.digitize)
 def digitize(e, x, bins, right=False):
     edges = e.settled(bins)
     v = e.settled(x)
-    up = searchsorted(e, edges, v, "left" if right else "right")
-    down = op(e, "subtract", edges.shape[0], searchsorted(e, do(e, np.flip, edges), v, "right" if right else "left"))
+    side = "left" if right else "right"
+    up = searchsorted(e, edges, v, side)
+    down = op(e, "subtract", edges.shape[0], searchsorted(e, do(e, np.flip, edges), v, side))
     rising = op(e, "less_equal", arrays.subscript(e, edges, (0,)), arrays.subscript(e, edges, (-1,)))
     return elementwise.where(rising, up, down)
 
