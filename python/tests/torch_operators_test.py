@@ -152,5 +152,31 @@ class Gradients(Case):
         self.check(lambda a: torch.sort(a, dim=1).values.cumsum(0) * a, a)
 
 
+class Kinks(Case):
+    """Where a function has no derivative, or its formula would lose it, gradients are eager code's."""
+
+    def agree(self, function, *args):
+        class Module(torch.nn.Module):
+            def forward(self, *args):
+                return function(*args)
+
+        torch._dynamo.reset()
+        made = []
+        for f in (function, headrace.module(Module()), torch.compile(function, backend="headrace")):
+            leaves = [a.clone().requires_grad_() for a in args]
+            y = f(*leaves)
+            weights = torch.arange(1.0, 1 + y.numel(), dtype=y.dtype).reshape(y.shape)
+            made.append((y.detach(), torch.autograd.grad(y, leaves, weights)))
+        for got in made[1:]:
+            torch.testing.assert_close(got, made[0], rtol=1e-5, atol=1e-6, equal_nan=True)
+
+    def test_certain_probabilities(self):
+        cross = torch.nn.functional.binary_cross_entropy
+        x, y = torch.tensor([0.0, 0, 1, 1, 0.3, 1e-8, 20]), torch.tensor([0.0, 1, 0, 1, 0.25, 1, 0])
+        self.agree(lambda x: cross(x, y[:6], reduction="none"), x[:6])
+        self.agree(lambda x: cross(torch.sigmoid(x), 1 - y, y + 0.5), x)
+        self.agree(lambda x, y: cross(x, y, reduction="sum"), x[4:6], y[4:6])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -38,7 +38,7 @@ KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_re
         "aten.elu.default", "aten.hardtanh.default", "aten.addcmul.default", "aten.addcdiv.default", "aten.softplus.default",
         "aten.hardswish.default", "aten.hardsigmoid.default", "aten.native_layer_norm.default", "aten.native_group_norm.default",
         "aten._softmax.default", "aten._log_softmax.default", "aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default",
-        "aten.mish.default")
+        "aten.mish.default", "aten.binary_cross_entropy.default")
 
 
 # What export keeps whole and Dynamo takes apart: interpolation is gathers and weights.

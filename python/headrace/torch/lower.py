@@ -11,8 +11,8 @@ import torch
 from torch import fx
 
 from ..errors import UnsupportedError
-from . import bags, bessel, complex, contraction, creation, factors, fourier, indexing, linalg, movement, networks, pointwise  # noqa: F401: fill the table
-from . import pooling, recurrent, reductions, sizes, sorting, special  # noqa: F401
+from . import bags, bessel, complex, contraction, creation, factors, fourier, indexing, linalg, losses, movement, networks  # noqa: F401: fill the table
+from . import pointwise, pooling, recurrent, reductions, sizes, sorting, special  # noqa: F401
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS
 
@@ -112,7 +112,7 @@ class Lowering(Emitter):
             self.values[node] = made if isinstance(node.meta["val"], (tuple, list)) else made[0]
             return
         function = _known(name)
-        refuse_devices(node, elements=function.__module__.endswith((".networks", ".pooling", ".recurrent")))
+        refuse_devices(node, elements=function.__module__.endswith((".losses", ".networks", ".pooling", ".recurrent")))
         given = [fx.map_arg(a, lambda n: self.values[n]) for a in node.args]
         named = {k: fx.map_arg(v, lambda n: self.values[n]) for k, v in node.kwargs.items()}
         result = function(self, *map(_plain, given), **{k: _plain(v) for k, v in named.items()})

@@ -6,7 +6,7 @@ from ..errors import UnsupportedError
 from . import sizes
 from .emit import FLOATS, Value, cast
 from .movement import extent
-from .reductions import Axes, accumulate, gathered, moments, narrowed, total, wide, widened
+from .reductions import Axes, accumulate, gathered, moments, narrowed, total, wide
 from .table import op
 
 
@@ -200,55 +200,6 @@ def softmax_backward(c, g, y, dim, dtype):
 @op("_log_softmax_backward_data")
 def log_softmax_backward(c, g, y, dim, dtype):
     return _softmax_gradient(c, g, y, dim, True)
-
-
-# ---- losses ----
-@op("nll_loss_forward", "nll_loss2d_forward")
-def nll_loss(c, x, target, weight, reduction, ignore_index):
-    """(loss, total weight): target[n, …] names a class of x[n, class, …]."""
-    _require_floats(x, "nll_loss")
-    if x.rank == 1:
-        one = nll_loss(c, _batch_of(x), _batch_of(target), weight, reduction, ignore_index)
-        return tuple(v if v.rank == 0 else Value(v.dtype, (), lambda i, v=v: v.at(["0"])) for v in one)
-    given, x, weight = x.dtype, widened(c, x), weight if weight is None else widened(c, weight)
-    t = x.dtype
-    w = lambda i: weight.at([_label(target, i, ignore_index)]) if weight is not None else c.operand(1, (), t)  # noqa: E731
-    kept = lambda i: f"{target.at(i)} != {c.operand(ignore_index, (), 'i64')}"  # noqa: E731
-    each = lambda i: f"({kept(i)} ? -{x.at([i[0], _label(target, i, ignore_index), *i[1:]])} * {w(i)} : 0)"  # noqa: E731
-    whole = Axes(target, None, False)
-    weights = accumulate(c, whole, t, "+=", "0", lambda i: f"({kept(i)} ? {w(i)} : 0)")
-    if reduction == 0:
-        return c.fill(c.new(given, target.shape), lambda i: cast(each(i), t, given)), c.fill(c.new(given, ()), lambda i: "0")
-    loss = accumulate(c, whole, t, "+=", "0", each)
-    if reduction == 1:
-        loss = Value(t, (), lambda i, sum_=loss: f"({sum_.at(i)} / {weights.at(i)})")
-    return c.whole(narrowed(c, loss, given)), narrowed(c, weights, given)
-
-
-def _batch_of(v: Value) -> Value:
-    return Value(v.dtype, (1, *v.shape), lambda i: v.at(i[1:]))
-
-
-def _label(target: Value, i, ignore_index) -> str:
-    """A class that is there, also where the target is ignored."""
-    return f"({target.at(i)} == {ignore_index if ignore_index >= 0 else f'({ignore_index})'} ? 0 : {target.at(i)})"
-
-
-@op("nll_loss_backward", "nll_loss2d_backward")
-def nll_loss_backward(c, g, x, target, weight, reduction, ignore_index, total_weight):
-    out = c.result()
-    t = wide(out.dtype)
-    g, total_weight = widened(c, g), widened(c, total_weight)
-
-    def text(i):
-        i = i if x.rank > 1 else ["0", *i]
-        at = [i[0], *i[2:]] if x.rank > 1 else []
-        w = c.operand(weight, [i[1]], t) if weight is not None else c.operand(1, (), t)
-        scale = g.at(at) if reduction == 0 else g.at([]) if reduction == 2 else f"{g.at([])} / {total_weight.at([])}"
-        hit = f"{target.at(at)} == i64({i[1]}) && {target.at(at)} != {c.operand(ignore_index, (), 'i64')}"
-        return cast(f"({hit} ? -{w} * {scale} : 0)", t, out.dtype)
-
-    return c.fill(out, text)
 
 
 # ---- embedding ----
