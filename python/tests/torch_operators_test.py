@@ -61,6 +61,7 @@ class Special(OperatorCase):
         z = torch.complex(torch.tensor([3.0, 0.0, -1e300, math.inf], dtype=F64), torch.tensor([-4.0, 0.0, 1e300, 1.0], dtype=F64))
         self.same(lambda v: (v.abs(), v.angle(), torch.view_as_real(v), v.conj() * 2), z)
         self.same(torch.sgn, z[:2])
+        self.same(torch.sinc, torch.tensor([0.5 + 0.5j, 0, 0.25], dtype=torch.complex64), rtol=1e-5, atol=1e-6)
         self.same(lambda v: torch.fft.irfft(torch.fft.rfft(v, norm="ortho"), n=9), torch.randn(2, 9, dtype=F64))
         self.same(lambda v: torch.fft.ifft2(torch.fft.fft2(v)).real, torch.randn(3, 4, 5, dtype=F64))
 
@@ -176,6 +177,37 @@ class Kinks(Case):
         self.agree(lambda x: cross(x, y[:6], reduction="none"), x[:6])
         self.agree(lambda x: cross(torch.sigmoid(x), 1 - y, y + 0.5), x)
         self.agree(lambda x, y: cross(x, y, reduction="sum"), x[4:6], y[4:6])
+
+    def test_products_with_logarithms(self):
+        x, y = torch.tensor([0.0, 0, 0, 1, -1]), torch.tensor([2.0, 0.5, 1, 0, 3])
+        self.agree(lambda x: torch.xlogy(x, y) + torch.special.xlog1py(x, y - 1) + torch.xlogy(x, 2.5), x)
+        self.agree(lambda y: torch.xlogy(x, y) + torch.special.xlog1py(x, y), y)
+        self.agree(lambda x: torch.xlogy(x, x) + torch.xlogy(0.0, x + 1), torch.tensor([1.0, 2, 0.5]))
+        self.agree(lambda x: torch.xlogy(x, -y), torch.zeros(5))
+        draws = torch.tensor([0.3, 0.7])
+        for family in (torch.distributions.Beta, torch.distributions.Gamma):
+            self.agree(lambda a, b: family(a, b).log_prob(draws), torch.tensor([1.0, 2]), torch.tensor([1.0, 0.5]))  # noqa: B023
+        self.agree(lambda a: torch.distributions.Dirichlet(a).log_prob(draws), torch.ones(2))
+
+    def test_special_functions(self):
+        x = torch.tensor([0.0, -0.0, -30, 30, 1e-30, -1e-20, 0.5, -0.5, 3, -3, 0.01], dtype=F64)
+        self.agree(lambda x: torch.erfc(x) + torch.special.log_ndtr(x), x)
+        self.agree(lambda x: torch.special.erfcx(x) - torch.special.log_ndtr(x), x.clamp(-4, 4))
+        self.agree(torch.sinc, x)
+        self.agree(torch.special.log_ndtr, torch.tensor([math.inf]))
+
+    def test_roots_of_nothing(self):
+        equal = torch.ones(2, 3)
+        self.agree(lambda x: x.std(1) + torch.std_mean(x, 1, correction=0)[0] + x.std() + torch.std_mean(x * 2)[1], equal)
+        x = torch.tensor([[0.0, 0, 0], [0, 1, -2]])
+        for p in (0.5, 1.5, 2, 3, 4):
+            self.agree(lambda x: x.norm(p=p, dim=1), x)  # noqa: B023
+        self.agree(lambda x: torch.nn.functional.normalize(x, p=3.0), x)
+
+    def test_ties_of_bins(self):
+        pool = torch.nn.functional
+        self.agree(lambda x: pool.adaptive_max_pool1d(x, 2), torch.ones(1, 1, 5))
+        self.agree(lambda x: pool.adaptive_max_pool2d(x.relu(), (2, 3)), torch.eye(5)[None] * 2 - 1)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,12 @@ def max_pool(c, x, kernel, stride=(), padding=(0,), dilation=(1,), ceil_mode=Fal
     return like(y, given), like(where, given)
 
 
+def _place(flat: str, plane) -> list[str]:
+    """The indices into a plane that a number of one of its elements stands for."""
+    inner = [sizes.product(plane[d + 1:]) for d in range(len(plane))]
+    return [f"{flat} // {n}" if d == 0 else f"{flat} // {n} % {plane[d]}" for d, n in enumerate(inner)]
+
+
 def _to_places(c, g: Value, indices: Value, spatial: int) -> Value:
     """Each gradient added at its place, an index into the plane."""
     lead = len(c.shape) - spatial
@@ -57,11 +63,7 @@ def _to_places(c, g: Value, indices: Value, spatial: int) -> Value:
 
     def add(sums):
         def body(i):
-            flat, at = indices.at(i), []
-            for d in range(len(plane)):
-                inner = sizes.product(plane[d + 1:])
-                at.append(f"{flat} // {inner}" if d == 0 else f"{flat} // {inner} % {plane[d]}")
-            c.line(f"{sums.at([*i[:lead], *at])} += {c.operand(g, i, sums.dtype)}")
+            c.line(f"{sums.at([*i[:lead], *_place(indices.at(i), plane)])} += {c.operand(g, i, sums.dtype)}")
 
         c.maps(g.shape, body)
 
@@ -161,21 +163,22 @@ def adaptive_max_pool(c, x, size):
     _require_floats(x, "adaptive_max_pool")
     shape, spatial = c.shapes[0], len(size)
     lead = x.rank - spatial
-    y, where = c.new(x.dtype, shape), c.new("i64", shape)
+    x = c.whole(x)
+    top, where = c.new(x.dtype, shape, "top"), c.new("i64", shape)
     bins, plane = _bins(x, shape[lead:], lead), x.shape[lead:]
     count = sizes.product(plane)
     inner = lambda i: [*i[:lead], *i[x.rank:]]  # noqa: E731
-    c.fill(y, lambda i: "(-inf)")
-    c.maps([*shape, *bins], lambda i: c.line(f"{y.at(i[:x.rank])} max= {x.at(inner(i))}"))
+    c.fill(top, lambda i: "(-inf)")
+    c.maps([*shape, *bins], lambda i: c.line(f"{top.at(i[:x.rank])} max= {x.at(inner(i))}"))
     c.fill(where, lambda i: str(count))
 
     def place(i):
         flat = " + ".join(f"i64({k}) * {sizes.product(plane[d + 1:])}" for d, k in enumerate(i[x.rank:]))
-        v, top = x.at(inner(i)), y.at(i[:x.rank])
-        c.line(f"{where.at(i[:x.rank])} min= (({v} == {top} || isnan({v})) ? {flat} : {count})")
+        v = x.at(inner(i))
+        c.line(f"{where.at(i[:x.rank])} min= (({v} == {top.at(i[:x.rank])} || isnan({v})) ? {flat} : {count})")
 
     c.maps([*shape, *bins], place)
-    return y, where
+    return c.fill(c.new(x.dtype, shape), lambda i: x.at([*i[:lead], *_place(where.at(i), plane)])), where
 
 
 @op("adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward")

@@ -219,7 +219,12 @@ def moments(c, axes: Axes, a: Value, dtype: str, correction=0) -> tuple[Value, V
     return mu, c.fill(c.new(dtype, axes.shape, "var"), lambda i: f"{q.at(i)} / {left}")
 
 
-@op("var.correction", "std.correction", "var_mean.correction")
+def flat_at_zero(root: str, x: str) -> str:
+    """The root of x, with the gradient 0 where x is 0."""
+    return f"({x} == 0 ? 0 : {root.format(f'({x} == 0 ? 1 : {x})')})"
+
+
+@op("var.correction", "std.correction", "var_mean.correction", "std_mean.correction")
 def var(c, a, dims=None, correction=1, keepdim=False):
     if a.dtype in COMPLEX:
         raise UnsupportedError("variance of complex numbers")
@@ -227,8 +232,8 @@ def var(c, a, dims=None, correction=1, keepdim=False):
     mu, v = moments(c, Axes(a, dims, keepdim), a, t, 1 if correction is None else correction)
     to = lambda x: x if t == a.dtype else c.fill(c.new(a.dtype, x.shape), lambda i: cast(x.at(i), t, a.dtype))  # noqa: E731
     if "std" in c.target:
-        return c.fill(c.new(a.dtype, v.shape), lambda i: cast(f"sqrt({v.at(i)})", t, a.dtype))
-    return to(v) if "var_mean" not in c.target else (to(v), to(mu))
+        v = c.fill(c.new(t, v.shape, "std"), lambda i: flat_at_zero("sqrt({0})", v.at(i)))
+    return (to(v), to(mu)) if "_mean" in c.target else to(v)
 
 
 @op("linalg_vector_norm")
@@ -241,15 +246,11 @@ def vector_norm(c, a, order=2, dims=None, keepdim=False, dtype=None):
         return extremum(c, axes, sizes_, "max=" if order > 0 else "min=")
     x = lambda i: c.operand(a, i, t)  # noqa: E731
     p = c.operand(float(order), (), t)
-    text = {0: lambda i: f"({x(i)} != 0 ? 1 : 0)", 1: lambda i: f"abs({x(i)})", 2: lambda i: f"{x(i)} * {x(i)}"}.get(
-        order, lambda i: f"pow(abs({x(i)}), {p})")
-    s = accumulate(c, axes, t, "+=", "0", text)
-    root = s.at
-    if order == 2:
-        root = lambda i: f"({s.at(i)} == 0 ? 0 : sqrt({s.at(i)}))"  # noqa: E731: at 0 the gradient is 0
-    elif order not in (0, 1):
-        root = lambda i: f"pow({s.at(i)}, 1 / {p})"  # noqa: E731
-    return c.fill(c.new(c.dtype, axes.shape), lambda i: cast(root(i), t, c.dtype))
+    power, root = {0: ("({0} != 0 ? 1 : 0)", "{0}"), 1: ("abs({0})", "{0}"), 2: ("{0} * {0}", "sqrt({0})")}.get(
+        order, (f"pow(abs({{0}}), {p})", f"pow({{0}}, 1 / {p})"))
+    guarded = flat_at_zero if order > 0 and order != 1 else str.format
+    s = accumulate(c, axes, t, "+=", "0", lambda i: power.format(x(i)) if order == 2 else guarded(power, x(i)))
+    return c.fill(c.new(c.dtype, axes.shape), lambda i: cast(guarded(root, s.at(i)), t, c.dtype))
 
 
 def _scan(c, a: Value, dim: int, sign: str) -> Value:

@@ -6,7 +6,8 @@ import math
 from fractions import Fraction
 
 from ..errors import UnsupportedError
-from .emit import FLOATS, Value, cast
+from .emit import COMPLEX, FLOATS, Value, cast
+from .reductions import wide
 from .table import op
 
 _PI = repr(math.pi)
@@ -129,8 +130,8 @@ def polygamma(c, n, a):
 
 # ---- the error function ----
 def _scaled(c, x: Value) -> Value:
-    """exp(x²) erfc(x) for |x|."""
-    t = derived(c, x.shape, lambda i: f"2 / (2 + abs({x.at(i)}))", "t")
+    """exp(x²) erfc(x) for |x|; at 0 its slope is that from above."""
+    t = derived(c, x.shape, lambda i: f"2 / (2 + ({x.at(i)} < 0 ? -{x.at(i)} : {x.at(i)}))", "t")
 
     def text(i):
         return f"{t.at(i)} * exp({horner(_ERFC, f'(2 * {t.at(i)} - 1)')})"
@@ -151,6 +152,60 @@ def erfcx(c, a):
     x = widened(c, a)
     s = _scaled(c, x)
     return narrow(c, lambda i: f"({x.at(i)} < 0 ? 2 * exp({x.at(i)} * {x.at(i)}) - {s.at(i)} : {s.at(i)})")
+
+
+@op("special_log_ndtr")
+def log_ndtr(c, a):
+    """log(erfc(-x / √2) / 2): below 0 by what is scaled, for erfc has no digits there."""
+    given = widened(c, a)
+    x = derived(c, a.shape, lambda i: f"(isinf({given.at(i)}) ? 0 : {given.at(i)} * {math.sqrt(0.5)!r})", "x")
+    s = _scaled(c, x)
+
+    def text(i):
+        v, half = x.at(i), f"({s.at(i)} / 2)"
+        finite = f"({v} < 0 ? log({half}) - {v} * {v} : log1p(-exp(-{v} * {v}) * {half}))"
+        return f"({given.at(i)} == inf ? 0 : isinf({given.at(i)}) ? {given.at(i)} : {finite})"
+
+    return narrow(c, text)
+
+
+@op("sinc")
+def sinc(c, a):
+    """sin(πx) / πx; near 0 by its series, for there the slope's formula has no digits."""
+    if a.dtype in COMPLEX:
+        x = lambda i: c.operand(a, i, c.dtype)  # noqa: E731
+        nothing = lambda i: f"(real({x(i)}) == 0 && imag({x(i)}) == 0)"  # noqa: E731
+        return c.fill(c.result(), lambda i: f"({nothing(i)} ? {c.operand(1, (), c.dtype)} : sin({x(i)} * {_PI}) / ({x(i)} * {_PI}))")
+    x = widened(c, a)
+    t = derived(c, x.shape, lambda i: f"{x.at(i)} * {_PI}", "t")
+    terms = [(-1.0) ** k / math.factorial(2 * k + 1) for k in reversed(range(9))]
+
+    def text(i):
+        v = t.at(i)
+        near = f"abs({v}) < 1"
+        far = f"({near} ? 1 : {v})"
+        return f"({near} ? {horner(terms, f'({v} * {v})')} : sin({far}) / {far})"
+
+    return narrow(c, text)
+
+
+# ---- products with logarithms: 0 where x is, whatever the logarithm ----
+def _times_log(log: str, pole: int):
+    def lower(c, x, y):
+        t = wide(c.dtype)
+
+        def text(i):
+            a, b = c.operand(x, i, t), c.operand(y, i, t)
+            nothing = f"{a} == 0 && ({b} <= {pole} || {b} == inf)"
+            return cast(f"({nothing} ? 0 : {a} * {log}({nothing} ? 1 : {b}))", t, c.dtype)
+
+        return c.fill(c.result(), text)
+
+    return lower
+
+
+op("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other")(_times_log("log", 0))
+op("special_xlog1py", "special_xlog1py.self_scalar", "special_xlog1py.other_scalar")(_times_log("log1p", -1))
 
 
 @op("erfinv", "special_erfinv")
