@@ -240,11 +240,12 @@ def _hold_detached(gm: fx.GraphModule) -> None:
             elif "set_grad_enabled" in name:
                 if name != "wrap_with_set_grad_enabled" or node.args[0] is not False:
                     raise UnsupportedError("a module that turns gradients on within torch.no_grad()")
-                _hold_results(m.graph, node)
+                _hold_results(m, node)
         m.recompile()
 
 
-def _hold_results(graph: fx.Graph, region: fx.Node) -> None:
+def _hold_results(gm: fx.GraphModule, region: fx.Node) -> None:
+    graph = gm.graph
     for item in list(region.users):
         if item.target is not operator.getitem:
             raise UnsupportedError("a torch.no_grad() region whose results are used in an unknown way")
@@ -252,7 +253,18 @@ def _hold_results(graph: fx.Graph, region: fx.Node) -> None:
             with graph.inserting_after(item):
                 held = graph.call_function(torch.ops.headrace.hold.default, (item,))
             held.meta["val"] = item.meta["val"]
+            if _written(gm, region, item.args[1]):  # memory that a later part may write, too: it takes the held value
+                with graph.inserting_after(held):
+                    graph.call_function(torch.ops.aten.copy_.default, (item, held)).meta["val"] = item.meta["val"]
+                continue
             item.replace_all_uses_with(held, delete_user_cb=lambda user, held=held: user is not held)
+
+
+def _written(gm: fx.GraphModule, region: fx.Node, k: int) -> bool:
+    """Whether a region's k-th result is memory that it was given and wrote to."""
+    part = operator.attrgetter(region.args[1].target)(gm)
+    made = next(n for n in part.graph.nodes if n.op == "output").args[0][k]
+    return isinstance(made.target, torch._ops.OpOverload) and made.target._schema.is_mutable
 
 
 def _layout(program) -> Exported:
@@ -381,7 +393,8 @@ def reaches(gm: fx.GraphModule, outputs: list[fx.Node]) -> list[set[fx.Node]]:
         if n.op == "placeholder":
             known[n] = frozenset([n]) if _floats(n) else frozenset()
         elif n.op == "call_function" and n.target is not torch.ops.headrace.hold.default and (_floats(n) or n.target is operator.getitem):
-            known[n] = frozenset().union(*[known.get(i, frozenset()) for i in n.all_input_nodes])
+            inputs = n.args[1:2] if n.target is torch.ops.aten.copy.default else n.all_input_nodes
+            known[n] = frozenset().union(*[known.get(i, frozenset()) for i in inputs])
         else:
             known[n] = frozenset()
     return [set(known[o]) if isinstance(o, fx.Node) and _floats(o) else set() for o in outputs]
