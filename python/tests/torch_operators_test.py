@@ -178,6 +178,13 @@ class Kinks(Case):
         self.agree(lambda x: cross(torch.sigmoid(x), 1 - y, y + 0.5), x)
         self.agree(lambda x, y: cross(x, y, reduction="sum"), x[4:6], y[4:6])
 
+    def test_margins_of_labels(self):
+        loss = torch.nn.functional.multilabel_margin_loss
+        x, y = torch.tensor([[0.1, 0.2, 0.4, 0.8], [0.3, 0.1, -0.2, 0.5]]), torch.tensor([[3, -1, 0, 1], [0, 2, 2, -1]])
+        for reduction in ("none", "mean", "sum"):
+            self.agree(lambda x: loss(x, y, reduction=reduction), x)  # noqa: B023
+        self.agree(lambda x: loss(x, torch.tensor([0, 2, -1])), torch.tensor([0.0, 1, 1]))
+
     def test_products_with_logarithms(self):
         x, y = torch.tensor([0.0, 0, 0, 1, -1]), torch.tensor([2.0, 0.5, 1, 0, 3])
         self.agree(lambda x: torch.xlogy(x, y) + torch.special.xlog1py(x, y - 1) + torch.xlogy(x, 2.5), x)

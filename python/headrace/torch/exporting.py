@@ -29,6 +29,7 @@ from . import checks, randomness
 from .diagnosis import name_of
 from .dynamic import shapes_of, spelled_out
 from .lower import Lowered, lower
+from .meanings import MEANINGS, right_gradients
 from .outline import Outline, match, outline, same_tensor
 from .whole import recurrent_layers_whole
 
@@ -65,6 +66,7 @@ def decompositions(table: dict | None = None) -> dict:
     table = dict(torch.export.default_decompositions() if table is None else table)
     for overload, meaning in get_decompositions(TAKEN_APART).items():
         table.setdefault(overload, meaning)
+    table |= MEANINGS
     for overload in list(table):
         if str(overload) in KEPT:
             del table[overload]
@@ -168,7 +170,8 @@ def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 @contextlib.contextmanager
 def _as_traced(name: str):
     try:
-        with warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), torch.enable_grad():
+        with warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), \
+                right_gradients(), torch.enable_grad():
             warnings.simplefilter("ignore")
             yield
     except (UnsupportedError, KeyboardInterrupt):
