@@ -153,9 +153,7 @@ class Gradients(Case):
         self.check(lambda a: torch.sort(a, dim=1).values.cumsum(0) * a, a)
 
 
-class Kinks(Case):
-    """Where a function has no derivative, or its formula would lose it, gradients are eager code's."""
-
+class AgreeCase(Case):
     def agree(self, function, *args):
         class Module(torch.nn.Module):
             def forward(self, *args):
@@ -170,6 +168,10 @@ class Kinks(Case):
             made.append((y.detach(), torch.autograd.grad(y, leaves, weights)))
         for got in made[1:]:
             torch.testing.assert_close(got, made[0], rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+class Kinks(AgreeCase):
+    """Where a function has no derivative, or its formula would lose it, gradients are eager code's."""
 
     def test_certain_probabilities(self):
         cross = torch.nn.functional.binary_cross_entropy
@@ -211,10 +213,29 @@ class Kinks(Case):
             self.agree(lambda x: x.norm(p=p, dim=1), x)  # noqa: B023
         self.agree(lambda x: torch.nn.functional.normalize(x, p=3.0), x)
 
+
     def test_ties_of_bins(self):
         pool = torch.nn.functional
         self.agree(lambda x: pool.adaptive_max_pool1d(x, 2), torch.ones(1, 1, 5))
         self.agree(lambda x: pool.adaptive_max_pool2d(x.relu(), (2, 3)), torch.eye(5)[None] * 2 - 1)
+
+
+class Both(AgreeCase):
+    """What once only torch.compile knew, or only for sizes that are constants."""
+
+    def test_pools_of_volumes_of_any_size(self):
+        pool = torch.nn.functional
+        ways = (lambda x: pool.max_pool3d(x, 2), lambda x: pool.adaptive_max_pool3d(x, 2),
+                lambda x: pool.max_unpool3d(*pool.max_pool3d(x, 2, return_indices=True), 2))
+        for function in ways:
+            torch._dynamo.reset()
+            ours = torch.compile(function, backend="headrace", dynamic=True)
+            for sizes in ((4, 6, 2), (6, 4, 8)):
+                x = torch.randn(1, 2, *sizes)
+                given = [x.clone().requires_grad_() for _ in range(2)]
+                for f, g in zip((ours, function), given):
+                    f(g).square().sum().backward()
+                torch.testing.assert_close(given[0].grad, given[1].grad)
 
 
 if __name__ == "__main__":

@@ -69,4 +69,5 @@ def product(sizes) -> int | str:
             rest.append(s)
     if not rest or number == 0:
         return number
-    return "*".join(([str(number)] if number != 1 else []) + rest)
+    factors = ([str(number)] if number != 1 else []) + rest
+    return f"({'*'.join(factors)})" if len(factors) > 1 else rest[0]
