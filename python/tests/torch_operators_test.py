@@ -223,6 +223,13 @@ class Kinks(AgreeCase):
 class Both(AgreeCase):
     """What once only torch.compile knew, or only for sizes that are constants."""
 
+    def test_smaller_operators(self):
+        x = torch.tensor([[0.5, -1, 2], [3, 0.25, 1]])
+        self.agree(lambda x: torch.ldexp(x, torch.tensor([1, 2, 0])) + torch.nn.functional.rrelu(x, training=False), x)
+        self.agree(lambda x, y: torch.dist(x, y) + torch.dist(x, y * 2, p=3), x, x + 1)
+        self.agree(lambda x: torch.dist(x, x.detach()), x)
+
+
     def test_pools_of_volumes_of_any_size(self):
         pool = torch.nn.functional
         ways = (lambda x: pool.max_pool3d(x, 2), lambda x: pool.adaptive_max_pool3d(x, 2),

@@ -72,7 +72,7 @@ def _table() -> dict:
 
     aten = torch.ops.aten
     table = decompositions(core_aten_decompositions())
-    table |= get_decompositions([aten.dist, aten.narrow_copy, aten.ldexp, aten.batch_norm_backward])
+    table |= get_decompositions([aten.narrow_copy, aten.batch_norm_backward])
     # Its second result is taken from another algorithm, which the gradient would not know.
     return {k: v for k, v in table.items() if "_scaled_dot_product" not in str(k)}
 

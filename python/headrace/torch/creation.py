@@ -38,7 +38,7 @@ def ones(c, *args, **rest):
     return _filled(c, 1)
 
 
-@op("scalar_tensor")
+@op("scalar_tensor", "prims.scalar_tensor")
 def scalar_tensor(c, value, **rest):
     return _filled(c, value)
 

@@ -64,7 +64,7 @@ def _(x):
 def decompositions(table: dict | None = None) -> dict:
     """Operator → its meaning in smaller ones; what our table knows whole is left out."""
     table = dict(torch.export.default_decompositions() if table is None else table)
-    for overload, meaning in get_decompositions(TAKEN_APART).items():
+    for overload, meaning in get_decompositions([*TAKEN_APART, torch.ops.aten.dist, torch.ops.aten.ldexp]).items():
         table.setdefault(overload, meaning)
     table |= MEANINGS
     for overload in list(table):

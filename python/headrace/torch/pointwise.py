@@ -299,6 +299,14 @@ def leaky_relu(c, a, slope=0.01):
     return apply(c, c.dtype, "({0} > 0 ? {0} : {0} * {1})", a, slope)
 
 
+@op("rrelu_with_noise", "rrelu_with_noise_functional")
+def rrelu(c, a, noise, lower=1 / 8, upper=1 / 3, training=False, generator=None):
+    if training:
+        raise UnsupportedError("rrelu with random slopes")
+    y = apply(c, c.dtype, "({0} > 0 ? {0} : {0} * {1})", a, (lower + upper) / 2)
+    return (y, noise) if "functional" in c.target else y
+
+
 @op("elu")
 def elu(c, a, alpha=1, scale=1, input_scale=1):
     return apply(c, c.dtype, "({0} <= 0 ? {1} * {2} * expm1({0} * {3}) : {2} * {0})", a, alpha, scale, input_scale)
