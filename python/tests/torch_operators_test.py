@@ -229,6 +229,11 @@ class Both(AgreeCase):
         self.agree(lambda x, y: torch.dist(x, y) + torch.dist(x, y * 2, p=3), x, x + 1)
         self.agree(lambda x: torch.dist(x, x.detach()), x)
 
+    def test_groups_of_raw_channels(self):
+        norm = torch.nn.functional.group_norm
+        x = torch.randn(2, 4, 5, dtype=F64)
+        self.agree(lambda x: norm(x, 1) + norm(x, 2), x)
+        self.agree(lambda x, w: norm(x, 2, w, w + 1), x[..., 0], x[0, :, 0])
 
     def test_pools_of_volumes_of_any_size(self):
         pool = torch.nn.functional

@@ -148,7 +148,7 @@ def layer_norm(c, x, shape, weight, bias, eps):
 def group_norm(c, x, weight, bias, n, channels, plane, groups, eps):
     _require_floats(x, "group_norm")
     if not isinstance(x.shape[1], int):
-        raise UnsupportedError("group_norm of an unknown number of channels")
+        return _open_group_norm(c, x, weight, bias, groups, eps)
     t, d = wide(x.dtype), x.shape[1] // groups
     rows = c.viewed(x, [x.shape[0], groups, d, sizes.product(x.shape[2:])])
     axes = Axes(rows, [2, 3], False)
@@ -156,6 +156,17 @@ def group_norm(c, x, weight, bias, n, channels, plane, groups, eps):
     r = c.fill(c.new(t, mu.shape, "rstd"), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
     y = _scaled(c, rows, axes.of(mu), axes.of(r), weight, bias, t, lambda i: [f"{i[1]} * {d} + {i[2]}"])
     return c.viewed(y, x.shape), *_statistics(c, mu, r)
+
+
+def _open_group_norm(c, x, weight, bias, groups, eps):
+    """The same of a number of channels that is not known: no view divides it."""
+    t, d = wide(x.dtype), f"({x.shape[1]} // {groups})"
+    x = c.whole(x)
+    rows = Value(x.dtype, [x.shape[0], groups, d, *x.shape[2:]], lambda i: x.at([i[0], f"{i[1]} * {d} + {i[2]}", *i[3:]]))
+    mu, v = moments(c, Axes(rows, list(range(2, rows.rank)), False), rows, t)
+    r = c.fill(c.new(t, mu.shape, "rstd"), lambda i: f"1 / sqrt({v.at(i)} + {c.operand(eps, (), t)})")
+    of = lambda s: lambda i: s.at([i[0], f"{i[1]} // {d}" if groups > 1 else "0"])  # noqa: E731
+    return _scaled(c, x, of(mu), of(r), weight, bias, t, lambda i: [i[1]]), *_statistics(c, mu, r)
 
 
 # ---- softmax ----
