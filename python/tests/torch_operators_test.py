@@ -213,6 +213,11 @@ class Kinks(AgreeCase):
             self.agree(lambda x: x.norm(p=p, dim=1), x)  # noqa: B023
         self.agree(lambda x: torch.nn.functional.normalize(x, p=3.0), x)
 
+    def test_bounds_that_are_tensors(self):
+        x, low, high = torch.tensor([[0.0, 1, 0.5, -1, 2, 3, 1, 2], [0.0] * 8, [1.0] * 6 + [0.5, math.nan]])
+        self.agree(torch.clamp, x, low, high)
+        self.agree(lambda x, low: torch.clamp(x, min=low) + torch.clamp(low, max=x), x, low)
+        self.agree(lambda x, y: torch.fmax(x, y) * 2 + torch.fmin(x, y), x, high)
 
     def test_ties_of_bins(self):
         pool = torch.nn.functional

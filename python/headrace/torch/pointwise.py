@@ -19,8 +19,7 @@ _SIGMOID = "({0} >= 0 ? 1 / (1 + exp(-{0})) : exp({0}) / (1 + exp({0})))"
 SAME = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}",
     "maximum": "max({0}, {1})", "minimum": "min({0}, {1})",
-    "fmax": "(isnan({0}) ? {1} : isnan({1}) ? {0} : max({0}, {1}))",
-    "fmin": "(isnan({0}) ? {1} : isnan({1}) ? {0} : min({0}, {1}))",
+    "fmax": "(isnan({1}) || {0} >= {1} ? {0} : {1})", "fmin": "(isnan({1}) || {0} <= {1} ? {0} : {1})",
     "relu": _RELU, "square": "{0} * {0}", "positive": "{0}",
 }
 # results are floats
@@ -272,11 +271,14 @@ def clamp(c, a, low=None, high=None):
         if low is not None:
             text = "({0} < {1} ? {1} : " + text + ")" if high is None or low <= high else "({2} + 0 * {2})"
         return apply(c, t, text, a, low if low is not None else 0, high if high is not None else 0)
-    if low is None:
-        return apply(c, t, "min({0}, {1})", a, high)
-    if high is None:
-        return apply(c, t, "max({0}, {1})", a, low)
-    return apply(c, t, "min(max({0}, {1}), {2})", a, low, high)
+    if t in FLOATS:
+        below, above = "(isnan({1}) ? nan : {0} < {1} ? {1} : {0})", "(isnan({1}) ? nan : {0} > {1} ? {1} : {0})"
+        both = "(isnan({1}) || isnan({2}) ? nan : {0} > {2} || {1} > {2} ? {2} : {0} < {1} ? {1} : {0})"
+    else:
+        below, above, both = "max({0}, {1})", "min({0}, {1})", "min(max({0}, {1}), {2})"
+    if low is None or high is None:
+        return apply(c, t, below if high is None else above, a, low if high is None else high)
+    return apply(c, t, both, a, low, high)
 
 
 @op("clamp_min", "clamp_min.Tensor")
