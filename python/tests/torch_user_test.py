@@ -254,6 +254,17 @@ class Calls(UserCase):
         with self.fails(headrace.UnsupportedError, "values that differ from place to place", "hint: x.masked_scatter"):
             headrace.module(Several())(torch.tensor([1.0, -1.0, 2.0]))
 
+    def test_operators_that_programs_do_not_know(self):
+        class Quantile(nn.Module):
+            def forward(self, x):
+                y = x.exp()
+                return torch.special.zeta(y, 2.0) + y
+
+        with self.fails(headrace.UnsupportedError, "special_zeta", "torch_user_test.py", "in forward: return torch.special.zeta(y, 2.0) + y",
+                        "hint: torch.compile(model, backend=\"headrace\") leaves to PyTorch"):
+            headrace.module(Quantile())(torch.rand(3))
+        self.same(torch.compile(Quantile(), backend="headrace")(torch.ones(3)), Quantile()(torch.ones(3)))
+
     def test_sizes_that_data_decide(self):
         class Each(nn.Module):
             def forward(self, x):

@@ -278,7 +278,7 @@ def _layout(program) -> Exported:
     drawn = _draws_to_placeholders(gm)
     looked_at = checks.to_results(gm)
     gm.graph.eliminate_dead_code()
-    lowered = lower(gm, "model")
+    lowered = _lowered(gm)
     states, users, constants = [], [], []
     leaf = 0
     placeholders = [n for n in gm.graph.nodes if n.op == "placeholder"]
@@ -303,6 +303,14 @@ def _layout(program) -> Exported:
     made = Exported(lowered, states, users, constants, drawn, buffers, results, looked_at, program.call_spec.out_spec)
     made.reach = _reach(gm, lowered, placeholders, set(results))
     return made
+
+
+def _lowered(gm: fx.GraphModule) -> Lowered:
+    try:
+        return lower(gm, "model")
+    except UnsupportedError as e:
+        hint = "\nhint: torch.compile(model, backend=\"headrace\") leaves to PyTorch what programs don't know"
+        raise UnsupportedError(f"{e}{'' if 'hint: ' in str(e) else hint}") from None
 
 
 def _draws_to_placeholders(gm: fx.GraphModule) -> list:

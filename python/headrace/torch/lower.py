@@ -215,7 +215,7 @@ def lower(gm: fx.GraphModule, name: str = "graph") -> Lowered:
                 c.lower(n)
             except UnsupportedError as e:
                 what, *hint = str(e).split("\n", 1)
-                raise UnsupportedError("\n".join([what, f"  at {n.format_node()}", *hint])) from None
+                raise UnsupportedError("\n".join([what, f"  at {n.format_node()}", *_source_of(n), *hint])) from None
         elif n.op == "get_attr":
             _constant(c, out, gm, n)
         elif n.op == "output":
@@ -231,6 +231,12 @@ def lower(gm: fx.GraphModule, name: str = "graph") -> Lowered:
     signature = [*parameters, *constants, *[declarations[r] for r in out.results]]
     _finish(out, name, signature, body, c.lines)
     return out
+
+
+def _source_of(n: fx.Node) -> list[str]:
+    """The line of the user's code that a node comes from."""
+    trace = (n.meta.get("stack_trace") or "").strip().rpartition("File ")[2].split("\n")
+    return [f"  in {trace[0]}: {trace[1].strip()}"] if len(trace) > 1 else []
 
 
 def _placeholder(c: Lowering, out: Lowered, parameters: list[str], k: int, n: fx.Node) -> None:
