@@ -10,6 +10,7 @@
 //        }
 //        L += the sum of partial
 #include <algorithm>
+#include <utility>
 
 #include "ir/analysis/type_inference.h"
 #include "transforms/schedule/scheduler.h"
@@ -58,15 +59,18 @@ Scheduler::Statements Scheduler::NumbersOf(const Nest& n) {
   return !numbers.empty() && ApartRanges(others)[0] ? numbers : Statements();
 }
 
-// Lanes begin at 0; elements that are written stay where what keeps parts apart is seen, in their order.
+// Lanes begin at 0, and elements that are written are kept apart by where parts begin: they need another range for lanes.
 std::optional<Scheduler::Statements> Scheduler::OnePart(Nest n) {
   if (!OfTasklets(n)) return SumsWithin(std::move(n));
   const bool writes = std::any_of(n.body.begin(), n.body.end(), [&](NodeId id) {
     return s_->Get(std::get<Tasklet>(s_->nodes[id].body).target).storage != Storage::kRegister;
   });
-  if (writes) return Wrap(s_, {{n.ranges, Schedule::kSequential}}, WithChecks(n.body));
-  if (!Normalize(s_, &n, 0)) return std::nullopt;
-  return SumsWithin(std::move(n));
+  if (!writes) return Normalize(s_, &n, 0) ? SumsWithin(std::move(n)) : std::nullopt;
+  if (n.ranges.size() < 2) return std::nullopt;
+  const bool collapses = std::exchange(collapses_, false);
+  auto body = SumsWithin(std::move(n));
+  collapses_ = collapses;
+  return body;
 }
 
 std::optional<Scheduler::Statements> Scheduler::TryNumbersInParts(Nest n) {
