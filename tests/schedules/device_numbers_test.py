@@ -15,7 +15,7 @@ with open(sys.argv[2], encoding="utf-8") as f:
 ELEMENTWISE = "(X: f32[1000000], Y: f32[1000000]) { Y[i] = X[i] * 2 }"
 ROWS = "(X: f32[500, {0}], Y: f32[500]) {{ Y[i] = 0; Y[i] += X[i, j] }}"
 COLUMNS = "(X: f32[300, 1000], Y: f32[1000]) { Y[j] = 0; Y[j] += X[i, j] }"
-WHOLE = "(X: f32[1000000], Y: f32[]) { Y[] = 0; Y[] += X[i] }"
+FEW_COLUMNS = "(X: f32[300000, 64], Y: f32[64]) { Y[j] = 0; Y[j] += X[i, j] }"
 TRANSPOSED = "(X: f32[1000, 1000], Y: f32[1000, 1000]) { Y[i, j] = X[j, i] }"
 TRANSPOSED_SYMBOLIC = "(X: f32[N, M], Y: f32[M, N]) { Y[i, j] = X[j, i] }"
 PRODUCT = "(A: f32[1000, 900], B: f32[900, 1100], C: f32[1000, 1100]) { C[i, j] = 0; C[i, j] += A[i, k] * B[k, j] }"
@@ -34,7 +34,7 @@ EXAMPLES = [
     ("partial-bytes", 128, ROWS.format(100)),
     ("long-sum", 5000, ROWS.format(1000)),
     ("long-partial-bytes", 64, ROWS.format(1000)),
-    ("most-parts", 5, WHOLE),
+    ("most-parts", 5, FEW_COLUMNS),
     ("transpose-elements", 32, TRANSPOSED_SYMBOLIC),
     ("square-elements", 64, TRANSPOSED),
     ("vector-bytes", 32, PRODUCT),
