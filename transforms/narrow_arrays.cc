@@ -7,17 +7,15 @@
 
 #include "ir/analysis/dataflow.h"
 #include "transforms/each_sdfg.h"
+#include "transforms/halves.h"
 #include "transforms/uses.h"
 
 namespace headrace {
 namespace {
 
-bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
-bool IsLiteral(const Expr& e) { return e.Is(ExprKind::kFloat) || e.Is(ExprKind::kInt); }
-bool IsZero(const Expr& e) {
-  if (e.Is(ExprKind::kCast)) return IsZero(e->args[0]);
-  return e.Is(ExprKind::kFloat) ? e->fvalue == 0 : AsInt(e) == 0;
-}
+using transforms::IsHalf;
+using transforms::IsLiteral;
+using transforms::IsZero;
 
 class Narrower {
  public:
@@ -110,10 +108,7 @@ class Narrower {
 }  // namespace
 
 Result<bool> NarrowArrays(Program& p, const Ask& ask) {
-  const auto has_halves = [](const Sdfg& s) {
-    return std::any_of(s.order.begin(), s.order.end(), [&](Name n) { return IsHalf(s.Get(n).dtype); });
-  };
-  return transforms::ChangeEach(p, [&](Sdfg* s) { return has_halves(*s) && Narrower(p, s, ask).Run(); });
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return transforms::HasHalves(*s) && Narrower(p, s, ask).Run(); });
 }
 
 }  // namespace headrace

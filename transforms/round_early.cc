@@ -8,6 +8,7 @@
 
 #include "ir/analysis/dataflow.h"
 #include "transforms/each_sdfg.h"
+#include "transforms/halves.h"
 #include "transforms/inline.h"
 #include "transforms/uses.h"
 #include "transforms/whole.h"
@@ -15,9 +16,10 @@
 namespace headrace {
 namespace {
 
-bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
-bool IsLiteral(const Expr& e) { return e.Is(ExprKind::kFloat) || e.Is(ExprKind::kInt); }
-bool IsZero(const Expr& e) { return e.Is(ExprKind::kFloat) ? e->fvalue == 0 : AsInt(e) == 0; }
+using transforms::IsHalf;
+using transforms::IsLiteral;
+using transforms::IsZero;
+
 // A read whose value has the type of its array.
 bool IsPlainRead(const Expr& e) { return e.Is(ExprKind::kRead) && (!e->has_default || IsLiteral(e->args.back())); }
 
@@ -239,7 +241,7 @@ class Rounder {
       return rounded ? e->args[0] : e;
     });
     const bool copies = value.Is(ExprKind::kRead) && HalfOf(value->name) != DType::kNone;
-    if (const DType half = HalfOf(before.target); half != DType::kNone && !copies && !IsZero(value)) value = Rounded(half, value);
+    if (const DType half = HalfOf(before.target); half != DType::kNone && !copies && !(IsLiteral(value) && IsZero(value))) value = Rounded(half, value);
     if (value != before.value) std::get<Tasklet>(s_.nodes.Mutable(n).body).value = value;
   }
   Expr Rounded(DType half, const Expr& value) const {
@@ -262,10 +264,7 @@ class Rounder {
 }  // namespace
 
 Result<bool> RoundEarly(Program& p, const Ask& ask) {
-  const auto has_halves = [](const Sdfg& s) {
-    return std::any_of(s.order.begin(), s.order.end(), [&](Name n) { return IsHalf(s.Get(n).dtype); });
-  };
-  return transforms::ChangeEach(p, [&](Sdfg* s) { return has_halves(*s) && Rounder(p, s, ask).Run(); });
+  return transforms::ChangeEach(p, [&](Sdfg* s) { return transforms::HasHalves(*s) && Rounder(p, s, ask).Run(); });
 }
 
 }  // namespace headrace
