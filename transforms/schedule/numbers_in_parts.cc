@@ -33,8 +33,9 @@ void ForEachTasklet(const Sdfg& s, const std::vector<NodeId>& body, const Fn& fn
 
 std::optional<Scheduler::Statements> Scheduler::NumbersInParts(const Nest& n) {
   const Sdfg before = *s_;
+  const auto homes = homes_;
   auto out = TryNumbersInParts(n);
-  if (!out) *s_ = before;
+  if (!out) *s_ = before, homes_ = homes;
   return out;
 }
 
