@@ -125,9 +125,11 @@ TEST(Channels, Types) {
     }
 }
 
+const char* const kPairs[] = {"outline; choose-schedule{device=cpu_bf16}", "outline; choose-schedule{device=cpu_bf16}; denormals"};
+
 // Pairs of channels at once; an odd number of them has none.
 TEST(Channels, OfBf16InPairs) {
-  for (const char* pipeline : {"outline; choose-schedule{device=cpu_bf16}", "outline; choose-schedule{device=cpu_bf16}; denormals"})
+  for (const char* pipeline : kPairs)
     for (const char* c : {"2", "5", "6", "64", "300"})
       for (const bool turned : {false, true}) {
         Convolution x{6, 7, 3, 1, 1, 1, "2", c, "24", "bf16"};
@@ -218,6 +220,26 @@ TEST(Channels, GradientsOfWeights) {
     ExpectTiles(Weights({7, 8, 3, 1, 1, 1, "N", "6", "24"}, last), {{"N", 0}});
     ExpectSameBitsOnDevices(Weights({40, 41, 3, 1, 1, 1, "2", "33", "48"}, last));
   }
+}
+
+// Many channels of both sides: parts of points, of columns, and blocks of results, each with an index of its own.
+TEST(Channels, GradientsOfManyWeights) { ExpectTiles(Weights({5, 4, 3, 1, 1, 1, "1", "520", "288"}, false)); }
+
+// Pairs of places, which are laid beside each other: also those that are two apart, and with a border of zeros. An odd number has none.
+TEST(Channels, GradientsOfWeightsInPairs) {
+  for (const char* pipeline : kPairs)
+    for (const bool last : {false, true})
+      for (Convolution x : {Convolution{9, 10, 3, 1, 1, 1, "2", "16", "32"}, {9, 10, 3, 1, 0, 1, "2", "5", "24"}, {9, 12, 3, 2, 1, 1, "3", "17", "24"},
+                            {15, 16, 7, 2, 3, 1, "2", "3", "40"}, {40, 42, 3, 1, 1, 1, "2", "33", "48"}, {9, 8, 3, 1, 2, 2, "1", "5", "16"},
+                            {9, 11, 3, 1, 1, 1, "2", "16", "32"}}) {
+        x.type = "bf16";
+        std::string text = Weights(x, last);
+        text.replace(text.find("W: bf16"), 7, "W: f32");
+        ExpectSameValues(text, {}, pipeline);
+        Program p = *ParseProgram(text);
+        ASSERT_TRUE(RunPipeline(Plugins(), pipeline, p).ok());
+        EXPECT_EQ(Print(p).find("dot2(") == std::string::npos, x.width == 11) << Print(p);
+      }
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // The terms of a sum over channels in groups, where the device multiplies some small factors and adds them up at once.
 //   for k in 0:3, c in 0:64 { t[q, r, u] += i32(a[…, c]) * i32(W[k, c, j + u]) }
 //     →  for k in 0:3, g in 0:16 { t[q, r, u] = dot4(a[…, 4*g], b[j // 32, 16*k + g, u, 0], a[…, 4*g + 1], …, t[q, r, u]) }
+// Of a gradient of weights, whose terms are places, in pairs of these: each element of the data has the next one's beside it (strip.h).
+//   for y in 0:14, x in 0:14 { t[q, r, u] += f32(a[y, x + l, c + r]) * f32(dY[y, x, j + u]) }
+//     →  for y in 0:14, g in 0:7 { t[q, r, u] = dot2(a[y, 2*g + l, c + r, 0], b[…, g, u, 0], a[y, 2*g + l, c + r, 1], b[…, g, u, 1], t[q, r, u]) }
 #include <algorithm>
 
 #include "ir/analysis/denormals.h"
@@ -28,13 +31,15 @@ std::optional<size_t> ChannelsScheduler::ChannelTerm() const {
   return std::nullopt;
 }
 
-// Of bf16, where whole pairs lie side by side in memory.
+// Of bf16, where whole pairs lie side by side in memory, or can be laid beside each other.
 void ChannelsScheduler::TakePairs() {
   const Expr weights = Factor(*s_, c_.weights, DType::kBF16, c_.type);
   const Expr& outside = c_.data.outside;
   const bool zero = !outside || AsInt(outside) == 0 || (outside.Is(ExprKind::kFloat) && outside->fvalue == 0);
-  if (!LieInMemory(2) || s_->Get(c_.data.container).dtype != DType::kBF16 || c_.data.more != 0 || !weights || !zero) return;
+  const bool beside = c_.turned && LengthOf(c_.terms.back()) % 2 == 0 && StepsForward();
+  if (!(beside || LieInMemory(2)) || s_->Get(c_.data.container).dtype != DType::kBF16 || c_.data.more != 0 || !weights || !zero) return;
   TakeGroups(2, DType::kBF16, weights, DType::kBF16);
+  beside_ = beside;
 }
 
 // Unsigned data by signed weights, in groups of channels, which become the last term: whole groups of the data lie side by side, in
@@ -57,6 +62,19 @@ void ChannelsScheduler::TakeGroups(int64_t size, DType data, const Expr& weights
   panel_.groups = FreshIn(*s_, c_.terms.back().index.str() + "_" + std::to_string(size));
 }
 
+// The last term, in one dimension of the data.
+bool ChannelsScheduler::StepsForward() const {
+  const Name term = c_.terms.back().index;
+  int64_t dimensions = 0;
+  for (const Expr& e : c_.data.index) {
+    if (!Mentions(e, term)) continue;
+    const auto step = Coefficient(e, term);
+    if (!step || AsInt(*step).value_or(0) < 1) return false;
+    ++dimensions;
+  }
+  return dimensions == 1;
+}
+
 // Groups of so many.
 bool ChannelsScheduler::LieInMemory(int64_t size) const {
   if (size == 1) return true;
@@ -67,7 +85,7 @@ bool ChannelsScheduler::LieInMemory(int64_t size) const {
 
 // Of the points of a tile, this element of a group of terms.
 Expr ChannelsScheduler::Data(int64_t element) const {
-  if (!in_place_) return strip_->Read(Here(element));
+  if (!in_place_) return beside_ ? strip_->Read(Here(0), element) : strip_->Read(Here(element));
   std::vector<Expr> index = c_.data.index;
   for (Expr& e : index) e = Substitute(e, Here(element));
   const Expr read = ReadExpr(c_.data.container, index);

@@ -28,9 +28,13 @@ bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
   lines_.length = lines, row_.length = row;
   if (has_lines_) moving.push_back({lines_.whole.index, lines_.begin(), lines, LengthOf(lines_.whole) % lines != 0});
   moving.push_back({row_.whole.index, row_.begin(), row, LengthOf(row_.whole) % row != 0});
-  strip_ = Strip::Of(*s_, c_.data, moving, panel_.group > 1 ? c_.terms.back().index : Name());
-  return strip_.has_value();
+  const Name last = c_.terms.back().index;
+  strip_ = Strip::Of(*s_, c_.data, moving, panel_.group > 1 && !beside_ ? last : Name());
+  return strip_ && (!beside_ || strip_->PutBeside(*s_, last, panel_.group));
 }
+
+// Of a strip: small ones are as many more, but where each lies beside several.
+int64_t ChannelsScheduler::MostElements() const { return (beside_ ? 1 : panel_.group) * d_.strip_elements; }
 
 // As many lines as their data stay near; of lines that are too long, parts.
 bool ChannelsScheduler::CutPoints() {
@@ -38,13 +42,13 @@ bool ChannelsScheduler::CutPoints() {
   int64_t part = row;
   while (!inside_.empty() && ResultsOf(part) * width_ > d_.panel_elements && part > tile_rows_)
     part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
-  while (SetStrip(1, part) && strip_->elements() > panel_.group * d_.strip_elements && part > tile_rows_)
+  while (SetStrip(1, part) && strip_->elements() > MostElements() && part > tile_rows_)
     part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
   if (!strip_) return false;
   const int64_t most = MostLines();
   int64_t high = 1;  // few points would not be worth the weights
   const auto one_more = [&] {
-    return SetStrip(high + 1, row) && (strip_->elements() <= panel_.group * d_.strip_elements || high * row < d_.strip_points);
+    return SetStrip(high + 1, row) && (strip_->elements() <= MostElements() || high * row < d_.strip_points);
   };
   while (part == row && high < most && one_more()) ++high;
   high = Ceil(lines, Ceil(lines, high));
@@ -228,7 +232,7 @@ ChannelsScheduler::Statements ChannelsScheduler::Results() {
   std::vector<Range> loops;
   const auto add_part_of = [&](const Range& r, int64_t length, int64_t most) {
     if (length <= most) return r;
-    const Cut parts = Split(*s_, r, Expr(most));
+    const Cut parts = Split(*s_, r, Expr(most), {lines_.first, row_.first, columns_.first});
     loops.push_back(parts.parts);
     return parts.within;
   };

@@ -50,6 +50,7 @@ class ChannelsScheduler {
   bool CutPoints();
   int64_t MostLines() const;
   bool SetStrip(int64_t lines, int64_t row);
+  int64_t MostElements() const;
   void CutTerms(int64_t length);
   void TakeImages(int64_t most);
   bool Across() const;
@@ -65,6 +66,7 @@ class ChannelsScheduler {
   // ---- channels_groups.cc ----
   void ChooseGroup();
   bool LieInMemory(int64_t size) const;
+  bool StepsForward() const;
   std::optional<size_t> ChannelTerm() const;
   void TakePairs();
   void TakeFours();
@@ -94,6 +96,7 @@ class ChannelsScheduler {
   DType data_type_ = DType::kNone, weight_type_ = DType::kNone;  // of what is laid out
   std::vector<Range> others_, inside_;  // points around the lines; those that a unit goes through
   bool has_lines_ = false, in_place_ = false;
+  bool beside_ = false;  // groups of the data are laid beside each other
   std::optional<Strip> strip_;
   Panel panel_;
   Expr packed_;  // the read of weights that are panels already; null: they are packed

@@ -359,6 +359,75 @@ kernel k(inout p0: f32[6, 8, 32], p1: bf16[8, 10, 16], p2: bf16[3, 3, 16, 32]) f
 })");
 }
 
+// Gradients of weights take pairs of places: each of the data has the next one's beside it, and may be alone at the border.
+TEST(ProductGroups, PairsOfPlaces) {
+  ExpectPass(R"(
+kernel k(inout p0: f32[32, 16, 3, 3], p1: bf16[n0, 6, 6, 32], p2: bf16[n0, 6, 6, 16], n0: symbol) {
+  map i0 in 0:32, i1 in 0:16, i2 in 0:3, i3 in 0:3, i4 in 0:n0, i5 in 0:6, i6 in 0:6 {
+    p0[i0, i1, i2, i3] += f32(p1[i4, i5, i6, i0]) * f32(p2[i4, i5 + i2 - 1, i6 + i3 - 1, i1] ?? 0)
+  }
+})",
+             "choose-schedule{device=cpu_bf16}", R"(
+kernel k(inout p0: f32[32, 16, 3, 3], p1: bf16[n0, 6, 6, 32], p2: bf16[n0, 6, 6, 16], n0: symbol) for cpu {
+  map i2_0 in 0:3:max(65536 // max(1728 * n0, 1), 1) @parallel {
+    for i2 in i2_0:+max(65536 // max(1728 * n0, 1), 1) {
+      local sums: f32[3, 16, 32] @worker
+      for z0 in 0:3, z1 in 0:16 {
+        map u in 0:32 @vector { sums[z0, z1, u] = 0.0 }
+      }
+      for i4 in 0:n0 {
+        local a: bf16[6, 7, 16, 2] @worker
+        for q0 in 0:6, q1 in 0:7 {
+          if i2 + q0 - 1 >= 0 && i2 + q0 - 1 < 6 && q1 - 1 >= 0 && q1 - 1 < 6 && q1 >= 0 && q1 < 6 {
+            map q2 in 0:16 @vector {
+              a[q0, q1, q2, 0] = p2[i4, i2 + q0 - 1, q1 - 1, q2]
+              a[q0, q1, q2, 1] = p2[i4, i2 + q0 - 1, q1, q2]
+            }
+          } else {
+            if i2 + q0 - 1 >= 0 && i2 + q0 - 1 < 6 && q1 - 1 >= 0 && q1 - 1 < 6 {
+              map q2 in 0:16 @vector { a[q0, q1, q2, 0] = p2[i4, i2 + q0 - 1, q1 - 1, q2] }
+            } else {
+              map q2 in 0:16 @vector { a[q0, q1, q2, 0] = 0 }
+            }
+            if i2 + q0 - 1 >= 0 && i2 + q0 - 1 < 6 && q1 >= 0 && q1 < 6 {
+              map q2 in 0:16 @vector { a[q0, q1, q2, 1] = p2[i4, i2 + q0 - 1, q1, q2] }
+            } else {
+              map q2 in 0:16 @vector { a[q0, q1, q2, 1] = 0 }
+            }
+          }
+        }
+        local b: bf16[1, 18, 32, 2] @worker
+        for i5 in 0:6, i6_2 in 0:3, i0_1 in 0:32:32 {
+          map u in 0:32 @vector {
+            b[i0_1 // 32, 3 * i5 + i6_2, u, 0] = p1[i4, i5, 2 * i6_2, i0_1 + u]
+            b[i0_1 // 32, 3 * i5 + i6_2, u, 1] = p1[i4, i5, 2 * i6_2 + 1, i0_1 + u]
+          }
+        }
+        for i0_1 in 0:32:32, i3_1 in 0:3, i1_1 in 0:16:8 {
+          local t: f32[1, 8, 32]
+          map q in 0:1, r in 0:8 @unroll {
+            map u in 0:32 @vector { t[q, r, u] = 0.0 }
+          }
+          for i5 in 0:6, i6_2 in 0:3 {
+            map q in 0:1, r in 0:8 @unroll {
+              map u in 0:32 @vector {
+                t[q, r, u] = dot2(a[i5, i3_1 + 2 * i6_2 + q, i1_1 + r, 0], b[i0_1 // 32, 3 * i5 + i6_2, u, 0], a[i5, i3_1 + 2 * i6_2 + q, i1_1 + r, 1], b[i0_1 // 32, 3 * i5 + i6_2, u, 1], t[q, r, u])
+              }
+            }
+          }
+          map q in 0:1, r in 0:8 @unroll {
+            map u in 0:32 @vector { sums[i3_1 + q, i1_1 + r, i0_1 + u] += t[q, r, u] }
+          }
+        }
+      }
+      for u_0 in 0:32:16, u in u_0:+16, i3 in 0:3 {
+        map i1 in 0:16 @vector { p0[u, i1, i2, i3] += sums[i3, i1, u] }
+      }
+    }
+  }
+})");
+}
+
 // Nor are products in pairs where they are rounded between, or of other types.
 TEST(ProductGroups, NoneOfOtherFactors) {
   for (const char* factors : {"p1[i0, i2] * f32(p2[i2, i1])", "bf16(p1[i0, i2]) * bf16(p1[i0, i2]) * p2[i2, i1]"}) {

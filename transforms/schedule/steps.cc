@@ -177,8 +177,8 @@ Range Within(const Range& parts, Name index, const Expr& step) {
   return {index, begin, Min(begin + parts.step, parts.end), step};
 }
 
-Cut Split(const Sdfg& s, const Range& r, const Expr& length) {
-  const Range parts{FreshIn(s, r.index.str() + "_0"), r.begin, r.end, length};
+Cut Split(const Sdfg& s, const Range& r, const Expr& length, const std::vector<Name>& also_taken) {
+  const Range parts{FreshIn(s, r.index.str() + "_0", also_taken), r.begin, r.end, length};
   return {parts, Within(parts, r.index, r.step ? r.step : Expr(1))};
 }
 

@@ -27,7 +27,7 @@ bool SplitGroups(Sdfg* s, Nest* n);
 struct Cut {
   Range parts, within;
 };
-Cut Split(const Sdfg& s, const Range& r, const Expr& length);
+Cut Split(const Sdfg& s, const Range& r, const Expr& length, const std::vector<Name>& also_taken = {});
 // What is in one part of `parts`, by `step`.
 Range Within(const Range& parts, Name index, const Expr& step = Expr(1));
 

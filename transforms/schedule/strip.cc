@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/analysis/layout.h"
+#include "transforms/schedule/borders.h"
 #include "transforms/schedule/peel.h"
 #include "transforms/schedule/scheduler.h"
 
@@ -49,37 +50,62 @@ void Strip::Declare(Sdfg* s, DType type, const Device& d, int64_t group) {
   c.name = FreshIn(*s, "a");
   c.dtype = type;
   for (const Dimension& x : dimensions_) c.shape.push_back(Expr(x.extent));
+  if (count_ > 1) group = 1;  // whose groups lie beside each other
   const int64_t line = (dimensions_.back().extent + group - 1) / group * group;
   c.shape.back() = Expr(line);
-  if (line * ByteSize(type) % d.cache_stride == 0)
-    c.shape.back() = Expr(line + d.vector_bytes / ByteSize(type));  // points in different sets
+  const int64_t bytes = count_ * ByteSize(type);
+  if (line * bytes % d.cache_stride == 0) c.shape.back() = Expr(line + d.vector_bytes / bytes);  // points in different sets
+  if (count_ > 1) c.shape.push_back(Expr(count_));
   c.storage = Storage::kWorker;
   buffer_ = c.name;
   s->Add(std::move(c));
 }
 
-std::vector<NodeId> Strip::Fill(Sdfg* s) const {
-  std::vector<Range> loops;
-  std::vector<Expr> slot, source = read_.index;
-  Expr inside, in_lane;
-  size_t last = 0;  // neighbours in memory
-  const auto step = [&](size_t k) { return StrideIn(*s, read_.container, dimensions_[k].of); };
+size_t Strip::Lane(const Sdfg& s) const {
+  size_t last = 0;
+  const auto step = [&](size_t k) { return StrideIn(s, read_.container, dimensions_[k].of); };
   for (size_t k = 0; k < dimensions_.size(); ++k)
     if (step(k) <= step(last)) last = k;
+  return last;
+}
+
+bool Strip::PutBeside(const Sdfg& s, Name term, int64_t count) {
+  int found = 0;
+  for (size_t k = 0; k < dimensions_.size(); ++k)
+    for (const auto& [m, by] : dimensions_[k].moving)
+      if (m.index == term) found += by > 0 ? 1 : 2, moved_ = k, apart_ = by / dimensions_[k].step;
+  if (found != 1 || moved_ == Lane(s) || moved_ + 1 == dimensions_.size()) return false;
+  count_ = count;
+  dimensions_[moved_].extent -= apart_ * (count - 1);  // the last ones lie beside others
+  return true;
+}
+
+Strip::Element Strip::At(const Sdfg& s, const std::vector<Range>& places, int64_t beside) const {
+  Element e;
+  e.source = read_.index;
+  const size_t lane = Lane(s);
   const auto ask = [](Expr* all, const Expr& c) { *all = *all ? BinaryExpr(Op::kAnd, *all, c) : c; };
   for (size_t k = 0; k < dimensions_.size(); ++k) {
     const Dimension& d = dimensions_[k];
-    const Name q = FreshIn(*s, "q" + std::to_string(k));
-    loops.push_back({q, Expr(0), Expr(d.extent), Expr(1)});
-    slot.push_back(SymbolExpr(q));
-    source[d.of] = d.first + Expr(d.step) * SymbolExpr(q);
-    Expr* const all = k == last ? &in_lane : &inside;
-    if (d.below) ask(all, BinaryExpr(Op::kGe, source[d.of], Expr(0)));
-    if (d.above) ask(all, BinaryExpr(Op::kLt, source[d.of], s->Get(read_.container).shape[d.of]));
+    const Expr place = SymbolExpr(places[k].index);
+    e.slot.push_back(place);
+    e.source[d.of] = d.first + Expr(d.step) * (k == moved_ && beside > 0 ? place + Expr(apart_ * beside) : place);
+    Expr* const all = k == lane ? &e.in_lane : &e.inside;
+    if (d.below) ask(all, BinaryExpr(Op::kGe, e.source[d.of], Expr(0)));
+    if (d.above) ask(all, BinaryExpr(Op::kLt, e.source[d.of], s.Get(read_.container).shape[d.of]));
   }
-  const Range lane = loops[last];
-  loops.erase(loops.begin() + static_cast<long>(last));
-  const auto put = [&](const Expr& value) { return s->AddNode(Tasklet{buffer_, slot, false, false, WriteOp::kAssign, value}); };
+  if (count_ > 1) e.slot.push_back(Expr(beside));
+  return e;
+}
+
+std::vector<NodeId> Strip::Fill(Sdfg* s) const {
+  std::vector<Range> places;
+  for (size_t k = 0; k < dimensions_.size(); ++k) places.push_back({FreshIn(*s, "q" + std::to_string(k)), Expr(0), Expr(dimensions_[k].extent), Expr(1)});
+  std::vector<Element> elements;
+  for (int64_t k = 0; k < count_; ++k) elements.push_back(At(*s, places, k));
+  std::vector<Range> loops = places;
+  const Range lane = loops[Lane(*s)];
+  loops.erase(loops.begin() + static_cast<long>(Lane(*s)));
   const DType type = s->Get(buffer_).dtype;
   const auto converted = [&](Expr e) {
     if (e.Is(ExprKind::kInt)) return e + Expr(read_.more);
@@ -89,14 +115,37 @@ std::vector<NodeId> Strip::Fill(Sdfg* s) const {
     return read_.cast == type ? e : CastExpr(type, e);
   };
   const Expr outside = read_.outside ? converted(read_.outside) : IdentityOf(WriteOp::kAdd, type);
-  const Expr value = converted(ReadExpr(read_.container, source));
-  std::vector<NodeId> copy = in_lane ? PeeledLanes(s, lane, {put(SelectExpr(in_lane, value, outside))})
-                                     : Wrap(s, {{{lane}, Schedule::kVector}}, {put(value)});
-  if (inside) copy = {s->AddNode(If{inside, copy, Wrap(s, {{{lane}, Schedule::kVector}}, {put(outside)})})};
+  const auto put = [&](const Element& e, const Expr& value) { return s->AddNode(Tasklet{buffer_, e.slot, false, false, WriteOp::kAssign, value}); };
+  const auto copied = [&](const std::vector<Element>& some) {
+    std::vector<NodeId> body;
+    for (const Element& e : some) {
+      const Expr value = converted(ReadExpr(read_.container, e.source));
+      body.push_back(put(e, e.in_lane ? SelectExpr(e.in_lane, value, outside) : value));
+    }
+    return some[0].in_lane ? PeeledLanes(s, lane, body) : Wrap(s, {{{lane}, Schedule::kVector}}, body);
+  };
+  const auto either = [&](const Element& e) -> std::vector<NodeId> {
+    if (!e.inside) return copied({e});
+    return {s->AddNode(If{e.inside, copied({e}), Wrap(s, {{{lane}, Schedule::kVector}}, {put(e, outside)})})};
+  };
+  std::vector<NodeId> copy = count_ > 1 ? copied(elements) : either(elements[0]);
+  if (count_ > 1 && elements[0].inside) {  // all of them are inside nearly everywhere
+    Expr all;
+    std::vector<Expr> asked;
+    std::vector<NodeId> one_by_one;
+    for (const Element& e : elements) {
+      std::vector<Expr> conditions;
+      Conjuncts(e.inside, &conditions);
+      for (const Expr& c : conditions)
+        if (std::find(asked.begin(), asked.end(), c) == asked.end()) asked.push_back(c), all = all ? BinaryExpr(Op::kAnd, all, c) : c;
+      Add(&one_by_one, either(e));
+    }
+    copy = {s->AddNode(If{all, copy, one_by_one})};
+  }
   return Wrap(s, {{loops, Schedule::kSequential}}, copy);
 }
 
-Expr Strip::Read(const NameMap& indices) const {
+Expr Strip::Read(const NameMap& indices, int64_t beside) const {
   std::vector<Expr> at;
   for (const Dimension& d : dimensions_) {
     at.push_back(Expr(0));
@@ -106,6 +155,7 @@ Expr Strip::Read(const NameMap& indices) const {
     }
     at.back() = Substitute(at.back(), indices);
   }
+  if (count_ > 1) at.push_back(Expr(beside));
   return ReadExpr(buffer_, at);
 }
 
