@@ -36,21 +36,21 @@ bool ChannelsScheduler::SetStrip(int64_t lines, int64_t row) {
 // Of a strip: small ones are as many more, but where each lies beside several.
 int64_t ChannelsScheduler::MostElements() const { return (beside_ ? 1 : panel_.group) * d_.strip_elements; }
 
-// As many lines as their data stay near; of lines that are too long, parts.
+// As many lines as their data stay near; of lines that are too long, parts. Those of a gradient of weights are the places of a window, for
+// which the same data are laid out: all of them, also for parts of the channels.
 bool ChannelsScheduler::CutPoints() {
   const int64_t lines = LengthOf(lines_.whole), row = LengthOf(row_.whole);
   int64_t part = row;
-  while (!inside_.empty() && ResultsOf(part) * width_ > d_.panel_elements && part > tile_rows_)
-    part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
-  while (SetStrip(1, part) && strip_->elements() > MostElements() && part > tile_rows_)
-    part = std::max<int64_t>(1, Ceil(part, 2) / tile_rows_) * tile_rows_;
+  const auto halve = [&] { part = Ceil(Ceil(part, 2), tile_rows_) * tile_rows_; };
+  while (!inside_.empty() && ResultsOf(part) * width_ > d_.panel_elements && part > tile_rows_) halve();
+  while (SetStrip(1, part) && strip_->elements() > MostElements() && part > tile_rows_) halve();
   if (!strip_) return false;
   const int64_t most = MostLines();
   int64_t high = 1;  // few points would not be worth the weights
   const auto one_more = [&] {
-    return SetStrip(high + 1, row) && (strip_->elements() <= MostElements() || high * row < d_.strip_points);
+    return SetStrip(high + 1, part) && (strip_->elements() <= MostElements() || high * part < d_.strip_points);
   };
-  while (part == row && high < most && one_more()) ++high;
+  while ((part == row || c_.turned) && high < most && one_more()) ++high;
   high = Ceil(lines, Ceil(lines, high));
   return SetStrip(std::min(lines, Ceil(high, tile_lines_) * tile_lines_), part);
 }
