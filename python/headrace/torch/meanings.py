@@ -23,7 +23,13 @@ def multilabel_margin_loss(x: torch.Tensor, target: torch.Tensor, reduction: int
     return loss, is_target.to(x.dtype).reshape(shape)
 
 
-MEANINGS = {_MARGINS: multilabel_margin_loss}
+def safe_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """softmax, and 0 where a whole row is masked: it and its gradient, which torch's meaning in smaller operators makes NaN."""
+    masked = (x == -torch.inf).all(dim, keepdim=True)
+    return torch.where(masked, 0, torch.softmax(torch.where(masked, 0, x), dim, dtype))
+
+
+MEANINGS = {_MARGINS: multilabel_margin_loss, torch.ops.aten._safe_softmax.default: safe_softmax}
 
 
 @contextlib.contextmanager
