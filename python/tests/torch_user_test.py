@@ -188,6 +188,41 @@ class Splines(nn.Module):
         return (x - low) / (high - low + 0.1), k, torch.bucketize(x.detach(), knots[0].detach(), right=True)
 
 
+class Capitals(nn.Module):
+    """Arguments as papers call them."""
+
+    def forward(self, Q, K, pair, V=None):
+        return Q @ K.mT @ (pair["V"] if V is None else V) + pair["w"][0]
+
+
+class MaskedRows(nn.Module):
+    """Attention with rows that may look at nothing: padding."""
+
+    def forward(self, q, k, v, mask):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+class Causal(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 2, enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(4, 2, 8, 0.0, batch_first=True), 1)
+
+    def forward(self, x, padding):
+        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        memory = self.encoder(x, mask=mask, src_key_padding_mask=padding)
+        return memory, self.decoder(x, memory, tgt_mask=mask)
+
+
+class Depthwise(nn.Module):
+    """Filters of each image's own, and a picture of one and a half times its size: numbers of groups and sizes that programs have
+    only as numbers."""
+
+    def forward(self, x, w):
+        y = F.conv2d(x.reshape(1, -1, *x.shape[2:]), w.reshape(-1, 1, 3, 3), groups=x.shape[0] * x.shape[1], padding=1)
+        return y.reshape(x.shape), F.interpolate(x, scale_factor=1.5, mode="bilinear"), F.avg_pool2d(x, x.shape[2:])
+
+
 class UserCase(TorchCase):
     def pair(self, make, compiled=headrace.module):
         """The network, eager and compiled; a network with parametrizations can't be copied, so both are made."""
@@ -228,6 +263,33 @@ class Calls(UserCase):
         for n in (2, 5):  # another number of them is another trace
             self.agree(eager, ours, ours, (leaf(n, 3),), {"scale": torch.tensor(2.0)})
         self.assertEqual(headrace.counters()["torch.module"], {"traces": 2, "programs": 4, "sizes admitted": 1})
+
+    def test_arguments_with_capitals(self):
+        eager, model, ours = self.pair(Capitals)
+        for n, m in ((2, 5), (3, 4), (1, 2)):
+            self.agree(eager, ours, ours, (leaf(n, 3), leaf(m, 3), {"V": leaf(m, 4), "w": [leaf(4)]}))
+            self.agree(eager, ours, ours, (leaf(n, 3), leaf(m, 3), {"V": leaf(m, 4), "w": [leaf(4)]}), {"V": leaf(m, 4)})
+        skipping = headrace.module(Capitals(), inputs_to_skip="Q")
+        q = leaf(2, 3)
+        skipping(q, leaf(4, 3), {"V": leaf(4, 5), "w": [leaf(5)]}).sum().backward()
+        self.assertIsNone(q.grad)
+
+    def test_masked_rows(self):
+        eager, model, ours = self.pair(MaskedRows)
+        nothing = torch.tensor([[False, False, False], [True, False, True]])
+        for mask in (nothing, torch.zeros(2, 3).masked_fill(~nothing, -torch.inf)):
+            self.agree(eager, ours, ours, (leaf(4, 2, 5), leaf(4, 3, 5), leaf(4, 3, 5), mask))
+            self.assertTrue(ours(leaf(4, 2, 5), leaf(4, 3, 5), leaf(4, 3, 5), mask).isfinite().all())
+
+    def test_causal_masks(self):
+        eager, model, ours = self.pair(Causal)
+        for n, t in ((2, 5), (3, 4)):
+            self.agree(eager, ours, ours, (leaf(n, t, 4), torch.arange(t) >= torch.full((n, 1), t - 1)))
+
+    def test_sizes_that_programs_have_only_as_numbers(self):
+        eager, model, ours = self.pair(Depthwise)
+        for shape in ((2, 3, 4, 6), (4, 3, 4, 6), (1, 3, 4, 6), (2, 3, 5, 6), (2, 3, 4, 6)):
+            self.agree(eager, ours, ours, (leaf(*shape), leaf(*shape[:2], 9)))
 
     def test_numbers_after_tensors(self):
         class Scaled(nn.Module):  # without parameters: the call's tensors are all of the program's arguments

@@ -19,6 +19,7 @@ from ..counters import count
 from ..sdfg import Gradient, Sdfg
 from .emit import COMPLEX, FLOATS
 from .program import TORCH_TYPES, Runner
+from .transformed import Transformed, conjugate, each_of_batch, gradients_of, in_transform
 
 
 COMPILED = "the module is compiled, and would not see the change: change its programs after trace_call(), or in a hook, or call reset()"
@@ -71,16 +72,22 @@ class Differentiable:
 
     # ---- calls ----
     def __call__(self, tensors: Sequence[torch.Tensor], skip: frozenset = frozenset()) -> tuple:
+        if in_transform():
+            return self._transformed(tensors, skip)
         if torch.is_grad_enabled():
             wanted = tuple([k for k, t in enumerate(tensors) if t.requires_grad and k not in skip])
             if wanted:
                 pair = self._pairs.get(wanted) or self.pair(wanted)
                 if pair is not None:
-                    return _Function.apply(pair, *tensors) if _in_transform() else _apply(pair, *tensors)
+                    return _apply(pair, *tensors)
         plain = self._plain or self.plain()
         if plain.direct is not None:
             return plain.direct(*tensors)
         return plain.run(tensors, None, self.sizes_for(plain, tensors) if plain.sizes else None)
+
+    def _transformed(self, tensors: Sequence[torch.Tensor], skip: frozenset) -> tuple:
+        wanted = tuple([k for k, t in enumerate(tensors) if t.requires_grad and k not in skip]) if torch.is_grad_enabled() else ()
+        return Transformed.apply(self, self.pair(wanted) if wanted else None, *tensors)[:len(self.outputs)]
 
     def sizes_for(self, runner: Runner, tensors: Sequence[torch.Tensor]) -> list[int] | None:
         """Sizes that the program's own arguments don't tell."""
@@ -221,10 +228,6 @@ def _shape(parameters, name: str) -> tuple:
     return next(p.shape for p in parameters if p.name == name)
 
 
-# torch.autograd.Function.apply looks for functorch's wrappers first, which takes half of its time.
-_in_transform = torch._C._are_functorch_transforms_active
-
-
 class _Function(torch.autograd.Function):
     @staticmethod
     def forward(ctx, pair: Pair, *tensors):
@@ -253,10 +256,13 @@ class _Function(torch.autograd.Function):
         if not given:
             return (None,) * (n + 1)
         alive = owner.reach[0] if pair.outputs == 1 else {i for k in given for i in owner.reach[k]}
+        made = each_of_batch(lambda *one: _Function.backward(ctx, *one), gradients)
+        if made is not None:
+            return made
         if owner.complex:
-            gradients = [_conjugate(g) for g in gradients]
-        if torch.is_grad_enabled():
-            return (None, *_second(ctx, pair, gradients, given))
+            gradients = [conjugate(g) for g in gradients]
+        if torch.is_grad_enabled() or in_transform():
+            return (None, *_second(ctx, pair, gradients))
         saved = ctx.saved_tensors
         arguments = [saved[k] if kind == "saved" else gradients[k] if gradients[k] is not None
                      else torch.zeros(ctx.shapes[k], dtype=owner.types[k]) for kind, k in pair.takes]
@@ -264,31 +270,19 @@ class _Function(torch.autograd.Function):
         results: list = [None] * (n + 1)
         for k, g in zip(pair.wanted, made):
             if k in alive:
-                results[k + 1] = _conjugate(g) if owner.complex else g
+                results[k + 1] = conjugate(g) if owner.complex else g
         return tuple(results)
 
 
-def _conjugate(g: torch.Tensor | None) -> torch.Tensor | None:
-    """A gradient of torch as one of programs, and back: torch's are conjugate, theirs are derivatives as they stand."""
-    return g.conj().resolve_conj() if g is not None and g.is_complex() else g
-
-
+# torch.autograd.Function.apply looks for functorch's wrappers first, which takes half of its time.
 _apply = torch._C._FunctionBase.__dict__["apply"].__get__(None, _Function)
 
 
-def _second(ctx, pair: Pair, gradients, given: set[int]) -> list:
+def _second(ctx, pair: Pair, gradients) -> list:
     owner = pair.owner
     ctx.saved_tensors  # noqa: B018: raises where one was changed in place
     for k, (t, version) in enumerate(zip(ctx.arguments, ctx.versions)):
         if t._version != version:
             raise RuntimeError(f"one of the variables needed for gradient computation has been modified by an inplace operation: "
                                f"'{owner.inputs[k]}' is at version {t._version}; expected version {version} instead")
-    wanted = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
-    function = owner.joint(wanted, tuple(sorted(given & {k for k, s in enumerate(owner.smooth) if s})))
-    by_name = dict(zip(owner.inputs, ctx.arguments))
-    arguments = [gradients[function.seeds[name]] if name in function.seeds else by_name[name] for name in function.inputs]
-    made = function(arguments)
-    results: list = [None] * len(ctx.arguments)
-    for name, g in zip(function.outputs, made):
-        results[function.gradients[name]] = _conjugate(g)
-    return results
+    return gradients_of(owner, ctx.arguments, ctx.needs_input_grad[1:], gradients)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Collection
 
 import torch
 from torch.export import Dim
@@ -18,17 +18,17 @@ def is_open(t: torch.Tensor, dim: int) -> bool:
     return dim == 0 or dim == 1 and (t.dim() == 3 or t.dim() == 2 and not t.is_floating_point())
 
 
-def open_sizes(leaves: list, moving: set[tuple[int, int]]) -> list[list[int]]:
-    """For each argument its open dimensions; `moving` (leaf, dimension) are so in any case."""
-    return [[d for d in range(t.dim()) if is_open(t, d) or (k, d) in moving] if isinstance(t, torch.Tensor) else []
+def open_sizes(leaves: list, moving: set[tuple[int, int]], fixed: Collection[tuple[int, int]] = ()) -> list[list[int]]:
+    """For each argument its open dimensions; `moving` (leaf, dimension) are so in any case, but for `fixed`, which never are."""
+    return [[d for d in range(t.dim()) if (is_open(t, d) or (k, d) in moving) and (k, d) not in fixed] if isinstance(t, torch.Tensor) else []
             for k, t in enumerate(leaves)]
 
 
-def shapes_of(module: torch.nn.Module, args: tuple, kwargs: dict, moving: set[tuple[int, int]]) -> Any:
+def shapes_of(module: torch.nn.Module, args: tuple, kwargs: dict, moving: set[tuple[int, int]], fixed: Collection[tuple[int, int]]) -> Any:
     """torch.export's dynamic_shapes for a call."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
     marks = [{d: Dim.AUTO for d in dims if t.shape[d] > 1} if isinstance(t, torch.Tensor) else None
-             for t, dims in zip(leaves, open_sizes(leaves, moving))]
+             for t, dims in zip(leaves, open_sizes(leaves, moving, fixed))]
     positional, named = pytree.tree_unflatten(marks, spec)
     return _by_name(module, args, positional, named)
 
@@ -56,6 +56,16 @@ def spelled_out(module: torch.nn.Module, args: tuple, kwargs: dict) -> torch.nn.
     return made
 
 
+def paths_of(module: torch.nn.Module, args: tuple, kwargs: dict) -> list[tuple]:
+    """For each leaf of a call its argument's name, and the indices and keys that lead from there to it."""
+    names = [p.name for p in inspect.signature(module.forward).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    found = []
+    for (place, argument, *rest), _ in pytree.tree_flatten_with_path((args, kwargs))[0]:
+        name = argument.key if place.idx else names[argument.idx] if argument.idx < len(names) else f"{names[-1]}_{argument.idx}"
+        found.append((name, *[getattr(k, "key", getattr(k, "idx", None)) for k in rest]))
+    return found
+
+
 def _by_name(module, args, positional, named) -> Any:
     parameters = inspect.signature(module.forward).parameters.values()
     if not named:
@@ -64,11 +74,11 @@ def _by_name(module, args, positional, named) -> Any:
     return dict(zip(names, positional)) | named
 
 
-def grown(args: tuple, kwargs: dict, moving: set[tuple[int, int]]) -> tuple[tuple, dict] | None:
+def grown(args: tuple, kwargs: dict, moving: set[tuple[int, int]], fixed: Collection[tuple[int, int]]) -> tuple[tuple, dict] | None:
     """Arguments whose open sizes of 1 are larger, by repeating: a trace of 1 would take it for a constant. None where there are
     none. A 1 beside other arguments' larger sizes in the same dimension stays: it is broadcast, or no batch."""
     leaves, spec = pytree.tree_flatten((args, kwargs))
-    places = open_sizes(leaves, moving)
+    places = open_sizes(leaves, moving, fixed)
     larger = {d for t, dims in zip(leaves, places) for d in dims if t.shape[d] > 1}
     ones = [[d for d in dims if t.shape[d] == 1 and d not in larger] for t, dims in zip(leaves, places)]
     if not any(ones):

@@ -228,11 +228,19 @@ def _float(v: float) -> str:
 def _attribute(v: Any) -> str:
     if isinstance(v, bool):
         return str(int(v))
+    if isinstance(v, Size):
+        return _attribute_size(v.text)
     if isinstance(v, str):
         return f'"{v}"'
     if isinstance(v, (list, tuple)):
-        return "[" + ", ".join(_attribute(x) for x in v) + "]"
+        return "[" + ", ".join(_attribute_size(x) if isinstance(x, str) else _attribute(x) for x in v) + "]"
     return repr(v).replace("e+", "e") if isinstance(v, float) else str(v)
+
+
+def _attribute_size(text: int | str) -> str:
+    if isinstance(text, str):
+        raise sizes.must_be_number(text, f"an operator's number of groups, stride, padding or window that is the size {text}")
+    return str(text)
 
 
 def scalar_of(node_value: Any) -> Any:

@@ -15,11 +15,12 @@ import re
 import threading
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Collection
 
 import torch
 from torch._decomp import get_decompositions
 from torch import fx
+from torch.export import _trace as export_tracing
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.experimental import _config as symbolic_config
 from torch.utils import _pytree as pytree
@@ -27,10 +28,13 @@ from torch.utils import _pytree as pytree
 from ..errors import UnsupportedError
 from . import checks, randomness
 from .diagnosis import name_of
-from .dynamic import shapes_of, spelled_out
+from .dynamic import paths_of, shapes_of, spelled_out
 from .lower import Lowered, lower
 from .meanings import MEANINGS, right_gradients
 from .outline import Outline, match, outline, same_tensor
+from .sizes import OpenSizeError, said
+from .traceable import masks_not_compared, tensors_as_parameters
+from .transformed import outside, plain
 from .whole import recurrent_layers_whole
 
 # Composite operators that stay whole, because a loop says them better than what they would be taken apart into.
@@ -103,14 +107,14 @@ class Exported(Conditions):
 class Trace:
     """A module as torch.export has it: compared with other traces, or made into a program."""
 
-    def __init__(self, program: Any, name: str):
-        self._program, self._name = program, name
+    def __init__(self, program: Any, name: str, paths: list[tuple]):
+        self._program, self._name, self._paths = program, name, paths
         self.outline: Outline | None = outline(program.graph_module)
         s = program.graph_signature
         self._interface = ([(i.kind, i.target) for i in s.input_specs], [(o.kind, o.target) for o in s.output_specs],
                            program.call_spec.in_spec, program.call_spec.out_spec)
         self._constants = [v for _, v in sorted(program.constants.items())]
-        self.conditions = _conditions(program)
+        self.conditions = _conditions(program, paths)
 
     def covers(self, special: Trace) -> Conditions | None:
         """The conditions of the calls that the other trace is for and the program of this one is right for; None without any."""
@@ -121,13 +125,22 @@ class Trace:
         return Conditions(shapes=c.shapes, ranges=c.ranges, names=c.names, guards=[*c.guards, *self.conditions.guards])
 
     def finish(self) -> Exported:
-        """The program, once: UnsupportedError where it has operators that programs don't know."""
+        """The program, once: UnsupportedError where it has operators that programs don't know, an OpenSizeError where it would be one
+        without sizes that are open."""
+        try:
+            return self._finished()
+        except OpenSizeError as error:
+            error.places = frozenset((leaf, d) for leaf, shape in self.conditions.shapes.items() for d, s in enumerate(shape)
+                                     if isinstance(s, str) and error.symbols & set(re.findall(r"\w+", s)))
+            raise
+
+    def _finished(self) -> Exported:
         program, self._program = self._program, None
         with _as_traced(self._name):
             _hold_detached(program.graph_module)
             program = program.run_decompositions(decompositions())
         made = _layout(program)
-        found = _conditions(program)  # decompositions, too, may make constants of sizes
+        found = _conditions(program, self._paths)  # decompositions, too, may make constants of sizes
         if found.shapes != self.conditions.shapes:
             self.conditions, self.outline = found, None
         made.shapes, made.guards, made.ranges, made.names = (
@@ -141,26 +154,33 @@ def export(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, mov
     return trace(module, args, kwargs, dynamic, moving).finish()
 
 
-def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, moving: set[tuple[int, int]]) -> Trace:
+def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, moving: set[tuple[int, int]],
+          fixed: Collection[tuple[int, int]] = ()) -> Trace:
     """`dynamic`: True, sizes that `open_sizes` names, where the model leaves them open, and but for sizes 0 and 1, which a
     trace takes for constants; False, none; else torch.export's dynamic_shapes."""
     inspect.signature(module.forward).bind(*args, **kwargs)  # TypeError, as of any function
     name = name_of(module)
-    args, kwargs = _without_gradients(args, kwargs)
+    with outside():
+        args, kwargs = _without_gradients(args, kwargs)
     if dynamic is True:
         module = spelled_out(module, args, kwargs)
-    shapes = shapes_of(module, args, kwargs, moving) if dynamic is True else None if dynamic is False else dynamic
+    shapes = shapes_of(module, args, kwargs, moving, fixed) if dynamic is True else None if dynamic is False else dynamic
     # Where sizes are given by name, 1 is an example as good as others; a trace then holds for what its guards say.
-    with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(name):
-        return Trace(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False), name)
+    with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(name), \
+            tensors_as_parameters(module):
+        return Trace(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False), name, paths_of(module, args, kwargs))
 
 
 def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """The arguments, without what is in their `grad`: torch.export guards that, too, and then fails on its own guards."""
+    """The arguments, without what is in their `grad`: torch.export guards that, too, and then fails on its own guards. And without what
+    a transform makes of them."""
     fresh: dict[int, torch.Tensor] = {}
 
     def ungraded(t: Any) -> Any:
-        if not isinstance(t, torch.Tensor) or not t.is_leaf or t.grad is None:
+        if not isinstance(t, torch.Tensor):
+            return t
+        t = plain(t)
+        if not t.is_leaf or t.grad is None:
             return t
         return fresh.setdefault(id(t), t.detach().requires_grad_(t.requires_grad))
 
@@ -170,8 +190,8 @@ def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 @contextlib.contextmanager
 def _as_traced(name: str):
     try:
-        with warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), \
-                right_gradients(), torch.enable_grad():
+        with outside(), warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), \
+                right_gradients(), masks_not_compared(), torch.enable_grad():
             warnings.simplefilter("ignore")
             yield
     except (UnsupportedError, KeyboardInterrupt):
@@ -184,9 +204,10 @@ def _as_traced(name: str):
 
 @contextlib.contextmanager
 def _no_log():
-    """torch logs, with its stack, what it also raises."""
+    """torch logs, with its stack, what it also raises, and prints how far it came."""
     loggers = [logging.getLogger(name) for name in ("torch._subclasses.fake_tensor", "torch.fx.experimental.symbolic_shapes")]
     before = [one.disabled for one in loggers]
+    export_tracing.print = lambda *_, **__: None
     try:
         for one in loggers:
             one.disabled = True
@@ -194,6 +215,7 @@ def _no_log():
     finally:
         for one, disabled in zip(loggers, before):
             one.disabled = disabled
+        vars(export_tracing).pop("print", None)
 
 
 def _same_constant(a: Any, b: Any) -> bool:
@@ -310,7 +332,7 @@ def _lowered(gm: fx.GraphModule) -> Lowered:
         return lower(gm, "model")
     except UnsupportedError as e:
         hint = "\nhint: torch.compile(model, backend=\"headrace\") leaves to PyTorch what programs don't know"
-        raise UnsupportedError(f"{e}{'' if 'hint: ' in str(e) else hint}") from None
+        raise said(e, f"{e}{'' if 'hint: ' in str(e) else hint}") from None
 
 
 def _draws_to_placeholders(gm: fx.GraphModule) -> list:
@@ -362,8 +384,9 @@ def _draw_like(node: fx.Node):
     return lambda size, dtype: torch.rand(size, dtype=dtype)
 
 
-def _conditions(program) -> Conditions:
-    made = Conditions(names=list(program.graph_signature.user_inputs))
+def _conditions(program, paths: list[tuple]) -> Conditions:
+    leaves = {"".join(f"[{step!r}]" for step in path): "_".join(map(str, path)) for path in paths}
+    made = Conditions(names=list(leaves.values()))
     placeholders = [n for n in program.graph_module.graph.nodes if n.op == "placeholder"]
     users = [n for n, spec in zip(placeholders, program.graph_signature.input_specs) if spec.kind == InputKind.USER_INPUT]
     for leaf, n in enumerate(users):
@@ -372,17 +395,13 @@ def _conditions(program) -> Conditions:
     for symbol, r in program.range_constraints.items():
         low, high = int(r.lower), r.upper
         made.ranges[str(symbol)] = (low, float("inf") if "oo" in str(high) else int(high))
-    made.guards = [_by_leaf(code, made.names) for code in getattr(program, "_guards_code", None) or []]
+    made.guards = [_by_leaf(code, leaves) for code in getattr(program, "_guards_code", None) or []]
     return made
 
 
-def _by_leaf(code: str, names: list[str]) -> str:
+def _by_leaf(code: str, leaves: dict[str, str]) -> str:
     """A condition with tensors in tuples and dictionaries, L['pair'][0], called as the leaves are, L['pair_0']."""
-    def leaf(m: re.Match) -> str:
-        name = "_".join([m[1], *re.findall(r"\w+", m[2])])
-        return f"L['{name}']" if name in names else m[0]
-
-    return re.sub(r"L\['(\w+)'\]((?:\[(?:\d+|'\w+')\])+)", leaf, code)
+    return re.sub(r"L((?:\[(?:\d+|'\w+')\])+)", lambda m: f"L['{leaves[m[1]]}']" if m[1] in leaves else m[0], code)
 
 
 def _reach(gm: fx.GraphModule, lowered: Lowered, placeholders: list[fx.Node], results: set[int]) -> list[set[int]]:

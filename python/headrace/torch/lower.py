@@ -215,7 +215,7 @@ def lower(gm: fx.GraphModule, name: str = "graph") -> Lowered:
                 c.lower(n)
             except UnsupportedError as e:
                 what, *hint = str(e).split("\n", 1)
-                raise UnsupportedError("\n".join([what, f"  at {n.format_node()}", *_source_of(n), *hint])) from None
+                raise sizes.said(e, "\n".join([what, f"  at {n.format_node()}", *_source_of(n), *hint])) from None
         elif n.op == "get_attr":
             _constant(c, out, gm, n)
         elif n.op == "output":

@@ -23,7 +23,9 @@ from .exporting import Conditions, Exported, Trace, trace
 from .guards import fitting, made, same_call
 from .precision import narrow
 from .program import evaluate
+from .sizes import OpenSizeError
 
+OWN_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")  # where a module of torch has them
 HOOKS = ("post_onnx_hook", "post_autodiff_hook", "post_compile_hook")
 
 
@@ -182,6 +184,7 @@ class State:
         self.inputs_to_skip = frozenset([inputs_to_skip] if isinstance(inputs_to_skip, str) else inputs_to_skip)
         self.hooks: dict[str, list[Callable]] = {h: [] for h in HOOKS}
         self.versions: dict[tuple, list[Version]] = {}
+        self.fixed: dict[tuple, set[tuple[int, int]]] = {}  # sizes that programs can't leave open: leaf, dimension
         self.latest: tuple[Callable[[tuple], bool], Version] | None = None  # of the last call: most are like it
         self.shown: tuple[Version, tuple[int, ...]] | None = None  # the last trace, and its inputs that take gradients
         self.parts: Parts | None = None
@@ -270,6 +273,7 @@ class State:
     def forget(self) -> None:
         self.latest = self.shown = None
         self.versions.clear()
+        self.fixed.clear()
 
     def _look(self, module: torch.nn.Module) -> None:
         if self.parts is not None:
@@ -280,32 +284,43 @@ class State:
 
     def _trace(self, module, key, args, kwargs, leaves) -> Version:
         with self.lock, narrow(self.autocast):
-            for version in self.versions.get(key, ()):
-                if version.fits(leaves):
-                    return version
-            known = self.versions.setdefault(key, [])
-            traced = trace(module, args, kwargs, self.dynamic, self._moving(key, leaves))
-            for version in known:
-                conditions = version.exported.trace.covers(traced) if version.current() else None
-                if conditions is not None and fitting(conditions)(leaves):
-                    count(self.group, "sizes admitted")
-                    version.admit(conditions)
-                    return version
-            count(self.group, "traces")
-            version = self._for_any_size(module, key, args, kwargs, traced) or self.version(self, traced.finish(), module)
-            for hook in self.hooks["post_compile_hook"]:
-                hook(version.function)
-            known.append(version)
-            return version
+            while True:
+                try:
+                    return self._traced(module, key, args, kwargs, leaves)
+                except OpenSizeError as error:  # then with these sizes built in
+                    fixed = self.fixed.setdefault(key, set())
+                    if self.dynamic is not True or error.places <= fixed:
+                        raise
+                    fixed |= error.places
+
+    def _traced(self, module, key, args, kwargs, leaves) -> Version:
+        for version in self.versions.get(key, ()):
+            if version.fits(leaves):
+                return version
+        known = self.versions.setdefault(key, [])
+        traced = trace(module, args, kwargs, self.dynamic, self._moving(key, leaves), self.fixed.get(key, ()))
+        for version in known:
+            conditions = version.exported.trace.covers(traced) if version.current() else None
+            if conditions is not None and fitting(conditions)(leaves):
+                count(self.group, "sizes admitted")
+                version.admit(conditions)
+                return version
+        count(self.group, "traces")
+        version = self._for_any_size(module, key, args, kwargs, traced) or self.version(self, traced.finish(), module)
+        for hook in self.hooks["post_compile_hook"]:
+            hook(version.function)
+        known.append(version)
+        return version
 
     def _for_any_size(self, module, key, args, kwargs, special: Trace) -> Version | None:
         """Where the call has sizes of 1, the program for any, if the model does the same for all."""
         leaves = pytree.tree_leaves((args, kwargs))
-        larger = grown(args, kwargs, self._moving(key, leaves)) if self.dynamic is True else None
+        moving, fixed = self._moving(key, leaves), self.fixed.get(key, ())
+        larger = grown(args, kwargs, moving, fixed) if self.dynamic is True else None
         if larger is None:
             return None
         try:
-            general = trace(module, *larger, True, self._moving(key, leaves))
+            general = trace(module, *larger, True, moving, fixed)
             if general.covers(special) is None:
                 return None
             exported = general.finish()
@@ -340,9 +355,9 @@ class Mixin:
         return (self.__dict__.get("_headrace_state") or self._headrace).call(self, args, kwargs)
 
     def _original(self) -> torch.nn.Module:
-        """The same object, without the compiled forward."""
+        """The same object, without the compiled forward, and without its own hooks: they run around the program."""
         inner = object.__new__(type(self)._headrace_class)
-        inner.__dict__ = self.__dict__
+        inner.__dict__ = {k: type(v)() if k in OWN_HOOKS else v for k, v in self.__dict__.items()}
         return inner
 
     def reset(self) -> None:

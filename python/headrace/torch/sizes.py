@@ -11,6 +11,32 @@ import torch
 from ..errors import UnsupportedError
 
 
+_SYMBOL = re.compile(r"\bs\d+\b")
+
+
+class OpenSizeError(UnsupportedError):
+    """A size that is open where programs have numbers: there is one for that size. `symbols` are those of the size; `places`,
+    once they are known, the argument and dimension that each comes from."""
+
+    symbols: frozenset[str] = frozenset()
+    places: frozenset[tuple[int, int]] = frozenset()
+
+
+def must_be_number(text: str, why: str) -> OpenSizeError:
+    """For a size, as text, that only a number can be."""
+    error = OpenSizeError(why)
+    error.symbols = frozenset(_SYMBOL.findall(text))
+    return error
+
+
+def said(error: UnsupportedError, text: str) -> UnsupportedError:
+    """The error, with another text."""
+    made = type(error)(text)
+    if isinstance(error, OpenSizeError):
+        made.symbols = error.symbols
+    return made
+
+
 def text_of(size: Any) -> int | str:
     """An int, or text such as "s0", "2*s0 + 1", "s0//2"; a data-dependent size is an UnsupportedError."""
     if isinstance(size, torch.SymInt):
@@ -57,7 +83,7 @@ def _print(e: sympy.Expr) -> str:
         return text
     if kind == "Identity":
         return _print(e.args[0])
-    raise UnsupportedError(f"no size of the notation is {e}")
+    raise must_be_number(" ".join(s.name for s in e.free_symbols), f"no size of the notation is {e}")
 
 
 def product(sizes) -> int | str:

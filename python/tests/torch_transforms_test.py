@@ -1,0 +1,85 @@
+"""Modules inside of what PyTorch has around modules: torch.func, batches of gradients, checkpoints, hooks."""
+
+import copy
+import unittest
+
+from python.tests.case import Case, headrace
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
+
+def numbers(*shape):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+class Transforms(Case):
+    def setUp(self):
+        torch.manual_seed(0)
+        self.eager = nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 2)).double()
+        self.ours = headrace.module(copy.deepcopy(self.eager))
+
+    def agree(self, function):
+        got, expected = function(self.ours), function(self.eager)
+        torch.testing.assert_close(got, expected, rtol=1e-9, atol=1e-12)
+
+    def test_other_parameters_for_one_call(self):
+        def result(m):
+            others = {name: (2 * p.detach()).requires_grad_() for name, p in m.named_parameters()}
+            y = torch.func.functional_call(m, others, (numbers(4, 3),))
+            return y, torch.autograd.grad(y.square().sum(), list(others.values()))
+
+        self.agree(result)
+        self.agree(lambda m: m(numbers(4, 3)))  # its own again
+
+    def test_gradients_of_functions(self):
+        def result(m):
+            parameters = {name: p.detach() for name, p in m.named_parameters()}
+            return torch.func.grad(lambda p: torch.func.functional_call(m, p, (numbers(4, 3),)).square().sum())(parameters)
+
+        self.agree(result)
+        self.agree(lambda m: torch.func.vmap(torch.func.grad(lambda x: m(x).sin().sum()))(numbers(4, 3)))
+
+    def test_batches_and_jacobians(self):
+        self.agree(lambda m: torch.func.vmap(m)(numbers(4, 5, 3)))
+        self.agree(lambda m: torch.func.vmap(m, in_dims=1)(numbers(3, 4)))
+        self.agree(lambda m: torch.func.jacrev(m)(numbers(3)))
+        self.agree(lambda m: torch.autograd.functional.jacobian(m, numbers(4, 3), vectorize=True))
+        self.agree(lambda m: torch.autograd.functional.hessian(lambda x: m(x).sum(), numbers(3)))
+
+    def test_an_ensemble(self):
+        stacked = {name: torch.stack([p.detach(), 2 * p.detach()]) for name, p in self.eager.named_parameters()}
+        x = numbers(4, 3)
+        self.agree(lambda m: torch.func.vmap(lambda p: torch.func.functional_call(m, p, (x,)))(stacked))
+
+    def test_checkpoints(self):
+        for reentrant in (True, False):
+            self.ours.reset()
+
+            def result(m, reentrant=reentrant):
+                m.zero_grad()
+                x = numbers(4, 3).requires_grad_()
+                checkpoint(m, x, use_reentrant=reentrant).square().sum().backward()
+                return [x.grad, *[p.grad for p in m.parameters()]]
+
+            self.agree(result)
+
+    def test_hooks_run_once(self):
+        def result(m):
+            seen = []
+            m.register_forward_pre_hook(lambda module, args: (args[0] + 1,))
+            m.register_forward_hook(lambda module, args, y: 2 * y)
+            m.register_full_backward_hook(lambda module, inputs, outputs: seen.append("back"))
+            m[0].register_forward_hook(lambda module, args, y: y + 1)  # of a part: traced with it
+            x = numbers(4, 3).requires_grad_()
+            y = m(x)
+            y.sum().backward()
+            self.assertEqual(seen, ["back"])
+            return y, x.grad
+
+        self.agree(result)
+
+
+if __name__ == "__main__":
+    unittest.main()
