@@ -27,6 +27,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import UnsupportedError
 from . import checks, randomness
+from .detached import floats, hold_detached
 from .diagnosis import name_of
 from .dynamic import paths_of, shapes_of, spelled_out
 from .lower import Lowered, lower
@@ -52,17 +53,6 @@ KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_re
 TAKEN_APART = [getattr(torch.ops.aten, name) for name in (
     "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
     "upsample_bicubic2d", "grid_sampler_2d")]
-
-
-@torch.library.custom_op("headrace::hold", mutates_args=())
-def hold(x: torch.Tensor) -> torch.Tensor:
-    """x, as a constant to reverse mode: what detach means."""
-    return x.clone()
-
-
-@hold.register_fake
-def _(x):
-    return torch.empty_like(x)
 
 
 def decompositions(table: dict | None = None) -> dict:
@@ -137,7 +127,7 @@ class Trace:
     def _finished(self) -> Exported:
         program, self._program = self._program, None
         with _as_traced(self._name):
-            _hold_detached(program.graph_module)
+            hold_detached(program.graph_module)
             program = program.run_decompositions(decompositions())
         made = _layout(program)
         found = _conditions(program, self._paths)  # decompositions, too, may make constants of sizes
@@ -250,46 +240,6 @@ def _unvalidated():
         yield
     finally:
         kind.set_default_validate_args(before)
-
-
-def _hold_detached(gm: fx.GraphModule) -> None:
-    """Marks what autograd doesn't follow, detached tensors and results of torch.no_grad(), before decompositions forget it."""
-    for m in [s for s in gm.modules() if isinstance(s, fx.GraphModule)]:
-        for node in list(m.graph.nodes):
-            if node.op != "call_function":
-                continue
-            name = str(node.target)
-            if name in ("aten.detach.default", "aten.detach_.default"):
-                if _floats(node):
-                    node.target = torch.ops.headrace.hold.default
-            elif "set_grad_enabled" in name:
-                if name != "wrap_with_set_grad_enabled" or node.args[0] is not False:
-                    raise UnsupportedError("a module that turns gradients on within torch.no_grad()")
-                _hold_results(m, node)
-        m.recompile()
-
-
-def _hold_results(gm: fx.GraphModule, region: fx.Node) -> None:
-    graph = gm.graph
-    for item in list(region.users):
-        if item.target is not operator.getitem:
-            raise UnsupportedError("a torch.no_grad() region whose results are used in an unknown way")
-        if _floats(item):
-            with graph.inserting_after(item):
-                held = graph.call_function(torch.ops.headrace.hold.default, (item,))
-            held.meta["val"] = item.meta["val"]
-            if _written(gm, region, item.args[1]):  # memory that a later part may write, too: it takes the held value
-                with graph.inserting_after(held):
-                    graph.call_function(torch.ops.aten.copy_.default, (item, held)).meta["val"] = item.meta["val"]
-                continue
-            item.replace_all_uses_with(held, delete_user_cb=lambda user, held=held: user is not held)
-
-
-def _written(gm: fx.GraphModule, region: fx.Node, k: int) -> bool:
-    """Whether a region's k-th result is memory that it was given and wrote to."""
-    part = operator.attrgetter(region.args[1].target)(gm)
-    made = next(n for n in part.graph.nodes if n.op == "output").args[0][k]
-    return isinstance(made.target, torch._ops.OpOverload) and made.target._schema.is_mutable
 
 
 def _layout(program) -> Exported:
@@ -421,15 +371,10 @@ def reaches(gm: fx.GraphModule, outputs: list[fx.Node]) -> list[set[fx.Node]]:
     known: dict[fx.Node, frozenset] = {}
     for n in gm.graph.nodes:
         if n.op == "placeholder":
-            known[n] = frozenset([n]) if _floats(n) else frozenset()
-        elif n.op == "call_function" and n.target is not torch.ops.headrace.hold.default and (_floats(n) or n.target is operator.getitem):
-            inputs = n.args[1:2] if n.target is torch.ops.aten.copy.default else n.all_input_nodes
+            known[n] = frozenset([n]) if floats(n) else frozenset()
+        elif n.op == "call_function" and n.target is not torch.ops.headrace.hold.default and (floats(n) or n.target is operator.getitem):
+            inputs = n.args[1:2] if n.target in (torch.ops.aten.copy.default, torch.ops.headrace.in_place_of.default) else n.all_input_nodes
             known[n] = frozenset().union(*[known.get(i, frozenset()) for i in inputs])
         else:
             known[n] = frozenset()
-    return [set(known[o]) if isinstance(o, fx.Node) and _floats(o) else set() for o in outputs]
-
-
-def _floats(n: fx.Node) -> bool:
-    v = n.meta.get("val")
-    return any(isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex()) for t in (v if isinstance(v, (tuple, list)) else [v]))
+    return [set(known[o]) if isinstance(o, fx.Node) and floats(o) else set() for o in outputs]
