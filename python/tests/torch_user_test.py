@@ -188,6 +188,67 @@ class Splines(nn.Module):
         return (x - low) / (high - low + 0.1), k, torch.bucketize(x.detach(), knots[0].detach(), right=True)
 
 
+class Kept(nn.Module):
+    """A buffer, or a result, of which parts are written under torch.no_grad()."""
+
+    def __init__(self, write):
+        super().__init__()
+        self.write = write
+        self.weight = nn.Parameter(torch.ones(3))
+        self.register_buffer("kept", torch.zeros(4, 3))
+
+    def forward(self, x):
+        y = 2 * x
+        with torch.no_grad():
+            self.write(self.kept, x, y)
+        return y * self.weight @ self.kept.T.clone()
+
+
+def into_a_row(kept, x, y):
+    kept[0] = x.mean(0)
+
+
+def into_views(kept, x, y):
+    kept.copy_(kept.roll(1, 0))
+    kept[:2].add_(x.mean(0))
+    kept.t()[1].mul_(0.5).add_(x.sum())
+    kept.view(-1)[:3] = x[1]
+
+
+def into_a_result(kept, x, y):
+    kept += 1
+    y[0] = 3 * x[1]
+    y.mul_(0.5)
+
+
+class Ring(nn.Module):
+    """Tensors of one number as indices: a step of a schedule, the place in a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(4, 3))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x, t, step):
+        with torch.no_grad():
+            self.kept[self.count % 4] = x.mean(0)
+            self.count += 1
+        y = x.clone()
+        y[..., step] = 7
+        y[step, :, None] += 1
+        y[step][1] = 2
+        row = y[-step]
+        row.mul_(3)
+        return y, t.cumprod(0)[step], x[step, step], x[None, step], x @ self.kept.T.clone()
+
+
+class Detached(nn.Module):
+    def forward(self, x):
+        y = x + 1
+        y.detach().mul_(2)
+        return y
+
+
 class Capitals(nn.Module):
     """Arguments as papers call them."""
 
@@ -456,6 +517,22 @@ class State(UserCase):
         for m in (eager, ours):
             m.eval()
         self.agree(eager, ours, ours, (leaf(4, 5),))
+
+    def test_writes_without_gradients(self):
+        for write in (into_a_row, into_views, into_a_result):
+            with self.subTest(write=write.__name__):
+                eager, model, ours = self.pair(lambda write=write: Kept(write))
+                for n in (2, 3):
+                    self.agree(eager, ours, ours, (leaf(n, 3),))
+        with self.fails(headrace.UnsupportedError, "a detached tensor is changed in place", "detach().clone()"):
+            headrace.module(Detached())(leaf(3))
+
+    def test_tensors_of_one_number_as_indices(self):
+        eager, model, ours = self.pair(Ring)
+        for n, step in ((2, 1), (3, 0), (5, 2), (3, -1), (4, 1)):
+            self.agree(eager, ours, ours, (leaf(n, 3), leaf(5), torch.tensor(step)))
+        with self.fails(IndexError, "is out of bounds"):
+            ours(leaf(3, 3), leaf(5), torch.tensor(6))
 
     def test_complex_numbers(self):
         eager, model, ours = self.pair(Waves)

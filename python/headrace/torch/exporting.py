@@ -34,7 +34,7 @@ from .lower import Lowered, lower
 from .meanings import MEANINGS, right_gradients
 from .outline import Outline, match, outline, same_tensor
 from .sizes import OpenSizeError, said
-from .traceable import masks_not_compared, tensors_as_parameters
+from .traceable import masks_not_compared, numbers_as_indices, tensors_as_parameters
 from .transformed import outside, plain
 from .whole import recurrent_layers_whole
 
@@ -46,7 +46,7 @@ KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_re
         "aten._softmax.default", "aten._log_softmax.default", "aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default",
         "aten.mish.default", "aten.binary_cross_entropy.default", "aten.xlogy.Tensor", "aten.xlogy.Scalar_Self", "aten.xlogy.Scalar_Other",
         "aten.special_xlog1py.default", "aten.special_xlog1py.self_scalar", "aten.special_xlog1py.other_scalar",
-        "aten.special_log_ndtr.default", "aten.sinc.default", "aten.std.correction", "aten.std_mean.correction")
+        "aten.special_log_ndtr.default", "aten.select_scatter.default", "aten.sinc.default", "aten.std.correction", "aten.std_mean.correction")
 
 
 # What export keeps whole and Dynamo takes apart: interpolation is gathers and weights.
@@ -181,7 +181,7 @@ def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 def _as_traced(name: str):
     try:
         with outside(), warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), \
-                right_gradients(), masks_not_compared(), torch.enable_grad():
+                right_gradients(), masks_not_compared(), numbers_as_indices(), torch.enable_grad():
             warnings.simplefilter("ignore")
             yield
     except (UnsupportedError, KeyboardInterrupt):
@@ -343,6 +343,8 @@ def _conditions(program, paths: list[tuple]) -> Conditions:
         if isinstance(n.meta.get("val"), torch.Tensor):
             made.shapes[leaf] = tuple(sizes_text(s) for s in n.meta["val"].shape)
     for symbol, r in program.range_constraints.items():
+        if symbol.name.startswith("u"):  # of data: a call doesn't tell
+            continue
         low, high = int(r.lower), r.upper
         made.ranges[str(symbol)] = (low, float("inf") if "oo" in str(high) else int(high))
     made.guards = [_by_leaf(code, leaves) for code in getattr(program, "_guards_code", None) or []]

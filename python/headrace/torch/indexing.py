@@ -5,14 +5,9 @@ from __future__ import annotations
 from ..errors import UnsupportedError
 from . import sizes
 from .emit import Value, cast
-from .movement import broadcast
+from .movement import broadcast, place
 from .reductions import wide
 from .table import op
-
-
-def _index(indices: Value, i, extent) -> str:
-    """An element of an index tensor; negative ones count from the end."""
-    return f"wrap({cast(indices.at(i), indices.dtype, 'i64')}, {extent})"
 
 
 def _integers(*indices: Value) -> None:
@@ -28,7 +23,7 @@ def index_select(c, a, dim, indices):
         return a
     d = dim % a.rank
     out = c.result()
-    return c.fill(out, lambda i: a.at([*i[:d], _index(indices, [i[d]] if indices.rank else [], a.shape[d]), *i[d + 1:]]))
+    return c.fill(out, lambda i: a.at([*i[:d], place(indices, [i[d]] if indices.rank else [], a.shape[d]), *i[d + 1:]]))
 
 
 @op("gather")
@@ -38,7 +33,7 @@ def gather(c, a, dim, indices, sparse_grad=False):
     if a.rank == 0 or indices.rank == 0:
         return c.fill(out, lambda i: a.at(["0"] * a.rank if a.rank else []))
     d = dim % a.rank
-    return c.fill(out, lambda i: a.at([*i[:d], _index(indices, i, a.shape[d]), *i[d + 1:]]))
+    return c.fill(out, lambda i: a.at([*i[:d], place(indices, i, a.shape[d]), *i[d + 1:]]))
 
 
 class _Advanced:
@@ -67,7 +62,7 @@ class _Advanced:
                 continue
             v = by[d]
             own = picked[self.rank - v.rank:] if v.rank else []
-            where.append(_index(v, ["0" if s == 1 else x for x, s in zip(own, v.shape)], self.a.shape[d]))
+            where.append(place(v, ["0" if s == 1 else x for x, s in zip(own, v.shape)], self.a.shape[d]))
         return where
 
 
@@ -150,7 +145,7 @@ def _scattered(c, a: Value, dim: int, indices: Value, text, sign: str, start=Non
         c.maps(indices.shape, lambda i: c.line(f"{out.at([])} {sign} {text(i)}"))
         return out
     d = dim % a.rank
-    write = lambda i: c.line(f"{out.at([*i[:d], _index(indices, i, a.shape[d]), *i[d + 1:]])} {sign} {text(i)}")  # noqa: E731
+    write = lambda i: c.line(f"{out.at([*i[:d], place(indices, i, a.shape[d]), *i[d + 1:]])} {sign} {text(i)}")  # noqa: E731
     if sign == "=":
         _in_order(c, indices.shape, [d], write)
     else:
@@ -183,7 +178,7 @@ def scatter_reduce(c, a, dim, indices, source, reduce, include_self=True):
     d = dim % a.rank if a.rank else 0
     counts = c.new("i64", a.shape, "count")
     c.fill(counts, lambda i: "0")
-    where = lambda i: [*i[:d], _index(indices, i, a.shape[d]), *i[d + 1:]] if a.rank else []  # noqa: E731
+    where = lambda i: [*i[:d], place(indices, i, a.shape[d]), *i[d + 1:]] if a.rank else []  # noqa: E731
     c.maps(indices.shape, lambda i: c.line(f"{counts.at(where(i))} += 1"))
     start = None if include_self else lambda i: f"({counts.at(i)} == 0 ? {a.at(i)} : {_START[reduce]})"
     out = _scattered(c, a, dim, indices, lambda i: source.at(i), _SIGNS[reduce], start)
@@ -218,7 +213,7 @@ def put(c, a, indices, source, accumulate=False):
     c.fill(out, lambda i: a.at(i))
     flat, n = _flat(c, out), sizes.product(a.shape)
     at, values = _flat(c, indices), _flat(c, source)
-    write = lambda t, sign: c.line(f"{flat.at([_index(at, [t], n)])} {sign} {values.at([t])}")  # noqa: E731
+    write = lambda t, sign: c.line(f"{flat.at([place(at, [t], n)])} {sign} {values.at([t])}")  # noqa: E731
     if accumulate:
         c.maps(at.shape, lambda i: write(i[0], "+="))
     else:

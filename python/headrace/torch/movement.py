@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from ..errors import UnsupportedError
 from . import sizes
 from .emit import Size, Value, cast
@@ -102,7 +104,14 @@ def select(c, a, dim, index):
     return Value(a.dtype, c.shape, lambda i: a.at([*i[:d], k, *i[d:]]))
 
 
+def place(index: Value, at: Sequence[str], size: int | str) -> str:
+    """An index that a tensor's element gives; negative ones count from the end."""
+    return f"wrap({cast(index.at(at), index.dtype, 'i64')}, {size})"
+
+
 def _position(a: Value, d: int, index) -> str:
+    if isinstance(index, Value):
+        return place(index, [], a.shape[d])
     k = extent(index)
     if isinstance(k, int) and k < 0:
         return str(a.shape[d] + k) if isinstance(a.shape[d], int) else f"{a.shape[d]} - {-k}"

@@ -6,6 +6,7 @@ import contextlib
 from typing import Any, Iterator
 
 import torch
+from torch._export import non_strict_utils
 from torch.nn.modules import transformer
 
 from .transformed import plain
@@ -21,6 +22,60 @@ def masks_not_compared() -> Iterator[None]:
         yield
     finally:
         transformer._detect_is_causal_mask = before
+
+
+def _is_number(index: Any) -> bool:
+    return isinstance(index, torch.Tensor) and index.dim() == 0 and not index.is_floating_point() and index.dtype != torch.bool
+
+
+def _numbered(t: torch.Tensor, index: tuple) -> tuple:
+    """An index whose tensors of one number are numbers that are not negative."""
+    takes = [0 if i is None or i is Ellipsis else i.dim() if isinstance(i, torch.Tensor) and i.dtype == torch.bool else 1 for i in index]
+    made, dim = [], 0
+    for i, taken in zip(index, takes):
+        if _is_number(i):
+            size = t.shape[dim]
+            i = torch.where(i < 0, i + size, i).item()
+            torch._check(i >= 0)
+            torch._check(i < size)
+        made.append(i)
+        dim += t.dim() - sum(takes) if i is Ellipsis else taken
+    return tuple(made)
+
+
+def _write(view: Any, value: Any) -> None:
+    """view()[...] = value"""
+    target = view()
+    if isinstance(value, torch.Tensor):
+        target.copy_(value.reshape(value.shape[max(0, value.dim() - target.dim()):]))
+    else:
+        target.fill_(value)
+
+
+@contextlib.contextmanager
+def numbers_as_indices() -> Iterator[None]:
+    """x[i] and x[i] = y where i is a tensor of one number: torch.export reads x[i] as a view for what it knows to be no negative
+    number, and that is what is written to."""
+    kind = non_strict_utils._NonStrictTorchFunctionHandler
+    before = kind._override
+
+    def override(self, func, args, kwargs):
+        if func.__name__ not in ("__getitem__", "__setitem__") or not isinstance(args[0], torch.Tensor):
+            return before(self, func, args, kwargs)
+        index = args[1] if isinstance(args[1], tuple) else (args[1],)
+        if not any(map(_is_number, index)):
+            return before(self, func, args, kwargs)
+        index = _numbered(args[0], index)
+        view, given, named = before(self, torch.Tensor.__getitem__, (args[0], index), {})
+        if func.__name__ == "__getitem__":
+            return view, given, named
+        return (func, (args[0], index, args[2]), {}) if given else (_write, (view, args[2]), {})
+
+    kind._override = override
+    try:
+        yield
+    finally:
+        kind._override = before
 
 
 @contextlib.contextmanager
