@@ -177,17 +177,6 @@ class Collections(Case):
         else:
             self.close(got, expected, rtol=1e-12)
 
-    def test_a_tuple_that_a_branch_of_the_program_changes_is_refused(self):
-        def largest(x):
-            best = (0, 0.0)
-            for i in range(x.shape[0]):
-                if x[i] > best[1]:
-                    best = (i, x[i])
-            return best
-
-        with self.fails(NotImplementedError, "best is a tuple, which control flow changes (names of their own for its parts would do)", "if x[i] > best[1]"):
-            headrace.program(largest)(np.arange(3.0))
-
     def test_as_python(self):
         for function in (returns_trees, grows, shares, keeps, dicts, carried, goes_back):
             with self.subTest(function.__name__):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import dataclasses
 import functools
 import sys
 import types
@@ -13,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from . import arrays, builtin, counting, creation, derived, elementwise, factors, growing, joining, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
-from ..trees import is_record
+from ..trees import assembled, has_parts, is_record, items
 from .constructs import NoPlace
 from .emitter import Emitter
 from .errors import NeedsNumbers, NoArray, OutOfScope, Refused, Retry, Retyped
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .impure import check_pure
+from .parts import same_parts
+from .ranges import Ranges, Rows
 from .sizes import Size
 from .source import Attributes, Source, TranslationError, is_plain, read
 from .types import Type
@@ -31,6 +34,7 @@ UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Not: "logical_not", ast
 COMPARE = {ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater",
            ast.GtE: "greater_equal"}
 DEEPEST_CALL = 64
+WALKS = (enumerate, zip, reversed, map, filter, type({}.keys()), type({}.values()), type({}.items()))
 OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.custom", "transforms.forward", "transforms.jacobians")}
 
 
@@ -123,6 +127,23 @@ class Evaluator:
             made.update(self.value(value) if key is None else {self._key_of(key): self.value(value)})
         return growing.noted(self.emitter, made)
 
+    def of_Set(self, n: ast.Set) -> set:
+        if self._runtime(items := self._values(n.elts)):
+            raise Refused("a set of what the program computes", "write a tuple")
+        return set(items)
+
+    def of_JoinedStr(self, n: ast.JoinedStr) -> str:
+        return "".join(self._formatted(part, n) if isinstance(part, ast.FormattedValue) else part.value for part in n.values)
+
+    def _formatted(self, part: ast.FormattedValue, whole: ast.JoinedStr) -> str:
+        value = self.value(part.value)
+        if isinstance(value, Size):
+            raise NeedsNumbers([value], "a string with a number that a loop changes")
+        if self._runtime([value]):
+            raise NoPlace(whole)
+        value = {"s": str, "r": repr, "a": ascii}[chr(part.conversion)](value) if part.conversion > 0 else value
+        return format(value, self.of_JoinedStr(part.format_spec) if part.format_spec else "")
+
     def _key_of(self, node: ast.expr):
         if isinstance(key := self.value(node), (Value, Size)):
             raise NotImplementedError("a key that the program computes: use an array")
@@ -149,6 +170,9 @@ class Evaluator:
             base = value_of(base)
         if isinstance(base, Value):
             return attribute(self.emitter, base, n.attr)
+        found = getattr(type(base), n.attr, None)
+        if isinstance(found, property) and isinstance(found.fget, types.FunctionType) and is_record(type(base)):
+            return self.inline(found.fget, [base], {})
         value = getattr(base, n.attr)
         if isinstance(base, types.ModuleType) and base is not np and vars(base).get(n.attr) is value:  # some make what is asked for
             read(vars(base), n.attr, value)
@@ -167,6 +191,8 @@ class Evaluator:
             return products.matmul(self.emitter, a, b)
         if isinstance(a, Value) and isinstance(b, (tuple, list)) or isinstance(b, Value) and isinstance(a, (tuple, list)):
             a, b = (creation.array(self.emitter, x) if isinstance(x, (tuple, list)) and x else x for x in (a, b))
+        if isinstance(a, str) and isinstance(b, Size):
+            raise NeedsNumbers([b], "a string with a number that a loop changes")
         if isinstance(a, (tuple, list, str)) or isinstance(b, (tuple, list, str)):
             return elementwise.PYTHON[name](a, b)
         return elementwise.apply(self.emitter, name, a, b)
@@ -269,7 +295,7 @@ class Evaluator:
             return arrays.reduction(self.emitter, "any", same)
         if not self._runtime([a, items] if isinstance(items, (tuple, list)) else [a]):
             return a in items
-        if not isinstance(items, (tuple, list)):
+        if not isinstance(items, (tuple, list, set)):
             raise NotImplementedError(f"whether a number that the program computes is in a {type(items).__name__}: give a tuple or an array")
         found: Any = False
         for item in items:
@@ -296,9 +322,15 @@ class Evaluator:
         parts = [self.aside(x) for x in (n.body, n.orelse)]
         if any(aside for _, aside in parts):
             return self.chosen(test, n.body, n.orelse)
-        if not all(isinstance(v, (Value, Size)) or is_number(v) for v, _ in parts):
+        return self._choice_of_parts(test, *[v for v, _ in parts])
+
+    def _choice_of_parts(self, test, a, b):
+        """One of two numbers, arrays, or tuples of as many."""
+        if has_parts(a) and same_parts(a, b) and not isinstance(a, (list, dict)):
+            return assembled(type(a), [(key, self._choice_of_parts(test, x, y)) for (key, x), (_, y) in zip(items(a), items(b))])
+        if not all(isinstance(v, (Value, Size)) or is_number(v) for v in (a, b)):
             raise NotImplementedError("a choice between what is no number or array, by what the program computes")
-        return self.choice(test, *[v for v, _ in parts])
+        return self.choice(test, a, b)
 
     # ---- subscripts ----
     def key(self, node: ast.expr):
@@ -324,7 +356,7 @@ class Evaluator:
     # ---- calls ----
     def of_Call(self, n: ast.Call):
         function = self.value(n.func)
-        args, named = self._values(n.args), {}
+        args, named = [listed(a) for a in self._values(n.args)], {}
         for k in n.keywords:
             named.update(self.value(k.value) if k.arg is None else {k.arg: self.value(k.value)})
         return self.call(function, args, named)
@@ -366,8 +398,15 @@ class Evaluator:
             from ..closures import closed
 
             return function(*map(closed, args), **{k: closed(v) for k, v in named.items()})
-        if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType) and self._runtime([*args, *named.values()]):
+        if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType) and self._of_program(function, args, named):
+            if function.__name__ == "_replace" and hasattr(function.__self__, "_fields"):
+                return with_fields(function.__self__, named)
             return self.inline(function.__func__, [function.__self__, *args], named)
+        if function is dataclasses.replace:
+            return with_fields(args[0], named)
+        called = getattr(type(function), "__call__", None)
+        if isinstance(called, types.FunctionType) and not isinstance(function, type) and type(function).__module__.partition(".")[0] not in ("headrace", "numpy"):
+            return self.inline(called, [function, *args], named)
         inner = getattr(function, "__headrace_function__", function)
         if isinstance(inner, types.FunctionType):
             return self.inline(inner, args, named)
@@ -400,6 +439,10 @@ class Evaluator:
                 self.emitter.restore(before)
         raise first
 
+    def _of_program(self, method: types.MethodType, args: list, named: dict) -> bool:
+        """Whether a method has to do with what the program computes."""
+        return self._runtime([*args, *named.values()]) or is_record(type(method.__self__)) and self._runtime([v for _, v in items(method.__self__)])
+
     @staticmethod
     def _runtime(values) -> bool:
         def known(v):
@@ -407,7 +450,7 @@ class Evaluator:
                 return all(map(known, v))
             if isinstance(v, dict):
                 return all(map(known, v.values()))
-            return not isinstance(v, (Value, Size))
+            return not isinstance(v, (Value, Size, Ranges, Rows))
         return not all(map(known, values))
 
     def _constant(self, value):
@@ -433,6 +476,22 @@ def check_truth(v) -> None:
     """ValueError for what has no truth of its own, as in NumPy."""
     if isinstance(v, Value) and v.ndim:
         raise ValueError("the truth of an array with more than one element is ambiguous: use any() or all(), or &, | and ~ for each element")
+
+
+def listed(value):
+    """What Python's own functions walk over, as a list."""
+    return list(value) if isinstance(value, WALKS) else value
+
+
+def with_fields(record, fields: dict):
+    """A named tuple or an instance of a dataclass with other values of some fields."""
+    if unknown := set(fields) - {key for key, _ in _fields(record)}:
+        raise ValueError(f"{type(record).__name__} has no field {', '.join(sorted(unknown))}")
+    return assembled(type(record), [(key, fields.get(name, v)) for (key, v), (name, _) in zip(items(record), _fields(record))])
+
+
+def _fields(record) -> list[tuple]:
+    return list(zip(record._fields, record)) if hasattr(record, "_fields") else items(record)
 
 
 def _parts(key) -> list:

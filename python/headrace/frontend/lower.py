@@ -12,23 +12,25 @@ from ..trees import has_parts, items, mapped
 from . import arrays, elementwise, gathers, growing, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
+from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Refused, Resized, Retry, Retyped
 from .evaluate import BINARY, Evaluator, Scope
 from .local import Local
-from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Refused, Resized, Retry, Retyped
+from .parts import Parts, part_of, whole_name, with_part
 from .paths import Exits, Paths
 from .ranges import Ranges, Rows
 from .resizing import Resizing
+from .returns import returning
 from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
-from .statements import RESULT, assigned, mentions, named_anew, read_after, returning, without_else
+from .statements import RESULT, assigned, mentions, named_anew, read_after, without_else
 from .values import Array, Part, Value, is_number, value_of
 from .written_out import WrittenOut
 
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
 
-class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
+class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Parts, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
@@ -42,7 +44,11 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
 
     def run(self, statements: list[ast.stmt]) -> Any:
         """Translates them all; gives what `return` gives."""
-        self.block(returning(statements))
+        statements = returning(statements, self.fresh_left)
+        if RESULT in assigned([s for s in statements if not isinstance(s, ast.Assign)]):  # in branches and loops, by several types perhaps
+            self._again(lambda: self.block(statements), lambda retry: None, {RESULT})
+        else:
+            self.block(statements)
         result = self.scope.names.get(RESULT)
         if result is not None and (cause := self.scope.unbound.get(RESULT)) is not None:
             with self.at(cause.statement):
@@ -189,8 +195,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
 
     def _before(self, v, target, name: str):
         """v as it is now, for `name`, whatever is bound to the target."""
-        if isinstance(v, list):
-            return [self._before(x, target, name) for x in v]
+        if isinstance(v, (list, tuple)) and has_parts(v):
+            return mapped(lambda x: self._before(x, target, name), v)
         if not isinstance(v, Value) or not self._changes(v, target):
             return v
         now = self.emitter.materialize(v)
@@ -202,6 +208,9 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
     def bind(self, name: str, value) -> None:
         self.note_bound(name, value)
         variable = self._variables.get(name)
+        if variable is not None and has_parts(variable):
+            self.bind_parts(name, variable, value)
+            return
         if variable is not None and isinstance(value, Value) and value.ndim:
             self.release(name)
         callers = variable is not None and self.is_callers(value)
@@ -210,8 +219,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
             if callers:
                 self.note_callers(name, variable)
             self._set(name, variable, value)
-        elif name in self._shared:
-            self._variables[name] = self._own(name, self._as_retyped(value, self._retyped[name]) if name in self._retyped else value)
+        elif name in self._shared or name == RESULT and self._exits:
+            self._variables[name] = self._own(name, self._as_noted(name, value))
         elif name == RESULT and self.depth == 0:
             self.scope.names[name] = value  # nothing happens after it
         else:
@@ -232,7 +241,13 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
             return kept
         return value
 
+    def _as_noted(self, name: str, value):
+        """The value with the type that another branch gives this name."""
+        return self._as_retyped(value, self._retyped[name]) if name in self._retyped else value
+
     def _set(self, name: str, variable: Array, value) -> None:
+        if has_parts(value):
+            raise self.other_kind(name, variable, value)
         v = value_of(value)
         if name in self.grouped:
             self.resize(name, variable, value)
@@ -240,7 +255,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
         if v.shape != variable.shape:
             if self.may_shrink(v, variable):
                 raise Resized(name)
-            raise ValueError(f"{name} has shape {variable.shape} before this block and {v.shape} in it")
+            raise ValueError(f"{whole_name(name)} has shape {variable.shape} before this block and {v.shape} in it")
         kinds = "biufc"
         strong = not (v.weak or is_number(value) and not isinstance(value, np.generic))
         loses = not np.can_cast(v.dtype, variable.dtype) if strong else kinds.index(v.dtype.kind) > kinds.index(variable.dtype.kind)
@@ -254,9 +269,9 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
 
     def _own(self, name: str, value) -> Array:
         if has_parts(value):
-            raise NeedsNumbers([], f"{name} is a {type(value).__name__}, which control flow changes (names of their own for its parts would do)")
+            return self.own_parts(name, value)
         if not (isinstance(value, Value) or is_number(value) or is_size(value)):
-            raise NotImplementedError(f"{name} is a {type(value).__name__}, which control flow can't change")
+            raise NotImplementedError(f"{whole_name(name)} is a {type(value).__name__}, which control flow can't change")
         own = self.emitter.materialize(value, _hint(name))
         self.note_sharing(name, own, value)
         self.scope.names[name] = own
@@ -290,13 +305,16 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
                                                           dict(self.scope.left), list(self._exits))
             try:
                 translate()
-                for name in self._variables.keys() - variables.keys() - {RESULT}:
+                for name in self._variables.keys() - variables.keys():
+                    if whole_name(name) == RESULT:
+                        continue
                     del self._variables[name]  # from here on it is bound anew as any name, and what shares its memory keeps it
                 return
             except Retry as retry:
                 instead = numbers(retry) if isinstance(retry, NeedsNumbers) else None
-                known = isinstance(retry, (Retyped, Resized)) and retry.name in names and retry.name not in variables
-                new = isinstance(retry, Retyped) and retry.name not in names and retry.name in both and retry.name not in self._retyped
+                whole = whole_name(retry.name) if isinstance(retry, (Retyped, Resized)) else ""
+                known = whole in names and whole not in variables
+                new = isinstance(retry, Retyped) and whole not in names and whole in both and retry.name not in self._retyped
                 memory = isinstance(retry, NeedsMemory) and retry.selected.block == block
                 if instead is None and not known and not new and not memory or instead is not None and written_out:
                     raise
@@ -313,7 +331,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
                 elif isinstance(retry, Resized):
                     self.will_shrink(value_of(names[retry.name]).shape[0], names, variables)
                 else:
-                    names[retry.name] = self._as_retyped(names[retry.name], retry)
+                    names[whole] = with_part(names[whole], retry.name, self._as_retyped(part_of(names[whole], retry.name), retry))
 
     def do_For(self, s: ast.For) -> None:
         if s.orelse:
@@ -446,7 +464,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Evaluator):
 
 
 def _hint(name: str) -> str:
-    return "result" if name == RESULT else name.split()[-1]  # of our own making are names of two words: none of the user's is one
+    return "result" if whole_name(name) == RESULT else name.split()[-1]  # of our own making are names of two words: none of the user's is one
 
 
 Evaluator.function = Lowering  # functions that are called are lowered in place

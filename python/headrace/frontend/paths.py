@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Sequence
 
+from ..trees import items
 from .errors import Unbound
+from .parts import same_parts
 from .sizes import interval, names_in
 from .statements import RESULT, assigned
 from .values import Value, is_number
@@ -59,6 +61,8 @@ class Paths:
         if cause is not None and cause.several:
             raise Unbound(f"{name} has several values here: the loop in line {self.scope.source.line(cause.statement)} binds it more than "
                           "once, and is left in between", f"give {name} a value before the loop")
+        if cause is not None and isinstance(cause.statement, ast.Delete):
+            raise Unbound(f"{name} has no value here: line {self.scope.source.line(cause.statement)} deletes it", "leave the del statement out")
         if cause is not None and cause.guards >= self.emitter.guards:
             kind = "branch" if isinstance(cause.statement, ast.If) else "loop"
             what = f"{name} may have no value here" if name != RESULT else "this function may return nothing"
@@ -78,9 +82,9 @@ class Paths:
             return
         condition = self.emitter.test(test)
         both = {n for n in assigned(s.body) if n in assigned(s.orelse)}
+        retyped = dict(self._retyped)
         self._again(lambda: self._branches(s, condition), lambda retry: None, both)
-        for name in both:
-            self._retyped.pop(name, None)
+        self._retyped = retyped
 
     def _branches(self, s: ast.If, condition: str) -> None:
         self._settle([*s.body, *s.orelse])
@@ -155,7 +159,9 @@ class Paths:
         return not aside and not isinstance(value := self.truth(value), Value) and bool(value)
 
 
-def _same(values: list) -> bool:
+def _same(values: Sequence) -> bool:
+    if values and all(same_parts(values[0], v) for v in values):
+        return all(map(_same, zip(*[[part for _, part in items(v)] for v in values])))
     return all(v is values[0] or is_number(v) and type(v) is type(values[0]) and v == values[0] for v in values)
 
 

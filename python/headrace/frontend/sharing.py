@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from ..trees import has_parts, items
 from . import elementwise, growing
-from .statements import assigned, bound_first
+from .parts import whole_name
+from .statements import RESULT, assigned, bound_first
 from .values import Array, Part, Value
 
 _CALLER = "(argument)"  # whoever called the program: a name that is never bound anew
@@ -45,16 +46,21 @@ class Sharing:
     def release(self, name: str) -> None:
         """Before the memory of `name` gets another array: other names that share it get a copy of what it holds."""
         variable = self._variables[name]
+        if has_parts(variable):
+            for k in range(len(items(variable))):
+                if f"{k} {name}" in self._variables:
+                    self.release(f"{k} {name}")
+            return
         if variable.ndim == 0:
             return  # numbers are copied when they are bound
-        others = {n: v for n, v in self.scope.names.items() if n != name and any(a.root == variable.root for a in _arrays(v))}
+        others = {n: v for n, v in self.scope.names.items() if whole_name(n) != whole_name(name) and any(a.root == variable.root for a in _arrays(v))}
         if not others:
             return
         for other, value in others.items():
             if any(a.root == variable.root != a.name for a in _arrays(value)):
                 raise NotImplementedError(f"{name} is bound again in a loop or branch while {other} is a view of it in another shape: "
                                           f"write {other} = ….copy()")
-        kept = self.emitter.materialize(variable, name)
+        kept = self.emitter.materialize(variable, variable.name)
         if self.is_callers(variable):
             self.note_callers(f"its {min(others)}", kept)
         for other, value in others.items():
@@ -147,6 +153,8 @@ class Sharing:
         returned = {a.root for a in _arrays(result)}
         kept = []
         for s in self.emitter.sharing:
+            if s.scope is self.scope and whole_name(s.name) == RESULT:  # nothing came after a `return`
+                s = s._replace(since=self._counts(s.roots), before=self._counts(s.roots))
             if not s.apart and self._counts(s.roots) != s.before:
                 name = s.name.split()[-1]
                 raise s.scope.source.error(NotImplementedError(
@@ -158,7 +166,7 @@ class Sharing:
 
     def _changes(self, v: Value, target) -> bool:
         """Whether the assignments may change v. Arrays are what they are then, a[:], b[:] = b, a, unless their name's memory is reused."""
-        rebound = [self._variables[t.id].root for t in target.elts if isinstance(t, ast.Name) and t.id in self._variables]
+        rebound = [a.root for t in target.elts if isinstance(t, ast.Name) for a in _arrays(self._variables.get(t.id))]
         if isinstance(v, Array) and v.ndim:
             return v.root in rebound
         return bool(rebound) or any(isinstance(t, ast.Subscript) for t in target.elts)

@@ -15,27 +15,6 @@ from .values import Array, Part, Value
 RESULT = "return"  # what a function returns, as a name: no Python name is a keyword
 
 
-def returning(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """`return` as an assignment at the end: what follows an `if` that returns becomes its other branch."""
-    for k, s in enumerate(statements):
-        if isinstance(s, ast.Return):
-            value = s.value or ast.copy_location(ast.Constant(None), s)
-            target = ast.copy_location(ast.Name(RESULT, ast.Store()), s)
-            return [*statements[:k], ast.copy_location(ast.Assign([target], value), s)]
-        if isinstance(s, ast.If) and any(isinstance(n, ast.Return) for n in ast.walk(s)):
-            rest = statements[k + 1:]
-            body = returning(s.body if _always_returns(s.body) else [*s.body, *rest])
-            orelse = returning(s.orelse if s.orelse and _always_returns(s.orelse) else [*s.orelse, *rest])
-            return [*statements[:k], ast.copy_location(ast.If(s.test, body, orelse), s)]
-    return statements
-
-
-def _always_returns(statements: list[ast.stmt]) -> bool:
-    last = statements[-1] if statements else None
-    return isinstance(last, ast.Return) or (
-        isinstance(last, ast.If) and _always_returns(last.body) and _always_returns(last.orelse))
-
-
 def assigned(statements: list[ast.stmt], updated: bool = True) -> list[str]:
     """Names that the statements bind, in order; without `updated`, those that only x += … binds are left out."""
     nodes = [n for s in statements for n in ast.walk(s)]
@@ -77,7 +56,7 @@ def without_else(loop: ast.For | ast.While, left: str) -> list[ast.stmt]:
         found: list[ast.stmt] = []
         for s in statements:
             if isinstance(s, ast.Break):
-                found.append(_set_to(True, left, s))
+                found.append(set_to(True, left, s))
             elif isinstance(s, ast.If):
                 s = ast.copy_location(ast.If(s.test, marked(s.body), marked(s.orelse)), s)
             elif isinstance(s, (ast.For, ast.While)) and s.orelse:  # a break in its else is of this loop
@@ -91,7 +70,7 @@ def without_else(loop: ast.For | ast.While, left: str) -> list[ast.stmt]:
     if not exits(loop.body):
         return [plain, *loop.orelse]
     plain.body = marked(loop.body)
-    return [_set_to(False, left, loop), plain, unless(left, loop.orelse, loop)]
+    return [set_to(False, left, loop), plain, unless(left, loop.orelse, loop)]
 
 
 def unless(name: str, body: list[ast.stmt], at: ast.stmt) -> ast.If:
@@ -110,7 +89,7 @@ def leaving(statements: list[ast.stmt], left: str, without: Callable[[ast.stmt],
         if isinstance(s, ast.Continue):
             return before
         if isinstance(s, ast.Break):
-            return [*before, _set_to(True, left, s)]
+            return [*before, set_to(True, left, s)]
         if isinstance(s, (ast.For, ast.While)) and exits(s.orelse):
             return leaving([*before, *without(s), *rest], left, without)
         if isinstance(s, ast.If) and exits([s]):
@@ -120,7 +99,8 @@ def leaving(statements: list[ast.stmt], left: str, without: Callable[[ast.stmt],
     return statements
 
 
-def _set_to(value: bool, name: str, at: ast.stmt) -> ast.stmt:
+def set_to(value: bool, name: str, at: ast.stmt) -> ast.stmt:
+    """name = value"""
     return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), at)],
                                         ast.copy_location(ast.Constant(value), at)), at)
 

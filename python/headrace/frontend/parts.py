@@ -1,0 +1,107 @@
+"""Tuples, named tuples and dataclasses that control flow binds: each part is a name of its own, `0 t` and `1 t` of t, with memory of its
+own, and the name stands for what these hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..trees import assembled, has_parts, items
+from .errors import NeedsNumbers
+from .sizes import is_size
+from .statements import RESULT
+from .values import Array, Value, is_number
+
+
+def whole_name(name: str) -> str:
+    """The name that a part belongs to: `t` of `1 0 t`, the part 1 of the part 0."""
+    while name.partition(" ")[0].isdigit():
+        name = name.partition(" ")[2]
+    return name
+
+
+def part_of(value: Any, name: str) -> Any:
+    """The part of `value` that has this name."""
+    for k in _path(name):
+        value = items(value)[k][1]
+    return value
+
+
+def with_part(value: Any, name: str, part: Any) -> Any:
+    """`value` with another part of this name."""
+    return _with(value, _path(name), part)
+
+
+def _path(name: str) -> list[int]:
+    words = name.removesuffix(whole_name(name)).split()
+    return [int(k) for k in reversed(words)]
+
+
+def _with(value: Any, path: list[int], part: Any) -> Any:
+    if not path:
+        return part
+    return assembled(type(value), [(key, _with(v, path[1:], part) if k == path[0] else v) for k, (key, v) in enumerate(items(value))])
+
+
+def same_parts(a: Any, b: Any) -> bool:
+    """Whether both are tuples of as many parts, or records of the same kind."""
+    return has_parts(b) and type(a) is type(b) and len(items(a)) == len(items(b))
+
+
+def _called(value: Any) -> str:
+    return f"{type(value).__name__} of {len(items(value))} parts" if has_parts(value) else "number or array"
+
+
+class Parts:
+    """Part of Lowering, whose `emitter`, `scope`, `bind`, `_own` and `_before_parts` it uses."""
+
+    def own_parts(self, name: str, value: Any) -> Any:
+        """Memory for each part."""
+        if isinstance(value, (list, dict)):
+            raise NeedsNumbers([], f"{whole_name(name)} is a {type(value).__name__}, which control flow changes (names of their own for its parts would do)")
+        made = []
+        for k, (key, part) in enumerate(items(value)):
+            if has_parts(part) or isinstance(part, Value) or is_number(part) or is_size(part):
+                inner = f"{k} {name}"
+                part = self._variables[inner] = self._own(inner, self._as_noted(inner, part))
+            made.append((key, part))
+        self.scope.names[name] = own = assembled(type(value), made)
+        return own
+
+    def bind_parts(self, name: str, own: Any, value: Any) -> None:
+        """The parts of `value` into the memory that those of `name` have. All are read before the first is written."""
+        if not same_parts(own, value):
+            raise self.other_kind(name, own, value)
+        memory = {a.root for a in arrays_of(own)}
+        parts = [self._read_now(v, memory) if len(items(own)) > 1 else v for _, v in items(value)]
+        made = []
+        for k, ((key, mine), part) in enumerate(zip(items(own), parts)):
+            inner = f"{k} {name}"
+            if inner in self._variables:
+                self.bind(inner, part)
+                mine = self.scope.names[inner]
+            elif part is not mine and not (type(part) is type(mine) and part == mine):
+                raise NotImplementedError(f"a part of {whole_name(name)} is a {type(part).__name__}, which control flow can't change")
+            made.append((key, mine))
+        self.scope.names[name] = assembled(type(own), made)
+
+    def other_kind(self, name: str, before: Any, now: Any) -> Exception:
+        if whole_name(name) == RESULT:
+            return TypeError(f"this function returns a {_called(before)} in one place, and a {_called(now)} here")
+        return TypeError(f"{whole_name(name)} is a {_called(before)} before this block, and a {_called(now)} in it")
+
+    def _read_now(self, v: Any, memory: set[str]) -> Any:
+        """What would change when these arrays are written, as it is now."""
+        if has_parts(v):
+            return assembled(type(v), [(key, self._read_now(part, memory)) for key, part in items(v)])
+        if not isinstance(v, Value) or isinstance(v, Array) and v.root not in memory:
+            return v
+        now = self.emitter.materialize(v)
+        if self.is_callers(v):
+            self.note_callers("its part", now)
+        return now
+
+
+def arrays_of(value: Any) -> list[Array]:
+    if has_parts(value):
+        return [a for _, v in items(value) for a in arrays_of(v)]
+    return [value] if isinstance(value, Array) else []
