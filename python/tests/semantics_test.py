@@ -1,6 +1,7 @@
 """What Python's own constructs mean: and, or, in, loops' variables afterwards, enumerate and zip, names around the function; and what has
 no place in a program."""
 
+import dataclasses
 import datetime
 import os
 import random
@@ -199,7 +200,22 @@ def formats(x):
 
 
 def deletes(x):
-    del x
+    y = x * 2
+    del y
+    return y
+
+
+def deletes_a_row(x):
+    del x[0]
+
+
+def raises_in_operations(x):
+    with np.errstate(divide="raise"):
+        return 1 / x
+
+
+def a_set_of_data(x):
+    return 1 in {x[0], x[1]}
 
 
 def matches(x):
@@ -253,8 +269,52 @@ WRONG = [*[(f, headrace.UnsupportedError, what + " gives something else at each 
          (gives_too_much, TypeError, "too many positional arguments", "f(x, x)"),
          (raises, headrace.UnsupportedError, "raise statements", 'raise ValueError("positive")'),
          (formats, headrace.UnsupportedError, "a string with values", "hint: return the values"),
-         (deletes, headrace.UnsupportedError, "del statements", "del x"),
+         (deletes, ValueError, "y has no value here", "hint: leave the del statement out"),
+         (deletes_a_row, headrace.UnsupportedError, "del statements of parts", "del x[0]"),
+         (raises_in_operations, headrace.UnsupportedError, "no operation of a program raises", "np.isfinite"),
+         (a_set_of_data, headrace.UnsupportedError, "a set of what the program computes", "hint: write a tuple"),
          (matches, headrace.UnsupportedError, "match statements", "hint: write if and elif")]
+
+
+def around_statements(x, y):
+    """Imports, np.errstate and del, also in loops."""
+    import math
+    import numpy.linalg as la
+    from math import pi, sqrt as root
+
+    s = math.exp(0.0) * pi + la.norm(x)
+    for i in range(4):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(x > 0, np.log(x), 0.0)
+            if z[0] * i > 1:
+                break
+        s += root(2.0) * z[1]
+        del z
+    known = {"a": x, "b": y}
+    del known["a"]
+    return s, sum(known.values())
+
+
+def names_of_parameters(p, x):
+    """Strings of what is known, sets, and objects that are called."""
+    for k in range(1, 3):
+        x = np.tanh(p[f"w{k}"] * x + p["b%d" % k])
+    for k in reversed(range(len(x))):
+        x[k] += x[k - 1] if k in {0, 2} else p["w" + str(1)][k]
+    return Scale(x, 2.0)(x) + Scale(x, 1.0).twice, f"{3:02d}" == "03"
+
+
+@dataclasses.dataclass
+class Scale:
+    of: np.ndarray
+    by: float
+
+    def __call__(self, x):
+        return x * self.by + self.of
+
+    @property
+    def twice(self):
+        return self.of * 2 * self.by
 
 
 def lambda_free(x, y):
@@ -345,6 +405,14 @@ class Semantics(Case):
 
         with self.fails(ValueError, "k is bound in this function, and read before that", "k = k * y", "in f"):
             headrace.program(defines_what_is_unbound, backend="interpreter")(x)
+
+    def test_statements_that_compute_nothing(self):
+        self.same(around_statements, np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.4, 2.0]), backend="interpreter")
+        parameters = {"w1": np.array([0.5, 2.0, 1.0]), "b1": np.ones(3), "w2": np.array([1.5, -2.0, 1.0]), "b2": np.zeros(3)}
+        for x in (np.array([1.0, -2.0, 0.5]), np.zeros(3)):
+            got, same = headrace.program(names_of_parameters, backend="interpreter")(parameters, x.copy())
+            self.close(got, names_of_parameters(parameters, x.copy())[0], rtol=1e-12)
+            self.assertTrue(same)
 
     def test_comprehensions(self):
         self.same(comprehensions, np.arange(6.0).reshape(2, 3), np.array([1.0, -3.0, 2.0]), backend="interpreter")

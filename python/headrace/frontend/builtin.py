@@ -8,9 +8,10 @@ import functools
 import numpy as np
 
 from . import arrays, elementwise, growing
+from .errors import NeedsNumbers, Refused
 from .functions import FUNCTIONS, flip, handles
 from .ranges import Ranges, Rows
-from .sizes import is_size, maximum, minimum
+from .sizes import Size, is_size, maximum, minimum
 from .values import Value, is_number, value_of
 
 
@@ -124,6 +125,15 @@ def python_complex(e, real, imag=0):
 @handles(builtins.round)
 def python_round(e, a, ndigits=None):
     return python_int(e, elementwise.apply(e, "rint", a)) if ndigits is None else FUNCTIONS[np.round](e, a, ndigits)
+
+
+@handles(builtins.str)
+def python_str(e, a=""):
+    if isinstance(a, Size):
+        raise NeedsNumbers([a], "a string with a number that a loop changes")
+    if isinstance(a, Value):
+        raise Refused("a string with what the program computes", "return the values")
+    return str(a)
 
 
 @handles(builtins.list)

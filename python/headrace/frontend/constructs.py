@@ -6,7 +6,6 @@ import ast
 
 _EXPRESSIONS = {
     ast.SetComp: ("a set comprehension", "write a loop"),
-    ast.Set: ("a set", "write a tuple"),
     ast.JoinedStr: ("a string with values", "return the values"),
     ast.Yield: ("yield", "return arrays"),
     ast.YieldFrom: ("yield", "return arrays"),
@@ -22,9 +21,7 @@ _STATEMENTS = {
     ast.AsyncFor: ("async loops", "write for"),
     ast.Global: ("global statements", "return the value, or change an array that is an argument"),
     ast.Nonlocal: ("nonlocal statements", "return the value, or change an array that is an argument"),
-    ast.Delete: ("del statements", "leave it out: memory is free after its last use"),
-    ast.Import: ("import statements", "import outside of the program"),
-    ast.ImportFrom: ("import statements", "import outside of the program"),
+    ast.Delete: ("del statements of parts", "take an item out of a list or dict by pop()"),
     ast.Match: ("match statements", "write if and elif"),
 }
 

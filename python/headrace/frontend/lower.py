@@ -14,6 +14,7 @@ from .constructs import NoPlace
 from .emitter import Emitter
 from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Refused, Resized, Retry, Retyped
 from .evaluate import BINARY, Evaluator, Scope
+from .imports import Imports, without_contexts
 from .local import Local
 from .parts import Parts, part_of, whole_name, with_part
 from .paths import Exits, Paths
@@ -30,7 +31,7 @@ from .written_out import WrittenOut
 MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
 
-class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Parts, Evaluator):
+class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
@@ -44,7 +45,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Parts, Evaluator):
 
     def run(self, statements: list[ast.stmt]) -> Any:
         """Translates them all; gives what `return` gives."""
-        statements = returning(statements, self.fresh_left)
+        statements = returning(without_contexts(statements), self.fresh_left)
         if RESULT in assigned([s for s in statements if not isinstance(s, ast.Assign)]):  # in branches and loops, by several types perhaps
             self._again(lambda: self.block(statements), lambda retry: None, {RESULT})
         else:
