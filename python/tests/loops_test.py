@@ -143,6 +143,21 @@ def in_a_branch(x):
     return y
 
 
+def of_arrays_that_shrink(x):
+    """Written out, for each iteration has other sizes; so are loops whose condition is known."""
+    v = x * 2
+    for _ in range(len(x) - 1):
+        v = 0.5 * (v[:-1] + v[1:])
+    total, w, n = v[0], np.concatenate([x, x[:3]]), 8
+    while n > 1:
+        n //= 2
+        w[:n] = w[0:2 * n:2] + w[1:2 * n:2]
+    while len(w) > 1:
+        w = w.reshape(-1, 2).mean(1)
+        total += np.sum(w ** 2)
+    return total, w
+
+
 def over_two_ranges(x):
     s = 0.0
     for i, j in headrace.map[0:2, 0:3]:
@@ -177,7 +192,7 @@ INPUTS = [np.array(v) for v in ([1.0, 2.0, 3.0, 4.0, 5.0], [0.5, 0.25, 3.0, -1.0
 class Loops(Case):
     def test_left_as_python_leaves_them(self):
         for f in (neighbours, without_a_loop_around, the_loop_variable_is_a_constant, with_else, around_loops_that_end_with_else,
-                  of_numbers_that_are_known, left_where_it_is_known, loss, in_a_branch, over_two_ranges):
+                  of_numbers_that_are_known, left_where_it_is_known, loss, in_a_branch, over_two_ranges, of_arrays_that_shrink):
             for x in INPUTS:
                 with self.subTest(f.__name__, x=x):
                     self.same(f, x, backend="interpreter")

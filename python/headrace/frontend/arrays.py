@@ -9,7 +9,7 @@ import numpy as np
 
 from . import elementwise, gathers, selections
 from .emitter import Emitter
-from .errors import NeedsNumbers
+from .errors import NeedsNumbers, Unequal
 from .sizes import Size, atom, canonical, is_size, maximum, product, scaled
 from .values import Array, Dim, Part, Value, value_of
 
@@ -156,9 +156,9 @@ def reshape(e: Emitter, v: Value, shape) -> Value:
         others = product(s for n, s in enumerate(shape) if n != at)
         shape[at] = total // others
         if shape[at] * others != total and isinstance(total, int):
-            raise ValueError(f"cannot reshape {total} elements into {shape}")
+            raise Unequal(f"cannot reshape {total} elements into {shape}")
     elif product(shape) != total:
-        raise ValueError(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
+        raise Unequal(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
     v = v.place()
     if not (isinstance(v, Array) and v.whole):
         v = e.materialize(v)
@@ -220,7 +220,7 @@ def concatenate(e: Emitter, parts: Sequence, axis: int = 0) -> Array:
     axis = normal(axis, parts[0].ndim)
     for p in parts[1:]:
         if p.ndim != parts[0].ndim or any(a != b for k, (a, b) in enumerate(zip(p.shape, parts[0].shape)) if k != axis):
-            raise ValueError("all dimensions of concatenated arrays but the one along the axis must be equal")
+            raise Unequal("all dimensions of concatenated arrays but the one along the axis must be equal")
     dtype = np.result_type(*[p.dtype for p in parts])
     shape = list(parts[0].shape)
     for p in parts[1:]:
@@ -343,6 +343,8 @@ def cumulative(e: Emitter, name: str, v, axis=None):
     sums = name in ("cumsum", "cumprod")
     out = np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype)) if sums and v.dtype.itemsize < 8 else v.dtype
     result = e.transient(out, v.shape, name)
+    if v.shape[axis] == 0:
+        return result
     t = e.fresh("k")
     part = subscript(e, v if isinstance(v, Array) else e.materialize(v), (slice(None),) * axis + (Size(t),))
     row = subscript(e, result, (slice(None),) * axis + (Size(t),))

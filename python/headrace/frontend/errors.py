@@ -17,6 +17,10 @@ class NeedsNumbers(Retry, NotImplementedError):
         self.sizes = [str(s) for s in sizes]
 
 
+class Unequal(Retry, ValueError):
+    """Shapes that do not agree, or do so in each iteration of a loop that is written out."""
+
+
 class Retyped(Retry, TypeError):
     """The body gives `name`, a Python number so far, another type."""
 
@@ -51,6 +55,22 @@ class Refused(NotImplementedError):
     def __init__(self, what: str, hint: str):
         super().__init__(what)
         self.hint = hint
+
+
+class Unknown(NameError):
+    """A name that there is not, and those that there are."""
+
+    def __init__(self, what: str, name: str, known):
+        super().__init__(what)
+        self.name, self.known = name, [k for k in known if " " not in k]
+
+
+class UnknownAttribute(AttributeError):
+    """An attribute that there is not, and those that there are."""
+
+    def __init__(self, what: str, name: str, known):
+        super().__init__(what)
+        self.name, self.known = name, known
 
 
 class Unbound(NameError):

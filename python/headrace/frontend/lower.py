@@ -12,7 +12,7 @@ from ..trees import has_parts, items, mapped
 from . import arrays, elementwise, gathers, growing, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Refused, Resized, Retry, Retyped
+from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Refused, Resized, Retry, Retyped, Unequal
 from .evaluate import BINARY, Evaluator, Scope
 from .imports import Imports, without_contexts
 from .local import Local
@@ -25,10 +25,8 @@ from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
 from .statements import RESULT, assigned, mentions, named_anew, read_after, without_else
-from .values import Array, Part, Value, is_number, value_of
-from .written_out import WrittenOut
-
-MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
+from .values import Array, Part, Value, is_number, show, value_of
+from .written_out import MOST_WRITTEN_OUT, WrittenOut
 
 
 class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Evaluator):
@@ -256,7 +254,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         if v.shape != variable.shape:
             if self.may_shrink(v, variable):
                 raise Resized(name)
-            raise ValueError(f"{whole_name(name)} has shape {variable.shape} before this block and {v.shape} in it")
+            raise Unequal(f"this function returns shape {show(variable.shape)} in one place, and {show(v.shape)} here" if whole_name(name) == RESULT else
+                          f"{whole_name(name)} has shape {show(variable.shape)} before this block and {show(v.shape)} in it")
         kinds = "biufc"
         strong = not (v.weak or is_number(value) and not isinstance(value, np.generic))
         loses = not np.can_cast(v.dtype, variable.dtype) if strong else kinds.index(v.dtype.kind) > kinds.index(variable.dtype.kind)
@@ -312,7 +311,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
                     del self._variables[name]  # from here on it is bound anew as any name, and what shares its memory keeps it
                 return
             except Retry as retry:
-                instead = numbers(retry) if isinstance(retry, NeedsNumbers) else None
+                instead = numbers(retry) if isinstance(retry, (NeedsNumbers, Unequal)) else None
                 whole = whole_name(retry.name) if isinstance(retry, (Retyped, Resized)) else ""
                 known = whole in names and whole not in variables
                 new = isinstance(retry, Retyped) and whole not in names and whole in both and retry.name not in self._retyped
@@ -434,7 +433,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
             elif not isinstance(value, OutOfScope) and mentions(value) & inside:
                 self.scope.names[name] = OutOfScope(name)
 
-    def _written_out(self, s: ast.For, bounds: list, rows: Value | None, retry: NeedsNumbers):
+    def _written_out(self, s: ast.For, bounds: list, rows: Value | None, retry: Retry):
         """The loop with its variable as a number, one body after the other; None where its bounds are not known."""
         if not all(isinstance(b, int) for b in bounds) or len(range(*bounds)) > MOST_WRITTEN_OUT:
             return None
@@ -444,7 +443,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         if s.orelse:
             self.block(without_else(s, self.fresh_left()))
             return
-        self._again(lambda: self._while_loop(s), lambda retry: None)
+        self._again(lambda: self._while_loop(s), lambda retry: self.while_known(s, retry))
 
     def _while_loop(self, s: ast.While) -> None:
         runs = self.starts_true(s.test)

@@ -13,7 +13,7 @@ from typing import Callable, Sequence
 import numpy as np
 
 from . import sizes
-from .errors import NoArray
+from .errors import NoArray, Unequal
 from .sizes import Size, scaled
 from .types import IR_NAMES
 
@@ -211,7 +211,7 @@ def broadcast(v: Value, shape: Sequence) -> Value:
         raise ValueError(f"could not broadcast shape {show(v.shape)} into {show(shape)}")
     for k, size in enumerate(v.shape):
         if size != shape[offset + k] and size != 1:
-            raise ValueError(unequal(v.shape, shape))
+            raise Unequal(unequal(v.shape, shape))
     def at(index):
         return v.at(["0" if size == 1 and shape[offset + k] != 1 else index[offset + k] for k, size in enumerate(v.shape)])
     return Value(v.dtype, shape, at, v.weak)
@@ -226,7 +226,7 @@ def broadcast_shapes(*shapes: Sequence) -> tuple:
         for k in range(1, len(shorter) + 1):
             a, b = longer[-k], shorter[-k]
             if a != b and a != 1 and b != 1:
-                raise ValueError(unequal(*shapes))
+                raise Unequal(unequal(*shapes))
             merged[-k] = b if a == 1 else a
         result = merged
     return tuple(result)

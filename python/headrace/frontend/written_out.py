@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Iterable
+from typing import Any, Callable, Iterable
 
 from .statements import assigned, exits, leaving, read_after, unless, without_else
 from .values import Value
+
+MOST_WRITTEN_OUT = 256  # iterations of a loop whose variable must be a number
 
 
 class WrittenOut:
@@ -20,6 +22,20 @@ class WrittenOut:
         for item in items:
             self.assign(s.target, item)
             self.block(s.body)
+
+    def while_known(self, s: ast.While, retry: Exception) -> Callable[[], None] | None:
+        """The loop's body as often as its condition is true, where that is known; None for a loop that has other ends."""
+        def bodies() -> None:
+            for _ in range(MOST_WRITTEN_OUT):
+                test = self.truth(self.value(s.test))
+                if isinstance(test, Value):
+                    raise retry
+                if not test:
+                    return
+                self.block(s.body)
+            raise retry
+
+        return None if exits(s.body) else bodies
 
     def _until_left(self, s: ast.For, items: Iterable) -> None:
         """Bodies with `break` or `continue`: those after one that may have left the loop are branches."""
