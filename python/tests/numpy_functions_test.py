@@ -35,7 +35,13 @@ np.maximum(s, [0.1, 0.2, 0.3])|s * [1, 2, 3]|[1.0, 2.0, 4.0] + s|np.dot([1.0, 2.
 np.concatenate([v, [1.0, 2.0]])|np.hstack([v, 1.0])|np.hstack((A, [[1.0]] * 4))|np.vstack(([1.0, 2.0, 3.0], s))|np.concatenate([A, v], axis=None)|np.concatenate(m)
 np.r_[0.0, v]|np.r_[v, 1:4, [0.5, 2]]|np.r_[A, B]|np.c_[v, w]|np.c_[A, B[:, 0]]|np.einsum(A, [0, 1], B, [2, 1])|np.einsum(A, [0, 1], B, [0, 1], [1])|np.einsum("ij,kj", A, B, optimize=True)
 A.reshape(-1, order="F")|np.reshape(A, (2, -1), order="F")|A.ravel("F")|A.flatten("F")|np.einsum(A, [0, ...], [...])|np.expand_dims(v, (0, 2))|np.expand_dims(A, (-1, 0))
-np.trace(A)|np.trace(np.stack([A, B]))|A[None, :, :, None].trace()
+np.trace(A)|np.trace(np.stack([A, B]))|A[None, :, :, None].trace()|np.trace(A[None], axis1=1, axis2=2)|np.trace(A, offset=1)|np.diagonal(A, -1)|np.diagonal(A[None], axis1=0, axis2=2)
+np.lib.stride_tricks.sliding_window_view(v, 3).mean(1)|np.lib.stride_tricks.sliding_window_view(A, (2, 3))|np.lib.stride_tricks.sliding_window_view(A, 2, axis=1).max(-1)
+np.logaddexp.reduce(v)|np.logaddexp.reduce(A, axis=1)|np.logaddexp.accumulate(v)|np.hypot.reduce(A, axis=0)|np.subtract.reduce(v)|np.logaddexp.reduce(A, axis=None)
+np.logaddexp.reduce(A, axis=1, keepdims=True)|np.divide.accumulate(A, axis=1)|np.nancumprod(u)|np.ldexp(v, 3)|np.cumulative_sum(v)|np.cumulative_prod(A, axis=1)
+np.shape(A)[0] * v|np.size(A) * v|np.ndim(A) * v|np.size(A, 1) * v|np.divide(v, w, out=np.zeros_like(v), where=w > 0)|np.log(v, out=np.zeros_like(v), where=v > 0)
+A[np.tril_indices(4)]|m[np.triu_indices_from(m)]|A[np.diag_indices(4)]|np.unstack(A)[1]|np.unstack(A, axis=1)[2]|A[np.ix_(k[3:6], [0, 2])]|A[np.ix_([0, 1], k[4:6])]
+np.choose([0, 1, 1], [s, s * s])|np.apply_along_axis(np.sort, 1, A)|np.fromfunction(lambda i, j: i + j, (4, 5)) * A|np.piecewise(v, [v < 0, v > 0.5], [np.sin, lambda x: -x, 0.25])
 np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.array(v.tolist()) * 2|A.item(1, 2) * A
 """
 OTHER = """
@@ -47,10 +53,12 @@ np.hanning(5)|np.kaiser(5, 2.0)|np.logspace(0, 1, 4)|np.round(f, 1)|np.sort(f)|n
 np.linalg.norm(z)|np.linalg.norm(f)|np.logaddexp(f, f)|np.logaddexp(v - np.inf, w)|np.all(A > -9, where=A > 0)|np.nanmax(u * np.nan)|np.append(k, 0.5)|np.trapezoid(k)|np.gradient(A)[1]
 np.argwhere(A > 0)|np.argwhere(v > 0)|np.unravel_index(k * k, (3, 4))[0]|np.unravel_index(np.argmax(A), A.shape)[1]|A.argsort(axis=0)|A.round(1)|np.maximum.accumulate(k)
 np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]|np.gcd(i8, -i8)|np.gcd(i8, i8[::-1])|np.gcd(i8, np.int8(6))|np.trace(b[:4].reshape(2, 2))
+np.bitwise_or.reduce(k)|np.bitwise_xor.reduce(k)|np.logical_xor.reduce(b)|np.isposinf(v)|np.isneginf(v)|np.isreal(z)|np.iscomplex(z)|np.nanargmax(u)|np.nanargmin(u)|np.indices((2, 3)) + k[3]
+np.sort(v[:0])|np.argsort(v[:0])|np.cumsum(v[:0])|A[np.ix_(b[:4], [1, 2])]
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.
-KNOWN_SIZES = ("A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
+KNOWN_SIZES = ("m[np.triu_indices_from", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
                "A.item", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
                "np.fft.ifftn", "np.fft.fft2", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
 
@@ -114,6 +122,26 @@ class Functions(Case):
 
             self.each(text, check)
 
+    def test_changes_in_place(self):
+        def changes(a, d, i):
+            b = a * 2
+            np.fill_diagonal(a, d)
+            np.fill_diagonal(b.T[1:], 1.5)
+            z = np.zeros_like(d)
+            np.copyto(z, d * 3, where=d > 0)
+            np.putmask(z, d < -0.5, d)
+            np.put(z, i, 4.0)
+            np.put_along_axis(b, np.argmax(b, axis=1)[:, None], -1.0, axis=1)
+            np.subtract.at(z, [0, 0, 1], 1.0)
+            np.add.at(b, np.ix_(i, i), 0.25)
+            return b, z
+
+        def subtracts(n, i):
+            np.subtract.at(n, i, 1)
+
+        self.same(changes, RNG.normal(size=(4, 4)), RNG.normal(size=4), np.array([2, 3, 2]), backend="interpreter")
+        self.same(subtracts, np.array([1, 2, 0], np.uint8), np.array([0, 0, 2]), backend="interpreter")
+
     def test_on_the_cpu(self):
         some = "|".join(cases(SMOOTH)[::9] + cases(OTHER)[::9])
         self.functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(cases(some))})
@@ -149,7 +177,7 @@ class Functions(Case):
                  "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 3)": "there are 'fro'", "np.quantile(v, A)": "one number or a known number of them",
                  "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements", "np.vectorize(np.sin)(v)": "np.where in place of if",
                  "np.einsum(A, 'ij')": "einsum takes a text such as", "np.r_['0,2', v]": "use np.concatenate", "np.r_[0:1:5j, v]": "use np.linspace",
-                 "A.reshape(-1, order='A')": "there are 'C' and 'F'", "np.trace(v)": "which has no diagonal"}
+                 "A.reshape(-1, order='A')": "there are 'C' and 'F'", "np.trace(v)": "which has no diagonal", "np.log(v, where=v > 0)": "give out=, or use np.where"}
         functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(calls)})
         for k, (expression, words) in enumerate(calls.items()):
             with self.subTest(expression=expression), self.assertRaisesRegex(Exception, re.escape(words)):

@@ -8,7 +8,7 @@ import numpy as np
 from . import arrays, elementwise
 from .emitter import Emitter
 from .functions import FUNCTIONS, handles
-from .sizes import Size, maximum, minimum
+from .sizes import Size, maximum, minimum, product
 from .values import Value, is_number, text_as, value_of
 
 
@@ -357,3 +357,76 @@ def _of_numbers(name):
 for _name in ("blackman", "hamming", "hanning", "bartlett", "kaiser", "logspace", "geomspace"):
     FUNCTIONS[getattr(np, _name)] = _of_numbers(_name)
 FUNCTIONS[np.fft.fftfreq], FUNCTIONS[np.fft.rfftfreq] = _of_numbers("fft.fftfreq"), _of_numbers("fft.rfftfreq")
+
+
+# ---- what numbers are ----
+@handles(np.isposinf)
+def isposinf(e, x):
+    return op(e, "equal", x, np.inf)
+
+
+@handles(np.isneginf)
+def isneginf(e, x):
+    return op(e, "equal", x, -np.inf)
+
+
+@handles(np.iscomplex)
+def iscomplex(e, x):
+    return op(e, "not_equal", do(e, np.imag, x), 0)
+
+
+@handles(np.isreal)
+def isreal(e, x):
+    return op(e, "equal", do(e, np.imag, x), 0)
+
+
+@handles(np.iscomplexobj)
+def iscomplexobj(e, x):
+    return value_of(x).dtype.kind == "c"
+
+
+@handles(np.isrealobj)
+def isrealobj(e, x):
+    return value_of(x).dtype.kind != "c"
+
+
+@handles(np.isscalar)
+def isscalar(e, element):
+    return value_of(element).ndim == 0
+
+
+@handles(np.ndim)
+def ndim(e, a):
+    return value_of(a).ndim
+
+
+@handles(np.shape)
+def shape(e, a):
+    return value_of(a).shape
+
+
+@handles(np.size)
+def size(e, a, axis=None):
+    v = value_of(a)
+    return product(v.shape if axis is None else [v.shape[k] for k in arrays.axes_of(axis, v.ndim)])
+
+
+@handles(np.ldexp)
+def ldexp(e, x1, x2):
+    return op(e, "multiply", x1, do(e, np.exp2, elementwise.cast(e, x2, floats(e, x1).dtype)))
+
+
+@handles(np.cumulative_sum)
+def cumulative_sum(e, x, axis=None):
+    return _cumulative(e, np.cumsum, x, axis)
+
+
+@handles(np.cumulative_prod)
+def cumulative_prod(e, x, axis=None):
+    return _cumulative(e, np.cumprod, x, axis)
+
+
+def _cumulative(e, function, x, axis):
+    if axis is None and value_of(x).ndim != 1:
+        raise ValueError(f"np.{function.__name__} of an array of several dimensions takes an axis")
+    return do(e, function, x, axis)

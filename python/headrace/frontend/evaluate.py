@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, builtin, counting, creation, derived, elementwise, factors, growing, joining, linalg, nan, ordering, products, rearranging, statistics  # noqa: F401: they register functions
+from . import arrays, builtin, counting, creation, derived, elementwise, factors, growing, joining, linalg, nan, ordering, products, rearranging, statistics, windows  # noqa: F401: they register functions
 from ..trees import assembled, has_parts, is_record, items
+from .calling import CALLING
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import NeedsNumbers, NoArray, OutOfScope, Refused, Retry, Retyped
+from .errors import NeedsNumbers, NoArray, OutOfScope, Refused, Retry, Retyped, Unknown
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .impure import check_pure
 from .parts import same_parts
@@ -58,7 +59,7 @@ class Scope:
                 return names[name]
         if hasattr(builtins, name):
             return getattr(builtins, name)
-        raise NameError(f"name '{name}' is not defined here")
+        raise Unknown(f"name '{name}' is not defined here", name, [*self.names, *(n for names in self.source.surroundings for n in names)])
 
 
 class Evaluator:
@@ -363,9 +364,11 @@ class Evaluator:
 
     def call(self, function, args: list, named: dict):
         if isinstance(function, Method):
-            return self._known_function(function, args, named)
+            return self._known_function(function, args, named, function.name)
         if function is map or function is functools.reduce:
             return self._mapped(function, *args)
+        if _hashable(function) and function in CALLING and self._runtime([*args, *named.values()]):
+            return CALLING[function](self.call, self.emitter, *args, **named)
         if growing.is_method(function):
             return growing.call_method(self.emitter, function, args, named, lambda v: self._kept(v, "item"))
         check_pure(function)
@@ -381,7 +384,7 @@ class Evaluator:
         if _hashable(function) and function in FUNCTIONS:
             if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
                 return self._constant(function(*args, **named))
-            return self._known_function(FUNCTIONS[function], args, named)
+            return self._known_function(FUNCTIONS[function], args, named, getattr(function, "__name__", str(function)))
         lower = getattr(type(function), "__headrace_lower__", None)  # it knows itself what it is in a program
         if lower is not None:
             return lower(function, self.emitter, args, named)
@@ -409,7 +412,7 @@ class Evaluator:
             return self.inline(called, [function, *args], named)
         inner = getattr(function, "__headrace_function__", function)
         if isinstance(inner, types.FunctionType):
-            return self.inline(inner, args, named)
+            return self._library_function(inner, args, named) if _of_library(inner) else self.inline(inner, args, named)
         if hasattr(function, "inline"):  # grad(f), vmap(f), …
             return function.inline(self, args, named)
         if not self._runtime([*args, *named.values()]) or is_record(function):
@@ -417,23 +420,39 @@ class Evaluator:
             return self._constant(made) if (getattr(function, "__module__", None) or "").startswith("numpy") else made
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
 
+    def _library_function(self, function, args: list, named: dict):
+        """What NumPy or SciPy write in Python, where programs have all of it."""
+        try:
+            return self.inline(function, args, named)
+        except TranslationError as inner:  # lines of theirs say nothing to users
+            raise NotImplementedError(f"{function.__module__.partition('.')[0]}'s {function.__name__} is not among the functions that programs know") from inner
+
     def _mapped(self, function, each, *over):
         """map(f, items, …), reduce(f, items, first): one call after the other, written out."""
         if function is map:
             return [self.call(each, list(items), {}) for items in zip(*map(self.several, over))]
         return functools.reduce(lambda a, b: self.call(each, [a, b], {}), self.several(over[0]), *over[1:])
 
-    def _known_function(self, handler, args: list, named: dict):
+    def _handled(self, handler, args: list, named: dict, name: str):
+        try:
+            return handler(self.emitter, *args, **named)
+        except TypeError as error:  # a call that does not fit: of the function, not of what stands for it here
+            inner = getattr(handler, "handler", handler).__qualname__ + "()"
+            if not str(error).startswith(inner):
+                raise
+            raise TypeError(f"{name}() as programs know it" + str(error).removeprefix(inner)) from error
+
+    def _known_function(self, handler, args: list, named: dict, name: str):
         """Lists among its arguments are axes or shapes, or else arrays."""
         if not any(isinstance(v, (list, tuple)) for v in (*args, *named.values())):
-            return handler(self.emitter, *args, **named)
+            return self._handled(handler, args, named, name)
         before, first = self.emitter.snapshot(), None
         for kinds in ((), (list,), (list, tuple)):
             def array(v):
                 return creation.array(self.emitter, v) if isinstance(v, kinds) and v else v
 
             try:
-                return handler(self.emitter, *map(array, args), **{k: array(v) for k, v in named.items()})
+                return self._handled(handler, [array(a) for a in args], {k: array(v) for k, v in named.items()}, name)
             except (NoArray, AttributeError) as error:
                 first = first or error
                 self.emitter.restore(before)
@@ -463,7 +482,7 @@ class Evaluator:
 
     def inline(self, function: types.FunctionType, args: list, named: dict):
         if self.depth >= DEEPEST_CALL:
-            raise RecursionError("functions that call themselves have no place in a program")
+            raise RecursionError(f"calls within calls, {DEEPEST_CALL} deep: a function that calls itself ends by what is known when the program is translated")
         source = Source.of(function)
         names = source.arguments(args, named)
         callee = self.function(self.emitter, Scope(source, {}), self.depth + 1)
@@ -498,6 +517,10 @@ def _parts(key) -> list:
     """What a subscript is made of."""
     keys = key if isinstance(key, tuple) else (key,)
     return [part for k in keys for part in ((k.start, k.stop, k.step) if isinstance(k, slice) else (k,))]
+
+
+def _of_library(function) -> bool:
+    return (function.__module__ or "").partition(".")[0] in ("numpy", "scipy")
 
 
 def _hashable(x) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import arrays, elementwise, gathers, products, selections, tape
+from . import arrays, elementwise, folds, gathers, products, selections, tape
 from .emitter import Emitter
-from .errors import Refused
+from .errors import Refused, UnknownAttribute
 from .sizes import Size, is_size, maximum, minimum, product
-from .values import Array, Part, Value, broadcast, is_number, value_of
+from .values import Array, Part, Value, broadcast, is_number, show, value_of
 
 def shape_of(e: Emitter, shape) -> list:
     """The sizes that an argument `shape` means."""
@@ -90,6 +90,8 @@ def expand_dims(e, a, axis):
 def squeeze(e, a, axis=None):
     v = value_of(a)
     axes = [k for k, s in enumerate(v.shape) if s == 1] if axis is None else arrays.axes_of(axis, v.ndim)
+    if any(v.shape[k] != 1 for k in axes):
+        raise ValueError(f"np.squeeze of a dimension that is not known to be 1: the shape is {show(v.shape)}")
     return arrays.subscript(e, v, tuple(0 if k in axes else slice(None) for k in range(v.ndim)))
 
 
@@ -161,12 +163,11 @@ def diag(e, v, k=0):
 
 
 @handles(np.trace)
-def trace(e, a):
-    v = e.settled(a)
+def trace(e, a, offset=0, axis1=0, axis2=1):
+    v = value_of(a)
     if v.ndim < 2:
         raise ValueError(f"np.trace of an array of {v.ndim} dimensions, which has no diagonal")
-    shape = (*v.shape[2:], minimum(*v.shape[:2]))
-    return arrays.reduction(e, "sum", Value(v.dtype, shape, lambda i: v.at([i[-1], i[-1], *i[:-1]])), -1)
+    return arrays.reduction(e, "sum", FUNCTIONS[np.diagonal](e, v, offset, axis1, axis2), -1)
 
 
 # ---- reductions, products ----
@@ -229,18 +230,24 @@ def tensordot(e, a, b, axes=2):
 def _ufunc(name):
     inputs = getattr(np, name).nin
 
-    def handler(e, *args, out=None, dtype=None):
+    def handler(e, *args, out=None, dtype=None, where=None):
         if len(args) > inputs:
             *args, out = args
+        if isinstance(out, tuple):
+            out, = out
         result = elementwise.apply(e, name, *args)
         if isinstance(result, Value) and result.weak:  # of Python's numbers NumPy's functions make its own
             result = Value(result.dtype, result.shape, result.at)
         if dtype is not None:
             result = elementwise.cast(e, result, dtype)
+        if where is not None and out is None:
+            raise Refused(f"np.{name} with where= and without out=, which has no value where nothing is chosen", "give out=, or use np.where")
         if out is not None:
             out = out.place() if isinstance(out, Value) else out
             if not isinstance(out, Array):
                 raise TypeError("out= takes an array that the program can write")
+            if where is not None:
+                result = elementwise.where(where, result, out)
             e.store(out, elementwise.cast(e, result, out.dtype))
             return out
         return result
@@ -310,13 +317,23 @@ def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keep
         return arrays.cumulative(e, "cumsum" if name == "add" else "cumprod", args[0], axis)
     if method == "accumulate" and name in ("maximum", "minimum"):
         return arrays.cumulative(e, name, args[0], axis)
+    function = FUNCTIONS.get(ufunc)
+    if method in ("reduce", "accumulate") and function is not None and ufunc.nin == 2 and ufunc.nout == 1:
+        return folds.reduce(e, function, args[0], axis, keepdims) if method == "reduce" else folds.accumulate(e, function, args[0], axis)
     if method == "at" and name in ("add", "subtract", "multiply", "maximum", "minimum"):
-        base, key, v = args
+        base, key, v = args[0].place(), _lists_as_arrays(e, args[1]), args[2]
         if name == "subtract":
-            name, v = "add", elementwise.apply(e, "negative", v)
+            v = value_of(v)
+            name, v = "add", elementwise.apply(e, "negative", value_of(elementwise.cast(e, v, base.dtype)) if v.weak else v)
         gathers.accumulate(e, base, key, v, {"add": "+=", "multiply": "*=", "maximum": "max=", "minimum": "min="}[name])
         return None
     raise NotImplementedError(f"np.{name}.{method} is not among the functions that programs know")
+
+
+def _lists_as_arrays(e: Emitter, key):
+    if isinstance(key, tuple):
+        return tuple(_lists_as_arrays(e, k) for k in key)
+    return FUNCTIONS[np.array](e, key) if isinstance(key, list) else key
 
 
 # ---- attributes and methods of arrays ----
@@ -332,10 +349,10 @@ def attribute(e: Emitter, v: Value, name: str):
     if name == "grad":
         return tape.grad(e, v)
     if name in METHODS:
-        return Method(v, METHODS[name])
+        return Method(v, METHODS[name], name)
     if name in LATER:
-        return Method(v, FUNCTIONS[getattr(np, name)])
-    raise AttributeError(f"arrays in programs have no attribute '{name}'")
+        return Method(v, FUNCTIONS[getattr(np, name)], name)
+    raise UnknownAttribute(f"arrays in programs have no attribute '{name}'", name, [*METHODS, *LATER, "T", "shape", "ndim", "dtype", "size", "real", "imag"])
 
 
 # Methods whose functions other files register.
@@ -343,8 +360,8 @@ LATER = ("argsort", "diagonal", "nonzero", "round", "take", "compress", "searchs
 
 
 class Method:
-    def __init__(self, value: Value, handler):
-        self.value, self.handler = value, handler
+    def __init__(self, value: Value, handler, name: str):
+        self.value, self.handler, self.name = value, handler, name
 
     def __call__(self, e: Emitter, *args, **kwargs):
         return self.handler(e, self.value, *args, **kwargs)

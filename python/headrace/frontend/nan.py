@@ -67,3 +67,19 @@ def _nan_extreme(function, outside):
 
 
 FUNCTIONS[np.nanmax], FUNCTIONS[np.nanmin] = _nan_extreme(np.max, -np.inf), _nan_extreme(np.min, np.inf)
+
+
+def _nan_place(function, outside):
+    """The first place where the number is no NaN, as NumPy's; it raises where there is none, and a program gives 0."""
+    def handler(e, a, axis=None, keepdims=False):
+        v = e.settled(a)
+        return do(e, function, _without(e, v, outside), axis, keepdims=keepdims)
+    return handler
+
+
+FUNCTIONS[np.nanargmax], FUNCTIONS[np.nanargmin] = _nan_place(np.argmax, -np.inf), _nan_place(np.argmin, np.inf)
+
+
+@handles(np.nancumprod)
+def nancumprod(e, a, axis=None):
+    return do(e, np.cumprod, _without(e, a, 1.0), axis)

@@ -7,7 +7,7 @@ import numpy as np
 from . import arrays, creation, elementwise
 from .derived import MANY, along, do, floats, known, one_dimension, op
 from .functions import handles
-from .sizes import Size
+from .sizes import Size, minimum, scaled
 from .values import Value, broadcast_shapes, is_number, typed_number, value_of
 
 
@@ -275,10 +275,18 @@ def _split(e, name, ary, cuts, axis, equal):
 
 @handles(np.diagonal)
 def diagonal(e, a, offset=0, axis1=0, axis2=1):
-    v = value_of(a)
-    if v.ndim != 2:
-        raise NotImplementedError("np.diagonal of an array of other than two dimensions")
-    return do(e, np.diag, v if (axis1, axis2) == (0, 1) else arrays.transpose(v), offset)
+    v = e.settled(a)
+    first, second = arrays.normal(axis1, v.ndim), arrays.normal(axis2, v.ndim)
+    if first == second or not isinstance(offset, int):
+        raise ValueError("np.diagonal takes two axes, and an offset that is known when the program is translated")
+    others = [k for k in range(v.ndim) if k not in (first, second)]
+    length = minimum(v.shape[first] + min(offset, 0), v.shape[second] - max(offset, 0))
+
+    def at(i):
+        place = {**dict(zip(others, i)), first: scaled(i[-1], max(-offset, 0), 1), second: scaled(i[-1], max(offset, 0), 1)}
+        return v.at([place[k] for k in range(v.ndim)])
+
+    return Value(v.dtype, [*(v.shape[k] for k in others), length], at)
 
 
 @handles(np.diagflat)

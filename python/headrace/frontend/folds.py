@@ -1,0 +1,47 @@
+"""What a function of two numbers makes of a whole axis, one element after the other: np.logaddexp.reduce and its like."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from . import arrays, elementwise
+from .emitter import Emitter
+from .sizes import Size
+from .values import Value, value_of
+
+
+def reduce(e: Emitter, function: Callable, a, axis=0, keepdims: bool = False):
+    """Along several axes: one after the other."""
+    v = value_of(a)
+    ndim, axes = v.ndim, sorted(arrays.axes_of(axis, v.ndim), reverse=True)
+    for k in axes:
+        v = _reduced(e, function, v, k)
+    return arrays.keep_dims(v, axes, ndim) if keepdims else v
+
+
+def _reduced(e: Emitter, function: Callable, v: Value, axis: int) -> Value:
+    v, k = e.settled(v), e.fresh("k")
+    total = e.materialize(_as_result(e, function, along(e, v, axis, 0)))
+    with e.block(f"for {k} in 1:{v.shape[axis]}"):
+        e.store(total, function(e, total, along(e, v, axis, Size(k))))
+    return total
+
+
+def accumulate(e: Emitter, function: Callable, a, axis=0):
+    v, k = e.settled(a), e.fresh("k")
+    axis = arrays.normal(axis, v.ndim)
+    first = _as_result(e, function, along(e, v, axis, 0))
+    result = e.transient(first.dtype, v.shape, "accumulated")
+    e.store(along(e, result, axis, 0), first)
+    with e.block(f"for {k} in 1:{v.shape[axis]}"):
+        e.store(along(e, result, axis, Size(k)), function(e, along(e, result, axis, Size(k) - 1), along(e, v, axis, Size(k))))
+    return result
+
+
+def along(e: Emitter, v: Value, axis: int, k) -> Value:
+    return arrays.subscript(e, v, (slice(None),) * axis + (k,))
+
+
+def _as_result(e: Emitter, function: Callable, v: Value) -> Value:
+    """The first element, in the type that the function gives."""
+    return elementwise.cast(e, v, value_of(function(e, v, v)).dtype)
