@@ -7,7 +7,7 @@ import sys
 from typing import Any, Mapping, Sequence
 
 from . import _core, debug
-from .errors import UsageError
+from .errors import InvalidError, UsageError
 
 
 class Compiled:
@@ -205,5 +205,7 @@ def compile_program(program: Any, *, backend: str, optimize: str, threads: int, 
 def load(path: str | os.PathLike, *, threads: int = 0) -> Compiled:
     """The artifact (.hrx) at `path`, to be called. Nothing is compiled. Raises InvalidError for what is damaged or no artifact,
     UnsupportedError where this machine can't run it."""
-    executable, interface = _core.load_artifact(os.fspath(path), threads)
+    if not os.path.exists(path := os.fspath(path)):
+        raise InvalidError(f"{path}: there is no such file")
+    executable, interface = _core.load_artifact(path, threads)
     return Compiled(executable, interface)

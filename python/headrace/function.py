@@ -128,6 +128,9 @@ class Function:
         declared = self._declared[name]
         if declared is not None:
             return declared
+        if isinstance(value, (np.ma.MaskedArray, np.matrix)):  # their operators are not those of arrays
+            hint = "its data and its mask" if isinstance(value, np.ma.MaskedArray) else "np.asarray(…) of it"
+            raise TypeError(f"argument {name}: no program computes with a {type(value).__name__}: pass {hint}")
         if hasattr(value, "shape") and hasattr(value, "dtype"):
             dtype = str(value.dtype).removeprefix("torch.")
             if dtype not in TYPES and dtype != "bool":

@@ -118,7 +118,54 @@ def cuts(a):
         a[i] += np.sum(TABLE[i:])
 
 
-FUNCTIONS = [(opens_a_file, headrace.UnsupportedError, "with statements", 'with open("x")'),
+def misspelt(a):
+    return np.summ(a) + aa  # noqa: F821
+
+
+def misspelt_name(array):
+    return aray  # noqa: F821
+
+
+def misspelt_method(a):
+    return a.transposed()
+
+
+def misspelt_argument(a):
+    return np.sum(a, axs=0)
+
+
+def squeezes(a):
+    return a.squeeze(0)
+
+
+def other_shapes(a):
+    if a[0] > 0:
+        return a
+    return a[1:]
+
+
+def no_such_key(a):
+    return {"x": a}["y"]
+
+
+def never_ends(a):
+    return a + never_ends(a + 1)
+
+
+def of_a_library(a):
+    return np.fromregex(a, "x", np.float64)
+
+
+FUNCTIONS = [(misspelt, TypeError, "no attribute 'summ'", "hint: did you mean 'sum'?"),
+             (misspelt_name, ValueError, "'aray' is not defined", "hint: did you mean 'array'?"),
+             (misspelt_method, TypeError, "no attribute 'transposed'", "hint: did you mean 'transpose'?"),
+             (misspelt_argument, TypeError, "sum() as programs know it got an unexpected keyword argument 'axs'", "axs=0"),
+             (squeezes, ValueError, "np.squeeze of a dimension that is not known to be 1", "a.squeeze(0)"),
+             (other_shapes, ValueError, "this function returns shape (2,) in one place, and (1,) here", "return a[1:]"),
+             (no_such_key, ValueError, "there is no item 'y'", '{"x": a}["y"]'),
+             (never_ends, ValueError, "calls within calls, 64 deep", "never_ends(a + 1)"),
+             (of_a_library, headrace.UnsupportedError, "numpy's fromregex is not among the functions that programs know", "np.fromregex"),
+             (opens_a_file, headrace.UnsupportedError, "with statements", 'with open("x")'),
              (unknown_function, TypeError, "nosuch", "np.nosuch(a)"),
              (unknown_name, ValueError, "'undefined' is not defined", "undefined + a"),
              (outside, ValueError, "index 10 is out of bounds", "a[10]"),
@@ -251,6 +298,10 @@ class ProgramsTest(Case):
     def test_arguments(self):
         with self.fails(ValueError, "E0672", "input a", "input b"):
             add(np.float32([1]), np.float32([1]))
+        with self.fails(TypeError, "argument a: no program computes with a MaskedArray: pass its data and its mask"):
+            headrace.program(outside)(np.ma.array([1.0, 2.0], mask=[0, 1]))
+        with self.fails(TypeError, "argument a: no program computes with a matrix: pass np.asarray(…) of it"):
+            headrace.program(outside)(np.matrix([1.0, 2.0]))
         with self.fails(TypeError, "argument a: a dict can be no constant"):
             headrace.program(outside)({"a": 1})
         with self.fails(TypeError, "headrace.program takes a function"):
@@ -283,7 +334,7 @@ class ProgramsTest(Case):
             sdfg.gradient(["Q"], ["X"])
         with self.fails(headrace.InvalidError, "E0401", "/nonexistent.onnx"):
             headrace.Sdfg.load("/nonexistent.onnx")
-        with self.fails(headrace.InvalidError, "/nonexistent.hrx"):
+        with self.fails(headrace.InvalidError, "/nonexistent.hrx: there is no such file"):
             headrace.load("/nonexistent.hrx")
         with self.fails(headrace.InvalidError, "E0370", "/nonexistent/x.hrx"):
             sdfg.compile().save("/nonexistent/x.hrx")

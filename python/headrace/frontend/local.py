@@ -58,7 +58,7 @@ class LocalFunction:
 
     def inline(self, evaluator: Evaluator, args: list, named: dict) -> Any:
         if evaluator.depth >= DEEPEST_CALL:
-            raise RecursionError("functions that call themselves have no place in a program")
+            raise RecursionError(f"calls within calls, {DEEPEST_CALL} deep: a function that calls itself ends by what is known when the program is translated")
         bound = self.signature.bind(*args, **named)
         bound.apply_defaults()
         callee = evaluator.function(evaluator.emitter, LocalScope(self._source, {}, self.scope, self.own), evaluator.depth + 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import functools
 import inspect
 import os
@@ -82,6 +83,9 @@ class Cells:
 
     def __init__(self, function: types.FunctionType):
         self._cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+
+    def __iter__(self):
+        return iter(self._cells)
 
     def __contains__(self, name: str) -> bool:
         return self.get(name, self) is not self
@@ -169,6 +173,14 @@ def read(names: Any, name: str, value: Any) -> None:
             reads.append((names, name, value))
 
 
+def _likely(error: Exception) -> str:
+    """What a misspelt name may be meant for."""
+    of, name = getattr(error, "obj", None), getattr(error, "name", None)
+    known = getattr(error, "known", None) or (dir(of) if of is not None else ())
+    close = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else ()
+    return f"did you mean '{close[0]}'?" if close else ""
+
+
 class Source:
     def __init__(self, function: types.FunctionType):
         self.function = function
@@ -208,8 +220,9 @@ class Source:
         text = self.lines[node.lineno - 1]
         caret = " " * node.col_offset + "^" * max(1, (node.end_col_offset or 0) - node.col_offset
                                                   if node.end_lineno == node.lineno else len(text) - node.col_offset)
-        message = f"{error}\n  {self.file}:{self.line(node)}, in {self.function.__name__}\n    {text}\n    {caret}"
-        if hint := getattr(error, "hint", ""):
+        text_of = f"there is no item {error}" if isinstance(error, KeyError) else error
+        message = f"{text_of}\n  {self.file}:{self.line(node)}, in {self.function.__name__}\n    {text}\n    {caret}"
+        if hint := getattr(error, "hint", "") or _likely(error):
             message += f"\n  hint: {hint}"
         kind = (TranslationUnsupported if isinstance(error, NotImplementedError) else
                 TranslationTypeError if isinstance(error, (TypeError, AttributeError)) else TranslationValueError)
