@@ -54,7 +54,7 @@ np.linalg.norm(z)|np.linalg.norm(f)|np.logaddexp(f, f)|np.logaddexp(v - np.inf, 
 np.argwhere(A > 0)|np.argwhere(v > 0)|np.unravel_index(k * k, (3, 4))[0]|np.unravel_index(np.argmax(A), A.shape)[1]|A.argsort(axis=0)|A.round(1)|np.maximum.accumulate(k)
 np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]|np.gcd(i8, -i8)|np.gcd(i8, i8[::-1])|np.gcd(i8, np.int8(6))|np.trace(b[:4].reshape(2, 2))
 np.bitwise_or.reduce(k)|np.bitwise_xor.reduce(k)|np.logical_xor.reduce(b)|np.isposinf(v)|np.isneginf(v)|np.isreal(z)|np.iscomplex(z)|np.nanargmax(u)|np.nanargmin(u)|np.indices((2, 3)) + k[3]
-np.sort(v[:0])|np.argsort(v[:0])|np.cumsum(v[:0])|A[np.ix_(b[:4], [1, 2])]
+np.linspace(0, 1, len(v[:1])) + k[0]|np.interp(f, f[:1], f[:1])|np.sort(v[:0])|np.argsort(v[:0])|np.cumsum(v[:0])|A[np.ix_(b[:4], [1, 2])]
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.

@@ -181,3 +181,16 @@ def _every(name):
 
 
 FUNCTIONS[builtins.all], FUNCTIONS[builtins.any] = _every("all"), _every("any")
+
+
+@handles(builtins.isinstance)
+def python_isinstance(e, a, kind):
+    return isinstance(a, kind) if not isinstance(a, (Value, Size)) else issubclass(_kind_of(a), kind)
+
+
+def _kind_of(a) -> type:
+    if isinstance(a, Size):
+        return int
+    if a.ndim or getattr(a, "in_place", False):
+        return np.ndarray
+    return type(a.dtype.type(0).item()) if a.weak else a.dtype.type

@@ -7,7 +7,7 @@ import numpy as np
 from . import arrays, elementwise
 from .emitter import Emitter
 from .functions import handles, shape_of
-from .sizes import is_size
+from .sizes import is_size, maximum
 from .values import Array, Value, broadcast, is_number, value_of
 
 # These make something that the program owns, also where all arguments are known.
@@ -72,7 +72,7 @@ def arange(e, start, stop=None, step=1, dtype=None):
 @handles(np.linspace)
 def linspace(e, start, stop, num=50, endpoint=True, dtype=np.float64):
     num = e.size_of(num)
-    steps = num - 1 if endpoint else num
+    steps = maximum(num - 1 if endpoint else num, 1)  # of one number there is no step
     gap = elementwise.apply(e, "divide", elementwise.apply(e, "subtract", stop, start), steps)
     index = Value(np.float64, (num,), lambda i: f"f64({i[0]})")
     return elementwise.cast(e, elementwise.apply(e, "add", elementwise.apply(e, "multiply", index, gap), start), dtype)
@@ -85,10 +85,16 @@ def eye(e, n, M=None, k=0, dtype=np.float64):
     return Value(dtype, (rows, columns), lambda i: f"({i[1]} == {arrays.scaled(i[0], k, 1)} ? {name}(1) : {name}(0))")
 
 
-@handles(np.array, np.asarray, np.ascontiguousarray)
-def array(e, a, dtype=None):
+@handles(np.array)
+def array(e, a, dtype=None, *, copy=True):
+    made = asarray(e, a, dtype)
+    return e.materialize(made, "copy") if copy and made is a and isinstance(made, Array) and made.ndim else made
+
+
+@handles(np.asarray, np.asanyarray, np.ascontiguousarray)
+def asarray(e, a, dtype=None):
     if isinstance(a, (list, tuple)):
-        a = arrays.stack(e, [array(e, x) if isinstance(x, (list, tuple)) else value_of(x) for x in a])
+        a = arrays.stack(e, [asarray(e, x) if isinstance(x, (list, tuple)) else value_of(x) for x in a])
     return a if dtype is None or value_of(a).dtype == np.dtype(dtype) else elementwise.cast(e, a, dtype)
 
 

@@ -88,7 +88,7 @@ def digitize(e, x, bins, right=False):
 
 @handles(np.interp)
 def interp(e, x, xp, fp, left=None, right=None):
-    v, places, values = e.settled(floats(e, x)), e.settled(floats(e, xp)), e.settled(floats(e, fp))
+    v, places, values = (e.settled(a if value_of(a).dtype.kind == "c" else elementwise.cast(e, a, np.float64)) for a in (x, xp, fp))
     n = one_dimension("interp", places).shape[0]
     last = n - 1
     j = e.materialize(do(e, np.clip, op(e, "subtract", searchsorted(e, places, v, "right"), 1), 0, op(e, "maximum", last - 1, 0)), "place")
