@@ -64,8 +64,9 @@ def _read(local: LocalFunction) -> dict[str, Any]:
     """Names around it that it reads, or functions that it calls read, and that stand for what the program computes."""
     found: dict[str, Any] = {}
     for name, value in _free(local):
-        if isinstance(value, LocalFunction):
-            for inner, what in _read(value).items():
+        called = value if isinstance(value, LocalFunction) else _local_of(value)
+        if called is not None:
+            for inner, what in _read(called).items():
                 if found.setdefault(inner, what) is not what:
                     raise NotImplementedError(f"{inner} means two things in functions that {local.__name__} calls: define them outside of the program")
         elif _is_computed(value) and found.setdefault(name, value) is not value:
@@ -91,11 +92,21 @@ def _is_computed(value: Any) -> bool:
 
 
 def _within(local: LocalFunction, around: dict[str, Any]) -> LocalFunction:
-    """The function with these meanings of names around it, and those that it calls alike."""
+    """The function with these meanings of names around it that the program computes, and those that it calls alike."""
     moved = copy.copy(local)
-    names = dict(around)
+    names: dict[str, Any] = {}
     for name, value in _free(local):
         if isinstance(value, LocalFunction):
             names[name] = _within(value, around)
+        elif _local_of(value) is not None:
+            names[name] = value.of(Closure(_within(value.inner.local, around)))
+        elif _is_computed(value):
+            names[name] = around[name]
     moved.scope = LocalScope(local.scope.source, names, local.scope)
     return moved
+
+
+def _local_of(value: Any) -> LocalFunction | None:
+    """The function of which this is the gradient."""
+    inner = getattr(value, "inner", None) if isinstance(value, Function) and hasattr(value, "of") else None
+    return inner.local if isinstance(inner, Closure) else None

@@ -64,6 +64,10 @@ class GradientFunction(Function):
         self._several = isinstance(argnums, (tuple, list))
         self._arguments = argument_names(self._signature, self.__name__, argnums)
 
+    def of(self, f: Function) -> GradientFunction:
+        """The gradient of another function by the same arguments."""
+        return GradientFunction(f, self._arguments if self._several else self._arguments[0], self._of, self._keep, self._plan)
+
     def translate(self, types: dict[str, Any]) -> Derived:
         inner = self.inner.translate(types)
         check_floats(self._arguments, types)

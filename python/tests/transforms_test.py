@@ -329,6 +329,35 @@ class Transforms(Case):
         with self.fails(TypeError, "what goes with p is built like it, a Held of 2 parts, not a ndarray"):
             headrace.hvp(by_name, (Held(w, b), x), w)
 
+    def test_jacobians_in_programs(self):
+        """Of functions that read what the program around them computes, too."""
+        def by_newton(x, k):
+            f = lambda y: np.sum((y ** 2 - k) ** 2)  # noqa: E731
+            for _ in range(8):
+                x = x - np.linalg.solve(headrace.hessian(f)(x), headrace.grad(f)(x))
+            return x
+
+        def pair(y, k):
+            return np.array([y[0] ** 2 * k - y[1], y[0] * y[1]])
+
+        def of_pairs(x, k):
+            slope = headrace.grad(lambda y: np.sum(pair(y, k)) ** 2)
+            return (np.sum(headrace.jacrev(pair)(x, k) ** 2) + np.sum(headrace.jacfwd(pair, argnums="k")(x, k))
+                    + np.sum(headrace.jacrev(slope)(x)))
+
+        x = np.array([1.0, 2.0])
+        for size in (2, headrace.symbol("N")):
+            by_newton.__annotations__ = {"x": headrace.float64[size]}
+            self.close(headrace.program(by_newton, backend="interpreter")(x, 2.0), np.full(2, np.sqrt(2.0)), rtol=1e-9)
+        program = headrace.program(of_pairs, backend="interpreter")
+        self.close(program(x, 3.0), of_pairs(x, 3.0), rtol=1e-12)
+        gradients = headrace.grad(program, argnums=(0, 1))(x, 3.0)
+        along = [(of_pairs(x + h, 3.0) - of_pairs(x - h, 3.0)) / 2e-5 for h in 1e-5 * np.eye(2)]
+        self.close(gradients[0], np.array(along), rtol=1e-7)
+        self.close(gradients[1], (of_pairs(x, 3.0 + 1e-5) - of_pairs(x, 3.0 - 1e-5)) / 2e-5, rtol=1e-7)
+        with self.fails(headrace.UnsupportedError, "a Jacobian by several arguments", "take it outside"):
+            headrace.program(lambda x: headrace.hessian(layer, (0, 1))(x, x), backend="interpreter")(x)
+
     def test_wrong_use(self):
         with self.fails(TypeError, "2 float arguments (x, w)", "1 tangents"):
             headrace.jvp(layer, (self.x, self.w), (self.x,))

@@ -410,11 +410,11 @@ class Evaluator:
         called = getattr(type(function), "__call__", None)
         if isinstance(called, types.FunctionType) and not isinstance(function, type) and type(function).__module__.partition(".")[0] not in ("headrace", "numpy"):
             return self.inline(called, [function, *args], named)
-        inner = getattr(function, "__headrace_function__", function)
+        inner = _in_programs(function)
         if isinstance(inner, types.FunctionType):
             return self._library_function(inner, args, named) if _of_library(inner) else self.inline(inner, args, named)
-        if hasattr(function, "inline"):  # grad(f), vmap(f), …
-            return function.inline(self, args, named)
+        if hasattr(inner, "inline"):  # grad(f), vmap(f), …
+            return inner.inline(self, args, named)
         if not self._runtime([*args, *named.values()]) or is_record(function):
             made = function(*args, **named)
             return self._constant(made) if (getattr(function, "__module__", None) or "").startswith("numpy") else made
@@ -517,6 +517,14 @@ def _parts(key) -> list:
     """What a subscript is made of."""
     keys = key if isinstance(key, tuple) else (key,)
     return [part for k in keys for part in ((k.start, k.stop, k.step) if isinstance(k, slice) else (k,))]
+
+
+def _in_programs(function):
+    """What a call of it is in a program. functools.wraps copies attributes: those of a plain function may be another one's."""
+    if not isinstance(function, types.FunctionType):
+        return getattr(function, "__headrace_function__", function)
+    of, inner = getattr(function, "__headrace_inside__", (None, None))
+    return inner if of is function else function
 
 
 def _of_library(function) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..gradients import argument_names, function_of, grad, vjp
+from .batch import vmap
 from .forward import jvp
 
 
@@ -43,7 +44,7 @@ def jacrev(f: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
             found.append(tuple(parts) if several else parts[0])
         return tuple(found) if isinstance(value, tuple) else found[0]
 
-    return jacobian
+    return _in_programs(jacobian, f, argnums, _itself)
 
 
 def _in_order(f, argnums, args) -> list:
@@ -76,10 +77,45 @@ def jacfwd(f: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
             found.append(tuple(parts) if several else parts[0])
         return tuple(found) if isinstance(value, tuple) else found[0]
 
-    return jacobian
+    return _in_programs(jacobian, f, argnums, _itself)
 
 
 def hessian(f: Callable[..., Any], argnums: Any = 0, *, of: Any = None) -> Callable[..., Any]:
     """A function with f's arguments that returns the second derivatives of f, one number: of shape (*argument.shape,
     *argument.shape); for several arguments a tuple of tuples."""
-    return jacrev(grad(f, argnums, of=of), argnums)
+    f = function_of(f)
+    return _in_programs(jacrev(grad(f, argnums, of=of), argnums), f, argnums if of is None else (), grad)
+
+
+# ---- within programs ----
+def _itself(f):
+    return f
+
+
+def _in_programs(made, f, argnums, derived):
+    """`made`, which calls of programs take for what stands here: the Jacobian of derived(f) by one argument, row by row."""
+    several = isinstance(argnums, (tuple, list))
+    k = None if several else f._names.index(argument_names(f._signature, f.__name__, argnums)[0])
+    local = getattr(f, "local", f)  # what a function that is defined in a program reads around it is looked for there
+
+    def jacobian(*args):
+        def at(v):
+            return local(*args[:k], v, *args[k + 1:])
+
+        def row(e):
+            return grad(lambda v: np.sum(derived(at)(v) * e))(args[k])
+
+        y = derived(at)(args[k])
+        basis = np.eye(np.size(y)).reshape((np.size(y),) + np.shape(y))
+        return vmap(row)(basis).reshape(np.shape(y) + np.shape(args[k]))
+
+    made.__headrace_inside__ = made, Refusal() if several else jacobian
+    return made
+
+
+class Refusal:
+    """What a program has for a Jacobian that it can't take."""
+
+    def inline(self, evaluator, args: list, named: dict):
+        raise NotImplementedError("a Jacobian by several arguments, or of= one of several results, in a program: take it outside")
+
