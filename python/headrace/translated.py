@@ -129,6 +129,8 @@ class Translation(Translated):
                 names[name] = self.emitter.size_of(names[name]) if isinstance(what, Weak) else self.emitter.counted(names[name])
         self.emitter.given = set(self.emitter.symbols)
         names = {name: what.build(name, names.get) if isinstance(what, Tree) else names[name] for name, what in arguments.items()}
+        if hasattr(function, "__wrapped__") and body is None:  # a decorator's, with parameters of its own
+            names = source.arguments(list(names.values()), {})
         try:
             evaluator = Lowering(self.emitter, Scope(source, dict(names)))
             result = evaluator.run(source.body) if body is None else body(evaluator, names)

@@ -3,6 +3,7 @@ no place in a program."""
 
 import dataclasses
 import datetime
+import functools
 import os
 import random
 import time
@@ -317,6 +318,33 @@ class Scale:
         return self.of * 2 * self.by
 
 
+def scaled(by):
+    def decorator(f):
+        @functools.wraps(f)
+        def called(*args, **named):
+            return by * f(*args, **named)
+        return called
+    return decorator
+
+
+@scaled(10.0)
+def decorated(x, k=1.0):
+    return x * k
+
+
+@scaled(3.0)
+@scaled(2.0)
+def decorated_twice(x):
+    return decorated(x) + decorated(x, k=2.0)
+
+
+def copies_of_arrays(x, y):
+    """np.array copies, np.asarray does not."""
+    a, b, c = np.array(x), np.array(x, copy=True), np.asarray(y)
+    a[0], b[1], c[0] = 7, 8, 9
+    return a, b, c * 1, x * 1, isinstance(x, np.ndarray), isinstance(x[0], float), isinstance(len(x), int), isinstance(2.0, (int, float))
+
+
 def lambda_free(x, y):
     def rate(s, k):
         return y * s - k * s * s
@@ -413,6 +441,15 @@ class Semantics(Case):
             got, same = headrace.program(names_of_parameters, backend="interpreter")(parameters, x.copy())
             self.close(got, names_of_parameters(parameters, x.copy())[0], rtol=1e-12)
             self.assertTrue(same)
+
+    def test_decorators(self):
+        x = np.array([1.0, -2.0])
+        for f in (decorated, decorated_twice, lambda x: decorated(x, 2.0) + decorated_twice(x)):
+            self.same(f, x, backend="interpreter")
+        self.close(headrace.grad(headrace.program(lambda x: np.sum(decorated(x)), backend="interpreter"))(x), np.full(2, 10.0))
+
+    def test_copies(self):
+        self.same(copies_of_arrays, np.array([1.0, -2.0]), np.array([1.0, -2.0]), backend="interpreter")
 
     def test_comprehensions(self):
         self.same(comprehensions, np.arange(6.0).reshape(2, 3), np.array([1.0, -3.0, 2.0]), backend="interpreter")

@@ -38,7 +38,7 @@ class TranslationUnsupported(TranslationError, UnsupportedError):
 
 def _text(function: types.FunctionType) -> str:
     try:
-        return inspect.getsource(function)
+        return inspect.getsource(function.__code__)  # its own, not that of a function which it wraps
     except (OSError, TypeError):
         if function.__code__.co_filename == "<string>" and "-c" in sys.orig_argv:  # python -c "…"
             lines = sys.orig_argv[sys.orig_argv.index("-c") + 1].splitlines(keepends=True)[function.__code__.co_firstlineno - 1:]
@@ -205,7 +205,7 @@ class Source:
         return Source(function)
 
     def arguments(self, args: list, named: dict) -> dict:
-        bound = inspect.signature(self.function).bind(*args, **named)
+        bound = inspect.signature(self.function, follow_wrapped=False).bind(*args, **named)
         bound.apply_defaults()
         return dict(bound.arguments)
 
