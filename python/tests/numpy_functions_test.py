@@ -41,6 +41,7 @@ np.logaddexp.reduce(v)|np.logaddexp.reduce(A, axis=1)|np.logaddexp.accumulate(v)
 np.logaddexp.reduce(A, axis=1, keepdims=True)|np.divide.accumulate(A, axis=1)|np.nancumprod(u)|np.ldexp(v, 3)|np.cumulative_sum(v)|np.cumulative_prod(A, axis=1)
 np.shape(A)[0] * v|np.size(A) * v|np.ndim(A) * v|np.size(A, 1) * v|np.divide(v, w, out=np.zeros_like(v), where=w > 0)|np.log(v, out=np.zeros_like(v), where=v > 0)
 A[np.tril_indices(4)]|m[np.triu_indices_from(m)]|A[np.diag_indices(4)]|np.unstack(A)[1]|np.unstack(A, axis=1)[2]|A[np.ix_(k[3:6], [0, 2])]|A[np.ix_([0, 1], k[4:6])]
+np.cbrt(v)|np.log10(np.abs(v) + 0.5)|A[:, None, [2, 0]]|A[[1, 0], None]|A[None, k[3:6]]|A[None, :, [0, 1]]|A[None, 0, [1, 2]]
 np.choose([0, 1, 1], [s, s * s])|np.apply_along_axis(np.sort, 1, A)|np.fromfunction(lambda i, j: i + j, (4, 5)) * A|np.piecewise(v, [v < 0, v > 0.5], [np.sin, lambda x: -x, 0.25])
 np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.array(v.tolist()) * 2|A.item(1, 2) * A
 """
@@ -53,12 +54,13 @@ np.hanning(5)|np.kaiser(5, 2.0)|np.logspace(0, 1, 4)|np.round(f, 1)|np.sort(f)|n
 np.linalg.norm(z)|np.linalg.norm(f)|np.logaddexp(f, f)|np.logaddexp(v - np.inf, w)|np.all(A > -9, where=A > 0)|np.nanmax(u * np.nan)|np.append(k, 0.5)|np.trapezoid(k)|np.gradient(A)[1]
 np.argwhere(A > 0)|np.argwhere(v > 0)|np.unravel_index(k * k, (3, 4))[0]|np.unravel_index(np.argmax(A), A.shape)[1]|A.argsort(axis=0)|A.round(1)|np.maximum.accumulate(k)
 np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(A)|np.partition(v, 3)[3]|np.gcd(i8, -i8)|np.gcd(i8, i8[::-1])|np.gcd(i8, np.int8(6))|np.trace(b[:4].reshape(2, 2))
-np.bitwise_or.reduce(k)|np.bitwise_xor.reduce(k)|np.logical_xor.reduce(b)|np.isposinf(v)|np.isneginf(v)|np.isreal(z)|np.iscomplex(z)|np.nanargmax(u)|np.nanargmin(u)|np.indices((2, 3)) + k[3]
+np.floor(np.cbrt(np.round(s * 12) ** 3))|np.floor(np.log10(10.0 ** k))|np.cbrt(f)|np.log10(f * f)|np.log10([0.0, np.inf, -1.0] + s * 0)|np.cbrt([0.0, np.inf, -np.inf] + s * 0)|np.log10(z)|np.cbrt(k)
+b @ b|b[:6].reshape(2, 3) @ b[:3]|np.dot(b, k > 0)|np.bitwise_or.reduce(k)|np.bitwise_xor.reduce(k)|np.logical_xor.reduce(b)|np.isposinf(v)|np.isneginf(v)|np.isreal(z)|np.iscomplex(z)|np.nanargmax(u)|np.nanargmin(u)|np.indices((2, 3)) + k[3]
 np.linspace(0, 1, len(v[:1])) + k[0]|np.interp(f, f[:1], f[:1])|np.sort(v[:0])|np.argsort(v[:0])|np.cumsum(v[:0])|A[np.ix_(b[:4], [1, 2])]
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.
-KNOWN_SIZES = ("m[np.triu_indices_from", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
+KNOWN_SIZES = ("np.log10([0.0", "np.cbrt([0.0", "m[np.triu_indices_from", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
                "A.item", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
                "np.fft.ifftn", "np.fft.fft2", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
 

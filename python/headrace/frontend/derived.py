@@ -7,7 +7,7 @@ import numpy as np
 
 from . import arrays, elementwise
 from .emitter import Emitter
-from .functions import FUNCTIONS, handles
+from .functions import FUNCTIONS, REFINED, handles
 from .sizes import Size, maximum, minimum, product
 from .values import Value, is_number, text_as, value_of
 
@@ -430,3 +430,29 @@ def _cumulative(e, function, x, axis):
     if axis is None and value_of(x).ndim != 1:
         raise ValueError(f"np.{function.__name__} of an array of several dimensions takes an axis")
     return do(e, function, x, axis)
+
+
+# ---- roots and logarithms that are exact where they are whole numbers ----
+def _log10(e, x):
+    v = e.settled(x)
+    plain = e.settled(op(e, "log10", v))
+    if plain.dtype.kind == "c":
+        return plain
+    whole = op(e, "rint", plain)
+    power = e.settled(elementwise.cast(e, op(e, "power", 10.0, whole), plain.dtype))
+    beside = op(e, "log10", op(e, "divide", v, power))  # 0 there, with the derivative of the logarithm
+    near = op(e, "less_equal", op(e, "absolute", whole), int(-np.log10(np.finfo(plain.dtype).tiny)))  # denormals have few digits
+    return elementwise.where(op(e, "logical_and", near, op(e, "equal", power, v)), op(e, "add", whole, beside), plain)
+
+
+def _cbrt(e, x):
+    """One step of Newton's."""
+    v = e.settled(x)
+    plain = e.settled(op(e, "cbrt", v))
+    square = op(e, "multiply", plain, plain)
+    step = op(e, "divide", op(e, "subtract", op(e, "multiply", square, plain), v), op(e, "multiply", square, 3))
+    stays = op(e, "logical_or", op(e, "equal", plain, 0), op(e, "logical_not", op(e, "isfinite", plain)))
+    return elementwise.where(stays, plain, op(e, "subtract", plain, step))
+
+
+REFINED.update(log10=_log10, cbrt=_cbrt)

@@ -227,6 +227,9 @@ def tensordot(e, a, b, axes=2):
 
 
 # ---- elementwise ----
+REFINED: dict = {}  # name → handler(emitter, argument) that makes more of a function than one expression
+
+
 def _ufunc(name):
     inputs = getattr(np, name).nin
 
@@ -235,7 +238,7 @@ def _ufunc(name):
             *args, out = args
         if isinstance(out, tuple):
             out, = out
-        result = elementwise.apply(e, name, *args)
+        result = REFINED[name](e, *args) if name in REFINED and not all(map(is_number, args)) else elementwise.apply(e, name, *args)
         if isinstance(result, Value) and result.weak:  # of Python's numbers NumPy's functions make its own
             result = Value(result.dtype, result.shape, result.at)
         if dtype is not None:

@@ -99,8 +99,28 @@ def check_mask(shape, mask: Value) -> None:
         raise IndexError(f"a mask of shape {mask.shape} for dimensions of {tuple(shape)}")
 
 
+def _new_axes(keys: list, ndim: int) -> list[int] | None:
+    """Where the Nones of a key stand in its result, of which the indices have `ndim` dimensions; None where they are between indices."""
+    advanced = [n for n, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
+    first, last = advanced[0], advanced[-1]
+    if any(k is None for k in keys[first:last]):
+        return None
+    together = not any(isinstance(k, slice) for k in keys[first:last])
+    axes, at = [], 0 if together else ndim
+    for n, k in enumerate(keys):
+        if k is None:
+            axes.append(at)
+        at += ndim if together and n == first else k is None or isinstance(k, slice)
+    return axes
+
+
 def gather(e: Emitter, base: Array, keys: list) -> Value:
     """base[keys], a copy. One mask at the front gives what is still as large as `base`, see selections.py."""
+    if None in [k if k is None else 0 for k in keys] and not any(map(is_mask, keys)):
+        indices = broadcast_shapes(*[k.shape for k in keys if by_array(k)])
+        if (axes := _new_axes(keys, len(indices))) is not None:
+            plain = gather(e, base, [k for k in keys if k is not None])
+            return arrays.keep_dims(plain, axes, plain.ndim + len(axes))
     if is_mask(keys[0]) and all(isinstance(k, slice) and k == slice(None) for k in keys[1:]):
         check_mask(base.shape[: keys[0].ndim], keys[0])
         return Selected.of(e, keys[0], base)

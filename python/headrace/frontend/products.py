@@ -63,6 +63,9 @@ def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
             elif size not in (1, extents[c]):  # NumPy repeats what has one element
                 raise ValueError(f"einsum: index {c} runs over {extents[c]} and over {size}")
     dtype = np.result_type(*[v.dtype for v in values])
+    if dtype.kind == "b":  # whether any product is true
+        counts = einsum(e, spec, *[elementwise.cast(e, v, np.int64) for v in values])
+        return elementwise.apply(e, "not_equal", counts, 0)
     values = [e.settled(v) for v in values]
     summed = sorted(set("".join(terms)) - set(out))
     target = e.transient(dtype, [extents[c] for c in out], hint)
