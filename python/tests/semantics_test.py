@@ -4,6 +4,7 @@ no place in a program."""
 import dataclasses
 import datetime
 import functools
+import math
 import os
 import random
 import time
@@ -206,6 +207,10 @@ def deletes(x):
     return y
 
 
+def math_of_an_array(x):
+    return math.sin(x)
+
+
 def deletes_a_row(x):
     del x[0]
 
@@ -270,6 +275,7 @@ WRONG = [*[(f, headrace.UnsupportedError, what + " gives something else at each 
          (gives_too_much, TypeError, "too many positional arguments", "f(x, x)"),
          (raises, headrace.UnsupportedError, "raise statements", 'raise ValueError("positive")'),
          (formats, headrace.UnsupportedError, "a string with values", "hint: return the values"),
+         (math_of_an_array, TypeError, "math.sin of an array: np.sin takes arrays", "math.sin(x)"),
          (deletes, ValueError, "y has no value here", "hint: leave the del statement out"),
          (deletes_a_row, headrace.UnsupportedError, "del statements of parts", "del x[0]"),
          (raises_in_operations, headrace.UnsupportedError, "no operation of a program raises", "np.isfinite"),
@@ -343,6 +349,14 @@ def copies_of_arrays(x, y):
     a, b, c = np.array(x), np.array(x, copy=True), np.asarray(y)
     a[0], b[1], c[0] = 7, 8, 9
     return a, b, c * 1, x * 1, isinstance(x, np.ndarray), isinstance(x[0], float), isinstance(len(x), int), isinstance(2.0, (int, float))
+
+
+def module_math(a, b):
+    """Of numbers that the program computes, too."""
+    a, b = a * 1.0, b * 1
+    return (math.sin(a) * math.exp(b) + math.sqrt(a) + math.log(a) + math.log(a, 2) + math.atan2(a, b) + math.hypot(a, b, 2.0) + math.pow(a, 2) + math.erf(b),
+            math.floor(b), math.ceil(a), math.trunc(b), math.isnan(a), math.isinf(b), math.copysign(a, b), math.fmod(b, 2), math.degrees(a),
+            math.isclose(a, a + 1e-12), math.isclose(a, b), math.factorial(3) * a)
 
 
 def lambda_free(x, y):
@@ -441,6 +455,15 @@ class Semantics(Case):
             got, same = headrace.program(names_of_parameters, backend="interpreter")(parameters, x.copy())
             self.close(got, names_of_parameters(parameters, x.copy())[0], rtol=1e-12)
             self.assertTrue(same)
+
+    def test_the_module_math(self):
+        program = headrace.program(module_math, backend="interpreter")
+        for a, b in ((2.0, 3.0), (0.5, -1.75)):
+            for got, expected in zip(program(a, b), module_math(a, b)):
+                self.assertIs(type(got), type(expected))
+                self.close(got, expected, rtol=1e-14)
+        gradient = headrace.grad(program, of=0)(2.0, 3.0)
+        self.close(gradient, (module_math(2.0 + 1e-6, 3.0)[0] - module_math(2.0 - 1e-6, 3.0)[0]) / 2e-6, rtol=1e-7)
 
     def test_decorators(self):
         x = np.array([1.0, -2.0])
