@@ -41,6 +41,7 @@ np.logaddexp.reduce(v)|np.logaddexp.reduce(A, axis=1)|np.logaddexp.accumulate(v)
 np.logaddexp.reduce(A, axis=1, keepdims=True)|np.divide.accumulate(A, axis=1)|np.nancumprod(u)|np.ldexp(v, 3)|np.cumulative_sum(v)|np.cumulative_prod(A, axis=1)
 np.shape(A)[0] * v|np.size(A) * v|np.ndim(A) * v|np.size(A, 1) * v|np.divide(v, w, out=np.zeros_like(v), where=w > 0)|np.log(v, out=np.zeros_like(v), where=v > 0)
 A[np.tril_indices(4)]|m[np.triu_indices_from(m)]|A[np.diag_indices(4)]|np.unstack(A)[1]|np.unstack(A, axis=1)[2]|A[np.ix_(k[3:6], [0, 2])]|A[np.ix_([0, 1], k[4:6])]
+np.einsum("ij,jk,kl->il", A, B.T, A)|np.einsum("ij,ij,ij->j", A, B, A)|np.einsum("i,i,i->i", v, w, v)|np.einsum("i,j,k->ijk", s, s, v)|np.einsum("...i,ij,jk->...k", A, A.T, B)|np.einsum("i,j,ij->", v, w, np.outer(v, w))
 np.cbrt(v)|np.log10(np.abs(v) + 0.5)|A[:, None, [2, 0]]|A[[1, 0], None]|A[None, k[3:6]]|A[None, :, [0, 1]]|A[None, 0, [1, 2]]
 np.choose([0, 1, 1], [s, s * s])|np.apply_along_axis(np.sort, 1, A)|np.fromfunction(lambda i, j: i + j, (4, 5)) * A|np.piecewise(v, [v < 0, v > 0.5], [np.sin, lambda x: -x, 0.25])
 np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.array(v.tolist()) * 2|A.item(1, 2) * A
@@ -178,7 +179,7 @@ class Functions(Case):
         calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.spacing(v)": "not among",
                  "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 3)": "there are 'fro'", "np.quantile(v, A)": "one number or a known number of them",
                  "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements", "np.vectorize(np.sin)(v)": "np.where in place of if",
-                 "np.einsum(A, 'ij')": "einsum takes a text such as", "np.r_['0,2', v]": "use np.concatenate", "np.r_[0:1:5j, v]": "use np.linspace",
+                 "np.einsum('i->k', v)": "the result has the index k, which no operand has", "np.einsum(A, 'ij')": "einsum takes a text such as", "np.r_['0,2', v]": "use np.concatenate", "np.r_[0:1:5j, v]": "use np.linspace",
                  "A.reshape(-1, order='A')": "there are 'C' and 'F'", "np.trace(v)": "which has no diagonal", "np.log(v, where=v > 0)": "give out=, or use np.where"}
         functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(calls)})
         for k, (expression, words) in enumerate(calls.items()):

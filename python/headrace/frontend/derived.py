@@ -434,21 +434,21 @@ def _cumulative(e, function, x, axis):
 
 # ---- roots and logarithms that are exact where they are whole numbers ----
 def _log10(e, x):
-    v = e.settled(x)
-    plain = e.settled(op(e, "log10", v))
+    plain = e.settled(op(e, "log10", x))
     if plain.dtype.kind == "c":
         return plain
+    digits, eps = np.finfo(plain.dtype).nmant + 1, float(np.finfo(plain.dtype).eps)
     whole = op(e, "rint", plain)
-    power = e.settled(elementwise.cast(e, op(e, "power", 10.0, whole), plain.dtype))
-    beside = op(e, "log10", op(e, "divide", v, power))  # 0 there, with the derivative of the logarithm
-    near = op(e, "less_equal", op(e, "absolute", whole), int(-np.log10(np.finfo(plain.dtype).tiny)))  # denormals have few digits
-    return elementwise.where(op(e, "logical_and", near, op(e, "equal", power, v)), op(e, "add", whole, beside), plain)
+    beside = op(e, "subtract", plain, whole)
+    rounded = op(e, "multiply", op(e, "rint", op(e, "multiply", beside, 2.0 ** digits)), 0.5 ** digits)  # the same, with the derivative 0
+    near = op(e, "less_equal", op(e, "absolute", beside), op(e, "multiply", op(e, "absolute", whole), eps))
+    return elementwise.where(near, op(e, "subtract", plain, rounded), plain)
 
 
 def _cbrt(e, x):
     """One step of Newton's."""
-    v = e.settled(x)
-    plain = e.settled(op(e, "cbrt", v))
+    v = e.settled(floats(e, x))
+    plain = e.settled(op(e, "multiply", op(e, "sign", v), op(e, "exp", op(e, "divide", op(e, "log", op(e, "absolute", v)), 3))))
     square = op(e, "multiply", plain, plain)
     step = op(e, "divide", op(e, "subtract", op(e, "multiply", square, plain), v), op(e, "multiply", square, 3))
     stays = op(e, "logical_or", op(e, "equal", plain, 0), op(e, "logical_not", op(e, "isfinite", plain)))

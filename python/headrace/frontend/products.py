@@ -62,6 +62,10 @@ def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
                 extents[c] = size
             elif size not in (1, extents[c]):  # NumPy repeats what has one element
                 raise ValueError(f"einsum: index {c} runs over {extents[c]} and over {size}")
+    if strange := [c for c in out if c not in extents]:
+        raise ValueError(f"einsum: the result has the index {strange[0]}, which no operand has")
+    if len(values) > 2 and (path := _path(terms, out, values)) is not None:
+        return _pairwise(e, terms, out, values, path)
     dtype = np.result_type(*[v.dtype for v in values])
     if dtype.kind == "b":  # whether any product is true
         counts = einsum(e, spec, *[elementwise.cast(e, v, np.int64) for v in values])
@@ -81,6 +85,32 @@ def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
     e.maps([extents[c] for c in order],
            lambda i: e.write(target, i[: len(out)], text(dict(zip(order, i))), "+="))
     return target
+
+
+_OPEN = 100  # what a size that is not known counts as
+
+
+def _path(terms: list[str], out: str, values: list) -> list[tuple] | None:
+    """Which operands are multiplied first, where that takes fewer products than all at once."""
+    sizes = {c: n if isinstance(n, int) else _OPEN for term, v in zip(terms, values) for c, n in zip(term, v.shape) if n != 1}
+    if any(len(set(t)) < len(t) for t in terms):
+        return None
+    shapes = [np.broadcast_to(0.0, [sizes.get(c, 1) for c in t]) for t in terms]
+    path = np.einsum_path(",".join(terms) + "->" + out, *shapes, optimize="greedy")[0][1:]
+    return path if len(path) > 1 else None
+
+
+def _pairwise(e: Emitter, terms: list[str], out: str, values: list, path: list[tuple]):
+    terms, values = list(terms), list(values)
+    for k, chosen in enumerate(path):
+        taken = [(terms[n], values[n]) for n in chosen]
+        rest = [n for n in range(len(terms)) if n not in chosen]
+        terms, values = [terms[n] for n in rest], [values[n] for n in rest]
+        read = set("".join([out, *terms]))
+        made = out if k == len(path) - 1 else "".join(dict.fromkeys(c for t, _ in taken for c in t if c in read))
+        values.append(einsum(e, ",".join(t for t, _ in taken) + "->" + made, *[v for _, v in taken]))
+        terms.append(made)
+    return values[0]
 
 
 def matmul(e: Emitter, a, b):
