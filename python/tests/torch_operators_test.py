@@ -2,6 +2,7 @@
 ties and NaN; gradients of the same through headrace.module."""
 
 import copy
+import functools
 import math
 import unittest
 
@@ -239,6 +240,21 @@ class Both(AgreeCase):
         x = torch.randn(2, 4, 5, dtype=F64)
         self.agree(lambda x: norm(x, 1) + norm(x, 2), x)
         self.agree(lambda x, w: norm(x, 2, w, w + 1), x[..., 0], x[0, :, 0])
+
+    def test_resampling_with_filters(self):
+        x = torch.randn(2, 3, 9, 12, dtype=F64)
+        for mode in ("bilinear", "bicubic"):
+            for where in ({"size": (4, 30)}, {"size": (20, 5), "align_corners": True}, {"size": (1, 1), "align_corners": True},
+                          {"scale_factor": 0.45}):
+                self.agree(lambda x: torch.nn.functional.interpolate(x, mode=mode, antialias=True, **where), x)
+
+    def test_samples_of_volumes(self):
+        x, grid = torch.randn(2, 3, 4, 5, 6, dtype=F64), torch.rand(2, 2, 3, 4, 3, dtype=F64) * 3 - 1.5
+        for padding in ("zeros", "border", "reflection"):
+            for align in (False, True):
+                sample = functools.partial(torch.nn.functional.grid_sample, padding_mode=padding, align_corners=align)
+                self.agree(sample, x, grid)
+                self.agree(lambda x: sample(x, grid, mode="nearest"), x)
 
     def test_pools_of_volumes_of_any_size(self):
         pool = torch.nn.functional

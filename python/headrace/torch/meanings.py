@@ -6,6 +6,8 @@ import contextlib
 
 import torch
 
+from . import resampling
+
 _MARGINS = torch.ops.aten.multilabel_margin_loss_forward.default
 
 
@@ -29,7 +31,7 @@ def safe_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) ->
     return torch.where(masked, 0, torch.softmax(torch.where(masked, 0, x), dim, dtype))
 
 
-MEANINGS = {_MARGINS: multilabel_margin_loss, torch.ops.aten._safe_softmax.default: safe_softmax}
+MEANINGS = {_MARGINS: multilabel_margin_loss, torch.ops.aten._safe_softmax.default: safe_softmax, **resampling.MEANINGS}
 
 
 @contextlib.contextmanager
