@@ -75,5 +75,17 @@ TEST(Sums, OfOneNumber) {
   }
 }
 
+// The same of a few lines.
+TEST(Sums, OfFewLines) {
+  for (const char* type : {"f32", "f64", "f16", "i32", "i8"})
+    for (const char* op : {"+=", "max="})
+      for (const int64_t lines : {2, 5, 7}) {
+        const std::string text = "sdfg f(X: " + std::string(type) + "[" + Str(lines) + ", N], Y: " + type + "[" + Str(lines) + "]) {\n  map i in 0:" +
+                                 Str(lines) + " { Y[i] = 0 }\n  map i in 0:" + Str(lines) + ", j in 0:N { Y[i] " + op + " X[i, j] }\n}\n";
+        EXPECT_EQ(Scheduled(text).find("plain loops"), std::string::npos) << Scheduled(text);
+        for (const int64_t n : {0, 1, 31, 40001}) ExpectSameValues(text, {{"N", n}});
+      }
+}
+
 }  // namespace
 }  // namespace headrace

@@ -72,8 +72,9 @@ std::optional<Scheduler::Statements> Scheduler::TwoPhases(Nest n, std::vector<bo
   }
   const Range cut = n.ranges[first];
   const int64_t multiple = first == lane ? std::max<int64_t>(1, Partials(type, cut, {})) : 1;
-  // Of one result: however many terms there are, a part has few, so that its sum keeps its digits, and its ends can be shown.
-  const bool any_number = results.empty();
+  // Of one result, and along lines of any length: however many terms there are, a part has few, so that its sum keeps its digits, and its
+  // ends can be shown.
+  const bool any_number = results.empty() || (first == lane && !AsInt(cut.end));
   const Expr most = PartLength(cut, work, multiple, any_number);
   if (n.body.size() > 1 && first == lane) return std::nullopt;  // what else is done in lanes does not begin at 0
   if ((n.body.size() > 1 || !around.empty()) && !AsInt(most)) return std::nullopt;

@@ -75,6 +75,49 @@ kernel whole(inout p0: f32, p1: f32[n0], n0: symbol) for cpu {
 })");
 }
 
+// So do those of few lines, which would be too few for the threads.
+TEST(TwoPhases, FewLinesOfAnyLength) {
+  ExpectPass(R"(
+kernel rows(inout p0: f32[3], p1: f32[3, n0], n0: symbol) {
+  map i0 in 0:3, i1 in 0:n0 { p0[i0] += p1[i0, i1] }
+})",
+             "choose-schedule", R"(
+kernel rows(inout p0: f32[3], p1: f32[3, n0], n0: symbol) for cpu {
+  let parts = (n0 + 10943) // 10944
+  local partial: f32[parts, 3] @worker
+  map part_0 in 0:parts @parallel {
+    for i0 in 0:3 {
+      local sum: f32
+      sum = 0.0
+      local partial_1: f32[32]
+      map u in 0:32 @vector { partial_1[u] = 0.0 }
+      for i1_0 in 0:32 * (min(n0 - 10944 * part_0, 10944) // 32):32 {
+        map u in 0:32 @vector { partial_1[u] += p1[i0, i1_0 + 10944 * part_0 + u] }
+      }
+      map i1 in 32 * (min(n0 - 10944 * part_0, 10944) // 32):min(n0 - 10944 * part_0, 10944) @vector {
+        partial_1[i1 - 32 * (min(n0 - 10944 * part_0, 10944) // 32)] += p1[i0, i1 + 10944 * part_0]
+      }
+      map u in 0:32 @halves { sum += partial_1[u] }
+      partial[part_0, i0] = sum
+    }
+  }
+  for i0 in 0:3 {
+    local sum_1: f32
+    sum_1 = 0.0
+    local partial_2: f32[32]
+    map u in 0:32 @vector { partial_2[u] = 0.0 }
+    for part_1_0 in 0:32 * (parts // 32):32 {
+      map u in 0:32 @vector { partial_2[u] += partial[part_1_0 + u, i0] }
+    }
+    map part_1 in 32 * (parts // 32):parts @vector {
+      partial_2[part_1 - 32 * (parts // 32)] += partial[part_1, i0]
+    }
+    map u in 0:32 @halves { sum_1 += partial_2[u] }
+    p0[i0] += sum_1
+  }
+})");
+}
+
 // Sizes that only the run knows are computed once, before.
 TEST(TwoPhases, SideBySide) {
   ExpectPass(R"(
