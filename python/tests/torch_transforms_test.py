@@ -53,6 +53,25 @@ class Transforms(Case):
         x = numbers(4, 3)
         self.agree(lambda m: torch.func.vmap(lambda p: torch.func.functional_call(m, p, (x,)))(stacked))
 
+    def test_gradients_within_are_refused(self):
+        class Force(nn.Module):
+            def __init__(self, energy):
+                super().__init__()
+                self.energy = energy
+
+            def forward(self, x):
+                return torch.autograd.grad(self.energy(x).sum(), x, create_graph=True)[0]
+
+        class Slopes(nn.Module):
+            def forward(self, x):
+                return torch.func.vmap(torch.func.jacrev(torch.sin))(x)
+
+        for f in (Force(self.eager), Slopes()):
+            with self.fails(headrace.UnsupportedError, "takes gradients itself", "hint: headrace.module of what is differentiated"):
+                headrace.module(f)(numbers(4, 3).requires_grad_())
+        x = numbers(4, 3).requires_grad_()
+        torch.testing.assert_close(Force(self.ours)(x), Force(self.eager)(x))  # as the hint says
+
     def test_checkpoints(self):
         for reentrant in (True, False):
             self.ours.reset()

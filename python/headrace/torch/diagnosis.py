@@ -46,10 +46,14 @@ def _also(kind: type) -> type:
 
 def eager_error(module: torch.nn.Module, args: tuple, kwargs: dict) -> Exception | None:
     """What the module itself raises for these arguments; it runs on copies, so that buffers and generators stay as they are."""
-    state = {n: t.detach().clone() for n, t in itertools.chain(module.named_parameters(), module.named_buffers())}
-    args, kwargs = pytree.tree_map(lambda t: t.detach().clone() if isinstance(t, torch.Tensor) else t, (args, kwargs))
+
+    def again(t: Any) -> Any:
+        return t.detach().clone().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
+
+    state = {n: again(t) for n, t in itertools.chain(module.named_parameters(), module.named_buffers())}
+    args, kwargs = pytree.tree_map(again, (args, kwargs))
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.func.functional_call(module, state, args, kwargs)
     except Exception as error:  # noqa: BLE001: whatever it is

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from typing import Any, Iterator
 
 import torch
 from torch._export import non_strict_utils
+from torch._functorch import eager_transforms
 from torch.nn.modules import transformer
 
+from ..errors import UnsupportedError
 from .transformed import plain
 
 
@@ -76,6 +79,31 @@ def numbers_as_indices() -> Iterator[None]:
         yield
     finally:
         kind._override = before
+
+
+@contextlib.contextmanager
+def no_gradients_within() -> Iterator[None]:
+    """torch.autograd.grad in a trace, also as a part of torch.func's grad and vjp, would see tensors that are not the trace's: its
+    results would be constants."""
+    places = [(torch.autograd, "grad"), (torch.autograd, "backward"), (eager_transforms, "grad_increment_nesting")]
+    before, here = [getattr(owner, name) for owner, name in places], threading.get_ident()
+
+    def refused(function: Any) -> Any:
+        def call(*args, **kwargs):
+            if threading.get_ident() != here:
+                return function(*args, **kwargs)
+            raise UnsupportedError("a module that takes gradients itself, by torch.autograd or torch.func: a trace does not show them\n"
+                                   "hint: headrace.module of what is differentiated, and torch.autograd.grad of its results; "
+                                   "torch.compile(model, backend=\"headrace\") takes torch.func.grad")
+        return call
+
+    for (owner, name), function in zip(places, before):
+        setattr(owner, name, refused(function))
+    try:
+        yield
+    finally:
+        for (owner, name), function in zip(places, before):
+            setattr(owner, name, function)
 
 
 @contextlib.contextmanager
