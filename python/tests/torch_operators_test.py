@@ -50,6 +50,12 @@ class Special(OperatorCase):
         for x, y in ((a, b), (a.float(), b.float())):
             self.same(lambda x, y: (x // y, x // 2.0, torch.div(x, y, rounding_mode="floor"), x % y, torch.fmod(x, y), x.sign()), x, y)
 
+    def test_shifts(self):
+        places, numbers = torch.tensor([1, 0, 5, 64, -1]), torch.tensor([3, -4, 100, -1, 2])
+        for kind in (torch.int64, torch.int32, torch.int8, torch.uint8):
+            self.same(lambda a, b: (a >> b, a << b, a >> 1, a << 2, a.bitwise_left_shift(b), a.bitwise_right_shift(70)),
+                      numbers.to(kind), places.to(kind))
+
     def test_polynomials(self):
         s = torch.special
         x, n = torch.linspace(-1.5, 1.5, 13, dtype=F64)[:, None], torch.arange(-1, 12)
@@ -226,6 +232,11 @@ class Kinks(AgreeCase):
         self.agree(lambda x: pool.adaptive_max_pool2d(x.relu(), (2, 3)), torch.eye(5)[None] * 2 - 1)
 
 
+class Strided(torch.nn.Module):
+    def forward(self, x):
+        return x.as_strided((2, x.shape[1]), (x.shape[1], 1), 1) + x.as_strided((2, 1), (1, 2))
+
+
 class Both(AgreeCase):
     """What once only torch.compile knew, or only for sizes that are constants."""
 
@@ -234,6 +245,21 @@ class Both(AgreeCase):
         self.agree(lambda x: torch.ldexp(x, torch.tensor([1, 2, 0])) + torch.nn.functional.rrelu(x, training=False), x)
         self.agree(lambda x, y: torch.dist(x, y) + torch.dist(x, y * 2, p=3), x, x + 1)
         self.agree(lambda x: torch.dist(x, x.detach()), x)
+
+    def test_distances_of_other_orders(self):
+        x, y = torch.randn(2, 4, 3, dtype=F64), torch.randn(2, 5, 3, dtype=F64)
+        for p in (1, 1.5, 2, 3):
+            self.agree(lambda x, y, p=p: torch.cdist(x, y, p=p), x, y)
+            self.agree(lambda x, p=p: torch.cdist(x, x, p=p), x)
+
+    def test_means_of_complex_numbers(self):
+        self.agree(lambda x: torch.view_as_real(torch.view_as_complex(x).mean(0)).sum(-1), torch.randn(4, 3, 2, dtype=F64))
+
+    def test_strides_that_follow_from_sizes(self):
+        ours = headrace.module(Strided())
+        for n in (3, 4):
+            x = torch.randn(5, n)
+            torch.testing.assert_close(ours(x), Strided()(x))
 
     def test_groups_of_raw_channels(self):
         norm = torch.nn.functional.group_norm

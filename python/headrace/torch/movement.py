@@ -260,8 +260,11 @@ def copy(c, a, source, *rest):
 
 def _strided(c, a: Value, shape, stride, offset):
     """a's elements in the order of memory, and where an index of `shape` lies there."""
-    if not c.dense_argument(0) or not all(isinstance(extent(s), int) for s in [*stride, offset or 0, *a.shape]):
-        raise UnsupportedError("as_strided of what isn't dense, or of unknown strides")
+    if not c.dense_argument(0):
+        raise UnsupportedError("as_strided of what isn't dense in memory")
+    numbers = [*a.shape, *[extent(s) for s in [*stride, offset or 0]]]
+    if any(isinstance(s, str) for s in numbers):
+        raise sizes.must_be_number(" ".join(map(str, numbers)), "as_strided of sizes or strides that are open")
     first = extent(offset or 0)
     last = first + sum((s - 1) * extent(k) for s, k in zip(shape, stride) if isinstance(s, int))
     if 0 not in shape and not 0 <= last < max(sizes.product(a.shape), 1):

@@ -199,6 +199,24 @@ for _name, _logic, _bits in (("and", "&&", "&"), ("or", "||", "|"), ("xor", "!="
     _bitwise(_name, _logic, _bits)
 
 
+_BITS = {"u8": 8, "i8": 8, "i16": 16, "i32": 32, "i64": 64}
+
+
+def _shifted(c, a, b, beyond: str, sign: str) -> Value:
+    if c.dtype not in _BITS:
+        raise UnsupportedError(f"shifts of {c.dtype}")
+    return apply(c, c.dtype, f"({{1}} < 0 || {{1}} >= {_BITS[c.dtype]} ? {beyond} : {{0}} {sign} {{1}})", a, b)
+
+
+@op(*[f"{name}.{kind}" for name in ("__lshift__", "__rshift__") for kind in ("Scalar", "Tensor")],
+    *[f"bitwise_{name}_shift.{kind}" for name in ("left", "right") for kind in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")])
+def shift(c, a, b):
+    """By less than nothing, or by more bits than there are, no bit is left, and to the right that of the sign."""
+    if "lshift" in c.target or "left" in c.target:
+        return _shifted(c, a, b, f"{c.dtype}(0)", "<<")
+    return _shifted(c, a, b, f"({{0}} < 0 ? {c.dtype}(-1) : {c.dtype}(0))" if c.dtype != "u8" else "u8(0)", ">>")
+
+
 @op("bitwise_not")
 def bitwise_not(c, a):
     return apply(c, c.dtype, "!{0}" if c.dtype == "bool" else "~{0}", a)

@@ -90,8 +90,6 @@ def sum_(c, a, dims=None, keepdim=False, dtype=None):
 @op("mean", "mean.dim")
 def mean(c, a, dims=None, keepdim=False, dtype=None):
     axes = Axes(a, dims, keepdim)
-    if c.dtype in COMPLEX:
-        raise UnsupportedError("mean of complex numbers")
     s = total(c, axes, a, c.dtype)
     out = c.new(c.dtype, axes.shape)
     return c.fill(out, lambda i: cast(f"({s.at(i)} / {s.dtype}({axes.count}))", s.dtype, out.dtype))
