@@ -284,8 +284,8 @@ def _indexed(index: list[str]) -> str:
 
 
 def _mapped(index: list[str], sizes: list[str], lines: list[str]) -> list[str]:
-    if not index:
-        return lines
+    if not index:  # of one number: registers live in an iteration, too
+        index, sizes = ["i_"], ["1"]
     return [f"map {', '.join(f'{i} in 0:{s}' for i, s in zip(index, sizes))} {{", *("  " + line for line in lines), "}"]
 
 
