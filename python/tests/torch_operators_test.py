@@ -56,6 +56,11 @@ class Special(OperatorCase):
             self.same(lambda a, b: (a >> b, a << b, a >> 1, a << 2, a.bitwise_left_shift(b), a.bitwise_right_shift(70)),
                       numbers.to(kind), places.to(kind))
 
+    def test_triangles_as_indices(self):
+        x = torch.arange(12.0).reshape(3, 4)
+        for offset in (-1, 0, 1):
+            self.same(lambda x, offset=offset: (x[tuple(torch.triu_indices(3, 4, offset))], x[tuple(torch.tril_indices(3, 4, offset))]), x)
+
     def test_polynomials(self):
         s = torch.special
         x, n = torch.linspace(-1.5, 1.5, 13, dtype=F64)[:, None], torch.arange(-1, 12)

@@ -67,7 +67,39 @@ def small():
     return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 3))
 
 
+class Scaled(nn.Module):
+    """With a parameter of one number, and a buffer that a part binds anew."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(0.5))
+        self.first, self.average = nn.Linear(5, 3), Average()
+
+    def forward(self, x):
+        return self.average(self.first(x)) * self.scale.exp()
+
+
+class Average(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, x):
+        self.mean = 0.9 * self.mean + 0.1 * x.detach().mean(0)
+        return x - self.mean
+
+
 class Optimizers(TrainCase):
+    def test_parameters_of_one_number_and_buffers_bound_anew(self):
+        for name in ("momentum", "adam_decay", "adamw"):
+            with self.subTest(name):
+                ours, eager = two(Scaled, OPTIMIZERS[name])
+                step = headrace.train_step(ours[0], F.mse_loss, ours[1])
+                for n in (4, 6, 4):
+                    x, y = torch.randn(n, 5), torch.randn(n, 3)
+                    self.near(step(x, y), eager_step(eager[0], F.mse_loss, eager[1], x, y))
+                self.equal_state(ours, eager)
+
     def check(self, name, dtype):
         ours, eager = two(lambda: small().to(dtype), OPTIMIZERS[name])
         step = headrace.train_step(ours[0], F.mse_loss, ours[1])

@@ -221,6 +221,21 @@ def into_a_result(kept, x, y):
     y.mul_(0.5)
 
 
+class Averages(nn.Module):
+    """A part that binds its buffers to new tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        before = self.mean
+        self.count = self.count + 1
+        self.mean = 0.5 * self.mean + x.detach().mean(0)
+        return (x - self.mean) * before / self.count
+
+
 class Ring(nn.Module):
     """Tensors of one number as indices: a step of a schedule, the place in a buffer."""
 
@@ -526,6 +541,12 @@ class State(UserCase):
                     self.agree(eager, ours, ours, (leaf(n, 3),))
         with self.fails(headrace.UnsupportedError, "a detached tensor is changed in place", "detach().clone()"):
             headrace.module(Detached())(leaf(3))
+
+    def test_buffers_that_are_bound_anew(self):
+        for make in (Averages, lambda: nn.Sequential(nn.Linear(3, 3), nn.Sequential(Averages()))):
+            eager, model, ours = self.pair(make)
+            for n in (2, 3, 2):
+                self.agree(eager, ours, ours, (leaf(n, 3),))
 
     def test_tensors_of_one_number_as_indices(self):
         eager, model, ours = self.pair(Ring)

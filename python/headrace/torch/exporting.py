@@ -34,7 +34,7 @@ from .lower import Lowered, lower
 from .meanings import MEANINGS, right_gradients
 from .outline import Outline, match, outline, same_tensor
 from .sizes import OpenSizeError, said
-from .traceable import masks_not_compared, no_gradients_within, numbers_as_indices, tensors_as_parameters
+from .traceable import masks_not_compared, no_gradients_within, numbers_as_indices, tensors_as_parameters, with_buffers_kept
 from .transformed import outside, plain
 from .whole import recurrent_layers_whole
 
@@ -58,7 +58,7 @@ TAKEN_APART = [getattr(torch.ops.aten, name) for name in (
 def decompositions(table: dict | None = None) -> dict:
     """Operator → its meaning in smaller ones; what our table knows whole is left out."""
     table = dict(torch.export.default_decompositions() if table is None else table)
-    for overload, meaning in get_decompositions([*TAKEN_APART, torch.ops.aten.dist, torch.ops.aten.ldexp]).items():
+    for overload, meaning in get_decompositions([*TAKEN_APART, *(getattr(torch.ops.aten, n) for n in ("dist", "ldexp", "triu_indices", "tril_indices"))]).items():
         table.setdefault(overload, meaning)
     table |= MEANINGS
     for overload in list(table):
@@ -158,7 +158,7 @@ def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, movi
     # Where sizes are given by name, 1 is an example as good as others; a trace then holds for what its guards say.
     with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(name), \
             tensors_as_parameters(module):
-        return Trace(torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False), name, paths_of(module, args, kwargs))
+        return Trace(torch.export.export(with_buffers_kept(module), args, kwargs, dynamic_shapes=shapes, strict=False), name, paths_of(module, args, kwargs))
 
 
 def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:

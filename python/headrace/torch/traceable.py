@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from typing import Any, Iterator
 
@@ -104,6 +105,36 @@ def no_gradients_within() -> Iterator[None]:
     finally:
         for (owner, name), function in zip(places, before):
             setattr(owner, name, function)
+
+
+def _keep(name: str, buffer: torch.Tensor, new: Any) -> None:
+    if not isinstance(new, torch.Tensor) or new.shape != buffer.shape or new.dtype != buffer.dtype:
+        raise UnsupportedError(f"the buffer {name} becomes another shape or type in forward\n"
+                               "hint: register it with the shape and type that it keeps")
+    buffer.copy_(new)
+
+
+def with_buffers_kept(module: torch.nn.Module) -> torch.nn.Module:
+    """The module, where a buffer that a part's forward binds to another tensor is written in place in the end: torch.export sees only
+    such of the outermost module."""
+    kind = type(module)
+
+    @functools.wraps(kind.forward)
+    def forward(self, *args, **kwargs):
+        before = [(path, m._buffers, name, b) for path, m in self.named_modules() for name, b in m._buffers.items() if b is not None]
+        try:
+            result = kind.forward(self, *args, **kwargs)
+            for path, buffers, name, b in before:
+                if buffers[name] is not b:
+                    _keep(".".join(filter(None, [path, name])), b, buffers[name])
+        finally:
+            for _, buffers, name, b in before:
+                buffers[name] = b
+        return result
+
+    made = object.__new__(type(kind.__name__, (kind,), {"forward": forward}))
+    made.__dict__ = module.__dict__
+    return made
 
 
 @contextlib.contextmanager
