@@ -236,6 +236,16 @@ class Averages(nn.Module):
         return (x - self.mean) * before / self.count
 
 
+class Windows(nn.Module):
+    """Batches counted back from windows, by a quotient of floats."""
+
+    def forward(self, x):
+        _, h, w = x.shape
+        windows = x.reshape(-1, h // 2, 2, w // 2, 2).transpose(2, 3).reshape(-1, 2, 2).softmax(-1)
+        batch = int(windows.shape[0] / (h * w / 2 / 2))
+        return windows.view(batch, h // 2, w // 2, 2, 2).transpose(2, 3).reshape(batch, h, w)
+
+
 class Ring(nn.Module):
     """Tensors of one number as indices: a step of a schedule, the place in a buffer."""
 
@@ -547,6 +557,11 @@ class State(UserCase):
             eager, model, ours = self.pair(make)
             for n in (2, 3, 2):
                 self.agree(eager, ours, ours, (leaf(n, 3),))
+
+    def test_sizes_that_are_quotients_of_floats(self):
+        eager, model, ours = self.pair(Windows)
+        for shape in ((2, 4, 6), (3, 4, 6), (3, 8, 6), (2, 4, 6), (1, 2, 2), (3, 8, 4)):
+            self.agree(eager, ours, ours, (leaf(*shape),))
 
     def test_tensors_of_one_number_as_indices(self):
         eager, model, ours = self.pair(Ring)

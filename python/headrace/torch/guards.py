@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
@@ -44,11 +45,13 @@ def fitting(conditions: Conditions) -> Callable[[Sequence], bool]:
         elif not (equal and left == right):
             checks.append(f"({text})")
 
+    known = {"math": math, "torch": torch}  # what torch's own texts take
+
     def guard(code: str, leaves: Sequence) -> bool:
         """torch's own text, of the arguments by name."""
-        return bool(eval(code, {"L": dict(zip(e.names, leaves))}))  # noqa: S307
+        return bool(eval(code, {"L": dict(zip(e.names, leaves)), **known}))  # noqa: S307
 
-    return made("fits(leaves)", [*lines, f"return {' and '.join(checks) or 'True'}"], {"guard": guard})
+    return made("fits(leaves)", [*lines, f"return {' and '.join(checks) or 'True'}"], {"guard": guard, **known})
 
 
 def same_call(args: tuple, parts: Any, sizes: Callable[[Sequence], bool]) -> Callable[[tuple], bool]:
