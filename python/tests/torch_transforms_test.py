@@ -48,6 +48,14 @@ class Transforms(Case):
         self.agree(lambda m: torch.autograd.functional.jacobian(m, numbers(4, 3), vectorize=True))
         self.agree(lambda m: torch.autograd.functional.hessian(lambda x: m(x).sum(), numbers(3)))
 
+    def test_forward_mode_is_refused(self):
+        self.agree(lambda m: torch.func.jacrev(torch.func.jacrev(lambda x: m(x).sum()))(numbers(3)))
+        for way in (torch.func.jacfwd, torch.func.hessian):
+            with self.fails(headrace.UnsupportedError, "forward mode", "hint: torch.func.jacrev"):
+                way(lambda x: self.ours(x).sum())(numbers(3))
+        with torch.autograd.forward_ad.dual_level(), self.fails(headrace.UnsupportedError, "forward mode"):
+            self.ours(torch.autograd.forward_ad.make_dual(numbers(3), numbers(3)))
+
     def test_an_ensemble(self):
         stacked = {name: torch.stack([p.detach(), 2 * p.detach()]) for name, p in self.eager.named_parameters()}
         x = numbers(4, 3)

@@ -19,7 +19,7 @@ from ..counters import count
 from ..sdfg import Gradient, Sdfg
 from .emit import COMPLEX, FLOATS
 from .program import TORCH_TYPES, Runner
-from .transformed import Transformed, conjugate, each_of_batch, gradients_of, in_transform
+from .transformed import Transformed, conjugate, each_of_batch, gradients_of, in_transform, refuse_forward_mode
 
 
 COMPILED = "the module is compiled, and would not see the change: change its programs after trace_call(), or in a hook, or call reset()"
@@ -229,6 +229,8 @@ def _shape(parameters, name: str) -> tuple:
 
 
 class _Function(torch.autograd.Function):
+    jvp = staticmethod(refuse_forward_mode)
+
     @staticmethod
     def forward(ctx, pair: Pair, *tensors):
         direct = pair.forward.direct

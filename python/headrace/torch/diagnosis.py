@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..errors import HeadraceError, InvalidError, UsageError
+from .transformed import outside, plain
 
 _KINDS = (TypeError, IndexError, KeyError, NotImplementedError, RuntimeError, AssertionError, ValueError)
 
@@ -46,14 +47,14 @@ def _also(kind: type) -> type:
 
 def eager_error(module: torch.nn.Module, args: tuple, kwargs: dict) -> Exception | None:
     """What the module itself raises for these arguments; it runs on copies, so that buffers and generators stay as they are."""
-
     def again(t: Any) -> Any:
-        return t.detach().clone().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
+        return plain(t).detach().clone().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) else t
 
-    state = {n: again(t) for n, t in itertools.chain(module.named_parameters(), module.named_buffers())}
-    args, kwargs = pytree.tree_map(again, (args, kwargs))
+    with outside():
+        state = {n: again(t) for n, t in itertools.chain(module.named_parameters(), module.named_buffers())}
+        args, kwargs = pytree.tree_map(again, (args, kwargs))
     try:
-        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with outside(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             torch.func.functional_call(module, state, args, kwargs)
     except Exception as error:  # noqa: BLE001: whatever it is

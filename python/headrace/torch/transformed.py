@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
+from ..errors import UnsupportedError
+
 if TYPE_CHECKING:
     from .autograd import Differentiable, Pair
 
@@ -66,6 +68,11 @@ def each_of_batch(function: Callable[..., tuple], gradients: Sequence[torch.Tens
     return tuple(None if made[0] is None else torch._add_batch_dim(torch.stack(made), 0, level) for made in zip(*runs))
 
 
+def refuse_forward_mode(ctx, *tangents):
+    raise UnsupportedError("derivatives in forward mode (torch.func.jvp, jacfwd and hessian, torch.autograd.forward_ad) of a compiled module\n"
+                           "hint: torch.func.jacrev; jacrev(jacrev(f)) is the Hessian")
+
+
 class Transformed(torch.autograd.Function):
     """A program as torch.func's transforms want it. The arguments before the tensors are the Differentiable and its Pair, None
     where nothing takes gradients; the results are followed by the tape."""
@@ -90,6 +97,8 @@ class Transformed(torch.autograd.Function):
             return (None,) * (n + 2)
         seeds = [conjugate(g) for g in gradients[:ctx.pair.outputs]]
         return None, None, *gradients_of(ctx.owner, ctx.saved_tensors, ctx.needs_input_grad[2:], seeds)
+
+    jvp = staticmethod(refuse_forward_mode)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, owner: Differentiable, pair: Pair | None, *tensors):
