@@ -1,6 +1,9 @@
 """`return` within loops and branches, and tuples that control flow binds: as Python has them."""
 
 import dataclasses
+import importlib.util
+import os
+import tempfile
 import unittest
 from typing import NamedTuple
 
@@ -237,6 +240,47 @@ class Returns(Case):
                 expected = [np.sum(np.sin(f(x + h, k)) - np.sin(f(x - h, k))) / 2e-6 for h in 1e-6 * np.eye(4)]
                 with self.subTest(f.__name__, k=k):
                     self.close(g, np.array(expected), rtol=1e-6, atol=1e-7)
+
+    def test_many_branches(self):
+        """What follows a branch stands once: twice each time would be without end."""
+        branch = ["if x[{k} % 4] > a * {k} / 10:", "    if x[{k} // 4] > 2.5:", "        {leave}", "    s += {k} * a"]
+
+        def function(first, leave, last):
+            lines = ["def f(x, k):", "    s, a = 0.0, 1.0", *first]
+            indent = "        " if first else "    "
+            lines += [indent + line.format(k=k, leave=leave[k % len(leave)]) for k in range(16) for line in branch]
+            return "\n".join([*lines, *last, ""])
+
+        with tempfile.TemporaryDirectory() as folder:
+            for n, text in enumerate([function([], ["return s - k"], ["    return s"]),
+                                      function(["    for a in (1.0, 2.0, 3.0):"], ["continue", "break"], ["        s += k", "    return s"]),
+                                      function(["    for a in (1.0, 2.0, 3.0):"], ["continue", "return s"], ["        s += k", "    return s"])]):
+                path = os.path.join(folder, f"branches{n}.py")
+                with open(path, "w", encoding="utf-8") as out:
+                    out.write(text)
+                spec = importlib.util.spec_from_file_location(f"branches{n}", path)
+                made = importlib.util.module_from_spec(spec)
+                spec.loader.exec_module(made)
+                for x in INPUTS:
+                    with self.subTest(n=n, x=x):
+                        self.same(made.f, x, 0.5, backend="interpreter")
+
+    def test_what_is_returned_is_an_argument(self):
+        def either(x, k):
+            for i in range(2):
+                if x[i] > k:
+                    return x
+                x[i] = 1.0
+            return x * 2
+
+        def calls(x, k):
+            y = either(x * 1.0, k)
+            x[0] = 5.0
+            return y + x
+
+        for f in (either, calls):
+            for x in INPUTS:
+                self.same(f, x, 0.75, backend="interpreter")
 
     def test_compiled(self):
         self.same(first_row, np.arange(12.0).reshape(3, 4), 5.0)

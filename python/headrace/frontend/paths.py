@@ -12,7 +12,7 @@ from ..trees import items
 from .errors import Unbound
 from .parts import same_parts
 from .sizes import interval, names_in
-from .statements import RESULT, assigned
+from .statements import RESULT, assigned, leaves
 from .values import Value, is_number
 
 
@@ -103,7 +103,7 @@ class Paths:
     def _way(self, statements: list[ast.stmt]) -> list[State]:
         """Translates them; the state at their end, if they come to it."""
         self.block(statements)
-        return [] if _leaves(statements) else [self.state()]
+        return [] if leaves(statements) else [self.state()]
 
     def _from(self, before: State, s: ast.stmt) -> None:
         """The names of another branch are not bound in this one."""
@@ -130,7 +130,7 @@ class Paths:
         with self.guarded(not runs):
             yield states  # gets the state at the end of its body
         self._exits.pop()
-        normal = [*([] if _leaves(s.body) else states), *exits.continues, *([] if runs else [before])]
+        normal = [*([] if leaves(s.body) else states), *exits.continues, *([] if runs else [before])]
         ways = [*exits.breaks, *(normal if ends else [])]
         self._joined(s, before, ways)
         for n in self.scope.names.keys() - before.names.keys():
@@ -163,9 +163,3 @@ def _same(values: Sequence) -> bool:
     if values and all(same_parts(values[0], v) for v in values):
         return all(map(_same, zip(*[[part for _, part in items(v)] for v in values])))
     return all(v is values[0] or is_number(v) and type(v) is type(values[0]) and v == values[0] for v in values)
-
-
-def _leaves(statements: list[ast.stmt]) -> bool:
-    """Whether the end of the statements is never reached."""
-    last = statements[-1] if statements else None
-    return isinstance(last, (ast.Break, ast.Continue)) or isinstance(last, ast.If) and _leaves(last.body) and _leaves(last.orelse)

@@ -153,8 +153,12 @@ class Sharing:
         returned = {a.root for a in _arrays(result)}
         kept = []
         for s in self.emitter.sharing:
-            if s.scope is self.scope and whole_name(s.name) == RESULT:  # nothing came after a `return`
-                s = s._replace(since=self._counts(s.roots), before=self._counts(s.roots))
+            if whole_name(s.name) == RESULT:  # nothing comes after a `return` in its function
+                if s.scope is not self.scope:
+                    kept.append(s)
+                    continue
+                now = self._counts(s.roots)
+                s = s._replace(name="its result", since=now, before=now)
             if not s.apart and self._counts(s.roots) != s.before:
                 name = s.name.split()[-1]
                 raise s.scope.source.error(NotImplementedError(

@@ -81,22 +81,42 @@ def unless(name: str, body: list[ast.stmt], at: ast.stmt) -> ast.If:
     return made
 
 
-def leaving(statements: list[ast.stmt], left: str, without: Callable[[ast.stmt], list[ast.stmt]]) -> list[ast.stmt]:
+def leaving(statements: list[ast.stmt], left: str, without: Callable[[ast.stmt], list[ast.stmt]], fresh: Callable[[], str],
+            gone: tuple[str, ...] = ()) -> list[ast.stmt]:
     """A loop's body without `break` and `continue`: what follows an `if` with one becomes its other branch, and `break` sets the name
-    `left`. `without`: the statements of an inner loop with an `else`, without it."""
+    `left`. `without`: the statements of an inner loop with an `else`, without it. `gone`: names that say that the body was left."""
     for k, s in enumerate(statements):
         before, rest = statements[:k], statements[k + 1:]
+        told = [set_to(True, name, s) for name in gone]
         if isinstance(s, ast.Continue):
-            return before
+            return [*before, *told]
         if isinstance(s, ast.Break):
-            return [*before, set_to(True, left, s)]
+            return [*before, set_to(True, left, s), *told]
         if isinstance(s, (ast.For, ast.While)) and exits(s.orelse):
-            return leaving([*before, *without(s), *rest], left, without)
+            return leaving([*before, *without(s), *rest], left, without, fresh, gone)
         if isinstance(s, ast.If) and exits([s]):
-            body, orelse = (leaving([*part, *rest], left, without) for part in (s.body, s.orelse))
+            again = lambda part, *more: leaving(part, left, without, fresh, (*gone, *more))  # noqa: E731
+            if rest and not leaves(s.body) and not leaves(s.orelse) and size(rest) > MOST_TWICE:
+                name = fresh()
+                branches = ast.copy_location(ast.If(s.test, again(s.body, name) or [ast.copy_location(ast.Pass(), s)], again(s.orelse, name)), s)
+                return [*before, set_to(False, name, s), branches, unless(name, again(rest), s)]
+            body, orelse = again([*s.body, *rest]), again([*s.orelse, *rest])
             test = s.test if body else ast.copy_location(ast.UnaryOp(ast.Not(), s.test), s.test)
             return [*before, ast.copy_location(ast.If(test, body, orelse) if body else ast.If(test, orelse, []), s)]
     return statements
+
+
+def leaves(statements: list[ast.stmt]) -> bool:
+    """Whether what follows them is never reached."""
+    last = statements[-1] if statements else None
+    return isinstance(last, (ast.Break, ast.Continue)) or isinstance(last, ast.If) and leaves(last.body) and leaves(last.orelse)
+
+
+MOST_TWICE = 40  # nodes of what follows a branch that may leave: so much stands in both branches
+
+
+def size(statements: list[ast.stmt]) -> int:
+    return sum(1 for s in statements for _ in ast.walk(s))
 
 
 def set_to(value: bool, name: str, at: ast.stmt) -> ast.stmt:

@@ -40,7 +40,7 @@ class WrittenOut:
     def _until_left(self, s: ast.For, items: Iterable) -> None:
         """Bodies with `break` or `continue`: those after one that may have left the loop are branches."""
         left = self.fresh_left()
-        body = leaving(s.body, left, lambda inner: without_else(inner, self.fresh_left()))
+        body = leaving(s.body, left, lambda inner: without_else(inner, self.fresh_left()), self.fresh_left)
         kept = any(read_after(n, s, self.scope.source.body) for n in assigned([s.target]))
         self.scope.names[left] = False
         for item in items:
