@@ -10,7 +10,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from .compiled import Compiled
-from .frontend.emitter import Emitter
+from .frontend.emitter import NUMBERS, Emitter
 from .frontend.errors import Retry
 from .frontend.evaluate import Scope
 from .frontend.lower import Lowering
@@ -115,6 +115,8 @@ class Translation(Translated):
             if not isinstance(what, Type):
                 names[name] = what
                 continue
+            if name in NUMBERS:
+                raise ValueError(f"an argument called {name}, which is a number in the text of programs: give it another name")
             container = self.emitter.reserve(name)
             for size in what.shape:
                 for part in names_in(size):

@@ -351,6 +351,21 @@ def copies_of_arrays(x, y):
     return a, b, c * 1, x * 1, isinstance(x, np.ndarray), isinstance(x[0], float), isinstance(len(x), int), isinstance(2.0, (int, float))
 
 
+def names_of_numbers(x, y):
+    """inf, nan, true and false are names as any other."""
+    inf, nan = x.sum(), x * 2
+    true, false = inf > 1, 3
+    for nan_1 in range(2):
+        nan = nan + nan_1
+    if true:
+        inf = inf * false
+    return inf * 2, nan + y, true, false
+
+
+def an_argument_inf(inf):
+    return inf * 2
+
+
 def module_math(a, b):
     """Of numbers that the program computes, too."""
     a, b = a * 1.0, b * 1
@@ -470,6 +485,12 @@ class Semantics(Case):
         for f in (decorated, decorated_twice, lambda x: decorated(x, 2.0) + decorated_twice(x)):
             self.same(f, x, backend="interpreter")
         self.close(headrace.grad(headrace.program(lambda x: np.sum(decorated(x)), backend="interpreter"))(x), np.full(2, 10.0))
+
+    def test_names_of_numbers(self):
+        for x in (np.ones(3), -np.ones(3)):
+            self.same(names_of_numbers, x, x, backend="interpreter")
+        with self.fails(ValueError, "an argument called inf, which is a number in the text of programs: give it another name"):
+            headrace.program(an_argument_inf, backend="interpreter")(np.ones(3))
 
     def test_copies(self):
         self.same(copies_of_arrays, np.array([1.0, -2.0]), np.array([1.0, -2.0]), backend="interpreter")

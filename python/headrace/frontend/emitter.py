@@ -15,6 +15,7 @@ from .types import IR_NAMES
 from .values import Array, Part, Value, broadcast, is_number, recorded, text_as, value_of
 
 
+NUMBERS = ("inf", "nan", "true", "false")  # in IR text: no container has such a name
 _LEAST = -(1 << 62)  # what an assumption about any number says
 
 
@@ -23,7 +24,7 @@ class Emitter:
         self._declarations: list[str] = []
         self._lines: list[str] = []
         self._depth = 1
-        self.names: set[str] = set()
+        self.names: set[str] = set(NUMBERS)
         self.written: set[str] = set()  # containers that some statement writes
         self.read: set[str] = set()
         self.origin = ""
