@@ -139,10 +139,20 @@ def grows_in_a_branch(x):
 
 def grows_while(x):
     xs, i = [], 0
-    while i < 3:
+    while x[i] > 2:
         xs.append(x[i])
         i += 1
     return xs
+
+
+def grows_while_known(x):
+    xs, i = [], 0
+    while i < 3:
+        xs.append(x[i])
+        i += 1
+    rows = np.zeros((2, 2))
+    rows[0], rows[1] = (x[0], i), [i, x[1]]
+    return xs, rows
 
 
 def has_a_key_of_data(x):
@@ -178,7 +188,7 @@ class Collections(Case):
             self.close(got, expected, rtol=1e-12)
 
     def test_as_python(self):
-        for function in (returns_trees, grows, shares, keeps, dicts, carried, goes_back):
+        for function in (returns_trees, grows, shares, keeps, dicts, carried, goes_back, grows_while_known):
             with self.subTest(function.__name__):
                 x = np.array([0.5, -2.0, 1.5, 0.25, 3.0, -1.0])
                 ours, theirs = x.copy(), x.copy()

@@ -438,7 +438,7 @@ class Evaluator:
             return handler(self.emitter, *args, **named)
         except TypeError as error:  # a call that does not fit: of the function, not of what stands for it here
             inner = getattr(handler, "handler", handler).__qualname__ + "()"
-            if not str(error).startswith(inner):
+            if not str(error).startswith((inner + " got ", inner + " missing ", inner + " takes ")):
                 raise
             raise TypeError(f"{name}() as programs know it" + str(error).removeprefix(inner)) from error
 

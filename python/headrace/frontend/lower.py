@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..trees import has_parts, items, mapped
-from . import arrays, elementwise, gathers, growing, sizes
+from . import arrays, creation, elementwise, gathers, growing, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
 from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Refused, Resized, Retry, Retyped, Unequal
@@ -164,6 +164,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
                 return
             if not isinstance(base, (Array, Part)):
                 raise TypeError("only elements of arrays can be assigned to")
+            if isinstance(value, (list, tuple)):
+                value = creation.asarray(self.emitter, value)
             if not gathers.scatter(self.emitter, base, key, value):
                 view = arrays.subscript(self.emitter, base, key)
                 self.emitter.store(view, elementwise.cast(self.emitter, value, view.dtype))
