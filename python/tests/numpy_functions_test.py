@@ -42,6 +42,7 @@ np.logaddexp.reduce(A, axis=1, keepdims=True)|np.divide.accumulate(A, axis=1)|np
 np.shape(A)[0] * v|np.size(A) * v|np.ndim(A) * v|np.size(A, 1) * v|np.divide(v, w, out=np.zeros_like(v), where=w > 0)|np.log(v, out=np.zeros_like(v), where=v > 0)
 A[np.tril_indices(4)]|m[np.triu_indices_from(m)]|A[np.diag_indices(4)]|np.unstack(A)[1]|np.unstack(A, axis=1)[2]|A[np.ix_(k[3:6], [0, 2])]|A[np.ix_([0, 1], k[4:6])]
 np.einsum("ij,jk,kl->il", A, B.T, A)|np.einsum("ij,ij,ij->j", A, B, A)|np.einsum("i,i,i->i", v, w, v)|np.einsum("i,j,k->ijk", s, s, v)|np.einsum("...i,ij,jk->...k", A, A.T, B)|np.einsum("i,j,ij->", v, w, np.outer(v, w))
+np.hypot(v, w)|np.diff(v, prepend=0)|np.diff(A, axis=0, append=A[:1])|np.diff(v, prepend=v[:2], append=1.0)|np.clip(v, min=0)|v.clip(max=0.5)|np.linspace(0, v[0], 5, retstep=True)[1] * v|A.item(7) * v
 np.cbrt(v)|np.log10(np.abs(v) + 0.5)|A[:, None, [2, 0]]|A[[1, 0], None]|A[None, k[3:6]]|A[None, :, [0, 1]]|A[None, 0, [1, 2]]
 np.choose([0, 1, 1], [s, s * s])|np.apply_along_axis(np.sort, 1, A)|np.fromfunction(lambda i, j: i + j, (4, 5)) * A|np.piecewise(v, [v < 0, v > 0.5], [np.sin, lambda x: -x, 0.25])
 np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.array(v.tolist()) * 2|A.item(1, 2) * A
@@ -58,6 +59,8 @@ np.unique(k)|np.bincount(k * k)|np.gcd(k, 2)|np.lcm(k, 3)|np.linalg.matrix_rank(
 np.floor(np.cbrt(np.round(s * 12) ** 3))|np.floor(np.log10(10.0 ** k))|np.cbrt(f)|np.log10(f * f)|np.log10([0.0, np.inf, -1.0] + s * 0)|np.cbrt([0.0, np.inf, -np.inf] + s * 0)|np.log10(z)|np.cbrt(k)
 b @ b|b[:6].reshape(2, 3) @ b[:3]|np.dot(b, k > 0)|np.bitwise_or.reduce(k)|np.bitwise_xor.reduce(k)|np.logical_xor.reduce(b)|np.isposinf(v)|np.isneginf(v)|np.isreal(z)|np.iscomplex(z)|np.nanargmax(u)|np.nanargmin(u)|np.indices((2, 3)) + k[3]
 np.linspace(0, 1, len(v[:1])) + k[0]|np.interp(f, f[:1], f[:1])|np.sort(v[:0])|np.argsort(v[:0])|np.cumsum(v[:0])|A[np.ix_(b[:4], [1, 2])]
+np.hypot(v * 1e200, w * 1e200)|np.hypot(v * 1e-200, w * 1e-200)|np.hypot(v / 0, w)|np.hypot(f, f)|np.add(i8, i8, dtype=np.int16)|np.multiply(i8, 2, dtype=np.float32)|np.cumsum(i8, dtype=np.int16)|np.cumsum(f, dtype=np.float64)
+np.less(i8, 3, dtype=bool)|np.flip(m=A, axis=1)|np.eye(N=2)
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.

@@ -334,14 +334,14 @@ def _arg(e: Emitter, name: str, v: Value, axis, keepdims: bool):
     return keep_dims(r, [axis], v.ndim) if keepdims else r
 
 
-def cumulative(e: Emitter, name: str, v, axis=None):
+def cumulative(e: Emitter, name: str, v, axis=None, dtype=None):
     """cumsum, cumprod, or what maximum and minimum accumulate."""
-    v = value_of(v)
+    v = value_of(v) if dtype is None else value_of(elementwise.cast(e, value_of(v), dtype))
     if axis is None:
         v, axis = (v if v.ndim == 1 else reshape(e, v, (-1,))), 0
     axis = normal(axis, v.ndim)
     sums = name in ("cumsum", "cumprod")
-    out = np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype)) if sums and v.dtype.itemsize < 8 else v.dtype
+    out = np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype)) if sums and dtype is None and v.dtype.itemsize < 8 else v.dtype
     result = e.transient(out, v.shape, name)
     if v.shape[axis] == 0:
         return result

@@ -70,19 +70,25 @@ def arange(e, start, stop=None, step=1, dtype=None):
 
 
 @handles(np.linspace)
-def linspace(e, start, stop, num=50, endpoint=True, dtype=np.float64):
+def linspace(e, start, stop, num=50, endpoint=True, retstep=False, dtype=np.float64):
     num = e.size_of(num)
     steps = maximum(num - 1 if endpoint else num, 1)  # of one number there is no step
     gap = elementwise.apply(e, "divide", elementwise.apply(e, "subtract", stop, start), steps)
     index = Value(np.float64, (num,), lambda i: f"f64({i[0]})")
-    return elementwise.cast(e, elementwise.apply(e, "add", elementwise.apply(e, "multiply", index, gap), start), dtype)
+    made = elementwise.cast(e, elementwise.apply(e, "add", elementwise.apply(e, "multiply", index, gap), start), dtype)
+    return (made, gap) if retstep else made
 
 
-@handles(np.eye, np.identity)
-def eye(e, n, M=None, k=0, dtype=np.float64):
-    rows, columns = e.size_of(n), e.size_of(n if M is None else M)
+@handles(np.eye)
+def eye(e, N, M=None, k=0, dtype=np.float64):
+    rows, columns = e.size_of(N), e.size_of(N if M is None else M)
     name = elementwise.IR_NAMES[np.dtype(dtype)]
     return Value(dtype, (rows, columns), lambda i: f"({i[1]} == {arrays.scaled(i[0], k, 1)} ? {name}(1) : {name}(0))")
+
+
+@handles(np.identity)
+def identity(e, n, dtype=np.float64):
+    return eye(e, n, dtype=dtype)
 
 
 @handles(np.array)

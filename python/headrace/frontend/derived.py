@@ -9,7 +9,7 @@ from . import arrays, elementwise
 from .emitter import Emitter
 from .functions import FUNCTIONS, REFINED, handles
 from .sizes import Size, maximum, minimum, product
-from .values import Value, is_number, text_as, value_of
+from .values import Value, broadcast, is_number, text_as, value_of
 
 
 MANY = 64  # numbers: of fewer all are compared, in more one looks for the place by halves
@@ -49,13 +49,23 @@ def one_dimension(name: str, a) -> Value:
 
 # ---- differences and sums ----
 @handles(np.diff)
-def diff(e, a, n=1, axis=-1):
+def diff(e, a, n=1, axis=-1, prepend=None, append=None):
     v = value_of(a)
     axis = arrays.normal(axis, v.ndim)
+    if prepend is not None or append is not None:
+        v = arrays.concatenate(e, [*_border(v, axis, prepend), v, *_border(v, axis, append)], axis)
     for _ in range(n):
         v = e.settled(v)
         v = op(e, "not_equal" if v.dtype.kind == "b" else "subtract", along(e, v, axis, slice(1, None)), along(e, v, axis, slice(None, -1)))
     return v
+
+
+def _border(v: Value, axis: int, given) -> list[Value]:
+    """What diff puts before or behind: an array, or one number."""
+    if given is None:
+        return []
+    shape = [1 if k == axis else size for k, size in enumerate(v.shape)]
+    return [value_of(given) if value_of(given).ndim else broadcast(value_of(given), shape)]
 
 
 @handles(np.ediff1d)
@@ -455,4 +465,17 @@ def _cbrt(e, x):
     return elementwise.where(stays, plain, op(e, "subtract", plain, step))
 
 
-REFINED.update(log10=_log10, cbrt=_cbrt)
+def _hypot(e, x1, x2):
+    """Squares of what is very large or very small are taken of less, or of more."""
+    a, b = e.settled(floats(e, x1)), e.settled(floats(e, x2))
+    dtype = np.result_type(a.dtype, b.dtype)
+    if dtype == np.float16:
+        return op(e, "hypot", a, b)
+    bits = np.finfo(dtype).maxexp // 2
+    most = e.settled(op(e, "maximum", op(e, "absolute", a), op(e, "absolute", b)))
+    small = elementwise.where(op(e, "less", most, 0.5 ** (bits - 50)), 2.0 ** bits, 1.0)
+    scale = e.settled(elementwise.cast(e, elementwise.where(op(e, "greater", most, 2.0 ** (bits - 2)), 0.5 ** bits, small), dtype))
+    return op(e, "divide", op(e, "hypot", op(e, "multiply", a, scale), op(e, "multiply", b, scale)), scale)
+
+
+REFINED.update(log10=_log10, cbrt=_cbrt, hypot=_hypot)

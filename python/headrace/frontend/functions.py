@@ -63,20 +63,20 @@ def swapaxes(e, a, axis1, axis2):
 
 
 @handles(np.flip)
-def flip(e, a, axis=None):
-    v = value_of(a)
+def flip(e, m, axis=None):
+    v = value_of(m)
     axes = arrays.axes_of(axis, v.ndim)
     return arrays.subscript(e, v, tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(v.ndim)))
 
 
 @handles(np.flipud)
-def flipud(e, a):
-    return flip(e, a, 0)
+def flipud(e, m):
+    return flip(e, m, 0)
 
 
 @handles(np.fliplr)
-def fliplr(e, a):
-    return flip(e, a, 1)
+def fliplr(e, m):
+    return flip(e, m, 1)
 
 
 @handles(np.expand_dims)
@@ -195,13 +195,13 @@ FUNCTIONS[np.amax], FUNCTIONS[np.amin] = _reduction("max"), _reduction("min")
 
 
 @handles(np.cumsum)
-def cumsum(e, a, axis=None):
-    return arrays.cumulative(e, "cumsum", a, axis)
+def cumsum(e, a, axis=None, dtype=None):
+    return arrays.cumulative(e, "cumsum", a, axis, dtype)
 
 
 @handles(np.cumprod)
-def cumprod(e, a, axis=None):
-    return arrays.cumulative(e, "cumprod", a, axis)
+def cumprod(e, a, axis=None, dtype=None):
+    return arrays.cumulative(e, "cumprod", a, axis, dtype)
 
 
 @handles(np.matmul)
@@ -238,6 +238,8 @@ def _ufunc(name):
             *args, out = args
         if isinstance(out, tuple):
             out, = out
+        if dtype is not None and _computes_in(getattr(np, name), np.dtype(dtype)):
+            args = [elementwise.cast(e, value_of(a), dtype) for a in args]
         result = REFINED[name](e, *args) if name in REFINED and not all(map(is_number, args)) else elementwise.apply(e, name, *args)
         if isinstance(result, Value) and result.weak:  # of Python's numbers NumPy's functions make its own
             result = Value(result.dtype, result.shape, result.at)
@@ -255,6 +257,11 @@ def _ufunc(name):
             return out
         return result
     return handler
+
+
+def _computes_in(ufunc: np.ufunc, dtype: np.dtype) -> bool:
+    """Whether the function of arguments of this type is of this type, too."""
+    return dtype.kind != "b" and f"{dtype.char * ufunc.nin}->{dtype.char}" in ufunc.types
 
 
 for _name in sorted(elementwise.SUPPORTED):
@@ -281,10 +288,11 @@ def flatnonzero(e, a):
 
 
 @handles(np.clip)
-def clip(e, a, a_min=None, a_max=None):
-    if a_min is not None:
-        a = elementwise.apply(e, "maximum", a, a_min)
-    return a if a_max is None else elementwise.apply(e, "minimum", a, a_max)
+def clip(e, a, a_min=None, a_max=None, *, min=None, max=None):  # noqa: A002: NumPy's names
+    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
+    if low is not None:
+        a = elementwise.apply(e, "maximum", a, low)
+    return a if high is None else elementwise.apply(e, "minimum", a, high)
 
 
 @handles(np.real)
@@ -391,6 +399,8 @@ def _item_method(e, a, *index):
     if not index and any(s != 1 for s in a.shape):
         raise ValueError("item() without an index is of arrays of one element")
     index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index or (0,) * a.ndim
+    if len(index) == 1 and a.ndim > 1:  # counts through all elements
+        a = arrays.reshape(e, a, (-1,))
     v = value_of(arrays.subscript(e, a, tuple(index)) if a.ndim else a)
     return Value(v.dtype, v.shape, v.at, weak=True)
 
