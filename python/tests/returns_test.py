@@ -171,6 +171,21 @@ def records(x, k):
     return m.at, m.by, m.time, c.of, c.n
 
 
+def trained(x, k):
+    """Lists and dicts that are bound anew in loops whose end data decide."""
+    p, steps = {"w": x, "b": k, "t": 0}, 0
+    q = p
+    while p["t"] < 3 and np.abs(p["w"]).max() < 50:
+        p = {name: value * 2 + 1 if name != "t" else value + 1 for name, value in p.items()}
+        if p["w"][0] > 2:
+            p = {"b": p["b"] - 1, "t": p["t"], "w": p["w"] * 0.5}
+    pair = [p["w"], q["w"]]
+    while steps < 2 and k > 0:
+        pair = [pair[1] + 1, pair[0]]
+        steps += 1
+    return p["w"], p["b"], p["t"], q["b"], pair[0], pair[1]
+
+
 def one_or_two(x, k):
     if x[0] > k:
         return x, k
@@ -178,7 +193,7 @@ def one_or_two(x, k):
 
 
 VECTORS = (first_above, by_newton, of_nothing, from_else, over_a_tuple, in_helpers, a_view_of_what_changes, two_ways, largest, exchanged, bisected,
-           nested, records)
+           nested, records, trained)
 INPUTS = [np.array(v) for v in ([0.5, 1.0, 2.0, 7.0], [0.25, -6.0, 0.25, 1.0], [-7.0, 3.0, 3.5, 4.5])]
 
 
@@ -285,6 +300,16 @@ class Returns(Case):
     def test_compiled(self):
         self.same(first_row, np.arange(12.0).reshape(3, 4), 5.0)
         self.same(largest, INPUTS[0], 0.0)
+
+    def test_nothing_elsewhere(self):
+        def found(x, k):
+            for i in range(len(x)):
+                if x[i] > k:
+                    return i
+            return None
+
+        with self.fails(TypeError, "this function returns a number or array in one place, and nothing here", "return None"):
+            headrace.program(found, backend="interpreter")(INPUTS[0], 1.0)
 
     def test_other_parts_elsewhere(self):
         with self.fails(TypeError, "this function returns a tuple of 2 parts in one place, and a number or array here", "return x\n"):

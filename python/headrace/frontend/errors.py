@@ -17,6 +17,14 @@ class NeedsNumbers(Retry, NotImplementedError):
         self.sizes = [str(s) for s in sizes]
 
 
+class Rebound(NeedsNumbers):
+    """A list or dict that control flow binds anew: where the loop can't be written out, its parts get memory of their own."""
+
+    def __init__(self, name: str, kind: str):
+        super().__init__([], f"{name} is a {kind}, which control flow changes (names of their own for its parts would do)")
+        self.name = name
+
+
 class Unequal(Retry, ValueError):
     """Shapes that do not agree, or do so in each iteration of a loop that is written out."""
 

@@ -12,7 +12,7 @@ from ..trees import has_parts, items, mapped
 from . import arrays, creation, elementwise, gathers, growing, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Refused, Resized, Retry, Retyped, Unequal
+from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Rebound, Refused, Resized, Retry, Retyped, Unequal
 from .evaluate import BINARY, Evaluator, Scope
 from .imports import Imports, without_contexts
 from .local import Local
@@ -36,6 +36,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         super().__init__(emitter, scope, depth)
         self.no_groups()
         self._variables: dict[str, Array] = {}  # names with memory of their own, for control flow changes them
+        self._held: set[str] = set()            # lists and dicts whose parts have memory of their own
         self._shared: set[str] = set()          # new names that both branches of an `if` bind
         self._exits: list[Exits] = []           # of the loops that are open
         self._statement = scope.source.body[0]
@@ -247,7 +248,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         return self._as_retyped(value, self._retyped[name]) if name in self._retyped else value
 
     def _set(self, name: str, variable: Array, value) -> None:
-        if has_parts(value):
+        if has_parts(value) or value is None:
             raise self.other_kind(name, variable, value)
         v = value_of(value)
         if name in self.grouped:
@@ -299,7 +300,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
     def _again(self, translate, numbers, both: set[str] = frozenset()) -> None:
         """translate(), from the beginning again where the block gives names other types than they had. `numbers(retry)` gives
         what to do instead where it needs numbers in place of sizes, or None. `both`: names that both branches of an `if` bind."""
-        written_out, block = False, self.emitter.block_number
+        written_out, block, at_first = False, self.emitter.block_number, translate
         while True:
             emitter, names, variables, shared = (self.emitter.snapshot(), dict(self.scope.names), dict(self._variables),
                                                  set(self._shared))
@@ -318,13 +319,17 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
                 known = whole in names and whole not in variables
                 new = isinstance(retry, Retyped) and whole not in names and whole in both and retry.name not in self._retyped
                 memory = isinstance(retry, NeedsMemory) and retry.selected.block == block
-                if instead is None and not known and not new and not memory or instead is not None and written_out:
+                held = isinstance(retry, Rebound) and (instead is None or written_out) and retry.name not in self._held
+                if instead is None and not known and not new and not memory and not held or instead is not None and written_out and not held:
                     raise
                 self.emitter.restore(emitter)
                 self.scope.names, self._variables, self._shared = names, variables, shared
                 self.grouped, self._closed, self._exits = grouped, closed, open_loops
                 self.scope.unbound, self.scope.left = unbound, left
-                if instead is not None:
+                if held:
+                    self._held.add(retry.name)
+                    translate, written_out = at_first, False
+                elif instead is not None:
                     translate, written_out = instead, True
                 elif memory:
                     retry.selected.place()

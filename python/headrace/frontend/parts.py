@@ -1,4 +1,4 @@
-"""Tuples, named tuples and dataclasses that control flow binds: each part is a name of its own, `0 t` and `1 t` of t, with memory of its
+"""Tuples, named tuples, dataclasses, lists and dicts that control flow binds: each part is a name of its own, `0 t` and `1 t` of t, with memory of its
 own, and the name stands for what these hold."""
 
 from __future__ import annotations
@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..trees import assembled, has_parts, items
-from .errors import NeedsNumbers
+from . import growing
+from .errors import Rebound
 from .sizes import is_size
 from .statements import RESULT
 from .values import Array, Value, is_number
@@ -43,12 +44,14 @@ def _with(value: Any, path: list[int], part: Any) -> Any:
 
 
 def same_parts(a: Any, b: Any) -> bool:
-    """Whether both are tuples of as many parts, or records of the same kind."""
-    return has_parts(b) and type(a) is type(b) and len(items(a)) == len(items(b))
+    """Whether both are tuples or lists of as many parts, records of the same kind, or dicts with the same keys."""
+    return has_parts(b) and type(a) is type(b) and {key for key, _ in items(a)} == {key for key, _ in items(b)}
 
 
 def _called(value: Any) -> str:
-    return f"{type(value).__name__} of {len(items(value))} parts" if has_parts(value) else "number or array"
+    if value is None:
+        return "nothing"
+    return f"a {type(value).__name__} of {len(items(value))} parts" if has_parts(value) else "a number or array"
 
 
 class Parts:
@@ -56,23 +59,23 @@ class Parts:
 
     def own_parts(self, name: str, value: Any) -> Any:
         """Memory for each part."""
-        if isinstance(value, (list, dict)):
-            raise NeedsNumbers([], f"{whole_name(name)} is a {type(value).__name__}, which control flow changes (names of their own for its parts would do)")
+        if isinstance(value, (list, dict)) and whole_name(name) not in self._held:
+            raise Rebound(whole_name(name), type(value).__name__)
         made = []
         for k, (key, part) in enumerate(items(value)):
             if has_parts(part) or isinstance(part, Value) or is_number(part) or is_size(part):
                 inner = f"{k} {name}"
                 part = self._variables[inner] = self._own(inner, self._as_noted(inner, part))
             made.append((key, part))
-        self.scope.names[name] = own = assembled(type(value), made)
+        self.scope.names[name] = own = growing.noted(self.emitter, assembled(type(value), made))
         return own
 
     def bind_parts(self, name: str, own: Any, value: Any) -> None:
         """The parts of `value` into the memory that those of `name` have. All are read before the first is written."""
         if not same_parts(own, value):
             raise self.other_kind(name, own, value)
-        memory = {a.root for a in arrays_of(own)}
-        parts = [self._read_now(v, memory) if len(items(own)) > 1 else v for _, v in items(value)]
+        memory, theirs = {a.root for a in arrays_of(own)}, dict(items(value))
+        parts = [self._read_now(theirs[key], memory) if len(theirs) > 1 else theirs[key] for key, _ in items(own)]
         made = []
         for k, ((key, mine), part) in enumerate(zip(items(own), parts)):
             inner = f"{k} {name}"
@@ -82,12 +85,12 @@ class Parts:
             elif part is not mine and not (type(part) is type(mine) and part == mine):
                 raise NotImplementedError(f"a part of {whole_name(name)} is a {type(part).__name__}, which control flow can't change")
             made.append((key, mine))
-        self.scope.names[name] = assembled(type(own), made)
+        self.scope.names[name] = growing.noted(self.emitter, assembled(type(own), made))
 
     def other_kind(self, name: str, before: Any, now: Any) -> Exception:
         if whole_name(name) == RESULT:
-            return TypeError(f"this function returns a {_called(before)} in one place, and a {_called(now)} here")
-        return TypeError(f"{whole_name(name)} is a {_called(before)} before this block, and a {_called(now)} in it")
+            return TypeError(f"this function returns {_called(before)} in one place, and {_called(now)} here")
+        return TypeError(f"{whole_name(name)} is {_called(before)} before this block, and {_called(now)} in it")
 
     def _read_now(self, v: Any, memory: set[str]) -> Any:
         """What would change when these arrays are written, as it is now."""
