@@ -4,7 +4,9 @@ no place in a program."""
 import dataclasses
 import datetime
 import functools
+import itertools
 import math
+import operator
 import os
 import random
 import time
@@ -351,6 +353,16 @@ def copies_of_arrays(x, y):
     return a, b, c * 1, x * 1, isinstance(x, np.ndarray), isinstance(x[0], float), isinstance(len(x), int), isinstance(2.0, (int, float))
 
 
+def keys_and_operators(x):
+    """Functions of the program that Python's own call, and the module operator."""
+    order = sorted([(2, "b"), (1, "a"), (3, "c")], key=lambda t: -t[0])
+    twice = functools.partial(lambda a, b: a * b, 2.0)
+    total = functools.reduce(operator.mul, [x[k] for k in range(2)])
+    for i, j in itertools.combinations(range(3), 2):
+        total += operator.sub(x[i], x[j])
+    return twice(x) * order[0][0] + total
+
+
 def names_of_numbers(x, y):
     """inf, nan, true and false are names as any other."""
     inf, nan = x.sum(), x * 2
@@ -491,6 +503,9 @@ class Semantics(Case):
             self.same(names_of_numbers, x, x, backend="interpreter")
         with self.fails(ValueError, "an argument called inf, which is a number in the text of programs: give it another name"):
             headrace.program(an_argument_inf, backend="interpreter")(np.ones(3))
+
+    def test_functions_that_python_calls(self):
+        self.same(keys_and_operators, np.array([1.0, -2.0, 0.5]), backend="interpreter")
 
     def test_copies(self):
         self.same(copies_of_arrays, np.array([1.0, -2.0]), np.array([1.0, -2.0]), backend="interpreter")

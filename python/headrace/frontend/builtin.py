@@ -194,3 +194,10 @@ def _kind_of(a) -> type:
     if a.ndim or getattr(a, "in_place", False):
         return np.ndarray
     return type(a.dtype.type(0).item()) if a.weak else a.dtype.type
+
+
+def _operator(name: str):
+    return lambda e, *args: elementwise.apply(e, name, *args)
+
+
+FUNCTIONS.update({function: _operator(name) for name, function in elementwise.PYTHON.items()})  # the module operator

@@ -363,6 +363,8 @@ class Evaluator:
         return self.call(function, args, named)
 
     def call(self, function, args: list, named: dict):
+        if isinstance(function, functools.partial):
+            return self.call(function.func, [*function.args, *args], {**function.keywords, **named})
         if isinstance(function, Method):
             return self._known_function(function, args, named, function.name)
         if function is map or function is functools.reduce:

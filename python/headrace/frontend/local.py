@@ -43,7 +43,7 @@ class LocalFunction:
 
     def __init__(self, evaluator: Evaluator, node: ast.FunctionDef | ast.Lambda):
         self.__name__ = getattr(node, "name", "<lambda>")
-        self.scope = evaluator.scope
+        self.scope, self._evaluator = evaluator.scope, evaluator
         self.signature = _signature(evaluator, node.args)
         body = node.body if isinstance(node, ast.FunctionDef) else [ast.copy_location(ast.Return(node.body), node.body)]
         self._source = copy.copy(evaluator.scope.source)
@@ -51,6 +51,10 @@ class LocalFunction:
         self.outer = getattr(around, "outer", around)  # the Python function at the bottom
         self._source.body, self._source.function = body, types.SimpleNamespace(__name__=self.__name__, outer=self.outer)
         self.own = frozenset(assigned(body)) | frozenset(self.signature.parameters)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """As a key of sorted(), and where else Python's own functions call it."""
+        return self.inline(self._evaluator, list(args), named)
 
     @property
     def body(self) -> list[ast.stmt]:
