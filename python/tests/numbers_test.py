@@ -70,6 +70,18 @@ def literals(a):
 
 
 class Numbers(Case):
+    def test_means_of_narrow_floats(self):
+        """Of many numbers that lie far from zero and near each other, and of a sum that float16 has no number for."""
+        near = (1000 + 0.1 * np.random.default_rng(0).standard_normal(2_000_000)).astype(np.float32)
+        large = np.full(1000, 100, np.float16)
+
+        def moments(x, h):
+            return x.var(), np.std(x.reshape(-1, 1000), axis=1), h.mean(), np.mean(h, dtype=np.float32), np.mean(x[:9], dtype=np.float64)
+
+        for backend in ("interpreter", "cpu"):
+            for got, expected in zip(headrace.program(moments, backend=backend)(near, large), moments(near, large)):
+                self.close(got, expected, rtol=1e-4)
+
     def test_typed_numbers_promote_as_numpys(self):
         for number, array in itertools.product(NUMBERS, ARRAYS):
             with self.subTest(number=repr(number), array=array.dtype), np.errstate(all="ignore"):

@@ -298,14 +298,22 @@ def _of_chosen(e: Emitter, name: str, v: selections.Selected, dtype, ddof: int):
     return elementwise.apply(e, "sqrt", result) if name == "std" else result
 
 
+def _wide(dtype: np.dtype, name: str) -> np.dtype:
+    """What a mean is summed up in: as NumPy's of float16 in float32; where distances from it are taken, a sum of many float32 is too rough."""
+    if dtype == np.float16:
+        return np.dtype(np.float32)
+    return np.dtype(np.float64) if dtype == np.float32 and name != "mean" else dtype
+
+
 def _moment(e: Emitter, name: str, v: Value, axes, dtype, keepdims: bool, ddof: int):
-    if v.dtype.kind in "iub":
-        v = elementwise.cast(e, v, np.float64)
+    if dtype or v.dtype.kind in "iub":
+        v = elementwise.cast(e, v, dtype or np.float64)
     count = product(v.shape[k] for k in axes)
     if name != "mean":
         v = e.settled(v)
-    total = e.reduce(v, axes, "+=", 0, v.dtype)
-    mean = elementwise.apply(e, "divide", total, count)
+    within = _wide(v.dtype, name)
+    total = e.reduce(v if within == v.dtype else elementwise.cast(e, v, within), axes, "+=", 0, within)
+    mean = elementwise.cast(e, elementwise.apply(e, "divide", total, count), v.dtype)
     if name != "mean":
         wide = keep_dims(e.materialize(mean), axes, v.ndim)
         gap = elementwise.apply(e, "subtract", v, wide)
@@ -314,8 +322,6 @@ def _moment(e: Emitter, name: str, v: Value, axes, dtype, keepdims: bool, ddof: 
         mean = elementwise.apply(e, "divide", total, count - ddof)
         if name == "std":
             mean = elementwise.apply(e, "sqrt", mean)
-    if dtype:
-        mean = elementwise.cast(e, mean, dtype)
     return keep_dims(mean, axes, v.ndim) if keepdims else mean
 
 
