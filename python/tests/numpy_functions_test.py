@@ -61,6 +61,7 @@ b @ b|b[:6].reshape(2, 3) @ b[:3]|np.dot(b, k > 0)|np.bitwise_or.reduce(k)|np.bi
 np.linspace(0, 1, len(v[:1])) + k[0]|np.interp(f, f[:1], f[:1])|np.sort(v[:0])|np.argsort(v[:0])|np.cumsum(v[:0])|A[np.ix_(b[:4], [1, 2])]
 np.hypot(v * 1e200, w * 1e200)|np.hypot(v * 1e-200, w * 1e-200)|np.hypot(v / 0, w)|np.hypot(f, f)|np.add(i8, i8, dtype=np.int16)|np.multiply(i8, 2, dtype=np.float32)|np.cumsum(i8, dtype=np.int16)|np.cumsum(f, dtype=np.float64)
 np.less(i8, 3, dtype=bool)|np.flip(m=A, axis=1)|np.eye(N=2)
+k ** 9|k ** 31|i8 ** 11|np.power(k, 12)|v ** np.inf
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.
@@ -182,7 +183,7 @@ class Functions(Case):
         calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.spacing(v)": "not among",
                  "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 3)": "there are 'fro'", "np.quantile(v, A)": "one number or a known number of them",
                  "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements", "np.vectorize(np.sin)(v)": "np.where in place of if",
-                 "np.einsum('i->k', v)": "the result has the index k, which no operand has", "np.einsum(A, 'ij')": "einsum takes a text such as", "np.r_['0,2', v]": "use np.concatenate", "np.r_[0:1:5j, v]": "use np.linspace",
+                 "np.einsum('i->k', v)": "the result has the index k, which no operand has", "k ** -2": "Integers to negative integer powers are not allowed", "np.einsum(A, 'ij')": "einsum takes a text such as", "np.r_['0,2', v]": "use np.concatenate", "np.r_[0:1:5j, v]": "use np.linspace",
                  "A.reshape(-1, order='A')": "there are 'C' and 'F'", "np.trace(v)": "which has no diagonal", "np.log(v, where=v > 0)": "give out=, or use np.where"}
         functions = module_of({f"f{k}": (names_in(c), c) for k, c in enumerate(calls)})
         for k, (expression, words) in enumerate(calls.items()):

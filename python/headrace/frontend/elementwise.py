@@ -193,7 +193,7 @@ def _operand(original, v: Value, index, dtype) -> str:
 
 def _power(e: Emitter, args, inputs, result) -> Value:
     base, exponent = args
-    if is_number(exponent) and exponent == int(exponent.real if isinstance(exponent, complex) else exponent):
+    if is_number(exponent) and np.isfinite(exponent) and exponent == int(exponent.real if isinstance(exponent, complex) else exponent):
         k = int(exponent.real if isinstance(exponent, complex) else exponent)
         if 0 < abs(k) <= 8 and (k > 0 or result.kind in "fc"):
             b = e.settled(base)
@@ -201,11 +201,27 @@ def _power(e: Emitter, args, inputs, result) -> Value:
             return _build(e, text if k > 0 else f"1/({text})", inputs[:1], result, [b])
         if k == 0:
             return _build(e, "{0}*0 + 1" if result.kind in "iu" else "({0} == {0} ? 1 : 1)", inputs[:1], result, [e.settled(base)])
+        if result.kind in "iu" and k < 0:
+            raise ValueError("Integers to negative integer powers are not allowed: convert them to float64")
+        if result.kind in "iu":
+            return _by_squares(e, cast(e, base, result), k)
     if result.kind in "iu":
         raise NotImplementedError("integers to a power that is known only when the program runs: convert them to float64")
     if is_number(exponent) and exponent == 0.5:
         return _build(e, "sqrt({0})", inputs[:1], result, [base])
     return _build(e, "pow({0}, {1})", inputs, result, args)
+
+
+def _by_squares(e: Emitter, base: Value, k: int) -> Value:
+    """An integer to the power k > 0, modulo what its type holds."""
+    square, made = base, None
+    while True:
+        if k & 1:
+            made = square if made is None else apply(e, "multiply", made, square)
+        k >>= 1
+        if not k:
+            return made
+        square = e.settled(apply(e, "multiply", square, square))
 
 
 def _divide(e: Emitter, name: str, inputs, result, args) -> Value:
