@@ -297,6 +297,20 @@ class Returns(Case):
             for x in INPUTS:
                 self.same(f, x, 0.75, backend="interpreter")
 
+    def test_what_is_returned_is_changed(self):
+        def changes(x, k):
+            def either(v):
+                if v[0] > k:
+                    return v * 2
+                return v
+
+            y = either(x)
+            y[0] = 5.0
+            return y + x
+
+        with self.fails(headrace.UnsupportedError, "what either returns has another name, too, on one of its ways", "return v\n", "write return ….copy()"):
+            headrace.program(changes, backend="interpreter")(INPUTS[0].copy(), 1.0)
+
     def test_compiled(self):
         self.same(first_row, np.arange(12.0).reshape(3, 4), 5.0)
         self.same(largest, INPUTS[0], 0.0)

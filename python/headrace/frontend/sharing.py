@@ -15,6 +15,7 @@ from .parts import whole_name
 from .statements import RESULT, assigned, bound_first
 from .values import Array, Part, Value
 
+_RETURNED = "its result"  # of a function that has ended
 _CALLER = "(argument)"  # whoever called the program: a name that is never bound anew
 
 
@@ -158,12 +159,9 @@ class Sharing:
                     kept.append(s)
                     continue
                 now = self._counts(s.roots)
-                s = s._replace(name="its result", since=now, before=now)
+                s = s._replace(name=_RETURNED, since=now, before=now)
             if not s.apart and self._counts(s.roots) != s.before:
-                name = s.name.split()[-1]
-                raise s.scope.source.error(NotImplementedError(
-                    f"{name} is bound again in a loop or branch to an array that has another name, too, and one of them is changed in "
-                    f"place: write {name} = ….copy()"), s.statement)
+                raise s.scope.source.error(NotImplementedError(_complaint(s)), s.statement)
             if s.scope is not self.scope or returned & set(s.roots):
                 kept.append(s)
         self.emitter.sharing = kept
@@ -177,6 +175,15 @@ class Sharing:
 
     def _counts(self, roots: tuple) -> tuple:
         return tuple(self.emitter.in_place.get(root, 0) for root in roots)
+
+
+def _complaint(s: Shared) -> str:
+    name = s.name.split()[-1]
+    if s.name == _RETURNED:
+        return (f"what {s.scope.source.function.__name__} returns has another name, too, on one of its ways, and one of them is changed in place: "
+                "write return ….copy()")
+    return (f"{name} is bound again in a loop or branch to an array that has another name, too, and one of them is changed in "
+            f"place: write {name} = ….copy()")
 
 
 def _arrays(value) -> list[Array]:
