@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..errors import UnsupportedError
 from . import sizes
 from .emit import Value, cast
+from .masks import agree, indices_of, ranks
 from .movement import broadcast, place
 from .reductions import wide
 from .table import op
@@ -68,6 +69,7 @@ class _Advanced:
 
 @op("index.Tensor", "_unsafe_index.Tensor")
 def index(c, a, indices):
+    indices = indices_of(c, indices, c.shape)
     out = c.result()
     where = _Advanced(c, a, indices, out.shape)
     return c.fill(out, lambda i: a.at(where.at(i)))
@@ -96,14 +98,17 @@ def index_put(c, a, indices, values, accumulate=False):
 
 
 def _put_where(c, a, lead: int, mask: Value, values, accumulate: bool) -> Value:
-    """a[:, …, mask] = values, the mask after `lead` dimensions: a choice, where its places share their value."""
+    """a[:, …, mask] = values, the mask after `lead` dimensions: a choice."""
     after = a.rank - lead - mask.rank
+    before = None  # of each place of the mask, where its value is
     if isinstance(values, Value) and values.rank > after and values.shape[values.rank - 1 - after] != 1:
-        raise UnsupportedError("a write at a mask of values that differ from place to place\n"
-                               "hint: x.masked_scatter(mask, values) writes them one after the other")
+        flat, found = ranks(c, _flat(c, mask))
+        agree(c, values.shape[values.rank - 1 - after], found)
+        before = c.viewed(flat, mask.shape)
 
     def chosen(i):
-        value = c.operand(values, [*i[:lead], "0", *i[lead + mask.rank:]], a.dtype)
+        k = before.at(i[lead:lead + mask.rank]) if before else "0"
+        value = c.operand(values, [*i[:lead], k, *i[lead + mask.rank:]], a.dtype)
         return f"({mask.at(i[lead:lead + mask.rank])} ? {f'{a.at(i)} + ' * accumulate}{value} : {a.at(i)})"
 
     return c.fill(c.result(), chosen)
@@ -221,25 +226,10 @@ def put(c, a, indices, source, accumulate=False):
     return out
 
 
-def _ranks(c, mask: Value) -> Value:
-    """Of each element of a flat mask, how many before it are set."""
-    n = mask.shape[0]
-    before = c.new("i64", [n], "before")
-    found = c.new("i64", (), "found")
-    c.fill(found, lambda i: "0")
-
-    def count(t):
-        c.line(f"{before.at([t])} = {found.at([])}")
-        c.line(f"{found.at([])} = {found.at([])} + ({c.operand(mask, [t], 'bool')} ? 1 : 0)")
-
-    c.in_order(n, count)
-    return before
-
-
 @op("masked_scatter")
 def masked_scatter(c, a, mask, source):
     flat_mask = _flat(c, broadcast(mask, a.shape))
-    before, values, n = _ranks(c, flat_mask), _flat(c, source), sizes.product(a.shape)
+    (before, _), values, n = ranks(c, flat_mask), _flat(c, source), sizes.product(a.shape)
     old = _flat(c, a)
     out = c.fill(c.new(a.dtype, [n]), lambda i: f"({flat_mask.at(i)} ? {values.at([before.at(i)])} : {old.at(i)})")
     return c.viewed(out, c.shape)
@@ -249,7 +239,7 @@ def masked_scatter(c, a, mask, source):
 def masked_scatter_backward(c, g, mask, size):
     n = sizes.product(c.shape)
     flat_mask = _flat(c, broadcast(mask, g.shape))
-    before, given = _ranks(c, flat_mask), _flat(c, g)
+    (before, _), given = ranks(c, flat_mask), _flat(c, g)
     out = c.fill(c.new(g.dtype, [n]), lambda i: "0")
     c.maps(given.shape, lambda i: c.line(f"{out.at([f'({flat_mask.at(i)} ? {before.at(i)} : {n})'])} ?? += {given.at(i)}"))
     return c.viewed(out, c.shape)

@@ -11,7 +11,7 @@ import torch
 from torch import fx
 
 from ..errors import UnsupportedError
-from . import bags, bessel, complex, contraction, creation, factors, fourier, indexing, linalg, losses, movement, networks  # noqa: F401: fill the table
+from . import bags, bessel, complex, contraction, creation, factors, fourier, indexing, linalg, losses, masks, movement, networks  # noqa: F401: fill the table
 from . import pointwise, pooling, recurrent, reductions, sizes, sorting, special  # noqa: F401
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS
@@ -51,6 +51,12 @@ class Lowering(Emitter):
         self.values: dict[fx.Node, Any] = {}
         self.current: fx.Node | None = None
         self.constant_names: list[str] = []
+        self.decided: set[str] = set()  # sizes of data that the program has computed (masks.py)
+
+    def refuse_undecided(self, *made: Any) -> None:
+        """Sizes and tensors of sizes that data decide where the program does not."""
+        found = [sizes.text_of(s) for v in made for s in (v.shape if isinstance(v, torch.Tensor) else [v] if isinstance(v, torch.SymInt) else [])]
+        sizes.refuse_of_data(set().union(*map(sizes.of_data, found)) - self.decided)
 
     # ---- about the node at hand ----
     @property
@@ -108,6 +114,7 @@ class Lowering(Emitter):
             if node.all_input_nodes and all(map(_of_places, node.all_input_nodes)):
                 return
         if isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
+            self.refuse_undecided(node.meta["val"])
             self.values[node] = scalar_of(node.meta["val"])
             return
         if name in NOTHING:
@@ -124,6 +131,7 @@ class Lowering(Emitter):
         given = [fx.map_arg(a, lambda n: self.values[n]) for a in node.args]
         named = {k: fx.map_arg(v, lambda n: self.values[n]) for k, v in node.kwargs.items()}
         result = function(self, *map(_plain, given), **{k: _plain(v) for k, v in named.items()})
+        self.refuse_undecided(*self._metas)
         result = self._with_nothing(result)
         self._check(node, result)
         self.values[node] = result
@@ -180,7 +188,8 @@ def _is_place(node: fx.Node) -> bool:
 def _of_places(node: fx.Node) -> bool:
     """Whether a node is such a number, or a condition on some and on sizes."""
     value = node.meta.get("val")
-    return _is_place(node) or str(node.target) == "aten.sym_size.int" or isinstance(value, torch.SymBool) and all(map(_of_places, node.all_input_nodes))
+    known = str(node.target) not in ITEMS and isinstance(value, torch.SymInt)
+    return _is_place(node) or known or isinstance(value, torch.SymBool) and all(map(_of_places, node.all_input_nodes))
 
 
 def _plain(v: Any) -> Any:
@@ -204,6 +213,9 @@ def refuse_devices(node: fx.Node, elements: bool) -> None:
 def probe(node: fx.Node) -> None:
     """Raises UnsupportedError where the node can be no part of a program."""
     c = Lowering()
+    for n in [node, *node.all_input_nodes]:
+        v = n.meta.get("val")
+        c.refuse_undecided(*(v if isinstance(v, (tuple, list)) else [v]))
     for n in node.all_input_nodes:
         v = n.meta.get("val")
         if isinstance(v, torch.Tensor):
@@ -263,6 +275,7 @@ def _source_of(n: fx.Node) -> list[str]:
 
 def _placeholder(c: Lowering, out: Lowered, parameters: list[str], k: int, n: fx.Node) -> None:
     v = n.meta.get("val")
+    c.refuse_undecided(v)
     if isinstance(v, torch.Tensor):
         for d, s in enumerate(v.shape):
             text = sizes.text_of(s)
@@ -308,7 +321,7 @@ def _outputs(c: Lowering, out: Lowered, placeholders: list[fx.Node], results: An
         elif r in placeholders:
             out.outputs.append(Output("argument", placeholders.index(r)))
         elif isinstance(c.values.get(r), Value):
-            v = c.values[r]
+            v = _of_named_sizes(c, c.values[r])
             strides = _strides(r.meta["val"])
             if v.name is None or v.name in inputs or not _declared(c, v.name):
                 v = c.fill(c.new(v.dtype, v.shape, "result"), lambda i, v=v: v.at(i))
@@ -319,7 +332,23 @@ def _outputs(c: Lowering, out: Lowered, placeholders: list[fx.Node], results: An
         elif c.values.get(r) is None:
             out.outputs.append(Output("constant", None))
         else:
-            out.outputs.append(Output("size", getattr(c.values[r], "text", c.values[r])))
+            text = getattr(c.values[r], "text", c.values[r])
+            if sizes.of_data(text):
+                raise UnsupportedError("a result that is a number of chosen elements\nhint: mask.sum() is one, as a tensor")
+            out.outputs.append(Output("size", text))
+
+
+def _of_named_sizes(c: Lowering, v: Value) -> Value:
+    """A result of sizes that follow from those of data: these have names, by which a program's result is declared."""
+    if not any(sizes.of_data(s) and s not in c.decided for s in v.shape):
+        return v
+    shape = []
+    for s in v.shape:
+        name = c.fresh("size") if sizes.of_data(s) and s not in c.decided else s
+        if name != s:
+            c.line(f"let {name} = {s}")
+        shape.append(name)
+    return c.fill(c.new(v.dtype, shape, "result"), lambda i: v.at(i))
 
 
 def _declared(c: Lowering, name: str) -> bool:
@@ -327,8 +356,8 @@ def _declared(c: Lowering, name: str) -> bool:
 
 
 def _strides(t: torch.Tensor) -> tuple | None:
-    if t.is_contiguous() or any(stride == 0 and size != 1 for stride, size in zip(t.stride(), t.shape)):
-        return None  # what is expanded becomes dense
+    if any(sizes.of_data(sizes.text_of(s)) for s in t.shape) or t.is_contiguous() or any(stride == 0 and size != 1 for stride, size in zip(t.stride(), t.shape)):
+        return None  # what is expanded, or of a size of data, becomes dense
     return tuple(sizes.text_of(s) for s in t.stride())
 
 

@@ -12,6 +12,7 @@ from ..errors import UnsupportedError
 
 
 _SYMBOL = re.compile(r"\bs\d+\b")
+_OF_DATA = re.compile(r"\bu\d+\b")
 
 
 class OpenSizeError(UnsupportedError):
@@ -37,8 +38,19 @@ def said(error: UnsupportedError, text: str) -> UnsupportedError:
     return made
 
 
+def of_data(text: int | str) -> set[str]:
+    """The sizes in it that data decide, as torch names them: u0, u1 …"""
+    return set(_OF_DATA.findall(text)) if isinstance(text, str) else set()
+
+
+def refuse_of_data(names: set[str]) -> None:
+    if names:
+        raise UnsupportedError(f"the size {min(names)} depends on data: programs have sizes that follow from their arguments' shapes\n"
+                               "hint: torch.compile(model, backend=\"headrace\") compiles what is around it")
+
+
 def text_of(size: Any) -> int | str:
-    """An int, or text such as "s0", "2*s0 + 1", "s0//2"; a data-dependent size is an UnsupportedError."""
+    """An int, or text such as "s0", "2*s0 + 1", "s0//2"; "u0" is one that data decide."""
     if isinstance(size, torch.SymInt):
         size = size.node.expr
     if isinstance(size, sympy.Expr):
@@ -59,9 +71,6 @@ def _print(e: sympy.Expr) -> str:
     if e.is_Integer:
         return str(int(e)) if e >= 0 else f"({int(e)})"
     if e.is_Symbol:
-        if not re.fullmatch(r"s\d+", e.name):
-            raise UnsupportedError(f"the size {e.name} depends on data: programs have sizes that follow from their arguments' shapes\n"
-                                   "hint: torch.compile(model, backend=\"headrace\") compiles what is around it")
         return e.name
     kind = type(e).__name__
     if kind == "Add":
