@@ -272,6 +272,17 @@ class Both(AgreeCase):
         self.agree(lambda x: norm(x, 1) + norm(x, 2), x)
         self.agree(lambda x, w: norm(x, 2, w, w + 1), x[..., 0], x[0, :, 0])
 
+    def test_losses_with_variances(self):
+        loss, x = torch.nn.functional.gaussian_nll_loss, torch.randn(4, 3, dtype=F64)
+        for variances in (torch.tensor([[0.5], [0], [2], [1e-8]], dtype=F64), torch.rand(4, 3, dtype=F64)):
+            self.agree(lambda x, y, v: loss(x, y, v) + loss(x, y, v, full=True, reduction="sum"), x, x + 1, variances)
+
+        class Loss(torch.nn.GaussianNLLLoss):
+            pass
+
+        with self.assertRaisesRegex(RuntimeError, "var has negative entry"):
+            headrace.module(Loss())(x, x, -torch.ones_like(x))
+
     def test_resampling_with_filters(self):
         x = torch.randn(2, 3, 9, 12, dtype=F64)
         for mode in ("bilinear", "bicubic"):

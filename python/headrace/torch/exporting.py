@@ -34,7 +34,8 @@ from .lower import Lowered, lower
 from .meanings import MEANINGS, right_gradients
 from .outline import Outline, match, outline, same_tensor
 from .sizes import OpenSizeError, said
-from .traceable import masks_not_compared, no_gradients_within, numbers_as_indices, tensors_as_parameters, with_buffers_kept
+from .traceable import (masks_not_compared, no_gradients_within, numbers_as_indices, tensors_as_parameters, variances_looked_at_later,
+                        with_buffers_kept)
 from .transformed import outside, plain
 from .whole import recurrent_layers_whole
 
@@ -181,7 +182,8 @@ def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 def _as_traced(name: str):
     try:
         with outside(), warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), \
-                right_gradients(), masks_not_compared(), numbers_as_indices(), no_gradients_within(), torch.enable_grad():
+                right_gradients(), masks_not_compared(), numbers_as_indices(), variances_looked_at_later(), no_gradients_within(), \
+                torch.enable_grad():
             warnings.simplefilter("ignore")
             yield
     except (UnsupportedError, KeyboardInterrupt):
