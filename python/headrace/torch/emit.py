@@ -233,7 +233,7 @@ def _attribute(v: Any) -> str:
     if isinstance(v, str):
         return f'"{v}"'
     if isinstance(v, (list, tuple)):
-        return "[" + ", ".join(_attribute_size(x) if isinstance(x, str) else _attribute(x) for x in v) + "]"
+        return "[" + ", ".join(_attribute_size(x) if sizes.is_open(x) else _attribute(x) for x in v) + "]"
     return repr(v).replace("e+", "e") if isinstance(v, float) else str(v)
 
 

@@ -356,8 +356,10 @@ def _declared(c: Lowering, name: str) -> bool:
 
 
 def _strides(t: torch.Tensor) -> tuple | None:
-    if any(sizes.of_data(sizes.text_of(s)) for s in t.shape) or t.is_contiguous() or any(stride == 0 and size != 1 for stride, size in zip(t.stride(), t.shape)):
-        return None  # what is expanded, or of a size of data, becomes dense
+    if any(sizes.of_data(sizes.text_of(s)) for s in t.shape) or t.is_contiguous():
+        return None
+    if any(stride == 0 and size != 1 for stride, size in zip(t.stride(), t.shape)):
+        return None  # what is expanded becomes dense
     return tuple(sizes.text_of(s) for s in t.stride())
 
 

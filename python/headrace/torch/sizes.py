@@ -38,6 +38,11 @@ def said(error: UnsupportedError, text: str) -> UnsupportedError:
     return made
 
 
+def is_open(size: Any) -> bool:
+    """Whether it is the text of a size that no number is known for; other texts are names."""
+    return isinstance(size, str) and bool(_SYMBOL.search(size) or _OF_DATA.search(size))
+
+
 def of_data(text: int | str) -> set[str]:
     """The sizes in it that data decide, as torch names them: u0, u1 …"""
     return set(_OF_DATA.findall(text)) if isinstance(text, str) else set()
