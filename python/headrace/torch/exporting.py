@@ -53,13 +53,13 @@ KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_re
 # What export keeps whole and Dynamo takes apart: interpolation is gathers and weights.
 TAKEN_APART = [getattr(torch.ops.aten, name) for name in (
     "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d",
-    "upsample_bicubic2d", "grid_sampler_2d")]
+    "upsample_bicubic2d", "grid_sampler_2d", "dist", "ldexp", "triu_indices", "tril_indices")]
 
 
 def decompositions(table: dict | None = None) -> dict:
     """Operator → its meaning in smaller ones; what our table knows whole is left out."""
     table = dict(torch.export.default_decompositions() if table is None else table)
-    for overload, meaning in get_decompositions([*TAKEN_APART, *(getattr(torch.ops.aten, n) for n in ("dist", "ldexp", "triu_indices", "tril_indices"))]).items():
+    for overload, meaning in get_decompositions(TAKEN_APART).items():
         table.setdefault(overload, meaning)
     table |= MEANINGS
     for overload in list(table):
@@ -159,7 +159,8 @@ def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, movi
     # Where sizes are given by name, 1 is an example as good as others; a trace then holds for what its guards say.
     with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(name), \
             tensors_as_parameters(module):
-        return Trace(torch.export.export(with_buffers_kept(module), args, kwargs, dynamic_shapes=shapes, strict=False), name, paths_of(module, args, kwargs))
+        program = torch.export.export(with_buffers_kept(module), args, kwargs, dynamic_shapes=shapes, strict=False)
+        return Trace(program, name, paths_of(module, args, kwargs))
 
 
 def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
