@@ -88,6 +88,9 @@ class Masks(Case):
                    (numbers(5, 7), torch.tensor([0, 0, 0, 0, 0])))
         self.agree(lambda x, n: torch.repeat_interleave(x, n, 1, output_size=7), (numbers(3, 5), torch.tensor([1, 0, 2, 3, 1], dtype=torch.int32)))
 
+        with self.fails(headrace.InvalidError, "negative"):
+            headrace.module(Of(lambda x, n: x.repeat_interleave(n, 0)))(numbers(3, 2), torch.tensor([2, -1, 2]))
+
     def test_losses_of_what_is_labelled(self):
         labels = torch.tensor([0, 1, -1, 2, 3, -1, 0, 1, 2])
         self.agree(lambda x, t: F.cross_entropy(x[t >= 0], t[t >= 0]), (numbers(9, 4), labels), (numbers(9, 4), labels.flip(0) - 1))

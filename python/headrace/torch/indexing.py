@@ -6,7 +6,7 @@ from ..errors import UnsupportedError
 from . import sizes
 from .emit import Value, cast
 from .masks import agree, indices_of, ranks
-from .movement import broadcast, place
+from .movement import broadcast, broadcast_shape, place
 from .reductions import wide
 from .table import op
 
@@ -84,7 +84,7 @@ def index_put(c, a, indices, values, accumulate=False):
         return _put_where(c, a, list(indices).index(given[0]), given[0], values, accumulate)
     out = c.result()
     c.fill(out, lambda i: a.at(i))
-    picked = _broadcast_shape([v.shape for v in given])
+    picked = broadcast_shape([v.shape for v in given])
     where = _Advanced(c, a, indices, ())
     taken = {d for d, _ in where.given}
     rest = [s for d, s in enumerate(a.shape) if d not in taken]
@@ -129,16 +129,6 @@ def _in_order(c, shape, dims, body) -> None:
             c.in_order(shape[dims[k]], lambda t: loop(k + 1, {**at, dims[k]: t}))
 
     loop(0, {})
-
-
-def _broadcast_shape(shapes):
-    out: list = []
-    for shape in shapes:
-        shape = list(shape)
-        longer, shorter = (shape, out) if len(shape) >= len(out) else (out, shape)
-        lead = len(longer) - len(shorter)
-        out = longer[:lead] + [b if a == 1 else a for a, b in zip(longer[lead:], shorter)]
-    return out
 
 
 def _scattered(c, a: Value, dim: int, indices: Value, text, sign: str, start=None) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import UnsupportedError
 from . import sizes
 from .emit import Value, cast
-from .movement import broadcast
+from .movement import broadcast, broadcast_shape
 from .table import op
 
 
@@ -33,7 +33,7 @@ def agree(c, count: int | str, found: Value) -> None:
         return
     have = c.fresh("chosen_count")
     c.line(f"let {have} = {found.at([])}")
-    c.line(f'require {have} == {count} else "a mask chooses {{}} elements where {{}} are needed", {have}, {count}')
+    c.line(f'require {have} == {count} else "{{}} elements are chosen where {{}} are needed", {have}, {count}')
 
 
 def places(c, mask: Value, count: int | str) -> list[Value]:
@@ -79,8 +79,7 @@ def nonzero(c, a):
 
 @op("masked_select")
 def masked_select(c, a, mask):
-    shape = tuple(c.meta_of(0).shape)
-    both = [sizes.text_of(s) for s in _broadcast(shape, tuple(c.meta_of(1).shape))]
+    both = broadcast_shape([a.shape, mask.shape])
     where = places(c, broadcast(mask, both), c.shape[0])
     given = broadcast(a, both)
     return c.fill(c.result(), lambda i: given.at([v.at(i) for v in where]))
@@ -98,6 +97,11 @@ def repeat_interleave(c, repeats, output_size=None):
         c.line(f"{ends.at([t])} = {found.at([])}")
 
     c.in_order(n, add)
+    least = c.fill(c.new("i64", (), "least"), lambda i: "0")
+    c.maps([n], lambda i: c.line(f"{least.at([])} min= {cast(repeats.at(i), repeats.dtype, 'i64')}"))
+    lowest = c.fresh("lowest")
+    c.line(f"let {lowest} = {least.at([])}")
+    c.line(f'require {lowest} >= 0 else "repeats can not be negative"')
     agree(c, total, found)
     ended, out = c.fill(c.new("i64", [total], "ended"), lambda i: "0"), c.result()
     c.maps([n], lambda i: c.line(f"{ended.at([ends.at(i)])} ?? += 1"))
@@ -109,9 +113,3 @@ def repeat_interleave(c, repeats, output_size=None):
 
     c.in_order(total, count)
     return out
-
-
-def _broadcast(a: tuple, b: tuple) -> tuple:
-    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
-    lead = len(longer) - len(shorter)
-    return (*longer[:lead], *[y if isinstance(x, int) and x == 1 else x for x, y in zip(longer[lead:], shorter)])

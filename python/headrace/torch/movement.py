@@ -63,6 +63,17 @@ def broadcast(a: Value, shape) -> Value:
     return Value(a.dtype, shape, at)
 
 
+def broadcast_shape(shapes) -> list:
+    """The shape that tensors of these have together."""
+    out: list = []
+    for shape in shapes:
+        shape = list(shape)
+        longer, shorter = (shape, out) if len(shape) >= len(out) else (out, shape)
+        lead = len(longer) - len(shorter)
+        out = longer[:lead] + [b if a == 1 else a for a, b in zip(longer[lead:], shorter)]
+    return out
+
+
 @op("expand", "broadcast_to", "expand_copy")
 def expand(c, a, size, **rest):
     return a if tuple(c.shape) == a.shape else broadcast(a, c.shape)
