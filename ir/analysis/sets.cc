@@ -25,6 +25,13 @@ std::optional<std::pair<int64_t, int64_t>> Literal(const Range& r) {
   return std::make_pair(*b, *e);
 }
 
+bool HasElements(const Subset& s, const Assumptions& as) {
+  return std::all_of(s.dims.begin(), s.dims.end(), [&](const Range& r) {
+    const Hull h = HullOf(r, as);
+    return h.lo && ProveLe(h.lo, h.hi, as) == Truth::kYes;
+  });
+}
+
 // ranges[i] for a bare index, else null.
 const Range* BareIndex(const Expr& e, const std::vector<Range>& ranges) {
   if (!e.Is(ExprKind::kSymbol)) return nullptr;
@@ -151,13 +158,7 @@ Truth Overlaps(const Subset& a, const Subset& b, const Assumptions& as) {
           ProveLe(q.lo, q.hi, as) == Truth::kYes))
       unsure = true;
   }
-  if (same) {  // equal boxes overlap unless they are empty
-    for (const Range& r : a.dims) {
-      Hull h = HullOf(r, as);
-      if (!h.lo || ProveLe(h.lo, h.hi, as) != Truth::kYes) return Truth::kUnknown;
-    }
-    return Truth::kYes;
-  }
+  if (same) return HasElements(a, as) ? Truth::kYes : Truth::kUnknown;  // equal boxes overlap unless they are empty
   return unsure ? isl_sets::Overlaps(a, b, as) : Truth::kYes;
 }
 
@@ -169,7 +170,7 @@ Truth Covers(const Subset& outer, const Subset& inner, const Assumptions& as) {
     if (SameRange(o, n)) continue;
     if (auto have = Literal(o), want = Literal(n); have && want) {
       if (have->first <= want->first && want->second <= have->second) continue;
-      if (outer.dims.size() == 1 && want->first < want->second) return Truth::kNo;
+      if (want->first < want->second) return HasElements(inner, as) ? Truth::kNo : Truth::kUnknown;
     }
     if (!IsUnitStep(o)) {
       yes = false;

@@ -46,6 +46,9 @@ TEST(Sets, Coverage) {
   EXPECT_EQ(Covers(Box1("0", "N"), Box1("0", "N + 1")), kNo);
   EXPECT_EQ(Covers(Box1("0", "N"), Box1("0", "M")), kUnknown);
   EXPECT_EQ(Covers(Box1("0", "8", "2"), Box1("2", "8", "4")), kYes);
+  const Subset row = Box3({{"3", "4", "1"}, {"0", "N", "1"}});
+  EXPECT_EQ(Covers(row, Box3({{"0", "8", "1"}, {"0", "N", "1"}})), kUnknown);  // N may be 0
+  EXPECT_EQ(Covers(row, Box3({{"0", "8", "1"}, {"0", "N + 1", "1"}})), kNo);
 }
 
 // Answers are remembered: the same words under other bounds are another question.
