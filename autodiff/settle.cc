@@ -7,6 +7,17 @@
 namespace headrace::autodiff {
 namespace {
 
+// Whether each range that the index does not speak of has an iteration: without one nothing is added, and 0 stays.
+bool SurelyRuns(const Sdfg& s, const std::vector<Range>& ranges, const std::vector<Expr>& index) {
+  return std::all_of(ranges.begin(), ranges.end(), [&](const Range& r) {
+    const auto speaks = [&](const Expr& e) {
+      const std::vector<Name> names = FreeSymbols(e);
+      return std::find(names.begin(), names.end(), r.index) != names.end();
+    };
+    return std::any_of(index.begin(), index.end(), speaks) || ProveLe(r.begin + Expr(1), r.end, s.assumptions) == Truth::kYes;
+  });
+}
+
 // The only accumulation into `g` in statement n, when it hits every element exactly once and n doesn't touch `g` otherwise.
 NodeId OnlyFullAccumulation(const Sdfg& s, NodeId n, Name g, Callees& callees) {
   NodeId found;
@@ -25,6 +36,7 @@ NodeId OnlyFullAccumulation(const Sdfg& s, NodeId n, Name g, Callees& callees) {
       if (RootOf(s, t->target) != g) return;
       good &= !found.valid() && t->target == g && t->op == WriteOp::kAdd && !t->guarded && !t->flat;
       good &= good && (ranges.empty() ? t->index.empty() : IsInjective(ranges, t->index, s.assumptions) == Truth::kYes);
+      good &= good && SurelyRuns(s, ranges, t->index);
       found = id;
     } else {
       good = false;

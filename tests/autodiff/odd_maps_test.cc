@@ -233,6 +233,20 @@ TEST(OddMaps, MaxAccumTiesLoop) {
   ExpectGradientsNearDifferences(c);
 }
 
+// What is read by no iteration has a gradient of zero, also where it is a largest element.
+TEST(OddMaps, NoIterationReadsIt) {
+  Case c;
+  c.text = R"(sdfg f(A: f64[3], Y: f64[3]) {
+  transient m: f64
+  m = -inf
+  map i in 0:3 { m max= A[i] }
+  map i in 0:3 { Y[i] = A[i] * A[i] }
+  map i in 0:0 { Y[i] = m }
+})";
+  c.values = {{"A", Numbers({3}, {1, 3, 2})}};
+  ExpectGradientsNearDifferences(c);
+}
+
 TEST(OddMaps, ProductRegisters) {
   Case c;
   c.text = R"(sdfg f(A: f64[N, M], Y: f64[N]) {
