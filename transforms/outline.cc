@@ -288,8 +288,26 @@ class Outliner {
     }
   }
 
+  // Whether the loop's variables say how large something is that its body touches: outside of the loop, in a kernel's arguments, they are
+  // not there.
+  bool DecidesSizes(BlockId loop) const {
+    std::unordered_set<Name> variables;
+    ForEachBlock(s_, {loop}, [&](BlockId b) {
+      if (const auto* l = std::get_if<Loop>(&s_.blocks[b].control)) variables.insert(l->var);
+    });
+    const auto varies = [&](const Expr& e) {
+      const std::vector<Name> names = FreeSymbols(e);
+      return std::any_of(names.begin(), names.end(), [&](Name n) { return variables.count(n) > 0; });
+    };
+    const std::vector<Touched> touched = TouchedBy(s_, loop, callees_);
+    return std::any_of(touched.begin(), touched.end(), [&](const Touched& t) {
+      const std::vector<Expr>& shape = s_.Get(t.root).shape;
+      return std::any_of(shape.begin(), shape.end(), varies);
+    });
+  }
+
   bool AsKernel(BlockId loop) {
-    if (thread_operations_ == 0) return false;
+    if (thread_operations_ == 0 || DecidesSizes(loop)) return false;
     if (!loops_) loops_.emplace(p_, &s_);
     const auto may = [&](NodeId n) { return CanBeKernel(n, TouchedBy(s_, n, callees_)); };
     if (!loops_->Fits(loop, given_, thread_operations_, may)) return false;

@@ -236,6 +236,41 @@ kernel k0(X: f64[n0], inout Y: f64[64], J: i64[n3], n0: symbol, n1: symbol, n2: 
 })");
 }
 
+// Nor is a loop a kernel that decides how large something in it is: each statement is one of an iteration's size.
+TEST(Outline, LoopsThatDecideSizesStay) {
+  ExpectPass(R"(
+sdfg f(inout X: f32[12]) {
+  transient T: f32[12 // i]
+  for i in 1:5 {
+    state { map k in 0:12 // i { T[k] = X[k] + 1 } }
+    state { X[0] = T[12 // i - 1] }
+  }
+})",
+             "outline{device=cpu}", R"(
+sdfg f(inout X: f32[12]) {
+  transient T: f32[12 // i]
+  for i in 1:5 {
+    state {
+      call k0(p0 = T, p1 = X, n0 := i)
+    }
+    state {
+      call k1(X = X, T = T, n0 := i)
+    }
+  }
+}
+
+kernel k0(p0: f32[12 // n0], p1: f32[12], n0: symbol) {
+  assume n0 in 1:5
+  map i0 in 0:12 // n0 { p0[i0] = p1[i0] + 1 }
+}
+
+kernel k1(X: f32[12], T: f32[12 // n0], n0: symbol) {
+  assume n0 in 1:5
+  X[0] = T[12 // n0 - 1]
+}
+)");
+}
+
 // Statements that are worth threads, that may be, or that are products with tiles, keep their loop: it calls a kernel of each.
 TEST(Outline, LoopsOfLargeStatementsStay) {
   ExpectPass(R"(
