@@ -8,6 +8,41 @@ from python.tests.case import Case, headrace, np
 N = headrace.symbol("N")
 
 
+def matched(x, k, name):
+    s = 0.0
+    for i in range(5):
+        match i:
+            case 0:
+                s += x[0]
+            case 1 | 2:
+                s += x[1] * i
+            case j if j > k:
+                s += j
+                break
+    match name:
+        case "sin":
+            y = np.sin(x)
+        case None:
+            return x * s
+        case _:
+            y = x
+    match x[0] > 1, x[1] > 0:
+        case True, True:
+            y = y * 2
+        case a, True:
+            y = y * 3
+    match y.shape:
+        case (n,):
+            return y + n * s
+    return y
+
+
+def matched_with_a_star(x):
+    match x:
+        case [first, *_]:
+            return first
+
+
 def in_one_branch(x, k):
     if k > 0:
         y = x * 2
@@ -212,6 +247,14 @@ class Paths(Case):
                     with self.subTest(f.__name__, x=x, k=k):
                         self.same(f, x, k, backend="interpreter")
         self.same(annotated, INPUTS[0], 3, backend="interpreter")
+
+    def test_match_statements(self):
+        for x in INPUTS:
+            for k, name in ((1, "sin"), (3, "other"), (7, None)):
+                with self.subTest(x=x, k=k):
+                    self.same(matched, x, k, name, backend="interpreter")
+        with self.fails(headrace.UnsupportedError, "match statements with patterns of classes, of dicts or with a star", "hint: write if and elif"):
+            headrace.program(matched_with_a_star, backend="interpreter")(INPUTS[0])
 
     def test_what_may_have_none(self):
         for f, name, kind, where in REFUSED:

@@ -22,7 +22,7 @@ _STATEMENTS = {
     ast.Global: ("global statements", "return the value, or change an array that is an argument"),
     ast.Nonlocal: ("nonlocal statements", "return the value, or change an array that is an argument"),
     ast.Delete: ("del statements of parts", "take an item out of a list or dict by pop()"),
-    ast.Match: ("match statements", "write if and elif"),
+    ast.Match: ("match statements with patterns of classes, of dicts or with a star", "write if and elif"),
 }
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UnsupportedError
+from .matching import WithoutMatch
 
 
 class TranslationError(Exception):
@@ -196,7 +197,7 @@ class Source:
         definition = _definition("\n".join(self.lines))
         if definition is None:
             raise TranslationUnsupported(_not_a_definition(function, text))
-        self.body = definition.body
+        self.body = WithoutMatch().visit(definition).body
         self.first_line = function.__code__.co_firstlineno
 
     @staticmethod
