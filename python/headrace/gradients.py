@@ -24,6 +24,9 @@ class Derived(Translated):
     def __init__(self, inner: Translated, outputs: list[Result], types: dict[str, Any], wanted: list[str], keep: bool, given: bool,
                  several: bool, plan: dict[str, Any]):
         names = [r.name for r in outputs]
+        read_only = {p.name for p in inner.sdfg.parameters if p.direction == "in"}
+        if same := next((n for n in names if n in read_only), None):
+            raise TypeError(f"a result that is differentiated is the argument {same} as it was given: return {same}.copy()")
         self.trees = inner.trees
         self.inner, self.types, self.outputs = inner, types, names
         self._wanted = [(a, types[a]) for a in wanted]

@@ -39,6 +39,24 @@ class Gradients(Case):
         for a, b in zip(args, before):
             np.testing.assert_array_equal(a, b)
 
+    def test_a_result_that_is_an_argument(self):
+        def both(x):
+            return x, x * 2
+
+        with self.fails(TypeError, "a result that is differentiated is the argument x as it was given: return x.copy()"):
+            headrace.vjp(both, np.ones(3), of=0)[1](np.ones(3))
+        self.close(headrace.vjp(both, np.ones(3), of=1)[1](np.ones(3))[0], np.full(3, 2.0))
+
+    def test_elements_that_nothing_reads(self):
+        """A slice that is empty for these sizes: its gradient is 0, also of a largest element."""
+        def tail(x):
+            y = x * 1.0
+            y[2:] = np.max(x)
+            return np.sum(y)
+
+        for n in (1, 2, 3):
+            self.check(tail, np.arange(n) + 0.5)
+
     def test_expressions_loops_and_updates(self):
         def f(x, w):
             y = np.tanh(x @ w)
