@@ -421,11 +421,6 @@ def size(e, a, axis=None):
     return product(v.shape if axis is None else [v.shape[k] for k in arrays.axes_of(axis, v.ndim)])
 
 
-@handles(np.ldexp)
-def ldexp(e, x1, x2):
-    return op(e, "multiply", x1, do(e, np.exp2, elementwise.cast(e, x2, floats(e, x1).dtype)))
-
-
 @handles(np.cumulative_sum)
 def cumulative_sum(e, x, axis=None):
     return _cumulative(e, np.cumsum, x, axis)
@@ -465,17 +460,4 @@ def _cbrt(e, x):
     return elementwise.where(stays, plain, op(e, "subtract", plain, step))
 
 
-def _hypot(e, x1, x2):
-    """Squares of what is very large or very small are taken of less, or of more."""
-    a, b = e.settled(floats(e, x1)), e.settled(floats(e, x2))
-    dtype = np.result_type(a.dtype, b.dtype)
-    if dtype == np.float16:
-        return op(e, "hypot", a, b)
-    bits = np.finfo(dtype).maxexp // 2
-    most = e.settled(op(e, "maximum", op(e, "absolute", a), op(e, "absolute", b)))
-    small = elementwise.where(op(e, "less", most, 0.5 ** (bits - 50)), 2.0 ** bits, 1.0)
-    scale = e.settled(elementwise.cast(e, elementwise.where(op(e, "greater", most, 2.0 ** (bits - 2)), 0.5 ** bits, small), dtype))
-    return op(e, "divide", op(e, "hypot", op(e, "multiply", a, scale), op(e, "multiply", b, scale)), scale)
-
-
-REFINED.update(log10=_log10, cbrt=_cbrt, hypot=_hypot)
+REFINED.update(log10=_log10, cbrt=_cbrt, hypot=lambda e, x1, x2: elementwise.hypot(e, floats(e, x1), floats(e, x2)))

@@ -6,9 +6,8 @@ import operator
 
 import numpy as np
 
-from . import selections
+from . import powers, selections
 from .emitter import Emitter
-from .errors import NeedsNumbers
 from .sizes import Size, is_size
 from .types import IR_NAMES
 from .values import Value, broadcast, broadcast_shapes, is_number, text_as, value_of
@@ -75,8 +74,6 @@ def _counted(e: Emitter, name: str, args) -> Value | None:
 def _apply(e: Emitter, name: str, *args):
     if all(is_size(a) for a in args) and name in SIZES:
         return PYTHON[name](*args)
-    if name == "power" and all(is_size(a) for a in args):
-        raise NeedsNumbers(args, "an integer to a power that a loop changes")
     if (chosen := selections.apply(lambda *a: apply(e, name, *a), args)) is not None:
         return chosen
     if name not in SUPPORTED:
@@ -103,7 +100,7 @@ def _apply(e: Emitter, name: str, *args):
         return _power(e, args, inputs, result)
     if name == "absolute" and inputs[0].kind == "c":
         z = e.settled(args[0])
-        return Value(result, z.shape, lambda i: f"sqrt(real({z.at(i)})*real({z.at(i)}) + imag({z.at(i)})*imag({z.at(i)}))")
+        return hypot(e, *[Value(result, z.shape, lambda i, part=part: f"{part}({z.at(i)})") for part in ("real", "imag")])
     if name == "sign":
         return _build(e, "sign({0})", inputs, result, args)
     if name in ("floor_divide", "remainder"):
@@ -191,6 +188,20 @@ def _operand(original, v: Value, index, dtype) -> str:
     return text_as(v, index, dtype)
 
 
+def hypot(e: Emitter, a: Value, b: Value) -> Value:
+    """Squares of what is very large or very small are taken of less, or of more; an infinity beside a NaN is one, too."""
+    a, b = e.settled(a), e.settled(b)
+    dtype = np.result_type(a.dtype, b.dtype)
+    if dtype == np.float16:
+        return _apply(e, "hypot", a, b)
+    bits = np.finfo(dtype).maxexp // 2
+    most = e.settled(_apply(e, "maximum", _apply(e, "absolute", a), _apply(e, "absolute", b)))
+    small = where(_apply(e, "less", most, 0.5 ** (bits - 50)), 2.0 ** bits, 1.0)
+    scale = e.settled(cast(e, where(_apply(e, "greater", most, 2.0 ** (bits - 2)), 0.5 ** bits, small), dtype))
+    length = _apply(e, "divide", _apply(e, "hypot", _apply(e, "multiply", a, scale), _apply(e, "multiply", b, scale)), scale)
+    return where(_apply(e, "logical_or", _apply(e, "isinf", a), _apply(e, "isinf", b)), dtype.type(np.inf), length)
+
+
 def _power(e: Emitter, args, inputs, result) -> Value:
     base, exponent = args
     if is_number(exponent) and np.isfinite(exponent) and exponent == int(exponent.real if isinstance(exponent, complex) else exponent):
@@ -204,24 +215,12 @@ def _power(e: Emitter, args, inputs, result) -> Value:
         if result.kind in "iu" and k < 0:
             raise ValueError("Integers to negative integer powers are not allowed: convert them to float64")
         if result.kind in "iu":
-            return _by_squares(e, cast(e, base, result), k)
+            return powers.by_squares(e, cast(e, base, result), k)
     if result.kind in "iu":
-        raise NotImplementedError("integers to a power that is known only when the program runs: convert them to float64")
+        return powers.by_the_run(e, base, exponent, result)
     if is_number(exponent) and exponent == 0.5:
         return _build(e, "sqrt({0})", inputs[:1], result, [base])
     return _build(e, "pow({0}, {1})", inputs, result, args)
-
-
-def _by_squares(e: Emitter, base: Value, k: int) -> Value:
-    """An integer to the power k > 0, modulo what its type holds."""
-    square, made = base, None
-    while True:
-        if k & 1:
-            made = square if made is None else apply(e, "multiply", made, square)
-        k >>= 1
-        if not k:
-            return made
-        square = e.settled(apply(e, "multiply", square, square))
 
 
 def _divide(e: Emitter, name: str, inputs, result, args) -> Value:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, builtin, counting, creation, derived, elementwise, factors, growing, joining, linalg, nan, of_math, ordering, products, rearranging, statistics, windows  # noqa: F401: they register functions
+from . import arrays, builtin, counting, creation, derived, elementwise, exponents, factors, growing, joining, linalg, nan, of_math, ordering, products, rearranging, statistics, windows  # noqa: F401: they register functions
 from ..trees import assembled, has_parts, is_record, items
 from .calling import CALLING
 from .constructs import NoPlace
