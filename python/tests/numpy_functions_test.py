@@ -45,6 +45,7 @@ np.einsum("ij,jk,kl->il", A, B.T, A)|np.einsum("ij,ij,ij->j", A, B, A)|np.einsum
 np.hypot(v, w)|np.diff(v, prepend=0)|np.diff(A, axis=0, append=A[:1])|np.diff(v, prepend=v[:2], append=1.0)|np.clip(v, min=0)|v.clip(max=0.5)|np.linspace(0, v[0], 5, retstep=True)[1] * v|A.item(7) * v
 np.cbrt(v)|np.log10(np.abs(v) + 0.5)|A[:, None, [2, 0]]|A[[1, 0], None]|A[None, k[3:6]]|A[None, :, [0, 1]]|A[None, 0, [1, 2]]
 np.choose([0, 1, 1], [s, s * s])|np.apply_along_axis(np.sort, 1, A)|np.fromfunction(lambda i, j: i + j, (4, 5)) * A|np.piecewise(v, [v < 0, v > 0.5], [np.sin, lambda x: -x, 0.25])
+np.add.reduceat(v, [0, 3, 3, 5])|np.add.reduceat(A, [0, 4, 2], axis=1)|np.maximum.reduceat(A, k[4:6])|np.abs(z)[0] * v|np.frexp(v)[0]|np.sum(np.angle(v)) * v
 np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.array(v.tolist()) * 2|A.item(1, 2) * A
 """
 OTHER = """
@@ -61,12 +62,18 @@ b @ b|b[:6].reshape(2, 3) @ b[:3]|np.dot(b, k > 0)|np.bitwise_or.reduce(k)|np.bi
 np.linspace(0, 1, len(v[:1])) + k[0]|np.interp(f, f[:1], f[:1])|np.sort(v[:0])|np.argsort(v[:0])|np.cumsum(v[:0])|A[np.ix_(b[:4], [1, 2])]
 np.hypot(v * 1e200, w * 1e200)|np.hypot(v * 1e-200, w * 1e-200)|np.hypot(v / 0, w)|np.hypot(f, f)|np.add(i8, i8, dtype=np.int16)|np.multiply(i8, 2, dtype=np.float32)|np.cumsum(i8, dtype=np.int16)|np.cumsum(f, dtype=np.float64)
 np.less(i8, 3, dtype=bool)|np.flip(m=A, axis=1)|np.eye(N=2)
+np.unique(k % 3, return_index=True)[1]|np.unique(A > 0, return_inverse=True)[1]|np.unique(u, return_inverse=True)[1]|np.unique(u, return_counts=True, equal_nan=False)[1]
+np.abs(z * 1e200)|np.abs(z * 1e-200)|np.abs(z.astype(np.complex64) * 1e25)|np.abs(np.array([np.inf, 0, np.nan]) * (1 + 1j * s[0]) + 0j)|np.hypot(u * np.nan, np.inf)
+np.frexp(v * 1e300)[1]|np.frexp(v * 1e-310)[0]|np.frexp(u)[0]|np.frexp(f)[1]|np.frexp(u / 0)[0]|np.frexp(k)[1]|np.ldexp(v * 1e-300, 2000)|np.ldexp(v * 1e300, k * 500 - 600)|np.ldexp(f, k)
+2 ** (k + 3)|(k + 3) ** (k + 3)|3 ** (k * k)|np.power(i8, i8 % 5)|np.uint8(3) ** np.abs(k)|np.power(2, (k + 3).astype(np.uint8))|(-2) ** (k + 3)|2 ** (k * k * 20)
+np.max(k, initial=1.5)|np.sum(k, initial=2.75)|np.prod(i8, initial=1.5)|np.sum(v, dtype=np.float32, initial=1)|np.argmax(A, keepdims=True)|np.argmin(A, axis=None, keepdims=True)|np.angle(f)|np.angle(k)|np.array(i8.tolist())
+np.array(v, ndmin=3)|np.clip(np.abs(k).astype(np.uint8), -1, 2)|np.clip(i8, 0, 1000)|np.clip(k, None, None)|np.add.reduceat(i8, [0, 3])|np.bitwise_or.reduceat(k, [0, 2])
 k ** 9|k ** 31|i8 ** 11|np.power(k, 12)|v ** np.inf
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.
 KNOWN_SIZES = ("np.log10([0.0", "np.cbrt([0.0", "m[np.triu_indices_from", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
-               "A.item", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
+               "A.item", "np.array(i8.tolist", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
                "np.fft.ifftn", "np.fft.fft2", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
 
 

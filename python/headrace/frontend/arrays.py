@@ -238,6 +238,11 @@ def concatenate(e: Emitter, parts: Sequence, axis: int = 0) -> Array:
 _SUM_TYPES = {"b": np.int64, "i": np.int64, "u": np.uint64}
 
 
+def sum_type(name: str, dtype: np.dtype) -> np.dtype:
+    """What sums and products of elements have, and what other functions reduce them to."""
+    return np.dtype(_SUM_TYPES.get(dtype.kind, dtype) if name in ("add", "multiply") and dtype.itemsize < 8 else dtype)
+
+
 def _range_text(dtype: np.dtype, lowest: bool):
     if dtype.kind == "f":
         return -float("inf") if lowest else float("inf")
@@ -262,7 +267,7 @@ def reduction(e: Emitter, name: str, v, axis=None, dtype=None, keepdims: bool = 
         r = e.reduce(bits, axes, "max=" if name == "any" else "min=", int(name == "all"), np.int32)
         r = elementwise.cast(e, r, bool)
     elif name in ("sum", "prod"):
-        out = np.dtype(dtype) if dtype else np.dtype(_SUM_TYPES.get(v.dtype.kind, v.dtype) if v.dtype.itemsize < 8 else v.dtype)
+        out = np.dtype(dtype) if dtype else sum_type("add", v.dtype)
         r = e.reduce(elementwise.cast(e, v, out) if out != v.dtype else v, axes, "+=" if name == "sum" else "*=",
                      0 if name == "sum" else 1, out)
     elif name in ("max", "min") and v.dtype.kind == "b":
@@ -327,7 +332,8 @@ def _moment(e: Emitter, name: str, v: Value, axes, dtype, keepdims: bool, ddof: 
 
 def _arg(e: Emitter, name: str, v: Value, axis, keepdims: bool):
     v = e.settled(v)
-    if axis is None:
+    ndim, every = v.ndim, axis is None
+    if every:
         v, axis = reshape(e, v, (-1,)), 0
     axis = normal(axis, v.ndim)
     best = keep_dims(reduction(e, name[3:], v, axis), [axis], v.ndim)
@@ -337,7 +343,7 @@ def _arg(e: Emitter, name: str, v: Value, axis, keepdims: bool):
         same = elementwise.apply(e, "logical_or", same, elementwise.apply(e, "isnan", v))
     places = Value(np.int64, v.shape, lambda i: f"({same.at(i)} ? i64({i[axis]}) : i64({size}))")
     r = e.reduce(places, [axis], "min=", int(np.iinfo(np.int64).max), np.int64)
-    return keep_dims(r, [axis], v.ndim) if keepdims else r
+    return keep_dims(r, range(ndim) if every else [axis], ndim) if keepdims else r
 
 
 def cumulative(e: Emitter, name: str, v, axis=None, dtype=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import arrays, elementwise, selections
+from . import arrays, elementwise, gathers, selections
 from .derived import do, op
 from .emitter import Emitter
 from .functions import handles
@@ -83,18 +83,29 @@ def bincount(e: Emitter, x, weights=None, minlength=0):
 
 @handles(np.unique)
 def unique(e: Emitter, ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True):
-    if return_index or return_inverse or axis is not None or not equal_nan:
-        raise NotImplementedError("np.unique with indices, by an axis or with several NaN: there are the values and return_counts")
-    v, _, _ = ordered(e, "unique", ar, None)
+    if axis is not None:
+        raise NotImplementedError("np.unique by an axis: it is of all elements")
+    v, order, _ = ordered(e, "unique", ar, None)
     v = e.materialize(v, "all")
-    same = (lambda a, b: f"({a} == {b} || {a} != {a} && {b} != {b})") if v.dtype.kind == "f" else lambda a, b: f"{a} == {b}"
+    same = (lambda a, b: f"({a} == {b} || {a} != {a} && {b} != {b})") if v.dtype.kind == "f" and equal_nan else lambda a, b: f"{a} == {b}"
     first = e.materialize(Value(np.bool_, v.shape, lambda i: f"({i[0]} == 0 ? true : !({same(v.at(i), v.at([f'max({i[0]} - 1, 0)']))}))"), "first")
-    values = arrays.subscript(e, v, (first,))
-    if not return_counts:
-        return values
-    places, = selections.nonzero(e, first)
-    ends = do(e, np.append, places, elementwise.cast(e, v.shape[0], np.int64))
-    return values, do(e, np.diff, ends)
+    found = [arrays.subscript(e, v, (first,))]
+    places, = selections.nonzero(e, first) if return_index or return_counts else (None,)
+    if return_index:  # of equal elements the first comes first
+        found.append(arrays.subscript(e, order, (places,)))
+    if return_inverse:
+        found.append(_which(e, first, order, value_of(ar).shape))
+    if return_counts:
+        found.append(do(e, np.diff, do(e, np.append, places, elementwise.cast(e, v.shape[0], np.int64))))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _which(e: Emitter, first: Value, order: Value, shape) -> Value:
+    """For each element the place of its value among the different ones."""
+    which = e.transient(np.int64, first.shape, "inverse")
+    number = op(e, "subtract", do(e, np.cumsum, first), 1)
+    gathers.scatter(e, which, order, number)
+    return arrays.reshape(e, which, shape)
 
 
 @handles(np.argwhere)

@@ -290,7 +290,10 @@ def sinc(e, x):
 @handles(np.angle)
 def angle(e, z, deg=False):
     v = e.settled(z)
-    made = op(e, "arctan2", do(e, np.imag, v), do(e, np.real, v)) if v.dtype.kind == "c" else elementwise.where(op(e, "less", v, 0), np.pi, 0.0)
+    if v.dtype.kind == "c":
+        made = op(e, "arctan2", do(e, np.imag, v), do(e, np.real, v))
+    else:
+        made = elementwise.cast(e, elementwise.where(op(e, "less", v, 0), np.pi, 0.0), floats(e, v).dtype)
     return op(e, "rad2deg", made) if deg else made
 
 

@@ -6,7 +6,7 @@ from typing import Callable
 
 from . import arrays, elementwise
 from .emitter import Emitter
-from .sizes import Size
+from .sizes import Size, minimum
 from .values import Value, value_of
 
 
@@ -35,6 +35,24 @@ def accumulate(e: Emitter, function: Callable, a, axis=0):
     e.store(along(e, result, axis, 0), first)
     with e.block(f"for {k} in 1:{v.shape[axis]}"):
         e.store(along(e, result, axis, Size(k)), function(e, along(e, result, axis, Size(k) - 1), along(e, v, axis, Size(k))))
+    return result
+
+
+def reduceat(e: Emitter, function: Callable, a, indices, axis, dtype):
+    """From each index to the next one, or that element alone where the next one is not larger."""
+    v, places, k, j = e.settled(elementwise.cast(e, a, dtype)), e.settled(indices), e.fresh("k"), e.fresh("j")
+    if places.ndim != 1:
+        raise ValueError(f"the indices of reduceat have one dimension, not {places.ndim}")
+    axis, m = arrays.normal(axis, v.ndim), places.shape[0]
+    result = e.transient(dtype, [m if d == axis else s for d, s in enumerate(v.shape)], "parts")
+    place = lambda at: e.size_of(arrays.subscript(e, places, at))  # noqa: E731
+    with e.rebinding(), e.block(f"for {k} in 0:{m}"):
+        begin, after = place(Size(k)), place(minimum(Size(k) + 1, m - 1))
+        e.store(along(e, result, axis, Size(k)), along(e, v, axis, begin))
+        with e.block(f"for {j} in {begin} + 1:({k} < {m - 1} ? {after} : {v.shape[axis]})"):
+            e.intervals[j] = (0, None)
+            row = along(e, result, axis, Size(k))
+            e.store(row, function(e, row, along(e, v, axis, Size(j))))
     return result
 
 

@@ -185,7 +185,7 @@ def _reduction(name):
         if initial is not None and name not in _JOINED:
             raise TypeError(f"np.{name} has no initial value")
         made = arrays.reduction(e, name, a, axis, dtype, keepdims, ddof)
-        return made if initial is None else elementwise.apply(e, _JOINED[name], made, initial)
+        return made if initial is None else elementwise.apply(e, _JOINED[name], made, elementwise.cast(e, initial, made.dtype))
     return handler
 
 
@@ -287,12 +287,21 @@ def flatnonzero(e, a):
     return selections.nonzero(e, ravel(e, a))[0]
 
 
+def _bound(a, bound, beyond, end: str):
+    """A bound of np.clip; none where all integers of the type are within it."""
+    dtype = value_of(a).dtype
+    if dtype.kind in "iu" and isinstance(bound, int) and not isinstance(bound, np.generic) and beyond(bound, getattr(np.iinfo(dtype), end)):
+        return None
+    return bound
+
+
 @handles(np.clip)
 def clip(e, a, a_min=None, a_max=None, *, min=None, max=None):  # noqa: A002: NumPy's names
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
+    low, high = _bound(a, low, np.less_equal, "min"), _bound(a, high, np.greater_equal, "max")
     if low is not None:
         a = elementwise.apply(e, "maximum", a, low)
-    return a if high is None else elementwise.apply(e, "minimum", a, high)
+    return elementwise.apply(e, "positive" if high is None else "minimum", a, *([] if high is None else [high]))
 
 
 @handles(np.real)
@@ -338,6 +347,8 @@ def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keep
             name, v = "add", elementwise.apply(e, "negative", value_of(elementwise.cast(e, v, base.dtype)) if v.weak else v)
         gathers.accumulate(e, base, key, v, {"add": "+=", "multiply": "*=", "maximum": "max=", "minimum": "min="}[name])
         return None
+    if method == "reduceat" and function is not None and ufunc.nin == 2 and ufunc.nout == 1:
+        return folds.reduceat(e, function, args[0], _lists_as_arrays(e, args[1]), axis, dtype or arrays.sum_type(name, value_of(args[0]).dtype))
     raise NotImplementedError(f"np.{name}.{method} is not among the functions that programs know")
 
 
@@ -402,6 +413,7 @@ def _item_method(e, a, *index):
     if len(index) == 1 and a.ndim > 1:  # counts through all elements
         a = arrays.reshape(e, a, (-1,))
     v = value_of(arrays.subscript(e, a, tuple(index)) if a.ndim else a)
+    v = elementwise.cast(e, v, {"i": np.int64, "f": np.float64, "c": np.complex128}.get(v.dtype.kind, v.dtype if v.dtype == np.uint64 or v.dtype.kind == "b" else np.int64))
     return Value(v.dtype, v.shape, v.at, weak=True)
 
 
