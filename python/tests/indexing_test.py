@@ -50,6 +50,63 @@ class Indexing(Case):
         with self.fails(headrace.UnsupportedError, "w is bound again in a loop or branch", "write w = ….copy()"):
             headrace.program(parts_after_branches, backend="interpreter")(self.random(4) + 1j, 3)
 
+    def test_arrays_of_nothing(self):
+        def nothing(x):
+            none = np.array([], dtype=int)
+            x[none] = 2.0
+            x[none] += 1
+            np.add.at(x, none, 1.0)
+            for i in range(len(x)):
+                x[::i + 1] += x[::i + 1]
+            return x[none], np.array([]), x[x > 0], np.unique(x), np.sort(x), x[::-1].cumsum()
+
+        for n in (0, 1, 4):
+            self.same(nothing, self.random(n), backend="interpreter")
+
+    def test_windows_that_reach_beyond_the_end(self):
+        """Slices end where the array does, as in Python."""
+        for f in (windows, changed_windows):
+            for sizes in ({}, {"x": f64[N]}):
+                f.__annotations__ = sizes
+                for backend in ("interpreter", "cpu"):
+                    with self.subTest(f.__name__, sizes=sizes, backend=backend):
+                        self.same(f, self.random(9), backend=backend)
+
+    def test_parts_in_another_shape_are_views(self):
+        """Where NumPy has a view, what is written to it changes the array."""
+        p = self.random(13)
+        for f, *args in ((parts_of_a_vector, p), (rows_as_matrices, self.random(4, 6), np.array([2, 0, 3])), (merged_dimensions, self.random(3, 4, 5)),
+                         (bound_anew_beside_views, p), (parts_of_parts, self.random(3, 4) + 1j * self.random(3, 4))):
+            for backend in ("interpreter", "cpu"):
+                with self.subTest(f.__name__, backend=backend):
+                    self.same(f, *args, backend=backend)
+        by = headrace.grad(headrace.program(lambda_of_parts, backend="interpreter"))(p.copy())
+        self.close(by, [(lambda_of_parts(p + h) - lambda_of_parts(p - h)) / 2e-6 for h in 1e-6 * np.eye(13)], rtol=1e-6, atol=1e-7)
+
+    def test_what_is_a_copy(self):
+        """And where it has none, nothing else changes."""
+        def copies(x, n):
+            made = (x.astype(float), np.ascontiguousarray(x.T), np.array(x), x.T.ravel(), x[:, ::2].reshape(-1), x[:, 0].ravel(), x.flatten(),
+                    np.round(n), np.nan_to_num(n), np.delete(x, [], axis=0), np.choose(n * 0, [x]), n.astype(np.int64))
+            for a in made:
+                a += 1
+            return made
+
+        def same_arrays(x, n):
+            for a in (x.astype(float, copy=False), x.conj(), np.ascontiguousarray(x[1:]), np.einsum("ij->ji", x), np.einsum("ii->i", x[:3, :3]), x.mT,
+                      np.matrix_transpose(x), np.asarray(x), n.astype(np.int64, copy=False)):
+                a += 1
+
+        def diagonals(x, n):
+            d, above = np.diagonal(x), np.diag(x, 1)
+            for a in (d, above):
+                x *= a[0]
+            return d * 1, above * 1
+
+        for f in (copies, same_arrays, diagonals):
+            with self.subTest(f.__name__):
+                self.same(f, self.random(4, 6), np.arange(24).reshape(4, 6), backend="interpreter")
+
     def test_masks(self):
         def masks(x, A):
             y = x[x > 0]
@@ -190,9 +247,19 @@ class Indexing(Case):
         with self.fails(NotImplementedError, "row", ".copy()", __file__):
             headrace.program(stale)(self.random(3, 3))
 
+        def the_last(A):
+            for i in range(3):
+                row, k, column = A[i], i, A.T[i, 1:]
+            row[0] = k
+            return row, column * 2
+
+        self.same(the_last, self.random(3, 3))
+
         def gone(A):
             for i in range(3):
                 row = A[i]
+                if row[0] > 9:
+                    break
             return row
 
         with self.fails(ValueError, "row is bound in a loop", __file__):
@@ -234,6 +301,84 @@ class Indexing(Case):
 
 def annotated(x: f64[N], i: int):
     return x[i:]
+
+
+def windows(x):
+    y, s = np.zeros_like(x), 0.0
+    for i in range(len(x)):
+        y[i] = x[i:i + 3].mean() - np.max(x[max(i - 2, 0):i + 2])
+        s += x[i + 4:].sum() + x[i + 2:i:-1].sum()
+        if i + 3 <= len(x):
+            s += np.dot(x[i:i + 3], x[:3])
+    return y, s
+
+
+def changed_windows(x):
+    for i in range(1, len(x)):
+        x[i:i + 2] += x[i - 1]
+        part = x[:len(x) // i + 1].copy()
+        part[0] += 1
+        x[0] += 0.1 * part[-1] + np.sort(x[i:i + 4])[0]
+
+
+def parts_of_a_vector(p):
+    W, b = p[1:7].reshape(2, 3), p[7:9]
+    W += np.outer(b, p[:3])
+    W[0] *= 2
+    p[9:].reshape(2, 2)[:, 0] = 5
+    p[::3].reshape(5, 1)[2] = 1
+    p[::-1].reshape(13, 1)[3:5] *= 3
+    p[2:3].reshape(())[...] = 7
+    return W @ p[:3] + b
+
+
+def rows_as_matrices(x, i):
+    for k in range(len(x)):
+        y = x[k].reshape(2, 3)
+        y[1] += y[0] * 0.5
+        x[k, 2:].reshape(2, 2).T[0] *= 2
+        np.fill_diagonal(x[k, :4].reshape(2, 2), k)
+    for k in range(len(i)):
+        y = x[i[k]].reshape(3, 2)[::-1]
+        y[:, 1] = np.sin(y[:, 0])
+        x[i[k], 1:5].reshape(2, 2)[0] += 1
+
+
+def merged_dimensions(x):
+    x[:, 1:3].reshape(3, 10)[1] *= 2
+    x[1:].reshape(8, 5)[3] = 0.5
+    x[..., 2:4].reshape(12, 2)[7] = -1
+    x[..., 2].reshape(6, 2)[1, 1] = 3
+    x[:, :, ::2].reshape(12, 3)[0] += 1
+    x[:, 1:3, 1:3].reshape(3, 4)[0] = 9
+    x.transpose(0, 2, 1).reshape(15, 4)[0] = 8
+    x.T.T.reshape(-1)[5] = 4
+    x[0:3].reshape(60)[7:9] = 2
+    np.reshape(x[2], (2, 10)).ravel()[3] = 6
+
+
+def bound_anew_beside_views(p):
+    total = 0.0
+    for t in range(3):
+        W = p.reshape(13, 1)
+        V = p[1:7].reshape(2, 3)
+        p = p * 0.5 + W[0] * V[1, 2]
+        p[2:6].reshape(2, 2)[1] = 1
+        total += V.sum() + W[3, 0]
+    return p, total
+
+
+def parts_of_parts(z):
+    z.real[1:].reshape(-1)[3] = 5
+    z[1].imag.reshape(2, 2)[0] = 7
+    z.real.ravel()[0] = 3
+    z[:, 1].reshape(3, 1).real[2] = 4
+
+
+def lambda_of_parts(p):
+    parts_of_a_vector(p)
+    W = p[3:12].reshape(3, 3)
+    return np.sum(np.tanh(W @ W)) + np.sum(p ** 2)
 
 
 def powers(x: f64[N]):

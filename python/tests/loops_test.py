@@ -100,6 +100,19 @@ def of_numbers_that_are_known(x):
     return t
 
 
+def left_of_rows(x):
+    total = 0.0
+    for v in x:
+        total += v
+        if v < 0:
+            break
+    for row in np.outer(x, x):
+        total += row[0]
+    for k, last in enumerate(np.outer(x, x)):
+        last[0] = k
+    return total + v, row * 2, last, k
+
+
 def left_where_it_is_known(x):
     s = 0.0
     for k in (1, 2, 3, 4):
@@ -122,13 +135,41 @@ def loss(x):
     return s
 
 
-def by_steps_that_grow(x):
+def by_steps_that_grow(x, steps):
     step, s = 1, 0.0
     while step < len(x):
         for i in range(0, len(x), step):
             s += x[i]
         step *= 2
     return s
+
+
+def by_steps_of_data(x, steps):
+    s, last = 0.0, 0
+    for k in range(len(steps)):
+        for i in range(k, len(x), steps[k]):
+            s = s * 0.5 + x[i]
+            last = i
+        s += last
+    return s
+
+
+def slices_by_steps(x, steps):
+    for i in range(1, 4):
+        x[i::i] += 1
+        x[::-i] *= 0.5
+        x[-1::i] -= 2
+        x[::steps[i - 1]] = x[::steps[i - 1]] * 2 + 1
+        for k in range(len(x) - 1, 0, -i):
+            x[k] += x[k - 1]
+    return x[::steps[0]].sum()
+
+
+def sieve(s):
+    s[:2] = False
+    for i in range(2, int(len(s) ** 0.5) + 1):
+        if s[i]:
+            s[i * i::i] = False
 
 
 def in_a_branch(x):
@@ -192,7 +233,7 @@ INPUTS = [np.array(v) for v in ([1.0, 2.0, 3.0, 4.0, 5.0], [0.5, 0.25, 3.0, -1.0
 class Loops(Case):
     def test_left_as_python_leaves_them(self):
         for f in (neighbours, without_a_loop_around, the_loop_variable_is_a_constant, with_else, around_loops_that_end_with_else,
-                  of_numbers_that_are_known, left_where_it_is_known, loss, in_a_branch, over_two_ranges, of_arrays_that_shrink):
+                  of_numbers_that_are_known, left_of_rows, left_where_it_is_known, loss, in_a_branch, over_two_ranges, of_arrays_that_shrink):
             for x in INPUTS:
                 with self.subTest(f.__name__, x=x):
                     self.same(f, x, backend="interpreter")
@@ -206,9 +247,13 @@ class Loops(Case):
                 self.same(of_no_iteration, np.arange(n) + 0.5, backend="interpreter")
 
     def test_a_step_that_the_program_computes(self):
-        with self.fails(headrace.UnsupportedError, "the step of a range is a number that is known", "for i in range(0, len(x), step)",
-                        "hint: for k in range((end - begin + step - 1) // step), with i = begin + k * step"):
-            headrace.program(by_steps_that_grow, backend="interpreter")(INPUTS[0])
+        for f in (by_steps_that_grow, by_steps_of_data, slices_by_steps):
+            for x in INPUTS:
+                with self.subTest(f.__name__, x=x):
+                    self.same(f, x, np.array([2, 1, 3]), backend="interpreter")
+        self.same(sieve, np.ones(60, dtype=bool))
+        with self.fails(headrace.InvalidError, "a step that the program computes is positive, and here it is -1"):
+            headrace.program(by_steps_of_data, backend="interpreter")(INPUTS[0], np.array([1, -1]))
 
     def test_gradients_through_them(self):
         x = INPUTS[0]

@@ -69,6 +69,14 @@ def literals(a):
     return a * 0.1, a + 0.3, a ** 3.7, a / 3.3
 
 
+def part(n):
+    n[:2] += 0.5
+
+
+def whole(n):
+    n += 0.5
+
+
 class Numbers(Case):
     def test_means_of_narrow_floats(self):
         """Of many numbers that lie far from zero and near each other, and of a sum that float16 has no number for."""
@@ -81,6 +89,21 @@ class Numbers(Case):
         for backend in ("interpreter", "cpu"):
             for got, expected in zip(headrace.program(moments, backend=backend)(near, large), moments(near, large)):
                 self.close(got, expected, rtol=1e-4)
+
+    def test_elements_take_what_other_types_give(self):
+        """Arrays don't: an element is a number to which another one is assigned."""
+        def elements(n, u, b, i):
+            n[0] += 0.75
+            n[i] *= 1.5
+            u[1] /= 2
+            b[0] += 1
+            for k in range(len(n)):
+                n[k] -= 0.25 * k
+
+        self.same(elements, np.array([3, -5, 7]), np.array([200, 101], np.uint8), np.array([False, True]), 1, backend="interpreter")
+        for target in ("n[:2]", "n"):
+            with self.subTest(target), self.fails(TypeError, "cannot cast the result of add from float64 to int64"):
+                headrace.program(whole if target == "n" else part, backend="interpreter")(np.array([3, 5, 7]))
 
     def test_typed_numbers_promote_as_numpys(self):
         for number, array in itertools.product(NUMBERS, ARRAYS):

@@ -374,7 +374,7 @@ class Sharing(Case):
         a = np.random.default_rng(0).standard_normal(12)
         for f in (converge, the_old_one_is_changed, the_old_one_before_an_inner_loop, a_view_of_the_old_one, a_tuple_with_the_old_one,
                   after_the_loop, after_branches, swapped, a_fresh_one_each_time, rows_of_what_is_bound_anew, by_a_function, numbers,
-                  shrunk_by_while, shrunk_until_a_break, chosen):
+                  shrunk_by_while, shrunk_until_a_break, chosen, in_another_shape):
             with self.subTest(f.__name__):
                 self.same(f, a, backend="interpreter")
 
@@ -390,7 +390,7 @@ class Sharing(Case):
 
     def test_what_copies_could_not_do_is_refused(self):
         a = np.random.default_rng(0).standard_normal(12)
-        for f, name in ((carried_and_changed, "u"), (picked_and_changed, "r"), (in_another_shape, "r"), (changed_after_the_loop, "a"),
+        for f, name in ((carried_and_changed, "u"), (picked_and_changed, "r"), (changed_after_the_loop, "a"),
                         (changed_before_it_is_bound_anew, "a"), (changed_where_it_may_not_be_bound_anew, "a"), (chosen_and_changed, "t"),
                         (chosen_while_the_other_is_changed, "t"), (chosen_of_arguments, "t"), (chosen_of_several, "t"),
                         (chosen_in_a_loop, "t"), (chosen_for_a_function, "t"), (chosen_in_a_tuple, "item")):

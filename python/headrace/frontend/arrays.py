@@ -7,10 +7,10 @@ from typing import Sequence
 
 import numpy as np
 
-from . import elementwise, gathers, selections
+from . import elementwise, gathers, reshaping, selections
 from .emitter import Emitter
-from .errors import NeedsNumbers, Unequal
-from .sizes import Size, atom, canonical, is_size, maximum, product, scaled
+from .errors import Unequal
+from .sizes import Size, atom, canonical, is_size, maximum, minimum, product, scaled
 from .values import Array, Dim, Part, Value, value_of
 
 
@@ -20,12 +20,9 @@ def slice_bounds(e: Emitter, s: slice, size):
     step = 1 if s.step is None else s.step
     if isinstance(step, np.integer):
         step = int(step)
-    if isinstance(step, Size):
-        raise NeedsNumbers([step], "the step of a slice")
-    if not isinstance(step, int):
-        raise TypeError("the step of a slice is a number that is known when the program is translated")
     if step == 0:
         raise ValueError("slice step cannot be zero")
+    step, up = (step, step > 0) if isinstance(step, int) else e.step_of(step)
 
     signed = []  # bounds that may count from the end: only the run knows where they are
 
@@ -36,23 +33,27 @@ def slice_bounds(e: Emitter, s: slice, size):
         if isinstance(x, int) and x < 0:
             x = size + x
             if isinstance(x, int) and x < 0:
-                return 0 if step > 0 else -1
+                return 0 if up else -1
             return x
         if isinstance(x, int) and isinstance(size, int):
-            return min(x, size if step > 0 else size - 1)
+            return min(x, size if up else size - 1)
         if isinstance(x, Size) and e.may_be_negative(x):  # counts from the end then
             signed.append(x)
-            return canonical(f"clamp(wrap({x}, {size}), {0 if step > 0 else -1}, {size if step > 0 else size - 1})")
+            return canonical(f"clamp(wrap({x}, {size}), {0 if up else -1}, {size if up else size - 1})")
+        if isinstance(x, Size) and e.goes_beyond(x, size if up else size - 1):
+            signed.append(x)
+            return minimum(x, size if up else size - 1)
         return x
 
-    if step > 0:
+    if up:
         begin, end = bound(s.start, 0), bound(s.stop, size)
         length = end - begin
     else:
         begin, end = bound(s.start, size - 1), bound(s.stop, -1)
         length = begin - end
-    if abs(step) != 1:
-        length = (length + (abs(step) - 1)) // abs(step)
+    apart = step if up else -step
+    if apart != 1:
+        length = (length + (apart - 1)) // apart
     if isinstance(length, int):
         length = max(length, 0)
     elif signed and s.start is not None and s.stop is not None:  # it may end before it begins
@@ -68,30 +69,31 @@ def subscript(e: Emitter, base, key):
     if any(isinstance(k, Value) and k.ndim > 0 for k in keys):
         return gathers.gather(e, _in_memory(e, base), keys)
     base = _in_memory(e, base.place() if len(keys) > sum(map(is_index, keys)) else base)
-    dims = [Dim(d.begin, d.step, None) for d in base.dims]
-    where = {d.of: n for n, d in enumerate(base.dims) if d.of is not None}
+    begins = [d.begin for d in base.dims]
+    terms: list[list] = [[] for _ in base.dims]
+    where = {of: (n, step) for n, d in enumerate(base.dims) for of, step in d.terms}
     shape: list = []
     axis = 0
     for k in keys:
         if k is None:
             shape.append(1)
             continue
-        n = where.get(axis)  # none: a dimension of one that has no place in memory
-        old = base.dims[n] if n is not None else Dim(of=axis)
+        n, apart = where.get(axis, (None, 1))  # none: a dimension of one that has no place in memory
         size = base.shape[axis]
         axis += 1
         if isinstance(k, slice):
             begin, step, length = slice_bounds(e, k, size)
             if n is not None:
-                dims[n] = Dim(_place(begin, old), old.step * step, len(shape))
+                begins[n] = _place(begin, begins[n], apart)
+                terms[n].append((len(shape), apart * step))
             shape.append(length)
         else:
             index = index_text(e, k, size)
             if n is not None:
-                dims[n] = Dim(_place(index, old), 1, None)
+                begins[n] = _place(index, begins[n], apart)
     if base.whole and shape == list(base.shape) and all(isinstance(k, slice) and k == slice(None) for k in keys):
         return base
-    return base.view(shape, dims)
+    return base.view(shape, [Dim.of_terms(b, t) for b, t in zip(begins, terms)])
 
 
 def is_index(k) -> bool:
@@ -102,11 +104,11 @@ def _in_memory(e: Emitter, base: Value) -> Array:
     return base if isinstance(base, Array) else base.dense() if isinstance(base, selections.Selected) else e.materialize(base)
 
 
-def _place(index, old: Dim):
+def _place(index, begin, step):
     """Where the index of a view lies in the container."""
-    if is_size(index) and is_size(old.begin) and is_size(old.step):
-        return old.begin + old.step * index
-    return scaled(str(index), old.begin, old.step)
+    if is_size(index) and is_size(begin) and is_size(step):
+        return begin + step * index
+    return scaled(str(index), begin, step)
 
 
 def index_text(e: Emitter, k, size):
@@ -139,13 +141,12 @@ def transpose(v: Value, axes: Sequence[int] | None = None):
     shape = [v.shape[a] for a in axes]
     back, v = {a: k for k, a in enumerate(axes)}, v.place()
     if isinstance(v, Array):
-        return v.view(shape, [Dim(d.begin, d.step, None if d.of is None else back[d.of]) for d in v.dims])
+        return v.view(shape, [d.renumbered(back) for d in v.dims])
     return Value(v.dtype, shape, lambda i: v.at([i[back[k]] for k in range(v.ndim)]), v.weak)
 
 
-def reshape(e: Emitter, v: Value, shape) -> Value:
-    if isinstance(v, Part) and v.of.whole:
-        return v.like(reshape(e, v.of, shape))
+def reshape(e: Emitter, v: Value, shape, dense: bool = False) -> Value:
+    """A view wherever it is one in NumPy; `dense`: in np.ravel."""
     shape = list(shape) if isinstance(shape, (tuple, list)) else [shape]
     shape = [e.size_of(s) for s in shape]
     if shape.count(-1) > 1:
@@ -160,8 +161,12 @@ def reshape(e: Emitter, v: Value, shape) -> Value:
     elif product(shape) != total:
         raise Unequal(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
     v = v.place()
-    if not (isinstance(v, Array) and v.whole):
-        v = e.materialize(v)
+    memory = v.of if isinstance(v, Part) else v
+    if isinstance(memory, Array) and (memory.whole or memory.ndim) and not (dense and memory is not v):
+        made = e.reshaped(memory, shape) if memory.whole else reshaping.view(e, memory, shape, dense)
+        if made is not None:
+            return made if memory is v else v.like(made)
+    v = e.materialize(v)
     return e.reshaped(v, shape) if v.whole else _reordered(e, v, shape)
 
 
@@ -205,7 +210,7 @@ def keep_dims(r: Value, axes: Sequence[int], ndim: int) -> Value:
     for k, size in zip(kept, r.shape):
         shape[k] = size
     if isinstance(r, Array):
-        return r.view(shape, [Dim(d.begin, d.step, None if d.of is None else kept[d.of]) for d in r.dims])
+        return r.view(shape, [d.renumbered(kept) for d in r.dims])
     return Value(r.dtype, shape, lambda i: r.at([i[k] for k in kept]))
 
 

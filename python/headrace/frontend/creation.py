@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import arrays, elementwise
+from . import arrays, elementwise, reshaping
 from .emitter import Emitter
 from .functions import handles, shape_of
 from .sizes import is_size, maximum
@@ -92,13 +92,26 @@ def identity(e, n, dtype=np.float64):
 
 
 @handles(np.array)
-def array(e, a, dtype=None, *, copy=True):
+def array(e, a, dtype=None, *, copy=True, ndmin=0):
     made = asarray(e, a, dtype)
-    return e.materialize(made, "copy") if copy and made is a and isinstance(made, Array) and made.ndim else made
+    made = e.materialize(made, "copy") if copy and made is a and isinstance(made, Array) and made.ndim else made
+    more = ndmin - value_of(made).ndim
+    return arrays.keep_dims(value_of(made), range(more), ndmin) if more > 0 else made
 
 
-@handles(np.asarray, np.asanyarray, np.ascontiguousarray)
+@handles(np.ascontiguousarray)
+def ascontiguousarray(e, a, dtype=None):
+    made = value_of(asarray(e, a, dtype))
+    if not made.ndim:
+        return arrays.reshape(e, made, (1,))
+    memory = made.place()
+    return made if isinstance(memory, Array) and reshaping.is_dense(memory) else e.materialize(made, "copy")
+
+
+@handles(np.asarray, np.asanyarray)
 def asarray(e, a, dtype=None):
+    if isinstance(a, (list, tuple)) and not a:
+        return zeros(e, (0,), np.float64 if dtype is None else dtype)
     if isinstance(a, (list, tuple)):
         a = arrays.stack(e, [asarray(e, x) if isinstance(x, (list, tuple)) else value_of(x) for x in a])
     return a if dtype is None or value_of(a).dtype == np.dtype(dtype) else elementwise.cast(e, a, dtype)

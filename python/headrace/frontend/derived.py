@@ -7,6 +7,7 @@ import numpy as np
 
 from . import arrays, elementwise
 from .emitter import Emitter
+from .errors import NeedsNumber
 from .functions import FUNCTIONS, REFINED, handles
 from .sizes import Size, maximum, minimum, product
 from .values import Value, broadcast, is_number, text_as, value_of
@@ -36,7 +37,7 @@ def floats(e: Emitter, a) -> Value:
 
 def known(name: str, n, what: str = "its size") -> int:
     if not isinstance(n, int):
-        raise NotImplementedError(f"np.{name} where {what} is {n}: it must be known when the program is translated")
+        raise NeedsNumber(f"np.{name} where {what} is {n}: it must be known when the program is translated")
     return n
 
 
@@ -149,8 +150,8 @@ def correlate(e, a, v, mode="valid"):
 @handles(np.round, np.around)
 def round_(e, a, decimals=0):
     v = value_of(a)
-    if v.dtype.kind in "iub" and decimals >= 0:
-        return v
+    if v.dtype.kind in "iu" and decimals >= 0:
+        return op(e, "positive", v)
     if decimals == 0:
         return op(e, "rint", v)
     power = 10.0 ** abs(decimals)
@@ -242,7 +243,7 @@ def nan_to_num(e, x, copy=True, nan=0.0, posinf=None, neginf=None):
         raise NotImplementedError("np.nan_to_num in place: assign x[...] = np.nan_to_num(x)")
     v = e.settled(x)
     if v.dtype.kind != "f":
-        return v
+        return e.materialize(v)
     info = np.finfo(v.dtype)
     high, low = (float(info.max) if posinf is None else posinf), (float(info.min) if neginf is None else neginf)
     v = e.settled(elementwise.where(op(e, "isnan", v), nan, v))

@@ -40,9 +40,12 @@ class Emitter:
         self._rebinding = False
         self.given: set[str] = set()  # of these, integers that are arguments
         self.guards = 0  # open branches, and loops that may not run (paths.py)
+        self.guards_of: dict[str, int] = {}  # variable of a loop → those at its beginning
         self.around: list = []   # the loops that are open (sharing.py)
         self.sharing: list = []  # names that have copies of what others have
         self.within: dict[str, object] = {}  # name of a size → one that is not smaller
+        self.reshapes: dict[str, tuple] = {}  # view → its base, shape and offset
+        self._flat: dict[str, Array] = {}     # container → all of it as one dimension
         self.leaves: dict[str, object] = {}  # arrays that require gradients (tape.py)
         self.places: dict[tuple, list] = {}  # of masks: where their true elements are
         self.dense: dict[int, Any] = {}  # what masks chose → its elements alone (selections.py)
@@ -124,12 +127,31 @@ class Emitter:
         whole = Array(name, dtype, largest, weak=weak)
         return whole if largest == list(shape) else whole.view(shape, whole.dims)
 
-    def reshaped(self, a: Array, shape: Sequence) -> Array:
-        """The same memory in another shape; `a` is a whole container."""
+    def reshaped(self, a: Array, shape: Sequence, offset=0) -> Array:
+        """The same memory in another shape, from the `offset`-th element on; `a` is a whole container."""
         name = self.fresh(a.name + "_view")
-        self._declarations.append(f"view {name}: {IR_NAMES[a.dtype]}[{', '.join(map(str, shape))}] of {a.name}"
-                                  if shape else f"view {name}: {IR_NAMES[a.dtype]} of {a.name}")
+        extents = f"[{', '.join(map(str, shape))}]" if shape else ""
+        self._declarations.append(f"view {name}: {IR_NAMES[a.dtype]}{extents} of {a.name}" + (f" offset {offset}" if offset != 0 else ""))
+        self.reshapes[name] = (a.name, tuple(shape), offset)
         return Array(name, a.dtype, shape, root=a.root)
+
+    def flat(self, a: Array) -> Array:
+        """All memory of a whole container as one dimension."""
+        if a.ndim == 1:
+            return a
+        if a.name not in self._flat:
+            self._flat[a.name] = self.reshaped(a, [sizes.product(a.shape)])
+        return self._flat[a.name]
+
+    def moved(self, v: Array, kept: Array) -> Array:
+        """The same part of `kept`, which has the type and sizes of v's container."""
+        def at(name: str) -> Array:
+            if name == v.root:
+                return kept
+            base, shape, offset = self.reshapes[name]
+            return self.reshaped(at(base), shape, offset)
+
+        return v.at_container(at(v.name).name, kept.root)
 
     def ahead(self, dtype, text: str, hint: str) -> Array:
         """A number that has this value before the block that is open."""
@@ -234,7 +256,12 @@ class Emitter:
             target, source = part.of, Value(part.of.dtype, part.shape, lambda i: part.joined(text_as(given, i, part.dtype), i))
         if self._reads_elsewhere(source, target):
             source = self.materialize(source, "copy")
-        self.maps(target.shape, lambda i: self.write(target, i, self.expression(source, i, target.dtype), op))
+        each = lambda i: self.write(target, i, self.expression(source, i, target.dtype), op)  # noqa: E731
+        if target.in_steps_of_numbers or 0 in target.shape:
+            self.maps(target.shape, each)
+            return
+        with self.nest(target.shape) as index:
+            each(index)
 
     def _reads_elsewhere(self, source, target: Array) -> bool:
         """Whether an element of the source may be one that another iteration writes."""
@@ -313,6 +340,16 @@ class Emitter:
             self._known[text] = (Size(name), {root for root, _ in reads})
         return self._known[text][0]
 
+    def step_of(self, v) -> tuple[Size, bool]:
+        """A step that is a size, and whether it is positive: of what only the run knows it must be."""
+        step = self.size_of(v)
+        low, high = sizes.interval(step, self.intervals)
+        if high is not None and high < 0:
+            return step, False
+        if low is None or low <= 0:
+            self.line(f"require {step} > 0 else \"a step that the program computes is positive, and here it is {{}}\", {step}")
+        return step, True
+
     def alone(self, size: int | Size) -> int | Size:
         """The size as one name, where it is an expression of what only the run knows."""
         if isinstance(size, int) or str(size) in self.symbols or not self.symbols & set(sizes.names_in(size)):
@@ -332,6 +369,14 @@ class Emitter:
     def may_be_negative(self, size) -> bool:
         low, _ = sizes.interval(size, self.intervals)
         return low is None or low < 0
+
+    def goes_beyond(self, x: Size, most) -> bool:
+        """Whether a loop surely takes it there: one around which no branch asks for it first."""
+        inside = [name for name in self.loops if name in sizes.names_in(x)]
+        if not inside or self.guards_of.get(inside[-1]) != self.guards:
+            return False
+        low, _ = sizes.interval(sizes.largest(x - most, self.loops, self.intervals), self.intervals)
+        return low is not None and low > 0
 
     def test(self, v) -> str:
         """A condition."""

@@ -17,6 +17,13 @@ class NeedsNumbers(Retry, NotImplementedError):
         self.sizes = [str(s) for s in sizes]
 
 
+class NeedsNumber(NeedsNumbers):
+    """The same, of what no loop need be the cause of."""
+
+    def __init__(self, what: str):
+        Exception.__init__(self, what)
+
+
 class Rebound(NeedsNumbers):
     """A list or dict that control flow binds anew: where the loop can't be written out, its parts get memory of their own."""
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from . import arrays, elementwise, folds, gathers, products, selections, tape
 from .emitter import Emitter
-from .errors import Refused, UnknownAttribute
+from .errors import NeedsNumber, Refused, UnknownAttribute
 from .sizes import Size, is_size, maximum, minimum, product
 from .values import Array, Part, Value, broadcast, is_number, show, value_of
 
@@ -45,7 +45,7 @@ def reshape(e, a, shape, order="C"):
 
 @handles(np.ravel)
 def ravel(e, a, order="C"):
-    return reshape(e, a, (-1,), order)
+    return arrays.reshape(e, value_of(a), (-1,), dense=True) if order == "C" else reshape(e, a, (-1,), order)
 
 
 @handles(np.transpose)
@@ -60,6 +60,13 @@ def swapaxes(e, a, axis1, axis2):
     i, j = arrays.normal(axis1, v.ndim), arrays.normal(axis2, v.ndim)
     order[i], order[j] = order[j], order[i]
     return arrays.transpose(v, order)
+
+
+@handles(np.matrix_transpose)
+def matrix_transpose(e, x, /):
+    if value_of(x).ndim < 2:
+        raise ValueError(f"the transpose of a matrix of {value_of(x).ndim} dimensions")
+    return swapaxes(e, x, -1, -2)
 
 
 @handles(np.flip)
@@ -152,14 +159,12 @@ FUNCTIONS[np.tril] = _triangle("<=")
 def diag(e, v, k=0):
     v = e.settled(v)
     if not isinstance(k, int):
-        raise TypeError("np.diag: k is a number that is known when the program is translated")
+        raise NeedsNumber("np.diag: k is a number that is known when the program is translated")
     if v.ndim == 1:
         n, name = v.shape[0] + abs(k), elementwise.IR_NAMES[v.dtype]
         place = 0 if k >= 0 else 1
         return Value(v.dtype, (n, n), lambda i: f"({i[1]} == {arrays.scaled(i[0], k, 1)} ? {v.at([i[place]])} : {name}(0))")
-    rows, columns = v.shape[0] + min(k, 0), v.shape[1] - max(k, 0)
-    length = minimum(rows, columns)
-    return Value(v.dtype, (length,), lambda i: v.at([arrays.scaled(i[0], max(-k, 0), 1), arrays.scaled(i[0], max(k, 0), 1)]))
+    return FUNCTIONS[np.diagonal](e, v, k)
 
 
 @handles(np.trace)
@@ -362,6 +367,8 @@ def _lists_as_arrays(e: Emitter, key):
 def attribute(e: Emitter, v: Value, name: str):
     if name == "T":
         return arrays.transpose(v)
+    if name == "mT":
+        return FUNCTIONS[np.matrix_transpose](e, v)
     if name in ("shape", "ndim", "dtype"):
         return getattr(v, name)
     if name == "size":
@@ -374,7 +381,7 @@ def attribute(e: Emitter, v: Value, name: str):
         return Method(v, METHODS[name], name)
     if name in LATER:
         return Method(v, FUNCTIONS[getattr(np, name)], name)
-    raise UnknownAttribute(f"arrays in programs have no attribute '{name}'", name, [*METHODS, *LATER, "T", "shape", "ndim", "dtype", "size", "real", "imag"])
+    raise UnknownAttribute(f"arrays in programs have no attribute '{name}'", name, [*METHODS, *LATER, "T", "mT", "shape", "ndim", "dtype", "size", "real", "imag"])
 
 
 # Methods whose functions other files register.
@@ -399,6 +406,10 @@ def _transpose_method(e, a, *axes):
 
 def _fill_method(e, a, number):
     e.store(a, elementwise.cast(e, number, a.dtype))
+
+
+def _astype_method(e, a, dtype, copy=True):
+    return a if not copy and a.dtype == np.dtype(dtype) else elementwise.cast(e, a, dtype)
 
 
 def _flatten_method(e, a, order="C"):
@@ -426,6 +437,6 @@ def _tolist_method(e, a):
 METHODS = {name: FUNCTIONS[getattr(np, name)] for name in (
     "sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "cumsum", "cumprod", "copy", "dot",
     "clip", "squeeze", "swapaxes", "ravel", "repeat", "trace", "conjugate")}
-METHODS.update(item=_item_method, tolist=_tolist_method, conj=METHODS["conjugate"], reshape=_reshape_method, transpose=_transpose_method, fill=_fill_method,
-               flatten=_flatten_method, astype=lambda e, a, dtype, copy=True: elementwise.cast(e, a, dtype),
+METHODS.update(item=_item_method, tolist=_tolist_method, reshape=_reshape_method, transpose=_transpose_method, fill=_fill_method,
+               flatten=_flatten_method, astype=_astype_method, conj=lambda e, a: a if a.dtype.kind != "c" else elementwise.apply(e, "conjugate", a),
                requires_grad_=tape.requires_grad, backward=tape.backward)

@@ -144,6 +144,8 @@ def scatter(e: Emitter, base: Array, key, v, op: str = "") -> bool:
         v = elementwise.apply(e, op, target, v)
     v = elementwise.cast(e, v, base.dtype)
     source = e.materialize(broadcast(value_of(v), places.shape), "new")
+    if 0 in places.shape:
+        return True
     # One after the other: where an element is named twice, the last value stays, as in NumPy.
     with e.nest(places.shape) as index:
         e.write(base, places(index), e.expression(source, index, base.dtype))

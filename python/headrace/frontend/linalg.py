@@ -7,6 +7,7 @@ import numpy as np
 from ..trees import sequence
 from . import arrays, elementwise, products
 from .emitter import Emitter
+from .errors import NeedsNumber, NeedsNumbers
 from .functions import FUNCTIONS, handles
 from .types import IR_NAMES
 from .values import Array, Value, broadcast, broadcast_shapes, show, value_of
@@ -58,7 +59,7 @@ def _whole(e: Emitter, v: Value) -> Array:
         return v
     made = e.materialize(v, "operand")
     if not made.whole:
-        raise NotImplementedError("a library function of a matrix whose size a loop changes: give it its largest size")
+        raise NeedsNumbers(made.shape, "a library function of a matrix whose size a loop changes")
     return made
 
 
@@ -136,7 +137,7 @@ def matrix_power(e: Emitter, a, n):
         raise NotImplementedError(f"np.linalg.matrix_power of an array of {a.ndim} dimensions: call it for each matrix, in a loop")
     a = square("matrix_power", a)
     if not isinstance(n, int):
-        raise TypeError("np.linalg.matrix_power: n is a number that is known when the program is translated")
+        raise NeedsNumber("np.linalg.matrix_power: n is a number that is known when the program is translated")
     base, result = (inv(e, a) if n < 0 else a), None
     for bit in bin(abs(n))[:1:-1]:
         if bit == "1":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..trees import has_parts, items, mapped
 from . import arrays, creation, elementwise, gathers, growing, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Rebound, Refused, Resized, Retry, Retyped, Unequal
+from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Rebound, Resized, Retry, Retyped, Unequal
 from .evaluate import BINARY, Evaluator, Scope
 from .imports import Imports, without_contexts
 from .local import Local
@@ -24,7 +24,7 @@ from .returns import returning
 from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size
-from .statements import RESULT, assigned, mentions, named_anew, read_after, without_else
+from .statements import RESULT, assigned, at_last, exits, mentions, named_anew, read_after, without_else
 from .values import Array, Part, Value, is_number, show, value_of
 from .written_out import MOST_WRITTEN_OUT, WrittenOut
 
@@ -126,7 +126,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         if isinstance(base, (Array, Part)) and gathers.scatter(self.emitter, base, key, value, name):
             return
         view = arrays.subscript(self.emitter, base, key)
-        self._update(view, self.binary(name, view, value), name)
+        self._update(view, self.binary(name, view, value), name, element=not view.ndim)
 
     def _update_item(self, owner: list | dict, key, value, name: str) -> None:
         """owner[key] += value, of a list or dict."""
@@ -137,10 +137,12 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         else:
             growing.set_item(self.emitter, owner, key, self._kept(new, "item"))
 
-    def _update(self, target: Array, new, name: str) -> None:
-        kinds = "biufc"
+    def _update(self, target: Array, new, name: str, element: bool = False) -> None:
+        """target op= …; `element`: one of an array, to which a number is assigned, cast as by target = …"""
+        kinds = "bbbbc" if element else "biufc"
+        kinds = dict(zip("biufc", map(kinds.index, kinds)))
         got = value_of(new).dtype
-        if kinds.index(got.kind) > kinds.index(target.dtype.kind) and not (got.kind in "iu" and target.dtype.kind in "iu"):
+        if kinds[got.kind] > kinds[target.dtype.kind] and not (got.kind in "iu" and target.dtype.kind in "iu"):
             raise TypeError(f"cannot cast the result of {name} from {got} to {target.dtype}")
         new = elementwise.cast(self.emitter, new, target.dtype)
         if not (isinstance(target, Selected) and target.update(new)):
@@ -364,25 +366,28 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
             return
         self.one_by_one(s, [self.held(i, s.body) for i in items])  # a tuple or list of Python's: known, so written out
 
-    def _range_loop(self, s: ast.For, bounds: list, rows: Value | None = None) -> None:
+    def _range_loop(self, s: ast.For, bounds: list, rows: Value | None = None, at: Callable[[Size], Any] = lambda k: k) -> None:
+        """`at`: what its variable is, from one that goes in steps that are known."""
         if not isinstance(s.target, ast.Name):
             raise NotImplementedError("a loop over a range binds one name")
         name = s.target.id
         if name in assigned(s.body):  # the loop has a variable of its own then
-            self._range_loop(named_anew(s, f"each {self.emitter.fresh(name)}"), bounds, rows)
+            self._range_loop(named_anew(s, f"each {self.emitter.fresh(name)}"), bounds, rows, at)
             return
         begin, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
         begin, end = self.emitter.size_of(begin), self.emitter.size_of(end)
         if step == 0:
             raise ValueError("range() arg 3 must not be zero")
+        step = int(step) if isinstance(step, np.integer) else step
         if not isinstance(step, int):
-            raise Refused("the step of a range is a number that is known when the program is translated",
-                          f"for k in range((end - begin + step - 1) // step), with {name} = begin + k * step, where the step is positive")
+            step, up = self.emitter.step_of(step)
+            count = (end - begin + step - 1) // step if up else (begin - end - step - 1) // -step
+            return self._range_loop(s, [0, self.emitter.alone(count), 1], None, lambda k: begin + step * k)
         runs = self.surely_runs(begin, end, step)
         if runs is None:
             return self.skipped(s)
         self._settle(s.body)
-        before, left = self.scope.names.get(name), self._last_value(s)
+        before, left = self.scope.names.get(name), self._last_value(s, rows)
         variable = self.emitter.fresh(_hint(name))
         text = f"for {variable} in {begin}:{end}" + ("" if step == 1 else f":{step}")
         first, last = sizes.interval(begin, self.emitter.intervals), sizes.interval(end, self.emitter.intervals)
@@ -391,8 +396,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
                                             (last[0] if last[0] is None else last[0] + 1, first[1]))
         self.emitter.loops[variable] = (least, greatest)
         self.emitter.symbols.add(variable)
-        with self.looping(s, runs) as states, self._leaving(s.body, variable), self.emitter.block(text), self.iterating(s.body):
-            index = Size(variable)
+        with self.looping(s, runs) as states, self._leaving(s.body, variable, begin + (end - begin - (1 if step > 0 else -1)) // step * step), self.emitter.block(text), self.iterating(s.body):
+            index, self.emitter.guards_of[variable] = at(Size(variable)), self.emitter.guards
             self.scope.names[name] = index if rows is None else arrays.subscript(self.emitter, rows, index)
             self.scope.unbound.pop(name, None)
             if left is not None:
@@ -403,32 +408,38 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
             states.append(self.state())
         del self.emitter.loops[variable]
         self.sizes_after_loop()
-        self._after_loop(name, before, left, rows)
+        self._after_loop(s, before, left, rows)
 
-    def _last_value(self, s: ast.For) -> Array | None:
-        """Memory for what a loop's variable is after the loop, where someone reads it there."""
-        if not read_after(s.target.id, s, self.scope.source.body):
+    def _last_value(self, s: ast.For, rows: Value | None) -> Array | None:
+        """Memory for the number that a loop's variable is after the loop, where someone reads it there."""
+        if not read_after(s.target.id, s, self.scope.source.body) or rows is not None and rows.ndim > 1:
             return None
+        if rows is not None:
+            return self.emitter.materialize(elementwise.cast(self.emitter, 0, rows.dtype), s.target.id + "_last")
         before = self.scope.names.get(s.target.id)
         known = before if is_size(before) or isinstance(before, Value) and before.weak and before.dtype == np.int64 and not before.ndim else 0
         return self.emitter.materialize(known, s.target.id + "_last")
 
-    def _after_loop(self, name: str, before, last: Array | None, rows: Value | None) -> None:
+    def _after_loop(self, s: ast.For, before, last: Array | None, rows: Value | None) -> None:
+        name = s.target.id
         self.scope.names.pop(name, None)
         if before is not None and not isinstance(before, OutOfScope) and name in self._variables:
             self.scope.names[name] = before
+        if rows is not None and rows.ndim > 1:
+            if read_after(name, s, self.scope.source.body):
+                self.scope.names[name] = OutOfScope(name) if exits(s.body, (ast.Break,)) else arrays.subscript(self.emitter, rows, -1)
+            return
         if last is None:
             return
-        if rows is not None:
-            self.scope.names[name] = OutOfScope(name)
-        elif name in self._variables:
+        if name in self._variables:
             self._set(name, self._variables[name], last)
         else:
             self.scope.names[name] = last
 
     @contextlib.contextmanager
-    def _leaving(self, body: list[ast.stmt], variable: str = ""):
-        """A loop's body: names that it binds to something that only exists in it are unknown afterwards."""
+    def _leaving(self, body: list[ast.stmt], variable: str = "", last: int | Size = 0):
+        """A loop's body: names that it binds to something that only exists in it are what they are in the last iteration, where its
+        variable is `last`, or unknown afterwards."""
         known = self.emitter.names - {variable}
         yield
         for name in assigned(body):
@@ -438,7 +449,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
             if isinstance(value, Array) and value.count is not None and mentions(value.count) & inside:
                 self.scope.names[name] = value.view(value.shape, value.dims)
             elif not isinstance(value, OutOfScope) and mentions(value) & inside:
-                self.scope.names[name] = OutOfScope(name)
+                left = at_last(value, variable, last) if variable and mentions(value) & inside == {variable} and not exits(body) else None
+                self.scope.names[name] = OutOfScope(name) if left is None else left
 
     def _written_out(self, s: ast.For, bounds: list, rows: Value | None, retry: Retry):
         """The loop with its variable as a number, one body after the other; None where its bounds are not known."""

@@ -7,6 +7,7 @@ import numpy as np
 from . import arrays, elementwise
 from .derived import along, do, floats, op
 from .emitter import Emitter
+from .errors import NeedsNumbers
 from .functions import METHODS, handles
 from .values import Array, Value, value_of
 
@@ -26,7 +27,7 @@ def ordered(e: Emitter, name: str, a, axis) -> tuple[Value, Value, int]:
     if not isinstance(taken, Array) or not taken.whole:
         taken = e.materialize(taken, "unsorted")
     if not taken.whole:
-        raise NotImplementedError(f"np.{name} of an array whose size a loop changes")
+        raise NeedsNumbers(v.shape, f"np.{name} of an array whose size a loop changes")
     count = e.transient(np.int64, [1], "count")
     e.fill(count, v.shape[axis])
     values, places = e.transient(taken.dtype, v.shape, "sorted"), e.transient(np.int64, v.shape, "order")

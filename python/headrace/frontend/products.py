@@ -10,7 +10,7 @@ from . import elementwise
 from .arrays import normal
 from .emitter import Emitter
 from .sizes import atom
-from .values import broadcast, broadcast_shapes, value_of
+from .values import Array, Value, broadcast, broadcast_shapes, value_of
 
 
 def _spelled_out(spec: str, ranks: list[int]) -> str:
@@ -66,6 +66,8 @@ def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
         raise ValueError(f"einsum: the result has the index {strange[0]}, which no operand has")
     if len(values) > 2 and (path := _path(terms, out, values)) is not None:
         return _pairwise(e, terms, out, values, path)
+    if len(values) == 1 and not set(terms[0]) - set(out):
+        return _reordered(values[0].place(), terms[0], out, extents)
     dtype = np.result_type(*[v.dtype for v in values])
     if dtype.kind == "b":  # whether any product is true
         counts = einsum(e, spec, *[elementwise.cast(e, v, np.int64) for v in values])
@@ -85,6 +87,14 @@ def einsum(e: Emitter, spec: str, *operands, hint: str = "product"):
     e.maps([extents[c] for c in order],
            lambda i: e.write(target, i[: len(out)], text(dict(zip(order, i))), "+="))
     return target
+
+
+def _reordered(v: Value, term: str, out: str, extents: dict) -> Value:
+    """Dimensions in another order, or diagonals: a view."""
+    places, shape = [out.index(c) for c in term], [extents[c] for c in out]
+    if isinstance(v, Array):
+        return v.view(shape, [d.renumbered(places) for d in v.dims])
+    return Value(v.dtype, shape, lambda i: v.at([i[k] for k in places]))
 
 
 _OPEN = 100  # what a size that is not known counts as

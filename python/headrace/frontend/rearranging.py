@@ -6,9 +6,10 @@ import numpy as np
 
 from . import arrays, creation, elementwise
 from .derived import MANY, along, do, floats, known, one_dimension, op
+from .errors import NeedsNumber
 from .functions import handles
 from .sizes import Size, minimum, scaled
-from .values import Value, broadcast_shapes, is_number, typed_number, value_of
+from .values import Array, Value, broadcast_shapes, is_number, typed_number, value_of
 
 
 # ---- places ----
@@ -275,18 +276,25 @@ def _split(e, name, ary, cuts, axis, equal):
 
 @handles(np.diagonal)
 def diagonal(e, a, offset=0, axis1=0, axis2=1):
-    v = e.settled(a)
+    v = e.settled(a).place()
     first, second = arrays.normal(axis1, v.ndim), arrays.normal(axis2, v.ndim)
-    if first == second or not isinstance(offset, int):
-        raise ValueError("np.diagonal takes two axes, and an offset that is known when the program is translated")
+    if first == second:
+        raise ValueError("np.diagonal takes two axes")
+    if not isinstance(offset, int):
+        raise NeedsNumber("np.diagonal: the offset is a number that is known when the program is translated")
     others = [k for k in range(v.ndim) if k not in (first, second)]
     length = minimum(v.shape[first] + min(offset, 0), v.shape[second] - max(offset, 0))
+    shape, begins = [*(v.shape[k] for k in others), length], {first: max(-offset, 0), second: max(offset, 0)}
+    if isinstance(v, Array):
+        square = arrays.subscript(e, v, tuple(slice(begins[k], begins[k] + length) if k in begins else slice(None) for k in range(v.ndim)))
+        places = [others.index(k) if k in others else len(others) for k in range(v.ndim)]
+        return square.view(shape, [d.renumbered(places) for d in square.dims])
 
     def at(i):
-        place = {**dict(zip(others, i)), first: scaled(i[-1], max(-offset, 0), 1), second: scaled(i[-1], max(offset, 0), 1)}
+        place = {**dict(zip(others, i)), **{k: scaled(i[-1], begin, 1) for k, begin in begins.items()}}
         return v.at([place[k] for k in range(v.ndim)])
 
-    return Value(v.dtype, [*(v.shape[k] for k in others), length], at)
+    return Value(v.dtype, shape, at)
 
 
 @handles(np.diagflat)
@@ -310,7 +318,7 @@ def delete(e, arr, obj, axis=None):
         size = known("delete", v.shape[axis]) if any(k < 0 for k in obj) else 0
         for k in sorted({k % size if k < 0 else k for k in map(int, obj)}, reverse=True):
             v = delete(e, v, k, axis)
-        return v
+        return v if obj else e.materialize(v)
     v, axis, k = _one_place(e, "delete", arr, obj, axis)
     return arrays.concatenate(e, [along(e, v, axis, slice(None, k)), along(e, v, axis, slice(k + 1, None))], axis)
 

@@ -58,14 +58,14 @@ class Sharing:
         if not others:
             return
         for other, value in others.items():
-            if any(a.root == variable.root != a.name for a in _arrays(value)):
+            if variable.shape != variable.extents and any(a.root == variable.root != a.name for a in _arrays(value)):
                 raise NotImplementedError(f"{name} is bound again in a loop or branch while {other} is a view of it in another shape: "
                                           f"write {other} = ….copy()")
         kept = self.emitter.materialize(variable, variable.name)
         if self.is_callers(variable):
             self.note_callers(f"its {min(others)}", kept)
         for other, value in others.items():
-            self.scope.names[other] = _moved(self.emitter, value, variable.root, kept.name)
+            self.scope.names[other] = _moved(self.emitter, value, variable.root, kept)
 
     def held(self, value, body: list[ast.stmt]):
         """What a loop goes over: a copy where the body binds the name of that memory to another array."""
@@ -199,9 +199,9 @@ def _memory(value):
     return value.of if isinstance(value, Part) else value
 
 
-def _moved(e, value, root: str, name: str):
+def _moved(e, value, root: str, kept: Array):
     if has_parts(value):
-        return growing.replaced(e, value, lambda v: _moved(e, v, root, name))
+        return growing.replaced(e, value, lambda v: _moved(e, v, root, kept))
     if isinstance(value, Part):
-        return value.like(_moved(e, value.of, root, name))
-    return value.at_container(name) if isinstance(value, Array) and value.root == root else value
+        return value.like(_moved(e, value.of, root, kept))
+    return e.moved(value, kept) if isinstance(value, Array) and value.root == root else value

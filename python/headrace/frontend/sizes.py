@@ -147,6 +147,8 @@ def _interval(n: ast.expr, known: dict[str, Interval]) -> Interval:
         constant = b[0] if b[0] is not None and b[0] == b[1] else None
         if isinstance(n.op, ast.Mult) and constant is None and a[0] is not None and a[0] == a[1]:
             a, constant = b, a[0]
+        if isinstance(n.op, ast.Mult) and constant is None and None not in (a[0], b[0]) and min(a[0], b[0]) >= 0:
+            return a[0] * b[0], None if None in (a[1], b[1]) else a[1] * b[1]
         if isinstance(n.op, ast.Mult) and constant is not None:
             ends = [None if x is None else x * constant for x in a]
             return tuple(ends) if constant >= 0 else (ends[1], ends[0])
@@ -169,6 +171,9 @@ def largest(size, loops: dict[str, tuple], known: dict[str, Interval]):
     for name, (least, greatest) in reversed(loops.items()):
         if not isinstance(size, Size) or not _speaks_of(size, name):
             continue
+        size = _without_division(size, name, known)
+        if not isinstance(size, Size) or not _speaks_of(size, name):
+            continue
         slope = canonical(f"({_with(size, name, f'{name} + 1')}) - ({size})")
         low, high = interval(slope, known)
         if low is not None and low >= 0:
@@ -177,6 +182,21 @@ def largest(size, loops: dict[str, tuple], known: dict[str, Interval]):
             size = canonical(_with(size, name, str(least)))
     low, _ = interval(size, known)
     return size if size is before or low is not None and low >= 0 else maximum(size, 0)
+
+
+def _without_division(size: Size, name: str, known: dict[str, Interval]) -> int | Size:
+    """a // b is at most a, where a is not negative and b speaks of the name: where the size grows with it."""
+    def bound(n: ast.expr) -> str:
+        if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv) and re.search(rf"\b{name}\b", ast.unparse(n.right)):
+            low, _ = _interval(n.right, known)
+            return f"max({bound(n.left)}, 0)" if low is not None and low > 0 else f"({ast.unparse(n)})"
+        if isinstance(n, ast.BinOp) and isinstance(n.op, (ast.Add, ast.Sub)):
+            return f"({bound(n.left)} + {bound(n.right)})" if isinstance(n.op, ast.Add) else f"({bound(n.left)} - ({ast.unparse(n.right)}))"
+        if isinstance(n, ast.Call):
+            return f"{ast.unparse(n.func)}({', '.join(map(bound, n.args))})"
+        return f"({ast.unparse(n)})"
+
+    return canonical(bound(ast.parse(size.text, mode="eval").body)) if "//" in size.text else size
 
 
 def _speaks_of(size: Size, name: str) -> bool:

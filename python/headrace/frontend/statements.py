@@ -9,8 +9,8 @@ from typing import Callable
 
 from ..trees import has_parts, items
 from .selections import Selected
-from .sizes import Size
-from .values import Array, Part, Value
+from .sizes import Size, canonical, is_size
+from .values import Array, Dim, Part, Value
 
 RESULT = "return"  # what a function returns, as a name: no Python name is a keyword
 
@@ -139,6 +139,21 @@ def exits(body: list[ast.stmt], kinds: tuple = (ast.Break, ast.Continue)) -> boo
     return False
 
 
+def at_last(value, variable: str, last):
+    """A size, or a part of an array, with the last number of a loop in the place of its variable; None for what data decide, too."""
+    def put(x):
+        return x if isinstance(x, int) else canonical(re.sub(rf"\b{variable}\b", f"({last})", str(x)))
+
+    if isinstance(value, Size):
+        return put(value)
+    if isinstance(value, Part):
+        of = at_last(value.of, variable, last)
+        return None if of is None else value.like(of)
+    if not isinstance(value, Array) or not all(is_size(p) for d in value.dims for p in (d.begin, *(step for _, step in d.terms))):
+        return None
+    return value.view(list(map(put, value.shape)), [Dim.of_terms(put(d.begin), [(of, put(step)) for of, step in d.terms]) for d in value.dims])
+
+
 def mentions(value) -> set[str]:
     """Names in the sizes and places of a value."""
     if has_parts(value):
@@ -151,5 +166,5 @@ def mentions(value) -> set[str]:
     if isinstance(value, Value):
         parts += value.shape
     if isinstance(value, Array):
-        parts += [p for d in value.dims for p in (d.begin, d.step)]
+        parts += [p for d in value.dims for p in (d.begin, *(step for _, step in d.terms))]
     return {name for p in parts for name in re.findall(r"[A-Za-z_]\w*", str(p))}

@@ -69,12 +69,32 @@ def recorded():
 
 class Dim:
     """One dimension of a container as a view sees it: at `begin + step * i`, where i is the view's index `of`; or, with `of`
-    None, at `begin` alone."""
+    None, at `begin` alone. `more`: further (of, step), of views of all memory as one dimension (reshaping.py)."""
 
-    __slots__ = ("begin", "step", "of")
+    __slots__ = ("begin", "step", "of", "more")
 
-    def __init__(self, begin=0, step=1, of: int | None = None):
-        self.begin, self.step, self.of = begin, step, of
+    def __init__(self, begin=0, step=1, of: int | None = None, more: Sequence[tuple] = ()):
+        self.begin, self.step, self.of, self.more = begin, step, of, tuple(more)
+
+    @classmethod
+    def of_terms(cls, begin, terms: Sequence[tuple]) -> Dim:
+        """At begin + Σ step * i, of (i, step)."""
+        (of, step), *more = terms or [(None, 1)]
+        return cls(begin, step, of, more)
+
+    @property
+    def terms(self) -> list[tuple]:
+        return [] if self.of is None else [(self.of, self.step), *self.more]
+
+    def renumbered(self, places) -> Dim:
+        """Of a view whose indices stand at `places` of the old ones."""
+        return Dim.of_terms(self.begin, [(places[of], step) for of, step in self.terms])
+
+    def text(self, index: Sequence[str]) -> str:
+        begin = self.begin
+        for of, step in reversed(self.terms):
+            begin = scaled(index[of], begin, step)
+        return str(begin)
 
 
 class Array(Value):
@@ -86,28 +106,34 @@ class Array(Value):
         self.name = name
         self.root = root or name
         self.dims = list(dims) if dims is not None else [Dim(of=k) for k in range(len(self.shape))]
+        self.extents = self.shape  # the container's
 
     @property
     def whole(self) -> bool:
         return len(self.dims) == len(self.shape) and all(
-            d.of == k and d.begin == 0 and d.step == 1 for k, d in enumerate(self.dims)) and self._covers
+            d.of == k and d.begin == 0 and d.step == 1 and not d.more for k, d in enumerate(self.dims)) and self._covers
+
+    @property
+    def in_steps_of_numbers(self) -> bool:
+        """Otherwise nobody can tell that its elements lie in different places, and what writes them is a loop."""
+        return all(isinstance(step, int) for d in self.dims for _, step in d.terms)
 
     in_place = False  # of numbers: whether x += … changes this memory, as it does with arrays without dimensions
     _covers = True  # of views: whether the sizes are the container's, too
 
     def view(self, shape: Sequence, dims: Sequence[Dim]) -> Array:
         v = Array(self.name, self.dtype, shape, dims, self.root, self.weak)
-        v._covers = False
+        v._covers, v.extents = False, self.extents
         return v
 
-    def at_container(self, name: str) -> Array:
+    def at_container(self, name: str, root: str) -> Array:
         """The same part of another container of this one's type and sizes."""
-        v = Array(name, self.dtype, self.shape, self.dims, weak=self.weak)
-        v._covers = self._covers
+        v = Array(name, self.dtype, self.shape, self.dims, root, weak=self.weak)
+        v._covers, v.extents = self._covers, self.extents
         return v
 
     def _element(self, index: list[str]) -> str:
-        where = [str(d.begin) if d.of is None else scaled(index[d.of], d.begin, d.step) for d in self.dims]
+        where = [d.text(index) for d in self.dims]
         text = f"{self.name}[{', '.join(where)}]" if where else self.name
         for reads in _recorders.open:
             reads.append((self.root, text))

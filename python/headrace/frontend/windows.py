@@ -53,7 +53,7 @@ def fill_diagonal(e: Emitter, a, val, wrap=False):
     n = minimum(*a.shape)
     if wrap and a.shape[0] is not n:
         raise NotImplementedError("np.fill_diagonal with wrap=")
-    diagonal = a.view((n,), [Dim(d.begin, d.step, None if d.of is None else 0) for d in a.dims])
+    diagonal = a.view((n,), [d.renumbered((0, 0)) for d in a.dims])
     e.store(diagonal, elementwise.cast(e, val, a.dtype))
 
 
@@ -95,7 +95,7 @@ def choose(e: Emitter, a, choices, out=None, mode="raise"):
     if out is not None or mode != "raise":
         raise NotImplementedError("np.choose with out= or mode=")
     parts = list(choices) if isinstance(choices, (list, tuple)) else list(unstack(e, choices))
-    place, result = e.settled(a), parts[0]
+    place, result = e.settled(a), elementwise.where(True, *parts[:1] * 2)
     for k, part in enumerate(parts[1:], 1):
         result = elementwise.where(elementwise.apply(e, "equal", place, k), part, result)
     return result
