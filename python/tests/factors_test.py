@@ -194,15 +194,15 @@ class Factors(Case):
         def vector(a):
             return np.linalg.svd(a[0])
 
-        def inverse(a):
-            return np.unique(a, return_inverse=True)
+        def rows(a):
+            return np.unique(a, axis=0)
 
         def halves(a):
             return np.gcd(a, 2)
 
         for f, kind, text in ((least_squares, TypeError, "not the residuals of np.linalg.lstsq"), (hermitian, NotImplementedError, "leave it out"),
                               (raw, NotImplementedError, "there are 'reduced'"), (vector, ValueError, "takes matrices"),
-                              (inverse, NotImplementedError, "return_counts"), (halves, TypeError, "takes integers, not float64")):
+                              (rows, NotImplementedError, "it is of all elements"), (halves, TypeError, "takes integers, not float64")):
             with self.subTest(f.__name__), self.fails(kind, text, __file__):
                 headrace.program(f)(np.eye(2))
 
