@@ -184,6 +184,8 @@ def function_of(f) -> Function:
 
 def planned(memory_limit: int | None, store: Sequence[str], recompute: Sequence[str]) -> dict[str, Any]:
     """What is kept of the forward pass, as Sdfg.gradient takes it."""
+    if memory_limit is not None and not isinstance(memory_limit, (int, np.integer)):
+        raise TypeError(f"memory_limit is a number of bytes, not {memory_limit!r}")
     for names in (store, recompute):
         if isinstance(names, str) or not all(isinstance(n, str) for n in names):
             raise TypeError(f"store and recompute take lists of names, not {names!r}")

@@ -17,7 +17,8 @@ NEW_ARRAYS = {np.zeros, np.ones, np.empty, np.full, np.ndarray, np.eye, np.ident
 
 def _filled(e: Emitter, shape, number, dtype, hint: str) -> Array:
     a = e.transient(dtype, shape_of(e, shape), hint)
-    e.fill(a, number)
+    number = asarray(e, number) if isinstance(number, (list, tuple)) else number
+    e.fill(a, number if is_number(number) else broadcast(value_of(number), a.shape))
     return a
 
 
@@ -33,6 +34,7 @@ def ones(e, shape, dtype=np.float64):
 
 @handles(np.full)
 def full(e, shape, fill_value, dtype=None):
+    fill_value = asarray(e, fill_value) if isinstance(fill_value, (list, tuple)) else fill_value
     return _filled(e, shape, fill_value, dtype or value_of(fill_value).dtype, "full")
 
 

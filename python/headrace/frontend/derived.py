@@ -109,7 +109,7 @@ def trapezoid(e, y, x=None, dx=1.0, axis=-1):
 
 
 @handles(np.ptp)
-def ptp(e, a, axis=None, keepdims=False):
+def ptp(e, a, axis=None, *, keepdims=False):
     v = e.settled(a)
     return op(e, "subtract", do(e, np.max, v, axis, keepdims=keepdims), do(e, np.min, v, axis, keepdims=keepdims))
 
@@ -353,8 +353,8 @@ def multi_dot(e, parts):
 
 
 @handles(np.corrcoef)
-def corrcoef(e, x, rowvar=True):
-    c = e.settled(do(e, np.cov, x, rowvar))
+def corrcoef(e, x, y=None, rowvar=True):
+    c = e.settled(do(e, np.cov, x, y, rowvar))
     if c.ndim == 0:
         return op(e, "divide", c, c)
     d = e.settled(op(e, "sqrt", do(e, np.diag, c)))

@@ -18,7 +18,7 @@ from ..trees import assembled, has_parts, is_record, items
 from .calling import CALLING
 from .constructs import NoPlace
 from .emitter import Emitter
-from .errors import NeedsNumbers, NoArray, OutOfScope, Refused, Retry, Retyped, Unknown
+from .errors import NeedsNumber, NeedsNumbers, NoArray, OutOfScope, Refused, Retry, Retyped, Unknown
 from .functions import FUNCTIONS, Method, attribute, ufunc_method
 from .impure import check_pure
 from .parts import same_parts
@@ -351,7 +351,7 @@ class Evaluator:
         if isinstance(base, Value):
             return arrays.subscript(self.emitter, base, key)
         if isinstance(key, (Value, Size)) and isinstance(base, (list, tuple, dict)):
-            raise NeedsNumbers([], f"an item of a {type(base).__name__} whose place the program computes")
+            raise NeedsNumber(f"an item of a {type(base).__name__} whose place the program computes: make it an array, by np.array(…)")
         return value_of(base) if isinstance(base, np.ndarray) and self._runtime(_parts(key)) else base[key]
 
     # ---- calls ----

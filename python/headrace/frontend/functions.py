@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 
 import numpy as np
 
@@ -181,7 +182,12 @@ _JOINED = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
 def _reduction(name):
-    def handler(e, a, axis=None, dtype=None, keepdims=False, ddof=0, *, initial=None, where=None):
+    order = list(inspect.signature(getattr(np, name)).parameters)[2:]  # of what may stand behind the axis
+
+    def handler(e, a, axis=None, *more, **named):
+        return reduced(e, a, axis, **{**dict(zip(order, more)), **named})
+
+    def reduced(e, a, axis=None, *, dtype=None, out=None, keepdims=False, ddof=0, initial=None, where=None):
         if where is not None:
             if name not in _OUTSIDE and (initial is None or name not in _JOINED):
                 raise NotImplementedError(f"np.{name} with where=, which has no value where nothing is chosen"
@@ -190,8 +196,21 @@ def _reduction(name):
         if initial is not None and name not in _JOINED:
             raise TypeError(f"np.{name} has no initial value")
         made = arrays.reduction(e, name, a, axis, dtype, keepdims, ddof)
-        return made if initial is None else elementwise.apply(e, _JOINED[name], made, elementwise.cast(e, initial, made.dtype))
+        if initial is not None:
+            made = elementwise.apply(e, _JOINED[name], made, elementwise.cast(e, initial, made.dtype))
+        return made if out is None else _stored(e, out, made)
+
+    handler.handler = reduced
     return handler
+
+
+def _stored(e: Emitter, out, result) -> Array:
+    """out=: the array that holds the result."""
+    out = out.place() if isinstance(out, Value) else out
+    if not isinstance(out, Array):
+        raise TypeError("out= takes an array that the program can write")
+    e.store(out, elementwise.cast(e, result, out.dtype))
+    return out
 
 
 for _name in ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin"):
@@ -253,13 +272,7 @@ def _ufunc(name):
         if where is not None and out is None:
             raise Refused(f"np.{name} with where= and without out=, which has no value where nothing is chosen", "give out=, or use np.where")
         if out is not None:
-            out = out.place() if isinstance(out, Value) else out
-            if not isinstance(out, Array):
-                raise TypeError("out= takes an array that the program can write")
-            if where is not None:
-                result = elementwise.where(where, result, out)
-            e.store(out, elementwise.cast(e, result, out.dtype))
-            return out
+            return _stored(e, out, result if where is None else elementwise.where(where, result, out))
         return result
     return handler
 

@@ -15,13 +15,13 @@ def _without(e, a, number):
 
 
 @handles(np.nansum)
-def nansum(e, a, axis=None, dtype=None, keepdims=False):
-    return do(e, np.sum, _without(e, a, 0.0), axis, dtype, keepdims)
+def nansum(e, a, axis=None, dtype=None, *, keepdims=False):
+    return do(e, np.sum, _without(e, a, 0.0), axis, dtype, keepdims=keepdims)
 
 
 @handles(np.nanprod)
-def nanprod(e, a, axis=None, dtype=None, keepdims=False):
-    return do(e, np.prod, _without(e, a, 1.0), axis, dtype, keepdims)
+def nanprod(e, a, axis=None, dtype=None, *, keepdims=False):
+    return do(e, np.prod, _without(e, a, 1.0), axis, dtype, keepdims=keepdims)
 
 
 @handles(np.nancumsum)
@@ -38,26 +38,26 @@ def _counted(e, v, axis, keepdims):
 
 
 @handles(np.nanmean)
-def nanmean(e, a, axis=None, keepdims=False):
+def nanmean(e, a, axis=None, *, keepdims=False):
     v = e.settled(floats(e, a))
     return op(e, "divide", nansum(e, v, axis, keepdims=keepdims), _counted(e, v, axis, keepdims))
 
 
 @handles(np.nanvar)
-def nanvar(e, a, axis=None, ddof=0, keepdims=False):
+def nanvar(e, a, axis=None, *, ddof=0, keepdims=False):
     v = e.settled(floats(e, a))
-    gap = e.settled(_zero_for_nan(e, op(e, "subtract", v, e.settled(nanmean(e, v, axis, True))), v))
+    gap = e.settled(_zero_for_nan(e, op(e, "subtract", v, e.settled(nanmean(e, v, axis, keepdims=True))), v))
     total = do(e, np.sum, op(e, "multiply", gap, gap), axis, keepdims=keepdims)
     return op(e, "divide", total, op(e, "subtract", _counted(e, v, axis, keepdims), ddof))
 
 
 @handles(np.nanstd)
-def nanstd(e, a, axis=None, ddof=0, keepdims=False):
-    return op(e, "sqrt", nanvar(e, a, axis, ddof, keepdims))
+def nanstd(e, a, axis=None, *, ddof=0, keepdims=False):
+    return op(e, "sqrt", nanvar(e, a, axis, ddof=ddof, keepdims=keepdims))
 
 
 def _nan_extreme(function, outside):
-    def handler(e, a, axis=None, keepdims=False):
+    def handler(e, a, axis=None, *, keepdims=False):
         v = e.settled(a)
         if v.dtype.kind != "f":
             return do(e, function, v, axis, keepdims=keepdims)
@@ -71,7 +71,7 @@ FUNCTIONS[np.nanmax], FUNCTIONS[np.nanmin] = _nan_extreme(np.max, -np.inf), _nan
 
 def _nan_place(function, outside):
     """The first place where the number is no NaN, as NumPy's; it raises where there is none, and a program gives 0."""
-    def handler(e, a, axis=None, keepdims=False):
+    def handler(e, a, axis=None, *, keepdims=False):
         v = e.settled(a)
         return do(e, function, _without(e, v, outside), axis, keepdims=keepdims)
     return handler

@@ -113,5 +113,5 @@ def percentile(e, a, q, axis=None, *, keepdims=False):
 
 
 @handles(np.median)
-def median(e, a, axis=None, keepdims=False):
+def median(e, a, axis=None, *, keepdims=False):
     return _quantile(e, "median", a, 0.5, axis, keepdims)

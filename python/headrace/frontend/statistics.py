@@ -11,7 +11,7 @@ from .values import Value, broadcast, value_of
 
 
 @handles(np.histogram)
-def histogram(e: Emitter, a, bins=10, range=None, weights=None, density=False):
+def histogram(e: Emitter, a, bins=10, range=None, density=None, weights=None):
     """Bins of one width. (Counts are integers, as NumPy's; weighted sums have the weights' type.)"""
     if isinstance(value_of(bins), Value) and value_of(bins).ndim or density:
         raise NotImplementedError("np.histogram with edges or density: give the number of bins")
@@ -60,14 +60,17 @@ def _places(e: Emitter, v: Value, low, high, edges, n):
     return Value(np.int64, v.shape, moved)
 
 
-@handles(np.cov)
-def cov(e: Emitter, m, rowvar: bool = True, bias: bool = False, ddof=None):
-    """Covariances of the rows of `m` (of its columns, without `rowvar`)."""
-    v = value_of(m)
+def _rows(v: Value, rowvar: bool) -> Value:
     if v.ndim == 1:
-        v = arrays.keep_dims(v, [0] if rowvar else [1], 2)
-    if not rowvar:
-        v = arrays.transpose(v)
+        return arrays.keep_dims(v, [0], 2)
+    return v if rowvar else arrays.transpose(v)
+
+
+@handles(np.cov)
+def cov(e: Emitter, m, y=None, rowvar: bool = True, bias: bool = False, ddof=None):
+    """Covariances of the rows of `m` and `y` (of their columns, without `rowvar`)."""
+    v, *others = [_rows(value_of(x), rowvar) for x in (m, y) if x is not None]
+    v = arrays.concatenate(e, [v, *others], 0) if others else v
     if v.dtype.kind not in "fc":
         v = elementwise.cast(e, v, np.float64)
     mean = arrays.reduction(e, "mean", v, 1, None, True)

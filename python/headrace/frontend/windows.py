@@ -58,7 +58,7 @@ def fill_diagonal(e: Emitter, a, val, wrap=False):
 
 
 @handles(np.copyto)
-def copyto(e: Emitter, dst, src, where=True):
+def copyto(e: Emitter, dst, src, *, where=True):
     dst = dst.place() if isinstance(dst, Value) else dst
     if not isinstance(dst, Value):
         raise TypeError("np.copyto writes an array of the program")
@@ -70,7 +70,7 @@ def putmask(e: Emitter, a, mask, values):
     v = value_of(values)
     if v.ndim and v.shape != a.shape:
         raise NotImplementedError("np.putmask with values of another shape, which NumPy repeats")
-    copyto(e, a, values, mask)
+    copyto(e, a, values, where=mask)
 
 
 @handles(np.put)
