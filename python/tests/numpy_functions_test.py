@@ -29,7 +29,7 @@ np.delete(v, 1)|np.delete(A, 0, axis=1)|np.insert(v, 2, 0.5)|np.insert(A, 1, 0.5
 np.take_along_axis(A, np.argsort(A, axis=1), axis=1)|np.nansum(u)|np.nanprod(u)|np.nanmean(u)|np.nanvar(u)|np.nanstd(u, ddof=1)|np.nanmax(u)|np.nanmin(u)|np.nancumsum(u)
 np.max(v, initial=0.7)|np.sum(v, initial=2.0)|np.sum(v, where=v > 0)|np.prod(A, axis=0, where=A < 0.5)|np.min(v, initial=9.0, where=v > 0)|np.linalg.multi_dot([A, B.T, A])
 np.cov(v, w)|np.corrcoef(v, w)|np.cov(A, B, False)|np.cov(v, w, True, True)|np.corrcoef(A, A[0])|np.sum(A, 0, np.float64, None, True)|np.max(A, 1, None, True)|np.var(A, 0, None, None, 1)|np.nanmean(A, 0)
-np.sum(A, axis=0, out=np.zeros_like(A[0]))|np.mean(v, 0)|np.modf(v)[0]|np.compress(v > 0, v)|np.extract(v > 0, w)|np.roll(A, (1, -2), axis=(0, 1))|np.roll(A, 3)|np.maximum.accumulate(A, axis=1)|np.minimum.accumulate(v)
+np.median(A, axis=(0, 1))|np.quantile(A, 0.3, axis=(1, 0), keepdims=True)|np.median(A[:3, :4])|np.median(A, axis=0, keepdims=True)|np.sum(A, axis=0, out=np.zeros_like(A[0]))|np.mean(v, 0)|np.modf(v)[0]|np.compress(v > 0, v)|np.extract(v > 0, w)|np.roll(A, (1, -2), axis=(0, 1))|np.roll(A, 3)|np.maximum.accumulate(A, axis=1)|np.minimum.accumulate(v)
 np.einsum("...i,...i", A, A)|np.einsum("...ij,kj->...ik", A[None], B)|np.einsum("ij,jk", A, B.T)|A[:, ::-1].take([1, 0], axis=1)
 np.quantile(v, [0.1, 0.5])|np.percentile(A, [10, 60], axis=1)|np.interp([0.1, 0.4], s, s * s)|A[np.ix_([0, 2], [1, 3])]|np.delete(v, [0, 3])|np.delete(A, [1, -1], axis=1)
 np.maximum(s, [0.1, 0.2, 0.3])|s * [1, 2, 3]|[1.0, 2.0, 4.0] + s|np.dot([1.0, 2.0, 3.0], s)|s.dot([1, 2, 3])|np.average(s, weights=[1, 2, 3])|np.convolve(v, [1, 2, 1], "same")
@@ -68,7 +68,7 @@ np.abs(z * 1e200)|np.abs(z * 1e-200)|np.abs(z.astype(np.complex64) * 1e25)|np.ab
 np.frexp(v * 1e300)[1]|np.frexp(v * 1e-310)[0]|np.frexp(u)[0]|np.frexp(f)[1]|np.frexp(u / 0)[0]|np.frexp(k)[1]|np.ldexp(v * 1e-300, 2000)|np.ldexp(v * 1e300, k * 500 - 600)|np.ldexp(f, k)
 2 ** (k + 3)|(k + 3) ** (k + 3)|3 ** (k * k)|np.power(i8, i8 % 5)|np.uint8(3) ** np.abs(k)|np.power(2, (k + 3).astype(np.uint8))|(-2) ** (k + 3)|2 ** (k * k * 20)
 np.max(k, initial=1.5)|np.sum(k, initial=2.75)|np.prod(i8, initial=1.5)|np.sum(v, dtype=np.float32, initial=1)|np.argmax(A, keepdims=True)|np.argmin(A, axis=None, keepdims=True)|np.angle(f)|np.angle(k)|np.array(i8.tolist())
-np.array(v, ndmin=3)|np.full((2, len(v)), v)|np.full_like(A, A[0])|np.full((2, 3), [1, 2, 3])|np.full(3, v[0])|np.clip(np.abs(k).astype(np.uint8), -1, 2)|np.clip(i8, 0, 1000)|np.clip(k, None, None)|np.add.reduceat(i8, [0, 3])|np.bitwise_or.reduceat(k, [0, 2])
+np.median(u)|np.median(v / 0)|np.median(np.floor(v))|np.median(k[:6])|np.array(v, ndmin=3)|np.full((2, len(v)), v)|np.full_like(A, A[0])|np.full((2, 3), [1, 2, 3])|np.full(3, v[0])|np.clip(np.abs(k).astype(np.uint8), -1, 2)|np.clip(i8, 0, 1000)|np.clip(k, None, None)|np.add.reduceat(i8, [0, 3])|np.bitwise_or.reduceat(k, [0, 2])
 k ** 9|k ** 31|i8 ** 11|np.power(k, 12)|v ** np.inf
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """

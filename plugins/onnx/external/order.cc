@@ -57,7 +57,6 @@ void Select(const Call& call, int64_t n, int64_t most, Key key, std::vector<Reco
     std::nth_element(records->begin(), records->begin() + most, records->end());
     records->resize(static_cast<size_t>(most));
   }
-  std::sort(records->begin(), records->end());
 }
 
 template <typename Record>
@@ -109,10 +108,11 @@ std::vector<int64_t> SortByHalves(const Call& call, int64_t n, Key key) {
 }
 
 template <typename Record, typename Key>
-std::vector<int64_t> Sorted(const Call& call, int64_t n, int64_t most, Key key) {
+std::vector<int64_t> Sorted(const Call& call, int64_t n, int64_t most, bool in_order, Key key) {
   std::vector<Record> records;
-  if (most < n / 16) {
+  if (most < (in_order ? n / 16 : n)) {
     Select(call, n, most, key, &records);
+    if (in_order) std::sort(records.begin(), records.end());
   } else if (Record::kBits == 64 && n > kShort && n >> 32 == 0) {
     return SortByHalves(call, n, key);
   } else {
@@ -128,40 +128,41 @@ std::vector<int64_t> Sorted(const Call& call, int64_t n, int64_t most, Key key) 
 
 // key gives `bits` bits.
 template <int bits, typename Key>
-std::vector<int64_t> SortedBy(const Call& call, int64_t n, int64_t most, bool descending, Key key) {
+std::vector<int64_t> SortedBy(const Call& call, int64_t n, int64_t most, bool descending, bool in_order, Key key) {
   using Record = std::conditional_t<bits == 32, Narrow, Wide>;
   constexpr uint64_t all = bits == 32 ? 0xffffffffu : ~uint64_t{0};
   const uint64_t turned = descending ? all : 0;
-  if (bits == 32 && n >> 32) return Sorted<Wide>(call, n, most, [=](int64_t i) { return key(i) ^ turned; });
-  return Sorted<Record>(call, n, most, [=](int64_t i) { return key(i) ^ turned; });
+  if (bits == 32 && n >> 32) return Sorted<Wide>(call, n, most, in_order, [=](int64_t i) { return key(i) ^ turned; });
+  return Sorted<Record>(call, n, most, in_order, [=](int64_t i) { return key(i) ^ turned; });
 }
 
 }  // namespace
 
-std::vector<int64_t> Order(const Call& call, const hr_value& x, int64_t first, int64_t step, int64_t n, int64_t most, bool descending) {
+std::vector<int64_t> Order(const Call& call, const hr_value& x, int64_t first, int64_t step, int64_t n, int64_t most, bool descending,
+                           bool in_order) {
   call.LeaveIfCancelled();
   switch (x.dtype) {
     case HR_F64: {
       const double* at = static_cast<const double*>(x.data) + first;
-      return SortedBy<64>(call, n, most, descending, [=](int64_t i) { return KeyOfFloat<uint64_t>(at[i * step]); });
+      return SortedBy<64>(call, n, most, descending, in_order, [=](int64_t i) { return KeyOfFloat<uint64_t>(at[i * step]); });
     }
     case HR_F32: {
       const float* at = static_cast<const float*>(x.data) + first;
-      return SortedBy<32>(call, n, most, descending, [=](int64_t i) -> uint64_t { return KeyOfFloat<uint32_t>(at[i * step]); });
+      return SortedBy<32>(call, n, most, descending, in_order, [=](int64_t i) -> uint64_t { return KeyOfFloat<uint32_t>(at[i * step]); });
     }
     case HR_I64:
     case HR_U64: {
       const uint64_t sign = x.dtype == HR_I64 ? uint64_t{1} << 63 : 0, *at = static_cast<const uint64_t*>(x.data) + first;
-      return SortedBy<64>(call, n, most, descending, [=](int64_t i) { return at[i * step] ^ sign; });
+      return SortedBy<64>(call, n, most, descending, in_order, [=](int64_t i) { return at[i * step] ^ sign; });
     }
     default: break;
   }
   const hr_value* v = &x;
   if (IsFloat(x.dtype))  // no narrower type has a value that f32 lacks
-    return SortedBy<32>(call, n, most, descending,
+    return SortedBy<32>(call, n, most, descending, in_order,
                         [=](int64_t i) -> uint64_t { return KeyOfFloat<uint32_t>(static_cast<float>(ToDouble(*v, first + i * step))); });
   const int64_t lowest = IsUnsigned(x.dtype) ? 0 : -(int64_t{1} << 31);
-  return SortedBy<32>(call, n, most, descending, [=](int64_t i) { return static_cast<uint64_t>(ToInt(*v, first + i * step) - lowest); });
+  return SortedBy<32>(call, n, most, descending, in_order, [=](int64_t i) { return static_cast<uint64_t>(ToInt(*v, first + i * step) - lowest); });
 }
 
 }  // namespace onnx_ops::external

@@ -85,11 +85,11 @@ HR_ONNX_FUNCTION(onnx_topk) {
   char* values = values_port < 0 ? nullptr : static_cast<char*>(call.Make(values_port, x.dtype, shape));
   int64_t* indices = indices_port < 0 ? nullptr : static_cast<int64_t*>(call.Make(indices_port, HR_I64, shape));
   const int64_t size = Size(x.dtype);
-  const bool largest = call.Int("largest", 1) != 0;  // unsorted output may have any order: sorted is one
+  const bool largest = call.Int("largest", 1) != 0, sorted = call.Int("sorted", 1) != 0;
   for (int64_t o = 0; o < s.outer; ++o)
     for (int64_t i = 0; i < s.inner; ++i) {
       const int64_t first = o * s.n * s.inner + i;
-      const std::vector<int64_t> order = Order(call, x, first, s.inner, s.n, k, largest);
+      const std::vector<int64_t> order = Order(call, x, first, s.inner, s.n, k, largest, sorted);
       for (int64_t j = 0; j < k; ++j) {
         const int64_t from = order[static_cast<size_t>(j)], to = (o * k + j) * s.inner + i;
         if (values) std::memcpy(values + to * size, static_cast<const char*>(x.data) + (first + from * s.inner) * size, static_cast<size_t>(size));

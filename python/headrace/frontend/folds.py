@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Callable
 
+import numpy as np
+
 from . import arrays, elementwise
 from .emitter import Emitter
-from .sizes import Size, minimum
-from .values import Value, value_of
+from .sizes import Size, maximum, minimum
+from .values import Value, scalar, value_of
 
 
 def reduce(e: Emitter, function: Callable, a, axis=0, keepdims: bool = False):
@@ -38,8 +40,8 @@ def accumulate(e: Emitter, function: Callable, a, axis=0):
     return result
 
 
-def reduceat(e: Emitter, function: Callable, a, indices, axis, dtype):
-    """From each index to the next one, or that element alone where the next one is not larger."""
+def reduceat(e: Emitter, function: Callable, a, indices, axis, dtype, op: str | None):
+    """From each index to the next one, or that element alone where the next one is not larger. `op`: what adds an element up in place."""
     v, places, k, j = e.settled(elementwise.cast(e, a, dtype)), e.settled(indices), e.fresh("k"), e.fresh("j")
     if places.ndim != 1:
         raise ValueError(f"the indices of reduceat have one dimension, not {places.ndim}")
@@ -49,6 +51,14 @@ def reduceat(e: Emitter, function: Callable, a, indices, axis, dtype):
     with e.rebinding(), e.block(f"for {k} in 0:{m}"):
         begin, after = place(Size(k)), place(minimum(Size(k) + 1, m - 1))
         e.store(along(e, result, axis, Size(k)), along(e, v, axis, begin))
+        if op:
+            last = e.size_of(scalar(np.int64, f"({k} < {m - 1} ? {after} : {v.shape[axis]})"))
+            part = along(e, v, axis, slice(begin + 1, None))
+            row = along(e, result, axis, Size(k))
+            order = [d for d in range(v.ndim) if d != axis] + [axis]
+            shape = [maximum(last - begin - 1, 0) if d == axis else part.shape[d] for d in order]
+            e.maps(shape, lambda i: e.write(row, i[:-1], e.expression(part, [i[order.index(d)] for d in range(v.ndim)], dtype), op))
+            return result
         with e.block(f"for {j} in {begin} + 1:({k} < {m - 1} ? {after} : {v.shape[axis]})"):
             e.intervals[j] = (0, None)
             row = along(e, result, axis, Size(k))

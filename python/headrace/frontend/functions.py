@@ -342,6 +342,9 @@ def imag(e, a):
     return _part(v, "imag")
 
 
+IN_PLACE = {"add": "+=", "multiply": "*=", "maximum": "max=", "minimum": "min="}
+
+
 def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keepdims=False):
     """np.add.outer, np.add.reduce, np.add.accumulate, np.add.at and those of other functions."""
     name = ufunc.__name__
@@ -363,10 +366,10 @@ def ufunc_method(e: Emitter, ufunc, method: str, *args, axis=0, dtype=None, keep
         if name == "subtract":
             v = value_of(v)
             name, v = "add", elementwise.apply(e, "negative", value_of(elementwise.cast(e, v, base.dtype)) if v.weak else v)
-        gathers.accumulate(e, base, key, v, {"add": "+=", "multiply": "*=", "maximum": "max=", "minimum": "min="}[name])
+        gathers.accumulate(e, base, key, v, IN_PLACE[name])
         return None
     if method == "reduceat" and function is not None and ufunc.nin == 2 and ufunc.nout == 1:
-        return folds.reduceat(e, function, args[0], _lists_as_arrays(e, args[1]), axis, dtype or arrays.sum_type(name, value_of(args[0]).dtype))
+        return folds.reduceat(e, function, args[0], _lists_as_arrays(e, args[1]), axis, dtype or arrays.sum_type(name, value_of(args[0]).dtype), IN_PLACE.get(name))
     raise NotImplementedError(f"np.{name}.{method} is not among the functions that programs know")
 
 

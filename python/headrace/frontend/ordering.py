@@ -9,11 +9,13 @@ from .derived import along, do, floats, op
 from .emitter import Emitter
 from .errors import NeedsNumbers
 from .functions import METHODS, handles
+from .sizes import product
 from .values import Array, Value, value_of
 
 
-def ordered(e: Emitter, name: str, a, axis) -> tuple[Value, Value, int]:
-    """The elements in ascending order along `axis`, where they were, and the axis; equal ones keep their order."""
+def ordered(e: Emitter, name: str, a, axis, least=None) -> tuple[Value, Value, int]:
+    """The elements in ascending order along `axis`, where they were, and the axis; equal ones keep their order. `least`: so many of the
+    smallest, in any order."""
     v = value_of(a)
     if axis is None:
         v, axis = do(e, np.ravel, v), 0
@@ -29,9 +31,10 @@ def ordered(e: Emitter, name: str, a, axis) -> tuple[Value, Value, int]:
     if not taken.whole:
         raise NeedsNumbers(v.shape, f"np.{name} of an array whose size a loop changes")
     count = e.transient(np.int64, [1], "count")
-    e.fill(count, v.shape[axis])
-    values, places = e.transient(taken.dtype, v.shape, "sorted"), e.transient(np.int64, v.shape, "order")
-    e.node(f"onnx.TopK{{axis = {axis}, largest = 0, sorted = 1}}(X = {taken.name}, K = {count.name}) -> (Values = {values.name}, "
+    e.fill(count, v.shape[axis] if least is None else least)
+    shape = [s if least is None or d != axis else least for d, s in enumerate(v.shape)]
+    values, places = e.transient(taken.dtype, shape, "sorted"), e.transient(np.int64, shape, "order")
+    e.node(f"onnx.TopK{{axis = {axis}, largest = 0, sorted = {int(least is None)}}}(X = {taken.name}, K = {count.name}) -> (Values = {values.name}, "
            f"Indices = {places.name})", [taken.root, count.root], values)
     e.changed(values, places)
     return (values if dtype.kind != "b" else elementwise.cast(e, values, bool)), places, axis
@@ -69,14 +72,8 @@ def _sort_in_place(e, a, axis=-1, kind=None, order=None, *, stable=None):
 METHODS["sort"] = _sort_in_place
 
 
-def _quantile(e: Emitter, name: str, a, q, axis, keepdims: bool):
-    v = floats(e, a)
-    if axis is None:
-        ndim, v, axes = v.ndim, do(e, np.ravel, v), list(range(v.ndim))
-        values, _, k = ordered(e, name, v, 0)
-    else:
-        values, _, k = ordered(e, name, v, axis)
-        ndim, axes = v.ndim, [k]
+def _quantile(e: Emitter, values: Value, k: int, q) -> Value:
+    """Of values in order along axis k."""
     n = values.shape[k]
     # Between the two elements around q (n - 1).
     at = op(e, "multiply", q, elementwise.cast(e, op(e, "subtract", n, 1), np.float64))
@@ -85,10 +82,9 @@ def _quantile(e: Emitter, name: str, a, q, axis, keepdims: bool):
     high = e.materialize(op(e, "minimum", op(e, "add", low, 1), op(e, "subtract", n, 1)), "high")
     pick = lambda i: along(e, values, k, e.size_of(i))  # noqa: E731
     a0, a1 = e.settled(pick(low)), e.settled(pick(high))
-    part = elementwise.cast(e, op(e, "subtract", at, low), v.dtype)
+    part = elementwise.cast(e, op(e, "subtract", at, low), values.dtype)
     made = op(e, "add", a0, op(e, "multiply", op(e, "subtract", a1, a0), part))
-    made = elementwise.where(op(e, "isnan", e.settled(along(e, values, k, -1))), np.nan, made)  # NaN is the last one
-    return arrays.keep_dims(made, axes, ndim) if keepdims else made
+    return elementwise.where(op(e, "isnan", e.settled(along(e, values, k, -1))), np.nan, made)  # NaN is the last one
 
 
 def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float):
@@ -97,9 +93,23 @@ def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float):
         if q.ndim > 1 or not isinstance(q.shape[0], int):
             raise NotImplementedError(f"np.{name} for q of another kind than one number or a known number of them")
         q = [arrays.subscript(e, q, k) for k in range(q.shape[0])]
-    if isinstance(q, (list, tuple)):
-        return do(e, np.stack, [_each_q(e, name, a, one, axis, keepdims, scale) for one in q])
-    return _quantile(e, name, a, q if scale == 1 else op(e, "divide", q, scale), axis, keepdims)
+    v, k, axes, ndim = _one_axis(e, a, axis)
+    values = ordered(e, name, v, k)[0]
+    several = isinstance(q, (list, tuple))
+    made = [_quantile(e, values, k, one if scale == 1 else op(e, "divide", one, scale)) for one in (q if several else [q])]
+    made = [arrays.keep_dims(m, axes, ndim) if keepdims else m for m in made]
+    return do(e, np.stack, made) if several else made[0]
+
+
+def _one_axis(e: Emitter, a, axis) -> tuple[Value, int, list[int], int]:
+    """The array with the axes as one, its place, and which they were of how many."""
+    v = floats(e, a)
+    axes = arrays.axes_of(axis, v.ndim)
+    if len(axes) == 1:
+        return v, axes[0], axes, v.ndim
+    others = [k for k in range(v.ndim) if k not in axes]
+    moved = v if not others else arrays.transpose(v, [*others, *sorted(axes)])
+    return arrays.reshape(e, moved, [*(v.shape[k] for k in others), product(v.shape[k] for k in axes)]), len(others), axes, v.ndim
 
 
 @handles(np.quantile)
@@ -114,4 +124,15 @@ def percentile(e, a, q, axis=None, *, keepdims=False):
 
 @handles(np.median)
 def median(e, a, axis=None, *, keepdims=False):
-    return _quantile(e, "median", a, 0.5, axis, keepdims)
+    """Of n // 2 + 1 elements, the smallest in any order: the largest, or its mean with the one before it."""
+    v, k, axes, ndim = _one_axis(e, a, axis)
+    n = v.shape[k]
+    values, _, _ = ordered(e, "median", v, k, n // 2 + 1) if n != 0 else (v, None, k)
+    place = e.settled(do(e, np.argmax, values, k, keepdims=True))
+    most = e.settled(do(e, np.take_along_axis, values, place, k))
+    others = Value(values.dtype, values.shape, lambda i: f"({place.at([x if d != k else '0' for d, x in enumerate(i)])} == {i[k]} ? -inf : {values.at(i)})")
+    before = do(e, np.max, others, k, keepdims=True)
+    mean = op(e, "add", *(op(e, "multiply", x, elementwise.cast(e, 0.5, values.dtype)) for x in (before, most)))
+    made = elementwise.where(op(e, "equal", op(e, "remainder", n, 2), 0), mean, most)
+    made = along(e, elementwise.where(do(e, np.any, op(e, "isnan", v), k, keepdims=True), np.nan, made), k, 0)
+    return arrays.keep_dims(made, axes, ndim) if keepdims else made

@@ -28,13 +28,16 @@ def by_the_run(e: Emitter, base, exponent, dtype: np.dtype) -> Value:
         e.write(left, [], "i64(0)")
         e.maps(shape, lambda i: e.write(left, [], f"({e.expression(bits, i, dtype)} != 0 ? i64(1) : i64(0))", "max="))
 
+    def step(i: list[str]) -> None:
+        e.write(result, i, f"{result.at(i)}*(({bits.at(i)} & 1) != 0 ? {square.at(i)} : {name}(1))")
+        e.write(square, i, f"{square.at(i)}*{square.at(i)}")
+        e.write(bits, i, f"{bits.at(i)} >> 1")
+
     with e.rebinding():
         look()
         e.read.add(left.name)
         with e.block(f"while {left.name} > 0"):
-            e.maps(shape, lambda i: e.write(result, i, f"(({bits.at(i)} & 1) != 0 ? {result.at(i)}*{square.at(i)} : {result.at(i)})"))
-            e.maps(shape, lambda i: e.write(square, i, f"{square.at(i)}*{square.at(i)}"))
-            e.maps(shape, lambda i: e.write(bits, i, f"{bits.at(i)} >> 1"))
+            e.maps(shape, step)
             look()
     return result
 
