@@ -7,6 +7,7 @@ from python.tests.case import Case, headrace
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
+from torch.utils import _pytree as pytree  # noqa: E402
 
 F64 = torch.float64
 
@@ -41,22 +42,25 @@ class Experts(nn.Module):
         return out
 
 
-class Masks(Case):
-    def agree(self, module, *calls):
+class Agreement(Case):
+    def agree(self, module, *calls, programs=2):
         """Results and gradients of each call as eager code has them, by one program."""
         headrace.reset_counters()
-        ours = headrace.module(module if isinstance(module, nn.Module) else Of(module))
+        theirs = module if isinstance(module, nn.Module) else Of(module)
+        ours = headrace.module(theirs)
         for args in calls:
             made = []
-            for f in (ours, module):
+            for f in (ours, theirs):
                 leaves = [a.clone().requires_grad_(a.is_floating_point()) for a in args]
-                results = f(*leaves)
-                results = results if isinstance(results, tuple) else (results,)
-                floats = [a for a in leaves if a.requires_grad]
-                made.append((results, torch.autograd.grad(sum(r.square().sum() for r in results), floats, allow_unused=True)))
+                results = pytree.tree_leaves(f(*leaves))
+                floats = [a for a in [*leaves, *f.parameters()] if a.requires_grad]
+                smooth = [r for r in results if r.requires_grad]
+                made.append((results, torch.autograd.grad(sum(r.square().sum() for r in smooth), floats, allow_unused=True) if smooth else ()))
             torch.testing.assert_close(made[0], made[1], rtol=1e-9, atol=1e-12, equal_nan=True)
-        self.assertEqual(headrace.counters()["torch.module"], {"traces": 1, "programs": 2})
+        self.assertEqual(headrace.counters()["torch.module"], {"traces": 1, "programs": programs})
 
+
+class Masks(Agreement):
     def test_reads(self):
         x, w, rows = numbers(5, 7), numbers(5, 7) + 1, torch.tensor([True, False, True, True, False])
         self.agree(lambda x: x[x > 0].mean(), (x,), (numbers(8, 7),), (-x.abs(),))

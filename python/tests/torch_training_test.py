@@ -100,6 +100,18 @@ class Optimizers(TrainCase):
                     self.near(step(x, y), eager_step(eager[0], F.mse_loss, eager[1], x, y))
                 self.equal_state(ours, eager)
 
+    def test_parameters_that_are_not_row_major(self):
+        def make():
+            return nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(16, 2)).to(memory_format=torch.channels_last)
+
+        ours, eager = two(make, OPTIMIZERS["adam"])
+        step, strides = headrace.train_step(ours[0], F.mse_loss, ours[1]), ours[0][0].weight.stride()
+        for n in (4, 6, 4):
+            x, y = torch.randn(n, 3, 4, 4), torch.randn(n, 2)
+            self.near(step(x, y), eager_step(eager[0], F.mse_loss, eager[1], x, y))
+        self.equal_state(ours, eager)
+        self.assertEqual(ours[0][0].weight.stride(), strides)
+
     def check(self, name, dtype):
         ours, eager = two(lambda: small().to(dtype), OPTIMIZERS[name])
         step = headrace.train_step(ours[0], F.mse_loss, ours[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 
 from ..errors import UnsupportedError
 from .emit import Value, cast
@@ -186,20 +185,3 @@ def trilinear(c, a, b, w, expand_a, expand_b, expand_w, summed, unroll=1):
 
     c.maps([extents[d] for d in [*kept, *summed]], body)
     return out
-
-
-@op("_cdist_forward")
-def cdist(c, x, y, p, compute_mode=None):
-    """Distances of the rows of x[..., n, d] to those of y[..., m, d]; equal ones take no gradient."""
-    if not 1 <= p < math.inf or x.dtype not in ("f32", "f64"):
-        raise UnsupportedError(f"cdist of {x.dtype} with p = {p}: programs know f32 and f64 with finite p of 1 at least")
-    power = {1: "abs({0})", 2: "{0} * {0}"}.get(p, f"pow(abs({{0}}), {p})")
-    root = {1: "{0}", 2: "sqrt({0})"}.get(p, f"pow({{0}}, 1 / {p})")
-    sums = c.fill(c.new(x.dtype, c.shape, "sums"), lambda i: "0")
-
-    def add(i):
-        difference = f"({c.operand(x, [*i[:-3], i[-3], i[-1]], x.dtype)} - {c.operand(y, [*i[:-3], i[-2], i[-1]], x.dtype)})"
-        c.line(f"{sums.at(i[:-1])} += {power.format(difference)}")
-
-    c.maps([*c.shape, x.shape[-1]], add)
-    return c.fill(c.result(), lambda i: f"({sums.at(i)} == 0 ? 0 : {root.format(sums.at(i))})")

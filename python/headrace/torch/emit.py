@@ -59,6 +59,15 @@ class Real:
         self.text = text
 
 
+class Condition:
+    """A truth value that follows from sizes."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str):
+        self.text = text
+
+
 def container(name: str, dtype: str, shape: Sequence[int | str]) -> Value:
     def at(i):
         if len(i) != len(shape):
@@ -194,6 +203,8 @@ def number(v: Any, dtype: str) -> str:
     """A Python number, or a size, as a literal of `dtype`."""
     if isinstance(v, Real):
         return cast(f"({v.text})", "f64", dtype)
+    if isinstance(v, Condition):
+        return cast(v.text, "bool", dtype)
     if isinstance(v, Size):
         if isinstance(v.text, int):
             return number(v.text, dtype)

@@ -11,8 +11,10 @@ import contextlib
 import inspect
 import logging
 import operator
+import os
 import re
 import threading
+import traceback
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, Collection
@@ -23,24 +25,31 @@ from torch import fx
 from torch.export import _trace as export_tracing
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx.experimental import _config as symbolic_config
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils import _pytree as pytree
 
 from ..errors import UnsupportedError
 from . import checks, randomness
 from .detached import floats, hold_detached
+from .ctc import ctc_loss_as_loop
 from .diagnosis import name_of
 from .dynamic import paths_of, shapes_of, spelled_out
 from .lower import Lowered, lower
 from .meanings import MEANINGS, right_gradients
 from .outline import Outline, match, outline, same_tensor
+from .packing import sequences_packed
 from .sizes import OpenSizeError, said
-from .traceable import (masks_not_compared, no_gradients_within, numbers_as_indices, tensors_as_parameters, variances_looked_at_later,
-                        with_buffers_kept)
+from .traceable import (attributes_kept, layers_without_numbers, masks_not_compared, no_gradients_within, numbers_as_indices, refuse_kept,
+                        tensors_as_parameters, variances_looked_at_later, with_buffers_kept)
 from .transformed import outside, plain
 from .whole import recurrent_layers_whole
+from .whole_numbers import numbers_kept
+
+_TORCH = os.path.dirname(torch.__file__)
 
 # Composite operators that stay whole, because a loop says them better than what they would be taken apart into.
-KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input", "aten.native_dropout.default",
+KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input",
+        "aten.lstm.data", "aten.gru.data", "aten.rnn_tanh.data", "aten.rnn_relu.data", "aten.native_dropout.default",
         "aten.linear.default", "aten.gelu.default", "aten.embedding.default", "aten.silu.default", "aten.leaky_relu.default",
         "aten.elu.default", "aten.hardtanh.default", "aten.addcmul.default", "aten.addcdiv.default", "aten.softplus.default",
         "aten.hardswish.default", "aten.hardsigmoid.default", "aten.native_layer_norm.default", "aten.native_group_norm.default",
@@ -87,7 +96,7 @@ class Exported(Conditions):
     users: list[tuple[int, int]]  # placeholder, leaf of the arguments
     constants: list[tuple[int, Any]]  # placeholder, tensor that the trace holds
     draws: list[tuple]  # placeholder, function(size, *rest, dtype), size, dtype, rest
-    buffers: list[tuple[int, str]]  # result, buffer that takes it
+    buffers: list[tuple[int, str]]  # result, buffer, or parameter that forward writes, that takes it
     results: list[int]  # results that are the module's
     checks: list[checks.Check]
     spec: Any  # their structure
@@ -158,8 +167,10 @@ def trace(module: torch.nn.Module, args: tuple, kwargs: dict, dynamic: Any, movi
     shapes = shapes_of(module, args, kwargs, moving, fixed) if dynamic is True else None if dynamic is False else dynamic
     # Where sizes are given by name, 1 is an example as good as others; a trace then holds for what its guards say.
     with symbolic_config.patch(backed_size_oblivious=bool(shapes) and dynamic is not True), _as_traced(name), \
-            tensors_as_parameters(module):
-        program = torch.export.export(with_buffers_kept(module), args, kwargs, dynamic_shapes=shapes, strict=False)
+            tensors_as_parameters(module), numbers_kept(module):
+        with attributes_kept(module):
+            program = torch.export.export(with_buffers_kept(module), args, kwargs, dynamic_shapes=shapes, strict=False)
+        refuse_kept(module)
         return Trace(program, name, paths_of(module, args, kwargs))
 
 
@@ -183,16 +194,28 @@ def _without_gradients(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
 def _as_traced(name: str):
     try:
         with outside(), warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), \
-                right_gradients(), masks_not_compared(), numbers_as_indices(), variances_looked_at_later(), no_gradients_within(), \
-                torch.enable_grad():
+                right_gradients(), masks_not_compared(), numbers_as_indices(), variances_looked_at_later(), layers_without_numbers(), \
+                sequences_packed(), ctc_loss_as_loop(), no_gradients_within(), torch.enable_grad():
             warnings.simplefilter("ignore")
             yield
     except (UnsupportedError, KeyboardInterrupt):
         raise
+    except GuardOnDataDependentSymNode as e:
+        raise UnsupportedError(_of_data(name, e)) from e
     except Exception as e:
         raise UnsupportedError(f"torch.export can't trace {name}: {type(e).__name__}: {e}\n"
                                "hint: control flow that depends on data is the usual reason; "
                                "torch.compile(model, backend=\"headrace\") compiles what is around it") from e
+
+
+def _of_data(name: str, error: Exception) -> str:
+    """Where Python asks for a number that data decide, as torch says it, without what its developers do then."""
+    what = str(error).partition("  (Size-like")[0].split("\n")[0]
+    own = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(_TORCH)]
+    where = f"  in {own[-1].filename}:{own[-1].lineno}: {own[-1].line}\n" if own else ""
+    return (f"torch.export can't trace {name}: control flow that depends on data: {what}\n{where}"
+            "hint: x.item() and int(x) may be sizes of new tensors, bounds of slices and numbers; torch.where and torch.cond choose by "
+            "data; torch._check says what a number is; torch.compile(model, backend=\"headrace\") compiles what is around it")
 
 
 @contextlib.contextmanager
@@ -269,7 +292,7 @@ def _layout(program) -> Exported:
             raise UnsupportedError(f"a module that holds {spec.target}, a {spec.kind}")
     buffers, results = [], []
     for k, spec in enumerate(output_specs):
-        if spec.kind == OutputKind.BUFFER_MUTATION:
+        if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION):
             buffers.append((k, spec.target))
         elif spec.kind == OutputKind.USER_OUTPUT:
             results.append(k)
@@ -346,7 +369,7 @@ def _conditions(program, paths: list[tuple]) -> Conditions:
         if isinstance(n.meta.get("val"), torch.Tensor):
             made.shapes[leaf] = tuple(sizes_text(s) for s in n.meta["val"].shape)
     for symbol, r in program.range_constraints.items():
-        if symbol.name.startswith("u"):  # of data: a call doesn't tell
+        if symbol.name.startswith(("u", "zuf")):  # of data: a call doesn't tell
             continue
         low, high = int(r.lower), r.upper
         made.ranges[str(symbol)] = (low, float("inf") if "oo" in str(high) else int(high))

@@ -11,15 +11,12 @@ import torch
 from torch import fx
 
 from ..errors import UnsupportedError
-from . import bags, bessel, complex, contraction, creation, factors, fourier, indexing, linalg, losses, masks, movement, networks  # noqa: F401: fill the table
-from . import pointwise, pooling, recurrent, reductions, sizes, sorting, special  # noqa: F401
+from . import bags, bessel, branches, complex, contraction, creation, ctc, distances, factors, fourier  # noqa: F401: fill the table
+from . import indexing, items, linalg, losses, masks, movement, networks, occurrences, pointwise, pooling  # noqa: F401
+from . import recurrent, reductions, sizes, sorting, special  # noqa: F401
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS
 
-# They check what the trace already knows.
-ITEMS = ("aten.item.default", "aten._local_scalar_dense.default")  # a number that data decide
-PLACES = ("aten.select.int", "aten.select_scatter.default")  # and what takes it
-NOTHING = {"aten._assert_tensor_metadata.default", "aten.sym_constrain_range_for_size.default", "aten.sym_constrain_range.default"}
 _SYMBOL = re.compile(r"\bs\d+\b")
 
 
@@ -107,17 +104,7 @@ class Lowering(Emitter):
         if node.target is operator.getitem:
             self.values[node] = self.values[node.args[0]][node.args[1]]
             return
-        if _is_place(node):
-            self.values[node] = self.whole(self.values[node.args[0]])
-            return
-        if name == "aten._assert_scalar.default" or isinstance(node.meta.get("val"), torch.SymBool):
-            if node.all_input_nodes and all(map(_of_places, node.all_input_nodes)):
-                return
-        if isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
-            self.refuse_undecided(node.meta["val"])
-            self.values[node] = scalar_of(node.meta["val"])
-            return
-        if name in NOTHING:
+        if items.known(self, node):
             return
         if "val" not in node.meta:
             _known(name)
@@ -175,21 +162,6 @@ def _has_nothing(meta: Any) -> bool:
 def _same_shape(a: Sequence, b: Sequence) -> bool:
     # Texts of equal sizes may differ; numbers may not.
     return len(a) == len(b) and all(x == y or isinstance(x, str) and isinstance(y, str) for x, y in zip(a, b))
-
-
-def _is_place(node: fx.Node) -> bool:
-    """Whether a node is a number that data decide, as an index; nothing but torch's own checks takes it otherwise."""
-    if str(node.target) not in ITEMS or not isinstance(node.meta["val"], torch.SymInt):
-        return False
-    others = [u for u in node.users if str(u.target) not in PLACES]
-    return len(others) < len(node.users) and all(isinstance(u.meta.get("val"), torch.SymBool) or str(u.target) in NOTHING for u in others)
-
-
-def _of_places(node: fx.Node) -> bool:
-    """Whether a node is such a number, or a condition on some and on sizes."""
-    value = node.meta.get("val")
-    known = str(node.target) not in ITEMS and isinstance(value, torch.SymInt)
-    return _is_place(node) or known or isinstance(value, torch.SymBool) and all(map(_of_places, node.all_input_nodes))
 
 
 def _plain(v: Any) -> Any:
@@ -304,6 +276,9 @@ def _placeholder(c: Lowering, out: Lowered, parameters: list[str], k: int, n: fx
 
 def _constant(c: Lowering, out: Lowered, gm: fx.GraphModule, n: fx.Node) -> None:
     t = operator.attrgetter(n.target)(gm)
+    if isinstance(t, fx.GraphModule):  # of torch.cond
+        c.values[n] = t
+        return
     if not isinstance(t, torch.Tensor):
         raise UnsupportedError(f"{n.target} is a {type(t).__name__}")
     ours = c.fresh(n.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Sequence
 
 from ..errors import UnsupportedError
@@ -98,12 +99,30 @@ def _start(c, a: Value, dim: int, start) -> str | int:
         return max(0, min(start + n if start < 0 else start, n))
     if isinstance(start, int):
         return start if start >= 0 else f"({n} - {-start})"
-    return f"({start})"
+    return _clamped(start, n) if sizes.of_data(start) else f"({start})"
+
+
+def _clamped(k: int | str, n: int | str) -> str:
+    """A bound of a slice of n elements, where it is counted from the end or beyond it."""
+    return f"({k} < 0 ? max({k} + {n}, 0) : min({k}, {n}))"
+
+
+def _decide(c, a: Value, d: int, start, end, step: int) -> None:
+    """How long a slice is whose bounds data decide."""
+    length = c.shape[d]
+    if sizes.of_data(length) != {length} or length in c.decided:
+        return
+    n = a.shape[d]
+    low = "0" if start is None else _clamped(extent(start), n)
+    high = n if end is None or isinstance(end, int) and end == sys.maxsize else _clamped(extent(end), n)
+    c.decided.add(length)
+    c.line(f"let {length} = max({high} - {low} + {step} - 1, 0) // {step}")
 
 
 @op("slice.Tensor", "slice_copy.Tensor")
 def slice_(c, a, dim=0, start=None, end=None, step=1):
     d = dim % a.rank
+    _decide(c, a, d, start, end, step)
     first = _start(c, a, d, start)
     return Value(a.dtype, c.shape, lambda i: a.at([*i[:d], _plus(_times(step, i[d]), first), *i[d + 1:]]))
 

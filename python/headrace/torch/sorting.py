@@ -11,7 +11,7 @@ from .reductions import Axes, require_elements, wide
 from .table import op
 
 
-def _comparable(c, a: Value) -> Value:
+def comparable(c, a: Value) -> Value:
     if a.dtype in COMPLEX:
         raise UnsupportedError(f"{c.target} of complex numbers")
     require_elements(a)
@@ -40,7 +40,7 @@ def _typed(c, v: Value) -> Value:
 
 @op("sort")
 def sort(c, a, dim=-1, descending=False):
-    values, where = ordered(c, _comparable(c, a), dim, descending)
+    values, where = ordered(c, comparable(c, a), dim, descending)
     return _typed(c, values), where
 
 
@@ -51,7 +51,7 @@ def sort_stable(c, a, stable=None, dim=-1, descending=False):
 
 @op("topk")
 def topk(c, a, k, dim=-1, largest=True, sorted=True):
-    values, where = ordered(c, _comparable(c, a), dim, largest, k)
+    values, where = ordered(c, comparable(c, a), dim, largest, k)
     return _typed(c, values), where
 
 
@@ -74,14 +74,14 @@ def _picked(c, values: Value, where: Value, dim: int, keepdim: bool, position) -
 
 @op("kthvalue")
 def kthvalue(c, a, k, dim=-1, keepdim=False):
-    values, where = ordered(c, _comparable(c, a), dim, False)
+    values, where = ordered(c, comparable(c, a), dim, False)
     return _picked(c, values, where, dim, keepdim, lambda outer: str(k - 1))
 
 
 @op("median.dim", "nanmedian.dim")
 def median_dim(c, a, dim, keepdim=False):
     """The lower one of two in the middle; NaN where there is one, unless these are left out."""
-    values, where = ordered(c, _comparable(c, a), dim, False)
+    values, where = ordered(c, comparable(c, a), dim, False)
     if values.rank == 0:
         return _picked(c, values, where, dim, keepdim, None)
     d = dim % a.rank
@@ -108,7 +108,7 @@ def median(c, a):
 @op("mode")
 def mode(c, a, dim=-1, keepdim=False):
     """The most frequent element, the smallest where there are several; and the last place where it is."""
-    values, where = ordered(c, _comparable(c, a), dim, False)
+    values, where = ordered(c, comparable(c, a), dim, False)
     if values.rank == 0:
         return _typed(c, values), where
     d = dim % a.rank
@@ -130,7 +130,7 @@ def mode(c, a, dim=-1, keepdim=False):
 @op("cummax", "cummin")
 def cumulative(c, a, dim):
     """The extremum so far and the last place where it is; NaN stays."""
-    source = _comparable(c, a)
+    source = comparable(c, a)
     values, where = c.new(source.dtype, a.shape), c.new("i64", a.shape)
     if a.rank == 0:
         c.fill(values, lambda i: source.at(i))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import threading
@@ -11,7 +12,9 @@ from typing import Any, Iterator
 import torch
 from torch._export import non_strict_utils
 from torch._functorch import eager_transforms
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.modules import transformer
+from torch.utils import _pytree as pytree
 
 from ..errors import UnsupportedError
 from .transformed import plain
@@ -112,6 +115,44 @@ def variances_looked_at_later() -> Iterator[None]:
         torch.nn.functional.gaussian_nll_loss = before
 
 
+def _with_mean_of_all_batches(before: Any) -> Any:
+    """BatchNorm with momentum=None, which makes a number of how many batches there were: here that stays a tensor."""
+    @functools.wraps(before)
+    def forward(self, input):
+        if self.momentum is not None or not self.training or not self.track_running_stats or self.num_batches_tracked is None:
+            return before(self, input)
+        self._check_input_dim(input)
+        mean, var = torch.zeros_like(self.running_mean), torch.zeros_like(self.running_var)
+        result = torch.nn.functional.batch_norm(input, mean, var, self.weight, self.bias, True, 1.0, self.eps)
+        self.num_batches_tracked.add_(1)
+        for running, new in ((self.running_mean, mean), (self.running_var, var)):
+            running.copy_(running + (new - running) / self.num_batches_tracked)
+        return result
+
+    return forward
+
+
+def _renorm(weight: torch.Tensor, input: torch.Tensor, max_norm: float, norm_type: float) -> None:
+    """Rows that are looked up and longer than max_norm become as long as that; gradients pass over it."""
+    seen = torch.zeros(weight.shape[0], dtype=torch.bool, device=weight.device).index_fill(0, input.reshape(-1).long(), True)
+    norm = torch.linalg.vector_norm(weight, norm_type, 1)
+    scale = torch.where(seen & (norm > max_norm), max_norm / (norm + 1e-7), 1)
+    with torch.no_grad():
+        weight.copy_(weight + (weight * scale[:, None] - weight).detach())
+
+
+@contextlib.contextmanager
+def layers_without_numbers() -> Iterator[None]:
+    """Layers that would look at their buffers and parameters."""
+    norm, functional = torch.nn.modules.batchnorm._BatchNorm, torch.nn.functional
+    before = norm.forward, functional._no_grad_embedding_renorm_
+    norm.forward, functional._no_grad_embedding_renorm_ = _with_mean_of_all_batches(before[0]), _renorm
+    try:
+        yield
+    finally:
+        norm.forward, functional._no_grad_embedding_renorm_ = before
+
+
 @contextlib.contextmanager
 def no_gradients_within() -> Iterator[None]:
     """torch.autograd.grad in a trace, also as a part of torch.func's grad and vjp, would see tensors that are not the trace's: its
@@ -165,6 +206,52 @@ def with_buffers_kept(module: torch.nn.Module) -> torch.nn.Module:
     made = object.__new__(type(kind.__name__, (kind,), {"forward": forward}))
     made.__dict__ = module.__dict__
     return made
+
+
+def _held_by(function: Any) -> Iterator[Any]:
+    """What a hook may keep tensors in: what its code reads around it, and the object that it is a method of."""
+    while isinstance(function, functools.partial):
+        yield from (*function.args, *function.keywords.values())
+        function = function.func
+    yield getattr(function, "__self__", None)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        yield function
+        return
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # an empty one
+            yield cell.cell_contents
+    yield from (function.__globals__[name] for name in code.co_names if name in function.__globals__)
+
+
+def _holds_trace(value: Any) -> bool:
+    held = value if isinstance(value, (torch.Tensor, list, dict, tuple, collections.deque)) else getattr(value, "__dict__", None)
+    if isinstance(value, (types.ModuleType, type, torch.nn.Module)):
+        return False
+    return any(isinstance(t, FakeTensor) for t in pytree.tree_leaves(held))
+
+
+@contextlib.contextmanager
+def attributes_kept(module: torch.nn.Module) -> Iterator[None]:
+    """torch.export leaves copies of lists and dicts: others may hold the module's own."""
+    before = [(vars(part), dict(vars(part))) for part in module.modules()]
+    try:
+        yield
+    finally:
+        for now, had in before:
+            now.update(had)
+
+
+def refuse_kept(module: torch.nn.Module) -> None:
+    """After a trace: a hook of an inner part, or a list, that keeps tensors has the trace's now, which have no values."""
+    for name, part in module.named_modules():
+        for hook in (*part._forward_hooks.values(), *part._forward_pre_hooks.values()):
+            if any(map(_holds_trace, _held_by(hook))):
+                raise UnsupportedError(f"a hook of {name} keeps tensors: a program leaves none there\nhint: return them from forward, too")
+        for key, value in vars(part).items():
+            if isinstance(value, (list, dict)) and key[0] != "_" and _holds_trace(value):
+                raise UnsupportedError(f"forward keeps tensors in {f'{name}.{key}'.lstrip('.')}: a program leaves none there\n"
+                                       "hint: return them from forward, too")
 
 
 @contextlib.contextmanager

@@ -97,6 +97,9 @@ class _Step(Version):
         if asserted := [check.message for check in exported.checks if check.assertion]:
             raise UnsupportedError(f"a model that looks at its data, \"{asserted[0]}\": the parameters would be updated before "
                                    "that is known\nhint: headrace.module(model) and optimizer.step()")
+        if written := {name for _, name in exported.buffers} & {name for name, _ in module.named_parameters()}:
+            raise UnsupportedError(f"forward writes to the parameter {min(written)}, which the step updates, too\n"
+                                   "hint: headrace.module(model) and optimizer.step()")
         places = [what if kind == 1 else None for kind, what in self.order]
         loss = self._loss(module)
         inputs = self._updated(places, self.function.reach[loss])
@@ -108,7 +111,8 @@ class _Step(Version):
         self.runner = Runner(Sdfg.parse(text), threads=state.threads, **state.debug)
         self.sizes: dict[str, int] = {}  # of the latest step
         self._loss_like = next(p for p in self.runner.compiled.outputs if p.name == self.function.outputs[loss])
-        self._where = [places[n] for m in members for n in m]
+        self._members = [n for m in members for n in m]
+        self._where = [places[n] for n in self._members]
         self._structure = self._looked_at()
 
     def admit(self, conditions: Conditions) -> None:
@@ -146,9 +150,6 @@ class _Step(Version):
             other = memory.setdefault(p.untyped_storage().data_ptr(), name)
             if other != name and p.numel():
                 raise UnsupportedError(f"{other} and {name} share memory\nhint: headrace.module(model) and optimizer.step()")
-            if n in found and not p.is_contiguous():
-                raise UnsupportedError(f"{name} has the strides {tuple(p.stride())}, expected a dense row-major parameter\n"
-                                       "hint: model.to(memory_format=torch.contiguous_format)")
         return found
 
     def _looked_at(self) -> tuple:
@@ -170,7 +171,12 @@ class _Step(Version):
             scalars.append(_scale(self.scaler).to(TORCH_TYPES[self._loss_like.type]).reshape([1] * len(self._loss_like.shape)))
         sizes = [symbols[s] for s in self.runner.sizes] or None
         with torch.no_grad():
-            made = self.runner.run([t.detach() for t in [*arguments, *states, *scalars]], None, sizes)
+            given = [t.detach() for t in [*arguments, *states, *scalars]]
+            written = [k for k in self._written(len(arguments), len(states)) if not given[k].is_contiguous()]
+            dense = {k: given[k].contiguous() for k in written}  # programs write row-major memory
+            made = self.runner.run([dense.get(k, t) for k, t in enumerate(given)], None, sizes)
+            for k, t in dense.items():
+                given[k].copy_(t)
             torch.autograd.graph.increment_version([_tensor(w) for w in self._where] + states)
             if self.scaler is None or _taken(self.scaler, made[-1]):
                 for k, (where, name) in self.buffers:
@@ -181,6 +187,11 @@ class _Step(Version):
             check.look(self._result(self.exported.lowered.outputs[check.result], made, leaves, symbols))
         self.optimizer._opt_called = True  # what schedulers look at
         return self._result(self.exported.lowered.outputs[self.exported.results[0]], made, leaves, symbols)
+
+
+    def _written(self, arguments: int, states: int) -> list[int]:
+        """Which of the program's arguments it writes: parameters, and the optimizer's states."""
+        return [*self._members, *range(arguments, arguments + states)]
 
 
 class _Steps(State):

@@ -12,7 +12,7 @@ from torch._C import DispatchKey
 from torch._decomp import decomposition_table
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-_OPERATORS = [getattr(torch.ops.aten, name).input for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
+_LAYERS = [getattr(torch.ops.aten, name) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
 _lock = threading.RLock()  # who traces, for the table belongs to all threads
 
 
@@ -24,23 +24,29 @@ def _shapes(x, hx, params, has_biases, num_layers, dropout, train, bidirectional
     return (out.transpose(0, 1) if batch_first else out, *[torch.empty_like(s, memory_format=torch.contiguous_format) for s in states])
 
 
-def _meaning(before: Callable, thread: int) -> Callable:
+def _packed_shapes(x, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional):
+    states = list(hx) if isinstance(hx, (list, tuple)) else [hx]
+    return (x.new_empty([x.shape[0], states[0].shape[2] * (2 if bidirectional else 1)]), *[torch.empty_like(s) for s in states])
+
+
+def _meaning(shapes: Callable, before: Callable, thread: int) -> Callable:
     """What fake tensors are computed by; for others, and where the steps themselves are wanted, what it was before."""
     def run(*args, **kwargs):
-        return (_shapes if threading.get_ident() == thread and get_proxy_mode() is None else before)(*args, **kwargs)
+        return (shapes if threading.get_ident() == thread and get_proxy_mode() is None else before)(*args, **kwargs)
 
     return run
 
 
 @contextlib.contextmanager
 def recurrent_layers_whole():
-    places = [(o.py_kernels, DispatchKey.CompositeImplicitAutograd) for o in _OPERATORS] + [(decomposition_table, o) for o in _OPERATORS]
+    operators = [(o.input, _shapes) for o in _LAYERS] + [(o.data, _packed_shapes) for o in _LAYERS]
+    places = [(o.py_kernels, DispatchKey.CompositeImplicitAutograd, s) for o, s in operators] + [(decomposition_table, o, s) for o, s in operators]
     with _lock:
-        before = [table[key] for table, key in places]
-        for (table, key), function in zip(places, before):
-            table[key] = _meaning(function, threading.get_ident())
+        before = [table[key] for table, key, _ in places]
+        for (table, key, shapes), function in zip(places, before):
+            table[key] = _meaning(shapes, function, threading.get_ident())
         try:
             yield
         finally:
-            for (table, key), function in zip(places, before):
+            for (table, key, _), function in zip(places, before):
                 table[key] = function
