@@ -1,5 +1,6 @@
 #include "transforms/expand_library_nodes.h"
 
+#include <algorithm>
 #include <functional>
 #include <unordered_map>
 
@@ -292,14 +293,13 @@ class Expander {
 
   // ---- expansions, one per kind of node ----
   Expansion* ExpansionOf(NodeId id, const Library& l, int depth) {
+    if (depth > kMaxDepth)
+      return Fail(WithNode(InvalidError("E0340", "the expansion of " + Label(l) + " does not end: it contains itself",
+                                        "let the implementation say what it computes by other nodes, maps or calls"),
+                           s_->nodes[id].origin.Label(), Label(l)));
     std::string key = KeyOf(l);
     auto it = memo_.find(key);
     if (it != memo_.end()) return &it->second;
-    if (depth > kMaxDepth) {
-      Fail(WithNode(InternalError("expansion of " + Label(l) + " does not end: it contains itself"),
-                    s_->nodes[id].origin.Label(), Label(l)));
-      return nullptr;
-    }
     Result<NodeView> view = ViewOf(r_, p_, *s_, id);
     if (!view.ok()) return Fail(view.status());
     if (o_.where == ExpandOptions::kElementwise) {
@@ -313,6 +313,8 @@ class Expander {
     Result<Program> body = (*impl)->expand(*view);
     if (o_.where == ExpandOptions::kElementwise && (!body.ok() || !IsElementwise(*body))) return nullptr;
     if (!body.ok()) return Fail(OutOfTheForm(WithNode(body.status(), view->name, Label(l)), l, s_->nodes[id].origin));
+    if (const Status fits = CheckPorts(*body, l, (*impl)->name); !fits.ok())
+      return Fail(WithOrigin(WithNode(fits, view->name, Label(l)), s_->nodes[id].origin));
     Expansion e;
     for (const auto& s : body->sdfgs)
       if (s->name != body->entry) e.callees.push_back({s->name, FreshSdfg(s->name)});
@@ -329,6 +331,38 @@ class Expander {
     }
     s_ = &p_.Mutable(s_->name);
     return &memo_.emplace(std::move(key), std::move(e)).first->second;
+  }
+  // The parameters of an expansion are the node's ports, of their types, and it writes the outputs.
+  Status CheckPorts(const Program& body, const Library& l, const std::string& implementation) {
+    Expansion e;
+    for (const auto& s : body.sdfgs)
+      if (s->name == body.entry) e.entry = s;
+    std::unordered_set<Name> outputs;
+    for (const Port& p : l.outputs) outputs.insert(p.container);
+    for (const Port& p : l.inputs) outputs.erase(p.container);  // in place: its first argument is the input
+    for (const Argument& a : RequestFor(e, l, {}, nullptr).arguments) {
+      const Container &formal = e.entry->Get(a.port), &actual = s_->Get(a.container);
+      if (formal.kind == ContainerKind::kSequence || actual.kind == ContainerKind::kSequence) continue;
+      const auto wrong = [&](const std::string& what, std::string got, std::string expected) {
+        Diagnostic d;
+        d.code = "E0340";
+        d.message = "implementation '" + implementation + "' failed: its expansion " + what;
+        d.got = std::move(got), d.expected = std::move(expected);
+        return Status(std::move(d));
+      };
+      const std::string port = "'" + a.port.str() + "'";
+      if (formal.dtype != actual.dtype)
+        return wrong("has " + port + " of another type", std::string(DTypeName(formal.dtype)), std::string(DTypeName(actual.dtype)));
+      if (formal.shape.size() != actual.shape.size())
+        return wrong("has " + port + " of another rank", std::to_string(formal.shape.size()), std::to_string(actual.shape.size()));
+      const Direction way = DirectionOf(body, *e.entry, a.port);
+      if (outputs.count(a.container) && way != Direction::kOut && way != Direction::kInOut && !IsEmpty(actual))
+        return wrong("does not write " + port, "", "");
+    }
+    return {};
+  }
+  static bool IsEmpty(const Container& c) {
+    return std::any_of(c.shape.begin(), c.shape.end(), [](const Expr& n) { return AsInt(n) == 0; });
   }
   Name FreshSdfg(Name stem) {
     Name n = stem;

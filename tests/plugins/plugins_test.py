@@ -255,6 +255,18 @@ sdfg main(D: f32[{shape}]) {{
             self.assertIn("expansion 'fails' of bad.Twice", done.stderr)
             self.assertIn(place, done.stderr)
 
+    def test_an_expansion_that_does_not_fit_its_node_is_refused(self):
+        for number, (body, why) in enumerate((
+                ("sdfg g(X: f64[4], Y: f32[4]) { map i in 0:4 { Y[i] = f32(X[i]) } }", "its expansion has 'X' of another type"),
+                ("sdfg g(X: f32[4], Y: f32[2, 2]) { map i in 0:2, j in 0:2 { Y[i, j] = X[2 * i + j] } }", "its expansion has 'Y' of another rank"),
+                ("sdfg g(X: f32[4], Y: f32[4]) { }", "its expansion does not write 'Y'"),
+                ("sdfg g(X: f32[4], Y: f32[4]) { bad.Twice(X = X) -> (Y = Y) }", "the expansion of bad.Twice does not end"))):
+            plugin = self.build(BAD, f"expand_fits{number}.so", "-DBAD_EXPAND", f'-DBAD_EXPAND_TEXT="{body}"')
+            done = self.headrace("--plugin", plugin, "run", "-", "--impl", "fails", stdin="sdfg f(X: f32[4], Y: f32[4]) { bad.Twice(X = X) -> (Y = Y) }")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("error[E0340]", done.stderr)
+            self.assertIn(why, done.stderr)
+
     def test_a_backend_of_a_third_party(self):
         for compiler in COMPILERS:
             plugin = self.build(OWN_BACKEND, f"backend_{compiler}.so", "-L" + self.path("lib"), "-lheadrace", compiler=compiler)
