@@ -1,7 +1,9 @@
 // Calls: what is bound to a callee's parameters fits them.
 #include <algorithm>
+#include <optional>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
 #include "ir/text/printer.h"
 #include "ir/verify/verify_impl.h"
 
@@ -97,18 +99,48 @@ void CheckArgumentSizes(const Sdfg& caller, const Container& c, const Sdfg& f, c
   }
 }
 
-void CheckAliases(const Nested& n, const Sdfg& f, const std::function<bool(Name)>& writes, NodeId id, Report* report) {
+namespace {
+
+// The elements of memory from `begin` on, up to `end`.
+struct Stretch {
+  Name root;
+  int64_t begin, end;
+};
+
+// Of arguments that have no gaps, as far as they are numbers.
+std::optional<Stretch> StretchOf(const Sdfg& s, const Argument& a) {
+  const Container* c = s.Find(a.container);
+  if (!c || c->kind == ContainerKind::kSequence || !IsContiguous(*c) || a.index.size() > c->shape.size()) return std::nullopt;
+  std::vector<Expr> index = a.index;
+  index.resize(c->shape.size(), Expr(0));
+  const Offset first = OffsetOf(s, a.container, index);
+  Expr size(1);
+  for (size_t d = a.index.size(); d < c->shape.size(); ++d) size = size * c->shape[d];
+  const auto begin = first.elements ? AsInt(Simplify(first.elements)) : std::nullopt, count = AsInt(Simplify(size));
+  if (!begin || !count) return std::nullopt;
+  return Stretch{first.root, *begin, *begin + *count};
+}
+
+bool Meet(const Sdfg& s, const Argument& a, const Argument& b) {
+  if (a.index.empty() && b.index.empty() && a.container == b.container) return true;
+  const std::optional<Stretch> x = StretchOf(s, a), y = StretchOf(s, b);
+  return x && y && x->root == y->root && x->begin < y->end && y->begin < x->end;
+}
+
+}  // namespace
+
+void CheckAliases(const Sdfg& caller, const Nested& n, const Sdfg& f, const std::function<bool(Name)>& writes, NodeId id, Report* report) {
   for (const Argument& a : n.arguments) {
-    if (!a.index.empty() || !writes(a.port)) continue;
-    for (const Argument& b : n.arguments)
-      if (&a != &b && b.index.empty() && a.container == b.container && f.Find(a.port) &&
-          !(f.Get(a.port).inout && a.port == b.port)) {
-        report->Add(
-            "E0245",
-            Quoted(a.container) + " is bound to " + Quoted(a.port) + ", which is written, and to " + Quoted(b.port), id,
-            a.container.str(), "copy it first: arguments don't alias");
-        return;
-      }
+    if (!f.Find(a.port) || !writes(a.port)) continue;
+    for (const Argument& b : n.arguments) {
+      if (&a == &b || a.port == b.port || !Meet(caller, a, b)) continue;
+      const std::string what = a.container == b.container && a.index.empty() && b.index.empty()
+                                   ? Quoted(a.container) + " is bound to " + Quoted(a.port) + ", which is written, and to " + Quoted(b.port)
+                                   : "elements of " + Quoted(RootOf(caller, a.container)) + " are bound to " + Quoted(a.port) +
+                                         ", which is written, and to " + Quoted(b.port);
+      report->Add("E0245", what, id, a.container.str(), "copy it first: arguments don't alias");
+      return;
+    }
   }
 }
 

@@ -85,10 +85,19 @@ bool CheckArgumentType(const Container& c, const Container& formal, const Nested
 void CheckArgumentSizes(const Sdfg& caller, const Container& c, const Sdfg& f, const Argument& a, const NameMap& sizes,
                         NodeId id, Report* report);
 // Arguments don't alias: what the callee writes may be bound once only.
-void CheckAliases(const Nested& n, const Sdfg& f, const std::function<bool(Name)>& writes, NodeId id, Report* report);
+void CheckAliases(const Sdfg& caller, const Nested& n, const Sdfg& f, const std::function<bool(Name)>& writes, NodeId id, Report* report);
 
 // Schedules of a kernel: each kind of map stands where it can run (verify_kernel.cc).
 void CheckSchedule(const Sdfg& kernel, Report* report);
+
+// What lives in a body of a scheduled kernel has a value where it is read (verify_values.cc).
+void CheckValues(const Sdfg& kernel, Report* report);
+
+// Uses of containers whose strides have two elements in one place, by where they lie in memory; nothing where there is none.
+std::vector<Use> InMemory(const Sdfg& s, const std::vector<Use>& uses);
+
+// The index lies in the part that begins at `part`'s index: from a range's index on, it is less than a step of that range beyond it, and that range begins at `part` or at a range that does. Steps that are multiples of each other keep such stretches in one part.
+bool LiesInPart(const Expr& index, const Range& part, const std::vector<Range>& all, const Assumptions& as);
 
 // Races between the iterations of one outermost map, and accesses outside their container.
 void CheckNest(const Sdfg& s, const std::vector<Use>& uses, Report* report);

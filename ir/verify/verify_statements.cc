@@ -250,7 +250,7 @@ void Statements::CallNode(NodeId id, const Nested& n) {
       CheckArgumentLayout(s_, *c, *f, a, sizes, id, &r_);
     }
   CheckAliases(
-      n, *f, [&](Name port) { return writers_.Writes(n.callee, port); }, id, &r_);
+      s_, n, *f, [&](Name port) { return writers_.Writes(n.callee, port); }, id, &r_);
 }
 
 void Statements::Bind(NodeId id, const Sdfg& f, const Nested& n, const Argument& a, std::unordered_set<Name>* bound,

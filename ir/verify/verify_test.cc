@@ -27,6 +27,23 @@ std::string With(const std::string& statements) {
          statements + "\n}\n}";
 }
 
+TEST(Verify, ArgumentsThatMeetInMemory) {
+  const auto found = [](const std::string& call) {
+    const auto p = ParseProgram("sdfg f(X: f32[8], inout W: f32[9], inout V: f32[2, 8]) {\n  view low: f32[8] of W\n  view high: f32[8] of W offset 1\n"
+                                "  view half: f32[4] of W offset 4\n  " + call + "\n  W[0] = V[0, 0]\n  V[0, 0] = X[0]\n}\n"
+                                "sdfg g(x: f32[n], y: f32[m]) { y[0] = x[0] }\n");
+    EXPECT_TRUE(p.ok()) << p.status().ToString();
+    const Status s = Verify(*p);
+    return s.ok() ? "" : s.diagnostics()[0].code;
+  };
+  EXPECT_EQ(found("call g(x = X, y = low)"), "");
+  EXPECT_EQ(found("call g(x = low, y = high)"), "E0245");
+  EXPECT_EQ(found("call g(x = W, y = high)"), "E0245");
+  EXPECT_EQ(found("call g(x = V[0, :], y = V[1, :])"), "");
+  EXPECT_EQ(found("call g(x = V[1, :], y = V[1, :])"), "E0245");
+  EXPECT_EQ(found("call g(x = half, y = low)"), "E0245");
+}
+
 TEST(Verify, AcceptsWhatPureFormsExpandTo) {
   ExpectValid(With("map i in 0:N, j in 0:M { Y[i, j] = max(X[i, j], 0) }"));
   ExpectValid(
