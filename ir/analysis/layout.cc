@@ -130,11 +130,15 @@ bool LiesInside(const Sdfg& s, const Container& view) {
   const auto le = [&](const Expr& a, const Expr& b) { return IsLeIn(s.given, a, b, as); };
   const Expr extent = MemoryExtent(base);
   if (!view.offset && view.strides.empty()) return le(NumElements(view), extent);
-  if (view.offset && !le(Expr(0), view.offset)) return false;
-  for (const Expr& stride : view.strides)
-    if (!le(Expr(0), stride)) return false;
-  const Expr last = LastElement(view);
-  return le((view.offset ? view.offset + last : last) + Expr(1), extent);
+  Expr first = view.offset ? view.offset : Expr(0), last = first;  // of the elements that it reaches
+  const std::vector<Expr> strides = StridesOf(view);
+  for (size_t d = 0; d < strides.size(); ++d) {
+    const Expr reach = strides[d] * (view.shape[d] - Expr(1));
+    if (le(Expr(0), strides[d])) last = last + reach;
+    else if (le(strides[d], Expr(0))) first = first + reach;
+    else return false;
+  }
+  return le(Expr(0), first) && le(last + Expr(1), extent);
 }
 
 Offset OffsetOf(const Sdfg& s, Name container, const std::vector<Expr>& index, bool flat) {

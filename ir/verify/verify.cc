@@ -23,6 +23,7 @@ class SdfgVerifier {
     r_.InBlock(nullptr);
     scope_.Unwritten();
     statements_.Registers();
+    if (IsScheduled(s_) && r_.None()) CheckValues(s_, &r_);
     if (scope_.HasPlaces() && r_.None()) CheckArena(s_, &r_);
   }
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ir/analysis/dataflow.h"
+#include "ir/analysis/layout.h"
 #include "ir/analysis/threads.h"
 #include "ir/graph/homes.h"
 #include "ir/text/printer.h"
@@ -10,6 +11,9 @@
 
 namespace headrace::verify {
 namespace {
+
+constexpr int64_t kMostRegisterBytes = 1 << 20;
+constexpr int64_t kMostUnrolled = UINT16_MAX - 1;  // what compilers take
 
 class Schedules {
  public:
@@ -19,17 +23,41 @@ class Schedules {
     for (BlockId b : s_.body) {
       const Control& c = s_.blocks[b].control;
       if (const auto* state = std::get_if<State>(&c)) List(state->statements);
-      else if (!std::holds_alternative<Assign>(c)) Wrong({}, "a kernel is a list of statements", "let stands before them");
+      else if (const auto* let = std::get_if<Assign>(&c)) lets_.push_back({let->symbol, Substitute(let->value, lets_)});
+      else Wrong({}, "a kernel is a list of statements", "let stands before them");
     }
+    int64_t bytes = 0;
     for (Name n : s_.order) {
       const Container& c = s_.Get(n);
-      if (c.storage != Storage::kRegister) continue;
-      for (const Expr& d : c.shape)
-        if (!AsInt(d)) Wrong({}, "register " + Quoted(n) + " has no fixed size", "declare it @worker");
+      if (c.kind == ContainerKind::kView) View(c);
+      if (c.storage == Storage::kRegister) Register(c, &bytes);
     }
   }
 
  private:
+  // Of a thread's stack.
+  void Register(const Container& c, int64_t* bytes) {
+    int64_t count = ByteSize(c.dtype);
+    for (const Expr& d : c.shape) {
+      const auto size = AsInt(d);
+      if (!size) return Wrong({}, "register " + Quoted(c.name) + " has no fixed size", "declare it @worker");
+      count = *size > 0 && count > kMostRegisterBytes / *size ? kMostRegisterBytes + 1 : count * *size;
+    }
+    const bool before = *bytes > kMostRegisterBytes;
+    *bytes = std::min(*bytes, kMostRegisterBytes) + count;
+    if (before || *bytes <= kMostRegisterBytes) return;
+    Wrong({}, "registers up to " + Quoted(c.name) + " take more than " + std::to_string(kMostRegisterBytes) + " bytes, as much as threads have for them",
+          "declare it @worker");
+  }
+
+  void View(const Container& c) {
+    const Container* base = s_.Find(c.base);
+    if (!base || LiesInside(s_, c)) return;
+    Diagnostic& d = r_->Add("E0256", "view " + Quoted(c.name) + " is not shown to lie in " + Quoted(c.base), {}, c.name.str(),
+                            "correct its offset, sizes or strides, or say what is known of them: assume …");
+    d.expected = "elements 0 to " + ToString(MemoryExtent(*base)) + ", the end excluded";
+  }
+
   void List(const std::vector<NodeId>& statements) {
     Statements(statements);
     const std::vector<Home> homes = HomesOf(s_, statements);
@@ -87,6 +115,7 @@ class Schedules {
   void MapNode(NodeId n, const Map& m) {
     const Schedule kind = m.schedule;
     const std::string word = "@" + std::string(ScheduleWord(kind));
+    for (const Range& r : m.ranges) Step(n, r);
     switch (kind) {
       case Schedule::kDefault:
         return Wrong(n, "a map of a scheduled kernel does not say where its iterations run", "write for, or @parallel, @vector, @unroll …");
@@ -107,7 +136,10 @@ class Schedules {
       case Schedule::kVector: Vector(n, m); break;
       case Schedule::kUnroll:
         for (const Range& r : m.ranges)
-          if (!AsInt(r.end) || !AsInt(r.begin)) Wrong(n, "a map @unroll has no fixed number of iterations", "use for");
+          if (const auto begin = AsInt(r.begin), end = AsInt(r.end); !begin || !end)
+            Wrong(n, "a map @unroll has no fixed number of iterations", "use for");
+          else if (*end > kMostUnrolled + *begin)
+            Wrong(n, "a map @unroll has more than " + std::to_string(kMostUnrolled) + " iterations to write out", "use for");
         break;
       case Schedule::kHalves: Halves(n, m); break;
       case Schedule::kApart:
@@ -121,6 +153,13 @@ class Schedules {
     Statements(m.body);
     lanes_ -= lanes;
     around_.pop_back();
+  }
+
+  // Code counts up by a step that is a name.
+  void Step(NodeId n, const Range& r) {
+    if (!r.step || AsInt(r.step) || ProveLe(Expr(1), Substitute(r.step, lets_), s_.assumptions) == Truth::kYes) return;
+    Wrong(n, "the step " + ToString(r.step) + " of index " + Quoted(r.index) + " is not shown to be 1 or more",
+          "write max(1, " + ToString(r.step) + "), or say what is known: assume 1 <= …");
   }
 
   void Vector(NodeId n, const Map& m) {
@@ -148,6 +187,7 @@ class Schedules {
 
   const Sdfg& s_;
   Report* r_;
+  NameMap lets_;
   std::vector<Schedule> around_;
   std::set<uint32_t> apart_;  // maps @apart, and what they hold
   bool grids_ = false;

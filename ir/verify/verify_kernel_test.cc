@@ -307,9 +307,70 @@ TEST(VerifyKernel, WholeTilesAndARest) {
 )";
   EXPECT_EQ(Codes(text), "");
   EXPECT_EQ(Codes(With(text, "C[i1 + r] = 2", "C[i1 + r + 12] = 2")), "E0262 ");
-  EXPECT_EQ(Codes(With(text, "r in 0:4", "r in 1:5")), "E0262 ");  // is not shown: ranges begin alike
+  EXPECT_EQ(Codes(With(text, "r in 0:4", "r in 1:5")), "");
+  EXPECT_EQ(Codes(With(text, "r in 0:4", "r in 1:14")), "E0262 E0261 ");
   EXPECT_EQ(Codes(With(text, "r in 0:4", "r in 0:24")), "E0262 E0261 ");
   EXPECT_EQ(Codes(With(With(text, "0:100:48", "0:100:40"), "+48:12", "+40:12")).find("E0261"), 0u);
+}
+
+// What iterations add up in one element has an order, whichever statements do it.
+TEST(VerifyKernel, StatementsThatAddUpInOneElement) {
+  const char text[] = R"(kernel k(X: f32[N], inout Y: f32[N + 8], N: symbol) for cpu {
+  map i in 0:N @parallel {
+    Y[i] += X[i]
+    Y[i] += 2 * X[i]
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "Y[i] += 2", "Y[i + 1] += 2")), "E0262 ");
+  EXPECT_EQ(Codes(With(With(text, "Y[i] += 2", "Y[i + 1] += 2"), "map i in 0:N @parallel", "map i in 0:N @vector")), "E0262 ");
+  EXPECT_EQ(Codes(With(With(text, "Y[i] += 2", "Y[i + 1] += 2"), "map i in 0:N @parallel", "for i in 0:N")), "");
+}
+
+// Steps by name count up: otherwise parts of ranges are none.
+TEST(VerifyKernel, StepsThatMayBeNone) {
+  const char text[] = R"(kernel k(X: f32[N], Y: f32[N], N: symbol, g: symbol) for cpu {
+  assume 1 <= g
+  for i0 in 0:N:g {
+    for i in i0:+g { Y[i] = X[i] }
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "1 <= g", "0 <= g")), "E0257 ");
+  EXPECT_EQ(Codes(With(With(With(text, "1 <= g", "0 <= g"), "0:N:g", "0:N:max(1, g)"), "i0:+g", "i0:+max(1, g)")), "");
+}
+
+// Code for registers has them on a thread's stack, and @unroll written out.
+TEST(VerifyKernel, WhatIsTooLarge) {
+  const char text[] = R"(kernel k(Y: f32[1000000]) for cpu {
+  for i0 in 0:1000000:1000 {
+    local t: f32[1000]
+    map i in 0:1000 @unroll { t[i] = 0 }
+    for i in 0:1000 { Y[i0 + i] = t[i] }
+  }
+}
+)";
+  EXPECT_EQ(Codes(text), "");
+  EXPECT_EQ(Codes(With(text, "t: f32[1000]", "t: f32[1000000]")), "E0257 ");
+  EXPECT_EQ(Codes(With(text, "t: f32[1000]", "t: f32[1000000] @worker")), "");
+  EXPECT_EQ(Codes("kernel k(Y: f32[1000000]) for cpu {\n  map i in 0:1000000 @unroll { Y[i] = 0 }\n}\n"), "E0257 ");
+}
+
+// A view lies in its base, and what is written through it has elements of its own.
+TEST(VerifyKernel, ViewsOfSchedules) {
+  const auto codes = [](const std::string& view, const std::string& store) {
+    return Codes("kernel k(X: f32[16], Y: f32[16]) for cpu {\n  view v: " + view + "\n  map i in 0:4 @parallel {\n    for j in 0:4 { " +
+                 store + " }\n  }\n}\n");
+  };
+  EXPECT_EQ(codes("f32[4, 4] of X offset 1 strides [4, 1]", "Y[4 * i + j] = v[i, j]"), "E0256 ");
+  EXPECT_EQ(codes("f32[4, 4] of X offset 15 strides [-4, -1]", "Y[4 * i + j] = v[i, j]"), "");
+  EXPECT_EQ(codes("f32[4, 4] of X offset 14 strides [-4, -1]", "Y[4 * i + j] = v[i, j]"), "E0256 ");
+  EXPECT_EQ(codes("f32[4, 4] of X offset 0 strides [2, 1]", "Y[4 * i + j] = v[i, j]"), "");  // windows
+  EXPECT_EQ(codes("f32[4, 4] of Y offset 0 strides [1, 4]", "v[i, j] = X[4 * i + j]"), "");
+  EXPECT_EQ(codes("f32[4, 4] of Y offset 0 strides [2, 1]", "v[i, j] = X[4 * i + j]"), "E0261 ");
+  EXPECT_EQ(codes("f32[4, 4] of Y offset 0 strides [0, 1]", "v[i, j] = X[4 * i + j]"), "E0261 ");
 }
 
 // Two iterations of a map may be at different points of the loops in them.

@@ -105,6 +105,12 @@ class Nest {
       if (IsScheduled(s_)) Proven(u);
     }
     if (uses_.empty() || uses_[0].maps.empty()) return;
+    if (const std::vector<Use> in_memory = InMemory(s_, uses_); !in_memory.empty()) return Nest(s_, in_memory, r_).Races();
+    Races();
+  }
+
+ private:
+  void Races() {
     for (size_t i = 0; i < uses_.size() && !r_->Full(); ++i) {
       const Use& w = uses_[i];
       if (!w.write || (IsRegister(w) && !IsScheduled(s_))) continue;
@@ -113,7 +119,6 @@ class Nest {
     }
   }
 
- private:
   bool IsRegister(const Use& u) const {
     const Container* c = s_.Find(u.root);
     return !c || c->storage == Storage::kRegister;
@@ -396,13 +401,31 @@ class Nest {
     return IsInjective(ranges, index, s_.assumptions) == Truth::kYes;
   }
 
+  // Both uses have a position in the part of each range without order of the maps from `around` to `common`: different parts never meet.
+  bool InOwnParts(size_t around, size_t common, const Use& w, const Use& u) const {
+    const auto from = [&](const Use& use) {
+      return RangesOf(s_, {use.maps.begin() + static_cast<long>(around), use.maps.end()});
+    };
+    const std::vector<Range> of_w = from(w), of_u = from(u);
+    for (const OrderedRange& r : Ranges({w.maps.begin() + static_cast<long>(around), w.maps.begin() + static_cast<long>(common)})) {
+      if (r.ordered || SinglePoint({r.range})) continue;
+      bool apart = false;
+      for (size_t d = 0; d < w.index.size() && d < u.index.size() && !apart; ++d)
+        apart = IsIndexExpr(w.index[d]) && IsIndexExpr(u.index[d]) &&
+                LiesInPart(w.index[d], r.range, of_w, s_.assumptions) && LiesInPart(u.index[d], r.range, of_u, s_.assumptions);
+      if (!apart) return false;
+    }
+    return true;
+  }
+
   // Other uses of what `w` writes, in other iterations of the maps that both are in.
   void Against(size_t wi) {
     const Use& w = uses_[wi];
     for (size_t j = 0; j < uses_.size() && !r_->Full(); ++j) {
       const Use& u = uses_[j];
       if (j == wi || u.root != w.root || (u.write && j < wi)) continue;
-      if (u.write && u.op == w.op && w.op != WriteOp::kAssign) continue;  // both accumulate alike: any order will do
+      const bool alike = u.write && u.op == w.op && w.op != WriteOp::kAssign;
+      if (alike && !IsScheduled(s_)) continue;  // any order will do
       if (ApartByNumbers(w, u)) continue;
       size_t common = CommonMaps(w, u);
       const size_t around = w.maps.size() - MapsAround(w).size();  // each iteration of these has its own
@@ -421,6 +444,7 @@ class Nest {
         if (IsScheduled(s_) && ApartAsOne(maps, w, u, RangesOf(s_, {w.maps.begin() + common, w.maps.end()}),
                                           RangesOf(s_, {u.maps.begin() + common, u.maps.end()})))
           continue;
+        if (IsScheduled(s_) && InOwnParts(around, common, w, u)) continue;
       }
       r_->Add("E0262",
               std::string(u.write ? "another write" : "a read") + " of '" + u.container.str() +
