@@ -68,6 +68,11 @@ def rotations(a, y):
     return *torch.linalg.qr(a), *torch.linalg.qr(a[:, :2]), *torch.linalg.qr(a[:, :, :2]), torch.linalg.pinv(a[:, :2]), torch.linalg.pinv(a)
 
 
+def exponentials(a, y):
+    """Small, large and none."""
+    return torch.matrix_exp(a), torch.linalg.matrix_exp(a[0] * 9), torch.matrix_exp(a * 0), torch.matrix_exp(a * 0.01)
+
+
 def given(n, dtype=F64):
     return [torch.randn(n, 3, 3, dtype=dtype).requires_grad_(), torch.randn(n, 3, dtype=dtype).requires_grad_()]
 
@@ -128,6 +133,31 @@ class Matrices(TorchCase):
     def test_rotations_and_pseudo_inverses(self):
         self.agree(rotations, programs=4)
         self.agree(rotations, dtype=torch.complex128, programs=4)
+
+    def test_exponentials(self):
+        self.agree(exponentials)
+
+    def test_reflections(self):
+        def products(a, y):  # PyTorch's are column-major
+            return [torch.linalg.householder_product(*v).contiguous() for v in ((a, y), (a[0, :, :2], y[0, :2]))]
+
+        self.agree(products, WAYS[:1], programs=4)
+        self.agree(products, WAYS[:1], torch.complex128, programs=4)
+
+    def test_least_squares(self):
+        self.agree(lambda a, y: (torch.linalg.lstsq(a[:, :, :2], y[..., None]).solution, torch.linalg.lstsq(a[0, :2], y[0, :2, None])[0]), WAYS[:1],
+                   programs=4)
+        with self.fails(headrace.UnsupportedError, "rank", "hint: torch.linalg.matrix_rank"):
+            headrace.module(Whole(lambda a: torch.linalg.lstsq(a, a).rank))(torch.eye(3))
+
+    def test_orthogonal_layers(self):
+        for way in ("matrix_exp", "cayley", "householder"):
+            layer = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(4, 3, dtype=F64), orthogonal_map=way)
+            made = []
+            for f in (headrace.module(copy.deepcopy(layer)), layer):
+                y = f(torch.arange(8, dtype=F64).reshape(2, 4))
+                made.append((y, *torch.autograd.grad(y.square().sin().sum(), f.parameters())))
+            torch.testing.assert_close(*made)
 
     def test_open_sizes(self):
         """Rows and columns, of which either may be more."""

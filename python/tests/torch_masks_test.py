@@ -100,6 +100,22 @@ class Masks(Agreement):
         self.agree(lambda x, t: F.cross_entropy(x[t >= 0], t[t >= 0]), (numbers(9, 4), labels), (numbers(9, 4), labels.flip(0) - 1))
         self.agree(Experts(), (numbers(6, 4),), (numbers(9, 4),))
 
+    def test_masks_that_are_made_twice(self):
+        x, t = numbers(8, 3), numbers(8, 3).sign()
+        self.agree(lambda x, t: F.binary_cross_entropy_with_logits(x[t > 0], t[t > 0.0].detach() * 0.5), (x, t), (x, -t))
+        with self.fails(headrace.InvalidError, "Target size"):
+            headrace.module(Of(lambda x, t: F.binary_cross_entropy_with_logits(x[t > 0], t[t >= -2])))(x, t)
+
+    def test_writes_at_masks_and_indices(self):
+        def put(x, rows, columns, values):
+            y = x * 1.0
+            y[rows, columns[rows]] = values[rows]
+            y[rows, 2] += 1
+            return y
+
+        rows, columns = torch.tensor([True, False, True, True, False]), torch.tensor([0, 3, 1, 2, 2])
+        self.agree(put, (numbers(5, 4), rows, columns, numbers(5)), (numbers(5, 4), ~rows, columns, numbers(5)))
+
     def test_second_derivatives(self):
         ours = headrace.module(Of(lambda x, w: (torch.sin(x[x > 0]) * w[x > 0]).sum()))
         leaves = [numbers(4, 3).requires_grad_(), numbers(4, 3).requires_grad_()]

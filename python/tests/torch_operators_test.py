@@ -272,6 +272,20 @@ class Both(AgreeCase):
         self.agree(lambda x: norm(x, 1) + norm(x, 2), x)
         self.agree(lambda x, w: norm(x, 2, w, w + 1), x[..., 0], x[0, :, 0])
 
+    def test_rounding_to_quantised_numbers(self):
+        x, zero = torch.randn(5, 4) * 9, torch.tensor([0, 1, 2], dtype=torch.int32)
+        self.agree(lambda x: torch.fake_quantize_per_tensor_affine(x, 0.1, 3, -128, 127), x)
+        self.agree(lambda x: torch.fake_quantize_per_tensor_affine(x, torch.tensor(0.07), torch.tensor(9, dtype=torch.int32), 0, 255), x)
+        self.agree(lambda x: torch.fake_quantize_per_channel_affine(x, torch.tensor([0.05, 0.1, 0.2]), zero, 1, -127, 127), x[:, :3])
+
+    def test_divergences_of_distributions(self):
+        def divergence(m, low):
+            own = torch.distributions.MultivariateNormal(m, scale_tril=low.tril(-1) + torch.diag_embed(low.diagonal(dim1=1, dim2=2).exp()))
+            unit = torch.distributions.MultivariateNormal(torch.zeros(3, dtype=F64), torch.eye(3, dtype=F64))
+            return torch.distributions.kl_divergence(own, unit)
+
+        self.agree(divergence, torch.randn(4, 3, dtype=F64), torch.randn(4, 3, 3, dtype=F64))
+
     def test_losses_with_variances(self):
         loss, x = torch.nn.functional.gaussian_nll_loss, torch.randn(4, 3, dtype=F64)
         for variances in (torch.tensor([[0.5], [0], [2], [1e-8]], dtype=F64), torch.rand(4, 3, dtype=F64)):

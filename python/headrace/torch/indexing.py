@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import UnsupportedError
 from . import sizes
 from .emit import Value, cast
-from .masks import agree, indices_of, ranks
+from .masks import agree, indices_of, ranks, written_to
 from .movement import broadcast, broadcast_shape, place
 from .reductions import wide
 from .table import op
@@ -82,6 +82,8 @@ def index_put(c, a, indices, values, accumulate=False):
     given = [v for v in indices if v is not None]
     if len(given) == 1 and given[0].dtype == "bool":
         return _put_where(c, a, list(indices).index(given[0]), given[0], values, accumulate)
+    indices = written_to(c, indices)
+    given = [v for v in indices if v is not None]
     out = c.result()
     c.fill(out, lambda i: a.at(i))
     picked = broadcast_shape([v.shape for v in given])

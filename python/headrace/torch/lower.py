@@ -12,7 +12,7 @@ from torch import fx
 
 from ..errors import UnsupportedError
 from . import bags, bessel, branches, complex, contraction, creation, ctc, distances, factors, fourier  # noqa: F401: fill the table
-from . import indexing, items, linalg, losses, masks, movement, networks, occurrences, pointwise, pooling  # noqa: F401
+from . import indexing, items, linalg, losses, masks, matrix_exp, movement, networks, occurrences, pointwise, pooling  # noqa: F401
 from . import recurrent, reductions, sizes, sorting, special  # noqa: F401
 from .emit import Emitter, Value, container, declared, scalar_of, type_of
 from .table import OPERATORS

@@ -24,25 +24,31 @@ def ranks(c, mask: Value) -> tuple[Value, Value]:
     return before, found
 
 
-def agree(c, count: int | str, found: Value) -> None:
+def agree(c, count: int | str | None, found: Value) -> int | str:
     """`count`, as torch calls it, is what `found` holds: from here on, or, where it is a number or the size of something else, this
-    is asked for."""
+    is asked for. None: torch has no name for it."""
+    if count is None:
+        count = c.fresh("chosen")
+        c.decided.add(count)
+        c.line(f"let {count} = {found.at([])}")
+        return count
     if sizes.of_data(count) == {count} and count not in c.decided:
         c.decided.add(count)
         c.line(f"let {count} = {found.at([])}")
-        return
+        return count
     have = c.fresh("chosen_count")
     c.line(f"let {have} = {found.at([])}")
     c.line(f'require {have} == {count} else "{{}} elements are chosen where {{}} are needed", {have}, {count}')
+    return count
 
 
-def places(c, mask: Value, count: int | str) -> list[Value]:
+def places(c, mask: Value, count: int | str | None) -> list[Value]:
     """The indices of the elements that are set, `count` of them: one tensor for each dimension."""
     if mask.rank == 0:
         raise UnsupportedError("a mask of one number as an index\nhint: torch.where(mask, x, y) chooses between two tensors")
     flat = c.viewed(Value("bool", mask.shape, lambda i: cast(mask.at(i), mask.dtype, "bool")), [sizes.product(mask.shape)])
     before, found = ranks(c, flat)
-    agree(c, count, found)
+    count = agree(c, count, found)
     chosen = c.new("i64", [count], "chosen")
     c.maps(flat.shape, lambda i: c.line(f"{chosen.at([f'({flat.at(i)} ? {before.at(i)} : {count})'])} ?? = {i[0]}"))
 
@@ -67,6 +73,20 @@ def indices_of(c, indices: list, shape) -> list:
     lead = dims[0] if dims == list(range(dims[0], dims[-1] + 1)) else 0
     rank = max(1 if v.dtype == "bool" else v.rank for v in indices if v is not None)
     return [w for v in indices for w in (places(c, v, shape[lead + rank - 1]) if v is not None and v.dtype == "bool" else [v])]
+
+
+def written_to(c, indices: list) -> list:
+    """The same for indices of what is written: how many there are, the other indices tell, or nobody."""
+    count = next((v.shape[0] for v in indices if v is not None and v.dtype != "bool" and v.rank == 1 and v.shape[0] != 1), None)
+    made: list = []
+    for v in indices:
+        if v is not None and v.dtype == "bool":
+            v = places(c, v, count)
+            count = v[0].shape[0]
+            made += v
+        else:
+            made.append(v)
+    return made
 
 
 @op("nonzero")

@@ -31,7 +31,18 @@ def safe_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) ->
     return torch.where(masked, 0, torch.softmax(torch.where(masked, 0, x), dim, dtype))
 
 
-MEANINGS = {_MARGINS: multilabel_margin_loss, torch.ops.aten._safe_softmax.default: safe_softmax, **resampling.MEANINGS}
+def householder_product(a: torch.Tensor, tau: torch.Tensor) -> torch.Tensor:
+    """The first columns of the product of reflections 1 - tau v v^H; v is a column of a below its 1 on the diagonal."""
+    rows, columns = (torch.arange(n, device=a.device) for n in a.shape[-2:])
+    product = (rows[:, None] == columns).to(a.dtype).expand(a.shape)
+    for k in reversed(range(tau.shape[-1])):
+        v = torch.where(rows > k, a[..., k], (rows == k).to(a.dtype))[..., None]
+        product = product - tau[..., k, None, None] * v * (v.conj() * product).sum(-2, keepdim=True)
+    return product
+
+
+MEANINGS = {torch.ops.aten.linalg_householder_product.default: householder_product,
+            _MARGINS: multilabel_margin_loss, torch.ops.aten._safe_softmax.default: safe_softmax, **resampling.MEANINGS}
 
 
 @contextlib.contextmanager

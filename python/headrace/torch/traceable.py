@@ -9,12 +9,15 @@ import threading
 import types
 from typing import Any, Iterator
 
+import sympy
 import torch
 from torch._export import non_strict_utils
 from torch._functorch import eager_transforms
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.nn.modules import transformer
 from torch.utils import _pytree as pytree
+from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from ..errors import UnsupportedError
 from .transformed import plain
@@ -151,6 +154,73 @@ def layers_without_numbers() -> Iterator[None]:
         yield
     finally:
         norm.forward, functional._no_grad_embedding_renorm_ = before
+
+
+@contextlib.contextmanager
+def equal_counts() -> Iterator[None]:
+    """Where torch compares the sizes of x[mask] and y[other], which it must not know to be equal, the program makes sure that they are."""
+    before = torch.SymBool.__bool__
+
+    def known(self) -> bool:
+        try:
+            return before(self)
+        except GuardOnDataDependentSymNode:
+            e = self.node.expr
+            if not isinstance(e, sympy.Eq) or not all(side.is_Symbol and symbol_is_type(side, SymT.UNBACKED_INT) for side in e.args):
+                raise
+        torch._check(self, lambda: "numbers of chosen elements that must be equal differ")
+        return True
+
+    torch.SymBool.__bool__ = known
+    try:
+        yield
+    finally:
+        torch.SymBool.__bool__ = before
+
+
+class _LeastSquares:
+    """What torch.linalg.lstsq gives; all but the solution has shapes that data decide."""
+
+    def __init__(self, solution: torch.Tensor):
+        self.solution = solution
+
+    def __getitem__(self, k: int) -> torch.Tensor:
+        return self.solution if k == 0 else self._refused(("solution", "residuals", "rank", "singular_values")[k])
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter((self.solution, *map(self.__getitem__, (1, 2, 3))))
+
+    def __getattr__(self, name: str) -> Any:
+        return self._refused(name)
+
+    def _refused(self, name: str) -> Any:
+        raise UnsupportedError(f"{name} of torch.linalg.lstsq: programs have its solution\n"
+                               "hint: torch.linalg.matrix_rank, torch.linalg.svdvals and (a @ x - b).square().sum(-2) give the others")
+
+
+@contextlib.contextmanager
+def least_squares() -> Iterator[None]:
+    before = torch.linalg.lstsq
+
+    def lstsq(a: torch.Tensor, b: torch.Tensor, rcond: float | None = None, *, driver: str | None = None) -> _LeastSquares:
+        return _LeastSquares(torch.linalg.pinv(a, rtol=rcond) @ b)
+
+    torch.linalg.lstsq = lstsq
+    try:
+        yield
+    finally:
+        torch.linalg.lstsq = before
+
+
+@contextlib.contextmanager
+def shapes_meet() -> Iterator[None]:
+    """torch._C._infer_size takes numbers alone."""
+    before = torch._C._infer_size
+    torch._C._infer_size = lambda a, b: torch.Size(torch.broadcast_shapes(a, b))
+    try:
+        yield
+    finally:
+        torch._C._infer_size = before
 
 
 @contextlib.contextmanager
