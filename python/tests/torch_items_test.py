@@ -1,5 +1,7 @@
 """Numbers that are read from tensors, as sizes, bounds and factors; what is asserted of them; unique and bincount."""
 
+import sys
+import types
 import unittest
 
 from python.tests import torch_masks_test as masks
@@ -69,6 +71,13 @@ class Items(masks.Agreement):
             headrace.module(Of(lambda x, n: (torch._check(n.item() > 2), x * n)[1]))(X, torch.tensor(1))
         with self.fails(headrace.InvalidError, "Expected cond to be True"):
             headrace.module(Of(lambda x: (torch._check(x.sum().item() < 100), x * 2)[1]))(X + 1000)
+
+    def test_int_as_a_type(self):
+        """Where code has int as a type, too, it is Python's own."""
+        code = sys.modules["typed"] = types.ModuleType("typed")
+        code.torch = torch
+        exec("def f(x): return x.to(int) + torch.zeros(x.shape, dtype=int) + int(x.dim())", vars(code))
+        self.assertTrue(torch.equal(headrace.module(Of(code.f))(X), code.f(X)))
 
     def test_loops_over_them_are_refused(self):
         with self.fails(headrace.UnsupportedError, "control flow that depends on data", "in range(", "hint: x.item()"):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from . import sizes
 from .emit import Value, cast
+from .replaced import replaced
 from .table import OPERATORS
 
 
@@ -117,11 +118,5 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, lengths: Any, target_lengths: A
     return loss.sum() if reduction == 2 else loss if batched else loss[0]
 
 
-@contextlib.contextmanager
-def ctc_loss_as_loop() -> Iterator[None]:
-    before = torch.ctc_loss
-    torch.ctc_loss = ctc_loss
-    try:
-        yield
-    finally:
-        torch.ctc_loss = before
+def ctc_loss_as_loop() -> contextlib.AbstractContextManager:
+    return replaced((torch, "ctc_loss", ctc_loss))

@@ -40,8 +40,8 @@ from .outline import Outline, match, outline, same_tensor
 from .packing import sequences_packed
 from .quantising import quantising_in_parts
 from .sizes import OpenSizeError, said
-from .traceable import (attributes_kept, equal_counts, layers_without_numbers, least_squares, masks_not_compared, no_gradients_within,
-                        numbers_as_indices, refuse_kept, shapes_meet, tensors_as_parameters, variances_looked_at_later, with_buffers_kept)
+from .traceable import (attributes_kept, equal_counts, layers_without_numbers, masks_not_compared, no_gradients_within,
+                        numbers_as_indices, operators_with_shapes, refuse_kept, tensors_as_parameters, variances_looked_at_later, with_buffers_kept)
 from .transformed import outside, plain
 from .whole import recurrent_layers_whole
 from .whole_numbers import numbers_kept
@@ -196,7 +196,7 @@ def _as_traced(name: str):
     try:
         with outside(), warnings.catch_warnings(), _no_log(), _no_own_gradients(), _unvalidated(), recurrent_layers_whole(), \
                 right_gradients(), masks_not_compared(), numbers_as_indices(), variances_looked_at_later(), layers_without_numbers(), \
-                sequences_packed(), ctc_loss_as_loop(), equal_counts(), shapes_meet(), least_squares(), quantising_in_parts(), no_gradients_within(), torch.enable_grad():
+                sequences_packed(), ctc_loss_as_loop(), equal_counts(), operators_with_shapes(), quantising_in_parts(), no_gradients_within(), torch.enable_grad():
             warnings.simplefilter("ignore")
             yield
     except (UnsupportedError, KeyboardInterrupt):

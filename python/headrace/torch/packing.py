@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, _VF, nn
 from torch.nn.utils.rnn import PackedSequence
+
+from .replaced import replaced
 
 _BATCH = "_headrace_batch"  # an attribute of batch sizes: how many sequences there are, as the program calls it
 
@@ -69,18 +71,7 @@ def _expected(self, input: Tensor, sizes: Tensor | None) -> tuple:
     return self.num_layers * (2 if self.bidirectional else 1), batch, self.proj_size or self.hidden_size
 
 
-@contextlib.contextmanager
-def sequences_packed() -> Iterator[None]:
+def sequences_packed() -> contextlib.AbstractContextManager:
     layers = (nn.LSTM, nn.GRU, nn.RNN)
-    before, expected = [kind.forward for kind in layers], nn.RNNBase.get_expected_hidden_size
-    try:
-        nn.RNNBase.get_expected_hidden_size = _expected
-        _VF._pack_padded_sequence, _VF._pad_packed_sequence = _pack, _pad
-        for kind in layers:
-            kind.forward = _with_states(kind)
-        yield
-    finally:
-        for kind, forward in zip(layers, before):
-            kind.forward = forward
-        nn.RNNBase.get_expected_hidden_size = expected
-        del _VF._pack_padded_sequence, _VF._pad_packed_sequence
+    return replaced((_VF, "_pack_padded_sequence", _pack), (_VF, "_pad_packed_sequence", _pad), (nn.RNNBase, "get_expected_hidden_size", _expected),
+                    *[(kind, "forward", _with_states(kind)) for kind in layers])

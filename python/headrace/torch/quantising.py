@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from .replaced import replaced
 
 
 def _quantised(x: Tensor, scale: Any, zero: Any, low: int, high: int) -> Tensor:
@@ -25,11 +27,5 @@ def per_channel(x: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_m
     return _quantised(x, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max)
 
 
-@contextlib.contextmanager
-def quantising_in_parts() -> Iterator[None]:
-    before = torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine
-    try:
-        torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine = per_tensor, per_channel
-        yield
-    finally:
-        torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine = before
+def quantising_in_parts() -> contextlib.AbstractContextManager:
+    return replaced((torch, "fake_quantize_per_tensor_affine", per_tensor), (torch, "fake_quantize_per_channel_affine", per_channel))

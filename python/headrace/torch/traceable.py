@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 from ..errors import UnsupportedError
+from .replaced import replaced
 from .transformed import plain
 
 
@@ -144,16 +145,11 @@ def _renorm(weight: torch.Tensor, input: torch.Tensor, max_norm: float, norm_typ
         weight.copy_(weight + (weight * scale[:, None] - weight).detach())
 
 
-@contextlib.contextmanager
-def layers_without_numbers() -> Iterator[None]:
+def layers_without_numbers() -> contextlib.AbstractContextManager:
     """Layers that would look at their buffers and parameters."""
-    norm, functional = torch.nn.modules.batchnorm._BatchNorm, torch.nn.functional
-    before = norm.forward, functional._no_grad_embedding_renorm_
-    norm.forward, functional._no_grad_embedding_renorm_ = _with_mean_of_all_batches(before[0]), _renorm
-    try:
-        yield
-    finally:
-        norm.forward, functional._no_grad_embedding_renorm_ = before
+    norm = torch.nn.modules.batchnorm._BatchNorm
+    return replaced((norm, "forward", _with_mean_of_all_batches(norm.forward)),
+                    (torch.nn.functional, "_no_grad_embedding_renorm_", _renorm))
 
 
 @contextlib.contextmanager
@@ -198,29 +194,13 @@ class _LeastSquares:
                                "hint: torch.linalg.matrix_rank, torch.linalg.svdvals and (a @ x - b).square().sum(-2) give the others")
 
 
-@contextlib.contextmanager
-def least_squares() -> Iterator[None]:
-    before = torch.linalg.lstsq
-
-    def lstsq(a: torch.Tensor, b: torch.Tensor, rcond: float | None = None, *, driver: str | None = None) -> _LeastSquares:
-        return _LeastSquares(torch.linalg.pinv(a, rtol=rcond) @ b)
-
-    torch.linalg.lstsq = lstsq
-    try:
-        yield
-    finally:
-        torch.linalg.lstsq = before
+def _lstsq(a: torch.Tensor, b: torch.Tensor, rcond: float | None = None, *, driver: str | None = None) -> _LeastSquares:
+    return _LeastSquares(torch.linalg.pinv(a, rtol=rcond) @ b)
 
 
-@contextlib.contextmanager
-def shapes_meet() -> Iterator[None]:
-    """torch._C._infer_size takes numbers alone."""
-    before = torch._C._infer_size
-    torch._C._infer_size = lambda a, b: torch.Size(torch.broadcast_shapes(a, b))
-    try:
-        yield
-    finally:
-        torch._C._infer_size = before
+def operators_with_shapes() -> contextlib.AbstractContextManager:
+    """torch._C._infer_size takes numbers alone; what lstsq gives beside the solution has no shape in a trace."""
+    return replaced((torch.linalg, "lstsq", _lstsq), (torch._C, "_infer_size", lambda a, b: torch.Size(torch.broadcast_shapes(a, b))))
 
 
 @contextlib.contextmanager
