@@ -68,7 +68,7 @@ np.abs(z * 1e200)|np.abs(z * 1e-200)|np.abs(z.astype(np.complex64) * 1e25)|np.ab
 np.frexp(v * 1e300)[1]|np.frexp(v * 1e-310)[0]|np.frexp(u)[0]|np.frexp(f)[1]|np.frexp(u / 0)[0]|np.frexp(k)[1]|np.ldexp(v * 1e-300, 2000)|np.ldexp(v * 1e300, k * 500 - 600)|np.ldexp(f, k)
 2 ** (k + 3)|(k + 3) ** (k + 3)|3 ** (k * k)|np.power(i8, i8 % 5)|np.uint8(3) ** np.abs(k)|np.power(2, (k + 3).astype(np.uint8))|(-2) ** (k + 3)|2 ** (k * k * 20)
 np.max(k, initial=1.5)|np.sum(k, initial=2.75)|np.prod(i8, initial=1.5)|np.sum(v, dtype=np.float32, initial=1)|np.argmax(A, keepdims=True)|np.argmin(A, axis=None, keepdims=True)|np.angle(f)|np.angle(k)|np.array(i8.tolist())
-np.median(u)|np.median(v / 0)|np.median(np.floor(v))|np.median(k[:6])|np.array(v, ndmin=3)|np.full((2, len(v)), v)|np.full_like(A, A[0])|np.full((2, 3), [1, 2, 3])|np.full(3, v[0])|np.clip(np.abs(k).astype(np.uint8), -1, 2)|np.clip(i8, 0, 1000)|np.clip(k, None, None)|np.add.reduceat(i8, [0, 3])|np.bitwise_or.reduceat(k, [0, 2])
+np.median(u)|np.median(v / 0)|np.median(np.floor(v))|np.median(k[:6])|np.hypot(f, b)|np.hypot(f, 2.0)|np.hypot(k, 3)|np.hypot(3, f)|np.array(v, ndmin=3)|np.full((2, len(v)), v)|np.full_like(A, A[0])|np.full((2, 3), [1, 2, 3])|np.full(3, v[0])|np.clip(np.abs(k).astype(np.uint8), -1, 2)|np.clip(i8, 0, 1000)|np.clip(k, None, None)|np.add.reduceat(i8, [0, 3])|np.bitwise_or.reduceat(k, [0, 2])
 k ** 9|k ** 31|i8 ** 11|np.power(k, 12)|v ** np.inf
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """

@@ -227,8 +227,8 @@ def a_set_of_data(x):
 
 
 def matches(x):
-    match x.ndim:
-        case 2:
+    match x.shape:
+        case [2, *_]:
             return x
 
 
@@ -282,7 +282,7 @@ WRONG = [*[(f, headrace.UnsupportedError, what + " gives something else at each 
          (deletes_a_row, headrace.UnsupportedError, "del statements of parts", "del x[0]"),
          (raises_in_operations, headrace.UnsupportedError, "no operation of a program raises", "np.isfinite"),
          (a_set_of_data, headrace.UnsupportedError, "a set of what the program computes", "hint: write a tuple"),
-         (matches, headrace.UnsupportedError, "match statements", "hint: write if and elif")]
+         (matches, headrace.UnsupportedError, "match statements with patterns of classes, of dicts or with a star", "hint: write if and elif")]
 
 
 def around_statements(x, y):

@@ -464,4 +464,9 @@ def _cbrt(e, x):
     return elementwise.where(stays, plain, op(e, "subtract", plain, step))
 
 
-REFINED.update(log10=_log10, cbrt=_cbrt, hypot=lambda e, x1, x2: elementwise.hypot(e, floats(e, x1), floats(e, x2)))
+def _hypot(e, x1, x2):
+    dtype = elementwise.result_type("hypot", x1, x2)
+    return elementwise.hypot(e, *(value_of(elementwise.cast(e, x, dtype)) for x in (x1, x2)))
+
+
+REFINED.update(log10=_log10, cbrt=_cbrt, hypot=_hypot)

@@ -166,6 +166,10 @@ def _types(name: str, args) -> list[np.dtype]:
     return list(ufunc.resolve_dtypes((*wanted, *[None] * ufunc.nout)))
 
 
+def result_type(name: str, *args) -> np.dtype:
+    return _types(name, args)[-1]
+
+
 def _build(e: Emitter, template: str, inputs, result, args) -> Value:
     if any(template.count("{%d}" % k) > 1 for k in range(len(args))):
         args = [a if is_number(a) else e.settled(a) for a in args]
