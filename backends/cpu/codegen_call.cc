@@ -91,44 +91,6 @@ Status SdfgGen::CheckSizes(const Nested& n, const Sdfg& callee, const std::map<N
              Text(expected, DType::kIndex, w) + ")) " + Leave());
     }
   }
-  for (const auto& [name, interval] : callee.assumptions.bounds)
-    HR_RETURN_IF_ERROR(CheckAssumed(n, name, interval.lo ? Expr(*interval.lo) : Expr(), interval.hi ? Expr(*interval.hi) : Expr(), symbols, w));
-  for (const Range& r : callee.given) {
-    const int64_t step = r.step ? AsInt(r.step).value_or(1) : 1;
-    HR_RETURN_IF_ERROR(step > 0 ? CheckAssumed(n, r.index, r.begin, r.end - Expr(1), symbols, w)
-                                : CheckAssumed(n, r.index, r.end + Expr(1), r.begin, symbols, w));
-  }
-  return {};
-}
-
-// What the callee takes for granted of a size: where that is not proven it is looked at.
-Status SdfgGen::CheckAssumed(const Nested& n, Name size, Expr low, Expr high, const std::vector<std::pair<Name, Expr>>& bound, Writer& w) {
-  const auto known = [&](const Expr& e) {
-    const std::vector<Name> free = FreeSymbols(e);
-    return std::all_of(free.begin(), free.end(), [&](Name f) {
-      return std::any_of(bound.begin(), bound.end(), [&](const auto& b) { return b.first == f; });
-    });
-  };
-  if (!known(SymbolExpr(size)) || (low && !known(low)) || (high && !known(high))) return {};
-  const Expr value = Substitute(SymbolExpr(size), bound);
-  const auto shown = [&](const Expr& a, const Expr& b) { return ProveLe(a, b, s_.assumptions) == Truth::kYes; };
-  if (low) low = Substitute(low, bound);
-  if (high) high = Substitute(high, bound);
-  if ((!low || shown(low, value)) && (!high || shown(value, high))) return {};
-  const auto text = [&](const Expr& e) -> Result<std::string> {
-    HR_ASSIGN_OR_RETURN(const Expr typed, Typed(e, DType::kIndex));
-    return Text(typed, DType::kIndex, w);
-  };
-  std::string from = "INT64_MIN", to = "INT64_MAX";
-  if (low) {
-    HR_ASSIGN_OR_RETURN(from, text(low));
-  }
-  if (high) {
-    HR_ASSIGN_OR_RETURN(to, text(high));
-  }
-  HR_ASSIGN_OR_RETURN(const std::string of, text(value));
-  w.Line("if (!hr_size_assumed(x, " + StringLiteral(n.callee.str()) + ", " + StringLiteral(size.str()) + ", " + of + ", " + from + ", " + to +
-         ")) " + Leave());
   return {};
 }
 

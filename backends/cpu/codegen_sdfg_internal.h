@@ -64,7 +64,6 @@ class SdfgGen : public LoopEnv {
   Status EmitRequire(const Require& r, Writer& w);
   Status EmitNested(const Nested& n, Writer& w);
   Status CheckSizes(const Nested& n, const Sdfg& callee, const std::map<Name, Expr>& bound, Writer& w);
-  Status CheckAssumed(const Nested& n, Name size, Expr low, Expr high, const std::vector<std::pair<Name, Expr>>& bound, Writer& w);
   Status EmitExternal(NodeId id, const Library& l, Writer& w);
   Result<int> BindingOf(NodeId id, const Library& l, const std::string& attributes);
   // Strided containers as arguments: calls get contiguous copies, made before and written back after.

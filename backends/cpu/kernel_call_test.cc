@@ -38,23 +38,6 @@ kernel k(x: f32[n], y: f32[n], n: symbol) for cpu { map i in 0:n @vector { y[i] 
   EXPECT_THAT(out.status().ToString(), HasSubstr("E0652"));
 }
 
-// What a kernel takes for granted of its sizes is looked at where the caller doesn't show it.
-TEST(KernelCalls, SizesThatAreAssumed) {
-  const auto program = [](const std::string& value, const std::string& assumed) {
-    return "sdfg f(X: f32[N], Y: f32[N], M: symbol) { call k(x = X, y = Y, n := N, m := " + value + ") }\n"
-           "kernel k(x: f32[n], y: f32[n], n: symbol, m: symbol) for cpu {\n  " + assumed + "\n  map i in 0:n @vector { y[i] = x[m] }\n}\n";
-  };
-  const auto error = [](const std::string& text, int64_t m) {
-    const auto out = RunText(text, {{"X", F32({3}, {1, 2, 3})}}, {{"M", m}});
-    return out.ok() ? std::string() : out.status().ToString();
-  };
-  EXPECT_EQ(error(program("M", "assume m in 0:n"), 2), "");
-  EXPECT_THAT(error(program("M", "assume m in 0:n"), 300000), HasSubstr("E0675"));
-  EXPECT_THAT(error(program("M", "assume m in 0:n"), -1), HasSubstr("call of k: size m = -1 is outside what it assumes"));
-  EXPECT_THAT(error(program("M - 1", "assume 2 <= n, 0 <= m <= 1"), 3), HasSubstr("E0675"));
-  EXPECT_EQ(error(program("M - 1", "assume 2 <= n, 0 <= m <= 1"), 2), "");
-}
-
 // What the caller leaves out is a null pointer.
 TEST(KernelCalls, AbsentArguments) {
   const std::string text = R"(

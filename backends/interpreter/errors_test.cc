@@ -81,18 +81,6 @@ TEST(InterpreterErrors, SizesByName) {
   EXPECT_EQ(d.hint, "did you mean K?");
 }
 
-TEST(InterpreterErrors, SizesThatACalleeAssumes) {
-  const char* text = R"(
-    sdfg f(K: symbol, Y: f32[K]) { call k(y = Y, n := K, m := K - 3) }
-    kernel k(y: f32[n], n: symbol, m: symbol) for cpu {
-      assume m in 0:n
-      assume 4 <= n
-      for i in 0:n { y[i] = m }
-    })";
-  EXPECT_EQ(ErrorOf(text, {}, {{"K", 2}}), "call of k: size n = 2 is outside what it assumes");
-  EXPECT_EQ(ErrorOf(text, {}, {{"K", 5}}), "no error");
-}
-
 TEST(InterpreterErrors, SizesThatDoNotFit) {
   const char* text = "sdfg f(Y: f32, K: symbol) { transient T: f32[K, K]; T[0, 0] = 1; Y = T[0, 0] }";
   for (int64_t k : {int64_t{1} << 20, int64_t{1} << 40, INT64_MAX}) {

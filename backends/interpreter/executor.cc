@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "backends/common/external_call.h"
-#include "backends/common/signature.h"
 #include "ir/registry/call_contract.h"
 #include "runtime/hr_scalar.h"
 
@@ -85,30 +84,6 @@ void Executor::Forget(Frame& f, const Stmt& s) {
   for (int k : s.fresh)
     if (f.slots[k].state == Slot::kReady && f.slots[k].owner.data)
       std::memset(f.slots[k].owner.data->data(), 0xff, static_cast<size_t>(f.slots[k].owner.bytes()));
-}
-
-// What a callee takes for granted of its sizes.
-bool Executor::Assumed(const Frame& f) {
-  const Sdfg& s = *f.plan->sdfg;
-  const auto value = [&](Name n) -> std::optional<int64_t> {
-    const auto it = f.plan->symbol_of.find(n);
-    if (it == f.plan->symbol_of.end() || !f.known[it->second]) return std::nullopt;
-    return f.symbols[it->second];
-  };
-  const auto within = [&](Name n, std::optional<int64_t> low, std::optional<int64_t> high) {
-    const auto v = value(n);
-    if (!v || ((!low || *v >= *low) && (!high || *v <= *high))) return true;
-    return Fail(InvalidError("E0675", "call of " + s.name.str() + ": size " + n.str() + " = " + std::to_string(*v) + " is outside what it assumes"));
-  };
-  for (const auto& [n, interval] : s.assumptions.bounds)
-    if (!within(n, interval.lo, interval.hi)) return false;
-  for (const Range& r : s.given) {
-    const auto begin = EvalSize(r.begin, value), end = EvalSize(r.end, value);
-    const int64_t step = r.step ? AsInt(r.step).value_or(1) : 1;
-    if (!begin || !end) continue;
-    if (!(step > 0 ? within(r.index, *begin, *end - 1) : within(r.index, *end + 1, *begin))) return false;
-  }
-  return true;
 }
 
 bool Executor::RunNested(Frame& f, const Stmt& s) {
@@ -191,7 +166,6 @@ bool Executor::RunNested(Frame& f, const Stmt& s) {
       }
     }
   }
-  if (!Assumed(inner)) return false;
   if (RunBlocks(inner, callee.body) == Flow::kFailed) return false;
   for (const Stmt::Binding* b : made) {
     const Slot& got = inner.slots[b->port];

@@ -77,7 +77,6 @@ class Executor {
   bool RunMap(Frame& f, const Stmt& s, size_t dim);
   void Forget(Frame& f, const Stmt& s);
   bool RunNested(Frame& f, const Stmt& s);
-  bool Assumed(const Frame& f);
   bool RunCall(Frame& f, const Stmt& s);
   bool RunTasklet(Frame& f, const Stmt& s);
   // While it lives, denormals are zero or are not. Floats turn from f32 to f64 where they are read and back where they are

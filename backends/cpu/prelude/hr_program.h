@@ -134,14 +134,6 @@ static HR_UNUSED bool hr_size_agrees(hr_x* x, const char* callee, const char* ar
   return false;
 }
 
-static HR_UNUSED bool hr_size_assumed(hr_x* x, const char* callee, const char* size, int64_t value, int64_t low, int64_t high) {
-  if (value >= low && value <= high) return true;
-  char text[600];
-  __builtin_snprintf(text, sizeof text, "E0675 call of %s: size %s = %lld is outside what it assumes", callee, size, (long long)value);
-  hr_fail(x, HR_FAILED, text);
-  return false;
-}
-
 /* ---- memory: a stack of blocks, the largest kept for the next run ---- */
 struct hr_mark {
   hr_block* block;
