@@ -294,7 +294,7 @@ class Expander {
   // ---- expansions, one per kind of node ----
   Expansion* ExpansionOf(NodeId id, const Library& l, int depth) {
     if (depth > kMaxDepth)
-      return Fail(WithNode(InvalidError("E0340", "the expansion of " + Label(l) + " does not end: it contains itself",
+      return Fail(WithNode(InvalidError("E0342", "the expansion of " + Label(l) + " does not end: it contains itself",
                                         "let the implementation say what it computes by other nodes, maps or calls"),
                            s_->nodes[id].origin.Label(), Label(l)));
     std::string key = KeyOf(l);
@@ -345,7 +345,7 @@ class Expander {
       if (formal.kind == ContainerKind::kSequence || actual.kind == ContainerKind::kSequence) continue;
       const auto wrong = [&](const std::string& what, std::string got, std::string expected) {
         Diagnostic d;
-        d.code = "E0340";
+        d.code = "E0342";
         d.message = "implementation '" + implementation + "' failed: its expansion " + what;
         d.got = std::move(got), d.expected = std::move(expected);
         return Status(std::move(d));

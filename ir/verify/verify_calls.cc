@@ -116,7 +116,8 @@ std::optional<Stretch> StretchOf(const Sdfg& s, const Argument& a) {
   const Offset first = OffsetOf(s, a.container, index);
   Expr size(1);
   for (size_t d = a.index.size(); d < c->shape.size(); ++d) size = size * c->shape[d];
-  const auto begin = first.elements ? AsInt(Simplify(first.elements)) : std::nullopt, count = AsInt(Simplify(size));
+  if (!first.elements) return std::nullopt;
+  const auto begin = AsInt(Simplify(first.elements)), count = AsInt(Simplify(size));
   if (!begin || !count) return std::nullopt;
   return Stretch{first.root, *begin, *begin + *count};
 }

@@ -85,7 +85,7 @@ class Declarations {
       }
       if (!seen.insert(n).second)
         r_->Add("E0202", "name " + Quoted(n) + " is declared twice", {}, n.str(), "rename one of them");
-      Container1(*c);
+      OneContainer(*c);
     }
     for (Name n : s_.parameters) {
       const Container* c = s_.Find(n);
@@ -99,7 +99,7 @@ class Declarations {
   }
 
  private:
-  void Container1(const Container& c) {
+  void OneContainer(const Container& c) {
     const std::string at = c.name.str();
     if (c.kind == ContainerKind::kSequence) return;
     if (c.dtype == DType::kNone || IsUntyped(c.dtype))

@@ -42,7 +42,7 @@ class Values {
     for (BlockId b : s_.body)
       if (const auto* state = std::get_if<State>(&s_.blocks[b].control)) List(state->statements);
     for (Name n : s_.order)
-      if (const auto it = accesses_.find(n); it != accesses_.end()) Container1(n, &it->second);
+      if (const auto it = accesses_.find(n); it != accesses_.end()) OneContainer(n, &it->second);
   }
 
  private:
@@ -104,7 +104,7 @@ class Values {
     return m && m->schedule == Schedule::kSequential;
   }
 
-  void Container1(Name name, std::vector<Access>* accesses) {
+  void OneContainer(Name name, std::vector<Access>* accesses) {
     const std::vector<Access>& all = *accesses;
     size_t home = all[0].path.size();
     for (const Access& a : all) home = std::min(home, Common(a.path, all[0].path));

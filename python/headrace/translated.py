@@ -12,8 +12,8 @@ import numpy as np
 from .compiled import Compiled
 from .frontend.emitter import NUMBERS, Emitter
 from .frontend.errors import Retry
-from .frontend.evaluate import Scope
 from .frontend.lower import Lowering
+from .frontend.scope import Scope
 from .frontend.sizes import Size, names_in
 from .frontend.source import Read, Source, content, is_plain
 from .frontend.types import IR_NAMES, Cell, Type, Weak

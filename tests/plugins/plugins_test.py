@@ -264,7 +264,7 @@ sdfg main(D: f32[{shape}]) {{
             plugin = self.build(BAD, f"expand_fits{number}.so", "-DBAD_EXPAND", f'-DBAD_EXPAND_TEXT="{body}"')
             done = self.headrace("--plugin", plugin, "run", "-", "--impl", "fails", stdin="sdfg f(X: f32[4], Y: f32[4]) { bad.Twice(X = X) -> (Y = Y) }")
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn("error[E0340]", done.stderr)
+            self.assertIn("error[E0342]", done.stderr)
             self.assertIn(why, done.stderr)
 
     def test_a_backend_of_a_third_party(self):

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from . import arrays, growing
-from .evaluate import DEEPEST_CALL, Evaluator, Scope
+from .dispatch import DEEPEST_CALL
+from .evaluate import Evaluator
 from .ranges import Rows
+from .scope import Scope
 from .source import Source
 from .statements import assigned
 from .values import Value

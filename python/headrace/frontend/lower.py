@@ -13,7 +13,7 @@ from . import arrays, creation, elementwise, gathers, growing, sizes
 from .constructs import NoPlace
 from .emitter import Emitter
 from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Rebound, Resized, Retry, Retyped, Unequal
-from .evaluate import BINARY, Evaluator, Scope
+from .evaluate import BINARY, Evaluator
 from .imports import Imports, without_contexts
 from .local import Local
 from .parts import Parts, part_of, whole_name, with_part
@@ -21,6 +21,7 @@ from .paths import Exits, Paths
 from .ranges import Ranges, Rows
 from .resizing import Resizing
 from .returns import returning
+from .scope import Scope
 from .selections import Selected
 from .sharing import Sharing
 from .sizes import Size, is_size

@@ -1,0 +1,205 @@
+"""Calls of functions → what programs know of them, what they are written out as, or what Python gives."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import sys
+import types
+
+import numpy as np
+
+from . import creation, elementwise, growing
+from ..trees import assembled, is_record, items
+from .calling import CALLING
+from .errors import NoArray, Refused
+from .functions import FUNCTIONS, Method, ufunc_method
+from .impure import check_pure
+from .ranges import Ranges, Rows
+from .scope import Scope
+from .sizes import Size
+from .source import Source, TranslationError
+from .types import Type
+from .values import Value
+
+DEEPEST_CALL = 64
+WALKS = (enumerate, zip, reversed, map, filter, type({}.keys()), type({}.values()), type({}.items()))
+OURS = {f"headrace.{m}" for m in ("gradients", "program", "transforms.batch", "transforms.custom", "transforms.forward", "transforms.jacobians")}
+
+
+class Dispatch:
+    """Of an evaluator, which has values of expressions and the emitter."""
+
+    def of_Call(self, n: ast.Call):
+        function = self.value(n.func)
+        args, named = [listed(a) for a in self._values(n.args)], {}
+        for k in n.keywords:
+            named.update(self.value(k.value) if k.arg is None else {k.arg: self.value(k.value)})
+        return self.call(function, args, named)
+
+    def call(self, function, args: list, named: dict):
+        if isinstance(function, functools.partial):
+            return self.call(function.func, [*function.args, *args], {**function.keywords, **named})
+        if isinstance(function, Method):
+            return self._known_function(function, args, named, function.name)
+        if function is map or function is functools.reduce:
+            return self._mapped(function, *args)
+        if _hashable(function) and function in CALLING and self._runtime([*args, *named.values()]):
+            return CALLING[function](self.call, self.emitter, *args, **named)
+        if growing.is_method(function):
+            return growing.call_method(self.emitter, function, args, named, lambda v: self._kept(v, "item"))
+        check_pure(function)
+        if function is np.vectorize or isinstance(function, np.vectorize):
+            raise Refused("np.vectorize, which calls a function for each element, has no place in a program",
+                          "call the function with the whole array, with np.where in place of if")
+        if isinstance(function, Type):
+            function = function.dtype
+        if isinstance(function, np.dtype):
+            function = function.type
+        if isinstance(function, type) and issubclass(function, np.generic) and len(args) == 1:
+            return elementwise.cast(self.emitter, args[0], function)
+        if _hashable(function) and function in FUNCTIONS:
+            if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
+                return self._constant(function(*args, **named))
+            return self._known_function(FUNCTIONS[function], args, named, getattr(function, "__name__", str(function)))
+        lower = getattr(type(function), "__headrace_lower__", None)  # it knows itself what it is in a program
+        if lower is not None:
+            return lower(function, self.emitter, args, named)
+        if (torch := sys.modules.get("torch")) is not None and isinstance(function, torch.nn.Module):
+            from ..torch.inline import call_module
+
+            return call_module(self.emitter, function, args, named)
+        if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
+            return ufunc_method(self.emitter, ufunc, function.__name__, *args, **named)
+        if getattr(function, "__module__", None) in OURS:  # headrace.grad and its like make functions, here as anywhere
+            if self._runtime([*args, *named.values()]):
+                raise NotImplementedError(f"headrace.{function.__name__} of values inside of a program: call grad, value_and_grad or vmap "
+                                          "of a function there, and the others outside")
+            from ..closures import closed
+
+            return function(*map(closed, args), **{k: closed(v) for k, v in named.items()})
+        if isinstance(function, types.MethodType) and isinstance(function.__func__, types.FunctionType) and self._of_program(function, args, named):
+            if function.__name__ == "_replace" and hasattr(function.__self__, "_fields"):
+                return with_fields(function.__self__, named)
+            return self.inline(function.__func__, [function.__self__, *args], named)
+        if function is dataclasses.replace:
+            return with_fields(args[0], named)
+        called = getattr(type(function), "__call__", None)
+        if isinstance(called, types.FunctionType) and not isinstance(function, type) and type(function).__module__.partition(".")[0] not in ("headrace", "numpy"):
+            return self.inline(called, [function, *args], named)
+        inner = _in_programs(function)
+        if isinstance(inner, types.FunctionType):
+            return self._library_function(inner, args, named) if _of_library(inner) else self.inline(inner, args, named)
+        if hasattr(inner, "inline"):  # grad(f), vmap(f), …
+            return inner.inline(self, args, named)
+        if not self._runtime([*args, *named.values()]) or is_record(function):
+            made = function(*args, **named)
+            return self._constant(made) if (getattr(function, "__module__", None) or "").startswith("numpy") else made
+        raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
+
+    def _library_function(self, function, args: list, named: dict):
+        """What NumPy or SciPy write in Python, where programs have all of it."""
+        try:
+            return self.inline(function, args, named)
+        except TranslationError as inner:  # lines of theirs say nothing to users
+            raise NotImplementedError(f"{function.__module__.partition('.')[0]}'s {function.__name__} is not among the functions that programs know") from inner
+
+    def _mapped(self, function, each, *over):
+        """map(f, items, …), reduce(f, items, first): one call after the other, written out."""
+        if function is map:
+            return [self.call(each, list(items), {}) for items in zip(*map(self.several, over))]
+        return functools.reduce(lambda a, b: self.call(each, [a, b], {}), self.several(over[0]), *over[1:])
+
+    def _handled(self, handler, args: list, named: dict, name: str):
+        try:
+            return handler(self.emitter, *args, **named)
+        except TypeError as error:  # a call that does not fit: of the function, not of what stands for it here
+            inner = getattr(handler, "handler", handler).__qualname__ + "()"
+            if not str(error).startswith((inner + " got ", inner + " missing ", inner + " takes ")):
+                raise
+            raise TypeError(f"{name}() as programs know it" + str(error).removeprefix(inner)) from error
+
+    def _known_function(self, handler, args: list, named: dict, name: str):
+        """Lists among its arguments are axes or shapes, or else arrays."""
+        if not any(isinstance(v, (list, tuple)) for v in (*args, *named.values())):
+            return self._handled(handler, args, named, name)
+        before, first = self.emitter.snapshot(), None
+        for kinds in ((), (list,), (list, tuple)):
+            def array(v):
+                return creation.array(self.emitter, v) if isinstance(v, kinds) and v else v
+
+            try:
+                return self._handled(handler, [array(a) for a in args], {k: array(v) for k, v in named.items()}, name)
+            except (NoArray, AttributeError) as error:
+                first = first or error
+                self.emitter.restore(before)
+        raise first
+
+    def _of_program(self, method: types.MethodType, args: list, named: dict) -> bool:
+        """Whether a method has to do with what the program computes."""
+        return self._runtime([*args, *named.values()]) or is_record(type(method.__self__)) and self._runtime([v for _, v in items(method.__self__)])
+
+    @staticmethod
+    def _runtime(values) -> bool:
+        def known(v):
+            if isinstance(v, (tuple, list)):
+                return all(map(known, v))
+            if isinstance(v, dict):
+                return all(map(known, v.values()))
+            return not isinstance(v, (Value, Size, Ranges, Rows))
+        return not all(map(known, values))
+
+    def _constant(self, value):
+        """What NumPy gave for numbers."""
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(self._constant, value)) if not hasattr(value, "_fields") else value
+        if not isinstance(value, np.ndarray):
+            return value
+        return value[()] if value.ndim == 0 else creation.array(self.emitter, value.tolist(), value.dtype)
+
+    def inline(self, function: types.FunctionType, args: list, named: dict):
+        if self.depth >= DEEPEST_CALL:
+            raise RecursionError(f"calls within calls, {DEEPEST_CALL} deep: a function that calls itself ends by what is known when the program is translated")
+        source = Source.of(function)
+        names = source.arguments(args, named)
+        callee = self.function(self.emitter, Scope(source, {}), self.depth + 1)
+        for name, value in names.items():
+            callee.bind(name, value)
+        return callee.run(source.body)
+
+
+def listed(value):
+    """What Python's own functions walk over, as a list."""
+    return list(value) if isinstance(value, WALKS) else value
+
+
+def with_fields(record, fields: dict):
+    """A named tuple or an instance of a dataclass with other values of some fields."""
+    if unknown := set(fields) - {key for key, _ in _fields(record)}:
+        raise ValueError(f"{type(record).__name__} has no field {', '.join(sorted(unknown))}")
+    return assembled(type(record), [(key, fields.get(name, v)) for (key, v), (name, _) in zip(items(record), _fields(record))])
+
+
+def _fields(record) -> list[tuple]:
+    return list(zip(record._fields, record)) if hasattr(record, "_fields") else items(record)
+
+
+def _in_programs(function):
+    """What a call of it is in a program. functools.wraps copies attributes: those of a plain function may be another one's."""
+    if not isinstance(function, types.FunctionType):
+        return getattr(function, "__headrace_function__", function)
+    of, inner = getattr(function, "__headrace_inside__", (None, None))
+    return inner if of is function else function
+
+
+def _of_library(function) -> bool:
+    return (function.__module__ or "").partition(".")[0] in ("numpy", "scipy")
+
+
+def _hashable(x) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True

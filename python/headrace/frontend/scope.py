@@ -1,0 +1,32 @@
+"""Names and what they are."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from .errors import Unknown
+from .source import Source, read
+
+
+class Scope:
+    """The names of one call: its own, then those around the function."""
+
+    def __init__(self, source: Source, names: dict[str, Any]):
+        self.source, self.names = source, names
+        self.unbound: dict[str, Any] = {}  # names that may have no value, and why (paths.py)
+        self.left: dict[str, list] = {}    # flags of loops, and the ways on which they are set
+
+    def unbound_by(self, name: str):
+        return self.unbound.get(name)
+
+    def find(self, name: str):
+        if name in self.names:
+            return self.names[name]
+        for names in self.source.surroundings:
+            if name in names:
+                read(names, name, names[name])
+                return names[name]
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise Unknown(f"name '{name}' is not defined here", name, [*self.names, *(n for names in self.source.surroundings for n in names)])
