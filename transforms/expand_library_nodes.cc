@@ -340,6 +340,9 @@ class Expander {
     std::unordered_set<Name> outputs;
     for (const Port& p : l.outputs) outputs.insert(p.container);
     for (const Port& p : l.inputs) outputs.erase(p.container);  // in place: its first argument is the input
+    std::unordered_map<Name, Direction> ways;
+    const std::vector<Direction> directions = Directions(body, *e.entry);
+    for (size_t k = 0; k < directions.size(); ++k) ways.emplace(e.entry->parameters[k], directions[k]);
     for (const Argument& a : RequestFor(e, l, {}, nullptr).arguments) {
       const Container &formal = e.entry->Get(a.port), &actual = s_->Get(a.container);
       if (formal.kind == ContainerKind::kSequence || actual.kind == ContainerKind::kSequence) continue;
@@ -355,8 +358,9 @@ class Expander {
         return wrong("has " + port + " of another type", std::string(DTypeName(formal.dtype)), std::string(DTypeName(actual.dtype)));
       if (formal.shape.size() != actual.shape.size())
         return wrong("has " + port + " of another rank", std::to_string(formal.shape.size()), std::to_string(actual.shape.size()));
-      const Direction way = DirectionOf(body, *e.entry, a.port);
-      if (outputs.count(a.container) && way != Direction::kOut && way != Direction::kInOut && !IsEmpty(actual))
+      const auto way = ways.find(a.port);
+      const bool written = way != ways.end() && (way->second == Direction::kOut || way->second == Direction::kInOut);
+      if (outputs.count(a.container) && !written && !IsEmpty(actual))
         return wrong("does not write " + port, "", "");
     }
     return {};

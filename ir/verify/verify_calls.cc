@@ -1,6 +1,9 @@
 // Calls: what is bound to a callee's parameters fits them.
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "ir/analysis/dataflow.h"
 #include "ir/analysis/layout.h"
@@ -101,47 +104,85 @@ void CheckArgumentSizes(const Sdfg& caller, const Container& c, const Sdfg& f, c
 
 namespace {
 
-// The elements of memory from `begin` on, up to `end`.
-struct Stretch {
-  Name root;
-  int64_t begin, end;
+// An argument, and the elements of memory that are known to be its: from `begin` on, up to `end`.
+struct Bound {
+  const Argument* argument;
+  bool written;
+  int64_t begin = 0, end = 0;
 };
+using Bounds = std::vector<Bound>;
+using Pair = std::optional<std::pair<const Argument*, const Argument*>>;  // which is written, and another one
 
-// Of arguments that have no gaps, as far as they are numbers.
-std::optional<Stretch> StretchOf(const Sdfg& s, const Argument& a) {
+bool IsWhole(const Argument& a) { return a.index.empty(); }
+
+// Of an argument that has no gaps, as far as they are numbers; else there are none.
+void FindElements(const Sdfg& s, Bound* b) {
+  const Argument& a = *b->argument;
   const Container* c = s.Find(a.container);
-  if (!c || c->kind == ContainerKind::kSequence || !IsContiguous(*c) || a.index.size() > c->shape.size()) return std::nullopt;
+  if (!c || c->kind == ContainerKind::kSequence || !IsContiguous(*c) || a.index.size() > c->shape.size()) return;
   std::vector<Expr> index = a.index;
   index.resize(c->shape.size(), Expr(0));
   const Offset first = OffsetOf(s, a.container, index);
   Expr size(1);
   for (size_t d = a.index.size(); d < c->shape.size(); ++d) size = size * c->shape[d];
-  if (!first.elements) return std::nullopt;
+  if (!first.elements) return;
   const auto begin = AsInt(Simplify(first.elements)), count = AsInt(Simplify(size));
-  if (!begin || !count) return std::nullopt;
-  return Stretch{first.root, *begin, *begin + *count};
+  if (begin && count) b->begin = *begin, b->end = *begin + *count;
 }
 
-bool Meet(const Sdfg& s, const Argument& a, const Argument& b) {
-  if (a.index.empty() && b.index.empty() && a.container == b.container) return true;
-  const std::optional<Stretch> x = StretchOf(s, a), y = StretchOf(s, b);
-  return x && y && x->root == y->root && x->begin < y->end && y->begin < x->end;
+// One name, whole, at two parameters.
+Pair OneNameTwice(const Bounds& bounds) {
+  std::unordered_map<Name, const Bound*> met;
+  for (const Bound& b : bounds) {
+    if (!IsWhole(*b.argument)) continue;
+    const auto [it, fresh] = met.emplace(b.argument->container, &b);
+    const Bound& other = *it->second;
+    if (fresh || other.argument->port == b.argument->port || !(b.written || other.written)) continue;
+    return b.written ? std::make_pair(b.argument, other.argument) : std::make_pair(other.argument, b.argument);
+  }
+  return std::nullopt;
+}
+
+// Elements at two parameters: along memory, with what reaches farthest so far.
+Pair ElementsTwice(const Sdfg& s, Bounds bounds) {
+  for (Bound& b : bounds) FindElements(s, &b);
+  bounds.erase(std::remove_if(bounds.begin(), bounds.end(), [](const Bound& b) { return b.begin >= b.end; }), bounds.end());
+  std::stable_sort(bounds.begin(), bounds.end(), [](const Bound& a, const Bound& b) { return a.begin < b.begin; });
+  const Bound *farthest = nullptr, *farthest_written = nullptr;
+  for (const Bound& b : bounds) {
+    const auto meets = [&](const Bound* a) { return a && b.begin < a->end && a->argument->port != b.argument->port; };
+    if (b.written && meets(farthest)) return std::make_pair(b.argument, farthest->argument);
+    if (meets(farthest_written)) return std::make_pair(farthest_written->argument, b.argument);
+    if (!farthest || farthest->end < b.end) farthest = &b;
+    if (b.written && (!farthest_written || farthest_written->end < b.end)) farthest_written = &b;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 void CheckAliases(const Sdfg& caller, const Nested& n, const Sdfg& f, const std::function<bool(Name)>& writes, NodeId id, Report* report) {
+  std::unordered_map<Name, Bounds> arrays;
+  std::vector<Name> written;
+  std::unordered_set<Name> seen;
   for (const Argument& a : n.arguments) {
-    if (!f.Find(a.port) || !writes(a.port)) continue;
-    for (const Argument& b : n.arguments) {
-      if (&a == &b || a.port == b.port || !Meet(caller, a, b)) continue;
-      const std::string what = a.container == b.container && a.index.empty() && b.index.empty()
-                                   ? Quoted(a.container) + " is bound to " + Quoted(a.port) + ", which is written, and to " + Quoted(b.port)
-                                   : "elements of " + Quoted(RootOf(caller, a.container)) + " are bound to " + Quoted(a.port) +
-                                         ", which is written, and to " + Quoted(b.port);
-      report->Add("E0245", what, id, a.container.str(), "copy it first: arguments don't alias");
-      return;
-    }
+    const Name root = RootOf(caller, a.container);
+    const bool writes_it = f.Find(a.port) && writes(a.port);
+    arrays[root].push_back({&a, writes_it});
+    if (writes_it && seen.insert(root).second) written.push_back(root);
+  }
+  for (Name root : written) {
+    const Bounds& bounds = arrays.at(root);
+    if (bounds.size() < 2) continue;
+    Pair found = OneNameTwice(bounds);
+    if (!found) found = ElementsTwice(caller, bounds);
+    if (!found) continue;
+    const auto& [a, b] = *found;
+    const std::string what = a->container == b->container && IsWhole(*a) && IsWhole(*b)
+                                 ? Quoted(a->container) + " is bound to " + Quoted(a->port)
+                                 : "elements of " + Quoted(root) + " are bound to " + Quoted(a->port);
+    report->Add("E0245", what + ", which is written, and to " + Quoted(b->port), id, a->container.str(), "copy it first: arguments don't alias");
+    return;
   }
 }
 
