@@ -14,6 +14,7 @@ import numpy as np
 from . import registrations
 from .compiled import Compiled
 from .frontend.calls import embed
+from .frontend.dispatch import hashable
 from .frontend.source import content, surroundings_read
 from .frontend.types import TYPES, Cell, Type, Weak
 from .reports import Report, report_of
@@ -107,7 +108,7 @@ class Function:
     def _made_key(self, name: str, value) -> tuple:
         t = self._type_of(name, value)
         # 1, 1.0 and True are equal, and different constants
-        return type(t), t if _hashable(t) else ByIdentity(t)
+        return type(t), t if hashable(t) else ByIdentity(t)
 
     def _translate(self, given: dict[str, Any]) -> Translated:
         with surroundings_read() as reads:
@@ -141,7 +142,7 @@ class Function:
             return Weak(_PYTHON_TYPES[type(value)])
         if is_tree(value):
             return tree_of(value, lambda leaf: self._type_of(name, leaf))
-        if not _hashable(value) and type(value).__module__ == "builtins":
+        if not hashable(value) and type(value).__module__ == "builtins":
             raise TypeError(f"argument {name}: a {type(value).__name__} can be no constant of a program: give a tuple or an array")
         return value
 
@@ -268,11 +269,3 @@ def _annotation(function, annotation):
     if annotation in _PYTHON_TYPES and annotation is not bool:
         return Weak(_PYTHON_TYPES[annotation])
     return None
-
-
-def _hashable(x) -> bool:
-    try:
-        hash(x)
-    except TypeError:
-        return False
-    return True

@@ -45,7 +45,7 @@ class Dispatch:
             return self._known_function(function, args, named, function.name)
         if function is map or function is functools.reduce:
             return self._mapped(function, *args)
-        if _hashable(function) and function in CALLING and self._runtime([*args, *named.values()]):
+        if hashable(function) and function in CALLING and self._runtime([*args, *named.values()]):
             return CALLING[function](self.call, self.emitter, *args, **named)
         if growing.is_method(function):
             return growing.call_method(self.emitter, function, args, named, lambda v: self._kept(v, "item"))
@@ -59,7 +59,7 @@ class Dispatch:
             function = function.type
         if isinstance(function, type) and issubclass(function, np.generic) and len(args) == 1:
             return elementwise.cast(self.emitter, args[0], function)
-        if _hashable(function) and function in FUNCTIONS:
+        if hashable(function) and function in FUNCTIONS:
             if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
                 return self._constant(function(*args, **named))
             return self._known_function(FUNCTIONS[function], args, named, getattr(function, "__name__", str(function)))
@@ -197,7 +197,7 @@ def _of_library(function) -> bool:
     return (function.__module__ or "").partition(".")[0] in ("numpy", "scipy")
 
 
-def _hashable(x) -> bool:
+def hashable(x) -> bool:
     try:
         hash(x)
     except TypeError:
