@@ -303,6 +303,7 @@ std::string Scheduler::Run(bool collapse) {
   Statements first;
   if (std::string why = ResolveAccesses(s_, &first); !why.empty()) return why;
   for (const Home& h : HomesOf(*s_, {n})) homes_[h.container] = h.owner.value;
+  NoteRanges(n);
   std::unordered_set<Name> written;
   for (const ElementAccess& a : AccessesOf(*s_, n)) {
     ++accesses_[a.root];

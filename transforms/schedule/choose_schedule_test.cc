@@ -276,6 +276,32 @@ kernel masked(p0: f32[64, 1000], p1: bool[64, 1000], p2: f32, p3: f32[64, 1000])
 })");
 }
 
+// So are elements that are the same in all lanes, where the loops around are in the array; others may not be there.
+TEST(ChooseSchedule, ElementsOfChoices) {
+  ExpectPass(R"(
+kernel slopes(p0: f32[64, 1000], p1: f32[64], p2: f32[64, 1000], p3: f32[63]) {
+  map i0 in 0:64, i1 in 0:1000 {
+    p0[i0, i1] = p2[i0, i1] > 0.0 ? p2[i0, i1] : i0 > 0 ? p1[i0] * p2[i0, i1] + p3[i0 - 1] : p1[i0] * p2[i0, i1]
+  }
+})",
+             "choose-schedule", R"(
+kernel slopes(p0: f32[64, 1000], p1: f32[64], p2: f32[64, 1000], p3: f32[63]) for cpu {
+  map i0_0 in 0:64:5 @parallel {
+    for i0 in i0_0:+5 {
+      local once: f32
+      once = p1[i0]
+      if i0 > 0 {
+        map i1 in 0:1000 @vector {
+          p0[i0, i1] = p2[i0, i1] > 0.0 ? p2[i0, i1] : once * p2[i0, i1] + p3[i0 - 1]
+        }
+      } else {
+        map i1 in 0:1000 @vector { p0[i0, i1] = p2[i0, i1] > 0.0 ? p2[i0, i1] : once * p2[i0, i1] }
+      }
+    }
+  }
+})");
+}
+
 using Numbers = std::vector<std::pair<const char*, int64_t schedule::Device::*>>;
 // Each of them changes the schedule of some kernel.
 void ExpectEachToCount(const char* text, const Numbers& numbers) {

@@ -105,6 +105,8 @@ class Scheduler {
   Expr PartLength(const Range& cut, const Expr& work, int64_t multiple, bool any_number = false) const;
   size_t RangeToCut(const Nest& n, const std::vector<bool>& apart, size_t lane) const;
   std::optional<Statements> TwoPhases(Nest n, std::vector<bool> apart, size_t lane, const Ending& ending);
+  // ---- hoist.cc ----
+  void NoteRanges(NodeId statement);
   Statements Hoist(Name lane, Statements* body);
   // ---- in_order.cc ----
   std::vector<Question> Questions(const Tasklet& t) const;
@@ -157,6 +159,7 @@ class Scheduler {
   int64_t choices_ = 0;  // that lanes were divided by
   std::unordered_set<Name> collapsed_;        // views that the strategy has made
   std::unordered_map<Name, int> accesses_;    // of what the kernel writes
+  std::unordered_map<Name, std::optional<Range>> from_zero_;  // ranges as they are written, by their index
   std::unordered_map<Name, uint32_t> homes_;  // of the registers before anything was moved: the map that they live in
 };
 Expr TripsOf(const std::vector<Range>& ranges);  // of all together, where known
