@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 
@@ -36,6 +37,25 @@ std::string Meant(const std::string& word, const std::vector<std::string>& known
   return close.empty() ? otherwise : "did you mean " + close + "?";
 }
 
+// A value that is not what its variable takes is not used.
+std::string WrongNumber(const char* name, long long least, const char* what) {
+  const char* text = std::getenv(name);
+  if (!text || !*text) return "";
+  char* end = nullptr;
+  errno = 0;
+  const long long n = std::strtoll(text, &end, 10);
+  if (*end == 0 && errno == 0 && n >= least) return "";
+  return std::string(name) + " is " + what + ", not '" + text + "'";
+}
+
+std::string WrongWord(const char* name, const std::vector<std::string>& known) {
+  const char* text = std::getenv(name);
+  if (!text || !*text || std::find(known.begin(), known.end(), text) != known.end()) return "";
+  std::string all;
+  for (const std::string& word : known) all += (all.empty() ? "" : ", ") + word;
+  return std::string(name) + " does not know '" + text + "': " + Meant(text, known, "it knows " + all);
+}
+
 }  // namespace
 
 const std::vector<std::string>& KnownVariables() {
@@ -58,6 +78,10 @@ std::vector<std::string> EnvironmentWarnings() {
     if (!word.empty() && std::find(topics.begin(), topics.end(), word) == topics.end())
       out.push_back("HEADRACE_LOG does not know '" + word + "': " +
                     Meant(word, topics, "it knows passes, fusion, cache, recompiles, choice"));
+  for (const std::string& wrong : {WrongNumber("HEADRACE_NUM_THREADS", 1, "a number of threads"),
+                             WrongNumber("HEADRACE_CACHE_MAX_BYTES", 0, "a number of bytes, as 2147483648"),
+                             WrongWord("HEADRACE_MAP_ORDER", {"forward", "backward", "shuffled"})})
+    if (!wrong.empty()) out.push_back(wrong);
   return out;
 }
 

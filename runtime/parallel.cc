@@ -30,8 +30,9 @@ int Configured() {
   for (const char* name : {"HEADRACE_NUM_THREADS", "OMP_NUM_THREADS"}) {
     const char* text = std::getenv(name);
     if (text == nullptr) continue;
-    const long n = std::strtol(text, nullptr, 10);  // OMP_NUM_THREADS may be a list: its first number counts
-    if (n > 0 && n < 65536) return static_cast<int>(n);
+    char* end = nullptr;
+    const long n = std::strtol(text, &end, 10);
+    if ((*end == 0 || *end == ',') && n > 0 && n < 65536) return static_cast<int>(n);  // of OMP_NUM_THREADS's list the first counts
   }
   return Processors();
 }

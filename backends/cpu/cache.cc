@@ -88,6 +88,14 @@ class FileLock {
   int fd_ = -1;
 };
 
+// A value that is no number, as 2GB, would empty the cache if it were read as far as it goes.
+int64_t MostBytes() {
+  const char* text = std::getenv("HEADRACE_CACHE_MAX_BYTES");
+  char* end = nullptr;
+  const int64_t bytes = text ? std::strtoll(text, &end, 10) : 0;
+  return text && *text && *end == 0 && bytes >= 0 ? bytes : int64_t{2} << 30;
+}
+
 }  // namespace
 
 std::string Hash(const std::vector<std::string>& parts) {
@@ -216,8 +224,7 @@ Result<Cache::Entry> Cache::Get(const std::string& key, const std::string& descr
     return without_cache();
   }
   e.path = folder + "/program.so";
-  const char* cap = std::getenv("HEADRACE_CACHE_MAX_BYTES");
-  Trim(cap && *cap ? std::strtoll(cap, nullptr, 10) : int64_t{2} << 30);
+  Trim(MostBytes());
   return e;
 }
 

@@ -24,8 +24,8 @@ Executor::Executor(const ProgramPlan& program, PersistentState* state, std::func
     : program_(program), state_(state), cancelled_(std::move(cancelled)) {
   registers_.resize(static_cast<size_t>(program.registers + 1) * kLanes);
   if (const char* order = std::getenv("HEADRACE_MAP_ORDER")) {
-    backward_ = std::strcmp(order, "forward") != 0;
     shuffled_ = std::strcmp(order, "shuffled") == 0;
+    backward_ = shuffled_ || std::strcmp(order, "backward") == 0;
   }
 }
 

@@ -94,6 +94,15 @@ class InspectTest(unittest.TestCase):
         self.addCleanup(lambda: open(os.path.join(self.folder, "scale.sdfg"), "w", encoding="utf-8").write(TEXT))
         self.assertIn("[cache] miss: the program has changed\n", self.run_scale("-v").stderr)
 
+    def test_variables_with_wrong_values(self):
+        for name, value, said in (("HEADRACE_NUM_THREADS", "two", "is a number of threads, not 'two'"),
+                                  ("HEADRACE_NUM_THREADS", "0", "is a number of threads, not '0'"),
+                                  ("HEADRACE_CACHE_MAX_BYTES", "2GB", "is a number of bytes, as 2147483648, not '2GB'"),
+                                  ("HEADRACE_MAP_ORDER", "backwards", "does not know 'backwards': did you mean backward?")):
+            with self.subTest(name=name, value=value):
+                self.assertIn(f"warning: {name} {said}\n", self.run_scale(**{name: value}).stderr)
+        self.assertIn("[cache] hit: ", self.run_scale("-v").stderr)  # it is not as small as 2 bytes
+
     def test_fusion_and_choice(self):
         log = self.run_driver("compile", "chain.onnx", "--emit", "lowered", HEADRACE_LOG="fusion,choice").stderr
         self.assertIn("[choice] onnx.Relu 'relu1': ", log)
