@@ -183,9 +183,10 @@ class Forwarder {
   }
 
   bool HasTiles(NodeId statement) {
-    const transforms::StatementKey key = transforms::KeyOf(s_, statement, {}, {});
+    const std::unordered_set<Name> written(s_.order.begin(), s_.order.end());  // what a sum starts at
+    const transforms::StatementKey key = transforms::KeyOf(s_, statement, {}, written);
     const auto [it, fresh] = tiles_.try_emplace(key.text, false);
-    if (fresh) it->second = schedule::TilesOf(p_, KernelOf(s_, statement, key), device_).has_value();
+    if (fresh) it->second = schedule::TilesOf(p_, KernelOf(s_, statement, key, written), device_).has_value();
     return it->second;
   }
 

@@ -60,9 +60,10 @@ transforms::FusionLimits ProductFusion(const Program& p, const schedule::Device&
     Sdfg copy = Excerpt(s, &both, &second);
     Fuse(&copy, names, around, f, &both, second);
     const NodeId statement = Emit(&copy, both);
-    const StatementKey key = KeyOf(copy, statement, {}, {});
+    const std::unordered_set<Name> written(copy.order.begin(), copy.order.end());  // what a sum starts at
+    const StatementKey key = KeyOf(copy, statement, {}, written);
     const auto [it, fresh] = known->try_emplace(key.text, false);
-    if (fresh) it->second = schedule::TilesOf(p, KernelOf(copy, statement, key), device).has_value();
+    if (fresh) it->second = schedule::TilesOf(p, KernelOf(copy, statement, key, written), device).has_value();
     return it->second;
   };
   return limits;

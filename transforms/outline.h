@@ -25,6 +25,6 @@ namespace headrace {
 Result<bool> Outline(Program& p, const Ask& ask = IsAdvised, int64_t thread_operations = 0);
 
 // The kernel that it would make of a map of tasklets and maps. `written`: as the key's.
-Sdfg KernelOf(const Sdfg& s, NodeId statement, const transforms::StatementKey& key, const std::unordered_set<Name>& written = {});
+Sdfg KernelOf(const Sdfg& s, NodeId statement, const transforms::StatementKey& key, const std::unordered_set<Name>& written);
 
 }  // namespace headrace

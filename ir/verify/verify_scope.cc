@@ -55,6 +55,7 @@ void Scope::NoteWrites(NodeId n) {
   const auto note = [&](Name container) {
     if (Entry* e = EntryOf(container); e && e->array) e->array->written_later = true;
   };
+  NoteAssigned(n);
   if (const auto* l = std::get_if<Library>(&s_.nodes[n].body)) {
     for (const Port& p : l->outputs) note(p.container);
     return;
@@ -62,6 +63,23 @@ void Scope::NoteWrites(NodeId n) {
   std::unordered_set<Name> roots;
   writers_.Roots(n, &roots);
   for (Name root : roots) note(root);
+}
+
+// What only adds to elements gives them no value of their own.
+void Scope::NoteAssigned(NodeId n) {
+  const Body& body = s_.nodes[n].body;
+  const auto note = [&](Name container) {
+    if (Entry* e = EntryOf(container); e && e->array) e->array->assigned = true;
+  };
+  if (const auto* t = std::get_if<Tasklet>(&body); t && t->op == WriteOp::kAssign) note(t->target);
+  if (const auto* l = std::get_if<Library>(&body))
+    for (const Port& p : l->outputs) note(p.container);
+  if (const auto* c = std::get_if<Nested>(&body))
+    for (const Argument& a : c->arguments)
+      if (writers_.Writes(c->callee, a.port)) note(a.container);
+  ForEachBody(body, [&](const std::vector<NodeId>& inside) {
+    for (NodeId m : inside) NoteAssigned(m);
+  });
 }
 
 void Scope::Symbols() {

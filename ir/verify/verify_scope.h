@@ -14,6 +14,7 @@ struct Entry {
   Name root;
   Entry* array = nullptr;  // the root's own; null: it is not declared
   bool written = false, written_later = false, read = false, complained = false;
+  bool assigned = false;  // somewhere, by more than accumulation
 };
 
 class Scope {
@@ -33,8 +34,8 @@ class Scope {
   void Define(Name n, NodeId at, const char* what);
   void Undefine(Name n);
   bool IsDefined(Name n) const { return defined_.count(n) > 0; }
-  void MarkWritten(Name root) {
-    if (Entry* e = EntryOf(root)) e->written = true;
+  void MarkWritten(Name root) {  // by an iteration before
+    if (Entry* e = EntryOf(root); e && e->assigned) e->written = true;
   }
   void Written(const Entry& e, NodeId id);
 
@@ -49,6 +50,7 @@ class Scope {
 
  private:
   void NoteWrites(NodeId n);
+  void NoteAssigned(NodeId n);
   bool Read(const Expr& x, NodeId at);
 
   const Sdfg& s_;

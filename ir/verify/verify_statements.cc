@@ -97,7 +97,7 @@ void Statements::WrittenBefore(NodeId loop) {
   std::unordered_set<Name> inside;
   writers_.Roots(loop, &inside);
   for (Name n : inside)
-    if (Entry* e = scope_.EntryOf(n); e && !IsScoped(e->container->storage)) e->written = true;
+    if (Entry* e = scope_.EntryOf(n); e && e->assigned && !IsScoped(e->container->storage)) e->written = true;
 }
 
 void Statements::TaskletNode(NodeId id, const Tasklet& t) {

@@ -27,6 +27,14 @@ std::string With(const std::string& statements) {
          statements + "\n}\n}";
 }
 
+TEST(Verify, LoopsThatAddToNothing) {
+  ExpectError("sdfg f(X: f32[N], Y: f32) { for t in 0:N { Y += X[t] } }", "E0229");
+  ExpectError("sdfg f(X: f32[N], Y: f32) { transient s: f32\n for t in 0:N { s += X[t] }\n Y = s }", "E0230");
+  ExpectError("sdfg f(X: f32[N], Y: f32[1]) { call k(x = X, y = Y) }\nkernel k(x: f32[n], y: f32[1]) for cpu { for i in 0:n { y[0] += x[i] } }", "E0229");
+  ExpectValid("sdfg f(X: f32[N], inout Y: f32) { for t in 0:N { Y += X[t] } }");
+  ExpectValid("sdfg f(X: f32[N], Y: f32) { for t in 0:N { if t == 0 { Y = 0 }\n Y += X[t] } }");
+}
+
 TEST(Verify, ArgumentsThatMeetInMemory) {
   const auto found = [](const std::string& call) {
     const auto p = ParseProgram("sdfg f(X: f32[8], inout W: f32[9], inout V: f32[2, 8]) {\n  view low: f32[8] of W\n  view high: f32[8] of W offset 1\n"
