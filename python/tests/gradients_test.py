@@ -82,6 +82,14 @@ class Gradients(Case):
         self.check(stencil, self.rng.standard_normal(7))
         self.check(branches, self.rng.standard_normal(6))
 
+    def test_lengths_of_complex_numbers(self):
+        def length(z):
+            return np.sum(np.abs(z))
+
+        for backend in ("interpreter", "cpu"):
+            got = headrace.grad(headrace.program(length, backend=backend))(np.array([0, 3 + 4j, 3e200 - 4e200j, 6e-200j]))
+            self.close(got, np.array([0, 0.6 - 0.8j, 0.6 + 0.8j, -1j]))
+
     def test_values_names_and_one_of_several(self):
         @headrace.program
         def f(x: f64[N], a: float):

@@ -21,11 +21,12 @@
   static inline R hr_real(C a) { return a.re; }                                                                      \
   static inline R hr_imag(C a) { return a.im; }                                                                      \
   static inline C hr_conj(C a) { return {a.re, -a.im}; }                                                             \
-  static inline R hr_abs(C a) {                                                                                      \
-    const R x = hr_max(hr_abs(a.re), hr_abs(a.im)), y = hr_min(hr_abs(a.re), hr_abs(a.im));                          \
-    if (x == 0 || hr_isinf(x)) return x;                                                                             \
-    const R q = y / x;                                                                                               \
-    return x * hr_sqrt(1 + q * q);                                                                                   \
+  static inline R hr_abs(C a) { /* squares of what is very large or very small are taken of less, or of more */      \
+    const R most = hr_max(hr_abs(a.re), hr_abs(a.im)), large = sizeof(R) == 4 ? 0x1p64 : 0x1p512;                    \
+    const bool over = most > large / 4, under = most * large < 0x1p50;                                               \
+    const R down = over ? 1 / large : under ? large : 1, up = over ? large : under ? 1 / large : 1;                  \
+    const R re = a.re * down, im = a.im * down, length = hr_sqrt(re * re + im * im) * up;                            \
+    return hr_isinf(a.re) || hr_isinf(a.im) ? (R)__builtin_inf() : length;                                           \
   }                                                                                                                  \
   static inline C hr_exp(C a) {                                                                                      \
     const R e = hr_exp(a.re);                                                                                        \

@@ -99,8 +99,7 @@ def _apply(e: Emitter, name: str, *args):
     if name == "power" or name == "float_power":
         return _power(e, args, inputs, result)
     if name == "absolute" and inputs[0].kind == "c":
-        z = e.settled(args[0])
-        return hypot(e, *[Value(result, z.shape, lambda i, part=part: f"{part}({z.at(i)})") for part in ("real", "imag")])
+        return _build(e, "abs({0})", inputs, result, args)
     if name == "sign":
         return _build(e, "sign({0})", inputs, result, args)
     if name in ("floor_divide", "remainder"):
