@@ -52,6 +52,20 @@ TEST(KernelLanes, Squares) {
     }
 }
 
+// Of what is copied, numbers of two, four and eight bytes.
+TEST(KernelLanes, SquaresOfCopies) {
+  const std::pair<const char*, std::vector<int>> types[] = {{"bf16", {8, 16}}, {"f16", {8, 16}}, {"i16", {8, 16}}, {"i32", {8, 16}},
+                                                            {"f64", {4, 8}},   {"i64", {4, 8}}};
+  for (const auto& [type, sides] : types)
+    for (const int side : sides) {
+      const std::string of = "map r in 0:" + std::to_string(side) + " @unroll { map u in 0:" + std::to_string(side) + " @vector { b[r + 1, u] = w[u, r + 30] } }",
+                        text = "sdfg f(W: " + std::string(type) + "[16, 50], B: " + type + "[17, 20]) {\n  call k(w = W, b = B)\n}\nkernel k(w: " + type +
+                               "[16, 50], b: " + type + "[17, 20]) for cpu {\n  for i in 0:17, k in 0:20 { b[i, k] = 1 }\n  " + of + "\n}";
+      ExpectAsInterpreted(text, {{"W", Make(*ParseDType(type), {16, 50}, Whole(800))}});
+      EXPECT_THAT(SourceOf(text), HasSubstr("hr_transpose<" + std::to_string(side) + ">("));
+    }
+}
+
 // Pairs of halves are turned as one number each.
 TEST(KernelLanes, SquaresOfPairs) {
   for (const int side : {8, 16}) {

@@ -8,7 +8,12 @@
 namespace headrace::cpu {
 namespace {
 
-bool IsSide(int64_t n) { return n == 8 || n == 16; }  // that hr_transpose has
+// Those that hr_transpose has.
+bool IsSquare(int64_t side, DType to, DType from) {
+  if (to == DType::kF32 && from == DType::kBF16) return side == 8 || side == 16;
+  const int64_t bytes = ByteSize(to);
+  return to == from && (bytes == 8 ? side == 4 || side == 8 : (bytes == 2 || bytes == 4) && (side == 8 || side == 16));
+}
 
 // The read that is stored, as it is or wider.
 Expr Stored(const Expr& value) {
@@ -23,7 +28,7 @@ Result<bool> KernelPrinter::Squared(const Map& m, Writer& w) {
   if (!lanes_map || lanes_map->schedule != Schedule::kVector || lanes_map->ranges.size() != 1 || m.ranges.size() != 1) return false;
   const LoopDim row = DimOf(m.ranges[0]), lane = DimOf(lanes_map->ranges[0]);
   const int64_t side = row.simple ? AsInt(row.end).value_or(0) : 0, group = static_cast<int64_t>(lanes_map->body.size());
-  if (group > 2 || !lane.simple || !IsSide(side) || AsInt(lane.end) != side) return false;
+  if (group > 2 || !lane.simple || AsInt(lane.end) != side) return false;
   std::vector<LoweredStmt> stored;
   for (NodeId n : lanes_map->body) {
     const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
@@ -31,7 +36,7 @@ Result<bool> KernelPrinter::Squared(const Map& m, Writer& w) {
     HR_ASSIGN_OR_RETURN(LoweredStmt stmt, lowerer_.Lower(*t));
     stmt.value = group == 1 ? Stored(stmt.value) : stmt.value;
     const DType to = s_.Get(t->target).dtype, from = stmt.value->dtype;
-    const bool fits = group == 1 ? to == DType::kF32 && (from == DType::kF32 || from == DType::kBF16) : to == DType::kBF16 && from == DType::kBF16;
+    const bool fits = group == 1 ? IsSquare(side, to, from) : to == DType::kBF16 && from == DType::kBF16 && (side == 8 || side == 16);
     if (stmt.condition || !fits || !stmt.value.Is(ExprKind::kRead) || stmt.value->name == stmt.base) return false;
     stored.push_back(std::move(stmt));
   }

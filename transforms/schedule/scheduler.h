@@ -55,7 +55,10 @@ class Scheduler {
   // Statements without sums, or whose sums are disjoint.
   std::optional<Statements> Elementwise(Nest n, bool share);
   std::optional<Statements> Transposed(const Nest& n, Range lanes, std::vector<Range> outer, size_t across);
-  bool IsReadAlong(NodeId id, Name index) const;  // transposed.cc
+  // ---- transposed.cc ----
+  bool IsReadAlong(NodeId id, Name index) const;
+  int64_t RegisterSquare(const Tasklet& t, const Range& row, const Range& column) const;
+  Statements TurnedSquare(const Tasklet& t, const Range& row, const Range& column, const Expr& rows, const Expr& columns, int64_t side);
   bool IsSum(const Nest& n, const std::vector<bool>& apart) const;
   DType TypeOf(const Tasklet& sum, const Ending& ending) const;  // that it is computed in
   std::optional<Statements> Sum(Nest n, const std::vector<bool>& apart, bool share, const Ending& ending = {});

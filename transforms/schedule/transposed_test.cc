@@ -19,8 +19,62 @@ kernel transpose(p0: f32[512, 1024], p1: f32[1024, 512]) for cpu {
       for i in i_0:+32 {
         map j in j_0:+32 @vector { t[i - i_0, j - j_0] = p1[i, j] * 2.0 }
       }
-      for j in j_0:+32 {
-        map i in i_0:+32 @vector { p0[j, i] = t[i - i_0, j - j_0] }
+      for i_0_1 in i_0:+32:16, j_0_1 in j_0:+32:16 {
+        map r in 0:16 @unroll {
+          map u in 0:16 @vector { p0[j_0_1 + r, i_0_1 + u] = t[i_0_1 - i_0 + u, j_0_1 - j_0 + r] }
+        }
+      }
+    }
+  }
+})");
+}
+
+// What is copied is turned in registers, and lines of what no register square is full of one by one.
+TEST(Transposed, InRegisters) {
+  ExpectPass(R"(
+kernel transpose(p0: f32[500, 1024], p1: f32[1024, 500]) {
+  map i in 0:1024, j in 0:500 { p0[j, i] = p1[i, j] }
+})",
+             "choose-schedule", R"(
+kernel transpose(p0: f32[500, 1024], p1: f32[1024, 500]) for cpu {
+  map i_0_0 in 0:1024:64 @parallel {
+    for i_0 in i_0_0:+64:16, j_0 in 0:500:16 {
+      if j_0 + 16 <= 500 {
+        map r in 0:16 @unroll {
+          map u in 0:16 @vector { p0[j_0 + r, i_0 + u] = p1[i_0 + u, j_0 + r] }
+        }
+      } else {
+        for j in j_0:+16 {
+          map i in i_0:+16 @vector { p0[j, i] = p1[i, j] }
+        }
+      }
+    }
+  }
+})");
+  ExpectPass(R"(
+kernel widened(p0: f32[512, 1024], p1: bf16[1024, 512]) {
+  map i in 0:1024, j in 0:512 { p0[j, i] = p1[i, j] }
+})",
+             "choose-schedule", R"(
+kernel widened(p0: f32[512, 1024], p1: bf16[1024, 512]) for cpu {
+  map i_0_0 in 0:1024:64 @parallel {
+    for i_0 in i_0_0:+64:16, j_0 in 0:512:16 {
+      map r in 0:16 @unroll {
+        map u in 0:16 @vector { p0[j_0 + r, i_0 + u] = p1[i_0 + u, j_0 + r] }
+      }
+    }
+  }
+})");
+  ExpectPass(R"(
+kernel doubles(p0: f64[512, 1024], p1: f64[1024, 512]) {
+  map i in 0:1024, j in 0:512 { p0[j, i] = p1[i, j] }
+})",
+             "choose-schedule", R"(
+kernel doubles(p0: f64[512, 1024], p1: f64[1024, 512]) for cpu {
+  map i_0_0 in 0:1024:64 @parallel {
+    for i_0 in i_0_0:+64:8, j_0 in 0:512:8 {
+      map r in 0:8 @unroll {
+        map u in 0:8 @vector { p0[j_0 + r, i_0 + u] = p1[i_0 + u, j_0 + r] }
       }
     }
   }
@@ -56,13 +110,9 @@ kernel turned(p0: f32[n0, 96, 784], p1: f32[n0, 784, 96], n0: symbol) {
              "choose-schedule", R"(
 kernel turned(p0: f32[n0, 96, 784], p1: f32[n0, 784, 96], n0: symbol) for cpu {
   map i0 in 0:n0, i1_0_0 in 0:784:336 @parallel {
-    for i1_0 in i1_0_0:+336:16, i2_0 in 0:96:32 {
-      local t: f32[16, 32]
-      for i1 in i1_0:+16 {
-        map i2 in i2_0:+32 @vector { t[i1 - i1_0, i2 - i2_0] = p1[i0, i1, i2] }
-      }
-      for i2 in i2_0:+32 {
-        map i1 in i1_0:+16 @vector { p0[i0, i2, i1] = t[i1 - i1_0, i2 - i2_0] }
+    for i1_0 in i1_0_0:+336:16, i2_0 in 0:96:16 {
+      map r in 0:16 @unroll {
+        map u in 0:16 @vector { p0[i0, i2_0 + r, i1_0 + u] = p1[i0, i1_0 + u, i2_0 + r] }
       }
     }
   }
@@ -79,14 +129,10 @@ kernel turned(p0: f32[64, 9, 64], p1: f32[64, 64, 9]) {
 kernel turned(p0: f32[64, 9, 64], p1: f32[64, 64, 9]) for cpu {
   view v: f32[64, 576] of p1
   view v_1: f32[576, 64] of p0
-  map i0_0 in 0:64:32 @parallel {
-    for i1_0 in 0:576:32 {
-      local t: f32[32, 32]
-      for i0 in i0_0:+32 {
-        map i1 in i1_0:+32 @vector { t[i0 - i0_0, i1 - i1_0] = v[i0, i1] }
-      }
-      for i1 in i1_0:+32 {
-        map i0 in i0_0:+32 @vector { v_1[i1, i0] = t[i0 - i0_0, i1 - i1_0] }
+  map i0_0_0 in 0:64:48 @parallel {
+    for i0_0 in i0_0_0:+48:16, i1_0 in 0:576:16 {
+      map r in 0:16 @unroll {
+        map u in 0:16 @vector { v_1[i1_0 + r, i0_0 + u] = v[i0_0 + u, i1_0 + r] }
       }
     }
   }
