@@ -42,25 +42,26 @@ class Finder {
     for (const Range& r : m->ranges)
       if (!AsInt(r.begin) || !AsInt(r.end) || (r.step && AsInt(r.step) != 1)) return {};
     Known known{n, {}};
-    bool dear = false;
+    bool dear = false, many = false;
     for (NodeId c : m->body) {
       const auto* t = std::get_if<Tasklet>(&s_.nodes[c].body);
       if (!t || t->flat || t->guarded || !OfNumbers(t->value, *m)) return {};
       for (const Expr& e : t->index)
         if (!OfNumbers(e, *m)) return {};
       Visit(t->value, [&](const Expr& e) { return dear |= transforms::TakesLong(e), !dear; });
+      many |= transforms::HasManySteps(t->value);
       const Container& target = s_.Get(t->target);
       if (target.storage != Storage::kRegister && std::find(known.arrays.begin(), known.arrays.end(), t->target) == known.arrays.end())
         known.arrays.push_back(t->target);
     }
-    if (!dear || known.arrays.empty()) return {};
+    if ((!dear && !many) || known.arrays.empty()) return {};
     size_t bytes = 0;
     for (Name array : known.arrays) {
       const std::optional<size_t> own = MayBeKept(array, n);
       if (!own) return {};
       bytes += *own;
     }
-    if (bytes_ + bytes > limits_.program_bytes) return {};
+    if (bytes_ + bytes > limits_.program_bytes || (!dear && bytes > limits_.short_bytes)) return {};
     bytes_ += bytes;
     return known;
   }

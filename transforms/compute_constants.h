@@ -4,8 +4,8 @@
 //   map i in 0:64 { T[i] = cos(f64(i)) }             →    map i in 0:64 { Y[i] = X[i] * T[i] }
 //   map i in 0:64 { Y[i] = X[i] * T[i] }
 //
-// Maps of numbers of iterations that are known, outside of loops and branches, with a call that takes long for each element, whose
-// array nothing else writes. Equal arrays are one. The backend `interpreter` computes them; without it they stay.
+// Maps of numbers of iterations that are known, outside of loops and branches, with a call that takes long, or many steps, for each element,
+// whose array nothing else writes. Equal arrays are one. The backend `interpreter` computes them; without it they stay.
 #pragma once
 #include "ir/registry/transformation.h"
 
@@ -13,6 +13,7 @@ namespace headrace {
 
 struct ConstantLimits {
   size_t array_bytes = 4 << 20;     // of one
+  size_t short_bytes = 64 << 10;    // of one without such a call, but of many steps
   size_t program_bytes = 16 << 20;  // of all of a program
 };
 

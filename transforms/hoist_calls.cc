@@ -15,52 +15,66 @@ namespace {
 
 constexpr int64_t kWorth = 16;  // so many iterations share a call
 
-// One map.
+// One map, with those in it.
 class Hoister {
  public:
-  Hoister(Sdfg* s, const Map& m) : s_(*s), m_(m) {}
+  Hoister(Sdfg* s, NodeId map) : s_(*s), map_(map) {}
 
   bool Finds() {
     only_looks_ = true;
-    if (Known()) Values();
+    if (Known(map_, {}, 1) && some_) Values();
     return found_;
   }
   // The statements that compute the calls first.
   std::vector<NodeId> Run() {
-    if (!Known()) return {};
+    if (!Known(map_, {}, 1) || !some_) return {};
     const std::vector<std::pair<NodeId, Expr>> values = Values();
     for (const auto& [n, value] : values) std::get<Tasklet>(s_.nodes.Mutable(n).body).value = value;
     return before_;
   }
 
  private:
+  // A tasklet, all ranges around it, and how often it runs.
+  struct Inner {
+    NodeId tasklet;
+    std::vector<Range> ranges;
+    int64_t runs;
+  };
+
   std::vector<std::pair<NodeId, Expr>> Values() {
-    for (NodeId n : m_.body) Note(std::get<Tasklet>(s_.nodes[n].body));
+    for (const Inner& n : inner_) Note(std::get<Tasklet>(s_.nodes[n.tasklet].body));
     std::vector<std::pair<NodeId, Expr>> values;
-    for (NodeId n : m_.body) {
-      const Tasklet t = std::get<Tasklet>(s_.nodes[n].body);
-      const Expr value = Of(t.value);
-      if (value != t.value) values.emplace_back(n, value);
+    for (const Inner& n : inner_) {
+      const Tasklet t = std::get<Tasklet>(s_.nodes[n.tasklet].body);
+      at_ = &n;
+      const Expr value = n.runs >= kWorth ? Of(t.value, false) : t.value;
+      if (value != t.value) values.emplace_back(n.tasklet, value);
       if (IsRegister(t.target) && t.op == WriteOp::kAssign && written_[t.target] == 1) held_[t.target] = Inlined(t.value);
     }
     return values;
   }
 
-  bool Known() {
-    if (m_.schedule != Schedule::kDefault) return false;
-    bool some = false;
-    for (NodeId n : m_.body) {
-      const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
-      if (!t) return false;
-      Visit(t->value, [&](const Expr& e) { return some |= transforms::TakesLong(e), !some; });
-    }
-    if (!some) return false;
-    for (const Range& r : m_.ranges) {
+  bool Known(NodeId map, std::vector<Range> ranges, int64_t runs) {
+    const Map& m = std::get<Map>(s_.nodes[map].body);
+    if (m.schedule != Schedule::kDefault) return false;
+    for (const Range& r : m.ranges) {
       const auto begin = AsInt(r.begin), end = AsInt(r.end);
       if (!begin || !end || *end <= *begin || (r.step && AsInt(r.step) != 1)) return false;
-      if (__builtin_mul_overflow(total_, *end - *begin, &total_)) return false;
+      if (__builtin_mul_overflow(runs, *end - *begin, &runs)) return false;
+      ranges.push_back(r);
     }
-    return total_ >= kWorth;
+    for (NodeId n : m.body) {
+      if (std::holds_alternative<Map>(s_.nodes[n].body)) {
+        if (!Known(n, ranges, runs)) return false;
+        continue;
+      }
+      const auto* t = std::get_if<Tasklet>(&s_.nodes[n].body);
+      if (!t) return false;
+      some_ |= transforms::HasManySteps(t->value);
+      Visit(t->value, [&](const Expr& e) { return some_ |= transforms::TakesLong(e), !some_; });
+      inner_.push_back({n, ranges, runs});
+    }
+    return true;
   }
   bool IsRegister(Name n) const { return s_.Get(n).storage == Storage::kRegister; }
 
@@ -85,13 +99,29 @@ class Hoister {
     });
   }
 
-  Expr Of(const Expr& e) {
+  // `index`: it says where something is read.
+  Expr Of(const Expr& e, bool index) {
     if (!e || e->args.empty()) return e;
-    if (transforms::TakesLong(e))
+    if (transforms::TakesLong(e) || (OfIndices(e) && !(index && Bounds(e)) && !HasParts(e)))
       if (const Expr once = Once(Inlined(e))) return once;
     std::vector<Expr> args = e->args;
-    for (Expr& a : args) a = Of(a);
+    for (Expr& a : args) a = Of(a, (index && Bounds(e)) || e.Is(ExprKind::kRead));
     return WithArgs(e, std::move(args));
+  }
+  static bool OfIndices(const Expr& e) {
+    if (!transforms::HasManySteps(e)) return false;
+    bool reads = false;
+    Visit(e, [&](const Expr& x) { return reads |= x.Is(ExprKind::kRead), !reads; });
+    return !reads;
+  }
+  // A weight along each dimension: to multiply them is cheaper than to read their products.
+  static bool HasParts(const Expr& e) {
+    const size_t all = FreeSymbols(e).size();
+    return std::all_of(e->args.begin(), e->args.end(),
+                       [&](const Expr& a) { return transforms::HasManySteps(a) && FreeSymbols(a).size() < all; });
+  }
+  static bool Bounds(const Expr& e) {
+    return e.Is(ExprKind::kCast) || (e.Is(ExprKind::kCall) && (e->name == Name("clamp") || e->name == Name("min") || e->name == Name("max")));
   }
 
   // The element that holds it; null where it stays where it is.
@@ -102,22 +132,22 @@ class Hoister {
     Visit(e, [&](const Expr& x) {
       if (!x.Is(ExprKind::kRead)) return fits;
       fits &= !x->has_default && !written_.count(RootOf(s_, x->name)) && std::find(always_.begin(), always_.end(), x) != always_.end();
-      for (const Range& r : m_.ranges)
+      for (const Range& r : at_->ranges)
         for (const Expr& i : x->args) fits &= !Mentions(i, r.index);
       return fits;
     });
     std::vector<Range> over;
     std::vector<Expr> index;
     int64_t trips = 1;
-    for (const Range& r : m_.ranges) {
-      if (!Mentions(e, r.index)) continue;
-      trips *= *AsInt(r.end) - *AsInt(r.begin);
-      over.push_back(r);
-      index.push_back(SymbolExpr(r.index) - r.begin);
-    }
-    if (!fits || trips > total_ / kWorth) return {};
+    for (const Range& r : at_->ranges)
+      if (Mentions(e, r.index)) over.push_back(r), trips *= TripsOf(r);
+    // Those that go in lanes are many, and lie side by side.
+    if (!transforms::TakesLong(e))
+      std::stable_sort(over.begin(), over.end(), [](const Range& x, const Range& y) { return TripsOf(x) < TripsOf(y); });
+    for (const Range& r : over) index.push_back(SymbolExpr(r.index) - r.begin);
+    if (!fits || trips > at_->runs / kWorth || (over.empty() && !transforms::TakesLong(e))) return {};
     const Result<Expr> typed = InferTypes(s_, e);
-    if (!typed.ok() || (*typed)->dtype == DType::kNone) return {};
+    if (!typed.ok() || !(transforms::TakesLong(e) ? (*typed)->dtype != DType::kNone : IsFloat((*typed)->dtype))) return {};
     found_ = true;
     if (only_looks_) return {};
     Container c;
@@ -133,10 +163,13 @@ class Hoister {
     return known_.back().second;
   }
 
+  static int64_t TripsOf(const Range& r) { return *AsInt(r.end) - *AsInt(r.begin); }
+
   Sdfg& s_;
-  const Map m_;
-  bool only_looks_ = false, found_ = false;
-  int64_t total_ = 1;
+  const NodeId map_;
+  std::vector<Inner> inner_;
+  const Inner* at_ = nullptr;
+  bool only_looks_ = false, found_ = false, some_ = false;
   std::unordered_map<Name, int> written_;  // roots
   std::unordered_map<Name, Expr> held_;    // by registers
   std::vector<Expr> always_;
@@ -154,10 +187,9 @@ bool InStates(Sdfg* s, const Ask& ask) {
     const std::vector<NodeId> statements = std::get<State>(s->blocks[b].control).statements;
     std::vector<NodeId> out;
     for (NodeId n : statements) {
-      const auto* found = std::get_if<Map>(&s->nodes[n].body);
-      if (found && Hoister(s, *found).Finds() && ask(Match{s->name, {n}, {}, {}, "", true})) {
-        const Map m = *found;
-        for (NodeId first : Hoister(s, m).Run()) {
+      const bool is_map = std::holds_alternative<Map>(s->nodes[n].body);
+      if (is_map && Hoister(s, n).Finds() && ask(Match{s->name, {n}, {}, {}, "", true})) {
+        for (NodeId first : Hoister(s, n).Run()) {
           s->nodes.Mutable(first).origin = s->nodes[n].origin;
           out.push_back(first);
         }

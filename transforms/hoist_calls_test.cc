@@ -43,7 +43,55 @@ sdfg f(z: f64[8], X: f64[3, 50, 50], Y: f64[50, 50], G: f64[3, 50, 50]) {
 })");
 }
 
-// What is written in the map, what moves along with it, what is only read where a choice asks for it, and few iterations.
+// Where a line is resampled, and by what it multiplies: two numbers for each place and tap. The long range lies innermost.
+TEST(HoistCalls, ManyStepsOfIndices) {
+  ExpectPass(R"(
+sdfg f(X: f32[32, 9], Y: f32[32, 50]) {
+  state {
+    map i in 0:32, j in 0:50 {
+      Y[i, j] = 0
+      map k in 0:2 { Y[i, j] += X[i, i64(clamp(floor((f32(j) + 0.5) / 2.0 - 0.5) + f32(k), 0.0, 8.0))] * (1.0 - abs((f32(j) + 0.5) / 2.0 - f32(k))) }
+    }
+  }
+})",
+             "hoist-calls", R"(
+sdfg f(X: f32[32, 9], Y: f32[32, 50]) {
+  transient once: f32[2, 50]
+  transient once_1: f32[2, 50]
+  state {
+    map k in 0:2, j in 0:50 { once[k, j] = floor((f32(j) + 0.5) / 2.0 - 0.5) + f32(k) }
+    map k in 0:2, j in 0:50 { once_1[k, j] = 1.0 - abs((f32(j) + 0.5) / 2.0 - f32(k)) }
+    map i in 0:32, j in 0:50 {
+      Y[i, j] = 0
+      map k in 0:2 { Y[i, j] += X[i, i64(clamp(once[k, j], 0.0, 8.0))] * once_1[k, j] }
+    }
+  }
+})");
+}
+
+// A weight of the line and one of the column, not one of each point.
+TEST(HoistCalls, ManyStepsOfIndicesOneByOne) {
+  ExpectPass(R"(
+sdfg f(X: f32[40, 50], Y: f32[40, 50]) {
+  state {
+    map i in 0:40, j in 0:50 {
+      Y[i, j] = X[i, j] * (max(1.0 - abs((f32(i) + 0.5) / 2.0), 0.0) * max(1.0 - abs((f32(j) + 0.5) / 2.0), 0.0))
+    }
+  }
+})",
+             "hoist-calls", R"(
+sdfg f(X: f32[40, 50], Y: f32[40, 50]) {
+  transient once: f32[40]
+  transient once_1: f32[50]
+  state {
+    map i in 0:40 { once[i] = max(1.0 - abs((f32(i) + 0.5) / 2.0), 0.0) }
+    map j in 0:50 { once_1[j] = max(1.0 - abs((f32(j) + 0.5) / 2.0), 0.0) }
+    map i in 0:40, j in 0:50 { Y[i, j] = X[i, j] * (once[i] * once_1[j]) }
+  }
+})");
+}
+
+// What is written in the map, what moves along with it, what is only read where a choice asks for it, few iterations, and steps of sizes alone.
 TEST(HoistCalls, OthersStay) {
   ExpectUnchanged(R"(
 sdfg f(z: f64[50], X: f64[50, 50], Y: f64[50, 50], inout V: f64[N]) {
@@ -52,6 +100,7 @@ sdfg f(z: f64[50], X: f64[50, 50], Y: f64[50, 50], inout V: f64[N]) {
     map i in 0:50, j in 0:50 { Y[i, j] = N > 7 ? exp(V[7]) : X[i, j] }
     map i in 0:50, j in 0:3 { Y[i, j] = exp(f64(i)) * X[i, j] }
     map i in 0:N, j in 0:50 { V[i] += exp(f64(j)) * X[j, j] }
+    map i in 0:50, j in 0:50 { Y[i, j] = X[i, j] / (f64(N) * f64(N) * 2.0 + f64(N) + 1.0) }
   }
 })",
                   "hoist-calls");

@@ -10,4 +10,11 @@ bool TakesLong(const Expr& e) {
   return e.Is(ExprKind::kCall) && kNames->count(e->name);
 }
 
+bool HasManySteps(const Expr& e) {
+  constexpr int kMany = 6;
+  int steps = 0;
+  Visit(e, [&](const Expr& x) { return steps += !x->args.empty() && !x.Is(ExprKind::kRead), steps < kMany; });
+  return steps >= kMany;
+}
+
 }  // namespace headrace::transforms
