@@ -54,6 +54,44 @@ TEST(PackConstants, Pairs) {
   EXPECT_THAT(Print(p), testing::HasSubstr("X[i, k] * W_packed[j // 32, k // 2, j % 32, k % 2]"));
 }
 
+// Weights of a recurrent layer: what a loop does is done often. What says how long it runs is no packed constant.
+TEST(PackConstants, InLoops) {
+  ExpectPass(R"(sdfg f(X: f32[9, 8, 64], H: f32[8, 64]) {
+  constant W: f32[64, 64] = fill(2)
+  constant L: i8[2, 2] = fill(4)
+  transient G: f32[8, 64]
+  state {
+    map i in 0:8, j in 0:64 { H[i, j] = 0 }
+  }
+  for s in 0:i64(L[0, 1]) {
+    state {
+      map i in 0:8, j in 0:64 {
+        G[i, j] = 0
+        map k in 0:64 { G[i, j] += H[i, k] * W[j, k] }
+      }
+      map i in 0:8, j in 0:64 { H[i, j] = G[i, j] + X[s, i, j] }
+    }
+  }
+})",
+             kPack, R"(sdfg f(X: f32[9, 8, 64], H: f32[8, 64]) {
+  constant L: i8[2, 2] = fill(4)
+  transient G: f32[8, 64]
+  constant W_packed: f32[2, 64, 32] = fill(2)
+  state {
+    map i in 0:8, j in 0:64 { H[i, j] = 0 }
+  }
+  for s in 0:i64(L[0, 1]) {
+    state {
+      map i in 0:8, j in 0:64 {
+        G[i, j] = 0
+        map k in 0:64 { G[i, j] += H[i, k] * W_packed[j // 32, k, j % 32] }
+      }
+      map i in 0:8, j in 0:64 { H[i, j] = G[i, j] + X[s, i, j] }
+    }
+  }
+})");
+}
+
 // Where nothing takes pairs, bf16 is computed with in f32, and packed so.
 TEST(PackConstants, SmallFloats) {
   ExpectPass(R"(sdfg f(X: bf16[N, 16], Y: f32[N, 64]) {
