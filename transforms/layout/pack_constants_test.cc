@@ -92,6 +92,28 @@ TEST(PackConstants, InLoops) {
 })");
 }
 
+// A few rows of many terms, which are summed in parts: a layer behind an attention, one position at a time.
+TEST(PackConstants, PartsOfTerms) {
+  ExpectPass(R"(sdfg f(X: f32[4, 2048], Y: f32[4, 512]) {
+  constant W: f32[2048, 512] = fill(2)
+  state {
+    map i in 0:4, j in 0:512 {
+      Y[i, j] = 0
+      map k in 0:2048 { Y[i, j] += X[i, k] * W[k, j] }
+    }
+  }
+})",
+             kPack, R"(sdfg f(X: f32[4, 2048], Y: f32[4, 512]) {
+  constant W_packed: f32[16, 2048, 32] = fill(2)
+  state {
+    map i in 0:4, j in 0:512 {
+      Y[i, j] = 0
+      map k in 0:2048 { Y[i, j] += X[i, k] * W_packed[j // 32, k, j % 32] }
+    }
+  }
+})");
+}
+
 // Where nothing takes pairs, bf16 is computed with in f32, and packed so.
 TEST(PackConstants, SmallFloats) {
   ExpectPass(R"(sdfg f(X: bf16[N, 16], Y: f32[N, 64]) {

@@ -94,7 +94,7 @@ std::optional<Scheduler::Statements> Scheduler::InPartsOfTerms(const OneSum& sum
                                                : SumAlong(all, apart, static_cast<size_t>(lane), /*share=*/true, ending);
   if (!sums) return std::nullopt;
   products->insert(products->end(), sums->begin(), sums->end());
-  tiles_ = Tiles();
+  tiles_->packing.reset();  // its indices are those of one part
   return products;
 }
 

@@ -36,7 +36,12 @@ std::optional<Scheduler::Statements> Scheduler::Product(const Nest& n) {
     ProductAlongScheduler along(s_, d_, *product, sum->completion);
     if (along.Applies()) return tiles_ = Tiles(), along.Run();
     const Sdfg as_it_was = *s_;
-    if (auto parts = InPartsOfTerms(*sum, product->type)) return parts;
+    if (auto parts = InPartsOfTerms(*sum, product->type)) {
+      Sdfg all = as_it_was;  // all terms together would have the same panels
+      ProductScheduler whole(&all, d_, *product, sum->completion);
+      if (whole.Run()) tiles_->packing = whole.packing();
+      return parts;
+    }
     *s_ = as_it_was;
     ProductScheduler scheduler(s_, d_, *product, sum->completion);
     auto out = scheduler.Run();
