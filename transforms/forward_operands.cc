@@ -119,7 +119,8 @@ class Forwarder {
     const Expr old = std::get<Tasklet>(s_.nodes[reader->tasklet].body).value;
     std::get<Tasklet>(s_.nodes.Mutable(reader->tasklet).body).value =
         Transform(old, [&](const Expr& x) { return x.Is(ExprKind::kRead) && x->name == f.array ? value : x; });
-    if (!HasTiles(user) || !ask_(Match{s_.name, {statements[at]}, {}, {f.array}, "", true})) {
+    const bool pays = UsesOf(*reader, user) == 1 ? GoesAlongTerms(reader->tasklet) : HasTiles(user);
+    if (!pays || !ask_(Match{s_.name, {statements[at]}, {}, {f.array}, "", true})) {
       std::get<Tasklet>(s_.nodes.Mutable(reader->tasklet).body).value = old;
       return false;
     }
@@ -161,7 +162,20 @@ class Forwarder {
     const Expr& nearest = r.read->args[static_cast<size_t>(transforms::Innermost(s_.Get(r.read->name)))];
     const bool sums = std::any_of(r.read->args.begin(), r.read->args.end(), [&](const Expr& e) { return !has(t.index, e); });
     const int64_t uses = UsesOf(r, statement);
-    return sums && has(t.index, nearest) && uses >= kLeastUses && uses <= kMostUses;
+    return sums && (uses == 1 || (has(t.index, nearest) && uses >= kLeastUses && uses <= kMostUses));
+  }
+  // Whether all that it reads lies side by side along one index, which the target has not.
+  bool GoesAlongTerms(NodeId tasklet) const {
+    const auto& t = std::get<Tasklet>(s_.nodes[tasklet].body);
+    std::vector<Expr> nearest;
+    Visit(t.value, [&](const Expr& x) {
+      if (x.Is(ExprKind::kRead) && !x->args.empty()) nearest.push_back(x->args[static_cast<size_t>(transforms::Innermost(s_.Get(x->name)))]);
+      return true;
+    });
+    // One number for all is read anywhere.
+    nearest.erase(std::remove_if(nearest.begin(), nearest.end(), [](const Expr& e) { return AsInt(e).has_value(); }), nearest.end());
+    const bool one = !nearest.empty() && std::all_of(nearest.begin(), nearest.end(), [&](const Expr& e) { return e == nearest[0]; });
+    return one && std::find(t.index.begin(), t.index.end(), nearest[0]) == t.index.end();
   }
   // How many results an element goes into; many where that is not known.
   int64_t UsesOf(const Reader& r, NodeId statement) const {

@@ -48,6 +48,28 @@ TEST(ForwardOperands, NotThese) {
   ExpectUnchanged(With(kGradient, "g[n, p, o] * h[n, p, c]", "g[n, p, o] + h[n, p, c]"), kPass);  // no product
 }
 
+// Keys of an attention, for one position: each is read once, and lies along the terms where it comes from.
+constexpr char kScores[] = R"(
+sdfg f(q: f32[4, 64], K: f32[4, 256, 64], s: f32[1], out y: f32[4, 256]) {
+  transient T: f32[4, 64, 256]
+  state {
+    map b in 0:4, d in 0:64, k in 0:256 { T[b, d, k] = K[b, k, d] * s[0] }
+    map b in 0:4, k in 0:256 { y[b, k] = 0 }
+    map b in 0:4, k in 0:256, d in 0:64 { y[b, k] += q[b, d] * T[b, d, k] }
+  }
+})";
+
+TEST(ForwardOperands, WhatIsReadOnce) {
+  ExpectPass(kScores, kPass, R"(
+sdfg f(q: f32[4, 64], K: f32[4, 256, 64], s: f32[1], out y: f32[4, 256]) {
+  state {
+    map b in 0:4, k in 0:256 { y[b, k] = 0 }
+    map b in 0:4, k in 0:256, d in 0:64 { y[b, k] += q[b, d] * (K[b, k, d] * s[0]) }
+  }
+})");
+  ExpectUnchanged(With(With(kScores, "q: f32[4, 64]", "q: f32[64, 4]"), "q[b, d]", "q[d, b]"), kPass);  // q is read across memory
+}
+
 // What it is made of changes before the product reads it.
 TEST(ForwardOperands, NotAcrossOtherValues) {
   ExpectUnchanged(With(With(kGradient, "m: f32[96]", "inout m: f32[96]"), "{ D[o, c] = 0 }", "{ D[o, c] = 0 }\n    map c in 0:96 { m[c] = 0.0 }"), kPass);
