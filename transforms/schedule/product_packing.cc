@@ -234,8 +234,9 @@ void ProductScheduler::Rows() {
 Expr ProductScheduler::StripsAreWhole() const {
   const int64_t together = strips_ * tile_rows_;
   const Expr end = SymbolExpr(i2_) + Expr(together);
-  Expr whole = IsMultiple(rows_.count, together) ? Expr() : BinaryExpr(Op::kLe, end, rows_.count);
-  if (AsInt(rows_.part) == 0 || IsMultiple(rows_.part, together)) return whole;
+  const bool aligned = AsInt(rows_.part) == 0 || IsMultiple(rows_.part, together);
+  Expr whole = aligned && IsMultiple(rows_.count, together) ? Expr() : BinaryExpr(Op::kLe, end, rows_.count);
+  if (aligned) return whole;
   const Expr within = BinaryExpr(Op::kLe, end, rows_.first() + rows_.part);
   return whole ? BinaryExpr(Op::kAnd, whole, within) : within;
 }

@@ -344,5 +344,19 @@ TEST(ProductSizes, LinesThatFillNoTiles) {
   }
 }
 
+// Rows that memory runs along are packed some tiles at a time, which parts that depend on the number of images don't end with: attention
+// over the places of an image whose channels lie innermost.
+TEST(ProductSizes, StripsOfSomeImages) {
+  Program p = *ParseProgram(R"(
+kernel values(inout p0: f32[n0, 3, 128, 256], p1: f32[n0, 128, 16, 16] layout [d0, d2, d3, d1], p2: f32[n0, 256, 256], n0: symbol) {
+  assume 1 <= n0
+  view v: f32[n0, 128, 256] of p1 strides [32768, 1, 128]
+  map i0 in 0:n0, i1 in 0:128, i2 in 0:256, i3 in 0:256 { p0[i0, 2, i1, i3] += v[i0, i1, i2] * p2[i0, i2, i3] }
+})");
+  ASSERT_TRUE(RunPipeline(TestRegistry(), "choose-schedule{device=cpu}", p).ok());
+  EXPECT_EQ(p.Entry().unscheduled, "") << Print(p);
+  EXPECT_NE(Print(p).find("fma("), std::string::npos) << Print(p);
+}
+
 }  // namespace
 }  // namespace headrace::transforms
