@@ -372,6 +372,14 @@ class Calls(UserCase):
         for n, t in ((2, 5), (3, 4)):
             self.agree(eager, ours, ours, (leaf(n, t, 4), torch.arange(t) >= torch.full((n, 1), t - 1)))
 
+    def test_large_identities(self):
+        class Loops(nn.Module):
+            def forward(self, x):
+                return x + torch.eye(x.shape[0]) + 2 * torch.eye(300, x.shape[1])
+
+        eager, model, ours = self.pair(Loops)
+        self.agree(eager, ours, ours, (leaf(300, 300),))
+
     def test_sizes_that_programs_have_only_as_numbers(self):
         eager, model, ours = self.pair(Depthwise)
         for shape in ((2, 3, 4, 6), (4, 3, 4, 6), (1, 3, 4, 6), (2, 3, 5, 6), (2, 3, 4, 6)):

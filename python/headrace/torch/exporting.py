@@ -57,7 +57,8 @@ KEPT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_re
         "aten._softmax.default", "aten._log_softmax.default", "aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default",
         "aten.mish.default", "aten.binary_cross_entropy.default", "aten.xlogy.Tensor", "aten.xlogy.Scalar_Self", "aten.xlogy.Scalar_Other",
         "aten.special_xlog1py.default", "aten.special_xlog1py.self_scalar", "aten.special_xlog1py.other_scalar",
-        "aten.special_log_ndtr.default", "aten.select_scatter.default", "aten.sinc.default", "aten.std.correction", "aten.std_mean.correction")
+        "aten.special_log_ndtr.default", "aten.select_scatter.default", "aten.sinc.default", "aten.std.correction", "aten.std_mean.correction",
+        "aten.eye.default", "aten.eye.m")
 
 
 # What export keeps whole and Dynamo takes apart: interpolation is gathers and weights.
