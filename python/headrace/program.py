@@ -16,8 +16,8 @@ class Program(Function):
 
     Arguments with annotations such as `headrace.float64[N, M]` have these types and any sizes; others are taken as the call
     gives them: arrays by type and shape, floats and complex numbers as numbers, everything else (integers, strings, functions)
-    as constants of the program. Arrays are changed in place as by the function itself. A method of a class is one, too: numbers and
-    functions that it reads of `self` are taken as they are at the call, arrays are to be arguments.
+    as constants of the program. Arrays are changed in place as by the function itself. A method of a class is one, too: numbers,
+    functions and arrays of up to 4096 elements that it reads of `self` are taken as they are at the call, larger arrays are to be arguments.
     """
 
     def __init__(self, function, *, backend: str = "cpu", threads: int = 0, verify: str | None = None, dump_dir: Any = None,

@@ -17,7 +17,7 @@ from .frontend.scope import Scope
 from .frontend.sizes import Size, names_in
 from .frontend.source import Read, Source, content, is_plain
 from .frontend.types import IR_NAMES, Cell, Type, Weak
-from .frontend.values import Array, Value, is_number, value_of
+from .frontend.values import Array, Value, constants_by, is_number, value_of
 from .sdfg import Sdfg
 from .trees import Tree, flat, has_parts, mapped
 
@@ -133,15 +133,16 @@ class Translation(Translated):
         names = {name: what.build(name, names.get) if isinstance(what, Tree) else names[name] for name, what in arguments.items()}
         if hasattr(function, "__wrapped__") and body is None:  # a decorator's, with parameters of its own
             names = source.arguments(list(names.values()), {})
-        try:
-            evaluator = Lowering(self.emitter, Scope(source, dict(names)))
-            result = evaluator.run(source.body) if body is None else body(evaluator, names)
-        except Retry as nowhere:
-            raise nowhere.located from None
         self.results: list[Result] = []
-        returns = [n for s in source.body for n in ast.walk(s) if isinstance(n, ast.Return)]
-        with evaluator.at(returns[-1]) if returns and body is None else contextlib.nullcontext():
-            self.structure = self._structure(result, {c: n for n, (_, c) in declared.items()})
+        with constants_by(self.emitter.constant):
+            try:
+                evaluator = Lowering(self.emitter, Scope(source, dict(names)))
+                result = evaluator.run(source.body) if body is None else body(evaluator, names)
+            except Retry as nowhere:
+                raise nowhere.located from None
+            returns = [n for s in source.body for n in ast.walk(s) if isinstance(n, ast.Return)]
+            with evaluator.at(returns[-1]) if returns and body is None else contextlib.nullcontext():
+                self.structure = self._structure(result, {c: n for n, (_, c) in declared.items()})
         self.several = has_parts(self.structure)
         self.sdfg = Sdfg.parse(self._text(called, declared), f"<program {called}>")
 
@@ -154,6 +155,7 @@ class Translation(Translated):
         return Place(len(self.results) - 1)
 
     def _result(self, r, parameters: dict[str, str]) -> Result:
+        r = value_of(r) if isinstance(r, np.ndarray) else r
         if isinstance(r, Array) and r.whole and r.name in parameters:
             return Result("argument", parameters[r.name], False, r.dtype, r.shape)
         if not (isinstance(r, (Value, Size)) or is_number(r)):

@@ -8,10 +8,11 @@ from typing import Sequence
 import numpy as np
 
 from . import elementwise, gathers, reshaping, selections
+from .agreeing import with_elements
 from .emitter import Emitter
 from .errors import Unequal
 from .sizes import Size, atom, canonical, is_size, maximum, minimum, product, scaled
-from .values import Array, Dim, Part, Value, value_of
+from .values import Array, Dim, Part, Value, broadcast, value_of
 
 
 # ---- indexing ----
@@ -159,7 +160,10 @@ def reshape(e: Emitter, v: Value, shape, dense: bool = False) -> Value:
         if shape[at] * others != total and isinstance(total, int):
             raise Unequal(f"cannot reshape {total} elements into {shape}")
     elif product(shape) != total:
-        raise Unequal(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
+        known = with_elements(e, v, product(shape))
+        if known is None:
+            raise Unequal(f"cannot reshape {total} elements into {shape}: the sizes are not known to agree")
+        v = known
     v = v.place()
     memory = v.of if isinstance(v, Part) else v
     if isinstance(memory, Array) and (memory.whole or memory.ndim) and not (dense and memory is not v):
@@ -333,6 +337,23 @@ def _moment(e: Emitter, name: str, v: Value, axes, dtype, keepdims: bool, ddof: 
         if name == "std":
             mean = elementwise.apply(e, "sqrt", mean)
     return keep_dims(mean, axes, v.ndim) if keepdims else mean
+
+
+def moment_where(e: Emitter, name: str, a, axis, keepdims: bool, ddof: int, where):
+    """mean, var or std of the elements that `where` chooses."""
+    v = value_of(a)
+    v = e.settled(v if v.dtype.kind in "fc" else elementwise.cast(e, v, np.float64))
+    where = e.settled(broadcast(value_of(where), v.shape))
+    count = reduction(e, "sum", elementwise.cast(e, where, np.int64), axis, None, True)
+    divided = lambda x, n: elementwise.apply(e, "divide", reduction(e, "sum", elementwise.where(where, x, x.dtype.type(0)), axis, None, True),  # noqa: E731
+                                             elementwise.cast(e, n, x.dtype))
+    made = divided(v, count)
+    if name != "mean":
+        gap = e.settled(elementwise.apply(e, "absolute", elementwise.apply(e, "subtract", v, e.materialize(made, "mean"))))
+        made = divided(elementwise.apply(e, "multiply", gap, gap), elementwise.apply(e, "subtract", count, ddof))
+        made = elementwise.apply(e, "sqrt", made) if name == "std" else made
+    axes = axes_of(axis, v.ndim)
+    return made if keepdims else subscript(e, e.settled(made), tuple(0 if k in axes else slice(None) for k in range(v.ndim)))
 
 
 def _arg(e: Emitter, name: str, v: Value, axis, keepdims: bool):

@@ -7,8 +7,8 @@ import ast
 _EXPRESSIONS = {
     ast.SetComp: ("a set comprehension", "write a loop"),
     ast.JoinedStr: ("a string with values", "return the values"),
-    ast.Yield: ("yield", "return arrays"),
-    ast.YieldFrom: ("yield", "return arrays"),
+    ast.Yield: ("yield", "a generator is what a for loop goes over; elsewhere return arrays"),
+    ast.YieldFrom: ("yield", "a generator is what a for loop goes over; elsewhere return arrays"),
     ast.Await: ("await", "await outside of the program"),
 }
 _STATEMENTS = {

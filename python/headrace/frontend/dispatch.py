@@ -21,7 +21,7 @@ from .scope import Scope
 from .sizes import Size
 from .source import Source, TranslationError
 from .types import Type
-from .values import Value
+from .values import Value, value_of
 
 DEEPEST_CALL = 64
 WALKS = (enumerate, zip, reversed, map, filter, type({}.keys()), type({}.values()), type({}.items()))
@@ -62,6 +62,7 @@ class Dispatch:
         if hashable(function) and function in FUNCTIONS:
             if not self._runtime([*args, *named.values()]) and function not in creation.NEW_ARRAYS:
                 return self._constant(function(*args, **named))
+            args, named = [in_program(a) for a in args], {k: in_program(a) for k, a in named.items()}
             return self._known_function(FUNCTIONS[function], args, named, getattr(function, "__name__", str(function)))
         lower = getattr(type(function), "__headrace_lower__", None)  # it knows itself what it is in a program
         if lower is not None:
@@ -71,7 +72,7 @@ class Dispatch:
 
             return call_module(self.emitter, function, args, named)
         if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
-            return ufunc_method(self.emitter, ufunc, function.__name__, *args, **named)
+            return ufunc_method(self.emitter, ufunc, function.__name__, *map(in_program, args), **named)
         if getattr(function, "__module__", None) in OURS:  # headrace.grad and its like make functions, here as anywhere
             if self._runtime([*args, *named.values()]):
                 raise NotImplementedError(f"headrace.{function.__name__} of values inside of a program: call grad, value_and_grad or vmap "
@@ -95,11 +96,14 @@ class Dispatch:
             return inner.inline(self, args, named)
         if not self._runtime([*args, *named.values()]) or is_record(function):
             made = function(*args, **named)
-            return self._constant(made) if (getattr(function, "__module__", None) or "").startswith("numpy") else made
+            of_numpy = (getattr(function, "__module__", None) or "").startswith("numpy")
+            return self._constant(made) if of_numpy or isinstance(made, np.ndarray) else made
         raise NotImplementedError(f"{getattr(function, '__name__', function)!s} is not among the functions that programs know")
 
     def _library_function(self, function, args: list, named: dict):
-        """What NumPy or SciPy write in Python, where programs have all of it."""
+        """What NumPy or SciPy write in Python, where programs have all of it; of what is known they are called."""
+        if not self._runtime([*args, *named.values()]) and not any(map(callable, (*args, *named.values()))):
+            return self._constant(function(*args, **named))
         try:
             return self.inline(function, args, named)
         except TranslationError as inner:  # lines of theirs say nothing to users
@@ -156,7 +160,7 @@ class Dispatch:
             return type(value)(map(self._constant, value)) if not hasattr(value, "_fields") else value
         if not isinstance(value, np.ndarray):
             return value
-        return value[()] if value.ndim == 0 else creation.array(self.emitter, value.tolist(), value.dtype)
+        return value[()] if value.ndim == 0 else self.emitter.materialize(value, "copy")
 
     def inline(self, function: types.FunctionType, args: list, named: dict):
         if self.depth >= DEEPEST_CALL:
@@ -167,6 +171,13 @@ class Dispatch:
         for name, value in names.items():
             callee.bind(name, value)
         return callee.run(source.body)
+
+
+def in_program(value):
+    """An array of the surroundings, also in a key, as what the program has for it."""
+    if type(value) is tuple:
+        return tuple(map(in_program, value))
+    return value_of(value) if isinstance(value, np.ndarray) else value
 
 
 def listed(value):

@@ -7,7 +7,9 @@ import operator
 import numpy as np
 
 from . import powers, selections
+from .agreeing import agreeing
 from .emitter import Emitter
+from .errors import Unequal
 from .sizes import Size, is_size
 from .types import IR_NAMES
 from .values import Value, broadcast, broadcast_shapes, is_number, text_as, value_of
@@ -169,10 +171,19 @@ def result_type(name: str, *args) -> np.dtype:
     return _types(name, args)[-1]
 
 
+def _one_shape(e: Emitter, args) -> tuple[tuple, list]:
+    """The shape that they have together, and the arguments for it."""
+    try:
+        return broadcast_shapes(*[value_of(a).shape for a in args]), args
+    except Unequal:
+        args = agreeing(e, args)
+        return broadcast_shapes(*[value_of(a).shape for a in args]), args
+
+
 def _build(e: Emitter, template: str, inputs, result, args) -> Value:
     if any(template.count("{%d}" % k) > 1 for k in range(len(args))):
         args = [a if is_number(a) else e.settled(a) for a in args]
-    shape = broadcast_shapes(*[value_of(a).shape for a in args])
+    shape, args = _one_shape(e, args)
     weak = all(is_number(a) and not isinstance(a, np.generic) or value_of(a).weak for a in args) and result.kind != "b"
     parts = [(a, broadcast(value_of(a), shape)) for a in args]
 

@@ -9,10 +9,13 @@ from typing import Any, Callable, Sequence
 import numpy as np
 
 from . import sizes
+from .agreeing import agreeing
+from .errors import Refused, Unequal
 from .growing import put_back
 from .sizes import Size
+from .source import MOST_BUILT_IN
 from .types import IR_NAMES
-from .values import Array, Part, Value, broadcast, is_number, recorded, text_as, value_of
+from .values import Array, Part, Value, broadcast, constant_text, is_number, recorded, text_as, value_of
 
 
 NUMBERS = ("inf", "nan", "true", "false")  # in IR text: no container has such a name
@@ -53,6 +56,7 @@ class Emitter:
         self._blocks = [0]  # numbers of the open blocks
         self._known: dict[str, tuple[Size, set[str]]] = {}  # text → the size it was given, what it reads
         self._last_written: set[str] = set()
+        self._constants: dict[tuple, Array] = {}  # type, shape and bytes → what is built in
         self._of_any_sign: list[str] = []  # sizes that data decide: others are known not to be negative
 
     # ---- going back ----
@@ -127,6 +131,20 @@ class Emitter:
         whole = Array(name, dtype, largest, weak=weak)
         return whole if largest == list(shape) else whole.view(shape, whole.dims)
 
+    def constant(self, values: np.ndarray) -> Array:
+        """An array of the surroundings, built in."""
+        if values.dtype not in IR_NAMES or values.dtype.kind == "V":
+            raise TypeError(f"an array of type {values.dtype} around the function has no place in a program")
+        if values.size > MOST_BUILT_IN:
+            raise TypeError(f"an array of {values.size} elements around the function: pass it as an argument (up to {MOST_BUILT_IN} are built in)")
+        key = values.dtype, values.shape, values.tobytes()
+        if key not in self._constants:
+            name = self.fresh("constant")
+            extents = f"[{', '.join(map(str, values.shape))}]" if values.shape else ""
+            self._declarations.append(f"constant {name}: {IR_NAMES[values.dtype]}{extents} = {constant_text(values)}")
+            self._constants[key] = Array(name, values.dtype, values.shape)
+        return self._constants[key]
+
     def reshaped(self, a: Array, shape: Sequence, offset=0) -> Array:
         """The same memory in another shape, from the `offset`-th element on; `a` is a whole container."""
         name = self.fresh(a.name + "_view")
@@ -193,6 +211,8 @@ class Emitter:
         if target.root in self.counts:
             raise NotImplementedError(f"{target.name} is changed in place, and is an integer that may be a size: give it as an array with "
                                       "one element")
+        if any(target.root == c.root for c in self._constants.values()):
+            raise Refused("an array of the surroundings is changed in place", "pass it as an argument, or change a copy")
         self.written.add(target.root)
         self._versions[target.root] = self._versions.get(target.root, 0) + 1
         if not self._rebinding:
@@ -250,7 +270,11 @@ class Emitter:
     def store(self, target: Array, v, op: str = "=") -> None:
         """target[...] = v, as NumPy does it: v is whole before the first element is written."""
         target = target.place()
-        source = broadcast_into(v, target)
+        try:
+            source = broadcast_into(v, target)
+        except Unequal:
+            v, target = agreeing(self, (v, target))
+            source = broadcast_into(v, target)
         if isinstance(target, Part):
             part, given = target, source
             target, source = part.of, Value(part.of.dtype, part.shape, lambda i: part.joined(text_as(given, i, part.dtype), i))
@@ -349,6 +373,15 @@ class Emitter:
         if low is None or low <= 0:
             self.line(f"require {step} > 0 else \"a step that the program computes is positive, and here it is {{}}\", {step}")
         return step, True
+
+    def demand(self, test: Value, message: str) -> None:
+        """A run ends with this message where the test is false."""
+        held = self.materialize(Value(np.int64, (), lambda i: f"({self.expression(test, i, np.bool_)} ? i64(1) : i64(0))"), "held")
+        name = self.fresh("holds")
+        self.line(f"let {name} = {held.at([])}")
+        self.read.add(held.root)
+        text = message.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("{", "(").replace("}", ")")
+        self.line(f'require {name} == 1 else "{text}"')
 
     def alone(self, size: int | Size) -> int | Size:
         """The size as one name, where it is an expression of what only the run knows."""

@@ -12,7 +12,7 @@ import numpy as np
 from . import arrays, builtin, counting, creation, derived, elementwise, exponents, factors, growing, joining, linalg, nan, of_math, ordering, products, rearranging, statistics, windows  # noqa: F401: they register functions
 from ..trees import assembled, has_parts, is_record, items
 from .constructs import NoPlace
-from .dispatch import Dispatch
+from .dispatch import Dispatch, in_program
 from .emitter import Emitter
 from .errors import NeedsNumber, NeedsNumbers, OutOfScope, Refused, Retry, Retyped
 from .functions import attribute
@@ -125,13 +125,18 @@ class Evaluator(Dispatch):
             found += self.several(self.value(x.value)) if isinstance(x, ast.Starred) else [self.value(x)]
         return found
 
-    def several(self, value) -> list:
-        """What is unpacked: the items of tuples and lists, the parts of arrays along the first dimension."""
+    def several(self, value, count: int | None = None) -> list:
+        """What is unpacked: the items of tuples and lists, the parts of arrays along the first dimension, which are `count` where a
+        call decides how many there are."""
         if not isinstance(value, Value):
             return list(value)
-        if value.ndim == 0 or not isinstance(value.shape[0], int):
+        n = value.shape[0] if value.ndim else None
+        if isinstance(n, Size) and count is not None:
+            self.emitter.line(f'require {n} == {count} else "{{}} values for {count} names", {n}')
+            n = count
+        if not isinstance(n, int):
             raise TypeError("only arrays whose first size is a number can be unpacked")
-        return [arrays.subscript(self.emitter, value, k) for k in range(value.shape[0])]
+        return [arrays.subscript(self.emitter, value, k) for k in range(n)]
 
     def of_Attribute(self, n: ast.Attribute):
         base = self.value(n.value)
@@ -317,10 +322,18 @@ class Evaluator(Dispatch):
         if base is np.r_ or base is np.c_:
             return joining.by_subscript(self.emitter, base, key)
         if isinstance(base, Value):
-            return arrays.subscript(self.emitter, base, key)
+            return arrays.subscript(self.emitter, base, in_program(key))
         if isinstance(key, (Value, Size)) and isinstance(base, (list, tuple, dict)):
             raise NeedsNumber(f"an item of a {type(base).__name__} whose place the program computes: make it an array, by np.array(…)")
-        return value_of(base) if isinstance(base, np.ndarray) and self._runtime(_parts(key)) else base[key]
+        if isinstance(base, np.ndarray) and self._runtime(_parts(key)):
+            return arrays.subscript(self.emitter, value_of(base), in_program(key))
+        return base[key]
+
+
+def check_own(v) -> None:
+    """Refuses arrays of the surroundings, which a program has as constants."""
+    if isinstance(v, np.ndarray):
+        raise Refused("an array of the surroundings is changed in place", "pass it as an argument, or change a copy")
 
 
 def check_truth(v) -> None:

@@ -15,6 +15,7 @@ from .errors import Refused
 
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 _MODULES = ("random", "numpy.random", "time", "secrets")
+_CHANGING = ("fill", "sort", "partition", "put", "resize", "setfield", "setflags", "byteswap")  # methods of arrays
 _OF_DATES = ("now", "utcnow", "today")
 _ALONE = (os.urandom, uuid.uuid1, uuid.uuid4)
 
@@ -30,6 +31,8 @@ def _impure(function: Any) -> bool:
     if isinstance(function, type) or function is np.random.default_rng or not callable(function):
         return False
     owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ndarray) and function.__name__ in _CHANGING:
+        raise Refused("an array of the surroundings is changed in place", "pass it as an argument, or change a copy")
     if isinstance(owner, type) and issubclass(owner, datetime.date):
         return function.__name__ in _OF_DATES
     return isinstance(owner, _GENERATORS) or getattr(function, "__module__", None) in _MODULES or any(function is f for f in _ALONE)

@@ -10,10 +10,13 @@ import numpy as np
 
 from ..trees import has_parts, items, mapped
 from . import arrays, creation, elementwise, gathers, growing, sizes
+from .asserting import Asserting
 from .constructs import NoPlace
+from .dispatch import in_program
 from .emitter import Emitter
 from .errors import NeedsMemory, NeedsNumbers, OutOfScope, Rebound, Resized, Retry, Retyped, Unequal
-from .evaluate import BINARY, Evaluator
+from .evaluate import BINARY, Evaluator, check_own
+from .generators import Generators
 from .imports import Imports, without_contexts
 from .local import Local
 from .parts import Parts, part_of, whole_name, with_part
@@ -30,7 +33,7 @@ from .values import Array, Part, Value, is_number, show, value_of
 from .written_out import MOST_WRITTEN_OUT, WrittenOut
 
 
-class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Evaluator):
+class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Generators, Asserting, Evaluator):
     """One function's statements, or those of a function that it calls."""
 
     def __init__(self, emitter: Emitter, scope: Scope, depth: int = 0):
@@ -66,17 +69,12 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
                     raise NoPlace(s)
                 handler(s)
 
-    # ---- simple statements ----
     def do_Pass(self, s) -> None:
         pass
 
     def do_Expr(self, s: ast.Expr) -> None:
         if not isinstance(s.value, ast.Constant):  # a docstring
             self.value(s.value)
-
-    def do_Assert(self, s: ast.Assert) -> None:
-        if isinstance(test := self.value(s.test), (bool, np.bool_)) and not test:
-            raise AssertionError(self.value(s.msg) if s.msg else "")
 
     def do_Return(self, s: ast.Return) -> None:
         raise NotImplementedError("return inside a loop: leave the loop with break and return after it")
@@ -107,6 +105,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         name = BINARY[type(s.op)]
         if isinstance(s.target, ast.Name):
             old = self.name(s.target.id)
+            check_own(old)
             new = self.binary(name, old, self.value(s.value))
             if isinstance(old, (Selected, Part)):
                 self._update(old, new, name)
@@ -120,7 +119,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
             self._update(part, self.binary(name, part, self.value(s.value)), name)
             return
         base = self._changed(s.target.value)
-        key, value = self.key(s.target.slice), self.value(s.value)
+        key, value = in_program(self.key(s.target.slice)), self.value(s.value)
         if isinstance(base, (list, dict)):
             self._update_item(base, key, value, name)
             return
@@ -152,6 +151,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
     def _changed(self, node: ast.expr):
         """What is changed in place."""
         value = self.value(node)
+        check_own(value)
         if isinstance(value, Value) and value.sources:
             raise NotImplementedError("a choice between arrays that is changed in place: use an if statement")
         return value.place() if isinstance(value, Value) else value
@@ -162,7 +162,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         elif isinstance(target, (ast.Tuple, ast.List)):
             self._unpack(target, value)
         elif isinstance(target, ast.Subscript):
-            base, key = self._changed(target.value), self.key(target.slice)
+            base, key = self._changed(target.value), in_program(self.key(target.slice))
             if isinstance(base, (list, dict)):
                 growing.set_item(self.emitter, base, key, self._kept(value, "item"))
                 return
@@ -185,7 +185,8 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
         return part
 
     def _unpack(self, target, value) -> None:
-        value, targets = self.several(value), target.elts
+        targets = target.elts
+        value = self.several(value, None if any(isinstance(t, ast.Starred) for t in targets) else len(targets))
         starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
         if starred and len(value) >= len(targets) - 1:  # first, *others, last = …
             k, more = starred[0], len(value) - len(targets) + 1
@@ -276,6 +277,7 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
     def _own(self, name: str, value) -> Array:
         if has_parts(value):
             return self.own_parts(name, value)
+        value = value_of(value) if isinstance(value, np.ndarray) else value
         if not (isinstance(value, Value) or is_number(value) or is_size(value)):
             raise NotImplementedError(f"{whole_name(name)} is a {type(value).__name__}, which control flow can't change")
         own = self.emitter.materialize(value, _hint(name))
@@ -348,8 +350,16 @@ class Lowering(Sharing, Resizing, Paths, WrittenOut, Local, Imports, Parts, Eval
             self.block(without_else(s, self.fresh_left()))
             return
         call = s.iter
+        if (generator := self.generator_of(call)) is not None:
+            self.do_generated(s, generator)
+            return
         over = self.value(call.func) if isinstance(call, ast.Call) and not call.keywords else None
-        if over is range or isinstance(items := self.value(call), Value):
+        items = None if over is range else self.value(call)
+        if isinstance(items, Value) and not items.ndim:
+            raise TypeError(f"a loop over a number of type {items.dtype}: for k in range(n) counts")
+        if isinstance(items, Value) and not isinstance(s.target, ast.Name):  # for a, b in edges
+            items = Rows([items], items.shape[0], lambda parts, k: arrays.subscript(self.emitter, parts[0], k))
+        if over is range or isinstance(items, Value):
             rows = None if over is range else self.held(items, s.body)
             bounds = [self.value(a) for a in call.args] if over is range else [items.shape[0]]
             self._again(lambda: self._range_loop(s, bounds, rows), lambda retry: self._written_out(s, bounds, rows, retry))

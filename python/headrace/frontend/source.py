@@ -138,11 +138,12 @@ class Attributes:
 
 _NUMBERS = (bool, int, float, complex, str, type(None))
 _CONTAINERS = (list, dict, set)
+MOST_BUILT_IN = 4096  # elements of an array that is a part of the program
 
 
 def is_plain(value: Any) -> bool:
-    """A number, a text, or what may hold some."""
-    return isinstance(value, (*_NUMBERS, *_CONTAINERS, tuple, np.generic))
+    """A number, a text, an array, or what may hold some."""
+    return isinstance(value, (*_NUMBERS, *_CONTAINERS, tuple, np.generic, np.ndarray))
 
 
 class _Is:
@@ -158,13 +159,15 @@ class _Is:
 
 
 def content(value: Any) -> Any:
-    """What tells whether the value is what it was: itself, or of a number its value and of a list, dict or set what is in it."""
+    """What tells whether the value is what it was: itself, or of a number its value and of a list, dict, set or small array what is in it."""
     if isinstance(value, dict):
         return type(value), [(k, content(v)) for k, v in value.items()]
     if isinstance(value, (list, tuple)):
         return type(value), [content(v) for v in value]
     if isinstance(value, set):
         return type(value), set(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O" and value.size <= MOST_BUILT_IN:
+        return value.dtype, value.shape, value.tobytes()
     return (type(value), value) if isinstance(value, (*_NUMBERS, np.generic)) else _Is(value)
 
 

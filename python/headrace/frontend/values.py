@@ -42,6 +42,10 @@ class Value:
         """What its views are views of, and what is changed in place."""
         return self
 
+    def dense(self) -> Value:
+        """Its elements alone: of what a mask chose not those between them."""
+        return self
+
     def current(self) -> Value:
         """Itself, or the array that it has become."""
         return self
@@ -65,6 +69,24 @@ def recorded():
         yield reads
     finally:
         _recorders.open.pop()
+
+
+# What an array of the surroundings is in the program that this thread translates.
+class _Constants(threading.local):
+    make: Callable[[np.ndarray], Array]
+
+
+_constants = _Constants()
+
+
+@contextlib.contextmanager
+def constants_by(make: Callable[[np.ndarray], Array]):
+    before = vars(_constants).get("make")
+    _constants.make = make
+    try:
+        yield
+    finally:
+        _constants.make = before
 
 
 class Dim:
@@ -177,6 +199,15 @@ def number_text(value, dtype: np.dtype) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
+def constant_text(values: np.ndarray) -> str:
+    """The data of a constant."""
+    if not values.size:
+        return "fill(0)"
+    if values.dtype.kind == "b":
+        return str(values.ravel().tolist()).lower()
+    return str([(z.real, z.imag) for z in values.ravel().tolist()] if values.dtype.kind == "c" else values.ravel().tolist())
+
+
 def is_number(value) -> bool:
     return isinstance(value, (bool, int, float, complex, np.generic))
 
@@ -198,7 +229,7 @@ def value_of(x) -> Value:
     if isinstance(x, complex):
         return scalar(np.complex128, number_text(x, np.dtype(np.complex128)), weak=True)
     if isinstance(x, np.ndarray):
-        raise TypeError("arrays of the surroundings are no part of a program: pass them as arguments")
+        return _constants.make(x)
     raise NoArray(f"{type(x).__name__} has no place in an expression over arrays")
 
 
