@@ -47,6 +47,8 @@ np.hypot(v, w)|np.diff(v, prepend=0)|np.diff(A, axis=0, append=A[:1])|np.diff(v,
 np.cbrt(v)|np.log10(np.abs(v) + 0.5)|A[:, None, [2, 0]]|A[[1, 0], None]|A[None, k[3:6]]|A[None, :, [0, 1]]|A[None, 0, [1, 2]]
 np.choose([0, 1, 1], [s, s * s])|np.apply_along_axis(np.sort, 1, A)|np.fromfunction(lambda i, j: i + j, (4, 5)) * A|np.piecewise(v, [v < 0, v > 0.5], [np.sin, lambda x: -x, 0.25])
 np.add.reduceat(v, [0, 3, 3, 5])|np.add.reduceat(A, [0, 4, 2], axis=1)|np.maximum.reduceat(A, k[4:6])|np.abs(z)[0] * v|np.frexp(v)[0]|np.sum(np.angle(v)) * v
+np.vecdot(A, B)|np.vecdot(A, B, axis=0)|np.pad(A, ((2, 1), (3, 12)), mode="symmetric")|np.repeat(v, np.abs(k))|np.repeat(A, k[3:] % 3, axis=0)|np.repeat(s, [2, 0, 3])|np.nanmedian(u)|np.nanquantile(A, 0.3, axis=1)
+np.mean(A, axis=1, where=A > -0.5)|np.var(A, where=A > -0.5)|np.std(A, axis=0, where=A > -9, ddof=1, keepdims=True)|np.histogram(v, [-1.0, 0.0, 0.5, 2.0], weights=w)[0]|np.histogram(v, s, density=True, weights=w * w)[0]
 np.linalg.lstsq(A.T, s[0] * A[0])[0]|np.polyfit(w, v, 2)|v[2].item() * v|np.array(v.tolist()) * 2|A.item(1, 2) * A
 """
 OTHER = """
@@ -70,12 +72,14 @@ np.frexp(v * 1e300)[1]|np.frexp(v * 1e-310)[0]|np.frexp(u)[0]|np.frexp(f)[1]|np.
 np.max(k, initial=1.5)|np.sum(k, initial=2.75)|np.prod(i8, initial=1.5)|np.sum(v, dtype=np.float32, initial=1)|np.argmax(A, keepdims=True)|np.argmin(A, axis=None, keepdims=True)|np.angle(f)|np.angle(k)|np.array(i8.tolist())
 np.median(u)|np.median(v / 0)|np.median(np.floor(v))|np.median(k[:6])|np.hypot(f, b)|np.hypot(f, 2.0)|np.hypot(k, 3)|np.hypot(3, f)|np.array(v, ndmin=3)|np.full((2, len(v)), v)|np.full_like(A, A[0])|np.full((2, 3), [1, 2, 3])|np.full(3, v[0])|np.clip(np.abs(k).astype(np.uint8), -1, 2)|np.clip(i8, 0, 1000)|np.clip(k, None, None)|np.add.reduceat(i8, [0, 3])|np.bitwise_or.reduceat(k, [0, 2])
 k ** 9|k ** 31|i8 ** 11|np.power(k, 12)|v ** np.inf
+np.histogram(v, s)[0]|np.histogram(v, s)[1]|np.histogram(A, 4, density=True)[0]|np.histogram(k, [-2, 0, 1, 3])[0]|np.union1d(k, k[:3] - 2)|np.intersect1d(k, k[::2])|np.setdiff1d(k, k[::2])|np.vecdot(z, z * 1j)
+np.nanmedian(u * np.nan)|np.nanmedian(np.stack([u, v]), axis=0)|np.nanpercentile(u, [20, 70])|np.nanmedian(v / 0)|np.nanmedian(f, keepdims=True)|np.repeat(k, 3 * (k > 0))|np.mean(k, where=k > 0)|np.mean(f, where=f > 0)|np.std(z, where=np.abs(z) > 0.5)
 np.lexsort((v, k % 3))|np.lexsort(np.stack([w, np.floor(v)]))|np.linalg.lstsq(A, A)[2]|np.linalg.lstsq(A, A)[3]|np.quantile(k, (0.2, 0.9))
 """
 # Sizes agree in these because of their numbers, or must be numbers.
 KNOWN_SIZES = ("np.log10([0.0", "np.cbrt([0.0", "m[np.triu_indices_from", "np.unstack", "np.choose", "np.apply_along_axis", "np.fromfunction", "A[np.ix_(b", "A[np.ix_", "np.delete(A", "np.maximum(s", "s * [", "[1.0, 2", "np.dot([", "s.dot([", "np.average(s", "v.tolist", "np.array(v",
                "A.item", "np.array(i8.tolist", "np.kron(m", "np.cross", "np.polyval(v", "np.split", "np.array_split", "np.array_equal(v, s", "np.take_along_axis",
-               "np.fft.ifftn", "np.fft.fft2", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
+               "np.fft.ifftn", "np.fft.fft2", "np.repeat(A", "np.repeat(s", "np.hstack((A", "np.vstack(([", "np.concatenate(m)")
 
 
 def cases(text):
@@ -188,7 +192,7 @@ class Functions(Case):
         self.each(SMOOTH, check)
 
     def test_what_they_don_t_do(self):
-        calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect and wrap", "np.spacing(v)": "not among",
+        calls = {"np.sort(z)": "complex", "np.pad(v, 1, mode='linear_ramp')": "there are constant, edge, reflect, symmetric and wrap", "np.spacing(v)": "not among",
                  "np.max(v, where=b)": "give initial=", "np.linalg.norm(A, 3)": "there are 'fro'", "np.quantile(v, A)": "one number or a known number of them",
                  "np.split(v, 2)": "no equal division", "np.gradient(v, edge_order=2)": "edge_order", "np.cross(v, v)": "3 elements", "np.vectorize(np.sin)(v)": "np.where in place of if",
                  "np.einsum('i->k', v)": "the result has the index k, which no operand has", "k ** -2": "Integers to negative integer powers are not allowed", "np.einsum(A, 'ij')": "einsum takes a text such as", "np.r_['0,2', v]": "use np.concatenate", "np.r_[0:1:5j, v]": "use np.linspace",

@@ -100,6 +100,28 @@ def unique(e: Emitter, ar, return_index=False, return_inverse=False, return_coun
     return found[0] if len(found) == 1 else tuple(found)
 
 
+@handles(np.union1d)
+def union1d(e: Emitter, ar1, ar2):
+    return unique(e, arrays.concatenate(e, [do(e, np.ravel, ar1), do(e, np.ravel, ar2)]))
+
+
+@handles(np.intersect1d)
+def intersect1d(e: Emitter, ar1, ar2):
+    return _among(e, ar1, ar2, True)
+
+
+@handles(np.setdiff1d)
+def setdiff1d(e: Emitter, ar1, ar2):
+    return _among(e, ar1, ar2, False)
+
+
+def _among(e: Emitter, ar1, ar2, wanted: bool):
+    """The different elements of the first that are, or are not, in the second."""
+    found = e.settled(value_of(unique(e, ar1)).place())
+    inside = do(e, np.isin, found, ar2)
+    return arrays.subscript(e, found, (inside if wanted else op(e, "logical_not", inside),))
+
+
 def _which(e: Emitter, first: Value, order: Value, shape) -> Value:
     """For each element the place of its value among the different ones."""
     which = e.transient(np.int64, first.shape, "inverse")

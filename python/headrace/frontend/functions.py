@@ -133,12 +133,29 @@ def roll(e, a, shift, axis=None):
                                                    for k, x in enumerate(i)]))
 
 
+def _repeated(e, repeats, size) -> Value:
+    """Each place of `size` as often as its number says: the first of each are marked, and counted."""
+    if isinstance(repeats, (list, tuple)):
+        if len(repeats) not in (1, size):
+            raise ValueError(f"np.repeat of {size} elements by {len(repeats)} numbers")
+        repeats = FUNCTIONS[np.array](e, list(repeats))
+    if repeats.dtype.kind not in "iub":
+        raise TypeError(f"np.repeat takes numbers that are integers, not {repeats.dtype}")
+    ends = e.settled(FUNCTIONS[np.cumsum](e, broadcast(elementwise.cast(e, repeats, np.int64), (size,))))
+    total = e.size_of(arrays.subscript(e, ends, (-1,)) if size != 0 else 0)
+    passed = FUNCTIONS[np.bincount](e, ends, minlength=elementwise.apply(e, "add", total, 1))
+    return FUNCTIONS[np.cumsum](e, arrays.subscript(e, passed, (slice(None, total),)))
+
+
 @handles(np.repeat)
 def repeat(e, a, repeats, axis=None):
     v = value_of(a)
     if axis is None:
         v, axis = (v if v.ndim == 1 else arrays.reshape(e, v, (-1,))), 0
-    axis, times = arrays.normal(axis, v.ndim), e.size_of(repeats)
+    axis = arrays.normal(axis, v.ndim)
+    if isinstance(repeats, (list, tuple)) or isinstance(repeats, Value) and repeats.ndim:
+        return arrays.subscript(e, v, (slice(None),) * axis + (_repeated(e, repeats, v.shape[axis]),))
+    times = e.size_of(repeats)
     shape = [s * times if k == axis else s for k, s in enumerate(v.shape)]
     return Value(v.dtype, shape, lambda i: v.at([f"{x} // {arrays.atom(times)}" if k == axis else x for k, x in enumerate(i)]))
 
@@ -188,6 +205,10 @@ def _reduction(name):
         return reduced(e, a, axis, **{**dict(zip(order, more)), **named})
 
     def reduced(e, a, axis=None, *, dtype=None, out=None, keepdims=False, ddof=0, initial=None, where=None):
+        if where is not None and name in ("mean", "var", "std"):
+            made = arrays.moment_where(e, name, a, axis, keepdims, ddof, where)
+            made = made if dtype is None else elementwise.cast(e, made, dtype)
+            return made if out is None else _stored(e, out, made)
         if where is not None:
             if name not in _OUTSIDE and (initial is None or name not in _JOINED):
                 raise NotImplementedError(f"np.{name} with where=, which has no value where nothing is chosen"
@@ -236,6 +257,12 @@ def matmul(e, a, b):
 @handles(np.dot)
 def dot(e, a, b):
     return products.dot(e, a, b)
+
+
+@handles(np.vecdot, np.linalg.vecdot)
+def vecdot(e, x1, x2, *, axis=-1):
+    a = value_of(x1)
+    return arrays.reduction(e, "sum", elementwise.apply(e, "multiply", a if a.dtype.kind != "c" else elementwise.apply(e, "conjugate", a), x2), axis)
 
 
 @handles(np.einsum)

@@ -87,8 +87,34 @@ def _quantile(e: Emitter, values: Value, k: int, q) -> Value:
     return elementwise.where(op(e, "isnan", e.settled(along(e, values, k, -1))), np.nan, made)  # NaN is the last one
 
 
-def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float):
-    """For several q, as many results along a first dimension."""
+def _nan_quantile(e: Emitter, values: Value, k: int, q) -> Value:
+    """Of the numbers among values in order along axis k, behind which NaN stand."""
+    n = e.materialize(do(e, np.sum, elementwise.cast(e, op(e, "equal", values, values), np.int64), k), "numbers")
+    at = e.materialize(op(e, "multiply", q, elementwise.cast(e, op(e, "subtract", n, 1), np.float64)), "at")
+    low = e.materialize(op(e, "maximum", elementwise.cast(e, op(e, "floor", at), np.int64), 0), "low")
+    a0, a1 = _beside(e, values, k, low, n)
+    part = elementwise.cast(e, op(e, "subtract", at, low), values.dtype)
+    return op(e, "add", a0, op(e, "multiply", op(e, "subtract", a1, a0), part))
+
+
+def _beside(e: Emitter, values: Value, k: int, low: Value, n: Value) -> list[Value]:
+    """Along axis k the elements at `low` and behind it, each row's own, of n that count."""
+    last = op(e, "maximum", op(e, "subtract", n, 1), 0)
+    high = e.materialize(op(e, "minimum", op(e, "add", low, 1), last), "high")
+    places = [arrays.keep_dims(p, [k], values.ndim) for p in (low, high)]
+    return [e.settled(along(e, e.settled(do(e, np.take_along_axis, values, p, k)), k, 0)) for p in places]
+
+
+def _nan_median(e: Emitter, values: Value, k: int, q) -> Value:
+    n = e.materialize(do(e, np.sum, elementwise.cast(e, op(e, "equal", values, values), np.int64), k), "numbers")
+    low = e.materialize(op(e, "floor_divide", op(e, "maximum", op(e, "subtract", n, 1), 0), 2), "low")
+    a0, a1 = _beside(e, values, k, low, n)
+    both = op(e, "add", op(e, "multiply", a0, 0.5), op(e, "multiply", a1, 0.5))
+    return elementwise.where(op(e, "equal", op(e, "remainder", n, 2), 0), both, a0)
+
+
+def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float, of=_quantile):
+    """For several q, as many results along a first dimension. `of`: one result, of values in order."""
     if isinstance(q, Value) and q.ndim:
         if q.ndim > 1 or not isinstance(q.shape[0], int):
             raise NotImplementedError(f"np.{name} for q of another kind than one number or a known number of them")
@@ -96,7 +122,7 @@ def _each_q(e: Emitter, name: str, a, q, axis, keepdims: bool, scale: float):
     v, k, axes, ndim = _one_axis(e, a, axis)
     values = ordered(e, name, v, k)[0]
     several = isinstance(q, (list, tuple))
-    made = [_quantile(e, values, k, one if scale == 1 else op(e, "divide", one, scale)) for one in (q if several else [q])]
+    made = [of(e, values, k, one if scale == 1 else op(e, "divide", one, scale)) for one in (q if several else [q])]
     made = [arrays.keep_dims(m, axes, ndim) if keepdims else m for m in made]
     return do(e, np.stack, made) if several else made[0]
 
@@ -120,6 +146,21 @@ def quantile(e, a, q, axis=None, *, keepdims=False):
 @handles(np.percentile)
 def percentile(e, a, q, axis=None, *, keepdims=False):
     return _each_q(e, "percentile", a, q, axis, keepdims, 100.0)
+
+
+@handles(np.nanquantile)
+def nanquantile(e, a, q, axis=None, *, keepdims=False):
+    return _each_q(e, "nanquantile", a, q, axis, keepdims, 1, _nan_quantile)
+
+
+@handles(np.nanpercentile)
+def nanpercentile(e, a, q, axis=None, *, keepdims=False):
+    return _each_q(e, "nanpercentile", a, q, axis, keepdims, 100.0, _nan_quantile)
+
+
+@handles(np.nanmedian)
+def nanmedian(e, a, axis=None, *, keepdims=False):
+    return _each_q(e, "nanmedian", a, 0.5, axis, keepdims, 1, _nan_median)
 
 
 @handles(np.median)

@@ -105,7 +105,8 @@ def interp(e, x, xp, fp, left=None, right=None):
 
 
 # ---- shapes ----
-_SOURCES = {"edge": "clamp({i}, 0, {n} - 1)", "reflect": "reflect({i}, {n})", "wrap": "({i}) % {n}"}
+_SOURCES = {"edge": "clamp({i}, 0, {n} - 1)", "reflect": "reflect({i}, {n})", "wrap": "({i}) % {n}",
+            "symmetric": "min(({i}) % (2*{n}), 2*{n} - 1 - ({i}) % (2*{n}))"}
 
 
 @handles(np.pad)
@@ -114,7 +115,7 @@ def pad(e, array, pad_width, mode="constant", constant_values=0):
     widths = _widths(e, pad_width, v.ndim)
     shape = [s + before + after for s, (before, after) in zip(v.shape, widths)]
     if mode not in ("constant", *_SOURCES):
-        raise NotImplementedError(f"np.pad with mode={mode!r}: there are constant, edge, reflect and wrap")
+        raise NotImplementedError(f"np.pad with mode={mode!r}: there are constant, edge, reflect, symmetric and wrap")
     if mode == "constant":
         if not is_number(constant_values):
             raise NotImplementedError("np.pad with several constant_values")

@@ -6,35 +6,54 @@ import numpy as np
 
 from . import arrays, elementwise, products
 from .emitter import Emitter
-from .functions import handles
+from .functions import FUNCTIONS, handles
 from .values import Value, broadcast, value_of
 
 
 @handles(np.histogram)
 def histogram(e: Emitter, a, bins=10, range=None, density=None, weights=None):
-    """Bins of one width. (Counts are integers, as NumPy's; weighted sums have the weights' type.)"""
-    if isinstance(value_of(bins), Value) and value_of(bins).ndim or density:
-        raise NotImplementedError("np.histogram with edges or density: give the number of bins")
-    n = e.size_of(bins)
+    """Counts are integers, as NumPy's; weighted sums have the weights' type."""
     v = value_of(a)
     v = e.settled(v if v.ndim == 1 else arrays.reshape(e, v, (-1,)))
+    if isinstance(bins, str):
+        raise NotImplementedError(f"np.histogram with bins={bins!r}, whose number the data decide: give the number of bins, or edges")
+    place, edges = _of_edges(e, v, value_of(bins)) if value_of(bins).ndim else _of_one_width(e, v, e.size_of(bins), range)
+    first, last = (arrays.subscript(e, edges, k) for k in (0, -1))
+    inside = e.materialize(_both(e, elementwise.apply(e, "greater_equal", v, first), elementwise.apply(e, "less_equal", v, last)), "inside")
+    counts = _counted(e, place, inside, edges.shape[0] - 1, weights)
+    if density:
+        width = elementwise.apply(e, "subtract", *(arrays.subscript(e, edges, s) for s in (slice(1, None), slice(None, -1))))
+        counts = elementwise.apply(e, "divide", elementwise.apply(e, "divide", counts, width), arrays.reduction(e, "sum", counts))
+    return counts, edges
+
+
+def _of_edges(e: Emitter, v: Value, edges: Value) -> tuple[Value, Value]:
+    """The bin of each element, the last one with both of its edges."""
+    n = edges.shape[0] - 1
+    found = elementwise.apply(e, "subtract", FUNCTIONS[np.searchsorted](e, edges, v, "right"), 1)
+    return e.materialize(Value(np.int64, v.shape, lambda i: f"clamp({found.at(i)}, 0, {n} - 1)"), "place"), edges
+
+
+def _of_one_width(e: Emitter, v: Value, n, range) -> tuple[Value, Value]:
     low, high = range or (arrays.reduction(e, "min", v), arrays.reduction(e, "max", v))
     low, high = (e.materialize(elementwise.cast(e, x, np.float64), h) for x, h in ((low, "low"), (high, "high")))
     half = elementwise.where(elementwise.apply(e, "equal", low, high), 0.5, 0.0)  # where all are equal, a bin around them
     low, high = (e.materialize(elementwise.apply(e, name, x, half), "edge") for name, x in (("subtract", low), ("add", high)))
     edges = e.materialize(_edges(e, low, high, n), "edges")
-    place = e.materialize(_places(e, v, low, high, edges, n), "place")
-    inside = e.materialize(_both(e, elementwise.apply(e, "greater_equal", v, low), elementwise.apply(e, "less_equal", v, high)), "inside")
+    return e.materialize(_places(e, v, low, high, edges, n), "place"), edges
+
+
+def _counted(e: Emitter, place: Value, inside: Value, n, weights) -> Value:
     if weights is None:
-        step, dtype = Value(np.int64, v.shape, lambda i: f"({inside.at(i)} ? i64(1) : i64(0))"), np.dtype(np.int64)
+        step, dtype = Value(np.int64, place.shape, lambda i: f"({inside.at(i)} ? i64(1) : i64(0))"), np.dtype(np.int64)
     else:
         w = value_of(weights)
         w, dtype = (w if w.ndim == 1 else arrays.reshape(e, w, (-1,))), w.dtype
         step = elementwise.where(inside, w, dtype.type(0))
     counts = e.transient(dtype, (n,), "counts")
     e.fill(counts, 0)
-    e.maps(v.shape, lambda i: e.write(counts, [e.expression(place, i, np.int64)], e.expression(step, i, dtype), "+="))
-    return counts, edges
+    e.maps(place.shape, lambda i: e.write(counts, [e.expression(place, i, np.int64)], e.expression(step, i, dtype), "+="))
+    return counts
 
 
 def _both(e: Emitter, a, b):
