@@ -11,17 +11,29 @@ void RegisterSignal(Registrar& r) {
           "let n = dft_length ?: (inverse && onesided ? 2 * dim(input, ax) - 2 : dim(input, ax))\n"
           "let a = f64(2 * pi * ((k * t) % n)) / n * (inverse ? 1 : -1)\n"
           "require dim(input, -1) == 1 || (dim(input, -1) == 2 && (!onesided || inverse)) else \"input has {} numbers per element; 1 is real, 2 are complex\", dim(input, -1)\n"
-          // Parts of numbers, c of the data and d of the result, are terms and columns of one product.
+          // Parts of numbers, c of the data and d of the result, are terms and columns of one product; of long ones the other factor would
+          // take too much memory.
           "if inverse && onesided {\n"
           "  let m = k == 0 || 2 * k == n ? 1 : 2\n"
-          "  T[k, c, t] = m * (c == 0 ? cos(a) : -sin(a)) / n over k in 0:n // 2 + 1, c in 0:2, t in 0:n\n"
-          "  S[o.., t] += f64(input[o.., k + 0 @ax, c]) * T[k, c, t] over k in 0:n // 2 + 1, c in 0:2, t in 0:n\n"
-          "  output[o.., t@ax, 0] = cast(S[o.., t])\n"
-          "} else {\n"
+          "  if n <= 1024 {\n"
+          "    T[k, c, t] = m * (c == 0 ? cos(a) : -sin(a)) / n over k in 0:n // 2 + 1, c in 0:2, t in 0:n\n"
+          "    S[o.., t] += f64(input[o.., k + 0 @ax, c]) * T[k, c, t] over k in 0:n // 2 + 1, c in 0:2, t in 0:n\n"
+          "    output[o.., t@ax, 0] = cast(S[o.., t])\n"
+          "  } else {\n"
+          "    R[o.., t] += m * (f64(input[o.., k + 0 @ax, 0]) * cos(a) - f64(input[o.., k + 0 @ax, 1]) * sin(a)) / n over k in 0:n // 2 + 1, t in 0:n\n"
+          "    output[o.., t@ax, 0] = cast(R[o.., t])\n"
+          "  }\n"
+          "} else if n <= 1024 {\n"
           "  T[t, c, k, d] = (c == d ? cos(a) : d == 0 ? -sin(a) : sin(a)) / (inverse ? n : 1) "
           "over t in 0:n, c in 0:dim(input, -1), k in 0:dim(output, ax), d in 0:2\n"
           "  S[o.., k, d] += f64(input[o.., t@ax, c] ?? 0) * T[t, c, k, d] over t in 0:n, c in 0:dim(input, -1), k in 0:dim(output, ax), d in 0:2\n"
           "  output[o.., k@ax, d] = cast(S[o.., k, d])\n"
+          "} else {\n"
+          "  let re = f64(input[o.., t@ax, 0] ?? 0) ; let im = dim(input, -1) == 1 ? 0 : f64(input[o.., t@ax, 1] ?? 0)\n"
+          "  let s = inverse ? n : 1\n"
+          "  R[o.., k] += (re * cos(a) - im * sin(a)) / s over t in 0:n, k in 0:dim(output, ax)\n"
+          "  I[o.., k] += (re * sin(a) + im * cos(a)) / s over t in 0:n, k in 0:dim(output, ax)\n"
+          "  output[o.., k@ax, 0] = cast(R[o.., k]) ; output[o.., k@ax, 1] = cast(I[o.., k])\n"
           "}")
       .Sample("input: f32[1, 8, 1]")
       .Sample("input: f32[1, 8, 2]; attr inverse = 1")
